@@ -79,8 +79,8 @@ func (c *common) machineOf(s spec.Spec) launch.Machine {
 	return c.machine.WithClientEnv(s.Environ, s.Dir)
 }
 
-// client tells whom an instance serves.
-func (c *common) client(k spec.Key) link.ClientProfile {
+// clientProfile tells whom an instance serves.
+func (c *common) clientProfile(k spec.Key) link.ClientProfile {
 	if c.ClientProfile == nil {
 		return link.ClientProfile{}
 	}
@@ -197,12 +197,12 @@ func (c *child) updateWanted(change func(w *want) bool) {
 	news := change(&c.desired)
 	c.mu.Unlock()
 	if news {
-		c.wake()
+		c.wakeOwner()
 	}
 }
 
-// wake has the owner look again at what is wanted, and whether its life goes on.
-func (c *child) wake() {
+// wakeOwner has the owner look again at what is wanted, and whether its life goes on.
+func (c *child) wakeOwner() {
 	worker.Signal(c.kick)
 	c.mu.Lock()
 	resting := c.resting
@@ -213,9 +213,9 @@ func (c *child) wake() {
 	}
 }
 
-// rest is called by the owner when nothing is due. true: its goroutine is to end,
+// restIfIdle is called by the owner when nothing is due. true: its goroutine is to end,
 // and starts again when somebody asks for something. false: somebody has already.
-func (c *child) rest() bool {
+func (c *child) restIfIdle() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	select {
@@ -227,18 +227,18 @@ func (c *child) rest() bool {
 	return c.resting
 }
 
-// stop ends the instance, calls under way too; retire lets them end first.
-func (c *child) stop(why error) {
+// stopWith ends the instance, calls under way too; retire lets them end first.
+func (c *child) stopWith(why error) {
 	c.cancel(why)
-	c.wake()
+	c.wakeOwner()
 }
 
-func (c *child) retire(why error) {
+func (c *child) retireWith(why error) {
 	c.cancelCtx(why)
-	c.wake()
+	c.wakeOwner()
 }
 
-func (c *child) wanted() want {
+func (c *child) wantedState() want {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.desired
@@ -258,8 +258,8 @@ func (c *child) setRoots(roots []guard.Root, b sandbox.Boundary, whose string, w
 	})
 }
 
-// assume notes roots that are used until the first ones are known.
-func (c *child) assume(roots []guard.Root, b sandbox.Boundary, whose string) {
+// assumeRoots notes roots that are used until the first ones are known.
+func (c *child) assumeRoots(roots []guard.Root, b sandbox.Boundary, whose string) {
 	roots = slices.Clone(roots)
 	c.updateWanted(func(w *want) bool {
 		news := !w.wish || !w.assumed
@@ -297,10 +297,10 @@ func (c *child) demand() {
 // replaced while it starts.
 const maxMoves = 3
 
-// acquire waits until the child is ready with the roots set last, as they are on the
+// acquireLease waits until the child is ready with the roots set last, as they are on the
 // disk.
-func (c *child) acquire(ctx context.Context) (*Lease, error) {
-	gen, over := c.wanted().Gen, c.ctx.Done()
+func (c *child) acquireLease(ctx context.Context) (*Lease, error) {
+	gen, over := c.wantedState().Gen, c.ctx.Done()
 	first := c.view.Load()
 	var seen *run.Run // that was told of what has moved, and is what serves all the same
 	moves := 0
@@ -310,10 +310,10 @@ func (c *child) acquire(ctx context.Context) (*Lease, error) {
 				return &Lease{r: v.run, v: v}, nil
 			}
 			v.run.Leases.Leave()
-			seen, gen = v.run, c.moved(v.gen)
+			seen, gen = v.run, c.awaitMove(v.gen)
 			moves++
 		}
-		if err := v.refuses(first); err != nil {
+		if err := v.refusalReason(first); err != nil {
 			return nil, err
 		}
 		if v.run == nil {
@@ -333,9 +333,9 @@ func (c *child) acquire(ctx context.Context) (*Lease, error) {
 	}
 }
 
-// moved has the owner look once more at what a run is held to that has these roots
+// awaitMove has the owner look once more at what a run is held to that has these roots
 // applied. It returns the generation to wait for.
-func (c *child) moved(applied uint64) (gen uint64) {
+func (c *child) awaitMove(applied uint64) (gen uint64) {
 	c.updateWanted(func(w *want) bool {
 		news := w.Gen == applied // else somebody has told already
 		if news {
@@ -347,9 +347,9 @@ func (c *child) moved(applied uint64) (gen uint64) {
 	return gen
 }
 
-// refuses says why a caller that came when the view was first need not wait any
+// refusalReason says why a caller that came when the view was first need not wait any
 // longer, now that it is v; nil if it should.
-func (v *view) refuses(first *view) error {
+func (v *view) refusalReason(first *view) error {
 	switch {
 	case v.final:
 		return v.err
@@ -375,27 +375,27 @@ func (c *child) notYet(ctx context.Context) error {
 	if v.status.Err != "" {
 		reason += ": " + v.status.Err
 	}
-	return c.unavailable(reason, c.stderr(v), context.Cause(ctx))
+	return c.unavailableError(reason, c.stderrTail(v), context.Cause(ctx))
 }
 
-func (c *child) stderr(v *view) string {
+func (c *child) stderrTail(v *view) string {
 	if v.run != nil {
 		return v.run.Facts().Stderr
 	}
 	return v.status.Stderr
 }
 
-// said hands on a line of stderr.
-func (c *child) said(pid int, line string) {
+// handleStderr hands on a line of stderr.
+func (c *child) handleStderr(pid int, line string) {
 	if c.common.OnStderr != nil {
 		c.common.OnStderr(c.key, pid, line)
 	}
 }
 
-// listen has what the child writes to stderr handed on, and read for what the kernel has
+// listenToStderr has what the child writes to stderr handed on, and read for what the kernel has
 // refused it.
-func (c *child) listen(l *launch.Launch, w want) {
-	l.OnStderr, c.history.words = c.said, nil
+func (c *child) listenToStderr(l *launch.Launch, w want) {
+	l.OnStderr, c.history.words = c.handleStderr, nil
 	held := l.Sandbox
 	if held == nil || held.Profile == nil {
 		return
@@ -409,15 +409,15 @@ func (c *child) listen(l *launch.Launch, w want) {
 	}
 	held.Words.Told = l.Refused
 	l.OnStderr = func(pid int, line string) {
-		c.said(pid, line)
+		c.handleStderr(pid, line)
 		if f, _, first := held.Words.ReadStderr(line); first {
 			l.Refused(f)
 		}
 	}
 }
 
-// status is that of the view, with those values read now that change unannounced.
-func (c *child) status() Status {
+// currentStatus is that of the view, with those values read now that change unannounced.
+func (c *child) currentStatus() Status {
 	v := c.view.Load()
 	st := v.status
 	if st.State == Ready && st.Err == "" && v.offer != nil {
@@ -426,7 +426,7 @@ func (c *child) status() Status {
 	if v.run != nil {
 		st.Served = v.served
 		f := v.run.Facts()
-		st.Stderr, st.Skipped, st.TextIDs, st.Muted, st.AskedRoots = f.Stderr, f.Skipped, f.TextIDs, v.run.Muted(), v.run.Roots.Asked()
+		st.Stderr, st.Skipped, st.TextIDs, st.Muted, st.AskedRoots = f.Stderr, f.Skipped, f.TextIDs, v.run.Muted(), v.run.Roots.WasAsked()
 		if held := v.run.Launch.Sandbox; held != nil {
 			st.Sandbox.Refused, st.Sandbox.Last = held.Words.Refusals()
 		}
@@ -434,9 +434,9 @@ func (c *child) status() Status {
 	return st
 }
 
-// publish makes a new view from the last one. A change of state or offer is
+// publishView makes a new view from the last one. A change of state or offer is
 // reported.
-func (c *child) publish(change func(v *view)) {
+func (c *child) publishView(change func(v *view)) {
 	old := c.view.Load()
 	v := *old
 	v.changed = make(chan struct{})
@@ -444,7 +444,7 @@ func (c *child) publish(change func(v *view)) {
 	if v.status.State != old.status.State {
 		v.status.Since = time.Now()
 	}
-	v.status.Failures, v.status.CircuitOpen = c.history.failures.Failures, c.history.failures.Open()
+	v.status.Failures, v.status.CircuitOpen = c.history.failures.Failures, c.history.failures.IsOpen()
 	v.status.Restarts, v.status.Listed = max(0, c.history.starts-1), c.history.listed
 	v.status.Lives = c.history.lives
 	v.status.Sandbox.Refused, v.status.Sandbox.Last = c.history.words.Refusals()
@@ -454,7 +454,7 @@ func (c *child) publish(change func(v *view)) {
 	}
 	v.status.Protocol, v.status.Unread = "", false
 	if c.history.greeted && v.offer != nil {
-		v.status.Protocol, v.status.Unread = v.offer.Protocol, v.offer.Unread(offers.Tools)
+		v.status.Protocol, v.status.Unread = v.offer.Protocol, v.offer.IsUnread(offers.Tools)
 	}
 	c.view.Store(&v)
 	close(old.changed)
@@ -467,7 +467,7 @@ func (c *child) publish(change func(v *view)) {
 }
 
 func (c *child) setState(s State, why string) {
-	c.publish(func(v *view) {
+	c.publishView(func(v *view) {
 		v.status.State, v.status.Err = s, why
 		v.run = nil
 		if s != BackingOff {
@@ -480,9 +480,9 @@ func (c *child) setState(s State, why string) {
 	})
 }
 
-// live is the life of the instance until its context ends, or until it rests:
+// runLife is the life of the instance until its context ends, or until it rests:
 // then over is false, and live is called again when there is news.
-func (c *child) live() (over bool) {
+func (c *child) runLife() (over bool) {
 	if !c.history.started {
 		c.history.started = true
 		c.recallManner()
@@ -494,7 +494,7 @@ func (c *child) live() (over bool) {
 			return false
 		case toEnd:
 			c.removing.Wait()
-			c.finish()
+			c.publishEnd()
 			return true
 		}
 		c.runOnce()
@@ -506,12 +506,12 @@ func (c *child) runOnce() {
 	defer c.common.places.Leave(c)
 	defer c.makePrivate()()
 	defer c.makeFolder()()
-	defer c.release()
-	r, err := c.start()
+	defer c.releaseCopy()
+	r, err := c.startRun()
 	switch {
 	case c.ctx.Err() != nil:
 		if r != nil {
-			c.end(r, context.Cause(c.ctx).Error())
+			c.endRun(r, context.Cause(c.ctx).Error())
 		}
 	case err != nil && errors.Is(err, limits.ErrBusy):
 		c.noPlace(err)
@@ -522,7 +522,7 @@ func (c *child) runOnce() {
 	default:
 		c.history.wasReady, c.history.last = true, ""
 		c.renewLater()
-		c.serve(r)
+		c.serveRun(r)
 	}
 }
 
@@ -551,18 +551,18 @@ func (c *child) makeFolder() (remove func()) {
 	}
 }
 
-// unavailable is why the child cannot be called.
-func (c *child) unavailable(reason, stderr string, cause error) *run.UnavailableError {
+// unavailableError is why the child cannot be called.
+func (c *child) unavailableError(reason, stderr string, cause error) *run.UnavailableError {
 	return run.Unavailable(c.spec, reason, stderr, cause)
 }
 
-// finish is the last view.
-func (c *child) finish() {
+// publishEnd is the last view.
+func (c *child) publishEnd() {
 	reason := errShutdown
 	if cause := context.Cause(c.ctx); cause != nil {
 		reason = cause
 	}
-	c.publish(func(v *view) {
+	c.publishView(func(v *view) {
 		v.status.State, v.status.Err, v.status.PID, v.status.Final = Stopped, reason.Error(), 0, true
 		v.status.OtherEra = errors.Is(reason, errOtherEra)
 		v.run, v.final = nil, true
@@ -574,7 +574,7 @@ func (c *child) finish() {
 // startsByItself reports whether the child is started once more without a call: one that
 // was asked for and has never been ready yet, unless it fails again and again.
 func (c *child) startsByItself() bool {
-	return !c.lazy() && c.history.asked && !c.history.wasReady && !c.history.failures.Open()
+	return !c.startsLazily() && c.history.asked && !c.history.wasReady && !c.history.failures.IsOpen()
 }
 
 // next is what the life of an instance goes on with.
@@ -589,39 +589,39 @@ const (
 // awaitStart waits while a start is due that has to wait for its time.
 func (c *child) awaitStart() next {
 	for {
-		w := c.wanted()
+		w := c.wantedState()
 		if c.history.badPlan && w.Gen != c.history.gen {
 			c.history.next = time.Time{} // other roots may be what was missing
 			w.demand = true
 			c.demand()
 		}
 		c.history.gen = w.Gen
-		c.recall(w)
+		c.publishRecalled(w)
 		blocked := !w.Known && !w.assumed && c.spec.NeedsRoots()
 		c.history.asked = c.history.asked || w.demand || w.wish
-		ask := w.demand || !c.lazy() && w.wish || c.startsByItself()
+		ask := w.demand || !c.startsLazily() && w.wish || c.startsByItself()
 		wait := time.Until(c.history.next)
 		switch {
 		case c.ctx.Err() != nil, c.unheld.Load() && c.common.dropUnheld(c):
 			return toEnd
-		case blocked && (ask || c.offer == nil && !c.lazy()):
+		case blocked && (ask || c.offer == nil && !c.startsLazily()):
 			if c.view.Load().status.State != Waiting {
 				c.setState(Waiting, "waits for the client's roots")
 			}
 		case ask && wait <= 0:
 			return toStart
 		case ask:
-			c.pause(wait)
+			c.pauseUntilWanted(wait)
 			continue
 		}
-		if c.rest() {
+		if c.restIfIdle() {
 			return toRest
 		}
 	}
 }
 
-// pause waits until somebody asks for something, most at most.
-func (c *child) pause(most time.Duration) {
+// pauseUntilWanted waits until somebody asks for something, most at most.
+func (c *child) pauseUntilWanted(most time.Duration) {
 	timer := time.NewTimer(most)
 	defer timer.Stop()
 	select {
@@ -641,7 +641,7 @@ func (c *child) backOff(err *run.UnavailableError, s *serving) {
 	if s != nil {
 		lived = time.Since(s.since)
 	}
-	c.history.failures.Failed(lived)
+	c.history.failures.RecordFailure(lived)
 	delay := c.history.failures.Delay(c.common.jitter())
 	var refused *link.StatusError
 	login := errors.As(err, &refused) && refused.Advice != ""
@@ -651,12 +651,12 @@ func (c *child) backOff(err *run.UnavailableError, s *serving) {
 	c.history.next = time.Now().Add(delay)
 	c.updateWanted(func(w *want) bool { w.demand, w.wish = false, false; return false })
 	why := err.Reason
-	if c.history.failures.Open() && !login {
+	if c.history.failures.IsOpen() && !login {
 		why = fmt.Sprintf("crash loop, %d failures in a row: %s", c.history.failures.Failures, why)
 	}
 	c.history.last = "failed before: " + err.Reason
 	c.log.Warn().Str("reason", err.Reason).Int("failures", c.history.failures.Failures).Dur("delay", delay).Msg("child failed")
-	c.publish(func(v *view) {
+	c.publishView(func(v *view) {
 		v.status.State, v.status.Err, v.status.PID = BackingOff, why, 0
 		v.status.Stderr, v.status.NextStart, v.status.ByItself = err.Stderr, c.history.next, c.startsByItself()
 		v.status.LastFailure, v.status.FailedAt, v.status.AsksLogin = err.Reason, time.Now(), link.AsksForLogin(err)

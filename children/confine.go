@@ -16,8 +16,8 @@ import (
 	"mcphub/children/sandbox"
 )
 
-// plan computes how the instance starts with what is wanted.
-func (c *child) plan(w want, m launch.Machine) (launch.Launch, error) {
+// planLaunch computes how the instance starts with what is wanted.
+func (c *child) planLaunch(w want, m launch.Machine) (launch.Launch, error) {
 	if w.boundary.Barred != "" {
 		return launch.Launch{}, errors.New(w.boundary.Barred)
 	}
@@ -96,7 +96,7 @@ func (c *child) tellClosed(l launch.Launch) {
 		return
 	}
 	for _, what := range l.Sandbox.Report.Closed {
-		if c.common.warned.first("closed\x00" + what) {
+		if c.common.warned.isFirst("closed\x00" + what) {
 			c.log.Warn().Str("closed", what).Msg("something is closed to this server that it could have expected to be open")
 		}
 	}
@@ -113,10 +113,10 @@ func (c *child) tellLacks(l launch.Launch) {
 	switch {
 	case len(c.history.lacks) == 0:
 	case c.spec.Sandbox.Default && c.spec.Sandbox.Mode == sandbox.Auto:
-		if c.common.warned.first(strings.Join(c.history.lacks, "\x00")) {
+		if c.common.warned.isFirst(strings.Join(c.history.lacks, "\x00")) {
 			c.log.Info().Stringer("kernel", l.Sandbox.Report.State).Strs("lacks", c.history.lacks).Msg("the kernel does not hold all of the boundary of this server, and of others alike")
 		}
-	case c.common.warned.first(c.key.Child + "\x00" + strings.Join(c.history.lacks, "\x00")):
+	case c.common.warned.isFirst(c.key.Child + "\x00" + strings.Join(c.history.lacks, "\x00")):
 		c.log.Warn().Stringer("kernel", l.Sandbox.Report.State).Strs("lacks", c.history.lacks).Msg("the kernel does not hold all of the boundary of this server")
 	}
 }
@@ -130,8 +130,8 @@ type seenTexts struct {
 // maxTold bounds what is remembered, and so what is said at all.
 const maxTold = 100
 
-// first reports whether text is to be said now, for the first time.
-func (t *seenTexts) first(text string) bool {
+// isFirst reports whether text is to be said now, for the first time.
+func (t *seenTexts) isFirst(text string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.seen[text] || len(t.seen) == maxTold {

@@ -14,7 +14,7 @@ func eraOf(o *offers.Offer) spec.Era {
 	switch {
 	case o == nil:
 		return spec.EraAuto
-	case o.Modern(), o.Both:
+	case o.IsModern(), o.Both:
 		return spec.EraModern
 	}
 	return spec.EraLegacy
@@ -25,10 +25,10 @@ func eraOf(o *offers.Offer) spec.Era {
 // instance for the other one (Supervisor.ServedBy).
 var errOtherEra = errors.New("it speaks only the other era of the protocol: the instance for that serves all")
 
-// first is the era that a child is tried in first: the one that hub.json names, else
+// firstEra is the era that a child is tried in first: the one that hub.json names, else
 // the one it had when it was last started for the same clients, else that of the
 // clients. If the child exited when it was spoken to in that era, it is the other.
-func (c *child) first() spec.Era {
+func (c *child) firstEra() spec.Era {
 	era := c.key.Era
 	switch {
 	case c.spec.Era != spec.EraAuto:
@@ -44,19 +44,19 @@ func (c *child) first() spec.Era {
 	return spec.EraLegacy
 }
 
-// propose is the version of the handshake that the next start proposes first; "": the
+// versionToPropose is the version of the handshake that the next start proposes first; "": the
 // newest. It is the one by which the child was listed last, if it refused a newer one then.
-func (c *child) propose() string {
+func (c *child) versionToPropose() string {
 	if c.manner == nil {
 		return ""
 	}
 	return c.manner.Proposed
 }
 
-// agreed is an offer as it is remembered. If the server calls itself another version than
+// agreedOffer is an offer as it is remembered. If the server calls itself another version than
 // before, it is another program, and the next start asks it for the newest version again.
-func (c *child) agreed(o *offers.Offer) *offers.Offer {
-	if c.propose() == "" || c.manner.ServerVersion == o.ServerVersion {
+func (c *child) agreedOffer(o *offers.Offer) *offers.Offer {
+	if c.versionToPropose() == "" || c.manner.ServerVersion == o.ServerVersion {
 		return o
 	}
 	now := *o
@@ -74,8 +74,8 @@ func (c *common) servedBy(s spec.Spec, k spec.Key) spec.Key {
 
 // lacksEra reports whether a child is known not to speak the era of a Key.
 func (c *common) lacksEra(s spec.Spec, k spec.Key) bool {
-	o := c.manner(s, k)
-	return o != nil && !o.Both && o.Modern() != (k.Era == spec.EraModern)
+	o := c.recallManner(s, k)
+	return o != nil && !o.Both && o.IsModern() != (k.Era == spec.EraModern)
 }
 
 // endForOtherEra ends an instance whose clients are served by another one. Its Key is free
@@ -83,6 +83,6 @@ func (c *common) lacksEra(s spec.Spec, k spec.Key) bool {
 func (c *child) endForOtherEra(r *run.Run) {
 	c.common.giveUp(c)
 	c.cancelCtx(errOtherEra)
-	c.keep()
-	c.end(r, errOtherEra.Error())
+	c.keepOffer()
+	c.endRun(r, errOtherEra.Error())
 }

@@ -61,7 +61,7 @@ func TestEraOfAShared(t *testing.T) {
 						t.Fatal(err)
 					}
 					l.Release()
-					if want := test.script.Era == "modern" || test.script.Era == "dual" && k == modern; l.Modern() != want {
+					if want := test.script.Era == "modern" || test.script.Era == "dual" && k == modern; l.IsModern() != want {
 						t.Errorf("%s is spoken to in %s", k, l.Offer().Protocol)
 					}
 				}
@@ -89,7 +89,7 @@ func TestEraOfAnOwn(t *testing.T) {
 		s.Ensure(modernOne, nil)
 		l := acquire(t, s, modernOne)
 		defer l.Release()
-		if s.ServedBy(modernOne) != modernOne || l.Modern() || launcher.count() != 1 {
+		if s.ServedBy(modernOne) != modernOne || l.IsModern() || launcher.count() != 1 {
 			t.Errorf("home %s, %s, %d runs", s.ServedBy(modernOne), l.Offer().Protocol, launcher.count())
 		}
 	})

@@ -129,7 +129,7 @@ func greeted(t *testing.T, test greeting, k spec.Key) {
 	}
 	l := acquire(t, s, k)
 	defer l.Release()
-	if o := l.Offer(); o.Protocol != test.want || l.Modern() != (test.want == "2026-07-28") || o.ServerName != "scripted" || o.ServerVersion != "1.2.3" || o.Instructions != "Be kind." || len(o.Entries[offers.Tools]) == 0 {
+	if o := l.Offer(); o.Protocol != test.want || l.IsModern() != (test.want == "2026-07-28") || o.ServerName != "scripted" || o.ServerVersion != "1.2.3" || o.Instructions != "Be kind." || len(o.Entries[offers.Tools]) == 0 {
 		t.Errorf("offer: %s %s %s %q, %d tools", o.Protocol, o.ServerName, o.ServerVersion, o.Instructions, len(o.Entries[offers.Tools]))
 	}
 	if got := call(t, l, "echo", `{"n":12345678901234567890}`); !strings.Contains(got, `{"n":12345678901234567890}`) {

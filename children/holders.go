@@ -31,7 +31,7 @@ func (s *Supervisor) JoinBy(k spec.Key, by *spec.Spec) (serial uint64) {
 	alone := c.unheld.Swap(false)
 	s.mu.Unlock()
 	if alone {
-		c.wake() // it may be about to end
+		c.wakeOwner() // it may be about to end
 	}
 	return c.serial
 }
@@ -58,9 +58,9 @@ func (s *Supervisor) Leave(k spec.Key) {
 	s.mu.Unlock()
 	switch {
 	case private:
-		s.drop(k.Instance, func(c *child) bool { return c.key == k })
+		s.dropInstances(k.Instance, func(c *child) bool { return c.key == k })
 	case c != nil:
-		c.wake()
+		c.wakeOwner()
 	}
 }
 
@@ -88,9 +88,9 @@ func (s *Supervisor) giveUp(c *child) {
 	}
 }
 
-// drop stops the instances of one session that match, retired ones too, and
+// dropInstances stops the instances of one session that match, retired ones too, and
 // forgets them.
-func (s *Supervisor) drop(instance string, match func(*child) bool) {
+func (s *Supervisor) dropInstances(instance string, match func(*child) bool) {
 	s.mu.Lock()
 	var gone []*child
 	for _, c := range s.bySession[instance] {
@@ -104,10 +104,10 @@ func (s *Supervisor) drop(instance string, match func(*child) bool) {
 	unstarted := s.takeBack(gone)
 	s.mu.Unlock()
 	for _, c := range gone {
-		c.stop(errDropped)
+		c.stopWith(errDropped)
 	}
 	for _, c := range unstarted {
-		c.finish()
+		c.publishEnd()
 	}
 }
 
@@ -118,7 +118,7 @@ func (s *Supervisor) takeBack(gone []*child) (unstarted []*child) {
 		out := slices.Contains(gone, c)
 		if out {
 			unstarted = append(unstarted, c)
-			s.unlist(c)
+			s.unlistChild(c)
 		}
 		return out
 	})

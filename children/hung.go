@@ -22,24 +22,24 @@ func (s *serving) checkPulse() (why string) {
 	now, p := time.Now(), &s.pulse
 	waited, inVain := s.r.Timers.Waited(now)
 	if p.Heard(now, s.r.Facts().Heard) && s.c.view.Load().status.State == Hung {
-		s.c.publish(func(v *view) { v.status.State, v.status.Err = Ready, s.before })
+		s.c.publishView(func(v *view) { v.status.State, v.status.Err = Ready, s.before })
 	}
 	switch p.Next(now, waited, inVain) {
 	case health.Hung:
 		return hung
 	case health.Ask:
-		s.ask(now)
+		s.askChild(now)
 	case health.Show:
-		s.shows(now)
+		s.showHung(now)
 	}
 	return ""
 }
 
-// ask asks the child whether it is there. Any answer counts, an error too.
-func (s *serving) ask(now time.Time) {
+// askChild asks the child whether it is there. Any answer counts, an error too.
+func (s *serving) askChild(now time.Time) {
 	ctx := s.pulse.Ask(now)
 	method := "ping"
-	if s.r.Modern() {
+	if s.r.IsModern() {
 		method = methods.Discover
 	}
 	s.wg.Go(func() {
@@ -50,13 +50,13 @@ func (s *serving) ask(now time.Time) {
 	})
 }
 
-// shows publishes that the child is hung, before it is stopped for that.
-func (s *serving) shows(now time.Time) {
+// showHung publishes that the child is hung, before it is stopped for that.
+func (s *serving) showHung(now time.Time) {
 	left := s.pulse.Left(now)
 	if s.c.view.Load().status.State == Hung {
 		return
 	}
 	text := fmt.Sprintf("it answers neither its calls nor whether it is there; unless it does, it is started again in %s", left.Round(time.Second))
 	s.c.log.Warn().Msg(text)
-	s.c.publish(func(v *view) { s.before, v.status.State, v.status.Err = v.status.Err, Hung, text })
+	s.c.publishView(func(v *view) { s.before, v.status.State, v.status.Err = v.status.Err, Hung, text })
 }

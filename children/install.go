@@ -22,19 +22,19 @@ func packagesFolder(m launch.Machine) string {
 	return ""
 }
 
-// fetches tells what is to be installed for the child.
-func (c *child) fetches(w want) (program.Package, bool) {
+// packageToFetch tells what is to be installed for the child.
+func (c *child) packageToFetch(w want) (program.Package, bool) {
 	if c.spec.URL != "" {
 		return program.Package{}, false
 	}
 	return c.baseMachine().WithBoundary(w.boundary).Fetches(c.spec.Program())
 }
 
-// install opens the copy that a run is started from, installed first where there is
+// installCopy opens the copy that a run is started from, installed first where there is
 // none.
-func (c *child) install(w want) *run.UnavailableError {
+func (c *child) installCopy(w want) *run.UnavailableError {
 	c.machine = c.machine.WithInstalled(nil)
-	pkg, ok := c.fetches(w)
+	pkg, ok := c.packageToFetch(w)
 	if !ok {
 		return nil
 	}
@@ -42,28 +42,28 @@ func (c *child) install(w want) *run.UnavailableError {
 	if c.common.Renew {
 		open = c.common.packages.Renew
 	}
-	copied, err := open(c.ctx, c.request(c.ctx, pkg, w))
+	copied, err := open(c.ctx, c.packageRequest(c.ctx, pkg, w))
 	if err != nil {
-		c.publish(func(v *view) { v.status.Package = Package{} })
+		c.publishView(func(v *view) { v.status.Package = Package{} })
 		return &run.UnavailableError{Child: c.key.Child, Reason: reference.Show(err.Error()), Err: err}
 	}
 	c.copied = copied
 	c.copyOf.Store(&copied.Installed)
 	c.machine = c.machine.WithInstalled(&copied.Installed)
-	c.publish(func(v *view) {
+	c.publishView(func(v *view) {
 		v.status.Package = Package{Name: copied.Package, Version: copied.Version, At: copied.At, Change: copied.Change, Problem: copied.Problem}
 		v.status.Err = c.history.last
 	})
 	return nil
 }
 
-// request asks for the packages of the child.
-func (c *child) request(ctx context.Context, pkg program.Package, w want) *packages.Request {
+// packageRequest asks for the packages of the child.
+func (c *child) packageRequest(ctx context.Context, pkg program.Package, w want) *packages.Request {
 	prog := c.spec.Program()
 	return &packages.Request{
-		Name: c.key.Child, Program: prog, Package: pkg, Machine: c.baseMachine(), Roots: w.Roots, Within: w.boundary, Log: c.log, Said: c.said,
+		Name: c.key.Child, Program: prog, Package: pkg, Machine: c.baseMachine(), Roots: w.Roots, Within: w.boundary, Log: c.log, Said: c.handleStderr,
 		Tell: func(what string) {
-			c.publish(func(v *view) { v.status.Err, v.status.Package = what, Package{Doing: what} })
+			c.publishView(func(v *view) { v.status.Err, v.status.Package = what, Package{Doing: what} })
 		},
 		Values: func(l launch.Launch) (launch.Launch, error) {
 			return c.baseMachine().WithSecrets(prog, l, nil, c.valueOf(ctx, w))
@@ -71,8 +71,8 @@ func (c *child) request(ctx context.Context, pkg program.Package, w want) *packa
 	}
 }
 
-// release lets go of the copy of a run that is over.
-func (c *child) release() {
+// releaseCopy lets go of the copy of a run that is over.
+func (c *child) releaseCopy() {
 	c.copied.Release()
 	c.copied = nil
 }
@@ -82,11 +82,11 @@ func (c *child) renewLater() {
 	if c.copied == nil || c.common.Renew {
 		return
 	}
-	w := c.wanted()
-	pkg, ok := c.fetches(w)
-	r := c.request(c.ctx, pkg, w)
+	w := c.wantedState()
+	pkg, ok := c.packageToFetch(w)
+	r := c.packageRequest(c.ctx, pkg, w)
 	r.Tell, r.Said = nil, nil // the child runs meanwhile
-	if !ok || !c.common.packages.Due(r) {
+	if !ok || !c.common.packages.IsDue(r) {
 		return
 	}
 	c.common.background(func(ctx context.Context) {
@@ -104,7 +104,7 @@ func (c *child) renewLater() {
 
 // installedOn is a machine with the copy that the child runs from, or will.
 func (c *child) installedOn(m launch.Machine) launch.Machine {
-	pkg, ok := c.fetches(c.wanted())
+	pkg, ok := c.packageToFetch(c.wantedState())
 	in := c.copyOf.Load()
 	switch {
 	case !ok:

@@ -14,7 +14,7 @@ import (
 type instance struct{ *child }
 
 // Wanted are the roots that the child is to have now.
-func (i instance) Wanted() servedroots.Wanted { return i.wanted().Wanted }
+func (i instance) Wanted() servedroots.Wanted { return i.wantedState().Wanted }
 
 // FetchRoots tells who is to get the roots before a roots/list is answered.
 func (i instance) FetchRoots(ctx context.Context) func(ctx context.Context) {
@@ -26,7 +26,7 @@ func (i instance) FetchRoots(ctx context.Context) func(ctx context.Context) {
 
 // ClientProfile is what the child is shown of the client that it serves.
 func (i instance) ClientProfile() link.ClientProfile {
-	to := i.common.client(i.key)
+	to := i.common.clientProfile(i.key)
 	if i.common.Level != nil {
 		to.Level = i.common.Level(i.key)
 	}

@@ -107,7 +107,7 @@ func (l *Lease) Instance() *spec.Key { return &l.v.status.Key }
 func (l *Lease) Term() Term { return l.v.status.Term() }
 
 // AskedRoots reports whether the child has asked roots/list in this run.
-func (l *Lease) AskedRoots() bool { return l.r.Roots.Asked() }
+func (l *Lease) AskedRoots() bool { return l.r.Roots.WasAsked() }
 
 // Offer returns what the child offered when the lease was given.
 func (l *Lease) Offer() *offers.Offer { return l.v.offer }
@@ -115,10 +115,10 @@ func (l *Lease) Offer() *offers.Offer { return l.v.offer }
 // Revision is that of the Spec by which the child runs.
 func (l *Lease) Revision() uint64 { return l.v.status.Revision }
 
-// Modern reports whether the child is spoken to without a handshake
+// IsModern reports whether the child is spoken to without a handshake
 // (2026-07-28): a result of Call may then be one that asks for input
 // (link.ResultInput) or names a task of the extension (link.ResultTask).
-func (l *Lease) Modern() bool { return l.r.Modern() }
+func (l *Lease) IsModern() bool { return l.r.IsModern() }
 
 // Roots is what roots/list answers the child now, raw; false if no roots are served
 // to it. Calling it counts as a roots/list of the child.
@@ -139,12 +139,12 @@ func (l *Lease) Doubt(ctx context.Context, which offers.Lists, most time.Duratio
 	l.r.Await(ctx, which, most)
 }
 
-// Open reports whether the run goes on: false once it ends, or will end with its
+// IsOpen reports whether the run goes on: false once it ends, or will end with its
 // last call.
-func (l *Lease) Open() bool { return !l.r.HasEnded() && !l.r.Leases.Closed() }
+func (l *Lease) IsOpen() bool { return !l.r.HasEnded() && !l.r.Leases.IsClosed() }
 
-// Ended reports whether the run of the lease has ended.
-func (l *Lease) Ended() bool { return l.r.HasEnded() }
+// HasEnded reports whether the run of the lease has ended.
+func (l *Lease) HasEnded() bool { return l.r.HasEnded() }
 
 // Notify sends a notification to the child.
 func (l *Lease) Notify(ctx context.Context, method string, params ...[]byte) error {

@@ -104,7 +104,7 @@ func TestStatelessIsFoundOut(t *testing.T) {
 			}
 			l := acquire(t, sup, modernOne)
 			defer l.Release()
-			if o := l.Offer(); o.Protocol != test.want || len(o.Entries[offers.Tools]) != 1 || l.Modern() != (test.want == "2026-07-28") {
+			if o := l.Offer(); o.Protocol != test.want || len(o.Entries[offers.Tools]) != 1 || l.IsModern() != (test.want == "2026-07-28") {
 				t.Errorf("offer: %s, %d tools", o.Protocol, len(o.Entries[offers.Tools]))
 			}
 		})
@@ -255,7 +255,7 @@ func TestStatelessAnswers(t *testing.T) {
 		if !strings.Contains(got, test.want) {
 			t.Errorf("%s: %s", name, got)
 		}
-		if l.Ended() {
+		if l.HasEnded() {
 			t.Fatalf("%s: the run has ended", name)
 		}
 	}
@@ -326,7 +326,7 @@ func TestStatelessServerChangesItsEra(t *testing.T) {
 	sup := start(t, w, children.Options{Specs: []spec.Spec{{Name: "kid", URL: s.URL}}})
 	sup.Ensure(modernOne, nil)
 	l := acquire(t, sup, modernOne)
-	if _, err := callErr(t.Context(), l, "t", `{}`); err != nil || !l.Modern() {
+	if _, err := callErr(t.Context(), l, "t", `{}`); err != nil || !l.IsModern() {
 		t.Fatal(err)
 	}
 	old.Store(true)
@@ -340,8 +340,8 @@ func TestStatelessServerChangesItsEra(t *testing.T) {
 	})
 	l = acquire(t, sup, modernOne)
 	defer l.Release()
-	if _, err := callErr(t.Context(), l, "t", `{}`); err != nil || l.Modern() {
-		t.Errorf("modern %t, %v", l.Modern(), err)
+	if _, err := callErr(t.Context(), l, "t", `{}`); err != nil || l.IsModern() {
+		t.Errorf("modern %t, %v", l.IsModern(), err)
 	}
 }
 

@@ -21,9 +21,9 @@ const (
 // its process has ended.
 func (c *child) Use(now time.Time) limits.Use {
 	v := c.view.Load()
-	u := limits.Use{Leaving: v.status.State == Draining || c.ctx.Err() != nil, Evictable: v.run != nil && c.evictable()}
+	u := limits.Use{Leaving: v.status.State == Draining || c.ctx.Err() != nil, Evictable: v.run != nil && c.isEvictable()}
 	if u.Evictable {
-		u.Unused, u.Free = v.run.Leases.Unused(now, v.status.Since), v.run.Leases.Free()
+		u.Unused, u.Free = v.run.Leases.Unused(now, v.status.Since), v.run.Leases.IsFree()
 	}
 	return u
 }
@@ -34,15 +34,15 @@ func (c *child) Evict() { c.updateWanted(func(w *want) bool { w.evict = true; re
 // Yield has the session end whose own the instance is, if nobody uses that.
 func (c *child) Yield() bool { return c.common.Yield != nil && c.common.Yield(c.key) }
 
-// evictable reports whether an idle run may be stopped to make room. A session's own
+// isEvictable reports whether an idle run may be stopped to make room. A session's own
 // process may hold state of the user, so it may not, unless its Spec sets an idle
 // timeout.
-func (c *child) evictable() bool {
+func (c *child) isEvictable() bool {
 	return c.spec.Share != spec.ShareSession || c.spec.IdleTimeout > 0 || c.unheld.Load()
 }
 
-// owner is the principal whose the instance is; "" for nobody in particular.
-func (c *child) owner() string {
+// ownerName is the principal whose the instance is; "" for nobody in particular.
+func (c *child) ownerName() string {
 	if c.common.Principal == nil {
 		return ""
 	}
@@ -52,15 +52,15 @@ func (c *child) owner() string {
 // Session names the session whose own the instance is; of one that several share by their roots it is a digest of these.
 func (c *child) Session() string { return c.key.Instance }
 
-// place takes a place for a start.
-func (c *child) place() *run.UnavailableError {
-	owner := c.owner()
+// takePlace takes a place for a start.
+func (c *child) takePlace() *run.UnavailableError {
+	owner := c.ownerName()
 	err := c.common.places.Take(c.ctx, c, owner)
 	if err == nil || c.ctx.Err() != nil {
 		return nil
 	}
 	if errors.Is(err, limits.ErrOwnerBusy) {
-		return c.unavailable(fmt.Sprintf("%s runs %d children, as many as limits.principal.children in hub.json allows, and none of them can be stopped: try again when a session of it has ended, or has been idle for http.idle", owner, c.common.places.Each()), "", err)
+		return c.unavailableError(fmt.Sprintf("%s runs %d children, as many as limits.principal.children in hub.json allows, and none of them can be stopped: try again when a session of it has ended, or has been idle for http.idle", owner, c.common.places.Each()), "", err)
 	}
 	return &run.UnavailableError{
 		Child: c.key.Child, Err: err,
@@ -72,7 +72,7 @@ func (c *child) place() *run.UnavailableError {
 func (c *child) noPlace(err *run.UnavailableError) {
 	c.history.next = time.Now().Add(busyPause)
 	c.updateWanted(func(w *want) bool { w.demand, w.wish = false, false; return false })
-	c.publish(func(v *view) {
+	c.publishView(func(v *view) {
 		v.status.State, v.status.Err, v.status.PID, v.status.NextStart, v.status.ByItself = BackingOff, err.Reason, 0, c.history.next, c.startsByItself()
 		v.run, v.err = nil, err
 		v.failed++

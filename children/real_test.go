@@ -126,7 +126,7 @@ func TestRealServersOfBothEras(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, w := leaseOf(t, spec(t))
-			if o := l.Offer(); !l.Modern() || o.ServerName != "real" || len(o.Entries[offers.Resources]) != 1 {
+			if o := l.Offer(); !l.IsModern() || o.ServerName != "real" || len(o.Entries[offers.Resources]) != 1 {
 				t.Fatalf("spoken to in %s: %q, %d resources", o.Protocol, o.ServerName, len(o.Entries[offers.Resources]))
 			}
 			if got, err := callErr(t.Context(), l, "echo", `{"a":"b"}`); err != nil || !strings.Contains(got, `b`) {

@@ -74,10 +74,10 @@ func (s *Supervisor) Apply(specs []spec.Spec, seen ...InspectedPaths) {
 	}
 	s.mu.Unlock()
 	for _, c := range gone {
-		c.retire(ErrReplaced)
+		c.retireWith(ErrReplaced)
 	}
 	for _, c := range unstarted {
-		c.finish()
+		c.publishEnd()
 	}
 }
 
@@ -118,16 +118,16 @@ func (s *Supervisor) setSpecsLocked(specs []spec.Spec, seen []InspectedPaths) {
 	s.common.machine.SetExecuted(all)
 }
 
-// forget lets go of an instance that has ended.
-func (s *Supervisor) forget(c *child) {
+// forgetChild lets go of an instance that has ended.
+func (s *Supervisor) forgetChild(c *child) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.retired, c)
-	s.unlist(c)
+	s.unlistChild(c)
 }
 
-// unlist is for callers that hold mu.
-func (s *Supervisor) unlist(c *child) {
+// unlistChild is for callers that hold mu.
+func (s *Supervisor) unlistChild(c *child) {
 	k := c.key.Instance
 	if left := slices.DeleteFunc(s.bySession[k], func(old *child) bool { return old == c }); len(left) > 0 {
 		s.bySession[k] = left
@@ -136,8 +136,8 @@ func (s *Supervisor) unlist(c *child) {
 	}
 }
 
-// everybody lists the instances that live; mu is held.
-func (s *Supervisor) everybody() []*child {
+// liveChildren lists the instances that live; mu is held.
+func (s *Supervisor) liveChildren() []*child {
 	all := make([]*child, 0, len(s.children)+len(s.retired))
 	for _, c := range s.children {
 		all = append(all, c)

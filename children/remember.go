@@ -25,25 +25,25 @@ type sights struct {
 	whose    string // a session's that only those see who have the same rights; "": everybody's
 }
 
-// digest names what a child of this Spec offers to the clients of this Key, wherever it works.
-func (c *common) digest(s spec.Spec, k spec.Key) string {
-	return s.Digest(c.machineOf(s), c.Version, k.Era, append(s.Capabilities(c.client(k).Capabilities), k.Principal...))
+// offerDigest names what a child of this Spec offers to the clients of this Key, wherever it works.
+func (c *common) offerDigest(s spec.Spec, k spec.Key) string {
+	return s.Digest(c.machineOf(s), c.Version, k.Era, append(s.Capabilities(c.clientProfile(k).Capabilities), k.Principal...))
 }
 
 // plainDigest is digest for a client of the same principal without capabilities, by the handshake.
 // ok is false if it is the same.
 func (c *common) plainDigest(s spec.Spec, k spec.Key) (digest string, ok bool) {
 	plain := s.Capabilities(nil)
-	if k.Era == spec.EraAuto && bytes.Equal(plain, s.Capabilities(c.client(k).Capabilities)) {
+	if k.Era == spec.EraAuto && bytes.Equal(plain, s.Capabilities(c.clientProfile(k).Capabilities)) {
 		return "", false
 	}
 	return s.Digest(c.machineOf(s), c.Version, spec.EraAuto, append(plain, k.Principal...)), true
 }
 
-// seeing narrows a digest to what an instance can see: its roots, which name the directories of rules
+// narrowDigest narrows a digest to what an instance can see: its roots, which name the directories of rules
 // and grants too, its working directory, and whether any boundary holds it. A server at a URL that
 // is served no roots is on another machine and sees none of that.
-func (c *common) seeing(digest string, s spec.Spec, at sights) string {
+func (c *common) narrowDigest(digest string, s spec.Spec, at sights) string {
 	if digest == "" || s.SeesNoProject() {
 		return digest
 	}
@@ -67,14 +67,14 @@ func (c *common) seeing(digest string, s spec.Spec, at sights) string {
 	return hex.EncodeToString(d.Sum(nil))
 }
 
-// recall returns what a child of this Spec offered last to the clients of this Key when it could see the same;
+// recallOffer returns what a child of this Spec offered last to the clients of this Key when it could see the same;
 // nil if that is not known. If it was never listed for them, they get what it offered
 // a client of the same principal without capabilities. That is
 // a guess if they have capabilities: some servers offer more tools to a client that
 // can be asked. A child may offer each principal something else, so nobody gets a
 // guess from the list of another. seen is the digest of the Spec with what can be seen.
-func (c *common) recall(s spec.Spec, k spec.Key, at sights) (o *offers.Offer, seen string, guess bool) {
-	seen = c.seeing(c.digest(s, k), s, at)
+func (c *common) recallOffer(s spec.Spec, k spec.Key, at sights) (o *offers.Offer, seen string, guess bool) {
+	seen = c.narrowDigest(c.offerDigest(s, k), s, at)
 	if o := c.memory.Recall(s.Name, seen); o != nil {
 		return o, seen, false
 	}
@@ -82,13 +82,13 @@ func (c *common) recall(s spec.Spec, k spec.Key, at sights) (o *offers.Offer, se
 	if !ok {
 		return nil, seen, false
 	}
-	o = c.memory.Recall(s.Name, c.seeing(plain, s, at))
-	return o, seen, o != nil && !bytes.Equal(s.Capabilities(nil), s.Capabilities(c.client(k).Capabilities))
+	o = c.memory.Recall(s.Name, c.narrowDigest(plain, s, at))
+	return o, seen, o != nil && !bytes.Equal(s.Capabilities(nil), s.Capabilities(c.clientProfile(k).Capabilities))
 }
 
-// manner is how a child of this Spec was spoken to last by the clients of this Key; nil if that is not known.
-func (c *common) manner(s spec.Spec, k spec.Key) *offers.Offer {
-	return c.memory.Recall(mannerOf(s), mannerDigest(c.digest(s, k)))
+// recallManner is how a child of this Spec was spoken to last by the clients of this Key; nil if that is not known.
+func (c *common) recallManner(s spec.Spec, k spec.Key) *offers.Offer {
+	return c.memory.Recall(mannerOf(s), mannerDigest(c.offerDigest(s, k)))
 }
 
 // mannerOf names manners in the memory, beside the offers of the same Spec.
@@ -105,70 +105,70 @@ func mannerDigest(digest string) string {
 
 // recallManner starts the life of an instance: it looks up how the child was spoken to last.
 func (c *child) recallManner() {
-	c.manner = c.common.manner(c.spec, c.key)
+	c.manner = c.common.recallManner(c.spec, c.key)
 	c.history.spoke = eraOf(c.manner)
-	if c.lazy() {
+	if c.startsLazily() {
 		c.setState(Cold, "")
 	}
 }
 
-// sights is what the instance can see with what is wanted.
-func (c *child) sights(w want) sights { return sights{w.Roots, w.boundary, w.whose} }
+// visibleSights is what the instance can see with what is wanted.
+func (c *child) visibleSights(w want) sights { return sights{w.Roots, w.boundary, w.whose} }
 
-// recall publishes what the child offered last when it could see what it would see now, unless it
+// publishRecalled publishes what the child offered last when it could see what it would see now, unless it
 // was listed in this instance when it could see the same. An instance that may wait for a call does so from here on. One that does not run,
 // and of which nothing is known with other roots, is listed once more.
-func (c *child) recall(w want) {
+func (c *child) publishRecalled(w want) {
 	known := w.Known || w.assumed || c.spec.SeesNoProject()
 	if !known || c.history.recalled && c.history.recalledFor == w.Gen {
 		return
 	}
 	c.history.recalled, c.history.recalledFor = true, w.Gen
-	seen := c.common.seeing(c.common.digest(c.spec, c.key), c.spec, c.sights(w))
+	seen := c.common.narrowDigest(c.common.offerDigest(c.spec, c.key), c.spec, c.visibleSights(w))
 	if c.history.greeted && c.history.offered == seen && (seen != "" || c.spec.SeesNoProject()) {
 		return
 	}
 	c.history.greeted, c.history.listed = false, false
 	had := c.offer
-	c.offer, c.history.offered, c.history.guess = c.common.recall(c.spec, c.key, c.sights(w))
+	c.offer, c.history.offered, c.history.guess = c.common.recallOffer(c.spec, c.key, c.visibleSights(w))
 	state := c.view.Load().status.State
 	switch {
-	case c.lazy() && (state == Configured || state == Waiting):
+	case c.startsLazily() && (state == Configured || state == Waiting):
 		c.setState(Cold, "")
-	case (state == Stopped || state == Cold) && had != nil && c.offer == nil && !c.lazy():
+	case (state == Stopped || state == Cold) && had != nil && c.offer == nil && !c.startsLazily():
 		c.setState(Configured, "")
 	case c.offer != had:
-		c.publish(func(*view) {})
+		c.publishView(func(*view) {})
 	}
-	if had != nil && c.offer == nil && !c.lazy() {
+	if had != nil && c.offer == nil && !c.startsLazily() {
 		c.wish()
 	}
 }
 
-// lazy reports whether the child is started by a call only. A child of which nothing is
+// startsLazily reports whether the child is started by a call only. A child of which nothing is
 // known, or what it offers these clients is a guess, is so only where StartCalled says so.
-func (c *child) lazy() bool {
+func (c *child) startsLazily() bool {
 	return c.spec.Start == spec.StartCalled || c.spec.Start == spec.StartLazy && c.offer != nil && !c.history.guess
 }
 
-// offers takes in what the child offers. The former offer stays if the two are
+// takeOffer takes in what the child offers. The former offer stays if the two are
 // equal. An offer that was cut is not remembered for others, nor is one that a run listed
 // after its roots had changed. Nor is that of a child
 // that is spoken to without a handshake because it exited during one, since that may
 // have been an accident.
-func (c *child) offers(o *offers.Offer) {
+func (c *child) takeOffer(o *offers.Offer) {
 	c.history.greeted, c.history.spoke, c.history.lives, c.history.guess = true, eraOf(o), o.Lives, false
 	c.history.listed = c.history.listed || !o.Lacks(offers.Tools)
 	if c.history.offered == c.history.seen || c.history.seen == "" {
 		o = o.Filled(c.offer) // else what it offered is of other roots
 	}
-	c.compare(o)
+	c.reportRedefined(o)
 	c.manner = o.Manner()
-	if c.wanted().Gen != c.history.planned && !c.spec.SeesNoProject() {
+	if c.wantedState().Gen != c.history.planned && !c.spec.SeesNoProject() {
 		c.history.seen = "" // it is told of other roots, and its list may be of either
 	}
 	c.history.offered = c.history.seen
-	if !o.Whole() || c.history.diedOf == spec.EraLegacy {
+	if !o.IsWhole() || c.history.diedOf == spec.EraLegacy {
 		c.offer = o
 		return
 	}
@@ -178,9 +178,9 @@ func (c *child) offers(o *offers.Offer) {
 	}
 }
 
-// compare reports tools to which this offer gives a definition that they never had, before
+// reportRedefined reports tools to which this offer gives a definition that they never had, before
 // anybody can call them.
-func (c *child) compare(o *offers.Offer) {
+func (c *child) reportRedefined(o *offers.Offer) {
 	changed := c.common.forms.Compare(c.spec.Identity(), o)
 	if len(changed) > 0 && c.common.Redefined != nil {
 		c.common.Redefined(c.key, changed)
@@ -191,8 +191,8 @@ func (c *child) compare(o *offers.Offer) {
 // that are still starting need the machine more.
 const keepAfter = 2 * time.Second
 
-// keep writes down what the child offers and how it is spoken to, if that is news.
-func (c *child) keep() {
+// keepOffer writes down what the child offers and how it is spoken to, if that is news.
+func (c *child) keepOffer() {
 	c.common.forms.Keep(c.spec.Identity())
 	c.common.memory.Keep(mannerOf(c.spec))
 	c.common.memory.Keep(c.spec.Name)

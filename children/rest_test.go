@@ -37,7 +37,7 @@ func TestInstancesThatWaitHaveNoGoroutine(t *testing.T) {
 			t.Errorf("%d instances that wait for roots have %d goroutines", many, n)
 		}
 		for i := range many {
-			if st := s.child(key(i)).status(); st.State != Waiting {
+			if st := s.childOf(key(i)).currentStatus(); st.State != Waiting {
 				t.Fatalf("instance %d is %v", i, st.State)
 			}
 		}

@@ -32,7 +32,7 @@ func (b BoundedSupervisor) For(whose string) BoundedSupervisor {
 // then, if they give it another working directory, other arguments or another environment.
 // What Ensure says of lazy ones holds here too.
 func (s *Supervisor) Prestart(k spec.Key) {
-	if c := s.instance(k); c != nil {
+	if c := s.instanceOf(k); c != nil {
 		c.wish()
 	}
 }
@@ -42,7 +42,7 @@ func (s *Supervisor) Prestart(k spec.Key) {
 // returns at once. A Key without a Spec is ignored. What a confined instance may open of
 // its roots is what the boundary holds.
 func (b BoundedSupervisor) Ensure(k spec.Key, roots []guard.Root) {
-	if c := b.s.instance(k); c != nil {
+	if c := b.s.instanceOf(k); c != nil {
 		c.setRoots(roots, b.boundary, b.whose, true)
 	}
 }
@@ -51,15 +51,15 @@ func (b BoundedSupervisor) Ensure(k spec.Key, roots []guard.Root) {
 // known. An instance that needs roots to start is started too. What happens when the
 // first roots are known is the same as after Prestart.
 func (b BoundedSupervisor) Assume(k spec.Key, roots []guard.Root) {
-	if c := b.s.instance(k); c != nil {
-		c.assume(roots, b.boundary, b.whose)
+	if c := b.s.instanceOf(k); c != nil {
+		c.assumeRoots(roots, b.boundary, b.whose)
 	}
 }
 
 // SetRoots tells an instance of a change of roots. Calls acquired
 // from now on wait, bounded, until the child has applied it.
 func (b BoundedSupervisor) SetRoots(k spec.Key, roots []guard.Root) {
-	if c := b.s.child(k); c != nil {
+	if c := b.s.childOf(k); c != nil {
 		c.setRoots(roots, b.boundary, b.whose, false)
 	}
 }

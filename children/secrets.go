@@ -28,7 +28,7 @@ func (c *child) withSecrets(ctx context.Context, l launch.Launch, w want) (launc
 		if err == nil && c.common.Login != nil && s.LogsIn() {
 			s.Login, err = c.common.Login(c.key, s)
 		}
-		s.Supply = c.supply(s, w)
+		s.Supply = c.headerSupply(s, w)
 		return l, s, err
 	}
 	l, err := c.machine.WithSecrets(s.Program(), l, w.Roots, value)
@@ -51,9 +51,9 @@ func (c *child) valueOf(ctx context.Context, w want) func(reference.Ref) (string
 	}
 }
 
-// supply runs the program that prints the headers of a run; the zero Supply if there is none. The roots of the run count as
+// headerSupply runs the program that prints the headers of a run; the zero Supply if there is none. The roots of the run count as
 // folders in which servers may write, also where nothing is on record.
-func (c *child) supply(s spec.Spec, w want) remote.Supply {
+func (c *child) headerSupply(s spec.Spec, w want) remote.Supply {
 	if s.HeadersFrom.Command == "" {
 		return remote.Supply{}
 	}

@@ -17,27 +17,27 @@ import (
 	"mcphub/internal/reference"
 )
 
-// start takes a slot and brings a run to where it can be called.
-func (c *child) start() (*run.Run, *run.UnavailableError) {
-	turn := c.common.turns.Take(c.ctx, c.owner(), func() { c.setState(Waiting, "waits for its turn: many children are starting") })
+// startRun takes a slot and brings a run to where it can be called.
+func (c *child) startRun() (*run.Run, *run.UnavailableError) {
+	turn := c.common.turns.Take(c.ctx, c.ownerName(), func() { c.setState(Waiting, "waits for its turn: many children are starting") })
 	if turn == nil {
 		return nil, nil
 	}
 	defer turn.End()
-	if err := c.place(); err != nil || c.ctx.Err() != nil {
+	if err := c.takePlace(); err != nil || c.ctx.Err() != nil {
 		return nil, err
 	}
 	var w want
 	c.updateWanted(func(now *want) bool { now.demand, now.wish, now.evict = false, false, false; w = *now; return false })
-	c.history.digest = c.common.digest(c.spec, c.key)
-	c.history.seen = c.common.seeing(c.history.digest, c.spec, c.sights(w))
+	c.history.digest = c.common.offerDigest(c.spec, c.key)
+	c.history.seen = c.common.narrowDigest(c.history.digest, c.spec, c.visibleSights(w))
 	c.history.starts++
 	c.history.planned = w.Gen
 	c.setState(Starting, c.history.last)
-	if err := c.install(w); err != nil {
+	if err := c.installCopy(w); err != nil {
 		return nil, err
 	}
-	l, err := c.plan(w, c.machine)
+	l, err := c.planLaunch(w, c.machine)
 	var missing *program.MissingRootError
 	if errors.As(err, &missing) && missing.NoRoot() {
 		err = fmt.Errorf("%w. %s", err, cmp.Or(c.NoRoots(), "Open a folder in the client, or set roots.fallback in hub.json."))
@@ -47,7 +47,7 @@ func (c *child) start() (*run.Run, *run.UnavailableError) {
 		return nil, &run.UnavailableError{Child: c.key.Child, Reason: reference.Show(err.Error()), Err: err}
 	}
 	l.Record, l.Limits = c.common.Record, c.spec.Limits
-	c.listen(&l, w)
+	c.listenToStderr(&l, w)
 	c.tellLacks(l)
 	c.tellClosed(l)
 	c.tellOpens(l)
@@ -55,14 +55,14 @@ func (c *child) start() (*run.Run, *run.UnavailableError) {
 		return nil, &run.UnavailableError{Child: c.key.Child, Reason: err.Error(), Err: err}
 	}
 	for {
-		r, err := c.launch(l, w)
+		r, err := c.launchRun(l, w)
 		var offer *offers.Offer
 		if err == nil {
-			offer, err = r.Connect(c.ctx, run.Try{ModernFirst: c.first() == spec.EraModern, Long: c.spec.Era == spec.EraModern || c.history.spoke == spec.EraModern, Protocol: c.propose()}, turn.End)
+			offer, err = r.Connect(c.ctx, run.Try{ModernFirst: c.firstEra() == spec.EraModern, Long: c.spec.Era == spec.EraModern || c.history.spoke == spec.EraModern, Protocol: c.versionToPropose()}, turn.End)
 		}
 		switch {
 		case err == nil:
-			c.offers(c.agreed(offer))
+			c.takeOffer(c.agreedOffer(offer))
 			return r, nil
 		case r == nil:
 			return nil, &run.UnavailableError{Child: c.key.Child, Reason: reference.Show(err.Error()), Err: err}
@@ -74,13 +74,13 @@ func (c *child) start() (*run.Run, *run.UnavailableError) {
 			}
 			return r, down
 		}
-		c.history.doubted, c.history.diedOf = true, c.first()
+		c.history.doubted, c.history.diedOf = true, c.firstEra()
 		c.log.Info().Str("reason", down.Reason).Msg("the child ended before it said which protocol it speaks; it is started once more, and asked in the other way first")
 	}
 }
 
-// launch starts a run.
-func (c *child) launch(l launch.Launch, w want) (*run.Run, error) {
+// launchRun starts a run.
+func (c *child) launchRun(l launch.Launch, w want) (*run.Run, error) {
 	o := run.Options{Spec: c.spec, Launch: l, Wanted: w.Wanted, Version: c.common.Version, Look: c.common.pace.Every, Log: c.log}
 	names := program.VariableNames(l.Env)
 	r, err := run.Start(o, instance{c}, func(h jsonrpc.Handler) (link.Link, error) {
@@ -94,7 +94,7 @@ func (c *child) launch(l launch.Launch, w want) (*run.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.publish(func(v *view) {
+	c.publishView(func(v *view) {
 		f := r.Facts()
 		v.status.PID, v.status.Bounds = f.PID, f.Bounds
 		v.status.Command, v.status.Args, v.status.Cwd, v.status.EnvNames = l.Command, l.Args, l.Dir, names

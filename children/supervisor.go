@@ -63,7 +63,7 @@ func NewSupervisor(o Options) *Supervisor {
 	s.common.memory, s.common.forms = offers.NewMemory(o.Cache, o.Log), offers.NewDefinitions(o.Cache, o.Log)
 	s.common.turns = limits.NewTurns(o.MaxStarting)
 	s.common.places, s.common.dropUnheld, s.common.giveUp = limits.NewPlaces(o.MaxChildren, o.MaxEach), s.dropUnheld, s.giveUp
-	s.common.resume = func(c *child) { go s.live(c) }
+	s.common.resume = func(c *child) { go s.liveChild(c) }
 	s.common.packages = packages.NewStore(packagesFolder(s.common.machine))
 	s.life, s.end = context.WithCancelCause(context.Background())
 	s.common.background = func(f func(ctx context.Context)) { s.lives.Go(func() { f(s.life) }) }
@@ -84,14 +84,14 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	for {
 		for _, c := range s.takeUnstarted() {
 			s.lives.Add(1)
-			go s.live(c)
+			go s.liveChild(c)
 		}
 		select {
 		case <-s.fresh:
 		case <-ctx.Done():
 			s.end(errShutdown)
-			for _, c := range s.close() {
-				c.stop(errShutdown)
+			for _, c := range s.closeToChildren() {
+				c.stopWith(errShutdown)
 			}
 			s.lives.Wait()
 			return nil
@@ -99,10 +99,10 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	}
 }
 
-// live leads the life of a child until that ends or rests.
-func (s *Supervisor) live(c *child) {
-	if c.live() {
-		s.forget(c)
+// liveChild leads the life of a child until that ends or rests.
+func (s *Supervisor) liveChild(c *child) {
+	if c.runLife() {
+		s.forgetChild(c)
 		s.lives.Done()
 	}
 }
@@ -115,25 +115,25 @@ func (s *Supervisor) takeUnstarted() []*child {
 	return all
 }
 
-// close ends the taking of children. One whose life has not started gets its
+// closeToChildren ends the taking of children. One whose life has not started gets its
 // last view here.
-func (s *Supervisor) close() []*child {
+func (s *Supervisor) closeToChildren() []*child {
 	s.mu.Lock()
 	s.closed = true
 	unstarted := s.unstarted
 	s.unstarted = nil
-	all := s.everybody()
+	all := s.liveChildren()
 	s.mu.Unlock()
 	for _, c := range unstarted {
 		c.cancel(errShutdown)
-		c.finish()
+		c.publishEnd()
 	}
 	return all
 }
 
-// instance returns the child of a key, made if it is new; nil where there is
+// instanceOf returns the child of a key, made if it is new; nil where there is
 // no such Spec or the Supervisor has ended.
-func (s *Supervisor) instance(k spec.Key) *child {
+func (s *Supervisor) instanceOf(k spec.Key) *child {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.instanceLocked(k, nil)
@@ -161,7 +161,7 @@ func (s *Supervisor) instanceLocked(k spec.Key, by *spec.Spec) *child {
 	return c
 }
 
-func (s *Supervisor) child(k spec.Key) *child {
+func (s *Supervisor) childOf(k spec.Key) *child {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.children[k]
@@ -171,21 +171,21 @@ func (s *Supervisor) child(k spec.Key) *child {
 // set, starting it if need be. The error is an *UnavailableError, with ctx's
 // cause inside where that ended the waiting.
 func (s *Supervisor) Acquire(ctx context.Context, k spec.Key) (*Lease, error) {
-	c := s.child(k)
+	c := s.childOf(k)
 	if c == nil {
-		return nil, s.unknown(k)
+		return nil, s.unknownError(k)
 	}
-	return c.acquire(ctx)
+	return c.acquireLease(ctx)
 }
 
 // TryAcquire is Acquire where that takes no waiting, and no look at the disk.
 func (s *Supervisor) TryAcquire(k spec.Key) (*Lease, bool) {
-	c := s.child(k)
+	c := s.childOf(k)
 	if c == nil {
 		return nil, false
 	}
 	v := c.view.Load()
-	if v.run == nil || v.gen < c.wanted().Gen || v.run.LookDue() || !v.run.Enter() {
+	if v.run == nil || v.gen < c.wantedState().Gen || v.run.LookDue() || !v.run.Enter() {
 		return nil, false
 	}
 	return &Lease{r: v.run, v: v}, true
@@ -193,12 +193,12 @@ func (s *Supervisor) TryAcquire(k spec.Key) (*Lease, bool) {
 
 // LevelChanged has an instance told the level of its log that its sessions want by now, if it runs or once it does. It does not wait.
 func (s *Supervisor) LevelChanged(k spec.Key) {
-	if c := s.child(k); c != nil {
+	if c := s.childOf(k); c != nil {
 		worker.Signal(c.relevel)
 	}
 }
 
-func (s *Supervisor) unknown(k spec.Key) error {
+func (s *Supervisor) unknownError(k spec.Key) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	reason := "it was not started for this session"
@@ -214,33 +214,33 @@ func (s *Supervisor) unknown(k spec.Key) error {
 // Plan tells what Lease.Where would say if the instance were started now. ok is
 // false if it runs, or could not be started.
 func (s *Supervisor) Plan(k spec.Key) (cwd string, served []string, ok bool) {
-	c := s.child(k)
+	c := s.childOf(k)
 	if c == nil {
 		return "", nil, false
 	}
 	if v := c.view.Load(); v.run != nil || v.final {
 		return "", nil, false
 	}
-	return s.planWith(c, c.wanted())
+	return s.planWith(c, c.wantedState())
 }
 
 // PlanWith tells what Lease.Where would say of an instance that was given these roots by
 // SetRoots. ok is false if it could not be started with them.
 func (s *Supervisor) PlanWith(k spec.Key, roots []guard.Root) (cwd string, served []string, ok bool) {
-	c := s.child(k)
+	c := s.childOf(k)
 	if c == nil {
 		return "", nil, false
 	}
 	if r := c.view.Load().run; r != nil && !s.WouldReplace(k, roots) {
 		return r.Launch.Dir, program.RootPaths(roots), true
 	}
-	w := c.wanted()
+	w := c.wantedState()
 	w.Roots = roots
 	return s.planWith(c, w)
 }
 
 func (s *Supervisor) planWith(c *child, w want) (cwd string, served []string, ok bool) {
-	l, err := c.plan(w, s.machineFor(c))
+	l, err := c.planLaunch(w, s.machineFor(c))
 	return l.Dir, program.RootPaths(w.Roots), err == nil
 }
 
@@ -254,7 +254,7 @@ func (s *Supervisor) machineFor(c *child) launch.Machine {
 // WouldReplace reports whether the run of an instance would be replaced if it were given
 // these roots by SetRoots, as far as that shows from outside.
 func (s *Supervisor) WouldReplace(k spec.Key, roots []guard.Root) bool {
-	c := s.child(k)
+	c := s.childOf(k)
 	if c == nil {
 		return false
 	}
@@ -262,12 +262,12 @@ func (s *Supervisor) WouldReplace(k spec.Key, roots []guard.Root) bool {
 	if r == nil {
 		return false
 	}
-	w := c.wanted()
+	w := c.wantedState()
 	w.Roots = roots
 	change := c.rootsChange(r, w, s.machineFor(c))
-	change.SameRoots, change.Empty = servedroots.Same(roots, c.wanted().Roots), len(roots) == 0
+	change.SameRoots, change.Empty = servedroots.Same(roots, c.wantedState().Roots), len(roots) == 0
 	change.Rules = c.spec.Sandbox.Confines() && !change.SameRoots
-	change.Probe, change.Asked = r.Roots.Probed(), r.Roots.Asked()
+	change.Probe, change.Asked = r.Roots.IsProbed(), r.Roots.WasAsked()
 	return change.Decide() == servedroots.Replace
 }
 
@@ -277,21 +277,21 @@ func (s *Supervisor) Drop(instance string) {
 	if instance == "" {
 		return
 	}
-	s.drop(instance, func(*child) bool { return true })
+	s.dropInstances(instance, func(*child) bool { return true })
 }
 
 // Status returns the state of every instance, by name; of one that a reload
 // has replaced too, for as long as calls are under way in it.
 func (s *Supervisor) Status() []Status {
 	s.mu.Lock()
-	all := s.everybody()
+	all := s.liveChildren()
 	s.mu.Unlock()
 	out := make([]Status, 0, len(all))
 	for _, c := range all {
-		out = append(out, c.status())
+		out = append(out, c.currentStatus())
 	}
 	for i, c := range all {
-		out[i].Apart = s.apart(c, all)
+		out[i].Apart = s.apartNames(c, all)
 	}
 	slices.SortFunc(out, func(a, b Status) int {
 		return cmp.Or(cmp.Compare(a.Child, b.Child), cmp.Compare(a.Instance, b.Instance), cmp.Compare(a.Variant, b.Variant))
@@ -299,9 +299,9 @@ func (s *Supervisor) Status() []Status {
 	return out
 }
 
-// apart names what keeps a shared instance apart from those of the same entry in other
+// apartNames names what keeps a shared instance apart from those of the same entry in other
 // surroundings.
-func (s *Supervisor) apart(c *child, all []*child) (names []string) {
+func (s *Supervisor) apartNames(c *child, all []*child) (names []string) {
 	for _, o := range all {
 		if o.key.Child == c.key.Child && o.key.Variant != c.key.Variant && c.spec.Share != spec.ShareSession {
 			names = append(names, spec.Apart(s.common.withSurroundings(c.spec), s.common.withSurroundings(o.spec), s.common.machine)...)
@@ -315,7 +315,7 @@ func (s *Supervisor) apart(c *child, all []*child) (names []string) {
 // first start, or has ended; at once where there is no such instance. One that
 // waits for a call is not settled.
 func (s *Supervisor) Settled(k spec.Key) <-chan struct{} {
-	if c := s.child(k); c != nil {
+	if c := s.childOf(k); c != nil {
 		return c.settled
 	}
 	closed := make(chan struct{})
@@ -326,7 +326,7 @@ func (s *Supervisor) Settled(k spec.Key) <-chan struct{} {
 // AwaitLists waits until lists of a child that runs are in force, if the child has said
 // that they have changed. It waits no longer than most.
 func (s *Supervisor) AwaitLists(ctx context.Context, k spec.Key, which offers.Lists, most time.Duration) {
-	if v := s.ready(k); v != nil {
+	if v := s.readyView(k); v != nil {
 		v.run.Await(ctx, which, most)
 	}
 }
@@ -334,14 +334,14 @@ func (s *Supervisor) AwaitLists(ctx context.Context, k spec.Key, which offers.Li
 // Refresh has lists of a child that runs read again in the background whose changes it does not
 // announce, and which were not read for so long.
 func (s *Supervisor) Refresh(k spec.Key, after time.Duration) {
-	if v := s.ready(k); v != nil {
+	if v := s.readyView(k); v != nil {
 		v.run.Refresh(offers.Quiet(v.offer, &v.status.Lives), after)
 	}
 }
 
-// ready is the view of an instance that may be called; nil if it may not.
-func (s *Supervisor) ready(k spec.Key) *view {
-	c := s.child(k)
+// readyView is the view of an instance that may be called; nil if it may not.
+func (s *Supervisor) readyView(k spec.Key) *view {
+	c := s.childOf(k)
 	if c == nil {
 		return nil
 	}
@@ -364,16 +364,16 @@ func (s *Supervisor) specOf(k spec.Key) (spec.Spec, bool) {
 // the other era, it is the Key with that era.
 func (s *Supervisor) ServedBy(k spec.Key) spec.Key {
 	spec, ok := s.specOf(k)
-	if !ok || s.current(k, spec) != nil {
+	if !ok || s.currentView(k, spec) != nil {
 		return k
 	}
 	return s.common.servedBy(spec, k)
 }
 
-// current is what there is of an instance by this Spec, started or not; else nil. Where
+// currentView is what there is of an instance by this Spec, started or not; else nil. Where
 // there is one, what is known of its program was read when it was made: nothing is read anew.
-func (s *Supervisor) current(k spec.Key, spec spec.Spec) *view {
-	c := s.child(k)
+func (s *Supervisor) currentView(k spec.Key, spec spec.Spec) *view {
+	c := s.childOf(k)
 	if c == nil {
 		return nil
 	}
@@ -394,7 +394,7 @@ func (b BoundedSupervisor) Recall(k spec.Key, roots []guard.Root) *offers.Offer 
 	if !ok {
 		return nil
 	}
-	if v := b.s.current(k, spec); v != nil && v.offer != nil && v.offer.Whole() {
+	if v := b.s.currentView(k, spec); v != nil && v.offer != nil && v.offer.IsWhole() {
 		return v.offer
 	}
 	return b.RecallAs(spec, k, roots)
@@ -406,11 +406,11 @@ func (s *Supervisor) Manner(k spec.Key) *offers.Offer {
 	if !ok {
 		return nil
 	}
-	return s.common.manner(spec, k)
+	return s.common.recallManner(spec, k)
 }
 
 // RecallAs is Recall for an entry that is not configured yet, or otherwise.
 func (b BoundedSupervisor) RecallAs(spec spec.Spec, k spec.Key, roots []guard.Root) *offers.Offer {
-	o, _, _ := b.s.common.recall(spec.WithDefaults(), k, sights{roots, b.boundary, b.whose})
+	o, _, _ := b.s.common.recallOffer(spec.WithDefaults(), k, sights{roots, b.boundary, b.whose})
 	return o
 }

@@ -117,7 +117,7 @@ func TestARequestIsJudgedAndRunByOneConfiguration(t *testing.T) {
 	c := connect(t, h)
 	c.handshake(`{}`)
 	c.raw("prompts/list", `{}`)
-	s, former := sessionOfTest(h), h.now()
+	s, former := sessionOfTest(h), h.currentConfiguration()
 	prompt := offering.Item{Item: &catalog.Item{Name: "kid__greet", Child: "kid", Remote: "greet"}, Conf: former}
 	for _, replaced := range []bool{false, true} {
 		next := kid

@@ -106,7 +106,7 @@ func TestApplyThatFailsChangesNothing(t *testing.T) {
 	c := connect(t, h)
 	c.handshake(`{}`)
 	c.raw("tools/list", `{}`)
-	before, conf := pid(t, h, "kid"), h.now()
+	before, conf := pid(t, h, "kid"), h.currentConfiguration()
 	noChecker := testConfig(t, other(kid, "x"))
 	noChecker.Checker = nil
 	twice := testConfig(t, other(kid, "x"))
@@ -116,7 +116,7 @@ func TestApplyThatFailsChangesNothing(t *testing.T) {
 			t.Error("no error")
 		}
 	}
-	if h.now() != conf || pid(t, h, "kid") != before {
+	if h.currentConfiguration() != conf || pid(t, h, "kid") != before {
 		t.Error("something changed all the same")
 	}
 	c.raw("tools/call", toolCall("kid__echo", `{}`))
@@ -260,7 +260,7 @@ func TestRootsChangeAmidApply(t *testing.T) {
 	c := connect(t, h, one)
 	c.handshake(`{"roots":{"listChanged":true}}`)
 	c.raw("tools/list", `{}`)
-	old := h.now()
+	old := h.currentConfiguration()
 	conf, err := configuration.New(testConfig(t, kid, scripted("late", childtest.Script{})), h.ownTools, old)
 	if err != nil {
 		t.Fatal(err)

@@ -313,7 +313,7 @@ func TestModernWhatChangesBetweenQuestionAndAnswer(t *testing.T) {
 					}
 				case name == "denied by now":
 					want = "is refused by the rule"
-					cfg := a.h.now().Settings
+					cfg := a.h.currentConfiguration().Settings
 					judged.Policy.Rules = slices.Insert(slices.Clone(judged.Policy.Rules), 0, policy.Rule{Name: "new", Then: policy.Deny, Paths: &policy.PathRule{Within: a.at("data")}})
 					var err error
 					if cfg.Checker, err = validate.NewChecker(judged); err != nil {

@@ -34,7 +34,7 @@ func (h *Hub) handleChildNotification(ctx context.Context, k spec.Key, m *jsonrp
 	case methods.ResourceUpdated:
 		h.subs.Updated(k, m)
 	case methods.Message:
-		h.logged(ctx, k, m)
+		h.passLog(ctx, k, m)
 	case methods.TaskStatus:
 		h.taskTold(k, m)
 	case methods.TaskNews:
@@ -45,7 +45,7 @@ func (h *Hub) handleChildNotification(ctx context.Context, k spec.Key, m *jsonrp
 		// A server may have things to say that this program does not know; those of
 		// one that several share are nobody's.
 		if s, ok := h.sessions.Owner(k); ok && (methods.OfProtocol(m.Method) || s.acceptsNotification(k, m.Method)) {
-			s.pass(ctx, k, m)
+			s.passNotification(ctx, k, m)
 		}
 	}
 }
@@ -57,7 +57,7 @@ func (h *Hub) listsChanged(k spec.Key, which offers.Lists) {
 	for _, s := range h.sessions.SessionsOf(k) {
 		_, to, asks := s.sender.InFlight.Find(k, nil)
 		switch {
-		case !asks || s.now().Denied(k.Child):
+		case !asks || s.currentConfiguration().IsDenied(k.Child):
 		case s.handshaken.Load() && s.client.Connected():
 			s.notifier.Outdated(which, s.client)
 		default:
@@ -93,8 +93,8 @@ func (h *Hub) principalOf(k spec.Key) string {
 	return s.principal.Key()
 }
 
-// yield has the session end whose own an instance is, if nobody uses that.
-func (h *Hub) yield(k spec.Key) bool {
+// yieldInstance has the session end whose own an instance is, if nobody uses that.
+func (h *Hub) yieldInstance(k spec.Key) bool {
 	s, ok := h.sessions.Owner(k)
 	return ok && s.yields != nil && s.yields()
 }
@@ -102,7 +102,7 @@ func (h *Hub) yield(k spec.Key) bool {
 // levelOf is the most verbose level that a session of an instance wants.
 func (h *Hub) levelOf(k spec.Key) string {
 	if s, ok := h.sessions.Owner(k); ok {
-		return s.heard().String()
+		return s.heardLevel().String()
 	}
 	var most declaration.Level
 	for _, level := range h.sessions.Levels(k) {
@@ -127,7 +127,7 @@ func (h *Hub) noRoots(k spec.Key) string {
 		if conf := s.current.Now(); conf.Child(k.Child) != nil {
 			view = conf.ViewFor(conf.Child(k.Child), view)
 		}
-		view.ClientName = s.capabilities().Name
+		view.ClientName = s.clientClaims().Name
 		return view.WhyNone()
 	}
 	for _, s := range h.sessions.SessionsOf(k) {
@@ -149,19 +149,19 @@ func (h *Hub) handleChildRequest(ctx context.Context, k spec.Key, m *jsonrpc.Mes
 	return s.sender.Ask(ctx, k, m)
 }
 
-// logged passes a log message on to the session that it belongs to, unless the
+// passLog passes a log message on to the session that it belongs to, unless the
 // session does not want to know. What several share is nobody's. A flood
 // leaves room for what matters more, and what does not fit is counted.
-func (h *Hub) logged(ctx context.Context, k spec.Key, m *jsonrpc.Message) {
+func (h *Hub) passLog(ctx context.Context, k spec.Key, m *jsonrpc.Message) {
 	if s, ok := h.sessions.SoleSession(k); ok {
-		s.pass(ctx, k, m)
+		s.passNotification(ctx, k, m)
 	}
 }
 
-// pass hands the client a notification of a child as it is, where there is room
+// passNotification hands the client a notification of a child as it is, where there is room
 // to spare.
-func (s *Session) pass(ctx context.Context, k spec.Key, m *jsonrpc.Message) {
-	if s.now().Denied(k.Child) { // the session is about to be taken from it
+func (s *Session) passNotification(ctx context.Context, k spec.Key, m *jsonrpc.Message) {
+	if s.currentConfiguration().IsDenied(k.Child) { // the session is about to be taken from it
 		return
 	}
 	to := s.wayOf(ctx, k, m)
@@ -202,7 +202,7 @@ func (s *Session) wayOf(ctx context.Context, k spec.Key, m *jsonrpc.Message) cli
 // child without a handshake, as it stands. It runs on the child's read loop.
 func (h *Hub) taskNews(k spec.Key, m *jsonrpc.Message) {
 	for _, s := range h.sessions.SessionsOf(k) {
-		if !s.tasks.Denied(taskSession{s}, m) {
+		if !s.tasks.IsDenied(taskSession{s}, m) {
 			s.notifier.Task(k, m)
 		}
 		s.tasks.HandleStatus(k, m)
@@ -215,7 +215,7 @@ func (h *Hub) taskTold(k spec.Key, m *jsonrpc.Message) {
 	for _, s := range h.sessions.SessionsOf(k) {
 		mine, known := s.tasks.HandleStatus(k, m)
 		// Of a task that is not known yet, the answer that made it is on its way.
-		if s.tasks.Denied(taskSession{s}, m) {
+		if s.tasks.IsDenied(taskSession{s}, m) {
 			continue
 		}
 		if mine || !known && s == own && s.handshaken.Load() {
@@ -255,5 +255,5 @@ func (h *Hub) toldRefused(k spec.Key, f sandbox.Refusal, dirs []string) {
 		whose = s.principal.String()
 	}
 	h.telemetry.KernelRefused(k.Child)
-	h.now().Audit.KernelRefused(session, whose, record.Subject{Child: k.Child}, f, dirs)
+	h.currentConfiguration().Audit.KernelRefused(session, whose, record.Subject{Child: k.Child}, f, dirs)
 }

@@ -48,7 +48,7 @@ func newChanging(t *testing.T) *changing {
 	m.dir["asked"] = filepath.Join(filepath.Dir(m.dir["a"]), "asked")
 	m.dir["single"] = filepath.Join(m.dir["box"], "file") // a root that is one file
 	m.must(os.Mkdir(m.dir["asked"], 0o700), os.WriteFile(m.dir["asked"]+"/file", []byte("canary"), 0o600))
-	m.cfg = m.hub.now().Settings
+	m.cfg = m.hub.currentConfiguration().Settings
 	m.asks = func(context.Context, *testClient, *jsonrpc.Message) jsonrpc.Answer {
 		return jsonrpc.ResultAnswer([]byte(yesFile))
 	}

@@ -207,7 +207,7 @@ func TestACallBeyondWhatRuns(t *testing.T) {
 	c, d := confinedHub(t, sandbox.Required, func(v *validate.Config, _ map[string]string) {
 		v.Children[0].Mode = declare.ModeStrict
 	})
-	cfg := c.hub.now().Settings
+	cfg := c.hub.currentConfiguration().Settings
 	cfg.Children = append([]Child(nil), cfg.Children...)
 	cfg.Children[0].Spec.Sandbox.KeepRunning = sandbox.Yes
 	apply(t, c.hub, cfg)

@@ -16,8 +16,8 @@ import (
 // answer tells more than a model should learn by trying.
 const MethodExplain = "mcphub/explain"
 
-// explain answers MethodExplain: params are those of tools/call.
-func (s *Session) explain(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+// answerExplain answers MethodExplain: params are those of tools/call.
+func (s *Session) answerExplain(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	name, ok := jsonrpc.String(m.Param("name"))
 	if !ok {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, texts.Lacks(MethodExplain, "the name of a tool (a string)", "/params/name"))
@@ -40,7 +40,7 @@ func (s *Session) explainTool(ctx context.Context, name string, arguments []byte
 	f, err := s.sender.Preview(ctx, tool, arguments)
 	switch kind := failure.KindOf(context.Background(), err); {
 	case err == nil:
-		e.Judged(f)
+		e.TakePreview(f)
 		e.Share = tool.Conf.Child(tool.Child).Spec.Share.String()
 	case kind == failure.Arguments:
 		e.Decision, e.Rule, e.Refusal = policy.Deny.String(), "arguments", err.Error()

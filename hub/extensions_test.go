@@ -300,7 +300,7 @@ func TestWhoGetsAnUnknownMethod(t *testing.T) {
 	}
 	who := func(c *testClient, method string) (got []string) {
 		for _, child := range []string{"one", "two", "plain", "charts"} {
-			if c.hub.now().Child(child) != nil && c.heardOf(child, method) != nil {
+			if c.hub.currentConfiguration().Child(child) != nil && c.heardOf(child, method) != nil {
 				got = append(got, child)
 			}
 		}

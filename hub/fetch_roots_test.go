@@ -131,7 +131,7 @@ func TestRootsThatNeverCome(t *testing.T) {
 			in := t.TempDir()
 			c, _ := enterModern(t, h, rootsCaps, in)
 			a := c.mustAsk("tools/call", lazily)
-			time.Sleep(h.now().Roots.Timeout + time.Second)
+			time.Sleep(h.currentConfiguration().Roots.Timeout + time.Second)
 			if got, _ := text(c.raw("tools/call", a.retry(lazily, nil))); unexplained(got) != name {
 				t.Errorf("the child was given %s, want %s", got, name)
 			}
@@ -166,7 +166,7 @@ func TestRootsAskedForOutsideACall(t *testing.T) {
 		} else {
 			lease.Release()
 		}
-		if time.Since(begun) >= h.now().Roots.Timeout {
+		if time.Since(begun) >= h.currentConfiguration().Roots.Timeout {
 			t.Error("it waited")
 		}
 	})

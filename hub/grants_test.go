@@ -47,7 +47,7 @@ func TestAReloadEndsWhatItsPolicyDenies(t *testing.T) {
 				p := saying(yes)
 				c, _ := a.client(p)
 				a.passes(c, "kid__echo", reading(a.at("data", "one", "1.txt")))
-				cfg := a.h.now().Settings
+				cfg := a.h.currentConfiguration().Settings
 				judged.Policy.Rules = slices.Clone(judged.Policy.Rules)
 				tc.change(a, &judged)
 				var err error

@@ -25,7 +25,7 @@ func (s *Session) offersAtGreeting(ctx context.Context) (*configuration.Configur
 	view, ok := s.likelyRoots(ctx, conf)
 	for i := range conf.Children {
 		c := &conf.Children[i]
-		if known[c.Spec.Name] != nil || conf.Denied(c.Spec.Name) {
+		if known[c.Spec.Name] != nil || conf.IsDenied(c.Spec.Name) {
 			continue
 		}
 		var raw *offers.Offer
@@ -46,7 +46,7 @@ func (s *Session) offersAtGreeting(ctx context.Context) (*configuration.Configur
 // One on this machine that does was probably started in its project: its servers would read that directory without
 // a hub, too. Of other clients nothing is known.
 func (s *Session) likelyRoots(ctx context.Context, conf *configuration.Configuration) (view rootsmgr.View, ok bool) {
-	if caps := s.capabilities(); caps.Known && !caps.Roots {
+	if caps := s.clientClaims(); caps.Known && !caps.Roots {
 		ctx, end := context.WithTimeout(ctx, greetingWait)
 		defer end()
 		select {

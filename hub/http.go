@@ -67,10 +67,10 @@ type HTTPFront struct {
 // NewHTTPFront makes an HTTPFront. It starts nothing.
 func (h *Hub) NewHTTPFront(o HTTPOptions) (*HTTPFront, error) {
 	n := &node{name: o.Node, seal: seal.NewRandom()}
-	if err := n.follow(o.StateKeys); err != nil {
+	if err := n.followKeys(o.StateKeys); err != nil {
 		return nil, err
 	}
-	o.Log = h.now().Log
+	o.Log = h.currentConfiguration().Log
 	front, err := httpfront.New(httpSessions{h, n}, o)
 	return &HTTPFront{front, n}, err
 }
@@ -82,7 +82,7 @@ func (f *HTTPFront) Prepare(o HTTPOptions) (follow func(), err error) {
 	}
 	front, err := f.Front.Prepare(o)
 	return func() {
-		_ = f.node.follow(o.StateKeys) // which New takes, above
+		_ = f.node.followKeys(o.StateKeys) // which New takes, above
 		front()
 	}, err
 }
@@ -96,32 +96,34 @@ type httpSessions struct {
 var _ httpfront.Hub = httpSessions{}
 
 func (f httpSessions) Limits() httpfront.Limits {
-	l := &f.hub.now().Limits
+	l := &f.hub.currentConfiguration().Limits
 	return httpfront.Limits{Frame: l.Frame, ID: l.ID, Calls: l.Calls}
 }
 
-func (f httpSessions) Ready(ctx context.Context) error { return f.hub.now().Audit.Ready(ctx) }
+func (f httpSessions) Ready(ctx context.Context) error {
+	return f.hub.currentConfiguration().Audit.Ready(ctx)
+}
 
 func (f httpSessions) Modern(m *jsonrpc.Message) bool { return modern.IsModern(m) }
 
 func (f httpSessions) NewID(who admission.Caller) string { return f.node.newSessionID(who.Owner()) }
 
 func (f httpSessions) Elsewhere(who admission.Caller, id string) string {
-	return f.node.elsewhere(who.Owner(), id)
+	return f.node.otherHub(who.Owner(), id)
 }
 
 func (f httpSessions) Open(who admission.Caller, c *httpfront.Peer) httpfront.Session {
-	return httpSession{f.session(who, c, sessionOptions{yields: c.Yield})}
+	return httpSession{f.makeSession(who, c, sessionOptions{yields: c.Yield})}
 }
 
 func (f httpSessions) OpenModern(who admission.Caller, c *httpfront.Peer, listeners int) httpfront.ModernSession {
-	s := f.session(who, handshake.Nobody, sessionOptions{stateless: true, bearer: "token " + who.Principal.Key(), streams: listeners, yields: c.Yield})
+	s := f.makeSession(who, handshake.Nobody, sessionOptions{stateless: true, bearer: "token " + who.Principal.Key(), streams: listeners, yields: c.Yield})
 	s.approvals.SetPerCall() // the session belongs to no client in particular
 	return modernSession{s}
 }
 
-// session makes a Session of a caller, whose roots are under that one's ceiling.
-func (f httpSessions) session(who admission.Caller, main handshake.MainPeer, o sessionOptions) *Session {
+// makeSession makes a Session of a caller, whose roots are under that one's ceiling.
+func (f httpSessions) makeSession(who admission.Caller, main handshake.MainPeer, o sessionOptions) *Session {
 	o.principal, o.http, o.seal, o.node = who.Principal, true, f.node.seal, f.node.name
 	s := f.hub.newSession(o)
 	s.setMainPeer(main)
@@ -132,16 +134,16 @@ func (f httpSessions) session(who admission.Caller, main handshake.MainPeer, o s
 // An httpSession is the Session of a client over HTTP after its handshake.
 type httpSession struct{ *Session }
 
-func (s httpSession) Run(ctx context.Context) { _ = s.run(ctx, nil) }
+func (s httpSession) Run(ctx context.Context) { _ = s.serveFront(ctx, nil) }
 
 func (s httpSession) Initialize(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	return s.answer(m, func() jsonrpc.Answer { return s.ServeRequest(ctx, m) })
+	return s.guardAnswer(m, func() jsonrpc.Answer { return s.ServeRequest(ctx, m) })
 }
 
-func (s httpSession) Protocol() string { return s.capabilities().Protocol }
+func (s httpSession) Protocol() string { return s.clientClaims().Protocol }
 
 func (s httpSession) Serve(r *httpfront.Reply, end *jsonrpc.Cancellation, m *jsonrpc.Message) jsonrpc.Answer {
-	return s.answer(m, func() jsonrpc.Answer { return s.serveAndWait(r, end, m) })
+	return s.guardAnswer(m, func() jsonrpc.Answer { return s.serveAndWait(r, end, m) })
 }
 
 func (s httpSession) Notify(m *jsonrpc.Message) {
@@ -152,7 +154,7 @@ func (s httpSession) Notify(m *jsonrpc.Message) {
 // token.
 type modernSession struct{ *Session }
 
-func (s modernSession) Run(ctx context.Context) { _ = s.run(ctx, nil) }
+func (s modernSession) Run(ctx context.Context) { _ = s.serveFront(ctx, nil) }
 
 func (s modernSession) Read(m *jsonrpc.Message) (httpfront.ModernRequest, jsonrpc.Answer, bool) {
 	meta, refusal, ok := modern.ReadMeta(m)
@@ -170,7 +172,7 @@ func (s modernSession) Notify(m *jsonrpc.Message) {
 	}
 }
 
-func (s modernSession) Busy() bool { return s.modernServer.Busy() }
+func (s modernSession) Busy() bool { return s.modernServer.IsBusy() }
 func (s modernSession) HangUp()    { s.notifier.HangUp() }
 
 // A modernRequest is one request of 2026-07-28 that was read.
@@ -199,7 +201,7 @@ func (r *modernRequest) HasMethod() bool {
 }
 
 func (r *modernRequest) Serve(ctx context.Context, reply *httpfront.ModernReply) jsonrpc.Answer {
-	return r.s.answer(r.m, func() jsonrpc.Answer {
+	return r.s.guardAnswer(r.m, func() jsonrpc.Answer {
 		return r.s.serveRead(client.NewContext(ctx, client.Request{Headers: reply}), r.m, r.meta, reply, reply.Elsewhere)
 	})
 }
@@ -210,7 +212,7 @@ func (s *Session) serveAndWait(r client.Reply, end *jsonrpc.Cancellation, m *jso
 		handshake.Client
 		call.SyncReply
 	}{handshake.Client{Reply: r, Host: handshakeHost{s}}, call.SyncReply{Cancellation: end}}
-	s.start()
+	s.noteReady()
 	if !modern.DeclaresCapabilities(m) {
 		if a, ok := s.sender.TryCallToolAndWait(&c.Client, &c.SyncReply, m); ok {
 			return a

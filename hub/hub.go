@@ -84,12 +84,12 @@ func New(cfg Config) (*Hub, error) {
 	h.current.Set(conf)
 	changed := h.sessions.UpdateInstance
 	if cfg.Telemetry != nil {
-		h.watch(cfg.Telemetry)
+		h.watchWith(cfg.Telemetry)
 		changed = h.toldWatched
 	}
 	limits := &conf.Limits
 	h.sup = children.NewSupervisor(children.Options{
-		Specs: conf.Specs(), Changed: changed, ListsChanged: h.listsChanged, Notification: h.handleChildNotification, Request: h.handleChildRequest, ClientProfile: h.clientOf, Principal: h.principalOf, Yield: h.yield, Level: h.levelOf, Roots: h.rootsQuery, NoRoots: h.noRoots, Log: cfg.Log, Version: cfg.Version, OnStderr: cfg.OnStderrLine, Record: cfg.Record, Redefined: h.toldRedefined, Refused: h.toldRefused, Launcher: cfg.Launcher,
+		Specs: conf.Specs(), Changed: changed, ListsChanged: h.listsChanged, Notification: h.handleChildNotification, Request: h.handleChildRequest, ClientProfile: h.clientOf, Principal: h.principalOf, Yield: h.yieldInstance, Level: h.levelOf, Roots: h.rootsQuery, NoRoots: h.noRoots, Log: cfg.Log, Version: cfg.Version, OnStderr: cfg.OnStderrLine, Record: cfg.Record, Redefined: h.toldRedefined, Refused: h.toldRefused, Launcher: cfg.Launcher,
 		MaxStarting: limits.Starting, MaxChildren: limits.Children, MaxEach: principalChildren(limits, limits.Children), Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir, Cache: cfg.Cache, Secret: cfg.Secret, Login: cfg.Login, Writes: cfg.RecordWritable, Written: cfg.Written,
 	})
 	h.sessions.Supervisor, h.sessions.RecordWritable = h.sup, cfg.RecordWritable
@@ -97,8 +97,8 @@ func New(cfg Config) (*Hub, error) {
 	return h, nil
 }
 
-// now is the configuration that counts for what starts now and belongs to no session.
-func (h *Hub) now() *configuration.Configuration { return h.current.Now() }
+// currentConfiguration is the configuration that counts for what starts now and belongs to no session.
+func (h *Hub) currentConfiguration() *configuration.Configuration { return h.current.Now() }
 
 // Run keeps the children until ctx ends, and returns when all have stopped.
 func (h *Hub) Run(ctx context.Context) error { return h.sup.Run(ctx) }
@@ -134,12 +134,12 @@ func (h *Hub) Apply(ctx context.Context, cfg Config) (Applied, error) {
 		return Applied{}, err
 	}
 	defer done()
-	old := h.now()
+	old := h.currentConfiguration()
 	conf, err := configuration.New(cfg, h.ownTools, old)
 	if err != nil {
 		return Applied{}, err
 	}
-	h.follow(conf)
+	h.followConfiguration(conf)
 	h.telemetry.Applied()
 	return diffConfigurations(conf, old), nil
 }
@@ -154,8 +154,8 @@ func (h *Hub) beginReplacing(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// follow puts conf in force, for sessions and supervisor alike. The caller has the token.
-func (h *Hub) follow(conf *configuration.Configuration) {
+// followConfiguration puts conf in force, for sessions and supervisor alike. The caller has the token.
+func (h *Hub) followConfiguration(conf *configuration.Configuration) {
 	h.surroundings.Follow(conf, func(next map[*configuration.Current]*configuration.Configuration) {
 		h.sessions.Replace(next)
 		h.sup.SetMaxEach(principalChildren(&conf.Limits, h.sup.MaxChildren()))

@@ -22,8 +22,8 @@ func (h *Hub) Inside(paths ...string) (root string, inside bool) {
 	for _, s := range h.sessions.Sessions() {
 		snaps = append(snaps, s.roots.View().Snapshot)
 	}
-	snaps = append(snaps, h.now().OwnRoots()...)
-	checker := h.now().Checker
+	snaps = append(snaps, h.currentConfiguration().OwnRoots()...)
+	checker := h.currentConfiguration().Checker
 	for _, path := range names {
 		if dir := checker.Rules().OpenedDir(path); dir != "" {
 			return platform.Host().FormatURI(dir), true
@@ -31,7 +31,7 @@ func (h *Hub) Inside(paths ...string) (root string, inside bool) {
 	}
 	for _, snap := range snaps {
 		within := snap.Guard()
-		if within.Empty() {
+		if within.IsEmpty() {
 			continue
 		}
 		for _, path := range names {

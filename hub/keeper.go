@@ -61,17 +61,17 @@ func newKeeper(m *kept.Memory) (*keeper, error) {
 	}
 	k.record.Session, k.record.Key = uuid.NewString(), make([]byte, keySize)
 	_, _ = rand.Read(k.record.Key) // never fails: crypto/rand
-	k.change(func(*keptRecord) {})
+	k.changeRecord(func(*keptRecord) {})
 	return k, nil
 }
 
-// bearer is what the requestStates of the session are bound to, and what seals them.
-func (k *keeper) bearer() (string, *seal.Sealer) {
+// requestBearer is what the requestStates of the session are bound to, and what seals them.
+func (k *keeper) requestBearer() (string, *seal.Sealer) {
 	return "session " + k.record.Session, seal.NewOf(k.record.Key)
 }
 
-// change changes the record. An initialize that is too long has no room in any record, so the session ends with its hub.
-func (k *keeper) change(f func(r *keptRecord)) {
+// changeRecord changes the record. An initialize that is too long has no room in any record, so the session ends with its hub.
+func (k *keeper) changeRecord(f func(r *keptRecord)) {
 	if k == nil {
 		return
 	}
@@ -100,7 +100,7 @@ func (k *keeper) save() bool {
 // tooLong replaces an initialize that cannot be kept.
 const tooLong = "too long"
 
-func (k *keeper) subscribed(uri string, now bool) {
+func (k *keeper) keepSubscribed(uri string, now bool) {
 	if k == nil {
 		return
 	}
@@ -118,8 +118,8 @@ func (k *keeper) subscribed(uri string, now bool) {
 	k.save()
 }
 
-// saw keeps how the client knows a list.
-func (k *keeper) saw(list offers.Kind, digest string) {
+// keepSeen keeps how the client knows a list.
+func (k *keeper) keepSeen(list offers.Kind, digest string) {
 	if k == nil {
 		return
 	}
@@ -129,7 +129,7 @@ func (k *keeper) saw(list offers.Kind, digest string) {
 	if known {
 		return
 	}
-	k.change(func(r *keptRecord) {
+	k.changeRecord(func(r *keptRecord) {
 		lists := map[int]string{int(list): digest}
 		for other, digest := range r.Lists {
 			if other != int(list) {
@@ -140,9 +140,9 @@ func (k *keeper) saw(list offers.Kind, digest string) {
 	})
 }
 
-// options has the connection of a session kept. resume, called before the connection runs, brings the session to the state in which the
+// connectionOptions has the connection of a session kept. resume, called before the connection runs, brings the session to the state in which the
 // client knows it to be; what it returns waits for the rest.
-func (k *keeper) options(s *Session, o *jsonrpc.Options) (resume func(context.Context) (wait func(), err error)) {
+func (k *keeper) connectionOptions(s *Session, o *jsonrpc.Options) (resume func(context.Context) (wait func(), err error)) {
 	if k == nil {
 		return func(context.Context) (func(), error) { return func() {}, nil }
 	}
@@ -152,12 +152,12 @@ func (k *keeper) options(s *Session, o *jsonrpc.Options) (resume func(context.Co
 		if m.Method != methods.Initialize && m.Method != methods.Initialized {
 			return
 		}
-		switch known := s.capabilities().Known; {
+		switch known := s.clientClaims().Known; {
 		case m.Method == methods.Initialized && known:
-			k.change(func(r *keptRecord) { r.Initialized = true })
+			k.changeRecord(func(r *keptRecord) { r.Initialized = true })
 		case m.Method == methods.Initialize && !known:
 			frame := bytes.Clone(m.Frame)
-			k.change(func(r *keptRecord) { r.Initialize, r.Line = frame, k.memory.Line()+1 })
+			k.changeRecord(func(r *keptRecord) { r.Initialize, r.Line = frame, k.memory.Line()+1 })
 		}
 	}
 	o.Resume = func(e *kept.Entry) jsonrpc.Answer {
@@ -176,13 +176,13 @@ func (k *keeper) options(s *Session, o *jsonrpc.Options) (resume func(context.Co
 			if jsonrpc.Split(r.Initialize, true, m) != nil || m.Method != methods.Initialize {
 				return wait, errors.New("the initialize of the session was too long to be kept; start the client's session again")
 			}
-			welcome = s.initialize(ctx, m)
+			welcome = s.answerInitialize(ctx, m)
 		}
 		level, ok := declaration.ReadLevel(jsonrpc.AppendString(nil, r.Level))
 		if ok {
 			s.putLevel(ctx, level)
 		}
-		s.notifier.Restore(r.announced())
+		s.notifier.Restore(r.announcedLists())
 		if r.Initialized {
 			s.ServeNotification(&jsonrpc.Message{Method: methods.Initialized})
 		}
@@ -199,8 +199,8 @@ func (k *keeper) options(s *Session, o *jsonrpc.Options) (resume func(context.Co
 	}
 }
 
-// announced returns the lists that the client has seen and was promised notices about.
-func (r *keptRecord) announced() map[int]string {
+// announcedLists returns the lists that the client has seen and was promised notices about.
+func (r *keptRecord) announcedLists() map[int]string {
 	capabilities := jsonrpc.Get(r.Answer, "capabilities")
 	told := map[int]string{}
 	for list, digest := range r.Lists {
@@ -219,6 +219,6 @@ func (r *keptRecord) announced() map[int]string {
 // KeptLimits are what the memory of a session that is kept is laid out for.
 func (h *Hub) KeptLimits() kept.Limits {
 	const waiting = 20 // for each that is served, and refusals that have not left
-	l := &h.now().Limits
+	l := &h.currentConfiguration().Limits
 	return kept.Limits{Frame: l.Frame, ID: l.ID, Requests: l.Calls*waiting + 2048}
 }

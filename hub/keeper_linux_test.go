@@ -142,7 +142,7 @@ func TestASessionGoesOnAtAnotherHub(t *testing.T) {
 		t.Error("it was not asked for its roots again")
 	}
 	for _, s := range other.sessions.Sessions() {
-		if c := s.capabilities(); c.Protocol != "2025-06-18" || !c.Roots || (handshakeHost{s}).Level().String() != "error" {
+		if c := s.clientClaims(); c.Protocol != "2025-06-18" || !c.Roots || (handshakeHost{s}).Level().String() != "error" {
 			t.Errorf("%+v at level %q", c, handshakeHost{s}.Level())
 		}
 	}
@@ -152,10 +152,10 @@ func TestASessionGoesOnAtAnotherHub(t *testing.T) {
 func TestWhichListsAreAnnounced(t *testing.T) {
 	lists := map[int]string{0: "a", 1: "b", 99: "c", -1: "d"}
 	r := &keptRecord{Lists: lists, Answer: []byte(`{"capabilities":{"tools":{"listChanged":true},"prompts":{"listChanged":false},"resources":{}}}`)}
-	if got := r.announced(); len(got) != 1 || got[0] != "a" {
+	if got := r.announcedLists(); len(got) != 1 || got[0] != "a" {
 		t.Errorf("%v", got)
 	}
-	if got := (&keptRecord{Lists: lists}).announced(); len(got) != 0 {
+	if got := (&keptRecord{Lists: lists}).announcedLists(); len(got) != 0 {
 		t.Errorf("%v", got)
 	}
 }
@@ -177,7 +177,7 @@ func TestAnIDThatIsUsedTwice(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		keeps.change(func(r *keptRecord) { r.Initialize, r.Line = []byte(initialize), 1 })
+		keeps.changeRecord(func(r *keptRecord) { r.Initialize, r.Line = []byte(initialize), 1 })
 		e := m.Open([]byte("1"))
 		m.Take(0, 0)
 		if answered {

@@ -37,7 +37,7 @@ func TestAChildThatHangsDelaysTheFirstListAlone(t *testing.T) {
 			}
 		}
 		cfg := testConfig(t, hangs, good, played("late", spec.ShareSession, childtest.Script{}))
-		cfg.Launcher = h.now().Launcher
+		cfg.Launcher = h.currentConfiguration().Launcher
 		apply(t, h, cfg)
 		took("tools/list", `{}`)
 		if !c.listed("late__echo") {

@@ -20,11 +20,11 @@ import (
 // This file tells clients what the children offer: the lists, for how long they may be
 // kept, and what the children say of themselves.
 
-// list answers one of the lists, after the children that are still starting
+// answerList answers one of the lists, after the children that are still starting
 // have had their time.
-func (s *Session) list(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+func (s *Session) answerList(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	k := offers.KindOf(m.Method)
-	if s.now().Inspect {
+	if s.currentConfiguration().Inspect {
 		s.AwaitAllListed(ctx) // a command asks what there is, and not for the quickest answer
 	} else {
 		s.AwaitOffers(ctx)
@@ -38,8 +38,8 @@ func (s *Session) list(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 		p = s.Catalog().Pages(k)
 		return p.Digest
 	})
-	s.keeper.saw(k, p.Digest)
-	s.refresh()
+	s.keeper.keepSeen(k, p.Digest)
+	s.refreshLists()
 	return p.At(m.Param("cursor"))
 }
 
@@ -55,15 +55,15 @@ const (
 func (s *Session) awaitChanged(ctx context.Context, k offers.Kind) {
 	ctx, cancel := context.WithTimeout(ctx, changedWait)
 	defer cancel()
-	for _, name := range s.now().ServedNames() {
+	for _, name := range s.currentConfiguration().ServedNames() {
 		s.hub.sup.AwaitLists(ctx, s.ChildStatus(name).Key, 1<<k, changedWait)
 	}
 }
 
-// refresh has lists read again, behind the answer, of children that announce no changes.
+// refreshLists has lists read again, behind the answer, of children that announce no changes.
 // The client is told if something has changed.
-func (s *Session) refresh() {
-	for _, name := range s.now().ServedNames() {
+func (s *Session) refreshLists() {
+	for _, name := range s.currentConfiguration().ServedNames() {
 		s.hub.sup.Refresh(s.ChildStatus(name).Key, quietFresh)
 	}
 }
@@ -79,7 +79,7 @@ func (s *Session) listModern(ctx context.Context, m *jsonrpc.Message) jsonrpc.An
 	keep := s.listCaching(k) // before the list is taken: what comes in between makes it shorter, not wrong
 	list := s.Catalog()
 	s.notifier.SeenModern(int(k), func() string { return list.Pages(k).Digest })
-	s.refresh()
+	s.refreshLists()
 	return s.modernServer.Result(list.PagesModern(k).At(m.Param("cursor")), &keep, false)
 }
 
@@ -110,7 +110,7 @@ const listTTL = time.Minute
 // still come. It is for everybody only where they all say so, and no rule is for some
 // people. k is Kinds for what the hub says of itself, which is made of what they say of themselves.
 func (s *Session) listCaching(k offers.Kind) modern.Caching {
-	conf := s.now()
+	conf := s.currentConfiguration()
 	ttl, parts, public := listTTL, 0, !conf.Common().Checker.Rules().ForSome()
 	for _, name := range conf.ServedNames() {
 		st, o := s.StatusAndOffer(name)
@@ -120,10 +120,10 @@ func (s *Session) listCaching(k offers.Kind) modern.Caching {
 		life, announces := st.Lives.Self, true // another process says it anew
 		if k != offers.Kinds {
 			list := k.List()
-			if !list.Declared(o.Raw.Capabilities) {
+			if !list.IsDeclared(o.Raw.Capabilities) {
 				continue
 			}
-			announces = list.Announced(o.Raw.Capabilities)
+			announces = list.IsAnnounced(o.Raw.Capabilities)
 			life = st.Lives.Lists[k]
 		}
 		left := listTTL
@@ -132,7 +132,7 @@ func (s *Session) listCaching(k offers.Kind) modern.Caching {
 			left = life.Fresh
 		case life.HasTTL:
 			left = life.Fresh - time.Since(life.At)
-		case o.Raw.Modern() && !st.Listed:
+		case o.Raw.IsModern() && !st.Listed:
 			left = 0 // what it says of that is not remembered
 		}
 		if parts == 0 && life.HasTTL {

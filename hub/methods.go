@@ -28,19 +28,19 @@ func (s *Session) handlerOf(name string) handler {
 	h := handler{Method: methods.Of(name)}
 	switch name {
 	case methods.Initialize:
-		h.handshake = (*Session).initialize
+		h.handshake = (*Session).answerInitialize
 	case methods.Ping:
-		h.handshake = (*Session).pong
+		h.handshake = (*Session).answerPing
 	case methods.SetLogLevel:
 		h.handshake = (*Session).setLevel
 	case methods.Discover:
-		h.modern = (*Session).discover // a client may go on with the handshake
+		h.modern = (*Session).answerDiscover // a client may go on with the handshake
 	case methods.ListTools, methods.ListPrompts, methods.ListResources, methods.ListTemplates:
-		h.handshake, h.modern = (*Session).list, (*Session).listModern
+		h.handshake, h.modern = (*Session).answerList, (*Session).listModern
 	case methods.ListSkills:
-		h.Kind, h.handshake, h.modern = methods.List, (*Session).list, (*Session).listModern
+		h.Kind, h.handshake, h.modern = methods.List, (*Session).answerList, (*Session).listModern
 	case methods.Listen:
-		h.modern = (*Session).listen
+		h.modern = (*Session).answerListen
 	case methods.CallTool:
 		h.handshake, h.modern = callTool, callTool
 	case methods.GetPrompt:
@@ -50,7 +50,7 @@ func (s *Session) handlerOf(name string) handler {
 	case methods.Complete:
 		h.handshake, h.modern = complete, complete
 	case methods.Subscribe, methods.Unsubscribe:
-		h.handshake = (*Session).subscribe
+		h.handshake = (*Session).answerSubscribe
 	case methods.GetTask, methods.CancelTask:
 		h.handshake, h.modern = (*Session).aboutTask, (*Session).aboutModernTask
 	case methods.UpdateTask:
@@ -60,8 +60,8 @@ func (s *Session) handlerOf(name string) handler {
 	case methods.ListTasks:
 		h.handshake = (*Session).listTasks
 	case MethodExplain:
-		if s.now().Inspect {
-			return handler{methods.Method{Name: name, Kind: methods.Inspection}, (*Session).explain, (*Session).explain}
+		if s.currentConfiguration().Inspect {
+			return handler{methods.Method{Name: name, Kind: methods.Inspection}, (*Session).answerExplain, (*Session).answerExplain}
 		}
 		h.handshake, h.modern = extension, extension
 	default:
@@ -72,8 +72,8 @@ func (s *Session) handlerOf(name string) handler {
 	return h
 }
 
-// early reports whether a request needs no child, so that none has to be started for it.
-func (h *handler) early() bool {
+// needsNoChild reports whether a request needs no child, so that none has to be started for it.
+func (h *handler) needsNoChild() bool {
 	switch h.Kind {
 	case methods.Hub, methods.Task, methods.Question, methods.Notification:
 		return true
@@ -81,10 +81,10 @@ func (h *handler) early() bool {
 	return false
 }
 
-// serve has a request served by one of its handler's functions. Requests that are
+// serveTraced has a request served by one of its handler's functions. Requests that are
 // judged are recorded, also where they are refused before that; see extension for the rest.
 // timing is that of the request.
-func (h *handler) serve(s *Session, ctx context.Context, m *jsonrpc.Message, timing telemetry.Call, serve serveFunc) jsonrpc.Answer {
+func (h *handler) serveTraced(s *Session, ctx context.Context, m *jsonrpc.Message, timing telemetry.Call, serve serveFunc) jsonrpc.Answer {
 	switch {
 	case h.Kind == methods.Call:
 		r := client.RequestOf(ctx)
@@ -94,7 +94,7 @@ func (h *handler) serve(s *Session, ctx context.Context, m *jsonrpc.Message, tim
 		s.records.Finish(ctx, r.Record, a)
 		return a
 	case s.metrics.Traces() && h.Kind != methods.Extension: // see call.Sender.ServeExtension
-		return s.traced(ctx, m, timing, serve)
+		return s.serveWithSpan(ctx, m, timing, serve)
 	case s.metrics != nil && h.Kind != methods.Extension:
 		a := serve(s, ctx, m)
 		timing.Answered(m.Method, record.Result(a.Result, a.Error), a.Error)
@@ -103,8 +103,8 @@ func (h *handler) serve(s *Session, ctx context.Context, m *jsonrpc.Message, tim
 	return serve(s, ctx, m)
 }
 
-// traced has a request served that is not recorded, and makes a span of it.
-func (s *Session) traced(ctx context.Context, m *jsonrpc.Message, timing telemetry.Call, serve serveFunc) jsonrpc.Answer {
+// serveWithSpan has a request served that is not recorded, and makes a span of it.
+func (s *Session) serveWithSpan(ctx context.Context, m *jsonrpc.Message, timing telemetry.Call, serve serveFunc) jsonrpc.Answer {
 	timing.BeginServerSpan(tracing.ParseMeta(m.Param("_meta")).Context, m.Method, m.ID)
 	r := client.RequestOf(ctx)
 	r.Timing = &timing
@@ -128,6 +128,6 @@ func ofCalls(serve func(*call.Sender, context.Context, *jsonrpc.Message) jsonrpc
 	}
 }
 
-func (s *Session) pong(context.Context, *jsonrpc.Message) jsonrpc.Answer {
+func (s *Session) answerPing(context.Context, *jsonrpc.Message) jsonrpc.Answer {
 	return jsonrpc.ResultAnswer([]byte(`{}`))
 }

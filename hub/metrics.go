@@ -17,18 +17,18 @@ type (
 // NewTelemetry makes what Config.Telemetry takes.
 func NewTelemetry(o TelemetryOptions) *Telemetry { return telemetry.New(o) }
 
-// watch has t count what the hub does. It is called before anything runs.
-func (h *Hub) watch(t *Telemetry) {
+// watchWith has t count what the hub does. It is called before anything runs.
+func (h *Hub) watchWith(t *Telemetry) {
 	h.telemetry = t
 	t.SetOwner(telemetry.Owner{
 		Transport: h.transportOf, Questions: h.asked.Load, Suspended: h.suspended.Load,
-		Unrecorded: func() uint64 { return h.now().Audit.Status().Unrecorded },
+		Unrecorded: func() uint64 { return h.currentConfiguration().Audit.Status().Unrecorded },
 	})
 }
 
 // transportOf is how a server is spoken to, as the conventions call it.
 func (h *Hub) transportOf(child string) string {
-	switch c := h.now().Child(child); {
+	switch c := h.currentConfiguration().Child(child); {
 	case c == nil:
 		return ""
 	case c.Spec.URL != "":

@@ -24,13 +24,13 @@ import (
 type modernHost struct{ *Session }
 
 func (s modernHost) Guard(m *jsonrpc.Message, serve func() jsonrpc.Answer) jsonrpc.Answer {
-	return s.answer(m, serve)
+	return s.guardAnswer(m, serve)
 }
 
 func (s modernHost) Roots() *rootsmgr.Manager    { return s.roots }
-func (s modernHost) RootsTimeout() time.Duration { return s.now().Roots.Timeout }
-func (s modernHost) FS() guard.FS                { return s.now().FS }
-func (s modernHost) DeclaredRoots() bool         { return s.capabilities().Roots }
+func (s modernHost) RootsTimeout() time.Duration { return s.currentConfiguration().Roots.Timeout }
+func (s modernHost) FS() guard.FS                { return s.currentConfiguration().FS }
+func (s modernHost) DeclaredRoots() bool         { return s.clientClaims().Roots }
 
 func (s modernHost) AwaitServed(ctx context.Context, view rootsmgr.View) error {
 	return s.member.AwaitServed(ctx, view, s.RootsTimeout())
@@ -93,14 +93,14 @@ func (s *Session) serveModern(ctx context.Context, m *jsonrpc.Message, out moder
 func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta modern.Meta, out modern.Reply, elsewhere func(node string)) jsonrpc.Answer {
 	s.startModern(&meta.Claims)
 	how := s.handlerOf(m.Method)
-	if !how.early() {
-		s.start()
+	if !how.needsNoChild() {
+		s.noteReady()
 	}
 	switch {
 	case how.modern == nil:
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, fmt.Sprintf("%s is no method of %s here", printable.Escape(m.Method, 100), modern.Version))
 	case how.Kind == methods.Hub, how.Kind == methods.List:
-		return how.serve(s, ctx, m, s.metrics.StartModernCall(), how.modern)
+		return how.serveTraced(s, ctx, m, s.metrics.StartModernCall(), how.modern)
 	case how.Kind == methods.Stream:
 		return how.modern(s, withClient(ctx, s.modernServer.NewClient(meta, out)), m)
 	}
@@ -108,21 +108,21 @@ func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta modern
 	return s.modernServer.Serve(ctx, modern.Request{Message: m, Meta: meta, Reply: out, Asks: how.MayAsk, Elsewhere: elsewhere}, func(c *modern.Client, end *jsonrpc.Cancellation, request *jsonrpc.Message) jsonrpc.Answer {
 		if how.MayAsk {
 			if level != 0 {
-				s.hear(end.Context(), level)
+				s.hearLevel(end.Context(), level)
 			}
 			if a, ok := s.sender.TryCallToolAndWait(c, &call.SyncReply{Cancellation: end}, request); ok {
 				return a
 			}
 		}
-		return how.serve(s, withClient(end.Context(), c), request, s.metrics.StartModernCall(), how.modern)
+		return how.serveTraced(s, withClient(end.Context(), c), request, s.metrics.StartModernCall(), how.modern)
 	})
 }
 
-// discover answers server/discover. Over HTTP no handshake comes after it, so it starts
+// answerDiscover answers server/discover. Over HTTP no handshake comes after it, so it starts
 // what is not known yet: the next answer shows the extensions of that, too.
-func (s *Session) discover(ctx context.Context, _ *jsonrpc.Message) jsonrpc.Answer {
+func (s *Session) answerDiscover(ctx context.Context, _ *jsonrpc.Message) jsonrpc.Answer {
 	if s.stateless {
-		s.start()
+		s.noteReady()
 	}
 	s.AwaitRecalled(ctx)
 	b := jsonrpc.AppendStrings([]byte(`{"supportedVersions":`), modern.Versions())

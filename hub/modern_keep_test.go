@@ -77,7 +77,7 @@ func TestKeepingWithRulesForSome(t *testing.T) {
 			t.Errorf("control, without rules: %s", got)
 		}
 		rule := policy.Rule{Name: "bob", Then: policy.Deny, Servers: []string{"a"}, People: policy.People{Principals: []string{"bob"}}}
-		if _, err := h.Apply(t.Context(), under(t, h.now().Settings, policy.Policy{Rules: []policy.Rule{rule}})); err != nil {
+		if _, err := h.Apply(t.Context(), under(t, h.currentConfiguration().Settings, policy.Policy{Rules: []policy.Rule{rule}})); err != nil {
 			t.Fatal(err)
 		}
 		if got := scope(); got != "private" {

@@ -18,8 +18,8 @@ type node struct {
 
 const purposeSession = "session"
 
-// follow puts other keys in force. After an error nothing has changed.
-func (n *node) follow(keys [][]byte) error {
+// followKeys puts other keys in force. After an error nothing has changed.
+func (n *node) followKeys(keys [][]byte) error {
 	if err := n.seal.Follow(keys...); err != nil {
 		return err
 	}
@@ -41,8 +41,8 @@ func (n *node) newSessionID(owner string) string {
 	return id
 }
 
-// elsewhere is the name of another hub that has made a session id for an owner; "" where none has.
-func (n *node) elsewhere(owner, id string) string {
+// otherHub is the name of another hub that has made a session id for an owner; "" where none has.
+func (n *node) otherHub(owner, id string) string {
 	name, err := n.seal.Open(purposeSession, []byte(owner), time.Now(), id)
 	if err != nil || string(name) == n.name {
 		return ""

@@ -42,7 +42,7 @@ func (h *Hub) Plan(cfg Config) ([]PlannedServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	old := h.now()
+	old := h.currentConfiguration()
 	conf, err := configuration.New(cfg, h.ownTools, old)
 	if err != nil {
 		done()
@@ -52,7 +52,7 @@ func (h *Hub) Plan(cfg Config) ([]PlannedServer, error) {
 	done()
 	p := planner{h: h, old: old, next: conf, nextFor: in, sessions: h.everySession(), offers: h.sessions.Offers()}
 	p.news = cfg.Host().News(conf.Specs())
-	return p.servers(), nil
+	return p.planServers(), nil
 }
 
 // planner compares what is in force with what would be.
@@ -69,16 +69,16 @@ func (h *Hub) everySession() []*Session {
 	return slices.SortedFunc(slices.Values(h.sessions.Sessions()), func(a, b *Session) int { return cmp.Compare(a.id, b.id) })
 }
 
-func (p *planner) servers() []PlannedServer {
-	changes, processes := diffConfigurations(p.next, p.old), p.h.processes()
-	before, after := p.listed(p.old), p.listed(p.next)
+func (p *planner) planServers() []PlannedServer {
+	changes, processes := diffConfigurations(p.next, p.old), p.h.countProcesses()
+	before, after := p.listedTools(p.old), p.listedTools(p.next)
 	var out []PlannedServer
 	for _, name := range slices.Concat(p.next.ChildNames(), changes.Removed) {
 		s := PlannedServer{Server: name, Change: PlanStays}
 		switch {
 		case slices.Contains(changes.Removed, name):
 			s.Change = PlanStops
-			if why := unserved(p.next, name); why != noEntry {
+			if why := unservedReason(p.next, name); why != noEntry {
 				s.Why = why
 			}
 		case slices.Contains(changes.Added, name):
@@ -99,14 +99,14 @@ func (p *planner) servers() []PlannedServer {
 		then, known := after[name]
 		s.Opens = p.news[name]
 		s.Tools, s.Unknown = len(then), !known && s.Change != PlanStops
-		s.Appear, s.Vanish = missing(then, before[name]), missing(before[name], then)
+		s.Appear, s.Vanish = missingFrom(then, before[name]), missingFrom(before[name], then)
 		out = append(out, s)
 	}
 	return out
 }
 
-// missing are the names of all that are not among have.
-func missing(all, have []string) (out []string) {
+// missingFrom are the names of all that are not among have.
+func missingFrom(all, have []string) (out []string) {
 	for _, name := range all {
 		if !slices.Contains(have, name) {
 			out = append(out, name)
@@ -146,9 +146,9 @@ func (p *planner) restartReason(name string) string {
 	return ""
 }
 
-// listed are the names of the tools of each server that are on the list under a
+// listedTools are the names of the tools of each server that are on the list under a
 // configuration, in its order, as far as their offers are known.
-func (p *planner) listed(conf *configuration.Configuration) map[string][]string {
+func (p *planner) listedTools(conf *configuration.Configuration) map[string][]string {
 	offers := map[string]*catalog.Offer{}
 	for i := range conf.Children {
 		c := &conf.Children[i]
@@ -194,8 +194,8 @@ func (p *planner) offerOf(conf *configuration.Configuration, c *Child) *offers.O
 	return nil
 }
 
-// processes counts, by name, the instances that run and may be called, or will be.
-func (h *Hub) processes() map[string]int {
+// countProcesses counts, by name, the instances that run and may be called, or will be.
+func (h *Hub) countProcesses() map[string]int {
 	out := map[string]int{}
 	for _, st := range h.sup.Status() {
 		switch st.State {

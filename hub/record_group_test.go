@@ -78,7 +78,7 @@ func newRecordedWeb(t *testing.T, cfg Audit) *recordedWeb {
 func (r *recordedWeb) results(t *testing.T) map[string]int {
 	t.Helper()
 	r.stop()
-	if report, err := trail.Verify(r.dir); err != nil || !report.OK() {
+	if report, err := trail.Verify(r.dir); err != nil || !report.IsWhole() {
 		t.Errorf("%+v, %v", report, err)
 	}
 	all, err := trail.Decisions(r.dir, trail.Filter{})

@@ -13,7 +13,7 @@ import (
 // TestTheRecordNamesWhoseSessionItIs: each line of a call does, however it came and whatever became of it, and so does status.
 func TestTheRecordNamesWhoseSessionItIs(t *testing.T) {
 	r := newRecorded(t, Audit{Required: true})
-	if _, err := r.hub.Apply(t.Context(), under(t, r.hub.now().Settings, policy.Policy{Rules: []policy.Rule{{Name: "no", Tools: []string{"env"}}}})); err != nil {
+	if _, err := r.hub.Apply(t.Context(), under(t, r.hub.currentConfiguration().Settings, policy.Policy{Rules: []policy.Rule{{Name: "no", Tools: []string{"env"}}}})); err != nil {
 		t.Fatal(err)
 	}
 	w := serveWeb(t, r.hub, HTTPOptions{Tokens: []Token{{Name: "alice", Secret: "a"}, {Name: "bob", Secret: "b"}}})

@@ -16,11 +16,11 @@ import (
 
 // Status tells how the hub stands. It may be called at any time.
 func (h *Hub) Status() status.Hub {
-	conf := h.now()
+	conf := h.currentConfiguration()
 	sessions, offers := h.sessions.Sessions(), h.sessions.Offers()
 	serves := func(spec.Key) []string { return nil }
 	if slices.ContainsFunc(sessions, func(s *Session) bool { return s.attachment != nil }) { // else nobody is looked for in vain
-		serves = h.attached
+		serves = h.attachedSessions
 	}
 	st := status.Hub{
 		Children:  status.Children(everyChild(conf, sessions), h.sup.Status(), offers, conf.Environ, serves),
@@ -28,10 +28,10 @@ func (h *Hub) Status() status.Hub {
 		Audit: conf.Audit.Status(), Policy: status.PolicyOf(conf.Checker), Refusals: h.recent.List(), Extensions: status.ExtensionsOf(conf.Offers.Extensions(offers)),
 	}
 	st.NotServed = slices.DeleteFunc(st.NotServed, func(n status.NotServed) bool { // it is, in the surroundings of some
-		return slices.ContainsFunc(sessions, func(s *Session) bool { return s.now().Child(n.Server) != nil })
+		return slices.ContainsFunc(sessions, func(s *Session) bool { return s.currentConfiguration().Child(n.Server) != nil })
 	})
 	for _, s := range sessions {
-		st.Sessions = append(st.Sessions, s.status(st.NotServed))
+		st.Sessions = append(st.Sessions, s.reportStatus(st.NotServed))
 	}
 	slices.SortFunc(st.Sessions, func(a, b status.Session) int { return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.ID, b.ID)) })
 	return st
@@ -47,7 +47,7 @@ func everyChild(conf *configuration.Configuration, sessions []*Session) []Child 
 		if s.attachment == nil {
 			continue
 		}
-		for _, child := range s.now().Children {
+		for _, child := range s.currentConfiguration().Children {
 			if !slices.ContainsFunc(all, func(o Child) bool { return o.Spec.Name == child.Spec.Name }) {
 				all = append(slices.Clip(all), child)
 			}
@@ -56,9 +56,9 @@ func everyChild(conf *configuration.Configuration, sessions []*Session) []Child 
 	return all
 }
 
-// status reports a session. nobody are the entries that no session is served.
-func (s *Session) status(nobody []status.NotServed) status.Session {
-	caps := s.capabilities()
+// reportStatus reports a session. nobody are the entries that no session is served.
+func (s *Session) reportStatus(nobody []status.NotServed) status.Session {
+	caps := s.clientClaims()
 	st := status.Session{
 		ID: s.id, Since: s.since, Principal: s.principal.String(), Client: s.clientName(), Protocol: caps.Protocol, Calls: s.client.Serving(), Passed: s.sender.InFlight.Started(),
 		SessionRoots: status.SessionRootsOf(s.roots.View(), s.roots.Word()), Report: s.approvals.Report(),
@@ -68,7 +68,7 @@ func (s *Session) status(nobody []status.NotServed) status.Session {
 	}
 	a := s.attachment.Surroundings
 	st.Folder, st.Process, st.Adapter = printable.Escape(a.Dir, longestFolder), a.Client.PID, a.Adapter.PID
-	for _, n := range status.NotServedBy(s.now()) {
+	for _, n := range status.NotServedBy(s.currentConfiguration()) {
 		if !slices.Contains(nobody, n) {
 			st.NotServed = append(st.NotServed, n)
 		}
@@ -79,7 +79,7 @@ func (s *Session) status(nobody []status.NotServed) status.Session {
 // rootsReport tells how the roots stand for the request of ctx: in the modern era
 // those that came with it.
 func (s *Session) rootsReport(ctx context.Context) status.Roots {
-	c, conf := s.sender.ClientOf(ctx), s.now()
+	c, conf := s.sender.ClientOf(ctx), s.currentConfiguration()
 	view, word, _ := c.RootsStatus(ctx) // ownTool has seen to it that there is one
 	r := status.RootsOf(view, word, c.Claims(), c.Era(), conf)
 	r.Config, r.Report, r.Redefined = s.hub.ConfigState(), s.approvals.Report(), s.hub.redefined.VisibleTo(s.id)

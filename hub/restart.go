@@ -69,9 +69,9 @@ func (h *Hub) replaceChild(ctx context.Context, name string) (start []*Session, 
 		return nil, nil, err
 	}
 	defer done()
-	old := h.now()
+	old := h.currentConfiguration()
 	if !slices.ContainsFunc(h.surroundings.InForce(), func(conf *configuration.Configuration) bool { return conf.Child(name) != nil }) {
-		return nil, nil, &NotServedError{name, unserved(old, name)}
+		return nil, nil, &NotServedError{name, unservedReason(old, name)}
 	}
 	conf, err := configuration.New(old.Settings, h.ownTools, old, name)
 	if err != nil {
@@ -79,9 +79,9 @@ func (h *Hub) replaceChild(ctx context.Context, name string) (start []*Session, 
 	}
 	start = h.servedBy(name)
 	for _, s := range start {
-		served = append(served, h.attached(s.member.Assigned().Key(name))...)
+		served = append(served, h.attachedSessions(s.member.Assigned().Key(name))...)
 	}
-	h.follow(conf)
+	h.followConfiguration(conf)
 	return start, served, nil
 }
 
@@ -103,8 +103,8 @@ func (h *Hub) servedBy(name string) (sessions []*Session) {
 	return sessions
 }
 
-// unserved says why there is no child of this name.
-func unserved(conf *configuration.Configuration, name string) string {
+// unservedReason says why there is no child of this name.
+func unservedReason(conf *configuration.Configuration, name string) string {
 	if b := conf.BrokenEntry(name); b != nil {
 		return b.Reason
 	}

@@ -30,7 +30,7 @@ func TestServedByThePolicyInForce(t *testing.T) {
 	}
 
 	// A reload that has come as far as the sessions, and no further.
-	old := h.now()
+	old := h.currentConfiguration()
 	conf, err := configuration.New(under(t, cfg, policy.Policy{Rules: []policy.Rule{
 		{Name: "docs", Then: policy.Allow, Paths: &policy.PathRule{Within: d["docs"]}},
 	}}), h.ownTools, old)

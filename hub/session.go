@@ -124,7 +124,7 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 	})
 	s.notifier = subscribe.NewNotifier(subscribeSession{s}, &h.subs, s.log)
 	s.metrics = h.telemetry.Begin(telemetry.Client{Session: id, HTTP: o.http, Principal: o.principal.String(), Stateless: o.stateless})
-	s.records = record.New(id, o.principal.String(), func() *Audit { return &s.now().Audit }, h.recorded, s.metrics)
+	s.records = record.New(id, o.principal.String(), func() *Audit { return &s.currentConfiguration().Audit }, h.recorded, s.metrics)
 	s.approvals = s.newApprovals()
 	s.member = h.sessions.NewMember(assignment.Options[*Session]{
 		Session: s, ID: id, Principal: o.principal.Key(), Rights: o.principal.RightsKey(), Current: current, PerRequest: o.stateless, Offering: s.Offering, Approvals: s.approvals,
@@ -150,22 +150,22 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 // TryAcquire returns a lease of an instance if that takes no waiting.
 func (s *Session) TryAcquire(k spec.Key) (*children.Lease, bool) { return s.hub.sup.TryAcquire(k) }
 
-// now is the configuration that counts for what the session starts now.
-func (s *Session) now() *configuration.Configuration { return s.current.Now() }
+// currentConfiguration is the configuration that counts for what the session starts now.
+func (s *Session) currentConfiguration() *configuration.Configuration { return s.current.Now() }
 
 // initRoots makes the manager of the session's roots. If ceiling is not nil, the roots stay
 // below it.
 func (s *Session) initRoots(ceiling []rootsmgr.Entry) {
-	cfg := &s.now().Settings
+	cfg := &s.currentConfiguration().Settings
 	settings := cfg.RootsOf(s.principal.Key())
 	settings.Ceiling, settings.WritableDirs, settings.AtWorkDir = ceiling, s.writableDirs, !s.http
 	s.roots = rootsmgr.NewManager(handshake.Source{Client: s.client}, cfg.Fallback, settings, cfg.FS, s.log)
 	s.sender.Roots, s.member.Roots = s.roots, s.roots
 }
 
-// run serves the session for as long as front does, then lets its children go.
+// serveFront serves the session for as long as front does, then lets its children go.
 // A nil front serves until ctx ends: others bring what the client says.
-func (s *Session) run(ctx context.Context, front func(context.Context) error) (err error) {
+func (s *Session) serveFront(ctx context.Context, front func(context.Context) error) (err error) {
 	s.hub.sessions.Enter(s.member)
 	defer s.hub.sessions.Leave(s.member)
 	s.metrics.Enter()
@@ -204,8 +204,8 @@ func (s *Session) run(ctx context.Context, front func(context.Context) error) (e
 	return err
 }
 
-// start says that the client is there. Later calls do nothing.
-func (s *Session) start() {
+// noteReady says that the client is there. Later calls do nothing.
+func (s *Session) noteReady() {
 	s.knowClient()
 	s.startOnce.Do(func() {
 		s.mu.Lock()
@@ -244,7 +244,7 @@ func (s *Session) setCaps(params []byte) {
 	s.knowClient()
 }
 
-func (s *Session) capabilities() declaration.Claims {
+func (s *Session) clientClaims() declaration.Claims {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.caps
@@ -265,8 +265,8 @@ func (c clientSession) Initialized() bool                                   { re
 func (c clientSession) NotificationChannel() chan<- mcp.JSONRPCNotification { return nil }
 func (c clientSession) SessionID() string                                   { return c.s.id }
 
-// control has mcp-go's server answer a request of the control plane.
-func (s *Session) control(ctx context.Context, frame []byte) jsonrpc.Answer {
+// serveControl has mcp-go's server answer a request of the control plane.
+func (s *Session) serveControl(ctx context.Context, frame []byte) jsonrpc.Answer {
 	ctx = s.hub.control.WithContext(ctx, clientSession{s})
 	switch resp := s.hub.control.HandleMessage(ctx, json.RawMessage(frame)).(type) {
 	case mcp.JSONRPCResponse:
@@ -282,9 +282,9 @@ func (s *Session) control(ctx context.Context, frame []byte) jsonrpc.Answer {
 	}
 }
 
-// controlled is control as a serveFunc.
-func (s *Session) controlled(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	return s.control(ctx, m.Frame)
+// serveControlled is control as a serveFunc.
+func (s *Session) serveControlled(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+	return s.serveControl(ctx, m.Frame)
 }
 
 func jsonAnswer(v any) jsonrpc.Answer {
@@ -297,7 +297,7 @@ func jsonAnswer(v any) jsonrpc.Answer {
 
 // newApprovals makes the approval queue of a session.
 func (s *Session) newApprovals() *approval.Queue {
-	q := approval.New(s.now().FS, s.log, func() approval.Rules { return s.now().ApprovalRules() })
+	q := approval.New(s.currentConfiguration().FS, s.log, func() approval.Rules { return s.currentConfiguration().ApprovalRules() })
 	q.SetPendingCounter(&s.hub.asked)
 	return q
 }
@@ -305,7 +305,7 @@ func (s *Session) newApprovals() *approval.Queue {
 // writableDirs are the directories beside the session's roots that its children may
 // write in: a root that is a link in one is not followed out of it.
 func (s *Session) writableDirs() []string {
-	return append(s.now().Checker.Rules().WritableDirs(), s.approvals.Directories()...)
+	return append(s.currentConfiguration().Checker.Rules().WritableDirs(), s.approvals.Directories()...)
 }
 
 // setMainPeer sets the peer for whatever belongs to no request of the client.
@@ -317,9 +317,9 @@ func (s *Session) setMainPeer(main handshake.MainPeer) {
 // A handshakeHost is a Session as package handshake knows it.
 type handshakeHost struct{ *Session }
 
-func (s handshakeHost) Capabilities() declaration.Claims { return s.capabilities() }
+func (s handshakeHost) Capabilities() declaration.Claims { return s.clientClaims() }
 func (s handshakeHost) Roots() *rootsmgr.Manager         { return s.roots }
-func (s handshakeHost) RootsTimeout() time.Duration      { return s.now().Roots.Timeout }
+func (s handshakeHost) RootsTimeout() time.Duration      { return s.currentConfiguration().Roots.Timeout }
 
 func (s handshakeHost) Level() declaration.Level {
 	s.mu.Lock()
@@ -331,8 +331,8 @@ func (s handshakeHost) AwaitServed(ctx context.Context, view rootsmgr.View, limi
 	return s.member.AwaitServed(ctx, view, limit)
 }
 
-// answer has a request served; see jsonrpc.Guard.
-func (s *Session) answer(m *jsonrpc.Message, serve func() jsonrpc.Answer) (a jsonrpc.Answer) {
+// guardAnswer has a request served; see jsonrpc.Guard.
+func (s *Session) guardAnswer(m *jsonrpc.Message, serve func() jsonrpc.Answer) (a jsonrpc.Answer) {
 	if !jsonrpc.Guard(s.log, m, func() { a = serve() }) {
 		return jsonrpc.Panicked()
 	}
@@ -348,7 +348,7 @@ func (s *Session) setLevel(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "logging/setLevel needs one of debug, info, notice, warning, error, critical, alert and emergency at /params/level")
 	}
 	s.putLevel(ctx, level)
-	s.keeper.change(func(r *keptRecord) { r.Level = level.String() })
+	s.keeper.changeRecord(func(r *keptRecord) { r.Level = level.String() })
 	return jsonrpc.ResultAnswer([]byte(`{}`))
 }
 
@@ -356,7 +356,7 @@ func (s *Session) putLevel(ctx context.Context, level declaration.Level) {
 	s.mu.Lock()
 	s.level = level
 	s.mu.Unlock()
-	s.hub.sessions.SetLevel(s.member, func() int { return int(s.heard()) })
+	s.hub.sessions.SetLevel(s.member, func() int { return int(s.heardLevel()) })
 	s.tellLevels(ctx)
 }
 
@@ -369,9 +369,9 @@ func (s *Session) tellLevels(ctx context.Context) {
 	told.Wait()
 }
 
-// hear sees to it that children log what a modern request wants to hear: those
+// hearLevel sees to it that children log what a modern request wants to hear: those
 // of the other era have one level for everything. The others go by the request.
-func (s *Session) hear(ctx context.Context, level declaration.Level) {
+func (s *Session) hearLevel(ctx context.Context, level declaration.Level) {
 	s.mu.Lock()
 	more := s.modernLevel.MoreVerbose(level) != s.modernLevel
 	if more {
@@ -379,13 +379,13 @@ func (s *Session) hear(ctx context.Context, level declaration.Level) {
 	}
 	s.mu.Unlock()
 	if more {
-		s.hub.sessions.SetLevel(s.member, func() int { return int(s.heard()) })
+		s.hub.sessions.SetLevel(s.member, func() int { return int(s.heardLevel()) })
 		s.tellLevels(ctx)
 	}
 }
 
-// heard is the most verbose level that anybody of the session wants.
-func (s *Session) heard() declaration.Level {
+// heardLevel is the most verbose level that anybody of the session wants.
+func (s *Session) heardLevel() declaration.Level {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.level.MoreVerbose(s.modernLevel)

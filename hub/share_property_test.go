@@ -190,7 +190,7 @@ func act(t *testing.T, steps []step, lists [][]string, configured string, mutate
 		mutate(specs)
 	}
 	playWith(t, specs, playOptions{fallback: configured}, func(t *testing.T, h *Hub, s *stage) {
-		cfg := h.now().Settings
+		cfg := h.currentConfiguration().Settings
 		cfg.ForSurroundings = inAny(cfg)
 		if _, err := h.Apply(t.Context(), cfg); err != nil {
 			t.Fatal(err)

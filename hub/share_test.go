@@ -426,7 +426,7 @@ func TestReportsSayWhoShares(t *testing.T) {
 		played("own", spec.ShareSession, childtest.Script{}), played("roots", spec.ShareRoots, childtest.Script{}), played("all", spec.ShareAll, childtest.Script{}),
 	}
 	playWith(t, specs, playOptions{fallback: configured}, func(t *testing.T, h *Hub, s *stage) {
-		h.now().Inspect = true
+		h.currentConfiguration().Inspect = true
 		var c *testClient
 		for _, dir := range []string{mine, mine, t.TempDir()} { // the third shares with nobody by its roots
 			other, _ := enter(t, h, dir)

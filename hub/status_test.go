@@ -25,8 +25,8 @@ func TestStatus(t *testing.T) {
 	shared := scripted("shared", childtest.Script{})
 	shared.Share = spec.ShareAll
 	h := newTestHub(t, kid, bad, shared)
-	h.now().Broken = []Broken{{Name: "broken", Reason: "no command"}}
-	h.now().Disabled = []string{"off"}
+	h.currentConfiguration().Broken = []Broken{{Name: "broken", Reason: "no command"}}
+	h.currentConfiguration().Disabled = []string{"off"}
 
 	before := h.Status()
 	if len(before.Sessions) != 0 || len(before.Children) != 3 || before.Children[0].Server != "bad" || before.Children[0].State != "configured" {

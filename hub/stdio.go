@@ -64,19 +64,19 @@ func (h *Hub) serveStdio(ctx context.Context, in io.ReadCloser, out io.Writer, a
 		if o.keeper, err = newKeeper(a.Surroundings.Kept); err != nil {
 			return errors.Join(err, closeBoth(in, out))
 		}
-		o.bearer, o.seal = o.keeper.bearer()
+		o.bearer, o.seal = o.keeper.requestBearer()
 	}
 	s := h.newSession(o)
-	cfg := &s.now().Settings
+	cfg := &s.currentConfiguration().Settings
 	options := jsonrpc.Options{
 		Strict: true, FrameLimit: cfg.Limits.Frame, IDLimit: cfg.Limits.ID, MaxRequests: cfg.Limits.Calls, Grace: cfg.Limits.Grace,
-		OnReadLoop: inOrder, Fast: s.tryServe, Batches: s.batches, Ended: s.notifier.HangUp, Log: s.log,
+		OnReadLoop: inOrder, Fast: s.tryServe, Batches: s.maySendBatches, Ended: s.notifier.HangUp, Log: s.log,
 	}
-	resumed := o.keeper.options(s, &options)
+	resumed := o.keeper.connectionOptions(s, &options)
 	conn := jsonrpc.NewConn(in, out, s, options)
 	s.setMainPeer(pipeClient{conn})
 	s.initRoots(as.Ceiling)
-	return s.run(ctx, func(ctx context.Context) error {
+	return s.serveFront(ctx, func(ctx context.Context) error {
 		wait, err := resumed(ctx)
 		defer wait()
 		if err != nil {
@@ -92,10 +92,10 @@ type pipeClient struct{ *jsonrpc.Conn }
 func (pipeClient) Connected() bool                  { return true }
 func (pipeClient) AwaitReady(context.Context) error { return nil }
 
-// batches reports whether the client may send several messages in one array: only
+// maySendBatches reports whether the client may send several messages in one array: only
 // the revision that was agreed on with it has that (basic, Batching).
-func (s *Session) batches() bool {
-	return s.capabilities().Protocol == mcp.ProtocolVersion20250326
+func (s *Session) maySendBatches() bool {
+	return s.clientClaims().Protocol == mcp.ProtocolVersion20250326
 }
 
 // inOrder picks the requests whose effect the next message on the stream may
@@ -116,20 +116,20 @@ func (s *Session) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 	if how.Kind == methods.Call && !s.handshaken.Load() {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, m.Method+" came before initialize, and without the _meta of "+modern.Version+": say initialize first")
 	}
-	if !how.early() {
-		s.start()
+	if !how.needsNoChild() {
+		s.noteReady()
 	}
 	if how.handshake == nil {
-		how.handshake = (*Session).controlled
+		how.handshake = (*Session).serveControlled
 	}
-	return how.serve(s, ctx, m, s.metrics.StartCall(), how.handshake)
+	return how.serveTraced(s, ctx, m, s.metrics.StartCall(), how.handshake)
 }
 
-// initialize answers the handshake through mcp-go, which negotiates the
+// answerInitialize answers the handshake through mcp-go, which negotiates the
 // version. What the client sent of itself is read here, from the raw bytes: a
 // capability of an odd shape counts as undeclared and spoils nothing.
-func (s *Session) initialize(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	if s.capabilities().Known {
+func (s *Session) answerInitialize(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+	if s.clientClaims().Known {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, "initialize was already called on this connection")
 	}
 	version, ok := jsonrpc.String(m.Param("protocolVersion"))
@@ -138,30 +138,30 @@ func (s *Session) initialize(ctx context.Context, m *jsonrpc.Message) jsonrpc.An
 	}
 	s.setCaps(m.Params)
 	s.metrics.Negotiated(mcp.NegotiateLegacyVersion(version))
-	c := s.capabilities()
+	c := s.clientClaims()
 	if !c.Roots {
 		s.roots.Initialized(false, false) // there is nothing to wait for, and some clients never send notifications/initialized
 	}
 	s.log.Info().Str("client", c.Name).Str("version", c.Version).Str("protocol", c.Protocol).Bool("roots", c.Roots).Msg("client connected")
-	a := s.welcome(ctx, version)
+	a := s.negotiateVersion(ctx, version)
 	if a.Result != nil {
 		s.AwaitRecalled(ctx)
 		conf, offers := s.offersAtGreeting(ctx)
 		a.Result = s.withExtensions(s.withTasks(s.withInstructions(a.Result, conf, offers), conf, offers), conf, offers)
-		s.keeper.change(func(r *keptRecord) { r.Answer = a.Result })
+		s.keeper.changeRecord(func(r *keptRecord) { r.Answer = a.Result })
 	}
 	return a
 }
 
-// welcome is what mcp-go answers to initialize: by the version that is agreed on, of which
+// negotiateVersion is what mcp-go answers to initialize: by the version that is agreed on, of which
 // there are few, and by nothing else. So it is asked once for each.
-func (s *Session) welcome(ctx context.Context, version string) jsonrpc.Answer {
+func (s *Session) negotiateVersion(ctx context.Context, version string) jsonrpc.Answer {
 	version = mcp.NegotiateLegacyVersion(version)
 	if result, ok := s.hub.welcomes.Load(version); ok {
 		return jsonrpc.ResultAnswer(result.([]byte))
 	}
 	b := jsonrpc.AppendString([]byte(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"capabilities":{},"clientInfo":{"name":"","version":""},"protocolVersion":`), version)
-	a := s.control(ctx, append(b, `}}`...))
+	a := s.serveControl(ctx, append(b, `}}`...))
 	if a.Result != nil {
 		s.hub.welcomes.Store(version, a.Result)
 	}
@@ -172,10 +172,10 @@ func (s *Session) welcome(ctx context.Context, version string) jsonrpc.Answer {
 func (s *Session) ServeNotification(m *jsonrpc.Message) {
 	switch m.Method {
 	case methods.Initialized:
-		caps := s.capabilities()
+		caps := s.clientClaims()
 		if caps.Known && s.notifier.Initialized() { // nothing is known of a client that did not introduce itself
 			s.roots.Initialized(caps.Roots, caps.RootsChange)
-			s.start()
+			s.noteReady()
 		}
 	case methods.Progress:
 		s.sender.InFlight.Progress(m)
@@ -201,7 +201,7 @@ func (s *Session) forwardNotification(m *jsonrpc.Message) {
 		return
 	}
 	ok := s.outbox.Put(len(own.Frame), func(ctx context.Context) {
-		ctx, cancel := context.WithTimeout(ctx, s.now().StartLimit(""))
+		ctx, cancel := context.WithTimeout(ctx, s.currentConfiguration().StartLimit(""))
 		defer cancel()
 		if a := s.sender.ServeExtension(ctx, own); a.Error != nil {
 			s.log.Debug().Str("method", printable.Escape(own.Method, 100)).Str("reason", jsonrpc.ParseError(a.Error).Message).Msg("notification of the client not passed on")

@@ -68,7 +68,7 @@ func (s subscribeSession) First(ctx context.Context, uri string) (subscribe.Sour
 }
 
 func (s subscribeSession) At(child, uri string) subscribe.Source {
-	conf := s.now()
+	conf := s.currentConfiguration()
 	if conf.Child(child) == nil {
 		return nil
 	}
@@ -76,7 +76,7 @@ func (s subscribeSession) At(child, uri string) subscribe.Source {
 }
 
 func (s subscribeSession) Denies(child string) bool {
-	return s.now().Checker.Refuses(child, methods.Subscribe)
+	return s.currentConfiguration().Checker.Refuses(child, methods.Subscribe)
 }
 
 func (s subscribeSession) Serving(child string) (spec.Key, children.Term) {
@@ -93,7 +93,7 @@ func (s *Session) subscribableSources(ctx context.Context, uri string) (list []o
 	}
 	tells := s.Catalog()
 	list = slices.DeleteFunc(list, func(from offering.Source) bool {
-		return !tells.Subscribable(from.Child) && !from.Conf.Denied(from.Child) // that is denied, and recorded
+		return !tells.IsSubscribable(from.Child) && !from.Conf.IsDenied(from.Child) // that is denied, and recorded
 	})
 	return list, sure, jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, texts.NoChanges)
 }
@@ -119,27 +119,27 @@ func (p source) Ask(ctx context.Context, m *jsonrpc.Message, before func(spec.Ke
 	return a, err
 }
 
-// subscribe answers resources/subscribe and resources/unsubscribe.
-func (s *Session) subscribe(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+// answerSubscribe answers resources/subscribe and resources/unsubscribe.
+func (s *Session) answerSubscribe(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	_, uri, err := params.NameIn(m, "uri", "a URI")
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
 	if m.Method == methods.Unsubscribe {
 		a := s.notifier.Unsubscribe(ctx, m, uri)
-		s.keeper.subscribed(uri, false)
+		s.keeper.keepSubscribed(uri, false)
 		return a
 	}
 	a := s.notifier.Subscribe(ctx, m, uri)
 	if a.Error == nil {
-		s.keeper.subscribed(uri, true)
+		s.keeper.keepSubscribed(uri, true)
 	}
 	return a
 }
 
-// listen answers subscriptions/listen, when the client or the session ends it.
-func (s *Session) listen(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	c, limits := modernOf(ctx), &s.now().Limits
+// answerListen answers subscriptions/listen, when the client or the session ends it.
+func (s *Session) answerListen(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+	c, limits := modernOf(ctx), &s.currentConfiguration().Limits
 	// A stream takes the place of a request for as long as it lasts.
 	most := max(1, min(maxStreams, limits.Calls/2))
 	if s.streams > 0 {
@@ -159,7 +159,7 @@ type subscribedInstances struct {
 
 func (i subscribedInstances) TryAcquire(conf *configuration.Configuration, child string) *children.Lease {
 	lease := i.Member.TryAcquire(conf, child)
-	if lease != nil && i.subscriptions.Behind(lease.Key(), lease.Term()) {
+	if lease != nil && i.subscriptions.IsBehind(lease.Key(), lease.Term()) {
 		lease.Release()
 		return nil
 	}

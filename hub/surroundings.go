@@ -41,7 +41,7 @@ func (a *Attachment) Keep(m *kept.Memory) { a.at.Surroundings.Kept = m }
 func (s *Session) tellClient(of *Surroundings) {
 	by := audit.ClientInfo{Name: printable.Escape(s.clientName(), 200), Folder: printable.Escape(of.Dir, longestFolder), Process: of.Client.PID, Adapter: of.Adapter.PID}
 	s.records.Session(by)
-	log := s.hub.now().Log
+	log := s.hub.currentConfiguration().Log
 	log.Info().Str("session", s.id[:8]).Str("client", by.Name).Str("folder", by.Folder).Int("process", by.Process).Int("adapter", by.Adapter).Msg("a session has begun")
 }
 
@@ -50,7 +50,7 @@ const longestFolder = 500
 
 // tellEnd says of a session that ends that it cannot be served by a configuration that was read again.
 func (h *Hub) tellEnd(a *surroundings.Attachment, why error) {
-	for _, log := range []zerolog.Logger{h.logOf(a), h.now().Log} {
+	for _, log := range []zerolog.Logger{h.logOf(a), h.currentConfiguration().Log} {
 		log.Error().Err(why).Str("folder", a.Surroundings.Dir).Int("client", a.Surroundings.Client.PID).Msg("a session ends, because hub.json was read again and cannot be served to it by this hub")
 	}
 }
@@ -60,19 +60,19 @@ func (h *Hub) logOf(a *surroundings.Attachment) zerolog.Logger {
 	if a != nil && a.Surroundings.Log != nil {
 		return *a.Surroundings.Log
 	}
-	return h.now().Log
+	return h.currentConfiguration().Log
 }
 
 // nowOf is the configuration that counts for what an instance does beside its calls.
 func (h *Hub) nowOf(k spec.Key) *configuration.Configuration {
 	for _, s := range h.sessions.SessionsOf(k) {
-		return s.now()
+		return s.currentConfiguration()
 	}
-	return h.now()
+	return h.currentConfiguration()
 }
 
-// attached are the ids of the sessions that an instance serves, as far as they are Attachments.
-func (h *Hub) attached(k spec.Key) (ids []string) {
+// attachedSessions are the ids of the sessions that an instance serves, as far as they are Attachments.
+func (h *Hub) attachedSessions(k spec.Key) (ids []string) {
 	for _, s := range h.sessions.SessionsOf(k) {
 		if s.attachment != nil {
 			ids = append(ids, s.id)

@@ -29,7 +29,7 @@ func onDead(t *testing.T, test func(t *testing.T, h *Hub, cfg Config, d *dead)) 
 	play(t, []spec.Spec{played("own", spec.ShareSession, childtest.Script{})}, func(t *testing.T, h *Hub, _ *stage) {
 		d := &dead{looks: make(chan struct{}, 100), answers: make(chan struct{})}
 		d.hangs.Store(true)
-		cfg := h.now().Settings
+		cfg := h.currentConfiguration().Settings
 		read := inAny(cfg)
 		cfg.ForSurroundings = func(a *Surroundings) (Config, error) {
 			if slices.Contains(a.Environ, deadFolder) && d.hangs.Load() {
@@ -123,7 +123,7 @@ func TestHungReload(t *testing.T) {
 		isServed(t, c)
 		isServed(t, other)
 		for _, s := range h.sessions.Sessions() {
-			if s.now().Number != h.now().Number {
+			if s.currentConfiguration().Number != h.currentConfiguration().Number {
 				t.Error("a session goes by what was read before")
 			}
 		}
@@ -138,7 +138,7 @@ func TestReplacedWhilePrepared(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		was := h.now()
+		was := h.currentConfiguration()
 		if _, err := h.Apply(t.Context(), cfg); err != nil {
 			t.Fatal(err)
 		}
@@ -147,8 +147,8 @@ func TestReplacedWhilePrepared(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer leave()
-		if now := a.at.Current.Now(); now.Number != was.Number+1 || now.Number != h.now().Number {
-			t.Errorf("it goes by number %d, and %d is in force", now.Number, h.now().Number)
+		if now := a.at.Current.Now(); now.Number != was.Number+1 || now.Number != h.currentConfiguration().Number {
+			t.Errorf("it goes by number %d, and %d is in force", now.Number, h.currentConfiguration().Number)
 		}
 	})
 }

@@ -31,7 +31,7 @@ func (s taskSession) Acquire(ctx context.Context, k spec.Key) (*children.Lease, 
 		return lease, nil
 	}
 	defer s.sender.ClientOf(ctx).AllowHubQuestions()()
-	ctx, cancel := context.WithTimeout(ctx, s.now().StartLimit(k.Child))
+	ctx, cancel := context.WithTimeout(ctx, s.currentConfiguration().StartLimit(k.Child))
 	defer cancel()
 	return s.hub.sup.Acquire(ctx, k)
 }
@@ -55,15 +55,15 @@ func (s taskSession) Send(ctx context.Context, lease *children.Lease, tool strin
 }
 
 func (s taskSession) Denies(child, tool string) bool {
-	now := s.now()
-	return now.Denied(child) || tool != "" && now.Checker.Refuses(child, tool)
+	now := s.currentConfiguration()
+	return now.IsDenied(child) || tool != "" && now.Checker.Refuses(child, tool)
 }
 
 func (s taskSession) Failed(ctx context.Context, child, method string, err error) jsonrpc.Answer {
 	return failure.AnswerRequest(ctx, child, method, err)
 }
 
-func (s taskSession) Children() []string { return s.now().ServedNames() }
+func (s taskSession) Children() []string { return s.currentConfiguration().ServedNames() }
 
 func (s taskSession) Serving(child string) (k spec.Key, own, ok bool) {
 	at, ok := s.member.Assigned().Lookup(child)
@@ -100,7 +100,7 @@ func (s *Session) withTasks(result []byte, conf *configuration.Configuration, of
 func mayHaveTasks(conf *configuration.Configuration, offers map[string]*catalog.Offer) bool {
 	return slices.ContainsFunc(conf.ServedNames(), func(name string) bool {
 		o := offers[name]
-		return o == nil || !o.Raw.Modern() && jsonrpc.IsObject(jsonrpc.Get(o.Raw.Capabilities, "tasks"))
+		return o == nil || !o.Raw.IsModern() && jsonrpc.IsObject(jsonrpc.Get(o.Raw.Capabilities, "tasks"))
 	})
 }
 

@@ -216,7 +216,7 @@ func TestATaskOfADeniedTool(t *testing.T) {
 		c.raw("tools/call", status)
 		for _, denied := range []bool{false, true} {
 			if denied {
-				apply(t, h, under(t, h.now().Settings, policy.Policy{Rules: []policy.Rule{{Name: "no tasks", Then: policy.Deny, Tools: []string{"task"}}}}))
+				apply(t, h, under(t, h.currentConfiguration().Settings, policy.Policy{Rules: []policy.Rule{{Name: "no tasks", Then: policy.Deny, Tools: []string{"task"}}}}))
 			}
 			before := len(c.noticed("kid", "tasks/get")) + len(c.noticed("kid", "tasks/result"))
 			for _, method := range []string{"tasks/get", "tasks/result"} {

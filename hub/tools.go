@@ -75,7 +75,7 @@ func (s *Session) ownTool(ctx context.Context, tool string, m *jsonrpc.Message) 
 			return failure.AnswerEnded(ctx, err) // the client is asked for them first
 		}
 	}
-	return s.control(ctx, m.Frame)
+	return s.serveControl(ctx, m.Frame)
 }
 
 // notHere stands where a tool is served on the data plane and never arrives.
@@ -94,7 +94,7 @@ func forSession(serve func(*Session, context.Context, mcp.CallToolRequest) (*mcp
 	}
 }
 
-func structured(v any) (*mcp.CallToolResult, error) {
+func structuredResult(v any) (*mcp.CallToolResult, error) {
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return nil, err
@@ -103,17 +103,17 @@ func structured(v any) (*mcp.CallToolResult, error) {
 }
 
 func (s *Session) getRoots(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	return structured(s.rootsReport(ctx))
+	return structuredResult(s.rootsReport(ctx))
 }
 
 func (s *Session) listServers(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	only := req.GetString("serverName", "")
-	conf := s.now()
-	if only != "" && (conf.Child(only) == nil || conf.Denied(only)) && conf.BrokenEntry(only) == nil {
+	conf := s.currentConfiguration()
+	if only != "" && (conf.Child(only) == nil || conf.IsDenied(only)) && conf.BrokenEntry(only) == nil {
 		return mcp.NewToolResultError(texts.NoServer(only, conf.ServedNames())), nil
 	}
 	s.AwaitStarted(ctx)
-	return structured(s.serversReport(only))
+	return structuredResult(s.serversReport(only))
 }
 
 // maxFound is how many tools find-tools returns at most.

@@ -213,7 +213,7 @@ func TestACallThatMeetsADenyingReload(t *testing.T) {
 			}
 			if denies {
 				cfg := testConfig(t, played("kid", spec.ShareRoots, childtest.Script{}))
-				cfg.Launcher = h.now().Launcher
+				cfg.Launcher = h.currentConfiguration().Launcher
 				apply(t, h, under(t, cfg, policy.Policy{Rules: []policy.Rule{{Name: "none", Then: policy.Deny, Servers: []string{"kid"}}}}))
 			}
 			if got := <-answer; strings.HasPrefix(got, "true") != denies || strings.Contains(got, `the rule "none"`) != denies {

@@ -12,24 +12,24 @@ import (
 
 const reasonAbove = "it lies outside the directories of the client's token (http.tokens in hub.json)"
 
-// ceiling is the ceiling as the filesystem is now, nil for none.
-func (s Settings) ceiling(fsys guard.FS, generation uint64) *Snapshot {
+// ceilingSnapshot is the ceiling as the filesystem is now, nil for none.
+func (s Settings) ceilingSnapshot(fsys guard.FS, generation uint64) *Snapshot {
 	if s.Ceiling == nil {
 		return nil
 	}
-	return blueprint{entries: s.Ceiling, places: s.places()}.snapshot(fsys, generation, OriginCeiling)
+	return blueprint{entries: s.Ceiling, places: s.settingPlaces()}.snapshot(fsys, generation, OriginCeiling)
 }
 
-// contains reports whether what was found is one of the roots or below one.
-func (s *Snapshot) contains(f guard.RootCandidate) bool {
+// containsRoot reports whether what was found is one of the roots or below one.
+func (s *Snapshot) containsRoot(f guard.RootCandidate) bool {
 	in, ok := s.Guard().Above(f.Path, true)
 	return ok && (f.File || !in.File)
 }
 
-// narrow handles a root that is not within the ceiling. It opens those
+// narrowToCeiling handles a root that is not within the ceiling. It opens those
 // directories of the ceiling that lie below the root, and reports that the root
 // itself is not open.
-func (b *builder) narrow(c candidate) {
+func (b *builder) narrowToCeiling(c candidate) {
 	p, above := b.disk.Platform, guard.NewIndex()
 	above.Add(p, c.Path, 0, true)
 	some := false
@@ -39,20 +39,20 @@ func (b *builder) narrow(c candidate) {
 		}
 		if _, below := above.Above(&b.disk, r.Path, true); below {
 			some = true
-			b.open(guard.RootCandidate{Given: r.Given, Path: r.Path, File: r.File}, cmp.Or(c.entry.Name, r.Name))
+			b.openRoot(guard.RootCandidate{Given: r.Given, Path: r.Path, File: r.File}, cmp.Or(c.entry.Name, r.Name))
 		}
 	}
 	reason := reasonAbove
 	if some {
 		reason = "it reaches beyond the directories of the client's token (http.tokens in hub.json) and was narrowed to them"
 	}
-	b.skip(Skipped{Raw: c.entry.URI, Name: c.entry.Name, Reason: reason, Path: c.Given})
+	b.skipEntry(Skipped{Raw: c.entry.URI, Name: c.entry.Name, Reason: reason, Path: c.Given})
 }
 
-// under applies a ceiling to a View, whose roots are within it already. The
+// underCeiling applies a ceiling to a View, whose roots are within it already. The
 // ceiling becomes the boundary if there would be none: if roots.when lets paths
 // pass, or if the client cannot give roots and none are configured.
-func (v View) under(top *Snapshot) View {
+func (v View) underCeiling(top *Snapshot) View {
 	if top == nil {
 		return v
 	}

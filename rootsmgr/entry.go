@@ -16,7 +16,7 @@ func (v View) ForEntry(fsys guard.FS, own *Snapshot) View {
 		for _, r := range own.roots {
 			list = append(list, candidate{RootCandidate: guard.RootCandidate{Given: r.Given, Path: r.Path, File: r.File}, entry: Entry{URI: r.Given, Name: r.Name}})
 		}
-		own = b.keep(list)
+		own = b.keepRoots(list)
 	}
 	out := View{Snapshot: own, Case: CaseKnown, Ceiling: v.Ceiling, ClientName: v.ClientName, mark: v.mark}
 	if own.Len() == 0 {

@@ -30,8 +30,8 @@ type lateGlob struct {
 	skipped     int    // its number among those skipped, -1 where it has matched
 }
 
-// miss notes a root that does not exist: how it was spelled, and where it would be.
-func (l *late) miss(p platform.Platform, raw string, f guard.RootCandidate) {
+// noteMissing notes a root that does not exist: how it was spelled, and where it would be.
+func (l *late) noteMissing(p platform.Platform, raw string, f guard.RootCandidate) {
 	if len(l.raw) >= maxRoots {
 		return
 	}
@@ -51,7 +51,7 @@ func (l *late) addPattern(raw string, g pattern.Pattern, base guard.RootCandidat
 	l.globs = append(l.globs, lateGlob{g, raw, base.Given, base.Path, skipped})
 }
 
-func (g *lateGlob) above(p platform.Platform, path string) (string, bool) {
+func (g *lateGlob) patternAbove(p platform.Platform, path string) (string, bool) {
 	if at, ok := g.MatchPrefix(p, g.given, path); ok {
 		return at, true
 	}
@@ -63,10 +63,10 @@ func (g *lateGlob) above(p platform.Platform, path string) (string, bool) {
 // that exists now. It looks at the disk for such roots only.
 func (s *Snapshot) Appeared(paths ...string) bool {
 	s = s.orNone()
-	return slices.ContainsFunc(paths, s.appeared) || slices.ContainsFunc(s.behind, func(b *Snapshot) bool { return b.Appeared(paths...) })
+	return slices.ContainsFunc(paths, s.hasAppeared) || slices.ContainsFunc(s.behind, func(b *Snapshot) bool { return b.Appeared(paths...) })
 }
 
-func (s *Snapshot) appeared(path string) bool {
+func (s *Snapshot) hasAppeared(path string) bool {
 	e := s.Guard().Disk()
 	if e.FS == nil {
 		return false
@@ -81,7 +81,7 @@ func (s *Snapshot) appeared(path string) bool {
 		}
 	}
 	return slices.ContainsFunc(s.late.globs, func(g lateGlob) bool {
-		at, ok := g.above(p, path)
+		at, ok := g.patternAbove(p, path)
 		if !ok {
 			return false
 		}
@@ -114,7 +114,7 @@ func (s *Snapshot) SkippedAbove(paths ...string) (Skipped, bool) {
 		}
 		for i := range s.late.globs {
 			g := &s.late.globs[i]
-			if _, ok := g.above(s.Guard().Disk().Platform, path); ok && g.skipped >= 0 {
+			if _, ok := g.patternAbove(s.Guard().Disk().Platform, path); ok && g.skipped >= 0 {
 				return s.skipped[g.skipped], true
 			}
 		}
@@ -174,9 +174,9 @@ func (m *Manager) LookAgain(ctx context.Context, v View, paths ...string) bool {
 	}
 }
 
-// relook looks at all roots anew, because one may lie in another. If nothing has
+// lookAgain looks at all roots anew, because one may lie in another. If nothing has
 // changed, it is not done again for a while.
-func (l *loop) relook(r *relook, now time.Time) {
+func (l *loop) lookAgain(r *relook, now time.Time) {
 	defer close(r.done)
 	stands := l.m.calls.stands.Load()
 	stood := stands != nil && (stands.undeclared.Snapshot == r.of || stands.waiting.Snapshot == r.of)
@@ -189,14 +189,14 @@ func (l *loop) relook(r *relook, now time.Time) {
 	before := l.view.Snapshot
 	if l.asked != nil {
 		generation := l.m.generation.Add(1)
-		l.askedUnder = l.terms.settings.ceiling(l.m.fsys, generation)
+		l.askedUnder = l.terms.settings.ceilingSnapshot(l.m.fsys, generation)
 		bp := l.asked.made
-		bp.top, bp.places = l.askedUnder, l.terms.settings.places()
+		bp.top, bp.places = l.askedUnder, l.terms.settings.settingPlaces()
 		l.asked = bp.snapshot(l.m.fsys, generation, l.asked.origin)
 	}
-	l.remake()
-	if !stood && before.same(l.view.Snapshot) {
+	l.remakeView()
+	if !stood && before.sameAs(l.view.Snapshot) {
 		l.inVain = now
 	}
-	l.publish()
+	l.publishState()
 }

@@ -57,11 +57,11 @@ func TestKeptRootsEnd(t *testing.T) {
 			terms: &terms{settings: Settings{Stale: time.Minute, When: tc.when, Ceiling: tc.ceiling}}, keptSince: since,
 			view: View{Snapshot: kept, Case: CaseKnown, Stale: true, Err: ErrNoAnswer, Ceiling: kept.Guard()},
 		}
-		if v := s.at(since.Add(time.Minute - 1)); v.Snapshot != kept || v.Case != CaseKnown || !v.Stale || v.Open {
+		if v := s.viewAt(since.Add(time.Minute - 1)); v.Snapshot != kept || v.Case != CaseKnown || !v.Stale || v.Open {
 			t.Errorf("%s: before: %+v", name, v)
 		}
 		for _, later := range []time.Duration{time.Minute, time.Hour} {
-			v := s.at(since.Add(later))
+			v := s.viewAt(since.Add(later))
 			if v.Case != CaseFailed || v.Stale || v.Open != tc.open || v.Err != ErrNoAnswer || v.Ceiling == nil || v.Snapshot.Generation() != 3 {
 				t.Errorf("%s: after %s: %+v", name, later, v)
 			}
@@ -70,7 +70,7 @@ func TestKeptRootsEnd(t *testing.T) {
 			}
 		}
 		s.keptSince = time.Time{}
-		if v := s.at(since.Add(time.Hour)); v.Snapshot != kept {
+		if v := s.viewAt(since.Add(time.Hour)); v.Snapshot != kept {
 			t.Errorf("%s: what is not kept has ended: %+v", name, v)
 		}
 	}
@@ -87,22 +87,22 @@ func TestTryAwait(t *testing.T) {
 		}
 	}
 	try("at first", false)
-	run.greet(greeting{supported: true, listChanged: true})
+	run.greetClient(greeting{supported: true, listChanged: true})
 	try("before the first answer", false)
 	m.Reconfigure(Fallback{}, Settings{})
 	try("nor by other terms", false)
-	run.amend()
-	run.answered(event{snapshot: NewSnapshot(guard.OS{}, 1, OriginAsked, nil)})
+	run.amendView()
+	run.takeAnswer(event{snapshot: NewSnapshot(guard.OS{}, 1, OriginAsked, nil)})
 	try("after it", true)
 	m.Changed()
 	try("announced", false)
-	run.answered(event{snapshot: NewSnapshot(guard.OS{}, 2, OriginAsked, nil), asOf: 1})
+	run.takeAnswer(event{snapshot: NewSnapshot(guard.OS{}, 2, OriginAsked, nil), asOf: 1})
 	try("answered", true)
 	m.Reconfigure(Fallback{}, DefaultSettings())
 	try("by the former terms", false)
-	run.amend()
+	run.amendView()
 	try("by the new ones", true)
-	run.end()
+	run.endLoop()
 	try("after the end", false)
 }
 
@@ -111,8 +111,8 @@ func TestReconsiderBeforeItIsSent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m, run := stepped(Fallback{}, DefaultSettings(), zerolog.Nop())
-		run.greet(greeting{supported: true})
-		run.answered(event{snapshot: NewSnapshot(guard.OS{}, 1, OriginAsked, nil)})
+		run.greetClient(greeting{supported: true})
+		run.takeAnswer(event{snapshot: NewSnapshot(guard.OS{}, 1, OriginAsked, nil)})
 		ended, end := context.WithCancel(t.Context())
 		end()
 		for i, want := range []uint64{1, 1, 1, 2} { // at 0, 2, 4 and 6 s
@@ -144,16 +144,16 @@ func TestHurry(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			m, run := stepped(Fallback{}, DefaultSettings(), zerolog.Nop())
-			run.greet(greeting{supported: true})
+			run.greetClient(greeting{supported: true})
 			run.queries, run.failures, run.retryAt = tc.queries, tc.failures, tc.retryAt
 			if tc.news {
 				m.Changed()
 			}
-			run.hurry(t.Context(), now)
+			run.hurryUp(t.Context(), now)
 			if asks := run.query != nil; asks != tc.asks {
 				t.Errorf("%s: asked: %t", name, asks)
 			}
-			run.end()
+			run.endLoop()
 		})
 	}
 }
@@ -170,18 +170,18 @@ func TestWhatIsLogged(t *testing.T) {
 		}
 		log.Reset()
 	}
-	run.greet(greeting{supported: true})
+	run.greetClient(greeting{supported: true})
 	for i, level := range []string{"warn", "debug", "debug"} {
-		run.failed(time.Now(), 0, ErrNoAnswer)
+		run.noteFailure(time.Now(), 0, ErrNoAnswer)
 		logged(fmt.Sprint("failure ", i+1), `"level":"`+level+`","error":"the client did not answer in time","kept":false,`)
 	}
-	run.answered(event{snapshot: NewSnapshot(guard.OS{}, 1, OriginAsked, page(real(t)).Entries)})
+	run.takeAnswer(event{snapshot: NewSnapshot(guard.OS{}, 1, OriginAsked, page(real(t)).Entries)})
 	logged("an answer", "")
-	run.answered(event{snapshot: NewSnapshot(guard.OS{}, 2, OriginAsked, nil)})
+	run.takeAnswer(event{snapshot: NewSnapshot(guard.OS{}, 2, OriginAsked, nil)})
 	logged("an empty one", "")
-	run.failed(time.Now(), 0, ErrNoAnswer)
+	run.noteFailure(time.Now(), 0, ErrNoAnswer)
 	logged("a failure after it", `"level":"warn","error":"the client did not answer in time","kept":true,`)
-	run.answered(event{snapshot: NewSnapshot(guard.OS{}, 3, OriginAsked, make([]Entry, 2))})
+	run.takeAnswer(event{snapshot: NewSnapshot(guard.OS{}, 3, OriginAsked, make([]Entry, 2))})
 	logged("of no use", `"level":"warn","entries":2,"message":"none of the client's roots can be used"`)
 }
 
@@ -217,7 +217,7 @@ func TestNewestRootsWait(t *testing.T) {
 	for _, order := range [][]uint64{{1}, {1, 2}, {2, 1}, {3, 1, 2}} {
 		m, _ := stepped(Fallback{}, DefaultSettings(), zerolog.Nop())
 		for _, generation := range order {
-			m.hand(&callRoots{snapshot: &Snapshot{generation: generation}})
+			m.handToRun(&callRoots{snapshot: &Snapshot{generation: generation}})
 		}
 		if !m.HasCallRoots() {
 			t.Errorf("%d: none has come", order)
@@ -239,7 +239,7 @@ func TestSameSnapshot(t *testing.T) {
 		return s
 	}
 	plain := of(func(*Snapshot) {})
-	if later := of(func(s *Snapshot) { s.generation, s.at = 7, time.Now() }); !plain.same(later) || !later.same(plain) {
+	if later := of(func(s *Snapshot) { s.generation, s.at = 7, time.Now() }); !plain.sameAs(later) || !later.sameAs(plain) {
 		t.Error("the same, read later, is another")
 	}
 	for name, other := range map[string]*Snapshot{
@@ -250,11 +250,11 @@ func TestSameSnapshot(t *testing.T) {
 		"skipped": of(func(s *Snapshot) { s.skipped = nil }),
 		"others":  of(func(s *Snapshot) { s.others = nil }),
 	} {
-		if plain.same(other) || other.same(plain) {
+		if plain.sameAs(other) || other.sameAs(plain) {
 			t.Errorf("%s: another is the same", name)
 		}
 	}
-	if (*Snapshot)(nil).same(nil) {
+	if (*Snapshot)(nil).sameAs(nil) {
 		t.Error("none is the same as none")
 	}
 }

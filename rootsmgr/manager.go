@@ -36,7 +36,7 @@ type Settings struct {
 	AtWorkDir    bool    // the client runs in the directory that the Guess of the Fallback was found from: it is one over stdio
 }
 
-func (s Settings) places() []string {
+func (s Settings) settingPlaces() []string {
 	if s.WritableDirs == nil {
 		return nil
 	}
@@ -174,7 +174,7 @@ func (m *Manager) Changed() {
 }
 
 // View is what holds now, however old. It never waits.
-func (m *Manager) View() View { return m.pub.Load().at(time.Now()) }
+func (m *Manager) View() View { return m.pub.Load().viewAt(time.Now()) }
 
 // First is closed when the first question has ended, well or badly, when there
 // is none to ask, and when Run ends.
@@ -208,7 +208,7 @@ func (m *Manager) NewWait() *Wait {
 // and the call may still wait for them.
 func (w *Wait) Overtaken(v View) bool {
 	s := w.m.pub.Load()
-	return w.left > 0 && !s.closed && (s.at(time.Now()).mark != v.mark || s.attempted < w.m.announced.Load())
+	return w.left > 0 && !s.closed && (s.viewAt(time.Now()).mark != v.mark || s.attempted < w.m.announced.Load())
 }
 
 // Await is [Manager.Await] within what is left of the time that the call may wait.
@@ -225,13 +225,13 @@ func (w *Wait) await(ctx context.Context, want uint64) (View, error) {
 		s, now := m.pub.Load(), time.Now()
 		switch {
 		case s.closed:
-			return s.at(now), ErrClosed
-		case s.terms == m.terms.Load() && s.covers(want, now):
-			return s.at(now), nil
+			return s.viewAt(now), ErrClosed
+		case s.terms == m.terms.Load() && s.coversCall(want, now):
+			return s.viewAt(now), nil
 		case ctx.Err() != nil:
-			return s.at(now), context.Cause(ctx)
+			return s.viewAt(now), context.Cause(ctx)
 		case !now.Before(until):
-			return m.impatient(s, now), nil
+			return m.impatientView(s, now), nil
 		}
 		if timeout == nil {
 			timer := time.NewTimer(time.Until(until))
@@ -250,12 +250,12 @@ func (w *Wait) await(ctx context.Context, want uint64) (View, error) {
 // TryAwait is Await where that takes no waiting; false where it does.
 func (m *Manager) TryAwait() (View, bool) {
 	s, now := m.pub.Load(), time.Now()
-	return s.at(now), !s.closed && s.terms == m.terms.Load() && s.covers(m.announced.Load(), now)
+	return s.viewAt(now), !s.closed && s.terms == m.terms.Load() && s.coversCall(m.announced.Load(), now)
 }
 
-// impatient returns what a call is judged by when its time to wait is over.
-func (m *Manager) impatient(s *state, now time.Time) View {
-	v := s.at(now)
+// impatientView returns what a call is judged by when its time to wait is over.
+func (m *Manager) impatientView(s *state, now time.Time) View {
+	v := s.viewAt(now)
 	if !s.settled {
 		now := m.terms.Load()
 		v = now.settings.fallbackView(m.fsys, 0, now.fallback, CaseFailed, ErrNoAnswer)
@@ -277,7 +277,7 @@ func (w *Wait) Reconsider(ctx context.Context) (View, bool, error) {
 	m := w.m
 	s, now := m.pub.Load(), time.Now()
 	if !s.mayReconsider() {
-		return s.at(now), false, nil
+		return s.viewAt(now), false, nil
 	}
 	last := m.reconsidered.Load()
 	recent := now.Sub(s.askedAt) < reconsiderGap || last != 0 && now.UnixNano()-last < int64(reconsiderGap)
@@ -286,16 +286,16 @@ func (w *Wait) Reconsider(ctx context.Context) (View, bool, error) {
 	}
 	want := m.announced.Load()
 	if want <= s.attempted {
-		return s.at(now), false, nil
+		return s.viewAt(now), false, nil
 	}
 	// This call's question, or one that another call asked a moment ago.
 	v, err := w.await(ctx, want)
 	return v, true, err
 }
 
-// covers reports whether a call that noted want need not wait: there was an
+// coversCall reports whether a call that noted want need not wait: there was an
 // attempt after that, and it is not time for another.
-func (s *state) covers(want uint64, now time.Time) bool {
+func (s *state) coversCall(want uint64, now time.Time) bool {
 	return s.settled && s.attempted >= want && (s.failures == 0 || now.Before(s.retryAt))
 }
 
@@ -307,13 +307,13 @@ func (s *state) mayReconsider() bool {
 	return !s.greeting.listChanged || s.view.Case == CaseEmpty || s.view.unusable > 0
 }
 
-// at is the view of a state at a time: kept roots expire by themselves, even
+// viewAt is the view of a state at a time: kept roots expire by themselves, even
 // before Run has noticed.
-func (s *state) at(now time.Time) View {
+func (s *state) viewAt(now time.Time) View {
 	v, settings := s.view, s.terms.settings
 	if !s.keptSince.IsZero() && now.Sub(s.keptSince) >= settings.Stale {
-		v = View{Snapshot: v.Snapshot.closed(), Err: v.Err, Ceiling: v.Ceiling}
-		v.judge(settings.When)
+		v = View{Snapshot: v.Snapshot.withoutRoots(), Err: v.Err, Ceiling: v.Ceiling}
+		v.judgePaths(settings.When)
 		v.Open = v.Open && settings.Ceiling == nil
 	}
 	return v

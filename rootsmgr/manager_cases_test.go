@@ -415,7 +415,7 @@ func TestViewWithCall(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	if v := AnsweredView(nil, NoRootsPolicy{}); v.Open || !v.Snapshot.Guard().Empty() || v.Case != CaseFailed || v.Why() == "" {
+	if v := AnsweredView(nil, NoRootsPolicy{}); v.Open || !v.Snapshot.Guard().IsEmpty() || v.Case != CaseFailed || v.Why() == "" {
 		t.Errorf("%+v", v)
 	}
 }

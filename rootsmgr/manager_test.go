@@ -243,7 +243,7 @@ func TestStaleRootsExpire(t *testing.T) {
 				t.Error("kept for longer")
 			}
 			want := "failed"
-			if !fallback.None() {
+			if !fallback.IsEmpty() {
 				want = "known /fb by config"
 			}
 			if got := show(d.View()); got != want {

@@ -28,11 +28,11 @@ type WSL struct {
 	Drives string // the folder that holds C: as "c", with a separator at its end; "" if there is none
 }
 
-func (m Mapping) equal(o Mapping) bool { return slices.Equal(m.Dirs, o.Dirs) && m.WSL == o.WSL }
+func (m Mapping) equalTo(o Mapping) bool { return slices.Equal(m.Dirs, o.Dirs) && m.WSL == o.WSL }
 
-// path is the path that a client's root is mapped to; ok is false if it means what it says. Of several directories that
+// mapPath is the path that a client's root is mapped to; ok is false if it means what it says. Of several directories that
 // hold the root the innermost counts.
-func (m Mapping) path(p platform.Platform, raw string) (path string, ok bool) {
+func (m Mapping) mapPath(p platform.Platform, raw string) (path string, ok bool) {
 	if len(m.Dirs) == 0 && m.WSL == (WSL{}) {
 		return "", false
 	}
@@ -57,11 +57,11 @@ func (m Mapping) path(p platform.Platform, raw string) (path string, ok bool) {
 	if longest >= 0 {
 		return path, true
 	}
-	return m.WSL.path(u)
+	return m.WSL.mapURI(u)
 }
 
-// path is the path by which a distribution names what Windows names by a URI.
-func (w WSL) path(u platform.RemoteURI) (path string, ok bool) {
+// mapURI is the path by which a distribution names what Windows names by a URI.
+func (w WSL) mapURI(u platform.RemoteURI) (path string, ok bool) {
 	switch {
 	case w.Distro == "":
 	case u.Scheme == "vscode-remote":

@@ -47,20 +47,20 @@ func TestMapping(t *testing.T) {
 		"file:///c:x":                                         "",
 		"https://wsl+ubuntu-24.04/home/me":                    "",
 	} {
-		if got, ok := mapped.path(platform.Linux, raw); got != want && ok || ok != (want != "") {
+		if got, ok := mapped.mapPath(platform.Linux, raw); got != want && ok || ok != (want != "") {
 			t.Errorf("%s: %q, %t, want %q", raw, got, ok, want)
 		}
-		if got, ok := (Mapping{}).path(platform.Linux, raw); ok {
+		if got, ok := (Mapping{}).mapPath(platform.Linux, raw); ok {
 			t.Errorf("%s: without a mapping %q", raw, got)
 		}
 	}
 	plain := Mapping{WSL: WSL{Distro: "Ubuntu"}}
-	if got, ok := plain.path(platform.Linux, "file:///c%3A/x"); ok {
+	if got, ok := plain.mapPath(platform.Linux, "file:///c%3A/x"); ok {
 		t.Errorf("without drives: %q", got)
 	}
 	windows := Mapping{Dirs: []MappedDir{{"vscode-remote://h/a", `C:\a`}}}
 	for raw, want := range map[string]string{"vscode-remote://h/a/b/c": `C:\a\b\c`, `vscode-remote://h/a/..\..\Windows`: "", `vscode-remote://h/a/b\..\c`: `C:\a\c`} {
-		if got, ok := windows.path(platform.Windows, raw); got != want || ok != (want != "") {
+		if got, ok := windows.mapPath(platform.Windows, raw); got != want || ok != (want != "") {
 			t.Errorf("%s: %q, %t", raw, got, ok)
 		}
 	}
@@ -80,7 +80,7 @@ func TestUnmapped(t *testing.T) {
 		if !ok {
 			continue
 		}
-		if got, ok := (Mapping{Dirs: []MappedDir{{from, to}}}).path(platform.Linux, raw); !ok || got != want {
+		if got, ok := (Mapping{Dirs: []MappedDir{{from, to}}}).mapPath(platform.Linux, raw); !ok || got != want {
 			t.Errorf("%q: mapped to %q, %t", raw, got, ok)
 		}
 	}

@@ -16,12 +16,12 @@ import (
 // themselves, the ceiling, Settings.WritableDirs, and folders that other users may
 // write in.
 
-// admissible returns the candidates that may be roots, in their order, and skips the
+// admissibleCandidates returns the candidates that may be roots, in their order, and skips the
 // others. Each candidate counts as a writable directory here, whether it becomes a
 // root or not. So adding an entry or a ceiling never makes a root of a candidate
 // that would be none without it.
-func (b *builder) admissible() []candidate {
-	grounds := sync.OnceValue(b.grounds) // of all of them, before the first goes
+func (b *builder) admissibleCandidates() []candidate {
+	grounds := sync.OnceValue(b.groundPlaces) // of all of them, before the first goes
 	look, _ := b.disk.FS.(guard.Provenance)
 	if slices.ContainsFunc(b.candidates, func(c candidate) bool { return len(c.Links) > 0 }) {
 		grounds()
@@ -30,17 +30,17 @@ func (b *builder) admissible() []candidate {
 		why := ""
 		if len(c.Links) > 0 {
 			why = b.leavesShared(&c.RootCandidate)
-			if out := grounds().left(&b.disk, &c.RootCandidate); why == "" && out != "" {
+			if out := grounds().leftDirectory(&b.disk, &c.RootCandidate); why == "" && out != "" {
 				why = fmt.Sprintf("it is a link inside %s, where servers may write, and leads out of that to %s", platform.Quote(out), platform.Quote(c.Path))
 			}
 		}
 		if why == "" && look != nil {
 			if why = look.WhyClosed(c.RootCandidate, b.isOperators(&c)); why != "" {
-				b.late.miss(b.disk.Platform, c.Given, c.RootCandidate) // it counts once a person has accepted it
+				b.late.noteMissing(b.disk.Platform, c.Given, c.RootCandidate) // it counts once a person has accepted it
 			}
 		}
 		if why != "" {
-			b.skip(Skipped{Raw: c.entry.URI, Name: c.entry.Name, Reason: why, Path: c.Given})
+			b.skipEntry(Skipped{Raw: c.entry.URI, Name: c.entry.Name, Reason: why, Path: c.Given})
 		}
 		return why != ""
 	})
@@ -57,36 +57,36 @@ type ground struct {
 	dirs  []string
 }
 
-// grounds are the places of this Snapshot.
-func (b *builder) grounds() *ground {
+// groundPlaces are the places of this Snapshot.
+func (b *builder) groundPlaces() *ground {
 	g := &ground{index: guard.NewIndex()}
 	for _, dir := range b.places {
-		g.add(&b.disk, dir)
+		g.addDirectory(&b.disk, dir)
 	}
 	if b.top != nil {
 		for i := range b.top.roots {
 			if r := &b.top.roots[i]; !r.File {
-				g.add(&b.disk, r.Path)
+				g.addDirectory(&b.disk, r.Path)
 			}
 		}
 	}
 	for i := range b.candidates {
 		if c := &b.candidates[i]; !c.File {
-			g.add(&b.disk, c.Path)
+			g.addDirectory(&b.disk, c.Path)
 		}
 	}
 	return g
 }
 
-func (g *ground) add(e *guard.Disk, dir string) {
+func (g *ground) addDirectory(e *guard.Disk, dir string) {
 	g.index.Add(e.Platform, dir, int32(len(g.dirs)), true)
 	g.dirs = append(g.dirs, dir)
 }
 
-// left returns a directory that a link leads out of: the innermost one that has
+// leftDirectory returns a directory that a link leads out of: the innermost one that has
 // the link in it. "" is none. It is enough to look at the innermost, because what
 // stays in it also stays in those around it.
-func (g *ground) left(e *guard.Disk, f *guard.RootCandidate) string {
+func (g *ground) leftDirectory(e *guard.Disk, f *guard.RootCandidate) string {
 	for _, link := range f.Links {
 		at := e.Platform.Parent(link.At)
 		in, ok := g.index.Find(e.Platform, at, true)

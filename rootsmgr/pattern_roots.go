@@ -13,11 +13,11 @@ import (
 // This file opens the directories that match a pattern. If a directory has the very
 // name of the pattern, it is not read as a pattern.
 
-// spread makes candidates of the directories that match a pattern, or reports
+// spreadPattern makes candidates of the directories that match a pattern, or reports
 // why there are none.
-func (b *builder) spread(entry Entry) {
+func (b *builder) spreadPattern(entry Entry) {
 	skip := func(path, reason string) int {
-		return b.skip(Skipped{Raw: entry.URI, Name: entry.Name, Reason: reason, Path: path})
+		return b.skipEntry(Skipped{Raw: entry.URI, Name: entry.Name, Reason: reason, Path: path})
 	}
 	p := b.disk.Platform
 	g, err := pattern.Parse(p, entry.Pattern)
@@ -51,7 +51,7 @@ func (b *builder) spread(entry Entry) {
 		}
 		some = true
 		if err != nil {
-			b.skip(Skipped{Raw: f.Given, Name: entry.Name, Reason: err.Error(), Path: f.Given})
+			b.skipEntry(Skipped{Raw: f.Given, Name: entry.Name, Reason: err.Error(), Path: f.Given})
 			continue
 		}
 		b.candidates = append(b.candidates, candidate{f, Entry{URI: f.Given, Name: entry.Name}, true})

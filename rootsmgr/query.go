@@ -61,8 +61,8 @@ func (m *Manager) runQuery(ctx context.Context, f *query) {
 		return
 	}
 	settings := m.terms.Load().settings
-	top := settings.ceiling(m.fsys, f.generation)
-	bp := blueprint{entries: entries, skipped: skipped, top: top, places: settings.places(), mapping: settings.Mapping}
+	top := settings.ceilingSnapshot(m.fsys, f.generation)
+	bp := blueprint{entries: entries, skipped: skipped, top: top, places: settings.settingPlaces(), mapping: settings.Mapping}
 	f.events <- event{ended: true, at: time.Now(), asOf: asOf, snapshot: bp.snapshot(m.fsys, f.generation, OriginAsked), top: top}
 }
 

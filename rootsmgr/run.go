@@ -17,7 +17,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	}
 	l := &loop{m: m, state: *m.pub.Load()}
 	l.debounce = newDebounce(l.terms.settings.Debounce)
-	l.run(ctx)
+	l.runLoop(ctx)
 	return nil
 }
 
@@ -33,151 +33,151 @@ type loop struct {
 	inVain   time.Time // when roots were last looked at again and nothing had changed
 }
 
-func (l *loop) run(ctx context.Context) {
+func (l *loop) runLoop(ctx context.Context) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
-		l.step(ctx, time.Now())
-		if due := l.due(); due.IsZero() {
+		l.stepTime(ctx, time.Now())
+		if due := l.dueAt(); due.IsZero() {
 			timer.Stop()
 		} else {
 			timer.Reset(time.Until(due))
 		}
 		select {
 		case <-ctx.Done():
-			l.end()
+			l.endLoop()
 			return
 		case g := <-l.m.hello:
-			l.greet(g)
+			l.greetClient(g)
 		case in := <-l.m.calls.roots:
 			l.heardWithCall(in)
 		case <-l.m.amended:
-			l.amend()
+			l.amendView()
 		case r := <-l.m.late:
-			l.relook(r, time.Now())
+			l.lookAgain(r, time.Now())
 		case <-l.m.kick:
-			l.debounce.note(time.Now())
+			l.debounce.noteTime(time.Now())
 		case <-l.m.waiting:
-			l.hurry(ctx, time.Now())
-		case e := <-l.events():
-			l.heard(e)
+			l.hurryUp(ctx, time.Now())
+		case e := <-l.queryEvents():
+			l.hearEvent(e)
 		case <-timer.C:
 		}
 	}
 }
 
-func (l *loop) events() <-chan event {
+func (l *loop) queryEvents() <-chan event {
 	if l.query == nil {
 		return nil
 	}
 	return l.query.events
 }
 
-// due is when the loop must act by itself; zero where it need not.
-func (l *loop) due() time.Time {
+// dueAt is when the loop must act by itself; zero where it need not.
+func (l *loop) dueAt() time.Time {
 	var due time.Time
 	if f := l.query; f == nil {
-		due = l.debounce.due()
+		due = l.debounce.dueAt()
 	} else if !f.sent.IsZero() && !f.late {
 		due = f.sent.Add(l.terms.settings.Timeout)
 	}
 	if !l.keptSince.IsZero() {
-		due = earlier(due, l.keptSince.Add(l.terms.settings.Stale))
+		due = earlierOf(due, l.keptSince.Add(l.terms.settings.Stale))
 	}
 	return due
 }
 
-// step does what time alone makes due.
-func (l *loop) step(ctx context.Context, now time.Time) {
+// stepTime does what time alone makes due.
+func (l *loop) stepTime(ctx context.Context, now time.Time) {
 	if f := l.query; f != nil && !f.late && !f.sent.IsZero() && !now.Before(f.sent.Add(l.terms.settings.Timeout)) {
 		// The Source should have returned by now. Nobody waits for it any longer,
 		// and an answer that still comes is dropped.
 		f.late = true
 		f.cancel()
-		l.failed(now, f.asOf, ErrNoAnswer)
+		l.noteFailure(now, f.asOf, ErrNoAnswer)
 	}
 	if !l.keptSince.IsZero() && now.Sub(l.keptSince) >= l.terms.settings.Stale {
-		l.expire()
+		l.expireKept()
 	}
 	if !l.greeted || !l.greeting.supported {
-		l.debounce.clear()
+		l.debounce.clearTime()
 		return
 	}
 	if l.query != nil {
 		return
 	}
-	if !l.pending() {
-		l.debounce.clear()
+	if !l.isPending() {
+		l.debounce.clearTime()
 		return
 	}
-	due := l.debounce.due()
+	due := l.debounce.dueAt()
 	if l.queries == 0 || !due.IsZero() && !now.Before(due) {
-		l.ask(ctx)
+		l.askClient(ctx)
 	}
 }
 
-// pending reports that the first question was not asked yet, or an announcement
+// isPending reports that the first question was not asked yet, or an announcement
 // that no question took account of.
-func (l *loop) pending() bool { return l.queries == 0 || l.m.announced.Load() > l.asOf }
+func (l *loop) isPending() bool { return l.queries == 0 || l.m.announced.Load() > l.asOf }
 
-// hurry serves a call that waits: it cuts the debounce short, and asks again
+// hurryUp serves a call that waits: it cuts the debounce short, and asks again
 // after a failure once the back-off is over. While a question is under way there
 // is nothing to do; the call looks again when that has ended.
-func (l *loop) hurry(ctx context.Context, now time.Time) {
+func (l *loop) hurryUp(ctx context.Context, now time.Time) {
 	if l.query != nil || !l.greeted || !l.greeting.supported {
 		return
 	}
-	if l.pending() || l.failures > 0 && !now.Before(l.retryAt) {
-		l.ask(ctx)
+	if l.isPending() || l.failures > 0 && !now.Before(l.retryAt) {
+		l.askClient(ctx)
 	}
 }
 
-func (l *loop) greet(g greeting) {
+func (l *loop) greetClient(g greeting) {
 	if g.withCall {
 		l.greetWithCalls()
 		return
 	}
 	l.greeted, l.greeting = true, g
 	if g.supported {
-		l.publish() // step asks at once
+		l.publishState() // step asks at once
 		return
 	}
 	l.attempted = never
-	l.unsupported()
+	l.publishUnsupported()
 	l.settled = true
-	l.publish()
+	l.publishState()
 }
 
-// unsupported is the view for a client that cannot give roots.
-func (l *loop) unsupported() {
+// publishUnsupported is the view for a client that cannot give roots.
+func (l *loop) publishUnsupported() {
 	l.view = l.terms.settings.fallbackView(l.m.fsys, l.m.generation.Add(1), l.terms.fallback, CaseUnsupported, nil)
 	if l.view.Open {
 		l.m.log.Warn().Msg("the client gives no roots and no fallback is configured: no boundary is enforced (roots.when.unsupported)")
 	}
 }
 
-// ask starts a question. There is none under way.
-func (l *loop) ask(ctx context.Context) {
-	l.debounce.clear()
+// askClient starts a question. There is none under way.
+func (l *loop) askClient(ctx context.Context) {
+	l.debounce.clearTime()
 	l.queries++
 	ctx, cancel := context.WithCancel(ctx)
 	f := &query{generation: l.m.generation.Add(1), cancel: cancel, events: make(chan event, 2)}
 	l.query = f
 	l.asking = true
-	l.refresh()
+	l.refreshWord()
 	go l.m.runQuery(ctx, f)
 }
 
-// heard takes what the query reports.
-func (l *loop) heard(e event) {
+// hearEvent takes what the query reports.
+func (l *loop) hearEvent(e event) {
 	f := l.query
 	if !e.ended {
 		f.sent, f.asOf = e.at, e.asOf
 		l.asOf, l.askedAt = e.asOf, e.at
-		if !l.pending() {
-			l.debounce.clear()
+		if !l.isPending() {
+			l.debounce.clearTime()
 		}
-		l.refresh()
+		l.refreshWord()
 		return
 	}
 	f.cancel()
@@ -186,29 +186,29 @@ func (l *loop) heard(e event) {
 	switch {
 	case f.late:
 		l.m.log.Debug().Uint64("generation", f.generation).Msg("late answer of the client dropped")
-		l.publish() // calls that wait for the next question could not start it
+		l.publishState() // calls that wait for the next question could not start it
 	case e.err != nil:
 		l.asOf = e.asOf
-		l.failed(e.at, e.asOf, e.err)
+		l.noteFailure(e.at, e.asOf, e.err)
 	default:
-		l.answered(e)
+		l.takeAnswer(e)
 	}
 }
 
-// answered replaces what was known.
-func (l *loop) answered(e event) {
+// takeAnswer replaces what was known.
+func (l *loop) takeAnswer(e event) {
 	l.asked, l.askedUnder = e.snapshot, e.top
 	l.attempted, l.failures = e.asOf, 0
 	l.retryAt, l.keptSince = time.Time{}, time.Time{}
-	l.reckon()
+	l.reckonView()
 	l.settled = true
-	l.publish()
+	l.publishState()
 }
 
-// reckon makes the view of the last answer.
-func (l *loop) reckon() {
+// reckonView makes the view of the last answer.
+func (l *loop) reckonView() {
 	unusable := 0
-	l.view, unusable = l.terms.reckon(l.m.fsys, l.asked, l.askedUnder, func() uint64 { return l.m.generation.Add(1) })
+	l.view, unusable = l.terms.reckonView(l.m.fsys, l.asked, l.askedUnder, func() uint64 { return l.m.generation.Add(1) })
 	if unusable > 0 {
 		l.m.log.Warn().Int("entries", unusable).Msg("none of the client's roots can be used")
 	}
@@ -216,11 +216,11 @@ func (l *loop) reckon() {
 
 var errUnusable = errors.New("none of its roots can be used")
 
-// failed keeps what was known and marks it, or falls back.
-func (l *loop) failed(now time.Time, asOf uint64, err error) {
+// noteFailure keeps what was known and marks it, or falls back.
+func (l *loop) noteFailure(now time.Time, asOf uint64, err error) {
 	l.failures++
 	l.attempted = max(l.attempted, asOf)
-	l.retryAt = now.Add(backoff(l.failures))
+	l.retryAt = now.Add(backoffAfter(l.failures))
 	level := zerolog.DebugLevel
 	if l.failures == 1 {
 		level = zerolog.WarnLevel
@@ -235,24 +235,24 @@ func (l *loop) failed(now time.Time, asOf uint64, err error) {
 		l.fallBack(err)
 	}
 	l.settled = true
-	l.publish()
+	l.publishState()
 }
 
-// expire ends the time for which roots are kept that cannot be refreshed.
-func (l *loop) expire() {
+// expireKept ends the time for which roots are kept that cannot be refreshed.
+func (l *loop) expireKept() {
 	l.m.log.Warn().Err(l.view.Err).Msg("roots that could not be refreshed for too long are dropped")
 	l.asked = nil
 	l.keptSince = time.Time{}
 	l.fallBack(l.view.Err)
-	l.publish()
+	l.publishState()
 }
 
 func (l *loop) fallBack(err error) {
 	l.view = l.terms.settings.fallbackView(l.m.fsys, l.m.generation.Add(1), l.terms.fallback, CaseFailed, err)
 }
 
-// publish replaces the state that readers see, and wakes those who wait for it.
-func (l *loop) publish() {
+// publishState replaces the state that readers see, and wakes those who wait for it.
+func (l *loop) publishState() {
 	if l.view.Snapshot != l.marked {
 		l.marked = l.view.Snapshot
 		l.mark.number++
@@ -271,14 +271,14 @@ func (l *loop) publish() {
 	}
 }
 
-// refresh replaces what Word tells, and wakes nobody.
-func (l *loop) refresh() {
+// refreshWord replaces what Word tells, and wakes nobody.
+func (l *loop) refreshWord() {
 	s := l.state
 	l.m.pub.Store(&s)
 }
 
-// end waits for the question under way and leaves a state that denies.
-func (l *loop) end() {
+// endLoop waits for the question under way and leaves a state that denies.
+func (l *loop) endLoop() {
 	if f := l.query; f != nil {
 		f.cancel()
 		for e := range f.events {
@@ -289,7 +289,7 @@ func (l *loop) end() {
 	}
 	l.query, l.asking, l.closed = nil, false, true
 	l.keptSince = time.Time{}
-	l.view = View{Snapshot: l.view.Snapshot.closed(), Err: ErrClosed}
+	l.view = View{Snapshot: l.view.Snapshot.withoutRoots(), Err: ErrClosed}
 	l.settled = true
-	l.publish()
+	l.publishState()
 }

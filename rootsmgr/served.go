@@ -28,12 +28,12 @@ func (s *Snapshot) With(fsys guard.FS, ceiling *guard.Guard, entries []Entry) []
 		}
 	}
 	for _, e := range entries {
-		b.look(e)
+		b.lookAt(e)
 	}
 	// A path that is a link now was none when its directory was read: servers may
 	// have planted it.
 	b.candidates = slices.DeleteFunc(b.candidates, func(c candidate) bool { return c.File || len(c.Links) > 0 })
-	out := slices.Clone(b.finish().roots)
+	out := slices.Clone(b.finishSnapshot().roots)
 	for i := range s.Len() {
 		out[i].Redundant, out[i].Flag, out[i].Name = s.roots[i].Redundant, s.roots[i].Flag, s.roots[i].Name
 	}

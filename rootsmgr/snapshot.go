@@ -116,16 +116,16 @@ type blueprint struct {
 func (bp blueprint) snapshot(fsys guard.FS, generation uint64, origin Origin) *Snapshot {
 	b := newBuilder(fsys, &Snapshot{generation: generation, origin: origin, at: time.Now(), entries: len(bp.entries)}, bp)
 	for _, s := range bp.skipped {
-		b.skip(s)
+		b.skipEntry(s)
 	}
 	for i, entry := range bp.entries {
 		if i == maxEntries {
-			b.overflow(fmt.Sprintf("%d more entries were not looked at: a list may hold %d", len(bp.entries)-i, maxEntries))
+			b.reportOverflow(fmt.Sprintf("%d more entries were not looked at: a list may hold %d", len(bp.entries)-i, maxEntries))
 			break
 		}
-		b.look(entry)
+		b.lookAt(entry)
 	}
-	return b.finish()
+	return b.finishSnapshot()
 }
 
 // builder collects one Snapshot: it looks at each entry, and then opens those
@@ -157,9 +157,9 @@ func newBuilder(fsys guard.FS, s *Snapshot, bp blueprint) *builder {
 	return b
 }
 
-// skip reports an entry and returns its number among those reported, -1 where
+// skipEntry reports an entry and returns its number among those reported, -1 where
 // there are too many.
-func (b *builder) skip(s Skipped) int {
+func (b *builder) skipEntry(s Skipped) int {
 	if len(b.Snapshot.skipped) >= maxSkipped {
 		b.unlisted++
 		return -1
@@ -176,16 +176,16 @@ func (b *builder) skip(s Skipped) int {
 	return at
 }
 
-// overflow reports what a bound left out, beyond the bound on reasons.
-func (b *builder) overflow(reason string) {
+// reportOverflow reports what a bound left out, beyond the bound on reasons.
+func (b *builder) reportOverflow(reason string) {
 	b.Snapshot.skipped = append(b.Snapshot.skipped, Skipped{Reason: reason})
 }
 
-// look makes one entry a candidate, or skips it.
-func (b *builder) look(entry Entry) {
+// lookAt makes one entry a candidate, or skips it.
+func (b *builder) lookAt(entry Entry) {
 	raw, mapped := entry.URI, false
 	if b.origin.fromClient() {
-		if path, ok := b.mapping.path(b.disk.Platform, raw); ok {
+		if path, ok := b.mapping.mapPath(b.disk.Platform, raw); ok {
 			raw, mapped = path, true
 		}
 	}
@@ -199,32 +199,32 @@ func (b *builder) look(entry Entry) {
 			if bad, ok := errors.AsType[*platform.URIError](err); ok {
 				reason = bad.Reason
 			}
-			b.skip(Skipped{Raw: raw, Name: entry.Name, Reason: reason})
+			b.skipEntry(Skipped{Raw: raw, Name: entry.Name, Reason: reason})
 			return
 		}
 		raw = path
 	}
 	if share, remote := b.disk.Platform.Remote(raw); remote && b.top != nil && !b.top.Guard().NamesShare(share) {
-		b.skip(Skipped{Raw: entry.URI, Name: entry.Name, Reason: reasonAbove})
+		b.skipEntry(Skipped{Raw: entry.URI, Name: entry.Name, Reason: reasonAbove})
 		return // the operator's directories are on no such host
 	}
 	f, err := b.disk.Canonical(raw)
 	if errors.Is(err, guard.ErrMissing) {
-		b.late.miss(b.disk.Platform, raw, f)
+		b.late.noteMissing(b.disk.Platform, raw, f)
 	}
 	if err != nil && entry.Pattern != "" && b.disk.IsAbsent(raw) {
-		b.spread(entry)
+		b.spreadPattern(entry)
 		return
 	}
 	if err != nil {
-		b.skip(Skipped{Raw: entry.URI, Name: entry.Name, Reason: err.Error(), Path: f.Given})
+		b.skipEntry(Skipped{Raw: entry.URI, Name: entry.Name, Reason: err.Error(), Path: f.Given})
 		return
 	}
 	b.candidates = append(b.candidates, candidate{RootCandidate: f, entry: entry})
 }
 
-// open makes a candidate a root, or a further spelling of one.
-func (b *builder) open(f guard.RootCandidate, name string) {
+// openRoot makes a candidate a root, or a further spelling of one.
+func (b *builder) openRoot(f guard.RootCandidate, name string) {
 	p := b.disk.Platform
 	i := b.index.FindExact(&b.disk, f.Path)
 	if i < 0 {
@@ -234,7 +234,7 @@ func (b *builder) open(f guard.RootCandidate, name string) {
 		}
 		i = len(b.roots)
 		b.roots = append(b.roots, guard.Root{
-			URI: p.FormatURI(f.Path), Name: name, Path: f.Path, Given: f.Given, File: f.File, Flag: b.flag(f),
+			URI: p.FormatURI(f.Path), Name: name, Path: f.Path, Given: f.Given, File: f.File, Flag: b.flagRoot(f),
 		})
 		if f.File {
 			b.files = append(b.files, f.Path)
@@ -250,7 +250,7 @@ func (b *builder) open(f guard.RootCandidate, name string) {
 	b.index.Add(p, f.Given, int32(i), false)
 }
 
-func (b *builder) flag(f guard.RootCandidate) string {
+func (b *builder) flagRoot(f guard.RootCandidate) string {
 	switch {
 	case len(f.Path) == b.disk.Platform.RootLen(f.Path):
 		return FlagFilesystem
@@ -260,16 +260,16 @@ func (b *builder) flag(f guard.RootCandidate) string {
 	return ""
 }
 
-func (b *builder) finish() *Snapshot { return b.keep(b.admissible()) }
+func (b *builder) finishSnapshot() *Snapshot { return b.keepRoots(b.admissibleCandidates()) }
 
-// keep makes roots of candidates that are admitted, as far as the ceiling opens them.
-func (b *builder) keep(candidates []candidate) *Snapshot {
+// keepRoots makes roots of candidates that are admitted, as far as the ceiling opens them.
+func (b *builder) keepRoots(candidates []candidate) *Snapshot {
 	for _, c := range candidates {
-		if b.top == nil || b.top.contains(c.RootCandidate) {
-			b.open(c.RootCandidate, c.entry.Name)
+		if b.top == nil || b.top.containsRoot(c.RootCandidate) {
+			b.openRoot(c.RootCandidate, c.entry.Name)
 			continue
 		}
-		b.narrow(c)
+		b.narrowToCeiling(c)
 	}
 	p := b.disk.Platform
 	for i := range b.roots {
@@ -280,18 +280,18 @@ func (b *builder) keep(candidates []candidate) *Snapshot {
 		_, b.roots[i].Redundant = b.index.Above(&b.disk, p.Parent(path), true)
 	}
 	if b.unlisted > 0 {
-		b.overflow(fmt.Sprintf("%d more entries were skipped", b.unlisted))
+		b.reportOverflow(fmt.Sprintf("%d more entries were skipped", b.unlisted))
 	}
 	if b.dropped > 0 {
-		b.overflow(fmt.Sprintf("%d more roots were left out: %d are kept", b.dropped, maxRoots))
+		b.reportOverflow(fmt.Sprintf("%d more roots were left out: %d are kept", b.dropped, maxRoots))
 	}
 	b.index.Roots = b.roots
 	b.guard = guard.New(b.disk, b.index)
 	return b.Snapshot
 }
 
-// closed is the Snapshot with no roots left; its Guard still resolves paths.
-func (s *Snapshot) closed() *Snapshot {
+// withoutRoots is the Snapshot with no roots left; its Guard still resolves paths.
+func (s *Snapshot) withoutRoots() *Snapshot {
 	return &Snapshot{generation: s.Generation(), at: s.At(), guard: guard.New(s.Guard().Disk(), nil), others: s.OtherSchemes()}
 }
 
@@ -336,12 +336,12 @@ func (s *Snapshot) OtherSchemes() []Entry {
 }
 
 // URIs returns the canonical URIs in the order given, never nil.
-func (s *Snapshot) URIs() []string { return s.each(func(r *guard.Root) string { return r.URI }) }
+func (s *Snapshot) URIs() []string { return s.mapRoots(func(r *guard.Root) string { return r.URI }) }
 
 // Paths returns the canonical paths in the order given, never nil.
-func (s *Snapshot) Paths() []string { return s.each(func(r *guard.Root) string { return r.Path }) }
+func (s *Snapshot) Paths() []string { return s.mapRoots(func(r *guard.Root) string { return r.Path }) }
 
-func (s *Snapshot) each(of func(*guard.Root) string) []string {
+func (s *Snapshot) mapRoots(of func(*guard.Root) string) []string {
 	out := make([]string, s.Len())
 	for i := range out {
 		out[i] = of(&s.roots[i])

@@ -61,8 +61,8 @@ type Fallback struct {
 	Guess Guess
 }
 
-// None reports whether nothing was configured.
-func (f Fallback) None() bool { return f.Origin == OriginNone || len(f.Entries) == 0 }
+// IsEmpty reports whether nothing was configured.
+func (f Fallback) IsEmpty() bool { return f.Origin == OriginNone || len(f.Entries) == 0 }
 
 // Guess is a project that was found from a working directory. The zero value is none.
 type Guess struct {
@@ -113,24 +113,24 @@ type FallbackInput struct {
 // fallback was configured".
 func BuildFallback(in FallbackInput) (Fallback, []Skipped, error) {
 	c := chain{in: in, disk: guard.NewDisk(in.FS)}
-	project, hasProject := c.env(EnvProjectRoot)
+	project, hasProject := c.getVariable(EnvProjectRoot)
 	if hasProject {
-		project = c.absolute(project, in.WorkDir)
+		project = c.absolutePath(project, in.WorkDir)
 	}
 	base := cmp.Or(project, in.ConfigDir, in.WorkDir)
 
 	if in.Flag != nil {
-		return c.strict(OriginFlag, "--roots", in.Flag, in.WorkDir)
+		return c.readStrict(OriginFlag, "--roots", in.Flag, in.WorkDir)
 	}
-	if list, ok := c.env(EnvRoots); ok {
-		return c.strict(OriginEnvironment, EnvRoots, strings.Split(list, c.disk.Platform.ListSep()), base)
+	if list, ok := c.getVariable(EnvRoots); ok {
+		return c.readStrict(OriginEnvironment, EnvRoots, strings.Split(list, c.disk.Platform.ListSep()), base)
 	}
-	config, usable, warnings := c.tolerant(base)
+	config, usable, warnings := c.readTolerant(base)
 	if usable {
 		return config, warnings, nil
 	}
 	if hasProject {
-		f, more, err := c.strict(OriginProject, EnvProjectRoot, []string{project}, in.WorkDir)
+		f, more, err := c.readStrict(OriginProject, EnvProjectRoot, []string{project}, in.WorkDir)
 		return f, append(warnings, more...), err
 	}
 	return config, warnings, nil
@@ -174,9 +174,9 @@ type chain struct {
 	disk guard.Disk
 }
 
-// env returns a variable that is set and not empty. Blanks count as a value:
+// getVariable returns a variable that is set and not empty. Blanks count as a value:
 // what was meant to be a boundary must not be taken for none.
-func (c *chain) env(name string) (string, bool) {
+func (c *chain) getVariable(name string) (string, bool) {
 	if c.in.Env == nil {
 		return "", false
 	}
@@ -184,9 +184,9 @@ func (c *chain) env(name string) (string, bool) {
 	return v, v != ""
 }
 
-func (c *chain) absolute(path, base string) string { return c.entry(path, base).URI }
+func (c *chain) absolutePath(path, base string) string { return c.makeEntry(path, base).URI }
 
-func (c *chain) entry(path, base string) Entry { return SettingEntry(c.in.FS, path, base) }
+func (c *chain) makeEntry(path, base string) Entry { return SettingEntry(c.in.FS, path, base) }
 
 // SettingEntry is the entry of a path as an operator writes it, which may be a
 // pattern: "~" is the home folder, and a relative path lies below base.
@@ -212,9 +212,9 @@ func SettingEntry(fsys guard.FS, path, base string) Entry {
 	return entry(base, path)
 }
 
-// strict reads a level on which every directory must be usable. A pattern without
+// readStrict reads a level on which every directory must be usable. A pattern without
 // a match is only warned about, because it may match later.
-func (c *chain) strict(origin Origin, setting string, paths []string, base string) (Fallback, []Skipped, error) {
+func (c *chain) readStrict(origin Origin, setting string, paths []string, base string) (Fallback, []Skipped, error) {
 	f := Fallback{Origin: origin}
 	var bad []error
 	var warnings []Skipped
@@ -222,11 +222,11 @@ func (c *chain) strict(origin Origin, setting string, paths []string, base strin
 		if strings.TrimSpace(path) == "" {
 			continue
 		}
-		entry := c.entry(path, base)
+		entry := c.makeEntry(path, base)
 		if origin == OriginProject {
 			entry.Pattern = ""
 		}
-		some, err := c.usable(entry)
+		some, err := c.usableRoots(entry)
 		switch {
 		case err == nil && origin == OriginProject && some[0].File:
 			err = guard.ErrNoDir
@@ -249,8 +249,8 @@ func (c *chain) strict(origin Origin, setting string, paths []string, base strin
 	return f, warnings, nil
 }
 
-// tolerant reads the level of hub.json, on which a bad entry is warned about.
-func (c *chain) tolerant(base string) (f Fallback, usable bool, warnings []Skipped) {
+// readTolerant reads the level of hub.json, on which a bad entry is warned about.
+func (c *chain) readTolerant(base string) (f Fallback, usable bool, warnings []Skipped) {
 	if len(c.in.Config) == 0 {
 		return Fallback{}, false, nil
 	}
@@ -258,11 +258,11 @@ func (c *chain) tolerant(base string) (f Fallback, usable bool, warnings []Skipp
 	for _, given := range c.in.Config {
 		entry := Entry{URI: given.URI}
 		if !platform.IsFileURI(given.URI) {
-			entry = c.entry(given.URI, base)
+			entry = c.makeEntry(given.URI, base)
 		}
 		entry.Name = given.Name
 		f.Entries = append(f.Entries, entry)
-		if _, err := c.usable(entry); err != nil {
+		if _, err := c.usableRoots(entry); err != nil {
 			warnings = append(warnings, Skipped{Raw: given.URI, Name: entry.Name, Reason: err.Error()})
 			continue
 		}
@@ -271,8 +271,8 @@ func (c *chain) tolerant(base string) (f Fallback, usable bool, warnings []Skipp
 	return f, usable, warnings
 }
 
-// usable returns the roots that an entry gives by itself, or why there are none.
-func (c *chain) usable(entry Entry) ([]guard.Root, error) {
+// usableRoots returns the roots that an entry gives by itself, or why there are none.
+func (c *chain) usableRoots(entry Entry) ([]guard.Root, error) {
 	if c.in.FS == nil {
 		return nil, errors.New("it cannot be read: there is no filesystem")
 	}
@@ -308,7 +308,7 @@ func (f Fallback) Snapshot(fsys guard.FS, generation uint64, places []string) *S
 
 // snapshot is the Fallback as the filesystem is now.
 func (f Fallback) snapshot(fsys guard.FS, generation uint64, bp blueprint) *Snapshot {
-	if f.None() {
+	if f.IsEmpty() {
 		return bp.snapshot(fsys, generation, OriginNone)
 	}
 	bp.entries = f.Entries

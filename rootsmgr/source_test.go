@@ -86,7 +86,7 @@ func TestBuildFallback(t *testing.T) {
 		if text != tt.want || len(warnings) != tt.warned {
 			t.Errorf("%s: %s, %v, %+v; want %s", name, text, err, warnings, tt.want)
 		}
-		if err != nil && !got.None() {
+		if err != nil && !got.IsEmpty() {
 			t.Errorf("%s: a fallback beside an error", name)
 		}
 	}
@@ -121,8 +121,8 @@ func TestHalfAFallback(t *testing.T) {
 	some := []Entry{{URI: "/w/a"}}
 	for none, f := range map[bool][]Fallback{true: {{}, {Origin: OriginConfig}, {Entries: some}}, false: {{Origin: OriginConfig, Entries: some}}} {
 		for _, f := range f {
-			if f.None() != none {
-				t.Errorf("%+v is none: %t", f, f.None())
+			if f.IsEmpty() != none {
+				t.Errorf("%+v is none: %t", f, f.IsEmpty())
 			}
 		}
 	}

@@ -8,7 +8,7 @@ import "time"
 // "failed", "closed".
 func (m *Manager) Word() string {
 	s := m.pub.Load()
-	v := s.at(time.Now())
+	v := s.viewAt(time.Now())
 	switch {
 	case s.closed:
 		return "closed"

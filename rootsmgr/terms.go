@@ -14,10 +14,10 @@ type terms struct {
 	settings Settings
 }
 
-func (t *terms) equal(o *terms) bool {
+func (t *terms) equalTo(o *terms) bool {
 	a, b := t.settings, o.settings
 	// Ceiling, WritableDirs and AtWorkDir are not compared: they stay those of the session.
-	return a.Timeout == b.Timeout && a.Debounce == b.Debounce && a.Stale == b.Stale && a.When == b.When && a.Mapping.equal(b.Mapping) && t.fallback.Origin == o.fallback.Origin && slices.Equal(t.fallback.Entries, o.fallback.Entries) && t.fallback.Guess == o.fallback.Guess
+	return a.Timeout == b.Timeout && a.Debounce == b.Debounce && a.Stale == b.Stale && a.When == b.When && a.Mapping.equalTo(b.Mapping) && t.fallback.Origin == o.fallback.Origin && slices.Equal(t.fallback.Entries, o.fallback.Entries) && t.fallback.Guess == o.fallback.Guess
 }
 
 // Reconfigure replaces the operator's settings while the session lives. It
@@ -29,7 +29,7 @@ func (m *Manager) Reconfigure(fallback Fallback, s Settings) {
 	own := m.terms.Load().settings
 	s.Ceiling, s.WritableDirs, s.AtWorkDir = own.Ceiling, own.WritableDirs, own.AtWorkDir
 	next := &terms{fallback, s.withDefaults()}
-	if m.terms.Load().equal(next) {
+	if m.terms.Load().equalTo(next) {
 		return
 	}
 	m.terms.Store(next)
@@ -42,8 +42,8 @@ func (m *Manager) ViewUnder(fallback Fallback, s Settings) View {
 	own := m.terms.Load().settings
 	s.Ceiling, s.WritableDirs, s.AtWorkDir = own.Ceiling, own.WritableDirs, own.AtWorkDir
 	t, now := &terms{fallback, s.withDefaults()}, m.pub.Load()
-	view := now.at(time.Now())
-	if now.terms.equal(t) || !now.settled {
+	view := now.viewAt(time.Now())
+	if now.terms.equalTo(t) || !now.settled {
 		return view
 	}
 	generation := view.Snapshot.Generation()
@@ -55,16 +55,16 @@ func (m *Manager) ViewUnder(fallback Fallback, s Settings) View {
 	case now.asked == nil:
 		return t.settings.fallbackView(m.fsys, generation, fallback, CaseFailed, view.Err)
 	}
-	next, _ := t.reckon(m.fsys, t.remap(m.fsys, now.asked, func() uint64 { return generation }), now.askedUnder, func() uint64 { return generation })
+	next, _ := t.reckonView(m.fsys, t.remapAnswer(m.fsys, now.asked, func() uint64 { return generation }), now.askedUnder, func() uint64 { return generation })
 	if view.Stale && !now.greeting.withCall {
 		next.Stale, next.Err = true, view.Err
 	}
 	return next
 }
 
-// remap is an answer of the client as these terms map it.
-func (t *terms) remap(fsys guard.FS, asked *Snapshot, next func() uint64) *Snapshot {
-	if asked == nil || asked.made.mapping.equal(t.settings.Mapping) {
+// remapAnswer is an answer of the client as these terms map it.
+func (t *terms) remapAnswer(fsys guard.FS, asked *Snapshot, next func() uint64) *Snapshot {
+	if asked == nil || asked.made.mapping.equalTo(t.settings.Mapping) {
 		return asked
 	}
 	bp := asked.made
@@ -72,29 +72,29 @@ func (t *terms) remap(fsys guard.FS, asked *Snapshot, next func() uint64) *Snaps
 	return bp.snapshot(fsys, next(), asked.origin)
 }
 
-// amend makes the view anew by the terms that hold now.
-func (l *loop) amend() {
+// amendView makes the view anew by the terms that hold now.
+func (l *loop) amendView() {
 	l.terms = l.m.terms.Load()
 	fresh := newDebounce(l.terms.settings.Debounce)
 	l.debounce.quiet, l.debounce.most = fresh.quiet, fresh.most
-	l.asked = l.terms.remap(l.m.fsys, l.asked, func() uint64 { return l.m.generation.Add(1) })
-	l.remake()
-	l.publish()
+	l.asked = l.terms.remapAnswer(l.m.fsys, l.asked, func() uint64 { return l.m.generation.Add(1) })
+	l.remakeView()
+	l.publishState()
 }
 
-// remake makes the view anew of what is known.
-func (l *loop) remake() {
+// remakeView makes the view anew of what is known.
+func (l *loop) remakeView() {
 	old := l.view
 	switch {
 	case !l.settled: // nobody was judged yet
 	case l.greeting.withCall && l.asked == nil:
 		l.view = l.m.standIn().waiting
 	case l.greeting.withCall:
-		l.reckon()
+		l.reckonView()
 	case !l.greeting.supported:
-		l.unsupported()
+		l.publishUnsupported()
 	case l.asked != nil:
-		l.reckon()
+		l.reckonView()
 		if old.Stale {
 			l.view.Stale, l.view.Err = true, old.Err
 		}

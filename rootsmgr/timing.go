@@ -21,25 +21,25 @@ func newDebounce(quiet time.Duration) debounce {
 	return debounce{quiet: quiet, most: debounceMost * quiet}
 }
 
-func (d *debounce) note(now time.Time) {
+func (d *debounce) noteTime(now time.Time) {
 	if d.first.IsZero() {
 		d.first = now
 	}
 	d.last = now
 }
 
-func (d *debounce) clear() { d.first, d.last = time.Time{}, time.Time{} }
+func (d *debounce) clearTime() { d.first, d.last = time.Time{}, time.Time{} }
 
-// due is when to act; zero where nothing was noted.
-func (d *debounce) due() time.Time {
+// dueAt is when to act; zero where nothing was noted.
+func (d *debounce) dueAt() time.Time {
 	if d.first.IsZero() {
 		return time.Time{}
 	}
-	return earlier(d.last.Add(d.quiet), d.first.Add(d.most))
+	return earlierOf(d.last.Add(d.quiet), d.first.Add(d.most))
 }
 
-// backoff is the pause after so many failures in a row: 1 s, doubling, 60 s.
-func backoff(failures int) time.Duration {
+// backoffAfter is the pause after so many failures in a row: 1 s, doubling, 60 s.
+func backoffAfter(failures int) time.Duration {
 	pause := retryFirst
 	for i := 1; i < failures && pause < retryMost; i++ {
 		pause *= 2
@@ -47,8 +47,8 @@ func backoff(failures int) time.Duration {
 	return min(pause, retryMost)
 }
 
-// earlier is the earlier of two times, of which zero means never.
-func earlier(a, b time.Time) time.Time {
+// earlierOf is the earlier of two times, of which zero means never.
+func earlierOf(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
 	}

@@ -38,7 +38,7 @@ type NoRootsPolicy struct {
 	Denied bool
 }
 
-func (w NoRootsPolicy) allows(c Case) bool {
+func (w NoRootsPolicy) allowsCase(c Case) bool {
 	if w.Denied {
 		return false
 	}
@@ -104,7 +104,7 @@ func AnsweredView(s *Snapshot, w NoRootsPolicy) View {
 	default:
 		v.unusable = s.skippedCount()
 	}
-	v.judge(w)
+	v.judgePaths(w)
 	return v
 }
 
@@ -113,10 +113,10 @@ func AnsweredView(s *Snapshot, w NoRootsPolicy) View {
 // Fallback has a usable root the case is CaseKnown; where one is configured but
 // nothing in it is usable, CaseFailed.
 func (s Settings) fallbackView(fsys guard.FS, generation uint64, f Fallback, c Case, err error, skipped ...Skipped) View {
-	top := s.ceiling(fsys, generation)
-	bp := blueprint{skipped: skipped, top: top, places: s.places()}
+	top := s.ceilingSnapshot(fsys, generation)
+	bp := blueprint{skipped: skipped, top: top, places: s.settingPlaces()}
 	v := View{Case: c, Err: err}
-	guessed := c == CaseUnsupported && s.AtWorkDir && f.None() && f.Guess != Guess{}
+	guessed := c == CaseUnsupported && s.AtWorkDir && f.IsEmpty() && f.Guess != Guess{}
 	if guessed {
 		v.Snapshot = f.Guess.snapshot(fsys, generation, bp)
 	} else {
@@ -125,17 +125,17 @@ func (s Settings) fallbackView(fsys guard.FS, generation uint64, f Fallback, c C
 	switch {
 	case v.Snapshot.Len() > 0:
 		v.Case = CaseKnown
-	case guessed || !f.None():
+	case guessed || !f.IsEmpty():
 		v.Case = CaseFailed
 		v.unusable = v.Snapshot.skippedCount()
 	}
-	v.judge(s.When)
-	return v.under(top)
+	v.judgePaths(s.When)
+	return v.underCeiling(top)
 }
 
-// judge says whether paths pass where no boundary is known.
-func (v *View) judge(w NoRootsPolicy) {
-	v.Open, v.Denied = w.allows(v.Case), w.Denied && v.Case != CaseKnown
+// judgePaths says whether paths pass where no boundary is known.
+func (v *View) judgePaths(w NoRootsPolicy) {
+	v.Open, v.Denied = w.allowsCase(v.Case), w.Denied && v.Case != CaseKnown
 }
 
 // answeredNothing reports an answer that held no entry at all, good or bad.
@@ -181,11 +181,11 @@ func (v View) WhyNone() string {
 	case !v.Open:
 		return v.Meaning()
 	case v.Case == CaseEmpty:
-		return v.client() + " answered that no folder is open (an empty list of roots): open a folder in the client."
+		return v.clientName() + " answered that no folder is open (an empty list of roots): open a folder in the client."
 	case v.Case == CaseUnsupported:
-		return v.client() + " gives no roots and no fallback is configured: " + cures + "."
+		return v.clientName() + " gives no roots and no fallback is configured: " + cures + "."
 	}
-	return v.whyFailed() + ": " + v.remedy() + cures + "."
+	return v.whyFailed() + ": " + v.remedyText() + cures + "."
 }
 
 // Meaning says in a sentence or two which case holds and how to change that.
@@ -197,7 +197,7 @@ func (v View) Meaning() string {
 	case v.Denied:
 		return v.whyDenied()
 	case v.Case == CaseEmpty:
-		s := v.client() + " answered that no folder is open (an empty list of roots)"
+		s := v.clientName() + " answered that no folder is open (an empty list of roots)"
 		if v.Stale {
 			s += fmt.Sprintf(", and did not answer since (%v)", v.Err)
 		}
@@ -206,20 +206,20 @@ func (v View) Meaning() string {
 		}
 		return s + `: open a folder in the client, or set roots.when.empty to "allow" in hub.json.`
 	case v.Case == CaseUnsupported && v.Open:
-		return v.client() + " gives no roots and no fallback is configured" + open + "to have one " + cures + "."
+		return v.clientName() + " gives no roots and no fallback is configured" + open + "to have one " + cures + "."
 	case v.Case == CaseUnsupported:
-		return v.client() + " gives no roots and no fallback is configured: " + cures + `, or set roots.when.unsupported to "allow".`
+		return v.clientName() + " gives no roots and no fallback is configured: " + cures + `, or set roots.when.unsupported to "allow".`
 	case v.Open:
-		return v.whyFailed() + open + v.remedy() + cures + "."
+		return v.whyFailed() + open + v.remedyText() + cures + "."
 	}
-	return v.whyFailed() + ": " + v.remedy() + cures + `, or set roots.when.failed to "allow".`
+	return v.whyFailed() + ": " + v.remedyText() + cures + `, or set roots.when.failed to "allow".`
 }
 
 // cures is what an operator can do for a client that gives no roots.
 const cures = "start mcphub with --roots DIR, set " + EnvRoots + " or roots.fallback in hub.json"
 
-// client names the client at the beginning of a sentence.
-func (v View) client() string {
+// clientName names the client at the beginning of a sentence.
+func (v View) clientName() string {
 	if v.ClientName == "" {
 		return "The client"
 	}
@@ -241,27 +241,27 @@ func (v View) whyKnown() string {
 	case OriginEntry:
 		return "The server has directories of its own: add the directory to roots of its entry in hub.json."
 	case OriginGuess:
-		return v.client() + " gives no roots, so the project of its working directory holds (guessed): to have others " + cures +
+		return v.clientName() + " gives no roots, so the project of its working directory holds (guessed): to have others " + cures +
 			`, or set roots.when.unsupported to "allow" to have none.`
 	case OriginCeiling:
-		return v.client() + " has named no folder of its own, so its token's directories hold: " + moreCeiling
+		return v.clientName() + " has named no folder of its own, so its token's directories hold: " + moreCeiling
 	default:
-		s := v.client() + " gives no roots"
+		s := v.clientName() + " gives no roots"
 		if v.Err != nil {
-			s = fmt.Sprintf("%s gave no usable roots (%v)", v.client(), v.Err)
+			s = fmt.Sprintf("%s gave no usable roots (%v)", v.clientName(), v.Err)
 		}
-		return s + ", so the configured ones hold: add the directory to " + origin.setting() + "."
+		return s + ", so the configured ones hold: add the directory to " + origin.settingName() + "."
 	}
 }
 
 // whyDenied says why nothing is open to a client that shows a token, whatever roots.when says.
 func (v View) whyDenied() string {
-	what, first := v.client()+" gives no roots", ""
+	what, first := v.clientName()+" gives no roots", ""
 	switch v.Case {
 	case CaseEmpty:
-		what, first = v.client()+" answered that no folder is open (an empty list of roots)", "open a folder in the client, or "
+		what, first = v.clientName()+" answered that no folder is open (an empty list of roots)", "open a folder in the client, or "
 	case CaseFailed:
-		what, first = v.whyFailed(), v.remedy()+"or "
+		what, first = v.whyFailed(), v.remedyText()+"or "
 	}
 	return what + " and its token names none, so no path is open to it (http.when.noRoots): " + first +
 		"add its directories to http.tokens[].roots, or http.issuers[].roots, in hub.json."
@@ -275,24 +275,24 @@ func (v View) whyFailed() string {
 	case v.Snapshot.Origin() == OriginEntry:
 		return "None of the server's own directories can be used (get-roots says why)"
 	case v.Snapshot.Origin() == OriginGuess:
-		return v.client() + " gives no roots, and the project of its working directory cannot be used (get-roots says why)"
+		return v.clientName() + " gives no roots, and the project of its working directory cannot be used (get-roots says why)"
 	case v.unusable > 0 && v.Snapshot.Origin().fromClient():
-		return fmt.Sprintf("%s gave %d roots, none of which can be used (get-roots says why)", v.client(), v.unusable)
+		return fmt.Sprintf("%s gave %d roots, none of which can be used (get-roots says why)", v.clientName(), v.unusable)
 	case v.unusable > 0:
 		return fmt.Sprintf("%s gave no roots, and none of the %d in %s can be used (get-roots says why)",
-			v.client(), v.unusable, v.Snapshot.Origin().setting())
+			v.clientName(), v.unusable, v.Snapshot.Origin().settingName())
 	case v.waiting:
-		return v.client() + " has not said yet which folders are open"
+		return v.clientName() + " has not said yet which folders are open"
 	case errors.Is(v.Err, errWithCalls):
-		return v.client() + " has given no roots with its calls"
+		return v.clientName() + " has given no roots with its calls"
 	case v.Err != nil:
-		return fmt.Sprintf("%s declared roots but did not give them (%v)", v.client(), v.Err)
+		return fmt.Sprintf("%s declared roots but did not give them (%v)", v.clientName(), v.Err)
 	}
 	return "No roots are known"
 }
 
-// remedy is what the person at the client can do where no roots are known.
-func (v View) remedy() string {
+// remedyText is what the person at the client can do where no roots are known.
+func (v View) remedyText() string {
 	switch {
 	case v.Snapshot == nil:
 	case v.unusable > 0 && v.Snapshot.Origin().fromClient():
@@ -309,8 +309,8 @@ func (v View) remedy() string {
 
 const moreCeiling = "add the directory to roots of the token in http.tokens of hub.json."
 
-// setting is where an operator adds a directory of this origin.
-func (o Origin) setting() string {
+// settingName is where an operator adds a directory of this origin.
+func (o Origin) settingName() string {
 	switch o {
 	case OriginFlag:
 		return "--roots"

@@ -46,13 +46,13 @@ type callRoots struct {
 // come. It waits for the filesystem only.
 func (m *Manager) WithCall(p Page) View {
 	t := m.terms.Load()
-	in := m.read(t, p, m.generation.Add(1))
+	in := m.readPage(t, p, m.generation.Add(1))
 	now := m.pub.Load()
-	if last := now.withCall; last != nil && in.top == nil && now.terms == t && now.view.Snapshot == last.view.Snapshot && last.snapshot.same(in.snapshot) {
+	if last := now.withCall; last != nil && in.top == nil && now.terms == t && now.view.Snapshot == last.view.Snapshot && last.snapshot.sameAs(in.snapshot) {
 		return last.view // nothing has changed: no news for anybody
 	}
 	m.makeView(t, in)
-	m.hand(in)
+	m.handToRun(in)
 	return in.view
 }
 
@@ -60,7 +60,7 @@ func (m *Manager) WithCall(p Page) View {
 // session do not change.
 func (m *Manager) WithCallOnce(p Page) View {
 	t := m.terms.Load()
-	in := m.read(t, p, m.generation.Add(1))
+	in := m.readPage(t, p, m.generation.Add(1))
 	m.makeView(t, in)
 	return in.view
 }
@@ -69,23 +69,23 @@ func (m *Manager) WithCallOnce(p Page) View {
 // is judged by the View.
 func (m *Manager) Suppose(p Page) View {
 	t := m.terms.Load()
-	in := m.read(t, p, 0)
-	v, _ := t.reckon(m.fsys, in.snapshot, in.top, func() uint64 { return 0 })
+	in := m.readPage(t, p, 0)
+	v, _ := t.reckonView(m.fsys, in.snapshot, in.top, func() uint64 { return 0 })
 	return v
 }
 
-func (m *Manager) read(t *terms, p Page, generation uint64) *callRoots {
-	top := t.settings.ceiling(m.fsys, generation)
-	bp := blueprint{entries: p.Entries, skipped: p.Skipped, top: top, places: t.settings.places(), mapping: t.settings.Mapping}
+func (m *Manager) readPage(t *terms, p Page, generation uint64) *callRoots {
+	top := t.settings.ceilingSnapshot(m.fsys, generation)
+	bp := blueprint{entries: p.Entries, skipped: p.Skipped, top: top, places: t.settings.settingPlaces(), mapping: t.settings.Mapping}
 	return &callRoots{snapshot: bp.snapshot(m.fsys, generation, OriginWithCall), top: top}
 }
 
 func (m *Manager) makeView(t *terms, in *callRoots) {
-	in.view, _ = t.reckon(m.fsys, in.snapshot, in.top, func() uint64 { return m.generation.Add(1) })
+	in.view, _ = t.reckonView(m.fsys, in.snapshot, in.top, func() uint64 { return m.generation.Add(1) })
 }
 
-// hand gives roots to Run. If several wait for it, the newest count.
-func (m *Manager) hand(in *callRoots) {
+// handToRun gives roots to Run. If several wait for it, the newest count.
+func (m *Manager) handToRun(in *callRoots) {
 	for {
 		select {
 		case m.calls.roots <- in:
@@ -142,7 +142,7 @@ func (l *loop) greetWithCalls() {
 		l.view = l.m.standIn().waiting
 	}
 	l.settled = true
-	l.publish()
+	l.publishState()
 }
 
 // heardWithCall takes in roots that came with a call.
@@ -155,14 +155,14 @@ func (l *loop) heardWithCall(in *callRoots) {
 	l.keptSince = time.Time{}
 	l.view = in.view
 	l.settled = true
-	l.publish()
+	l.publishState()
 }
 
-// reckon makes the View of an answer. If none of its roots can be used, the
+// reckonView makes the View of an answer. If none of its roots can be used, the
 // configured ones count, and unusable is how many the answer had.
-func (t *terms) reckon(fsys guard.FS, s, top *Snapshot, next func() uint64) (v View, unusable int) {
-	v = AnsweredView(s, t.settings.When).under(top)
-	if unusable = v.unusable; unusable > 0 && !t.fallback.None() {
+func (t *terms) reckonView(fsys guard.FS, s, top *Snapshot, next func() uint64) (v View, unusable int) {
+	v = AnsweredView(s, t.settings.When).underCeiling(top)
+	if unusable = v.unusable; unusable > 0 && !t.fallback.IsEmpty() {
 		v = t.settings.fallbackView(fsys, next(), t.fallback, CaseFailed, errUnusable, s.Skipped()...)
 		v.Snapshot.behind = append(v.Snapshot.behind, s)
 		v.unusable = unusable
@@ -170,7 +170,7 @@ func (t *terms) reckon(fsys guard.FS, s, top *Snapshot, next func() uint64) (v V
 	return v, unusable
 }
 
-// same reports whether two Snapshots are equal, except for when they were made.
-func (s *Snapshot) same(o *Snapshot) bool {
+// sameAs reports whether two Snapshots are equal, except for when they were made.
+func (s *Snapshot) sameAs(o *Snapshot) bool {
 	return s != nil && o != nil && s.origin == o.origin && s.entries == o.entries && slices.Equal(s.roots, o.roots) && slices.Equal(s.skipped, o.skipped) && slices.Equal(s.others, o.others)
 }

@@ -184,7 +184,7 @@ func TestMarksFollowWhatIsKnown(t *testing.T) {
 	m := NewManager(neverAsked{t}, Fallback{}, DefaultSettings(), guard.OS{}, zerolog.Nop())
 	given := m.WithCall(page(real(t))) // by the goroutine of a call, before Run hears anything
 	run := &loop{m: m, state: *m.pub.Load()}
-	run.greet(greeting{withCall: true})
+	run.greetClient(greeting{withCall: true})
 	standIn := m.View()
 	if standIn.Snapshot.Generation() < given.Snapshot.Generation() {
 		t.Fatal("nothing was overtaken: the test shows nothing")

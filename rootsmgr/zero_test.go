@@ -17,11 +17,11 @@ func TestZero(t *testing.T) {
 		"nil": none, "zero": {}, "no roots": NewSnapshot(guard.OS{}, 1, OriginAsked, nil),
 		"no fs": NewSnapshot(nil, 1, OriginConfig, []Entry{{URI: dir}}),
 	} {
-		if _, err := s.Guard().Check(dir); err == nil || !s.Guard().Empty() || s.Len() != 0 || s.Paths() == nil || len(s.Paths()) != 0 {
+		if _, err := s.Guard().Check(dir); err == nil || !s.Guard().IsEmpty() || s.Len() != 0 || s.Paths() == nil || len(s.Paths()) != 0 {
 			t.Errorf("%s: %v, roots %v", name, err, s.Paths())
 		}
 	}
-	if v := (View{}); v.Open || v.Case != CaseFailed || !v.Snapshot.Guard().Empty() || v.Why() == "" {
+	if v := (View{}); v.Open || v.Case != CaseFailed || !v.Snapshot.Guard().IsEmpty() || v.Why() == "" {
 		t.Errorf("zero View: %+v", v)
 	}
 }

@@ -78,8 +78,8 @@ func (c *Checker) For(who principal.Principal) *Checker {
 	})
 }
 
-// ruling is what the policy says of a tool that c, or what c is For, has prepared.
-func (c *Checker) ruling(t *Tool) *policy.Ruling { return t.ruling.ForPolicy(c.policy) }
+// rulingFor is what the policy says of a tool that c, or what c is For, has prepared.
+func (c *Checker) rulingFor(t *Tool) *policy.Ruling { return t.ruling.ForPolicy(c.policy) }
 
 // Refuses reports whether every call of a tool is denied by a rule, whatever its arguments are: no list names it then. A request
 // that is no call of a tool has its method for a name.
@@ -123,7 +123,7 @@ func NewChecker(cfg Config) (*Checker, error) {
 		}
 	}
 	for _, p := range cfg.Protected {
-		errs = append(errs, c.protect(p))
+		errs = append(errs, c.protectPath(p))
 	}
 	for i, p := range cfg.Policy.Protected {
 		dir, hint := policy.AbsoluteDir(&c.m, p)
@@ -137,14 +137,14 @@ func NewChecker(cfg Config) (*Checker, error) {
 			errs = append(errs, &policy.Error{Rule: -1, Key: []string{"protected", strconv.Itoa(i)}, Text: chars.Quote(p) + text, Hint: hint})
 			continue
 		}
-		errs = append(errs, c.protect(dir))
+		errs = append(errs, c.protectPath(dir))
 	}
 	var err error
 	c.policy, err = policy.Compile(&c.m, cfg.Policy, ownRules)
 	if c.policy.ForSome() {
 		c.views = &memo.Map[*policy.Compiled, *Checker]{}
 	}
-	if err := errors.Join(append(errs, err, c.bind(cfg))...); err != nil {
+	if err := errors.Join(append(errs, err, c.bindPrefixes(cfg))...); err != nil {
 		return nil, err
 	}
 	c.confined = c.policy.ConfiningDirs()
@@ -156,8 +156,8 @@ func NewChecker(cfg Config) (*Checker, error) {
 	return c, nil
 }
 
-// guarded are what is protected and, with rules, the directories of rules, in every spelling.
-func (c *Checker) guarded(rules bool) (lists [][]string) {
+// guardedDirectories are what is protected and, with rules, the directories of rules, in every spelling.
+func (c *Checker) guardedDirectories(rules bool) (lists [][]string) {
 	for _, spellings := range c.protected {
 		lists = append(lists, spellings)
 	}
@@ -238,10 +238,10 @@ func (c *Checker) Scan(t *Tool, args []byte) (*Scan, error) {
 	if err != nil && c.Refuses(t.child.Name, t.name) {
 		return &Scan{tool: t}, nil
 	}
-	return c.scanned(t, found, err)
+	return c.finishScan(t, found, err)
 }
 
-func (c *Checker) scanned(t *Tool, found detect.Result, err error) (*Scan, error) {
+func (c *Checker) finishScan(t *Tool, found detect.Result, err error) (*Scan, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -264,7 +264,7 @@ func (c *Checker) Judge(s *Scan, w CallContext, v rootsmgr.View) *Verdict {
 	}
 	work := s.found.Work // a scan may be judged more than once
 	j := &judge{c: c, scan: s, work: &work, callCtx: w, roots: v, container: w.Container, startsAtFirst: s.tool.first}
-	j.rules.Ruling = c.ruling(s.tool)
+	j.rules.Ruling = c.rulingFor(s.tool)
 	resources := c.judgeResources(s.found.Resources, v)
 	if len(s.found.Findings) == 0 {
 		out.Findings = resources
@@ -286,10 +286,10 @@ func (c *Checker) Judge(s *Scan, w CallContext, v rootsmgr.View) *Verdict {
 	if v.Snapshot != nil {
 		j.guard = c.policy.WithSandbox(j.Machine, v.Snapshot.Guard()).Through(j.FS)
 	}
-	j.rules = policy.Evaluation{Ruling: j.rules.Ruling, Machine: j.Machine, Guard: j.guard, Unbounded: v.Open && j.boundless(), Grants: w.Grants, Approved: w.Approved}
+	j.rules = policy.Evaluation{Ruling: j.rules.Ruling, Machine: j.Machine, Guard: j.guard, Unbounded: v.Open && j.isBoundless(), Grants: w.Grants, Approved: w.Approved}
 	out.Findings = append(j.judgeReadings(s.found.Findings, s.found.Reread), resources...)
 	j.decide(out)
-	j.rewrite(out)
+	j.rewritePaths(out)
 	if j.disk.Missed() {
 		return &Verdict{Child: out.Child, Tool: out.Tool, Rule: RuleUnjudged, WouldBlock: true}
 	}

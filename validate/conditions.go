@@ -50,7 +50,7 @@ func (j *judge) countsOutside(f *detect.Finding, m meaning, place *guard.Place, 
 // name. Then the whole is a relative path: -Lbuild/lib is -L build/lib if there is a directory build.
 func (j *judge) existsBefore(head string) bool {
 	for i := range min(len(head), 4) {
-		for _, base := range j.bases() {
+		for _, base := range j.baseDirectories() {
 			if _, err := j.FS.Lstat(j.Platform.Join(base, head[i:])); err == nil {
 				return true
 			}
@@ -71,13 +71,13 @@ func (j *judge) nameCounts(f *detect.Finding, m meaning) bool {
 	guarded := j.guardsName(m)
 	info, err := j.FS.Lstat(m.path)
 	if err != nil {
-		return errors.Is(err, fs.ErrNotExist) && (guarded || f.Makes && j.strays(m.base))
+		return errors.Is(err, fs.ErrNotExist) && (guarded || f.Makes && j.startsOutside(m.base))
 	}
 	if info.IsDir() {
 		j.noteHintedDir(f, m.path)
 		return guarded || f.Role == access.Delete && f.Operand
 	}
-	return guarded || j.Platform.IsLink(info.Mode()) || f.Operand && j.strays(m.base) || machine.HasOtherNames(info)
+	return guarded || j.Platform.IsLink(info.Mode()) || f.Operand && j.startsOutside(m.base) || machine.HasOtherNames(info)
 }
 
 // guardsName reports a name that may be that of something protected, or in the directory of a rule, and has to be resolved.
@@ -87,13 +87,13 @@ func (j *judge) guardsName(m meaning) bool {
 	}
 	return j.guardedDirs.Get(m.base, func() bool {
 		place, err := guard.Resolve(j.FS, m.base)
-		return err == nil && (j.c.protects(func(own string) bool { return j.Holds(own, place.Path) }) || j.rules.Confines(place.Path))
+		return err == nil && (j.c.isProtected(func(own string) bool { return j.Holds(own, place.Path) }) || j.rules.Confines(place.Path))
 	})
 }
 
-// strays reports that relative names start outside the boundary, as with a cwd that the operator set.
-func (j *judge) strays(base string) bool {
-	if base == "" || j.roots.Open || j.guard.Empty() {
+// startsOutside reports that relative names start outside the boundary, as with a cwd that the operator set.
+func (j *judge) startsOutside(base string) bool {
+	if base == "" || j.roots.Open || j.guard.IsEmpty() {
 		return false
 	}
 	return j.strayDirs.Get(base, func() bool {
@@ -119,7 +119,7 @@ func (j *judge) leavesByLink(f *detect.Finding, m meaning, place *guard.Place, w
 			return false
 		}
 	} else if base, err := guard.Resolve(j.FS, m.base); err == nil {
-		if _, in := machine.Below(base.Path, place.Path); in && !((place.Exists || f.Makes) && j.strays(m.base)) {
+		if _, in := machine.Below(base.Path, place.Path); in && !((place.Exists || f.Makes) && j.startsOutside(m.base)) {
 			return false
 		}
 	}

@@ -35,26 +35,26 @@ func (j *judge) globWord(f *detect.Finding, yield func(meaning)) {
 			text = j.Home + text[1:]
 		}
 		if j.Windows {
-			for _, base := range append(slices.Clip(j.bases()), j.moved(f)...) {
+			for _, base := range append(slices.Clip(j.baseDirectories()), j.movedDirectories(f)...) {
 				whole := chars.ToSlash(j.below(base, text))
 				fixed := shell.FixedPrefix(whole)
-				j.matches(f, j.Platform.Clean(fixed), whole[len(fixed):], yield)
+				j.yieldMatches(f, j.Platform.Clean(fixed), whole[len(fixed):], yield)
 			}
 			continue
 		}
 		if !j.Platform.IsAbs(text) {
-			for _, base := range append(slices.Clip(j.bases()), j.moved(f)...) {
-				j.matches(f, base, text, yield)
+			for _, base := range append(slices.Clip(j.baseDirectories()), j.movedDirectories(f)...) {
+				j.yieldMatches(f, base, text, yield)
 			}
 			continue
 		}
 		fixed := path.Dir(shell.FixedPrefix(text) + "x")
-		j.matches(f, fixed, strings.TrimLeft(text[min(len(fixed), len(text)):], "/"), yield)
+		j.yieldMatches(f, fixed, strings.TrimLeft(text[min(len(fixed), len(text)):], "/"), yield)
 	}
 }
 
-// matches yields every path below base that the pattern matches and that goes through a symlink or up.
-func (j *judge) matches(f *detect.Finding, base, pattern string, yield func(meaning)) {
+// yieldMatches yields every path below base that the pattern matches and that goes through a symlink or up.
+func (j *judge) yieldMatches(f *detect.Finding, base, pattern string, yield func(meaning)) {
 	start := base
 	if j.container != nil {
 		var ok bool
@@ -63,7 +63,7 @@ func (j *judge) matches(f *detect.Finding, base, pattern string, yield func(mean
 		}
 	}
 	g := globber{judge: j, f: f, yield: func(found string) { yield(meaning{text: f.Value, path: found, base: start}) }}
-	if !g.walk(start, strings.Split(pattern, "/"), false) {
+	if !g.walkParts(start, strings.Split(pattern, "/"), false) {
 		yield(noPath(f.Value, CodeBudget, "the pattern has more files to match than can be looked at"))
 	}
 }
@@ -76,9 +76,9 @@ type globber struct {
 	matched int
 }
 
-// walk matches parts below dir. linked says that the match so far went through a link or up. The result is false if there is
+// walkParts matches parts below dir. linked says that the match so far went through a link or up. The result is false if there is
 // more than the budget allows.
-func (g *globber) walk(dir string, parts []string, linked bool) bool {
+func (g *globber) walkParts(dir string, parts []string, linked bool) bool {
 	for len(parts) > 0 && !shell.HasMeta(parts[0]) {
 		if !g.work.Spend(budget.LookSteps + len(dir)/budget.ByteSteps) {
 			return false
@@ -93,7 +93,7 @@ func (g *globber) walk(dir string, parts []string, linked bool) bool {
 		if !g.work.Spend(budget.LookSteps + len(dir)/budget.ByteSteps) {
 			return false
 		}
-		if _, err := g.FS.Lstat(dir); err == nil && (linked || g.guarded(dir)) {
+		if _, err := g.FS.Lstat(dir); err == nil && (linked || g.isGuarded(dir)) {
 			if g.matched++; g.matched > maxMatched {
 				return false
 			}
@@ -101,7 +101,7 @@ func (g *globber) walk(dir string, parts []string, linked bool) bool {
 		}
 		return true
 	}
-	entries, err := g.list(dir)
+	entries, err := g.listDirectory(dir)
 	if err != nil {
 		return !errors.Is(err, errSpentGlob)
 	}
@@ -109,12 +109,12 @@ func (g *globber) walk(dir string, parts []string, linked bool) bool {
 		return false
 	}
 	pattern := shell.Matchable(parts[0])
-	if pattern == "**" && !g.walk(dir, parts[1:], linked) {
+	if pattern == "**" && !g.walkParts(dir, parts[1:], linked) {
 		return false
 	}
 	dots := pattern[0] == '.'
 	if last := len(parts) == 1; dots && !(last && pattern == ".*") { // which lists what is above in some shells only
-		if ok, _ := path.Match(pattern, ".."); ok && !g.walk(g.Platform.Join(dir, ".."), parts[1:], true) {
+		if ok, _ := path.Match(pattern, ".."); ok && !g.walkParts(g.Platform.Join(dir, ".."), parts[1:], true) {
 			return false
 		}
 	}
@@ -129,19 +129,19 @@ func (g *globber) walk(dir string, parts []string, linked bool) bool {
 			continue
 		}
 		link, at := g.Platform.IsLink(e.Type()), g.Platform.Join(dir, e.Name())
-		if len(parts) > 1 && !link && !e.IsDir() || len(parts) == 1 && !link && !linked && !g.guarded(at) {
+		if len(parts) > 1 && !link && !e.IsDir() || len(parts) == 1 && !link && !linked && !g.isGuarded(at) {
 			continue
 		}
-		if !g.walk(at, parts[1:], linked || link) {
+		if !g.walkParts(at, parts[1:], linked || link) {
 			return false
 		}
 	}
 	return true
 }
 
-// guarded reports a path that is protected or in the directory of a rule, and a directory above one that would be deleted.
-func (g *globber) guarded(p string) bool {
-	return g.rules.MatchesArea(g.f.Role, p) || g.c.protects(func(own string) bool {
+// isGuarded reports a path that is protected or in the directory of a rule, and a directory above one that would be deleted.
+func (g *globber) isGuarded(p string) bool {
+	return g.rules.MatchesArea(g.f.Role, p) || g.c.isProtected(func(own string) bool {
 		return g.Holds(own, p) || g.f.Role == access.Delete && g.Holds(p, own)
 	})
 }
@@ -149,8 +149,8 @@ func (g *globber) guarded(p string) bool {
 // errSpentGlob says that a pattern matches more than the budget allows.
 var errSpentGlob = errors.New("budget spent")
 
-// list reads a directory once for each call.
-func (j *judge) list(dir string) ([]fs.DirEntry, error) {
+// listDirectory reads a directory once for each call.
+func (j *judge) listDirectory(dir string) ([]fs.DirEntry, error) {
 	if l, ok := j.lists[dir]; ok {
 		return l, nil
 	}

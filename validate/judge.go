@@ -48,8 +48,8 @@ type judge struct {
 	namedDirs []string                   // directories that the call itself names and that were bases
 }
 
-// bases are the directories that a relative path may start from.
-func (j *judge) bases() []string {
+// baseDirectories are the directories that a relative path may start from.
+func (j *judge) baseDirectories() []string {
 	if j.baseDirs != nil {
 		return j.baseDirs
 	}
@@ -98,7 +98,7 @@ func (j *judge) judgeFinding(f *detect.Finding) (out FindingVerdict, ok bool) {
 		if !j.work.Spend(budget.ReadSteps) {
 			return
 		}
-		r, d, counts := j.reading(f, m, &candidate)
+		r, d, counts := j.judgeReading(f, m, &candidate)
 		if !counts {
 			return
 		}
@@ -113,7 +113,7 @@ func (j *judge) judgeFinding(f *detect.Finding) (out FindingVerdict, ok bool) {
 		j.addReading(&out, r, d)
 	}
 	switch {
-	case f.Goes && (j.callCtx.Held || !strings.ContainsAny(f.Value, "`(") && j.known(f.Value)):
+	case f.Goes && (j.callCtx.Held || !strings.ContainsAny(f.Value, "`(") && j.isKnown(f.Value)):
 	case f.Goes:
 		consider(noPath(f.Value, CodeNoBase, "a directory that only the running program can tell, and no kernel holds the server; name the directory itself"))
 	case len(f.Value) > detect.MaxValue:
@@ -123,25 +123,25 @@ func (j *judge) judgeFinding(f *detect.Finding) (out FindingVerdict, ok bool) {
 	case f.Form == detect.FormGlob:
 		j.globWord(f, consider)
 	default:
-		j.meanings(f, consider)
+		j.yieldMeanings(f, consider)
 	}
 	return out, counted
 }
 
-// known reports whether a typed text goes to a directory that can be told: each of its variables has a value here.
-func (j *judge) known(dir string) bool {
+// isKnown reports whether a typed text goes to a directory that can be told: each of its variables has a value here.
+func (j *judge) isKnown(dir string) bool {
 	list := j.Expand(dir)
 	return len(list) > 0 && !strings.Contains(dir, ":") && !slices.ContainsFunc(list, func(text string) bool { return strings.IndexByte(text, '$') >= 0 })
 }
 
-// meanings yields what every spelling of a value may mean.
-func (j *judge) meanings(f *detect.Finding, yield func(meaning)) {
+// yieldMeanings yields what every spelling of a value may mean.
+func (j *judge) yieldMeanings(f *detect.Finding, yield func(meaning)) {
 	if dir, rest, ok := j.atRoot(f, f.Value); ok {
 		j.belowRoot(f, dir, rest, yield)
 		for _, alt := range f.Alts {
 			own := *f
 			own.Value, own.Alts = alt, nil
-			j.meanings(&own, yield)
+			j.yieldMeanings(&own, yield)
 		}
 		return
 	}
@@ -156,11 +156,11 @@ func (j *judge) meanings(f *detect.Finding, yield func(meaning)) {
 		if plain := j.Platform.Plain(text); platform.IsDrive(plain) {
 			text = plain // ? is no wildcard there
 		}
-		j.absolutes(f, text, yield)
+		j.yieldAbsolutes(f, text, yield)
 		if j.Windows && startsOnDrive(text) {
 			text = j.below(j.callCtx.Cwd, text)
 		}
-		j.globs(f, "", text, yield)
+		j.yieldGlobs(f, "", text, yield)
 	}
 }
 
@@ -240,16 +240,16 @@ func (j *judge) uriMeanings(f *detect.Finding, yield func(meaning)) {
 		texts, _ := j.Variants(p)
 		for i, text := range texts {
 			if i == 0 || j.Platform.IsAbs(text) {
-				j.absolute(meaning{text: text, path: text}, yield)
-				j.globs(f, "", text, yield)
+				j.yieldMounted(meaning{text: text, path: text}, yield)
+				j.yieldGlobs(f, "", text, yield)
 			}
 		}
 	}
 }
 
-// reading checks one absolute path. counts is false where a conditional finding does not apply. candidate is filled
+// judgeReading checks one absolute path. counts is false where a conditional finding does not apply. candidate is filled
 // with what the rules of the policy ask about.
-func (j *judge) reading(f *detect.Finding, m meaning, candidate *policy.Candidate) (r Reading, d policy.Decision, counts bool) {
+func (j *judge) judgeReading(f *detect.Finding, m meaning, candidate *policy.Candidate) (r Reading, d policy.Decision, counts bool) {
 	r = Reading{Text: m.text, Path: m.path, kind: -1}
 	conditional := f.Conditional()
 	candidate.Hard = true // until it is known where it leads
@@ -268,20 +268,20 @@ func (j *judge) reading(f *detect.Finding, m meaning, candidate *policy.Candidat
 	if j.Windows {
 		dev = m.text // of Git Bash
 	}
-	if harmless(f, dev) {
+	if isHarmless(f, dev) {
 		r.Code, r.Leads, r.Exists = CodeNullDevice, dev, true
 		candidate.Hard, candidate.Known = false, true
 		candidate.Place = guard.Place{Path: dev, Exists: true, Readings: guard.Readings{Lexical: dev, Physical: dev, Cleaned: dev}}
 		return r, policy.Allow, !f.Relative()
 	}
-	place, err := j.resolve(m.path)
+	place, err := j.resolvePath(m.path)
 	if place.Dir && conditional && !f.Text && m.glob == "" && (err == nil || isBase(f)) {
 		j.noteHintedDir(f, m.path)
 	}
 	candidate.Place, candidate.Known, candidate.Hard = place, place.Path != "", place.Path == ""
-	escape := j.describe(&r, &place, err)
+	escape := j.describeEscape(&r, &place, err)
 	if place.Path != "" {
-		code := j.protected(f, &place)
+		code := j.protectedReason(f, &place)
 		if code == CodeProtectedBelow && f.Assumed && !conditional && escape != nil && !j.roots.Open {
 			code = "" // it is denied in any case; the other reason is one that a person can act upon
 			candidate.Hard = true
@@ -296,7 +296,7 @@ func (j *judge) reading(f *detect.Finding, m meaning, candidate *policy.Candidat
 		if f.Text && (escape == nil || !r.Linked) {
 			return r, policy.Allow, false
 		}
-		if j.irrelevant(f, m, &place) {
+		if j.isIrrelevant(f, m, &place) {
 			return r, policy.Allow, false
 		}
 	}
@@ -304,7 +304,7 @@ func (j *judge) reading(f *detect.Finding, m meaning, candidate *policy.Candidat
 	if err != nil && conditional && !(place.Exists && j.rules.Touches(f.Role, &place)) && !j.countsOutside(f, m, &place, err) {
 		return r, policy.Allow, false
 	}
-	if place.Path != "" && j.capped(&place) {
+	if place.Path != "" && j.isCapped(&place) {
 		r.Code, r.Root, candidate.Hard = CodeCeiling, "", true
 		return r, policy.Deny, true
 	}
@@ -324,8 +324,8 @@ func (j *judge) isDir(p string) bool {
 	return err == nil && info.IsDir()
 }
 
-// describe notes where a path leads, and the code for that.
-func (j *judge) describe(r *Reading, place *guard.Place, err error) (escape *guard.EscapeError) {
+// describeEscape notes where a path leads, and the code for that.
+func (j *judge) describeEscape(r *Reading, place *guard.Place, err error) (escape *guard.EscapeError) {
 	r.Leads, r.Exists, r.Root, r.dir, r.given = place.Path, place.Exists, place.Root.Path, place.Dir, place.Root.Given
 	r.Linked = place.Readings.Lexical != place.Readings.Physical || place.Readings.Cleaned != place.Readings.Physical
 	switch {
@@ -339,7 +339,7 @@ func (j *judge) describe(r *Reading, place *guard.Place, err error) (escape *gua
 		if escape.Reading == guard.ReadingPhysical || escape.Reading == guard.ReadingCleaned {
 			r.Code = CodeOutsideLink
 		}
-		if j.boundless() {
+		if j.isBoundless() {
 			r.Code = codeOfCase(j.roots.Case)
 		}
 	default:
@@ -348,8 +348,8 @@ func (j *judge) describe(r *Reading, place *guard.Place, err error) (escape *gua
 	return escape
 }
 
-// resolve asks the guard; without any boundary the path is still followed, for what is protected.
-func (j *judge) resolve(p string) (guard.Place, error) {
+// resolvePath asks the guard; without any boundary the path is still followed, for what is protected.
+func (j *judge) resolvePath(p string) (guard.Place, error) {
 	if j.guard != nil {
 		return j.guard.Check(p)
 	}
@@ -423,11 +423,11 @@ func (j *judge) judgeReadings(findings []detect.Finding, reread int) (list []Fin
 func (j *judge) judgeFindings(findings []detect.Finding) []FindingVerdict {
 	list := j.readings(findings)
 	if j.work.Spent() && (len(list) == 0 || list[len(list)-1].Code != CodeBudget) {
-		list = append(list, j.overspent(&findings[0]))
+		list = append(list, j.denyOverspent(&findings[0]))
 	}
 	if j.rules.Ruling != nil {
 		for i := range list {
-			j.rule(&list[i])
+			j.applyRules(&list[i])
 		}
 	}
 	return list
@@ -443,7 +443,7 @@ func (j *judge) readings(findings []detect.Finding) []FindingVerdict {
 		f := &findings[i]
 		out, ok := j.judgeFinding(f)
 		if j.work.Spent() {
-			return append(list, j.overspent(f))
+			return append(list, j.denyOverspent(f))
 		}
 		_, own := j.declaredBase(f)
 		isRelative := f.Relative() || f.Form != detect.FormURI && f.Form != detect.FormText && !own && !j.Platform.IsAbs(f.Value)
@@ -463,12 +463,12 @@ func (j *judge) readings(findings []detect.Finding) []FindingVerdict {
 		return list
 	}
 	// A directory may be named relative to another one that was: three deep is as far as honest calls go.
-	all := j.bases()
+	all := j.baseDirectories()
 	j.secondPass = true
 	for round := range 3 {
 		j.baseDirs = nil
 		for _, dir := range append(j.ownDirs, j.hintedDirs...) {
-			if (!slices.Contains(all, dir) || j.beside(dir)) && !slices.Contains(j.baseDirs, dir) {
+			if (!slices.Contains(all, dir) || j.isBeside(dir)) && !slices.Contains(j.baseDirs, dir) {
 				j.baseDirs = append(j.baseDirs, dir)
 			}
 		}
@@ -491,7 +491,7 @@ type relativeFinding struct {
 func (j *judge) readAgain(findings []detect.Finding, list []FindingVerdict, relative []relativeFinding) []FindingVerdict {
 	for i := range relative {
 		if j.work.Spent() {
-			return append(list, j.overspent(&findings[0]))
+			return append(list, j.denyOverspent(&findings[0]))
 		}
 		again, ok := j.judgeFinding(relative[i].finding)
 		if !ok {
@@ -505,7 +505,7 @@ func (j *judge) readAgain(findings []detect.Finding, list []FindingVerdict, rela
 			continue
 		}
 		list[at].onlyFromNamedDir = list[at].onlyFromNamedDir || list[at].Decision == policy.Allow && again.Decision != policy.Allow
-		list[at].join(&again)
+		list[at].joinReading(&again)
 		for _, r := range again.Readings {
 			d := policy.Allow
 			if again.Decision == policy.Deny && r.Code == again.Code {
@@ -517,8 +517,8 @@ func (j *judge) readAgain(findings []detect.Finding, list []FindingVerdict, rela
 	return list
 }
 
-// overspent denies a call that costs more to judge than its budget.
-func (j *judge) overspent(f *detect.Finding) FindingVerdict {
+// denyOverspent denies a call that costs more to judge than its budget.
+func (j *judge) denyOverspent(f *detect.Finding) FindingVerdict {
 	return FindingVerdict{Finding: *f, Decision: policy.Deny, Code: CodeBudget}
 }
 
@@ -542,7 +542,7 @@ func (j *judge) noteOwnDirs(out *FindingVerdict) {
 		if !chars.Climbs(dir) {
 			dir = j.Platform.Clean(dir)
 		}
-		if r.dir && !slices.Contains(j.ownDirs, dir) && (!slices.Contains(j.bases(), dir) || j.beside(dir)) {
+		if r.dir && !slices.Contains(j.ownDirs, dir) && (!slices.Contains(j.baseDirectories(), dir) || j.isBeside(dir)) {
 			j.ownDirs = append(j.ownDirs, dir)
 		}
 	}

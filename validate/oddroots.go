@@ -115,7 +115,7 @@ func (j *judge) matchesOther(own string, parts []string, dir string) bool {
 		place, err := guard.Resolve(j.FS, dir)
 		return err != nil || place.Path != own
 	}
-	entries, err := j.list(dir)
+	entries, err := j.listDirectory(dir)
 	if err != nil {
 		return !errors.Is(err, fs.ErrNotExist)
 	}
@@ -164,7 +164,7 @@ func (j *judge) withinRootName(f *detect.Finding) bool {
 	}
 	texts, free := j.Variants(f.Value, f.Alts...)
 	for _, text := range texts {
-		j.absolutes(f, text, func(s meaning) {
+		j.yieldAbsolutes(f, text, func(s meaning) {
 			if s.code == CodeForeignForm {
 				return // nothing here is called so
 			}
@@ -215,7 +215,7 @@ func (j *judge) firstRoot(text string, at int, signs string) (dir string) {
 // belowRoot yields what a text behind an odd root may mean.
 func (j *judge) belowRoot(f *detect.Finding, dir, rest string, yield func(meaning)) {
 	if rest == "" {
-		j.absolute(meaning{text: dir, path: dir}, yield)
+		j.yieldMounted(meaning{text: dir, path: dir}, yield)
 		return
 	}
 	texts, all := j.Variants(rest)
@@ -230,7 +230,7 @@ func (j *judge) belowRoot(f *detect.Finding, dir, rest string, yield func(meanin
 		if !chars.IsSlash(text[0]) {
 			text = "/" + text
 		}
-		j.absolute(meaning{text: dir + text, path: dir + j.nameable(text)}, yield)
-		j.globs(f, dir, text, yield)
+		j.yieldMounted(meaning{text: dir + text, path: dir + j.nameableText(text)}, yield)
+		j.yieldGlobs(f, dir, text, yield)
 	}
 }

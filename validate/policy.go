@@ -25,7 +25,7 @@ func (c *Checker) TooWide(dir string, others []string) bool {
 	}
 	holds := func(p string) bool { return c.m.Holds(dir, p) }
 	home, err := guard.Resolve(c.m.FS, c.m.Home)
-	return holds(c.m.Home) || err == nil && holds(home.Path) || slices.ContainsFunc(others, holds) || c.protects(holds)
+	return holds(c.m.Home) || err == nil && holds(home.Path) || slices.ContainsFunc(others, holds) || c.isProtected(holds)
 }
 
 // Upholds reports whether a grant that was given under another policy still holds under this one. It holds if nothing protects
@@ -45,7 +45,7 @@ func (c *Checker) Upholds(child, tool string, g policy.Grant) bool {
 	}
 	j := &judge{c: c, Machine: &c.m, work: budget.New(0), rules: policy.Evaluation{Ruling: ruling, Machine: &c.m}}
 	return !slices.ContainsFunc(g.Roles.List(), func(role access.Role) bool {
-		return j.protected(&detect.Finding{Role: role}, &place) != "" || !j.rules.KeepsGrant(role, &place)
+		return j.protectedReason(&detect.Finding{Role: role}, &place) != "" || !j.rules.KeepsGrant(role, &place)
 	})
 }
 
@@ -93,11 +93,11 @@ func (c *Checker) ClosedPaths(child string) (list []string) {
 
 // Protects reports whether a path lies at or below one that is protected, which no rule and no root opens.
 func (c *Checker) Protects(path string) bool {
-	return c != nil && c.protects(func(p string) bool { return c.m.Holds(p, path) })
+	return c != nil && c.isProtected(func(p string) bool { return c.m.Holds(p, path) })
 }
 
-// protects reports whether something is protected, in any spelling, of which is says so.
-func (c *Checker) protects(is func(p string) bool) bool {
+// isProtected reports whether something is protected, in any spelling, of which is says so.
+func (c *Checker) isProtected(is func(p string) bool) bool {
 	return slices.ContainsFunc(c.protected, func(p protectedPath) bool { return slices.ContainsFunc(p, is) })
 }
 

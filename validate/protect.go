@@ -13,15 +13,15 @@ import (
 	"mcphub/validate/machine"
 )
 
-// protected denies everything at or below a protected path, and writing to or deleting a directory above one.
-func (j *judge) protected(f *detect.Finding, where *guard.Place) string {
+// protectedReason denies everything at or below a protected path, and writing to or deleting a directory above one.
+func (j *judge) protectedReason(f *detect.Finding, where *guard.Place) string {
 	for _, spellings := range j.c.protected {
 		for _, own := range spellings {
 			for _, p := range []string{where.Path, where.Readings.Lexical, where.Readings.Physical, where.Readings.Cleaned} {
 				if j.Holds(own, p) {
 					return CodeProtected
 				}
-				if j.Holds(p, own) && j.reaches(f) {
+				if j.Holds(p, own) && j.reachesBelow(f) {
 					return CodeProtectedBelow
 				}
 			}
@@ -37,7 +37,7 @@ func (j *judge) protected(f *detect.Finding, where *guard.Place) string {
 // mounted over it: for that, what the protected ones were a moment ago is compared too.
 func (j *judge) isProtected(where *guard.Place) bool {
 	if where.Entry.HardLinks == 1 {
-		if was, ok := j.entries(); ok && !slices.ContainsFunc(was, func(e guard.Entry) bool { return e.Device == where.Entry.Device && e.Inode == where.Entry.Inode }) {
+		if was, ok := j.protectedEntries(); ok && !slices.ContainsFunc(was, func(e guard.Entry) bool { return e.Device == where.Entry.Device && e.Inode == where.Entry.Inode }) {
 			return false
 		}
 	}
@@ -45,15 +45,15 @@ func (j *judge) isProtected(where *guard.Place) bool {
 	if err != nil {
 		return true // it was there a moment ago
 	}
-	return slices.ContainsFunc(j.files(), func(w fs.FileInfo) bool { return j.SameFile(mine, w) })
+	return slices.ContainsFunc(j.protectedFiles(), func(w fs.FileInfo) bool { return j.SameFile(mine, w) })
 }
 
-// files are the protected files as they are now.
-func (j *judge) files() []fs.FileInfo {
+// protectedFiles are the protected files as they are now.
+func (j *judge) protectedFiles() []fs.FileInfo {
 	if j.watched == nil {
 		j.watched = make([]fs.FileInfo, 0, len(j.c.protected))
 		for _, p := range j.c.protected {
-			if info, err := j.FS.Lstat(p.resolved()); err == nil && info.Mode()&fs.ModeType == 0 {
+			if info, err := j.FS.Lstat(p.resolvedPath()); err == nil && info.Mode()&fs.ModeType == 0 {
 				j.watched = append(j.watched, info)
 			}
 		}
@@ -71,13 +71,13 @@ type knownEntries struct {
 	ok  bool
 }
 
-// entries are what the protected files were, at most a moment ago.
-func (j *judge) entries() ([]guard.Entry, bool) {
+// protectedEntries are what the protected files were, at most a moment ago.
+func (j *judge) protectedEntries() ([]guard.Entry, bool) {
 	was := j.c.entries.Load()
 	if was == nil || time.Since(was.at) > entriesFor {
 		now := &knownEntries{at: time.Now(), ok: true}
 		for _, p := range j.c.protected {
-			place, err := guard.Resolve(j.FS, p.resolved())
+			place, err := guard.Resolve(j.FS, p.resolvedPath())
 			if err == nil && !place.Exists {
 				continue
 			}
@@ -93,18 +93,18 @@ func (j *judge) entries() ([]guard.Entry, bool) {
 	return was.all, was.ok
 }
 
-// reaches reports whether the role concerns everything below a directory, as writing and deleting do. For a directory that only
+// reachesBelow reports whether the role concerns everything below a directory, as writing and deleting do. For a directory that only
 // says where a tool works (cwd, projectRoot), and for a word of a longer string, only deleting does.
-func (j *judge) reaches(f *detect.Finding) bool {
+func (j *judge) reachesBelow(f *detect.Finding) bool {
 	if f.Context || f.Form == detect.FormWord || f.Form == detect.FormLiteral || f.Form == detect.FormText || f.Operand && f.Relative() {
 		return f.Role == access.Delete
 	}
 	return f.Role >= access.Write
 }
 
-// harmless reports a device that may be used in this role. If the role is only guessed, and for a word of a command, the target
+// isHarmless reports a device that may be used in this role. If the role is only guessed, and for a word of a command, the target
 // of a redirection or a file to make is written, and any other is read.
-func harmless(f *detect.Finding, dev string) bool {
+func isHarmless(f *detect.Finding, dev string) bool {
 	role, ok := machine.DeviceRole(dev)
 	if !ok || role == access.None {
 		return ok
@@ -122,11 +122,11 @@ func harmless(f *detect.Finding, dev string) bool {
 // protectedPath is a protected path in every spelling.
 type protectedPath []string
 
-// resolved is where it really lies.
-func (p protectedPath) resolved() string { return p[len(p)-1] }
+// resolvedPath is where it really lies.
+func (p protectedPath) resolvedPath() string { return p[len(p)-1] }
 
-// protect resolves a protected path once, and keeps it. One that does not exist yet is kept as text.
-func (c *Checker) protect(given string) error {
+// protectPath resolves a protected path once, and keeps it. One that does not exist yet is kept as text.
+func (c *Checker) protectPath(given string) error {
 	p := c.m.ExpandHome(given)
 	if _, remote := c.m.Platform.Remote(p); !remote && !c.m.Platform.IsAbs(p) { // a call that names another machine is refused, however that is spelled
 		return fmt.Errorf("protected path %s is not absolute; write it from the root or with ~/", chars.Quote(given))

@@ -34,9 +34,9 @@ const oldWorkdir = "${OLDPWD}/"
 // noPath is the meaning of a text that is no path here, and why.
 func noPath(text, code, err string) meaning { return meaning{text: text, code: code, err: err} }
 
-// nameable is a text in which each wildcard has become a letter: nothing on Windows is called * or ?, so the other names of a
+// nameableText is a text in which each wildcard has become a letter: nothing on Windows is called * or ?, so the other names of a
 // pattern say where it leads. A pattern with alternatives in round brackets stays, and is refused.
-func (j *judge) nameable(text string) string {
+func (j *judge) nameableText(text string) string {
 	if _, remote := j.Platform.Remote(text); !j.Windows || remote || extended.MatchString(text) {
 		return text
 	}
@@ -48,9 +48,9 @@ var extended = lazyregexp.New(`[@+?*!]\(`)
 
 var wildcards = strings.NewReplacer("*", "_", "?", "_")
 
-// absolutes turns one spelling into every absolute path it may mean.
-func (j *judge) absolutes(f *detect.Finding, text string, yield func(meaning)) {
-	text = j.nameable(text)
+// yieldAbsolutes turns one spelling into every absolute path it may mean.
+func (j *judge) yieldAbsolutes(f *detect.Finding, text string, yield func(meaning)) {
+	text = j.nameableText(text)
 	if home, rest, ok := j.UserHome(text); ok {
 		yield(meaning{text: text, path: home + chars.ToSlash(rest)})
 	}
@@ -62,16 +62,16 @@ func (j *judge) absolutes(f *detect.Finding, text string, yield func(meaning)) {
 		}
 		yield(meaning{text: text, path: j.Home + text[1:]})
 		if j.secondPass && len(text) > 2 && f.Conditional() {
-			j.relative(f, text[2:], yield) // another directory was made the home folder
+			j.yieldRelative(f, text[2:], yield) // another directory was made the home folder
 		}
 	case strings.HasPrefix(text, "~-/") || text == "~-":
 		yield(noPath(text, CodeNoBase, "~- is the shell's previous directory, which only the child knows"))
 	case strings.HasPrefix(text, "~+/") || text == "~+":
-		j.relative(f, "."+text[2:], yield)
+		j.yieldRelative(f, "."+text[2:], yield)
 	case strings.HasPrefix(text, oldWorkdir):
 		own := *f
 		own.Course.Sure = shell.SureNot
-		j.relative(&own, "./"+text[len(oldWorkdir):], yield)
+		j.yieldRelative(&own, "./"+text[len(oldWorkdir):], yield)
 	}
 	if j.Windows {
 		j.windowsForms(f, text, yield)
@@ -84,13 +84,13 @@ func (j *judge) absolutes(f *detect.Finding, text string, yield func(meaning)) {
 	case !j.Windows && (chars.IsDrive(text) || chars.IsUNC(text)):
 		yield(noPath(text, CodeForeignForm, "a Windows path, which no root on this machine contains"))
 	case j.Platform.IsAbs(text):
-		j.absolute(meaning{text: text, path: text}, yield)
+		j.yieldMounted(meaning{text: text, path: text}, yield)
 	case j.Windows && chars.IsSlash(text[0]):
 		j.fromVolume(f, text, yield)
 	case j.Windows && startsOnDrive(text) && !chars.Climbs(text):
 		// Below the directory of the drive, which windowsForms yields. Elsewhere it names a stream of a file there.
 	default:
-		j.relative(f, text, yield)
+		j.yieldRelative(f, text, yield)
 	}
 }
 
@@ -98,14 +98,14 @@ func (j *judge) absolutes(f *detect.Finding, text string, yield func(meaning)) {
 func (j *judge) fromVolume(f *detect.Finding, text string, yield func(meaning)) {
 	p := j.Platform
 	if _, remote := p.Remote(text); remote || j.container != nil {
-		j.absolute(meaning{text: text, path: text}, yield) // half a UNC path, or a path of the container
+		j.yieldMounted(meaning{text: text, path: text}, yield) // half a UNC path, or a path of the container
 		return
 	}
 	isOption := f.Conditional() && len(text) == 2 && (f.Role != access.Delete || f.Course.Native) // cmd /c, but not rm -r /c
 	if drive := p.FromMSYS(chars.ToSlash(text)); p.IsAbs(drive) && !isOption {
 		yield(meaning{text: text, path: drive})
 	}
-	bases := j.bases()
+	bases := j.baseDirectories()
 	if j.callCtx.Cwd != "" {
 		bases = []string{j.callCtx.Cwd}
 	}
@@ -117,12 +117,12 @@ func (j *judge) fromVolume(f *detect.Finding, text string, yield func(meaning)) 
 		}
 	}
 	if !some {
-		j.relative(f, text, yield)
+		j.yieldRelative(f, text, yield)
 	}
 }
 
-// absolute yields a meaning, or what a container's mounts make of its path.
-func (j *judge) absolute(s meaning, yield func(meaning)) {
+// yieldMounted yields a meaning, or what a container's mounts make of its path.
+func (j *judge) yieldMounted(s meaning, yield func(meaning)) {
 	if j.container != nil && !machine.IsDevice(path.Clean(s.path)) { // every container has its own
 		host, ok := j.container.ToHost(s.path, j.callCtx.Cwd)
 		if !ok {
@@ -133,9 +133,9 @@ func (j *judge) absolute(s meaning, yield func(meaning)) {
 	yield(s)
 }
 
-// relative yields text below every directory it may start from.
-func (j *judge) relative(f *detect.Finding, text string, yield func(meaning)) {
-	bases := j.bases()
+// yieldRelative yields text below every directory it may start from.
+func (j *judge) yieldRelative(f *detect.Finding, text string, yield func(meaning)) {
+	bases := j.baseDirectories()
 	if own, ok := j.declaredBase(f); ok {
 		bases = own
 	}
@@ -143,24 +143,24 @@ func (j *judge) relative(f *detect.Finding, text string, yield func(meaning)) {
 		yield(noPath(text, CodeNoBase, "a relative path, and no directory is known that it starts from"))
 		return
 	}
-	moved, certain := j.moved(f), 0
+	moved, certain := j.movedDirectories(f), 0
 	for _, base := range bases {
-		if dir, ok := j.certainly(f, base); ok {
+		if dir, ok := j.certainDirectory(f, base); ok {
 			certain++
-			j.absolute(meaning{text: text, path: j.Platform.Join(dir, text), base: dir, led: true}, yield)
+			j.yieldMounted(meaning{text: text, path: j.Platform.Join(dir, text), base: dir, led: true}, yield)
 			continue
 		}
 		weak := j.callSetsWorkdir // what is only read has to be there
 		if j.secondPass {
 			weak = f.Form != detect.FormWord || !slices.Contains(j.ownDirs, base)
 		}
-		j.absolute(meaning{text: text, path: j.Platform.Join(base, text), base: base, weak: weak && !f.Written && !f.Makes}, yield)
+		j.yieldMounted(meaning{text: text, path: j.Platform.Join(base, text), base: base, weak: weak && !f.Written && !f.Makes}, yield)
 	}
 	if certain == len(bases) {
 		return
 	}
 	for _, base := range moved {
-		j.absolute(meaning{text: text, path: j.Platform.Join(base, text), base: base, led: true}, yield)
+		j.yieldMounted(meaning{text: text, path: j.Platform.Join(base, text), base: base, led: true}, yield)
 	}
 	if f.Course.Lost && j.container == nil {
 		if !f.Relative() {
@@ -177,14 +177,14 @@ func (j *judge) fromAbove(f *detect.Finding, bases []string, text string, yield 
 	for at := 0; at < len(clean); at++ {
 		name, after, _ := strings.Cut(clean[at:], "/")
 		if j.c.search.Guards(name) {
-			for _, list := range j.c.guarded(f.Typed) {
+			for _, list := range j.c.guardedDirectories(f.Typed) {
 				for _, place := range list {
 					if !j.work.Spend(budget.ReadSteps) {
 						return
 					}
 					inside := slices.ContainsFunc(bases, func(base string) bool { return j.Holds(base, place) })
 					if inside && strings.HasSuffix(j.Fold(chars.ToSlash(place)), j.Fold("/"+clean[:at+len(name)])) {
-						j.absolute(meaning{text: text, path: strings.TrimSuffix(j.Platform.Join(place, after), "/"), base: j.Platform.Parent(place)}, yield)
+						j.yieldMounted(meaning{text: text, path: strings.TrimSuffix(j.Platform.Join(place, after), "/"), base: j.Platform.Parent(place)}, yield)
 					}
 				}
 			}
@@ -209,13 +209,13 @@ func (j *judge) fromBelow(f *detect.Finding, bases []string, text string, yield 
 				break
 			}
 			dir = above
-			j.absolute(meaning{text: text, path: j.Platform.Join(dir, rest), base: dir, weak: !f.Written && !f.Makes}, yield)
+			j.yieldMounted(meaning{text: text, path: j.Platform.Join(dir, rest), base: dir, weak: !f.Written && !f.Makes}, yield)
 		}
 	}
 }
 
-// moved are the directories that a cd before the word leads to and that are there.
-func (j *judge) moved(f *detect.Finding) []string {
+// movedDirectories are the directories that a cd before the word leads to and that are there.
+func (j *judge) movedDirectories(f *detect.Finding) []string {
 	if f.Course.Dir == "" || j.container != nil {
 		return nil
 	}
@@ -225,7 +225,7 @@ func (j *judge) moved(f *detect.Finding) []string {
 			if text == "~" || strings.HasPrefix(text, "~/") {
 				text = j.Home + text[1:]
 			}
-			for _, base := range j.bases() {
+			for _, base := range j.baseDirectories() {
 				list = append(list, j.below(base, text))
 			}
 		}
@@ -251,8 +251,8 @@ func (j *judge) worksElsewhere(findings []detect.Finding) bool {
 	return false
 }
 
-// certainly is where a cd led from base; ok is false if anything else may have happened.
-func (j *judge) certainly(f *detect.Finding, base string) (dir string, ok bool) {
+// certainDirectory is where a cd led from base; ok is false if anything else may have happened.
+func (j *judge) certainDirectory(f *detect.Finding, base string) (dir string, ok bool) {
 	if f.Course.Sure == shell.SureNot || j.container != nil || j.Getenv("CDPATH") != "" {
 		return "", false
 	}
@@ -284,9 +284,9 @@ func (j *judge) declaredBase(f *detect.Finding) (dirs []string, ok bool) {
 	return []string{v}, true
 }
 
-// globs yields the further paths a glob stands for: its alternatives, the fixed prefix of each, and a refusal where a
+// yieldGlobs yields the further paths a glob stands for: its alternatives, the fixed prefix of each, and a refusal where a
 // later component can climb. The literal reading is the caller's. dir stands before the text, and is no pattern; it may be "".
-func (j *judge) globs(f *detect.Finding, dir, text string, yield func(meaning)) {
+func (j *judge) yieldGlobs(f *detect.Finding, dir, text string, yield func(meaning)) {
 	if !shell.HasMeta(text) || len(text) > chars.MaxPath {
 		return // it is too long to be opened, and refused as it stands
 	}
@@ -303,7 +303,7 @@ func (j *judge) globs(f *detect.Finding, dir, text string, yield func(meaning)) 
 			continue
 		}
 		if alt != text {
-			j.absolutes(f, dir+alt, yield)
+			j.yieldAbsolutes(f, dir+alt, yield)
 		}
 		if !shell.HasMeta(alt) {
 			continue
@@ -322,7 +322,7 @@ func (j *judge) globs(f *detect.Finding, dir, text string, yield func(meaning)) 
 		if prefix == "" {
 			continue // the directory it starts from, which the literal reading goes through
 		}
-		j.absolutes(f, dir+prefix, func(s meaning) {
+		j.yieldAbsolutes(f, dir+prefix, func(s meaning) {
 			s.glob = component
 			yield(s)
 		})

@@ -18,7 +18,7 @@ func (c *Checker) ScanURI(child, text string, templates ...string) (*Scan, error
 	}
 	t.args.URI = true
 	found, err := c.search.URI(&t.args, text, templates...)
-	return c.scanned(t, found, err)
+	return c.finishScan(t, found, err)
 }
 
 // ScanPrompt searches the arguments of prompts/get: raw, a JSON object.
@@ -39,7 +39,7 @@ func (c *Checker) ScanCompletion(child, template, name, value string, given []by
 	}
 	t.args.URI = template != ""
 	found, err := c.search.Completion(&t.args, template, name, value, given)
-	return c.scanned(t, found, err)
+	return c.finishScan(t, found, err)
 }
 
 // ScanParams searches the params of a request or notification that this program does not know: raw, a JSON object, or nil

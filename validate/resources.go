@@ -14,8 +14,8 @@ import (
 // This file bounds what calls may name beyond files: URIs of schemes for which prefixes are given. The operator gives them, or
 // the client if the operator allows that. Package resource says whether a URI lies below a prefix.
 
-// bind reads the prefixes of hub.json.
-func (c *Checker) bind(cfg Config) error {
+// bindPrefixes reads the prefixes of hub.json.
+func (c *Checker) bindPrefixes(cfg Config) error {
 	if len(cfg.Resources) == 0 && !cfg.ClientResources {
 		return nil
 	}
@@ -30,8 +30,8 @@ func (c *Checker) bind(cfg Config) error {
 	return errors.Join(errs...)
 }
 
-// bounds are the prefixes that hold under a view: those of hub.json and, where it says so, those of the client.
-func (c *Checker) bounds(v rootsmgr.View) *resource.Set {
+// boundsOf are the prefixes that hold under a view: those of hub.json and, where it says so, those of the client.
+func (c *Checker) boundsOf(v rootsmgr.View) *resource.Set {
 	if !c.search.ClientResources || v.Snapshot == nil {
 		return c.search.Resources
 	}
@@ -47,7 +47,7 @@ func (c *Checker) Resources(v rootsmgr.View) []string {
 	if c == nil || c.search.Resources == nil {
 		return nil
 	}
-	return c.bounds(v).List("")
+	return c.boundsOf(v).List("")
 }
 
 // judgeResources judges the URIs of a call. A URI whose scheme has no prefix is no finding.
@@ -55,7 +55,7 @@ func (c *Checker) judgeResources(findings []detect.Finding, v rootsmgr.View) (li
 	if len(findings) == 0 {
 		return nil
 	}
-	set := c.bounds(v)
+	set := c.boundsOf(v)
 	for _, f := range findings {
 		r := set.Check(f.Value)
 		if !r.Bound {

@@ -28,14 +28,14 @@ type replacement struct {
 	to    string // plain, or the path it was, with the root resolved
 }
 
-// rewrite finds which strings of an allowed call must be sent in another spelling. The call that results is judged as a whole,
+// rewritePaths finds which strings of an allowed call must be sent in another spelling. The call that results is judged as a whole,
 // and checked against the tool's schema. If it is denied, it is tried again with the roots left as they are spelled, and only
 // the file URIs replaced. If that is denied too, or if a file URI does not mean one plain path, the call is denied.
-func (j *judge) rewrite(out *Verdict) {
-	if j.scan.tool.rewrite == 0 || out.Decision != policy.Allow || j.roots.Open || j.guard.Empty() {
+func (j *judge) rewritePaths(out *Verdict) {
+	if j.scan.tool.rewrite == 0 || out.Decision != policy.Allow || j.roots.Open || j.guard.IsEmpty() {
 		return
 	}
-	list, ok := j.replacements(out)
+	list, ok := j.findReplacements(out)
 	if !ok {
 		j.decide(out)
 		return
@@ -66,14 +66,14 @@ func (j *judge) rewrite(out *Verdict) {
 	}
 	for _, r := range list {
 		out.Rewrites = append(out.Rewrites, Rewrite{
-			Pointer: r.f.Pointer, From: r.f.Raw, To: r.to, Why: r.why(), // it is good text: asSent has read it as JSON
+			Pointer: r.f.Pointer, From: r.f.Raw, To: r.to, Why: r.rewriteReason(), // it is good text: asSent has read it as JSON
 			Start: int(r.f.Rewritable.Start), End: int(r.f.Rewritable.End), With: quoteJSON(r.to),
 		})
 	}
 	slices.SortFunc(out.Rewrites, func(a, b Rewrite) int { return a.Start - b.Start })
 }
 
-func (r *replacement) why() string {
+func (r *replacement) rewriteReason() string {
 	switch r.plain {
 	case "":
 		return declare.RewriteResolvedRoot
@@ -95,8 +95,8 @@ func withoutRoots(list []replacement) []replacement {
 	return rest
 }
 
-// replacements looks at every finding; ok is false where one of them now denies.
-func (j *judge) replacements(out *Verdict) (list []replacement, ok bool) {
+// findReplacements looks at every finding; ok is false where one of them now denies.
+func (j *judge) findReplacements(out *Verdict) (list []replacement, ok bool) {
 	ok = true
 	for i := range out.Findings {
 		f := &out.Findings[i]
@@ -163,11 +163,11 @@ func (j *judge) resolveRoot(f *FindingVerdict, text string) string {
 		rest = rest[1:]
 	}
 	to := root + rest
-	was, err := j.resolve(text)
+	was, err := j.resolvePath(text)
 	if err != nil {
 		return ""
 	}
-	is, err := j.resolve(to)
+	is, err := j.resolvePath(to)
 	if err != nil || is.Readings.Physical != was.Readings.Physical || is.Readings.Cleaned != was.Readings.Cleaned {
 		return ""
 	}

@@ -10,8 +10,8 @@ import (
 	"mcphub/validate/policy"
 )
 
-// rule decides a finding by the rules of the policy. Without a rule about it, what the boundary decided stays.
-func (j *judge) rule(out *FindingVerdict) {
+// applyRules decides a finding by the rules of the policy. Without a rule about it, what the boundary decided stays.
+func (j *judge) applyRules(out *FindingVerdict) {
 	if out.candidates == nil || out.candidates.Hard {
 		return
 	}
@@ -41,8 +41,8 @@ func (j *judge) rule(out *FindingVerdict) {
 	}
 }
 
-// join takes in what was found when the same finding was read from other directories.
-func (out *FindingVerdict) join(more *FindingVerdict) {
+// joinReading takes in what was found when the same finding was read from other directories.
+func (out *FindingVerdict) joinReading(more *FindingVerdict) {
 	if out.candidates == nil || more.candidates == nil {
 		return
 	}
@@ -52,11 +52,13 @@ func (out *FindingVerdict) join(more *FindingVerdict) {
 	out.candidates.Join(more.candidates) // of readings that were not kept
 }
 
-// boundless reports that no boundary is known. A sandbox alone is no boundary.
-func (j *judge) boundless() bool { return j.roots.Snapshot == nil || j.roots.Snapshot.Guard().Empty() }
+// isBoundless reports that no boundary is known. A sandbox alone is no boundary.
+func (j *judge) isBoundless() bool {
+	return j.roots.Snapshot == nil || j.roots.Snapshot.Guard().IsEmpty()
+}
 
-// capped reports a path outside the ceiling of the session, which neither a rule nor a grant nor the sandbox opens.
-func (j *judge) capped(p *guard.Place) bool {
+// isCapped reports a path outside the ceiling of the session, which neither a rule nor a grant nor the sandbox opens.
+func (j *judge) isCapped(p *guard.Place) bool {
 	if j.roots.Ceiling == nil || j.c.policy == nil || machine.IsDevice(p.Path) {
 		return false // the roots are below it already
 	}
@@ -64,10 +66,10 @@ func (j *judge) capped(p *guard.Place) bool {
 	return !lexical || !physical || !cleaned
 }
 
-// beside reports a directory that is served in addition to the roots: outside the boundary, not where the child works, and not
+// isBeside reports a directory that is served in addition to the roots: outside the boundary, not where the child works, and not
 // named by the call. A child may try its directories one after the other. So a relative path is read from there only if
 // something exists there, or the directory to create it in does. Otherwise a person would be asked about every relative path.
-func (j *judge) beside(base string) bool {
+func (j *judge) isBeside(base string) bool {
 	if base == "" || base == j.callCtx.Cwd || !j.c.policy.Serves(base, j.callCtx.Grants) || slices.Contains(j.namedDirs, base) {
 		return false
 	}
@@ -85,10 +87,10 @@ func (j *judge) passesBy(s meaning) bool {
 	return stays
 }
 
-// irrelevant reports a reading of a relative path from a directory beside the roots that does not count: nothing exists there, or the
+// isIrrelevant reports a reading of a relative path from a directory beside the roots that does not count: nothing exists there, or the
 // server does not try that directory.
-func (j *judge) irrelevant(f *detect.Finding, s meaning, p *guard.Place) bool {
-	if s.glob != "" || s.led || !j.beside(s.base) || !slices.ContainsFunc(j.bases(), func(b string) bool { return !j.beside(b) }) {
+func (j *judge) isIrrelevant(f *detect.Finding, s meaning, p *guard.Place) bool {
+	if s.glob != "" || s.led || !j.isBeside(s.base) || !slices.ContainsFunc(j.baseDirectories(), func(b string) bool { return !j.isBeside(b) }) {
 		return false
 	}
 	if _, own := j.declaredBase(f); own {

@@ -15,10 +15,10 @@ var mounts = []string{"", "/", "/cygdrive", "/proc/cygdrive", "/mnt"}
 // drive, /c/x of Git Bash, /cygdrive/c/x of Cygwin and /mnt/c/x of WSL, and names that end in dots or blanks, which Windows takes off.
 func (j *judge) windowsForms(f *detect.Finding, text string, yield func(meaning)) {
 	if bare := withoutTrailing(text); bare != text && f.Conditional() { // any other finding is refused as it stands
-		j.absolutes(f, bare, yield)
+		j.yieldAbsolutes(f, bare, yield)
 	}
 	if startsOnDrive(text) {
-		for _, base := range j.bases() {
+		for _, base := range j.baseDirectories() {
 			at := j.below(base, text)
 			if _, err := j.FS.Lstat(j.Platform.Clean(at[:j.Platform.RootLen(j.Platform.FromSlash(at))])); err != nil && f.Conditional() {
 				continue // there is no such drive: it is the name of a member, {"a": 1}, or of a header
@@ -29,7 +29,7 @@ func (j *judge) windowsForms(f *detect.Finding, text string, yield func(meaning)
 	}
 	if chars.IsSlash(text[0]) && chars.Components(text) > 1 { // /c by itself is mostly an option
 		if drive := j.mounted(text); drive != "" {
-			j.absolute(meaning{text: text, path: drive}, yield)
+			j.yieldMounted(meaning{text: text, path: drive}, yield)
 		}
 	}
 }

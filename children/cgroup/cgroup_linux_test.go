@@ -22,7 +22,7 @@ func TestFind(t *testing.T) {
 		{"version 1 alone", "4:memory:/b\n", "30 24 0:26 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n", ""},
 		{"not mounted", "0::/\n", "24 1 0:22 / / rw - ext4 /dev/sda rw\n", ""},
 	} {
-		got, err := find(c.own, c.mounts)
+		got, err := findFolder(c.own, c.mounts)
 		if got != c.want || (err != nil) != (c.want == "") {
 			t.Errorf("%s: %q, %v", c.name, got, err)
 		}
@@ -53,7 +53,7 @@ func TestNotOurs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := prepare(dir, os.Getpid(), os.Getppid()); err == nil || !strings.Contains(err.Error(), "process 1 is in it too") {
+	if _, err := prepareTree(dir, os.Getpid(), os.Getppid()); err == nil || !strings.Contains(err.Error(), "process 1 is in it too") {
 		t.Error(err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, hubName)); left != nil {
@@ -65,7 +65,7 @@ func TestNotOurs(t *testing.T) {
 // it is left. Package children/process has the bombs.
 func TestGroup(t *testing.T) {
 	t.Parallel()
-	tree, err := Delegated()
+	tree, err := OpenDelegated()
 	if err != nil {
 		t.Log(err)
 		return

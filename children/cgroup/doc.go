@@ -1,7 +1,7 @@
 // Package cgroup bounds the memory and the processes of whoever is started in a control
 // group (version 2) below the hub's own.
 //
-// [Delegated] makes a [Tree] of the control group that this process is in. That group must
+// [OpenDelegated] makes a [Tree] of the control group that this process is in. That group must
 // belong to the hub alone: nobody else may be in it, and where systemd manages it, systemd
 // must have delegated it (Delegate=yes). A control group that has members cannot hand
 // controllers to groups below it, so the hub and its guardian move into a group below

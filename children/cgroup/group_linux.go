@@ -55,7 +55,7 @@ func (t *Tree) New(b Bounds) (*Group, error) {
 	if err := os.Mkdir(g.path, 0o755); err != nil {
 		return nil, err
 	}
-	err := g.bound(b)
+	err := g.setBounds(b)
 	if err == nil {
 		g.fd, err = unix.Open(g.path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	}
@@ -72,23 +72,23 @@ func (t *Tree) New(b Bounds) (*Group, error) {
 	return g, nil
 }
 
-func (g *Group) bound(b Bounds) error {
+func (g *Group) setBounds(b Bounds) error {
 	if b.Memory > 0 {
-		if err := write(g.path, "memory.max", strconv.FormatInt(b.Memory, 10)); err != nil {
+		if err := writeFile(g.path, "memory.max", strconv.FormatInt(b.Memory, 10)); err != nil {
 			return err
 		}
 		// Who may swap would otherwise have as much again.
 		if !b.Swaps {
-			if err := write(g.path, "memory.swap.max", "0"); err != nil && !errors.Is(err, os.ErrNotExist) {
+			if err := writeFile(g.path, "memory.swap.max", "0"); err != nil && !errors.Is(err, os.ErrNotExist) {
 				return err
 			}
 		}
-		if err := write(g.path, "memory.oom.group", "1"); err != nil {
+		if err := writeFile(g.path, "memory.oom.group", "1"); err != nil {
 			return err
 		}
 	}
 	if b.Processes > 0 {
-		return write(g.path, "pids.max", strconv.Itoa(b.Processes))
+		return writeFile(g.path, "pids.max", strconv.Itoa(b.Processes))
 	}
 	return nil
 }
@@ -120,7 +120,7 @@ func (g *Group) Await(pidfd int, refused func()) {
 // Exceeded reports whether somebody in the group was killed for memory, or was refused a
 // process.
 func (g *Group) Exceeded() (memory, processes bool) {
-	killed, _ := g.counted("memory.events", "oom_kill")
+	killed, _ := g.readCount("memory.events", "oom_kill")
 	return killed > 0, g.refusedProcess()
 }
 
@@ -128,19 +128,19 @@ func (g *Group) Exceeded() (memory, processes bool) {
 // pids.events.local counts that. Before, pids.events counts who in the group was refused one, be it by the bound of a
 // group above: then it is asked whether the group ever had as many as it may, where the kernel keeps that (pids.peak).
 func (g *Group) refusedProcess() bool {
-	if n, there := g.counted("pids.events.local", "max"); there {
+	if n, there := g.readCount("pids.events.local", "max"); there {
 		return n > 0
 	}
-	if n, _ := g.counted("pids.events", "max"); n == 0 {
+	if n, _ := g.readCount("pids.events", "max"); n == 0 {
 		return false
 	}
-	most, bounded := g.number("pids.max")
-	peak, kept := g.number("pids.peak")
+	most, bounded := g.readNumber("pids.max")
+	peak, kept := g.readNumber("pids.peak")
 	return bounded && (!kept || peak >= most)
 }
 
-// counted is one line of a file of events; false where it has none.
-func (g *Group) counted(file, name string) (n int, there bool) {
+// readCount is one line of a file of events; false where it has none.
+func (g *Group) readCount(file, name string) (n int, there bool) {
 	text, _ := os.ReadFile(filepath.Join(g.path, file))
 	for line := range strings.Lines(string(text)) {
 		if key, value, _ := strings.Cut(line, " "); key == name {
@@ -151,15 +151,15 @@ func (g *Group) counted(file, name string) (n int, there bool) {
 	return 0, false
 }
 
-// number is what a file has; false where there is none, or it says that there is no bound.
-func (g *Group) number(file string) (n int, there bool) {
+// readNumber is what a file has; false where there is none, or it says that there is no bound.
+func (g *Group) readNumber(file string) (n int, there bool) {
 	text, _ := os.ReadFile(filepath.Join(g.path, file))
 	n, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	return n, err == nil
 }
 
 // Kill kills everybody in the group at once; before Linux 5.14 nobody.
-func (g *Group) Kill() { _ = write(g.path, "cgroup.kill", "1") }
+func (g *Group) Kill() { _ = writeFile(g.path, "cgroup.kill", "1") }
 
 // removeTime is how long the kernel may take to let go of those who have ended.
 const removeTime = 2 * time.Second

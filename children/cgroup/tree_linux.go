@@ -31,9 +31,9 @@ type Tree struct {
 	controllers []string // that groups below it have
 }
 
-// Delegated makes a Tree of the control group of this process. The error says why it is
+// OpenDelegated makes a Tree of the control group of this process. The error says why it is
 // none, for a person.
-func Delegated() (*Tree, error) {
+func OpenDelegated() (*Tree, error) {
 	args := [11]uint64{0: unix.CLONE_INTO_CGROUP, 4: uint64(unix.SIGCHLD), 10: math.MaxInt32} // struct clone_args, with a group that is none
 	if _, _, err := unix.Syscall(unix.SYS_CLONE3, uintptr(unsafe.Pointer(&args)), unsafe.Sizeof(args), 0); err != unix.EBADF {
 		return nil, fmt.Errorf("a process cannot be started in another control group here (clone3: %w)", err)
@@ -45,7 +45,7 @@ func Delegated() (*Tree, error) {
 	if err := checkDelegated(path); err != nil {
 		return nil, err
 	}
-	return prepare(path, os.Getpid(), os.Getppid())
+	return prepareTree(path, os.Getpid(), os.Getppid())
 }
 
 // Own is the folder of the control group of this process.
@@ -58,12 +58,12 @@ func Own() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return find(string(own), string(mounts))
+	return findFolder(string(own), string(mounts))
 }
 
-// find is the folder of the control group of a process, by its /proc/PID/cgroup and
+// findFolder is the folder of the control group of a process, by its /proc/PID/cgroup and
 // /proc/PID/mountinfo (proc(5), cgroups(7)).
-func find(own, mounts string) (string, error) {
+func findFolder(own, mounts string) (string, error) {
 	group, found := "", false
 	for line := range strings.Lines(own) {
 		if rest, is := strings.CutPrefix(line, "0::"); is {
@@ -79,15 +79,15 @@ func find(own, mounts string) (string, error) {
 		if len(fields) < 5 || len(kind) < 1 || kind[0] != "cgroup2" {
 			continue
 		}
-		if below, err := filepath.Rel(unescape(fields[3]), group); err == nil && filepath.IsLocal(below) {
-			return filepath.Join(unescape(fields[4]), below), nil
+		if below, err := filepath.Rel(unescapePath(fields[3]), group); err == nil && filepath.IsLocal(below) {
+			return filepath.Join(unescapePath(fields[4]), below), nil
 		}
 	}
 	return "", errors.New("no control groups of version 2 are mounted here")
 }
 
-// unescape reads a path of mountinfo.
-func unescape(s string) string {
+// unescapePath reads a path of mountinfo.
+func unescapePath(s string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }
 
@@ -111,9 +111,9 @@ func checkDelegated(path string) error {
 // meanwhile.
 const tries = 10
 
-// prepare moves the hub, its guardian and whoever descends from the hub into a group
+// prepareTree moves the hub, its guardian and whoever descends from the hub into a group
 // below path, so that groups below it can have controllers.
-func prepare(path string, hub, parent int) (*Tree, error) {
+func prepareTree(path string, hub, parent int) (*Tree, error) {
 	text, err := os.ReadFile(filepath.Join(path, "cgroup.controllers"))
 	if err != nil {
 		return nil, err
@@ -139,7 +139,7 @@ func prepare(path string, hub, parent int) (*Tree, error) {
 		if err = moveAll(path, into); err != nil {
 			break
 		}
-		if err = write(path, "cgroup.subtree_control", enable); !errors.Is(err, unix.EBUSY) {
+		if err = writeFile(path, "cgroup.subtree_control", enable); !errors.Is(err, unix.EBUSY) {
 			break
 		}
 	}
@@ -148,13 +148,13 @@ func prepare(path string, hub, parent int) (*Tree, error) {
 		_ = os.Remove(into)
 		return nil, fmt.Errorf("the control group of the hub cannot be divided: %w", err)
 	}
-	t.clear()
+	t.clearGroups()
 	return t, nil
 }
 
 // onlyOurs says who else is in the group.
 func onlyOurs(path string, hub, parent int) error {
-	all, err := members(path)
+	all, err := readMembers(path)
 	if err != nil {
 		return err
 	}
@@ -178,20 +178,20 @@ func onlyOurs(path string, hub, parent int) error {
 }
 
 func moveAll(from, into string) error {
-	all, err := members(from)
+	all, err := readMembers(from)
 	if err != nil {
 		return err
 	}
 	for _, pid := range all {
-		if err := write(into, "cgroup.procs", strconv.Itoa(pid)); err != nil && !errors.Is(err, unix.ESRCH) {
+		if err := writeFile(into, "cgroup.procs", strconv.Itoa(pid)); err != nil && !errors.Is(err, unix.ESRCH) {
 			return err
 		}
 	}
 	return nil
 }
 
-// members are the processes in a group; 0 is one that cannot be seen from here.
-func members(path string) (all []int, err error) {
+// readMembers are the processes in a group; 0 is one that cannot be seen from here.
+func readMembers(path string) (all []int, err error) {
 	text, err := os.ReadFile(filepath.Join(path, "cgroup.procs"))
 	if err != nil {
 		return nil, err
@@ -206,15 +206,15 @@ func members(path string) (all []int, err error) {
 	return all, nil
 }
 
-// clear removes the groups that a hub which was killed has left.
-func (t *Tree) clear() {
+// clearGroups removes the groups that a hub which was killed has left.
+func (t *Tree) clearGroups() {
 	left, _ := fs.Glob(os.DirFS(t.path), namesBegin+"*")
 	for _, name := range left {
 		_ = os.Remove(filepath.Join(t.path, name)) // one that is in use stays
 	}
 }
 
-func write(group, file, text string) error {
+func writeFile(group, file, text string) error {
 	f, err := os.OpenFile(filepath.Join(group, file), os.O_WRONLY, 0)
 	if err != nil {
 		return err

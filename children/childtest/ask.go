@@ -12,8 +12,8 @@ import (
 // told, "task" is answered with a task.
 var askTools = []string{"ask", "say", "task"}
 
-// ask plays one of them.
-func (p *player) ask(m message, name string, arguments json.RawMessage) bool {
+// askClient plays one of them.
+func (p *player) askClient(m message, name string, arguments json.RawMessage) bool {
 	var args struct {
 		ID, Params   json.RawMessage
 		Method       string
@@ -41,14 +41,14 @@ func (p *player) ask(m message, name string, arguments json.RawMessage) bool {
 		if over {
 			return true
 		}
-		p.send(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":%s}`, args.ID, args.Method, args.Params)
+		p.sendLine(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":%s}`, args.ID, args.Method, args.Params)
 		if args.Cancel != "" {
-			p.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s,"reason":%q}}`, args.ID, args.Cancel)
-			p.answer(m.ID, text("cancelled"))
+			p.sendLine(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s,"reason":%q}}`, args.ID, args.Cancel)
+			p.sendResult(m.ID, textResult("cancelled"))
 			return true
 		}
 		if args.Later {
-			p.answer(m.ID, text("later"))
+			p.sendResult(m.ID, textResult("later"))
 		}
 		answer, ok := <-c
 		if !ok {
@@ -60,25 +60,25 @@ func (p *player) ask(m message, name string, arguments json.RawMessage) bool {
 		if args.Later {
 			return true
 		}
-		p.raw(m.ID, fmt.Sprintf(`{"content":[],"structuredContent":{"answer":%s}}`, answer))
+		p.answerRaw(m.ID, fmt.Sprintf(`{"content":[],"structuredContent":{"answer":%s}}`, answer))
 	case "say":
 		for i := range args.Times {
-			p.send(`{"jsonrpc":"2.0","method":%q,"params":%s}`, args.Method, strings.ReplaceAll(string(args.Params), `"#"`, fmt.Sprint(i)))
+			p.sendLine(`{"jsonrpc":"2.0","method":%q,"params":%s}`, args.Method, strings.ReplaceAll(string(args.Params), `"#"`, fmt.Sprint(i)))
 		}
-		p.raw(m.ID, `{"content":[]}`)
+		p.answerRaw(m.ID, `{"content":[]}`)
 	case "task":
 		p.mu.Lock()
 		p.extra = append(p.extra, "task:"+args.Task)
 		p.mu.Unlock()
-		p.raw(m.ID, fmt.Sprintf(`{"task":{"taskId":%q,"status":"working","ttl":60000,"x-odd":1.0},"_meta":{"n":12345678901234567890}}`, args.Task))
+		p.answerRaw(m.ID, fmt.Sprintf(`{"task":{"taskId":%q,"status":"working","ttl":60000,"x-odd":1.0},"_meta":{"n":12345678901234567890}}`, args.Task))
 	default:
 		return false
 	}
 	return true
 }
 
-// asks serves what else such a child is sent.
-func (p *player) asks(m message) bool {
+// handleAsks serves what else such a child is sent.
+func (p *player) handleAsks(m message) bool {
 	p.mu.Lock()
 	p.notes = append(p.notes, m.Method+" "+string(m.Params))
 	var mine []string
@@ -92,19 +92,19 @@ func (p *player) asks(m message) bool {
 	_ = json.Unmarshal(m.Params, &params)
 	switch m.Method {
 	case "logging/setLevel":
-		p.raw(m.ID, `{}`)
+		p.answerRaw(m.ID, `{}`)
 	case "tasks/get", "tasks/cancel":
-		p.raw(m.ID, fmt.Sprintf(`{"taskId":%q,"status":"working","ttl":1e3}`, params.TaskID))
+		p.answerRaw(m.ID, fmt.Sprintf(`{"taskId":%q,"status":"working","ttl":1e3}`, params.TaskID))
 	case "tasks/update": // of the extension
-		p.raw(m.ID, `{"resultType":"complete"}`)
+		p.answerRaw(m.ID, `{"resultType":"complete"}`)
 	case "tasks/result":
-		p.raw(m.ID, fmt.Sprintf(`{"content":[],"structuredContent":{"of":%q}}`, params.TaskID))
+		p.answerRaw(m.ID, fmt.Sprintf(`{"content":[],"structuredContent":{"of":%q}}`, params.TaskID))
 	case "tasks/list":
 		var list []string
 		for _, id := range mine {
 			list = append(list, fmt.Sprintf(`{"taskId":%q,"status":"working"}`, id))
 		}
-		p.raw(m.ID, `{"tasks":[`+strings.Join(list, ",")+`]}`)
+		p.answerRaw(m.ID, `{"tasks":[`+strings.Join(list, ",")+`]}`)
 	default:
 		return m.ID == nil
 	}

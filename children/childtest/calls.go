@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-func tool(name string) any {
+func describeTool(name string) any {
 	return map[string]any{"name": name, "description": "does " + name, "inputSchema": map[string]any{"type": "object"}, "x-kept": json.RawMessage("12345678901234567890")}
 }
 
-func text(s string) map[string]any {
+func textResult(s string) map[string]any {
 	return map[string]any{"content": []any{map[string]any{"type": "text", "text": s}}}
 }
 
-func (p *player) call(m message, cancelled chan struct{}) {
+func (p *player) callTool(m message, cancelled chan struct{}) {
 	defer func() {
 		p.mu.Lock()
 		delete(p.cancel, string(m.ID))
@@ -45,14 +45,14 @@ func (p *player) call(m message, cancelled chan struct{}) {
 		if t := params.Meta; t.Traceparent+t.Tracestate+t.Baggage != "" {
 			said["_meta"] = map[string]string{"carried": t.Traceparent + " " + t.Tracestate + " " + t.Baggage}
 		}
-		p.answer(m.ID, said)
+		p.sendResult(m.ID, said)
 	case "allowed":
 		p.mu.Lock()
 		dirs := strings.Join(p.dirs, "\n")
 		p.mu.Unlock()
-		p.answer(m.ID, text("Allowed directories:\n"+dirs))
+		p.sendResult(m.ID, textResult("Allowed directories:\n"+dirs))
 	case "roots":
-		p.answer(m.ID, text(string(p.request("roots/list"))))
+		p.sendResult(m.ID, textResult(string(p.requestClient("roots/list"))))
 	case "sleep":
 		p.mu.Lock()
 		p.notes = append(p.notes, "sleeping")
@@ -62,15 +62,15 @@ func (p *player) call(m message, cancelled chan struct{}) {
 		cmd := exec.Command("/bin/sh", "-c", args.Name)
 		cmd.ExtraFiles = []*os.File{os.Stderr} // 3: the server's own
 		out, err := cmd.CombinedOutput()
-		result := text(fmt.Sprintf("%s%v", out, err))
+		result := textResult(fmt.Sprintf("%s%v", out, err))
 		switch {
 		case err != nil && args.Code == 1: // as the result of a tool that failed
 			result["isError"] = true
-			p.answer(m.ID, result)
+			p.sendResult(m.ID, result)
 		case err != nil && args.Code == 2: // as an error of the protocol
-			p.refuse(m.ID, -32000, string(out))
+			p.sendError(m.ID, -32000, string(out))
 		default:
-			p.answer(m.ID, result)
+			p.sendResult(m.ID, result)
 		}
 	case "exit":
 		fmt.Fprintln(os.Stderr, "exiting in the middle of a call")
@@ -78,52 +78,52 @@ func (p *player) call(m message, cancelled chan struct{}) {
 	case "progress":
 		for i := range args.Steps {
 			time.Sleep(args.Every)
-			p.send(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d}}`, params.Meta.ProgressToken, i)
+			p.sendLine(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d}}`, params.Meta.ProgressToken, i)
 		}
-		p.answer(m.ID, text("done"))
+		p.sendResult(m.ID, textResult("done"))
 	case "change":
 		p.mu.Lock()
 		p.extra = append(p.extra, args.Name)
 		p.mu.Unlock()
-		if p.s.Era == "" || !p.tell("toolsListChanged", "", "notifications/tools/list_changed", `{`) {
-			p.own().send(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+		if p.s.Era == "" || !p.notifySubscribers("toolsListChanged", "", "notifications/tools/list_changed", `{`) {
+			p.ownPlayer().sendLine(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
 		}
-		p.answer(m.ID, text("changed"))
+		p.sendResult(m.ID, textResult("changed"))
 	case "broken":
-		p.send(`{"jsonrpc":"2.0","id":%s,"result":{"content":[}`, m.ID)
+		p.sendLine(`{"jsonrpc":"2.0","id":%s,"result":{"content":[}`, m.ID)
 	case "env":
 		wd, _ := os.Getwd()
-		p.answer(m.ID, map[string]any{"content": []any{}, "structuredContent": map[string]any{"env": os.Environ(), "cwd": wd, "args": os.Args[1:], "pid": os.Getpid()}})
+		p.sendResult(m.ID, map[string]any{"content": []any{}, "structuredContent": map[string]any{"env": os.Environ(), "cwd": wd, "args": os.Args[1:], "pid": os.Getpid()}})
 	case "noticed":
 		p.mu.Lock()
 		notes := strings.Join(p.notes, "\n")
 		p.mu.Unlock()
-		p.answer(m.ID, text(notes))
+		p.sendResult(m.ID, textResult(notes))
 	default:
-		if p.s.Asks && p.ask(m, params.Name, params.Arguments) || p.s.Era != "" && p.modernTool(m, params.Name, params.Arguments, cancelled) {
+		if p.s.Asks && p.askClient(m, params.Name, params.Arguments) || p.s.Era != "" && p.modernTool(m, params.Name, params.Arguments, cancelled) {
 			return
 		}
 		if p.s.Defs != "" {
-			p.raw(m.ID, `{"content":[],"structuredContent":`+string(params.Arguments)+`}`)
+			p.answerRaw(m.ID, `{"content":[],"structuredContent":`+string(params.Arguments)+`}`)
 			return
 		}
-		p.refuse(m.ID, -32602, "no such tool")
+		p.sendError(m.ID, -32602, "no such tool")
 	}
 }
 
-// hangs reports whether a message calls the tool "hang", which is not listed.
-func (m message) hangs() bool { return strings.Contains(string(m.Params), `"name":"hang"`) }
+// callsHang reports whether a message calls the tool "hang", which is not listed.
+func (m message) callsHang() bool { return strings.Contains(string(m.Params), `"name":"hang"`) }
 
-// freeze obeys a call that keeps the child from reading on: "busy" in its arguments
+// freezeReading obeys a call that keeps the child from reading on: "busy" in its arguments
 // is for how long, before it is answered, and the tool "hang" is for ever. With
 // "deaf" it does not even read any more.
-func (p *player) freeze(m message) (forEver bool) {
+func (p *player) freezeReading(m message) (forEver bool) {
 	if _, text, ok := strings.Cut(string(m.Params), `"busy":"`); ok {
 		text, _, _ = strings.Cut(text, `"`)
 		d, _ := time.ParseDuration(text)
 		time.Sleep(d)
 	}
-	if !m.hangs() {
+	if !m.callsHang() {
 		return false
 	}
 	p.mu.Lock()

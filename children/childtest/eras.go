@@ -29,7 +29,7 @@ type audience struct {
 	change chan struct{}
 }
 
-func (a *audience) tell(f func()) {
+func (a *audience) tellWaiters(f func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	f()
@@ -37,22 +37,22 @@ func (a *audience) tell(f func()) {
 	a.change = make(chan struct{})
 }
 
-func (a *audience) changed(_ children.Status, o *offers.Offer) {
+func (a *audience) noteChange(_ children.Status, o *offers.Offer) {
 	if o != nil {
-		a.tell(func() { a.tools = len(o.Entries[offers.Tools]) })
+		a.tellWaiters(func() { a.tools = len(o.Entries[offers.Tools]) })
 	}
 }
 
-func (a *audience) notification(_ context.Context, _ spec.Key, m *jsonrpc.Message) {
+func (a *audience) noteNotification(_ context.Context, _ spec.Key, m *jsonrpc.Message) {
 	note := m.Method + " " + string(m.Params)
-	a.tell(func() { a.notes = append(a.notes, note) })
+	a.tellWaiters(func() { a.notes = append(a.notes, note) })
 }
 
-func refuse(_ context.Context, _ spec.Key, m *jsonrpc.Message) jsonrpc.Answer {
+func refuseRequest(_ context.Context, _ spec.Key, m *jsonrpc.Message) jsonrpc.Answer {
 	return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, m.Method)
 }
 
-func (a *audience) until(t *testing.T, what string, ok func() bool) {
+func (a *audience) waitUntil(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	late := time.After(bounds.Patience)
 	for {
@@ -89,18 +89,18 @@ func Eras(t *testing.T, launcher children.Launcher, child func(t *testing.T, s S
 		t.Run(side.name, func(t *testing.T) {
 			eraSuite(t, side.modern, func(t *testing.T, s Script, roots ...guard.Root) (*children.Lease, *audience) {
 				s.Era, s.Library = side.era, true
-				return perform(t, launcher, child(t, s), side.client, roots)
+				return runChild(t, launcher, child(t, s), side.client, roots)
 			})
 		})
 	}
 }
 
-// perform runs a Supervisor with one child, and returns the right to call it.
-func perform(t *testing.T, launcher children.Launcher, child spec.Spec, client spec.Era, roots []guard.Root) (*children.Lease, *audience) {
+// runChild runs a Supervisor with one child, and returns the right to call it.
+func runChild(t *testing.T, launcher children.Launcher, child spec.Spec, client spec.Era, roots []guard.Root) (*children.Lease, *audience) {
 	t.Helper()
 	a := &audience{change: make(chan struct{})}
 	sup := children.NewSupervisor(children.Options{
-		Specs: []spec.Spec{child}, Changed: a.changed, Notification: a.notification, Request: refuse, Log: zerolog.Nop(), Version: "suite", Launcher: launcher,
+		Specs: []spec.Spec{child}, Changed: a.noteChange, Notification: a.noteNotification, Request: refuseRequest, Log: zerolog.Nop(), Version: "suite", Launcher: launcher,
 		ClientProfile: func(spec.Key) link.ClientProfile {
 			return link.ClientProfile{Capabilities: []byte(`{"elicitation":{}}`), Level: "warning"}
 		},
@@ -128,8 +128,8 @@ func perform(t *testing.T, launcher children.Launcher, child spec.Spec, client s
 	return l, a
 }
 
-// calls makes a call of a tool and returns the raw result.
-func calls(ctx context.Context, l *children.Lease, tool, args string) (string, error) {
+// callRaw makes a call of a tool and returns the raw result.
+func callRaw(ctx context.Context, l *children.Lease, tool, args string) (string, error) {
 	if args == "" {
 		args = `{}`
 	}
@@ -146,7 +146,7 @@ func calls(ctx context.Context, l *children.Lease, tool, args string) (string, e
 func eraSuite(t *testing.T, modern bool, start func(t *testing.T, s Script, roots ...guard.Root) (*children.Lease, *audience)) {
 	must := func(t *testing.T, l *children.Lease, tool, args string) string {
 		t.Helper()
-		got, err := calls(t.Context(), l, tool, args)
+		got, err := callRaw(t.Context(), l, tool, args)
 		if err != nil {
 			t.Fatalf("%s: %v", tool, err)
 		}
@@ -155,8 +155,8 @@ func eraSuite(t *testing.T, modern bool, start func(t *testing.T, s Script, root
 	t.Run("it is spoken to in its era, and lists what it has", func(t *testing.T) {
 		l, _ := start(t, Script{Pages: 3})
 		o := l.Offer()
-		if l.Modern() != modern || o.Modern() != modern || o.ServerName != "scripted" || o.Instructions != "Be kind." || len(o.Entries[offers.Resources]) == 0 || len(o.Entries[offers.Prompts]) == 0 || len(o.Entries[offers.Templates]) == 0 {
-			t.Errorf("modern %t, offer %s %q, %d resources", l.Modern(), o.Protocol, o.ServerName, len(o.Entries[offers.Resources]))
+		if l.IsModern() != modern || o.IsModern() != modern || o.ServerName != "scripted" || o.Instructions != "Be kind." || len(o.Entries[offers.Resources]) == 0 || len(o.Entries[offers.Prompts]) == 0 || len(o.Entries[offers.Templates]) == 0 {
+			t.Errorf("modern %t, offer %s %q, %d resources", l.IsModern(), o.Protocol, o.ServerName, len(o.Entries[offers.Resources]))
 		}
 		if n := len(o.Entries[offers.Tools]); n < 19 {
 			t.Errorf("%d tools", n)
@@ -182,7 +182,7 @@ func eraSuite(t *testing.T, modern bool, start func(t *testing.T, s Script, root
 		ctx, cancel := context.WithCancelCause(t.Context())
 		why, ended := errors.New("enough"), make(chan error)
 		go func() {
-			_, err := calls(ctx, l, "sleep", "")
+			_, err := callRaw(ctx, l, "sleep", "")
 			ended <- err
 		}()
 		notes := func(want string) {
@@ -202,7 +202,7 @@ func eraSuite(t *testing.T, modern bool, start func(t *testing.T, s Script, root
 		l, a := start(t, Script{})
 		n := len(l.Offer().Entries[offers.Tools])
 		must(t, l, "change", `{"Name":"later"}`)
-		a.until(t, "there is one more", func() bool { return a.tools == n+1 })
+		a.waitUntil(t, "there is one more", func() bool { return a.tools == n+1 })
 	})
 	t.Run("a resource that changes is told of", func(t *testing.T) {
 		l, a := start(t, Script{})
@@ -214,7 +214,7 @@ func eraSuite(t *testing.T, modern bool, start func(t *testing.T, s Script, root
 			if modern {
 				must(t, l, "touch", `{"URI":"`+uri+`"}`)
 			}
-			a.until(t, "the update is there", func() bool {
+			a.waitUntil(t, "the update is there", func() bool {
 				return strings.Contains(strings.Join(a.notes, "\n"), `notifications/resources/updated {"uri":"`+uri+`",`)
 			})
 		}
@@ -246,7 +246,7 @@ func eraSuite(t *testing.T, modern bool, start func(t *testing.T, s Script, root
 			t.Errorf("%s", got)
 		}
 		other := link.WithClient(t.Context(), link.ClientProfile{Capabilities: []byte(`{"sampling":{},"tasks":{},"roots":{"listChanged":true}}`)})
-		if got, err := calls(other, l, "meta", ""); err != nil || !strings.Contains(got, `"io.modelcontextprotocol/clientCapabilities":{"roots":{},"sampling":{}}}`) {
+		if got, err := callRaw(other, l, "meta", ""); err != nil || !strings.Contains(got, `"io.modelcontextprotocol/clientCapabilities":{"roots":{},"sampling":{}}}`) {
 			t.Errorf("%s, %v", got, err)
 		}
 	})
@@ -260,7 +260,7 @@ func eraSuite(t *testing.T, modern bool, start func(t *testing.T, s Script, root
 			t.Errorf("%s", got)
 		}
 		var broken *jsonrpc.BrokenError
-		if _, err := calls(t.Context(), l, "kind", `{"Type":"\"odd\""}`); !errors.As(err, &broken) {
+		if _, err := callRaw(t.Context(), l, "kind", `{"Type":"\"odd\""}`); !errors.As(err, &broken) {
 			t.Errorf("a resultType that is unknown: %v", err)
 		}
 	})
@@ -269,7 +269,7 @@ func eraSuite(t *testing.T, modern bool, start func(t *testing.T, s Script, root
 		var all sync.WaitGroup
 		for i := range 20 {
 			all.Go(func() {
-				if got, err := calls(t.Context(), l, "echo", fmt.Sprintf(`{"i":%d}`, i)); err != nil || !strings.Contains(got, fmt.Sprintf(`{"i":%d}`, i)) {
+				if got, err := callRaw(t.Context(), l, "echo", fmt.Sprintf(`{"i":%d}`, i)); err != nil || !strings.Contains(got, fmt.Sprintf(`{"i":%d}`, i)) {
 					t.Errorf("%s, %v", got, err)
 				}
 			})

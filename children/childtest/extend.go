@@ -19,18 +19,18 @@ var protocolPrefixes = []string{
 // few parsers keep.
 const Extended = `{"n":12345678901234567890,"z":1.0,"sent":%s,"_meta":{"x":1e2},"a":0}`
 
-// extended serves what a script says of single methods, and of a child with
+// handleExtended serves what a script says of single methods, and of a child with
 // Script.Offers the methods that the protocol does not know.
-func (p *player) extended(m message) bool {
+func (p *player) handleExtended(m message) bool {
 	if reply, ok := p.s.Replies[m.Method]; ok && m.ID != nil {
-		p.raw(m.ID, reply)
+		p.answerRaw(m.ID, reply)
 		return true
 	}
 	if refusal, ok := p.s.Errors[m.Method]; ok && m.ID != nil {
-		p.send(`{"jsonrpc":"2.0","id":%s,"error":%s}`, m.ID, refusal)
+		p.sendLine(`{"jsonrpc":"2.0","id":%s,"error":%s}`, m.ID, refusal)
 		return true
 	}
-	if p.s.Skills != nil && p.skills(m) {
+	if p.s.Skills != nil && p.handleSkills(m) {
 		return true
 	}
 	if p.s.Offers == "" || m.Method == "" || slices.ContainsFunc(protocolPrefixes, func(prefix string) bool { return strings.HasPrefix(m.Method, prefix) }) {
@@ -44,13 +44,13 @@ func (p *player) extended(m message) bool {
 	p.notes = append(p.notes, m.Method+" "+sent)
 	p.mu.Unlock()
 	if m.ID != nil {
-		p.raw(m.ID, fmt.Sprintf(Extended, sent))
+		p.answerRaw(m.ID, fmt.Sprintf(Extended, sent))
 	}
 	return true
 }
 
-// offers are the capabilities that a script adds.
-func (p *player) offers(caps map[string]any) {
+// addCapabilities are the capabilities that a script adds.
+func (p *player) addCapabilities(caps map[string]any) {
 	var more map[string]json.RawMessage
 	_ = json.Unmarshal([]byte(p.s.Offers), &more)
 	if p.s.Skills != nil {

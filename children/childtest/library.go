@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// library serves what a child with Script.Library offers beside tools. What it
+// handleLibrary serves what a child with Script.Library offers beside tools. What it
 // was asked comes back as it was sent, so that a test sees what reached it.
-func (p *player) library(m message) bool {
+func (p *player) handleLibrary(m message) bool {
 	uri := func() string {
 		var params struct{ URI string }
 		_ = json.Unmarshal(m.Params, &params)
@@ -20,46 +20,46 @@ func (p *player) library(m message) bool {
 		if said, err := os.ReadFile(p.s.Withheld); err == nil {
 			switch string(said) {
 			case "refused":
-				p.refuse(m.ID, -32000, "withheld")
+				p.sendError(m.ID, -32000, "withheld")
 			case "empty":
-				p.raw(m.ID, `{"prompts":[]}`)
+				p.answerRaw(m.ID, `{"prompts":[]}`)
 			}
 			return true
 		}
-		p.raw(m.ID, `{"prompts":[{"name":"greet","x-odd":1.0,"arguments":[{"name":"path"}]},{"name":5}]}`)
+		p.answerRaw(m.ID, `{"prompts":[{"name":"greet","x-odd":1.0,"arguments":[{"name":"path"}]},{"name":5}]}`)
 	case "prompts/get":
-		p.raw(m.ID, fmt.Sprintf(`{"description":"got","messages":[],"params":%s}`, m.Params))
+		p.answerRaw(m.ID, fmt.Sprintf(`{"description":"got","messages":[],"params":%s}`, m.Params))
 	case "resources/list":
 		var b strings.Builder
 		b.WriteString(`{"resources":[{"uri":"note://1","name":"one","n":1e2}`)
 		for i := range p.s.Books {
 			fmt.Fprintf(&b, `,{"uri":"book://%d","name":"b"}`, i)
 		}
-		p.raw(m.ID, b.String()+`]}`)
+		p.answerRaw(m.ID, b.String()+`]}`)
 	case "resources/templates/list":
-		p.raw(m.ID, `{"resourceTemplates":[{"uriTemplate":"note://{id}","name":"t"},{"uriTemplate":"file://local/{path}","name":"f"}]}`)
+		p.answerRaw(m.ID, `{"resourceTemplates":[{"uriTemplate":"note://{id}","name":"t"},{"uriTemplate":"file://local/{path}","name":"f"}]}`)
 	case "resources/read":
 		if strings.HasPrefix(uri(), "gone:") {
-			p.refuse(m.ID, -32002, "not here")
+			p.sendError(m.ID, -32002, "not here")
 			return true
 		}
-		p.raw(m.ID, fmt.Sprintf(`{"contents":[{"uri":%q,"text":%q}]}`, uri(), string(m.Params)))
+		p.answerRaw(m.ID, fmt.Sprintf(`{"contents":[{"uri":%q,"text":%q}]}`, uri(), string(m.Params)))
 	case "completion/complete":
-		p.raw(m.ID, fmt.Sprintf(`{"completion":{"values":[],"total":0},"params":%s}`, m.Params))
+		p.answerRaw(m.ID, fmt.Sprintf(`{"completion":{"values":[],"total":0},"params":%s}`, m.Params))
 	case "resources/subscribe":
-		p.answer(m.ID, struct{}{})
-		p.own().send(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":%q,"v":1.0}}`, uri())
+		p.sendResult(m.ID, struct{}{})
+		p.ownPlayer().sendLine(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":%q,"v":1.0}}`, uri())
 	case "resources/unsubscribe":
-		p.answer(m.ID, struct{}{})
+		p.sendResult(m.ID, struct{}{})
 	default:
 		return false
 	}
 	return true
 }
 
-// raw answers with a result as it is written; a request without a handshake is
+// answerRaw answers with a result as it is written; a request without a handshake is
 // told that it is complete, where the result does not say what it is.
-func (p *player) raw(id json.RawMessage, result string) {
+func (p *player) answerRaw(id json.RawMessage, result string) {
 	p.mu.Lock()
 	modern := p.modern[string(id)]
 	delete(p.modern, string(id))
@@ -70,5 +70,5 @@ func (p *player) raw(id json.RawMessage, result string) {
 			result = `{"resultType":"complete"}`
 		}
 	}
-	p.send(`{"jsonrpc":"2.0","id":%s,"result":%s}`, id, result)
+	p.sendLine(`{"jsonrpc":"2.0","id":%s,"result":%s}`, id, result)
 }

@@ -31,9 +31,9 @@ type listen struct {
 	over chan struct{}
 }
 
-// stateless takes in a message of a child that serves requests without a
+// handleStateless takes in a message of a child that serves requests without a
 // handshake. false: it goes the way of the others.
-func (p *player) stateless(m message) bool {
+func (p *player) handleStateless(m message) bool {
 	var params struct {
 		Meta map[string]json.RawMessage `json:"_meta"`
 	}
@@ -45,19 +45,19 @@ func (p *player) stateless(m message) bool {
 	case m.Method == "initialize" && p.s.DieAtInit:
 		p.dead = true
 		return true
-	case p.s.Locks && !p.locks(version == ""):
-		p.refuse(m.ID, -32600, "this connection is of the other era")
+	case p.s.Locks && !p.locksEra(version == ""):
+		p.sendError(m.ID, -32600, "this connection is of the other era")
 		return true
 	case m.Method == "initialize" && p.s.Era == "modern":
-		p.refuse(m.ID, -32602, "this server speaks 2026-07-28 only")
+		p.sendError(m.ID, -32602, "this server speaks 2026-07-28 only")
 		return true
 	case version == "":
 		return false
 	case version != `"`+modernVersion+`"`:
-		p.send(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32022,"message":"unsupported","data":{"supported":[%q],"requested":%s}}}`, m.ID, modernVersion, version)
+		p.sendLine(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32022,"message":"unsupported","data":{"supported":[%q],"requested":%s}}}`, m.ID, modernVersion, version)
 		return true
 	case params.Meta["io.modelcontextprotocol/clientCapabilities"] == nil:
-		p.refuse(m.ID, -32602, "no capabilities")
+		p.sendError(m.ID, -32602, "no capabilities")
 		return true
 	}
 	p.mu.Lock()
@@ -65,24 +65,24 @@ func (p *player) stateless(m message) bool {
 	p.mu.Unlock()
 	switch m.Method {
 	case "server/discover":
-		if p.s.Discover == "" || !p.discover(m) {
-			p.discovered(m)
+		if p.s.Discover == "" || !p.answerDiscover(m) {
+			p.handleDiscovery(m)
 		}
 	case "subscriptions/listen":
-		p.listen(m)
+		p.openSubscription(m)
 	case "resources/subscribe", "resources/unsubscribe", "logging/setLevel", "ping":
-		p.refuse(m.ID, -32601, "no such method in this version")
+		p.sendError(m.ID, -32601, "no such method in this version")
 	case "prompts/get", "resources/read":
-		return p.s.Library && p.input(m, "")
+		return p.s.Library && p.askForInput(m, "")
 	default:
 		return false
 	}
 	return true
 }
 
-// locks has the first request on a connection decide its era; false: this one is
+// locksEra has the first request on a connection decide its era; false: this one is
 // of the other.
-func (p *player) locks(handshake bool) bool {
+func (p *player) locksEra(handshake bool) bool {
 	era := "modern"
 	if handshake {
 		era = "handshake"
@@ -95,51 +95,51 @@ func (p *player) locks(handshake bool) bool {
 	return p.locked == era
 }
 
-func (p *player) discovered(m message) {
-	caps, _ := json.Marshal(p.capabilities())
-	p.raw(m.ID, fmt.Sprintf(`{"resultType":"complete","supportedVersions":[%q],"capabilities":%s,"instructions":"Be kind.","ttlMs":0,"cacheScope":"public","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"scripted","version":"1.2.3"}}}`, modernVersion, caps))
+func (p *player) handleDiscovery(m message) {
+	caps, _ := json.Marshal(p.listCapabilities())
+	p.answerRaw(m.ID, fmt.Sprintf(`{"resultType":"complete","supportedVersions":[%q],"capabilities":%s,"instructions":"Be kind.","ttlMs":0,"cacheScope":"public","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"scripted","version":"1.2.3"}}}`, modernVersion, caps))
 }
 
-// discover goes wrong as Script.Discover says: "silent", "die", "broken" (a line
+// answerDiscover goes wrong as Script.Discover says: "silent", "die", "broken" (a line
 // that is no JSON), "late" (right, after Script.Delay), or what is answered, raw:
 // an error where it has a code, else a result.
-func (p *player) discover(m message) bool {
+func (p *player) answerDiscover(m message) bool {
 	switch p.s.Discover {
 	case "silent":
 	case "die":
 		fmt.Fprintln(os.Stderr, "unknown method: giving up")
 		p.dead = true
 	case "broken":
-		p.send(`no such method`)
+		p.sendLine(`no such method`)
 	case "late":
 		p.wg.Go(func() {
 			time.Sleep(p.s.Delay)
-			p.discovered(m)
+			p.handleDiscovery(m)
 		})
 	default:
 		if strings.Contains(p.s.Discover, `"code"`) {
-			p.send(`{"jsonrpc":"2.0","id":%s,"error":%s}`, m.ID, p.s.Discover)
+			p.sendLine(`{"jsonrpc":"2.0","id":%s,"error":%s}`, m.ID, p.s.Discover)
 		} else {
-			p.send(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, p.s.Discover)
+			p.sendLine(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, p.s.Discover)
 		}
 	}
 	return true
 }
 
-// listen opens a subscription, which lasts until it is cancelled.
-func (p *player) listen(m message) {
+// openSubscription opens a subscription, which lasts until it is cancelled.
+func (p *player) openSubscription(m message) {
 	l := &listen{p: p, id: m.ID, over: make(chan struct{})}
 	var params struct{ Notifications json.RawMessage }
 	_ = json.Unmarshal(m.Params, &params)
 	_ = json.Unmarshal(params.Notifications, &l.filter)
 	if l.filter.TaskIDs != nil && !strings.Contains(string(m.Params), `"io.modelcontextprotocol/tasks":{}`) {
-		p.refuse(m.ID, -32021, "news of tasks are for who declares the extension")
+		p.sendError(m.ID, -32021, "news of tasks are for who declares the extension")
 		return
 	}
 	p.mu.Lock()
 	p.notes = append(p.notes, "listen "+string(params.Notifications))
 	// Under the lock: what is told comes after this, and nothing falls in between.
-	p.send(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":%s},"notifications":%s}}`,
+	p.sendLine(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":%s},"notifications":%s}}`,
 		m.ID, strings.ReplaceAll(string(params.Notifications), `"taskIds":["quiet"]`, `"taskIds":[]`)) // of that task it tells nothing
 	p.listens[string(m.ID)] = l
 	c := make(chan struct{})
@@ -158,15 +158,15 @@ func (p *player) listen(m message) {
 		over := p.over
 		p.mu.Unlock()
 		if ended && !over {
-			p.raw(m.ID, fmt.Sprintf(`{"resultType":"complete","_meta":{"io.modelcontextprotocol/subscriptionId":%s}}`, m.ID))
+			p.answerRaw(m.ID, fmt.Sprintf(`{"resultType":"complete","_meta":{"io.modelcontextprotocol/subscriptionId":%s}}`, m.ID))
 		}
 	})
 }
 
-// tell sends a notification on each subscription that asks for it, by a flag, the
+// notifySubscribers sends a notification on each subscription that asks for it, by a flag, the
 // URI of a resource or the id of a task; false where there is none. begin is how
 // its params begin.
-func (p *player) tell(flag, uri, method, begin string) bool {
+func (p *player) notifySubscribers(flag, uri, method, begin string) bool {
 	p.mu.Lock()
 	var to []*listen
 	for _, l := range p.listens {
@@ -176,7 +176,7 @@ func (p *player) tell(flag, uri, method, begin string) bool {
 	}
 	p.mu.Unlock()
 	for _, l := range to {
-		l.p.send(`{"jsonrpc":"2.0","method":%q,"params":%s"_meta":{"io.modelcontextprotocol/subscriptionId":%s,"x":1.0}}}`, method, begin, l.id)
+		l.p.sendLine(`{"jsonrpc":"2.0","method":%q,"params":%s"_meta":{"io.modelcontextprotocol/subscriptionId":%s,"x":1.0}}}`, method, begin, l.id)
 	}
 	return len(to) > 0
 }
@@ -194,21 +194,21 @@ func (p *player) modernTool(m message, name string, arguments json.RawMessage, c
 			Meta json.RawMessage `json:"_meta"`
 		}
 		_ = json.Unmarshal(m.Params, &params)
-		p.raw(m.ID, fmt.Sprintf(`{"resultType":"complete","content":[],"structuredContent":{"meta":%s,"params":%s}}`, params.Meta, m.Params))
+		p.answerRaw(m.ID, fmt.Sprintf(`{"resultType":"complete","content":[],"structuredContent":{"meta":%s,"params":%s}}`, params.Meta, m.Params))
 	case "input":
-		return p.input(m, string(arguments))
+		return p.askForInput(m, string(arguments))
 	case "kind":
 		if args.Result != nil {
-			p.send(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, args.Result)
+			p.sendLine(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, args.Result)
 			return true
 		}
-		p.raw(m.ID, fmt.Sprintf(`{"content":[],"resultType":%s}`, args.Type))
+		p.answerRaw(m.ID, fmt.Sprintf(`{"content":[],"resultType":%s}`, args.Type))
 	case "touch":
-		told := p.tell("", args.URI, "notifications/resources/updated", fmt.Sprintf(`{"uri":%q,`, args.URI))
-		p.raw(m.ID, fmt.Sprintf(`{"content":[],"structuredContent":{"told":%t}}`, told))
+		told := p.notifySubscribers("", args.URI, "notifications/resources/updated", fmt.Sprintf(`{"uri":%q,`, args.URI))
+		p.answerRaw(m.ID, fmt.Sprintf(`{"content":[],"structuredContent":{"told":%t}}`, told))
 	case "news":
-		told := p.tell("", args.TaskID, "notifications/tasks", fmt.Sprintf(`{"taskId":%q,"status":%q,"n":1.0,`, args.TaskID, args.Status))
-		p.raw(m.ID, fmt.Sprintf(`{"content":[],"structuredContent":{"told":%t}}`, told))
+		told := p.notifySubscribers("", args.TaskID, "notifications/tasks", fmt.Sprintf(`{"taskId":%q,"status":%q,"n":1.0,`, args.TaskID, args.Status))
+		p.answerRaw(m.ID, fmt.Sprintf(`{"content":[],"structuredContent":{"told":%t}}`, told))
 	case "hangup":
 		p.mu.Lock()
 		for id, l := range p.listens {
@@ -216,19 +216,19 @@ func (p *player) modernTool(m message, name string, arguments json.RawMessage, c
 			delete(p.listens, id)
 		}
 		p.mu.Unlock()
-		p.raw(m.ID, `{"content":[]}`)
+		p.answerRaw(m.ID, `{"content":[]}`)
 	default:
 		return false
 	}
 	return true
 }
 
-// input asks for input: {"ask": {key: request}, "state": text, "rounds": n} are
+// askForInput asks for input: {"ask": {key: request}, "state": text, "rounds": n} are
 // what it asks for, its state, which grows by a mark in each round, and how often
 // (1 unless said, -1: without end). Then it tells what it was given last. A
 // prompt and a resource ask once, for what their argument, or what follows
 // "ask:" in the URI, says; false where they ask for nothing.
-func (p *player) input(m message, arguments string) bool {
+func (p *player) askForInput(m message, arguments string) bool {
 	var params struct {
 		URI            string
 		Arguments      map[string]json.RawMessage
@@ -272,7 +272,7 @@ func (p *player) input(m message, arguments string) bool {
 	p.notes = append(p.notes, "round "+string(m.Params))
 	p.mu.Unlock()
 	if args.Instead != "" && started == 0 {
-		p.send(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, args.Instead)
+		p.sendLine(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, args.Instead)
 		return true
 	}
 	if rounds >= 0 && started >= rounds {
@@ -281,7 +281,7 @@ func (p *player) input(m message, arguments string) bool {
 			given = string(params.InputResponses)
 		}
 		shown, _ := json.Marshal(params.RequestState)
-		p.raw(m.ID, fmt.Sprintf(`{"resultType":"complete","content":[],"messages":[],"contents":[],"structuredContent":{"given":%s,"state":%s,"caps":%s,"pid":%d}}`,
+		p.answerRaw(m.ID, fmt.Sprintf(`{"resultType":"complete","content":[],"messages":[],"contents":[],"structuredContent":{"given":%s,"state":%s,"caps":%s,"pid":%d}}`,
 			given, shown, params.Meta["io.modelcontextprotocol/clientCapabilities"], os.Getpid()))
 		return true
 	}
@@ -293,6 +293,6 @@ func (p *player) input(m message, arguments string) bool {
 		text, _ := json.Marshal(state + strings.Repeat("+", started+1))
 		b += `,"requestState":` + string(text)
 	}
-	p.raw(m.ID, b+"}")
+	p.answerRaw(m.ID, b+"}")
 	return true
 }

@@ -91,7 +91,7 @@ func MainIfChild() {
 		fmt.Fprintln(os.Stderr, "childtest: bad script:", err)
 		os.Exit(2)
 	}
-	os.Exit(s.process())
+	os.Exit(s.runProcess())
 }
 
 // Env returns the variable that makes the test binary follow the script.
@@ -104,8 +104,8 @@ func (s Script) Env() map[string]string {
 	return map[string]string{envScript: string(raw), "GORACE": "atexit_sleep_ms=0"}
 }
 
-// process follows the script as a process of its own.
-func (s Script) process() int {
+// runProcess follows the script as a process of its own.
+func (s Script) runProcess() int {
 	if s.IgnoreTERM {
 		signal.Ignore(syscall.SIGTERM)
 	}
@@ -225,8 +225,8 @@ func (s Script) Serve(in io.Reader, out, stderr io.Writer, dirs []string) int {
 		if err := json.Unmarshal(sc.Bytes(), &m); err != nil {
 			continue
 		}
-		if p.handle(m); p.dead {
-			p.curtain()
+		if p.handleMessage(m); p.dead {
+			p.endAct()
 			p.wg.Wait()
 			return 4
 		}
@@ -238,13 +238,13 @@ func (s Script) Serve(in io.Reader, out, stderr io.Writer, dirs []string) int {
 			holdForEver()
 		}
 	}
-	p.curtain()
+	p.endAct()
 	p.wg.Wait()
 	return 0
 }
 
-// curtain ends what waits for the client.
-func (a *act) curtain() {
+// endAct ends what waits for the client.
+func (a *act) endAct() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.over = true
@@ -262,8 +262,8 @@ func (a *act) curtain() {
 	}
 }
 
-// own is where a child says what belongs to no request.
-func (p *player) own() *player {
+// ownPlayer is where a child says what belongs to no request.
+func (p *player) ownPlayer() *player {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.aside != nil {
@@ -272,7 +272,7 @@ func (p *player) own() *player {
 	return p
 }
 
-func (p *player) send(format string, args ...any) {
+func (p *player) sendLine(format string, args ...any) {
 	p.wmu.Lock()
 	defer p.wmu.Unlock()
 	for i := range p.s.Garbage {
@@ -282,23 +282,23 @@ func (p *player) send(format string, args ...any) {
 	_ = p.w.Flush()
 }
 
-func (p *player) answer(id json.RawMessage, result any) {
+func (p *player) sendResult(id json.RawMessage, result any) {
 	raw, err := json.Marshal(result)
 	if err != nil {
 		panic(err)
 	}
-	p.raw(id, string(raw))
+	p.answerRaw(id, string(raw))
 }
 
-func (p *player) refuse(id json.RawMessage, code int, text string) {
-	p.send(`{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%q}}`, id, code, text)
+func (p *player) sendError(id json.RawMessage, code int, text string) {
+	p.sendLine(`{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%q}}`, id, code, text)
 }
 
-func (p *player) handle(m message) {
+func (p *player) handleMessage(m message) {
 	if p.s.Mute || p.isStuck() {
 		return
 	}
-	if p.s.Era != "" && p.stateless(m) || p.s.Discover != "" && m.Method == "server/discover" && p.discover(m) || p.extended(m) {
+	if p.s.Era != "" && p.handleStateless(m) || p.s.Discover != "" && m.Method == "server/discover" && p.answerDiscover(m) || p.handleExtended(m) {
 		return
 	}
 	switch m.Method {
@@ -314,7 +314,7 @@ func (p *player) handle(m message) {
 			c <- m.Result
 		}
 	case "initialize":
-		caps := p.capabilities()
+		caps := p.listCapabilities()
 		if p.s.Asks {
 			p.mu.Lock()
 			p.notes = append(p.notes, "initialize "+string(m.Params))
@@ -324,10 +324,10 @@ func (p *player) handle(m message) {
 		var params struct{ ProtocolVersion string }
 		_ = json.Unmarshal(m.Params, &params)
 		if p.s.Speaks != nil && !slices.Contains(p.s.Speaks, params.ProtocolVersion) {
-			p.send(`{"jsonrpc":"2.0","id":%s,"error":%s}`, m.ID, p.s.Refusal)
+			p.sendLine(`{"jsonrpc":"2.0","id":%s,"error":%s}`, m.ID, p.s.Refusal)
 			return
 		}
-		p.answer(m.ID, map[string]any{
+		p.sendResult(m.ID, map[string]any{
 			"protocolVersion": params.ProtocolVersion, "capabilities": caps,
 			"serverInfo": map[string]any{"name": "scripted", "version": cmp.Or(p.s.Version, "1.2.3")}, "instructions": "Be kind.",
 		})
@@ -338,7 +338,7 @@ func (p *player) handle(m message) {
 		}
 	case "notifications/initialized":
 		for i := range p.s.FloodNotes {
-			p.send(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":%d}}`, i)
+			p.sendLine(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":%d}}`, i)
 		}
 		if p.s.AskRoots {
 			p.wg.Go(p.askRoots)
@@ -364,32 +364,32 @@ func (p *player) handle(m message) {
 		}
 		p.mu.Unlock()
 	case "tools/list":
-		p.list(m)
+		p.answerList(m)
 	case "tools/call":
-		if p.freeze(m) {
+		if p.freezeReading(m) {
 			return
 		}
 		c := make(chan struct{})
 		p.mu.Lock()
 		p.cancel[string(m.ID)] = c
 		p.mu.Unlock()
-		p.wg.Go(func() { p.call(m, c) })
+		p.wg.Go(func() { p.callTool(m, c) })
 	case "ping":
-		p.answer(m.ID, struct{}{})
+		p.sendResult(m.ID, struct{}{})
 	default:
-		if p.s.Asks && p.asks(m) {
+		if p.s.Asks && p.handleAsks(m) {
 			return
 		}
-		if p.s.Library && p.library(m) {
+		if p.s.Library && p.handleLibrary(m) {
 			return
 		}
 		if m.ID != nil {
-			p.refuse(m.ID, -32601, "no such method")
+			p.sendError(m.ID, -32601, "no such method")
 		}
 	}
 }
 
-func (p *player) capabilities() map[string]any {
+func (p *player) listCapabilities() map[string]any {
 	caps := map[string]any{"logging": map[string]any{}}
 	if !p.s.NoTools {
 		caps["tools"] = map[string]any{"listChanged": true}
@@ -404,12 +404,12 @@ func (p *player) capabilities() map[string]any {
 	if p.s.Tasks {
 		caps["extensions"] = map[string]any{"io.modelcontextprotocol/tasks": struct{}{}}
 	}
-	p.offers(caps)
+	p.addCapabilities(caps)
 	return caps
 }
 
-// request asks the client something; nil when stdin ended.
-func (p *player) request(method string) json.RawMessage {
+// requestClient asks the client something; nil when stdin ended.
+func (p *player) requestClient(method string) json.RawMessage {
 	c := make(chan json.RawMessage, 1)
 	p.mu.Lock()
 	if p.over {
@@ -420,7 +420,7 @@ func (p *player) request(method string) json.RawMessage {
 	id := fmt.Sprintf(`"q%d"`, p.next)
 	p.asked[id] = c
 	p.mu.Unlock()
-	p.send(`{"jsonrpc":"2.0","id":%s,"method":%q}`, id, method)
+	p.sendLine(`{"jsonrpc":"2.0","id":%s,"method":%q}`, id, method)
 	return <-c
 }
 
@@ -430,7 +430,7 @@ func (p *player) askRoots() {
 	if p.s.AskDelay > 0 {
 		time.Sleep(p.s.AskDelay)
 	}
-	raw := p.request("roots/list")
+	raw := p.requestClient("roots/list")
 	var r struct{ Roots []struct{ URI string } }
 	if raw == nil || json.Unmarshal(raw, &r) != nil {
 		return
@@ -449,7 +449,7 @@ func (p *player) askRoots() {
 	}
 }
 
-func (p *player) list(m message) {
+func (p *player) answerList(m message) {
 	var params struct{ Cursor string }
 	_ = json.Unmarshal(m.Params, &params)
 	page := 1
@@ -457,18 +457,18 @@ func (p *player) list(m message) {
 		_, _ = fmt.Sscanf(params.Cursor, "page-%d", &page)
 	}
 	if page == p.s.FailPage {
-		p.refuse(m.ID, -32000, "this page is lost")
+		p.sendError(m.ID, -32000, "this page is lost")
 		return
 	}
 	var tools []any
 	if page == 1 && p.s.Defs != "" {
 		raw, err := os.ReadFile(p.s.Defs)
 		if err != nil {
-			p.refuse(m.ID, -32000, err.Error())
+			p.sendError(m.ID, -32000, err.Error())
 			return
 		}
 		lines := strings.Split(strings.TrimSpace(string(raw)), "\n")
-		p.raw(m.ID, `{"tools":[`+strings.Join(lines, ",")+`]}`) // byte for byte
+		p.answerRaw(m.ID, `{"tools":[`+strings.Join(lines, ",")+`]}`) // byte for byte
 		return
 	} else if page == 1 {
 		p.mu.Lock()
@@ -484,14 +484,14 @@ func (p *player) list(m message) {
 			names = append(names, modernTools...)
 		}
 		for _, n := range names {
-			tools = append(tools, tool(n))
+			tools = append(tools, describeTool(n))
 		}
 		if p.s.OddTools {
 			tools = append(tools, nil, 7, map[string]any{"name": 5}, map[string]any{"name": "odd", "inputSchema": map[string]any{"type": []string{"object", "null"}, "anyOf": []any{true}}})
 		}
 	} else {
 		for i := range 3 {
-			tools = append(tools, tool(fmt.Sprintf("page%d_%d", page, i)))
+			tools = append(tools, describeTool(fmt.Sprintf("page%d_%d", page, i)))
 		}
 	}
 	result := map[string]any{"tools": tools}
@@ -501,5 +501,5 @@ func (p *player) list(m message) {
 	case page <= p.s.Pages:
 		result["nextCursor"] = fmt.Sprintf("page-%d", page+1)
 	}
-	p.answer(m.ID, result)
+	p.sendResult(m.ID, result)
 }

@@ -38,7 +38,7 @@ func NewServer(t *testing.T) *Server {
 			Plain(w, id, `{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"r","version":"1"}}`)
 		},
 	}
-	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
+	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(s.serveRequest))
 	s.Config.ConnState = func(_ net.Conn, st http.ConnState) {
 		if st == http.StateNew {
 			s.Conns.Add(1)
@@ -63,7 +63,7 @@ func (s *Server) Seen() []string {
 	return slices.Clone(s.seen)
 }
 
-func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+func (s *Server) serveRequest(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet {
 		if s.Get == nil {
 			w.WriteHeader(http.StatusMethodNotAllowed)

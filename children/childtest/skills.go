@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// skills serves the extension for skills to a child with Script.Skills: a skill for each SKILL.md, two on a page, and all
+// handleSkills serves the extension for skills to a child with Script.Skills: a skill for each SKILL.md, two on a page, and all
 // files as resources.
-func (p *player) skills(m message) bool {
+func (p *player) handleSkills(m message) bool {
 	var params struct{ URI, Cursor string }
 	_ = json.Unmarshal(m.Params, &params)
 	uris := slices.Sorted(maps.Keys(p.s.Skills))
@@ -25,7 +25,7 @@ func (p *player) skills(m message) bool {
 		var entries []string
 		for _, uri := range uris {
 			if strings.HasSuffix(uri, "/SKILL.md") {
-				entries = append(entries, p.skill(uri))
+				entries = append(entries, p.skillEntry(uri))
 			}
 		}
 		at := 0
@@ -34,28 +34,28 @@ func (p *player) skills(m message) bool {
 		if at+2 < len(entries) {
 			next = fmt.Sprintf(`,"nextCursor":"%d"`, at+2)
 		}
-		p.raw(m.ID, fmt.Sprintf(`{"skills":[%s]%s}`, strings.Join(entries[at:min(at+2, len(entries))], ","), next))
+		p.answerRaw(m.ID, fmt.Sprintf(`{"skills":[%s]%s}`, strings.Join(entries[at:min(at+2, len(entries))], ","), next))
 	case "skills/get":
 		if !found || !strings.HasSuffix(params.URI, "/SKILL.md") {
-			p.refuse(m.ID, -32602, "no skill is served there")
+			p.sendError(m.ID, -32602, "no skill is served there")
 			return true
 		}
-		p.raw(m.ID, fmt.Sprintf(`{"skill":%s}`, p.skill(params.URI)))
+		p.answerRaw(m.ID, fmt.Sprintf(`{"skill":%s}`, p.skillEntry(params.URI)))
 	case "resources/list":
 		var entries []string
 		for _, uri := range uris {
 			entries = append(entries, resource(uri))
 		}
-		p.raw(m.ID, fmt.Sprintf(`{"resources":[%s]}`, strings.Join(entries, ",")))
+		p.answerRaw(m.ID, fmt.Sprintf(`{"resources":[%s]}`, strings.Join(entries, ",")))
 	case "resources/templates/list":
-		p.raw(m.ID, `{"resourceTemplates":[]}`)
+		p.answerRaw(m.ID, `{"resourceTemplates":[]}`)
 	case "resources/read":
 		if !found {
-			p.refuse(m.ID, -32602, "no such resource")
+			p.sendError(m.ID, -32602, "no such resource")
 			return true
 		}
 		b, _ := json.Marshal(text)
-		p.raw(m.ID, fmt.Sprintf(`{"contents":[{"uri":%q,"mimeType":"text/markdown","text":%s}]}`, params.URI, b))
+		p.answerRaw(m.ID, fmt.Sprintf(`{"contents":[{"uri":%q,"mimeType":"text/markdown","text":%s}]}`, params.URI, b))
 	case "resources/directory/read":
 		var entries []string
 		for _, uri := range uris {
@@ -70,18 +70,18 @@ func (p *player) skills(m message) bool {
 			}
 		}
 		if entries == nil {
-			p.refuse(m.ID, -32602, "no directory")
+			p.sendError(m.ID, -32602, "no directory")
 			return true
 		}
-		p.raw(m.ID, fmt.Sprintf(`{"resources":[%s]}`, strings.Join(entries, ",")))
+		p.answerRaw(m.ID, fmt.Sprintf(`{"resources":[%s]}`, strings.Join(entries, ",")))
 	default:
 		return false
 	}
 	return true
 }
 
-// skill is the entry of the skill that has its SKILL.md there.
-func (p *player) skill(uri string) string {
+// skillEntry is the entry of the skill that has its SKILL.md there.
+func (p *player) skillEntry(uri string) string {
 	folder := strings.TrimSuffix(uri, "SKILL.md")
 	var files []string
 	for _, file := range slices.Sorted(maps.Keys(p.s.Skills)) {

@@ -35,7 +35,7 @@ func NewWeb(s Script) *Web {
 func (h *Web) Close() {
 	h.once.Do(func() {
 		close(h.over)
-		h.act.curtain()
+		h.act.endAct()
 	})
 }
 
@@ -44,12 +44,12 @@ func (h *Web) Spec(name, url string) spec.Spec {
 	return spec.Spec{Name: name, URL: url, Transport: remote.HTTP}
 }
 
-// hangs reports whether the tool "hang" was called: then nothing is answered any
+// hangsOn reports whether the tool "hang" was called: then nothing is answered any
 // more, until somebody begins another session.
-func (h *Web) hangs(m message) bool {
+func (h *Web) hangsOn(m message) bool {
 	h.act.mu.Lock()
 	defer h.act.mu.Unlock()
-	h.act.stuck = m.Method != "initialize" && (h.act.stuck || m.hangs())
+	h.act.stuck = m.Method != "initialize" && (h.act.stuck || m.callsHang())
 	return h.act.stuck
 }
 
@@ -69,7 +69,7 @@ func (h *Web) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodDelete && h.act.s.Era != "modern":
 		return
 	case r.Method == http.MethodGet && h.act.s.Era != "modern":
-		h.listen(w, r)
+		h.serveStream(w, r)
 		return
 	case r.Method != http.MethodPost:
 		w.WriteHeader(http.StatusMethodNotAllowed)
@@ -84,7 +84,7 @@ func (h *Web) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
-	if h.hangs(m) {
+	if h.hangsOn(m) {
 		select {
 		case <-r.Context().Done():
 		case <-h.over:
@@ -94,13 +94,13 @@ func (h *Web) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if m.ID == nil || m.Method == "" {
 		w.WriteHeader(http.StatusAccepted)
 		go func() { // what it says of it goes on its own stream
-			if p := h.stream(); p != nil {
-				p.handle(m)
+			if p := h.awaitStream(); p != nil {
+				p.handleMessage(m)
 			}
 		}()
 		return
 	}
-	if wrong := h.mismatch(r, m); wrong != "" {
+	if wrong := h.headerMismatch(r, m); wrong != "" {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusBadRequest)
 		_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":`+string(m.ID)+`,"error":{"code":-32020,"message":"header mismatch: `+wrong+`"}}`)
@@ -110,9 +110,9 @@ func (h *Web) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Mcp-Session-Id", "the-session")
 	}
 	if m.Method == "resources/subscribe" || m.Method == "tools/call" && h.act.s.Era == "" {
-		h.stream() // it is there soon, and what is said aside goes there
+		h.awaitStream() // it is there soon, and what is said aside goes there
 	}
-	p := h.player(w)
+	p := h.newPlayer(w)
 	done := make(chan struct{})
 	go func() {
 		select {
@@ -128,14 +128,14 @@ func (h *Web) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		h.act.mu.Unlock()
 	}()
-	p.handle(m)
+	p.handleMessage(m)
 	p.wg.Wait()
 	close(done)
 }
 
-// mismatch says how the headers of a request without a handshake differ from its
+// headerMismatch says how the headers of a request without a handshake differ from its
 // body; "" where they do not.
-func (h *Web) mismatch(r *http.Request, m message) string {
+func (h *Web) headerMismatch(r *http.Request, m message) string {
 	var params struct {
 		Name, URI, TaskID string
 		Arguments         map[string]json.RawMessage
@@ -182,16 +182,16 @@ func plainHeader(s string) string {
 	return s
 }
 
-// player makes a player whose lines are events of a response.
-func (h *Web) player(w http.ResponseWriter) *player {
+// newPlayer makes a player whose lines are events of a response.
+func (h *Web) newPlayer(w http.ResponseWriter) *player {
 	e := &eventWriter{w: w, s: h.act.s}
 	return &player{act: h.act, w: bufio.NewWriterSize(e, 64<<10), out: e}
 }
 
-// stream waits for the stream by GET.
-func (h *Web) stream() *player {
+// awaitStream waits for the stream by GET.
+func (h *Web) awaitStream() *player {
 	if h.act.s.Era == "modern" {
-		return h.player(discard{})
+		return h.newPlayer(discard{})
 	}
 	select {
 	case <-h.got:
@@ -203,9 +203,9 @@ func (h *Web) stream() *player {
 	return h.own
 }
 
-// listen serves a stream by GET until it is closed.
-func (h *Web) listen(w http.ResponseWriter, r *http.Request) {
-	p := h.player(w)
+// serveStream serves a stream by GET until it is closed.
+func (h *Web) serveStream(w http.ResponseWriter, r *http.Request) {
+	p := h.newPlayer(w)
 	w.Header().Set("Content-Type", "text/event-stream")
 	_ = http.NewResponseController(w).Flush()
 	h.mu.Lock()

@@ -11,10 +11,10 @@ import (
 // This file opens files in folders that stay closed. The hub opens them for the server, and what
 // it makes beside them.
 
-// brokered is the file that a way leads to, or would, if the hub can open it for the server. It is nil
+// brokeredFile is the file that a way leads to, or would, if the hub can open it for the server. It is nil
 // if no notices of the kernel can be had, if the folder is not there, or if the file is a key, a program or
 // loaded by programs of the user: nothing is made beside these.
-func (h Host) brokered(w *way) *sandbox.File {
+func (h Host) brokeredFile(w *way) *sandbox.File {
 	dir, name := filepath.Dir(w.real), filepath.Base(w.real)
 	at := h.wayOf(dir)
 	switch {
@@ -27,7 +27,7 @@ func (h Host) brokered(w *way) *sandbox.File {
 	case sandbox.WhySecret(w.real) != "", sandbox.Loaded(w.real), underAny(dir, systemFolders), h.boundary.Withholds(w.real):
 		return nil
 	}
-	f := &sandbox.File{Folder: dir, Name: name, Made: h.made.of(h.maker, h.memory)}
+	f := &sandbox.File{Folder: dir, Name: name, Made: h.made.madeBy(h.maker, h.memory)}
 	for _, hop := range w.hops[:len(w.hops)-1] {
 		if link := filepath.Base(hop); link != name && !slices.Contains(f.Links, link) {
 			f.Links = append(f.Links, link)
@@ -58,8 +58,8 @@ type mades struct {
 	by map[string]*sandbox.Made // by owner
 }
 
-// of returns what an entry has made. The consent.Store keeps it for the next hub.
-func (m *mades) of(owner string, keeper *memory) *sandbox.Made {
+// madeBy returns what an entry has made. The consent.Store keeps it for the next hub.
+func (m *mades) madeBy(owner string, keeper *memory) *sandbox.Made {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.by[owner] == nil {

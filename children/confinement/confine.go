@@ -70,7 +70,7 @@ func (h Host) Confine(child Child) (*Confinement, error) {
 		return nil, err
 	}
 	if held {
-		c.report()
+		c.fillReport()
 	}
 	return c.result, nil
 }
@@ -106,13 +106,13 @@ func (c *confining) openForWriting() {
 	h := &c.host
 	h.boundary.Areas = slices.Clip(h.boundary.Areas)
 	for _, path := range c.settings.Write {
-		w, why, _ := h.follow(path, toOpen)
-		if why = cmp.Or(h.withheld("write", path), h.linked(path), why); why != "" {
+		w, why, _ := h.followPath(path, toOpen)
+		if why = cmp.Or(h.withheldReason("write", path), h.linkedReason(path), why); why != "" {
 			c.notWritable = append(c.notWritable, why)
 			continue
 		}
 		isFile := w.end != nil || filepath.Ext(w.real) != "" // what is missing may become a folder
-		if f := h.brokered(&w); f != nil && isFile {
+		if f := h.brokeredFile(&w); f != nil && isFile {
 			c.files = append(c.files, *f)
 			continue
 		}
@@ -135,7 +135,7 @@ func (c *confining) recognizeServer() {
 	c.result.KeepRunning = c.settings.KeepRunning.Or(server.state)
 	c.profile = &sandbox.Profile{
 		Network: c.settings.Network, Sockets: c.settings.Sockets.Or(server.sockets),
-		Attributes: c.settings.Mode == sandbox.Required, Except: c.host.memory.closed(),
+		Attributes: c.settings.Mode == sandbox.Required, Except: c.host.memory.closedReason(),
 	}
 	c.shared = shares{memory: c.profile.Sockets, terminals: server.terminals}
 }
@@ -144,19 +144,19 @@ func (c *confining) recognizeServer() {
 // not opened.
 func (c *confining) openFiles() error {
 	rules := slices.Concat(c.host.boundary.Areas, c.openOwnFolders())
-	o := opening{h: c.host, rules: rules, parts: c.host.programs(c.child)}
+	o := opening{h: c.host, rules: rules, parts: c.host.programParts(c.child)}
 	for _, r := range c.host.boundary.Areas {
 		o.watched = append(o.watched, r.Path)
 	}
-	n := c.host.naming(c.child, o.parts, c.server)
-	n.open()
+	n := c.host.collectNames(c.child, o.parts, c.server)
+	n.openNames()
 	n.openRecorded(c.settings.Recorded.Paths)
-	o.write(slices.Concat(n.rules, c.host.repositories(c.server)))
+	o.openForWriting(slices.Concat(n.rules, c.host.repositoryRules(c.server)))
 	files := slices.Concat(c.files, n.files)
 	for _, f := range files { // it opens nothing else that what lies there leads to
 		o.h.boundary.Areas = append(slices.Clip(o.h.boundary.Areas), f.Rule())
 	}
-	o.all(c.child, c.shared)
+	o.openAll(c.child, c.shared)
 	if o.programClosed != "" {
 		return errors.New("command: " + o.programClosed)
 	}
@@ -168,8 +168,8 @@ func (c *confining) openFiles() error {
 	c.profile.Watch(o.watched)
 	c.result.Makes = append(c.result.Makes, n.makes...)
 	c.result.Private = o.private
-	c.result.Report.Named, c.result.Opens, c.result.Report.Never = n.finish(c.profile), n.opens, n.later()
-	c.result.Report.Recorded, c.result.Report.Of = n.recorded, c.identify(o.parts)
+	c.result.Report.Named, c.result.Opens, c.result.Report.Never = n.finishProfile(c.profile), n.opens, n.laterReason()
+	c.result.Report.Recorded, c.result.Report.Of = n.recorded, c.identifyProfile(o.parts)
 	c.compareRecorded()
 	c.lacks = slices.Concat(c.lacks, c.notWritable, o.conflicts)
 	for _, r := range c.profile.RulesAroundExcept() {
@@ -211,13 +211,13 @@ func (c *confining) compareWithKernel(held bool) error {
 	return nil
 }
 
-// report fills in what people are told of a profile that is enforced, and what tells refusals
+// fillReport fills in what people are told of a profile that is enforced, and what tells refusals
 // in the child's stderr.
-func (c *confining) report() {
+func (c *confining) fillReport() {
 	p, r, words := c.profile, &c.result.Report, &c.result.Words
 	c.result.Profile, r.Profile = p, p
 	r.Closed = c.closed
-	r.Gives = c.server.texts(c.fromServer, p.Sockets && c.settings.Sockets == sandbox.Unsaid, c.result.KeepRunning && c.settings.KeepRunning == sandbox.Unsaid)
+	r.Gives = c.server.describeProfile(c.fromServer, p.Sockets && c.settings.Sockets == sandbox.Unsaid, c.result.KeepRunning && c.settings.KeepRunning == sandbox.Unsaid)
 	words.Profile, words.Named, words.Never, words.Shared = p, r.Named, r.Never, c.child.Program.Shared
 	for i := range p.Files {
 		p.Files[i].Refused = words.NoteRefused

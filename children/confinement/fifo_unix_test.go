@@ -17,7 +17,7 @@ func TestAPipeIsNoScript(t *testing.T) {
 	if err := unix.Mkfifo(path, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if words := interpreter(path); words != nil {
+	if words := interpreterWords(path); words != nil {
 		t.Errorf("%q", words)
 	}
 }

@@ -39,9 +39,9 @@ func wayIn(looks *sandbox.LstatCache, path string) way {
 	return w
 }
 
-// place is where a way ends, as the memory has it. What is not there yet may become either,
+// endPlace is where a way ends, as the memory has it. What is not there yet may become either,
 // but for what is a file by its nature.
-func (w *way) place(file bool) string {
+func (w *way) endPlace(file bool) string {
 	real := mounted.ReplaceAllString(w.real, "/..data$1")
 	if !file && (w.end == nil || w.end.IsDir()) {
 		return real + "/"
@@ -55,13 +55,13 @@ var mounted = lazyregexp.New(`/\.\.\d{4}_\d\d_\d\d_[^/]+(/|$)`)
 
 // hubFolders are the hub's own folders.
 func (h Host) hubFolders() []string {
-	return slices.DeleteFunc([]string{h.stateFolder(), h.memory.closed(), h.CacheFolder()}, func(dir string) bool { return dir == "" })
+	return slices.DeleteFunc([]string{h.stateFolder(), h.memory.closedReason(), h.CacheFolder()}, func(dir string) bool { return dir == "" })
 }
 
-// never says why a link is not followed, whoever made it: it leads into keys, clients'
+// neverReason says why a link is not followed, whoever made it: it leads into keys, clients'
 // configuration or the hub's own folders, or to a folder that holds them. A link to the whole of
 // such a folder is no such link. A path without links is what somebody has written, and passes.
-func (h Host) never(w *way) string {
+func (h Host) neverReason(w *way) string {
 	if w.real == w.path {
 		return ""
 	}
@@ -82,7 +82,7 @@ func (h Host) never(w *way) string {
 	}
 	for _, home := range homes {
 		switch {
-		case !h.narrow(w.real), home != "" && sandbox.Contains(w.real, home):
+		case !h.isNarrow(w.real), home != "" && sandbox.Contains(w.real, home):
 			return "it holds more than one program's files"
 		case home == "":
 		case sandbox.SecretIn(w.real, home) != "":
@@ -95,7 +95,7 @@ func (h Host) never(w *way) string {
 // refusedLink says why nothing is opened by a link, whatever it led to before; "" if it may be
 // followed.
 func (h Host) refusedLink(w *way, file bool) string {
-	if why := h.never(w); why != "" {
+	if why := h.neverReason(w); why != "" {
 		return fmt.Sprintf("%s is not opened: it leads to %s by a link, and %s", w.path, w.real, why)
 	}
 	if file && w.end != nil && w.end.IsDir() {
@@ -110,16 +110,16 @@ func (h Host) inBoundary(w *way) bool {
 	return !h.boundary.Withholds(w.path) && (w.real == w.path || !h.boundary.Withholds(w.real) && h.boundary.MayFollow(w.hops))
 }
 
-// changed says why a name does not open these places: it opened others when it was first used, and
+// changeReason says why a name does not open these places: it opened others when it was first used, and
 // nobody has accepted the change. It is "" if the name may, or if the boundary has the places anyway.
-func (h Host) changed(name string, places []string, by found) string {
+func (h Host) changeReason(name string, places []string, by found) string {
 	if h.memory == nil {
 		return ""
 	}
 	adds := slices.ContainsFunc(places, func(place string) bool {
-		return !slices.ContainsFunc(h.boundary.Areas, func(r sandbox.Rule) bool { return sandbox.Contains(r.Path, bare(place)) })
+		return !slices.ContainsFunc(h.boundary.Areas, func(r sandbox.Rule) bool { return sandbox.Contains(r.Path, trimMark(place)) })
 	})
-	was, ok, err := h.memory.settled(memoryLine{Path: name, Owner: h.owner, Leads: places, found: by}, adds)
+	was, ok, err := h.memory.isSettled(memoryLine{Path: name, Owner: h.owner, Leads: places, found: by}, adds)
 	switch {
 	case err != nil:
 		return fmt.Sprintf("%s is not opened: what it led to cannot be remembered: %v", name, err)
@@ -143,10 +143,10 @@ const (
 	toMake                // to open a folder, which is made if it is missing
 )
 
-// follow finds where a path leads. If ok is false, nothing is opened, and why says why, unless that
+// followPath finds where a path leads. If ok is false, nothing is opened, and why says why, unless that
 // is nothing for people. A path where nothing is yet is remembered too: it may later open what
 // comes to be there, and nothing elsewhere.
-func (h Host) follow(path string, p purpose) (w way, why string, ok bool) {
+func (h Host) followPath(path string, p purpose) (w way, why string, ok bool) {
 	w = h.wayOf(path)
 	why, ok = h.followWay(w, p)
 	return w, why, ok
@@ -161,10 +161,10 @@ func (h Host) followWay(w way, p purpose) (why string, ok bool) {
 	if why = h.refusedLink(&w, p == asFile); why != "" {
 		return why, false
 	}
-	if w.end != nil || p == toMake || h.memory != nil && !h.memory.knows(w.path) {
+	if w.end != nil || p == toMake || h.memory != nil && !h.memory.knowsName(w.path) {
 		var places []string
 		if !underAny(w.real, h.installs) {
-			places = []string{w.place(p == asFile)}
+			places = []string{w.endPlace(p == asFile)}
 		}
 		if !bounded { // nobody is asked about what no answer would open
 			h.boundary.Areas = append(slices.Clip(h.boundary.Areas), sandbox.Rule{Path: w.real})
@@ -173,7 +173,7 @@ func (h Host) followWay(w way, p purpose) (why string, ok bool) {
 			why = h.memory.whyLinked(w.path)
 		}
 		if why == "" {
-			why = h.changed(w.path, places, found{})
+			why = h.changeReason(w.path, places, found{})
 		}
 		if why != "" && bounded {
 			return why, false
@@ -204,19 +204,19 @@ func (h Host) CheckRead(path, real string) error {
 // that none can change it first. It reports whether the entry is new.
 func (h Host) RememberFiles(prog program.Program) bool {
 	h.owner = ownerOf(prog)
-	if !h.memory.first(memoryLine{Path: "entry " + prog.Digest(), Owner: h.owner}) {
+	if !h.memory.noteAbsent(memoryLine{Path: "entry " + prog.Digest(), Owner: h.owner}) {
 		return false
 	}
 	texts := slices.Concat(prog.Args, slices.Collect(maps.Values(prog.Env)))
 	for _, text := range texts {
 		for _, ref := range reference.All(text) {
 			if ref.Kind == reference.File {
-				h.follow(ref.Name, asFile)
+				h.followPath(ref.Name, asFile)
 			}
 		}
 	}
 	if filepath.IsAbs(prog.EnvFile) {
-		h.follow(prog.EnvFile, asFile)
+		h.followPath(prog.EnvFile, asFile)
 	}
 	return true
 }

@@ -13,14 +13,14 @@ import (
 // lies in the root, where servers write: it counts only where the repository, which lies
 // elsewhere, names the root back.
 
-// repositories are the rules of the repositories of the session's roots.
-func (h Host) repositories(k *knownServer) (rules []sandbox.Rule) {
+// repositoryRules are the rules of the repositories of the session's roots.
+func (h Host) repositoryRules(k *knownServer) (rules []sandbox.Rule) {
 	for _, root := range h.boundary.Roots {
 		rules = append(rules, h.repositoryOf(root, true)...)
 		if k == nil || !k.git {
 			continue
 		}
-		for at := filepath.Dir(root); h.narrow(at) && (h.home == "" || !sandbox.Contains(at, h.home)); at = filepath.Dir(at) {
+		for at := filepath.Dir(root); h.isNarrow(at) && (h.home == "" || !sandbox.Contains(at, h.home)); at = filepath.Dir(at) {
 			git := filepath.Join(at, ".git")
 			if fi, err := os.Lstat(git); err == nil && fi.IsDir() && isRepository(git) {
 				rules = append(rules, h.readRule(git)...)
@@ -40,7 +40,7 @@ func (h Host) readRule(dir string) []sandbox.Rule { return h.folderRule(dir, run
 // folderRule is a rule for a folder that is there, and lies in nothing that stays closed.
 func (h Host) folderRule(dir string, a sandbox.Access) []sandbox.Rule {
 	w := h.wayOf(dir)
-	if w.end == nil || !w.end.IsDir() || w.real != dir || !h.inBoundary(&w) || h.reserved(nil).Why(dir) != "" || !h.narrow(dir) {
+	if w.end == nil || !w.end.IsDir() || w.real != dir || !h.inBoundary(&w) || h.reservedPlaces(nil).Why(dir) != "" || !h.isNarrow(dir) {
 		return nil
 	}
 	return []sandbox.Rule{{Path: dir, Access: a}}

@@ -50,7 +50,7 @@ func (o *opening) openGit(child Child) {
 		read[0] = filepath.Join(dir, "git", "config")
 	}
 	for _, path := range read {
-		if name := c.read(path); name != "" {
+		if name := c.readFile(path); name != "" {
 			tops = append(tops, name)
 		}
 	}
@@ -63,10 +63,10 @@ func (o *opening) openGit(child Child) {
 	default:
 		var text []byte
 		for _, name := range tops {
-			text = gitconfig.Append(text, include(name))
+			text = gitconfig.Append(text, includeLine(name))
 		}
-		o.private = append(c.files, PrivateFile{Path: c.path("gitconfig"), Text: text})
-		child.Env.Set(globalConfig, c.path("gitconfig"))
+		o.private = append(c.files, PrivateFile{Path: c.copyPath("gitconfig"), Text: text})
+		child.Env.Set(globalConfig, c.copyPath("gitconfig"))
 		for i := range c.secret {
 			c.secret[i] += "; git reads a copy without that, and a program that does not heed " + globalConfig + " nothing of it"
 		}
@@ -76,7 +76,7 @@ func (o *opening) openGit(child Child) {
 // judgeAlone judges a file that git does not read, and opens it if it is one of base and holds no credential.
 func (c *gitCopy) judgeAlone(path string) {
 	other := gitCopy{o: c.o, base: c.base, names: map[string]string{}}
-	other.read(path)
+	other.readFile(path)
 	c.o.closed = append(c.o.closed, append(other.secret, other.closed...)...)
 }
 
@@ -89,7 +89,7 @@ func (c *gitCopy) ofSystem(child Child) (tops []string) {
 		c.judgeAlone(c.o.h.git)
 		return nil
 	}
-	name := c.read(c.o.h.git)
+	name := c.readFile(c.o.h.git)
 	if !c.incomplete {
 		return nil
 	}
@@ -102,7 +102,7 @@ func (c *gitCopy) ofSystem(child Child) (tops []string) {
 	return []string{name}
 }
 
-func include(path string) gitconfig.Line {
+func includeLine(path string) gitconfig.Line {
 	return gitconfig.Line{Section: "include", Key: "path", Value: path, Has: true}
 }
 
@@ -118,10 +118,10 @@ type gitCopy struct {
 	closed     []string // what else is closed, and why
 }
 
-func (c *gitCopy) path(name string) string { return filepath.Join(c.folder, name) }
+func (c *gitCopy) copyPath(name string) string { return filepath.Join(c.folder, name) }
 
-// read judges a file, opens it if it is one of base and holds no credential, and returns the path of its copy; "" for none.
-func (c *gitCopy) read(path string) (copied string) {
+// readFile judges a file, opens it if it is one of base and holds no credential, and returns the path of its copy; "" for none.
+func (c *gitCopy) readFile(path string) (copied string) {
 	o := c.o
 	w := o.h.wayOf(path)
 	if copied, done := c.names[w.real]; done {
@@ -151,18 +151,18 @@ func (c *gitCopy) read(path string) (copied string) {
 		c.secret = append(c.secret, fmt.Sprintf("%s is closed: %s", path, secret))
 		c.incomplete = true
 	case slices.Contains(c.base, path):
-		o.add(w, sandbox.Read, true)
+		o.addEnd(w, sandbox.Read, true)
 	default:
 		c.incomplete = true
 	}
 	var out []byte
 	lines, _, _ := gitconfig.Parse(text) // those before what it cannot read
 	for _, line := range lines {
-		if line.Credential() {
+		if line.HoldsCredential() {
 			continue
 		}
 		if line.Key == "path" && (line.Section == "include" || line.Section == "includeif") {
-			if line, ok = c.included(path, line); !ok {
+			if line, ok = c.includedLine(path, line); !ok {
 				continue
 			}
 		}
@@ -171,14 +171,14 @@ func (c *gitCopy) read(path string) (copied string) {
 	if len(out) == 0 {
 		return ""
 	}
-	copied = c.path(fmt.Sprintf("gitconfig-%d", len(c.files)+1))
+	copied = c.copyPath(fmt.Sprintf("gitconfig-%d", len(c.files)+1))
 	c.names[w.real] = copied
 	c.files = append(c.files, PrivateFile{copied, out})
 	return copied
 }
 
-// included is the line of a copy for one that includes a file. ok is false if there is nothing to be included, or it must not be.
-func (c *gitCopy) included(file string, line gitconfig.Line) (gitconfig.Line, bool) {
+// includedLine is the line of a copy for one that includes a file. ok is false if there is nothing to be included, or it must not be.
+func (c *gitCopy) includedLine(file string, line gitconfig.Line) (gitconfig.Line, bool) {
 	h := c.o.h
 	path, dir := line.Value, filepath.Dir(file)
 	switch below, user := strings.CutPrefix(path, "~/"); {
@@ -198,11 +198,11 @@ func (c *gitCopy) included(file string, line gitconfig.Line) (gitconfig.Line, bo
 	}
 	// Who could write the file could have the hub read any other one for a server.
 	w := h.wayOf(path)
-	if why, _ := h.memory.whyNotLed(part{name: "what " + file + " includes as " + path, by: []string{file}}, []string{w.place(true)}); why != "" {
+	if why, _ := h.memory.whyNotLed(part{name: "what " + file + " includes as " + path, by: []string{file}}, []string{w.endPlace(true)}); why != "" {
 		c.closed = append(c.closed, why)
 		return line, false
 	}
-	line.Value = c.read(path)
+	line.Value = c.readFile(path)
 	return line, line.Value != ""
 }
 

@@ -70,7 +70,7 @@ func New(o Options) Host {
 	if h.disk = systemDisk(); o.Disk != nil {
 		h.disk = *o.Disk
 	}
-	h.needs, h.memory, h.installs, h.others, h.made = &needs{}, newMemory(h.stateFolder()), installs(h.home), &others{}, &mades{}
+	h.needs, h.memory, h.installs, h.others, h.made = &needs{}, newMemory(h.stateFolder()), installFolders(h.home), &others{}, &mades{}
 	return h
 }
 

@@ -20,7 +20,7 @@ var keptByUsers = []string{".local", ".config", ".cache", ".cargo"}
 // topOf is the top folder of the installation that a file belongs to; "" where none can be
 // told.
 func (h Host) topOf(path string) string {
-	if before, _, ok := strings.Cut(path, "/node_modules/"); ok && h.narrow(before) {
+	if before, _, ok := strings.Cut(path, "/node_modules/"); ok && h.isNarrow(before) {
 		return before + "/node_modules"
 	}
 	if rel, below := sandbox.Rel(h.home, path); below && h.home != "" {
@@ -39,17 +39,17 @@ func (h Host) topOf(path string) string {
 		}
 	}
 	dir := filepath.Dir(path)
-	for at := dir; h.narrow(at); at = filepath.Dir(at) {
+	for at := dir; h.isNarrow(at); at = filepath.Dir(at) {
 		for _, name := range packageFiles {
 			if _, err := h.looks.Lstat(filepath.Join(at, name)); err == nil {
 				return at
 			}
 		}
 	}
-	if prefix := filepath.Dir(dir); filepath.Base(dir) == "bin" && h.narrow(prefix) && filepath.Base(prefix) != ".local" && filepath.Base(prefix) != ".cargo" {
+	if prefix := filepath.Dir(dir); filepath.Base(dir) == "bin" && h.isNarrow(prefix) && filepath.Base(prefix) != ".local" && filepath.Base(prefix) != ".cargo" {
 		return prefix
 	}
-	if h.narrow(dir) {
+	if h.isNarrow(dir) {
 		return dir
 	}
 	return ""
@@ -65,10 +65,10 @@ var settings = map[string][]string{
 	".local/share/mise": {".config/mise/config.toml", ".tool-versions"},
 }
 
-// searched are the folders that the child finds programs in by their names, and the
+// searchedFolders are the folders that the child finds programs in by their names, and the
 // installations of which they are a part. What children write in is none of them, nor what
 // would be a reason to refuse.
-func (h Host) searched(env *program.Environment) (ways []way) {
+func (h Host) searchedFolders(env *program.Environment) (ways []way) {
 	b := &h.boundary
 	// Each is resolved once, for this plan alone: a link may lead elsewhere by the next.
 	known := map[string]bool{}
@@ -77,7 +77,7 @@ func (h Host) searched(env *program.Environment) (ways []way) {
 			return w, false
 		}
 		known[dir] = true
-		if w = h.wayOf(dir); !h.narrow(w.real) || len(b.Conflicts([]sandbox.Rule{{Path: w.real}})) > 0 {
+		if w = h.wayOf(dir); !h.isNarrow(w.real) || len(b.Conflicts([]sandbox.Rule{{Path: w.real}})) > 0 {
 			return w, false
 		}
 		ways = append(ways, w)
@@ -85,7 +85,7 @@ func (h Host) searched(env *program.Environment) (ways []way) {
 	}
 	list, _ := env.Get("PATH")
 	for _, dir := range filepath.SplitList(list) {
-		if !filepath.IsAbs(dir) || underAny(dir, []string{"/usr", "/bin", "/sbin"}) || b.Writable(dir) || !h.narrow(dir) {
+		if !filepath.IsAbs(dir) || underAny(dir, []string{"/usr", "/bin", "/sbin"}) || b.Writable(dir) || !h.isNarrow(dir) {
 			continue
 		}
 		w, ok := add(dir)
@@ -104,9 +104,9 @@ func (h Host) searched(env *program.Environment) (ways []way) {
 	return ways
 }
 
-// narrow reports a directory that can be one installation: it does not hold the home
+// isNarrow reports a directory that can be one installation: it does not hold the home
 // folder, the hub's temporary folder or a folder of the system's top.
-func (h Host) narrow(dir string) bool {
+func (h Host) isNarrow(dir string) bool {
 	return !isTop(dir) && !isTop(filepath.Dir(dir)) && (h.home == "" || !sandbox.Contains(dir, h.home)) && !sandbox.Contains(dir, os.TempDir())
 }
 
@@ -116,10 +116,10 @@ var systemFolders = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64"
 // installers are more folders in which programs are installed, and nothing else is.
 var installers = []string{".npm-global/bin", ".npm-global/lib", ".cargo/bin", "go/bin", ".local/share/pnpm", ".local/state/nix", ".nix-profile", "miniconda3", "anaconda3", "miniforge3", "mambaforge", ".linuxbrew"}
 
-// installs are the places in which programs are installed and nothing else is: the
+// installFolders are the places in which programs are installed and nothing else is: the
 // system's, version managers and the user's own. What leads there is a program, whichever
 // version it is.
-func installs(home string) (list []string) {
+func installFolders(home string) (list []string) {
 	list = []string{"/home/linuxbrew/.linuxbrew"}
 	for _, need := range sandbox.Base() {
 		if need.Access&sandbox.Execute == 0 {
@@ -142,10 +142,10 @@ func underAny(path string, dirs []string) bool {
 	})
 }
 
-// installation is what must be open for a file of a program to run: the file and the tops of
+// installationPaths is what must be open for a file of a program to run: the file and the tops of
 // its installation, on the way to where its links lead. why is set where it is not what its
 // name opened when it was first used.
-func (h Host) installation(p part) (paths []way, why string) {
+func (h Host) installationPaths(p part) (paths []way, why string) {
 	hops := h.looks.Hops(p.file)
 	if onlySystem(hops) {
 		h.rememberNothing(p)
@@ -161,7 +161,7 @@ func (h Host) installation(p part) (paths []way, why string) {
 				}
 			}
 		}
-	case !h.narrow(p.file) || !h.narrow(hops[len(hops)-1]):
+	case !h.isNarrow(p.file) || !h.isNarrow(hops[len(hops)-1]):
 		return nil, ""
 	}
 	var places []string
@@ -173,7 +173,7 @@ func (h Host) installation(p part) (paths []way, why string) {
 		case said != "", w.end != nil && w.end.IsDir() && (sandbox.KeyFolder(w.real) != "" || sandbox.SecretIn(w.real, h.home) != ""):
 			continue
 		}
-		if place := w.place(false); w.end != nil && !underAny(w.real, h.installs) && !slices.Contains(places, place) {
+		if place := w.endPlace(false); w.end != nil && !underAny(w.real, h.installs) && !slices.Contains(places, place) {
 			places = append(places, place)
 		}
 		if h.inBoundary(&w) {
@@ -182,7 +182,7 @@ func (h Host) installation(p part) (paths []way, why string) {
 	}
 	why, inside := h.memory.whyNotLed(p, places)
 	if why == "" && !inside {
-		why = h.changed(p.name, places, p.found())
+		why = h.changeReason(p.name, places, p.foundAt())
 	}
 	if why != "" {
 		return nil, why

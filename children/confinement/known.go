@@ -172,9 +172,9 @@ func (h Host) Planted(path string) bool {
 	})
 }
 
-// texts tell people of a profile: its name, what it opens, and, where the profile decides that and
+// describeProfile tell people of a profile: its name, what it opens, and, where the profile decides that and
 // not the entry, that sockets are on and that a run is kept as it is. A nil profile has none.
-func (k *knownServer) texts(g *grant, sockets, stays bool) (words []string) {
+func (k *knownServer) describeProfile(g *grant, sockets, stays bool) (words []string) {
 	if k == nil {
 		return nil
 	}

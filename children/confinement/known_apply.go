@@ -62,13 +62,13 @@ type grant struct {
 func (k *knownServer) grantTo(child Child, cache string, h Host) *grant {
 	g := &grant{}
 	for _, place := range k.write {
-		for _, folder := range h.places(place, child.Env, cache) {
-			g.keep(folder, h)
+		for _, folder := range h.placePaths(place, child.Env, cache) {
+			g.keepFolder(folder, h)
 		}
 	}
 	for _, place := range k.read {
-		for _, path := range h.places(place, child.Env, cache) {
-			g.open(path, runs, toOpen, h)
+		for _, path := range h.placePaths(place, child.Env, cache) {
+			g.openPath(path, runs, toOpen, h)
 		}
 	}
 	for _, tool := range k.tools {
@@ -76,16 +76,16 @@ func (k *knownServer) grantTo(child Child, cache string, h Host) *grant {
 		if file == "" || h.Planted(file) {
 			continue
 		}
-		ways, why := h.installation(part{file: file, name: "program " + tool})
+		ways, why := h.installationPaths(part{file: file, name: "program " + tool})
 		if why != "" {
 			g.closed = append(g.closed, why)
 		}
 		for _, w := range ways {
-			g.rule(w.path, w.real, runs)
+			g.addRule(w.path, w.real, runs)
 		}
 	}
 	if k.memory {
-		g.remember(child, h)
+		g.openMemoryFile(child, h)
 	}
 	if k.terminals {
 		g.texts = append(g.texts, "the user's terminals")
@@ -96,28 +96,28 @@ func (k *knownServer) grantTo(child Child, cache string, h Host) *grant {
 	return g
 }
 
-// open opens what a path leads to.
-func (g *grant) open(path string, a sandbox.Access, use purpose, h Host) bool {
-	w, why, ok := h.follow(path, use)
+// openPath opens what a path leads to.
+func (g *grant) openPath(path string, a sandbox.Access, use purpose, h Host) bool {
+	w, why, ok := h.followPath(path, use)
 	switch {
 	case why != "":
 		g.closed = append(g.closed, why)
 	case ok && (w.end != nil || use == toMake):
-		g.rule(path, w.real, a)
+		g.addRule(path, w.real, a)
 		return true
 	}
 	return false
 }
 
-func (g *grant) rule(path, real string, a sandbox.Access) {
+func (g *grant) addRule(path, real string, a sandbox.Access) {
 	rule := sandbox.Rule{Path: real, Access: a}
 	if !slices.Contains(g.rules, rule) {
 		g.rules, g.texts = append(g.rules, rule), append(g.texts, a.String()+" "+path)
 	}
 }
 
-// keep opens a folder in which a server keeps something. The folder is made if it is missing.
-func (g *grant) keep(folder string, h Host) {
+// keepFolder opens a folder in which a server keeps something. The folder is made if it is missing.
+func (g *grant) keepFolder(folder string, h Host) {
 	if h.boundary.Writable(folder) { // it can make it itself
 		return
 	}
@@ -125,7 +125,7 @@ func (g *grant) keep(folder string, h Host) {
 		g.lacks = append(g.lacks, fmt.Sprintf("%s is not opened: it is no folder of one program; give it one of its own", folder))
 		return
 	}
-	if g.open(folder, sandbox.Read|sandbox.Write, toMake, h) {
+	if g.openPath(folder, sandbox.Read|sandbox.Write, toMake, h) {
 		g.makes = append(g.makes, StateFolder{Folder: folder})
 	}
 }
@@ -137,10 +137,10 @@ const (
 	memoryPlace    = "node_modules/@modelcontextprotocol/server-memory/dist"
 )
 
-// remember opens the file of the memory server. Unless told otherwise, that server writes beside its
+// openMemoryFile opens the file of the memory server. Unless told otherwise, that server writes beside its
 // own program, which no child may. So it is told to write in the hub's state folder, and a file
 // that lies beside its program is copied there once.
-func (g *grant) remember(child Child, h Host) {
+func (g *grant) openMemoryFile(child Child, h Host) {
 	if file, said := child.Env.Get(memoryVariable); said && file != "" {
 		if !filepath.IsAbs(file) && !strings.HasPrefix(file, "~/") {
 			g.lacks = append(g.lacks, fmt.Sprintf("%s is not opened: %s is relative to its program; write an absolute path", file, memoryVariable))
@@ -154,7 +154,7 @@ func (g *grant) remember(child Child, h Host) {
 	folder := filepath.Join(base, "servers", "memory")
 	file := filepath.Join(folder, memoryFile)
 	child.Env.Set(memoryVariable, file)
-	g.rules = append(g.rules, sandbox.Rule{Path: h.resolve(folder), Access: sandbox.Read | sandbox.Write})
+	g.rules = append(g.rules, sandbox.Rule{Path: h.resolvePath(folder), Access: sandbox.Read | sandbox.Write})
 	g.texts = append(g.texts, "read, write "+folder+" (its memory, as "+memoryVariable+" is not set)")
 	made := StateFolder{Folder: folder, File: memoryFile}
 	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
@@ -193,8 +193,8 @@ func (h Host) memoryOf(child Child) (newest string) {
 	return newest
 }
 
-// places are the paths that a place of a profile stands for.
-func (h Host) places(place string, env *program.Environment, cache string) (paths []string) {
+// placePaths are the paths that a place of a profile stands for.
+func (h Host) placePaths(place string, env *program.Environment, cache string) (paths []string) {
 	for either := range strings.SplitSeq(place, "|") {
 		head, rest, _ := strings.Cut(either, "/")
 		heads := []string{head}
@@ -224,16 +224,16 @@ func (h Host) places(place string, env *program.Environment, cache string) (path
 // ownFolder reports whether a folder can be that of one program: it is not the home
 // folder or above it, none of the system's, and none that holds what is secret.
 func (h Host) ownFolder(dir string) bool {
-	rel, below := sandbox.Rel(h.home, h.resolve(dir))
+	rel, below := sandbox.Rel(h.home, h.resolvePath(dir))
 	if !below || h.home == "" {
-		return h.narrow(h.resolve(dir))
+		return h.isNarrow(h.resolvePath(dir))
 	}
 	parts := strings.Split(rel, string(filepath.Separator))
 	return rel != "." && sandbox.KeyFolder(dir) == "" && (!slices.Contains(keptByUsers, parts[0]) || len(parts) > 1)
 }
 
-// resolve is a path without links, of which the end need not be there yet.
-func (h Host) resolve(path string) string {
+// resolvePath is a path without links, of which the end need not be there yet.
+func (h Host) resolvePath(path string) string {
 	path = filepath.Clean(path)
 	for at, rest := path, ""; ; at, rest = filepath.Dir(at), filepath.Join(filepath.Base(at), rest) {
 		if real, err := filepath.EvalSymlinks(at); err == nil {

@@ -16,9 +16,9 @@ import (
 // maxLinked bounds the parts of a program.
 const maxLinked = 64
 
-// beyond are the parts that the packages of a file lead to. Where servers write they lead
+// partsBeyond are the parts that the packages of a file lead to. Where servers write they lead
 // nowhere.
-func (h Host) beyond(file string) (parts []part) {
+func (h Host) partsBeyond(file string) (parts []part) {
 	for _, hop := range h.looks.Hops(file) {
 		top := hop
 		if !h.IsDir(hop) {
@@ -37,7 +37,7 @@ func (h Host) beyond(file string) (parts []part) {
 		if !isFile(filepath.Join(top, "package.json")) {
 			continue
 		}
-		for at := filepath.Dir(top); h.narrow(at); at = filepath.Dir(at) {
+		for at := filepath.Dir(top); h.isNarrow(at); at = filepath.Dir(at) {
 			if dir := filepath.Join(at, modules); h.IsDir(dir) && isFile(filepath.Join(at, "package.json")) && !h.boundary.Writable(at) {
 				parts = append(parts, part{file: dir, name: "workspace " + dir, by: []string{dir, filepath.Join(at, "package.json")}})
 				break

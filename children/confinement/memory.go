@@ -35,8 +35,8 @@ func (c Change) String() string {
 	return fmt.Sprintf("%s led to %s and leads to %s now", consent.Shown(c.Path), leadsTo(c.Was), leadsTo(c.Now))
 }
 
-// item is the Change as it is put to a person.
-func (c Change) item() consent.Item {
+// consentItem is the Change as it is put to a person.
+func (c Change) consentItem() consent.Item {
 	value, _ := json.Marshal(c.Now) // of strings
 	return consent.Item{
 		ID:    "name " + c.Path,
@@ -56,7 +56,7 @@ func leadsTo(places []string) string {
 	}
 	list := make([]string, len(places))
 	for i, p := range places {
-		list[i] = bare(p)
+		list[i] = trimMark(p)
 	}
 	return consent.Shown(list...)
 }
@@ -127,25 +127,25 @@ func newMemory(state string) *memory {
 // emptyMemory has read nothing yet.
 func emptyMemory(s *consent.Store) *memory {
 	m := &memory{consent: s, asked: map[string]bool{}}
-	m.clear(fileState{})
+	m.clearTo(fileState{})
 	return m
 }
 
-// clear forgets what was read of the file, which is about to be read in this state.
-func (m *memory) clear(now fileState) {
+// clearTo forgets what was read of the file, which is about to be read in this state.
+func (m *memory) clearTo(now fileState) {
 	m.read, m.led, m.sizes = now, map[string][]string{}, map[string]int64{}
 }
 
-// closed is what no server is to open, whatever it is served.
-func (m *memory) closed() string {
+// closedReason is what no server is to open, whatever it is served.
+func (m *memory) closedReason() string {
 	if m == nil || m.consent.Closed() == "" {
 		return ""
 	}
 	return sandbox.RealPath(m.consent.Closed())
 }
 
-// preview is the memory as it is now. What is remembered in it is lost.
-func (m *memory) preview() *memory {
+// previewCopy is the memory as it is now. What is remembered in it is lost.
+func (m *memory) previewCopy() *memory {
 	if m == nil {
 		return nil
 	}
@@ -159,30 +159,30 @@ var (
 	errFull    = errors.New("it is full; remove it while no hub runs, and what names lead to is remembered anew")
 )
 
-// settled reports whether a name may open what it leads to: that is what it opened when it
+// isSettled reports whether a name may open what it leads to: that is what it opened when it
 // was first used, or what a person has accepted since, or a part of that. Else a person is
 // asked, if ask is set. An error is one of the files: it cannot be known, and nothing opens.
-func (m *memory) settled(name memoryLine, ask bool) (was []string, ok bool, err error) {
+func (m *memory) isSettled(name memoryLine, ask bool) (was []string, ok bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	path, now := name.Path, name.Leads
 	was, known := m.led[path]
-	if !known || !covers(was, now) { // another hub may know more
-		if err := m.look(); err != nil {
+	if !known || !coversAll(was, now) { // another hub may know more
+		if err := m.readIfChanged(); err != nil {
 			return nil, false, err
 		}
 		was, known = m.led[path]
 	}
 	switch {
 	case !known:
-		err = m.add(name)
+		err = m.addLine(name)
 		return now, err == nil, err
-	case covers(was, now):
-		return was, true, m.withdraw(path)
+	case coversAll(was, now):
+		return was, true, m.withdrawQuestion(path)
 	case !ask:
 		return was, false, nil
 	}
-	question := Change{path, was, now}.item()
+	question := Change{path, was, now}.consentItem()
 	value, known, err := m.consent.Accepted(question.ID)
 	var accepted []string
 	if err == nil && known {
@@ -191,10 +191,10 @@ func (m *memory) settled(name memoryLine, ask bool) (was []string, ok bool, err 
 	switch {
 	case err != nil:
 		return was, false, err
-	case known && covers(accepted, now):
+	case known && coversAll(accepted, now):
 		name.Leads, name.Accepted = accepted, true
-		if err = m.add(name); err == nil {
-			err = m.withdraw(path)
+		if err = m.addLine(name); err == nil {
+			err = m.withdrawQuestion(path)
 		}
 		return accepted, err == nil, err
 	}
@@ -209,12 +209,12 @@ func (m *memory) settled(name memoryLine, ask bool) (was []string, ok bool, err 
 // does. What a server of any hub could have written leads nowhere else, unless a person has accepted it. inside: it leads nowhere
 // else, and the name need not be remembered.
 func (m *memory) whyNotLed(p part, places []string) (why string, inside bool) {
-	if m == nil || m.consent == nil || len(p.by) == 0 || len(places) == 0 || m.knows(p.name) {
+	if m == nil || m.consent == nil || len(p.by) == 0 || len(places) == 0 || m.knowsName(p.name) {
 		return "", false
 	}
 	lead := consent.Lead{Name: p.name, By: p.by, Dry: m.dry}
 	for _, place := range places {
-		lead.To = append(lead.To, bare(place))
+		lead.To = append(lead.To, trimMark(place))
 	}
 	why, inside = m.consent.WhyNotLed(lead)
 	if why != "" {
@@ -226,7 +226,7 @@ func (m *memory) whyNotLed(p part, places []string) (why string, inside bool) {
 // whyLinked says why a path is not followed when it is first used, because a server of any hub could have made a link on the way; ""
 // if it is.
 func (m *memory) whyLinked(path string) string {
-	if m == nil || m.consent == nil || m.knows(path) {
+	if m == nil || m.consent == nil || m.knowsName(path) {
 		return ""
 	}
 	disk := guard.NewDisk(guard.OS{})
@@ -240,53 +240,53 @@ func (m *memory) whyLinked(path string) string {
 	return ""
 }
 
-// withdraw takes the question about a name back, which this hub or a former one may have
+// withdrawQuestion takes the question about a name back, which this hub or a former one may have
 // asked. The mutex is held.
-func (m *memory) withdraw(path string) error {
+func (m *memory) withdrawQuestion(path string) error {
 	if waits, known := m.asked[path]; m.dry || known && !waits {
 		return nil
 	}
 	m.asked[path] = false
-	return m.consent.Withdraw(Change{Path: path}.item().ID)
+	return m.consent.Withdraw(Change{Path: path}.consentItem().ID)
 }
 
-// knows reports whether a name has been used.
-func (m *memory) knows(path string) bool {
+// knowsName reports whether a name has been used.
+func (m *memory) knowsName(path string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	_, known := m.led[path]
-	if !known && m.look() == nil { // another hub may know more
+	if !known && m.readIfChanged() == nil { // another hub may know more
 		_, known = m.led[path]
 	}
 	return known
 }
 
-// opened are the places that a name opens.
-func (m *memory) opened(path string) []string {
+// openedPlaces are the places that a name opens.
+func (m *memory) openedPlaces(path string) []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if _, known := m.led[path]; !known && m.look() != nil {
+	if _, known := m.led[path]; !known && m.readIfChanged() != nil {
 		return nil
 	}
 	return m.led[path]
 }
 
-// first notes a name that leads nowhere, and reports whether it was not known.
-func (m *memory) first(name memoryLine) bool {
+// noteAbsent notes a name that leads nowhere, and reports whether it was not known.
+func (m *memory) noteAbsent(name memoryLine) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if _, known := m.led[name.Path]; known || m.look() != nil {
+	if _, known := m.led[name.Path]; known || m.readIfChanged() != nil {
 		return false
 	}
 	if _, known := m.led[name.Path]; known {
 		return false
 	}
-	_ = m.add(name) // else it is done once more the next time
+	_ = m.addLine(name) // else it is done once more the next time
 	return true
 }
 
-// look reads the file if it is not what it was. The mutex is held.
-func (m *memory) look() error {
+// readIfChanged reads the file if it is not what it was. The mutex is held.
+func (m *memory) readIfChanged() error {
 	if !m.consent.Keeps() {
 		return nil
 	}
@@ -300,7 +300,7 @@ func (m *memory) look() error {
 	case errors.Is(err, fs.ErrNotExist) && m.read == fileState{}:
 		return nil
 	case errors.Is(err, fs.ErrNotExist):
-		m.clear(fileState{})
+		m.clearTo(fileState{})
 		return nil
 	case err != nil:
 		return err
@@ -315,29 +315,29 @@ func (m *memory) look() error {
 	if err != nil {
 		return err
 	}
-	m.clear(now)
+	m.clearTo(now)
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	for lines.Buffer(nil, maxMemory); lines.Scan(); {
 		var line memoryLine
 		if json.Unmarshal(lines.Bytes(), &line) != nil {
 			continue // one that a killed hub has not written whole
 		}
-		m.take(line)
+		m.takeLine(line)
 		m.sizes[line.Owner] += int64(len(lines.Bytes()))
 	}
 	return lines.Err()
 }
 
-func (m *memory) take(line memoryLine) {
+func (m *memory) takeLine(line memoryLine) {
 	if _, known := m.led[line.Path]; !known || line.Accepted {
 		m.led[line.Path] = line.Leads
 	}
 }
 
-// add writes a line. The mutex is held.
-func (m *memory) add(line memoryLine) error {
+// addLine writes a line. The mutex is held.
+func (m *memory) addLine(line memoryLine) error {
 	if !m.consent.Keeps() || m.dry {
-		m.take(line)
+		m.takeLine(line)
 		return nil
 	}
 	dir, err := m.consent.MakeFolder()
@@ -345,9 +345,9 @@ func (m *memory) add(line memoryLine) error {
 		return err
 	}
 	file := filepath.Join(dir, memoryName)
-	err = m.append(file, line)
-	if (errors.Is(err, errFull) || errors.Is(err, errOwnFull)) && m.sweep(file) {
-		err = m.append(file, line)
+	err = m.appendLine(file, line)
+	if (errors.Is(err, errFull) || errors.Is(err, errOwnFull)) && m.sweepGone(file) {
+		err = m.appendLine(file, line)
 	}
 	return err
 }
@@ -355,8 +355,8 @@ func (m *memory) add(line memoryLine) error {
 // lockWait bounds how long a hub waits for another one that writes the file.
 const lockWait = time.Second
 
-// lock holds the file as it is: against those who replace it, and if alone is set against those who add lines too. A hub that ends lets go of it.
-func lock(file string, alone bool) (unlock func(), err error) {
+// lockFile holds the file as it is: against those who replace it, and if alone is set against those who add lines too. A hub that ends lets go of it.
+func lockFile(file string, alone bool) (unlock func(), err error) {
 	l := flock.New(file+".lock", flock.SetPermissions(consent.FileMode))
 	try := l.TryRLockContext
 	if alone {
@@ -373,13 +373,13 @@ func lock(file string, alone bool) (unlock func(), err error) {
 	return func() { _ = l.Unlock() }, nil
 }
 
-// append adds a line to the file in one write, after whatever a killed hub left unfinished.
-func (m *memory) append(file string, line memoryLine) error {
+// appendLine adds a line to the file in one write, after whatever a killed hub left unfinished.
+func (m *memory) appendLine(file string, line memoryLine) error {
 	text, err := json.Marshal(line)
 	if err != nil {
 		return err
 	}
-	unlock, err := lock(file, false)
+	unlock, err := lockFile(file, false)
 	if err != nil {
 		return err
 	}
@@ -405,7 +405,7 @@ func (m *memory) append(file string, line memoryLine) error {
 	if _, err := f.Write(text); err != nil {
 		return err
 	}
-	m.take(line)
+	m.takeLine(line)
 	m.sizes[line.Owner] += int64(len(text))
 	if fi, err = f.Stat(); err == nil && (before == m.read || m.read == fileState{} && before.size == 0) && fi.Size() == before.size+int64(len(text)) {
 		m.read = fileState{fi.Size(), fi.ModTime()} // nobody else has written: what is known is what it says
@@ -416,9 +416,9 @@ func (m *memory) append(file string, line memoryLine) error {
 // sweepAge is how long a hub does not look again for names that are gone.
 const sweepAge = 10 * time.Second
 
-// sweep replaces the file by one without the names that are gone, and reports whether it has. It looks for them first, which may take long,
+// sweepGone replaces the file by one without the names that are gone, and reports whether it has. It looks for them first, which may take long,
 // and holds the file only while it replaces it, so that no line is lost that another hub adds meanwhile. The mutex is held.
-func (m *memory) sweep(file string) bool {
+func (m *memory) sweepGone(file string) bool {
 	if time.Since(m.swept) < sweepAge {
 		return false
 	}
@@ -434,16 +434,16 @@ func (m *memory) sweep(file string) bool {
 			gone[string(row)] = true
 		}
 	}
-	if len(gone) == 0 || without(file, gone) != nil {
+	if len(gone) == 0 || rewriteWithout(file, gone) != nil {
 		return false
 	}
-	m.clear(fileState{})
-	return m.look() == nil
+	m.clearTo(fileState{})
+	return m.readIfChanged() == nil
 }
 
-// without replaces a file by one without some rows.
-func without(file string, gone map[string]bool) error {
-	unlock, err := lock(file, true)
+// rewriteWithout replaces a file by one without some rows.
+func rewriteWithout(file string, gone map[string]bool) error {
+	unlock, err := lockFile(file, true)
 	if err != nil {
 		return err
 	}
@@ -461,18 +461,18 @@ func without(file string, gone map[string]bool) error {
 	return atomicfile.WriteHint(file, kept, consent.FileMode)
 }
 
-// covers reports whether each of some places is one that a name opened, or lies below one.
+// coversAll reports whether each of some places is one that a name opened, or lies below one.
 // A place that ends in a slash is a directory: a file never becomes one.
-func covers(was, now []string) bool {
+func coversAll(was, now []string) bool {
 	return !slices.ContainsFunc(now, func(n string) bool {
 		return !slices.ContainsFunc(was, func(w string) bool {
-			return w == n || strings.HasSuffix(w, "/") && strings.HasPrefix(bare(n)+"/", w)
+			return w == n || strings.HasSuffix(w, "/") && strings.HasPrefix(trimMark(n)+"/", w)
 		})
 	})
 }
 
-// bare is a place without the mark of a directory.
-func bare(place string) string {
+// trimMark is a place without the mark of a directory.
+func trimMark(place string) string {
 	if len(place) > 1 {
 		return strings.TrimSuffix(place, "/")
 	}

@@ -22,19 +22,19 @@ func TestEachEntryHasAShareOfTheMemory(t *testing.T) {
 	var full error
 	n := 0
 	for ; full == nil && n < 1000; n++ {
-		_, _, full = m.settled(memoryLine{Path: fmt.Sprintf("/ws/%d", n), Owner: "hostile", Leads: []string{"/ws/" + long}}, true)
+		_, _, full = m.isSettled(memoryLine{Path: fmt.Sprintf("/ws/%d", n), Owner: "hostile", Leads: []string{"/ws/" + long}}, true)
 	}
 	if !errors.Is(full, errOwnFull) || n < 50 || n > maxOwned/4000+1 {
 		t.Fatalf("after %d names: %v", n, full)
 	}
 	for _, m := range []*memory{m, newMemory(state)} {
-		if _, ok, err := m.settled(memoryLine{Path: "/ws/0", Owner: "hostile", Leads: []string{"/ws/" + long}}, true); !ok || err != nil {
+		if _, ok, err := m.isSettled(memoryLine{Path: "/ws/0", Owner: "hostile", Leads: []string{"/ws/" + long}}, true); !ok || err != nil {
 			t.Errorf("what it named before: %t %v", ok, err)
 		}
-		if _, ok, err := m.settled(memoryLine{Path: "/ws/more", Owner: "hostile", Leads: []string{"/ws/" + long}}, true); ok || !errors.Is(err, errOwnFull) {
+		if _, ok, err := m.isSettled(memoryLine{Path: "/ws/more", Owner: "hostile", Leads: []string{"/ws/" + long}}, true); ok || !errors.Is(err, errOwnFull) {
 			t.Errorf("what it names besides: %t %v", ok, err)
 		}
-		if _, ok, err := m.settled(memoryLine{Path: "/home/" + fmt.Sprintf("%p", m), Owner: "honest", Leads: []string{"/home/x"}}, true); !ok || err != nil {
+		if _, ok, err := m.isSettled(memoryLine{Path: "/home/" + fmt.Sprintf("%p", m), Owner: "honest", Leads: []string{"/home/x"}}, true); !ok || err != nil {
 			t.Errorf("another entry: %t %v", ok, err)
 		}
 	}
@@ -51,7 +51,7 @@ func TestNamesThatAreGoneAreForgotten(t *testing.T) {
 	}
 	m := newMemory(state)
 	keep := func(l memoryLine) (bool, error) {
-		_, ok, err := m.settled(l, true)
+		_, ok, err := m.isSettled(l, true)
 		return ok, err
 	}
 	own := memoryLine{Path: "/vault", Owner: "entry", Leads: []string{"/vault/"}}
@@ -98,7 +98,7 @@ func TestNamesThatAreGoneAreForgotten(t *testing.T) {
 		line  memoryLine
 		known bool
 	}{{own, true}, {name(0, ""), true}, {name(n, ""), true}, {name(1, ""), false}, {said, false}} {
-		if got := m.knows(want.line.Path); got != want.known {
+		if got := m.knowsName(want.line.Path); got != want.known {
 			t.Errorf("%s is remembered: %t", want.line.Path, got)
 		}
 	}
@@ -113,7 +113,7 @@ func TestNothingIsAddedWhileTheFileIsReplaced(t *testing.T) {
 	t.Parallel()
 	m := newMemory(t.TempDir())
 	line := func(path string) memoryLine { return memoryLine{Path: path, Owner: "kid", Leads: []string{"/x"}} }
-	if _, ok, err := m.settled(line("first"), true); !ok || err != nil {
+	if _, ok, err := m.isSettled(line("first"), true); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	dir, err := m.consent.Folder()
@@ -125,17 +125,17 @@ func TestNothingIsAddedWhileTheFileIsReplaced(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	unlock, err := lock(file, true) // as another hub
+	unlock, err := lockFile(file, true) // as another hub
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, ok, err := m.settled(line("second"), true)
+	_, ok, err := m.isSettled(line("second"), true)
 	after, errRead := os.ReadFile(file)
 	if ok || err == nil || errRead != nil || string(after) != string(before) {
 		t.Errorf("it opens: %t %v %v; the file holds %s", ok, err, errRead, after)
 	}
 	unlock()
-	if _, ok, err := m.settled(line("second"), true); !ok || err != nil {
+	if _, ok, err := m.isSettled(line("second"), true); !ok || err != nil {
 		t.Error(ok, err)
 	}
 }
@@ -157,9 +157,9 @@ func TestNothingIsLostWhileNamesAreForgotten(t *testing.T) {
 			default:
 			}
 			sweeper.mu.Lock()
-			err := sweeper.add(memoryLine{Path: fmt.Sprint("gone ", n), found: found{By: []string{filepath.Join(state, "no such link")}}})
+			err := sweeper.addLine(memoryLine{Path: fmt.Sprint("gone ", n), found: found{By: []string{filepath.Join(state, "no such link")}}})
 			sweeper.swept = time.Time{}
-			if dir, errDir := sweeper.consent.Folder(); err != nil || errDir != nil || !sweeper.sweep(filepath.Join(dir, memoryName)) {
+			if dir, errDir := sweeper.consent.Folder(); err != nil || errDir != nil || !sweeper.sweepGone(filepath.Join(dir, memoryName)) {
 				t.Errorf("nothing is forgotten: %v %v", err, errDir)
 			}
 			sweeper.mu.Unlock()
@@ -170,7 +170,7 @@ func TestNothingIsLostWhileNamesAreForgotten(t *testing.T) {
 		all.Go(func() {
 			m := newMemory(state)
 			for n := range each {
-				if _, ok, err := m.settled(memoryLine{Path: fmt.Sprint(hub, " ", n), Owner: fmt.Sprint(hub), Leads: []string{"/x"}}, true); !ok || err != nil {
+				if _, ok, err := m.isSettled(memoryLine{Path: fmt.Sprint(hub, " ", n), Owner: fmt.Sprint(hub), Leads: []string{"/x"}}, true); !ok || err != nil {
 					t.Errorf("%d %d: %t %v", hub, n, ok, err)
 				}
 			}
@@ -182,7 +182,7 @@ func TestNothingIsLostWhileNamesAreForgotten(t *testing.T) {
 	m := newMemory(state)
 	for hub := range 4 {
 		for n := range each {
-			if !m.knows(fmt.Sprint(hub, " ", n)) {
+			if !m.knowsName(fmt.Sprint(hub, " ", n)) {
 				t.Errorf("%d %d is lost", hub, n)
 			}
 		}

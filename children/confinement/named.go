@@ -22,7 +22,7 @@ import (
 
 // Preview is the host that leaves no trace, for a session with these roots.
 func (h Host) Preview(roots []string) Host {
-	h.memory = h.memory.preview()
+	h.memory = h.memory.previewCopy()
 	h.boundary.Areas, h.boundary.Roots = slices.Clip(h.boundary.Areas), slices.Clip(h.boundary.Roots)
 	for _, path := range roots {
 		h.boundary.Areas = append(h.boundary.Areas, sandbox.Rule{Path: path, Access: all})
@@ -34,12 +34,12 @@ func (h Host) Preview(roots []string) Host {
 // MarkAnnounced notes that somebody was told what the names of an entry open. It reports whether
 // that is the first time, for any hub of the user.
 func (h Host) MarkAnnounced(prog program.Program) bool {
-	return h.memory.first(memoryLine{Path: tellingOf(prog), Owner: h.owner})
+	return h.memory.noteAbsent(memoryLine{Path: tellingOf(prog), Owner: h.owner})
 }
 
 // IsAnnounced reports whether MarkAnnounced was called for an entry. It leaves no trace.
 func (h Host) IsAnnounced(prog program.Program) bool {
-	return h.memory.preview().knows(tellingOf(prog))
+	return h.memory.previewCopy().knowsName(tellingOf(prog))
 }
 
 func tellingOf(prog program.Program) string { return "told " + prog.Digest() }
@@ -50,8 +50,8 @@ type ExecutedPaths struct {
 	folders []string // of paths, those that are searched
 }
 
-// add adds a path by its hops. searched: programs look for files in it by their names.
-func (o *ExecutedPaths) add(hops []string, searched bool) {
+// addHops adds a path by its hops. searched: programs look for files in it by their names.
+func (o *ExecutedPaths) addHops(hops []string, searched bool) {
 	if o.paths = append(o.paths, hops...); searched {
 		o.folders = append(o.folders, hops...)
 	}
@@ -62,15 +62,15 @@ func (h Host) ExecutedBy(prog program.Program) (o ExecutedPaths) {
 	for _, n := range prog.Names(h.home) {
 		switch n.Use {
 		case entry.Code, entry.Config:
-			o.add(h.looks.Hops(n.Path), h.IsDir(n.Path))
+			o.addHops(h.looks.Hops(n.Path), h.IsDir(n.Path))
 		case entry.Cwd:
 			if h.runsIn(prog, n.Path) {
-				o.add(h.looks.Hops(n.Path), false) // data may lie in it
+				o.addHops(h.looks.Hops(n.Path), false) // data may lie in it
 			}
 		}
 	}
 	if filepath.IsAbs(prog.EnvFile) {
-		o.add(h.looks.Hops(prog.EnvFile), false)
+		o.addHops(h.looks.Hops(prog.EnvFile), false)
 	}
 	return o
 }
@@ -150,17 +150,19 @@ type decision struct {
 	none  bool   // the name is no path, and nothing is said of it
 }
 
-// closed opens nothing.
-func closed(format string, args ...any) decision { return decision{why: fmt.Sprintf(format, args...)} }
+// decideClosed opens nothing.
+func decideClosed(format string, args ...any) decision {
+	return decision{why: fmt.Sprintf(format, args...)}
+}
 
-// opened opens one path.
-func opened(path string, a sandbox.Access) decision {
+// decideOpened opens one path.
+func decideOpened(path string, a sandbox.Access) decision {
 	return decision{rules: []sandbox.Rule{{Path: path, Access: a}}}
 }
 
-// naming collects the names of an entry, and what nobody may write because of it. parts are what
+// collectNames collects the names of an entry, and what nobody may write because of it. parts are what
 // its program is made of.
-func (h Host) naming(child Child, parts []part, k *knownServer) *naming {
+func (h Host) collectNames(child Child, parts []part, k *knownServer) *naming {
 	n := &naming{h: h, prog: child.Program}
 	if child.Fresh != "" { // what installs a server is not the server
 		return n
@@ -171,34 +173,34 @@ func (h Host) naming(child Child, parts []part, k *knownServer) *naming {
 		n.obeyed = ExecutedPaths{slices.Concat(o.paths, n.obeyed.paths), slices.Concat(o.folders, n.obeyed.folders)}
 	}
 	for _, p := range parts {
-		n.obeyed.add(h.looks.Hops(p.file), false)
+		n.obeyed.addHops(h.looks.Hops(p.file), false)
 	}
 	list, _ := child.Env.Get("PATH")
 	for _, dir := range filepath.SplitList(list) {
 		if filepath.IsAbs(dir) {
-			n.obeyed.add(h.looks.Hops(dir), h.IsDir(dir))
+			n.obeyed.addHops(h.looks.Hops(dir), h.IsDir(dir))
 		}
 	}
 	users := h.Inherited(nil)
 	for i := range knownServers {
 		if o := &knownServers[i]; o != k {
 			for _, place := range o.write {
-				n.places = append(n.places, h.places(place, users, h.cacheDir(users))...)
+				n.places = append(n.places, h.placePaths(place, users, h.cacheDir(users))...)
 			}
 		}
 	}
 	return n
 }
 
-// open decides on each name.
-func (n *naming) open() {
+// openNames decides on each name.
+func (n *naming) openNames() {
 	for _, name := range n.names {
 		w := n.h.wayOf(name.Path)
-		d := n.remembered(memoryOf(&w), &w, n.decide(name, &w))
+		d := n.decideRemembered(memoryOf(&w), &w, n.decideName(name, &w))
 		if d.none {
 			continue
 		}
-		n.take(d)
+		n.takeDecision(d)
 		if d.file != nil {
 			d.rules = []sandbox.Rule{d.file.Rule()}
 		}
@@ -211,57 +213,57 @@ func (n *naming) open() {
 	}
 }
 
-// take opens what was decided.
-func (n *naming) take(d decision) {
+// takeDecision opens what was decided.
+func (n *naming) takeDecision(d decision) {
 	n.rules = append(n.rules, d.rules...)
 	if d.file != nil {
 		n.files = append(n.files, *d.file)
 	}
 }
 
-// decide says what a name opens.
-func (n *naming) decide(name entry.Name, w *way) decision {
+// decideName says what a name opens.
+func (n *naming) decideName(name entry.Name, w *way) decision {
 	h := &n.h
 	if slices.ContainsFunc(w.hops, h.boundary.Writable) {
 		// A root, or what the entry opens to write, says what is open there. A link in it leads
 		// to nothing that is not.
 		return decision{}
 	}
-	if link := h.relinkable(w); link != "" {
-		return closed("servers may write %s, which leads to %s; write the path that it leads to", link, w.real)
+	if link := h.relinkableLink(w); link != "" {
+		return decideClosed("servers may write %s, which leads to %s; write the path that it leads to", link, w.real)
 	}
 	for _, path := range w.hops {
-		if why := n.never(path, w); why != "" {
+		if why := n.neverReason(path, w); why != "" {
 			return decision{why: why}
 		}
 	}
-	if why := h.never(w); why != "" {
-		return closed("it leads to %s by a link, and %s", w.real, why)
+	if why := h.neverReason(w); why != "" {
+		return decideClosed("it leads to %s by a link, and %s", w.real, why)
 	}
 	switch why := n.readOnly(name, w.real, w); {
 	case name.Use == entry.Code: // a part of the program: see programs
 		return decision{why: why}
 	case w.end == nil && why != "":
-		return closed("nothing is there")
+		return decideClosed("nothing is there")
 	case w.end == nil:
-		return n.missing(name, w)
+		return n.decideMissing(name, w)
 	case why != "":
-		return decision{rules: opened(w.real, runs).rules, why: why + ", so it is only read"}
+		return decision{rules: decideOpened(w.real, runs).rules, why: why + ", so it is only read"}
 	case !w.end.IsDir():
 		if d, ok := n.openFile(w); ok {
 			return d
 		}
 	}
-	return opened(w.real, all)
+	return decideOpened(w.real, all)
 }
 
 // openFile opens a file with what its program makes beside it: by its folder if that is the file's
 // own, else by the hub. ok is false if neither can be.
 func (n *naming) openFile(w *way) (d decision, ok bool) {
 	if dir := n.folderOf(w); dir != "" {
-		return opened(dir, all), true
+		return decideOpened(dir, all), true
 	}
-	f := n.h.brokered(w)
+	f := n.h.brokeredFile(w)
 	if f == nil {
 		return decision{}, false
 	}
@@ -279,10 +281,10 @@ func (n *naming) obeyedIn(folder string) (names []string) {
 	return names
 }
 
-// relinkable is a link on a way that a server of any hub could have written before the name
+// relinkableLink is a link on a way that a server of any hub could have written before the name
 // was used; "" for none.
-func (h Host) relinkable(w *way) string {
-	if h.memory == nil || h.memory.knows(memoryOf(w)) {
+func (h Host) relinkableLink(w *way) string {
+	if h.memory == nil || h.memory.knowsName(memoryOf(w)) {
 		return ""
 	}
 	for _, hop := range w.hops[:len(w.hops)-1] {
@@ -292,15 +294,15 @@ func (h Host) relinkable(w *way) string {
 				link = at // the first of the path
 			}
 		}
-		if h.reachable(filepath.Dir(link)) {
+		if h.isReachable(filepath.Dir(link)) {
 			return link
 		}
 	}
 	return ""
 }
 
-// reachable reports whether a server of any hub could have written in a folder.
-func (h Host) reachable(dir string) bool {
+// isReachable reports whether a server of any hub could have written in a folder.
+func (h Host) isReachable(dir string) bool {
 	if h.Planted(dir) {
 		return true
 	}
@@ -311,17 +313,17 @@ func (h Host) reachable(dir string) bool {
 	return could
 }
 
-// temporary are the folders that everybody shares.
-func temporary() []string {
+// temporaryFolders are the folders that everybody shares.
+func temporaryFolders() []string {
 	return []string{os.TempDir(), sandbox.RealPath(os.TempDir()), "/tmp", "/var/tmp"}
 }
 
-// never says why a path is not opened, whatever it is for; "" where it may be.
-func (n *naming) never(path string, w *way) string {
-	if underAny(path, temporary()) && !slices.Contains(temporary(), path) && !n.isUsers(path) {
+// neverReason says why a path is not opened, whatever it is for; "" where it may be.
+func (n *naming) neverReason(path string, w *way) string {
+	if underAny(path, temporaryFolders()) && !slices.Contains(temporaryFolders(), path) && !n.isUsers(path) {
 		return "another user has it"
 	}
-	r := n.h.reserved(n.places)
+	r := n.h.reservedPlaces(n.places)
 	if w.end != nil && w.end.Mode().IsRegular() {
 		if why := r.WhyInside(path); why != sandbox.WhySecret(path) {
 			return why
@@ -339,8 +341,8 @@ func (n *naming) never(path string, w *way) string {
 	return ""
 }
 
-// reserved is what no name opens. others are places of other servers.
-func (h Host) reserved(others []string) sandbox.Reserved {
+// reservedPlaces is what no name opens. others are places of other servers.
+func (h Host) reservedPlaces(others []string) sandbox.Reserved {
 	r := sandbox.Reserved{Home: h.home, Withheld: slices.Clip(h.boundary.Withheld), Others: others}
 	for _, own := range []string{h.stateFolder(), h.CacheFolder()} {
 		if own != "" {
@@ -413,20 +415,20 @@ func inModules(path string) bool {
 	})
 }
 
-// missing says what opens for a name where nothing is: a folder that is made for it, or one
+// decideMissing says what opens for a name where nothing is: a folder that is made for it, or one
 // in which there is nothing else.
-func (n *naming) missing(name entry.Name, w *way) decision {
-	real := n.h.resolve(w.real)
+func (n *naming) decideMissing(name entry.Name, w *way) decision {
+	real := n.h.resolvePath(w.real)
 	folder := real
 	if base := strings.TrimLeft(filepath.Base(real), "."); !name.Folder && filepath.Ext(base) != "" {
 		if d, ok := n.openFile(w); ok {
 			return d
 		}
 		if folder = filepath.Dir(real); n.h.IsDir(folder) {
-			return closed("nothing is there, and %s: give it a folder of its own", n.shared(folder))
+			return decideClosed("nothing is there, and %s: give it a folder of its own", n.sharedReason(folder))
 		}
 	} else if name.Text && !name.Folder { // which may only ask whether it is there
-		return closed("nothing is there, and nothing tells whether it is to be a file or a folder")
+		return decideClosed("nothing is there, and nothing tells whether it is to be a file or a folder")
 	}
 	above := filepath.Dir(folder)
 	for !isTop(above) && !n.h.IsDir(above) {
@@ -437,23 +439,23 @@ func (n *naming) missing(name entry.Name, w *way) decision {
 	case isTop(above):
 		return decision{none: true} // an address, or the name of something
 	case name.Use == entry.Cwd:
-		return closed("nothing is there")
+		return decideClosed("nothing is there")
 	case err != nil || !isOwn(fi) || fi.Mode()&0o002 != 0:
-		return closed("nothing is there, and %s is not the user's own, so nothing is made in it", above)
-	case n.never(folder, &at) != "":
-		return closed("nothing is there, and %s is not made: %s", folder, n.never(folder, &at))
+		return decideClosed("nothing is there, and %s is not the user's own, so nothing is made in it", above)
+	case n.neverReason(folder, &at) != "":
+		return decideClosed("nothing is there, and %s is not made: %s", folder, n.neverReason(folder, &at))
 	case n.readOnly(entry.Name{Path: folder, Use: entry.Data}, folder, &at) != "":
-		return closed("nothing is there, and %s is not made: %s", folder, n.readOnly(entry.Name{Path: folder, Use: entry.Data}, folder, &at))
+		return decideClosed("nothing is there, and %s is not made: %s", folder, n.readOnly(entry.Name{Path: folder, Use: entry.Data}, folder, &at))
 	}
-	f := opened(folder, all)
+	f := decideOpened(folder, all)
 	f.makes = folder
 	return f
 }
 
-// shared says why a folder is not opened for a file that is to be made in it.
-func (n *naming) shared(folder string) string {
+// sharedReason says why a folder is not opened for a file that is to be made in it.
+func (n *naming) sharedReason(folder string) string {
 	w := n.h.wayOf(folder)
-	if why := n.never(folder, &w); why != "" {
+	if why := n.neverReason(folder, &w); why != "" {
 		return fmt.Sprintf("its folder %s is not opened (%s)", folder, why)
 	}
 	return fmt.Sprintf("its folder %s holds other things", folder)
@@ -465,11 +467,11 @@ func (n *naming) shared(folder string) string {
 func (n *naming) folderOf(w *way) string {
 	dir := filepath.Dir(w.real)
 	at := n.h.wayOf(dir)
-	if at.end == nil || !at.end.IsDir() || at.real != dir || n.never(dir, &at) != "" || n.readOnly(entry.Name{Path: dir, Use: entry.Data}, dir, &at) != "" {
+	if at.end == nil || !at.end.IsDir() || at.real != dir || n.neverReason(dir, &at) != "" || n.readOnly(entry.Name{Path: dir, Use: entry.Data}, dir, &at) != "" {
 		return ""
 	}
 	if n.h.memory != nil {
-		was := n.h.memory.opened(memoryOf(w))
+		was := n.h.memory.openedPlaces(memoryOf(w))
 		if slices.Contains(was, dir+"/") {
 			return dir
 		}
@@ -496,29 +498,29 @@ func (n *naming) folderOf(w *way) string {
 // memoryOf is what a name is remembered by.
 func memoryOf(w *way) string { return "named " + w.path }
 
-// remembered is the decision of a name, unless that opens more than when the name was first
+// decideRemembered is the decision of a name, unless that opens more than when the name was first
 // used. It is remembered as name.
-func (n *naming) remembered(name string, w *way, f decision) decision {
+func (n *naming) decideRemembered(name string, w *way, f decision) decision {
 	if n.h.memory == nil || f.none {
 		return f
 	}
 	var places []string
 	for _, r := range f.rules {
 		at := n.h.wayOf(r.Path)
-		places = append(places, at.place(false))
+		places = append(places, at.endPlace(false))
 	}
 	if f.file != nil {
 		places = append(places, f.file.Path())
 	}
-	if f.file == nil && (w.end == nil || f.rules == nil) && !n.h.memory.knows(name) {
-		places = append(places, w.place(false)) // whatever comes to be there is at its own place
+	if f.file == nil && (w.end == nil || f.rules == nil) && !n.h.memory.knowsName(name) {
+		places = append(places, w.endPlace(false)) // whatever comes to be there is at its own place
 	}
-	was, ok, err := n.h.memory.settled(memoryLine{Path: name, Owner: n.h.owner, Leads: places}, true)
+	was, ok, err := n.h.memory.isSettled(memoryLine{Path: name, Owner: n.h.owner, Leads: places}, true)
 	switch {
 	case err != nil:
-		return closed("what it led to cannot be remembered: %v", err)
+		return decideClosed("what it led to cannot be remembered: %v", err)
 	case !ok:
-		f = closed("%s, so it is not opened before your user has accepted that (`mcphub status` shows what to do)", Change{w.path, was, places})
+		f = decideClosed("%s, so it is not opened before your user has accepted that (`mcphub status` shows what to do)", Change{w.path, was, places})
 		n.closed = append(n.closed, f.why)
 		return f
 	}
@@ -528,22 +530,22 @@ func (n *naming) remembered(name string, w *way, f decision) decision {
 	return f
 }
 
-// later is what tells, while the child runs, why a path is not opened whatever asks for it.
-func (n *naming) later() func(path string) string {
+// laterReason is what tells, while the child runs, why a path is not opened whatever asks for it.
+func (n *naming) laterReason() func(path string) string {
 	now := *n
 	now.h.looks, now.h.disk = nil, systemDisk() // what the plan has seen may be over
 	return func(path string) string {
 		w := now.h.wayOf(path)
-		return now.never(path, &w)
+		return now.neverReason(path, &w)
 	}
 }
 
-// finish fills in what is open at each name.
-func (n *naming) finish(p *sandbox.Profile) []sandbox.Named {
+// finishProfile fills in what is open at each name.
+func (n *naming) finishProfile(p *sandbox.Profile) []sandbox.Named {
 	for _, list := range [][]sandbox.Named{n.named, n.recorded} {
 		for i := range list {
 			said := &list[i]
-			if said.Access = p.AccessAt(n.h.resolve(said.Path)); said.Access&sandbox.Write != 0 {
+			if said.Access = p.AccessAt(n.h.resolvePath(said.Path)); said.Access&sandbox.Write != 0 {
 				said.Why = ""
 			}
 		}

@@ -27,9 +27,9 @@ type need struct {
 // needsAge is how old a look at the disk may be.
 const needsAge = time.Second
 
-// of returns the needs of a user with this home folder. A way that does not lie in the
+// needsOf returns the needs of a user with this home folder. A way that does not lie in the
 // system's places alone, where no server writes, must be followed anew by whoever opens it.
-func (n *needs) of(home string) []need {
+func (n *needs) needsOf(home string) []need {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.list != nil && n.home == home && time.Since(n.at) < needsAge {

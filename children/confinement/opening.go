@@ -23,9 +23,9 @@ type opening struct {
 	private []PrivateFile // what is to be written into the child's own temporary folder
 }
 
-// write opens what the names of the entry and the repositories of the roots come to. Nothing
+// openForWriting opens what the names of the entry and the repositories of the roots come to. Nothing
 // that lies in what children may write opens more.
-func (o *opening) write(rules []sandbox.Rule) {
+func (o *opening) openForWriting(rules []sandbox.Rule) {
 	for _, r := range rules {
 		o.rules = append(o.rules, r)
 		if r.Access&sandbox.Write != 0 {
@@ -37,29 +37,29 @@ func (o *opening) write(rules []sandbox.Rule) {
 	}
 }
 
-// all opens what the child may open beside the boundary and what is its own. A program that
+// openAll opens what the child may open beside the boundary and what is its own. A program that
 // is not opened does not end it: each name is remembered, and asked about, at the first start.
-func (o *opening) all(child Child, shared shares) {
-	o.launcher(child)
-	o.base()
-	for _, r := range shared.with(child.Program, o.parts, o.h).rules() {
-		_ = o.path(r.Path, r.Access, toOpen, false) // no link is on the way to it
+func (o *opening) openAll(child Child, shared shares) {
+	o.openLauncher(child)
+	o.openBase()
+	for _, r := range shared.addShares(child.Program, o.parts, o.h).shareRules() {
+		_ = o.openPath(r.Path, r.Access, toOpen, false) // no link is on the way to it
 	}
 	o.ofProgram(child.Installed)
-	for _, w := range o.h.searched(child.Env) {
-		if why := o.follow(w, runs, toOpen, false); why != "" {
+	for _, w := range o.h.searchedFolders(child.Env) {
+		if why := o.openWay(w, runs, toOpen, false); why != "" {
 			o.closed = append(o.closed, why)
 		}
 	}
-	o.named(child.Program.Sandbox.Read)
+	o.openNamed(child.Program.Sandbox.Read)
 	o.versionSettings()
 	o.openGit(child)
 	o.rules = sandbox.Sorted(o.rules)
 	o.compareWithBoundary()
 }
 
-// launcher opens what launchers start in and with, or the copy that takes their place.
-func (o *opening) launcher(child Child) {
+// openLauncher opens what launchers start in and with, or the copy that takes their place.
+func (o *opening) openLauncher(child Child) {
 	if child.StartDir != "" || child.Dir == child.Scratch {
 		o.rules = append(o.rules, sandbox.Rule{Path: o.h.Real(child.Scratch), Access: sandbox.Read})
 		if child.Shell != "" {
@@ -77,7 +77,7 @@ func (o *opening) ofProgram(installed *program.Installed) {
 		if installed.Holds(p.file) {
 			continue // no link that the package brought leads out of it
 		}
-		ways, why := o.h.installation(p)
+		ways, why := o.h.installationPaths(p)
 		switch {
 		case why != "" && p.main:
 			o.programClosed = why
@@ -85,22 +85,22 @@ func (o *opening) ofProgram(installed *program.Installed) {
 			o.closed = append(o.closed, why)
 		case o.h.boundary.Writable(p.file): // children could put there what makes more of it
 			if w := o.h.wayOf(p.file); o.h.inBoundary(&w) {
-				o.add(w, runs, false)
+				o.addEnd(w, runs, false)
 			}
 		default:
 			for _, w := range ways {
-				o.add(w, runs, false)
+				o.addEnd(w, runs, false)
 			}
 		}
 	}
 }
 
-// named opens what the entry opens for reading.
-func (o *opening) named(paths []string) {
+// openNamed opens what the entry opens for reading.
+func (o *opening) openNamed(paths []string) {
 	for _, path := range paths {
-		why := o.h.withheld("read", path)
+		why := o.h.withheldReason("read", path)
 		if why == "" {
-			why = o.path(path, runs, toOpen, true)
+			why = o.openPath(path, runs, toOpen, true)
 		}
 		if why != "" {
 			o.conflicts = append(o.conflicts, why)
@@ -119,7 +119,7 @@ func (o *opening) versionSettings() {
 			continue
 		}
 		for _, file := range files {
-			if why := o.path(filepath.Join(o.h.home, file), sandbox.Read, asFile, true); why != "" {
+			if why := o.openPath(filepath.Join(o.h.home, file), sandbox.Read, asFile, true); why != "" {
 				o.closed = append(o.closed, why)
 			}
 		}
@@ -131,7 +131,7 @@ func (o *opening) compareWithBoundary() {
 	if o.h.kernel().Excepts() {
 		return
 	}
-	closed := o.h.memory.closed() // it looks at the disk
+	closed := o.h.memory.closedReason() // it looks at the disk
 	for _, c := range o.h.boundary.Conflicts(o.rules) {
 		if sandbox.Contains(closed, c.Withheld) {
 			continue // the rule is made around it
@@ -140,9 +140,9 @@ func (o *opening) compareWithBoundary() {
 	}
 }
 
-// base opens what every program needs, see [needs].
-func (o *opening) base() {
-	for _, n := range o.h.needs.of(o.h.home) {
+// openBase opens what every program needs, see [needs].
+func (o *opening) openBase() {
+	for _, n := range o.h.needs.needsOf(o.h.home) {
 		w := n.way
 		if w.path == o.h.git || slices.Contains(gitFiles(o.h.home), w.path) {
 			continue // see openGit
@@ -150,28 +150,28 @@ func (o *opening) base() {
 		if !onlySystem(w.hops) {
 			w = o.h.wayOf(w.path)
 		}
-		if why := o.follow(w, n.access, n.use, n.watch); why != "" {
+		if why := o.openWay(w, n.access, n.use, n.watch); why != "" {
 			o.closed = append(o.closed, why)
 		}
 	}
 }
 
-// path opens what a path leads to, and says why not where a person is to know.
-func (o *opening) path(path string, a sandbox.Access, use purpose, watch bool) string {
-	return o.follow(o.h.wayOf(path), a, use, watch)
+// openPath opens what a path leads to, and says why not where a person is to know.
+func (o *opening) openPath(path string, a sandbox.Access, use purpose, watch bool) string {
+	return o.openWay(o.h.wayOf(path), a, use, watch)
 }
 
-// follow is path for a way that was looked up.
-func (o *opening) follow(w way, a sandbox.Access, use purpose, watch bool) string {
+// openWay is path for a way that was looked up.
+func (o *opening) openWay(w way, a sandbox.Access, use purpose, watch bool) string {
 	why, ok := o.h.followWay(w, use)
 	if ok {
-		o.add(w, a, watch)
+		o.addEnd(w, a, watch)
 	}
 	return why
 }
 
-// add opens the end of a way that the boundary lets be opened, where something is.
-func (o *opening) add(w way, a sandbox.Access, watch bool) {
+// addEnd opens the end of a way that the boundary lets be opened, where something is.
+func (o *opening) addEnd(w way, a sandbox.Access, watch bool) {
 	if w.end == nil {
 		return
 	}
@@ -181,17 +181,17 @@ func (o *opening) add(w way, a sandbox.Access, watch bool) {
 	}
 }
 
-// withheld says why a path of the entry's sandbox cannot be opened; "" where it can.
-func (h Host) withheld(key, path string) string {
+// withheldReason says why a path of the entry's sandbox cannot be opened; "" where it can.
+func (h Host) withheldReason(key, path string) string {
 	if h.boundary.Withholds(path) || h.boundary.Withholds(h.Real(path)) {
 		return fmt.Sprintf("sandbox.%s: %s is withheld by the policy, or is the hub's own", key, path)
 	}
 	return ""
 }
 
-// linked says why a path that the entry opens for writing is not opened as what its
+// linkedReason says why a path that the entry opens for writing is not opened as what its
 // links lead to; "" where it is.
-func (h Host) linked(path string) string {
+func (h Host) linkedReason(path string) string {
 	if real := h.Real(path); !h.boundary.MayFollow(append(h.looks.Hops(path), real)) {
 		return fmt.Sprintf("sandbox.write: %s leads to %s by a link where servers write, so it is not opened; write the path that it leads to", path, real)
 	}

@@ -20,12 +20,12 @@ type part struct {
 	interpreter []string // the words of its first line, if it is a script
 }
 
-// found is where the name of a part was found.
-func (p part) found() found { return found{p.by, p.says} }
+// foundAt is where the name of a part was found.
+func (p part) foundAt() found { return found{p.by, p.says} }
 
-// programs are the files that the child is made of: its program, what wraps it, its
+// programParts are the files that the child is made of: its program, what wraps it, its
 // script, and the interpreters that these name.
-func (h Host) programs(child Child) (parts []part) {
+func (h Host) programParts(child Child) (parts []part) {
 	has := func(path string) bool {
 		return slices.ContainsFunc(parts, func(p part) bool { return p.file == path })
 	}
@@ -82,18 +82,18 @@ func (h Host) programs(child Child) (parts []part) {
 		file := parts[i].file
 		made := h.boundary.Writable(file) || child.Installed.Holds(file) // by children, or a package
 		if !made && len(parts[i].by) > 0 {
-			if _, why := h.installation(parts[i]); why != "" {
+			if _, why := h.installationPaths(parts[i]); why != "" {
 				continue // what is closed leads nowhere, whatever no server could have written there
 			}
 		}
 		if !made {
-			for _, p := range h.beyond(file) {
+			for _, p := range h.partsBeyond(file) {
 				if !has(p.file) {
 					parts = append(parts, p)
 				}
 			}
 		}
-		from, words := "", interpreter(file)
+		from, words := "", interpreterWords(file)
 		parts[i].interpreter = words
 		for _, word := range words {
 			switch {
@@ -113,7 +113,7 @@ func (h Host) programs(child Child) (parts []part) {
 		case from == "":
 			h.rememberNothing(line)
 		case has(from):
-			h.installation(line) // to be remembered
+			h.installationPaths(line) // to be remembered
 		default:
 			parts = append(parts, line)
 		}
@@ -135,8 +135,8 @@ func (h Host) lookUp(env *program.Environment, name string) string {
 	return ""
 }
 
-// interpreter are the words of the first line of a script: #! and what follows.
-func interpreter(path string) []string {
+// interpreterWords are the words of the first line of a script: #! and what follows.
+func interpreterWords(path string) []string {
 	f := openRegular(path)
 	if f == nil {
 		return nil
@@ -155,6 +155,6 @@ func interpreter(path string) []string {
 // rememberNothing remembers that a name leads to no part. If it ever does, a person is asked.
 func (h Host) rememberNothing(p part) {
 	if h.memory != nil {
-		h.memory.first(memoryLine{Path: p.name, Owner: h.owner, found: p.found()})
+		h.memory.noteAbsent(memoryLine{Path: p.name, Owner: h.owner, found: p.foundAt()})
 	}
 }

@@ -32,10 +32,10 @@ func (h Host) ownModules(prog program.Program) bool {
 			dir = value
 		}
 	}
-	if !filepath.IsAbs(dir) || program.NamesRoots(dir) || !h.narrow(dir) {
+	if !filepath.IsAbs(dir) || program.NamesRoots(dir) || !h.isNarrow(dir) {
 		return false
 	}
-	return !slices.ContainsFunc(h.looks.Hops(dir), h.reachable)
+	return !slices.ContainsFunc(h.looks.Hops(dir), h.isReachable)
 }
 
 // ownScripts reports whether all that the program has Python run are scripts, as far as it
@@ -60,8 +60,8 @@ func (h Host) ownScripts(prog program.Program) bool {
 	}
 	if file != "" {
 		if !filepath.IsAbs(file) ||
-			!known && !slices.ContainsFunc(interpreter(file), func(word string) bool { name, _, _ := program.LauncherOf(word); return name == "sh" }) ||
-			slices.ContainsFunc(h.looks.Hops(file), h.reachable) {
+			!known && !slices.ContainsFunc(interpreterWords(file), func(word string) bool { name, _, _ := program.LauncherOf(word); return name == "sh" }) ||
+			slices.ContainsFunc(h.looks.Hops(file), h.isReachable) {
 			return false
 		}
 		text = textOf(file)

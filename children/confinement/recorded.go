@@ -21,8 +21,8 @@ import (
 func (n *naming) openRecorded(paths []sandbox.RecordedPath) {
 	for _, p := range paths {
 		w := n.h.wayOf(p.Path)
-		d := n.remembered("recorded "+w.path, &w, n.decideRecorded(p, &w))
-		n.take(d)
+		d := n.decideRemembered("recorded "+w.path, &w, n.decideRecorded(p, &w))
+		n.takeDecision(d)
 		n.recorded = append(n.recorded, sandbox.Named{Key: string(p.Use), Path: p.Path, Why: d.why})
 	}
 }
@@ -33,9 +33,9 @@ func (n *naming) decideRecorded(p sandbox.RecordedPath, w *way) decision {
 		return decision{} // it is open
 	}
 	if w.real != p.Path {
-		return closed("%s leads to %s by a link now", p.Path, w.real)
+		return decideClosed("%s leads to %s by a link now", p.Path, w.real)
 	}
-	why := n.never(p.Path, w)
+	why := n.neverReason(p.Path, w)
 	if secret := sandbox.WhySecret(p.Path); why == "" && secret != "" && p.Use != sandbox.Keeps {
 		why = secret // a name of the entry may be a single key; what was recorded never is one
 	}
@@ -44,35 +44,35 @@ func (n *naming) decideRecorded(p sandbox.RecordedPath, w *way) decision {
 	}
 	if p.Use == sandbox.Reads {
 		if w.end == nil {
-			return closed("nothing is there")
+			return decideClosed("nothing is there")
 		}
-		return opened(p.Path, runs)
+		return decideOpened(p.Path, runs)
 	}
 	name := entry.Name{Path: p.Path, Use: entry.Data, Folder: p.Use == sandbox.Keeps}
 	why = n.readOnly(name, p.Path, w)
 	switch {
 	case p.Use != sandbox.Writes && p.Use != sandbox.Keeps:
-		return closed("%q is no use of a path", p.Use)
+		return decideClosed("%q is no use of a path", p.Use)
 	case w.end == nil && why != "":
-		return closed("nothing is there, and nothing is made: %s", why)
+		return decideClosed("nothing is there, and nothing is made: %s", why)
 	case w.end == nil && p.Use == sandbox.Keeps:
-		return n.missing(name, w)
+		return n.decideMissing(name, w)
 	case why != "":
-		return decision{rules: opened(p.Path, runs).rules, why: why + ", so it is only read"}
+		return decision{rules: decideOpened(p.Path, runs).rules, why: why + ", so it is only read"}
 	case w.end == nil || p.Beside && !w.end.IsDir():
 		if d, ok := n.openFile(w); ok {
 			return d
 		}
 	}
 	if w.end == nil {
-		return closed("nothing is there, and %s: give it a folder of its own", n.shared(filepath.Dir(p.Path)))
+		return decideClosed("nothing is there, and %s: give it a folder of its own", n.sharedReason(filepath.Dir(p.Path)))
 	}
-	return opened(p.Path, all)
+	return decideOpened(p.Path, all)
 }
 
-// identify makes the digest by which a profile belongs to an entry, its program and the version of
+// identifyProfile makes the digest by which a profile belongs to an entry, its program and the version of
 // its package.
-func (c *confining) identify(parts []part) string {
+func (c *confining) identifyProfile(parts []part) string {
 	prog := bareProgram(c.child.Program)
 	version := ""
 	if in := c.child.Installed; in != nil { // each copy has another path

@@ -18,10 +18,10 @@ var sharing = map[string]shares{
 	"sh": {memory: true, terminals: true}, "pwsh": {memory: true, terminals: true},
 }
 
-// with adds what the program of the child needs, by the name that its entry says, and by
+// addShares adds what the program of the child needs, by the name that its entry says, and by
 // the interpreter that its files name. A file that a child may have written says nothing.
 // Nor does a shell that only starts the program: many packages have one.
-func (s shares) with(prog program.Program, parts []part, h Host) shares {
+func (s shares) addShares(prog program.Program, parts []part, h Host) shares {
 	command, _ := program.Innermost(prog.Command, prog.Args)
 	name, _, _ := program.LauncherOf(command)
 	s.memory, s.terminals = s.memory || sharing[name].memory, s.terminals || sharing[name].terminals
@@ -37,8 +37,8 @@ func (s shares) with(prog program.Program, parts []part, h Host) shares {
 	return s
 }
 
-// rules open it.
-func (s shares) rules() (rules []sandbox.Rule) {
+// shareRules open it.
+func (s shares) shareRules() (rules []sandbox.Rule) {
 	if s.memory {
 		rules = append(rules, sandbox.Memory)
 	}

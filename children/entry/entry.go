@@ -67,32 +67,32 @@ const (
 func Names(e *Entry) []Name {
 	r := reader{Entry: e}
 	at := place{dir: e.Cwd}
-	if later(e.Cwd) {
+	if isFilledLater(e.Cwd) {
 		at.dir = ""
 	}
-	r.word(at, "/command", e.Command)
+	r.readWord(at, "/command", e.Command)
 	args := slices.Clone(e.Args)
 	for i := range args {
 		if e.Void != nil && e.Void(i) {
 			args[i] = ""
 		}
 	}
-	r.line(at, e.Command, args, func(i int) string { return "/args/" + strconv.Itoa(i) })
+	r.readLine(at, e.Command, args, func(i int) string { return "/args/" + strconv.Itoa(i) })
 	for _, name := range slices.Sorted(maps.Keys(e.Env)) {
-		r.variable(at, "/env/"+escape(name), name, e.Env[name])
+		r.readVariable(at, "/env/"+escapeName(name), name, e.Env[name])
 	}
 	if at.dir != "" {
-		r.add(Name{"/cwd", at.dir, Cwd, true, false})
+		r.addName(Name{"/cwd", at.dir, Cwd, true, false})
 	}
 	return r.names
 }
 
-func escape(name string) string {
+func escapeName(name string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 }
 
-// later reports a text that is filled in when a session starts the server.
-func later(text string) bool { return reference.Has(text) || placeholder.MatchString(text) }
+// isFilledLater reports a text that is filled in when a session starts the server.
+func isFilledLater(text string) bool { return reference.Has(text) || placeholder.MatchString(text) }
 
 // placeholder matches what stands for roots.
 var placeholder = lazyregexp.New(`\$\{roots?[:}]`)
@@ -108,17 +108,17 @@ type place struct {
 	nested int    // in how many texts
 }
 
-func (r *reader) add(n Name) {
+func (r *reader) addName(n Name) {
 	if len(r.names) < maxNames && !slices.Contains(r.names, n) {
 		r.names = append(r.names, n)
 	}
 }
 
-// path is a text as an absolute path; "" where it is none. plain: a word without a
+// absolutePath is a text as an absolute path; "" where it is none. plain: a word without a
 // separator may be one.
-func (r *reader) path(at place, text string, plain bool) string {
+func (r *reader) absolutePath(at place, text string, plain bool) string {
 	switch {
-	case text == "" || strings.ContainsAny(text, "\n\r\x00") || later(text) || len(text) > 4096:
+	case text == "" || strings.ContainsAny(text, "\n\r\x00") || isFilledLater(text) || len(text) > 4096:
 		return ""
 	case text == "~" && r.Home != "":
 		return r.Home
@@ -139,14 +139,14 @@ func (r *reader) path(at place, text string, plain bool) string {
 // file matches a word that looks like the name of a file.
 var file = lazyregexp.New(`^[\pL\pN_. -]+\.[A-Za-z][A-Za-z0-9]{0,9}$`)
 
-// value names what the value of a flag or variable is, or a word by itself. name is that of
+// readValue names what the value of a flag or variable is, or a word by itself. name is that of
 // the flag or variable; "" for none.
-func (r *reader) value(at place, key, name, text string, use Use) {
+func (r *reader) readValue(at place, key, name, text string, use Use) {
 	folder := strings.HasSuffix(text, "/") || isFolder(name)
 	named := func(text string) bool {
-		path := r.path(at, text, file.MatchString(text))
+		path := r.absolutePath(at, text, file.MatchString(text))
 		if path != "" {
-			r.add(Name{key, path, use, folder, at.nested > 0})
+			r.addName(Name{key, path, use, folder, at.nested > 0})
 		}
 		return path != ""
 	}
@@ -154,14 +154,14 @@ func (r *reader) value(at place, key, name, text string, use Use) {
 		named(path)
 		return
 	}
-	if parts := list(text); len(parts) > 1 {
+	if parts := splitList(text); len(parts) > 1 {
 		for _, part := range parts {
 			named(part)
 		}
 		return
 	}
 	if _, value, ok := strings.Cut(text, "="); ok && !strings.Contains(text[:len(text)-len(value)], "/") {
-		r.value(at, key, text[:len(text)-len(value)-1], value, min(use, useOf(text[:len(text)-len(value)-1])))
+		r.readValue(at, key, text[:len(text)-len(value)-1], value, min(use, useOf(text[:len(text)-len(value)-1])))
 		return
 	}
 	named(text)
@@ -193,10 +193,10 @@ func ofURL(text string) (path string, ok bool) {
 	return rest, true
 }
 
-// list splits a text that joins paths: by the separator of PATH, by commas or semicolons,
+// splitList splits a text that joins paths: by the separator of PATH, by commas or semicolons,
 // or as a list of JSON. It is one text where not every part is a path from the top or from
 // home.
-func list(text string) []string {
+func splitList(text string) []string {
 	var parts []string
 	if strings.HasPrefix(text, "[") && json.Unmarshal([]byte(text), &parts) == nil {
 		return append(parts, "")
@@ -213,15 +213,15 @@ func list(text string) []string {
 	return nil
 }
 
-// word names what a command is, where it is a path.
-func (r *reader) word(at place, key, command string) {
-	if path := r.path(at, command, false); path != "" {
-		r.add(Name{key, path, Code, false, at.nested > 0})
+// readWord names what a command is, where it is a path.
+func (r *reader) readWord(at place, key, command string) {
+	if path := r.absolutePath(at, command, false); path != "" {
+		r.addName(Name{key, path, Code, false, at.nested > 0})
 	}
 }
 
-// line names what a command line does. key tells where an argument stands.
-func (r *reader) line(at place, command string, args []string, key func(int) string) {
+// readLine names what a command line does. key tells where an argument stands.
+func (r *reader) readLine(at place, command string, args []string, key func(int) string) {
 	roles := r.Roles(command, args)
 	flag := ""
 	for i, arg := range args {
@@ -230,10 +230,10 @@ func (r *reader) line(at place, command string, args []string, key func(int) str
 		switch roles[i] {
 		case Void:
 		case Text:
-			r.text(at, key(i), arg)
+			r.readShell(at, key(i), arg)
 		case Sets:
 			if name, value, ok := strings.Cut(arg, "="); ok {
-				r.variable(at, key(i), name, value)
+				r.readVariable(at, key(i), name, value)
 			}
 		case Runs, Search:
 			if before, value, ok := strings.Cut(arg, "="); ok && strings.HasPrefix(before, "-") {
@@ -246,44 +246,44 @@ func (r *reader) line(at place, command string, args []string, key func(int) str
 				parts = filepath.SplitList(arg)
 			}
 			for _, part := range parts {
-				r.value(at, key(i), "", part, Code)
+				r.readValue(at, key(i), "", part, Code)
 			}
 		default:
-			flag = r.own(at, key(i), name, arg)
+			flag = r.readArgument(at, key(i), name, arg)
 		}
 	}
 }
 
-// own names what an argument of the server is. flag is the one before it, if that may take
+// readArgument names what an argument of the server is. flag is the one before it, if that may take
 // a value, and next this one, likewise.
-func (r *reader) own(at place, key, flag, arg string) (next string) {
+func (r *reader) readArgument(at place, key, flag, arg string) (next string) {
 	switch before, value, joined := strings.Cut(arg, "="); {
 	case !strings.HasPrefix(arg, "-") || arg == "-":
-		r.value(at, key, flag, arg, useOf(flag))
+		r.readValue(at, key, flag, arg, useOf(flag))
 	case joined:
-		r.value(at, key, before, value, useOf(before))
+		r.readValue(at, key, before, value, useOf(before))
 	case len(arg) > 2 && arg[1] != '-' && (arg[2] == '/' || strings.HasPrefix(arg[2:], "~/")): // -d/path
-		r.value(at, key, arg[:2], arg[2:], useOf(arg[:2]))
+		r.readValue(at, key, arg[:2], arg[2:], useOf(arg[:2]))
 	default:
 		return arg
 	}
 	return ""
 }
 
-// variable names what the value of a variable is.
-func (r *reader) variable(at place, key, name, value string) {
+// readVariable names what the value of a variable is.
+func (r *reader) readVariable(at place, key, name, value string) {
 	switch use := useOf(name); {
 	case name == "NODE_OPTIONS":
 		words := strings.Fields(value)
-		r.line(at, "node", words, func(int) string { return key })
+		r.readLine(at, "node", words, func(int) string { return key })
 	case slices.Contains(commands, name):
 		at.dir = ""
-		r.text(at, key, value)
+		r.readShell(at, key, value)
 	case slices.Contains(searched, name):
 		for _, part := range filepath.SplitList(value) {
-			r.value(at, key, "", part, Code)
+			r.readValue(at, key, "", part, Code)
 		}
 	default:
-		r.value(at, key, name, value, use)
+		r.readValue(at, key, name, value, use)
 	}
 }

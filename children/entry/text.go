@@ -7,10 +7,10 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// text names what a text does that a shell runs: the words of its commands, where it goes,
+// readShell names what a text does that a shell runs: the words of its commands, where it goes,
 // what it sources and redirects. Of a word that only the shell knows it names nothing.
-func (r *reader) text(at place, key, text string) {
-	if at.nested++; at.nested > maxNested || later(text) {
+func (r *reader) readShell(at place, key, text string) {
+	if at.nested++; at.nested > maxNested || isFilledLater(text) {
 		return
 	}
 	parsed, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
@@ -20,13 +20,13 @@ func (r *reader) text(at place, key, text string) {
 	syntax.Walk(parsed, func(node syntax.Node) bool {
 		switch n := node.(type) {
 		case *syntax.CallExpr:
-			r.assigns(at, key, n.Assigns)
-			r.call(&at, key, n.Args)
+			r.readAssigns(at, key, n.Assigns)
+			r.readCommand(&at, key, n.Args)
 		case *syntax.DeclClause:
-			r.assigns(at, key, n.Args)
+			r.readAssigns(at, key, n.Args)
 		case *syntax.Redirect:
-			if to, ok := r.literal(n.Word); ok && n.Hdoc == nil {
-				r.value(at, key, "", to, Data)
+			if to, ok := r.expandWord(n.Word); ok && n.Hdoc == nil {
+				r.readValue(at, key, "", to, Data)
 			}
 		}
 		return true
@@ -43,17 +43,17 @@ func Commands(text, home string) (all [][]string, ok bool) {
 	r := reader{Entry: &Entry{Home: home}}
 	syntax.Walk(parsed, func(node syntax.Node) bool {
 		if call, is := node.(*syntax.CallExpr); is && len(call.Args) > 0 {
-			all = append(all, r.words(call.Args))
+			all = append(all, r.commandWords(call.Args))
 		}
 		return true
 	})
 	return all, true
 }
 
-// words are those of a command, without what only tells how it is started.
-func (r *reader) words(args []*syntax.Word) (words []string) {
+// commandWords are those of a command, without what only tells how it is started.
+func (r *reader) commandWords(args []*syntax.Word) (words []string) {
 	for _, arg := range args {
-		word, _ := r.literal(arg)
+		word, _ := r.expandWord(arg)
 		words = append(words, word)
 	}
 	for len(words) > 0 && (words[0] == "exec" || words[0] == "command" || words[0] == "builtin") {
@@ -62,20 +62,20 @@ func (r *reader) words(args []*syntax.Word) (words []string) {
 	return words
 }
 
-func (r *reader) assigns(at place, key string, all []*syntax.Assign) {
+func (r *reader) readAssigns(at place, key string, all []*syntax.Assign) {
 	for _, a := range all {
 		if a.Name == nil || a.Value == nil {
 			continue
 		}
-		if value, ok := r.literal(a.Value); ok {
-			r.variable(at, key, a.Name.Value, value)
+		if value, ok := r.expandWord(a.Value); ok {
+			r.readVariable(at, key, a.Name.Value, value)
 		}
 	}
 }
 
-// call names what one command does. One that goes elsewhere changes at.
-func (r *reader) call(at *place, key string, args []*syntax.Word) {
-	words := r.words(args) // "" for what only the shell knows
+// readCommand names what one command does. One that goes elsewhere changes at.
+func (r *reader) readCommand(at *place, key string, args []*syntax.Word) {
+	words := r.commandWords(args) // "" for what only the shell knows
 	if len(words) == 0 {
 		return
 	}
@@ -94,35 +94,35 @@ func (r *reader) call(at *place, key string, args []*syntax.Word) {
 			}
 		}
 		if at.dir != "" {
-			r.add(Name{key, at.dir, Cwd, true, true})
+			r.addName(Name{key, at.dir, Cwd, true, true})
 		}
 	case "source", ".":
 		if len(words) > 1 {
-			r.value(*at, key, "", words[1], Code)
+			r.readValue(*at, key, "", words[1], Code)
 		}
 	default:
 		if command := words[0]; strings.ContainsRune(command, '/') {
-			r.word(*at, key, command)
+			r.readWord(*at, key, command)
 		}
-		r.line(*at, words[0], words[1:], func(int) string { return key })
+		r.readLine(*at, words[0], words[1:], func(int) string { return key })
 	}
 }
 
-// literal is a word as the shell expands it; false where that cannot be told.
-func (r *reader) literal(word *syntax.Word) (text string, ok bool) {
+// expandWord is a word as the shell expands it; false where that cannot be told.
+func (r *reader) expandWord(word *syntax.Word) (text string, ok bool) {
 	if word == nil {
 		return "", false
 	}
 	var b strings.Builder
 	for i, part := range word.Parts {
-		if !r.part(&b, part, i == 0) {
+		if !r.expandPart(&b, part, i == 0) {
 			return "", false
 		}
 	}
 	return b.String(), true
 }
 
-func (r *reader) part(b *strings.Builder, part syntax.WordPart, first bool) bool {
+func (r *reader) expandPart(b *strings.Builder, part syntax.WordPart, first bool) bool {
 	switch p := part.(type) {
 	case *syntax.Lit:
 		text := p.Value
@@ -132,15 +132,15 @@ func (r *reader) part(b *strings.Builder, part syntax.WordPart, first bool) bool
 		if strings.ContainsAny(text, "*?[") {
 			return false
 		}
-		b.WriteString(unescaped(text))
+		b.WriteString(stripBackslashes(text))
 	case *syntax.SglQuoted:
 		b.WriteString(p.Value)
 		return !p.Dollar
 	case *syntax.DblQuoted:
 		for _, in := range p.Parts {
 			if lit, is := in.(*syntax.Lit); is {
-				b.WriteString(unescaped(lit.Value))
-			} else if !r.part(b, in, false) {
+				b.WriteString(stripBackslashes(lit.Value))
+			} else if !r.expandPart(b, in, false) {
 				return false
 			}
 		}
@@ -154,8 +154,8 @@ func (r *reader) part(b *strings.Builder, part syntax.WordPart, first bool) bool
 	return true
 }
 
-// unescaped is a text without the backslashes before other signs.
-func unescaped(text string) string {
+// stripBackslashes is a text without the backslashes before other signs.
+func stripBackslashes(text string) string {
 	if !strings.ContainsRune(text, '\\') {
 		return text
 	}

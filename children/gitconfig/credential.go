@@ -33,20 +33,20 @@ func WhySecret(text []byte) string {
 		return fmt.Sprintf("it cannot be told whether it holds a credential: %v", err)
 	}
 	for _, l := range lines {
-		if l.Credential() {
+		if l.HoldsCredential() {
 			return fmt.Sprintf("line %d holds a credential (%s)", l.Number, l.Name())
 		}
 	}
 	for _, c := range comments {
-		if c.Secret() {
+		if c.HoldsSecret() {
 			return fmt.Sprintf("line %d looks like a credential", c.Number)
 		}
 	}
 	return ""
 }
 
-// Credential reports whether a line holds a credential, or names a file of them. What is only a name of a user at ssh is none.
-func (l Line) Credential() bool {
+// HoldsCredential reports whether a line holds a credential, or names a file of them. What is only a name of a user at ssh is none.
+func (l Line) HoldsCredential() bool {
 	if Secret(l.Sub) {
 		return true
 	}
@@ -78,14 +78,14 @@ func Secret(text string) bool {
 	return redact.Text(text) != text || commands.MatchString(text)
 }
 
-// Secret reports whether a comment holds a credential: a line that was switched off, most often.
-func (c Comment) Secret() bool {
+// HoldsSecret reports whether a comment holds a credential: a line that was switched off, most often.
+func (c Comment) HoldsSecret() bool {
 	if Secret(c.Text) {
 		return true
 	}
 	for line := range strings.SplitSeq(c.Text, ";") {
 		name, value, found := strings.Cut(line, "=")
-		if words := strings.Fields(name); found && len(words) == 1 && (Line{Key: strings.ToLower(words[0]), Value: strings.TrimSpace(value), Has: true}).Credential() {
+		if words := strings.Fields(name); found && len(words) == 1 && (Line{Key: strings.ToLower(words[0]), Value: strings.TrimSpace(value), Has: true}).HoldsCredential() {
 			return true
 		}
 	}

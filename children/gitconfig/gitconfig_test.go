@@ -112,10 +112,10 @@ func TestCredentials(t *testing.T) {
 		}
 		found := false
 		for _, l := range lines {
-			found = found || l.Credential()
+			found = found || l.HoldsCredential()
 		}
 		for _, c := range comments {
-			found = found || c.Secret()
+			found = found || c.HoldsSecret()
 		}
 		if !found {
 			t.Errorf("%q is not known", text)
@@ -133,12 +133,12 @@ func TestCredentials(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 		for _, l := range lines {
-			if l.Credential() {
+			if l.HoldsCredential() {
 				t.Errorf("%s = %s is taken for a credential", l.Name(), l.Value)
 			}
 		}
 		for _, c := range comments {
-			if c.Secret() {
+			if c.HoldsSecret() {
 				t.Errorf("a comment is taken for a credential: %s", c.Text)
 			}
 		}

@@ -35,7 +35,7 @@ type reader struct {
 	line int
 }
 
-func (r *reader) next() byte {
+func (r *reader) nextByte() byte {
 	if r.at == len(r.text) {
 		r.end = true
 		r.line++
@@ -62,15 +62,15 @@ func Parse(text []byte) (lines []Line, comments []Comment, err error) {
 	p := parser{r: r}
 	for !r.end {
 		number := r.line
-		c := r.next()
+		c := r.nextByte()
 		switch {
 		case isSpace(c):
 		case c == '#' || c == ';':
-			p.comment()
+			p.skipComment()
 		case c == '[':
-			err = p.header()
+			err = p.parseHeader()
 		case isAlpha(c) && p.section != "":
-			err = p.variable(c, number)
+			err = p.parseVariable(c, number)
 		default:
 			err = errors.New("it is neither a section, nor a variable of one, nor a comment")
 		}
@@ -89,59 +89,59 @@ type parser struct {
 	comments     []Comment
 }
 
-// comment reads to the end of the line.
-func (p *parser) comment() {
+// skipComment reads to the end of the line.
+func (p *parser) skipComment() {
 	from, number := p.r.at, p.r.line
-	for p.r.next() != '\n' {
+	for p.r.nextByte() != '\n' {
 	}
 	p.comments = append(p.comments, Comment{strings.TrimRight(string(p.r.text[from:p.r.at]), "\r\n"), number})
 }
 
 var errHeader = errors.New("the section has no end, or a name that git does not read")
 
-// header reads what follows [.
-func (p *parser) header() error {
+// parseHeader reads what follows [.
+func (p *parser) parseHeader() error {
 	p.section, p.sub, p.hasSub = "", "", false
 	for {
-		c := p.r.next()
+		c := p.r.nextByte()
 		switch {
 		case c == ']' && p.section != "":
 			return nil
 		case (c == ' ' || c == '\t' || c == '\r') && p.section != "":
-			return p.quoted(c)
+			return p.parseQuoted(c)
 		case isKey(c) || c == '.':
-			p.section += string(lower(c))
+			p.section += string(lowerByte(c))
 		default:
 			return errHeader
 		}
 	}
 }
 
-// quoted reads the part of a header that is in quotes.
-func (p *parser) quoted(c byte) error {
+// parseQuoted reads the part of a header that is in quotes.
+func (p *parser) parseQuoted(c byte) error {
 	for isSpace(c) {
 		if c == '\n' {
 			return errHeader
 		}
-		c = p.r.next()
+		c = p.r.nextByte()
 	}
 	if c != '"' {
 		return errHeader
 	}
 	var sub []byte
 	for {
-		switch c = p.r.next(); c {
+		switch c = p.r.nextByte(); c {
 		case '\n':
 			return errHeader
 		case '"':
-			if p.r.next() != ']' {
+			if p.r.nextByte() != ']' {
 				return errHeader
 			}
 			p.sub, p.hasSub = string(sub), true
 			p.comments = append(p.comments, Comment{p.sub, p.r.line})
 			return nil
 		case '\\':
-			if c = p.r.next(); c == '\n' {
+			if c = p.r.nextByte(); c == '\n' {
 				return errHeader
 			}
 		}
@@ -149,17 +149,17 @@ func (p *parser) quoted(c byte) error {
 	}
 }
 
-// variable reads a key that begins with c, and its value.
-func (p *parser) variable(c byte, number int) error {
+// parseVariable reads a key that begins with c, and its value.
+func (p *parser) parseVariable(c byte, number int) error {
 	l := Line{Section: p.section, Sub: p.sub, HasSub: p.hasSub, Number: number}
-	for ; isKey(c); c = p.r.next() {
-		l.Key += string(lower(c))
+	for ; isKey(c); c = p.r.nextByte() {
+		l.Key += string(lowerByte(c))
 	}
 	for c == ' ' || c == '\t' {
-		c = p.r.next()
+		c = p.r.nextByte()
 	}
 	if c == '=' {
-		value, err := p.value()
+		value, err := p.parseValue()
 		if err != nil {
 			return err
 		}
@@ -171,11 +171,11 @@ func (p *parser) variable(c byte, number int) error {
 	return nil
 }
 
-func (p *parser) value() (string, error) {
+func (p *parser) parseValue() (string, error) {
 	var value, blanks []byte
 	quoted := false
 	for {
-		c := p.r.next()
+		c := p.r.nextByte()
 		switch {
 		case c == '\n' && quoted:
 			return "", errors.New("a quote has no end")
@@ -187,7 +187,7 @@ func (p *parser) value() (string, error) {
 			}
 			continue
 		case !quoted && (c == ';' || c == '#'):
-			p.comment()
+			p.skipComment()
 			return string(value), nil
 		}
 		value, blanks = append(value, blanks...), nil
@@ -196,7 +196,7 @@ func (p *parser) value() (string, error) {
 			quoted = !quoted
 			continue
 		case '\\':
-			switch c = p.r.next(); c {
+			switch c = p.r.nextByte(); c {
 			case '\n':
 				continue
 			case 't':
@@ -215,10 +215,10 @@ func (p *parser) value() (string, error) {
 }
 
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
-func isAlpha(c byte) bool { return 'a' <= lower(c) && lower(c) <= 'z' }
+func isAlpha(c byte) bool { return 'a' <= lowerByte(c) && lowerByte(c) <= 'z' }
 func isKey(c byte) bool   { return isAlpha(c) || '0' <= c && c <= '9' || c == '-' }
 
-func lower(c byte) byte {
+func lowerByte(c byte) byte {
 	if 'A' <= c && c <= 'Z' {
 		c += 'a' - 'A'
 	}

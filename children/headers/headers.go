@@ -65,7 +65,7 @@ func (c *Command) Run(ctx context.Context) (map[string]string, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, runTime, errTime)
 	defer cancel()
-	said, err := process.Output(ctx, launch.Launch{Command: program, Args: c.Args, Env: c.environment(), Dir: top(program)}, maxOutput+1, zerolog.Nop())
+	said, err := process.RunForOutput(ctx, launch.Launch{Command: program, Args: c.Args, Env: c.childEnvironment(), Dir: rootOf(program)}, maxOutput+1, zerolog.Nop())
 	switch {
 	case len(said) > maxOutput:
 		return nil, c.errorf("%s printed more than %d bytes", program, maxOutput)
@@ -76,7 +76,7 @@ func (c *Command) Run(ctx context.Context) (map[string]string, error) {
 	case err != nil:
 		return nil, c.errorf("%s %v; run it yourself to see why", program, err)
 	}
-	out, why := read([]byte(said))
+	out, why := readOutput([]byte(said))
 	if why != "" {
 		return nil, c.errorf("%s printed %s", program, why)
 	}
@@ -85,21 +85,21 @@ func (c *Command) Run(ctx context.Context) (map[string]string, error) {
 
 var errTime = errors.New("the time is over")
 
-// top is the root of the file system.
-func top(path string) string { return filepath.VolumeName(path) + string(filepath.Separator) }
+// rootOf is the root of the file system.
+func rootOf(path string) string { return filepath.VolumeName(path) + string(filepath.Separator) }
 
 // Find finds the program, and refuses one that a server could have written.
 func (c *Command) Find() (string, error) {
-	program, err := c.find()
+	program, err := c.findProgram()
 	if err != nil {
 		return "", err
 	}
-	if dir, ok := c.written(program); ok {
+	if dir, ok := c.isWritable(program); ok {
 		return "", c.errorf("%s lies in %s, where servers may write, so it is not run; move it to a folder that no server is given", program, dir)
 	}
 	for _, arg := range c.Args {
 		for _, path := range c.pathsIn(arg) {
-			if dir, ok := c.written(path); ok {
+			if dir, ok := c.isWritable(path); ok {
 				return "", c.errorf("its argument %s lies in %s, where servers may write, so it is not run; move that to a folder that no server is given", path, dir)
 			}
 		}
@@ -107,10 +107,10 @@ func (c *Command) Find() (string, error) {
 	return program, nil
 }
 
-func (c *Command) find() (string, error) {
+func (c *Command) findProgram() (string, error) {
 	if filepath.IsAbs(c.Program) {
 		for _, path := range withExtensions(c.Program) {
-			if runs(path) {
+			if isExecutable(path) {
 				return path, nil
 			}
 		}
@@ -119,12 +119,12 @@ func (c *Command) find() (string, error) {
 	if strings.ContainsAny(c.Program, `/\`) {
 		return "", c.errorf("%s is no absolute path", c.Program)
 	}
-	for _, dir := range filepath.SplitList(lookup(c.Environ, "PATH")) {
+	for _, dir := range filepath.SplitList(lookupVariable(c.Environ, "PATH")) {
 		if !filepath.IsAbs(dir) {
 			continue
 		}
 		for _, path := range withExtensions(filepath.Join(dir, c.Program)) {
-			if runs(path) {
+			if isExecutable(path) {
 				return path, nil
 			}
 		}
@@ -139,7 +139,7 @@ func withExtensions(path string) []string {
 	return []string{path + ".exe", path + ".cmd", path + ".bat"}
 }
 
-func runs(path string) bool {
+func isExecutable(path string) bool {
 	if !guard.MayFollow(path, nil) {
 		return false
 	}
@@ -147,7 +147,7 @@ func runs(path string) bool {
 	return err == nil && info.Mode().IsRegular() && (runtime.GOOS == "windows" || info.Mode().Perm()&0o111 != 0)
 }
 
-func (c *Command) written(paths ...string) (string, bool) {
+func (c *Command) isWritable(paths ...string) (string, bool) {
 	if c.Written == nil || len(paths) == 0 {
 		return "", false
 	}
@@ -156,7 +156,7 @@ func (c *Command) written(paths ...string) (string, bool) {
 
 // pathsIn are the absolute paths in a text: an argument, a line for a shell, a variable.
 func (c *Command) pathsIn(text string) (paths []string) {
-	home := lookup(c.Environ, "HOME")
+	home := lookupVariable(c.Environ, "HOME")
 	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r <= ' ' || strings.ContainsRune("'\"`=;|&<>(),", r) }) {
 		for _, path := range append(filepath.SplitList(word), word) {
 			if rest, ok := strings.CutPrefix(path, "~/"); ok {
@@ -173,14 +173,14 @@ func (c *Command) pathsIn(text string) (paths []string) {
 // kept are variables that are passed on wherever they lead: programs keep in these folders what they know, and run nothing of it.
 var kept = []string{"HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "TMPDIR", "TEMP", "TMP", "SSH_AUTH_SOCK"}
 
-// environment is the user's, without what would have the program take code from where servers write.
-func (c *Command) environment() []string {
+// childEnvironment is the user's, without what would have the program take code from where servers write.
+func (c *Command) childEnvironment() []string {
 	var all []string
 	for _, pair := range c.Environ {
 		_, value, _ := strings.Cut(pair, "=")
 		all = append(all, c.pathsIn(value)...)
 	}
-	_, some := c.written(all...)
+	_, some := c.isWritable(all...)
 	var out []string
 	for _, pair := range c.Environ {
 		name, value, _ := strings.Cut(pair, "=")
@@ -189,7 +189,7 @@ func (c *Command) environment() []string {
 			pair = name + "=" + c.plainPath(value, some)
 		case !some || slices.Contains(kept, name) || strings.HasPrefix(name, "XDG_"):
 		default:
-			if _, bad := c.written(c.pathsIn(value)...); bad {
+			if _, bad := c.isWritable(c.pathsIn(value)...); bad {
 				continue
 			}
 		}
@@ -205,12 +205,12 @@ func (c *Command) plainPath(path string, some bool) string {
 		if !filepath.IsAbs(dir) || !some {
 			return !filepath.IsAbs(dir)
 		}
-		_, bad := c.written(dir)
+		_, bad := c.isWritable(dir)
 		return bad
 	}), string(filepath.ListSeparator))
 }
 
-func lookup(environ []string, name string) (value string) {
+func lookupVariable(environ []string, name string) (value string) {
 	for _, pair := range environ {
 		if n, v, _ := strings.Cut(pair, "="); n == name || runtime.GOOS == "windows" && strings.EqualFold(n, name) {
 			value = v
@@ -219,8 +219,8 @@ func lookup(environ []string, name string) (value string) {
 	return value
 }
 
-// read reads what a program printed. why is the fault of that, and quotes nothing of it.
-func read(said []byte) (out map[string]string, why string) {
+// readOutput reads what a program printed. why is the fault of that, and quotes nothing of it.
+func readOutput(said []byte) (out map[string]string, why string) {
 	said = bytes.TrimSpace(bytes.TrimPrefix(said, []byte("\xef\xbb\xbf")))
 	if !json.Valid(said) || len(said) == 0 || said[0] != '{' {
 		return nil, `no JSON object; want {"NAME": "value"}`

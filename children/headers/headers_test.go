@@ -155,14 +155,14 @@ func TestWritten(t *testing.T) {
 		}
 	}
 	got, err := try(exe, "a", "b c")
-	if err != nil || got["Args"] != "a b c" || got["Dir"] != top(exe) || got["Path"] != filepath.Dir(exe) || got["Other"] != "" {
+	if err != nil || got["Args"] != "a b c" || got["Dir"] != rootOf(exe) || got["Path"] != filepath.Dir(exe) || got["Other"] != "" {
 		t.Errorf("%v, %v", got, err)
 	}
 	c := &Command{Program: exe, Environ: environ, Written: below("/nowhere")}
 	if got, err := c.Run(t.Context()); err != nil || got["Other"] != project+"/x" || !slices.Contains(filepath.SplitList(got["Path"]), project) {
 		t.Errorf("what no server writes is left out: %v, %v", got, err)
 	}
-	if home, ok := c.written(c.pathsIn("~/x")...); ok || !slices.Equal(c.pathsIn("~/x"), []string{filepath.Join(lookup(environ, "HOME"), "x")}) {
+	if home, ok := c.isWritable(c.pathsIn("~/x")...); ok || !slices.Equal(c.pathsIn("~/x"), []string{filepath.Join(lookupVariable(environ, "HOME"), "x")}) {
 		t.Error(home)
 	}
 }

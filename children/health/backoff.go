@@ -16,16 +16,16 @@ const (
 // History counts how runs of a child ended. It decides; it does not act.
 type History struct{ Failures int }
 
-// Failed counts the end of a run that was ready for so long (0: it never was).
-func (h *History) Failed(ready time.Duration) {
+// RecordFailure counts the end of a run that was ready for so long (0: it never was).
+func (h *History) RecordFailure(ready time.Duration) {
 	if ready >= soundAfter {
 		h.Failures = 0
 	}
 	h.Failures++
 }
 
-// Open reports whether the child is in a crash loop.
-func (h History) Open() bool { return h.Failures >= maxFailures }
+// IsOpen reports whether the child is in a crash loop.
+func (h History) IsOpen() bool { return h.Failures >= maxFailures }
 
 // Delay returns how long the next start must wait. jitter, in [0, 1), spreads
 // it over the upper half, so that children that failed together do not start

@@ -62,7 +62,7 @@ const (
 	Hung
 )
 
-func (p *Pulse) decide(s sign) Action {
+func (p *Pulse) decideAction(s sign) Action {
 	switch {
 	case s.asked && s.unanswered >= p.answer:
 		return Hung
@@ -93,7 +93,7 @@ func (p *Pulse) Heard(now time.Time, heard uint64) (answered bool) {
 
 // Next tells what follows from how long calls have been waiting.
 func (p *Pulse) Next(now time.Time, waited time.Duration, inVain bool) Action {
-	return p.decide(sign{waited, inVain, now.Sub(p.since), !p.asked.IsZero(), now.Sub(p.asked)})
+	return p.decideAction(sign{waited, inVain, now.Sub(p.since), !p.asked.IsZero(), now.Sub(p.asked)})
 }
 
 // Ask notes that the child is being asked; ctx ends when that is not needed any more.

@@ -25,7 +25,7 @@ func TestPulseDecides(t *testing.T) {
 		{"asked, nothing waits any more", sign{asked: true, unanswered: p.answer - 1}, Show},
 		{"asked in vain", sign{asked: true, unanswered: p.answer}, Hung},
 	} {
-		if got := p.decide(c.sign); got != c.want {
+		if got := p.decideAction(c.sign); got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)
 		}
 	}

@@ -69,7 +69,7 @@ func (t *CallTimers) Start(w *WaitingCall, limit time.Duration, token string, ca
 	if limit > 0 {
 		next = min(next, limit)
 	}
-	t.set(now.Add(next), next)
+	t.setTimer(now.Add(next), next)
 }
 
 // Waited returns how long the oldest call has waited for the child, 0 where none does
@@ -85,23 +85,23 @@ func (t *CallTimers) Waited(now time.Time) (longest time.Duration, inVain bool) 
 	return longest, inVain
 }
 
-// unlink takes a call out of the ring. It is called with mu held.
-func (s *WaitingCall) unlink() {
+// unlinkCall takes a call out of the ring. It is called with mu held.
+func (s *WaitingCall) unlinkCall() {
 	if s.next != nil {
 		s.next.prev, s.prev.next = s.prev, s.next
 		s.next, s.prev = nil, nil
 	}
 }
 
-// set sees to it that the timer fires at until, which is in d. It is called
+// setTimer sees to it that the timer fires at until, which is in d. It is called
 // with mu held.
-func (t *CallTimers) set(until time.Time, d time.Duration) {
+func (t *CallTimers) setTimer(until time.Time, d time.Duration) {
 	if t.over || !t.due.IsZero() && !until.Before(t.due) {
 		return
 	}
 	t.due = until
 	if t.timer == nil {
-		t.timer = time.AfterFunc(d, t.check)
+		t.timer = time.AfterFunc(d, t.checkCalls)
 		return
 	}
 	t.timer.Reset(d)
@@ -111,7 +111,7 @@ func (t *CallTimers) set(until time.Time, d time.Duration) {
 func (t *CallTimers) End(w *WaitingCall) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	w.unlink()
+	w.unlinkCall()
 	if w.token != "" && t.calls[w.token] == w {
 		delete(t.calls, w.token)
 	}
@@ -156,15 +156,15 @@ func (t *CallTimers) Release() {
 			from = heard
 		}
 		s.until = s.until.Add(now.Sub(from))
-		t.set(s.until, s.until.Sub(now))
+		t.setTimer(s.until, s.until.Sub(now))
 	}
 	if t.ring.next != &t.ring {
-		t.set(now.Add(t.every), t.every)
+		t.setTimer(now.Add(t.every), t.every)
 	}
 }
 
-// check ends what nothing was heard of for too long and waits for the next.
-func (t *CallTimers) check() {
+// checkCalls ends what nothing was heard of for too long and waits for the next.
+func (t *CallTimers) checkCalls() {
 	now := time.Now()
 	var expired []*WaitingCall
 	t.mu.Lock()
@@ -183,7 +183,7 @@ func (t *CallTimers) check() {
 		}
 		if !s.until.After(now) {
 			expired = append(expired, s)
-			s.unlink()
+			s.unlinkCall()
 		} else if next.IsZero() || s.until.Before(next) {
 			next = s.until
 		}
@@ -192,7 +192,7 @@ func (t *CallTimers) check() {
 		next = again
 	}
 	if !next.IsZero() {
-		t.set(next, next.Sub(now))
+		t.setTimer(next, next.Sub(now))
 	}
 	t.ended = t.ended || len(expired) > 0
 	t.mu.Unlock()

@@ -24,8 +24,8 @@ const (
 	maxPath   = 4096
 )
 
-// edges is a text as far as it is searched.
-func edges(text string) string {
+// cutToEdges is a text as far as it is searched.
+func cutToEdges(text string) string {
 	if len(text) <= maxWhole {
 		return text
 	}
@@ -54,7 +54,7 @@ func SaidIn(raw []byte) string {
 			return strings.Join(lines, "\n")
 		}
 	}
-	return strings.ReplaceAll(edges(string(raw)), `\n`, "\n")
+	return strings.ReplaceAll(cutToEdges(string(raw)), `\n`, "\n")
 }
 
 // stringsIn are the strings in the objects and arrays of a JSON text, also in those that are written in such a string.
@@ -179,7 +179,7 @@ func pathAt(text string, i int, home string) (w written, ok bool) {
 			break
 		}
 	}
-	if (i == 0 || strings.HasSuffix(text[:i], ": ")) && speaker(line[min(w.next-at, len(line)):], i > 0) {
+	if (i == 0 || strings.HasSuffix(text[:i], ": ")) && isSpeaker(line[min(w.next-at, len(line)):], i > 0) {
 		w.ways = nil
 	}
 	if !parts {
@@ -188,9 +188,9 @@ func pathAt(text string, i int, home string) (w written, ok bool) {
 	return w, true
 }
 
-// speaker reports whether what stands before rest is the program that says it, as in
+// isSpeaker reports whether what stands before rest is the program that says it, as in
 // "/bin/sh: 1: x: Permission denied". quoted: another one repeats its words, and then x has to be a path.
-func speaker(rest string, quoted bool) bool {
+func isSpeaker(rest string, quoted bool) bool {
 	first, about, more := strings.Cut(strings.TrimLeft(rest, ": "), ":")
 	return more && !MentionsRefusal([]byte(first)) && (!quoted || strings.Contains(first+about, "/"))
 }
@@ -203,7 +203,7 @@ var relativePath = lazyregexp.New(`(?:^|[\s'"‘“` + "`" + `(=:])((?:[^\s'"‘
 // entry names, because a script may have gone to its own.
 func (r *reading) pathsIn(text string) (paths []string) {
 	add := func(path string, at int) {
-		if len(path) < maxPath && could(path, makes(text[:at])) && !slices.Contains(paths, path) {
+		if len(path) < maxPath && couldExist(path, makesPath(text[:at])) && !slices.Contains(paths, path) {
 			paths = append(paths, path)
 		}
 	}
@@ -214,7 +214,7 @@ func (r *reading) pathsIn(text string) (paths []string) {
 		}
 		likely := ""
 		for n, way := range slices.Backward(w.ways) {
-			if exists(way) {
+			if fileExists(way) {
 				likely = way
 				break
 			}
@@ -231,27 +231,27 @@ func (r *reading) pathsIn(text string) (paths []string) {
 		return paths
 	}
 	for _, said := range relativePath.FindAllStringSubmatch(text, maxPaths) {
-		for _, dir := range r.workplaces() {
+		for _, dir := range r.workFolders() {
 			add(filepath.Join(dir, said[1]), 0)
 		}
 	}
 	return paths[:min(len(paths), maxPaths)]
 }
 
-// could reports whether a path is there, or could be.
-func could(path string, made bool) bool {
-	if exists(path) {
+// couldExist reports whether a path is there, or could be.
+func couldExist(path string, made bool) bool {
+	if fileExists(path) {
 		return true
 	}
 	dir := filepath.Dir(path)
 	if made {
-		dir = nearest(dir)
+		dir = nearestDirectory(dir)
 	}
 	return dir != "/" && sandbox.IsDir(dir)
 }
 
-// workplaces are the folders that relative paths of the child's may count from.
-func (r *reading) workplaces() []string {
+// workFolders are the folders that relative paths of the child's may count from.
+func (r *reading) workFolders() []string {
 	dirs := slices.Clone(r.Dirs)
 	for _, n := range r.Named {
 		dir := n.Path
@@ -277,9 +277,9 @@ var services = []struct {
 	{"DBUS_SESSION_BUS_ADDRESS", lazyregexp.New(`(?i)d-?bus|\bbus\b`)},
 }
 
-// socket returns the socket that a line may say was refused, with the lines before it: the socket of a
+// socketRefusal returns the socket that a line may say was refused, with the lines before it: the socket of a
 // variable whose service or path they name, else any.
-func (r *reading) socket(text string, k kind) (f sandbox.Refusal, ok bool) {
+func (r *reading) socketRefusal(text string, k kind) (f sandbox.Refusal, ok bool) {
 	if r.Profile.Sockets {
 		return f, false
 	}

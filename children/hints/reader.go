@@ -43,14 +43,14 @@ type Reader struct {
 	seen []sandbox.Refusal
 }
 
-// holds reports whether there is anything that the kernel could refuse.
-func (r *Reader) holds() bool { return r != nil && r.Profile != nil }
+// holdsAny reports whether there is anything that the kernel could refuse.
+func (r *Reader) holdsAny() bool { return r != nil && r.Profile != nil }
 
 // MayExplain reports whether an answer of the child, or a message of its log, may tell of a refusal
 // by its own words. failed is for an answer that is an error: then what was written to stderr just before
 // counts too. It is fast.
 func (r *Reader) MayExplain(answer []byte, failed bool) bool {
-	return r.holds() && (MentionsRefusal(answer) || failed && !r.Shared && r.hasSaid())
+	return r.holdsAny() && (MentionsRefusal(answer) || failed && !r.Shared && r.hasSaid())
 }
 
 // hasSaid reports whether the child has written of a refusal, or the hub has refused it something.
@@ -79,7 +79,7 @@ func (r *Reader) Refusals() (n int, last sandbox.Refusal) {
 // NoteRefused notes what the hub itself has refused the child at a path, for the kernel. It is exact, so it comes before what
 // the child says.
 func (r *Reader) NoteRefused(path string, a sandbox.Access) {
-	f := (&reading{Reader: r}).finished(sandbox.Refusal{Path: path, By: sandbox.ByNotice, Access: a}, path, false)
+	f := (&reading{Reader: r}).finishRefusal(sandbox.Refusal{Path: path, By: sandbox.ByNotice, Access: a}, path, false)
 	r.mu.Lock()
 	r.last, r.mine, r.made = f, f, time.Now()
 	first := len(r.seen) < maxSeen && !slices.Contains(r.seen, f)
@@ -104,13 +104,13 @@ func (r *Reader) ownRefusal(text string) (f sandbox.Refusal, ok bool) {
 // what the call wants there; failed is as in MayExplain. It is ok if the kernel has refused the child
 // something. It looks at the file system.
 func (r *Reader) ReadResponse(text string, called []sandbox.Rule, failed bool) (f sandbox.Refusal, ok bool) {
-	if !r.holds() {
+	if !r.holdsAny() {
 		return f, false
 	}
 	if f, ok = r.ownRefusal(text); ok && (failed || MentionsRefusal([]byte(text))) {
 		return f, true // counted already
 	}
-	f, ok = (&reading{Reader: r, called: called}).read(text)
+	f, ok = (&reading{Reader: r, called: called}).readRefusal(text)
 	if !ok && failed && !r.Shared && time.Since(r.saidAt()) < justNow {
 		_, f = r.Refusals()
 		return f, true // counted already
@@ -126,14 +126,14 @@ func (r *Reader) ReadResponse(text string, called []sandbox.Rule, failed bool) (
 
 // Closes reports whether the child may not do that at a path which a call names.
 func (r *Reader) Closes(path string, a sandbox.Access) (f sandbox.Refusal, ok bool) {
-	if !r.holds() || r.Profile.Unbounded || path == "" {
+	if !r.holdsAny() || r.Profile.Unbounded || path == "" {
 		return f, false
 	}
 	in := &reading{Reader: r}
-	if in.opens(path, a) {
+	if in.isOpened(path, a) {
 		return f, false
 	}
-	return in.finished(sandbox.Refusal{Path: path, By: sandbox.ByCall, Access: a}, path, a&sandbox.Write != 0 && !exists(path)), true
+	return in.finishRefusal(sandbox.Refusal{Path: path, By: sandbox.ByCall, Access: a}, path, a&sandbox.Write != 0 && !fileExists(path)), true
 }
 
 // Restricts reports whether the child gets less of a path that its entry names than it may
@@ -147,10 +147,10 @@ func (r *Reader) Restricts(n sandbox.Named) (f sandbox.Refusal, ok bool) {
 	journal := n.Path + "-journal" // that a database makes beside it
 	switch {
 	case n.Why != "" && n.Access&sandbox.Read == 0:
-		return in.finished(f, n.Path, !exists(n.Path)), true
-	case n.Access&sandbox.Write != 0 && isData(n.Path) && !sandbox.IsDir(n.Path) && !in.opens(journal, sandbox.Write):
+		return in.finishRefusal(f, n.Path, !fileExists(n.Path)), true
+	case n.Access&sandbox.Write != 0 && isData(n.Path) && !sandbox.IsDir(n.Path) && !in.isOpened(journal, sandbox.Write):
 		f.Access = sandbox.Write
-		return in.finished(f, journal, true), true
+		return in.finishRefusal(f, journal, true), true
 	}
 	return f, false
 }
@@ -161,14 +161,14 @@ const maxSeen = 100
 // ReadStderr reads what the child has written to stderr, or to its log: a line, or more. It is ok where that
 // tells of a refusal, and first where it had not told of it before.
 func (r *Reader) ReadStderr(text string) (f sandbox.Refusal, ok, first bool) {
-	if !r.holds() {
+	if !r.holdsAny() {
 		return f, false, false
 	}
-	before := r.wrote(text)
+	before := r.noteText(text)
 	if !MentionsRefusal([]byte(text)) {
 		return f, false, false
 	}
-	if f, ok = (&reading{Reader: r, before: before}).read(text); !ok {
+	if f, ok = (&reading{Reader: r, before: before}).readRefusal(text); !ok {
 		return f, false, false
 	}
 	r.mu.Lock()
@@ -184,8 +184,8 @@ func (r *Reader) ReadStderr(text string) (f sandbox.Refusal, ok, first bool) {
 	return f, true, true
 }
 
-// wrote notes what was written to stderr, and gives the lines before it.
-func (r *Reader) wrote(text string) (before []string) {
+// noteText notes what was written to stderr, and gives the lines before it.
+func (r *Reader) noteText(text string) (before []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	before = r.late
@@ -201,8 +201,8 @@ type reading struct {
 	before []string // lines that stood before it
 }
 
-func (r *reading) read(text string) (f sandbox.Refusal, ok bool) {
-	text = edges(text)
+func (r *reading) readRefusal(text string) (f sandbox.Refusal, ok bool) {
+	text = cutToEdges(text)
 	lines := linesOf(text)
 	all := slices.Concat(r.before, lines)
 	unnamed, looked := nothing, 0
@@ -215,7 +215,7 @@ func (r *reading) read(text string) (f sandbox.Refusal, ok bool) {
 			break
 		}
 		if k == refused || k == service {
-			if f, ok = r.socket(strings.Join(all[max(0, len(r.before)+i-socketLines):len(r.before)+i+1], "\n"), k); ok {
+			if f, ok = r.socketRefusal(strings.Join(all[max(0, len(r.before)+i-socketLines):len(r.before)+i+1], "\n"), k); ok {
 				return f, true
 			}
 		}
@@ -228,17 +228,17 @@ func (r *reading) read(text string) (f sandbox.Refusal, ok bool) {
 			paths = slices.DeleteFunc(r.pathsIn(strings.Join(lines, "\n")), func(path string) bool { return !isData(path) })
 		}
 		for _, path := range paths {
-			if f, ok = r.about(path, line, k); ok {
+			if f, ok = r.readPath(path, line, k); ok {
 				return f, true
 			}
 		}
 		switch {
 		case k == module:
-			if f, ok = r.module(line, text); ok {
+			if f, ok = r.moduleRefusal(line, text); ok {
 				return f, true
 			}
 		case k == repository:
-			if f, ok = r.repository(); ok {
+			if f, ok = r.repositoryRefusal(); ok {
 				return f, true
 			}
 		case k == absent, named:
@@ -249,29 +249,29 @@ func (r *reading) read(text string) (f sandbox.Refusal, ok bool) {
 	if unnamed == nothing || len(text) > maxUnnamed {
 		return f, false
 	}
-	return r.unsaid(unnamed)
+	return r.guessRefusal(unnamed)
 }
 
-// about reads a line that names a path.
-func (r *reading) about(path, line string, k kind) (f sandbox.Refusal, ok bool) {
-	own, access := r.owner(path)
+// readPath reads a line that names a path.
+func (r *reading) readPath(path, line string, k kind) (f sandbox.Refusal, ok bool) {
+	own, access := r.pathOwner(path)
 	if before, _, whole := strings.Cut(line, path); whole {
 		line = before // what was to be done stands there
 	}
-	want := r.lacks(path, line, access)
-	if k == database && want == sandbox.Read && r.possible(path, sandbox.Write) {
+	want := r.lackingAccess(path, line, access)
+	if k == database && want == sandbox.Read && r.isPossible(path, sandbox.Write) {
 		want = sandbox.Write // most open it to write, and fail where they may not
 	}
 	_, missing := os.Lstat(path)
 	switch {
-	case want == 0, !r.possible(path, want):
+	case want == 0, !r.isPossible(path, want):
 		return f, false
-	case k != refused && k != database && missing != nil && !makes(line), // it is not there indeed
-		k != refused && k != database && want == sandbox.Write && r.opens(path, sandbox.Read):
+	case k != refused && k != database && missing != nil && !makesPath(line), // it is not there indeed
+		k != refused && k != database && want == sandbox.Write && r.isOpened(path, sandbox.Read):
 		return f, false
 	}
 	own.Access = want
-	return r.finished(own, path, missing != nil && !makes(line) && !r.isStateFolder(path)), true
+	return r.finishRefusal(own, path, missing != nil && !makesPath(line) && !r.isStateFolder(path)), true
 }
 
 // stateFolders are the folders below the home folder in which programs make a folder of their own.
@@ -285,9 +285,9 @@ func (r *reading) isStateFolder(path string) bool {
 	return strings.LastIndexByte(name, '.') <= 0 && (hidden || slices.ContainsFunc(stateFolders, func(of string) bool { return dir == filepath.Join(r.Home, of) }))
 }
 
-// owner is who names a path: the entry or the call, where the path is what one of these
+// pathOwner is who names a path: the entry or the call, where the path is what one of these
 // names, lies in it, or was made beside it to take its place; else the child alone.
-func (r *reading) owner(path string) (f sandbox.Refusal, access sandbox.Access) {
+func (r *reading) pathOwner(path string) (f sandbox.Refusal, access sandbox.Access) {
 	beside := func(name string) bool {
 		return filepath.Dir(name) == filepath.Dir(path) && !sandbox.IsDir(name) && strings.Contains(filepath.Base(path), filepath.Base(name))
 	}
@@ -304,19 +304,19 @@ func (r *reading) owner(path string) (f sandbox.Refusal, access sandbox.Access) 
 	return sandbox.Refusal{Path: path, By: sandbox.ByServer}, 0
 }
 
-// finished says what has to be opened for a path, and whether anything may be. made: it
+// finishRefusal says what has to be opened for a path, and whether anything may be. made: it
 // is a file that is not there and was to be made.
-func (r *reading) finished(f sandbox.Refusal, path string, made bool) sandbox.Refusal {
+func (r *reading) finishRefusal(f sandbox.Refusal, path string, made bool) sandbox.Refusal {
 	f.Opens = path
 	top, dir := moduleOf(path), filepath.Dir(path)
 	switch {
-	case top == "" && f.Access == sandbox.Read && isScript(path) && r.kept(dir) == "": // it loads what lies beside it
+	case top == "" && f.Access == sandbox.Read && isScript(path) && r.keptReason(dir) == "": // it loads what lies beside it
 		f.Opens = dir
-	case top != "" && !r.opens(top, sandbox.Read): // of a linked module all is wanted
+	case top != "" && !r.isOpened(top, sandbox.Read): // of a linked module all is wanted
 		f.Opens = top
 	case made: // its directory has to be open, or the first on the way that is to be made
 		f.Opens = firstMissing(dir)
-	case f.By != sandbox.ByServer && sandbox.Contains(f.Path, path) && !r.opens(f.Path, sandbox.Read):
+	case f.By != sandbox.ByServer && sandbox.Contains(f.Path, path) && !r.isOpened(f.Path, sandbox.Read):
 		f.Opens = firstMissing(f.Path)
 	default:
 		f.Opens = firstMissing(path)
@@ -324,18 +324,18 @@ func (r *reading) finished(f sandbox.Refusal, path string, made bool) sandbox.Re
 	if f.By == sandbox.ByServer && f.Opens != path && f.Opens != top && !made {
 		f.Path = f.Opens
 	}
-	if at := sandbox.RealPath(f.Opens); exists(at) {
+	if at := sandbox.RealPath(f.Opens); fileExists(at) {
 		f.Opens = at // a link in a root opens nothing
 	} else {
 		f.Opens = filepath.Join(sandbox.RealPath(filepath.Dir(at)), filepath.Base(at))
 	}
 	for _, p := range []string{path, f.Path, sandbox.RealPath(path)} {
-		if why := r.kept(p); why != "" {
+		if why := r.keptReason(p); why != "" {
 			f.Kept, f.Opens, f.Why = true, "", why
 			return f
 		}
 	}
-	if why := r.kept(f.Opens); why == "" && !exists(f.Opens) {
+	if why := r.keptReason(f.Opens); why == "" && !fileExists(f.Opens) {
 		f.Opens += string(filepath.Separator) // a folder, which is to be made
 	} else if why != "" {
 		f.Opens, f.Why = "", fmt.Sprintf("its folder %s is not offered, for %s: give the file a folder of its own", f.Opens, why)
@@ -358,8 +358,8 @@ func moduleOf(path string) string {
 	return path[:at+len(mark)] + strings.Join(parts[:min(n, len(parts))], "/")
 }
 
-// kept says why nothing offers to open a path; "" where it may be.
-func (r *reading) kept(path string) string {
+// keptReason says why nothing offers to open a path; "" where it may be.
+func (r *reading) keptReason(path string) string {
 	if r.Never != nil {
 		if why := r.Never(path); why != "" {
 			return why
@@ -368,35 +368,35 @@ func (r *reading) kept(path string) string {
 	return sandbox.WhySecret(path)
 }
 
-// opens reports whether this may be done at a path.
-func (r *reading) opens(path string, a sandbox.Access) bool {
+// isOpened reports whether this may be done at a path.
+func (r *reading) isOpened(path string, a sandbox.Access) bool {
 	return a&^(r.Profile.AccessAt(path)&r.Profile.AccessAt(sandbox.RealPath(path))) == 0
 }
 
-// lacks is what was wanted at a path, and is not allowed there. access is what a call
+// lackingAccess is what was wanted at a path, and is not allowed there. access is what a call
 // wants there, if one names it.
-func (r *reading) lacks(path, line string, access sandbox.Access) sandbox.Access {
+func (r *reading) lackingAccess(path, line string, access sandbox.Access) sandbox.Access {
 	access &= sandbox.Read | sandbox.Write
 	switch {
-	case r.opens(path, sandbox.Read|sandbox.Write):
+	case r.isOpened(path, sandbox.Read|sandbox.Write):
 		return 0
-	case r.opens(path, sandbox.Read):
+	case r.isOpened(path, sandbox.Read):
 		if access == sandbox.Read {
 			return 0
 		}
 		return sandbox.Write
-	case access&sandbox.Write != 0, writes(line), access == 0 && !exists(path): // what is not there was to be made
+	case access&sandbox.Write != 0, writesPath(line), access == 0 && !fileExists(path): // what is not there was to be made
 		return sandbox.Write
 	}
 	return sandbox.Read
 }
 
-// possible reports whether the user could do that without the sandbox: otherwise something
+// isPossible reports whether the user could do that without the sandbox: otherwise something
 // else has refused it.
-func (r *reading) possible(path string, a sandbox.Access) bool {
+func (r *reading) isPossible(path string, a sandbox.Access) bool {
 	at := sandbox.RealPath(path)
-	if !exists(at) {
-		if at = nearest(at); !sandbox.IsDir(at) {
+	if !fileExists(at) {
+		if at = nearestDirectory(at); !sandbox.IsDir(at) {
 			return false
 		}
 		a = sandbox.Write
@@ -404,12 +404,12 @@ func (r *reading) possible(path string, a sandbox.Access) bool {
 	return sandbox.MayUse(at, a)
 }
 
-// unsaid is for a text that names no path: one that the call or the entry names is meant,
+// guessRefusal is for a text that names no path: one that the call or the entry names is meant,
 // if it is closed.
-func (r *reading) unsaid(k kind) (f sandbox.Refusal, ok bool) {
+func (r *reading) guessRefusal(k kind) (f sandbox.Refusal, ok bool) {
 	for _, c := range r.called {
-		if !r.opens(c.Path, c.Access&(sandbox.Read|sandbox.Write)) && r.possible(c.Path, c.Access) {
-			return r.finished(sandbox.Refusal{Path: c.Path, By: sandbox.ByCall, Access: c.Access}, c.Path, !exists(c.Path)), true
+		if !r.isOpened(c.Path, c.Access&(sandbox.Read|sandbox.Write)) && r.isPossible(c.Path, c.Access) {
+			return r.finishRefusal(sandbox.Refusal{Path: c.Path, By: sandbox.ByCall, Access: c.Access}, c.Path, !fileExists(c.Path)), true
 		}
 	}
 	named := slices.Clone(r.Named)
@@ -422,14 +422,14 @@ func (r *reading) unsaid(k kind) (f sandbox.Refusal, ok bool) {
 		f = sandbox.Refusal{Path: n.Path, By: sandbox.ByEntry, At: n.Key, Access: sandbox.Read}
 		journal := n.Path + "-journal" // that a database makes beside it
 		switch {
-		case !r.opens(n.Path, sandbox.Read) && r.possible(n.Path, sandbox.Read):
+		case !r.isOpened(n.Path, sandbox.Read) && r.isPossible(n.Path, sandbox.Read):
 			if n.Access == 0 && k == database {
 				f.Access = sandbox.Write
 			}
-			return r.finished(f, n.Path, !exists(n.Path)), true
-		case k == database && isData(n.Path) && !r.opens(journal, sandbox.Write) && r.possible(filepath.Dir(n.Path), sandbox.Write):
+			return r.finishRefusal(f, n.Path, !fileExists(n.Path)), true
+		case k == database && isData(n.Path) && !r.isOpened(journal, sandbox.Write) && r.isPossible(filepath.Dir(n.Path), sandbox.Write):
 			f.Access = sandbox.Write
-			return r.finished(f, journal, true), true
+			return r.finishRefusal(f, journal, true), true
 		}
 	}
 	return f, false
@@ -448,9 +448,9 @@ func isData(path string) bool {
 // gitDir finds where a worktree's repository is.
 var gitDir = lazyregexp.New(`^gitdir: (/[^\n]+)`)
 
-// repository is the repository of what the call names, or of where the child works, if it
+// repositoryRefusal is the repository of what the call names, or of where the child works, if it
 // is closed.
-func (r *reading) repository() (f sandbox.Refusal, ok bool) {
+func (r *reading) repositoryRefusal() (f sandbox.Refusal, ok bool) {
 	var from []string
 	for _, c := range r.called {
 		from = append(from, c.Path)
@@ -460,12 +460,12 @@ func (r *reading) repository() (f sandbox.Refusal, ok bool) {
 			at := filepath.Join(dir, ".git")
 			if fi, err := os.Lstat(at); err == nil {
 				if text, err := os.ReadFile(at); err == nil && fi.Mode().IsRegular() {
-					if to := gitDir.FindStringSubmatch(string(text)); to != nil && r.opens(at, sandbox.Read) {
+					if to := gitDir.FindStringSubmatch(string(text)); to != nil && r.isOpened(at, sandbox.Read) {
 						at = filepath.Clean(to[1])
 					}
 				}
-				if !r.opens(at, sandbox.Read) && r.possible(at, sandbox.Read) {
-					return r.finished(sandbox.Refusal{Path: at, By: sandbox.ByServer, Access: sandbox.Read}, at, false), true
+				if !r.isOpened(at, sandbox.Read) && r.isPossible(at, sandbox.Read) {
+					return r.finishRefusal(sandbox.Refusal{Path: at, By: sandbox.ByServer, Access: sandbox.Read}, at, false), true
 				}
 				break
 			}
@@ -477,10 +477,10 @@ func (r *reading) repository() (f sandbox.Refusal, ok bool) {
 	return f, false
 }
 
-// module is where a module lies that was not found by its name, if that is closed. It is
+// moduleRefusal is where a module lies that was not found by its name, if that is closed. It is
 // looked for where programs do: in what the entry names, in the working directory, and in
 // the folders of modules around files that the text names.
-func (r *reading) module(line, text string) (f sandbox.Refusal, ok bool) {
+func (r *reading) moduleRefusal(line, text string) (f sandbox.Refusal, ok bool) {
 	said := moduleName.FindStringSubmatch(line)
 	if said == nil || strings.HasPrefix(said[1], ".") || filepath.IsAbs(said[1]) {
 		return f, false
@@ -504,26 +504,26 @@ func (r *reading) module(line, text string) (f sandbox.Refusal, ok bool) {
 		}
 	}
 	for _, try := range tries {
-		if at := sandbox.RealPath(try); exists(at) && !r.opens(at, sandbox.Read) && r.possible(at, sandbox.Read) {
-			own, _ := r.owner(try)
+		if at := sandbox.RealPath(try); fileExists(at) && !r.isOpened(at, sandbox.Read) && r.isPossible(at, sandbox.Read) {
+			own, _ := r.pathOwner(try)
 			if own.By == sandbox.ByServer {
 				own.Path = at
 			}
 			own.Access = sandbox.Read
-			return r.finished(own, at, false), true
+			return r.finishRefusal(own, at, false), true
 		}
 	}
 	return f, false
 }
 
-func exists(path string) bool {
+func fileExists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }
 
-// nearest is the directory around a path that is there.
-func nearest(path string) string {
-	for !exists(path) && filepath.Dir(path) != path {
+// nearestDirectory is the directory around a path that is there.
+func nearestDirectory(path string) string {
+	for !fileExists(path) && filepath.Dir(path) != path {
 		path = filepath.Dir(path)
 	}
 	return path
@@ -531,7 +531,7 @@ func nearest(path string) string {
 
 // firstMissing is a path, or the first on the way to it that is not there.
 func firstMissing(path string) string {
-	for !exists(path) && !exists(filepath.Dir(path)) {
+	for !fileExists(path) && !fileExists(filepath.Dir(path)) {
 		path = filepath.Dir(path)
 	}
 	return path

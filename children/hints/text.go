@@ -53,7 +53,7 @@ func (m *Remedy) Told() string {
 func RemedyFor(server string, f sandbox.Refusal, dirs []string) (m Remedy) {
 	switch f.By {
 	case sandbox.ByEntry:
-		m.Named = "its entry names it" + at(f.At)
+		m.Named = "its entry names it" + formatPointer(f.At)
 	case sandbox.ByCall:
 		m.Named = "the call names it"
 	case sandbox.ByNotice:
@@ -95,7 +95,7 @@ func RestrictionText(server string, n sandbox.Named) string {
 	return fmt.Sprintf("the kernel will not let %s open %s: %s", server, printable.Escape(n.Path, 300), n.Why)
 }
 
-func at(pointer string) string {
+func formatPointer(pointer string) string {
 	if pointer == "" {
 		return ""
 	}

@@ -371,9 +371,9 @@ func mayBeTold(t testing.TB, r *Reader, f sandbox.Refusal, ok bool, text string)
 	t.Helper()
 	switch {
 	case !ok || f.Sockets:
-	case (&reading{Reader: r}).opens(f.Path, f.Access):
+	case (&reading{Reader: r}).isOpened(f.Path, f.Access):
 		t.Errorf("%q: %s is open to %s", text, f.Path, f.Access)
-	case !exists(f.Path) && !exists(filepath.Dir(f.Path)):
+	case !fileExists(f.Path) && !fileExists(filepath.Dir(f.Path)):
 		t.Errorf("%q: %s could not be there", text, f.Path)
 	}
 }
@@ -416,7 +416,7 @@ func TestNothingElseIsTold(t *testing.T) {
 		f, ok := r.ReadResponse(text, nil, rapid.Bool().Draw(rt, "failed"))
 		switch {
 		case !ok:
-		case (&reading{Reader: r}).opens(f.Path, f.Access), !exists(f.Path) && !exists(filepath.Dir(f.Path)):
+		case (&reading{Reader: r}).isOpened(f.Path, f.Access), !fileExists(f.Path) && !fileExists(filepath.Dir(f.Path)):
 			rt.Fatalf("%q: %+v", text, f)
 		case (sandbox.WhySecret(f.Path) != "" || sandbox.Contains(d.top+"/hub", f.Path)) && RemedyFor("kid", f, nil).Run != nil:
 			rt.Fatalf("%q: a command opens %+v", text, f)

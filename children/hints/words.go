@@ -91,12 +91,12 @@ func MentionsRefusal(text []byte) bool {
 // writing are words of a line by which something was to be changed or made.
 var writing = []string{"mkdir", "rmdir", "unlink", "rename", "write", "creat", "touch", "remove", "copyfile", "symlink", "truncate", "readonly"}
 
-func writes(line string) bool {
+func writesPath(line string) bool {
 	line = strings.ToLower(line)
 	return slices.ContainsFunc(writing, func(verb string) bool { return strings.Contains(line, verb) })
 }
 
-func makes(line string) bool {
+func makesPath(line string) bool {
 	return strings.Contains(line, "mkdir") || strings.Contains(line, "makedirs")
 }
 

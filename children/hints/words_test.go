@@ -399,7 +399,7 @@ func TestNothingThatIsToldWidens(t *testing.T) {
 func FuzzPathAt(f *testing.F) {
 	f.Add("'/a’/b‘/c' file:///x%41 ~/y")
 	f.Fuzz(func(t *testing.T, text string) {
-		_ = linesOf(edges(text))
+		_ = linesOf(cutToEdges(text))
 		for i := range len(text) {
 			w, ok := pathAt(text, i, "/h")
 			if ok && w.next <= i {

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// inode tells a file from another one at the same path.
-func inode(fi fs.FileInfo) uint64 {
+// inodeOf tells a file from another one at the same path.
+func inodeOf(fi fs.FileInfo) uint64 {
 	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
 		return uint64(st.Ino)
 	}

@@ -2,5 +2,5 @@ package launch
 
 import "io/fs"
 
-// inode is not told by a FileInfo here.
-func inode(fs.FileInfo) uint64 { return 0 }
+// inodeOf is not told by a FileInfo here.
+func inodeOf(fs.FileInfo) uint64 { return 0 }

@@ -37,7 +37,7 @@ func (m Machine) Lacks(prog program.Program) []Lack {
 	if _, err := findProgram(prog, env, prog.Cwd, m); err != nil {
 		lack := Lack{Key: []string{"command"}, Text: err.Error()}
 		if no, ok := errors.AsType[*NotProgramError](err); ok {
-			lack.Text, lack.Hint, lack.Run = no.what(), no.Hint, no.Run
+			lack.Text, lack.Hint, lack.Run = no.describeFile(), no.Hint, no.Run
 		}
 		return append(out, lack)
 	}

@@ -121,7 +121,7 @@ func Plan(prog program.Program, roots []guard.Root, h Machine) (Launch, error) {
 		l.Command, l.Args = withoutCmd(prog, l, env, h)
 	}
 	if err == nil {
-		l.Sandbox, err = h.Confine(h.child(prog, env, l))
+		l.Sandbox, err = h.Confine(h.childConfinement(prog, env, l))
 	}
 	if l.Env = env.List(); err != nil {
 		for _, dir := range skipped {
@@ -137,8 +137,8 @@ func Plan(prog program.Program, roots []guard.Root, h Machine) (Launch, error) {
 	return l, err
 }
 
-// child is what Confine is told of the Launch. It shares the environment, which Confine adds to.
-func (m Machine) child(prog program.Program, env *program.Environment, l Launch) confinement.Child {
+// childConfinement is what Confine is told of the Launch. It shares the environment, which Confine adds to.
+func (m Machine) childConfinement(prog program.Program, env *program.Environment, l Launch) confinement.Child {
 	return confinement.Child{
 		Program: prog, Env: env, Command: l.Command, Args: l.Args, Dir: l.Dir, StartDir: l.StartDir,
 		Scratch: m.scratch, Shell: m.shell, Temp: m.temp, Cache: m.cache, Fresh: m.fresh, Installed: m.installed, Package: m.fetched,
@@ -239,11 +239,11 @@ func trimSearch(prog program.Program, env *program.Environment, roots []guard.Ro
 	}
 	if v, ok := env.Get("PATH"); ok {
 		var keep []string
-		projects := h.projects(roots)
+		projects := h.projectRoots(roots)
 		for _, p := range filepath.SplitList(v) {
 			switch {
 			case !filepath.IsAbs(p):
-			case p != filepath.Dir(prog.Command) && projects.hold(p):
+			case p != filepath.Dir(prog.Command) && projects.holdsPath(p):
 				skipped = append(skipped, p)
 			default:
 				keep = append(keep, p)
@@ -275,7 +275,7 @@ func joinFolder(prog program.Program, env *program.Environment, roots []guard.Ro
 	}
 	dir := filepath.Dir(prog.Command)
 	path, ok := env.Get("PATH")
-	if ok && filepath.IsAbs(prog.Command) && !h.WithRoots(nil).IsForeign(prog.Command) && !slices.Contains(filepath.SplitList(path), dir) && (prog.Local || !h.projects(roots).hold(dir)) {
+	if ok && filepath.IsAbs(prog.Command) && !h.WithRoots(nil).IsForeign(prog.Command) && !slices.Contains(filepath.SplitList(path), dir) && (prog.Local || !h.projectRoots(roots).holdsPath(dir)) {
 		env.Set("PATH", dir+string(filepath.ListSeparator)+path)
 	}
 }
@@ -288,28 +288,28 @@ type projects struct {
 	roots map[string]bool
 }
 
-func (m Machine) projects(roots []guard.Root) projects {
+func (m Machine) projectRoots(roots []guard.Root) projects {
 	p := projects{m, make(map[string]bool, len(roots))}
-	home := p.fold(m.Home())
+	home := p.foldPath(m.Home())
 	for _, r := range roots {
-		if path := p.fold(r.Path); !sandbox.Contains(path, home) {
+		if path := p.foldPath(r.Path); !sandbox.Contains(path, home) {
 			p.roots[path] = true
 		}
 	}
 	return p
 }
 
-func (p projects) fold(path string) string {
+func (p projects) foldPath(path string) string {
 	if p.h.System() == "windows" || p.h.System() == "darwin" {
 		path = strings.ToLower(path)
 	}
 	return filepath.Clean(path)
 }
 
-// hold reports whether a directory is one of them or lies inside one, as it is written or
+// holdsPath reports whether a directory is one of them or lies inside one, as it is written or
 // where its links lead.
-func (p projects) hold(dir string) bool {
-	for _, at := range []string{p.fold(dir), p.fold(p.h.Real(dir))} {
+func (p projects) holdsPath(dir string) bool {
+	for _, at := range []string{p.foldPath(dir), p.foldPath(p.h.Real(dir))} {
 		for !p.roots[at] && at != filepath.Dir(at) {
 			at = filepath.Dir(at)
 		}
@@ -367,11 +367,11 @@ type NotProgramError struct {
 	Run  []string // a program and its arguments that help; may be empty
 }
 
-func (e *NotProgramError) what() string {
+func (e *NotProgramError) describeFile() string {
 	return "command " + e.Path + " is not an executable file"
 }
 
-func (e *NotProgramError) Error() string { return e.what() + "; " + e.Hint }
+func (e *NotProgramError) Error() string { return e.describeFile() + "; " + e.Hint }
 
 func noProgram(path string, h Machine) error {
 	e := &NotProgramError{Path: path, Hint: "make it one", Run: []string{"chmod", "+x", path}}

@@ -43,7 +43,7 @@ func NewMachine(environ []string, home, dir string) Machine {
 		h.dir, _ = os.Getwd()
 	}
 	host := h.Host
-	h.shelter = sync.OnceValues(func() (shelter, error) { return scratch(host) })
+	h.shelter = sync.OnceValues(func() (shelter, error) { return makeScratch(host) })
 	return h
 }
 
@@ -110,9 +110,9 @@ func (m Machine) WithShelter(prog program.Program, log zerolog.Logger) Machine {
 // shelter is what launchers start in and with.
 type shelter struct{ dir, shell string }
 
-// scratch makes an empty directory below the cache folder. On Unix it makes the shell
+// makeScratch makes an empty directory below the cache folder. On Unix it makes the shell
 // script beside it; on Windows this program is the shell.
-func scratch(host confinement.Host) (shelter, error) {
+func makeScratch(host confinement.Host) (shelter, error) {
 	base := host.CacheFolder()
 	if base == "" {
 		return shelter{}, errors.New("no cache folder: neither XDG_CACHE_HOME nor HOME is set")

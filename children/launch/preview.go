@@ -17,15 +17,15 @@ import (
 // Preview says what [Plan] would hold a program to, for a session with these roots. It starts,
 // makes and remembers nothing. It returns nil if the kernel would not confine the program.
 func (m Machine) Preview(prog program.Program, roots []guard.Root) *hints.Reader {
-	if c := m.preview(prog, roots); c != nil && c.Profile != nil {
+	if c := m.planPreview(prog, roots); c != nil && c.Profile != nil {
 		return &c.Words
 	}
 	return nil
 }
 
-// preview plans a start and leaves no trace. It returns nil if nothing would be confined, or if
+// planPreview plans a start and leaves no trace. It returns nil if nothing would be confined, or if
 // nothing would start.
-func (m Machine) preview(prog program.Program, roots []guard.Root) *confinement.Confinement {
+func (m Machine) planPreview(prog program.Program, roots []guard.Root) *confinement.Confinement {
 	m.Host = m.Host.Preview(program.RootPaths(roots))
 	none := filepath.Join(os.TempDir(), "mcp-preview") // in place of folders that a run would have; nobody makes it
 	m.scratch, m.temp, m.cache, m.own = none, none, none, none
@@ -41,7 +41,7 @@ func (m Machine) News(prog program.Program) []string {
 	if m.IsAnnounced(prog) {
 		return nil
 	}
-	if c := m.preview(prog, nil); c != nil {
+	if c := m.planPreview(prog, nil); c != nil {
 		return c.Opens
 	}
 	return nil

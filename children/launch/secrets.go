@@ -42,10 +42,10 @@ func envFile(prog program.Program, roots []guard.Root, h Machine) (string, error
 	if prog.Local {
 		return file, nil
 	}
-	projects := h.projects(roots)
+	projects := h.projectRoots(roots)
 	for _, path := range h.Hops(file) {
 		switch {
-		case projects.hold(path):
+		case projects.holdsPath(path):
 			return "", errInRoot
 		case h.Planted(path):
 			return "", fmt.Errorf("envFile: %q lies where a server may write, and the variables of the file decide what this one runs; name a file elsewhere, or allow it with \"local\": true", path)

@@ -64,5 +64,5 @@ func fileMark(path string) []string {
 	if err != nil {
 		return []string{path, "none"}
 	}
-	return []string{path, strconv.FormatInt(fi.Size(), 10), strconv.FormatInt(fi.ModTime().UnixNano(), 10), strconv.FormatUint(inode(fi), 10)}
+	return []string{path, strconv.FormatInt(fi.Size(), 10), strconv.FormatInt(fi.ModTime().UnixNano(), 10), strconv.FormatUint(inodeOf(fi), 10)}
 }

@@ -14,17 +14,17 @@ import (
 // own are folders of the home folder in which each program has one.
 var own = []string{".config", ".local", ".local/share", ".local/state", ".local/bin", ".local/lib", ".cache", "Documents", "Desktop", "Downloads", "Library"}
 
-// never says why a path is not proposed, whatever is done there; "" where it may be.
-func (p *proposer) never(path string) string {
+// neverReason says why a path is not proposed, whatever is done there; "" where it may be.
+func (p *proposer) neverReason(path string) string {
 	for _, r := range []sandbox.Rule{sandbox.Memory, sandbox.Terminals} {
 		if sandbox.Contains(r.Path, path) {
 			return "all your programs share " + r.Path + "; if it cannot do without, add that to sandbox.write"
 		}
 	}
-	return p.reserved().WhyInside(path)
+	return p.reservedPaths().WhyInside(path)
 }
 
-func (p *proposer) reserved() sandbox.Reserved {
+func (p *proposer) reservedPaths() sandbox.Reserved {
 	return sandbox.Reserved{Home: p.Home, Withheld: p.Withheld, Others: p.Others}
 }
 
@@ -56,7 +56,7 @@ func (p *proposer) lookAt(dir string, writing bool) string {
 			return "many programs keep what is theirs there"
 		}
 	}
-	if why := cmp.Or(p.never(dir), p.reserved().Why(dir)); why != "" {
+	if why := cmp.Or(p.neverReason(dir), p.reservedPaths().Why(dir)); why != "" {
 		return why
 	}
 	if writing && p.Profile != nil {

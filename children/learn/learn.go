@@ -44,13 +44,13 @@ type Left struct {
 func Propose(f Facts) Proposal {
 	p := &proposer{Facts: f, looked: map[folder]string{}, fresh: freshIn(f.Uses)}
 	for _, u := range f.Uses {
-		p.take(u)
+		p.takeUse(u)
 	}
 	s := f.Settings
-	s.Write = slices.Concat(s.Write, p.fold(&p.write))
-	s.Read = slices.Concat(s.Read, p.fold(&p.read))
-	s.Write = outermost(s.Write, nil)
-	s.Read = outermost(s.Read, s.Write)
+	s.Write = slices.Concat(s.Write, p.foldFiles(&p.write))
+	s.Read = slices.Concat(s.Read, p.foldFiles(&p.read))
+	s.Write = keepOutermost(s.Write, nil)
+	s.Read = keepOutermost(s.Read, s.Write)
 	if !s.Network.On {
 		s.Network.Ports = slices.Compact(slices.Sorted(slices.Values(slices.Concat(s.Network.Ports, f.Ports))))
 	}
@@ -89,14 +89,14 @@ type files struct {
 	made  []string // of paths, what was not there before
 }
 
-// take says by which path a use is allowed.
-func (p *proposer) take(u sandbox.Use) {
+// takeUse says by which path a use is allowed.
+func (p *proposer) takeUse(u sandbox.Use) {
 	to := &p.read
 	if u.Access&sandbox.Write != 0 {
 		to = &p.write
 	}
 	leave := func(why string) { p.left = append(p.left, Left{u.Path, u.Access, why}) }
-	why := p.never(u.Path)
+	why := p.neverReason(u.Path)
 	if why == "" && slices.ContainsFunc(p.fresh, func(top string) bool { return sandbox.Contains(top, u.Path) }) {
 		why = "it was made among everybody's temporary files, and has another name next time; its own temporary folder is the one that TMPDIR names"
 	}
@@ -130,9 +130,9 @@ func (p *proposer) take(u sandbox.Use) {
 	}
 }
 
-// fold joins files to the folders that they fill. A folder of which more was left alone
+// foldFiles joins files to the folders that they fill. A folder of which more was left alone
 // than was used stays closed.
-func (p *proposer) fold(f *files) []string {
+func (p *proposer) foldFiles(f *files) []string {
 	writing := f == &p.write
 	paths := slices.Clone(f.paths)
 	if !writing {
@@ -142,21 +142,21 @@ func (p *proposer) fold(f *files) []string {
 			}
 		}
 	}
-	paths = outermost(slices.Concat(f.whole, paths), nil)
+	paths = keepOutermost(slices.Concat(f.whole, paths), nil)
 	filled := map[string]bool{}
 	for _, path := range paths {
 		filled[path] = true
 	}
 	for again := true; again; {
 		again = false
-		for dir, used := range parents(filled) {
-			if filled[dir] || p.tooWide(dir, writing) != "" || 2*len(used) < entries(dir) && len(used) < many {
+		for dir, used := range parentFolders(filled) {
+			if filled[dir] || p.tooWide(dir, writing) != "" || 2*len(used) < countEntries(dir) && len(used) < many {
 				continue
 			}
 			filled[dir], again = true, true
 		}
 	}
-	for dir, used := range parents(filled) {
+	for dir, used := range parentFolders(filled) {
 		least := few
 		if slices.ContainsFunc(used, func(path string) bool { return slices.Contains(f.made, path) }) {
 			least = 1 // a rule for a file holds no longer than the file
@@ -165,11 +165,11 @@ func (p *proposer) fold(f *files) []string {
 			paths = append(paths, dir)
 		}
 	}
-	return outermost(paths, nil)
+	return keepOutermost(paths, nil)
 }
 
-// parents are the folders of paths, with those of the paths that are in them.
-func parents(paths map[string]bool) map[string][]string {
+// parentFolders are the folders of paths, with those of the paths that are in them.
+func parentFolders(paths map[string]bool) map[string][]string {
 	in := map[string][]string{}
 	for path := range paths {
 		in[filepath.Dir(path)] = append(in[filepath.Dir(path)], path)
@@ -182,7 +182,7 @@ const (
 	many = 8 // in one folder do, whatever else is in it
 )
 
-func entries(dir string) int {
+func countEntries(dir string) int {
 	list, _ := os.ReadDir(dir)
 	return len(list)
 }
@@ -208,8 +208,8 @@ func isPackage(dir string) bool {
 	})
 }
 
-// outermost are the paths that lie in no other one, and in none of beside. Sorted.
-func outermost(paths, beside []string) (out []string) {
+// keepOutermost are the paths that lie in no other one, and in none of beside. Sorted.
+func keepOutermost(paths, beside []string) (out []string) {
 	for _, path := range slices.Compact(slices.Sorted(slices.Values(paths))) {
 		in := func(dir string) bool { return sandbox.Contains(dir, path) }
 		if !slices.ContainsFunc(out, in) && !slices.ContainsFunc(beside, in) {

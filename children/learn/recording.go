@@ -31,21 +31,21 @@ func Record(f Facts) Recording {
 	p := &proposer{Facts: f, looked: map[folder]string{}, fresh: freshIn(f.Uses)}
 	r := &recorder{proposer: p}
 	for _, u := range f.Uses {
-		r.note(u)
+		r.noteUse(u)
 	}
-	for _, path := range p.fold(&p.read) {
+	for _, path := range p.foldFiles(&p.read) {
 		kind := &r.Shown
 		if r.ofProgram(path) {
 			kind = &r.Own
 		}
 		*kind = append(*kind, sandbox.RecordedPath{Path: path, Use: sandbox.Reads})
 	}
-	for _, path := range outermost(p.write.whole, nil) {
+	for _, path := range keepOutermost(p.write.whole, nil) {
 		r.Shown = append(r.Shown, sandbox.RecordedPath{Path: path, Use: sandbox.Writes})
 	}
-	r.siblings()
+	r.joinSiblings()
 	r.Left = append(r.Left, p.left...)
-	r.finish()
+	r.finishPaths()
 	return r.Recording
 }
 
@@ -55,16 +55,16 @@ type recorder struct {
 	beside []string // files that are written
 }
 
-// note says by which path a use is allowed.
-func (r *recorder) note(u sandbox.Use) {
+// noteUse says by which path a use is allowed.
+func (r *recorder) noteUse(u sandbox.Use) {
 	leave := func(why string) { r.Left = append(r.Left, Left{u.Path, u.Access, why}) }
 	writes := u.Access&sandbox.Write != 0
-	why := r.never(u.Path)
+	why := r.neverReason(u.Path)
 	if why == "" && r.Never != nil {
 		why = r.Never(u.Path)
 	}
 	if dir, named := r.stateFolder(u.Path); dir != "" {
-		whyDir := r.reserved().Why(dir)
+		whyDir := r.reservedPaths().Why(dir)
 		if r.Never != nil {
 			whyDir = cmp.Or(whyDir, r.Never(dir))
 		}
@@ -95,7 +95,7 @@ func (r *recorder) note(u sandbox.Use) {
 	case writes && sandbox.Loaded(u.Path):
 		why = "shells, git, ssh or an editor load it"
 	case err != nil && u.Folder:
-		if why = r.reserved().Why(u.Path); why == "" {
+		if why = r.reservedPaths().Why(u.Path); why == "" {
 			r.Shown = append(r.Shown, sandbox.RecordedPath{Path: u.Path, Use: sandbox.Keeps})
 		}
 	case err != nil && u.Made:
@@ -156,10 +156,10 @@ func (r *recorder) ofProgram(path string) bool {
 	})
 }
 
-// siblings joins files that are written to those for whose sake they are: their names begin with the
+// joinSiblings joins files that are written to those for whose sake they are: their names begin with the
 // name of another one.
-func (r *recorder) siblings() {
-	files := outermost(r.beside, nil)
+func (r *recorder) joinSiblings() {
+	files := keepOutermost(r.beside, nil)
 	isSibling := func(path, of string) bool {
 		return filepath.Dir(path) == filepath.Dir(of) && sandbox.IsSibling(filepath.Base(path), filepath.Base(of))
 	}
@@ -170,7 +170,7 @@ func (r *recorder) siblings() {
 			}
 		}
 	}
-	files = outermost(files, nil)
+	files = keepOutermost(files, nil)
 	for _, path := range files {
 		if !slices.ContainsFunc(files, func(of string) bool { return isSibling(path, of) }) {
 			r.Shown = append(r.Shown, sandbox.RecordedPath{Path: path, Use: sandbox.Writes, Beside: true})
@@ -178,10 +178,10 @@ func (r *recorder) siblings() {
 	}
 }
 
-// finish leaves each path once, by the most that is done there, and no more than a person can read.
-func (r *recorder) finish() {
-	r.Own = inner(r.Own, nil)
-	r.Shown = inner(r.Shown, r.Own)
+// finishPaths leaves each path once, by the most that is done there, and no more than a person can read.
+func (r *recorder) finishPaths() {
+	r.Own = dropInner(r.Own, nil)
+	r.Shown = dropInner(r.Shown, r.Own)
 	n := map[sandbox.RecordedUse]int{}
 	r.Shown = slices.DeleteFunc(r.Shown, func(p sandbox.RecordedPath) bool {
 		if n[p.Use]++; n[p.Use] > maxShown || len(strconv.Quote(p.Path)) > longestShown {
@@ -198,8 +198,8 @@ func (r *recorder) finish() {
 	slices.SortFunc(r.Left, func(a, b Left) int { return cmp.Compare(a.Path, b.Path) })
 }
 
-// inner leaves out what other paths give as well.
-func inner(paths, beside []sandbox.RecordedPath) (out []sandbox.RecordedPath) {
+// dropInner leaves out what other paths give as well.
+func dropInner(paths, beside []sandbox.RecordedPath) (out []sandbox.RecordedPath) {
 	slices.SortStableFunc(paths, func(a, b sandbox.RecordedPath) int {
 		return cmp.Or(cmp.Compare(useOrder[b.Use], useOrder[a.Use]), cmp.Compare(a.Path, b.Path))
 	})

@@ -111,7 +111,7 @@ func (p *Places) Leave(c Tenant) {
 		if p.owned[at.owner]--; p.owned[at.owner] == 0 {
 			delete(p.owned, at.owner)
 		}
-		if _, asked := p.yielding[at.session]; asked && p.of(at.session) == 0 {
+		if _, asked := p.yielding[at.session]; asked && p.placesOf(at.session) == 0 {
 			delete(p.yielding, at.session)
 		}
 	}
@@ -121,8 +121,8 @@ func (p *Places) Leave(c Tenant) {
 	}
 }
 
-// of is how many places the tenants of a session have. mu is held.
-func (p *Places) of(session string) (n int) {
+// placesOf is how many places the tenants of a session have. mu is held.
+func (p *Places) placesOf(session string) (n int) {
 	for _, at := range p.taken {
 		if at.session == session {
 			n++
@@ -140,8 +140,8 @@ type look struct {
 	moved   <-chan struct{} // when to look again
 }
 
-// try takes a place, or returns a look.
-func (p *Places) try(c Tenant, owner, session string) (ok bool, l look) {
+// tryTake takes a place, or returns a look.
+func (p *Places) tryTake(c Tenant, owner, session string) (ok bool, l look) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	l.own = owner != "" && p.each > 0 && p.owned[owner] >= p.each
@@ -158,7 +158,7 @@ func (p *Places) try(c Tenant, owner, session string) (ok bool, l look) {
 			continue
 		}
 		l.tenants = append(l.tenants, o)
-		if p.asked(at.session) {
+		if p.wasAsked(at.session) {
 			coming++
 			continue
 		}
@@ -171,8 +171,8 @@ func (p *Places) try(c Tenant, owner, session string) (ok bool, l look) {
 	return false, l
 }
 
-// asked reports whether a session was asked to end of late: one that does not is asked again. mu is held.
-func (p *Places) asked(session string) bool {
+// wasAsked reports whether a session was asked to end of late: one that does not is asked again. mu is held.
+func (p *Places) wasAsked(session string) bool {
 	since, asked := p.yielding[session]
 	return asked && time.Since(since) < evictWait
 }
@@ -184,9 +184,9 @@ func (p *Places) addWaiting(more int) {
 	p.waiting += more
 }
 
-// yield has one session end of those who may; false where none does. It is noted before it is asked, so that nobody else asks another
+// yieldSession has one session end of those who may; false where none does. It is noted before it is asked, so that nobody else asks another
 // one for the place that this one leaves.
-func (p *Places) yield(richer []Tenant) bool {
+func (p *Places) yieldSession(richer []Tenant) bool {
 	refused := false
 	defer func() {
 		if refused {
@@ -197,7 +197,7 @@ func (p *Places) yield(richer []Tenant) bool {
 		session := t.Session()
 		p.mu.Lock()
 		_, has := p.taken[t]
-		asked := p.asked(session)
+		asked := p.wasAsked(session)
 		if has && !asked {
 			p.yielding[session] = time.Now()
 		}
@@ -226,7 +226,7 @@ func (p *Places) Take(ctx context.Context, c Tenant, owner string) error {
 	defer p.addWaiting(-1)
 	session := c.Session()
 	for {
-		ok, l := p.try(c, owner, session)
+		ok, l := p.tryTake(c, owner, session)
 		if ok {
 			return nil
 		}
@@ -238,7 +238,7 @@ func (p *Places) Take(ctx context.Context, c Tenant, owner string) error {
 		switch {
 		case victim != nil:
 			victim.Evict()
-		case !leaving && !l.coming && !p.yield(l.richer):
+		case !leaving && !l.coming && !p.yieldSession(l.richer):
 			return busy
 		}
 		select {

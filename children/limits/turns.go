@@ -54,11 +54,11 @@ func (all Turns) Take(ctx context.Context, owner string, waits func()) *Turn {
 		queue *queue
 		most  time.Duration
 	}{{all.starting, turnTime}, {all.loading, loadTime}} {
-		if !of.queue.take(ctx, owner, waits) {
+		if !of.queue.takeTurn(ctx, owner, waits) {
 			t.End()
 			return nil
 		}
-		give := func() { of.queue.give(owner) }
+		give := func() { of.queue.giveTurn(owner) }
 		t.held = append(t.held, heldTurn{time.AfterFunc(of.most, give), give})
 	}
 	return t
@@ -93,8 +93,8 @@ func newQueue(turns int) *queue {
 	return &queue{free: turns, held: map[string]int{}, waiting: map[string][]*waiter{}}
 }
 
-// take waits for a turn; false when ctx ends first.
-func (q *queue) take(ctx context.Context, owner string, waits func()) bool {
+// takeTurn waits for a turn; false when ctx ends first.
+func (q *queue) takeTurn(ctx context.Context, owner string, waits func()) bool {
 	q.mu.Lock()
 	if q.free > 0 {
 		q.free--
@@ -112,14 +112,14 @@ func (q *queue) take(ctx context.Context, owner string, waits func()) bool {
 		return true
 	case <-ctx.Done():
 	}
-	if !q.leave(owner, w) { // it was given one meanwhile
-		q.give(owner)
+	if !q.leaveQueue(owner, w) { // it was given one meanwhile
+		q.giveTurn(owner)
 	}
 	return false
 }
 
-// leave takes a waiter out; false where it has a turn.
-func (q *queue) leave(owner string, w *waiter) bool {
+// leaveQueue takes a waiter out; false where it has a turn.
+func (q *queue) leaveQueue(owner string, w *waiter) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	i := slices.Index(q.waiting[owner], w)
@@ -138,8 +138,8 @@ func (q *queue) setWaiting(owner string, all []*waiter) {
 	q.waiting[owner] = all
 }
 
-// give hands a turn of an owner to who waits and has the fewest, the longest one of several.
-func (q *queue) give(owner string) {
+// giveTurn hands a turn of an owner to who waits and has the fewest, the longest one of several.
+func (q *queue) giveTurn(owner string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.held[owner]--; q.held[owner] == 0 {

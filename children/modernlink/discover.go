@@ -71,18 +71,18 @@ func sortDiscovery(version string, res *jsonrpc.Response, err error) Discovery {
 	if e := res.Err(); e != nil {
 		switch e.Code {
 		case mcp.UNSUPPORTED_PROTOCOL_VERSION:
-			return choose(stringsIn(jsonrpc.Get(e.Data, "supported")), version, nil)
+			return chooseVersion(stringsIn(jsonrpc.Get(e.Data, "supported")), version, nil)
 		case mcp.HEADER_MISMATCH, mcp.MISSING_REQUIRED_CLIENT_CAPABILITY:
 			return Discovery{Verdict: SpeaksForeign, Err: fmt.Errorf("it is a server of the modern era that refuses server/discover: %w", e)}
 		}
 		return Discovery{}
 	}
-	return choose(stringsIn(jsonrpc.Get(res.Result, "supportedVersions")), version, res.Result)
+	return chooseVersion(stringsIn(jsonrpc.Get(res.Result, "supportedVersions")), version, res.Result)
 }
 
-// choose picks what to speak with a child that serves these versions. result is
+// chooseVersion picks what to speak with a child that serves these versions. result is
 // that of server/discover, nil where it was refused.
-func choose(supported []string, version string, result []byte) Discovery {
+func chooseVersion(supported []string, version string, result []byte) Discovery {
 	legacy := slices.ContainsFunc(supported, func(v string) bool { return slices.Contains(mcp.LegacyProtocolVersions(), v) })
 	switch {
 	case result != nil && slices.Contains(supported, version):

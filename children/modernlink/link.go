@@ -94,25 +94,25 @@ func New(base link.Link, o Options, own Owner) *Link {
 func (m *Link) Base() link.Link { return m.base }
 
 // Start takes in what the child said of itself, and listens for what it announces.
-func (m *Link) Start(o *offers.Offer) { m.subs.start(o) }
+func (m *Link) Start(o *offers.Offer) { m.subs.startTopics(o) }
 
 // Settled waits up to a second until the child has acknowledged the stream that Start opened.
-func (m *Link) Settled(ctx context.Context) { m.subs.settled(ctx) }
+func (m *Link) Settled(ctx context.Context) { m.subs.awaitSettled(ctx) }
 
 // End closes all subscriptions, and returns when nothing is left of them.
-func (m *Link) End() { m.subs.end() }
+func (m *Link) End() { m.subs.endStreams() }
 
 // WatchTask has the child tell of one of its tasks until end is called.
 func (m *Link) WatchTask(ctx context.Context, id string) (end func(), err error) {
 	t := topic{true, id}
-	if err := m.subs.watch(ctx, t); err != nil {
+	if err := m.subs.watchTopic(ctx, t); err != nil {
 		return nil, err
 	}
-	return func() { m.subs.drop(t) }, nil
+	return func() { m.subs.dropTopic(t) }, nil
 }
 
-// client is whom a call is made for.
-func (m *Link) client(ctx context.Context) link.ClientProfile {
+// clientProfile is whom a call is made for.
+func (m *Link) clientProfile(ctx context.Context) link.ClientProfile {
 	if c, ok := link.ClientOf(ctx); ok {
 		return c
 	}
@@ -199,9 +199,9 @@ func (m *Meta) Params(parts [][]byte) ([]byte, error) {
 	return append(out, raw[at+len(old):]...), nil
 }
 
-// check holds a result against what its resultType may be. One without is
+// checkResult holds a result against what its resultType may be. One without is
 // complete; one that this version does not know is invalid.
-func (m *Meta) check(method string, res *jsonrpc.Response) error {
+func (m *Meta) checkResult(method string, res *jsonrpc.Response) error {
 	if res.Error != nil {
 		return nil
 	}
@@ -253,15 +253,15 @@ func (m *Link) Facts() link.Facts { return m.base.Facts() }
 func (m *Link) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
 	switch method {
 	case methods.Subscribe:
-		return m.subs.subscribe(ctx, params)
+		return m.subs.answerSubscribe(ctx, params)
 	case methods.Unsubscribe:
-		return m.subs.unsubscribe(params)
+		return m.subs.answerUnsubscribe(params)
 	case methods.SetLogLevel:
 		level, _ := jsonrpc.String(jsonrpc.Get(bytes.Join(params, nil), "level"))
 		m.level.Store(&level)
 		return &jsonrpc.Response{Result: []byte(`{}`)}, nil
 	}
-	s := m.Meta(m.client(ctx))
+	s := m.Meta(m.clientProfile(ctx))
 	raw, err := s.Params(params)
 	if err != nil {
 		return nil, err
@@ -280,15 +280,15 @@ func (m *Link) Call(ctx context.Context, method string, params ...[]byte) (*json
 // Check holds the answer to a request that was sent with s against what it may be,
 // and follows up what an error says of the child itself.
 func (m *Link) Check(s *Meta, method string, res *jsonrpc.Response) error {
-	if err := s.check(method, res); err != nil {
+	if err := s.checkResult(method, res); err != nil {
 		return err
 	}
-	m.note(res)
+	m.noteError(res)
 	return nil
 }
 
-// note follows up what an error says of the child itself.
-func (m *Link) note(res *jsonrpc.Response) {
+// noteError follows up what an error says of the child itself.
+func (m *Link) noteError(res *jsonrpc.Response) {
 	if res.Error == nil {
 		return
 	}
@@ -317,17 +317,17 @@ func (m *Link) Notify(ctx context.Context, method string, params ...[]byte) erro
 func (m *Link) Heard(n *jsonrpc.Message) *jsonrpc.Message {
 	switch n.Method {
 	case methods.Acknowledged:
-		m.subs.acknowledged(n)
+		m.subs.noteAcknowledged(n)
 		return nil
 	case methods.Cancelled:
-		m.subs.cancelled(n)
+		m.subs.noteCancelled(n)
 		return nil
 	case methods.ResourceUpdated:
-		if uri, ok := jsonrpc.String(n.Param("uri")); !ok || !m.subs.wants(topic{name: uri}) {
+		if uri, ok := jsonrpc.String(n.Param("uri")); !ok || !m.subs.wantsTopic(topic{name: uri}) {
 			return nil
 		}
 	case methods.TaskNews:
-		if id, ok := jsonrpc.String(n.Param("taskId")); !ok || !m.subs.wants(topic{true, id}) {
+		if id, ok := jsonrpc.String(n.Param("taskId")); !ok || !m.subs.wantsTopic(topic{true, id}) {
 			return nil
 		}
 	}

@@ -88,11 +88,11 @@ func newListener(m *Link) *listener {
 	return l
 }
 
-// start notes what the child can tell, and opens a stream for its lists.
-func (l *listener) start(o *offers.Offer) {
+// startTopics notes what the child can tell, and opens a stream for its lists.
+func (l *listener) startTopics(o *offers.Offer) {
 	var flags []string
 	for k := range offers.Kinds {
-		if l := k.List(); l.Flag != "" && l.Announced(o.Capabilities) {
+		if l := k.List(); l.Flag != "" && l.IsAnnounced(o.Capabilities) {
 			flags = append(flags, `"`+l.Flag+`":true`)
 		}
 	}
@@ -102,13 +102,13 @@ func (l *listener) start(o *offers.Offer) {
 	l.flags = []byte(strings.Join(flags, ","))
 	l.mu.Unlock()
 	if flags != nil {
-		l.open(nil)
+		l.openStream(nil)
 	}
 }
 
-// settled waits, for a moment, until the child has acknowledged what was opened
+// awaitSettled waits, for a moment, until the child has acknowledged what was opened
 // first.
-func (l *listener) settled(ctx context.Context) {
+func (l *listener) awaitSettled(ctx context.Context) {
 	l.mu.Lock()
 	var acked chan struct{}
 	if len(l.streams) > 0 {
@@ -127,8 +127,8 @@ func (l *listener) settled(ctx context.Context) {
 	}
 }
 
-// open keeps one more stream; nil where the run has ended.
-func (l *listener) open(topics []topic) *stream {
+// openStream keeps one more stream; nil where the run has ended.
+func (l *listener) openStream(topics []topic) *stream {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.over {
@@ -141,12 +141,12 @@ func (l *listener) open(topics []topic) *stream {
 	}
 	s.cancel = cancel
 	l.streams = append(l.streams, s)
-	l.wg.Go(func() { l.keep(ctx, s) })
+	l.wg.Go(func() { l.keepStream(ctx, s) })
 	return s
 }
 
-// end closes all streams, and returns when nothing is left of them.
-func (l *listener) end() {
+// endStreams closes all streams, and returns when nothing is left of them.
+func (l *listener) endStreams() {
 	l.mu.Lock()
 	l.over = true
 	l.mu.Unlock()
@@ -154,17 +154,17 @@ func (l *listener) end() {
 	l.wg.Wait()
 }
 
-// keep opens a stream, again and again, until ctx ends or the child says that it
+// keepStream opens a stream, again and again, until ctx ends or the child says that it
 // has none.
-func (l *listener) keep(ctx context.Context, s *stream) {
-	defer s.ready()
+func (l *listener) keepStream(ctx context.Context, s *stream) {
+	defer s.releaseWaiters()
 	for pause, again := firstReopen, false; ; again = true {
 		started := time.Now()
-		err := l.listen(ctx, s, again)
+		err := l.listenOnce(ctx, s, again)
 		if ctx.Err() != nil {
 			return
 		}
-		if err = l.final(s, err); err != nil {
+		if err = l.finalError(s, err); err != nil {
 			l.mu.Lock()
 			s.failed = err
 			l.mu.Unlock()
@@ -185,8 +185,8 @@ func (l *listener) keep(ctx context.Context, s *stream) {
 
 var errNothing = errors.New("the child honours nothing of what it was asked to tell")
 
-// final returns why a stream is not opened again; nil where it is.
-func (l *listener) final(s *stream, err error) error {
+// finalError returns why a stream is not opened again; nil where it is.
+func (l *listener) finalError(s *stream, err error) error {
 	var refused *jsonrpc.Error
 	var status *link.StatusError
 	switch {
@@ -210,12 +210,12 @@ func (l *listener) final(s *stream, err error) error {
 	return nil
 }
 
-// ready lets go who waits for a stream to open the first time.
-func (s *stream) ready() { s.once.Do(func() { close(s.acked) }) }
+// releaseWaiters lets go who waits for a stream to open the first time.
+func (s *stream) releaseWaiters() { s.once.Do(func() { close(s.acked) }) }
 
-// listen opens a stream once and returns when it has ended: nil where the child
+// listenOnce opens a stream once and returns when it has ended: nil where the child
 // has ended it in order. again: changes may have been missed before.
-func (l *listener) listen(ctx context.Context, s *stream, again bool) error {
+func (l *listener) listenOnce(ctx context.Context, s *stream, again bool) error {
 	select {
 	case <-l.opening:
 	case <-ctx.Done():
@@ -227,7 +227,7 @@ func (l *listener) listen(ctx context.Context, s *stream, again bool) error {
 	l.mu.Lock()
 	s.id, s.honours, s.reset, s.ack = "", nil, reset, ack
 	l.fresh = s
-	filter := l.filter(s)
+	filter := l.streamParams(s)
 	l.mu.Unlock()
 	var opened sync.WaitGroup
 	opened.Go(func() {
@@ -245,12 +245,12 @@ func (l *listener) listen(ctx context.Context, s *stream, again bool) error {
 		l.mu.Unlock()
 		l.opening <- struct{}{}
 		if missed {
-			l.missed(s)
+			l.checkMissed(s)
 		}
 		select {
 		case <-over:
 		default:
-			s.ready()
+			s.releaseWaiters()
 		}
 	})
 	res, err := l.m.Call(ctx, methods.Listen, filter)
@@ -269,8 +269,8 @@ func (l *listener) listen(ctx context.Context, s *stream, again bool) error {
 // taskWatcher is who asks for news of tasks: that has to be declared with the request.
 var taskWatcher = link.ClientProfile{Capabilities: []byte(`{"extensions":{"` + methods.ExtensionTasks + `":{}}}`)}
 
-// filter is the raw params of a stream. It is called with mu held.
-func (l *listener) filter(s *stream) []byte {
+// streamParams is the raw params of a stream. It is called with mu held.
+func (l *listener) streamParams(s *stream) []byte {
 	b := append([]byte(`{"notifications":{`), l.flags...)
 	for _, of := range []struct {
 		member string
@@ -298,9 +298,9 @@ func (l *listener) filter(s *stream) []byte {
 	return append(b, `}}`...)
 }
 
-// acknowledged takes in that the child has opened a stream. It is called on the
+// noteAcknowledged takes in that the child has opened a stream. It is called on the
 // read loop.
-func (l *listener) acknowledged(n *jsonrpc.Message) {
+func (l *listener) noteAcknowledged(n *jsonrpc.Message) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.fresh
@@ -313,8 +313,8 @@ func (l *listener) acknowledged(n *jsonrpc.Message) {
 	close(s.ack)
 }
 
-// cancelled takes in that the child has ended a stream (over stdio).
-func (l *listener) cancelled(n *jsonrpc.Message) {
+// noteCancelled takes in that the child has ended a stream (over stdio).
+func (l *listener) noteCancelled(n *jsonrpc.Message) {
 	id := string(n.Param("requestId"))
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -327,9 +327,9 @@ func (l *listener) cancelled(n *jsonrpc.Message) {
 
 var errEndedByChild = errors.New("the child has ended the subscription")
 
-// missed sees to it that what may have changed while a stream was not open is
+// checkMissed sees to it that what may have changed while a stream was not open is
 // looked at.
-func (l *listener) missed(s *stream) {
+func (l *listener) checkMissed(s *stream) {
 	l.m.own.Relist()
 	l.mu.Lock()
 	var uris []string
@@ -347,24 +347,24 @@ func (l *listener) missed(s *stream) {
 	}
 }
 
-func (l *listener) wants(t topic) bool {
+func (l *listener) wantsTopic(t topic) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.wanted[t] > 0
 }
 
-func refused(code int64, text string) (*jsonrpc.Response, error) {
+func refuseRequest(code int64, text string) (*jsonrpc.Response, error) {
 	return &jsonrpc.Response{Error: (&jsonrpc.Error{Code: code, Message: text}).Raw()}, nil
 }
 
-// subscribe answers resources/subscribe in the child's place.
-func (l *listener) subscribe(ctx context.Context, params [][]byte) (*jsonrpc.Response, error) {
+// answerSubscribe answers resources/subscribe in the child's place.
+func (l *listener) answerSubscribe(ctx context.Context, params [][]byte) (*jsonrpc.Response, error) {
 	uri, ok := jsonrpc.String(jsonrpc.Get(bytes.Join(params, nil), "uri"))
 	if !ok {
-		return refused(jsonrpc.CodeInvalidParams, "resources/subscribe needs a URI (a string) at /params/uri")
+		return refuseRequest(jsonrpc.CodeInvalidParams, "resources/subscribe needs a URI (a string) at /params/uri")
 	}
 	var no *jsonrpc.Error
-	switch err := l.watch(ctx, topic{name: uri}); {
+	switch err := l.watchTopic(ctx, topic{name: uri}); {
 	case errors.As(err, &no):
 		return &jsonrpc.Response{Error: no.Raw()}, nil
 	case err != nil:
@@ -373,10 +373,10 @@ func (l *listener) subscribe(ctx context.Context, params [][]byte) (*jsonrpc.Res
 	return &jsonrpc.Response{Result: []byte(`{}`)}, nil
 }
 
-// watch has the child tell of a topic, on a stream of its own, and of all on one
+// watchTopic has the child tell of a topic, on a stream of its own, and of all on one
 // where they have become many. nil: the child does. A resource is watched once,
 // a task once for each time that it is watched. A [jsonrpc.Error] says why it is not.
-func (l *listener) watch(ctx context.Context, t topic) error {
+func (l *listener) watchTopic(ctx context.Context, t topic) error {
 	kind := map[bool]string{false: "resource", true: "task"}[t.task]
 	l.mu.Lock()
 	n := l.wanted[t]
@@ -406,7 +406,7 @@ func (l *listener) watch(ctx context.Context, t topic) error {
 	}
 	l.mu.Unlock()
 	if s == nil {
-		s = l.open(topics)
+		s = l.openStream(topics)
 	}
 	if s == nil {
 		return &jsonrpc.ClosedError{Reason: jsonrpc.ErrClosed}
@@ -431,17 +431,17 @@ func (l *listener) watch(ctx context.Context, t topic) error {
 	}
 	switch {
 	case err != nil:
-	case honours == nil || watches(honours, t):
+	case honours == nil || filterHasTopic(honours, t):
 		return nil
 	default:
 		err = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the server does not tell of changes of this " + kind}
 	}
-	l.drop(t)
+	l.dropTopic(t)
 	return err
 }
 
-// watches reports whether an acknowledged filter has a topic.
-func watches(filter []byte, t topic) bool {
+// filterHasTopic reports whether an acknowledged filter has a topic.
+func filterHasTopic(filter []byte, t topic) bool {
 	member := "resourceSubscriptions"
 	if t.task {
 		member = "taskIds"
@@ -449,16 +449,16 @@ func watches(filter []byte, t topic) bool {
 	return slices.Contains(stringsIn(jsonrpc.Get(filter, member)), t.name)
 }
 
-// unsubscribe answers resources/unsubscribe in the child's place.
-func (l *listener) unsubscribe(params [][]byte) (*jsonrpc.Response, error) {
+// answerUnsubscribe answers resources/unsubscribe in the child's place.
+func (l *listener) answerUnsubscribe(params [][]byte) (*jsonrpc.Response, error) {
 	uri, _ := jsonrpc.String(jsonrpc.Get(bytes.Join(params, nil), "uri"))
-	l.drop(topic{name: uri})
+	l.dropTopic(topic{name: uri})
 	return &jsonrpc.Response{Result: []byte(`{}`)}, nil
 }
 
-// drop forgets that a topic was watched; the last time it ends the streams that
+// dropTopic forgets that a topic was watched; the last time it ends the streams that
 // watched nothing else.
-func (l *listener) drop(t topic) {
+func (l *listener) dropTopic(t topic) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.wanted[t]--; l.wanted[t] > 0 {

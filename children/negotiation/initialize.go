@@ -16,10 +16,10 @@ import (
 	"mcphub/internal/jsonrpc"
 )
 
-// initialize does the handshake, and proposes a version. Messages are mcp-go's; what the
+// doHandshake does the handshake, and proposes a version. Messages are mcp-go's; what the
 // child said is kept raw beside what mcp-go made of it. version is the version of the hub.
 // It declares what shown says, a raw object.
-func initialize(ctx context.Context, conn link.Link, version, propose string, shown []byte) (*offers.Offer, error) {
+func doHandshake(ctx context.Context, conn link.Link, version, propose string, shown []byte) (*offers.Offer, error) {
 	hop := &hop{link: conn, shown: shown}
 	// A version of the handshake's era also keeps mcp-go from probing for the other one,
 	// which some servers leave unanswered for five seconds.
@@ -47,7 +47,7 @@ func initialize(ctx context.Context, conn link.Link, version, propose string, sh
 	return &offers.Offer{
 		ServerName:    res.ServerInfo.Name,
 		ServerVersion: res.ServerInfo.Version,
-		Protocol:      hop.version(),
+		Protocol:      hop.answeredVersion(),
 		Instructions:  res.Instructions,
 		Capabilities:  slices.Clone(jsonrpc.Get(hop.raw, "capabilities")),
 		ServerInfo:    slices.Clone(info),
@@ -87,7 +87,7 @@ func (h *hop) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*tra
 		if err != nil {
 			return nil, err
 		}
-		params = h.declaring(r.Method, raw)
+		params = h.addCapabilities(r.Method, raw)
 	}
 	res, err := h.link.Call(ctx, r.Method, params...)
 	if err != nil {
@@ -99,7 +99,7 @@ func (h *hop) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*tra
 	}
 	h.raw = slices.Clone(res.Result)
 	said := h.raw
-	if h.version() == versionBefore {
+	if h.answeredVersion() == versionBefore {
 		said = jsonrpc.Join(jsonrpc.Splice(h.raw, jsonrpc.Edit{Old: jsonrpc.Get(h.raw, "protocolVersion"), With: []byte(`"` + mcp.ProtocolVersion20241105 + `"`)}))
 	}
 	return transport.NewJSONRPCResultResponse(r.ID, json.RawMessage(said)), nil
@@ -108,14 +108,14 @@ func (h *hop) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*tra
 // versionBefore is the version before 2024-11-05. The TypeScript SDK takes it, mcp-go does not. Requests are the same in both.
 const versionBefore = "2024-10-07"
 
-// version is the version that the child answered with.
-func (h *hop) version() string {
+// answeredVersion is the version that the child answered with.
+func (h *hop) answeredVersion() string {
 	version, _ := jsonrpc.String(jsonrpc.Get(h.raw, "protocolVersion"))
 	return version
 }
 
-// declaring puts the capabilities in their place in the params of initialize.
-func (h *hop) declaring(method string, raw []byte) [][]byte {
+// addCapabilities puts the capabilities in their place in the params of initialize.
+func (h *hop) addCapabilities(method string, raw []byte) [][]byte {
 	declared := jsonrpc.Get(raw, "capabilities")
 	if method != "initialize" || declared == nil {
 		return [][]byte{raw}

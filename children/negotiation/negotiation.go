@@ -53,12 +53,12 @@ func Start(ctx context.Context, c Child) (*offers.Offer, error) {
 	case c.Modern == nil && c.Era == spec.EraModern:
 		return nil, errors.New("this transport is of the handshake's era: set \"type\": \"http\", or leave \"era\" out")
 	case c.Modern == nil || c.Era == spec.EraLegacy:
-		return c.initialize(ctx)
+		return c.tryHandshake(ctx)
 	}
 	var o *offers.Offer
 	var err error
 	if c.ModernFirst {
-		o, err = c.discover(ctx)
+		o, err = c.discoverEra(ctx)
 	} else {
 		o, err = c.initializeFirst(ctx)
 	}
@@ -70,14 +70,14 @@ func Start(ctx context.Context, c Child) (*offers.Offer, error) {
 
 // initializeFirst does the handshake, and does without where that is refused.
 func (c Child) initializeFirst(ctx context.Context) (*offers.Offer, error) {
-	o, err := c.initialize(ctx)
+	o, err := c.tryHandshake(ctx)
 	var status *link.StatusError
 	if err == nil || ctx.Err() != nil || errors.Is(err, jsonrpc.ErrClosed) || errors.As(err, &status) && status.Advice != "" {
 		return o, err
 	}
 	switch d := c.Modern.Discover(ctx); d.Verdict {
 	case modernlink.SpeaksModern:
-		return c.speak(d.Offer), nil
+		return c.speakModern(d.Offer), nil
 	case modernlink.SpeaksNotYet:
 		return nil, d.Err
 	case modernlink.SpeaksForeign:
@@ -86,9 +86,9 @@ func (c Child) initializeFirst(ctx context.Context) (*offers.Offer, error) {
 	return nil, err
 }
 
-// discover asks for server/discover and falls back to the handshake where that
+// discoverEra asks for server/discover and falls back to the handshake where that
 // gives nothing: at once, or after a while where there is no answer. Long waits for as long as a start may take.
-func (c Child) discover(ctx context.Context) (*offers.Offer, error) {
+func (c Child) discoverEra(ctx context.Context) (*offers.Offer, error) {
 	asked := make(chan modernlink.Discovery, 1)
 	// It is not taken back when the wait is over: a child that cannot answer it
 	// would not know what it is that is being cancelled.
@@ -103,19 +103,19 @@ func (c Child) discover(ctx context.Context) (*offers.Offer, error) {
 	case d := <-asked:
 		switch d.Verdict {
 		case modernlink.SpeaksModern:
-			return c.speak(d.Offer), nil
+			return c.speakModern(d.Offer), nil
 		case modernlink.SpeaksForeign, modernlink.SpeaksNoMore, modernlink.SpeaksNotYet:
 			return nil, d.Err
 		}
 		if c.Era == spec.EraModern {
 			return nil, errors.New("it does not speak a protocol version without a handshake; leave \"era\" out, or set it to \"auto\"")
 		}
-		return c.initialize(ctx)
+		return c.tryHandshake(ctx)
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	case <-late:
 	}
-	o, err := c.initialize(ctx)
+	o, err := c.tryHandshake(ctx)
 	if ctx.Err() != nil || errors.Is(err, jsonrpc.ErrClosed) {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func (c Child) discover(ctx context.Context) (*offers.Offer, error) {
 		case d.Verdict == modernlink.SpeaksModern && err == nil:
 			o.Both = true // some take the handshake for a choice that lasts; the next start makes the other
 		case d.Verdict == modernlink.SpeaksModern:
-			return c.speak(d.Offer), nil
+			return c.speakModern(d.Offer), nil
 		}
 	case <-again.C:
 	case <-ctx.Done():
@@ -139,8 +139,8 @@ func (c Child) discover(ctx context.Context) (*offers.Offer, error) {
 	return o, err
 }
 
-// speak goes on without a handshake.
-func (c Child) speak(o *offers.Offer) *offers.Offer {
+// speakModern goes on without a handshake.
+func (c Child) speakModern(o *offers.Offer) *offers.Offer {
 	c.Speak() // first: Start opens a stream, and what comes on it is for Modern
 	c.Modern.Start(o)
 	return o

@@ -16,16 +16,16 @@ import (
 	"mcphub/internal/jsonrpc"
 )
 
-// initialize does the handshake. If the child refuses the version that is proposed, and
+// tryHandshake does the handshake. If the child refuses the version that is proposed, and
 // another one may help, the next one is proposed: first those that the refusal names,
 // the newest first, then the others. The error is the first refusal. A version
 // that is pinned is the only one that is proposed, and that counts as an answer.
-func (c Child) initialize(ctx context.Context) (*offers.Offer, error) {
+func (c Child) tryHandshake(ctx context.Context) (*offers.Offer, error) {
 	version := cmp.Or(c.Protocol, mcp.LATEST_LEGACY_PROTOCOL_VERSION)
 	left := mcp.LegacyProtocolVersions()
 	var first error
 	for {
-		o, err := initialize(ctx, c.Link, c.Version, version, c.Shown())
+		o, err := doHandshake(ctx, c.Link, c.Version, version, c.Shown())
 		switch {
 		case err == nil && c.Pinned && o.Protocol != version:
 			return nil, fmt.Errorf("it answers in protocol version %s, and \"protocol\" of its entry names %s; write the version that it has, or leave \"protocol\" out", o.Protocol, version)

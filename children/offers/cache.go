@@ -45,36 +45,36 @@ type cache struct {
 	log zerolog.Logger
 }
 
-// load returns the offer kept under a digest, nil where there is none that can
+// loadOffer returns the offer kept under a digest, nil where there is none that can
 // be used.
-func (c cache) load(digest string) *Offer {
+func (c cache) loadOffer(digest string) *Offer {
 	if c.dir == "" {
 		return nil
 	}
-	o, err := c.read(digest)
+	o, err := c.readOffer(digest)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
-			c.log.Warn().Str("file", c.file(digest)).Err(err).Msg("a cached catalogue is ignored")
+			c.log.Warn().Str("file", c.offerFile(digest)).Err(err).Msg("a cached catalogue is ignored")
 		}
 		return nil
 	}
 	return o
 }
 
-// store keeps an offer. What cannot be kept is logged and missed by nobody.
-func (c cache) store(digest string, o *Offer) {
+// storeOffer keeps an offer. What cannot be kept is logged and missed by nobody.
+func (c cache) storeOffer(digest string, o *Offer) {
 	if c.dir == "" {
 		return
 	}
-	if err := c.write(digest, o); err != nil {
-		c.log.Warn().Str("file", c.file(digest)).Err(err).Msg("a catalogue is not cached")
+	if err := c.writeOffer(digest, o); err != nil {
+		c.log.Warn().Str("file", c.offerFile(digest)).Err(err).Msg("a catalogue is not cached")
 	}
 }
 
-func (c cache) file(digest string) string { return filepath.Join(c.dir, digest+cacheEnd) }
+func (c cache) offerFile(digest string) string { return filepath.Join(c.dir, digest+cacheEnd) }
 
-func (c cache) read(digest string) (*Offer, error) {
-	raw, err := c.readFile(c.file(digest))
+func (c cache) readOffer(digest string) (*Offer, error) {
+	raw, err := c.readFile(c.offerFile(digest))
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func (c cache) readFile(path string) ([]byte, error) {
 	case fi.Size() > maxCacheFile:
 		return nil, fmt.Errorf("it has %d bytes, more than %d", fi.Size(), maxCacheFile)
 	}
-	if err := private(fi); err != nil {
+	if err := checkPrivate(fi); err != nil {
 		return nil, err
 	}
 	raw := make([]byte, fi.Size())
@@ -115,8 +115,8 @@ func (c cache) readFile(path string) ([]byte, error) {
 	return raw, err
 }
 
-// private refuses what somebody else may have written, or may read.
-func private(fi fs.FileInfo) error {
+// checkPrivate refuses what somebody else may have written, or may read.
+func checkPrivate(fi fs.FileInfo) error {
 	if mode := fi.Mode().Perm(); ownership.OthersUse(fi) {
 		return fmt.Errorf("its mode %#o lets others in; make it %#o", mode, mode&0o700)
 	}
@@ -135,14 +135,14 @@ func (c cache) checkFolder() error {
 	case !fi.IsDir():
 		return fmt.Errorf("%s is not a directory", c.dir)
 	}
-	if err := private(fi); err != nil {
+	if err := checkPrivate(fi); err != nil {
 		return fmt.Errorf("%s: %w", c.dir, err)
 	}
 	return nil
 }
 
-func (c cache) write(digest string, o *Offer) error {
-	return c.writeFile(c.file(digest), encodeOffer(o, digest))
+func (c cache) writeOffer(digest string, o *Offer) error {
+	return c.writeFile(c.offerFile(digest), encodeOffer(o, digest))
 }
 
 // writeFile puts a file in its place, whole.
@@ -160,12 +160,12 @@ func (c cache) writeFile(path string, raw []byte) error {
 	if err := atomicfile.WriteHint(path, raw, 0o600); err != nil || had != nil && had.Size() >= int64(len(raw)) {
 		return err
 	}
-	return c.prune() // there is more than before
+	return c.pruneFiles() // there is more than before
 }
 
-// prune removes the oldest files beyond the bounds, and what a hub that was
+// pruneFiles removes the oldest files beyond the bounds, and what a hub that was
 // killed left half written.
-func (c cache) prune() error {
+func (c cache) pruneFiles() error {
 	entries, err := os.ReadDir(c.dir)
 	if err != nil {
 		return err

@@ -39,18 +39,18 @@ func TestCacheKeepsTheBytes(t *testing.T) {
 		someOffer(),
 		{Entries: Entries{Tools: {[]byte("7")}}, unread: 1 << Prompts},
 	} {
-		c.store(someDigest, o)
-		if got := c.load(someDigest); !got.Equal(o) {
+		c.storeOffer(someDigest, o)
+		if got := c.loadOffer(someDigest); !got.Equal(o) {
 			t.Errorf("kept %+v, got %+v", o, got)
 		}
 	}
-	if c.load("another") != nil || log.Len() > 0 {
+	if c.loadOffer("another") != nil || log.Len() > 0 {
 		t.Errorf("what was never kept: an offer, or a complaint: %s", log)
 	}
 	if runtime.GOOS == "windows" {
 		return
 	}
-	for path, want := range map[string]os.FileMode{c.dir: 0o700, c.file(someDigest): 0o600} {
+	for path, want := range map[string]os.FileMode{c.dir: 0o700, c.offerFile(someDigest): 0o600} {
 		if fi, err := os.Stat(path); err != nil || fi.Mode().Perm() != want {
 			t.Errorf("%s: %v %v", path, fi.Mode(), err)
 		}
@@ -60,8 +60,8 @@ func TestCacheKeepsTheBytes(t *testing.T) {
 func TestCacheWithoutAFolderKeepsNothing(t *testing.T) {
 	t.Parallel()
 	c := cache{log: zerolog.Nop()}
-	c.store(someDigest, someOffer("{}"))
-	if c.load(someDigest) != nil {
+	c.storeOffer(someDigest, someOffer("{}"))
+	if c.loadOffer(someDigest) != nil {
 		t.Error("an offer from nowhere")
 	}
 }
@@ -72,46 +72,46 @@ func TestCacheIgnoresWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	good := encodeOffer(someOffer(`{"name":"a"}`), someDigest)
 	spoil := map[string]func(c cache) error{
-		"cut short": func(c cache) error { return os.Truncate(c.file(someDigest), int64(len(good)-1)) },
+		"cut short": func(c cache) error { return os.Truncate(c.offerFile(someDigest), int64(len(good)-1)) },
 		"cut to its head": func(c cache) error {
-			return os.Truncate(c.file(someDigest), int64(len(Format)+3))
+			return os.Truncate(c.offerFile(someDigest), int64(len(Format)+3))
 		},
-		"empty": func(c cache) error { return os.Truncate(c.file(someDigest), 0) },
+		"empty": func(c cache) error { return os.Truncate(c.offerFile(someDigest), 0) },
 		"one byte changed": func(c cache) error {
 			raw := bytes.Clone(good)
 			raw[len(raw)-2] ^= 1
-			return os.WriteFile(c.file(someDigest), raw, 0o600)
+			return os.WriteFile(c.offerFile(someDigest), raw, 0o600)
 		},
 		"another format": func(c cache) error {
-			return os.WriteFile(c.file(someDigest), bytes.Replace(good, []byte(Format), []byte("mcphub catalogue 0\n"), 1), 0o600)
+			return os.WriteFile(c.offerFile(someDigest), bytes.Replace(good, []byte(Format), []byte("mcphub catalogue 0\n"), 1), 0o600)
 		},
 		"of another server": func(c cache) error {
-			return os.WriteFile(c.file(someDigest), encodeOffer(someOffer(), "beef"), 0o600)
+			return os.WriteFile(c.offerFile(someDigest), encodeOffer(someOffer(), "beef"), 0o600)
 		},
-		"too large": func(c cache) error { return os.Truncate(c.file(someDigest), maxCacheFile+1) },
+		"too large": func(c cache) error { return os.Truncate(c.offerFile(someDigest), maxCacheFile+1) },
 		"a directory": func(c cache) error {
-			return errOr(os.Remove(c.file(someDigest)), func() error { return os.Mkdir(c.file(someDigest), 0o700) })
+			return errOr(os.Remove(c.offerFile(someDigest)), func() error { return os.Mkdir(c.offerFile(someDigest), 0o700) })
 		},
 	}
 	if runtime.GOOS != "windows" {
-		spoil["readable by others"] = func(c cache) error { return os.Chmod(c.file(someDigest), 0o644) }
-		spoil["writable by the group"] = func(c cache) error { return os.Chmod(c.file(someDigest), 0o620) }
+		spoil["readable by others"] = func(c cache) error { return os.Chmod(c.offerFile(someDigest), 0o644) }
+		spoil["writable by the group"] = func(c cache) error { return os.Chmod(c.offerFile(someDigest), 0o620) }
 		spoil["in a folder of everybody"] = func(c cache) error { return os.Chmod(c.dir, 0o777) }
 		spoil["a link"] = func(c cache) error {
-			return errOr(os.Rename(c.file(someDigest), c.dir+"/x"), func() error { return os.Symlink(c.dir+"/x", c.file(someDigest)) })
+			return errOr(os.Rename(c.offerFile(someDigest), c.dir+"/x"), func() error { return os.Symlink(c.dir+"/x", c.offerFile(someDigest)) })
 		}
 	}
 	for name, f := range spoil {
 		t.Run(name, func(t *testing.T) {
 			c, log := testCache(t)
-			c.store(someDigest, someOffer(`{"name":"a"}`))
-			if c.load(someDigest) == nil {
+			c.storeOffer(someDigest, someOffer(`{"name":"a"}`))
+			if c.loadOffer(someDigest) == nil {
 				t.Fatal("the file is good and was not read: " + log.String())
 			}
 			if err := f(c); err != nil {
 				t.Fatal(err)
 			}
-			if o := c.load(someDigest); o != nil {
+			if o := c.loadOffer(someDigest); o != nil {
 				t.Errorf("trusted: %+v", o)
 			}
 			if n := strings.Count(log.String(), "\n"); n != 1 {
@@ -148,8 +148,8 @@ func FuzzDecodeOffer(f *testing.F) {
 func TestCacheTooLargeIsNotKept(t *testing.T) {
 	t.Parallel()
 	c, log := testCache(t)
-	c.store(someDigest, someOffer(strings.Repeat("x", maxCacheFile)))
-	if c.load(someDigest) != nil || !strings.Contains(log.String(), "not cached") {
+	c.storeOffer(someDigest, someOffer(strings.Repeat("x", maxCacheFile)))
+	if c.loadOffer(someDigest) != nil || !strings.Contains(log.String(), "not cached") {
 		t.Errorf("kept, or not said: %s", log)
 	}
 }
@@ -162,8 +162,8 @@ func TestCacheManyWriters(t *testing.T) {
 		wg.Go(func() {
 			mine := someOffer(strings.Repeat(fmt.Sprintf("%d", i), 50_000))
 			for range 20 {
-				c.store(someDigest, mine)
-				if o := c.load(someDigest); o == nil || len(o.Entries[Tools]) != 1 || len(o.Entries[Tools][0]) != 50_000 || strings.Trim(string(o.Entries[Tools][0]), string(o.Entries[Tools][0][:1])) != "" {
+				c.storeOffer(someDigest, mine)
+				if o := c.loadOffer(someDigest); o == nil || len(o.Entries[Tools]) != 1 || len(o.Entries[Tools][0]) != 50_000 || strings.Trim(string(o.Entries[Tools][0]), string(o.Entries[Tools][0][:1])) != "" {
 					t.Error("a file that nobody wrote so")
 				}
 			}
@@ -179,21 +179,21 @@ func TestCacheManyWriters(t *testing.T) {
 func TestCacheIsBoundedInBytes(t *testing.T) {
 	t.Parallel()
 	c, _ := testCache(t)
-	c.store("0", someOffer())
+	c.storeOffer("0", someOffer())
 	old := time.Now().Add(-time.Hour)
 	for i := range 4 {
-		name := c.file(fmt.Sprintf("f%d", i))
+		name := c.offerFile(fmt.Sprintf("f%d", i))
 		err := errOr(os.WriteFile(name, nil, 0o600), func() error { return os.Truncate(name, maxCacheFile) }) // takes no space
 		if err = errOr(err, func() error { return os.Chtimes(name, old, old.Add(-time.Duration(i)*time.Second)) }); err != nil {
 			t.Fatal(err)
 		}
 	}
-	c.store("new", someOffer())
-	left, err := filepath.Glob(c.file("f*"))
-	if err != nil || len(left) != maxCacheBytes/maxCacheFile || c.load("new") == nil || c.load("0") == nil {
+	c.storeOffer("new", someOffer())
+	left, err := filepath.Glob(c.offerFile("f*"))
+	if err != nil || len(left) != maxCacheBytes/maxCacheFile || c.loadOffer("new") == nil || c.loadOffer("0") == nil {
 		t.Errorf("left: %q, %v", left, err)
 	}
-	if _, err := os.Stat(c.file("f3")); err == nil {
+	if _, err := os.Stat(c.offerFile("f3")); err == nil {
 		t.Error("the oldest is there")
 	}
 }
@@ -201,10 +201,10 @@ func TestCacheIsBoundedInBytes(t *testing.T) {
 func TestCacheIsBounded(t *testing.T) {
 	t.Parallel()
 	c, _ := testCache(t)
-	c.store("0", someOffer())
+	c.storeOffer("0", someOffer())
 	old := time.Now().Add(-time.Hour)
 	for i := range maxCacheFiles + 3 {
-		name := c.file(fmt.Sprintf("f%d", i))
+		name := c.offerFile(fmt.Sprintf("f%d", i))
 		if err := errOr(os.WriteFile(name, nil, 0o600), func() error { return os.Chtimes(name, old, old.Add(-time.Duration(i)*time.Second)) }); err != nil {
 			t.Fatal(err)
 		}
@@ -213,12 +213,12 @@ func TestCacheIsBounded(t *testing.T) {
 	if err := os.WriteFile(foreign, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c.store("new", someOffer())
-	left, err := filepath.Glob(c.file("*"))
+	c.storeOffer("new", someOffer())
+	left, err := filepath.Glob(c.offerFile("*"))
 	if err != nil || len(left) != maxCacheFiles {
 		t.Errorf("%d files, %v", len(left), err)
 	}
-	if _, err := os.Stat(foreign); err != nil || c.load("new") == nil || c.load("0") == nil {
+	if _, err := os.Stat(foreign); err != nil || c.loadOffer("new") == nil || c.loadOffer("0") == nil {
 		t.Error("the wrong ones were removed")
 	}
 }

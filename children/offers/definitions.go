@@ -81,7 +81,7 @@ var definedParts = []string{"title", "description", "inputSchema", "outputSchema
 // is the name of the server, and what it starts or reaches. Keep writes down what is new.
 func (d *Definitions) Compare(entry []string, o *Offer) []Redefinition {
 	key := definitionsKey(entry)
-	e := d.of(key)
+	e := d.definitionsOf(key)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.last != nil && slices.EqualFunc(e.last.Entries[Tools], o.Entries[Tools], bytes.Equal) {
@@ -89,7 +89,7 @@ func (d *Definitions) Compare(entry []string, o *Offer) []Redefinition {
 	}
 	e.last = o
 	if !e.loaded {
-		d.load(key, e)
+		d.loadEntry(key, e)
 		e.loaded = true
 	}
 	raw := digestOf(o.Entries[Tools])
@@ -102,13 +102,13 @@ func (d *Definitions) Compare(entry []string, o *Offer) []Redefinition {
 		return nil
 	}
 	e.takeFirst()
-	return e.compare(o)
+	return e.compareOffer(o)
 }
 
 // takeFirst takes in the first offer ever. A start does not wait for that.
 func (d *serverDefinitions) takeFirst() {
 	if d.first != nil {
-		d.compare(d.first)
+		d.compareOffer(d.first)
 		d.first = nil
 	}
 }
@@ -116,17 +116,17 @@ func (d *serverDefinitions) takeFirst() {
 // Keep puts what is new of an entry into its file. entry is as for Compare.
 func (d *Definitions) Keep(entry []string) {
 	key := definitionsKey(entry)
-	e := d.of(key)
+	e := d.definitionsOf(key)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.news {
 		e.news = false
 		e.takeFirst()
-		d.store(key, e)
+		d.storeEntry(key, e)
 	}
 }
 
-func (d *Definitions) of(key string) *serverDefinitions {
+func (d *Definitions) definitionsOf(key string) *serverDefinitions {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	e := d.known[key]
@@ -147,8 +147,8 @@ func digestOf[T ~[]byte](texts []T) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// compare takes in how an offer defines its tools.
-func (d *serverDefinitions) compare(o *Offer) (changed []Redefinition) {
+// compareOffer takes in how an offer defines its tools.
+func (d *serverDefinitions) compareOffer(o *Offer) (changed []Redefinition) {
 	seen := map[string]bool{}
 	for _, raw := range o.Entries[Tools] {
 		name, ok := jsonrpc.String(jsonrpc.Get(raw, "name"))
@@ -164,7 +164,7 @@ func (d *serverDefinitions) compare(o *Offer) (changed []Redefinition) {
 		case at > 0:
 			before = slices.Delete(slices.Clone(before), at, at+1)
 		case len(before) > 0:
-			changed = append(changed, Redefinition{name, now.differs(before[0])})
+			changed = append(changed, Redefinition{name, now.differingParts(before[0])})
 		case len(d.Tools) >= maxDefined:
 			continue
 		}
@@ -173,8 +173,8 @@ func (d *serverDefinitions) compare(o *Offer) (changed []Redefinition) {
 	return changed
 }
 
-// differs names the parts in which two forms are not alike.
-func (f form) differs(from form) []string {
+// differingParts names the parts in which two forms are not alike.
+func (f form) differingParts(from form) []string {
 	var parts []string
 	for _, p := range definedParts {
 		if f[p] != from[p] {
@@ -184,23 +184,23 @@ func (f form) differs(from form) []string {
 	return parts
 }
 
-// load reads what is kept of an entry.
-func (d *Definitions) load(key string, e *serverDefinitions) {
+// loadEntry reads what is kept of an entry.
+func (d *Definitions) loadEntry(key string, e *serverDefinitions) {
 	e.Tools = map[string][]form{}
 	if d.files.dir == "" {
 		return
 	}
-	raw, err := d.files.readFile(d.files.file(key))
+	raw, err := d.files.readFile(d.files.offerFile(key))
 	if err == nil {
-		err = e.read(raw)
+		err = e.readFile(raw)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		d.files.log.Warn().Str("file", d.files.file(key)).Err(err).Msg("how tools were defined before cannot be read: a change since then is not noticed")
+		d.files.log.Warn().Str("file", d.files.offerFile(key)).Err(err).Msg("how tools were defined before cannot be read: a change since then is not noticed")
 	}
 }
 
-// read takes in a file, also one of version 0.1.0, which held the tools alone.
-func (d *serverDefinitions) read(raw []byte) error {
+// readFile takes in a file, also one of version 0.1.0, which held the tools alone.
+func (d *serverDefinitions) readFile(raw []byte) error {
 	var kept serverDefinitions
 	err := json.Unmarshal(raw, &kept) // which counts the depth before it recurses
 	if err != nil || kept.Raw == "" {
@@ -213,16 +213,16 @@ func (d *serverDefinitions) read(raw []byte) error {
 	return err
 }
 
-func (d *Definitions) store(key string, e *serverDefinitions) {
+func (d *Definitions) storeEntry(key string, e *serverDefinitions) {
 	if d.files.dir == "" {
 		return
 	}
 	raw, err := json.Marshal(e)
 	if err == nil {
-		err = d.files.writeFile(d.files.file(key), raw)
+		err = d.files.writeFile(d.files.offerFile(key), raw)
 	}
 	if err != nil {
-		d.files.log.Warn().Str("file", d.files.file(key)).Err(err).Msg("how tools are defined cannot be remembered")
+		d.files.log.Warn().Str("file", d.files.offerFile(key)).Err(err).Msg("how tools are defined cannot be remembered")
 	}
 }
 
@@ -236,17 +236,17 @@ func formOf(definition []byte) form {
 	f := form{}
 	for _, part := range definedParts {
 		if raw := jsonrpc.Get(definition, part); raw != nil {
-			sum := sense(raw)
+			sum := senseDigest(raw)
 			f[part] = hex.EncodeToString(sum[:16])
 		}
 	}
 	return f
 }
 
-// sense is a digest of what a JSON value says: blanks, escapes and order, of
+// senseDigest is a digest of what a JSON value says: blanks, escapes and order, of
 // members and of elements, make no difference. It takes no stack: what is open
 // is held in a list.
-func sense(raw []byte) [sha256.Size]byte {
+func senseDigest(raw []byte) [sha256.Size]byte {
 	type open struct {
 		kind jsontext.Kind
 		name string // of the member whose value comes
@@ -303,6 +303,6 @@ func KnownTools(folder string, entry []string) []string {
 	}
 	d := Definitions{files: cache{dir: definitionsFolder(folder)}}
 	var e serverDefinitions
-	d.load(definitionsKey(entry), &e)
+	d.loadEntry(definitionsKey(entry), &e)
 	return slices.Sorted(maps.Keys(e.Tools))
 }

@@ -105,7 +105,7 @@ func TestDamagedDefinitionsAreToldOf(t *testing.T) {
 	d, _ := someDefinitions(dir)
 	d.Compare(entry, someOffer(`{"name":"a"}`))
 	d.Keep(entry)
-	path := d.files.file(definitionsKey(entry))
+	path := d.files.offerFile(definitionsKey(entry))
 	for _, text := range []string{"", "[]", "null x", strings.Repeat("[", 1<<20), `{"a":[{"description":7}]}`} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -122,18 +122,18 @@ func TestSenseProperty(t *testing.T) {
 	t.Parallel()
 	seeds.Check(t, func(t *rapid.T) {
 		raw, turned := drawSense(t, 4)
-		if sense([]byte(raw)) != sense([]byte(turned)) {
+		if senseDigest([]byte(raw)) != senseDigest([]byte(turned)) {
 			t.Fatalf("%s\n%s", raw, turned)
 		}
-		if other := strings.Replace(raw, "1", "2", 1); other != raw && sense([]byte(raw)) == sense([]byte(other)) {
+		if other := strings.Replace(raw, "1", "2", 1); other != raw && senseDigest([]byte(raw)) == senseDigest([]byte(other)) {
 			t.Fatalf("%s\n%s", raw, other)
 		}
 	})
 	deep := strings.Repeat("[", 9000) + strings.Repeat("]", 9000)
-	if sense([]byte(deep)) == sense([]byte("["+deep[:len(deep)/2]+"]]"+deep[len(deep)/2+1:])) {
+	if senseDigest([]byte(deep)) == senseDigest([]byte("["+deep[:len(deep)/2]+"]]"+deep[len(deep)/2+1:])) {
 		t.Error("all deep values are one")
 	}
-	sense([]byte(strings.Repeat("[", 1<<20)))
+	senseDigest([]byte(strings.Repeat("[", 1<<20)))
 }
 
 // drawSense draws a value, written in two ways.

@@ -57,16 +57,16 @@ func (k Kind) List() *List { return &lists[k] }
 // ByName reports whether entries are known by names, which clients know by those of the servers too, and not by URIs.
 func (l *List) ByName() bool { return l.Key == "name" }
 
-// Declared reports whether a server with these raw capabilities has the list.
-func (l *List) Declared(capabilities []byte) bool {
+// IsDeclared reports whether a server with these raw capabilities has the list.
+func (l *List) IsDeclared(capabilities []byte) bool {
 	if l.Extension {
 		return DeclaresExtension(capabilities, l.Capability)
 	}
-	return Declares(capabilities, l.Capability)
+	return DeclaresCapability(capabilities, l.Capability)
 }
 
-// Announced reports whether a server with these raw capabilities tells of changes of the list. Extensions have no notification of
+// IsAnnounced reports whether a server with these raw capabilities tells of changes of the list. Extensions have no notification of
 // their own.
-func (l *List) Announced(capabilities []byte) bool {
+func (l *List) IsAnnounced(capabilities []byte) bool {
 	return !l.Extension && string(jsonrpc.Get(jsonrpc.Get(capabilities, l.Capability), "listChanged")) == "true"
 }

@@ -24,11 +24,11 @@ const (
 
 var errNoSuchMethod = errors.New("the child does not know the method")
 
-// whole asks for all pages of a list. Entries stay as the child sent them, odd
+// listWhole asks for all pages of a list. Entries stay as the child sent them, odd
 // ones too: who uses one says what is wrong with it. Where a later page fails,
 // a cursor comes back, or a bound is reached, note says so and the entries so
 // far stand.
-func (l *List) whole(ctx context.Context, conn link.Link) (all catalogue, err error) {
+func (l *List) listWhole(ctx context.Context, conn link.Link) (all catalogue, err error) {
 	seen := map[string]bool{}
 	var cursor []byte
 	size := 0
@@ -51,7 +51,7 @@ func (l *List) whole(ctx context.Context, conn link.Link) (all catalogue, err er
 		if at == 0 {
 			all.life = p.life
 		}
-		all.life, all.private = all.life.and(p.life), all.private || p.private
+		all.life, all.private = all.life.joinLife(p.life), all.private || p.private
 		switch {
 		case p.next == nil && !p.cut:
 			return all, nil
@@ -96,7 +96,7 @@ const AllLists Lists = 1<<len(lists) - 1
 // the child said; 0, 0 where it has none.
 func Unannounced(o *Offer) (which Lists, fresh time.Duration) {
 	for i := range lists {
-		if lists[i].Extension && lists[i].Declared(o.Capabilities) {
+		if lists[i].Extension && lists[i].IsDeclared(o.Capabilities) {
 			which |= 1 << i
 			fresh = o.Lives.Lists[i].Fresh
 		}
@@ -109,7 +109,7 @@ func Unannounced(o *Offer) (which Lists, fresh time.Duration) {
 func Quiet(o *Offer, lives *Lives) (which Lists) {
 	for i := range lists {
 		life := lives.Lists[i]
-		if lists[i].Declared(o.Capabilities) && !lists[i].Announced(o.Capabilities) && time.Since(life.At) >= life.Fresh {
+		if lists[i].IsDeclared(o.Capabilities) && !lists[i].IsAnnounced(o.Capabilities) && time.Since(life.At) >= life.Fresh {
 			which |= 1 << i
 		}
 	}
@@ -155,12 +155,12 @@ func readAll(ctx context.Context, conn link.Link, asked func(i int) bool) (all [
 		case !asked(i):
 		case Kind(i) == Tools:
 			wg.Go(func() {
-				all[i], errs[i] = l.whole(tools, conn)
+				all[i], errs[i] = l.listWhole(tools, conn)
 				limit(endRest, restTime)
 			})
 		default:
 			wg.Go(func() {
-				if all[i], errs[i] = l.whole(rest, conn); errs[i] == nil {
+				if all[i], errs[i] = l.listWhole(rest, conn); errs[i] == nil {
 					had.Do(func() { limit(endTools, toolsTime) })
 				}
 			})
@@ -175,7 +175,7 @@ func readAll(ctx context.Context, conn link.Link, asked func(i int) bool) (all [
 // child has ended, if it answers nothing, or if it asks for a login.
 func Read(ctx context.Context, conn link.Link, base *Offer, which Lists) (*Offer, error) {
 	o := *base
-	asked := func(i int) bool { return which&(1<<i) != 0 && lists[i].Declared(base.Capabilities) }
+	asked := func(i int) bool { return which&(1<<i) != 0 && lists[i].IsDeclared(base.Capabilities) }
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	all, errs := readAll(ctx, conn, asked)
@@ -235,7 +235,7 @@ const undeclaredTime = 2 * time.Second
 // it does not answer it does not have.
 func WithUndeclared(ctx context.Context, conn link.Link, base *Offer) *Offer {
 	for i := range lists {
-		if lists[i].Declared(base.Capabilities) {
+		if lists[i].IsDeclared(base.Capabilities) {
 			return base
 		}
 	}

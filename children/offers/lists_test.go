@@ -194,8 +194,8 @@ func TestSkillsAreAList(t *testing.T) {
 			t.Errorf("%s: %b", caps, which)
 		}
 		c, _ := testCache(t)
-		c.store(someDigest, o)
-		if got := c.load(someDigest); !got.Equal(o) || len(got.Entries[Skills]) != want {
+		c.storeOffer(someDigest, o)
+		if got := c.loadOffer(someDigest); !got.Equal(o) || len(got.Entries[Skills]) != want {
 			t.Errorf("%d of them are kept", len(got.Entries[Skills]))
 		}
 	}

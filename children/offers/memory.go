@@ -42,31 +42,31 @@ func (m *Memory) Recall(name, digest string) *Offer {
 	if digest == "" {
 		return nil
 	}
-	if o := m.get(name, digest); o != nil {
+	if o := m.getOffer(name, digest); o != nil {
 		return o
 	}
-	o := m.files.load(digest)
+	o := m.files.loadOffer(digest)
 	if o == nil {
 		return nil
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if now := m.find(name, digest); now != nil {
+	if now := m.findOffer(name, digest); now != nil {
 		return now
 	}
-	o = m.same(name, o)
-	m.put(name, remembered{digest: digest, offer: o})
+	o = m.findSame(name, o)
+	m.putOffer(name, remembered{digest: digest, offer: o})
 	return o
 }
 
-func (m *Memory) get(name, digest string) *Offer {
+func (m *Memory) getOffer(name, digest string) *Offer {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.find(name, digest)
+	return m.findOffer(name, digest)
 }
 
-// find is for callers that hold mu.
-func (m *Memory) find(name, digest string) *Offer {
+// findOffer is for callers that hold mu.
+func (m *Memory) findOffer(name, digest string) *Offer {
 	for _, now := range m.known[name] {
 		if now.digest == digest {
 			return now.offer
@@ -75,9 +75,9 @@ func (m *Memory) find(name, digest string) *Offer {
 	return nil
 }
 
-// same returns the offer of a name that holds the same bytes: most servers offer the same with all roots.
+// findSame returns the offer of a name that holds the same bytes: most servers offer the same with all roots.
 // It is for callers that hold mu.
-func (m *Memory) same(name string, o *Offer) *Offer {
+func (m *Memory) findSame(name string, o *Offer) *Offer {
 	for _, now := range m.known[name] {
 		if now.offer.Equal(o) {
 			return now.offer
@@ -86,15 +86,15 @@ func (m *Memory) same(name string, o *Offer) *Offer {
 	return o
 }
 
-// put is for callers that hold mu.
-func (m *Memory) put(name string, r remembered) {
+// putOffer is for callers that hold mu.
+func (m *Memory) putOffer(name string, r remembered) {
 	others := slices.DeleteFunc(m.known[name], func(o remembered) bool { return o.digest == r.digest })
 	all := append([]remembered{r}, others[:min(len(others), maxRemembered-1)]...)
 	counted, bytes := map[*Offer]bool{}, 0
 	for i, now := range all {
 		if !counted[now.offer] {
 			counted[now.offer] = true
-			bytes += now.offer.size()
+			bytes += now.offer.memorySize()
 		}
 		if bytes > maxRememberedBytes && i > 0 {
 			all = all[:i]
@@ -111,18 +111,18 @@ func (m *Memory) Agree(name, digest string, o *Offer) *Offer {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if now := m.find(name, digest); now != nil && now.Equal(o) {
+	if now := m.findOffer(name, digest); now != nil && now.Equal(o) {
 		return now
 	}
-	o = m.same(name, o)
-	m.put(name, remembered{digest, o, true})
+	o = m.findSame(name, o)
+	m.putOffer(name, remembered{digest, o, true})
 	return o
 }
 
 // Keep writes what is remembered of a name and is in no file yet.
 func (m *Memory) Keep(name string) {
 	for _, r := range m.takeUnwritten(name) {
-		m.files.store(r.digest, r.offer)
+		m.files.storeOffer(r.digest, r.offer)
 	}
 }
 

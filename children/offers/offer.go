@@ -71,8 +71,8 @@ type Lives struct {
 	Lists [Kinds]Life
 }
 
-// and is the life of two parts together.
-func (l Life) and(o Life) Life {
+// joinLife is the life of two parts together.
+func (l Life) joinLife(o Life) Life {
 	switch {
 	case o.HasTTL && l.HasTTL:
 		l.Fresh = min(l.Fresh, o.Fresh)
@@ -89,14 +89,14 @@ func LifeOf(result []byte) Life {
 	return Life{HasTTL: jsonrpc.Get(result, "ttlMs") != nil, Fresh: freshFor(result), Public: scope == "public", At: time.Now()}
 }
 
-// Modern reports whether the offer was made in the era without a handshake.
-func (o *Offer) Modern() bool { return o != nil && mcp.IsModernProtocol(o.Protocol) }
+// IsModern reports whether the offer was made in the era without a handshake.
+func (o *Offer) IsModern() bool { return o != nil && mcp.IsModernProtocol(o.Protocol) }
 
-// Whole reports whether every list was had whole, or cut by the child's own doing.
-func (o *Offer) Whole() bool { return o.cut == 0 }
+// IsWhole reports whether every list was had whole, or cut by the child's own doing.
+func (o *Offer) IsWhole() bool { return o.cut == 0 }
 
-// Failed are the lists that could not be read. Their entries are those of an earlier time, or none.
-func (o *Offer) Failed() Lists { return o.failed }
+// FailedLists are the lists that could not be read. Their entries are those of an earlier time, or none.
+func (o *Offer) FailedLists() Lists { return o.failed }
 
 // Lacks reports whether the list of a Kind could not be read.
 func (o *Offer) Lacks(k Kind) bool { return o.failed&(1<<k) != 0 }
@@ -106,8 +106,8 @@ func (o *Offer) Manner() *Offer {
 	return &Offer{ServerVersion: o.ServerVersion, Protocol: o.Protocol, Proposed: o.Proposed, Both: o.Both, Capabilities: o.Capabilities}
 }
 
-// Unread reports whether the list of a Kind could not be read, or is not known to the child that declares it: it may have what is not listed.
-func (o *Offer) Unread(k Kind) bool { return o.unread&(1<<k) != 0 }
+// IsUnread reports whether the list of a Kind could not be read, or is not known to the child that declares it: it may have what is not listed.
+func (o *Offer) IsUnread(k Kind) bool { return o.unread&(1<<k) != 0 }
 
 // Filled returns the offer with the entries of another one in the place of lists that could not be read.
 func (o *Offer) Filled(from *Offer) *Offer {
@@ -131,8 +131,8 @@ func (o *Offer) Equal(p *Offer) bool {
 		slices.EqualFunc(o.Entries[:], p.Entries[:], func(a, b [][]byte) bool { return slices.EqualFunc(a, b, bytes.Equal) })
 }
 
-// size is about how many bytes an offer takes in memory.
-func (o *Offer) size() int {
+// memorySize is about how many bytes an offer takes in memory.
+func (o *Offer) memorySize() int {
 	n := len(o.Instructions) + len(o.Capabilities) + len(o.ServerInfo)
 	for _, list := range o.Entries {
 		for _, entry := range list {
@@ -172,9 +172,9 @@ func DeclaresExtension(capabilities []byte, key string) bool {
 	return jsonrpc.IsObject(jsonrpc.Get(jsonrpc.Get(capabilities, "extensions"), key))
 }
 
-// Declares reports whether a raw capabilities object has a member that is not
+// DeclaresCapability reports whether a raw capabilities object has a member that is not
 // null.
-func Declares(capabilities []byte, name string) bool {
+func DeclaresCapability(capabilities []byte, name string) bool {
 	v := jsonrpc.Get(capabilities, name)
 	return v != nil && string(v) != "null"
 }

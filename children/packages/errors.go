@@ -38,22 +38,22 @@ var (
 	noAccess  = lazyregexp.New(`E401|E403|ENEEDAUTH|401 Unauthorized|403 Forbidden`)
 )
 
-// failed is the error of an install.
-func (r *Request) failed(said string, err error) error {
-	e := &InstallError{Package: r.what(), Manager: r.Package.Manager, Said: lastWords(said), Err: err}
+// installError is the error of an install.
+func (r *Request) installError(said string, err error) error {
+	e := &InstallError{Package: r.packageNames(), Manager: r.Package.Manager, Said: lastWords(said), Err: err}
 	again := "mcphub warm " + r.Name + " tries again"
 	switch {
 	case noPackage.MatchString(said):
 		e.Hint = "correct its name and version in hub.json; " + again
 	case noAccess.MatchString(said):
-		e.Hint = "the registry asks for a login: " + r.settings() + "; " + again
+		e.Hint = "the registry asks for a login: " + r.settingsHint() + "; " + again
 	case noTrust.MatchString(said):
 		e.Hint = "the certificate of the registry is not trusted: name the file of its authority in NODE_EXTRA_CA_CERTS or SSL_CERT_FILE, in the hub's environment, and where the sandbox opens it (/etc/ssl/certs, or sandbox.read); " + again
 	case noNetwork.MatchString(said):
 		e.Hint = "it is downloaded once: connect to the network; " + again
 		settings := filepath.Join(r.Machine.Home(), ".npmrc")
-		if _, err := os.Stat(settings); err == nil && !r.Package.Python() && !r.Program.Reads(settings) {
-			e.Hint += ". " + r.settings()
+		if _, err := os.Stat(settings); err == nil && !r.Package.IsPython() && !r.Program.Reads(settings) {
+			e.Hint += ". " + r.settingsHint()
 		}
 	default:
 		e.Hint = "mcphub logs " + r.Name + " shows what it wrote; " + again
@@ -61,10 +61,10 @@ func (r *Request) failed(said string, err error) error {
 	return e
 }
 
-// settings says how a manager is let read the user's.
-func (r *Request) settings() string {
+// settingsHint says how a manager is let read the user's.
+func (r *Request) settingsHint() string {
 	file := "~/.npmrc"
-	if r.Package.Python() {
+	if r.Package.IsPython() {
 		file = "~/.config/uv/uv.toml"
 	}
 	return fmt.Sprintf("the install does not read %s, where tokens are kept; \"sandbox\": {\"read\": [%q]} in its entry lets it, and the server too", file, file)

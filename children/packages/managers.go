@@ -65,8 +65,8 @@ var managers = map[string]manager{
 
 func inCache(name string) string { return "CACHE/" + name }
 
-// plan is how a manager fills a folder for an entry.
-func (m manager) plan(p *program.Package, prog program.Program, home, fresh, cache string) launch.Install {
+// planInstall is how a manager fills a folder for an entry.
+func (m manager) planInstall(p *program.Package, prog program.Program, home, fresh, cache string) launch.Install {
 	places := strings.NewReplacer("COPY", fresh, "CACHE", cache)
 	in := launch.Install{Fresh: fresh, Cache: cache, Env: map[string]string{}}
 	for name, value := range m.env {
@@ -79,7 +79,7 @@ func (m manager) plan(p *program.Package, prog program.Program, home, fresh, cac
 		in.Env["XDG_CONFIG_HOME"] = cache + "/config"
 	}
 	userconfig := slices.ContainsFunc(slices.Collect(maps.Keys(prog.Env)), func(n string) bool { return strings.EqualFold(n, "npm_config_userconfig") })
-	if !p.Python() && !userconfig && !prog.Reads(filepath.Join(home, ".npmrc")) {
+	if !p.IsPython() && !userconfig && !prog.Reads(filepath.Join(home, ".npmrc")) {
 		in.Env["npm_config_userconfig"] = filepath.Join(cache, "npmrc") // which nobody writes
 	}
 	for _, word := range m.args(p) {
@@ -100,9 +100,9 @@ type found struct {
 	Beside  []string `json:"beside,omitempty"`
 }
 
-// find looks for the program of a package in a copy.
-func find(dir string, p *program.Package, m launch.Machine) (f found, err error) {
-	if p.Python() {
+// findProgram looks for the program of a package in a copy.
+func findProgram(dir string, p *program.Package, m launch.Machine) (f found, err error) {
+	if p.IsPython() {
 		f, err = findPython(dir, p)
 	} else {
 		f, err = findNode(dir, p, m)
@@ -110,12 +110,12 @@ func find(dir string, p *program.Package, m launch.Machine) (f found, err error)
 	if err != nil {
 		return f, err
 	}
-	return f, f.check(dir)
+	return f, f.checkInside(dir)
 }
 
-// check refuses a program that does not lie in the copy: what an install has run may
+// checkInside refuses a program that does not lie in the copy: what an install has run may
 // have put a link there.
-func (f *found) check(dir string) error {
+func (f *found) checkInside(dir string) error {
 	if !filepath.IsLocal(f.Command) {
 		return fmt.Errorf("its program %q lies outside of its copy", f.Command)
 	}
@@ -157,8 +157,8 @@ type nodePackage struct {
 	Bin          json.RawMessage   `json:"bin"`
 }
 
-// program is the name of the program that the package is named for.
-func (n *nodePackage) program(name string) (string, error) {
+// programName is the name of the program that the package is named for.
+func (n *nodePackage) programName(name string) (string, error) {
 	_, own, scoped := strings.Cut(name, "/")
 	if !scoped {
 		own = name
@@ -206,7 +206,7 @@ func findNode(dir string, p *program.Package, m launch.Machine) (f found, err er
 	f.Version = pkg.Version
 	program := p.Program
 	if program == "" {
-		if program, err = pkg.program(f.Package); err != nil {
+		if program, err = pkg.programName(f.Package); err != nil {
 			return f, err
 		}
 	}

@@ -105,18 +105,18 @@ type lastLook struct {
 // place is the folder of one entry.
 type place string
 
-func (p place) current() string       { return filepath.Join(string(p), "current") }
-func (p place) looked() string        { return filepath.Join(string(p), "looked") }
-func (p place) cache() string         { return filepath.Join(string(p), "cache") }
-func (p place) copies() string        { return filepath.Join(string(p), "copies") }
-func (p place) copy(id string) string { return filepath.Join(p.copies(), id) }
-func (p place) held(id string) string { return p.copy(id) + ".lock" }
-func (p place) lock() *flock.Flock    { return lockAt(filepath.Join(string(p), "lock")) }
-func lockAt(path string) *flock.Flock { return flock.New(path, flock.SetPermissions(0o600)) }
+func (p place) currentFile() string         { return filepath.Join(string(p), "current") }
+func (p place) lookedFile() string          { return filepath.Join(string(p), "looked") }
+func (p place) cacheFolder() string         { return filepath.Join(string(p), "cache") }
+func (p place) copiesFolder() string        { return filepath.Join(string(p), "copies") }
+func (p place) copyFolder(id string) string { return filepath.Join(p.copiesFolder(), id) }
+func (p place) heldFile(id string) string   { return p.copyFolder(id) + ".lock" }
+func (p place) lockFile() *flock.Flock      { return lockAt(filepath.Join(string(p), "lock")) }
+func lockAt(path string) *flock.Flock       { return flock.New(path, flock.SetPermissions(0o600)) }
 
-// place makes the folder of an entry. Another package, or another setting of its
+// makePlace makes the folder of an entry. Another package, or another setting of its
 // manager, has another.
-func (s *Store) place(r *Request) (place, error) {
+func (s *Store) makePlace(r *Request) (place, error) {
 	if s.dir == "" {
 		return "", errors.New("there is no folder to install in: set XDG_CACHE_HOME or HOME")
 	}
@@ -140,7 +140,7 @@ func (s *Store) place(r *Request) (place, error) {
 		}
 	}
 	at := place(filepath.Join(s.dir, hex.EncodeToString(d.Sum(nil)[:8])))
-	if err := os.MkdirAll(at.copies(), 0o700); err != nil {
+	if err := os.MkdirAll(at.copiesFolder(), 0o700); err != nil {
 		return "", err
 	}
 	return place(sandbox.RealPath(string(at))), nil
@@ -148,98 +148,98 @@ func (s *Store) place(r *Request) (place, error) {
 
 // Open gives the copy that runs, and installs one where there is none.
 func (s *Store) Open(ctx context.Context, r *Request) (*Copy, error) {
-	at, err := s.place(r)
+	at, err := s.makePlace(r)
 	if err != nil {
 		return nil, err
 	}
-	if c := s.open(at, &r.Package); c != nil {
+	if c := s.openCurrent(at, &r.Package); c != nil {
 		return c, nil
 	}
-	unlock, err := s.lock(ctx, at, r)
+	unlock, err := s.lockEntry(ctx, at, r)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	if c := s.open(at, &r.Package); c != nil {
+	if c := s.openCurrent(at, &r.Package); c != nil {
 		return c, nil // another has installed it meanwhile
 	}
-	return s.install(ctx, at, r)
+	return s.installFirst(ctx, at, r)
 }
 
 // Renew looks for a newer version of what is not pinned, and gives the copy that runs
 // from now on. Where that fails, and there is a copy, it is that one, with the reason.
 func (s *Store) Renew(ctx context.Context, r *Request) (*Copy, error) {
-	at, err := s.place(r)
+	at, err := s.makePlace(r)
 	if err != nil {
 		return nil, err
 	}
-	unlock, err := s.lock(ctx, at, r)
+	unlock, err := s.lockEntry(ctx, at, r)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	was := s.open(at, &r.Package)
+	was := s.openCurrent(at, &r.Package)
 	switch {
 	case was == nil:
-		return s.install(ctx, at, r)
-	case r.Package.Pinned():
+		return s.installFirst(ctx, at, r)
+	case r.Package.IsPinned():
 		return was, nil
 	}
-	return s.renew(ctx, at, r, was)
+	return s.replaceCopy(ctx, at, r, was)
 }
 
-// Due reports whether it is time to look for a newer version in the background.
-func (s *Store) Due(r *Request) bool {
-	at, err := s.place(r)
-	return err == nil && !r.Package.Pinned() && s.now().Sub(at.lastLook().At).Abs() >= lookEvery
+// IsDue reports whether it is time to look for a newer version in the background.
+func (s *Store) IsDue(r *Request) bool {
+	at, err := s.makePlace(r)
+	return err == nil && !r.Package.IsPinned() && s.now().Sub(at.lastLook().At).Abs() >= lookEvery
 }
 
 // RenewInBackground is Renew where that is due, and where nobody else is at it.
 func (s *Store) RenewInBackground(ctx context.Context, r *Request) (c *Copy, err error) {
-	at, err := s.place(r)
-	if err != nil || !s.Due(r) {
+	at, err := s.makePlace(r)
+	if err != nil || !s.IsDue(r) {
 		return nil, err
 	}
-	l := at.lock()
+	l := at.lockFile()
 	if ok, err := l.TryLock(); err != nil || !ok {
 		return nil, err
 	}
 	defer func() { _ = l.Unlock() }()
-	was := s.open(at, &r.Package)
-	if was == nil || !s.Due(r) {
+	was := s.openCurrent(at, &r.Package)
+	if was == nil || !s.IsDue(r) {
 		was.Release()
 		return nil, nil
 	}
-	return s.renew(ctx, at, r, was)
+	return s.replaceCopy(ctx, at, r, was)
 }
 
-// lock waits until nobody else installs for the entry.
-func (s *Store) lock(ctx context.Context, at place, r *Request) (unlock func(), err error) {
-	l := at.lock()
+// lockEntry waits until nobody else installs for the entry.
+func (s *Store) lockEntry(ctx context.Context, at place, r *Request) (unlock func(), err error) {
+	l := at.lockFile()
 	ok, err := l.TryLock()
 	if err == nil && !ok {
-		r.tell("another hub installs " + r.what())
+		r.tellProgress("another hub installs " + r.packageNames())
 		ok, err = l.TryLockContext(ctx, lockPause)
 	}
 	if err != nil || !ok {
-		return nil, fmt.Errorf("%s could not be installed: another hub installs into %s: %w; mcphub warm %s waits for it", r.what(), at, err, r.Name)
+		return nil, fmt.Errorf("%s could not be installed: another hub installs into %s: %w; mcphub warm %s waits for it", r.packageNames(), at, err, r.Name)
 	}
 	return func() { _ = l.Unlock() }, nil
 }
 
-// open gives the copy that is named; nil where there is none that can run.
-func (s *Store) open(at place, p *program.Package) *Copy {
+// openCurrent gives the copy that is named; nil where there is none that can run.
+func (s *Store) openCurrent(at place, p *program.Package) *Copy {
 	for range 3 {
 		var rec record
-		if readJSON(at.current(), &rec) != nil || rec.Copy == "" || filepath.Base(rec.Copy) != rec.Copy {
+		if readJSON(at.currentFile(), &rec) != nil || rec.Copy == "" || filepath.Base(rec.Copy) != rec.Copy {
 			return nil
 		}
-		c := &Copy{Installed: rec.installed(at), Package: rec.Package, Version: rec.Version, At: rec.At, Change: Current, Problem: at.lastLook().Problem, held: lockAt(at.held(rec.Copy))}
+		c := &Copy{Installed: rec.installedCopy(at), Package: rec.Package, Version: rec.Version, At: rec.At, Change: Current, Problem: at.lastLook().Problem, held: lockAt(at.heldFile(rec.Copy))}
 		if c.held.RLock() != nil {
 			return nil
 		}
 		var now record // it may have been removed before it was held
-		if rec.check(c.Dir) == nil && readJSON(at.current(), &now) == nil && now.Copy == rec.Copy {
+		if rec.checkInside(c.Dir) == nil && readJSON(at.currentFile(), &now) == nil && now.Copy == rec.Copy {
 			return c
 		}
 		c.Release()
@@ -247,8 +247,8 @@ func (s *Store) open(at place, p *program.Package) *Copy {
 	return nil
 }
 
-func (rec *record) installed(at place) program.Installed {
-	dir := at.copy(rec.Copy)
+func (rec *record) installedCopy(at place) program.Installed {
+	dir := at.copyFolder(rec.Copy)
 	in := program.Installed{Dir: dir, Command: filepath.Join(dir, rec.Command), Version: rec.Version, Beside: rec.Beside}
 	if rec.Runtime != "" {
 		in.Command, in.Args, in.Neutral = rec.Runtime, []string{in.Command}, true
@@ -256,64 +256,64 @@ func (rec *record) installed(at place) program.Installed {
 	return in
 }
 
-// install makes the first copy, under lock.
-func (s *Store) install(ctx context.Context, at place, r *Request) (*Copy, error) {
-	r.tell("installing " + r.what())
+// installFirst makes the first copy, under lock.
+func (s *Store) installFirst(ctx context.Context, at place, r *Request) (*Copy, error) {
+	r.tellProgress("installing " + r.packageNames())
 	since := s.now()
-	rec, err := s.fill(ctx, at, r)
+	rec, err := s.fillFolder(ctx, at, r)
 	if err != nil {
 		return nil, err
 	}
 	r.Log.Info().Str("package", rec.Package).Str("version", rec.Version).Dur("took", s.now().Sub(since)).Msg("installed")
-	return s.take(at, r, rec, Fresh)
+	return s.takeCopy(at, r, rec, Fresh)
 }
 
-// renew replaces a copy where there is a newer version, under lock.
-func (s *Store) renew(ctx context.Context, at place, r *Request, was *Copy) (*Copy, error) {
-	r.tell("looking for a newer version of " + r.what())
-	at.note(lastLook{At: s.now(), Problem: was.Problem}) // whatever becomes of it
-	rec, err := s.fill(ctx, at, r)
+// replaceCopy replaces a copy where there is a newer version, under lock.
+func (s *Store) replaceCopy(ctx context.Context, at place, r *Request, was *Copy) (*Copy, error) {
+	r.tellProgress("looking for a newer version of " + r.packageNames())
+	at.noteLook(lastLook{At: s.now(), Problem: was.Problem}) // whatever becomes of it
+	rec, err := s.fillFolder(ctx, at, r)
 	switch {
 	case ctx.Err() != nil:
 		was.Release()
 		return nil, context.Cause(ctx)
 	case err != nil:
 		was.Problem = err.Error()
-		at.note(lastLook{At: s.now(), Problem: was.Problem})
+		at.noteLook(lastLook{At: s.now(), Problem: was.Problem})
 		r.Log.Warn().Str("reason", was.Problem).Str("version", was.Version).Msg("it could not be looked for a newer version; the copy that is installed runs")
 		return was, nil
 	case rec.Version == was.Version && rec.Package == was.Package && rec.Version != "":
 		was.Problem = ""
-		at.note(lastLook{At: s.now()})
-		at.sweep(filepath.Base(was.Dir))
+		at.noteLook(lastLook{At: s.now()})
+		at.sweepCopies(filepath.Base(was.Dir))
 		return was, nil
 	}
 	was.Release()
 	r.Log.Info().Str("package", rec.Package).Str("version", rec.Version).Str("before", was.Version).Msg("installed a newer version")
-	return s.take(at, r, rec, Refreshed)
+	return s.takeCopy(at, r, rec, Refreshed)
 }
 
-// take makes a copy the one that runs.
-func (s *Store) take(at place, r *Request, rec *record, change string) (*Copy, error) {
-	if err := writeJSON(at.current(), rec); err != nil {
+// takeCopy makes a copy the one that runs.
+func (s *Store) takeCopy(at place, r *Request, rec *record, change string) (*Copy, error) {
+	if err := writeJSON(at.currentFile(), rec); err != nil {
 		return nil, err
 	}
-	at.note(lastLook{At: s.now()})
-	c := s.open(at, &r.Package)
+	at.noteLook(lastLook{At: s.now()})
+	c := s.openCurrent(at, &r.Package)
 	if c == nil {
-		return nil, fmt.Errorf("%s was installed in %s, and cannot be opened there", r.what(), at)
+		return nil, fmt.Errorf("%s was installed in %s, and cannot be opened there", r.packageNames(), at)
 	}
 	c.Change = change
-	at.sweep(rec.Copy)
+	at.sweepCopies(rec.Copy)
 	return c, nil
 }
 
-// fill installs into a new folder. Where that fails nothing of it is left.
-func (s *Store) fill(ctx context.Context, at place, r *Request) (rec *record, err error) {
+// fillFolder installs into a new folder. Where that fails nothing of it is left.
+func (s *Store) fillFolder(ctx context.Context, at place, r *Request) (rec *record, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, installTime, fmt.Errorf("it took longer than %s", installTime))
 	defer cancel()
 	rec = &record{Copy: strings.ToLower(rand.Text()), At: s.now().UTC().Truncate(time.Second)}
-	dir := at.copy(rec.Copy)
+	dir := at.copyFolder(rec.Copy)
 	defer func() {
 		if err != nil {
 			_ = removal.All(dir)
@@ -325,7 +325,7 @@ func (s *Store) fill(ctx context.Context, at place, r *Request) (rec *record, er
 	}
 	defer func() { _ = removal.All(temp) }()
 	m := managers[r.Package.Manager]
-	if err := errors.Join(os.Mkdir(dir, 0o700), os.MkdirAll(filepath.Join(at.cache(), "run"), 0o700)); err != nil {
+	if err := errors.Join(os.Mkdir(dir, 0o700), os.MkdirAll(filepath.Join(at.cacheFolder(), "run"), 0o700)); err != nil {
 		return nil, err
 	}
 	for name, text := range m.files {
@@ -333,29 +333,29 @@ func (s *Store) fill(ctx context.Context, at place, r *Request) (rec *record, er
 			return nil, err
 		}
 	}
-	in := m.plan(&r.Package, r.Program, r.Machine.Home(), dir, at.cache())
+	in := m.planInstall(&r.Package, r.Program, r.Machine.Home(), dir, at.cacheFolder())
 	in.Temp, in.Within = temp, r.Within
 	l, err := launch.PlanInstall(r.Program, &r.Package, in, r.Roots, r.Machine)
 	if err == nil && r.Values != nil {
 		l, err = r.Values(l)
 	}
 	if err != nil {
-		return nil, r.failed("", err)
+		return nil, r.installError("", err)
 	}
 	l.OnStderr = r.Said
 	said, err := process.Run(ctx, l, stopTime, r.Log.Level(zerolog.ErrorLevel))
 	if err != nil {
-		return nil, r.failed(said, err)
+		return nil, r.installError(said, err)
 	}
-	if rec.found, err = find(dir, &r.Package, r.Machine); err != nil {
-		return nil, r.failed("", err)
+	if rec.found, err = findProgram(dir, &r.Package, r.Machine); err != nil {
+		return nil, r.installError("", err)
 	}
 	return rec, nil
 }
 
-// sweep removes the copies that nobody runs, but for one.
-func (p place) sweep(keep string) {
-	names, err := os.ReadDir(p.copies())
+// sweepCopies removes the copies that nobody runs, but for one.
+func (p place) sweepCopies(keep string) {
+	names, err := os.ReadDir(p.copiesFolder())
 	if err != nil {
 		return
 	}
@@ -364,23 +364,23 @@ func (p place) sweep(keep string) {
 		if id == keep {
 			continue
 		}
-		l := lockAt(p.held(id))
+		l := lockAt(p.heldFile(id))
 		if ok, err := l.TryLock(); err == nil && ok {
-			_ = removal.All(p.copy(id))
-			_ = os.Remove(p.held(id))
+			_ = removal.All(p.copyFolder(id))
+			_ = os.Remove(p.heldFile(id))
 			_ = l.Unlock()
 		}
 	}
 }
 
 func (p place) lastLook() (l lastLook) {
-	if readJSON(p.looked(), &l) != nil {
+	if readJSON(p.lookedFile(), &l) != nil {
 		return lastLook{}
 	}
 	return l
 }
 
-func (p place) note(l lastLook) { _ = writeJSON(p.looked(), l) }
+func (p place) noteLook(l lastLook) { _ = writeJSON(p.lookedFile(), l) }
 
 // writeJSON writes a file as a whole.
 func writeJSON(path string, value any) error {
@@ -391,12 +391,12 @@ func writeJSON(path string, value any) error {
 	return atomicfile.Write(path, append(text, '\n'), 0o600)
 }
 
-func (r *Request) tell(what string) {
+func (r *Request) tellProgress(what string) {
 	if r.Tell != nil {
 		r.Tell(what)
 	}
 	r.Log.Info().Msg(what)
 }
 
-// what names the packages.
-func (r *Request) what() string { return strings.Join(r.Package.Specs, ", ") }
+// packageNames names the packages.
+func (r *Request) packageNames() string { return strings.Join(r.Package.Specs, ", ") }

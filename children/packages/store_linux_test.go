@@ -132,9 +132,9 @@ func (b *bench) renew(r *Request) *Copy {
 // note is what the script noted, and calls how often it was called.
 func (b *bench) note(r *Request, name string) string {
 	b.Helper()
-	at, err := b.store.place(r)
+	at, err := b.store.makePlace(r)
 	must(b.T, err)
-	text, err := os.ReadFile(filepath.Join(at.cache(), name))
+	text, err := os.ReadFile(filepath.Join(at.cacheFolder(), name))
 	if errors.Is(err, os.ErrNotExist) {
 		return ""
 	}
@@ -147,9 +147,9 @@ func (b *bench) calls(r *Request) int { b.Helper(); return strings.Count(b.note(
 // copies are the folders of an entry's copies.
 func (b *bench) copies(r *Request) (dirs []string) {
 	b.Helper()
-	at, err := b.store.place(r)
+	at, err := b.store.makePlace(r)
 	must(b.T, err)
-	names, err := os.ReadDir(at.copies())
+	names, err := os.ReadDir(at.copiesFolder())
 	must(b.T, err)
 	for _, e := range names {
 		if e.IsDir() {
@@ -175,9 +175,9 @@ func TestOpen(t *testing.T) {
 	} {
 		r := b.request(strings.Fields(line)...)
 		c, again := b.open(r), b.open(r)
-		at, err := b.store.place(r)
+		at, err := b.store.makePlace(r)
 		must(t, err)
-		if got := strings.ReplaceAll(b.note(r, "calls"), at.cache(), "CACHE"); got != want.call {
+		if got := strings.ReplaceAll(b.note(r, "calls"), at.cacheFolder(), "CACHE"); got != want.call {
 			t.Errorf("%s: %q", line, got)
 		}
 		if got := c.Package + " " + c.Version; got != want.pkg || c.Change != Fresh || again.Change != Current {
@@ -190,7 +190,7 @@ func TestOpen(t *testing.T) {
 		if _, err := b.store.Renew(t.Context(), r); err != nil {
 			t.Errorf("%s: %v", line, err)
 		}
-		if pinned := r.Package.Pinned(); pinned != (b.calls(r) == 1) {
+		if pinned := r.Package.IsPinned(); pinned != (b.calls(r) == 1) {
 			t.Errorf("%s: pinned %t, and it was looked %d times", line, pinned, b.calls(r))
 		}
 	}
@@ -205,10 +205,10 @@ func TestInstallIsConfined(t *testing.T) {
 	r.Program.Env = map[string]string{"TOKEN": "secret", "npm_config_registry": "https://r", "NPM_CONFIG_X": "${root}"}
 	r.Program.Sandbox.Read = []string{filepath.Join(b.home, "notes")}
 	other := b.open(b.request("npx", "-y", "foo@1.0.0"))
-	at, err := b.store.place(r)
+	at, err := b.store.makePlace(r)
 	must(t, err)
 	b.write("packages/"+filepath.Base(string(at))+"/current", "{}")
-	aims := []string{b.home + "/.npmrc", b.home + "/notes", b.project + "/file", at.current(), filepath.Join(other.Dir, "package.json"), filepath.Join(t.TempDir(), "other")}
+	aims := []string{b.home + "/.npmrc", b.home + "/notes", b.project + "/file", at.currentFile(), filepath.Join(other.Dir, "package.json"), filepath.Join(t.TempDir(), "other")}
 	must(t, os.WriteFile(aims[len(aims)-1], []byte("somebody else's"), 0o600))
 	b.write("managers/bin/aims", strings.Join(aims, "\n")+"\n")
 	b.open(r)
@@ -295,12 +295,12 @@ func TestRenewInBackground(t *testing.T) {
 		c.Release()
 	}
 	look()
-	if b.store.Due(r) || b.calls(r) != 1 {
+	if b.store.IsDue(r) || b.calls(r) != 1 {
 		t.Error("it is due at once")
 	}
 	b.clock = b.clock.Add(25 * time.Hour)
 	b.write("managers/bin/offline", "")
-	if !b.store.Due(r) {
+	if !b.store.IsDue(r) {
 		t.Error("it is not due after a day")
 	}
 	look()
@@ -309,9 +309,9 @@ func TestRenewInBackground(t *testing.T) {
 		t.Errorf("it was looked %d times", b.calls(r)-1)
 	}
 	b.clock = b.clock.Add(25 * time.Hour)
-	at, err := b.store.place(r)
+	at, err := b.store.makePlace(r)
 	must(t, err)
-	l := at.lock()
+	l := at.lockFile()
 	if ok, err := l.TryLock(); err != nil || !ok {
 		t.Fatal(ok, err)
 	}
@@ -324,7 +324,7 @@ func TestRenewInBackground(t *testing.T) {
 	pinned := b.request("npx", "foo@1.0.0")
 	b.open(pinned)
 	b.clock = b.clock.Add(25 * time.Hour)
-	if b.store.Due(pinned) {
+	if b.store.IsDue(pinned) {
 		t.Error("what is pinned is due")
 	}
 }
@@ -397,7 +397,7 @@ func TestFailedInstall(t *testing.T) {
 	r.Said = nil
 
 	// One that was cut off by the end of the machine is named by nobody, and goes.
-	at, err := b.store.place(r)
+	at, err := b.store.makePlace(r)
 	must(t, err)
 	b.write("packages/"+filepath.Base(string(at))+"/copies/half/node_modules/.bin/foo", "#!/bin/sh\n")
 	c := b.open(r)
@@ -489,7 +489,7 @@ func TestPlaces(t *testing.T) {
 	b := newBench(t)
 	seen := map[place]string{}
 	for _, line := range []string{"npx foo", "npx foo@1.0.0", "npx -p foo foo", "bunx foo", "bunx --bun foo", "pnpm dlx foo", "npx --registry=https://r foo", "/opt/npx foo", "uvx --with x foo", "uvx foo"} {
-		at, err := b.store.place(b.request(strings.Fields(line)...))
+		at, err := b.store.makePlace(b.request(strings.Fields(line)...))
 		must(t, err)
 		if was := seen[at]; was != "" {
 			t.Errorf("%s and %s have one folder", line, was)
@@ -498,11 +498,11 @@ func TestPlaces(t *testing.T) {
 	}
 	same := b.request("npx", "-y", "foo", "other", "args")
 	same.Program.Env = maps.Clone(map[string]string{"TOKEN": "x"})
-	if at, err := b.store.place(same); err != nil || seen[at] != "npx foo" {
+	if at, err := b.store.makePlace(same); err != nil || seen[at] != "npx foo" {
 		t.Errorf("arguments of the server make another install: %v", err)
 	}
 	same.Program.Env["npm_config_registry"] = "https://r"
-	if at, err := b.store.place(same); err != nil || seen[at] != "" {
+	if at, err := b.store.makePlace(same); err != nil || seen[at] != "" {
 		t.Errorf("another registry makes no other install: %v", err)
 	}
 }

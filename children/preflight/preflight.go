@@ -14,7 +14,7 @@ type Host struct {
 	Home, Dir string   // of the user, and the working directory
 }
 
-func (h Host) machine() launch.Machine { return launch.NewMachine(h.Environ, h.Home, h.Dir) }
+func (h Host) launchMachine() launch.Machine { return launch.NewMachine(h.Environ, h.Home, h.Dir) }
 
 // Lacks says what is missing to start a server of this Spec, such as its program. It
 // starts nothing. It leaves out what depends on the roots of a session.
@@ -22,7 +22,7 @@ func (h Host) Lacks(s spec.Spec) []launch.Lack {
 	if s.URL != "" {
 		return nil
 	}
-	return h.machine().Lacks(s.Program())
+	return h.launchMachine().Lacks(s.Program())
 }
 
 // Confinement tells what the kernel would hold a server to, for a session with these roots. It
@@ -31,14 +31,14 @@ func (h Host) Confinement(s spec.Spec, roots []guard.Root) *hints.Reader {
 	if s.URL != "" {
 		return nil
 	}
-	return h.machine().Preview(s.Program(), roots)
+	return h.launchMachine().Preview(s.Program(), roots)
 }
 
 // News tells what the names of each entry open that nobody was told of yet, by the names of
 // the servers. It starts nothing and leaves no trace.
 func (h Host) News(specs []spec.Spec) map[string][]string {
-	m := h.machine()
-	among(m, specs)
+	m := h.launchMachine()
+	tellEntries(m, specs)
 	news := map[string][]string{}
 	for i := range specs {
 		if s := &specs[i]; s.URL == "" && s.Sandbox.Confines() {
@@ -50,8 +50,8 @@ func (h Host) News(specs []spec.Spec) map[string][]string {
 	return news
 }
 
-// among tells a machine of all entries.
-func among(m launch.Machine, specs []spec.Spec) {
+// tellEntries tells a machine of all entries.
+func tellEntries(m launch.Machine, specs []spec.Spec) {
 	var all []confinement.ExecutedPaths
 	for i := range specs {
 		if specs[i].URL == "" {

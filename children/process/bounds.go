@@ -10,11 +10,11 @@ import (
 // watchEvery is how often it is looked whether a child keeps to its limits.
 const watchEvery = 100 * time.Millisecond
 
-// watch ends the child, and whoever descends from it, when they take more than its limits.
+// watchLimits ends the child, and whoever descends from it, when they take more than its limits.
 // It returns when the child has ended.
-func (p *process) watch() {
+func (p *process) watchLimits() {
 	var tick <-chan time.Time // never, if the kernel tells
-	if !p.group.bounds.grouped() {
+	if !p.group.bounds.isGrouped() {
 		t := time.NewTicker(watchEvery)
 		defer t.Stop()
 		tick = t.C
@@ -26,7 +26,7 @@ func (p *process) watch() {
 		case <-tick:
 		case <-p.group.bounds.refused:
 		}
-		if what := p.group.exceeds(); what != "" {
+		if what := p.group.exceededLimit(); what != "" {
 			p.beyond.CompareAndSwap(nil, &what)
 			p.group.killAtOnce()
 			return

@@ -27,7 +27,7 @@ type bounds struct {
 }
 
 // tree is made when the first child starts that has limits or is confined: the hub itself moves for it.
-var tree = sync.OnceValues(cgroup.Delegated)
+var tree = sync.OnceValues(cgroup.OpenDelegated)
 
 func newBounds(l launch.Launch) bounds {
 	b := bounds{limits: l.Limits, refused: make(chan struct{}, 1)}
@@ -60,17 +60,17 @@ func newBounds(l launch.Launch) bounds {
 	return b
 }
 
-// grouped reports whether the child starts in a control group.
-func (b *bounds) grouped() bool { return b.group != nil }
+// isGrouped reports whether the child starts in a control group.
+func (b *bounds) isGrouped() bool { return b.group != nil }
 
-// join has cmd start in the control group.
-func (b *bounds) join(cmd *exec.Cmd) {
+// joinGroup has cmd start in the control group.
+func (b *bounds) joinGroup(cmd *exec.Cmd) {
 	if b.group != nil {
 		cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, b.group.FD()
 	}
 }
 
-func (b *bounds) report() link.Bounds {
+func (b *bounds) reportBounds() link.Bounds {
 	switch {
 	case b.group != nil:
 		return link.Bounds{By: link.ByControlGroup, Memory: b.held.Memory, Processes: b.held.Processes}
@@ -80,8 +80,8 @@ func (b *bounds) report() link.Bounds {
 	return link.Bounds{By: link.ByNobody, Why: b.why}
 }
 
-// await returns when a process has ended. Until then it wakes watch if the kernel may have refused a process.
-func (b *bounds) await(pid int) {
+// awaitExit returns when a process has ended. Until then it wakes watch if the kernel may have refused a process.
+func (b *bounds) awaitExit(pid int) {
 	if b.group == nil {
 		return
 	}
@@ -93,15 +93,15 @@ func (b *bounds) await(pid int) {
 	b.group.Await(pidfd, func() { worker.Signal(b.refused) })
 }
 
-// kill kills everybody in the control group, where there is one.
-func (b *bounds) kill() {
+// killGroup kills everybody in the control group, where there is one.
+func (b *bounds) killGroup() {
 	if b.group != nil {
 		b.group.Kill()
 	}
 }
 
-// remove takes the control group away.
-func (b *bounds) remove(log zerolog.Logger) {
+// removeGroup takes the control group away.
+func (b *bounds) removeGroup(log zerolog.Logger) {
 	if b.group == nil {
 		return
 	}
@@ -110,8 +110,8 @@ func (b *bounds) remove(log zerolog.Logger) {
 	}
 }
 
-// beyond says which limit of the control group, or which default, was hit; "" if none was. That of the machine itself is none of them.
-func (b *bounds) beyond(memory, processes bool) string {
+// exceededLimit says which limit of the control group, or which default, was hit; "" if none was. That of the machine itself is none of them.
+func (b *bounds) exceededLimit(memory, processes bool) string {
 	switch {
 	case memory && b.limits.Memory > 0:
 		return beyondMemory(b.limits, 0)
@@ -125,16 +125,16 @@ func (b *bounds) beyond(memory, processes bool) string {
 	return ""
 }
 
-// exceeds says what is beyond the limits; "" where nothing is.
-func (g *group) exceeds() string {
+// exceededLimit says what is beyond the limits; "" where nothing is.
+func (g *group) exceededLimit() string {
 	l := g.bounds.limits
 	if of := g.bounds.group; of != nil {
-		return g.bounds.beyond(of.Exceeded())
+		return g.bounds.exceededLimit(of.Exceeded())
 	}
 	if l == (program.Limits{}) {
 		return ""
 	}
-	switch memory, threads := g.descendants.usage(l.Memory); {
+	switch memory, threads := g.descendants.sumUsage(l.Memory); {
 	case l.Memory > 0 && memory > l.Memory:
 		return beyondMemory(l, memory)
 	case l.Processes > 0 && threads > l.Processes:
@@ -143,14 +143,14 @@ func (g *group) exceeds() string {
 	return ""
 }
 
-// usage adds up what the child takes with those who descend from it beyond doubt. Memory
+// sumUsage adds up what the child takes with those who descend from it beyond doubt. Memory
 // that several of them share counts once where that decides whether enough is exceeded.
-func (d *descendants) usage(enough int64) (memory int64, threads int) {
-	t, err := processTable.read()
+func (d *descendants) sumUsage(enough int64) (memory int64, threads int) {
+	t, err := processTable.readTable()
 	if err != nil {
 		return 0, 0
 	}
-	all := d.known(t)
+	all := d.knownIn(t)
 	for _, p := range all {
 		u := p.Usage()
 		memory, threads = memory+u.Memory, threads+u.Threads

@@ -95,7 +95,7 @@ func startBomb(t *testing.T, bomb string, l program.Limits) (p, neighbour *proce
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = p.stop(time.Second); p.drainStderr() })
+		t.Cleanup(func() { _ = p.stopWithin(time.Second); p.drainStderr() })
 		return p
 	}
 	neighbour = start(nil, program.Limits{}, "/bin/cat")
@@ -129,7 +129,7 @@ func TestMemoryBomb(t *testing.T) {
 		t.Errorf("the bomb went off: %s", last)
 	}
 	<-p.ended
-	if text := fmt.Sprint(p.exit()); !strings.Contains(text, "it took more memory than limits.memory of its entry, 100 MiB") {
+	if text := fmt.Sprint(p.exitError()); !strings.Contains(text, "it took more memory than limits.memory of its entry, 100 MiB") {
 		t.Error(text)
 	}
 	survives(t, neighbour)
@@ -139,7 +139,7 @@ func TestMemoryBomb(t *testing.T) {
 func TestMemoryBombControl(t *testing.T) {
 	p, _ := startBomb(t, "memory", program.Limits{Memory: 8 * bombSize})
 	if n, last := lines(p, 1); n != 1 || !strings.HasPrefix(last, "went off") {
-		t.Errorf("the bomb did not go off: %v", p.exit())
+		t.Errorf("the bomb did not go off: %v", p.exitError())
 	}
 }
 
@@ -149,7 +149,7 @@ func TestForkBomb(t *testing.T) {
 	p, neighbour := startBomb(t, "fork "+strconv.Itoa(bombDepth), program.Limits{Processes: 60})
 	lines(p, 1<<bombDepth+1) // how far it gets is a matter of the machine
 	<-p.ended
-	if text := fmt.Sprint(p.exit()); !strings.Contains(text, "it had more processes and threads than limits.processes of its entry, 60") {
+	if text := fmt.Sprint(p.exitError()); !strings.Contains(text, "it had more processes and threads than limits.processes of its entry, 60") {
 		t.Error(text)
 	}
 	if left := bombsLeft(t); left > 0 {
@@ -195,19 +195,19 @@ input()`
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = p.stop(time.Second); p.drainStderr() })
+	t.Cleanup(func() { _ = p.stopWithin(time.Second); p.drainStderr() })
 	if n, _ := lines(p, 5); n != 5 {
-		t.Fatal(p.exit())
+		t.Fatal(p.exitError())
 	}
 	if p.group.bounds.group == nil {
-		if resident, _ := p.group.descendants.usage(0); resident < 300<<20 {
+		if resident, _ := p.group.descendants.sumUsage(0); resident < 300<<20 {
 			t.Errorf("control: together they have %d MiB mapped", resident>>20)
 		}
-		if own, _ := p.group.descendants.usage(200 << 20); own > 120<<20 {
+		if own, _ := p.group.descendants.sumUsage(200 << 20); own > 120<<20 {
 			t.Errorf("%d MiB are theirs", own>>20)
 		}
 	}
-	if what := p.group.exceeds(); what != "" {
+	if what := p.group.exceededLimit(); what != "" {
 		t.Error(what)
 	}
 }
@@ -232,7 +232,7 @@ func TestWhichBoundWasHit(t *testing.T) {
 		{program.Limits{}, program.Limits{Memory: 8 << 30}, false, true, ""},
 	} {
 		b := bounds{limits: c.limits, held: c.held}
-		if got := b.beyond(c.memory, c.processes); got != c.want {
+		if got := b.exceededLimit(c.memory, c.processes); got != c.want {
 			t.Errorf("%+v, held to %+v, memory %t, processes %t: %q", c.limits, c.held, c.memory, c.processes, got)
 		}
 	}
@@ -248,7 +248,7 @@ func TestBoundsReport(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := p.group.bounds.report()
+		r := p.group.bounds.reportBounds()
 		if r.By != c.want[0] && r.By != c.want[len(c.want)-1] || (r.By == link.ByControlGroup) != (r.Why == "") || r.Processes != c.limits.Processes {
 			t.Errorf("%+v", r)
 		}
@@ -256,7 +256,7 @@ func TestBoundsReport(t *testing.T) {
 		_ = p.stdin.Close()
 		<-p.ended
 		p.drainStderr()
-		if err := p.exit(); err != nil {
+		if err := p.exitError(); err != nil {
 			t.Error(err)
 		}
 	}

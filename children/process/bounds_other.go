@@ -21,13 +21,13 @@ type bounds struct {
 
 func newBounds(l launch.Launch) bounds { return bounds{limits: l.Limits} }
 
-func (b *bounds) report() link.Bounds {
+func (b *bounds) reportBounds() link.Bounds {
 	return link.Bounds{By: link.ByNobody, Why: "this system bounds no group of processes", Memory: b.limits.Memory, Processes: b.limits.Processes}
 }
 
-func (*bounds) grouped() bool         { return false }
-func (*bounds) join(*exec.Cmd)        {}
-func (*bounds) kill()                 {}
-func (*bounds) remove(zerolog.Logger) {}
+func (*bounds) isGrouped() bool            { return false }
+func (*bounds) joinGroup(*exec.Cmd)        {}
+func (*bounds) killGroup()                 {}
+func (*bounds) removeGroup(zerolog.Logger) {}
 
-func (*group) exceeds() string { return "" }
+func (*group) exceededLimit() string { return "" }

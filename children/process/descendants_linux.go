@@ -26,11 +26,11 @@ type descendants struct {
 	asked []proctree.Process // were sent TERM
 }
 
-// start starts the leader, by fork.
-func (d *descendants) start(cmd *exec.Cmd, fork func() error) (err error) {
+// startLeader starts the leader, by fork.
+func (d *descendants) startLeader(cmd *exec.Cmd, fork func() error) (err error) {
 	d.mark = rand.Text()
 	cmd.Env = append(slices.Clip(cmd.Env), proctree.InstanceVariable+"="+d.mark)
-	if err := reaper.start(cmd, fork, d.mark); err != nil {
+	if err := reaper.startProcess(cmd, fork, d.mark); err != nil {
 		return err
 	}
 	if d.leader, err = proctree.Find(cmd.Process.Pid); err != nil {
@@ -46,9 +46,9 @@ func (d *descendants) mayHide(p proctree.Process) bool {
 	return d.held && p.Start >= d.leader.Start && p.Held()
 }
 
-// note remembers who is below the leader now.
-func (d *descendants) note() {
-	if t, err := processTable.read(); err == nil {
+// noteBelow remembers who is below the leader now.
+func (d *descendants) noteBelow() {
+	if t, err := processTable.readTable(); err == nil {
 		d.noteIn(t)
 	}
 }
@@ -66,20 +66,20 @@ func (d *descendants) noteIn(t *proctree.Table) {
 	d.noted = append(d.noted, below...)
 }
 
-// members names the descendants in a table, the leader too where it has not ended.
-func (d *descendants) members(t *proctree.Table) []proctree.Process {
-	return d.with(t, reaper.orphans(t, d.mark, d.mayHide))
+// membersIn names the descendants in a table, the leader too where it has not ended.
+func (d *descendants) membersIn(t *proctree.Table) []proctree.Process {
+	return d.withOrphans(t, reaper.orphansOf(t, d.mark, d.mayHide))
 }
 
-// known names those whom nothing lets be another child's, the leader too: members, without
+// knownIn names those whom nothing lets be another child's, the leader too: members, without
 // the orphans that hide whose they are.
-func (d *descendants) known(t *proctree.Table) []proctree.Process {
-	return d.with(t, reaper.marked(t, d.mark))
+func (d *descendants) knownIn(t *proctree.Table) []proctree.Process {
+	return d.withOrphans(t, reaper.markedIn(t, d.mark))
 }
 
-// with names the descendants in a table that are known by their parents, or are or descend
+// withOrphans names the descendants in a table that are known by their parents, or are or descend
 // from one of the orphans.
-func (d *descendants) with(t *proctree.Table, orphans []proctree.Process) []proctree.Process {
+func (d *descendants) withOrphans(t *proctree.Table, orphans []proctree.Process) []proctree.Process {
 	d.noteIn(t)
 	d.mu.Lock()
 	tops := slices.Clone(d.noted)
@@ -102,14 +102,14 @@ func (d *descendants) with(t *proctree.Table, orphans []proctree.Process) []proc
 	return all
 }
 
-// others looks who is not in the leader's group, which can be asked to end as
+// findOthers looks who is not in the leader's group, which can be asked to end as
 // such; terminate asks them.
-func (d *descendants) others() (terminate func()) {
-	t, err := processTable.read()
+func (d *descendants) findOthers() (terminate func()) {
+	t, err := processTable.readTable()
 	if err != nil {
 		return func() {}
 	}
-	all := d.members(t)
+	all := d.membersIn(t)
 	return func() {
 		for _, p := range all {
 			if p.Group != d.leader.PID {
@@ -122,22 +122,22 @@ func (d *descendants) others() (terminate func()) {
 	}
 }
 
-// rest gives those who were asked a moment to end.
-func (d *descendants) rest(atMost time.Duration) {
+// awaitOthers gives those who were asked a moment to end.
+func (d *descendants) awaitOthers(atMost time.Duration) {
 	d.mu.Lock()
 	asked := d.asked
 	d.mu.Unlock()
 	proctree.AwaitAll(asked, max(0, atMost))
 }
 
-// kill ends all of them. Who is left after that is stuck in the kernel, or
+// killAll ends all of them. Who is left after that is stuck in the kernel, or
 // belongs to another user and is not ours to end.
-func (d *descendants) kill() {
-	_, _ = reaper.endFamily(d.members)
+func (d *descendants) killAll() {
+	_, _ = reaper.endFamily(d.membersIn)
 }
 
-// forget lets go of the leader's id. It has been waited for.
-func (d *descendants) forget() { reaper.forget(d.leader.PID) }
+// forgetLeader lets go of the leader's id. It has been waited for.
+func (d *descendants) forgetLeader() { reaper.forgetProcess(d.leader.PID) }
 
 // tableReader reads the process table for all who need it at the same time: many
 // children stop at once.
@@ -156,8 +156,8 @@ type tableRead struct {
 
 var processTable = &tableReader{turn: make(chan struct{}, 1)}
 
-// read returns a table that was read after the call of read.
-func (l *tableReader) read() (*proctree.Table, error) {
+// readTable returns a table that was read after the call of read.
+func (l *tableReader) readTable() (*proctree.Table, error) {
 	l.mu.Lock()
 	k := l.next
 	mine := k == nil

@@ -5,6 +5,6 @@ type Bounds = bounds
 
 // What tests use that import packages which import this one.
 var (
-	Fork        = fork
+	Fork        = forkChild
 	SysProcAttr = sysProcAttr
 )

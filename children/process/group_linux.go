@@ -19,13 +19,13 @@ func sysProcAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// fork starts cmd on a thread that is kept until the process has exited: were the
+// forkChild starts cmd on a thread that is kept until the process has exited: were the
 // thread to end, Pdeathsig would take a healthy child with it. A thread that box has
 // confined does nothing else, neither before nor afterwards: it ends with the child.
 //
 // One that is confined has a session of its own, and so no terminal: who shares that of
 // the hub may type on it (TIOCSTI), and what is typed there a person's shell runs.
-func fork(cmd *exec.Cmd, box *sandbox.Ruleset, b *bounds) (<-chan struct{}, error) {
+func forkChild(cmd *exec.Cmd, box *sandbox.Ruleset, b *bounds) (<-chan struct{}, error) {
 	if box != nil {
 		cmd.SysProcAttr.Setsid, cmd.SysProcAttr.Setpgid = true, false // whoever leads a session leads a group
 	}
@@ -38,11 +38,11 @@ func fork(cmd *exec.Cmd, box *sandbox.Ruleset, b *bounds) (<-chan struct{}, erro
 			}
 		}
 		defer close(exited)
-		err := start(cmd, box)
+		err := startConfined(cmd, box)
 		if started <- err; err != nil {
 			return
 		}
-		b.await(cmd.Process.Pid)
+		b.awaitExit(cmd.Process.Pid)
 		for again := true; again; { // the process is left to be reaped
 			again = errors.Is(unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil), unix.EINTR)
 		}
@@ -50,8 +50,8 @@ func fork(cmd *exec.Cmd, box *sandbox.Ruleset, b *bounds) (<-chan struct{}, erro
 	return exited, <-started
 }
 
-// start starts cmd on a thread that has entered box.
-func start(cmd *exec.Cmd, box *sandbox.Ruleset) error {
+// startConfined starts cmd on a thread that has entered box.
+func startConfined(cmd *exec.Cmd, box *sandbox.Ruleset) error {
 	if box != nil && cmd.SysProcAttr.UseCgroupFD {
 		if noClone3 := box.NoClone3(); noClone3 != nil {
 			return startInGroup(cmd, noClone3)

@@ -23,11 +23,11 @@ type group struct {
 	pgid int // 0 before the start and once the leader has been reaped
 }
 
-// start starts cmd, by fork, as the leader of a group of its own.
-func (g *group) start(cmd *exec.Cmd, fork func() error) error {
+// startLeader starts cmd, by fork, as the leader of a group of its own.
+func (g *group) startLeader(cmd *exec.Cmd, fork func() error) error {
 	cmd.SysProcAttr = sysProcAttr()
-	g.bounds.join(cmd)
-	if err := g.descendants.start(cmd, fork); err != nil {
+	g.bounds.joinGroup(cmd)
+	if err := g.descendants.startLeader(cmd, fork); err != nil {
 		return err
 	}
 	g.mu.Lock()
@@ -36,18 +36,18 @@ func (g *group) start(cmd *exec.Cmd, fork func() error) error {
 	return nil
 }
 
-// reap waits for the leader, whose exit exited may tell, ends who is left of its group and descendants
+// reapGroup waits for the leader, whose exit exited may tell, ends who is left of its group and descendants
 // (TERM, then rest, which waits a moment, then KILL), and takes the leader's status.
 // Where the system can wait without reaping, the leader's id names its group and
 // nothing else until all this is done.
-func (g *group) reap(exited <-chan struct{}, rest func()) error {
-	defer g.descendants.forget()
+func (g *group) reapGroup(exited <-chan struct{}, rest func()) error {
+	defer g.descendants.forgetLeader()
 	waited, err := awaitExit(g.cmd, exited)
 	since := time.Now()
-	g.terminate()
+	g.askToEnd()
 	rest()
-	g.descendants.rest(restGrace - time.Since(since))
-	g.kill()
+	g.descendants.awaitOthers(restGrace - time.Since(since))
+	g.killAll()
 	g.mu.Lock()
 	g.pgid = 0
 	g.mu.Unlock()
@@ -57,32 +57,32 @@ func (g *group) reap(exited <-chan struct{}, rest func()) error {
 	return g.cmd.Wait()
 }
 
-// note looks who descends from the child while they can be told by that.
-func (g *group) note() { g.descendants.note() }
+// noteDescendants looks who descends from the child while they can be told by that.
+func (g *group) noteDescendants() { g.descendants.noteBelow() }
 
-// terminate asks the group and those who left it to end.
-func (g *group) terminate() {
-	others := g.descendants.others() // before the first of them ends
-	g.signal(unix.SIGTERM)
+// askToEnd asks the group and those who left it to end.
+func (g *group) askToEnd() {
+	others := g.descendants.findOthers() // before the first of them ends
+	g.signalGroup(unix.SIGTERM)
 	others()
 }
 
-// kill ends them all: the descendants first, which are told by parents who still live.
-func (g *group) kill() {
-	g.bounds.kill()
-	g.descendants.kill()
-	g.signal(unix.SIGKILL)
+// killAll ends them all: the descendants first, which are told by parents who still live.
+func (g *group) killAll() {
+	g.bounds.killGroup()
+	g.descendants.killAll()
+	g.signalGroup(unix.SIGKILL)
 }
 
 // killAtOnce kills the group before it looks who has left it: a bomb grows while one looks.
 func (g *group) killAtOnce() {
-	g.signal(unix.SIGKILL)
-	g.kill()
+	g.signalGroup(unix.SIGKILL)
+	g.killAll()
 }
 
-// signal reaches every member of the group; one that is gone already (ESRCH)
+// signalGroup reaches every member of the group; one that is gone already (ESRCH)
 // or of another user (EPERM) is not ours to end.
-func (g *group) signal(s unix.Signal) {
+func (g *group) signalGroup(s unix.Signal) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.pgid > 1 {

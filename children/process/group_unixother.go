@@ -14,17 +14,17 @@ import (
 // ended, so those who leave the group are out of reach.
 type descendants struct{}
 
-func (*descendants) start(_ *exec.Cmd, fork func() error) error { return fork() }
-func (*descendants) note()                                      {}
-func (*descendants) others() (terminate func())                 { return func() {} }
-func (*descendants) rest(time.Duration)                         {}
-func (*descendants) kill()                                      {}
-func (*descendants) forget()                                    {}
+func (*descendants) startLeader(_ *exec.Cmd, fork func() error) error { return fork() }
+func (*descendants) noteBelow()                                       {}
+func (*descendants) findOthers() (terminate func())                   { return func() {} }
+func (*descendants) awaitOthers(time.Duration)                        {}
+func (*descendants) killAll()                                         {}
+func (*descendants) forgetLeader()                                    {}
 
 func sysProcAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// fork starts cmd, by the program that confines it, if there is one. Who is confined has a session of its own, and so no terminal.
-func fork(cmd *exec.Cmd, box *sandbox.Ruleset, _ *bounds) (exited <-chan struct{}, err error) {
+// forkChild starts cmd, by the program that confines it, if there is one. Who is confined has a session of its own, and so no terminal.
+func forkChild(cmd *exec.Cmd, box *sandbox.Ruleset, _ *bounds) (exited <-chan struct{}, err error) {
 	if box != nil {
 		argv := box.Wrap(append([]string{cmd.Path}, cmd.Args[1:]...))
 		cmd.Path, cmd.Args = argv[0], argv

@@ -31,20 +31,20 @@ type group struct {
 	job windows.Handle // 0 before the start and after the end
 }
 
-// fork starts cmd. Nothing is confined here.
-func fork(cmd *exec.Cmd, _ *sandbox.Ruleset, _ *bounds) (exited <-chan struct{}, err error) {
+// forkChild starts cmd. Nothing is confined here.
+func forkChild(cmd *exec.Cmd, _ *sandbox.Ruleset, _ *bounds) (exited <-chan struct{}, err error) {
 	return nil, cmd.Start()
 }
 
-// start starts cmd, by fork, suspended, so that nothing it does escapes the job.
-func (g *group) start(cmd *exec.Cmd, fork func() error) error {
+// startLeader starts cmd, by fork, suspended, so that nothing it does escapes the job.
+func (g *group) startLeader(cmd *exec.Cmd, fork func() error) error {
 	job, err := windows.CreateJobObject(nil, nil)
 	if err != nil {
 		return fmt.Errorf("job object: %w", err)
 	}
 	info := windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION{}
 	info.BasicLimitInformation.LimitFlags = windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE
-	g.bounds.set(&info)
+	g.bounds.setLimits(&info)
 	if _, err := windows.SetInformationJobObject(job, windows.JobObjectExtendedLimitInformation,
 		uintptr(unsafe.Pointer(&info)), uint32(unsafe.Sizeof(info))); err != nil {
 		_ = windows.CloseHandle(job)
@@ -55,7 +55,7 @@ func (g *group) start(cmd *exec.Cmd, fork func() error) error {
 		_ = windows.CloseHandle(job)
 		return err
 	}
-	if err := adopt(job, uint32(cmd.Process.Pid)); err != nil {
+	if err := adoptProcess(job, uint32(cmd.Process.Pid)); err != nil {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		_ = windows.CloseHandle(job)
@@ -75,7 +75,7 @@ type bounds struct {
 
 func newBounds(l launch.Launch) bounds { return bounds{limits: l.Limits} }
 
-func (b bounds) set(info *windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION) {
+func (b bounds) setLimits(info *windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION) {
 	if b.limits.Memory > 0 {
 		info.BasicLimitInformation.LimitFlags |= windows.JOB_OBJECT_LIMIT_JOB_MEMORY
 		info.JobMemoryLimit = uintptr(b.limits.Memory)
@@ -86,21 +86,21 @@ func (b bounds) set(info *windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION) {
 	}
 }
 
-func (b bounds) report() link.Bounds {
+func (b bounds) reportBounds() link.Bounds {
 	if b.limits == (program.Limits{}) {
 		return link.Bounds{By: link.ByNobody, Why: "its entry has no limits"}
 	}
 	return link.Bounds{By: link.ByJob, Memory: b.limits.Memory, Processes: b.limits.Processes}
 }
 
-func (bounds) grouped() bool         { return false }
-func (bounds) remove(zerolog.Logger) {}
+func (bounds) isGrouped() bool            { return false }
+func (bounds) removeGroup(zerolog.Logger) {}
 
-// exceeds is "": the job has refused what would exceed.
-func (*group) exceeds() string { return "" }
+// exceededLimit is "": the job has refused what would exceed.
+func (*group) exceededLimit() string { return "" }
 
-// adopt puts a suspended process into the job of all servers and into that of its own, and lets it run.
-func adopt(job windows.Handle, pid uint32) error {
+// adoptProcess puts a suspended process into the job of all servers and into that of its own, and lets it run.
+func adoptProcess(job windows.Handle, pid uint32) error {
 	const access = windows.PROCESS_SET_QUOTA | windows.PROCESS_TERMINATE | windows.PROCESS_SUSPEND_RESUME
 	h, err := windows.OpenProcess(access, false, pid)
 	if err != nil {
@@ -119,15 +119,15 @@ func adopt(job windows.Handle, pid uint32) error {
 	return nil
 }
 
-// note has no purpose here: nobody leaves a job.
-func (g *group) note() {}
+// noteDescendants has no purpose here: nobody leaves a job.
+func (g *group) noteDescendants() {}
 
-// terminate asks as politely as Windows can: a console event to the group.
-func (g *group) terminate() {
+// askToEnd asks as politely as Windows can: a console event to the group.
+func (g *group) askToEnd() {
 	_ = windows.GenerateConsoleCtrlEvent(windows.CTRL_BREAK_EVENT, uint32(g.pid))
 }
 
-func (g *group) kill() {
+func (g *group) killAll() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.job != 0 {
@@ -136,13 +136,13 @@ func (g *group) kill() {
 }
 
 // killAtOnce is kill: a job ends as one.
-func (g *group) killAtOnce() { g.kill() }
+func (g *group) killAtOnce() { g.killAll() }
 
-// reap waits for the child, then ends who is left in the job.
-func (g *group) reap(_ <-chan struct{}, rest func()) error {
+// reapGroup waits for the child, then ends who is left in the job.
+func (g *group) reapGroup(_ <-chan struct{}, rest func()) error {
 	err := g.cmd.Wait()
 	rest()
-	g.kill()
+	g.killAll()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	_ = windows.CloseHandle(g.job)

@@ -22,9 +22,9 @@ func startInGroup(cmd *exec.Cmd, noClone3 []unix.SockFilter) error {
 	if err != nil {
 		return &os.PathError{Op: "fork/exec", Path: cmd.Path, Err: err}
 	}
-	defer b.close()
+	defer b.closeFiles()
 	syscall.ForkLock.Lock()
-	pid, errno, failed, why := b.start()
+	pid, errno, failed, why := b.startProcess()
 	syscall.ForkLock.Unlock()
 	runtime.KeepAlive(b)
 	switch {
@@ -75,7 +75,7 @@ func newBirth(cmd *exec.Cmd, noClone3 []unix.SockFilter) (b *birth, err error) {
 		cloneFlags:      unix.CLONE_VM | unix.CLONE_VFORK | unix.CLONE_CLEAR_SIGHAND | unix.CLONE_INTO_CGROUP,
 		cloneExitSignal: uint64(unix.SIGCHLD), cloneGroup: uint64(cmd.SysProcAttr.CgroupFD),
 	}
-	b.script.Clone = vfork.Call{Number: unix.SYS_CLONE3, Args: [6]uintptr{address(&b.clone), unsafe.Sizeof(b.clone)}}
+	b.script.Clone = vfork.Call{Number: unix.SYS_CLONE3, Args: [6]uintptr{addressOf(&b.clone), unsafe.Sizeof(b.clone)}}
 	b.script.Exit = vfork.Call{Number: unix.SYS_EXIT_GROUP, Args: [6]uintptr{127}}
 	if b.path, err = syscall.BytePtrFromString(cmd.Path); err != nil {
 		return nil, err
@@ -86,41 +86,41 @@ func newBirth(cmd *exec.Cmd, noClone3 []unix.SockFilter) (b *birth, err error) {
 	if b.envp, err = syscall.SlicePtrFromStrings(cmd.Environ()); err != nil {
 		return nil, err
 	}
-	b.then("setsid", "", unix.SYS_SETSID)
-	b.then("prctl", "", unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(cmd.SysProcAttr.Pdeathsig))
-	b.then("getppid", "", unix.SYS_GETPPID)
+	b.addCall("setsid", "", unix.SYS_SETSID)
+	b.addCall("prctl", "", unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(cmd.SysProcAttr.Pdeathsig))
+	b.addCall("getppid", "", unix.SYS_GETPPID)
 	b.script.Calls[len(b.script.Calls)-1].Wants = uintptr(os.Getpid()) // else this process has ended before that signal was set
 	if cmd.Dir != "" {
 		if b.dir, err = syscall.BytePtrFromString(cmd.Dir); err != nil {
 			return nil, err
 		}
-		b.then("chdir", cmd.Dir, unix.SYS_CHDIR, address(b.dir))
+		b.addCall("chdir", cmd.Dir, unix.SYS_CHDIR, addressOf(b.dir))
 	}
 	for i, f := range []any{cmd.Stdin, cmd.Stdout, cmd.Stderr} {
-		if err := b.passes(i, f.(*os.File)); err != nil {
-			b.close()
+		if err := b.passFile(i, f.(*os.File)); err != nil {
+			b.closeFiles()
 			return nil, err
 		}
 	}
 	var now unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &now); err == nil && b.limit.Hard > 0 && b.limit.Hard <= now.Max { // as os/exec does, if nothing else has changed it
-		b.then("prlimit", "", unix.SYS_PRLIMIT64, 0, unix.RLIMIT_NOFILE, address(&b.limit))
+		b.addCall("prlimit", "", unix.SYS_PRLIMIT64, 0, unix.RLIMIT_NOFILE, addressOf(&b.limit))
 	}
-	b.then("seccomp", "", unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, address(&b.program))
-	b.then("sigprocmask", "", unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, address(&b.mask), 0, unsafe.Sizeof(b.mask))
-	b.then("fork/exec", cmd.Path, unix.SYS_EXECVE, address(b.path), address(&b.argv[0]), address(&b.envp[0]))
+	b.addCall("seccomp", "", unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, addressOf(&b.program))
+	b.addCall("sigprocmask", "", unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, addressOf(&b.mask), 0, unsafe.Sizeof(b.mask))
+	b.addCall("fork/exec", cmd.Path, unix.SYS_EXECVE, addressOf(b.path), addressOf(&b.argv[0]), addressOf(&b.envp[0]))
 	return b, nil
 }
 
-// then adds a call.
-func (b *birth) then(name, path string, number uintptr, args ...uintptr) {
+// addCall adds a call.
+func (b *birth) addCall(name, path string, number uintptr, args ...uintptr) {
 	c := vfork.Call{Number: number}
 	copy(c.Args[:], args)
 	b.script.Calls, b.steps = append(b.script.Calls, c), append(b.steps, step{name, path})
 }
 
-// passes gives a file to the new process. One that has a number below 3 here is copied, because the new process needs its place for another.
-func (b *birth) passes(to int, f *os.File) error {
+// passFile gives a file to the new process. One that has a number below 3 here is copied, because the new process needs its place for another.
+func (b *birth) passFile(to int, f *os.File) error {
 	fd := int(f.Fd())
 	if fd < len(b.files) {
 		n, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, len(b.files))
@@ -131,12 +131,12 @@ func (b *birth) passes(to int, f *os.File) error {
 		b.copies = append(b.copies, os.NewFile(uintptr(fd), f.Name()))
 	}
 	b.files[to] = f
-	b.then("dup3", "", unix.SYS_DUP3, uintptr(fd), uintptr(to), 0)
+	b.addCall("dup3", "", unix.SYS_DUP3, uintptr(fd), uintptr(to), 0)
 	return nil
 }
 
-// start makes the process. No signal comes in between: this process's handlers are no good in another one.
-func (b *birth) start() (pid, errno uintptr, failed int, why uintptr) {
+// startProcess makes the process. No signal comes in between: this process's handlers are no good in another one.
+func (b *birth) startProcess() (pid, errno uintptr, failed int, why uintptr) {
 	all := signals{255, 255, 255, 255, 255, 255, 255, 255}
 	setMask(&all, &b.mask)
 	pid, errno, failed, why = vfork.Start(&b.script)
@@ -148,13 +148,13 @@ func setMask(set, before *signals) {
 	_, _, _ = syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(set)), uintptr(unsafe.Pointer(before)), unsafe.Sizeof(*set), 0, 0)
 }
 
-func (b *birth) close() {
+func (b *birth) closeFiles() {
 	for _, f := range b.copies {
 		_ = f.Close()
 	}
 }
 
-// address is where something lies, for the kernel. What lies on the heap does not move.
-func address[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }
+// addressOf is where something lies, for the kernel. What lies on the heap does not move.
+func addressOf[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }
 
 var errNoGroup = errors.New("a process that the kernel confines cannot be started in a control group on " + runtime.GOARCH)

@@ -25,7 +25,7 @@ func reportSelf() {
 }
 
 func deathSignal() (n int) {
-	_ = unix.Prctl(unix.PR_GET_PDEATHSIG, address(&n), 0, 0, 0)
+	_ = unix.Prctl(unix.PR_GET_PDEATHSIG, addressOf(&n), 0, 0, 0)
 	return n
 }
 

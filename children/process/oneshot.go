@@ -12,16 +12,16 @@ import (
 	"mcphub/internal/worker"
 )
 
-// Output runs a program that ends by itself, such as one that prints its version,
+// RunForOutput runs a program that ends by itself, such as one that prints its version,
 // and gives what it writes to stdout, at most that many bytes of it. It is ended with ctx, and all that it has
 // started with it.
-func Output(ctx context.Context, l launch.Launch, most int64, log zerolog.Logger) (string, error) {
+func RunForOutput(ctx context.Context, l launch.Launch, most int64, log zerolog.Logger) (string, error) {
 	p, err := startProcess(l, log)
 	if err != nil {
 		return "", err
 	}
 	_ = p.stdin.Close()
-	stop := context.AfterFunc(ctx, p.group.kill)
+	stop := context.AfterFunc(ctx, p.group.killAll)
 	defer stop()
 	text, err := io.ReadAll(io.LimitReader(p.stdout, most))
 	_ = p.stdout.Close()
@@ -33,7 +33,7 @@ func Output(ctx context.Context, l launch.Launch, most int64, log zerolog.Logger
 	case err != nil:
 		return "", err
 	}
-	return string(text), p.exit()
+	return string(text), p.exitError()
 }
 
 // Run runs what l says to its end, with nothing to read on its stdin. It returns the
@@ -53,9 +53,9 @@ func Run(ctx context.Context, l launch.Launch, stop time.Duration, log zerolog.L
 	}()
 	select {
 	case <-p.ended:
-		err = p.exit()
+		err = p.exitError()
 	case <-ctx.Done():
-		if err = p.stop(stop); err == nil {
+		if err = p.stopWithin(stop); err == nil {
 			err = context.Cause(ctx)
 		}
 	}

@@ -48,12 +48,12 @@ func (r *processReaper) endFamily(members func(t *proctree.Table) []proctree.Pro
 			worker.Signal(r.dead)
 		}
 	}()
-	return proctree.Family{Members: members, Read: processTable.read}.End(reapGrace)
+	return proctree.Family{Members: members, Read: processTable.readTable}.End(reapGrace)
 }
 
-// start starts a process that is its own. Before the first this process
+// startProcess starts a process that is its own. Before the first this process
 // is named for what it is, and marked: who descends from it can be told by that, whatever they do.
-func (r *processReaper) start(cmd *exec.Cmd, fork func() error, mark string) error {
+func (r *processReaper) startProcess(cmd *exec.Cmd, fork func() error, mark string) error {
 	r.named.Do(func() {
 		_ = proctree.Rename(proctree.HubName) // without /proc nobody looks
 		_ = proctree.Mark()                   // a kernel that refuses this leaves the name; no hub is shared on it
@@ -69,16 +69,16 @@ func (r *processReaper) start(cmd *exec.Cmd, fork func() error, mark string) err
 	return nil
 }
 
-func (r *processReaper) forget(pid int) {
+func (r *processReaper) forgetProcess(pid int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.own, pid)
 }
 
-// inherited returns the children in t that were not started here, and what was
+// inheritedIn returns the children in t that were not started here, and what was
 // in own then. The table was read before the locks are taken, so all that is in
 // it and was started here has become known by then.
-func (r *processReaper) inherited(t *proctree.Table) (all []proctree.Process, own map[int]string) {
+func (r *processReaper) inheritedIn(t *proctree.Table) (all []proctree.Process, own map[int]string) {
 	r.forking.Lock()
 	defer r.forking.Unlock()
 	r.mu.Lock()
@@ -98,13 +98,13 @@ func (r *processReaper) inherited(t *proctree.Table) (all []proctree.Process, ow
 	return all, own
 }
 
-// orphans returns those of the inherited who are to go when the child with this mark goes: they
+// orphansOf returns those of the inherited who are to go when the child with this mark goes: they
 // bear it, or the mark of nobody who lives, or no mark that can be read while nobody else lives who
 // could have started them. If the kernel confined the child, it confines the child's orphans too. A
 // confined orphan that hides its mark ends with the first child that it could belong to. Else it
 // would keep the rights of that child. Those who have ended are among them: see proctree.Family.
-func (r *processReaper) orphans(t *proctree.Table, mark string, mayHide func(proctree.Process) bool) []proctree.Process {
-	all, own := r.inherited(t)
+func (r *processReaper) orphansOf(t *proctree.Table, mark string, mayHide func(proctree.Process) bool) []proctree.Process {
+	all, own := r.inheritedIn(t)
 	var out []proctree.Process
 	for _, p := range all {
 		bears := p.Variable(proctree.InstanceVariable)
@@ -115,9 +115,9 @@ func (r *processReaper) orphans(t *proctree.Table, mark string, mayHide func(pro
 	return out
 }
 
-// marked returns those of the inherited that bear a mark.
-func (r *processReaper) marked(t *proctree.Table, mark string) (out []proctree.Process) {
-	all, _ := r.inherited(t)
+// markedIn returns those of the inherited that bear a mark.
+func (r *processReaper) markedIn(t *proctree.Table, mark string) (out []proctree.Process) {
+	all, _ := r.inheritedIn(t)
 	for _, p := range all {
 		if p.Variable(proctree.InstanceVariable) == mark {
 			out = append(out, p)
@@ -145,10 +145,10 @@ func goesWith(bears string, p proctree.Process, t *proctree.Table, own map[int]s
 	return true
 }
 
-// reap waits for those of the inherited who have ended, and for nobody else:
+// reapInherited waits for those of the inherited who have ended, and for nobody else:
 // the status of the others is awaited elsewhere.
-func (r *processReaper) reap(t *proctree.Table) {
-	all, _ := r.inherited(t)
+func (r *processReaper) reapInherited(t *proctree.Table) {
+	all, _ := r.inheritedIn(t)
 	for _, p := range all {
 		if p.Ended() {
 			r.waitFor(p.PID)
@@ -223,18 +223,18 @@ func (o *Orphans) Run(ctx context.Context) error {
 			return o.endAll()
 		case <-pause.C:
 		}
-		o.reap()
+		o.reapAll()
 		pause.Reset(reapPause)
 	}
 }
 
-// reap waits for all inherited processes that have ended.
-func (o *Orphans) reap() {
+// reapAll waits for all inherited processes that have ended.
+func (o *Orphans) reapAll() {
 	if ended, _ := endedChild(); !ended {
 		return
 	}
-	if t, err := processTable.read(); err == nil {
-		reaper.reap(t)
+	if t, err := processTable.readTable(); err == nil {
+		reaper.reapInherited(t)
 	}
 }
 
@@ -250,7 +250,7 @@ func (o *Orphans) endAll() error {
 			return nil // a subreaper without a child has no descendant
 		}
 		left, err := reaper.endFamily(func(t *proctree.Table) []proctree.Process { return t.Descendants(os.Getpid()) })
-		o.reap()
+		o.reapAll()
 		for _, p := range left {
 			err = errors.Join(err, fmt.Errorf("process %d did not end, not even by KILL: it belongs to another user, or is stuck in the kernel", p.PID))
 		}

@@ -67,7 +67,7 @@ func TestMayHide(t *testing.T) {
 	}
 	defer box.Close()
 	cmd.SysProcAttr = sysProcAttr()
-	exited, err := fork(cmd, box, &bounds{})
+	exited, err := forkChild(cmd, box, &bounds{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestLooksAreShared(t *testing.T) {
 	for range 20 {
 		all.Go(func() {
 			asked <- struct{}{}
-			table, err := l.read()
+			table, err := l.readTable()
 			if err != nil {
 				t.Error(err)
 			}
@@ -129,7 +129,7 @@ func TestStartsSideBySide(t *testing.T) {
 	for pid := range 2 {
 		cmd := &exec.Cmd{Process: &os.Process{Pid: pid + 1}}
 		ended.Go(func() {
-			if err := h.start(cmd, func() error { both.Done(); both.Wait(); return nil }, "mark"); err != nil {
+			if err := h.startProcess(cmd, func() error { both.Done(); both.Wait(); return nil }, "mark"); err != nil {
 				t.Error(err)
 			}
 		})

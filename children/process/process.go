@@ -70,7 +70,7 @@ func startProcess(l launch.Launch, log zerolog.Logger) (_ *process, err error) {
 		p.rootsFile = name
 		cmd.Env = append(append([]string(nil), l.Env...), "MCP_ROOTS_FILE="+name)
 	}
-	theirs, err := p.pipes()
+	theirs, err := p.openPipes()
 	defer func() {
 		for _, f := range theirs {
 			_ = f.Close()
@@ -81,13 +81,13 @@ func startProcess(l launch.Launch, log zerolog.Logger) (_ *process, err error) {
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs[0], theirs[1], theirs[2]
 	p.group.bounds = newBounds(l)
-	box, err := ruleset(l, p.group.bounds.grouped())
+	box, err := makeRuleset(l, p.group.bounds.isGrouped())
 	if err != nil {
-		p.group.bounds.remove(log)
+		p.group.bounds.removeGroup(log)
 		return nil, fmt.Errorf("could not be confined: %w", err)
 	}
 	started := make(chan error, 1)
-	go p.live(cmd, box, started, log)
+	go p.runUntilExit(cmd, box, started, log)
 	if err = <-started; err != nil {
 		if path, ok := errors.AsType[*os.PathError](err); ok {
 			err = fmt.Errorf("%s: %w", path.Path, path.Err)
@@ -99,14 +99,14 @@ func startProcess(l launch.Launch, log zerolog.Logger) (_ *process, err error) {
 		defer close(p.stderrDone)
 		p.tail.readFrom(p.stderr)
 	}()
-	if l.Limits != (program.Limits{}) || p.group.bounds.grouped() {
-		go p.watch()
+	if l.Limits != (program.Limits{}) || p.group.bounds.isGrouped() {
+		go p.watchLimits()
 	}
 	return p, nil
 }
 
-// pipes opens the three pipes and returns the child's ends. If it fails, some are open.
-func (p *process) pipes() (theirs [3]*os.File, err error) {
+// openPipes opens the three pipes and returns the child's ends. If it fails, some are open.
+func (p *process) openPipes() (theirs [3]*os.File, err error) {
 	pair := func() (r, w *os.File) {
 		if err == nil {
 			r, w, err = os.Pipe()
@@ -119,9 +119,9 @@ func (p *process) pipes() (theirs [3]*os.File, err error) {
 	return theirs, err
 }
 
-// ruleset is what the kernel is to hold a child to, or to record of it; nil where that is
+// makeRuleset is what the kernel is to hold a child to, or to record of it; nil where that is
 // nothing. grouped: it starts in a control group.
-func ruleset(l launch.Launch, grouped bool) (*sandbox.Ruleset, error) {
+func makeRuleset(l launch.Launch, grouped bool) (*sandbox.Ruleset, error) {
 	c := l.Sandbox
 	switch {
 	case c == nil || c.Profile == nil:
@@ -146,26 +146,26 @@ func ruleset(l launch.Launch, grouped bool) (*sandbox.Ruleset, error) {
 	return sandbox.Prepare(c.Kernel, c.Profile)
 }
 
-// live has the process started and waits for it.
-func (p *process) live(cmd *exec.Cmd, box *sandbox.Ruleset, started chan<- error, log zerolog.Logger) {
+// runUntilExit has the process started and waits for it.
+func (p *process) runUntilExit(cmd *exec.Cmd, box *sandbox.Ruleset, started chan<- error, log zerolog.Logger) {
 	var exited <-chan struct{}
-	err := p.group.start(cmd, func() (err error) { exited, err = fork(cmd, box, &p.group.bounds); return err })
+	err := p.group.startLeader(cmd, func() (err error) { exited, err = forkChild(cmd, box, &p.group.bounds); return err })
 	box.Close()
 	defer box.End()
 	if err != nil {
-		p.group.bounds.remove(log)
+		p.group.bounds.removeGroup(log)
 		started <- err
 		return
 	}
 	p.pid = cmd.Process.Pid
 	started <- nil
-	p.waitErr = p.group.reap(exited, p.restGone)
+	p.waitErr = p.group.reapGroup(exited, p.restGone)
 	box.End()
-	if what := p.group.exceeds(); what != "" {
+	if what := p.group.exceededLimit(); what != "" {
 		p.beyond.CompareAndSwap(nil, &what)
 	}
 	p.removeRootsFile()
-	p.group.bounds.remove(log)
+	p.group.bounds.removeGroup(log)
 	close(p.ended)
 }
 
@@ -173,8 +173,8 @@ func (p *process) live(cmd *exec.Cmd, box *sandbox.Ruleset, started chan<- error
 // let go of stderr, which tells that they have ended.
 func (p *process) restGone() { worker.Within(p.stderrDone, restGrace) }
 
-// exit says how the process ended; nil for status 0. Valid after ended.
-func (p *process) exit() error {
+// exitError says how the process ended; nil for status 0. Valid after ended.
+func (p *process) exitError() error {
 	var ee *exec.ExitError
 	switch what := p.beyond.Load(); {
 	case what != nil:
@@ -195,20 +195,20 @@ type ExitError struct {
 
 func (e *ExitError) Error() string { return e.Text }
 
-// stop ends the process, its group and, on Linux and Windows, who else
+// stopWithin ends the process, its group and, on Linux and Windows, who else
 // descends from it within the given time: close stdin, TERM, KILL. It returns when the process has been reaped, or with an error
 // when the kernel does not let go of it.
-func (p *process) stop(all time.Duration) error {
-	p.group.note()
+func (p *process) stopWithin(all time.Duration) error {
+	p.group.noteDescendants()
 	_ = p.stdin.Close()
 	if p.endedWithin(all * 2 / 5) {
 		return nil
 	}
-	p.group.terminate()
+	p.group.askToEnd()
 	if p.endedWithin(all * 2 / 5) {
 		return nil
 	}
-	p.group.kill()
+	p.group.killAll()
 	if p.endedWithin(all/5 + reapGrace) {
 		return nil
 	}

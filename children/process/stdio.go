@@ -48,7 +48,7 @@ func newStdioLink(p *process, o Options, h jsonrpc.Handler, log zerolog.Logger) 
 	conn := jsonrpc.NewConn(p.stdout, p.stdin, h, jsonrpc.Options{
 		FrameLimit: o.FrameLimit, IDLimit: o.IDLimit,
 		OnSkip: func(reason string, line []byte) { // on the read loop: one caller at a time
-			if said.take(time.Now()) {
+			if said.takeToken(time.Now()) {
 				log.Warn().Str("reason", reason).Str("line", printable.Escape(string(line[:min(len(line), 120)]), 120)).Msg("a line on stdout was skipped")
 			}
 		},
@@ -75,13 +75,13 @@ func (l *stdioLink) Run(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		asked = true
-		stuck = l.p.stop(l.stop)
+		stuck = l.p.stopWithin(l.stop)
 	case <-l.p.ended:
 	case <-l.conn.Done():
 		// Its output has ended: mostly because it is just ending itself.
 		if !l.p.endedWithin(drainGrace) {
-			stuck = l.p.stop(l.stop)
-			if stuck == nil && l.p.exit() == nil {
+			stuck = l.p.stopWithin(l.stop)
+			if stuck == nil && l.p.exitError() == nil {
 				stuck = errHungUp
 			}
 		}
@@ -99,7 +99,7 @@ func (l *stdioLink) Run(ctx context.Context) error {
 	case stuck != nil:
 		return stuck
 	}
-	if err := l.p.exit(); err != nil {
+	if err := l.p.exitError(); err != nil {
 		return err
 	}
 	return &ExitError{Text: "exited with status 0"}
@@ -119,5 +119,5 @@ func (l *stdioLink) Notify(ctx context.Context, method string, params ...[]byte)
 
 func (l *stdioLink) Facts() link.Facts {
 	st := l.conn.Stats()
-	return link.Facts{PID: l.p.pid, Stderr: l.p.tail.String(), Skipped: st.Skipped, TextIDs: st.TextIDs, Heard: st.Heard, Bounds: l.p.group.bounds.report()}
+	return link.Facts{PID: l.p.pid, Stderr: l.p.tail.String(), Skipped: st.Skipped, TextIDs: st.TextIDs, Heard: st.Heard, Bounds: l.p.group.bounds.reportBounds()}
 }

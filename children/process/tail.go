@@ -41,11 +41,11 @@ func (t *tail) readFrom(r io.Reader) {
 	b := bucket{tokens: logBurst}
 	dropped := 0
 	line := func(text string) {
-		t.keep(text)
+		t.keepLine(text)
 		if t.said != nil {
 			t.said(t.pid, text)
 		}
-		if !b.take(time.Now()) {
+		if !b.takeToken(time.Now()) {
 			dropped++
 			return
 		}
@@ -57,9 +57,9 @@ func (t *tail) readFrom(r io.Reader) {
 	}
 	for {
 		n, err := r.Read(buf)
-		c.feed(buf[:n], line)
+		c.feedBytes(buf[:n], line)
 		if err != nil {
-			c.flush(line)
+			c.flushLine(line)
 			if dropped > 0 {
 				t.log.Warn().Int("lines", dropped).Msg("stderr came too fast: lines were not logged")
 			}
@@ -68,7 +68,7 @@ func (t *tail) readFrom(r io.Reader) {
 	}
 }
 
-func (t *tail) keep(line string) {
+func (t *tail) keepLine(line string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.kept = append(append(t.kept, line...), '\n')
@@ -96,7 +96,7 @@ type cleaner struct {
 	long bool
 }
 
-func (c *cleaner) feed(b []byte, line func(string)) {
+func (c *cleaner) feedBytes(b []byte, line func(string)) {
 	for len(b) > 0 {
 		rest, whole := b, false
 		if end := bytes.IndexByte(b, '\n'); end >= 0 {
@@ -109,13 +109,13 @@ func (c *cleaner) feed(b []byte, line func(string)) {
 		c.long = c.long || len(rest) > left
 		c.line = append(c.line, rest[:min(left, len(rest))]...)
 		if whole {
-			c.flush(line)
+			c.flushLine(line)
 		}
 	}
 }
 
-// flush gives a line that is not empty.
-func (c *cleaner) flush(line func(string)) {
+// flushLine gives a line that is not empty.
+func (c *cleaner) flushLine(line func(string)) {
 	text := strings.ReplaceAll(printable.Clean(string(c.line)), "\t", " ")
 	if c.long {
 		text += "…"
@@ -132,7 +132,7 @@ type bucket struct {
 	last   time.Time
 }
 
-func (b *bucket) take(now time.Time) bool {
+func (b *bucket) takeToken(now time.Time) bool {
 	if !b.last.IsZero() {
 		b.tokens = min(logBurst, b.tokens+now.Sub(b.last).Seconds()*logRate)
 	}

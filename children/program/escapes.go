@@ -23,8 +23,8 @@ func (prog Program) Unheld(k sandbox.Kernel) string {
 // Escapes says why no sandbox of this process confines what the program starts; "" if one
 // does.
 func (prog Program) Escapes() string {
-	for _, command := range prog.commands() {
-		if why := escapes(command); why != "" {
+	for _, command := range prog.allCommands() {
+		if why := escapeReason(command); why != "" {
 			return why
 		}
 	}
@@ -41,8 +41,8 @@ const (
 	InItsOwnSandbox  = "it starts the server in a sandbox of its own, which does not work inside of another"
 )
 
-// escapes is Program.Escapes for one command.
-func escapes(command string) string {
+// escapeReason is Program.Escapes for one command.
+func escapeReason(command string) string {
 	if strings.HasPrefix(command, "/snap/bin/") {
 		return InItsOwnSandbox
 	}
@@ -61,11 +61,11 @@ func escapes(command string) string {
 	return ""
 }
 
-// commands returns the command of the program and those that wrap it, the innermost first.
-func (prog Program) commands() []string {
+// allCommands returns the command of the program and those that wrap it, the innermost first.
+func (prog Program) allCommands() []string {
 	command, args := prog.Command, prog.Args
 	all := []string{command}
-	for at := unwrap(command, args); at > 0; at = unwrap(command, args) {
+	for at := unwrapCommand(command, args); at > 0; at = unwrapCommand(command, args) {
 		command, args = args[at-1], args[at:]
 		all = append([]string{command}, all...)
 	}

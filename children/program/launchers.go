@@ -41,14 +41,14 @@ type Launcher struct {
 
 var launchers = map[string]Launcher{
 	"npx":     {fetch: npmFetch, implied: "node_modules", given: []string{"--prefix"}, values: []string{"-p", "--package", "-c", "--call", "--prefix", "-w", "--workspace", "--cache", "--registry", "--userconfig", "--script-shell", "--shell"}, files: []string{"--prefix"}},
-	"npm":     {fetch: npmFetch.only("exec", "x"), sub: []string{"exec", "x"}, values: []string{"-p", "--package", "-c", "--call", "--prefix", "--cache", "--registry"}, files: []string{"--prefix"}, implied: "package.json"},
+	"npm":     {fetch: npmFetch.onlyFor("exec", "x"), sub: []string{"exec", "x"}, values: []string{"-p", "--package", "-c", "--call", "--prefix", "--cache", "--registry"}, files: []string{"--prefix"}, implied: "package.json"},
 	"uvx":     {fetch: uvFetch, values: uvValues, files: uvFiles, specs: uvSpecs},
-	"uv":      {fetch: uvFetch.only("tool"), sub: []string{"run", "tool"}, values: uvValues, files: uvFiles, specs: uvSpecs, implied: "pyproject.toml", given: []string{"--directory", "--project"}},
+	"uv":      {fetch: uvFetch.onlyFor("tool"), sub: []string{"run", "tool"}, values: uvValues, files: uvFiles, specs: uvSpecs, implied: "pyproject.toml", given: []string{"--directory", "--project"}},
 	"pipx":    {fetch: pipxFetch, sub: []string{"run"}, values: []string{"--spec", "--python", "--index-url", "--pip-args"}, implied: "a script of that name"},
 	"bunx":    {fetch: bunFetch, values: []string{"-p", "--package"}, implied: "node_modules"},
-	"bun":     {fetch: bunFetch.only("x"), sub: []string{"x", "run", ""}, values: []string{"-p", "--package"}, files: []string{"--cwd", "-r", "--preload", "--import", "-c", "--config", "--env-file"}, code: []string{"-e", "--eval"}, script: true, implied: "package.json and bunfig.toml"},
+	"bun":     {fetch: bunFetch.onlyFor("x"), sub: []string{"x", "run", ""}, values: []string{"-p", "--package"}, files: []string{"--cwd", "-r", "--preload", "--import", "-c", "--config", "--env-file"}, code: []string{"-e", "--eval"}, script: true, implied: "package.json and bunfig.toml"},
 	"pnpx":    {fetch: pnpmFetch, values: []string{"--package"}, implied: "package.json"},
-	"pnpm":    {fetch: pnpmFetch.only("dlx"), sub: []string{"dlx", "exec", "run"}, values: []string{"--package"}, files: []string{"-C", "--dir"}, implied: "package.json"},
+	"pnpm":    {fetch: pnpmFetch.onlyFor("dlx"), sub: []string{"dlx", "exec", "run"}, values: []string{"--package"}, files: []string{"-C", "--dir"}, implied: "package.json"},
 	"yarn":    {fetch: yarnFetch, sub: []string{"dlx", "exec", "run"}, values: []string{"-p", "--package"}, files: []string{"--cwd"}, implied: "package.json and .yarnrc.yml"},
 	"deno":    {sub: []string{"run"}, values: []string{"-L", "--log-level"}, files: []string{"-c", "--config", "--import-map", "--env-file"}, script: true, implied: "deno.json"},
 	"poetry":  {sub: []string{"run"}, files: []string{"-C", "--directory", "-P", "--project"}, implied: "pyproject.toml"},
@@ -146,8 +146,8 @@ func LauncherOf(command string) (string, Launcher, bool) {
 	return name, l, ok
 }
 
-// takes reports whether a flag takes the next word.
-func (l *Launcher) takes(flag string) bool {
+// takesValue reports whether a flag takes the next word.
+func (l *Launcher) takesValue(flag string) bool {
 	return slices.Contains(l.values, flag) || slices.Contains(l.files, flag) || slices.Contains(l.lists, flag) || slices.Contains(l.specs, flag)
 }
 
@@ -161,7 +161,7 @@ func (l *Launcher) Fetches(args []string) (upTo int, ok bool) {
 		switch a := args[i]; {
 		case !strings.HasPrefix(a, "-"):
 			return i + 1, slices.Contains(l.fetch.sub, a)
-		case l.takes(a):
+		case l.takesValue(a):
 			i++
 		}
 	}
@@ -176,7 +176,7 @@ func (prog Program) Compiles() bool {
 		switch {
 		case !strings.HasPrefix(args[i], "-"):
 			return slices.Contains(l.builds, args[i])
-		case l.takes(args[i]):
+		case l.takesValue(args[i]):
 			i++
 		}
 	}
@@ -201,7 +201,7 @@ func ProgramAt(command string, args []string) int {
 // the program's own. The second also counts where a module or a text is run instead of a
 // program.
 func LauncherWords(command string, args []string) (program, end int) {
-	at := unwrap(command, args)
+	at := unwrapCommand(command, args)
 	if at > 0 {
 		if inner, end := LauncherWords(args[at-1], args[at:]); inner >= 0 {
 			return at + inner, at + end
@@ -224,7 +224,7 @@ func LauncherWords(command string, args []string) (program, end int) {
 		case slices.Contains(l.runs, a):
 			return most(i + 1), most(i + 2)
 		case strings.HasPrefix(a, "-"):
-			if l.takes(a) {
+			if l.takesValue(a) {
 				i++
 			}
 		case needSub && slices.Contains(l.sub, a):
@@ -244,15 +244,15 @@ func LauncherWords(command string, args []string) (program, end int) {
 // Innermost returns the command within all that wrap it, with its arguments: of "timeout 5
 // npx x" it is npx.
 func Innermost(command string, args []string) (inner string, rest []string) {
-	for at := unwrap(command, args); at > 0; at = unwrap(command, args) {
+	for at := unwrapCommand(command, args); at > 0; at = unwrapCommand(command, args) {
 		command, args = args[at-1], args[at:]
 	}
 	return command, args
 }
 
-// unwrap returns where the arguments of the inner command begin of "env A=b npx
+// unwrapCommand returns where the arguments of the inner command begin of "env A=b npx
 // ...", or of "cmd /c npx ...", as configurations for Windows write it; 0 for none.
-func unwrap(command string, args []string) int {
+func unwrapCommand(command string, args []string) int {
 	if BaseName(command) == "cmd" {
 		if len(args) > 1 && strings.EqualFold(args[0], "/c") {
 			return 2
@@ -269,7 +269,7 @@ func unwrap(command string, args []string) int {
 		case l.IsCode(a):
 			return 0
 		case strings.HasPrefix(a, "-"):
-			if l.takes(a) {
+			if l.takesValue(a) {
 				i++
 			}
 		case name == "env" && strings.Contains(a, "="):
@@ -291,32 +291,32 @@ func ModuleOf(args []string) string {
 	return args[at+1]
 }
 
-// roles tells what each argument of a command line is to what reads it.
-func roles(command string, args []string) []entry.Role {
+// argumentRoles tells what each argument of a command line is to what reads it.
+func argumentRoles(command string, args []string) []entry.Role {
 	out := make([]entry.Role, len(args))
 	name, l, known := LauncherOf(command)
-	if at := unwrap(command, args); at > 0 {
-		l.roles(name, args[:at-1], out)
+	if at := unwrapCommand(command, args); at > 0 {
+		l.launcherRoles(name, args[:at-1], out)
 		for i := range at - 1 {
 			if out[i] == entry.ServerArgument {
 				out[i] = entry.Void // timeout 5, nice -n 10
 			}
 		}
 		out[at-1] = entry.Runs
-		copy(out[at:], roles(args[at-1], args[at:]))
+		copy(out[at:], argumentRoles(args[at-1], args[at:]))
 		return out
 	}
 	if !known {
 		if i := slices.Index(args, "--") + 1; i > 0 && i < len(args) { // op run -- npx ...
 			if _, _, known := LauncherOf(args[i]); known {
 				out[i] = entry.Runs
-				copy(out[i+1:], roles(args[i], args[i+1:]))
+				copy(out[i+1:], argumentRoles(args[i], args[i+1:]))
 			}
 		}
 		return out
 	}
 	at := ProgramAt(command, args)
-	l.roles(name, args[:min(at, len(args))], out)
+	l.launcherRoles(name, args[:min(at, len(args))], out)
 	if at >= len(args) {
 		return out
 	}
@@ -326,14 +326,14 @@ func roles(command string, args []string) []entry.Role {
 			out[at] = entry.Runs
 		}
 		if inner, _, known := LauncherOf(WithoutVersion(args[at])); known {
-			copy(out[at+1:], roles(inner, args[at+1:])) // npx tsx FILE
+			copy(out[at+1:], argumentRoles(inner, args[at+1:])) // npx tsx FILE
 		}
 	}
 	return out
 }
 
-// roles tells what the arguments before the program are.
-func (l *Launcher) roles(name string, args []string, out []entry.Role) {
+// launcherRoles tells what the arguments before the program are.
+func (l *Launcher) launcherRoles(name string, args []string, out []entry.Role) {
 	for i := 0; i < len(args); i++ {
 		flag, value, joined := strings.Cut(args[i], "=")
 		role := entry.ServerArgument

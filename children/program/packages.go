@@ -34,8 +34,8 @@ var (
 // bunFlag has bun run a program that is written for node.
 const bunFlag = "--bun"
 
-// only is f for some subcommands.
-func (f fetching) only(sub ...string) fetching {
+// onlyFor is f for some subcommands.
+func (f fetching) onlyFor(sub ...string) fetching {
 	f.sub = sub
 	return f
 }
@@ -59,8 +59,8 @@ type Package struct {
 // launcher, or if its command line says something that is not understood.
 func (prog Program) Package() (p Package, ok bool) {
 	command, args := prog.Command, prog.Args
-	for at := unwrap(command, args); at > 0; at = unwrap(command, args) {
-		if !p.wrapped(command, args[:at-1]) {
+	for at := unwrapCommand(command, args); at > 0; at = unwrapCommand(command, args) {
+		if !p.readWrapper(command, args[:at-1]) {
 			return p, false
 		}
 		command, args, p.from = args[at-1], args[at:], p.from+at
@@ -76,22 +76,22 @@ func (prog Program) Package() (p Package, ok bool) {
 	} else if command != filepath.Base(command) {
 		return p, false
 	}
-	if !p.flags(&l, args[:at]) {
+	if !p.readFlags(&l, args[:at]) {
 		return p, false
 	}
 	if p.Program = args[at]; len(p.Specs) == 0 {
 		p.Specs, p.Program = []string{args[at]}, ""
 	}
 	p.to = p.from + at + 2
-	if name == "npm" && !slices.Contains(args[:at], "--") && !p.divide(args[at+1:]) {
+	if name == "npm" && !slices.Contains(args[:at], "--") && !p.divideFlags(args[at+1:]) {
 		return p, false
 	}
-	return p, !slices.ContainsFunc(slices.Concat(p.Specs, p.Extras, p.Flags, []string{p.Program}), unclear)
+	return p, !slices.ContainsFunc(slices.Concat(p.Specs, p.Extras, p.Flags, []string{p.Program}), isUnclear)
 }
 
-// wrapped takes in what a command does that starts the launcher; false where that
+// readWrapper takes in what a command does that starts the launcher; false where that
 // cannot be told.
-func (p *Package) wrapped(command string, args []string) bool {
+func (p *Package) readWrapper(command string, args []string) bool {
 	name, _, _ := LauncherOf(command)
 	switch name {
 	case "sudo", "":
@@ -112,13 +112,13 @@ func (p *Package) wrapped(command string, args []string) bool {
 	return BaseName(command) != "cmd"
 }
 
-// flags reads what stands before the program.
-func (p *Package) flags(l *Launcher, args []string) bool {
+// readFlags reads what stands before the program.
+func (p *Package) readFlags(l *Launcher, args []string) bool {
 	f := &l.fetch
 	for i := 0; i < len(args); i++ {
 		flag, value, joined := strings.Cut(args[i], "=")
 		words := args[i : i+1]
-		if strings.HasPrefix(flag, "-") && !joined && l.takes(flag) {
+		if strings.HasPrefix(flag, "-") && !joined && l.takesValue(flag) {
 			if i++; i >= len(args) {
 				return false
 			}
@@ -143,9 +143,9 @@ func (p *Package) flags(l *Launcher, args []string) bool {
 	return fetches
 }
 
-// divide finds the -- by which npm tells its own flags from the program's. Without one
+// divideFlags finds the -- by which npm tells its own flags from the program's. Without one
 // the flags are its own, which is not understood.
-func (p *Package) divide(rest []string) bool {
+func (p *Package) divideFlags(rest []string) bool {
 	for i, a := range rest {
 		switch {
 		case a == "--":
@@ -158,9 +158,9 @@ func (p *Package) divide(rest []string) bool {
 	return true
 }
 
-// unclear reports a word that names a place on this machine, or is known only when the
+// isUnclear reports a word that names a place on this machine, or is known only when the
 // server starts.
-func unclear(word string) bool {
+func isUnclear(word string) bool {
 	return namesPath(word) || strings.HasPrefix(word, "file:") || NamesRoots(word) || reference.Has(word) || strings.ContainsAny(word, "\x00\n")
 }
 
@@ -170,15 +170,15 @@ var (
 	exactPython = lazyregexp.New(`(?:[^=<>~!]==|.@)\d+(?:\.\d+)*[0-9a-z.+!-]*$|@[0-9a-f]{40}$`)
 )
 
-// Python reports whether the package is one of Python's.
-func (p *Package) Python() bool {
+// IsPython reports whether the package is one of Python's.
+func (p *Package) IsPython() bool {
 	return p.Manager == uvFetch.manager || p.Manager == pipxFetch.manager
 }
 
-// Pinned reports whether every package has a version that is written out.
-func (p *Package) Pinned() bool {
+// IsPinned reports whether every package has a version that is written out.
+func (p *Package) IsPinned() bool {
 	exact := exactNode
-	if p.Python() {
+	if p.IsPython() {
 		exact = exactPython
 	}
 	return !slices.ContainsFunc(slices.Concat(p.Specs, p.Extras), func(s string) bool { return !exact.MatchString(s) })

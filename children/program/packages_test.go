@@ -105,8 +105,8 @@ func TestPackage(t *testing.T) {
 		if len(p.Flags) > 0 {
 			got += " [" + strings.Join(p.Flags, " ") + "]"
 		}
-		if got != c.specs || p.Pinned() != c.pinned {
-			t.Errorf("%s: %q, pinned %t", c.line, got, p.Pinned())
+		if got != c.specs || p.IsPinned() != c.pinned {
+			t.Errorf("%s: %q, pinned %t", c.line, got, p.IsPinned())
 		}
 		ran, _, args := prog.WithInstalled(prog.Args, &Installed{Command: "C"})
 		if line := strings.Join(append([]string{ran.Command}, args...), " "); line != c.run {

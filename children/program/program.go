@@ -53,7 +53,7 @@ type Program struct {
 // is given roots in its arguments, cwd or environment, or is a filesystem-like
 // server that is told of them.
 func (prog Program) TakesDirectories() bool {
-	return prog.Directories || prog.GivenRoots() || prog.Official()
+	return prog.Directories || prog.GivenRoots() || prog.IsOfficial()
 }
 
 // NeedsRoots reports whether the child cannot be started sensibly before the
@@ -79,7 +79,7 @@ func (prog Program) ArgsNameRoots() bool { return slices.ContainsFunc(prog.Args,
 
 // NamesRoots reports whether a text holds a placeholder for roots.
 func NamesRoots(s string) bool {
-	return holds(s, "${roots}") || holds(s, "${root}") || holds(s, "${root:")
+	return holdsPlaceholder(s, "${roots}") || holdsPlaceholder(s, "${root}") || holdsPlaceholder(s, "${root:")
 }
 
 // NameOf is the path that the entry names and that a path is or lies in, in the spelling of the entry.
@@ -95,9 +95,9 @@ func (prog Program) NameOf(path, home string) (name string, ok bool) {
 // Names returns the paths that the entry names. A directory that roots replace is none of
 // them.
 func (prog Program) Names(home string) []entry.Name {
-	e := entry.Entry{Command: prog.Command, Args: prog.Args, Env: prog.Env, Cwd: prog.Cwd, Home: home, Roles: roles}
+	e := entry.Entry{Command: prog.Command, Args: prog.Args, Env: prog.Env, Cwd: prog.Cwd, Home: home, Roles: argumentRoles}
 	if prog.RewritesArgs() {
-		after, known := recognise(prog)
+		after, known := findRootArgs(prog)
 		if !known {
 			after = ProgramAt(prog.Command, prog.Args)
 		}

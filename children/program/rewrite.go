@@ -71,9 +71,9 @@ func isContainer(command string) bool {
 	return name == "docker"
 }
 
-// recognise finds the word after which the arguments of a filesystem-like
+// findRootArgs finds the word after which the arguments of a filesystem-like
 // server begin: an index into prog.Args, or -1 for the command itself.
-func recognise(prog Program) (after int, ok bool) {
+func findRootArgs(prog Program) (after int, ok bool) {
 	if isContainer(prog.Command) {
 		return 0, false
 	}
@@ -101,8 +101,8 @@ func recognise(prog Program) (after int, ok bool) {
 	return last, true
 }
 
-// Official reports whether it is the official filesystem server.
-func (prog Program) Official() bool {
+// IsOfficial reports whether it is the official filesystem server.
+func (prog Program) IsOfficial() bool {
 	if isContainer(prog.Command) {
 		return false
 	}
@@ -121,7 +121,7 @@ func (prog Program) RewritesArgs() bool {
 	case RewriteAlways:
 		return true
 	case RewriteKnown:
-		_, ok := recognise(prog)
+		_, ok := findRootArgs(prog)
 		return ok
 	}
 	return false
@@ -135,7 +135,7 @@ func (prog Program) RewrittenArgs(paths []string) []string {
 	if !prog.RewritesArgs() || len(paths) == 0 {
 		return slices.Clone(prog.Args)
 	}
-	after, known := recognise(prog)
+	after, known := findRootArgs(prog)
 	if !known {
 		after = ProgramAt(prog.Command, prog.Args)
 	}
@@ -159,7 +159,7 @@ func (prog Program) RewrittenArgs(paths []string) []string {
 
 // OwnDirectories returns the directory arguments of a server that is known to be filesystem-like, as they are written.
 func (prog Program) OwnDirectories() (dirs []string) {
-	after, known := recognise(prog)
+	after, known := findRootArgs(prog)
 	if !known {
 		return nil
 	}
@@ -246,9 +246,9 @@ func (e *MissingRootError) Error() string {
 // NoRoot reports whether that is because no root is known at all.
 func (e *MissingRootError) NoRoot() bool { return e.known == "" }
 
-// named is the root of a name. One that was called so comes before one whose directory is: a child
+// rootNamed is the root of a name. One that was called so comes before one whose directory is: a child
 // may be shared by clients that repeat the directory's name and others that give none.
-func (x Expander) named(name string) (string, bool) {
+func (x Expander) rootNamed(name string) (string, bool) {
 	for _, r := range x.Roots {
 		if r.Name == name && r.Base() != name {
 			return r.Path, true
@@ -262,7 +262,7 @@ func (x Expander) named(name string) (string, bool) {
 	return "", false
 }
 
-func (x Expander) names() string {
+func (x Expander) rootNames() string {
 	var names []string
 	for _, r := range x.Roots {
 		names = append(names, fmt.Sprintf("%q", r.Label()))
@@ -275,8 +275,8 @@ func (x Expander) Text(s string) (string, error) {
 	return x.Expand(s, strings.Join(RootPaths(x.Roots), x.Separator))
 }
 
-// holds reports whether s has a placeholder that is not escaped ("$${root}" is the text "${root}").
-func holds(s, placeholder string) bool {
+// holdsPlaceholder reports whether s has a placeholder that is not escaped ("$${root}" is the text "${root}").
+func holdsPlaceholder(s, placeholder string) bool {
 	for {
 		i := strings.Index(s, placeholder)
 		if i < 0 {
@@ -316,7 +316,7 @@ func (x Expander) Expand(s, roots string) (string, error) {
 			continue
 		}
 		out.WriteString(before)
-		value, err := x.value(mark, roots)
+		value, err := x.placeholderValue(mark, roots)
 		if err != nil {
 			return "", err
 		}
@@ -325,7 +325,7 @@ func (x Expander) Expand(s, roots string) (string, error) {
 	}
 }
 
-func (x Expander) value(mark, roots string) (string, error) {
+func (x Expander) placeholderValue(mark, roots string) (string, error) {
 	name, named := strings.CutPrefix(mark, "${root:")
 	switch {
 	case mark == "${roots}":
@@ -335,10 +335,10 @@ func (x Expander) value(mark, roots string) (string, error) {
 	case mark == "${root}":
 		return "", &MissingRootError{placeholder: mark}
 	case named:
-		if p, ok := x.named(strings.TrimSuffix(name, "}")); ok {
+		if p, ok := x.rootNamed(strings.TrimSuffix(name, "}")); ok {
 			return p, nil
 		}
-		return "", &MissingRootError{mark, x.names()}
+		return "", &MissingRootError{mark, x.rootNames()}
 	}
 	return mark, nil // ${rootless}: not ours
 }
@@ -348,7 +348,7 @@ func (x Expander) Args(in []string) ([]string, error) {
 	var out []string
 	for _, a := range in {
 		each := []string{""}
-		if holds(a, "${roots}") {
+		if holdsPlaceholder(a, "${roots}") {
 			each = RootPaths(x.Roots)
 		}
 		for _, p := range each {

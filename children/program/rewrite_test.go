@@ -121,7 +121,7 @@ func TestAnInstalledNamesake(t *testing.T) {
 		if err := errors.Join(os.WriteFile(filepath.Join(module, "index.js"), nil, 0o700), os.Symlink(filepath.Join(module, "index.js"), program)); err != nil {
 			t.Fatal(err)
 		}
-		if _, got := recognise(Program{Command: program}); got != want {
+		if _, got := findRootArgs(Program{Command: program}); got != want {
 			t.Errorf("%s: %t", pkg, got)
 		}
 	}

@@ -23,8 +23,8 @@ type reach struct {
 	opaque  string // text that it runs, of which this cannot be told
 }
 
-// worst keeps what is worse of two.
-func (r reach) worst(o reach) reach {
+// worseReach keeps what is worse of two.
+func (r reach) worseReach(o reach) reach {
 	rank := func(r reach) int {
 		switch {
 		case r.file != "":
@@ -57,21 +57,21 @@ func reachOf(command string, args []string, within int) reach {
 	}
 	r := here
 	if ok {
-		r = here.worst(l.named(here, name, args)).worst(l.unnamed(here, name, args))
+		r = here.worseReach(l.reachByFlags(here, name, args)).worseReach(l.reachUntold(here, name, args))
 	}
-	if at := unwrap(command, args); at > 0 {
+	if at := unwrapCommand(command, args); at > 0 {
 		inner := args[at-1]
 		if BaseName(command) != "cmd" && strings.ContainsAny(inner, `/\`) && isRelative(inner) {
-			r = r.worst(reach{by: here.by, file: inner})
+			r = r.worseReach(reach{by: here.by, file: inner})
 		}
-		return r.worst(reachOf(inner, args[at:], within+1))
+		return r.worseReach(reachOf(inner, args[at:], within+1))
 	}
 	if !ok {
 		return reachWithin(command, args, within)
 	}
 	for i, a := range args {
 		if l.IsCode(a) && i+1 < len(args) {
-			return r.worst(reachOfText(here, name == "sh" || name == "env", args[i+1], within))
+			return r.worseReach(reachOfText(here, name == "sh" || name == "env", args[i+1], within))
 		}
 	}
 	return r
@@ -112,18 +112,18 @@ func reachWithin(command string, args []string, within int) (r reach) {
 			return inner
 		}
 		if (l.implied != "" || l.specs != nil) && !l.tied {
-			r = r.worst(inner)
+			r = r.worseReach(inner)
 		}
 	}
 	return r
 }
 
-// named finds the first relative path that the arguments name: the value of a flag that takes a
+// reachByFlags finds the first relative path that the arguments name: the value of a flag that takes a
 // file, or the script.
-func (l *Launcher) named(here reach, name string, args []string) reach {
+func (l *Launcher) reachByFlags(here reach, name string, args []string) reach {
 	end := ProgramAt(here.by, args)
 	if l.wraps {
-		end = unwrap(here.by, args)
+		end = unwrapCommand(here.by, args)
 	}
 	if l.tied || len(l.sub) == 0 && l.implied != "" {
 		end = len(args) // flags stand behind subcommands as well
@@ -172,8 +172,8 @@ func namesPath(word string) bool {
 	return strings.HasPrefix(word, ".") || strings.HasPrefix(word, "~") || strings.ContainsAny(word, `/\`) && !strings.ContainsAny(word, "@:")
 }
 
-// unnamed is what a launcher reads without being told.
-func (l *Launcher) unnamed(here reach, name string, args []string) reach {
+// reachUntold is what a launcher reads without being told.
+func (l *Launcher) reachUntold(here reach, name string, args []string) reach {
 	if _, fetches := l.Fetches(args); l.implied == "" || name == "uv" && fetches { // like uvx: settings of the project are not read
 		return here
 	}

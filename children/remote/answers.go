@@ -21,13 +21,13 @@ import (
 
 // This file reads what comes as the answer to a POST of an httpLink.
 
-// answer reads the answer to the request id: as JSON, or at the end of events. If the server has only accepted the request, the
+// readAnswer reads the answer to the request id: as JSON, or at the end of events. If the server has only accepted the request, the
 // answer comes by elsewhere.
-func (l *httpLink) answer(ctx context.Context, stop context.CancelCauseFunc, method string, id uint64, resp *http.Response, elsewhere <-chan *jsonrpc.Message) (*jsonrpc.Message, error) {
+func (l *httpLink) readAnswer(ctx context.Context, stop context.CancelCauseFunc, method string, id uint64, resp *http.Response, elsewhere <-chan *jsonrpc.Message) (*jsonrpc.Message, error) {
 	switch {
-	case answers(resp):
-	case resp.StatusCode == http.StatusAccepted && l.hears():
-		drain(resp.Body)
+	case hasAnswer(resp):
+	case resp.StatusCode == http.StatusAccepted && l.hearsStream():
+		drainRest(resp.Body)
 		select {
 		case m := <-elsewhere:
 			stop(errAnswered)
@@ -39,8 +39,8 @@ func (l *httpLink) answer(ctx context.Context, stop context.CancelCauseFunc, met
 		}
 	default:
 		defer stop(errAnswered)
-		defer drain(resp.Body)
-		return l.refusal(resp, id)
+		defer drainRest(resp.Body)
+		return l.readRefusal(resp, id)
 	}
 	if method == methods.Initialize {
 		l.mu.Lock()
@@ -48,19 +48,19 @@ func (l *httpLink) answer(ctx context.Context, stop context.CancelCauseFunc, met
 		l.mu.Unlock()
 	}
 	if isEvents(resp) {
-		return l.awaited(ctx, stop, id, resp)
+		return l.awaitAnswer(ctx, stop, id, resp)
 	}
 	defer stop(errAnswered)
-	defer drain(resp.Body)
-	raw, err := l.whole(resp)
+	defer drainRest(resp.Body)
+	raw, err := l.readWhole(resp)
 	if err != nil {
 		return nil, err
 	}
 	var answer *jsonrpc.Message
 	for _, raw := range messagesOf(raw) {
-		m, err := l.take(l.ctx, ctx, raw, l.post)
+		m, err := l.takeMessage(l.ctx, ctx, raw, l.postMessage)
 		if err != nil {
-			return nil, &jsonrpc.BrokenError{Reason: err.Error() + foreign(resp)}
+			return nil, &jsonrpc.BrokenError{Reason: err.Error() + foreignHint(resp)}
 		}
 		if m != nil && l.isAnswer(m, id) {
 			answer = m
@@ -72,13 +72,13 @@ func (l *httpLink) answer(ctx context.Context, stop context.CancelCauseFunc, met
 	return answer, nil
 }
 
-// answers reports whether a response to a request has its answer. Some servers say 201.
-func answers(resp *http.Response) bool {
+// hasAnswer reports whether a response to a request has its answer. Some servers say 201.
+func hasAnswer(resp *http.Response) bool {
 	return resp.StatusCode == http.StatusOK || resp.StatusCode == http.StatusCreated
 }
 
-// foreign says of an answer that cannot be read what it is instead of JSON.
-func foreign(resp *http.Response) string {
+// foreignHint says of an answer that cannot be read what it is instead of JSON.
+func foreignHint(resp *http.Response) string {
 	kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
 	if kind == "" || strings.Contains(strings.ToLower(kind), "json") {
 		return ""
@@ -86,13 +86,13 @@ func foreign(resp *http.Response) string {
 	return fmt.Sprintf("; it is %s and no JSON: check that \"url\" of this server in hub.json is where it speaks MCP", printable.Escape(kind, 100))
 }
 
-// refusal reads an answer that is no success. An error under the id of the
+// readRefusal reads an answer that is no success. An error under the id of the
 // request is its answer like any other, code and data kept, unless it is about
 // the connection and not about the request.
-func (w *wire) refusal(resp *http.Response, id uint64) (*jsonrpc.Message, error) {
+func (w *wire) readRefusal(resp *http.Response, id uint64) (*jsonrpc.Message, error) {
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, drainBody))
 	resp.Body = io.NopCloser(bytes.NewReader(text))
-	err := status(resp)
+	err := statusError(resp)
 	switch resp.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:
 		return nil, err
@@ -104,15 +104,15 @@ func (w *wire) refusal(resp *http.Response, id uint64) (*jsonrpc.Message, error)
 	return nil, err
 }
 
-// awaited reads events until the answer to the request id is among them. A
+// awaitAnswer reads events until the answer to the request id is among them. A
 // stream that breaks, or that the server ends before, is taken up again where
 // it was, if it gave an id to do so (2025-11-25, Resumability).
-func (l *httpLink) awaited(ctx context.Context, stop context.CancelCauseFunc, id uint64, resp *http.Response) (*jsonrpc.Message, error) {
+func (l *httpLink) awaitAnswer(ctx context.Context, stop context.CancelCauseFunc, id uint64, resp *http.Response) (*jsonrpc.Message, error) {
 	last, told, pause := "", time.Duration(0), firstRetry
 	for {
 		events := newEventReader(resp.Body, l.limit)
 		for {
-			ev, err := events.next()
+			ev, err := events.nextEvent()
 			if err != nil {
 				last, told = cmp.Or(events.id, last), max(events.retry, told)
 				_ = resp.Body.Close()
@@ -128,14 +128,14 @@ func (l *httpLink) awaited(ctx context.Context, stop context.CancelCauseFunc, id
 			if len(ev.data) == 0 {
 				continue
 			}
-			m, err := l.take(l.ctx, ctx, oneLine(ev.data), l.post)
+			m, err := l.takeMessage(l.ctx, ctx, oneLine(ev.data), l.postMessage)
 			switch {
 			case err != nil:
 				l.log.Warn().Err(err).Msg("an event is no message")
 			case m != nil && l.isAnswer(m, id):
-				l.finish(resp, stop)
+				l.finishStream(resp, stop)
 				return m, nil
-			case m != nil && !l.answered(m):
+			case m != nil && !l.takeAnswer(m):
 				l.skipped.Add(1)
 			}
 		}
@@ -143,7 +143,7 @@ func (l *httpLink) awaited(ctx context.Context, stop context.CancelCauseFunc, id
 			if !retryAfter(ctx, told, pause) {
 				return nil, context.Cause(ctx)
 			}
-			next, err := l.resume(ctx, last)
+			next, err := l.resumeStream(ctx, last)
 			if err == nil {
 				resp = next
 				break
@@ -156,8 +156,8 @@ func (l *httpLink) awaited(ctx context.Context, stop context.CancelCauseFunc, id
 	}
 }
 
-// hears reports whether the child's own stream is read.
-func (l *httpLink) hears() bool {
+// hearsStream reports whether the child's own stream is read.
+func (l *httpLink) hearsStream() bool {
 	select {
 	case <-l.open:
 	default:
@@ -177,8 +177,8 @@ type awaiting struct {
 	by map[uint64]chan *jsonrpc.Message
 }
 
-// add returns a channel for the answer to a request, if that comes on another stream.
-func (a *awaiting) add(id uint64) <-chan *jsonrpc.Message {
+// addRequest returns a channel for the answer to a request, if that comes on another stream.
+func (a *awaiting) addRequest(id uint64) <-chan *jsonrpc.Message {
 	elsewhere := make(chan *jsonrpc.Message, 1)
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -189,14 +189,14 @@ func (a *awaiting) add(id uint64) <-chan *jsonrpc.Message {
 	return elsewhere
 }
 
-func (a *awaiting) remove(id uint64) {
+func (a *awaiting) removeRequest(id uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.by, id)
 }
 
-// answered hands an answer to the request that it belongs to; false if that does not wait for it.
-func (l *httpLink) answered(m *jsonrpc.Message) bool {
+// takeAnswer hands an answer to the request that it belongs to; false if that does not wait for it.
+func (l *httpLink) takeAnswer(m *jsonrpc.Message) bool {
 	id, _ := jsonrpc.OwnID(string(m.ID))
 	l.awaiting.mu.Lock()
 	defer l.awaiting.mu.Unlock()
@@ -209,10 +209,10 @@ func (l *httpLink) answered(m *jsonrpc.Message) bool {
 	return true
 }
 
-// resume opens a stream of events by GET, behind the event last ("": the
+// resumeStream opens a stream of events by GET, behind the event last ("": the
 // child's own).
-func (l *httpLink) resume(ctx context.Context, last string) (*http.Response, error) {
-	req, err := l.speak(ctx, http.MethodGet, nil)
+func (l *httpLink) resumeStream(ctx context.Context, last string) (*http.Response, error) {
+	req, err := l.sessionRequest(ctx, http.MethodGet, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -225,8 +225,8 @@ func (l *httpLink) resume(ctx context.Context, last string) (*http.Response, err
 		return nil, err
 	}
 	if resp.StatusCode != http.StatusOK || !isEvents(resp) {
-		defer drain(resp.Body)
-		return nil, status(resp)
+		defer drainRest(resp.Body)
+		return nil, statusError(resp)
 	}
 	return resp, nil
 }
@@ -241,7 +241,7 @@ func (h *counting) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := h.Transport.RoundTrip(r)
 	if err == nil {
 		h.heard.Add(1)
-		unpack(resp)
+		unpackBody(resp)
 	}
 	return resp, err
 }

@@ -39,10 +39,10 @@ func newEventReader(r io.Reader, limit int) *eventReader {
 
 var errLongEvent = errors.New("an event is over the frame limit")
 
-// next returns the next event that has data, or moves the id on without any.
+// nextEvent returns the next event that has data, or moves the id on without any.
 // It fails for good with the error of the stream. Of a batch each message is an
 // event. The end of the stream ends an event too, as for the SDK for Go. Such a one may be cut off, so that its id does not count.
-func (e *eventReader) next() (serverEvent, error) {
+func (e *eventReader) nextEvent() (serverEvent, error) {
 	var ev serverEvent
 	if len(e.rest) > 0 {
 		ev.data, ev.id, ev.retry = e.rest[0], e.id, e.retry
@@ -52,7 +52,7 @@ func (e *eventReader) next() (serverEvent, error) {
 	seen, id := false, e.id
 	var data []byte
 	for {
-		line, err := e.line(len(data))
+		line, err := e.readLine(len(data))
 		if err != nil && (!errors.Is(err, io.EOF) || len(data) == 0) {
 			return ev, err
 		}
@@ -102,9 +102,9 @@ func messagesOf(raw []byte) [][]byte {
 	return [][]byte{raw}
 }
 
-// line reads up to LF, CR LF or CR. It does not wait for what may follow a CR. The result is valid until the next call
+// readLine reads up to LF, CR LF or CR. It does not wait for what may follow a CR. The result is valid until the next call
 // unless it had to be put together.
-func (e *eventReader) line(held int) ([]byte, error) {
+func (e *eventReader) readLine(held int) ([]byte, error) {
 	var whole []byte
 	for {
 		if e.r.Buffered() == 0 {

@@ -21,7 +21,7 @@ func TestLineEndsOfEvents(t *testing.T) {
 				e := newEventReader(r, 1000)
 				var got []string
 				for {
-					ev, err := e.next()
+					ev, err := e.nextEvent()
 					if err != nil {
 						break
 					}
@@ -42,7 +42,7 @@ func TestAnEventWaitsForNothing(t *testing.T) {
 		r, w := io.Pipe()
 		e := newEventReader(r, 1000)
 		go func() { _, _ = io.WriteString(w, "data: 1"+end+end) }()
-		if ev, err := e.next(); err != nil || string(ev.data) != "1" {
+		if ev, err := e.nextEvent(); err != nil || string(ev.data) != "1" {
 			t.Errorf("%q: %q, %v", end, ev.data, err)
 		}
 		_ = r.Close()
@@ -53,7 +53,7 @@ func TestAnEventWaitsForNothing(t *testing.T) {
 func TestEventsThatAreTooLong(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"data: " + strings.Repeat("x", 100_000), strings.Repeat("data: x\r", 100) + "\r", strings.Repeat("data: xxxxxxxxx\n", 10) + "\n"} {
-		if _, err := newEventReader(strings.NewReader(text), 60).next(); !errors.Is(err, errLongEvent) {
+		if _, err := newEventReader(strings.NewReader(text), 60).nextEvent(); !errors.Is(err, errLongEvent) {
 			t.Errorf("%.20q: %v", text, err)
 		}
 	}

@@ -19,9 +19,9 @@ type marked struct {
 	by atomic.Pointer[map[string][]mirror.Mark]
 }
 
-// learn takes in a list of tools. Those whose marks break the rules are left out,
+// learnTools takes in a list of tools. Those whose marks break the rules are left out,
 // and odd says why: whoever called one could not send what its server wants.
-func (m *marked) learn(tools [][]byte) (good [][]byte, odd []string) {
+func (m *marked) learnTools(tools [][]byte) (good [][]byte, odd []string) {
 	by := map[string][]mirror.Mark{}
 	good = make([][]byte, 0, len(tools))
 	for _, raw := range tools {
@@ -40,8 +40,8 @@ func (m *marked) learn(tools [][]byte) (good [][]byte, odd []string) {
 	return good, odd
 }
 
-// of returns what of a call of a tool goes into headers.
-func (m *marked) of(tool string) []mirror.Mark {
+// marksOf returns what of a call of a tool goes into headers.
+func (m *marked) marksOf(tool string) []mirror.Mark {
 	if by := m.by.Load(); by != nil {
 		return (*by)[tool]
 	}
@@ -61,7 +61,7 @@ func (m *marked) headersOf(method string, params []byte) map[string]string {
 	if method != methods.CallTool {
 		return out
 	}
-	for _, mark := range m.of(name) {
+	for _, mark := range m.marksOf(name) {
 		if text, ok := mirror.Text(mark.Value(jsonrpc.Get(params, "arguments"))); ok {
 			out[mark.Header] = mirror.Encode(text)
 		}

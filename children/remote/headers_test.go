@@ -15,7 +15,7 @@ func TestHeadersOfTheBytesThatAreSent(t *testing.T) {
 		[]byte(`{"name":"bad","inputSchema":{"properties":{"r":{"type":"number","x-mcp-header":"R"}}}}`),
 		[]byte(`{"name":"plain"}`), []byte(`7`),
 	}
-	good, odd := m.learn(tools)
+	good, odd := m.learnTools(tools)
 	if len(good) != 3 || len(odd) != 1 || !strings.Contains(odd[0], `"bad"`) {
 		t.Errorf("%d tools, %q", len(good), odd)
 	}

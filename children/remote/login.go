@@ -47,7 +47,7 @@ func (l *loggedIn) RoundTrip(r *http.Request) (*http.Response, error) {
 			text, logIn = refusesAll, false
 		}
 		if next == "" || try == maxTries {
-			return advised(resp, r, advice{text, logIn}), nil
+			return addAdvice(resp, r, advice{text, logIn}), nil
 		}
 		if r.GetBody != nil {
 			body, err := r.GetBody()
@@ -57,7 +57,7 @@ func (l *loggedIn) RoundTrip(r *http.Request) (*http.Response, error) {
 			r = r.Clone(ctx)
 			r.Body = body
 		}
-		drain(resp.Body)
+		drainRest(resp.Body)
 		token = next
 	}
 }

@@ -68,30 +68,30 @@ func ofSession(text string) bool {
 	return false
 }
 
-// renew starts another session in place of used, if that is lost by what the answer to a request says. again: the request was
+// renewSession starts another session in place of used, if that is lost by what the answer to a request says. again: the request was
 // not executed, and is to be sent again.
-func (l *httpLink) renew(ctx context.Context, used string, s sign) (again bool, err error) {
+func (l *httpLink) renewSession(ctx context.Context, used string, s sign) (again bool, err error) {
 	switch {
 	case used == "" || s == sign{} || ctx.Err() != nil:
 		return false, nil
 	case s.certain:
-		err := l.again(ctx, used, s)
+		err := l.restartSession(ctx, used, s)
 		return err == nil, err
 	}
 	// What was doubtful is not worth an error of its own: the answer is passed on.
-	return l.again(ctx, used, s) == nil && !s.served, nil
+	return l.restartSession(ctx, used, s) == nil && !s.served, nil
 }
 
 var errNotLost = errors.New("the session is not lost")
 
-// confirm returns nil if the session is lost of which a doubtful answer was a sign. The caller has the turn to renew it.
-func (l *httpLink) confirm(ctx context.Context, s sign) error {
+// confirmLost returns nil if the session is lost of which a doubtful answer was a sign. The caller has the turn to renew it.
+func (l *httpLink) confirmLost(ctx context.Context, s sign) error {
 	if time.Now().Before(l.doubts.until) {
 		return errNotLost
 	}
 	ctx, cancel := context.WithTimeout(ctx, pingTime)
 	defer cancel()
-	res, err := l.exchange(ctx, methods.Ping, nil)
+	res, err := l.exchangeRequest(ctx, methods.Ping, nil)
 	said := signOf(res, err)
 	if ctx.Err() != nil || !said.certain && (said.code != s.code || said.words != s.words) {
 		l.doubts.until = time.Now().Add(firstRetry)

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// unpack has the body of an answer read as it was before the server packed it, as SDKs do. No request asks for packed answers, and some servers pack them all the same. What comes
+// unpackBody has the body of an answer read as it was before the server packed it, as SDKs do. No request asks for packed answers, and some servers pack them all the same. What comes
 // out is bounded by the caller.
-func unpack(resp *http.Response) {
+func unpackBody(resp *http.Response) {
 	if !strings.EqualFold(resp.Header.Get("Content-Encoding"), "gzip") {
 		return
 	}

@@ -27,20 +27,20 @@ func (t redirected) RoundTrip(r *http.Request) (*http.Response, error) {
 		if err != nil || !isRedirect(resp) {
 			return resp, err
 		}
-		to, hint := target(r.URL, resp)
+		to, hint := redirectTarget(r.URL, resp)
 		if hint == "" && n == maxRedirects {
 			hint = "it redirects too often"
 		}
 		var again *http.Request
 		if hint == "" {
-			again, err = moved(r, to)
+			again, err = moveRequest(r, to)
 		}
 		if hint != "" || err != nil {
 			resp.Header.Del("Location")
 			resp.Request = r.WithContext(context.WithValue(r.Context(), hintKey{}, hint))
 			return resp, nil
 		}
-		drain(resp.Body)
+		drainRest(resp.Body)
 		r = again
 	}
 }
@@ -53,8 +53,8 @@ func isRedirect(resp *http.Response) bool {
 	return false
 }
 
-// target is where a redirect leads. hint: it is not followed, and that is why. It quotes no path, which may hold a secret.
-func target(from *url.URL, resp *http.Response) (to *url.URL, hint string) {
+// redirectTarget is where a redirect leads. hint: it is not followed, and that is why. It quotes no path, which may hold a secret.
+func redirectTarget(from *url.URL, resp *http.Response) (to *url.URL, hint string) {
 	to, err := from.Parse(resp.Header.Get("Location"))
 	switch {
 	case err != nil:
@@ -91,8 +91,8 @@ func portOf(u *url.URL) string {
 	return ""
 }
 
-// moved is the same request to another address.
-func moved(r *http.Request, to *url.URL) (*http.Request, error) {
+// moveRequest is the same request to another address.
+func moveRequest(r *http.Request, to *url.URL) (*http.Request, error) {
 	again := r.Clone(r.Context())
 	again.URL = to
 	if r.Host == r.URL.Host { // and none that hub.json names

@@ -32,7 +32,7 @@ func TestWhereARequestMayGo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		to, hint := target(from, &http.Response{StatusCode: http.StatusPermanentRedirect, Header: http.Header{"Location": {c.to}}})
+		to, hint := redirectTarget(from, &http.Response{StatusCode: http.StatusPermanentRedirect, Header: http.Header{"Location": {c.to}}})
 		if (to == nil) != (c.want == "") || (hint == "") == (c.want == "") || to != nil && to.String() != c.want {
 			t.Errorf("from %s to %s: %v %q, want %q", c.from, c.to, to, hint, c.want)
 		}
@@ -50,7 +50,7 @@ func TestTheHostOfARequestThatMoved(t *testing.T) {
 		if named != "" {
 			r.Host = named
 		}
-		again, err := moved(r, &url.URL{Scheme: "https", Host: "a.example:443", Path: "/mcp"})
+		again, err := moveRequest(r, &url.URL{Scheme: "https", Host: "a.example:443", Path: "/mcp"})
 		if err != nil || again.Host != want || again.Method != http.MethodPost {
 			t.Errorf("%+v, %v", again, err)
 		}

@@ -39,14 +39,14 @@ func newSSELink(w *wire) *sseLink {
 	return l
 }
 
-// open starts to read the stream. The first to need it does.
-func (l *sseLink) open() {
-	l.opening.Do(func() { l.jobs.start(l.read) })
+// openOnce starts to read the stream. The first to need it does.
+func (l *sseLink) openOnce() {
+	l.opening.Do(func() { l.jobs.startJob(l.readStream) })
 }
 
 // Run serves the stream until it ends or ctx does.
 func (l *sseLink) Run(ctx context.Context) error {
-	l.open()
+	l.openOnce()
 	var err error
 	select {
 	case <-ctx.Done():
@@ -56,24 +56,24 @@ func (l *sseLink) Run(ctx context.Context) error {
 		l.mu.Unlock()
 	}
 	l.over(jsonrpc.ErrClosed)
-	l.supply.stop()
-	l.jobs.wait()
+	l.supply.stopRenewal()
+	l.jobs.waitForJobs()
 	l.client.CloseIdleConnections()
 	return err
 }
 
-// read takes in what the child says, until it says no more.
-func (l *sseLink) read() {
-	err := l.events()
+// readStream takes in what the child says, until it says no more.
+func (l *sseLink) readStream() {
+	err := l.readEvents()
 	l.mu.Lock()
 	l.err = fmt.Errorf("the stream of %s ended: %w", l.url.Host, link.BareURL(err))
-	l.note(l.err)
+	l.noteError(l.err)
 	l.mu.Unlock()
 	close(l.ended)
 }
 
-func (l *sseLink) events() error {
-	req, err := l.request(l.ctx, http.MethodGet, l.url, nil)
+func (l *sseLink) readEvents() error {
+	req, err := l.newRequest(l.ctx, http.MethodGet, l.url, nil)
 	if err != nil {
 		return err
 	}
@@ -84,35 +84,35 @@ func (l *sseLink) events() error {
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK || !isEvents(resp) {
-		return status(resp)
+		return statusError(resp)
 	}
 	events := newEventReader(resp.Body, l.limit)
 	for {
-		ev, err := events.next()
+		ev, err := events.nextEvent()
 		if err != nil {
 			return err
 		}
 		switch {
 		case ev.name == "endpoint":
-			if err := l.endpoint(string(ev.data)); err != nil {
+			if err := l.setEndpoint(string(ev.data)); err != nil {
 				return err
 			}
 		case len(ev.data) > 0 && (ev.name == "" || ev.name == "message"):
-			m, err := l.take(l.ctx, nil, oneLine(ev.data), l.post)
+			m, err := l.takeMessage(l.ctx, nil, oneLine(ev.data), l.postMessage)
 			if err != nil {
 				l.log.Warn().Err(err).Msg("an event is no message")
 				continue
 			}
 			if m != nil {
-				l.answered(m)
+				l.takeAnswer(m)
 			}
 		}
 	}
 }
 
-// endpoint takes in where to POST to: only where the stream itself comes from,
+// setEndpoint takes in where to POST to: only where the stream itself comes from,
 // for the credentials go there too.
-func (l *sseLink) endpoint(text string) error {
+func (l *sseLink) setEndpoint(text string) error {
 	to, err := l.url.Parse(strings.TrimSpace(text))
 	if err != nil || !mayGo(l.url, to) {
 		return fmt.Errorf("it names an endpoint on another host: %s", printable.Escape(text, 200))
@@ -126,7 +126,7 @@ func (l *sseLink) endpoint(text string) error {
 	return nil
 }
 
-func (l *sseLink) answered(m *jsonrpc.Message) {
+func (l *sseLink) takeAnswer(m *jsonrpc.Message) {
 	id, _ := jsonrpc.OwnID(string(m.ID))
 	l.mu.Lock()
 	answer := l.waiting[id]
@@ -141,7 +141,7 @@ func (l *sseLink) answered(m *jsonrpc.Message) {
 
 // Call sends one request and waits for its answer on the stream.
 func (l *sseLink) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
-	l.open()
+	l.openOnce()
 	id := l.lastID.Add(1)
 	answer := make(chan *jsonrpc.Message, 1)
 	l.mu.Lock()
@@ -152,7 +152,7 @@ func (l *sseLink) Call(ctx context.Context, method string, params ...[]byte) (*j
 		defer l.mu.Unlock()
 		delete(l.waiting, id)
 	}()
-	if err := l.post(ctx, jsonrpc.RequestParts(strconv.AppendUint(nil, id, 10), method, params)); err != nil {
+	if err := l.postMessage(ctx, jsonrpc.RequestParts(strconv.AppendUint(nil, id, 10), method, params)); err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -162,21 +162,21 @@ func (l *sseLink) Call(ctx context.Context, method string, params ...[]byte) (*j
 	case m := <-answer:
 		return &jsonrpc.Response{Result: m.Result, Error: m.Error}, nil
 	case <-l.ended:
-		return nil, l.gone()
+		return nil, l.goneError()
 	case <-ctx.Done():
 		if method != methods.Initialize {
-			l.jobs.start(func() {
+			l.jobs.startJob(func() {
 				late, cancel := context.WithTimeout(l.ctx, answerTime)
 				defer cancel()
-				_ = l.post(late, jsonrpc.RequestParts(nil, methods.Cancelled, [][]byte{jsonrpc.AppendCancel(nil, strconv.AppendUint(nil, id, 10), context.Cause(ctx))}))
+				_ = l.postMessage(late, jsonrpc.RequestParts(nil, methods.Cancelled, [][]byte{jsonrpc.AppendCancel(nil, strconv.AppendUint(nil, id, 10), context.Cause(ctx))}))
 			})
 		}
 		return nil, context.Cause(ctx)
 	}
 }
 
-// gone is the error of who uses a stream that has ended.
-func (l *sseLink) gone() error {
+// goneError is the error of who uses a stream that has ended.
+func (l *sseLink) goneError() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return &jsonrpc.ClosedError{Reason: l.err}
@@ -184,16 +184,16 @@ func (l *sseLink) gone() error {
 
 // Notify sends a notification.
 func (l *sseLink) Notify(ctx context.Context, method string, params ...[]byte) error {
-	l.open()
-	return l.post(ctx, jsonrpc.RequestParts(nil, method, params))
+	l.openOnce()
+	return l.postMessage(ctx, jsonrpc.RequestParts(nil, method, params))
 }
 
-// post sends one message to where the child said.
-func (l *sseLink) post(ctx context.Context, parts [][]byte) error {
+// postMessage sends one message to where the child said.
+func (l *sseLink) postMessage(ctx context.Context, parts [][]byte) error {
 	select {
 	case <-l.known:
 	case <-l.ended:
-		return l.gone()
+		return l.goneError()
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -202,9 +202,9 @@ func (l *sseLink) post(ctx context.Context, parts [][]byte) error {
 	l.mu.Unlock()
 	ctx, cancel := context.WithTimeoutCause(ctx, answerTime, errors.New("the server did not take the message in time"))
 	defer cancel()
-	req, err := l.request(ctx, http.MethodPost, to, parts)
+	req, err := l.newRequest(ctx, http.MethodPost, to, parts)
 	if err != nil {
 		return err
 	}
-	return l.deliver(req)
+	return l.deliverMessage(req)
 }

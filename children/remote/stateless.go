@@ -33,7 +33,7 @@ func (l *sseLink) Stateless() link.Link { return nil }
 
 // LearnTools takes in which arguments of which tool go into headers.
 func (l *postLink) LearnTools(tools [][]byte) (good [][]byte, odd []string) {
-	return l.mirror.learn(tools)
+	return l.mirror.learnTools(tools)
 }
 
 // Run returns when the connection has ended.
@@ -50,7 +50,7 @@ func (l *postLink) Run(ctx context.Context) error {
 func (l *postLink) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
 	conn, stop := context.WithCancelCause(carried{l.life, ctx})
 	defer context.AfterFunc(ctx, func() { stop(context.Cause(ctx)) })()
-	res, err := l.exchange(conn, stop, method, params)
+	res, err := l.exchangeRequest(conn, stop, method, params)
 	if err == nil {
 		return res, nil
 	}
@@ -61,15 +61,15 @@ func (l *postLink) Call(ctx context.Context, method string, params ...[]byte) (*
 	case l.life.Err() != nil:
 		return nil, &jsonrpc.ClosedError{Reason: errors.New("the connection was ended")}
 	}
-	l.note(err)
+	l.noteError(err)
 	return nil, err
 }
 
-// exchange POSTs a request and reads until its answer is there. What is left to
+// exchangeRequest POSTs a request and reads until its answer is there. What is left to
 // read of that keeps the connection, and ends it by stop.
-func (l *postLink) exchange(ctx context.Context, stop context.CancelCauseFunc, method string, params [][]byte) (*jsonrpc.Response, error) {
+func (l *postLink) exchangeRequest(ctx context.Context, stop context.CancelCauseFunc, method string, params [][]byte) (*jsonrpc.Response, error) {
 	id := l.lastID.Add(1)
-	req, err := l.post(ctx, method, params, jsonrpc.RequestParts(strconv.AppendUint(nil, id, 10), method, params))
+	req, err := l.newPost(ctx, method, params, jsonrpc.RequestParts(strconv.AppendUint(nil, id, 10), method, params))
 	if err != nil {
 		return nil, err
 	}
@@ -77,25 +77,25 @@ func (l *postLink) exchange(ctx context.Context, stop context.CancelCauseFunc, m
 	if err != nil {
 		return nil, &link.LostError{Host: l.url.Host, Err: err}
 	}
-	if !answers(resp) {
+	if !hasAnswer(resp) {
 		defer stop(errAnswered)
-		defer drain(resp.Body)
-		return l.refused(resp, id)
+		defer drainRest(resp.Body)
+		return l.readRefused(resp, id)
 	}
 	if isEvents(resp) {
-		m, err := l.awaited(ctx, id, resp)
+		m, err := l.awaitAnswer(ctx, id, resp)
 		if err != nil {
 			_ = resp.Body.Close()
 			return nil, err
 		}
-		l.finish(resp, stop)
+		l.finishStream(resp, stop)
 		return &jsonrpc.Response{Result: m.Result, Error: m.Error}, nil
 	}
 	defer stop(errAnswered)
-	defer drain(resp.Body)
-	raw, err := l.whole(resp)
+	defer drainRest(resp.Body)
+	raw, err := l.readWhole(resp)
 	if err != nil {
-		return nil, l.cut(err)
+		return nil, l.cutError(err)
 	}
 	m := &jsonrpc.Message{}
 	if err := jsonrpc.Split(raw, false, m); err != nil {
@@ -107,9 +107,9 @@ func (l *postLink) exchange(ctx context.Context, stop context.CancelCauseFunc, m
 	return &jsonrpc.Response{Result: m.Result, Error: m.Error}, nil
 }
 
-// post makes the request of one message, with the headers that mirror it.
-func (l *postLink) post(ctx context.Context, method string, params, body [][]byte) (*http.Request, error) {
-	req, err := l.request(ctx, http.MethodPost, l.url, body)
+// newPost makes the request of one message, with the headers that mirror it.
+func (l *postLink) newPost(ctx context.Context, method string, params, body [][]byte) (*http.Request, error) {
+	req, err := l.newRequest(ctx, http.MethodPost, l.url, body)
 	if err != nil {
 		return nil, err
 	}
@@ -121,24 +121,24 @@ func (l *postLink) post(ctx context.Context, method string, params, body [][]byt
 	return req, nil
 }
 
-// refused reads an answer that is no success: an error object that is about this
+// readRefused reads an answer that is no success: an error object that is about this
 // request is its answer like any other.
-func (l *postLink) refused(resp *http.Response, id uint64) (*jsonrpc.Response, error) {
+func (l *postLink) readRefused(resp *http.Response, id uint64) (*jsonrpc.Response, error) {
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, drainBody))
 	if m := errorIn(text); m != nil && (m.ID == nil || string(m.ID) == "null" || l.isAnswer(m, id)) {
 		return &jsonrpc.Response{Error: m.Error}, nil
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(text))
-	return nil, status(resp)
+	return nil, statusError(resp)
 }
 
-// awaited reads events until the answer to this request is among them.
-func (l *postLink) awaited(ctx context.Context, id uint64, resp *http.Response) (*jsonrpc.Message, error) {
+// awaitAnswer reads events until the answer to this request is among them.
+func (l *postLink) awaitAnswer(ctx context.Context, id uint64, resp *http.Response) (*jsonrpc.Message, error) {
 	events := newEventReader(resp.Body, l.limit)
 	for {
-		ev, err := events.next()
+		ev, err := events.nextEvent()
 		if err != nil {
-			return nil, l.cut(err)
+			return nil, l.cutError(err)
 		}
 		if len(ev.data) == 0 {
 			continue
@@ -151,7 +151,7 @@ func (l *postLink) awaited(ctx context.Context, id uint64, resp *http.Response) 
 		}
 		switch {
 		case m.IsNotification():
-			l.heard(ctx, m)
+			l.hearNotification(ctx, m)
 		case m.IsResponse() && l.isAnswer(m, id):
 			if (m.Result == nil) == (m.Error == nil) {
 				return nil, &jsonrpc.BrokenError{Reason: "it has neither a result nor an error, or both"}
@@ -166,9 +166,9 @@ func (l *postLink) awaited(ctx context.Context, id uint64, resp *http.Response) 
 	}
 }
 
-// cut is the error of a call whose answer broke off. The request is lost, and
+// cutError is the error of a call whose answer broke off. The request is lost, and
 // nobody knows whether it was done: it is not sent again, and the others go on.
-func (l *postLink) cut(err error) error {
+func (l *postLink) cutError(err error) error {
 	if _, ok := errors.AsType[*jsonrpc.BrokenError](err); ok {
 		return err
 	}
@@ -179,9 +179,9 @@ func (l *postLink) cut(err error) error {
 func (l *postLink) Notify(ctx context.Context, method string, params ...[]byte) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	req, err := l.post(ctx, method, params, jsonrpc.RequestParts(nil, method, params))
+	req, err := l.newPost(ctx, method, params, jsonrpc.RequestParts(nil, method, params))
 	if err != nil {
 		return err
 	}
-	return l.deliver(req)
+	return l.deliverMessage(req)
 }

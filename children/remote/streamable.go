@@ -53,11 +53,11 @@ func (l *httpLink) Run(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 	case <-l.ready:
-		if older := l.fallback(); older != nil {
+		if older := l.fallBack(); older != nil {
 			err = older.Run(ctx)
 		} else {
 			listen, stop := context.WithCancel(l.ctx)
-			l.jobs.start(func() { l.listen(listen) })
+			l.jobs.startJob(func() { l.keepStream(listen) })
 			<-ctx.Done()
 			stop()
 		}
@@ -65,17 +65,17 @@ func (l *httpLink) Run(ctx context.Context) error {
 	if lost, ok := errors.AsType[*link.LostError](context.Cause(ctx)); ok {
 		err = lost
 	} else {
-		l.leave()
+		l.leaveSession()
 	}
 	l.over(jsonrpc.ErrClosed)
-	l.supply.stop()
-	l.jobs.wait()
+	l.supply.stopRenewal()
+	l.jobs.waitForJobs()
 	l.client.CloseIdleConnections()
 	return err
 }
 
-// leave ends the session at the server.
-func (l *httpLink) leave() {
+// leaveSession ends the session at the server.
+func (l *httpLink) leaveSession() {
 	l.mu.Lock()
 	session := l.session
 	l.mu.Unlock()
@@ -84,22 +84,22 @@ func (l *httpLink) leave() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	if req, err := l.speak(ctx, http.MethodDelete, nil); err == nil {
+	if req, err := l.sessionRequest(ctx, http.MethodDelete, nil); err == nil {
 		if resp, err := l.client.Do(req); err == nil {
-			drain(resp.Body)
+			drainRest(resp.Body)
 		}
 	}
 }
 
-func (l *httpLink) fallback() *sseLink {
+func (l *httpLink) fallBack() *sseLink {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.older
 }
 
-// speak makes a request of the session.
-func (l *httpLink) speak(ctx context.Context, method string, body [][]byte) (*http.Request, error) {
-	req, err := l.request(ctx, method, l.url, body)
+// sessionRequest makes a request of the session.
+func (l *httpLink) sessionRequest(ctx context.Context, method string, body [][]byte) (*http.Request, error) {
+	req, err := l.newRequest(ctx, method, l.url, body)
 	if err != nil {
 		return nil, err
 	}
@@ -117,40 +117,40 @@ func (l *httpLink) speak(ctx context.Context, method string, body [][]byte) (*ht
 
 // Call sends one request. The end of ctx is told to the child.
 func (l *httpLink) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
-	if older := l.fallback(); older != nil {
+	if older := l.fallBack(); older != nil {
 		return older.Call(ctx, method, params...)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(l.ctx, func() { cancel(&jsonrpc.ClosedError{Reason: errors.New("the connection was ended")}) })()
 	if method == methods.Initialize {
-		return l.initialize(ctx, params)
+		return l.startSession(ctx, params)
 	}
 	l.mu.Lock()
 	used := l.session
 	l.mu.Unlock()
-	res, err := l.exchange(ctx, method, params)
-	if again, failed := l.renew(ctx, used, signOf(res, err)); again {
-		res, err = l.exchange(ctx, method, params)
+	res, err := l.exchangeRequest(ctx, method, params)
+	if again, failed := l.renewSession(ctx, used, signOf(res, err)); again {
+		res, err = l.exchangeRequest(ctx, method, params)
 	} else if failed != nil {
 		err = failed
 	}
 	if err != nil && ctx.Err() == nil {
-		l.note(err)
+		l.noteError(err)
 	}
 	return res, err
 }
 
-// initialize sends initialize, keeps what is needed to do so again, and finds
+// startSession sends initialize, keeps what is needed to do so again, and finds
 // out which of the two transports the server speaks.
-func (l *httpLink) initialize(ctx context.Context, params [][]byte) (*jsonrpc.Response, error) {
+func (l *httpLink) startSession(ctx context.Context, params [][]byte) (*jsonrpc.Response, error) {
 	l.mu.Lock()
 	l.hello = nil
 	for _, p := range params {
 		l.hello = append(l.hello, p...)
 	}
 	l.mu.Unlock()
-	res, err := l.exchange(ctx, methods.Initialize, params)
+	res, err := l.exchangeRequest(ctx, methods.Initialize, params)
 	var bad *link.StatusError
 	if l.guess && errors.As(err, &bad) && (bad.Code == http.StatusBadRequest || bad.Code == http.StatusNotFound || bad.Code == http.StatusMethodNotAllowed) {
 		if again := l.tryOlder(ctx, params); again != nil {
@@ -159,7 +159,7 @@ func (l *httpLink) initialize(ctx context.Context, params [][]byte) (*jsonrpc.Re
 	}
 	if err != nil {
 		if ctx.Err() == nil {
-			l.note(err)
+			l.noteError(err)
 		}
 		return nil, err
 	}
@@ -191,9 +191,9 @@ func (l *httpLink) tryOlder(ctx context.Context, params [][]byte) *jsonrpc.Respo
 	return res
 }
 
-// again starts a new session in place of one that the server does not know any
+// restartSession starts a new session in place of one that the server does not know any
 // more, unless another call has done so. A call that comes meanwhile waits for that. s is the sign of it.
-func (l *httpLink) again(ctx context.Context, old string, s sign) error {
+func (l *httpLink) restartSession(ctx context.Context, old string, s sign) error {
 	select {
 	case l.renewing <- struct{}{}:
 		defer func() { <-l.renewing }()
@@ -208,12 +208,12 @@ func (l *httpLink) again(ctx context.Context, old string, s sign) error {
 	hello := l.hello
 	l.mu.Unlock()
 	if !s.certain {
-		if err := l.confirm(ctx, s); err != nil {
+		if err := l.confirmLost(ctx, s); err != nil {
 			return err
 		}
 	}
 	l.log.Info().Msg("the server has forgotten the session; a new one is started")
-	res, err := l.initialize(ctx, [][]byte{hello})
+	res, err := l.startSession(ctx, [][]byte{hello})
 	if err == nil {
 		if e := res.Err(); e != nil {
 			err = e
@@ -234,15 +234,15 @@ func (l *httpLink) again(ctx context.Context, old string, s sign) error {
 	return nil
 }
 
-// exchange POSTs one request and reads until its answer is there.
-func (l *httpLink) exchange(ctx context.Context, method string, params [][]byte) (*jsonrpc.Response, error) {
+// exchangeRequest POSTs one request and reads until its answer is there.
+func (l *httpLink) exchangeRequest(ctx context.Context, method string, params [][]byte) (*jsonrpc.Response, error) {
 	id := l.lastID.Add(1)
-	elsewhere := l.awaiting.add(id)
-	defer l.awaiting.remove(id)
+	elsewhere := l.awaiting.addRequest(id)
+	defer l.awaiting.removeRequest(id)
 	// The connection outlives the call by what is left to read of the answer.
 	conn, stop := context.WithCancelCause(carried{l.ctx, ctx})
 	defer context.AfterFunc(ctx, func() { stop(context.Cause(ctx)) })()
-	req, err := l.speak(conn, http.MethodPost, jsonrpc.RequestParts(strconv.AppendUint(nil, id, 10), method, params))
+	req, err := l.sessionRequest(conn, http.MethodPost, jsonrpc.RequestParts(strconv.AppendUint(nil, id, 10), method, params))
 	if err != nil {
 		stop(nil)
 		return nil, err
@@ -254,22 +254,22 @@ func (l *httpLink) exchange(ctx context.Context, method string, params [][]byte)
 	resp, err := l.client.Do(req)
 	if err == nil {
 		var m *jsonrpc.Message
-		if m, err = l.answer(conn, stop, method, id, resp, elsewhere); err == nil {
+		if m, err = l.readAnswer(conn, stop, method, id, resp, elsewhere); err == nil {
 			return &jsonrpc.Response{Result: m.Result, Error: m.Error}, nil
 		}
 	}
 	stop(nil)
 	if ctx.Err() == nil {
-		return nil, l.broke(err)
+		return nil, l.sortError(err)
 	}
 	if method != methods.Initialize {
-		l.jobs.start(func() { l.cancelled(id, context.Cause(ctx)) })
+		l.jobs.startJob(func() { l.tellCancelled(id, context.Cause(ctx)) })
 	}
 	return nil, context.Cause(ctx)
 }
 
-// broke sorts what went wrong with the connection from what the server said.
-func (l *httpLink) broke(err error) error {
+// sortError sorts what went wrong with the connection from what the server said.
+func (l *httpLink) sortError(err error) error {
 	var bad *link.StatusError
 	var broken *jsonrpc.BrokenError
 	if errors.As(err, &bad) || errors.As(err, &broken) {
@@ -278,17 +278,17 @@ func (l *httpLink) broke(err error) error {
 	return &link.LostError{Host: l.url.Host, Err: err}
 }
 
-// cancelled tells the child that a request is not wanted any more. A connection
+// tellCancelled tells the child that a request is not wanted any more. A connection
 // that ends does not wait long for it: the server may be hung.
-func (l *httpLink) cancelled(id uint64, cause error) {
+func (l *httpLink) tellCancelled(id uint64, cause error) {
 	ctx, cancel := context.WithTimeout(context.Background(), answerTime)
 	defer cancel()
 	defer context.AfterFunc(l.ctx, func() { time.AfterFunc(endTime, cancel) })()
-	_ = l.post(ctx, jsonrpc.RequestParts(nil, methods.Cancelled, [][]byte{jsonrpc.AppendCancel(nil, strconv.AppendUint(nil, id, 10), cause)}))
+	_ = l.postMessage(ctx, jsonrpc.RequestParts(nil, methods.Cancelled, [][]byte{jsonrpc.AppendCancel(nil, strconv.AppendUint(nil, id, 10), cause)}))
 }
 
-// listen keeps the child's own stream open, where the server has one.
-func (l *httpLink) listen(ctx context.Context) {
+// keepStream keeps the child's own stream open, where the server has one.
+func (l *httpLink) keepStream(ctx context.Context) {
 	defer close(l.deaf)
 	last, pause := "", time.Duration(0)
 	had := false // such a stream, in the session as it is
@@ -297,7 +297,7 @@ func (l *httpLink) listen(ctx context.Context) {
 		l.mu.Lock()
 		used := l.session
 		l.mu.Unlock()
-		resp, err := l.resume(ctx, last)
+		resp, err := l.resumeStream(ctx, last)
 		first.Do(func() { close(l.open) })
 		var bad *link.StatusError
 		told, said, began := time.Duration(0), false, time.Now()
@@ -308,7 +308,7 @@ func (l *httpLink) listen(ctx context.Context) {
 			// was there before.
 			sign := signOf(nil, err)
 			if lost := had && used != "" && (sign.certain || sign.code != 0 && !sign.served); lost {
-				if l.again(ctx, used, sign) == nil {
+				if l.restartSession(ctx, used, sign) == nil {
 					last, had = "", false // an event of a session that is no more
 					continue
 				}
@@ -317,7 +317,7 @@ func (l *httpLink) listen(ctx context.Context) {
 			}
 		case err == nil:
 			had = true
-			last, told, said = l.heard(ctx, resp, last)
+			last, told, said = l.readEvents(ctx, resp, last)
 		}
 		if pause = nextPause(pause, time.Since(began), said); !retryAfter(ctx, told, pause) {
 			return
@@ -334,13 +334,13 @@ func nextPause(former, open time.Duration, said bool) time.Duration {
 	return min(max(2*former, firstRetry), lastRetry)
 }
 
-// heard reads one stream of events to its end.
-func (l *httpLink) heard(ctx context.Context, resp *http.Response, last string) (id string, retry time.Duration, said bool) {
+// readEvents reads one stream of events to its end.
+func (l *httpLink) readEvents(ctx context.Context, resp *http.Response, last string) (id string, retry time.Duration, said bool) {
 	defer func() { _ = resp.Body.Close() }()
 	events := newEventReader(resp.Body, l.limit)
 	events.id = last
 	for {
-		ev, err := events.next()
+		ev, err := events.nextEvent()
 		if err != nil {
 			return events.id, events.retry, said
 		}
@@ -348,7 +348,7 @@ func (l *httpLink) heard(ctx context.Context, resp *http.Response, last string) 
 			continue
 		}
 		said = true
-		if m, err := l.take(l.ctx, ctx, oneLine(ev.data), l.post); err != nil || m != nil && !l.answered(m) {
+		if m, err := l.takeMessage(l.ctx, ctx, oneLine(ev.data), l.postMessage); err != nil || m != nil && !l.takeAnswer(m) {
 			l.skipped.Add(1)
 		}
 	}
@@ -356,22 +356,22 @@ func (l *httpLink) heard(ctx context.Context, resp *http.Response, last string) 
 
 // Notify sends a notification.
 func (l *httpLink) Notify(ctx context.Context, method string, params ...[]byte) error {
-	if older := l.fallback(); older != nil {
+	if older := l.fallBack(); older != nil {
 		return older.Notify(ctx, method, params...)
 	}
 	limited, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	err := l.post(limited, jsonrpc.RequestParts(nil, method, params))
+	err := l.postMessage(limited, jsonrpc.RequestParts(nil, method, params))
 	if err == nil && method == methods.Initialized {
 		l.once.Do(func() { close(l.ready) })
-		l.opened(ctx)
+		l.awaitOpened(ctx)
 	}
 	return err
 }
 
-// opened waits, but not for long, until the child's own stream is open: servers
+// awaitOpened waits, but not for long, until the child's own stream is open: servers
 // drop what belongs to no request while there is none.
-func (l *httpLink) opened(ctx context.Context) {
+func (l *httpLink) awaitOpened(ctx context.Context) {
 	late := time.NewTimer(openTime)
 	defer late.Stop()
 	select {
@@ -382,11 +382,11 @@ func (l *httpLink) opened(ctx context.Context) {
 	}
 }
 
-// post sends what is not answered.
-func (l *httpLink) post(ctx context.Context, parts [][]byte) error {
-	req, err := l.speak(ctx, http.MethodPost, parts)
+// postMessage sends what is not answered.
+func (l *httpLink) postMessage(ctx context.Context, parts [][]byte) error {
+	req, err := l.sessionRequest(ctx, http.MethodPost, parts)
 	if err != nil {
 		return err
 	}
-	return l.deliver(req)
+	return l.deliverMessage(req)
 }

@@ -42,16 +42,16 @@ type supplying struct {
 	err  error
 }
 
-// get returns headers that hold.
-func (s *supply) get(ctx context.Context) (*supplied, error) {
+// getHeaders returns headers that hold.
+func (s *supply) getHeaders(ctx context.Context) (*supplied, error) {
 	if h := s.now.Load(); h != nil && time.Now().Before(h.until) {
 		return h, nil
 	}
-	return s.renew(ctx, nil)
+	return s.renewHeaders(ctx, nil)
 }
 
-// renew returns headers that hold and are not used. One renewal serves all who wait, and goes on if they give up.
-func (s *supply) renew(ctx context.Context, used *supplied) (*supplied, error) {
+// renewHeaders returns headers that hold and are not used. One renewal serves all who wait, and goes on if they give up.
+func (s *supply) renewHeaders(ctx context.Context, used *supplied) (*supplied, error) {
 	s.mu.Lock()
 	if h := s.now.Load(); h != nil && h != used && time.Now().Before(h.until) {
 		s.mu.Unlock()
@@ -62,7 +62,7 @@ func (s *supply) renew(ctx context.Context, used *supplied) (*supplied, error) {
 		r = &supplying{done: make(chan struct{})}
 		on, end := context.WithCancel(context.WithoutCancel(ctx))
 		s.running, s.end = r, end
-		if !s.jobs.start(func() { s.run(on, r) }) {
+		if !s.jobs.startJob(func() { s.runProgram(on, r) }) {
 			s.running = nil
 			end()
 			s.mu.Unlock()
@@ -78,7 +78,7 @@ func (s *supply) renew(ctx context.Context, used *supplied) (*supplied, error) {
 	}
 }
 
-func (s *supply) run(ctx context.Context, r *supplying) {
+func (s *supply) runProgram(ctx context.Context, r *supplying) {
 	headers, err := s.from.Headers(ctx)
 	if r.err = err; err == nil {
 		r.got = &supplied{headers, time.Now().Add(s.from.TTL)}
@@ -91,8 +91,8 @@ func (s *supply) run(ctx context.Context, r *supplying) {
 	close(r.done)
 }
 
-// stop ends a renewal that is under way.
-func (s *supply) stop() {
+// stopRenewal ends a renewal that is under way.
+func (s *supply) stopRenewal() {
 	if s == nil {
 		return
 	}
@@ -120,12 +120,12 @@ func (t *resupplied) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil || resp.StatusCode != http.StatusUnauthorized || used == nil {
 		return resp, err
 	}
-	now, err := t.supply.renew(r.Context(), used)
+	now, err := t.supply.renewHeaders(r.Context(), used)
 	switch {
 	case err != nil:
-		return advised(resp, r, advice{text: err.Error()}), nil
+		return addAdvice(resp, r, advice{text: err.Error()}), nil
 	case maps.Equal(now.headers, used.headers):
-		return advised(resp, r, advice{text: "headersFrom prints the headers that it refuses, again"}), nil
+		return addAdvice(resp, r, advice{text: "headersFrom prints the headers that it refuses, again"}), nil
 	}
 	again := r.Clone(context.WithValue(r.Context(), suppliedKey{}, now))
 	if r.GetBody != nil {
@@ -133,29 +133,29 @@ func (t *resupplied) RoundTrip(r *http.Request) (*http.Response, error) {
 			return resp, nil
 		}
 	}
-	drain(resp.Body)
+	drainRest(resp.Body)
 	for name, value := range used.headers {
 		if setOn(again, name) == value { // else the connection has set it otherwise
-			unset(again, name)
-			if own := t.own(name); own != "" {
-				set(again, name, own)
+			unsetHeader(again, name)
+			if own := t.ownHeader(name); own != "" {
+				setHeader(again, name, own)
 			}
 		}
 	}
 	for name, value := range now.headers {
-		if was := setOn(again, name); was == "" || was == t.own(name) {
-			set(again, name, value)
+		if was := setOn(again, name); was == "" || was == t.ownHeader(name) {
+			setHeader(again, name, value)
 		}
 	}
 	resp, err = t.next.RoundTrip(again)
 	if err == nil && resp.StatusCode == http.StatusUnauthorized && adviceOn(resp) == (advice{}) {
-		resp = advised(resp, again, advice{text: "it refuses the headers of headersFrom, and new ones too"})
+		resp = addAdvice(resp, again, advice{text: "it refuses the headers of headersFrom, and new ones too"})
 	}
 	return resp, err
 }
 
-// own is what hub.json says a header is.
-func (t *resupplied) own(name string) string {
+// ownHeader is what hub.json says a header is.
+func (t *resupplied) ownHeader(name string) string {
 	for have, value := range t.static {
 		if strings.EqualFold(have, name) {
 			return value
@@ -164,8 +164,8 @@ func (t *resupplied) own(name string) string {
 	return ""
 }
 
-// set sets a header of hub.json or of a Supply.
-func set(r *http.Request, name, value string) {
+// setHeader sets a header of hub.json or of a Supply.
+func setHeader(r *http.Request, name, value string) {
 	if strings.EqualFold(name, "Host") {
 		r.Host = value
 		return
@@ -180,7 +180,7 @@ func setOn(r *http.Request, name string) string {
 	return r.Header.Get(name)
 }
 
-func unset(r *http.Request, name string) {
+func unsetHeader(r *http.Request, name string) {
 	if strings.EqualFold(name, "Host") {
 		r.Host = ""
 		return
@@ -188,8 +188,8 @@ func unset(r *http.Request, name string) {
 	r.Header.Del(name)
 }
 
-// advised is an answer with advice on it.
-func advised(resp *http.Response, sent *http.Request, a advice) *http.Response {
+// addAdvice is an answer with advice on it.
+func addAdvice(resp *http.Response, sent *http.Request, a advice) *http.Response {
 	if resp.Request != nil {
 		sent = resp.Request // with all its headers, which no error shows
 	}
@@ -197,8 +197,8 @@ func advised(resp *http.Response, sent *http.Request, a advice) *http.Response {
 	return resp
 }
 
-// plain reports a header of requests that holds nothing secret; the others are of hub.json, of a Supply or of a Login.
-func plain(name string) bool {
+// isPlainHeader reports a header of requests that holds nothing secret; the others are of hub.json, of a Supply or of a Login.
+func isPlainHeader(name string) bool {
 	switch name {
 	case "Accept", "Content-Type", "Content-Length", "User-Agent", "Last-Event-Id":
 		return true
@@ -209,13 +209,13 @@ func plain(name string) bool {
 // shortestHidden is the length below which a value is no secret, and would be found in words.
 const shortestHidden = 8
 
-// hide takes out of a text what the request has sent as a secret: servers quote what they were sent.
-func hide(text string, r *http.Request) string {
+// hideSecrets takes out of a text what the request has sent as a secret: servers quote what they were sent.
+func hideSecrets(text string, r *http.Request) string {
 	if r == nil {
 		return text
 	}
 	for name, values := range r.Header {
-		if plain(name) {
+		if isPlainHeader(name) {
 			continue
 		}
 		for _, value := range values {

@@ -93,12 +93,12 @@ func newWire(u *url.URL, s Server, secured *tls.Config, h jsonrpc.Handler, log z
 	return w
 }
 
-// request makes a request with the child's headers.
-func (w *wire) request(ctx context.Context, method string, to *url.URL, body [][]byte) (*http.Request, error) {
+// newRequest makes a request with the child's headers.
+func (w *wire) newRequest(ctx context.Context, method string, to *url.URL, body [][]byte) (*http.Request, error) {
 	var more *supplied
 	if w.supply != nil {
 		var err error
-		if more, err = w.supply.get(ctx); err != nil {
+		if more, err = w.supply.getHeaders(ctx); err != nil {
 			return nil, err
 		}
 		ctx = context.WithValue(ctx, suppliedKey{}, more)
@@ -112,11 +112,11 @@ func (w *wire) request(ctx context.Context, method string, to *url.URL, body [][
 		return nil, err
 	}
 	for name, value := range w.headers {
-		set(req, name, value)
+		setHeader(req, name, value)
 	}
 	if more != nil {
 		for name, value := range more.headers {
-			set(req, name, value)
+			setHeader(req, name, value)
 		}
 	}
 	if body != nil {
@@ -151,26 +151,26 @@ func (p *pieces) Read(b []byte) (int, error) {
 
 func (p *pieces) Close() error { return nil }
 
-// drain reads what little is left of an answer, so that its connection can be
+// drainRest reads what little is left of an answer, so that its connection can be
 // used again.
-func drain(body io.ReadCloser) {
+func drainRest(body io.ReadCloser) {
 	_, _ = io.CopyN(io.Discard, body, drainBody)
 	_ = body.Close()
 }
 
-// finish is for a stream whose answer has come: the end of it comes soon, or the
+// finishStream is for a stream whose answer has come: the end of it comes soon, or the
 // connection is given up.
-func (w *wire) finish(resp *http.Response, stop context.CancelCauseFunc) {
-	w.jobs.start(func() {
+func (w *wire) finishStream(resp *http.Response, stop context.CancelCauseFunc) {
+	w.jobs.startJob(func() {
 		late := time.AfterFunc(endTime, func() { stop(errAnswered) })
-		drain(resp.Body)
+		drainRest(resp.Body)
 		late.Stop()
 		stop(errAnswered)
 	})
 }
 
-// whole reads an answer to its end.
-func (w *wire) whole(resp *http.Response) ([]byte, error) {
+// readWhole reads an answer to its end.
+func (w *wire) readWhole(resp *http.Response) ([]byte, error) {
 	var b bytes.Buffer
 	if n := resp.ContentLength; n > 0 {
 		b.Grow(int(min(n, int64(w.limit))) + bytes.MinRead)
@@ -199,21 +199,21 @@ func oneLine(b []byte) []byte {
 	return b
 }
 
-// deliver sends what is not answered.
-func (w *wire) deliver(req *http.Request) error {
+// deliverMessage sends what is not answered.
+func (w *wire) deliverMessage(req *http.Request) error {
 	resp, err := w.client.Do(req)
 	if err != nil {
 		return &link.LostError{Host: w.url.Host, Err: err}
 	}
-	defer drain(resp.Body)
+	defer drainRest(resp.Body)
 	if resp.StatusCode >= 300 {
-		return status(resp)
+		return statusError(resp)
 	}
 	return nil
 }
 
-// status turns an answer that is no success into an error.
-func status(resp *http.Response) error {
+// statusError turns an answer that is no success into an error.
+func statusError(resp *http.Response) error {
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorText))
 	said := adviceOn(resp)
 	e := &link.StatusError{Code: resp.StatusCode, Advice: said.text, LogIn: said.logIn, Text: strings.Join(strings.Fields(printable.Clean(string(text))), " ")}
@@ -221,7 +221,7 @@ func status(resp *http.Response) error {
 	if m := errorIn(text); m != nil {
 		e.Text = jsonrpc.ParseError(m.Error).Error()
 	}
-	e.Text = hide(e.Text, resp.Request)
+	e.Text = hideSecrets(e.Text, resp.Request)
 	if hint := hintOn(resp); hint != "" {
 		e.Text = hint
 	}
@@ -269,8 +269,8 @@ type asks struct {
 	by map[string]context.CancelCauseFunc
 }
 
-// start registers a request; false: one with that id is being served.
-func (a *asks) start(ctx context.Context, id []byte) (context.Context, context.CancelCauseFunc, bool) {
+// startRequest registers a request; false: one with that id is being served.
+func (a *asks) startRequest(ctx context.Context, id []byte) (context.Context, context.CancelCauseFunc, bool) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -285,14 +285,14 @@ func (a *asks) start(ctx context.Context, id []byte) (context.Context, context.C
 	return ctx, cancel, true
 }
 
-func (a *asks) end(id []byte) {
+func (a *asks) endRequest(id []byte) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.by, string(id))
 }
 
-// cancelled ends a request that the child no longer wants.
-func (a *asks) cancelled(m *jsonrpc.Message) {
+// cancelRequest ends a request that the child no longer wants.
+func (a *asks) cancelRequest(m *jsonrpc.Message) {
 	reason, _ := jsonrpc.String(m.Param("reason"))
 	a.mu.Lock()
 	cancel := a.by[string(m.Param("requestId"))]
@@ -302,12 +302,12 @@ func (a *asks) cancelled(m *jsonrpc.Message) {
 	}
 }
 
-// take hands on one message of the child. It returns m where that answers a
+// takeMessage hands on one message of the child. It returns m where that answers a
 // request of ours; send is how the child's own requests are answered. They live
 // as long as ctx, that of the whole connection: one may outlive the call on
 // whose stream, on, it came, but not one that was given up. on is nil where one
 // stream carries everything.
-func (w *wire) take(ctx, on context.Context, raw []byte, send func(ctx context.Context, parts [][]byte) error) (*jsonrpc.Message, error) {
+func (w *wire) takeMessage(ctx, on context.Context, raw []byte, send func(ctx context.Context, parts [][]byte) error) (*jsonrpc.Message, error) {
 	w.answers.Add(1)
 	m := &jsonrpc.Message{}
 	if err := jsonrpc.Split(raw, false, m); err != nil {
@@ -322,7 +322,7 @@ func (w *wire) take(ctx, on context.Context, raw []byte, send func(ctx context.C
 		select {
 		case w.served <- struct{}{}:
 		default:
-			w.jobs.start(func() {
+			w.jobs.startJob(func() {
 				parts := jsonrpc.AnswerParts(m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "too many requests at once"))
 				_ = send(ctx, parts[:])
 			})
@@ -331,13 +331,13 @@ func (w *wire) take(ctx, on context.Context, raw []byte, send func(ctx context.C
 		if on == nil {
 			on = ctx
 		}
-		asked, stop, fresh := w.asks.start(carried{ctx, on}, m.ID)
+		asked, stop, fresh := w.asks.startRequest(carried{ctx, on}, m.ID)
 		if !fresh {
 			<-w.served
 			w.skipped.Add(1)
 			return nil, nil
 		}
-		w.jobs.start(func() {
+		w.jobs.startJob(func() {
 			defer func() { <-w.served }()
 			defer context.AfterFunc(on, func() {
 				if cause := context.Cause(on); !errors.Is(cause, errAnswered) {
@@ -348,7 +348,7 @@ func (w *wire) take(ctx, on context.Context, raw []byte, send func(ctx context.C
 			defer a.Free()
 			var unwanted *jsonrpc.CancelledError
 			over := ctx.Err() != nil || errors.As(context.Cause(asked), &unwanted)
-			w.asks.end(m.ID)
+			w.asks.endRequest(m.ID)
 			stop(nil)
 			if over { // nobody waits for the answer
 				return
@@ -361,9 +361,9 @@ func (w *wire) take(ctx, on context.Context, raw []byte, send func(ctx context.C
 			}
 		})
 	case m.Method == methods.Cancelled:
-		w.asks.cancelled(m)
+		w.asks.cancelRequest(m)
 	case m.IsNotification():
-		w.heard(on, m)
+		w.hearNotification(on, m)
 	case m.IsResponse():
 		return m, nil
 	default:
@@ -382,9 +382,9 @@ type originHandler interface {
 // session, and another was started.
 type renewalHandler interface{ SessionRenewed() }
 
-// heard hands on a notification; on is nil where the transport does not tell what
+// hearNotification hands on a notification; on is nil where the transport does not tell what
 // it belongs to.
-func (w *wire) heard(on context.Context, m *jsonrpc.Message) {
+func (w *wire) hearNotification(on context.Context, m *jsonrpc.Message) {
 	w.hmu.Lock()
 	defer w.hmu.Unlock()
 	if h, ok := w.h.(originHandler); ok && on != nil {
@@ -403,7 +403,7 @@ func (w *wire) Facts() link.Facts {
 	return f
 }
 
-func (w *wire) note(err error) {
+func (w *wire) noteError(err error) {
 	s := err.Error()
 	w.words.Store(&s)
 }
@@ -438,8 +438,8 @@ type jobs struct {
 	wg   sync.WaitGroup
 }
 
-// start reports whether f is called.
-func (j *jobs) start(f func()) bool {
+// startJob reports whether f is called.
+func (j *jobs) startJob(f func()) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if !j.over {
@@ -448,7 +448,7 @@ func (j *jobs) start(f func()) bool {
 	return !j.over
 }
 
-func (j *jobs) wait() {
+func (j *jobs) waitForJobs() {
 	j.mu.Lock()
 	j.over = true
 	j.mu.Unlock()

@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// admit lets its user open a directory. What has the name is looked at first and then
+// admitUser lets its user open a directory. What has the name is looked at first and then
 // changed, whatever has the name by then.
-func admit(at int, name string) error {
+func admitUser(at int, name string) error {
 	fd, err := unix.Openat(at, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err

@@ -20,36 +20,36 @@ const longest = 20 * time.Second
 
 // All removes a folder and what is in it. It is no error if there is none.
 func All(dir string) error {
-	err := remove(dir)
+	err := removeFolder(dir)
 	if err != nil {
 		return fmt.Errorf("%s: %w", dir, err)
 	}
 	return nil
 }
 
-func remove(dir string) error {
+func removeFolder(dir string) error {
 	above, err := unix.Open(filepath.Dir(dir), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return absent(err)
+		return ignoreAbsent(err)
 	}
 	defer func() { _ = unix.Close(above) }()
 	name := filepath.Base(dir)
 	if done, err := removeEmpty(above, name); done {
 		return err
 	}
-	top, err := open(above, name)
+	top, err := openDirectory(above, name)
 	if err != nil {
-		return absent(err)
+		return ignoreAbsent(err)
 	}
 	defer func() { _ = top.Close() }()
 	r := remover{top: int(top.Fd()), prefix: rand.Text(), until: time.Now().Add(longest)}
-	if err := r.empty(top, false); err != nil {
+	if err := r.emptyDirectory(top, false); err != nil {
 		return err
 	}
-	return absent(unix.Unlinkat(above, name, unix.AT_REMOVEDIR))
+	return ignoreAbsent(unix.Unlinkat(above, name, unix.AT_REMOVEDIR))
 }
 
-func absent(err error) error {
+func ignoreAbsent(err error) error {
 	if errors.Is(err, unix.ENOENT) {
 		return nil
 	}
@@ -64,17 +64,17 @@ type remover struct {
 	until  time.Time
 }
 
-// empty removes what is in a directory. below: it lies in the top folder, and directories
+// emptyDirectory removes what is in a directory. below: it lies in the top folder, and directories
 // in it that are not empty are moved up there, where they are emptied in turn. So no
 // depth takes more descriptors.
-func (r *remover) empty(dir *os.File, below bool) error {
+func (r *remover) emptyDirectory(dir *os.File, below bool) error {
 	for {
 		names, err := dir.Readdirnames(1000)
 		for _, name := range names {
 			if time.Now().After(r.until) {
 				return fmt.Errorf("more is in it than is removed in %s", longest)
 			}
-			if err := r.one(int(dir.Fd()), name, below); err != nil {
+			if err := r.removeOne(int(dir.Fd()), name, below); err != nil {
 				return err
 			}
 		}
@@ -100,24 +100,24 @@ func (r *remover) empty(dir *os.File, below bool) error {
 	}
 }
 
-// one removes a file or directory of one that is being emptied.
-func (r *remover) one(at int, name string, below bool) error {
+// removeOne removes a file or directory of one that is being emptied.
+func (r *remover) removeOne(at int, name string, below bool) error {
 	if done, err := removeEmpty(at, name); done {
 		return err
 	}
-	dir, err := open(at, name)
+	dir, err := openDirectory(at, name)
 	if err != nil {
-		return absent(err)
+		return ignoreAbsent(err)
 	}
 	defer func() { _ = dir.Close() }()
 	if below { // it may be moved, now that it may be written to
 		r.moved++
 		return unix.Renameat(at, name, r.top, r.prefix+strconv.Itoa(r.moved))
 	}
-	if err := r.empty(dir, true); err != nil {
+	if err := r.emptyDirectory(dir, true); err != nil {
 		return err
 	}
-	return absent(unix.Unlinkat(at, name, unix.AT_REMOVEDIR))
+	return ignoreAbsent(unix.Unlinkat(at, name, unix.AT_REMOVEDIR))
 }
 
 // removeEmpty removes a file, a link or an empty directory. done is false where it is a
@@ -139,13 +139,13 @@ func removeEmpty(at int, name string) (done bool, err error) {
 	return true, again
 }
 
-// open opens a directory that its user may read, write and enter from then on. It
+// openDirectory opens a directory that its user may read, write and enter from then on. It
 // follows no link.
-func open(at int, name string) (*os.File, error) {
+func openDirectory(at int, name string) (*os.File, error) {
 	const how = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 	fd, err := unix.Openat(at, name, how, 0)
 	if errors.Is(err, unix.EACCES) {
-		if err := admit(at, name); err != nil {
+		if err := admitUser(at, name); err != nil {
 			return nil, err
 		}
 		fd, err = unix.Openat(at, name, how, 0)

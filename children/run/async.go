@@ -117,6 +117,6 @@ func (c *startedCall) OnResponse(res *jsonrpc.Response, err error) {
 	}
 	// Saying what became of the child may take a moment, and this is its read loop.
 	go func() {
-		c.handler.OnResponse(nil, c.run.failed(context.Background(), link.Closed(context.Background(), err)))
+		c.handler.OnResponse(nil, c.run.failureError(context.Background(), link.Closed(context.Background(), err)))
 	}()
 }

@@ -166,8 +166,8 @@ func TestStartCallWithoutAHandshake(t *testing.T) {
 	t.Parallel()
 	bubble(t, options(spec.Spec{Era: spec.EraModern}), openPipe(childtest.Script{Era: "modern"}), func(t *testing.T, k *kid) {
 		k.profile.Capabilities = []byte(`{"sampling":{}}`)
-		if _, err := k.Connect(t.Context(), run.Try{ModernFirst: true}, func() {}); err != nil || !k.Modern() || !k.CanStart() {
-			t.Fatalf("%v, without a handshake: %t", err, k.Modern())
+		if _, err := k.Connect(t.Context(), run.Try{ModernFirst: true}, func() {}); err != nil || !k.IsModern() || !k.CanStart() {
+			t.Fatalf("%v, without a handshake: %t", err, k.IsModern())
 		}
 		if got := <-k.starts(&run.AsyncCall{}, "meta", `{}`, ""); !strings.Contains(got.result, `"sampling":{}`) {
 			t.Errorf("%+v", got)
@@ -219,7 +219,7 @@ func TestRootsWithoutAHandshake(t *testing.T) {
 func TestWatchTask(t *testing.T) {
 	t.Parallel()
 	bubble(t, options(spec.Spec{}), onWire(newWire()), func(t *testing.T, k *kid) {
-		if _, ok := k.WatchTask(context.Background(), "t"); ok || k.Modern() {
+		if _, ok := k.WatchTask(context.Background(), "t"); ok || k.IsModern() {
 			t.Error("a child with a handshake")
 		}
 	})

@@ -15,7 +15,7 @@ import (
 // Notify sends a notification to the child.
 func (r *Run) Notify(ctx context.Context, method string, params ...[]byte) error {
 	if err := r.Link().Notify(ctx, method, params...); err != nil {
-		return r.failed(ctx, err)
+		return r.failureError(ctx, err)
 	}
 	return nil
 }
@@ -41,7 +41,7 @@ func (r *Run) Call(ctx context.Context, method string, params ...[]byte) (*jsonr
 	defer r.Timers.End(&waiting)
 	res, err := r.Link().Call(ctx, method, params...)
 	if err != nil {
-		return nil, r.failed(ctx, err)
+		return nil, r.failureError(ctx, err)
 	}
 	if ctx.Err() != nil { // cancelled before the answer came: the result must not depend on which is seen first
 		res.Release()
@@ -50,9 +50,9 @@ func (r *Run) Call(ctx context.Context, method string, params ...[]byte) (*jsonr
 	return res, nil
 }
 
-// failed turns an error of the link into one that says what became of the
+// failureError turns an error of the link into one that says what became of the
 // child.
-func (r *Run) failed(ctx context.Context, err error) error {
+func (r *Run) failureError(ctx context.Context, err error) error {
 	if _, ok := errors.AsType[*jsonrpc.BrokenError](err); ok {
 		return err
 	}
@@ -77,11 +77,11 @@ func (r *Run) failed(ctx context.Context, err error) error {
 		r.cancel(errDeafInput)
 		r.endedWithin(r.spec.StopTimeout)
 	}
-	return r.gone(err)
+	return r.goneError(err)
 }
 
-// gone is the error of a call whose run has ended.
-func (r *Run) gone(cause error) *UnavailableError {
+// goneError is the error of a call whose run has ended.
+func (r *Run) goneError(cause error) *UnavailableError {
 	e := Unavailable(r.spec, cause.Error(), r.Facts().Stderr, cause)
 	if closed, ok := errors.AsType[*jsonrpc.ClosedError](cause); ok {
 		e.Unsent = closed.Unsent
@@ -92,7 +92,7 @@ func (r *Run) gone(cause error) *UnavailableError {
 	case r.HasEnded():
 		e.Reason = "was stopped during the call"
 		if r.err != nil {
-			e.Reason, e.Err = r.err.Error()+r.refused(), r.err
+			e.Reason, e.Err = r.err.Error()+r.refusedReason(), r.err
 		}
 		e.Reason += "; the next call starts it again"
 	}

@@ -31,7 +31,7 @@ type Try struct {
 func (r *Run) Connect(life context.Context, try Try, greeted func()) (*offers.Offer, error) {
 	ctx, cancel := context.WithTimeoutCause(life, r.spec.StartTimeout, errStartTimeout)
 	defer cancel()
-	base, err := r.greet(ctx, try)
+	base, err := r.greetChild(ctx, try)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (r *Run) firstLists(ctx context.Context, base *offers.Offer) (*offers.Offer
 	defer end()
 	offer, err := offers.Read(ctx, r.Link(), base, offers.AllLists)
 	for pause := firstRelist; err == nil && offer.Lacks(offers.Tools) && worker.Sleep(soon, pause); pause *= 2 {
-		again, e := offers.Read(soon, r.Link(), offer, offer.Failed())
+		again, e := offers.Read(soon, r.Link(), offer, offer.FailedLists())
 		switch {
 		case e == nil:
 			offer = again
@@ -86,9 +86,9 @@ func (r *Run) firstLists(ctx context.Context, base *offers.Offer) (*offers.Offer
 	return offer, err
 }
 
-// greet does the handshake, or finds out that the child has none. It notes the Link of
+// greetChild does the handshake, or finds out that the child has none. It notes the Link of
 // a child without a handshake.
-func (r *Run) greet(ctx context.Context, try Try) (*offers.Offer, error) {
+func (r *Run) greetChild(ctx context.Context, try Try) (*offers.Offer, error) {
 	m := modernlink.New(r.link, modernlink.Options{Version: r.version, Roots: r.spec.Roots != spec.RootsNone, Log: r.log}, modernRun{r})
 	return negotiation.Start(ctx, negotiation.Child{
 		Link: r.link, Modern: m, Version: r.version, Shown: func() []byte { return r.spec.Capabilities(r.instance.ClientProfile().Capabilities) },
@@ -110,15 +110,15 @@ func (r *Run) Abort(cause error) *UnavailableError {
 	case early && r.err != nil:
 		e.Reason, e.Err = r.err.Error()+" while starting", r.err
 	case errors.Is(cause, errStartTimeout):
-		e.Reason = fmt.Sprintf("did not start within %s%s; raise \"timeout\": {\"start\": ...} of this server where that is too short", r.spec.StartTimeout, r.stage())
+		e.Reason = fmt.Sprintf("did not start within %s%s; raise \"timeout\": {\"start\": ...} of this server where that is too short", r.spec.StartTimeout, r.describeStage())
 	}
-	e.Reason += r.refused()
+	e.Reason += r.refusedReason()
 	return e
 }
 
-// refused says what the kernel has refused a run that is over, as far as it wrote that; ""
+// refusedReason says what the kernel has refused a run that is over, as far as it wrote that; ""
 // where it did not, and of a shared run, whose stderr no session is told of.
-func (r *Run) refused() string {
+func (r *Run) refusedReason() string {
 	held := r.Launch.Sandbox
 	if held == nil {
 		return ""
@@ -139,9 +139,9 @@ func (r *Run) refused() string {
 	return "; " + hints.Text(f)
 }
 
-// stage says how far a run has come that is too slow, and what it wrote instead of
+// describeStage says how far a run has come that is too slow, and what it wrote instead of
 // messages.
-func (r *Run) stage() string {
+func (r *Run) describeStage() string {
 	text := ": it has not answered the handshake"
 	if r.greeted {
 		text = ": it has answered the handshake but not listed what it offers"

@@ -36,7 +36,7 @@ func TestConnect(t *testing.T) {
 		bubble(t, options(spec.Spec{Era: era}), openPipe(script), func(t *testing.T, k *kid) {
 			greeted := 0
 			o, err := k.Connect(t.Context(), run.Try{ModernFirst: era == spec.EraModern}, func() { greeted++ })
-			if err != nil || o.ServerName != "scripted" || !o.HasTool("echo") || greeted != 1 || k.Modern() != (era == spec.EraModern) {
+			if err != nil || o.ServerName != "scripted" || !o.HasTool("echo") || greeted != 1 || k.IsModern() != (era == spec.EraModern) {
 				t.Errorf("%s: %+v, %v; greeted %d times", name, o, err, greeted)
 			}
 			contains(t, "the log", k.log.String(), "page 3 of tools/list failed")

@@ -14,7 +14,7 @@ type Leases struct {
 	last    time.Time     // when the last one was given back
 }
 
-func (l *Leases) enter() bool {
+func (l *Leases) tryEnter() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closing {
@@ -52,8 +52,8 @@ func (l *Leases) Close() {
 	}
 }
 
-// Closed reports whether no lease is given any more.
-func (l *Leases) Closed() bool {
+// IsClosed reports whether no lease is given any more.
+func (l *Leases) IsClosed() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.closing
@@ -73,8 +73,8 @@ func (l *Leases) Unused(now, started time.Time) time.Duration {
 	return now.Sub(started)
 }
 
-// Free reports whether no lease is held.
-func (l *Leases) Free() bool {
+// IsFree reports whether no lease is held.
+func (l *Leases) IsFree() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.held == 0 && !l.closing

@@ -13,34 +13,34 @@ func TestLeases(t *testing.T) {
 	for name, test := range map[string]func(t *testing.T, k *kid, drained func() bool){
 		"it is closed while one is held": func(t *testing.T, k *kid, drained func() bool) {
 			one, two := k.Enter(), k.Enter()
-			if !one || !two || k.Leases.Free() || k.Leases.Closed() {
+			if !one || !two || k.Leases.IsFree() || k.Leases.IsClosed() {
 				t.Error("two leases of an open run")
 			}
 			k.Leases.Close()
 			k.Leases.Close()
-			if k.Enter() || !k.Leases.Closed() || k.Leases.CloseUnused() || drained() {
+			if k.Enter() || !k.Leases.IsClosed() || k.Leases.CloseUnused() || drained() {
 				t.Error("a lease of a closed run")
 			}
 			k.Leases.Leave()
-			if drained() || k.Leases.Free() {
+			if drained() || k.Leases.IsFree() {
 				t.Error("it is free while one is held")
 			}
 			k.Leases.Leave()
-			if !drained() || k.Leases.Free() {
+			if !drained() || k.Leases.IsFree() {
 				t.Error("it is not drained")
 			}
 		},
 		"it is closed while none is held": func(t *testing.T, k *kid, drained func() bool) {
-			if !k.Leases.Free() || drained() {
+			if !k.Leases.IsFree() || drained() {
 				t.Error("at first")
 			}
-			if k.Leases.Close(); !drained() || k.Leases.Free() || k.Enter() {
+			if k.Leases.Close(); !drained() || k.Leases.IsFree() || k.Enter() {
 				t.Error("it is not drained")
 			}
 		},
 		"it is closed if unused": func(t *testing.T, k *kid, drained func() bool) {
 			k.Enter()
-			if k.Leases.CloseUnused() || k.Leases.Closed() {
+			if k.Leases.CloseUnused() || k.Leases.IsClosed() {
 				t.Error("it was used")
 			}
 			k.Leases.Leave()

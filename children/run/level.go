@@ -23,15 +23,15 @@ type levelSetter struct {
 	told   string        // belongs to who has the token
 }
 
-// tell sets the level if it differs from the one that the run was told last. It reads
+// tellLevel sets the level if it differs from the one that the run was told last. It reads
 // the wanted level once it has its turn, so the last caller sets the newest level.
-func (l *levelSetter) tell(ctx context.Context, conn link.Link, o *offers.Offer) {
-	if !offers.Declares(o.Capabilities, "logging") || o.Modern() { // which is told with each request
+func (l *levelSetter) tellLevel(ctx context.Context, conn link.Link, o *offers.Offer) {
+	if !offers.DeclaresCapability(o.Capabilities, "logging") || o.IsModern() { // which is told with each request
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, levelTime)
 	defer cancel()
-	if !l.take(ctx) {
+	if !l.takeTurn(ctx) {
 		return
 	}
 	defer func() { l.turn <- struct{}{} }()
@@ -53,15 +53,15 @@ func (l *levelSetter) tell(ctx context.Context, conn link.Link, o *offers.Offer)
 
 // tellAgain is tell for a child that started a new session and forgot the level.
 func (l *levelSetter) tellAgain(ctx context.Context, conn link.Link, o *offers.Offer) {
-	if !l.take(ctx) {
+	if !l.takeTurn(ctx) {
 		return
 	}
 	l.told = ""
 	l.turn <- struct{}{}
-	l.tell(ctx, conn, o)
+	l.tellLevel(ctx, conn, o)
 }
 
-func (l *levelSetter) take(ctx context.Context) bool {
+func (l *levelSetter) takeTurn(ctx context.Context) bool {
 	select {
 	case <-l.turn:
 		return true

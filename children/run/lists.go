@@ -26,7 +26,7 @@ const (
 )
 
 // relistAll has every list read again.
-func (r *Run) relistAll() { r.outdate(offers.AllLists) }
+func (r *Run) relistAll() { r.outdateLists(offers.AllLists) }
 
 // SessionRenewed is called when the server has forgotten the session of this run, and
 // a new one was started. The server has also forgotten what it was told in the old
@@ -48,22 +48,22 @@ func (r *Run) Renewed() uint64 { return r.stale.sessions.Load() }
 func (r *Run) Follow(ctx context.Context, base *offers.Offer) {
 	pause := time.NewTimer(0)
 	defer pause.Stop()
-	r.stale.had()
+	r.stale.noteRead()
 	var sessions uint64
 	read := time.Now() // when the lists were, of whose changes nothing tells
-	failed, wait := base.Failed(), firstRelist
+	failed, wait := base.FailedLists(), firstRelist
 	again := time.Now().Add(wait) // of what failed
 	for {
 		which, fresh := offers.Unannounced(base)
 		select {
 		case <-ctx.Done():
 			return
-		case <-outlived(base.Fresh > 0 && !offers.Tools.List().Announced(base.Capabilities), base.Fresh, time.Now()):
-			r.stale.add(offers.AllLists)
-		case <-outlived(which != 0, fresh, read):
-			r.stale.add(which)
-		case <-at(failed != 0, again):
-			r.stale.add(failed)
+		case <-outlivedAt(base.Fresh > 0 && !offers.Tools.List().IsAnnounced(base.Capabilities), base.Fresh, time.Now()):
+			r.stale.addLists(offers.AllLists)
+		case <-outlivedAt(which != 0, fresh, read):
+			r.stale.addLists(which)
+		case <-channelAt(failed != 0, again):
+			r.stale.addLists(failed)
 		case <-r.relist:
 		}
 		select {
@@ -75,18 +75,18 @@ func (r *Run) Follow(ctx context.Context, base *offers.Offer) {
 			sessions = now
 			r.level.tellAgain(ctx, r.Link(), base)
 		}
-		now := r.stale.begin()
+		now := r.stale.beginReading()
 		pause.Reset(relistPause)
 		if now.which == 0 { // of an earlier signal all has been read
-			r.stale.end(now)
+			r.stale.endReadings(now)
 			continue
 		}
-		o, err := r.read(ctx, base, now.which, failed)
+		o, err := r.readLists(ctx, base, now.which, failed)
 		if now.which&which != 0 {
 			read = time.Now()
 		}
 		if ctx.Err() != nil {
-			r.stale.end(now)
+			r.stale.endReadings(now)
 			return
 		}
 		pause.Reset(relistPause) // from here on
@@ -94,7 +94,7 @@ func (r *Run) Follow(ctx context.Context, base *offers.Offer) {
 		if err != nil {
 			failed |= now.which
 		} else {
-			failed = failed&^now.which | o.Failed()
+			failed = failed&^now.which | o.FailedLists()
 		}
 		switch {
 		case failed == 0:
@@ -104,7 +104,7 @@ func (r *Run) Follow(ctx context.Context, base *offers.Offer) {
 			again = time.Now().Add(wait)
 		}
 		if err != nil {
-			r.stale.end(now)
+			r.stale.endReadings(now)
 			r.log.Warn().Err(err).Msg("a list could not be read; the former one stands, and it is asked for again")
 			continue
 		}
@@ -114,16 +114,16 @@ func (r *Run) Follow(ctx context.Context, base *offers.Offer) {
 		same := failed != 0 && failed == before && o.Equal(base)
 		base = o
 		if same {
-			r.stale.end(now)
+			r.stale.endReadings(now)
 			continue
 		}
-		r.offer(o, now)
+		r.deliverOffer(o, now)
 	}
 }
 
-// read reads lists. What has failed before may take as long as a start, and is given up when
+// readLists reads lists. What has failed before may take as long as a start, and is given up when
 // there is something else to read.
-func (r *Run) read(ctx context.Context, base *offers.Offer, which, failed offers.Lists) (*offers.Offer, error) {
+func (r *Run) readLists(ctx context.Context, base *offers.Offer, which, failed offers.Lists) (*offers.Offer, error) {
 	limit, again := r.spec.StartTimeout, which&^failed == 0
 	if !again && which&(1<<offers.Tools) == 0 {
 		limit = min(limit, aloneTime)
@@ -154,7 +154,7 @@ func (r *Run) awaitStale(ctx context.Context) bool {
 		case <-ctx.Done():
 			return false
 		case <-r.relist:
-			if r.stale.due() {
+			if r.stale.isDue() {
 				worker.Signal(r.relist) // for Follow
 				return true
 			}
@@ -162,8 +162,8 @@ func (r *Run) awaitStale(ctx context.Context) bool {
 	}
 }
 
-// offer delivers what was read, in the place of what the instance has not taken yet.
-func (r *Run) offer(o *offers.Offer, now *reading) {
+// deliverOffer delivers what was read, in the place of what the instance has not taken yet.
+func (r *Run) deliverOffer(o *offers.Offer, now *reading) {
 	u := Update{o, &r.stale, []*reading{now}}
 	select {
 	case older := <-r.offers:
@@ -173,19 +173,19 @@ func (r *Run) offer(o *offers.Offer, now *reading) {
 	r.offers <- u
 }
 
-// at returns a channel that delivers at a time; nil, which never does, unless due.
-func at(due bool, when time.Time) <-chan time.Time {
+// channelAt returns a channel that delivers at a time; nil, which never does, unless due.
+func channelAt(due bool, when time.Time) <-chan time.Time {
 	if !due {
 		return nil
 	}
 	return time.After(time.Until(when))
 }
 
-// outlived returns a channel that delivers when the time to live is over that the child gave its lists, but after
+// outlivedAt returns a channel that delivers when the time to live is over that the child gave its lists, but after
 // leastFresh at the earliest. It is nil, and never delivers, if ends is false.
-func outlived(ends bool, fresh time.Duration, read time.Time) <-chan time.Time {
+func outlivedAt(ends bool, fresh time.Duration, read time.Time) <-chan time.Time {
 	if !ends {
 		return nil
 	}
-	return at(true, read.Add(max(fresh, leastFresh)))
+	return channelAt(true, read.Add(max(fresh, leastFresh)))
 }

@@ -122,7 +122,7 @@ func TestListThatCannotBeRead(t *testing.T) {
 		k.ServeNotification(message(t, "notifications/tools/list_changed", `{}`))
 		synctest.Wait()
 		contains(t, "the log", k.log.String(), "not now; it is asked for again")
-		if o := <-k.Offers(); !o.Lacks(offers.Tools) || !o.Unread(offers.Tools) || len(o.Notes) != 1 || o.Entries[offers.Tools] != nil { // people are told
+		if o := <-k.Offers(); !o.Lacks(offers.Tools) || !o.IsUnread(offers.Tools) || len(o.Notes) != 1 || o.Entries[offers.Tools] != nil { // people are told
 			t.Errorf("%+v", o.Offer)
 		}
 		time.Sleep(time.Second)
@@ -130,7 +130,7 @@ func TestListThatCannotBeRead(t *testing.T) {
 			t.Error("it is offered once more, and nothing has changed")
 		}
 		l.change(func() { l.err = nil })
-		if o := <-k.Offers(); len(o.Entries[offers.Tools]) != 1 || o.Lacks(offers.Tools) || o.Unread(offers.Tools) { // the child says nothing more of it
+		if o := <-k.Offers(); len(o.Entries[offers.Tools]) != 1 || o.Lacks(offers.Tools) || o.IsUnread(offers.Tools) { // the child says nothing more of it
 			t.Errorf("%+v", o.Offer)
 		}
 	})
@@ -156,7 +156,7 @@ func TestListThatFailsIsAskedAgain(t *testing.T) {
 			t.Errorf("%+v", o.Offer)
 		}
 		k.ServeNotification(message(t, "notifications/tools/list_changed", `{}`))
-		if o := <-k.Offers(); len(o.Entries[offers.Tools]) != 1 || !o.Lacks(offers.Prompts) || o.Lacks(offers.Tools) || o.Whole() {
+		if o := <-k.Offers(); len(o.Entries[offers.Tools]) != 1 || !o.Lacks(offers.Prompts) || o.Lacks(offers.Tools) || o.IsWhole() {
 			t.Errorf("%+v", o.Offer)
 		}
 		time.Sleep(10 * time.Minute)
@@ -167,7 +167,7 @@ func TestListThatFailsIsAskedAgain(t *testing.T) {
 			}
 			indexing = false
 		})
-		if o := <-k.Offers(); o.Failed() != 0 || !o.Whole() {
+		if o := <-k.Offers(); o.FailedLists() != 0 || !o.IsWhole() {
 			t.Errorf("%+v", o.Offer)
 		}
 		l.change(func() { l.reads = nil })
@@ -229,7 +229,7 @@ func TestFirstListThatFails(t *testing.T) {
 	})
 	bubble(t, options(spec.Spec{Era: spec.EraLegacy, StartTimeout: time.Minute}), onWire(w), func(t *testing.T, k *kid) {
 		o, err := k.Connect(t.Context(), run.Try{}, func() {})
-		if err != nil || len(o.Entries[offers.Tools]) != 1 || o.Failed() != 0 || !o.Whole() {
+		if err != nil || len(o.Entries[offers.Tools]) != 1 || o.FailedLists() != 0 || !o.IsWhole() {
 			t.Errorf("%v: %+v", err, o)
 		}
 	})
@@ -264,7 +264,7 @@ func TestListThatIsSlow(t *testing.T) {
 		if u := <-k.Offers(); time.Since(began) > time.Second || !u.Lacks(offers.Prompts) || !strings.Contains(strings.Join(u.Notes, " "), "prompts/list") {
 			t.Errorf("after %s: %+v", time.Since(began), u.Offer)
 		}
-		if u := <-k.Offers(); time.Since(began) > time.Minute || u.Failed() != 0 || len(u.Entries[offers.Prompts]) != 1 || len(u.Notes) != 0 || !u.Whole() {
+		if u := <-k.Offers(); time.Since(began) > time.Minute || u.FailedLists() != 0 || len(u.Entries[offers.Prompts]) != 1 || len(u.Notes) != 0 || !u.IsWhole() {
 			t.Errorf("after %s: %+v", time.Since(began), u.Offer)
 		}
 		cancel()
@@ -295,7 +295,7 @@ func TestPageThatIsNotAnswered(t *testing.T) {
 	w.call = ok.call
 	bubble(t, options(spec.Spec{Era: spec.EraLegacy, StartTimeout: time.Minute}), onWire(w), func(t *testing.T, k *kid) {
 		o, err := k.Connect(t.Context(), run.Try{}, func() {})
-		if err != nil || len(o.Entries[offers.Tools]) != 1 || !o.Lacks(offers.Tools) || o.Whole() {
+		if err != nil || len(o.Entries[offers.Tools]) != 1 || !o.Lacks(offers.Tools) || o.IsWhole() {
 			t.Fatalf("%v: %+v", err, o)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -305,7 +305,7 @@ func TestPageThatIsNotAnswered(t *testing.T) {
 		hangs = false
 		mu.Unlock()
 		u := <-k.Offers()
-		if len(u.Entries[offers.Tools]) != 2 || u.Failed() != 0 || !u.Whole() {
+		if len(u.Entries[offers.Tools]) != 2 || u.FailedLists() != 0 || !u.IsWhole() {
 			t.Errorf("%+v", u.Offer)
 		}
 		u.Taken()

@@ -146,8 +146,8 @@ func (r *Run) Link() link.Link {
 // Facts tells what can be seen of the run from outside.
 func (r *Run) Facts() link.Facts { return r.link.Facts() }
 
-// Modern reports whether the child is spoken to without a handshake (2026-07-28).
-func (r *Run) Modern() bool { return r.modernLink.Load() != nil }
+// IsModern reports whether the child is spoken to without a handshake (2026-07-28).
+func (r *Run) IsModern() bool { return r.modernLink.Load() != nil }
 
 // WatchTask has a child without a handshake tell of one of its tasks, until end is
 // called. ok is false where it does not.
@@ -161,7 +161,7 @@ func (r *Run) WatchTask(ctx context.Context, id string) (end func(), ok bool) {
 }
 
 // Enter takes a lease; false once the run is closing or has ended.
-func (r *Run) Enter() bool { return !r.HasEnded() && r.Leases.enter() }
+func (r *Run) Enter() bool { return !r.HasEnded() && r.Leases.tryEnter() }
 
 // Ended is closed when nothing of the run is left.
 func (r *Run) Ended() <-chan struct{} { return r.ended }
@@ -197,6 +197,6 @@ func (r *Run) endedWithin(d time.Duration) bool { return worker.Within(r.ended, 
 
 // TellLevel sees to it that the child knows the level of the log that the Instance's
 // client wants. o is what the child offers. It returns within two seconds.
-func (r *Run) TellLevel(ctx context.Context, o *offers.Offer) { r.level.tell(ctx, r.Link(), o) }
+func (r *Run) TellLevel(ctx context.Context, o *offers.Offer) { r.level.tellLevel(ctx, r.Link(), o) }
 
 var errDeafInput = errors.New("closed its input")

@@ -52,7 +52,7 @@ func Tell(ctx context.Context, method string, params ...[]byte) error {
 // call times out, as with any other request of the child. A child that asks because it was told
 // of new roots gets those.
 func (r *Run) fetchRoots(ctx context.Context) {
-	if r.Roots.Told() {
+	if r.Roots.WasTold() {
 		return
 	}
 	fetch := r.instance.FetchRoots(ctx)
@@ -100,7 +100,7 @@ func (r *Run) handleNotification(ctx context.Context, m *jsonrpc.Message) {
 		}
 	}
 	if which := offers.Changed(m.Method); which != 0 {
-		if r.outdate(which) != 0 && r.notices.Allow() {
+		if r.outdateLists(which) != 0 && r.notices.Allow() {
 			r.instance.ListsChanged(which)
 		}
 		return

@@ -53,7 +53,7 @@ func TestQuestionsOfTheChild(t *testing.T) {
 			}
 			if mode == spec.RootsNone {
 				contains(t, "roots/list", ask("roots/list"), "roots are not served to this server", "-32601")
-				if raw != nil || k.Roots.Asked() {
+				if raw != nil || k.Roots.WasAsked() {
 					t.Errorf("it was given %s", raw)
 				}
 				return
@@ -78,10 +78,10 @@ func TestRootsCountWhenTheyAreWritten(t *testing.T) {
 	t.Parallel()
 	bubble(t, options(spec.Spec{Roots: spec.RootsList}), onWire(newWire()), func(t *testing.T, k *kid) {
 		a := k.ServeRequest(t.Context(), message(t, "roots/list", `{}`))
-		if k.Roots.Asked() {
+		if k.Roots.WasAsked() {
 			t.Error("it counts before it is written")
 		}
-		if a.Free(); !k.Roots.Asked() {
+		if a.Free(); !k.Roots.WasAsked() {
 			t.Error("it does not count")
 		}
 	})
@@ -102,7 +102,7 @@ func TestRootsDuringCalls(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if !k.Roots.Asked() {
+		if !k.Roots.WasAsked() {
 			t.Error("it has not asked")
 		}
 	})

@@ -31,8 +31,8 @@ type reading struct {
 
 func newReading() *reading { return &reading{since: time.Now(), over: make(chan struct{})} }
 
-// add notes lists that are to be read. news are those that were not to be read before.
-func (s *staleLists) add(which offers.Lists) (news offers.Lists) {
+// addLists notes lists that are to be read. news are those that were not to be read before.
+func (s *staleLists) addLists(which offers.Lists) (news offers.Lists) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.next == nil {
@@ -43,15 +43,15 @@ func (s *staleLists) add(which offers.Lists) (news offers.Lists) {
 	return news
 }
 
-// due reports whether lists are to be read that no reading has begun with.
-func (s *staleLists) due() bool {
+// isDue reports whether lists are to be read that no reading has begun with.
+func (s *staleLists) isDue() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.next != nil
 }
 
-// begin returns what is to be read. Lists that become stale from here on are those of another reading.
-func (s *staleLists) begin() *reading {
+// beginReading returns what is to be read. Lists that become stale from here on are those of another reading.
+func (s *staleLists) beginReading() *reading {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.next
@@ -67,8 +67,8 @@ func (s *staleLists) begin() *reading {
 	return now
 }
 
-// end ends readings.
-func (s *staleLists) end(all ...*reading) {
+// endReadings ends readings.
+func (s *staleLists) endReadings(all ...*reading) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, one := range all {
@@ -77,9 +77,9 @@ func (s *staleLists) end(all ...*reading) {
 	}
 }
 
-// pending returns what is closed when lists are as they are now or newer; nil if they are,
+// awaitLists returns what is closed when lists are as they are now or newer; nil if they are,
 // or if that is awaited longer than within.
-func (s *staleLists) pending(which offers.Lists, within time.Duration) <-chan struct{} {
+func (s *staleLists) awaitLists(which offers.Lists, within time.Duration) <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	last := s.next
@@ -92,8 +92,8 @@ func (s *staleLists) pending(which offers.Lists, within time.Duration) <-chan st
 	return last.over
 }
 
-// had notes that all lists have been read.
-func (s *staleLists) had() {
+// noteRead notes that all lists have been read.
+func (s *staleLists) noteRead() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for k := range s.read {
@@ -101,8 +101,8 @@ func (s *staleLists) had() {
 	}
 }
 
-// older picks the lists that were not read for so long. None is old before had.
-func (s *staleLists) older(which offers.Lists, than time.Duration) (old offers.Lists) {
+// olderThan picks the lists that were not read for so long. None is old before had.
+func (s *staleLists) olderThan(which offers.Lists, than time.Duration) (old offers.Lists) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for k, at := range s.read {
@@ -121,11 +121,11 @@ type Update struct {
 }
 
 // Taken says that what is offered is in force: a call that has waited for it goes on.
-func (u Update) Taken() { u.stale.end(u.reads...) }
+func (u Update) Taken() { u.stale.endReadings(u.reads...) }
 
-// outdate has lists read again. news are those that were not to be read anyway.
-func (r *Run) outdate(which offers.Lists) (news offers.Lists) {
-	news = r.stale.add(which)
+// outdateLists has lists read again. news are those that were not to be read anyway.
+func (r *Run) outdateLists(which offers.Lists) (news offers.Lists) {
+	news = r.stale.addLists(which)
 	worker.Signal(r.relist)
 	return news
 }
@@ -134,7 +134,7 @@ func (r *Run) outdate(which offers.Lists) (news offers.Lists) {
 // are read again for another reason. It waits no longer than most, and for none that is
 // awaited so long already.
 func (r *Run) Await(ctx context.Context, which offers.Lists, most time.Duration) {
-	over := r.stale.pending(which, most)
+	over := r.stale.awaitLists(which, most)
 	if over == nil {
 		return
 	}
@@ -152,13 +152,13 @@ func (r *Run) Await(ctx context.Context, which offers.Lists, most time.Duration)
 // that has been so too often. Await waits for them.
 func (r *Run) Doubt(which offers.Lists) {
 	if r.doubts.Allow() {
-		r.outdate(which)
+		r.outdateLists(which)
 	}
 }
 
 // Refresh has those lists read again that were not read for so long.
 func (r *Run) Refresh(which offers.Lists, after time.Duration) {
-	if old := r.stale.older(which, after); old != 0 {
-		r.outdate(old)
+	if old := r.stale.olderThan(which, after); old != 0 {
+		r.outdateLists(old)
 	}
 }

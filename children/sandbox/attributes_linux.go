@@ -82,7 +82,7 @@ func timesAt(n int, unit int64) func(*notice) (setter, error) {
 			if unit == seconds {
 				step = 1
 			}
-			raw := q.bytes(at, 16*step)
+			raw := q.readBytes(at, 16*step)
 			if len(raw) < 16*step {
 				return nil, unix.EFAULT
 			}
@@ -115,7 +115,7 @@ const (
 )
 
 func attributeName(q *notice) (string, error) {
-	name, _, ended := bytes.Cut(q.bytes(q.Args[1], longestName+1), []byte{0})
+	name, _, ended := bytes.Cut(q.readBytes(q.Args[1], longestName+1), []byte{0})
 	switch {
 	case ended && len(name) > 0:
 		return string(name), nil
@@ -137,7 +137,7 @@ func setAttribute(q *notice) (setter, error) {
 	if size > longestValue {
 		return nil, unix.E2BIG
 	}
-	raw := q.bytes(value, int(size))
+	raw := q.readBytes(value, int(size))
 	if len(raw) < int(size) {
 		return nil, unix.EFAULT
 	}
@@ -169,20 +169,20 @@ func newDecider(p *Profile, b *broker, users string) *decider {
 	return d
 }
 
-// decide makes the call of a notice that came on asked, if it may be made. The error is
+// decideNotice makes the call of a notice that came on asked, if it may be made. The error is
 // what the call fails with.
-func (d *decider) decide(asked int, n *notice) error {
+func (d *decider) decideNotice(asked int, n *notice) error {
 	c := attributeCalls[uint32(n.Number)]
 	// In another user namespace ids mean something else, and only there a process can
 	// have another root or other mounts than the hub.
-	if users, err := os.Readlink(n.proc("ns/user")); err != nil || users != d.users {
+	if users, err := os.Readlink(n.procPath("ns/user")); err != nil || users != d.users {
 		return unix.EPERM
 	}
 	set, err := c.set(n)
 	if set == nil || err != nil {
 		return err
 	}
-	fd, err := n.object(c)
+	fd, err := n.openObject(c)
 	if err != nil {
 		return err
 	}
@@ -205,11 +205,11 @@ func (d *decider) mayChange(fd int, at string) bool {
 		return false
 	}
 	path, err := os.Readlink(at)
-	return err == nil && filepath.IsAbs(path) && (d.profile.Opens(path, Write) || d.broker.has(fd, path))
+	return err == nil && filepath.IsAbs(path) && (d.profile.Opens(path, Write) || d.broker.hasOpen(fd, path))
 }
 
-// object opens what a system call changes, as the one who calls would find it.
-func (n *notice) object(c change) (fd int, err error) {
+// openObject opens what a system call changes, as the one who calls would find it.
+func (n *notice) openObject(c change) (fd int, err error) {
 	flags := 0
 	if c.still {
 		flags = unix.AT_SYMLINK_NOFOLLOW
@@ -218,30 +218,30 @@ func (n *notice) object(c change) (fd int, err error) {
 			return -1, unix.EINVAL
 		}
 	}
-	from := n.from(c.dir)
+	from := n.startDirectory(c.dir)
 	if c.path == none || c.null && n.Args[c.path] == 0 && from != "cwd" {
 		if flags != 0 {
 			return -1, unix.EINVAL
 		}
-		return n.opened(from)
+		return n.openDescriptor(from)
 	}
-	path, err := n.text(c.path)
+	path, err := n.readPath(c.path)
 	switch {
 	case err != nil:
 		return -1, err
 	case path == "" && flags&unix.AT_EMPTY_PATH != 0:
-		return n.found(from)
+		return n.openFound(from)
 	}
 	still := flags&unix.AT_SYMLINK_NOFOLLOW != 0
-	if own, rest, is := n.own(path); is && (rest != "" || !still) {
+	if own, rest, is := n.splitOwn(path); is && (rest != "" || !still) {
 		if rest == "" {
-			return findOwn(n.proc(own))
+			return findOwn(n.procPath(own))
 		}
 		from, path = own, rest
 	}
 	base := unix.AT_FDCWD
 	if !filepath.IsAbs(path) {
-		if base, err = n.found(from); err != nil {
+		if base, err = n.openFound(from); err != nil {
 			return -1, err
 		}
 		defer func() { _ = unix.Close(base) }()

@@ -73,12 +73,12 @@ func IsFile(path, home string) bool {
 // there. No rule can tell the one from the other, because both are made later, by any
 // name. So it is opened only for those that cannot do without.
 var (
-	Terminals = Rule{terminals(), Read | Write | Device}
+	Terminals = Rule{terminalFolder(), Read | Write | Device}
 	Memory    = Rule{"/dev/shm", Read | Write}
 )
 
-// terminals is where the terminals of a user are. On macOS they have names of their own in /dev, and /dev/tty stands for them.
-func terminals() string {
+// terminalFolder is where the terminals of a user are. On macOS they have names of their own in /dev, and /dev/tty stands for them.
+func terminalFolder() string {
 	if runtime.GOOS == "darwin" {
 		return "/dev/tty"
 	}

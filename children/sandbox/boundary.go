@@ -82,11 +82,11 @@ func NewLstatCache() *LstatCache { return &LstatCache{seen: map[string]look{}} }
 
 // Lstat is os.Lstat.
 func (l *LstatCache) Lstat(path string) (fs.FileInfo, error) {
-	at := l.at(path)
+	at := l.lookAt(path)
 	return at.fi, at.err
 }
 
-func (l *LstatCache) at(path string) (at look) {
+func (l *LstatCache) lookAt(path string) (at look) {
 	if l != nil {
 		if at, ok := l.seen[path]; ok {
 			return at
@@ -109,12 +109,12 @@ func (l *LstatCache) Real(path string) (real string, ok bool) {
 	}
 	hops := l.Hops(path)
 	for _, hop := range hops[:len(hops)-1] {
-		if _, to := l.link(hop); filepath.Clean(to) != to {
+		if _, to := l.firstLink(hop); filepath.Clean(to) != to {
 			return "", false // so ".." stands at its beginning alone, if at all
 		}
 	}
 	real = hops[len(hops)-1]
-	at := l.at(real)
+	at := l.lookAt(real)
 	return real, at.err == nil && at.to == ""
 }
 
@@ -123,7 +123,7 @@ func (l *LstatCache) Real(path string) (real string, ok bool) {
 func (l *LstatCache) Hops(path string) []string {
 	all := []string{filepath.Clean(path)}
 	for len(all) <= maxHops {
-		next, ok := l.hop(all[len(all)-1])
+		next, ok := l.replaceLink(all[len(all)-1])
 		if !ok {
 			break
 		}
@@ -132,9 +132,9 @@ func (l *LstatCache) Hops(path string) []string {
 	return all
 }
 
-// hop replaces the first link of a clean path.
-func (l *LstatCache) hop(path string) (string, bool) {
-	link, to := l.link(path)
+// replaceLink replaces the first link of a clean path.
+func (l *LstatCache) replaceLink(path string) (string, bool) {
+	link, to := l.firstLink(path)
 	if link == "" {
 		return "", false
 	}
@@ -144,13 +144,13 @@ func (l *LstatCache) hop(path string) (string, bool) {
 	return filepath.Join(to, path[len(link):]), true
 }
 
-// link is the first link of a clean path, and what it says; "" where there is none.
-func (l *LstatCache) link(path string) (link, to string) {
+// firstLink is the first link of a clean path, and what it says; "" where there is none.
+func (l *LstatCache) firstLink(path string) (link, to string) {
 	for end := 1; end <= len(path); end++ {
 		if end < len(path) && !os.IsPathSeparator(path[end]) {
 			continue
 		}
-		switch at := l.at(path[:end]); {
+		switch at := l.lookAt(path[:end]); {
 		case at.err != nil:
 			return "", ""
 		case at.to != "":

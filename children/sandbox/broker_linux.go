@@ -40,10 +40,10 @@ func heldFolders(p *Profile) (list []*folder) {
 		if err != nil {
 			continue
 		}
-		in, place := inodeOf(fd), p.place(f.Folder)
+		in, place := inodeOf(fd), p.placeOf(f.Folder)
 		at := slices.IndexFunc(list, func(have *folder) bool { return have.inode == in })
 		switch {
-		case in == inode{}, place != nil && place.inode != in, p.excepts(f.Folder):
+		case in == inode{}, place != nil && place.inode != in, p.isExcepted(f.Folder):
 			_ = unix.Close(fd)
 		case at >= 0:
 			list[at].files = append(list[at].files, f)
@@ -82,8 +82,8 @@ type brokering struct {
 	onExec bool // it is closed when a program is executed
 }
 
-// serve makes a call. It is errNotBrokered if the kernel is to go on, and else what the call fails with.
-func (b *broker) serve(asked int, n *notice) (*brokering, error) {
+// serveCall makes a call. It is errNotBrokered if the kernel is to go on, and else what the call fails with.
+func (b *broker) serveCall(asked int, n *notice) (*brokering, error) {
 	w, ok := lookUp(uint32(n.Number))
 	if !ok || w.serve == nil {
 		return nil, errNotBrokered
@@ -103,7 +103,7 @@ func (c *brokering) handOver() error {
 	if c.onExec {
 		add.FileFlags = unix.O_CLOEXEC
 	}
-	return ioctl(c.asked, unix.SECCOMP_IOCTL_NOTIF_ADDFD, &add)
+	return ioctlOn(c.asked, unix.SECCOMP_IOCTL_NOTIF_ADDFD, &add)
 }
 
 // prepareThread gives the thread of the listener a umask of its own. A signal would interrupt
@@ -149,10 +149,10 @@ func (d *folder) isLink(name string) bool {
 	return slices.ContainsFunc(d.files, func(f File) bool { return slices.Contains(f.Links, name) })
 }
 
-// find finds the spot that a path in the arguments leads to, as the process would find it. The
+// findSpot finds the spot that a path in the arguments leads to, as the process would find it. The
 // path is read once. slashed: it may end in a slash. follows: a link at its end is followed.
-func (b *broker) find(c *brokering, dir, path int, slashed, follows bool) (s spot, err error) {
-	text, err := c.text(path)
+func (b *broker) findSpot(c *brokering, dir, path int, slashed, follows bool) (s spot, err error) {
+	text, err := c.readPath(path)
 	if err != nil {
 		return s, errNotBrokered // the kernel finds out, too
 	}
@@ -162,7 +162,7 @@ func (b *broker) find(c *brokering, dir, path int, slashed, follows bool) (s spo
 	if !b.mayBe(text[strings.LastIndexByte(text, '/')+1:]) {
 		return s, errNotBrokered
 	}
-	base, text, err := c.base(dir, text)
+	base, text, err := c.openBase(dir, text)
 	if err != nil {
 		return s, errNotBrokered
 	}
@@ -198,16 +198,16 @@ func (b *broker) find(c *brokering, dir, path int, slashed, follows bool) (s spo
 	return s, errNotBrokered
 }
 
-// base opens the directory that a path starts from, and is the path from there.
-func (n *notice) base(dir int, text string) (base int, rest string, err error) {
-	from := n.from(dir)
-	if own, rest, is := n.own(text); is {
+// openBase opens the directory that a path starts from, and is the path from there.
+func (n *notice) openBase(dir int, text string) (base int, rest string, err error) {
+	from := n.startDirectory(dir)
+	if own, rest, is := n.splitOwn(text); is {
 		from, text = own, rest
 	}
 	if filepath.IsAbs(text) {
 		return unix.AT_FDCWD, text, nil
 	}
-	base, err = n.found(from)
+	base, err = n.openFound(from)
 	return base, text, err
 }
 
@@ -230,7 +230,7 @@ func openFolder(base int, path string) (fd int, err error) {
 // waits, and its names mean what they mean to the hub. In another user namespace, and only
 // there, a process can have another root or other mounts.
 func (b *broker) mayServe(c *brokering) error {
-	if users, err := os.Readlink(c.proc("ns/user")); err != nil || users != b.users || !c.isValid(c.asked) {
+	if users, err := os.Readlink(c.procPath("ns/user")); err != nil || users != b.users || !c.isValid(c.asked) {
 		return errNotBrokered
 	}
 	return nil
@@ -257,12 +257,12 @@ func sightOf(dir int, name string) (s sight, err error) {
 	return s, nil
 }
 
-func (s sight) is(kind uint16) bool { return s.mode&unix.S_IFMT == kind }
+func (s sight) isKind(kind uint16) bool { return s.mode&unix.S_IFMT == kind }
 
 // mayUse reports by its error whether something is a file that the program of s may open,
 // replace or remove by its name.
 func (s spot) mayUse(what sight) error {
-	if !what.is(unix.S_IFREG) || what.links != 1 || what.user != uint32(os.Geteuid()) || !s.file.IsOwn(s.name) && !s.file.Made.has(what.identity) {
+	if !what.isKind(unix.S_IFREG) || what.links != 1 || what.user != uint32(os.Geteuid()) || !s.file.IsOwn(s.name) && !s.file.Made.hasFile(what.identity) {
 		return unix.EACCES
 	}
 	return nil
@@ -298,8 +298,8 @@ const (
 	settableFlags = unix.O_APPEND | unix.O_DIRECT | unix.O_NOATIME | unix.O_NONBLOCK
 )
 
-// open opens a file, or makes it.
-func (b *broker) open(c *brokering, flags, mode uint64) error {
+// openFile opens a file, or makes it.
+func (b *broker) openFile(c *brokering, flags, mode uint64) error {
 	switch {
 	case flags&unix.O_TMPFILE == unix.O_TMPFILE:
 		return b.openUnnamed(c)
@@ -307,7 +307,7 @@ func (b *broker) open(c *brokering, flags, mode uint64) error {
 		return errNotBrokered // nothing is opened, or no file
 	}
 	alone := flags&unix.O_CREAT != 0 && flags&unix.O_EXCL != 0
-	s, err := b.find(c, c.dir, c.path, false, flags&unix.O_NOFOLLOW == 0 && !alone)
+	s, err := b.findSpot(c, c.dir, c.path, false, flags&unix.O_NOFOLLOW == 0 && !alone)
 	if err != nil {
 		return err
 	}
@@ -320,7 +320,7 @@ func (b *broker) open(c *brokering, flags, mode uint64) error {
 		if !errors.Is(err, unix.ENOENT) || flags&unix.O_CREAT == 0 {
 			return err
 		}
-		if c.fd, err = s.make(c, flags, mode); alone || !errors.Is(err, unix.EEXIST) {
+		if c.fd, err = s.makeFile(c, flags, mode); alone || !errors.Is(err, unix.EEXIST) {
 			return err
 		}
 	}
@@ -331,7 +331,7 @@ func (b *broker) open(c *brokering, flags, mode uint64) error {
 func (s spot) openThere(flags uint64) (fd int, err error) {
 	if before, err := sightOf(s.fd, s.name); err != nil {
 		return -1, err
-	} else if !before.is(unix.S_IFREG) && !before.is(unix.S_IFLNK) && !before.is(unix.S_IFDIR) { // who waits for the other end of a pipe would go on
+	} else if !before.isKind(unix.S_IFREG) && !before.isKind(unix.S_IFLNK) && !before.isKind(unix.S_IFDIR) { // who waits for the other end of a pipe would go on
 		return -1, s.refuse(wanted(flags))
 	}
 	fd, err = unix.Openat(s.fd, s.name, int(flags&keptFlags)|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
@@ -355,8 +355,8 @@ func (s spot) openThere(flags uint64) (fd int, err error) {
 	return fd, nil
 }
 
-// make makes a file if nothing has its name.
-func (s spot) make(c *brokering, flags, mode uint64) (fd int, err error) {
+// makeFile makes a file if nothing has its name.
+func (s spot) makeFile(c *brokering, flags, mode uint64) (fd int, err error) {
 	if s.file.Made.isFull() {
 		return -1, unix.ENOSPC
 	}
@@ -374,13 +374,13 @@ func (s spot) make(c *brokering, flags, mode uint64) (fd int, err error) {
 		_ = unix.Close(fd)
 		return -1, err
 	}
-	s.file.Made.add(what.identity, s.path())
+	s.file.Made.addFile(what.identity, s.path())
 	return fd, nil
 }
 
 // setMask has the thread make files with the umask of the process.
 func (n *notice) setMask() (restore func(), err error) {
-	text, err := os.ReadFile(n.proc("status"))
+	text, err := os.ReadFile(n.procPath("status"))
 	_, octal, ok := strings.Cut(string(text), "\nUmask:\t")
 	octal, _, _ = strings.Cut(octal, "\n")
 	mask, wrong := strconv.ParseUint(octal, 8, 12)
@@ -393,11 +393,11 @@ func (n *notice) setMask() (restore func(), err error) {
 
 // openUnnamed refuses files without a name: they could be given one.
 func (b *broker) openUnnamed(c *brokering) error {
-	text, err := c.text(c.path)
+	text, err := c.readPath(c.path)
 	if err != nil {
 		return errNotBrokered
 	}
-	base, text, err := c.base(c.dir, text)
+	base, text, err := c.openBase(c.dir, text)
 	if err != nil {
 		return errNotBrokered
 	}
@@ -424,9 +424,9 @@ func changingIn(folder inode) sync.Locker {
 	return lock.(sync.Locker)
 }
 
-// remove removes a file, or a folder that was made as a lock.
-func (b *broker) remove(c *brokering, folder bool) error {
-	s, err := b.find(c, c.dir, c.path, folder, false)
+// removeName removes a file, or a folder that was made as a lock.
+func (b *broker) removeName(c *brokering, folder bool) error {
+	s, err := b.findSpot(c, c.dir, c.path, folder, false)
 	if err != nil {
 		return err
 	}
@@ -439,11 +439,11 @@ func (b *broker) remove(c *brokering, folder bool) error {
 		return err
 	case !folder:
 		err = s.use(what, Write)
-	case !what.is(unix.S_IFDIR):
+	case !what.isKind(unix.S_IFDIR):
 		return unix.ENOTDIR
 	default:
 		flags = unix.AT_REMOVEDIR
-		if !s.file.Made.has(what.identity) {
+		if !s.file.Made.hasFile(what.identity) {
 			err = s.refuse(Write)
 		}
 	}
@@ -451,14 +451,14 @@ func (b *broker) remove(c *brokering, folder bool) error {
 		err = unix.Unlinkat(s.fd, s.name, flags)
 	}
 	if err == nil {
-		s.file.Made.remove(what.identity)
+		s.file.Made.removeFile(what.identity)
 	}
 	return err
 }
 
 // makeFolder makes a folder that is a lock.
 func (b *broker) makeFolder(c *brokering, mode uint64) error {
-	s, err := b.find(c, c.dir, c.path, true, false)
+	s, err := b.findSpot(c, c.dir, c.path, true, false)
 	if err != nil {
 		return err
 	}
@@ -482,16 +482,16 @@ func (b *broker) makeFolder(c *brokering, mode uint64) error {
 	if err != nil {
 		return err
 	}
-	if what, err := sightOf(s.fd, s.name); err == nil && what.is(unix.S_IFDIR) && what.user == uint32(os.Geteuid()) {
-		s.file.Made.add(what.identity, s.path())
+	if what, err := sightOf(s.fd, s.name); err == nil && what.isKind(unix.S_IFDIR) && what.user == uint32(os.Geteuid()) {
+		s.file.Made.addFile(what.identity, s.path())
 	}
 	return nil
 }
 
-// rename moves a name to another one of the same folder.
-func (b *broker) rename(c *brokering, flags uint64) error {
-	from, notFrom := b.find(c, c.dir, c.path, false, false)
-	to, notTo := b.find(c, c.dir2, c.path2, false, false)
+// renameWithin moves a name to another one of the same folder.
+func (b *broker) renameWithin(c *brokering, flags uint64) error {
+	from, notFrom := b.findSpot(c, c.dir, c.path, false, false)
+	to, notTo := b.findSpot(c, c.dir2, c.path2, false, false)
 	switch {
 	case notFrom != nil && notTo != nil:
 		return errNotBrokered
@@ -535,22 +535,22 @@ func (b *broker) rename(c *brokering, flags uint64) error {
 	if err != nil {
 		return err
 	}
-	from.file.Made.remove(what.identity)
+	from.file.Made.removeFile(what.identity)
 	if !missing {
-		to.file.Made.remove(there.identity)
+		to.file.Made.removeFile(there.identity)
 	}
 	if !to.file.IsOwn(to.name) {
-		to.file.Made.add(what.identity, to.path())
+		to.file.Made.addFile(what.identity, to.path())
 	}
 	return nil
 }
 
-// link refuses another name for a file, and a link: neither is made in the folder, nor of
+// refuseLink refuses another name for a file, and a link: neither is made in the folder, nor of
 // what is there.
-func (b *broker) link(c *brokering) error {
-	_, err := b.find(c, c.dir, c.path, false, true)
+func (b *broker) refuseLink(c *brokering) error {
+	_, err := b.findSpot(c, c.dir, c.path, false, true)
 	if err != nil && c.path2 != 0 {
-		_, err = b.find(c, c.dir2, c.path2, false, false)
+		_, err = b.findSpot(c, c.dir2, c.path2, false, false)
 	}
 	if err == nil {
 		err = unix.EPERM
@@ -560,19 +560,21 @@ func (b *broker) link(c *brokering) error {
 
 // What system calls have a broker do.
 
-func (b *broker) serveOpen(c *brokering) error   { return b.open(c, c.Args[c.flags], c.Args[c.flags+1]) }
+func (b *broker) serveOpen(c *brokering) error {
+	return b.openFile(c, c.Args[c.flags], c.Args[c.flags+1])
+}
 func (b *broker) serveMkdir(c *brokering) error  { return b.makeFolder(c, c.Args[c.path+1]) }
-func (b *broker) serveRename(c *brokering) error { return b.rename(c, 0) }
+func (b *broker) serveRename(c *brokering) error { return b.renameWithin(c, 0) }
 
 func (b *broker) serveUnlinkat(c *brokering) error {
-	return b.remove(c, c.Args[c.path+1]&unix.AT_REMOVEDIR != 0)
+	return b.removeName(c, c.Args[c.path+1]&unix.AT_REMOVEDIR != 0)
 }
 
-func (b *broker) serveRenameat2(c *brokering) error { return b.rename(c, c.Args[c.path2+1]) }
+func (b *broker) serveRenameat2(c *brokering) error { return b.renameWithin(c, c.Args[c.path2+1]) }
 
-// truncate cuts a file off.
-func (b *broker) truncate(c *brokering) error {
-	s, err := b.find(c, c.dir, c.path, false, true)
+// truncateFile cuts a file off.
+func (b *broker) truncateFile(c *brokering) error {
+	s, err := b.findSpot(c, c.dir, c.path, false, true)
 	if err != nil {
 		return err
 	}
@@ -584,9 +586,9 @@ func (b *broker) truncate(c *brokering) error {
 	return unix.Ftruncate(fd, int64(c.Args[c.path+1]))
 }
 
-// has reports whether what is open is a file, or a folder, whose attributes the process may change. path
+// hasOpen reports whether what is open is a file, or a folder, whose attributes the process may change. path
 // is where it is now. The nil broker has no file.
-func (b *broker) has(fd int, path string) bool {
+func (b *broker) hasOpen(fd int, path string) bool {
 	if b == nil {
 		return false
 	}
@@ -598,6 +600,6 @@ func (b *broker) has(fd int, path string) bool {
 			return false
 		}
 		there, err := sightOf(d.fd, name)
-		return err == nil && there.identity == what.identity && (spot{d, f, name}.mayUse(what) == nil || what.is(unix.S_IFDIR) && f.Made.has(what.identity))
+		return err == nil && there.identity == what.identity && (spot{d, f, name}.mayUse(what) == nil || what.isKind(unix.S_IFDIR) && f.Made.hasFile(what.identity))
 	})
 }

@@ -22,7 +22,7 @@ var proveOnce = sync.OnceValue(func() error {
 	return proof.Run(func(in, program string) (string, error) {
 		p := Profile{Rules: append(UserBase(), Rule{in, Read | Write | Execute}, Rule{program, Read | Execute}), Withheld: proof.Withheld(in), Network: Network{On: true}}
 		var disk seatbelt.Disk
-		return p.seatbelt(disk.Find)
+		return p.seatbeltText(disk.Find)
 	})
 })
 
@@ -51,7 +51,7 @@ type Ruleset struct{ text string }
 // Prepare makes the Ruleset of a Profile. What is not there is left out. It fails if the language cannot hold a path.
 func Prepare(_ Kernel, p *Profile) (*Ruleset, error) {
 	var disk seatbelt.Disk
-	text, err := p.seatbelt(disk.Find)
+	text, err := p.seatbeltText(disk.Find)
 	if err != nil {
 		return nil, err
 	}
@@ -74,5 +74,5 @@ func (*Ruleset) End() {}
 
 // Ruleset refuses: Seatbelt does not tell what it would have refused.
 func (r *Recorder) Ruleset(Kernel, *Profile) (*Ruleset, error) {
-	return nil, r.refuse(errors.New("on macOS nothing is recorded"))
+	return nil, r.refuseRecording(errors.New("on macOS nothing is recorded"))
 }

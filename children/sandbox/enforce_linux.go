@@ -45,9 +45,9 @@ const (
 		landlock.AccessFSMakeDir | landlock.AccessFSMakeReg | landlock.AccessFSMakeSym | landlock.AccessFSMakeFifo | landlock.AccessFSMakeSock
 )
 
-// handled are the rights on files that this kernel takes from whoever has no rule. A
+// handledRights are the rights on files that this kernel takes from whoever has no rule. A
 // kernel with a newer ABI than is known here has these, too.
-func (k Kernel) handled(sockets bool) uint64 {
+func (k Kernel) handledRights(sockets bool) uint64 {
 	rights := uint64(first)
 	if k.ABI >= abiRefer {
 		rights |= landlock.AccessFSRefer
@@ -64,8 +64,8 @@ func (k Kernel) handled(sockets bool) uint64 {
 	return rights
 }
 
-// rights are those of Landlock that make up an Access.
-func (a Access) rights() (rights uint64) {
+// landlockRights are those of Landlock that make up an Access.
+func (a Access) landlockRights() (rights uint64) {
 	if a&Read != 0 {
 		rights |= landlock.AccessFSReadFile | landlock.AccessFSReadDir
 	}
@@ -97,20 +97,20 @@ type Ruleset struct {
 
 // Prepare makes the Ruleset of a Profile. What is not there, or a link by now, is left
 // out.
-func Prepare(k Kernel, p *Profile) (*Ruleset, error) { return prepare(k, p, false) }
+func Prepare(k Kernel, p *Profile) (*Ruleset, error) { return prepareWith(k, p, false) }
 
 // PrepareToFork makes the Ruleset of a Profile for a thread that makes a process by clone3, as a process that begins in another control group
 // is made. That process has to put NoClone3 in force before it executes a program.
-func PrepareToFork(k Kernel, p *Profile) (*Ruleset, error) { return prepare(k, p, true) }
+func PrepareToFork(k Kernel, p *Profile) (*Ruleset, error) { return prepareWith(k, p, true) }
 
-func prepare(k Kernel, p *Profile, clone3 bool) (r *Ruleset, err error) {
+func prepareWith(k Kernel, p *Profile, clone3 bool) (r *Ruleset, err error) {
 	r = &Ruleset{fd: -1, drops: k.Drops, profile: p}
 	if k.Filters {
 		if r.filter, err = filterFor(p, clone3); err != nil {
 			return nil, err
 		}
 		if clone3 {
-			if r.noClone3, err = assemble(append(slices.Clone(noClone3), allowed)); err != nil {
+			if r.noClone3, err = assembleFilter(append(slices.Clone(noClone3), allowed)); err != nil {
 				return nil, err
 			}
 		}
@@ -126,7 +126,7 @@ func prepare(k Kernel, p *Profile, clone3 bool) (r *Ruleset, err error) {
 	// between directories.
 	attr := landlock.RulesetAttr{}
 	if !p.Unbounded {
-		attr.HandledAccessFS = k.handled(p.Sockets)
+		attr.HandledAccessFS = k.handledRights(p.Sockets)
 	}
 	if k.ABI >= abiPorts && !p.Network.On {
 		attr.HandledAccessNet = landlock.AccessNetBindTCP | landlock.AccessNetConnectTCP
@@ -143,23 +143,23 @@ func prepare(k Kernel, p *Profile, clone3 bool) (r *Ruleset, err error) {
 	if r.fd, err = landlock.LandlockCreateRuleset(&attr, 0); err != nil {
 		return nil, fmt.Errorf("landlock_create_ruleset: %w", err)
 	}
-	if err := r.add(&attr, p); err != nil {
+	if err := r.addRules(&attr, p); err != nil {
 		r.Close()
 		return nil, err
 	}
 	return r, nil
 }
 
-func (r *Ruleset) add(attr *landlock.RulesetAttr, p *Profile) error {
+func (r *Ruleset) addRules(attr *landlock.RulesetAttr, p *Profile) error {
 	if attr.HandledAccessFS != 0 {
 		for _, rule := range p.Rules {
 			err := error(nil)
 			switch {
-			case p.excepts(rule.Path):
+			case p.isExcepted(rule.Path):
 			case p.Except != "" && Contains(rule.Path, p.Except):
-				err = r.around(p, rule, attr.HandledAccessFS)
+				err = r.addAround(p, rule, attr.HandledAccessFS)
 			default:
-				err = r.allow(rule.Path, p.place(rule.Path), rule.Access.rights()&attr.HandledAccessFS)
+				err = r.allowPath(rule.Path, p.placeOf(rule.Path), rule.Access.landlockRights()&attr.HandledAccessFS)
 			}
 			if err != nil {
 				return fmt.Errorf("%s: %w", rule.Path, err)
@@ -181,7 +181,7 @@ func (r *Ruleset) add(attr *landlock.RulesetAttr, p *Profile) error {
 func lookAt(name []byte) inode {
 	st, ok := rawio.Look(&name[0], unix.O_NOFOLLOW, 0, unix.STATX_INO)
 	if !ok {
-		_, _, errno := unix.Syscall6(unix.SYS_STATX, at(unix.AT_FDCWD), uintptr(unsafe.Pointer(&name[0])), unix.AT_SYMLINK_NOFOLLOW|unix.AT_STATX_DONT_SYNC, unix.STATX_INO, uintptr(unsafe.Pointer(&st)), 0)
+		_, _, errno := unix.Syscall6(unix.SYS_STATX, syscallDescriptor(unix.AT_FDCWD), uintptr(unsafe.Pointer(&name[0])), unix.AT_SYMLINK_NOFOLLOW|unix.AT_STATX_DONT_SYNC, unix.STATX_INO, uintptr(unsafe.Pointer(&st)), 0)
 		if errno != 0 {
 			return inode{}
 		}
@@ -199,19 +199,19 @@ func MayUse(path string, a Access) bool {
 	return unix.Access(path, mode) == nil
 }
 
-// at is a descriptor as system calls take it.
-func at(fd int) uintptr { return uintptr(fd) }
+// syscallDescriptor is a descriptor as system calls take it.
+func syscallDescriptor(fd int) uintptr { return uintptr(fd) }
 
-// around adds the rule of a directory that has in it what is excepted: all that lies
+// addAround adds the rule of a directory that has in it what is excepted: all that lies
 // beside the way to that is allowed by itself, as it is now. Of the directories on the way
 // the names may be read, and nothing comes to be in them or goes.
-func (r *Ruleset) around(p *Profile, rule Rule, handled uint64) error {
-	if p.moved(rule.Path) {
+func (r *Ruleset) addAround(p *Profile, rule Rule, handled uint64) error {
+	if p.hasMoved(rule.Path) {
 		return nil
 	}
-	rights := rule.Access.rights() & handled
+	rights := rule.Access.landlockRights() & handled
 	for dir := rule.Path; dir != p.Except; {
-		if err := r.allow(dir, nil, rights&landlock.AccessFSReadDir); err != nil {
+		if err := r.allowPath(dir, nil, rights&landlock.AccessFSReadDir); err != nil {
 			return err
 		}
 		rest, err := filepath.Rel(dir, p.Except)
@@ -225,7 +225,7 @@ func (r *Ruleset) around(p *Profile, rule Rule, handled uint64) error {
 		}
 		for _, e := range entries {
 			if e.Name() != next {
-				if err := r.allow(filepath.Join(dir, e.Name()), nil, rights); err != nil {
+				if err := r.allowPath(filepath.Join(dir, e.Name()), nil, rights); err != nil {
 					return err
 				}
 			}
@@ -235,8 +235,8 @@ func (r *Ruleset) around(p *Profile, rule Rule, handled uint64) error {
 	return nil
 }
 
-// allow adds the rule of one path. place is what it is to sit on; nil: whatever is there.
-func (r *Ruleset) allow(path string, place *Place, rights uint64) error {
+// allowPath adds the rule of one path. place is what it is to sit on; nil: whatever is there.
+func (r *Ruleset) allowPath(path string, place *Place, rights uint64) error {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
 	fd, err := unix.Openat2(unix.AT_FDCWD, path, &how)
 	if err != nil {
@@ -266,26 +266,26 @@ func (r *Ruleset) Enter() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("no_new_privs: %w", err)
 	}
-	if !r.free() {
-		if err := r.confine(); err != nil {
+	if !r.holdsNothing() {
+		if err := r.confineThread(); err != nil {
 			return err
 		}
 	}
 	if r.notices == nil {
 		return nil
 	}
-	err := r.listen()
+	err := r.startListener()
 	if errors.Is(err, unix.EBUSY) {
 		err = fmt.Errorf("another program decides on the system calls of this one, and the hub cannot as well (%w)", err)
 	}
 	if err != nil && r.recorder != nil {
-		return r.recorder.refuse(err)
+		return r.recorder.refuseRecording(err)
 	}
 	return err
 }
 
-// confine has the kernel hold the calling thread to the profile.
-func (r *Ruleset) confine() error {
+// confineThread has the kernel hold the calling thread to the profile.
+func (r *Ruleset) confineThread() error {
 	// Whoever started the hub may have left descriptors open that a child would inherit.
 	if err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return fmt.Errorf("close_range: %w", err)
@@ -303,7 +303,7 @@ func (r *Ruleset) confine() error {
 	if r.filter == nil {
 		return nil
 	}
-	return install(r.filter)
+	return installFilter(r.filter)
 }
 
 // NoClone3 is the filter that takes clone3 from a process that has entered a Ruleset of PrepareToFork; nil if this kernel has no filters.
@@ -313,7 +313,7 @@ func (r *Ruleset) NoClone3() []unix.SockFilter { return r.noClone3 }
 // nothing. It returns when nothing is under way. It is called when they have ended.
 func (r *Ruleset) End() {
 	if r != nil && r.listener != nil {
-		r.listener.end()
+		r.listener.endListener()
 		r.listener = nil
 	}
 }
@@ -337,12 +337,12 @@ const secureBits = 1<<0 | 1<<1 | 1<<2 | 1<<3 | 1<<5 | 1<<6 | 1<<7
 
 // canDrop reports whether a thread of this process can give up all capabilities.
 func canDrop() bool {
-	have, err := capabilities()
+	have, err := threadCapabilities()
 	return err == nil && (have == 0 || have&(1<<unix.CAP_SETPCAP) != 0)
 }
 
-// capabilities are those that the calling thread may have.
-func capabilities() (uint64, error) {
+// threadCapabilities are those that the calling thread may have.
+func threadCapabilities() (uint64, error) {
 	var data [2]unix.CapUserData
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	if err := unix.Capget(&header, &data[0]); err != nil {
@@ -354,7 +354,7 @@ func capabilities() (uint64, error) {
 // dropCapabilities gives up all capabilities of the calling thread, and every way back
 // to them.
 func dropCapabilities() error {
-	have, err := capabilities()
+	have, err := threadCapabilities()
 	if err != nil {
 		return fmt.Errorf("capget: %w", err)
 	}
@@ -384,7 +384,7 @@ func dropCapabilities() error {
 // canFilter reports whether the kernel has seccomp filters, and this architecture is one
 // that filterFor knows.
 func canFilter() bool {
-	if architecture() == 0 {
+	if auditArchitecture() == 0 {
 		return false
 	}
 	if err := unix.Prctl(unix.PR_GET_SECCOMP, 0, 0, 0, 0); err != nil {
@@ -418,11 +418,11 @@ func tryListener() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
 	}
-	filter, err := assemble([]bpf.Instruction{allowed})
+	filter, err := assembleFilter([]bpf.Instruction{allowed})
 	if err != nil {
 		return err
 	}
-	fd, err := listen(filter, unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV)
+	fd, err := installListener(filter, unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV)
 	if err == nil {
 		err = unix.Close(fd)
 	}

@@ -45,4 +45,6 @@ func (*Ruleset) Close() {}
 func (*Ruleset) End() {}
 
 // Ruleset refuses.
-func (r *Recorder) Ruleset(Kernel, *Profile) (*Ruleset, error) { return nil, r.refuse(errNone) }
+func (r *Recorder) Ruleset(Kernel, *Profile) (*Ruleset, error) {
+	return nil, r.refuseRecording(errNone)
+}

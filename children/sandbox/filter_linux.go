@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// architecture is that of system calls here, as the kernel names it in a filter's
+// auditArchitecture is that of system calls here, as the kernel names it in a filter's
 // input; 0 for one that is not known here.
-func architecture() uint32 {
+func auditArchitecture() uint32 {
 	switch runtime.GOARCH {
 	case "amd64":
 		return unix.AUDIT_ARCH_X86_64
@@ -40,16 +40,16 @@ const (
 	flagQuick = 0x20000000 // MSG_FASTOPEN: connects past the rules on ports
 )
 
-func fails(errno unix.Errno) bpf.Instruction {
+func failWith(errno unix.Errno) bpf.Instruction {
 	return bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO | uint32(errno)}
 }
 
-func argument(n int) bpf.Instruction {
+func loadArgument(n int) bpf.Instruction {
 	return bpf.LoadAbsolute{Off: uint32(atArguments + 8*n), Size: 4}
 }
 
-// upper is the half of an argument that argument leaves out.
-func upper(n int) bpf.Instruction {
+// loadUpper is the half of an argument that argument leaves out.
+func loadUpper(n int) bpf.Instruction {
 	return bpf.LoadAbsolute{Off: uint32(atArguments + 8*n + 4), Size: 4}
 }
 
@@ -72,7 +72,7 @@ var unseen = []uint32{unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS
 var noClone3 = []bpf.Instruction{
 	bpf.LoadAbsolute{Off: atNumber, Size: 4},
 	bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.SYS_CLONE3, SkipTrue: 1},
-	fails(unix.ENOSYS),
+	failWith(unix.ENOSYS),
 }
 
 // newest is the last system call that this program knows. It cannot tell what a later one
@@ -140,11 +140,11 @@ func filterFor(p *Profile, clone3 bool) ([]unix.SockFilter, error) {
 	}
 	prog = append(prog,
 		bpf.LoadAbsolute{Off: atArchitecture, Size: 4},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: architecture(), SkipTrue: 1},
-		fails(unix.ENOSYS),
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: auditArchitecture(), SkipTrue: 1},
+		failWith(unix.ENOSYS),
 		bpf.LoadAbsolute{Off: atNumber, Size: 4},
 		bpf.JumpIf{Cond: bpf.JumpLessOrEqual, Val: newest, SkipTrue: 1}, // x32, too, is beyond
-		fails(unix.ENOSYS),
+		failWith(unix.ENOSYS),
 	)
 	on := func(number uint32, body ...bpf.Instruction) {
 		prog = append(prog, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: number, SkipTrue: uint8(len(body))})
@@ -152,7 +152,7 @@ func filterFor(p *Profile, clone3 bool) ([]unix.SockFilter, error) {
 	}
 	refuse := func(errno unix.Errno, numbers ...uint32) {
 		for _, number := range numbers {
-			on(number, fails(errno))
+			on(number, failWith(errno))
 		}
 	}
 	refuse(unix.ENOSYS, unseen...)
@@ -160,15 +160,15 @@ func filterFor(p *Profile, clone3 bool) ([]unix.SockFilter, error) {
 	refuse(unix.EPERM, unix.SYS_FILE_SETATTR)
 	for _, calls := range []map[uint32]int{modes, oldModes} {
 		for number, n := range calls {
-			on(number, argument(n), bpf.JumpIf{Cond: bpf.JumpBitsNotSet, Val: raisedBits, SkipTrue: 1}, fails(unix.EPERM), allowed)
+			on(number, loadArgument(n), bpf.JumpIf{Cond: bpf.JumpBitsNotSet, Val: raisedBits, SkipTrue: 1}, failWith(unix.EPERM), allowed)
 		}
 	}
 	for _, calls := range []map[uint32]int{opens, oldOpens} {
 		for number, n := range calls {
 			on(number,
-				argument(n), bpf.JumpIf{Cond: bpf.JumpBitsNotSet, Val: makes, SkipTrue: 3},
-				argument(n+1), bpf.JumpIf{Cond: bpf.JumpBitsNotSet, Val: raisedBits, SkipTrue: 1},
-				fails(unix.EPERM), allowed)
+				loadArgument(n), bpf.JumpIf{Cond: bpf.JumpBitsNotSet, Val: makes, SkipTrue: 3},
+				loadArgument(n+1), bpf.JumpIf{Cond: bpf.JumpBitsNotSet, Val: raisedBits, SkipTrue: 1},
+				failWith(unix.EPERM), allowed)
 		}
 	}
 	if p.Attributes {
@@ -177,10 +177,10 @@ func filterFor(p *Profile, clone3 bool) ([]unix.SockFilter, error) {
 	on(unix.SYS_IOCTL, ioctlRule()...)
 	// Whoever sets the limits of another process ends it, which Landlock takes for no signal.
 	on(unix.SYS_PRLIMIT64,
-		argument(0), bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 4}, // its own
-		argument(2), bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: 0, SkipTrue: 3},
-		upper(2), bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: 0, SkipTrue: 1}, // no new ones
-		allowed, fails(unix.EPERM),
+		loadArgument(0), bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 4}, // its own
+		loadArgument(2), bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: 0, SkipTrue: 3},
+		loadUpper(2), bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: 0, SkipTrue: 1}, // no new ones
+		allowed, failWith(unix.EPERM),
 	)
 	// Who has sockets and the network reaches services that do everything for him: no
 	// kind of socket is left to refuse.
@@ -192,10 +192,10 @@ func filterFor(p *Profile, clone3 bool) ([]unix.SockFilter, error) {
 		// A connected pair is how programs speak with those they start. One of
 		// datagrams could be connected to somebody else later.
 		on(unix.SYS_SOCKETPAIR,
-			argument(1), bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: kindMask},
+			loadArgument(1), bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: kindMask},
 			bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SOCK_STREAM, SkipTrue: 2},
 			bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SOCK_SEQPACKET, SkipTrue: 1},
-			fails(unix.EACCES), allowed,
+			failWith(unix.EACCES), allowed,
 		)
 	}
 	if !p.Network.On {
@@ -204,35 +204,35 @@ func filterFor(p *Profile, clone3 bool) ([]unix.SockFilter, error) {
 			flags  int
 		}{{unix.SYS_SENDTO, 3}, {unix.SYS_SENDMSG, 2}, {unix.SYS_SENDMMSG, 3}} {
 			on(send.number,
-				argument(send.flags), bpf.JumpIf{Cond: bpf.JumpBitsNotSet, Val: flagQuick, SkipTrue: 1},
-				fails(unix.EOPNOTSUPP), allowed,
+				loadArgument(send.flags), bpf.JumpIf{Cond: bpf.JumpBitsNotSet, Val: flagQuick, SkipTrue: 1},
+				failWith(unix.EOPNOTSUPP), allowed,
 			)
 		}
 	}
-	return assemble(append(prog, allowed))
+	return assembleFilter(append(prog, allowed))
 }
 
 // ioctlRule refuses commands by letter and number, whatever size they say: the kernel
 // looks at 32 bits, and so does this.
 func ioctlRule() (body []bpf.Instruction) {
-	body = []bpf.Instruction{argument(1)}
+	body = []bpf.Instruction{loadArgument(1)}
 	for _, command := range typing {
-		body = append(body, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: command, SkipTrue: 1}, fails(unix.EPERM))
+		body = append(body, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: command, SkipTrue: 1}, failWith(unix.EPERM))
 	}
 	for _, f := range families {
-		block := []bpf.Instruction{argument(1), bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: 0xff}}
+		block := []bpf.Instruction{loadArgument(1), bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: 0xff}}
 		for i, number := range f.asks {
 			block = append(block, bpf.JumpIf{Cond: bpf.JumpEqual, Val: number, SkipTrue: uint8(len(f.asks) - i)})
 		}
-		block = append(block, fails(unix.EPERM), allowed)
-		body = append(body, argument(1), bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: 0xff00}, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: f.letter << 8, SkipTrue: uint8(len(block))})
+		block = append(block, failWith(unix.EPERM), allowed)
+		body = append(body, loadArgument(1), bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: 0xff00}, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: f.letter << 8, SkipTrue: uint8(len(block))})
 		body = append(body, block...)
 	}
 	return append(body, allowed)
 }
 
-// assemble is a filter in the form that the kernel takes.
-func assemble(prog []bpf.Instruction) ([]unix.SockFilter, error) {
+// assembleFilter is a filter in the form that the kernel takes.
+func assembleFilter(prog []bpf.Instruction) ([]unix.SockFilter, error) {
 	raw, err := bpf.Assemble(prog)
 	if err != nil {
 		return nil, fmt.Errorf("the filter of system calls: %w", err)
@@ -246,8 +246,8 @@ func assemble(prog []bpf.Instruction) ([]unix.SockFilter, error) {
 
 // socketRule says which sockets may be made.
 func socketRule(p *Profile) []bpf.Instruction {
-	body := []bpf.Instruction{argument(0)}
-	unixFails := fails(unix.EACCES)
+	body := []bpf.Instruction{loadArgument(0)}
+	unixFails := failWith(unix.EACCES)
 	if p.Sockets {
 		unixFails = allowed
 	}
@@ -257,31 +257,31 @@ func socketRule(p *Profile) []bpf.Instruction {
 			bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_INET, SkipTrue: 3},
 			bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_INET6, SkipTrue: 2},
 			bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_NETLINK, SkipTrue: 1},
-			fails(unix.EAFNOSUPPORT), allowed,
+			failWith(unix.EAFNOSUPPORT), allowed,
 		)
 	}
 	// What the machine says of its own network is no connection.
 	body = append(body, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.AF_NETLINK, SkipTrue: 1}, allowed)
 	if len(p.Network.Ports) == 0 {
-		return append(body, fails(unix.EACCES))
+		return append(body, failWith(unix.EACCES))
 	}
 	return append(body,
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_INET, SkipTrue: 2},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_INET6, SkipTrue: 1},
-		fails(unix.EACCES),
-		argument(1), bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: kindMask},
+		failWith(unix.EACCES),
+		loadArgument(1), bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: kindMask},
 		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.SOCK_DGRAM, SkipTrue: 1}, allowed, // names are looked up by it
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SOCK_STREAM, SkipTrue: 1}, fails(unix.EACCES),
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SOCK_STREAM, SkipTrue: 1}, failWith(unix.EACCES),
 		// Landlock's rules are on TCP: other streams (MPTCP, SCTP) would pass by them.
-		argument(2),
+		loadArgument(2),
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 2},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: protoTCP, SkipTrue: 1},
-		fails(unix.EPROTONOSUPPORT), allowed,
+		failWith(unix.EPROTONOSUPPORT), allowed,
 	)
 }
 
-// install puts a filter before all system calls of the calling thread.
-func install(filter []unix.SockFilter) error {
+// installFilter puts a filter before all system calls of the calling thread.
+func installFilter(filter []unix.SockFilter) error {
 	prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	err := unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&prog)), 0, 0)
 	runtime.KeepAlive(filter)

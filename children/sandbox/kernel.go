@@ -108,5 +108,5 @@ func whatReaches(services []string) string {
 	if len(services) == 0 {
 		return "it can reach what listens on one, and nothing is known to"
 	}
-	return "it can reach " + listed(services) + ", and through them everything"
+	return "it can reach " + joinNames(services) + ", and through them everything"
 }

@@ -72,7 +72,7 @@ var loadedFiles = []string{
 
 // Loaded reports whether a path is, or lies in, something that shells, git, ssh, editors or
 // clients load.
-func Loaded(path string) bool { return within(path, loadedFiles) != "" || ClientFile(path) != "" }
+func Loaded(path string) bool { return findWithin(path, loadedFiles) != "" || ClientFile(path) != "" }
 
 // KeysIn is a folder of keys that lies in a directory, as it does in a home folder; "" for
 // none. It looks at the file system.
@@ -87,13 +87,13 @@ func KeysIn(dir string) string {
 
 // KeyFolder is the place of keys that a path is or lies in, by the names on the path; ""
 // for none.
-func KeyFolder(path string) string { return within(path, keyPlaces) }
+func KeyFolder(path string) string { return findWithin(path, keyPlaces) }
 
 // ClientFile is the file or folder of a client's configuration that a path is or lies in;
 // "" for none.
-func ClientFile(path string) string { return within(path, clientFiles) }
+func ClientFile(path string) string { return findWithin(path, clientFiles) }
 
-func within(path string, places []string) string {
+func findWithin(path string, places []string) string {
 	path = filepath.ToSlash(path) + "/"
 	for _, place := range places {
 		if strings.Contains(path, "/"+place+"/") {
@@ -145,14 +145,14 @@ func isProfileFile(path string) bool {
 }
 
 // isSetting reports whether a path lies in a folder of settings.
-func isSetting(path string) bool { return within(path, settingFolders) != "" }
+func isSetting(path string) bool { return findWithin(path, settingFolders) != "" }
 
 // packageFolders hold programs, below folders of settings too.
 var packageFolders = []string{"node_modules", "site-packages", ".pnpm"}
 
 // isCode reports whether a file of this end is a program or a part of one, whatever it is about.
 func isCode(path, end string) bool {
-	if within(path, packageFolders) != "" {
+	if findWithin(path, packageFolders) != "" {
 		return true
 	}
 	if fi, err := os.Stat(path); err == nil && fi.Mode().IsRegular() && fi.Mode()&0o111 != 0 {

@@ -31,10 +31,10 @@ const (
 // isForeign reports whether something has a name in the folder that the program of the file has not made.
 func (f *File) isForeign(name string) bool {
 	what, err := sightOf(unix.AT_FDCWD, filepath.Join(f.Folder, name))
-	return err == nil && (f.Made == nil || !f.Made.has(what.identity))
+	return err == nil && (f.Made == nil || !f.Made.hasFile(what.identity))
 }
 
-func (m *Made) has(id identity) bool {
+func (m *Made) hasFile(id identity) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	_, known := m.paths[id]
@@ -54,16 +54,16 @@ func (m *Made) isFull() bool {
 	return len(m.paths) >= maxMade
 }
 
-// add notes what was made, or has another path now.
-func (m *Made) add(id identity, path string) {
+// addFile notes what was made, or has another path now.
+func (m *Made) addFile(id identity, path string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.note(id, path)
 	m.keep(id, path)
 }
 
-// remove notes that something is gone.
-func (m *Made) remove(id identity) {
+// removeFile notes that something is gone.
+func (m *Made) removeFile(id identity) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if _, known := m.paths[id]; known {

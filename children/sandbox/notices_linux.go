@@ -40,8 +40,8 @@ type notifyResponse struct {
 	Flags uint32
 }
 
-// listen installs a filter whose notices come on the descriptor.
-func listen(filter []unix.SockFilter, flags uintptr) (fd int, err error) {
+// installListener installs a filter whose notices come on the descriptor.
+func installListener(filter []unix.SockFilter, flags uintptr) (fd int, err error) {
 	prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	n, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER|flags, uintptr(unsafe.Pointer(&prog)))
 	runtime.KeepAlive(filter)
@@ -51,7 +51,7 @@ func listen(filter []unix.SockFilter, flags uintptr) (fd int, err error) {
 	return int(n), nil
 }
 
-func ioctl[T any](fd int, request uint, arg *T) error {
+func ioctlOn[T any](fd int, request uint, arg *T) error {
 	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), uintptr(request), uintptr(unsafe.Pointer(arg)))
 	if errno != 0 {
 		return errno
@@ -95,11 +95,11 @@ func (r *Ruleset) askFor() (err error) {
 
 // holdsAttributes reports whether attributes are held of those who enter.
 func (r *Ruleset) holdsAttributes() bool {
-	return r.profile.Attributes && !r.free()
+	return r.profile.Attributes && !r.holdsNothing()
 }
 
-// free reports whether nothing is held of those who enter.
-func (r *Ruleset) free() bool { return r.recorder != nil && r.recorder.Free }
+// holdsNothing reports whether nothing is held of those who enter.
+func (r *Ruleset) holdsNothing() bool { return r.recorder != nil && r.recorder.Free }
 
 // noticeFilter has the kernel ask about some system calls. What another filter refuses is not
 // asked about. Calls of 32-bit programs are not seen. io_uring is refused, because it opens
@@ -107,25 +107,25 @@ func (r *Ruleset) free() bool { return r.recorder != nil && r.recorder.Free }
 func noticeFilter(calls []uint32) ([]unix.SockFilter, error) {
 	prog := []bpf.Instruction{
 		bpf.LoadAbsolute{Off: atArchitecture, Size: 4},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: architecture(), SkipTrue: 1},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: auditArchitecture(), SkipTrue: 1},
 		allowed,
 		bpf.LoadAbsolute{Off: atNumber, Size: 4},
-		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.SYS_IO_URING_SETUP, SkipTrue: 1}, fails(unix.ENOSYS),
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.SYS_IO_URING_SETUP, SkipTrue: 1}, failWith(unix.ENOSYS),
 	}
 	slices.Sort(calls)
 	for _, number := range slices.Compact(calls) {
 		prog = append(prog, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: number, SkipTrue: 1}, bpf.RetConstant{Val: unix.SECCOMP_RET_USER_NOTIF})
 	}
-	return assemble(append(prog, allowed))
+	return assembleFilter(append(prog, allowed))
 }
 
-// listen has the kernel ask about the calling thread, and has a listener answer.
-func (r *Ruleset) listen() error {
+// startListener has the kernel ask about the calling thread, and has a listener answer.
+func (r *Ruleset) startListener() error {
 	flags := uintptr(0)
 	if r.holdsAttributes() || r.folders != nil { // else a signal would have a call made twice
 		flags = unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
 	}
-	fd, err := listen(r.notices, flags)
+	fd, err := installListener(r.notices, flags)
 	if err != nil {
 		return err
 	}
@@ -152,14 +152,14 @@ func (r *Ruleset) listen() error {
 	go OnThread(func() {
 		defer close(l.over)
 		err := error(nil)
-		if !r.free() { // who has capabilities is looked into by those who have them
+		if !r.holdsNothing() { // who has capabilities is looked into by those who have them
 			err = dropCapabilities()
 		}
 		if l.broker != nil && err == nil {
 			err = l.broker.prepareThread()
 		}
 		if ready <- err; err == nil {
-			l.serve()
+			l.serveNotices()
 		}
 	})
 	return <-ready
@@ -169,10 +169,10 @@ func (r *Ruleset) listen() error {
 // hangs may never return.
 const endBound = time.Second
 
-// end has the listener answer no more, and returns when it does not, or after endBound. Then the
+// endListener has the listener answer no more, and returns when it does not, or after endBound. Then the
 // listener ends when its call returns, and answers nothing until then. What is asked later fails. It
 // must be called once.
-func (l *listener) end() {
+func (l *listener) endListener() {
 	_, _ = unix.Write(l.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0})
 	bound := time.NewTimer(endBound)
 	defer bound.Stop()
@@ -196,8 +196,8 @@ func (l *listener) close() {
 	}
 }
 
-// serve answers until the run is over, or no process is left that could ask.
-func (l *listener) serve() {
+// serveNotices answers until the run is over, or no process is left that could ask.
+func (l *listener) serveNotices() {
 	ready := []unix.PollFd{{Fd: int32(l.fd), Events: unix.POLLIN}, {Fd: int32(l.wake), Events: unix.POLLIN}}
 	for {
 		if _, err := unix.Poll(ready, -1); errors.Is(err, unix.EINTR) {
@@ -206,44 +206,44 @@ func (l *listener) serve() {
 			return
 		}
 		var n notice
-		if err := ioctl(l.fd, unix.SECCOMP_IOCTL_NOTIF_RECV, &n); err != nil {
+		if err := ioctlOn(l.fd, unix.SECCOMP_IOCTL_NOTIF_RECV, &n); err != nil {
 			continue // a signal, or it has ended meanwhile
 		}
-		if a, due := l.answer(&n); due {
+		if a, due := l.answerNotice(&n); due {
 			a.ID = n.ID
 			// A process that has ended needs no answer.
-			_ = ioctl(l.fd, unix.SECCOMP_IOCTL_NOTIF_SEND, &a)
+			_ = ioctlOn(l.fd, unix.SECCOMP_IOCTL_NOTIF_SEND, &a)
 		}
 	}
 }
 
-// answer decides what becomes of a call. due: the process does not know it yet.
-func (l *listener) answer(n *notice) (a notifyResponse, due bool) {
+// answerNotice decides what becomes of a call. due: the process does not know it yet.
+func (l *listener) answerNotice(n *notice) (a notifyResponse, due bool) {
 	if _, is := attributeCalls[uint32(n.Number)]; is && l.decider != nil {
-		a.fail(l.decider.decide(l.fd, n))
+		a.failWith(l.decider.decideNotice(l.fd, n))
 		return a, true
 	}
 	if l.broker != nil {
-		c, err := l.broker.serve(l.fd, n)
+		c, err := l.broker.serveCall(l.fd, n)
 		switch {
 		case errors.Is(err, errNotBrokered):
 		case err == nil && c.fd >= 0:
 			err = c.handOver()
-			a.fail(err)
+			a.failWith(err)
 			return a, err != nil
 		default:
-			a.fail(err)
+			a.failWith(err)
 			return a, true
 		}
 	}
 	if l.recorder != nil {
-		l.recorder.take(l.fd, l.profile, n)
+		l.recorder.takeNotice(l.fd, l.profile, n)
 	}
 	return notifyResponse{Flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}, true
 }
 
-// fail has the call fail with an error; nil: it does not fail.
-func (a *notifyResponse) fail(err error) {
+// failWith has the call fail with an error; nil: it does not fail.
+func (a *notifyResponse) failWith(err error) {
 	if errno, is := errors.AsType[unix.Errno](err); is {
 		a.Error = -int32(errno)
 	} else if err != nil {
@@ -253,13 +253,15 @@ func (a *notifyResponse) fail(err error) {
 
 // isValid reports whether the call still waits. What was read of a process before that is its own.
 func (n *notice) isValid(fd int) bool {
-	return ioctl(fd, unix.SECCOMP_IOCTL_NOTIF_ID_VALID, &n.ID) == nil
+	return ioctlOn(fd, unix.SECCOMP_IOCTL_NOTIF_ID_VALID, &n.ID) == nil
 }
 
-func (n *notice) proc(name string) string { return "/proc/" + strconv.Itoa(int(n.PID)) + "/" + name }
+func (n *notice) procPath(name string) string {
+	return "/proc/" + strconv.Itoa(int(n.PID)) + "/" + name
+}
 
-// bytes are up to most bytes of the process at an address.
-func (n *notice) bytes(at uint64, most int) []byte {
+// readBytes are up to most bytes of the process at an address.
+func (n *notice) readBytes(at uint64, most int) []byte {
 	out := make([]byte, 0, min(most, 256))
 	for len(out) < most {
 		// A page at a time: the next one may not be there.
@@ -278,9 +280,9 @@ func (n *notice) bytes(at uint64, most int) []byte {
 	return out
 }
 
-// text is a copy of a path in the arguments.
-func (n *notice) text(path int) (string, error) {
-	text, _, ended := bytes.Cut(n.bytes(n.Args[path], unix.PathMax), []byte{0})
+// readPath is a copy of a path in the arguments.
+func (n *notice) readPath(path int) (string, error) {
+	text, _, ended := bytes.Cut(n.readBytes(n.Args[path], unix.PathMax), []byte{0})
 	switch {
 	case !ended && len(text) == unix.PathMax:
 		return "", unix.ENAMETOOLONG
@@ -290,17 +292,17 @@ func (n *notice) text(path int) (string, error) {
 	return string(text), nil
 }
 
-// from names the directory of the process that a path in the arguments starts from.
-func (n *notice) from(dir int) string {
+// startDirectory names the directory of the process that a path in the arguments starts from.
+func (n *notice) startDirectory(dir int) string {
 	if dir == cwd || int32(n.Args[dir]) == unix.AT_FDCWD {
 		return "cwd"
 	}
 	return "fd/" + strconv.Itoa(int(int32(n.Args[dir])))
 }
 
-// own splits a path that begins at a descriptor or folder of the process itself, which
+// splitOwn splits a path that begins at a descriptor or folder of the process itself, which
 // the hub would find its own by.
-func (n *notice) own(path string) (from, rest string, ok bool) {
+func (n *notice) splitOwn(path string) (from, rest string, ok bool) {
 	below, of := strings.CutPrefix(path, "/proc/")
 	if !of {
 		if below, of = strings.CutPrefix(path, "/dev/fd/"); !of {
@@ -309,7 +311,7 @@ func (n *notice) own(path string) (from, rest string, ok bool) {
 		below = "self/fd/" + below
 	}
 	who, below, _ := strings.Cut(below, "/")
-	if who != "self" && who != "thread-self" && !exists("/proc/"+who+"/task/"+strconv.Itoa(int(n.PID))) {
+	if who != "self" && who != "thread-self" && !fileExists("/proc/"+who+"/task/"+strconv.Itoa(int(n.PID))) {
 		return "", "", false
 	}
 	from, rest, deeper := strings.Cut(below, "/")
@@ -329,9 +331,9 @@ func (n *notice) own(path string) (from, rest string, ok bool) {
 	return from, rest, true
 }
 
-// found opens a directory or descriptor of the one who calls.
-func (n *notice) found(name string) (fd int, err error) {
-	if fd, err = findOwn(n.proc(name)); errors.Is(err, unix.ENOENT) {
+// openFound opens a directory or descriptor of the one who calls.
+func (n *notice) openFound(name string) (fd int, err error) {
+	if fd, err = findOwn(n.procPath(name)); errors.Is(err, unix.ENOENT) {
 		return -1, unix.EBADF
 	}
 	return fd, err
@@ -341,9 +343,9 @@ func findOwn(path string) (fd int, err error) {
 	return unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 }
 
-// opened is found, of a descriptor that is more than a path.
-func (n *notice) opened(name string) (fd int, err error) {
-	text, err := os.ReadFile(n.proc(strings.Replace(name, "fd/", "fdinfo/", 1)))
+// openDescriptor is found, of a descriptor that is more than a path.
+func (n *notice) openDescriptor(name string) (fd int, err error) {
+	text, err := os.ReadFile(n.procPath(strings.Replace(name, "fd/", "fdinfo/", 1)))
 	if err != nil {
 		return -1, unix.EBADF
 	}
@@ -352,5 +354,5 @@ func (n *notice) opened(name string) (fd int, err error) {
 	if flags, err := strconv.ParseUint(octal, 8, 64); err != nil || flags&unix.O_PATH != 0 {
 		return -1, unix.EBADF
 	}
-	return n.found(name)
+	return n.openFound(name)
 }

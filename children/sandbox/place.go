@@ -86,7 +86,7 @@ func (p *Profile) PathsReplaced() bool {
 // PathReplaced is PathsReplaced for the places that a path is or lies in.
 func (p *Profile) PathReplaced(path string) bool {
 	for {
-		if place := p.place(path); place != nil && place.Replaced() {
+		if place := p.placeOf(path); place != nil && place.Replaced() {
 			return true
 		}
 		above := filepath.Dir(path)
@@ -97,14 +97,14 @@ func (p *Profile) PathReplaced(path string) bool {
 	}
 }
 
-// moved reports whether what the rule of a path sits on is there no more.
-func (p *Profile) moved(path string) bool {
-	place := p.place(path)
+// hasMoved reports whether what the rule of a path sits on is there no more.
+func (p *Profile) hasMoved(path string) bool {
+	place := p.placeOf(path)
 	return place != nil && place.inode != (inode{}) && place.Replaced()
 }
 
-// place is that of a path; nil where it is not watched.
-func (p *Profile) place(path string) *Place {
+// placeOf is that of a path; nil where it is not watched.
+func (p *Profile) placeOf(path string) *Place {
 	at, ok := slices.BinarySearchFunc(p.Places, path, comparePlace)
 	if !ok {
 		return nil
@@ -118,16 +118,16 @@ func (p *Profile) Opens(path string, a Access) bool {
 	if p.Unbounded {
 		return true
 	}
-	if p.excepts(path) {
+	if p.isExcepted(path) {
 		return false
 	}
 	for _, r := range p.Rules {
-		if p.applies(r, path) && !p.moved(r.Path) {
+		if p.ruleApplies(r, path) && !p.hasMoved(r.Path) {
 			a &^= r.Access
 		}
 	}
 	if a&^(Read|Write) == 0 && p.isBeside(path) {
-		return !p.moved(filepath.Dir(path))
+		return !p.hasMoved(filepath.Dir(path))
 	}
 	return a == 0
 }

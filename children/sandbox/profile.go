@@ -93,11 +93,11 @@ func Sorted(rules []Rule) []Rule {
 
 // AccessAt is what the rules allow at a path.
 func (p *Profile) AccessAt(path string) (a Access) {
-	if p.excepts(path) {
+	if p.isExcepted(path) {
 		return 0
 	}
 	for _, r := range p.Rules {
-		if p.applies(r, path) {
+		if p.ruleApplies(r, path) {
 			a |= r.Access
 		}
 	}
@@ -115,11 +115,11 @@ func (p *Profile) isBeside(path string) bool {
 	})
 }
 
-// excepts reports whether a path is what no rule opens, or lies below.
-func (p *Profile) excepts(path string) bool { return p.Except != "" && Contains(p.Except, path) }
+// isExcepted reports whether a path is what no rule opens, or lies below.
+func (p *Profile) isExcepted(path string) bool { return p.Except != "" && Contains(p.Except, path) }
 
-// applies reports whether a rule is about a path.
-func (p *Profile) applies(r Rule, path string) bool {
+// ruleApplies reports whether a rule is about a path.
+func (p *Profile) ruleApplies(r Rule, path string) bool {
 	return Contains(r.Path, path) && !slices.ContainsFunc(p.Withheld, func(w string) bool { return Contains(r.Path, w) && Contains(w, path) })
 }
 
@@ -146,7 +146,7 @@ func (p *Profile) Covers(o *Profile) bool {
 	}
 	return !slices.ContainsFunc(o.Files, func(f File) bool {
 		return (Read|Write)&^p.AccessAt(f.Folder) != 0 && !slices.ContainsFunc(p.Files, f.Equal)
-	}) && !slices.ContainsFunc(o.Rules, func(r Rule) bool { return r.Access&^p.AccessAt(r.Path) != 0 || o.moved(r.Path) })
+	}) && !slices.ContainsFunc(o.Rules, func(r Rule) bool { return r.Access&^p.AccessAt(r.Path) != 0 || o.hasMoved(r.Path) })
 }
 
 // Network says which connections are allowed. The zero value is none.
@@ -175,7 +175,7 @@ func (n Network) String() string {
 
 // Contains reports whether path is dir or lies below it, as they are written.
 func Contains(dir, path string) bool {
-	if filepath.Separator == '/' && plain(dir) && plain(path) { // nearly all are, and many are compared
+	if filepath.Separator == '/' && isPlain(dir) && isPlain(path) { // nearly all are, and many are compared
 		rest, ok := strings.CutPrefix(path, dir)
 		return ok && (rest == "" || rest[0] == '/' || dir == "/")
 	}
@@ -185,20 +185,20 @@ func Contains(dir, path string) bool {
 
 // Rel returns the way from a directory to what is or lies below it, as both are written.
 func Rel(dir, path string) (rel string, below bool) {
-	rel, err := filepath.Rel(top(dir), top(path))
+	rel, err := filepath.Rel(writeTop(dir), writeTop(path))
 	return rel, err == nil && filepath.IsLocal(rel)
 }
 
-// top writes a share of Windows as its top folder: [filepath.Rel] never returns if it is given one and the other.
-func top(path string) string {
+// writeTop writes a share of Windows as its top folder: [filepath.Rel] never returns if it is given one and the other.
+func writeTop(path string) string {
 	if len(path) > 2 && len(filepath.VolumeName(path)) == len(path) {
 		path += string(filepath.Separator)
 	}
 	return path
 }
 
-// plain reports whether a path is absolute and clean.
-func plain(path string) bool {
+// isPlain reports whether a path is absolute and clean.
+func isPlain(path string) bool {
 	if path == "" || path[0] != '/' {
 		return false
 	}

@@ -141,15 +141,15 @@ func (r *Recorder) addPort(p uint16) {
 	r.ports[p] = true
 }
 
-func (r *Recorder) refuse(err error) error {
+func (r *Recorder) refuseRecording(err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.refused = err
 	return err
 }
 
-// beyond notes a use of what is at a path, unless p allows it.
-func (r *Recorder) beyond(p *Profile, u Use) {
+// noteBeyond notes a use of what is at a path, unless p allows it.
+func (r *Recorder) noteBeyond(p *Profile, u Use) {
 	if u.Access&^p.AccessAt(u.Path) != 0 && filepath.IsAbs(u.Path) {
 		r.Add(u)
 	}
@@ -162,7 +162,7 @@ func (r *Recorder) Profile() *Profile {
 	return r.profile
 }
 
-func (r *Recorder) begin(p *Profile) {
+func (r *Recorder) beginRun(p *Profile) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.profile = p

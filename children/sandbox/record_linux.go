@@ -16,10 +16,10 @@ import (
 // Ruleset has the thread that enters it, and all that is started there, recorded. What
 // p allows is not noted.
 func (r *Recorder) Ruleset(k Kernel, p *Profile) (box *Ruleset, err error) {
-	if architecture() == 0 {
-		return nil, r.refuse(errors.New("system calls of this architecture are not known here"))
+	if auditArchitecture() == 0 {
+		return nil, r.refuseRecording(errors.New("system calls of this architecture are not known here"))
 	}
-	r.begin(p)
+	r.beginRun(p)
 	box = &Ruleset{fd: -1, profile: p}
 	if !r.Free {
 		if box, err = Prepare(k, p); err != nil {
@@ -29,7 +29,7 @@ func (r *Recorder) Ruleset(k Kernel, p *Profile) (box *Ruleset, err error) {
 	box.recorder = r
 	if err := box.askFor(); err != nil {
 		box.Close()
-		return nil, r.refuse(err)
+		return nil, r.refuseRecording(err)
 	}
 	return box, nil
 }
@@ -53,17 +53,17 @@ const cwd = -1
 // executed, and with it the whole runtime may wait: nobody could answer. What was executed
 // is seen when it first opens something, which all but small static programs do.
 var watchedCalls = map[uint32]watched{
-	unix.SYS_OPENAT:    {note: (*Recorder).opened, serve: (*broker).serveOpen, dir: 0, path: 1, flags: 2},
-	unix.SYS_OPENAT2:   {note: (*Recorder).opened2, dir: 0, path: 1, flags: 2},
+	unix.SYS_OPENAT:    {note: (*Recorder).noteOpen, serve: (*broker).serveOpen, dir: 0, path: 1, flags: 2},
+	unix.SYS_OPENAT2:   {note: (*Recorder).noteOpenat2, dir: 0, path: 1, flags: 2},
 	unix.SYS_MKDIRAT:   {note: (*Recorder).madeFolder, serve: (*broker).serveMkdir, dir: 0, path: 1},
-	unix.SYS_MKNODAT:   {note: (*Recorder).made, dir: 0, path: 1},
-	unix.SYS_SYMLINKAT: {note: (*Recorder).made, serve: (*broker).link, dir: 1, path: 2},
-	unix.SYS_UNLINKAT:  {note: (*Recorder).removed, serve: (*broker).serveUnlinkat, dir: 0, path: 1},
-	unix.SYS_RENAMEAT2: {note: (*Recorder).moved, serve: (*broker).serveRenameat2, dir: 0, path: 1, dir2: 2, path2: 3},
-	unix.SYS_LINKAT:    {note: (*Recorder).moved, serve: (*broker).link, dir: 0, path: 1, dir2: 2, path2: 3},
-	unix.SYS_TRUNCATE:  {note: (*Recorder).truncated, serve: (*broker).truncate, dir: cwd, path: 0},
-	unix.SYS_CONNECT:   {note: (*Recorder).connected, path: 1, flags: 2},
-	unix.SYS_BIND:      {note: (*Recorder).bound, path: 1, flags: 2},
+	unix.SYS_MKNODAT:   {note: (*Recorder).noteMake, dir: 0, path: 1},
+	unix.SYS_SYMLINKAT: {note: (*Recorder).noteMake, serve: (*broker).refuseLink, dir: 1, path: 2},
+	unix.SYS_UNLINKAT:  {note: (*Recorder).noteRemove, serve: (*broker).serveUnlinkat, dir: 0, path: 1},
+	unix.SYS_RENAMEAT2: {note: (*Recorder).noteRename, serve: (*broker).serveRenameat2, dir: 0, path: 1, dir2: 2, path2: 3},
+	unix.SYS_LINKAT:    {note: (*Recorder).noteRename, serve: (*broker).refuseLink, dir: 0, path: 1, dir2: 2, path2: 3},
+	unix.SYS_TRUNCATE:  {note: (*Recorder).noteTruncate, serve: (*broker).truncateFile, dir: cwd, path: 0},
+	unix.SYS_CONNECT:   {note: (*Recorder).noteConnect, path: 1, flags: 2},
+	unix.SYS_BIND:      {note: (*Recorder).noteBind, path: 1, flags: 2},
 }
 
 // lookUp finds a system call.
@@ -75,14 +75,14 @@ func lookUp(number uint32) (watched, bool) {
 	return w, ok
 }
 
-// take notes a call of which a notice tells.
-func (r *Recorder) take(fd int, p *Profile, n *notice) {
-	if root, err := os.Readlink(n.proc("root")); err != nil || root != "/" {
+// takeNotice notes a call of which a notice tells.
+func (r *Recorder) takeNotice(fd int, p *Profile, n *notice) {
+	if root, err := os.Readlink(n.procPath("root")); err != nil || root != "/" {
 		return // its paths mean something else
 	}
-	if exe, err := os.Readlink(n.proc("exe")); err == nil && n.isValid(fd) {
-		if exists(exe) {
-			r.beyond(p, Use{Path: exe, Access: Read | Execute})
+	if exe, err := os.Readlink(n.procPath("exe")); err == nil && n.isValid(fd) {
+		if fileExists(exe) {
+			r.noteBeyond(p, Use{Path: exe, Access: Read | Execute})
 		}
 	}
 	if w, ok := lookUp(uint32(n.Number)); ok {
@@ -90,19 +90,19 @@ func (r *Recorder) take(fd int, p *Profile, n *notice) {
 	}
 }
 
-// at is a path in the arguments as it is written, absolute; "" where that cannot be told.
-func (n *notice) at(dir, path int) string {
-	text, err := n.text(path)
+// pathAt is a path in the arguments as it is written, absolute; "" where that cannot be told.
+func (n *notice) pathAt(dir, path int) string {
+	text, err := n.readPath(path)
 	if err != nil || text == "" {
 		return ""
 	}
-	return n.absolute(text, n.from(dir))
+	return n.absolutePath(text, n.startDirectory(dir))
 }
 
-// absolute is a name of the process's, which starts from one of its own directories.
-func (n *notice) absolute(name, from string) string {
+// absolutePath is a name of the process's, which starts from one of its own directories.
+func (n *notice) absolutePath(name, from string) string {
 	if !filepath.IsAbs(name) {
-		base, err := os.Readlink(n.proc(from))
+		base, err := os.Readlink(n.procPath(from))
 		if err != nil || !filepath.IsAbs(base) {
 			return ""
 		}
@@ -110,18 +110,18 @@ func (n *notice) absolute(name, from string) string {
 	}
 	for _, self := range []string{"/proc/self/", "/proc/thread-self/"} {
 		if rest, ok := strings.CutPrefix(name, self); ok {
-			return n.proc(rest)
+			return n.procPath(rest)
 		}
 	}
 	return name
 }
 
-func exists(path string) bool {
+func fileExists(path string) bool {
 	return unix.Faccessat(unix.AT_FDCWD, path, unix.F_OK, unix.AT_SYMLINK_NOFOLLOW) == nil
 }
 
-// split is where a path stands: its directory without links, and its name there.
-func split(path string) (dir, name string, ok bool) {
+// splitPath is where a path stands: its directory without links, and its name there.
+func splitPath(path string) (dir, name string, ok bool) {
 	path = strings.TrimRight(path, "/")
 	i := strings.LastIndexByte(path, '/')
 	if i < 0 {
@@ -134,18 +134,18 @@ func split(path string) (dir, name string, ok bool) {
 	return dir, name, err == nil
 }
 
-func (r *Recorder) opened(p *Profile, n *notice, w watched) {
-	r.open(p, n.at(w.dir, w.path), n.Args[w.flags])
+func (r *Recorder) noteOpen(p *Profile, n *notice, w watched) {
+	r.recordOpen(p, n.pathAt(w.dir, w.path), n.Args[w.flags])
 }
 
-func (r *Recorder) opened2(p *Profile, n *notice, w watched) {
-	if how := n.bytes(n.Args[w.flags], 8); len(how) == 8 {
-		r.open(p, n.at(w.dir, w.path), binary.NativeEndian.Uint64(how))
+func (r *Recorder) noteOpenat2(p *Profile, n *notice, w watched) {
+	if how := n.readBytes(n.Args[w.flags], 8); len(how) == 8 {
+		r.recordOpen(p, n.pathAt(w.dir, w.path), binary.NativeEndian.Uint64(how))
 	}
 }
 
-// open notes an open by what it would do to what is there now.
-func (r *Recorder) open(p *Profile, path string, flags uint64) {
+// recordOpen notes an open by what it would do to what is there now.
+func (r *Recorder) recordOpen(p *Profile, path string, flags uint64) {
 	if path == "" || flags&unix.O_PATH != 0 {
 		return
 	}
@@ -156,59 +156,61 @@ func (r *Recorder) open(p *Profile, path string, flags uint64) {
 	real, err := filepath.EvalSymlinks(path)
 	switch {
 	case err != nil && flags&unix.O_CREAT != 0:
-		if dir, name, ok := split(path); ok && !exists(filepath.Join(dir, name)) && MayUse(dir, Write) {
-			r.beyond(p, Use{Path: filepath.Join(dir, name), Access: a | Write, Made: true})
+		if dir, name, ok := splitPath(path); ok && !fileExists(filepath.Join(dir, name)) && MayUse(dir, Write) {
+			r.noteBeyond(p, Use{Path: filepath.Join(dir, name), Access: a | Write, Made: true})
 		}
 	case err != nil, flags&unix.O_EXCL != 0 && flags&unix.O_CREAT != 0:
 	case flags&unix.O_TMPFILE == unix.O_TMPFILE:
-		r.beyond(p, Use{Path: real, Access: Write})
+		r.noteBeyond(p, Use{Path: real, Access: Write})
 	case a&Read != 0 && !MayUse(real, Read), a&Write != 0 && !MayUse(real, Write):
 	default:
-		r.beyond(p, Use{Path: real, Access: a})
+		r.noteBeyond(p, Use{Path: real, Access: a})
 	}
 }
 
-func (r *Recorder) made(p *Profile, n *notice, w watched) {
-	r.make(p, n.at(w.dir, w.path), false)
+func (r *Recorder) noteMake(p *Profile, n *notice, w watched) {
+	r.recordMake(p, n.pathAt(w.dir, w.path), false)
 }
 
 func (r *Recorder) madeFolder(p *Profile, n *notice, w watched) {
-	r.make(p, n.at(w.dir, w.path), true)
+	r.recordMake(p, n.pathAt(w.dir, w.path), true)
 }
 
-func (r *Recorder) make(p *Profile, path string, folder bool) {
-	if dir, name, ok := split(path); ok && !exists(filepath.Join(dir, name)) && MayUse(dir, Write) {
-		r.beyond(p, Use{Path: filepath.Join(dir, name), Access: Write, Made: true, Folder: folder})
+func (r *Recorder) recordMake(p *Profile, path string, folder bool) {
+	if dir, name, ok := splitPath(path); ok && !fileExists(filepath.Join(dir, name)) && MayUse(dir, Write) {
+		r.noteBeyond(p, Use{Path: filepath.Join(dir, name), Access: Write, Made: true, Folder: folder})
 	}
 }
 
-func (r *Recorder) removed(p *Profile, n *notice, w watched) { r.renamed(p, n.at(w.dir, w.path), true) }
-
-func (r *Recorder) moved(p *Profile, n *notice, w watched) {
-	r.renamed(p, n.at(w.dir, w.path), true)
-	r.renamed(p, n.at(w.dir2, w.path2), false)
+func (r *Recorder) noteRemove(p *Profile, n *notice, w watched) {
+	r.recordRename(p, n.pathAt(w.dir, w.path), true)
 }
 
-// renamed notes that a name goes from a directory, or comes to it.
-func (r *Recorder) renamed(p *Profile, path string, goes bool) {
-	if dir, name, ok := split(path); ok && (!goes || exists(filepath.Join(dir, name))) && MayUse(dir, Write) {
-		r.beyond(p, Use{Path: dir, Access: Write})
+func (r *Recorder) noteRename(p *Profile, n *notice, w watched) {
+	r.recordRename(p, n.pathAt(w.dir, w.path), true)
+	r.recordRename(p, n.pathAt(w.dir2, w.path2), false)
+}
+
+// recordRename notes that a name goes from a directory, or comes to it.
+func (r *Recorder) recordRename(p *Profile, path string, goes bool) {
+	if dir, name, ok := splitPath(path); ok && (!goes || fileExists(filepath.Join(dir, name))) && MayUse(dir, Write) {
+		r.noteBeyond(p, Use{Path: dir, Access: Write})
 	}
 }
 
-func (r *Recorder) truncated(p *Profile, n *notice, w watched) {
-	if real, err := filepath.EvalSymlinks(n.at(w.dir, w.path)); err == nil && MayUse(real, Write) {
-		r.beyond(p, Use{Path: real, Access: Write})
+func (r *Recorder) noteTruncate(p *Profile, n *notice, w watched) {
+	if real, err := filepath.EvalSymlinks(n.pathAt(w.dir, w.path)); err == nil && MayUse(real, Write) {
+		r.noteBeyond(p, Use{Path: real, Access: Write})
 	}
 }
 
-func (r *Recorder) connected(_ *Profile, n *notice, w watched) { r.addressed(n, w, false) }
+func (r *Recorder) noteConnect(_ *Profile, n *notice, w watched) { r.recordAddress(n, w, false) }
 
-func (r *Recorder) bound(_ *Profile, n *notice, w watched) { r.addressed(n, w, true) }
+func (r *Recorder) noteBind(_ *Profile, n *notice, w watched) { r.recordAddress(n, w, true) }
 
-// addressed notes the address of a socket.
-func (r *Recorder) addressed(n *notice, w watched, bound bool) {
-	addr := n.bytes(n.Args[w.path], int(min(n.Args[w.flags], unix.SizeofSockaddrUnix)))
+// recordAddress notes the address of a socket.
+func (r *Recorder) recordAddress(n *notice, w watched, bound bool) {
+	addr := n.readBytes(n.Args[w.path], int(min(n.Args[w.flags], unix.SizeofSockaddrUnix)))
 	if len(addr) < 3 {
 		return
 	}
@@ -217,8 +219,8 @@ func (r *Recorder) addressed(n *notice, w watched, bound bool) {
 		r.addSocket(Socket{"@" + string(bytes.TrimRight(addr[3:], "\x00")), bound})
 	case family == unix.AF_UNIX:
 		name, _, _ := bytes.Cut(addr[2:], []byte{0})
-		path := n.absolute(string(name), "cwd")
-		if dir, last, ok := split(path); ok && (bound || exists(path)) {
+		path := n.absolutePath(string(name), "cwd")
+		if dir, last, ok := splitPath(path); ok && (bound || fileExists(path)) {
 			r.addSocket(Socket{filepath.Join(dir, last), bound})
 		}
 	case (family == unix.AF_INET || family == unix.AF_INET6) && !bound && len(addr) >= 4:

@@ -4,16 +4,16 @@ import "golang.org/x/sys/unix"
 
 // oldCalls are those that newer architectures do without.
 var oldCalls = map[uint32]watched{
-	unix.SYS_OPEN:     {note: (*Recorder).opened, serve: (*broker).serveOpen, dir: cwd, path: 0, flags: 1},
-	unix.SYS_CREAT:    {note: (*Recorder).created, serve: (*broker).serveCreat, dir: cwd, path: 0},
+	unix.SYS_OPEN:     {note: (*Recorder).noteOpen, serve: (*broker).serveOpen, dir: cwd, path: 0, flags: 1},
+	unix.SYS_CREAT:    {note: (*Recorder).noteCreate, serve: (*broker).serveCreat, dir: cwd, path: 0},
 	unix.SYS_MKDIR:    {note: (*Recorder).madeFolder, serve: (*broker).serveMkdir, dir: cwd, path: 0},
-	unix.SYS_MKNOD:    {note: (*Recorder).made, dir: cwd, path: 0},
-	unix.SYS_SYMLINK:  {note: (*Recorder).made, serve: (*broker).link, dir: cwd, path: 1},
-	unix.SYS_UNLINK:   {note: (*Recorder).removed, serve: (*broker).serveUnlink, dir: cwd, path: 0},
-	unix.SYS_RMDIR:    {note: (*Recorder).removed, serve: (*broker).serveRmdir, dir: cwd, path: 0},
-	unix.SYS_RENAME:   {note: (*Recorder).moved, serve: (*broker).serveRename, dir: cwd, path: 0, dir2: cwd, path2: 1},
-	unix.SYS_RENAMEAT: {note: (*Recorder).moved, serve: (*broker).serveRename, dir: 0, path: 1, dir2: 2, path2: 3},
-	unix.SYS_LINK:     {note: (*Recorder).moved, serve: (*broker).link, dir: cwd, path: 0, dir2: cwd, path2: 1},
+	unix.SYS_MKNOD:    {note: (*Recorder).noteMake, dir: cwd, path: 0},
+	unix.SYS_SYMLINK:  {note: (*Recorder).noteMake, serve: (*broker).refuseLink, dir: cwd, path: 1},
+	unix.SYS_UNLINK:   {note: (*Recorder).noteRemove, serve: (*broker).serveUnlink, dir: cwd, path: 0},
+	unix.SYS_RMDIR:    {note: (*Recorder).noteRemove, serve: (*broker).serveRmdir, dir: cwd, path: 0},
+	unix.SYS_RENAME:   {note: (*Recorder).noteRename, serve: (*broker).serveRename, dir: cwd, path: 0, dir2: cwd, path2: 1},
+	unix.SYS_RENAMEAT: {note: (*Recorder).noteRename, serve: (*broker).serveRename, dir: 0, path: 1, dir2: 2, path2: 3},
+	unix.SYS_LINK:     {note: (*Recorder).noteRename, serve: (*broker).refuseLink, dir: cwd, path: 0, dir2: cwd, path2: 1},
 }
 
 // oldModes and oldOpens are modes and opens of such calls.
@@ -32,13 +32,13 @@ var oldChanges = map[uint32]change{
 	unix.SYS_FUTIMESAT: {dir: 0, path: 1, null: true, set: timesAt(2, microseconds)},
 }
 
-func (r *Recorder) created(p *Profile, n *notice, w watched) {
-	r.open(p, n.at(w.dir, w.path), unix.O_CREAT|unix.O_WRONLY|unix.O_TRUNC)
+func (r *Recorder) noteCreate(p *Profile, n *notice, w watched) {
+	r.recordOpen(p, n.pathAt(w.dir, w.path), unix.O_CREAT|unix.O_WRONLY|unix.O_TRUNC)
 }
 
 func (b *broker) serveCreat(c *brokering) error {
-	return b.open(c, unix.O_CREAT|unix.O_WRONLY|unix.O_TRUNC, c.Args[c.path+1])
+	return b.openFile(c, unix.O_CREAT|unix.O_WRONLY|unix.O_TRUNC, c.Args[c.path+1])
 }
 
-func (b *broker) serveUnlink(c *brokering) error { return b.remove(c, false) }
-func (b *broker) serveRmdir(c *brokering) error  { return b.remove(c, true) }
+func (b *broker) serveUnlink(c *brokering) error { return b.removeName(c, false) }
+func (b *broker) serveRmdir(c *brokering) error  { return b.removeName(c, true) }

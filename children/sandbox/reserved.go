@@ -47,7 +47,7 @@ func (r Reserved) Why(path string) string {
 	if why := r.WhyInside(path); why != "" {
 		return why
 	}
-	for _, home := range r.homes() {
+	for _, home := range r.homeFolders() {
 		if Contains(path, home) {
 			return "it is or holds the home folder"
 		}
@@ -73,7 +73,7 @@ func (r Reserved) Why(path string) string {
 			return o + " in it is another server's own"
 		}
 	}
-	for _, home := range r.homes() {
+	for _, home := range r.homeFolders() {
 		if secret := SecretIn(path, home); secret != "" {
 			return "it holds " + secret
 		}
@@ -84,8 +84,8 @@ func (r Reserved) Why(path string) string {
 	return ""
 }
 
-// homes are the home folder and where its links lead.
-func (r Reserved) homes() []string {
+// homeFolders are the home folder and where its links lead.
+func (r Reserved) homeFolders() []string {
 	if r.Home == "" {
 		return nil
 	}

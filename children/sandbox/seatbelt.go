@@ -2,14 +2,14 @@ package sandbox
 
 import "mcphub/children/sandbox/seatbelt"
 
-// seatbelt returns the Profile in the language of Seatbelt. find is the method of a seatbelt.Disk. What is not there opens nothing, and
+// seatbeltText returns the Profile in the language of Seatbelt. find is the method of a seatbelt.Disk. What is not there opens nothing, and
 // neither does what is no more what its rule was made for.
-func (p *Profile) seatbelt(find func(path string) (at seatbelt.Name, dir bool)) (string, error) {
+func (p *Profile) seatbeltText(find func(path string) (at seatbelt.Name, dir bool)) (string, error) {
 	policy := seatbelt.Policy{Unbounded: p.Unbounded, Network: p.Network.On, Ports: p.Network.Ports, AllSockets: p.Sockets}
 	for _, r := range p.Rules {
 		at, dir := find(r.Path)
 		switch {
-		case p.excepts(r.Path) || p.moved(r.Path) || at.Missing != "":
+		case p.isExcepted(r.Path) || p.hasMoved(r.Path) || at.Missing != "":
 		case r.Path == Terminals.Path:
 			policy.Terminals = true
 		default:

@@ -27,7 +27,7 @@ func TestProfileInSeatbelt(t *testing.T) {
 		Rules:    []Rule{{"/Users/me/gone", Read | Write}, {"/Users/me/note", Read | Write}, {"/Users/me/p", Read | Write | Execute}, {"/Users/me/p/kept/own", Read}, {"/Users/me/p/state/own", Read}, {"/Users/me/tool", Read | Execute}, {"/dev/null", Read | Write | Device}, Terminals},
 		Withheld: []string{"/Users/me/p/kept", "/Users/me/p/later"}, Except: "/Users/me/p/state", Network: Network{Ports: []uint16{443}},
 	}
-	text, err := p.seatbelt(find)
+	text, err := p.seatbeltText(find)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestProfileInSeatbelt(t *testing.T) {
 			t.Errorf("%s: the Profile says %s", tc.path, a)
 		}
 	}
-	if text, err := (&Profile{Rules: []Rule{{"/" + strings.Repeat("x", 1024), Read}}}).seatbelt(find); err == nil {
+	if text, err := (&Profile{Rules: []Rule{{"/" + strings.Repeat("x", 1024), Read}}}).seatbeltText(find); err == nil {
 		t.Errorf("a path that cannot be written made %q", text)
 	}
 	wider := &Profile{Rules: []Rule{{"/Users/me/p", Read}}}

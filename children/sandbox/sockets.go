@@ -41,17 +41,17 @@ func Reach(environ []string, home string) (names []string) {
 		runs = append(runs, at)
 	}
 	for _, s := range services {
-		if reachable(s.at, runs, home, uid, env) {
+		if isReachable(s.at, runs, home, uid, env) {
 			names = append(names, s.name)
 		}
 	}
 	return names
 }
 
-func reachable(patterns, runs []string, home, uid string, env map[string]string) bool {
+func isReachable(patterns, runs []string, home, uid string, env map[string]string) bool {
 	for _, pattern := range patterns {
 		for _, run := range runs {
-			path, known := expand(pattern, run, home, uid, env)
+			path, known := expandPattern(pattern, run, home, uid, env)
 			if !known {
 				continue
 			}
@@ -66,9 +66,9 @@ func reachable(patterns, runs []string, home, uid string, env map[string]string)
 	return false
 }
 
-// expand is a pattern with what it names filled in; not known where something is not
+// expandPattern is a pattern with what it names filled in; not known where something is not
 // set, or is no path.
-func expand(pattern, run, home, uid string, env map[string]string) (path string, known bool) {
+func expandPattern(pattern, run, home, uid string, env map[string]string) (path string, known bool) {
 	if below, ok := strings.CutPrefix(pattern, "~/"); ok {
 		return filepath.Join(home, below), home != ""
 	}
@@ -103,8 +103,8 @@ func SocketPath(value string) string {
 	return path
 }
 
-// listed joins names as a sentence has them.
-func listed(names []string) string {
+// joinNames joins names as a sentence has them.
+func joinNames(names []string) string {
 	switch last := len(names) - 1; last {
 	case -1:
 		return ""

@@ -44,12 +44,12 @@ func (a *Answers) NoteGiven(gen uint64) {
 // they do.
 func (a *Answers) NoteWaiting() { a.waited.Store(true) }
 
-// Told reports whether the child was told a moment ago that its roots have changed, and has yet to ask
+// WasTold reports whether the child was told a moment ago that its roots have changed, and has yet to ask
 // for them. The question that comes now is taken to be on account of that.
-func (a *Answers) Told() bool { return a.told.Load() }
+func (a *Answers) WasTold() bool { return a.told.Load() }
 
-// Asked reports whether the child has been given roots at all.
-func (a *Answers) Asked() bool { return a.any.Load() }
+// WasAsked reports whether the child has been given roots at all.
+func (a *Answers) WasAsked() bool { return a.any.Load() }
 
 // Written delivers after the child was given roots.
 func (a *Answers) Written() <-chan struct{} { return a.written }

@@ -59,7 +59,7 @@ type applying struct {
 	cancel context.CancelFunc
 }
 
-func (a *applying) stop() {
+func (a *applying) stopWaiting() {
 	if a != nil {
 		a.bound.Stop()
 		a.cancel()
@@ -95,9 +95,9 @@ const (
 // Last are the roots that the run was told last, or started with.
 func (r *Roots) Last() []guard.Root { return r.last }
 
-// Probed reports whether a tool of the child shows what it has applied. It is known
+// IsProbed reports whether a tool of the child shows what it has applied. It is known
 // once the run has been made known.
-func (r *Roots) Probed() bool { return r.tool != "" }
+func (r *Roots) IsProbed() bool { return r.tool != "" }
 
 // Start takes in which tool shows the roots that the child has applied, "" for none,
 // and waits until it shows those that the child started with.
@@ -110,9 +110,9 @@ func (r *Roots) Start(ctx context.Context, tool string) error {
 	return ProbeUntil(ctx, r.link(), tool, program.RootPaths(r.last))
 }
 
-// Due reports whether Review has anything to look at. gen is the generation that the
+// IsDue reports whether Review has anything to look at. gen is the generation that the
 // instance has made known.
-func (r *Roots) Due(w Wanted, gen uint64) bool {
+func (r *Roots) IsDue(w Wanted, gen uint64) bool {
 	if r.now != nil {
 		return r.now.gen != w.Gen
 	}
@@ -127,7 +127,7 @@ func (r *Roots) Review(w Wanted, c Change) Step {
 	c.SameRoots = Same(w.Roots, r.last)
 	c.Empty = len(w.Roots) == 0
 	c.Probe = r.tool != ""
-	c.Asked = r.Asked()
+	c.Asked = r.WasAsked()
 	if w.Known {
 		r.early = false
 	}
@@ -138,7 +138,7 @@ func (r *Roots) Review(w Wanted, c Change) Step {
 		r.now.again = true
 		return Step{}
 	case action == Tell:
-		return r.tell(w)
+		return r.tellRoots(w)
 	}
 	r.last = w.Roots
 	return Step{News: Applied, Gen: w.Gen}
@@ -146,16 +146,16 @@ func (r *Roots) Review(w Wanted, c Change) Step {
 
 // startApplying starts to wait until roots are applied.
 func (r *Roots) startApplying(w Wanted) *applying {
-	r.now.stop()
+	r.now.stopWaiting()
 	a := &applying{gen: w.Gen, roots: w.Roots, bound: time.NewTimer(ApplyWait)}
 	a.ctx, a.cancel = context.WithCancel(context.Background())
 	r.now, r.last = a, w.Roots
 	return a
 }
 
-// tell announces new roots and starts to wait until they are applied. A child that is
+// tellRoots announces new roots and starts to wait until they are applied. A child that is
 // just asking for them, or has them, is not told to ask again.
-func (r *Roots) tell(w Wanted) Step {
+func (r *Roots) tellRoots(w Wanted) Step {
 	a := r.startApplying(w)
 	if r.gen.Load() == a.gen {
 		return r.OnAsked(w) // its last question was answered with these already
@@ -185,13 +185,13 @@ func (r *Roots) OnAsked(w Wanted) Step {
 	case r.now == nil:
 		return Step{News: Asked}
 	case answered < r.now.gen && r.now.untold:
-		return r.tell(w)
+		return r.tellRoots(w)
 	case answered < r.now.gen:
 		return Step{}
 	case answered > r.now.gen:
 		// It was given newer roots: those are what it will show.
 		if w.Gen != answered { // and others are wanted by now
-			return r.tell(w)
+			return r.tellRoots(w)
 		}
 		r.startApplying(w)
 	case r.now.shown != nil:
@@ -199,15 +199,15 @@ func (r *Roots) OnAsked(w Wanted) Step {
 	}
 	r.ignores = false
 	if r.tool == "" {
-		return r.applied()
+		return r.endWaiting()
 	}
-	r.probe()
+	r.probeChild()
 	return Step{}
 }
 
-// probe waits, on a goroutine of its own, until the child shows the roots being
+// probeChild waits, on a goroutine of its own, until the child shows the roots being
 // applied.
-func (r *Roots) probe() {
+func (r *Roots) probeChild() {
 	shown := make(chan error, 1)
 	ctx, tool, paths := r.now.ctx, r.tool, program.RootPaths(r.now.roots)
 	r.now.shown = shown
@@ -226,16 +226,16 @@ func (r *Roots) Shown() <-chan error {
 // OnShown follows the end of the probe.
 func (r *Roots) OnShown(err error) Step {
 	if err == nil {
-		return r.applied()
+		return r.endWaiting()
 	}
 	r.log.Warn().Err(err).Msg("the child cannot show which roots it has applied")
 	return r.OnOverdue()
 }
 
-// applied ends the waiting for a change.
-func (r *Roots) applied() Step {
+// endWaiting ends the waiting for a change.
+func (r *Roots) endWaiting() Step {
 	s := Step{News: Applied, Gen: r.now.gen, Again: r.now.again}
-	r.now.stop()
+	r.now.stopWaiting()
 	r.now = nil
 	return s
 }
@@ -257,7 +257,7 @@ func (r *Roots) OnOverdue() Step {
 		r.ignores = true
 	}
 	r.told.Store(false)
-	r.now.stop()
+	r.now.stopWaiting()
 	r.now = nil
 	if r.rewritten {
 		return Step{Replace: "it did not apply the new roots when told of them"}
@@ -268,6 +268,6 @@ func (r *Roots) OnOverdue() Step {
 
 // Stop ends what is being applied. It returns when nothing is sent for it any more.
 func (r *Roots) Stop() {
-	r.now.stop()
+	r.now.stopWaiting()
 	r.wg.Wait()
 }

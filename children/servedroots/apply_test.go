@@ -61,7 +61,7 @@ var list = Change{List: true, SameLaunch: true, SameArgs: true}
 func TestAChangeIsToldAndApplied(t *testing.T) {
 	t.Parallel()
 	following(t, false, func(t *testing.T, r *Roots, want func(string, Step, Step), told func() int) {
-		if r.Due(wanted(1), 1) || !r.Due(wanted(2), 1) {
+		if r.IsDue(wanted(1), 1) || !r.IsDue(wanted(2), 1) {
 			t.Error("a change is due, and nothing else is")
 		}
 		want("changed", r.Review(wanted(2), list), Step{News: Announced})
@@ -136,22 +136,22 @@ func TestAChildThatAsksIsNotTold(t *testing.T) {
 func TestWhoAsksBecauseItWasTold(t *testing.T) {
 	t.Parallel()
 	following(t, false, func(t *testing.T, r *Roots, want func(string, Step, Step), told func() int) {
-		if r.Told() {
+		if r.WasTold() {
 			t.Error("nothing was told yet")
 		}
 		r.Review(wanted(2), list)
-		if told(); !r.Told() {
+		if told(); !r.WasTold() {
 			t.Error("it was told and has not asked")
 		}
 		r.NoteQuestion()
-		if r.NoteAnswer(2); r.Told() {
+		if r.NoteAnswer(2); r.WasTold() {
 			t.Error("it has asked")
 		}
 		<-r.Written()
 		r.OnAsked(wanted(2))
 		r.Review(wanted(3), list)
 		<-r.Overdue()
-		if r.OnOverdue(); r.Told() {
+		if r.OnOverdue(); r.WasTold() {
 			t.Error("it did not ask in time")
 		}
 		told()
@@ -159,7 +159,7 @@ func TestWhoAsksBecauseItWasTold(t *testing.T) {
 		r.NoteAnswer(4)
 		<-r.Written()
 		want("given before it is looked at", r.Review(wanted(4), list), Step{News: Applied, Gen: 4})
-		if n := told(); n != 0 || r.Told() {
+		if n := told(); n != 0 || r.WasTold() {
 			t.Errorf("told %d times of what it has", n)
 		}
 	})

@@ -62,8 +62,8 @@ func (m RootsMode) String() string {
 	return "auto"
 }
 
-// rewrite tells which directory arguments are replaced by roots.
-func (m RootsMode) rewrite() program.Rewrite {
+// rewriteMode tells which directory arguments are replaced by roots.
+func (m RootsMode) rewriteMode() program.Rewrite {
 	switch m {
 	case RootsAuto:
 		return program.RewriteKnown

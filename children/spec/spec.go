@@ -106,7 +106,7 @@ func (s Spec) WithDefaults() Spec {
 	if s.IDLimit <= 0 {
 		s.IDLimit = jsonrpc.DefaultIDLimit
 	}
-	if s.Probe == "" && s.Roots != RootsNone && s.Program().Official() {
+	if s.Probe == "" && s.Roots != RootsNone && s.Program().IsOfficial() {
 		s.Probe = program.OfficialProbe
 	}
 	return s
@@ -118,7 +118,7 @@ func (s Spec) WithDefaults() Spec {
 func (s Spec) Equal(o Spec) bool {
 	a, b := s.WithDefaults(), o.WithDefaults()
 	return a.Name == b.Name && a.Variant == b.Variant && a.Command == b.Command && a.Cwd == b.Cwd &&
-		a.URL == b.URL && a.Auth.equal(b.Auth) && a.Era == b.Era && a.Protocol == b.Protocol && a.Transport == b.Transport && a.TLS.Equal(b.TLS) && a.HeadersFrom.equal(b.HeadersFrom) && maps.Equal(a.Headers, b.Headers) &&
+		a.URL == b.URL && a.Auth.equalTo(b.Auth) && a.Era == b.Era && a.Protocol == b.Protocol && a.Transport == b.Transport && a.TLS.Equal(b.TLS) && a.HeadersFrom.equalTo(b.HeadersFrom) && maps.Equal(a.Headers, b.Headers) &&
 		slices.Equal(a.Args, b.Args) && maps.Equal(a.Env, b.Env) && a.EnvFile == b.EnvFile && slices.Equal(a.Inherit, b.Inherit) &&
 		a.Roots == b.Roots && a.Directories == b.Directories && a.Share == b.Share && a.Local == b.Local && a.Sandbox.Equal(b.Sandbox) && a.Limits == b.Limits &&
 		a.StartTimeout == b.StartTimeout && a.CallTimeout == b.CallTimeout && a.IdleTimeout == b.IdleTimeout &&
@@ -133,7 +133,7 @@ type HeaderProgram struct {
 	At      string        // the line of hub.json
 }
 
-func (p HeaderProgram) equal(o HeaderProgram) bool {
+func (p HeaderProgram) equalTo(o HeaderProgram) bool {
 	return p.Command == o.Command && slices.Equal(p.Args, o.Args) && p.TTL == o.TTL
 }
 
@@ -151,7 +151,7 @@ type Auth struct {
 	CallbackPort int    // of the redirect; 0: any
 }
 
-func (a Auth) equal(b Auth) bool {
+func (a Auth) equalTo(b Auth) bool {
 	return a.Asked == b.Asked && a.Machine == b.Machine && a.ClientID == b.ClientID && a.Document == b.Document && a.ClientSecret == b.ClientSecret &&
 		a.Issuer == b.Issuer && slices.Equal(a.Scopes, b.Scopes) && a.Redirect == b.Redirect && a.CallbackPort == b.CallbackPort
 }
@@ -170,13 +170,13 @@ func (s Spec) LogsIn() bool {
 	return true
 }
 
-// Personal reports whether each user logs in at this server, and not the hub for all.
-func (s Spec) Personal() bool { return s.LogsIn() && !s.Auth.Machine }
+// IsPersonal reports whether each user logs in at this server, and not the hub for all.
+func (s Spec) IsPersonal() bool { return s.LogsIn() && !s.Auth.Machine }
 
 // Program is what the Spec says of the process to start.
 func (s Spec) Program() program.Program {
 	return program.Program{
-		Command: s.Command, Args: s.Args, Env: s.Env, EnvFile: s.EnvFile, Inherit: s.Inherit, Cwd: s.Cwd, Rewrite: s.Roots.rewrite(),
+		Command: s.Command, Args: s.Args, Env: s.Env, EnvFile: s.EnvFile, Inherit: s.Inherit, Cwd: s.Cwd, Rewrite: s.Roots.rewriteMode(),
 		Shared: s.Share != ShareSession, Local: s.Local, Directories: s.Directories, Sandbox: s.Sandbox,
 	}
 }

@@ -19,7 +19,7 @@ import (
 // in other surroundings: what the entry says, once variables are replaced, and the variables
 // that the child gets. Nothing can be read out of it. isDir tells whether a folder is there.
 func (s Spec) VariantDigest(isDir func(path string) bool) string {
-	env, said := s.inherits(isDir), s.WithDefaults()
+	env, said := s.inheritedVariables(isDir), s.WithDefaults()
 	said.Environ, said.Variant, said.Revision, said.Start, said.Sandbox.At, said.ShareWhy = nil, "", 0, 0, "", ""
 	said.TLS, said.HeadersFrom.At, said.Supply = said.TLS.Bare(), "", remote.Supply{}
 	said.Inherit = nil // env has what is there of it
@@ -34,10 +34,10 @@ func (s Spec) VariantDigest(isDir func(path string) bool) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// inherits returns the variables that the child gets of its surroundings. One that several
+// inheritedVariables returns the variables that the child gets of its surroundings. One that several
 // sessions may share gets what is of a window or terminal from the session that starts it, so
 // that is left out; its PATH counts without folders that are missing or named before.
-func (s Spec) inherits(isDir func(path string) bool) map[string]string {
+func (s Spec) inheritedVariables(isDir func(path string) bool) map[string]string {
 	out := map[string]string{}
 	if s.URL != "" {
 		return out
@@ -85,7 +85,7 @@ func Apart(a, b Spec, m launch.Machine) (names []string) {
 			}
 		}
 	}
-	differ(a.inherits(m.IsDir), b.inherits(m.IsDir), "")
+	differ(a.inheritedVariables(m.IsDir), b.inheritedVariables(m.IsDir), "")
 	differ(a.Env, b.Env, "env.")
 	differ(a.Headers, b.Headers, "headers.")
 	for _, key := range []struct {

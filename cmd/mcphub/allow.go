@@ -52,26 +52,26 @@ func allowCommand() *cobra.Command {
 			"  mcphub allow files ~/Documents --calls --dry-run\n" +
 			"  mcphub allow --list",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			w.start(cmd)
+			w.startWork(cmd)
 			w.callsSaid = cmd.Flags().Changed("calls")
 			switch {
 			case list && (len(args) > 1 || w.write || w.dryRun || w.callsSaid):
 				return exit.Errorf(exit.Usage, "--list takes at most the name of a server, and --json")
 			case list:
-				return w.list(args)
+				return w.listAllowed(args)
 			case len(args) == 0:
 				return exit.Errorf(exit.Usage, "name the server and a path: mcphub allow NAME PATH; mcphub allow --list shows what is allowed")
 			case len(args) == 1:
 				return exit.Errorf(exit.Usage, "name the path as well: mcphub allow %s PATH", args[0])
 			}
-			return w.run("allowed", args[0], args[1:], w.allow)
+			return w.runChange("allowed", args[0], args[1:], w.allowTarget)
 		},
 	}
 	cmd.Flags().BoolVar(&w.write, "write", false, "to read and write")
 	cmd.Flags().BoolVar(&w.calls, "calls", false, "let calls name the path, by a rule of the policy; without it a rule is added where such a call was refused in the last days, and with --calls=false none is")
 	cmd.Flags().BoolVar(&w.dryRun, "dry-run", false, "show the change and write nothing")
 	cmd.Flags().BoolVar(&list, "list", false, "list what is allowed beyond the default")
-	w.flags(cmd)
+	w.registerFlags(cmd)
 	return cmd
 }
 
@@ -86,25 +86,25 @@ func revokeCommand() *cobra.Command {
 			"path was not there.",
 		Example: "  mcphub revoke notes ~/vault",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			w.start(cmd)
+			w.startWork(cmd)
 			if len(args) < 2 {
 				return exit.Errorf(exit.Usage, "name the server and the path: mcphub revoke NAME PATH; mcphub allow --list shows what is allowed")
 			}
-			return w.run("revoked", args[0], args[1:], w.revoke)
+			return w.runChange("revoked", args[0], args[1:], w.revokeTarget)
 		},
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 			if len(args) == 0 {
 				return completeServer(cmd, args, word)
 			}
 			w.say = io.Discard
-			if err := w.open(args[0]); err != nil {
+			if err := w.openConfig(args[0]); err != nil {
 				return nil, cobra.ShellCompDirectiveError
 			}
 			return slices.Concat(w.current.server.Sandbox.Read, w.current.server.Sandbox.Write), cobra.ShellCompDirectiveNoFileComp
 		},
 	}
 	cmd.Flags().BoolVar(&w.dryRun, "dry-run", false, "show the change and write nothing")
-	w.flags(cmd)
+	w.registerFlags(cmd)
 	return cmd
 }
 
@@ -115,14 +115,14 @@ type allowPlan struct {
 	targets []*target
 }
 
-// plan makes a change for each path, and writes nothing. What hub.json comes to is w.text.
-func (w *allowWork) plan(state, name string, paths []string, change func(t *target) error) (*allowPlan, error) {
-	if err := w.open(name); err != nil {
+// planChange makes a change for each path, and writes nothing. What hub.json comes to is w.text.
+func (w *allowWork) planChange(state, name string, paths []string, change func(t *target) error) (*allowPlan, error) {
+	if err := w.openConfig(name); err != nil {
 		return nil, err
 	}
 	p := &allowPlan{before: w.text}
 	for _, path := range paths {
-		t, err := w.target(path, state == "allowed")
+		t, err := w.readTarget(path, state == "allowed")
 		if err != nil {
 			return nil, err
 		}
@@ -141,23 +141,23 @@ func (w *allowWork) plan(state, name string, paths []string, change func(t *targ
 	return p, nil
 }
 
-// run makes a change for each path and writes hub.json, or shows what it would be.
-func (w *allowWork) run(state, name string, paths []string, change func(t *target) error) error {
+// runChange makes a change for each path and writes hub.json, or shows what it would be.
+func (w *allowWork) runChange(state, name string, paths []string, change func(t *target) error) error {
 	if !w.dryRun {
 		if err := checkNoClient(consentStore(), false); err != nil {
 			return exit.Errorf(exit.Failure, "hub.json is not changed: %w", err)
 		}
 	}
-	p, err := w.plan(state, name, paths, change)
+	p, err := w.planChange(state, name, paths, change)
 	if err != nil {
 		return err
 	}
 	if p.report.DryRun = w.dryRun; !w.dryRun {
-		if err := w.put(p); err != nil {
+		if err := w.putPlan(p); err != nil {
 			return err
 		}
 	}
-	if err := w.print(&p.report); err != nil {
+	if err := w.printReport(&p.report); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(p.targets, func(t *target) bool { return t.absent }) {
@@ -166,9 +166,9 @@ func (w *allowWork) run(state, name string, paths []string, change func(t *targe
 	return nil
 }
 
-// put makes the folders that are missing, and writes hub.json. It does nothing where hub.json has changed since
+// putPlan makes the folders that are missing, and writes hub.json. It does nothing where hub.json has changed since
 // it was read.
-func (w *allowWork) put(p *allowPlan) error {
+func (w *allowWork) putPlan(p *allowPlan) error {
 	if err := w.putRevoked(); err != nil {
 		return err
 	}
@@ -193,7 +193,7 @@ func (w *allowWork) put(p *allowPlan) error {
 	return err
 }
 
-func (w *allowWork) print(r *allowReport) error {
+func (w *allowWork) printReport(r *allowReport) error {
 	if w.asJSON {
 		return exit.Failed(layout.JSON(w.out, r))
 	}
@@ -201,7 +201,7 @@ func (w *allowWork) print(r *allowReport) error {
 		layout.Println(w.say, "warning: "+text)
 	}
 	for _, p := range r.Paths {
-		layout.Printf(w.out, "%s: %s\n", p.Path, p.words(r))
+		layout.Printf(w.out, "%s: %s\n", p.Path, p.describePath(r))
 		for _, note := range p.Notes {
 			layout.Line(w.out, "  ", note)
 		}
@@ -218,8 +218,8 @@ func (w *allowWork) print(r *allowReport) error {
 	return nil
 }
 
-// words say in a line what became of a path.
-func (p *allowedPath) words(r *allowReport) string {
+// describePath say in a line what became of a path.
+func (p *allowedPath) describePath(r *allowReport) string {
 	verb, where := "is", "added to"
 	if r.DryRun {
 		verb = "would be"
@@ -260,8 +260,8 @@ type allowedRule struct {
 	At     string   `json:"at"`
 }
 
-// list prints what is allowed, to all servers or to one.
-func (w *allowWork) list(names []string) error {
+// listAllowed prints what is allowed, to all servers or to one.
+func (w *allowWork) listAllowed(names []string) error {
 	path, _, file, err := hubConfig(w.config)
 	if err != nil {
 		return err

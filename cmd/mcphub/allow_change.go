@@ -77,8 +77,8 @@ type target struct {
 	taken   []string // keys that it was taken out of
 }
 
-// open reads hub.json.
-func (w *allowWork) open(name string) error {
+// openConfig reads hub.json.
+func (w *allowWork) openConfig(name string) error {
 	path, text, file, err := hubConfig(w.config)
 	if err != nil {
 		return err
@@ -88,12 +88,12 @@ func (w *allowWork) open(name string) error {
 		return err
 	}
 	w.home, _ = os.UserHomeDir() // without one, no path is written from there
-	w.current, err = w.parse(name)
+	w.current, err = w.parseEntry(name)
 	return err
 }
 
-// parse parses the text and builds the server of that name, also one that is disabled.
-func (w *allowWork) parse(name string) (currentEntry, error) {
+// parseEntry parses the text and builds the server of that name, also one that is disabled.
+func (w *allowWork) parseEntry(name string) (currentEntry, error) {
 	trail, err := hubfile.Follow(w.path)
 	if err != nil {
 		return currentEntry{}, exit.Failed(err)
@@ -121,9 +121,9 @@ func (w *allowWork) parse(name string) (currentEntry, error) {
 	return s, nil
 }
 
-// never returns why the kernel would not open the path although the entry names it. It is empty if
+// neverReason returns why the kernel would not open the path although the entry names it. It is empty if
 // the path may be opened or the server is not confined. It plans a start to find out.
-func (s *currentEntry) never(path string) string {
+func (s *currentEntry) neverReason(path string) string {
 	if s.spec == nil {
 		return ""
 	}
@@ -133,13 +133,13 @@ func (s *currentEntry) never(path string) string {
 	return ""
 }
 
-// edit takes the text that a change has made.
-func (w *allowWork) edit(text []byte, err error) error {
+// takeEdit takes the text that a change has made.
+func (w *allowWork) takeEdit(text []byte, err error) error {
 	if err != nil {
 		return exit.Errorf(exit.Config, "%w; nothing was changed", err)
 	}
 	w.text = text
-	w.current, err = w.parse(w.current.server.Key)
+	w.current, err = w.parseEntry(w.current.server.Key)
 	return err
 }
 
@@ -155,8 +155,8 @@ func changedLines(before, after []byte) []string {
 	return lines
 }
 
-// target reads a path that was typed. Where it is to be allowed, it must be one that can be.
-func (w *allowWork) target(typed string, allow bool) (*target, error) {
+// readTarget reads a path that was typed. Where it is to be allowed, it must be one that can be.
+func (w *allowWork) readTarget(typed string, allow bool) (*target, error) {
 	bad := func(format string, args ...any) (*target, error) {
 		return nil, exit.Errorf(exit.Failure, "%s: %w; nothing was changed", printable.Escape(typed, 500), fmt.Errorf(format, args...))
 	}
@@ -205,12 +205,12 @@ func (w *allowWork) target(typed string, allow bool) (*target, error) {
 			return bad("it is a link that leads to nothing")
 		}
 		if name := filepath.Base(given); !os.IsPathSeparator(typed[len(typed)-1]) && strings.LastIndexByte(name, '.') > 0 {
-			if w.write && sandbox.CurrentKernel().Asks() && w.current.unheld() == "" { // the hub makes it for the server
+			if w.write && sandbox.CurrentKernel().Asks() && w.current.unheldReason() == "" { // the hub makes it for the server
 				t.missing, t.dir = false, false
 				break
 			}
 			advice := "give the server a folder of its own, and tell it to keep the file there"
-			if w.reserved().Why(folder) == "" {
+			if w.reservedPlaces().Why(folder) == "" {
 				advice = "give the server its folder: " + printable.CommandLine(append(w.retryCommand(true), "--", filepath.Dir(given)))
 			}
 			return bad("there is no such file, and only what is there can be opened; %s. If %s is to be a folder, write a / behind it", advice, printable.Escape(name, 200))
@@ -219,25 +219,25 @@ func (w *allowWork) target(typed string, allow bool) (*target, error) {
 	if !allow {
 		return t, nil
 	}
-	if t.Path != given && w.written(t.Path) != w.written(given) {
-		t.note("%s leads there; what is opened is where it leads now", given)
+	if t.Path != given && w.writtenPath(t.Path) != w.writtenPath(given) {
+		t.addNote("%s leads there; what is opened is where it leads now", given)
 	}
-	switch why := w.reserved().Why(t.Path); {
+	switch why := w.reservedPlaces().Why(t.Path); {
 	case why == "" && w.write && sandbox.Loaded(t.Path):
-		t.note("shells, git or editors load it, outside of the sandbox too: who writes it decides what they run")
+		t.addNote("shells, git or editors load it, outside of the sandbox too: who writes it decides what they run")
 	case why == "":
-		if why := w.current.never(t.Path); why != "" {
-			t.note("%s; it is opened because you name it", why)
+		if why := w.current.neverReason(t.Path); why != "" {
+			t.addNote("%s; it is opened because you name it", why)
 		}
 	case !w.write && !t.dir && why == sandbox.WhySecret(t.Path) && sandbox.ClientFile(t.Path) == "":
-		t.note("%s, and %s will read it", why, w.current.server.Name) // a person has named this one file
+		t.addNote("%s, and %s will read it", why, w.current.server.Name) // a person has named this one file
 	case sandbox.KeyFolder(t.Path) != "":
 		at := w.current.file.At("mcpServers", w.current.server.Name)
-		quoted, _ := json.Marshal(w.written(t.Path)) // a text always can be
+		quoted, _ := json.Marshal(w.writtenPath(t.Path)) // a text always can be
 		return bad(`%s, so it is allowed to no server by a command. If %s needs it all the same, write "sandbox": {"read": [%s]} into its entry by hand (%s:%d)`,
 			why, w.current.server.Name, quoted, at.File, at.Line)
 	default:
-		return bad("%s, so it is allowed to no server%s", why, w.current.denied(t.Path))
+		return bad("%s, so it is allowed to no server%s", why, w.current.denyingRule(t.Path))
 	}
 	if t.missing {
 		if err := w.ownFolder(given); err != nil {
@@ -247,13 +247,13 @@ func (w *allowWork) target(typed string, allow bool) (*target, error) {
 	return t, nil
 }
 
-// reserved is what no server is given.
-func (w *allowWork) reserved() sandbox.Reserved {
+// reservedPlaces is what no server is given.
+func (w *allowWork) reservedPlaces() sandbox.Reserved {
 	return sandbox.Reserved{Home: w.home, Withheld: w.current.checker.ClosedPaths(w.current.server.Name)}
 }
 
-// denied names the rule that withholds a path; "" where none does.
-func (s *currentEntry) denied(path string) string {
+// denyingRule names the rule that withholds a path; "" where none does.
+func (s *currentEntry) denyingRule(path string) string {
 	info, _ := s.checker.Policy()
 	for i := range info.Rules {
 		r := &info.Rules[i]
@@ -264,11 +264,11 @@ func (s *currentEntry) denied(path string) string {
 	return ""
 }
 
-func (t *target) note(format string, args ...any) {
+func (t *target) addNote(format string, args ...any) {
 	t.Notes = append(t.Notes, fmt.Sprintf(format, args...))
 }
 
-func (w *allowWork) written(path string) string { return encodeHubPath(w.home, path) }
+func (w *allowWork) writtenPath(path string) string { return encodeHubPath(w.home, path) }
 
 // ownFolder returns an error unless the missing path may be created: its folder must belong to the
 // user, nobody else may write there, and no link may lead there.
@@ -280,8 +280,8 @@ func (w *allowWork) ownFolder(path string) error {
 	case why != nil:
 	case err != nil || tildePath(w.home, real) != below:
 		why = errors.New("a link leads there")
-	case below == folder && folder != w.home && w.reserved().Why(folder) != "":
-		why = errors.New(w.reserved().Why(folder))
+	case below == folder && folder != w.home && w.reservedPlaces().Why(folder) != "":
+		why = errors.New(w.reservedPlaces().Why(folder))
 	}
 	if why != nil {
 		return fmt.Errorf("it is missing, and is not made in %s: %w. Make it first: %s", folder, why, printable.CommandLine([]string{"mkdir", "-m", "700", "--", path}))
@@ -310,8 +310,8 @@ func (w *allowWork) makeFolder(path string) error {
 	return exit.Failed(in.Mkdir(filepath.Base(path), 0o700))
 }
 
-// allow makes the change for one path.
-func (w *allowWork) allow(t *target) error {
+// allowTarget makes the change for one path.
+func (w *allowWork) allowTarget(t *target) error {
 	if err := w.allowKernel(t); err != nil {
 		return err
 	}
@@ -324,8 +324,8 @@ func (w *allowWork) allow(t *target) error {
 	return nil
 }
 
-// unheld says why the kernel holds no process of the server; "" where it does.
-func (s *currentEntry) unheld() string {
+// unheldReason says why the kernel holds no process of the server; "" where it does.
+func (s *currentEntry) unheldReason() string {
 	switch {
 	case s.server.URL != "":
 		return "it runs elsewhere"
@@ -337,9 +337,9 @@ func (s *currentEntry) unheld() string {
 	return s.spec.Program().Unheld(sandbox.CurrentKernel())
 }
 
-// opened returns the index of the first path in sandbox.read or sandbox.write that matches, and its
+// findOpened returns the index of the first path in sandbox.read or sandbox.write that matches, and its
 // text in hub.json. The index is -1 if no path matches.
-func (s *currentEntry) opened(key string, is func(open string) bool) (number int, written string) {
+func (s *currentEntry) findOpened(key string, is func(open string) bool) (number int, written string) {
 	list, all := s.spec.Sandbox.Read, s.server.Sandbox.Read
 	if key == clients.MayWrite {
 		list, all = s.spec.Sandbox.Write, s.server.Sandbox.Write
@@ -356,20 +356,20 @@ func (s *currentEntry) opened(key string, is func(open string) bool) (number int
 // empty if there is none.
 func (s *currentEntry) coveringSandboxLine(t *target, keys ...string) (words string) {
 	for _, key := range keys {
-		if i, path := s.opened(key, func(open string) bool { return sandbox.Contains(open, t.Path) }); i >= 0 {
+		if i, path := s.findOpened(key, func(open string) bool { return sandbox.Contains(open, t.Path) }); i >= 0 {
 			return fmt.Sprintf("%s it: sandbox.%s has %s", key, key, path)
 		}
 	}
 	return ""
 }
 
-func (t *target) is(open string) bool { return open == t.Path || open == t.given }
+func (t *target) isOpen(open string) bool { return open == t.Path || open == t.given }
 
 // allowKernel adds the path to the sandbox of the server, where the kernel holds that.
 func (w *allowWork) allowKernel(t *target) error {
 	name := w.current.server.Name
-	if why := w.current.unheld(); why != "" {
-		t.note("the kernel does not hold %s: %s. So its sandbox is left as it is", name, why)
+	if why := w.current.unheldReason(); why != "" {
+		t.addNote("the kernel does not hold %s: %s. So its sandbox is left as it is", name, why)
 		return nil
 	}
 	keys := []string{clients.MayWrite, clients.MayRead}
@@ -377,7 +377,7 @@ func (w *allowWork) allowKernel(t *target) error {
 		keys = keys[:1]
 	}
 	if words := w.current.coveringSandboxLine(t, keys...); words != "" {
-		t.note("%s may already %s", name, words)
+		t.addNote("%s may already %s", name, words)
 		return nil
 	}
 	if w.write { // what may be written may be read
@@ -385,10 +385,10 @@ func (w *allowWork) allowKernel(t *target) error {
 			return err
 		}
 	}
-	if err := w.edit(clients.AllowInHub(w.path, w.text, name, t.Access, w.written(t.Path))); err != nil {
+	if err := w.takeEdit(clients.AllowInHub(w.path, w.text, name, t.Access, w.writtenPath(t.Path))); err != nil {
 		return err
 	}
-	if i, _ := w.current.opened(t.Access, t.is); i < 0 {
+	if i, _ := w.current.findOpened(t.Access, t.isOpen); i < 0 {
 		return exit.Errorf(exit.Config, "%s: the sandbox of %s is written in a way in which it cannot be changed alone; change it by hand; nothing was changed", w.path, name)
 	}
 	t.Done = append(t.Done, "sandbox."+t.Access)
@@ -398,11 +398,11 @@ func (w *allowWork) allowKernel(t *target) error {
 // takeOut takes the path out of sandbox.read or sandbox.write.
 func (w *allowWork) takeOut(t *target, key string) error {
 	for {
-		i, _ := w.current.opened(key, t.is)
+		i, _ := w.current.findOpened(key, t.isOpen)
 		if i < 0 {
 			return nil
 		}
-		if err := w.edit(clients.RevokeInHub(w.path, w.text, w.current.server.Name, key, i)); err != nil {
+		if err := w.takeEdit(clients.RevokeInHub(w.path, w.text, w.current.server.Name, key, i)); err != nil {
 			return err
 		}
 		t.taken = append(t.taken, "sandbox."+key)
@@ -423,14 +423,14 @@ func (w *allowWork) allowCalls(t *target) error {
 	switch {
 	case w.calls:
 	case last == nil:
-		t.note("calls that name it are judged as before: by the roots, and by the rules. --calls lets them through")
+		t.addNote("calls that name it are judged as before: by the roots, and by the rules. --calls lets them through")
 		return nil
 	case !t.dir:
-		t.note("%s, and is still refused: a rule opens a folder, not a file. If calls of %s may name all that lies in %s: %s", last.words(), name, filepath.Dir(t.Path),
+		t.addNote("%s, and is still refused: a rule opens a folder, not a file. If calls of %s may name all that lies in %s: %s", last.describeRefusal(), name, filepath.Dir(t.Path),
 			printable.CommandLine(append(w.retryCommand(w.write), "--calls", "--", t.given)))
 		return nil
 	case last.role != access.Read && !w.write:
-		t.note("%s, and is still refused: it wants to %s there. To let it: %s", last.words(), last.role, printable.CommandLine(append(w.retryCommand(true), "--", t.given)))
+		t.addNote("%s, and is still refused: it wants to %s there. To let it: %s", last.describeRefusal(), last.role, printable.CommandLine(append(w.retryCommand(true), "--", t.given)))
 		return nil
 	}
 	return w.addRule(t, last)
@@ -450,8 +450,8 @@ func (w *allowWork) retryCommand(write bool) []string {
 
 func (w *allowWork) addRule(t *target, last *refusal) error {
 	name, dir := w.current.server.Name, t.ruleDir()
-	if why := w.reserved().Why(dir); why != "" {
-		t.note("no rule is added: it would let calls name all that lies in %s, and %s", dir, why)
+	if why := w.reservedPlaces().Why(dir); why != "" {
+		t.addNote("no rule is added: it would let calls name all that lies in %s, and %s", dir, why)
 		return nil
 	}
 	roles := []any{"read"}
@@ -468,7 +468,7 @@ func (w *allowWork) addRule(t *target, last *refusal) error {
 		case v.Decision == policy.Allow:
 			continue
 		case by >= 0 && v.Decision == policy.Deny:
-			t.note("no rule is added: the rule %s (%s) denies that, and is asked first", v.By, info.Rules[by].At)
+			t.addNote("no rule is added: the rule %s (%s) denies that, and is asked first", v.By, info.Rules[by].At)
 			return nil
 		case by >= 0: // it asks a person, who has answered now
 			at = min(at, by)
@@ -476,32 +476,32 @@ func (w *allowWork) addRule(t *target, last *refusal) error {
 		allowed = false
 	}
 	if allowed {
-		t.note("calls may name what lies in %s already", dir)
+		t.addNote("calls may name what lies in %s already", dir)
 		return nil
 	}
 	rule := edit.Table{{Name: "name", Value: w.ruleName(t)}, {Name: "then", Value: keys.ThenAllow}, {Name: "if", Value: edit.Table{
-		{Name: "servers", Value: []any{name}}, {Name: "paths", Value: edit.Table{{Name: "roles", Value: roles}, {Name: "within", Value: w.written(dir)}}},
+		{Name: "servers", Value: []any{name}}, {Name: "paths", Value: edit.Table{{Name: "roles", Value: roles}, {Name: "within", Value: w.writtenPath(dir)}}},
 	}}}
 	if made := w.madeRule(t); made >= 0 { // it has fewer roles
 		rule[0].Value = rules[made].Name
-		if err := w.edit(clients.RemoveRuleFromHub(w.path, w.text, made)); err != nil {
+		if err := w.takeEdit(clients.RemoveRuleFromHub(w.path, w.text, made)); err != nil {
 			return err
 		}
 		at = min(at, made)
 	}
-	if err := w.edit(clients.AddRuleToHub(w.path, w.text, at, rule)); err != nil {
+	if err := w.takeEdit(clients.AddRuleToHub(w.path, w.text, at, rule)); err != nil {
 		return err
 	}
 	t.Done, t.Rule = append(t.Done, doneRule), rule[0].Value.(string)
 	why := "because of --calls"
 	if last != nil {
-		why = "because " + last.words()
+		why = "because " + last.describeRefusal()
 	}
 	what := "read"
 	if w.write {
 		what = "read, write and delete"
 	}
-	t.note("the rule %s lets calls of %s %s all that lies in %s, %s", t.Rule, name, what, dir, why)
+	t.addNote("the rule %s lets calls of %s %s all that lies in %s, %s", t.Rule, name, what, dir, why)
 	return nil
 }
 
@@ -515,15 +515,15 @@ func (t *target) ruleDir() string {
 
 var noName = lazyregexp.New(`[^A-Za-z0-9._-]+`)
 
-// stem is how the name of a rule begins that allow makes for the path.
-func (w *allowWork) stem(t *target) string {
+// ruleStem is how the name of a rule begins that allow makes for the path.
+func (w *allowWork) ruleStem(t *target) string {
 	return "allow-" + w.current.server.Name + "-" + strings.Trim(noName.ReplaceAllString(filepath.Base(t.Path), "-"), "-")
 }
 
 func (w *allowWork) ruleName(t *target) string {
-	name := w.stem(t)
+	name := w.ruleStem(t)
 	for n := 2; slices.ContainsFunc(w.current.file.Policy.Rules, func(r config.Rule) bool { return r.Name == name }); n++ {
-		name = fmt.Sprintf("%s-%d", w.stem(t), n)
+		name = fmt.Sprintf("%s-%d", w.ruleStem(t), n)
 	}
 	return name
 }
@@ -531,7 +531,7 @@ func (w *allowWork) ruleName(t *target) string {
 // madeRule is the number of the rule that allow has made for the path; -1 where there is none.
 func (w *allowWork) madeRule(t *target) int {
 	info, _ := w.current.checker.Policy()
-	named := regexp.MustCompile("^" + regexp.QuoteMeta(w.stem(t)) + "(-[0-9]+)?$")
+	named := regexp.MustCompile("^" + regexp.QuoteMeta(w.ruleStem(t)) + "(-[0-9]+)?$")
 	return slices.IndexFunc(info.Rules, func(r policy.RuleInfo) bool {
 		return named.MatchString(r.Name) && r.Then == policy.Allow && slices.Equal(r.Servers, []string{w.current.server.Name}) && r.Tools == nil &&
 			r.Paths != nil && !r.Paths.Outside && (r.Dir == t.Path || r.Dir == filepath.Dir(t.Path) && !t.dir)
@@ -545,7 +545,7 @@ type refusal struct {
 	role access.Role
 }
 
-func (r *refusal) words() string {
+func (r *refusal) describeRefusal() string {
 	return fmt.Sprintf("a call of %s that names %s was refused on %s", r.Tool, r.path, r.Time.Local().Format("2006-01-02 15:04"))
 }
 
@@ -577,8 +577,8 @@ func (w *allowWork) lastRefusal(t *target) (last *refusal) {
 	return last
 }
 
-// revoke takes back what was allowed for one path.
-func (w *allowWork) revoke(t *target) error {
+// revokeTarget takes back what was allowed for one path.
+func (w *allowWork) revokeTarget(t *target) error {
 	for _, key := range []string{clients.MayWrite, clients.MayRead} {
 		if err := w.takeOut(t, key); err != nil {
 			return err
@@ -587,7 +587,7 @@ func (w *allowWork) revoke(t *target) error {
 	t.Done = append(slices.Compact(t.taken), w.revokeRecorded(t)...)
 	for made := w.madeRule(t); made >= 0; made = w.madeRule(t) {
 		t.Rule = w.current.file.Policy.Rules[made].Name
-		if err := w.edit(clients.RemoveRuleFromHub(w.path, w.text, made)); err != nil {
+		if err := w.takeEdit(clients.RemoveRuleFromHub(w.path, w.text, made)); err != nil {
 			return err
 		}
 		if !slices.Contains(t.Done, doneRule) {
@@ -599,10 +599,10 @@ func (w *allowWork) revoke(t *target) error {
 		t.Access = clients.MayWrite
 	}
 	if t.absent = t.Done == nil; t.absent {
-		t.note("it was not allowed to %s", w.current.server.Name)
+		t.addNote("it was not allowed to %s", w.current.server.Name)
 	}
 	if words := w.current.coveringSandboxLine(t, clients.MayWrite, clients.MayRead); words != "" {
-		t.note("%s may still %s", w.current.server.Name, words)
+		t.addNote("%s may still %s", w.current.server.Name, words)
 	}
 	return nil
 }

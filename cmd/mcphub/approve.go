@@ -37,7 +37,7 @@ func approveCommand() *cobra.Command {
 				return exit.Failed(err)
 			}
 			defer t.Close()
-			return approve(cmd.Context(), t)
+			return approveWaiting(cmd.Context(), t)
 		},
 	}
 	cmd.AddCommand(approveListCommand())
@@ -62,9 +62,9 @@ func approveListCommand() *cobra.Command {
 				call.ID, call.Digest = "", ""
 				report.Calls = append(report.Calls, call)
 			}
-			if err := output(out, asJSON, report, func() {
+			if err := writeResult(out, asJSON, report, func() {
 				for i, w := range list {
-					w.show(out, i+1, len(list))
+					w.showQuestion(out, i+1, len(list))
 				}
 				if len(list) == 0 && failed == 0 {
 					layout.Println(out, "no call waits for approval at a terminal")
@@ -103,8 +103,8 @@ type waitingCall struct {
 	approval.Pending
 }
 
-// approve goes through all that waits, one after the other.
-func approve(ctx context.Context, t terminal) error {
+// approveWaiting goes through all that waits, one after the other.
+func approveWaiting(ctx context.Context, t terminal) error {
 	list, failed := waitingCalls(ctx, t, true)
 	if len(list) == 0 {
 		if failed > 0 {
@@ -115,26 +115,26 @@ func approve(ctx context.Context, t terminal) error {
 	layout.Printf(t, "%s for your answer. Ctrl-C ends this, and leaves what you have not answered waiting.\n", layout.When(len(list) == 1, "1 call waits")+layout.When(len(list) > 1, fmt.Sprintf("%d calls wait", len(list))))
 	in := bufio.NewReader(t)
 	for i, w := range list {
-		w.show(t, i+1, len(list))
+		w.showQuestion(t, i+1, len(list))
 		if !slices.Contains(w.From, approval.AskedTerminal) {
-			layout.Println(t, w.elsewhere())
+			layout.Println(t, w.whereElse())
 			continue
 		}
-		if err := decide(ctx, t, in, w); err != nil {
+		if err := decideCall(ctx, t, in, w); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// show writes the question, as one of several.
-func (w *waitingCall) show(out io.Writer, n, of int) {
+// showQuestion writes the question, as one of several.
+func (w *waitingCall) showQuestion(out io.Writer, n, of int) {
 	layout.Printf(out, "\n%d of %d, session %s%s, waiting for %s, until %s\n\n%s\n", n, of, printable.Escape(w.Session, 8),
 		layout.WithPrefix(" of ", printable.Escape(w.Client, 60))+layout.WithPrefix(" in ", printable.Escape(w.Folder, 300))+layout.When(w.Process != 0, fmt.Sprintf(", process %d", w.Process))+layout.WithPrefix(", token ", printable.Escape(w.Token, 60)), layout.FormatDuration(time.Since(w.Since)), w.Until.Local().Format(time.TimeOnly), layout.Lines{Text: printableLines(w.Text)})
 }
 
-// elsewhere says where a call can be answered that cannot be answered here.
-func (w *waitingCall) elsewhere() string {
+// whereElse says where a call can be answered that cannot be answered here.
+func (w *waitingCall) whereElse() string {
 	where := "in the client"
 	if slices.Contains(w.From, approval.AskedConsole) {
 		where = "on the page of mcphub console"
@@ -162,16 +162,16 @@ func waitingCalls(ctx context.Context, t io.Writer, toAnswer bool) (list []waiti
 	return list, failed
 }
 
-// decide shows a code for one question and takes what is typed: the code, n, or
+// decideCall shows a code for one question and takes what is typed: the code, n, or
 // nothing, which leaves the question standing.
-func decide(ctx context.Context, t terminal, in *bufio.Reader, w waitingCall) error {
+func decideCall(ctx context.Context, t terminal, in *bufio.Reader, w waitingCall) error {
 	for {
 		code, err := w.hub.ApprovalCode(ctx, w.ID)
 		if err != nil {
 			layout.Println(t, printable.Escape(err.Error(), 300))
 			return nil
 		}
-		line, err := prompt(t, in, "Type "+waysToAllow(code, w.Choices)+", n to deny it, or nothing to leave it")
+		line, err := promptLine(t, in, "Type "+waysToAllow(code, w.Choices)+", n to deny it, or nothing to leave it")
 		if err != nil {
 			return err
 		}
@@ -201,11 +201,11 @@ const denial = "deny"
 // waysToAllow says what to type for each choice. The code alone stands for the
 // first, which opens the least.
 func waysToAllow(code string, choices []string) string {
-	ways := spaced(code)
+	ways := spaceCode(code)
 	for i, c := range choices {
 		c = printable.Escape(c, 20)
 		if i > 0 {
-			ways += ", " + spaced(code) + " " + c
+			ways += ", " + spaceCode(code) + " " + c
 		}
 		ways += " to allow the " + c
 	}
@@ -234,8 +234,8 @@ const longestLine = 200
 
 var errLongLine = errors.New("too much was typed")
 
-// prompt asks for a line of what is typed from now on.
-func prompt(t terminal, in *bufio.Reader, text string) (string, error) {
+// promptLine asks for a line of what is typed from now on.
+func promptLine(t terminal, in *bufio.Reader, text string) (string, error) {
 	if err := t.Forget(); err != nil {
 		return "", exit.Errorf(exit.Failure, "the terminal: %w", err)
 	}
@@ -263,14 +263,14 @@ func readLine(in *bufio.Reader) (string, error) {
 	return "", errLongLine
 }
 
-// spaced is a code in two halves, which are easier to copy.
-func spaced(code string) string { return code[:len(code)/2] + " " + code[len(code)/2:] }
+// spaceCode is a code in two halves, which are easier to copy.
+func spaceCode(code string) string { return code[:len(code)/2] + " " + code[len(code)/2:] }
 
 // printableLines is escaped for a text of several lines.
 func printableLines(text string) string {
 	lines := strings.Split(text, "\n")
 	for i := range lines {
-		lines[i] = escaped(lines[i])
+		lines[i] = escapeText(lines[i])
 	}
 	return strings.Join(lines, "\n")
 }

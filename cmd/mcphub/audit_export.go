@@ -29,7 +29,7 @@ func auditExportCommand(from *auditSource) *cobra.Command {
 				return exit.Errorf(exit.Usage, "--format: %q is neither jsonl nor csv", format)
 			}
 			write := exportFormats[i].write
-			all, by, err := from.decisions(&f)
+			all, by, err := from.readDecisions(&f)
 			if err != nil {
 				return err
 			}
@@ -47,7 +47,7 @@ func auditExportCommand(from *auditSource) *cobra.Command {
 			return exit.Failed(err)
 		},
 	}
-	f.register(cmd)
+	f.registerFlags(cmd)
 	cmd.Flags().StringVar(&format, "format", "jsonl", "jsonl or csv")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "a file, readable by its owner only (default: standard output)")
 	return cmd
@@ -67,7 +67,7 @@ var exportFormats = []exportFormat{
 func exportJSON(w io.Writer, all []trail.Decision, by trail.Clients) error {
 	p := auditPage{w: w, json: true, clients: by}
 	for i := range all {
-		if err := p.decision(&all[i]); err != nil {
+		if err := p.printDecision(&all[i]); err != nil {
 			return err
 		}
 	}

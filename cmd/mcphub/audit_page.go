@@ -54,7 +54,7 @@ type auditPage struct {
 	rows    *watchedRows  // takes them in place of w; nil: w does
 }
 
-func (p *auditPage) decision(d *trail.Decision) error {
+func (p *auditPage) printDecision(d *trail.Decision) error {
 	by := p.clients[d.Session]
 	if p.json {
 		row := rowOf(d)
@@ -112,7 +112,7 @@ func (p *auditPage) decision(d *trail.Decision) error {
 	}
 	b.WriteByte('\n')
 	if p.rows != nil {
-		p.rows.add(d, b.String())
+		p.rows.addRow(d, b.String())
 		return nil
 	}
 	_, err := io.WriteString(p.w, b.String())

@@ -36,7 +36,7 @@ func auditReplayCommand(from *auditSource) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			all, _, err := from.decisions(&f)
+			all, _, err := from.readDecisions(&f)
 			if err != nil {
 				return err
 			}
@@ -44,7 +44,7 @@ func auditReplayCommand(from *auditSource) *cobra.Command {
 			return replayDecisions(cmd.OutOrStdout(), &info, all, asJSON)
 		},
 	}
-	f.register(cmd)
+	f.registerFlags(cmd)
 	cmd.Flags().StringVar(&policy, "policy", "", "hub.json with the other policy")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object for each decision that would be turned, or may be")
 	_ = cmd.MarkFlagRequired("policy") // its only error is a flag that there is not
@@ -95,7 +95,7 @@ func replayDecisions(w io.Writer, p *policy.Info, all []trail.Decision, asJSON b
 
 // printTurned prints a decision and what would become of it.
 func printTurned(w io.Writer, d *trail.Decision, now *replay.Verdict) error {
-	if err := (&auditPage{w: w}).decision(d); err != nil {
+	if err := (&auditPage{w: w}).printDecision(d); err != nil {
 		return err
 	}
 	verb := "would be"

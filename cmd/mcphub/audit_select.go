@@ -19,7 +19,7 @@ type auditSource struct {
 	dir string
 }
 
-func (a *auditSource) folder() (string, error) {
+func (a *auditSource) auditFolder() (string, error) {
 	if a.dir != "" {
 		return a.dir, nil
 	}
@@ -42,16 +42,16 @@ func auditReadError(dir string, err error) error {
 	return exit.Failed(err)
 }
 
-// picked says which decisions are read, and from which folder.
-func (a *auditSource) picked(f *auditFilter) (pick trail.Filter, dir string, err error) {
-	if pick, err = f.filter(time.Now()); err == nil {
-		dir, err = a.folder()
+// pickDecisions says which decisions are read, and from which folder.
+func (a *auditSource) pickDecisions(f *auditFilter) (pick trail.Filter, dir string, err error) {
+	if pick, err = f.trailFilter(time.Now()); err == nil {
+		dir, err = a.auditFolder()
 	}
 	return pick, dir, err
 }
 
-func (a *auditSource) decisions(f *auditFilter) (all []trail.Decision, by trail.Clients, err error) {
-	pick, dir, err := a.picked(f)
+func (a *auditSource) readDecisions(f *auditFilter) (all []trail.Decision, by trail.Clients, err error) {
+	pick, dir, err := a.pickDecisions(f)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -70,7 +70,7 @@ type auditFilter struct {
 	since, until string
 }
 
-func (f *auditFilter) register(cmd *cobra.Command) {
+func (f *auditFilter) registerFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.Session, "session", "", "only this session; the beginning of its id will do")
 	cmd.Flags().StringVar(&f.Principal, "principal", "", "only this principal: the name of a token, NAME@ISSUER, local or nobody")
 	cmd.Flags().StringVar(&f.Child, "child", "", "only this server")
@@ -80,7 +80,7 @@ func (f *auditFilter) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.until, "until", "", "before, in the same forms")
 }
 
-func (f *auditFilter) filter(now time.Time) (trail.Filter, error) {
+func (f *auditFilter) trailFilter(now time.Time) (trail.Filter, error) {
 	var err error
 	if f.Since, err = parseTime(f.since, now); err != nil {
 		return f.Filter, exit.Errorf(exit.Usage, "--since: %w", err)

@@ -30,12 +30,12 @@ func auditShowCommand(from *auditSource) *cobra.Command {
 				last = math.MaxInt
 			}
 			if s := layout.NewScreen(cmd.OutOrStdout()); follow && !asJSON && s.InPlace() {
-				return from.watch(cmd.Context(), &f, s, last)
+				return from.watchDecisions(cmd.Context(), &f, s, last)
 			}
-			return from.tail(cmd.Context(), &f, &auditPage{w: cmd.OutOrStdout(), json: asJSON}, last, follow)
+			return from.tailDecisions(cmd.Context(), &f, &auditPage{w: cmd.OutOrStdout(), json: asJSON}, last, follow)
 		},
 	}
-	f.register(cmd)
+	f.registerFlags(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what is written, until interrupted: in place on a terminal, else an outcome comes on a line of its own")
 	cmd.Flags().IntVarP(&last, "last", "n", 0, "only so many, the newest; with -f 100 where nothing is said")
@@ -51,19 +51,19 @@ func auditTailCommand(from *auditSource) *cobra.Command {
 		Short: "Show the newest decisions, and with -f those that come",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return from.tail(cmd.Context(), &f, &auditPage{w: cmd.OutOrStdout(), json: asJSON}, last, follow)
+			return from.tailDecisions(cmd.Context(), &f, &auditPage{w: cmd.OutOrStdout(), json: asJSON}, last, follow)
 		},
 	}
-	f.register(cmd)
+	f.registerFlags(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what is written, until interrupted; an outcome comes on a line of its own")
 	cmd.Flags().IntVarP(&last, "last", "n", 10, "how many of those that there are")
 	return cmd
 }
 
-// tail shows the last decisions, and with follow those that come.
-func (a *auditSource) tail(ctx context.Context, f *auditFilter, out *auditPage, last int, follow bool) error {
-	pick, dir, err := a.picked(f)
+// tailDecisions shows the last decisions, and with follow those that come.
+func (a *auditSource) tailDecisions(ctx context.Context, f *auditFilter, out *auditPage, last int, follow bool) error {
+	pick, dir, err := a.pickDecisions(f)
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (a *auditSource) tail(ctx context.Context, f *auditFilter, out *auditPage, 
 			return
 		}
 		for i := max(0, len(all)-last); i < len(all); i++ {
-			keep(out.decision(&all[i]))
+			keep(out.printDecision(&all[i]))
 		}
 	}
 	if !follow {
@@ -104,12 +104,12 @@ func (a *auditSource) tail(ctx context.Context, f *auditFilter, out *auditPage, 
 			if one.Decision == "allow" {
 				shown[e.LogID][one.Place()] = one
 			}
-			keep(out.decision(&trail.Decision{Event: one}))
+			keep(out.printDecision(&trail.Decision{Event: one}))
 		}
 		for _, r := range e.AllOutcomes() {
 			if of, ok := shown[e.LogID][r.Place()]; ok {
 				delete(shown[e.LogID], r.Place())
-				keep(out.decision(&trail.Decision{Event: of, Outcome: &r}))
+				keep(out.printDecision(&trail.Decision{Event: of, Outcome: &r}))
 			}
 		}
 		if wrong != nil {

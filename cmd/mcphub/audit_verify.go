@@ -26,7 +26,7 @@ func auditVerifyCommand(from *auditSource) *cobra.Command {
 		Example: "  mcphub audit verify | tee ~/elsewhere/head.txt\n  mcphub audit verify --head ~/elsewhere/head.txt",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			dir, err := from.folder()
+			dir, err := from.auditFolder()
 			if err != nil {
 				return err
 			}
@@ -40,7 +40,7 @@ func auditVerifyCommand(from *auditSource) *cobra.Command {
 			}
 			out := cmd.OutOrStdout()
 			if asJSON {
-				if err := layout.JSONLine(out, verified(dir, report)); err != nil {
+				if err := layout.JSONLine(out, verifiedJSON(dir, report)); err != nil {
 					return exit.Failed(err)
 				}
 			} else {
@@ -49,11 +49,11 @@ func auditVerifyCommand(from *auditSource) *cobra.Command {
 					layout.Println(out, printable.Escape(p.String(), 2000))
 				}
 				layout.Printf(out, "%d lines in %d logs, %d of them open, %d lines cut off by a crash and recognised\n", report.Lines, report.Logs, report.Open, report.Torn)
-				if report.OK() {
+				if report.IsWhole() {
 					layout.Printf(out, "whole; head %s\n", report.Head)
 				}
 			}
-			if !report.OK() {
+			if !report.IsWhole() {
 				return exit.Errorf(exit.Failure, "the record in %s is not whole", dir)
 			}
 			return nil
@@ -64,8 +64,8 @@ func auditVerifyCommand(from *auditSource) *cobra.Command {
 	return cmd
 }
 
-// verified is the shape of verify --json.
-func verified(dir string, r *trail.Report) any {
+// verifiedJSON is the shape of verify --json.
+func verifiedJSON(dir string, r *trail.Report) any {
 	type problem struct {
 		File string `json:"file"`
 		Line int    `json:"line,omitempty"`
@@ -75,7 +75,7 @@ func verified(dir string, r *trail.Report) any {
 	for _, p := range r.Problems {
 		all = append(all, problem{filepath.Join(dir, p.File), p.Line, p.Text})
 	}
-	return map[string]any{"whole": r.OK(), "logs": r.Logs, "lines": r.Lines, "open": r.Open, "torn": r.Torn, "head": r.Head, "problems": all}
+	return map[string]any{"whole": r.IsWhole(), "logs": r.Logs, "lines": r.Lines, "open": r.Open, "torn": r.Torn, "head": r.Head, "problems": all}
 }
 
 var headPattern = lazyregexp.New(`\b[0-9a-f]{64}\b`)

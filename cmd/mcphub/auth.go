@@ -130,7 +130,7 @@ func authLoginCommand() *cobra.Command {
 				say = stderr
 			}
 			p := person{out: say, opens: !noBrowser}
-			l, err := all.LogIn(ctx, args[0], principal, setup.LoginMethod{Device: device, Request: oauth.Request{Scopes: scopes, Port: port}, Page: p.page, Code: p.code})
+			l, err := all.LogIn(ctx, args[0], principal, setup.LoginMethod{Device: device, Request: oauth.Request{Scopes: scopes, Port: port}, Page: p.openPage, Code: p.showCode})
 			switch {
 			case errors.As(err, new(*exit.Error)):
 				return err
@@ -164,7 +164,7 @@ type person struct {
 	opens bool // the browser may be opened
 }
 
-func (p person) page(address string) error {
+func (p person) openPage(address string) error {
 	if p.opens {
 		err := browser.Open(address)
 		if err == nil {
@@ -177,15 +177,15 @@ func (p person) page(address string) error {
 	return nil
 }
 
-func (p person) code(d oauth.DevicePrompt) {
+func (p person) showCode(d oauth.DevicePrompt) {
 	layout.Printf(p.out, "Open this page on any device, and enter the code %s:\n%s\n", d.Code, d.Address)
 	if d.Full != "" {
 		layout.Printf(p.out, "Or open this one, which has it already:\n%s\n", d.Full)
 	}
 }
 
-// all lists the logins that are kept. One has a name if hub.json has its server.
-func (a *accounts) all(ctx context.Context) ([]login, error) {
+// listLogins lists the logins that are kept. One has a name if hub.json has its server.
+func (a *accounts) listLogins(ctx context.Context) ([]login, error) {
 	names := map[string]string{}
 	for i := range a.Hub.Children {
 		if account, err := a.Account(ctx, a.Hub.Children[i].Spec.Name); err == nil {
@@ -219,7 +219,7 @@ func authListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			all, err := a.all(cmd.Context())
+			all, err := a.listLogins(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -271,7 +271,7 @@ func authStatusCommand() *cobra.Command {
 					return err
 				}
 			}
-			all, err := a.status(cmd.Context(), only)
+			all, err := a.listServers(cmd.Context(), only)
 			if err != nil {
 				return err
 			}
@@ -293,10 +293,10 @@ func authStatusCommand() *cobra.Command {
 	return cmd
 }
 
-// status lists the servers of hub.json that ask for a login or have one; with a name that
+// listServers lists the servers of hub.json that ask for a login or have one; with a name that
 // server alone.
-func (a *accounts) status(ctx context.Context, only string) ([]login, error) {
-	kept, err := a.all(ctx)
+func (a *accounts) listServers(ctx context.Context, only string) ([]login, error) {
+	kept, err := a.listLogins(ctx)
 	if err != nil {
 		return nil, err
 	}

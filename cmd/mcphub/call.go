@@ -62,7 +62,7 @@ func callCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			useDisabled(src, cmd.ErrOrStderr(), src.ServersOf(args[0])...)
 			f.selectServers, f.step = serversOf(args[0], f.args, args[1:]), args[0]
-			return f.run(cmd, src, &logs, func(ctx context.Context, c *client.Session) error {
+			return f.runAsClient(cmd, src, &logs, func(ctx context.Context, c *client.Session) error {
 				arguments, err := callArguments(ctx, c, args[0], f.args, args[1:])
 				if err != nil {
 					return err
@@ -81,21 +81,21 @@ func callCommand() *cobra.Command {
 	cmd.MarkFlagsMutuallyExclusive("args", "json") // everywhere else --json is how something is printed
 	_ = cmd.Flags().MarkHidden("json")
 	cmd.Flags().BoolVar(&f.raw, "raw", false, "print the whole result as JSON, as it came")
-	f.register(cmd, 2*time.Minute)
+	f.registerFlags(cmd, 2*time.Minute)
 	configFlags(cmd, src)
-	logs.register(cmd, "warn")
+	logs.registerFlags(cmd, "warn")
 	return cmd
 }
 
-// register adds the flags that every command has which acts as a client.
-func (f *callFlags) register(cmd *cobra.Command, timeout time.Duration) {
+// registerFlags adds the flags that every command has which acts as a client.
+func (f *callFlags) registerFlags(cmd *cobra.Command, timeout time.Duration) {
 	cmd.Flags().StringArrayVar(&f.roots, "root", nil, "a directory in scope, as a client's root; may be repeated. Without one the client declares no roots")
 	cmd.Flags().DurationVar(&f.timeout, "timeout", timeout, "for starting the servers and the call together")
 }
 
-// run does something as a client of a hub of its own.
-func (f *callFlags) run(cmd *cobra.Command, src *setup.Source, logs *logFlags, do func(context.Context, *client.Session) error) error {
-	log, err := logs.logger(os.Stderr)
+// runAsClient does something as a client of a hub of its own.
+func (f *callFlags) runAsClient(cmd *cobra.Command, src *setup.Source, logs *logFlags, do func(context.Context, *client.Session) error) error {
+	log, err := logs.newLogger(os.Stderr)
 	if err != nil {
 		return err
 	}

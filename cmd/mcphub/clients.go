@@ -49,15 +49,15 @@ type clientWork struct {
 	try     tryFunc        // starts a server
 }
 
-func (w *clientWork) flags(cmd *cobra.Command) {
+func (w *clientWork) registerFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&w.config, "config", "c", "", "hub.json to use (default: $MCPHUB_CONFIG, then mcphub/hub.json in the user's configuration folder)")
 	cmd.Flags().BoolVarP(&w.yes, "yes", "y", false, "agree to everything that would be asked, but to keys of hub.json alone in other files")
 	cmd.Flags().BoolVar(&w.asJSON, "json", false, "print JSON, and ask nothing")
 }
 
-// look finds out what concerns clients on this system. The store is nil where there
+// findClients finds out what concerns clients on this system. The store is nil where there
 // is no folder for it.
-func (w *clientWork) look(cmd *cobra.Command) (err error) {
+func (w *clientWork) findClients(cmd *cobra.Command) (err error) {
 	w.ctx = cmd.Context()
 	if w.env, err = clientEnv(); err != nil {
 		return err
@@ -77,8 +77,8 @@ func clientEnv() (clients.Env, error) {
 	return clients.Env{OS: runtime.GOOS, Home: home, Get: os.Getenv}, nil
 }
 
-// located returns an entry with a program that a client from the Dock of macOS finds too.
-func located(env clients.Env, entry edit.Table) edit.Table {
+// locateProgram returns an entry with a program that a client from the Dock of macOS finds too.
+func locateProgram(env clients.Env, entry edit.Table) edit.Table {
 	project, err := os.Getwd()
 	if err != nil || sandbox.Contains(project, env.Home) {
 		project = "" // the user's own programs are below it
@@ -86,16 +86,16 @@ func located(env clients.Env, entry edit.Table) edit.Table {
 	return env.Located(entry, project)
 }
 
-// start looks at the system. Nothing is asked where the result is JSON, or where
+// startWork looks at the system. Nothing is asked where the result is JSON, or where
 // standard input or output is no terminal.
-func (w *clientWork) start(cmd *cobra.Command) error {
-	if err := w.look(cmd); err != nil {
+func (w *clientWork) startWork(cmd *cobra.Command) error {
+	if err := w.findClients(cmd); err != nil {
 		return err
 	}
 	if w.store == nil {
 		return exit.Errorf(exit.Failure, "there is no folder for copies of what is changed: set HOME")
 	}
-	w.store.Cipher = w.cipher()
+	w.store.Cipher = w.copyCipher()
 	w.try = trial.Try
 	w.out = cmd.OutOrStdout()
 	w.say = w.out
@@ -108,8 +108,8 @@ func (w *clientWork) start(cmd *cobra.Command) error {
 	return nil
 }
 
-// cipher encrypts copies of clients' files, with a key that is kept as a secret.
-func (w *clientWork) cipher() *secrets.Cipher {
+// copyCipher encrypts copies of clients' files, with a key that is kept as a secret.
+func (w *clientWork) copyCipher() *secrets.Cipher {
 	path, text, _ := hubFile(w.config)
 	kept, err := w.secretStore(path, text)
 	if err != nil { // a broken hub.json must not keep anybody from undoing
@@ -146,7 +146,7 @@ func (w *clientWork) askDefaultNo(question string) (bool, error) {
 // askYesNo asks until the answer is yes or no; Enter means what enter says.
 func (w *clientWork) askYesNo(question string, enter bool) (bool, error) {
 	for {
-		answer, err := w.ask(question)
+		answer, err := w.askPerson(question)
 		if err != nil || answer == "" {
 			return enter && err == nil, err
 		}
@@ -157,7 +157,7 @@ func (w *clientWork) askYesNo(question string, enter bool) (bool, error) {
 	}
 }
 
-func (w *clientWork) ask(question string) (string, error) {
+func (w *clientWork) askPerson(question string) (string, error) {
 	if w.in == nil {
 		return "", exit.Errorf(exit.Usage, "nobody can be asked here: add --yes to agree to what is shown without it")
 	}
@@ -183,7 +183,7 @@ func (w *clientWork) askNumbers(question string, n int) ([]bool, error) {
 		return out, nil
 	}
 	for {
-		answer, err := w.ask(question + " [all (Enter), none, or numbers such as 1,3] ")
+		answer, err := w.askPerson(question + " [all (Enter), none, or numbers such as 1,3] ")
 		if err != nil {
 			return nil, err
 		}
@@ -257,7 +257,7 @@ func (w *clientWork) rootsFor(c *clients.Profile, given []string) (roots []strin
 		if bad == "" {
 			question += "[" + project + "] "
 		}
-		answer, err := w.ask(question)
+		answer, err := w.askPerson(question)
 		if err != nil {
 			return nil, "", err
 		}
@@ -278,23 +278,23 @@ func (w *clientWork) rootsFor(c *clients.Profile, given []string) (roots []strin
 func (w *clientWork) installedClients() []*clients.Profile {
 	var out []*clients.Profile
 	for i := range clients.All {
-		if c := &clients.All[i]; c.Installed(w.env) {
+		if c := &clients.All[i]; c.IsInstalled(w.env) {
 			out = append(out, c)
 		}
 	}
 	return out
 }
 
-// short shows a path as a person writes it.
-func (w *clientWork) short(path string) string {
+// shortPath shows a path as a person writes it.
+func (w *clientWork) shortPath(path string) string {
 	if rest, ok := strings.CutPrefix(path, w.env.Home+string(filepath.Separator)); ok {
 		return filepath.Join("~", rest)
 	}
 	return path
 }
 
-// table writes rows under a two-blank indentation.
-func (w *clientWork) table(rows [][]string) {
+// writeTable writes rows under a two-blank indentation.
+func (w *clientWork) writeTable(rows [][]string) {
 	t := layout.NewTable(w.say)
 	for _, r := range rows {
 		t.Row(append([]string{"  " + r[0]}, r[1:]...)...)

@@ -59,7 +59,7 @@ func serveConsole(cmd *cobra.Command, src *setup.Source, noBrowser bool) error {
 		c.record = setup.AuditFolder(file)
 	} else { // the hubs that run go by what they have read before
 		layout.Printf(cmd.ErrOrStderr(), "%s\nThe console shows the hubs that run all the same.\n", layout.Lines{Text: printableLines(err.Error())})
-		reports, _ := c.hubs(cmd.Context())
+		reports, _ := c.listHubs(cmd.Context())
 		for i := range reports {
 			c.record = cmp.Or(c.record, reports[i].Audit.Dir)
 		}
@@ -68,7 +68,7 @@ func serveConsole(cmd *cobra.Command, src *setup.Source, noBrowser bool) error {
 	if err != nil {
 		return exit.Failed(err)
 	}
-	server := webconsole.New(c.config(), l)
+	server := webconsole.New(c.consoleConfig(), l)
 	out := cmd.OutOrStdout()
 	layout.Printf(out, "The console is at %s\nThe page asks for this code, once: %s\nCtrl-C ends it.\n", server.Address(), server.Code())
 	if !noBrowser {
@@ -87,15 +87,15 @@ type consoleSource struct {
 	key    []byte // of the digests of what is shown before it is written
 }
 
-func (c *consoleSource) config() webconsole.Config {
+func (c *consoleSource) consoleConfig() webconsole.Config {
 	return webconsole.Config{
 		Version: buildVersion(), Record: c.record,
-		Hubs: c.hubs, Command: commandOn, Restart: c.restart, Reload: c.reload, Mends: c.mends, MayEdit: c.mayEdit, Change: c.change, Try: c.try, Write: c.write, Servers: c.servers, Find: c.find,
-		Exports: c.exports(), File: c.file, Questions: c.questions, Answer: c.answer,
+		Hubs: c.listHubs, Command: commandOn, Restart: c.restartServer, Reload: c.reloadHub, Mends: c.findMends, MayEdit: c.mayEdit, Change: c.showChange, Try: c.tryChange, Write: c.writeChange, Servers: c.listEntries, Find: c.findServers,
+		Exports: c.listExports(), File: c.describeFile, Questions: c.listQuestions, Answer: c.answerQuestion,
 	}
 }
 
-func (c *consoleSource) hubs(ctx context.Context) (reports []admin.Report, silent []string) {
+func (c *consoleSource) listHubs(ctx context.Context) (reports []admin.Report, silent []string) {
 	var said bytes.Buffer
 	hubs, unheard := askHubs(ctx, &said, 0)
 	for _, h := range hubs {
@@ -118,8 +118,8 @@ func commandOn(config string, words ...string) string {
 	return (&setup.Source{Config: config}).CommandLine(words...)
 }
 
-// at is the hub with a socket, if it is one of this user's.
-func (c *consoleSource) at(socket string) (admin.Hub, error) {
+// hubAt is the hub with a socket, if it is one of this user's.
+func (c *consoleSource) hubAt(socket string) (admin.Hub, error) {
 	for _, h := range findHubs(io.Discard) {
 		if h.Socket == socket {
 			return h, nil
@@ -128,8 +128,8 @@ func (c *consoleSource) at(socket string) (admin.Hub, error) {
 	return admin.Hub{}, fmt.Errorf("that hub runs no more")
 }
 
-func (c *consoleSource) restart(ctx context.Context, socket, server string) (string, error) {
-	h, err := c.at(socket)
+func (c *consoleSource) restartServer(ctx context.Context, socket, server string) (string, error) {
+	h, err := c.hubAt(socket)
 	if err != nil {
 		return "", err
 	}
@@ -142,38 +142,38 @@ func (c *consoleSource) restart(ctx context.Context, socket, server string) (str
 		report.Hubs[0].PID = r.PID
 	}
 	var said bytes.Buffer
-	report.show(&said)
+	report.showRestart(&said)
 	return said.String(), nil
 }
 
-func (c *consoleSource) reload(ctx context.Context, socket string) error {
-	h, err := c.at(socket)
+func (c *consoleSource) reloadHub(ctx context.Context, socket string) error {
+	h, err := c.hubAt(socket)
 	if err != nil {
 		return err
 	}
 	return h.Reload(ctx)
 }
 
-func (c *consoleSource) answer(ctx context.Context, a webconsole.Answer) error {
-	h, err := c.at(a.Hub)
+func (c *consoleSource) answerQuestion(ctx context.Context, a webconsole.Answer) error {
+	h, err := c.hubAt(a.Hub)
 	if err != nil {
 		return err
 	}
 	return h.AnswerApproval(ctx, approval.Reply{ID: a.ID, Digest: a.Digest, From: approval.AskedConsole, Decision: a.Decision})
 }
 
-// mends says what mends refusals, by hub.json as it reads now.
-func (c *consoleSource) mends() func(audit.Refusal) webconsole.Mend {
+// findMends says what mends refusals, by hub.json as it reads now.
+func (c *consoleSource) findMends() func(audit.Refusal) webconsole.Mend {
 	file, err := c.src.Load(io.Discard)
 	w := whyQuery{src: c.src}
 	return func(refused audit.Refusal) webconsole.Mend {
 		r := reason{Refusal: refused}
-		w.mend(&r, err == nil && file.Server(refused.Server) != nil, &opened{})
+		w.mendReason(&r, err == nil && file.Server(refused.Server) != nil, &opened{})
 		return webconsole.Mend{Text: strings.TrimPrefix(r.Named+"; "+r.Mend, "; "), Command: r.Command, Allows: allowanceOf(r.run)}
 	}
 }
 
-func (c *consoleSource) exports() (all []webconsole.Export) {
+func (c *consoleSource) listExports() (all []webconsole.Export) {
 	for _, f := range exportFormats {
 		all = append(all, webconsole.Export{Name: f.name, Title: f.title, Media: f.media, Write: func(w io.Writer, pick trail.Filter) error {
 			found, err := trail.Decisions(c.record, pick)
@@ -190,9 +190,9 @@ func (c *consoleSource) exports() (all []webconsole.Export) {
 	return all
 }
 
-// file returns hub.json without its secrets and, unless brief, the output of validate and plan for
+// describeFile returns hub.json without its secrets and, unless brief, the output of validate and plan for
 // it.
-func (c *consoleSource) file(ctx context.Context, brief bool) webconsole.File {
+func (c *consoleSource) describeFile(ctx context.Context, brief bool) webconsole.File {
 	path, text, err := hubFile(c.src.Config)
 	f := webconsole.File{Path: path, Brief: brief}
 	switch {
@@ -219,11 +219,11 @@ func (c *consoleSource) file(ctx context.Context, brief bool) webconsole.File {
 	said.Reset()
 	src = *c.src
 	p := planWork{src: &src, say: &said}
-	if err := p.build(ctx); err != nil {
+	if err := p.buildHub(ctx); err != nil {
 		layout.Println(&said, err.Error())
 	} else {
-		p.out.show(&said)
-		if err := p.out.outcome(); err != nil {
+		p.out.showPlan(&said)
+		if err := p.out.outcomeError(); err != nil {
 			layout.Println(&said, err.Error())
 		}
 	}
@@ -231,7 +231,7 @@ func (c *consoleSource) file(ctx context.Context, brief bool) webconsole.File {
 	return f
 }
 
-func (c *consoleSource) questions(ctx context.Context) (all []webconsole.Question, silent []string) {
+func (c *consoleSource) listQuestions(ctx context.Context) (all []webconsole.Question, silent []string) {
 	var said bytes.Buffer
 	calls, _ := waitingCalls(ctx, &said, false)
 	for _, w := range calls {

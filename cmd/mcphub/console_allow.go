@@ -21,7 +21,7 @@ func allowanceOf(run []string) *webconsole.Allowance {
 		return nil
 	}
 	a := webconsole.Allowance{Server: words[0], Path: words[1], Write: slices.Contains(run, "--write")}
-	if !showable(webconsole.Edit{Allowance: a}) {
+	if !isShowable(webconsole.Edit{Allowance: a}) {
 		return nil
 	}
 	return &a
@@ -30,38 +30,38 @@ func allowanceOf(run []string) *webconsole.Allowance {
 // planAllow plans what `mcphub allow` would do, by hub.json as it reads now.
 func (c *consoleSource) planAllow(ctx context.Context, e webconsole.Edit) (*planned, error) {
 	w := &allowWork{entryWork: entryWork{config: c.src.Config, ctx: ctx, out: io.Discard, say: io.Discard}, write: e.Write, calls: e.Calls, callsSaid: e.Calls}
-	p, err := w.plan("allowed", e.Server, []string{e.Path}, w.allow)
+	p, err := w.planChange("allowed", e.Server, []string{e.Path}, w.allowTarget)
 	if err != nil {
 		return nil, err
 	}
 	p.report.DryRun = true
-	out := &planned{path: w.path, before: p.before, after: w.text, notes: p.said(), put: func() ([]string, error) {
+	out := &planned{path: w.path, before: p.before, after: w.text, notes: p.reportLines(), put: func() ([]string, error) {
 		p.report.DryRun = false
-		return p.said(), w.put(p)
+		return p.reportLines(), w.putPlan(p)
 	}}
 	for _, t := range p.targets {
 		out.done = append(append(out.done, t.Path), t.Done...)
 		if slices.Contains(t.Done, "sandbox."+t.Access) {
-			out.texts = append(out.texts, w.written(t.Path))
+			out.texts = append(out.texts, w.writtenPath(t.Path))
 		}
 		if slices.Contains(t.Done, doneRule) {
-			out.texts = append(out.texts, w.written(t.ruleDir()))
+			out.texts = append(out.texts, w.writtenPath(t.ruleDir()))
 		}
 	}
 	if t := p.targets[0]; !e.Calls && !slices.Contains(t.Done, doneRule) && w.lastRefusal(t) != nil {
 		e.Calls = true
-		if with, err := c.planAllow(ctx, e); err == nil && with.changed() && slices.Contains(with.done, doneRule) {
+		if with, err := c.planAllow(ctx, e); err == nil && with.hasChanged() && slices.Contains(with.done, doneRule) {
 			out.folder = t.ruleDir()
 		}
 	}
 	return out, nil
 }
 
-// said is what the command prints of each path and why, and what hub.json is warned of then.
-func (p *allowPlan) said() (lines []string) {
+// reportLines is what the command prints of each path and why, and what hub.json is warned of then.
+func (p *allowPlan) reportLines() (lines []string) {
 	for i := range p.report.Paths {
 		t := &p.report.Paths[i]
-		lines = append(append(lines, t.Path+": "+t.words(&p.report)), t.Notes...)
+		lines = append(append(lines, t.Path+": "+t.describePath(&p.report)), t.Notes...)
 	}
 	return append(lines, p.report.Warnings...)
 }

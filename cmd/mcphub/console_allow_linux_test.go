@@ -73,7 +73,7 @@ func TestAllowOnThePage(t *testing.T) {
 	c, home, config := allowing(t)
 	before := read(t, config)
 	a := allowEdit("notes", filepath.Join(home, "vault"), true)
-	shown, err := c.change(t.Context(), a)
+	shown, err := c.showChange(t.Context(), a)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestAllowOnThePage(t *testing.T) {
 	if !strings.HasPrefix(text, "--- as it is\n+++ as it would be\n@@ ") || !strings.Contains(text, `~/vault`) || strings.Count(text, "\n-") != 0 && !strings.Contains(text, `"args"`) {
 		t.Errorf("the change is\n%s", text)
 	}
-	said, err := c.write(t.Context(), a, shown.Digest)
+	said, err := c.writeChange(t.Context(), a, shown.Digest)
 	if err != nil || !strings.Contains(said, "added to sandbox.write of notes") {
 		t.Errorf("%s, %v", said, err)
 	}
@@ -102,7 +102,7 @@ func TestAllowOnThePage(t *testing.T) {
 	if by := read(t, config); by != after || after == before || strings.Count(after, hubSecret) != strings.Count(before, hubSecret) {
 		t.Errorf("the page writes\n%s\nthe command\n%s", after, by)
 	}
-	if shown, err := c.change(t.Context(), a); err != nil || shown.Digest != "" || shown.Lines != nil || !strings.Contains(strings.Join(shown.Notes, "\n"), "may already write it") {
+	if shown, err := c.showChange(t.Context(), a); err != nil || shown.Digest != "" || shown.Lines != nil || !strings.Contains(strings.Join(shown.Notes, "\n"), "may already write it") {
 		t.Errorf("what is allowed already: %+v, %v", shown, err)
 	}
 }
@@ -141,7 +141,7 @@ func TestNothingElseIsWritten(t *testing.T) {
 		"the digest of another console": func(t *testing.T, c *consoleSource, a *webconsole.Edit, digest *string, _, _ string) {
 			other := *c
 			other.key = []byte("of another one")
-			shown, err := other.change(t.Context(), *a)
+			shown, err := other.showChange(t.Context(), *a)
 			if err != nil || shown.Digest == "" {
 				t.Fatalf("%+v, %v", shown, err)
 			}
@@ -151,7 +151,7 @@ func TestNothingElseIsWritten(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, home, config := allowing(t)
 			a := allowEdit("notes", filepath.Join(home, "vault"), false)
-			shown, err := c.change(t.Context(), a)
+			shown, err := c.showChange(t.Context(), a)
 			if err != nil || shown.Digest == "" {
 				t.Fatalf("%+v, %v", shown, err)
 			}
@@ -160,7 +160,7 @@ func TestNothingElseIsWritten(t *testing.T) {
 				attack(t, c, &a, &digest, home, config)
 			}
 			before := read(t, config)
-			said, err := c.write(t.Context(), a, digest)
+			said, err := c.writeChange(t.Context(), a, digest)
 			if after := read(t, config); (err == nil) != (attack == nil) || (after != before) != (attack == nil) {
 				t.Errorf("it writes\n%s\n%s, %v", after, said, err)
 			}
@@ -171,7 +171,7 @@ func TestNothingElseIsWritten(t *testing.T) {
 // A file that changes while it is being written is left alone.
 func TestWritingLooksAtTheFileAgain(t *testing.T) {
 	c, home, config := allowing(t)
-	p, _, err := c.plan(t.Context(), allowEdit("notes", filepath.Join(home, "vault"), false))
+	p, _, err := c.planEdit(t.Context(), allowEdit("notes", filepath.Join(home, "vault"), false))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func TestWhatAPageCannotShowIsNotWritten(t *testing.T) {
 		"x\u202egpj": false, "x\x1b[31m": false, "token=abcdefabcdefabcdefabcdef": false,
 	} {
 		a := allowEdit("notes", filepath.Join(home, dir), false)
-		shown, err := c.change(t.Context(), a)
+		shown, err := c.showChange(t.Context(), a)
 		if (err == nil && shown.Digest != "") != want {
 			t.Errorf("%q: %+v, %v", dir, shown, err)
 		}

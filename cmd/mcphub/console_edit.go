@@ -42,8 +42,8 @@ const maxDiff = 64 << 10
 // errNotShown is the error of a change that a page cannot show as it is.
 var errNotShown = errors.New("the page cannot show this change as it would be written: run the command in a terminal")
 
-// showable reports whether a page shows each character of an edit as it is.
-func showable(e webconsole.Edit) bool {
+// isShowable reports whether a page shows each character of an edit as it is.
+func isShowable(e webconsole.Edit) bool {
 	lines := strings.NewReplacer("\r\n", "", "\n", "", "\t", "").Replace(e.Text + e.Set)
 	return !strings.ContainsFunc(e.Server+e.Path+e.Tool+lines, func(r rune) bool { return r == '\ufffd' || printable.Hidden(r) })
 }
@@ -71,12 +71,12 @@ type planned struct {
 	tried string    // what is said of the others
 }
 
-func (p *planned) changed() bool { return changes(p.before, p.after) }
+func (p *planned) hasChanged() bool { return hasChanges(p.before, p.after) }
 
-// digest is of all that would be written. It is made by a key of this console: what no page of it has shown has no digest, and none
+// planDigest is of all that would be written. It is made by a key of this console: what no page of it has shown has no digest, and none
 // tells anything of a secret in the file.
-func (c *consoleSource) digest(e webconsole.Edit, p *planned) (string, error) {
-	if !p.changed() {
+func (c *consoleSource) planDigest(e webconsole.Edit, p *planned) (string, error) {
+	if !p.hasChanged() {
 		return "", nil
 	}
 	raw, err := json.Marshal(struct {
@@ -93,9 +93,9 @@ func (c *consoleSource) digest(e webconsole.Edit, p *planned) (string, error) {
 	return hex.EncodeToString(mac.Sum(nil)), nil
 }
 
-// plan plans an edit, by hub.json and the registry as they are now. It starts nothing and writes nothing.
-func (c *consoleSource) plan(ctx context.Context, e webconsole.Edit) (p *planned, digest string, err error) {
-	if !showable(e) {
+// planEdit plans an edit, by hub.json and the registry as they are now. It starts nothing and writes nothing.
+func (c *consoleSource) planEdit(ctx context.Context, e webconsole.Edit) (p *planned, digest string, err error) {
+	if !isShowable(e) {
 		return nil, "", errNotShown
 	}
 	switch {
@@ -113,14 +113,14 @@ func (c *consoleSource) plan(ctx context.Context, e webconsole.Edit) (p *planned
 	if err != nil {
 		return nil, "", err
 	}
-	digest, err = c.digest(e, p)
+	digest, err = c.planDigest(e, p)
 	return p, digest, err
 }
 
 // planSwitch plans what `mcphub enable` and `mcphub disable` do.
 func (c *consoleSource) planSwitch(e webconsole.Edit) (*planned, error) {
 	w, off := entryWork{config: c.src.Config}, e.Do == webconsole.DoDisable
-	p, err := w.plan(e.Do+"d", setsDisabled(off), e.Server, e.Tool)
+	p, err := w.planChange(e.Do+"d", setsDisabled(off), e.Server, e.Tool)
 	if err != nil {
 		return nil, err
 	}
@@ -133,8 +133,8 @@ func (c *consoleSource) planSwitch(e webconsole.Edit) (*planned, error) {
 
 func ofEntry(p *entryPlan) *planned {
 	return &planned{path: p.path, before: p.before, after: p.after, notes: p.report.Warnings, put: func() ([]string, error) {
-		err := p.put()
-		return append([]string{p.report.subject() + " " + p.report.State}, p.report.Warnings...), err
+		err := p.putFile()
+		return append([]string{p.report.changedSubject() + " " + p.report.State}, p.report.Warnings...), err
 	}}
 }
 
@@ -148,7 +148,7 @@ func (c *consoleSource) planCommand(ctx context.Context, e webconsole.Edit) (*pl
 	if len(words) == 1 && (strings.HasPrefix(words[0], "https://") || strings.HasPrefix(words[0], "http://")) {
 		g, words = addFlags{url: words[0], headers: linesOf(e.Set)}, nil
 	}
-	entry, err := g.entry(e.Server, words)
+	entry, err := g.makeEntry(e.Server, words)
 	if err != nil {
 		return nil, err
 	}
@@ -177,20 +177,20 @@ func (c *consoleSource) planImport(ctx context.Context, e webconsole.Edit) (*pla
 	var found clients.Inventory
 	if e.From == webconsole.FromRegistry {
 		r := registryFlags{name: e.Server, set: linesOf(e.Set)}
-		found, err = r.look(&w, e.Text)
+		found, err = r.lookUp(&w, e.Text)
 	} else {
-		found, err = pasted(e, w.env)
+		found, err = readPasted(e, w.env)
 	}
 	if err != nil {
 		return nil, err
 	}
-	m, err := w.merge([]clients.Inventory{found})
+	m, err := w.mergeFound([]clients.Inventory{found})
 	if err != nil {
 		return nil, err
 	}
-	m.show(&w)
+	m.showImports(&w)
 	out := &planned{path: m.path, before: m.before, after: m.after, entry: strings.Split(strings.TrimRight(said.String(), "\n"), "\n")}
-	if m.added() == 0 {
+	if m.countAdded() == 0 {
 		return nil, fmt.Errorf("%s has it already; %s", m.path, strings.Join(out.entry, "; "))
 	}
 	for i := range m.imports {
@@ -199,16 +199,16 @@ func (c *consoleSource) planImport(ctx context.Context, e webconsole.Edit) (*pla
 		}
 	}
 	said.Reset()
-	out.try = m.tries(w.config, &said)
+	out.try = m.tryOrderOf(w.config, &said)
 	out.tried = said.String()
 	out.put = func() ([]string, error) {
-		return []string{"added: " + joinFirst(out.names)}, w.write(m)
+		return []string{"added: " + joinFirst(out.names)}, w.writeMerge(m)
 	}
 	return out, nil
 }
 
-// pasted reads an entry as manuals have it: a whole file, servers by name, or one entry without a name.
-func pasted(e webconsole.Edit, env clients.Env) (clients.Inventory, error) {
+// readPasted reads an entry as manuals have it: a whole file, servers by name, or one entry without a name.
+func readPasted(e webconsole.Edit, env clients.Env) (clients.Inventory, error) {
 	text := []byte(strings.TrimSuffix(e.Text, ","))
 	if bytes.HasPrefix(text, []byte(`"`)) {
 		text = slices.Concat([]byte("{"), text, []byte("}"))
@@ -238,16 +238,16 @@ func pasted(e webconsole.Edit, env clients.Env) (clients.Inventory, error) {
 	return found, err
 }
 
-// change is what a person is shown before hub.json is written. It writes nothing.
-func (c *consoleSource) change(ctx context.Context, e webconsole.Edit) (webconsole.Change, error) {
-	p, digest, err := c.plan(ctx, e)
+// showChange is what a person is shown before hub.json is written. It writes nothing.
+func (c *consoleSource) showChange(ctx context.Context, e webconsole.Edit) (webconsole.Change, error) {
+	p, digest, err := c.planEdit(ctx, e)
 	if err != nil {
 		return webconsole.Change{}, err
 	}
-	return c.shown(e, p, digest)
+	return c.describeChange(e, p, digest)
 }
 
-func (c *consoleSource) shown(e webconsole.Edit, p *planned, digest string) (webconsole.Change, error) {
+func (c *consoleSource) describeChange(e webconsole.Edit, p *planned, digest string) (webconsole.Change, error) {
 	out := webconsole.Change{Edit: e, File: p.path, Digest: digest, Entry: p.entry, Notes: p.notes, Folder: p.folder}
 	if e.Do == webconsole.DoEnable || e.Do == webconsole.DoDisable {
 		out.Does = commandOn(p.path, slices.DeleteFunc([]string{e.Do, e.Server, e.Tool}, func(word string) bool { return word == "" })...)
@@ -273,12 +273,12 @@ func (c *consoleSource) shown(e webconsole.Edit, p *planned, digest string) (web
 	for line := range strings.Lines(string(text)) {
 		out.Lines = append(out.Lines, strings.TrimRight(line, " \r\n"))
 	}
-	out.Opens = c.opens(p)
+	out.Opens = c.listOpened(p)
 	return out, nil
 }
 
-// opens lists what the servers of a plan start and may open, without starting any.
-func (c *consoleSource) opens(p *planned) []string {
+// listOpened lists what the servers of a plan start and may open, without starting any.
+func (c *consoleSource) listOpened(p *planned) []string {
 	if len(p.names) == 0 {
 		return nil
 	}
@@ -318,9 +318,9 @@ func (c *consoleSource) opens(p *planned) []string {
 	return strings.Split(strings.TrimRight(said.String(), "\n"), "\n")
 }
 
-// same plans an edit again, and refuses it if that is not what was shown.
-func (c *consoleSource) same(ctx context.Context, e webconsole.Edit, digest string) (*planned, error) {
-	p, now, err := c.plan(ctx, e)
+// planAgain plans an edit again, and refuses it if that is not what was shown.
+func (c *consoleSource) planAgain(ctx context.Context, e webconsole.Edit, digest string) (*planned, error) {
+	p, now, err := c.planEdit(ctx, e)
 	switch {
 	case err != nil:
 		return nil, err
@@ -330,27 +330,27 @@ func (c *consoleSource) same(ctx context.Context, e webconsole.Edit, digest stri
 	return p, nil
 }
 
-// try starts once what was shown, if the kernel holds it, and shows what came of it.
-func (c *consoleSource) try(ctx context.Context, e webconsole.Edit, digest string) (webconsole.Change, error) {
-	p, err := c.same(ctx, e, digest)
+// tryChange starts once what was shown, if the kernel holds it, and shows what came of it.
+func (c *consoleSource) tryChange(ctx context.Context, e webconsole.Edit, digest string) (webconsole.Change, error) {
+	p, err := c.planAgain(ctx, e, digest)
 	if err != nil {
 		return webconsole.Change{}, err
 	}
 	if p.try == nil {
 		return webconsole.Change{}, errors.New("nothing of that is started")
 	}
-	said, err := p.try.run(ctx)
+	said, err := p.try.runOrder(ctx)
 	if err != nil {
 		return webconsole.Change{}, err
 	}
-	out, err := c.shown(e, p, digest)
+	out, err := c.describeChange(e, p, digest)
 	out.Tried = strings.Split(strings.TrimRight(p.tried+said, "\n"), "\n")
 	return out, err
 }
 
-// write writes what was shown.
-func (c *consoleSource) write(ctx context.Context, e webconsole.Edit, digest string) (string, error) {
-	p, err := c.same(ctx, e, digest)
+// writeChange writes what was shown.
+func (c *consoleSource) writeChange(ctx context.Context, e webconsole.Edit, digest string) (string, error) {
+	p, err := c.planAgain(ctx, e, digest)
 	if err != nil {
 		return "", err
 	}

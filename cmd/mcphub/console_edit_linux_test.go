@@ -44,14 +44,14 @@ func TestEditsAreThoseOfTheCommands(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, _, config := allowing(t)
 			before := read(t, config)
-			shown, err := s.change(t.Context(), c.edit)
+			shown, err := s.showChange(t.Context(), c.edit)
 			if err != nil || shown.Digest == "" || read(t, config) != before {
 				t.Fatalf("%+v, %v", shown, err)
 			}
 			if strings.Contains(strings.Join(slices.Concat(shown.Lines, shown.Entry, shown.Opens, shown.Notes), "\n"), hubSecret) {
 				t.Errorf("a secret is shown: %+v", shown)
 			}
-			if _, err := s.write(t.Context(), c.edit, shown.Digest); err != nil {
+			if _, err := s.writeChange(t.Context(), c.edit, shown.Digest); err != nil {
 				t.Fatal(err)
 			}
 			after := read(t, config)
@@ -88,11 +88,11 @@ func TestEditsThatAreRefused(t *testing.T) {
 		"a name that is there": {Do: "add", From: "command", Allowance: webconsole.Allowance{Server: "notes"}, Text: "sh"},
 		"from nowhere":         {Do: "add", Text: "sh", Allowance: webconsole.Allowance{Server: "new"}},
 	} {
-		if shown, err := s.change(t.Context(), e); err == nil {
+		if shown, err := s.showChange(t.Context(), e); err == nil {
 			t.Errorf("%s: %+v", name, shown)
 		}
 	}
-	if shown, err := s.change(t.Context(), switchEdit("enable", "notes", "write")); err != nil || shown.Digest != "" {
+	if shown, err := s.showChange(t.Context(), switchEdit("enable", "notes", "write")); err != nil || shown.Digest != "" {
 		t.Errorf("the control: %+v, %v", shown, err)
 	}
 }

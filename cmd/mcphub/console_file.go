@@ -39,7 +39,7 @@ func withoutSecrets(name string, text []byte) (string, error) {
 		return "", errors.New("it cannot be read, and is not shown because it may hold secrets; mcphub validate says where it is wrong")
 	}
 	m := masked{text: standard}
-	m.value(root, false)
+	m.maskValue(root, false)
 	m.out.Write(m.text[m.done:])
 	return m.out.String(), nil
 }
@@ -51,9 +51,9 @@ type masked struct {
 	done int
 }
 
-func (m *masked) value(n *jsonc.Node, secret bool) {
+func (m *masked) maskValue(n *jsonc.Node, secret bool) {
 	for _, e := range n.Members {
-		m.value(e.Value, secret || redact.SecretKey(e.Name) || slices.Contains(mostlySecret, e.Name))
+		m.maskValue(e.Value, secret || redact.SecretKey(e.Name) || slices.Contains(mostlySecret, e.Name))
 	}
 	if n.Kind == '[' {
 		args := make([]string, len(n.Elems))
@@ -62,7 +62,7 @@ func (m *masked) value(n *jsonc.Node, secret bool) {
 		}
 		shown := redact.Args(args, nil) // what follows --token is one
 		for i, e := range n.Elems {
-			m.value(e, secret || e.Kind == '"' && shown[i] != redact.Text(e.Text))
+			m.maskValue(e, secret || e.Kind == '"' && shown[i] != redact.Text(e.Text))
 		}
 	}
 	if n.Kind != '"' {

@@ -10,8 +10,8 @@ import (
 	"mcphub/internal/printable"
 )
 
-// servers are the entries of hub.json, with how they are in the hubs that run on it and which tools they have listed.
-func (c *consoleSource) servers(ctx context.Context) (out webconsole.Entries) {
+// listEntries are the entries of hub.json, with how they are in the hubs that run on it and which tools they have listed.
+func (c *consoleSource) listEntries(ctx context.Context) (out webconsole.Entries) {
 	var said bytes.Buffer
 	src := *c.src
 	file, err := src.Load(&said)
@@ -49,8 +49,8 @@ func (c *consoleSource) servers(ctx context.Context) (out webconsole.Entries) {
 	return out
 }
 
-// find searches the registry, as `mcphub search` does.
-func (c *consoleSource) find(ctx context.Context, words string) (found []webconsole.Found, more bool, err error) {
+// findServers searches the registry, as `mcphub search` does.
+func (c *consoleSource) findServers(ctx context.Context, words string) (found []webconsole.Found, more bool, err error) {
 	r, err := registryAt("")
 	if err != nil {
 		return nil, false, err

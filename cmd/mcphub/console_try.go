@@ -47,13 +47,13 @@ func tryCommand() *cobra.Command {
 				return value, ok
 			},
 		}
-		_, err = t.run(cmd.Context(), order.Names)
+		_, err = t.tryServers(cmd.Context(), order.Names)
 		return err
 	}}
 }
 
-// run has a process of its own do it, and returns what that prints.
-func (o *tryOrder) run(ctx context.Context) (string, error) {
+// runOrder has a process of its own do it, and returns what that prints.
+func (o *tryOrder) runOrder(ctx context.Context) (string, error) {
 	own, err := os.Executable()
 	if err != nil {
 		return "", err
@@ -98,8 +98,8 @@ func (o *tryOrder) run(ctx context.Context) (string, error) {
 	return string(said), nil
 }
 
-// tries is the order for the servers of an import, and what is said of servers that cannot be started.
-func (m *mergeResult) tries(config string, say io.Writer) *tryOrder {
+// tryOrderOf is the order for the servers of an import, and what is said of servers that cannot be started.
+func (m *mergeResult) tryOrderOf(config string, say io.Writer) *tryOrder {
 	o := &tryOrder{Config: config, Path: m.path, Text: m.after, Secrets: map[string]string{}}
 	for i := range m.imports {
 		im := &m.imports[i]

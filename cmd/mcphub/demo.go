@@ -24,7 +24,7 @@ func demoCommand() *cobra.Command {
 		Short: "See the hub at work on a temporary project: what passes, what is refused, and why",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return demo(cmd.Context(), &screen{w: os.Stdout, colour: layout.Coloured(os.Stdout)})
+			return runDemo(cmd.Context(), &screen{w: os.Stdout, colour: layout.Coloured(os.Stdout)})
 		},
 	}
 }
@@ -35,15 +35,15 @@ type screen struct {
 	colour bool
 }
 
-func (s *screen) paint(code, text string) string {
+func (s *screen) paintText(code, text string) string {
 	return layout.Paint(layout.When(s.colour, code), text)
 }
 
-func (s *screen) say(format string, args ...any) { fmt.Fprintf(s.w, format+"\n", args...) }
+func (s *screen) sayLine(format string, args ...any) { fmt.Fprintf(s.w, format+"\n", args...) }
 
-func (s *screen) indent(text string) {
+func (s *screen) indentText(text string) {
 	for _, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
-		s.say("      %s", s.paint("2", line))
+		s.sayLine("      %s", s.paintText("2", line))
 	}
 }
 
@@ -53,8 +53,8 @@ type demoCall struct {
 	pass             bool
 }
 
-// demo runs every step and fails where one did not come out as promised.
-func demo(ctx context.Context, s *screen) error {
+// runDemo runs every step and fails where one did not come out as promised.
+func runDemo(ctx context.Context, s *screen) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	dir, err := os.MkdirTemp("", "mcphub-demo-")
@@ -73,11 +73,11 @@ func demo(ctx context.Context, s *screen) error {
 	}
 	cfg := made.Hub
 	cfg.Cache = "" // what is shown here leaves nothing behind
-	s.say("%s", s.paint("1", "mcphub demo"))
-	s.say("A client connects and says which directory is in scope. Behind the hub runs the")
-	s.say("embedded filesystem server. Every path of every call is judged before it gets there.\n")
-	s.say("  the client's root   %s", project)
-	s.say("  beside it lies      %s\n", filepath.Join(dir, "secret.txt"))
+	s.sayLine("%s", s.paintText("1", "mcphub demo"))
+	s.sayLine("A client connects and says which directory is in scope. Behind the hub runs the")
+	s.sayLine("embedded filesystem server. Every path of every call is judged before it gets there.\n")
+	s.sayLine("  the client's root   %s", project)
+	s.sayLine("  beside it lies      %s\n", filepath.Join(dir, "secret.txt"))
 	steps := []demoCall{
 		{"a file of the project", filepath.Join(project, "README.md"), "it lies inside the root", true},
 		{"the same by a relative path", "notes/todo.md", "relative paths start at the root", true},
@@ -88,7 +88,7 @@ func demo(ctx context.Context, s *screen) error {
 	failed := 0
 	err = client.With(ctx, cfg, zerolog.Nop(), "mcphub-demo", []string{project}, func(ctx context.Context, c *client.Session) error {
 		for i, step := range steps {
-			ok, err := s.step(ctx, c, i+1, step)
+			ok, err := s.showStep(ctx, c, i+1, step)
 			if err != nil {
 				return err
 			}
@@ -104,16 +104,16 @@ func demo(ctx context.Context, s *screen) error {
 	if failed > 0 {
 		return exit.Errorf(exit.Failure, "%d of %d steps did not come out as promised", failed, len(steps))
 	}
-	s.say("%s Two calls passed, three never reached the server.", s.paint("1;32", "All as promised."))
-	s.say("\nNext: `mcphub init` takes over the servers of your clients and registers the hub in them.")
-	s.say("Then ask your agent to call get-roots.")
+	s.sayLine("%s Two calls passed, three never reached the server.", s.paintText("1;32", "All as promised."))
+	s.sayLine("\nNext: `mcphub init` takes over the servers of your clients and registers the hub in them.")
+	s.sayLine("Then ask your agent to call get-roots.")
 	return nil
 }
 
-// step makes one call and shows it.
-func (s *screen) step(ctx context.Context, c *client.Session, n int, step demoCall) (bool, error) {
-	s.say("%d. %s", n, s.paint("1", step.title))
-	s.say("   files__read_text_file path=%s", step.path)
+// showStep makes one call and shows it.
+func (s *screen) showStep(ctx context.Context, c *client.Session, n int, step demoCall) (bool, error) {
+	s.sayLine("%d. %s", n, s.paintText("1", step.title))
+	s.sayLine("   files__read_text_file path=%s", step.path)
 	result, err := c.CallTool(ctx, "files__read_text_file", pathArgument(step.path))
 	if err != nil {
 		return false, fmt.Errorf("step %d: %w", n, err)
@@ -123,14 +123,14 @@ func (s *screen) step(ctx context.Context, c *client.Session, n int, step demoCa
 	failure := resultIsError(result)
 	switch {
 	case step.pass && !failure:
-		s.say("   %s  %s", s.paint("32", "ALLOWED"), step.why)
+		s.sayLine("   %s  %s", s.paintText("32", "ALLOWED"), step.why)
 	case !step.pass && denied && failure:
-		s.say("   %s   %s", s.paint("31", "DENIED"), step.why)
+		s.sayLine("   %s   %s", s.paintText("31", "DENIED"), step.why)
 	default:
-		s.say("   %s", s.paint("31", "NOT AS PROMISED"))
+		s.sayLine("   %s", s.paintText("31", "NOT AS PROMISED"))
 	}
-	s.indent(text)
-	s.say("")
+	s.indentText(text)
+	s.sayLine("")
 	return step.pass == !failure && (step.pass || denied), nil
 }
 

@@ -37,13 +37,13 @@ func doctorCommand() *cobra.Command {
 			"where there is another error, 0 where there are warnings at the most.",
 		Example: "  mcphub doctor\n  mcphub doctor github -v\n  mcphub doctor --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			log, err := logs.logger(os.Stderr)
+			log, err := logs.newLogger(os.Stderr)
 			if err != nil {
 				return err
 			}
 			var w clientWork
 			w.config = src.Config
-			if err := w.look(cmd); err != nil {
+			if err := w.findClients(cmd); err != nil {
 				return err
 			}
 			given, err := existingFolders(roots)
@@ -68,10 +68,10 @@ func doctorCommand() *cobra.Command {
 				return err
 			}
 			out := cmd.OutOrStdout()
-			if err := output(out, asJSON, found, func() { diagnosis{out, verbose}.show(found) }); err != nil {
+			if err := writeResult(out, asJSON, found, func() { diagnosis{out, verbose}.showReport(found) }); err != nil {
 				return err
 			}
-			return diagnosed(found)
+			return diagnosisError(found)
 		},
 	}
 	jsonFlag(cmd, &asJSON)
@@ -79,19 +79,19 @@ func doctorCommand() *cobra.Command {
 	cmd.Flags().StringArrayVar(&roots, "root", nil, "a directory in scope while the servers run; may be repeated. Without one those of hub.json count, else the working directory")
 	cmd.Flags().DurationVar(&timeout, "timeout", 2*time.Minute, "for all servers together")
 	configFlags(cmd, src)
-	logs.register(cmd, "error")
+	logs.registerFlags(cmd, "error")
 	return cmd
 }
 
-// diagnosed is the exit status.
-func diagnosed(r *doctor.Report) error {
+// diagnosisError is the exit status.
+func diagnosisError(r *doctor.Report) error {
 	errs := r.Count(config.SeverityError)
 	if errs == 0 {
 		return nil
 	}
-	text := plural(errs, "error")
+	text := pluralOf(errs, "error")
 	if n := r.Count(config.SeverityWarning); n > 0 {
-		text += ", " + plural(n, "warning")
+		text += ", " + pluralOf(n, "warning")
 	}
 	inFile := slices.ContainsFunc(r.Findings, func(f doctor.Finding) bool {
 		return f.Group == doctor.Configuration && f.Severity == config.SeverityError.String()
@@ -108,9 +108,9 @@ type diagnosis struct {
 	verbose bool
 }
 
-func (d diagnosis) show(r *doctor.Report) {
+func (d diagnosis) showReport(r *doctor.Report) {
 	if d.verbose {
-		d.examined(r)
+		d.showExamined(r)
 	}
 	for _, group := range doctor.Groups {
 		headed := false
@@ -123,7 +123,7 @@ func (d diagnosis) show(r *doctor.Report) {
 				layout.Println(d.w, group)
 				headed = true
 			}
-			d.finding(f)
+			d.showFinding(f)
 		}
 	}
 	if r.Count(config.SeverityError) > 0 {
@@ -135,20 +135,20 @@ func (d diagnosis) show(r *doctor.Report) {
 	}
 	text := "ok"
 	if n := r.Count(config.SeverityWarning); n > 0 {
-		text = plural(n, "warning")
+		text = pluralOf(n, "warning")
 	}
-	text += fmt.Sprintf(": %s with %s", plural(len(r.Servers), "server"), plural(tools, "tool"))
+	text += fmt.Sprintf(": %s with %s", pluralOf(len(r.Servers), "server"), pluralOf(tools, "tool"))
 	if r.System != nil {
-		text += ", " + plural(len(r.Clients), "client")
+		text += ", " + pluralOf(len(r.Clients), "client")
 	}
 	if n := r.Count(config.SeverityNote); n > 0 && !d.verbose {
-		text += fmt.Sprintf("; %s, which -v shows", plural(n, "note"))
+		text += fmt.Sprintf("; %s, which -v shows", pluralOf(n, "note"))
 	}
 	layout.Println(d.w, text)
 }
 
-// finding writes one: what, where, what was said, what to do.
-func (d diagnosis) finding(f *doctor.Finding) {
+// showFinding writes one: what, where, what was said, what to do.
+func (d diagnosis) showFinding(f *doctor.Finding) {
 	line := func(mark, text string) {
 		if text != "" {
 			layout.Line(d.w, "           "+mark, printable.Escape(text, 1000))
@@ -164,8 +164,8 @@ func (d diagnosis) finding(f *doctor.Finding) {
 	}
 }
 
-// examined writes what was looked at.
-func (d diagnosis) examined(r *doctor.Report) {
+// showExamined writes what was looked at.
+func (d diagnosis) showExamined(r *doctor.Report) {
 	t := layout.NewTable(d.w)
 	t.Head("SERVER", "STATE", "TOOLS", "TOKENS", "KERNEL", "RUNS ON", "COMMAND")
 	for i := range r.Servers {

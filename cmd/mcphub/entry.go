@@ -48,12 +48,12 @@ type entryReport struct {
 	Trial *tryReport `json:"trial,omitempty"` // of add
 }
 
-func (w *entryWork) flags(cmd *cobra.Command) {
+func (w *entryWork) registerFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&w.config, "config", "c", "", "hub.json to change (default: $MCPHUB_CONFIG, then mcphub/hub.json in the user's configuration folder)")
 	cmd.Flags().BoolVar(&w.asJSON, "json", false, "print JSON")
 }
 
-func (w *entryWork) start(cmd *cobra.Command) {
+func (w *entryWork) startWork(cmd *cobra.Command) {
 	w.ctx, w.out, w.say = cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 }
 
@@ -85,7 +85,7 @@ func addCommand() *cobra.Command {
 			"  mcphub add db --env PGHOST=localhost --disabled -- npx -y some-server\n" +
 			"  mcphub add io.github.user/weather --set UNITS=metric",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			w.start(cmd)
+			w.startWork(cmd)
 			if len(args) == 0 || cmd.ArgsLenAtDash() == 0 {
 				return exit.Errorf(exit.Usage, "name the server: mcphub add NAME -- COMMAND")
 			}
@@ -96,12 +96,12 @@ func addCommand() *cobra.Command {
 				if len(g.env) > 0 || len(g.headers) > 0 {
 					return exit.Errorf(exit.Usage, "--env and --header are for a server that you describe yourself; one of a registry takes --set NAME=VALUE")
 				}
-				return r.add(cmd, &w, args[0], g.disabled)
+				return r.addServer(cmd, &w, args[0], g.disabled)
 			}
-			if flag := r.given(cmd); flag != "" {
+			if flag := r.givenFlag(cmd); flag != "" {
 				return exit.Errorf(exit.Usage, "--%s is for a server of a registry, which is named alone: mcphub add io.github.user/weather", flag)
 			}
-			entry, err := g.entry(args[0], args[1:])
+			entry, err := g.makeEntry(args[0], args[1:])
 			if err != nil {
 				return err
 			}
@@ -110,11 +110,11 @@ func addCommand() *cobra.Command {
 				return err
 			}
 			if disabled, _ := entry.Get("disabled").(bool); !disabled && !w.noTry {
-				if err := w.try(p); err != nil {
+				if err := w.tryServer(p); err != nil {
 					return err
 				}
 			}
-			return w.write(p)
+			return w.writePlan(p)
 		},
 	}
 	cmd.Flags().StringVar(&g.url, "url", "", "the address of a server that runs elsewhere")
@@ -122,13 +122,13 @@ func addCommand() *cobra.Command {
 	cmd.Flags().StringArrayVar(&g.headers, "header", nil, "NAME=VALUE or 'NAME: VALUE': a header of every request to --url; repeatable")
 	cmd.Flags().BoolVar(&g.disabled, "disabled", false, "add it, but do not serve or try it yet")
 	cmd.Flags().BoolVar(&w.noTry, "no-try", false, "do not start it")
-	r.flags(cmd)
-	w.flags(cmd)
+	r.registerFlags(cmd)
+	w.registerFlags(cmd)
 	return cmd
 }
 
-// entry is what add writes.
-func (g *addFlags) entry(name string, command []string) (edit.Table, error) {
+// makeEntry is what add writes.
+func (g *addFlags) makeEntry(name string, command []string) (edit.Table, error) {
 	var t edit.Table
 	switch {
 	case g.url == "" && len(command) == 0:
@@ -159,7 +159,7 @@ func (g *addFlags) entry(name string, command []string) (edit.Table, error) {
 		key, flag, signs string
 		pairs            []string
 	}{{"env", "--env", "=", g.env}, {"headers", "--header", "=:", g.headers}} {
-		in, err := pairs(box.flag, box.signs, box.pairs)
+		in, err := parsePairs(box.flag, box.signs, box.pairs)
 		if err != nil {
 			return nil, err
 		}
@@ -183,8 +183,8 @@ func typedPath(program string) (string, error) {
 	return path, exit.Failed(err)
 }
 
-// pairs reads NAME=VALUE. The first of signs ends the name.
-func pairs(flag, signs string, all []string) (edit.Table, error) {
+// parsePairs reads NAME=VALUE. The first of signs ends the name.
+func parsePairs(flag, signs string, all []string) (edit.Table, error) {
 	var t edit.Table
 	for _, pair := range all {
 		at := strings.IndexAny(pair, signs)
@@ -224,7 +224,7 @@ func (w *entryWork) planAdd(name string, entry edit.Table) (*entryPlan, error) {
 		return nil, exit.Errorf(exit.Failure, "%s has a server %q already; take it out first: mcphub remove %s", path, name, name)
 	}
 	if env, err := clientEnv(); err == nil {
-		entry = located(env, entry)
+		entry = locateProgram(env, entry)
 	}
 	after, err := clients.AddToHub(path, text, name, entry)
 	if err != nil {
@@ -238,8 +238,8 @@ func (w *entryWork) planAdd(name string, entry edit.Table) (*entryPlan, error) {
 	return p, nil
 }
 
-// try starts the server that is to be added.
-func (w *entryWork) try(p *entryPlan) error {
+// tryServer starts the server that is to be added.
+func (w *entryWork) tryServer(p *entryPlan) error {
 	env, err := clientEnv()
 	if err != nil {
 		return err
@@ -248,13 +248,13 @@ func (w *entryWork) try(p *entryPlan) error {
 	if !w.asJSON {
 		t.confirm = confirmAtTerminal
 	}
-	tried, err := t.run(w.ctx, []string{p.report.Server})
+	tried, err := t.tryServers(w.ctx, []string{p.report.Server})
 	if err != nil {
 		return err
 	}
 	p.report.Trial = tried[p.report.Server]
 	if p.report.Trial.State == tryFails {
-		p.report.Warnings = append(p.report.Warnings, p.report.Trial.warning())
+		p.report.Warnings = append(p.report.Warnings, p.report.Trial.warningText())
 	}
 	return nil
 }
@@ -313,8 +313,8 @@ func switchTool(path string, text []byte, name, tool string, off bool) ([]byte, 
 	return after, nil
 }
 
-// plan plans a change of an entry that is there.
-func (w *entryWork) plan(state string, change hubChange, name, tool string) (*entryPlan, error) {
+// planChange plans a change of an entry that is there.
+func (w *entryWork) planChange(state string, change hubChange, name, tool string) (*entryPlan, error) {
 	path, text, file, err := hubConfig(w.config)
 	if err != nil {
 		return nil, err
@@ -336,21 +336,21 @@ func entryCommand(use, short, long, state string, change hubChange, aliases ...s
 		Use: use, Short: short, Long: long, Aliases: aliases,
 		Args: cobra.RangeArgs(1, len(strings.Fields(use))-1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			w.start(cmd)
-			p, err := w.plan(state, change, args[0], strings.Join(args[1:], ""))
+			w.startWork(cmd)
+			p, err := w.planChange(state, change, args[0], strings.Join(args[1:], ""))
 			if err != nil {
 				return err
 			}
-			return w.write(p)
+			return w.writePlan(p)
 		},
 	}
-	w.flags(cmd)
+	w.registerFlags(cmd)
 	return cmd
 }
 
-// write replaces hub.json and says in one line what is new, with the warnings.
-func (w *entryWork) write(p *entryPlan) error {
-	if err := p.put(); err != nil {
+// writePlan replaces hub.json and says in one line what is new, with the warnings.
+func (w *entryWork) writePlan(p *entryPlan) error {
+	if err := p.putFile(); err != nil {
 		return err
 	}
 	r := &p.report
@@ -361,26 +361,26 @@ func (w *entryWork) write(p *entryPlan) error {
 	case w.asJSON:
 		return exit.Failed(layout.JSON(w.out, r))
 	case !r.Changed:
-		layout.Printf(w.out, "%s is %s in %s already\n", r.subject(), r.State, r.Config)
+		layout.Printf(w.out, "%s is %s in %s already\n", r.changedSubject(), r.State, r.Config)
 	default:
-		layout.Printf(w.out, "%s %s in %s\n", r.subject(), r.State, r.Config)
+		layout.Printf(w.out, "%s %s in %s\n", r.changedSubject(), r.State, r.Config)
 		if r.Trial != nil && r.Trial.State != tryFails {
-			r.Trial.show(w.out, r.Server, false)
+			r.Trial.showTrial(w.out, r.Server, false)
 		}
 	}
 	return nil
 }
 
-// changes reports whether hub.json has to be written; before is nil if there is none.
-func changes(before, after []byte) bool { return before == nil || !bytes.Equal(before, after) }
+// hasChanges reports whether hub.json has to be written; before is nil if there is none.
+func hasChanges(before, after []byte) bool { return before == nil || !bytes.Equal(before, after) }
 
-// put replaces hub.json, and notes what the file is warned of now and was not before.
-func (p *entryPlan) put() error {
-	p.report.Changed = changes(p.before, p.after)
+// putFile replaces hub.json, and notes what the file is warned of now and was not before.
+func (p *entryPlan) putFile() error {
+	p.report.Changed = hasChanges(p.before, p.after)
 	if !p.report.Changed {
 		return nil
 	}
-	if err := p.report.Trial.keep(); err != nil { // first: a hub reads hub.json as soon as it is written
+	if err := p.report.Trial.keepConfirmed(); err != nil { // first: a hub reads hub.json as soon as it is written
 		return err
 	}
 	if err := writeHub(p.path, p.before, p.after, p.private); err != nil {
@@ -395,8 +395,8 @@ func (p *entryPlan) put() error {
 	return nil
 }
 
-// subject names what was changed.
-func (r *entryReport) subject() string {
+// changedSubject names what was changed.
+func (r *entryReport) changedSubject() string {
 	if r.Tool != "" {
 		return "the tool " + printable.Escape(r.Tool, 200) + " of " + r.Server
 	}

@@ -49,7 +49,7 @@ func explainCommand() *cobra.Command {
 			if len(f.roots) == 0 {
 				f.roots = rootsHere(cmd, src.Path())
 			}
-			return f.run(cmd, src, &logs, func(ctx context.Context, c *client.Session) error {
+			return f.runAsClient(cmd, src, &logs, func(ctx context.Context, c *client.Session) error {
 				arguments, err := callArguments(ctx, c, args[0], f.args, args[1:])
 				if err != nil {
 					return err
@@ -74,9 +74,9 @@ func explainCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.as, "as", "", "whose call it is: the name of a token of http.tokens, NAME@ISSUER, local or nobody (default: local, the user of this machine)")
 	cmd.Flags().StringArrayVar(&f.asGroups, "as-group", nil, "a group that it is in; may be repeated. Without one: those that its token has in hub.json")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	f.register(cmd, 2*time.Minute)
+	f.registerFlags(cmd, 2*time.Minute)
 	configFlags(cmd, src)
-	logs.register(cmd, "error")
+	logs.registerFlags(cmd, "error")
 	return cmd
 }
 
@@ -114,7 +114,7 @@ func printExplanation(w io.Writer, src *setup.Source, raw []byte, asJSON bool) e
 	if err := json.Unmarshal(raw, &e); err != nil {
 		return fmt.Errorf("the hub's explanation cannot be read: %w", err)
 	}
-	if err := output(w, asJSON, e, func() { explain(w, src, e) }); err != nil {
+	if err := writeResult(w, asJSON, e, func() { printExplained(w, src, e) }); err != nil {
 		return err
 	}
 	if e.Decision != "allow" || e.Closes() {
@@ -123,8 +123,8 @@ func printExplanation(w io.Writer, src *setup.Source, raw []byte, asJSON bool) e
 	return nil
 }
 
-// explain prints an explanation for people.
-func explain(w io.Writer, src *setup.Source, e status.Explanation) {
+// printExplained prints an explanation for people.
+func printExplained(w io.Writer, src *setup.Source, e status.Explanation) {
 	layout.Printf(w, "%s: %s (%s)%s\n", e.Tool, strings.ToUpper(e.Decision), e.Rule, layout.When(e.Decision == "allow" && e.Closes(), ", AND THE KERNEL REFUSES IT"))
 	if p := e.Policy; p != nil {
 		layout.Printf(w, "  rule        %s: %s %s%s\n", p.Name, p.Then, p.If, layout.WithPrefix("  ", p.At))

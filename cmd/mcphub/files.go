@@ -19,7 +19,7 @@ func filesCommand() *cobra.Command {
 			"serves the roots of its client, or the directories given here where the client has\n" +
 			"none, and opens every file below one of them and nowhere else.",
 		RunE: func(cmd *cobra.Command, dirs []string) error {
-			log, err := logs.logger(os.Stderr)
+			log, err := logs.newLogger(os.Stderr)
 			if err != nil {
 				return err
 			}
@@ -32,6 +32,6 @@ func filesCommand() *cobra.Command {
 			return nil
 		},
 	}
-	logs.register(cmd, "warn")
+	logs.registerFlags(cmd, "warn")
 	return cmd
 }

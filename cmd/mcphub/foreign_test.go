@@ -37,17 +37,17 @@ func foreignShown(text string, verbose bool) map[string]string {
 	s.Grants = []approval.GrantReport{{URI: text, Server: text, Lifetime: "session", Since: noon}}
 	r.Hub = status.Hub{Children: []status.Child{c}, Sessions: []status.Session{s}, NotServed: []status.NotServed{{Server: text, Reason: text}}}
 	var watched, followed, asked bytes.Buffer
-	statusReport{Hubs: []admin.Report{r}, Unreachable: []unreachableHub{{text, text}}, Questions: []pendingQuestion{{text, text}}}.show(&watched, noon, verbose)
+	statusReport{Hubs: []admin.Report{r}, Unreachable: []unreachableHub{{text, text}}, Questions: []pendingQuestion{{text, text}}}.showStatus(&watched, noon, verbose)
 
 	d := trail.Decision{Outcome: &audit.Outcome{Result: text}}
 	d.Time, d.Session, d.Principal, d.Child, d.Kind, d.Method, d.Decision = noon, "0123456789", text, text, audit.KindDecision, text, "deny"
 	d.DecisionFields = audit.DecisionFields{Child: text, Tool: text, Decision: "deny", Rule: text, Code: text, By: text, Kernel: text, Findings: []audit.Finding{{At: text, Role: text, Path: text}},
 		Granted: []audit.Granted{{File: text, Roles: text}}}
 	show := auditPage{w: &followed, clients: trail.Clients{"0123456789": {Name: text, Folder: text}}}
-	_ = show.decision(&d) // to a buffer
+	_ = show.printDecision(&d) // to a buffer
 
 	w := waitingCall{Pending: approval.Pending{Session: text, Client: text, Folder: text, Token: text, Server: text, What: text, Text: strings.ReplaceAll(text, "\n", " "), Since: noon, Until: noon}}
-	w.show(&asked, 1, 1)
+	w.showQuestion(&asked, 1, 1)
 	asked.WriteString(waysToAllow("AAAABBBB", []string{text, text}))
 	return map[string]string{"status --watch": watched.String(), "audit show -f": followed.String(), "approve": asked.String()}
 }

@@ -38,7 +38,7 @@ type unreachableHub struct {
 	Error  string `json:"error"`
 }
 
-func (u unreachableHub) show(w io.Writer) {
+func (u unreachableHub) showHub(w io.Writer) {
 	layout.Printf(w, "no answer from %s: %s\n", printable.Escape(u.Socket, 200), printable.Escape(u.Error, 300))
 }
 

@@ -35,23 +35,23 @@ func importCommand() *cobra.Command {
 			"is not started, and is disabled until you have looked at it.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := w.start(cmd); err != nil {
+			if err := w.startWork(cmd); err != nil {
 				return err
 			}
-			found, err := w.sources(args)
+			found, err := w.readSources(args)
 			if err != nil {
 				return err
 			}
 			return w.importAll(found, len(args) > 0 && clients.Find(args[0]) == nil)
 		},
 	}
-	w.flags(cmd)
+	w.registerFlags(cmd)
 	cmd.Flags().BoolVar(&w.noTry, "no-try", false, "start nothing")
 	return cmd
 }
 
-// sources reads what is named, or all clients.
-func (w *clientWork) sources(args []string) ([]clients.Inventory, error) {
+// readSources reads what is named, or all clients.
+func (w *clientWork) readSources(args []string) ([]clients.Inventory, error) {
 	if len(args) == 0 {
 		return w.readAll(), nil
 	}
@@ -114,30 +114,30 @@ func (w *clientWork) importAll(found []clients.Inventory, stranger bool) error {
 			return err
 		}
 	}
-	m, err := w.merge(found)
+	m, err := w.mergeFound(found)
 	if err != nil {
 		return err
 	}
 	w.tellUnread(found)
-	m.show(w)
+	m.showImports(w)
 	if changed, err := w.askHeld(m, found); err != nil {
 		return err
 	} else if changed {
-		if m, err = w.merge(found); err != nil {
+		if m, err = w.mergeFound(found); err != nil {
 			return err
 		}
 	}
-	if m.added() > 0 {
-		if yes, err := w.askDefaultYes(fmt.Sprintf("Add %s to %s?", plural(m.added(), "server"), w.short(m.path))); err != nil || !yes {
+	if m.countAdded() > 0 {
+		if yes, err := w.askDefaultYes(fmt.Sprintf("Add %s to %s?", pluralOf(m.countAdded(), "server"), w.shortPath(m.path))); err != nil || !yes {
 			return err
 		}
 		switch {
 		case stranger && w.yes: // nobody has seen it
-			if err := m.disable(); err != nil {
+			if err := m.disableImported(); err != nil {
 				return err
 			}
 		default:
-			if err := w.answer(m); err != nil {
+			if err := w.askInputs(m); err != nil {
 				return err
 			}
 			if w.noTry {
@@ -147,21 +147,21 @@ func (w *clientWork) importAll(found []clients.Inventory, stranger bool) error {
 				return err
 			}
 		}
-		if err := w.write(m); err != nil {
+		if err := w.writeMerge(m); err != nil {
 			return err
 		}
 	}
 	if w.asJSON {
-		return exit.Failed(layout.JSON(w.out, map[string]any{"config": m.path, "servers": m.reports(found)}))
+		return exit.Failed(layout.JSON(w.out, map[string]any{"config": m.path, "servers": m.importReports(found)}))
 	}
-	if m.added() == 0 {
-		layout.Printf(w.out, "Nothing to import: %s has all %s.\n", w.short(m.path), plural(len(m.imports), "server"))
+	if m.countAdded() == 0 {
+		layout.Printf(w.out, "Nothing to import: %s has all %s.\n", w.shortPath(m.path), pluralOf(len(m.imports), "server"))
 		return nil
 	}
-	layout.Printf(w.out, "%s imported into %s.\n", plural(m.added(), "server"), w.short(m.path))
+	layout.Printf(w.out, "%s imported into %s.\n", pluralOf(m.countAdded(), "server"), w.shortPath(m.path))
 	for i := range m.imports {
 		if im := &m.imports[i]; im.Same == "" && im.DisabledInHub {
-			layout.Printf(w.out, "%s is disabled there, since --yes is no yes to what %s starts. Once you have looked at it: %s\n", im.Name, whatStarts(&im.Server), w.command("enable", im.Name))
+			layout.Printf(w.out, "%s is disabled there, since --yes is no yes to what %s starts. Once you have looked at it: %s\n", im.Name, whatStarts(&im.Server), w.commandLine("enable", im.Name))
 		}
 	}
 	return nil
@@ -184,16 +184,16 @@ type mergeResult struct {
 	answers       map[string]string     // to questions of servers, that have yet to be kept; by the name of the secret
 }
 
-// changed reports whether hub.json is to be written.
-func (m *mergeResult) changed() bool { return changes(m.before, m.after) }
+// hasChanged reports whether hub.json is to be written.
+func (m *mergeResult) hasChanged() bool { return hasChanges(m.before, m.after) }
 
-// running reports whether there is a server that its client runs and the hub may serve.
-func (m *mergeResult) running() bool {
+// hasRunning reports whether there is a server that its client runs and the hub may serve.
+func (m *mergeResult) hasRunning() bool {
 	return slices.ContainsFunc(m.imports, func(im clients.Import) bool { return !im.Server.Disabled && im.Err == "" })
 }
 
-// unfinished are the servers that their clients run and that the hub cannot serve.
-func (m *mergeResult) unfinished() (names []string) {
+// unfinishedNames are the servers that their clients run and that the hub cannot serve.
+func (m *mergeResult) unfinishedNames() (names []string) {
 	for i := range m.imports {
 		im := &m.imports[i]
 		if tried := m.tried[im.Name] != nil || im.Err != ""; tried && !im.Server.Disabled && m.stayReason(im) != "" && !slices.Contains(names, im.Name) {
@@ -203,8 +203,8 @@ func (m *mergeResult) unfinished() (names []string) {
 	return names
 }
 
-// disable has the hub serve nothing of what is imported.
-func (m *mergeResult) disable() (err error) {
+// disableImported has the hub serve nothing of what is imported.
+func (m *mergeResult) disableImported() (err error) {
 	for i := range m.imports {
 		if im := &m.imports[i]; im.Same == "" {
 			im.DisabledInHub = true
@@ -216,7 +216,7 @@ func (m *mergeResult) disable() (err error) {
 	return nil
 }
 
-func (w *clientWork) merge(found []clients.Inventory) (*mergeResult, error) {
+func (w *clientWork) mergeFound(found []clients.Inventory) (*mergeResult, error) {
 	path, text, err := hubFile(w.config)
 	if err != nil {
 		return nil, err
@@ -234,14 +234,14 @@ func (w *clientWork) merge(found []clients.Inventory) (*mergeResult, error) {
 	}
 	w.secrets = kept
 	m := &mergeResult{path: path, before: text, answers: map[string]string{}}
-	to := clients.Target{File: path, Text: text, Env: os.LookupEnv, Directories: setup.DirectoriesOf, Located: func(entry edit.Table) edit.Table { return located(w.env, entry) }, Kept: func(name string) bool {
+	to := clients.Target{File: path, Text: text, Env: os.LookupEnv, Directories: setup.DirectoriesOf, Located: func(entry edit.Table) edit.Table { return locateProgram(w.env, entry) }, Kept: func(name string) bool {
 		_, err := kept.Get(w.ctx, name)
 		return err == nil
 	}}
 	if m.after, m.imports, err = clients.Merge(to, servers, inputs); err != nil {
 		return nil, exit.Errorf(exit.Config, "%w", err)
 	}
-	w.unanswered(m, kept)
+	w.markUnanswered(m, kept)
 	return m, nil
 }
 
@@ -259,8 +259,8 @@ func (w *clientWork) secretStore(path string, text []byte) (*secrets.Store, erro
 	return secrets.New(kept), nil
 }
 
-// unanswered sets Err of each import that needs an input for which no value is kept.
-func (w *clientWork) unanswered(m *mergeResult, kept *secrets.Store) {
+// markUnanswered sets Err of each import that needs an input for which no value is kept.
+func (w *clientWork) markUnanswered(m *mergeResult, kept *secrets.Store) {
 	for i := range m.imports {
 		im := &m.imports[i]
 		if im.Err != "" {
@@ -306,7 +306,7 @@ func (w *clientWork) askHeld(m *mergeResult, found []clients.Inventory) (changed
 	return changed, nil
 }
 
-func (m *mergeResult) added() int {
+func (m *mergeResult) countAdded() int {
 	n := 0
 	for i := range m.imports {
 		if m.imports[i].Same == "" {
@@ -316,8 +316,8 @@ func (m *mergeResult) added() int {
 	return n
 }
 
-// write keeps the secrets of what is imported, and writes hub.json.
-func (w *clientWork) write(m *mergeResult) error {
+// writeMerge keeps the secrets of what is imported, and writes hub.json.
+func (w *clientWork) writeMerge(m *mergeResult) error {
 	if err := clients.StoreSecrets(m.imports, func(name, value string) error {
 		_, _, err := w.secrets.Set(w.ctx, name, value)
 		return err
@@ -330,16 +330,16 @@ func (w *clientWork) write(m *mergeResult) error {
 		}
 	}
 	plain := slices.ContainsFunc(m.imports, func(im clients.Import) bool { return len(im.Plain) > 0 })
-	if err := m.keep(); err != nil { // first: a hub reads hub.json as soon as it is written
+	if err := m.keepConfirmed(); err != nil { // first: a hub reads hub.json as soon as it is written
 		return err
 	}
 	return writeHub(m.path, m.before, m.after, plain)
 }
 
-// keep keeps what was confirmed during the trials.
-func (m *mergeResult) keep() error {
+// keepConfirmed keeps what was confirmed during the trials.
+func (m *mergeResult) keepConfirmed() error {
 	for _, r := range m.tried {
-		if err := r.keep(); err != nil {
+		if err := r.keepConfirmed(); err != nil {
 			return err
 		}
 	}
@@ -362,9 +362,9 @@ func whatStarts(s *clients.Server) string {
 	return "a file"
 }
 
-// show lists what would be imported, by number, each entry whole. If w is brief, an entry takes
+// showImports lists what would be imported, by number, each entry whole. If w is brief, an entry takes
 // one line if a person chooses, and none with --yes.
-func (m *mergeResult) show(w *clientWork) {
+func (m *mergeResult) showImports(w *clientWork) {
 	n := 0
 	var kept []string
 	for i := range m.imports {
@@ -375,7 +375,7 @@ func (m *mergeResult) show(w *clientWork) {
 		n++
 		if w.brief {
 			if line := fmt.Sprintf("  %d  %s  %s  %s", n, im.Name, sourceTitle(&im.Server), commandOf(im)); !w.yes {
-				layout.Println(w.say, w.cut(line))
+				layout.Println(w.say, w.cutLine(line))
 			}
 			continue
 		}
@@ -440,8 +440,8 @@ func commandOf(im *clients.Import) string {
 	return printable.CommandLine(words)
 }
 
-// cut shortens a line to the width of the terminal.
-func (w *clientWork) cut(line string) string {
+// cutLine shortens a line to the width of the terminal.
+func (w *clientWork) cutLine(line string) string {
 	if columns := layout.Columns(w.say); columns > 1 {
 		return layout.Cut(line, columns-1)
 	}
@@ -466,7 +466,7 @@ func rowsOf(shown, entry edit.Table) [][2]string {
 		}
 		return asJSONLine(v)
 	}
-	add := func(name string, v any) { rows = append(rows, [2]string{name, escaped(text(v))}) }
+	add := func(name string, v any) { rows = append(rows, [2]string{name, escapeText(text(v))}) }
 	for _, m := range shown {
 		switch v := m.Value.(type) {
 		case []any:
@@ -487,7 +487,7 @@ func rowsOf(shown, entry edit.Table) [][2]string {
 	return rows
 }
 
-func (m *mergeResult) reports(found []clients.Inventory) []importReport {
+func (m *mergeResult) importReports(found []clients.Inventory) []importReport {
 	out := []importReport{}
 	for i := range m.imports {
 		im := &m.imports[i]

@@ -34,7 +34,7 @@ func initCommand() *cobra.Command {
 			"a copy is kept. `mcphub uninstall --all` gives every file back as it was.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := w.start(cmd); err != nil {
+			if err := w.startWork(cmd); err != nil {
 				return err
 			}
 			given, err := existingFolders(roots)
@@ -45,7 +45,7 @@ func initCommand() *cobra.Command {
 			return w.init(given)
 		},
 	}
-	w.flags(cmd)
+	w.registerFlags(cmd)
 	cmd.Flags().StringSliceVar(&roots, "roots", nil, "folders for clients that do not tell which are open, separated by commas")
 	cmd.Flags().DurationVar(&w.limit, "timeout", tryAllTime, "for trying all servers together")
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "each entry whole, and all that each server can open")
@@ -59,7 +59,7 @@ func (w *clientWork) init(given []string) error {
 	found := w.readAll()
 	w.tellUnread(found)
 	found = slices.DeleteFunc(found, func(f clients.Inventory) bool { return f.Err != nil })
-	w.overview(found)
+	w.showOverview(found)
 	if err := w.leaveProjects(found); err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (w *clientWork) init(given []string) error {
 	if err != nil {
 		return err
 	}
-	if m.running() {
+	if m.hasRunning() {
 		layout.Println(w.say)
 		yes, err := w.askDefaultYes("Start each of these once, to see that it works through the hub? What is not tried stays on in its client.")
 		if err != nil {
@@ -94,7 +94,7 @@ func (w *clientWork) init(given []string) error {
 	}
 	var all []clientPlan
 	for _, f := range chosen {
-		p, err := w.plan(f.Client, h, given)
+		p, err := w.planClient(f.Client, h, given)
 		if err != nil {
 			return err
 		}
@@ -109,7 +109,7 @@ func (w *clientWork) init(given []string) error {
 			return err
 		}
 	}
-	if m.changed() || slices.ContainsFunc(all, func(p clientPlan) bool { return p.plan != nil && p.plan.Changed() }) {
+	if m.hasChanged() || slices.ContainsFunc(all, func(p clientPlan) bool { return p.plan != nil && p.plan.HasChanges() }) {
 		if yes, err := w.askDefaultYes("Write all of this?"); err != nil {
 			return err
 		} else if !yes {
@@ -117,27 +117,27 @@ func (w *clientWork) init(given []string) error {
 		}
 	}
 	// hub.json first: what is switched off in a client must be somewhere.
-	if m.changed() {
-		if err := w.write(m); err != nil {
+	if m.hasChanged() {
+		if err := w.writeMerge(m); err != nil {
 			return err
 		}
-	} else if err := m.keep(); err != nil {
+	} else if err := m.keepConfirmed(); err != nil {
 		return err
 	}
-	failed := w.apply(all)
+	failed := w.applyPlans(all)
 	const next = "call get-roots and tell me which folders are in scope"
 	if w.asJSON {
-		err = exit.Failed(layout.JSON(w.out, map[string]any{"config": m.path, "servers": m.reports(found), "clients": reportsOf(all), "ask": next}))
+		err = exit.Failed(layout.JSON(w.out, map[string]any{"config": m.path, "servers": m.importReports(found), "clients": reportsOf(all), "ask": next}))
 	} else {
 		again := ""
-		if n := len(m.imports) - m.added(); n > 0 {
+		if n := len(m.imports) - m.countAdded(); n > 0 {
 			again = fmt.Sprintf(", %d not again, since hub.json has it", n)
 			if n > 1 {
 				again = fmt.Sprintf(", %d not again, since hub.json has them", n)
 			}
 		}
-		layout.Printf(w.out, "%s: %s imported%s\n", w.short(m.path), plural(m.added(), "server"), again)
-		w.tell(all)
+		layout.Printf(w.out, "%s: %s imported%s\n", w.shortPath(m.path), pluralOf(m.countAdded(), "server"), again)
+		w.reportPlans(all)
 		if len(all) > 0 {
 			layout.Printf(w.out, "\nStart your client anew and ask its agent: %s.\n", next)
 		} else {
@@ -145,10 +145,10 @@ func (w *clientWork) init(given []string) error {
 		}
 	}
 	if failed > 0 && err == nil {
-		err = exit.Errorf(exit.Failure, "%s could not be changed", plural(failed, "client"))
+		err = exit.Errorf(exit.Failure, "%s could not be changed", pluralOf(failed, "client"))
 	}
 	if err == nil {
-		err = errUnfinished(m.unfinished())
+		err = errUnfinished(m.unfinishedNames())
 	}
 	return err
 }
@@ -199,8 +199,8 @@ func (w *clientWork) leaveProjects(found []clients.Inventory) error {
 	return nil
 }
 
-// overview shows the clients and what they have.
-func (w *clientWork) overview(found []clients.Inventory) {
+// showOverview shows the clients and what they have.
+func (w *clientWork) showOverview(found []clients.Inventory) {
 	var rows [][]string
 	for _, f := range found {
 		names := []string{}
@@ -218,7 +218,7 @@ func (w *clientWork) overview(found []clients.Inventory) {
 		return
 	}
 	layout.Println(w.say, "On this machine:")
-	w.table(rows)
+	w.writeTable(rows)
 	for _, f := range found {
 		for _, s := range f.Skipped {
 			layout.Printf(w.say, "%s of %s stays where it is: %s\n", s.Name, f.Client.Title, s.Why)
@@ -228,15 +228,15 @@ func (w *clientWork) overview(found []clients.Inventory) {
 
 // chooseServers asks which servers the hub is to have.
 func (w *clientWork) chooseServers(found []clients.Inventory) (*mergeResult, error) {
-	m, err := w.merge(found)
-	if err != nil || m.added() == 0 {
+	m, err := w.mergeFound(found)
+	if err != nil || m.countAdded() == 0 {
 		return m, err
 	}
 	if !w.yes {
-		layout.Printf(w.say, "\nTo import into %s%s:\n", w.short(m.path), layout.When(w.brief, " (-v shows the entries whole)"))
+		layout.Printf(w.say, "\nTo import into %s%s:\n", w.shortPath(m.path), layout.When(w.brief, " (-v shows the entries whole)"))
 	}
-	m.show(w)
-	picked, err := w.askNumbers("Import which?", m.added())
+	m.showImports(w)
+	picked, err := w.askNumbers("Import which?", m.countAdded())
 	if err != nil {
 		return m, err
 	}
@@ -265,7 +265,7 @@ func (w *clientWork) chooseServers(found []clients.Inventory) (*mergeResult, err
 		}
 	}
 	if slices.Contains(picked, false) {
-		if m, err = w.merge(wanted); err != nil {
+		if m, err = w.mergeFound(wanted); err != nil {
 			return nil, err
 		}
 	} else {
@@ -274,7 +274,7 @@ func (w *clientWork) chooseServers(found []clients.Inventory) (*mergeResult, err
 	if changed, err := w.askHeld(m, wanted); err != nil || !changed {
 		return m, err
 	}
-	return w.merge(wanted)
+	return w.mergeFound(wanted)
 }
 
 // chooseClients asks which clients get the hub, and whether what it serves is
@@ -283,10 +283,10 @@ func (w *clientWork) chooseClients(found []clients.Inventory, m *mergeResult) (c
 	if len(found) > 0 && !w.yes {
 		var rows [][]string
 		for i, f := range found {
-			rows = append(rows, []string{strconv.Itoa(i + 1), f.Client.Title, w.short(f.Client.Target(w.env).File)})
+			rows = append(rows, []string{strconv.Itoa(i + 1), f.Client.Title, w.shortPath(f.Client.Target(w.env).File)})
 		}
 		layout.Println(w.say)
-		w.table(rows)
+		w.writeTable(rows)
 	}
 	picked, err := w.askNumbers("Register the hub in which?", len(found))
 	if err != nil {

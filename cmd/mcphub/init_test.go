@@ -63,7 +63,7 @@ func dialogue(t *testing.T, answers string, run func(w *clientWork) error) (home
 			return r, nil
 		},
 	}
-	w.store.Cipher = w.cipher()
+	w.store.Cipher = w.copyCipher()
 	err = run(w)
 	return home, out.String(), err
 }
@@ -141,7 +141,7 @@ func TestHeldKeysAreAskedFor(t *testing.T) {
 				if err := os.WriteFile(path, []byte(`{"mcpServers": {"x": {"command": "./x", "args": ["a b", "${USER}"], "sandbox": "off", "inherit": ["HOME"]}}}`), 0o600); err != nil {
 					return err
 				}
-				found, err := w.sources([]string{path})
+				found, err := w.readSources([]string{path})
 				if err != nil {
 					return err
 				}

@@ -31,7 +31,7 @@ func installCommand() *cobra.Command {
 			"runs with this hub.json, else http.listen, or the one given: --http=127.0.0.1:8080.\n\n" +
 			"Clients: " + strings.Join(clientNames(), ", ") + ".",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := w.start(cmd); err != nil {
+			if err := w.startWork(cmd); err != nil {
 				return err
 			}
 			given, err := existingFolders(roots)
@@ -48,12 +48,12 @@ func installCommand() *cobra.Command {
 				}
 			}
 			if show {
-				return w.print(chosen, len(args) > 0 || all, given)
+				return w.printClients(chosen, len(args) > 0 || all, given)
 			}
-			return w.install(chosen, given)
+			return w.installClients(chosen, given)
 		},
 	}
-	w.flags(cmd)
+	w.registerFlags(cmd)
 	cmd.Flags().BoolVar(&all, "all", false, "every client on this machine")
 	cmd.Flags().BoolVar(&show, "print", false, "print what to put into the configuration, and change nothing")
 	cmd.Flags().StringVar(&address, "http", "", "register the address of a hub that serves HTTP, and its token (default: of the one that runs, else http.listen)")
@@ -108,9 +108,9 @@ type clientPlan struct {
 	report clientReport
 }
 
-// plan prepares one client. An error says that nobody answered what was asked;
+// planClient prepares one client. An error says that nobody answered what was asked;
 // what fails otherwise stands in the report.
-func (w *clientWork) plan(c *clients.Profile, h clients.Hub, given []string) (clientPlan, error) {
+func (w *clientWork) planClient(c *clients.Profile, h clients.Hub, given []string) (clientPlan, error) {
 	p := clientPlan{report: clientReport{Client: c.Name, State: "installed", Name: clients.HubName}}
 	roots, why := given, ""
 	found, err := clients.Read(c, w.env)
@@ -125,7 +125,7 @@ func (w *clientWork) plan(c *clients.Profile, h clients.Hub, given []string) (cl
 			return p, err
 		}
 	case len(given) > 0 && c.Roots != clients.GivesRoots:
-	case found.Registered == clients.HubName && c.Roots != clients.ListsRoots && w.ours(c):
+	case found.Registered == clients.HubName && c.Roots != clients.ListsRoots && w.isOurs(c):
 		roots = found.HubRoots // as they were chosen; its path or that of hub.json may be another now
 	default:
 		p.plan = &clients.Plan{Client: c}
@@ -148,8 +148,8 @@ func (w *clientWork) plan(c *clients.Profile, h clients.Hub, given []string) (cl
 	return p, nil
 }
 
-// ours reports whether this program has changed a client before.
-func (w *clientWork) ours(c *clients.Profile) bool {
+// isOurs reports whether this program has changed a client before.
+func (w *clientWork) isOurs(c *clients.Profile) bool {
 	known, err := w.store.Known()
 	return err == nil && slices.Contains(known, c.Name)
 }
@@ -163,21 +163,21 @@ func (w *clientWork) showPlan(p *clientPlan) {
 		if len(f.Changes) == 0 {
 			continue
 		}
-		layout.Printf(w.say, "%s:\n", w.short(f.Place.File))
+		layout.Printf(w.say, "%s:\n", w.shortPath(f.Place.File))
 		for _, line := range f.Diff() {
 			layout.Printf(w.say, "  %s\n", line)
 		}
 	}
 }
 
-func (w *clientWork) install(chosen []*clients.Profile, given []string) error {
-	h, err := w.registered()
+func (w *clientWork) installClients(chosen []*clients.Profile, given []string) error {
+	h, err := w.registeredHub()
 	if err != nil {
 		return err
 	}
 	var all []clientPlan
 	for _, c := range chosen {
-		p, err := w.plan(c, h, given)
+		p, err := w.planClient(c, h, given)
 		if err != nil {
 			return err
 		}
@@ -186,23 +186,23 @@ func (w *clientWork) install(chosen []*clients.Profile, given []string) error {
 	}
 	changes := 0
 	for i := range all {
-		if all[i].plan != nil && all[i].plan.Changed() {
+		if all[i].plan != nil && all[i].plan.HasChanges() {
 			changes++
 		}
 	}
 	if changes > 0 {
-		if yes, err := w.askDefaultYes("Write " + plural(changes, "file") + "?"); err != nil || !yes {
+		if yes, err := w.askDefaultYes("Write " + pluralOf(changes, "file") + "?"); err != nil || !yes {
 			return err
 		}
 	}
-	return w.finish(all)
+	return w.finishPlans(all)
 }
 
-// finish writes what was planned and says what became of it.
-func (w *clientWork) finish(all []clientPlan) error {
-	failed := w.apply(all)
-	if err := output(w.out, w.asJSON, map[string]any{"clients": reportsOf(all)}, func() {
-		w.tell(all)
+// finishPlans writes what was planned and says what became of it.
+func (w *clientWork) finishPlans(all []clientPlan) error {
+	failed := w.applyPlans(all)
+	if err := writeResult(w.out, w.asJSON, map[string]any{"clients": reportsOf(all)}, func() {
+		w.reportPlans(all)
 		if len(all) == 0 {
 			layout.Println(w.out, "No client was found on this machine.")
 		}
@@ -210,15 +210,15 @@ func (w *clientWork) finish(all []clientPlan) error {
 		return err
 	}
 	if failed > 0 {
-		return exit.Errorf(exit.Failure, "%s could not be changed", plural(failed, "client"))
+		return exit.Errorf(exit.Failure, "%s could not be changed", pluralOf(failed, "client"))
 	}
 	return nil
 }
 
-func (w *clientWork) apply(all []clientPlan) (failed int) {
+func (w *clientWork) applyPlans(all []clientPlan) (failed int) {
 	for i := range all {
 		p := &all[i]
-		if p.plan != nil && p.plan.Changed() {
+		if p.plan != nil && p.plan.HasChanges() {
 			if err := w.store.Apply(p.plan); err != nil {
 				p.report.State, p.report.Error = "failed", err.Error()
 			}
@@ -238,8 +238,8 @@ func reportsOf(all []clientPlan) []clientReport {
 	return out
 }
 
-// tell says in one line for each client what became of it.
-func (w *clientWork) tell(all []clientPlan) {
+// reportPlans says in one line for each client what became of it.
+func (w *clientWork) reportPlans(all []clientPlan) {
 	for i := range all {
 		r := &all[i].report
 		title := clients.Find(r.Client).Title
@@ -249,7 +249,7 @@ func (w *clientWork) tell(all []clientPlan) {
 		case "present":
 			layout.Printf(w.out, "%s: the hub is there already, as %s%s\n", title, r.Name, layout.WithPrefix("; ", r.Note))
 		default:
-			layout.Printf(w.out, "%s: installed in %s%s\n", title, w.short(r.File), layout.WithPrefix("; ", r.Note))
+			layout.Printf(w.out, "%s: installed in %s%s\n", title, w.shortPath(r.File), layout.WithPrefix("; ", r.Note))
 		}
 		if len(r.Disabled) > 0 {
 			layout.Printf(w.out, "  switched off there: %s\n", strings.Join(r.Disabled, ", "))
@@ -263,9 +263,9 @@ func (w *clientWork) tell(all []clientPlan) {
 	}
 }
 
-// print shows what to put where, and changes nothing.
-func (w *clientWork) print(chosen []*clients.Profile, named bool, given []string) error {
-	h, err := w.registered()
+// printClients shows what to put where, and changes nothing.
+func (w *clientWork) printClients(chosen []*clients.Profile, named bool, given []string) error {
+	h, err := w.registeredHub()
 	if err != nil {
 		return err
 	}
@@ -302,7 +302,7 @@ func (w *clientWork) print(chosen []*clients.Profile, named bool, given []string
 		}
 		out = append(out, snippet{c.Name, file, text})
 		if !w.asJSON {
-			layout.Printf(w.out, "%s, in %s:\n\n%s\n", c.Title, w.short(file), layout.Lines{Text: text})
+			layout.Printf(w.out, "%s, in %s:\n\n%s\n", c.Title, w.shortPath(file), layout.Lines{Text: text})
 		}
 	}
 	if w.asJSON {
@@ -323,10 +323,10 @@ func uninstallCommand() *cobra.Command {
 			"With --restore a file that was there before is as it was: edits are lost, and one that\n" +
 			"somebody deleted is there again. hub.json is not changed.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := w.start(cmd); err != nil {
+			if err := w.startWork(cmd); err != nil {
 				return err
 			}
-			return w.uninstall(args, all, restore)
+			return w.uninstallClients(args, all, restore)
 		},
 	}
 	cmd.Flags().BoolVar(&w.asJSON, "json", false, "print JSON")
@@ -343,7 +343,7 @@ type uninstallReport struct {
 	Error  string               `json:"error,omitempty"`
 }
 
-func (w *clientWork) uninstall(args []string, all, restore bool) error {
+func (w *clientWork) uninstallClients(args []string, all, restore bool) error {
 	known, err := w.store.Known()
 	if err != nil {
 		return exit.Failed(err)
@@ -378,11 +378,11 @@ func (w *clientWork) uninstall(args []string, all, restore bool) error {
 		}
 		reports = append(reports, r)
 	}
-	if err := output(w.out, w.asJSON, map[string]any{"clients": reports}, func() { w.tellUndone(reports) }); err != nil {
+	if err := writeResult(w.out, w.asJSON, map[string]any{"clients": reports}, func() { w.tellUndone(reports) }); err != nil {
 		return err
 	}
 	if failed > 0 {
-		return exit.Errorf(exit.Failure, "%s could not be given back", plural(failed, "client"))
+		return exit.Errorf(exit.Failure, "%s could not be given back", pluralOf(failed, "client"))
 	}
 	return nil
 }
@@ -398,7 +398,7 @@ func (w *clientWork) takeOut(c *clients.Profile, restore bool) ([]clients.UndoRe
 		return undone, err
 	}
 	p, err := clients.PlanRemoval(c, w.env)
-	if err != nil || !p.Changed() {
+	if err != nil || !p.HasChanges() {
 		return undone, err
 	}
 	for _, f := range p.Files {
@@ -426,7 +426,7 @@ func (w *clientWork) tellUndone(reports []uninstallReport) {
 			if u.Kept {
 				kept = "; mcphub uninstall " + r.Client + " --restore gives it back as it was before that"
 			}
-			layout.Printf(w.out, "%s: %s %s%s\n", title, w.short(u.File), map[string]string{
+			layout.Printf(w.out, "%s: %s %s%s\n", title, w.shortPath(u.File), map[string]string{
 				clients.Restored: "is as it was", clients.Edited: "was edited since: the hub is out, the edits are kept",
 				clients.Deleted: "was made for the hub and is gone", clients.Gone: "had been deleted", clients.Unchanged: "had been changed back already",
 			}[u.State], kept)

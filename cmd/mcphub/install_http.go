@@ -105,8 +105,8 @@ func localURL(address string) (string, error) {
 	return "http://" + net.JoinHostPort(host, port) + "/mcp", nil
 }
 
-// registered says how clients start the hub, or reach it.
-func (w *clientWork) registered() (clients.Hub, error) {
+// registeredHub says how clients start the hub, or reach it.
+func (w *clientWork) registeredHub() (clients.Hub, error) {
 	h, err := w.hubCommand(false)
 	if w.web != nil {
 		h = clients.Hub{Web: w.web}
@@ -120,9 +120,9 @@ func (w *clientWork) webNote(c *clients.Profile) string {
 	switch refers, _ := c.Refers(); {
 	case w.web.Token == "":
 	case refers == clients.ByVariable:
-		notes = append(notes, fmt.Sprintf(`it reads the token from %s: start it where that is set: export %s="$(%s)"`, clients.TokenVariable, clients.TokenVariable, w.command("token")))
+		notes = append(notes, fmt.Sprintf(`it reads the token from %s: start it where that is set: export %s="$(%s)"`, clients.TokenVariable, clients.TokenVariable, w.commandLine("token")))
 	case refers == clients.ByFile:
-		notes = append(notes, "it reads the token from "+w.short(w.web.File))
+		notes = append(notes, "it reads the token from "+w.shortPath(w.web.File))
 	default:
 		notes = append(notes, "the token stands in that file, which only you can read now")
 	}
@@ -132,8 +132,8 @@ func (w *clientWork) webNote(c *clients.Profile) string {
 	return strings.Join(notes, "; ")
 }
 
-// command is a command line of this program that is about the same hub.json.
-func (w *clientWork) command(words ...string) string {
+// commandLine is a command line of this program that is about the same hub.json.
+func (w *clientWork) commandLine(words ...string) string {
 	return (&setup.Source{Config: w.config}).CommandLine(words...)
 }
 

@@ -65,7 +65,7 @@ func learnCommand() *cobra.Command {
 			"  mcphub learn files --serve learned.json     as the command of a server in a client",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.learn(cmd, src, &logs, args[0])
+			return f.learnServer(cmd, src, &logs, args[0])
 		},
 	}
 	cmd.Flags().StringArrayVar(&f.calls, "call", nil, "a tool to call meanwhile, and its arguments: 'TOOL {\"key\":\"value\"}'; repeatable, made in order")
@@ -80,9 +80,9 @@ func learnCommand() *cobra.Command {
 	cmd.MarkFlagsMutuallyExclusive("serve", "call")
 	cmd.MarkFlagsMutuallyExclusive("serve", "for")
 	cmd.MarkFlagsMutuallyExclusive("serve", "confined")
-	f.register(cmd, 2*time.Minute)
+	f.registerFlags(cmd, 2*time.Minute)
 	configFlags(cmd, src)
-	logs.register(cmd, "error")
+	logs.registerFlags(cmd, "error")
 	return cmd
 }
 
@@ -103,8 +103,8 @@ type learnRun struct {
 	said []string     // errors of calls, of the last run
 }
 
-func (f *learnFlags) learn(cmd *cobra.Command, src *setup.Source, logs *logFlags, name string) error {
-	log, err := logs.logger(os.Stderr)
+func (f *learnFlags) learnServer(cmd *cobra.Command, src *setup.Source, logs *logFlags, name string) error {
+	log, err := logs.newLogger(os.Stderr)
 	if err != nil {
 		return err
 	}
@@ -127,18 +127,18 @@ func (f *learnFlags) learn(cmd *cobra.Command, src *setup.Source, logs *logFlags
 	}
 	defer made.WaitForLogins()
 	l := &learnRun{learnFlags: f, rec: sandbox.Recorder{Free: true}, cmd: cmd, src: src, made: &made, log: log, roots: roots, say: cmd.ErrOrStderr(), name: name}
-	if err := l.only(); err != nil {
+	if err := l.keepOnly(); err != nil {
 		return err
 	}
-	result, err := l.run()
+	result, err := l.runLearning()
 	if err != nil {
 		return err
 	}
-	return l.print(result)
+	return l.printReport(result)
 }
 
-// only leaves one server in the configuration.
-func (l *learnRun) only() error {
+// keepOnly leaves one server in the configuration.
+func (l *learnRun) keepOnly() error {
 	cfg := &l.made.Hub
 	if err := keepNamed(cfg, []string{l.name}); err != nil {
 		return err
@@ -157,19 +157,19 @@ func (l *learnRun) only() error {
 	return nil
 }
 
-// under sets how the kernel holds the server in the next run.
-func (l *learnRun) under(s sandbox.Settings, mode sandbox.Mode, rec *sandbox.Recorder) {
+// setSandbox sets how the kernel holds the server in the next run.
+func (l *learnRun) setSandbox(s sandbox.Settings, mode sandbox.Mode, rec *sandbox.Recorder) {
 	s.Mode, s.Default = mode, false // it is asked for here
 	l.made.Hub.Children[0].Spec.Sandbox, l.made.Hub.Record = s, rec
 }
 
-func (l *learnRun) run() (*learnReport, error) {
+func (l *learnRun) runLearning() (*learnReport, error) {
 	if !l.confined {
 		layout.Printf(l.say, "mcphub: runs %s without a sandbox, and notes what it opens\n", l.name)
-		l.under(l.own, sandbox.Auto, &l.rec)
-		err := l.record()
+		l.setSandbox(l.own, sandbox.Auto, &l.rec)
+		err := l.recordRun()
 		if err == nil {
-			return l.result(recordedOnce)
+			return l.makeReport(recordedOnce)
 		}
 		if l.rec.Refused() == nil {
 			return nil, err
@@ -179,14 +179,14 @@ func (l *learnRun) run() (*learnReport, error) {
 			return nil, err
 		}
 	}
-	if err := l.repeat(); err != nil {
+	if err := l.repeatRuns(); err != nil {
 		return nil, err
 	}
-	return l.result(repeated)
+	return l.makeReport(repeated)
 }
 
-// record runs the server once.
-func (l *learnRun) record() error {
+// recordRun runs the server once.
+func (l *learnRun) recordRun() error {
 	if l.serve != "" {
 		err := l.serveClient()
 		if p := l.rec.Profile(); err == nil && (p == nil || p.Unbounded) {
@@ -194,18 +194,18 @@ func (l *learnRun) record() error {
 		}
 		return err
 	}
-	err := l.once(true)
+	err := l.runOnce(true)
 	if l.cmd.Context().Err() != nil && l.rec.Profile() != nil {
 		return nil // interrupted: what was noted counts
 	}
 	if err == nil {
-		err = l.unheld()
+		err = l.unheldError()
 	}
 	return err
 }
 
-// unheld returns an error if no sandbox would confine the files of the server.
-func (l *learnRun) unheld() error {
+// unheldError returns an error if no sandbox would confine the files of the server.
+func (l *learnRun) unheldError() error {
 	switch o := l.seen.Opens; {
 	case l.seen.Server == "":
 		return nil
@@ -219,25 +219,25 @@ func (l *learnRun) unheld() error {
 	return nil
 }
 
-// once starts the server, has its tools listed, and with calls makes these.
-func (l *learnRun) once(calls bool) error {
+// runOnce starts the server, has its tools listed, and with calls makes these.
+func (l *learnRun) runOnce(calls bool) error {
 	l.said = nil
 	f := l.callFlags
 	f.timeout += l.span
 	return f.runWith(l.cmd, l.made, l.roots, l.log, func(ctx context.Context, c *client.Session) error {
-		defer func() { l.look(c.Status()) }()
+		defer func() { l.noteStatus(c.Status()) }()
 		if _, err := c.Request(ctx, "tools/list"); err != nil || !calls {
 			return err
 		}
-		switch l.look(c.Status()); {
+		switch l.noteStatus(c.Status()); {
 		case l.seen.State == "ready":
 		case l.made.Hub.Record == nil:
 			return nil // it has said what it lacks
 		default:
-			return exit.Errorf(exit.Failure, "%s does not start without a sandbox either: %s", l.name, l.why())
+			return exit.Errorf(exit.Failure, "%s does not start without a sandbox either: %s", l.name, l.notReadyReason())
 		}
 		for _, call := range l.calls {
-			if err := l.call(ctx, c, call); err != nil {
+			if err := l.makeCall(ctx, c, call); err != nil {
 				return err
 			}
 		}
@@ -246,8 +246,8 @@ func (l *learnRun) once(calls bool) error {
 	})
 }
 
-// look notes the status of the server.
-func (l *learnRun) look(s status.Hub) {
+// noteStatus notes the status of the server.
+func (l *learnRun) noteStatus(s status.Hub) {
 	for _, c := range s.Children {
 		if c.Server == l.name {
 			l.seen = c
@@ -260,7 +260,7 @@ func callOf(call string) (tool, args string) {
 	return tool, cmp.Or(strings.TrimSpace(args), "{}")
 }
 
-func (l *learnRun) call(ctx context.Context, c *client.Session, call string) error {
+func (l *learnRun) makeCall(ctx context.Context, c *client.Session, call string) error {
 	tool, args := callOf(call)
 	result, err := c.CallTool(ctx, tool, []byte(args))
 	var refused *jsonrpc.Error
@@ -298,15 +298,15 @@ func (l *learnRun) serveClient() error {
 // maxRepeated bounds how often a server is run for what its errors say.
 const maxRepeated = 40
 
-// repeat runs the server in its sandbox until its errors name nothing more.
-func (l *learnRun) repeat() error {
+// repeatRuns runs the server in its sandbox until its errors name nothing more.
+func (l *learnRun) repeatRuns() error {
 	layout.Printf(l.say, "mcphub: runs %s in its sandbox, until it names nothing more that it lacks\n", l.name)
 	for range maxRepeated {
-		l.under(l.propose().Settings, sandbox.Auto, nil)
-		if err := l.once(true); err != nil {
+		l.setSandbox(l.proposeRules().Settings, sandbox.Auto, nil)
+		if err := l.runOnce(true); err != nil {
 			return err
 		}
-		if err := l.unheld(); err != nil {
+		if err := l.unheldError(); err != nil {
 			return err
 		}
 		before := l.rec.Uses()
@@ -345,7 +345,7 @@ func (l *learnRun) recordLacks() {
 	}
 }
 
-func (l *learnRun) propose() learn.Proposal {
+func (l *learnRun) proposeRules() learn.Proposal {
 	return learn.Propose(learn.Facts{
 		Settings: l.own, Profile: l.rec.Profile(), Withheld: l.made.Hub.Checker.ClosedPaths(l.name), Home: l.made.Hub.Home,
 		Uses: l.rec.Uses(), Sockets: l.rec.Sockets(), Ports: l.rec.Ports(),
@@ -394,8 +394,8 @@ type learnedSocket struct {
 	Bound bool   `json:"bound"` // by the server itself
 }
 
-func (l *learnRun) result(how string) (*learnReport, error) {
-	p := l.propose()
+func (l *learnRun) makeReport(how string) (*learnReport, error) {
+	p := l.proposeRules()
 	s, mode := p.Settings, "required"
 	at := l.made.File.At("mcpServers", l.name, "sandbox")
 	out := &learnReport{Server: l.name, At: fmt.Sprintf("%s:%d", at.File, at.Line), How: how, Left: []learnedLeft{}, Sockets: []learnedSocket{}, Ports: l.rec.Ports()}
@@ -410,15 +410,15 @@ func (l *learnRun) result(how string) (*learnReport, error) {
 	}
 	if l.serve == "" && l.cmd.Context().Err() == nil {
 		layout.Printf(l.say, "mcphub: starts %s under the proposal\n", l.name)
-		if out.Problem = l.check(s, sandbox.Required); out.Problem == "" {
+		if out.Problem = l.checkProposal(s, sandbox.Required); out.Problem == "" {
 			out.Checked = true
-		} else if l.check(s, sandbox.Auto) == "" {
+		} else if l.checkProposal(s, sandbox.Auto) == "" {
 			out.Checked, mode = true, "auto"
 		}
 	}
 	out.called = len(l.calls) > 0 || l.serve != ""
-	out.allow = l.commands(s)
-	out.Sandbox = learnedEntry{Mode: mode, Read: l.written(s.Read), Write: l.written(s.Write)}
+	out.allow = l.allowCommands(s)
+	out.Sandbox = learnedEntry{Mode: mode, Read: l.writtenPaths(s.Read), Write: l.writtenPaths(s.Write)}
 	switch {
 	case s.Network.On:
 	case len(s.Network.Ports) == 0:
@@ -431,8 +431,8 @@ func (l *learnRun) result(how string) (*learnReport, error) {
 	return out, nil
 }
 
-// commands write into hub.json what is proposed and does not stand there.
-func (l *learnRun) commands(s sandbox.Settings) (all []string) {
+// allowCommands write into hub.json what is proposed and does not stand there.
+func (l *learnRun) allowCommands(s sandbox.Settings) (all []string) {
 	for i, paths := range [][]string{s.Read, s.Write} {
 		own, access := l.own.Read, sandbox.Read
 		if i == 1 {
@@ -445,30 +445,32 @@ func (l *learnRun) commands(s sandbox.Settings) (all []string) {
 	return all
 }
 
-// check starts the server under the proposal, and says why it does not.
-func (l *learnRun) check(s sandbox.Settings, mode sandbox.Mode) string {
-	l.under(s, mode, nil)
-	if err := l.once(false); err != nil {
+// checkProposal starts the server under the proposal, and says why it does not.
+func (l *learnRun) checkProposal(s sandbox.Settings, mode sandbox.Mode) string {
+	l.setSandbox(s, mode, nil)
+	if err := l.runOnce(false); err != nil {
 		return err.Error()
 	}
 	if l.seen.State != "ready" {
-		return l.why()
+		return l.notReadyReason()
 	}
 	return ""
 }
 
-// why says why the server is not ready.
-func (l *learnRun) why() string { return cmp.Or(l.seen.LastFailure, l.seen.Error, l.seen.State) }
+// notReadyReason says why the server is not ready.
+func (l *learnRun) notReadyReason() string {
+	return cmp.Or(l.seen.LastFailure, l.seen.Error, l.seen.State)
+}
 
-// written are paths as they are written in hub.json.
-func (l *learnRun) written(paths []string) (out []string) {
+// writtenPaths are paths as they are written in hub.json.
+func (l *learnRun) writtenPaths(paths []string) (out []string) {
 	for _, path := range paths {
 		out = append(out, encodeHubPath(l.made.Hub.Home, path))
 	}
 	return out
 }
 
-func (l *learnRun) print(r *learnReport) error {
+func (l *learnRun) printReport(r *learnReport) error {
 	if l.serve != "" {
 		f, err := os.Create(l.serve)
 		if err != nil {
@@ -480,12 +482,12 @@ func (l *learnRun) print(r *learnReport) error {
 	if l.asJSON {
 		return exit.Failed(layout.JSON(out, r))
 	}
-	return exit.Failed(r.show(out))
+	return exit.Failed(r.showEntry(out))
 }
 
-// show prints the entry as it goes into hub.json, and what is to be known of it as
+// showEntry prints the entry as it goes into hub.json, and what is to be known of it as
 // comments.
-func (r *learnReport) show(w io.Writer) error {
+func (r *learnReport) showEntry(w io.Writer) error {
 	var value any = r.Sandbox
 	if e := r.Sandbox; e.Read == nil && e.Write == nil && e.Network == nil && e.Sockets == "" && e.Widen == "" {
 		value = e.Mode // what is short for it

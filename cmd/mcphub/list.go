@@ -30,7 +30,7 @@ func listCommand() *cobra.Command {
 			}
 			found := listServers(file, reportsOn(cmd.Context(), file.Path))
 			out := cmd.OutOrStdout()
-			return output(out, asJSON, found, func() { found.show(out) })
+			return writeResult(out, asJSON, found, func() { found.showList(out) })
 		},
 	}
 	jsonFlag(cmd, &asJSON)
@@ -71,16 +71,16 @@ func listServers(file *config.File, hubs []admin.Report) listReport {
 		case s.Err != nil:
 			l.State, l.Error = "unusable", s.Err.Text
 		default:
-			l.ask(hubs)
+			l.askHubs(hubs)
 		}
 		out.Servers = append(out.Servers, l)
 	}
 	return out
 }
 
-// ask takes over how a server is. One instance that is ready counts for more than
+// askHubs takes over how a server is. One instance that is ready counts for more than
 // others that are not.
-func (l *listedServer) ask(hubs []admin.Report) {
+func (l *listedServer) askHubs(hubs []admin.Report) {
 	for _, r := range hubs {
 		for _, c := range r.Children {
 			if c.Server != l.Name {
@@ -94,7 +94,7 @@ func (l *listedServer) ask(hubs []admin.Report) {
 	}
 }
 
-func (l listReport) show(w io.Writer) {
+func (l listReport) showList(w io.Writer) {
 	if len(l.Servers) == 0 {
 		layout.Println(w, "no servers; mcphub add NAME -- COMMAND adds one")
 		return

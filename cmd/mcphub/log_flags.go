@@ -21,12 +21,12 @@ type logFlags struct {
 	times bool // a line tells when it was written, and of which session: for what runs long
 }
 
-func (f *logFlags) register(cmd *cobra.Command, level string) {
+func (f *logFlags) registerFlags(cmd *cobra.Command, level string) {
 	cmd.Flags().StringVar(&f.level, "log-level", level, "trace, debug, info, warn, error or off; the log goes to standard error")
 }
 
-// logger writes to w: for people where w is a terminal, else JSON lines.
-func (f *logFlags) logger(w io.Writer) (zerolog.Logger, error) {
+// newLogger writes to w: for people where w is a terminal, else JSON lines.
+func (f *logFlags) newLogger(w io.Writer) (zerolog.Logger, error) {
 	if f.level == "off" {
 		return zerolog.Nop(), nil
 	}
@@ -48,7 +48,7 @@ func (f *logFlags) ofSession(w io.Writer, level string) (zerolog.Logger, error) 
 	if level != "" {
 		own.level = level
 	}
-	return own.logger(w)
+	return own.newLogger(w)
 }
 
 // logTo is where a log is written to: its lines as they are, or made for people.

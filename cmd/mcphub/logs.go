@@ -65,8 +65,8 @@ func logsCommand() *cobra.Command {
 			if file.Attach.Mode == keys.AttachAuto {
 				l.say, l.look = cmd.ErrOrStderr(), func() []sessionOf { return sessionsOf(cmd.Context(), args[0], setup.AuditFolder(file)) }
 			}
-			defer l.close()
-			found, err := l.last(lines)
+			defer l.closeFiles()
+			found, err := l.showLast(lines)
 			if err != nil {
 				return exit.Failed(err)
 			}
@@ -76,7 +76,7 @@ func logsCommand() *cobra.Command {
 				}
 				return nil
 			}
-			return exit.Failed(l.follow(cmd.Context()))
+			return exit.Failed(l.followLog(cmd.Context()))
 		},
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what it writes from now on")
@@ -128,9 +128,9 @@ func sessionsOf(ctx context.Context, server, record string) (all []sessionOf) {
 	return all
 }
 
-// clients are those whose lines bear the beginning of an id. It looks again where nobody is
+// clientsOf are those whose lines bear the beginning of an id. It looks again where nobody is
 // known, now and then: who follows a log sees sessions begin.
-func (l *serverLog) clients(id string) (all []audit.ClientInfo) {
+func (l *serverLog) clientsOf(id string) (all []audit.ClientInfo) {
 	find := func() {
 		for _, s := range l.sessions {
 			if id != "" && strings.HasPrefix(s.id, id) {
@@ -179,10 +179,10 @@ func (l *serverLog) newLoggedLine(line string) loggedLine {
 	return loggedLine{Time: m[1], Server: m[2], PID: pid, Session: strings.Trim(m[4], "-"), Text: m[6]}
 }
 
-func (l *serverLog) print(line string) error {
+func (l *serverLog) printLine(line string) error {
 	parts := l.newLoggedLine(line)
 	if l.look != nil && parts.Session != "" {
-		parts.Clients = l.clients(parts.Session)
+		parts.Clients = l.clientsOf(parts.Session)
 	}
 	if l.json {
 		return layout.JSONLine(l.out, parts)
@@ -196,8 +196,8 @@ func (l *serverLog) print(line string) error {
 	return layout.Println(l.out, strings.TrimSuffix(line, "\n"))
 }
 
-// files are those that hubs write to now, not what was set aside.
-func (l *serverLog) files() []string {
+// logFiles are those that hubs write to now, not what was set aside.
+func (l *serverLog) logFiles() []string {
 	name := strings.ToLower(l.name)
 	var out []string
 	entries, _ := os.ReadDir(l.dir) // where there is no folder, nothing was written
@@ -211,12 +211,12 @@ func (l *serverLog) files() []string {
 	return out
 }
 
-// last shows the last n lines. Each begins with its time, so the lines of several
+// showLast shows the last n lines. Each begins with its time, so the lines of several
 // files are put in order by their text.
-func (l *serverLog) last(n int) (found bool, err error) {
+func (l *serverLog) showLast(n int) (found bool, err error) {
 	var lines []string
-	for _, path := range l.files() {
-		if err := l.news(path, func(line []byte) { lines = append(lines, string(line)) }); err != nil {
+	for _, path := range l.logFiles() {
+		if err := l.readNews(path, func(line []byte) { lines = append(lines, string(line)) }); err != nil {
 			return false, err
 		}
 	}
@@ -226,19 +226,19 @@ func (l *serverLog) last(n int) (found bool, err error) {
 		return strings.Compare(x, y)
 	})
 	for _, line := range lines[max(0, len(lines)-max(0, n)):] {
-		if err := l.print(line); err != nil {
+		if err := l.printLine(line); err != nil {
 			return false, err
 		}
 	}
 	return len(lines) > 0, nil
 }
 
-// news hands out the whole lines of a file that were not read before. A file that
+// readNews hands out the whole lines of a file that were not read before. A file that
 // was set aside is read to its end, then the one that took its place.
-func (l *serverLog) news(path string, each func(line []byte)) error {
+func (l *serverLog) readNews(path string, each func(line []byte)) error {
 	end := l.read[path]
 	if end != nil {
-		if err := end.lines(each); err != nil {
+		if err := end.readLines(each); err != nil {
 			return err
 		}
 		was, err1 := end.file.Stat()
@@ -258,10 +258,10 @@ func (l *serverLog) news(path string, each func(line []byte)) error {
 	}
 	end = &logEnd{file: f}
 	l.read[path] = end
-	return end.lines(each)
+	return end.readLines(each)
 }
 
-func (e *logEnd) lines(each func(line []byte)) error {
+func (e *logEnd) readLines(each func(line []byte)) error {
 	r := bufio.NewReader(e.file)
 	for {
 		part, err := r.ReadBytes('\n')
@@ -279,7 +279,7 @@ func (e *logEnd) lines(each func(line []byte)) error {
 	}
 }
 
-func (l *serverLog) follow(ctx context.Context) error {
+func (l *serverLog) followLog(ctx context.Context) error {
 	tick := time.NewTicker(followEvery)
 	defer tick.Stop()
 	var failed error
@@ -289,9 +289,9 @@ func (l *serverLog) follow(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 		}
-		for _, path := range l.files() {
-			if err := l.news(path, func(line []byte) {
-				if err := l.print(string(line)); err != nil {
+		for _, path := range l.logFiles() {
+			if err := l.readNews(path, func(line []byte) {
+				if err := l.printLine(string(line)); err != nil {
 					failed = err
 				}
 			}); err != nil {
@@ -302,7 +302,7 @@ func (l *serverLog) follow(ctx context.Context) error {
 	return failed
 }
 
-func (l *serverLog) close() {
+func (l *serverLog) closeFiles() {
 	for _, e := range l.read {
 		_ = e.file.Close()
 	}

@@ -33,8 +33,8 @@ func TestLogsOfOneServer(t *testing.T) {
 	put("github.log", "2026-01-01T00:00:02Z of another server\n")
 	var out bytes.Buffer
 	l := serverLog{dir: dir, name: "Git", out: &out, read: map[string]*logEnd{}}
-	defer l.close()
-	if found, err := l.last(2); err != nil || !found || out.String() != "2026-01-01T00:00:02Z two\n2026-01-01T00:00:03Z three\n" {
+	defer l.closeFiles()
+	if found, err := l.showLast(2); err != nil || !found || out.String() != "2026-01-01T00:00:02Z two\n2026-01-01T00:00:03Z three\n" {
 		t.Fatalf("%v %v\n%s", found, err, out.String())
 	}
 	// A line that was not whole is read when it is; a file that is set aside goes on in another.
@@ -44,7 +44,7 @@ func TestLogsOfOneServer(t *testing.T) {
 	}
 	put("git.log", "2026-01-01T00:00:05Z five\n")
 	out.Reset()
-	if err := l.news(filepath.Join(dir, "git.log"), func(line []byte) { out.Write(line) }); err != nil || out.String() != "2026-01-01T00:00:04Z half\n2026-01-01T00:00:05Z five\n" {
+	if err := l.readNews(filepath.Join(dir, "git.log"), func(line []byte) { out.Write(line) }); err != nil || out.String() != "2026-01-01T00:00:04Z half\n2026-01-01T00:00:05Z five\n" {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
 }
@@ -59,7 +59,7 @@ func TestLogsSayWhose(t *testing.T) {
 		return []sessionOf{{"1f0c2d3e-rest", audit.ClientInfo{Name: "ide 1\x1b", Folder: "/p"}}, {"roots-26aa", audit.ClientInfo{Folder: "/q"}}, {"", audit.ClientInfo{Folder: "/all"}}}
 	}}
 	for _, session := range []string{"1f0c2d3e", "1f0c2d3e", "roots-26", "-", "other"} {
-		if err := l.print("2026-01-01T00:00:01Z git[7] " + session + ": text\n"); err != nil {
+		if err := l.printLine("2026-01-01T00:00:01Z git[7] " + session + ": text\n"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -68,7 +68,7 @@ func TestLogsSayWhose(t *testing.T) {
 	}
 	l.looked, l.json = time.Time{}, true
 	out.Reset()
-	if err := l.print("2026-01-01T00:00:01Z git[7] other: text\n"); err != nil || looks != 2 || strings.Contains(out.String(), "clients") {
+	if err := l.printLine("2026-01-01T00:00:01Z git[7] other: text\n"); err != nil || looks != 2 || strings.Contains(out.String(), "clients") {
 		t.Errorf("%d looks, %v\n%s", looks, err, &out)
 	}
 }

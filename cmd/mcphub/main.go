@@ -21,9 +21,9 @@ import (
 	"mcphub/internal/stdio"
 )
 
-func main() { os.Exit(run(os.Args[1:])) }
+func main() { os.Exit(runCommand(os.Args[1:])) }
 
-func run(args []string) int {
+func runCommand(args []string) int {
 	if proof.IsChild(args) {
 		return proof.Child()
 	}

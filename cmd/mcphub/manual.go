@@ -35,7 +35,7 @@ func manCommand() *cobra.Command {
 		Example: "  mcphub man | man -l -",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := io.WriteString(cmd.OutOrStdout(), manual(cmd.Root()))
+			_, err := io.WriteString(cmd.OutOrStdout(), manualPage(cmd.Root()))
 			return exit.Failed(err)
 		},
 	}
@@ -57,11 +57,11 @@ var statuses = []struct {
 	{exit.Interrupt, "interrupted"},
 }
 
-// manual is one page in roff for all commands.
-func manual(root *cobra.Command) string {
+// manualPage is one page in roff for all commands.
+func manualPage(root *cobra.Command) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".TH MCPHUB 1 \"\" \"mcphub %s\"\n.SH NAME\nmcphub \\- %s\n.SH SYNOPSIS\n.B mcphub\n.I COMMAND\n[\\fIFLAGS\\fR]\n.SH DESCRIPTION\n%s\n.SH COMMANDS\n",
-		roff(root.Version), roff(root.Short), roff(root.Long))
+		escapeRoff(root.Version), escapeRoff(root.Short), escapeRoff(root.Long))
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {
 		for _, sub := range c.Commands() {
@@ -69,10 +69,10 @@ func manual(root *cobra.Command) string {
 				continue
 			}
 			if sub.Runnable() {
-				fmt.Fprintf(&b, ".SS %s\n%s\n", roff(sub.UseLine()), roff(cmp.Or(sub.Long, sub.Short)))
+				fmt.Fprintf(&b, ".SS %s\n%s\n", escapeRoff(sub.UseLine()), escapeRoff(cmp.Or(sub.Long, sub.Short)))
 				sub.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
 					if !f.Hidden && f.Name != "help" {
-						fmt.Fprintf(&b, ".TP\n\\fB\\-\\-%s\\fR\n%s\n", roff(f.Name), roff(f.Usage))
+						fmt.Fprintf(&b, ".TP\n\\fB\\-\\-%s\\fR\n%s\n", escapeRoff(f.Name), escapeRoff(f.Usage))
 					}
 				})
 			}
@@ -87,8 +87,8 @@ func manual(root *cobra.Command) string {
 	return b.String()
 }
 
-// roff makes plain text harmless in a manual page.
-func roff(text string) string {
+// escapeRoff makes plain text harmless in a manual page.
+func escapeRoff(text string) string {
 	lines := strings.Split(strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text), "\n")
 	for i, line := range lines {
 		if strings.HasPrefix(line, ".") || strings.HasPrefix(line, "'") {

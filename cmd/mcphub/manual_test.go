@@ -13,13 +13,13 @@ import (
 
 func TestManualAndSchema(t *testing.T) {
 	t.Parallel()
-	page := manual(rootCommand())
+	page := manualPage(rootCommand())
 	for _, want := range []string{".SS mcphub add NAME", `\fB\-\-header\fR`, ".SS mcphub audit verify", ".SH \"EXIT STATUS\""} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the manual lacks %s", want)
 		}
 	}
-	if got := roff(".x\n'y\na\\b-c"); got != "\\&.x\n\\&'y\na\\eb\\-c" {
+	if got := escapeRoff(".x\n'y\na\\b-c"); got != "\\&.x\n\\&'y\na\\eb\\-c" {
 		t.Errorf("roff: %q", got)
 	}
 	if !json.Valid([]byte(config.Schema)) {

@@ -19,8 +19,8 @@ import (
 // stderr is standard error for people.
 var stderr = printable.Writer(running.Over(os.Stderr))
 
-// output prints the result of a command: as JSON, or for people by show.
-func output(out io.Writer, asJSON bool, result any, show func()) error {
+// writeResult prints the result of a command: as JSON, or for people by show.
+func writeResult(out io.Writer, asJSON bool, result any, show func()) error {
 	running.End()
 	if asJSON {
 		return exit.Failed(layout.JSON(out, result))
@@ -37,7 +37,7 @@ func jsonFlag(cmd *cobra.Command, asJSON *bool) {
 // shortID is the beginning of the id of a session, by which people tell it from others.
 func shortID(id string) string { return printable.Escape(id[:min(8, len(id))], 8) }
 
-func plural(n int, what string) string {
+func pluralOf(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
@@ -64,8 +64,8 @@ func numberOrDash(n int) string {
 
 func oneLine(text string) string { return printable.Clean(strings.Join(strings.Fields(text), " ")) }
 
-// escaped shows every character of a text that a person decides about, and all of it.
-func escaped(s string) string { return printable.Escape(s, len(s)) }
+// escapeText shows every character of a text that a person decides about, and all of it.
+func escapeText(s string) string { return printable.Escape(s, len(s)) }
 
 // asJSONLine is a value of a file as JSON, whole.
 func asJSONLine(v any) string {
@@ -73,12 +73,12 @@ func asJSONLine(v any) string {
 	if err != nil {
 		return err.Error()
 	}
-	return escaped(string(raw))
+	return escapeText(string(raw))
 }
 
 // refusedText says how often the kernel has refused a server something, and what last.
 func refusedText(n int, last string) string {
-	return plural(n, "time") + layout.WithPrefix(", last ", printable.Escape(last, 500))
+	return pluralOf(n, "time") + layout.WithPrefix(", last ", printable.Escape(last, 500))
 }
 
 // kernelText says how far the kernel holds a server, and what is lacking.

@@ -51,14 +51,14 @@ func planCommand() *cobra.Command {
 					return exit.Failed(err)
 				}
 			}
-			if err := p.build(cmd.Context()); err != nil {
+			if err := p.buildHub(cmd.Context()); err != nil {
 				return err
 			}
 			out := cmd.OutOrStdout()
-			if err := output(out, asJSON, p.out, func() { p.out.show(out) }); err != nil {
+			if err := writeResult(out, asJSON, p.out, func() { p.out.showPlan(out) }); err != nil {
 				return err
 			}
-			return p.out.outcome()
+			return p.out.outcomeError()
 		},
 	}
 	jsonFlag(cmd, &asJSON)
@@ -97,7 +97,7 @@ type planWork struct {
 	out  planReport
 }
 
-func (p *planWork) build(ctx context.Context) error {
+func (p *planWork) buildHub(ctx context.Context) error {
 	path, _, err := hubFile(p.src.Config)
 	if err != nil {
 		return err
@@ -145,7 +145,7 @@ func (p *planWork) build(ctx context.Context) error {
 		}
 		p.out.Plans = append(p.out.Plans, plan)
 	}
-	return p.calls(&was, &found.Result)
+	return p.compareCalls(&was, &found.Result)
 }
 
 // allGoBy reports whether all hubs go by their hub.json as it reads now.
@@ -153,9 +153,9 @@ func allGoBy(on []runningHub) bool {
 	return !slices.ContainsFunc(on, func(h runningHub) bool { return h.report.Config.Error != "" || h.report.Config.Waiting != "" })
 }
 
-// calls asks about the recorded calls. Where it is not known what is in force, what
+// compareCalls asks about the recorded calls. Where it is not known what is in force, what
 // was recorded is compared with what would be.
-func (p *planWork) calls(was, then *setup.Result) error {
+func (p *planWork) compareCalls(was, then *setup.Result) error {
 	if p.days == 0 || then.Audit == "" {
 		return nil
 	}
@@ -173,7 +173,7 @@ func (p *planWork) calls(was, then *setup.Result) error {
 	return nil
 }
 
-func (p *planReport) outcome() error {
+func (p *planReport) outcomeError() error {
 	if len(p.Plans) == 0 {
 		return exit.Errorf(exit.Config, "a reload would refuse this; what is in force would stay")
 	}
@@ -189,7 +189,7 @@ func (p *planReport) outcome() error {
 // people.
 const maxShown = 10
 
-func (p *planReport) show(w io.Writer) {
+func (p *planReport) showPlan(w io.Writer) {
 	for i, h := range p.Plans {
 		if h.Error != "" {
 			layout.Printf(w, "hub %d would refuse it:\n  %s\n", h.PID, layout.Lines{Text: h.Error, Indent: "  "})
@@ -205,7 +205,7 @@ func (p *planReport) show(w io.Writer) {
 		showPlan(w, h.Plan)
 	}
 	if c := p.Calls; c != nil {
-		c.show(w)
+		c.showCalls(w)
 	}
 	for _, problem := range p.Problems {
 		if problem.Severity == config.SeverityNote.String() {
@@ -251,7 +251,7 @@ func showPlan(w io.Writer, plan admin.Plan) {
 		if len(names[d]) > 1 {
 			tools = "; their tools are known once they have started"
 		}
-		layout.Line(w, fmt.Sprintf("  %-9s ", d.change), joinFirst(names[d])+layout.WithPrefix(": ", d.why)+ending(ended[d])+layout.When(d.unknown, tools))
+		layout.Line(w, fmt.Sprintf("  %-9s ", d.change), joinFirst(names[d])+layout.WithPrefix(": ", d.why)+endingText(ended[d])+layout.When(d.unknown, tools))
 	}
 	if len(order) == 0 {
 		layout.Println(w, "  no server starts, stops or restarts")
@@ -272,8 +272,8 @@ func showPlan(w io.Writer, plan admin.Plan) {
 	}
 }
 
-// ending says how many processes end.
-func ending(n int) string {
+// endingText says how many processes end.
+func endingText(n int) string {
 	switch n {
 	case 0:
 		return ""
@@ -307,15 +307,15 @@ func showTools(w io.Writer, sign string, servers [][]string) {
 		for i, name := range tools {
 			names[i] = printable.Escape(name, 200)
 		}
-		layout.Line(w, "  "+sign+" ", plural(len(tools), "tool")+": "+joinFirst(names))
+		layout.Line(w, "  "+sign+" ", pluralOf(len(tools), "tool")+": "+joinFirst(names))
 	}
 	if left > 0 {
-		layout.Printf(w, "  %s %s more; --json names all\n", sign, plural(left, "tool"))
+		layout.Printf(w, "  %s %s more; --json names all\n", sign, pluralOf(left, "tool"))
 	}
 }
 
-func (c *plannedCalls) show(w io.Writer) {
-	layout.Printf(w, "  of %s in %s, %d would be decided otherwise%s\n", plural(c.Judged, "recorded call"), plural(c.Days, "day"), c.Changed,
+func (c *plannedCalls) showCalls(w io.Writer) {
+	layout.Printf(w, "  of %s in %s, %d would be decided otherwise%s\n", pluralOf(c.Judged, "recorded call"), pluralOf(c.Days, "day"), c.Changed,
 		layout.When(c.Unsure > 0, fmt.Sprintf(", %d may be", c.Unsure)))
 	for i := range c.Groups[:min(len(c.Groups), maxShown)] {
 		g := &c.Groups[i]
@@ -323,6 +323,6 @@ func (c *plannedCalls) show(w io.Writer) {
 			layout.WithPrefix(", such as ", printable.Escape(strings.Join(g.Example.Paths, " "), 200)), layout.WithPrefix("; not known: ", printable.Escape(g.Unsure, 200)))
 	}
 	if more := len(c.Groups) - maxShown; more > 0 {
-		layout.Printf(w, "    and %s more; --json shows all\n", plural(more, "kind"))
+		layout.Printf(w, "    and %s more; --json shows all\n", pluralOf(more, "kind"))
 	}
 }

@@ -48,7 +48,7 @@ func confirmAtTerminal(server string, lines []string) (bool, error) {
 	}
 	defer func() { _ = t.Close() }()
 	showUse(t, server, lines)
-	line, err := prompt(t, bufio.NewReader(t), recordedQuestion+" [y/N]")
+	line, err := promptLine(t, bufio.NewReader(t), recordedQuestion+" [y/N]")
 	yes, _ := yesOrNo(line)
 	return yes && err == nil, exit.Failed(err)
 }
@@ -60,14 +60,14 @@ func showUse(w io.Writer, server string, lines []string) {
 	}
 }
 
-// give chooses what of its use is opened to a server: what needs no question, and what a person confirms.
-func (t *trier) give(server string, closed learn.Recording) ([]sandbox.RecordedPath, error) {
+// chooseOpened chooses what of its use is opened to a server: what needs no question, and what a person confirms.
+func (t *trier) chooseOpened(server string, closed learn.Recording) ([]sandbox.RecordedPath, error) {
 	given := closed.Own
 	if len(closed.Shown) == 0 || t.confirm == nil || t.declined[server] {
 		return given, nil
 	}
 	running.End() // its lines would stand over the question
-	yes, err := t.confirm(server, learn.Lines(closed.Shown, t.short))
+	yes, err := t.confirm(server, learn.Lines(closed.Shown, t.shortPath))
 	running.Watch(t.look)
 	if err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func (t *trier) give(server string, closed learn.Recording) ([]sandbox.RecordedP
 	return given, nil
 }
 
-func (t *trier) short(path string) string { return tildePath(t.env.Home, path) }
+func (t *trier) shortPath(path string) string { return tildePath(t.env.Home, path) }
 
 // tellRecorded reports what a server is given of what it used, and what stays closed.
 func (t *trier) tellRecorded(r *tryReport, name string, did *trial.Result) {
@@ -91,15 +91,15 @@ func (t *trier) tellRecorded(r *tryReport, name string, did *trial.Result) {
 			r.owner, r.profile = s.Sandbox.Owner, did.Recorded
 		}
 	}
-	r.Recorded, r.Closed = learn.Lines(did.Recorded.Paths, t.short), learn.Lines(did.Closed.Shown, t.short)
+	r.Recorded, r.Closed = learn.Lines(did.Recorded.Paths, t.shortPath), learn.Lines(did.Closed.Shown, t.shortPath)
 	for _, n := range did.Run.Status.Sandbox.Recorded {
 		if n.Why != "" {
-			r.Closed = append(r.Closed, n.Key+" "+t.short(n.Path)+", which is not open to it as you have confirmed: "+n.Why)
+			r.Closed = append(r.Closed, n.Key+" "+t.shortPath(n.Path)+", which is not open to it as you have confirmed: "+n.Why)
 		}
 	}
 	for _, left := range did.Closed.Left {
 		if sandbox.WhySecret(left.Path) != "" {
-			r.Closed = append(r.Closed, "opens "+t.short(left.Path)+", which is given to no server: "+left.Why)
+			r.Closed = append(r.Closed, "opens "+t.shortPath(left.Path)+", which is given to no server: "+left.Why)
 		}
 	}
 	if len(did.Closed.Shown) > 0 {
@@ -123,8 +123,8 @@ func (r *tryReport) showRecorded(w io.Writer) {
 	}
 }
 
-// keep keeps what was confirmed during a trial.
-func (r *tryReport) keep() error {
+// keepConfirmed keeps what was confirmed during a trial.
+func (r *tryReport) keepConfirmed() error {
 	if r == nil || r.owner == "" {
 		return nil
 	}
@@ -159,7 +159,7 @@ func recordedOwner(hub, name string) (string, error) {
 // revokeRecorded notes the path to be taken out of what was recorded, if it is there.
 func (w *allowWork) revokeRecorded(t *target) (done []string) {
 	for _, p := range w.current.spec.Sandbox.Recorded.Paths {
-		if t.is(p.Path) {
+		if t.isOpen(p.Path) {
 			w.revoked, done = append(w.revoked, p.Path), []string{"what was recorded"}
 		}
 	}
@@ -177,7 +177,7 @@ func (w *allowWork) putRevoked() error {
 	if err := consentStore().Confirm(s.Owner, r); err != nil {
 		return exit.Failed(err)
 	}
-	return reloadHubs(w.ctx, 0).kept()
+	return reloadHubs(w.ctx, 0).keptError()
 }
 
 // confirmRecorded records what a server uses, asks about it, and keeps what is confirmed.
@@ -201,17 +201,17 @@ func confirmRecorded(cmd *cobra.Command, src *setup.Source, name string, roots [
 	}
 	out := cmd.OutOrStdout()
 	t := trier{config: src.Config, path: path, text: text, env: env, roots: roots, confined: true, limit: tryAllTime, say: out, try: trial.Try, confirm: confirmAtTerminal}
-	tried, err := t.run(cmd.Context(), []string{name})
+	tried, err := t.tryServers(cmd.Context(), []string{name})
 	if err != nil {
 		return err
 	}
 	r := tried[name]
-	switch err := r.keep(); {
+	switch err := r.keepConfirmed(); {
 	case err != nil:
 		return err
 	case r.owner != "":
 		layout.Printf(out, "it is kept; mcphub allow --list %s shows it\n", name)
-		return reloadHubs(cmd.Context(), 0).kept()
+		return reloadHubs(cmd.Context(), 0).keptError()
 	case r.State == tryUntried:
 		return exit.Errorf(exit.Failure, "%s was not recorded: %s", name, r.Why)
 	case len(r.Closed) == 0:
@@ -220,8 +220,8 @@ func confirmRecorded(cmd *cobra.Command, src *setup.Source, name string, roots [
 	return nil
 }
 
-// kept returns an error if a hub did not take what was kept.
-func (d reloadReport) kept() error {
+// keptError returns an error if a hub did not take what was kept.
+func (d reloadReport) keptError() error {
 	for _, h := range d.Hubs {
 		if h.Error != "" {
 			return exit.Errorf(exit.Failure, "hub %d has not taken it: %s", h.PID, strings.TrimSpace(h.Error))

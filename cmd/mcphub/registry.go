@@ -98,7 +98,7 @@ func searchCommand() *cobra.Command {
 				layout.Println(say, "There are more: add a word, or --limit.")
 			}
 			if l.Invalid > 0 {
-				layout.Printf(say, "%s left out, whose entries are not valid.\n", plural(l.Invalid, "server"))
+				layout.Printf(say, "%s left out, whose entries are not valid.\n", pluralOf(l.Invalid, "server"))
 			}
 			return nil
 		},
@@ -116,7 +116,7 @@ type registryFlags struct {
 	yes                bool
 }
 
-func (r *registryFlags) flags(cmd *cobra.Command) {
+func (r *registryFlags) registerFlags(cmd *cobra.Command) {
 	registryFlag(cmd, &r.address)
 	cmd.Flags().StringVar(&r.use, "use", "", "npm, pypi, oci or remote: which way of a registry's entry to take (default: the first that works here)")
 	cmd.Flags().StringVar(&r.name, "as", "", "its name in hub.json (default: the last part of its name in the registry)")
@@ -124,8 +124,8 @@ func (r *registryFlags) flags(cmd *cobra.Command) {
 	cmd.Flags().BoolVarP(&r.yes, "yes", "y", false, "write a registry's entry without asking; the server is disabled")
 }
 
-// given names a flag that was given; "": none was.
-func (r *registryFlags) given(cmd *cobra.Command) string {
+// givenFlag names a flag that was given; "": none was.
+func (r *registryFlags) givenFlag(cmd *cobra.Command) string {
 	for _, name := range []string{"registry", "use", "as", "set", "yes"} {
 		if cmd.Flags().Changed(name) {
 			return name
@@ -134,8 +134,8 @@ func (r *registryFlags) given(cmd *cobra.Command) string {
 	return ""
 }
 
-// options reads --set.
-func (r *registryFlags) options(name string) registry.Options {
+// setOptions reads --set.
+func (r *registryFlags) setOptions(name string) registry.Options {
 	_, last, _ := strings.Cut(name, "/")
 	o := registry.Options{Name: config.ServerName(cmp.Or(r.name, last)), Way: r.use, Set: map[string]string{}}
 	for _, text := range r.set {
@@ -148,13 +148,13 @@ func (r *registryFlags) options(name string) registry.Options {
 	return o
 }
 
-// add adds a server of a registry: as import does with a file of a stranger.
-func (r *registryFlags) add(cmd *cobra.Command, e *entryWork, name string, disabled bool) error {
+// addServer adds a server of a registry: as import does with a file of a stranger.
+func (r *registryFlags) addServer(cmd *cobra.Command, e *entryWork, name string, disabled bool) error {
 	w := clientWork{config: e.config, yes: r.yes, asJSON: e.asJSON, noTry: e.noTry}
-	if err := w.start(cmd); err != nil {
+	if err := w.startWork(cmd); err != nil {
 		return err
 	}
-	found, err := r.look(&w, name)
+	found, err := r.lookUp(&w, name)
 	if err != nil {
 		return err
 	}
@@ -162,8 +162,8 @@ func (r *registryFlags) add(cmd *cobra.Command, e *entryWork, name string, disab
 	return w.importAll([]clients.Inventory{found}, true)
 }
 
-// look gets the entry of a server from the registry, and prints it. It fetches nothing else.
-func (r *registryFlags) look(w *clientWork, name string) (clients.Inventory, error) {
+// lookUp gets the entry of a server from the registry, and prints it. It fetches nothing else.
+func (r *registryFlags) lookUp(w *clientWork, name string) (clients.Inventory, error) {
 	var none clients.Inventory
 	c, err := registryAt(r.address)
 	if err != nil {
@@ -184,7 +184,7 @@ func (r *registryFlags) look(w *clientWork, name string) (clients.Inventory, err
 	} else if err != nil {
 		return none, exit.Failed(err)
 	}
-	o := r.options(name)
+	o := r.setOptions(name)
 	o.Taken = func(id string) bool {
 		if strings.Contains(string(text), id) {
 			return true
@@ -217,9 +217,9 @@ func (w *clientWork) showEntry(s *registry.Server, in *registry.Install) {
 	}
 }
 
-// answer asks at the terminal for what imported servers ask for and what is not kept yet. What
+// askInputs asks at the terminal for what imported servers ask for and what is not kept yet. What
 // is left out can be said later, by mcphub secret set.
-func (w *clientWork) answer(m *mergeResult) error {
+func (w *clientWork) askInputs(m *mergeResult) error {
 	if w.in == nil || w.yes {
 		return nil
 	}
@@ -256,5 +256,5 @@ func (w *clientWork) askInput(im *clients.Import, id string) (string, error) {
 	if stdio.IsTerminal(os.Stdin) && w.in.Buffered() == 0 {
 		return readTerminalLine(w.ctx, question, true)
 	}
-	return w.ask(question + ": ")
+	return w.askPerson(question + ": ")
 }

@@ -43,10 +43,10 @@ func reloadCommand() *cobra.Command {
 			}
 			done := reloadHubs(cmd.Context(), pid)
 			done.answered = answered
-			if err := output(out, asJSON, done, func() { done.show(out) }); err != nil {
+			if err := writeResult(out, asJSON, done, func() { done.showReload(out) }); err != nil {
 				return err
 			}
-			return done.outcome(pid)
+			return done.outcomeError(pid)
 		},
 	}
 	cmd.Flags().IntVar(&pid, "pid", 0, "only the hub with this process id")
@@ -86,12 +86,12 @@ func reloadHubs(ctx context.Context, pid int) reloadReport {
 	return done
 }
 
-func (d reloadReport) show(out io.Writer) {
+func (d reloadReport) showReload(out io.Writer) {
 	for _, u := range d.Unreachable {
-		u.show(out)
+		u.showHub(out)
 	}
 	for _, h := range d.Hubs {
-		shared := layout.When(h.Shared > 0, ", which "+plural(h.Shared, "client")+layout.When(h.Shared == 1, " shares")+layout.When(h.Shared > 1, " share"))
+		shared := layout.When(h.Shared > 0, ", which "+pluralOf(h.Shared, "client")+layout.When(h.Shared == 1, " shares")+layout.When(h.Shared > 1, " share"))
 		if h.Error == "" {
 			layout.Printf(out, "hub %d%s: %s read again\n", h.PID, shared, printable.Escape(cmp.Or(h.Config, "hub.json"), 200))
 			continue
@@ -103,7 +103,7 @@ func (d reloadReport) show(out io.Writer) {
 	}
 }
 
-func (d reloadReport) outcome(pid int) error {
+func (d reloadReport) outcomeError(pid int) error {
 	silent := len(d.Unreachable)
 	switch {
 	case slices.ContainsFunc(d.Hubs, func(h reloadedHub) bool { return h.Error != "" }):
@@ -131,7 +131,7 @@ func answerQuestions(ctx context.Context, store *consent.Store, src *setup.Sourc
 	}
 	t, err := openPersonTerminal(store)
 	if err != nil {
-		layout.Printf(say, "mcphub: %s for a person: %v\n", plural(len(questions), "question")+" wait"+layout.When(len(questions) == 1, "s"), err)
+		layout.Printf(say, "mcphub: %s for a person: %v\n", pluralOf(len(questions), "question")+" wait"+layout.When(len(questions) == 1, "s"), err)
 		for _, q := range questions {
 			layout.Println(say, "  "+printable.Escape(q.Title, 500))
 		}
@@ -145,9 +145,9 @@ func answerQuestions(ctx context.Context, store *consent.Store, src *setup.Sourc
 		}
 		layout.Printf(t, "\n%d of %d: %s\n\n", i+1, len(questions), printable.Escape(q.Title, 500))
 		for _, line := range q.Lines {
-			layout.Println(t, "  "+escaped(line))
+			layout.Println(t, "  "+escapeText(line))
 		}
-		line, err := prompt(t, in, "Type yes to accept this for all hubs, or nothing to leave it")
+		line, err := promptLine(t, in, "Type yes to accept this for all hubs, or nothing to leave it")
 		if err != nil {
 			return accepted, err
 		}

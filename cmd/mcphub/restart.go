@@ -33,10 +33,10 @@ func restartCommand() *cobra.Command {
 				return err
 			}
 			out := cmd.OutOrStdout()
-			if err := output(out, asJSON, done, func() { done.show(out) }); err != nil {
+			if err := writeResult(out, asJSON, done, func() { done.showRestart(out) }); err != nil {
 				return err
 			}
-			return done.outcome()
+			return done.outcomeError()
 		},
 	}
 	cmd.Flags().StringVarP(&config, "config", "c", "", "hub.json that the hubs run on (default: $MCPHUB_CONFIG, then mcphub/hub.json in the user's configuration folder)")
@@ -91,7 +91,7 @@ func restartServer(ctx context.Context, say io.Writer, path, name string) (resta
 	return done, nil
 }
 
-func (r *restartReport) show(w io.Writer) {
+func (r *restartReport) showRestart(w io.Writer) {
 	for _, h := range r.Hubs {
 		switch {
 		case h.Error != "":
@@ -109,7 +109,7 @@ func (r *restartReport) show(w io.Writer) {
 	}
 }
 
-func (r *restartReport) outcome() error {
+func (r *restartReport) outcomeError() error {
 	failed := 0
 	for _, h := range r.Hubs {
 		if h.Error != "" {

@@ -48,7 +48,7 @@ func rootsCommand() *cobra.Command {
 			}
 			f.asked = cmd.Flags().Changed("contains")
 			f.explained = cmd.Flags().Changed("why")
-			return f.print(cmd.OutOrStdout(), snap)
+			return f.printRoots(cmd.OutOrStdout(), snap)
 		},
 	}
 	cmd.Flags().StringArrayVar(&f.roots, "root", nil, "a directory in scope, as a client's root; may be repeated")
@@ -102,7 +102,7 @@ func servedRoots() (paths []string, ok bool, err error) {
 	return paths, true, nil
 }
 
-func (f *rootsFlags) print(w io.Writer, snap *rootsmgr.Snapshot) error {
+func (f *rootsFlags) printRoots(w io.Writer, snap *rootsmgr.Snapshot) error {
 	switch {
 	case f.count:
 		layout.Println(w, snap.Len())
@@ -113,7 +113,7 @@ func (f *rootsFlags) print(w io.Writer, snap *rootsmgr.Snapshot) error {
 		}
 		return nil
 	case f.explained:
-		return f.explain(w, snap)
+		return f.explainRoots(w, snap)
 	case f.asJSON:
 		return exit.Failed(layout.JSON(w, map[string]any{"origin": snap.Origin().String(), "roots": rootsJSON(snap), "skipped": skippedJSON(snap)}))
 	}
@@ -172,11 +172,11 @@ func checkPath(snap *rootsmgr.Snapshot, path string) (guard.Place, error) {
 	return snap.Guard().Check(path)
 }
 
-func (f *rootsFlags) explain(w io.Writer, snap *rootsmgr.Snapshot) error {
+func (f *rootsFlags) explainRoots(w io.Writer, snap *rootsmgr.Snapshot) error {
 	place, err := checkPath(snap, f.why)
 	var escape *guard.EscapeError
 	if err != nil && !errors.As(err, &escape) {
-		if e := output(w, f.asJSON, map[string]any{"path": f.why, "inside": false, "error": err.Error()}, func() {
+		if e := writeResult(w, f.asJSON, map[string]any{"path": f.why, "inside": false, "error": err.Error()}, func() {
 			layout.Printf(w, "%q cannot be resolved, so it is refused: %s\n", f.why, err)
 		}); e != nil {
 			return e
@@ -187,7 +187,7 @@ func (f *rootsFlags) explain(w io.Writer, snap *rootsmgr.Snapshot) error {
 		"path": f.why, "inside": err == nil, "leads": place.Path, "exists": place.Exists, "root": place.Root.Path,
 		"lexical": place.Readings.Lexical, "physical": place.Readings.Physical, "cleaned": place.Readings.Cleaned,
 	}
-	if e := output(w, f.asJSON, found, func() {
+	if e := writeResult(w, f.asJSON, found, func() {
 		layout.Printf(w, "%q\n  as text               %s\n  as the kernel follows %s\n  cleaned, then followed %s\n", f.why, place.Readings.Lexical, place.Readings.Physical, place.Readings.Cleaned)
 		if err == nil {
 			layout.Printf(w, "  inside %s (%s)\n", place.Root.Path, snap.Origin())

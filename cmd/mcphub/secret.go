@@ -60,8 +60,8 @@ type secretChange struct {
 	Used  []string `json:"used"`            // by entries of hub.json
 }
 
-// tell says what became of a secret: at once in words, or at the end as JSON.
-func (k *secretKeeper) tell(out io.Writer, text string, c secretChange) {
+// reportChange says what became of a secret: at once in words, or at the end as JSON.
+func (k *secretKeeper) reportChange(out io.Writer, text string, c secretChange) {
 	if k.changes == nil {
 		layout.Println(out, text)
 		return
@@ -134,20 +134,20 @@ func (k *secretKeeper) setOne(ctx context.Context, out io.Writer, name string) e
 	var value string
 	var err error
 	if stdio.IsTerminal(os.Stdin) {
-		value, err = readTerminalLine(ctx, k.question(name), true)
+		value, err = readTerminalLine(ctx, k.questionFor(name), true)
 	} else {
 		value, err = readSecretFrom(os.Stdin)
 	}
 	if err != nil {
 		return err
 	}
-	return k.set(ctx, out, name, value)
+	return k.setSecret(ctx, out, name, value)
 }
 
 // setMissing asks for what hub.json refers to and what is not set.
 func (k *secretKeeper) setMissing(ctx context.Context, out io.Writer) error {
 	var missing []string
-	for _, name := range k.referred() {
+	for _, name := range k.referredNames() {
 		var unset *secrets.NotSetError
 		switch _, err := k.store.Get(ctx, name); {
 		case errors.As(err, &unset):
@@ -166,22 +166,22 @@ func (k *secretKeeper) setMissing(ctx context.Context, out io.Writer) error {
 		return exit.Errorf(exit.Usage, "not set: %s; without a name this asks at a terminal, and standard input is none: mcphub secret set NAME", strings.Join(missing, ", "))
 	}
 	for _, name := range missing {
-		value, err := readTerminalLine(ctx, k.question(name), k.hidden(name))
+		value, err := readTerminalLine(ctx, k.questionFor(name), k.isHidden(name))
 		if err != nil {
 			return err
 		}
 		if value == "" {
-			k.tell(out, name+" is left out.", secretChange{Name: name, State: "left out"})
+			k.reportChange(out, name+" is left out.", secretChange{Name: name, State: "left out"})
 			continue
 		}
-		if err := k.set(ctx, out, name, value); err != nil {
+		if err := k.setSecret(ctx, out, name, value); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (k *secretKeeper) set(ctx context.Context, out io.Writer, name, value string) error {
+func (k *secretKeeper) setSecret(ctx context.Context, out io.Writer, name, value string) error {
 	at, why, err := k.store.Set(ctx, name, value)
 	if err != nil {
 		if why != "" {
@@ -190,21 +190,21 @@ func (k *secretKeeper) set(ctx context.Context, out io.Writer, name, value strin
 		return exit.Errorf(exit.Failure, "%s is not set: %w", name, err)
 	}
 	why = printable.Clean(why)
-	k.tell(out, fmt.Sprintf("%s is kept in %s%s.", name, k.where(at), layout.WithPrefix(": ", why)), secretChange{Name: name, State: "set", Place: string(at), Why: why})
+	k.reportChange(out, fmt.Sprintf("%s is kept in %s%s.", name, k.placeName(at), layout.WithPrefix(": ", why)), secretChange{Name: name, State: "set", Place: string(at), Why: why})
 	return nil
 }
 
-// where names a place for people.
-func (k *secretKeeper) where(at secrets.Place) string {
+// placeName names a place for people.
+func (k *secretKeeper) placeName(at secrets.Place) string {
 	if at == secrets.InKeyring {
 		return "the keyring"
 	}
 	return "the encrypted file " + k.store.Files()[0]
 }
 
-// referred are the names of the secrets that hub.json refers to, each once, in its
+// referredNames are the names of the secrets that hub.json refers to, each once, in its
 // order.
-func (k *secretKeeper) referred() []string {
+func (k *secretKeeper) referredNames() []string {
 	var all []string
 	for i := range k.file.Servers {
 		if k.file.Servers[i].Disabled {
@@ -231,25 +231,25 @@ func (k *secretKeeper) namedBy(name string) []string {
 	return all
 }
 
-func (k *secretKeeper) input(name string) *config.Input {
+func (k *secretKeeper) inputOf(name string) *config.Input {
 	if i := slices.IndexFunc(k.file.Inputs, func(in config.Input) bool { return in.ID == name }); i >= 0 {
 		return &k.file.Inputs[i]
 	}
 	return nil
 }
 
-func (k *secretKeeper) question(name string) string {
-	if in := k.input(name); in != nil && in.Description != "" {
+func (k *secretKeeper) questionFor(name string) string {
+	if in := k.inputOf(name); in != nil && in.Description != "" {
 		return printable.Line(in.Description) + " (" + name + ")"
 	}
 	by := layout.WithPrefix(" for ", strings.Join(k.namedBy(name), ", "))
 	return "Value of " + name + by
 }
 
-// hidden reports whether what is typed is not to be shown: unless inputs say that it
+// isHidden reports whether what is typed is not to be shown: unless inputs say that it
 // is no password.
-func (k *secretKeeper) hidden(name string) bool {
-	in := k.input(name)
+func (k *secretKeeper) isHidden(name string) bool {
+	in := k.inputOf(name)
 	return in == nil || in.Password
 }
 
@@ -339,7 +339,7 @@ func secretListCommand() *cobra.Command {
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), secretLookTime)
 			defer cancel()
-			all, why, err := k.list(ctx)
+			all, why, err := k.listSecrets(ctx)
 			if err != nil {
 				return exit.Failed(err)
 			}
@@ -364,7 +364,7 @@ func secretListCommand() *cobra.Command {
 	return cmd
 }
 
-func (k *secretKeeper) list(ctx context.Context) ([]listedSecret, string, error) {
+func (k *secretKeeper) listSecrets(ctx context.Context) ([]listedSecret, string, error) {
 	kept, why, err := k.store.Names(ctx)
 	all := []listedSecret{}
 	for _, s := range kept {
@@ -373,7 +373,7 @@ func (k *secretKeeper) list(ctx context.Context) ([]listedSecret, string, error)
 		}
 		all = append(all, listedSecret{s.Name, string(s.Place), k.namedBy(s.Name)})
 	}
-	for _, name := range k.referred() {
+	for _, name := range k.referredNames() {
 		if !slices.ContainsFunc(all, func(s listedSecret) bool { return s.Name == name }) {
 			all = append(all, listedSecret{name, "", k.namedBy(name)})
 		}
@@ -405,7 +405,7 @@ func secretRemoveCommand() *cobra.Command {
 				k.changes = &secretChanges{}
 			}
 			out := cmd.OutOrStdout()
-			k.tell(out, fmt.Sprintf("%s is forgotten%s.", args[0], layout.WithPrefix("; still named by ", strings.Join(k.namedBy(args[0]), ", "))), secretChange{Name: args[0], State: "removed"})
+			k.reportChange(out, fmt.Sprintf("%s is forgotten%s.", args[0], layout.WithPrefix("; still named by ", strings.Join(k.namedBy(args[0]), ", "))), secretChange{Name: args[0], State: "removed"})
 			return k.printChanges(out, nil)
 		},
 	}

@@ -35,7 +35,7 @@ func serveCommand() *cobra.Command {
 			if startShared {
 				return sayStarted(cmd, src)
 			}
-			log, err := logs.logger(os.Stderr)
+			log, err := logs.newLogger(os.Stderr)
 			if err != nil {
 				return err
 			}
@@ -49,7 +49,7 @@ func serveCommand() *cobra.Command {
 		},
 	}
 	configFlags(cmd, src)
-	logs.register(cmd, "info")
+	logs.registerFlags(cmd, "info")
 	cmd.Flags().StringVar(&address, "http", "", "serve Streamable HTTP on this address (host:port; config: that of http.listen in hub.json)")
 	cmd.Flags().BoolVar(&src.NoAuth, "no-auth", false, "with --http: nobody needs a token, so every user and process of this machine can call, servers of hubs as well")
 	cmd.Flags().BoolVar(&shared, strings.TrimPrefix(attach.SharedFlag, "--"), false, "")

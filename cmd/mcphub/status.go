@@ -50,7 +50,7 @@ func statusCommand() *cobra.Command {
 					return
 				}
 				found.signs = signs
-				found.show(out, time.Now(), verbose)
+				found.showStatus(out, time.Now(), verbose)
 			}
 			if again {
 				return watchStatus(cmd.Context(), cmd.OutOrStdout(), asJSON, func(out io.Writer) {
@@ -62,7 +62,7 @@ func statusCommand() *cobra.Command {
 			if page(cmd.OutOrStdout()); failed != nil {
 				return exit.Failed(failed)
 			}
-			return found.outcome(pid)
+			return found.outcomeError(pid)
 		},
 	}
 	jsonFlag(cmd, &asJSON)
@@ -78,10 +78,10 @@ func watchStatus(ctx context.Context, out io.Writer, asJSON bool, page func(io.W
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	if asJSON {
-		return watch(ctx, layout.NewRoll(out), tick.C, page)
+		return watchPage(ctx, layout.NewRoll(out), tick.C, page)
 	}
 	s, first := layout.NewScreen(out), true
-	return watch(ctx, s, tick.C, func(w io.Writer) {
+	return watchPage(ctx, s, tick.C, func(w io.Writer) {
 		if !first && !s.InPlace() {
 			layout.Println(w)
 		}
@@ -90,7 +90,7 @@ func watchStatus(ctx context.Context, out io.Writer, asJSON bool, page func(io.W
 	})
 }
 
-func (f statusReport) outcome(pid int) error {
+func (f statusReport) outcomeError(pid int) error {
 	switch {
 	case len(f.Hubs) == 0 && len(f.Unreachable) == 0:
 		return noHubError(pid)
@@ -100,7 +100,7 @@ func (f statusReport) outcome(pid int) error {
 	return nil
 }
 
-func (f statusReport) show(w io.Writer, now time.Time, verbose bool) {
+func (f statusReport) showStatus(w io.Writer, now time.Time, verbose bool) {
 	for i, r := range f.Hubs {
 		if i > 0 {
 			layout.Println(w)
@@ -110,13 +110,13 @@ func (f statusReport) show(w io.Writer, now time.Time, verbose bool) {
 			p.source.Config = r.Config.Path
 		}
 		p.clients = clientsOf(&r)
-		p.hub(r)
+		p.showHub(r)
 	}
 	for _, q := range f.Questions {
 		layout.Printf(w, "\nwaits for a person: %s: mcphub reload\n", printable.Escape(q.Title, 500))
 	}
 	for _, u := range f.Unreachable {
-		u.show(w)
+		u.showHub(w)
 	}
 }
 
@@ -132,15 +132,15 @@ type page struct {
 	clients trail.Clients         // that share the hub
 }
 
-func (p page) hub(r admin.Report) {
+func (p page) showHub(r admin.Report) {
 	layout.Printf(p.w, "hub %d, up %s, version %s", r.PID, layout.FormatDuration(p.now.Sub(r.Started)), printable.Escape(r.Version, 40))
 	if r.Config.Path == "" {
 		layout.Printf(p.w, ", no hub.json\n")
 	} else {
-		layout.Printf(p.w, "\n%s, read %s ago\n", printable.Escape(r.Config.Path, 200), p.ago(&r.Config.Loaded))
+		layout.Printf(p.w, "\n%s, read %s ago\n", printable.Escape(r.Config.Path, 200), p.timeAgo(&r.Config.Loaded))
 	}
 	if r.Config.Error != "" {
-		layout.Printf(p.w, "not read again since, %s ago:", p.ago(r.Config.ErrorAt))
+		layout.Printf(p.w, "not read again since, %s ago:", p.timeAgo(r.Config.ErrorAt))
 		problems := strings.Split(r.Config.Error, "\n")
 		for i, line := range problems[:min(len(problems), maxProblems)] {
 			layout.Printf(p.w, "%s %s\n", strings.Repeat(" ", min(i, 1)), printable.Escape(line, 500))
@@ -169,25 +169,25 @@ func (p page) hub(r admin.Report) {
 	if r.Alone != "" {
 		layout.Line(p.w, "", "serves one client alone, although hub.json says attach: "+printable.Escape(r.Alone, 1000))
 	}
-	p.audit(r.Audit)
-	p.policy(r.Policy)
-	p.children(r)
+	p.showAudit(r.Audit)
+	p.showPolicy(r.Policy)
+	p.showChildren(r)
 	for _, c := range r.Children {
-		p.details(c)
+		p.showDetails(c)
 	}
-	p.apart(r.Children)
+	p.showApart(r.Children)
 	for _, n := range r.NotServed {
 		layout.Printf(p.w, "\n%s is not served: %s\n", printable.Escape(n.Server, 60), printable.Escape(n.Reason, 500))
 	}
 	for _, d := range r.Redefined {
 		layout.Printf(p.w, "\n%s: the tool %s is defined otherwise than when it was offered before (%s), seen %s ago\n",
-			printable.Escape(d.Server, 60), printable.Escape(d.Tool, 100), strings.Join(d.Parts, ", "), p.ago(&d.At))
+			printable.Escape(d.Server, 60), printable.Escape(d.Tool, 100), strings.Join(d.Parts, ", "), p.timeAgo(&d.At))
 	}
-	p.sessions(r.Sessions)
+	p.showSessions(r.Sessions)
 }
 
-// audit says where decisions are recorded, and loudly where they cannot be.
-func (p page) audit(a status.Audit) {
+// showAudit says where decisions are recorded, and loudly where they cannot be.
+func (p page) showAudit(a status.Audit) {
 	switch {
 	case a.Dir == "":
 		layout.Println(p.w, "audit: off")
@@ -196,7 +196,7 @@ func (p page) audit(a status.Audit) {
 		if a.Required {
 			what = "calls are denied until it can"
 		}
-		layout.Printf(p.w, "AUDIT: %s CANNOT BE WRITTEN for %s: %s; %s\n", printable.Escape(a.Dir, 200), p.ago(a.Since), printable.Escape(a.Error, 300), what)
+		layout.Printf(p.w, "AUDIT: %s CANNOT BE WRITTEN for %s: %s; %s\n", printable.Escape(a.Dir, 200), p.timeAgo(a.Since), printable.Escape(a.Error, 300), what)
 	default:
 		layout.Printf(p.w, "audit: %s%s\n", printable.Escape(a.Dir, 200), layout.When(a.Required, ", required"))
 	}
@@ -205,8 +205,8 @@ func (p page) audit(a status.Audit) {
 	}
 }
 
-// policy shows the rules in force, one to a line where more is asked for.
-func (p page) policy(r *status.Policy) {
+// showPolicy shows the rules in force, one to a line where more is asked for.
+func (p page) showPolicy(r *status.Policy) {
 	if r == nil {
 		return
 	}
@@ -219,14 +219,14 @@ func (p page) policy(r *status.Policy) {
 	}
 }
 
-func (p page) children(r admin.Report) {
+func (p page) showChildren(r admin.Report) {
 	if len(r.Children) == 0 {
 		layout.Printf(p.w, "\nno servers\n")
 		return
 	}
 	several := len(r.Sessions) > 1
 	layout.Println(p.w)
-	shown := p.counted(r)
+	shown := p.countWell(r)
 	if len(shown) == 0 {
 		return
 	}
@@ -240,8 +240,8 @@ func (p page) children(r admin.Report) {
 		if c.Era == "modern" && state == "ready" {
 			state += ", modern" // two instances may differ by nothing else
 		}
-		t.Row(printable.Escape(c.Server, 22), printable.Escape(state, 14), p.ago(c.Since), numberOrDash(c.PID), strconv.Itoa(c.Restarts), strconv.Itoa(c.Tools),
-			served(c), layout.When(several, servesWhom(c)))
+		t.Row(printable.Escape(c.Server, 22), printable.Escape(state, 14), p.timeAgo(c.Since), numberOrDash(c.PID), strconv.Itoa(c.Restarts), strconv.Itoa(c.Tools),
+			countServed(c), layout.When(several, servesWhom(c)))
 	}
 	_ = t.Flush() // as any other write here: nobody to tell
 }
@@ -255,13 +255,13 @@ func servesWhom(c status.Child) string {
 	return cmp.Or(joinFirst(ids), shortID(c.Instance), "all")
 }
 
-// counted says how many servers are well, where each would only make the page longer,
+// countWell says how many servers are well, where each would only make the page longer,
 // and returns the others.
-func (p page) counted(r admin.Report) (rest []status.Child) {
+func (p page) countWell(r admin.Report) (rest []status.Child) {
 	var names []string
 	tools := 0
 	for _, c := range r.Children {
-		if well := !unwell(c) && c.Restarts == 0 && (c.State == "ready" && c.RootsApplied || c.State == "cold"); !well {
+		if well := !isUnwell(c) && c.Restarts == 0 && (c.State == "ready" && c.RootsApplied || c.State == "cold"); !well {
 			rest = append(rest, c)
 			continue
 		}
@@ -274,9 +274,9 @@ func (p page) counted(r admin.Report) (rest []status.Child) {
 	return rest
 }
 
-// served is how many roots a server works with; "!" where it is not known to
+// countServed is how many roots a server works with; "!" where it is not known to
 // have applied those of now.
-func served(c status.Child) string {
+func countServed(c status.Child) string {
 	if c.State != "ready" {
 		return "-"
 	}
@@ -285,13 +285,13 @@ func served(c status.Child) string {
 
 const stderrLines = 5
 
-// unwell reports whether there is more to tell of a server than the table has.
-func unwell(c status.Child) bool {
+// isUnwell reports whether there is more to tell of a server than the table has.
+func isUnwell(c status.Child) bool {
 	return c.Error != "" && c.State != "stopped" || c.CircuitOpen || c.Refused > 0 || len(c.NotOffered) > 0
 }
 
-// omissions shows definitions that clients do not get, or get in another form: all of them, or the first ones and which command shows the rest.
-func omissions(of []status.Omission, rest string, show func(text string)) {
+// showOmissions shows definitions that clients do not get, or get in another form: all of them, or the first ones and which command shows the rest.
+func showOmissions(of []status.Omission, rest string, show func(text string)) {
 	for i, o := range of {
 		if i == maxProblems && rest != "" {
 			show(fmt.Sprintf("and %d more: %s", len(of)-i, rest))
@@ -301,9 +301,9 @@ func omissions(of []status.Omission, rest string, show func(text string)) {
 	}
 }
 
-// details tells of a server that is not well, or of any where that is asked for.
-func (p page) details(c status.Child) {
-	if !unwell(c) && !p.verbose {
+// showDetails tells of a server that is not well, or of any where that is asked for.
+func (p page) showDetails(c status.Child) {
+	if !isUnwell(c) && !p.verbose {
 		return
 	}
 	layout.Println(p.w)
@@ -318,7 +318,7 @@ func (p page) details(c status.Child) {
 		line("next start", "%s", nextStart(c, p.now))
 	}
 	if c.LastFailure != "" && (p.verbose || !strings.Contains(c.Error, c.LastFailure)) {
-		line("last failure", "%s ago: %s", p.ago(c.FailedAt), printable.Escape(c.LastFailure, 500))
+		line("last failure", "%s ago: %s", p.timeAgo(c.FailedAt), printable.Escape(c.LastFailure, 500))
 	}
 	if p.verbose {
 		line("command", "%s", printable.Escape(strings.Join(append([]string{c.Command}, c.Args...), " "), 2000))
@@ -361,9 +361,9 @@ func (p page) details(c status.Child) {
 	if p.verbose {
 		rest = ""
 	}
-	omissions(c.NotOffered, rest, func(text string) { line("not offered", "%s", text) })
+	showOmissions(c.NotOffered, rest, func(text string) { line("not offered", "%s", text) })
 	if p.verbose {
-		omissions(c.Mended, rest, func(text string) { line("mended", "%s", text) })
+		showOmissions(c.Mended, rest, func(text string) { line("mended", "%s", text) })
 	}
 	for _, closed := range c.Closed {
 		line("closed", "%s", printable.Escape(closed, 2000))
@@ -388,8 +388,8 @@ func (p page) details(c status.Child) {
 	}
 }
 
-// apart says why a server that sessions could share runs more than once.
-func (p page) apart(all []status.Child) {
+// showApart says why a server that sessions could share runs more than once.
+func (p page) showApart(all []status.Child) {
 	said := map[string]bool{}
 	for _, c := range all {
 		if len(c.Apart) == 0 {
@@ -425,7 +425,7 @@ func nextStart(c status.Child, now time.Time) string {
 	return text
 }
 
-func (p page) sessions(all []status.Session) {
+func (p page) showSessions(all []status.Session) {
 	if len(all) == 0 {
 		layout.Printf(p.w, "\nno clients\n")
 		return
@@ -434,8 +434,8 @@ func (p page) sessions(all []status.Session) {
 	t := layout.NewTable(p.w)
 	t.Head("SESSION", "CLIENT", "FOR", "PROTOCOL", "ROOTS", "FROM", "CALLS")
 	for _, s := range all {
-		t.Row(shortID(s.ID), cmp.Or(printable.Escape(s.Client, 24), "-"), p.ago(&s.Since), cmp.Or(printable.Escape(s.Protocol, 12), "-"),
-			fmt.Sprintf("%d %s", s.RootsCount, printable.Escape(s.RootsState, 12)), fmt.Sprintf("%s, #%d", printable.Escape(s.RootsOrigin, 12), s.Generation), calls(s))
+		t.Row(shortID(s.ID), cmp.Or(printable.Escape(s.Client, 24), "-"), p.timeAgo(&s.Since), cmp.Or(printable.Escape(s.Protocol, 12), "-"),
+			fmt.Sprintf("%d %s", s.RootsCount, printable.Escape(s.RootsState, 12)), fmt.Sprintf("%s, #%d", printable.Escape(s.RootsOrigin, 12), s.Generation), countCalls(s))
 	}
 	_ = t.Flush()
 	for _, s := range all {
@@ -448,10 +448,10 @@ func (p page) sessions(all []status.Session) {
 		}
 		for _, g := range s.Grants {
 			layout.Printf(p.w, "%s: a person let %s %s %s%s, for this %s, %s ago\n", id, printable.Escape(g.Server, 60), strings.Join(g.Roles, " and "),
-				printable.Escape(g.URI, 300), layout.When(g.File, " alone"), printable.Escape(g.Lifetime, 10), p.ago(&g.Since))
+				printable.Escape(g.URI, 300), layout.When(g.File, " alone"), printable.Escape(g.Lifetime, 10), p.timeAgo(&g.Since))
 		}
 		for _, q := range s.Questions {
-			layout.Printf(p.w, "%s: %s of %s waits for a person (%s), for %s\n", id, printable.Escape(q.What, 60), printable.Escape(q.Server, 60), printable.Escape(q.Asked, 40), p.ago(&q.Since))
+			layout.Printf(p.w, "%s: %s of %s waits for a person (%s), for %s\n", id, printable.Escape(q.What, 60), printable.Escape(q.Server, 60), printable.Escape(q.Asked, 40), p.timeAgo(&q.Since))
 		}
 		if s.Folder != "" || s.Process != 0 {
 			layout.Printf(p.w, "%s: in %s, for process %s\n", id, cmp.Or(printable.Escape(s.Folder, 300), "-"), numberOrDash(s.Process))
@@ -465,12 +465,12 @@ func (p page) sessions(all []status.Session) {
 	}
 }
 
-// calls are those that went on to servers, and those under way.
-func calls(s status.Session) string {
+// countCalls are those that went on to servers, and those under way.
+func countCalls(s status.Session) string {
 	return strconv.FormatUint(s.Passed, 10) + layout.When(s.Calls > 0, fmt.Sprintf(" (%d now)", s.Calls))
 }
 
-func (p page) ago(t *time.Time) string {
+func (p page) timeAgo(t *time.Time) string {
 	if t == nil {
 		return "-"
 	}

@@ -41,7 +41,7 @@ func shownStatus(verbose bool) string {
 		Config: admin.ConfigReport{Path: "/etc/hub.json", Loaded: *before(time.Hour), Error: "hub.json:3: no\nhub.json:4: nor\x1b", ErrorAt: before(5 * time.Second)},
 		Hub:    status.Hub{Children: []status.Child{good, bad, deaf, never}, NotServed: []status.NotServed{{Server: "off", Reason: "disabled"}}, Sessions: []status.Session{session, other}}}
 	var b bytes.Buffer
-	statusReport{Hubs: []admin.Report{r}, Unreachable: []unreachableHub{{"/run/1.sock", "no\x07pe"}}}.show(&b, noon, verbose)
+	statusReport{Hubs: []admin.Report{r}, Unreachable: []unreachableHub{{"/run/1.sock", "no\x07pe"}}}.showStatus(&b, noon, verbose)
 	return b.String()
 }
 
@@ -56,7 +56,7 @@ func TestStatusNamesDefinitions(t *testing.T) {
 	for verbose, want := range map[bool]string{false: strings.Repeat("  not offered  t: its member /name is missing\n", maxProblems) + "  not offered  and 2 more: mcphub status -v\n",
 		true: strings.Repeat("  not offered  t: its member /name is missing\n", maxProblems+2) + "  mended       u: description is left out: it is null\n"} {
 		var b bytes.Buffer
-		statusReport{Hubs: []admin.Report{{Hub: status.Hub{Children: []status.Child{c}}}}}.show(&b, noon, verbose)
+		statusReport{Hubs: []admin.Report{{Hub: status.Hub{Children: []status.Child{c}}}}}.showStatus(&b, noon, verbose)
 		if !strings.Contains(b.String(), want) || strings.Contains(b.String(), "mended") != verbose {
 			t.Errorf("verbose %t:\n%s", verbose, &b)
 		}
@@ -67,7 +67,7 @@ func TestStatusNamesDefinitions(t *testing.T) {
 func TestStatusNamesWhatWaits(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
-	statusReport{Questions: []pendingQuestion{{"file:/a/hub.json", "/a/hub.json has changed\x1b[2J\nhub 7, up 1s"}, {"name /b", "/b led to /c"}}}.show(&b, noon, false)
+	statusReport{Questions: []pendingQuestion{{"file:/a/hub.json", "/a/hub.json has changed\x1b[2J\nhub 7, up 1s"}, {"name /b", "/b led to /c"}}}.showStatus(&b, noon, false)
 	want := "\nwaits for a person: /a/hub.json has changed\\x1b[2J\\nhub 7, up 1s: mcphub reload\n\nwaits for a person: /b led to /c: mcphub reload\n"
 	if b.String() != want {
 		t.Errorf("%q, want %q", b.String(), want)
@@ -135,7 +135,7 @@ func TestStatusOutcome(t *testing.T) {
 		{statusReport{Hubs: one}, 0, exit.OK}, {statusReport{}, 0, exit.NoHub}, {statusReport{}, 3, exit.NoHub}, {statusReport{Unreachable: lost}, 0, exit.Failure},
 		{statusReport{Hubs: one, Unreachable: lost}, 0, exit.Failure},
 	} {
-		err := c.found.outcome(c.pid)
+		err := c.found.outcomeError(c.pid)
 		var e *exit.Error
 		if code := exit.OK; errors.As(err, &e) && e.Code != c.code || err == nil && code != c.code {
 			t.Errorf("%+v: %v, want %d", c.found, err, c.code)
@@ -172,7 +172,7 @@ func TestStatusShowsPolicy(t *testing.T) {
 	r := &status.Policy{Sandbox: "/box", Rules: []status.Rule{{Name: "a\x1b[31m", Then: "deny", If: "every call", At: "/hub.json:3"}}}
 	for verbose, want := range map[bool]string{false: "policy: 1 rules, sandbox /box\n", true: "deny every call  /hub.json:3"} {
 		var out bytes.Buffer
-		page{w: &out, verbose: verbose}.policy(r)
+		page{w: &out, verbose: verbose}.showPolicy(r)
 		if !strings.Contains(out.String(), want) || strings.Contains(out.String(), "\x1b") || verbose != (strings.Count(out.String(), "\n") == 2) {
 			t.Errorf("verbose %t: %q", verbose, out.String())
 		}
@@ -189,7 +189,7 @@ func TestStatusShowsRefusals(t *testing.T) {
 			c.LastRefused, c.Mend = "/out/x\x1b[31m", &status.Mend{Named: "\x1b[31mnamed", Text: "open it", Run: []string{"allow", "kid", "/out/x\x1b[31m"}}
 		}
 		var out bytes.Buffer
-		page{w: &out}.details(c)
+		page{w: &out}.showDetails(c)
 		if !strings.Contains(out.String(), want) || strings.Contains(out.String(), "\x1b") || (n == 0) != (out.Len() == 0) || n > 0 && !strings.Contains(out.String(), `run          mcphub allow kid $'/out/x\033[31m'`) {
 			t.Errorf("%d: %q", n, out.String())
 		}
@@ -207,9 +207,9 @@ func TestStatusOfSeveralHubs(t *testing.T) {
 	}
 	r.Children[6].Error = "it did not ask"
 	one, two, verbose := new(bytes.Buffer), new(bytes.Buffer), new(bytes.Buffer)
-	statusReport{Hubs: []admin.Report{r}}.show(one, noon, false)
-	statusReport{Hubs: []admin.Report{r, r}}.show(two, noon, false)
-	statusReport{Hubs: []admin.Report{r, r}}.show(verbose, noon, true)
+	statusReport{Hubs: []admin.Report{r}}.showStatus(one, noon, false)
+	statusReport{Hubs: []admin.Report{r, r}}.showStatus(two, noon, false)
+	statusReport{Hubs: []admin.Report{r, r}}.showStatus(verbose, noon, true)
 	if got := two.String(); !strings.Contains(got, "6 servers are well, with 12 tools: a, b, c and 3 more (mcphub status --pid 77 shows each)\n") ||
 		strings.Contains(got, "\na  ") || !strings.Contains(got, "\ng       ready") || !strings.Contains(got, "\ng: it did not ask\n") {
 		t.Error(got)

@@ -40,7 +40,7 @@ func toolsCommand() *cobra.Command {
 					return exit.Errorf(exit.Usage, "--find looks at the tools of all servers; leave out %s", printable.Word(args[0]))
 				}
 				f.lists = false // it waits three times
-				return f.run(cmd, src, &logs, func(ctx context.Context, c *client.Session) error {
+				return f.runAsClient(cmd, src, &logs, func(ctx context.Context, c *client.Session) error {
 					return findTools(ctx, cmd, c, find, limit, asJSON, f.timeout)
 				})
 			}
@@ -48,18 +48,18 @@ func toolsCommand() *cobra.Command {
 				useDisabled(src, cmd.ErrOrStderr(), args...)
 				f.selectServers = theServer(args[0])
 			}
-			return f.run(cmd, src, &logs, func(ctx context.Context, c *client.Session) error {
+			return f.runAsClient(cmd, src, &logs, func(ctx context.Context, c *client.Session) error {
 				all, err := c.Offered(ctx)
 				if err != nil {
 					return exit.Failed(err)
 				}
 				found := toolsReport{all}
-				found.only(args)
+				found.keepOnly(args)
 				out := cmd.OutOrStdout()
-				if err := output(out, asJSON, found, func() { found.show(out, cmd.ErrOrStderr(), cost) }); err != nil {
+				if err := writeResult(out, asJSON, found, func() { found.showTools(out, cmd.ErrOrStderr(), cost) }); err != nil {
 					return err
 				}
-				return found.late(f.timeout)
+				return found.lateError(f.timeout)
 			})
 		},
 	}
@@ -69,9 +69,9 @@ func toolsCommand() *cobra.Command {
 	cmd.Flags().IntVar(&limit, "limit", 5, "how many tools --find shows at most")
 	cmd.MarkFlagsMutuallyExclusive("find", "cost")
 	cmd.Flags().BoolVar(&f.anew, "anew", false, "start the servers and ask them, also where it is known what they offered last")
-	f.register(cmd, 2*time.Minute)
+	f.registerFlags(cmd, 2*time.Minute)
 	configFlags(cmd, src)
-	logs.register(cmd, "error")
+	logs.registerFlags(cmd, "error")
 	return cmd
 }
 
@@ -86,7 +86,7 @@ func findTools(ctx context.Context, cmd *cobra.Command, c *client.Session, words
 		return exit.Failed(err)
 	}
 	out, say := cmd.OutOrStdout(), cmd.ErrOrStderr()
-	if err := output(out, asJSON, found, func() {
+	if err := writeResult(out, asJSON, found, func() {
 		toolsReport{all}.sayWrong(say)
 		if found.Note != "" {
 			layout.Line(out, "", found.Note)
@@ -100,7 +100,7 @@ func findTools(ctx context.Context, cmd *cobra.Command, c *client.Session, words
 	}); err != nil {
 		return err
 	}
-	return toolsReport{all}.late(timeout)
+	return toolsReport{all}.lateError(timeout)
 }
 
 // toolsReport is the result of tools; the shape of --json.
@@ -113,8 +113,8 @@ func theServer(name string) func(cfg *hub.Config) ([]string, error) {
 	}
 }
 
-// only leaves the server that was named.
-func (o toolsReport) only(args []string) {
+// keepOnly leaves the server that was named.
+func (o toolsReport) keepOnly(args []string) {
 	if len(args) == 0 {
 		return
 	}
@@ -125,8 +125,8 @@ func (o toolsReport) only(args []string) {
 	}
 }
 
-// late is the error if servers are still starting, so that their tools are missing.
-func (o toolsReport) late(timeout time.Duration) error {
+// lateError is the error if servers are still starting, so that their tools are missing.
+func (o toolsReport) lateError(timeout time.Duration) error {
 	var names []string
 	for i := range o.Servers {
 		if state := o.Servers[i].State; state == children.Starting.String() || state == children.Waiting.String() {
@@ -139,8 +139,8 @@ func (o toolsReport) late(timeout time.Duration) error {
 	return exit.Errorf(exit.Timeout, "without the tools of %s, still starting after %s; --timeout gives more", strings.Join(names, ", "), timeout)
 }
 
-// kept are the servers that were not started: what they offer is what they offered last.
-func (o toolsReport) kept() (names []string) {
+// keptServers are the servers that were not started: what they offer is what they offered last.
+func (o toolsReport) keptServers() (names []string) {
 	for i := range o.Servers {
 		if s := &o.Servers[i]; s.State == children.Cold.String() && len(s.Tools) > 0 {
 			names = append(names, printable.Escape(s.Name, 100))
@@ -167,12 +167,12 @@ const allOmissions = "mcphub tools --json"
 func (o toolsReport) sayOdd(say io.Writer) {
 	for i := range o.Servers {
 		s := &o.Servers[i]
-		omissions(s.NotOffered, allOmissions, func(text string) { layout.Printf(say, "%s: not offered: %s\n", s.Name, text) })
-		omissions(s.Mended, allOmissions, func(text string) { layout.Printf(say, "%s: mended: %s\n", s.Name, text) })
+		showOmissions(s.NotOffered, allOmissions, func(text string) { layout.Printf(say, "%s: not offered: %s\n", s.Name, text) })
+		showOmissions(s.Mended, allOmissions, func(text string) { layout.Printf(say, "%s: mended: %s\n", s.Name, text) })
 	}
 }
 
-func (o toolsReport) show(w, say io.Writer, cost bool) {
+func (o toolsReport) showTools(w, say io.Writer, cost bool) {
 	o.sayWrong(say)
 	o.sayOdd(say)
 	t := layout.NewTable(w)
@@ -196,7 +196,7 @@ func (o toolsReport) show(w, say io.Writer, cost bool) {
 		t.Row("all", "", strconv.Itoa(o.Tokens), "")
 	}
 	_ = t.Flush()
-	if kept := o.kept(); len(kept) > 0 {
+	if kept := o.keptServers(); len(kept) > 0 {
 		layout.Line(say, "", "as offered when last started, by "+strings.Join(kept, ", ")+"; --anew asks again")
 	}
 }

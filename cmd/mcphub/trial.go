@@ -108,8 +108,8 @@ type trier struct {
 	o        trial.Options
 }
 
-// run tries servers by name, one after the other, and says meanwhile what became of each.
-func (t *trier) run(ctx context.Context, names []string) (map[string]*tryReport, error) {
+// tryServers tries servers by name, one after the other, and says meanwhile what became of each.
+func (t *trier) tryServers(ctx context.Context, names []string) (map[string]*tryReport, error) {
 	out := map[string]*tryReport{}
 	if len(names) == 0 {
 		return out, nil
@@ -124,13 +124,13 @@ func (t *trier) run(ctx context.Context, names []string) (map[string]*tryReport,
 	}
 	defer t.found.WaitForLogins()
 	t.doctor = doctor.Options{Source: &setup.Source{Config: t.config}, Clients: t.env, Log: zerolog.Nop()}
-	t.o = trial.Options{Name: "mcphub-try", Log: zerolog.Nop(), Confined: t.confined, Confirm: t.give}
-	done, err := t.scope()
+	t.o = trial.Options{Name: "mcphub-try", Log: zerolog.Nop(), Confined: t.confined, Confirm: t.chooseOpened}
+	done, err := t.chooseScope()
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	t.secrets()
+	t.resolveSecrets()
 	all, stop := context.WithTimeout(ctx, t.limit)
 	defer stop()
 	marks := layout.CanRedraw(t.say) // elsewhere the beginning of the line shows what is waited for
@@ -139,8 +139,8 @@ func (t *trier) run(ctx context.Context, names []string) (map[string]*tryReport,
 		if !marks {
 			layout.Printf(t.say, "  %d of %d  %s: ", i+1, len(names), name)
 		}
-		t.watch(head)
-		r, err := t.one(all, t.hubName(name))
+		t.watchServer(head)
+		r, err := t.tryOne(all, t.hubName(name))
 		running.End()
 		if ctx.Err() != nil {
 			if !marks {
@@ -153,17 +153,17 @@ func (t *trier) run(ctx context.Context, names []string) (map[string]*tryReport,
 		}
 		out[name] = r
 		if marks {
-			layout.Line(t.say, "  "+r.mark()+" ", head+": "+r.outcome(t.brief))
+			layout.Line(t.say, "  "+r.outcomeMark()+" ", head+": "+r.outcomeText(t.brief))
 		} else {
-			layout.Println(t.say, r.outcome(t.brief))
+			layout.Println(t.say, r.outcomeText(t.brief))
 		}
-		r.details(t.say, t.brief)
+		r.showDetails(t.say, t.brief)
 	}
 	return out, nil
 }
 
-// watch shows on a terminal what the server is at that is tried next, until running.End.
-func (t *trier) watch(head string) {
+// watchServer shows on a terminal what the server is at that is tried next, until running.End.
+func (t *trier) watchServer(head string) {
 	var starts atomic.Int32
 	var look atomic.Pointer[func() status.Hub] // nil: the server does not run yet, or no more
 	t.o.Watch = func(of func() status.Hub) func() {
@@ -196,11 +196,11 @@ func (t *trier) hubName(name string) string {
 	return name
 }
 
-// scope chooses the directories in scope: what was given, what hub.json has, the project
+// chooseScope chooses the directories in scope: what was given, what hub.json has, the project
 // in which this runs, or an empty folder that is gone afterwards.
-func (t *trier) scope() (done func(), err error) {
+func (t *trier) chooseScope() (done func(), err error) {
 	done = func() {}
-	if t.o.Roots = t.roots; len(t.roots) > 0 || t.found.Whole && !t.found.Hub.Fallback.None() {
+	if t.o.Roots = t.roots; len(t.roots) > 0 || t.found.Whole && !t.found.Hub.Fallback.IsEmpty() {
 		return done, nil
 	}
 	project, bad := projectFolder(t.env.Home)
@@ -216,8 +216,8 @@ func (t *trier) scope() (done func(), err error) {
 	return func() { _ = os.RemoveAll(empty) }, nil
 }
 
-// secrets has references resolved to what has yet to be kept.
-func (t *trier) secrets() {
+// resolveSecrets has references resolved to what has yet to be kept.
+func (t *trier) resolveSecrets() {
 	kept := t.found.Hub.Secret
 	t.found.Hub.Secret = func(ctx context.Context, r reference.Ref, leads func(string) error) (string, error) {
 		if (r.Kind == reference.Keyring || r.Kind == reference.Input) && t.secret != nil {
@@ -229,9 +229,9 @@ func (t *trier) secrets() {
 	}
 }
 
-func (t *trier) one(ctx context.Context, name string) (*tryReport, error) {
+func (t *trier) tryOne(ctx context.Context, name string) (*tryReport, error) {
 	if ctx.Err() != nil {
-		return t.untried(name, fmt.Sprintf("the %s for all trials are over", t.limit)), nil
+		return t.reportUntried(name, fmt.Sprintf("the %s for all trials are over", t.limit)), nil
 	}
 	if lacks := doctor.Lacks(t.doctor, t.found, name); !t.found.Whole || t.found.Bad[name] {
 		r := &tryReport{State: tryFails, Why: "hub.json cannot be read", Opens: opensUnknown}
@@ -239,7 +239,7 @@ func (t *trier) one(ctx context.Context, name string) (*tryReport, error) {
 			if i == 0 {
 				r.Why, r.Cure = f.Text, f.Cure
 			}
-			r.add(f.Command)
+			r.addCommand(f.Command)
 		}
 		return r, nil
 	}
@@ -251,36 +251,36 @@ func (t *trier) one(ctx context.Context, name string) (*tryReport, error) {
 	did, err := t.try(ctx, t.found.Hub, name, t.o)
 	switch {
 	case ctx.Err() != nil:
-		return t.untried(name, fmt.Sprintf("the %s for all trials were over before it was ready", t.limit)), nil
+		return t.reportUntried(name, fmt.Sprintf("the %s for all trials were over before it was ready", t.limit)), nil
 	case err != nil:
 		r := &tryReport{State: tryFails, Why: printable.Clean(err.Error()), Opens: opensUnknown, Cure: "give it more time if it is slow, and try it again"}
-		r.add(t.doctor.Source.CommandLine(t.doctor.More...))
+		r.addCommand(t.doctor.Source.CommandLine(t.doctor.More...))
 		return r, nil
 	case did.Skipped != "":
 		return &tryReport{State: tryUntried, Why: did.Skipped, Opens: opensAll + "; " + did.Skipped}, nil
 	}
-	return t.report(ctx, name, &did), nil
+	return t.reportTrial(ctx, name, &did), nil
 }
 
-// untried reports a server for which no time was left, and the command that gives more time.
-func (t *trier) untried(name, why string) *tryReport {
+// reportUntried reports a server for which no time was left, and the command that gives more time.
+func (t *trier) reportUntried(name, why string) *tryReport {
 	r := &tryReport{State: tryUntried, Why: why, Opens: opensUnknown, Cure: "try it again with more time"}
 	again := []string{"warm", name}
 	if t.again != nil {
 		again = append(slices.Clone(t.again), "--timeout", (2 * t.limit).String())
 	}
-	r.add(t.doctor.Source.CommandLine(again...))
+	r.addCommand(t.doctor.Source.CommandLine(again...))
 	return r
 }
 
-// report says what a trial came to.
-func (t *trier) report(ctx context.Context, name string, did *trial.Result) *tryReport {
+// reportTrial says what a trial came to.
+func (t *trier) reportTrial(ctx context.Context, name string, did *trial.Result) *tryReport {
 	st := &did.Run.Status
 	r := &tryReport{State: tryWorks, Tools: len(did.Run.Tools), Prompts: len(did.Run.Prompts), Resources: len(did.Run.Resources), Kernel: st.Kernel}
-	omissions(st.NotOffered, allOmissions, func(text string) { r.Left = append(r.Left, text) })
-	omissions(st.Mended, allOmissions, func(text string) { r.Mended = append(r.Mended, text) })
+	showOmissions(st.NotOffered, allOmissions, func(text string) { r.Left = append(r.Left, text) })
+	showOmissions(st.Mended, allOmissions, func(text string) { r.Mended = append(r.Mended, text) })
 	var beyond []string
-	r.Opens, r.Names, beyond = t.opens(&did.Run)
+	r.Opens, r.Names, beyond = t.describeOpens(&did.Run)
 	t.tellRecorded(r, name, did)
 	for _, of := range []struct {
 		n    int
@@ -306,7 +306,7 @@ func (t *trier) report(ctx context.Context, name string, did *trial.Result) *try
 			f.Command = ""
 			r.Cure, _, _ = strings.Cut(f.Cure, ";")
 		}
-		r.add(f.Command)
+		r.addCommand(f.Command)
 	}
 	if did.Kernel() || len(did.Refused) > 0 {
 		r.Why, _, _ = strings.Cut(r.Why, "; the kernel holds it")
@@ -318,15 +318,15 @@ func (t *trier) report(ctx context.Context, name string, did *trial.Result) *try
 			r.Why = "it does not start, and the kernel has refused it something: " + r.Why
 		}
 		r.Cure, r.Commands = "", nil
-		t.mend(r, name, did)
+		t.addMend(r, name, did)
 	}
 	return r
 }
 
-// mend adds what opens to a server what the kernel has refused it.
-func (t *trier) mend(r *tryReport, name string, did *trial.Result) {
+// addMend adds what opens to a server what the kernel has refused it.
+func (t *trier) addMend(r *tryReport, name string, did *trial.Result) {
 	command := (&setup.Source{Config: t.config}).CommandLine
-	r.add(r.Record)
+	r.addCommand(r.Record)
 	r.Cure = layout.When(r.Record != "", "let it ask you what of that it is to have")
 	for _, refused := range did.Refused[min(len(did.Closed.Shown), len(did.Refused)):] { // the first are what it asks about
 		m := hints.RemedyFor(name, refused, nil)
@@ -335,7 +335,7 @@ func (t *trier) mend(r *tryReport, name string, did *trial.Result) {
 			continue
 		}
 		r.Cure = cmp.Or(r.Cure, "open what it was refused, if it is to have that")
-		r.add(command(m.Run...))
+		r.addCommand(command(m.Run...))
 	}
 	for _, n := range r.Names {
 		if n.Why != "" {
@@ -344,11 +344,11 @@ func (t *trier) mend(r *tryReport, name string, did *trial.Result) {
 	}
 	if len(r.Commands) == 0 {
 		r.Cure = cmp.Or(r.Cure, "it has not said what it was refused; once it is in hub.json, find out what it opens")
-		r.add(command("learn", name, "--root", "."))
+		r.addCommand(command("learn", name, "--root", "."))
 	}
 }
 
-func (r *tryReport) add(command string) {
+func (r *tryReport) addCommand(command string) {
 	if command != "" && !slices.Contains(r.Commands, command) {
 		r.Commands = append(r.Commands, command)
 	}
@@ -359,9 +359,9 @@ const (
 	opensAll     = "everything that you can open"
 )
 
-// opens returns what a server will be able to open, beside what every program needs. beyond lists
+// describeOpens returns what a server will be able to open, beside what every program needs. beyond lists
 // the paths that lie outside the directories in scope and outside the server's program.
-func (t *trier) opens(run *trial.Attempt) (text string, names []namedReport, beyond []string) {
+func (t *trier) describeOpens(run *trial.Attempt) (text string, names []namedReport, beyond []string) {
 	st := &run.Status
 	var named []string
 	for _, n := range st.Sandbox.Named {
@@ -423,8 +423,8 @@ func (t *trier) itsOwn(path string) bool {
 	return err != nil || slices.Contains(filepath.SplitList(os.Getenv("PATH")), path) || sandbox.Contains(filepath.Join(filepath.Dir(t.found.Hub.Cache), "children"), path)
 }
 
-// mark stands before the name of the server on a terminal.
-func (r *tryReport) mark() string {
+// outcomeMark stands before the name of the server on a terminal.
+func (r *tryReport) outcomeMark() string {
 	switch r.State {
 	case tryWorks:
 		return "✓"
@@ -434,20 +434,20 @@ func (r *tryReport) mark() string {
 	return "✗"
 }
 
-// show prints the report of a server for a person.
-func (r *tryReport) show(w io.Writer, name string, brief bool) {
-	layout.Line(w, "  ", name+": "+r.outcome(brief))
-	r.details(w, brief)
+// showTrial prints the report of a server for a person.
+func (r *tryReport) showTrial(w io.Writer, name string, brief bool) {
+	layout.Line(w, "  ", name+": "+r.outcomeText(brief))
+	r.showDetails(w, brief)
 }
 
-// outcome returns the text behind the name of the server. If brief, a person reads nothing else of a server that works.
-func (r *tryReport) outcome(brief bool) string {
-	offers := plural(r.Tools, "tool")
+// outcomeText returns the text behind the name of the server. If brief, a person reads nothing else of a server that works.
+func (r *tryReport) outcomeText(brief bool) string {
+	offers := pluralOf(r.Tools, "tool")
 	if r.Prompts > 0 {
-		offers += ", " + plural(r.Prompts, "prompt")
+		offers += ", " + pluralOf(r.Prompts, "prompt")
 	}
 	if r.Resources > 0 {
-		offers += ", " + plural(r.Resources, "resource")
+		offers += ", " + pluralOf(r.Resources, "resource")
 	}
 	if brief {
 		offers += layout.WithPrefix("; ", strings.Join(r.also, "; "))
@@ -461,9 +461,9 @@ func (r *tryReport) outcome(brief bool) string {
 	return "does not work: " + r.Why
 }
 
-// details prints what helps below the outcome. If not brief, it also prints what the server offers in another form and what
+// showDetails prints what helps below the outcome. If not brief, it also prints what the server offers in another form and what
 // it opens.
-func (r *tryReport) details(w io.Writer, brief bool) {
+func (r *tryReport) showDetails(w io.Writer, brief bool) {
 	line := func(before, text string) { layout.Line(w, "       "+before, text) }
 	if !brief {
 		for _, left := range r.Left {
@@ -495,7 +495,7 @@ func (r *tryReport) details(w io.Writer, brief bool) {
 // tryMerged tries the servers that clients run already, of those that are imported or are
 // there. confined: only those that are imported, and only under the kernel.
 func (w *clientWork) tryMerged(m *mergeResult, roots []string, confined bool) error {
-	t := trier{config: w.config, path: m.path, text: m.after, env: w.env, secret: m.secret, roots: roots, confined: confined, limit: cmp.Or(w.limit, tryAllTime), again: w.again, brief: w.brief, say: w.say, try: w.try, confirm: w.confirmFunc()}
+	t := trier{config: w.config, path: m.path, text: m.after, env: w.env, secret: m.findSecret, roots: roots, confined: confined, limit: cmp.Or(w.limit, tryAllTime), again: w.again, brief: w.brief, say: w.say, try: w.try, confirm: w.confirmFunc()}
 	var names []string
 	for i := range m.imports {
 		im := &m.imports[i]
@@ -511,20 +511,20 @@ func (w *clientWork) tryMerged(m *mergeResult, roots []string, confined bool) er
 		}
 	}
 	var err error
-	if m.tried, err = t.run(w.ctx, names); err != nil {
+	if m.tried, err = t.tryServers(w.ctx, names); err != nil {
 		return err
 	}
 	for i := range m.imports { // the ledger has them all
 		if im := &m.imports[i]; im.Same == "" && m.tried[im.Name] == nil {
 			m.tried[im.Name] = &tryReport{State: tryUntried, Why: cmp.Or(im.Err, "it is off in its client"), Opens: opensUnknown}
-			m.tried[im.Name].show(w.say, im.Name, w.brief)
+			m.tried[im.Name].showTrial(w.say, im.Name, w.brief)
 		}
 	}
 	return nil
 }
 
-// secret is one that was plain text in an entry and has yet to be kept.
-func (m *mergeResult) secret(name string) (string, bool) {
+// findSecret is one that was plain text in an entry and has yet to be kept.
+func (m *mergeResult) findSecret(name string) (string, bool) {
 	for i := range m.imports {
 		if value, ok := m.imports[i].Secret(name); ok {
 			return value, true
@@ -568,8 +568,8 @@ func (m *mergeResult) setDisabled(off func(*clients.Import) bool) (err error) {
 	return nil
 }
 
-// warning is why a server does not work, in one line.
-func (r *tryReport) warning() string {
+// warningText is why a server does not work, in one line.
+func (r *tryReport) warningText() string {
 	text := "it does not work: " + r.Why
 	if len(r.Said) > 0 {
 		text += "; it wrote: " + strings.Join(r.Said, " | ")
@@ -585,5 +585,5 @@ func errUnfinished(names []string) error {
 	if len(names) == 0 {
 		return nil
 	}
-	return exit.Errorf(exit.Failure, "%s not served by the hub yet: %s; mend what is said of them, and run mcphub init again", plural(len(names), "server"), strings.Join(names, ", "))
+	return exit.Errorf(exit.Failure, "%s not served by the hub yet: %s; mend what is said of them, and run mcphub init again", pluralOf(len(names), "server"), strings.Join(names, ", "))
 }

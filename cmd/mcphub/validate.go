@@ -66,12 +66,12 @@ func validateConfig(src *setup.Source, out, w io.Writer, asJSON bool) error {
 	}
 	wrong := validationError(&found)
 	result.OK = wrong == nil
-	if err := output(out, asJSON, result, func() {
+	if err := writeResult(out, asJSON, result, func() {
 		if found.Whole {
 			listServed(out, &found)
 		}
 		if warnings := found.Count(config.SeverityWarning); wrong == nil {
-			layout.Println(out, layout.When(warnings == 0, "ok")+layout.When(warnings > 0, plural(warnings, "warning")))
+			layout.Println(out, layout.When(warnings == 0, "ok")+layout.When(warnings > 0, pluralOf(warnings, "warning")))
 		}
 	}); err != nil {
 		return err
@@ -85,7 +85,7 @@ func validationError(found *setup.CheckResult) error {
 	case found.Whole && len(found.Bad) > 0:
 		return exit.Errorf(exit.Config, "%d of %d servers cannot be served", len(found.Bad), len(found.Hub.Broken)+len(found.Hub.Children))
 	case errs > 0:
-		return exit.Errorf(exit.Config, "%s", plural(errs, "error"))
+		return exit.Errorf(exit.Config, "%s", pluralOf(errs, "error"))
 	}
 	return nil
 }
@@ -132,7 +132,7 @@ func listServed(out io.Writer, found *setup.CheckResult) {
 		case s.Builtin != "":
 			layout.Printf(out, "%-20s builtin %s\n", s.Name, s.Builtin)
 		default:
-			layout.Printf(out, "%-20s %s\n", s.Name, describe(specs[s.Name]))
+			layout.Printf(out, "%-20s %s\n", s.Name, describeSpec(specs[s.Name]))
 		}
 		if why := specs[s.Name].ShareWhy; why != "" {
 			layout.Printf(out, "%-20s share %s: %s\n", "", specs[s.Name].Share, why)
@@ -142,8 +142,8 @@ func listServed(out io.Writer, found *setup.CheckResult) {
 	layout.Println(out, describeAudit(found.Hub.Audit, found.Audit))
 }
 
-// describe says in one line how a server is run.
-func describe(s spec.Spec) string {
+// describeSpec says in one line how a server is run.
+func describeSpec(s spec.Spec) string {
 	if u, err := url.Parse(reference.Blank(s.URL, "SECRET")); s.URL != "" && err == nil {
 		if _, path, _ := strings.Cut(s.URL, "://"); reference.Has(s.URL) {
 			path, _, _ = strings.Cut(strings.Replace(path, "#", "?", 1), "?")

@@ -45,7 +45,7 @@ func warmCommand() *cobra.Command {
 			"has, how long it took, and the package; or why it does not start: then the exit status\n" +
 			"is 1.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			log, err := logs.logger(os.Stderr)
+			log, err := logs.newLogger(os.Stderr)
 			if err != nil {
 				return err
 			}
@@ -62,13 +62,13 @@ func warmCommand() *cobra.Command {
 			if err := keepNamed(&made.Hub, args); err != nil {
 				return err
 			}
-			return warm(cmd.Context(), cmd.OutOrStdout(), made.Hub, given, asJSON)
+			return warmServers(cmd.Context(), cmd.OutOrStdout(), made.Hub, given, asJSON)
 		},
 	}
 	cmd.Flags().StringArrayVar(&roots, "root", nil, "a directory in scope while they start; may be repeated. Without one the fallbacks count")
 	jsonFlag(cmd, &asJSON)
 	configFlags(cmd, src)
-	logs.register(cmd, "error")
+	logs.registerFlags(cmd, "error")
 	return cmd
 }
 
@@ -87,12 +87,12 @@ func warmRoots(cfg hub.Config, given []string) ([]guard.Root, error) {
 	return newRoots(rootsmgr.OriginAsked, paths).Roots(), nil
 }
 
-// warm starts every child once and says what became of it.
-func warm(ctx context.Context, out io.Writer, cfg hub.Config, roots []guard.Root, asJSON bool) error {
+// warmServers starts every child once and says what became of it.
+func warmServers(ctx context.Context, out io.Writer, cfg hub.Config, roots []guard.Root, asJSON bool) error {
 	defer service.Adopt(cfg.Log)()
 	started := &startTimes{took: map[string]time.Duration{}, since: map[string]time.Time{}}
 	options := children.Options{
-		Changed: started.changed, Request: refuse, Log: cfg.Log, Version: cfg.Version, MaxStarting: cfg.Limits.Starting,
+		Changed: started.noteChange, Request: refuseRequest, Log: cfg.Log, Version: cfg.Version, MaxStarting: cfg.Limits.Starting,
 		Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir, Cache: cfg.Cache, Secret: cfg.Secret, Login: cfg.Login, Renew: true,
 	}
 	for i := range cfg.Children {
@@ -141,7 +141,7 @@ func warm(ctx context.Context, out io.Writer, cfg hub.Config, roots []guard.Root
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return newWarmReport(&cfg, became, started).print(out, asJSON)
+	return newWarmReport(&cfg, became, started).printWarm(out, asJSON)
 }
 
 // warmReport is the result of warm; the shape of --json.
@@ -165,7 +165,7 @@ func newWarmReport(cfg *hub.Config, became map[string]children.Status, started *
 	for i := range cfg.Children {
 		s := warmedServer{Name: printable.Clean(cfg.Children[i].Spec.Name)}
 		if st := became[cfg.Children[i].Spec.Name]; st.Listed {
-			s.Tools, s.Milliseconds = st.Tools, started.of(st.Child).Round(time.Millisecond).Milliseconds()
+			s.Tools, s.Milliseconds = st.Tools, started.startTime(st.Child).Round(time.Millisecond).Milliseconds()
 			if p := st.Package; p.Name != "" {
 				s.Package, s.Became, s.Problem = printable.Clean(p.Name+layout.WithPrefix("@", p.Version)), p.Change, oneLine(p.Problem)
 			}
@@ -180,8 +180,8 @@ func newWarmReport(cfg *hub.Config, became map[string]children.Status, started *
 	return w
 }
 
-// print writes it, and is an error where a server did not start.
-func (w warmReport) print(out io.Writer, asJSON bool) error {
+// printWarm writes it, and is an error where a server did not start.
+func (w warmReport) printWarm(out io.Writer, asJSON bool) error {
 	failed := 0
 	t := layout.NewTable(out)
 	for _, s := range w.Servers {
@@ -225,7 +225,7 @@ type startTimes struct {
 	took  map[string]time.Duration
 }
 
-func (s *startTimes) changed(st children.Status, _ *offers.Offer) {
+func (s *startTimes) noteChange(st children.Status, _ *offers.Offer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch st.State {
@@ -238,13 +238,13 @@ func (s *startTimes) changed(st children.Status, _ *offers.Offer) {
 	}
 }
 
-func (s *startTimes) of(name string) time.Duration {
+func (s *startTimes) startTime(name string) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.took[name]
 }
 
-// refuse is for what children ask: nobody serves that.
-func refuse(_ context.Context, _ spec.Key, m *jsonrpc.Message) jsonrpc.Answer {
+// refuseRequest is for what children ask: nobody serves that.
+func refuseRequest(_ context.Context, _ spec.Key, m *jsonrpc.Message) jsonrpc.Answer {
 	return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, m.Method+" is not served while warming up")
 }

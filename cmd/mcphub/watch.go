@@ -20,8 +20,8 @@ const (
 	watchedFirst = 100                    // of those that are there already
 )
 
-// watch shows a page, and again at each tick, until ctx ends.
-func watch(ctx context.Context, s *layout.Screen, tick <-chan time.Time, page func(io.Writer)) error {
+// watchPage shows a page, and again at each tick, until ctx ends.
+func watchPage(ctx context.Context, s *layout.Screen, tick <-chan time.Time, page func(io.Writer)) error {
 	defer func() { _ = s.Close() }() // nobody to tell
 	for {
 		if err := s.Show(page); err != nil {
@@ -48,8 +48,8 @@ type watchedRow struct {
 	text  string
 }
 
-// add puts a decision at the end; one with its outcome takes the place of the one without.
-func (l *watchedRows) add(d *trail.Decision, text string) {
+// addRow puts a decision at the end; one with its outcome takes the place of the one without.
+func (l *watchedRows) addRow(d *trail.Decision, text string) {
 	row := watchedRow{d.LogID, d.Place(), text}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -62,7 +62,7 @@ func (l *watchedRows) add(d *trail.Decision, text string) {
 	l.rows = append(l.rows[max(0, len(l.rows)-maxWatched+1):], row)
 }
 
-func (l *watchedRows) write(w io.Writer) {
+func (l *watchedRows) writeRows(w io.Writer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i := range l.rows {
@@ -70,8 +70,8 @@ func (l *watchedRows) write(w io.Writer) {
 	}
 }
 
-// watch shows the newest decisions in place while they come, until ctx ends.
-func (a *auditSource) watch(ctx context.Context, f *auditFilter, s *layout.Screen, last int) error {
+// watchDecisions shows the newest decisions in place while they come, until ctx ends.
+func (a *auditSource) watchDecisions(ctx context.Context, f *auditFilter, s *layout.Screen, last int) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	s.Newest = true
@@ -81,9 +81,9 @@ func (a *auditSource) watch(ctx context.Context, f *auditFilter, s *layout.Scree
 	followed := make(chan error, 1)
 	go func() {
 		defer stop()
-		followed <- a.tail(ctx, f, &auditPage{rows: rows}, last, true)
+		followed <- a.tailDecisions(ctx, f, &auditPage{rows: rows}, last, true)
 	}()
-	err := watch(ctx, s, tick.C, rows.write)
+	err := watchPage(ctx, s, tick.C, rows.writeRows)
 	stop()
 	if failed := <-followed; failed != nil {
 		return failed

@@ -24,7 +24,7 @@ func TestWatchAppends(t *testing.T) {
 	over := make(chan error, 1)
 	n := 0
 	go func() {
-		over <- watch(ctx, layout.NewScreen(&out), tick, func(w io.Writer) {
+		over <- watchPage(ctx, layout.NewScreen(&out), tick, func(w io.Writer) {
 			n++
 			fmt.Fprintf(w, "page %d\n", n)
 			shown <- n
@@ -54,7 +54,7 @@ func TestWatchEndsWithItsReader(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := watch(t.Context(), layout.NewScreen(w), nil, func(w io.Writer) { fmt.Fprintln(w, "page") }); !errors.Is(err, io.ErrClosedPipe) {
+	if err := watchPage(t.Context(), layout.NewScreen(w), nil, func(w io.Writer) { fmt.Fprintln(w, "page") }); !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("%v", err)
 	}
 }
@@ -68,19 +68,19 @@ func TestWatchedRows(t *testing.T) {
 		d.LogID, d.Number = log, number
 		return d
 	}
-	rows.add(decision("a", 1), "a1\n")
-	rows.add(decision("b", 1), "b1\n")
-	rows.add(decision("a", 2), "a2\n")
+	rows.addRow(decision("a", 1), "a1\n")
+	rows.addRow(decision("b", 1), "b1\n")
+	rows.addRow(decision("a", 2), "a2\n")
 	done := decision("a", 1)
 	done.Outcome = &audit.Outcome{}
-	rows.add(done, "a1 ok\n")
+	rows.addRow(done, "a1 ok\n")
 	var out bytes.Buffer
-	rows.write(&out)
+	rows.writeRows(&out)
 	if got := out.String(); got != "a1 ok\nb1\na2\n" {
 		t.Errorf("shown %q", got)
 	}
 	for i := range uint64(2 * maxWatched) {
-		rows.add(decision("c", i), "c\n")
+		rows.addRow(decision("c", i), "c\n")
 	}
 	if len(rows.rows) != maxWatched || rows.rows[maxWatched-1].place != decision("c", 2*maxWatched-1).Place() {
 		t.Errorf("%d rows", len(rows.rows))

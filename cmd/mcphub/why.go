@@ -49,12 +49,12 @@ func whyCommand() *cobra.Command {
 			if len(args) == 1 {
 				w.server, w.checks = args[0], true
 			}
-			found, err := w.find(cmd.Context())
+			found, err := w.findRefusals(cmd.Context())
 			if err != nil {
 				return err
 			}
 			out := cmd.OutOrStdout()
-			return output(out, asJSON, found, func() { w.show(out, found, time.Now()) })
+			return writeResult(out, asJSON, found, func() { w.showRefusals(out, found, time.Now()) })
 		},
 	}
 	cmd.Flags().BoolVarP(&w.all, "all", "a", false, "of all folders")
@@ -89,8 +89,8 @@ type reason struct {
 	run []string // Command, without what says which hub.json it is about
 }
 
-// find lists what was refused, the oldest first.
-func (w *whyQuery) find(ctx context.Context) ([]reason, error) {
+// findRefusals lists what was refused, the oldest first.
+func (w *whyQuery) findRefusals(ctx context.Context) ([]reason, error) {
 	if !w.all {
 		dir, err := os.Getwd()
 		if err != nil {
@@ -108,14 +108,14 @@ func (w *whyQuery) find(ctx context.Context) ([]reason, error) {
 		}
 	}
 	now := openedNow(w.src, file)
-	all, by, err := recorded(ctx, setup.AuditFolder(file))
+	all, by, err := recordedRefusals(ctx, setup.AuditFolder(file))
 	if err != nil {
 		return nil, err
 	}
 	found := []reason{}
 	for _, r := range all {
 		client := by[r.Session]
-		if w.server != "" && r.Server != w.server || !w.here(r.Within, client.Folder) || now.opens(&r) {
+		if w.server != "" && r.Server != w.server || !w.isHere(r.Within, client.Folder) || now.opensNow(&r) {
 			continue
 		}
 		same := func(o reason) bool {
@@ -130,13 +130,13 @@ func (w *whyQuery) find(ctx context.Context) ([]reason, error) {
 	}
 	found = found[max(0, len(found)-w.last):]
 	for i := range found {
-		w.mend(&found[i], file.Server(found[i].Server) != nil, now)
+		w.mendReason(&found[i], file.Server(found[i].Server) != nil, now)
 	}
 	return found, nil
 }
 
-// recorded are all refusals that are known, by time, and whose sessions they are of.
-func recorded(ctx context.Context, dir string) (all []audit.Refusal, by trail.Clients, err error) {
+// recordedRefusals are all refusals that are known, by time, and whose sessions they are of.
+func recordedRefusals(ctx context.Context, dir string) (all []audit.Refusal, by trail.Clients, err error) {
 	by = trail.Clients{}
 	if dir == "" {
 		hubs, silent := askHubs(ctx, stderr, 0)
@@ -160,9 +160,9 @@ func recorded(ctx context.Context, dir string) (all []audit.Refusal, by trail.Cl
 	return all, by, nil
 }
 
-// here reports whether one of the directories contains w.dir or lies in it. A session without
+// isHere reports whether one of the directories contains w.dir or lies in it. A session without
 // directories counts by the folder of its client. If that is unknown too, it is always included.
-func (w *whyQuery) here(within []string, folder string) bool {
+func (w *whyQuery) isHere(within []string, folder string) bool {
 	if len(within) == 0 && folder != "" {
 		within = []string{folder}
 	}
@@ -171,13 +171,13 @@ func (w *whyQuery) here(within []string, folder string) bool {
 	})
 }
 
-// mend says what mends a refusal.
-func (w *whyQuery) mend(r *reason, served bool, now *opened) {
+// mendReason says what mends a refusal.
+func (w *whyQuery) mendReason(r *reason, served bool, now *opened) {
 	var m hints.Remedy
 	if r.By == audit.ByKernel {
 		m = hints.RemedyFor(r.Server, refusedByKernel(&r.Refusal), r.Within)
 	} else {
-		m = mendOfMonitor(&r.Refusal, now.named(&r.Refusal))
+		m = mendOfMonitor(&r.Refusal, now.namedFolder(&r.Refusal))
 	}
 	r.Named, r.Mend = m.Named, m.Text
 	switch {
@@ -242,8 +242,8 @@ func mendOfMonitor(r *audit.Refusal, named string) (m hints.Remedy) {
 	return m
 }
 
-// show writes refusals for people.
-func (w *whyQuery) show(out io.Writer, found []reason, now time.Time) {
+// showRefusals writes refusals for people.
+func (w *whyQuery) showRefusals(out io.Writer, found []reason, now time.Time) {
 	if len(found) == 0 {
 		where := "anywhere"
 		if w.dir != "" {

@@ -43,18 +43,18 @@ func openedNow(src *setup.Source, file *config.File) *opened {
 	return o
 }
 
-// opens reports whether what was refused would not be refused now.
-func (o *opened) opens(r *audit.Refusal) bool {
+// opensNow reports whether what was refused would not be refused now.
+func (o *opened) opensNow(r *audit.Refusal) bool {
 	s := o.servers[r.Server]
 	switch {
 	case !o.usable || s == nil:
 		return false
 	case r.By == audit.ByMonitor:
-		return r.Path != "" && o.allows(r)
+		return r.Path != "" && o.allowsNow(r)
 	case !s.Sandbox.Confines():
 		return true
 	}
-	held := o.confinement(s, r.Within)
+	held := o.confinementOf(s, r.Within)
 	f := refusedByKernel(r)
 	switch {
 	case held == nil || f.KeepsRunning:
@@ -74,8 +74,8 @@ func (o *opened) opens(r *audit.Refusal) bool {
 	return !closed
 }
 
-// allows reports whether a rule of the policy allows now what the monitor has denied.
-func (o *opened) allows(r *audit.Refusal) bool {
+// allowsNow reports whether a rule of the policy allows now what the monitor has denied.
+func (o *opened) allowsNow(r *audit.Refusal) bool {
 	info, _ := o.made.Hub.Checker.Policy()
 	rec := audit.Record{Principal: r.Principal, DecisionFields: audit.DecisionFields{
 		Child: r.Server, Tool: r.Tool, Decision: policy.Deny.String(), Rule: r.Rule, Code: r.Code, Findings: []audit.Finding{{At: r.At, Role: r.Role, Path: r.Path}},
@@ -83,8 +83,8 @@ func (o *opened) allows(r *audit.Refusal) bool {
 	return replay.Judge(&info, &trail.Decision{Event: trail.Event{Record: rec}}).Decision == policy.Allow
 }
 
-// confinement is what the kernel would hold a server to, in a session with these roots.
-func (o *opened) confinement(s *spec.Spec, roots []string) *hints.Reader {
+// confinementOf is what the kernel would hold a server to, in a session with these roots.
+func (o *opened) confinementOf(s *spec.Spec, roots []string) *hints.Reader {
 	key := s.Name + "\x00" + strings.Join(roots, "\x00")
 	held, known := o.held[key]
 	if !known {
@@ -98,8 +98,8 @@ func (o *opened) confinement(s *spec.Spec, roots []string) *hints.Reader {
 	return held
 }
 
-// named is the folder that the entry of a server names and the refused path lies in; "" for none.
-func (o *opened) named(r *audit.Refusal) string {
+// namedFolder is the folder that the entry of a server names and the refused path lies in; "" for none.
+func (o *opened) namedFolder(r *audit.Refusal) string {
 	s := o.servers[r.Server]
 	if s == nil || r.Path == "" {
 		return ""

@@ -22,9 +22,9 @@ func TestASocketIsShownByItsVariable(t *testing.T) {
 		}
 		w := whyQuery{src: newSource()}
 		r := reason{Refusal: list[0], Times: 1}
-		w.mend(&r, true, &opened{})
+		w.mendReason(&r, true, &opened{})
 		var out strings.Builder
-		w.show(&out, []reason{r}, time.Now())
+		w.showRefusals(&out, []reason{r}, time.Now())
 		if !strings.Contains(out.String(), want) || strings.Contains(out.String(), "mcphub allow") || !strings.Contains(r.Mend, `"sockets": "on"`) {
 			t.Errorf("%q: %s", variable, out.String())
 		}

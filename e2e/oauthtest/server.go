@@ -73,9 +73,9 @@ func New(t testing.TB) *Server {
 	s := &Server{t: t, Secret: Canary + "-secret", now: state{
 		codes: map[string]url.Values{}, access: map[string]Seen{}, refresh: map[string]Seen{}, spent: map[string]int{}, ended: map[int]bool{}, devices: map[string]string{},
 	}}
-	auth := httptest.NewServer(http.HandlerFunc(s.authorize))
+	auth := httptest.NewServer(http.HandlerFunc(s.serveAuthorize))
 	t.Cleanup(auth.Close)
-	res := httptest.NewServer(http.HandlerFunc(s.protected))
+	res := httptest.NewServer(http.HandlerFunc(s.serveProtected))
 	t.Cleanup(res.Close)
 	s.Issuer, s.Resource = auth.URL, res.URL+"/mcp"
 	return s
@@ -146,13 +146,13 @@ func (s *Server) Spend(token string) {
 	s.now.spent[token]++
 }
 
-func reply(w http.ResponseWriter, status int, v any) {
+func writeReply(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(v)
 }
 
-func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
+func (s *Server) serveAuthorize(w http.ResponseWriter, r *http.Request) {
 	_ = r.ParseForm()
 	if s.Asked != nil {
 		s.Asked(r)
@@ -169,7 +169,7 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 			s.Metadata(m)
 		}
 		maps.DeleteFunc(m, func(_ string, v any) bool { return v == nil })
-		reply(w, http.StatusOK, m)
+		writeReply(w, http.StatusOK, m)
 	case "/register":
 		var asked map[string]any
 		_ = json.NewDecoder(r.Body).Decode(&asked)
@@ -180,7 +180,7 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 		if s.Register != nil {
 			s.Register(asked)
 		}
-		reply(w, http.StatusCreated, asked)
+		writeReply(w, http.StatusCreated, asked)
 	case "/authorize":
 		q := r.Form
 		s.mu.Lock()
@@ -199,7 +199,7 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 		code := fmt.Sprintf("%s-device-%d", Canary, s.now.serial)
 		s.now.devices[code] = "" // until somebody enters the code
 		s.mu.Unlock()
-		reply(w, http.StatusOK, map[string]any{"device_code": code, "user_code": "WDJB-MJHT", "verification_uri": s.Issuer + "/code", "expires_in": 60, "interval": 1})
+		writeReply(w, http.StatusOK, map[string]any{"device_code": code, "user_code": "WDJB-MJHT", "verification_uri": s.Issuer + "/code", "expires_in": 60, "interval": 1})
 	case "/code":
 		s.mu.Lock()
 		for code := range s.now.devices {
@@ -209,7 +209,7 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 	case "/revoke":
 		s.mu.Lock()
 		if seen, ok := s.now.refresh[r.Form.Get("token")]; ok {
-			s.end(seen.Login)
+			s.endLogin(seen.Login)
 			s.now.Revoked++
 		}
 		s.mu.Unlock()
@@ -218,26 +218,26 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 		instead := s.Token
 		s.mu.Unlock()
 		if instead == nil || !instead(w, r.Form) {
-			s.token(w, r)
+			s.serveToken(w, r)
 		}
 	default:
 		http.NotFound(w, r)
 	}
 }
 
-func refuse(w http.ResponseWriter, code, text string) {
-	reply(w, http.StatusBadRequest, map[string]any{"error": code, "error_description": text})
+func refuseRequest(w http.ResponseWriter, code, text string) {
+	writeReply(w, http.StatusBadRequest, map[string]any{"error": code, "error_description": text})
 }
 
-// end ends a login. The caller holds the lock.
-func (s *Server) end(login int) {
+// endLogin ends a login. The caller holds the lock.
+func (s *Server) endLogin(login int) {
 	s.now.ended[login] = true
 	for _, all := range []map[string]Seen{s.now.access, s.now.refresh} {
 		maps.DeleteFunc(all, func(_ string, seen Seen) bool { return seen.Login == login })
 	}
 }
 
-func (s *Server) token(w http.ResponseWriter, r *http.Request) {
+func (s *Server) serveToken(w http.ResponseWriter, r *http.Request) {
 	f := r.Form
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -246,7 +246,7 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 		user = "alice"
 	}
 	if f.Get("resource") != s.Resource {
-		refuse(w, "invalid_target", "the resource is not "+s.Resource)
+		refuseRequest(w, "invalid_target", "the resource is not "+s.Resource)
 		return
 	}
 	switch f.Get("grant_type") {
@@ -256,21 +256,21 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 		sum := sha256.Sum256([]byte(f.Get("code_verifier")))
 		if !ok || q.Get("redirect_uri") != f.Get("redirect_uri") || q.Get("client_id") != clientOf(r) || q.Get("resource") != s.Resource ||
 			q.Get("code_challenge_method") != "S256" || base64.RawURLEncoding.EncodeToString(sum[:]) != q.Get("code_challenge") {
-			refuse(w, "invalid_grant", "the code "+f.Get("code")+" is not that of this client") // quotes a secret, as some do
+			refuseRequest(w, "invalid_grant", "the code "+f.Get("code")+" is not that of this client") // quotes a secret, as some do
 			return
 		}
 		s.now.Logins++
-		s.give(w, Seen{s.now.Logins, user, strings.Fields(q.Get("scope")), time.Time{}}, true)
+		s.giveTokens(w, Seen{s.now.Logins, user, strings.Fields(q.Get("scope")), time.Time{}}, true)
 	case "urn:ietf:params:oauth:grant-type:device_code":
 		by, ok := s.now.devices[f.Get("device_code")]
 		switch {
 		case !ok:
-			refuse(w, "expired_token", "")
+			refuseRequest(w, "expired_token", "")
 		case by == "":
-			refuse(w, "authorization_pending", "")
+			refuseRequest(w, "authorization_pending", "")
 		default:
 			s.now.Logins++
-			s.give(w, Seen{s.now.Logins, by, nil, time.Time{}}, true)
+			s.giveTokens(w, Seen{s.now.Logins, by, nil, time.Time{}}, true)
 		}
 	case "refresh_token":
 		token := f.Get("refresh_token")
@@ -278,26 +278,26 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 		if before := s.now.spent[token]; ok || before > 0 {
 			s.now.spent[token]++
 			if before > 0 {
-				s.end(seen.Login)
+				s.endLogin(seen.Login)
 			}
 		}
 		if !ok || s.now.ended[seen.Login] {
-			refuse(w, "invalid_grant", "no such token: "+token)
+			refuseRequest(w, "invalid_grant", "no such token: "+token)
 			return
 		}
 		s.now.Rotations++
 		maps.DeleteFunc(s.now.access, func(_ string, old Seen) bool { return old.Login == seen.Login })
-		s.give(w, seen, true)
+		s.giveTokens(w, seen, true)
 	case "client_credentials":
 		id, secret, _ := r.BasicAuth()
 		if id != "confidential" || secret != s.Secret {
-			refuse(w, "invalid_client", "the secret "+secret+" is wrong")
+			refuseRequest(w, "invalid_client", "the secret "+secret+" is wrong")
 			return
 		}
 		s.now.Logins++
-		s.give(w, Seen{s.now.Logins, id, nil, time.Time{}}, false)
+		s.giveTokens(w, Seen{s.now.Logins, id, nil, time.Time{}}, false)
 	default:
-		refuse(w, "unsupported_grant_type", "")
+		refuseRequest(w, "unsupported_grant_type", "")
 	}
 }
 
@@ -310,8 +310,8 @@ func clientOf(r *http.Request) string {
 	return r.Form.Get("client_id")
 }
 
-// give gives out tokens. The caller holds the lock.
-func (s *Server) give(w http.ResponseWriter, seen Seen, refresh bool) {
+// giveTokens gives out tokens. The caller holds the lock.
+func (s *Server) giveTokens(w http.ResponseWriter, seen Seen, refresh bool) {
 	life := s.Life
 	if life == 0 {
 		life = time.Hour
@@ -329,18 +329,18 @@ func (s *Server) give(w http.ResponseWriter, seen Seen, refresh bool) {
 		s.now.refresh[token] = seen
 		out["refresh_token"] = token
 	}
-	reply(w, http.StatusOK, out)
+	writeReply(w, http.StatusOK, out)
 }
 
-// protected is an MCP server that answers everything, and says who called.
-func (s *Server) protected(w http.ResponseWriter, r *http.Request) {
+// serveProtected is an MCP server that answers everything, and says who called.
+func (s *Server) serveProtected(w http.ResponseWriter, r *http.Request) {
 	base := strings.TrimSuffix(s.Resource, "/mcp")
 	if r.URL.Path == "/.well-known/oauth-protected-resource/mcp" {
 		m := map[string]any{"resource": s.Resource, "authorization_servers": []string{s.Issuer}, "scopes_supported": []string{"tools"}}
 		if s.Resources != nil {
 			s.Resources(m)
 		}
-		reply(w, http.StatusOK, m)
+		writeReply(w, http.StatusOK, m)
 		return
 	}
 	if r.URL.Path != "/mcp" {
@@ -392,7 +392,7 @@ func (s *Server) protected(w http.ResponseWriter, r *http.Request) {
 	case "tools/call":
 		result = map[string]any{"content": []any{map[string]any{"type": "text", "text": seen.User}}}
 	}
-	reply(w, http.StatusOK, map[string]any{"jsonrpc": "2.0", "id": m.ID, "result": result})
+	writeReply(w, http.StatusOK, map[string]any{"jsonrpc": "2.0", "id": m.ID, "result": result})
 }
 
 // Visit opens an address as a browser does: it follows redirects to the end.

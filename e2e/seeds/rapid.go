@@ -17,10 +17,10 @@ const everyday = 100
 // first case.
 var rapidFlags sync.Mutex
 
-func init() { set("nofailfile", "true") }
+func init() { setFlag("nofailfile", "true") }
 
-// set gives a flag of rapid a value, and returns the value that it had.
-func set(name, value string) string {
+// setFlag gives a flag of rapid a value, and returns the value that it had.
+func setFlag(name, value string) string {
 	f := flag.Lookup("rapid." + name).Value
 	was := f.String()
 	if err := f.Set(value); err != nil {
@@ -42,13 +42,13 @@ func CheckCases(t *testing.T, cases int, property func(*rapid.T)) {
 	t.Helper()
 	seed := cmp.Or(Rand(t).Uint64(), 1) // rapid takes 0 for "any"
 	rapidFlags.Lock()
-	checks, given := set("checks", strconv.Itoa(cases)), set("seed", strconv.FormatUint(seed, 10))
+	checks, given := setFlag("checks", strconv.Itoa(cases)), setFlag("seed", strconv.FormatUint(seed, 10))
 	if given != "0" {
-		set("seed", given)
+		setFlag("seed", given)
 	}
 	haveBeenRead := sync.OnceFunc(func() {
-		set("checks", checks)
-		set("seed", given)
+		setFlag("checks", checks)
+		setFlag("seed", given)
 		rapidFlags.Unlock()
 	})
 	defer haveBeenRead()

@@ -13,32 +13,32 @@ import (
 // repeating has the tests that print what repeats them, if they fail.
 var repeating sync.Map
 
-// repeats has a test that fails print the line that repeats it, once.
-func repeats(t testing.TB, seed uint64) {
+// printRepeat has a test that fails print the line that repeats it, once.
+func printRepeat(t testing.TB, seed uint64) {
 	if _, twice := repeating.LoadOrStore(t, true); twice {
 		return
 	}
 	t.Cleanup(func() {
 		repeating.Delete(t)
 		if t.Failed() {
-			fmt.Fprintln(t.Output(), "repeat:", command(t.Name(), seed))
+			fmt.Fprintln(t.Output(), "repeat:", repeatCommand(t.Name(), seed))
 		}
 	})
 }
 
-// command runs a test again as it was run, from the root of the repository.
-func command(test string, seed uint64) string {
+// repeatCommand runs a test again as it was run, from the root of the repository.
+func repeatCommand(test string, seed uint64) string {
 	words := []string{fmt.Sprintf("%s=%d", seedVariable, seed)}
 	for _, name := range []string{casesVariable, "MCPHUB_E2E_LONG", "MCPHUB_STRICT_BOUNDS"} {
 		if value := os.Getenv(name); value != "" {
 			words = append(words, name+"="+value)
 		}
 	}
-	return strings.Join(append(words, "go", "test", place, "-run", quoted(pattern(test))), " ")
+	return strings.Join(append(words, "go", "test", place, "-run", quoteWord(runPattern(test))), " ")
 }
 
-// pattern is the expression for -run that chooses one test or subtest.
-func pattern(test string) string {
+// runPattern is the expression for -run that chooses one test or subtest.
+func runPattern(test string) string {
 	parts := strings.Split(test, "/")
 	for i, part := range parts {
 		parts[i] = "^" + regexp.QuoteMeta(part) + "$"
@@ -46,8 +46,8 @@ func pattern(test string) string {
 	return strings.Join(parts, "/")
 }
 
-// quoted is one word of a shell.
-func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
+// quoteWord is one word of a shell.
+func quoteWord(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
 
 // place is the package under test, from the root of the repository. A test may change its directory, so this is known before.
 var place = func() string {

@@ -20,9 +20,9 @@ const (
 const written = 20_260_728
 
 // ofProcess is the seed of this process.
-var ofProcess = sync.OnceValues(func() (uint64, error) { return read(os.Getenv(seedVariable)) })
+var ofProcess = sync.OnceValues(func() (uint64, error) { return readSeed(os.Getenv(seedVariable)) })
 
-func read(value string) (uint64, error) {
+func readSeed(value string) (uint64, error) {
 	switch value {
 	case "":
 		return written, nil
@@ -45,12 +45,12 @@ func Rand(t testing.TB, streams ...int) *rand.Rand {
 	if err != nil {
 		t.Fatal(err)
 	}
-	repeats(t, seed)
-	return series(seed, t.Name(), streams)
+	printRepeat(t, seed)
+	return mixSeed(seed, t.Name(), streams)
 }
 
-// series mixes a name and numbers into a seed.
-func series(seed uint64, name string, streams []int) *rand.Rand {
+// mixSeed mixes a name and numbers into a seed.
+func mixSeed(seed uint64, name string, streams []int) *rand.Rand {
 	h := fnv.New64a()
 	_, _ = fmt.Fprint(h, name, streams) // never fails
 	return rand.New(rand.NewPCG(seed, h.Sum64()))

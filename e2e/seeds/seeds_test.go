@@ -45,17 +45,17 @@ func (p *pretended) ended() string {
 func TestTheSeedOfAProcess(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[string]uint64{"": written, "0": 0, "123": 123, "18446744073709551615": 1<<64 - 1} {
-		if got, err := read(value); got != want || err != nil {
+		if got, err := readSeed(value); got != want || err != nil {
 			t.Errorf("%q: %d %v, want %d", value, got, err, want)
 		}
 	}
 	for _, value := range []string{"x", "-1", "1.5", "RANDOM", " 1", "18446744073709551616"} {
-		if got, err := read(value); err == nil {
+		if got, err := readSeed(value); err == nil {
 			t.Errorf("%q: %d", value, got)
 		}
 	}
-	one, _ := read("random")
-	if other, _ := read("random"); one == other {
+	one, _ := readSeed("random")
+	if other, _ := readSeed("random"); one == other {
 		t.Errorf("random is %d twice", one)
 	}
 }
@@ -78,7 +78,7 @@ func TestASeriesIsWritten(t *testing.T) {
 		{written, "TestY", nil, 9572208597257024019},
 		{1, "TestX", nil, 9627281483939814296},
 	} {
-		got := series(c.seed, c.name, c.streams).Uint64()
+		got := mixSeed(c.seed, c.name, c.streams).Uint64()
 		if got != c.want {
 			t.Errorf("%d %s %v: %d, want %d", c.seed, c.name, c.streams, got, c.want)
 		}
@@ -101,13 +101,13 @@ func TestAFailureIsRepeated(t *testing.T) {
 		t.Setenv(casesVariable, c.cases)
 		t.Setenv("MCPHUB_E2E_LONG", "")
 		p := &pretended{name: c.name}
-		repeats(p, 7)
-		repeats(p, 7)
+		printRepeat(p, 7)
+		printRepeat(p, 7)
 		if p.failed = true; p.ended() != c.want {
 			t.Errorf("it prints %q, want %q", p.ended(), c.want)
 		}
 		good := &pretended{name: c.name}
-		repeats(good, 7)
+		printRepeat(good, 7)
 		if said := good.ended(); said != "" {
 			t.Errorf("a test that passes prints %q", said)
 		}
@@ -131,8 +131,8 @@ func TestCases(t *testing.T) {
 
 // Properties that are tried beside each other each have their own seed and number of cases, and leave the flags as they were.
 func TestCheckBesideOthers(t *testing.T) {
-	checks, seed := set("checks", "7"), set("seed", "0")
-	t.Cleanup(func() { set("checks", checks); set("seed", seed) })
+	checks, seed := setFlag("checks", "7"), setFlag("seed", "0")
+	t.Cleanup(func() { setFlag("checks", checks); setFlag("seed", seed) })
 	t.Run("beside", func(t *testing.T) {
 		for n := range 8 {
 			t.Run(fmt.Sprint(n), func(t *testing.T) {
@@ -147,7 +147,7 @@ func TestCheckBesideOthers(t *testing.T) {
 			})
 		}
 	})
-	if set("checks", "7") != "7" || set("seed", "0") != "0" {
+	if setFlag("checks", "7") != "7" || setFlag("seed", "0") != "0" {
 		t.Error("the flags are not what they were")
 	}
 }

@@ -89,12 +89,12 @@ func (c *Conversation) Saw(from Party, text []byte) {
 	var members map[string]json.RawMessage
 	m := message{raw: text}
 	if err := json.Unmarshal(text, &members); err != nil {
-		c.fault(from, m, "no JSON object: %v", err)
+		c.addFault(from, m, "no JSON object: %v", err)
 		return
 	}
 	m.id, m.params, m.result, m.error = members["id"], members["params"], members["result"], members["error"]
 	if raw, ok := members["method"]; ok && json.Unmarshal(raw, &m.method) != nil {
-		c.fault(from, m, "the method is no string")
+		c.addFault(from, m, "the method is no string")
 		if m.id != nil {
 			c.open[from][string(m.id)] = &question{version: lastHandshake} // may be answered with an error
 		}
@@ -102,69 +102,69 @@ func (c *Conversation) Saw(from Party, text []byte) {
 	}
 	switch {
 	case m.method == "":
-		c.answer(from, m)
+		c.takeAnswer(from, m)
 	case m.id == nil:
-		c.notification(from, m)
+		c.takeNotification(from, m)
 	case string(m.id) == "null":
-		c.fault(from, m, "a request without an id of its own")
+		c.addFault(from, m, "a request without an id of its own")
 	default:
-		c.request(from, m)
+		c.takeRequest(from, m)
 	}
 }
 
-func (c *Conversation) fault(from Party, m message, format string, args ...any) {
+func (c *Conversation) addFault(from Party, m message, format string, args ...any) {
 	c.faults = append(c.faults, Fault{From: from, Why: fmt.Sprintf(format, args...), Message: string(m.raw)})
 }
 
-// hold checks a message against a definition and counts it. Without a schema for the version it counts that.
-func (c *Conversation) hold(from Party, m message, version, what, definition string, text []byte) {
+// checkMessage checks a message against a definition and counts it. Without a schema for the version it counts that.
+func (c *Conversation) checkMessage(from Party, m message, version, what, definition string, text []byte) {
 	s := load(version)
 	if s == nil {
 		c.unjudged++
 		return
 	}
 	c.judged[version+" "+what]++
-	if err := s.check(text, definition); err != nil {
-		c.fault(from, m, "%v", err)
+	if err := s.checkText(text, definition); err != nil {
+		c.addFault(from, m, "%v", err)
 	}
 }
 
-func (c *Conversation) request(from Party, m message) {
-	q := &question{method: m.method, version: c.versionOf(from, m), task: get(m.params, "task") != nil, token: string(get(m.params, "_meta", "progressToken"))}
+func (c *Conversation) takeRequest(from Party, m message) {
+	q := &question{method: m.method, version: c.versionOf(from, m), task: getPath(m.params, "task") != nil, token: string(getPath(m.params, "_meta", "progressToken"))}
 	q.capabilities = c.legacy.capabilities
 	if q.version >= Modern {
-		q.capabilities = get(m.params, "_meta", "io.modelcontextprotocol/clientCapabilities")
-		q.log = get(m.params, "_meta", "io.modelcontextprotocol/logLevel") != nil
+		q.capabilities = getPath(m.params, "_meta", "io.modelcontextprotocol/clientCapabilities")
+		q.log = getPath(m.params, "_meta", "io.modelcontextprotocol/logLevel") != nil
 	}
 	if c.open[from][string(m.id)] != nil {
-		c.fault(from, m, "the id of a request that has no answer yet")
+		c.addFault(from, m, "the id of a request that has no answer yet")
 	}
 	c.open[from][string(m.id)], c.tasked = q, c.tasked || q.task
 	if s := load(q.version); s != nil {
 		name := s.methods[m.method]
 		switch {
 		case from == Server && q.version >= Modern:
-			c.fault(from, m, "a request to a client of the era without a handshake")
+			c.addFault(from, m, "a request to a client of the era without a handshake")
 		case name == "" && extension[m.method] && q.version >= Modern:
 			name = "JSONRPCRequest"
 		case !s.senders[from][name]:
-			c.fault(from, m, "%s has no %s from a %s", q.version, m.method, from)
+			c.addFault(from, m, "%s has no %s from a %s", q.version, m.method, from)
 			name = "JSONRPCRequest"
 		}
-		c.hold(from, m, q.version, m.method, name, m.raw)
+		c.checkMessage(from, m, q.version, m.method, name, m.raw)
 	} else {
 		c.unjudged++
 	}
 	switch {
 	case from == Server:
-		c.asked(m, q)
+		c.judgeAsked(m, q)
 	case m.method == "subscriptions/listen":
-		q.filter = get(m.params, "notifications")
+		q.filter = getPath(m.params, "notifications")
 		c.listens[string(m.id)] = q
 	case m.method == "resources/subscribe":
-		c.watched[string(get(m.params, "uri"))] = true
+		c.watched[string(getPath(m.params, "uri"))] = true
 	case m.method == "initialize":
-		c.legacy.capabilities = get(m.params, "capabilities")
+		c.legacy.capabilities = getPath(m.params, "capabilities")
 	}
 }
 
@@ -175,14 +175,14 @@ var extension = map[string]bool{"tasks/get": true, "tasks/update": true, "tasks/
 func (c *Conversation) versionOf(from Party, m message) string {
 	var version string
 	if from == Client {
-		if json.Unmarshal(get(m.params, "_meta", "io.modelcontextprotocol/protocolVersion"), &version) == nil && version != "" {
+		if json.Unmarshal(getPath(m.params, "_meta", "io.modelcontextprotocol/protocolVersion"), &version) == nil && version != "" {
 			return version
 		}
 		switch m.method {
 		case "server/discover":
 			return Modern
 		case "initialize":
-			if json.Unmarshal(get(m.params, "protocolVersion"), &version) == nil && load(version) != nil {
+			if json.Unmarshal(getPath(m.params, "protocolVersion"), &version) == nil && load(version) != nil {
 				return version
 			}
 			return lastHandshake
@@ -200,73 +200,73 @@ func (c *Conversation) versionOf(from Party, m message) string {
 // lastHandshake is the newest version with a handshake.
 const lastHandshake = "2025-11-25"
 
-func (c *Conversation) answer(from Party, m message) {
-	q := c.open[from.other()][string(m.id)]
+func (c *Conversation) takeAnswer(from Party, m message) {
+	q := c.open[from.otherParty()][string(m.id)]
 	if q == nil {
 		// What is no request at all is answered under the id null, or none.
 		if m.error == nil || m.id != nil && string(m.id) != "null" {
-			c.fault(from, m, "an answer to nothing that waits for one")
+			c.addFault(from, m, "an answer to nothing that waits for one")
 		}
 		return
 	}
-	delete(c.open[from.other()], string(m.id))
+	delete(c.open[from.otherParty()], string(m.id))
 	s := load(q.version)
 	switch {
 	case m.error != nil && s == nil:
 		// A version that nobody knows is refused in the terms of the newest.
-		c.hold(from, m, Modern, "error for "+q.method, load(Modern).failure(number(get(m.error, "code"))), m.raw)
+		c.checkMessage(from, m, Modern, "error for "+q.method, load(Modern).failureOf(parseNumber(getPath(m.error, "code"))), m.raw)
 	case m.error != nil:
-		code := number(get(m.error, "code"))
-		c.hold(from, m, q.version, "error for "+q.method, s.failure(code), m.raw)
+		code := parseNumber(getPath(m.error, "code"))
+		c.checkMessage(from, m, q.version, "error for "+q.method, s.failureOf(code), m.raw)
 		if q.version >= Modern && (code == -32002 || code == -32042) {
-			c.fault(from, m, "the error %d is of the era with a handshake", code)
+			c.addFault(from, m, "the error %d is of the era with a handshake", code)
 		}
 	case m.result == nil:
-		c.fault(from, m, "neither a result nor an error")
+		c.addFault(from, m, "neither a result nor an error")
 	case q.method == "initialize":
-		c.agree(from, m)
+		c.agreeVersion(from, m)
 	case s == nil:
 		c.unjudged++
 	default:
-		c.result(from, m, q, s)
+		c.checkResult(from, m, q, s)
 	}
 }
 
-func (c *Conversation) agree(from Party, m message) {
+func (c *Conversation) agreeVersion(from Party, m message) {
 	var version string
-	if json.Unmarshal(get(m.result, "protocolVersion"), &version) != nil || version == "" {
-		c.fault(from, m, "a result of initialize without a version")
+	if json.Unmarshal(getPath(m.result, "protocolVersion"), &version) != nil || version == "" {
+		c.addFault(from, m, "a result of initialize without a version")
 		return
 	}
 	c.legacy.version = version
-	c.hold(from, m, version, "result of initialize", "InitializeResult", m.result)
+	c.checkMessage(from, m, version, "result of initialize", "InitializeResult", m.result)
 }
 
-func (c *Conversation) result(from Party, m message, q *question, s *schema) {
-	definition := s.result(q.method, q.task)
+func (c *Conversation) checkResult(from Party, m message, q *question, s *schema) {
+	definition := s.resultOf(q.method, q.task)
 	var kind string
 	if q.version >= Modern {
-		_ = json.Unmarshal(get(m.result, "resultType"), &kind) // what is no string is a fault by the schema
+		_ = json.Unmarshal(getPath(m.result, "resultType"), &kind) // what is no string is a fault by the schema
 		switch {
 		case kind == "input_required" && !asksInside[q.method]:
-			c.fault(from, m, "%s is not answered with questions", q.method)
+			c.addFault(from, m, "%s is not answered with questions", q.method)
 		case kind == "input_required":
 			definition = "InputRequiredResult"
-			c.questions(from, m, q)
+			c.judgeQuestions(from, m, q)
 		case kind == "task":
 			definition, c.tasked = "Result", true
 		case kind != "complete" && (kind == "" || s.methods[q.method] != ""): // a method of an extension may have types of its own
-			c.fault(from, m, "an unknown resultType")
+			c.addFault(from, m, "an unknown resultType")
 		}
 	}
 	if definition == "" {
 		definition = "Result"
 	}
-	c.hold(from, m, q.version, "result of "+q.method, definition, m.result)
+	c.checkMessage(from, m, q.version, "result of "+q.method, definition, m.result)
 }
 
-// get walks into an object. It gives nil where there is nothing.
-func get(text json.RawMessage, path ...string) json.RawMessage {
+// getPath walks into an object. It gives nil where there is nothing.
+func getPath(text json.RawMessage, path ...string) json.RawMessage {
 	for _, name := range path {
 		var members map[string]json.RawMessage
 		if json.Unmarshal(text, &members) != nil {
@@ -277,7 +277,7 @@ func get(text json.RawMessage, path ...string) json.RawMessage {
 	return text
 }
 
-func number(text json.RawMessage) int64 {
+func parseNumber(text json.RawMessage) int64 {
 	var n int64
 	_ = json.Unmarshal(text, &n)
 	return n

@@ -8,20 +8,20 @@ import (
 // asking gives the capability without which a client is not asked this.
 var asking = map[string]string{"roots/list": "roots", "sampling/createMessage": "sampling", "elicitation/create": "elicitation"}
 
-// asked judges a request of the server.
-func (c *Conversation) asked(m message, q *question) {
-	if why := undeclared(q.capabilities, m.method, m.params); why != "" {
-		c.fault(Server, m, "%s", why)
+// judgeAsked judges a request of the server.
+func (c *Conversation) judgeAsked(m message, q *question) {
+	if why := undeclaredReason(q.capabilities, m.method, m.params); why != "" {
+		c.addFault(Server, m, "%s", why)
 	}
 }
 
-// undeclared says what of a question a client did not declare; "" when it may be asked.
-func undeclared(capabilities json.RawMessage, method string, params json.RawMessage) string {
+// undeclaredReason says what of a question a client did not declare; "" when it may be asked.
+func undeclaredReason(capabilities json.RawMessage, method string, params json.RawMessage) string {
 	name, needs := asking[method]
 	if !needs {
 		return ""
 	}
-	declared := get(capabilities, name)
+	declared := getPath(capabilities, name)
 	switch {
 	case declared == nil:
 		return method + " for a client that did not declare " + name
@@ -29,8 +29,8 @@ func undeclared(capabilities json.RawMessage, method string, params json.RawMess
 		return ""
 	}
 	// A client that names no mode does forms.
-	form, url := get(declared, "form") != nil, get(declared, "url") != nil
-	switch string(get(params, "mode")) {
+	form, url := getPath(declared, "form") != nil, getPath(declared, "url") != nil
+	switch string(getPath(params, "mode")) {
 	case `"url"`:
 		if !url {
 			return "a page to visit for a client that did not declare elicitation.url"
@@ -43,30 +43,30 @@ func undeclared(capabilities json.RawMessage, method string, params json.RawMess
 	return ""
 }
 
-// questions judges an input-required result.
-func (c *Conversation) questions(from Party, m message, q *question) {
+// judgeQuestions judges an input-required result.
+func (c *Conversation) judgeQuestions(from Party, m message, q *question) {
 	var all map[string]struct {
 		Method string
 		Params json.RawMessage
 	}
-	requests, state := get(m.result, "inputRequests"), get(m.result, "requestState")
+	requests, state := getPath(m.result, "inputRequests"), getPath(m.result, "requestState")
 	if requests != nil && json.Unmarshal(requests, &all) != nil {
 		return // a fault by the schema
 	}
 	if len(all) == 0 && state == nil {
-		c.fault(from, m, "an input-required result that neither asks nor has a state")
+		c.addFault(from, m, "an input-required result that neither asks nor has a state")
 	}
 	for key, one := range all {
 		if asking[one.Method] == "" {
-			c.fault(from, m, "%s: a client cannot be asked for %q", key, one.Method)
+			c.addFault(from, m, "%s: a client cannot be asked for %q", key, one.Method)
 		}
-		if why := undeclared(q.capabilities, one.Method, one.Params); why != "" {
-			c.fault(from, m, "%s: %s", key, why)
+		if why := undeclaredReason(q.capabilities, one.Method, one.Params); why != "" {
+			c.addFault(from, m, "%s: %s", key, why)
 		}
 	}
 }
 
-func (c *Conversation) notification(from Party, m message) {
+func (c *Conversation) takeNotification(from Party, m message) {
 	version := c.versionOfNotification(from, m)
 	s := load(version)
 	if s == nil {
@@ -76,30 +76,30 @@ func (c *Conversation) notification(from Party, m message) {
 	name := s.methods[m.method]
 	if !s.senders[from][name] {
 		if !extension[m.method] {
-			c.fault(from, m, "%s has no %s from a %s", version, m.method, from)
+			c.addFault(from, m, "%s has no %s from a %s", version, m.method, from)
 		}
 		name = "JSONRPCNotification"
 	}
-	c.hold(from, m, version, m.method, name, m.raw)
+	c.checkMessage(from, m, version, m.method, name, m.raw)
 	switch {
 	case m.method == "notifications/progress":
-		c.progress(from, m)
+		c.checkProgress(from, m)
 	case from == Server && version >= Modern:
 		c.modernNews(m)
-	case m.method == "notifications/resources/updated" && !c.watched[string(get(m.params, "uri"))]:
-		c.fault(from, m, "nobody subscribed to that")
+	case m.method == "notifications/resources/updated" && !c.watched[string(getPath(m.params, "uri"))]:
+		c.addFault(from, m, "nobody subscribed to that")
 	}
 }
 
 // versionOfNotification finds out by what a notification names, and else by whether there was a handshake.
 func (c *Conversation) versionOfNotification(from Party, m message) string {
-	if get(m.params, "_meta", subscriptionID) != nil || m.method == "notifications/subscriptions/acknowledged" {
+	if getPath(m.params, "_meta", subscriptionID) != nil || m.method == "notifications/subscriptions/acknowledged" {
 		return Modern
 	}
 	for party, asked := range c.open {
 		for id, q := range asked {
-			byToken := party != from && q.token != "" && q.token == string(get(m.params, "progressToken"))
-			byID := m.method == "notifications/cancelled" && id == string(get(m.params, "requestId"))
+			byToken := party != from && q.token != "" && q.token == string(getPath(m.params, "progressToken"))
+			byID := m.method == "notifications/cancelled" && id == string(getPath(m.params, "requestId"))
 			if byToken || byID {
 				return q.version
 			}
@@ -118,7 +118,7 @@ const subscriptionID = "io.modelcontextprotocol/subscriptionId"
 
 // modernNews judges what a server of the era without a handshake says unasked.
 func (c *Conversation) modernNews(m message) {
-	listen := c.listens[string(get(m.params, "_meta", subscriptionID))]
+	listen := c.listens[string(getPath(m.params, "_meta", subscriptionID))]
 	switch m.method {
 	case "notifications/message":
 		for _, q := range c.open[Client] {
@@ -126,14 +126,14 @@ func (c *Conversation) modernNews(m message) {
 				return
 			}
 		}
-		c.fault(Server, m, "a log message while no request asks for any")
+		c.addFault(Server, m, "a log message while no request asks for any")
 	case "notifications/cancelled":
-		if c.listens[string(get(m.params, "requestId"))] == nil {
-			c.fault(Server, m, "a server cancels nothing but subscriptions/listen")
+		if c.listens[string(getPath(m.params, "requestId"))] == nil {
+			c.addFault(Server, m, "a server cancels nothing but subscriptions/listen")
 		}
 	case "notifications/subscriptions/acknowledged":
 		if q := listen; q == nil || q.acknowledged {
-			c.fault(Server, m, "no subscriptions/listen waits for this")
+			c.addFault(Server, m, "no subscriptions/listen waits for this")
 		} else {
 			q.acknowledged = true
 		}
@@ -142,29 +142,29 @@ func (c *Conversation) modernNews(m message) {
 		switch {
 		case strings.HasPrefix(m.method, "notifications/tasks"):
 		case q == nil:
-			c.fault(Server, m, "not of any subscription")
+			c.addFault(Server, m, "not of any subscription")
 		case !q.acknowledged:
-			c.fault(Server, m, "before the subscription was acknowledged")
-		case !wants(q.filter, m):
-			c.fault(Server, m, "the subscription does not ask for that: %s", q.filter)
+			c.addFault(Server, m, "before the subscription was acknowledged")
+		case !wantsMessage(q.filter, m):
+			c.addFault(Server, m, "the subscription does not ask for that: %s", q.filter)
 		}
 	}
 }
 
-// wants tells whether the filter of a subscription asks for a notification.
-func wants(filter json.RawMessage, m message) bool {
+// wantsMessage tells whether the filter of a subscription asks for a notification.
+func wantsMessage(filter json.RawMessage, m message) bool {
 	switch m.method {
 	case "notifications/tools/list_changed":
-		return string(get(filter, "toolsListChanged")) == "true"
+		return string(getPath(filter, "toolsListChanged")) == "true"
 	case "notifications/prompts/list_changed":
-		return string(get(filter, "promptsListChanged")) == "true"
+		return string(getPath(filter, "promptsListChanged")) == "true"
 	case "notifications/resources/list_changed":
-		return string(get(filter, "resourcesListChanged")) == "true"
+		return string(getPath(filter, "resourcesListChanged")) == "true"
 	case "notifications/resources/updated":
 		var uris []json.RawMessage
-		_ = json.Unmarshal(get(filter, "resourceSubscriptions"), &uris) // no list asks for nothing
+		_ = json.Unmarshal(getPath(filter, "resourceSubscriptions"), &uris) // no list asks for nothing
 		for _, uri := range uris {
-			if string(uri) == string(get(m.params, "uri")) {
+			if string(uri) == string(getPath(m.params, "uri")) {
 				return true
 			}
 		}
@@ -173,24 +173,24 @@ func wants(filter json.RawMessage, m message) bool {
 	return true
 }
 
-// progress must be of a request under way, and increase.
-func (c *Conversation) progress(from Party, m message) {
-	token := string(get(m.params, "progressToken"))
+// checkProgress must be of a request under way, and increase.
+func (c *Conversation) checkProgress(from Party, m message) {
+	token := string(getPath(m.params, "progressToken"))
 	var now float64
-	if json.Unmarshal(get(m.params, "progress"), &now) != nil {
+	if json.Unmarshal(getPath(m.params, "progress"), &now) != nil {
 		return // a fault by the schema
 	}
-	for _, q := range c.open[from.other()] {
+	for _, q := range c.open[from.otherParty()] {
 		if q.token != token {
 			continue
 		}
 		if q.last != nil && now <= *q.last {
-			c.fault(from, m, "progress that does not increase: %v after %v", now, *q.last)
+			c.addFault(from, m, "progress that does not increase: %v after %v", now, *q.last)
 		}
 		q.last = &now
 		return
 	}
 	if !c.tasked { // the token of a task outlives its request
-		c.fault(from, m, "progress of no request that is under way")
+		c.addFault(from, m, "progress of no request that is under way")
 	}
 }

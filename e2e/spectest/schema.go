@@ -28,7 +28,7 @@ const (
 	Server Party = "server"
 )
 
-func (p Party) other() Party {
+func (p Party) otherParty() Party {
 	if p == Client {
 		return Server
 	}
@@ -61,7 +61,7 @@ var load = func() func(version string) *schema {
 			if err != nil {
 				panic(err)
 			}
-			found[version] = parse(version, b)
+			found[version] = parseSchema(version, b)
 		}
 		return found
 	})
@@ -83,8 +83,8 @@ func Methods(version string) []string {
 	return slices.Sorted(maps.Keys(load(version).methods))
 }
 
-// parse reads a schema. It panics on one that it does not understand: the files are part of the program.
-func parse(version string, b []byte) *schema {
+// parseSchema reads a schema. It panics on one that it does not understand: the files are part of the program.
+func parseSchema(version string, b []byte) *schema {
 	var top struct {
 		Defs        map[string]json.RawMessage `json:"$defs"`
 		Definitions map[string]json.RawMessage `json:"definitions"`
@@ -107,23 +107,23 @@ func parse(version string, b []byte) *schema {
 	}
 	s.url += at
 	for _, name := range slices.Sorted(maps.Keys(s.defs)) {
-		if m := s.method(name); m != "" && (strings.HasSuffix(name, "Request") || strings.HasSuffix(name, "Notification")) && name != "ClientNotification" {
+		if m := s.methodOf(name); m != "" && (strings.HasSuffix(name, "Request") || strings.HasSuffix(name, "Notification")) && name != "ClientNotification" {
 			s.methods[m] = name
 		}
 	}
 	for _, kind := range []string{"Request", "Notification"} {
-		for _, name := range s.union("Client" + kind) {
+		for _, name := range s.unionOf("Client" + kind) {
 			s.senders[Client][name] = true
 		}
-		for _, name := range s.union("Server" + kind) {
+		for _, name := range s.unionOf("Server" + kind) {
 			s.senders[Server][name] = true
 		}
 	}
 	return s
 }
 
-// method gives the one method of a definition.
-func (s *schema) method(name string) string {
+// methodOf gives the one method of a definition.
+func (s *schema) methodOf(name string) string {
 	var d struct {
 		Properties struct {
 			Method struct{ Const string }
@@ -135,8 +135,8 @@ func (s *schema) method(name string) string {
 	return d.Properties.Method.Const
 }
 
-// union gives the names of the definitions that a definition is one of. One that is written out stands for what has its method.
-func (s *schema) union(name string) []string {
+// unionOf gives the names of the definitions that a definition is one of. One that is written out stands for what has its method.
+func (s *schema) unionOf(name string) []string {
 	var d struct {
 		AnyOf []struct {
 			Ref string `json:"$ref"`
@@ -149,19 +149,19 @@ func (s *schema) union(name string) []string {
 	for _, one := range d.AnyOf {
 		all = append(all, one.Ref[strings.LastIndexByte(one.Ref, '/')+1:])
 	}
-	if m := s.method(name); m != "" {
+	if m := s.methodOf(name); m != "" {
 		all = append(all, s.methods[m])
 	}
 	return all
 }
 
-// check holds JSON against a definition.
-func (s *schema) check(text []byte, name string) error {
+// checkText holds JSON against a definition.
+func (s *schema) checkText(text []byte, name string) error {
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
 		return err
 	}
-	d, err := s.compiled(name)
+	d, err := s.compileDefinition(name)
 	if err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func (s *schema) check(text []byte, name string) error {
 	return nil
 }
 
-func (s *schema) compiled(name string) (*jsonschema.Schema, error) {
+func (s *schema) compileDefinition(name string) (*jsonschema.Schema, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if d := s.ready[name]; d != nil {
@@ -185,8 +185,8 @@ func (s *schema) compiled(name string) (*jsonschema.Schema, error) {
 	return d, nil
 }
 
-// result gives the definition of the result of a request; "" where the version does not know the method.
-func (s *schema) result(method string, task bool) string {
+// resultOf gives the definition of the result of a request; "" where the version does not know the method.
+func (s *schema) resultOf(method string, task bool) string {
 	request := s.methods[method]
 	if request == "" {
 		return ""
@@ -207,8 +207,8 @@ var asksInside = map[string]bool{"tools/call": true, "prompts/get": true, "resou
 // failures are the definitions of error responses that say more than JSONRPCErrorResponse, by code.
 var failures = map[int64]string{-32020: "HeaderMismatchError", -32021: "MissingRequiredClientCapabilityError", -32022: "UnsupportedProtocolVersionError"}
 
-// failure gives the definitions of an error response.
-func (s *schema) failure(code int64) string {
+// failureOf gives the definitions of an error response.
+func (s *schema) failureOf(code int64) string {
 	if name := failures[code]; s.version >= Modern && name != "" {
 		return name
 	}

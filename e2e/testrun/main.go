@@ -19,7 +19,7 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	code, err := run(ctx, os.Stdout, ".", *missed, *prove, flag.Args())
+	code, err := runTests(ctx, os.Stdout, ".", *missed, *prove, flag.Args())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "testrun:", err)
 		code = max(code, 1)
@@ -28,8 +28,8 @@ func main() {
 	os.Exit(code)
 }
 
-// run runs go test in a folder, and gives the code to exit with.
-func run(ctx context.Context, w io.Writer, dir, missed, prove string, args []string) (code int, err error) {
+// runTests runs go test in a folder, and gives the code to exit with.
+func runTests(ctx context.Context, w io.Writer, dir, missed, prove string, args []string) (code int, err error) {
 	var lines []string
 	if prove != "" {
 		text, err := os.ReadFile(prove)
@@ -39,7 +39,7 @@ func run(ctx context.Context, w io.Writer, dir, missed, prove string, args []str
 		if lines = strings.Split(strings.TrimSpace(string(text)), "\n"); lines[0] == "" {
 			return 0, nil
 		}
-		args = append(args, again(lines)...)
+		args = append(args, rerunArgs(lines)...)
 	}
 	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-json"}, args...)...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // go test ends its tests then, and says so
@@ -52,11 +52,11 @@ func run(ctx context.Context, w io.Writer, dir, missed, prove string, args []str
 		return 1, err
 	}
 	r := newReport(w)
-	err = r.read(out)
+	err = r.readEvents(out)
 	ended := cmd.Wait()
-	r.end()
+	r.printEnd()
 	if prove != "" {
-		r.prove(lines)
+		r.proveLines(lines)
 	}
 	var exit *exec.ExitError
 	switch {
@@ -70,7 +70,7 @@ func run(ctx context.Context, w io.Writer, dir, missed, prove string, args []str
 		return 1, errors.Join(err, errors.New("no test ran"))
 	}
 	if missed != "" {
-		err = errors.Join(err, os.WriteFile(missed, []byte(r.missed()), 0o600))
+		err = errors.Join(err, os.WriteFile(missed, []byte(r.missedLines()), 0o600))
 	}
 	return code, err
 }

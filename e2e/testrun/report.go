@@ -31,11 +31,11 @@ type ended struct {
 	seconds           float64
 }
 
-// name is how a test is printed.
-func (e ended) name() string { return e.pkg + " " + e.test }
+// printedName is how a test is printed.
+func (e ended) printedName() string { return e.pkg + " " + e.test }
 
-// lacked reports whether e2e/needs skipped the test.
-func (e ended) lacked() bool { return strings.HasPrefix(e.reason, needs.Unproved) }
+// hasLacked reports whether e2e/needs skipped the test.
+func (e ended) hasLacked() bool { return strings.HasPrefix(e.reason, needs.Unproved) }
 
 // suite is a package of tests that has not ended.
 type suite struct {
@@ -55,15 +55,15 @@ func newReport(w io.Writer) *report {
 	return &report{w: w, suites: map[string]*suite{}, passed: map[string]bool{}}
 }
 
-// read takes the events of go test until it ends. A line that is no event is printed as it is.
-func (r *report) read(in io.Reader) error {
+// readEvents takes the events of go test until it ends. A line that is no event is printed as it is.
+func (r *report) readEvents(in io.Reader) error {
 	lines := bufio.NewReader(in)
 	for {
 		line, err := lines.ReadBytes('\n')
 		if len(line) > 0 {
 			var e event
 			if json.Unmarshal(line, &e) == nil && e.Action != "" {
-				r.take(e)
+				r.takeEvent(e)
 			} else {
 				_, _ = r.w.Write(line)
 			}
@@ -76,9 +76,9 @@ func (r *report) read(in io.Reader) error {
 	}
 }
 
-func (r *report) take(e event) {
+func (r *report) takeEvent(e event) {
 	if e.Action == "build-output" { // before the packages that it fails
-		r.print(e.Output)
+		r.printText(e.Output)
 		return
 	}
 	if e.Package == "" {
@@ -104,14 +104,14 @@ func (r *report) endTest(s *suite, e event) {
 	t := ended{pkg: e.Package, test: e.Test, seconds: e.Elapsed}
 	s.quiet[e.Test] = e.Action != "fail"
 	if e.Action == "skip" {
-		t.reason = s.reason(e.Test)
+		t.reason = s.skipReason(e.Test)
 		r.skips = append(r.skips, t)
 		return
 	}
 	if e.Action == "fail" {
 		r.failed++
 	}
-	r.passed[t.name()] = e.Action == "pass"
+	r.passed[t.printedName()] = e.Action == "pass"
 	r.ran++
 	if !strings.Contains(e.Test, "/") {
 		r.ends = append(r.ends, t)
@@ -128,19 +128,19 @@ func (r *report) endSuite(s *suite, e event) {
 		if slices.ContainsFunc(s.out, func(l said) bool { return l.test == "" && strings.HasSuffix(l.text, "\t(cached)\n") }) {
 			cached = " (cached)"
 		}
-		r.print(fmt.Sprintf("ok   %7.1f s  %s%s\n", e.Elapsed, e.Package, cached))
+		r.printText(fmt.Sprintf("ok   %7.1f s  %s%s\n", e.Elapsed, e.Package, cached))
 	default:
 		r.failed++
-		s.print(r)
-		r.print(fmt.Sprintf("FAIL %7.1f s  %s\n", e.Elapsed, e.Package))
+		s.printOutput(r)
+		r.printText(fmt.Sprintf("FAIL %7.1f s  %s\n", e.Elapsed, e.Package))
 	}
 }
 
-// print prints what all but the quiet tests wrote.
-func (s *suite) print(r *report) {
+// printOutput prints what all but the quiet tests wrote.
+func (s *suite) printOutput(r *report) {
 	for _, l := range s.out {
 		if !s.quiet[l.test] {
-			r.print(l.text)
+			r.printText(l.text)
 		}
 	}
 }
@@ -150,8 +150,8 @@ var (
 	place = lazyregexp.New(`^\s*[\w./-]+\.go:\d+: `)
 )
 
-// reason returns what a skipped test said of itself by e2e/needs, else the last thing that it said: a script prints its log behind.
-func (s *suite) reason(test string) (why string) {
+// skipReason returns what a skipped test said of itself by e2e/needs, else the last thing that it said: a script prints its log behind.
+func (s *suite) skipReason(test string) (why string) {
 	for _, l := range s.out {
 		if l.test == test && !frame.MatchString(l.text) {
 			why = strings.TrimSpace(place.ReplaceAllString(l.text, ""))
@@ -165,65 +165,67 @@ func (s *suite) reason(test string) (why string) {
 
 const mostSlow = 20
 
-// end prints packages that never ended, the tests that were skipped, and the slowest.
-func (r *report) end() {
+// printEnd prints packages that never ended, the tests that were skipped, and the slowest.
+func (r *report) printEnd() {
 	for _, name := range slices.Sorted(maps.Keys(r.suites)) {
 		r.failed++
-		r.suites[name].print(r)
-		r.print("FAIL  no end   " + name + "\n")
+		r.suites[name].printOutput(r)
+		r.printText("FAIL  no end   " + name + "\n")
 	}
-	slices.SortFunc(r.skips, func(a, b ended) int { return cmp.Or(cmp.Compare(a.reason, b.reason), cmp.Compare(a.name(), b.name())) })
+	slices.SortFunc(r.skips, func(a, b ended) int {
+		return cmp.Or(cmp.Compare(a.reason, b.reason), cmp.Compare(a.printedName(), b.printedName()))
+	})
 	if len(r.skips) > 0 {
-		r.print(fmt.Sprintf("\n%d tests were skipped:\n", len(r.skips)))
+		r.printText(fmt.Sprintf("\n%d tests were skipped:\n", len(r.skips)))
 	}
 	last := ""
 	for _, t := range r.skips {
 		if t.reason != last {
-			r.print("  " + t.reason + "\n")
+			r.printText("  " + t.reason + "\n")
 			last = t.reason
 		}
-		r.print("    " + t.name() + "\n")
+		r.printText("    " + t.printedName() + "\n")
 	}
 	slices.SortFunc(r.ends, func(a, b ended) int {
-		return cmp.Or(cmp.Compare(b.seconds, a.seconds), cmp.Compare(a.name(), b.name()))
+		return cmp.Or(cmp.Compare(b.seconds, a.seconds), cmp.Compare(a.printedName(), b.printedName()))
 	})
 	if len(r.ends) > 0 {
-		r.print("\nthe slowest tests:\n")
+		r.printText("\nthe slowest tests:\n")
 	}
 	for _, t := range r.ends[:min(mostSlow, len(r.ends))] {
-		r.print(fmt.Sprintf("  %7.1f s  %s\n", t.seconds, t.name()))
+		r.printText(fmt.Sprintf("  %7.1f s  %s\n", t.seconds, t.printedName()))
 	}
 }
 
-// prove has the run fail if one of such lines did not run, or if a test lacked something.
-func (r *report) prove(lines []string) {
+// proveLines has the run fail if one of such lines did not run, or if a test lacked something.
+func (r *report) proveLines(lines []string) {
 	for _, line := range lines {
 		if !r.passed[line] {
 			r.failed++
-			r.print("FAIL  " + line + ": did not pass\n")
+			r.printText("FAIL  " + line + ": did not pass\n")
 		}
 	}
 	for _, t := range r.skips {
-		if t.lacked() {
+		if t.hasLacked() {
 			r.failed++
-			r.print("FAIL  " + t.name() + ": " + t.reason + "\n")
+			r.printText("FAIL  " + t.printedName() + ": " + t.reason + "\n")
 		}
 	}
 }
 
-// missed gives the tests that lacked something, a package and a test a line.
-func (r *report) missed() (lines string) {
+// missedLines gives the tests that lacked something, a package and a test a line.
+func (r *report) missedLines() (lines string) {
 	for _, t := range r.skips {
-		if t.lacked() {
-			lines += t.name() + "\n"
+		if t.hasLacked() {
+			lines += t.printedName() + "\n"
 		}
 	}
 	return lines
 }
 
-// again gives the arguments of go test that run the tests of such lines. A test runs with all of its subtests, since it may judge them
+// rerunArgs gives the arguments of go test that run the tests of such lines. A test runs with all of its subtests, since it may judge them
 // together.
-func again(lines []string) []string {
+func rerunArgs(lines []string) []string {
 	tests, pkgs := map[string]bool{}, map[string]bool{}
 	for _, line := range lines {
 		pkg, test, _ := strings.Cut(line, " ")
@@ -233,4 +235,4 @@ func again(lines []string) []string {
 	return append([]string{"-run=^(" + strings.Join(slices.Sorted(maps.Keys(tests)), "|") + ")$"}, slices.Sorted(maps.Keys(pkgs))...)
 }
 
-func (r *report) print(text string) { _, _ = io.WriteString(r.w, text) }
+func (r *report) printText(text string) { _, _ = io.WriteString(r.w, text) }

@@ -73,7 +73,7 @@ func TestOther(t *testing.T) { t.Skip("NOT PROVED HERE: no root") }
 			if name == "takes too long" {
 				limit = "1s"
 			}
-			code, err := run(t.Context(), &out, module(t, map[string]string{"p": c.tests}), missed, "", []string{"-timeout", limit, "-count=1", "./..."})
+			code, err := runTests(t.Context(), &out, module(t, map[string]string{"p": c.tests}), missed, "", []string{"-timeout", limit, "-count=1", "./..."})
 			none := name == "no test" || name == "only skips"
 			if code != c.code || (err != nil) != none || none && !strings.Contains(err.Error(), "no test ran") {
 				t.Errorf("%d, %v", code, err)
@@ -117,7 +117,7 @@ func TestProve(t *testing.T) {
 		if err := os.WriteFile(file, []byte(c.lines), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		code, err := run(t.Context(), &out, module(t, map[string]string{"p": c.tests}), "", file, []string{"-count=1"})
+		code, err := runTests(t.Context(), &out, module(t, map[string]string{"p": c.tests}), "", file, []string{"-count=1"})
 		if (code != 0) != (c.want != "") || err != nil || !strings.Contains(out.String(), c.want) {
 			t.Errorf("%q: %d, %v: %s", c.lines, code, err, &out)
 		}
@@ -129,12 +129,12 @@ func TestAnEndThatNeverCame(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	r := newReport(&out)
-	err := r.read(strings.NewReader(`{"Action":"start","Package":"m/p"}
+	err := r.readEvents(strings.NewReader(`{"Action":"start","Package":"m/p"}
 {"Action":"run","Package":"m/p","Test":"TestA"}
 {"Action":"output","Package":"m/p","Test":"TestA","Output":"so far\n"}
 no event
 {"Action":"output","Package":"m/p","Te`))
-	r.end()
+	r.printEnd()
 	if want := "no event\n{\"Action\":\"output\",\"Package\":\"m/p\",\"Teso far\nFAIL  no end   m/p\n"; err != nil || r.failed != 1 || out.String() != want {
 		t.Errorf("%v, %d failed: %q", err, r.failed, out.String())
 	}
@@ -146,11 +146,11 @@ func TestTheSlowest(t *testing.T) {
 	var out bytes.Buffer
 	r := newReport(&out)
 	for n := range 30 {
-		r.take(event{Action: "pass", Package: "m/p", Test: "Test" + strings.Repeat("I", n), Elapsed: float64(n)})
-		r.take(event{Action: "pass", Package: "m/p", Test: "Test/sub", Elapsed: 99})
+		r.takeEvent(event{Action: "pass", Package: "m/p", Test: "Test" + strings.Repeat("I", n), Elapsed: float64(n)})
+		r.takeEvent(event{Action: "pass", Package: "m/p", Test: "Test/sub", Elapsed: 99})
 	}
-	r.take(event{Action: "pass", Package: "m/p"})
-	r.end()
+	r.takeEvent(event{Action: "pass", Package: "m/p"})
+	r.printEnd()
 	list := strings.Split(strings.TrimSpace(out.String()[strings.Index(out.String(), "slowest"):]), "\n")[1:]
 	if len(list) != mostSlow || !strings.Contains(list[0], "29.0 s") || !strings.Contains(list[19], "10.0 s") {
 		t.Errorf("%q", list)

@@ -51,16 +51,16 @@ func Unanswered() Answer { return Answer{why: whyUnanswered, late: true} }
 // NotAsked is the answer where nobody could be asked.
 func NotAsked(why string) Answer { return Answer{why: why, notAsked: true} }
 
-// choice is the answer in a word of the form.
-func (a *Answer) choice() string {
+// choiceWord is the answer in a word of the form.
+func (a *Answer) choiceWord() string {
 	if a.offer == nil {
 		return choiceDeny
 	}
 	return a.offer.choice
 }
 
-// granted is what the answer opens.
-func (a *Answer) granted() (list []policy.Grant) {
+// grantsOpened is what the answer opens.
+func (a *Answer) grantsOpened() (list []policy.Grant) {
 	if a.offer != nil {
 		for i := range a.offer.grants {
 			list = append(list, a.offer.grants[i].Grant)

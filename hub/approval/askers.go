@@ -52,23 +52,23 @@ func (s several) Ask(ctx context.Context, q *Question) Answer {
 	var last Answer
 	var unasked []string
 	for o.left > 0 {
-		given := o.next()
+		given := o.nextAnswer()
 		switch {
-		case given.offer != nil && q.claim(given.by):
+		case given.offer != nil && q.claimBy(given.by):
 			o.same, given.others = given.others, o
 			return given
 		case given.isNo():
-			o.close()
+			o.closeQuestion()
 			return given
 		case given.notAsked:
 			unasked = append(unasked, given.why)
 		case given.late, given.closed:
 			last = given
 		default: // a yes that came second
-			given.others.close()
+			given.others.closeQuestion()
 		}
 	}
-	o.close()
+	o.closeQuestion()
 	if !last.late && !last.closed && len(unasked) > 0 {
 		slices.Sort(unasked)
 		return NotAsked(strings.Join(unasked, "; "))
@@ -102,8 +102,8 @@ type others struct {
 	end  func() // of the time that the question stands
 }
 
-// keep has the question stand until close, which calls end; false where nobody else was asked.
-func (o *others) keep(end func()) bool {
+// keepQuestion has the question stand until close, which calls end; false where nobody else was asked.
+func (o *others) keepQuestion(end func()) bool {
 	if o == nil {
 		return false
 	}
@@ -111,15 +111,15 @@ func (o *others) keep(end func()) bool {
 	return true
 }
 
-func (o *others) next() Answer {
+func (o *others) nextAnswer() Answer {
 	given := <-o.answers
 	o.left--
 	return given
 }
 
-// close takes the question back from who has not answered it, and returns when all of them
+// closeQuestion takes the question back from who has not answered it, and returns when all of them
 // have it no more. no is the answer of who has said no before that; nil: nobody has.
-func (o *others) close() (no *Answer) {
+func (o *others) closeQuestion() (no *Answer) {
 	if o == nil {
 		return nil
 	}
@@ -130,12 +130,12 @@ func (o *others) close() (no *Answer) {
 		o.end()
 	}
 	for o.left > 0 {
-		given := o.next()
+		given := o.nextAnswer()
 		if given.isNo() && o.no == nil {
 			o.no = &given
 		}
-		given.others.close() // of a yes that came second
+		given.others.closeQuestion() // of a yes that came second
 	}
-	o.no = cmp.Or(o.no, o.same.close())
+	o.no = cmp.Or(o.no, o.same.closeQuestion())
 	return o.no
 }

@@ -9,8 +9,8 @@ type Channels struct {
 	Console  bool // a person on the page of mcphub console
 }
 
-// names are those who may answer.
-func (f Channels) names() (list []string) {
+// channelNames are those who may answer.
+func (f Channels) channelNames() (list []string) {
 	if f.Client {
 		list = append(list, AskedClient)
 	}
@@ -27,7 +27,7 @@ func (f Channels) names() (list []string) {
 func (f Channels) Local() Channels { return Channels{Terminal: f.Terminal, Console: f.Console} }
 
 // String names them, with commas between.
-func (f Channels) String() string { return strings.Join(f.names(), ", ") }
+func (f Channels) String() string { return strings.Join(f.channelNames(), ", ") }
 
 // elsewhere are those who need no client: where they answer, and by which command.
 var elsewhere = [...]struct{ name, place, command string }{

@@ -86,13 +86,13 @@ func (q *Queue) addGrants(list []*grant) (version uint64) {
 	close(q.granted)
 	q.granted = make(chan struct{})
 	if slices.ContainsFunc(list, func(g *grant) bool { return g.offer.affectsChild() }) {
-		q.change()
+		q.noteChange()
 	}
 	return q.version
 }
 
-// revoke takes back the grants of an approval.
-func (q *Queue) revoke(a *Approval) {
+// revokeGrants takes back the grants of an approval.
+func (q *Queue) revokeGrants(a *Approval) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	serves := false
@@ -101,12 +101,12 @@ func (q *Queue) revoke(a *Approval) {
 		return g.approval == a
 	})
 	if serves {
-		q.change()
+		q.noteChange()
 	}
 }
 
-// change is called with mu held.
-func (q *Queue) change() {
+// noteChange is called with mu held.
+func (q *Queue) noteChange() {
 	q.version++
 	close(q.changed)
 	q.changed = make(chan struct{})
@@ -116,7 +116,7 @@ func (q *Queue) change() {
 // has ended; nil is fine.
 func (q *Queue) Done(a *Approval) {
 	if a != nil && q.perCall {
-		q.revoke(a)
+		q.revokeGrants(a)
 	}
 }
 
@@ -144,6 +144,6 @@ func (q *Queue) Prune(now Rules) {
 	}
 	q.grants = left
 	if serves {
-		q.change()
+		q.noteChange()
 	}
 }

@@ -17,11 +17,11 @@ import (
 // reads before allowing something: it must not be able to say anything else than
 // it is.
 
-// legible is a text between quotes in which every character shows, once, as
+// quoteLegible is a text between quotes in which every character shows, once, as
 // what it is: what does not print, changes direction, joins or hides others, or
 // may be taken for markup, is escaped as in Go. Right-to-left letters are left
 // for who reads them, and followed by the escaped form in the order they have.
-func legible(s string) string {
+func quoteLegible(s string) string {
 	text, mixed := escapeText(s, true)
 	text = `"` + text + `"`
 	if mixed {
@@ -140,7 +140,7 @@ func isRightToLeft(r rune) bool {
 	return r >= 0x590 && r <= 0x8ff || r >= 0xfb1d && r <= 0xfdff || r >= 0xfe70 && r <= 0xfeff || r >= 0x10800 && r <= 0x10fff || r >= 0x1e800 && r <= 0x1efff
 }
 
-func clip(s string, most int) string {
+func clipText(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}

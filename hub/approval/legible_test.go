@@ -28,7 +28,7 @@ func TestLegible(t *testing.T) {
 		"/__init__.py /_x_ a_b":     `"/\x5f\x5finit\x5f\x5f.py /\x5fx\x5f a_b"`,
 		"/&amp;&#47;~~x~~ ~/y":      `"/\x26amp;\x26#47;~\x7ex~\x7e ~/y"`,
 	} {
-		if got := legible(in); got != want {
+		if got := quoteLegible(in); got != want {
 			t.Errorf("%q is shown as %s, want %s", in, got, want)
 		}
 	}

@@ -69,13 +69,13 @@ type offeredGrant struct {
 	held bool        // the kernel holds the child, and has to open it
 }
 
-// serves reports whether the child is told of it as a root.
-func (g *offeredGrant) serves() bool { return !g.File }
+// isServed reports whether the child is told of it as a root.
+func (g *offeredGrant) isServed() bool { return !g.File }
 
 // affectsChild reports whether it makes a difference to what the child is given: as a root,
 // or as something that the kernel opens. A file that is not there yet cannot be opened
 // so.
-func (g *offeredGrant) affectsChild() bool { return g.serves() || g.held && g.info != nil }
+func (g *offeredGrant) affectsChild() bool { return g.isServed() || g.held && g.info != nil }
 
 // planner makes proposals of verdicts. It looks at the disk and changes nothing.
 type planner struct {
@@ -98,9 +98,9 @@ func uselessFile(spec *spec.Spec, role access.Role) string {
 	return ""
 }
 
-// propose says what would have to be allowed for the call to pass. why is the
+// proposeGrants says what would have to be allowed for the call to pass. why is the
 // reason that it can be allowed by nobody, "" where it can be.
-func (p planner) propose(v *validate.Verdict, args []byte) (out *proposal, why string) {
+func (p planner) proposeGrants(v *validate.Verdict, args []byte) (out *proposal, why string) {
 	out = &proposal{plain: true}
 	if v.Deciding == nil || v.Fired != nil && v.Fired.Paths == nil {
 		if v.Fired == nil {
@@ -116,13 +116,13 @@ func (p planner) propose(v *validate.Verdict, args []byte) (out *proposal, why s
 	for i := range v.Findings {
 		f := &v.Findings[i]
 		if f.Decision != policy.Escalate || !slices.ContainsFunc(f.Readings, func(r validate.Reading) bool { return r.Asks }) {
-			out.mention(f)
+			out.mentionPath(f)
 			continue
 		}
 		if f.Rule != "" && !slices.Contains(out.rules, f.Rule) {
 			out.rules = append(out.rules, f.Rule)
 		}
-		asked, why := p.places(f)
+		asked, why := p.askedPlaces(f)
 		if why != "" {
 			return nil, why
 		}
@@ -144,19 +144,19 @@ func (p planner) propose(v *validate.Verdict, args []byte) (out *proposal, why s
 		return nil, fmt.Sprintf("the call names %d such paths, more than a person can look over (%d)", len(out.paths), maxAskedPaths)
 	}
 	for _, asked := range out.paths {
-		if len([]rune(legible(asked.leads))) > longestAsked {
+		if len([]rune(quoteLegible(asked.leads))) > longestAsked {
 			return nil, "a path is too long to be shown to a person whole"
 		}
 	}
-	if !slices.ContainsFunc(places, func(a askedPlace) bool { return !a.idle() }) {
-		return nil, fmt.Sprintf("there is nothing at %s", legible(clip(places[0].leads, 200)))
+	if !slices.ContainsFunc(places, func(a askedPlace) bool { return !a.isIdle() }) {
+		return nil, fmt.Sprintf("there is nothing at %s", quoteLegible(clipText(places[0].leads, 200)))
 	}
-	out.offers, why = p.offers(places)
+	out.offers, why = p.makeOffers(places)
 	return out, why
 }
 
-// mention notes a path that nothing has to be opened for.
-func (out *proposal) mention(f *validate.FindingVerdict) {
+// mentionPath notes a path that nothing has to be opened for.
+func (out *proposal) mentionPath(f *validate.FindingVerdict) {
 	path := askedPath{sent: f.Value, leads: f.Leads, role: f.Role}
 	if path.leads == "" {
 		path.leads = path.sent
@@ -166,9 +166,9 @@ func (out *proposal) mention(f *validate.FindingVerdict) {
 	}
 }
 
-// places are where one path of the call may lead, of which each has to be
+// askedPlaces are where one path of the call may lead, of which each has to be
 // opened. why says that one of them can be opened by nobody.
-func (p planner) places(f *validate.FindingVerdict) (list []askedPlace, why string) {
+func (p planner) askedPlaces(f *validate.FindingVerdict) (list []askedPlace, why string) {
 	for i := range f.Readings {
 		r := &f.Readings[i]
 		if !r.Asks {
@@ -176,7 +176,7 @@ func (p planner) places(f *validate.FindingVerdict) (list []askedPlace, why stri
 		}
 		place, err := guard.Resolve(p.fs, r.Path) // what the verdict says may be its text
 		if err != nil {
-			return nil, fmt.Sprintf("where the path %s leads cannot be told", legible(clip(f.Value, 200)))
+			return nil, fmt.Sprintf("where the path %s leads cannot be told", quoteLegible(clipText(f.Value, 200)))
 		}
 		info, err := p.fs.Lstat(place.Path)
 		switch {
@@ -186,9 +186,9 @@ func (p planner) places(f *validate.FindingVerdict) (list []askedPlace, why stri
 			return nil, "a link has taken the place of what was judged"
 		}
 		a := askedPlace{askedPath{sent: f.Value, leads: place.Path, role: f.Role}, info}
-		if info == nil && !a.idle() {
-			if _, ok := p.directory(filepath.Dir(a.leads)); !ok {
-				return nil, fmt.Sprintf("the directory of %s does not exist", legible(clip(a.leads, 200)))
+		if info == nil && !a.isIdle() {
+			if _, ok := p.findDirectory(filepath.Dir(a.leads)); !ok {
+				return nil, fmt.Sprintf("the directory of %s does not exist", quoteLegible(clipText(a.leads, 200)))
 			}
 		}
 		list = append(list, a)
@@ -196,25 +196,25 @@ func (p planner) places(f *validate.FindingVerdict) (list []askedPlace, why stri
 	return list, ""
 }
 
-// idle reports a place at which there is nothing, and nothing is to be made: a
+// isIdle reports a place at which there is nothing, and nothing is to be made: a
 // text that holds blanks or commas may stand for such a path beside the one that
 // is meant.
-func (a *askedPlace) idle() bool { return a.info == nil && a.role != access.Write }
+func (a *askedPlace) isIdle() bool { return a.info == nil && a.role != access.Write }
 
-// directory looks at what is to be a directory.
-func (p planner) directory(path string) (info fs.FileInfo, ok bool) {
+// findDirectory looks at what is to be a directory.
+func (p planner) findDirectory(path string) (info fs.FileInfo, ok bool) {
 	info, err := p.fs.Lstat(path)
 	return info, err == nil && info.IsDir()
 }
 
-// offers are the answers that open all places; why says that there is none.
-func (p planner) offers(places []askedPlace) (list []offer, why string) {
+// makeOffers are the answers that open all places; why says that there is none.
+func (p planner) makeOffers(places []askedPlace) (list []offer, why string) {
 	var reasons []string
 	for _, choice := range []struct {
 		name  string
 		grant func(askedPlace) (offeredGrant, string)
-	}{{choiceFile, p.file}, {choiceDirectory, p.directoryGrant}} {
-		o, why := p.offer(choice.name, places, choice.grant)
+	}{{choiceFile, p.grantFile}, {choiceDirectory, p.directoryGrant}} {
+		o, why := p.makeOffer(choice.name, places, choice.grant)
 		if why != "" {
 			reasons = append(reasons, why)
 			continue
@@ -227,9 +227,9 @@ func (p planner) offers(places []askedPlace) (list []offer, why string) {
 	return list, ""
 }
 
-// offer makes one answer of the grant that each place takes; why says for which
+// makeOffer makes one answer of the grant that each place takes; why says for which
 // of them there is none. Of two grants for one path one is made.
-func (p planner) offer(choice string, places []askedPlace, grant func(askedPlace) (offeredGrant, string)) (out offer, why string) {
+func (p planner) makeOffer(choice string, places []askedPlace, grant func(askedPlace) (offeredGrant, string)) (out offer, why string) {
 	out.choice = choice
 	for _, a := range places {
 		g, why := grant(a)
@@ -238,7 +238,7 @@ func (p planner) offer(choice string, places []askedPlace, grant func(askedPlace
 		}
 		if p.ceiling != nil {
 			if _, err := p.ceiling.Check(g.Path); err != nil {
-				return out, fmt.Sprintf("%s lies outside the directories of the client's token", legible(clip(g.Path, 200)))
+				return out, fmt.Sprintf("%s lies outside the directories of the client's token", quoteLegible(clipText(g.Path, 200)))
 			}
 		}
 		g.Roles = policy.Roles(a.role)
@@ -251,10 +251,10 @@ func (p planner) offer(choice string, places []askedPlace, grant func(askedPlace
 	return out, ""
 }
 
-// file is the grant of a place alone.
-func (p planner) file(a askedPlace) (g offeredGrant, why string) {
+// grantFile is the grant of a place alone.
+func (p planner) grantFile(a askedPlace) (g offeredGrant, why string) {
 	if a.info != nil && a.info.IsDir() {
-		return g, legible(clip(a.leads, 200)) + " is a directory"
+		return g, quoteLegible(clipText(a.leads, 200)) + " is a directory"
 	}
 	if why := p.useless(a.role); why != "" {
 		return g, why
@@ -265,7 +265,7 @@ func (p planner) file(a askedPlace) (g offeredGrant, why string) {
 // directoryGrant is the grant of the directory that a place lies in; of a directory,
 // that of itself. Where nothing is there its directory is not needed.
 func (p planner) directoryGrant(a askedPlace) (g offeredGrant, why string) {
-	if a.idle() {
+	if a.isIdle() {
 		return offeredGrant{Grant: policy.Grant{Path: a.leads, File: true}}, ""
 	}
 	dir := a.leads
@@ -273,19 +273,19 @@ func (p planner) directoryGrant(a askedPlace) (g offeredGrant, why string) {
 		dir = filepath.Dir(dir)
 	}
 	if p.wide(dir) {
-		return g, fmt.Sprintf("the directory %s is too wide: it is or holds the home folder, a root or what the hub protects", legible(clip(dir, 200)))
+		return g, fmt.Sprintf("the directory %s is too wide: it is or holds the home folder, a root or what the hub protects", quoteLegible(clipText(dir, 200)))
 	}
-	info, ok := p.directory(dir)
+	info, ok := p.findDirectory(dir)
 	if !ok {
-		return g, fmt.Sprintf("the directory %s does not exist", legible(clip(dir, 200)))
+		return g, fmt.Sprintf("the directory %s does not exist", quoteLegible(clipText(dir, 200)))
 	}
 	return offeredGrant{policy.Grant{Path: dir}, info, p.held}, ""
 }
 
-// always are the rules, as lines of hub.json, that would allow the call without
+// alwaysRules are the rules, as lines of hub.json, that would allow the call without
 // a question; none where no rule could say just that. Rules are about
 // directories, or about calls.
-func (out *proposal) always(child, tool string) (lines []string) {
+func (out *proposal) alwaysRules(child, tool string) (lines []string) {
 	if strings.ContainsAny(child+tool, `*?[]{}\`) {
 		return nil // of a pattern they would mean something else
 	}
@@ -323,9 +323,9 @@ func (g *offeredGrant) isStillValid(fsys guard.FS) bool {
 	return err == nil && info.IsDir() == !g.File
 }
 
-// unchanged reports whether what a grant names is still what it was when it was
+// isUnchanged reports whether what a grant names is still what it was when it was
 // offered: the same file, and no link on the way to it.
-func (g *offeredGrant) unchanged(fsys guard.FS) bool {
+func (g *offeredGrant) isUnchanged(fsys guard.FS) bool {
 	place, err := guard.Resolve(fsys, g.Path)
 	if err != nil || place.Path != g.Path {
 		return false

@@ -23,13 +23,13 @@ type Question struct {
 	allowed  *atomic.Pointer[string] // who was the first to say yes; of an empty one nobody has
 }
 
-// claim reports whether by is the one whose yes counts: the first.
-func (q *Question) claim(by string) bool {
+// claimBy reports whether by is the one whose yes counts: the first.
+func (q *Question) claimBy(by string) bool {
 	return q.allowed.CompareAndSwap(nil, &by) || *q.allowed.Load() == by
 }
 
-// digest names what was asked and which answers are offered, for who shows it.
-func (q *Question) digest() string {
+// digestAsked names what was asked and which answers are offered, for who shows it.
+func (q *Question) digestAsked() string {
 	parts := [][]byte{q.key[:]}
 	for _, o := range q.proposal.offers {
 		parts = append(parts, []byte(o.choice))
@@ -38,9 +38,9 @@ func (q *Question) digest() string {
 	return hex.EncodeToString(d[:])
 }
 
-// question makes the question for a request that was escalated. why says that
+// makeQuestion makes the question for a request that was escalated. why says that
 // nobody may be asked, and the reason.
-func (q *Queue) question(r *Request, j *Judgement) (asked *Question, why string) {
+func (q *Queue) makeQuestion(r *Request, j *Judgement) (asked *Question, why string) {
 	switch share := j.Child.Share; {
 	case share != spec.ShareSession:
 		return nil, fmt.Sprintf(`the server %q is shared between sessions ("share": %q in hub.json), so nothing can be opened in it for one of them; give it "share": "session"`, j.Child.Name, share)
@@ -54,7 +54,7 @@ func (q *Queue) question(r *Request, j *Judgement) (asked *Question, why string)
 		useless: func(role access.Role) string { return uselessFile(j.Child, role) },
 		held:    j.Child.Sandbox.Confines(),
 	}
-	proposal, why := plans.propose(j.Verdict, r.Args)
+	proposal, why := plans.proposeGrants(j.Verdict, r.Args)
 	if why != "" {
 		return nil, why
 	}
@@ -122,11 +122,11 @@ func readChoice(result []byte, offers []offer) (chosen *offer, why string) {
 	if !sound || !ok {
 		return nil, whyNoChoice
 	}
-	return choose(choice, offers)
+	return chooseOffer(choice, offers)
 }
 
-// choose finds the offer that a choice names.
-func choose(choice string, offers []offer) (chosen *offer, why string) {
+// chooseOffer finds the offer that a choice names.
+func chooseOffer(choice string, offers []offer) (chosen *offer, why string) {
 	if choice == choiceDeny {
 		return nil, WhyDeclined
 	}

@@ -118,23 +118,23 @@ type outcome struct {
 // sent.
 func (q *Queue) Ask(ctx context.Context, r *Request, j *Judgement, c Caller) (refusal string, err error) {
 	for {
-		asked, why := q.question(r, j)
+		asked, why := q.makeQuestion(r, j)
 		if why == "" {
-			why = q.paused(j.Child.Name, time.Now())
+			why = q.pauseReason(j.Child.Name, time.Now())
 		}
 		if why != "" {
 			return why, nil
 		}
 		c.Release(ctx)
-		e, first, why := q.join(asked)
+		e, first, why := q.joinQuestion(asked)
 		if why != "" {
 			return why, nil
 		}
 		var out *outcome
 		var next *Judgement
 		if first {
-			out, next, err = q.put(ctx, r, asked, e, c)
-		} else if out, err = q.await(ctx, e, c); out == nil && err == nil {
+			out, next, err = q.putQuestion(ctx, r, asked, e, c)
+		} else if out, err = q.awaitOutcome(ctx, e, c); out == nil && err == nil {
 			next, err = c.Judge(ctx, nil) // whoever asked has gone, and the question with them
 		}
 		switch {
@@ -143,9 +143,9 @@ func (q *Queue) Ask(ctx context.Context, r *Request, j *Judgement, c Caller) (re
 		case out != nil && out.approval == nil:
 			return cmp.Or(out.why, whyUnanswered), nil
 		case out != nil:
-			refusal, err = q.resume(ctx, r, j, asked, out, c)
+			refusal, err = q.resumeRequest(ctx, r, j, asked, out, c)
 			if first {
-				q.settle(ctx, asked, out, c)
+				q.settleOpen(ctx, asked, out, c)
 			}
 			return refusal, err
 		case next.Verdict.Decision != policy.Escalate:
@@ -155,11 +155,11 @@ func (q *Queue) Ask(ctx context.Context, r *Request, j *Judgement, c Caller) (re
 	}
 }
 
-// put asks for all who wait for an entry. out is nil where there was no need to
+// putQuestion asks for all who wait for an entry. out is nil where there was no need to
 // ask, because the grants have changed while the request waited for its turn;
 // next is how it is judged now.
-func (q *Queue) put(ctx context.Context, r *Request, asked *Question, e *entry, c Caller) (out *outcome, next *Judgement, err error) {
-	defer func() { q.finish(e, out) }()
+func (q *Queue) putQuestion(ctx context.Context, r *Request, asked *Question, e *entry, c Caller) (out *outcome, next *Judgement, err error) {
+	defer func() { q.finishQuestion(e, out) }()
 	taken := q.perCall || q.tryTurn() // requests that stand alone may be of different people
 	defer func() {
 		if taken && !q.perCall {
@@ -176,25 +176,25 @@ func (q *Queue) put(ctx context.Context, r *Request, asked *Question, e *entry, 
 		if next, err = c.Judge(ctx, nil); err != nil {
 			return nil, nil, err
 		}
-		if next.Verdict.Decision != policy.Escalate || !q.same(asked, r, next) || q.paused(e.child, time.Now()) != "" {
+		if next.Verdict.Decision != policy.Escalate || !q.isSameQuestion(asked, r, next) || q.pauseReason(e.child, time.Now()) != "" {
 			return nil, next, nil
 		}
 		c.Release(ctx)
 	}
 	asker := c.Asker(ctx)
 	defer c.Waiting(ctx, waitsAt(asker.Who()))()
-	q.start(e, asker.Who(), time.Now())
+	q.noteAsked(e, asker.Who(), time.Now())
 	q.log.Info().Str("child", e.child).Str("what", r.Name).Str("asked", asker.Who()).Strs("rules", asked.proposal.rules).Msg("a person is asked to approve a call")
 	until, cancel := context.WithTimeoutCause(ctx, q.inForce().Timeout, ErrUnanswered)
 	var answer Answer
 	defer func() {
-		if out == nil || out.approval == nil || !answer.others.keep(cancel) {
-			answer.others.close()
+		if out == nil || out.approval == nil || !answer.others.keepQuestion(cancel) {
+			answer.others.closeQuestion()
 			cancel()
 		}
 	}()
 	c.Record(ctx, &Event{What: EventAsked, By: asker.Who()})
-	answer = q.ask(until, asker, asked)
+	answer = q.askAndCount(until, asker, asked)
 	if ctx.Err() != nil {
 		return nil, nil, context.Cause(ctx) // nobody waits for it: whatever came opens nothing
 	}
@@ -205,10 +205,10 @@ func (q *Queue) put(ctx context.Context, r *Request, asked *Question, e *entry, 
 		answer.by = AskedNobody
 	}
 	answer.by = cmp.Or(answer.by, asker.Who())
-	q.note(e.child, &answer, time.Now())
-	q.log.Info().Str("child", e.child).Str("what", r.Name).Str("answer", answer.choice()).Str("by", answer.by).Str("why", answer.why).Msg("the question was answered")
-	out = q.grant(asked, answer)
-	event := Event{What: EventDeclined, By: answer.by, Why: out.why, Granted: out.granted()}
+	q.noteAnswer(e.child, &answer, time.Now())
+	q.log.Info().Str("child", e.child).Str("what", r.Name).Str("answer", answer.choiceWord()).Str("by", answer.by).Str("why", answer.why).Msg("the question was answered")
+	out = q.grantAnswer(asked, answer)
+	event := Event{What: EventDeclined, By: answer.by, Why: out.why, Granted: out.grantsOpened()}
 	if out.approval != nil {
 		event.What = EventAllowed
 	}
@@ -216,8 +216,8 @@ func (q *Queue) put(ctx context.Context, r *Request, asked *Question, e *entry, 
 	return out, nil, nil
 }
 
-// ask asks, and counts the question while it stands.
-func (q *Queue) ask(ctx context.Context, asker Asker, asked *Question) Answer {
+// askAndCount asks, and counts the question while it stands.
+func (q *Queue) askAndCount(ctx context.Context, asker Asker, asked *Question) Answer {
 	if q.pending != nil {
 		q.pending.Add(1)
 		defer q.pending.Add(-1)
@@ -225,22 +225,22 @@ func (q *Queue) ask(ctx context.Context, asker Asker, asked *Question) Answer {
 	return asker.Ask(ctx, asked)
 }
 
-// same reports whether the question for a request would still be this one.
-func (q *Queue) same(asked *Question, r *Request, j *Judgement) bool {
-	now, why := q.question(r, j)
+// isSameQuestion reports whether the question for a request would still be this one.
+func (q *Queue) isSameQuestion(asked *Question, r *Request, j *Judgement) bool {
+	now, why := q.makeQuestion(r, j)
 	return why == "" && now.key == asked.key
 }
 
-// grant opens what was allowed. Where something else stands there by now nothing
+// grantAnswer opens what was allowed. Where something else stands there by now nothing
 // is opened.
-func (q *Queue) grant(asked *Question, answer Answer) *outcome {
+func (q *Queue) grantAnswer(asked *Question, answer Answer) *outcome {
 	if answer.offer == nil {
 		return &outcome{Answer: answer}
 	}
 	grants := answer.offer.grants
 	for i := range grants {
-		if g := &grants[i]; !g.unchanged(q.fs) {
-			return &outcome{Answer: Answer{why: fmt.Sprintf("it was allowed, but %s is not what it was when the question was asked", legible(clip(g.Path, 200)))}}
+		if g := &grants[i]; !g.isUnchanged(q.fs) {
+			return &outcome{Answer: Answer{why: fmt.Sprintf("it was allowed, but %s is not what it was when the question was asked", quoteLegible(clipText(g.Path, 200)))}}
 		}
 	}
 	now := time.Now()
@@ -257,8 +257,8 @@ func (q *Queue) grant(asked *Question, answer Answer) *outcome {
 	return out
 }
 
-// resume goes on with a request that was allowed.
-func (q *Queue) resume(ctx context.Context, r *Request, j *Judgement, asked *Question, out *outcome, c Caller) (refusal string, err error) {
+// resumeRequest goes on with a request that was allowed.
+func (q *Queue) resumeRequest(ctx context.Context, r *Request, j *Judgement, asked *Question, out *outcome, c Caller) (refusal string, err error) {
 	a := out.approval
 	if !q.perCall { // each who waited has one of their own: it is good for one request
 		a = &Approval{rules: asked.proposal.rules, by: a.by}
@@ -274,13 +274,13 @@ func (q *Queue) resume(ctx context.Context, r *Request, j *Judgement, asked *Que
 		return "", err
 	}
 	if next.Verdict.Decision != policy.Allow {
-		q.revoke(out.approval) // what was allowed is not what the request would do now
+		q.revokeGrants(out.approval) // what was allowed is not what the request would do now
 	}
 	if next.Verdict.Decision == policy.Escalate {
 		return "it was allowed, but where the call leads has changed since the question was asked", nil
 	}
-	if no := out.others.close(); no != nil {
-		q.revoke(out.approval)
+	if no := out.others.closeQuestion(); no != nil {
+		q.revokeGrants(out.approval)
 		return no.why + afterYes, nil
 	}
 	return "", nil
@@ -289,14 +289,14 @@ func (q *Queue) resume(ctx context.Context, r *Request, j *Judgement, asked *Que
 // afterYes is said of a no that came after the yes of another.
 const afterYes = ", after it was allowed elsewhere and before it was sent"
 
-// settle ends what an answer has left open: nobody is asked any more. A no that came
+// settleOpen ends what an answer has left open: nobody is asked any more. A no that came
 // after the yes is noted and recorded.
-func (q *Queue) settle(ctx context.Context, asked *Question, out *outcome, c Caller) {
-	no := out.others.close()
+func (q *Queue) settleOpen(ctx context.Context, asked *Question, out *outcome, c Caller) {
+	no := out.others.closeQuestion()
 	if no == nil {
 		return
 	}
-	q.revoke(out.approval)
-	q.note(asked.child.Name, no, time.Now())
+	q.revokeGrants(out.approval)
+	q.noteAnswer(asked.child.Name, no, time.Now())
 	c.Record(ctx, &Event{What: EventDeclined, By: no.by, Why: no.why + afterYes})
 }

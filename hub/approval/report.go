@@ -48,7 +48,7 @@ func (q *Queue) Report() Report {
 	defer q.mu.Unlock()
 	for _, g := range q.grants {
 		r := GrantReport{
-			URI: platform.Host().FormatURI(g.offer.Path), Name: nameOfGrants, Server: g.child, Roles: []string{}, File: g.offer.File, Served: g.offer.serves(),
+			URI: platform.Host().FormatURI(g.offer.Path), Name: nameOfGrants, Server: g.child, Roles: []string{}, File: g.offer.File, Served: g.offer.isServed(),
 			Lifetime: "session", Since: g.since, By: g.approval.by, Rules: append([]string{}, g.approval.rules...),
 		}
 		if g.perCall {
@@ -85,7 +85,7 @@ func (q *Queue) Explain(r *Request, j *Judgement) (e Explanation) {
 	if j.Verdict.Decision != policy.Escalate {
 		return e
 	}
-	asked, why := q.question(r, j)
+	asked, why := q.makeQuestion(r, j)
 	if e.Unasked = why; why == "" {
 		e.Question = asked.text
 	}

@@ -36,12 +36,12 @@ type Request struct {
 	Unaskable string // why nobody is asked about such a request; "" where somebody may be
 }
 
-// title is how the question names the request.
-func (r *Request) title() string {
+// questionTitle is how the question names the request.
+func (r *Request) questionTitle() string {
 	if r.Tool {
-		return "its tool " + legible(clip(r.Name, 100))
+		return "its tool " + quoteLegible(clipText(r.Name, 100))
 	}
-	return "a request " + legible(r.Name)
+	return "a request " + quoteLegible(r.Name)
 }
 
 // A Judgement is how a request was judged, as far as a question goes by it.

@@ -342,7 +342,7 @@ func TestRepliesThatAllowNothing(t *testing.T) {
 	t.Parallel()
 	askingBoth(t, func(b *both) {
 		q, done := b.begin(b.call("echo", reading("/data/one/1.txt")))
-		other := textQuestion().digest()
+		other := textQuestion().digestAsked()
 		for name, c := range map[string]struct {
 			reply Reply
 			want  error
@@ -376,21 +376,21 @@ func TestRepliesThatAllowNothing(t *testing.T) {
 func TestDigestsOfQuestions(t *testing.T) {
 	t.Parallel()
 	a, b := textQuestion(), textQuestion()
-	if a.digest() != b.digest() || len(a.digest()) != 64 {
-		t.Errorf("%s, %s", a.digest(), b.digest())
+	if a.digestAsked() != b.digestAsked() || len(a.digestAsked()) != 64 {
+		t.Errorf("%s, %s", a.digestAsked(), b.digestAsked())
 	}
 	b.proposal = &proposal{offers: a.proposal.offers[:1]}
 	c := textQuestion()
 	c.key = DigestOf([]byte("another"))
-	if a.digest() == b.digest() || a.digest() == c.digest() {
+	if a.digestAsked() == b.digestAsked() || a.digestAsked() == c.digestAsked() {
 		t.Error("two questions have one digest")
 	}
 	synctest.Test(t, func(t *testing.T) {
 		var term Terminal
-		_, away, _ := term.put(Pending{Until: time.Now().Add(time.Hour)}, a)
+		_, away, _ := term.enterQuestion(Pending{Until: time.Now().Add(time.Hour)}, a)
 		defer away(false)
-		if got := term.Pending()[0].Digest; got != a.digest() {
-			t.Errorf("%s, want %s", got, a.digest())
+		if got := term.Pending()[0].Digest; got != a.digestAsked() {
+			t.Errorf("%s, want %s", got, a.digestAsked())
 		}
 	})
 }

@@ -113,12 +113,12 @@ type pendingEntry struct {
 	answer  chan Answer // takes two: after a yes also what has come by the time it is taken away
 }
 
-// put enters a question until away is called; ok is false where there is no
+// enterQuestion enters a question until away is called; ok is false where there is no
 // room. Nobody looks over more, and whoever asks so much is not to keep out
 // others.
-func (t *Terminal) put(p Pending, asked *Question) (answer <-chan Answer, away func(answered bool), ok bool) {
-	p.ID, p.Digest = randomID(), asked.digest()
-	asked.describe(&p)
+func (t *Terminal) enterQuestion(p Pending, asked *Question) (answer <-chan Answer, away func(answered bool), ok bool) {
+	p.ID, p.Digest = randomID(), asked.digestAsked()
+	asked.describeAsked(&p)
 	e := &pendingEntry{Pending: p, asked: asked, answer: make(chan Answer, 2)}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -141,17 +141,17 @@ func (t *Terminal) put(p Pending, asked *Question) (answer <-chan Answer, away f
 		switch {
 		case t.open[p.ID] == nil:
 		case e.allowed:
-			t.close(e, Unanswered())
+			t.closeQuestion(e, Unanswered())
 		case answered:
-			t.remove(e)
+			t.removeQuestion(e)
 		default:
 			delete(t.open, p.ID)
 		}
 	}, true
 }
 
-// describe fills in what is asked, so that it is safe to show.
-func (q *Question) describe(p *Pending) {
+// describeAsked fills in what is asked, so that it is safe to show.
+func (q *Question) describeAsked(p *Pending) {
 	p.Server, p.What, p.Text = printable.Escape(q.child.Name, 100), printable.Escape(q.name, 100), q.text
 	p.Rules, p.Choices, p.Paths = []string{}, []string{}, []PendingPath{}
 	for _, r := range q.proposal.rules {
@@ -162,9 +162,9 @@ func (q *Question) describe(p *Pending) {
 	}
 	add := func(list []askedPath, asks bool) {
 		for _, path := range list {
-			shown := PendingPath{Path: legible(clip(path.leads, 2*longestAsked)), Role: path.role.String(), Asks: asks}
+			shown := PendingPath{Path: quoteLegible(clipText(path.leads, 2*longestAsked)), Role: path.role.String(), Asks: asks}
 			if path.sent != path.leads {
-				shown.Sent = legible(clip(path.sent, 200))
+				shown.Sent = quoteLegible(clipText(path.sent, 200))
 			}
 			p.Paths = append(p.Paths, shown)
 		}
@@ -173,8 +173,8 @@ func (q *Question) describe(p *Pending) {
 	add(q.proposal.others, false)
 }
 
-// find finds a question that waits. t.mu is held.
-func (t *Terminal) find(id string) (*pendingEntry, error) {
+// findQuestion finds a question that waits. t.mu is held.
+func (t *Terminal) findQuestion(id string) (*pendingEntry, error) {
 	switch e := t.open[id]; {
 	case e != nil:
 		return e, nil
@@ -221,7 +221,7 @@ func (t *Terminal) Code(id string) (string, error) {
 	now := time.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e, err := t.find(id)
+	e, err := t.findQuestion(id)
 	switch {
 	case err != nil:
 		return "", err
@@ -235,7 +235,7 @@ func (t *Terminal) Code(id string) (string, error) {
 	case len(t.issued) >= maxInTime:
 		return "", ErrTooManyCodes
 	case e.codes >= maxCodes:
-		t.close(e, Answer{why: "too many codes were asked for at the terminal", by: AskedTerminal})
+		t.closeQuestion(e, Answer{why: "too many codes were asked for at the terminal", by: AskedTerminal})
 		return "", ErrTooMany
 	}
 	t.issued = append(t.issued, now)
@@ -251,7 +251,7 @@ func (t *Terminal) Answer(r Reply) error {
 	now := time.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e, err := t.find(r.ID)
+	e, err := t.findQuestion(r.ID)
 	switch {
 	case err != nil:
 		return err
@@ -262,10 +262,10 @@ func (t *Terminal) Answer(r Reply) error {
 	case r.From != AskedTerminal && r.From != AskedConsole:
 		return ErrNotAsked
 	}
-	chosen, why := choose(r.Decision, e.asked.proposal.offers)
+	chosen, why := chooseOffer(r.Decision, e.asked.proposal.offers)
 	switch {
 	case r.Decision == choiceDeny:
-		t.close(e, Answer{why: why, by: r.From})
+		t.closeQuestion(e, Answer{why: why, by: r.From})
 		return nil
 	case !slices.Contains(e.From, r.From):
 		return ErrNotAsked
@@ -275,11 +275,11 @@ func (t *Terminal) Answer(r Reply) error {
 		return ErrNoChoice
 	}
 	if r.From == AskedTerminal {
-		if err := t.spend(e, r.Code, now); err != nil {
+		if err := t.spendCode(e, r.Code, now); err != nil {
 			return err
 		}
 	}
-	if !e.asked.claim(r.From) {
+	if !e.asked.claimBy(r.From) {
 		return ErrAnswered
 	}
 	e.allowed = true
@@ -287,8 +287,8 @@ func (t *Terminal) Answer(r Reply) error {
 	return nil
 }
 
-// spend uses up the code of a question. t.mu is held.
-func (t *Terminal) spend(e *pendingEntry, code string, now time.Time) error {
+// spendCode uses up the code of a question. t.mu is held.
+func (t *Terminal) spendCode(e *pendingEntry, code string, now time.Time) error {
 	good := e.code != "" && now.Sub(e.coded) < codeLife &&
 		subtle.ConstantTimeCompare([]byte(strings.ToUpper(strings.TrimSpace(code))), []byte(e.code)) == 1
 	e.code = ""
@@ -296,20 +296,20 @@ func (t *Terminal) spend(e *pendingEntry, code string, now time.Time) error {
 		return nil
 	}
 	if e.tries++; e.tries >= maxTries {
-		t.close(e, Answer{why: "wrong codes were typed at the terminal", by: AskedTerminal})
+		t.closeQuestion(e, Answer{why: "wrong codes were typed at the terminal", by: AskedTerminal})
 		return ErrTooMany
 	}
 	return ErrWrongCode
 }
 
-// close gives a question its last answer. t.mu is held.
-func (t *Terminal) close(e *pendingEntry, a Answer) {
-	t.remove(e)
+// closeQuestion gives a question its last answer. t.mu is held.
+func (t *Terminal) closeQuestion(e *pendingEntry, a Answer) {
+	t.removeQuestion(e)
 	e.answer <- a
 }
 
-// remove takes a question out that was answered. t.mu is held.
-func (t *Terminal) remove(e *pendingEntry) {
+// removeQuestion takes a question out that was answered. t.mu is held.
+func (t *Terminal) removeQuestion(e *pendingEntry) {
 	delete(t.open, e.ID)
 	t.gone = append(t.gone[max(0, len(t.gone)-maxGone+1):], e.ID)
 }
@@ -317,7 +317,7 @@ func (t *Terminal) remove(e *pendingEntry) {
 // Asker asks there. from says who asks, by Session, Client and Token, and who may answer:
 // may. A person has to look for the question, so log tells that there is one.
 func (t *Terminal) Asker(from Pending, may Channels, quiet bool, log zerolog.Logger) Asker {
-	from.From = may.names()
+	from.From = may.channelNames()
 	return atTerminal{t, from, may.Local().String(), quiet, log}
 }
 
@@ -335,14 +335,14 @@ func (a atTerminal) Ask(ctx context.Context, q *Question) Answer {
 	p := a.from
 	p.Since = time.Now()
 	p.Until, _ = ctx.Deadline()
-	answer, away, ok := a.t.put(p, q)
+	answer, away, ok := a.t.enterQuestion(p, q)
 	if !ok {
 		return NotAsked("too many questions wait for an answer at a terminal already")
 	}
 	_, commands := answerPlaces(a.who)
 	a.log.Warn().Str("child", q.child.Name).Time("until", p.Until).Msg("a call waits for the approval of a person: run " + commands + " at a terminal")
 	if told := a.t.OnQuestion; told != nil && !a.quiet {
-		told(legible(clip(q.child.Name, 60)), legible(clip(q.name, 100)), p.Until)
+		told(quoteLegible(clipText(q.child.Name, 60)), quoteLegible(clipText(q.name, 100)), p.Until)
 	}
 	given := Unanswered()
 	select {

@@ -34,10 +34,10 @@ func atTheTerminal(t *testing.T, test func(t *testing.T, term *Terminal, ask fun
 		test(t, &term, ask, func(choice, why string) {
 			t.Helper()
 			a := <-answers
-			if a.choice() != choice || !strings.Contains(a.why, why) {
-				t.Errorf("%s, %q, want %s, %q", a.choice(), a.why, choice, why)
+			if a.choiceWord() != choice || !strings.Contains(a.why, why) {
+				t.Errorf("%s, %q, want %s, %q", a.choiceWord(), a.why, choice, why)
 			}
-			a.others.close()
+			a.others.closeQuestion()
 			if list := term.Pending(); len(list) != 0 {
 				t.Errorf("%d questions wait", len(list))
 			}
@@ -136,7 +136,7 @@ func TestCodesAreRateLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var term Terminal
 		put := func() (id string, away func(bool)) {
-			_, away, _ = term.put(Pending{From: []string{AskedTerminal}, Until: time.Now().Add(time.Hour)}, textQuestion())
+			_, away, _ = term.enterQuestion(Pending{From: []string{AskedTerminal}, Until: time.Now().Add(time.Hour)}, textQuestion())
 			return term.Pending()[0].ID, away
 		}
 		for range maxInTime {
@@ -184,7 +184,7 @@ func TestATerminalIsNotFlooded(t *testing.T) {
 	var d Terminal
 	until := time.Now().Add(time.Hour)
 	put := func(token string) bool {
-		_, _, ok := d.put(Pending{Token: token, Until: until}, textQuestion())
+		_, _, ok := d.enterQuestion(Pending{Token: token, Until: until}, textQuestion())
 		return ok
 	}
 	for range maxOfToken {
@@ -203,7 +203,7 @@ func TestATerminalIsNotFlooded(t *testing.T) {
 	if put("b") {
 		t.Error("more than there may be")
 	}
-	_, away, _ := d.put(Pending{}, textQuestion())
+	_, away, _ := d.enterQuestion(Pending{}, textQuestion())
 	if away != nil {
 		t.Error("without a token more than there may be")
 	}

@@ -14,7 +14,7 @@ func questionText(child string, r *Request, p *proposal, perCall bool) string {
 		until = "for this one call"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "Allow the server %s to run %s?", legible(child), r.title())
+	fmt.Fprintf(&b, "Allow the server %s to run %s?", quoteLegible(child), r.questionTitle())
 	if len(p.rules) > 0 {
 		fmt.Fprintf(&b, " The policy asks a person first (%s).", quotedNames("rule", p.rules))
 	}
@@ -22,7 +22,7 @@ func questionText(child string, r *Request, p *proposal, perCall bool) string {
 		b.WriteString("\n\nThe call names:")
 	}
 	for _, path := range p.paths {
-		path.line(&b)
+		path.writeLine(&b)
 	}
 	if len(p.others) > 0 {
 		b.WriteString("\n\nIt also names what needs no approval of its own:")
@@ -32,29 +32,29 @@ func questionText(child string, r *Request, p *proposal, perCall bool) string {
 			fmt.Fprintf(&b, "\n- and %d more", len(p.others)-i)
 			break
 		}
-		path.line(&b)
+		path.writeLine(&b)
 	}
 	if p.rule != "" {
 		fmt.Fprintf(&b, "\n\nIts arguments are: %s\nIf you allow it, this very call is made, once.", p.args)
 	}
 	for i := range p.offers {
-		p.offers[i].write(&b, until)
+		p.offers[i].writeOffer(&b, until)
 	}
 	p.writeAlways(&b, child, r.Name)
 	return b.String()
 }
 
-// write says what choosing an offer opens.
-func (o *offer) write(b *strings.Builder, until string) {
+// writeOffer says what choosing an offer opens.
+func (o *offer) writeOffer(b *strings.Builder, until string) {
 	if len(o.grants) == 0 {
 		return
 	}
 	fmt.Fprintf(b, "\n\nIf you answer %q, this server may %s:", o.choice, until)
 	for i := range o.grants {
 		if g := &o.grants[i]; g.File {
-			fmt.Fprintf(b, "\n- %s the file %s, and nothing beside it", g.Roles, legible(g.Path))
+			fmt.Fprintf(b, "\n- %s the file %s, and nothing beside it", g.Roles, quoteLegible(g.Path))
 		} else {
-			fmt.Fprintf(b, "\n- %s everything in the directory %s, at any depth", g.Roles, legible(g.Path))
+			fmt.Fprintf(b, "\n- %s everything in the directory %s, at any depth", g.Roles, quoteLegible(g.Path))
 		}
 	}
 	switch o.choice {
@@ -68,13 +68,13 @@ func (o *offer) write(b *strings.Builder, until string) {
 // writeAlways says which rules of hub.json would allow the call without a
 // question.
 func (p *proposal) writeAlways(b *strings.Builder, child, tool string) {
-	lines := p.always(child, tool)
+	lines := p.alwaysRules(child, tool)
 	if len(lines) == 0 {
 		return
 	}
 	b.WriteString("\n\nTo allow it always, write into policy.rules of hub.json")
 	if len(p.rules) > 0 {
-		fmt.Fprintf(b, ", before the rule %s", legible(clip(p.rules[0], 100)))
+		fmt.Fprintf(b, ", before the rule %s", quoteLegible(clipText(p.rules[0], 100)))
 	}
 	b.WriteString(":")
 	for _, line := range lines {
@@ -88,10 +88,10 @@ func (p *proposal) writeAlways(b *strings.Builder, child, tool string) {
 	}
 }
 
-func (p askedPath) line(b *strings.Builder) {
-	fmt.Fprintf(b, "\n- to %s: %s", p.role, legible(clip(p.leads, 2*longestAsked)))
+func (p askedPath) writeLine(b *strings.Builder) {
+	fmt.Fprintf(b, "\n- to %s: %s", p.role, quoteLegible(clipText(p.leads, 2*longestAsked)))
 	if p.sent != p.leads {
-		fmt.Fprintf(b, ", given as %s", legible(clip(p.sent, 200)))
+		fmt.Fprintf(b, ", given as %s", quoteLegible(clipText(p.sent, 200)))
 	}
 }
 
@@ -99,7 +99,7 @@ func (p askedPath) line(b *strings.Builder) {
 func quotedNames(one string, names []string) string {
 	quoted := make([]string, 0, len(names))
 	for _, n := range names {
-		quoted = append(quoted, legible(clip(n, 100)))
+		quoted = append(quoted, quoteLegible(clipText(n, 100)))
 	}
 	if len(names) > 1 {
 		one += "s"

@@ -36,11 +36,11 @@ type refusalStreak struct {
 	until time.Time // nobody is asked before
 }
 
-// join enters a question, or one more request that waits for the same one.
+// joinQuestion enters a question, or one more request that waits for the same one.
 // Questions are equal that have the same key, so one answer serves requests that
 // are one and the same. In a queue of SetPerCall none are. why says that there is no
 // room.
-func (q *Queue) join(asked *Question) (e *entry, first bool, why string) {
+func (q *Queue) joinQuestion(asked *Question) (e *entry, first bool, why string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	key := asked.key
@@ -72,9 +72,9 @@ func (q *Queue) join(asked *Question) (e *entry, first bool, why string) {
 	return e, true, ""
 }
 
-// await waits for the answer to a question that another request has asked; nil
+// awaitOutcome waits for the answer to a question that another request has asked; nil
 // where it was withdrawn.
-func (q *Queue) await(ctx context.Context, e *entry, c Caller) (*outcome, error) {
+func (q *Queue) awaitOutcome(ctx context.Context, e *entry, c Caller) (*outcome, error) {
 	defer c.Waiting(ctx, waitsFor)()
 	defer func() {
 		q.mu.Lock()
@@ -89,15 +89,15 @@ func (q *Queue) await(ctx context.Context, e *entry, c Caller) (*outcome, error)
 	}
 }
 
-// start notes that a question is with a person now.
-func (q *Queue) start(e *entry, by string, now time.Time) {
+// noteAsked notes that a question is with a person now.
+func (q *Queue) noteAsked(e *entry, by string, now time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	e.by, e.since = by, now
 }
 
-// finish takes a question out and hands its outcome to all who wait.
-func (q *Queue) finish(e *entry, out *outcome) {
+// finishQuestion takes a question out and hands its outcome to all who wait.
+func (q *Queue) finishQuestion(e *entry, out *outcome) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	delete(q.waiting, e.key)
@@ -133,8 +133,8 @@ func (q *Queue) takeTurn(ctx context.Context) (taken bool, err error) {
 
 func (q *Queue) endTurn() { <-q.turn }
 
-// paused says why a person is not asked about a child at all; "" where they are.
-func (q *Queue) paused(child string, now time.Time) string {
+// pauseReason says why a person is not asked about a child at all; "" where they are.
+func (q *Queue) pauseReason(child string, now time.Time) string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	n := q.refusals[child]
@@ -145,9 +145,9 @@ func (q *Queue) paused(child string, now time.Time) string {
 		n.inRow, child, n.until.Sub(now).Round(time.Second))
 }
 
-// note counts an answer: a yes starts anew, and after several noes the pauses
+// noteAnswer counts an answer: a yes starts anew, and after several noes the pauses
 // get longer.
-func (q *Queue) note(child string, a *Answer, now time.Time) {
+func (q *Queue) noteAnswer(child string, a *Answer, now time.Time) {
 	if a.notAsked {
 		return
 	}

@@ -16,7 +16,7 @@ import (
 func (m *Member[S]) TryAcquire(conf *configuration.Configuration, name string) *children.Lease {
 	c := conf.Child(name)
 	at, _ := m.assigned.Load().Lookup(name)
-	if c == nil || at.Revision != c.Spec.Revision || conf.Denied(name) {
+	if c == nil || at.Revision != c.Spec.Revision || conf.IsDenied(name) {
 		return nil
 	}
 	lease, ok := m.table.Supervisor.TryAcquire(at.Key)
@@ -34,7 +34,7 @@ func (m *Member[S]) TryAcquire(conf *configuration.Configuration, name string) *
 // shared by roots has none before the roots are known.
 func (m *Member[S]) awaitAssignment(ctx context.Context, conf *configuration.Configuration, name string) (spec.Key, error) {
 	c := conf.Child(name)
-	if conf.Denied(name) {
+	if conf.IsDenied(name) {
 		return spec.Key{}, &run.UnavailableError{Child: name, Reason: "the policy of hub.json denies all of it here, and it is not started"}
 	}
 	if p, ok := m.assigned.Load().Lookup(name); ok && p.Revision == c.Spec.Revision {
@@ -48,7 +48,7 @@ func (m *Member[S]) awaitAssignment(ctx context.Context, conf *configuration.Con
 		if p, ok := now.Lookup(name); ok && p.Revision == c.Spec.Revision {
 			return p.Key, nil
 		}
-		if m.Current.Superseded(conf, name) {
+		if m.Current.IsSuperseded(conf, name) {
 			return spec.Key{}, configuration.ErrSuperseded
 		}
 		select {
@@ -73,7 +73,7 @@ func (m *Member[S]) Acquire(ctx context.Context, conf *configuration.Configurati
 	}
 	lease, err := m.acquireAssigned(ctx, conf, name)
 	switch {
-	case err != nil && m.Current.Superseded(conf, name):
+	case err != nil && m.Current.IsSuperseded(conf, name):
 		return nil, configuration.ErrSuperseded
 	case err != nil:
 		return nil, err

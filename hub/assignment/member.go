@@ -66,23 +66,23 @@ func (m *Member[S]) ModernFirst(first bool) { m.modernFirst.Store(first) }
 // Assigned returns which instances serve the session.
 func (m *Member[S]) Assigned() *Assignments { return m.assigned.Load() }
 
-// reassign replaces one assignment; the caller holds Table.mu.
-func (m *Member[S]) reassign(to Assignment) {
+// replaceAssignment replaces one assignment; the caller holds Table.mu.
+func (m *Member[S]) replaceAssignment(to Assignment) {
 	old := m.assigned.Load()
 	m.assigned.Store(old.With(to))
 	old.MarkReplaced()
 }
 
-// changed takes in what is told of one instance. The
+// noteChange takes in what is told of one instance. The
 // caller holds Table.mu.
-func (m *Member[S]) changed(st *children.Status, offer *catalog.Offer) {
+func (m *Member[S]) noteChange(st *children.Status, offer *catalog.Offer) {
 	at, assigned := m.assigned.Load().Lookup(st.Child)
 	if !assigned || at.Key != st.Key || st.Serial < at.Serial {
 		return // another instance serves the session now
 	}
 	if at.AwaitsList && offer != nil {
 		at.AwaitsList = false
-		m.reassign(at)
+		m.replaceAssignment(at)
 	}
 	restarted, changed := m.Offering.Take(st, offer)
 	if st.OtherEra {
@@ -107,7 +107,7 @@ func (m *Member[S]) KeyFor(c *configuration.Child, roots []guard.Root) spec.Key 
 	if c.Spec.Era == spec.EraAuto && m.modernFirst.Load() {
 		k.Era = spec.EraModern
 	}
-	if c.Spec.Personal() {
+	if c.Spec.IsPersonal() {
 		k.Principal = m.Principal
 	}
 	switch {
@@ -137,7 +137,7 @@ func (m *Member[S]) RootsFor(conf *configuration.Configuration, c *configuration
 // that is not known. It starts nothing.
 func (m *Member[S]) Recall(conf *configuration.Configuration, c *configuration.Child, view rootsmgr.View) *offers.Offer {
 	roots := m.RootsFor(conf, c, view)
-	return m.supervisor(c, m.boundaryOf(conf, c, view, roots)).Recall(m.KeyFor(c, roots), roots)
+	return m.supervisorFor(c, m.boundaryOf(conf, c, view, roots)).Recall(m.KeyFor(c, roots), roots)
 }
 
 // Manner returns what a child is able to do, as it was last, with whatever roots; nil if that is not known.
@@ -145,8 +145,8 @@ func (m *Member[S]) Manner(c *configuration.Child) *offers.Offer {
 	return m.table.Supervisor.Manner(m.KeyFor(c, nil))
 }
 
-// supervisor is the Supervisor for a child within a boundary. A server that all users share is listed once for all.
-func (m *Member[S]) supervisor(c *configuration.Child, boundary sandbox.Boundary) children.BoundedSupervisor {
+// supervisorFor is the Supervisor for a child within a boundary. A server that all users share is listed once for all.
+func (m *Member[S]) supervisorFor(c *configuration.Child, boundary sandbox.Boundary) children.BoundedSupervisor {
 	of := m.table.Supervisor.WithBoundary(boundary)
 	if c.Spec.Share == spec.ShareAll {
 		return of
@@ -157,7 +157,7 @@ func (m *Member[S]) supervisor(c *configuration.Child, boundary sandbox.Boundary
 // RecallAs is Recall for an entry that is not in force yet.
 func (m *Member[S]) RecallAs(conf *configuration.Configuration, c *configuration.Child, view rootsmgr.View) *offers.Offer {
 	roots := m.RootsFor(conf, c, view)
-	return m.supervisor(c, m.boundaryOf(conf, c, view, roots)).RecallAs(c.Spec, m.KeyFor(c, roots), roots)
+	return m.supervisorFor(c, m.boundaryOf(conf, c, view, roots)).RecallAs(c.Spec, m.KeyFor(c, roots), roots)
 }
 
 // ByRoots reports whether the session's roots decide which process serves it:

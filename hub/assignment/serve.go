@@ -32,7 +32,7 @@ func (m *Member[S]) Run(ctx context.Context, started <-chan struct{}) {
 		case <-m.Roots.First():
 			known = true
 		case <-timer.C:
-			m.prestart()
+			m.prestartOwn()
 		case <-m.yielded:
 			m.serveAll()
 		case <-ctx.Done():
@@ -69,7 +69,7 @@ func (m *Member[S]) serveRootsNow(ctx context.Context, first bool) (updates, gra
 	m.Approvals.Prune(conf.ApprovalRules())
 	fromCalls := m.served.LastFromCalls()
 	granted, grants := m.Approvals.Version()
-	m.serve(conf, view, first)
+	m.serveChildren(conf, view, first)
 	m.served.Set(State{Given: true, Configuration: conf.Number, Roots: view.Mark(), Grants: granted, FromCalls: fromCalls})
 	return updates, grants, conf.Replaced()
 }
@@ -78,34 +78,34 @@ func (m *Member[S]) serveRootsNow(ctx context.Context, first bool) (updates, gra
 func (m *Member[S]) serveAll() {
 	conf := m.Current.AwaitInForce()
 	for i := range conf.Children {
-		if c := &conf.Children[i]; c.Spec.Share == spec.ShareAll && !conf.Denied(c.Spec.Name) {
+		if c := &conf.Children[i]; c.Spec.Share == spec.ShareAll && !conf.IsDenied(c.Spec.Name) {
 			roots, boundary := conf.CommonRoots()[c.Spec.Name], conf.CommonBoundary(c)
 			m.serveChild(c, roots, m.recordWritable(c, boundary, roots), true, false)
 		}
 	}
 }
 
-// prestart starts the session's own children before its roots are known.
+// prestartOwn starts the session's own children before its roots are known.
 // One that is shared by roots has to wait: they name its instance.
-func (m *Member[S]) prestart() {
+func (m *Member[S]) prestartOwn() {
 	conf := m.Current.AwaitInForce()
 	for i := range conf.Children {
-		if c := &conf.Children[i]; c.Spec.Share == spec.ShareSession && !conf.Denied(c.Spec.Name) {
+		if c := &conf.Children[i]; c.Spec.Share == spec.ShareSession && !conf.IsDenied(c.Spec.Name) {
 			k := m.KeyFor(c, nil)
 			if b := m.recordWritable(c, sandbox.Boundary{}); b.Barred != "" {
 				continue // it is told when its roots are known
 			}
-			m.attach(c, k, func() { m.table.Supervisor.Prestart(k) })
+			m.attachTo(c, k, func() { m.table.Supervisor.Prestart(k) })
 		}
 	}
 }
 
-// serve has every child of conf that is not denied serve the session with the roots of a
+// serveChildren has every child of conf that is not denied serve the session with the roots of a
 // view, and no other.
-func (m *Member[S]) serve(conf *configuration.Configuration, view rootsmgr.View, first bool) {
+func (m *Member[S]) serveChildren(conf *configuration.Configuration, view rootsmgr.View, first bool) {
 	for i := range conf.Children {
 		c := &conf.Children[i]
-		if conf.Denied(c.Spec.Name) {
+		if conf.IsDenied(c.Spec.Name) {
 			continue
 		}
 		its := view
@@ -121,8 +121,8 @@ func (m *Member[S]) serve(conf *configuration.Configuration, view rootsmgr.View,
 		m.serveChild(c, roots, m.recordWritable(c, boundary, conf.ViewFor(c, its).Snapshot.Roots(), roots), first, its.Assumed)
 	}
 	for name, at := range m.assigned.Load().All() {
-		if conf.Child(name) == nil || conf.Denied(name) {
-			m.table.detach(m, at.Key)
+		if conf.Child(name) == nil || conf.IsDenied(name) {
+			m.table.detachMember(m, at.Key)
 			m.table.Supervisor.Leave(at.Key)
 		}
 	}
@@ -131,24 +131,24 @@ func (m *Member[S]) serve(conf *configuration.Configuration, view rootsmgr.View,
 // serveChild gives a child new roots; where other roots mean another instance,
 // it moves the session there. assumed: the roots stand in for those to come.
 func (m *Member[S]) serveChild(c *configuration.Child, roots []guard.Root, boundary sandbox.Boundary, first, assumed bool) {
-	sup := m.supervisor(c, boundary)
+	sup := m.supervisorFor(c, boundary)
 	k := m.KeyFor(c, roots)
 	at, assigned := m.assigned.Load().Lookup(k.Child)
 	if assumed {
-		m.attach(c, k, func() { sup.Assume(k, roots) })
+		m.attachTo(c, k, func() { sup.Assume(k, roots) })
 		return
 	}
 	if first || !assigned || at.Key != k || at.Revision != c.Spec.Revision {
-		m.attach(c, k, func() { sup.Ensure(k, roots) })
+		m.attachTo(c, k, func() { sup.Ensure(k, roots) })
 		return
 	}
 	sup.SetRoots(k, roots)
 }
 
-// attach moves the session to an instance: calls that look for it from now on go
+// attachTo moves the session to an instance: calls that look for it from now on go
 // there, those under way end where they are. start is called while the instance
 // is held and before any call reaches it.
-func (m *Member[S]) attach(c *configuration.Child, k spec.Key, start func()) {
+func (m *Member[S]) attachTo(c *configuration.Child, k spec.Key, start func()) {
 	old, assigned := m.assigned.Load().Lookup(k.Child)
 	if assigned && old.Key == k && old.Revision == c.Spec.Revision {
 		start()
@@ -156,7 +156,7 @@ func (m *Member[S]) attach(c *configuration.Child, k spec.Key, start func()) {
 	}
 	serial := m.table.Supervisor.JoinBy(k, &c.Spec)
 	start()
-	m.table.move(m, Assignment{Key: k, Serial: serial, Revision: c.Spec.Revision, AwaitsList: assigned && old.Key != k}, old.Key)
+	m.table.moveMember(m, Assignment{Key: k, Serial: serial, Revision: c.Spec.Revision, AwaitsList: assigned && old.Key != k}, old.Key)
 	m.table.Supervisor.LevelChanged(k) // others may have begun it
 	if assigned {
 		m.table.Supervisor.Leave(old.Key)

@@ -34,8 +34,8 @@ type instance struct {
 	read   []*catalog.Offer // raw, as the configurations of those whom it serves read it
 }
 
-// by is the offer as a configuration reads it; nil where it was not read by that.
-func (i *instance) by(conf *configuration.Configuration) *catalog.Offer {
+// offerBy is the offer as a configuration reads it; nil where it was not read by that.
+func (i *instance) offerBy(conf *configuration.Configuration) *catalog.Offer {
 	for _, o := range i.read {
 		if o.ReadBy(conf.Offers) {
 			return o
@@ -56,7 +56,7 @@ func (t *Table[S]) Enter(m *Member[S]) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if conf := m.Current.Now(); m.Offering.Configuration() != conf { // it was made under an older one
-		m.adopt(conf, nil)
+		m.adoptConfiguration(conf, nil)
 	}
 	t.members[m.ID] = m
 }
@@ -89,7 +89,7 @@ func (t *Table[S]) UpdateInstance(st children.Status, raw *offers.Offer) {
 		known.read = was.read
 	}
 	for {
-		confs := t.running(st.Key, st.Revision)
+		confs := t.runningConfigurations(st.Key, st.Revision)
 		if len(confs) == 0 && st.Variant == "" {
 			return // of others it is kept for sessions that may come while it lives
 		}
@@ -106,17 +106,17 @@ func (t *Table[S]) UpdateInstance(st children.Status, raw *offers.Offer) {
 		t.known[st.Key] = known
 	}
 	for m := range t.holders[st.Key] {
-		if conf := m.Current.Now(); runs(conf, st.Key, st.Revision) {
-			m.changed(&st, known.by(conf))
+		if conf := m.Current.Now(); runsInstance(conf, st.Key, st.Revision) {
+			m.noteChange(&st, known.offerBy(conf))
 		}
 	}
 }
 
-// running are the configurations in force by which an instance runs as it does: those of the
+// runningConfigurations are the configurations in force by which an instance runs as it does: those of the
 // sessions that it serves, or any where it serves none yet.
-func (t *Table[S]) running(k spec.Key, revision uint64) (confs []*configuration.Configuration) {
+func (t *Table[S]) runningConfigurations(k spec.Key, revision uint64) (confs []*configuration.Configuration) {
 	add := func(conf *configuration.Configuration) {
-		if runs(conf, k, revision) && !slices.Contains(confs, conf) {
+		if runsInstance(conf, k, revision) && !slices.Contains(confs, conf) {
 			confs = append(confs, conf)
 		}
 	}
@@ -139,8 +139,8 @@ func (t *Table[S]) running(k spec.Key, revision uint64) (confs []*configuration.
 	return confs
 }
 
-// runs reports whether a configuration runs an instance by this revision.
-func runs(conf *configuration.Configuration, k spec.Key, revision uint64) bool {
+// runsInstance reports whether a configuration runs an instance by this revision.
+func runsInstance(conf *configuration.Configuration, k spec.Key, revision uint64) bool {
 	c := conf.Child(k.Child)
 	return c != nil && c.Spec.Revision == revision
 }
@@ -150,7 +150,7 @@ func runs(conf *configuration.Configuration, k spec.Key, revision uint64) bool {
 func (t *Table[S]) readBy(known *instance, confs []*configuration.Configuration) (done bool) {
 	done = true
 	for _, conf := range confs {
-		if known.raw == nil || known.by(conf) != nil {
+		if known.raw == nil || known.offerBy(conf) != nil {
 			continue
 		}
 		done = false
@@ -163,10 +163,10 @@ func (t *Table[S]) readBy(known *instance, confs []*configuration.Configuration)
 	return done
 }
 
-// move enters a session at one instance in place of another, and tells it what
+// moveMember enters a session at one instance in place of another, and tells it what
 // is known of it. Both happen under one lock with UpdateInstance, so that the session
 // misses no news and takes none of the former instance for that of the new one.
-func (t *Table[S]) move(m *Member[S], to Assignment, from spec.Key) {
+func (t *Table[S]) moveMember(m *Member[S], to Assignment, from spec.Key) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	conf, known := m.Current.Now(), instance{}
@@ -176,7 +176,7 @@ func (t *Table[S]) move(m *Member[S], to Assignment, from spec.Key) {
 		if known.status == nil || known.status.Serial != to.Serial {
 			known = instance{status: &children.Status{Key: to.Key, Serial: to.Serial, Revision: to.Revision}}
 		}
-		done = !runs(conf, to.Key, to.Revision) || t.readBy(&known, []*configuration.Configuration{conf})
+		done = !runsInstance(conf, to.Key, to.Revision) || t.readBy(&known, []*configuration.Configuration{conf})
 		if !done && t.known[to.Key].status == known.status {
 			t.known[to.Key] = known
 		}
@@ -186,32 +186,32 @@ func (t *Table[S]) move(m *Member[S], to Assignment, from spec.Key) {
 		t.holders[to.Key] = map[*Member[S]]struct{}{}
 	}
 	t.holders[to.Key][m] = struct{}{}
-	t.want(to.Key, m.wants, 1)
+	t.countWanted(to.Key, m.wants, 1)
 	if len(known.read) > maxReadings {
-		t.forget(to, known)
+		t.forgetReadings(to, known)
 	}
-	m.reassign(to)
-	m.changed(known.status, known.by(conf))
+	m.replaceAssignment(to)
+	m.noteChange(known.status, known.offerBy(conf))
 }
 
 // maxReadings is how many readings of one offer there may be before those are looked for that
 // nobody goes by any more.
 const maxReadings = 8
 
-// forget lets go of such readings. t.mu is held.
-func (t *Table[S]) forget(at Assignment, known instance) {
+// forgetReadings lets go of such readings. t.mu is held.
+func (t *Table[S]) forgetReadings(at Assignment, known instance) {
 	if t.known[at.Key].status != known.status {
 		return
 	}
-	confs := t.running(at.Key, at.Revision)
+	confs := t.runningConfigurations(at.Key, at.Revision)
 	known.read = slices.DeleteFunc(slices.Clone(known.read), func(o *catalog.Offer) bool {
 		return !slices.ContainsFunc(confs, func(conf *configuration.Configuration) bool { return o.ReadBy(conf.Offers) })
 	})
 	t.known[at.Key] = known
 }
 
-// detach takes a session from an instance whose child is configured no more, or denied.
-func (t *Table[S]) detach(m *Member[S], from spec.Key) {
+// detachMember takes a session from an instance whose child is configured no more, or denied.
+func (t *Table[S]) detachMember(m *Member[S], from spec.Key) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.removeHolder(m, from)
@@ -223,7 +223,7 @@ func (t *Table[S]) detach(m *Member[S], from spec.Key) {
 // removeHolder is for callers that hold mu.
 func (t *Table[S]) removeHolder(m *Member[S], k spec.Key) {
 	if _, holds := t.holders[k][m]; holds {
-		t.want(k, m.wants, -1)
+		t.countWanted(k, m.wants, -1)
 	}
 	delete(t.holders[k], m)
 	if len(t.holders[k]) == 0 {
@@ -238,14 +238,14 @@ func (t *Table[S]) Replace(next map[*configuration.Current]*configuration.Config
 	renewed := renewals{}
 	for {
 		t.mu.Lock()
-		missing := t.unread(next, renewed)
+		missing := t.unreadOffers(next, renewed)
 		if len(missing) == 0 {
 			break
 		}
 		t.mu.Unlock()
 		for conf, all := range missing {
 			for raw, name := range all {
-				renewed.put(conf, conf.KeepOffer(conf.Child(name), raw))
+				renewed.putOffer(conf, conf.KeepOffer(conf.Child(name), raw))
 			}
 		}
 	}
@@ -254,7 +254,7 @@ func (t *Table[S]) Replace(next map[*configuration.Current]*configuration.Config
 		current.Set(conf)
 	}
 	for k, c := range t.known {
-		confs := t.running(k, c.status.Revision)
+		confs := t.runningConfigurations(k, c.status.Revision)
 		if len(confs) == 0 {
 			delete(t.known, k)
 			continue
@@ -268,26 +268,26 @@ func (t *Table[S]) Replace(next map[*configuration.Current]*configuration.Config
 		t.known[k] = c
 	}
 	for _, m := range t.members {
-		m.adopt(m.Current.Now(), renewed[m.Current.Common().Now()])
+		m.adoptConfiguration(m.Current.Now(), renewed[m.Current.Common().Now()])
 	}
 }
 
 // renewals are offers as they are read by the configurations of a reload.
 type renewals map[*configuration.Configuration]map[*offers.Offer]*catalog.Offer
 
-func (r renewals) put(conf *configuration.Configuration, o *catalog.Offer) {
+func (r renewals) putOffer(conf *configuration.Configuration, o *catalog.Offer) {
 	if r[conf] == nil {
 		r[conf] = map[*offers.Offer]*catalog.Offer{}
 	}
 	r[conf][o.Raw] = o
 }
 
-// unread returns, for each configuration in next, the offers that it wants and has not read, each
+// unreadOffers returns, for each configuration in next, the offers that it wants and has not read, each
 // with its child's name. They are those of children that go on. t.mu is held.
-func (t *Table[S]) unread(next map[*configuration.Current]*configuration.Configuration, renewed renewals) map[*configuration.Configuration]map[*offers.Offer]string {
+func (t *Table[S]) unreadOffers(next map[*configuration.Current]*configuration.Configuration, renewed renewals) map[*configuration.Configuration]map[*offers.Offer]string {
 	missing := map[*configuration.Configuration]map[*offers.Offer]string{}
 	note := func(conf *configuration.Configuration, k spec.Key, revision uint64, raw *offers.Offer) {
-		if conf == nil || raw == nil || renewed[conf][raw] != nil || !runs(conf, k, revision) {
+		if conf == nil || raw == nil || renewed[conf][raw] != nil || !runsInstance(conf, k, revision) {
 			return
 		}
 		if missing[conf] == nil {
@@ -310,15 +310,15 @@ func (t *Table[S]) unread(next map[*configuration.Current]*configuration.Configu
 	return missing
 }
 
-// adopt makes conf what the session goes by. t.mu is held.
-func (m *Member[S]) adopt(conf *configuration.Configuration, renewed map[*offers.Offer]*catalog.Offer) {
+// adoptConfiguration makes conf what the session goes by. t.mu is held.
+func (m *Member[S]) adoptConfiguration(conf *configuration.Configuration, renewed map[*offers.Offer]*catalog.Offer) {
 	m.Roots.Reconfigure(conf.Fallback, conf.RootsOf(m.Principal))
 	before := m.Offering.Configuration()
 	m.Restarted(m.Offering.Adopt(conf, renewed)...)
 	for name, at := range m.assigned.Load().All() {
-		if before.Denied(name) && !conf.Denied(name) { // it was not taken from its instance yet
+		if before.IsDenied(name) && !conf.IsDenied(name) { // it was not taken from its instance yet
 			if known := m.table.known[at.Key]; known.status != nil {
-				m.changed(known.status, known.by(conf))
+				m.noteChange(known.status, known.offerBy(conf))
 			}
 		}
 	}
@@ -363,8 +363,8 @@ func (t *Table[S]) SetLevel(m *Member[S], wants func() int) {
 	m.wants = what
 	for _, at := range m.assigned.Load().All() {
 		if _, holds := t.holders[at.Key][m]; holds {
-			t.want(at.Key, was, -1)
-			t.want(at.Key, what, 1)
+			t.countWanted(at.Key, was, -1)
+			t.countWanted(at.Key, what, 1)
 		}
 	}
 }
@@ -376,8 +376,8 @@ func (t *Table[S]) Levels(k spec.Key) []int {
 	return slices.Collect(maps.Keys(t.wanting[k]))
 }
 
-// want counts a session that wants something of an instance, or does no more. t.mu is held.
-func (t *Table[S]) want(k spec.Key, what, more int) {
+// countWanted counts a session that wants something of an instance, or does no more. t.mu is held.
+func (t *Table[S]) countWanted(k spec.Key, what, more int) {
 	if what == 0 {
 		return
 	}
@@ -441,7 +441,7 @@ func (t *Table[S]) Offers() map[string]*catalog.Offer {
 	offers := map[string]*catalog.Offer{}
 	for _, k := range slices.SortedFunc(maps.Keys(t.known), func(a, b spec.Key) int { return cmp.Compare(a.String(), b.String()) }) {
 		known := t.known[k]
-		of := known.by(t.current.Now())
+		of := known.offerBy(t.current.Now())
 		if of == nil && len(known.read) > 0 {
 			of = known.read[0]
 		}

@@ -15,10 +15,10 @@ import (
 
 // This file has a person asked about a Call that a rule escalates.
 
-// approve asks a person about a call that a rule escalates. It returns the last attempt. If the
+// askApproval asks a person about a call that a rule escalates. It returns the last attempt. If the
 // person allowed the call, that attempt was judged with the approval, and the approval is used up.
 // Otherwise its refusal says why not. The caller ends the approval with the call.
-func (c *Call) approve(ctx context.Context, att *attempt) (*attempt, error) {
+func (c *Call) askApproval(ctx context.Context, att *attempt) (*attempt, error) {
 	e := &approvalCaller{c, att}
 	refusal, err := c.sender.Approvals.Ask(ctx, c.approvalRequest(), e.last.forApproval(), e)
 	if err != nil {
@@ -35,7 +35,7 @@ func (c *Call) approve(ctx context.Context, att *attempt) (*attempt, error) {
 
 // approvalRequest is the call as a person is asked about it.
 func (c *Call) approvalRequest() *approval.Request {
-	_, child := c.target.owner()
+	_, child := c.target.ownerChild()
 	r := c.target.approvalRequest(c)
 	r.Digest = approval.DigestOf([]byte(c.sender.ID), []byte(child), r.Digest[:])
 	return &r
@@ -56,8 +56,8 @@ func (att *attempt) forApproval() *approval.Judgement {
 
 func (e *approvalCaller) Judge(ctx context.Context, a *approval.Approval) (*approval.Judgement, error) {
 	e.call.approval = a
-	e.call.target.reset()
-	att, err := e.call.prepare(ctx)
+	e.call.target.resetTarget()
+	att, err := e.call.prepareAttempt(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (e *approvalCaller) Record(ctx context.Context, ev *approval.Event) {
 		}
 		q.Granted = append(q.Granted, opened)
 	}
-	e.call.sender.Records.Question(ctx, client.RequestOf(ctx).Record, e.call.target.subject(), e.last.decision(), q)
+	e.call.sender.Records.Question(ctx, client.RequestOf(ctx).Record, e.call.target.recordSubject(), e.last.recordedDecision(), q)
 }
 
 // denialText is the text for a call that was denied, or not approved.

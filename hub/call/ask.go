@@ -37,7 +37,7 @@ func (s *Sender) Ask(ctx context.Context, k spec.Key, m *jsonrpc.Message) jsonrp
 	case errors.As(err, &busy):
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, err.Error())
 	case err != nil:
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, s.unanswered(ctx, err))
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, s.unansweredReason(ctx, err))
 	}
 	return s.Tasks.HandleClientAnswer(k, m, resp.Answer())
 }
@@ -51,8 +51,8 @@ func (s *Sender) AbilitiesFor(k spec.Key, came *Request) declaration.Abilities {
 	return s.Main.Claims().Can
 }
 
-// unanswered says why a question has no answer.
-func (s *Sender) unanswered(ctx context.Context, err error) string {
+// unansweredReason says why a question has no answer.
+func (s *Sender) unansweredReason(ctx context.Context, err error) string {
 	var gone *jsonrpc.CancelledError
 	switch {
 	case errors.As(context.Cause(ctx), &gone):
@@ -117,7 +117,7 @@ func (s *Sender) judgeBy(att *attempt, view rootsmgr.View) error {
 		return nil
 	}
 	again := attempt{conf: att.conf, child: att.child, call: att.call, scan: att.scan, roots: view, approval: att.approval}
-	again.cwd, _ = att.workplace()
+	again.cwd, _ = att.findWorkplace()
 	for _, r := range rootsmgr.Directories(s.Instances.RootsFor(att.conf, att.conf.Child(att.child), view)) {
 		again.servedRoots = append(again.servedRoots, r.Path)
 	}

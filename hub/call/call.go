@@ -52,31 +52,31 @@ type scanned struct {
 // it may replace what it holds.
 type target interface {
 	// owner is the child that it is for, and by which configuration it is judged.
-	owner() (*configuration.Configuration, string)
-	method() string
-	subject() record.Subject
+	ownerChild() (*configuration.Configuration, string)
+	requestMethod() string
+	recordSubject() record.Subject
 	// approvalRequest is how a person is asked about it. Its digest is of all that would be
 	// sent.
 	approvalRequest(c *Call) approval.Request
 	// reset goes back to what was looked up.
-	reset()
+	resetTarget()
 	// renew finds it as the instance has it that serves the session now.
-	renew(ctx context.Context, s *Sender) error
+	renewTarget(ctx context.Context, s *Sender) error
 	// scan finds what is to be judged.
-	scan(ctx context.Context, c *Call) (*validate.Scan, error)
+	scanArguments(ctx context.Context, c *Call) (*validate.Scan, error)
 	// checkDefinition returns an error if the child of a lease has it otherwise than it was scanned. If
 	// scanning once more may help, the error is an errRetry.
 	checkDefinition(c *Call, lease *children.Lease) error
 	// beforeSend is asked just before it is sent.
 	beforeSend(lease *children.Lease) error
 	// edits are what the verdict makes of the params.
-	edits(s *Sender, v *validate.Verdict) []jsonrpc.Edit
+	pathEdits(s *Sender, v *validate.Verdict) []jsonrpc.Edit
 	// onList names what it is on a list of the child, by the child's own name; "" if it is on none.
 	onList() (kind offers.Kind, name string)
 	// deny is the answer where it was judged, and fail where it was not, or the
 	// child did not answer.
-	deny(att *attempt) jsonrpc.Answer
-	fail(ctx context.Context, err error) jsonrpc.Answer
+	denyAttempt(att *attempt) jsonrpc.Answer
+	failRequest(ctx context.Context, err error) jsonrpc.Answer
 }
 
 // splicing rewrites the client's params for the child: quoted, the client's name for
@@ -96,19 +96,19 @@ func splicingOf(m *jsonrpc.Message, quoted []byte, remote string) splicing {
 	return splicing{m.Params, quoted, tokenOf(m), remote, carrier, carrier.Context}
 }
 
-// trace is the edit that _meta needs; own is the hub's progress token, nil for none.
-func (r *splicing) trace(own []byte) jsonrpc.Edit {
+// traceEdit is the edit that _meta needs; own is the hub's progress token, nil for none.
+func (r *splicing) traceEdit(own []byte) jsonrpc.Edit {
 	return r.carrier.Edit(r.raw, r.token, own, r.traceForChild)
 }
 
-// params are what the child is sent: the judged bytes, with the edits that the
+// childParams are what the child is sent: the judged bytes, with the edits that the
 // verdict made of them, and the hub's own progress token.
-func (c *Call) params(own []byte, edits []jsonrpc.Edit) [][]byte {
+func (c *Call) childParams(own []byte, edits []jsonrpc.Edit) [][]byte {
 	if c.build != nil {
 		return c.build(own, edits)
 	}
 	r := &c.splicing
-	edits = append(edits, jsonrpc.Edit{Old: r.quoted, With: jsonrpc.AppendString(nil, r.remote)}, r.trace(own))
+	edits = append(edits, jsonrpc.Edit{Old: r.quoted, With: jsonrpc.AppendString(nil, r.remote)}, r.traceEdit(own))
 	return jsonrpc.Splice(r.raw, edits...)
 }
 
@@ -137,50 +137,50 @@ func (e retryError) Unwrap() error      { return e.error }
 func (c *Call) Do(ctx context.Context) (jsonrpc.Answer, error) {
 	s, t := c.sender, c.target
 	ctx = s.withNotice(ctx, c.token)
-	t.reset()
+	t.resetTarget()
 	c.approval = nil // one that a reload has overtaken was of other rules
-	att, err := c.prepare(ctx)
+	att, err := c.prepareAttempt(ctx)
 	if err == nil && att.verdict.Decision == policy.Escalate {
-		att, err = c.approve(ctx, att)
+		att, err = c.askApproval(ctx, att)
 	}
 	switch {
 	case errors.Is(err, configuration.ErrSuperseded) && ctx.Err() == nil:
-		return t.fail(ctx, err), configuration.ErrSuperseded
+		return t.failRequest(ctx, err), configuration.ErrSuperseded
 	case err != nil:
 		kind := failure.KindOf(ctx, err)
-		s.Records.WriteRefusal(ctx, client.RequestOf(ctx).Record, t.subject(), kind.Code())
+		s.Records.WriteRefusal(ctx, client.RequestOf(ctx).Record, t.recordSubject(), kind.Code())
 		if kind == failure.Arguments {
-			return t.fail(ctx, err), errDenied
+			return t.failRequest(ctx, err), errDenied
 		}
-		return t.fail(ctx, err), nil
+		return t.failRequest(ctx, err), nil
 	}
 	defer s.Approvals.Done(att.approval)
 	defer att.lease.Release()
-	ticket, err := c.record(ctx, att)
+	ticket, err := c.recordDecision(ctx, att)
 	switch {
-	case !att.allowed():
-		return c.deny(att)
+	case !att.isAllowed():
+		return c.denyCall(att)
 	case err != nil:
-		return t.fail(ctx, err), nil
+		return t.failRequest(ctx, err), nil
 	}
 	if err := t.beforeSend(att.lease); err != nil {
 		ticket.Outcome(audit.ResultNotSent)
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error()), nil
 	}
 	if c.notification {
-		return c.notify(ctx, att, ticket), nil
+		return c.sendNotification(ctx, att, ticket), nil
 	}
-	return c.send(ctx, att, ticket)
+	return c.sendAllowed(ctx, att, ticket)
 }
 
-func (c *Call) deny(att *attempt) (jsonrpc.Answer, error) {
-	what := c.target.subject()
-	c.sender.Log.Info().Str("child", what.Child).Str("tool", what.Tool).Str("method", c.target.method()).
+func (c *Call) denyCall(att *attempt) (jsonrpc.Answer, error) {
+	what := c.target.recordSubject()
+	c.sender.Log.Info().Str("child", what.Child).Str("tool", what.Tool).Str("method", c.target.requestMethod()).
 		Str("rule", att.verdict.Rule).Uint64("generation", att.verdict.Generation).Msg("call denied")
-	return c.target.deny(att), errDenied
+	return c.target.denyAttempt(att), errDenied
 }
 
-// record writes the decision. Where there is an error, nothing may be sent.
-func (c *Call) record(ctx context.Context, att *attempt) (record.Ticket, error) {
-	return c.sender.Records.WriteDecision(ctx, client.RequestOf(ctx).Record, c.target.subject(), att.decision())
+// recordDecision writes the decision. Where there is an error, nothing may be sent.
+func (c *Call) recordDecision(ctx context.Context, att *attempt) (record.Ticket, error) {
+	return c.sender.Records.WriteDecision(ctx, client.RequestOf(ctx).Record, c.target.recordSubject(), att.recordedDecision())
 }

@@ -85,7 +85,7 @@ const maxHeld = 64 << 10
 
 var pooledCalls = sync.Pool{New: func() any { return new(pooledCall) }}
 
-func (p *pooledCall) free() {
+func (p *pooledCall) freeCall() {
 	p.Call, p.tool, p.first = Call{}, toolTarget{}, attempt{}
 	clear(p.edits[:])
 	clear(p.parts[:])
@@ -95,8 +95,8 @@ func (p *pooledCall) free() {
 	pooledCalls.Put(p)
 }
 
-// read makes it a call of the request m, of a tool that was looked up.
-func (p *pooledCall) read(s *Sender, m *jsonrpc.Message, quoted []byte, tool offering.Tool) {
+// readRequest makes it a call of the request m, of a tool that was looked up.
+func (p *pooledCall) readRequest(s *Sender, m *jsonrpc.Message, quoted []byte, tool offering.Tool) {
 	p.splicing = splicingOf(m, quoted, tool.Remote)
 	p.sender, p.target, p.token, p.spareAttempt = s, &p.tool, p.splicing.token, &p.first
 	p.tool = toolTarget{listed: tool, tool: tool, args: m.Param("arguments"), task: m.Param("task") != nil}
@@ -106,7 +106,7 @@ func (p *pooledCall) read(s *Sender, m *jsonrpc.Message, quoted []byte, tool off
 // error are those of Call.Do.
 func (s *Sender) CallTool(ctx context.Context, m *jsonrpc.Message, quoted []byte, tool offering.Tool) (jsonrpc.Answer, error) {
 	c := new(pooledCall)
-	c.read(s, m, quoted, tool)
+	c.readRequest(s, m, quoted, tool)
 	return c.Do(ctx)
 }
 
@@ -131,17 +131,17 @@ func (s *Sender) TryCallTool(m *jsonrpc.Message, from client.Client, r replier, 
 		return false
 	}
 	p := pooledCalls.Get().(*pooledCall)
-	p.read(s, m, quoted, tool)
+	p.readRequest(s, m, quoted, tool)
 	p.fast = true
 	att, err := p.newAttempt(context.Background()) // no client is asked for anything on this path
 	p.fast = false
 	if err != nil {
-		p.free()
+		p.freeCall()
 		return false
 	}
 	if !s.maySendAtOnce(m, from, att) {
 		att.lease.Release()
-		p.free()
+		p.freeCall()
 		return false
 	}
 	c := &asyncCall{
@@ -166,11 +166,11 @@ func allowsFastPath(c client.Client, tool offering.Tool, lease *children.Lease) 
 // maySendAtOnce reports whether an attempt let a call through that is sent without waiting.
 func (s *Sender) maySendAtOnce(m *jsonrpc.Message, from client.Client, att *attempt) bool {
 	switch {
-	case !att.allowed(), len(att.verdict.Rewrites) > 0, !att.lease.CanStartCall(), s.Records.CheckRequired() != nil:
+	case !att.isAllowed(), len(att.verdict.Rewrites) > 0, !att.lease.CanStartCall(), s.Records.CheckRequired() != nil:
 		return false
 	case !allowsFastPath(from, att.call.target.(*toolTarget).tool, att.lease):
 		return false
-	case !att.lease.Modern():
+	case !att.lease.IsModern():
 		return true
 	case att.scan.NeedsJudge(): // it is judged once more where the child asks for roots
 		return false
@@ -184,7 +184,7 @@ func (c *asyncCall) recordAndSend(m *jsonrpc.Message, from client.Client) {
 	c.enter(Requester{Client: from}, p.token)
 	defer func() {
 		if p := recover(); p != nil {
-			c.end(jsonrpc.Answer{}, errBroken)
+			c.endCall(jsonrpc.Answer{}, errBroken)
 			panic(p)
 		}
 	}()
@@ -193,9 +193,9 @@ func (c *asyncCall) recordAndSend(m *jsonrpc.Message, from client.Client) {
 	edits[0] = jsonrpc.Edit{Old: p.splicing.quoted, With: p.name}
 	inside := c.timing.BeginServerSpan(p.splicing.carrier.Context, methods.CallTool, m.ID)
 	p.splicing.traceForChild = c.timing.BeginClientSpan(p.splicing.carrier.Context, c.lease.Protocol())
-	edits[1] = p.splicing.trace(c.hubToken)
+	edits[1] = p.splicing.traceEdit(c.hubToken)
 	params := jsonrpc.AppendSplice(p.parts[:0], m.Params, edits)
-	if c.lease.Modern() {
+	if c.lease.IsModern() {
 		c.attempt, c.body = &p.first, jsonrpc.Join(params)
 		params = append(p.parts[:0], c.body)
 		c.call.SetClient(from.ClientProfile())
@@ -204,14 +204,14 @@ func (c *asyncCall) recordAndSend(m *jsonrpc.Message, from client.Client) {
 	// What m holds may be used again soon.
 	p.splicing, p.token, p.tool.args = splicing{}, nil, nil
 	batch := c.reply.Batch()
-	if !s.Records.Enabled() {
-		c.send(batch, params)
+	if !s.Records.IsEnabled() {
+		c.sendAsync(batch, params)
 		return
 	}
 	p.held = jsonrpc.AppendAll(p.held[:0], params)
 	rec := audit.CallRecord{Request: m.ID, Trace: audit.Trace(inside), Arguments: m.Param("arguments")}
 	if p.first.scan.NeedsJudge() {
-		rec.Encoded = p.first.decision().Encoded()
+		rec.Encoded = p.first.recordedDecision().Encoded()
 	} else {
 		rec.Encoded = c.tool.tool.Plain(p.first.scan).Encoded(c.lease.KernelState())
 	}
@@ -221,10 +221,10 @@ func (c *asyncCall) recordAndSend(m *jsonrpc.Message, from client.Client) {
 // Recorded sends the call, unless it may not be.
 func (c *asyncCall) Recorded(t audit.Ticket, err error) {
 	if c.ticket.Ticket, err = c.s.Records.MaySend(t, err); err != nil {
-		c.end(jsonrpc.Answer{}, err)
+		c.endCall(jsonrpc.Answer{}, err)
 		return
 	}
-	c.send(c.s.Records.Batch(), append(c.pooled.parts[:0], c.pooled.held))
+	c.sendAsync(c.s.Records.Batch(), append(c.pooled.parts[:0], c.pooled.held))
 }
 
 // mayWait makes the context of what waits on account of the call.
@@ -234,12 +234,12 @@ func (c *asyncCall) mayWait() {
 	}
 }
 
-// send sends the call, unless nobody waits for it any more. If there is no room for it at once,
+// sendAsync sends the call, unless nobody waits for it any more. If there is no room for it at once,
 // a goroutine waits. If the call is given up while it is being sent, OnCancel calls
 // Abandon at once.
-func (c *asyncCall) send(b *lines.Batch, params [][]byte) {
+func (c *asyncCall) sendAsync(b *lines.Batch, params [][]byte) {
 	if cause := c.reply.Cause(); cause != nil {
-		c.end(jsonrpc.Answer{}, cause)
+		c.endCall(jsonrpc.Answer{}, cause)
 		return
 	}
 	pooled, asksAgain := c.pooled, c.body != nil
@@ -258,7 +258,7 @@ func (c *asyncCall) send(b *lines.Batch, params [][]byte) {
 		go c.await(func() (jsonrpc.Answer, error) { return c.sentCall.await(c.ctx) })
 	}
 	if !asksAgain {
-		pooled.free()
+		pooled.freeCall()
 	}
 }
 
@@ -277,7 +277,7 @@ func (c *asyncCall) Abandon(cause error) {
 func (c *asyncCall) OnResponse(res *jsonrpc.Response, err error) {
 	switch {
 	case err != nil:
-		c.end(jsonrpc.Answer{}, err)
+		c.endCall(jsonrpc.Answer{}, err)
 	case c.body != nil && res.Error == nil && rounds.AsksForInput(res.Result):
 		result := bytes.Clone(res.Result)
 		res.Release()
@@ -286,7 +286,7 @@ func (c *asyncCall) OnResponse(res *jsonrpc.Response, err error) {
 		a := c.Answer(res)
 		todo := c.take(a)
 		if todo == (unsettled{}) {
-			c.end(a, nil)
+			c.endCall(a, nil)
 			return
 		}
 		a.Detach()
@@ -296,12 +296,12 @@ func (c *asyncCall) OnResponse(res *jsonrpc.Response, err error) {
 
 // await ends the call with what answer returns. It is for a goroutine.
 func (c *asyncCall) await(answer func() (jsonrpc.Answer, error)) {
-	c.guarded(func() {
+	c.guardPanic(func() {
 		a, err := answer()
 		if err == nil {
 			a = c.settle(c.ctx, a, c.take(a))
 		}
-		c.end(a, err)
+		c.endCall(a, err)
 	})
 }
 
@@ -311,21 +311,21 @@ func (c *asyncCall) settleAndEnd(a jsonrpc.Answer, todo unsettled) {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	c.guarded(func() { c.end(c.settle(ctx, a, todo), nil) })
+	c.guardPanic(func() { c.endCall(c.settle(ctx, a, todo), nil) })
 }
 
-// guarded ends the call if f panics.
-func (c *asyncCall) guarded(f func()) {
+// guardPanic ends the call if f panics.
+func (c *asyncCall) guardPanic(f func()) {
 	if !jsonrpc.Guard(c.s.Log, &jsonrpc.Message{Method: methods.CallTool, ID: []byte{'0'}}, f) {
-		c.end(jsonrpc.Answer{}, errBroken)
+		c.endCall(jsonrpc.Answer{}, errBroken)
 	}
 }
 
-// end is the one end of a call: it gives back what the call holds, and has it answered.
+// endCall is the one end of a call: it gives back what the call holds, and has it answered.
 // err is why there is no answer of the child. The client is told of the end of what was asked on account of the call
 // first. Only the first end counts. After a panic another goroutine may
 // still use the attempt, so it is not used again.
-func (c *asyncCall) end(a jsonrpc.Answer, err error) {
+func (c *asyncCall) endCall(a jsonrpc.Answer, err error) {
 	if c.over.Swap(true) {
 		return
 	}
@@ -334,7 +334,7 @@ func (c *asyncCall) end(a jsonrpc.Answer, err error) {
 		if c.sent {
 			sent = func(err error) error { return &failure.SentError{Err: err} }
 		}
-		a = c.target.fail(context.Background(), sent(err))
+		a = c.target.failRequest(context.Background(), sent(err))
 		c.word = record.Result(a.Result, a.Error)
 		if gone := c.reply.Cause(); gone != nil {
 			a = failure.AnswerEnded(context.Background(), sent(gone))
@@ -348,7 +348,7 @@ func (c *asyncCall) end(a jsonrpc.Answer, err error) {
 		c.cancel(nil)
 	}
 	if c.pooled != nil && err != errBroken && err != audit.ErrGroup {
-		c.pooled.free()
+		c.pooled.freeCall()
 		c.pooled = nil
 	}
 	if len(told) == 0 {

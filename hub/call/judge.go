@@ -60,10 +60,10 @@ func (att *attempt) relevantRoots() *rootsmgr.View {
 // has other definitions than were known or another process serves the session.
 const maxAttempts = 4
 
-// prepare judges a call as the child that would run it has its target now. The
+// prepareAttempt judges a call as the child that would run it has its target now. The
 // caller releases the lease. An error of validate is what is wrong with the
 // arguments; others say why the call could not be judged or made.
-func (c *Call) prepare(ctx context.Context) (*attempt, error) {
+func (c *Call) prepareAttempt(ctx context.Context) (*attempt, error) {
 	c.wait = c.sender.Roots.NewWait()
 	for n := 1; ; n++ {
 		att, err := c.newAttempt(ctx)
@@ -80,22 +80,22 @@ func (c *Call) newAttempt(ctx context.Context) (*attempt, error) {
 		att = &attempt{}
 	}
 	*att = attempt{call: c, client: c.sender.ClientOf(ctx), approval: c.approval, rootsWait: c.wait}
-	if err := att.run(ctx); err != nil {
+	if err := att.runSteps(ctx); err != nil {
 		att.lease.Release()
 		return nil, err
 	}
 	return att, nil
 }
 
-// run takes the steps, by what is known of the target.
-func (att *attempt) run(ctx context.Context) error {
+// runSteps takes the steps, by what is known of the target.
+func (att *attempt) runSteps(ctx context.Context) error {
 	err := att.scanAndAwaitRoots(ctx)
 	if err != nil {
 		return err
 	}
-	refused, err := att.precheck(ctx)
+	refused, err := att.checkEarly(ctx)
 	if err == nil && !refused {
-		err = att.decide(ctx)
+		err = att.acquireAndJudge(ctx)
 	}
 	if err != nil {
 		return err
@@ -106,9 +106,9 @@ func (att *attempt) run(ctx context.Context) error {
 // scanAndAwaitRoots scans the arguments and, where there is anything to judge, waits for the boundary.
 func (att *attempt) scanAndAwaitRoots(ctx context.Context) (err error) {
 	c, s, t := att.call, att.call.sender, att.call.target
-	conf, child := t.owner()
+	conf, child := t.ownerChild()
 	entry := conf.Child(child)
-	served := !conf.Denied(child)
+	served := !conf.IsDenied(child)
 	byRoots := served && s.Instances.ByRoots(entry)
 	held := served && heldToRoots(entry, att.client)
 	switch {
@@ -116,17 +116,17 @@ func (att *attempt) scanAndAwaitRoots(ctx context.Context) (err error) {
 		return errWouldBlock
 	case byRoots: // they choose the process, and with it what its tools are
 		if err = att.awaitRoots(ctx); err == nil {
-			err = t.renew(ctx, s)
+			err = t.renewTarget(ctx, s)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	att.mayHaveWaited = byRoots
-	if att.scan, err = t.scan(ctx, c); err != nil {
+	if att.scan, err = t.scanArguments(ctx, c); err != nil {
 		return err
 	}
-	att.conf, att.child = t.owner()
+	att.conf, att.child = t.ownerChild()
 	switch {
 	case !att.scan.NeedsBoundary():
 		if held && !c.fast && !byRoots {
@@ -150,16 +150,16 @@ func (att *attempt) awaitRoots(ctx context.Context) (err error) {
 	return err
 }
 
-// precheck takes the lease of a child that runs. If the child does not run, or runs with other
+// checkEarly takes the lease of a child that runs. If the child does not run, or runs with other
 // roots, precheck judges the call by how the child would be started. A call that is not allowed
 // then starts nothing. refused: the call ends here.
-func (att *attempt) precheck(ctx context.Context) (refused bool, err error) {
+func (att *attempt) checkEarly(ctx context.Context) (refused bool, err error) {
 	s, spec := att.call.sender, &att.conf.Child(att.child).Spec
-	if att.conf.Denied(att.child) { // wherever it would run
+	if att.conf.IsDenied(att.child) { // wherever it would run
 		if att.call.fast {
 			return false, errWouldBlock
 		}
-		err = att.judge(ctx)
+		err = att.judgeRequest(ctx)
 		return err == nil && att.verdict.Decision != policy.Allow, err
 	}
 	if att.rootsWait != nil && att.client.BringsOtherRoots(spec) {
@@ -183,29 +183,29 @@ func (att *attempt) judgeUnstarted(ctx context.Context, view *rootsmgr.View) (re
 	if !att.planPlace(view) {
 		return false, nil
 	}
-	if err := att.judge(ctx); err != nil {
+	if err := att.judgeRequest(ctx); err != nil {
 		return true, err
 	}
 	return att.verdict.Decision != policy.Allow, nil
 }
 
-// decide acquires the child, and judges by how it runs.
-func (att *attempt) decide(ctx context.Context) (err error) {
-	if err = att.acquire(ctx); err != nil {
+// acquireAndJudge acquires the child, and judges by how it runs.
+func (att *attempt) acquireAndJudge(ctx context.Context) (err error) {
+	if err = att.acquireLease(ctx); err != nil {
 		return err
 	}
 	if err = att.client.RootsAfter(att.lease); err != nil {
 		return err
 	}
 	before := att.lease.Key()
-	if err = att.judge(ctx); err == nil {
+	if err = att.judgeRequest(ctx); err == nil {
 		err = att.ensureConfined(ctx)
 	}
 	if err != nil {
 		return err
 	}
 	if att.lease.Key() != before {
-		att.call.target.reset() // asking again has moved the session to another instance
+		att.call.target.resetTarget() // asking again has moved the session to another instance
 		return errUnstable
 	}
 	if att.mayHaveWaited && att.roots.Snapshot != nil && !att.client.SendsRoots() && att.call.wait.Overtaken(att.roots) {
@@ -225,10 +225,10 @@ func (s *Sender) rootsAtHand(from client.Client) (rootsmgr.View, error) {
 	return view, nil
 }
 
-// judge decides. Where other roots might lift a denial, or spare a question to a person, it asks
+// judgeRequest decides. Where other roots might lift a denial, or spare a question to a person, it asks
 // the client for its roots and, if they are newer, decides once more. For that the child is acquired
 // again: it has to apply the new roots first, and may be another process in another place.
-func (att *attempt) judge(ctx context.Context) error {
+func (att *attempt) judgeRequest(ctx context.Context) error {
 	s := att.call.sender
 	s.judgeOnce(att)
 	if err := att.client.CheckVerdict(att.verdict); err != nil {
@@ -296,7 +296,7 @@ func (s *Sender) judgeOnce(att *attempt) {
 // callContext tells what the instance that would run a request can reach, and what a
 // person has opened for it.
 func (s *Sender) callContext(att *attempt) validate.CallContext {
-	cwd, served := att.workplace()
+	cwd, served := att.findWorkplace()
 	if files := att.relevantRoots().Snapshot.Files(); len(files) > 0 { // nothing starts from a file
 		served = slices.DeleteFunc(slices.Clone(served), func(path string) bool { return slices.Contains(files, path) })
 	}
@@ -326,11 +326,11 @@ func (att *attempt) checkCurrent(ctx context.Context) error {
 	return configuration.ErrSuperseded
 }
 
-// acquire gets the right to call the child, where it is not there yet. It also returns the error of
+// acquireLease gets the right to call the child, where it is not there yet. It also returns the error of
 // target.checkDefinition.
-func (att *attempt) acquire(ctx context.Context) (err error) {
+func (att *attempt) acquireLease(ctx context.Context) (err error) {
 	c := att.call
-	if att.lease != nil && mustRecheckRoots(c.target.owner()) && att.lease.PathsReplaced() {
+	if att.lease != nil && mustRecheckRoots(c.target.ownerChild()) && att.lease.PathsReplaced() {
 		att.lease.Release()
 		att.lease = nil
 	}
@@ -338,7 +338,7 @@ func (att *attempt) acquire(ctx context.Context) (err error) {
 		if c.fast {
 			return errWouldBlock
 		}
-		conf, child := c.target.owner()
+		conf, child := c.target.ownerChild()
 		if att.lease, err = c.sender.Acquire(ctx, conf, child); err != nil {
 			return err
 		}
@@ -350,7 +350,7 @@ func (att *attempt) acquire(ctx context.Context) (err error) {
 func (att *attempt) acquireAgain(ctx context.Context) error {
 	att.lease.Release()
 	att.lease = nil
-	return att.acquire(ctx)
+	return att.acquireLease(ctx)
 }
 
 // toolNow finds a tool as the instance has it that serves the session now: the
@@ -365,7 +365,7 @@ func (s *Sender) toolNow(ctx context.Context, tool offering.Tool) (offering.Tool
 	if now := s.Offering.Catalog().OfChild(tool.Child, tool.Remote); now.Tool != nil {
 		return now, nil
 	}
-	if s.Current.Superseded(tool.Conf, tool.Child) {
+	if s.Current.IsSuperseded(tool.Conf, tool.Child) {
 		return offering.Tool{}, configuration.ErrSuperseded
 	}
 	if t := s.unlistedTool(tool.Child, tool.Remote); t.Tool != nil {
@@ -374,8 +374,8 @@ func (s *Sender) toolNow(ctx context.Context, tool offering.Tool) (offering.Tool
 	return offering.Tool{}, &run.UnavailableError{Child: tool.Child, Reason: "the process that serves the new roots has no tool " + strconv.Quote(printable.Escape(tool.Remote, 100))}
 }
 
-// workplace is where the child works that would run the request, and with which roots.
-func (att *attempt) workplace() (cwd string, served []string) {
+// findWorkplace is where the child works that would run the request, and with which roots.
+func (att *attempt) findWorkplace() (cwd string, served []string) {
 	if att.lease == nil {
 		return att.cwd, att.servedRoots
 	}
@@ -401,13 +401,13 @@ func (att *attempt) refreshRoots(ctx context.Context) (view rootsmgr.View, newer
 	return view, true, err
 }
 
-// allowed reports whether a request may be sent.
-func (att *attempt) allowed() bool {
+// isAllowed reports whether a request may be sent.
+func (att *attempt) isAllowed() bool {
 	return att.verdict.Decision == policy.Allow && att.refusal == ""
 }
 
-// decision is an attempt as it is recorded.
-func (att *attempt) decision() record.Decision {
+// recordedDecision is an attempt as it is recorded.
+func (att *attempt) recordedDecision() record.Decision {
 	d := record.Decision{Verdict: att.verdict, View: att.relevantRoots(), Declined: att.refusal != "", Kernel: att.lease.KernelState(), Protocol: att.lease.Protocol()}
 	if att.approval != nil {
 		d.By = att.approval.By()

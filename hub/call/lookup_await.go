@@ -35,7 +35,7 @@ func (s *Sender) awaitListed(ctx context.Context, candidates func() []string, fo
 		if st := s.Offering.ChildStatus(owner); !st.Listed && st.Failures > failures[owner] && !(st.AsksLogin && client.RequestOf(ctx).OffersLogin) {
 			return false, failure.NotReady(st, s.StderrOf(st)) // it has had its time to start
 		}
-		if down := s.revive(ctx, owner); down != "" || ctx.Err() != nil {
+		if down := s.reviveChild(ctx, owner); down != "" || ctx.Err() != nil {
 			return false, down
 		}
 		if found() {
@@ -45,10 +45,10 @@ func (s *Sender) awaitListed(ctx context.Context, candidates func() []string, fo
 	return false, ""
 }
 
-// revive sees to it that a child which has not listed its tools in this
+// reviveChild sees to it that a child which has not listed its tools in this
 // session is started, or tried again, now that somebody wants something that is
 // not known; down says why that did not help.
-func (s *Sender) revive(ctx context.Context, name string) (down string) {
+func (s *Sender) reviveChild(ctx context.Context, name string) (down string) {
 	st := s.Offering.ChildStatus(name)
 	if st.Listed || st.Unread {
 		return ""
@@ -61,7 +61,7 @@ func (s *Sender) revive(ctx context.Context, name string) (down string) {
 	case ctx.Err() != nil:
 		return ""
 	case errors.Is(err, configuration.ErrSuperseded): // the one that takes its place may list it
-	case s.Current.Now().Denied(name): // by a reload meanwhile: the denial names the rule
+	case s.Current.Now().IsDenied(name): // by a reload meanwhile: the denial names the rule
 		return ""
 	case errors.As(err, &gone):
 		return gone.Error()

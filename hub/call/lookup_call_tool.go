@@ -62,7 +62,7 @@ func (s *Sender) noServer(name string) jsonrpc.Answer {
 
 // findRemote finds a tool by its child and its own name.
 func (s *Sender) findRemote(ctx context.Context, child, remote string) (t offering.Tool, refusal jsonrpc.Answer) {
-	if s.Current.Now().Denied(child) {
+	if s.Current.Now().IsDenied(child) {
 		if t := s.unlistedTool(child, remote); t.Tool != nil {
 			return t, jsonrpc.Answer{}
 		}

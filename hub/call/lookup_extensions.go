@@ -122,7 +122,7 @@ func (s *Sender) sendExtension(ctx context.Context, conf *configuration.Configur
 		if m.Params == nil {
 			return nil
 		}
-		return jsonrpc.Splice(m.Params, append(slices.Clone(edits), c.splicing.trace(own))...)
+		return jsonrpc.Splice(m.Params, append(slices.Clone(edits), c.splicing.traceEdit(own))...)
 	}
 	if c.notification {
 		c.token, t.unaskable = nil, "nobody is asked about a notification"

@@ -36,7 +36,7 @@ func (s *Sender) Prompt(ctx context.Context, m *jsonrpc.Message, quoted []byte, 
 	if it.Made {
 		listed = ""
 	}
-	return s.request(ctx, m, quoted, it.Remote, &requestTarget{
+	return s.sendRequest(ctx, m, quoted, it.Remote, &requestTarget{
 		conf: it.Conf, child: it.Child, name: m.Method, prompt: listed, listed: listed, kind: offers.Prompts,
 		scanWith: func([]string) (*validate.Scan, error) {
 			return it.Conf.Checker.ScanPrompt(it.Child, it.Remote, m.Param("arguments"))
@@ -52,7 +52,7 @@ func (s *Sender) findPrompt(ctx context.Context, name string) (it offering.Item,
 		it = offering.Item{Item: l.Item(offers.Prompts, name), Conf: l.Conf}
 		return it.Item != nil
 	}
-	found, down := s.awaitListed(ctx, func() []string { return s.owners(name) }, find)
+	found, down := s.awaitListed(ctx, func() []string { return s.possibleOwners(name) }, find)
 	switch {
 	case found:
 		return it, jsonrpc.Answer{}
@@ -62,7 +62,7 @@ func (s *Sender) findPrompt(ctx context.Context, name string) (it offering.Item,
 		return offering.Item{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, down)
 	}
 	conf := s.Current.Now()
-	if child, remote, is := s.unlisted(conf, name, offers.Prompts); is {
+	if child, remote, is := s.splitUnlisted(conf, name, offers.Prompts); is {
 		if it := conf.Offers.UnlistedItem(child, remote); it != nil {
 			return offering.Item{Item: it, Conf: conf}, jsonrpc.Answer{}
 		}
@@ -76,10 +76,10 @@ func (s *Sender) ServeCompletion(ctx context.Context, m *jsonrpc.Message) jsonrp
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
 	ctx = s.withNotice(ctx, tokenOf(m))
-	return configuration.RetryOnReload(func() (jsonrpc.Answer, error) { return s.complete(ctx, m) })
+	return configuration.RetryOnReload(func() (jsonrpc.Answer, error) { return s.sendCompletion(ctx, m) })
 }
 
-func (s *Sender) complete(ctx context.Context, m *jsonrpc.Message) (jsonrpc.Answer, error) {
+func (s *Sender) sendCompletion(ctx context.Context, m *jsonrpc.Message) (jsonrpc.Answer, error) {
 	ref, argument := m.Param("ref"), m.Param("argument")
 	refType, _ := jsonrpc.String(jsonrpc.Get(ref, "type"))
 	name, named := jsonrpc.String(jsonrpc.Get(argument, "name"))
@@ -108,7 +108,7 @@ func (s *Sender) complete(ctx context.Context, m *jsonrpc.Message) (jsonrpc.Answ
 	default:
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, texts.Lacks(m.Method, `a ref of type "ref/prompt" or "ref/resource"`, "/params/ref")), nil
 	}
-	return s.request(ctx, m, quoted, it.Remote, &requestTarget{
+	return s.sendRequest(ctx, m, quoted, it.Remote, &requestTarget{
 		conf: it.Conf, child: it.Child, name: m.Method, unaskable: "nobody is asked while something is typed",
 		scanWith: func([]string) (*validate.Scan, error) {
 			return it.Conf.Checker.ScanCompletion(it.Child, template, name, value, jsonrpc.Get(m.Param("context"), "arguments"))

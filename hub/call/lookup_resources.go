@@ -98,15 +98,15 @@ func (s *Sender) AskInTurn(ctx context.Context, uri string, list []offering.Sour
 		}
 		a.Free()
 	}
-	if away := s.away(); len(away) > 0 && !sure && ctx.Err() == nil {
+	if away := s.unknownChildren(); len(away) > 0 && !sure && ctx.Err() == nil {
 		said.Free()
 		said = failure.NoResource(uri, away...)
 	}
 	return said, offering.Source{}, nil
 }
 
-// away are the children of which it is not known what they have.
-func (s *Sender) away() []string {
+// unknownChildren are the children of which it is not known what they have.
+func (s *Sender) unknownChildren() []string {
 	return slices.DeleteFunc(s.Current.Now().ServedNames(), func(child string) bool {
 		_, of := s.Offering.StatusAndOffer(child)
 		return of != nil
@@ -125,13 +125,13 @@ func (s *Sender) AboutResource(ctx context.Context, m *jsonrpc.Message, from off
 	}
 	for {
 		conf := from.Conf
-		a, err := s.request(ctx, m, quoted, from.URI, &requestTarget{
+		a, err := s.sendRequest(ctx, m, quoted, from.URI, &requestTarget{
 			conf: conf, child: from.Child, name: m.Method, listed: listed, kind: offers.Resources, before: before, usesTemplates: true, templates: s.Offering.Catalog().TemplatesOf(from.Child),
 			scanWith: func(templates []string) (*validate.Scan, error) {
 				return conf.Checker.ScanURI(from.Child, from.URI, validate.WithListed(templates, listed)...)
 			},
 		})
-		if from.Conf = s.Current.Now(); !errors.Is(err, configuration.ErrSuperseded) || from.Conf == conf || s.Current.Superseded(conf, from.Child) {
+		if from.Conf = s.Current.Now(); !errors.Is(err, configuration.ErrSuperseded) || from.Conf == conf || s.Current.IsSuperseded(conf, from.Child) {
 			return a, err
 		}
 	}

@@ -50,20 +50,20 @@ func (s *Sender) CalledTool(m *jsonrpc.Message) *catalog.Tool {
 	return s.Offering.Catalog().Tool(name)
 }
 
-// owners returns the children to which an unknown name may belong, without those that are denied.
-func (s *Sender) owners(name string) []string {
+// possibleOwners returns the children to which an unknown name may belong, without those that are denied.
+func (s *Sender) possibleOwners(name string) []string {
 	conf := s.Current.Now()
-	return slices.DeleteFunc(conf.Offers.Owners(name), conf.Denied)
+	return slices.DeleteFunc(conf.Offers.Owners(name), conf.IsDenied)
 }
 
 // mayHaveMore reports whether a child may have what the catalogue does not: its list cannot be read, or the rules deny the child, and then
 // the denial of a name says why.
 func (s *Sender) mayHaveMore(conf *configuration.Configuration, child string, k offers.Kind) bool {
-	return conf.Denied(child) || s.Offering.Unread(child, k)
+	return conf.IsDenied(child) || s.Offering.IsUnread(child, k)
 }
 
-// unlisted splits a name into a child that may have more of a kind, and the child's own name.
-func (s *Sender) unlisted(conf *configuration.Configuration, name string, k offers.Kind) (child, remote string, ok bool) {
+// splitUnlisted splits a name into a child that may have more of a kind, and the child's own name.
+func (s *Sender) splitUnlisted(conf *configuration.Configuration, name string, k offers.Kind) (child, remote string, ok bool) {
 	return conf.Offers.Prefixed(name, func(child string) bool { return s.mayHaveMore(conf, child, k) })
 }
 
@@ -80,7 +80,7 @@ func (s *Sender) unlistedTool(child, remote string) (t offering.Tool) {
 // may have more is found by its prefix alone.
 func (s *Sender) FindTool(ctx context.Context, name string) (t offering.Tool, refusal jsonrpc.Answer) {
 	find := func() bool { t = s.Offering.Catalog().Named(name); return t.Tool != nil }
-	owners := func() []string { return s.owners(name) }
+	owners := func() []string { return s.possibleOwners(name) }
 	found, down := s.awaitListed(ctx, owners, find)
 	switch {
 	case found:
@@ -102,7 +102,7 @@ func (s *Sender) FindTool(ctx context.Context, name string) (t offering.Tool, re
 		return offering.Tool{}, failure.ToolError(down)
 	}
 	conf := s.Current.Now()
-	if child, remote, is := s.unlisted(conf, name, offers.Tools); is {
+	if child, remote, is := s.splitUnlisted(conf, name, offers.Tools); is {
 		if t := conf.Offers.Unlisted(child, remote); t != nil {
 			return offering.Tool{Tool: t, Conf: conf}, jsonrpc.Answer{}
 		}

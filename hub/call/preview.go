@@ -32,28 +32,28 @@ type Preview struct {
 func (s *Sender) Preview(ctx context.Context, tool offering.Tool, args []byte) (*Preview, error) {
 	t := &toolTarget{listed: tool, tool: tool, args: args}
 	c := &Call{sender: s, target: t}
-	att, err := c.prepare(ctx)
+	att, err := c.prepareAttempt(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer att.lease.Release()
 	preview := &Preview{Tool: t.tool, Verdict: att.verdict, View: *att.relevantRoots(), Approval: s.Approvals.Explain(c.approvalRequest(), att.forApproval())}
-	preview.Cwd, preview.Served = att.workplace()
+	preview.Cwd, preview.Served = att.findWorkplace()
 	if att.lease != nil {
 		preview.Kernel = att.lease.Kernel()
-		preview.Closed = att.closed()
+		preview.Closed = att.closedPaths()
 	}
 	if att.verdict.Decision == policy.Escalate {
 		att.refusal = cmp.Or(preview.Approval.Unasked, approval.WhyDeclined)
 	}
-	if !att.allowed() {
+	if !att.isAllowed() {
 		preview.Refusal, preview.Named = att.denialText(""), att.entryName()
 	}
 	return preview, nil
 }
 
-// closed is what a call names and the kernel does not open to its child.
-func (att *attempt) closed() (all []sandbox.Refusal) {
+// closedPaths is what a call names and the kernel does not open to its child.
+func (att *attempt) closedPaths() (all []sandbox.Refusal) {
 	if att.lease.StderrHints() == nil {
 		return nil
 	}

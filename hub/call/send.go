@@ -18,15 +18,15 @@ import (
 //
 //	sentCall.await  a goroutine waits for the answer, that of the request on the waiting path: Lease.Call, or package rounds, which
 //	                calls it for each round
-//	Call.notify     a notification: Lease.Notify
-//	asyncCall.send  a call on the fast path, for whose answer no goroutine waits: Lease.StartCall. It is called by Recorded,
+//	Call.sendNotification     a notification: Lease.Notify
+//	asyncCall.sendAsync  a call on the fast path, for whose answer no goroutine waits: Lease.StartCall. It is called by Recorded,
 //	                on the goroutine that has written the line of this call and of all that came with it
 //	                (audit.GroupCommit). What it sends then leaves in one write, with that of the others (lines.Batch)
 //	Sender.Relay    a request about a task, which the session has already: Lease.Call
 
-// send has the child do what was let through and recorded, and brings its answer
+// sendAllowed has the child do what was let through and recorded, and brings its answer
 // back as it is.
-func (c *Call) send(ctx context.Context, att *attempt, ticket record.Ticket) (jsonrpc.Answer, error) {
+func (c *Call) sendAllowed(ctx context.Context, att *attempt, ticket record.Ticket) (jsonrpc.Answer, error) {
 	s, sent := c.sender, &c.sent
 	*sent = sentCall{s: s, target: c.target, attempt: att, verdict: att.verdict, lease: att.lease, ticket: ticket}
 	sent.enter(Requester{att.client, att}, c.token)
@@ -43,23 +43,23 @@ func (c *Call) send(ctx context.Context, att *attempt, ticket record.Ticket) (js
 	}
 	if late, ok := errors.AsType[*deniedError](err); ok {
 		att.verdict, att.roots, att.lease = late.verdict, late.view, sent.lease
-		ticket.Outcome(audit.ResultError)                // the child has it, and did not get what it asked for
-		_, _ = c.record(context.WithoutCancel(ctx), att) // a second line: what was sent had one
-		return c.deny(att)
+		ticket.Outcome(audit.ResultError)                        // the child has it, and did not get what it asked for
+		_, _ = c.recordDecision(context.WithoutCancel(ctx), att) // a second line: what was sent had one
+		return c.denyCall(att)
 	}
 	ticket.Outcome(failure.Outcome(err))
 	if !c.loginOffered && s.logIn(ctx, att.conf, att.child, err) {
 		c.loginOffered = true
 		return c.Do(ctx) // its server has refused it without looking at it
 	}
-	return c.target.fail(ctx, &failure.SentError{Err: err}), nil
+	return c.target.failRequest(ctx, &failure.SentError{Err: err}), nil
 }
 
-// notify is send for a notification, which has no answer.
-func (c *Call) notify(ctx context.Context, att *attempt, ticket record.Ticket) jsonrpc.Answer {
-	if err := att.lease.Notify(ctx, c.target.method(), c.params(nil, nil)...); err != nil {
+// sendNotification is send for a notification, which has no answer.
+func (c *Call) sendNotification(ctx context.Context, att *attempt, ticket record.Ticket) jsonrpc.Answer {
+	if err := att.lease.Notify(ctx, c.target.requestMethod(), c.childParams(nil, nil)...); err != nil {
 		ticket.Outcome(failure.Outcome(err))
-		return c.target.fail(ctx, err)
+		return c.target.failRequest(ctx, err)
 	}
 	ticket.Outcome(audit.ResultOK)
 	return jsonrpc.Answer{}
@@ -84,7 +84,7 @@ func (s *Sender) Relay(ctx context.Context, lease *children.Lease, m *jsonrpc.Me
 	sent.enter(Requester{Client: s.ClientOf(ctx)}, r.token)
 	defer sent.giveBack(errBroken)
 	r.traceForChild = timing.BeginClientSpan(r.traceForChild, lease.Protocol())
-	edits = append(edits, r.trace(sent.hubToken))
+	edits = append(edits, r.traceEdit(sent.hubToken))
 	resp, err := lease.Call(sent.context(ctx), m.Method, jsonrpc.Splice(m.Params, edits...)...)
 	if err != nil {
 		for _, told := range sent.giveBack(err) {

@@ -107,7 +107,7 @@ func (s *Sender) awaitStart(ctx context.Context, names []string) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	if len(names) > 0 {
-		defer s.waiting(ctx, names[0])()
+		defer s.showWaiting(ctx, names[0])()
 	}
 	s.Offering.AwaitListed(ctx, names)
 }
@@ -119,15 +119,15 @@ func (s *Sender) Acquire(ctx context.Context, conf *configuration.Configuration,
 	if lease := s.Instances.TryAcquire(conf, child); lease != nil {
 		return lease, nil
 	}
-	lease, err := s.acquire(ctx, conf, child)
+	lease, err := s.acquireLease(ctx, conf, child)
 	if err != nil && s.logIn(ctx, conf, child, err) {
-		return s.acquire(ctx, conf, child)
+		return s.acquireLease(ctx, conf, child)
 	}
 	return lease, err
 }
 
-func (s *Sender) acquire(ctx context.Context, conf *configuration.Configuration, child string) (*children.Lease, error) {
-	defer s.waiting(ctx, child)()
+func (s *Sender) acquireLease(ctx context.Context, conf *configuration.Configuration, child string) (*children.Lease, error) {
+	defer s.showWaiting(ctx, child)()
 	defer s.ClientOf(ctx).AllowHubQuestions()() // which process it is, and its start, may wait for the roots
 	return s.Instances.Acquire(ctx, conf, child)
 }
@@ -142,8 +142,8 @@ func (s *Sender) withNotice(ctx context.Context, token []byte) context.Context {
 	return client.NewContext(ctx, r)
 }
 
-// waiting says that the call of ctx waits for a server until over is called.
-func (s *Sender) waiting(ctx context.Context, server string) (over func()) {
+// showWaiting says that the call of ctx waits for a server until over is called.
+func (s *Sender) showWaiting(ctx context.Context, server string) (over func()) {
 	return client.RequestOf(ctx).Notice.Waiting(func() string {
 		if st := s.Offering.ChildStatus(server); st.Package.Doing != "" {
 			return st.Package.Doing + " for " + server
@@ -164,7 +164,7 @@ func (s *Sender) StderrOf(st children.Status) string {
 // withLogins returns a context of one request that a login is offered for, where its
 // client can show an address.
 func (s *Sender) withLogins(ctx context.Context) context.Context {
-	if s.Current.Now().StartLogin == nil || !s.Logins.Enabled() || !s.ClientOf(ctx).Claims().Can.URL {
+	if s.Current.Now().StartLogin == nil || !s.Logins.AreEnabled() || !s.ClientOf(ctx).Claims().Can.URL {
 		return ctx
 	}
 	r := client.RequestOf(ctx)

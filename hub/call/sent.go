@@ -23,7 +23,7 @@ import (
 
 // A sentCall is a request from the verdict that lets it through until it is over. It owns what the request holds: the lease of the
 // process that has it, the route of its progress, its entry among the requests under way, and its ticket of the record. The waiting
-// path (Call.send) and the fast path (asyncCall) both have one. They differ in who waits for the child, and in nothing else.
+// path (Call.sendAllowed) and the fast path (asyncCall) both have one. They differ in who waits for the child, and in nothing else.
 //
 // A child without a handshake may ask for more by its result. A sentCall is then the [rounds.Request]: it is judged again for each round.
 type sentCall struct {
@@ -75,10 +75,10 @@ func (c *sentCall) context(ctx context.Context) context.Context {
 // await sends the request and waits until the child does not ask for more. The error is one of Lease.Call, a deniedError, or
 // says why the child does not get what it asks for.
 func (c *sentCall) await(ctx context.Context) (jsonrpc.Answer, error) {
-	if c.lease.Modern() {
-		return rounds.Run(ctx, c, c.client(), c.target.method())
+	if c.lease.IsModern() {
+		return rounds.Run(ctx, c, c.client(), c.target.requestMethod())
 	}
-	resp, err := c.lease.Call(ctx, c.target.method(), c.Params()...)
+	resp, err := c.lease.Call(ctx, c.target.requestMethod(), c.Params()...)
 	if err != nil {
 		return jsonrpc.Answer{}, err
 	}
@@ -97,8 +97,8 @@ func (c *sentCall) take(a jsonrpc.Answer) (todo unsettled) {
 		todo.unknown = meansUnknown(a, kind, name)
 	}
 	if tool, ok := c.target.(*toolTarget); ok {
-		todo.task = tool.task || c.lease.Modern() && tasks.IsTask(a.Result)
-		todo.long = shortens(a, tool.maxResult())
+		todo.task = tool.task || c.lease.IsModern() && tasks.IsTask(a.Result)
+		todo.long = mayShorten(a, tool.maxResult())
 	}
 	return todo
 }
@@ -106,7 +106,7 @@ func (c *sentCall) take(a jsonrpc.Answer) (todo unsettled) {
 // settle does what take has found, and returns what the client gets.
 func (c *sentCall) settle(ctx context.Context, a jsonrpc.Answer, todo unsettled) jsonrpc.Answer {
 	if todo.refused {
-		a = failure.ExplainKernelRefusal(c.s.Records, c.target.subject(), c.lease, c.word, failure.NamedPaths(c.verdict), a)
+		a = failure.ExplainKernelRefusal(c.s.Records, c.target.recordSubject(), c.lease, c.word, failure.NamedPaths(c.verdict), a)
 	}
 	tool, _ := c.target.(*toolTarget)
 	if todo.task {
@@ -121,7 +121,7 @@ func (c *sentCall) settle(ctx context.Context, a jsonrpc.Answer, todo unsettled)
 	}
 	if todo.long {
 		approved := c.attempt != nil && c.attempt.approval != nil
-		a = c.s.shorten(c.client(), a, tool.maxResult(), func() *origin { return tool.origin(approved) })
+		a = c.s.shortenAnswer(c.client(), a, tool.maxResult(), func() *origin { return tool.resultOrigin(approved) })
 	}
 	return a
 }
@@ -136,7 +136,7 @@ func (c *sentCall) Params() [][]byte {
 	if c.body != nil {
 		return [][]byte{c.body}
 	}
-	return c.attempt.call.params(c.hubToken, c.target.edits(c.s, c.verdict))
+	return c.attempt.call.childParams(c.hubToken, c.target.pathEdits(c.s, c.verdict))
 }
 
 // Ask implements [rounds.Request].
@@ -146,7 +146,7 @@ func (c *sentCall) Ask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 
 // Answer implements [rounds.Request].
 func (c *sentCall) Answer(resp *jsonrpc.Response) jsonrpc.Answer {
-	return c.s.Offering.Catalog().WithNames(c.inFlight.Key.Child, c.client().Answer(c.lease, c.target.method(), resp))
+	return c.s.Offering.Catalog().WithNames(c.inFlight.Key.Child, c.client().Answer(c.lease, c.target.requestMethod(), resp))
 }
 
 // Revalidate implements [rounds.Request]: the answers may have taken long. The child may have been replaced meanwhile, but only by
@@ -155,7 +155,7 @@ func (c *sentCall) Revalidate(ctx context.Context) error {
 	if c.attempt == nil {
 		return errReplaced // by a process of another era
 	}
-	if !c.lease.Open() {
+	if !c.lease.IsOpen() {
 		if err := c.move(ctx); err != nil {
 			return err
 		}
@@ -180,8 +180,8 @@ func (c *sentCall) Revalidate(ctx context.Context) error {
 // that is only being retired sees its requests through.
 func (c *sentCall) move(ctx context.Context) error {
 	now := attempt{call: c.attempt.call}
-	err := now.acquire(ctx)
-	if err == nil && now.lease.Revision() == c.lease.Revision() && now.lease.Modern() {
+	err := now.acquireLease(ctx)
+	if err == nil && now.lease.Revision() == c.lease.Revision() && now.lease.IsModern() {
 		c.lease.Release()
 		c.lease = now.lease
 		return nil
@@ -190,7 +190,7 @@ func (c *sentCall) move(ctx context.Context) error {
 	if err != nil && !errors.Is(err, configuration.ErrSuperseded) {
 		return err
 	}
-	if c.lease.Ended() {
+	if c.lease.HasEnded() {
 		return errReplaced
 	}
 	return nil

@@ -27,8 +27,8 @@ type origin struct {
 	approved    bool   // by a person
 }
 
-// origin is what is kept of the call. It is asked for where the result is too large.
-func (t *toolTarget) origin(approved bool) *origin {
+// resultOrigin is what is kept of the call. It is asked for where the result is too large.
+func (t *toolTarget) resultOrigin(approved bool) *origin {
 	o := &origin{number: t.tool.Conf.Number, child: t.tool.Child, tool: t.tool.Remote, approved: approved}
 	if len(t.args) <= maxKeptArguments {
 		o.args = append([]byte{}, t.args...)
@@ -36,17 +36,17 @@ func (t *toolTarget) origin(approved bool) *origin {
 	return o
 }
 
-// shortens reports whether an answer may be too large. max is that of shorten.
-func shortens(a jsonrpc.Answer, max int) bool { return max > 0 && len(a.Result) > max }
+// mayShorten reports whether an answer may be too large. max is that of shorten.
+func mayShorten(a jsonrpc.Answer, max int) bool { return max > 0 && len(a.Result) > max }
 
-// shorten is the answer to a call of a tool as its client is to have it. max is how many bytes of text that may have, by the
+// shortenAnswer is the answer to a call of a tool as its client is to have it. max is how many bytes of text that may have, by the
 // configuration that the call was judged by; 0: any number.
-func (s *Sender) shorten(from client.Client, a jsonrpc.Answer, max int, of func() *origin) jsonrpc.Answer {
-	if !shortens(a, max) {
+func (s *Sender) shortenAnswer(from client.Client, a jsonrpc.Answer, max int, of func() *origin) jsonrpc.Answer {
+	if !mayShorten(a, max) {
 		return a
 	}
 	o := of()
-	return s.Results.Cut(a, max, from.Claims().Protocol, &results.Origin{Size: len(o.args), Withheld: func(ctx context.Context) (string, bool) { return s.withheld(ctx, o) }})
+	return s.Results.Cut(a, max, from.Claims().Protocol, &results.Origin{Size: len(o.args), Withheld: func(ctx context.Context) (string, bool) { return s.withheldReason(ctx, o) }})
 }
 
 // ShortenTask is what the client gets of an answer about a task that a child made of a call of tool. The result of the call is that of
@@ -54,27 +54,27 @@ func (s *Sender) shorten(from client.Client, a jsonrpc.Answer, max int, of func(
 func (s *Sender) ShortenTask(ctx context.Context, method, child, tool string, a jsonrpc.Answer) jsonrpc.Answer {
 	now := s.Current.Now()
 	max := now.ResultMax(child)
-	if !shortens(a, max) {
+	if !mayShorten(a, max) {
 		return a
 	}
 	of := func() *origin { return &origin{number: now.Number, child: child, tool: tool} }
 	if method == methods.TaskResult {
-		return s.shorten(s.ClientOf(ctx), a, max, of)
+		return s.shortenAnswer(s.ClientOf(ctx), a, max, of)
 	}
 	within := jsonrpc.Get(a.Result, "result")
 	if !jsonrpc.IsObject(within) {
 		return a // the task has not ended
 	}
-	short := s.shorten(s.ClientOf(ctx), jsonrpc.Answer{Result: within}, max, of)
+	short := s.shortenAnswer(s.ClientOf(ctx), jsonrpc.Answer{Result: within}, max, of)
 	if len(short.Result) == len(within) && &short.Result[0] == &within[0] {
 		return a
 	}
 	return a.Edited(jsonrpc.Edit{Old: within, With: short.Result})
 }
 
-// withheld says why what is kept of a call's result is not to be read, "" where it may be. A reload may have come to deny the call:
+// withheldReason says why what is kept of a call's result is not to be read, "" where it may be. A reload may have come to deny the call:
 // then it is judged again, as it would be now, and nothing is started for that. gone is as of [results.Origin].
-func (s *Sender) withheld(ctx context.Context, o *origin) (why string, gone bool) {
+func (s *Sender) withheldReason(ctx context.Context, o *origin) (why string, gone bool) {
 	const again = ". Call the tool again."
 	now := s.Current.Now()
 	switch {
@@ -82,7 +82,7 @@ func (s *Sender) withheld(ctx context.Context, o *origin) (why string, gone bool
 		return "", false
 	case now.Child(o.child) == nil:
 		return "hub.json no longer has its server. Call another one.", true
-	case now.Denied(o.child) || now.Checker.Refuses(o.child, o.tool):
+	case now.IsDenied(o.child) || now.Checker.Refuses(o.child, o.tool):
 		return "the rules of hub.json have come to deny the call that it answered.", true
 	case o.args == nil:
 		return "hub.json was changed since" + again, true
@@ -114,7 +114,7 @@ func (s *Sender) judgeAgain(ctx context.Context, o *origin) (policy.Decision, er
 	c := &Call{sender: s, target: &toolTarget{listed: tool, tool: tool, args: bytes.Clone(o.args)}, wait: s.Roots.NewWait()}
 	att := &attempt{call: c, client: s.ClientOf(ctx), rootsWait: c.wait}
 	err := att.scanAndAwaitRoots(ctx)
-	if err == nil && !att.conf.Denied(att.child) {
+	if err == nil && !att.conf.IsDenied(att.child) {
 		if att.lease = s.Instances.TryAcquire(att.conf, att.child); att.lease == nil && !att.planPlace(nil) {
 			err = errNotOffered
 		}

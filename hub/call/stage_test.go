@@ -640,7 +640,7 @@ func (i *scriptedInstances) TryAcquire(conf *configuration.Configuration, child 
 		i.busy--
 		return nil
 	}
-	if conf.Denied(child) {
+	if conf.IsDenied(child) {
 		return nil
 	}
 	lease, _ := i.supervisor.TryAcquire(i.key(child))
@@ -662,7 +662,7 @@ func (i *scriptedInstances) Acquire(ctx context.Context, conf *configuration.Con
 	}
 	lease, err := i.supervisor.Acquire(ctx, i.key(child))
 	switch {
-	case i.s.inForce.Superseded(conf, child):
+	case i.s.inForce.IsSuperseded(conf, child):
 		lease.Release()
 		return nil, configuration.ErrSuperseded
 	case err == nil:

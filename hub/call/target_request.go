@@ -38,31 +38,31 @@ type requestTarget struct {
 	unaskable string
 }
 
-// request sends m to a target, with remote in the place of quoted, the client's name for
+// sendRequest sends m to a target, with remote in the place of quoted, the client's name for
 // it. Its answer and error are those of Call.Do.
-func (s *Sender) request(ctx context.Context, m *jsonrpc.Message, quoted []byte, remote string, t *requestTarget) (jsonrpc.Answer, error) {
+func (s *Sender) sendRequest(ctx context.Context, m *jsonrpc.Message, quoted []byte, remote string, t *requestTarget) (jsonrpc.Answer, error) {
 	c := &Call{sender: s, token: tokenOf(m), splicing: splicingOf(m, quoted, remote), target: t}
 	return c.Do(ctx)
 }
 
-func (t *requestTarget) owner() (*configuration.Configuration, string) { return t.conf, t.child }
+func (t *requestTarget) ownerChild() (*configuration.Configuration, string) { return t.conf, t.child }
 
-func (t *requestTarget) method() string { return t.name }
+func (t *requestTarget) requestMethod() string { return t.name }
 
-func (t *requestTarget) subject() record.Subject {
+func (t *requestTarget) recordSubject() record.Subject {
 	return record.Subject{Method: t.name, Child: t.child, Prompt: t.prompt}
 }
 
 func (t *requestTarget) approvalRequest(c *Call) approval.Request {
-	params := jsonrpc.Join(c.params(nil, nil))
+	params := jsonrpc.Join(c.childParams(nil, nil))
 	return approval.Request{Name: t.name, Args: params, Digest: approval.DigestOf([]byte(t.name), nil, params), Unaskable: t.unaskable}
 }
 
-func (t *requestTarget) reset() {}
+func (t *requestTarget) resetTarget() {}
 
-func (t *requestTarget) renew(context.Context, *Sender) error { return nil }
+func (t *requestTarget) renewTarget(context.Context, *Sender) error { return nil }
 
-func (t *requestTarget) scan(context.Context, *Call) (*validate.Scan, error) {
+func (t *requestTarget) scanArguments(context.Context, *Call) (*validate.Scan, error) {
 	return t.scanWith(t.templates)
 }
 
@@ -89,12 +89,12 @@ func (t *requestTarget) beforeSend(lease *children.Lease) error {
 
 func (t *requestTarget) onList() (offers.Kind, string) { return t.kind, t.listed }
 
-func (t *requestTarget) deny(att *attempt) jsonrpc.Answer {
+func (t *requestTarget) denyAttempt(att *attempt) jsonrpc.Answer {
 	return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, att.denialText(""))
 }
 
-func (t *requestTarget) fail(ctx context.Context, err error) jsonrpc.Answer {
+func (t *requestTarget) failRequest(ctx context.Context, err error) jsonrpc.Answer {
 	return failure.AnswerRequest(ctx, t.child, t.name, err)
 }
 
-func (t *requestTarget) edits(*Sender, *validate.Verdict) []jsonrpc.Edit { return nil }
+func (t *requestTarget) pathEdits(*Sender, *validate.Verdict) []jsonrpc.Edit { return nil }

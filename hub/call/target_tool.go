@@ -28,11 +28,13 @@ type toolTarget struct {
 	current bool          // tool is what the child's instance defines, and not the catalogue
 }
 
-func (t *toolTarget) owner() (*configuration.Configuration, string) { return t.tool.Conf, t.tool.Child }
+func (t *toolTarget) ownerChild() (*configuration.Configuration, string) {
+	return t.tool.Conf, t.tool.Child
+}
 
-func (t *toolTarget) method() string { return methods.CallTool }
+func (t *toolTarget) requestMethod() string { return methods.CallTool }
 
-func (t *toolTarget) subject() record.Subject {
+func (t *toolTarget) recordSubject() record.Subject {
 	what := record.Subject{Child: t.tool.Child, Tool: t.tool.Remote, Arguments: t.args, At: t.at}
 	if t.tool.Made {
 		what.Tool, what.Unlisted = "", t.tool.Remote
@@ -50,10 +52,10 @@ func (t *toolTarget) approvalRequest(*Call) approval.Request {
 	}
 }
 
-func (t *toolTarget) reset() { t.tool, t.current = t.listed, false }
+func (t *toolTarget) resetTarget() { t.tool, t.current = t.listed, false }
 
-// renew finds the tool as the instance has it that serves the session now.
-func (t *toolTarget) renew(ctx context.Context, s *Sender) error {
+// renewTarget finds the tool as the instance has it that serves the session now.
+func (t *toolTarget) renewTarget(ctx context.Context, s *Sender) error {
 	if t.current {
 		return nil
 	}
@@ -64,8 +66,8 @@ func (t *toolTarget) renew(ctx context.Context, s *Sender) error {
 	return err
 }
 
-// scan looks for paths by the tool's definition.
-func (t *toolTarget) scan(ctx context.Context, c *Call) (*validate.Scan, error) {
+// scanArguments looks for paths by the tool's definition.
+func (t *toolTarget) scanArguments(ctx context.Context, c *Call) (*validate.Scan, error) {
 	if c.scanned.scan != nil && c.scanned.tool == t.tool.Checked {
 		return c.scanned.scan, nil
 	}
@@ -87,17 +89,17 @@ func (t *toolTarget) onList() (offers.Kind, string) { return offers.Tools, t.too
 // maxResult is how many bytes of text the result may have; 0: any number.
 func (t *toolTarget) maxResult() int { return t.tool.Conf.ResultMax(t.tool.Child) }
 
-func (t *toolTarget) deny(att *attempt) jsonrpc.Answer {
+func (t *toolTarget) denyAttempt(att *attempt) jsonrpc.Answer {
 	return failure.ToolError(att.denialText(t.at))
 }
 
-func (t *toolTarget) fail(ctx context.Context, err error) jsonrpc.Answer {
+func (t *toolTarget) failRequest(ctx context.Context, err error) jsonrpc.Answer {
 	return failure.AnswerTool(ctx, t.tool.Tool, err)
 }
 
-// edits are other spellings of paths that were judged, for a server that does not
+// pathEdits are other spellings of paths that were judged, for a server that does not
 // take the ones given.
-func (t *toolTarget) edits(s *Sender, v *validate.Verdict) []jsonrpc.Edit {
+func (t *toolTarget) pathEdits(s *Sender, v *validate.Verdict) []jsonrpc.Edit {
 	edits := make([]jsonrpc.Edit, 0, len(v.Rewrites)+2)
 	for _, r := range v.Rewrites {
 		edits = append(edits, jsonrpc.Edit{Old: t.args[r.Start:r.End], With: r.With})
@@ -135,7 +137,7 @@ func (t *toolTarget) checkDefinition(c *Call, lease *children.Lease) error {
 			return &failure.MissingToolError{Server: tool.Child, Tool: tool.Remote, Reason: left.Reason}
 		}
 	}
-	if tool.Made && raw.Unread(offers.Tools) {
+	if tool.Made && raw.IsUnread(offers.Tools) {
 		return nil
 	}
 	return &failure.MissingToolError{Server: tool.Child, Tool: tool.Remote}
@@ -146,7 +148,7 @@ func (t *toolTarget) checkDefinition(c *Call, lease *children.Lease) error {
 // It returns the refusal, the error of checkDefinition, or ErrSuperseded.
 func (t *toolTarget) recheckSchemaRefusal(ctx context.Context, c *Call, refusal error) error {
 	s, tool := c.sender, t.tool
-	if s.Current.Superseded(tool.Conf, tool.Child) {
+	if s.Current.IsSuperseded(tool.Conf, tool.Child) {
 		return configuration.ErrSuperseded
 	}
 	if st := s.Offering.ChildStatus(tool.Child); st.Listed || !errors.As(refusal, new(*schema.Error)) {

@@ -85,7 +85,7 @@ func (b *Builder) nameApps(offers []*Offer) apps {
 		name := serverURI(at.Child, at.URI)
 		size := markSize
 		for _, taken := a.whose[name]; taken; _, taken = a.whose[name] {
-			name = serverURI(at.Child+"-"+mark(at.Child, at.URI, size), at.URI) // of this URI alone: none in the way of one is in that of others
+			name = serverURI(at.Child+"-"+makeMark(at.Child, at.URI, size), at.URI) // of this URI alone: none in the way of one is in that of others
 			size++
 		}
 		a.whose[name] = at
@@ -102,11 +102,11 @@ func (b *Builder) nameApps(offers []*Offer) apps {
 	return a
 }
 
-// renames reports whether an app of a child is called otherwise towards the client.
-func (a *apps) renames(child string) bool { return a.names[child] != nil }
+// renamesFor reports whether an app of a child is called otherwise towards the client.
+func (a *apps) renamesFor(child string) bool { return a.names[child] != nil }
 
-// named returns an item with its URI towards the client.
-func (a *apps) named(k offers.Kind, it *Item) *Item {
+// renamedItem returns an item with its URI towards the client.
+func (a *apps) renamedItem(k offers.Kind, it *Item) *Item {
 	name := a.names[it.Child][it.Remote]
 	if name == "" {
 		return it
@@ -116,9 +116,9 @@ func (a *apps) named(k offers.Kind, it *Item) *Item {
 	return &mine
 }
 
-// tool returns the definition of a tool that names its app as the client knows it.
-func (a *apps) tool(child string, def []byte) []byte {
-	if !a.renames(child) {
+// renamedTool returns the definition of a tool that names its app as the client knows it.
+func (a *apps) renamedTool(child string, def []byte) []byte {
+	if !a.renamesFor(child) {
 		return def
 	}
 	return jsonrpc.Join(jsonrpc.Splice(def, a.inMeta(child, def)...))
@@ -127,13 +127,13 @@ func (a *apps) tool(child string, def []byte) []byte {
 // inMeta are the edits of what _meta of a raw object says of its app.
 func (a *apps) inMeta(child string, object []byte) (edits []jsonrpc.Edit) {
 	for _, at := range resourceURIs(jsonrpc.Get(object, "_meta")) {
-		edits = append(edits, a.edit(child, at)...)
+		edits = append(edits, a.editURI(child, at)...)
 	}
 	return edits
 }
 
-// edit puts the name towards the client in the place of a raw URI.
-func (a *apps) edit(child string, at []byte) []jsonrpc.Edit {
+// editURI puts the name towards the client in the place of a raw URI.
+func (a *apps) editURI(child string, at []byte) []jsonrpc.Edit {
 	uri, _ := jsonrpc.String(at)
 	if name := a.names[child][uri]; name != "" {
 		return []jsonrpc.Edit{{Old: at, With: jsonrpc.AppendString(nil, name)}}
@@ -143,7 +143,9 @@ func (a *apps) edit(child string, at []byte) []jsonrpc.Edit {
 
 // Renames reports whether an app of a child, or a skill, is called otherwise towards the
 // client.
-func (c *Catalog) Renames(child string) bool { return c.apps.renames(child) || c.skillsRenamed[child] }
+func (c *Catalog) Renames(child string) bool {
+	return c.apps.renamesFor(child) || c.skillsRenamed[child]
+}
 
 // WithNames returns a child's answer with the names towards the client where it names
 // its apps, in _meta, and its apps and skills in the content of a tool's result.
@@ -154,7 +156,7 @@ func (c *Catalog) WithNames(child string, said jsonrpc.Answer) jsonrpc.Answer {
 	}
 	edits := a.inMeta(child, said.Result)
 	edit := func(object []byte) {
-		edits = append(edits, a.edit(child, jsonrpc.Get(object, "uri"))...)
+		edits = append(edits, a.editURI(child, jsonrpc.Get(object, "uri"))...)
 		if c.skillsRenamed[child] {
 			edits = append(edits, c.editsOf(child, object, nil)...)
 		}

@@ -76,7 +76,7 @@ func (b *Builder) Owners(name string) []string {
 // everything of it, or because its list cannot be read. nil: there is no such child, or it can have no such tool.
 func (b *Builder) Unlisted(child, remote string) *Tool {
 	c := b.byName[child]
-	if c == nil || remote == "" || !c.wants(remote) {
+	if c == nil || remote == "" || !c.wantsTool(remote) {
 		return nil
 	}
 	def := append(jsonrpc.AppendString([]byte(`{"name":`), remote), '}')
@@ -84,7 +84,7 @@ func (b *Builder) Unlisted(child, remote string) *Tool {
 	if err != nil {
 		return nil
 	}
-	return &Tool{Name: b.cfg.Names.exposed(child, c.Prefix, remote), Child: child, Remote: remote, Def: def, Checked: checked, Made: true, entry: def, by: b, plain: &Plain{}}
+	return &Tool{Name: b.cfg.Names.exposedName(child, c.Prefix, remote), Child: child, Remote: remote, Def: def, Checked: checked, Made: true, entry: def, by: b, plain: &Plain{}}
 }
 
 // UnlistedItem is Unlisted for a prompt, or another thing that is known by a name.
@@ -93,7 +93,7 @@ func (b *Builder) UnlistedItem(child, remote string) *Item {
 	if c == nil || remote == "" {
 		return nil
 	}
-	return &Item{Name: b.cfg.Names.exposed(child, c.Prefix, remote), Child: child, Remote: remote, Made: true, by: b}
+	return &Item{Name: b.cfg.Names.exposedName(child, c.Prefix, remote), Child: child, Remote: remote, Made: true, by: b}
 }
 
 // Prefixed splits a name into the child whose prefix it has, of those that fit, and the child's own name. ok is false where no child that
@@ -112,18 +112,18 @@ func (b *Builder) Prefixed(name string, fits func(child string) bool) (child, re
 // cannot be read matches nothing in include and everything in exclude.
 func (b *Builder) Wants(child, tool string) bool {
 	c := b.byName[child]
-	return c != nil && c.wants(tool)
+	return c != nil && c.wantsTool(tool)
 }
 
-func (c *Child) wants(tool string) bool {
-	if len(c.Include) > 0 && !matches(c.Include, tool, false) {
+func (c *Child) wantsTool(tool string) bool {
+	if len(c.Include) > 0 && !matchesAny(c.Include, tool, false) {
 		return false
 	}
-	return !matches(c.Exclude, tool, true)
+	return !matchesAny(c.Exclude, tool, true)
 }
 
-// matches reports whether a pattern fits; broken is what one counts that cannot be read.
-func matches(globs []string, tool string, broken bool) bool {
+// matchesAny reports whether a pattern fits; broken is what one counts that cannot be read.
+func matchesAny(globs []string, tool string, broken bool) bool {
 	for _, g := range globs {
 		if ok, err := policy.MatchName(g, tool); ok || err != nil && broken {
 			return true

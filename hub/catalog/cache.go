@@ -22,8 +22,8 @@ type cacheEntry struct {
 	catalog *Catalog
 }
 
-// of returns the catalogue of these offers, made now if it is not kept.
-func (c *cache) of(offers []*Offer, build func() *Catalog) *Catalog {
+// catalogOf returns the catalogue of these offers, made now if it is not kept.
+func (c *cache) catalogOf(offers []*Offer, build func() *Catalog) *Catalog {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	i := slices.IndexFunc(c.kept, func(k cacheEntry) bool { return slices.Equal(k.offers, offers) })

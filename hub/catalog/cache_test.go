@@ -7,7 +7,7 @@ func TestMemoIsBounded(t *testing.T) {
 	t.Parallel()
 	var m cache
 	built := 0
-	get := func(o *Offer) { m.of([]*Offer{o}, func() *Catalog { built++; return &Catalog{} }) }
+	get := func(o *Offer) { m.catalogOf([]*Offer{o}, func() *Catalog { built++; return &Catalog{} }) }
 	first := &Offer{}
 	for range 3 * maxKept {
 		get(first)

@@ -53,7 +53,7 @@ func (c *Catalog) ToolNamed(name []byte) *Tool { return c.byName[string(name)] }
 func (c *Catalog) Tools() []*Tool { return c.tools }
 
 // Listed returns the tools that stand on the list of tools. It must not be changed.
-func (c *Catalog) Listed() []*Tool { return c.by.listed(c.tools) }
+func (c *Catalog) Listed() []*Tool { return c.by.listedTools(c.tools) }
 
 // ToolOf returns the tool that a child calls so, nil for none.
 func (c *Catalog) ToolOf(child, remote string) *Tool { return c.byChild[child][remote] }
@@ -83,8 +83,8 @@ func (c *Catalog) Mended(child string) []Omission { return c.mended[child] }
 // TemplatesOf returns the templates of a child, as the child has them.
 func (c *Catalog) TemplatesOf(child string) []string { return c.templates[child] }
 
-// Subscribable reports whether a child tells of changes of its resources.
-func (c *Catalog) Subscribable(child string) bool { return c.subscribable[child] }
+// IsSubscribable reports whether a child tells of changes of its resources.
+func (c *Catalog) IsSubscribable(child string) bool { return c.subscribable[child] }
 
 // HasSkills reports whether some child has the extension for skills, so that there is a list of them.
 func (c *Catalog) HasSkills() bool { return c.skillful }
@@ -103,12 +103,12 @@ func (b *Builder) Catalog(offers map[string]*Offer) *Catalog {
 	for i := range b.cfg.Children {
 		key[i] = offers[b.cfg.Children[i].Name]
 	}
-	return b.cache.of(key, func() *Catalog { return b.build(key) })
+	return b.cache.catalogOf(key, func() *Catalog { return b.buildCatalog(key) })
 }
 
-// build makes the view of offers in the order of the configuration, nil where a
+// buildCatalog makes the view of offers in the order of the configuration, nil where a
 // child has none.
-func (b *Builder) build(offers []*Offer) *Catalog {
+func (b *Builder) buildCatalog(offers []*Offer) *Catalog {
 	c := &Catalog{by: b, byName: map[string]*Tool{}, byChild: map[string]map[string]*Tool{}, omitted: map[string][]Omission{}, mended: map[string][]Omission{}, views: &memo.Map[*validate.Checker, *Catalog]{}}
 	for _, own := range b.cfg.Own {
 		t := &Tool{Name: own.Name, Remote: own.Name, Def: own.Def}
@@ -125,7 +125,7 @@ func (b *Builder) build(offers []*Offer) *Catalog {
 		c.byChild[offer.child] = map[string]*Tool{}
 		for _, t := range offer.Tools {
 			mine := *t // its name may change in this catalogue
-			mine.Def = c.apps.tool(t.Child, t.Def)
+			mine.Def = c.apps.renamedTool(t.Child, t.Def)
 			c.byChild[offer.child][t.Remote] = &mine
 			c.tools = append(c.tools, &mine)
 			wanted[t.Name]++
@@ -142,7 +142,7 @@ func (b *Builder) build(offers []*Offer) *Catalog {
 
 // makeLists makes the lists of what is on offer, and the index of the tools, when somebody asks for them.
 func (c *Catalog) makeLists() {
-	all := c.by.listed(c.onLists)
+	all := c.by.listedTools(c.onLists)
 	list := func(of func(t *Tool) []byte) *Pages {
 		defs := make([][]byte, 0, len(all))
 		for _, t := range all {
@@ -150,7 +150,7 @@ func (c *Catalog) makeLists() {
 				defs = append(defs, def)
 			}
 		}
-		return paginate(offers.Tools.List().Member, defs)
+		return renderPages(offers.Tools.List().Member, defs)
 	}
 	c.pages[offers.Tools] = sync.OnceValue(func() *Pages {
 		ids := map[string]string{}
@@ -160,7 +160,7 @@ func (c *Catalog) makeLists() {
 		if !slices.ContainsFunc(all, func(t *Tool) bool { return t.older || t.id != "" || t.tasks }) {
 			return c.Pages(offers.Tools)
 		}
-		return list(func(t *Tool) []byte { return untasked(t.Def) })
+		return list(func(t *Tool) []byte { return withoutTasks(t.Def) })
 	})
 	for k := offers.Prompts; k < offers.Kinds; k++ {
 		items := c.itemsOnList[k]
@@ -169,7 +169,7 @@ func (c *Catalog) makeLists() {
 			for i, it := range items {
 				defs[i] = it.Def
 			}
-			return paginate(k.List().Member, defs)
+			return renderPages(k.List().Member, defs)
 		})
 	}
 	c.found = sync.OnceValue(c.makeIndex)
@@ -197,7 +197,7 @@ func (b *Builder) nameTools(c *Catalog, wanted map[string]int) {
 // grows until nothing is called so.
 func (b *Builder) uniqueName(child, remote string, taken func(string) bool) string {
 	for size := markSize; ; size++ {
-		if name := b.cfg.Names.marked(child, b.byName[child].Prefix, remote, size); !taken(name) {
+		if name := b.cfg.Names.markedName(child, b.byName[child].Prefix, remote, size); !taken(name) {
 			return name
 		}
 	}
@@ -216,19 +216,19 @@ func (b *Builder) addItems(c *Catalog, from []*Offer) {
 		for k := offers.Prompts; k < offers.Kinds; k++ {
 			items := slices.Clone(offer.items[k])
 			for i, it := range items {
-				items[i] = c.apps.named(k, it)
+				items[i] = c.apps.renamedItem(k, it)
 			}
 			all[k] = append(all[k], c.withSkillNames(k, name, items))
 		}
-		c.unread[name] = offer.Raw.Unread(offers.Resources)
-		c.resourceful[name] = offers.Resources.List().Declared(offer.Raw.Capabilities)
+		c.unread[name] = offer.Raw.IsUnread(offers.Resources)
+		c.resourceful[name] = offers.Resources.List().IsDeclared(offer.Raw.Capabilities)
 		c.subscribable[name] = string(jsonrpc.Get(jsonrpc.Get(offer.Raw.Capabilities, "resources"), "subscribe")) == "true"
 		c.tasks = c.tasks || jsonrpc.Get(jsonrpc.Get(offer.Raw.Capabilities, memberExtensions), methods.ExtensionTasks) != nil
 		c.skillful = c.skillful || offer.skillful
 		c.schemes[name], c.templates[name] = map[string]bool{}, TemplatesOf(offer.Raw)
 		for _, k := range []offers.Kind{offers.Resources, offers.Templates} {
 			for _, it := range offer.items[k] {
-				c.schemes[name][scheme(it.Remote)] = true
+				c.schemes[name][schemeOf(it.Remote)] = true
 			}
 		}
 	}

@@ -128,7 +128,7 @@ func TestSources(t *testing.T) {
 	if strings.Join(got, " ") != "fits | alike | other |" || w.Certain {
 		t.Errorf("%q, sure %t", got, w.Certain)
 	}
-	if c.Subscribable("alike") || !c.Subscribable("fits") {
+	if c.IsSubscribable("alike") || !c.IsSubscribable("fits") {
 		t.Error("who tells of changes")
 	}
 	if at, ok := c.OwnerOf("note://1", []string{"alike", "other"}); !ok || at.Child != "alike" {
@@ -162,7 +162,7 @@ func TestCursors(t *testing.T) {
 	for range pageEntries + 1 {
 		defs, others = append(defs, []byte(`1`)), append(others, []byte(`2`))
 	}
-	p, other := paginate("tools", defs), paginate("tools", others)
+	p, other := renderPages("tools", defs), renderPages("tools", others)
 	next := jsonrpc.Get(p.At(nil).Result, "nextCursor")
 	if got := string(p.At(next).Result); got != `{"tools":[1]}` {
 		t.Errorf("the second page is %s", got)
@@ -170,7 +170,7 @@ func TestCursors(t *testing.T) {
 	if a := other.At(next); a.Error == nil || !strings.Contains(string(a.Error), "has changed") {
 		t.Errorf("a cursor of another list is taken: %s", a.Result)
 	}
-	for _, cursor := range []string{`"x"`, `7`, `""`, `"` + p.cursor(0) + `"`, `"` + p.cursor(2) + `"`} {
+	for _, cursor := range []string{`"x"`, `7`, `""`, `"` + p.pageCursor(0) + `"`, `"` + p.pageCursor(2) + `"`} {
 		if a := p.At([]byte(cursor)); a.Error == nil {
 			t.Errorf("%s is taken for a cursor", cursor)
 		}

@@ -24,8 +24,8 @@ const (
 	regionNamed                // an object of schemas by names that somebody chose
 )
 
-// member is the region of a member of an object in r.
-func (r region) member(name string) region {
+// memberRegion is the region of a member of an object in r.
+func (r region) memberRegion(name string) region {
 	prose := name == "title" || name == "description"
 	switch r {
 	case regionEntry:
@@ -53,9 +53,9 @@ func (r region) member(name string) region {
 	return regionOther
 }
 
-// cleaned returns a definition with its prose cleaned. What is no JSON is
+// cleanProse returns a definition with its prose cleaned. What is no JSON is
 // returned as it is: it is no definition either.
-func cleaned(def []byte) []byte {
+func cleanProse(def []byte) []byte {
 	if !bytes.Contains(def, []byte(`\`)) && !printable.Suspect(string(def)) {
 		return def
 	}
@@ -75,7 +75,7 @@ func cleaned(def []byte) []byte {
 			if err != nil {
 				return def
 			}
-			next = open.member(name.String())
+			next = open.memberRegion(name.String())
 			continue
 		case what == '{' && next >= regionEntry, what == '[' && (next == regionEntry || next == regionSchema):
 			regions = append(regions, next)

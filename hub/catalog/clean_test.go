@@ -37,12 +37,12 @@ func TestCleanedTouchesProseAlone(t *testing.T) {
 		if want == "" {
 			want = c.in
 		}
-		if got := string(cleaned([]byte(put(c.in)))); got != put(want) {
+		if got := string(cleanProse([]byte(put(c.in)))); got != put(want) {
 			t.Errorf("of %s\ngot  %q\nwant %q", c.in, got, put(want))
 		}
 	}
 	for _, odd := range []string{``, `{`, `[]`, `"\u001b"`, `{"description":"\u001b"`, `{"inputSchema":[{"title":"\u001b"}`, `{"a":1}}`} {
-		if got := cleaned([]byte(odd)); string(got) != odd {
+		if got := cleanProse([]byte(odd)); string(got) != odd {
 			t.Errorf("%q became %q", odd, got)
 		}
 	}
@@ -52,11 +52,11 @@ func TestCleanedTouchesProseAlone(t *testing.T) {
 func TestCleanedIsNotRecursive(t *testing.T) {
 	t.Parallel()
 	deep := `{"inputSchema":` + strings.Repeat(`{"not":`, 9000) + `{"title":"\u001b"}` + strings.Repeat(`}`, 9001)
-	if got := string(cleaned([]byte(deep))); got != strings.Replace(deep, `\u001b`, "", 1) {
+	if got := string(cleanProse([]byte(deep))); got != strings.Replace(deep, `\u001b`, "", 1) {
 		t.Error("9,000 levels were not cleaned")
 	}
 	endless := []byte(`{"inputSchema":` + strings.Repeat(`{"not":`, 1<<20))
-	if got := cleaned(endless); !bytes.Equal(got, endless) {
+	if got := cleanProse(endless); !bytes.Equal(got, endless) {
 		t.Error("what is no JSON was changed")
 	}
 }
@@ -71,8 +71,8 @@ func TestCleanedProperty(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := cleaned(bytes.Clone(raw))
-		if again := cleaned(bytes.Clone(got)); !bytes.Equal(again, got) {
+		got := cleanProse(bytes.Clone(raw))
+		if again := cleanProse(bytes.Clone(got)); !bytes.Equal(again, got) {
 			t.Fatalf("%s\n%s", got, again)
 		}
 		var before, after any

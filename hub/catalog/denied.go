@@ -17,11 +17,11 @@ func (c *Catalog) For(by *validate.Checker) *Catalog {
 	if by.Rules() == nil {
 		return c
 	}
-	return c.views.Get(by, func() *Catalog { return c.without(by) })
+	return c.views.Get(by, func() *Catalog { return c.withoutDenied(by) })
 }
 
-// without makes the Catalog of For.
-func (c *Catalog) without(by *validate.Checker) *Catalog {
+// withoutDenied makes the Catalog of For.
+func (c *Catalog) withoutDenied(by *validate.Checker) *Catalog {
 	denied := func(t *Tool) bool { return t.Child != "" && by.Refuses(t.Child, t.Remote) }
 	out := *c
 	out.onLists = slices.DeleteFunc(slices.Clone(c.onLists), denied)

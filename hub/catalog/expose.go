@@ -7,14 +7,14 @@ type Exposure struct {
 	Above  int  // the same where the definitions of all have more bytes than this; 0: never
 }
 
-// listed returns those of all tools that stand on the list.
-func (b *Builder) listed(all []*Tool) []*Tool {
+// listedTools returns those of all tools that stand on the list.
+func (b *Builder) listedTools(all []*Tool) []*Tool {
 	if search := b.cfg.Expose; !search.Search && (search.Above == 0 || bytesOf(all) <= search.Above) {
 		return all
 	}
 	var some []*Tool
 	for _, t := range all {
-		if child := b.byName[t.Child]; t.Child == "" || child != nil && matches(child.Always, t.Remote, false) {
+		if child := b.byName[t.Child]; t.Child == "" || child != nil && matchesAny(child.Always, t.Remote, false) {
 			some = append(some, t)
 		}
 	}

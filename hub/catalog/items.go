@@ -33,7 +33,7 @@ func (o *Offer) readItems(k offers.Kind, child *Child, entries [][]byte) {
 		switch {
 		case !ok || remote == "":
 			reason = fmt.Sprintf("it is no %s with a %s", l.Noun, l.Key)
-		case !unambiguous(given.Members):
+		case !isUnambiguous(given.Members):
 			reason = "its definition has a member twice"
 		case seen[remote]:
 			reason = fmt.Sprintf("a second %s of this %s; the first one counts", l.Noun, l.Key)
@@ -54,9 +54,9 @@ func (o *Offer) readItems(k offers.Kind, child *Child, entries [][]byte) {
 		}
 		seen[remote] = true
 		o.Mended = appendMended(o.Mended, label, mended)
-		it := &Item{Name: remote, Child: child.Name, Remote: remote, Def: cleaned(def.Text), by: b}
+		it := &Item{Name: remote, Child: child.Name, Remote: remote, Def: cleanProse(def.Text), by: b}
 		if l.ByName() {
-			it.Name = b.cfg.Names.exposed(it.Child, child.Prefix, remote)
+			it.Name = b.cfg.Names.exposedName(it.Child, child.Prefix, remote)
 			it.Def = withKey(it.Def, l.Key, it.Name)
 		}
 		o.items[k] = append(o.items[k], it)

@@ -26,9 +26,9 @@ func (n Names) WithDefaults() Names {
 // Longest is the most bytes of a name that clients of today take. A Max above it is for clients that take whatever the protocol allows.
 const Longest = 64
 
-// acceptable reports whether every client takes the characters of a tool's own name. The protocol allows . and / too, but some models
+// isAcceptable reports whether every client takes the characters of a tool's own name. The protocol allows . and / too, but some models
 // refuse each prompt that has such a tool.
-func (n Names) acceptable(name string) bool {
+func (n Names) isAcceptable(name string) bool {
 	signs := "_-"
 	if n.Max > Longest {
 		signs = "_-./"
@@ -43,10 +43,10 @@ func (n Names) acceptable(name string) bool {
 	return name != ""
 }
 
-// mark is what makes the name of one tool of one child its own. It depends on
+// makeMark is what makes the name of one tool of one child its own. It depends on
 // nothing else, so a name stays the same whatever other children do, but for
 // the case that one of theirs looks like it.
-func mark(child, tool string, size int) string {
+func makeMark(child, tool string, size int) string {
 	sum := sha256.Sum256([]byte(child + "\x00" + tool))
 	all := hex.EncodeToString(sum[:])
 	return all[:min(size, len(all))] + strings.Repeat("_", max(0, size-len(all)))
@@ -55,26 +55,26 @@ func mark(child, tool string, size int) string {
 // markSize is how many hexadecimal digits a mark has, unless that is taken.
 const markSize = 8
 
-// exposed returns the name of a tool towards the client: prefix and tool, as
+// exposedName returns the name of a tool towards the client: prefix and tool, as
 // they are if they fit; else with odd characters of the tool's own name replaced, cut to size and
 // marked. The prefix is as the configuration has it.
-func (n Names) exposed(child, prefix, tool string) string {
+func (n Names) exposedName(child, prefix, tool string) string {
 	full := prefix + tool
-	if n.acceptable(tool) && len(full) <= n.Max {
+	if n.isAcceptable(tool) && len(full) <= n.Max {
 		return full
 	}
-	return n.marked(child, prefix, tool, markSize)
+	return n.markedName(child, prefix, tool, markSize)
 }
 
-// marked returns the name with its mark, which no other tool has.
-func (n Names) marked(child, prefix, tool string, size int) string {
+// markedName returns the name with its mark, which no other tool has.
+func (n Names) markedName(child, prefix, tool string, size int) string {
 	b := []byte(prefix + tool)
 	for i := len(prefix); i < len(b); i++ {
-		if !n.acceptable(string(b[i : i+1])) {
+		if !n.isAcceptable(string(b[i : i+1])) {
 			b[i] = '_'
 		}
 	}
-	tail := "_" + mark(child, tool, size)
+	tail := "_" + makeMark(child, tool, size)
 	if size := max(n.Max-len(tail), 1); len(b) > size {
 		b = b[:size]
 	}

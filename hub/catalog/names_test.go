@@ -17,15 +17,15 @@ func TestExposedNames(t *testing.T) {
 		{"fs", "fs__", "read_file", "fs__read_file"},
 		{"fs", "", "read_file", "read_file"},
 		{"fs", "fs__", "a-b", "fs__a-b"},
-		{"fs", "fs__", "a.b/c-d", "fs__a_b_c-d_" + mark("fs", "a.b/c-d", markSize)},
+		{"fs", "fs__", "a.b/c-d", "fs__a_b_c-d_" + makeMark("fs", "a.b/c-d", markSize)},
 		{"fs", "my.fs.", "a", "my.fs.a"}, // a person wrote it
-		{"fs", "", "a.b", "a_b_" + mark("fs", "a.b", markSize)},
-		{"fs", "fs__", "with blank", "fs__with_blank_" + mark("fs", "with blank", markSize)},
-		{"fs", "fs__", "naïve", "fs__na__ve_" + mark("fs", "naïve", markSize)},
-		{"fs", "fs__", long, ("fs__" + long)[:50-9] + "_" + mark("fs", long, markSize)},
+		{"fs", "", "a.b", "a_b_" + makeMark("fs", "a.b", markSize)},
+		{"fs", "fs__", "with blank", "fs__with_blank_" + makeMark("fs", "with blank", markSize)},
+		{"fs", "fs__", "naïve", "fs__na__ve_" + makeMark("fs", "naïve", markSize)},
+		{"fs", "fs__", long, ("fs__" + long)[:50-9] + "_" + makeMark("fs", long, markSize)},
 	}
 	for _, c := range cases {
-		got := n.exposed(c.child, c.prefix, c.tool)
+		got := n.exposedName(c.child, c.prefix, c.tool)
 		if got != c.want {
 			t.Errorf("%s%s: got %q, want %q", c.prefix, c.tool, got, c.want)
 		}
@@ -35,11 +35,11 @@ func TestExposedNames(t *testing.T) {
 	}
 	for _, most := range []int{Longest, Longest + 1} {
 		n := Names{Max: most}.WithDefaults()
-		if got := n.exposed("fs", "fs__", "a.b/c"); (got == "fs__a.b/c") != (most > Longest) {
+		if got := n.exposedName("fs", "fs__", "a.b/c"); (got == "fs__a.b/c") != (most > Longest) {
 			t.Errorf("names.max %d: %q", most, got)
 		}
 	}
-	if n.exposed("a", "a__", long+"1") == n.exposed("a", "a__", long+"2") {
+	if n.exposedName("a", "a__", long+"1") == n.exposedName("a", "a__", long+"2") {
 		t.Error("two long names became one")
 	}
 }

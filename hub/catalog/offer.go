@@ -40,7 +40,7 @@ func (b *Builder) Read(name string, raw *offers.Offer) *Offer {
 	seen := map[string]bool{}
 	bytes := 0
 	for i, entry := range raw.Entries[offers.Tools] {
-		t, reason := b.tool(child, raw, entry)
+		t, reason := b.makeTool(child, raw, entry)
 		if reason == hidden {
 			out.Hidden = append(out.Hidden, t.Remote)
 			continue
@@ -71,7 +71,7 @@ func (b *Builder) Read(name string, raw *offers.Offer) *Offer {
 	var omitted []Omission
 	out.extensions, omitted = readExtensions(raw.Capabilities)
 	out.Omitted, out.apps = append(out.Omitted, omitted...), out.appURIs()
-	out.skillful, out.claimed = offers.DeclaresExtension(raw.Capabilities, methods.ExtensionSkills), out.claims()
+	out.skillful, out.claimed = offers.DeclaresExtension(raw.Capabilities, methods.ExtensionSkills), out.listClaims()
 	return out
 }
 

@@ -23,8 +23,8 @@ type Pages struct {
 	results [][]byte
 }
 
-// paginate renders pages. A cursor is opaque and belongs to exactly this list.
-func paginate(member string, defs [][]byte) *Pages {
+// renderPages renders pages. A cursor is opaque and belongs to exactly this list.
+func renderPages(member string, defs [][]byte) *Pages {
 	sum := sha256.New()
 	for _, d := range defs {
 		sum.Write(strconv.AppendInt(nil, int64(len(d)), 10))
@@ -43,7 +43,7 @@ func paginate(member string, defs [][]byte) *Pages {
 		}
 		b = append(b, ']')
 		if at < len(defs) {
-			b = jsonrpc.AppendString(append(b, `,"nextCursor":`...), p.cursor(len(p.results)+1))
+			b = jsonrpc.AppendString(append(b, `,"nextCursor":`...), p.pageCursor(len(p.results)+1))
 		}
 		p.results = append(p.results, append(b, '}'))
 		if at >= len(defs) {
@@ -52,7 +52,7 @@ func paginate(member string, defs [][]byte) *Pages {
 	}
 }
 
-func (p *Pages) cursor(page int) string {
+func (p *Pages) pageCursor(page int) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(p.Digest + "." + strconv.Itoa(page)))
 }
 

@@ -58,9 +58,9 @@ func NewSkillURIs() *SkillURIs {
 	return &SkillURIs{wanted: map[string]map[string]bool{}, within: map[string]map[string]struct{}{}, names: map[string]map[string]string{}, whose: map[string]claim{}, below: map[string]map[Source]struct{}{}, others: map[string]bool{}, heldOf: map[string]int{}}
 }
 
-// claims returns what an offer claims: the folders of its skills, the outer ones first, and then what else it lists with the scheme
+// listClaims returns what an offer claims: the folders of its skills, the outer ones first, and then what else it lists with the scheme
 // of skills. A skill with another scheme claims nothing, because its folder may hold what belongs to others.
-func (o *Offer) claims() (all []claim) {
+func (o *Offer) listClaims() (all []claim) {
 	for _, it := range o.items[offers.Skills] {
 		if !hasScheme(it.Remote, skillScheme) {
 			continue
@@ -80,10 +80,10 @@ func (o *Offer) claims() (all []claim) {
 	return all
 }
 
-// claim decides whose these URIs are, where that is not decided. all are of the servers that are known by now. A URI that begins with the
+// claimAll decides whose these URIs are, where that is not decided. all are of the servers that are known by now. A URI that begins with the
 // name of another server is called after its own: people take it for that one's. Those that nobody can keep apart are refused, by the
 // child and its own URI, with the reason.
-func (s *SkillURIs) claim(all []claim, isServer func(name string) bool) (refused map[string]map[string]string) {
+func (s *SkillURIs) claimAll(all []claim, isServer func(name string) bool) (refused map[string]map[string]string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	refused = map[string]map[string]string{}
@@ -102,7 +102,7 @@ func (s *SkillURIs) claim(all []claim, isServer func(name string) bool) (refused
 			reason = tooManyOfAll
 		}
 		if reason == "" {
-			s.want(c)
+			s.noteClaim(c)
 			undecided = append(undecided, c)
 			continue
 		}
@@ -112,7 +112,7 @@ func (s *SkillURIs) claim(all []claim, isServer func(name string) bool) (refused
 		refused[c.Child][c.URI] = reason
 	}
 	for _, c := range undecided {
-		s.decide(c, isServer)
+		s.decideName(c, isServer)
 	}
 	return refused
 }
@@ -122,7 +122,7 @@ func (s *SkillURIs) isWanted(at Source) bool {
 	if _, ok := s.wanted[at.URI][at.Child]; ok {
 		return true
 	}
-	for folder := range folders(at.URI) {
+	for folder := range foldersOf(at.URI) {
 		if s.wanted[folder][at.Child] {
 			return true
 		}
@@ -130,14 +130,14 @@ func (s *SkillURIs) isWanted(at Source) bool {
 	return false
 }
 
-// claimed reports whether some child claims a URI by its own name for it, or a folder that it is in.
-func (s *SkillURIs) claimed(uri string) bool {
+// isClaimed reports whether some child claims a URI by its own name for it, or a folder that it is in.
+func (s *SkillURIs) isClaimed(uri string) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if len(s.wanted[uri]) > 0 {
 		return true
 	}
-	for at := range folders(uri) {
+	for at := range foldersOf(uri) {
 		for _, folder := range s.wanted[at] {
 			if folder {
 				return true
@@ -147,13 +147,13 @@ func (s *SkillURIs) claimed(uri string) bool {
 	return false
 }
 
-// want notes a claim. mu is held.
-func (s *SkillURIs) want(c claim) {
+// noteClaim notes a claim. mu is held.
+func (s *SkillURIs) noteClaim(c claim) {
 	if s.wanted[c.URI] == nil {
 		s.wanted[c.URI] = map[string]bool{}
 	}
 	s.wanted[c.URI][c.Child] = c.folder
-	for at := range folders(c.URI) {
+	for at := range foldersOf(c.URI) {
 		if s.within[at] == nil {
 			s.within[at] = map[string]struct{}{}
 		}
@@ -163,14 +163,14 @@ func (s *SkillURIs) want(c claim) {
 	s.heldOf[c.Child] += costOf(c.URI)
 }
 
-// contested reports whether another child claims, or has claimed, the URI of a claim, a folder that it is in, or something below it. mu is held.
-func (s *SkillURIs) contested(c claim) bool {
+// isContested reports whether another child claims, or has claimed, the URI of a claim, a folder that it is in, or something below it. mu is held.
+func (s *SkillURIs) isContested(c claim) bool {
 	for other := range s.wanted[c.URI] {
 		if other != c.Child {
 			return true
 		}
 	}
-	for at := range folders(c.URI) {
+	for at := range foldersOf(c.URI) {
 		for other, folder := range s.wanted[at] {
 			if folder && other != c.Child {
 				return true
@@ -199,16 +199,16 @@ func (s *SkillURIs) looksAddressed(c claim, isServer func(name string) bool) boo
 	return below || s.isWanted(Source{server, rest})
 }
 
-// decide gives a URI its name. mu is held.
-func (s *SkillURIs) decide(c claim, isServer func(name string) bool) {
+// decideName gives a URI its name. mu is held.
+func (s *SkillURIs) decideName(c claim, isServer func(name string) bool) {
 	name := c.URI
-	if s.contested(c) || s.looksAddressed(c, isServer) {
+	if s.isContested(c) || s.looksAddressed(c, isServer) {
 		name = serverSkillURI(c.Child, name)
 	}
-	for size := markSize - 1; s.taken(c, name); size++ {
+	for size := markSize - 1; s.isTaken(c, name); size++ {
 		child := c.Child
 		if size >= markSize { // somebody else has the name of this server in a URI
-			child += "-" + mark(c.Child, c.URI, size)
+			child += "-" + makeMark(c.Child, c.URI, size)
 		}
 		name = serverSkillURI(child, c.URI)
 	}
@@ -218,7 +218,7 @@ func (s *SkillURIs) decide(c claim, isServer func(name string) bool) {
 	s.names[c.Child][c.URI] = name
 	s.whose[name] = c
 	s.others[c.Child] = s.others[c.Child] || name != c.URI
-	for at := range folders(name) {
+	for at := range foldersOf(name) {
 		if s.below[at] == nil {
 			s.below[at] = map[Source]struct{}{}
 		}
@@ -230,10 +230,10 @@ func (s *SkillURIs) decide(c claim, isServer func(name string) bool) {
 	}
 }
 
-// taken reports whether another claim is in the way of a name: at it, above it, or below a folder. One of the same child is
+// isTaken reports whether another claim is in the way of a name: at it, above it, or below a folder. One of the same child is
 // not where it means the same by the name.
-func (s *SkillURIs) taken(c claim, name string) bool {
-	if at, ok := s.source(name); ok && at != c.Source {
+func (s *SkillURIs) isTaken(c claim, name string) bool {
+	if at, ok := s.findSource(name); ok && at != c.Source {
 		return true
 	}
 	if !c.folder {
@@ -247,12 +247,12 @@ func (s *SkillURIs) taken(c claim, name string) bool {
 	return false
 }
 
-// find is the claim that a URI towards the client is under. mu is held.
-func (s *SkillURIs) find(uri string) (claim, bool) {
+// findClaim is the claim that a URI towards the client is under. mu is held.
+func (s *SkillURIs) findClaim(uri string) (claim, bool) {
 	if c, ok := s.whose[uri]; ok {
 		return c, true
 	}
-	for at := range folders(uri) {
+	for at := range foldersOf(uri) {
 		if c, ok := s.whose[at]; ok && c.folder {
 			return c, true
 		}
@@ -269,7 +269,7 @@ func (s *SkillURIs) nameFor(at Source) (name string, ok bool) {
 	if name, ok := names[at.URI]; ok {
 		return name, true
 	}
-	for folder := range folders(at.URI) {
+	for folder := range foldersOf(at.URI) {
 		if name, ok := names[folder]; ok && s.whose[name].folder {
 			return name + at.URI[len(folder):], true
 		}
@@ -277,8 +277,8 @@ func (s *SkillURIs) nameFor(at Source) (name string, ok bool) {
 	return "", false
 }
 
-// folders are those that a URI is in, the innermost first; none that is longer than what can be claimed.
-func folders(uri string) func(yield func(string) bool) {
+// foldersOf are those that a URI is in, the innermost first; none that is longer than what can be claimed.
+func foldersOf(uri string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		_, rest, ok := strings.Cut(uri[:min(len(uri), maxClaimed+1)], "://")
 		root := len(uri[:min(len(uri), maxClaimed+1)]) - len(rest)
@@ -298,12 +298,12 @@ func folders(uri string) func(yield func(string) bool) {
 func (s *SkillURIs) Source(uri string) (Source, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.source(uri)
+	return s.findSource(uri)
 }
 
-// source is Source for callers that hold mu.
-func (s *SkillURIs) source(uri string) (Source, bool) {
-	c, ok := s.find(uri)
+// findSource is Source for callers that hold mu.
+func (s *SkillURIs) findSource(uri string) (Source, bool) {
+	c, ok := s.findClaim(uri)
 	if !ok {
 		return Source{}, false
 	}
@@ -318,14 +318,14 @@ func (s *SkillURIs) Name(child, uri string) string {
 	if name, ok := s.nameFor(Source{child, uri}); ok {
 		return name
 	}
-	if c, ok := s.find(uri); ok && c.Child != child {
+	if c, ok := s.findClaim(uri); ok && c.Child != child {
 		return serverSkillURI(child, uri)
 	}
 	return uri
 }
 
-// renamed are the children with URIs that are called otherwise. any: something is claimed at all.
-func (s *SkillURIs) renamed() (children map[string]bool, any bool) {
+// renamedChildren are the children with URIs that are called otherwise. any: something is claimed at all.
+func (s *SkillURIs) renamedChildren() (children map[string]bool, any bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return maps.Clone(s.others), len(s.whose) > 0
@@ -349,14 +349,14 @@ func (b *Builder) claimSkills(c *Catalog, offers []*Offer) {
 		}
 	}
 	if len(all) > 0 {
-		c.refused = b.cfg.URIs.claim(all, func(name string) bool { return b.byName[name] != nil })
+		c.refused = b.cfg.URIs.claimAll(all, func(name string) bool { return b.byName[name] != nil })
 	}
 	for child, refused := range c.refused {
 		for _, uri := range slices.Sorted(maps.Keys(refused)) {
 			c.omitted[child] = append(slices.Clip(c.omitted[child]), Omission{"skill " + uri, refused[uri]})
 		}
 	}
-	c.skillsRenamed, c.claimed = b.cfg.URIs.renamed()
+	c.skillsRenamed, c.claimed = b.cfg.URIs.renamedChildren()
 }
 
 // withSkillNames returns items under their URIs towards the client, without those that were refused.

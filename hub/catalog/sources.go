@@ -44,7 +44,7 @@ func (c *Catalog) Sources(uri string) (w Sources) {
 		if !hasScheme(uri, uiScheme) {
 			return sure(child, rest)
 		}
-		if c.apps.renames(child) { // or it is a resource that is really called so
+		if c.apps.renamesFor(child) { // or it is a resource that is really called so
 			w.Likely = append(w.Likely, Source{child, rest})
 		}
 	}
@@ -53,7 +53,7 @@ func (c *Catalog) Sources(uri string) (w Sources) {
 			return Sources{Likely: []Source{{child, uri}, {child, rest}}}
 		}
 	}
-	if hasScheme(uri, skillScheme) && c.by.cfg.URIs.claimed(uri) {
+	if hasScheme(uri, skillScheme) && c.by.cfg.URIs.isClaimed(uri) {
 		return Sources{Certain: true} // two servers claim it: each has it below its name, and nobody so
 	}
 	for i := range c.by.cfg.Children {
@@ -67,7 +67,7 @@ func (c *Catalog) Sources(uri string) (w Sources) {
 			w.Likely = append(w.Likely, at)
 		case c.unread[name]:
 			w.Unread = append(w.Unread, at)
-		case c.schemes[name][scheme(uri)]:
+		case c.schemes[name][schemeOf(uri)]:
 			w.SameScheme = append(w.SameScheme, at)
 		default:
 			w.Others = append(w.Others, at)
@@ -113,8 +113,8 @@ func (c *Catalog) Addressed(uri string) *Item {
 	return nil
 }
 
-// scheme is the scheme of a URI, in lower case.
-func scheme(uri string) string {
+// schemeOf is the scheme of a URI, in lower case.
+func schemeOf(uri string) string {
 	name, _, _ := strings.Cut(uri, ":")
 	return strings.ToLower(name)
 }

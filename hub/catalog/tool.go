@@ -46,18 +46,18 @@ const cheapDefinition = 16 << 10
 // hidden is the reason of a tool that the operator does not want.
 const hidden = "excluded by hub.json"
 
-// tool makes a Tool of one entry of a child's list, or says why not.
-func (b *Builder) tool(child *Child, offer *offers.Offer, raw []byte) (*Tool, string) {
+// makeTool makes a Tool of one entry of a child's list, or says why not.
+func (b *Builder) makeTool(child *Child, offer *offers.Offer, raw []byte) (*Tool, string) {
 	given := definition.Read(raw)
 	remote, ok := jsonrpc.String(given.Get("name"))
 	if !ok || remote == "" {
 		return nil, "it is no tool definition with a name"
 	}
-	if !unambiguous(given.Members) {
+	if !isUnambiguous(given.Members) {
 		return nil, "its definition has a member twice"
 	}
 	t := &Tool{Child: child.Name, Remote: remote, Offer: offer, by: b, entry: raw}
-	if !child.wants(remote) {
+	if !child.wantsTool(remote) {
 		return t, hidden
 	}
 	def, mended, err := definition.Check(offers.Tools, given)
@@ -79,14 +79,14 @@ func (b *Builder) tool(child *Child, offer *offers.Offer, raw []byte) (*Tool, st
 	}
 	t.Checked = checked
 	t.Costly = bytes.Contains(raw, []byte(`"pattern`)) || bytes.Contains(raw, []byte(`\u`)) || len(raw) > cheapDefinition
-	t.Name = b.cfg.Names.exposed(t.Child, child.Prefix, remote)
-	t.Def = withKey(cleaned(def.Text), "name", t.Name)
+	t.Name = b.cfg.Names.exposedName(t.Child, child.Prefix, remote)
+	t.Def = withKey(cleanProse(def.Text), "name", t.Name)
 	if child.CutsResults && results != nil {
 		t.Def = jsonrpc.Without(t.Def, "outputSchema") // a client that knows it refuses a result that lacks what was cut
 	}
 	t.tasks = jsonrpc.Get(def.Get("execution"), "taskSupport") != nil
 	if t.tasks && !makesTasks(offer) {
-		t.Def = untasked(t.Def)
+		t.Def = withoutTasks(t.Def)
 	}
 	t.ui, t.app = appOf(def.Get("_meta"))
 	t.Mirrors, _ = mirror.Marks(def.Get("inputSchema")) // an invalid one says nothing: clients leave the tool out
@@ -122,11 +122,11 @@ func (t *Tool) olderDef(ids map[string]string) []byte {
 // that says it for its own.
 func makesTasks(offer *offers.Offer) bool {
 	requests := jsonrpc.Get(jsonrpc.Get(offer.Capabilities, "tasks"), "requests")
-	return !offer.Modern() && jsonrpc.Get(jsonrpc.Get(requests, "tools"), "call") != nil
+	return !offer.IsModern() && jsonrpc.Get(jsonrpc.Get(requests, "tools"), "call") != nil
 }
 
-// untasked returns a definition of a tool whose calls can be no tasks of 2025-11-25.
-func untasked(def []byte) []byte {
+// withoutTasks returns a definition of a tool whose calls can be no tasks of 2025-11-25.
+func withoutTasks(def []byte) []byte {
 	support := jsonrpc.Get(jsonrpc.Get(def, "execution"), "taskSupport")
 	return jsonrpc.Join(jsonrpc.Splice(def, jsonrpc.Edit{Old: support, With: []byte(`"forbidden"`)}))
 }
@@ -150,9 +150,9 @@ func (t *Tool) Note() string {
 	return ""
 }
 
-// unambiguous reports whether an object has no member twice: of two, this hub
+// isUnambiguous reports whether an object has no member twice: of two, this hub
 // would take one and a client perhaps the other.
-func unambiguous(members []jsonrpc.Member) bool {
+func isUnambiguous(members []jsonrpc.Member) bool {
 	names := make([]string, len(members))
 	for i := range members {
 		names[i] = members[i].Name

@@ -54,10 +54,10 @@ func New(set Settings, own []catalog.HubTool, old *Configuration, anew ...string
 	c := newConfiguration(1, nil)
 	if old != nil {
 		c.Number, c.skills = old.Number+1, old.skills
-		set = set.keep(&old.Settings)
-		c.restarts(old, anew)
+		set = set.keepFrom(&old.Settings)
+		c.countRestarts(old, anew)
 	}
-	return c, c.fill(set, own, func(child *Child) {
+	return c, c.fillFrom(set, own, func(child *Child) {
 		child.Spec.Revision = c.Number
 		if old == nil {
 			return
@@ -78,8 +78,8 @@ func newConfiguration(number uint64, skills *catalog.SkillURIs) *Configuration {
 	}
 }
 
-// fill makes c what the settings say. mark gives each child its revision.
-func (c *Configuration) fill(set Settings, own []catalog.HubTool, mark func(*Child)) error {
+// fillFrom makes c what the settings say. mark gives each child its revision.
+func (c *Configuration) fillFrom(set Settings, own []catalog.HubTool, mark func(*Child)) error {
 	if set.Checker == nil {
 		return errors.New("hub: a Checker is needed: without one nothing may be dispatched")
 	}
@@ -99,7 +99,7 @@ func (c *Configuration) fill(set Settings, own []catalog.HubTool, mark func(*Chi
 		c.cuts = c.cuts || child.ResultMax > 0
 		mark(child)
 	}
-	c.Offers = c.builder(own)
+	c.Offers = c.catalogBuilder(own)
 	if c.Checker.Rules().ForSome() {
 		c.views = &memo.Map[*validate.Checker, *Configuration]{}
 	} else {
@@ -108,8 +108,8 @@ func (c *Configuration) fill(set Settings, own []catalog.HubTool, mark func(*Chi
 	return nil
 }
 
-// builder makes the Builder of what is on offer.
-func (c *Configuration) builder(own []catalog.HubTool) *catalog.Builder {
+// catalogBuilder makes the Builder of what is on offer.
+func (c *Configuration) catalogBuilder(own []catalog.HubTool) *catalog.Builder {
 	offered := make([]catalog.Child, len(c.Children))
 	for i := range c.Children {
 		child := &c.Children[i]
@@ -124,7 +124,7 @@ func (c *Configuration) builder(own []catalog.HubTool) *catalog.Builder {
 // says that. Tool "" asks for the server alone.
 func (s Settings) Wanted() func(child, tool string) bool {
 	c := Configuration{Settings: s}
-	by := c.builder(nil)
+	by := c.catalogBuilder(nil)
 	return func(child, tool string) bool {
 		if tool == "" {
 			return slices.Contains(c.ChildNames(), child)
@@ -192,13 +192,13 @@ func (c *Configuration) noteDenied() {
 	}
 }
 
-// Denied reports whether the rules deny everything of a child to the principals that c is for. It serves none of them, and
+// IsDenied reports whether the rules deny everything of a child to the principals that c is for. It serves none of them, and
 // they are shown nothing that it says of itself.
-func (c *Configuration) Denied(child string) bool { return c.denied[child] }
+func (c *Configuration) IsDenied(child string) bool { return c.denied[child] }
 
 // ServedNames returns the names of the children that are not Denied, in the order of hub.json.
 func (c *Configuration) ServedNames() []string {
-	return slices.DeleteFunc(c.ChildNames(), c.Denied)
+	return slices.DeleteFunc(c.ChildNames(), c.IsDenied)
 }
 
 // BrokenEntry returns the entry of this name that cannot be run, nil for none.

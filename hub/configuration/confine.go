@@ -53,7 +53,7 @@ func (c *Configuration) CommonBoundary(child *Child) sandbox.Boundary {
 		return sandbox.Boundary{}
 	}
 	var roots []guard.Root
-	if len(child.Roots) > 0 || !c.fallbackOfHub().None() { // each session asks for each child: no snapshot is made of nothing
+	if len(child.Roots) > 0 || !c.fallbackOfHub().IsEmpty() { // each session asks for each child: no snapshot is made of nothing
 		roots = c.commonSnapshot(child).Roots()
 	}
 	return c.ofAll().Boundary(child, roots, c.CommonRoots()[child.Spec.Name], nil)

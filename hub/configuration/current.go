@@ -59,12 +59,12 @@ func (c *Current) AwaitInForce() *Configuration {
 // its tool and the call: nothing was sent, and the tool must be looked up again.
 var ErrSuperseded = errors.New("the configuration of this server has just changed; call again")
 
-// Superseded reports whether a child is no longer run as a Configuration has it, or is denied by now to those whom that
+// IsSuperseded reports whether a child is no longer run as a Configuration has it, or is denied by now to those whom that
 // Configuration is for.
-func (c *Current) Superseded(by *Configuration, child string) bool {
+func (c *Current) IsSuperseded(by *Configuration, child string) bool {
 	was, now := by.Child(child), c.Now()
 	is := now.Child(child)
-	return was == nil || is == nil || is.Spec.Revision != was.Spec.Revision || now.Denied(child) && !by.Denied(child)
+	return was == nil || is == nil || is.Spec.Revision != was.Spec.Revision || now.IsDenied(child) && !by.IsDenied(child)
 }
 
 // maxReloads bounds how often one request is looked up anew because a reload has overtaken it.

@@ -132,8 +132,8 @@ func (c *Settings) RootsOf(principal string) rootsmgr.Settings {
 	return r
 }
 
-// keep takes from old what holds for as long as a hub lives.
-func (c Settings) keep(old *Settings) Settings {
+// keepFrom takes from old what holds for as long as a hub lives.
+func (c Settings) keepFrom(old *Settings) Settings {
 	c.Version, c.FS, c.Log, c.OnStderrLine, c.Record, c.Inspect, c.Launcher = old.Version, old.FS, old.Log, old.OnStderrLine, old.Record, old.Inspect, old.Launcher
 	c.Environ, c.Home, c.Dir, c.Cache = old.Environ, old.Home, old.Dir, old.Cache
 	c.Audit.Recorder, c.Audit.Recent = old.Audit.Recorder, old.Audit.Recent

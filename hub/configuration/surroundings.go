@@ -65,10 +65,10 @@ func (c *Configuration) ForClient(set Settings, own []catalog.HubTool) (*Configu
 	e := newConfiguration(c.Number, c.skills)
 	e.base, e.given = c, set.Children
 	environ, dir := set.Environ, set.Dir
-	set = set.keep(&c.Settings)
+	set = set.keepFrom(&c.Settings)
 	set.Environ, set.Dir = environ, dir
-	isDir := dirs()
-	return e, e.fill(set, own, func(child *Child) {
+	isDir := folderChecker()
+	return e, e.fillFrom(set, own, func(child *Child) {
 		s := &child.Spec
 		s.Environ, s.Dir = environ, dir
 		s.Variant = s.VariantDigest(isDir)
@@ -92,7 +92,7 @@ func (e *Configuration) Matches(set *Settings) bool {
 // readVariants digests what the children are in the hub's own surroundings, by name. It is
 // done when the first session has others.
 func (c *Configuration) readVariants() map[string]string {
-	out, isDir := map[string]string{}, dirs()
+	out, isDir := map[string]string{}, folderChecker()
 	for i := range c.Children {
 		s := c.Children[i].Spec
 		s.Environ, s.Dir = c.Environ, c.Dir
@@ -101,8 +101,8 @@ func (c *Configuration) readVariants() map[string]string {
 	return out
 }
 
-// dirs tells whether folders are there, and looks at each once.
-func dirs() func(path string) bool {
+// folderChecker tells whether folders are there, and looks at each once.
+func folderChecker() func(path string) bool {
 	seen := map[string]bool{}
 	return func(path string) bool {
 		there, known := seen[path]
@@ -115,8 +115,8 @@ func dirs() func(path string) bool {
 	}
 }
 
-// restarts counts up for children that are to start anew.
-func (c *Configuration) restarts(old *Configuration, anew []string) {
+// countRestarts counts up for children that are to start anew.
+func (c *Configuration) countRestarts(old *Configuration, anew []string) {
 	c.anew = old.anew
 	if len(anew) > 0 {
 		c.anew = maps.Clone(old.anew)

@@ -24,9 +24,9 @@ type Fault struct {
 }
 
 // Error implements error. What a server wrote in it is clipped and controls no terminal.
-func (f *Fault) Error() string { return fmt.Sprintf("its member %s %s", shown(f.Pointer), f.Wrong) }
+func (f *Fault) Error() string { return fmt.Sprintf("its member %s %s", showText(f.Pointer), f.Wrong) }
 
-func shown(text string) string { return printable.Escape(text, 200) }
+func showText(text string) string { return printable.Escape(text, 200) }
 
 // A Definition is what a server lists: one JSON value without blanks around it, and its members, none if it is no object.
 type Definition struct {
@@ -50,8 +50,8 @@ func Check(kind offers.Kind, d Definition) (_ Definition, mended []string, err e
 		return Definition{}, nil, &Fault{"/", fmt.Sprintf("nests more than %d deep", maxDepth)}
 	}
 	w := walk{of: d}
-	text, err := w.value(d.Text, shapes[kind], "")
-	if err != nil || same(text, d.Text) {
+	text, err := w.mendValue(d.Text, shapes[kind], "")
+	if err != nil || sameBytes(text, d.Text) {
 		return d, w.mended, err
 	}
 	return Read(text), w.mended, nil
@@ -65,26 +65,26 @@ const maxDepth = 180
 func Older(d Definition) (_ []byte, mended []string, err error) {
 	var w walk
 	arguments, results := d.Get("inputSchema"), d.Get("outputSchema")
-	made, err := w.value(arguments, olderSchema, "/inputSchema")
+	made, err := w.mendValue(arguments, olderSchema, "/inputSchema")
 	if err != nil {
 		return nil, nil, err
 	}
 	edits := []jsonrpc.Edit{{Old: arguments, With: made}}
 	if results == nil {
-		return replaced(d.Text, edits), w.mended, nil
+		return applyEdits(d.Text, edits), w.mended, nil
 	}
 	before := len(w.mended)
-	if made, err = w.results(results); err != nil {
+	if made, err = w.mendResults(results); err != nil {
 		w.mended = w.mended[:before]
-		w.mend("/outputSchema", "is left out: %v", err)
-		return jsonrpc.Without(replaced(d.Text, edits), "outputSchema"), w.mended, nil
+		w.noteMend("/outputSchema", "is left out: %v", err)
+		return jsonrpc.Without(applyEdits(d.Text, edits), "outputSchema"), w.mended, nil
 	}
-	return replaced(d.Text, append(edits, jsonrpc.Edit{Old: results, With: made})), w.mended, nil
+	return applyEdits(d.Text, append(edits, jsonrpc.Edit{Old: results, With: made})), w.mended, nil
 }
 
-// replaced returns def with the edits that change something; def itself if none does.
-func replaced(def []byte, edits []jsonrpc.Edit) []byte {
-	edits = slices.DeleteFunc(edits, func(e jsonrpc.Edit) bool { return same(e.Old, e.With) })
+// applyEdits returns def with the edits that change something; def itself if none does.
+func applyEdits(def []byte, edits []jsonrpc.Edit) []byte {
+	edits = slices.DeleteFunc(edits, func(e jsonrpc.Edit) bool { return sameBytes(e.Old, e.With) })
 	if len(edits) == 0 {
 		return def
 	}
@@ -109,17 +109,17 @@ func WithoutResultID(def []byte) []byte {
 	return jsonrpc.Join(jsonrpc.Splice(def, jsonrpc.Edit{Old: results, With: jsonrpc.Without(results, "$id")}))
 }
 
-// results returns a schema of results as older clients compile it.
-func (w *walk) results(schema []byte) ([]byte, error) {
+// mendResults returns a schema of results as older clients compile it.
+func (w *walk) mendResults(schema []byte) ([]byte, error) {
 	const at = "/outputSchema"
 	if len(schema) > maxResults || nesting.TooDeep(schema, maxNesting) >= 0 {
 		return nil, &Fault{at, "is too large"}
 	}
-	schema, err := w.value(schema, resultSchema, at)
+	schema, err := w.mendValue(schema, resultSchema, at)
 	if err != nil {
 		return nil, err
 	}
-	if fault := compile(schema); fault != nil {
+	if fault := findFault(schema); fault != nil {
 		return nil, &Fault{at + fault.Pointer, fault.Wrong}
 	}
 	return schema, nil
@@ -131,9 +131,9 @@ type walk struct {
 	mended []string
 }
 
-// members is [jsonrpc.Members] of a value in the definition.
-func (w *walk) members(v []byte, yield func(name string, value []byte) bool) error {
-	if !same(v, w.of.Text) {
+// readMembers is [jsonrpc.Members] of a value in the definition.
+func (w *walk) readMembers(v []byte, yield func(name string, value []byte) bool) error {
+	if !sameBytes(v, w.of.Text) {
 		return jsonrpc.Members(v, yield)
 	}
 	for _, m := range w.of.Members {
@@ -147,23 +147,23 @@ func (w *walk) members(v []byte, yield func(name string, value []byte) bool) err
 // maxMended is how many mends of one definition are named.
 const maxMended = 20
 
-func (w *walk) mend(at, how string, args ...any) {
+func (w *walk) noteMend(at, how string, args ...any) {
 	switch {
 	case len(w.mended) < maxMended:
-		w.mended = append(w.mended, shown(strings.TrimPrefix(at, "/"))+" "+fmt.Sprintf(how, args...))
+		w.mended = append(w.mended, showText(strings.TrimPrefix(at, "/"))+" "+fmt.Sprintf(how, args...))
 	case len(w.mended) == maxMended:
 		w.mended = append(w.mended, "and more")
 	}
 }
 
-// add returns what stands for a member that is absent or null.
-func (w *walk) add(at string, s *shape) []byte {
-	w.mend(at, "is added: %s", s.absent)
+// addMissing returns what stands for a member that is absent or null.
+func (w *walk) addMissing(at string, s *shape) []byte {
+	w.noteMend(at, "is added: %s", s.absent)
 	return []byte(s.absent)
 }
 
-// value returns a value as clients read it: v itself, or a mended copy.
-func (w *walk) value(v []byte, s *shape, at string) ([]byte, error) {
+// mendValue returns a value as clients read it: v itself, or a mended copy.
+func (w *walk) mendValue(v []byte, s *shape, at string) ([]byte, error) {
 	switch s.form {
 	case anything:
 		return v, nil
@@ -174,33 +174,33 @@ func (w *walk) value(v []byte, s *shape, at string) ([]byte, error) {
 		case len(at) > maxPointer:
 			return nil, &Fault{at, "has too long a pointer"}
 		}
-		return w.object(v, s, at)
+		return w.mendObject(v, s, at)
 	case object, record, schema:
-		return w.object(v, s, at)
+		return w.mendObject(v, s, at)
 	case list:
-		return w.list(v, s.each, at)
+		return w.mendList(v, s.each, at)
 	case severally:
 		if v[0] == '[' {
-			return w.list(v, s.many, at)
+			return w.mendList(v, s.many, at)
 		}
-		return w.value(v, s.each, at)
+		return w.mendValue(v, s.each, at)
 	}
-	return w.scalar(v, s, at)
+	return w.mendScalar(v, s, at)
 }
 
-func (w *walk) object(v []byte, s *shape, at string) ([]byte, error) {
+func (w *walk) mendObject(v []byte, s *shape, at string) ([]byte, error) {
 	switch {
 	case v[0] == '{':
 	case s.form == schema && v[0] == '[': // the SDK takes it for an object
 		return v, nil
 	case isEmptyList(v): // PHP writes an empty object so
-		w.mend(at, "is an object and not a list")
+		w.noteMend(at, "is an object and not a list")
 		v = []byte(`{}`)
 	case s.form == schema && string(v) == "true":
-		w.mend(at, "is {} and not true")
+		w.noteMend(at, "is {} and not true")
 		return []byte(`{}`), nil
 	case s.form == schema && string(v) == "false":
-		w.mend(at, `is {"not":{}} and not false`)
+		w.noteMend(at, `is {"not":{}} and not false`)
 		return []byte(`{"not":{}}`), nil
 	default:
 		return nil, &Fault{orRoot(at), "is no object"}
@@ -212,7 +212,7 @@ func (w *walk) object(v []byte, s *shape, at string) ([]byte, error) {
 	var err error
 	var has []string
 	at += "/"
-	if readErr := w.members(v, func(name string, value []byte) bool {
+	if readErr := w.readMembers(v, func(name string, value []byte) bool {
 		member := s.members[name]
 		if s.form == record {
 			member = s.each
@@ -223,18 +223,18 @@ func (w *walk) object(v []byte, s *shape, at string) ([]byte, error) {
 		case string(value) == "null" && s.form != record && (!slices.Contains(s.needs, name) || member.absent != ""):
 			if got = nil; slices.Contains(s.needs, name) {
 				has = append(has, name)
-				got = w.add(at+strictjson.EscapeToken(name), member)
+				got = w.addMissing(at+strictjson.EscapeToken(name), member)
 			} else {
-				w.mend(at+strictjson.EscapeToken(name), "is left out: it is null")
+				w.noteMend(at+strictjson.EscapeToken(name), "is left out: it is null")
 			}
 		default:
 			has = append(has, name)
-			if got, err = w.value(value, member, at+strictjson.EscapeToken(name)); err != nil {
+			if got, err = w.mendValue(value, member, at+strictjson.EscapeToken(name)); err != nil {
 				return false
 			}
 		}
-		if made == nil && !same(got, value) {
-			made = prefix(v, value, name)
+		if made == nil && !sameBytes(got, value) {
+			made = copyBefore(v, value, name)
 		}
 		if made != nil && got != nil {
 			made = jsonrpc.AppendMember(made, name, got)
@@ -256,7 +256,7 @@ func (w *walk) object(v []byte, s *shape, at string) ([]byte, error) {
 		if made == nil {
 			made = jsonrpc.AppendMembers([]byte{'{'}, v, func(string) bool { return true })
 		}
-		made = jsonrpc.AppendMember(made, name, w.add(at+strictjson.EscapeToken(name), s.members[name]))
+		made = jsonrpc.AppendMember(made, name, w.addMissing(at+strictjson.EscapeToken(name), s.members[name]))
 	}
 	if made == nil {
 		return v, nil
@@ -264,8 +264,8 @@ func (w *walk) object(v []byte, s *shape, at string) ([]byte, error) {
 	return append(made, '}'), nil
 }
 
-// prefix returns a new object with the members of v before the value of a member, which is a part of v.
-func prefix(v, value []byte, name string) []byte {
+// copyBefore returns a new object with the members of v before the value of a member, which is a part of v.
+func copyBefore(v, value []byte, name string) []byte {
 	b := []byte{'{'}
 	_ = jsonrpc.Members(v, func(n string, before []byte) bool {
 		if n == name && &before[0] == &value[0] {
@@ -277,7 +277,7 @@ func prefix(v, value []byte, name string) []byte {
 	return b
 }
 
-func (w *walk) list(v []byte, each *shape, at string) ([]byte, error) {
+func (w *walk) mendList(v []byte, each *shape, at string) ([]byte, error) {
 	if v[0] != '[' {
 		return nil, &Fault{orRoot(at), "is no list"}
 	}
@@ -286,19 +286,19 @@ func (w *walk) list(v []byte, each *shape, at string) ([]byte, error) {
 	i := 0
 	_ = jsonrpc.Elements(v, func(value []byte) bool {
 		var got []byte
-		if got, err = w.value(value, each, at+"/"+strconv.Itoa(i)); err != nil {
+		if got, err = w.mendValue(value, each, at+"/"+strconv.Itoa(i)); err != nil {
 			return false
 		}
-		if !same(got, value) {
+		if !sameBytes(got, value) {
 			edits = append(edits, jsonrpc.Edit{Old: value, With: got})
 		}
 		i++
 		return true
 	})
-	return replaced(v, edits), err
+	return applyEdits(v, edits), err
 }
 
-func (w *walk) scalar(v []byte, s *shape, at string) ([]byte, error) {
+func (w *walk) mendScalar(v []byte, s *shape, at string) ([]byte, error) {
 	isText := v[0] == '"' // also one of bad UTF-8, which passes as it is
 	if s.form == text {
 		if !isText {
@@ -312,7 +312,7 @@ func (w *walk) scalar(v []byte, s *shape, at string) ([]byte, error) {
 		switch {
 		case string(v) == "true" || string(v) == "false":
 		case isText && (said == "true" || said == "false"):
-			w.mend(at, "is %s and not a text", said)
+			w.noteMend(at, "is %s and not a text", said)
 			return []byte(said), nil
 		default:
 			return nil, &Fault{at, "is neither true nor false"}
@@ -323,7 +323,7 @@ func (w *walk) scalar(v []byte, s *shape, at string) ([]byte, error) {
 		}
 	case number, whole:
 		if isText && numeral.MatchString(said) {
-			w.mend(at, "is %s and not a text", shown(said))
+			w.noteMend(at, "is %s and not a text", showText(said))
 			v = []byte(said)
 		}
 		var n float64
@@ -336,7 +336,7 @@ func (w *walk) scalar(v []byte, s *shape, at string) ([]byte, error) {
 			}
 			if bytes.ContainsAny(v, ".eE") { // clients in Go read digits alone
 				v = strconv.AppendInt(nil, int64(n), 10)
-				w.mend(at, "is written as %s", v)
+				w.noteMend(at, "is written as %s", v)
 			}
 		}
 		if s.most > 0 && (n < 0 || n > s.most) {
@@ -348,13 +348,13 @@ func (w *walk) scalar(v []byte, s *shape, at string) ([]byte, error) {
 		}
 		for _, c := range s.choices {
 			if isText && strings.EqualFold(said, c) {
-				w.mend(at, "is %q and not %q", c, said)
+				w.noteMend(at, "is %q and not %q", c, said)
 				return jsonrpc.AppendString(nil, c), nil
 			}
 		}
 		var several []string
 		if len(s.choices) == 1 && json.Unmarshal(v, &several) == nil && slices.Contains(several, s.choices[0]) {
-			w.mend(at, "is %q and not a list", s.choices[0])
+			w.noteMend(at, "is %q and not a list", s.choices[0])
 			return jsonrpc.AppendString(nil, s.choices[0]), nil
 		}
 		return nil, &Fault{at, fmt.Sprintf("is not %s", orList(s.choices))}
@@ -364,7 +364,7 @@ func (w *walk) scalar(v []byte, s *shape, at string) ([]byte, error) {
 		}
 		for _, end := range []string{"Z", "T00:00:00Z"} {
 			if full := strings.Replace(said, " ", "T", 1) + end; isText && moments.MatchString(full) {
-				w.mend(at, "is %s", shown(full))
+				w.noteMend(at, "is %s", showText(full))
 				return jsonrpc.AppendString(nil, full), nil
 			}
 		}
@@ -381,7 +381,7 @@ var (
 		`T([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
 )
 
-func same(a, b []byte) bool { return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0] }
+func sameBytes(a, b []byte) bool { return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0] }
 
 func isEmptyList(v []byte) bool {
 	return v[0] == '[' && len(bytes.TrimSpace(v[1:len(v)-1])) == 0

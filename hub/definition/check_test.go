@@ -210,7 +210,7 @@ func TestPatterns(t *testing.T) {
 		`[\ud83d\ude00-\ud83d\ude4f]`, `\u{1F600}`, `\x41\u0041\0`, `^[A-Z]{2}\d+$`, `^(?!.*\.\.)[^/]+\/$`, `[\u0000-\u{10ffff}]`, `\p{Script=Greek}`, `[(]`, `[{}]`, `Größe`, `(?:(?:))`,
 		`^(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-((?:[0-9a-zA-Z-]+)(?:\.[0-9a-zA-Z-]+)*))?$`,
 	} {
-		if !compiles(good) {
+		if !surelyCompiles(good) {
 			t.Errorf("%s does not compile", good)
 		}
 	}
@@ -219,7 +219,7 @@ func TestPatterns(t *testing.T) {
 		`\1`, `(a)\2`, `\k<n>`, `\k`, `\_`, `\-`, `\@`, `\a`, `\A`, `\z`, `\`, `\01`, `\x4`, `\u12`, `\u{110000}`, `\u{}`, `\pL`, `\p{IsGreek}`, `\p{Foo}`, `[b-a]`, `[\w-a]`, `[a-\d]`, `[\B]`, `[\1]`, `[\_]`, `[a`, `[a-`,
 		`[\udfff-\ud800]`, "\ufffd", strings.Repeat("(", 51) + strings.Repeat(")", 51), strings.Repeat("a", 10_001),
 	} {
-		if compiles(bad) {
+		if surelyCompiles(bad) {
 			t.Errorf("%s compiles", bad)
 		}
 	}

@@ -9,11 +9,11 @@ import (
 	"mcphub/internal/lazyregexp"
 )
 
-// compiles reports that JavaScript certainly compiles a regular expression with the flag "u", as Ajv does. It knows the grammar of
+// surelyCompiles reports that JavaScript certainly compiles a regular expression with the flag "u", as Ajv does. It knows the grammar of
 // ECMA-262 (section 22.2.1) but for names and properties that are rare: of these it reports false.
-func compiles(text string) bool {
+func surelyCompiles(text string) bool {
 	p := expression{rest: text, names: map[string]bool{}}
-	return len(text) <= maxPattern && !strings.ContainsRune(text, utf8.RuneError) && p.whole()
+	return len(text) <= maxPattern && !strings.ContainsRune(text, utf8.RuneError) && p.readWhole()
 }
 
 // maxPattern is the longest expression that is read.
@@ -32,14 +32,14 @@ type expression struct {
 	references []string // names of groups to which it refers
 }
 
-// whole reads all of it.
-func (p *expression) whole() bool {
+// readWhole reads all of it.
+func (p *expression) readWhole() bool {
 	repeatable := false // what was read last may be repeated
 	for p.rest != "" {
 		ok := true
 		switch c := p.rest[0]; c {
 		case '(':
-			repeatable, ok = false, p.open()
+			repeatable, ok = false, p.openGroup()
 		case ')':
 			last := len(p.groups) - 1
 			if last < 0 {
@@ -49,14 +49,14 @@ func (p *expression) whole() bool {
 		case '|', '^', '$':
 			p.rest, repeatable = p.rest[1:], false
 		case '*', '+', '?', '{':
-			repeatable, ok = false, repeatable && p.times()
+			repeatable, ok = false, repeatable && p.readRepeat()
 		case '[':
-			repeatable, ok = true, p.class()
+			repeatable, ok = true, p.readClass()
 		case ']', '}':
 			return false
 		default:
 			repeatable = !strings.HasPrefix(p.rest, `\b`) && !strings.HasPrefix(p.rest, `\B`)
-			_, _, ok = p.atom(false)
+			_, _, ok = p.readAtom(false)
 		}
 		if !ok {
 			return false
@@ -76,8 +76,8 @@ var (
 		`(Script|sc|Script_Extensions|scx)=(Latin|Greek|Cyrillic|Han|Hiragana|Katakana|Hangul|Arabic|Hebrew|Thai|Devanagari))\}`)
 )
 
-// open reads the beginning of a group.
-func (p *expression) open() bool {
+// openGroup reads the beginning of a group.
+func (p *expression) openGroup() bool {
 	looks := false
 	switch next := strings.TrimPrefix(p.rest, "(?"); {
 	case len(next) == len(p.rest):
@@ -102,8 +102,8 @@ func (p *expression) open() bool {
 	return len(p.groups) <= maxGroups
 }
 
-// times reads how often something is repeated.
-func (p *expression) times() bool {
+// readRepeat reads how often something is repeated.
+func (p *expression) readRepeat() bool {
 	end := 1
 	if p.rest[0] == '{' {
 		bounds := quantifier.FindStringSubmatch(p.rest)
@@ -120,15 +120,15 @@ func (p *expression) times() bool {
 	return true
 }
 
-// class reads a class of characters.
-func (p *expression) class() bool {
+// readClass reads a class of characters.
+func (p *expression) readClass() bool {
 	p.rest = strings.TrimPrefix(p.rest[1:], "^")
 	for p.rest != "" {
 		if p.rest[0] == ']' {
 			p.rest = p.rest[1:]
 			return true
 		}
-		from, one, ok := p.atom(true)
+		from, one, ok := p.readAtom(true)
 		if !ok {
 			return false
 		}
@@ -139,7 +139,7 @@ func (p *expression) class() bool {
 		if p.rest == "" {
 			return false
 		}
-		to, another, ok := p.atom(true)
+		to, another, ok := p.readAtom(true)
 		if !ok || !one || !another || to < from {
 			return false
 		}
@@ -147,8 +147,8 @@ func (p *expression) class() bool {
 	return false
 }
 
-// atom reads one character, or an escape that stands for one or for several.
-func (p *expression) atom(inClass bool) (char rune, one, ok bool) {
+// readAtom reads one character, or an escape that stands for one or for several.
+func (p *expression) readAtom(inClass bool) (char rune, one, ok bool) {
 	whole := p.rest
 	if whole[0] != '\\' {
 		r, size := utf8.DecodeRuneInString(whole)
@@ -164,7 +164,7 @@ func (p *expression) atom(inClass bool) (char rune, one, ok bool) {
 	case c == 'x', c == 'u':
 		all := escaped.FindString(whole)
 		p.rest = whole[len(all):]
-		return p.number(all)
+		return p.readNumber(all)
 	case c == 'p', c == 'P':
 		all := property.FindString(whole)
 		p.rest = whole[len(all):]
@@ -197,8 +197,8 @@ func (p *expression) atom(inClass bool) (char rune, one, ok bool) {
 	return 0, false, false
 }
 
-// number is the character that an escape stands for by a number. Two halves of one in UTF-16 are one.
-func (p *expression) number(escape string) (char rune, one, ok bool) {
+// readNumber is the character that an escape stands for by a number. Two halves of one in UTF-16 are one.
+func (p *expression) readNumber(escape string) (char rune, one, ok bool) {
 	if escape == "" {
 		return 0, false, false
 	}

@@ -37,9 +37,9 @@ type place struct {
 	ref            string // the pointer to which it refers; "" for none, "#" for the whole
 }
 
-// compile returns why Ajv does not compile a schema of results, or may not; nil if it does. The schema has its shape, and is within maxResults and
+// findFault returns why Ajv does not compile a schema of results, or may not; nil if it does. The schema has its shape, and is within maxResults and
 // maxNesting.
-func compile(schema []byte) *Fault {
+func findFault(schema []byte) *Fault {
 	var root map[string]any
 	numbers := json.NewDecoder(bytes.NewReader(schema))
 	numbers.UseNumber()                           // JavaScript reads those that are too large for Go
@@ -51,10 +51,10 @@ func compile(schema []byte) *Fault {
 	}
 	delete(root, "$id")
 	c := &compilation{places: map[string]*place{}}
-	if _, fault := c.schema(root, ""); fault != nil {
+	if _, fault := c.readSchema(root, ""); fault != nil {
 		return fault
 	}
-	return c.follow()
+	return c.followReferences()
 }
 
 // What Ajv takes for schemas in a schema.
@@ -66,8 +66,8 @@ var (
 	unwanted = []string{"id", "$id", "$anchor", "$dynamicAnchor", "$async", "formatMinimum", "formatMaximum", "formatExclusiveMinimum", "formatExclusiveMaximum"}
 )
 
-// schema reads a schema and those in it.
-func (c *compilation) schema(v any, at string) (*place, *Fault) {
+// readSchema reads a schema and those in it.
+func (c *compilation) readSchema(v any, at string) (*place, *Fault) {
 	p := &place{levels: 1, values: 1}
 	c.places[at] = p
 	if c.values++; c.values > maxValues || len(at) > maxPointer {
@@ -78,7 +78,7 @@ func (c *compilation) schema(v any, at string) (*place, *Fault) {
 		return p, nil
 	}
 	below := func(v any, at string) *Fault {
-		in, fault := c.schema(v, at)
+		in, fault := c.readSchema(v, at)
 		if fault == nil {
 			p.levels, p.values = max(p.levels, in.levels+1), p.values+in.values
 		}
@@ -90,12 +90,12 @@ func (c *compilation) schema(v any, at string) (*place, *Fault) {
 		switch list, isList := value.([]any); {
 		case slices.Contains(unwanted, name):
 			fault = &Fault{at, "is not known here to such clients"}
-		case name == "nullable" && !nullable(s["type"], value):
+		case name == "nullable" && !isNullable(s["type"], value):
 			fault = &Fault{at, "is wrong beside its type"}
-		case name == "pattern" && !compiles(fmt.Sprint(value)):
+		case name == "pattern" && !surelyCompiles(fmt.Sprint(value)):
 			fault = &Fault{at, "is no regular expression of JavaScript"}
 		case name == "$ref":
-			if p.ref = pointer(fmt.Sprint(value)); p.ref == "" {
+			if p.ref = pointerOf(fmt.Sprint(value)); p.ref == "" {
 				fault = &Fault{at, "leads nowhere in this schema"}
 			}
 		case slices.Contains(several, name) && isList:
@@ -111,7 +111,7 @@ func (c *compilation) schema(v any, at string) (*place, *Fault) {
 			for _, key := range slices.Sorted(maps.Keys(all)) {
 				switch at := at + "/" + strictjson.EscapeToken(key); {
 				case fault != nil:
-				case name == "patternProperties" && !compiles(key):
+				case name == "patternProperties" && !surelyCompiles(key):
 					fault = &Fault{at, "is no regular expression of JavaScript"}
 				case strings.ContainsRune(key, utf8.RuneError), name == "$defs" && key == "$id":
 					fault = &Fault{at, "is not known here to such clients"}
@@ -121,7 +121,7 @@ func (c *compilation) schema(v any, at string) (*place, *Fault) {
 			}
 		default:
 			var values int
-			values, fault = c.opaque(value, at, slices.Contains(data, name))
+			values, fault = c.readOpaque(value, at, slices.Contains(data, name))
 			p.values += values
 		}
 		if fault != nil {
@@ -131,8 +131,8 @@ func (c *compilation) schema(v any, at string) (*place, *Fault) {
 	return p, nil
 }
 
-// opaque reads what is no schema. Ajv looks for identifiers in it, unless it is data.
-func (c *compilation) opaque(v any, at string, isData bool) (values int, fault *Fault) {
+// readOpaque reads what is no schema. Ajv looks for identifiers in it, unless it is data.
+func (c *compilation) readOpaque(v any, at string, isData bool) (values int, fault *Fault) {
 	values = 1
 	if c.values++; c.values > maxValues || len(at) > maxPointer {
 		return 0, &Fault{"", "is too large"}
@@ -140,7 +140,7 @@ func (c *compilation) opaque(v any, at string, isData bool) (values int, fault *
 	below := func(v any, name string) {
 		if fault == nil {
 			var more int
-			more, fault = c.opaque(v, at+"/"+name, isData)
+			more, fault = c.readOpaque(v, at+"/"+name, isData)
 			values += more
 		}
 	}
@@ -160,8 +160,8 @@ func (c *compilation) opaque(v any, at string, isData bool) (values int, fault *
 	return values, fault
 }
 
-// follow adds what the schema refers to.
-func (c *compilation) follow() *Fault {
+// followReferences adds what the schema refers to.
+func (c *compilation) followReferences() *Fault {
 	values, levels := c.values, c.places[""].levels
 	counted := map[string]bool{}
 	for _, at := range slices.Sorted(maps.Keys(c.places)) {
@@ -187,14 +187,14 @@ func (c *compilation) follow() *Fault {
 // maxHops is how many references may follow each other directly.
 const maxHops = 10
 
-// nullable reports whether that member of a schema is right beside its type.
-func nullable(types, said any) bool {
+// isNullable reports whether that member of a schema is right beside its type.
+func isNullable(types, said any) bool {
 	list, isList := types.([]any)
 	return (isList && len(list) > 0 || types != nil && !isList) && (said != false || !slices.Contains(list, any("null")) && types != "null")
 }
 
-// pointer returns the pointer of a reference into the same schema: "#" for the whole, "" if it is none.
-func pointer(reference string) string {
+// pointerOf returns the pointer of a reference into the same schema: "#" for the whole, "" if it is none.
+func pointerOf(reference string) string {
 	fragment, ok := strings.CutPrefix(reference, "#")
 	text, err := url.PathUnescape(fragment)
 	if !ok || err != nil || !utf8.ValidString(text) || strings.ContainsAny(fragment, "#\ufffd") || strings.Contains(text, "__proto__") {

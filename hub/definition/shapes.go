@@ -67,8 +67,8 @@ func schemaOf(property *shape) *shape {
 	}}
 }
 
-// with returns the shape of an object that has a name and what most definitions have, and more.
-func with(more map[string]*shape, needs ...string) *shape {
+// withName returns the shape of an object that has a name and what most definitions have, and more.
+func withName(more map[string]*shape, needs ...string) *shape {
 	s := &shape{form: object, needs: append([]string{"name"}, needs...), members: map[string]*shape{
 		"name": aText, "title": aText, "description": aText, "icons": icons, "_meta": anyObject,
 	}}
@@ -80,24 +80,24 @@ func with(more map[string]*shape, needs ...string) *shape {
 
 // shapes are those for clients of 2026-07-28. Skills have no schema in the protocol: clients read them by the extension.
 var shapes = [offers.Kinds]*shape{
-	offers.Tools: with(map[string]*shape{
+	offers.Tools: withName(map[string]*shape{
 		"inputSchema": schemaOf(anyValue), "annotations": hints, "execution": execution,
 		"outputSchema": {form: object, members: map[string]*shape{"$schema": aText}},
 	}, "inputSchema"),
-	offers.Prompts: with(map[string]*shape{
+	offers.Prompts: withName(map[string]*shape{
 		"arguments": {form: list, each: &shape{form: object, needs: []string{"name"}, members: map[string]*shape{
 			"name": aText, "title": aText, "description": aText, "required": aFlag,
 		}}},
 	}),
-	offers.Resources: with(map[string]*shape{"uri": aText, "mimeType": aText, "size": {form: whole}, "annotations": annotations}, "uri"),
-	offers.Templates: with(map[string]*shape{"uriTemplate": aText, "mimeType": aText, "annotations": annotations}, "uriTemplate"),
+	offers.Resources: withName(map[string]*shape{"uri": aText, "mimeType": aText, "size": {form: whole}, "annotations": annotations}, "uri"),
+	offers.Templates: withName(map[string]*shape{"uriTemplate": aText, "mimeType": aText, "annotations": annotations}, "uriTemplate"),
 }
 
 // olderSchema is the shape of the schema of arguments for clients before 2026-07-28: each property is an object.
 var olderSchema = schemaOf(&shape{form: schema})
 
 // resultSchema is the shape of the schema of results for those clients: results are objects. v1 of the SDK also compiles each of these schemas when it
-// lists tools, by Ajv with the keywords of draft-07, and gives up the list if one does not compile. What no shape tells, see [compile].
+// lists tools, by Ajv with the keywords of draft-07, and gives up the list if one does not compile. What no shape tells, see [findFault].
 var resultSchema = resultShape()
 
 func resultShape() *shape {

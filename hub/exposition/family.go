@@ -34,7 +34,7 @@ const maxSeries = 1000
 
 // A value is a Counter, a Gauge or a Histogram.
 type value interface {
-	append(b []byte, at *series) []byte
+	appendFamily(b []byte, at *series) []byte
 }
 
 // A Family has a value for each set of values of its labels.
@@ -61,12 +61,12 @@ func (f *Family[V]) With(values ...string) V {
 	s := f.all[key]
 	f.mu.RUnlock()
 	if s == nil {
-		s = f.add(key, values)
+		s = f.addSeries(key, values)
 	}
 	return s.value.(V)
 }
 
-func (f *Family[V]) add(key string, values []string) *series {
+func (f *Family[V]) addSeries(key string, values []string) *series {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if s := f.all[key]; s != nil {
@@ -83,7 +83,7 @@ func (f *Family[V]) add(key string, values []string) *series {
 			return f.all[key]
 		}
 	}
-	s := &series{f.Name, f.labels(values), f.empty()}
+	s := &series{f.Name, f.formatLabels(values), f.empty()}
 	f.all[key] = s
 	return s
 }
@@ -103,7 +103,7 @@ func keyOf(values []string) string {
 	return b.String()
 }
 
-func (f *Family[V]) labels(values []string) string {
+func (f *Family[V]) formatLabels(values []string) string {
 	escapes := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 	var b strings.Builder
 	for i, v := range values {
@@ -121,8 +121,8 @@ func (f *Family[V]) labels(values []string) string {
 	return b.String()
 }
 
-// begin writes the name and the labels of one line; le is the bound of a bucket.
-func (s *series) begin(b []byte, suffix, le string) []byte {
+// beginLine writes the name and the labels of one line; le is the bound of a bucket.
+func (s *series) beginLine(b []byte, suffix, le string) []byte {
 	b = append(append(b, s.name...), suffix...)
 	if s.labels != "" || le != "" {
 		b = append(append(b, '{'), s.labels...)
@@ -137,15 +137,15 @@ func (s *series) begin(b []byte, suffix, le string) []byte {
 	return append(b, ' ')
 }
 
-func (f *Family[V]) desc() *Desc { return &f.Desc }
+func (f *Family[V]) familyDesc() *Desc { return &f.Desc }
 
-func (f *Family[V]) append(b []byte) []byte {
+func (f *Family[V]) appendFamily(b []byte) []byte {
 	f.mu.RLock()
 	all := slices.Collect(maps.Values(f.all))
 	f.mu.RUnlock()
 	slices.SortFunc(all, func(a, b *series) int { return strings.Compare(a.labels, b.labels) })
 	for _, s := range all {
-		b = append(s.value.append(b, s), '\n')
+		b = append(s.value.appendFamily(b, s), '\n')
 	}
 	return b
 }
@@ -160,11 +160,11 @@ type Page struct {
 }
 
 type family interface {
-	desc() *Desc
-	append(b []byte) []byte
+	familyDesc() *Desc
+	appendFamily(b []byte) []byte
 }
 
-func added[V value](p *Page, d Desc, kind string, empty func() V) *Family[V] {
+func addFamily[V value](p *Page, d Desc, kind string, empty func() V) *Family[V] {
 	d.Kind = kind
 	d.Most = cmp.Or(d.Most, maxSeries)
 	f := &Family[V]{Desc: d, empty: empty, all: map[string]*series{}}
@@ -174,18 +174,18 @@ func added[V value](p *Page, d Desc, kind string, empty func() V) *Family[V] {
 
 // Counters adds a family of counters.
 func (p *Page) Counters(d Desc) *Family[*Counter] {
-	return added(p, d, "counter", func() *Counter { return &Counter{} })
+	return addFamily(p, d, "counter", func() *Counter { return &Counter{} })
 }
 
 // Gauges adds a family of gauges.
 func (p *Page) Gauges(d Desc) *Family[*Gauge] {
-	return added(p, d, "gauge", func() *Gauge { return &Gauge{} })
+	return addFamily(p, d, "gauge", func() *Gauge { return &Gauge{} })
 }
 
 // Histograms adds a family of histograms of durations, with the upper bounds of their
 // buckets in ascending order.
 func (p *Page) Histograms(d Desc, bounds []time.Duration) *Family[*Histogram] {
-	return added(p, d, "histogram", func() *Histogram { return &Histogram{bounds: bounds, counts: make([]atomic.Uint64, len(bounds)+1)} })
+	return addFamily(p, d, "histogram", func() *Histogram { return &Histogram{bounds: bounds, counts: make([]atomic.Uint64, len(bounds)+1)} })
 }
 
 // Func adds one value without labels that is asked for when the page is written. ok false:
@@ -200,20 +200,20 @@ type asked struct {
 	value func() (float64, bool)
 }
 
-func (a *asked) desc() *Desc { return &a.Desc }
+func (a *asked) familyDesc() *Desc { return &a.Desc }
 
-func (a *asked) append(b []byte) []byte {
+func (a *asked) appendFamily(b []byte) []byte {
 	v, ok := a.value()
 	if !ok {
 		return b
 	}
-	return append(appendFloat((&series{name: a.Name}).begin(b, "", ""), v), '\n')
+	return append(appendFloat((&series{name: a.Name}).beginLine(b, "", ""), v), '\n')
 }
 
 // Descs says what is on the page, in its order.
 func (p *Page) Descs() (all []Desc) {
 	for _, f := range p.families {
-		all = append(all, *f.desc())
+		all = append(all, *f.familyDesc())
 	}
 	return all
 }
@@ -229,11 +229,11 @@ func (p *Page) Append(b []byte) []byte {
 		look()
 	}
 	for _, f := range p.families {
-		d, at := f.desc(), len(b)
+		d, at := f.familyDesc(), len(b)
 		b = append(append(append(append(b, "# HELP "...), d.Name...), ' '), d.Help...)
 		b = append(append(append(append(append(b, "\n# TYPE "...), d.Name...), ' '), d.Kind...), '\n')
 		head := len(b)
-		if b = f.append(b); len(b) == head {
+		if b = f.appendFamily(b); len(b) == head {
 			b = b[:at]
 		}
 	}

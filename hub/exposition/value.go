@@ -12,8 +12,8 @@ type Counter struct{ n atomic.Uint64 }
 // Add adds n.
 func (c *Counter) Add(n uint64) { c.n.Add(n) }
 
-func (c *Counter) append(b []byte, at *series) []byte {
-	return strconv.AppendUint(at.begin(b, "", ""), c.n.Load(), 10)
+func (c *Counter) appendFamily(b []byte, at *series) []byte {
+	return strconv.AppendUint(at.beginLine(b, "", ""), c.n.Load(), 10)
 }
 
 // A Gauge goes up and down.
@@ -25,8 +25,8 @@ func (g *Gauge) Add(n int64) { g.n.Add(n) }
 // Set makes n its value.
 func (g *Gauge) Set(n int64) { g.n.Store(n) }
 
-func (g *Gauge) append(b []byte, at *series) []byte {
-	return strconv.AppendInt(at.begin(b, "", ""), g.n.Load(), 10)
+func (g *Gauge) appendFamily(b []byte, at *series) []byte {
+	return strconv.AppendInt(at.beginLine(b, "", ""), g.n.Load(), 10)
 }
 
 // A Histogram counts durations in buckets.
@@ -46,7 +46,7 @@ func (h *Histogram) Observe(d time.Duration) {
 	h.sum.Add(int64(d))
 }
 
-func (h *Histogram) append(b []byte, at *series) []byte {
+func (h *Histogram) appendFamily(b []byte, at *series) []byte {
 	var n uint64
 	for i := range h.counts {
 		n += h.counts[i].Load()
@@ -54,12 +54,12 @@ func (h *Histogram) append(b []byte, at *series) []byte {
 		if i < len(h.bounds) {
 			le = strconv.FormatFloat(h.bounds[i].Seconds(), 'g', -1, 64)
 		}
-		b = strconv.AppendUint(at.begin(b, "_bucket", le), n, 10)
+		b = strconv.AppendUint(at.beginLine(b, "_bucket", le), n, 10)
 		b = append(b, '\n')
 	}
-	b = appendFloat(at.begin(b, "_sum", ""), time.Duration(h.sum.Load()).Seconds())
+	b = appendFloat(at.beginLine(b, "_sum", ""), time.Duration(h.sum.Load()).Seconds())
 	b = append(b, '\n')
-	return strconv.AppendUint(at.begin(b, "_count", ""), n, 10)
+	return strconv.AppendUint(at.beginLine(b, "_count", ""), n, 10)
 }
 
 func appendFloat(b []byte, v float64) []byte { return strconv.AppendFloat(b, v, 'g', -1, 64) }

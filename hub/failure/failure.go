@@ -37,33 +37,33 @@ const (
 // KindOf is the kind of an error that ends a request of ctx.
 func KindOf(ctx context.Context, err error) Kind {
 	switch {
-	case is[*record.UnrecordedError](err):
+	case isError[*record.UnrecordedError](err):
 		return NotRecorded
-	case is[*strictjson.Error](err):
+	case isError[*strictjson.Error](err):
 		return Arguments
-	case is[*schema.Error](err):
+	case isError[*schema.Error](err):
 		return Schema
-	case is[*MissingToolError](err):
+	case isError[*MissingToolError](err):
 		return Missing
-	case is[*ChangedToolError](err):
+	case isError[*ChangedToolError](err):
 		return Redefined
-	case is[*jsonrpc.BrokenError](err):
+	case isError[*jsonrpc.BrokenError](err):
 		return BadAnswer
 	case ctx.Err() != nil:
 		return Abandoned
 	case errors.Is(err, rootsmgr.ErrClosed):
 		return SessionEnded
-	case is[*run.UnavailableError](err):
+	case isError[*run.UnavailableError](err):
 		return NotAvailable
-	case is[*run.TimeoutError](err):
+	case isError[*run.TimeoutError](err):
 		return TimedOut
-	case is[*jsonrpc.CancelledError](err), errors.Is(err, context.Canceled), errors.Is(err, jsonrpc.ErrClosed):
+	case isError[*jsonrpc.CancelledError](err), errors.Is(err, context.Canceled), errors.Is(err, jsonrpc.ErrClosed):
 		return Cancelled
 	}
 	return Other
 }
 
-func is[T error](err error) bool {
+func isError[T error](err error) bool {
 	_, ok := errors.AsType[T](err)
 	return ok
 }
@@ -94,7 +94,7 @@ func Outcome(err error) string {
 	case TimedOut:
 		return audit.ResultTimeout
 	case NotAvailable:
-		if unsent(err) {
+		if isUnsent(err) {
 			return audit.ResultNotSent
 		}
 		return audit.ResultUnavailable
@@ -128,7 +128,7 @@ func AnswerEnded(ctx context.Context, err error) jsonrpc.Answer {
 	if closed, ok := errors.AsType[*jsonrpc.ClosedError](why); ok && closed.Reason != nil {
 		text = closed.Reason.Error()
 	}
-	if is[*SentError](err) {
+	if isError[*SentError](err) {
 		text += ". " + texts.MayHaveRun
 	} else {
 		text += ". " + texts.NotSent
@@ -165,14 +165,14 @@ func unanswered(kind Kind, server, what string, err error) (text string) {
 	default:
 		return texts.NoAnswer(server, what, err.Error())
 	}
-	if is[*SentError](err) && !unsent(err) {
+	if isError[*SentError](err) && !isUnsent(err) {
 		text += "\n" + texts.MayHaveRun
 	}
 	return text
 }
 
-// unsent reports whether the server had ended before anything of the request was written to it.
-func unsent(err error) bool {
+// isUnsent reports whether the server had ended before anything of the request was written to it.
+func isUnsent(err error) bool {
 	gone, ok := errors.AsType[*run.UnavailableError](err)
 	return ok && gone.Unsent
 }

@@ -133,7 +133,7 @@ func (c *Client) ForwardInput(string, func() []byte, bool) (jsonrpc.Answer, bool
 // other one has is cut out of the bytes.
 func (c *Client) Answer(lease *children.Lease, method string, resp *jsonrpc.Response) jsonrpc.Answer {
 	a := resp.Answer()
-	if !lease.Modern() || a.Error != nil {
+	if !lease.IsModern() || a.Error != nil {
 		return a
 	}
 	return a.Edited(modern.HandshakeEdits(a.Result, method)...)

@@ -35,8 +35,8 @@ func (r *refusal) Error() string { return r.text }
 // refusedUnknown is for a session that does not exist, or is somebody else's.
 var refusedUnknown = &refusal{status: http.StatusNotFound, text: "there is no such session: send initialize again"}
 
-// busy asks a client to come again.
-func busy(text string) *refusal {
+// refuseBusy asks a client to come again.
+func refuseBusy(text string) *refusal {
 	return &refusal{http.StatusTooManyRequests, text, jsonrpc.CodeInternal, time.Second}
 }
 
@@ -53,8 +53,8 @@ func refusalOf(err error) *refusal {
 	return &refusal{status: http.StatusServiceUnavailable, text: err.Error(), code: jsonrpc.CodeInternal}
 }
 
-// answer refuses a request. id is raw; nil: it is not known.
-func (r *refusal) answer(w http.ResponseWriter, id []byte) {
+// answerRefused refuses a request. id is raw; nil: it is not known.
+func (r *refusal) answerRefused(w http.ResponseWriter, id []byte) {
 	h := w.Header()
 	if r.again > 0 {
 		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(r.again.Seconds()))))
@@ -65,9 +65,9 @@ func (r *refusal) answer(w http.ResponseWriter, id []byte) {
 	answerWith(w, r.status, id, jsonrpc.ErrorAnswer(cmp.Or(r.code, jsonrpc.CodeInvalidRequest), r.text))
 }
 
-// refuse is for a request that is wrong. id is raw; nil: it is not known.
-func refuse(w http.ResponseWriter, status int, id []byte, text string) {
-	(&refusal{status: status, text: text}).answer(w, id)
+// refuseRequest is for a request that is wrong. id is raw; nil: it is not known.
+func refuseRequest(w http.ResponseWriter, status int, id []byte, text string) {
+	(&refusal{status: status, text: text}).answerRefused(w, id)
 }
 
 // answerWith answers with a status of its own. id is raw; nil: it is not known.
@@ -116,7 +116,7 @@ func writeJSON(w http.ResponseWriter, id []byte, a jsonrpc.Answer) {
 // turnAway refuses a request whose sender may not call, and ends the connection.
 func turnAway(w http.ResponseWriter, status int, text string) {
 	closeAfterAnswer(w)
-	refuse(w, status, nil, text)
+	refuseRequest(w, status, nil, text)
 }
 
 // closeAfterAnswer ends the connection after the answer. The deadline is the connection's own, so

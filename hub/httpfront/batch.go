@@ -23,15 +23,15 @@ func isBatch(m *jsonrpc.Message) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(m.Frame, " \t\r\n"), []byte("["))
 }
 
-// batch answers with an array, without a certain order.
-func (f *Front) batch(w http.ResponseWriter, r *http.Request, c *Peer, m *jsonrpc.Message, plain bool) {
+// answerBatch answers with an array, without a certain order.
+func (f *Front) answerBatch(w http.ResponseWriter, r *http.Request, c *Peer, m *jsonrpc.Message, plain bool) {
 	if !plain {
-		refuse(w, http.StatusNotAcceptable, nil, "accept application/json: a batch is answered with it")
+		refuseRequest(w, http.StatusNotAcceptable, nil, "accept application/json: a batch is answered with it")
 		return
 	}
 	all, err := jsonrpc.Messages(m.Frame)
 	if err != nil {
-		refuse(w, http.StatusBadRequest, nil, err.Error())
+		refuseRequest(w, http.StatusBadRequest, nil, err.Error())
 		return
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
@@ -46,24 +46,24 @@ func (f *Front) batch(w http.ResponseWriter, r *http.Request, c *Peer, m *jsonrp
 		}
 		switch {
 		case err != nil:
-			b.refuse(nil, err.Error())
+			b.refuseNext(nil, err.Error())
 		case one.LongID(f.hub.Limits().ID) != "":
-			b.refuse(one.ID, one.LongID(f.hub.Limits().ID))
+			b.refuseNext(one.ID, one.LongID(f.hub.Limits().ID))
 		case f.hub.Modern(one):
-			b.refuse(one.ID, "a batch is of 2025-03-26, and this message of another version")
+			b.refuseNext(one.ID, "a batch is of 2025-03-26, and this message of another version")
 		case one.IsRequest() && one.Method == methods.Initialize: // its answer decides whether there may be batches
-			b.refuse(one.ID, one.Method+" must not be part of a batch")
+			b.refuseNext(one.ID, one.Method+" must not be part of a batch")
 		case one.IsRequest():
-			k := b.next(one.ID)
-			serving.Go(func() { f.request(k, r, c, one, false, &bodyReservation{}) })
+			k := b.nextAnswer(one.ID)
+			serving.Go(func() { f.serveMessage(k, r, c, one, false, &bodyReservation{}) })
 		default:
-			if refused := f.told(w, r, c, one); refused != nil {
-				b.refuse(one.ID, refused.text)
+			if refused := f.takeMessage(w, r, c, one); refused != nil {
+				b.refuseNext(one.ID, refused.text)
 			}
 		}
 	}
 	serving.Wait()
-	b.write(w)
+	b.writeBatch(w)
 }
 
 // batchAnswers are the answers to one batch: together no longer than one message.
@@ -72,22 +72,22 @@ type batchAnswers struct {
 	all  []*batchAnswer
 }
 
-// next is the place of one more answer.
-func (b *batchAnswers) next(id []byte) *batchAnswer {
+// nextAnswer is the place of one more answer.
+func (b *batchAnswers) nextAnswer(id []byte) *batchAnswer {
 	k := &batchAnswer{b: b, id: id, head: http.Header{}}
 	b.all = append(b.all, k)
 	return k
 }
 
-func (b *batchAnswers) refuse(id []byte, text string) {
+func (b *batchAnswers) refuseNext(id []byte, text string) {
 	if id == nil {
 		id = []byte("null")
 	}
-	writeJSON(b.next(id), id, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, text))
+	writeJSON(b.nextAnswer(id), id, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, text))
 }
 
-// write answers the POST: 202 where nothing in it wanted an answer.
-func (b *batchAnswers) write(w http.ResponseWriter) {
+// writeBatch answers the POST: 202 where nothing in it wanted an answer.
+func (b *batchAnswers) writeBatch(w http.ResponseWriter) {
 	if len(b.all) == 0 {
 		w.WriteHeader(http.StatusAccepted)
 		return
@@ -97,7 +97,7 @@ func (b *batchAnswers) write(w http.ResponseWriter) {
 	between := []byte("[")
 	for _, k := range b.all {
 		_ = to.SetWriteDeadline(time.Now().Add(events.WriteTimeout))
-		if _, err := w.Write(between); err != nil || !events.Write(w, to, k.text()) {
+		if _, err := w.Write(between); err != nil || !events.Write(w, to, k.bodyText()) {
 			return
 		}
 		between = []byte(",")
@@ -138,7 +138,7 @@ func (a *batchAnswer) Write(p []byte) (int, error) {
 
 var errBatchFull = errors.New("the answers of this batch are longer than a message may be: send the request by itself")
 
-func (a *batchAnswer) text() []byte {
+func (a *batchAnswer) bodyText() []byte {
 	if a.full || a.body == nil {
 		parts := jsonrpc.AnswerParts(a.id, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, errBatchFull.Error()))
 		return bytes.Join(parts[:], nil)

@@ -19,18 +19,18 @@ import (
 // greeting is the longest message, in bytes, of whoever is of no session.
 const greeting = 1 << 20
 
-// message reads the one message of a POST, bounded in size and time; c is nil
+// readMessage reads the one message of a POST, bounded in size and time; c is nil
 // where there is no session yet, and s the share of whose it is. A batch, where the session has those, comes as it
 // is (isBatch). Where there is none the request is answered. What is held is given
 // back with release, when the request is over.
-func (f *Front) message(w http.ResponseWriter, r *http.Request, c *Peer, s *quota.Share) (*jsonrpc.Message, *bodyReservation) {
+func (f *Front) readMessage(w http.ResponseWriter, r *http.Request, c *Peer, s *quota.Share) (*jsonrpc.Message, *bodyReservation) {
 	if kind := r.Header["Content-Type"]; len(kind) != 1 || !isJSON(kind[0]) {
-		refuse(w, http.StatusUnsupportedMediaType, nil, "send application/json, in UTF-8")
+		refuseRequest(w, http.StatusUnsupportedMediaType, nil, "send application/json, in UTF-8")
 		return nil, nil
 	}
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
 		w.Header().Set("Accept-Encoding", "identity") // RFC 9110, 8.4
-		refuse(w, http.StatusUnsupportedMediaType, nil, "send the message as it is, without a Content-Encoding")
+		refuseRequest(w, http.StatusUnsupportedMediaType, nil, "send the message as it is, without a Content-Encoding")
 		return nil, nil
 	}
 	limit := int64(f.hub.Limits().Frame)
@@ -38,7 +38,7 @@ func (f *Front) message(w http.ResponseWriter, r *http.Request, c *Peer, s *quot
 		limit = min(limit, greeting)
 	}
 	if r.ContentLength > limit {
-		refuse(w, http.StatusRequestEntityTooLarge, nil, fmt.Sprintf("the message has %d bytes, more than %d", r.ContentLength, limit))
+		refuseRequest(w, http.StatusRequestEntityTooLarge, nil, fmt.Sprintf("the message has %d bytes, more than %d", r.ContentLength, limit))
 		return nil, nil
 	}
 	in := &struct {
@@ -55,29 +55,29 @@ func (f *Front) message(w http.ResponseWriter, r *http.Request, c *Peer, s *quot
 	if err == nil {
 		err = headers.CarryTrace(r.Header, &in.m)
 	}
-	if errors.Is(err, jsonrpc.ErrBatch) && c != nil && c.batches() {
+	if errors.Is(err, jsonrpc.ErrBatch) && c != nil && c.maySendBatches() {
 		in.m, err = jsonrpc.Message{Frame: body}, nil
 	}
 	if text := in.m.LongID(f.hub.Limits().ID); err == nil && text != "" {
-		in.held.release()
-		refuse(w, http.StatusBadRequest, in.m.ID, text)
+		in.held.releaseBytes()
+		refuseRequest(w, http.StatusBadRequest, in.m.ID, text)
 		return nil, nil
 	}
 	if err == nil {
 		return &in.m, &in.held
 	}
-	in.held.release()
+	in.held.releaseBytes()
 	var long *http.MaxBytesError
 	var syntax *jsonrpc.SyntaxError
 	switch {
 	case errors.As(err, &long):
-		refuse(w, http.StatusRequestEntityTooLarge, nil, fmt.Sprintf("the message has more than %d bytes", limit))
+		refuseRequest(w, http.StatusRequestEntityTooLarge, nil, fmt.Sprintf("the message has more than %d bytes", limit))
 	case errors.Is(err, errHeld):
-		busy(err.Error()).answer(w, nil)
+		refuseBusy(err.Error()).answerRefused(w, nil)
 	case errors.As(err, &syntax):
-		(&refusal{status: http.StatusBadRequest, text: err.Error(), code: syntax.Code}).answer(w, nil)
+		(&refusal{status: http.StatusBadRequest, text: err.Error(), code: syntax.Code}).answerRefused(w, nil)
 	default:
-		(&refusal{status: http.StatusBadRequest, text: "the body could not be read", code: jsonrpc.CodeParse}).answer(w, nil)
+		(&refusal{status: http.StatusBadRequest, text: "the body could not be read", code: jsonrpc.CodeParse}).answerRefused(w, nil)
 	}
 	return nil, nil
 }

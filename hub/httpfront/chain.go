@@ -10,7 +10,7 @@ type link[T any] struct {
 	before, after *link[T]
 }
 
-func (c *chain[T]) add(l *link[T], of *T) {
+func (c *chain[T]) addLink(l *link[T], of *T) {
 	*l = link[T]{value: of, before: c.last}
 	if c.last == nil {
 		c.first = l
@@ -20,8 +20,8 @@ func (c *chain[T]) add(l *link[T], of *T) {
 	c.last = l
 }
 
-// remove does nothing with a link that is in no chain.
-func (c *chain[T]) remove(l *link[T]) {
+// removeLink does nothing with a link that is in no chain.
+func (c *chain[T]) removeLink(l *link[T]) {
 	if l.value == nil {
 		return
 	}

@@ -148,7 +148,7 @@ func TestNobodyEntersByFormerSettings(t *testing.T) {
 			t.Fatal(err)
 		}
 		follow()
-		if err := f.enter(newPeer("id", who, 1, &f.slow)); err != refusedRevoked {
+		if err := f.enterSession(newPeer("id", who, 1, &f.slow)); err != refusedRevoked {
 			t.Errorf("a session: %v", err)
 		}
 		if _, err := f.modernPeer(who); err != refusedRevoked {
@@ -165,7 +165,7 @@ func TestBoundsFollow(t *testing.T) {
 		synctest.Wait()
 		f := h.front.Load()
 		open := func(id string) *refusal {
-			return f.enter(newPeer(id, admission.Caller{Principal: principal.Principal{Name: "a"}, Basis: admission.Basis(a)}, 1, &f.slow))
+			return f.enterSession(newPeer(id, admission.Caller{Principal: principal.Principal{Name: "a"}, Basis: admission.Basis(a)}, 1, &f.slow))
 		}
 		count := func() int {
 			f.mu.Lock()

@@ -91,10 +91,10 @@ func (f *Front) Serve(ctx context.Context, ln net.Listener) error {
 			f.running.Wait()
 			return err
 		case <-sweep.C:
-			f.sweep()
+			f.sweepIdle()
 			sweep.Reset(f.sweepTime())
 		case <-ctx.Done():
-			f.stop(server)
+			f.stopServer(server)
 			<-ended
 			return nil
 		}
@@ -104,7 +104,7 @@ func (f *Front) Serve(ctx context.Context, ln net.Listener) error {
 // ServeHTTP serves the endpoint, and tells whoever looks after the process that
 // it is well.
 func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if f.stage() >= draining {
+	if f.currentStage() >= draining {
 		w.Header().Set("Connection", "close") // the next request finds another hub
 	}
 	served := r.URL.Path == endpoint || r.URL.Path == endpoint+"/" // people and clients write both
@@ -113,20 +113,20 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch look := r.Method == http.MethodGet || r.Method == http.MethodHead; {
 	case served:
-		f.serve(w, r)
-	case f.metadata(r.URL.Path) != nil:
-		f.metadata(r.URL.Path).ServeHTTP(w, r)
+		f.serveEndpoint(w, r)
+	case f.metadataHandler(r.URL.Path) != nil:
+		f.metadataHandler(r.URL.Path).ServeHTTP(w, r)
 	case r.URL.Path == "/healthz" && look:
 		_, _ = io.WriteString(w, "ok\n")
 	case r.URL.Path == "/readyz" && look:
-		f.readyz(w, r)
+		f.answerReadyz(w, r)
 	default:
 		http.Error(w, "only "+endpoint+" is here; /sse is not served", http.StatusNotFound)
 	}
 }
 
-// serve admits and routes one request to the endpoint.
-func (f *Front) serve(w http.ResponseWriter, r *http.Request) {
+// serveEndpoint admits and routes one request to the endpoint.
+func (f *Front) serveEndpoint(w http.ResponseWriter, r *http.Request) {
 	if len(r.TransferEncoding) > 0 {
 		// It may have had a Content-Length too, which net/http does not tell: what
 		// lies behind it may be no request of this client (RFC 9112, 6.1).
@@ -146,15 +146,15 @@ func (f *Front) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	if key := who.Principal.Key(); !f.open.Assign(r.Context(), key, f.maxOpen()) {
 		closeAfterAnswer(w)
-		tooMany(time.Second, "%s has as many connections open as leave room for others; close some of them, or use them again", printable.Escape(key, 100)).answer(w, nil)
+		tooMany(time.Second, "%s has as many connections open as leave room for others; close some of them, or use them again", printable.Escape(key, 100)).answerRefused(w, nil)
 		return
 	}
 	if !f.startRequest() {
 		if headers.SessionOf(r.Header) != "" && !headers.IsModern(r.Header) {
-			refusedUnknown.answer(w, nil) // as it is from leaving on: its client opens another one, elsewhere
+			refusedUnknown.answerRefused(w, nil) // as it is from leaving on: its client opens another one, elsewhere
 			return
 		}
-		refusedStopping.answer(w, nil)
+		refusedStopping.answerRefused(w, nil)
 		return
 	}
 	defer f.running.Done()
@@ -165,11 +165,11 @@ func (f *Front) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	switch r.Method {
 	case http.MethodPost:
-		f.post(w, r, who)
+		f.servePost(w, r, who)
 	case http.MethodGet:
-		f.get(w, r, who)
+		f.serveGet(w, r, who)
 	case http.MethodDelete:
-		f.delete(w, r, who)
+		f.serveDelete(w, r, who)
 	default:
 		w.Header().Set("Allow", "GET, POST, DELETE")
 		http.Error(w, "use POST, GET or DELETE", http.StatusMethodNotAllowed)
@@ -193,11 +193,11 @@ func (f *Front) isModern(h http.Header, who admission.Caller) bool {
 	return c == nil || !c.isOf(who)
 }
 
-// post takes one message of the client.
-func (f *Front) post(w http.ResponseWriter, r *http.Request, who admission.Caller) {
+// servePost takes one message of the client.
+func (f *Front) servePost(w http.ResponseWriter, r *http.Request, who admission.Caller) {
 	plain, events := headers.Accepted(r.Header)
 	if !plain && !events {
-		refuse(w, http.StatusNotAcceptable, nil, "accept application/json and text/event-stream")
+		refuseRequest(w, http.StatusNotAcceptable, nil, "accept application/json and text/event-stream")
 		return
 	}
 	if f.isModern(r.Header, who) {
@@ -208,28 +208,28 @@ func (f *Front) post(w http.ResponseWriter, r *http.Request, who admission.Calle
 	var c *Peer
 	var s *quota.Share
 	if headers.SessionOf(r.Header) != "" {
-		if c = f.find(w, r, who); c == nil {
+		if c = f.findSession(w, r, who); c == nil {
 			return
 		}
-		if refused := c.enter(isPost); refused != nil {
-			refused.answer(w, nil)
+		if refused := c.enterConnection(isPost); refused != nil {
+			refused.answerRefused(w, nil)
 			return
 		}
-		defer c.leave(isPost)
+		defer c.leaveConnection(isPost)
 		s = c.share
 	} else {
 		var exit func()
-		s, exit = f.visit(who)
+		s, exit = f.enterShare(who)
 		defer exit()
 	}
-	m, held := f.message(w, r, c, s)
+	m, held := f.readMessage(w, r, c, s)
 	if m == nil {
 		return
 	}
 	detached := false
 	defer func() {
 		if !detached {
-			held.release()
+			held.releaseBytes()
 		}
 	}()
 	if f.hub.Modern(m) {
@@ -241,24 +241,24 @@ func (f *Front) post(w http.ResponseWriter, r *http.Request, who admission.Calle
 		return
 	}
 	switch {
-	case c != nil && f.stage() >= leaving && mayBeRequest(m):
-		refuse(w, http.StatusNotFound, m.ID, errStopping.Reason.Error()+", and has not looked at this request: send initialize again")
+	case c != nil && f.currentStage() >= leaving && mayBeRequest(m):
+		refuseRequest(w, http.StatusNotFound, m.ID, errStopping.Reason.Error()+", and has not looked at this request: send initialize again")
 		return
 	case isBatch(m):
-		f.batch(w, r, c, m, plain)
+		f.answerBatch(w, r, c, m, plain)
 		return
 	case m.IsRequest() && m.Method == methods.Initialize:
-		f.initialize(w, r, m, who, s)
+		f.openSession(w, r, m, who, s)
 		return
 	case c == nil:
-		f.find(w, r, who) // says what is missing
+		f.findSession(w, r, who) // says what is missing
 		return
 	case m.IsRequest():
-		detached = f.request(w, r, c, m, events, held)
+		detached = f.serveMessage(w, r, c, m, events, held)
 		return
 	}
-	if refused := f.told(w, r, c, m); refused != nil {
-		refused.answer(w, nil)
+	if refused := f.takeMessage(w, r, c, m); refused != nil {
+		refused.answerRefused(w, nil)
 		return
 	}
 	w.WriteHeader(http.StatusAccepted)
@@ -266,9 +266,9 @@ func (f *Front) post(w http.ResponseWriter, r *http.Request, who admission.Calle
 
 var refusedMessage = &refusal{status: http.StatusBadRequest, text: "a message needs a method, or an id with either a result or an error"}
 
-// told takes in what is not answered. Answers to what the client was asked, and what it no longer wants, wait
+// takeMessage takes in what is not answered. Answers to what the client was asked, and what it no longer wants, wait
 // for nothing: requests under way end by them.
-func (f *Front) told(w http.ResponseWriter, r *http.Request, c *Peer, m *jsonrpc.Message) *refusal {
+func (f *Front) takeMessage(w http.ResponseWriter, r *http.Request, c *Peer, m *jsonrpc.Message) *refusal {
 	switch {
 	case m.Method == methods.Cancelled:
 		c.cancelRequest(m)
@@ -287,23 +287,23 @@ func (f *Front) told(w http.ResponseWriter, r *http.Request, c *Peer, m *jsonrpc
 	return nil
 }
 
-// misdirected tells a balancer of which hub a request is, where that is another one.
-func misdirected(w http.ResponseWriter, node string) {
+// tellBalancer tells a balancer of which hub a request is, where that is another one.
+func tellBalancer(w http.ResponseWriter, node string) {
 	if node != "" {
 		w.Header().Set(headers.Node, node)
 	}
 }
 
-// find returns the session that a request names, if it is the caller's.
+// findSession returns the session that a request names, if it is the caller's.
 // Somebody else's is no different from one that does not exist.
-func (f *Front) find(w http.ResponseWriter, r *http.Request, who admission.Caller) *Peer {
+func (f *Front) findSession(w http.ResponseWriter, r *http.Request, who admission.Caller) *Peer {
 	if v := headers.NonHandshakeVersion(r.Header); v != "" {
-		refuse(w, http.StatusBadRequest, nil, fmt.Sprintf("the protocol version %q is not served", printable.Escape(v, 40)))
+		refuseRequest(w, http.StatusBadRequest, nil, fmt.Sprintf("the protocol version %q is not served", printable.Escape(v, 40)))
 		return nil
 	}
 	id := headers.SessionOf(r.Header)
 	if id == "" {
-		refuse(w, http.StatusBadRequest, nil, "there is no "+headers.Session+" header: send initialize first and then the id that it is answered with")
+		refuseRequest(w, http.StatusBadRequest, nil, "there is no "+headers.Session+" header: send initialize first and then the id that it is answered with")
 		return nil
 	}
 	f.mu.Lock()
@@ -311,35 +311,35 @@ func (f *Front) find(w http.ResponseWriter, r *http.Request, who admission.Calle
 	f.mu.Unlock()
 	if c == nil || !c.isOf(who) || c.ctx.Err() != nil {
 		if c == nil {
-			misdirected(w, f.hub.Elsewhere(who, id))
+			tellBalancer(w, f.hub.Elsewhere(who, id))
 		}
-		refusedUnknown.answer(w, nil)
+		refusedUnknown.answerRefused(w, nil)
 		return nil
 	}
 	c.extendTo(who.Expires)
 	return c
 }
 
-// initialize opens a session of a caller, who has a share.
-func (f *Front) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message, who admission.Caller, s *quota.Share) {
+// openSession opens a session of a caller, who has a share.
+func (f *Front) openSession(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message, who admission.Caller, s *quota.Share) {
 	if headers.SessionOf(r.Header) != "" {
-		refuse(w, http.StatusBadRequest, m.ID, "initialize was already called in this session")
+		refuseRequest(w, http.StatusBadRequest, m.ID, "initialize was already called in this session")
 		return
 	}
 	k, err := s.Begin(w, r, m.Method)
 	if err != nil {
-		refusalOf(err).answer(w, m.ID)
+		refusalOf(err).answerRefused(w, m.ID)
 		return
 	}
 	defer s.End(k)
 	c := newPeer(f.hub.NewID(who), who, f.hub.Limits().Calls, &f.slow)
-	if refused := f.enter(c); refused != nil {
-		refused.answer(w, m.ID)
+	if refused := f.enterSession(c); refused != nil {
+		refused.answerRefused(w, m.ID)
 		return
 	}
 	c.extendTo(who.Expires)
 	c.session = f.hub.Open(who, c)
-	f.run(c)
+	f.runSession(c)
 	a := c.session.Initialize(c.ctx, m)
 	if a.Result == nil {
 		c.cancel(errSessionOver)

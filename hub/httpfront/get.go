@@ -12,13 +12,13 @@ import (
 	"mcphub/hub/httpfront/headers"
 )
 
-// get opens the client's own stream, or goes on with one that broke.
-func (f *Front) get(w http.ResponseWriter, r *http.Request, who admission.Caller) {
+// serveGet opens the client's own stream, or goes on with one that broke.
+func (f *Front) serveGet(w http.ResponseWriter, r *http.Request, who admission.Caller) {
 	if _, events := headers.Accepted(r.Header); !events {
-		refuse(w, http.StatusNotAcceptable, nil, "accept text/event-stream")
+		refuseRequest(w, http.StatusNotAcceptable, nil, "accept text/event-stream")
 		return
 	}
-	c := f.find(w, r, who)
+	c := f.findSession(w, r, who)
 	if c == nil {
 		return
 	}
@@ -26,34 +26,34 @@ func (f *Front) get(w http.ResponseWriter, r *http.Request, who admission.Caller
 	if last := r.Header.Get(headers.LastEvent); last != "" {
 		flow, number, _ := strings.Cut(last, "-")
 		n, err := strconv.ParseUint(number, 10, 64)
-		if st = c.stream(flow); st == nil || err != nil || !st.Knows(n) {
-			refuse(w, http.StatusBadRequest, nil, "nothing is known of the event in "+headers.LastEvent+" any more; send the request again")
+		if st = c.findStream(flow); st == nil || err != nil || !st.Knows(n) {
+			refuseRequest(w, http.StatusBadRequest, nil, "nothing is known of the event in "+headers.LastEvent+" any more; send the request again")
 			return
 		}
 		from = n + 1
-		if st.Complete(from) { // else it would come again and again
+		if st.IsComplete(from) { // else it would come again and again
 			w.WriteHeader(http.StatusNoContent) // HTML, Server-sent events: do not reconnect
 			return
 		}
 	} else {
 		from = c.getStream.Unread()
 	}
-	if refused := c.enter(isGet); refused != nil {
-		refused.answer(w, nil)
+	if refused := c.enterConnection(isGet); refused != nil {
+		refused.answerRefused(w, nil)
 		return
 	}
-	defer c.leave(isGet)
+	defer c.leaveConnection(isGet)
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Time{})
 	over, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	if poll := f.now.Load().Poll; poll > 0 && st != c.getStream && primes(c.session.Protocol()) {
+	if poll := f.now.Load().Poll; poll > 0 && st != c.getStream && expectsPrime(c.session.Protocol()) {
 		defer time.AfterFunc(poll, cancel).Stop()
 	}
 	defer context.AfterFunc(c.ctx, cancel)()
 	// The client may call as soon as it has the header. By then this connection has to have the stream: else what the call's
 	// server tells goes on the call's own POST.
-	st.Follow(over, w, from, primes(c.session.Protocol()), func() bool {
+	st.Follow(over, w, from, expectsPrime(c.session.Protocol()), func() bool {
 		events.WriteHeader(w)
 		if control.Flush() != nil {
 			return false
@@ -63,9 +63,9 @@ func (f *Front) get(w http.ResponseWriter, r *http.Request, who admission.Caller
 	})
 }
 
-// delete ends a session.
-func (f *Front) delete(w http.ResponseWriter, r *http.Request, who admission.Caller) {
-	c := f.find(w, r, who)
+// serveDelete ends a session.
+func (f *Front) serveDelete(w http.ResponseWriter, r *http.Request, who admission.Caller) {
+	c := f.findSession(w, r, who)
 	if c == nil {
 		return
 	}

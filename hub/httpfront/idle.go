@@ -13,9 +13,9 @@ type idlePeers struct {
 	byPrincipal map[string]*chain[Peer] // by principal, of those who have sessions
 }
 
-// add takes a session in that came to rest. One that has ended is left out: it
+// addIdle takes a session in that came to rest. One that has ended is left out: it
 // is taken out once, after its context has ended.
-func (p *idlePeers) add(c *Peer, now time.Time) {
+func (p *idlePeers) addIdle(c *Peer, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if c.ctx.Err() != nil || c.idle.value != nil {
@@ -29,29 +29,29 @@ func (p *idlePeers) add(c *Peer, now time.Time) {
 		own = &chain[Peer]{}
 		p.byPrincipal[c.principal] = own
 	}
-	own.add(&c.idle, c)
+	own.addLink(&c.idle, c)
 	c.idleSince = now
 }
 
-// remove takes a session out that is used again, or has ended.
-func (p *idlePeers) remove(c *Peer) {
+// removeIdle takes a session out that is used again, or has ended.
+func (p *idlePeers) removeIdle(c *Peer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if own := p.byPrincipal[c.principal]; own != nil {
-		own.remove(&c.idle)
+		own.removeLink(&c.idle)
 	}
 }
 
-// forget takes a principal out who has no session any more.
-func (p *idlePeers) forget(principal string) {
+// forgetPrincipal takes a principal out who has no session any more.
+func (p *idlePeers) forgetPrincipal(principal string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.byPrincipal, principal)
 }
 
-// longest returns the session that has been idle longest, of one principal or, with
+// longestIdle returns the session that has been idle longest, of one principal or, with
 // all, of anybody; nil where there is none that came to rest before.
-func (p *idlePeers) longest(principal string, all bool, before time.Time) *Peer {
+func (p *idlePeers) longestIdle(principal string, all bool, before time.Time) *Peer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var found *Peer
@@ -66,9 +66,9 @@ func (p *idlePeers) longest(principal string, all bool, before time.Time) *Peer 
 	return found
 }
 
-// heaviest returns the session that has been idle longest of the principal that has most
+// heaviestIdle returns the session that has been idle longest of the principal that has most
 // sessions, of those who have more than so many. Its caller holds Front.mu.
-func (p *idlePeers) heaviest(than int) *Peer {
+func (p *idlePeers) heaviestIdle(than int) *Peer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var found *Peer

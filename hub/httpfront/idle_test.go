@@ -25,7 +25,7 @@ func TestWhichSessionMakesRoom(t *testing.T) {
 		open := func(id, owner string) *Peer {
 			time.Sleep(time.Second)
 			c := newPeer(id, admission.Caller{Principal: principal.Principal{Name: owner}, Basis: admission.Basis(tokens[owner])}, 4, &f.slow)
-			if f.enter(c) != nil {
+			if f.enterSession(c) != nil {
 				return nil
 			}
 			return c
@@ -47,24 +47,24 @@ func TestWhichSessionMakesRoom(t *testing.T) {
 		}
 		b1 := open("b1", "b")
 		for _, c := range []*Peer{a1, a2, a3, b1} {
-			c.enter(isPost)
+			c.enterConnection(isPost)
 		}
 		if open("b2", "b") != nil {
 			t.Error("there were more sessions than may be")
 		}
 		for _, c := range []*Peer{a2, a3, b1} {
 			time.Sleep(time.Second)
-			c.leave(isPost)
+			c.leaveConnection(isPost)
 		} // a1 is used now, and rests later than the others
 		time.Sleep(2 * time.Minute)
-		a1.leave(isPost)
+		a1.leaveConnection(isPost)
 		time.Sleep(59 * time.Second)
 		b2 := open("b2", "b")
 		if b2 == nil || a2.ctx.Err() == nil {
 			t.Fatal("the session that was idle longest did not make room")
 		}
 		alive(a1, a3, b1, b2)
-		a3.enter(isPost) // used: nobody takes its place
+		a3.enterConnection(isPost) // used: nobody takes its place
 		b3 := open("b3", "b")
 		alive(a1, a3, b2, b3) // b1 was next
 		a5 := open("a5", "a")
@@ -72,22 +72,22 @@ func TestWhichSessionMakesRoom(t *testing.T) {
 		if open("b4", "b") != nil {
 			t.Error("a session that is used, or was a moment ago, made room")
 		}
-		a3.leave(isPost)
+		a3.leaveConnection(isPost)
 		time.Sleep(59 * time.Minute)
-		b2.enter(isPost)
-		b2.leave(isPost)
+		b2.enterConnection(isPost)
+		b2.leaveConnection(isPost)
 		time.Sleep(2 * time.Minute)
-		f.sweep()
+		f.sweepIdle()
 		alive(b2)
-		f.forget(b2)
-		f.forget(a3) // which was ended before
-		b2.enter(isPost)
-		b2.leave(isPost) // a connection that ends late
+		f.forgetSession(b2)
+		f.forgetSession(a3) // which was ended before
+		b2.enterConnection(isPost)
+		b2.leaveConnection(isPost) // a connection that ends late
 		if len(f.sessions) != 0 || len(f.owned) != 0 || len(f.shares) != 0 || len(f.idle.byPrincipal) != 0 {
 			t.Errorf("left: %v %v %v", f.sessions, f.owned, f.idle.byPrincipal)
 		}
 		for _, c := range []*Peer{a1, a2, a3, a5, b1, b2, b3} {
-			c.close()
+			c.closeSession()
 		}
 	})
 }

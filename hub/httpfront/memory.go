@@ -29,10 +29,10 @@ var errHeld = errors.New("the requests that are being read or served hold too mu
 // whatever the others take.
 type pool struct{ taken atomic.Int64 }
 
-// take adds n bytes and reports whether the total stays within most. The caller calls give in
+// takeBytes adds n bytes and reports whether the total stays within most. The caller calls give in
 // either case. own is what the principal takes; nil: nobody is told apart. divided: there may be
 // others. first: nothing was taken before.
-func (p *pool) take(own *atomic.Int64, n, most int64, divided bool) (ok, first bool) {
+func (p *pool) takeBytes(own *atomic.Int64, n, most int64, divided bool) (ok, first bool) {
 	all := p.taken.Add(n)
 	first = all == n
 	if own != nil {
@@ -43,7 +43,7 @@ func (p *pool) take(own *atomic.Int64, n, most int64, divided bool) (ok, first b
 	return all <= most, first
 }
 
-func (p *pool) give(own *atomic.Int64, n int64) {
+func (p *pool) giveBytes(own *atomic.Int64, n int64) {
 	p.taken.Add(-n)
 	if own != nil {
 		own.Add(-n)
@@ -63,28 +63,28 @@ type bodyReservation struct {
 
 func (h *bodyReservation) Read(b []byte) (int, error) {
 	n, err := h.r.Read(b)
-	before := h.large()
+	before := h.largeBytes()
 	h.n += int64(n)
 	if h.c != nil && h.c.held.Add(int64(n)) > heldBodies*h.frame {
 		return 0, errHeld
 	}
-	if more := h.large() - before; more > 0 {
-		if ok, _ := h.of.bodies.take(h.share.Bodies(), more, allBodies*h.frame, h.of.now.Load().several()); !ok {
+	if more := h.largeBytes() - before; more > 0 {
+		if ok, _ := h.of.bodies.takeBytes(h.share.Bodies(), more, allBodies*h.frame, h.of.now.Load().hasSeveralCallers()); !ok {
 			return 0, errHeld
 		}
 	}
 	return n, err
 }
 
-// large is what counts among all.
-func (h *bodyReservation) large() int64 { return max(h.n-smallBody, 0) }
+// largeBytes is what counts among all.
+func (h *bodyReservation) largeBytes() int64 { return max(h.n-smallBody, 0) }
 
-func (h *bodyReservation) release() {
+func (h *bodyReservation) releaseBytes() {
 	if h.c != nil {
 		h.c.held.Add(-h.n)
 	}
-	if n := h.large(); n > 0 {
-		h.of.bodies.give(h.share.Bodies(), n)
+	if n := h.largeBytes(); n > 0 {
+		h.of.bodies.giveBytes(h.share.Bodies(), n)
 	}
 }
 
@@ -98,7 +98,7 @@ func (f *Front) reserveAnswer(c *Peer, a *jsonrpc.Answer) (n int64) {
 	}
 	frame := int64(f.hub.Limits().Frame)
 	own := c.unread.Add(n)
-	fits, first := f.unread.take(c.share.Answers(), n, allBodies*frame, f.now.Load().several())
+	fits, first := f.unread.takeBytes(c.share.Answers(), n, allBodies*frame, f.now.Load().hasSeveralCallers())
 	if first || fits && own <= heldBodies*frame {
 		return n
 	}
@@ -111,6 +111,6 @@ func (f *Front) reserveAnswer(c *Peer, a *jsonrpc.Answer) (n int64) {
 func (f *Front) releaseAnswer(c *Peer, n int64) {
 	if n > 0 {
 		c.unread.Add(-n)
-		f.unread.give(c.share.Answers(), n)
+		f.unread.giveBytes(c.share.Answers(), n)
 	}
 }

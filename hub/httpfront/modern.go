@@ -26,7 +26,7 @@ func (f *Front) modernPeer(who admission.Caller) (*Peer, *refusal) {
 	owner := who.Owner()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.stage() >= leaving {
+	if f.currentStage() >= leaving {
 		return nil, refusedStopping
 	}
 	c := f.modernPeers[owner]
@@ -39,9 +39,9 @@ func (f *Front) modernPeer(who admission.Caller) (*Peer, *refusal) {
 		f.modernPeers[owner] = c
 		c.share = f.shareOf(c.principal)
 		c.share.AddUser()
-		f.run(c)
+		f.runSession(c)
 	}
-	if refused := c.enter(isPost); refused != nil {
+	if refused := c.enterConnection(isPost); refused != nil {
 		return nil, refused
 	}
 	return c, nil
@@ -51,28 +51,28 @@ func (f *Front) modernPeer(who admission.Caller) (*Peer, *refusal) {
 func (f *Front) postModern(w http.ResponseWriter, r *http.Request, who admission.Caller, events bool) {
 	c, refused := f.modernPeer(who)
 	if refused != nil {
-		refused.answer(w, nil)
+		refused.answerRefused(w, nil)
 		return
 	}
 	left := false
 	leave := func() {
 		if !left {
 			left = true
-			c.leave(isPost)
+			c.leaveConnection(isPost)
 		}
 	}
 	defer leave()
-	m, held := f.message(w, r, c, c.share)
+	m, held := f.readMessage(w, r, c, c.share)
 	if m == nil {
 		return
 	}
-	defer held.release()
+	defer held.releaseBytes()
 	switch {
 	case m.IsRequest():
 	case m.IsNotification():
 		k, err := c.share.Begin(w, r, m.Method)
 		if err != nil {
-			refusalOf(err).answer(w, nil)
+			refusalOf(err).answerRefused(w, nil)
 			return
 		}
 		c.modernSession.Notify(m)
@@ -80,28 +80,28 @@ func (f *Front) postModern(w http.ResponseWriter, r *http.Request, who admission
 		w.WriteHeader(http.StatusAccepted)
 		return
 	default:
-		refuse(w, http.StatusBadRequest, nil, "send requests only: what this hub asks is answered with inputResponses")
+		refuseRequest(w, http.StatusBadRequest, nil, "send requests only: what this hub asks is answered with inputResponses")
 		return
 	}
-	request, status, refusal := examine(r.Header, m, c.modernSession, events)
+	request, status, refusal := examineRequest(r.Header, m, c.modernSession, events)
 	if status != http.StatusOK {
 		answerWith(w, status, m.ID, refusal)
 		return
 	}
 	if m.Method == methods.Listen {
-		if refused = f.listen(c); refused != nil {
-			refused.answer(w, m.ID)
+		if refused = f.countListener(c); refused != nil {
+			refused.answerRefused(w, m.ID)
 			return
 		}
-		defer f.unlisten(c)
+		defer f.uncountListener(c)
 		leave()
 	}
 	f.requestModern(w, r, c, m, request, who.Expires, events)
 }
 
-// examine looks at a request before anything is done for it: the headers against
+// examineRequest looks at a request before anything is done for it: the headers against
 // the body, and what _meta has to hold. Anything but 200 is a refusal.
-func examine(h http.Header, m *jsonrpc.Message, s ModernSession, events bool) (ModernRequest, int, jsonrpc.Answer) {
+func examineRequest(h http.Header, m *jsonrpc.Message, s ModernSession, events bool) (ModernRequest, int, jsonrpc.Answer) {
 	if err := headers.CheckVersion(h, m); err != nil {
 		return nil, http.StatusBadRequest, headers.MismatchAnswer(err)
 	}
@@ -136,42 +136,42 @@ func (f *Front) requestModern(w http.ResponseWriter, r *http.Request, c *Peer, m
 	if m.Method == methods.Listen {
 		k, err := c.share.Begin(w, r, m.Method)
 		if err != nil {
-			refusalOf(err).answer(w, m.ID)
+			refusalOf(err).answerRefused(w, m.ID)
 			return
 		}
-		mr.base.start(r.Context(), w, headers.ModernVersion)
+		mr.base.startReply(r.Context(), w, headers.ModernVersion)
 		c.share.Uncount() // it lasts: listen has counted it
 		defer k.Release()
 	} else {
 		if err := c.share.Count(m.Method); err != nil {
-			refusalOf(err).answer(w, m.ID)
+			refusalOf(err).answerRefused(w, m.ID)
 			return
 		}
 		defer c.share.Uncount()
-		mr.base.start(r.Context(), w, headers.ModernVersion)
+		mr.base.startReply(r.Context(), w, headers.ModernVersion)
 		t, ok := c.awaitTurn(w, func() context.Context { return ctx }, ctx)
 		if !ok {
-			if a := jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, context.Cause(ctx).Error()); !mr.base.finish(a, r.Context().Err() != nil) {
+			if a := jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, context.Cause(ctx).Error()); !mr.base.finishReply(a, r.Context().Err() != nil) {
 				answerWith(w, http.StatusServiceUnavailable, m.ID, a)
 			}
 			return
 		}
-		defer t.end()
+		defer t.endTurn()
 	}
 	a := request.Serve(ctx, mr)
 	over, unread := ctx.Err() != nil, r.Context().Err() != nil
-	if refusal := mr.refused(); !over && refusal.Error != nil {
+	if refusal := mr.refusedAnswer(); !over && refusal.Error != nil {
 		a = refusal // as it is: of a child nobody would believe it
 	}
 	if !over && a.Error == nil && headers.PreferEvents(r.Header) {
 		mr.base.ensureStream() // not before: an error has its status
 	}
 	n := f.reserveAnswer(c, &a)
-	if !mr.base.finish(a, unread) {
+	if !mr.base.finishReply(a, unread) {
 		status := statusOf(request, a)
 		if mr.node != "" {
 			status = http.StatusNotFound
-			misdirected(w, mr.node)
+			tellBalancer(w, mr.node)
 		}
 		plainModern(w, &mr.base, a, status, over)
 	}
@@ -236,7 +236,7 @@ func (mr *ModernReply) TryNotify(method string, params ...[]byte) bool {
 // TryNotifyLeavingRoom is TryNotify where half of the room is free.
 func (mr *ModernReply) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
 	st := mr.base.ensureStream()
-	return st != nil && st.Spare() && st.Put(events.Message(nil, method, params), events.Note)
+	return st != nil && st.HasSpare() && st.Put(events.Message(nil, method, params), events.Note)
 }
 
 // Fits compares the headers of a call with its arguments, where the tool became
@@ -257,22 +257,22 @@ func (mr *ModernReply) Fits(mirrors []mirror.Mark, args []byte) (refusal jsonrpc
 // before Serve returns, on its goroutine.
 func (mr *ModernReply) Elsewhere(node string) { mr.node = node }
 
-// refused is what Fits has refused the call with.
-func (mr *ModernReply) refused() jsonrpc.Answer {
+// refusedAnswer is what Fits has refused the call with.
+func (mr *ModernReply) refusedAnswer() jsonrpc.Answer {
 	mr.base.mu.Lock()
 	defer mr.base.mu.Unlock()
 	return mr.refusal
 }
 
-// listen counts a client that listens, as the session that it would have with a handshake.
-func (f *Front) listen(c *Peer) *refusal {
+// countListener counts a client that listens, as the session that it would have with a handshake.
+func (f *Front) countListener(c *Peer) *refusal {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s := c.share
 	switch {
 	case s != nil && s.Listens >= s.MaxSessions:
 		return tooMany(listenAgain, "%d clients of %s listen already, as many as it may have sessions (limits.principal.sessions); try again later", s.Listens, s.Name)
-	case !c.listen(f.o.Sessions):
+	case !c.startListening(f.o.Sessions):
 		return tooMany(listenAgain, "%d clients of this token listen already; try again later", f.o.Sessions)
 	case s != nil:
 		s.Listens++
@@ -283,17 +283,17 @@ func (f *Front) listen(c *Peer) *refusal {
 // listenAgain is after how long it is worth trying to listen again.
 const listenAgain = 10 * time.Second
 
-func (f *Front) unlisten(c *Peer) {
+func (f *Front) uncountListener(c *Peer) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	c.unlisten()
+	c.stopListening()
 	if c.share != nil {
 		c.share.Listens--
 	}
 }
 
-// listen counts a client that listens, where fewer than most do.
-func (p *Peer) listen(most int) bool {
+// startListening counts a client that listens, where fewer than most do.
+func (p *Peer) startListening(most int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.listens >= most {
@@ -304,7 +304,7 @@ func (p *Peer) listen(most int) bool {
 	return true
 }
 
-func (p *Peer) unlisten() {
+func (p *Peer) stopListening() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.listens--

@@ -32,8 +32,8 @@ type Options struct {
 	Log        zerolog.Logger
 }
 
-// admission says who may call.
-func (o *Options) admission() admission.Options {
+// admissionOptions says who may call.
+func (o *Options) admissionOptions() admission.Options {
 	return admission.Options{Hosts: o.Hosts, Origins: o.Origins, LocalToken: o.LocalToken, Open: o.Open, Tokens: o.Tokens, Resource: o.Resource,
 		Headers: []string{headers.Session, headers.Protocol, headers.LastEvent, mcp.HeaderMethod, mcp.HeaderName}, Exposed: []string{headers.Session, headers.Protocol}}
 }

@@ -106,9 +106,9 @@ func (p *Peer) extendTo(t time.Time) {
 	p.expiry.Reset(time.Until(t))
 }
 
-// batches reports whether the client may send several messages in one array: only
+// maySendBatches reports whether the client may send several messages in one array: only
 // 2025-03-26 has that (basic, Batching).
-func (p *Peer) batches() bool {
+func (p *Peer) maySendBatches() bool {
 	return p.session != nil && p.session.Protocol() == mcp.ProtocolVersion20250326
 }
 
@@ -127,9 +127,9 @@ const (
 	isPost connection = true  // it brings something, which may be answered on it
 )
 
-// enter counts a connection of the client, leave ends it. There is room for
+// enterConnection counts a connection of the client, leave ends it. There is room for
 // more than requests may wait: a client must be able to answer what they wait for.
-func (p *Peer) enter(k connection) (refused *refusal) {
+func (p *Peer) enterConnection(k connection) (refused *refusal) {
 	p.share.AddUser() // before it is seen that the session goes on, which has the share
 	defer func() {
 		if refused != nil {
@@ -142,7 +142,7 @@ func (p *Peer) enter(k connection) (refused *refusal) {
 	case p.ended, p.ctx.Err() != nil:
 		return refusedUnknown
 	case p.open >= (quota.Waiting+2)*cap(p.slots):
-		return busy("too many requests of this session, or of this token without one, are open at once")
+		return refuseBusy("too many requests of this session, or of this token without one, are open at once")
 	}
 	p.open++
 	if k == isPost {
@@ -152,7 +152,7 @@ func (p *Peer) enter(k connection) (refused *refusal) {
 	return nil
 }
 
-func (p *Peer) leave(k connection) {
+func (p *Peer) leaveConnection(k connection) {
 	defer p.share.RemoveUser()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -215,9 +215,9 @@ func (p *Peer) noteUse() {
 	switch {
 	case p.idlers == nil:
 	case busy:
-		p.idlers.remove(p)
+		p.idlers.removeIdle(p)
 	default:
-		p.idlers.add(p, p.used)
+		p.idlers.addIdle(p, p.used)
 	}
 }
 
@@ -245,7 +245,7 @@ func (p *Peer) deliveryError() error {
 
 // TryNotifyLeavingRoom is TryNotify where half of the room of the client's own stream is free.
 func (p *Peer) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
-	return p.getStream.Spare() && p.TryNotify(method, params...)
+	return p.getStream.HasSpare() && p.TryNotify(method, params...)
 }
 
 // Connected reports whether the client follows its own stream.
@@ -266,7 +266,7 @@ func (p *Peer) Call(ctx context.Context, method string, params ...[]byte) (*json
 	if err != nil {
 		return nil, err
 	}
-	return p.ask(ctx, st, method, params)
+	return p.askOn(ctx, st, method, params)
 }
 
 var (
@@ -312,9 +312,9 @@ func (p *Peer) signalReachable() {
 	p.changed = make(chan struct{})
 }
 
-// ask puts a request on a stream and waits for the answer, which comes as a
+// askOn puts a request on a stream and waits for the answer, which comes as a
 // POST of its own.
-func (p *Peer) ask(ctx context.Context, st *events.Stream, method string, params [][]byte) (*jsonrpc.Response, error) {
+func (p *Peer) askOn(ctx context.Context, st *events.Stream, method string, params [][]byte) (*jsonrpc.Response, error) {
 	answer := make(chan *jsonrpc.Response, 1)
 	p.mu.Lock()
 	p.lastID++
@@ -348,8 +348,8 @@ func (p *Peer) takeAnswer(m *jsonrpc.Message) {
 	}
 }
 
-// register notes a request of the client, so that it can be ended.
-func (p *Peer) register(id string) (*activeRequest, *refusal) {
+// registerRequest notes a request of the client, so that it can be ended.
+func (p *Peer) registerRequest(id string) (*activeRequest, *refusal) {
 	u := &activeRequest{id: id}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -358,7 +358,7 @@ func (p *Peer) register(id string) (*activeRequest, *refusal) {
 	case twice:
 		return nil, &refusal{status: http.StatusBadRequest, text: "a request with this id is still being served"}
 	case len(p.serving) >= (quota.Waiting+1)*cap(p.slots):
-		return nil, busy("too many requests of this session wait for their turn; send it again later")
+		return nil, refuseBusy("too many requests of this session wait for their turn; send it again later")
 	case p.ended:
 		u.End(context.Cause(p.ctx))
 	}
@@ -378,8 +378,8 @@ func (p *Peer) endServing() {
 	}
 }
 
-// unregister takes a request out: it is about to be answered.
-func (p *Peer) unregister(u *activeRequest) {
+// unregisterRequest takes a request out: it is about to be answered.
+func (p *Peer) unregisterRequest(u *activeRequest) {
 	p.mu.Lock()
 	delete(p.serving, u.id)
 	p.noteUse()
@@ -409,9 +409,9 @@ func (p *Peer) newRequestStream() *events.Stream {
 	return st
 }
 
-// finish notes that a request's stream has ended. It is kept for a while, in
+// finishStream notes that a request's stream has ended. It is kept for a while, in
 // case the client's connection broke before it had everything.
-func (p *Peer) finish(st *events.Stream) {
+func (p *Peer) finishStream(st *events.Stream) {
 	p.mu.Lock()
 	all := append(p.finished, st)
 	total := 0
@@ -432,8 +432,8 @@ func (p *Peer) finish(st *events.Stream) {
 	}
 }
 
-// stream finds a stream by its id within the session.
-func (p *Peer) stream(id string) *events.Stream {
+// findStream finds a stream by its id within the session.
+func (p *Peer) findStream(id string) *events.Stream {
 	if id == p.getStream.ID {
 		return p.getStream
 	}
@@ -442,8 +442,8 @@ func (p *Peer) stream(id string) *events.Stream {
 	return p.streams[id]
 }
 
-// close ends everything that the session still holds.
-func (p *Peer) close() {
+// closeSession ends everything that the session still holds.
+func (p *Peer) closeSession() {
 	p.cancel(errSessionOver)
 	p.mu.Lock()
 	if p.expiry != nil {
@@ -465,9 +465,9 @@ const awayTime = 5 * time.Minute
 
 var errAway = errors.New("the client has left its question without an answer, and follows no stream any more")
 
-// follows reports whether the client follows any stream. That a request of it
+// followsAny reports whether the client follows any stream. That a request of it
 // is being served tells nothing: its connection may have broken.
-func (p *Peer) follows() bool {
+func (p *Peer) followsAny() bool {
 	p.mu.Lock()
 	streams := slices.Collect(maps.Values(p.streams))
 	p.mu.Unlock()
@@ -489,7 +489,7 @@ func (p *Peer) answerTo(ctx context.Context, answer <-chan *jsonrpc.Response) (*
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		case <-watch.C:
-			if away++; p.follows() {
+			if away++; p.followsAny() {
 				away = 0
 			}
 			if away == looks {

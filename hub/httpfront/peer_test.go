@@ -20,7 +20,7 @@ func TestAClientThatHasGoneIsNotWaitedForForEver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newPeer("id", admission.Caller{}, 1, &slowReplies{})
-		defer c.close()
+		defer c.closeSession()
 		answer := make(chan *jsonrpc.Response, 1)
 		began := time.Now()
 		if _, err := c.answerTo(context.Background(), answer); !errors.Is(err, errAway) || time.Since(began) != awayTime {

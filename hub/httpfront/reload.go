@@ -15,11 +15,13 @@ type activeOptions struct {
 	admission *admission.Admission
 }
 
-// several reports whether more than one caller can be told apart.
-func (o *activeOptions) several() bool { return len(o.Tokens) > 1 || o.Resource != nil }
+// hasSeveralCallers reports whether more than one caller can be told apart.
+func (o *activeOptions) hasSeveralCallers() bool { return len(o.Tokens) > 1 || o.Resource != nil }
 
-// metadata serves what tells clients where to get a token; nil where that is not at this path.
-func (f *Front) metadata(path string) http.Handler { return f.now.Load().admission.Metadata(path) }
+// metadataHandler serves what tells clients where to get a token; nil where that is not at this path.
+func (f *Front) metadataHandler(path string) http.Handler {
+	return f.now.Load().admission.Metadata(path)
+}
 
 // Prepare makes what other options need; follow puts them in force, at any time. The error
 // says why nobody could call by them. Sessions, Principal, Hurry and Log stay those of New.
@@ -30,14 +32,14 @@ func (f *Front) Prepare(o Options) (follow func(), err error) {
 	if o.Idle <= 0 {
 		o.Idle = 30 * time.Minute
 	}
-	admitted, err := admission.New(o.admission())
+	admitted, err := admission.New(o.admissionOptions())
 	if err != nil {
 		return nil, err
 	}
-	return func() { f.follow(&activeOptions{o, admitted}) }, nil
+	return func() { f.followOptions(&activeOptions{o, admitted}) }, nil
 }
 
-func (f *Front) follow(next *activeOptions) {
+func (f *Front) followOptions(next *activeOptions) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.now.Store(next) // under mu: whoever enters is looked at by the one or by the other
@@ -45,13 +47,13 @@ func (f *Front) follow(next *activeOptions) {
 		s.MaxSessions = f.principalLimits().Sessions // which depends on whether there may be others
 	}
 	gone := 0
-	for _, c := range f.all() {
+	for _, c := range f.allSessions() {
 		if next.admission.StillAdmits(c.who) {
 			continue
 		}
 		gone++
 		c.cancel(errRevoked)
-		f.end(c)
+		f.endSession(c)
 	}
 	if gone > 0 {
 		f.log.Info().Int("sessions", gone).Msg("sessions end whose token counts no more, or not as it did")

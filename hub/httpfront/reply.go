@@ -34,10 +34,10 @@ type Reply struct {
 	written chan struct{}  // closed when nothing writes to w any more; nil without a stream
 }
 
-// start gives the reply the connection that its request came on.
-func (reply *Reply) start(ctx context.Context, w http.ResponseWriter, protocol string) {
+// startReply gives the reply the connection that its request came on.
+func (reply *Reply) startReply(ctx context.Context, w http.ResponseWriter, protocol string) {
 	reply.ctx, reply.w, reply.protocol, reply.started = ctx, w, protocol, time.Now()
-	reply.peer.slow.add(reply)
+	reply.peer.slow.addReply(reply)
 }
 
 // extendWrite gives an answer that comes late its time to be written.
@@ -47,11 +47,11 @@ func (reply *Reply) extendWrite(w http.ResponseWriter) {
 	}
 }
 
-// late notes that the answer takes its time: the time for reading the request no
+// noteLate notes that the answer takes its time: the time for reading the request no
 // longer counts, and the client is shown that there is life.
-func (reply *Reply) late() {
+func (reply *Reply) noteLate() {
 	reply.mu.Lock()
-	if !reply.over && !reply.gone() { // else the connection serves another request
+	if !reply.over && !reply.isGone() { // else the connection serves another request
 		_ = http.NewResponseController(reply.w).SetReadDeadline(time.Time{})
 	}
 	reply.mu.Unlock()
@@ -77,15 +77,15 @@ func (reply *Reply) ensureStream() *events.Stream {
 		reply.st = reply.peer.newRequestStream()
 	}
 	reply.written = make(chan struct{})
-	go reply.write()
+	go reply.writeStream()
 	return reply.st
 }
 
-// finish answers the request on its stream, which ends, and returns when that
+// finishReply answers the request on its stream, which ends, and returns when that
 // is written or the connection gone; false: there is none. Nothing is said for
 // a request that was cancelled.
-func (reply *Reply) finish(a jsonrpc.Answer, cancelled bool) bool {
-	reply.peer.slow.remove(reply)
+func (reply *Reply) finishReply(a jsonrpc.Answer, cancelled bool) bool {
+	reply.peer.slow.removeReply(reply)
 	reply.mu.Lock()
 	reply.over = true
 	st := reply.st
@@ -102,7 +102,7 @@ func (reply *Reply) finish(a jsonrpc.Answer, cancelled bool) bool {
 	if reply.unresumable {
 		st.Drop()
 	} else {
-		reply.peer.finish(st)
+		reply.peer.finishStream(st)
 	}
 	return true
 }
@@ -147,7 +147,7 @@ func (reply *Reply) Notify(ctx context.Context, method string, params ...[]byte)
 // TryNotifyLeavingRoom is TryNotify where half of the room of the stream is free.
 func (reply *Reply) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
 	if st := reply.ensureStream(); st != nil {
-		return st.Spare() && st.Put(events.Message(nil, method, params), events.Note)
+		return st.HasSpare() && st.Put(events.Message(nil, method, params), events.Note)
 	}
 	return reply.peer.TryNotifyLeavingRoom(method, params...)
 }
@@ -156,25 +156,25 @@ func (reply *Reply) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
 // the client's own.
 func (reply *Reply) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
 	if st := reply.ensureStream(); st != nil {
-		return reply.peer.ask(ctx, st, method, params)
+		return reply.peer.askOn(ctx, st, method, params)
 	}
 	return reply.peer.Call(ctx, method, params...)
 }
 
 // A stream may be polled (2025-11-25, Sending Messages to the Server, 6; SEP-1699): its connection ends before it does.
 
-// polls reports whether the connection of the reply may end before the
+// mayPoll reports whether the connection of the reply may end before the
 // reply does: the client was told where to go on and comes back.
-func (reply *Reply) polls() bool {
-	return reply.poll > 0 && reply.events && primes(reply.protocol)
+func (reply *Reply) mayPoll() bool {
+	return reply.poll > 0 && reply.events && expectsPrime(reply.protocol)
 }
 
-// write writes the stream to the connection of the POST, as long as that lasts.
-func (reply *Reply) write() {
+// writeStream writes the stream to the connection of the POST, as long as that lasts.
+func (reply *Reply) writeStream() {
 	defer close(reply.written)
 	events.WriteHeader(reply.w)
-	if !reply.polls() {
-		reply.st.Follow(reply.ctx, reply.w, 1, !reply.unresumable && primes(reply.protocol), nil)
+	if !reply.mayPoll() {
+		reply.st.Follow(reply.ctx, reply.w, 1, !reply.unresumable && expectsPrime(reply.protocol), nil)
 		return
 	}
 	ctx, cancel := context.WithTimeout(reply.ctx, reply.poll)
@@ -187,8 +187,8 @@ func (reply *Reply) write() {
 	close(reply.left)
 }
 
-// gone reports whether the connection was given back. The caller holds mu.
-func (reply *Reply) gone() bool {
+// isGone reports whether the connection was given back. The caller holds mu.
+func (reply *Reply) isGone() bool {
 	select {
 	case <-reply.left:
 		return true
@@ -197,6 +197,6 @@ func (reply *Reply) gone() bool {
 	}
 }
 
-// primes reports whether a client of a protocol version expects streams to
+// expectsPrime reports whether a client of a protocol version expects streams to
 // begin with an event without a message (2025-11-25; older ones may not read it).
-func primes(protocol string) bool { return protocol >= "2025-11-25" }
+func expectsPrime(protocol string) bool { return protocol >= "2025-11-25" }

@@ -16,47 +16,47 @@ type activeRequest struct {
 	jsonrpc.Cancellation
 }
 
-// request serves one request of a session. The end of the connection is not
+// serveMessage serves one request of a session. The end of the connection is not
 // the end of the request: only notifications/cancelled is (2025-11-25). detached:
 // it goes on without the connection and gives back what is held when it ends.
-func (f *Front) request(w http.ResponseWriter, r *http.Request, c *Peer, m *jsonrpc.Message, events bool, held *bodyReservation) (detached bool) {
-	u, refused := c.register(string(m.ID))
+func (f *Front) serveMessage(w http.ResponseWriter, r *http.Request, c *Peer, m *jsonrpc.Message, events bool, held *bodyReservation) (detached bool) {
+	u, refused := c.registerRequest(string(m.ID))
 	if refused != nil {
-		refused.answer(w, m.ID)
+		refused.answerRefused(w, m.ID)
 		return false
 	}
 	if err := c.share.Count(m.Method); err != nil {
-		c.unregister(u)
-		refusalOf(err).answer(w, m.ID)
+		c.unregisterRequest(u)
+		refusalOf(err).answerRefused(w, m.ID)
 		return false
 	}
 	reply := &Reply{peer: c, id: m.ID, events: events, poll: f.now.Load().Poll}
 	if reply.poll > 0 {
 		reply.left = make(chan struct{})
 	}
-	reply.start(r.Context(), w, c.session.Protocol())
+	reply.startReply(r.Context(), w, c.session.Protocol())
 	t, ok := c.awaitTurn(w, u.Context, r.Context())
 	if !ok {
 		c.share.Uncount()
-		c.unregister(u)
-		if a := jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was cancelled before it was served"); !reply.finish(a, false) {
+		c.unregisterRequest(u)
+		if a := jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was cancelled before it was served"); !reply.finishReply(a, false) {
 			answerWith(w, http.StatusOK, m.ID, a)
 		}
 		return false
 	}
 	prefers := events && headers.PreferEvents(r.Header)
-	if reply.polls() {
-		f.detach(reply, held.release, func() { f.serveRequest(w, reply, u, m, t, prefers) })
+	if reply.mayPoll() {
+		f.serveDetached(reply, held.releaseBytes, func() { f.serveRequest(w, reply, u, m, t, prefers) })
 		return true
 	}
 	f.serveRequest(w, reply, u, m, t, prefers)
 	return false
 }
 
-// detach serves the request of a client that polls on a goroutine of its own, which
+// serveDetached serves the request of a client that polls on a goroutine of its own, which
 // may take longer than the connection lasts. It returns when either has ended;
 // release is called when the request has.
-func (f *Front) detach(reply *Reply, release, serve func()) {
+func (f *Front) serveDetached(reply *Reply, release, serve func()) {
 	ended := make(chan struct{})
 	f.running.Go(func() { // the POST is one of f.running, so nobody has waited for them yet
 		defer release()
@@ -79,17 +79,17 @@ func (f *Front) serveRequest(w http.ResponseWriter, reply *Reply, u *activeReque
 	}
 	a := c.session.Serve(reply, &u.Cancellation, m)
 	cancelled := u.ByClient()
-	c.unregister(u)
+	c.unregisterRequest(u)
 	n := f.reserveAnswer(c, &a)
-	if !reply.finish(a, cancelled) {
-		plain(w, reply, a, cancelled)
+	if !reply.finishReply(a, cancelled) {
+		answerPlain(w, reply, a, cancelled)
 	}
 	f.releaseAnswer(c, n)
-	t.end()
+	t.endTurn()
 }
 
-// plain answers a request before whose answer nothing had to be said.
-func plain(w http.ResponseWriter, reply *Reply, a jsonrpc.Answer, cancelled bool) {
+// answerPlain answers a request before whose answer nothing had to be said.
+func answerPlain(w http.ResponseWriter, reply *Reply, a jsonrpc.Answer, cancelled bool) {
 	reply.extendWrite(w)
 	defer a.Free()
 	switch {
@@ -108,8 +108,8 @@ type turn struct {
 	work *quota.Work // nil where nobody else calls
 }
 
-// end lets the next one be served.
-func (t turn) end() {
+// endTurn lets the next one be served.
+func (t turn) endTurn() {
 	t.c.share.ReleaseSlot(t.work)
 	<-t.c.slots
 }

@@ -142,7 +142,7 @@ func TestExpiry(t *testing.T) {
 				if context.Cause(c.ctx) != errExpired {
 					t.Error(context.Cause(c.ctx))
 				}
-				c.close()
+				c.closeSession()
 			})
 		})
 	}

@@ -13,33 +13,33 @@ import (
 	"mcphub/internal/jsonrpc"
 )
 
-// run runs the session of a client until that is cancelled. The caller is one of
+// runSession runs the session of a client until that is cancelled. The caller is one of
 // f.running, so nobody has waited for them yet.
-func (f *Front) run(c *Peer) {
+func (f *Front) runSession(c *Peer) {
 	var session interface{ Run(context.Context) } = c.modernSession
 	if c.modernSession == nil {
 		session = c.session
 	}
 	f.running.Go(func() {
 		session.Run(c.ctx)
-		f.forget(c)
+		f.forgetSession(c)
 		c.awaitPosts(answerTime)
-		c.close()
+		c.closeSession()
 	})
 }
 
 // idleMinute is for how long nobody has used a session that makes room for any other.
 const idleMinute = time.Minute
 
-// enter takes a session in, where there is room: of one principal, for as many as it may have. The
+// enterSession takes a session in, where there is room: of one principal, for as many as it may have. The
 // one that has been idle longest makes room, if nobody has used it for a minute. If the caller has
 // no session, or at least two fewer than the principal with the most, an idle session of that
 // principal makes room. A refusal is refusedStopping, refusedRevoked, or says why there is no room.
-func (f *Front) enter(c *Peer) *refusal {
+func (f *Front) enterSession(c *Peer) *refusal {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
-	case f.stage() >= draining:
+	case f.currentStage() >= draining:
 		return refusedStopping
 	case !f.now.Load().admission.StillAdmits(c.who):
 		return refusedRevoked
@@ -48,18 +48,18 @@ func (f *Front) enter(c *Peer) *refusal {
 	s := f.shareOf(principal)
 	own := s != nil && s.Sessions >= s.MaxSessions
 	if own || len(f.sessions) >= f.o.Sessions {
-		oldest := f.idle.longest(principal, !own, now.Add(-idleMinute))
+		oldest := f.idle.longestIdle(principal, !own, now.Add(-idleMinute))
 		if oldest == nil && !own && s != nil {
-			oldest = f.idle.heaviest(s.Sessions + min(s.Sessions, 1)) // for one more than another has, a place would go to and fro
+			oldest = f.idle.heaviestIdle(s.Sessions + min(s.Sessions, 1)) // for one more than another has, a place would go to and fro
 		}
 		switch {
 		case oldest != nil:
-			f.end(oldest)
+			f.endSession(oldest)
 		case own:
-			return full("%s has %d sessions, as many as it may have (limits.principal.sessions): end one, or try again when one has been idle for a minute", s.Name, s.Sessions)
+			return refuseFull("%s has %d sessions, as many as it may have (limits.principal.sessions): end one, or try again when one has been idle for a minute", s.Name, s.Sessions)
 		default:
 			f.dropShare(s, now)
-			return full("there are as many sessions already as may be, of %d (limits.sessions); try again later", f.o.Sessions)
+			return refuseFull("there are as many sessions already as may be, of %d (limits.sessions); try again later", f.o.Sessions)
 		}
 	}
 	f.sessions[c.id] = c
@@ -70,7 +70,7 @@ func (f *Front) enter(c *Peer) *refusal {
 		s.AddUser()
 	}
 	c.idlers = &f.idle
-	f.idle.add(c, now)
+	f.idle.addIdle(c, now)
 	return nil
 }
 
@@ -80,15 +80,15 @@ var (
 	refusedRevoked  = &refusal{status: http.StatusUnauthorized, text: errRevoked.Reason.Error()} // while the request came
 )
 
-// full says that there is no room for a session.
-func full(text string, args ...any) *refusal {
+// refuseFull says that there is no room for a session.
+func refuseFull(text string, args ...any) *refusal {
 	return &refusal{http.StatusServiceUnavailable, fmt.Sprintf(text, args...), jsonrpc.CodeInternal, 10 * time.Second}
 }
 
-// end ends a session and makes its place free. The caller holds mu.
-func (f *Front) end(c *Peer) {
+// endSession ends a session and makes its place free. The caller holds mu.
+func (f *Front) endSession(c *Peer) {
 	c.cancel(errSessionOver)
-	f.idle.remove(c)
+	f.idle.removeIdle(c)
 	if f.modernPeers[c.owner] == c {
 		delete(f.modernPeers, c.owner)
 	}
@@ -103,14 +103,14 @@ func (f *Front) end(c *Peer) {
 	}
 	if f.owned[c.principal]--; f.owned[c.principal] == 0 {
 		delete(f.owned, c.principal)
-		f.idle.forget(c.principal)
+		f.idle.forgetPrincipal(c.principal)
 	}
 }
 
-func (f *Front) forget(c *Peer) {
+func (f *Front) forgetSession(c *Peer) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.end(c)
+	f.endSession(c)
 	if c.modernSession != nil {
 		c.share.RemoveUser()
 		f.dropShare(c.share, time.Now())
@@ -120,13 +120,13 @@ func (f *Front) forget(c *Peer) {
 // sweepTime is the time between two looks for sessions that nobody uses.
 func (f *Front) sweepTime() time.Duration { return max(f.now.Load().Idle/8, time.Second) }
 
-// sweep ends sessions that nobody uses.
-func (f *Front) sweep() {
+// sweepIdle ends sessions that nobody uses.
+func (f *Front) sweepIdle() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	before := time.Now().Add(-f.now.Load().Idle)
-	for c := f.idle.longest("", true, before); c != nil; c = f.idle.longest("", true, before) {
-		f.end(c)
+	for c := f.idle.longestIdle("", true, before); c != nil; c = f.idle.longestIdle("", true, before) {
+		f.endSession(c)
 	}
 	for _, s := range f.shares {
 		f.dropShare(s, time.Now())
@@ -138,8 +138,8 @@ func (f *Front) sweep() {
 	}
 }
 
-// all are those that the front serves. The caller holds mu.
-func (f *Front) all() []*Peer {
+// allSessions are those that the front serves. The caller holds mu.
+func (f *Front) allSessions() []*Peer {
 	return slices.AppendSeq(slices.Collect(maps.Values(f.sessions)), maps.Values(f.modernPeers))
 }
 
@@ -147,7 +147,7 @@ func (f *Front) all() []*Peer {
 func (f *Front) startRequest() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	open := f.stage() < closed
+	open := f.currentStage() < closed
 	if open {
 		f.running.Add(1)
 	}
@@ -173,7 +173,7 @@ func (f *Front) principalLimits() quota.Limits {
 	l := f.o.Principal
 	if l.Sessions <= 0 {
 		l.Sessions = f.o.Sessions
-		if f.now.Load().several() {
+		if f.now.Load().hasSeveralCallers() {
 			l.Sessions = quota.DefaultPart(f.o.Sessions)
 		}
 	}
@@ -189,15 +189,15 @@ func (f *Front) principalLimits() quota.Limits {
 // maxOpen is how many connections may be open on which a principal has come: so many that half of them are enough
 // for all that one may have. 0: any number, where there are no others.
 func (f *Front) maxOpen() int {
-	if !f.now.Load().several() {
+	if !f.now.Load().hasSeveralCallers() {
 		return 0
 	}
 	return 4*f.o.Sessions + 2*(quota.Waiting+2)*max(f.hub.Limits().Calls, f.principalLimits().Calls)
 }
 
-// visit enters the share of a request that belongs to no session; nil as of shareOf. exit is called
+// enterShare enters the share of a request that belongs to no session; nil as of shareOf. exit is called
 // when the request is over.
-func (f *Front) visit(who admission.Caller) (s *quota.Share, exit func()) {
+func (f *Front) enterShare(who admission.Caller) (s *quota.Share, exit func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s = f.shareOf(who.Principal.Key())
@@ -207,7 +207,7 @@ func (f *Front) visit(who admission.Caller) (s *quota.Share, exit func()) {
 
 // dropShare forgets a share of which nothing is taken. The caller holds mu.
 func (f *Front) dropShare(s *quota.Share, now time.Time) {
-	if s != nil && f.shares[s.Key] == s && s.Unused(now) {
+	if s != nil && f.shares[s.Key] == s && s.IsUnused(now) {
 		delete(f.shares, s.Key)
 	}
 }

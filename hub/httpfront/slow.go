@@ -18,37 +18,37 @@ type slowReplies struct {
 	timer *time.Timer // nil while it is not set
 }
 
-// add watches a reply until remove.
-func (l *slowReplies) add(reply *Reply) {
+// addReply watches a reply until remove.
+func (l *slowReplies) addReply(reply *Reply) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.all.add(&reply.slow, reply)
+	l.all.addLink(&reply.slow, reply)
 	if l.timer == nil {
-		l.timer = time.AfterFunc(upgradeTime, l.due)
+		l.timer = time.AfterFunc(upgradeTime, l.tellDue)
 	}
 }
 
-func (l *slowReplies) remove(reply *Reply) {
+func (l *slowReplies) removeReply(reply *Reply) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.all.remove(&reply.slow)
+	l.all.removeLink(&reply.slow)
 }
 
-// due tells those whose time has come, and waits for the next one.
-func (l *slowReplies) due() {
+// tellDue tells those whose time has come, and waits for the next one.
+func (l *slowReplies) tellDue() {
 	l.mu.Lock()
 	var late []*Reply
 	for l.all.first != nil && time.Since(l.all.first.value.started) >= upgradeTime {
 		reply := l.all.first.value
-		l.all.remove(&reply.slow)
+		l.all.removeLink(&reply.slow)
 		late = append(late, reply)
 	}
 	l.timer = nil
 	if first := l.all.first; first != nil {
-		l.timer = time.AfterFunc(time.Until(first.value.started.Add(upgradeTime)), l.due)
+		l.timer = time.AfterFunc(time.Until(first.value.started.Add(upgradeTime)), l.tellDue)
 	}
 	l.mu.Unlock()
 	for _, reply := range late {
-		reply.late()
+		reply.noteLate()
 	}
 }

@@ -37,7 +37,7 @@ const stopLook = 20 * time.Millisecond
 // lastWords is how long the front waits for its last answers to be written.
 const lastWords = 2 * time.Second
 
-func (f *Front) stage() stage { return stage(f.at.Load()) }
+func (f *Front) currentStage() stage { return stage(f.at.Load()) }
 
 // setStage has the front come to a stage. It takes mu, so nobody is still acting on the former stage
 // when it returns.
@@ -47,15 +47,15 @@ func (f *Front) setStage(s stage) {
 	f.at.Store(int32(s))
 }
 
-// stop ends the front in order.
-func (f *Front) stop(server *http.Server) {
+// stopServer ends the front in order.
+func (f *Front) stopServer(server *http.Server) {
 	f.setStage(draining)
 	o := f.now.Load()
 	f.log.Info().Str("drain", o.Drain.String()).Str("grace", o.Grace.String()).Msg("stopping: no session opens any more, and /readyz says so; a second signal ends it at once")
 	since := time.Now()
-	f.drain(o.Drain, func() bool { return false })
+	f.drainWork(o.Drain, func() bool { return false })
 	f.setStage(leaving)
-	f.drain(o.Grace, func() bool { return f.retireAll(since) })
+	f.drainWork(o.Grace, func() bool { return f.retireAll(since) })
 	if n := f.underWay(); n > 0 {
 		f.log.Warn().Int("calls", n).Msg("calls under way are ended, and their clients told that they may have run")
 	}
@@ -68,8 +68,8 @@ func (f *Front) stop(server *http.Server) {
 	f.running.Wait()
 }
 
-// drain waits until all is over, for so long at most, and not if somebody is in a hurry.
-func (f *Front) drain(most time.Duration, over func() bool) {
+// drainWork waits until all is over, for so long at most, and not if somebody is in a hurry.
+func (f *Front) drainWork(most time.Duration, over func() bool) {
 	limit := time.NewTimer(most)
 	defer limit.Stop()
 	look := time.NewTicker(stopLook)
@@ -89,11 +89,11 @@ func (f *Front) drain(most time.Duration, over func() bool) {
 // is when the end was asked for.
 func (f *Front) retireAll(since time.Time) bool {
 	f.mu.Lock()
-	all := f.all()
+	all := f.allSessions()
 	f.mu.Unlock()
 	left := true
 	for _, c := range all {
-		if c.retire(since) {
+		if c.retireStreams(since) {
 			c.cancel(errStopping)
 		} else {
 			left = false
@@ -106,8 +106,8 @@ func (f *Front) retireAll(since time.Time) bool {
 func (f *Front) underWay() (n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, c := range f.all() {
-		n += c.pending()
+	for _, c := range f.allSessions() {
+		n += c.pendingRequests()
 	}
 	return n
 }
@@ -116,7 +116,7 @@ func (f *Front) underWay() (n int) {
 func (f *Front) closeAll(most time.Duration) {
 	f.setStage(closed)
 	f.mu.Lock()
-	all := f.all()
+	all := f.allSessions()
 	f.mu.Unlock()
 	for _, c := range all {
 		c.cancel(errStopping)
@@ -129,10 +129,10 @@ func (f *Front) closeAll(most time.Duration) {
 	worker.Within(over, most)
 }
 
-// retire ends the streams of a client, if no call of it is under way, and reports whether
+// retireStreams ends the streams of a client, if no call of it is under way, and reports whether
 // they have ended. Then it takes no connection any more. since is when the front began to
 // stop.
-func (p *Peer) retire(since time.Time) bool {
+func (p *Peer) retireStreams(since time.Time) bool {
 	if p.modernSession != nil {
 		p.modernSession.HangUp()
 	}
@@ -151,8 +151,8 @@ func (p *Peer) retire(since time.Time) bool {
 	return !p.getStream.HasFollower()
 }
 
-// pending counts the requests whose client waits for an answer.
-func (p *Peer) pending() int {
+// pendingRequests counts the requests whose client waits for an answer.
+func (p *Peer) pendingRequests() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.modernSession != nil {
@@ -164,10 +164,10 @@ func (p *Peer) pending() int {
 // mayBeRequest reports whether a message, or one of a batch, may be a request.
 func mayBeRequest(m *jsonrpc.Message) bool { return m.IsRequest() || isBatch(m) }
 
-// readyz says whether calls are served.
-func (f *Front) readyz(w http.ResponseWriter, r *http.Request) {
+// answerReadyz says whether calls are served.
+func (f *Front) answerReadyz(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
-	if f.stage() >= draining {
+	if f.currentStage() >= draining {
 		http.Error(w, "stopping", http.StatusServiceUnavailable)
 		return
 	}

@@ -46,7 +46,7 @@ func (rs *Requests[C]) Ask(ctx context.Context, k spec.Key, came *Request[C], m 
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	q := &question[C]{key: k, cancel: cancel, over: make(chan struct{}), token: jsonrpc.Get(m.Param("_meta"), "progressToken")}
-	to, ok, err := rs.enter(q, came)
+	to, ok, err := rs.enterQuestion(q, came)
 	if err != nil {
 		return nil, err
 	}
@@ -61,13 +61,13 @@ func (rs *Requests[C]) Ask(ctx context.Context, k spec.Key, came *Request[C], m 
 		})
 	}
 	resp, err := put(ctx, to, ok, params)
-	rs.leave(q)
+	rs.leaveQuestion(q)
 	told.Wait()
 	return resp, err
 }
 
-// enter enters a question and finds its way to the client.
-func (rs *Requests[C]) enter(q *question[C], came *Request[C]) (to C, ok bool, err error) {
+// enterQuestion enters a question and finds its way to the client.
+func (rs *Requests[C]) enterQuestion(q *question[C], came *Request[C]) (to C, ok bool, err error) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	each := 0
@@ -85,7 +85,7 @@ func (rs *Requests[C]) enter(q *question[C], came *Request[C]) (to C, ok bool, e
 	if rs.asked == nil {
 		rs.asked, rs.byToken = map[*question[C]]struct{}{}, map[string]*question[C]{}
 	}
-	q.on, to, ok = rs.find(q.key, came)
+	q.on, to, ok = rs.findRequest(q.key, came)
 	rs.asked[q] = struct{}{}
 	if q.token != nil {
 		rs.token++
@@ -96,8 +96,8 @@ func (rs *Requests[C]) enter(q *question[C], came *Request[C]) (to C, ok bool, e
 	return to, ok, nil
 }
 
-// leave takes a question out. No progress comes for it any more.
-func (rs *Requests[C]) leave(q *question[C]) {
+// leaveQuestion takes a question out. No progress comes for it any more.
+func (rs *Requests[C]) leaveQuestion(q *question[C]) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	delete(rs.asked, q)

@@ -107,11 +107,11 @@ func (rs *Requests[C]) Started() uint64 {
 func (rs *Requests[C]) Find(k spec.Key, came *Request[C]) (on *Request[C], to C, ok bool) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	return rs.find(k, came)
+	return rs.findRequest(k, came)
 }
 
-// find is Find for callers that hold mu.
-func (rs *Requests[C]) find(k spec.Key, came *Request[C]) (on *Request[C], to C, ok bool) {
+// findRequest is Find for callers that hold mu.
+func (rs *Requests[C]) findRequest(k spec.Key, came *Request[C]) (on *Request[C], to C, ok bool) {
 	if came != nil && came.started && *came.Key == k {
 		return came, came.Client, true
 	}

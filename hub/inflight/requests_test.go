@@ -101,7 +101,7 @@ func TestQuestionsAreBounded(t *testing.T) {
 	var all []*question[someone]
 	enter := func(child string) error {
 		q := &question[someone]{key: spec.Key{Child: child}, over: make(chan struct{})}
-		_, _, err := rs.enter(q, nil)
+		_, _, err := rs.enterQuestion(q, nil)
 		if err == nil {
 			all = append(all, q)
 		}
@@ -124,7 +124,7 @@ func TestQuestionsAreBounded(t *testing.T) {
 	if enter("c") == nil {
 		t.Error("all together ask without end")
 	}
-	rs.leave(all[0])
+	rs.leaveQuestion(all[0])
 	if err := enter("c"); err != nil {
 		t.Errorf("what is over makes no room: %s", err)
 	}

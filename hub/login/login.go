@@ -68,8 +68,8 @@ type page struct{ address, code string }
 
 var errDeclined = errors.New("the person declined")
 
-// Enabled reports whether logins are offered.
-func (l *Logins) Enabled() bool {
+// AreEnabled reports whether logins are offered.
+func (l *Logins) AreEnabled() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.life != nil && l.life.Err() == nil
@@ -126,7 +126,7 @@ func (o *Offer) Show(ctx context.Context, client Viewer) {
 		return
 	}
 	id := uuid.NewString()
-	err := ask(ctx, client, id, o.child, page)
+	err := askPerson(ctx, client, id, o.child, page)
 	o.taken <- err
 	if err == nil {
 		o.tellWhenDone(client, id)
@@ -143,9 +143,9 @@ func (o *Offer) Wait(ctx context.Context) error {
 	}
 }
 
-// ask asks the person of the client to open a page (2025-11-25 and 2026-07-28,
+// askPerson asks the person of the client to open a page (2025-11-25 and 2026-07-28,
 // client/elicitation). The later one has no id; the Viewer leaves it out.
-func ask(ctx context.Context, client Viewer, id, child string, page page) error {
+func askPerson(ctx context.Context, client Viewer, id, child string, page page) error {
 	text := fmt.Sprintf("The server %q asks for a login. Log in on this page, in a browser on this machine; then the call goes on.", printable.Escape(child, 100))
 	if page.code != "" {
 		text += " The code to enter there: " + page.code

@@ -122,7 +122,7 @@ func TestEnd(t *testing.T) {
 			return ctx.Err()
 		}
 		var unstarted Logins
-		if o, _ := unstarted.Offer("kid", endless); o != nil || unstarted.Enabled() {
+		if o, _ := unstarted.Offer("kid", endless); o != nil || unstarted.AreEnabled() {
 			t.Error("it is offered before Start")
 		}
 		unstarted.Stop()
@@ -145,7 +145,7 @@ func TestEnd(t *testing.T) {
 		if err := o.Wait(t.Context()); !errors.Is(err, context.Canceled) {
 			t.Errorf("after Stop: %v", err)
 		}
-		if again, _ := l.Offer("kid", endless); again != nil || l.Enabled() {
+		if again, _ := l.Offer("kid", endless); again != nil || l.AreEnabled() {
 			t.Error("it is offered after Stop")
 		}
 	})

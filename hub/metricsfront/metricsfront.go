@@ -39,7 +39,7 @@ func Serve(ctx context.Context, ln net.Listener, t *telemetry.Telemetry, log zer
 	open := &admission.Connections{}
 	server := &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if tell(t, admitted, w, r) && o.Token != "" { // else whoever reaches the address stays a stranger
+			if answerMetrics(t, admitted, w, r) && o.Token != "" { // else whoever reaches the address stays a stranger
 				open.Assign(r.Context(), "", 0)
 			}
 		}),
@@ -53,8 +53,8 @@ func Serve(ctx context.Context, ln net.Listener, t *telemetry.Telemetry, log zer
 	return nil
 }
 
-// tell answers a request, and reports whether its sender was admitted.
-func tell(t *telemetry.Telemetry, admitted *admission.Admission, w http.ResponseWriter, r *http.Request) bool {
+// answerMetrics answers a request, and reports whether its sender was admitted.
+func answerMetrics(t *telemetry.Telemetry, admitted *admission.Admission, w http.ResponseWriter, r *http.Request) bool {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	if _, err := admitted.Admit(w, r); err != nil {
 		if refusal, ok := err.(*admission.Refusal); ok && refusal.Status == http.StatusUnauthorized {

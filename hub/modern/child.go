@@ -28,7 +28,7 @@ type childState struct {
 func (c *Client) ForwardInput(child string, of func() []byte, roots bool) (jsonrpc.Answer, bool) {
 	result := of()
 	requests, state := jsonrpc.Get(result, MemberRequests), jsonrpc.Get(result, MemberState)
-	sealed, err := c.server.sealState(c.subject(), stateChild, append(append([]byte(child), 0), state...))
+	sealed, err := c.server.sealState(c.stateSubject(), stateChild, append(append([]byte(child), 0), state...))
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the requestState of the server "+strconv.Quote(printable.Escape(child, 100))+": "+err.Error()), true
 	}
@@ -54,7 +54,7 @@ func notRoots(key string) bool { return key != RootsKey }
 
 // ClientProfile is what a child of the same era is shown of the client of this request.
 func (c *Client) ClientProfile() link.ClientProfile {
-	meta := c.meta()
+	meta := c.clientMeta()
 	return link.ClientProfile{Capabilities: meta.Claims.ForChildren, Level: meta.Level.String()}
 }
 

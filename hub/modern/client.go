@@ -108,7 +108,7 @@ func (c *Client) Era() string { return Era }
 func (c *Client) StartTiming(t *telemetry.Session) telemetry.Call { return t.StartModernCall() }
 
 // Claims is what the client says of itself.
-func (c *Client) Claims() declaration.Claims { return c.meta().Claims }
+func (c *Client) Claims() declaration.Claims { return c.clientMeta().Claims }
 
 // AllowHubQuestions does nothing: questions of the hub go into the answer.
 func (c *Client) AllowHubQuestions() (back func()) { return func() {} }
@@ -120,7 +120,7 @@ func (c *Client) Reaches() bool { return true }
 // headers to compare.
 func (c *Client) AllowsFastPath(share spec.Share, mirrored bool, lease *children.Lease) bool {
 	free := !c.input.meta.Claims.Roots || share == spec.ShareAll
-	return free && !mirrored && (lease == nil || !lease.Modern())
+	return free && !mirrored && (lease == nil || !lease.IsModern())
 }
 
 // Answer is the child's as it is: finish gives it its shape.
@@ -135,9 +135,9 @@ func (c *Client) Wants(*jsonrpc.Message) bool { return true }
 // meanwhile.
 func (c *Client) YieldTurn() { c.leaveTurn() }
 
-// meta is what the round trip under way says of its client; the first one while there is
+// clientMeta is what the round trip under way says of its client; the first one while there is
 // none.
-func (c *Client) meta() Meta {
+func (c *Client) clientMeta() Meta {
 	if t := c.currentTrip(); t != nil {
 		return t.meta
 	}
@@ -150,10 +150,10 @@ func (c *Client) currentTrip() *roundTrip {
 	return c.state.current
 }
 
-// route picks the way of a notification. Only what belongs to a request may go out
+// routeNotification picks the way of a notification. Only what belongs to a request may go out
 // with it: its progress, by the token of the round trip, and the log as far as the round trip
 // asked for it.
-func (c *Client) route(method string, params [][]byte) (Reply, [][]byte) {
+func (c *Client) routeNotification(method string, params [][]byte) (Reply, [][]byte) {
 	t := c.currentTrip()
 	if t == nil {
 		return nil, nil
@@ -181,7 +181,7 @@ func (c *Client) route(method string, params [][]byte) (Reply, [][]byte) {
 // Notify tells the client with the round trip under way; what it is not to be told is
 // dropped.
 func (c *Client) Notify(ctx context.Context, method string, params ...[]byte) error {
-	if reply, params := c.route(method, params); reply != nil {
+	if reply, params := c.routeNotification(method, params); reply != nil {
 		return reply.Notify(ctx, method, params...)
 	}
 	return nil
@@ -189,13 +189,13 @@ func (c *Client) Notify(ctx context.Context, method string, params ...[]byte) er
 
 // TryNotify is Notify that never blocks.
 func (c *Client) TryNotify(method string, params ...[]byte) bool {
-	reply, params := c.route(method, params)
+	reply, params := c.routeNotification(method, params)
 	return reply == nil || reply.TryNotify(method, params...)
 }
 
 // TryNotifyLeavingRoom is TryNotify that leaves room to others.
 func (c *Client) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
-	reply, params := c.route(method, params)
+	reply, params := c.routeNotification(method, params)
 	return reply == nil || reply.TryNotifyLeavingRoom(method, params...)
 }
 
@@ -215,11 +215,11 @@ func (c *Client) Call(ctx context.Context, method string, params ...[]byte) (*js
 	if !c.asks || method != methods.Sample && method != methods.Elicit {
 		return nil, errNotAsked
 	}
-	return c.ask(ctx, &question{method: method, params: questionParams(method, jsonrpc.Join(params))})
+	return c.askQuestion(ctx, &question{method: method, params: questionParams(method, jsonrpc.Join(params))})
 }
 
-// ask asks a question, whose key it makes where there is none.
-func (c *Client) ask(ctx context.Context, q *question) (*jsonrpc.Response, error) {
+// askQuestion asks a question, whose key it makes where there is none.
+func (c *Client) askQuestion(ctx context.Context, q *question) (*jsonrpc.Response, error) {
 	q.answer = make(chan *jsonrpc.Response, 1)
 	c.mu.Lock()
 	if c.state.over {
@@ -240,13 +240,13 @@ func (c *Client) ask(ctx context.Context, q *question) (*jsonrpc.Response, error
 		}
 		return r, nil
 	case <-ctx.Done():
-		c.withdraw(q)
+		c.withdrawQuestion(q)
 		return nil, context.Cause(ctx)
 	}
 }
 
-// withdraw takes back a question that nobody waits for any more.
-func (c *Client) withdraw(q *question) {
+// withdrawQuestion takes back a question that nobody waits for any more.
+func (c *Client) withdrawQuestion(q *question) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.state.open = slices.DeleteFunc(c.state.open, func(o *question) bool { return o == q })
@@ -277,10 +277,10 @@ func questionParams(method string, params []byte) []byte {
 	return append(b, '}')
 }
 
-// start does the work on a goroutine of its own, which may outlive the round trip; false
+// startWork does the work on a goroutine of its own, which may outlive the round trip; false
 // once the Server was closed.
-func (c *Client) start(serve func() jsonrpc.Answer) bool {
-	return c.server.calls.start(c, func() {
+func (c *Client) startWork(serve func() jsonrpc.Answer) bool {
+	return c.server.calls.startWork(c, func() {
 		a := c.server.o.Host.Guard(c.request, serve) // nobody below catches a panic here
 		c.server.calls.addAnswerSize(c, len(a.Result)+len(a.Error))
 		c.mu.Lock()
@@ -291,9 +291,9 @@ func (c *Client) start(serve func() jsonrpc.Answer) bool {
 		for _, q := range open {
 			close(q.answer)
 		}
-		query.stop()
+		query.stopQuery()
 		c.leaveTurn()
-		c.deliver(a)
+		c.deliverAnswer(a)
 	})
 }
 
@@ -303,14 +303,14 @@ func (c *Client) awaitAnswer(ctx context.Context) jsonrpc.Answer {
 	for {
 		select {
 		case a := <-c.done:
-			return c.finish(a)
+			return c.finishAnswer(a)
 		case <-c.asked:
 			worker.Sleep(ctx, gatherTime)
-			if a, ok := c.suspend(); ok {
+			if a, ok := c.suspendWork(); ok {
 				return a
 			}
 		case <-ctx.Done():
-			c.leave()
+			c.leaveRoundTrip()
 			c.end.End(context.Cause(ctx))
 			(<-c.done).Free()
 			return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, context.Cause(ctx).Error())
@@ -318,15 +318,15 @@ func (c *Client) awaitAnswer(ctx context.Context) jsonrpc.Answer {
 	}
 }
 
-// leave ends the round trip under way: nothing is said on it any more.
-func (c *Client) leave() {
+// leaveRoundTrip ends the round trip under way: nothing is said on it any more.
+func (c *Client) leaveRoundTrip() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.state.current = nil
 }
 
-// finish gives the answer of the work the shape of this era.
-func (c *Client) finish(a jsonrpc.Answer) jsonrpc.Answer {
+// finishAnswer gives the answer of the work the shape of this era.
+func (c *Client) finishAnswer(a jsonrpc.Answer) jsonrpc.Answer {
 	c.mu.Lock()
 	typed, roots := c.state.typed, c.state.needsRoots
 	c.state.current = nil
@@ -345,17 +345,17 @@ func (c *Client) finish(a jsonrpc.Answer) jsonrpc.Answer {
 	return c.server.Result(a, keep, typed)
 }
 
-// suspend answers the round trip with the questions that are open. false: there are none
+// suspendWork answers the round trip with the questions that are open. false: there are none
 // any more, or the work has ended.
-func (c *Client) suspend() (jsonrpc.Answer, bool) {
-	questions, size, ok := c.questions()
+func (c *Client) suspendWork() (jsonrpc.Answer, bool) {
+	questions, size, ok := c.openQuestions()
 	if !ok {
 		return jsonrpc.Answer{}, false
 	}
 	id := uuid.NewString()
-	state, err := c.server.sealState(c.subject(), stateSuspended, []byte(id+"@"+c.server.o.Node))
+	state, err := c.server.sealState(c.stateSubject(), stateSuspended, []byte(id+"@"+c.server.o.Node))
 	if err == nil {
-		err = c.server.calls.suspend(id, c, size)
+		err = c.server.calls.suspendCall(id, c, size)
 	}
 	if err != nil {
 		c.end.End(err)
@@ -367,10 +367,10 @@ func (c *Client) suspend() (jsonrpc.Answer, bool) {
 	return c.server.Result(jsonrpc.ResultAnswer(append(b, '}')), nil, true), true
 }
 
-// questions ends the round trip with the questions that are open, as inputRequests. What
+// openQuestions ends the round trip with the questions that are open, as inputRequests. What
 // the client did not declare is refused to whoever asks. false: there is nothing
 // to ask. size is what is held of the client until it comes again.
-func (c *Client) questions() (requests []byte, size int, ok bool) {
+func (c *Client) openQuestions() (requests []byte, size int, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.state.over || c.state.current == nil {
@@ -408,19 +408,19 @@ func (c *Client) questions() (requests []byte, size int, ok bool) {
 	return append(b, '}'), size, true
 }
 
-// subject is what a requestState of the request is bound to.
-func (c *Client) subject() []byte {
+// stateSubject is what a requestState of the request is bound to.
+func (c *Client) stateSubject() []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.state.subject == nil {
-		c.state.subject = c.server.subject(c.request)
+		c.state.subject = c.server.stateSubject(c.request)
 	}
 	return c.state.subject
 }
 
-// abandon ends the work for a client that does not come again. The child is told
+// abandonWork ends the work for a client that does not come again. The child is told
 // by the end of its call; what it answered is nobody's.
-func (c *Client) abandon(cause error) {
+func (c *Client) abandonWork(cause error) {
 	c.end.End(cause)
 	c.mu.Lock()
 	c.state.abandoned = true
@@ -432,9 +432,9 @@ func (c *Client) abandon(cause error) {
 	}
 }
 
-// deliver hands over what the work ended with, or lets go of it where nobody wants
+// deliverAnswer hands over what the work ended with, or lets go of it where nobody wants
 // it any more.
-func (c *Client) deliver(a jsonrpc.Answer) {
+func (c *Client) deliverAnswer(a jsonrpc.Answer) {
 	c.mu.Lock()
 	wanted := !c.state.abandoned
 	if wanted {

@@ -12,7 +12,7 @@ import (
 // would drop the whole result for it.
 func HandshakeEdits(result []byte, method string) []jsonrpc.Edit {
 	var head resultHead
-	head.read(result)
+	head.readHead(result)
 	if head.structured != nil && head.structured[0] != '{' && method == methods.CallTool {
 		plain := withoutStructured(result, head.structured)
 		return []jsonrpc.Edit{{Old: result, With: jsonrpc.Join(jsonrpc.Splice(plain, HandshakeEdits(plain, method)...))}}
@@ -28,7 +28,7 @@ func HandshakeEdits(result []byte, method string) []jsonrpc.Edit {
 		empty = name == MetaServer
 		return empty
 	})
-	edits := cut(result, func(name string) bool {
+	edits := cutMembers(result, func(name string) bool {
 		switch name {
 		case "resultType":
 			return complete
@@ -40,7 +40,7 @@ func HandshakeEdits(result []byte, method string) []jsonrpc.Edit {
 		return false
 	})
 	if named && !empty {
-		edits = append(edits, cut(head.meta, func(name string) bool { return name == MetaServer })...)
+		edits = append(edits, cutMembers(head.meta, func(name string) bool { return name == MetaServer })...)
 	}
 	return edits
 }
@@ -60,9 +60,9 @@ func withoutStructured(result, structured []byte) []byte {
 	return append(b, '}')
 }
 
-// cut returns the edits that take members out of a raw object, each with one
+// cutMembers returns the edits that take members out of a raw object, each with one
 // comma. All other bytes stay.
-func cut(object []byte, out func(name string) bool) (edits []jsonrpc.Edit) {
+func cutMembers(object []byte, out func(name string) bool) (edits []jsonrpc.Edit) {
 	end := bytes.IndexByte(object, '{') + 1 // of the member before
 	kept := false
 	_ = jsonrpc.Members(object, func(name string, value []byte) bool {

@@ -74,7 +74,7 @@ func FuzzCut(f *testing.F) {
 				delete(want, name)
 			}
 		}
-		left := jsonrpc.Join(jsonrpc.Splice(raw, cut(raw, out)...))
+		left := jsonrpc.Join(jsonrpc.Splice(raw, cutMembers(raw, out)...))
 		var got map[string]any
 		if err := json.Unmarshal(left, &got); err != nil || !reflect.DeepEqual(got, want) {
 			t.Fatalf("%s: %s, %v", s, left, err)

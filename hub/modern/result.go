@@ -30,7 +30,7 @@ func (s *Server) Result(a jsonrpc.Answer, keep *Caching, typed bool) jsonrpc.Ans
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the answer of the server is no object")
 	}
 	var head resultHead
-	head.read(a.Result)
+	head.readHead(a.Result)
 	var edits []jsonrpc.Edit
 	b := []byte{'{'}
 	switch {
@@ -46,9 +46,9 @@ func (s *Server) Result(a jsonrpc.Answer, keep *Caching, typed bool) jsonrpc.Ans
 			edits = append(edits, jsonrpc.Edit{Old: head.ttl, With: []byte{'0'}})
 		}
 		if head.scope == nil {
-			b = append(append(append(b, `"cacheScope":`...), keep.scope()...), ',')
-		} else if !keep.Public && string(head.scope) != keep.scope() {
-			edits = append(edits, jsonrpc.Edit{Old: head.scope, With: []byte(keep.scope())})
+			b = append(append(append(b, `"cacheScope":`...), keep.rawScope()...), ',')
+		} else if !keep.Public && string(head.scope) != keep.rawScope() {
+			edits = append(edits, jsonrpc.Edit{Old: head.scope, With: []byte(keep.rawScope())})
 		}
 	}
 	switch {
@@ -80,8 +80,8 @@ func withContent(a jsonrpc.Answer) jsonrpc.Answer {
 
 func isBlank(b byte) bool { return b == ' ' || b == '\t' || b == '\r' || b == '\n' }
 
-// scope is the value of cacheScope, raw.
-func (c Caching) scope() string {
+// rawScope is the value of cacheScope, raw.
+func (c Caching) rawScope() string {
 	if c.Public {
 		return `"public"`
 	}
@@ -91,7 +91,7 @@ func (c Caching) scope() string {
 // resultHead are the members of a result that this era gave a meaning, raw.
 type resultHead struct{ kind, ttl, scope, meta, structured []byte }
 
-func (h *resultHead) read(result []byte) {
+func (h *resultHead) readHead(result []byte) {
 	_ = jsonrpc.Members(result, func(name string, value []byte) bool {
 		switch name {
 		case "resultType":

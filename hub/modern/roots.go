@@ -26,10 +26,10 @@ var ErrRootsFirst = errors.New("the client is asked for its roots first")
 // that can give them and has not is asked first. Nothing is held meanwhile.
 func (c *Client) Boundary(ctx context.Context, _ *rootsmgr.Wait) (rootsmgr.View, error) {
 	if !c.asks { // a subscription judges many at a time, and notes nothing
-		return c.view(ctx)
+		return c.requestView(ctx)
 	}
 	c.judging.provisional = false
-	view, err := c.view(ctx)
+	view, err := c.requestView(ctx)
 	view.ClientName = c.Claims().Name
 	if err == nil && !c.judging.provisional {
 		c.judging.view = &view
@@ -66,7 +66,7 @@ func (c *Client) RootsStatus(ctx context.Context) (rootsmgr.View, string, error)
 	return view, view.Word(), err
 }
 
-func (c *Client) view(ctx context.Context) (rootsmgr.View, error) {
+func (c *Client) requestView(ctx context.Context) (rootsmgr.View, error) {
 	host := c.server.o.Host
 	switch {
 	case c.input.roots != nil && c.server.rootsPerRequest():
@@ -122,7 +122,7 @@ func (c *Client) endForRoots() error {
 
 // rootsQuestion answers a request with the question for the roots.
 func (c *Client) rootsQuestion() jsonrpc.Answer {
-	state, err := c.server.sealState(c.subject(), stateRoots, nil)
+	state, err := c.server.sealState(c.stateSubject(), stateRoots, nil)
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, err.Error())
 	}
@@ -168,7 +168,7 @@ func (c *Client) BringsOtherRoots(child *spec.Spec) bool {
 // whether it has asked for roots. A child of the same era asks by its result when it
 // needs them: see RootsMissing. Where there is an error the lease was released.
 func (c *Client) RootsAfter(lease *children.Lease) error {
-	if !c.asks || lease.Key().Instance == "" || lease.Modern() || !lease.AskedRoots() || !c.lacksRoots(lease.Key().Child) {
+	if !c.asks || lease.Key().Instance == "" || lease.IsModern() || !lease.AskedRoots() || !c.lacksRoots(lease.Key().Child) {
 		return nil
 	}
 	lease.Release()

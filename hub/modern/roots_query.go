@@ -28,8 +28,8 @@ type rootsQuery struct {
 	given  bool // the client has given roots, and the child is served them; read after done
 }
 
-// stop ends it, and returns when it has ended.
-func (q *rootsQuery) stop() {
+// stopQuery ends it, and returns when it has ended.
+func (q *rootsQuery) stopQuery() {
 	if q != nil {
 		q.cancel()
 		<-q.done
@@ -42,8 +42,8 @@ type queries struct {
 	by map[string]*rootsQuery
 }
 
-// start enters a query, or returns the one that is under way.
-func (a *queries) start(child string, q *rootsQuery) (before *rootsQuery) {
+// startQuery enters a query, or returns the one that is under way.
+func (a *queries) startQuery(child string, q *rootsQuery) (before *rootsQuery) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if before := a.by[child]; before != nil {
@@ -56,7 +56,7 @@ func (a *queries) start(child string, q *rootsQuery) (before *rootsQuery) {
 	return nil
 }
 
-func (a *queries) end(child string) {
+func (a *queries) endQuery(child string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.by, child)
@@ -124,7 +124,7 @@ func (c *Client) FetchRoots(ctx context.Context, child string, judge func(rootsm
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	own := &rootsQuery{cancel: cancel, done: make(chan struct{})}
-	if before := c.server.queries.start(child, own); before != nil {
+	if before := c.server.queries.startQuery(child, own); before != nil {
 		select {
 		case <-before.done:
 		case <-ctx.Done():
@@ -132,7 +132,7 @@ func (c *Client) FetchRoots(ctx context.Context, child string, judge func(rootsm
 		return
 	}
 	defer close(own.done)
-	defer c.server.queries.end(child)
+	defer c.server.queries.endQuery(child)
 	if !c.enterQuery(own) {
 		return
 	}
@@ -163,7 +163,7 @@ func (c *Client) enterQuery(q *rootsQuery) bool {
 func (c *Client) askForRoots(ctx context.Context, limit time.Duration) (rootsmgr.Page, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errNoRoots)
 	defer cancel()
-	resp, err := c.ask(ctx, &question{key: RootsKey, method: methods.ListRoots, params: []byte(`{}`)})
+	resp, err := c.askQuestion(ctx, &question{key: RootsKey, method: methods.ListRoots, params: []byte(`{}`)})
 	if err != nil {
 		return rootsmgr.Page{}, err
 	}
@@ -193,11 +193,11 @@ func (c *Client) useRoots(ctx context.Context, child string, page rootsmgr.Page,
 // of a call, which has the turn from then on. A call that had a turn for other
 // roots, and cannot have this one, is over: what it was judged by does not hold.
 func (c *Client) changeTurn(ctx context.Context, child string, view rootsmgr.View) error {
-	set, gate := rootsmgr.RootSetID("", view.Snapshot.Roots()), c.server.gates.get(child)
+	set, gate := rootsmgr.RootSetID("", view.Snapshot.Roots()), c.server.gates.gateOf(child)
 	had := c.turnNow().gate == gate
-	if !had || !gate.change(set) {
+	if !had || !gate.changeSet(set) {
 		c.leaveTurn()
-		if err := c.enter(ctx, gate, set); err != nil {
+		if err := c.enterGate(ctx, gate, set); err != nil {
 			err = &run.UnavailableError{Child: child, Reason: "calls of the same token use it with other roots: " + err.Error()}
 			if had {
 				c.end.End(err)

@@ -74,10 +74,10 @@ func NewServer(o Options) *Server {
 }
 
 // Close gives up everything, and returns when all work has ended.
-func (s *Server) Close() { s.calls.close() }
+func (s *Server) Close() { s.calls.closeTable() }
 
-// Busy reports whether any work is under way, or waits for its client.
-func (s *Server) Busy() bool { return s.calls.busy() }
+// IsBusy reports whether any work is under way, or waits for its client.
+func (s *Server) IsBusy() bool { return s.calls.isBusy() }
 
 // A Reply is what a transport lets the hub say on account of one request before
 // its answer: over stdio the connection, over HTTP the response of that request.
@@ -117,7 +117,7 @@ func (s *Server) Serve(ctx context.Context, r Request, work Work) jsonrpc.Answer
 	c.request, c.asks, c.token, c.end.Base = request, r.Asks, slices.Clone(r.Meta.Token), ctx
 	if !c.asks {
 		defer c.end.Free()
-		return c.finish(work(c, &c.end, request))
+		return c.finishAnswer(work(c, &c.end, request))
 	}
 	c.end.Base = context.WithoutCancel(ctx)
 	c.done, c.asked = make(chan jsonrpc.Answer, 1), make(chan struct{}, 1)
@@ -127,7 +127,7 @@ func (s *Server) Serve(ctx context.Context, r Request, work Work) jsonrpc.Answer
 	}
 	c.input.answers = childAnswers(responses)
 	if r.Message.Param(MemberState) != nil {
-		switch kind, payload, refusal := s.openState(c.subject(), r.Message); {
+		switch kind, payload, refusal := s.openState(c.stateSubject(), r.Message); {
 		case refusal.Error != nil:
 			return refusal
 		case kind == stateSuspended:
@@ -138,17 +138,17 @@ func (s *Server) Serve(ctx context.Context, r Request, work Work) jsonrpc.Answer
 				}
 				return refuseState("its call waits at another hub")
 			}
-			if a, ok := s.resume(ctx, id, responses, c.state.current); ok {
+			if a, ok := s.resumeRequest(ctx, id, responses, c.state.current); ok {
 				return a
 			}
 			c.input.answers = nil // to questions that will be asked once more
 		default:
-			if a, ok := c.take(kind, payload, responses); !ok {
+			if a, ok := c.takeResponses(kind, payload, responses); !ok {
 				return a
 			}
 		}
 	}
-	if !c.start(func() jsonrpc.Answer {
+	if !c.startWork(func() jsonrpc.Answer {
 		defer c.end.Free()
 		return work(c, &c.end, request)
 	}) {
@@ -163,19 +163,19 @@ func (s *Server) NewClient(meta Meta, reply Reply) *Client {
 	return &Client{server: s, input: requestInput{meta: meta}, state: clientState{current: &roundTrip{meta, reply}}}
 }
 
-// resume goes on with a suspended request: its client has come again. ok is false
+// resumeRequest goes on with a suspended request: its client has come again. ok is false
 // for one that gave way to others meanwhile: it is made anew.
-func (s *Server) resume(ctx context.Context, id string, responses []byte, t *roundTrip) (a jsonrpc.Answer, ok bool) {
-	c := s.calls.find(id)
+func (s *Server) resumeRequest(ctx context.Context, id string, responses []byte, t *roundTrip) (a jsonrpc.Answer, ok bool) {
+	c := s.calls.findCall(id)
 	if c != nil {
 		if err := c.checkAnswers(responses); err != nil {
 			return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error()), true
 		}
-		c = s.calls.take(id)
+		c = s.calls.takeCall(id)
 	}
 	switch {
 	case c != nil:
-		c.proceed(responses, t)
+		c.proceedWith(responses, t)
 		return c.awaitAnswer(ctx), true
 	case s.calls.takeLapsed(id):
 		return jsonrpc.Answer{}, false
@@ -215,8 +215,8 @@ func checkAnswer(method string, a []byte) error {
 	return nil
 }
 
-// proceed hands over what the client answered; what it left out is asked again.
-func (c *Client) proceed(responses []byte, t *roundTrip) {
+// proceedWith hands over what the client answered; what it left out is asked again.
+func (c *Client) proceedWith(responses []byte, t *roundTrip) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.state.current = t
@@ -233,9 +233,9 @@ func (c *Client) proceed(responses []byte, t *roundTrip) {
 	}
 }
 
-// take takes in what a client brings with a request that is not held here: the
+// takeResponses takes in what a client brings with a request that is not held here: the
 // roots, and for a child what it asked. ok false: the answer is why not.
-func (c *Client) take(kind byte, payload, responses []byte) (a jsonrpc.Answer, ok bool) {
+func (c *Client) takeResponses(kind byte, payload, responses []byte) (a jsonrpc.Answer, ok bool) {
 	if raw := jsonrpc.Get(responses, RootsKey); raw != nil && c.input.meta.Claims.Roots {
 		page, err := declaration.ReadAllRoots(raw)
 		if err != nil {

@@ -26,10 +26,10 @@ const (
 
 const purposeState = "requestState"
 
-// subject is what a requestState is bound to: the same request of the same
+// stateSubject is what a requestState is bound to: the same request of the same
 // principal. All of a request counts but _meta, which differs each time, and what
 // the retry adds.
-func (s *Server) subject(m *jsonrpc.Message) []byte {
+func (s *Server) stateSubject(m *jsonrpc.Message) []byte {
 	h := sha256.New()
 	hashField(h, 's', []byte(s.o.Bearer))
 	hashField(h, 'm', []byte(m.Method))

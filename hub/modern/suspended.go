@@ -57,8 +57,8 @@ type slot struct {
 	expire *time.Timer
 }
 
-// start starts the work on a call; false once the Server was closed.
-func (t *callTable) start(c *Client, work func()) bool {
+// startWork starts the work on a call; false once the Server was closed.
+func (t *callTable) startWork(c *Client, work func()) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
@@ -71,21 +71,21 @@ func (t *callTable) start(c *Client, work func()) bool {
 	}
 	t.working[c] = struct{}{}
 	t.workers.Go(&t.all, func() {
-		defer t.finished(c)
+		defer t.finishWork(c)
 		work()
 	})
 	return true
 }
 
-func (t *callTable) finished(c *Client) {
+func (t *callTable) finishWork(c *Client) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.working, c)
 }
 
-// suspend holds a call, and so many bytes of it, until its client comes again, for
+// suspendCall holds a call, and so many bytes of it, until its client comes again, for
 // StateTime at most. Where too many of the Server are held the oldest is given up.
-func (t *callTable) suspend(id string, c *Client, size int) error {
+func (t *callTable) suspendCall(id string, c *Client, size int) error {
 	if t.total.Add(1) > maxSuspendedInAll {
 		t.total.Add(-1)
 		return errFull
@@ -97,16 +97,16 @@ func (t *callTable) suspend(id string, c *Client, size int) error {
 		return errClosed
 	}
 	t.slots[id] = &slot{c, size, time.Now(), time.AfterFunc(StateTime, func() {
-		if t.take(id) != nil {
-			c.abandon(errAbandoned)
+		if t.takeCall(id) != nil {
+			c.abandonWork(errAbandoned)
 		}
 	})}
 	t.order = append(t.order, id)
 	t.bytes += size
-	gone := t.evict()
+	gone := t.evictOldest()
 	t.mu.Unlock()
 	for _, oldest := range gone {
-		oldest.abandon(errFull)
+		oldest.abandonWork(errFull)
 	}
 	return nil
 }
@@ -119,27 +119,27 @@ func (t *callTable) addAnswerSize(c *Client, n int) {
 		if slot.c == c {
 			slot.bytes += n
 			t.bytes += n
-			gone = t.evict()
+			gone = t.evictOldest()
 			break
 		}
 	}
 	t.mu.Unlock()
 	for _, oldest := range gone {
-		oldest.abandon(errFull)
+		oldest.abandonWork(errFull)
 	}
 }
 
-// evict takes out the oldest that there is no room for. The caller holds mu, and
+// evictOldest takes out the oldest that there is no room for. The caller holds mu, and
 // abandons them.
-func (t *callTable) evict() (gone []*Client) {
+func (t *callTable) evictOldest() (gone []*Client) {
 	for len(t.slots) > MaxSuspended || t.bytes > maxSuspendedBytes && len(t.slots) > 1 {
-		gone = append(gone, t.remove(t.order[0]))
+		gone = append(gone, t.removeCall(t.order[0]))
 	}
 	return gone
 }
 
-// remove takes a call out, nil for none. The caller holds mu.
-func (t *callTable) remove(id string) *Client {
+// removeCall takes a call out, nil for none. The caller holds mu.
+func (t *callTable) removeCall(id string) *Client {
 	s := t.slots[id]
 	if s == nil {
 		return nil
@@ -152,15 +152,15 @@ func (t *callTable) remove(id string) *Client {
 	return s.c
 }
 
-// take takes a call out that waits for its client; nil for none.
-func (t *callTable) take(id string) *Client {
+// takeCall takes a call out that waits for its client; nil for none.
+func (t *callTable) takeCall(id string) *Client {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.remove(id)
+	return t.removeCall(id)
 }
 
-// find is take that leaves it there.
-func (t *callTable) find(id string) *Client {
+// findCall is take that leaves it there.
+func (t *callTable) findCall(id string) *Client {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if s := t.slots[id]; s != nil {
@@ -185,20 +185,20 @@ func (t *callTable) giveWay(gate *turnGate, since time.Time) {
 			continue
 		}
 		t.mu.Lock()
-		gone := t.remove(id)
+		gone := t.removeCall(id)
 		if gone != nil {
-			t.lapse(id)
+			t.noteLapsed(id)
 		}
 		t.mu.Unlock()
 		if gone != nil {
-			gone.abandon(errGaveWay)
+			gone.abandonWork(errGaveWay)
 		}
 	}
 }
 
-// lapse notes one that gives way, in place of the oldest where there are many.
+// noteLapsed notes one that gives way, in place of the oldest where there are many.
 // The caller holds mu.
-func (t *callTable) lapse(id string) {
+func (t *callTable) noteLapsed(id string) {
 	if len(t.lapsed) == MaxSuspended {
 		t.lapsed = slices.Delete(t.lapsed, 0, 1)
 	}
@@ -218,15 +218,15 @@ func (t *callTable) takeLapsed(id string) bool {
 	return true
 }
 
-// busy reports whether any work is under way, or waits for its client.
-func (t *callTable) busy() bool {
+// isBusy reports whether any work is under way, or waits for its client.
+func (t *callTable) isBusy() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.working) > 0
 }
 
-// close gives up everything, and returns when all work has ended.
-func (t *callTable) close() {
+// closeTable gives up everything, and returns when all work has ended.
+func (t *callTable) closeTable() {
 	t.mu.Lock()
 	if t.over != nil && !t.closed {
 		close(t.over)
@@ -236,14 +236,14 @@ func (t *callTable) close() {
 	t.working = nil
 	var held []*Client
 	for len(t.order) > 0 {
-		held = append(held, t.remove(t.order[0]))
+		held = append(held, t.removeCall(t.order[0]))
 	}
 	t.mu.Unlock()
 	for c := range working {
 		c.end.End(errClosed)
 	}
 	for _, c := range held {
-		c.abandon(errClosed)
+		c.abandonWork(errClosed)
 	}
 	t.all.Wait()
 }

@@ -81,7 +81,7 @@ func TestCallsDoAllWork(t *testing.T) {
 		var mu sync.Mutex
 		taken, done := 0, 0
 		start := func(wait <-chan struct{}) bool {
-			return l.start(&Client{}, func() {
+			return l.startWork(&Client{}, func() {
 				if wait != nil {
 					<-wait
 				}
@@ -114,7 +114,7 @@ func TestCallsDoAllWork(t *testing.T) {
 				}
 			})
 		}
-		l.close()
+		l.closeTable()
 		all.Wait()
 		if start(nil) {
 			t.Error("taken after the end")
@@ -144,7 +144,7 @@ func TestWhoGaveWayIsRememberedWithinABound(t *testing.T) {
 	l := &callTable{}
 	for i := range MaxSuspended + 5 {
 		l.mu.Lock()
-		l.lapse(fmt.Sprint(i))
+		l.noteLapsed(fmt.Sprint(i))
 		l.mu.Unlock()
 	}
 	if len(l.lapsed) != MaxSuspended || l.takeLapsed("4") || !l.takeLapsed("5") || l.takeLapsed("5") {
@@ -163,9 +163,9 @@ func TestAnAbandonedAnswerIsReleased(t *testing.T) {
 				defer c.end.Free()
 				var released atomic.Int32
 				answer := func() {
-					c.deliver(jsonrpc.Answer{Result: []byte(`{}`), Release: func() { released.Add(1) }})
+					c.deliverAnswer(jsonrpc.Answer{Result: []byte(`{}`), Release: func() { released.Add(1) }})
 				}
-				abandon := func() { c.abandon(errAbandoned) }
+				abandon := func() { c.abandonWork(errAbandoned) }
 				switch first {
 				case "answer":
 					answer()

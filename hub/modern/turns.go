@@ -55,11 +55,11 @@ var errTurns = errors.New("too many calls with other roots wait for it already; 
 
 func newTurns(most int) *turnGate { return &turnGate{most: most} }
 
-// enter waits for the turn of a call that brings a set of roots. Without an
+// enterGate waits for the turn of a call that brings a set of roots. Without an
 // error the caller has it until it calls leave. While it waits hurry, where it is not
 // nil, is called after GivesWayAfter, and every few seconds from then on.
-func (t *turnGate) enter(ctx context.Context, set string, hurry func()) error {
-	k, ok := t.arrive(set)
+func (t *turnGate) enterGate(ctx context.Context, set string, hurry func()) error {
+	k, ok := t.lineUp(set)
 	if !ok {
 		return errTurns
 	}
@@ -75,7 +75,7 @@ func (t *turnGate) enter(ctx context.Context, set string, hurry func()) error {
 		case <-k.turn:
 			return nil
 		case <-ctx.Done():
-			t.quit(k)
+			t.quitGate(k)
 			return context.Cause(ctx)
 		case <-wait.C:
 			if hurry != nil {
@@ -86,15 +86,15 @@ func (t *turnGate) enter(ctx context.Context, set string, hurry func()) error {
 	}
 }
 
-// arrive lines up a call; false: too many wait.
-func (t *turnGate) arrive(set string) (*ticket, bool) {
+// lineUp lines up a call; false: too many wait.
+func (t *turnGate) lineUp(set string) (*ticket, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	k := &ticket{set: set, turn: make(chan struct{})}
 	switch free := t.inside == 0 || t.set == set && len(t.queue) == 0; {
 	case free:
 		t.set = set
-		t.admit(k)
+		t.admitTicket(k)
 	case len(t.queue) >= t.most:
 		return nil, false
 	default:
@@ -103,29 +103,29 @@ func (t *turnGate) arrive(set string) (*ticket, bool) {
 	return k, true
 }
 
-// change makes a turn one for another set of roots, where nobody else has one.
-func (t *turnGate) change(set string) bool {
+// changeSet makes a turn one for another set of roots, where nobody else has one.
+func (t *turnGate) changeSet(set string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.inside != 1 {
 		return false
 	}
 	t.set = set
-	t.next()
+	t.admitNext()
 	return true
 }
 
-// leave gives a turn back.
-func (t *turnGate) leave() {
+// leaveGate gives a turn back.
+func (t *turnGate) leaveGate() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.inside--
-	t.next()
+	t.admitNext()
 }
 
-// quit takes out a call that waits no more, or gives its turn back where that
+// quitGate takes out a call that waits no more, or gives its turn back where that
 // has come meanwhile.
-func (t *turnGate) quit(k *ticket) {
+func (t *turnGate) quitGate(k *ticket) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if k.in {
@@ -133,11 +133,11 @@ func (t *turnGate) quit(k *ticket) {
 	} else if i := slices.Index(t.queue, k); i >= 0 {
 		t.queue = slices.Delete(t.queue, i, i+1)
 	}
-	t.next()
+	t.admitNext()
 }
 
-// next lets in whoever's turn it is. The caller holds mu.
-func (t *turnGate) next() {
+// admitNext lets in whoever's turn it is. The caller holds mu.
+func (t *turnGate) admitNext() {
 	if len(t.queue) == 0 || t.inside > 0 && t.queue[0].set != t.set {
 		return
 	}
@@ -146,13 +146,13 @@ func (t *turnGate) next() {
 		if k.set != t.set {
 			return false
 		}
-		t.admit(k)
+		t.admitTicket(k)
 		return true
 	})
 }
 
-// admit is for callers that hold mu.
-func (t *turnGate) admit(k *ticket) {
+// admitTicket is for callers that hold mu.
+func (t *turnGate) admitTicket(k *ticket) {
 	t.inside++
 	k.in = true
 	close(k.turn)
@@ -165,7 +165,7 @@ type gates struct {
 	by map[string]*turnGate
 }
 
-func (g *gates) get(child string) *turnGate {
+func (g *gates) gateOf(child string) *turnGate {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	t := g.by[child]
@@ -208,10 +208,10 @@ func (c *Client) takeTurn(ctx context.Context, child string) error {
 		return nil
 	}
 	c.leaveTurn()
-	gate := c.server.gates.get(child)
+	gate := c.server.gates.gateOf(child)
 	soon, cancel := context.WithTimeoutCause(ctx, TurnTime, errTurnTime)
 	defer cancel()
-	if err := c.enter(soon, gate, set); err != nil {
+	if err := c.enterGate(soon, gate, set); err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -224,10 +224,10 @@ func (c *Client) takeTurn(ctx context.Context, child string) error {
 	return c.server.o.Host.ServeRoots(ctx, child, set, serve)
 }
 
-// enter waits for the turn of a gate, and has calls give way that have it and
+// enterGate waits for the turn of a gate, and has calls give way that have it and
 // wait for their clients meanwhile.
-func (c *Client) enter(ctx context.Context, gate *turnGate, set string) error {
-	return gate.enter(ctx, set, func() { c.server.calls.giveWay(gate, time.Now().Add(-GivesWayAfter)) })
+func (c *Client) enterGate(ctx context.Context, gate *turnGate, set string) error {
+	return gate.enterGate(ctx, set, func() { c.server.calls.giveWay(gate, time.Now().Add(-GivesWayAfter)) })
 }
 
 // turnNow is the turn that the request has.
@@ -248,6 +248,6 @@ func (c *Client) swapTurn(t turn) (had turn) {
 // leaveTurn gives the turn back that the request has, if any.
 func (c *Client) leaveTurn() {
 	if had := c.swapTurn(turn{}); had.gate != nil {
-		had.gate.leave()
+		had.gate.leaveGate()
 	}
 }

@@ -80,7 +80,7 @@ func TestTurnsAreFair(t *testing.T) {
 			case what <= 1:
 				m := &modelTicket{set: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "set"), ahead: len(out) + 1}
 				free := len(in) == 0 || in[0].set == m.set && len(out) == 0
-				k, ok := gate.arrive(m.set)
+				k, ok := gate.lineUp(m.set)
 				if ok != (free || len(out) < most) {
 					t.Fatalf("taken: %v, with %d of %d waiting", ok, len(out), most)
 				}
@@ -98,13 +98,13 @@ func TestTurnsAreFair(t *testing.T) {
 			case what == 2 && len(in) > 0:
 				i := rapid.IntRange(0, len(in)-1).Draw(t, "who")
 				in = slices.Delete(in, i, i+1)
-				gate.leave()
+				gate.leaveGate()
 				settle(before, had-1)
 			case what == 3 && len(out) > 0:
 				i := rapid.IntRange(0, len(out)-1).Draw(t, "who")
 				gone := out[i]
 				out = slices.Delete(out, i, i+1)
-				gate.quit(gone.k)
+				gate.quitGate(gone.k)
 				settle(before, had)
 			}
 			check()
@@ -112,7 +112,7 @@ func TestTurnsAreFair(t *testing.T) {
 		for len(in) > 0 {
 			before, had := gate.set, len(in)
 			in = in[1:]
-			gate.leave()
+			gate.leaveGate()
 			settle(before, had-1)
 			check()
 		}
@@ -138,7 +138,7 @@ func TestTurnsOfManyGoroutines(t *testing.T) {
 				go cancel()
 			}
 			defer cancel()
-			if gate.enter(ctx, fmt.Sprint(set), nil) != nil {
+			if gate.enterGate(ctx, fmt.Sprint(set), nil) != nil {
 				return
 			}
 			inside[set].Add(1)
@@ -149,7 +149,7 @@ func TestTurnsOfManyGoroutines(t *testing.T) {
 			}
 			through.Add(1)
 			inside[set].Add(-1)
-			gate.leave()
+			gate.leaveGate()
 		})
 	}
 	wg.Wait()
@@ -162,14 +162,14 @@ func TestTurnsRefuseAndGiveUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		gate := newTurns(1)
-		if err := gate.enter(t.Context(), "a", nil); err != nil {
+		if err := gate.enterGate(t.Context(), "a", nil); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancelCause(t.Context())
 		gone, second := make(chan error), make(chan error)
-		go func() { gone <- gate.enter(ctx, "b", nil) }()
+		go func() { gone <- gate.enterGate(ctx, "b", nil) }()
 		synctest.Wait()
-		if err := gate.enter(t.Context(), "c", nil); !errors.Is(err, errTurns) {
+		if err := gate.enterGate(t.Context(), "c", nil); !errors.Is(err, errTurns) {
 			t.Fatalf("beyond the bound: %v", err)
 		}
 		why := errors.New("no more")
@@ -177,18 +177,18 @@ func TestTurnsRefuseAndGiveUp(t *testing.T) {
 		if err := <-gone; !errors.Is(err, why) {
 			t.Fatalf("given up: %v", err)
 		}
-		go func() { second <- gate.enter(t.Context(), "c", nil) }()
+		go func() { second <- gate.enterGate(t.Context(), "c", nil) }()
 		synctest.Wait()
 		select {
 		case err := <-second:
 			t.Fatalf("let in beside another set: %v", err)
 		default:
 		}
-		gate.leave()
+		gate.leaveGate()
 		if err := <-second; err != nil {
 			t.Fatal(err)
 		}
-		gate.leave()
+		gate.leaveGate()
 	})
 }
 
@@ -197,22 +197,22 @@ func TestTurnsChange(t *testing.T) {
 	t.Parallel()
 	g := newTurns(10)
 	ctx := t.Context()
-	if err := g.enter(ctx, "a", nil); err != nil {
+	if err := g.enterGate(ctx, "a", nil); err != nil {
 		t.Fatal(err)
 	}
-	b, _ := g.arrive("b")
-	if !g.change("b") || !b.in {
+	b, _ := g.lineUp("b")
+	if !g.changeSet("b") || !b.in {
 		t.Error("alone, it is to become one of b, and to let others of b in")
 	}
-	if g.change("c") {
+	if g.changeSet("c") {
 		t.Error("changed under another")
 	}
-	g.leave()
-	if !g.change("c") {
+	g.leaveGate()
+	if !g.changeSet("c") {
 		t.Error("alone again, it is to change")
 	}
-	g.leave()
-	if err := g.enter(ctx, "d", nil); err != nil {
+	g.leaveGate()
+	if err := g.enterGate(ctx, "d", nil); err != nil {
 		t.Error(err)
 	}
 }

@@ -62,7 +62,7 @@ func (o *Offering) Offers() (*configuration.Configuration, map[string]*catalog.O
 func (o *Offering) Take(st *children.Status, offer *catalog.Offer) (restarted, changed bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.conf.Denied(st.Child) { // the session is about to be taken from it
+	if o.conf.IsDenied(st.Child) { // the session is about to be taken from it
 		return false, false
 	}
 	before := o.statuses[st.Child]
@@ -77,23 +77,23 @@ func (o *Offering) Take(st *children.Status, offer *catalog.Offer) (restarted, c
 		}
 		o.catalog.Store(nil)
 		changed = true
-	case offer == nil && had != nil && o.replacing(had) && settled(*st, true, false):
+	case offer == nil && had != nil && o.isReplacing(had) && isSettled(*st, true, false):
 		delete(o.byChild, st.Child) // the one that was to take its place has failed
 		o.catalog.Store(nil)
 		changed = true
-	case offer == nil && had != nil && !o.replacing(had) && o.told[st.Child]:
+	case offer == nil && had != nil && !o.isReplacing(had) && o.told[st.Child]:
 		delete(o.byChild, st.Child) // it is of other roots
 		delete(o.told, st.Child)
 		o.until = time.Time{} // the next list waits for the new one
 		o.catalog.Store(nil)
 		changed = true
 	}
-	o.wake()
+	o.wakeWaiters()
 	return restarted, changed
 }
 
-// wake has whoever waits look again. mu is held.
-func (o *Offering) wake() {
+// wakeWaiters has whoever waits look again. mu is held.
+func (o *Offering) wakeWaiters() {
 	close(o.changed)
 	o.changed = make(chan struct{})
 }
@@ -106,7 +106,7 @@ func (o *Offering) Adopt(conf *configuration.Configuration, renewed map[*offers.
 	for name, of := range o.byChild {
 		c := conf.Child(name)
 		switch {
-		case c == nil, conf.Denied(name):
+		case c == nil, conf.IsDenied(name):
 			delete(o.byChild, name)
 		case c.Spec.Revision == of.Revision() && renewed[of.Raw] != nil:
 			o.byChild[name] = renewed[of.Raw]
@@ -115,7 +115,7 @@ func (o *Offering) Adopt(conf *configuration.Configuration, renewed map[*offers.
 		}
 	}
 	for name, st := range o.statuses {
-		if c := conf.Child(name); c == nil || c.Spec.Revision != st.Revision || conf.Denied(name) {
+		if c := conf.Child(name); c == nil || c.Spec.Revision != st.Revision || conf.IsDenied(name) {
 			delete(o.statuses, name)
 			replaced = append(replaced, name)
 		}
@@ -123,7 +123,7 @@ func (o *Offering) Adopt(conf *configuration.Configuration, renewed map[*offers.
 	o.conf = conf
 	o.until = time.Time{} // what is new has its time, too
 	o.catalog.Store(nil)
-	o.wake()
+	o.wakeWaiters()
 	return replaced
 }
 
@@ -149,8 +149,8 @@ func (o *Offering) catalogNow() *Catalog {
 	return l
 }
 
-// replacing reports an offer of a child that is being replaced. mu is held.
-func (o *Offering) replacing(of *catalog.Offer) bool { return !of.ReadBy(o.conf.Offers) }
+// isReplacing reports an offer of a child that is being replaced. mu is held.
+func (o *Offering) isReplacing(of *catalog.Offer) bool { return !of.ReadBy(o.conf.Offers) }
 
 // ChildStatus is one child as this session sees it.
 func (o *Offering) ChildStatus(name string) children.Status {
@@ -163,9 +163,9 @@ func (o *Offering) ChildStatus(name string) children.Status {
 func (o *Offering) stateOf(name string) (st children.Status, known, offered bool, changed <-chan struct{}) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	st, known = o.status(name)
+	st, known = o.lastStatus(name)
 	offer := o.byChild[name]
-	return st, known, offer != nil && !o.replacing(offer) && !o.moved(name), o.changed
+	return st, known, offer != nil && !o.isReplacing(offer) && !o.moved(name), o.changed
 }
 
 // StatusAndOffer is one child as this session sees it, with the offer of the instance that
@@ -173,46 +173,48 @@ func (o *Offering) stateOf(name string) (st children.Status, known, offered bool
 func (o *Offering) StatusAndOffer(name string) (children.Status, *catalog.Offer) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	st, _ := o.status(name)
+	st, _ := o.lastStatus(name)
 	of := o.byChild[name]
-	if of == nil || o.replacing(of) || o.moved(name) {
+	if of == nil || o.isReplacing(of) || o.moved(name) {
 		return st, nil
 	}
 	return st, of
 }
 
-// Unread reports whether a child may have what it has not listed: its list of a kind could not be read.
-func (o *Offering) Unread(name string, k offers.Kind) bool {
+// IsUnread reports whether a child may have what it has not listed: its list of a kind could not be read.
+func (o *Offering) IsUnread(name string, k offers.Kind) bool {
 	_, of := o.StatusAndOffer(name)
-	return of != nil && of.Raw.Unread(k)
+	return of != nil && of.Raw.IsUnread(k)
 }
 
-// status is what was told of a child last. The caller holds mu.
-func (o *Offering) status(name string) (st children.Status, known bool) {
+// lastStatus is what was told of a child last. The caller holds mu.
+func (o *Offering) lastStatus(name string) (st children.Status, known bool) {
 	if told := o.statuses[name]; told != nil {
 		return *told, true
 	}
 	return st, false
 }
 
-// settled reports whether it is known what a child offers, or will not be soon.
-func settled(st children.Status, known, offered bool) bool { return offered || known && rests(st) }
-
-// listed reports whether a child has listed its tools since it was started for
-// this session, or will not soon.
-func listed(st children.Status, known, offered bool) bool {
-	return (st.Listed || st.Unread) && offered || known && rests(st)
+// isSettled reports whether it is known what a child offers, or will not be soon.
+func isSettled(st children.Status, known, offered bool) bool {
+	return offered || known && isResting(st)
 }
 
-// rests reports whether a child waits for a call, or has failed.
-func rests(st children.Status) bool {
+// hasListed reports whether a child has listed its tools since it was started for
+// this session, or will not soon.
+func hasListed(st children.Status, known, offered bool) bool {
+	return (st.Listed || st.Unread) && offered || known && isResting(st)
+}
+
+// isResting reports whether a child waits for a call, or has failed.
+func isResting(st children.Status) bool {
 	return st.State == children.BackingOff || st.State == children.Stopped || st.State == children.Cold
 }
 
-// started reports whether there is anything to tell of a child: its life has
+// hasStarted reports whether there is anything to tell of a child: its life has
 // begun, and it is settled.
-func started(st children.Status, known, offered bool) bool {
-	return known && st.State != children.Configured && settled(st, known, offered)
+func hasStarted(st children.Status, known, offered bool) bool {
+	return known && st.State != children.Configured && isSettled(st, known, offered)
 }
 
 // AwaitStarted waits until there is something to tell of every child, within the
@@ -221,7 +223,7 @@ func (o *Offering) AwaitStarted(ctx context.Context) {
 	conf := o.current.Now()
 	ctx, cancel := context.WithTimeout(ctx, conf.Limits.ListWait)
 	defer cancel()
-	o.awaitChildren(ctx, conf.ServedNames(), started)
+	o.awaitChildren(ctx, conf.ServedNames(), hasStarted)
 }
 
 // awaitChildren waits until every named child is as wanted, or ctx ends. A
@@ -235,7 +237,7 @@ func (o *Offering) awaitChildrenUntil(ctx context.Context, until func() time.Tim
 	for _, name := range names {
 		for {
 			st, known, offered, changed := o.stateOf(name)
-			if wanted(st, known, offered) || o.gone(name) {
+			if wanted(st, known, offered) || o.isGone(name) {
 				break
 			}
 			if !awaitOne(ctx, until, changed) {
@@ -262,10 +264,10 @@ func awaitOne(ctx context.Context, until func() time.Time, changed <-chan struct
 	return false
 }
 
-// gone reports whether there is no child of this name to wait for.
-func (o *Offering) gone(name string) bool {
+// isGone reports whether there is no child of this name to wait for.
+func (o *Offering) isGone(name string) bool {
 	now := o.current.Now()
-	return now.Child(name) == nil || now.Denied(name)
+	return now.Child(name) == nil || now.IsDenied(name)
 }
 
 // AwaitOffers gives the children that are still starting their time, and no
@@ -277,7 +279,7 @@ func (o *Offering) AwaitOffers(ctx context.Context) {
 	defer cancel()
 	o.AwaitRecalled(ctx)
 	until := func() time.Time { return o.listsBy(conf.Limits.ListWait) }
-	o.awaitChildrenUntil(ctx, until, conf.ServedNames(), settled)
+	o.awaitChildrenUntil(ctx, until, conf.ServedNames(), isSettled)
 }
 
 // briefWait is how long lists wait for starting children where it is remembered what
@@ -322,5 +324,5 @@ func (o *Offering) AwaitAllListed(ctx context.Context) {
 
 // AwaitListed waits until these children have listed their tools, or will not soon.
 func (o *Offering) AwaitListed(ctx context.Context, names []string) {
-	o.awaitChildren(ctx, names, listed)
+	o.awaitChildren(ctx, names, hasListed)
 }

@@ -41,7 +41,7 @@ func recallAll(conf *configuration.Configuration, remembered func(*configuration
 	var next atomic.Int32
 	read := func() {
 		for i := int(next.Add(1)) - 1; i < len(all); i = int(next.Add(1)) - 1 {
-			if conf.Denied(all[i].Spec.Name) {
+			if conf.IsDenied(all[i].Spec.Name) {
 				continue
 			}
 			if raw := remembered(conf, &all[i]); raw != nil {
@@ -68,7 +68,7 @@ func (o *Offering) takeRecalled(conf *configuration.Configuration, found []*cata
 	}
 	for i, of := range found {
 		name := conf.Children[i].Spec.Name
-		if had := o.byChild[name]; of != nil && (had == nil || o.replacing(had)) {
+		if had := o.byChild[name]; of != nil && (had == nil || o.isReplacing(had)) {
 			o.byChild[name] = of
 			delete(o.told, name) // no instance has told it
 			o.hurryLists()

@@ -30,7 +30,7 @@ const (
 
 // Start has what is put in passed on. ctx is what it is passed on with.
 func (o *Outbox) Start(ctx context.Context) {
-	o.worker.Do = o.drain
+	o.worker.Do = o.drainUntil
 	o.worker.Start(ctx)
 }
 
@@ -53,8 +53,8 @@ func (o *Outbox) Put(size int, pass func(ctx context.Context)) bool {
 	return room
 }
 
-// drain passes on what is there until nothing is left, or ctx ends.
-func (o *Outbox) drain(ctx context.Context) {
+// drainUntil passes on what is there until nothing is left, or ctx ends.
+func (o *Outbox) drainUntil(ctx context.Context) {
 	for ctx.Err() == nil {
 		o.mu.Lock()
 		if len(o.pending) == 0 {

@@ -23,7 +23,7 @@ func lookAlike(where string, members []jsonrpc.Member, knowns []string) error {
 			continue // and like no other: they differ by more than that
 		}
 		for _, known := range knowns {
-			if strings.EqualFold(bare(m.Name), known) {
+			if strings.EqualFold(bareName(m.Name), known) {
 				return fmt.Errorf("the member %q of %s is spelled almost like %q; send it exactly so or leave it out", m.Name, where, known)
 			}
 		}
@@ -31,9 +31,9 @@ func lookAlike(where string, members []jsonrpc.Member, knowns []string) error {
 	return nil
 }
 
-// bare is a name without NUL, and with the letters i that have a dot too many
+// bareName is a name without NUL, and with the letters i that have a dot too many
 // or too few, which EqualFold keeps apart and some lower-casing does not.
-func bare(name string) string {
+func bareName(name string) string {
 	if strings.ContainsAny(name, "\x00\u0131\u0130") {
 		return strings.NewReplacer("\x00", "", "\u0131", "i", "\u0130", "i").Replace(name)
 	}

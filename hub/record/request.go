@@ -36,7 +36,7 @@ type Request struct {
 // Start begins a request of the client, whose answer Finish is given; nil: nobody watches.
 // timing is that of the request.
 func (w *Writer) Start(m *jsonrpc.Message, timing telemetry.Call) *Request {
-	if !w.Enabled() && w.metrics == nil {
+	if !w.IsEnabled() && w.metrics == nil {
 		return nil
 	}
 	return &Request{m: m, started: time.Now(), in: tracing.ParseMeta(m.Param("_meta")).Context, timing: timing}
@@ -66,7 +66,7 @@ func (w *Writer) Finish(ctx context.Context, req *Request, a jsonrpc.Answer) {
 	}
 	word := Result(a.Result, a.Error)
 	if !req.recorded {
-		w.unjudged(ctx, req, word)
+		w.recordUnjudged(ctx, req, word)
 	}
 	if ctx.Err() != nil {
 		word = audit.ResultCancelled
@@ -75,7 +75,7 @@ func (w *Writer) Finish(ctx context.Context, req *Request, a jsonrpc.Answer) {
 	req.timing.Answered(req.m.Method, word, a.Error)
 }
 
-func (w *Writer) unjudged(ctx context.Context, req *Request, word string) {
+func (w *Writer) recordUnjudged(ctx context.Context, req *Request, word string) {
 	switch word {
 	case audit.ResultError:
 		w.WriteRefusal(ctx, req, Subject{Method: req.m.Method}, codeRequest)
@@ -87,9 +87,9 @@ func (w *Writer) unjudged(ctx context.Context, req *Request, word string) {
 // recordedName is how a name is recorded that a client made up.
 func recordedName(name string) string { return redact.Text(printable.Escape(name, 200)) }
 
-// line begins a line: who asks for what. It is for the goroutine that serves the
+// beginLine begins a line: who asks for what. It is for the goroutine that serves the
 // request.
-func (w *Writer) line(req *Request, set *Settings, what Subject) audit.Record {
+func (w *Writer) beginLine(req *Request, set *Settings, what Subject) audit.Record {
 	rec := audit.Record{Session: w.session, Principal: w.principal, Method: what.Method, DecisionFields: audit.DecisionFields{Child: what.Child, Tool: what.Tool}}
 	if what.Unlisted != "" {
 		rec.Tool = recordedName(what.Unlisted)

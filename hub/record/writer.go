@@ -124,12 +124,12 @@ func (w *Writer) Session(by audit.ClientInfo) {
 	}
 }
 
-// Enabled reports whether decisions are recorded.
-func (w *Writer) Enabled() bool { return w.now().Recorder != nil }
+// IsEnabled reports whether decisions are recorded.
+func (w *Writer) IsEnabled() bool { return w.now().Recorder != nil }
 
 // CheckRequired says why nothing may be sent: the record is required, and none is kept.
 func (w *Writer) CheckRequired() error {
-	if w.Enabled() {
+	if w.IsEnabled() {
 		return nil
 	}
 	return w.now().sendError(errNoLog)
@@ -176,12 +176,12 @@ type Decision struct {
 	Protocol string         // the version that the child is spoken to in; "" where it does not run
 }
 
-// Allowed reports whether the request may be sent.
-func (d Decision) Allowed() bool { return d.Verdict.Decision == policy.Allow && !d.Declined }
+// IsAllowed reports whether the request may be sent.
+func (d Decision) IsAllowed() bool { return d.Verdict.Decision == policy.Allow && !d.Declined }
 
-// approver says what person's approval lets a request through: of this one, by
+// approverName says what person's approval lets a request through: of this one, by
 // whoever was asked, or an earlier one that is still open.
-func (d Decision) approver() string {
+func (d Decision) approverName() string {
 	if d.By != "" {
 		return d.By
 	}
@@ -193,22 +193,22 @@ func (d Decision) approver() string {
 	return ""
 }
 
-// fill writes the decision into a line of the record. at is the pointer of the arguments
+// fillFields writes the decision into a line of the record. at is the pointer of the arguments
 // within those that the client sent.
-func (d Decision) fill(rec *audit.DecisionFields, at string) {
+func (d Decision) fillFields(rec *audit.DecisionFields, at string) {
 	v := d.Verdict
 	rec.Decision, rec.Rule, rec.Rewritten, rec.Lenient = v.Decision.String(), v.Rule, len(v.Rewrites), v.Lenient
 	rec.RootsBasis, rec.Kernel = rootsBasisOf(v, d.View), d.Kernel
 	rec.Findings, rec.More = findingsOf(v, at)
-	if d.Allowed() {
-		rec.By = d.approver()
+	if d.IsAllowed() {
+		rec.By = d.approverName()
 	}
 }
 
 // Encoded is the part of the line that a call of a tool has by this decision.
 func (d Decision) Encoded() audit.EncodedDecision {
 	fields := audit.DecisionFields{Child: d.Verdict.Child, Tool: d.Verdict.Tool}
-	d.fill(&fields, "")
+	d.fillFields(&fields, "")
 	return audit.EncodeDecision(&fields)
 }
 
@@ -245,34 +245,34 @@ func (t Ticket) BeginClientSpan(in tracing.Context, version string) tracing.Cont
 // is an error, nothing may be sent.
 func (w *Writer) WriteDecision(ctx context.Context, req *Request, what Subject, d Decision) (Ticket, error) {
 	if req == nil {
-		t, err := w.decide(ctx, nil, what, d)
+		t, err := w.appendDecision(ctx, nil, what, d)
 		return Ticket{Ticket: t}, err
 	}
 	req.recorded = true
 	decision := policy.Allow
-	if !d.Allowed() {
+	if !d.IsAllowed() {
 		decision = policy.Deny
 	}
 	req.timing.SetOperation(req.m.Method, what.Child, what.Tool)
 	req.timing.Prompt(what.Prompt)
 	req.timing.Decided(decision.String(), d.Verdict.Rule)
 	req.beginSpan()
-	t, err := w.decide(ctx, req, what, d)
-	if err == nil && d.Allowed() {
+	t, err := w.appendDecision(ctx, req, what, d)
+	if err == nil && d.IsAllowed() {
 		req.timing.Sent(d.Protocol)
 	}
 	return Ticket{t, &req.timing}, err
 }
 
-func (w *Writer) decide(ctx context.Context, req *Request, what Subject, d Decision) (audit.Ticket, error) {
+func (w *Writer) appendDecision(ctx context.Context, req *Request, what Subject, d Decision) (audit.Ticket, error) {
 	set, v := w.now(), d.Verdict
-	if set.Recorder == nil && d.Allowed() {
+	if set.Recorder == nil && d.IsAllowed() {
 		return w.MaySend(audit.Ticket{}, errNoLog)
 	}
-	rec := w.line(req, set, what)
-	d.fill(&rec.DecisionFields, what.At)
+	rec := w.beginLine(req, set, what)
+	d.fillFields(&rec.DecisionFields, what.At)
 	switch {
-	case d.Allowed():
+	case d.IsAllowed():
 		rec.Micros = 0
 	case v.Decision == policy.Allow:
 		rec.Decision, rec.Code = policy.Deny.String(), codeApproval
@@ -281,11 +281,11 @@ func (w *Writer) decide(ctx context.Context, req *Request, what Subject, d Decis
 			rec.Code = v.Deciding.Code
 		}
 	}
-	if !d.Allowed() && d.View.Snapshot != nil {
+	if !d.IsAllowed() && d.View.Snapshot != nil {
 		rec.Within = d.View.Snapshot.Paths()
 	}
 	if set.Recorder == nil {
-		set.remember(audit.KindDecision, &rec)
+		set.keepRefusal(audit.KindDecision, &rec)
 		return audit.Ticket{}, nil
 	}
 	t, err := set.Recorder.Append(ctx, &rec)
@@ -312,14 +312,14 @@ func (w *Writer) WriteRefusal(ctx context.Context, req *Request, what Subject, c
 	if set.Recorder == nil {
 		return
 	}
-	rec := w.line(req, set, what)
+	rec := w.beginLine(req, set, what)
 	rec.Decision, rec.Code = refused, code
 	// Whether it can be written or not, nothing is sent.
 	_, _ = set.Recorder.Append(context.WithoutCancel(ctx), &rec)
 }
 
-// remember keeps a refusal where no log does.
-func (s *Settings) remember(kind string, rec *audit.Record) {
+// keepRefusal keeps a refusal where no log does.
+func (s *Settings) keepRefusal(kind string, rec *audit.Record) {
 	if s.Recent != nil {
 		one, _ := rec.Refusal(kind, time.Now())
 		s.Recent.Add(one)
@@ -349,7 +349,7 @@ func (s *Settings) KernelRefused(session, whose string, what Subject, f sandbox.
 		rec.Findings = []audit.Finding{{At: "/env/" + f.Variable}}
 	}
 	if s.Recorder == nil {
-		s.remember(audit.KindRefusal, &rec)
+		s.keepRefusal(audit.KindRefusal, &rec)
 		return
 	}
 	s.Recorder.Note(audit.KindRefusal, &rec)
@@ -389,7 +389,7 @@ func (w *Writer) Question(ctx context.Context, req *Request, what Subject, d Dec
 		req.timing.SetOperation(req.m.Method, what.Child, what.Tool)
 		req.timing.Prompt(what.Prompt)
 	}
-	rec := w.line(req, set, what)
+	rec := w.beginLine(req, set, what)
 	rec.Decision, rec.Rule, rec.Code, rec.By, rec.Arguments, rec.Micros = q.What, d.Verdict.Rule, q.Why, q.By, nil, 0
 	rec.Granted = q.Granted
 	rec.RootsBasis = rootsBasisOf(d.Verdict, d.View)

@@ -25,11 +25,11 @@ func cutText(text string, most int) cut {
 	if c.head < 0 || c.tail < 0 {
 		c.note = "It is cut inside a line."
 	}
-	return c.whole(text, before, after)
+	return c.alignToRunes(text, before, after)
 }
 
-// whole puts places between characters where no better one was found.
-func (c cut) whole(text string, before, after int) cut {
+// alignToRunes puts places between characters where no better one was found.
+func (c cut) alignToRunes(text string, before, after int) cut {
 	if c.head < 0 {
 		c.head = lastRune(text, 0, before)
 	}
@@ -99,17 +99,17 @@ func cutJSON(text string, before, after int) cut {
 			end++
 			switch {
 			case end <= before:
-				head.take(end, depth, end > before/2, true)
+				head.takePlace(end, depth, end > before/2, true)
 			case end >= after:
-				tail.take(end, depth, end < after+(len(text)-after)/2, false)
+				tail.takePlace(end, depth, end < after+(len(text)-after)/2, false)
 			}
 		}
 	}
-	c := cut{head: head.at(), tail: tail.at(), note: "It is JSON, cut between members: what is left is not valid by itself."}
+	c := cut{head: head.bestPlace(), tail: tail.bestPlace(), note: "It is JSON, cut between members: what is left is not valid by itself."}
 	if c.head < 0 || c.tail < 0 {
 		c.note = "It is JSON, cut inside a value: what is left is not valid by itself."
 	}
-	return c.whole(text, before, after)
+	return c.alignToRunes(text, before, after)
 }
 
 // best is the best of the places that were seen.
@@ -119,8 +119,8 @@ type best struct {
 	near         bool // it is in the half that counts
 }
 
-// take looks at the next place. later: of two that are alike the later one is better.
-func (b *best) take(place, depth int, near, later bool) {
+// takePlace looks at the next place. later: of two that are alike the later one is better.
+func (b *best) takePlace(place, depth int, near, later bool) {
 	switch {
 	case b.place == 0, near && !b.near:
 	case b.near && !near:
@@ -133,17 +133,17 @@ func (b *best) take(place, depth int, near, later bool) {
 	b.place, b.depth, b.near = place, depth, near
 }
 
-// at is the place, -1 where there was none.
-func (b *best) at() int {
+// bestPlace is the place, -1 where there was none.
+func (b *best) bestPlace() int {
 	if b.place == 0 || b.place > b.to {
 		return -1
 	}
 	return b.place
 }
 
-// pages are the places where the pages of a text begin, each of at most size bytes, or of one character: they end with a line
+// pageStarts are the places where the pages of a text begin, each of at most size bytes, or of one character: they end with a line
 // where one ends in them.
-func pages(text string, size int) []int {
+func pageStarts(text string, size int) []int {
 	starts := []int{0}
 	for from := 0; len(text)-from > size; {
 		end := lastLine(text, from, from+size)

@@ -97,7 +97,7 @@ func TestPagesAreTheWhole(t *testing.T) {
 	seeds.Check(t, func(t *rapid.T) {
 		text := texts().Draw(t, "text")
 		size := rapid.IntRange(1, 100).Draw(t, "size")
-		starts := append(pages(text, size), len(text))
+		starts := append(pageStarts(text, size), len(text))
 		whole := ""
 		for i, from := range starts[:len(starts)-1] {
 			page := text[from:starts[i+1]]

@@ -38,7 +38,7 @@ func (s *Store) Cut(a jsonrpc.Answer, max int, protocol string, of *Origin) json
 	if max <= 0 || len(a.Result) <= max {
 		return a
 	}
-	r := read(a.Result)
+	r := readResult(a.Result)
 	cutsText := len(r.text) > max
 	if !cutsText && len(r.structured) <= max {
 		return a
@@ -50,7 +50,7 @@ func (s *Store) Cut(a jsonrpc.Answer, max int, protocol string, of *Origin) json
 	if r.structured != nil {
 		texts = append(texts, string(r.structured))
 	}
-	kept, ok := s.keep(max, of, texts...)
+	kept, ok := s.keepTexts(max, of, texts...)
 	if !ok {
 		return a
 	}
@@ -58,8 +58,8 @@ func (s *Store) Cut(a jsonrpc.Answer, max int, protocol string, of *Origin) json
 	var content [][]byte
 	if cutsText {
 		c := cutText(r.text, max)
-		content = r.shortened(c, s.notice(r.text, c, kept[0]))
-		links = append(links, kept[0].link("whole result"))
+		content = r.shortenedContent(c, s.cutNotice(r.text, c, kept[0]))
+		links = append(links, kept[0].linkBlock("whole result"))
 		kept = kept[1:]
 	} else {
 		for i := range r.blocks {
@@ -67,19 +67,19 @@ func (s *Store) Cut(a jsonrpc.Answer, max int, protocol string, of *Origin) json
 		}
 	}
 	if r.structured != nil {
-		content = append(content, textBlock(s.omission(kept[0])))
-		links = append(links, kept[0].link("structuredContent"))
+		content = append(content, textBlock(s.omissionNotice(kept[0])))
+		links = append(links, kept[0].linkBlock("structuredContent"))
 	}
 	if protocol >= resourceLinkVersion {
 		content = append(content, links...)
 	}
-	out := jsonrpc.Answer{Result: r.with(content)}
+	out := jsonrpc.Answer{Result: r.withContent(content)}
 	a.Free()
 	return out
 }
 
-// read reads a result, of which it looks at each byte as seldom as can be.
-func read(raw []byte) (r result) {
+// readResult reads a result, of which it looks at each byte as seldom as can be.
+func readResult(raw []byte) (r result) {
 	var content []byte
 	_ = jsonrpc.Members(raw, func(name string, value []byte) bool {
 		switch name {
@@ -140,9 +140,9 @@ func textOf(raw []byte) (at []byte) {
 	return at
 }
 
-// shortened are the blocks with what is left of their text: the notice stands in the first that lacks some. Of the
+// shortenedContent are the blocks with what is left of their text: the notice stands in the first that lacks some. Of the
 // others those are left out of which nothing is left.
-func (r *result) shortened(c cut, notice string) (content [][]byte) {
+func (r *result) shortenedContent(c cut, notice string) (content [][]byte) {
 	for i := range r.blocks {
 		b := &r.blocks[i]
 		end := b.from + len(b.text)
@@ -164,8 +164,8 @@ func (r *result) shortened(c cut, notice string) (content [][]byte) {
 	return content
 }
 
-// with is the result with other content, and without structuredContent.
-func (r *result) with(content [][]byte) []byte {
+// withContent is the result with other content, and without structuredContent.
+func (r *result) withContent(content [][]byte) []byte {
 	n := 0
 	for _, c := range content {
 		n += len(c) + 1
@@ -184,40 +184,40 @@ func (r *result) with(content [][]byte) []byte {
 	return append(b, '}')
 }
 
-// notice says what lies between the head and the tail, and where it is.
-func (s *Store) notice(text string, c cut, w *fullText) string {
+// cutNotice says what lies between the head and the tail, and where it is.
+func (s *Store) cutNotice(text string, c cut, w *fullText) string {
 	left := text[c.head:c.tail]
 	said := fmt.Sprintf("[mcphub: %d of %d bytes (%d line breaks) are left out here. ", len(left), len(text), strings.Count(left, "\n"))
 	if c.note != "" {
 		said += c.note + " "
 	}
-	return said + "The whole text is " + s.where(w) + "]\n"
+	return said + "The whole text is " + s.readHint(w) + "]\n"
 }
 
-// omission says that structuredContent is left out, and where it is.
-func (s *Store) omission(w *fullText) string {
-	return fmt.Sprintf("[mcphub: structuredContent of %d bytes is left out. It is %s]", len(w.text), s.where(w))
+// omissionNotice says that structuredContent is left out, and where it is.
+func (s *Store) omissionNotice(w *fullText) string {
+	return fmt.Sprintf("[mcphub: structuredContent of %d bytes is left out. It is %s]", len(w.text), s.readHint(w))
 }
 
-// where says how to read a whole.
-func (s *Store) where(w *fullText) string {
+// readHint says how to read a whole.
+func (s *Store) readHint(w *fullText) string {
 	while := "while this session lasts"
 	if s.life > 0 {
 		while = fmt.Sprintf("for %d minutes at most", int(s.life.Minutes()))
 	}
 	if len(w.pages) == 1 {
-		return fmt.Sprintf("the resource %s, to be read by resources/read %s.", w.uri(), while)
+		return fmt.Sprintf("the resource %s, to be read by resources/read %s.", w.textURI(), while)
 	}
-	return fmt.Sprintf("the resource %s, to be read by resources/read %s, in %d pages: %s to %s%d.", w.uri(), while, len(w.pages), w.page(1), pageQuery, len(w.pages))
+	return fmt.Sprintf("the resource %s, to be read by resources/read %s, in %d pages: %s to %s%d.", w.textURI(), while, len(w.pages), w.pageURI(1), pageQuery, len(w.pages))
 }
 
 func textBlock(text string) []byte {
 	return append(jsonrpc.AppendString([]byte(`{"type":"text","text":`), text), '}')
 }
 
-// link is the block that leads to a whole.
-func (w *fullText) link(name string) []byte {
-	b := jsonrpc.AppendString([]byte(`{"type":"resource_link","uri":`), w.uri())
+// linkBlock is the block that leads to a whole.
+func (w *fullText) linkBlock(name string) []byte {
+	b := jsonrpc.AppendString([]byte(`{"type":"resource_link","uri":`), w.textURI())
 	b = jsonrpc.AppendString(append(b, `,"name":`...), name)
 	return fmt.Appendf(b, `,"mimeType":"text/plain","size":%d}`, len(w.text))
 }

@@ -254,13 +254,13 @@ func TestBytesAreBounded(t *testing.T) {
 	shelf := new(Shelf)
 	part := strings.Repeat("x", maxBytes/4)
 	little := NewStore(shelf, "", 0)
-	mine, _ := little.keep(1<<20, nil, "mine")
+	mine, _ := little.keepTexts(1<<20, nil, "mine")
 	var greedy []*Store
 	for range 2 * maxBytesAll / maxBytes {
 		s := NewStore(shelf, "", 0)
 		greedy = append(greedy, s)
 		for range 5 {
-			if _, ok := s.keep(1<<20, nil, part); !ok {
+			if _, ok := s.keepTexts(1<<20, nil, part); !ok {
 				t.Fatal("a part was not kept")
 			}
 			if s.size > maxBytes || shelf.size > maxBytesAll {
@@ -268,7 +268,7 @@ func TestBytesAreBounded(t *testing.T) {
 			}
 		}
 	}
-	if a := little.Read(context.Background(), mine[0].uri()); a.Error != nil {
+	if a := little.Read(context.Background(), mine[0].textURI()); a.Error != nil {
 		t.Errorf("who held little was robbed: %s", a.Error)
 	}
 	sum := little.size
@@ -278,10 +278,10 @@ func TestBytesAreBounded(t *testing.T) {
 	if sum != shelf.size {
 		t.Errorf("the shelf has %d bytes, its stores %d", shelf.size, sum)
 	}
-	if _, ok := little.keep(1<<20, nil, part, part, part, part, "x"); ok {
+	if _, ok := little.keepTexts(1<<20, nil, part, part, part, part, "x"); ok {
 		t.Error("more was kept than one session may have")
 	}
-	if a := little.Read(context.Background(), mine[0].uri()); a.Error != nil {
+	if a := little.Read(context.Background(), mine[0].textURI()); a.Error != nil {
 		t.Errorf("what had no room took others': %s", a.Error)
 	}
 }
@@ -327,11 +327,11 @@ func TestPrincipalsShareTheRoom(t *testing.T) {
 	for owner, want := range map[string]int{"greedy": 1, "": 0} {
 		shelf := new(Shelf)
 		modest := NewStore(shelf, map[string]string{"greedy": "modest"}[owner], 0)
-		if _, ok := modest.keep(1<<20, nil, strings.Repeat("m", 8<<20)); !ok {
+		if _, ok := modest.keepTexts(1<<20, nil, strings.Repeat("m", 8<<20)); !ok {
 			t.Fatal("it is not kept")
 		}
 		for range maxBytesAll/size + 1 {
-			if _, ok := NewStore(shelf, owner, 0).keep(1<<20, nil, text); !ok {
+			if _, ok := NewStore(shelf, owner, 0).keepTexts(1<<20, nil, text); !ok {
 				t.Fatal("it is not kept")
 			}
 		}

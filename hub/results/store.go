@@ -62,8 +62,8 @@ type Origin struct {
 	Withheld func(ctx context.Context) (why string, gone bool)
 }
 
-// size is how many bytes are kept for it.
-func (w *fullText) size() int {
+// keptSize is how many bytes are kept for it.
+func (w *fullText) keptSize() int {
 	if w.of == nil {
 		return len(w.text)
 	}
@@ -86,14 +86,14 @@ func (s *Store) Close() {
 	s.forgotten = nil
 }
 
-// keep keeps some texts, all or none, and lets older ones go for them. size is that of a page,
+// keepTexts keeps some texts, all or none, and lets older ones go for them. size is that of a page,
 // in bytes.
-func (s *Store) keep(size int, of *Origin, texts ...string) ([]*fullText, bool) {
+func (s *Store) keepTexts(size int, of *Origin, texts ...string) ([]*fullText, bool) {
 	sum := 0
 	made := make([]*fullText, len(texts))
 	for i, text := range texts {
-		made[i] = &fullText{id: rand.Text(), text: text, pages: pages(text, size), of: of}
-		sum += made[i].size()
+		made[i] = &fullText{id: rand.Text(), text: text, pages: pageStarts(text, size), of: of}
+		sum += made[i].keptSize()
 		if s.life > 0 {
 			made[i].until = time.Now().Add(s.life)
 		}
@@ -106,12 +106,12 @@ func (s *Store) keep(size int, of *Origin, texts ...string) ([]*fullText, bool) 
 	if s.closed {
 		return nil, false
 	}
-	s.expire()
+	s.expireOld()
 	for len(s.kept)+len(made) > maxKept || s.size+sum > maxBytes {
 		s.dropOldest()
 	}
 	for s.shelf.size+sum > maxBytesAll {
-		s.shelf.largest().dropOldest()
+		s.shelf.largestStore().dropOldest()
 	}
 	s.kept = append(s.kept, made...)
 	s.size += sum
@@ -123,9 +123,9 @@ func (s *Store) keep(size int, of *Origin, texts ...string) ([]*fullText, bool) 
 	return made, true
 }
 
-// largest is the Store that holds most of the principal who holds most, so that nobody takes the room of
+// largestStore is the Store that holds most of the principal who holds most, so that nobody takes the room of
 // those who need little, however many sessions they have.
-func (h *Shelf) largest() (most *Store) {
+func (h *Shelf) largestStore() (most *Store) {
 	held := map[string]int{}
 	for s := range h.stores {
 		held[s.owner] += s.size
@@ -145,35 +145,35 @@ func (h *Shelf) largest() (most *Store) {
 }
 
 // dropOldest lets one result go. The mutex is held.
-func (s *Store) dropOldest() { s.drop(0) }
+func (s *Store) dropOldest() { s.dropResult(0) }
 
-// drop lets the result at an index go. The mutex is held.
-func (s *Store) drop(i int) {
+// dropResult lets the result at an index go. The mutex is held.
+func (s *Store) dropResult(i int) {
 	w := s.kept[i]
 	if s.kept = slices.Delete(s.kept, i, i+1); len(s.kept) == 0 {
 		s.kept = nil
 		delete(s.shelf.stores, s)
 	}
-	s.size -= w.size()
-	s.shelf.size -= w.size()
+	s.size -= w.keptSize()
+	s.shelf.size -= w.keptSize()
 	if len(s.forgotten) == maxForgotten {
 		s.forgotten = slices.Delete(s.forgotten, 0, 1)
 	}
 	s.forgotten = append(s.forgotten, w.id)
 }
 
-// expire lets go of what is kept no longer. The mutex is held.
-func (s *Store) expire() {
+// expireOld lets go of what is kept no longer. The mutex is held.
+func (s *Store) expireOld() {
 	for len(s.kept) > 0 && !s.kept[0].until.IsZero() && !time.Now().Before(s.kept[0].until) {
 		s.dropOldest()
 	}
 }
 
-// find finds what an id stands for. was: it stood for something that is kept no longer.
-func (s *Store) find(id string) (w *fullText, was bool) {
+// findText finds what an id stands for. was: it stood for something that is kept no longer.
+func (s *Store) findText(id string) (w *fullText, was bool) {
 	s.shelf.mu.Lock()
 	defer s.shelf.mu.Unlock()
-	s.expire()
+	s.expireOld()
 	for _, w := range s.kept {
 		if w.id == id {
 			return w, false
@@ -182,33 +182,33 @@ func (s *Store) find(id string) (w *fullText, was bool) {
 	return nil, slices.Contains(s.forgotten, id)
 }
 
-// withhold drops a result. The other part of the same answer is dropped when somebody reads it.
-func (s *Store) withhold(w *fullText) {
+// dropText drops a result. The other part of the same answer is dropped when somebody reads it.
+func (s *Store) dropText(w *fullText) {
 	s.shelf.mu.Lock()
 	defer s.shelf.mu.Unlock()
 	if i := slices.Index(s.kept, w); i >= 0 {
-		s.drop(i)
+		s.dropResult(i)
 	}
 }
 
 // uriPrefix begins the URI of each result: mcphub://results/ID, and with ?page=N that of a page.
 const uriPrefix = "mcphub://results/"
 
-func (w *fullText) uri() string { return uriPrefix + w.id }
+func (w *fullText) textURI() string { return uriPrefix + w.id }
 
-// page is the URI of one page; the first is 1.
-func (w *fullText) page(n int) string { return w.uri() + pageQuery + strconv.Itoa(n) }
+// pageURI is the URI of one page; the first is 1.
+func (w *fullText) pageURI(n int) string { return w.textURI() + pageQuery + strconv.Itoa(n) }
 
 const pageQuery = "?page="
 
 // IsResult reports whether a URI can only be that of a result. It is for no server, whoever lists it.
 func IsResult(uri string) bool {
-	_, _, ok := parse(uri)
+	_, _, ok := parseURI(uri)
 	return ok
 }
 
-// parse reads the URI of a result. page is 0 where it names one that cannot be.
-func parse(uri string) (id string, page int, ok bool) {
+// parseURI reads the URI of a result. page is 0 where it names one that cannot be.
+func parseURI(uri string) (id string, page int, ok bool) {
 	rest, ok := strings.CutPrefix(uri, uriPrefix)
 	if !ok {
 		return "", 0, false
@@ -236,20 +236,20 @@ const (
 // Read answers resources/read of a URI that is [IsResult]. What is withheld is let go: it cannot be read again when the rules change
 // back.
 func (s *Store) Read(ctx context.Context, uri string) jsonrpc.Answer {
-	id, n, _ := parse(uri)
-	w, was := s.find(id)
+	id, n, _ := parseURI(uri)
+	w, was := s.findText(id)
 	switch {
 	case was:
 		return notFound("the result " + uriPrefix + id + " is kept no longer: newer ones have taken its room, or its time was over. Call the tool again.")
 	case w == nil:
 		return notFound("there is no result " + printable.Quote(uri) + " in this session. Results are kept for the session whose call they answered, until it ends.")
 	case n < 1 || n > len(w.pages):
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, fmt.Sprintf("the result has pages 1 to %d: %s to %s", len(w.pages), w.page(1), w.page(len(w.pages))))
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, fmt.Sprintf("the result has pages 1 to %d: %s to %s", len(w.pages), w.pageURI(1), w.pageURI(len(w.pages))))
 	}
 	if w.of != nil {
 		switch why, gone := w.of.Withheld(ctx); {
 		case gone:
-			s.withhold(w)
+			s.dropText(w)
 			return notFound("the result " + uriPrefix + id + " is kept no longer: " + why)
 		case why != "":
 			return notFound("the result " + uriPrefix + id + " cannot be read now: " + why)
@@ -263,7 +263,7 @@ func (s *Store) Read(ctx context.Context, uri string) jsonrpc.Answer {
 	b = jsonrpc.AppendString(append(b, `,"mimeType":"text/plain","text":`...), w.text[w.pages[n-1]:end])
 	b = fmt.Appendf(b, `,"_meta":{"mcphub/page":%d,"mcphub/pages":%d`, n, len(w.pages))
 	if n < len(w.pages) {
-		b = jsonrpc.AppendString(append(b, `,"mcphub/next":`...), w.page(n+1))
+		b = jsonrpc.AppendString(append(b, `,"mcphub/next":`...), w.pageURI(n+1))
 	}
 	return jsonrpc.ResultAnswer(append(b, `}}]}`...))
 }

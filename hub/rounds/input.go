@@ -85,8 +85,8 @@ func readInput(result []byte) (demand, error) {
 	return a, failed
 }
 
-// message is the question as a child of the other era would ask it.
-func (in *input) message() *jsonrpc.Message {
+// questionMessage is the question as a child of the other era would ask it.
+func (in *input) questionMessage() *jsonrpc.Message {
 	return &jsonrpc.Message{Method: in.method, Params: in.params, Members: jsonrpc.MembersOf(in.params)}
 }
 
@@ -102,7 +102,7 @@ func addElicitationID(m *jsonrpc.Message) error {
 	}
 	rest := bytes.TrimSpace(m.Params[1:]) // not empty: mode is there
 	m.Params = append(append(jsonrpc.AppendString([]byte(`{"elicitationId":`), id.String()), ','), rest...)
-	m.Members = (&input{method: m.Method, params: m.Params}).message().Members
+	m.Members = (&input{method: m.Method, params: m.Params}).questionMessage().Members
 	return nil
 }
 

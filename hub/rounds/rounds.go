@@ -72,16 +72,16 @@ type Request interface {
 // child does not get what it asks for.
 func Run(ctx context.Context, r Request, c Requester, method string) (jsonrpc.Answer, error) {
 	d := &dialogue{r, c, method}
-	add, err := d.retried()
+	add, err := d.readRetry()
 	if err != nil {
 		return jsonrpc.Answer{}, err
 	}
-	return d.run(ctx, add, nil)
+	return d.runRounds(ctx, add, nil)
 }
 
 // Continue is Run after a first result, which asks for input.
 func Continue(ctx context.Context, r Request, c Requester, method string, first []byte) (jsonrpc.Answer, error) {
-	return (&dialogue{r, c, method}).run(ctx, nil, first)
+	return (&dialogue{r, c, method}).runRounds(ctx, nil, first)
 }
 
 // A dialogue is one request and its rounds.
@@ -91,15 +91,15 @@ type dialogue struct {
 	method string
 }
 
-// run sends the request, with what a retry adds, until the child does not ask
+// runRounds sends the request, with what a retry adds, until the child does not ask
 // any more. first, where set, is a result that asks already.
-func (d *dialogue) run(ctx context.Context, add *retry, first []byte) (jsonrpc.Answer, error) {
+func (d *dialogue) runRounds(ctx context.Context, add *retry, first []byte) (jsonrpc.Answer, error) {
 	ctx = link.WithClient(ctx, d.client.ClientProfile())
 	idle := 0
 	for round := 0; ; round++ {
 		result := first
 		if first == nil {
-			params, err := d.with(add)
+			params, err := d.paramsWith(add)
 			if err != nil {
 				return jsonrpc.Answer{}, err
 			}
@@ -129,7 +129,7 @@ func (d *dialogue) run(ctx context.Context, add *retry, first []byte) (jsonrpc.A
 			return jsonrpc.Answer{}, badInput("it has said %d times in a row to come again, and asked for nothing", maxIdle)
 		}
 		var answer *jsonrpc.Answer
-		if add, answer, err = d.gather(ctx, asked, idle); err != nil {
+		if add, answer, err = d.gatherInputs(ctx, asked, idle); err != nil {
 			return jsonrpc.Answer{}, err
 		}
 		if answer != nil {
@@ -147,10 +147,10 @@ type retry struct {
 	state     []byte // a raw string, as it came; nil for none
 }
 
-// with is the params of the request and what a retry adds. A client of the other
+// paramsWith is the params of the request and what a retry adds. A client of the other
 // era has no such members to send: what it puts there would be taken for an
 // answer that nobody gave, or for another's state.
-func (d *dialogue) with(add *retry) ([]byte, error) {
+func (d *dialogue) paramsWith(add *retry) ([]byte, error) {
 	raw := bytes.TrimSpace(jsonrpc.Join(d.Params()))
 	empty := true
 	var foreign string
@@ -186,9 +186,9 @@ func (d *dialogue) with(add *retry) ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-// gather gets what a child asks for. An Answer is what its client gets now:
+// gatherInputs gets what a child asks for. An Answer is what its client gets now:
 // it brings the rest with another request.
-func (d *dialogue) gather(ctx context.Context, asked demand, idle int) (*retry, *jsonrpc.Answer, error) {
+func (d *dialogue) gatherInputs(ctx context.Context, asked demand, idle int) (*retry, *jsonrpc.Answer, error) {
 	c, lease := d.client, d.Lease()
 	able := c.Claims().Can
 	var others []input
@@ -205,7 +205,7 @@ func (d *dialogue) gather(ctx context.Context, asked demand, idle int) (*retry, 
 			rootsMissing = rootsMissing || lease.Key().Instance != "" && c.RootsMissing()
 			continue
 		}
-		if refusal, ok := able.Refuses(in.message()); !ok {
+		if refusal, ok := able.Refuses(in.questionMessage()); !ok {
 			return nil, nil, badInput("it asks for what it was not offered: %s", jsonrpc.ParseError(refusal.Error).Message)
 		}
 		others = append(others, *in)
@@ -217,7 +217,7 @@ func (d *dialogue) gather(ctx context.Context, asked demand, idle int) (*retry, 
 	}
 	switch {
 	case len(others) > 0:
-		if err := d.ask(ctx, asked.inputs, given); err != nil {
+		if err := d.askInputs(ctx, asked.inputs, given); err != nil {
 			return nil, nil, err
 		}
 	case idle > 0:
@@ -231,13 +231,13 @@ func (d *dialogue) gather(ctx context.Context, asked demand, idle int) (*retry, 
 		for i := range asked.inputs {
 			keys = append(keys, asked.inputs[i].key)
 		}
-		r.responses = object(keys, given)
+		r.responses = makeObject(keys, given)
 	}
 	return r, nil, nil
 }
 
-// object is a raw object of these members.
-func object(keys []string, values [][]byte) []byte {
+// makeObject is a raw object of these members.
+func makeObject(keys []string, values [][]byte) []byte {
 	b := []byte{'{'}
 	for i, key := range keys {
 		b = jsonrpc.AppendMember(b, key, values[i])
@@ -245,9 +245,9 @@ func object(keys []string, values [][]byte) []byte {
 	return append(b, '}')
 }
 
-// ask asks a client of the handshake's era, on the way of its request, for what
+// askInputs asks a client of the handshake's era, on the way of its request, for what
 // is not given yet, all at once. One that fails ends the others.
-func (d *dialogue) ask(ctx context.Context, inputs []input, given [][]byte) error {
+func (d *dialogue) askInputs(ctx context.Context, inputs []input, given [][]byte) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	errs := make([]error, len(inputs))
@@ -258,7 +258,7 @@ func (d *dialogue) ask(ctx context.Context, inputs []input, given [][]byte) erro
 		}
 		in := &inputs[i]
 		all.Go(func() {
-			m := in.message()
+			m := in.questionMessage()
 			if err := addElicitationID(m); err != nil {
 				errs[i] = err
 				cancel(err)
@@ -295,9 +295,9 @@ func (d *dialogue) ask(ctx context.Context, inputs []input, given [][]byte) erro
 	return errors.Join(errs...)
 }
 
-// retried is what a client of the child's own era has sent for it with a retry, and the
+// readRetry is what a client of the child's own era has sent for it with a retry, and the
 // roots as they are now; nil for a request that brings nothing.
-func (d *dialogue) retried() (*retry, error) {
+func (d *dialogue) readRetry() (*retry, error) {
 	lease := d.Lease()
 	state, responses, ok := d.client.RetryInput(lease.Key().Child)
 	if !ok {

@@ -109,7 +109,7 @@ func TestParamsOfARetry(t *testing.T) {
 		{`{"request\u0053tate":"s"}`, nil, ""},
 		{`[]`, nil, ""},
 	} {
-		got, err := (&dialogue{Request: request{params: tc.params}}).with(tc.add)
+		got, err := (&dialogue{Request: request{params: tc.params}}).paramsWith(tc.add)
 		if string(got) != tc.want || (err == nil) != (tc.want != "") {
 			t.Errorf("%s: %s, %v", tc.params, got, err)
 		}
@@ -145,7 +145,7 @@ func TestPushed(t *testing.T) {
 		`{"mode":"url","elicitationId":"own"}`:      false,
 		`{"mode":"form"}`:                           false,
 	} {
-		m := (&input{method: "elicitation/create", params: []byte(params)}).message()
+		m := (&input{method: "elicitation/create", params: []byte(params)}).questionMessage()
 		if err := addElicitationID(m); err != nil {
 			t.Fatal(err)
 		}

@@ -90,8 +90,8 @@ func (s *Sealer) Follow(secrets ...[]byte) error {
 	return nil
 }
 
-// held are the keys; none of the zero Sealer.
-func (s *Sealer) held() [][]byte {
+// heldKeys are the keys; none of the zero Sealer.
+func (s *Sealer) heldKeys() [][]byte {
 	if s == nil || s.keys.Load() == nil {
 		return nil
 	}
@@ -108,7 +108,7 @@ func (s *Sealer) Seal(purpose string, binding []byte, expires time.Time, payload
 	_, _ = rand.Read(head[1:])
 	plain := make([]byte, stampSize, stampSize+len(payload))
 	binary.BigEndian.PutUint64(plain, uint64(expires.UnixMilli()))
-	token := aead(s.held()[0], head).Seal(head, make([]byte, 12), append(plain, payload...), bound(purpose, binding))
+	token := tokenCipher(s.heldKeys()[0], head).Seal(head, make([]byte, 12), append(plain, payload...), boundBytes(purpose, binding))
 	return base64.RawURLEncoding.EncodeToString(token), nil
 }
 
@@ -125,8 +125,8 @@ func (s *Sealer) Open(purpose string, binding []byte, now time.Time, token strin
 	}
 	head := raw[:1+saltSize]
 	var plain []byte
-	for _, key := range s.held() {
-		if plain, err = aead(key, head).Open(nil, make([]byte, 12), raw[len(head):], bound(purpose, binding)); err == nil {
+	for _, key := range s.heldKeys() {
+		if plain, err = tokenCipher(key, head).Open(nil, make([]byte, 12), raw[len(head):], boundBytes(purpose, binding)); err == nil {
 			break
 		}
 	}
@@ -139,9 +139,9 @@ func (s *Sealer) Open(purpose string, binding []byte, now time.Time, token strin
 	return plain[stampSize:], nil
 }
 
-// aead is the cipher of the one token that begins with head; its key is used
+// tokenCipher is the cipher of the one token that begins with head; its key is used
 // for that token alone, so the nonce may be all zero.
-func aead(of, head []byte) cipher.AEAD {
+func tokenCipher(of, head []byte) cipher.AEAD {
 	key, err := hkdf.Key(sha256.New, of, head, "mcphub seal 1 token", keySize)
 	if err != nil {
 		panic(err) // of lengths that are constants here
@@ -157,9 +157,9 @@ func aead(of, head []byte) cipher.AEAD {
 	return aead
 }
 
-// bound is what is authenticated beside the token: the length keeps a purpose
+// boundBytes is what is authenticated beside the token: the length keeps a purpose
 // from running into a binding.
-func bound(purpose string, binding []byte) []byte {
+func boundBytes(purpose string, binding []byte) []byte {
 	b := binary.BigEndian.AppendUint64(make([]byte, 0, 8+len(purpose)+len(binding)), uint64(len(purpose)))
 	return append(append(b, purpose...), binding...)
 }

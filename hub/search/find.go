@@ -34,7 +34,7 @@ const (
 // weak says that none of them fits well. There are none where no tool has a word of the
 // question, or one that may stand for it.
 func (x *Index) Find(question string, limit int) (hits []Hit, weak bool) {
-	asked := x.ask(question)
+	asked := x.readQuestion(question)
 	if x.tools == 0 || len(asked) == 0 || limit <= 0 {
 		return nil, true
 	}
@@ -42,7 +42,7 @@ func (x *Index) Find(question string, limit int) (hits []Hit, weak bool) {
 	best := make([]float64, x.tools)
 	for _, variants := range asked {
 		clear(best)
-		whole += x.weigh(variants, best)
+		whole += x.weighVariants(variants, best)
 		for i, b := range best {
 			if b > 0 {
 				scores[i] += b
@@ -61,12 +61,12 @@ func (x *Index) Find(question string, limit int) (hits []Hit, weak bool) {
 	return hits, len(hits) == 0 || hits[0].Score+perWord*float64(met[hits[0].Tool]) < strong
 }
 
-// weigh puts into scores what a word of a question, by its best variant, tells for each tool.
+// weighVariants puts into scores what a word of a question, by its best variant, tells for each tool.
 // It returns how much it tells at most. Of two variants the one that few tools have tells
 // more, and a word tells less the more tools have any of its variants.
-func (x *Index) weigh(variants []variant, scores []float64) (most float64) {
+func (x *Index) weighVariants(variants []variant, scores []float64) (most float64) {
 	if len(variants) == 0 {
-		return rarity(x.tools, 0) // nothing explains it
+		return scoreRarity(x.tools, 0) // nothing explains it
 	}
 	having := 0
 	for _, v := range variants {
@@ -79,7 +79,7 @@ func (x *Index) weigh(variants []variant, scores []float64) (most float64) {
 	}
 	clear(scores)
 	for _, v := range variants {
-		tells := (rarity(x.tools, having) + rarity(x.tools, len(x.terms[v.term]))) / 2
+		tells := (scoreRarity(x.tools, having) + scoreRarity(x.tools, len(x.terms[v.term]))) / 2
 		most = max(most, tells)
 		for _, p := range x.terms[v.term] {
 			scores[p.tool] = max(scores[p.tool], p.weight*v.weight*tells)
@@ -94,32 +94,32 @@ type variant struct {
 	weight float64
 }
 
-// ask reads a question: for each of its words, the terms that it may be found by.
-func (x *Index) ask(question string) [][]variant {
+// readQuestion reads a question: for each of its words, the terms that it may be found by.
+func (x *Index) readQuestion(question string) [][]variant {
 	if len(question) > longestQuestion {
 		question = question[:longestQuestion]
 	}
 	var plain []string
-	words(question, func(w string) { plain = append(plain, w) })
+	splitWords(question, func(w string) { plain = append(plain, w) })
 	var asked [][]variant
 	seen := map[string]bool{}
 	for i := 0; i < len(plain) && len(asked) < maxWords; i++ {
 		if n, phrase := phraseAt(plain[i:]); n > 0 {
 			if !seen[phrase] {
 				seen[phrase] = true
-				asked = append(asked, x.variants("", synonyms().of[phrase]))
+				asked = append(asked, x.findVariants("", synonyms().of[phrase]))
 			}
 			i += n - 1
 			continue
 		}
 		w := plain[i]
-		s := stem(w)
+		s := cutEndings(w)
 		number := strings.Trim(w, "0123456789") == ""
 		if seen[s] || len(s) > longestWord || number || stopWords()[w] || fillers()[w] {
 			continue
 		}
 		seen[s] = true
-		asked = append(asked, x.variants(s, synonyms().of[s]))
+		asked = append(asked, x.findVariants(s, synonyms().of[s]))
 	}
 	return asked
 }
@@ -134,8 +134,8 @@ func phraseAt(words []string) (n int, phrase string) {
 	return 0, ""
 }
 
-// variants looks for the terms that a word may be found by.
-func (x *Index) variants(s string, others []string) (found []variant) {
+// findVariants looks for the terms that a word may be found by.
+func (x *Index) findVariants(s string, others []string) (found []variant) {
 	add := func(term string, weight float64) {
 		if x.terms[term] != nil {
 			found = append(found, variant{term, weight})
@@ -151,12 +151,12 @@ func (x *Index) variants(s string, others []string) (found []variant) {
 		return found
 	}
 	for _, term := range x.known {
-		if w := like(s, term); w > 0 {
+		if w := scoreLikeness(s, term); w > 0 {
 			add(term, w)
 		}
 	}
 	for _, key := range synonyms().words {
-		if w := like(s, key); w > 0 && len(key)-len(s) <= 2 {
+		if w := scoreLikeness(s, key); w > 0 && len(key)-len(s) <= 2 {
 			for _, o := range synonyms().of[key] {
 				add(o, w*asSynonym)
 			}
@@ -165,15 +165,15 @@ func (x *Index) variants(s string, others []string) (found []variant) {
 	return found
 }
 
-// like tells how much a word counts for a term that it may be the beginning, another
+// scoreLikeness tells how much a word counts for a term that it may be the beginning, another
 // ending, or a misspelling of; 0 where it is none.
-func like(s, term string) float64 {
+func scoreLikeness(s, term string) float64 {
 	switch {
 	case len(term) > len(s) && strings.HasPrefix(term, s):
 		return asBeginning
 	case len(term) >= 5 && len(s)-len(term) <= 2 && strings.HasPrefix(s, term):
 		return asBeginning
-	case len(term) >= 4 && near(s, term):
+	case len(term) >= 4 && isNear(s, term):
 		return asMisspelt
 	}
 	return 0

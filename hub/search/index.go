@@ -73,7 +73,7 @@ func New(tools []Tool) *Index {
 	var mean [fields]float64
 	for i := range tools {
 		counts[i] = map[string]*[fields]float64{}
-		tools[i].read(func(field int, term string) {
+		tools[i].readTerms(func(field int, term string) {
 			c := counts[i][term]
 			if c == nil {
 				c = &[fields]float64{}
@@ -105,19 +105,19 @@ func New(tools []Tool) *Index {
 	return x
 }
 
-// rarity is how much a word tells that some of all tools have.
-func rarity(all, having int) float64 {
+// scoreRarity is how much a word tells that some of all tools have.
+func scoreRarity(all, having int) float64 {
 	return math.Log(1 + (float64(all)-float64(having)+0.5)/(float64(having)+0.5))
 }
 
-// read calls yield with every term of a tool.
-func (t *Tool) read(yield func(field int, term string)) {
+// readTerms calls yield with every term of a tool.
+func (t *Tool) readTerms(yield func(field int, term string)) {
 	left := maxTerms
 	put := func(field int, text string) {
 		if len(text) > longestText {
 			text = text[:longestText]
 		}
-		stems(text, func(w string) {
+		splitStems(text, func(w string) {
 			if len(w) <= longestWord && left > 0 {
 				left--
 				yield(field, w)
@@ -135,7 +135,7 @@ func (t *Tool) read(yield func(field int, term string)) {
 	}
 	var schema any
 	if json.Unmarshal(t.Schema, &schema) == nil { // a tool is found without its arguments as well
-		arguments(schema, 0, put)
+		readArguments(schema, 0, put)
 	}
 }
 
@@ -150,8 +150,8 @@ func firstSentence(text string) (first, rest string) {
 	return text[:end], text[end:]
 }
 
-// arguments reads the names, descriptions and enumerated values of a schema.
-func arguments(schema any, depth int, put func(field int, text string)) {
+// readArguments reads the names, descriptions and enumerated values of a schema.
+func readArguments(schema any, depth int, put func(field int, text string)) {
 	m, ok := schema.(map[string]any)
 	if !ok || depth > deepestSchema {
 		return
@@ -172,14 +172,14 @@ func arguments(schema any, depth int, put func(field int, text string)) {
 	if properties, ok := m["properties"].(map[string]any); ok {
 		for _, name := range slices.Sorted(maps.Keys(properties)) {
 			put(fieldArgs, name)
-			arguments(properties[name], depth+1, put)
+			readArguments(properties[name], depth+1, put)
 		}
 	}
-	arguments(m["items"], depth+1, put)
+	readArguments(m["items"], depth+1, put)
 	for _, of := range []string{"anyOf", "oneOf", "allOf"} {
 		if list, ok := m[of].([]any); ok {
 			for _, sub := range list {
-				arguments(sub, depth+1, put)
+				readArguments(sub, depth+1, put)
 			}
 		}
 	}

@@ -175,11 +175,11 @@ func TestWordsOfAPerson(t *testing.T) {
 			continue
 		}
 		asked := map[string]bool{}
-		stems(q[2], func(w string) { asked[w] = true })
+		splitStems(q[2], func(w string) { asked[w] = true })
 		for _, right := range strings.Fields(q[3]) {
 			tool := tools[slices.Index(names, right)]
-			tool.read(func(field int, w string) {
-				if field <= fieldSummary && asked[w] && w != stem(tool.Server) {
+			tool.readTerms(func(field int, w string) {
+				if field <= fieldSummary && asked[w] && w != cutEndings(tool.Server) {
 					t.Errorf("%q: %s says %q itself", q[2], right, w)
 				}
 			})
@@ -198,7 +198,7 @@ func TestWords(t *testing.T) {
 		"":                       "",
 	} {
 		var got []string
-		words(text, func(w string) { got = append(got, w) })
+		splitWords(text, func(w string) { got = append(got, w) })
 		if s := strings.Join(got, " "); s != want {
 			t.Errorf("%q: %q, want %q", text, s, want)
 		}
@@ -215,13 +215,13 @@ func TestStem(t *testing.T) {
 		{"pr", "prs"},
 	} {
 		for _, w := range alike {
-			if stem(w) != stem(alike[0]) {
-				t.Errorf("%s becomes %s, and %s %s", w, stem(w), alike[0], stem(alike[0]))
+			if cutEndings(w) != cutEndings(alike[0]) {
+				t.Errorf("%s becomes %s, and %s %s", w, cutEndings(w), alike[0], cutEndings(alike[0]))
 			}
 		}
 	}
 	for _, w := range []string{"status", "process", "css", "this", "dns", "és", "é"} {
-		if stem(w) == "" {
+		if cutEndings(w) == "" {
 			t.Errorf("%s becomes nothing", w)
 		}
 	}
@@ -241,7 +241,7 @@ func TestTable(t *testing.T) {
 		}
 		for phrase := range strings.SplitSeq(left, ",") {
 			var plain []string
-			words(phrase, func(w string) { plain = append(plain, w) })
+			splitWords(phrase, func(w string) { plain = append(plain, w) })
 			if len(plain) == 0 || len(plain) > longestPhrase || strings.Join(plain, " ") != strings.TrimSpace(phrase) {
 				t.Errorf("%q in %q is no question's words", phrase, line)
 			} else if w := plain[0]; len(plain) == 1 && (stopWords()[w] || fillers()[w]) {

@@ -40,7 +40,7 @@ func readTable(text string) table {
 
 func stemsOf(words ...string) (list []string) {
 	for _, w := range words {
-		list = append(list, stem(w))
+		list = append(list, cutEndings(w))
 	}
 	return list
 }

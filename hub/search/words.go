@@ -8,9 +8,9 @@ import (
 	"mcphub/internal/spelling"
 )
 
-// words calls yield with the words of a text in lower case, split at capitals
+// splitWords calls yield with the words of a text in lower case, split at capitals
 // (readFile), at everything that is no letter or digit, and at apostrophes.
-func words(text string, yield func(string)) {
+func splitWords(text string, yield func(string)) {
 	runes := []rune(text)
 	from := 0
 	flush := func(to int) {
@@ -36,19 +36,19 @@ func words(text string, yield func(string)) {
 	flush(len(runes))
 }
 
-// stems calls yield with the stems of the words of a text, without stop words.
-func stems(text string, yield func(string)) {
-	words(text, func(w string) {
+// splitStems calls yield with the stems of the words of a text, without stop words.
+func splitStems(text string, yield func(string)) {
+	splitWords(text, func(w string) {
 		if !stopWords()[w] {
-			yield(stem(w))
+			yield(cutEndings(w))
 		}
 	})
 }
 
-// stem cuts the common endings of English off a word, so that lists, listed and
+// cutEndings cuts the common endings of English off a word, so that lists, listed and
 // listing are one word. It need not be right, only the same for both sides.
-func stem(w string) string {
-	w = strings.Map(unaccented, w)
+func cutEndings(w string) string {
+	w = strings.Map(stripAccent, w)
 	n := len(w)
 	if n < 4 || w[n-1] >= 0x80 {
 		if n == 3 && w[2] == 's' && w[1] != 's' && !strings.ContainsRune("aiu", rune(w[1])) {
@@ -79,8 +79,8 @@ func stem(w string) string {
 	return w
 }
 
-// unaccented takes the accent off a letter, as people leave it out.
-func unaccented(r rune) rune {
+// stripAccent takes the accent off a letter, as people leave it out.
+func stripAccent(r rune) rune {
 	if r < 0x80 {
 		return r
 	}
@@ -101,9 +101,9 @@ func undouble(w string) string {
 	return w
 }
 
-// near reports whether one or two typing errors make b of a: a letter too many,
+// isNear reports whether one or two typing errors make b of a: a letter too many,
 // too few, another one, or two exchanged. Short words must begin alike.
-func near(a, b string) bool {
+func isNear(a, b string) bool {
 	most := 1
 	if len(a) >= 8 {
 		most = 2
@@ -114,14 +114,14 @@ func near(a, b string) bool {
 	return spelling.Distance([]byte(a), []byte(b)) <= most
 }
 
-var stopWords = set(`a an the of to in on for with and or my me i is are am was were be been it its that this these those
+var stopWords = lazySet(`a an the of to in on for with and or my me i is are am was were be been it its that this these those
 	there here what which how do does did we you your our us they their he she by from at as can could would should will
 	have has had please want need some any if then than so not no just about into s t m re ve ll let get got thing stuff
 	tool tools something somebody someone`)
 
 // fillers are words that a question holds and that say nothing, in the languages that
 // the table knows. Tools may mean something by them.
-var fillers = set(`also again really now currently kindly everything anything nothing whose whom myself d one
+var fillers = lazySet(`also again really now currently kindly everything anything nothing whose whom myself d one
 	last yet ever even still too very much lot bit kind maybe oops ok somewhere else anybody anyone only own
 	up out down off over under
 	der die das dem den des ein eine einen einem einer mein meine meinen meinem meiner dies diese dieser dieses diesen diesem
@@ -129,8 +129,8 @@ var fillers = set(`also again really now currently kindly everything anything no
 	le la les un une du de et ou est sont je moi mon ma mes ce cette ces dans sur pour avec par au aux qui que quoi il elle nous vous l svp
 	el los las una unos unas del y o son yo mi mis su sus este esta estos estas en con por para al como lo se`)
 
-// set reads a list when it is first asked: most starts ask for none.
-func set(list string) func() map[string]bool {
+// lazySet reads a list when it is first asked: most starts ask for none.
+func lazySet(list string) func() map[string]bool {
 	return sync.OnceValue(func() map[string]bool {
 		m := map[string]bool{}
 		for _, w := range strings.Fields(list) {

@@ -71,8 +71,8 @@ type Reading struct {
 	Error string `json:"error,omitempty"`
 }
 
-// Judged takes in what would become of the call.
-func (e *Explanation) Judged(f *call.Preview) {
+// TakePreview takes in what would become of the call.
+func (e *Explanation) TakePreview(f *call.Preview) {
 	v, to := f.Verdict, f
 	e.Profile, e.Mode = f.Tool.Checked.ProfileName(), f.Tool.Checked.Mode().String()
 	e.Explanation, e.Refusal, e.Cwd, e.Served = f.Approval, f.Refusal, f.Cwd, f.Served

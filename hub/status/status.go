@@ -228,14 +228,14 @@ func omittedFrom(offer *catalog.Offer) childOmitted {
 
 func childOf(spec spec.Spec, st children.Status, environ []string, base func() []sandbox.Rule) Child {
 	return Child{
-		Server: st.Child, Instance: st.Instance, Share: spec.Share.String(), ShareWhy: spec.ShareWhy, Apart: st.Apart, Era: eraOf(st.Protocol), State: st.State.String(), Since: moment(st.Since), PID: st.PID,
+		Server: st.Child, Instance: st.Instance, Share: spec.Share.String(), ShareWhy: spec.ShareWhy, Apart: st.Apart, Era: eraOf(st.Protocol), State: st.State.String(), Since: timePointer(st.Since), PID: st.PID,
 		Tools: st.Tools, Error: printable.Clean(st.Err), Stderr: st.Stderr, Skipped: st.Skipped, TextIDs: st.TextIDs, Muted: st.Muted, Listed: st.Listed, Sandbox: st.Sandbox,
 		childFailures: childFailures{
-			Restarts: st.Restarts, Failures: st.Failures, CircuitOpen: st.CircuitOpen, NextStart: moment(st.NextStart), StartedBy: startedBy(st),
-			LastFailure: printable.Clean(st.LastFailure), FailedAt: moment(st.FailedAt),
+			Restarts: st.Restarts, Failures: st.Failures, CircuitOpen: st.CircuitOpen, NextStart: timePointer(st.NextStart), StartedBy: startedBy(st),
+			LastFailure: printable.Clean(st.LastFailure), FailedAt: timePointer(st.FailedAt),
 		},
-		childLaunch: childLaunch{Command: st.Command, Args: redact.Args(st.Args, slices.Concat(st.Environ, environ)), Cwd: st.Cwd, Environment: list(st.EnvNames), Package: packageOf(st.Package), Limits: limitsOf(spec, st.Bounds)},
-		childServed: childServed{RootsServed: list(st.Served), RootsApplied: st.RootsApplied, RootsAsked: st.AskedRoots, Ahead: AheadOf(&spec), Confinement: ConfinementOf(st.Sandbox), ConfinementDetails: ConfinementDetailsOf(st.Child, st.Sandbox, st.Served, base)},
+		childLaunch: childLaunch{Command: st.Command, Args: redact.Args(st.Args, slices.Concat(st.Environ, environ)), Cwd: st.Cwd, Environment: copyList(st.EnvNames), Package: packageOf(st.Package), Limits: limitsOf(spec, st.Bounds)},
+		childServed: childServed{RootsServed: copyList(st.Served), RootsApplied: st.RootsApplied, RootsAsked: st.AskedRoots, Ahead: AheadOf(&spec), Confinement: ConfinementOf(st.Sandbox), ConfinementDetails: ConfinementDetailsOf(st.Child, st.Sandbox, st.Served, base)},
 	}
 }
 
@@ -260,12 +260,12 @@ func startedBy(st children.Status) string {
 	return "call"
 }
 
-func moment(t time.Time) *time.Time {
+func timePointer(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
 	}
 	return &t
 }
 
-// list copies a list that others own; none is an empty one in JSON too.
-func list(all []string) []string { return append([]string{}, all...) }
+// copyList copies a list that others own; none is an empty one in JSON too.
+func copyList(all []string) []string { return append([]string{}, all...) }

@@ -94,16 +94,16 @@ const overtaken = ""
 // for it because of that. It is told again if it has not asked by then.
 const warnTime = time.Second
 
-func (k known) warn(list int) { k.warned[list] = time.Now() }
+func (k known) warnOf(list int) { k.warned[list] = time.Now() }
 
 func (k known) isWarned(list int) bool {
 	at, is := k.warned[list]
 	return is && time.Since(at) < warnTime
 }
 
-// changed notes how the lists are now, and returns the notifications of those that
+// noteLists notes how the lists are now, and returns the notifications of those that
 // were known otherwise.
-func (k known) changed(now []List) (methods []string) {
+func (k known) noteLists(now []List) (methods []string) {
 	for i, l := range now {
 		before, seen := k.digests[i]
 		if !seen {
@@ -142,7 +142,7 @@ func NewNotifier(s Session, t *Table, log zerolog.Logger) *Notifier {
 	n := &Notifier{session: s, table: t, log: log, known: knowsNothing()}
 	n.client = &subscriber{n, func(method string, params ...[]byte) { s.TryNotify(method, params...) }}
 	n.streams.over = make(chan struct{})
-	n.worker.Do = n.announce
+	n.worker.Do = n.announceLists
 	return n
 }
 
@@ -157,13 +157,13 @@ func (n *Notifier) Start(ctx context.Context) {
 func (n *Notifier) Stop() { n.worker.Stop() }
 
 // Leave ends all subscriptions of the session.
-func (n *Notifier) Leave() { n.table.leave(n) }
+func (n *Notifier) Leave() { n.table.leaveAll(n) }
 
 // HangUp ends all streams: nobody reads them any more, or the hub stops.
 func (n *Notifier) HangUp() { n.streams.hangUp() }
 
 // Streams is how many streams are open.
-func (n *Notifier) Streams() int { return len(n.streams.each()) }
+func (n *Notifier) Streams() int { return len(n.streams.allStreams()) }
 
 // Initialized notes that the client may be told of lists. first: it was not noted
 // before.
@@ -201,8 +201,8 @@ func (n *Notifier) Restore(digests map[int]string) {
 // SeenModern notes that a client of 2026-07-28 sees a list. digest is called if a stream was
 // told that the list is about to change: a notice after that is about another change.
 func (n *Notifier) SeenModern(list int, digest func() string) {
-	for _, l := range n.streams.each() {
-		l.seen(list, digest)
+	for _, l := range n.streams.allStreams() {
+		l.noteSeen(list, digest)
 	}
 }
 
@@ -211,8 +211,8 @@ func (n *Notifier) SeenModern(list int, digest func() string) {
 // before they get the answer to what they have asked the child. Outdated does not block: while
 // lists are made, it leaves the client of the handshake to Changed.
 func (n *Notifier) Outdated(which offers.Lists, to Listener) {
-	for _, l := range n.streams.each() {
-		l.warn(which)
+	for _, l := range n.streams.allStreams() {
+		l.warnOfLists(which)
 	}
 	if !n.mu.TryLock() {
 		return
@@ -225,7 +225,7 @@ func (n *Notifier) Outdated(which offers.Lists, to Listener) {
 			continue
 		}
 		told[method] = true
-		n.known.warn(int(k))
+		n.known.warnOf(int(k))
 	}
 }
 
@@ -235,17 +235,17 @@ func (n *Notifier) Changed() { n.worker.Wake() }
 // Restarted says that children were started: what was subscribed to at an earlier
 // process is subscribed to again. It may be another configuration: what its rules deny ends.
 func (n *Notifier) Restarted(children ...string) {
-	n.end()
+	n.endDenied()
 	n.mu.Lock()
 	n.restarted = append(n.restarted, children...)
 	n.mu.Unlock()
 	n.worker.Wake()
 }
 
-// end ends the subscriptions that the rules deny by now.
-func (n *Notifier) end() {
+// endDenied ends the subscriptions that the rules deny by now.
+func (n *Notifier) endDenied() {
 	denied := map[string]bool{}
-	for _, w := range n.table.find(n, func(resource, *subscriber, subscription) bool { return true }) {
+	for _, w := range n.table.findSubscriptions(n, func(resource, *subscriber, subscription) bool { return true }) {
 		denies, asked := denied[w.key.Child]
 		if !asked {
 			denies = n.session.Denies(w.key.Child)
@@ -254,26 +254,26 @@ func (n *Notifier) end() {
 		if !denies {
 			continue
 		}
-		n.table.drop(w.resource, w.who)
+		n.table.dropSubscription(w.resource, w.who)
 		n.log.Info().Str("child", w.key.Child).Str("uri", printable.Escape(w.subscription.uri, 200)).Msg("a subscription ends: a rule of the policy denies it by now")
 	}
 }
 
-// announce tells the client of lists that have changed since it was told or saw them first,
+// announceLists tells the client of lists that have changed since it was told or saw them first,
 // and makes subscriptions anew at children that were started again.
-func (n *Notifier) announce(ctx context.Context) {
+func (n *Notifier) announceLists(ctx context.Context) {
 	if !worker.Sleep(ctx, announceDelay) {
 		return
 	}
 	for _, method := range n.changedLists() {
 		_ = n.session.Notify(ctx, method) // it must not be lost to a flood of other things
 	}
-	n.streams.changed(ctx, n.session.Lists)
+	n.streams.tellChanged(ctx, n.session.Lists)
 	n.mu.Lock()
 	again := n.restarted
 	n.restarted = nil
 	n.mu.Unlock()
-	if n.table.empty(n) {
+	if n.table.isEmpty(n) {
 		return
 	}
 	for _, child := range again {
@@ -281,7 +281,7 @@ func (n *Notifier) announce(ctx context.Context) {
 			if n.session.At(child, "") != nil {
 				key, made := n.session.Serving(child)
 				key.Child = child // it may have no status yet
-				n.resubscribe(ctx, term{key, made})
+				n.renewAt(ctx, term{key, made})
 			}
 		})
 	}
@@ -295,15 +295,15 @@ func (n *Notifier) changedLists() []string {
 	if !n.initialized || len(n.known.digests) == 0 { // while servers start, each changes lists that the client has not seen
 		return nil
 	}
-	return n.known.changed(n.session.Lists())
+	return n.known.noteLists(n.session.Lists())
 }
 
 // Subscribe answers resources/subscribe of the client of the handshake.
 func (n *Notifier) Subscribe(ctx context.Context, m *jsonrpc.Message, uri string) jsonrpc.Answer {
-	return n.subscribe(ctx, m, uri, n.client)
+	return n.subscribeFor(ctx, m, uri, n.client)
 }
 
-func (n *Notifier) subscribe(ctx context.Context, m *jsonrpc.Message, uri string, who *subscriber) jsonrpc.Answer {
+func (n *Notifier) subscribeFor(ctx context.Context, m *jsonrpc.Message, uri string, who *subscriber) jsonrpc.Answer {
 	return n.session.InTurn(ctx, uri, func(p Source) (jsonrpc.Answer, error) { return n.subscribeAt(ctx, m, p, uri, who) })
 }
 
@@ -314,11 +314,11 @@ func (n *Notifier) subscribeAt(ctx context.Context, m *jsonrpc.Message, p Source
 	fresh := false
 	a, err := p.Ask(ctx, m, func(k spec.Key, term children.Term) (err error) {
 		at = resource{k, p.URI()}
-		fresh, err = n.table.add(at, who, subscription{uri, term})
+		fresh, err = n.table.addSubscription(at, who, subscription{uri, term})
 		return err
 	})
 	if fresh && (err != nil || a.Error != nil) {
-		n.table.drop(at, who)
+		n.table.dropSubscription(at, who)
 	}
 	return a, err
 }
@@ -330,10 +330,10 @@ func (n *Notifier) subscribeAt(ctx context.Context, m *jsonrpc.Message, p Source
 func (n *Notifier) Unsubscribe(ctx context.Context, m *jsonrpc.Message, uri string) jsonrpc.Answer {
 	done := jsonrpc.ResultAnswer([]byte(`{}`))
 	var p Source
-	held := n.table.find(n, func(_ resource, who *subscriber, sub subscription) bool { return who == n.client && sub.uri == uri })
+	held := n.table.findSubscriptions(n, func(_ resource, who *subscriber, sub subscription) bool { return who == n.client && sub.uri == uri })
 	if len(held) > 0 {
 		at := held[0].resource
-		if !n.table.drop(at, n.client) {
+		if !n.table.dropSubscription(at, n.client) {
 			return done
 		}
 		if p = n.session.At(at.key.Child, at.uri); p == nil {
@@ -344,7 +344,7 @@ func (n *Notifier) Unsubscribe(ctx context.Context, m *jsonrpc.Message, uri stri
 		if p, refusal = n.session.First(ctx, uri); p == nil {
 			return refusal
 		}
-		if !n.table.drop(resource{p.Key(), p.URI()}, n.client) {
+		if !n.table.dropSubscription(resource{p.Key(), p.URI()}, n.client) {
 			return done // others want it
 		}
 	}
@@ -373,7 +373,7 @@ func (n *Notifier) resubscribeOne(ctx context.Context, w entry) {
 	// meanwhile is not to be lost.
 	a, err := p.Ask(ctx, AboutURI(methods.Subscribe, w.resource.uri), func(k spec.Key, term children.Term) error {
 		to := resource{k, w.resource.uri}
-		if skip = !n.table.move(at, to, term, w.who); skip {
+		if skip = !n.table.moveSubscription(at, to, term, w.who); skip {
 			return errNotWanted
 		}
 		at = to
@@ -387,7 +387,7 @@ func (n *Notifier) resubscribeOne(ctx context.Context, w entry) {
 	case err == nil && a.Error == nil:
 		return
 	}
-	n.table.drop(at, w.who)
+	n.table.dropSubscription(at, w.who)
 	n.log.Warn().Str("child", at.key.Child).Str("uri", printable.Escape(w.subscription.uri, 200)).Bytes("error", a.Error).
 		Msg("a subscription ended with the process that it was made with")
 }

@@ -74,7 +74,7 @@ func TestNothingIsLostWhileSubscriptionsAreMadeAnew(t *testing.T) {
 	n := NewNotifier(session, &table, zerolog.Nop())
 	var told atomic.Int64
 	who := &subscriber{n, func(string, ...[]byte) { told.Add(1) }}
-	if a := n.subscribe(t.Context(), AboutURI(methods.Subscribe, uri), uri, who); a.Error != nil {
+	if a := n.subscribeFor(t.Context(), AboutURI(methods.Subscribe, uri), uri, who); a.Error != nil {
 		t.Fatalf("%s", a.Error)
 	}
 	at := resource{session.key, uri}
@@ -91,7 +91,7 @@ func TestNothingIsLostWhileSubscriptionsAreMadeAnew(t *testing.T) {
 		table.mu.Lock()
 		table.by[at][who] = subscription{uri: uri} // as if it was asked for in an earlier Term
 		table.mu.Unlock()
-		n.resubscribe(t.Context(), term{session.key, session.term})
+		n.renewAt(t.Context(), term{session.key, session.term})
 		table.mu.Lock()
 		made := table.by[at][who].made
 		table.mu.Unlock()
@@ -106,8 +106,8 @@ func TestNothingIsLostWhileSubscriptionsAreMadeAnew(t *testing.T) {
 	if again == 0 {
 		t.Error("control: it was never made anew")
 	}
-	table.drop(at, who)
-	if n.resubscribe(t.Context(), term{session.key, session.term}); table.Len() != 0 {
+	table.dropSubscription(at, who)
+	if n.renewAt(t.Context(), term{session.key, session.term}); table.Len() != 0 {
 		t.Error("what nobody wants any more was subscribed again")
 	}
 }
@@ -124,24 +124,24 @@ func TestACallWaitsForSubscriptions(t *testing.T) {
 	n.Start(t.Context())
 	defer n.Stop()
 	next := aTerm()
-	if n.Behind(kid, next) {
+	if n.IsBehind(kid, next) {
 		t.Error("it is behind with nothing")
 	}
 	who := &subscriber{n, func(string, ...[]byte) {}}
-	if a := n.subscribe(t.Context(), AboutURI(methods.Subscribe, uri), uri, who); a.Error != nil {
+	if a := n.subscribeFor(t.Context(), AboutURI(methods.Subscribe, uri), uri, who); a.Error != nil {
 		t.Fatalf("%s", a.Error)
 	}
 	session.term = next
 	at := resource{kid, uri}
 	n.Renew(context.WithValue(t.Context(), renewKey{}, true), kid, next)
-	if made := table.by[at][who].made; made == next || !n.Behind(kid, next) {
+	if made := table.by[at][who].made; made == next || !n.IsBehind(kid, next) {
 		t.Errorf("a request of the renewal itself renews: %v", made)
 	}
 	n.Renew(t.Context(), kid, next)
-	if made := table.by[at][who].made; made != next || n.Behind(kid, next) {
+	if made := table.by[at][who].made; made != next || n.IsBehind(kid, next) {
 		t.Errorf("it is behind: %v", made)
 	}
-	if other := (spec.Key{Child: "kid", Instance: "x"}); !n.Behind(other, next) {
+	if other := (spec.Key{Child: "kid", Instance: "x"}); !n.IsBehind(other, next) {
 		t.Error("it is not behind at another instance")
 	}
 }
@@ -156,7 +156,7 @@ func TestSubscriptionsEndThatRulesDeny(t *testing.T) {
 		n := NewNotifier(session, &table, zerolog.Nop())
 		told := 0
 		who := &subscriber{n, func(string, ...[]byte) { told++ }}
-		if a := n.subscribe(t.Context(), AboutURI(methods.Subscribe, uri), uri, who); a.Error != nil {
+		if a := n.subscribeFor(t.Context(), AboutURI(methods.Subscribe, uri), uri, who); a.Error != nil {
 			t.Fatalf("%s", a.Error)
 		}
 		session.denied = denied
@@ -177,7 +177,7 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 	uri := strings.Repeat("u", maxBytes/8)
 	add := func(n *Notifier, i int) error {
 		name := fmt.Sprint(i, uri)
-		_, err := table.add(resource{spec.Key{Child: "kid"}, name}, n.client, subscription{uri: name})
+		_, err := table.addSubscription(resource{spec.Key{Child: "kid"}, name}, n.client, subscription{uri: name})
 		return err
 	}
 	one, other := NewNotifier(&oneChild{}, &table, zerolog.Nop()), NewNotifier(&oneChild{}, &table, zerolog.Nop())
@@ -218,12 +218,12 @@ func TestChangedLists(t *testing.T) {
 		{lists("b", "b", "y"), "resources"},
 		{lists("b", "b", "z"), ""},
 	} {
-		if got := strings.Join(k.changed(c.now), " "); got != c.want {
+		if got := strings.Join(k.noteLists(c.now), " "); got != c.want {
 			t.Errorf("told %q, want %q", got, c.want)
 		}
 	}
 	k.digests[2] = "z"
-	if got := k.changed(lists("c", "c", "c")); strings.Join(got, " ") != "tools resources" {
+	if got := k.noteLists(lists("c", "c", "c")); strings.Join(got, " ") != "tools resources" {
 		t.Errorf("told %q", got)
 	}
 }

@@ -31,8 +31,8 @@ func (r *renewal) isBehind(at term) bool {
 	return r.under[at.key.Child] != nil || r.last[at.key.Child] != at
 }
 
-// begin waits for another renewal at the same child. end says that all subscriptions are made at the term. ok is false if ctx has ended.
-func (r *renewal) begin(ctx context.Context, at term) (end func(), ok bool) {
+// beginRenewal waits for another renewal at the same child. end says that all subscriptions are made at the term. ok is false if ctx has ended.
+func (r *renewal) beginRenewal(ctx context.Context, at term) (end func(), ok bool) {
 	child := at.key.Child
 	r.mu.Lock()
 	for r.under[child] != nil {
@@ -60,9 +60,9 @@ func (r *renewal) begin(ctx context.Context, at term) (end func(), ok bool) {
 	}, true
 }
 
-// Behind reports whether a child has yet to learn of subscriptions that an earlier process had. A call to it waits for Renew, or the
+// IsBehind reports whether a child has yet to learn of subscriptions that an earlier process had. A call to it waits for Renew, or the
 // notices of what it changes would be lost. It does not wait.
-func (n *Notifier) Behind(k spec.Key, made children.Term) bool {
+func (n *Notifier) IsBehind(k spec.Key, made children.Term) bool {
 	return n.rows.Load() > 0 && n.renewal.isBehind(term{k, made})
 }
 
@@ -74,13 +74,13 @@ type renewKey struct{}
 // Renew subscribes again at a child that is behind, and waits for its answers for a moment. A request of the renewal itself,
 // which its ctx shows, waits for nothing.
 func (n *Notifier) Renew(ctx context.Context, k spec.Key, made children.Term) {
-	if ctx.Value(renewKey{}) != nil || !n.Behind(k, made) {
+	if ctx.Value(renewKey{}) != nil || !n.IsBehind(k, made) {
 		return
 	}
 	done := make(chan struct{})
 	n.worker.Go(func() { // a call that is given up ends no subscription
 		defer close(done)
-		n.resubscribe(n.ctx, term{k, made})
+		n.renewAt(n.ctx, term{k, made})
 	})
 	limit := time.NewTimer(renewTime)
 	defer limit.Stop()
@@ -91,19 +91,19 @@ func (n *Notifier) Renew(ctx context.Context, k spec.Key, made children.Term) {
 	}
 }
 
-// resubscribe subscribes at an instance that was started again, or that the session has
+// renewAt subscribes at an instance that was started again, or that the session has
 // moved to, to what was asked for in an earlier Term of the child. A request that
 // the child was started for is under way by itself. A URI that is outside the
 // boundary by now is left out. What was wanted of a child that is not configured
 // any more waits until it is again.
-func (n *Notifier) resubscribe(ctx context.Context, at term) {
-	end, ok := n.renewal.begin(ctx, at)
+func (n *Notifier) renewAt(ctx context.Context, at term) {
+	end, ok := n.renewal.beginRenewal(ctx, at)
 	if !ok {
 		return
 	}
 	defer end()
 	ctx = context.WithValue(ctx, renewKey{}, true)
-	for _, w := range n.table.find(n, func(r resource, _ *subscriber, sub subscription) bool {
+	for _, w := range n.table.findSubscriptions(n, func(r resource, _ *subscriber, sub subscription) bool {
 		return r.key.Child == at.key.Child && (r.key != at.key || sub.made != at.made)
 	}) {
 		n.resubscribeOne(ctx, w)

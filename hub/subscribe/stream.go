@@ -79,7 +79,7 @@ type streams struct {
 
 func (s *streams) hangUp() { s.once.Do(func() { close(s.over) }) }
 
-func (s *streams) add(l *stream) error {
+func (s *streams) addStream(l *stream) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.all) >= l.Streams {
@@ -92,21 +92,21 @@ func (s *streams) add(l *stream) error {
 	return nil
 }
 
-func (s *streams) remove(l *stream) {
+func (s *streams) removeStream(l *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.all, l)
 }
 
-func (s *streams) each() []*stream {
+func (s *streams) allStreams() []*stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Collect(maps.Keys(s.all))
 }
 
-// changed tells streams of lists that have changed.
-func (s *streams) changed(ctx context.Context, lists func() []List) {
-	all := s.each()
+// tellChanged tells streams of lists that have changed.
+func (s *streams) tellChanged(ctx context.Context, lists func() []List) {
+	all := s.allStreams()
 	if len(all) == 0 {
 		return
 	}
@@ -116,7 +116,7 @@ func (s *streams) changed(ctx context.Context, lists func() []List) {
 		now[i].Digest = func() string { return digest }
 	}
 	for _, l := range all {
-		for _, method := range l.due(now) {
+		for _, method := range l.dueNotifications(now) {
 			_ = l.tellSurely(ctx, method)
 		}
 	}
@@ -129,9 +129,9 @@ func (n *Notifier) Task(k spec.Key, m *jsonrpc.Message) {
 	if !ok {
 		return
 	}
-	for _, l := range n.streams.each() {
-		if l.watches(k, id) {
-			l.tell(m.Method, m.Params)
+	for _, l := range n.streams.allStreams() {
+		if l.watchesTask(k, id) {
+			l.tellClient(m.Method, m.Params)
 		}
 	}
 }
@@ -139,7 +139,7 @@ func (n *Notifier) Task(k spec.Key, m *jsonrpc.Message) {
 // Listen answers subscriptions/listen when the client or the session ends it.
 func (n *Notifier) Listen(ctx context.Context, listen ListenRequest) jsonrpc.Answer {
 	l := &stream{ListenRequest: listen, n: n, lists: map[string]bool{}, tasks: map[string]taskWatch{}, known: knowsNothing()}
-	if err := l.read(l.Request.Param("notifications")); err != nil {
+	if err := l.readFilter(l.Request.Param("notifications")); err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
 	if len(l.ids) > 0 {
@@ -147,31 +147,31 @@ func (n *Notifier) Listen(ctx context.Context, listen ListenRequest) jsonrpc.Ans
 			return refusal
 		}
 	}
-	l.who = &subscriber{n, l.tell}
+	l.who = &subscriber{n, l.tellClient}
 	for i, list := range n.session.Lists() {
 		l.known.digests[i] = list.Digest()
 	}
-	if err := n.streams.add(l); err != nil {
+	if err := n.streams.addStream(l); err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "busy: "+err.Error())
 	}
-	defer n.streams.remove(l)
-	honoured := l.subscribe(ctx)
-	defer l.unsubscribe(ctx)
-	ids := l.watch(ctx)
-	defer l.unwatch()
-	l.acknowledge(ctx, honoured, ids)
+	defer n.streams.removeStream(l)
+	honoured := l.subscribeAll(ctx)
+	defer l.unsubscribeAll(ctx)
+	ids := l.watchTasks(ctx)
+	defer l.unwatchTasks()
+	l.acknowledgeTopics(ctx, honoured, ids)
 	n.Changed() // lists that have changed since they were read
 	select {
 	case <-ctx.Done():
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, context.Cause(ctx).Error())
 	case <-n.streams.over:
 	}
-	b := append(l.meta(), `,"`+mcp.MetaKeyServerInfo+`":`...)
+	b := append(l.beginMeta(), `,"`+mcp.MetaKeyServerInfo+`":`...)
 	return jsonrpc.ResultAnswer(append(append(b, l.Server...), `},"resultType":"complete"}`...))
 }
 
-// read reads the filter.
-func (l *stream) read(filter []byte) error {
+// readFilter reads the filter.
+func (l *stream) readFilter(filter []byte) error {
 	if !jsonrpc.IsObject(filter) {
 		return errors.New("subscriptions/listen needs an object at /params/notifications, which says what to tell of")
 	}
@@ -216,21 +216,21 @@ func (l *stream) read(filter []byte) error {
 	return errors.Join(odd, err)
 }
 
-// subscribe subscribes to the resources that the client named, where the boundary
+// subscribeAll subscribes to the resources that the client named, where the boundary
 // and their servers allow it, and returns them.
-func (l *stream) subscribe(ctx context.Context) []string {
-	return l.ask(ctx, l.uris, func(ctx context.Context, uri string) bool {
-		a := l.n.subscribe(ctx, AboutURI(methods.Subscribe, uri), uri, l.who)
+func (l *stream) subscribeAll(ctx context.Context) []string {
+	return l.askEach(ctx, l.uris, func(ctx context.Context, uri string) bool {
+		a := l.n.subscribeFor(ctx, AboutURI(methods.Subscribe, uri), uri, l.who)
 		a.Free()
 		return a.Error == nil
 	})
 }
 
-// watch has the tasks watched that the client named, and returns those that are:
+// watchTasks has the tasks watched that the client named, and returns those that are:
 // of a child of the same era that tells of them. A child that has ended is not
 // waited for.
-func (l *stream) watch(ctx context.Context) []string {
-	return l.ask(ctx, l.ids, func(ctx context.Context, id string) bool {
+func (l *stream) watchTasks(ctx context.Context) []string {
+	return l.askEach(ctx, l.ids, func(ctx context.Context, id string) bool {
 		key, known := l.Tasks.Find(id)
 		if !known {
 			return false
@@ -255,9 +255,9 @@ func (l *stream) watch(ctx context.Context) []string {
 	})
 }
 
-// ask asks for each of all, several at a time and together no longer than Wait, and
+// askEach asks for each of all, several at a time and together no longer than Wait, and
 // returns those that were granted.
-func (l *stream) ask(ctx context.Context, all []string, grant func(context.Context, string) bool) (granted []string) {
+func (l *stream) askEach(ctx context.Context, all []string, grant func(context.Context, string) bool) (granted []string) {
 	ctx, cancel := context.WithTimeout(ctx, l.Wait)
 	defer cancel()
 	ok := make([]bool, len(all))
@@ -279,8 +279,8 @@ func (l *stream) ask(ctx context.Context, all []string, grant func(context.Conte
 	return granted
 }
 
-// unwatch ends what watch began.
-func (l *stream) unwatch() {
+// unwatchTasks ends what watch began.
+func (l *stream) unwatchTasks() {
 	l.mu.Lock()
 	all := l.tasks
 	l.tasks = nil
@@ -290,22 +290,22 @@ func (l *stream) unwatch() {
 	}
 }
 
-// watches reports whether the stream is told of a task of a child.
-func (l *stream) watches(k spec.Key, id string) bool {
+// watchesTask reports whether the stream is told of a task of a child.
+func (l *stream) watchesTask(k spec.Key, id string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	w, ok := l.tasks[id]
 	return ok && w.key == k
 }
 
-// unsubscribe ends the subscriptions of the stream. The children are told where
+// unsubscribeAll ends the subscriptions of the stream. The children are told where
 // nobody else wants a resource.
-func (l *stream) unsubscribe(ctx context.Context) {
+func (l *stream) unsubscribeAll(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
 	defer cancel()
 	var all sync.WaitGroup
 	for _, at := range l.n.table.resourcesOf(l.who) {
-		if !l.n.table.drop(at, l.who) {
+		if !l.n.table.dropSubscription(at, l.who) {
 			continue
 		}
 		select {
@@ -325,14 +325,14 @@ func (l *stream) unsubscribe(ctx context.Context) {
 	all.Wait()
 }
 
-// meta begins params or a result with the id of the stream in its _meta.
-func (l *stream) meta() []byte {
+// beginMeta begins params or a result with the id of the stream in its _meta.
+func (l *stream) beginMeta() []byte {
 	return append([]byte(`{"_meta":{"`+mcp.MetaKeySubscriptionID+`":`), l.Request.ID...)
 }
 
-// acknowledge says what the stream will tell of, and then what came too early.
-func (l *stream) acknowledge(ctx context.Context, honoured, ids []string) {
-	b := append(l.meta(), `},"notifications":{`...)
+// acknowledgeTopics says what the stream will tell of, and then what came too early.
+func (l *stream) acknowledgeTopics(ctx context.Context, honoured, ids []string) {
+	b := append(l.beginMeta(), `},"notifications":{`...)
 	comma := ""
 	for k := range offers.Kinds {
 		if list := k.List(); list.Flag != "" && l.lists[list.Changed] {
@@ -360,17 +360,17 @@ func (l *stream) acknowledge(ctx context.Context, honoured, ids []string) {
 	l.early = nil
 }
 
-// tagged are params with the id of the stream in their _meta. What a child said
+// tagParams are params with the id of the stream in their _meta. What a child said
 // there of its own hop is left out.
-func (l *stream) tagged(params []byte) []byte {
-	b := append(jsonrpc.AppendMembers(l.meta(), jsonrpc.Get(params, "_meta"), modern.IsEndToEnd), '}')
+func (l *stream) tagParams(params []byte) []byte {
+	b := append(jsonrpc.AppendMembers(l.beginMeta(), jsonrpc.Get(params, "_meta"), modern.IsEndToEnd), '}')
 	return append(jsonrpc.AppendMembers(b, params, func(name string) bool { return name != "_meta" }), '}')
 }
 
-// tell passes on a notification where there is room. It never blocks on the
+// tellClient passes on a notification where there is room. It never blocks on the
 // client.
-func (l *stream) tell(method string, params ...[]byte) {
-	n := note{method, l.tagged(jsonrpc.Join(params))}
+func (l *stream) tellClient(method string, params ...[]byte) {
+	n := note{method, l.tagParams(jsonrpc.Join(params))}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -381,25 +381,25 @@ func (l *stream) tell(method string, params ...[]byte) {
 	}
 }
 
-// warn announces lists that are about to change, if the client wants to know, and if the
+// warnOfLists announces lists that are about to change, if the client wants to know, and if the
 // stream is acknowledged.
-func (l *stream) warn(which offers.Lists) {
+func (l *stream) warnOfLists(which offers.Lists) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	told := map[string]bool{}
 	for k := range offers.Kinds {
 		method := k.List().Changed
-		if which&(1<<k) == 0 || !l.lists[method] || !l.acked || !told[method] && !l.Client.TryNotify(method, l.tagged(nil)) {
+		if which&(1<<k) == 0 || !l.lists[method] || !l.acked || !told[method] && !l.Client.TryNotify(method, l.tagParams(nil)) {
 			continue
 		}
 		told[method] = true
-		l.known.warn(int(k))
+		l.known.warnOf(int(k))
 	}
 }
 
-// seen notes that the client sees a list. It may have been told on this stream that the list is
+// noteSeen notes that the client sees a list. It may have been told on this stream that the list is
 // about to change.
-func (l *stream) seen(list int, digest func() string) {
+func (l *stream) noteSeen(list int, digest func() string) {
 	l.mu.Lock()
 	warned := l.known.isWarned(list)
 	l.mu.Unlock()
@@ -415,16 +415,16 @@ func (l *stream) seen(list int, digest func() string) {
 
 // tellSurely passes on a notification that must not be lost.
 func (l *stream) tellSurely(ctx context.Context, method string) error {
-	return l.Client.Notify(ctx, method, l.tagged(nil))
+	return l.Client.Notify(ctx, method, l.tagParams(nil))
 }
 
-// due returns the notifications of lists that have changed since the client was
+// dueNotifications returns the notifications of lists that have changed since the client was
 // told, once the stream is acknowledged.
-func (l *stream) due(now []List) (methods []string) {
+func (l *stream) dueNotifications(now []List) (methods []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.acked {
 		return nil
 	}
-	return slices.DeleteFunc(l.known.changed(now), func(method string) bool { return !l.lists[method] })
+	return slices.DeleteFunc(l.known.noteLists(now), func(method string) bool { return !l.lists[method] })
 }

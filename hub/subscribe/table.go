@@ -48,8 +48,8 @@ type subscription struct {
 	made children.Term // of the child, in which it was asked
 }
 
-// add enters a subscription. fresh: there was none of this subscriber before.
-func (t *Table) add(at resource, who *subscriber, sub subscription) (fresh bool, err error) {
+// addSubscription enters a subscription. fresh: there was none of this subscriber before.
+func (t *Table) addSubscription(at resource, who *subscriber, sub subscription) (fresh bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if _, held := t.by[at][who]; held {
@@ -63,12 +63,12 @@ func (t *Table) add(at resource, who *subscriber, sub subscription) (fresh bool,
 	if len(t.bySession[who.notifier]) >= maxSubscriptions || size > maxBytes {
 		return false, errors.New("too many subscriptions: end some of them first")
 	}
-	t.put(at, who, sub)
+	t.putSubscription(at, who, sub)
 	return true, nil
 }
 
-// put is for callers that hold mu.
-func (t *Table) put(at resource, who *subscriber, sub subscription) {
+// putSubscription is for callers that hold mu.
+func (t *Table) putSubscription(at resource, who *subscriber, sub subscription) {
 	if t.by == nil {
 		t.by, t.bySession = map[resource]map[*subscriber]subscription{}, map[*Notifier]map[row]struct{}{}
 	}
@@ -83,15 +83,15 @@ func (t *Table) put(at resource, who *subscriber, sub subscription) {
 	who.notifier.rows.Store(int64(len(t.bySession[who.notifier])))
 }
 
-// drop ends a subscription. last: nobody else wants the resource.
-func (t *Table) drop(at resource, who *subscriber) (last bool) {
+// dropSubscription ends a subscription. last: nobody else wants the resource.
+func (t *Table) dropSubscription(at resource, who *subscriber) (last bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.take(at, who)
+	return t.takeSubscription(at, who)
 }
 
-// take is drop for callers that hold mu.
-func (t *Table) take(at resource, who *subscriber) (last bool) {
+// takeSubscription is drop for callers that hold mu.
+func (t *Table) takeSubscription(at resource, who *subscriber) (last bool) {
 	delete(t.by[at], who)
 	delete(t.bySession[who.notifier], row{at, who})
 	who.notifier.rows.Store(int64(len(t.bySession[who.notifier])))
@@ -105,9 +105,9 @@ func (t *Table) take(at resource, who *subscriber) (last bool) {
 	return true
 }
 
-// move takes a subscription to another instance, or to another Term of the same.
+// moveSubscription takes a subscription to another instance, or to another Term of the same.
 // It returns false where there is none, or where it was made in that Term.
-func (t *Table) move(from, to resource, term children.Term, who *subscriber) bool {
+func (t *Table) moveSubscription(from, to resource, term children.Term, who *subscriber) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	sub, held := t.by[from][who]
@@ -115,22 +115,22 @@ func (t *Table) move(from, to resource, term children.Term, who *subscriber) boo
 		return false
 	}
 	sub.made = term
-	t.take(from, who)
-	t.put(to, who, sub)
+	t.takeSubscription(from, who)
+	t.putSubscription(to, who, sub)
 	return true
 }
 
-// leave ends all subscriptions of a session.
-func (t *Table) leave(n *Notifier) {
+// leaveAll ends all subscriptions of a session.
+func (t *Table) leaveAll(n *Notifier) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for p := range t.bySession[n] {
-		t.take(p.at, p.who)
+		t.takeSubscription(p.at, p.who)
 	}
 }
 
-// empty reports whether a session has no subscriptions.
-func (t *Table) empty(n *Notifier) bool {
+// isEmpty reports whether a session has no subscriptions.
+func (t *Table) isEmpty(n *Notifier) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.bySession[n]) == 0
@@ -143,8 +143,8 @@ type entry struct {
 	who *subscriber
 }
 
-// find returns what pick picks of the subscriptions of a session.
-func (t *Table) find(n *Notifier, pick func(resource, *subscriber, subscription) bool) (all []entry) {
+// findSubscriptions returns what pick picks of the subscriptions of a session.
+func (t *Table) findSubscriptions(n *Notifier, pick func(resource, *subscriber, subscription) bool) (all []entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for p := range t.bySession[n] {

@@ -55,17 +55,17 @@ func (t *Table) Prepare(ctx context.Context, s configuration.Surroundings) (*Att
 		return nil, fmt.Errorf("%w: the folders of %d sessions before it have not answered yet", configuration.ErrSurroundings, n)
 	}
 	a := &Attachment{table: t, Surroundings: &s, looking: make(chan struct{}, 1)}
-	return a, a.prepare(ctx)
+	return a, a.prepareOnce(ctx)
 }
 
-func (a *Attachment) prepare(ctx context.Context) (err error) {
-	a.prepared, err = a.read(ctx, LookTime, a.table.InForce(), a.table.sup.InspectNew)
+func (a *Attachment) prepareOnce(ctx context.Context) (err error) {
+	a.prepared, err = a.readConfig(ctx, LookTime, a.table.InForce(), a.table.sup.InspectNew)
 	return err
 }
 
-// read reads the first of some configurations in the surroundings, for no longer than limit. The others are what it
+// readConfig reads the first of some configurations in the surroundings, for no longer than limit. The others are what it
 // comes to for other sessions. It waits for the disk, so no lock is held. look looks at what the entries name; nil: that is not remembered.
-func (a *Attachment) read(ctx context.Context, limit time.Duration, inForce []*configuration.Configuration, look func([]spec.Spec) children.InspectedPaths) (*clientConfig, error) {
+func (a *Attachment) readConfig(ctx context.Context, limit time.Duration, inForce []*configuration.Configuration, look func([]spec.Spec) children.InspectedPaths) (*clientConfig, error) {
 	if a.Surroundings.SameAsHub() {
 		return &clientConfig{base: inForce[0], conf: inForce[0], was: true}, nil
 	}
@@ -105,7 +105,7 @@ func (a *Attachment) readNow(inForce []*configuration.Configuration, look func([
 	if c.set, err = base.SettingsFor(a.Surroundings); err != nil {
 		return nil, err
 	}
-	if c.conf = c.among(inForce); c.conf != nil {
+	if c.conf = c.configurationAmong(inForce); c.conf != nil {
 		c.was = true
 		return c, nil
 	}
@@ -130,10 +130,10 @@ func (a *Attachment) readNow(inForce []*configuration.Configuration, look func([
 func (a *Attachment) Enter(ctx context.Context) (_ context.Context, leave func(), err error) {
 	ctx, a.end = context.WithCancelCause(ctx)
 	for range maxPrepared {
-		if a.enter() {
-			return ctx, a.leave, nil
+		if a.tryEnter() {
+			return ctx, a.leaveTable, nil
 		}
-		if err := a.prepare(ctx); err != nil {
+		if err := a.prepareOnce(ctx); err != nil {
 			a.end(nil)
 			return nil, nil, err
 		}
@@ -142,8 +142,8 @@ func (a *Attachment) Enter(ctx context.Context) (_ context.Context, leave func()
 	return nil, nil, fmt.Errorf("%w: hub.json is read again all the time", configuration.ErrSurroundings)
 }
 
-// enter is one attempt of Enter. It looks at no disk.
-func (a *Attachment) enter() bool {
+// tryEnter is one attempt of Enter. It looks at no disk.
+func (a *Attachment) tryEnter() bool {
 	t := a.table
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -152,7 +152,7 @@ func (a *Attachment) enter() bool {
 		return false
 	}
 	inForce := t.inForce()
-	conf := c.among(inForce)
+	conf := c.configurationAmong(inForce)
 	known := slices.Contains(inForce, conf)
 	if c.was && !known { // the last session that went by it has ended
 		return false
@@ -161,14 +161,14 @@ func (a *Attachment) enter() bool {
 	a.prepared = nil
 	t.attachments = append(t.attachments, a)
 	if !known {
-		t.sup.SetSpecs(t.specs(), c.seen)
+		t.sup.SetSpecs(t.allSpecs(), c.seen)
 		conf.PutInForce(nil)
 	}
 	return true
 }
 
-// among is the Configuration: that of these which is the same, or its own.
-func (c *clientConfig) among(all []*configuration.Configuration) *configuration.Configuration {
+// configurationAmong is the Configuration: that of these which is the same, or its own.
+func (c *clientConfig) configurationAmong(all []*configuration.Configuration) *configuration.Configuration {
 	for _, conf := range all {
 		if conf != c.base && conf.Matches(&c.set) {
 			return conf
@@ -177,14 +177,14 @@ func (c *clientConfig) among(all []*configuration.Configuration) *configuration.
 	return c.conf
 }
 
-// leave lets go of a session that has ended.
-func (a *Attachment) leave() {
+// leaveTable lets go of a session that has ended.
+func (a *Attachment) leaveTable() {
 	defer a.end(nil)
 	t := a.table
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.attachments = slices.DeleteFunc(t.attachments, func(o *Attachment) bool { return o == a })
 	if !slices.Contains(t.inForce(), a.Current.Now()) {
-		t.sup.SetSpecs(t.specs())
+		t.sup.SetSpecs(t.allSpecs())
 	}
 }

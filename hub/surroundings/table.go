@@ -38,7 +38,7 @@ func (t *Table) Follow(conf *configuration.Configuration, replace func(map[*conf
 	seen, read := []children.InspectedPaths{t.sup.Inspect(conf.Specs())}, map[*Attachment]rereadConfig{}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for missing := t.unread(read); len(missing) > 0; missing = t.unread(read) {
+	for missing := t.unreadAttachments(read); len(missing) > 0; missing = t.unreadAttachments(read) {
 		t.mu.Unlock()
 		maps.Copy(read, t.readFor(conf, missing, t.sup.Inspect))
 		t.mu.Lock()
@@ -54,7 +54,7 @@ func (t *Table) Follow(conf *configuration.Configuration, replace func(map[*conf
 		}
 	}
 	replace(next)
-	t.sup.Apply(t.specs(), seen...)
+	t.sup.Apply(t.allSpecs(), seen...)
 	for _, now := range t.inForce() {
 		now.PutInForce(nil)
 	}
@@ -66,7 +66,7 @@ func (t *Table) Follow(conf *configuration.Configuration, replace func(map[*conf
 // Preview is what each would go by if conf was put in force.
 func (t *Table) Preview(conf *configuration.Configuration) map[*configuration.Current]*configuration.Configuration {
 	t.mu.Lock()
-	attached := t.unread(nil)
+	attached := t.unreadAttachments(nil)
 	t.mu.Unlock()
 	read := t.readFor(conf, attached, nil)
 	t.mu.Lock()
@@ -95,7 +95,7 @@ func (t *Table) readFor(conf *configuration.Configuration, sessions []*Attachmen
 	var all sync.WaitGroup
 	for _, a := range sessions {
 		all.Go(func() {
-			c, err := a.read(context.Background(), RereadTime, []*configuration.Configuration{conf}, look)
+			c, err := a.readConfig(context.Background(), RereadTime, []*configuration.Configuration{conf}, look)
 			mu.Lock()
 			defer mu.Unlock()
 			out[a] = rereadConfig{c, err}
@@ -115,7 +115,7 @@ func (t *Table) forEach(conf *configuration.Configuration, read map[*Attachment]
 		if r, known := read[a]; known && r.err != nil {
 			ended(a, r.err)
 		} else if known {
-			now = r.among(made)
+			now = r.configurationAmong(made)
 		}
 		made = append(made, now)
 		next[&a.Current] = now
@@ -123,8 +123,8 @@ func (t *Table) forEach(conf *configuration.Configuration, read map[*Attachment]
 	return next
 }
 
-// unread are the sessions that are not among those that were read. t.mu is held.
-func (t *Table) unread(read map[*Attachment]rereadConfig) (all []*Attachment) {
+// unreadAttachments are the sessions that are not among those that were read. t.mu is held.
+func (t *Table) unreadAttachments(read map[*Attachment]rereadConfig) (all []*Attachment) {
 	for _, a := range t.attachments {
 		if _, known := read[a]; !known {
 			all = append(all, a)
@@ -144,8 +144,8 @@ func (t *Table) inForce() []*configuration.Configuration {
 	return all
 }
 
-// specs are how all children are run that somebody may ask for. t.mu is held.
-func (t *Table) specs() (all []spec.Spec) {
+// allSpecs are how all children are run that somebody may ask for. t.mu is held.
+func (t *Table) allSpecs() (all []spec.Spec) {
 	for _, conf := range t.inForce() {
 		all = append(all, conf.Specs()...)
 	}

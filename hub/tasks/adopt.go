@@ -52,17 +52,17 @@ func (t *Table) Adopt(ctx context.Context, s Session, lease *children.Lease, too
 		return refuse(fmt.Sprintf("of more than %d bytes", maxID))
 	}
 	hold, _ := s.TryAcquire(key)
-	made := holding(key, tool, holdTime(raw), func() {
+	made := newHolding(key, tool, holdTime(raw), func() {
 		drop()
 		if hold != nil {
 			hold.Release()
 		}
 	})
-	if !t.add(id, made) {
+	if !t.addTask(id, made) {
 		made.release()
 		return refuse("that a task of another server has")
 	}
-	if ended(raw) {
+	if hasEnded(raw) {
 		made.release()
 	}
 	return a
@@ -78,8 +78,8 @@ func holdTime(raw []byte) time.Duration {
 	return time.Duration(min(ttl, maxHold.Milliseconds())) * time.Millisecond
 }
 
-// holding is a task that is released once, after its time at the latest.
-func holding(k spec.Key, tool string, limit time.Duration, release func()) *task {
+// newHolding is a task that is released once, after its time at the latest.
+func newHolding(k spec.Key, tool string, limit time.Duration, release func()) *task {
 	release = sync.OnceFunc(release)
 	over := time.AfterFunc(limit, release)
 	return &task{key: k, tool: tool, release: func() {

@@ -42,14 +42,14 @@ func (t *Table) HandleClientAnswer(k spec.Key, m *jsonrpc.Message, a jsonrpc.Ans
 		return t.filterList(k, a)
 	case jsonrpc.IsObject(m.Param("task")):
 		if id, ok := jsonrpc.String(jsonrpc.Get(jsonrpc.Get(a.Result, "task"), "taskId")); ok {
-			t.note(id, k)
+			t.noteTask(id, k)
 		}
 	}
 	return a
 }
 
-// note enters a task that the client made for an instance.
-func (t *Table) note(id string, k spec.Key) {
+// noteTask enters a task that the client made for an instance.
+func (t *Table) noteTask(id string, k spec.Key) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(id) > maxID {
@@ -59,7 +59,7 @@ func (t *Table) note(id string, k spec.Key) {
 		t.clients = map[string]spec.Key{}
 	}
 	if _, again := t.clients[id]; !again {
-		if at := oldest(t.clientsOrder, func(id string) bool { return t.clients[id].Child == k.Child }); at >= 0 {
+		if at := oldestOf(t.clientsOrder, func(id string) bool { return t.clients[id].Child == k.Child }); at >= 0 {
 			delete(t.clients, t.clientsOrder[at])
 			t.clientsOrder = slices.Delete(t.clientsOrder, at, at+1)
 		}

@@ -60,28 +60,28 @@ func (t *Table) Serve(ctx context.Context, s Session, m *jsonrpc.Message, modern
 	if !ok {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, texts.Lacks(m.Method, "a task's id (a string)", "/params/taskId"))
 	}
-	found := t.find(id)
+	found := t.findTask(id)
 	if found == nil {
 		return noTask(id)
 	}
-	lease, refusal := found.lease(ctx, s, m.Method)
+	lease, refusal := found.acquireLease(ctx, s, m.Method)
 	if lease == nil {
 		return refusal
 	}
 	defer lease.Release()
-	if modernClient && !lease.Modern() {
+	if modernClient && !lease.IsModern() {
 		return noTask(id)
 	}
 	a, err := s.Send(ctx, lease, found.tool, m)
-	if err == nil && (m.Method == methods.TaskResult || ended(a.Result)) {
+	if err == nil && (m.Method == methods.TaskResult || hasEnded(a.Result)) {
 		found.release()
 	}
 	return a
 }
 
-// lease is that of the instance that made the task. A reload may have come to deny the tool: then nothing of the task is
+// acquireLease is that of the instance that made the task. A reload may have come to deny the tool: then nothing of the task is
 // told any more, and it can be cancelled for as long as its server runs.
-func (t *task) lease(ctx context.Context, s Session, method string) (*children.Lease, jsonrpc.Answer) {
+func (t *task) acquireLease(ctx context.Context, s Session, method string) (*children.Lease, jsonrpc.Answer) {
 	if s.Denies(t.key.Child, t.tool) {
 		if lease, ok := s.TryAcquire(t.key); ok && method == methods.CancelTask {
 			return lease, jsonrpc.Answer{}
@@ -117,7 +117,7 @@ func (t *Table) List(ctx context.Context, s Session, m *jsonrpc.Message) jsonrpc
 		}
 	}
 	for ; at < len(names); at, own = at+1, nil {
-		entries, next, refusal := t.page(ctx, s, names[at], own)
+		entries, next, refusal := t.listPage(ctx, s, names[at], own)
 		switch {
 		case refusal.Error != nil && own != nil:
 			return refusal
@@ -133,9 +133,9 @@ func (t *Table) List(ctx context.Context, s Session, m *jsonrpc.Message) jsonrpc
 	return listAnswer(nil, nil)
 }
 
-// page asks one child for one page of its tasks, and leaves out those that are not
+// listPage asks one child for one page of its tasks, and leaves out those that are not
 // this session's. next is the child's raw cursor.
-func (t *Table) page(ctx context.Context, s Session, name string, own []byte) (entries [][]byte, next []byte, refusal jsonrpc.Answer) {
+func (t *Table) listPage(ctx context.Context, s Session, name string, own []byte) (entries [][]byte, next []byte, refusal jsonrpc.Answer) {
 	key, private, ok := s.Serving(name)
 	if !ok {
 		return nil, nil, jsonrpc.Answer{}
@@ -162,7 +162,7 @@ func (t *Table) page(ctx context.Context, s Session, name string, own []byte) (e
 	defer resp.Release()
 	_ = jsonrpc.Elements(jsonrpc.Get(resp.Result, "tasks"), func(raw []byte) bool {
 		if id, ok := jsonrpc.String(jsonrpc.Get(raw, "taskId")); ok && t.admitListed(id, key, private) {
-			if made := t.find(id); made != nil && !s.Denies(name, made.tool) {
+			if made := t.findTask(id); made != nil && !s.Denies(name, made.tool) {
 				entries = append(entries, bytes.Clone(raw))
 			}
 		}

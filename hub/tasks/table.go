@@ -38,27 +38,27 @@ type task struct {
 
 // Find tells which instance made the task with an id.
 func (t *Table) Find(id string) (k spec.Key, ok bool) {
-	if found := t.find(id); found != nil {
+	if found := t.findTask(id); found != nil {
 		return found.key, true
 	}
 	return spec.Key{}, false
 }
 
-// Denied reports whether the rules deny by now the tool whose task it is that a child tells of.
-func (t *Table) Denied(s Session, m *jsonrpc.Message) bool {
+// IsDenied reports whether the rules deny by now the tool whose task it is that a child tells of.
+func (t *Table) IsDenied(s Session, m *jsonrpc.Message) bool {
 	id, _ := jsonrpc.String(m.Param("taskId"))
-	found := t.find(id)
+	found := t.findTask(id)
 	return found != nil && s.Denies(found.key.Child, found.tool)
 }
 
-func (t *Table) find(id string) *task {
+func (t *Table) findTask(id string) *task {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.byID[id]
 }
 
-// add enters a task. It returns false where another child has one of this id.
-func (t *Table) add(id string, made *task) bool {
+// addTask enters a task. It returns false where another child has one of this id.
+func (t *Table) addTask(id string, made *task) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
@@ -76,7 +76,7 @@ func (t *Table) add(id string, made *task) bool {
 	if t.byID == nil {
 		t.byID = map[string]*task{}
 	}
-	if at := oldest(t.order, func(id string) bool { return t.byID[id].key.Child == made.key.Child }); at >= 0 {
+	if at := oldestOf(t.order, func(id string) bool { return t.byID[id].key.Child == made.key.Child }); at >= 0 {
 		defer t.byID[t.order[at]].release()
 		delete(t.byID, t.order[at])
 		t.order = slices.Delete(t.order, at, at+1)
@@ -86,9 +86,9 @@ func (t *Table) add(id string, made *task) bool {
 	return true
 }
 
-// oldest is the index of the oldest task of a child that has as many as it may,
+// oldestOf is the index of the oldest task of a child that has as many as it may,
 // and -1 where it has fewer. So one child takes no room of another.
-func oldest(ids []string, its func(id string) bool) int {
+func oldestOf(ids []string, its func(id string) bool) int {
 	n, first := 0, -1
 	for i, id := range ids {
 		if !its(id) {
@@ -111,11 +111,11 @@ func (t *Table) HandleStatus(k spec.Key, m *jsonrpc.Message) (mine, known bool) 
 	if !ok {
 		return false, true
 	}
-	found := t.find(id)
+	found := t.findTask(id)
 	if found == nil || found.key != k {
 		return false, found != nil
 	}
-	if ended(m.Params) {
+	if hasEnded(m.Params) {
 		found.release()
 	}
 	return true, true
@@ -125,9 +125,9 @@ func (t *Table) HandleStatus(k spec.Key, m *jsonrpc.Message) (mine, known bool) 
 // is new, if the instance serves this session alone. An instance of the session's own may have made
 // it at any time. One that several sessions share must have made it for this one.
 func (t *Table) admitListed(id string, k spec.Key, own bool) bool {
-	found := t.find(id)
+	found := t.findTask(id)
 	if found == nil && own && len(id) <= maxID {
-		return t.add(id, &task{key: k, release: func() {}})
+		return t.addTask(id, &task{key: k, release: func() {}})
 	}
 	return found != nil && found.key == k
 }
@@ -143,8 +143,8 @@ func (t *Table) Close() {
 	}
 }
 
-// ended reports whether a raw task has come to its end.
-func ended(raw []byte) bool {
+// hasEnded reports whether a raw task has come to its end.
+func hasEnded(raw []byte) bool {
 	switch status, _ := jsonrpc.String(jsonrpc.Get(raw, "status")); status {
 	case "completed", "failed", "cancelled":
 		return true

@@ -17,15 +17,15 @@ func TestOneChildTakesNoRoomOfAnother(t *testing.T) {
 	if !ts.admitListed("mine", good, true) {
 		t.Fatal("a task is not listed")
 	}
-	ts.note("asked", good)
+	ts.noteTask("asked", good)
 	for i := range maxTasks + 10 {
 		ts.admitListed(fmt.Sprint("x", i), spec.Key{Child: "bad", Instance: fmt.Sprint(i)}, true)
-		ts.note(fmt.Sprint("x", i), bad)
+		ts.noteTask(fmt.Sprint("x", i), bad)
 	}
-	if ts.find("mine") == nil || ts.clients["asked"] != good {
+	if ts.findTask("mine") == nil || ts.clients["asked"] != good {
 		t.Error("the tasks of another child are forgotten")
 	}
-	if ts.find("x0") != nil || ts.find("x10") == nil || len(ts.byID) != maxTasks+1 || len(ts.clients) != maxTasks+1 || len(ts.order) != maxTasks+1 || len(ts.clientsOrder) != maxTasks+1 {
+	if ts.findTask("x0") != nil || ts.findTask("x10") == nil || len(ts.byID) != maxTasks+1 || len(ts.clients) != maxTasks+1 || len(ts.order) != maxTasks+1 || len(ts.clientsOrder) != maxTasks+1 {
 		t.Errorf("%d and %d tasks are kept", len(ts.byID), len(ts.clients))
 	}
 }
@@ -40,11 +40,11 @@ func TestIDsAreBounded(t *testing.T) {
 	if !ts.admitListed(long, k, true) {
 		t.Error("an id as long as it may be is not listed")
 	}
-	if ts.admitListed(long+"x", k, true) || ts.find(long+"x") != nil {
+	if ts.admitListed(long+"x", k, true) || ts.findTask(long+"x") != nil {
 		t.Error("a longer one is kept")
 	}
-	ts.note(long, k)
-	ts.note(long+"x", k)
+	ts.noteTask(long, k)
+	ts.noteTask(long+"x", k)
 	if len(ts.clients) != 1 {
 		t.Errorf("%d tasks of the client are kept", len(ts.clients))
 	}

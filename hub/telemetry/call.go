@@ -35,14 +35,14 @@ func (t *Telemetry) Begin(c Client) *Session {
 	if t == nil {
 		return nil
 	}
-	s := &Session{t: t, id: c.Session, transport: Pipe, stateless: c.Stateless, began: t.now()}
+	s := &Session{t: t, id: c.Session, transport: Pipe, stateless: c.Stateless, began: t.sinceEpoch()}
 	if c.HTTP {
 		s.transport = TCP
 	}
 	if t.principals {
 		s.principal = c.Principal
 	}
-	none := t.client(clientKey{s.transport, "", s.principal})
+	none := t.clientOf(clientKey{s.transport, "", s.principal})
 	s.byEra[0].Store(none)
 	s.byEra[1].Store(none)
 	return s
@@ -58,14 +58,14 @@ func (s *Session) Enter() {
 // Negotiated notes the version that was agreed on in the handshake: one that the hub has.
 func (s *Session) Negotiated(version string) {
 	if s != nil {
-		s.byEra[0].Store(s.t.client(clientKey{s.transport, version, s.principal}))
+		s.byEra[0].Store(s.t.clientOf(clientKey{s.transport, version, s.principal}))
 	}
 }
 
 // Modern notes the version of its requests without a handshake.
 func (s *Session) Modern(version string) {
 	if s != nil {
-		s.byEra[1].Store(s.t.client(clientKey{s.transport, version, s.principal}))
+		s.byEra[1].Store(s.t.clientOf(clientKey{s.transport, version, s.principal}))
 	}
 }
 
@@ -77,7 +77,7 @@ func (s *Session) Leave() {
 	s.t.sessions.With(s.transport, s.principal).Add(-1)
 	if !s.stateless {
 		c := s.byEra[0].Load()
-		s.t.serverSessions.With(c.version, c.transport, c.principal).Observe(s.t.now() - s.began)
+		s.t.serverSessions.With(c.version, c.transport, c.principal).Observe(s.t.sinceEpoch() - s.began)
 	}
 }
 
@@ -105,7 +105,7 @@ type decisionKey struct{ decision, rule string }
 // operationKey says what a request is of; child and tool are "" where it is of none.
 type operationKey struct{ method, child, tool string }
 
-func (t *Telemetry) client(k clientKey) *client {
+func (t *Telemetry) clientOf(k clientKey) *client {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c := t.clients[k]
@@ -120,7 +120,7 @@ func (t *Telemetry) client(k clientKey) *client {
 	return c
 }
 
-func (c *client) forget() {
+func (c *client) forgetClient() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	clear(c.operations)
@@ -141,7 +141,7 @@ type sentTo struct {
 	client  [outcomes]atomic.Pointer[exposition.Histogram]
 }
 
-func (c *client) operation(k operationKey) *operation {
+func (c *client) operationOf(k operationKey) *operation {
 	c.mu.RLock()
 	o := c.operations[k]
 	c.mu.RUnlock()
@@ -149,11 +149,11 @@ func (c *client) operation(k operationKey) *operation {
 		return o
 	}
 	shown := k
-	if !known(k.method) {
+	if !isKnownMethod(k.method) {
 		shown.method = otherError
 	}
 	if k.child != "" && k.tool != "" {
-		shown.tool = c.t.tool(k.child, k.tool)
+		shown.tool = c.t.toolValue(k.child, k.tool)
 	}
 	if shown.tool == exposition.Other || shown.method == otherError {
 		k = shown // what is not shown apart is not kept apart
@@ -167,7 +167,7 @@ func (c *client) operation(k operationKey) *operation {
 	return o
 }
 
-func (c *client) decided(k decisionKey) {
+func (c *client) countDecision(k decisionKey) {
 	c.mu.RLock()
 	n := c.decisions[k]
 	c.mu.RUnlock()
@@ -180,8 +180,8 @@ func (c *client) decided(k decisionKey) {
 	n.Add(1)
 }
 
-// name is the value of gen_ai.operation.name.
-func (k *operationKey) name() string {
+// operationName is the value of gen_ai.operation.name.
+func (k *operationKey) operationName() string {
 	if k.method == methods.CallTool {
 		return executeTool
 	}
@@ -191,9 +191,9 @@ func (k *operationKey) name() string {
 func (o *operation) observeServer(as outcome, took time.Duration) {
 	h := o.server[as].Load()
 	if h == nil {
-		fault, code := as.words()
+		fault, code := as.outcomeWords()
 		k := &o.key
-		h = o.c.t.serverOps.With(k.method, k.child, k.tool, k.name(), fault, code, o.c.version, o.c.transport, o.c.principal)
+		h = o.c.t.serverOps.With(k.method, k.child, k.tool, k.operationName(), fault, code, o.c.version, o.c.transport, o.c.principal)
 		o.server[as].Store(h)
 	}
 	h.Observe(took)
@@ -207,9 +207,9 @@ func (o *operation) observeClient(version string, as outcome, took time.Duration
 	}
 	h := s.client[as].Load()
 	if h == nil {
-		fault, code := as.words()
+		fault, code := as.outcomeWords()
 		k := &o.key
-		h = o.c.t.clientOps.With(k.method, k.child, k.tool, k.name(), fault, code, version, o.c.t.transport(k.child))
+		h = o.c.t.clientOps.With(k.method, k.child, k.tool, k.operationName(), fault, code, version, o.c.t.transport(k.child))
 		s.client[as].Store(h)
 	}
 	h.Observe(took)
@@ -227,17 +227,17 @@ type Call struct {
 }
 
 // StartCall begins to time a request after a handshake.
-func (s *Session) StartCall() Call { return s.came(0) }
+func (s *Session) StartCall() Call { return s.countRequest(0) }
 
 // StartModernCall begins to time a request without one.
-func (s *Session) StartModernCall() Call { return s.came(1) }
+func (s *Session) StartModernCall() Call { return s.countRequest(1) }
 
-func (s *Session) came(era int) Call {
+func (s *Session) countRequest(era int) Call {
 	if s == nil {
 		return Call{}
 	}
 	c := s.byEra[era].Load()
-	return Call{c: c, began: s.t.now(), spans: s.spansOf(c)}
+	return Call{c: c, began: s.t.sinceEpoch(), spans: s.spansOf(c)}
 }
 
 // SetOperation says what the request is of: a method, a server of hub.json and one of its tools that is
@@ -246,7 +246,7 @@ func (c *Call) SetOperation(method, child, tool string) {
 	if c.c == nil {
 		return
 	}
-	c.op = c.c.operation(operationKey{method, child, tool})
+	c.op = c.c.operationOf(operationKey{method, child, tool})
 	if sp := c.spans; sp != nil {
 		if sp.method = c.op.key.method; child == "" && tool == exposition.Other {
 			tool = ""
@@ -267,7 +267,7 @@ func (c *Call) Decided(decision, rule string) {
 	if c.c == nil {
 		return
 	}
-	c.c.decided(decisionKey{decision, rule})
+	c.c.countDecision(decisionKey{decision, rule})
 	if c.spans != nil {
 		c.spans.decision, c.spans.rule = decision, rule
 	}
@@ -276,7 +276,7 @@ func (c *Call) Decided(decision, rule string) {
 // Sent notes that the request goes to its server, which is spoken to in a version.
 func (c *Call) Sent(version string) {
 	if c.c != nil {
-		c.version, c.sent = version, max(c.c.t.now(), 1)
+		c.version, c.sent = version, max(c.c.t.sinceEpoch(), 1)
 	}
 }
 
@@ -286,12 +286,12 @@ func (c *Call) ServerAnswered(word string, fault []byte) {
 	if c == nil {
 		return
 	}
-	c.spans.back(word, fault)
+	c.spans.endServerSpan(word, fault)
 	if c.sent == 0 || c.op == nil {
 		return
 	}
 	if word != audit.ResultNotSent {
-		c.op.observeClient(c.version, outcomeOf(word, fault), c.c.t.now()-c.sent)
+		c.op.observeClient(c.version, outcomeOf(word, fault), c.c.t.sinceEpoch()-c.sent)
 	}
 	c.sent = 0
 }
@@ -308,10 +308,10 @@ func (c *Call) Answered(method, word string, fault []byte) {
 		}
 		c.SetOperation(method, "", tool)
 	}
-	c.op.observeServer(outcomeOf(word, fault), c.c.t.now()-c.began)
+	c.op.observeServer(outcomeOf(word, fault), c.c.t.sinceEpoch()-c.began)
 	if c.spans != nil {
 		c.BeginServerSpan(tracing.Context{}, method, nil) // of one that nobody asked about before
-		c.spans.answered(word, fault)
+		c.spans.endRequestSpan(word, fault)
 	}
 	c.c = nil
 }

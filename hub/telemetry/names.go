@@ -45,8 +45,8 @@ const (
 	attrRule      = "mcphub.rule"
 )
 
-// label is an attribute as a label; open is that of exposition.Label.
-func label(attribute string, open bool) exposition.Label {
+// makeLabel is an attribute as a label; open is that of exposition.Label.
+func makeLabel(attribute string, open bool) exposition.Label {
 	return exposition.Label{Name: strings.ReplaceAll(attribute, ".", "_"), Open: open}
 }
 
@@ -68,8 +68,8 @@ const (
 	TCP  = "tcp"  // HTTP
 )
 
-// known reports whether a method has a value of its own: those of the protocol have.
-func known(method string) bool { return methods.OfProtocol(method) }
+// isKnownMethod reports whether a method has a value of its own: those of the protocol have.
+func isKnownMethod(method string) bool { return methods.OfProtocol(method) }
 
 // An outcome is how a request ended.
 type outcome uint8
@@ -89,8 +89,8 @@ var codes = [...]int{-32700, -32600, -32601, -32602, -32603, -32000, -32001, -32
 
 const outcomes = int(firstCode) + len(codes)
 
-// words are the attributes of an outcome.
-func (o outcome) words() (errorType, code string) {
+// outcomeWords are the attributes of an outcome.
+func (o outcome) outcomeWords() (errorType, code string) {
 	switch o {
 	case succeeded:
 		return "", ""

@@ -19,7 +19,7 @@ func TestNamesAreTranslatedAsPrometheusDoes(t *testing.T) {
 	labels := otlptranslator.LabelNamer{}
 	for _, name := range []string{attrMethod, attrTool, attrOperation, attrError, attrCode, attrVersion, attrTransport, attrServer, attrPrincipal} {
 		want, err := labels.Build(name)
-		if got := label(name, false).Name; err != nil || got != want {
+		if got := makeLabel(name, false).Name; err != nil || got != want {
 			t.Errorf("%s is called %s, want %s (%v)", name, got, want, err)
 		}
 	}

@@ -36,23 +36,23 @@ func (s *Session) spansOf(c *client) *spans {
 // Traces reports whether requests have spans.
 func (s *Session) Traces() bool { return s != nil && s.t.tracer != nil }
 
-// target is the prompt or tool.
-func (sp *spans) target() string {
+// targetName is the prompt or tool.
+func (sp *spans) targetName() string {
 	if sp.tool != "" {
 		return sp.tool
 	}
 	return sp.prompt
 }
 
-func (sp *spans) name() string {
-	if t := sp.target(); t != "" {
+func (sp *spans) spanName() string {
+	if t := sp.targetName(); t != "" {
 		return sp.method + " " + t
 	}
 	return sp.method
 }
 
-// attributes are those that both spans have.
-func (sp *spans) attributes(version, transport string) []tracing.Attribute {
+// spanAttributes are those that both spans have.
+func (sp *spans) spanAttributes(version, transport string) []tracing.Attribute {
 	operation := ""
 	if sp.method == methods.CallTool {
 		operation = executeTool
@@ -72,7 +72,7 @@ func (c *Call) BeginServerSpan(in tracing.Context, method string, id []byte) tra
 	sp := c.spans
 	if sp.server == nil {
 		if sp.method == "" {
-			if sp.method = method; !known(method) {
+			if sp.method = method; !isKnownMethod(method) {
 				sp.method = otherError
 			}
 		}
@@ -85,8 +85,8 @@ func (c *Call) BeginServerSpan(in tracing.Context, method string, id []byte) tra
 		}
 		s := sp.s
 		sp.server = s.t.tracer.Begin(tracing.Start{
-			Name: sp.name(), Parent: in, At: s.t.epoch.Add(c.began),
-			Attributes: append(sp.attributes(sp.version, s.transport), tracing.Attribute{Name: attrRequest, Value: text},
+			Name: sp.spanName(), Parent: in, At: s.t.epoch.Add(c.began),
+			Attributes: append(sp.spanAttributes(sp.version, s.transport), tracing.Attribute{Name: attrRequest, Value: text},
 				tracing.Attribute{Name: attrSession, Value: s.id}, tracing.Attribute{Name: attrPrincipal, Value: s.principal}),
 		})
 	}
@@ -103,30 +103,30 @@ func (c *Call) BeginClientSpan(in tracing.Context, version string) tracing.Conte
 	sp := c.spans
 	t := sp.s.t
 	sp.client = t.tracer.Begin(tracing.Start{
-		Name: sp.name(), Client: true, Within: sp.server, At: t.epoch.Add(t.now()), Attributes: sp.attributes(version, t.transport(sp.child)),
+		Name: sp.spanName(), Client: true, Within: sp.server, At: t.epoch.Add(t.sinceEpoch()), Attributes: sp.spanAttributes(version, t.transport(sp.child)),
 	})
 	return sp.client.Context()
 }
 
-// back ends the span of the request to the server.
-func (sp *spans) back(word string, fault []byte) {
+// endServerSpan ends the span of the request to the server.
+func (sp *spans) endServerSpan(word string, fault []byte) {
 	if sp == nil || sp.client == nil {
 		return
 	}
 	t := sp.s.t
-	end(sp.client, t.epoch.Add(t.now()), outcomeOf(word, fault))
+	endSpan(sp.client, t.epoch.Add(t.sinceEpoch()), outcomeOf(word, fault))
 	sp.client = nil
 }
 
-// answered ends the span of the request.
-func (sp *spans) answered(word string, fault []byte) {
-	sp.back(audit.ResultCancelled, nil) // its answer does not count any more
+// endRequestSpan ends the span of the request.
+func (sp *spans) endRequestSpan(word string, fault []byte) {
+	sp.endServerSpan(audit.ResultCancelled, nil) // its answer does not count any more
 	t := sp.s.t
-	end(sp.server, t.epoch.Add(t.now()), outcomeOf(word, fault), tracing.Attribute{Name: attrDecision, Value: sp.decision}, tracing.Attribute{Name: attrRule, Value: sp.rule})
+	endSpan(sp.server, t.epoch.Add(t.sinceEpoch()), outcomeOf(word, fault), tracing.Attribute{Name: attrDecision, Value: sp.decision}, tracing.Attribute{Name: attrRule, Value: sp.rule})
 	sp.server = nil
 }
 
-func end(s tracing.Span, at time.Time, as outcome, more ...tracing.Attribute) {
-	fault, code := as.words()
+func endSpan(s tracing.Span, at time.Time, as outcome, more ...tracing.Attribute) {
+	fault, code := as.outcomeWords()
 	s.End(at, as != succeeded, append(more, tracing.Attribute{Name: attrError, Value: fault}, tracing.Attribute{Name: attrCode, Value: code})...)
 }

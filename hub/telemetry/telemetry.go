@@ -57,9 +57,9 @@ func New(o Options) *Telemetry {
 		principals: o.Principals, tracer: o.Tracer, epoch: time.Now(), transport: func(string) string { return "" },
 		clients: map[clientKey]*client{}, tools: map[string]map[string]bool{}, children: map[childKey]*childState{},
 	}
-	method, tool, operation := label(attrMethod, false), label(attrTool, true), label(attrOperation, false)
-	server, fault, code := label(attrServer, true), label(attrError, false), label(attrCode, false)
-	version, transport, principal := label(attrVersion, false), label(attrTransport, false), label(attrPrincipal, true)
+	method, tool, operation := makeLabel(attrMethod, false), makeLabel(attrTool, true), makeLabel(attrOperation, false)
+	server, fault, code := makeLabel(attrServer, true), makeLabel(attrError, false), makeLabel(attrCode, false)
+	version, transport, principal := makeLabel(attrVersion, false), makeLabel(attrTransport, false), makeLabel(attrPrincipal, true)
 	p := &t.page
 	p.Gauges(exposition.Desc{Name: "mcphub_build_info", Help: "The version of the hub.", Labels: []exposition.Label{{Name: "version"}}}).With(o.Version).Set(1)
 	t.serverOps = p.Histograms(exposition.Desc{
@@ -152,7 +152,7 @@ func (t *Telemetry) Applied() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, c := range t.clients {
-		c.forget()
+		c.forgetClient()
 	}
 }
 
@@ -163,11 +163,11 @@ func (t *Telemetry) KernelRefused(child string) {
 	}
 }
 
-// now is the time since the epoch, which is cheaper to read than the time of day.
-func (t *Telemetry) now() time.Duration { return time.Since(t.epoch) }
+// sinceEpoch is the time since the epoch, which is cheaper to read than the time of day.
+func (t *Telemetry) sinceEpoch() time.Duration { return time.Since(t.epoch) }
 
-// tool is the value for a tool that a server lists.
-func (t *Telemetry) tool(child, name string) string {
+// toolValue is the value for a tool that a server lists.
+func (t *Telemetry) toolValue(child, name string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	all := t.tools[child]
@@ -209,7 +209,7 @@ func (t *Telemetry) UpdateChild(st *children.Status) {
 		was = &childState{}
 		t.children[key] = was
 	} else {
-		t.states.With(st.Child, word(was.state)).Add(-1)
+		t.states.With(st.Child, stateWord(was.state)).Add(-1)
 	}
 	if more := st.Restarts - was.restarts; more > 0 {
 		t.restarts.With(st.Child).Add(uint64(more))
@@ -217,14 +217,14 @@ func (t *Telemetry) UpdateChild(st *children.Status) {
 	switch there := st.State == children.Ready || st.State == children.Hung || st.State == children.Draining; {
 	case there && !st.Final:
 		if was.ready == 0 {
-			was.ready = max(t.now(), 1)
+			was.ready = max(t.sinceEpoch(), 1)
 		}
 	case was.ready != 0:
 		fault := ""
 		if st.State == children.BackingOff {
 			fault = otherError
 		}
-		t.clientSessions.With(st.Child, fault, st.Protocol, t.transport(st.Child)).Observe(t.now() - was.ready)
+		t.clientSessions.With(st.Child, fault, st.Protocol, t.transport(st.Child)).Observe(t.sinceEpoch() - was.ready)
 		was.ready = 0
 	}
 	was.state, was.restarts = st.State, st.Restarts
@@ -232,11 +232,11 @@ func (t *Telemetry) UpdateChild(st *children.Status) {
 		delete(t.children, key)
 		return
 	}
-	t.states.With(st.Child, word(was.state)).Add(1)
+	t.states.With(st.Child, stateWord(was.state)).Add(1)
 }
 
-// word is a state in one word.
-func word(s children.State) string {
+// stateWord is a state in one word.
+func stateWord(s children.State) string {
 	if s == children.BackingOff {
 		return "backing_off"
 	}

@@ -65,10 +65,10 @@ func validParent(s string) bool {
 	if strings.Trim(id, "0") == "" || strings.Trim(from, "0") == "" {
 		return false
 	}
-	return hexadecimal(s[:version]) && hexadecimal(id) && hexadecimal(from) && hexadecimal(s[parent+1:flags]) && printable(s[flags:])
+	return isHexadecimal(s[:version]) && isHexadecimal(id) && isHexadecimal(from) && isHexadecimal(s[parent+1:flags]) && isPrintable(s[flags:])
 }
 
-func hexadecimal(s string) bool {
+func isHexadecimal(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
 			return false
@@ -77,8 +77,8 @@ func hexadecimal(s string) bool {
 	return true
 }
 
-// printable reports whether a text has nothing but visible ASCII and blanks.
-func printable(s string) bool {
+// isPrintable reports whether a text has nothing but visible ASCII and blanks.
+func isPrintable(s string) bool {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] > '~' {
 			return false
@@ -107,7 +107,7 @@ func stateMember(s string) bool {
 		return true
 	}
 	key, value, ok := strings.Cut(s, "=")
-	if !ok || key == "" || len(key) > 256 || value == "" || len(value) > 256 || !printable(value) || strings.Contains(value, "=") {
+	if !ok || key == "" || len(key) > 256 || value == "" || len(value) > 256 || !isPrintable(value) || strings.Contains(value, "=") {
 		return false
 	}
 	for i := range len(key) {
@@ -124,5 +124,5 @@ func stateMember(s string) bool {
 // one is spelled in (Baggage, 3.3.1).
 func baggageMember(s string) bool {
 	key, _, ok := strings.Cut(s, "=")
-	return ok && strings.Trim(key, " \t") != "" && printable(s) && !strings.ContainsAny(s, `"\`)
+	return ok && strings.Trim(key, " \t") != "" && isPrintable(s) && !strings.ContainsAny(s, `"\`)
 }

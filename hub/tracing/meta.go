@@ -26,7 +26,7 @@ func ParseMeta(meta []byte) Carrier {
 	var texts [3]string
 	there, valid := 0, 0
 	_ = jsonrpc.Members(meta, func(name string, value []byte) bool {
-		if i := index(name); i >= 0 {
+		if i := indexOf(name); i >= 0 {
 			there++
 			texts[i], _ = jsonrpc.String(value)
 		}
@@ -42,7 +42,7 @@ func ParseMeta(meta []byte) Carrier {
 	return c
 }
 
-func index(name string) int {
+func indexOf(name string) int {
 	switch name {
 	case Parent:
 		return 0
@@ -65,11 +65,11 @@ func (c *Carrier) Edit(params, old, token []byte, out Context) jsonrpc.Edit {
 		}
 		return jsonrpc.Edit{Old: old, With: token}
 	case c.meta != nil:
-		return jsonrpc.Edit{Old: c.meta, With: c.with(token, out)}
+		return jsonrpc.Edit{Old: c.meta, With: c.metaWith(token, out)}
 	case len(params) < 2 || params[0] != '{': // nothing has a place in it
 		return jsonrpc.Edit{}
 	}
-	b := append(c.with(nil, out), ',')
+	b := append(c.metaWith(nil, out), ',')
 	if rest := bytes.TrimLeft(params[1:], " \t\r\n"); rest[0] == '}' {
 		b = b[:len(b)-1]
 	}
@@ -88,13 +88,13 @@ func (c *Carrier) Meta(old, token []byte, out Context) []byte {
 	}
 }
 
-// with is _meta with the context out and a progress token, where there is one.
-func (c *Carrier) with(token []byte, out Context) []byte {
+// metaWith is _meta with the context out and a progress token, where there is one.
+func (c *Carrier) metaWith(token []byte, out Context) []byte {
 	b := make([]byte, 0, len(c.meta)+len(out.Parent)+len(out.State)+len(out.Baggage)+len(token)+64)
 	b = append(b, '{')
 	_ = jsonrpc.Members(c.meta, func(name string, value []byte) bool {
 		switch {
-		case index(name) >= 0:
+		case indexOf(name) >= 0:
 			return true
 		case name == "progressToken" && token != nil:
 			value = token

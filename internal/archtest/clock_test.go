@@ -33,9 +33,9 @@ var ownTimes = map[string]string{
 
 // awake are functions that sleep outside of a bubble, and why.
 var awake = map[string]string{
-	"children/childtest/calls.go call":                           "a scripted child: its script sets the time",
-	"children/childtest/calls.go freeze":                         "a scripted child that hangs",
-	"children/childtest/modern.go discover":                      "a scripted child: its script sets the time",
+	"children/childtest/calls.go callTool":                       "a scripted child: its script sets the time",
+	"children/childtest/calls.go freezeReading":                  "a scripted child that hangs",
+	"children/childtest/modern.go answerDiscover":                "a scripted child: its script sets the time",
 	"children/childtest/script.go Serve":                         "a scripted child: its script sets the time, or it waits for a file",
 	"children/childtest/script.go askRoots":                      "a scripted child: its script sets the time",
 	"children/childtest/script.go holdForEver":                   "a scripted child that hangs",

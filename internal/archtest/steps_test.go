@@ -16,44 +16,44 @@ var steps = []struct {
 	on   string   // how what they are called on ends, in lower case
 	at   map[string]string
 }{
-	{"scan", []string{"Scan"}, "checker", map[string]string{"hub/call toolTarget.scan": ""}},
+	{"scan", []string{"Scan"}, "checker", map[string]string{"hub/call toolTarget.scanArguments": ""}},
 	{"scan", []string{"ScanURI"}, "checker", map[string]string{"hub/call Sender.AboutResource": ""}},
 	{"scan", []string{"ScanPrompt"}, "checker", map[string]string{"hub/call Sender.Prompt": ""}},
-	{"scan", []string{"ScanCompletion"}, "checker", map[string]string{"hub/call Sender.complete": ""}},
+	{"scan", []string{"ScanCompletion"}, "checker", map[string]string{"hub/call Sender.sendCompletion": ""}},
 	{"scan", []string{"ScanParams"}, "checker", map[string]string{"hub/call Sender.sendExtension": ""}},
-	{"scan", []string{"scan"}, "t", map[string]string{"hub/call attempt.scanAndAwaitRoots": "whatever the target"}},
+	{"scan", []string{"scanArguments"}, "t", map[string]string{"hub/call attempt.scanAndAwaitRoots": "whatever the target"}},
 	{"judge", []string{"Judge"}, "checker", map[string]string{
 		"hub/call Sender.judgeOnce": "",
 		"hub/catalog Tool.Plain":    "the verdict of every call of a tool in which there is nothing to judge, made once",
 	}},
 	{"judge", []string{"judgeOnce"}, "", map[string]string{
-		"hub/call attempt.judge":          "twice: again by what the client has said when it was asked once more",
+		"hub/call attempt.judgeRequest":   "twice: again by what the client has said when it was asked once more",
 		"hub/call attempt.ensureConfined": "a root has been replaced, and another process serves the call",
 		"hub/call Sender.judgeAgain":      "a call that was made, whose kept result is read after a reload",
 		"hub/call Sender.judgeBy":         "a request that is with its child, by roots that the child asks for now",
 		"hub/call sentCall.Revalidate":    "before a request is sent once more: the answers may have taken long",
 	}},
-	{"record", []string{"WriteDecision"}, "records", map[string]string{"hub/call Call.record": ""}},
-	{"record", []string{"record"}, "", map[string]string{
-		"hub/call Call.Do":   "",
-		"hub/call Call.send": "a denial after it was sent, when the child asked for more: the decision to send it has its line, and this is another one",
+	{"record", []string{"WriteDecision"}, "records", map[string]string{"hub/call Call.recordDecision": ""}},
+	{"record", []string{"recordDecision"}, "", map[string]string{
+		"hub/call Call.Do":          "",
+		"hub/call Call.sendAllowed": "a denial after it was sent, when the child asked for more: the decision to send it has its line, and this is another one",
 	}},
 	{"record", []string{"Enqueue"}, "records", map[string]string{"hub/call asyncCall.recordAndSend": "in a group with others: what is sent without waiting"}},
 	{"send", []string{"Call", "Notify", "StartCall"}, "lease", map[string]string{
-		"hub/call sentCall.await":          "",
-		"hub/rounds dialogue.run":          "each round with a child without a handshake, judged again",
-		"hub/call Call.notify":             "a notification",
-		"hub/call asyncCall.send":          "starts it and does not wait; if the pipe is full, sentCall.await does",
-		"hub/call Sender.Relay":            "about a task, which its owner may ask about: there is nothing to judge in an id",
-		"hub Session.clientTold":           "news of a task that the client made for the child",
-		"hub/tasks Table.Adopt":            "ends a task that nobody wants",
-		"hub/tasks Table.page":             "the list of tasks",
-		"hub/subscribe stream.unsubscribe": "nobody follows the resource any more",
+		"hub/call sentCall.await":             "",
+		"hub/rounds dialogue.runRounds":       "each round with a child without a handshake, judged again",
+		"hub/call Call.sendNotification":      "a notification",
+		"hub/call asyncCall.sendAsync":        "starts it and does not wait; if the pipe is full, sentCall.await does",
+		"hub/call Sender.Relay":               "about a task, which its owner may ask about: there is nothing to judge in an id",
+		"hub Session.clientTold":              "news of a task that the client made for the child",
+		"hub/tasks Table.Adopt":               "ends a task that nobody wants",
+		"hub/tasks Table.listPage":            "the list of tasks",
+		"hub/subscribe stream.unsubscribeAll": "nobody follows the resource any more",
 	}},
 }
 
 // twice are functions that take a step in one of two ways, or once more.
-var twice = []string{"hub/call attempt.judge"}
+var twice = []string{"hub/call attempt.judgeRequest"}
 
 // TestStepsAreTakenInOnePlace: a call is scanned, judged, recorded and sent by one body of
 // code. Whoever adds another place has to say here why it is one.

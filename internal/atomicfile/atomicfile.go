@@ -23,12 +23,14 @@ func Replace(path string, data []byte, mode fs.FileMode) error {
 // Write puts a file with these permissions in the place of path, and of a link there.
 // When it returns without an error, the file is on the disk. An error is one of the
 // system, and leaves what was there.
-func Write(path string, data []byte, mode fs.FileMode) error { return write(path, data, mode, true) }
+func Write(path string, data []byte, mode fs.FileMode) error {
+	return writeFile(path, data, mode, true)
+}
 
 // WriteHint is Write for what may be missing, or damaged, after the machine has lost its
 // power: it does not wait for the disk.
 func WriteHint(path string, data []byte, mode fs.FileMode) error {
-	return write(path, data, mode, false)
+	return writeFile(path, data, mode, false)
 }
 
 // Read reads a whole file, and lets others replace the file meanwhile.
@@ -42,7 +44,7 @@ func Read(path string) ([]byte, error) {
 	return io.ReadAll(f)
 }
 
-func write(path string, data []byte, mode fs.FileMode, sync bool) error {
+func writeFile(path string, data []byte, mode fs.FileMode, sync bool) error {
 	dir := filepath.Dir(path)
 	f, err := os.CreateTemp(dir, Prefix+"*") // mode 0600
 	if err != nil {
@@ -56,7 +58,7 @@ func write(path string, data []byte, mode fs.FileMode, sync bool) error {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
-		err = rename(f.Name(), path)
+		err = renameFile(f.Name(), path)
 	}
 	if err != nil {
 		_ = os.Remove(f.Name())

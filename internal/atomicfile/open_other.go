@@ -10,5 +10,5 @@ func Open(path string, flags int) (*os.File, error) { return os.OpenFile(path, o
 // holdOff holds off nothing: what is open can be replaced.
 func holdOff() (letGo func()) { return func() {} }
 
-// rename gives a file a name that another file may have.
-func rename(from, to string) error { return os.Rename(from, to) }
+// renameFile gives a file a name that another file may have.
+func renameFile(from, to string) error { return os.Rename(from, to) }

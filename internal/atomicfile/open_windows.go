@@ -41,9 +41,9 @@ const (
 	pause    = time.Millisecond
 )
 
-// rename gives a file a name that another file of the folder may have. The methods of os.Root replace a file that its readers share, if the
+// renameFile gives a file a name that another file of the folder may have. The methods of os.Root replace a file that its readers share, if the
 // system can; os.Rename never does. A reader that does not share the file, as an editor or a scanner of viruses, is waited for.
-func rename(from, to string) error {
+func renameFile(from, to string) error {
 	dir, err := os.OpenRoot(filepath.Dir(to))
 	if err != nil {
 		return err

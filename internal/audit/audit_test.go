@@ -156,7 +156,7 @@ func TestLinesAreChainedAndReadable(t *testing.T) {
 		t.Errorf("%d decisions, %d outcomes: %v", decided, len(became), err)
 	}
 	whole(t, dir, r.Head)
-	if r, _ := trail.Verify(dir, audit.NoHash); r.OK() {
+	if r, _ := trail.Verify(dir, audit.NoHash); r.IsWhole() {
 		t.Error("a head that is not there was found")
 	}
 	if _, err := l.Append(context.Background(), sample(0)); !errors.Is(err, audit.ErrClosed) {
@@ -184,7 +184,7 @@ func TestRotationKeepsTheChain(t *testing.T) {
 	if err := os.Remove(files[l.ID()][1]); err != nil {
 		t.Fatal(err)
 	}
-	if r, _ := trail.Verify(dir); r.OK() {
+	if r, _ := trail.Verify(dir); r.IsWhole() {
 		t.Error("a file of the middle is missing, and nobody noticed")
 	}
 }
@@ -203,7 +203,7 @@ func TestALogPutThereIsFound(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, l.ID()+audit.LogEnding), b, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if r, _ := trail.Verify(dir); r.OK() {
+	if r, _ := trail.Verify(dir); r.IsWhole() {
 		t.Error("nobody noticed")
 	}
 }

@@ -48,15 +48,15 @@ func withChain(dir string, f func(*chain) error) error {
 		return err
 	}
 	c := &chain{dir: dir, file: file}
-	err = c.find()
+	err = c.findEnd()
 	if err == nil {
 		err = f(c)
 	}
 	return errors.Join(err, file.Close())
 }
 
-// find reads where the chain ends.
-func (c *chain) find() error {
+// findEnd reads where the chain ends.
+func (c *chain) findEnd() error {
 	end, err := lastLine(c.file)
 	if err != nil {
 		return err
@@ -64,16 +64,16 @@ func (c *chain) find() error {
 	c.at = end.link
 	switch {
 	case len(end.torn) > 0:
-		return c.write(end.closing(c.stamp.at(time.Now())), 1)
+		return c.writeLine(end.closingLine(c.stamp.formatTime(time.Now())), 1)
 	case end.unterminated:
-		err = put(c.file, []byte{'\n'})
+		err = appendAll(c.file, []byte{'\n'})
 	}
 	return err
 }
 
-// put writes all of b to the end of a file, or nothing: a disk that is full
+// appendAll writes all of b to the end of a file, or nothing: a disk that is full
 // must not leave half a line that nobody can close.
-func put(f *os.File, b []byte) error {
+func appendAll(f *os.File, b []byte) error {
 	fi, err := f.Stat()
 	if err != nil {
 		return err
@@ -84,25 +84,25 @@ func put(f *os.File, b []byte) error {
 	return err
 }
 
-// add writes one line about a log.
-func (c *chain) add(kind, log string, at uint64, head string) error {
-	b := line(nil).start(c.at.number+1, &c.at.head, c.stamp.at(time.Now()), kind)
-	return c.write(b.text("log", log).number("at", int64(at)).text("head", head), 0)
+// addLine writes one line about a log.
+func (c *chain) addLine(kind, log string, at uint64, head string) error {
+	b := line(nil).startLine(c.at.number+1, &c.at.head, c.stamp.formatTime(time.Now()), kind)
+	return c.writeLine(b.addText("log", log).addNumber("at", int64(at)).addText("head", head), 0)
 }
 
-// write writes a line whose hash covers it from an offset on.
-func (c *chain) write(b line, from int) error {
+// writeLine writes a line whose hash covers it from an offset on.
+func (c *chain) writeLine(b line, from int) error {
 	head := c.at.head
-	if err := put(c.file, b.finish(from, &head)); err != nil {
+	if err := appendAll(c.file, b.finishLine(from, &head)); err != nil {
 		return err
 	}
 	c.at = link{c.at.number + 1, head}
 	return nil
 }
 
-// recover closes the logs of processes that ended without closing them. Such a
+// recoverLogs closes the logs of processes that ended without closing them. Such a
 // process leaves a lock that nobody holds.
-func (c *chain) recover() error {
+func (c *chain) recoverLogs() error {
 	locks, err := fs.Glob(os.DirFS(c.dir), "*"+LockEnding)
 	if err != nil {
 		return err
@@ -153,11 +153,11 @@ func (c *chain) closeLog(id string) error {
 	case end.number == 0:
 		return errors.Join(file.Close(), os.Remove(file.Name()))
 	case end.unterminated:
-		err = put(file, []byte{'\n'})
+		err = appendAll(file, []byte{'\n'})
 	case len(end.torn) > 0:
-		b := end.closing(c.stamp.at(time.Now()))
+		b := end.closingLine(c.stamp.formatTime(time.Now()))
 		end.number++
-		err = put(file, b.finish(1, &end.head))
+		err = appendAll(file, b.finishLine(1, &end.head))
 	}
 	if err == nil {
 		err = file.Sync()
@@ -165,7 +165,7 @@ func (c *chain) closeLog(id string) error {
 	if err = errors.Join(err, file.Close()); err != nil {
 		return err
 	}
-	if err := c.add(KindRecovered, id, end.number, string(end.head[:])); err != nil {
+	if err := c.addLine(KindRecovered, id, end.number, string(end.head[:])); err != nil {
 		return err
 	}
 	return c.file.Sync() // the lock goes after it, and not before
@@ -193,7 +193,7 @@ func (c *chain) logEnd(id string, file *os.File) (ending, error) {
 			return end, err
 		}
 		end = ending{link: e.link, torn: append(e.torn, end.torn...)}
-		end.complete()
+		end.completeLine()
 	}
 	return end, nil
 }
@@ -205,20 +205,20 @@ type ending struct {
 	unterminated bool   // the last line lacks nothing but that
 }
 
-// complete takes the bytes behind the last line end as a line, if only its line end
+// completeLine takes the bytes behind the last line end as a line, if only its line end
 // is missing.
-func (e *ending) complete() {
+func (e *ending) completeLine() {
 	if entry, err := ReadLine(e.torn); err == nil {
 		e.link, e.torn, e.unterminated = link{entry.Number, [64]byte([]byte(entry.Hash))}, nil, true
 	}
 }
 
-// closing is the line that closes a torn one. It begins with the line end that was
+// closingLine is the line that closes a torn one. It begins with the line end that was
 // missing, which its hash does not cover.
-func (e *ending) closing(at []byte) line {
+func (e *ending) closingLine(at []byte) line {
 	sum := sha256.Sum256(e.torn)
-	b := line("\n").start(e.number+1, &e.head, at, KindTorn)
-	return b.number("bytes", int64(len(e.torn))).text("sha256", hex.EncodeToString(sum[:]))
+	b := line("\n").startLine(e.number+1, &e.head, at, KindTorn)
+	return b.addNumber("bytes", int64(len(e.torn))).addText("sha256", hex.EncodeToString(sum[:]))
 }
 
 // lastLine finds the end of a file of lines, reading backwards from its end.
@@ -240,7 +240,7 @@ func lastLine(f *os.File) (ending, error) {
 		}
 		e.torn = b[last+1:]
 		if last < 0 {
-			e.complete()
+			e.completeLine()
 			return e, nil
 		}
 		begin := bytes.LastIndexByte(b[:last], '\n')
@@ -252,7 +252,7 @@ func lastLine(f *os.File) (ending, error) {
 			return e, fmt.Errorf("the last line of %s: %w", f.Name(), err)
 		}
 		e.number, e.head = entry.Number, [64]byte([]byte(entry.Hash))
-		e.complete()
+		e.completeLine()
 		return e, nil
 	}
 }

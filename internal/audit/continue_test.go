@@ -83,13 +83,13 @@ func TestFirstLineHalfWritten(t *testing.T) {
 	if err := os.WriteFile(name, append(text, `{"v":1,"n":5,"pre`...), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := trail.Verify(dir); err != nil || r.OK() {
+	if r, err := trail.Verify(dir); err != nil || r.IsWhole() {
 		t.Errorf("nobody holds it: %v, %+v", err, r)
 	}
 	if err := os.WriteFile(filepath.Join(dir, id+audit.LockEnding), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := trail.Verify(dir); err != nil || !r.OK() || r.Open != 1 {
+	if r, err := trail.Verify(dir); err != nil || !r.IsWhole() || r.Open != 1 {
 		t.Errorf("a process holds it: %v, %+v", err, r)
 	}
 }
@@ -159,7 +159,7 @@ func TestNobodyGoesOnWithASpoiltLog(t *testing.T) {
 			t.Errorf("%s: it was gone on with", what)
 		}
 		r, err := trail.Verify(dir)
-		if err != nil || r.OK() {
+		if err != nil || r.IsWhole() {
 			t.Errorf("%s: nobody noticed (%v)", what, err)
 			continue
 		}

@@ -40,8 +40,8 @@ func NewCopy(to io.Writer, dropped func(lines int)) *Copy {
 	return &Copy{to: to, dropped: dropped, news: make(chan struct{}, 1)}
 }
 
-// take takes what was written to the file: lines, the last of which may be cut.
-func (c *Copy) take(b []byte) {
+// takeBytes takes what was written to the file: lines, the last of which may be cut.
+func (c *Copy) takeBytes(b []byte) {
 	if c == nil || len(b) == 0 {
 		return
 	}
@@ -72,7 +72,7 @@ func (c *Copy) Run(ctx context.Context) {
 			case <-ctx.Done():
 				last = true
 			}
-			c.write()
+			c.writeLines()
 		}
 	}()
 	<-ctx.Done()
@@ -82,7 +82,7 @@ func (c *Copy) Run(ctx context.Context) {
 	}
 }
 
-func (c *Copy) write() {
+func (c *Copy) writeLines() {
 	c.mu.Lock()
 	lines, left := c.pending, c.left
 	c.pending, c.left = nil, 0

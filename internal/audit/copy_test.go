@@ -87,8 +87,8 @@ func TestAStuckStreamHoldsUpNobody(t *testing.T) {
 		line := strings.Repeat("x", 1<<20-1) + "\n"
 		start := time.Now()
 		for range 20 {
-			c.take([]byte(line[:100]))
-			c.take([]byte(line[100:]))
+			c.takeBytes([]byte(line[:100]))
+			c.takeBytes([]byte(line[100:]))
 			synctest.Wait()
 		}
 		if took := time.Since(start); took != 0 {
@@ -111,7 +111,7 @@ func TestAStreamThatStaysStuckEndsAfterASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &stuck{letGo: make(chan struct{})}
 		c := NewCopy(s, nil)
-		c.take([]byte("a line\n"))
+		c.takeBytes([]byte("a line\n"))
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		start := time.Now()

@@ -70,8 +70,8 @@ func WholeLine(b []byte) (Entry, error) {
 		return e, errNoLine
 	}
 	tail := scan{b[len(b)-tailLen:], true}
-	e.Hash = tail.lit(hashMember).hex()
-	if tail.lit(`"}`); !tail.ok {
+	e.Hash = tail.expectText(hashMember).readHex()
+	if tail.expectText(`"}`); !tail.ok {
 		return e, errNoLine
 	}
 	sum := sha256.Sum256(b[:len(b)-tailLen])
@@ -80,7 +80,7 @@ func WholeLine(b []byte) (Entry, error) {
 	if e.Hash != string(text[:]) {
 		return e, errHash
 	}
-	if err := e.head(b); err != nil {
+	if err := e.readHead(b); err != nil {
 		return e, err
 	}
 	if nesting.TooDeep(b, maxLevels) >= 0 {
@@ -89,42 +89,42 @@ func WholeLine(b []byte) (Entry, error) {
 	return e, nil
 }
 
-// head reads what stands at the beginning of a line.
-func (e *Entry) head(b []byte) (err error) {
+// readHead reads what stands at the beginning of a line.
+func (e *Entry) readHead(b []byte) (err error) {
 	s := scan{b, true}
-	version := s.lit(`{"v":`).number()
+	version := s.expectText(`{"v":`).readNumber()
 	if s.ok && version != Version {
 		return fmt.Errorf("its format %d is not known", version)
 	}
 	e.Version = int(version)
-	e.Number = s.lit(`,"n":`).number()
-	e.Prev = s.lit(`,"prev":"`).hex()
-	at := s.lit(`","time":"`).take(len(TimeFormat))
-	s.lit(`","kind":"`)
+	e.Number = s.expectText(`,"n":`).readNumber()
+	e.Prev = s.expectText(`,"prev":"`).readHex()
+	at := s.expectText(`","time":"`).takeBytes(len(TimeFormat))
+	s.expectText(`","kind":"`)
 	n := 0
 	for n < len(s.b) && 'a' <= s.b[n] && s.b[n] <= 'z' {
 		n++
 	}
-	e.Kind = s.take(n)
-	if s.lit(`"`); !s.ok || n == 0 {
+	e.Kind = s.takeBytes(n)
+	if s.expectText(`"`); !s.ok || n == 0 {
 		return errAmbiguous
 	}
 	if e.Time, err = time.Parse(TimeFormat, at); err != nil {
 		return errAmbiguous
 	}
-	if s.accept(`,"log":"`) {
-		e.Log = s.take(36)
-		s.lit(`"`)
+	if s.acceptText(`,"log":"`) {
+		e.Log = s.takeBytes(36)
+		s.expectText(`"`)
 	}
-	if s.accept(`,"at":`) {
-		e.At = s.number()
-		e.Head = s.lit(`,"head":"`).hex()
-		s.lit(`"`)
+	if s.acceptText(`,"at":`) {
+		e.At = s.readNumber()
+		e.Head = s.expectText(`,"head":"`).readHex()
+		s.expectText(`"`)
 	}
-	if s.accept(`,"bytes":`) {
-		e.Bytes = s.number()
-		e.SHA256 = s.lit(`,"sha256":"`).hex()
-		s.lit(`"`)
+	if s.acceptText(`,"bytes":`) {
+		e.Bytes = s.readNumber()
+		e.SHA256 = s.expectText(`,"sha256":"`).readHex()
+		s.expectText(`"`)
 	}
 	if !s.ok {
 		return errAmbiguous
@@ -138,19 +138,19 @@ type scan struct {
 	ok bool
 }
 
-func (s *scan) lit(text string) *scan {
-	s.ok = s.ok && s.accept(text)
+func (s *scan) expectText(text string) *scan {
+	s.ok = s.ok && s.acceptText(text)
 	return s
 }
 
-// accept consumes a text if it comes next, and reports whether it did.
-func (s *scan) accept(text string) bool {
+// acceptText consumes a text if it comes next, and reports whether it did.
+func (s *scan) acceptText(text string) bool {
 	rest, ok := bytes.CutPrefix(s.b, []byte(text))
 	s.b = rest
 	return ok
 }
 
-func (s *scan) take(n int) string {
+func (s *scan) takeBytes(n int) string {
 	if s.ok = s.ok && len(s.b) >= n; !s.ok {
 		return ""
 	}
@@ -159,9 +159,9 @@ func (s *scan) take(n int) string {
 	return text
 }
 
-// number reads a plain integer from 1 on, of at most 15 digits: one that every
+// readNumber reads a plain integer from 1 on, of at most 15 digits: one that every
 // language can hold.
-func (s *scan) number() uint64 {
+func (s *scan) readNumber() uint64 {
 	n := 0
 	for n < len(s.b) && n <= 15 && '0' <= s.b[n] && s.b[n] <= '9' {
 		n++
@@ -169,12 +169,12 @@ func (s *scan) number() uint64 {
 	if s.ok = s.ok && n > 0 && n <= 15 && s.b[0] != '0'; !s.ok {
 		return 0
 	}
-	v, _ := strconv.ParseUint(s.take(n), 10, 64) // so few digits always fit
+	v, _ := strconv.ParseUint(s.takeBytes(n), 10, 64) // so few digits always fit
 	return v
 }
 
-func (s *scan) hex() string {
-	text := s.take(hashLen)
+func (s *scan) readHex() string {
+	text := s.takeBytes(hashLen)
 	for i := range len(text) {
 		s.ok = s.ok && hexDigit[text[i]]
 	}

@@ -20,7 +20,7 @@ var ErrTooDeep = errTooDeep
 func RetryAtOnce(o Options) Options { o.retry = 1; return o }
 
 // PutWhole writes all of b to the end of a file, or nothing.
-func PutWhole(f *os.File, b []byte) error { return put(f, b) }
+func PutWhole(f *os.File, b []byte) error { return appendAll(f, b) }
 
 // Append writes a decision and returns the number of its line.
 func (l *Log) Append(ctx context.Context, r *Record) (uint64, error) {
@@ -31,9 +31,9 @@ func (l *Log) Append(ctx context.Context, r *Record) (uint64, error) {
 	return n, err
 }
 
-func (l *Log) Release() error  { return l.release() }
-func (l *Log) CloseNow() error { return l.close() }
-func (l *Log) Sweep()          { l.sweep() }
+func (l *Log) Release() error  { return l.releaseLog() }
+func (l *Log) CloseNow() error { return l.closeLog() }
+func (l *Log) Sweep()          { l.sweepPending() }
 func (l *Log) Path() string    { return l.path }
 func (r *Recorder) Log() *Log  { return r.log.Load() }
 
@@ -41,7 +41,7 @@ func (r *Recorder) Log() *Log  { return r.log.Load() }
 func (l *Log) See() error {
 	l.writeMu.Lock()
 	defer l.writeMu.Unlock()
-	return l.look(time.Now())
+	return l.checkFile(time.Now())
 }
 
 // Overlook makes it time to look at the file again.
@@ -52,4 +52,4 @@ func (l *Log) Overlook() {
 }
 
 // Line is a Record as it is written.
-func (r *Record) Line() []byte { return r.members(nil, nil) }
+func (r *Record) Line() []byte { return r.appendMembers(nil, nil) }

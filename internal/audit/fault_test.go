@@ -62,7 +62,7 @@ func TestEveryLineCounts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.OK() || r.Problems[0].File == "" {
+			if r.IsWhole() || r.Problems[0].File == "" {
 				t.Errorf("%s: %s: nobody noticed", filepath.Base(name), what)
 			}
 		}
@@ -116,7 +116,7 @@ func TestAProblemIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, err := trail.Verify(dir)
-	if err != nil || r.OK() || !strings.HasPrefix(r.Problems[0].String(), name+":4: ") {
+	if err != nil || r.IsWhole() || !strings.HasPrefix(r.Problems[0].String(), name+":4: ") {
 		t.Errorf("%v, %v", r.Problems, err)
 	}
 }

@@ -30,12 +30,12 @@ func newLogFile(path string, megabytes int) *logFile {
 // become too large.
 func (f *logFile) Write(b []byte) (int, error) {
 	if f.now != nil && f.size > 0 && f.size+int64(len(b)) > f.most {
-		if err := errors.Join(f.let(), f.jack.Rotate()); err != nil {
+		if err := errors.Join(f.letGo(), f.jack.Rotate()); err != nil {
 			return 0, err
 		}
 	}
 	if f.now == nil {
-		if err := f.open(); err != nil {
+		if err := f.openFile(); err != nil {
 			return 0, err
 		}
 	}
@@ -44,8 +44,8 @@ func (f *logFile) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// open opens the file, made where it is not there.
-func (f *logFile) open() error {
+// openFile opens the file, made where it is not there.
+func (f *logFile) openFile() error {
 	if _, err := f.jack.Write(nil); err != nil {
 		return err
 	}
@@ -61,14 +61,14 @@ func (f *logFile) open() error {
 	return nil
 }
 
-// grow lets the file become larger by so many MiB before it is rotated.
-func (f *logFile) grow(megabytes int) {
+// growLimit lets the file become larger by so many MiB before it is rotated.
+func (f *logFile) growLimit(megabytes int) {
 	f.jack.MaxSize += megabytes
 	f.most = int64(f.jack.MaxSize) << 20
 }
 
-// let closes the descriptor: a file that is open cannot be renamed everywhere.
-func (f *logFile) let() error {
+// letGo closes the descriptor: a file that is open cannot be renamed everywhere.
+func (f *logFile) letGo() error {
 	if f.now == nil {
 		return nil
 	}
@@ -77,4 +77,4 @@ func (f *logFile) let() error {
 	return now.Close()
 }
 
-func (f *logFile) Close() error { return errors.Join(f.let(), f.jack.Close()) }
+func (f *logFile) Close() error { return errors.Join(f.letGo(), f.jack.Close()) }

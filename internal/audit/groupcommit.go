@@ -88,12 +88,12 @@ func (g *GroupCommit) Add(rec CallRecord, m GroupMember) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	w := &g.waiting
-	rec.Request, rec.Arguments = w.own(rec.Request), w.own(rec.Arguments)
+	rec.Request, rec.Arguments = w.ownCopy(rec.Request), w.ownCopy(rec.Arguments)
 	w.members, w.records = append(w.members, m), append(w.records, rec)
 }
 
-// own is a copy of b that lasts until the line was written.
-func (w *gathered) own(b []byte) []byte {
+// ownCopy is a copy of b that lasts until the line was written.
+func (w *gathered) ownCopy(b []byte) []byte {
 	if b == nil {
 		return nil
 	}
@@ -130,25 +130,25 @@ func (g *GroupCommit) Flush() {
 		}
 		g.mu.Unlock()
 	}
-	if !g.lead(maxLed) {
-		go g.lead(math.MaxInt)
+	if !g.leadWrites(maxLed) {
+		go g.leadWrites(math.MaxInt)
 	}
 }
 
-// lead records the members that wait, in so many writes at most. false: there are
+// leadWrites records the members that wait, in so many writes at most. false: there are
 // more, and no other leader yet.
-func (g *GroupCommit) lead(most int) bool {
+func (g *GroupCommit) leadWrites(most int) bool {
 	for range most {
-		if !g.take() {
+		if !g.takeMembers() {
 			return true
 		}
-		g.write()
+		g.writeMembers()
 	}
 	return false
 }
 
-// take takes the members that wait. false: there are none, and no leader any more.
-func (g *GroupCommit) take() bool {
+// takeMembers takes the members that wait. false: there are none, and no leader any more.
+func (g *GroupCommit) takeMembers() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.waiting.members) == 0 {
@@ -159,7 +159,7 @@ func (g *GroupCommit) take() bool {
 	*now, g.waiting, g.spare = g.waiting, g.spare, gathered{}
 	for i := maxGrouped; i < len(now.members); i++ { // for the next write
 		rec, w := now.records[i], &g.waiting
-		rec.Request, rec.Arguments = w.own(rec.Request), w.own(rec.Arguments)
+		rec.Request, rec.Arguments = w.ownCopy(rec.Request), w.ownCopy(rec.Arguments)
 		w.members, w.records = append(w.members, now.members[i]), append(w.records, rec)
 		now.members[i] = nil
 	}
@@ -169,25 +169,25 @@ func (g *GroupCommit) take() bool {
 	return true
 }
 
-// write writes the lines and tells the members.
-func (g *GroupCommit) write() {
+// writeMembers writes the lines and tells the members.
+func (g *GroupCommit) writeMembers() {
 	w := &g.writing
 	if w.tell == nil {
-		w.tell = g.tell
+		w.tell = g.tellMembers
 	}
 	w.err, w.told = ErrGroup, 0
-	g.guarded(func() {
+	g.callGuarded(func() {
 		w.tickets, w.err = g.To.AppendCalls(context.Background(), w.tickets[:0], w.all.records, time.Now())
 	})
 	if g.InBatch != nil {
-		g.guarded(func() { g.InBatch(w.tell) })
+		g.callGuarded(func() { g.InBatch(w.tell) })
 	}
-	g.tell()
-	g.done()
+	g.tellMembers()
+	g.freeWrite()
 }
 
-// tell tells the members who have not been told yet.
-func (g *GroupCommit) tell() {
+// tellMembers tells the members who have not been told yet.
+func (g *GroupCommit) tellMembers() {
 	w := &g.writing
 	for w.told < len(w.all.members) {
 		m, t := w.all.members[w.told], Ticket{}
@@ -195,14 +195,14 @@ func (g *GroupCommit) tell() {
 			t = w.tickets[w.told]
 		}
 		w.told++
-		if !g.guarded(func() { m.Recorded(t, w.err) }) {
-			g.guarded(func() { m.Recorded(Ticket{}, ErrGroup) })
+		if !g.callGuarded(func() { m.Recorded(t, w.err) }) {
+			g.callGuarded(func() { m.Recorded(Ticket{}, ErrGroup) })
 		}
 	}
 }
 
-// guarded calls f, and reports whether it returned.
-func (g *GroupCommit) guarded(f func()) (ok bool) {
+// callGuarded calls f, and reports whether it returned.
+func (g *GroupCommit) callGuarded(f func()) (ok bool) {
 	defer func() {
 		if p := recover(); p != nil {
 			ok = false
@@ -215,8 +215,8 @@ func (g *GroupCommit) guarded(f func()) (ok bool) {
 	return true
 }
 
-// done frees the memory of a write for the next one.
-func (g *GroupCommit) done() {
+// freeWrite frees the memory of a write for the next one.
+func (g *GroupCommit) freeWrite() {
 	w := &g.writing
 	clear(w.all.members)
 	clear(w.all.records)

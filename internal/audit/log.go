@@ -104,7 +104,7 @@ func (l *Log) putSoon(kind string, r *Record) error {
 		return err
 	}
 	defer l.mu.Unlock()
-	l.addLine(kind, time.Now(), func(b line) line { return r.members(b, nil) })
+	l.addLine(kind, time.Now(), func(b line) line { return r.appendMembers(b, nil) })
 	l.scheduleWrite()
 	return nil
 }
@@ -131,7 +131,7 @@ func (l *Log) Put(kind string, r *Record, form EncodedDecision, now time.Time) (
 		return 0, err
 	}
 	defer l.mu.Unlock()
-	l.addLine(kind, now, func(b line) line { return r.members(b, form) })
+	l.addLine(kind, now, func(b line) line { return r.appendMembers(b, form) })
 	return l.made.number, nil
 }
 
@@ -145,7 +145,7 @@ func (l *Log) lockForLine() error {
 	behind := l.ended == nil
 	l.mu.Unlock()
 	if behind {
-		l.sweep() // there may be room on the disk again
+		l.sweepPending() // there may be room on the disk again
 	}
 	return err
 }
@@ -162,7 +162,7 @@ func (l *Log) makeRoom() error {
 	case l.dropped > 0:
 		lost := l.dropped
 		l.dropped = 0
-		l.addLine(KindLost, time.Now(), func(b line) line { return b.number("lines", int64(lost)) })
+		l.addLine(KindLost, time.Now(), func(b line) line { return b.addNumber("lines", int64(lost)) })
 	}
 	return nil
 }
@@ -171,8 +171,8 @@ func (l *Log) makeRoom() error {
 func (l *Log) addLine(kind string, now time.Time, body func(line) line) {
 	from := len(l.pending)
 	l.made.number++
-	b := line(l.pending).start(l.made.number, &l.made.head, l.stamp.at(now), kind)
-	l.pending = body(b).finish(from, &l.made.head)
+	b := line(l.pending).startLine(l.made.number, &l.made.head, l.stamp.formatTime(now), kind)
+	l.pending = body(b).finishLine(from, &l.made.head)
 }
 
 // Outcome notes what became of a request. It does not wait: it is written soon,
@@ -211,7 +211,7 @@ func (l *Log) putOutcomes() {
 	if len(l.outcomes) == 0 {
 		return
 	}
-	l.addLine(KindOutcome, time.Now(), func(b line) line { return outcomes(b, l.outcomes) })
+	l.addLine(KindOutcome, time.Now(), func(b line) line { return appendOutcomes(b, l.outcomes) })
 	l.outcomes, l.overdue = l.outcomes[:0], false
 }
 
@@ -226,7 +226,7 @@ func (l *Log) Commit(ctx context.Context) error {
 	}
 	if l.writeMu.TryLock() {
 		l.mu.Unlock()
-		return l.flush()
+		return l.flushPending()
 	}
 	if err := l.ended; err != nil {
 		l.mu.Unlock()
@@ -256,10 +256,10 @@ func (l *Log) putOwn(kind string, body func(line) line) error {
 	return l.Commit(context.Background())
 }
 
-// flush writes what is pending until nobody waits, and unlocks writeMu, whose holder
+// flushPending writes what is pending until nobody waits, and unlocks writeMu, whose holder
 // writes for all who came meanwhile. The error is that of the first write, which has
 // the caller's own line.
-func (l *Log) flush() error {
+func (l *Log) flushPending() error {
 	own := l.writePending()
 	for {
 		l.mu.Lock()
@@ -290,7 +290,7 @@ func (l *Log) writePending() error {
 	}
 	if err != nil {
 		l.mu.Unlock()
-		return wake(waiting, err)
+		return wakeAll(waiting, err)
 	}
 	if l.overdue {
 		l.putOutcomes()
@@ -301,7 +301,7 @@ func (l *Log) writePending() error {
 	l.mu.Unlock()
 	n := 0
 	if look {
-		err = l.look(now)
+		err = l.checkFile(now)
 	}
 	if err == nil && len(b) > 0 {
 		n, err = l.writeFile(b)
@@ -320,10 +320,10 @@ func (l *Log) writePending() error {
 		}
 	}
 	l.mu.Unlock()
-	return wake(waiting, err)
+	return wakeAll(waiting, err)
 }
 
-func wake(waiting []chan error, err error) error {
+func wakeAll(waiting []chan error, err error) error {
 	for _, w := range waiting {
 		w <- err
 	}
@@ -331,35 +331,35 @@ func wake(waiting []chan error, err error) error {
 }
 
 func (l *Log) writeFile(b []byte) (int, error) {
-	n, err := l.o.send(l.file, b)
-	if err != nil && n == 0 && l.unrotated(len(b)) {
-		n, err = l.o.send(l.file, b)
+	n, err := l.o.sendBytes(l.file, b)
+	if err != nil && n == 0 && l.cannotRotate(len(b)) {
+		n, err = l.o.sendBytes(l.file, b)
 	}
 	if err == nil && n < len(b) {
 		err = io.ErrShortWrite
 	}
-	l.o.Copy.take(b[:n])
+	l.o.Copy.takeBytes(b[:n])
 	return n, err
 }
 
-// look checks that the file is where it was, and the same file. The caller holds writeMu.
-func (l *Log) look(now time.Time) error {
+// checkFile checks that the file is where it was, and the same file. The caller holds writeMu.
+func (l *Log) checkFile(now time.Time) error {
 	fi, err := os.Lstat(l.path)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err == nil && l.same(fi) || err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err == nil && l.isSameFile(fi) || err != nil && !errors.Is(err, fs.ErrNotExist) {
 		l.checkedAt = now
 		return nil
 	}
-	l.ended = l.lost()
+	l.ended = l.lostError()
 	close(l.gone)
 	return l.ended
 }
 
-// lost says that the file was taken away, and which.
-func (l *Log) lost() error { return fmt.Errorf("%w: %s", ErrGone, l.path) }
+// lostError says that the file was taken away, and which.
+func (l *Log) lostError() error { return fmt.Errorf("%w: %s", ErrGone, l.path) }
 
-func (o *Options) send(file io.Writer, b []byte) (int, error) {
+func (o *Options) sendBytes(file io.Writer, b []byte) (int, error) {
 	if o.Write != nil {
 		return o.Write(file, b)
 	}

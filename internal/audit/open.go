@@ -35,10 +35,10 @@ func Open(o Options) (*Log, error) {
 	}
 	l := &Log{o: o, gone: make(chan struct{}), news: make(chan struct{}, 1)}
 	err := withChain(o.Dir, func(c *chain) error {
-		if err := c.recover(); err != nil {
+		if err := c.recoverLogs(); err != nil {
 			return err
 		}
-		return l.claim(c)
+		return l.claimLock(c)
 	})
 	if err != nil {
 		return nil, err
@@ -46,14 +46,14 @@ func Open(o Options) (*Log, error) {
 	l.file = newLogFile(l.path, o.MaxSize)
 	l.checkedAt = time.Now()
 	err = l.putOwn(KindOpen, func(b line) line {
-		return b.text("log", l.id).text("program", o.Program).number("pid", int64(os.Getpid()))
+		return b.addText("log", l.id).addText("program", o.Program).addNumber("pid", int64(os.Getpid()))
 	})
 	if err == nil {
-		err = l.mark(KindOpen, nil)
+		err = l.syncAndMark(KindOpen, nil)
 	}
 	if err != nil {
 		// The lock stays, so that the next process to open a log closes this one.
-		return nil, errors.Join(err, l.release())
+		return nil, errors.Join(err, l.releaseLog())
 	}
 	return l, nil
 }
@@ -62,22 +62,22 @@ func Open(o Options) (*Log, error) {
 // time, and those that cannot be continued.
 const maxShared = 256
 
-// shared names the logs of short runs. They are the same in every folder, so
+// sharedName names the logs of short runs. They are the same in every folder, so
 // that nobody has to look for one.
-func shared(i int) string {
+func sharedName(i int) string {
 	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("mcphub:audit:shared:"+strconv.Itoa(i))).String()
 }
 
-// claim takes the lock of a log: of a new one, or of the first that may be continued.
+// claimLock takes the lock of a log: of a new one, or of the first that may be continued.
 // Locks are taken and removed only while the chain is locked.
-func (l *Log) claim(c *chain) error {
+func (l *Log) claimLock(c *chain) error {
 	if l.o.Continue {
 		for i := range maxShared {
-			left := HasLock(l.o.Dir, shared(i))
-			if err := l.hold(shared(i)); err != nil {
+			left := HasLock(l.o.Dir, sharedName(i))
+			if err := l.holdLock(sharedName(i)); err != nil {
 				continue // another short run has it
 			}
-			if at, ok := c.resumable(l.id); ok {
+			if at, ok := c.findResumable(l.id); ok {
 				l.made, l.written, l.marked = at, at, at.number
 				return nil
 			}
@@ -91,10 +91,10 @@ func (l *Log) claim(c *chain) error {
 		}
 	}
 	l.made.head, l.written.head = zeros, zeros
-	return l.hold(uuid.NewString())
+	return l.holdLock(uuid.NewString())
 }
 
-func (l *Log) hold(id string) error {
+func (l *Log) holdLock(id string) error {
 	l.id, l.path = id, filepath.Join(l.o.Dir, id+LogEnding)
 	l.lock = flock.New(filepath.Join(l.o.Dir, id+LockEnding), flock.SetPermissions(0o600))
 	ok, err := l.lock.TryLock()
@@ -107,10 +107,10 @@ func (l *Log) hold(id string) error {
 	return nil
 }
 
-// resumable reports whether a log may be continued, and where it ends. Either it does
+// findResumable reports whether a log may be continued, and where it ends. Either it does
 // not exist yet, or it ends where chain.jsonl says. A log that was tampered with is
 // left as it is, for Verify.
-func (c *chain) resumable(id string) (link, bool) {
+func (c *chain) findResumable(id string) (link, bool) {
 	known, err := c.lastOf(id)
 	if err != nil {
 		return link{}, false

@@ -146,7 +146,7 @@ type CallRecord struct {
 type EncodedDecision []byte
 
 // EncodeDecision encodes what was decided.
-func EncodeDecision(d *DecisionFields) EncodedDecision { return EncodedDecision(d.members(nil)) }
+func EncodeDecision(d *DecisionFields) EncodedDecision { return EncodedDecision(d.appendMembers(nil)) }
 
 // An Outcome is what became of a request that was let through.
 type Outcome struct {
@@ -172,10 +172,10 @@ func (o *Outcome) Place() Place { return Place{o.DecisionLine, o.Call} }
 // runs for every call.
 type line []byte
 
-// start writes what every line begins with: its number, the hash of the line
+// startLine writes what every line begins with: its number, the hash of the line
 // before, its time, its kind. Readers take these from their places (docs/audit-format.md), so a member that
 // every line is to have is written by finish, and read into trail.Event.
-func (b line) start(number uint64, prev *[64]byte, at []byte, kind string) line {
+func (b line) startLine(number uint64, prev *[64]byte, at []byte, kind string) line {
 	b = append(b, `{"v":1,"n":`...)
 	b = append(strconv.AppendUint(b, number, 10), `,"prev":"`...)
 	b = append(append(b, prev[:]...), `","time":"`...)
@@ -183,8 +183,8 @@ func (b line) start(number uint64, prev *[64]byte, at []byte, kind string) line 
 	return append(append(b, kind...), '"')
 }
 
-// finish writes what every line ends with: the hash of all before it from an offset on, and the line end.
-func (b line) finish(from int, head *[64]byte) line {
+// finishLine writes what every line ends with: the hash of all before it from an offset on, and the line end.
+func (b line) finishLine(from int, head *[64]byte) line {
 	sum := sha256.Sum256(b[from:])
 	hex.Encode(head[:], sum[:])
 	b = append(b, `,"hash":"`...)
@@ -199,7 +199,7 @@ type stamp struct {
 	text   [len(TimeFormat) + 8]byte // AppendFormat writes more digits than it leaves
 }
 
-func (s *stamp) at(t time.Time) []byte {
+func (s *stamp) formatTime(t time.Time) []byte {
 	if second := t.Unix(); second != s.second || s.text[0] == 0 {
 		t.UTC().AppendFormat(s.text[:0], TimeFormat)
 		s.second = second
@@ -212,15 +212,15 @@ func (s *stamp) at(t time.Time) []byte {
 	return s.text[:len(TimeFormat)]
 }
 
-func (b line) text(name, value string) line {
+func (b line) addText(name, value string) line {
 	if value == "" {
 		return b
 	}
 	b = append(append(append(b, `,"`...), name...), `":`...)
 	if len(value) > maxText {
-		value = clip(value, maxText)
+		value = clipText(value, maxText)
 	}
-	if plain(value) {
+	if isPlain(value) {
 		return append(append(append(b, '"'), value...), '"')
 	}
 	// The error is for invalid UTF-8, which is replaced all the same.
@@ -228,16 +228,16 @@ func (b line) text(name, value string) line {
 	return line(quoted)
 }
 
-// clip cuts a text between two runes.
-func clip(s string, most int) string {
+// clipText cuts a text between two runes.
+func clipText(s string, most int) string {
 	for most > 0 && !utf8.RuneStart(s[most]) {
 		most--
 	}
 	return s[:most] + "…"
 }
 
-// plain reports whether a text needs no escapes in JSON.
-func plain(s string) bool {
+// isPlain reports whether a text needs no escapes in JSON.
+func isPlain(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < 0x20 || c >= 0x7f || c == '"' || c == '\\' {
 			return false
@@ -249,8 +249,8 @@ func plain(s string) bool {
 // maxTexts is how many of a list a line has.
 const maxTexts = 16
 
-// texts writes a list of texts, as far as there is room.
-func (b line) texts(name string, values []string) line {
+// addTexts writes a list of texts, as far as there is room.
+func (b line) addTexts(name string, values []string) line {
 	if len(values) == 0 {
 		return b
 	}
@@ -260,7 +260,7 @@ func (b line) texts(name string, values []string) line {
 			b = append(b, ',')
 		}
 		if value = redact.Text(value); len(value) > maxText {
-			value = clip(value, maxText)
+			value = clipText(value, maxText)
 		}
 		quoted, _ := jsontext.AppendQuote(b, value)
 		b = quoted
@@ -268,7 +268,7 @@ func (b line) texts(name string, values []string) line {
 	return append(b, ']')
 }
 
-func (b line) number(name string, value int64) line {
+func (b line) addNumber(name string, value int64) line {
 	if value <= 0 {
 		return b
 	}
@@ -276,15 +276,15 @@ func (b line) number(name string, value int64) line {
 	return strconv.AppendInt(b, value, 10)
 }
 
-func (b line) flag(name string, value bool) line {
+func (b line) addFlag(name string, value bool) line {
 	if !value {
 		return b
 	}
 	return append(append(append(b, `,"`...), name...), `":true`...)
 }
 
-// raw writes a JSON value that was checked before, on one line.
-func (b line) raw(name string, value []byte) line {
+// addRaw writes a JSON value that was checked before, on one line.
+func (b line) addRaw(name string, value []byte) line {
 	if len(value) == 0 {
 		return b
 	}
@@ -299,60 +299,60 @@ func (b line) raw(name string, value []byte) line {
 	return b
 }
 
-// members writes what the Record holds. If form is not nil, it is written in place of the DecisionFields.
-func (r *Record) members(b line, form EncodedDecision) line {
-	b = b.text("session", r.Session).text("principal", r.Principal).request(r.Request).text("method", r.Method)
+// appendMembers writes what the Record holds. If form is not nil, it is written in place of the DecisionFields.
+func (r *Record) appendMembers(b line, form EncodedDecision) line {
+	b = b.addText("session", r.Session).addText("principal", r.Principal).addRequest(r.Request).addText("method", r.Method)
 	if form != nil {
 		b = append(b, form...)
 	} else {
-		b = r.DecisionFields.members(b)
+		b = r.DecisionFields.appendMembers(b)
 	}
-	b = r.Trace.members(b).arguments(r.Arguments)
-	b = b.texts("within", r.Within).text("namedBy", r.NamedBy).text("opens", redact.Text(r.Opens)).text("why", redact.Text(r.Why))
-	b = b.number("us", r.Micros)
+	b = r.Trace.appendMembers(b).addArguments(r.Arguments)
+	b = b.addTexts("within", r.Within).addText("namedBy", r.NamedBy).addText("opens", redact.Text(r.Opens)).addText("why", redact.Text(r.Why))
+	b = b.addNumber("us", r.Micros)
 	if r.ClientInfo == (ClientInfo{}) {
 		return b
 	}
-	return r.ClientInfo.members(b)
+	return r.ClientInfo.appendMembers(b)
 }
 
-func (t *Trace) members(b line) line {
+func (t *Trace) appendMembers(b line) line {
 	if *t == (Trace{}) {
 		return b
 	}
-	return b.text("traceparent", t.Parent).text("tracestate", t.State).text("baggage", redact.Text(t.Baggage))
+	return b.addText("traceparent", t.Parent).addText("tracestate", t.State).addText("baggage", redact.Text(t.Baggage))
 }
 
-func (c *ClientInfo) members(b line) line {
-	b = b.text("client", redact.Text(c.Name)).text("folder", redact.Text(c.Folder))
-	return b.number("process", int64(c.Process)).number("adapter", int64(c.Adapter))
+func (c *ClientInfo) appendMembers(b line) line {
+	b = b.addText("client", redact.Text(c.Name)).addText("folder", redact.Text(c.Folder))
+	return b.addNumber("process", int64(c.Process)).addNumber("adapter", int64(c.Adapter))
 }
 
-func (d *DecisionFields) members(b line) line {
-	b = b.text("child", d.Child).text("tool", d.Tool).text("decision", d.Decision).text("rule", d.Rule).text("kernel", d.Kernel)
-	b = list(b.text("code", d.Code).text("by", d.By), "granted", d.Granted, (*Granted).members)
-	b = b.text("roots", d.Roots).number("generation", int64(d.Generation)).flag("stale", d.Stale).number("rewritten", int64(d.Rewritten)).number("lenient", int64(d.Lenient))
-	return list(b, "findings", d.Findings, (*Finding).members).number("more", int64(d.More))
+func (d *DecisionFields) appendMembers(b line) line {
+	b = b.addText("child", d.Child).addText("tool", d.Tool).addText("decision", d.Decision).addText("rule", d.Rule).addText("kernel", d.Kernel)
+	b = appendList(b.addText("code", d.Code).addText("by", d.By), "granted", d.Granted, (*Granted).appendMembers)
+	b = b.addText("roots", d.Roots).addNumber("generation", int64(d.Generation)).addFlag("stale", d.Stale).addNumber("rewritten", int64(d.Rewritten)).addNumber("lenient", int64(d.Lenient))
+	return appendList(b, "findings", d.Findings, (*Finding).appendMembers).addNumber("more", int64(d.More))
 }
 
-func (f *Finding) members(b line) line {
-	b = b.text("at", f.At).text("role", f.Role).text("path", f.shown()).flag("inside", f.Inside)
+func (f *Finding) appendMembers(b line) line {
+	b = b.addText("at", f.At).addText("role", f.Role).addText("path", f.shownPath()).addFlag("inside", f.Inside)
 	if f.Ways > 1 {
-		b = b.number("ways", int64(f.Ways))
+		b = b.addNumber("ways", int64(f.Ways))
 	}
 	return b
 }
 
-func (g *Granted) members(b line) line {
-	return b.text("file", redact.Text(g.File)).text("directory", redact.Text(g.Directory)).text("roles", g.Roles)
+func (g *Granted) appendMembers(b line) line {
+	return b.addText("file", redact.Text(g.File)).addText("directory", redact.Text(g.Directory)).addText("roles", g.Roles)
 }
 
-func (o *Outcome) members(b line) line {
-	return b.number("of", int64(o.DecisionLine)).number("call", int64(o.Call)).text("result", o.Result).number("us", o.Micros)
+func (o *Outcome) appendMembers(b line) line {
+	return b.addNumber("of", int64(o.DecisionLine)).addNumber("call", int64(o.Call)).addText("result", o.Result).addNumber("us", o.Micros)
 }
 
-// list writes a list of objects.
-func list[T any](b line, name string, all []T, members func(*T, line) line) line {
+// appendList writes a list of objects.
+func appendList[T any](b line, name string, all []T, members func(*T, line) line) line {
 	if len(all) == 0 {
 		return b
 	}
@@ -372,19 +372,19 @@ func list[T any](b line, name string, all []T, members func(*T, line) line) line
 	return append(b, ']')
 }
 
-func (b line) request(id []byte) line {
+func (b line) addRequest(id []byte) line {
 	if len(id) <= maxRequest {
-		return b.raw("request", id)
+		return b.addRaw("request", id)
 	}
-	return b.text("request", clip(string(id), maxRequest))
+	return b.addText("request", clipText(string(id), maxRequest))
 }
 
-func (b line) arguments(raw []byte) line {
+func (b line) addArguments(raw []byte) line {
 	switch {
 	case len(raw) > maxArguments:
-		return b.number("argumentsBytes", int64(len(raw)))
+		return b.addNumber("argumentsBytes", int64(len(raw)))
 	case len(raw) > 0:
-		return b.raw("arguments", redact.JSON(raw))
+		return b.addRaw("arguments", redact.JSON(raw))
 	}
 	return b
 }
@@ -392,24 +392,24 @@ func (b line) arguments(raw []byte) line {
 // membersOfCalls writes the members of a line about several calls of one session. If all
 // have the same EncodedDecision, it is written once, for the line.
 func membersOfCalls(b line, calls []CallRecord) line {
-	b = b.text("session", calls[0].Session).text("principal", calls[0].Principal)
+	b = b.addText("session", calls[0].Session).addText("principal", calls[0].Principal)
 	alike := !slices.ContainsFunc(calls, func(c CallRecord) bool { return !bytes.Equal(c.Encoded, calls[0].Encoded) })
 	if alike {
 		b = append(b, calls[0].Encoded...)
 	}
-	return list(b, "calls", calls, func(c *CallRecord, b line) line {
-		b = b.request(c.Request)
+	return appendList(b, "calls", calls, func(c *CallRecord, b line) line {
+		b = b.addRequest(c.Request)
 		if !alike {
 			b = append(b, c.Encoded...)
 		}
-		return c.Trace.members(b).arguments(c.Arguments)
+		return c.Trace.appendMembers(b).addArguments(c.Arguments)
 	})
 }
 
-// outcomes writes the members of a line about one outcome, or about several.
-func outcomes(b line, all []Outcome) line {
+// appendOutcomes writes the members of a line about one outcome, or about several.
+func appendOutcomes(b line, all []Outcome) line {
 	if len(all) == 1 {
-		return all[0].members(b)
+		return all[0].appendMembers(b)
 	}
-	return list(b, "outcomes", all, (*Outcome).members)
+	return appendList(b, "outcomes", all, (*Outcome).appendMembers)
 }

@@ -64,20 +64,20 @@ func NewRecorder(o Options, tell func(State)) *Recorder {
 func (r *Recorder) Open() error {
 	l, err := Open(r.o)
 	if err != nil {
-		r.unopened(err)
+		r.noteUnopened(err)
 		return err
 	}
 	r.log.Store(l)
-	r.well()
+	r.noteWell()
 	return nil
 }
 
-// unopened notes why no log is open.
-func (r *Recorder) unopened(err error) {
+// noteUnopened notes why no log is open.
+func (r *Recorder) noteUnopened(err error) {
 	r.mu.Lock()
 	r.closed = err
 	r.mu.Unlock()
-	_ = r.failed(err, 0) // which the record keeps
+	_ = r.noteFailed(err, 0) // which the record keeps
 }
 
 // notOpen is the error of an append while no log is open.
@@ -100,7 +100,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 				return err
 			}
 			r.log.Store(nil)
-			r.unopened(err)
+			r.noteUnopened(err)
 		}
 		if ctx.Err() != nil {
 			return nil
@@ -121,33 +121,33 @@ func (r *Recorder) Run(ctx context.Context) error {
 // operating system. With an error there is a ticket if the line will be written with
 // the next that can be.
 func (r *Recorder) Append(ctx context.Context, rec *Record) (Ticket, error) {
-	return r.append(ctx, KindDecision, rec)
+	return r.appendRecord(ctx, KindDecision, rec)
 }
 
 // Question is Append for what a human is asked, and answers.
 func (r *Recorder) Question(ctx context.Context, rec *Record) error {
-	_, err := r.append(ctx, KindQuestion, rec)
+	_, err := r.appendRecord(ctx, KindQuestion, rec)
 	return err
 }
 
-func (r *Recorder) append(ctx context.Context, kind string, rec *Record) (Ticket, error) {
+func (r *Recorder) appendRecord(ctx context.Context, kind string, rec *Record) (Ticket, error) {
 	l := r.log.Load()
 	if l == nil {
-		return Ticket{}, r.failed(r.notOpen(), 1)
+		return Ticket{}, r.noteFailed(r.notOpen(), 1)
 	}
 	now := time.Now()
 	n, err := l.Put(kind, rec, nil, now)
 	if err != nil {
-		return Ticket{}, r.failed(err, 1)
+		return Ticket{}, r.noteFailed(err, 1)
 	}
-	return Ticket{l, n, 0, now}, r.commit(ctx, l, 1)
+	return Ticket{l, n, 0, now}, r.commitLog(ctx, l, 1)
 }
 
 // Flush waits until the lines that were noted are with the operating system, so that who
 // is answered now finds them.
 func (r *Recorder) Flush(ctx context.Context) {
 	if l := r.log.Load(); l != nil {
-		_ = r.commit(ctx, l, 0) // told already where they were noted
+		_ = r.commitLog(ctx, l, 0) // told already where they were noted
 	}
 }
 
@@ -158,7 +158,7 @@ func (r *Recorder) Ready(ctx context.Context) error {
 	if l == nil {
 		return r.notOpen()
 	}
-	return r.commit(ctx, l, 0)
+	return r.commitLog(ctx, l, 0)
 }
 
 // Note records what is no decision. It does not wait: the line comes before those of
@@ -166,11 +166,11 @@ func (r *Recorder) Ready(ctx context.Context) error {
 func (r *Recorder) Note(kind string, rec *Record) {
 	l := r.log.Load()
 	if l == nil {
-		_ = r.failed(r.notOpen(), 1)
+		_ = r.noteFailed(r.notOpen(), 1)
 		return
 	}
 	if err := l.putSoon(kind, rec); err != nil {
-		_ = r.failed(err, 1)
+		_ = r.noteFailed(err, 1)
 	}
 }
 
@@ -180,7 +180,7 @@ func (r *Recorder) Note(kind string, rec *Record) {
 func (r *Recorder) AppendCalls(ctx context.Context, to []Ticket, calls []CallRecord, now time.Time) ([]Ticket, error) {
 	l := r.log.Load()
 	if l == nil {
-		return to, r.failed(r.notOpen(), len(calls))
+		return to, r.noteFailed(r.notOpen(), len(calls))
 	}
 	for from := 0; from < len(calls); {
 		end := from + 1
@@ -190,7 +190,7 @@ func (r *Recorder) AppendCalls(ctx context.Context, to []Ticket, calls []CallRec
 		line := calls[from:end]
 		n, err := l.PutCalls(line, now)
 		if err != nil {
-			return to, r.failed(err, len(calls))
+			return to, r.noteFailed(err, len(calls))
 		}
 		for i := range line {
 			t := Ticket{l, n, i + 1, now}
@@ -201,16 +201,16 @@ func (r *Recorder) AppendCalls(ctx context.Context, to []Ticket, calls []CallRec
 		}
 		from = end
 	}
-	return to, r.commit(ctx, l, len(calls))
+	return to, r.commitLog(ctx, l, len(calls))
 }
 
-func (r *Recorder) commit(ctx context.Context, l *Log, of int) error {
+func (r *Recorder) commitLog(ctx context.Context, l *Log, of int) error {
 	err := l.Commit(ctx)
 	switch {
 	case err == nil:
-		r.well()
+		r.noteWell()
 	case ctx.Err() == nil:
-		return r.failed(err, of)
+		return r.noteFailed(err, of)
 	}
 	return err
 }
@@ -226,11 +226,11 @@ func (t Ticket) Outcome(result string) {
 func (r *Recorder) State() State {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.state()
+	return r.currentState()
 }
 
-// state is State for callers that hold mu.
-func (r *Recorder) state() State {
+// currentState is State for callers that hold mu.
+func (r *Recorder) currentState() State {
 	st := State{Dir: r.o.Dir, Unrecorded: r.unrecorded}
 	if l := r.log.Load(); l != nil {
 		st.Log = l.ID()
@@ -242,8 +242,8 @@ func (r *Recorder) state() State {
 	return st
 }
 
-// failed notes that so many decisions could not be recorded.
-func (r *Recorder) failed(err error, of int) error {
+// noteFailed notes that so many decisions could not be recorded.
+func (r *Recorder) noteFailed(err error, of int) error {
 	now := time.Now()
 	r.mu.Lock()
 	r.unrecorded += uint64(of)
@@ -257,7 +257,7 @@ func (r *Recorder) failed(err error, of int) error {
 	if loud {
 		r.told = now
 	}
-	st := r.state()
+	st := r.currentState()
 	r.mu.Unlock()
 	if loud {
 		r.tell(st)
@@ -265,15 +265,15 @@ func (r *Recorder) failed(err error, of int) error {
 	return err
 }
 
-// well notes that lines can be written again.
-func (r *Recorder) well() {
+// noteWell notes that lines can be written again.
+func (r *Recorder) noteWell() {
 	if !r.ill.Load() {
 		return
 	}
 	r.mu.Lock()
 	r.err = nil
 	r.ill.Store(false)
-	st := r.state()
+	st := r.currentState()
 	r.mu.Unlock()
 	r.tell(st)
 }

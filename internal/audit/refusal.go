@@ -50,7 +50,7 @@ func (r *Record) Refusal(kind string, at time.Time) (out Refusal, ok bool) {
 	}
 	if len(r.Findings) > 0 {
 		f := &r.Findings[0]
-		out.Path, out.Role, out.At = f.shown(), f.Role, f.At
+		out.Path, out.Role, out.At = f.shownPath(), f.Role, f.At
 	}
 	switch {
 	case kind == KindRefusal:
@@ -61,8 +61,8 @@ func (r *Record) Refusal(kind string, at time.Time) (out Refusal, ok bool) {
 	return out, true
 }
 
-// shown is the path of a finding without what may be a secret.
-func (f *Finding) shown() string {
+// shownPath is the path of a finding without what may be a secret.
+func (f *Finding) shownPath() string {
 	if redact.SecretPointer(f.At) && f.Path != "" {
 		return redact.Mark
 	}

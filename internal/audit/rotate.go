@@ -6,31 +6,31 @@ import (
 	"path/filepath"
 )
 
-// unrotated reports whether a write has failed because the file has its full size and
+// cannotRotate reports whether a write has failed because the file has its full size and
 // cannot be rotated. Then the file may grow by the same size again: a record in one
 // large file is better than none.
-func (l *Log) unrotated(more int) bool {
+func (l *Log) cannotRotate(more int) bool {
 	fi, err := os.Lstat(l.path)
 	if err != nil || fi.Size()+int64(more) < l.file.most {
 		return false
 	}
-	l.file.grow(l.o.MaxSize)
+	l.file.growLimit(l.o.MaxSize)
 	return true
 }
 
-// same reports whether fi is the file that lines are written to: the one that
+// isSameFile reports whether fi is the file that lines are written to: the one that
 // was seen last, no shorter than then, or one that was started when that was
 // rotated out. The caller holds mu and writeMu.
-func (l *Log) same(fi os.FileInfo) bool {
+func (l *Log) isSameFile(fi os.FileInfo) bool {
 	was := l.lastInfo
-	ok := fi.Mode().IsRegular() && (was == nil || os.SameFile(was, fi) && was.Size() <= fi.Size() || !os.SameFile(was, fi) && l.rotated(was))
+	ok := fi.Mode().IsRegular() && (was == nil || os.SameFile(was, fi) && was.Size() <= fi.Size() || !os.SameFile(was, fi) && l.wasRotated(was))
 	l.lastInfo = fi
 	os.SameFile(fi, fi) // on Windows this looks up the file's identity now, and not at a later comparison
 	return ok
 }
 
-// rotated reports whether a file is one that was rotated out of the log.
-func (l *Log) rotated(was os.FileInfo) bool {
+// wasRotated reports whether a file is one that was rotated out of the log.
+func (l *Log) wasRotated(was os.FileInfo) bool {
 	names, _ := fs.Glob(os.DirFS(l.o.Dir), l.id+"-*"+LogEnding) // the pattern is valid
 	for _, name := range names {
 		if fi, err := os.Lstat(filepath.Join(l.o.Dir, name)); err == nil && os.SameFile(was, fi) && was.Size() <= fi.Size() {

@@ -22,40 +22,40 @@ func (l *Log) Run(ctx context.Context) error {
 			l.mu.Lock()
 			l.writeScheduled, l.overdue = false, true
 			l.mu.Unlock()
-			l.sweep()
+			l.sweepPending()
 		case <-tick.C:
 			l.mu.Lock()
 			l.overdue = true
 			l.mu.Unlock()
-			l.sweep()
+			l.sweepPending()
 			// If it fails, the next one tries again. Whoever appends learns of the file itself.
-			_ = l.checkpoint()
+			_ = l.writeCheckpoint()
 		case <-l.gone:
 			_ = l.noteGone() // the folder may be gone as well
-			return errors.Join(l.lost(), l.release())
+			return errors.Join(l.lostError(), l.releaseLog())
 		case <-ctx.Done():
-			return l.close()
+			return l.closeLog()
 		}
 	}
 }
 
-// sweep writes lines that no caller waits for.
-func (l *Log) sweep() {
+// sweepPending writes lines that no caller waits for.
+func (l *Log) sweepPending() {
 	if l.writeMu.TryLock() {
-		_ = l.flush()
+		_ = l.flushPending()
 	}
 }
 
-// checkpoint notes the state of the log in the folder's chain, where it has
+// writeCheckpoint notes the state of the log in the folder's chain, where it has
 // changed, with everything before on the disk.
-func (l *Log) checkpoint() error {
+func (l *Log) writeCheckpoint() error {
 	l.mu.Lock()
 	news := l.written.number != l.marked
 	l.mu.Unlock()
 	if !news {
 		return nil
 	}
-	return l.mark(KindCheckpoint, nil)
+	return l.syncAndMark(KindCheckpoint, nil)
 }
 
 // noteGone notes in the folder's chain how far a log went whose file was taken
@@ -71,13 +71,13 @@ func (l *Log) noteGone() error {
 		if known, err := c.lastOf(l.id); known == nil || err != nil {
 			return err
 		}
-		return c.add(KindCheckpoint, l.id, at.number, string(at.head[:]))
+		return c.addLine(KindCheckpoint, l.id, at.number, string(at.head[:]))
 	})
 }
 
-// mark syncs the log to the disk, and then writes a line about it to the folder's
+// syncAndMark syncs the log to the disk, and then writes a line about it to the folder's
 // chain. then, if not nil, is called while the chain is still locked.
-func (l *Log) mark(kind string, then func() error) error {
+func (l *Log) syncAndMark(kind string, then func() error) error {
 	l.mu.Lock()
 	at := l.written
 	l.mu.Unlock()
@@ -87,7 +87,7 @@ func (l *Log) mark(kind string, then func() error) error {
 		}
 	}
 	err := withChain(l.o.Dir, func(c *chain) error {
-		err := c.add(kind, l.id, at.number, string(at.head[:]))
+		err := c.addLine(kind, l.id, at.number, string(at.head[:]))
 		if err == nil && kind != KindOpen {
 			err = c.file.Sync()
 		}
@@ -114,28 +114,28 @@ func syncFile(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// close writes the last line and lets the file go.
-func (l *Log) close() error {
+// closeLog writes the last line and lets the file go.
+func (l *Log) closeLog() error {
 	l.mu.Lock()
 	l.failedAt = time.Time{} // it is the last attempt, whenever the one before was
 	l.mu.Unlock()
 	err := l.putOwn(KindClose, func(b line) line { return b })
-	l.end(ErrClosed)
+	l.endLog(ErrClosed)
 	if err == nil {
 		released := false
-		err = l.mark(KindClose, func() error {
+		err = l.syncAndMark(KindClose, func() error {
 			released = true
-			return errors.Join(l.release(), os.Remove(l.lock.Path()))
+			return errors.Join(l.releaseLog(), os.Remove(l.lock.Path()))
 		})
 		if released {
 			return err
 		}
 	}
-	return errors.Join(err, l.release()) // the lock stays, so that the next hub closes it
+	return errors.Join(err, l.releaseLog()) // the lock stays, so that the next hub closes it
 }
 
-// end refuses further appends, and wakes those who wait.
-func (l *Log) end(why error) {
+// endLog refuses further appends, and wakes those who wait.
+func (l *Log) endLog(why error) {
 	l.writeMu.Lock()
 	l.mu.Lock()
 	l.ended = why
@@ -143,8 +143,8 @@ func (l *Log) end(why error) {
 	l.waiting = nil
 	l.mu.Unlock()
 	l.writeMu.Unlock()
-	_ = wake(waiting, why)
+	_ = wakeAll(waiting, why)
 }
 
-// release closes the file and unlocks the log.
-func (l *Log) release() error { return errors.Join(l.file.Close(), l.lock.Unlock()) }
+// releaseLog closes the file and unlocks the log.
+func (l *Log) releaseLog() error { return errors.Join(l.file.Close(), l.lock.Unlock()) }

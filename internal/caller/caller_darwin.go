@@ -25,28 +25,28 @@ func Peer(c Conn, want Want) error {
 	if err := errors.Join(err, failed); err != nil {
 		return fmt.Errorf("%w: %w", errUntold, err)
 	}
-	return refuse(pid, want)
+	return refuseProcess(pid, want)
 }
 
 // Self refuses this process.
-func Self(want Want) error { return refuse(os.Getpid(), want) }
+func Self(want Want) error { return refuseProcess(os.Getpid(), want) }
 
-func refuse(pid int, want Want) error {
-	own, ok := find(os.Getpid())
+func refuseProcess(pid int, want Want) error {
+	own, ok := findProcess(os.Getpid())
 	if !ok {
 		return errUntold
 	}
-	return refuseServer(lineage(pid, find), os.Getpid(), own.name, want)
+	return refuseServer(lineageOf(pid, findProcess), os.Getpid(), own.name, want)
 }
 
 // Started is when a process has started, in microseconds since 1970; 0 if that cannot be told.
 func Started(pid int) uint64 {
-	p, _ := find(pid)
+	p, _ := findProcess(pid)
 	return p.Start
 }
 
-// find asks the kernel about a process (kern.proc.pid of sysctl(3)).
-func find(pid int) (relative, bool) {
+// findProcess asks the kernel about a process (kern.proc.pid of sysctl(3)).
+func findProcess(pid int) (relative, bool) {
 	if pid <= 0 { // above launchd is the kernel
 		return relative{}, false
 	}

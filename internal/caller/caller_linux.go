@@ -44,11 +44,11 @@ type procReader struct {
 	link func(pid int, name string) (string, error)
 }
 
-func machine() procReader {
-	return procReader{self: os.Getpid(), find: proctree.Find, marked: marked, bears: proctree.Marked, status: statusOf, hubStatus: func() ([]byte, error) { return statusOf(os.Getpid()) }, link: linkOf}
+func machineReader() procReader {
+	return procReader{self: os.Getpid(), find: proctree.Find, marked: isMarked, bears: proctree.Marked, status: statusOf, hubStatus: func() ([]byte, error) { return statusOf(os.Getpid()) }, link: linkOf}
 }
 
-func marked(p proctree.Process) (bool, error) {
+func isMarked(p proctree.Process) (bool, error) {
 	value, err := p.Lookup(proctree.InstanceVariable)
 	return value != "", err
 }
@@ -58,9 +58,9 @@ func statusOf(pid int) ([]byte, error) {
 }
 
 // Peer refuses the process at the other end of a connection.
-func Peer(c *net.UnixConn, want Want) error { return machine().peer(c, want) }
+func Peer(c *net.UnixConn, want Want) error { return machineReader().checkPeer(c, want) }
 
-func (m procReader) peer(c *net.UnixConn, want Want) error {
+func (m procReader) checkPeer(c *net.UnixConn, want Want) error {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ func Credentials(c *net.UnixConn) (cred *unix.Ucred, err error) {
 }
 
 // Hub refuses the process that listens at the other end of a connected socket, unless it is a hub.
-func Hub(socket int) error { return machine().atOtherEnd(socket, Want{hub: true}) }
+func Hub(socket int) error { return machineReader().atOtherEnd(socket, Want{hub: true}) }
 
 func (m procReader) atOtherEnd(socket int, want Want) error {
 	pid, fd, err := peerOf(socket)
@@ -103,7 +103,7 @@ func (m procReader) atOtherEnd(socket int, want Want) error {
 	if err := ownProc(); err != nil {
 		return err
 	}
-	if err := m.refuse(pid, want); err != nil {
+	if err := m.refuseProcess(pid, want); err != nil {
 		return err
 	}
 	if fd < 0 {
@@ -124,9 +124,9 @@ func Self(want Want) error {
 	if err := ownProc(); err != nil {
 		return err
 	}
-	m := machine()
+	m := machineReader()
 	m.hubStatus = func() ([]byte, error) { return statusOf(1) }
-	return m.refuse(os.Getpid(), want)
+	return m.refuseProcess(os.Getpid(), want)
 }
 
 // Started is when a process has started, 0 where that cannot be told.
@@ -163,12 +163,12 @@ func peerOf(socket int) (pid, fd int, err error) {
 	return int(cred.Pid), fd, nil
 }
 
-func (m procReader) refuse(pid int, want Want) error {
+func (m procReader) refuseProcess(pid int, want Want) error {
 	server := errServer
 	if want.Person {
 		server = errNoPerson
 	}
-	line, err := m.ancestry(pid)
+	line, err := m.readAncestry(pid)
 	if err != nil {
 		return err
 	}
@@ -211,7 +211,7 @@ func (m procReader) refuse(pid int, want Want) error {
 		return errFiltered
 	}
 	if want.Alike {
-		if err := m.alike(pid, status); err != nil {
+		if err := m.checkConfinement(pid, status); err != nil {
 			return err
 		}
 	}
@@ -219,7 +219,7 @@ func (m procReader) refuse(pid int, want Want) error {
 		return errGone
 	}
 	if want.Person {
-		if err := person(line, want); err != nil {
+		if err := checkPerson(line, want); err != nil {
 			return err
 		}
 	}
@@ -249,8 +249,8 @@ func lineOf(status []byte, name string) string {
 	return string(line)
 }
 
-// alike refuses a process with this status that is more confined than this one, or elsewhere.
-func (m procReader) alike(pid int, status []byte) error {
+// checkConfinement refuses a process with this status that is more confined than this one, or elsewhere.
+func (m procReader) checkConfinement(pid int, status []byte) error {
 	own, err := m.status(m.self)
 	if err != nil {
 		return errHidden
@@ -286,7 +286,7 @@ func linkOf(pid int, name string) (string, error) {
 // none is the status of a process without a filter.
 var none = []byte("\nSeccomp:\t0\nSeccomp_filters:\t0\n")
 
-func person(line []proctree.Process, want Want) error {
+func checkPerson(line []proctree.Process, want Want) error {
 	switch p := line[0]; {
 	case want.Unknown:
 		return errNoClient
@@ -306,15 +306,15 @@ const (
 	maxReadings = 8
 )
 
-// ancestry is a process and all above it. A parent that ends while this is read leaves
+// readAncestry is a process and all above it. A parent that ends while this is read leaves
 // its number to somebody else, perhaps; but then its child has another one, which the next
 // reading shows.
-func (m procReader) ancestry(pid int) ([]proctree.Process, error) {
+func (m procReader) readAncestry(pid int) ([]proctree.Process, error) {
 	var was []proctree.Process
 	var err error
 	for range maxReadings {
 		var now []proctree.Process
-		now, err = m.above(pid)
+		now, err = m.readAbove(pid)
 		switch {
 		case errors.Is(err, errHidden): // or its parent has ended just now: then it has another one
 			was = nil
@@ -330,7 +330,7 @@ func (m procReader) ancestry(pid int) ([]proctree.Process, error) {
 	return nil, cmp.Or(err, errHidden)
 }
 
-func (m procReader) above(pid int) (line []proctree.Process, err error) {
+func (m procReader) readAbove(pid int) (line []proctree.Process, err error) {
 	for range maxAncestors {
 		p, err := m.find(pid)
 		switch {

@@ -95,7 +95,7 @@ func TestWhoMayCall(t *testing.T) {
 		{"a server that listens", 13, Want{hub: true}, errNoHub},
 		{"one that names itself a hub", 41, Want{hub: true}, errServer},
 	} {
-		if err := m.refuse(c.pid, c.want); !errors.Is(err, c.err) {
+		if err := m.refuseProcess(c.pid, c.want); !errors.Is(err, c.err) {
 			t.Errorf("%s: %v, want %v", c.name, err, c.err)
 		}
 	}
@@ -115,7 +115,7 @@ func TestAParentThatEndsMeanwhile(t *testing.T) {
 			}
 			return p, err
 		}
-		if err := m.refuse(30, Want{}); !errors.Is(err, want) || readings < 3 {
+		if err := m.refuseProcess(30, Want{}); !errors.Is(err, want) || readings < 3 {
 			t.Errorf("adopted by %d: %v after %d readings, want %v", next, err, readings, want)
 		}
 	}
@@ -153,13 +153,13 @@ func TestWhoIsMarked(t *testing.T) {
 		{"below another's guardian", 42, Want{}, errServer},
 		{"it cannot be told", 10, Want{}, errGone},
 	} {
-		if err := m.refuse(c.pid, c.want); !errors.Is(err, c.err) {
+		if err := m.refuseProcess(c.pid, c.want); !errors.Is(err, c.err) {
 			t.Errorf("%s: %v, want %v", c.name, err, c.err)
 		}
 	}
 	marked = nil // the control
 	for _, pid := range []int{20, 40} {
-		if err := m.refuse(pid, Want{}); err != nil {
+		if err := m.refuseProcess(pid, Want{}); err != nil {
 			t.Errorf("%d without the mark: %v", pid, err)
 		}
 	}
@@ -188,13 +188,13 @@ func TestFilters(t *testing.T) {
 	} {
 		m.status = func(int) ([]byte, error) { return []byte(c.of), nil }
 		m.hubStatus = func() ([]byte, error) { return []byte(c.than), nil }
-		if err := m.refuse(20, Want{}); !errors.Is(err, c.err) {
+		if err := m.refuseProcess(20, Want{}); !errors.Is(err, c.err) {
 			t.Errorf("%s: %v, want %v", c.name, err, c.err)
 		}
 	}
 	m.hubStatus = func() ([]byte, error) { return nil, os.ErrPermission }
 	m.status = func(int) ([]byte, error) { return []byte(filters(1)), nil }
-	if err := m.refuse(20, Want{}); !errors.Is(err, errFiltered) {
+	if err := m.refuseProcess(20, Want{}); !errors.Is(err, errFiltered) {
 		t.Errorf("compared with nobody: %v", err)
 	}
 }
@@ -222,7 +222,7 @@ func TestAlike(t *testing.T) {
 			}
 			return []byte(own), nil
 		}
-		if err := m.refuse(20, Want{Alike: true}); !errors.Is(err, c.err) {
+		if err := m.refuseProcess(20, Want{Alike: true}); !errors.Is(err, c.err) {
 			t.Errorf("%s: %v, want %v", c.name, err, c.err)
 		}
 	}
@@ -234,7 +234,7 @@ func TestAlike(t *testing.T) {
 			}
 			return "", nil
 		}
-		if err := m.refuse(20, Want{Alike: true}); !errors.Is(err, errElsewhere) {
+		if err := m.refuseProcess(20, Want{Alike: true}); !errors.Is(err, errElsewhere) {
 			t.Errorf("%s: %v", place, err)
 		}
 	}
@@ -252,11 +252,11 @@ func TestAParentThatEnds(t *testing.T) {
 		}
 		return after.find(pid)
 	}
-	if line, err := m.above(14); err != nil || len(line) != 3 || line[1].Hub != "" {
+	if line, err := m.readAbove(14); err != nil || len(line) != 3 || line[1].Hub != "" {
 		t.Fatalf("one reading alone shows the hub: %+v, %v", line, err)
 	}
 	reads = 0
-	if err := m.refuse(14, Want{}); !errors.Is(err, errServer) {
+	if err := m.refuseProcess(14, Want{}); !errors.Is(err, errServer) {
 		t.Errorf("%v", err)
 	}
 }
@@ -440,12 +440,12 @@ func TestCallers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := machine()
+		m := machineReader()
 		m.self = 0 // all of them descend from this test
-		if err := m.peer(conn, Want{}); !errors.Is(err, c.err) {
+		if err := m.checkPeer(conn, Want{}); !errors.Is(err, c.err) {
 			t.Errorf("%s: %v, want %v", c.roles, err, c.err)
 		}
-		if err := machine().peer(conn, Want{}); !errors.Is(err, errServer) && !strings.Contains(c.roles, "nobody fork") {
+		if err := machineReader().checkPeer(conn, Want{}); !errors.Is(err, errServer) && !strings.Contains(c.roles, "nobody fork") {
 			t.Errorf("%s, below the hub that is asked: %v", c.roles, err)
 		}
 		_ = conn.Close()
@@ -493,8 +493,8 @@ func TestWhoHasEnded(t *testing.T) {
 	if err := ended.Run(); err != nil {
 		t.Fatal(err)
 	}
-	m := machine()
-	if err := m.refuse(ended.Process.Pid, Want{}); !errors.Is(err, errGone) {
+	m := machineReader()
+	if err := m.refuseProcess(ended.Process.Pid, Want{}); !errors.Is(err, errGone) {
 		t.Errorf("%v", err)
 	}
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -510,7 +510,7 @@ func TestWhoHasEnded(t *testing.T) {
 	_ = f.Close()
 	defer func() { _ = conn.Close() }()
 	m.self = 0
-	if err := m.peer(conn.(*net.UnixConn), Want{}); err != nil {
+	if err := m.checkPeer(conn.(*net.UnixConn), Want{}); err != nil {
 		t.Errorf("this process itself: %v", err)
 	}
 	if err := Hub(pair[1]); !errors.Is(err, errNoHub) {

@@ -28,27 +28,27 @@ func Peer(c Conn, want Want) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUntold, err)
 	}
-	process, err := open(pid)
+	process, err := openProcess(pid)
 	if err != nil {
 		return fmt.Errorf("%w (%w)", errGone, err)
 	}
 	defer func() { _ = windows.CloseHandle(process) }()
-	if start := started(process); start == 0 || start > ticks(opened) { // another process has its id
+	if start := startedAt(process); start == 0 || start > ticksOf(opened) { // another process has its id
 		return errGone
 	}
 	var code uint32
 	if err := windows.GetExitCodeProcess(process, &code); err != nil || code != stillActive {
 		return errGone
 	}
-	return refuse(process, pid, want)
+	return refuseProcess(process, pid, want)
 }
 
 // Self refuses this process.
 func Self(want Want) error {
-	return refuse(windows.CurrentProcess(), uint32(os.Getpid()), want)
+	return refuseProcess(windows.CurrentProcess(), uint32(os.Getpid()), want)
 }
 
-func refuse(process windows.Handle, pid uint32, want Want) error {
+func refuseProcess(process windows.Handle, pid uint32, want Want) error {
 	switch is, err := proctree.IsServer(process); {
 	case err != nil:
 		return fmt.Errorf("%w: %w", errUntold, err)
@@ -60,11 +60,11 @@ func refuse(process windows.Handle, pid uint32, want Want) error {
 	if len(want.Clients) == 0 {
 		return nil
 	}
-	parents, err := parents()
+	parents, err := readParents()
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUntold, err)
 	}
-	return refuseClient(lineage(int(pid), func(pid int) (relative, bool) {
+	return refuseClient(lineageOf(int(pid), func(pid int) (relative, bool) {
 		start := Started(pid)
 		return relative{Process: Process{PID: pid, Start: start}, parent: parents[pid]}, start != 0
 	}), want)
@@ -72,16 +72,16 @@ func refuse(process windows.Handle, pid uint32, want Want) error {
 
 // Started is when a process has started, in 100 ns since 1601; 0 if that cannot be told.
 func Started(pid int) uint64 {
-	process, err := open(uint32(pid))
+	process, err := openProcess(uint32(pid))
 	if err != nil {
 		return 0
 	}
 	defer func() { _ = windows.CloseHandle(process) }()
-	return started(process)
+	return startedAt(process)
 }
 
-// open opens a process to ask about it. The lesser right suffices on Windows, and is given of processes with more rights than this one.
-func open(pid uint32) (windows.Handle, error) {
+// openProcess opens a process to ask about it. The lesser right suffices on Windows, and is given of processes with more rights than this one.
+func openProcess(pid uint32) (windows.Handle, error) {
 	process, err := windows.OpenProcess(windows.PROCESS_QUERY_INFORMATION, false, pid)
 	if errors.Is(err, windows.ERROR_ACCESS_DENIED) {
 		process, err = windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION, false, pid)
@@ -89,7 +89,7 @@ func open(pid uint32) (windows.Handle, error) {
 	return process, err
 }
 
-func started(process windows.Handle) uint64 {
+func startedAt(process windows.Handle) uint64 {
 	var start, end, kernel, user windows.Filetime
 	if windows.GetProcessTimes(process, &start, &end, &kernel, &user) != nil {
 		return 0
@@ -97,13 +97,13 @@ func started(process windows.Handle) uint64 {
 	return uint64(start.HighDateTime)<<32 | uint64(start.LowDateTime)
 }
 
-func ticks(t time.Time) uint64 {
+func ticksOf(t time.Time) uint64 {
 	at := windows.NsecToFiletime(t.UnixNano())
 	return uint64(at.HighDateTime)<<32 | uint64(at.LowDateTime)
 }
 
-// parents has the parent of each process.
-func parents() (map[int]int, error) {
+// readParents has the parent of each process.
+func readParents() (map[int]int, error) {
 	all, err := windows.CreateToolhelp32Snapshot(windows.TH32CS_SNAPPROCESS, 0)
 	if err != nil {
 		return nil, err

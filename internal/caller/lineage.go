@@ -11,9 +11,9 @@ type relative struct {
 	name   string
 }
 
-// lineage is a process and all that have started it, as far as they run. A parent that is younger than its child is not the parent: it has the id
+// lineageOf is a process and all that have started it, as far as they run. A parent that is younger than its child is not the parent: it has the id
 // of one that has ended.
-func lineage(pid int, find func(pid int) (relative, bool)) (line []relative) {
+func lineageOf(pid int, find func(pid int) (relative, bool)) (line []relative) {
 	for {
 		p, ok := find(pid)
 		if !ok || len(line) > 0 && p.Start > line[len(line)-1].Start || slices.ContainsFunc(line, func(q relative) bool { return q.PID == p.PID }) {

@@ -39,7 +39,7 @@ func TestLineage(t *testing.T) {
 		{"a circle", 40, Want{}, nil},
 		{"what has ended", 99, Want{}, errGone},
 	} {
-		if err := refuseServer(lineage(c.pid, find), 50, "mcphub", c.want); !errors.Is(err, c.err) {
+		if err := refuseServer(lineageOf(c.pid, find), 50, "mcphub", c.want); !errors.Is(err, c.err) {
 			t.Errorf("%s: %v, want %v", c.name, err, c.err)
 		}
 	}

@@ -97,12 +97,12 @@ func ErrorAnswer(code int64, message string) Answer {
 
 // AnswerParts are the parts of the frame that answers a request; id is raw.
 func AnswerParts(id []byte, a Answer) [5][]byte {
-	member, body := a.parts()
+	member, body := a.memberAndBody()
 	return [...][]byte{headID, id, member, body, endObject}
 }
 
-// parts returns the member of the envelope and its value that a makes.
-func (a Answer) parts() (member, body []byte) {
+// memberAndBody returns the member of the envelope and its value that a makes.
+func (a Answer) memberAndBody() (member, body []byte) {
 	switch {
 	case a.Result != nil:
 		return memberAnswer, a.Result

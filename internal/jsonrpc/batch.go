@@ -41,7 +41,7 @@ func (c *Conn) takeBatch(rd *lines.Reader) {
 	frame, _ := rd.Take() // the requests in it are served from there
 	all, err := Messages(frame)
 	if err != nil {
-		c.bad(frame, err, c.refuse)
+		c.takeBadLine(frame, err, c.refuseRequest)
 		return
 	}
 	g := &answers{c: c, left: 1}
@@ -54,7 +54,7 @@ func (c *Conn) takeBatch(rd *lines.Reader) {
 		c.takeMember(raw, g)
 		c.entry = nil
 	}
-	g.end(true)
+	g.endOne(true)
 }
 
 // openAll enters the requests of a batch into kept memory; nil: there is none.
@@ -76,27 +76,27 @@ func (c *Conn) openAll(all [][]byte) []*kept.Entry {
 func (c *Conn) takeMember(raw []byte, g *answers) {
 	m := &Message{}
 	if err := Split(raw, c.o.Strict, m); err != nil {
-		c.bad(raw, err, g.refuse)
+		c.takeBadLine(raw, err, g.addError)
 		return
 	}
 	switch {
 	case c.o.Strict && m.Method == "" && (m.ID == nil || (m.Result == nil) == (m.Error == nil)):
-		g.refuse(m.ID, CodeInvalidRequest, "a message needs a method, or an id with either a result or an error")
+		g.addError(m.ID, CodeInvalidRequest, "a message needs a method, or an id with either a result or an error")
 	case !m.IsRequest():
-		c.dispatch(nil, m)
+		c.dispatchMessage(nil, m)
 	case m.LongID(c.o.IDLimit) != "":
-		g.refuse(m.ID, CodeInvalidRequest, m.LongID(c.o.IDLimit))
+		g.addError(m.ID, CodeInvalidRequest, m.LongID(c.o.IDLimit))
 	case c.onReadLoop(m): // 2025-03-26, lifecycle: initialize, because its answer decides whether there may be batches
-		g.refuse(m.ID, CodeInvalidRequest, m.Method+" must not be part of a batch")
+		g.addError(m.ID, CodeInvalidRequest, m.Method+" must not be part of a batch")
 	default:
-		q, refusal := c.enter(m)
+		q, refusal := c.enterRequest(m)
 		if q == nil {
-			g.refuse(m.ID, CodeInvalidRequest, refusal)
+			g.addError(m.ID, CodeInvalidRequest, refusal)
 			return
 		}
 		q.m, q.together = m, g
-		g.expect()
-		c.spawn(q)
+		g.expectAnswer()
+		c.spawnRequest(q)
 	}
 }
 
@@ -109,36 +109,36 @@ type answers struct {
 	kept []*kept.Entry
 }
 
-func (g *answers) expect() {
+func (g *answers) expectAnswer() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.left++
 }
 
-// refuse adds an error, on the read loop.
-func (g *answers) refuse(id []byte, code int64, text string) {
-	g.add(orNull(id), ErrorAnswer(code, text), g.c.opened())
+// addError adds an error, on the read loop.
+func (g *answers) addError(id []byte, code int64, text string) {
+	g.addAnswer(orNull(id), ErrorAnswer(code, text), g.c.openedEntry())
 }
 
-// reply takes the answer to one request, unless that was cancelled: then the
+// replyTo takes the answer to one request, unless that was cancelled: then the
 // peer expects none.
-func (g *answers) reply(ctx context.Context, id string, a Answer, e *kept.Entry) {
+func (g *answers) replyTo(ctx context.Context, id string, a Answer, e *kept.Entry) {
 	if isCancelled(context.Cause(ctx)) {
 		e.Void()
 	} else {
-		g.add(id, a, e)
+		g.addAnswer(id, a, e)
 	}
 	a.Free()
-	g.end(false)
+	g.endOne(false)
 }
 
-// add puts an answer into the array, unless that exceeds one frame: a batch must not
+// addAnswer puts an answer into the array, unless that exceeds one frame: a batch must not
 // make the hub hold more than single requests could.
-func (g *answers) add(id string, a Answer, e *kept.Entry) {
+func (g *answers) addAnswer(id string, a Answer, e *kept.Entry) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.kept = append(g.kept, e.Marks()...)
-	if _, body := a.parts(); len(g.body)+len(body) > g.c.o.FrameLimit {
+	if _, body := a.memberAndBody(); len(g.body)+len(body) > g.c.o.FrameLimit {
 		a = ErrorAnswer(CodeInternal, fmt.Sprintf("the answers of this batch have more than %d bytes: send the request by itself", g.c.o.FrameLimit))
 	}
 	between := byte(',')
@@ -146,14 +146,14 @@ func (g *answers) add(id string, a Answer, e *kept.Entry) {
 		between = '['
 	}
 	f := newFrame()
-	defer f.free()
-	f.answer(id, a)
+	defer f.freeFrame()
+	f.makeAnswer(id, a)
 	g.body = AppendAll(append(g.body, between), f.parts)
 }
 
-// end counts down, and sends what there is when nothing more comes. The read loop
+// endOne counts down, and sends what there is when nothing more comes. The read loop
 // must not block.
-func (g *answers) end(onReadLoop bool) {
+func (g *answers) endOne(onReadLoop bool) {
 	g.mu.Lock()
 	g.left--
 	last, body := g.left == 0, g.body

@@ -48,12 +48,12 @@ func (c *Conn) Call(ctx context.Context, method string, params ...[]byte) (*Resp
 	c.mu.Unlock()
 
 	f := newFrame()
-	f.request(n, method, params)
-	e := c.ask(n)
+	f.makeRequest(n, method, params)
+	e := c.enterAsked(n)
 	defer e.Void()
 	queued, err := c.w.Send(ctx, f.parts, e.Marks()...)
 	if err == nil {
-		f.free()
+		f.freeFrame()
 		select {
 		case a := <-p.ch:
 			c.calls.Put(p)
@@ -62,7 +62,7 @@ func (c *Conn) Call(ctx context.Context, method string, params ...[]byte) (*Resp
 			err = context.Cause(ctx)
 		}
 	}
-	if c.forget(n) == nil {
+	if c.forgetCall(n) == nil {
 		a := <-p.ch // the answer, or the end of the Conn, came at the same moment
 		c.calls.Put(p)
 		return a.resp, a.err
@@ -79,8 +79,8 @@ func (c *Conn) Call(ctx context.Context, method string, params ...[]byte) (*Resp
 	return nil, err
 }
 
-// ask enters a request of our own into kept memory.
-func (c *Conn) ask(n uint64) *kept.Entry {
+// enterAsked enters a request of our own into kept memory.
+func (c *Conn) enterAsked(n uint64) *kept.Entry {
 	if c.o.Kept == nil {
 		return nil
 	}
@@ -98,8 +98,8 @@ func closedBy(err error) error {
 // cancelPeer tells the peer that nobody waits for its answer any more.
 func (c *Conn) cancelPeer(id []byte, cause error) {
 	f := newFrame()
-	defer f.free()
-	f.notification(methodCancelled, [][]byte{AppendCancel(nil, id, cause)})
+	defer f.freeFrame()
+	f.makeNotification(methodCancelled, [][]byte{AppendCancel(nil, id, cause)})
 	if !c.w.TrySend(controlGap, f.parts) {
 		c.dropped.Add(1)
 	}
@@ -120,8 +120,8 @@ func AppendCancel(b, id []byte, cause error) []byte {
 	return append(b, '}')
 }
 
-// forget takes a pending call out of the table; nil when there is none.
-func (c *Conn) forget(n uint64) *call {
+// forgetCall takes a pending call out of the table; nil when there is none.
+func (c *Conn) forgetCall(n uint64) *call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p := c.tabs.pending[n]
@@ -138,10 +138,10 @@ func (c *Conn) forgetRaw(id string) *call {
 		if err != nil {
 			return nil
 		}
-		return c.forget(n)
+		return c.forgetCall(n)
 	}
 	n, text := OwnID(id)
-	p := c.forget(n)
+	p := c.forgetCall(n)
 	if p != nil && text {
 		c.textIDs.Add(1)
 	}
@@ -173,14 +173,14 @@ func OwnID(raw string) (n uint64, text bool) {
 // Notify sends a notification, waiting for room as long as ctx lasts.
 func (c *Conn) Notify(ctx context.Context, method string, params ...[]byte) error {
 	f := newFrame()
-	f.notification(method, params)
+	f.makeNotification(method, params)
 	if _, err := c.w.Send(ctx, f.parts); err != nil {
 		if ctx.Err() == nil {
 			err = closedBy(err)
 		}
 		return err
 	}
-	f.free()
+	f.freeFrame()
 	return nil
 }
 
@@ -198,8 +198,8 @@ func (c *Conn) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
 
 func (c *Conn) tryNotify(beyond int, method string, params [][]byte) bool {
 	f := newFrame()
-	defer f.free()
-	f.notification(method, params)
+	defer f.freeFrame()
+	f.makeNotification(method, params)
 	if c.w.TrySend(beyond, f.parts) {
 		return true
 	}

@@ -18,8 +18,8 @@ type ending struct {
 	cause error // why nobody waits for the answer any more
 }
 
-// end says that the answer is not wanted. Only the first cause counts.
-func (e *ending) end(cause error) {
+// endWith says that the answer is not wanted. Only the first cause counts.
+func (e *ending) endWith(cause error) {
 	e.mu.Lock()
 	first := e.cause == nil
 	stop := e.stop
@@ -65,7 +65,7 @@ type Cancellation struct {
 // End ends the request. Only the first cause counts; nil does nothing.
 func (c *Cancellation) End(cause error) {
 	if cause != nil {
-		c.end(cause)
+		c.endWith(cause)
 	}
 }
 

@@ -125,7 +125,7 @@ type Conn struct {
 
 // incoming is a request of the peer under way.
 type incoming interface {
-	end(cause error) // nobody waits for its answer any more
+	endWith(cause error) // nobody waits for its answer any more
 }
 
 // tables is what Conn.mu guards.
@@ -161,7 +161,7 @@ func NewConn(r io.ReadCloser, w io.Writer, h Handler, o Options) *Conn {
 	c.next.Store(o.Kept.FirstID())
 	c.ctx, c.stop = context.WithCancelCause(context.Background())
 	c.sem = make(chan struct{}, o.MaxRequests)
-	c.workers = worker.NewPool(c.serve, idleWorkers, c.ctx.Done())
+	c.workers = worker.NewPool(c.serveRequest, idleWorkers, c.ctx.Done())
 	c.tabs = tables{pending: map[uint64]*call{}, serving: map[string]incoming{}}
 	return c
 }
@@ -173,8 +173,8 @@ func NewConn(r io.ReadCloser, w io.Writer, h Handler, o Options) *Conn {
 func (c *Conn) Run(ctx context.Context) error {
 	over := make(chan struct{})
 	var watcher sync.WaitGroup
-	watcher.Go(func() { c.watch(ctx, over) })
-	c.resume()
+	watcher.Go(func() { c.watchContext(ctx, over) })
+	c.resumeKept()
 	err := c.readLoop()
 	switch {
 	case ctx.Err() != nil:
@@ -189,7 +189,7 @@ func (c *Conn) Run(ctx context.Context) error {
 		c.o.Ended()
 	}
 	if err == nil && c.o.Grace > 0 {
-		c.drain(ctx)
+		c.drainRequests(ctx)
 	}
 	c.cancelServed(&ClosedError{Reason: err})
 	c.w.Close(&ClosedError{Reason: err})
@@ -206,8 +206,8 @@ func (c *Conn) Run(ctx context.Context) error {
 	return err
 }
 
-// resume ends what the Conn before has left open: requests of the peer are answered, and its own are cancelled.
-func (c *Conn) resume() {
+// resumeKept ends what the Conn before has left open: requests of the peer are answered, and its own are cancelled.
+func (c *Conn) resumeKept() {
 	requests, questions := c.o.Kept.Left()
 	for _, e := range requests {
 		c.answerTo(e, c.o.Resume(e))
@@ -224,9 +224,9 @@ func (c *Conn) answerTo(e *kept.Entry, a Answer) {
 	c.replyOnReadLoop(string(e.ID()), a)
 }
 
-// watch ends the read loop when ctx ends, or lastReads after the peer could not be
+// watchContext ends the read loop when ctx ends, or lastReads after the peer could not be
 // written to, because it will not answer what it did not get.
-func (c *Conn) watch(ctx context.Context, over <-chan struct{}) {
+func (c *Conn) watchContext(ctx context.Context, over <-chan struct{}) {
 	select {
 	case <-over:
 		return
@@ -250,8 +250,8 @@ func (c *Conn) watch(ctx context.Context, over <-chan struct{}) {
 	_ = c.r.Close()
 }
 
-// drain waits for the requests under way, and for what they wrote.
-func (c *Conn) drain(ctx context.Context) {
+// drainRequests waits for the requests under way, and for what they wrote.
+func (c *Conn) drainRequests(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, c.o.Grace)
 	defer cancel()
 	idle := make(chan struct{})
@@ -284,7 +284,7 @@ func (c *Conn) failPending(reason error) {
 	c.tabs.pending = nil
 	c.mu.Unlock()
 	for _, p := range pending {
-		p.finish(outcome{err: &ClosedError{Reason: reason}})
+		p.finishWith(outcome{err: &ClosedError{Reason: reason}})
 	}
 }
 

@@ -31,8 +31,8 @@ type Responder struct {
 	claimed bool // answered, or left to the slow path; guarded by mu
 }
 
-// claim reports whether the answer is still to be given, and by whom: once.
-func (r *Responder) claim() (cause error, first bool) {
+// claimAnswer reports whether the answer is still to be given, and by whom: once.
+func (r *Responder) claimAnswer() (cause error, first bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	first = !r.claimed
@@ -44,46 +44,46 @@ func (r *Responder) claim() (cause error, first bool) {
 // or if it is large and the peer does not take it at once. A cancelled request is not
 // answered, but Answer must be called nevertheless. A second answer is dropped.
 func (r *Responder) Answer(a Answer) {
-	cause, first := r.claim()
+	cause, first := r.claimAnswer()
 	if !first {
 		a.Free()
 		return
 	}
 	c := r.c
-	c.free(r.id)
+	c.freeID(r.id)
 	if isCancelled(cause) {
 		a.Free()
 		r.entry.Void()
-		r.over()
+		r.freePlace()
 		return
 	}
 	f := newFrame()
 	sent, pending := false, (*lines.Completion)(nil)
-	if f.answer(r.id, a) <= lines.CopyLimit {
+	if f.makeAnswer(r.id, a) <= lines.CopyLimit {
 		sent = a.batch.Send(c.w, f.parts, r.entry.Marks()...)
 	} else {
 		pending, sent = c.w.Offer(f.parts, r.entry.Marks()...)
 	}
 	if sent && pending == nil {
-		f.free()
+		f.freeFrame()
 		a.Free()
-		r.over()
+		r.freePlace()
 		return
 	}
 	if pending == nil {
 		a.Detach()
 	}
-	go r.later(f, pending, a)
+	go r.answerLater(f, pending, a)
 }
 
-// later sends an answer for which the queue was full, or waits until an answer that
+// answerLater sends an answer for which the queue was full, or waits until an answer that
 // the peer took in part has left.
-func (r *Responder) later(f *frame, s *lines.Completion, a Answer) {
-	defer r.over()
+func (r *Responder) answerLater(f *frame, s *lines.Completion, a Answer) {
+	defer r.freePlace()
 	if s == nil {
-		r.c.reply(r.c.ctx, r.id, a, r.entry)
+		r.c.replyTo(r.c.ctx, r.id, a, r.entry)
 	} else if s.Wait(r.c.ctx) == nil {
-		f.free()
+		f.freeFrame()
 		a.Free()
 	}
 }
@@ -92,37 +92,37 @@ func (r *Responder) later(f *frame, s *lines.Completion, a Answer) {
 // before Options.Fast returns.
 func (r *Responder) Batch() *lines.Batch { return &r.c.batch }
 
-// over frees the request's place among those that are served.
-func (r *Responder) over() {
-	r.c.over(r.size)
+// freePlace frees the request's place among those that are served.
+func (r *Responder) freePlace() {
+	r.c.freePlace(r.size)
 	r.c.busy.Done()
 }
 
-// fast offers a request to Options.Fast. false: it takes the slow path.
-func (c *Conn) fast(m *Message) bool {
+// offerFast offers a request to Options.Fast. false: it takes the slow path.
+func (c *Conn) offerFast(m *Message) bool {
 	if c.o.Fast == nil || len(m.Frame) > FastFrame {
 		return false
 	}
 	r := &Responder{c: c, id: string(m.ID), size: len(m.Frame), entry: c.entry}
-	if c.admit(r.id, r, r.size, cap(c.sem)) != "" {
+	if c.admitRequest(r.id, r, r.size, cap(c.sem)) != "" {
 		return false
 	}
 	c.busy.Add(1)
-	if c.taken(m, r) {
+	if c.callFast(m, r) {
 		c.entry = nil
 		return true
 	}
-	if _, first := r.claim(); !first {
+	if _, first := r.claimAnswer(); !first {
 		c.entry = nil
 		return true // the handler returned false although it has answered
 	}
-	c.free(r.id)
-	r.over()
+	c.freeID(r.id)
+	r.freePlace()
 	return false
 }
 
-// taken calls Options.Fast. If that panics, the request counts as taken.
-func (c *Conn) taken(m *Message, r *Responder) (ok bool) {
+// callFast calls Options.Fast. If that panics, the request counts as taken.
+func (c *Conn) callFast(m *Message, r *Responder) (ok bool) {
 	if !Guard(c.o.Log, m, func() { ok = c.o.Fast(m, r) }) {
 		r.Answer(Panicked())
 		return true
@@ -138,7 +138,7 @@ func (c *Conn) cancelServed(cause error) {
 	all := slices.Collect(maps.Values(c.tabs.serving))
 	c.mu.Unlock()
 	for _, request := range all {
-		request.end(cause)
+		request.endWith(cause)
 	}
 }
 
@@ -176,12 +176,12 @@ func (p *PendingCall) Start(b *lines.Batch, method string, params ...[]byte) boo
 	c.tabs.pending[p.n] = &p.call
 	c.mu.Unlock()
 	f := newFrame()
-	defer f.free()
-	f.request(p.n, method, params)
+	defer f.freeFrame()
+	f.makeRequest(p.n, method, params)
 	if b.Send(c.w, f.parts) {
 		return true
 	}
-	if c.forget(p.n) == nil {
+	if c.forgetCall(p.n) == nil {
 		return true // the Conn ended meanwhile, and has told the handler
 	}
 	return false
@@ -190,17 +190,17 @@ func (p *PendingCall) Start(b *lines.Batch, method string, params ...[]byte) boo
 // Abandon ends the request with a cause, which the peer is told, unless it has
 // been answered.
 func (p *PendingCall) Abandon(cause error) {
-	waiting := p.c.forget(p.n)
+	waiting := p.c.forgetCall(p.n)
 	if waiting == nil {
 		return
 	}
 	p.c.cancelled.Add(1)
 	p.c.cancelPeer(strconv.AppendUint(nil, p.n, 10), cause)
-	waiting.finish(outcome{err: cause})
+	waiting.finishWith(outcome{err: cause})
 }
 
-// finish hands the outcome to whoever waits for it.
-func (p *call) finish(a outcome) {
+// finishWith hands the outcome to whoever waits for it.
+func (p *call) finishWith(a outcome) {
 	if p.handler != nil {
 		p.handler.OnResponse(a.resp, a.err)
 		return

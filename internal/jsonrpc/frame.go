@@ -18,7 +18,7 @@ var frames = sync.Pool{New: func() any {
 
 func newFrame() *frame { return frames.Get().(*frame) }
 
-func (f *frame) free() {
+func (f *frame) freeFrame() {
 	if cap(f.head) > 4096 || cap(f.parts) > 64 {
 		return
 	}
@@ -36,20 +36,20 @@ var (
 	memberFault  = []byte(`,"error":`)
 )
 
-// request makes the frame a request of our own.
-func (f *frame) request(n uint64, method string, params [][]byte) {
+// makeRequest makes the frame a request of our own.
+func (f *frame) makeRequest(n uint64, method string, params [][]byte) {
 	f.head = strconv.AppendUint(append(f.head, memberID0...), n, 10)
-	f.method(method, params)
+	f.endMethod(method, params)
 }
 
-// notification makes the frame one.
-func (f *frame) notification(method string, params [][]byte) {
+// makeNotification makes the frame one.
+func (f *frame) makeNotification(method string, params [][]byte) {
 	f.head = append(f.head, `{"jsonrpc":"2.0"`...)
-	f.method(method, params)
+	f.endMethod(method, params)
 }
 
-// method ends the frame whose head has been started with a method and its params.
-func (f *frame) method(name string, params [][]byte) {
+// endMethod ends the frame whose head has been started with a method and its params.
+func (f *frame) endMethod(name string, params [][]byte) {
 	f.head = AppendString(append(f.head, `,"method":`...), name)
 	size := 0
 	for _, p := range params {
@@ -69,17 +69,17 @@ func (f *frame) method(name string, params [][]byte) {
 func RequestParts(id []byte, method string, params [][]byte) [][]byte {
 	var f frame
 	if id == nil {
-		f.notification(method, params)
+		f.makeNotification(method, params)
 	} else {
 		f.head = append(append(f.head, memberID0...), id...)
-		f.method(method, params)
+		f.endMethod(method, params)
 	}
 	return f.parts
 }
 
-// answer makes the frame an answer, and returns how long its result or error is.
-func (f *frame) answer(id string, a Answer) (size int) {
-	member, body := a.parts()
+// makeAnswer makes the frame an answer, and returns how long its result or error is.
+func (f *frame) makeAnswer(id string, a Answer) (size int) {
+	member, body := a.memberAndBody()
 	f.head = append(append(append(f.head, memberID0...), id...), member...)
 	f.parts = append(f.parts, f.head, body, endObject)
 	return len(body)

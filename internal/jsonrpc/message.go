@@ -57,36 +57,36 @@ func (m *Message) Param(name string) []byte { return Find(m.Members, name) }
 
 // Offset returns where value, a part of Params or of one of its members,
 // begins within Params.
-func (m *Message) Offset(value []byte) int { return offset(m.Params, value) }
+func (m *Message) Offset(value []byte) int { return offsetOf(m.Params, value) }
 
-func offset(whole, part []byte) int { return cap(whole) - cap(part) }
+func offsetOf(whole, part []byte) int { return cap(whole) - cap(part) }
 
-// moved returns where part, a part of m.Frame, is in frame, a copy of it.
-func (m *Message) moved(frame, part []byte) []byte {
+// movedPart returns where part, a part of m.Frame, is in frame, a copy of it.
+func (m *Message) movedPart(frame, part []byte) []byte {
 	if part == nil {
 		return nil
 	}
-	at := offset(m.Frame, part)
+	at := offsetOf(m.Frame, part)
 	return frame[at : at+len(part)]
 }
 
-// rebase returns m with its parts in frame, a copy of m.Frame or its buffer.
-func (m *Message) rebase(frame []byte) *Message {
+// rebaseOn returns m with its parts in frame, a copy of m.Frame or its buffer.
+func (m *Message) rebaseOn(frame []byte) *Message {
 	c := &Message{
-		Frame: frame, ID: m.moved(frame, m.ID), Method: m.Method,
-		Params: m.moved(frame, m.Params), Result: m.moved(frame, m.Result), Error: m.moved(frame, m.Error),
+		Frame: frame, ID: m.movedPart(frame, m.ID), Method: m.Method,
+		Params: m.movedPart(frame, m.Params), Result: m.movedPart(frame, m.Result), Error: m.movedPart(frame, m.Error),
 	}
 	if len(m.Members) > 0 {
 		c.Members = make([]Member, len(m.Members))
 		for i, mb := range m.Members {
-			c.Members[i] = Member{mb.Name, m.moved(frame, mb.Value)}
+			c.Members[i] = Member{mb.Name, m.movedPart(frame, mb.Value)}
 		}
 	}
 	return c
 }
 
-// forget lets go of the frame, and keeps the room for members.
-func (m *Message) forget() {
+// forgetFrame lets go of the frame, and keeps the room for members.
+func (m *Message) forgetFrame() {
 	members := m.Members
 	if cap(members) > 64 {
 		members = nil

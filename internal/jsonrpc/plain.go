@@ -43,8 +43,8 @@ type names struct {
 	at [plainMembers][2]int32
 }
 
-// add reports whether the name at b[from:to] has no escapes and is new.
-func (s *names) add(b []byte, from, to int) bool {
+// addName reports whether the name at b[from:to] has no escapes and is new.
+func (s *names) addName(b []byte, from, to int) bool {
 	name := b[from:to]
 	if s.n == plainMembers || bytes.IndexByte(name, '\\') >= 0 {
 		return false
@@ -73,26 +73,26 @@ func plainFrame(frame []byte, strict bool, m *Message) bool {
 	}
 	i := 1
 	for more := true; more; {
-		from := blanks(frame, i)
-		to, at := p.name(from)
+		from := skipBlanks(frame, i)
+		to, at := p.scanName(from)
 		if to < 0 {
 			return false
 		}
 		name := frame[from+1 : to]
 		if strict && string(name) == "params" {
-			i = p.object(at, m)
+			i = p.scanObject(at, m)
 		} else {
-			i = p.value(at)
+			i = p.scanValue(at)
 		}
 		if i < 0 {
 			return false
 		}
-		bit, err := m.set(name, frame[at:i])
+		bit, err := m.setMember(name, frame[at:i])
 		if err != nil || bit&expected == 0 || seen&bit != 0 {
 			return false
 		}
 		seen |= bit
-		if i, more = p.next(i, '}'); i < 0 {
+		if i, more = p.scanNext(i, '}'); i < 0 {
 			return false
 		}
 	}
@@ -100,66 +100,66 @@ func plainFrame(frame []byte, strict bool, m *Message) bool {
 		return false
 	}
 	m.Frame = frame
-	return blanks(frame, i) == len(frame)
+	return skipBlanks(frame, i) == len(frame)
 }
 
-func blanks(b []byte, i int) int {
+func skipBlanks(b []byte, i int) int {
 	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\r' || b[i] == '\n') {
 		i++
 	}
 	return i
 }
 
-// name returns where the name that begins at b[i] ends, before its closing quote,
+// scanName returns where the name that begins at b[i] ends, before its closing quote,
 // and where its value begins.
-func (p *plain) name(i int) (end, value int) {
-	after := p.string(i)
+func (p *plain) scanName(i int) (end, value int) {
+	after := p.scanString(i)
 	if after < 0 {
 		return -1, -1
 	}
-	if value = blanks(p.b, after); value >= len(p.b) || p.b[value] != ':' {
+	if value = skipBlanks(p.b, after); value >= len(p.b) || p.b[value] != ':' {
 		return -1, -1
 	}
-	return after - 1, blanks(p.b, value+1)
+	return after - 1, skipBlanks(p.b, value+1)
 }
 
-// next goes behind the comma or the end that stands behind a value.
-func (p *plain) next(i int, end byte) (next int, more bool) {
-	i = blanks(p.b, i)
+// scanNext goes behind the comma or the end that stands behind a value.
+func (p *plain) scanNext(i int, end byte) (next int, more bool) {
+	i = skipBlanks(p.b, i)
 	if i < len(p.b) && (p.b[i] == ',' || p.b[i] == end) {
 		return i + 1, p.b[i] == ','
 	}
 	return -1, false
 }
 
-func (p *plain) value(i int) int {
+func (p *plain) scanValue(i int) int {
 	if i >= len(p.b) {
 		return -1
 	}
 	switch p.b[i] {
 	case '"':
-		return p.string(i)
+		return p.scanString(i)
 	case '{':
-		return p.object(i, nil)
+		return p.scanObject(i, nil)
 	case '[':
-		return p.array(i)
+		return p.scanArray(i)
 	}
 	return plainScalar(p.b, i)
 }
 
-func (p *plain) array(i int) int {
+func (p *plain) scanArray(i int) int {
 	if p.depth == 0 {
 		return -1
 	}
-	if i = blanks(p.b, i+1); i < len(p.b) && p.b[i] == ']' {
+	if i = skipBlanks(p.b, i+1); i < len(p.b) && p.b[i] == ']' {
 		return i + 1
 	}
 	p.depth--
 	for more := true; more; {
-		if i = p.value(blanks(p.b, i)); i < 0 {
+		if i = p.scanValue(skipBlanks(p.b, i)); i < 0 {
 			return -1
 		}
-		if i, more = p.next(i, ']'); i < 0 {
+		if i, more = p.scanNext(i, ']'); i < 0 {
 			return -1
 		}
 	}
@@ -167,29 +167,29 @@ func (p *plain) array(i int) int {
 	return i
 }
 
-// object also adds the members to those of m, unless that is nil.
-func (p *plain) object(i int, m *Message) int {
+// scanObject also adds the members to those of m, unless that is nil.
+func (p *plain) scanObject(i int, m *Message) int {
 	if i >= len(p.b) || p.b[i] != '{' || p.depth == 0 {
 		return -1
 	}
-	if i = blanks(p.b, i+1); i < len(p.b) && p.b[i] == '}' {
+	if i = skipBlanks(p.b, i+1); i < len(p.b) && p.b[i] == '}' {
 		return i + 1
 	}
 	p.depth--
 	var seen names
 	for more := true; more; {
-		from := blanks(p.b, i)
-		to, at := p.name(from)
-		if to < 0 || p.strict && !seen.add(p.b, from+1, to) {
+		from := skipBlanks(p.b, i)
+		to, at := p.scanName(from)
+		if to < 0 || p.strict && !seen.addName(p.b, from+1, to) {
 			return -1
 		}
-		if i = p.value(at); i < 0 {
+		if i = p.scanValue(at); i < 0 {
 			return -1
 		}
 		if m != nil {
 			m.Members = append(m.Members, Member{knownName(p.b[from+1 : to]), p.b[at:i]})
 		}
-		if i, more = p.next(i, '}'); i < 0 {
+		if i, more = p.scanNext(i, '}'); i < 0 {
 			return -1
 		}
 	}
@@ -203,16 +203,16 @@ const (
 	slants = '\\' * lows
 )
 
-// special marks, in the highest bits of the bytes of w, those that end a run
+// markSpecial marks, in the highest bits of the bytes of w, those that end a run
 // of text in a string: quotes, backslashes and control characters. The lowest
 // mark is right; above it may be false ones, and bits that are no marks.
-func special(w uint64) uint64 {
+func markSpecial(w uint64) uint64 {
 	// With its second bit turned a quote is a blank, and control characters
 	// stay what they are: one comparison finds both.
 	return ((w ^ 0x02*lows - 0x21*lows) | (w ^ slants - lows)) &^ w
 }
 
-func (p *plain) string(i int) int {
+func (p *plain) scanString(i int) int {
 	b, odd := p.b, p.odd
 	if i >= len(b) || b[i] != '"' {
 		return -1
@@ -220,15 +220,15 @@ func (p *plain) string(i int) int {
 	for i++; ; {
 		for odd == 0 && i+32 <= len(b) {
 			r := b[i : i+32 : i+32]
-			if (special(binary.LittleEndian.Uint64(r))|special(binary.LittleEndian.Uint64(r[8:]))|
-				special(binary.LittleEndian.Uint64(r[16:]))|special(binary.LittleEndian.Uint64(r[24:])))&highs != 0 {
+			if (markSpecial(binary.LittleEndian.Uint64(r))|markSpecial(binary.LittleEndian.Uint64(r[8:]))|
+				markSpecial(binary.LittleEndian.Uint64(r[16:]))|markSpecial(binary.LittleEndian.Uint64(r[24:])))&highs != 0 {
 				break
 			}
 			i += 32
 		}
 		for i+8 <= len(b) {
 			w := binary.LittleEndian.Uint64(b[i:])
-			if m := special(w)&highs | w&odd; m != 0 {
+			if m := markSpecial(w)&highs | w&odd; m != 0 {
 				i += bits.TrailingZeros64(m) / 8
 				break
 			}
@@ -292,11 +292,11 @@ func plainScalar(b []byte, i int) int {
 	}
 	if i < len(b) && b[i] == '0' {
 		i++
-	} else if i = digits(b, i); i < 0 {
+	} else if i = scanDigits(b, i); i < 0 {
 		return -1
 	}
 	if i < len(b) && b[i] == '.' {
-		if i = digits(b, i+1); i < 0 {
+		if i = scanDigits(b, i+1); i < 0 {
 			return -1
 		}
 	}
@@ -304,13 +304,13 @@ func plainScalar(b []byte, i int) int {
 		if i++; i < len(b) && (b[i] == '+' || b[i] == '-') {
 			i++
 		}
-		return digits(b, i)
+		return scanDigits(b, i)
 	}
 	return i
 }
 
-// digits returns where the digits that begin at b[i] end, -1 without any.
-func digits(b []byte, i int) int {
+// scanDigits returns where the digits that begin at b[i] end, -1 without any.
+func scanDigits(b []byte, i int) int {
 	from := i
 	for i < len(b) && '0' <= b[i] && b[i] <= '9' {
 		i++

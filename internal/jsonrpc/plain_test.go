@@ -68,12 +68,12 @@ func samePlain(t *testing.T, line []byte) {
 	if !plainFrame(line, false, &fast) {
 		return
 	}
-	if err := split(line, false, &full); err != nil {
+	if err := splitFrame(line, false, &full); err != nil {
 		t.Fatalf("%q was taken, and is %v", line, err)
 	}
 	if !bytes.Equal(fast.ID, full.ID) || !bytes.Equal(fast.Result, full.Result) || !bytes.Equal(fast.Error, full.Error) ||
 		(fast.Result == nil) != (full.Result == nil) || full.Method != "" || full.Params != nil ||
-		offset(line, fast.ID) != offset(line, full.ID) || offset(line, fast.Result) != offset(line, full.Result) {
+		offsetOf(line, fast.ID) != offsetOf(line, full.ID) || offsetOf(line, fast.Result) != offsetOf(line, full.Result) {
 		t.Fatalf("%q: fast %+v, full %+v", line, fast, full)
 	}
 }
@@ -161,16 +161,16 @@ func sameRequest(t *testing.T, line []byte) {
 	if !plainFrame(line, true, &fast) {
 		return
 	}
-	if err := split(line, true, &full); err != nil {
+	if err := splitFrame(line, true, &full); err != nil {
 		t.Fatalf("%q was taken, and is %v", line, err)
 	}
 	if !bytes.Equal(fast.ID, full.ID) || fast.Method != full.Method || !bytes.Equal(fast.Params, full.Params) ||
 		(fast.ID == nil) != (full.ID == nil) || (fast.Params == nil) != (full.Params == nil) || full.Result != nil || full.Error != nil ||
-		offset(line, fast.Params) != offset(line, full.Params) || len(fast.Members) != len(full.Members) {
+		offsetOf(line, fast.Params) != offsetOf(line, full.Params) || len(fast.Members) != len(full.Members) {
 		t.Fatalf("%q: fast %+v, full %+v", line, fast, full)
 	}
 	for i, mb := range fast.Members {
-		if mb.Name != full.Members[i].Name || !bytes.Equal(mb.Value, full.Members[i].Value) || offset(line, mb.Value) != offset(line, full.Members[i].Value) {
+		if mb.Name != full.Members[i].Name || !bytes.Equal(mb.Value, full.Members[i].Value) || offsetOf(line, mb.Value) != offsetOf(line, full.Members[i].Value) {
 			t.Fatalf("%q: member %d: fast %+v, full %+v", line, i, mb, full.Members[i])
 		}
 	}

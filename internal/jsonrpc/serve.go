@@ -16,7 +16,7 @@ import (
 )
 
 func (c *Conn) readLoop() error {
-	rd := c.reader()
+	rd := c.newReader()
 	c.lines = rd
 	rd.Heard = &c.heard
 	defer c.batch.Flush()
@@ -34,8 +34,8 @@ func (c *Conn) readLoop() error {
 				return err
 			}
 			c.tooLong(long)
-		case !blank(line):
-			c.take(rd, line, &m)
+		case !isBlank(line):
+			c.takeLine(rd, line, &m)
 		}
 		if !held {
 			c.batch.Flush()
@@ -43,29 +43,29 @@ func (c *Conn) readLoop() error {
 	}
 }
 
-func (c *Conn) reader() *lines.Reader {
+func (c *Conn) newReader() *lines.Reader {
 	if c.o.Kept != nil {
 		return lines.NewKeptReader(c.r, c.o.FrameLimit, c.o.Kept)
 	}
 	return lines.NewReader(c.r, c.o.FrameLimit)
 }
 
-// open enters a request into kept memory, before its line is committed.
-func (c *Conn) open(id []byte) { c.entry = c.o.Kept.Open(id) }
+// openRequest enters a request into kept memory, before its line is committed.
+func (c *Conn) openRequest(id []byte) { c.entry = c.o.Kept.Open(id) }
 
-// opened is the entry of the request that the read loop takes. Its answer is the caller's.
-func (c *Conn) opened() *kept.Entry {
+// openedEntry is the entry of the request that the read loop takes. Its answer is the caller's.
+func (c *Conn) openedEntry() *kept.Entry {
 	e := c.entry
 	c.entry = nil
 	return e
 }
 
-// take deals with one line.
-func (c *Conn) take(rd *lines.Reader, line []byte, m *Message) {
+// takeLine deals with one line.
+func (c *Conn) takeLine(rd *lines.Reader, line []byte, m *Message) {
 	err := Split(line, c.o.Strict, m)
 	if err == nil {
 		if m.IsRequest() {
-			c.open(m.ID)
+			c.openRequest(m.ID)
 		}
 		if c.o.Taking != nil {
 			c.o.Taking(m)
@@ -75,20 +75,20 @@ func (c *Conn) take(rd *lines.Reader, line []byte, m *Message) {
 	switch {
 	case err == nil && m.LongID(c.o.IDLimit) != "":
 		c.batch.Flush()
-		c.refuse(m.ID, CodeInvalidRequest, m.LongID(c.o.IDLimit))
+		c.refuseRequest(m.ID, CodeInvalidRequest, m.LongID(c.o.IDLimit))
 	case err == nil:
-		c.dispatch(rd, m)
+		c.dispatchMessage(rd, m)
 	case errors.Is(err, ErrBatch) && c.o.Batches != nil && c.o.Batches():
 		c.batch.Flush()
 		c.takeBatch(rd)
 	default:
 		c.batch.Flush()
-		c.bad(line, err, c.refuse)
+		c.takeBadLine(line, err, c.refuseRequest)
 	}
-	m.forget()
+	m.forgetFrame()
 }
 
-func blank(line []byte) bool {
+func isBlank(line []byte) bool {
 	for _, b := range line {
 		if b != ' ' && b != '\t' && b != '\r' {
 			return false
@@ -97,66 +97,66 @@ func blank(line []byte) bool {
 	return true
 }
 
-func (c *Conn) dispatch(rd *lines.Reader, m *Message) {
+func (c *Conn) dispatchMessage(rd *lines.Reader, m *Message) {
 	switch {
-	case m.IsRequest() && !c.onReadLoop(m) && c.fast(m):
+	case m.IsRequest() && !c.onReadLoop(m) && c.offerFast(m):
 		return
 	case m.IsResponse():
-		c.response(rd, m)
+		c.takeResponse(rd, m)
 		return
 	}
 	c.batch.Flush() // what follows may take a while
 	switch {
 	case m.IsRequest():
-		c.request(rd, m)
+		c.startRequest(rd, m)
 	case m.Method == methodCancelled:
 		c.peerCancelled(m)
 	case m.IsNotification():
-		c.notification(m)
+		c.takeNotification(m)
 	case m.Result != nil || m.Error != nil:
-		c.skip("an answer without an id", m.Frame)
+		c.skipLine("an answer without an id", m.Frame)
 	case c.o.Strict:
-		c.refuse(nil, CodeInvalidRequest, "a message needs a method, or an id with a result or an error")
+		c.refuseRequest(nil, CodeInvalidRequest, "a message needs a method, or an id with a result or an error")
 	default:
-		c.skip("neither a method nor an id", m.Frame)
+		c.skipLine("neither a method nor an id", m.Frame)
 	}
 }
 
-// request registers one request of the peer, so that a cancellation that
+// startRequest registers one request of the peer, so that a cancellation that
 // comes next finds it, and serves it off the read loop.
-func (c *Conn) request(rd *lines.Reader, m *Message) {
+func (c *Conn) startRequest(rd *lines.Reader, m *Message) {
 	if c.onReadLoop(m) {
 		frame, _ := rd.Take()
-		own := m.rebase(frame)
-		c.replyOnReadLoop(string(own.ID), c.answer(c.ctx, own))
+		own := m.rebaseOn(frame)
+		c.replyOnReadLoop(string(own.ID), c.callHandler(c.ctx, own))
 		return
 	}
-	q, refusal := c.enter(m)
+	q, refusal := c.enterRequest(m)
 	if q == nil {
-		c.refuse(m.ID, CodeInvalidRequest, refusal)
+		c.refuseRequest(m.ID, CodeInvalidRequest, refusal)
 		return
 	}
 	// The buffer of a large request is left to the collector: a call to a child that
 	// was cancelled may still be writing from it.
 	frame, _ := rd.Take()
-	q.m = m.rebase(frame)
-	c.spawn(q)
+	q.m = m.rebaseOn(frame)
+	c.spawnRequest(q)
 }
 
-// enter registers a request; refusal tells why there is none.
-func (c *Conn) enter(m *Message) (q *request, refusal string) {
+// enterRequest registers a request; refusal tells why there is none.
+func (c *Conn) enterRequest(m *Message) (q *request, refusal string) {
 	q = &request{}
 	q.ctx, q.cancel = context.WithCancelCause(c.ctx)
-	if refusal = c.admit(string(m.ID), q, len(m.Frame), cap(c.sem)*(1+waitingRequests)); refusal != "" {
+	if refusal = c.admitRequest(string(m.ID), q, len(m.Frame), cap(c.sem)*(1+waitingRequests)); refusal != "" {
 		q.cancel(nil)
 		return nil, refusal
 	}
-	q.entry = c.opened()
+	q.entry = c.openedEntry()
 	return q, ""
 }
 
-// spawn has a request served off the read loop.
-func (c *Conn) spawn(q *request) {
+// spawnRequest has a request served off the read loop.
+func (c *Conn) spawnRequest(q *request) {
 	c.busy.Add(1)
 	c.workers.Go(&c.wg, q)
 }
@@ -173,11 +173,11 @@ type request struct {
 	together *answers // where it came in a batch
 }
 
-func (q *request) end(cause error) { q.cancel(cause) }
+func (q *request) endWith(cause error) { q.cancel(cause) }
 
-// admit enters a request of size bytes into the table, if there are fewer than most;
+// admitRequest enters a request of size bytes into the table, if there are fewer than most;
 // the text says why it is refused.
-func (c *Conn) admit(id string, r incoming, size, most int) string {
+func (c *Conn) admitRequest(id string, r incoming, size, most int) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, twice := c.tabs.serving[id]; twice {
@@ -195,15 +195,15 @@ func (c *Conn) admit(id string, r incoming, size, most int) string {
 	return ""
 }
 
-// free gives back the id of a request, before its answer can be seen.
-func (c *Conn) free(id string) {
+// freeID gives back the id of a request, before its answer can be seen.
+func (c *Conn) freeID(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.tabs.serving, id)
 }
 
-// over gives back the place of a request, once the Writer has taken its answer.
-func (c *Conn) over(size int) {
+// freePlace gives back the place of a request, once the Writer has taken its answer.
+func (c *Conn) freePlace(size int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.tabs.active--
@@ -218,9 +218,9 @@ func (c *Conn) Serving() int {
 	return c.tabs.active
 }
 
-// serve answers one request. The request keeps its place until the Writer has taken
+// serveRequest answers one request. The request keeps its place until the Writer has taken
 // the answer, so a peer that asks and does not read cannot fill the memory.
-func (c *Conn) serve(q *request) {
+func (c *Conn) serveRequest(q *request) {
 	ctx, m := q.ctx, q.m
 	defer c.busy.Done()
 	defer q.cancel(nil)
@@ -232,31 +232,31 @@ func (c *Conn) serve(q *request) {
 	case <-ctx.Done():
 	}
 	if c.ctx.Err() == nil && ctx.Err() == nil { // the end of c.ctx reaches one request after the other
-		a = c.answer(ctx, m)
+		a = c.callHandler(ctx, m)
 	} else {
 		a = ErrorAnswer(CodeInternal, fmt.Sprintf("%s. The request was not served, so nothing was done", cmp.Or(context.Cause(c.ctx), context.Cause(ctx))))
 	}
-	c.free(string(m.ID))
+	c.freeID(string(m.ID))
 	if q.together != nil {
-		q.together.reply(ctx, string(m.ID), a, q.entry)
+		q.together.replyTo(ctx, string(m.ID), a, q.entry)
 	} else {
-		c.reply(ctx, string(m.ID), a, q.entry)
+		c.replyTo(ctx, string(m.ID), a, q.entry)
 	}
-	c.over(len(m.Frame))
+	c.freePlace(len(m.Frame))
 	if turn {
 		<-c.sem
 	}
 }
 
-// answer calls the handler.
-func (c *Conn) answer(ctx context.Context, m *Message) (a Answer) {
+// callHandler calls the handler.
+func (c *Conn) callHandler(ctx context.Context, m *Message) (a Answer) {
 	if !Guard(c.o.Log, m, func() { a = c.h.ServeRequest(ctx, m) }) {
 		return Panicked()
 	}
 	return a
 }
 
-func (c *Conn) notification(m *Message) {
+func (c *Conn) takeNotification(m *Message) {
 	Guard(c.o.Log, m, func() { c.h.ServeNotification(m) })
 }
 
@@ -282,21 +282,21 @@ func Panicked() Answer {
 	return ErrorAnswer(CodeInternal, "internal error: this request made its handler panic; the log has the details")
 }
 
-// reply sends an answer, unless its request was cancelled: then the peer
+// replyTo sends an answer, unless its request was cancelled: then the peer
 // expects none.
-func (c *Conn) reply(ctx context.Context, id string, a Answer, e *kept.Entry) {
+func (c *Conn) replyTo(ctx context.Context, id string, a Answer, e *kept.Entry) {
 	if isCancelled(context.Cause(ctx)) {
 		a.Free()
 		e.Void()
 		return
 	}
 	f := newFrame()
-	f.answer(id, a)
+	f.makeAnswer(id, a)
 	queued, err := c.w.Send(c.ctx, f.parts, e.Marks()...)
 	if errors.Is(err, lines.ErrLong) {
-		f.free()
+		f.freeFrame()
 		a.Free()
-		c.reply(ctx, id, ErrorAnswer(CodeInternal, "the request may have run, and its answer was dropped: "+err.Error()), e)
+		c.replyTo(ctx, id, ErrorAnswer(CodeInternal, "the request may have run, and its answer was dropped: "+err.Error()), e)
 		return
 	}
 	if err != nil {
@@ -305,16 +305,16 @@ func (c *Conn) reply(ctx context.Context, id string, a Answer, e *kept.Entry) {
 			return // the Writer may still use it
 		}
 	}
-	f.free()
+	f.freeFrame()
 	a.Free()
 }
 
 // replyOnReadLoop is reply for the read loop, which must not block.
 func (c *Conn) replyOnReadLoop(id string, a Answer) {
 	f := newFrame()
-	defer f.free()
-	f.answer(id, a)
-	e := c.opened()
+	defer f.freeFrame()
+	f.makeAnswer(id, a)
+	e := c.openedEntry()
 	if c.w.TrySend(controlGap, f.parts, e.Marks()...) {
 		a.Free()
 		return
@@ -322,21 +322,21 @@ func (c *Conn) replyOnReadLoop(id string, a Answer) {
 	c.busy.Add(1)
 	c.wg.Go(func() {
 		defer c.busy.Done()
-		c.reply(c.ctx, id, a, e)
+		c.replyTo(c.ctx, id, a, e)
 	})
 }
 
-// refuse answers with an error from the read loop, which must not block. A peer that
+// refuseRequest answers with an error from the read loop, which must not block. A peer that
 // sends many bad messages and does not read loses answers.
-func (c *Conn) refuse(id []byte, code int64, text string) {
+func (c *Conn) refuseRequest(id []byte, code int64, text string) {
 	f := newFrame()
-	defer f.free()
-	f.answer(orNull(id), ErrorAnswer(code, text))
+	defer f.freeFrame()
+	f.makeAnswer(orNull(id), ErrorAnswer(code, text))
 	if c.entry == nil && id != nil { // of a line that is no message
-		c.open(id)
+		c.openRequest(id)
 	}
 	c.lines.Commit()
-	e := c.opened()
+	e := c.openedEntry()
 	if !c.w.TrySend(controlGap, f.parts, e.Marks()...) {
 		c.dropped.Add(1)
 		e.Void()
@@ -362,47 +362,47 @@ func (c *Conn) peerCancelled(m *Message) {
 	request := c.tabs.serving[string(id)]
 	c.mu.Unlock()
 	if request != nil {
-		request.end(&CancelledError{Reason: text})
+		request.endWith(&CancelledError{Reason: text})
 	}
 }
 
-// response takes an answer of the peer. Without rd the frame of m is its own.
-func (c *Conn) response(rd *lines.Reader, m *Message) {
+// takeResponse takes an answer of the peer. Without rd the frame of m is its own.
+func (c *Conn) takeResponse(rd *lines.Reader, m *Message) {
 	if !c.o.Strict && m.Result == nil && m.Error == nil {
-		c.skip("a line that is no answer, such as one of a log", m.Frame) // it may bear the id of a call, which goes on
+		c.skipLine("a line that is no answer, such as one of a log", m.Frame) // it may bear the id of a call, which goes on
 		return
 	}
 	p := c.forgetRaw(string(m.ID))
 	if p == nil && c.o.Strict && m.Result == nil && m.Error == nil {
-		c.refuse(m.ID, CodeInvalidRequest, "a message needs a method, a result or an error")
+		c.refuseRequest(m.ID, CodeInvalidRequest, "a message needs a method, a result or an error")
 		return
 	}
 	if p == nil {
-		c.skip("an answer that nobody waits for", m.Frame)
+		c.skipLine("an answer that nobody waits for", m.Frame)
 		return
 	}
 	if (m.Result == nil) == (m.Error == nil) {
 		c.broken.Add(1)
-		p.finish(outcome{err: &BrokenError{"it has neither a result nor an error, or both"}})
+		p.finishWith(outcome{err: &BrokenError{"it has neither a result nor an error, or both"}})
 		return
 	}
 	if p.handler != nil && len(m.Frame) <= lines.CopyLimit {
 		c.resp = Response{Result: m.Result, Error: m.Error, batch: &c.batch, lent: true}
-		p.finish(outcome{resp: &c.resp})
+		p.finishWith(outcome{resp: &c.resp})
 		return
 	}
 	frame, buf := m.Frame, (*lines.Buffer)(nil)
 	if rd != nil {
 		frame, buf = rd.Take()
 	}
-	res := &Response{Result: m.moved(frame, m.Result), Error: m.moved(frame, m.Error), buf: buf}
-	p.finish(outcome{resp: res})
+	res := &Response{Result: m.movedPart(frame, m.Result), Error: m.movedPart(frame, m.Error), buf: buf}
+	p.finishWith(outcome{resp: res})
 }
 
-// bad deals with a line that is no message. A line that is known to be an answer is
+// takeBadLine deals with a line that is no message. A line that is known to be an answer is
 // never answered, because two peers that cannot read each other would go on for ever.
 // Other lines are refused by refuse.
-func (c *Conn) bad(line []byte, err error, refuse func(id []byte, code int64, text string)) {
+func (c *Conn) takeBadLine(line []byte, err error, refuse func(id []byte, code int64, text string)) {
 	code, reason := int64(CodeParse), err.Error()
 	if se, ok := errors.AsType[*SyntaxError](err); ok {
 		code = se.Code
@@ -425,7 +425,7 @@ func (c *Conn) bad(line []byte, err error, refuse func(id []byte, code int64, te
 	case e.Answer && !e.Method:
 		c.endBroken(e.IDs, reason, line)
 	case e.Method && !e.HasID:
-		c.skip(reason, line)
+		c.skipLine(reason, line)
 	case e.Method || c.o.Strict:
 		c.skipped.Add(1)
 		refuse(id, code, "refused: "+reason)
@@ -468,11 +468,11 @@ func (c *Conn) tooLong(e *lines.TooLongError) {
 		c.endBroken(e.Found.Answers, e.Error(), nil)
 	case e.Found.Request() != "":
 		c.skipped.Add(1)
-		c.refuse([]byte(e.Found.Request()), CodeInvalidParams, "refused: "+e.Error())
+		c.refuseRequest([]byte(e.Found.Request()), CodeInvalidParams, "refused: "+e.Error())
 	case c.o.Strict && !e.Found.Asks:
-		c.refuse(nil, CodeInvalidRequest, "refused: "+e.Error())
+		c.refuseRequest(nil, CodeInvalidRequest, "refused: "+e.Error())
 	default:
-		c.skip(e.Error(), nil)
+		c.skipLine(e.Error(), nil)
 	}
 }
 
@@ -483,15 +483,15 @@ func (c *Conn) endBroken(ids []string, reason string, line []byte) {
 		if p := c.forgetRaw(id); p != nil {
 			c.broken.Add(1)
 			ended = true
-			p.finish(outcome{err: &BrokenError{reason}})
+			p.finishWith(outcome{err: &BrokenError{reason}})
 		}
 	}
 	if !ended {
-		c.skip(reason, line)
+		c.skipLine(reason, line)
 	}
 }
 
-func (c *Conn) skip(reason string, line []byte) {
+func (c *Conn) skipLine(reason string, line []byte) {
 	c.skipped.Add(1)
 	if c.o.OnSkip != nil {
 		c.batch.Flush() // it may write a log

@@ -14,7 +14,7 @@ func Splice(raw []byte, edits ...Edit) [][]byte {
 
 // AppendSplice is Splice that appends to parts. It puts the edits in order.
 func AppendSplice(parts [][]byte, raw []byte, edits []Edit) [][]byte {
-	at := func(e Edit) int { return offset(raw, e.Old) }
+	at := func(e Edit) int { return offsetOf(raw, e.Old) }
 	slices.SortFunc(edits, func(a, b Edit) int { return at(a) - at(b) })
 	from := 0
 	for _, e := range edits {

@@ -49,7 +49,7 @@ var (
 	lenientOptions = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
 )
 
-func (s *splitter) reset(b []byte, strict bool) {
+func (s *splitter) resetTo(b []byte, strict bool) {
 	s.src = *bytes.NewBuffer(b)
 	if strict {
 		s.dec.Reset(&s.src, strictOptions...)
@@ -58,15 +58,15 @@ func (s *splitter) reset(b []byte, strict bool) {
 	}
 }
 
-func (s *splitter) free() {
+func (s *splitter) freeSplitter() {
 	s.src = bytes.Buffer{}
 	s.dec.Reset(&s.src)
 	splitters.Put(s)
 }
 
-// value reads the next value and returns the part of b that holds it. The
+// readValue reads the next value and returns the part of b that holds it. The
 // capacity of what it returns reaches to the end of b: offset counts on that.
-func (s *splitter) value(b []byte) ([]byte, error) {
+func (s *splitter) readValue(b []byte) ([]byte, error) {
 	v, err := s.dec.ReadValue()
 	if err != nil {
 		return nil, err
@@ -75,8 +75,8 @@ func (s *splitter) value(b []byte) ([]byte, error) {
 	return b[end-len(v) : end], nil
 }
 
-// name reads the name of a member. Frequent names cost no memory.
-func (s *splitter) name() (string, error) {
+// readName reads the name of a member. Frequent names cost no memory.
+func (s *splitter) readName() (string, error) {
 	v, err := s.dec.ReadValue()
 	if err != nil {
 		return "", err
@@ -91,10 +91,10 @@ func (s *splitter) name() (string, error) {
 	return knownName(v[1 : len(v)-1]), nil
 }
 
-// pair reads a name and the value that it has.
-func (s *splitter) pair(b []byte) (name string, value []byte, err error) {
-	if name, err = s.name(); err == nil {
-		value, err = s.value(b)
+// readPair reads a name and the value that it has.
+func (s *splitter) readPair(b []byte) (name string, value []byte, err error) {
+	if name, err = s.readName(); err == nil {
+		value, err = s.readValue(b)
 	}
 	return name, value, err
 }
@@ -122,13 +122,13 @@ func Split(frame []byte, strict bool, m *Message) error {
 	if plainFrame(frame, strict, m) {
 		return nil
 	}
-	err := split(frame, strict, m)
+	err := splitFrame(frame, strict, m)
 	if err == nil {
 		return nil
 	}
 	var se *SyntaxError
 	if !errors.As(err, &se) {
-		se = &SyntaxError{reason(err), CodeParse}
+		se = &SyntaxError{errorReason(err), CodeParse}
 		// Is it JSON when read less strictly?
 		if tooDeep(err) || strict && wellFormed(frame) {
 			se.Code = CodeInvalidParams
@@ -143,11 +143,11 @@ func wellFormed(line []byte) bool {
 	return jsontext.Value(line).IsValid(lenientOptions...)
 }
 
-func split(frame []byte, strict bool, m *Message) error {
+func splitFrame(frame []byte, strict bool, m *Message) error {
 	*m = Message{Frame: frame, Members: m.Members[:0]}
 	s := splitters.Get().(*splitter)
-	defer s.free()
-	s.reset(frame, strict)
+	defer s.freeSplitter()
+	s.resetTo(frame, strict)
 	if k := s.dec.PeekKind(); k != '{' {
 		if k == '[' && wellFormed(frame) { // what is wrong with one of its messages is said of that
 			return ErrBatch
@@ -155,22 +155,22 @@ func split(frame []byte, strict bool, m *Message) error {
 		if _, err := s.dec.ReadValue(); err != nil {
 			return err
 		}
-		if err := s.end(); err != nil {
+		if err := s.readEnd(); err != nil {
 			return err
 		}
 		return shapeError("a message must be a JSON object")
 	}
 	var seen memberSet
-	if err := s.object(frame, m, &seen); err != nil {
+	if err := s.readObject(frame, m, &seen); err != nil {
 		return err
 	}
-	if err := s.end(); err != nil {
+	if err := s.readEnd(); err != nil {
 		return err
 	}
 	switch {
 	case seen.bad != nil:
 		return seen.bad
-	case strict && !seen.has(memberVersion):
+	case strict && !seen.hasMember(memberVersion):
 		return shapeError(`jsonrpc must be "2.0"`)
 	case strict && m.Method != "" && (m.Result != nil || m.Error != nil):
 		return shapeError("a message is a request or an answer, not both")
@@ -180,8 +180,8 @@ func split(frame []byte, strict bool, m *Message) error {
 	return nil
 }
 
-// end reads the end of the frame.
-func (s *splitter) end() error {
+// readEnd reads the end of the frame.
+func (s *splitter) readEnd() error {
 	if _, err := s.dec.ReadToken(); !errors.Is(err, io.EOF) {
 		if err == nil {
 			err = errors.New("data after the message")
@@ -202,16 +202,16 @@ func dropNull(m *Message) {
 	}
 }
 
-func (s *splitter) object(frame []byte, m *Message, seen *memberSet) error {
+func (s *splitter) readObject(frame []byte, m *Message, seen *memberSet) error {
 	if _, err := s.dec.ReadToken(); err != nil {
 		return err
 	}
 	for s.dec.PeekKind() != '}' {
-		name, err := s.name()
+		name, err := s.readName()
 		if err != nil {
 			return err
 		}
-		if err := s.member(name, frame, m, seen); err != nil {
+		if err := s.readMember(name, frame, m, seen); err != nil {
 			return err
 		}
 	}
@@ -239,33 +239,33 @@ const (
 	ofAnswer  = memberVersion | memberID | memberResult | memberError
 )
 
-func (s *memberSet) has(bit uint8) bool { return s.bits&bit != 0 }
+func (s *memberSet) hasMember(bit uint8) bool { return s.bits&bit != 0 }
 
-func (s *memberSet) add(bit uint8, name string) {
-	if s.has(bit) && s.bad == nil {
+func (s *memberSet) addMember(bit uint8, name string) {
+	if s.hasMember(bit) && s.bad == nil {
 		s.bad = &SyntaxError{"duplicate member " + name, CodeInvalidParams}
 	}
 	s.bits |= bit
 }
 
-func (s *memberSet) check(err error) {
+func (s *memberSet) checkError(err error) {
 	if s.bad == nil {
 		s.bad = err
 	}
 }
 
-func (s *splitter) member(name string, frame []byte, m *Message, seen *memberSet) error {
+func (s *splitter) readMember(name string, frame []byte, m *Message, seen *memberSet) error {
 	if name == "params" {
-		seen.add(memberParams, name)
-		return s.params(frame, m, seen)
+		seen.addMember(memberParams, name)
+		return s.readParams(frame, m, seen)
 	}
-	v, err := s.value(frame)
+	v, err := s.readValue(frame)
 	if err != nil {
 		return err
 	}
-	bit, bad := m.set([]byte(name), v)
-	seen.add(bit, name)
-	seen.check(bad)
+	bit, bad := m.setMember([]byte(name), v)
+	seen.addMember(bit, name)
+	seen.checkError(bad)
 	return nil
 }
 
@@ -274,9 +274,9 @@ func isText(value []byte, want string) bool {
 	return ok && text == want
 }
 
-// set enters a member of the envelope, and tells which it is and what is wrong with its
+// setMember enters a member of the envelope, and tells which it is and what is wrong with its
 // value. bit is 0 for a name that the envelope does not have.
-func (m *Message) set(name, value []byte) (bit uint8, bad error) {
+func (m *Message) setMember(name, value []byte) (bit uint8, bad error) {
 	switch string(name) {
 	case "jsonrpc":
 		if string(value) != `"2.0"` && !isText(value, "2.0") { // it may be written with escapes
@@ -322,11 +322,11 @@ func methodName(v []byte) (string, error) {
 // millions would cost many times the memory of its frame.
 const maxMembers = 1024
 
-// params reads the value of params and, where it is an object, its members.
-func (s *splitter) params(frame []byte, m *Message, seen *memberSet) error {
+// readParams reads the value of params and, where it is an object, its members.
+func (s *splitter) readParams(frame []byte, m *Message, seen *memberSet) error {
 	m.Members = m.Members[:0]
 	if s.dec.PeekKind() != '{' {
-		v, err := s.value(frame)
+		v, err := s.readValue(frame)
 		m.Params = v
 		return err
 	}
@@ -335,12 +335,12 @@ func (s *splitter) params(frame []byte, m *Message, seen *memberSet) error {
 	}
 	start := int(s.dec.InputOffset()) - 1
 	for s.dec.PeekKind() != '}' {
-		n, v, err := s.pair(frame)
+		n, v, err := s.readPair(frame)
 		if err != nil {
 			return err
 		}
 		if len(m.Members) == maxMembers {
-			seen.check(&SyntaxError{"params has too many members", CodeInvalidParams})
+			seen.checkError(&SyntaxError{"params has too many members", CodeInvalidParams})
 			continue
 		}
 		m.Members = append(m.Members, Member{n, v})
@@ -388,8 +388,8 @@ func Members(raw []byte, yield func(name string, value []byte) bool) error {
 		return errNoObject
 	}
 	s := splitters.Get().(*splitter)
-	defer s.free()
-	s.reset(raw, false)
+	defer s.freeSplitter()
+	s.resetTo(raw, false)
 	if s.dec.PeekKind() != '{' {
 		return errNoObject
 	}
@@ -397,7 +397,7 @@ func Members(raw []byte, yield func(name string, value []byte) bool) error {
 		return err
 	}
 	for s.dec.PeekKind() != '}' {
-		n, v, err := s.pair(raw)
+		n, v, err := s.readPair(raw)
 		if err != nil {
 			return err
 		}
@@ -453,8 +453,8 @@ func Without(object []byte, names ...string) []byte {
 // part of raw, until yield returns false. raw that is no array is an error.
 func Elements(raw []byte, yield func(value []byte) bool) error {
 	s := splitters.Get().(*splitter)
-	defer s.free()
-	s.reset(raw, false)
+	defer s.freeSplitter()
+	s.resetTo(raw, false)
 	if s.dec.PeekKind() != '[' {
 		return errors.New("not an array")
 	}
@@ -462,7 +462,7 @@ func Elements(raw []byte, yield func(value []byte) bool) error {
 		return err
 	}
 	for s.dec.PeekKind() != ']' {
-		v, err := s.value(raw)
+		v, err := s.readValue(raw)
 		if err != nil {
 			return err
 		}
@@ -504,7 +504,7 @@ func tooDeep(err error) bool {
 	return errors.As(err, &se) && se.Err != nil && se.Err.Error() == "exceeded max depth"
 }
 
-func reason(err error) string {
+func errorReason(err error) string {
 	if se, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 		text := "invalid JSON"
 		if se.Err != nil {

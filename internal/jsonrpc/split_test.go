@@ -75,7 +75,7 @@ func TestSplitBoundsMembers(t *testing.T) {
 		if (err != nil) != (n > maxMembers) || cap(m.Members) > 2*maxMembers {
 			t.Errorf("%d members: %v, room for %d is kept", n, err, cap(m.Members))
 		}
-		m.forget()
+		m.forgetFrame()
 		if cap(m.Members) > 64 {
 			t.Errorf("room for %d is kept", cap(m.Members))
 		}
@@ -165,7 +165,7 @@ func TestRelayedTextIsUnchanged(t *testing.T) {
 			t.Fatalf("%s: id %s, result %s", in, m.ID, m.Result)
 		}
 		f := newFrame()
-		f.answer(`"other"`, ResultAnswer(m.moved(bytes.Clone(m.Frame), m.Result)))
+		f.makeAnswer(`"other"`, ResultAnswer(m.movedPart(bytes.Clone(m.Frame), m.Result)))
 		out := bytes.Join(f.parts, nil)
 		if want := `{"jsonrpc":"2.0","id":"other","result":` + value + `}`; string(out) != want {
 			t.Fatalf("got %s, want %s", out, want)
@@ -278,7 +278,7 @@ func checkParts(t *testing.T, line []byte, m *Message) {
 			t.Fatalf("member %q is not at %d", mb.Name, at)
 		}
 	}
-	own := m.rebase(bytes.Clone(line))
+	own := m.rebaseOn(bytes.Clone(line))
 	moved := [][]byte{own.ID, own.Params, own.Result, own.Error}
 	for _, mb := range own.Members {
 		moved = append(moved, mb.Value)
@@ -287,7 +287,7 @@ func checkParts(t *testing.T, line []byte, m *Message) {
 		if p == nil {
 			continue
 		}
-		if at := offset(line, p); at < 0 || &line[at] != &p[0] || at+len(p) > len(line) {
+		if at := offsetOf(line, p); at < 0 || &line[at] != &p[0] || at+len(p) > len(line) {
 			t.Fatalf("part %q is not in the frame", p)
 		}
 		if !wellFormed(p) || !bytes.Equal(bytes.TrimSpace(p), p) {

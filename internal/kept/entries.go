@@ -37,7 +37,7 @@ func (m *Memory) Open(id []byte) *Entry {
 	if m == nil {
 		return nil
 	}
-	return m.enter(id, request, m.in.line+1)
+	return m.enterRequest(id, request, m.in.line+1)
 }
 
 // Ask enters a request of the hub.
@@ -45,10 +45,10 @@ func (m *Memory) Ask(id []byte) *Entry {
 	if m == nil {
 		return nil
 	}
-	return m.enter(id, question, 1)
+	return m.enterRequest(id, question, 1)
 }
 
-func (m *Memory) enter(id []byte, kind, line uint64) *Entry {
+func (m *Memory) enterRequest(id []byte, kind, line uint64) *Entry {
 	if len(id) > m.ID {
 		return nil
 	}
@@ -62,20 +62,20 @@ func (m *Memory) enter(id []byte, kind, line uint64) *Entry {
 	case n > 0:
 		e, m.free = m.free[n-1], m.free[:n-1]
 	case m.used < m.Requests:
-		e = m.entry(m.used)
+		e = m.entryOf(m.used)
 		m.used++
 	default:
 		return nil
 	}
-	m.store(e.at+entryLine, 0)
-	m.put(e.at+entryHead, id)
-	m.store(e.at+entryText, kind|uint64(len(id)))
-	m.store(e.at+entryEnd, 0)
-	m.store(e.at+entryLine, line)
+	m.storeWord(e.at+entryLine, 0)
+	m.putBytes(e.at+entryHead, id)
+	m.storeWord(e.at+entryText, kind|uint64(len(id)))
+	m.storeWord(e.at+entryEnd, 0)
+	m.storeWord(e.at+entryLine, line)
 	return e
 }
 
-func (m *Memory) entry(i int) *Entry {
+func (m *Memory) entryOf(i int) *Entry {
 	e := &Entry{m: m, at: m.entryAt(i)}
 	e.self[0] = e
 	return e
@@ -91,15 +91,15 @@ func (e *Entry) Void() {
 	if e.m.b == nil {
 		return
 	}
-	e.m.store(e.at+entryLine, 0)
+	e.m.storeWord(e.at+entryLine, 0)
 	e.m.free = append(e.m.free, e)
 }
 
 // restoreEntries finds the entries that count. restoreInput and restoreOutput come first.
 func (m *Memory) restoreEntries() error {
 	for i := range m.Requests {
-		e := m.entry(i)
-		line, end, text := m.load(e.at+entryLine), m.load(e.at+entryEnd), m.load(e.at+entryText)
+		e := m.entryOf(i)
+		line, end, text := m.loadWord(e.at+entryLine), m.loadWord(e.at+entryEnd), m.loadWord(e.at+entryText)
 		if line == 0 && text == 0 { // entries are used in order
 			break
 		}
@@ -109,12 +109,12 @@ func (m *Memory) restoreEntries() error {
 		}
 		sent := end != 0 && end <= m.accepted
 		if line == 0 || line > m.in.line && text&question == 0 || sent == (text&question == 0) {
-			m.store(e.at+entryLine, 0) // a line with this number is still to come
+			m.storeWord(e.at+entryLine, 0) // a line with this number is still to come
 			m.free = append(m.free, e)
 			continue
 		}
 		if !sent {
-			m.store(e.at+entryEnd, 0) // other frames will end there
+			m.storeWord(e.at+entryEnd, 0) // other frames will end there
 		}
 		m.open = append(m.open, e)
 	}
@@ -128,7 +128,7 @@ func (m *Memory) Left() (requests, questions []*Entry) {
 		return nil, nil
 	}
 	for _, e := range m.open {
-		if m.load(e.at+entryText)&question != 0 {
+		if m.loadWord(e.at+entryText)&question != 0 {
 			questions = append(questions, e)
 		} else {
 			requests = append(requests, e)
@@ -139,10 +139,10 @@ func (m *Memory) Left() (requests, questions []*Entry) {
 }
 
 // Line is the number of the line that the request stands in.
-func (e *Entry) Line() uint64 { return e.m.load(e.at + entryLine) }
+func (e *Entry) Line() uint64 { return e.m.loadWord(e.at + entryLine) }
 
 // ID is a copy of the raw id.
 func (e *Entry) ID() []byte {
-	n := int(min(e.m.load(e.at+entryText)&^question, uint64(e.m.ID)))
+	n := int(min(e.m.loadWord(e.at+entryText)&^question, uint64(e.m.ID)))
 	return bytes.Clone(e.m.b[e.at+entryHead : e.at+entryHead+n])
 }

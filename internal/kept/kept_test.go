@@ -14,7 +14,7 @@ var small = Limits{Frame: 64, ID: 16, Requests: 8}
 
 // smallLayout has less room than any hub would give.
 func smallLayout() layout {
-	p := small.layout()
+	p := small.layoutFor()
 	p.recordSize, p.outputSize, p.inputSize = 128, 256, page
 	p.output = p.records + 2*p.recordSize
 	p.input = p.output + p.outputSize
@@ -25,7 +25,7 @@ func smallLayout() layout {
 func newSmall(t *testing.T) *Memory {
 	p := smallLayout()
 	m := &Memory{layout: p, b: make([]byte, p.size)}
-	m.store(atMagic, magic)
+	m.storeWord(atMagic, magic)
 	return m
 }
 
@@ -73,9 +73,9 @@ func TestACrashAfterEachStore(t *testing.T) {
 			t.Fatalf("the input holds %q and the client has sent %q", rest, said[:read])
 		}
 		out := ""
-		for b := n.next(); len(b) > 0; b = n.next() {
+		for b := n.nextBytes(); len(b) > 0; b = n.nextBytes() {
 			out += string(b)
-			n.left(len(b))
+			n.noteLeft(len(b))
 		}
 		whole := string(left) + out
 		for i, at := range sent {
@@ -169,16 +169,16 @@ func TestACrashAfterEachStore(t *testing.T) {
 			closed[id] = true
 			asked = asked[1:]
 		}
-		if b := m.next(); len(b) > 0 && r.IntN(2) == 0 { // the client takes some
+		if b := m.nextBytes(); len(b) > 0 && r.IntN(2) == 0 { // the client takes some
 			n := 1 + r.IntN(len(b))
-			slot := m.intend()
-			m.store(slot+attemptBytes, uint64(n))
+			slot := m.commitAttempt()
+			m.storeWord(slot+attemptBytes, uint64(n))
 			// Both come to be at once: the kernel moves the bytes on.
 			left = append(left, b[:n]...)
 			m.stored = nil
-			m.store(slot+attemptMade, byPipe)
+			m.storeWord(slot+attemptMade, byPipe)
 			m.stored = now
-			m.left(n)
+			m.noteLeft(n)
 			now()
 		}
 	}
@@ -217,7 +217,7 @@ func TestACallCostsNoMemory(t *testing.T) {
 		e := m.Open(id)
 		m.Take(8, 8)
 		m.Append(parts, e.Marks())
-		m.left(len(m.next()))
+		m.noteLeft(len(m.nextBytes()))
 	}
 	call()
 	if n := testing.AllocsPerRun(100, call); n != 0 {
@@ -239,7 +239,7 @@ func TestForgedMemory(t *testing.T) {
 		m.Append([][]byte{[]byte("x")}, e.Marks())
 		for range 1 + r.IntN(4) {
 			at := []int{8 * r.IntN(64), headSize + 8*r.IntN(small.Requests*m.entrySize/8)}[r.IntN(2)]
-			m.store(at, []uint64{r.Uint64(), uint64(r.IntN(1 << 13)), ^uint64(0), 1 << 63}[r.IntN(4)])
+			m.storeWord(at, []uint64{r.Uint64(), uint64(r.IntN(1 << 13)), ^uint64(0), 1 << 63}[r.IntN(4)])
 		}
 		n := &Memory{layout: smallLayout(), b: m.b}
 		n.between = r.IntN(300)
@@ -253,7 +253,7 @@ func TestForgedMemory(t *testing.T) {
 			_ = e.ID()
 			e.Void()
 		}
-		n.left(len(n.next()))
+		n.noteLeft(len(n.nextBytes()))
 		_ = n.Record()
 		if n.Room(10) {
 			n.Append([][]byte{[]byte("frame")}, nil)
@@ -264,11 +264,11 @@ func TestForgedMemory(t *testing.T) {
 	if refused < 100 || taken < 100 {
 		t.Errorf("%d were refused and %d taken: nothing was shown", refused, taken)
 	}
-	full := make([]byte, small.layout().size)
-	if _, err := restore(full, link{}); err == nil {
+	full := make([]byte, small.layoutFor().size)
+	if _, err := restoreMemory(full, link{}); err == nil {
 		t.Error("memory that no hub has laid out is read")
 	}
-	if _, err := create(full[:page], small, link{}); err == nil {
+	if _, err := createMemory(full[:page], small, link{}); err == nil {
 		t.Error("memory that is too short is laid out")
 	}
 }
@@ -285,7 +285,7 @@ func TestASecondCrash(t *testing.T) {
 	m = newSmall(t)
 	e := m.Open([]byte("1"))
 	m.Take(0, 0)
-	m.store(e.at+entryEnd, 5) // its answer is not accepted
+	m.storeWord(e.at+entryEnd, 5) // its answer is not accepted
 	n = reopen(t, m.b)
 	n.Append([][]byte{[]byte("another frame")}, nil)
 	if requests, _ := reopen(t, n.b).Left(); !slices.Equal(ids(requests), []string{"1"}) {

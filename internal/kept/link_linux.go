@@ -65,7 +65,7 @@ func Open(f Files, l Limits, out int) (m *Memory, restored bool, err error) {
 		return nil, false, fmt.Errorf("the memory for the state of the session: %w", err)
 	}
 	if have&unix.F_SEAL_SHRINK == 0 {
-		if err = unix.Ftruncate(f[0], int64(l.layout().size)); err == nil {
+		if err = unix.Ftruncate(f[0], int64(l.layoutFor().size)); err == nil {
 			_, err = unix.FcntlInt(uintptr(f[0]), unix.F_ADD_SEALS, seals)
 		}
 		if err != nil {
@@ -77,24 +77,24 @@ func Open(f Files, l Limits, out int) (m *Memory, restored bool, err error) {
 		return nil, false, err
 	}
 	by := link{socket: isKind(out, unix.S_IFSOCK)}
-	if by.region, err = mapped(f[0], size); err != nil {
+	if by.region, err = mapMemory(f[0], size); err != nil {
 		return nil, false, fmt.Errorf("the memory for the state of the session: %w", err)
 	}
 	b := by.region[private:]
-	if by.pipe, err = reopened(f[1], f[2]); err != nil {
-		by.unmap()
+	if by.pipe, err = reopenPipe(f[1], f[2]); err != nil {
+		by.unmapMemory()
 		return nil, false, err
 	}
 	by.holds = by.pipeSize()
-	if _, restored = laid(b[:headSize]); restored {
+	if _, restored = readHead(b[:headSize]); restored {
 		if by.between, err = unix.IoctlGetInt(f[1], unix.TIOCINQ); err == nil {
-			m, err = restore(b, by)
+			m, err = restoreMemory(b, by)
 		}
 	} else {
-		m, err = create(b, l, by)
+		m, err = createMemory(b, l, by)
 	}
 	if err != nil {
-		by.unmap()
+		by.unmapMemory()
 		by.closePipe()
 		return nil, false, err
 	}
@@ -121,8 +121,8 @@ func sealedSize(fd int) (int, error) {
 // private is how many private bytes lie before the memory: pages of any system.
 const private = 64 << 10
 
-// mapped maps the memory behind private pages.
-func mapped(fd, size int) (region []byte, err error) {
+// mapMemory maps the memory behind private pages.
+func mapMemory(fd, size int) (region []byte, err error) {
 	const access = unix.PROT_READ | unix.PROT_WRITE
 	p, err := unix.MmapPtr(-1, 0, nil, private+uintptr(size), access, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
 	if err != nil {
@@ -135,12 +135,12 @@ func mapped(fd, size int) (region []byte, err error) {
 	return region, err
 }
 
-func (l *link) unmap() {
+func (l *link) unmapMemory() {
 	_ = unix.MunmapPtr(unsafe.Pointer(unsafe.SliceData(l.region)), uintptr(len(l.region)))
 }
 
-// reopened opens both ends of a pipe again, so that no other process can make them block.
-func reopened(r, w int) (pipe [2]int, err error) {
+// reopenPipe opens both ends of a pipe again, so that no other process can make them block.
+func reopenPipe(r, w int) (pipe [2]int, err error) {
 	for i, end := range []struct{ fd, flag int }{{r, unix.O_RDONLY}, {w, unix.O_WRONLY}} {
 		if pipe[i], err = unix.Open("/proc/self/fd/"+strconv.Itoa(end.fd), end.flag|unix.O_NONBLOCK|unix.O_CLOEXEC, 0); err != nil {
 			if i == 1 {
@@ -159,7 +159,7 @@ func (l *link) closePipe() { _, _ = unix.Close(l.pipe[0]), unix.Close(l.pipe[1])
 func (m *Memory) Close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.unmap()
+	m.unmapMemory()
 	m.b = nil
 	m.closePipe()
 }
@@ -171,8 +171,8 @@ func (l *link) pipeSize() int {
 	return page
 }
 
-// punch gives whole pages back, and clears the rest: all of it is 0 from then on.
-func (m *Memory) punch(at, n int) {
+// punchPages gives whole pages back, and clears the rest: all of it is 0 from then on.
+func (m *Memory) punchPages(at, n int) {
 	whole, end := unix.Getpagesize(), at+n
 	from, to := roundUp(at, whole), end/whole*whole
 	if m.region == nil || from >= to || unix.Madvise(m.b[from:to], unix.MADV_REMOVE) != nil {
@@ -193,7 +193,7 @@ func (m *Memory) Send(stream int, _ [][]byte) (int, error) {
 // sendToSocket has the kernel put how much has left into the memory. In the mmsghdr of sendmmsg(2) the number stands
 // behind a msghdr. The msghdr, with its pointers, stands at the end of the private pages, so that no other process can change it.
 func (m *Memory) sendToSocket(stream int) (int, error) {
-	b := m.next()
+	b := m.nextBytes()
 	if len(b) == 0 {
 		return 0, nil
 	}
@@ -202,12 +202,12 @@ func (m *Memory) sendToSocket(stream int) (int, error) {
 	m.iov.SetLen(len(b))
 	*h = unix.Msghdr{Iov: &m.iov}
 	h.SetIovlen(1)
-	slot := m.intend()
-	m.store(atSent, 0)
-	m.store(slot+attemptMade, bySocket)
-	_, errno := move(unix.SYS_SENDMMSG, len(b), uintptr(stream), uintptr(unsafe.Pointer(h)), 1, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
+	slot := m.commitAttempt()
+	m.storeWord(atSent, 0)
+	m.storeWord(slot+attemptMade, bySocket)
+	_, errno := moveBytes(unix.SYS_SENDMMSG, len(b), uintptr(stream), uintptr(unsafe.Pointer(h)), 1, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
 	n := int(min(m.sentBySocket(), uint64(len(b))))
-	m.left(n)
+	m.noteLeft(n)
 	if errno != 0 {
 		return n, errno
 	}
@@ -217,27 +217,27 @@ func (m *Memory) sendToSocket(stream int) (int, error) {
 // sendToPipe puts bytes into the adapter's pipe if that is empty, and has the kernel move them on.
 func (m *Memory) sendToPipe(stream int) (int, error) {
 	if m.between == 0 {
-		b := m.next()
+		b := m.nextBytes()
 		if len(b) == 0 {
 			return 0, nil
 		}
 		m.fit(len(b))
 		b = b[:min(len(b), m.holds)]
-		slot := m.intend()
-		n, errno := move(unix.SYS_WRITE, len(b), uintptr(m.pipe[1]), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)), 0, 0, 0)
+		slot := m.commitAttempt()
+		n, errno := moveBytes(unix.SYS_WRITE, len(b), uintptr(m.pipe[1]), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)), 0, 0, 0)
 		if errno != 0 {
 			return 0, fmt.Errorf("the pipe of the adapter: %w", errno)
 		}
-		m.store(slot+attemptBytes, uint64(n))
-		m.store(slot+attemptMade, byPipe)
+		m.storeWord(slot+attemptBytes, uint64(n))
+		m.storeWord(slot+attemptMade, byPipe)
 		m.between = n
 	}
-	n, errno := move(unix.SYS_SPLICE, 0, uintptr(m.pipe[0]), 0, uintptr(stream), 0, uintptr(m.between), unix.SPLICE_F_NONBLOCK|unix.SPLICE_F_MOVE)
+	n, errno := moveBytes(unix.SYS_SPLICE, 0, uintptr(m.pipe[0]), 0, uintptr(stream), 0, uintptr(m.between), unix.SPLICE_F_NONBLOCK|unix.SPLICE_F_MOVE)
 	if errno != 0 {
 		return 0, errno
 	}
 	m.between -= n
-	m.left(n)
+	m.noteLeft(n)
 	return n, nil
 }
 
@@ -261,9 +261,9 @@ func (m *Memory) fit(n int) {
 	m.holds = m.pipeSize()
 }
 
-// move makes a system call that moves so many bytes, unannounced if they are few: to announce one may wake a thread, which costs more
+// moveBytes makes a system call that moves so many bytes, unannounced if they are few: to announce one may wake a thread, which costs more
 // than the call.
-func move(trap uintptr, size int, a, b, c, d, e, f uintptr) (int, unix.Errno) {
+func moveBytes(trap uintptr, size int, a, b, c, d, e, f uintptr) (int, unix.Errno) {
 	const short = 64 << 10
 	var n uintptr
 	var errno unix.Errno

@@ -166,7 +166,7 @@ func TestMemoryOfAnySize(t *testing.T) {
 	_, hub := stream(t, false)
 	limits := Limits{Frame: 1 << 20, ID: 64, Requests: 10}
 	for name, c := range map[string]struct{ size, seals int }{
-		"it may grow":   {limits.layout().size, unix.F_SEAL_SHRINK | unix.F_SEAL_SEAL},
+		"it may grow":   {limits.layoutFor().size, unix.F_SEAL_SHRINK | unix.F_SEAL_SEAL},
 		"it is small":   {2 * page, seals},
 		"it is nothing": {0, seals},
 	} {
@@ -212,7 +212,7 @@ func TestNoPointerIsShared(t *testing.T) {
 	}
 	from := uint64(uintptr(unsafe.Pointer(&m.b[0])))
 	for at := 0; at < headSize; at += 8 {
-		if v := m.load(at); v >= from && v < from+uint64(m.size) || v == uint64(uintptr(unsafe.Pointer(&m.iov))) {
+		if v := m.loadWord(at); v >= from && v < from+uint64(m.size) || v == uint64(uintptr(unsafe.Pointer(&m.iov))) {
 			t.Errorf("a pointer stands at %d", at)
 		}
 	}
@@ -234,7 +234,7 @@ func TestAnotherVersionsMemory(t *testing.T) {
 	_, hub := stream(t, false)
 	limits := Limits{Frame: 4 << 20, ID: 64, Requests: 100}
 	m := opened(t, files, hub)
-	m.store(atMagic, magic+1<<56)
+	m.storeWord(atMagic, magic+1<<56)
 	if n, _, err := Open(files, limits, hub); err == nil {
 		n.Close()
 		t.Error("taken")
@@ -269,7 +269,7 @@ func TestMemoryIsGivenBack(t *testing.T) {
 	}
 	const at, n = 3*page + 100, 300 << 10
 	before := blocks(t, files[0])
-	m.punch(m.input+at, n)
+	m.punchPages(m.input+at, n)
 	if given := (before - blocks(t, files[0])) * 512; given < n/2 {
 		t.Errorf("%d bytes are given back", given)
 	}

@@ -16,7 +16,7 @@ func Open(Files, Limits, int) (*Memory, bool, error) { return nil, false, errors
 // Close does nothing.
 func (*Memory) Close() {}
 
-func (m *Memory) punch(at, n int) { clear(m.b[at : at+n]) }
+func (m *Memory) punchPages(at, n int) { clear(m.b[at : at+n]) }
 
 // Send is not called here.
 func (*Memory) Send(int, [][]byte) (int, error) { return 0, errors.ErrUnsupported }

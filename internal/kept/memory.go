@@ -58,7 +58,7 @@ const page = 4096
 
 func roundUp(n, to int) int { return (n + to - 1) / to * to }
 
-func (l Limits) layout() layout {
+func (l Limits) layoutFor() layout {
 	p := layout{Limits: l, recordSize: 1 << 20, entrySize: entryHead + roundUp(l.ID, 8)}
 	p.records = headSize + roundUp(l.Requests*p.entrySize, page)
 	p.output = p.records + 2*p.recordSize
@@ -76,7 +76,7 @@ const (
 	maxRequests = 1 << 20
 )
 
-func (l Limits) valid() bool {
+func (l Limits) areValid() bool {
 	return l.Frame > 0 && l.Frame <= maxFrame && l.ID > 0 && l.ID <= maxID && l.Requests > 0 && l.Requests <= maxRequests
 }
 
@@ -115,17 +115,17 @@ const (
 
 var errForged = errors.New("the kept state of the session is not what a hub has written")
 
-func (m *Memory) word(at int) *uint64 { return (*uint64)(unsafe.Pointer(&m.b[at])) }
-func (m *Memory) load(at int) uint64  { return atomic.LoadUint64(m.word(at)) }
-func (m *Memory) store(at int, v uint64) {
-	atomic.StoreUint64(m.word(at), v)
+func (m *Memory) wordAt(at int) *uint64  { return (*uint64)(unsafe.Pointer(&m.b[at])) }
+func (m *Memory) loadWord(at int) uint64 { return atomic.LoadUint64(m.wordAt(at)) }
+func (m *Memory) storeWord(at int, v uint64) {
+	atomic.StoreUint64(m.wordAt(at), v)
 	if m.stored != nil {
 		m.stored()
 	}
 }
 
-// put copies bytes to a place that does not count yet.
-func (m *Memory) put(at int, b []byte) {
+// putBytes copies bytes to a place that does not count yet.
+func (m *Memory) putBytes(at int, b []byte) {
 	if m.stored != nil && len(b) > 1 {
 		copy(m.b[at:], b[:len(b)/2])
 		m.stored()
@@ -136,25 +136,25 @@ func (m *Memory) put(at int, b []byte) {
 	}
 }
 
-// create lays out memory that is all 0.
-func create(b []byte, l Limits, by link) (*Memory, error) {
-	if !l.valid() || len(b) != l.layout().size {
+// createMemory lays out memory that is all 0.
+func createMemory(b []byte, l Limits, by link) (*Memory, error) {
+	if !l.areValid() || len(b) != l.layoutFor().size {
 		return nil, fmt.Errorf("no state of a session can be kept in %d bytes", len(b))
 	}
-	m := &Memory{layout: l.layout(), b: b, link: by}
-	if m.load(atMagic) != 0 { // another version's
+	m := &Memory{layout: l.layoutFor(), b: b, link: by}
+	if m.loadWord(atMagic) != 0 { // another version's
 		return nil, errForged
 	}
-	m.store(atSize, uint64(m.size))
-	m.store(atFrame, uint64(l.Frame))
-	m.store(atID, uint64(l.ID))
-	m.store(atEntries, uint64(l.Requests))
-	m.store(atMagic, magic)
+	m.storeWord(atSize, uint64(m.size))
+	m.storeWord(atFrame, uint64(l.Frame))
+	m.storeWord(atID, uint64(l.ID))
+	m.storeWord(atEntries, uint64(l.Requests))
+	m.storeWord(atMagic, magic)
 	return m, nil
 }
 
-// laid reports whether a hub has laid out a memory with this beginning, and for what.
-func laid(head []byte) (l Limits, ok bool) {
+// readHead reports whether a hub has laid out a memory with this beginning, and for what.
+func readHead(head []byte) (l Limits, ok bool) {
 	if len(head) < headSize || binary.NativeEndian.Uint64(head[atMagic:]) != magic {
 		return l, false
 	}
@@ -162,26 +162,26 @@ func laid(head []byte) (l Limits, ok bool) {
 	return Limits{Frame: at(atFrame), ID: at(atID), Requests: at(atEntries)}, true
 }
 
-// restore reads what another hub has kept. The link holds the origin of the memory, and how many bytes are left in the
+// restoreMemory reads what another hub has kept. The link holds the origin of the memory, and how many bytes are left in the
 // adapter's pipe.
-func restore(b []byte, by link) (*Memory, error) {
+func restoreMemory(b []byte, by link) (*Memory, error) {
 	if len(b) < headSize {
 		return nil, errForged
 	}
-	l, ok := laid(b[:headSize])
-	if !ok || !l.valid() || l.layout().size != len(b) {
+	l, ok := readHead(b[:headSize])
+	if !ok || !l.areValid() || l.layoutFor().size != len(b) {
 		return nil, errForged
 	}
-	m := &Memory{layout: l.layout(), b: b, link: by}
+	m := &Memory{layout: l.layoutFor(), b: b, link: by}
 	for _, part := range []func() error{m.restoreInput, m.restoreOutput, m.restoreEntries} {
 		if err := part(); err != nil {
 			return nil, err
 		}
 	}
-	if m.load(atRecordLen) > uint64(m.recordSize) || m.load(atRecordLen+8) > uint64(m.recordSize) || m.load(atGeneration) >= maxGeneration {
+	if m.loadWord(atRecordLen) > uint64(m.recordSize) || m.loadWord(atRecordLen+8) > uint64(m.recordSize) || m.loadWord(atGeneration) >= maxGeneration {
 		return nil, errForged
 	}
-	m.store(atGeneration, m.load(atGeneration)+1)
+	m.storeWord(atGeneration, m.loadWord(atGeneration)+1)
 	return m, nil
 }
 
@@ -193,7 +193,7 @@ func (m *Memory) FirstID() uint64 {
 	if m == nil {
 		return 0
 	}
-	return m.load(atGeneration) << 32
+	return m.loadWord(atGeneration) << 32
 }
 
 // SaveRecord replaces the record by b; false: b is too long.
@@ -203,10 +203,10 @@ func (m *Memory) SaveRecord(b []byte) bool {
 	if len(b) > m.recordSize || m.b == nil {
 		return false
 	}
-	next := m.load(atRecord) + 1
-	m.put(m.records+int(next&1)*m.recordSize, b)
-	m.store(atRecordLen+int(next&1)*8, uint64(len(b)))
-	m.store(atRecord, next)
+	next := m.loadWord(atRecord) + 1
+	m.putBytes(m.records+int(next&1)*m.recordSize, b)
+	m.storeWord(atRecordLen+int(next&1)*8, uint64(len(b)))
+	m.storeWord(atRecord, next)
 	return true
 }
 
@@ -217,8 +217,8 @@ func (m *Memory) Record() []byte {
 	if m.b == nil {
 		return nil
 	}
-	at := m.load(atRecord) & 1
-	n := min(m.load(atRecordLen+int(at)*8), uint64(m.recordSize))
+	at := m.loadWord(atRecord) & 1
+	n := min(m.loadWord(atRecordLen+int(at)*8), uint64(m.recordSize))
 	from := m.records + int(at)*m.recordSize
 	return append([]byte(nil), m.b[from:from+int(n)]...)
 }

@@ -42,20 +42,20 @@ func (m *Memory) Append(parts [][]byte, marks []*Entry) {
 	defer m.mu.Unlock()
 	if m.passed == m.accepted && m.origin != m.accepted { // nothing is in it
 		m.origin = m.accepted
-		m.store(atOrigin, m.origin)
+		m.storeWord(atOrigin, m.origin)
 	}
 	end := m.accepted
 	for _, p := range parts {
-		end = m.fill(end, p)
+		end = m.fillBehind(end, p)
 	}
-	end = m.fill(end, newline)
+	end = m.fillBehind(end, newline)
 	for _, e := range marks {
-		m.store(e.at+entryEnd, end)
+		m.storeWord(e.at+entryEnd, end)
 	}
-	m.store(atAccepted, end)
+	m.storeWord(atAccepted, end)
 	m.accepted = end
 	for _, e := range marks {
-		if m.load(e.at+entryText)&question == 0 {
+		if m.loadWord(e.at+entryText)&question == 0 {
 			m.free = append(m.free, e)
 		}
 	}
@@ -63,62 +63,62 @@ func (m *Memory) Append(parts [][]byte, marks []*Entry) {
 
 var newline = []byte{'\n'}
 
-// fill copies bytes behind those that were accepted.
-func (m *Memory) fill(at uint64, b []byte) uint64 {
+// fillBehind copies bytes behind those that were accepted.
+func (m *Memory) fillBehind(at uint64, b []byte) uint64 {
 	for len(b) > 0 {
-		i := m.index(at)
+		i := m.indexOf(at)
 		n := min(len(b), m.outputSize-i)
-		m.put(m.output+i, b[:n])
+		m.putBytes(m.output+i, b[:n])
 		m.high = max(m.high, i+n)
 		at, b = at+uint64(n), b[n:]
 	}
 	return at
 }
 
-func (m *Memory) index(at uint64) int { return int((at - m.origin) % uint64(m.outputSize)) }
+func (m *Memory) indexOf(at uint64) int { return int((at - m.origin) % uint64(m.outputSize)) }
 
-// next returns what is to leave next.
-func (m *Memory) next() []byte {
+// nextBytes returns what is to leave next.
+func (m *Memory) nextBytes() []byte {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	i, n := m.index(m.passed), int(m.accepted-m.passed)
+	i, n := m.indexOf(m.passed), int(m.accepted-m.passed)
 	n = min(n, m.outputSize-i)
 	return m.b[m.output+i : m.output+i+n]
 }
 
-// left notes that n more bytes have left. If nothing is in the output then, it gives back the memory of a large frame.
-func (m *Memory) left(n int) {
+// noteLeft notes that n more bytes have left. If nothing is in the output then, it gives back the memory of a large frame.
+func (m *Memory) noteLeft(n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.passed += uint64(n)
 	if m.passed == m.accepted && m.high > 2*stays {
-		m.punch(m.output+stays, m.high-stays)
+		m.punchPages(m.output+stays, m.high-stays)
 		m.high = stays
 	}
 }
 
-// intend commits an attempt that begins where the last one ended, and returns its slot.
-func (m *Memory) intend() (slot int) {
-	next := m.load(atAttempt) + 1
+// commitAttempt commits an attempt that begins where the last one ended, and returns its slot.
+func (m *Memory) commitAttempt() (slot int) {
+	next := m.loadWord(atAttempt) + 1
 	slot = atAttempts + int(next&1)*attemptSlot
-	m.store(slot+attemptMade, 0)
-	m.store(slot+attemptBytes, 0)
-	m.store(slot+attemptBase, m.passed)
-	m.store(atAttempt, next)
+	m.storeWord(slot+attemptMade, 0)
+	m.storeWord(slot+attemptBytes, 0)
+	m.storeWord(slot+attemptBase, m.passed)
+	m.storeWord(atAttempt, next)
 	return slot
 }
 
 func (m *Memory) sentBySocket() uint64 {
-	return uint64(atomic.LoadUint32((*uint32)(unsafe.Pointer(m.word(atSent)))))
+	return uint64(atomic.LoadUint32((*uint32)(unsafe.Pointer(m.wordAt(atSent)))))
 }
 
 // restoreOutput finds out how much has left.
 func (m *Memory) restoreOutput() error {
-	m.accepted, m.origin = m.load(atAccepted), m.load(atOrigin)
-	slot := atAttempts + int(m.load(atAttempt)&1)*attemptSlot
-	base, n := m.load(slot+attemptBase), m.load(slot+attemptBytes)
+	m.accepted, m.origin = m.loadWord(atAccepted), m.loadWord(atOrigin)
+	slot := atAttempts + int(m.loadWord(atAttempt)&1)*attemptSlot
+	base, n := m.loadWord(slot+attemptBase), m.loadWord(slot+attemptBytes)
 	sent, between := uint64(0), m.between
-	switch made := m.load(slot + attemptMade); {
+	switch made := m.loadWord(slot + attemptMade); {
 	case between < 0 || n > uint64(m.outputSize):
 		return errForged
 	case made == bySocket:
@@ -128,8 +128,8 @@ func (m *Memory) restoreOutput() error {
 	case made == byPipe:
 		sent = n - uint64(between)
 	case between > 0: // it was put there, and none of it can have left
-		m.store(slot+attemptBytes, uint64(between))
-		m.store(slot+attemptMade, byPipe)
+		m.storeWord(slot+attemptBytes, uint64(between))
+		m.storeWord(slot+attemptMade, byPipe)
 	}
 	m.passed = base + sent
 	if m.passed < base || m.passed > m.accepted || m.accepted-m.passed > uint64(m.outputSize) || m.origin > m.passed {

@@ -32,7 +32,7 @@ func Marks(schema []byte) ([]Mark, error) {
 		return nil, nil
 	}
 	f := finder{names: map[string]bool{}, paths: map[string]bool{}}
-	if err := f.schema(schema, nil, true, 0); err != nil {
+	if err := f.readSchema(schema, nil, true, 0); err != nil {
 		return nil, err
 	}
 	return f.found, nil
@@ -69,9 +69,9 @@ var (
 	namedSchemas = []string{"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"}
 )
 
-// schema reads one schema, or a list of them. reachable: nothing but properties
+// readSchema reads one schema, or a list of them. reachable: nothing but properties
 // led here.
-func (f *finder) schema(raw []byte, path []string, reachable bool, depth int) (err error) {
+func (f *finder) readSchema(raw []byte, path []string, reachable bool, depth int) (err error) {
 	if depth > maxDepth {
 		if mayMark(raw) {
 			return fmt.Errorf("the schema is nested more than %d deep", maxDepth)
@@ -80,7 +80,7 @@ func (f *finder) schema(raw []byte, path []string, reachable bool, depth int) (e
 	}
 	if len(raw) > 0 && raw[0] == '[' {
 		_ = jsonrpc.Elements(raw, func(v []byte) bool {
-			err = f.schema(v, nil, false, depth+1)
+			err = f.readSchema(v, nil, false, depth+1)
 			return err == nil
 		})
 		return err
@@ -88,23 +88,23 @@ func (f *finder) schema(raw []byte, path []string, reachable bool, depth int) (e
 	_ = jsonrpc.Members(raw, func(name string, value []byte) bool {
 		switch {
 		case name == Annotation:
-			err = f.mark(raw, value, path, reachable)
+			err = f.takeMark(raw, value, path, reachable)
 		case slices.Contains(noSchemas, name):
 		case slices.Contains(namedSchemas, name):
 			_ = jsonrpc.Members(value, func(member string, inner []byte) bool {
-				err = f.schema(inner, append(slices.Clip(path), member), reachable && name == "properties", depth+1)
+				err = f.readSchema(inner, append(slices.Clip(path), member), reachable && name == "properties", depth+1)
 				return err == nil
 			})
 		default:
-			err = f.schema(value, nil, false, depth+1)
+			err = f.readSchema(value, nil, false, depth+1)
 		}
 		return err == nil
 	})
 	return err
 }
 
-// mark takes in one mark of a schema.
-func (f *finder) mark(schema, value []byte, path []string, reachable bool) error {
+// takeMark takes in one mark of a schema.
+func (f *finder) takeMark(schema, value []byte, path []string, reachable bool) error {
 	name, isString := jsonrpc.String(value)
 	kind, _ := jsonrpc.String(jsonrpc.Get(schema, "type"))
 	where := strings.Join(path, ".")

@@ -19,14 +19,14 @@ const (
 // Encode spells a text for a header: as it is where it can be read back as such,
 // else as =?base64?...?= (Value Encoding).
 func Encode(text string) string {
-	if text == "" || plain(text) && text == strings.Trim(text, " \t") && !encoded(text) {
+	if text == "" || isPlain(text) && text == strings.Trim(text, " \t") && !isEncoded(text) {
 		return text
 	}
 	return sentinelBegin + base64.StdEncoding.EncodeToString([]byte(text)) + sentinelEnd
 }
 
-// plain reports whether a text has only characters that a header may have.
-func plain(text string) bool {
+// isPlain reports whether a text has only characters that a header may have.
+func isPlain(text string) bool {
 	for i := range len(text) {
 		if c := text[i]; (c < 0x20 || c > 0x7e) && c != '\t' {
 			return false
@@ -35,7 +35,7 @@ func plain(text string) bool {
 	return true
 }
 
-func encoded(value string) bool {
+func isEncoded(value string) bool {
 	return strings.HasPrefix(value, sentinelBegin) && strings.HasSuffix(value, sentinelEnd)
 }
 
@@ -43,9 +43,9 @@ func encoded(value string) bool {
 // reason, a phrase that follows the header's name, says why.
 func Decode(value string) (text, reason string) {
 	switch {
-	case !plain(value):
+	case !isPlain(value):
 		return "", "holds a character that no header may hold; encode it as =?base64?...?="
-	case !encoded(value):
+	case !isEncoded(value):
 		return value, ""
 	case len(value) < len(sentinelBegin)+len(sentinelEnd):
 		return "", "is neither encoded nor plain; encode it as =?base64?...?="
@@ -69,7 +69,7 @@ func Text(raw []byte) (text string, ok bool) {
 	if text = string(raw); text == "true" || text == "false" {
 		return text, true
 	}
-	n, ok := whole(text)
+	n, ok := wholeNumber(text)
 	if !ok {
 		return "", false
 	}
@@ -80,7 +80,7 @@ func Text(raw []byte) (text string, ok bool) {
 // by its characters, a number by its value, a boolean by its word.
 func Same(said string, raw []byte) bool {
 	text, ok := Text(raw)
-	if n, number := whole(said); number && ok && raw[0] != '"' {
+	if n, number := wholeNumber(said); number && ok && raw[0] != '"' {
 		said = strconv.FormatInt(n, 10)
 	}
 	return ok && said == text
@@ -89,8 +89,8 @@ func Same(said string, raw []byte) bool {
 // maxSafe is the largest integer that every JSON parser reads exactly.
 const maxSafe = 1<<53 - 1
 
-// whole reads a JSON number that is a whole one of that range.
-func whole(text string) (int64, bool) {
+// wholeNumber reads a JSON number that is a whole one of that range.
+func wholeNumber(text string) (int64, bool) {
 	const longest = 64
 	if len(text) > longest || text == "" || text[0] != '-' && (text[0] < '0' || text[0] > '9') || !json.Valid([]byte(text)) {
 		return 0, false

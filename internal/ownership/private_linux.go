@@ -15,10 +15,10 @@ import (
 // etc is where this system says which users there are.
 const etc = "/etc"
 
-// alone reports whether nobody but this process's user and root has what a file gives its group. It
+// isAlone reports whether nobody but this process's user and root has what a file gives its group. It
 // is false where that cannot be told: for a group of which this process is none, an access list, and
 // users who are listed elsewhere than in files.
-func alone(path string, gid int) bool {
+func isAlone(path string, gid int) bool {
 	if _, err := unix.Getxattr(path, "system.posix_acl_access", nil); !errors.Is(err, unix.ENODATA) && !errors.Is(err, unix.ENOTSUP) {
 		return false
 	}

@@ -2,5 +2,5 @@
 
 package ownership
 
-// alone is false: who is in a group is not told by files.
-func alone(string, int) bool { return false }
+// isAlone is false: who is in a group is not told by files.
+func isAlone(string, int) bool { return false }

@@ -21,7 +21,7 @@ import (
 // mount.
 func CheckPrivate(path string, info fs.FileInfo) error {
 	mode := info.Mode().Perm()
-	if !OthersUse(info) || !OthersWrite(info) && hidden(path, info) {
+	if !OthersUse(info) || !OthersWrite(info) && isHidden(path, info) {
 		return nil
 	}
 	cure := "chmod 600 " + path
@@ -31,8 +31,8 @@ func CheckPrivate(path string, info fs.FileInfo) error {
 	return fmt.Errorf("others may read or change %s (mode %04o); %s", path, mode, cure)
 }
 
-// hidden reports whether no other user can read a file, whatever its mode gives them.
-func hidden(path string, info fs.FileInfo) bool {
+// isHidden reports whether no other user can read a file, whatever its mode gives them.
+func isHidden(path string, info fs.FileInfo) bool {
 	real, err := filepath.EvalSymlinks(path)
 	if err == nil {
 		real, err = filepath.Abs(real)
@@ -44,7 +44,7 @@ func hidden(path string, info fs.FileInfo) bool {
 	if err != nil || !os.SameFile(info, now) {
 		return false // it was replaced meanwhile
 	}
-	if closed(real, info, 0o044) {
+	if isClosed(real, info, 0o044) {
 		return true
 	}
 	if st, ok := info.Sys().(*syscall.Stat_t); !ok || st.Nlink != 1 {
@@ -54,7 +54,7 @@ func hidden(path string, info fs.FileInfo) bool {
 		switch info, err := os.Lstat(dir); {
 		case err != nil:
 			return false
-		case closed(dir, info, 0o011):
+		case isClosed(dir, info, 0o011):
 			return true
 		case dir == filepath.Dir(dir):
 			return false
@@ -62,19 +62,19 @@ func hidden(path string, info fs.FileInfo) bool {
 	}
 }
 
-// closed reports whether a file or folder gives other users nothing of some permissions: not by its
+// isClosed reports whether a file or folder gives other users nothing of some permissions: not by its
 // mode, or to a group alone in which no other is.
-func closed(path string, info fs.FileInfo, of fs.FileMode) bool {
+func isClosed(path string, info fs.FileInfo, of fs.FileMode) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || st.Uid != 0 && int(st.Uid) != os.Geteuid() {
 		return false // its owner can give them more
 	}
 	mode := info.Mode().Perm() & of
-	return mode == 0 || mode&0o007 == 0 && alone(path, int(st.Gid))
+	return mode == 0 || mode&0o007 == 0 && isAlone(path, int(st.Gid))
 }
 
 // OthersReplace reports whether another user may replace what this user has in a folder. In a folder with the sticky bit, as /tmp is, no other
 // user may.
 func OthersReplace(dir string, info fs.FileInfo) bool {
-	return info.Mode()&fs.ModeSticky == 0 && !closed(dir, info, 0o022)
+	return info.Mode()&fs.ModeSticky == 0 && !isClosed(dir, info, 0o022)
 }

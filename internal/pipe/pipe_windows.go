@@ -46,7 +46,7 @@ func Listen(name string) (*Listener, error) {
 	if l.access, err = windows.SecurityDescriptorFromString("O:" + sid + "D:P(A;;GA;;;" + sid + ")"); err != nil {
 		return nil, err
 	}
-	if l.next, err = l.instance(windows.FILE_FLAG_FIRST_PIPE_INSTANCE); err != nil {
+	if l.next, err = l.makeInstance(windows.FILE_FLAG_FIRST_PIPE_INSTANCE); err != nil {
 		return nil, err
 	}
 	if l.stop, err = windows.CreateEvent(nil, 1, 0, nil); err != nil {
@@ -56,8 +56,8 @@ func Listen(name string) (*Listener, error) {
 	return l, nil
 }
 
-// instance makes what one client can open.
-func (l *Listener) instance(first uint32) (windows.Handle, error) {
+// makeInstance makes what one client can open.
+func (l *Listener) makeInstance(first uint32) (windows.Handle, error) {
 	name, err := windows.UTF16PtrFromString(l.name)
 	if err != nil {
 		return 0, err
@@ -81,13 +81,13 @@ func (l *Listener) Accept() (net.Conn, error) {
 	if h == 0 {
 		return nil, net.ErrClosed
 	}
-	err := l.await(h)
+	err := l.awaitClient(h)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.busy = false
 	closed := l.next == 0
 	if err == nil && !closed {
-		if l.next, err = l.instance(0); err == nil { // the next client must find one at once
+		if l.next, err = l.makeInstance(0); err == nil { // the next client must find one at once
 			return newConn(h, l.name), nil
 		}
 	}
@@ -99,8 +99,8 @@ func (l *Listener) Accept() (net.Conn, error) {
 	return nil, err
 }
 
-// await waits until a client has opened an instance, or until Close.
-func (l *Listener) await(h windows.Handle) error {
+// awaitClient waits until a client has opened an instance, or until Close.
+func (l *Listener) awaitClient(h windows.Handle) error {
 	event, err := windows.CreateEvent(nil, 1, 0, nil)
 	if err != nil {
 		return err

@@ -32,13 +32,13 @@ func Clean(s string) string {
 	b.Grow(len(s))
 	last := rune(0) // the last one kept
 	for i := 0; i < len(s); {
-		if n := sequence(s[i:]); n > 0 {
+		if n := sequenceLength(s[i:]); n > 0 {
 			i += n
 			continue
 		}
 		r, n := utf8.DecodeRuneInString(s[i:])
 		i += n
-		if keep(last, r, s[i:]) {
+		if keepsRune(last, r, s[i:]) {
 			b.WriteRune(r) // bad UTF-8 is U+FFFD here
 			last = r
 		}
@@ -49,59 +49,59 @@ func Clean(s string) string {
 // Suspect reports that Clean may have something to remove. It is fast.
 func Suspect(s string) bool {
 	for _, r := range s {
-		if r < 0x20 && r != '\n' && r != '\t' || r >= 0x7f && (r < 0xa0 || r == utf8.RuneError || invisible(r)) {
+		if r < 0x20 && r != '\n' && r != '\t' || r >= 0x7f && (r < 0xa0 || r == utf8.RuneError || isInvisible(r)) {
 			return true
 		}
 	}
 	return false
 }
 
-// keep reports whether r stays behind last and before next.
-func keep(last, r rune, next string) bool {
+// keepsRune reports whether r stays behind last and before next.
+func keepsRune(last, r rune, next string) bool {
 	switch {
 	case r == '\n', r == '\t':
 		return true
 	case r == '\r':
 		return strings.HasPrefix(next, "\n")
-	case unicode.IsControl(r), directs(r), isTag(r):
+	case unicode.IsControl(r), setsDirection(r), isTag(r):
 		return false
 	case unicode.Is(unicode.Variation_Selector, r):
-		return shows(last)
-	case invisible(r):
+		return leavesMark(last)
+	case isInvisible(r):
 		after, _ := utf8.DecodeRuneInString(next)
-		return (shows(last) || unicode.Is(unicode.Variation_Selector, last)) && shows(after)
+		return (leavesMark(last) || unicode.Is(unicode.Variation_Selector, last)) && leavesMark(after)
 	}
 	return true
 }
 
-// directs reports a character that sets the direction of others. The marks that
+// setsDirection reports a character that sets the direction of others. The marks that
 // stand for themselves (U+200E, U+200F, U+061C) do not: honest text has them.
-func directs(r rune) bool { return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 }
+func setsDirection(r rune) bool { return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 }
 
 func isTag(r rune) bool { return r >= 0xe0000 && r <= 0xe007f }
 
-// invisible reports a character that leaves no mark of its own, those that
+// isInvisible reports a character that leaves no mark of its own, those that
 // directs and isTag know among them.
-func invisible(r rune) bool {
+func isInvisible(r rune) bool {
 	switch {
 	case r < 0x34f:
 		return false
 	case r >= 0x200b && r <= 0x200d, r >= 0x2060 && r <= 0x206f, r == 0xfeff, r == 0x180e:
 		return true
 	}
-	return directs(r) || isTag(r) || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) || unicode.Is(unicode.Variation_Selector, r)
+	return setsDirection(r) || isTag(r) || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) || unicode.Is(unicode.Variation_Selector, r)
 }
 
-// shows reports a character that leaves a mark: between two of them a joiner has
+// leavesMark reports a character that leaves a mark: between two of them a joiner has
 // a meaning, and behind one a variation selector.
-func shows(r rune) bool {
-	return unicode.IsGraphic(r) && !unicode.IsSpace(r) && !invisible(r) && r != utf8.RuneError
+func leavesMark(r rune) bool {
+	return unicode.IsGraphic(r) && !unicode.IsSpace(r) && !isInvisible(r) && r != utf8.RuneError
 }
 
-// sequence returns the length of the escape sequence that s begins with, or 0.
+// sequenceLength returns the length of the escape sequence that s begins with, or 0.
 // Where none is whole, it ends before what cannot belong to it, and at the
 // latest before the end of the line.
-func sequence(s string) int {
+func sequenceLength(s string) int {
 	kind, at := rune(0), 0
 	switch {
 	case len(s) > 1 && s[0] == 0x1b:
@@ -247,7 +247,7 @@ func List(names []string) string {
 }
 
 // Hidden reports a character that does not print, or prints and leaves no mark.
-func Hidden(r rune) bool { return !unicode.IsPrint(r) || r == '\u2800' || invisible(r) }
+func Hidden(r rune) bool { return !unicode.IsPrint(r) || r == '\u2800' || isInvisible(r) }
 
 // Clip returns at most so many characters of s.
 func Clip(s string, most int) string {

@@ -111,7 +111,7 @@ func FuzzPrintable(f *testing.F) {
 		}
 		last := rune(0)
 		for _, r := range got {
-			if r < 0x20 && r != '\n' && r != '\t' && r != '\r' || r >= 0x7f && r < 0xa0 || directs(r) || isTag(r) || invisible(last) && invisible(r) && !shows(r) && !isVS(last) {
+			if r < 0x20 && r != '\n' && r != '\t' && r != '\r' || r >= 0x7f && r < 0xa0 || setsDirection(r) || isTag(r) || isInvisible(last) && isInvisible(r) && !leavesMark(r) && !isVS(last) {
 				t.Fatalf("Clean(%q) = %q, with %U", s, got, r)
 			}
 			last = r

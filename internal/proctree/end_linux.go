@@ -15,7 +15,7 @@ func Subreaper() error {
 // Signal sends a signal to this very process: where it has ended meanwhile the
 // error is ESRCH, whoever has its id now.
 func (p Process) Signal(sig unix.Signal) error {
-	fd, err := p.open()
+	fd, err := p.openDescriptor()
 	switch {
 	case errors.Is(err, unix.ENOSYS): // before Linux 5.3, or a sandbox
 		return unix.Kill(p.PID, sig)
@@ -30,8 +30,8 @@ func (p Process) Signal(sig unix.Signal) error {
 	return err
 }
 
-// open returns a descriptor of the process that becomes readable at its end.
-func (p Process) open() (fd int, err error) {
+// openDescriptor returns a descriptor of the process that becomes readable at its end.
+func (p Process) openDescriptor() (fd int, err error) {
 	fd, err = unix.PidfdOpen(p.PID, 0)
 	if err != nil && !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EPERM) {
 		return -1, unix.ESRCH
@@ -55,7 +55,7 @@ func (p Process) Ended() bool {
 	if p.State != 'Z' && p.State != 'X' {
 		return false
 	}
-	fd, err := p.open()
+	fd, err := p.openDescriptor()
 	if err != nil {
 		return true // by now it is gone; or nothing better is known
 	}
@@ -68,7 +68,7 @@ func (p Process) Ended() bool {
 func AwaitAll(all []Process, atMost time.Duration) {
 	deadline := time.Now().Add(atMost)
 	for _, p := range all {
-		fd, err := p.open()
+		fd, err := p.openDescriptor()
 		if err != nil {
 			continue
 		}
@@ -105,7 +105,7 @@ func (f Family) End(atMost time.Duration) (left []Process, err error) {
 	deadline := time.Now().Add(atMost)
 	foreign := map[Process]bool{}
 	for {
-		all, err := f.freeze(foreign, deadline)
+		all, err := f.freezeAll(foreign, deadline)
 		if err != nil || len(all) == 0 && len(foreign) == 0 {
 			return nil, err
 		}
@@ -122,7 +122,7 @@ func (f Family) End(atMost time.Duration) (left []Process, err error) {
 		for _, p := range f.Members(t) {
 			if !p.Ended() {
 				left = append(left, p)
-				over = over && foreign[name(p)]
+				over = over && foreign[identityOf(p)]
 			}
 		}
 		if over || !time.Now().Before(deadline) {
@@ -131,10 +131,10 @@ func (f Family) End(atMost time.Duration) (left []Process, err error) {
 	}
 }
 
-// freeze stops everybody in the family, until a look at the table shows nobody
+// freezeAll stops everybody in the family, until a look at the table shows nobody
 // new, neither living nor ended. A process with STOP on its way can no longer
 // fork, so whoever is not in the last table has no living ancestor in it.
-func (f Family) freeze(foreign map[Process]bool, deadline time.Time) (stopped []Process, err error) {
+func (f Family) freezeAll(foreign map[Process]bool, deadline time.Time) (stopped []Process, err error) {
 	seen := map[Process]bool{}
 	for {
 		t, err := f.Read()
@@ -143,7 +143,7 @@ func (f Family) freeze(foreign map[Process]bool, deadline time.Time) (stopped []
 		}
 		news := false
 		for _, p := range f.Members(t) {
-			n := name(p)
+			n := identityOf(p)
 			if seen[n] || foreign[n] {
 				continue
 			}
@@ -162,8 +162,8 @@ func (f Family) freeze(foreign map[Process]bool, deadline time.Time) (stopped []
 	}
 }
 
-// name is what identifies a process from one table to the next.
-func name(p Process) Process { return Process{PID: p.PID, Start: p.Start} }
+// identityOf is what identifies a process from one table to the next.
+func identityOf(p Process) Process { return Process{PID: p.PID, Start: p.Start} }
 
 // EndAll ends everybody below this process and waits for those who become its
 // children, at most that long. It must be a [Subreaper], or those who lost

@@ -66,7 +66,7 @@ func JoinServers(process windows.Handle) error {
 
 // IsServer reports whether a process is a server of any hub that runs, or was started by one.
 func IsServer(process windows.Handle) (bool, error) {
-	pids, err := all()
+	pids, err := allIDs()
 	if err != nil {
 		return false, err
 	}
@@ -95,8 +95,8 @@ func IsServer(process windows.Handle) (bool, error) {
 	return false, nil
 }
 
-// all lists the ids of all processes.
-func all() ([]uint32, error) {
+// allIDs lists the ids of all processes.
+func allIDs() ([]uint32, error) {
 	for pids := make([]uint32, 1024); ; pids = make([]uint32, 2*len(pids)) {
 		var size uint32
 		if err := windows.EnumProcesses(pids, &size); err != nil {

@@ -158,33 +158,33 @@ func (t *Table) Descendants(pid int) []Process {
 func (p Process) Held() bool {
 	raw, err := os.ReadFile("/proc/" + strconv.Itoa(p.PID) + "/status")
 	ours, err2 := os.ReadFile("/proc/thread-self/status")
-	return err == nil && err2 == nil && bytes.Contains(raw, []byte("\nNoNewPrivs:\t1\n")) && filters(raw) > filters(ours)
+	return err == nil && err2 == nil && bytes.Contains(raw, []byte("\nNoNewPrivs:\t1\n")) && countFilters(raw) > countFilters(ours)
 }
 
 // HasMoreFilters compares how many filters look at the system calls of a process, by its status
 // (proc_pid_status(5)), with how many look at those of another. more is also true where
 // that cannot be told.
 func HasMoreFilters(status, than []byte) (more bool) {
-	of, ok1 := field(status, "Seccomp_filters")
-	other, ok2 := field(than, "Seccomp_filters")
+	of, ok1 := readField(status, "Seccomp_filters")
+	other, ok2 := readField(than, "Seccomp_filters")
 	if ok1 && ok2 {
 		return of > other
 	}
-	mode, ok1 := field(status, "Seccomp") // before Linux 5.9
-	_, ok2 = field(than, "Seccomp")
+	mode, ok1 := readField(status, "Seccomp") // before Linux 5.9
+	_, ok2 = readField(than, "Seccomp")
 	return ok1 != ok2 || mode != 0 // of two that have some, nobody knows how many
 }
 
-func field(status []byte, name string) (n int, ok bool) {
+func readField(status []byte, name string) (n int, ok bool) {
 	_, rest, _ := bytes.Cut(status, []byte("\n"+name+":\t"))
 	text, _, _ := bytes.Cut(rest, []byte("\n"))
 	n, err := strconv.Atoi(string(text))
 	return n, err == nil
 }
 
-// filters is how many filters a process or a thread has, by its status.
-func filters(status []byte) int {
-	n, _ := field(status, "Seccomp_filters")
+// countFilters is how many filters a process or a thread has, by its status.
+func countFilters(status []byte) int {
+	n, _ := readField(status, "Seccomp_filters")
 	return n
 }
 

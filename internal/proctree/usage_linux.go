@@ -20,8 +20,8 @@ func (p Process) Usage() Usage {
 	if err != nil {
 		return Usage{}
 	}
-	threads, _ := field(raw, "Threads")
-	return Usage{Memory: kib(raw, "VmRSS") + kib(raw, "VmSwap"), Threads: threads}
+	threads, _ := readField(raw, "Threads")
+	return Usage{Memory: kibBytes(raw, "VmRSS") + kibBytes(raw, "VmSwap"), Threads: threads}
 }
 
 // ProportionalMemory returns the bytes that the process takes where each that it shares with others
@@ -32,11 +32,11 @@ func (p Process) ProportionalMemory() (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return kib(raw, "Pss") + kib(raw, "SwapPss"), nil
+	return kibBytes(raw, "Pss") + kibBytes(raw, "SwapPss"), nil
 }
 
-// kib is a line such as "VmRSS:	  1234 kB", in bytes.
-func kib(raw []byte, name string) int64 {
+// kibBytes is a line such as "VmRSS:	  1234 kB", in bytes.
+func kibBytes(raw []byte, name string) int64 {
 	_, rest, _ := bytes.Cut(raw, []byte("\n"+name+":"))
 	n := int64(0)
 	_, _ = fmt.Sscan(string(rest[:min(len(rest), 32)]), &n)

@@ -58,7 +58,7 @@ func (o *output) write(b []byte) (int, error) {
 	defer o.mu.Unlock()
 	n := 0
 	if len(b) > 0 && len(b) <= short {
-		n, _ = o.w.write(b)
+		n, _ = o.w.writeNow(b)
 		if n == len(b) {
 			return n, nil
 		}

@@ -70,7 +70,7 @@ func NewSocket(fd int, name string) (*PassedStream, error) {
 func newHanded(f *os.File, socket bool) *PassedStream {
 	raw, _ := f.SyscallConn() // there is always one for a file that is open
 	s := &PassedStream{f: f, raw: raw, socket: socket}
-	s.in.once, s.out.once = s.receive, s.send
+	s.in.once, s.out.once = s.receiveOnce, s.sendOnce
 	return s
 }
 
@@ -92,7 +92,7 @@ func (s *PassedStream) Read(b []byte) (int, error) {
 	s.in.b = nil
 	switch {
 	case err != nil:
-		return 0, s.waited(err)
+		return 0, s.waitError(err)
 	case s.in.err != nil:
 		return 0, &fs.PathError{Op: "read", Path: s.f.Name(), Err: s.in.err}
 	case s.in.n == 0:
@@ -107,7 +107,7 @@ func (s *PassedStream) Write(b []byte) (done int, err error) {
 		err = s.raw.Write(s.out.once)
 		s.out.b = nil
 		if err != nil {
-			return done, s.waited(err)
+			return done, s.waitError(err)
 		}
 		if s.out.err != nil {
 			return done, &fs.PathError{Op: "write", Path: s.f.Name(), Err: s.out.err}
@@ -117,37 +117,37 @@ func (s *PassedStream) Write(b []byte) (done int, err error) {
 	return done, nil
 }
 
-// waited is the error of a wait, as files tell it.
-func (s *PassedStream) waited(err error) error {
+// waitError is the error of a wait, as files tell it.
+func (s *PassedStream) waitError(err error) error {
 	if _, closed := s.f.Read(nil); closed != nil {
 		return closed
 	}
 	return err
 }
 
-// receive reads once; false: there is nothing yet.
-func (s *PassedStream) receive(fd uintptr) bool {
+// receiveOnce reads once; false: there is nothing yet.
+func (s *PassedStream) receiveOnce(fd uintptr) bool {
 	trap := uintptr(unix.SYS_READ)
 	if s.socket {
 		trap = unix.SYS_RECVFROM
 	}
-	n, errno := transferred(trap, fd, unsafe.Pointer(unsafe.SliceData(s.in.b)), uintptr(len(s.in.b)), len(s.in.b), unix.MSG_DONTWAIT)
+	n, errno := transferBytes(trap, fd, unsafe.Pointer(unsafe.SliceData(s.in.b)), uintptr(len(s.in.b)), len(s.in.b), unix.MSG_DONTWAIT)
 	read()
-	return s.in.brought(n, errno)
+	return s.in.noteBrought(n, errno)
 }
 
-// send writes once; false: there is no room yet.
-func (s *PassedStream) send(fd uintptr) bool {
+// sendOnce writes once; false: there is no room yet.
+func (s *PassedStream) sendOnce(fd uintptr) bool {
 	written()
 	trap := uintptr(unix.SYS_WRITE)
 	if s.socket {
 		trap = unix.SYS_SENDTO
 	}
-	n, errno := transferred(trap, fd, unsafe.Pointer(unsafe.SliceData(s.out.b)), uintptr(len(s.out.b)), len(s.out.b), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
-	return s.out.brought(n, errno)
+	n, errno := transferBytes(trap, fd, unsafe.Pointer(unsafe.SliceData(s.out.b)), uintptr(len(s.out.b)), len(s.out.b), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+	return s.out.noteBrought(n, errno)
 }
 
-func (h *half) brought(n int, errno unix.Errno) (done bool) {
+func (h *half) noteBrought(n int, errno unix.Errno) (done bool) {
 	h.n, h.err = n, nil
 	if errno != 0 {
 		h.n, h.err = 0, errno
@@ -160,7 +160,7 @@ func (h *half) brought(n int, errno unix.Errno) (done bool) {
 func (s *PassedStream) Send(fd int, parts [][]byte) (int, error) {
 	if len(parts) == 1 {
 		s.out.b = parts[0]
-		s.send(uintptr(fd))
+		s.sendOnce(uintptr(fd))
 		s.out.b = nil
 		return s.out.n, s.out.err
 	}
@@ -177,9 +177,9 @@ func (s *PassedStream) Send(fd int, parts [][]byte) (int, error) {
 	if s.socket {
 		s.msg.Iov = &s.iov[0]
 		s.msg.SetIovlen(len(parts))
-		n, errno = transferred(unix.SYS_SENDMSG, uintptr(fd), unsafe.Pointer(&s.msg), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, all, 0)
+		n, errno = transferBytes(unix.SYS_SENDMSG, uintptr(fd), unsafe.Pointer(&s.msg), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, all, 0)
 	} else {
-		n, errno = transferred(unix.SYS_WRITEV, uintptr(fd), unsafe.Pointer(&s.iov[0]), uintptr(len(parts)), all, 0)
+		n, errno = transferBytes(unix.SYS_WRITEV, uintptr(fd), unsafe.Pointer(&s.iov[0]), uintptr(len(parts)), all, 0)
 	}
 	clear(s.iov[:])
 	s.msg.Iov = nil
@@ -189,9 +189,9 @@ func (s *PassedStream) Send(fd int, parts [][]byte) (int, error) {
 	return n, nil
 }
 
-// transferred makes a system call that moves so many bytes, unannounced where they are few. Calls for
+// transferBytes makes a system call that moves so many bytes, unannounced where they are few. Calls for
 // pipes do not look at fourth.
-func transferred(trap, fd uintptr, at unsafe.Pointer, third uintptr, size int, fourth uintptr) (int, unix.Errno) {
+func transferBytes(trap, fd uintptr, at unsafe.Pointer, third uintptr, size int, fourth uintptr) (int, unix.Errno) {
 	for {
 		var n uintptr
 		var errno unix.Errno

@@ -57,7 +57,7 @@ func (a *Appender) Write(b []byte) (int, error) {
 		}
 		a.slow = 0
 	}
-	n, ok := a.raw.write(b)
+	n, ok := a.raw.writeNow(b)
 	if end := time.Now(); end.Sub(started) >= slow {
 		if end.Sub(a.since) >= lull {
 			a.slow = 0

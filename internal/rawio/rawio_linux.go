@@ -17,7 +17,7 @@ import (
 // transfer is one of them. The iovec lives in it, so that nothing is allocated.
 type transfer struct{ iov unix.Iovec }
 
-func (t *transfer) do(trap uintptr, fd uintptr, b []byte) (int, unix.Errno) {
+func (t *transfer) transferOnce(trap uintptr, fd uintptr, b []byte) (int, unix.Errno) {
 	t.iov.Base = unsafe.SliceData(b)
 	t.iov.SetLen(len(b))
 	const here = ^uintptr(0) // the offset -1: where the descriptor is
@@ -29,8 +29,8 @@ func (t *transfer) do(trap uintptr, fd uintptr, b []byte) (int, unix.Errno) {
 // offsetHigh is the upper half of the offset -1 where a long has 32 bits.
 const offsetHigh = ^uintptr(0) * (1 - unsafe.Sizeof(uintptr(0))/8)
 
-// lacking reports whether the kernel has no such transfer for a descriptor.
-func lacking(errno unix.Errno) bool {
+// isLacking reports whether the kernel has no such transfer for a descriptor.
+func isLacking(errno unix.Errno) bool {
 	return errno == unix.EOPNOTSUPP || errno == unix.ENOSYS || errno == unix.EINVAL
 }
 
@@ -46,11 +46,11 @@ func (d *Descriptor) Write(fd int, b []byte) (int, error) {
 	}
 	written()
 	var t transfer
-	n, errno := t.do(unix.SYS_PWRITEV2, uintptr(fd), b)
+	n, errno := t.transferOnce(unix.SYS_PWRITEV2, uintptr(fd), b)
 	switch {
 	case errno == 0:
 		return n, nil
-	case lacking(errno):
+	case isLacking(errno):
 		d.announced = true
 		return unix.Write(fd, b)
 	}
@@ -86,15 +86,15 @@ func newReader(r io.Reader) io.Reader {
 		return nil // the poller knows nothing of it
 	}
 	q := &reader{r: r, raw: raw}
-	q.once = q.attempt
+	q.once = q.attemptRead
 	return q
 }
 
-// attempt reads once; false asks the runtime to come back when there is
+// attemptRead reads once; false asks the runtime to come back when there is
 // something.
-func (q *reader) attempt(fd uintptr) bool {
+func (q *reader) attemptRead(fd uintptr) bool {
 	for {
-		n, errno := q.t.do(unix.SYS_PREADV2, fd, q.b)
+		n, errno := q.t.transferOnce(unix.SYS_PREADV2, fd, q.b)
 		switch {
 		case errno == unix.EINTR:
 		case errno == unix.EAGAIN:
@@ -104,7 +104,7 @@ func (q *reader) attempt(fd uintptr) bool {
 			q.n = n
 			return true
 		default:
-			q.plain = lacking(errno)
+			q.plain = isLacking(errno)
 			return true // the ordinary read says what that is
 		}
 	}
@@ -140,10 +140,10 @@ func newWriter(c syscall.Conn) *writer {
 	}
 	w := &writer{raw: raw}
 	w.once = func(fd uintptr) bool {
-		if n, errno := w.t.do(unix.SYS_PWRITEV2, fd, w.b); errno == 0 {
+		if n, errno := w.t.transferOnce(unix.SYS_PWRITEV2, fd, w.b); errno == 0 {
 			w.n = n
 		} else {
-			w.plain = lacking(errno)
+			w.plain = isLacking(errno)
 		}
 		return true
 	}
@@ -181,8 +181,8 @@ func newFileWriter(f *os.File) *writer {
 	return w
 }
 
-// write writes what can be written; false: nothing was.
-func (w *writer) write(b []byte) (n int, ok bool) {
+// writeNow writes what can be written; false: nothing was.
+func (w *writer) writeNow(b []byte) (n int, ok bool) {
 	if w.plain {
 		return 0, false
 	}

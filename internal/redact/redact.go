@@ -46,7 +46,7 @@ var harmlessEnds = map[string]bool{
 
 // SecretKey reports whether what stands under a key is not recorded.
 func SecretKey(key string) bool {
-	w := words(key)
+	w := splitKey(key)
 	if len(w) == 0 || harmlessEnds[w[len(w)-1]] {
 		return false
 	}
@@ -58,8 +58,8 @@ func SecretKey(key string) bool {
 	return false
 }
 
-// words splits a key: api_key, apiKey, APIKey and api-key are two each.
-func words(key string) []string {
+// splitKey splits a key: api_key, apiKey, APIKey and api-key are two each.
+func splitKey(key string) []string {
 	var out []string
 	rs := []rune(key)
 	from := 0
@@ -214,15 +214,15 @@ type pairs []struct{ key, name string }
 // nameKeys are keys under which a name stands whose value is the member "value".
 var nameKeys = map[string]bool{"name": true, "key": true, "variable": true, "header": true}
 
-// started: an object begins at a depth.
-func (p *pairs) started(depth int) {
+// startObject: an object begins at a depth.
+func (p *pairs) startObject(depth int) {
 	if depth < len(*p) {
 		(*p)[depth].key, (*p)[depth].name = "", ""
 	}
 }
 
-// saw notes a string at a depth of the document; 0 is outside of all.
-func (p *pairs) saw(depth int, isKey bool, text string) {
+// sawString notes a string at a depth of the document; 0 is outside of all.
+func (p *pairs) sawString(depth int, isKey bool, text string) {
 	for len(*p) <= depth {
 		*p = append(*p, struct{ key, name string }{})
 	}
@@ -234,7 +234,7 @@ func (p *pairs) saw(depth int, isKey bool, text string) {
 	}
 }
 
-func (p *pairs) secret(depth int, key string) bool {
+func (p *pairs) isSecret(depth int, key string) bool {
 	return depth < len(*p) && strings.EqualFold(key, "value") && SecretKey((*p)[depth].name)
 }
 
@@ -263,7 +263,7 @@ func JSON(raw []byte) []byte {
 			kind, n := in.StackIndex(depth)
 			text := t.String()
 			isKey := kind == '{' && n%2 == 1
-			named.saw(depth, isKey, text)
+			named.sawString(depth, isKey, text)
 			if isKey {
 				key = text
 			}
@@ -274,11 +274,11 @@ func JSON(raw []byte) []byte {
 			}
 		} else if err == nil {
 			if t.Kind() == '{' {
-				named.started(in.StackDepth())
+				named.startObject(in.StackDepth())
 			}
 			err = enc.WriteToken(t)
 		}
-		if err == nil && key != "" && (SecretKey(key) || named.secret(in.StackDepth(), key)) {
+		if err == nil && key != "" && (SecretKey(key) || named.isSecret(in.StackDepth(), key)) {
 			if err = in.SkipValue(); err == nil {
 				err = enc.WriteToken(jsontext.String(Mark))
 			}

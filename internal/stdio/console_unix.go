@@ -25,14 +25,14 @@ func OpenConsole() (*Console, error) {
 		return nil, fmt.Errorf("an answer is taken at a terminal only, and this process has none: %w", err)
 	}
 	t := &Console{f}
-	if err := t.mine(); err != nil {
+	if err := t.checkMine(); err != nil {
 		_ = f.Close()
 		return nil, err
 	}
 	return t, nil
 }
 
-func (t *Console) mine() error {
+func (t *Console) checkMine() error {
 	if !IsTerminal(t.File) {
 		return errors.New("/dev/tty is no terminal")
 	}

@@ -12,12 +12,12 @@ import (
 // can be interrupted, where they are pipes or sockets, and a function that puts
 // them back as they were: whoever shares them expects blocking ones.
 func Open() (in, out *os.File, restore func()) {
-	in, undoIn := interruptible(os.Stdin)
-	out, undoOut := interruptible(os.Stdout)
+	in, undoIn := makeInterruptible(os.Stdin)
+	out, undoOut := makeInterruptible(os.Stdout)
 	return in, out, func() { undoIn(); undoOut() }
 }
 
-func interruptible(f *os.File) (*os.File, func()) {
+func makeInterruptible(f *os.File) (*os.File, func()) {
 	fd := int(f.Fd())
 	if own, undo, ok := interruptibleCopy(fd, f.Name()); ok {
 		return own, undo

@@ -8,8 +8,8 @@ import (
 	"fmt"
 )
 
-// certificates reads PEM strictly: a block that cannot be read would be an authority that a person believes to count.
-func certificates(data []byte) (all []*x509.Certificate, err error) {
+// parseCertificates reads PEM strictly: a block that cannot be read would be an authority that a person believes to count.
+func parseCertificates(data []byte) (all []*x509.Certificate, err error) {
 	for {
 		var block *pem.Block
 		before := data

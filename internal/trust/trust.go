@@ -72,19 +72,19 @@ func (s Settings) Server(host string, warn func(string)) (*tls.Config, error) {
 		return nil, nil
 	}
 	in := &inUse{set: s, warn: warn}
-	c := &tls.Config{VerifyConnection: func(cs tls.ConnectionState) error { return in.verify(host, cs) }}
+	c := &tls.Config{VerifyConnection: func(cs tls.ConnectionState) error { return in.verifyHandshake(host, cs) }}
 	if s.CA.Path != "" {
-		if _, err := in.authorities.of([]File{s.CA}, readAuthorities); err != nil {
+		if _, err := in.authorities.makeOf([]File{s.CA}, readAuthorities); err != nil {
 			return nil, err
 		}
 		// RootCAs cannot change while connections are made, so verify does what the library would.
 		c.InsecureSkipVerify = true
 	}
 	if s.Cert.Path != "" || s.Key.Path != "" {
-		if _, err := in.certificate(); err != nil {
+		if _, err := in.currentCertificate(); err != nil {
 			return nil, err
 		}
-		c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return in.certificate() }
+		c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return in.currentCertificate() }
 	}
 	return c, nil
 }
@@ -119,14 +119,14 @@ type inUse struct {
 	pair        remembered[tls.Certificate]
 }
 
-// verify is called at the end of each handshake.
-func (in *inUse) verify(host string, cs tls.ConnectionState) error {
+// verifyHandshake is called at the end of each handshake.
+func (in *inUse) verifyHandshake(host string, cs tls.ConnectionState) error {
 	if len(cs.PeerCertificates) == 0 {
 		return errors.New("the server shows no certificate")
 	}
 	own := cs.PeerCertificates[0]
 	if in.set.CA.Path != "" {
-		pool, err := in.authorities.of([]File{in.set.CA}, readAuthorities)
+		pool, err := in.authorities.makeOf([]File{in.set.CA}, readAuthorities)
 		if err != nil {
 			return err
 		}
@@ -157,7 +157,7 @@ const (
 	maxCertificate = 256 << 10
 )
 
-func (f File) read(most int64) ([]byte, os.FileInfo, error) {
+func (f File) readFile(most int64) ([]byte, os.FileInfo, error) {
 	info, err := os.Stat(f.Path)
 	if err == nil && !info.Mode().IsRegular() {
 		return nil, nil, f.errorf("%s is no regular file", f.Path)
@@ -183,11 +183,11 @@ func (f File) read(most int64) ([]byte, os.FileInfo, error) {
 // readAuthorities reads the file of the authorities.
 func readAuthorities(files []File) (*x509.CertPool, error) {
 	f := files[0]
-	data, _, err := f.read(maxAuthorities)
+	data, _, err := f.readFile(maxAuthorities)
 	if err != nil {
 		return nil, err
 	}
-	certs, err := certificates(data)
+	certs, err := parseCertificates(data)
 	if err != nil {
 		return nil, f.errorf("%s: %v", f.Path, err)
 	}
@@ -201,18 +201,18 @@ func readAuthorities(files []File) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// certificate is the pair of certificate and key, as the files are now.
-func (in *inUse) certificate() (*tls.Certificate, error) {
-	return in.pair.of([]File{in.set.Cert, in.set.Key}, func(files []File) (*tls.Certificate, error) {
+// currentCertificate is the pair of certificate and key, as the files are now.
+func (in *inUse) currentCertificate() (*tls.Certificate, error) {
+	return in.pair.makeOf([]File{in.set.Cert, in.set.Key}, func(files []File) (*tls.Certificate, error) {
 		cert, key := files[0], files[1]
-		one, _, err := cert.read(maxCertificate)
+		one, _, err := cert.readFile(maxCertificate)
 		if err != nil {
 			return nil, err
 		}
-		if _, err := certificates(one); err != nil {
+		if _, err := parseCertificates(one); err != nil {
 			return nil, cert.errorf("%s: %v", cert.Path, err)
 		}
-		two, info, err := key.read(maxCertificate)
+		two, info, err := key.readFile(maxCertificate)
 		if err != nil {
 			return nil, err
 		}
@@ -234,8 +234,8 @@ type remembered[T any] struct {
 	made  *T
 }
 
-// of makes it again if a file has changed.
-func (r *remembered[T]) of(files []File, make func([]File) (*T, error)) (*T, error) {
+// makeOf makes it again if a file has changed.
+func (r *remembered[T]) makeOf(files []File, make func([]File) (*T, error)) (*T, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var now []os.FileInfo
@@ -244,7 +244,7 @@ func (r *remembered[T]) of(files []File, make func([]File) (*T, error)) (*T, err
 			now = append(now, info)
 		}
 	}
-	if r.made != nil && slices.EqualFunc(now, r.files, same) {
+	if r.made != nil && slices.EqualFunc(now, r.files, isSame) {
 		return r.made, nil
 	}
 	r.made = nil
@@ -256,6 +256,6 @@ func (r *remembered[T]) of(files []File, make func([]File) (*T, error)) (*T, err
 	return next, nil
 }
 
-func same(a, b os.FileInfo) bool {
+func isSame(a, b os.FileInfo) bool {
 	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }

@@ -26,11 +26,11 @@ func (p *Pool[Job]) Go(running *sync.WaitGroup, job Job) {
 	select {
 	case p.jobs <- job:
 	default:
-		running.Go(func() { p.work(job) })
+		running.Go(func() { p.workOn(job) })
 	}
 }
 
-func (p *Pool[Job]) work(job Job) {
+func (p *Pool[Job]) workOn(job Job) {
 	for more := true; more; {
 		p.do(job)
 		if more = p.idle.Add(1) <= p.most; more {

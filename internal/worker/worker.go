@@ -25,7 +25,7 @@ func (w *Worker) Wake() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.due = true
-	w.run()
+	w.startRun()
 }
 
 // Start lets the work start; ctx is what it is given.
@@ -33,7 +33,7 @@ func (w *Worker) Start(ctx context.Context) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.ctx = ctx
-	w.run()
+	w.startRun()
 }
 
 // Go does something beside the work. It is for Do alone.
@@ -48,15 +48,15 @@ func (w *Worker) Stop() {
 	w.ended.Wait()
 }
 
-// run is for callers that hold mu.
-func (w *Worker) run() {
+// startRun is for callers that hold mu.
+func (w *Worker) startRun() {
 	if w.due && !w.working && !w.stopped && w.ctx != nil {
 		w.working = true
-		w.ended.Go(w.work)
+		w.ended.Go(w.workUntilDone)
 	}
 }
 
-func (w *Worker) work() {
+func (w *Worker) workUntilDone() {
 	for {
 		w.mu.Lock()
 		if !w.due || w.stopped {

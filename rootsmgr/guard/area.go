@@ -36,7 +36,7 @@ func NewAreas(fsys FS, dirs []string) (*Areas, []Area, []error) {
 	list, errs := make([]Area, len(dirs)), make([]error, len(dirs))
 	home := a.disk.HomeFolder()
 	for i, dir := range dirs {
-		if list[i], errs[i] = a.disk.area(dir); errs[i] != nil {
+		if list[i], errs[i] = a.disk.areaOf(dir); errs[i] != nil {
 			continue
 		}
 		area, p := &list[i], a.disk.Platform
@@ -54,8 +54,8 @@ func NewAreas(fsys FS, dirs []string) (*Areas, []Area, []error) {
 	return a, list, errs
 }
 
-// foreign is the area of a directory on another machine, which is kept as text. It opens nothing.
-func (d *Disk) foreign(raw string) (Area, error) {
+// foreignArea is the area of a directory on another machine, which is kept as text. It opens nothing.
+func (d *Disk) foreignArea(raw string) (Area, error) {
 	p := d.Platform
 	clean := p.Clean(p.Plain(raw))
 	n := p.RootLen(clean)
@@ -70,13 +70,13 @@ func (d *Disk) foreign(raw string) (Area, error) {
 	return Area{Given: clean, Path: clean, Closed: "it is on another machine: only a root opens a directory there"}, nil
 }
 
-// area is Canonical for a directory that need not exist or be readable.
-func (d *Disk) area(raw string) (Area, error) {
+// areaOf is Canonical for a directory that need not exist or be readable.
+func (d *Disk) areaOf(raw string) (Area, error) {
 	p := d.Platform
 	if slashed := p.FromSlash(raw); d.isForeign(slashed) {
-		return d.foreign(slashed)
+		return d.foreignArea(slashed)
 	}
-	f, err := d.canonical(raw)
+	f, err := d.canonicalLocal(raw)
 	closed := ""
 	look, asks := d.FS.(Provenance)
 	if asks && f.Path != "" {
@@ -88,8 +88,8 @@ func (d *Disk) area(raw string) (Area, error) {
 	case err == nil:
 		return Area{Given: f.Given, Path: f.Path, Exists: true, Closed: closed}, nil
 	}
-	slashed := d.plain(p.FromMSYS(raw))
-	place, why := d.resolve(slashed)
+	slashed := d.plainPath(p.FromMSYS(raw))
+	place, why := d.resolvePath(slashed)
 	var stuck *UnresolvableError
 	switch {
 	case errors.As(why, &stuck) && (stuck.Cause == platform.CausePermission || stuck.Cause == platform.CauseHost) && !platform.HasControl(slashed):
@@ -127,36 +127,36 @@ func (a *Areas) NewSets() *AreaSets {
 
 // Compare says in which areas the readings lie.
 func (a *Areas) Compare(r *Readings, out *AreaSets) {
-	a.mark(r.Lexical, false, true, out.Lexical)
+	a.markAreas(r.Lexical, false, true, out.Lexical)
 	copy(out.Physical, out.Lexical)
 	if r.Physical != r.Lexical {
-		a.mark(r.Physical, false, true, out.Physical)
+		a.markAreas(r.Physical, false, true, out.Physical)
 	}
 	copy(out.Cleaned, out.Physical)
 	if r.Cleaned != r.Physical {
-		a.mark(r.Cleaned, false, true, out.Cleaned)
+		a.markAreas(r.Cleaned, false, true, out.Cleaned)
 	}
-	a.mark(r.Physical, true, false, out.Every)
+	a.markAreas(r.Physical, true, false, out.Every)
 	if !slices.ContainsFunc(out.Every, func(w uint64) bool { return w != 0 }) {
 		return
 	}
 	set := make([]uint64, len(out.Every))
-	a.mark(r.Lexical, false, false, set)
-	intersect(out.Every, set)
+	a.markAreas(r.Lexical, false, false, set)
+	intersectSets(out.Every, set)
 	if r.Cleaned != r.Physical {
-		a.mark(r.Cleaned, true, false, set)
-		intersect(out.Every, set)
+		a.markAreas(r.Cleaned, true, false, set)
+		intersectSets(out.Every, set)
 	}
 }
 
-func intersect(a, b []uint64) {
+func intersectSets(a, b []uint64) {
 	for i := range a {
 		a[i] &= b[i]
 	}
 }
 
-// mark sets the bits of the areas at or above a clean path.
-func (a *Areas) mark(path string, physical, generous bool, set []uint64) {
+// markAreas sets the bits of the areas at or above a clean path.
+func (a *Areas) markAreas(path string, physical, generous bool, set []uint64) {
 	clear(set)
 	p := a.disk.Platform
 	generous = generous && p != platform.Linux
@@ -165,7 +165,7 @@ func (a *Areas) mark(path string, physical, generous bool, set []uint64) {
 			set[i/64] |= 1 << (i % 64)
 		}
 	}
-	a.index.prefixes(p, path, func(end int) {
+	a.index.visitPrefixes(p, path, func(end int) {
 		if at, ok := a.index.byText[path[:end]]; ok {
 			hit(at.physical)
 			if !physical {
@@ -189,14 +189,14 @@ func (a *Areas) mark(path string, physical, generous bool, set []uint64) {
 // Inside says which of the readings lie inside a root. The zero and the nil
 // Guard contain nothing.
 func (g *Guard) Inside(r *Readings) (lexical, physical, cleaned bool) {
-	if g.Empty() {
+	if g.IsEmpty() {
 		return false, false, false
 	}
-	_, _, lexical = g.find(r.Lexical, false)
-	_, _, physical = g.find(r.Physical, true)
+	_, _, lexical = g.findRoot(r.Lexical, false)
+	_, _, physical = g.findRoot(r.Physical, true)
 	cleaned = physical
 	if r.Cleaned != r.Physical {
-		_, _, cleaned = g.find(r.Cleaned, true)
+		_, _, cleaned = g.findRoot(r.Cleaned, true)
 	}
 	return lexical, physical, cleaned
 }

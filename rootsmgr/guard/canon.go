@@ -36,14 +36,14 @@ var (
 // way to it does not.
 func (d *Disk) Canonical(raw string) (RootCandidate, error) {
 	named := *d
-	named.name(d.Platform.FromMSYS(raw))
-	return named.canonical(raw)
+	named.lookAtShare(d.Platform.FromMSYS(raw))
+	return named.canonicalLocal(raw)
 }
 
-// canonical is Canonical for a directory that names no machine.
-func (d *Disk) canonical(raw string) (RootCandidate, error) {
+// canonicalLocal is Canonical for a directory that names no machine.
+func (d *Disk) canonicalLocal(raw string) (RootCandidate, error) {
 	p := d.Platform
-	raw = d.plain(p.FromMSYS(raw))
+	raw = d.plainPath(p.FromMSYS(raw))
 	if platform.HasControl(raw) {
 		return RootCandidate{}, errors.New("its path holds a control character")
 	}
@@ -53,9 +53,9 @@ func (d *Disk) canonical(raw string) (RootCandidate, error) {
 	if p.CheckPath(raw) == platform.CauseNone {
 		f.Given = p.Clean(raw)
 	}
-	place, err := look.resolve(raw)
+	place, err := look.resolvePath(raw)
 	if err != nil {
-		return f, plain(err)
+		return f, shortenError(err)
 	}
 	r := place.Readings
 	f.File = place.File
@@ -63,7 +63,7 @@ func (d *Disk) canonical(raw string) (RootCandidate, error) {
 	case r.Cleaned != r.Physical:
 		return f, fmt.Errorf("it has a .. after a symlink: it is %s or %s, depending on who reads it",
 			platform.Quote(r.Physical), platform.Quote(r.Cleaned))
-	case !place.Exists, !d.reaches(raw):
+	case !place.Exists, !d.reachesPath(raw):
 		f.Path = place.Path
 		return f, ErrMissing
 	case !place.Dir && !place.File:
@@ -104,15 +104,15 @@ func (d *Disk) HomeFolder() RootCandidate {
 	return RootCandidate{}
 }
 
-// reaches reports whether the path exists as it is spelled. "/missing/../etc" does
+// reachesPath reports whether the path exists as it is spelled. "/missing/../etc" does
 // not, although its cleaned form does.
-func (d *Disk) reaches(raw string) bool {
-	end, why := d.walk(raw)
+func (d *Disk) reachesPath(raw string) bool {
+	end, why := d.walkPath(raw)
 	return why == nil && !end.void
 }
 
-// plain shortens an error of resolve for a line that names the path already.
-func plain(err error) error {
+// shortenError shortens an error of resolve for a line that names the path already.
+func shortenError(err error) error {
 	var u *UnresolvableError
 	if !errors.As(err, &u) {
 		return err
@@ -149,10 +149,10 @@ func (d *Disk) Aliases(path string, home RootCandidate) []string {
 // IsAbsent reports that no such root exists, or can exist. Like Canonical it looks at another machine only if raw plainly names a share there.
 func (d *Disk) IsAbsent(raw string) bool {
 	named := *d
-	if named.name(raw); named.isForeign(raw) {
+	if named.lookAtShare(raw); named.isForeign(raw) {
 		return true
 	}
-	end, why := named.walk(raw)
+	end, why := named.walkPath(raw)
 	if why != nil {
 		return why.cause == platform.CauseTooLong || why.cause == platform.CauseReserved && strings.ContainsAny(raw, "*?")
 	}

@@ -136,8 +136,8 @@ func (d *Disk) isForeign(path string) bool {
 	return remote && (share == "" || !slices.Contains(d.shares, share) && (d.namer == nil || !d.namer.NamesShare(share)))
 }
 
-// plain gives a path the separators of the platform, and the plain spelling unless that is of another machine.
-func (d *Disk) plain(path string) string {
+// plainPath gives a path the separators of the platform, and the plain spelling unless that is of another machine.
+func (d *Disk) plainPath(path string) string {
 	path = d.Platform.FromSlash(path)
 	if d.isForeign(path) {
 		return path
@@ -148,7 +148,7 @@ func (d *Disk) plain(path string) string {
 // IsForeign reports a path of Windows on another machine that none of the roots names.
 func IsForeign(path string, roots []Root) bool {
 	d := Disk{Platform: platform.Windows}
-	return d.naming(roots).isForeign(path)
+	return d.lookAtShares(roots).isForeign(path)
 }
 
 // MayFollow reports whether a look at what a path leads to stays on this machine and on shares that roots name. Code that looks at
@@ -158,17 +158,17 @@ func MayFollow(path string, roots []Root) bool {
 		return true
 	}
 	d := NewDisk(OS{})
-	d.naming(roots)
+	d.lookAtShares(roots)
 	if !d.Platform.IsAbs(path) {
 		return !d.isForeign(path)
 	}
 	return d.MayLook(d.Platform.Join(path, "x")) // path itself is looked at as a directory above, and may be a link
 }
 
-// naming makes d look at the shares of roots.
-func (d *Disk) naming(roots []Root) *Disk {
+// lookAtShares makes d look at the shares of roots.
+func (d *Disk) lookAtShares(roots []Root) *Disk {
 	for i := range roots {
-		d.name(roots[i].Path)
+		d.lookAtShare(roots[i].Path)
 	}
 	return d
 }
@@ -183,12 +183,12 @@ func (d *Disk) MayLook(path string) bool {
 	if d.Platform.RootLen(clean) == 0 || d.isForeign(clean) {
 		return false
 	}
-	_, why := d.walk(d.Platform.Parent(clean))
+	_, why := d.walkPath(d.Platform.Parent(clean))
 	return why == nil
 }
 
-// name makes d look at the share that the path of a root is on.
-func (d *Disk) name(root string) {
+// lookAtShare makes d look at the share that the path of a root is on.
+func (d *Disk) lookAtShare(root string) {
 	if share, _ := d.Platform.Remote(root); share != "" && !slices.Contains(d.shares, share) {
 		d.shares = append(slices.Clip(d.shares), share)
 	}

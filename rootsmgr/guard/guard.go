@@ -17,8 +17,8 @@ func New(d Disk, x *Index) *Guard {
 	if x != nil {
 		g.sets = []*Index{x}
 		for i := range x.Roots {
-			g.disk.name(x.Roots[i].Path)
-			g.disk.name(x.Roots[i].Given)
+			g.disk.lookAtShare(x.Roots[i].Path)
+			g.disk.lookAtShare(x.Roots[i].Given)
 		}
 	}
 	return g
@@ -44,7 +44,7 @@ func (g *Guard) Roots() []Root {
 // Above is the innermost root at or above a clean path. physical: only canonical
 // paths of roots count, otherwise every spelling. It resolves nothing.
 func (g *Guard) Above(path string, physical bool) (Root, bool) {
-	set, at, ok := g.find(path, physical)
+	set, at, ok := g.findRoot(path, physical)
 	if !ok {
 		return Root{}, false
 	}
@@ -63,23 +63,23 @@ func (g *Guard) Check(path string) (Place, error) {
 	if g == nil || g.disk.FS == nil {
 		return Place{}, &EscapeError{Path: path}
 	}
-	place, err := g.disk.resolve(path)
+	place, err := g.disk.resolvePath(path)
 	if err != nil {
 		return Place{}, err
 	}
 	r := &place.Readings
-	if g.Empty() {
+	if g.IsEmpty() {
 		return place, &EscapeError{Path: path, Resolved: r.Physical}
 	}
-	if _, _, ok := g.find(r.Lexical, false); !ok {
+	if _, _, ok := g.findRoot(r.Lexical, false); !ok {
 		return place, &EscapeError{Path: path, Resolved: r.Lexical, Reading: ReadingLexical}
 	}
-	set, at, ok := g.find(r.Physical, true)
+	set, at, ok := g.findRoot(r.Physical, true)
 	if !ok {
 		return place, &EscapeError{Path: path, Resolved: r.Physical, Reading: ReadingPhysical}
 	}
 	if r.Cleaned != r.Physical {
-		if _, _, ok := g.find(r.Cleaned, true); !ok {
+		if _, _, ok := g.findRoot(r.Cleaned, true); !ok {
 			return place, &EscapeError{Path: path, Resolved: r.Cleaned, Reading: ReadingCleaned}
 		}
 	}
@@ -91,14 +91,14 @@ func (g *Guard) Check(path string) (Place, error) {
 	return place, nil
 }
 
-// Empty reports whether no root is open, so that every Check fails.
-func (g *Guard) Empty() bool {
+// IsEmpty reports whether no root is open, so that every Check fails.
+func (g *Guard) IsEmpty() bool {
 	return g == nil || g.disk.FS == nil || !slices.ContainsFunc(g.sets, func(x *Index) bool { return len(x.Roots) > 0 })
 }
 
-// find looks in every set for the innermost root above path; text is tried
+// findRoot looks in every set for the innermost root above path; text is tried
 // before the filesystem is asked about case and Unicode form.
-func (g *Guard) find(path string, physical bool) (*Index, Hit, bool) {
+func (g *Guard) findRoot(path string, physical bool) (*Index, Hit, bool) {
 	var in *Index
 	var best Hit
 	for _, x := range g.sets {

@@ -275,7 +275,7 @@ func TestGuardZero(t *testing.T) {
 				t.Errorf("%s guard allows %q: %+v", name, path, place)
 			}
 		}
-		if !g.Empty() {
+		if !g.IsEmpty() {
 			t.Errorf("%s guard is not empty", name)
 		}
 		if lexical, physical, cleaned := g.Inside(&guard.Readings{Lexical: dir, Physical: dir, Cleaned: dir}); lexical || physical || cleaned {

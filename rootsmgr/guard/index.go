@@ -75,8 +75,8 @@ func (x *Index) AddFile(i int32) {
 	x.files[i] = struct{}{}
 }
 
-// holds reports whether root i, found at path[:end], is path or above it.
-func (x *Index) holds(i int32, path string, end int) bool {
+// holdsAt reports whether root i, found at path[:end], is path or above it.
+func (x *Index) holdsAt(i int32, path string, end int) bool {
 	if end == len(path) || len(x.files) == 0 {
 		return true
 	}
@@ -101,7 +101,7 @@ type Hit struct{ Root, End int }
 // only canonical paths of roots count, otherwise every spelling.
 func (x *Index) Find(p platform.Platform, path string, physical bool) (Hit, bool) {
 	best, ok := Hit{}, false
-	x.prefixes(p, path, func(end int) {
+	x.visitPrefixes(p, path, func(end int) {
 		at, found := x.byText[path[:end]]
 		if !found {
 			return
@@ -110,7 +110,7 @@ func (x *Index) Find(p platform.Platform, path string, physical bool) (Hit, bool
 		if physical {
 			root = at.physical
 		}
-		if root != noRoot && x.holds(root, path, end) {
+		if root != noRoot && x.holdsAt(root, path, end) {
 			best, ok = Hit{int(root), end}, true
 		}
 	})
@@ -125,9 +125,9 @@ func (x *Index) FindFolded(e *Disk, path string, physical bool) (Hit, bool) {
 		return Hit{}, false
 	}
 	best, ok := Hit{}, false
-	x.prefixes(e.Platform, path, func(end int) {
+	x.visitPrefixes(e.Platform, path, func(end int) {
 		for _, f := range x.byFold[foldKey(path[:end])] {
-			if (f.physical || !physical) && x.holds(f.root, path, end) && e.SameDir(path[:end], f.spelling) {
+			if (f.physical || !physical) && x.holdsAt(f.root, path, end) && e.SameDir(path[:end], f.spelling) {
 				best, ok = Hit{int(f.root), end}, true
 				return
 			}
@@ -156,9 +156,9 @@ func (x *Index) FindExact(d *Disk, path string) int {
 	return at.Root
 }
 
-// prefixes calls visit with the end of every prefix of path that has as many
+// visitPrefixes calls visit with the end of every prefix of path that has as many
 // components as some root, outermost first.
-func (x *Index) prefixes(p platform.Platform, path string, visit func(end int)) {
+func (x *Index) visitPrefixes(p platform.Platform, path string, visit func(end int)) {
 	n, sep := p.RootLen(path), p.Sep()
 	if n == 0 || n > len(path) {
 		return

@@ -20,12 +20,12 @@ func Resolve(fsys FS, path string) (Place, error) {
 		return Place{}, &UnresolvableError{Path: path, Cause: platform.CauseIO}
 	}
 	e := NewDisk(fsys)
-	return e.resolve(path)
+	return e.resolvePath(path)
 }
 
-func (d *Disk) resolve(given string) (Place, error) {
+func (d *Disk) resolvePath(given string) (Place, error) {
 	p := d.Platform
-	path := d.plain(given)
+	path := d.plainPath(given)
 	cause := p.CheckPath(path)
 	if (cause == platform.CauseNone || cause == platform.CauseNotAbsolute) && d.isForeign(path) {
 		cause = platform.CauseHost // half a UNC path too
@@ -42,9 +42,9 @@ func (d *Disk) resolve(given string) (Place, error) {
 			}, nil
 		}
 	}
-	end, err := d.walk(path)
+	end, err := d.walkPath(path)
 	if err != nil {
-		return Place{}, err.of(given)
+		return Place{}, err.refuseFor(given)
 	}
 	if p == platform.Windows && len(end.path) == p.RootLen(end.path) {
 		if _, err := d.Mode(end.path); errors.Is(err, fs.ErrNotExist) {
@@ -64,9 +64,9 @@ func (d *Disk) resolve(given string) (Place, error) {
 	}
 	// Without ".." both orders of cleaning and resolving are the same walk.
 	if p.HasDotDot(path) {
-		cleaned, err := d.walk(lexical)
+		cleaned, err := d.walkPath(lexical)
 		if err != nil {
-			return Place{}, err.of(given)
+			return Place{}, err.refuseFor(given)
 		}
 		place.Readings.Cleaned = cleaned.path
 	}
@@ -100,15 +100,15 @@ type refusal struct {
 	err   error
 }
 
-func (r *refusal) of(path string) *UnresolvableError {
+func (r *refusal) refuseFor(path string) *UnresolvableError {
 	return &UnresolvableError{Path: path, At: r.at, Cause: r.cause, Err: r.err}
 }
 
-// walk resolves an absolute path as the kernel does, one component at a time. It
+// walkPath resolves an absolute path as the kernel does, one component at a time. It
 // differs in components that do not exist, or lie below a regular file. They are
 // kept as text, and a ".." after them removes them again. From there the walk
 // looks at the disk once more.
-func (d *Disk) walk(path string) (trail, *refusal) {
+func (d *Disk) walkPath(path string) (trail, *refusal) {
 	p, sep := d.Platform, d.Platform.Sep()
 	n := p.RootLen(path)
 	t := trail{path: p.Clean(path[:n]), mode: fs.ModeDir}
@@ -120,9 +120,9 @@ func (d *Disk) walk(path string) (trail, *refusal) {
 		for rest != "" && rest[0] == sep {
 			rest = rest[1:]
 		}
-		d.arrive(&t, len(rest))
+		d.noteArrival(&t, len(rest))
 		if rest == "" {
-			t.join()
+			t.joinTail()
 			return t, nil
 		}
 		name := rest
@@ -135,28 +135,28 @@ func (d *Disk) walk(path string) (trail, *refusal) {
 		case ".":
 			continue
 		case "..":
-			d.climb(&t)
-			t.up(p)
+			d.noteClimb(&t)
+			t.goUp(p)
 			continue
 		}
 		if cause := p.CheckName(name); cause != platform.CauseNone {
-			t.join()
+			t.joinTail()
 			return t, &refusal{at: p.Join(t.path, name), cause: cause}
 		}
 		var next string
 		switch end := len(path) - len(rest); {
-		case prefix && t.joined(p, name) == end:
+		case prefix && t.joinedLength(p, name) == end:
 			next = path[:end]
 		case t.missing >= magicDepth:
 			// Nothing will be looked up below here, and building every prefix of a
 			// long tail would cost its square.
 			prefix = false
-			t.extend(p, name)
+			t.extendMissing(p, name)
 			continue
 		default:
 			prefix, next = false, p.Join(t.path, name)
 		}
-		target, why := d.enter(&t, next)
+		target, why := d.enterNext(&t, next)
 		if why != nil {
 			return t, why
 		}
@@ -164,7 +164,7 @@ func (d *Disk) walk(path string) (trail, *refusal) {
 			prefix = prefix && t.path == next
 			continue
 		}
-		if target, why = d.aim(&t, next, target); why != nil {
+		if target, why = d.aimAtTarget(&t, next, target); why != nil {
 			return t, why
 		}
 		if d.links != nil {
@@ -174,16 +174,16 @@ func (d *Disk) walk(path string) (trail, *refusal) {
 	}
 }
 
-// arrive notes where links lead of which all text is walked, if that many bytes are left of the path.
-func (d *Disk) arrive(t *trail, left int) {
+// noteArrival notes where links lead of which all text is walked, if that many bytes are left of the path.
+func (d *Disk) noteArrival(t *trail, left int) {
 	for n := len(t.open); n > 0 && left <= t.open[n-1].after; n = len(t.open) {
 		(*d.links)[t.open[n-1].number].To = t.path + string(t.tail)
 		t.open = t.open[:n-1]
 	}
 }
 
-// climb notes of links that a .. of their text comes after another link.
-func (d *Disk) climb(t *trail) {
+// noteClimb notes of links that a .. of their text comes after another link.
+func (d *Disk) noteClimb(t *trail) {
 	for _, o := range t.open {
 		if o.number < len(*d.links)-1 {
 			(*d.links)[o.number].Climbs = true
@@ -191,21 +191,21 @@ func (d *Disk) climb(t *trail) {
 	}
 }
 
-// extend adds a component that is missing, since those above it are. These are so many that path is no
+// extendMissing adds a component that is missing, since those above it are. These are so many that path is no
 // root, which alone ends in a separator.
-func (t *trail) extend(p platform.Platform, name string) {
+func (t *trail) extendMissing(p platform.Platform, name string) {
 	t.tail = append(append(t.tail, p.Sep()), name...)
 	t.missing++
 }
 
-// join makes one string of path and tail.
-func (t *trail) join() {
+// joinTail makes one string of path and tail.
+func (t *trail) joinTail() {
 	t.path += string(t.tail)
 	t.tail = nil
 }
 
-// joined is the length that path would have with name below it.
-func (t *trail) joined(p platform.Platform, name string) int {
+// joinedLength is the length that path would have with name below it.
+func (t *trail) joinedLength(p platform.Platform, name string) int {
 	n := len(t.path) + len(name)
 	if t.path[len(t.path)-1] != p.Sep() {
 		n++
@@ -213,9 +213,9 @@ func (t *trail) joined(p platform.Platform, name string) int {
 	return n
 }
 
-// up takes one component away: a missing one, or an existing one, which then
+// goUp takes one component away: a missing one, or an existing one, which then
 // leaves a directory.
-func (t *trail) up(p platform.Platform) {
+func (t *trail) goUp(p platform.Platform) {
 	t.void = t.void || t.missing > 0 || !t.mode.IsDir()
 	if len(t.tail) > 0 {
 		t.tail = t.tail[:max(0, bytes.LastIndexByte(t.tail, p.Sep()))]
@@ -229,9 +229,9 @@ func (t *trail) up(p platform.Platform) {
 	t.mode = fs.ModeDir
 }
 
-// enter looks at next, which is one component below t. It moves t there, or
+// enterNext looks at next, which is one component below t. It moves t there, or
 // returns the target of the link found there.
-func (d *Disk) enter(t *trail, next string) (target string, why *refusal) {
+func (d *Disk) enterNext(t *trail, next string) (target string, why *refusal) {
 	if d.Platform.IsMagic(next) {
 		return "", &refusal{at: next, cause: platform.CauseMagic}
 	}
@@ -286,9 +286,9 @@ func (d *Disk) enter(t *trail, next string) (target string, why *refusal) {
 	return target, nil
 }
 
-// aim puts t where the target of the link at next starts from, and returns what
+// aimAtTarget puts t where the target of the link at next starts from, and returns what
 // is left to walk from there.
-func (d *Disk) aim(t *trail, next, target string) (string, *refusal) {
+func (d *Disk) aimAtTarget(t *trail, next, target string) (string, *refusal) {
 	p := d.Platform
 	target = p.FromSlash(target)
 	if p == platform.Windows {

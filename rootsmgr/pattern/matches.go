@@ -59,7 +59,7 @@ type tree struct {
 	left     int
 }
 
-func (t *tree) at(op, name string) (string, error) {
+func (t *tree) pathAt(op, name string) (string, error) {
 	if !fs.ValidPath(name) {
 		return "", &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
 	}
@@ -75,7 +75,7 @@ func (t *tree) Open(name string) (fs.File, error) {
 }
 
 func (t *tree) Stat(name string) (fs.FileInfo, error) {
-	at, err := t.at("stat", name)
+	at, err := t.pathAt("stat", name)
 	if t.left--; err != nil || t.left < 0 {
 		return nil, fs.ErrNotExist
 	}
@@ -83,7 +83,7 @@ func (t *tree) Stat(name string) (fs.FileInfo, error) {
 }
 
 func (t *tree) ReadDir(name string) ([]fs.DirEntry, error) {
-	at, err := t.at("readdir", name)
+	at, err := t.pathAt("readdir", name)
 	if t.left--; err != nil || t.left < 0 {
 		return nil, fs.ErrNotExist
 	}

@@ -320,7 +320,7 @@ func (p Platform) IsMagic(name string) bool {
 	}
 	switch {
 	case strings.HasPrefix(name, "/dev/"):
-		switch first(name[5:]) {
+		switch firstComponent(name[5:]) {
 		case "fd", "stdin", "stdout", "stderr":
 			return true
 		}
@@ -329,7 +329,7 @@ func (p Platform) IsMagic(name string) bool {
 	case p == Darwin && name[1] == '.':
 		// Volume file system, file reference and resolver prefixes of macOS: they
 		// reach a file by number, or switch off the following of links.
-		switch first(name[1:]) {
+		switch firstComponent(name[1:]) {
 		case ".vol", ".file", ".nofollow", ".resolve":
 			return true
 		}
@@ -361,8 +361,8 @@ func magicProc(rest string) bool {
 	return false
 }
 
-// first is the first component of a path that has no leading slash.
-func first(s string) string {
+// firstComponent is the first component of a path that has no leading slash.
+func firstComponent(s string) string {
 	name, _, _ := strings.Cut(s, "/")
 	return name
 }

@@ -33,8 +33,8 @@ func (p Platform) ReadRemoteURI(raw string) (u RemoteURI, ok bool) {
 	if rest == "" && u.Scheme != "file" {
 		rest = "/"
 	}
-	host, bad := p.decode(host, false)
-	name, worse := p.decode(rest, true)
+	host, bad := p.decodePercent(host, false)
+	name, worse := p.decodePercent(rest, true)
 	if bad != "" || worse != "" || HasControl(host) || HasControl(name) || !strings.HasPrefix(name, "/") {
 		return u, false
 	}

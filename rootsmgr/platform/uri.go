@@ -162,7 +162,7 @@ func (p Platform) parseURI(raw string, tolerant bool) (name, reason string) {
 	if !strings.HasPrefix(rest, "/") && !(p == Windows && host == "" && IsDrive(rest)) {
 		return "", notAbsolute
 	}
-	name, reason = p.decode(rest, tolerant)
+	name, reason = p.decodePercent(rest, tolerant)
 	if reason != "" || p != Windows {
 		return name, reason
 	}
@@ -212,8 +212,8 @@ func windowsPath(host, name string) (string, string) {
 	return drive + rest, ""
 }
 
-// decode resolves percent-escapes, once. Tolerant keeps a "%" that begins none.
-func (p Platform) decode(s string, tolerant bool) (string, string) {
+// decodePercent resolves percent-escapes, once. Tolerant keeps a "%" that begins none.
+func (p Platform) decodePercent(s string, tolerant bool) (string, string) {
 	if strings.IndexByte(s, 0) >= 0 {
 		return "", encodedNUL
 	}
@@ -224,14 +224,14 @@ func (p Platform) decode(s string, tolerant bool) (string, string) {
 				out = append(out, s[i])
 				continue
 			}
-			if i+2 >= len(s) || unhex(s[i+1]) < 0 || unhex(s[i+2]) < 0 {
+			if i+2 >= len(s) || hexValue(s[i+1]) < 0 || hexValue(s[i+2]) < 0 {
 				if !tolerant {
 					return "", badEscape
 				}
 				out = append(out, '%')
 				continue
 			}
-			c := byte(unhex(s[i+1])<<4 | unhex(s[i+2]))
+			c := byte(hexValue(s[i+1])<<4 | hexValue(s[i+2]))
 			switch {
 			case c == 0:
 				return "", encodedNUL
@@ -249,7 +249,7 @@ func (p Platform) decode(s string, tolerant bool) (string, string) {
 	return s, ""
 }
 
-func unhex(c byte) int {
+func hexValue(c byte) int {
 	switch {
 	case '0' <= c && c <= '9':
 		return int(c - '0')

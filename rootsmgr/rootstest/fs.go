@@ -47,14 +47,14 @@ func NewFS(t testing.TB, platform platform.Platform, lines []string, options ...
 		o(f)
 	}
 	for _, line := range lines {
-		e := parse(line)
-		volume, names := f.split(f.own(e.name))
+		e := parseEntry(line)
+		volume, names := f.splitName(f.ownSeparators(e.name))
 		if len(names) == 0 && !e.dir {
 			t.Fatalf("fake tree: %q", line)
 		}
-		at := f.volume(volume)
+		at := f.findVolume(volume)
 		for i, name := range names {
-			at = at.child(f.key(name), name)
+			at = at.findChild(f.foldKey(name), name)
 			if i < len(names)-1 || e.dir {
 				at.mode = fs.ModeDir | 0o755
 			}
@@ -73,7 +73,7 @@ type node struct {
 	sub    map[string]*node
 }
 
-func (n *node) child(key, name string) *node {
+func (n *node) findChild(key, name string) *node {
 	if n.sub == nil {
 		n.sub = map[string]*node{}
 	}
@@ -83,23 +83,23 @@ func (n *node) child(key, name string) *node {
 	return n.sub[key]
 }
 
-func (f *FS) volume(name string) *node {
+func (f *FS) findVolume(name string) *node {
 	if f.top[name] == nil {
 		f.top[name] = &node{name: name, mode: fs.ModeDir | 0o755}
 	}
 	return f.top[name]
 }
 
-// own turns slashes into the platform's separators.
-func (f *FS) own(name string) string {
+// ownSeparators turns slashes into the platform's separators.
+func (f *FS) ownSeparators(name string) string {
 	if f.platform == platform.Windows {
 		return strings.ReplaceAll(name, "/", `\`)
 	}
 	return name
 }
 
-// split cuts a name into its volume and its components.
-func (f *FS) split(name string) (string, []string) {
+// splitName cuts a name into its volume and its components.
+func (f *FS) splitName(name string) (string, []string) {
 	volume, sep := "", "/"
 	if f.platform == platform.Windows {
 		sep = `\`
@@ -121,7 +121,7 @@ func (f *FS) split(name string) (string, []string) {
 	return volume, names
 }
 
-func (f *FS) key(name string) string {
+func (f *FS) foldKey(name string) string {
 	if !f.fold {
 		return name
 	}
@@ -142,7 +142,7 @@ func (f *FS) Looks() int {
 	return f.looks
 }
 
-func (f *FS) look(op, name string) (*node, error) {
+func (f *FS) lookAt(op, name string) (*node, error) {
 	f.mu.Lock()
 	f.looks++
 	err := f.fails[name]
@@ -150,7 +150,7 @@ func (f *FS) look(op, name string) (*node, error) {
 	if err != nil {
 		return nil, &fs.PathError{Op: op, Path: name, Err: err}
 	}
-	volume, names := f.split(name)
+	volume, names := f.splitName(name)
 	at := f.top[volume]
 	for i, name := range names {
 		if at == nil {
@@ -159,7 +159,7 @@ func (f *FS) look(op, name string) (*node, error) {
 		if !at.mode.IsDir() {
 			return nil, &fs.PathError{Op: op, Path: name, Err: syscall.ENOTDIR}
 		}
-		at = at.sub[f.key(name)]
+		at = at.sub[f.foldKey(name)]
 		if at != nil && at.mode&fs.ModeSymlink != 0 && i < len(names)-1 {
 			// A resolver hands over names without links in the middle.
 			return nil, &fs.PathError{Op: op, Path: name, Err: syscall.ELOOP}
@@ -173,7 +173,7 @@ func (f *FS) look(op, name string) (*node, error) {
 
 // Lstat implements guard.FS.
 func (f *FS) Lstat(name string) (fs.FileInfo, error) {
-	n, err := f.look("lstat", name)
+	n, err := f.lookAt("lstat", name)
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +182,7 @@ func (f *FS) Lstat(name string) (fs.FileInfo, error) {
 
 // Readlink implements guard.FS.
 func (f *FS) Readlink(name string) (string, error) {
-	n, err := f.look("readlink", name)
+	n, err := f.lookAt("readlink", name)
 	if err != nil {
 		return "", err
 	}
@@ -208,7 +208,7 @@ func (f *FS) Platform() platform.Platform { return f.platform }
 // Junction turns the link at name into what Windows reports for a junction, or,
 // where it has no target, for an unknown reparse point.
 func (f *FS) Junction(name string) {
-	n, err := f.look("junction", name)
+	n, err := f.lookAt("junction", name)
 	if err != nil {
 		panic(err)
 	}
@@ -218,7 +218,7 @@ func (f *FS) Junction(name string) {
 // Cloud turns the directory at name into what Windows reports for one whose files
 // another program fetches.
 func (f *FS) Cloud(name string) {
-	n, err := f.look("cloud", name)
+	n, err := f.lookAt("cloud", name)
 	if err != nil {
 		panic(err)
 	}
@@ -227,7 +227,7 @@ func (f *FS) Cloud(name string) {
 
 // Subst makes a drive of Windows another name of a directory.
 func (f *FS) Subst(drive, dir string) {
-	n, err := f.look("subst", dir)
+	n, err := f.lookAt("subst", dir)
 	if err != nil {
 		panic(err)
 	}

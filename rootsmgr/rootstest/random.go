@@ -26,11 +26,11 @@ func RandomTree(rt *rapid.T, dir string) []string {
 		}
 		return s
 	})
-	must(rt, os.Mkdir(dir, 0o755))
+	mustSucceed(rt, os.Mkdir(dir, 0o755))
 	// Made through os.Root, since a link made earlier may lead out of the tree.
 	// What fails, because it exists or leads out, is left away.
 	in, err := os.OpenRoot(dir)
-	must(rt, err)
+	mustSucceed(rt, err)
 	defer in.Close()
 	for range rapid.IntRange(3, 8).Draw(rt, "directories") {
 		_ = in.MkdirAll(rel.Draw(rt, "dir"), 0o755)
@@ -83,7 +83,7 @@ func Memory(t testing.TB) string {
 	return dir
 }
 
-func must(rt *rapid.T, err error) {
+func mustSucceed(rt *rapid.T, err error) {
 	if err != nil {
 		rt.Fatal(err)
 	}

@@ -23,7 +23,7 @@ func Tree(t testing.TB, lines ...string) string {
 func Add(t testing.TB, dir string, lines ...string) {
 	t.Helper()
 	for _, line := range lines {
-		if err := add(dir, parse(line)); err != nil {
+		if err := addEntry(dir, parseEntry(line)); err != nil {
 			t.Fatalf("tree: %q: %v", line, err)
 		}
 	}
@@ -35,7 +35,7 @@ type entry struct {
 	link, dir             bool
 }
 
-func parse(line string) entry {
+func parseEntry(line string) entry {
 	if name, target, ok := strings.Cut(line, " => "); ok {
 		return entry{name: name, target: target, link: true}
 	}
@@ -46,7 +46,7 @@ func parse(line string) entry {
 	return entry{name: name, content: content}
 }
 
-func add(dir string, e entry) error {
+func addEntry(dir string, e entry) error {
 	path := filepath.Join(dir, filepath.FromSlash(e.name))
 	if e.dir {
 		return os.MkdirAll(path, 0o755)

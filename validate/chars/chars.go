@@ -12,7 +12,7 @@ import (
 func EscapeSequence(s string) (r rune, n int) {
 	digits := func(from, most int, base rune) {
 		for n = from; n < len(s) && n < from+most && isHex(s[n]) && (base == 16 || s[n] < '8'); n++ {
-			r = r*base + rune(unhex(s[n]))
+			r = r*base + rune(hexValue(s[n]))
 		}
 		if n == from {
 			n = 0
@@ -163,7 +163,7 @@ func DecodePercent(s string) string {
 	out := make([]byte, 0, len(s))
 	for i := 0; i < len(s); i++ {
 		if s[i] == '%' && i+2 < len(s) && isHex(s[i+1]) && isHex(s[i+2]) {
-			out = append(out, unhex(s[i+1])<<4|unhex(s[i+2]))
+			out = append(out, hexValue(s[i+1])<<4|hexValue(s[i+2]))
 			i += 2
 			continue
 		}
@@ -177,7 +177,7 @@ func DecodePercent(s string) string {
 
 func isHex(c byte) bool { return IsDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' }
 
-func unhex(c byte) byte {
+func hexValue(c byte) byte {
 	if IsDigit(c) {
 		return c - '0'
 	}

@@ -128,7 +128,7 @@ func parseProfile(name string, raw []byte) (*Profile, error) {
 		for pointer, raw := range args {
 			r, err := parseRule(raw)
 			if err == nil {
-				err = check.add(pointer, &Rule{ArgRule: r})
+				err = check.addRule(pointer, &Rule{ArgRule: r})
 			}
 			if err != nil {
 				return nil, fmt.Errorf("tool %s, argument %s: %w", tools, pointer, err)
@@ -166,8 +166,8 @@ func parseRule(raw []byte) (ArgRule, error) {
 	return ArgRule{Role: role, Base: long.Base}, err
 }
 
-// has reports a tool that the server is known to have.
-func (p *Profile) has(tool string) bool {
+// hasTool reports a tool that the server is known to have.
+func (p *Profile) hasTool(tool string) bool {
 	if p.Tools[tool] != nil {
 		return true
 	}

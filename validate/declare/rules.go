@@ -46,7 +46,7 @@ func New(tool string, operator map[string]map[string]ArgRule, p *Profile, named 
 	n := &Rules{}
 	add := func(args map[string]ArgRule, by string, tier int) {
 		for pointer, rule := range args {
-			_ = n.add(pointer, &Rule{ArgRule: rule, By: by, tier: tier}) // checked before
+			_ = n.addRule(pointer, &Rule{ArgRule: rule, By: by, tier: tier}) // checked before
 		}
 	}
 	add(operator[tool], ByOperator, 0)
@@ -54,8 +54,8 @@ func New(tool string, operator map[string]map[string]ArgRule, p *Profile, named 
 	if p != nil {
 		add(p.Tools[tool], ByProfile, 2)
 		every := p.Tools["*"]
-		if named && !p.has(tool) {
-			every = tightening(every)
+		if named && !p.hasTool(tool) {
+			every = tightenRules(every)
 		}
 		add(every, ByProfile, 3)
 	}
@@ -67,7 +67,7 @@ func New(tool string, operator map[string]map[string]ArgRule, p *Profile, named 
 
 // Check says what is wrong with a declaration of the operator.
 func Check(pointer string, rule ArgRule) error {
-	if err := new(Rules).add(pointer, &Rule{ArgRule: rule}); err != nil {
+	if err := new(Rules).addRule(pointer, &Rule{ArgRule: rule}); err != nil {
 		return err
 	}
 	if rule.Role > access.Delete {
@@ -79,7 +79,7 @@ func Check(pointer string, rule ArgRule) error {
 	return nil
 }
 
-func (n *Rules) add(pointer string, r *Rule) error {
+func (n *Rules) addRule(pointer string, r *Rule) error {
 	if pointer != "" && pointer[0] != '/' {
 		return fmt.Errorf("argument pointer %s does not begin with a slash; write /%s", chars.Quote(pointer), pointer)
 	}
@@ -266,9 +266,9 @@ func ParseDemand(s string) (Demand, error) {
 	return Demand(i), nil
 }
 
-// tightening is what a profile may say of a tool that its server is not known to have, where nothing but the name that
+// tightenRules is what a profile may say of a tool that its server is not known to have, where nothing but the name that
 // the child gave itself speaks for the profile: anybody may be called memory-server.
-func tightening(rules map[string]ArgRule) map[string]ArgRule {
+func tightenRules(rules map[string]ArgRule) map[string]ArgRule {
 	out := make(map[string]ArgRule)
 	for pointer, r := range rules {
 		if r.Role != access.None && r.Base == "" {

@@ -76,19 +76,19 @@ type slot struct {
 	strict bool          // it belongs to a member that the schema does not know, so it is searched as in strict mode
 }
 
-// run walks the whole tree.
-func (d *detector) run() error {
+// walkTree walks the whole tree.
+func (d *detector) walkTree() error {
 	p := slot{key: -1, at: d.tool.Rules.Start(), place: d.places}
 	p.rule = p.at.Rule()
-	if err := d.visit(0, p); err != nil {
+	if err := d.visitNode(0, p); err != nil {
 		return err
 	}
-	d.flush()
-	return d.overflow()
+	d.keepMentions()
+	return d.refuseOverflow()
 }
 
-// overflow refuses a call with more paths than can be judged in reasonable time.
-func (d *detector) overflow() error {
+// refuseOverflow refuses a call with more paths than can be judged in reasonable time.
+func (d *detector) refuseOverflow() error {
 	if d.refused != nil {
 		return d.refused
 	}
@@ -98,15 +98,15 @@ func (d *detector) overflow() error {
 	return nil
 }
 
-func (d *detector) visit(id int32, p slot) error {
-	if err := d.overflow(); err != nil {
+func (d *detector) visitNode(id int32, p slot) error {
+	if err := d.refuseOverflow(); err != nil {
 		return err
 	}
 	switch d.t.Nodes[id].Kind {
 	case strictjson.Object:
-		return d.object(id, p)
+		return d.visitObject(id, p)
 	case strictjson.Array:
-		d.segments(id, p)
+		d.searchSegments(id, p)
 		code := false
 		for c := d.t.Nodes[id].First; c > 0; c = d.t.Nodes[c].Next {
 			q := p
@@ -122,17 +122,17 @@ func (d *detector) visit(id int32, p slot) error {
 				q.class = names.Other // in a list of lists
 			}
 			q.code, code = code, d.isCodeFlag(c)
-			if err := d.visit(c, q); err != nil {
+			if err := d.visitNode(c, q); err != nil {
 				return err
 			}
 		}
 	case strictjson.String:
-		return d.str(id, p)
+		return d.searchString(id, p)
 	}
 	return nil
 }
 
-func (d *detector) object(id int32, p slot) error {
+func (d *detector) visitObject(id int32, p slot) error {
 	t := d.t
 	if err := t.Twins(id, func(a, b int32) error { return d.checkTwins(a, b, p) }); err != nil {
 		return err
@@ -168,7 +168,7 @@ func (d *detector) object(id int32, p slot) error {
 		if p.class == names.Shell && q.rule == nil && (q.class == names.Other || q.class == names.Typed || q.class == names.Content && names.ShellTails[d.lastWord(c)]) {
 			q.class = names.Shell // {"command": {"run": "..."}}, {"script": {"code": "..."}}
 		}
-		q.bare = beside && d.mode(q) == declare.ModeStrict || p.class == names.Path || p.class == names.Source
+		q.bare = beside && d.searchMode(q) == declare.ModeStrict || p.class == names.Path || p.class == names.Source
 		if p.names && (q.class == names.Path || q.class == names.Source) && !plainName(t.Name(c)) {
 			q.class = names.Other
 		}
@@ -180,8 +180,8 @@ func (d *detector) object(id int32, p slot) error {
 		}
 		isPath := q.class == names.Path || q.class == names.Source || q.rule != nil && q.rule.Role != access.None
 		q.names = isPath && t.Nodes[c].Kind == strictjson.Object
-		d.member(c, p, q)
-		if err := d.visit(c, q); err != nil {
+		d.searchMember(c, p, q)
+		if err := d.visitNode(c, q); err != nil {
 			return err
 		}
 	}
@@ -205,9 +205,9 @@ func (d *detector) classesOf(id int32, classes []names.Class) (path bool) {
 	return path
 }
 
-// segments searches a path given as a list of its components: ["src", "main.go"].
-func (d *detector) segments(id int32, p slot) {
-	if d.mode(p) != declare.ModeStrict || p.class != names.Path && (p.key < 0 || !names.SegmentWords[d.lastWord(p.key)]) {
+// searchSegments searches a path given as a list of its components: ["src", "main.go"].
+func (d *detector) searchSegments(id int32, p slot) {
+	if d.searchMode(p) != declare.ModeStrict || p.class != names.Path && (p.key < 0 || !names.SegmentWords[d.lastWord(p.key)]) {
 		return
 	}
 	var parts []string
@@ -223,8 +223,8 @@ func (d *detector) segments(id int32, p slot) {
 	}
 	if len(parts) > 1 {
 		joined := strings.Join(parts, "/")
-		if d.link(d.t.Nodes[id].First, joined, p, false); chars.Climbs(joined) {
-			d.add(Finding{Value: joined, How: HowClimbs, Node: d.t.Nodes[id].First}, p)
+		if d.keepLink(d.t.Nodes[id].First, joined, p, false); chars.Climbs(joined) {
+			d.addFinding(Finding{Value: joined, How: HowClimbs, Node: d.t.Nodes[id].First}, p)
 		}
 	}
 }
@@ -258,17 +258,17 @@ func (d *detector) checkSpelling(id int32, p slot) error {
 		Message: "its name differs from that of " + chars.Quote(declared) + " in letter case, hyphens and underscores only, and servers disagree on whether they are one argument; send the declared spelling alone"}
 }
 
-// mode is how far a value is searched.
-func (d *detector) mode(p slot) declare.Mode {
+// searchMode is how far a value is searched.
+func (d *detector) searchMode(p slot) declare.Mode {
 	if p.strict && d.tool.Mode == declare.ModeDeclared {
 		return declare.ModeStrict
 	}
 	return d.tool.Mode
 }
 
-// hints are what the schema says of a value. If it fits only once it is read otherwise, the schema says nothing about the string
+// schemaHints are what the schema says of a value. If it fits only once it is read otherwise, the schema says nothing about the string
 // that it is.
-func (d *detector) hints(id int32, p slot) schema.Hint {
+func (d *detector) schemaHints(id int32, p slot) schema.Hint {
 	h := d.tool.schema.HintsAt(d.t, id)
 	if p.place.IsContent() {
 		h.Enum, h.Word = false, false
@@ -306,8 +306,8 @@ func (d *detector) classOf(id int32) names.Class {
 	return class
 }
 
-// member searches a member name.
-func (d *detector) member(id int32, p, own slot) {
+// searchMember searches a member name.
+func (d *detector) searchMember(id int32, p, own slot) {
 	inner, _ := d.t.RawName(id)
 	if d.tool.Mode == declare.ModeOff || !p.names && !text.MayBePath(inner) && !d.s.Guarded.isIn(inner) {
 		return
@@ -317,8 +317,8 @@ func (d *detector) member(id int32, p, own slot) {
 	}
 	name := d.t.Name(id)
 	exempt := func(rule *declare.Rule) bool { return rule != nil && rule.Role == access.None && !rule.Typed }
-	if exempt(own.rule) || exempt(p.rule) || d.mode(own) == declare.ModeDeclared && !(p.names && p.rule != nil) {
-		d.uris(id, name, p, true)
+	if exempt(own.rule) || exempt(p.rule) || d.searchMode(own) == declare.ModeDeclared && !(p.names && p.rule != nil) {
+		d.searchURIs(id, name, p, true)
 		return
 	}
 	if d.tool.schema.HintsAt(d.t, id).Declared {
@@ -330,10 +330,10 @@ func (d *detector) member(id int32, p, own slot) {
 		d.asPath(id, name, q, HowMember, true)
 		return
 	}
-	d.broad(id, name, q, true)
+	d.searchBroad(id, name, q, true)
 }
 
-func (d *detector) str(id int32, p slot) error {
+func (d *detector) searchString(id int32, p slot) error {
 	if d.tool.Mode == declare.ModeOff {
 		return nil
 	}
@@ -354,7 +354,7 @@ func (d *detector) str(id int32, p slot) error {
 		// A child whose argument may be an object too parses a string that holds one.
 		if !content || p.at.GoesDeeper() || d.tool.schema.HintsAt(t, id).Object {
 			if !d.work.Spend(len(raw)/budget.ByteSteps + budget.FindSteps) {
-				return d.overflow()
+				return d.refuseOverflow()
 			}
 			ok, err := t.ParseNested(id, strings.TrimFunc(t.Str(id), text.IsStripped), p.level)
 			if err != nil {
@@ -364,7 +364,7 @@ func (d *detector) str(id int32, p slot) error {
 				q := p
 				q.level++
 				q.place = nil
-				if err := d.visit(t.Nodes[id].First, q); err != nil {
+				if err := d.visitNode(t.Nodes[id].First, q); err != nil {
 					return err
 				}
 				if p.class != names.Path && p.class != names.Source && (p.rule == nil || p.rule.Role == access.None) {
@@ -373,29 +373,29 @@ func (d *detector) str(id int32, p slot) error {
 			}
 		}
 	}
-	d.value(id, t.Str(id), p)
+	d.searchValue(id, t.Str(id), p)
 	return nil
 }
 
-// value searches one string in the way that its name, declaration or schema asks for.
-func (d *detector) value(id int32, s string, p slot) {
-	s = d.plain(s)
+// searchValue searches one string in the way that its name, declaration or schema asks for.
+func (d *detector) searchValue(id int32, s string, p slot) {
+	s = d.plainSpelling(s)
 	if r := p.rule; r != nil {
 		switch {
 		case r.Role != access.None:
 			d.asPath(id, s, p, r.By, false)
 		case r.Typed:
-			d.stream(id, s, p)
+			d.searchStream(id, s, p)
 		default:
-			d.exempted(id, s, p)
+			d.searchExempted(id, s, p)
 		}
 		return
 	}
-	if d.mode(p) == declare.ModeDeclared && !p.under {
+	if d.searchMode(p) == declare.ModeDeclared && !p.under {
 		if p.class == names.Content {
-			d.prose(id, s, p)
+			d.searchProse(id, s, p)
 		} else {
-			d.uris(id, s, p, false)
+			d.searchURIs(id, s, p, false)
 		}
 		return
 	}
@@ -403,57 +403,57 @@ func (d *detector) value(id int32, s string, p slot) {
 		if !d.work.Spend(budget.FindSteps) {
 			return
 		}
-		if how := d.tool.schema.PathAt(d.t, id); how != "" && !d.hints(id, p).Enum {
+		if how := d.tool.schema.PathAt(d.t, id); how != "" && !d.schemaHints(id, p).Enum {
 			d.asPath(id, s, p, how, false)
 			return
 		}
 	}
 	switch p.class {
 	case names.Typed:
-		d.stream(id, s, p)
+		d.searchStream(id, s, p)
 	case names.Content:
-		d.prose(id, s, p)
+		d.searchProse(id, s, p)
 	case names.Query:
-		d.uris(id, s, p, false)
-		d.literals(id, s, p)
+		d.searchURIs(id, s, p, false)
+		d.keepLiterals(id, s, p)
 	case names.Shell, names.Words:
-		d.vector(id, s, p)
+		d.searchVector(id, s, p)
 	case names.Path, names.Source:
 		if p.class == names.Source && d.isSourceCode(p.key, s) {
 			return
 		}
-		h := d.hints(id, p)
+		h := d.schemaHints(id, p)
 		if d.isProgramValue(s, p) {
 			return // shellPath
 		}
 		if h.Enum || h.Word && !strings.ContainsAny(s, `/\`) {
-			d.broad(id, s, p, false)
+			d.searchBroad(id, s, p, false)
 			return
 		}
 		d.namedPath(id, s, p)
 	default:
 		if p.code || text.IsFlagged(s) { // -c 'cat x'
-			d.vector(id, s, p)
+			d.searchVector(id, s, p)
 			return
 		}
 		if d.isProgramValue(s, p) {
 			return
 		}
 		if p.key >= 0 && text.MayBePatch(s) && d.lastWord(p.key) == "input" && text.IsPatch(s) {
-			d.patch(id, s, p)
+			d.searchPatch(id, s, p)
 			return
 		}
 		if p.key >= 0 && names.VolumeWords[d.lastWord(p.key)] && strings.IndexByte(s, ':') > 0 {
 			s = shell.HostOf(s) // what follows is in the container
-			d.name(id, s, p, false)
+			d.keepName(id, s, p, false)
 		}
 		if len(s) == 1 && chars.IsSlash(s[0]) && p.key >= 0 && names.SeparatorWords[d.lastWord(p.key)] {
 			return
 		}
-		d.broad(id, s, p, false)
-		d.literals(id, s, p)
+		d.searchBroad(id, s, p, false)
+		d.keepLiterals(id, s, p)
 		if p.bare && len(s) < 256 {
-			d.name(id, s, p, false)
+			d.keepName(id, s, p, false)
 		}
 	}
 }
@@ -462,7 +462,7 @@ func (d *detector) value(id int32, s string, p slot) {
 func (d *detector) namedPath(id int32, s string, p slot) {
 	d.asPath(id, s, p, HowKey, false)
 	if strings.ContainsAny(s, text.Quotes) {
-		d.literals(id, s, p)
+		d.keepLiterals(id, s, p)
 	}
 }
 

@@ -139,9 +139,9 @@ type seen struct {
 	course                     shell.Course
 }
 
-// add completes a finding and keeps it, once for each string and value.
-func (d *detector) add(f Finding, p slot) {
-	d.from(f.Node, f.Member)
+// addFinding completes a finding and keeps it, once for each string and value.
+func (d *detector) addFinding(f Finding, p slot) {
+	d.setOrigin(f.Node, f.Member)
 	if f.Conditional() && d.course != (shell.Course{}) {
 		f.Course = d.course
 	}
@@ -176,7 +176,7 @@ func (d *detector) add(f Finding, p slot) {
 			}
 		}
 	} else {
-		f.Role = d.role(p.key)
+		f.Role = d.roleOf(p.key)
 		f.Assumed = !d.tool.Traits.Known || f.How != HowKey && f.How != HowMember && f.How != schema.HowFormat
 	}
 	f.InShell, f.Typed = d.inShell, d.typed
@@ -226,8 +226,8 @@ func (d *detector) programsOf(object int32) []int32 {
 	return d.programs.list
 }
 
-// from makes a string the one that findings come from.
-func (d *detector) from(id int32, member bool) {
+// setOrigin makes a string the one that findings come from.
+func (d *detector) setOrigin(id int32, member bool) {
 	if d.at.pointer != "" && d.at.id == id && d.at.member == member {
 		return
 	}
@@ -240,7 +240,7 @@ func (d *detector) from(id int32, member bool) {
 	d.at = source{id: id, member: member, raw: strings.Clone(chars.Clip(raw, MaxRaw)), pointer: d.t.Pointer(id), declare: d.t.Starred(id)}
 }
 
-func (d *detector) role(key int32) access.Role {
+func (d *detector) roleOf(key int32) access.Role {
 	if key < 0 {
 		return d.tool.Traits.Role
 	}

@@ -78,13 +78,13 @@ func (s *Searcher) Guards(name string) bool {
 // maxGuarded is the length of a longest name, with what may be trimmed off it.
 const maxGuarded = 512
 
-// guarded keeps a text that is such a name.
-func (d *detector) guarded(id int32, text string, p slot, member bool) {
+// keepGuarded keeps a text that is such a name.
+func (d *detector) keepGuarded(id int32, text string, p slot, member bool) {
 	if len(text) > maxGuarded {
 		return
 	}
 	if text = strings.TrimFunc(text, isPartEdge); d.s.Guards(text) {
-		d.name(id, text, p, member)
+		d.keepName(id, text, p, member)
 	}
 }
 
@@ -92,7 +92,7 @@ func (d *detector) guarded(id int32, text string, p slot, member bool) {
 func (d *detector) gluedName(id int32, w string, p slot) {
 	for i := 1; i < min(len(w), 6); i++ {
 		if d.s.Guards(w[i:]) && (w[0] == '-' && w[1] != '-' || gluedLetters.MatchString(w[:i])) {
-			d.name(id, w[i:], p, false)
+			d.keepName(id, w[i:], p, false)
 		}
 	}
 }
@@ -100,7 +100,7 @@ func (d *detector) gluedName(id int32, w string, p slot) {
 // forgivenName keeps a word that the table of programs takes for a name, if a link of this name leads out. Rules are not asked about it.
 func (d *detector) forgivenName(id int32, text string, p slot) {
 	if len(text) <= maxGuarded && d.work.Spend(budget.WordSteps) {
-		d.add(Finding{Value: text, How: HowLink, Form: FormName, Text: true, Node: id}, p)
+		d.addFinding(Finding{Value: text, How: HowLink, Form: FormName, Text: true, Node: id}, p)
 	}
 }
 
@@ -116,7 +116,7 @@ func (d *detector) guardedText(id int32, text string, p slot) {
 		text = strings.TrimFunc(text, isPartEdge)
 		for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '/' || r == '\\' }) {
 			if d.s.Guards(part) {
-				d.add(Finding{Value: text, How: HowLink, Form: FormName, Text: true, Node: id}, p)
+				d.addFinding(Finding{Value: text, How: HowLink, Form: FormName, Text: true, Node: id}, p)
 				return
 			}
 		}

@@ -33,8 +33,8 @@ func (d *detector) asPath(id int32, s string, p slot, how string, member bool) {
 		if how == HowKey || how == HowMember || how == schema.HowFormat {
 			f.How = HowFileURI
 		}
-		d.add(f, p)
-		d.inner(id, s, p, member, true)
+		d.addFinding(f, p)
+		d.searchInner(id, s, p, member, true)
 		if before < len(d.findings) {
 			d.findings[before].Rewritable.Single = len(d.findings) == before+1
 		}
@@ -42,35 +42,35 @@ func (d *detector) asPath(id int32, s string, p slot, how string, member bool) {
 		return
 	case uri.Path:
 		f.Value, f.Alts = texts[0], texts[1:]
-		d.add(f, p)
+		d.addFinding(f, p)
 		return
 	case uri.Other:
 		// It is a URL, but a child that knows no URLs would open it as a path. That matters only if it has "..". A list may
 		// begin with a URL.
 		if chars.Climbs(s) {
 			f.How = HowClimbs
-			d.add(f, p)
+			d.addFinding(f, p)
 			if i := strings.IndexAny(s, "?#"); i > 0 && chars.Climbs(s[:i]) {
-				d.add(Finding{Value: s[:i], How: HowClimbs, Member: member, Node: id}, p)
+				d.addFinding(Finding{Value: s[:i], How: HowClimbs, Member: member, Node: id}, p)
 			}
 		}
-		d.parts(id, s, p, member, ",;\n\r", d.broadly)
-		d.uris(id, s, p, member)
+		d.searchParts(id, s, p, member, ",;\n\r", d.isBroadPath)
+		d.searchURIs(id, s, p, member)
 		d.urlLink(id, s, p, member)
 		return
 	}
 	if isLongList(trimmed) {
 		// As a whole it is too long to be opened, so only its parts can be meant.
 		for part := range strings.FieldsFuncSeq(trimmed, func(r rune) bool { return chars.IsBlank(r) || strings.ContainsRune(",;", r) }) {
-			d.add(Finding{Value: part, How: HowList, Member: member, Node: id}, p)
+			d.addFinding(Finding{Value: part, How: HowList, Member: member, Node: id}, p)
 		}
 	} else {
 		if trimmed == s {
 			f.Rewritable = d.rewritableOf(id, how, member)
 		}
-		d.add(f, p)
+		d.addFinding(f, p)
 	}
-	d.inner(id, s, p, member, false)
+	d.searchInner(id, s, p, member, false)
 	if before < len(d.findings) {
 		d.findings[before].Rewritable.Single = d.onlyRelative(before + 1) // names that count only as links are no second path
 	}
@@ -92,9 +92,9 @@ func isLongList(s string) bool {
 	return false
 }
 
-// inner looks for further paths inside a string that was taken for one.
-func (d *detector) inner(id int32, s string, p slot, member, isURI bool) {
-	if s = d.whole(id, s, member); s == "" {
+// searchInner looks for further paths inside a string that was taken for one.
+func (d *detector) searchInner(id int32, s string, p slot, member, isURI bool) {
+	if s = d.trimWhole(id, s, member); s == "" {
 		return
 	}
 	if !isURI {
@@ -102,18 +102,18 @@ func (d *detector) inner(id int32, s string, p slot, member, isURI bool) {
 		if d.m.Windows {
 			separators = ",;|\n\r"
 		}
-		d.parts(id, s, p, member, separators, d.plainly)
-		text.EachPart(s, separators, d.work, func(part string) { d.name(id, part, p, member) })
-		d.tails(id, s, p, member, true)
-		d.patterns(id, chars.TrimEdges(s), p, member)
+		d.searchParts(id, s, p, member, separators, d.isPlainPath)
+		text.EachPart(s, separators, d.work, func(part string) { d.keepName(id, part, p, member) })
+		d.searchTails(id, s, p, member, true)
+		d.searchPatterns(id, chars.TrimEdges(s), p, member)
 	} else {
-		d.parts(id, s, p, member, ",;\n\r", d.broadly)
+		d.searchParts(id, s, p, member, ",;\n\r", d.isBroadPath)
 	}
-	d.uris(id, s, p, member)
+	d.searchURIs(id, s, p, member)
 }
 
-// whole trims s. It refuses the call if s is too long to be searched, unless s is one long word that cannot be opened.
-func (d *detector) whole(id int32, s string, member bool) string {
+// trimWhole trims s. It refuses the call if s is too long to be searched, unless s is one long word that cannot be opened.
+func (d *detector) trimWhole(id int32, s string, member bool) string {
 	if len(s) <= maxCheap {
 		return s
 	}
@@ -123,7 +123,7 @@ func (d *detector) whole(id int32, s string, member bool) string {
 	}
 	word := strings.TrimRight(s, "=") // of base64
 	if strings.ContainsAny(word, " \t\n\r,;:|=@\"'`<>()") {
-		d.from(id, member)
+		d.setOrigin(id, member)
 		d.work.Spend(-1) // a list that would take too long to search
 	}
 	return ""
@@ -132,29 +132,29 @@ func (d *detector) whole(id int32, s string, member bool) string {
 // isPartEdge reports what may stand around a part of a list.
 func isPartEdge(r rune) bool { return chars.IsEdge(r) || strings.ContainsRune("()[]{}", r) }
 
-// name keeps a relative name, with or without a slash, for the judge.
-func (d *detector) name(id int32, s string, p slot, member bool) {
+// keepName keeps a relative name, with or without a slash, for the judge.
+func (d *detector) keepName(id int32, s string, p slot, member bool) {
 	v := strings.TrimFunc(s, isPartEdge)
 	switch {
 	case v == "." && d.cmd.Role == access.Delete:
-		d.add(Finding{Value: v, How: HowLink, Form: FormName, Member: member, Node: id}, p) // with all that is in it
+		d.addFinding(Finding{Value: v, How: HowLink, Form: FormName, Member: member, Node: id}, p) // with all that is in it
 	case v == "" || v == "." || chars.Climbs(v) || d.namesNoShare(v):
 	case d.slash(v) >= 0:
-		d.link(id, v, p, member)
+		d.keepLink(id, v, p, member)
 	case len(v) <= 255 && strings.IndexByte(v, 0) < 0:
-		d.add(Finding{Value: v, How: HowLink, Form: FormName, Member: member, Node: id}, p)
+		d.addFinding(Finding{Value: v, How: HowLink, Form: FormName, Member: member, Node: id}, p)
 	}
 }
 
-// plainly decides whether a part or a tail of a string that is a path anyway is one: absolute, home or climbing, whether or
+// isPlainPath decides whether a part or a tail of a string that is a path anyway is one: absolute, home or climbing, whether or
 // not it exists. It says why.
-func (d *detector) plainly(v string) (how string, ok bool) { return d.look(v, false) }
+func (d *detector) isPlainPath(v string) (how string, ok bool) { return d.lookAt(v, false) }
 
-// broadly decides whether a string is a path where only the string itself suggests it: the first component of an absolute one
+// isBroadPath decides whether a string is a path where only the string itself suggests it: the first component of an absolute one
 // must exist.
-func (d *detector) broadly(v string) (how string, ok bool) { return d.look(v, true) }
+func (d *detector) isBroadPath(v string) (how string, ok bool) { return d.lookAt(v, true) }
 
-func (d *detector) look(v string, exempt bool) (string, bool) {
+func (d *detector) lookAt(v string, exempt bool) (string, bool) {
 	switch {
 	case v == "", d.namesNoShare(v):
 		return "", false
@@ -170,7 +170,7 @@ func (d *detector) look(v string, exempt bool) (string, bool) {
 	case chars.Climbs(v):
 		return HowClimbs, true
 	case v[0] == '$', v[0] == '%' && d.m.Windows:
-		if how, ok := d.variable(v); ok {
+		if how, ok := d.isVariablePath(v); ok {
 			return how, true
 		}
 	case v[0] == '\\' && shell.IsEscape(v): // of a pattern; a path that is there counts
@@ -182,10 +182,10 @@ func (d *detector) look(v string, exempt bool) (string, bool) {
 	}
 	// What a child may make of it before it opens anything counts too.
 	if dec := chars.DecodePercent(v); dec != v && dec != "" {
-		return d.look(dec, true)
+		return d.lookAt(dec, true)
 	}
 	if ascii := chars.Compatible(v); ascii != v && ascii != "" {
-		return d.look(ascii, true)
+		return d.lookAt(ascii, true)
 	}
 	if _, ok := machine.Stripped(v); ok {
 		return HowClimbs, true
@@ -193,8 +193,8 @@ func (d *detector) look(v string, exempt bool) (string, bool) {
 	return "", false
 }
 
-// variable reports a value that begins with $NAME or ${...} and is a path once that is expanded.
-func (d *detector) variable(v string) (string, bool) {
+// isVariablePath reports a value that begins with $NAME or ${...} and is a path once that is expanded.
+func (d *detector) isVariablePath(v string) (string, bool) {
 	name, _, n := shell.DollarName(v)
 	if n == 0 && v[0] == '$' {
 		return "", false
@@ -209,30 +209,30 @@ func (d *detector) variable(v string) (string, bool) {
 		if e == "" || e == v || e[0] == '$' && len(e) >= len(v) { // a default may hold a variable again
 			continue
 		}
-		if how, ok := d.look(e, true); ok {
+		if how, ok := d.lookAt(e, true); ok {
 			return how, true
 		}
 	}
 	return "", false
 }
 
-// broad searches a string whose name does not say what it is.
-func (d *detector) broad(id int32, s string, p slot, member bool) {
+// searchBroad searches a string whose name does not say what it is.
+func (d *detector) searchBroad(id int32, s string, p slot, member bool) {
 	before := len(d.findings)
 	kind, texts := uri.Read(s)
 	switch kind {
 	case uri.File:
-		d.uris(id, s, p, member)
-		if short := d.whole(id, s, member); short != "" {
+		d.searchURIs(id, s, p, member)
+		if short := d.trimWhole(id, s, member); short != "" {
 			d.broadList(id, short, p, member)
 		}
 		return
 	case uri.Path:
-		d.add(Finding{Value: texts[0], Alts: texts[1:], How: HowScheme, Member: member, Node: id}, p)
+		d.addFinding(Finding{Value: texts[0], Alts: texts[1:], How: HowScheme, Member: member, Node: id}, p)
 		return
 	case uri.Other:
-		d.uris(id, s, p, member)
-		d.wrapped(id, s, p)
+		d.searchURIs(id, s, p, member)
+		d.keepWrapped(id, s, p)
 		d.urlName(id, s, p, Finding{How: HowClimbs, Member: member, Node: id})
 		if p.key < 0 || member || !urlWords[d.lastWord(p.key)] {
 			d.urlLink(id, s, p, member)
@@ -245,32 +245,32 @@ func (d *detector) broad(id int32, s string, p slot, member bool) {
 	} else if strings.Contains(v, "%00") && len(v) <= chars.MaxPath {
 		d.cutAtNUL(id, chars.DecodePercent(v), p, member)
 	}
-	if how, ok := d.broadly(v); ok && how == HowClimbs && isText(v) {
-		d.literal(id, v, p, false) // it is hardly a path, and its words are searched by themselves
+	if how, ok := d.isBroadPath(v); ok && how == HowClimbs && isText(v) {
+		d.keepLiteral(id, v, p, false) // it is hardly a path, and its words are searched by themselves
 	} else if ok {
 		f := Finding{Value: v, How: how, Member: member, Node: id}
 		if v != s {
 			f.Alts = []string{s}
 		}
-		d.add(f, p)
+		d.addFinding(f, p)
 	} else if d.m.Windows && len(v) > 1 && chars.IsLetter(v[0]) && v[1] == ':' { // D:x
-		d.add(Finding{Value: v, How: HowDrive, Form: FormWord, MustExist: true, Member: member, Node: id}, p)
+		d.addFinding(Finding{Value: v, How: HowDrive, Form: FormWord, MustExist: true, Member: member, Node: id}, p)
 	}
-	d.guarded(id, v, p, member)
-	d.uris(id, s, p, member)
-	short := d.whole(id, s, member)
+	d.keepGuarded(id, v, p, member)
+	d.searchURIs(id, s, p, member)
+	short := d.trimWhole(id, s, member)
 	if short == "" {
 		return
 	}
 	if chars.HasBlank(v) {
 		d.headsWithBlanks(id, v, p, member)
 	} else {
-		d.tails(id, short, p, member, false)
+		d.searchTails(id, short, p, member, false)
 	}
 	d.broadList(id, short, p, member)
-	d.patterns(id, v, p, member)
+	d.searchPatterns(id, v, p, member)
 	if d.slash(v) > 0 && d.onlyRelative(before) {
-		d.link(id, v, p, member)
+		d.keepLink(id, v, p, member)
 	}
 }
 
@@ -285,11 +285,11 @@ func (d *detector) cutAtNUL(id int32, v string, p slot, member bool) {
 	before := len(d.findings)
 	for piece := range strings.SplitSeq(v, "\x00") {
 		if piece != "" {
-			d.broad(id, piece, p, member)
+			d.searchBroad(id, piece, p, member)
 		}
 	}
 	if !d.onlyRelative(before) {
-		d.add(Finding{Value: v, How: d.findings[before].How, Member: member, Node: id}, p)
+		d.addFinding(Finding{Value: v, How: d.findings[before].How, Member: member, Node: id}, p)
 	}
 }
 
@@ -300,7 +300,7 @@ func (d *detector) headsWithBlanks(id int32, v string, p slot, member bool) {
 	}
 	for i := strings.IndexByte(v, '/') + 1; i > 0 && i < len(v); i++ {
 		if strings.IndexByte(":#?(@", v[i]) >= 0 && d.work.Spend(budget.WordSteps) {
-			d.link(id, v[:i], p, member)
+			d.keepLink(id, v[:i], p, member)
 		}
 	}
 }
@@ -321,51 +321,51 @@ func (d *detector) broadList(id int32, s string, p slot, member bool) {
 	if chars.HasBlank(s) {
 		return
 	}
-	d.parts(id, s, p, member, ",;|", d.broadly)
+	d.searchParts(id, s, p, member, ",;|", d.isBroadPath)
 	if s != "" && (s[0] == '/' || s[0] == '~' || s[0] == '.') && strings.IndexByte(s, ':') > 0 {
-		d.parts(id, s, p, member, ":", d.broadly)
+		d.searchParts(id, s, p, member, ":", d.isBroadPath)
 	}
 }
 
-// parts searches the parts of a joined list; blanks always separate.
-func (d *detector) parts(id int32, s string, p slot, member bool, separators string, is func(v string) (how string, ok bool)) {
+// searchParts searches the parts of a joined list; blanks always separate.
+func (d *detector) searchParts(id int32, s string, p slot, member bool, separators string, is func(v string) (how string, ok bool)) {
 	text.EachPart(s, separators, d.work, func(part string) {
 		v := strings.TrimFunc(part, isPartEdge)
 		if v == "" || v == s {
 			return
 		}
 		if _, ok := is(v); ok {
-			d.add(Finding{Value: v, How: HowList, Member: member, Node: id}, p)
+			d.addFinding(Finding{Value: v, How: HowList, Member: member, Node: id}, p)
 		} else if v[0] != '-' && d.slash(v) > 0 && !strings.Contains(v, "://") {
-			d.link(id, v, p, member) // one part of a list, or of concat:a|b
+			d.keepLink(id, v, p, member) // one part of a list, or of concat:a|b
 		}
 	})
 }
 
-// link keeps a relative name for the judge, which looks whether a symlink leads it out.
-func (d *detector) link(id int32, s string, p slot, member bool) {
+// keepLink keeps a relative name for the judge, which looks whether a symlink leads it out.
+func (d *detector) keepLink(id int32, s string, p slot, member bool) {
 	v := text.Cleaned(chars.TrimEdges(s))
 	if v != "" && len(v) <= chars.MaxPath && !d.namesNoShare(v) && !strings.ContainsAny(v, "\n\r\x00") {
-		d.add(Finding{Value: v, How: HowLink, Form: FormLink, Member: member, Node: id}, p)
+		d.addFinding(Finding{Value: v, How: HowLink, Form: FormLink, Member: member, Node: id}, p)
 	}
 }
 
-// exempted searches a string that is declared as no path: only file URIs, and options that carry a path, count.
-func (d *detector) exempted(id int32, s string, p slot) {
+// searchExempted searches a string that is declared as no path: only file URIs, and options that carry a path, count.
+func (d *detector) searchExempted(id int32, s string, p slot) {
 	if p.class == names.Content {
-		d.prose(id, s, p)
+		d.searchProse(id, s, p)
 	} else {
-		d.uris(id, s, p, false)
+		d.searchURIs(id, s, p, false)
 	}
 	v := chars.TrimEdges(s)
 	if len(v) < 3 || v[0] != '-' || chars.IsBlank(rune(v[1])) || v[1] == '-' && !chars.IsLetter(v[2]) {
 		return
 	}
-	if v = d.whole(id, v, false); v == "" {
+	if v = d.trimWhole(id, v, false); v == "" {
 		return
 	}
 	for word := range strings.FieldsFuncSeq(v, chars.IsBlank) {
-		d.tails(id, word, p, false, false)
-		d.word(id, word, shell.Plain, p, HowTail)
+		d.searchTails(id, word, p, false, false)
+		d.keepWord(id, word, shell.Plain, p, HowTail)
 	}
 }

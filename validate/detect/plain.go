@@ -51,8 +51,8 @@ func plainOf(t *Tool) *plain {
 	return p
 }
 
-// fits reports whether arguments fit the schema and hold nothing to find, for certain.
-func (p *plain) fits(args []byte, guarded *Names) bool {
+// fitsPlainly reports whether arguments fit the schema and hold nothing to find, for certain.
+func (p *plain) fitsPlainly(args []byte, guarded *Names) bool {
 	if p == nil || len(args) == 0 {
 		return p != nil && p.required == 0
 	}
@@ -74,7 +74,7 @@ func (p *plain) fits(args []byte, guarded *Names) bool {
 		if m.Required {
 			missing--
 		}
-		if rest, ok = p.value(m, trimBlank(after[1:]), guarded); !ok {
+		if rest, ok = p.readValue(m, trimBlank(after[1:]), guarded); !ok {
 			return false
 		}
 		if len(rest) == 0 {
@@ -88,14 +88,14 @@ func (p *plain) fits(args []byte, guarded *Names) bool {
 	return missing == 0
 }
 
-// value reads the value of a member, and returns what follows it.
-func (p *plain) value(m plainMember, b []byte, guarded *Names) (rest []byte, ok bool) {
+// readValue reads the value of a member, and returns what follows it.
+func (p *plain) readValue(m plainMember, b []byte, guarded *Names) (rest []byte, ok bool) {
 	if len(b) == 0 {
 		return nil, false
 	}
 	if b[0] == '"' {
 		raw, rest, ok := plainText(b)
-		return rest, ok && m.text && harmless(raw, m.prose) && !guarded.isIn(raw) && m.Fits(strictjson.String, b[:len(b)-len(rest)])
+		return rest, ok && m.text && isHarmless(raw, m.prose) && !guarded.isIn(raw) && m.Fits(strictjson.String, b[:len(b)-len(rest)])
 	}
 	end := bytes.IndexAny(b, ", ")
 	if end < 0 {
@@ -139,8 +139,8 @@ func plainText(b []byte) (text, rest []byte, ok bool) {
 	return b[1:i], b[i+1:], true
 }
 
-// harmless reports whether the search finds nothing in a text of plain signs.
-func harmless(raw []byte, prose bool) bool {
+// isHarmless reports whether the search finds nothing in a text of plain signs.
+func isHarmless(raw []byte, prose bool) bool {
 	if raw = bytes.TrimLeft(raw, " "); len(raw) == 0 || chars.IsLetter(raw[0]) && !prose {
 		return true // at the cost of a byte
 	}

@@ -43,7 +43,7 @@ func searches(t testing.TB) (s *Searcher, with, without *Tool) {
 func agrees(t interface {
 	Fatalf(string, ...any)
 }, s *Searcher, with, without *Tool, args []byte) (plain bool) {
-	if !with.plain.fits(args, &Names{}) {
+	if !with.plain.fitsPlainly(args, &Names{}) {
 		return false
 	}
 	r, err := s.Arguments(without, args)

@@ -13,15 +13,15 @@ import (
 
 // This file finds the few things in free text that count as paths.
 
-// prose searches a string that is free text: a whole value that is a file: URI, "@" and a path where nothing else of the
+// searchProse searches a string that is free text: a whole value that is a file: URI, "@" and a path where nothing else of the
 // call is one, and the headers of a patch.
-func (d *detector) prose(id int32, s string, p slot) {
+func (d *detector) searchProse(id int32, s string, p slot) {
 	v := chars.TrimEdges(s)
 	if v == "" {
 		return
 	}
-	if d.mode(p) == declare.ModeStrict && p.rule == nil && (strings.IndexByte(s, '\n') >= 0 && names.PatchWords[d.lastWord(p.key)] || text.IsPatch(s)) {
-		d.patch(id, s, p)
+	if d.searchMode(p) == declare.ModeStrict && p.rule == nil && (strings.IndexByte(s, '\n') >= 0 && names.PatchWords[d.lastWord(p.key)] || text.IsPatch(s)) {
+		d.searchPatch(id, s, p)
 		return
 	}
 	if len(v) > MaxValue {
@@ -32,7 +32,7 @@ func (d *detector) prose(id int32, s string, p slot) {
 		return
 	}
 	if kind, texts := uri.Read(v); kind == uri.File {
-		d.add(Finding{Value: texts[0], How: HowFileURI, Form: FormText, Node: id}, p)
+		d.addFinding(Finding{Value: texts[0], How: HowFileURI, Form: FormText, Node: id}, p)
 	}
 	if v[0] == '@' && len(v) > 2 {
 		d.mentions = append(d.mentions, mention{id, v[1:], p})
@@ -46,8 +46,8 @@ type mention struct {
 	p    slot
 }
 
-// flush keeps the mentions ("@" and a path) of a call in which nothing else is a path: curl and similar programs send that file.
-func (d *detector) flush() {
+// keepMentions keeps the mentions ("@" and a path) of a call in which nothing else is a path: curl and similar programs send that file.
+func (d *detector) keepMentions() {
 	if d.tool.takesPaths {
 		return
 	}
@@ -58,7 +58,7 @@ func (d *detector) flush() {
 		}
 	}
 	for _, m := range d.mentions {
-		d.literal(m.id, m.text, m.p, false)
+		d.keepLiteral(m.id, m.text, m.p, false)
 	}
 }
 
@@ -93,17 +93,17 @@ func (d *detector) editClass(object, c int32, known *edited) names.Class {
 	return names.Other
 }
 
-// patch keeps the paths in the headers of a patch, each as it is and without the directory that git puts before it.
-func (d *detector) patch(id int32, s string, p slot) {
+// searchPatch keeps the paths in the headers of a patch, each as it is and without the directory that git puts before it.
+func (d *detector) searchPatch(id int32, s string, p slot) {
 	text.EachHeader(s, d.work, func(v string) {
 		v, _, _ = strings.Cut(v, "\t") // a date
 		v = text.Unescaped(chars.TrimEdges(v), nil)
 		if v == "" || v == "/dev/null" {
 			return
 		}
-		d.add(Finding{Value: v, How: HowHeader, Node: id}, p)
+		d.addFinding(Finding{Value: v, How: HowHeader, Node: id}, p)
 		if len(v) > 2 && v[1] == '/' && chars.IsLetter(v[0]) {
-			d.add(Finding{Value: v[2:], How: HowHeader, Node: id}, p)
+			d.addFinding(Finding{Value: v[2:], How: HowHeader, Node: id}, p)
 		}
 	})
 }

@@ -42,46 +42,46 @@ type Result struct {
 // *strictjson.Error or a *schema.Error.
 func (s *Searcher) Arguments(t *Tool, args []byte) (r Result, err error) {
 	t = t.Loaded()
-	if s.Resources == nil && len(args) <= s.Size && t.plain.fits(args, &s.Guarded) {
+	if s.Resources == nil && len(args) <= s.Size && t.plain.fitsPlainly(args, &s.Guarded) {
 		return Result{Work: *budget.New(len(args)), tool: t}, nil
 	}
-	m, err := s.read(args)
+	m, err := s.readArguments(args)
 	if err != nil {
 		return r, err
 	}
-	defer m.free()
+	defer m.freeMemory()
 	m.work = *budget.New(len(args))
 	var reading *schema.Reading
 	if t.schema != nil && !t.schema.Plainly(m.tree) {
-		if reading, err = t.fit(m.tree.Value(0), &m.work); err != nil {
+		if reading, err = t.fitArguments(m.tree.Value(0), &m.work); err != nil {
 			return r, err
 		}
 	}
-	d := m.detector(s, t, &m.work)
+	d := m.newDetector(s, t, &m.work)
 	if reading != nil {
-		return d.both(reading)
+		return d.searchBoth(reading)
 	}
-	if err = d.run(); err == nil && len(t.defaults) > 0 {
-		err = d.missing()
+	if err = d.walkTree(); err == nil && len(t.defaults) > 0 {
+		err = d.searchMissing()
 	}
 	if err != nil {
 		return r, err
 	}
-	return d.found()
+	return d.foundResult()
 }
 
-// both searches arguments as they stand and by a lenient reading: which of the two the server takes, only the server knows.
-func (d *detector) both(reading *schema.Reading) (r Result, err error) {
+// searchBoth searches arguments as they stand and by a lenient reading: which of the two the server takes, only the server knows.
+func (d *detector) searchBoth(reading *schema.Reading) (r Result, err error) {
 	d.places = &reading.Places
-	if err := d.run(); err != nil {
+	if err := d.walkTree(); err != nil {
 		return r, err
 	}
 	standing := len(d.findings)
-	resources, err := d.reread(reading.Value)
+	resources, err := d.searchReread(reading.Value)
 	if err != nil {
 		return r, err
 	}
-	r, err = d.found()
+	r, err = d.foundResult()
 	r.Reread, r.Lenient = len(r.Findings)-standing, reading.Count
 	seen := make(map[[2]string]bool)
 	for _, f := range r.Resources {
@@ -95,9 +95,9 @@ func (d *detector) both(reading *schema.Reading) (r Result, err error) {
 	return r, err
 }
 
-// found is what the search has come to. It keeps the arguments if they may have to be held against the schema again: see Misfit.
-func (d *detector) found() (Result, error) {
-	resources, err := d.resources()
+// foundResult is what the search has come to. It keeps the arguments if they may have to be held against the schema again: see Misfit.
+func (d *detector) foundResult() (Result, error) {
+	resources, err := d.findResources()
 	r := Result{Findings: d.findings, Resources: resources, Work: *d.work, tool: d.tool}
 	if d.tool.schema != nil && d.tool.Rewrites && slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Rewritable.End > 0 }) {
 		r.value = d.t.Value(0)
@@ -128,34 +128,34 @@ func (s *Searcher) URI(t *Tool, text string, templates ...string) (r Result, err
 			}
 		}
 	}
-	m, err := s.read(writeJSON(struct {
+	m, err := s.readArguments(writeJSON(struct {
 		URI       string              `json:"uri"`
 		Variables map[string][]string `json:"variables"`
 	}{text, vars}))
 	if err != nil {
 		return r, err
 	}
-	defer m.free()
+	defer m.freeMemory()
 	m.work = *budget.New(len(text))
-	d := m.detector(s, t, &m.work)
+	d := m.newDetector(s, t, &m.work)
 	if t.Mode != declare.ModeOff {
 		id := d.t.Child(0, "uri")
 		if local || !uri.IsForeignFile(text) {
 			d.broadURI(id, text, templates)
 		}
 		if t.Mode == declare.ModeStrict {
-			d.sliced(id, spellings, templates)
+			d.searchSlices(id, spellings, templates)
 		}
 		if at := d.t.Child(0, "variables"); at > 0 {
-			if err := d.visit(at, slot{key: -1}); err != nil {
+			if err := d.visitNode(at, slot{key: -1}); err != nil {
 				return r, err
 			}
 		}
 	}
-	if err := d.overflow(); err != nil {
+	if err := d.refuseOverflow(); err != nil {
 		return r, err
 	}
-	return d.found()
+	return d.foundResult()
 }
 
 // Completion searches an argument that is to be completed, those given already (raw, a JSON object or nil), and the URI
@@ -164,24 +164,24 @@ func (s *Searcher) Completion(t *Tool, template, name, value string, given []byt
 	if r, err = s.Arguments(t, given); err != nil {
 		return r, err
 	}
-	m, err := s.read(writeJSON(map[string]string{name: value}))
+	m, err := s.readArguments(writeJSON(map[string]string{name: value}))
 	if err != nil {
 		return r, err
 	}
-	defer m.free()
-	d := m.detector(s, t, &r.Work)
+	defer m.freeMemory()
+	d := m.newDetector(s, t, &r.Work)
 	d.findings = r.Findings
-	if err := d.run(); err != nil {
+	if err := d.walkTree(); err != nil {
 		return r, err
 	}
 	if template != "" && t.Mode != declare.ModeOff && !uri.IsForeignFile(template) {
 		d.broadURI(d.t.Nodes[0].First, uri.Fill(template, name, value), []string{template})
 	}
-	if err := d.overflow(); err != nil {
+	if err := d.refuseOverflow(); err != nil {
 		return r, err
 	}
 	before := r.Resources
-	r, err = d.found()
+	r, err = d.foundResult()
 	r.Resources = append(r.Resources, before...)
 	return r, err
 }
@@ -189,18 +189,18 @@ func (s *Searcher) Completion(t *Tool, template, name, value string, given []byt
 // SearchReplaced searches the new text of a string, of which f was found, the way the old one was, on the machine as the same call
 // sees it.
 func (s *Searcher) SearchReplaced(r *Result, seen *machine.Machine, work *budget.Budget, f *Finding, to string) ([]Finding, error) {
-	m, err := s.read(writeJSON(map[string]string{"": to}))
+	m, err := s.readArguments(writeJSON(map[string]string{"": to}))
 	if err != nil {
 		return nil, err
 	}
-	defer m.free()
+	defer m.freeMemory()
 	d := detector{t: m.tree, s: s, m: seen, tool: r.tool, roleKey: -1, work: work, keys: &m.keys}
 	if id := d.t.Nodes[0].First; f.How == HowKey || f.How == HowFileURI {
 		d.namedPath(id, to, slot{key: -1})
 	} else {
 		d.asPath(id, to, slot{key: -1}, f.How, false)
 	}
-	if err := d.overflow(); err != nil {
+	if err := d.refuseOverflow(); err != nil {
 		return nil, err
 	}
 	for i := range d.findings {
@@ -218,14 +218,14 @@ func (r *Result) Misfit(texts map[string]string, work *budget.Budget) error {
 	}
 	value := r.value
 	for pointer, text := range texts {
-		value = replaced(value, pointer, text)
+		value = replaceAt(value, pointer, text)
 	}
-	_, err := r.tool.fit(value, work)
+	_, err := r.tool.fitArguments(value, work)
 	return err
 }
 
-// replaced is v with another string at pointer; v itself stays as it is.
-func replaced(v any, pointer, to string) any {
+// replaceAt is v with another string at pointer; v itself stays as it is.
+func replaceAt(v any, pointer, to string) any {
 	token, rest, ok := strictjson.CutToken(pointer)
 	if !ok {
 		return to
@@ -233,12 +233,12 @@ func replaced(v any, pointer, to string) any {
 	switch v := v.(type) {
 	case map[string]any:
 		out := maps.Clone(v)
-		out[token] = replaced(v[token], rest, to)
+		out[token] = replaceAt(v[token], rest, to)
 		return out
 	case []any:
 		if i, err := strconv.Atoi(token); err == nil && i < len(v) {
 			out := slices.Clone(v)
-			out[i] = replaced(v[i], rest, to)
+			out[i] = replaceAt(v[i], rest, to)
 			return out
 		}
 	}
@@ -264,25 +264,25 @@ type memory struct {
 
 var memories = sync.Pool{New: func() any { return new(memory) }}
 
-// read walks arguments, in memory that the caller frees.
-func (s *Searcher) read(args []byte) (*memory, error) {
+// readArguments walks arguments, in memory that the caller frees.
+func (s *Searcher) readArguments(args []byte) (*memory, error) {
 	m := memories.Get().(*memory)
 	m.tree = strictjson.New(s.Depth)
 	if err := m.tree.Parse(args, s.Size); err != nil {
-		m.free()
+		m.freeMemory()
 		return nil, err
 	}
 	return m, nil
 }
 
-// free hands m back; it holds on to nothing of the call.
-func (m *memory) free() {
+// freeMemory hands m back; it holds on to nothing of the call.
+func (m *memory) freeMemory() {
 	m.tree.Free()
 	m.tree, m.view, m.work = nil, machine.View{}, budget.Budget{}
 	memories.Put(m)
 }
 
-// detector searches the tree for a tool.
-func (m *memory) detector(s *Searcher, tool *Tool, work *budget.Budget) detector {
+// newDetector searches the tree for a tool.
+func (m *memory) newDetector(s *Searcher, tool *Tool, work *budget.Budget) detector {
 	return detector{t: m.tree, s: s, m: m.view.Open(s.Machine, work, false), tool: tool, roleKey: -1, work: work, keys: &m.keys}
 }

@@ -23,11 +23,11 @@ func (d *detector) lastWord(key int32) string {
 	return d.keys.LastWord(d.t.Name(key))
 }
 
-// shell scans a shell string.
-func (d *detector) shell(id int32, s string, p slot) {
-	d.uris(id, s, p, false)
-	d.commands(id, s, p)
-	input, joined := d.fed(id, s)
+// searchShell scans a shell string.
+func (d *detector) searchShell(id int32, s string, p slot) {
+	d.searchURIs(id, s, p, false)
+	d.searchCommands(id, s, p)
+	input, joined := d.inputOf(id, s)
 	if joined == "" {
 		return
 	}
@@ -42,9 +42,9 @@ func (d *detector) shell(id int32, s string, p slot) {
 // windowsShell is the name of a shell of Windows, which may run what it reads.
 var windowsShell = lazyregexp.New(`(?i)(?:^|[^\pL\pN_])(?:cmd|powershell|pwsh)(?:$|[^\pL\pN_])`)
 
-// fed is the text that the call gives a shell string as standard input. joined has both, with the text as a here-document; "" if there is
+// inputOf is the text that the call gives a shell string as standard input. joined has both, with the text as a here-document; "" if there is
 // none. Otherwise a shell could be given a script that was not searched as one.
-func (d *detector) fed(id int32, s string) (input, joined string) {
+func (d *detector) inputOf(id int32, s string) (input, joined string) {
 	n := &d.t.Nodes[id]
 	if !d.t.IsMember(id) || d.t.Nodes[n.Parent].Kind != strictjson.Object {
 		return "", ""
@@ -69,8 +69,8 @@ func (d *detector) fed(id int32, s string) (input, joined string) {
 // inputWords name what a command reads.
 var inputWords = map[string]bool{"stdin": true, "input": true}
 
-// commands searches the words of a shell string.
-func (d *detector) commands(id int32, s string, p slot) {
+// searchCommands searches the words of a shell string.
+func (d *detector) searchCommands(id int32, s string, p slot) {
 	if d.m.Windows && strings.EqualFold(strings.TrimSpace(s), "cd") {
 		return // it prints the directory that it is in
 	}
@@ -88,7 +88,7 @@ func (d *detector) commands(id int32, s string, p slot) {
 // readCommands searches the words that a reader has found in a shell string.
 func (d *detector) readCommands(id int32, s string, r *shell.Reader, p slot) {
 	if r.Fault != "" {
-		d.refuse(id, r.Fault)
+		d.refuseShell(id, r.Fault)
 		return
 	}
 	d.inShell, d.variables = true, shell.VariablesOf(s)
@@ -100,46 +100,46 @@ func (d *detector) readCommands(id int32, s string, r *shell.Reader, p slot) {
 		case item.Kind == shell.UsePrint:
 			item.Text, item.At = shell.Printed(item.Text[item.At:]), 0
 		case item.Kind == shell.UseSed:
-			d.words(id, shell.SplitSedScript(item.Text[item.At:]), false, p)
+			d.searchWords(id, shell.SplitSedScript(item.Text[item.At:]), false, p)
 		}
 		d.course, d.inWords = item.Course, item.Text != s
 		d.course.Native = d.course.Native && d.m.Windows && len(item.Text) == 2 && item.Text[0] == '/'
 		rely := !r.Odd && (item.Kind != shell.UsePrint || prints)
-		d.item(id, item, rely, p)
+		d.searchItem(id, item, rely, p)
 		if strings.IndexByte(item.Text, '$') >= 0 {
 			list, ok := r.Expanded(item.Text)
 			if !ok {
-				d.refuse(id, "more words than can be judged")
+				d.refuseShell(id, "more words than can be judged")
 				return
 			}
 			for _, item.Text = range list {
 				item.Pattern = item.Text
-				d.item(id, item, rely, p)
+				d.searchItem(id, item, rely, p)
 			}
 		}
 	}
 	d.course, d.inShell, d.inWords, d.variables = shell.Course{}, false, false, nil
 }
 
-// stream searches a text that is typed into a running program. Which program that is, and where it works by now, only the server
+// searchStream searches a text that is typed into a running program. Which program that is, and where it works by now, only the server
 // knows. So every word counts, and a text with a line that begins with a known program is a shell string as well.
-func (d *detector) stream(id int32, s string, p slot) {
+func (d *detector) searchStream(id int32, s string, p slot) {
 	p.class = names.Shell
-	d.uris(id, s, p, false)
+	d.searchURIs(id, s, p, false)
 	for line := range text.Lines(s) {
 		if first := strings.FieldsFunc(line, chars.IsBlank); len(first) > 0 && shell.IsKnown(first[0]) {
-			d.commands(id, s, p)
+			d.searchCommands(id, s, p)
 			break
 		}
 	}
 	d.inShell, d.typed, d.course.Lost = true, true, true
-	d.words(id, s, true, p)
+	d.searchWords(id, s, true, p)
 	if other := text.Unescaped(s, nil); other != s {
-		d.words(id, other, true, p)
+		d.searchWords(id, other, true, p)
 	}
 	for _, m := range goes.FindAllStringSubmatch(s, -1) {
 		if m[2] != "" || strings.ContainsAny(m[1], "$`") && !strings.HasPrefix(m[1], "$OLDPWD") {
-			d.add(Finding{Value: cmp.Or(m[1], m[2]), How: HowShell, Goes: true, Node: id}, p)
+			d.addFinding(Finding{Value: cmp.Or(m[1], m[2]), How: HowShell, Goes: true, Node: id}, p)
 		}
 	}
 	d.inShell, d.typed, d.course.Lost = false, false, false
@@ -148,15 +148,15 @@ func (d *detector) stream(id int32, s string, p slot) {
 // goes is where a typed text goes to another directory: cd x, Set-Location -Path x, and chdir(x) if x is no literal.
 var goes = lazyregexp.New(`(?im)(?:^|[;&|({]|\b(?:do|then|else)\b)[ \t]*["']?[\\.:]?(?:cd|chdir|pushd|lcd|(?:set|push)-location)["']?(?:[ \t]+[-/]\w+)*[ \t]+("[^"\n]*"|[^\s;&|)]+)|chdir\(\s*([^'"\s)][^)\n]*)\)`)
 
-// refuse refuses a call whose shell string cannot be read to its end.
-func (d *detector) refuse(id int32, why string) {
+// refuseShell refuses a call whose shell string cannot be read to its end.
+func (d *detector) refuseShell(id int32, why string) {
 	if d.refused == nil {
 		d.refused = &strictjson.Error{Code: strictjson.CodeTooDeep, Pointer: d.t.Pointer(id), Message: "a shell string that holds " + why + "; send less in one call, or a script as a file"}
 	}
 }
 
-// item searches one word of a command line by what its program makes of it. Without rely that is uncertain, and the word is a path.
-func (d *detector) item(id int32, item *shell.Item, rely bool, p slot) {
+// searchItem searches one word of a command line by what its program makes of it. Without rely that is uncertain, and the word is a path.
+func (d *detector) searchItem(id int32, item *shell.Item, rely bool, p slot) {
 	u := item.Use
 	if !rely && u.Kind != shell.UseAssign && u.Kind != shell.UseCommand && u.Kind != shell.UseCode {
 		if u.At = 0; u.Kind != shell.UseCd && u.Kind != shell.UsePath {
@@ -169,12 +169,12 @@ func (d *detector) item(id int32, item *shell.Item, rely bool, p slot) {
 	d.cmd = u
 	defer func() { d.cmd = shell.Use{} }()
 	for _, text := range item.Spellings() {
-		d.named(id, text[min(u.At, len(text)):], u, p)
+		d.searchNamed(id, text[min(u.At, len(text)):], u, p)
 		whole := text[min(u.At, len(text)):]
 		text, ok := u.Local(text)
 		switch {
 		case u.Kind == shell.UseMade, u.Was == shell.UseMade:
-			d.words(id, shell.SplitSedScript(text), false, p)
+			d.searchWords(id, shell.SplitSedScript(text), false, p)
 		case !ok:
 			if u.Kind == shell.UseText && strings.IndexByte(item.Pattern, '=') < 0 { // a shell makes several words of a pattern, and the program opens the others
 				d.shellGlob(id, item.Pattern, p)
@@ -185,33 +185,33 @@ func (d *detector) item(id int32, item *shell.Item, rely bool, p slot) {
 			}
 		case u.Kind == shell.UseQuery, u.Kind == shell.UseSQL:
 			d.shellGlob(id, item.Pattern, p)
-		case (u.Kind == shell.UseAssign || u.IsName()) && d.assignment(id, text, p):
+		case (u.Kind == shell.UseAssign || u.IsName()) && d.searchAssignment(id, text, p):
 		case u.Kind == shell.UseSed && text == item.Text[u.At:], u.Kind == shell.UseCode, item.Crude:
-			d.words(id, text, !item.Crude, p)
+			d.searchWords(id, text, !item.Crude, p)
 			d.shellGlob(id, item.Pattern, p)
 		case item.Whole:
-			d.word(id, text, item.Position, p, HowShell)
+			d.keepWord(id, text, item.Position, p, HowShell)
 		default:
-			d.word(id, text, item.Position, p, HowShell)
+			d.keepWord(id, text, item.Position, p, HowShell)
 			if text == item.Text || u.Kind == shell.UseExtras { // what stands behind an option or a sign is not written out
 				d.shellGlob(id, item.Pattern, p)
 			}
 			if chars.HasBlank(text) {
-				d.words(id, text, false, p)
+				d.searchWords(id, text, false, p)
 			}
 		}
 	}
 }
 
-// words searches the words of a text that is no shell string: of another or an unknown language. In code a slash may divide, or
+// searchWords searches the words of a text that is no shell string: of another or an unknown language. In code a slash may divide, or
 // begin a pattern.
-func (d *detector) words(id int32, s string, code bool, p slot) {
+func (d *detector) searchWords(id int32, s string, code bool, p slot) {
 	if code {
-		d.word(id, s, shell.Plain, p, HowShell)
+		d.keepWord(id, s, shell.Plain, p, HowShell)
 	}
 	for token := range strings.FieldsFuncSeq(s, chars.IsBlank) {
 		if !d.work.Spend(budget.WordSteps + len(token)/budget.ByteSteps) {
-			d.refuse(id, "more words than can be judged")
+			d.refuseShell(id, "more words than can be judged")
 			return
 		}
 		if kind, _ := uri.Read(token); kind == uri.Other || shell.IsSubstitution(strings.Trim(token, `'"`)) && token != s {
@@ -226,7 +226,7 @@ func (d *detector) words(id int32, s string, code bool, p slot) {
 				d.guardedText(id, w, p)
 				continue
 			}
-			d.word(id, w, shell.Plain, p, HowShell)
+			d.keepWord(id, w, shell.Plain, p, HowShell)
 		}
 	}
 }
@@ -234,16 +234,16 @@ func (d *detector) words(id int32, s string, code bool, p slot) {
 // isIdentifier is a name of most languages.
 var isIdentifier = lazyregexp.New(`^[\pL\pN_]+$`)
 
-// named searches the files that a program in another language names.
-func (d *detector) named(id int32, s string, u shell.Use, p slot) {
+// searchNamed searches the files that a program in another language names.
+func (d *detector) searchNamed(id int32, s string, u shell.Use, p slot) {
 	switch {
 	case (u.Kind == shell.UseSed || u.Was == shell.UseSed) && !shell.IsSubstitution(s):
 		d.sedFiles(id, s, p)
 	case u.Kind == shell.UseQuery || u.Was == shell.UseQuery:
-		d.literals(id, s, p)
+		d.keepLiterals(id, s, p)
 	case u.Kind == shell.UseSQL || u.Was == shell.UseSQL:
 		p.class = names.Query
-		d.literals(id, s, p)
+		d.keepLiterals(id, s, p)
 		d.sqlFiles(id, s, p)
 	}
 }
@@ -264,7 +264,7 @@ const maxSQLFiles = 64
 // and one that is made.
 func (d *detector) sqlFiles(id int32, s string, p slot) {
 	for _, m := range sqlFile.FindAllStringSubmatch(s, maxSQLFiles) {
-		d.word(id, strings.ReplaceAll(m[1], "''", "'"), shell.Written, p, HowShell)
+		d.keepWord(id, strings.ReplaceAll(m[1], "''", "'"), shell.Written, p, HowShell)
 	}
 	for line := range text.Lines(s) {
 		if !isClientCommand.MatchString(line) {
@@ -274,11 +274,11 @@ func (d *detector) sqlFiles(id int32, s string, p slot) {
 			if !d.work.Spend(budget.WordSteps) {
 				return
 			}
-			d.word(id, shell.Unquote(word), shell.Written, p, HowShell)
+			d.keepWord(id, shell.Unquote(word), shell.Written, p, HowShell)
 		}
 		if begin := runsCommand.FindString(line); begin != "" {
 			course, inShell, inWords, variables, cmd := d.course, d.inShell, d.inWords, d.variables, d.cmd
-			d.commands(id, line[len(begin):], p)
+			d.searchCommands(id, line[len(begin):], p)
 			d.course, d.inShell, d.inWords, d.variables, d.cmd = course, inShell, inWords, variables, cmd
 		}
 	}
@@ -295,17 +295,17 @@ func (d *detector) sedFiles(id int32, s string, p slot) {
 			}
 			file := strings.TrimLeft(line[i+1:], " \t")
 			if !d.work.Spend(budget.WordSteps + len(file)/budget.ByteSteps) {
-				d.refuse(id, "more words than can be judged")
+				d.refuseShell(id, "more words than can be judged")
 				return
 			}
-			d.word(id, file, shell.Plain, p, HowShell)
+			d.keepWord(id, file, shell.Plain, p, HowShell)
 		}
 	}
 	if sedExecutes.MatchString(s) {
-		d.words(id, s, false, p)
+		d.searchWords(id, s, false, p)
 	}
 	if sedRuns.MatchString(s) {
-		d.words(id, strings.NewReplacer(`\/`, "/", "/", " ").Replace(s), false, p)
+		d.searchWords(id, strings.NewReplacer(`\/`, "/", "/", " ").Replace(s), false, p)
 	}
 }
 
@@ -318,8 +318,8 @@ var sedRuns = lazyregexp.New(`[^\\]/[gIiMmp\d]*e[gIiMmpw\d]*\s*(?:[;}\n]|$)`)
 // settingWords, as the last word of a variable, say that its value is no path if it is not written as one: NODE_ENV=test.
 var settingWords = chars.WordSet("env mode level branch version")
 
-// assignment searches NAME=VALUE where the name says what the value is; it reports whether that was all.
-func (d *detector) assignment(id int32, s string, p slot) bool {
+// searchAssignment searches NAME=VALUE where the name says what the value is; it reports whether that was all.
+func (d *detector) searchAssignment(id int32, s string, p slot) bool {
 	name, value, ok := strings.Cut(s, "=")
 	switch {
 	case !ok:
@@ -335,8 +335,8 @@ func (d *detector) assignment(id int32, s string, p slot) bool {
 	case name == "PATH":
 		for part := range strings.SplitSeq(value, ":") {
 			if part != "$PATH" && part != "${PATH}" && !d.m.HoldsPrograms(part) {
-				d.word(id, part, shell.Plain, p, HowShell)
-				d.link(id, part, p, false)
+				d.keepWord(id, part, shell.Plain, p, HowShell)
+				d.keepLink(id, part, p, false)
 			}
 		}
 		return true
@@ -344,16 +344,16 @@ func (d *detector) assignment(id int32, s string, p slot) bool {
 	return false
 }
 
-// word keeps one word of a shell string for the judge, which looks whether it exists and where it leads.
-func (d *detector) word(id int32, w string, at shell.Position, p slot, how string) {
-	w = d.plain(w)
+// keepWord keeps one word of a shell string for the judge, which looks whether it exists and where it leads.
+func (d *detector) keepWord(id int32, w string, at shell.Position, p slot, how string) {
+	w = d.plainSpelling(w)
 	if len(w) > MaxRaw {
 		if w = chars.TrimEdges(w); len(w) > MaxRaw {
 			if chars.HasBlank(w) {
 				return // a text; its words are looked at by themselves
 			}
-			if _, ok := d.plainly(w); ok { // too long for the kernel, but a child could open it after cleaning it
-				d.add(Finding{Value: w, How: how, Node: id}, p)
+			if _, ok := d.isPlainPath(w); ok { // too long for the kernel, but a child could open it after cleaning it
+				d.addFinding(Finding{Value: w, How: how, Node: id}, p)
 			}
 			return
 		}
@@ -363,10 +363,10 @@ func (d *detector) word(id int32, w string, at shell.Position, p slot, how strin
 	}
 	if strings.IndexByte(w, 0) >= 0 {
 		for piece := range strings.SplitSeq(w, "\x00") {
-			d.word(id, piece, at, p, how)
+			d.keepWord(id, piece, at, p, how)
 		}
 	}
-	if !d.reading(id, w, at, p, how) || !d.work.Spend(machine.DollarWork(w)) {
+	if !d.keepReading(id, w, at, p, how) || !d.work.Spend(machine.DollarWork(w)) {
 		return
 	}
 	blank := chars.HasBlank(w)
@@ -375,15 +375,15 @@ func (d *detector) word(id int32, w string, at shell.Position, p slot, how strin
 			return // the words of a text are looked at by themselves
 		}
 		if d.work.Spend(budget.WordSteps/2 + len(text)/budget.ByteSteps) {
-			d.reading(id, text, shell.Plain, p, how)
+			d.keepReading(id, text, shell.Plain, p, how)
 		}
 	})
-	d.glued(id, w, p, how, false)
+	d.keepGlued(id, w, p, how, false)
 	d.gluedName(id, w, p)
 }
 
-// reading keeps one text of a word. It returns false if the text is one URI, a program or a list, and has no parts.
-func (d *detector) reading(id int32, w string, at shell.Position, p slot, how string) bool {
+// keepReading keeps one text of a word. It returns false if the text is one URI, a program or a list, and has no parts.
+func (d *detector) keepReading(id int32, w string, at shell.Position, p slot, how string) bool {
 	if len(w) > MaxRaw || d.namesNoShare(w) {
 		return true
 	}
@@ -394,22 +394,22 @@ func (d *detector) reading(id int32, w string, at shell.Position, p slot, how st
 			d.urlName(id, w, p, Finding{How: how, Form: FormWord, Node: id})
 			d.urlLink(id, w, p, false)
 		}
-		d.hostless(id, texts, p)
-		d.wrapped(id, w, p)
+		d.keepHostless(id, texts, p)
+		d.keepWrapped(id, w, p)
 		return false
 	case uri.File:
-		d.link(id, w, p, false)
+		d.keepLink(id, w, p, false)
 		if rest, ok := uri.Relative(texts[0]); ok {
-			d.word(id, rest, at, p, how) // a package's: npm i file:../x
+			d.keepWord(id, rest, at, p, how) // a package's: npm i file:../x
 			if i := strings.IndexAny(rest, "?#"); i > 0 {
-				d.word(id, rest[:i], at, p, how) // a database's: file:../x?mode=ro
+				d.keepWord(id, rest[:i], at, p, how) // a database's: file:../x?mode=ro
 			}
 			return false
 		}
-		d.add(Finding{Value: texts[0], How: how, Form: FormURI, Node: id}, p)
+		d.addFinding(Finding{Value: texts[0], How: how, Form: FormURI, Node: id}, p)
 		return false
 	case uri.Path:
-		d.add(Finding{Value: texts[0], Alts: texts[1:], How: how, Form: FormWord, Node: id}, p)
+		d.addFinding(Finding{Value: texts[0], Alts: texts[1:], How: how, Form: FormWord, Node: id}, p)
 		return false
 	}
 	if d.isProgramWord(w, at) || d.isListVariable(w, at) {
@@ -418,12 +418,12 @@ func (d *detector) reading(id int32, w string, at shell.Position, p slot, how st
 	d.bareWord(id, w, at, p, how)
 	if rest, ok := d.afterPATH(w); ok {
 		for part := range strings.SplitSeq(rest, ":") {
-			d.word(id, part, shell.Plain, p, how)
+			d.keepWord(id, part, shell.Plain, p, how)
 		}
 		return false
 	}
-	if _, ok := d.plainly(w); ok {
-		d.add(Finding{Value: w, How: how, Form: FormWord, Written: at == shell.Written, Node: id}, p)
+	if _, ok := d.isPlainPath(w); ok {
+		d.addFinding(Finding{Value: w, How: how, Form: FormWord, Written: at == shell.Written, Node: id}, p)
 	} else {
 		d.wordNames(id, w, at, p)
 	}
@@ -434,7 +434,7 @@ func (d *detector) reading(id int32, w string, at shell.Position, p slot, how st
 func (d *detector) wordNames(id int32, w string, at shell.Position, p slot) {
 	if at == shell.Command {
 		if d.slash(w) > 0 && len(w) <= MaxRaw { // to run what a link leads to is fine, to name a document is not
-			d.add(Finding{Value: w, How: HowLink, Form: FormLink, Runs: true, Node: id}, p)
+			d.addFinding(Finding{Value: w, How: HowLink, Form: FormLink, Runs: true, Node: id}, p)
 		}
 		return
 	}
@@ -442,11 +442,11 @@ func (d *detector) wordNames(id int32, w string, at shell.Position, p slot) {
 	defer func() { d.writes = false }()
 	if chars.HasBlank(w) {
 		if d.slash(w) > 0 {
-			d.link(id, w, p, false)
+			d.keepLink(id, w, p, false)
 		}
 		return
 	}
-	d.name(id, w, p, false)
+	d.keepName(id, w, p, false)
 }
 
 // isProgramWord reports a word that names a program of the system, where only the administrator can put files.
@@ -464,7 +464,7 @@ func (d *detector) bareWord(id int32, w string, at shell.Position, p slot, how s
 		if at == shell.Written {
 			position = at
 		}
-		d.word(id, dotted, position, p, how)
+		d.keepWord(id, dotted, position, p, how)
 	}
 	if d.variables == nil {
 		return
@@ -474,7 +474,7 @@ func (d *detector) bareWord(id int32, w string, at shell.Position, p slot, how s
 		bare = "~"
 	}
 	if ok {
-		d.word(id, bare, at, p, how)
+		d.keepWord(id, bare, at, p, how)
 	}
 }
 
@@ -490,15 +490,15 @@ func (d *detector) shellGlob(id int32, pattern string, p slot) {
 	pattern = shell.RangeBraces.ReplaceAllString(pattern, "*")
 	alternatives, ok := shell.ExpandBraces(pattern)
 	if !ok {
-		d.add(Finding{Value: shell.Unhide.Replace(pattern), How: HowShell, Form: FormGlob, Node: id}, p)
+		d.addFinding(Finding{Value: shell.Unhide.Replace(pattern), How: HowShell, Form: FormGlob, Node: id}, p)
 		return
 	}
 	for _, alt := range alternatives {
 		if alt != pattern {
-			d.word(id, shell.Unhide.Replace(alt), shell.Plain, p, HowShell)
+			d.keepWord(id, shell.Unhide.Replace(alt), shell.Plain, p, HowShell)
 		}
 		for alt != "" && shell.HasMeta(alt) {
-			d.add(Finding{Value: shell.Unhide.Replace(alt), How: HowShell, Form: FormGlob, Glob: alt, Node: id}, p)
+			d.addFinding(Finding{Value: shell.Unhide.Replace(alt), How: HowShell, Form: FormGlob, Glob: alt, Node: id}, p)
 			if i := strings.IndexAny(alt, cuts); i >= 0 { // X=li*k; cat $X
 				alt = alt[i+1:]
 			} else {

@@ -11,10 +11,10 @@ import (
 	"mcphub/validate/uri"
 )
 
-// tails searches the readings of each word in a string: the value of an option, what follows a sign, and what stands before a line, an
+// searchTails searches the readings of each word in a string: the value of an option, what follows a sign, and what stands before a line, an
 // anchor or a query. bare lets the beginning of a word count that has no slash.
-func (d *detector) tails(id int32, s string, p slot, member, bare bool) {
-	d.pathspec(id, s, p, member)
+func (d *detector) searchTails(id int32, s string, p slot, member, bare bool) {
+	d.searchPathspec(id, s, p, member)
 	flag := strings.HasPrefix(strings.TrimLeftFunc(s, chars.IsEdge), "-")
 	for word := range func(yield func(string) bool) { wordsAndWhole(s, yield) } {
 		word = strings.TrimLeftFunc(word, chars.IsEdge)
@@ -22,7 +22,7 @@ func (d *detector) tails(id int32, s string, p slot, member, bare bool) {
 			return
 		}
 		shell.EachReading(word, func(text string, sign byte) {
-			d.guarded(id, text, p, member)
+			d.keepGuarded(id, text, p, member)
 			begins := sign == 0 || sign == shell.Head
 			value := strings.IndexByte("=@:-", sign) >= 0
 			if !begins && !value || !d.work.Spend(1) {
@@ -30,18 +30,18 @@ func (d *detector) tails(id int32, s string, p slot, member, bare bool) {
 			}
 			if len(text) <= MaxRaw && (begins || sign == '-' || sign == '=' && flag) {
 				if strings.IndexByte(text, '/') >= 0 || sign == '=' {
-					d.link(id, text, p, member)
+					d.keepLink(id, text, p, member)
 				} else if bare || sign == '-' {
-					d.name(id, text, p, member)
+					d.keepName(id, text, p, member)
 				}
 			}
 			before := word[:len(word)-len(text)]
 			if value && strings.HasSuffix(word, text) && before != ":" && !(len(before) == 2 && chars.IsDrive(word)) {
-				d.tail(id, text, p, member, sign == ':')
+				d.searchTail(id, text, p, member, sign == ':')
 			}
 		})
 		if flag {
-			d.glued(id, word, p, HowTail, member)
+			d.keepGlued(id, word, p, HowTail, member)
 		}
 	}
 }
@@ -66,9 +66,9 @@ var longFlags = chars.WordSet("-isystem -iquote -idirafter -imacros -include -ip
 // (cf/etc/x.tar).
 var gluedLetters = lazyregexp.New(`^(?:[$0-9,]*[rRwW]|[cxtru][zjJvpkahS]{0,4}f)$`)
 
-// glued keeps an absolute path behind whatever stands directly before it: an option, a command of an editor (/x/Ir/etc/passwd). It
+// keepGlued keeps an absolute path behind whatever stands directly before it: an option, a command of an editor (/x/Ir/etc/passwd). It
 // counts if it exists, or could be made behind an option or gluedLetters, and the whole text is not a path itself.
-func (d *detector) glued(id int32, w string, p slot, how string, member bool) {
+func (d *detector) keepGlued(id int32, w string, p slot, how string, member bool) {
 	if w == "" || len(w) > MaxRaw || strings.HasPrefix(w, "./") || w[0] == '~' || w[0] == '/' && d.m.FirstExists(w) {
 		return
 	}
@@ -80,12 +80,12 @@ func (d *detector) glued(id int32, w string, p slot, how string, member bool) {
 		head := w[:i]
 		f := Finding{Value: w[i:], How: how, Form: FormWord, Member: member, Node: id, Instead: strings.TrimLeft(head, "-")}
 		f.MustExist = !drive && head[0] != '-' && !gluedLetters.MatchString(head)
-		d.add(f, p)
+		d.addFinding(f, p)
 	}
 }
 
-// pathspec searches a path of git that begins with a colon: :../x is in the index, :(top)../x a pathspec with magic.
-func (d *detector) pathspec(id int32, s string, p slot, member bool) {
+// searchPathspec searches a path of git that begins with a colon: :../x is in the index, :(top)../x a pathspec with magic.
+func (d *detector) searchPathspec(id int32, s string, p slot, member bool) {
 	v := chars.TrimEdges(s)
 	if len(v) < 2 || len(v) > chars.MaxPath || v[0] != ':' {
 		return
@@ -96,17 +96,17 @@ func (d *detector) pathspec(id int32, s string, p slot, member bool) {
 	}
 	switch {
 	case chars.Climbs(v):
-		d.add(Finding{Value: v, How: HowTail, Member: member, Node: id}, p)
+		d.addFinding(Finding{Value: v, How: HowTail, Member: member, Node: id}, p)
 	case strings.IndexByte(v, '/') > 0:
-		d.link(id, v, p, member)
+		d.keepLink(id, v, p, member)
 	}
 }
 
 // tailEnds end the word that a tail stands in.
 var tailEnds = chars.ByteSet(" \t\n\r\v\f,;:|\"'`")
 
-// tail searches one of them. Behind a colon an absolute one counts only if it exists, as behind a scheme.
-func (d *detector) tail(id int32, s string, p slot, member, colon bool) {
+// searchTail searches one of them. Behind a colon an absolute one counts only if it exists, as behind a scheme.
+func (d *detector) searchTail(id int32, s string, p slot, member, colon bool) {
 	if s == "/*" || s == "/**" {
 		return // of an alias: "@/*": ["./src/*"]
 	}
@@ -120,16 +120,16 @@ func (d *detector) tail(id int32, s string, p slot, member, colon bool) {
 	try := func(v string) {
 		v = chars.TrimEdges(v)
 		if kind, texts := uri.Read(v); kind == uri.File {
-			d.add(Finding{Value: texts[0], How: HowTail, Form: FormURI, Member: member, Node: id}, p)
+			d.addFinding(Finding{Value: texts[0], How: HowTail, Form: FormURI, Member: member, Node: id}, p)
 			return
 		}
 		v = text.Cleaned(v)
-		if how, ok := d.broadly(v); ok {
+		if how, ok := d.isBroadPath(v); ok {
 			f := Finding{Value: v, How: HowTail, Member: member, Node: id}
 			if colon && how == HowAbsolute {
 				f.Form, f.MustExist = FormWord, true
 			}
-			d.add(f, p)
+			d.addFinding(f, p)
 		}
 	}
 	end := 0
@@ -148,8 +148,8 @@ func (d *detector) tail(id int32, s string, p slot, member, colon bool) {
 	}
 }
 
-// patterns searches a value that may be a glob: each of its alternatives, expanded.
-func (d *detector) patterns(id int32, s string, p slot, member bool) {
+// searchPatterns searches a value that may be a glob: each of its alternatives, expanded.
+func (d *detector) searchPatterns(id int32, s string, p slot, member bool) {
 	if d.m.Windows {
 		s = chars.ToSlash(s)
 	}
@@ -162,7 +162,7 @@ func (d *detector) patterns(id int32, s string, p slot, member bool) {
 	alternatives, ok := shell.WrittenOut(s)
 	if !ok {
 		if chars.Climbs(s) || strings.Contains(s, "{/") || strings.Contains(s, ",/") || s[0] == '/' {
-			d.add(Finding{Value: s, How: HowClimbs, Member: member, Node: id}, p)
+			d.addFinding(Finding{Value: s, How: HowClimbs, Member: member, Node: id}, p)
 		}
 		return
 	}
@@ -170,11 +170,11 @@ func (d *detector) patterns(id int32, s string, p slot, member bool) {
 		if alt = shell.PlainText(alt); alt == s || alt == "" {
 			continue
 		}
-		if how, ok := d.broadly(alt); ok {
-			d.add(Finding{Value: alt, How: how, Member: member, Node: id}, p)
+		if how, ok := d.isBroadPath(alt); ok {
+			d.addFinding(Finding{Value: alt, How: how, Member: member, Node: id}, p)
 		}
 		if fixed := shell.FixedPrefix(alt); strings.IndexByte(fixed, '/') > 0 {
-			d.link(id, fixed, p, member)
+			d.keepLink(id, fixed, p, member)
 		}
 	}
 }

@@ -48,7 +48,7 @@ func (t *Tool) UseSchema(raw []byte, depth int) error {
 	case raw[0] != '{' && raw[0] != 'f':
 		return schema.ErrNoSchema
 	case t.Demand == declare.DemandNothing:
-		t.forgo(nil)
+		t.forgoSchema(nil)
 		return nil
 	}
 	t.sound = sync.OnceValue(func() bool {
@@ -59,9 +59,9 @@ func (t *Tool) UseSchema(raw []byte, depth int) error {
 		full := *t
 		full.late, full.sound = nil, nil
 		if doc, err := schema.Read(raw, depth); err != nil {
-			full.forgo(err)
+			full.forgoSchema(err)
 		} else {
-			full.load(doc)
+			full.loadSchema(doc)
 		}
 		return &full
 	})
@@ -85,20 +85,20 @@ func (t *Tool) SchemaError() error {
 	return t.Loaded().unchecked
 }
 
-// forgo does without the schema. Nothing is known of the arguments then, so all of them are searched, unless the operator
+// forgoSchema does without the schema. Nothing is known of the arguments then, so all of them are searched, unless the operator
 // wants none searched.
-func (t *Tool) forgo(why error) {
+func (t *Tool) forgoSchema(why error) {
 	t.unchecked = why
 	if t.Mode == declare.ModeDeclared {
 		t.Mode = declare.ModeStrict
 	}
 }
 
-// load compiles the schema and takes from it what the search needs, or does without.
-func (t *Tool) load(doc any) {
+// loadSchema compiles the schema and takes from it what the search needs, or does without.
+func (t *Tool) loadSchema(doc any) {
 	s, err := schema.Compile(doc)
 	if err != nil {
-		t.forgo(err)
+		t.forgoSchema(err)
 		return
 	}
 	t.schema = s
@@ -163,16 +163,16 @@ func defaultOf(sub *jsonschema.Schema) any {
 	return nil
 }
 
-// fit holds decoded arguments against the schema, as far as they have to fit it. The reading is nil if they fit as they stand.
-func (t *Tool) fit(v any, work *budget.Budget) (*schema.Reading, error) {
+// fitArguments holds decoded arguments against the schema, as far as they have to fit it. The reading is nil if they fit as they stand.
+func (t *Tool) fitArguments(v any, work *budget.Budget) (*schema.Reading, error) {
 	if t.Demand == declare.DemandLenient {
 		return t.schema.Read(v, work)
 	}
 	return nil, t.schema.Validate(v, work)
 }
 
-// missing searches the defaults of the arguments that a call leaves out.
-func (d *detector) missing() error {
+// searchMissing searches the defaults of the arguments that a call leaves out.
+func (d *detector) searchMissing() error {
 	left := map[string]any{}
 	for name, value := range d.tool.defaults {
 		if d.t.Child(0, name) <= 0 {
@@ -182,7 +182,7 @@ func (d *detector) missing() error {
 	if len(left) == 0 {
 		return nil
 	}
-	return d.search(left, func(in *detector) error {
+	return d.searchOther(left, func(in *detector) error {
 		for _, f := range in.findings {
 			f.How, f.Rewritable = HowDefault, Rewritable{}
 			d.findings = append(d.findings, f)
@@ -191,25 +191,25 @@ func (d *detector) missing() error {
 	})
 }
 
-// reread searches the arguments as they fit the schema, where they do not as they stand, and those that they leave out then. It
+// searchReread searches the arguments as they fit the schema, where they do not as they stand, and those that they leave out then. It
 // returns the resources among them.
-func (d *detector) reread(v any) (resources []Finding, err error) {
-	err = d.search(v, func(in *detector) error {
-		if err := in.missing(); err != nil {
+func (d *detector) searchReread(v any) (resources []Finding, err error) {
+	err = d.searchOther(v, func(in *detector) error {
+		if err := in.searchMissing(); err != nil {
 			return err
 		}
 		for _, f := range in.findings {
 			f.Rewritable, f.Node = Rewritable{}, -1 // of other bytes
 			d.findings = append(d.findings, f)
 		}
-		resources, err = in.resources()
+		resources, err = in.findResources()
 		return err
 	})
 	return resources, err
 }
 
-// search searches other arguments of the same call.
-func (d *detector) search(v any, found func(in *detector) error) error {
+// searchOther searches other arguments of the same call.
+func (d *detector) searchOther(v any, found func(in *detector) error) error {
 	var raw bytes.Buffer
 	w := json.NewEncoder(&raw)
 	w.SetEscapeHTML(false) // it is read by nobody else, and may be large
@@ -222,7 +222,7 @@ func (d *detector) search(v any, found func(in *detector) error) error {
 		return err
 	}
 	in := detector{t: t, s: d.s, m: d.m, tool: d.tool, roleKey: -1, work: d.work, keys: d.keys}
-	if err := in.run(); err != nil {
+	if err := in.walkTree(); err != nil {
 		return err
 	}
 	return found(&in)

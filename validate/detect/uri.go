@@ -14,13 +14,13 @@ import (
 
 const maxEnds = 4 // components that a server may cut off the path of a URI
 
-// sliced searches the end of a URI from each of its slashes on, because servers without templates cut URIs apart by hand and
+// searchSlices searches the end of a URI from each of its slashes on, because servers without templates cut URIs apart by hand and
 // open what they get. Most URIs hold no path, so a slice counts only if something exists there. URIs of web schemes are
 // searched only if a template of the child says that it serves them.
-func (d *detector) sliced(id int32, spellings, templates []string) {
+func (d *detector) searchSlices(id int32, spellings, templates []string) {
 	p := slot{key: -1}
 	if len(spellings[0]) > uri.MaxLength && len(templates) > 0 {
-		d.add(Finding{Value: spellings[0], How: HowURI, Node: id}, p) // too long to be matched against templates
+		d.addFinding(Finding{Value: spellings[0], How: HowURI, Node: id}, p) // too long to be matched against templates
 		return
 	}
 	for _, s := range spellings {
@@ -33,12 +33,12 @@ func (d *detector) sliced(id int32, spellings, templates []string) {
 		for n := 0; d.work.Spend(budget.FindSteps); n++ {
 			if n < 2 && rest[begin:] != "" && rest[begin] != '/' { // the path of a URL, or one whose first slash is left out
 				if d.m.Exists("/" + rest[begin:]) {
-					d.slice(id, "/"+rest[begin:], p)
+					d.searchSlice(id, "/"+rest[begin:], p)
 				}
 			}
 			// A slice that begins with ".." is part of the slices before it, except directly behind the host.
 			if n < 2 || !strings.HasPrefix(chars.DecodePercent(rest[begin:]), "..") {
-				d.slice(id, rest[begin:], p)
+				d.searchSlice(id, rest[begin:], p)
 			}
 			next := strings.IndexByte(rest[begin:], '/')
 			if next < 0 || begin+next+1 >= len(rest) {
@@ -49,17 +49,17 @@ func (d *detector) sliced(id int32, spellings, templates []string) {
 	}
 }
 
-// slice searches one path that a URI may hold, and what stands before its last components.
-func (d *detector) slice(id int32, s string, p slot) {
+// searchSlice searches one path that a URI may hold, and what stands before its last components.
+func (d *detector) searchSlice(id int32, s string, p slot) {
 	for range maxEnds {
 		if s == "" {
 			return
 		}
 		for range 2 {
-			if _, ok := d.broadly(s); ok {
-				d.add(Finding{Value: s, How: HowURI, Form: FormWord, Node: id}, p)
+			if _, ok := d.isBroadPath(s); ok {
+				d.addFinding(Finding{Value: s, How: HowURI, Form: FormWord, Node: id}, p)
 			} else if s[0] != '/' {
-				d.name(id, s, p, false)
+				d.keepName(id, s, p, false)
 			}
 			decoded := chars.DecodePercent(s)
 			if decoded == s {
@@ -82,14 +82,14 @@ func (d *detector) broadURI(id int32, text string, own []string) {
 	defer func() { d.own = false }()
 	switch kind, texts := d.readURI(text); kind {
 	case uri.File:
-		d.add(Finding{Value: texts[0], How: HowURI, Form: FormURI, Node: id}, p)
+		d.addFinding(Finding{Value: texts[0], How: HowURI, Form: FormURI, Node: id}, p)
 	case uri.Path:
-		d.add(Finding{Value: texts[0], Alts: texts[1:], How: HowURI, Node: id}, p)
+		d.addFinding(Finding{Value: texts[0], Alts: texts[1:], How: HowURI, Node: id}, p)
 	case uri.None:
-		d.broad(id, text, p, false)
-		d.name(id, text, p, false)
+		d.searchBroad(id, text, p, false)
+		d.keepName(id, text, p, false)
 	case uri.Other:
-		d.uris(id, text, p, false)
+		d.searchURIs(id, text, p, false)
 		d.urlLink(id, text, p, false)
 	}
 }
@@ -101,28 +101,28 @@ func (d *detector) readURI(s string) (uri.Kind, []string) {
 	return uri.Read(s)
 }
 
-// uris searches every file: URI in a string, and nothing else.
-func (d *detector) uris(id int32, s string, p slot, member bool) {
+// searchURIs searches every file: URI in a string, and nothing else.
+func (d *detector) searchURIs(id int32, s string, p slot, member bool) {
 	form := FormText
 	add := func(text string, form Form) {
-		d.add(Finding{Value: text, How: HowFileURI, Form: form, Member: member, Node: id}, p)
+		d.addFinding(Finding{Value: text, How: HowFileURI, Form: form, Member: member, Node: id}, p)
 	}
 	if script, ok := strings.CutPrefix(chars.TrimEdges(s), "ext::"); ok { // git runs it
-		d.words(id, strings.ReplaceAll(script, "%", " "), false, p)
+		d.searchWords(id, strings.ReplaceAll(script, "%", " "), false, p)
 	}
 	if kind, texts := d.readURI(s); kind == uri.File {
 		if !chars.HasBlank(chars.TrimEdges(s)) && p.class != names.Query {
 			form = FormURI
 		}
 		if rest, ok := uri.Relative(texts[0]); ok {
-			d.broad(id, rest, p, member)
-			d.literal(id, "/"+rest, p, true) // to a parser of URLs
+			d.searchBroad(id, rest, p, member)
+			d.keepLiteral(id, "/"+rest, p, true) // to a parser of URLs
 		} else {
 			add(texts[0], form)
 		}
 		_, s, _ = strings.Cut(s, ":") // and those that follow it: a list, or lines
 	} else if kind == uri.Other {
-		d.hostless(id, texts, p)
+		d.keepHostless(id, texts, p)
 	}
 	uri.EachFile(s, func(text string) { add(text, form) })
 	if len(s) > chars.MaxPath {
@@ -147,13 +147,13 @@ func (d *detector) urlName(id int32, s string, p slot, f Finding) {
 	head, _ := chars.CutQuery(chars.TrimEdges(s))
 	if up := path.Clean(chars.ToSlash(head)); chars.Climbs(head) && (up == ".." || strings.HasPrefix(up, "../")) {
 		f.Value = head
-		d.add(f, p)
+		d.addFinding(f, p)
 	}
 }
 
-// wrapped keeps the paths in a URI whose scheme may be that of any program: what stands behind a sign, or from a slash on. They count
+// keepWrapped keeps the paths in a URI whose scheme may be that of any program: what stands behind a sign, or from a slash on. They count
 // if something is there.
-func (d *detector) wrapped(id int32, s string, p slot) {
+func (d *detector) keepWrapped(id int32, s string, p slot) {
 	if len(s) > MaxRaw || !uri.MayWrap(s, d.inShell || p.class == names.Shell || p.class == names.Words) {
 		return
 	}
@@ -161,8 +161,8 @@ func (d *detector) wrapped(id int32, s string, p slot) {
 		for i := 1; i < len(s) && d.work.Spend(1); i++ {
 			if s[i] == '/' && s[i-1] != '/' || strings.IndexByte(":@|/=,", s[i-1]) >= 0 && strings.HasPrefix(s[i:], "../") {
 				for _, v := range []string{s[i:], s[i : i+strings.IndexAny(s[i:]+"&", "&|,")]} {
-					if _, ok := d.broadly(v); ok {
-						d.literal(id, v, p, true)
+					if _, ok := d.isBroadPath(v); ok {
+						d.keepLiteral(id, v, p, true)
 					}
 				}
 			}
@@ -170,25 +170,25 @@ func (d *detector) wrapped(id int32, s string, p slot) {
 	}
 }
 
-// hostless keeps the paths of a URL that names no other machine. They count if something is there.
-func (d *detector) hostless(id int32, texts []string, p slot) {
+// keepHostless keeps the paths of a URL that names no other machine. They count if something is there.
+func (d *detector) keepHostless(id int32, texts []string, p slot) {
 	for _, text := range texts {
-		d.literal(id, text, p, true)
+		d.keepLiteral(id, text, p, true)
 	}
 }
 
 // urlLink keeps a URL that a child without URLs would open as a name: a repository may hold a link called "https:".
 func (d *detector) urlLink(id int32, s string, p slot, member bool) {
 	v := chars.TrimEdges(s)
-	d.link(id, v, p, member)
+	d.keepLink(id, v, p, member)
 	if i := strings.IndexAny(v, "?#"); i > 0 {
-		d.link(id, v[:i], p, member)
+		d.keepLink(id, v[:i], p, member)
 	}
 }
 
-// resources finds the strings that may be URIs of a bound scheme. It walks the nodes as they lie, those of JSON in strings
+// findResources finds the strings that may be URIs of a bound scheme. It walks the nodes as they lie, those of JSON in strings
 // among them: nothing here calls itself.
-func (d *detector) resources() (list []Finding, err error) {
+func (d *detector) findResources() (list []Finding, err error) {
 	if d.s.Resources == nil || d.tool.Mode == declare.ModeOff {
 		return nil, nil
 	}
@@ -215,7 +215,7 @@ func (d *detector) resources() (list []Finding, err error) {
 		if key == 0 {
 			key = -1
 		}
-		list = append(list, Finding{Pointer: d.t.Pointer(id), Raw: chars.Clip(s, MaxRaw), Value: s, Role: d.role(key), How: HowResource, Node: id})
+		list = append(list, Finding{Pointer: d.t.Pointer(id), Raw: chars.Clip(s, MaxRaw), Value: s, Role: d.roleOf(key), How: HowResource, Node: id})
 	}
 	return list, nil
 }

@@ -11,23 +11,23 @@ import (
 	"mcphub/validate/strictjson"
 )
 
-// vector searches one element of args, argv, flags or a command given as an array, or such an argument given as one string.
-func (d *detector) vector(id int32, s string, p slot) {
+// searchVector searches one element of args, argv, flags or a command given as an array, or such an argument given as one string.
+func (d *detector) searchVector(id int32, s string, p slot) {
 	if u, ok := d.inVector(id, p); ok {
-		d.element(id, s, u, p)
+		d.searchElement(id, s, u, p)
 		return
 	}
 	if p.class == names.Shell {
-		d.shell(id, s, p)
+		d.searchShell(id, s, p)
 		return
 	}
-	d.broad(id, s, p, false)
-	if s = d.whole(id, s, false); s == "" {
+	d.searchBroad(id, s, p, false)
+	if s = d.trimWhole(id, s, false); s == "" {
 		return
 	}
-	d.word(id, s, shell.Plain, p, HowShell)
+	d.keepWord(id, s, shell.Plain, p, HowShell)
 	if chars.HasBlank(s) {
-		d.shell(id, s, p)
+		d.searchShell(id, s, p)
 	}
 }
 
@@ -98,28 +98,28 @@ var operators = chars.WordSet("; & && | || > >> < 2> &>")
 // severalWords are keys of several shell strings.
 var severalWords = chars.WordSet("commands cmds scripts lines")
 
-// element searches a word of a command line that is given as an array.
-func (d *detector) element(id int32, s string, u shell.Use, p slot) {
+// searchElement searches a word of a command line that is given as an array.
+func (d *detector) searchElement(id int32, s string, u shell.Use, p slot) {
 	if d.m.Windows && d.t.Nodes[id].Index == 0 { // a program there gets one text, and so may cmd or PowerShell
-		d.commands(id, d.argv.line, p)
+		d.searchCommands(id, d.argv.line, p)
 	}
 	if u.Kind == shell.UseCommand && d.t.Nodes[id].Index == 0 {
 		if d.argv.Here {
 			d.cmd = shell.Use{Role: access.Delete}
-			d.name(id, ".", p, false)
+			d.keepName(id, ".", p, false)
 			d.cmd = shell.Use{}
 		}
 		if d.argv.Host {
-			d.add(Finding{Value: "/", How: HowShell, Form: FormWord, Node: id}, p)
+			d.addFinding(Finding{Value: "/", How: HowShell, Form: FormWord, Node: id}, p)
 		}
 		if d.m.IsCommand(s) && d.leadsVector(id, p) {
 			return
 		}
 	}
-	d.uris(id, s, p, false)
+	d.searchURIs(id, s, p, false)
 	local, ok := u.Local(s)
 	if u.Kind == shell.UseShell && chars.HasBlank(s) || p.class == names.Shell && !ok && strings.ContainsAny(s, ";&|<>`$(\n") {
-		d.commands(id, s, p)
+		d.searchCommands(id, s, p)
 		return
 	}
 	if !ok {
@@ -130,26 +130,26 @@ func (d *detector) element(id int32, s string, u shell.Use, p slot) {
 	}
 	d.cmd, d.course.Lost = u, d.argv.Roams()
 	defer func() { d.cmd, d.course = shell.Use{}, shell.Course{} }()
-	if _, value, _ := strings.Cut(local, "="); d.isProgramWord(local, shell.Plain) && u.Known || shell.IsAssignment(local) && (d.isProgramWord(value, shell.Plain) || d.assignment(id, local, p)) {
+	if _, value, _ := strings.Cut(local, "="); d.isProgramWord(local, shell.Plain) && u.Known || shell.IsAssignment(local) && (d.isProgramWord(value, shell.Plain) || d.searchAssignment(id, local, p)) {
 		return
 	}
 	if u.Kind == shell.UseMade {
 		local = shell.SplitSedScript(local)
 	}
-	d.named(id, local, u, p)
+	d.searchNamed(id, local, u, p)
 	if u.Kind == shell.UseQuery {
 		return
 	}
-	d.broad(id, local, p, false)
-	if local = d.whole(id, local, false); local == "" {
+	d.searchBroad(id, local, p, false)
+	if local = d.trimWhole(id, local, false); local == "" {
 		return
 	}
-	d.word(id, local, shell.Plain, p, HowShell)
+	d.keepWord(id, local, shell.Plain, p, HowShell)
 	if p.class == names.Shell {
 		d.shellGlob(id, local, p)
 	}
 	if chars.HasBlank(local) {
-		d.words(id, local, u.Kind == shell.UseCode || u.Kind == shell.UseSed, p)
+		d.searchWords(id, local, u.Kind == shell.UseCode || u.Kind == shell.UseSed, p)
 	}
 }
 

@@ -11,21 +11,21 @@ import (
 
 // This file finds what is written otherwise on Windows.
 
-// escaped keeps the words of a text whose escapes are read. On Windows the escapes may be separators, C:\work\new. So a word that begins only
+// keepEscaped keeps the words of a text whose escapes are read. On Windows the escapes may be separators, C:\work\new. So a word that begins only
 // behind such an escape counts if the path in which the escape stands does not lie inside: see Finding.Uncut. What escapes write that can be
 // seen, such as \x5c, counts in any case.
-func (d *detector) escaped(id int32, s string, p slot) {
+func (d *detector) keepEscaped(id int32, s string, p slot) {
 	other := text.Unescaped(s, nil)
 	if other == s {
 		return
 	}
 	if d.m.Windows {
 		if seen := text.Unescaped(s, func(r rune) bool { return ' ' < r && r < 0x7f }); seen != s {
-			d.read(id, seen, p)
+			d.readText(id, seen, p)
 		}
 	}
 	before := len(d.findings)
-	d.read(id, other, p)
+	d.readText(id, other, p)
 	if !d.m.Windows || len(d.findings) == before {
 		return
 	}
@@ -63,8 +63,8 @@ func beforeStream(v string) string {
 	return v[:colon]
 }
 
-// plain spells an extended path as it is without: of \\?\C:\x no part counts by itself, and ? is no wildcard.
-func (d *detector) plain(s string) string {
+// plainSpelling spells an extended path as it is without: of \\?\C:\x no part counts by itself, and ? is no wildcard.
+func (d *detector) plainSpelling(s string) string {
 	if d.m.Windows {
 		if plain := d.m.Platform.Plain(s); chars.IsDrive(plain) {
 			return plain

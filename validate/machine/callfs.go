@@ -46,9 +46,9 @@ var errHost = errors.New("it is on a host that no root names")
 // NamesShare implements [guard.Namer].
 func (c *callFS) NamesShare(share string) bool { return c.names != nil && c.names(share) }
 
-// admit refuses a look that would ask a machine that no root names: by its text, or by a link above it. No system call is
+// admitLook refuses a look that would ask a machine that no root names: by its text, or by a link above it. No system call is
 // made for such a look.
-func (c *callFS) admit(name string) error {
+func (c *callFS) admitLook(name string) error {
 	if !c.windows {
 		return nil
 	}
@@ -68,10 +68,10 @@ func (c *callFS) admit(name string) error {
 }
 
 // admitDir is admit for a look at what is in a directory, to which a link may lead.
-func (c *callFS) admitDir(dir string) error { return c.admit(platform.Windows.Join(dir, "x")) }
+func (c *callFS) admitDir(dir string) error { return c.admitLook(platform.Windows.Join(dir, "x")) }
 
-// pay is asked before a look that may have to wait for a disk.
-func (c *callFS) pay(steps int) bool {
+// paySteps is asked before a look that may have to wait for a disk.
+func (c *callFS) paySteps(steps int) bool {
 	c.missed = c.missed || c.atHand
 	return !c.atHand && c.work.Spend(steps)
 }
@@ -87,7 +87,7 @@ func (c *callFS) Whole(name string) (guard.Entry, bool) {
 	}
 	e, ok := w.Whole(name)
 	if ok && e.HardLinks > 0 {
-		c.keep(name, entry{mode: e.Mode, whole: e})
+		c.keepEntry(name, entry{mode: e.Mode, whole: e})
 	}
 	return e, ok
 }
@@ -97,22 +97,22 @@ func (c *callFS) Lstat(name string) (fs.FileInfo, error) {
 	if ok && (was.info != nil || was.err != nil) {
 		return was.info, was.err
 	}
-	if err := c.admit(name); err != nil {
+	if err := c.admitLook(name); err != nil {
 		return nil, err
 	}
-	if !c.pay(budget.LookSteps) {
+	if !c.paySteps(budget.LookSteps) {
 		return nil, errSpent
 	}
 	info, err := c.fs.Lstat(name)
-	was = entry{info: info, err: plain(err)}
+	was = entry{info: info, err: plainError(err)}
 	if err == nil {
 		was.mode = info.Mode()
 	}
-	c.keep(name, was)
+	c.keepEntry(name, was)
 	return info, was.err
 }
 
-func (c *callFS) keep(name string, was entry) {
+func (c *callFS) keepEntry(name string, was entry) {
 	if c.seen == nil {
 		c.seen = make(map[string]entry)
 	}
@@ -132,19 +132,19 @@ func (c *callFS) Mode(name string) (fs.FileMode, error) {
 		}
 		return info.Mode(), nil
 	}
-	if err := c.admit(name); err != nil {
+	if err := c.admitLook(name); err != nil {
 		return 0, err
 	}
-	if !c.pay(budget.LookSteps) {
+	if !c.paySteps(budget.LookSteps) {
 		return 0, errSpent
 	}
 	mode, err := moder.Mode(name)
-	c.keep(name, entry{mode: mode, err: plain(err)})
-	return mode, plain(err)
+	c.keepEntry(name, entry{mode: mode, err: plainError(err)})
+	return mode, plainError(err)
 }
 
-// plain keeps of an error only what is asked of it where nothing is there, which is what nearly every error says.
-func plain(err error) error {
+// plainError keeps of an error only what is asked of it where nothing is there, which is what nearly every error says.
+func plainError(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fs.ErrNotExist
 	}
@@ -152,10 +152,10 @@ func plain(err error) error {
 }
 
 func (c *callFS) Readlink(name string) (string, error) {
-	if err := c.admit(name); err != nil {
+	if err := c.admitLook(name); err != nil {
 		return "", err
 	}
-	if !c.pay(budget.LookSteps) {
+	if !c.paySteps(budget.LookSteps) {
 		return "", errSpent
 	}
 	return c.fs.Readlink(name)
@@ -167,7 +167,7 @@ func (c *callFS) Magic(link string) (bool, error) {
 	if !ok {
 		return false, nil
 	}
-	if !c.pay(budget.LookSteps) {
+	if !c.paySteps(budget.LookSteps) {
 		return true, errSpent
 	}
 	return m.Magic(link)
@@ -179,10 +179,10 @@ func (c *callFS) LongName(name string) (string, error) {
 	if !ok {
 		return name, nil
 	}
-	if err := c.admit(name); err != nil {
+	if err := c.admitLook(name); err != nil {
 		return "", err
 	}
-	if !c.pay(budget.LookSteps) {
+	if !c.paySteps(budget.LookSteps) {
 		return "", errSpent
 	}
 	return l.LongName(name)
@@ -197,7 +197,7 @@ func (c *callFS) ReadDir(name string) ([]fs.DirEntry, error) {
 	if err := c.admitDir(name); err != nil {
 		return nil, err
 	}
-	if !c.pay(2 * budget.LookSteps) {
+	if !c.paySteps(2 * budget.LookSteps) {
 		return nil, errSpent
 	}
 	list, err := ReadDir(c.fs, name)
@@ -206,7 +206,7 @@ func (c *callFS) ReadDir(name string) ([]fs.DirEntry, error) {
 }
 
 func (c *callFS) Writable(dir string) bool {
-	return c.admitDir(dir) == nil && c.pay(budget.LookSteps) && writable(c.fs, dir)
+	return c.admitDir(dir) == nil && c.paySteps(budget.LookSteps) && isWritable(c.fs, dir)
 }
 
 // Drives returns the drives of the disk.
@@ -219,7 +219,7 @@ func (c *callFS) Drives() []string {
 
 // Closed reports whether administrators alone may change a directory of Windows.
 func (c *callFS) Closed(dir string) bool {
-	if c.admitDir(dir) != nil || !c.pay(budget.LookSteps) {
+	if c.admitDir(dir) != nil || !c.paySteps(budget.LookSteps) {
 		return false
 	}
 	m := Machine{FS: c.fs}
@@ -229,10 +229,10 @@ func (c *callFS) Closed(dir string) bool {
 // userSteps is what looking up a user costs: a file is read.
 const userSteps = 64 * budget.LookSteps
 
-func (c *callFS) user(name string) (string, bool) {
+func (c *callFS) userHome(name string) (string, bool) {
 	h, ok := c.users[name]
 	if !ok {
-		if !c.pay(userSteps) {
+		if !c.paySteps(userSteps) {
 			return "", true // for all that is known
 		}
 		h.dir, h.ok = c.find(name)

@@ -46,11 +46,11 @@ func (m *Machine) FirstExists(v string) bool {
 	if slices.Contains(m.mountTops, first) {
 		return true // of a container
 	}
-	return slices.ContainsFunc(m.tops(), func(top string) bool { return m.firstExists(top, first, rest) })
+	return slices.ContainsFunc(m.topDirectories(), func(top string) bool { return m.firstExists(top, first, rest) })
 }
 
-// tops are the directories that an absolute path without a drive may start from.
-func (m *Machine) tops() []string {
+// topDirectories are the directories that an absolute path without a drive may start from.
+func (m *Machine) topDirectories() []string {
 	if !m.Windows {
 		return []string{"/"}
 	}
@@ -78,7 +78,7 @@ func (m *Machine) firstExists(top, first, rest string) bool {
 
 // Exists reports that something is at a path that begins with a slash.
 func (m *Machine) Exists(p string) bool {
-	return slices.ContainsFunc(m.tops(), func(top string) bool {
+	return slices.ContainsFunc(m.topDirectories(), func(top string) bool {
 		_, err := m.Look(m.Platform.FromSlash(top + p[1:]))
 		return err == nil
 	})
@@ -92,8 +92,8 @@ func (m *Machine) Look(p string) (fs.FileInfo, error) {
 	return m.FS.Lstat(p)
 }
 
-// opens reports an absolute path where something is, or may be made.
-func (m *Machine) opens(p string) bool {
+// isOpenable reports an absolute path where something is, or may be made.
+func (m *Machine) isOpenable(p string) bool {
 	if _, err := m.Look(p); err == nil {
 		return true
 	}
@@ -184,7 +184,7 @@ func (m *Machine) UserHome(v string) (home, rest string, ok bool) {
 		return "", "", false
 	}
 	if m.call != nil {
-		home, ok = m.call.user(name)
+		home, ok = m.call.userHome(name)
 	} else {
 		home, ok = m.users(name)
 	}
@@ -288,9 +288,9 @@ func (m *Machine) Creatable(resolved string, written bool) bool {
 }
 
 // MayWrite reports whether this user may add names to a directory.
-func (m *Machine) MayWrite(dir string) bool { return writable(m.FS, dir) }
+func (m *Machine) MayWrite(dir string) bool { return isWritable(m.FS, dir) }
 
-func writable(fsys guard.FS, dir string) bool {
+func isWritable(fsys guard.FS, dir string) bool {
 	if w, ok := fsys.(writer); ok {
 		return w.Writable(dir)
 	}

@@ -41,7 +41,7 @@ func New(fsys guard.FS, home string, getenv func(string) string, inherited []str
 	}
 	m := Machine{FS: fsys, Home: home, users: lookupUser, Platform: guard.PlatformOf(fsys)}
 	m.Windows, m.Folds = m.Platform == platform.Windows, m.Platform != platform.Linux
-	m.Getenv = passing(getenv, inherited, m.Windows)
+	m.Getenv = passVariables(getenv, inherited, m.Windows)
 	if getenv := m.Getenv; m.Windows {
 		m.Getenv = func(name string) string { // Git Bash and PowerShell set HOME themselves
 			v := getenv(name)
@@ -120,8 +120,8 @@ func (v *View) Missed() bool { return v.disk.missed }
 var spokenOf = chars.WordSet("HOME PATH USER LOGNAME SHELL LANG TERM TZ TMPDIR PWD OLDPWD TEMP TMP USERPROFILE APPDATA LOCALAPPDATA PUBLIC SYSTEMROOT WINDIR " +
 	"ALLUSERSPROFILE COMMONPROGRAMFILES COMMONPROGRAMFILES(X86) COMMONPROGRAMW6432 COMSPEC HOMEDRIVE HOMEPATH PROGRAMDATA PROGRAMFILES PROGRAMFILES(X86) PROGRAMW6432 SYSTEMDRIVE USERNAME")
 
-// passing lets through the variables that some child gets, and those that a shell sets itself.
-func passing(getenv func(string) string, inherited []string, windows bool) func(string) string {
+// passVariables lets through the variables that some child gets, and those that a shell sets itself.
+func passVariables(getenv func(string) string, inherited []string, windows bool) func(string) string {
 	return func(name string) string {
 		key := name
 		if windows {

@@ -44,10 +44,10 @@ func ReadContainer(command string, args []string) *Container {
 		case shell.UseVolume: // HOST:CONTAINER[:OPTIONS]
 			host := shell.HostOf(value)
 			target, _, _ := strings.Cut(strings.TrimPrefix(value[len(host):], ":"), ":")
-			c.bind(host, target)
+			c.bindFolder(host, target)
 		case shell.UseMount:
 			if host, target, bind := shell.ReadMount(value); bind {
-				c.bind(host, target)
+				c.bindFolder(host, target)
 			}
 		case shell.UseWorkdir:
 			c.Workdir = value
@@ -56,8 +56,8 @@ func ReadContainer(command string, args []string) *Container {
 	return c
 }
 
-// bind keeps a host directory; a named or anonymous volume has none that the hub could look at.
-func (c *Container) bind(host, target string) {
+// bindFolder keeps a host directory; a named or anonymous volume has none that the hub could look at.
+func (c *Container) bindFolder(host, target string) {
 	if target == "" || target[0] != '/' || host == "" || !strings.ContainsAny(host, `/\`) && host != "." && host != ".." {
 		return
 	}

@@ -60,10 +60,10 @@ func (m *Machine) Variants(value string, alts ...string) (list []string, all boo
 		for _, e := range m.Expand(s) {
 			add(e)
 		}
-		if e, ok := shell.WithoutVariables(s, &shell.Variables{}, m.Getenv); ok && (s[0] == '$' && m.Platform.IsAbs(e) && m.opens(e) || chars.Climbs(e) && !chars.Climbs(s)) {
+		if e, ok := shell.WithoutVariables(s, &shell.Variables{}, m.Getenv); ok && (s[0] == '$' && m.Platform.IsAbs(e) && m.isOpenable(e) || chars.Climbs(e) && !chars.Climbs(s)) {
 			add(e) // os.ExpandEnv and envsubst know nothing of variables that are not set
 		}
-		more = more || unread(s)
+		more = more || isUnread(s)
 	}
 	return list, !more
 }
@@ -73,8 +73,8 @@ func DollarWork(s string) int {
 	return len(s)/budget.ByteSteps + strings.Count(s, "${")*shell.DollarSteps
 }
 
-// unread reports a variable with more in its braces than is read.
-func unread(s string) bool {
+// isUnread reports a variable with more in its braces than is read.
+func isUnread(s string) bool {
 	for i := 0; ; i += 2 {
 		j := strings.Index(s[i:], "${")
 		if j < 0 {

@@ -58,17 +58,17 @@ func (e *Evaluation) Add(t *Candidates, u *Candidate, role access.Role, leads st
 	}
 	var facts pathFacts
 	if u.Known {
-		facts = e.facts(&u.Place)
+		facts = e.factsOf(&u.Place)
 	}
 	e.hits = e.hits[:0]
 	for _, rule := range e.Ruling.rules {
 		e.hits = append(e.hits, rule.roles.Has(role) && e.isAbout(rule, &facts, u.Known) || u.Known && e.takesAlong(rule, role, &u.Place))
 	}
-	return t.keep(candidateKind{hits: e.hits, alone: u.BoundaryDecision, granted: e.granted(role, &u.Place), leads: leads})
+	return t.keepKind(candidateKind{hits: e.hits, alone: u.BoundaryDecision, granted: e.isGranted(role, &u.Place), leads: leads})
 }
 
-// keep returns the index of a kind, which it adds where it is new; -1 where there are too many.
-func (t *Candidates) keep(k candidateKind) int {
+// keepKind returns the index of a kind, which it adds where it is new; -1 where there are too many.
+func (t *Candidates) keepKind(k candidateKind) int {
 	for i := range t.kinds {
 		if had := &t.kinds[i]; had.alone == k.alone && had.granted == k.granted && slices.Equal(had.hits, k.hits) {
 			return i
@@ -88,14 +88,14 @@ func (t *Candidates) Take(more *Candidates, kind int) int {
 	if kind < 0 || kind >= len(more.kinds) {
 		return kind
 	}
-	return t.keep(more.kinds[kind])
+	return t.keepKind(more.kinds[kind])
 }
 
 // Join takes in all other candidates of the same finding.
 func (t *Candidates) Join(more *Candidates) {
 	t.Hard, t.many = t.Hard || more.Hard, t.many || more.many
 	for _, k := range more.kinds {
-		t.keep(k)
+		t.keepKind(k)
 	}
 }
 
@@ -118,15 +118,15 @@ func (e *Evaluation) Decide(t *Candidates) Outcome {
 	if t.many {
 		return Outcome{Decision: Deny, TooMany: true}
 	}
-	return e.decide(t, t.kinds)
+	return e.decideCandidates(t, t.kinds)
 }
 
-// decide takes the first rule that matches. One that denies or escalates matches where any candidate does, one that allows
+// decideCandidates takes the first rule that matches. One that denies or escalates matches where any candidate does, one that allows
 // where all do. A rule that escalates asks about the candidates that it matches; the others are decided without it, and where
 // they are denied, so is the whole: nobody is asked in vain, and no grant lifts a denial. What was asked about is open
 // where grants cover all of it; a rule about calls is open for the one call that was approved under it. asks is set for the
 // kinds of candidates that a grant is missing for.
-func (e *Evaluation) decide(of *Candidates, candidates []candidateKind) Outcome {
+func (e *Evaluation) decideCandidates(of *Candidates, candidates []candidateKind) Outcome {
 	for i, rule := range e.Ruling.rules {
 		r := rule.Rule
 		first := slices.IndexFunc(candidates, func(u candidateKind) bool { return u.hits[i] })
@@ -154,7 +154,7 @@ func (e *Evaluation) decide(of *Candidates, candidates []candidateKind) Outcome 
 			if len(rest) == 0 {
 				return out
 			}
-			others := e.decide(of, rest)
+			others := e.decideCandidates(of, rest)
 			if others.Decision == Deny || others.Decision == Escalate && out.Decision == Allow {
 				return others
 			}
@@ -192,8 +192,8 @@ type pathFacts struct {
 	outside  [3]bool // as written, physical, cleaned; all false where there is no boundary to be outside of
 }
 
-// facts looks up in which directories of the policy a path lies. What it returns holds until the next call.
-func (e *Evaluation) facts(p *guard.Place) pathFacts {
+// factsOf looks up in which directories of the policy a path lies. What it returns holds until the next call.
+func (e *Evaluation) factsOf(p *guard.Place) pathFacts {
 	if e.sets == nil {
 		e.sets = e.Ruling.policy.areas.NewSets()
 	}
@@ -252,36 +252,36 @@ func (e *Evaluation) lateArea(r *compiledRule, readings *guard.Readings) [3]bool
 // takesAlong reports that a call removes or moves a directory which holds that of a rule that denies or escalates: what
 // the rule is about would be gone, or somewhere else, where no rule is about it.
 func (e *Evaluation) takesAlong(r *compiledRule, role access.Role, p *guard.Place) bool {
-	return role == access.Delete && p.Dir && r.confines() && !r.Paths.Outside &&
+	return role == access.Delete && p.Dir && r.confinesPaths() && !r.Paths.Outside &&
 		(e.Holds(p.Readings.Physical, r.dir.Path) || e.Holds(p.Readings.Cleaned, r.dir.Path))
 }
 
 // TakesAny is takesAlong for the rules about a tool.
 func (e *Evaluation) TakesAny(role access.Role, p *guard.Place) bool {
-	return e.confines(Roles(role), func(r *compiledRule) bool { return e.takesAlong(r, role, p) })
+	return e.confinesPath(Roles(role), func(r *compiledRule) bool { return e.takesAlong(r, role, p) })
 }
 
 // MatchesArea reports a path that a pattern of a shell string has matched and that lies in the directory of a rule which
 // denies or escalates, or would take it along. It is compared as text: what goes through a link is looked at anyway.
 func (e *Evaluation) MatchesArea(role access.Role, p string) bool {
-	return e.confines(Roles(role), func(r *compiledRule) bool {
+	return e.confinesPath(Roles(role), func(r *compiledRule) bool {
 		return e.Holds(r.dir.Path, p) || e.Holds(r.dir.Given, p) || role == access.Delete && e.Holds(p, r.dir.Path)
 	})
 }
 
 // Confines reports a path that lies in the directory of a rule that denies or escalates, whatever the role. It is compared as text.
 func (e *Evaluation) Confines(p string) bool {
-	return e.confines(AnyRole, func(r *compiledRule) bool { return e.Holds(r.dir.Path, p) || e.Holds(r.dir.Given, p) })
+	return e.confinesPath(AnyRole, func(r *compiledRule) bool { return e.Holds(r.dir.Path, p) || e.Holds(r.dir.Given, p) })
 }
 
-// granted reports whether what a human has allowed covers where a path leads, exactly and for its role.
-func (e *Evaluation) granted(role access.Role, p *guard.Place) bool {
+// isGranted reports whether what a human has allowed covers where a path leads, exactly and for its role.
+func (e *Evaluation) isGranted(role access.Role, p *guard.Place) bool {
 	return slices.ContainsFunc(e.Grants, func(g Grant) bool {
-		return g.Roles.Has(role) && g.Path != "" && !(g.File && p.Dir) && covers(&g, p.Readings.Physical) && covers(&g, p.Readings.Cleaned)
+		return g.Roles.Has(role) && g.Path != "" && !(g.File && p.Dir) && coversPath(&g, p.Readings.Physical) && coversPath(&g, p.Readings.Cleaned)
 	})
 }
 
-func covers(g *Grant, p string) bool {
+func coversPath(g *Grant, p string) bool {
 	if g.File {
 		return p == g.Path
 	}
@@ -289,16 +289,16 @@ func covers(g *Grant, p string) bool {
 	return ok
 }
 
-// confines reports a rule that denies or escalates paths of one of these roles in a directory, and of which is says so.
-func (e *Evaluation) confines(roles RoleSet, is func(r *compiledRule) bool) bool {
+// confinesPath reports a rule that denies or escalates paths of one of these roles in a directory, and of which is says so.
+func (e *Evaluation) confinesPath(roles RoleSet, is func(r *compiledRule) bool) bool {
 	return e.Ruling != nil && e.Ruling.confines && slices.ContainsFunc(e.Ruling.rules, func(r *compiledRule) bool {
-		return r.confines() && r.roles&roles != 0 && is(r)
+		return r.confinesPaths() && r.roles&roles != 0 && is(r)
 	})
 }
 
 // HasAreaRule reports that a rule that denies or escalates asks of such a path in which directory it lies.
 func (e *Evaluation) HasAreaRule(role access.Role) bool {
-	return e.confines(Roles(role), func(*compiledRule) bool { return true })
+	return e.confinesPath(Roles(role), func(*compiledRule) bool { return true })
 }
 
 // Touches reports that a place lies in the directory of a rule that denies or escalates: then a name counts that would
@@ -307,14 +307,14 @@ func (e *Evaluation) Touches(role access.Role, p *guard.Place) bool {
 	if !e.HasAreaRule(role) || p.Path == "" {
 		return false
 	}
-	facts := e.facts(p)
-	return e.confines(Roles(role), func(r *compiledRule) bool { return e.isAbout(r, &facts, true) })
+	facts := e.factsOf(p)
+	return e.confinesPath(Roles(role), func(r *compiledRule) bool { return e.isAbout(r, &facts, true) })
 }
 
 // KeepsGrant reports whether a grant that was given under another policy may stay: the first rule about the place does not
 // deny. Rules about what lies outside are taken to be about it: it did when the grant was given.
 func (e *Evaluation) KeepsGrant(role access.Role, place *guard.Place) bool {
-	facts := e.facts(place)
+	facts := e.factsOf(place)
 	facts.outside = [3]bool{true, true, true}
 	for _, r := range e.Ruling.rules {
 		if r.roles.Has(role) && e.isAbout(r, &facts, true) {

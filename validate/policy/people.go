@@ -21,8 +21,8 @@ func (p *People) Named() bool { return len(p.Principals) > 0 || len(p.Groups) > 
 // Names reports whether the rule is for a principal that is called so, if it is in one of the groups.
 func (p *People) Names(name string) bool { return matchesName(p.Principals, name) }
 
-// includes reports whether a known principal is among them.
-func (p *People) includes(who principal.Principal) bool {
+// includesPrincipal reports whether a known principal is among them.
+func (p *People) includesPrincipal(who principal.Principal) bool {
 	return (len(p.Principals) == 0 || isNamed(p.Principals, who.String())) &&
 		(len(p.Groups) == 0 || slices.ContainsFunc(who.Groups, func(group string) bool { return isNamed(p.Groups, group) }))
 }
@@ -46,12 +46,12 @@ func (c *Compiled) For(who principal.Principal) *Compiled {
 	if c == nil || c.views == nil {
 		return c
 	}
-	chosen := c.selection(who)
-	return c.views.Get(chosen, func() *Compiled { return c.choose(chosen) })
+	chosen := c.selectionFor(who)
+	return c.views.Get(chosen, func() *Compiled { return c.chooseRules(chosen) })
 }
 
-// choose makes the policy for the principals that have this selection.
-func (c *Compiled) choose(chosen string) *Compiled {
+// chooseRules makes the policy for the principals that have this selection.
+func (c *Compiled) chooseRules(chosen string) *Compiled {
 	out := &Compiled{m: c.m, areas: c.areas, sandbox: c.sandbox}
 	at := 0
 	for _, r := range c.rules {
@@ -88,15 +88,15 @@ const (
 	denied    = 'd' // it counts as one that denies
 )
 
-// selection says of each rule for some people, in order, what becomes of it for a principal.
-func (c *Compiled) selection(who principal.Principal) string {
+// selectionFor says of each rule for some people, in order, what becomes of it for a principal.
+func (c *Compiled) selectionFor(who principal.Principal) string {
 	b := make([]byte, 0, len(c.rules))
 	for _, r := range c.rules {
 		switch {
 		case !r.Named():
 		case !who.Known() && r.Then != Allow:
 			b = append(b, denied)
-		case who.Known() && r.includes(who):
+		case who.Known() && r.includesPrincipal(who):
 			b = append(b, isChosen)
 		default:
 			b = append(b, notChosen)
@@ -118,7 +118,7 @@ func (r *Ruling) ForPolicy(p *Compiled) *Ruling {
 // DeniesChild reports whether all that a child has is denied, be it known or not. What is about all of it is a rule without a
 // condition on tools or paths. Of a policy with rules for some people it is told for nobody before For.
 func (c *Compiled) DeniesChild(child string) bool {
-	return denyAll(c.For(principal.Principal{}).about(child), func(r *compiledRule) bool {
+	return denyAll(c.For(principal.Principal{}).rulesAbout(child), func(r *compiledRule) bool {
 		return r.Paths == nil && (len(r.Tools) == 0 || slices.Contains(r.Tools, "*"))
 	})
 }

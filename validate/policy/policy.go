@@ -59,11 +59,13 @@ type compiledRule struct {
 	area  int // its number, -1 where the rule names no directory
 }
 
-// opens reports whether servers may be given the rule's directory.
-func (r *compiledRule) opens() bool { return r.area >= 0 && r.Then != Deny && r.dir.Closed == "" }
+// opensDirectory reports whether servers may be given the rule's directory.
+func (r *compiledRule) opensDirectory() bool {
+	return r.area >= 0 && r.Then != Deny && r.dir.Closed == ""
+}
 
-// confines reports whether the rule denies or escalates paths in its directory.
-func (r *compiledRule) confines() bool { return r.area >= 0 && r.Then != Allow }
+// confinesPaths reports whether the rule denies or escalates paths in its directory.
+func (r *compiledRule) confinesPaths() bool { return r.area >= 0 && r.Then != Allow }
 
 // Compile checks a policy and looks up its directories. reserved are names that no rule may have. The error joins an
 // *Error for everything that is wrong.
@@ -188,8 +190,8 @@ func (r *Rule) About(child, tool string) bool {
 	return matchesName(r.Servers, child) && matchesName(r.Tools, tool)
 }
 
-// about are the rules that are about a child.
-func (c *Compiled) about(child string) (list []*compiledRule) {
+// rulesAbout are the rules that are about a child.
+func (c *Compiled) rulesAbout(child string) (list []*compiledRule) {
 	if c == nil {
 		return nil
 	}
@@ -230,7 +232,7 @@ func (c *Compiled) Ruling(child, tool string) *Ruling {
 		if r.Paths == nil && out.call == nil {
 			out.call = r.Rule
 		}
-		out.confines = out.confines || r.confines()
+		out.confines = out.confines || r.confinesPaths()
 		out.outside = out.outside || r.Paths != nil && r.Paths.Outside
 	}
 	if len(out.rules) == 0 {
@@ -324,9 +326,9 @@ func (c *Compiled) Directories(child string, grants []Grant) []Directory {
 	if c != nil && c.sandbox != nil {
 		add(c.sandbox.path, sandboxName, AnyRole)
 	}
-	for _, r := range c.about(child) {
+	for _, r := range c.rulesAbout(child) {
 		switch {
-		case !r.opens():
+		case !r.opensDirectory():
 		case r.Then == Allow || r.Serve:
 			add(r.dir.Path, r.Name, r.roles)
 		default:
@@ -343,7 +345,7 @@ func (c *Compiled) Directories(child string, grants []Grant) []Directory {
 
 // DeniedDirs are the directories that a rule denies one child something in.
 func (c *Compiled) DeniedDirs(child string) (list []string) {
-	for _, r := range c.about(child) {
+	for _, r := range c.rulesAbout(child) {
 		if r.Then == Deny && r.area >= 0 && !slices.Contains(list, r.dir.Path) {
 			list = append(list, r.dir.Path)
 		}
@@ -357,7 +359,7 @@ func (c *Compiled) ConfiningDirs() (list []string) {
 		return nil
 	}
 	for _, r := range c.rules {
-		if r.confines() {
+		if r.confinesPaths() {
 			list = append(list, r.dir.Given, r.dir.Path)
 		}
 	}
@@ -376,7 +378,7 @@ func (c *Compiled) EscalatingRule(child string) string {
 
 // firstRule is the name of the first rule about one child that is so, "" for none.
 func (c *Compiled) firstRule(child string, is func(*compiledRule) bool) string {
-	for _, r := range c.about(child) {
+	for _, r := range c.rulesAbout(child) {
 		if is(r) {
 			return r.Name
 		}
@@ -454,7 +456,7 @@ func (c *Compiled) OpenedDir(path string) string {
 		return s.path
 	}
 	for _, r := range c.rules {
-		if r.opens() && in(r.dir.Path) {
+		if r.opensDirectory() && in(r.dir.Path) {
 			return r.dir.Path
 		}
 	}
@@ -470,7 +472,7 @@ func (c *Compiled) WritableDirs() (list []string) {
 		list = append(list, c.sandbox.path)
 	}
 	for _, r := range c.rules {
-		if r.opens() && !slices.Contains(list, r.dir.Path) {
+		if r.opensDirectory() && !slices.Contains(list, r.dir.Path) {
 			list = append(list, r.dir.Path)
 		}
 	}
@@ -479,6 +481,6 @@ func (c *Compiled) WritableDirs() (list []string) {
 
 // Serves reports a directory that is served beside the roots: one that a rule opens, or a grant.
 func (c *Compiled) Serves(dir string, grants []Grant) bool {
-	return c != nil && slices.ContainsFunc(c.rules, func(r *compiledRule) bool { return r.opens() && r.dir.Path == dir }) ||
+	return c != nil && slices.ContainsFunc(c.rules, func(r *compiledRule) bool { return r.opensDirectory() && r.dir.Path == dir }) ||
 		slices.ContainsFunc(grants, func(g Grant) bool { return !g.File && g.Path == dir })
 }

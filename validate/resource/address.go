@@ -22,11 +22,11 @@ type candidate struct {
 	rest   string // behind the colon
 }
 
-// candidates are the URIs that a text may stand for: itself, what is inside a
+// listCandidates are the URIs that a text may stand for: itself, what is inside a
 // scheme that wraps another one, the parts of a list, and what takes its scheme
 // from a page, read as each web scheme. Blanks and quotes at the edges may be
 // dropped.
-func (s *Set) candidates(text string) (list []candidate) {
+func (s *Set) listCandidates(text string) (list []candidate) {
 	whole := strings.TrimFunc(text, isEdge)
 	if len(whole) > 2 && chars.IsSlash(whole[0]) && chars.IsSlash(whole[1]) {
 		for _, scheme := range webSchemes {
@@ -56,7 +56,7 @@ func (s *Set) candidates(text string) (list []candidate) {
 func (s *Set) beginsURI(part string) bool {
 	part = part[:min(len(part), 128)]
 	scheme, _, ok := cutScheme(strings.TrimLeftFunc(part, isEdge))
-	return ok && s.binds(scheme)
+	return ok && s.bindsScheme(scheme)
 }
 
 // appendWrapped adds a text, and what its scheme wraps: view-source:https://x.
@@ -125,9 +125,9 @@ var defaultPorts = map[string]string{
 	"redis": "6379", "rediss": "6379", "postgres": "5432", "postgresql": "5432", "mysql": "3306", "mongodb": "27017", "amqp": "5672", "amqps": "5671",
 }
 
-// parse takes a URI apart behind its scheme. why is the reason that it has no
+// parseAddress takes a URI apart behind its scheme. why is the reason that it has no
 // reading on which programs agree.
-func parse(scheme, rest string) (a address, why string) {
+func parseAddress(scheme, rest string) (a address, why string) {
 	if len(rest) > longest {
 		return a, "it is longer than any URI that is read"
 	}
@@ -209,7 +209,7 @@ func readName(scheme, name string) (host, why string) {
 	if isASCII(name) {
 		return strings.ToLower(name), ""
 	}
-	plain, err := idna.Punycode.ToASCII(lower(name))
+	plain, err := idna.Punycode.ToASCII(lowerASCII(name))
 	one, errOne := transitional.ToASCII(name)
 	other, errOther := nonTransitional.ToASCII(name)
 	if err != nil || errOne != nil || errOther != nil || one != other || one != plain {
@@ -218,8 +218,8 @@ func readName(scheme, name string) (host, why string) {
 	return plain, ""
 }
 
-// lower changes letters of ASCII alone: others may become ASCII by it.
-func lower(s string) string {
+// lowerASCII changes letters of ASCII alone: others may become ASCII by it.
+func lowerASCII(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'A' && r <= 'Z' {
 			return r | 0x20

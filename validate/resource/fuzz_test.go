@@ -22,7 +22,7 @@ func FuzzCheck(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		r := s.Check(text)
 		if !r.Bound {
-			if scheme, _, ok := strings.Cut(strings.ToLower(strings.TrimSpace(text)), "://"); ok && s.binds(scheme) {
+			if scheme, _, ok := strings.Cut(strings.ToLower(strings.TrimSpace(text)), "://"); ok && s.bindsScheme(scheme) {
 				t.Fatalf("%q is a URI of %s, and is not looked at", text, scheme)
 			}
 			return
@@ -47,7 +47,7 @@ func FuzzCheck(f *testing.F) {
 			if u.User != nil {
 				t.Fatalf("%q is inside, and names a user as %q", text, spelling)
 			}
-			if u.Host == "" || !s.binds(u.Scheme) {
+			if u.Host == "" || !s.bindsScheme(u.Scheme) {
 				continue
 			}
 			for _, p := range s.prefixes {
@@ -73,7 +73,7 @@ func spellings(text string) []string {
 	}
 	list := []string{text, strings.ReplaceAll(head, `\`, "/") + tail}
 	for range 4 {
-		head = decode(head)
+		head = decodePercent(head)
 		list = append(list, head, strings.ReplaceAll(head, `\`, "/"))
 	}
 	return list

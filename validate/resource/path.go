@@ -12,38 +12,38 @@ import (
 // goes on changing is read by nobody.
 const maxDecodes = 8
 
-// plain reports a path that has one reading: nothing to decode further than
+// isPlain reports a path that has one reading: nothing to decode further than
 // once, no way up, no empty component.
-func (a *address) plain() bool {
-	once := decode(a.path)
-	if once != decode(once) || strings.ContainsAny(once, "\\;\x00") {
+func (a *address) isPlain() bool {
+	once := decodePercent(a.path)
+	if once != decodePercent(once) || strings.ContainsAny(once, "\\;\x00") {
 		return false
 	}
 	parts := strings.Split(strings.TrimSuffix(strings.TrimPrefix(once, "/"), "/"), "/")
 	return once == "/" || strings.Count(once, "/") == strings.Count(a.path, "/") && !slices.ContainsFunc(parts, func(p string) bool { return p == "" || p == "." || p == ".." })
 }
 
-// below reports whether a path lies at or below a plain one in every reading.
-func below(base, path string) bool {
+// isBelow reports whether a path lies at or below a plain one in every reading.
+func isBelow(base, path string) bool {
 	if !strings.ContainsAny(path, `%\;`) && !strings.Contains(path, "//") && !strings.Contains(path, "/.") && !strings.Contains(base, "%") {
-		return startsWith(reading{}.components(path), reading{}.components(base)) // it has but one
+		return startsWith(reading{}.pathComponents(path), reading{}.pathComponents(base)) // it has but one
 	}
 	for range maxDecodes {
 		for _, backslash := range []bool{false, true} {
 			for _, empty := range []bool{false, true} {
 				for _, cut := range []bool{false, true} {
 					how := reading{backslash, empty, cut}
-					if !startsWith(how.components(path), how.components(base)) {
+					if !startsWith(how.pathComponents(path), how.pathComponents(base)) {
 						return false
 					}
 				}
 			}
 		}
-		again := decode(path)
+		again := decodePercent(path)
 		if again == path {
 			return !strings.ContainsFunc(path, isControl)
 		}
-		base, path = decode(base), again
+		base, path = decodePercent(base), again
 	}
 	return false
 }
@@ -55,8 +55,8 @@ type reading struct {
 	cut       bool // a component ends at a semicolon
 }
 
-// components are the decoded components of a path without "." and "..".
-func (r reading) components(path string) (list []string) {
+// pathComponents are the decoded components of a path without "." and "..".
+func (r reading) pathComponents(path string) (list []string) {
 	if r.backslash {
 		path = strings.ReplaceAll(path, `\`, "/")
 	}
@@ -65,7 +65,7 @@ func (r reading) components(path string) (list []string) {
 		if r.cut {
 			part, _, _ = strings.Cut(part, ";")
 		}
-		switch part = decode(part); {
+		switch part = decodePercent(part); {
 		case part == ".", part == "" && !r.empty:
 		case part == "..":
 			list = list[:max(len(list)-1, 0)]
@@ -83,8 +83,8 @@ func startsWith(list, beginning []string) bool {
 	return len(list) >= len(beginning) && slices.Equal(list[:len(beginning)], beginning)
 }
 
-// decode decodes percent signs once and leniently, as [chars.DecodePercent] does, and %u002e
+// decodePercent decodes percent signs once and leniently, as [chars.DecodePercent] does, and %u002e
 // as a careless program does.
-func decode(s string) string { return chars.DecodePercent(percentU.ReplaceAllString(s, "%$1")) }
+func decodePercent(s string) string { return chars.DecodePercent(percentU.ReplaceAllString(s, "%$1")) }
 
 var percentU = lazyregexp.New(`%[uU]00([0-9A-Fa-f]{2})`)

@@ -69,13 +69,13 @@ func parsePrefix(text string) (p prefix, err error) {
 	case scheme == "file":
 		return p, errors.New("directories are roots, not resources")
 	}
-	a, why := parse(scheme, rest)
+	a, why := parseAddress(scheme, rest)
 	switch {
 	case why != "":
 		return p, errors.New(why)
 	case a.tail != "":
 		return p, errors.New("a prefix has no query and no fragment")
-	case !a.plain():
+	case !a.isPlain():
 		return p, errors.New("its path is not plain: programs read it differently")
 	}
 	return prefix{a, a.String()}, nil
@@ -96,7 +96,7 @@ func (s *Set) List(scheme string) []string {
 	return list
 }
 
-func (s *Set) binds(scheme string) bool {
+func (s *Set) bindsScheme(scheme string) bool {
 	return s != nil && slices.ContainsFunc(s.prefixes, func(p prefix) bool { return p.scheme == scheme })
 }
 
@@ -118,11 +118,11 @@ func (s *Set) Check(text string) (out Result) {
 	if s == nil || len(s.prefixes) == 0 {
 		return Result{}
 	}
-	for _, c := range s.candidates(text) {
-		if !s.binds(c.scheme) {
+	for _, c := range s.listCandidates(text) {
+		if !s.bindsScheme(c.scheme) {
 			continue
 		}
-		if r := s.check(c); !r.Inside() || !out.Bound {
+		if r := s.checkCandidate(c); !r.Inside() || !out.Bound {
 			out = r
 		}
 		if !out.Inside() {
@@ -132,9 +132,9 @@ func (s *Set) Check(text string) (out Result) {
 	return out
 }
 
-func (s *Set) check(c candidate) Result {
+func (s *Set) checkCandidate(c candidate) Result {
 	r := Result{Bound: true, Scheme: c.scheme, URI: c.text}
-	a, why := parse(c.scheme, c.rest)
+	a, why := parseAddress(c.scheme, c.rest)
 	if why != "" {
 		r.Why = why
 		return r
@@ -146,7 +146,7 @@ func (s *Set) check(c candidate) Result {
 		if p.scheme != a.scheme || p.host != a.host || p.port != a.port {
 			continue
 		}
-		if below(p.path, a.path) {
+		if isBelow(p.path, a.path) {
 			r.Prefix = p.text
 			return r
 		}

@@ -22,19 +22,19 @@ func isPathFormat(format string) bool {
 	return pathFormats[chars.Squeeze(format, "-_ .")]
 }
 
-// register makes a compiler keep the formats of paths and URIs that a document names, as it spells them.
-func register(c *jsonschema.Compiler, doc any) {
+// registerFormats makes a compiler keep the formats of paths and URIs that a document names, as it spells them.
+func registerFormats(c *jsonschema.Compiler, doc any) {
 	switch doc := doc.(type) {
 	case map[string]any:
 		if f, ok := doc["format"].(string); ok && (isPathFormat(f) || uriFormats[strings.ToLower(f)]) {
 			c.RegisterFormat(&jsonschema.Format{Name: f, Validate: func(any) error { return nil }})
 		}
 		for _, v := range doc {
-			register(c, v)
+			registerFormats(c, v)
 		}
 	case []any:
 		for _, v := range doc {
-			register(c, v)
+			registerFormats(c, v)
 		}
 	}
 }
@@ -66,26 +66,26 @@ func (s *Schema) HintsAt(t *strictjson.Tree, id int32) Hint {
 		}
 	}
 	if steps, ok := stepsTo(t, id); ok {
-		return s.hint(steps)
+		return s.hintAt(steps)
 	}
 	return Hint{}
 }
 
-// hint is what the schema says of the value that some steps lead to.
-func (s *Schema) hint(to []step) Hint {
-	at, declared, _ := s.at(to, true)
+// hintAt is what the schema says of the value that some steps lead to.
+func (s *Schema) hintAt(to []step) Hint {
+	at, declared, _ := s.schemasAt(to, true)
 	if len(at) == 0 {
 		return Hint{}
 	}
 	h := Hint{Declared: declared, Enum: true, Word: true}
 	spoke := false
 	for sub := range at {
-		h.Object = h.Object || !everything(sub, new(hintSteps), isSimple)
-		if !s.speaks(sub, new(hintSteps)) {
+		h.Object = h.Object || !saysEverything(sub, new(hintSteps), isSimple)
+		if !s.saysAnything(sub, new(hintSteps)) {
 			continue
 		}
 		spoke = true
-		h.Enum = h.Enum && everything(sub, new(hintSteps), isConstant)
+		h.Enum = h.Enum && saysEverything(sub, new(hintSteps), isConstant)
 		h.Word = h.Word && slices.Contains(wordFormats, s.formats[sub])
 	}
 	h.Enum, h.Word = h.Enum && spoke, h.Word && spoke
@@ -145,8 +145,8 @@ func inPlace(s *jsonschema.Schema, sure bool, yield func(*jsonschema.Schema)) {
 	}
 }
 
-// speaks reports whether s says anything by which a string could be judged.
-func (s *Schema) speaks(sub *jsonschema.Schema, steps *int) bool {
+// saysAnything reports whether s says anything by which a string could be judged.
+func (s *Schema) saysAnything(sub *jsonschema.Schema, steps *int) bool {
 	if *steps--; *steps < 0 {
 		return true
 	}
@@ -154,20 +154,20 @@ func (s *Schema) speaks(sub *jsonschema.Schema, steps *int) bool {
 		return true
 	}
 	found := false
-	inPlace(sub, true, func(in *jsonschema.Schema) { found = found || s.speaks(in, steps) })
+	inPlace(sub, true, func(in *jsonschema.Schema) { found = found || s.saysAnything(in, steps) })
 	return found
 }
 
-// everything reports whether a statement holds for every value that s accepts. says answers for one schema; known is false
+// saysEverything reports whether a statement holds for every value that s accepts. says answers for one schema; known is false
 // if that schema alone does not tell. Where there is more to look at than anybody looks at, it does not hold.
-func everything(s *jsonschema.Schema, steps *int, says func(s *jsonschema.Schema) (holds, known bool)) bool {
+func saysEverything(s *jsonschema.Schema, steps *int, says func(s *jsonschema.Schema) (holds, known bool)) bool {
 	if *steps--; *steps < 0 {
 		return false
 	}
 	if holds, known := says(s); known {
 		return holds
 	}
-	each := func(sub *jsonschema.Schema) bool { return everything(sub, steps, says) }
+	each := func(sub *jsonschema.Schema) bool { return saysEverything(sub, steps, says) }
 	if s.Ref != nil && each(s.Ref) || slices.ContainsFunc(s.AllOf, each) {
 		return true
 	}
@@ -202,12 +202,12 @@ func isSimple(s *jsonschema.Schema) (holds, known bool) {
 // PathAt reports how the schema declares a value to be a path: by a format, or by the words about it, wherever a keyword
 // applies a schema to it. Where there is more to look at than anybody looks at, it is one.
 func (s *Schema) PathAt(t *strictjson.Tree, id int32) (how string) {
-	at, all := s.applied(t, id)
+	at, all := s.appliedTo(t, id)
 	if !all {
 		return HowFormat
 	}
 	for sub := range at {
-		if h := s.declares(sub); h == HowFormat || h != "" && how == "" {
+		if h := s.declaredAs(sub); h == HowFormat || h != "" && how == "" {
 			how = h
 		}
 	}
@@ -216,20 +216,20 @@ func (s *Schema) PathAt(t *strictjson.Tree, id int32) (how string) {
 
 // UriAt reports whether the schema declares a value to be a URI.
 func (s *Schema) UriAt(t *strictjson.Tree, id int32) bool {
-	at, all := s.applied(t, id)
+	at, all := s.appliedTo(t, id)
 	for sub := range at {
 		all = all && !uriFormats[strings.ToLower(s.formats[sub])]
 	}
 	return !all
 }
 
-// applied are the schemas that may apply to a value; all is false where they are too many.
-func (s *Schema) applied(t *strictjson.Tree, id int32) (at map[*jsonschema.Schema]bool, all bool) {
+// appliedTo are the schemas that may apply to a value; all is false where they are too many.
+func (s *Schema) appliedTo(t *strictjson.Tree, id int32) (at map[*jsonschema.Schema]bool, all bool) {
 	steps, ok := stepsTo(t, id)
 	if !ok {
 		return nil, true // inside a string the schema is silent
 	}
-	at, _, all = s.at(steps, false)
+	at, _, all = s.schemasAt(steps, false)
 	return at, all && AddInPlace(at, false)
 }
 
@@ -256,9 +256,9 @@ func stepsTo(t *strictjson.Tree, id int32) (steps []step, ok bool) {
 	return steps, true
 }
 
-// at are the schemas that stand where some steps lead to, without those that they apply to the value in turn; all is false where
+// schemasAt are the schemas that stand where some steps lead to, without those that they apply to the value in turn; all is false where
 // there are too many on the way. declared says that one of them names the value; sure leaves out what may not apply.
-func (s *Schema) at(steps []step, sure bool) (at map[*jsonschema.Schema]bool, declared, all bool) {
+func (s *Schema) schemasAt(steps []step, sure bool) (at map[*jsonschema.Schema]bool, declared, all bool) {
 	at = map[*jsonschema.Schema]bool{s.Root: true}
 	for _, to := range steps {
 		if !AddInPlace(at, sure) {
@@ -267,7 +267,7 @@ func (s *Schema) at(steps []step, sure bool) (at map[*jsonschema.Schema]bool, de
 		next := map[*jsonschema.Schema]bool{}
 		declared = false
 		for sub := range at {
-			declared = governs(sub, to, sure, func(in *jsonschema.Schema) { next[in] = true }) || declared
+			declared = yieldGoverning(sub, to, sure, func(in *jsonschema.Schema) { next[in] = true }) || declared
 		}
 		at = next
 	}
@@ -281,15 +281,15 @@ func (s *Schema) IsPathSchema(sub *jsonschema.Schema) bool {
 		return true
 	}
 	for in := range at {
-		if s.declares(in) != "" {
+		if s.declaredAs(in) != "" {
 			return true
 		}
 	}
 	return false
 }
 
-// declares reports how one schema says that its value is a path.
-func (s *Schema) declares(sub *jsonschema.Schema) string {
+// declaredAs reports how one schema says that its value is a path.
+func (s *Schema) declaredAs(sub *jsonschema.Schema) string {
 	switch {
 	case isPathFormat(s.formats[sub]):
 		return HowFormat
@@ -327,7 +327,7 @@ func Each(root *jsonschema.Schema, yield func(*jsonschema.Schema)) {
 	list := []*jsonschema.Schema{root}
 	for i := 0; i < len(list); i++ {
 		yield(list[i])
-		subschemas(list[i], func(sub *jsonschema.Schema) {
+		yieldSubschemas(list[i], func(sub *jsonschema.Schema) {
 			if !seen[sub] {
 				seen[sub] = true
 				list = append(list, sub)
@@ -336,9 +336,9 @@ func Each(root *jsonschema.Schema, yield func(*jsonschema.Schema)) {
 	}
 }
 
-// governs yields the schemas that may apply to a member or an element of what s applies to, and reports whether s names
+// yieldGoverning yields the schemas that may apply to a member or an element of what s applies to, and reports whether s names
 // it.
-func governs(s *jsonschema.Schema, to step, sure bool, yield func(*jsonschema.Schema)) (named bool) {
+func yieldGoverning(s *jsonschema.Schema, to step, sure bool, yield func(*jsonschema.Schema)) (named bool) {
 	if !to.member {
 		yieldEach(yield, itemSchema(s, to.index))
 		if !sure {
@@ -393,7 +393,7 @@ func describesPath(text string) bool {
 
 // DeclaresPaths reports whether any schema of the document declares a path, so that most tools skip the question.
 func (s *Schema) DeclaresPaths() (found bool) {
-	Each(s.Root, func(sub *jsonschema.Schema) { found = found || s.declares(sub) != "" })
+	Each(s.Root, func(sub *jsonschema.Schema) { found = found || s.declaredAs(sub) != "" })
 	return found
 }
 

@@ -74,14 +74,14 @@ func (s *Schema) Read(v any, work *budget.Budget) (*Reading, error) {
 		return nil, nil
 	}
 	regex := regexBudget
-	bad, err := s.check(v, work, &regex)
+	bad, err := s.checkDecoded(v, work, &regex)
 	if bad == nil || err != nil {
 		return nil, err
 	}
-	r := reader{Reading: Reading{Value: clone(v)}, s: s, work: work}
+	r := reader{Reading: Reading{Value: cloneValue(v)}, s: s, work: work}
 	wrong := bad
-	for rounds := 0; rounds < maxRounds && r.round(wrong); rounds++ {
-		switch wrong, err = s.check(r.Value, work, &regex); {
+	for rounds := 0; rounds < maxRounds && r.readRound(wrong); rounds++ {
+		switch wrong, err = s.checkDecoded(r.Value, work, &regex); {
 		case err != nil:
 			return nil, err
 		case wrong == nil:
@@ -91,22 +91,22 @@ func (s *Schema) Read(v any, work *budget.Budget) (*Reading, error) {
 	if work.Spent() {
 		return nil, errSpent()
 	}
-	return nil, describe(bad)
+	return nil, describeError(bad)
 }
 
-// clone copies what holds values.
-func clone(v any) any {
+// cloneValue copies what holds values.
+func cloneValue(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		m := make(map[string]any, len(v))
 		for name, in := range v {
-			m[name] = clone(in)
+			m[name] = cloneValue(in)
 		}
 		return m
 	case []any:
 		list := slices.Clone(v)
 		for i := range list {
-			list[i] = clone(list[i])
+			list[i] = cloneValue(list[i])
 		}
 		return list
 	}
@@ -120,8 +120,8 @@ type reader struct {
 	work *budget.Budget
 }
 
-// round reads otherwise what is wrong, as far as it can be, and reports whether there was anything.
-func (r *reader) round(wrong *jsonschema.ValidationError) bool {
+// readRound reads otherwise what is wrong, as far as it can be, and reports whether there was anything.
+func (r *reader) readRound(wrong *jsonschema.ValidationError) bool {
 	before := r.Count
 	var extra []*jsonschema.ValidationError // what is declared in one alternative is not extra in another
 	for todo := []*jsonschema.ValidationError{wrong}; len(todo) > 0; {
@@ -132,17 +132,17 @@ func (r *reader) round(wrong *jsonschema.ValidationError) bool {
 		case *jskind.AdditionalProperties:
 			extra = append(extra, e)
 		case *jskind.Type:
-			r.value(e.InstanceLocation, kind.Want)
+			r.readString(e.InstanceLocation, kind.Want)
 		case *jskind.Enum:
-			r.value(e.InstanceLocation, typesOf(kind.Want))
+			r.readString(e.InstanceLocation, typesOf(kind.Want))
 		case *jskind.Const:
-			r.value(e.InstanceLocation, typesOf([]any{kind.Want}))
+			r.readString(e.InstanceLocation, typesOf([]any{kind.Want}))
 		default:
 			todo = append(todo, e.Causes...)
 		}
 	}
 	for _, e := range extra {
-		r.extra(e.InstanceLocation, e.ErrorKind.(*jskind.AdditionalProperties).Properties)
+		r.dropExtra(e.InstanceLocation, e.ErrorKind.(*jskind.AdditionalProperties).Properties)
 	}
 	return r.Count > before && !r.work.Spent()
 }
@@ -160,20 +160,20 @@ func typesOf(constants []any) (types []string) {
 	return types
 }
 
-// value reads a string for what is written in it, if that is of a type that is wanted, and null for no value.
-func (r *reader) value(at []string, want []string) {
+// readString reads a string for what is written in it, if that is of a type that is wanted, and null for no value.
+func (r *reader) readString(at []string, want []string) {
 	if len(at) == 0 {
 		return
 	}
 	token := at[len(at)-1]
-	parent, place, steps := r.find(at[:len(at)-1])
+	parent, place, steps := r.findValue(at[:len(at)-1])
 	v, to, there := stepInto(parent, token)
 	if !there || !place.Step(token).asItStands() {
 		return
 	}
 	members, isObject := parent.(map[string]any)
 	if text, ok := v.(string); ok {
-		if v, ok = r.content(text, want); !ok {
+		if v, ok = r.readContent(text, want); !ok {
 			return
 		}
 		if isObject {
@@ -181,10 +181,10 @@ func (r *reader) value(at []string, want []string) {
 		} else {
 			parent.([]any)[to.index] = v
 		}
-		r.note(place, token, AsContent)
-	} else if isObject && v == nil && r.learn(place, steps) && place.names[token] {
+		r.noteReading(place, token, AsContent)
+	} else if isObject && v == nil && r.learnNames(place, steps) && place.names[token] {
 		delete(members, token)
-		r.note(place, token, AsAbsent)
+		r.noteReading(place, token, AsAbsent)
 	}
 }
 
@@ -202,8 +202,8 @@ func stepInto(v any, token string) (in any, to step, ok bool) {
 	return nil, to, false
 }
 
-// content is what is written in a string: a number, true or false, a list or an object, in strict JSON.
-func (r *reader) content(text string, want []string) (v any, ok bool) {
+// readContent is what is written in a string: a number, true or false, a list or an object, in strict JSON.
+func (r *reader) readContent(text string, want []string) (v any, ok bool) {
 	trimmed := strings.Trim(text, " \t\r\n")
 	if trimmed == "" || !r.work.Spend(budget.FindSteps+len(text)/budget.ByteSteps) {
 		return nil, false
@@ -233,27 +233,27 @@ func (r *reader) content(text string, want []string) (v any, ok bool) {
 	return t.Value(0), true
 }
 
-// extra leaves members out that no schema of their object declares.
-func (r *reader) extra(at, names []string) {
-	parent, place, steps := r.find(at)
+// dropExtra leaves members out that no schema of their object declares.
+func (r *reader) dropExtra(at, names []string) {
+	parent, place, steps := r.findValue(at)
 	members, ok := parent.(map[string]any)
-	if !ok || !r.learn(place, steps) {
+	if !ok || !r.learnNames(place, steps) {
 		return
 	}
 	for _, name := range names {
 		if _, there := members[name]; there && !place.names[name] && place.Step(name).asItStands() {
 			delete(members, name)
-			r.note(place, name, AsExtra)
+			r.noteReading(place, name, AsExtra)
 		}
 	}
 }
 
-// learn finds out which names the schemas of an object declare. It is false where they are too many to know.
-func (r *reader) learn(object *Place, steps []step) bool {
+// learnNames finds out which names the schemas of an object declare. It is false where they are too many to know.
+func (r *reader) learnNames(object *Place, steps []step) bool {
 	if object.names != nil {
 		return true
 	}
-	at, _, all := r.s.at(steps, false)
+	at, _, all := r.s.schemasAt(steps, false)
 	all = all && AddInPlace(at, false)
 	if !r.work.Spend(budget.FindSteps+len(at)*(len(steps)+1)) || !all {
 		return false
@@ -271,9 +271,9 @@ func (r *reader) learn(object *Place, steps []step) bool {
 	return true
 }
 
-// find is the value at a location, with its place. It finds nothing in what is read otherwise than it stands: what is written in a
+// findValue is the value at a location, with its place. It finds nothing in what is read otherwise than it stands: what is written in a
 // string has to fit as it is.
-func (r *reader) find(at []string) (v any, place *Place, steps []step) {
+func (r *reader) findValue(at []string) (v any, place *Place, steps []step) {
 	v, place = r.Value, &r.Places
 	for _, token := range at {
 		in, to, ok := stepInto(v, token)
@@ -283,7 +283,7 @@ func (r *reader) find(at []string) (v any, place *Place, steps []step) {
 		next := place.inside[token]
 		if next == nil {
 			next = &Place{}
-			place.put(token, next)
+			place.putPlace(token, next)
 		}
 		if next.How != AsItStands {
 			return nil, nil, nil
@@ -293,14 +293,14 @@ func (r *reader) find(at []string) (v any, place *Place, steps []step) {
 	return v, place, steps
 }
 
-func (p *Place) put(token string, in *Place) {
+func (p *Place) putPlace(token string, in *Place) {
 	if p.inside == nil {
 		p.inside = make(map[string]*Place)
 	}
 	p.inside[token] = in
 }
 
-func (r *reader) note(object *Place, token string, how int) {
-	object.put(token, &Place{How: how})
+func (r *reader) noteReading(object *Place, token string, how int) {
+	object.putPlace(token, &Place{How: how})
 	r.Count++
 }

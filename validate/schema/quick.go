@@ -37,10 +37,10 @@ type span struct{ low, high int64 }
 // endless is the span that holds any number.
 var endless = span{math.MinInt64, math.MaxInt64}
 
-func (s span) holds(n int64) bool { return s.low <= n && n <= s.high }
+func (s span) holdsNumber(n int64) bool { return s.low <= n && n <= s.high }
 
-// bound takes in one end. What is no short integer is left to the whole schema.
-func (q *quick) bound(s *span, low bool, at *big.Rat, shift int64) {
+// setBound takes in one end. What is no short integer is left to the whole schema.
+func (q *quick) setBound(s *span, low bool, at *big.Rat, shift int64) {
 	switch {
 	case at == nil:
 	case !at.IsInt() || at.Num().BitLen() > 50:
@@ -71,7 +71,7 @@ func quickOf(s *jsonschema.Schema) *quick {
 		return nil
 	}
 	q := &quick{open: true, members: make(map[string]Member), count: endless, size: endless, value: endless}
-	q.unsure = s.Bool != nil || says(s, func(field string) bool { return !quickReads[field] })
+	q.unsure = s.Bool != nil || saysField(s, func(field string) bool { return !quickReads[field] })
 	if s.Types != nil {
 		names := s.Types.ToStrings()
 		for _, name := range names {
@@ -115,23 +115,23 @@ func quickOf(s *jsonschema.Schema) *quick {
 		}
 		return big.NewRat(int64(*n), 1)
 	}
-	q.bound(&q.count, true, count(s.MinLength), 0)
-	q.bound(&q.count, false, count(s.MaxLength), 0)
-	q.bound(&q.size, true, count(s.MinItems), 0)
-	q.bound(&q.size, false, count(s.MaxItems), 0)
-	q.bound(&q.value, true, s.Minimum, 0)
-	q.bound(&q.value, true, s.ExclusiveMinimum, 1)
-	q.bound(&q.value, false, s.Maximum, 0)
-	q.bound(&q.value, false, s.ExclusiveMaximum, -1)
+	q.setBound(&q.count, true, count(s.MinLength), 0)
+	q.setBound(&q.count, false, count(s.MaxLength), 0)
+	q.setBound(&q.size, true, count(s.MinItems), 0)
+	q.setBound(&q.size, false, count(s.MaxItems), 0)
+	q.setBound(&q.value, true, s.Minimum, 0)
+	q.setBound(&q.value, true, s.ExclusiveMinimum, 1)
+	q.setBound(&q.value, false, s.Maximum, 0)
+	q.setBound(&q.value, false, s.ExclusiveMaximum, -1)
 	return q
 }
 
 // Plainly reports whether the arguments fit for certain, which a schema that was
 // not read never says.
-func (s *Schema) Plainly(t *strictjson.Tree) bool { return s.quick != nil && s.quick.fits(t, 0) }
+func (s *Schema) Plainly(t *strictjson.Tree) bool { return s.quick != nil && s.quick.fitsFor(t, 0) }
 
-// fits reports whether a value fits for certain.
-func (q *quick) fits(t *strictjson.Tree, at int32) bool {
+// fitsFor reports whether a value fits for certain.
+func (q *quick) fitsFor(t *strictjson.Tree, at int32) bool {
 	if q == nil {
 		return true
 	}
@@ -139,7 +139,7 @@ func (q *quick) fits(t *strictjson.Tree, at int32) bool {
 	switch {
 	case n.Kind < strictjson.Array:
 		return q.fitsScalar(n.Kind, t.Whole(at), t.IsEscaped(at))
-	case !q.takes(n.Kind) || q.texts != nil:
+	case !q.takesKind(n.Kind) || q.texts != nil:
 		return false
 	case n.Kind == strictjson.Array:
 		return q.fitsArray(t, n)
@@ -147,7 +147,7 @@ func (q *quick) fits(t *strictjson.Tree, at int32) bool {
 	return q.fitsObject(t, n)
 }
 
-func (q *quick) takes(kind strictjson.Kind) bool {
+func (q *quick) takesKind(kind strictjson.Kind) bool {
 	return !q.unsure && (q.kinds == 0 || q.kinds&(1<<kind) != 0)
 }
 
@@ -156,13 +156,13 @@ func (q *quick) fitsScalar(kind strictjson.Kind, raw []byte, escaped bool) bool 
 	if q == nil {
 		return true
 	}
-	if !q.takes(kind) {
+	if !q.takesKind(kind) {
 		return false
 	}
 	switch {
 	case kind == strictjson.String && (q.texts != nil || q.count != endless):
 		raw = raw[1 : len(raw)-1]
-		return !escaped && (q.texts == nil || q.texts[string(raw)]) && q.count.holds(int64(utf8.RuneCount(raw)))
+		return !escaped && (q.texts == nil || q.texts[string(raw)]) && q.count.holdsNumber(int64(utf8.RuneCount(raw)))
 	case kind == strictjson.Number && !q.fitsNumber(raw):
 		return false
 	}
@@ -178,7 +178,7 @@ func (m Member) Fits(kind strictjson.Kind, raw []byte) bool {
 // where more has to be known to see that arguments fit.
 func (s *Schema) Members() (members map[string]Member, required int, ok bool) {
 	q := s.quick
-	if q == nil || q.texts != nil || !q.takes(strictjson.Object) {
+	if q == nil || q.texts != nil || !q.takesKind(strictjson.Object) {
 		return nil, 0, false
 	}
 	return q.members, q.required, true
@@ -190,12 +190,12 @@ func (q *quick) fitsArray(t *strictjson.Tree, n *strictjson.Node) bool {
 	}
 	count := int64(0)
 	for c := n.First; c > 0; c = t.Nodes[c].Next {
-		if !q.items.fits(t, c) {
+		if !q.items.fitsFor(t, c) {
 			return false
 		}
 		count++
 	}
-	return q.size.holds(count)
+	return q.size.holdsNumber(count)
 }
 
 func (q *quick) fitsNumber(raw []byte) bool {
@@ -203,7 +203,7 @@ func (q *quick) fitsNumber(raw []byte) bool {
 		return true
 	}
 	v, err := strconv.ParseInt(string(raw), 10, 64)
-	return err == nil && q.value.holds(v)
+	return err == nil && q.value.holdsNumber(v)
 }
 
 func (q *quick) fitsObject(t *strictjson.Tree, n *strictjson.Node) bool {
@@ -221,7 +221,7 @@ func (q *quick) fitsObject(t *strictjson.Tree, n *strictjson.Node) bool {
 			}
 			sub = q.others
 		}
-		if !sub.fits(t, c) {
+		if !sub.fitsFor(t, c) {
 			return false
 		}
 		if is.Required {

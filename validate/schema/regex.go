@@ -33,9 +33,9 @@ func (r *ecmaRegexp) MatchString(s string) bool {
 	return ok
 }
 
-// engine compiles a pattern of a schema. Look-ahead and back-references are legal there, which rules out Go's own
+// compilePattern compiles a pattern of a schema. Look-ahead and back-references are legal there, which rules out Go's own
 // package. Patterns that only ECMA's "u" flag allows (\p{L}) are tried with it.
-func (m *meter) engine(pattern string) (jsonschema.Regexp, error) {
+func (m *meter) compilePattern(pattern string) (jsonschema.Regexp, error) {
 	if len(pattern) > regexLength {
 		return nil, fmt.Errorf("pattern of %d bytes, the limit is %d", len(pattern), regexLength)
 	}

@@ -44,9 +44,9 @@ type meter struct {
 	spent bool
 }
 
-// step is called once for every schema that is applied to a value. It stops the validator by a panic, which run
+// countSteps is called once for every schema that is applied to a value. It stops the validator by a panic, which run
 // recovers: the library has no other way to be interrupted, and none to say how deep it is.
-func (m *meter) step(steps int) {
+func (m *meter) countSteps(steps int) {
 	m.steps++
 	deep := m.steps&0xff == 0 && runtime.Callers(maxFrames, make([]uintptr, 1)) > 0
 	if m.spent || deep || !m.work.Spend(steps) {
@@ -55,10 +55,10 @@ func (m *meter) step(steps int) {
 	}
 }
 
-// charge is the format that stands in the place of a schema's own: it takes what applying the schema to a value costs.
-func (m *meter) charge(s *jsonschema.Schema) *jsonschema.Format {
-	each := 2 + choices(s)/16
-	subschemas(s, func(sub *jsonschema.Schema) { each += choices(sub) / 16 })
+// chargeFormat is the format that stands in the place of a schema's own: it takes what applying the schema to a value costs.
+func (m *meter) chargeFormat(s *jsonschema.Schema) *jsonschema.Format {
+	each := 2 + countChoices(s)/16
+	yieldSubschemas(s, func(sub *jsonschema.Schema) { each += countChoices(sub) / 16 })
 	return &jsonschema.Format{Name: "budget", Validate: func(v any) error {
 		size := 0
 		switch v := v.(type) {
@@ -67,13 +67,13 @@ func (m *meter) charge(s *jsonschema.Schema) *jsonschema.Format {
 		case map[string]any:
 			size = len(v)
 		}
-		m.step(each * (1 + size))
+		m.countSteps(each * (1 + size))
 		return nil
 	}}
 }
 
-// choices is how many values a schema lists.
-func choices(s *jsonschema.Schema) int {
+// countChoices is how many values a schema lists.
+func countChoices(s *jsonschema.Schema) int {
 	if s.Enum == nil {
 		return 0
 	}
@@ -130,15 +130,15 @@ func Compile(doc any) (*Schema, error) {
 	admitNull(doc, false)
 	s := &Schema{doc: doc}
 	var err error
-	if s.instance, err = s.compile(); err != nil {
+	if s.instance, err = s.compileCopy(); err != nil {
 		return nil, err
 	}
 	s.quick = quickOf(s.Root)
 	s.arguments = make(map[string]Hint, len(s.Root.Properties)) // which most calls have and no others
 	for name := range s.Root.Properties {
-		s.arguments[name] = s.hint([]step{{member: true, name: name}})
+		s.arguments[name] = s.hintAt([]step{{member: true, name: name}})
 	}
-	if costly(s.Root) {
+	if isCostly(s.Root) {
 		s.spare = make(chan *instance, spareInstances)
 		s.spare <- s.instance
 	}
@@ -187,16 +187,16 @@ var cheap = chars.WordSet("PropertyNames MinProperties MaxProperties DependentRe
 
 var fields = sync.OnceValue(func() []reflect.StructField { return reflect.VisibleFields(reflect.TypeFor[jsonschema.Schema]()) })
 
-// costly reports whether validating against a compiled schema can cost more than that.
-func costly(root *jsonschema.Schema) (found bool) {
+// isCostly reports whether validating against a compiled schema can cost more than that.
+func isCostly(root *jsonschema.Schema) (found bool) {
 	Each(root, func(s *jsonschema.Schema) {
-		found = found || choices(s) > 64 || says(s, func(field string) bool { return !quickReads[field] && !cheap[field] })
+		found = found || countChoices(s) > 64 || saysField(s, func(field string) bool { return !quickReads[field] && !cheap[field] })
 	})
 	return found
 }
 
-// says reports whether a schema says anything by one of these of its fields.
-func says(s *jsonschema.Schema, is func(field string) bool) bool {
+// saysField reports whether a schema says anything by one of these of its fields.
+func saysField(s *jsonschema.Schema, is func(field string) bool) bool {
 	v := reflect.ValueOf(s).Elem()
 	return slices.ContainsFunc(fields(), func(f reflect.StructField) bool {
 		return f.IsExported() && is(f.Name) && !v.FieldByIndex(f.Index).IsZero()
@@ -212,8 +212,8 @@ func (refuseLoader) Load(url string) (any, error) {
 // baseURL is the base of relative references: a name that nothing can be loaded from.
 const baseURL = "https://schema.invalid/input"
 
-// compile makes one more copy of s.
-func (s *Schema) compile() (in *instance, err error) {
+// compileCopy makes one more copy of s.
+func (s *Schema) compileCopy() (in *instance, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			in, err = nil, fmt.Errorf("inputSchema does not compile: %v", r)
@@ -223,28 +223,28 @@ func (s *Schema) compile() (in *instance, err error) {
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.UseLoader(refuseLoader{})
-	c.UseRegexpEngine(in.meter.engine)
+	c.UseRegexpEngine(in.meter.compilePattern)
 	c.AssertFormat() // so that the compiled schema keeps formats
-	register(c, s.doc)
+	registerFormats(c, s.doc)
 	_ = c.AddResource(baseURL, s.doc) // if it is not added, it does not compile
 	if in.Root, err = c.Compile(baseURL); err != nil {
 		return nil, fmt.Errorf("inputSchema does not compile: %w", err)
 	}
 	// A format is an annotation here in every draft, and the field is the one place where the library calls out before it descends.
-	metered := costly(in.Root)
+	metered := isCostly(in.Root)
 	Each(in.Root, func(s *jsonschema.Schema) {
 		if s.Format != nil {
 			in.formats[s] = s.Format.Name
 		}
 		if s.Format = nil; metered {
-			s.Format = in.meter.charge(s)
+			s.Format = in.meter.chargeFormat(s)
 		}
 	})
 	return in, nil
 }
 
-// subschemas yields every schema that s refers to or holds.
-func subschemas(s *jsonschema.Schema, yield func(*jsonschema.Schema)) {
+// yieldSubschemas yields every schema that s refers to or holds.
+func yieldSubschemas(s *jsonschema.Schema, yield func(*jsonschema.Schema)) {
 	inPlace(s, false, yield)
 	yieldEach(yield, s.PropertyNames, s.UnevaluatedProperties, s.Contains, s.Items2020, s.UnevaluatedItems, s.ContentSchema,
 		s.PrefixItems, s.Items, s.AdditionalItems, s.AdditionalProperties, s.Properties)
@@ -259,29 +259,29 @@ func (s *Schema) Validate(v any, work *budget.Budget) error {
 		return nil
 	}
 	regex := regexBudget
-	bad, err := s.check(v, work, &regex)
+	bad, err := s.checkDecoded(v, work, &regex)
 	if bad != nil {
-		return describe(bad)
+		return describeError(bad)
 	}
 	return err
 }
 
-// check holds decoded arguments against the schema, and returns what is wrong with them. regex is the time that its patterns may
+// checkDecoded holds decoded arguments against the schema, and returns what is wrong with them. regex is the time that its patterns may
 // still take. An error says that it could not be found out.
-func (s *Schema) check(v any, work *budget.Budget, regex *time.Duration) (bad *jsonschema.ValidationError, err error) {
+func (s *Schema) checkDecoded(v any, work *budget.Budget, regex *time.Duration) (bad *jsonschema.ValidationError, err error) {
 	if s.spare == nil {
-		return run(s.instance, v)
+		return runValidator(s.instance, v)
 	}
 	var in *instance
 	select {
 	case in = <-s.spare:
 	default:
-		if in, err = s.compile(); err != nil {
+		if in, err = s.compileCopy(); err != nil {
 			return nil, &Error{CodeBudget, "", "the tool's schema could not be loaded: " + err.Error()}
 		}
 	}
 	*in.meter = meter{work: work, regex: *regex}
-	bad, err = run(in, v)
+	bad, err = runValidator(in, v)
 	*regex = in.meter.regex
 	select {
 	case s.spare <- in:
@@ -295,7 +295,7 @@ func errSpent() error {
 	return &Error{CodeBudget, "", "checking the arguments against the tool's schema costs more than one call may, so the call was not made; send smaller arguments"}
 }
 
-func run(in *instance, v any) (bad *jsonschema.ValidationError, err error) {
+func runValidator(in *instance, v any) (bad *jsonschema.ValidationError, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			// Any panic of the library denies the call; only that of step is expected.
@@ -315,9 +315,9 @@ func run(in *instance, v any) (bad *jsonschema.ValidationError, err error) {
 	return nil, &Error{CodeViolation, "", chars.Clip(wrong.Error(), 500)}
 }
 
-// describe picks the deepest cause, which is what a caller can mend, and names what else is wrong at the same place. The library
+// describeError picks the deepest cause, which is what a caller can mend, and names what else is wrong at the same place. The library
 // goes through members in any order; the same arguments are told the same every time: of places as deep, the first by name.
-func describe(ve *jsonschema.ValidationError) *Error {
+func describeError(ve *jsonschema.ValidationError) *Error {
 	var there []*jsonschema.ValidationError // all at one place
 	var visit func(e *jsonschema.ValidationError)
 	visit = func(e *jsonschema.ValidationError) {

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// perform makes one call.
-func perform(c Call) error {
+// performCall makes one call.
+func performCall(c Call) error {
 	pid, _ := strconv.Atoi(c.Path)
 	switch c.Do {
 	case "read":
@@ -26,9 +26,9 @@ func perform(c Call) error {
 		_, err := os.Lstat(c.Path)
 		return err
 	case "write":
-		return open(c.Path, unix.O_WRONLY)
+		return openPath(c.Path, unix.O_WRONLY)
 	case "create":
-		return open(c.Path, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL)
+		return openPath(c.Path, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL)
 	case "truncate":
 		return os.Truncate(c.Path, 0)
 	case "mkdir":
@@ -60,7 +60,7 @@ func perform(c Call) error {
 	case "utimes":
 		return unix.Utimes(c.Path, make([]unix.Timeval, 2))
 	case "run":
-		return run(c.Path)
+		return runShell(c.Path)
 	case "connect socket":
 		conn, err := net.Dial("unix", c.Path)
 		if err == nil {
@@ -82,7 +82,7 @@ func perform(c Call) error {
 	return fmt.Errorf("no call %q", c.Do)
 }
 
-func open(path string, flags int) error {
+func openPath(path string, flags int) error {
 	fd, err := unix.Open(path, flags, 0o600)
 	if err == nil {
 		err = unix.Close(fd)
@@ -104,8 +104,8 @@ func readBelow(dir, path string) error {
 	return err
 }
 
-// run runs a shell, or a script.
-func run(path string) error {
+// runShell runs a shell, or a script.
+func runShell(path string) error {
 	p, err := os.StartProcess(path, []string{path, "-c", "exit 0"}, &os.ProcAttr{Files: make([]*os.File, 3)})
 	if err != nil {
 		return err
@@ -123,15 +123,15 @@ const taskBootstrapPort = 4
 // lookUp asks launchd for a service.
 func lookUp(name string) error {
 	var bootstrap, port uint32
-	task, err := call("task_self_trap", 0, 0, 0)
+	task, err := callLibrary("task_self_trap", 0, 0, 0)
 	if err != nil {
 		return err
 	}
-	if r, err := call("task_get_special_port", task, taskBootstrapPort, uintptr(unsafe.Pointer(&bootstrap))); err != nil || r != 0 {
+	if r, err := callLibrary("task_get_special_port", task, taskBootstrapPort, uintptr(unsafe.Pointer(&bootstrap))); err != nil || r != 0 {
 		return fmt.Errorf("no bootstrap port: %d %w", r, err)
 	}
 	text := append([]byte(name), 0)
-	switch r, err := call("bootstrap_look_up", uintptr(bootstrap), uintptr(unsafe.Pointer(&text[0])), uintptr(unsafe.Pointer(&port))); {
+	switch r, err := callLibrary("bootstrap_look_up", uintptr(bootstrap), uintptr(unsafe.Pointer(&text[0])), uintptr(unsafe.Pointer(&port))); {
 	case err != nil:
 		return err
 	case r != 0:
@@ -143,11 +143,11 @@ func lookUp(name string) error {
 // taskOf takes the port by which all of a process can be read and changed.
 func taskOf(pid int) error {
 	var port uint32
-	task, err := call("task_self_trap", 0, 0, 0)
+	task, err := callLibrary("task_self_trap", 0, 0, 0)
 	if err != nil {
 		return err
 	}
-	switch r, err := call("task_for_pid", task, uintptr(pid), uintptr(unsafe.Pointer(&port))); {
+	switch r, err := callLibrary("task_for_pid", task, uintptr(pid), uintptr(unsafe.Pointer(&port))); {
 	case err != nil:
 		return err
 	case r != 0:

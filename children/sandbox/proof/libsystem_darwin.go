@@ -6,11 +6,11 @@ import (
 	"unsafe"
 )
 
-// call calls a function of the system's library that golang.org/x/sys does not have, with at most three arguments. The function is looked up when it is called: a
+// callLibrary calls a function of the system's library that golang.org/x/sys does not have, with at most three arguments. The function is looked up when it is called: a
 // name that this system does not have is an error then, and keeps no program from starting.
 //
 //go:uintptrescapes
-func call(name string, a, b, c uintptr) (uintptr, error) {
+func callLibrary(name string, a, b, c uintptr) (uintptr, error) {
 	text := append([]byte(name), 0)
 	f, _, _ := syscall_syscall(dlsymAddress, ^uintptr(1), uintptr(unsafe.Pointer(&text[0])), 0) // RTLD_DEFAULT is -2
 	if f == 0 {

@@ -30,26 +30,26 @@ func Run(profile func(in, program string) (string, error)) error {
 	if err != nil {
 		return err
 	}
-	free, err := try(program, nil)
+	free, err := tryAll(program, nil)
 	if err != nil {
 		return fmt.Errorf("the calls could not be made without a profile: %w", err)
 	}
-	held, err := try(program, profile)
+	held, err := tryAll(program, profile)
 	if err != nil {
 		return fmt.Errorf("sandbox-exec could not be used, as when the hub itself runs in a sandbox: %w", err)
 	}
 	return Judge(Ways(), free, held)
 }
 
-// try has a process make all calls in a tree of their own.
-func try(program string, profile func(in, program string) (string, error)) (came []string, err error) {
+// tryAll has a process make all calls in a tree of their own.
+func tryAll(program string, profile func(in, program string) (string, error)) (came []string, err error) {
 	dir, err := os.MkdirTemp("/private/tmp", "mcp-proof-*") // short: the name of a socket ends at 104 bytes
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	in, out := filepath.Join(dir, "in"), filepath.Join(dir, "out")
-	socket, err := build(in, out)
+	socket, err := buildRoot(in, out)
 	if err != nil {
 		return nil, err
 	}
@@ -77,8 +77,8 @@ func try(program string, profile func(in, program string) (string, error)) (came
 // Command is the command line of a program that makes calls.
 func Command(program string) []string { return []string{program, subcommand} }
 
-// build makes the root, with links in it, the folder beside it, and a socket there.
-func build(in, out string) (io.Closer, error) {
+// buildRoot makes the root, with links in it, the folder beside it, and a socket there.
+func buildRoot(in, out string) (io.Closer, error) {
 	var errs []error
 	for _, dir := range []string{in, in + "/kept", out} {
 		errs = append(errs, os.Mkdir(dir, 0o700))
@@ -122,7 +122,7 @@ func Make(argv []string, calls []Call) (came []string, err error) {
 		return nil, err
 	}
 	var said, complaint bytes.Buffer
-	if err := start(argv, asked, &said, &complaint); err != nil {
+	if err := runToEnd(argv, asked, &said, &complaint); err != nil {
 		return nil, fmt.Errorf("%w: %.300s", err, strings.TrimSpace(complaint.String()))
 	}
 	if err := json.Unmarshal(said.Bytes(), &came); err != nil {
@@ -131,8 +131,8 @@ func Make(argv []string, calls []Call) (came []string, err error) {
 	return came, nil
 }
 
-// start runs a program to its end.
-func start(argv []string, stdin []byte, stdout, stderr *bytes.Buffer) error {
+// runToEnd runs a program to its end.
+func runToEnd(argv []string, stdin []byte, stdout, stderr *bytes.Buffer) error {
 	var theirs, ours [3]*os.File
 	defer func() {
 		for _, f := range append(theirs[:], ours[:]...) {
@@ -177,7 +177,7 @@ func Child() int {
 	}
 	came := make([]string, len(calls))
 	for i, c := range calls {
-		if err := perform(c); err != nil {
+		if err := performCall(c); err != nil {
 			came[i] = err.Error()
 		}
 	}

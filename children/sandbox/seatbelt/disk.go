@@ -19,7 +19,7 @@ func (d *Disk) Find(path string) (_ Name, dir bool) {
 	at, rest := "/", strings.Trim(path, "/")
 	for rest != "" {
 		part, after, _ := strings.Cut(rest, "/")
-		name, ok := d.spelled(at, part)
+		name, ok := d.spelledName(at, part)
 		if !ok {
 			return Name{Path: at, Missing: rest}, false
 		}
@@ -29,18 +29,18 @@ func (d *Disk) Find(path string) (_ Name, dir bool) {
 	return Name{Path: at}, err == nil && fi.IsDir()
 }
 
-// spelled is the name that a directory lists for what has a name in it.
-func (d *Disk) spelled(dir, name string) (string, bool) {
+// spelledName is the name that a directory lists for what has a name in it.
+func (d *Disk) spelledName(dir, name string) (string, bool) {
 	is, err := os.Lstat(filepath.Join(dir, name))
 	if err != nil {
 		return "", false
 	}
-	names := d.list(dir)
+	names := d.listNames(dir)
 	if slices.Contains(names, name) {
 		return name, true
 	}
 	at := slices.IndexFunc(names, func(listed string) bool {
-		return strings.EqualFold(norm.NFC.String(listed), norm.NFC.String(name)) && same(is, filepath.Join(dir, listed))
+		return strings.EqualFold(norm.NFC.String(listed), norm.NFC.String(name)) && isSameFile(is, filepath.Join(dir, listed))
 	})
 	if at < 0 {
 		return "", false
@@ -48,8 +48,8 @@ func (d *Disk) spelled(dir, name string) (string, bool) {
 	return names[at], true
 }
 
-// list are the names in a directory.
-func (d *Disk) list(dir string) []string {
+// listNames are the names in a directory.
+func (d *Disk) listNames(dir string) []string {
 	if names, ok := d.names[dir]; ok {
 		return names
 	}
@@ -66,7 +66,7 @@ func (d *Disk) list(dir string) []string {
 	return names
 }
 
-func same(is fs.FileInfo, path string) bool {
+func isSameFile(is fs.FileInfo, path string) bool {
 	at, err := os.Lstat(path)
 	return err == nil && os.SameFile(is, at)
 }

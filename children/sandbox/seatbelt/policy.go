@@ -51,18 +51,18 @@ var firmlinks = []string{
 // privates are links of the system to what lies below /private.
 var privates = []string{"/etc", "/tmp", "/var"}
 
-// contains reports whether path is dir or lies below it.
-func contains(dir, path string) bool {
+// containsPath reports whether path is dir or lies below it.
+func containsPath(dir, path string) bool {
 	rest, ok := strings.CutPrefix(path, dir)
 	return ok && (rest == "" || rest[0] == '/' || dir == "/")
 }
 
 func containsAny(dirs []string, path string) bool {
-	return slices.ContainsFunc(dirs, func(dir string) bool { return contains(dir, path) })
+	return slices.ContainsFunc(dirs, func(dir string) bool { return containsPath(dir, path) })
 }
 
-// usual is the spelling of a path that people use and the kernel gives, of those that lead to the same by firmlinks and links of the system.
-func usual(path string) string {
+// usualSpelling is the spelling of a path that people use and the kernel gives, of those that lead to the same by firmlinks and links of the system.
+func usualSpelling(path string) string {
 	if rest, ok := strings.CutPrefix(path, dataVolume); ok && containsAny(firmlinks, rest) {
 		path = rest
 	}
@@ -72,9 +72,9 @@ func usual(path string) string {
 	return path
 }
 
-// spellings are all names of a path, the usual one first.
-func spellings(path string) []string {
-	path = usual(path)
+// allSpellings are all names of a path, the usual one first.
+func allSpellings(path string) []string {
+	path = usualSpelling(path)
 	all := []string{path}
 	if containsAny(firmlinks, path) {
 		all = append(all, dataVolume+path)
@@ -91,47 +91,47 @@ func spellings(path string) []string {
 // whether the last rule wins or the one that names the operation.
 func (p Policy) Text() (string, error) {
 	w := &writer{}
-	w.lines("(version 1)", "(deny default)", "(allow process-fork)",
+	w.writeLines("(version 1)", "(deny default)", "(allow process-fork)",
 		"(allow signal process-info* (target same-sandbox))",
 		"(allow mach-host*)", "(deny mach-host-exception-port-set mach-host-special-port-set)")
-	w.allow("sysctl-read", w.each("sysctl-name", sysctls), w.each("sysctl-name-prefix", sysctlPrefixes))
-	w.allow("mach-lookup", w.each("global-name", services))
-	w.allow("ipc-posix-shm-read*", w.each("ipc-posix-name", sharedBySystem), w.each("ipc-posix-name-prefix", sharedBySystemPrefixes))
-	w.allow("ipc-posix-sem* ipc-posix-shm*", w.each("ipc-posix-name-prefix", madeByPython))
-	p.sockets(w)
-	p.files(w)
+	w.allowMatching("sysctl-read", w.filterEach("sysctl-name", sysctls), w.filterEach("sysctl-name-prefix", sysctlPrefixes))
+	w.allowMatching("mach-lookup", w.filterEach("global-name", services))
+	w.allowMatching("ipc-posix-shm-read*", w.filterEach("ipc-posix-name", sharedBySystem), w.filterEach("ipc-posix-name-prefix", sharedBySystemPrefixes))
+	w.allowMatching("ipc-posix-sem* ipc-posix-shm*", w.filterEach("ipc-posix-name-prefix", madeByPython))
+	p.writeSockets(w)
+	p.writeFiles(w)
 	if w.err != nil {
 		return "", w.err
 	}
 	return w.text.String(), nil
 }
 
-// sockets writes what may be connected.
-func (p Policy) sockets(w *writer) {
+// writeSockets writes what may be connected.
+func (p Policy) writeSockets(w *writer) {
 	open := p.Sockets
 	if p.Network || len(p.Ports) > 0 {
 		open = append(slices.Clip(open), resolver)
-		w.allow("mach-lookup", w.each("global-name", networkServices))
-		w.allow("sysctl-read", w.each("sysctl-name-prefix", []string{"net.routetable."}))
-		w.allow("system-socket", []string{"(socket-domain AF_ROUTE)", "(require-all (socket-domain AF_SYSTEM) (socket-protocol 2))"})
-		w.allow("network-outbound", p.addresses("remote"))
-		w.allow("network-bind network-inbound", p.addresses("local"))
+		w.allowMatching("mach-lookup", w.filterEach("global-name", networkServices))
+		w.allowMatching("sysctl-read", w.filterEach("sysctl-name-prefix", []string{"net.routetable."}))
+		w.allowMatching("system-socket", []string{"(socket-domain AF_ROUTE)", "(require-all (socket-domain AF_SYSTEM) (socket-protocol 2))"})
+		w.allowMatching("network-outbound", p.addressFilters("remote"))
+		w.allowMatching("network-bind network-inbound", p.addressFilters("local"))
 	}
 	if p.AllSockets {
-		w.lines("(allow network-outbound (remote unix-socket))", "(allow network-bind network-inbound (local unix-socket))")
+		w.writeLines("(allow network-outbound (remote unix-socket))", "(allow network-bind network-inbound (local unix-socket))")
 		return
 	}
 	var filters []string
 	for _, socket := range open {
-		for _, path := range spellings(socket) {
-			filters = append(filters, "(remote unix-socket (path-literal "+w.quote(path)+"))")
+		for _, path := range allSpellings(socket) {
+			filters = append(filters, "(remote unix-socket (path-literal "+w.quoteText(path)+"))")
 		}
 	}
-	w.allow("network-outbound", filters)
+	w.allowMatching("network-outbound", filters)
 }
 
-// addresses are the filters of one end of a connection.
-func (p Policy) addresses(end string) (filters []string) {
+// addressFilters are the filters of one end of a connection.
+func (p Policy) addressFilters(end string) (filters []string) {
 	if p.Network {
 		return []string{"(" + end + " ip)"}
 	}
@@ -149,25 +149,25 @@ const (
 	moves   = "file-write-create file-write-unlink"
 )
 
-// files writes what may be opened, changed and run.
-func (p Policy) files(w *writer) {
+// writeFiles writes what may be opened, changed and run.
+func (p Policy) writeFiles(w *writer) {
 	if p.Unbounded {
-		w.lines("(allow file* process-exec*)", "(deny file-write-setugid)")
+		w.writeLines("(allow file* process-exec*)", "(deny file-write-setugid)")
 		return
 	}
 	var read, execute, change, move, control []string
 	parents := map[string]bool{}
 	for _, a := range p.Areas {
-		a.Path = usual(a.Path)
+		a.Path = usualSpelling(a.Path)
 		if path.Clean(a.Path) != a.Path || !path.IsAbs(a.Path) {
-			w.fail(fmt.Errorf("%q is no clean path", a.Path))
+			w.failWith(fmt.Errorf("%q is no clean path", a.Path))
 			continue
 		}
-		closed := p.within(a)
+		closed := p.closedWithin(a)
 		if closed == nil {
 			continue
 		}
-		opens := w.open(a, closed, false)
+		opens := w.openArea(a, closed, false)
 		if a.Read {
 			read = append(read, opens...)
 		}
@@ -180,66 +180,66 @@ func (p Policy) files(w *writer) {
 		if a.Write {
 			change = append(change, opens...)
 			if a.Dir {
-				move = append(move, w.open(a, closed, true)...)
+				move = append(move, w.openArea(a, closed, true)...)
 			}
 		}
-		for _, spelling := range spellings(a.Path) {
+		for _, spelling := range allSpellings(a.Path) {
 			for up := path.Dir(spelling); up != "/"; up = path.Dir(up) {
 				parents[up] = true
 			}
 		}
 	}
 	if p.Terminals {
-		terminals := []string{"(literal " + w.quote("/dev/ptmx") + ")", "(literal " + w.quote("/dev/tty") + ")", "(regex " + w.quote("^/dev/ttys[0-9]+$") + ")"}
-		w.lines("(allow pseudo-tty)")
+		terminals := []string{"(literal " + w.quoteText("/dev/ptmx") + ")", "(literal " + w.quoteText("/dev/tty") + ")", "(regex " + w.quoteText("^/dev/ttys[0-9]+$") + ")"}
+		w.writeLines("(allow pseudo-tty)")
 		read, change, control = append(read, terminals...), append(change, terminals...), append(control, terminals...)
 	}
-	w.allow(looks, []string{"(vnode-type SYMLINK)"}, w.each("literal", sorted(parents)))
-	w.allow(reads, []string{"(literal " + w.quote("/") + ")"}, read)
-	w.allow("process-exec*", execute)
-	w.allow("file-ioctl", control)
-	w.allow(changes, change)
-	w.allow(moves, move)
+	w.allowMatching(looks, []string{"(vnode-type SYMLINK)"}, w.filterEach("literal", sortedKeys(parents)))
+	w.allowMatching(reads, []string{"(literal " + w.quoteText("/") + ")"}, read)
+	w.allowMatching("process-exec*", execute)
+	w.allowMatching("file-ioctl", control)
+	w.allowMatching(changes, change)
+	w.allowMatching(moves, move)
 }
 
-// within are the closed names in an area; nil if the area is one of them. An area that lies in one opens: it was meant to.
-func (p Policy) within(a Area) []Name {
+// closedWithin are the closed names in an area; nil if the area is one of them. An area that lies in one opens: it was meant to.
+func (p Policy) closedWithin(a Area) []Name {
 	found := []Name{}
 	for _, c := range p.Closed {
-		for _, c.Path = range spellings(c.Path) {
+		for _, c.Path = range allSpellings(c.Path) {
 			switch {
 			case c.Missing == "" && c.Path == a.Path:
 				return nil
-			case a.Dir && contains(a.Path, c.Path):
+			case a.Dir && containsPath(a.Path, c.Path):
 				found = append(found, c)
 			}
 		}
 	}
-	if a.Path != "/" && a.Path != dataVolume && contains(a.Path, dataVolume) {
+	if a.Path != "/" && a.Path != dataVolume && containsPath(a.Path, dataVolume) {
 		found = append(found, Name{Path: dataVolume}) // the user's files are not meant by a folder of the system
 	}
 	return found
 }
 
-// open are the filters of an area without what is closed in it. moving: of what may be made, moved and removed in it.
+// openArea are the filters of an area without what is closed in it. moving: of what may be made, moved and removed in it.
 // The area itself may not, because what has its name next would be open.
-func (w *writer) open(a Area, closed []Name, moving bool) (filters []string) {
-	for _, top := range spellings(a.Path) {
+func (w *writer) openArea(a Area, closed []Name, moving bool) (filters []string) {
+	for _, top := range allSpellings(a.Path) {
 		if !a.Dir {
-			filters = append(filters, "(literal "+w.quote(top)+")")
+			filters = append(filters, "(literal "+w.quoteText(top)+")")
 			continue
 		}
-		all := []string{"(subpath " + w.quote(top) + ")"}
+		all := []string{"(subpath " + w.quoteText(top) + ")"}
 		not := func(filter string) {
 			if filter = "(require-not " + filter + ")"; !slices.Contains(all, filter) {
 				all = append(all, filter)
 			}
 		}
 		if moving {
-			not("(literal " + w.quote(top) + ")")
+			not("(literal " + w.quoteText(top) + ")")
 		}
 		for _, c := range closed {
-			w.except(top, c, moving, not)
+			w.exceptName(top, c, moving, not)
 		}
 		if len(all) == 1 {
 			filters = append(filters, all[0])
@@ -250,30 +250,30 @@ func (w *writer) open(a Area, closed []Name, moving bool) (filters []string) {
 	return filters
 }
 
-// except takes a name out of an area, with all that lies in it. moving: its parents in the area as well.
-func (w *writer) except(top string, c Name, moving bool, not func(filter string)) {
-	for _, at := range spellings(c.Path) {
-		if !contains(top, at) {
+// exceptName takes a name out of an area, with all that lies in it. moving: its parents in the area as well.
+func (w *writer) exceptName(top string, c Name, moving bool, not func(filter string)) {
+	for _, at := range allSpellings(c.Path) {
+		if !containsPath(top, at) {
 			continue
 		}
 		parent := path.Dir(at)
 		if c.Missing == "" {
-			not("(subpath " + w.quote(at) + ")")
+			not("(subpath " + w.quoteText(at) + ")")
 		} else {
 			parent = at
-			pattern := "^" + exactly(strings.TrimSuffix(at, "/"))
+			pattern := "^" + matchExactly(strings.TrimSuffix(at, "/"))
 			parts := strings.Split(c.Missing, "/")
 			for i, part := range parts {
 				pattern += "/" + anyCase(part)
 				if i == len(parts)-1 {
-					not("(regex " + w.quote(pattern+"(/|$)") + ")")
+					not("(regex " + w.quoteText(pattern+"(/|$)") + ")")
 				} else if moving {
-					not("(regex " + w.quote(pattern+"$") + ")")
+					not("(regex " + w.quoteText(pattern+"$") + ")")
 				}
 			}
 		}
-		for ; moving && parent != top && contains(top, parent); parent = path.Dir(parent) {
-			not("(literal " + w.quote(parent) + ")")
+		for ; moving && parent != top && containsPath(top, parent); parent = path.Dir(parent) {
+			not("(literal " + w.quoteText(parent) + ")")
 		}
 	}
 }
@@ -284,25 +284,25 @@ type writer struct {
 	err  error
 }
 
-func (w *writer) fail(err error) { w.err = errors.Join(w.err, err) }
+func (w *writer) failWith(err error) { w.err = errors.Join(w.err, err) }
 
-func (w *writer) lines(lines ...string) {
+func (w *writer) writeLines(lines ...string) {
 	for _, line := range lines {
 		w.text.WriteString(line + "\n")
 	}
 }
 
-// allow writes a rule that allows what any of the filters matches: nothing, if there are none.
-func (w *writer) allow(operations string, lists ...[]string) {
+// allowMatching writes a rule that allows what any of the filters matches: nothing, if there are none.
+func (w *writer) allowMatching(operations string, lists ...[]string) {
 	if filters := slices.Concat(lists...); len(filters) > 0 {
-		w.lines("(allow " + operations + "\n  " + strings.Join(filters, "\n  ") + ")")
+		w.writeLines("(allow " + operations + "\n  " + strings.Join(filters, "\n  ") + ")")
 	}
 }
 
-// each is a filter for each of some strings.
-func (w *writer) each(filter string, values []string) (filters []string) {
+// filterEach is a filter for each of some strings.
+func (w *writer) filterEach(filter string, values []string) (filters []string) {
 	for _, value := range values {
-		filters = append(filters, "("+filter+" "+w.quote(value)+")")
+		filters = append(filters, "("+filter+" "+w.quoteText(value)+")")
 	}
 	return filters
 }

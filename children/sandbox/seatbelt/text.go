@@ -8,28 +8,28 @@ import (
 	"unicode/utf8"
 )
 
-// quote is a string of the language. NUL ends a string of the kernel, and no disk of macOS has a name that is not UTF-8, so
+// quoteText is a string of the language. NUL ends a string of the kernel, and no disk of macOS has a name that is not UTF-8, so
 // neither is written.
-func (w *writer) quote(s string) string {
+func (w *writer) quoteText(s string) string {
 	switch {
 	case len(s) > maxString:
-		w.fail(fmt.Errorf("%.80q... has %d bytes; a profile holds strings of at most %d", s, len(s), maxString))
+		w.failWith(fmt.Errorf("%.80q... has %d bytes; a profile holds strings of at most %d", s, len(s), maxString))
 	case strings.ContainsRune(s, 0):
-		w.fail(fmt.Errorf("%q has a NUL", s))
+		w.failWith(fmt.Errorf("%q has a NUL", s))
 	case !utf8.ValidString(s):
-		w.fail(fmt.Errorf("%q is not UTF-8", s))
+		w.failWith(fmt.Errorf("%q is not UTF-8", s))
 	}
 	quoted := `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`, "\t", `\t`).Replace(s) + `"`
 	if len(quoted) > 2+maxString { // the reader may count before it takes the escapes away
-		w.fail(fmt.Errorf("%.80q... has %d bytes with its escapes; a profile holds strings of at most %d", s, len(quoted)-2, maxString))
+		w.failWith(fmt.Errorf("%.80q... has %d bytes with its escapes; a profile holds strings of at most %d", s, len(quoted)-2, maxString))
 	}
 	return quoted
 }
 
-func sorted(set map[string]bool) []string { return slices.Sorted(maps.Keys(set)) }
+func sortedKeys(set map[string]bool) []string { return slices.Sorted(maps.Keys(set)) }
 
-// exactly is a regular expression for a text.
-func exactly(text string) string {
+// matchExactly is a regular expression for a text.
+func matchExactly(text string) string {
 	var b strings.Builder
 	for _, r := range text {
 		if strings.ContainsRune(`\.+*?()|[]{}^$`, r) {
@@ -52,7 +52,7 @@ var folds = []string{"ffi", "ffl", "ff", "fi", "fl", "ss", "st", "s", "k"}
 func anyCase(name string) string {
 	var b strings.Builder
 	for i := 0; i < len(name); {
-		if end := i + foreign(name[i:]); end > i {
+		if end := i + foreignLength(name[i:]); end > i {
 			b.WriteString(beyondASCII)
 			i = end
 			continue
@@ -60,20 +60,20 @@ func anyCase(name string) string {
 		if fold := longestFold(name[i:]); fold != "" {
 			b.WriteString("(")
 			for _, c := range []byte(name[i : i+len(fold)]) {
-				b.WriteString(letter(c))
+				b.WriteString(matchLetter(c))
 			}
 			b.WriteString("|" + beyondASCII + ")")
 			i += len(fold)
 			continue
 		}
-		b.WriteString(letter(name[i]))
+		b.WriteString(matchLetter(name[i]))
 		i++
 	}
 	return b.String()
 }
 
-// foreign is the length of the letters beyond ASCII that a text begins with, and of the one before them: an accent may be part of it.
-func foreign(text string) (n int) {
+// foreignLength is the length of the letters beyond ASCII that a text begins with, and of the one before them: an accent may be part of it.
+func foreignLength(text string) (n int) {
 	for n < len(text) && (text[n] >= utf8.RuneSelf || n+1 < len(text) && text[n+1] >= utf8.RuneSelf) {
 		n++
 	}
@@ -82,18 +82,18 @@ func foreign(text string) (n int) {
 
 func longestFold(text string) string {
 	for _, fold := range folds {
-		if len(text) >= len(fold) && strings.EqualFold(text[:len(fold)], fold) && foreign(text[len(fold)-1:]) == 0 {
+		if len(text) >= len(fold) && strings.EqualFold(text[:len(fold)], fold) && foreignLength(text[len(fold)-1:]) == 0 {
 			return fold
 		}
 	}
 	return ""
 }
 
-// letter is one byte of ASCII in either case.
-func letter(c byte) string {
+// matchLetter is one byte of ASCII in either case.
+func matchLetter(c byte) string {
 	low, up := strings.ToLower(string(rune(c))), strings.ToUpper(string(rune(c)))
 	if low != up {
 		return "[" + up + low + "]"
 	}
-	return exactly(low)
+	return matchExactly(low)
 }

@@ -96,11 +96,11 @@ var ErrAnswered = errors.New("the request is answered")
 // of which the headers are set. A request that shows what another on its connection was
 // admitted by is compared with that one.
 func (a *Admission) Admit(w http.ResponseWriter, r *http.Request) (Caller, error) {
-	before := visitorOf(r.Context()).credentials(a)
-	if err := a.host(r, before); err != nil {
+	before := visitorOf(r.Context()).lastCredentials(a)
+	if err := a.checkHost(r, before); err != nil {
 		return Caller{}, &Refusal{http.StatusForbidden, err.Error()}
 	}
-	if err := a.origin(r); err != nil {
+	if err := a.checkOrigin(r); err != nil {
 		return Caller{}, &Refusal{http.StatusForbidden, err.Error()}
 	}
 	if origin := r.Header.Get("Origin"); origin != "" && a.origins[strings.ToLower(origin)] {
@@ -116,7 +116,7 @@ func (a *Admission) Admit(w http.ResponseWriter, r *http.Request) (Caller, error
 			return Caller{}, ErrAnswered
 		}
 	}
-	return a.authenticate(w, r, before)
+	return a.authenticateBearer(w, r, before)
 }
 
 // Metadata serves what tells clients where to get a token, to everybody; nil where that is
@@ -144,14 +144,14 @@ func (a *Admission) allowedHeaders(h http.Header) []string {
 	return all
 }
 
-// bearer is the token of an Authorization header; false where it is of another scheme.
-func bearer(authorization string) (secret string, ok bool) {
+// bearerToken is the token of an Authorization header; false where it is of another scheme.
+func bearerToken(authorization string) (secret string, ok bool) {
 	scheme, secret, _ := strings.Cut(authorization, " ")
 	return strings.TrimSpace(secret), strings.EqualFold(scheme, "Bearer")
 }
 
-// authenticate tells whose bearer token a request carries.
-func (a *Admission) authenticate(w http.ResponseWriter, r *http.Request, before *credentials) (Caller, error) {
+// authenticateBearer tells whose bearer token a request carries.
+func (a *Admission) authenticateBearer(w http.ResponseWriter, r *http.Request, before *credentials) (Caller, error) {
 	if a.open {
 		return Caller{}, nil
 	}
@@ -159,7 +159,7 @@ func (a *Admission) authenticate(w http.ResponseWriter, r *http.Request, before 
 	if before != nil && subtle.ConstantTimeCompare([]byte(authorization), []byte(before.authorization)) == 1 {
 		return before.caller, nil
 	}
-	secret, ok := bearer(authorization)
+	secret, ok := bearerToken(authorization)
 	if !ok {
 		return a.authenticateByIssuer(w, r, "")
 	}
@@ -167,7 +167,7 @@ func (a *Admission) authenticate(w http.ResponseWriter, r *http.Request, before 
 	if !ok {
 		return a.authenticateByIssuer(w, r, secret)
 	}
-	visitorOf(r.Context()).admitted(&credentials{a, r.Host, authorization, who})
+	visitorOf(r.Context()).noteAdmitted(&credentials{a, r.Host, authorization, who})
 	return who, nil
 }
 
@@ -205,20 +205,20 @@ func (a *Admission) callerByToken(secret string) (who Caller, ok bool) {
 // authenticateByIssuer tells whose a request is by the issuers that the hub trusts.
 func (a *Admission) authenticateByIssuer(w http.ResponseWriter, r *http.Request, secret string) (Caller, error) {
 	if a.resource != nil {
-		return a.resource.caller(w, r, secret)
+		return a.resource.callerOf(w, r, secret)
 	}
 	w.Header().Set("WWW-Authenticate", `Bearer realm="mcphub"`)
 	return Caller{}, &Refusal{http.StatusUnauthorized, "a bearer token is needed that this hub knows; mcphub install CLIENT --http gives a client the one of this user"}
 }
 
-// host refuses a name that the hub is not known by: a web page whose name was
+// checkHost refuses a name that the hub is not known by: a web page whose name was
 // pointed at this machine (DNS rebinding) comes with that name. One that was let
 // through on this connection before is known.
-func (a *Admission) host(r *http.Request, before *credentials) error {
+func (a *Admission) checkHost(r *http.Request, before *credentials) error {
 	if before != nil && r.Host == before.host {
 		return nil
 	}
-	name := hostname(r.Host)
+	name := hostWithoutPort(r.Host)
 	if a.hosts[strings.ToLower(r.Host)] || a.hosts[name] {
 		return nil
 	}
@@ -236,9 +236,9 @@ func (a *Admission) host(r *http.Request, before *credentials) error {
 
 var errOrigin = errors.New("the page that sent this request is not listed in http.origins of hub.json")
 
-// origin refuses web pages that are not listed, but for those that the hub's
+// checkOrigin refuses web pages that are not listed, but for those that the hub's
 // own address served.
-func (a *Admission) origin(r *http.Request) error {
+func (a *Admission) checkOrigin(r *http.Request) error {
 	for _, origin := range r.Header.Values("Origin") {
 		u, err := url.Parse(origin)
 		same := err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && strings.EqualFold(u.Host, r.Host)
@@ -252,8 +252,8 @@ func (a *Admission) origin(r *http.Request) error {
 	return nil
 }
 
-// hostname is the name of a Host header without its port, in lower case.
-func hostname(host string) string {
+// hostWithoutPort is the name of a Host header without its port, in lower case.
+func hostWithoutPort(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}

@@ -48,9 +48,9 @@ func visitorOf(ctx context.Context) *connInfo {
 	return v
 }
 
-// credentials are those of the last request on this connection that the Admission let in by
+// lastCredentials are those of the last request on this connection that the Admission let in by
 // a token of the hub; nil where there was none.
-func (v *connInfo) credentials(by *Admission) *credentials {
+func (v *connInfo) lastCredentials(by *Admission) *credentials {
 	if v == nil {
 		return nil
 	}
@@ -60,7 +60,7 @@ func (v *connInfo) credentials(by *Admission) *credentials {
 	return nil
 }
 
-func (v *connInfo) admitted(c *credentials) {
+func (v *connInfo) noteAdmitted(c *credentials) {
 	if v != nil {
 		v.shown.Store(c)
 	}
@@ -76,7 +76,7 @@ func (c *Connections) Track(ctx context.Context, conn net.Conn) context.Context 
 	var oldest net.Conn
 	if c.strangers.Len() > MaxStrangers {
 		oldest = c.strangers.Front().Value.(net.Conn)
-		c.drop(oldest)
+		c.dropConnection(oldest)
 	}
 	c.mu.Unlock()
 	if oldest != nil {
@@ -106,7 +106,7 @@ func (c *Connections) Assign(ctx context.Context, principal string, most int) bo
 	if principal != "" && most > 0 && all+c.owned[principal]+1 > most {
 		return false
 	}
-	c.drop(v.conn)
+	c.dropConnection(v.conn)
 	if principal != "" {
 		c.of[v.conn] = principal
 		c.owned[principal]++
@@ -120,13 +120,13 @@ func (c *Connections) Assign(ctx context.Context, principal string, most int) bo
 func (c *Connections) OnStateChange(conn net.Conn, state http.ConnState) {
 	if state == http.StateClosed || state == http.StateHijacked {
 		c.mu.Lock()
-		c.drop(conn)
+		c.dropConnection(conn)
 		c.mu.Unlock()
 	}
 }
 
-// drop forgets a connection. The caller holds mu.
-func (c *Connections) drop(conn net.Conn) {
+// dropConnection forgets a connection. The caller holds mu.
+func (c *Connections) dropConnection(conn net.Conn) {
 	if e := c.at[conn]; e != nil {
 		c.strangers.Remove(e)
 		delete(c.at, conn)

@@ -52,11 +52,11 @@ func newResource(o Resource, tokens []Token) (*resource, error) {
 	})}, nil
 }
 
-// caller tells whose a request with this token is; token may be empty.
-func (p *resource) caller(w http.ResponseWriter, r *http.Request, token string) (Caller, error) {
-	challenge := []string{`realm="mcphub"`, "resource_metadata=" + quoted(p.address)}
+// callerOf tells whose a request with this token is; token may be empty.
+func (p *resource) callerOf(w http.ResponseWriter, r *http.Request, token string) (Caller, error) {
+	challenge := []string{`realm="mcphub"`, "resource_metadata=" + quoteString(p.address)}
 	if len(p.Scopes) > 0 {
-		challenge = append(challenge, "scope="+quoted(strings.Join(p.Scopes, " ")))
+		challenge = append(challenge, "scope="+quoteString(strings.Join(p.Scopes, " ")))
 	}
 	status, text := http.StatusUnauthorized, "a token is needed: "+p.address+" says which authorization servers give one"
 	if token != "" {
@@ -70,14 +70,14 @@ func (p *resource) caller(w http.ResponseWriter, r *http.Request, token string) 
 		if errors.Is(err, principal.ErrScope) {
 			status, code = http.StatusForbidden, "insufficient_scope"
 		}
-		challenge = append(challenge, "error="+quoted(code), "error_description="+quoted(text))
+		challenge = append(challenge, "error="+quoteString(code), "error_description="+quoteString(text))
 	}
 	w.Header().Set("WWW-Authenticate", "Bearer "+strings.Join(challenge, ", "))
 	return Caller{}, &Refusal{status, text}
 }
 
-// quoted is a text as a quoted-string (RFC 9110, 5.6.4), in ASCII.
-func quoted(text string) string {
+// quoteString is a text as a quoted-string (RFC 9110, 5.6.4), in ASCII.
+func quoteString(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {
 			return '?'

@@ -64,8 +64,8 @@ const (
 	Reply                  // always taken in: its number is that of the requests
 )
 
-// room reports whether there is room for an event. The caller holds mu.
-func (st *Stream) room(size int, w Weight) bool {
+// hasRoom reports whether there is room for an event. The caller holds mu.
+func (st *Stream) hasRoom(size int, w Weight) bool {
 	waiting := st.waiting.Load()
 	switch w {
 	case Reply:
@@ -86,14 +86,14 @@ func (st *Stream) Put(e Event, w Weight) bool {
 	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if st.ended || !st.room(e.size, w) {
+	if st.ended || !st.hasRoom(e.size, w) {
 		return false
 	}
 	st.events = append(st.events, e)
 	st.held += e.size
 	st.unsent += e.size
 	st.waiting.Add(int64(e.size))
-	st.wake()
+	st.wakeFollowers()
 	return true
 }
 
@@ -103,11 +103,11 @@ func (st *Stream) End() {
 	defer st.mu.Unlock()
 	if !st.ended {
 		st.ended, st.over = true, time.Now()
-		st.wake()
+		st.wakeFollowers()
 	}
 }
 
-func (st *Stream) wake() {
+func (st *Stream) wakeFollowers() {
 	close(st.news)
 	st.news = make(chan struct{})
 }
@@ -127,8 +127,8 @@ func (st *Stream) Knows(n uint64) bool {
 	return n < st.first+uint64(len(st.events))
 }
 
-// Complete reports whether nothing follows from an event number on.
-func (st *Stream) Complete(from uint64) bool {
+// IsComplete reports whether nothing follows from an event number on.
+func (st *Stream) IsComplete(from uint64) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	return st.ended && from >= st.first+uint64(len(st.events))
@@ -155,7 +155,7 @@ func (st *Stream) Drop() {
 	st.waiting.Add(-int64(st.unsent))
 	st.events, st.held, st.unsent, st.ended = nil, 0, 0, true
 	st.first = st.sent
-	st.wake()
+	st.wakeFollowers()
 }
 
 // Follow writes the stream to one connection: the events from number from on,
@@ -183,7 +183,7 @@ func (st *Stream) Follow(ctx context.Context, w http.ResponseWriter, from uint64
 		return false
 	}
 	out := &eventWriter{w: w, c: http.NewResponseController(w), stream: st.ID}
-	if prime && !out.prime(from-1) {
+	if prime && !out.writePrime(from-1) {
 		return false
 	}
 	beat := time.NewTimer(Heartbeat)
@@ -205,13 +205,13 @@ func (st *Stream) Follow(ctx context.Context, w http.ResponseWriter, from uint64
 					return false
 				default:
 				}
-				if !out.event(from, e) {
+				if !out.writeEvent(from, e) {
 					return false
 				}
 				from++
-				st.written(from)
+				st.noteWritten(from)
 			}
-			if !out.flush() {
+			if !out.flushBytes() {
 				return false
 			}
 			continue
@@ -221,7 +221,7 @@ func (st *Stream) Follow(ctx context.Context, w http.ResponseWriter, from uint64
 		}
 		if silent { // the head would wait for the first event
 			silent = false
-			if !out.comment() {
+			if !out.writeComment() {
 				return false
 			}
 		}
@@ -229,7 +229,7 @@ func (st *Stream) Follow(ctx context.Context, w http.ResponseWriter, from uint64
 		select {
 		case <-news:
 		case <-beat.C:
-			if !out.comment() {
+			if !out.writeComment() {
 				return false
 			}
 		case <-kick:
@@ -240,9 +240,9 @@ func (st *Stream) Follow(ctx context.Context, w http.ResponseWriter, from uint64
 	}
 }
 
-// written notes that everything below a number is with the client, and lets go
+// noteWritten notes that everything below a number is with the client, and lets go
 // of what is more than a client may want again.
-func (st *Stream) written(below uint64) {
+func (st *Stream) noteWritten(below uint64) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	for n := max(st.sent, st.first); n < below && n-st.first < uint64(len(st.events)); n++ {
@@ -275,5 +275,5 @@ func Message(id []byte, method string, params [][]byte) Event {
 	return Event{Parts: [][]byte{jsonrpc.Join(jsonrpc.RequestParts(id, method, params))}}
 }
 
-// Spare reports whether half of the session's room is free.
-func (st *Stream) Spare() bool { return st.waiting.Load() <= MaxWaiting/2 }
+// HasSpare reports whether half of the session's room is free.
+func (st *Stream) HasSpare() bool { return st.waiting.Load() <= MaxWaiting/2 }

@@ -21,15 +21,15 @@ type eventWriter struct {
 	buf    []byte
 }
 
-// prime tells an id without a message, from which the client may go on should
+// writePrime tells an id without a message, from which the client may go on should
 // its connection end before there is one, and when (2025-11-25, Streamable HTTP).
-func (w *eventWriter) prime(number uint64) bool {
-	b := append(w.id(nil, number), "retry: "...)
+func (w *eventWriter) writePrime(number uint64) bool {
+	b := append(w.appendID(nil, number), "retry: "...)
 	b = append(strconv.AppendInt(b, retryTime.Milliseconds(), 10), "\ndata: \n\n"...)
-	return w.write(b) && w.flush()
+	return w.writeBytes(b) && w.flushBytes()
 }
 
-func (w *eventWriter) id(b []byte, number uint64) []byte {
+func (w *eventWriter) appendID(b []byte, number uint64) []byte {
 	if w.stream == "" {
 		return b
 	}
@@ -37,8 +37,8 @@ func (w *eventWriter) id(b []byte, number uint64) []byte {
 	return append(strconv.AppendUint(b, number, 10), '\n')
 }
 
-func (w *eventWriter) event(number uint64, e Event) bool {
-	w.buf = append(w.id(append(w.buf[:0], "event: message\n"...), number), "data: "...)
+func (w *eventWriter) writeEvent(number uint64, e Event) bool {
+	w.buf = append(w.appendID(append(w.buf[:0], "event: message\n"...), number), "data: "...)
 	for _, p := range e.Parts {
 		// A line end in a frame stands between tokens; a field of an event ends
 		// there, so the rest is another line of the same field.
@@ -47,7 +47,7 @@ func (w *eventWriter) event(number uint64, e Event) bool {
 			if i < 0 {
 				break
 			}
-			if !w.part(p[:i]) {
+			if !w.writePart(p[:i]) {
 				return false
 			}
 			w.buf = append(w.buf, "\ndata: "...)
@@ -56,33 +56,33 @@ func (w *eventWriter) event(number uint64, e Event) bool {
 			}
 			p = p[i+1:]
 		}
-		if !w.part(p) {
+		if !w.writePart(p) {
 			return false
 		}
 	}
 	w.buf = append(w.buf, "\n\n"...)
 	b := w.buf
 	w.buf = w.buf[:0]
-	return w.write(b)
+	return w.writeBytes(b)
 }
 
-// part adds bytes of a frame: small ones are gathered, large ones written from
+// writePart adds bytes of a frame: small ones are gathered, large ones written from
 // where they are.
-func (w *eventWriter) part(p []byte) bool {
+func (w *eventWriter) writePart(p []byte) bool {
 	if len(p) <= 16<<10 {
 		w.buf = append(w.buf, p...)
 		return true
 	}
 	b := w.buf
 	w.buf = w.buf[:0]
-	return w.write(b) && w.write(p)
+	return w.writeBytes(b) && w.writeBytes(p)
 }
 
-func (w *eventWriter) comment() bool { return w.write([]byte(": \n\n")) && w.flush() }
+func (w *eventWriter) writeComment() bool { return w.writeBytes([]byte(": \n\n")) && w.flushBytes() }
 
-func (w *eventWriter) write(b []byte) bool { return Write(w.w, w.c, b) }
+func (w *eventWriter) writeBytes(b []byte) bool { return Write(w.w, w.c, b) }
 
-func (w *eventWriter) flush() bool { return w.c.Flush() == nil }
+func (w *eventWriter) flushBytes() bool { return w.c.Flush() == nil }
 
 // WriteHeader begins a response that is a stream.
 func WriteHeader(w http.ResponseWriter) {

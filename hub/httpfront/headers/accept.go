@@ -53,7 +53,7 @@ func PreferEvents(h http.Header) bool {
 			if !stream && kind != "application/json" {
 				continue
 			}
-			if q := quality(params); q > best {
+			if q := qualityOf(params); q > best {
 				best, events = q, stream
 			}
 		}
@@ -61,8 +61,8 @@ func PreferEvents(h http.Header) bool {
 	return events
 }
 
-// quality is the q of a media range, 1 where it has none that can be read.
-func quality(params string) float64 {
+// qualityOf is the q of a media range, 1 where it has none that can be read.
+func qualityOf(params string) float64 {
 	for p := range strings.SplitSeq(params, ";") {
 		name, value, _ := strings.Cut(p, "=")
 		if strings.EqualFold(strings.TrimSpace(name), "q") {

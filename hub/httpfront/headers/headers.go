@@ -100,7 +100,7 @@ func HasVersion(h http.Header, version string) bool { return slices.Contains(h[k
 // what is missing there is no mismatch.
 func CheckVersion(h http.Header, m *jsonrpc.Message) error {
 	version, named := jsonrpc.String(jsonrpc.Get(m.Param("_meta"), mcp.MetaKeyProtocolVersion))
-	said, err := single(h, Protocol)
+	said, err := singleValue(h, Protocol)
 	switch {
 	case err != nil:
 		return err
@@ -115,7 +115,7 @@ func CheckVersion(h http.Header, m *jsonrpc.Message) error {
 // CheckMethod compares the headers that mirror the method of a modern request,
 // and what it is about.
 func CheckMethod(h http.Header, m *jsonrpc.Message) error {
-	method, err := single(h, mcp.HeaderMethod)
+	method, err := singleValue(h, mcp.HeaderMethod)
 	switch {
 	case err != nil:
 		return err
@@ -134,7 +134,7 @@ func checkName(h http.Header, m *jsonrpc.Message) error {
 	if member == "" {
 		return nil
 	}
-	said, present, err := mirrored(h, mcp.HeaderName)
+	said, present, err := mirroredValue(h, mcp.HeaderName)
 	if err != nil {
 		return err
 	}
@@ -176,8 +176,8 @@ func CarryTrace(h http.Header, m *jsonrpc.Message) error {
 	return err
 }
 
-// single is the value of a header that may be there once.
-func single(h http.Header, name string) (string, error) {
+// singleValue is the value of a header that may be there once.
+func singleValue(h http.Header, name string) (string, error) {
 	values := h.Values(name)
 	switch len(values) {
 	case 0:
@@ -188,9 +188,9 @@ func single(h http.Header, name string) (string, error) {
 	return "", Mismatch(name, "is there %d times", len(values))
 }
 
-// mirrored is the decoded value of a header that mirrors a value of the body.
-func mirrored(h http.Header, name string) (value string, present bool, err error) {
-	raw, err := single(h, name)
+// mirroredValue is the decoded value of a header that mirrors a value of the body.
+func mirroredValue(h http.Header, name string) (value string, present bool, err error) {
+	raw, err := singleValue(h, name)
 	if err != nil || len(h.Values(name)) == 0 {
 		return "", false, err
 	}
@@ -205,7 +205,7 @@ func mirrored(h http.Header, name string) (value string, present bool, err error
 // of a call.
 func CheckMirrors(h http.Header, marks []mirror.Mark, args []byte) error {
 	for _, p := range marks {
-		said, present, err := mirrored(h, p.Header)
+		said, present, err := mirroredValue(h, p.Header)
 		if err != nil {
 			return err
 		}

@@ -77,8 +77,8 @@ type Callers struct {
 	several atomic.Int64          // until when there are several, as Unix time in nanoseconds
 }
 
-// note notes a request of a share, and reports whether others call too.
-func (c *Callers) note(s *Share) bool {
+// noteRequest notes a request of a share, and reports whether others call too.
+func (c *Callers) noteRequest(s *Share) bool {
 	now := time.Now().UnixNano()
 	if last := c.last.Load(); last != s {
 		if last = c.last.Swap(s); last != nil && last != s {
@@ -113,8 +113,8 @@ func (s *Share) RemoveUser() {
 	}
 }
 
-// Unused reports whether nothing of the share is taken, so that it may be forgotten.
-func (s *Share) Unused(now time.Time) bool {
+// IsUnused reports whether nothing of the share is taken, so that it may be forgotten.
+func (s *Share) IsUnused(now time.Time) bool {
 	return s.users.Load()+s.requests.Load()+s.held.Load()+s.unread.Load() == 0 &&
 		(s.rate == nil || s.rate.TokensAt(now) >= float64(s.limits.Burst))
 }
@@ -143,7 +143,7 @@ type ExceededError struct {
 
 func (e *ExceededError) Error() string { return e.Text }
 
-func exceeded(again time.Duration, text string, args ...any) *ExceededError {
+func exceededError(again time.Duration, text string, args ...any) *ExceededError {
 	return &ExceededError{fmt.Sprintf(text, args...), again}
 }
 
@@ -168,7 +168,7 @@ func (s *Share) Count(method string) error {
 	}
 	if s.requests.Add(1) > int64((Waiting+1)*cap(s.slots)) {
 		s.requests.Add(-1)
-		return exceeded(time.Second, "%s has %d calls under way (limits.principal.calls), and %d that wait: send it again when one of them has ended", s.Name, cap(s.slots), Waiting*cap(s.slots))
+		return exceededError(time.Second, "%s has %d calls under way (limits.principal.calls), and %d that wait: send it again when one of them has ended", s.Name, cap(s.slots), Waiting*cap(s.slots))
 	}
 	if s.rate == nil || !countsForRate(method) {
 		return nil
@@ -177,7 +177,7 @@ func (s *Share) Count(method string) error {
 	if wait := r.Delay(); wait > 0 {
 		r.Cancel()
 		s.requests.Add(-1)
-		return exceeded(wait, "%s makes more than %d calls a second (limits.principal.rate): send it again in %s", s.Name, s.limits.Rate, max(wait.Round(time.Millisecond), time.Millisecond))
+		return exceededError(wait, "%s makes more than %d calls a second (limits.principal.rate): send it again in %s", s.Name, s.limits.Rate, max(wait.Round(time.Millisecond), time.Millisecond))
 	}
 	return nil
 }
@@ -198,7 +198,7 @@ func (s *Share) Begin(w http.ResponseWriter, r *http.Request, method string) (*W
 	if err := s.Count(method); err != nil {
 		return nil, err
 	}
-	k, ok := s.work(w, r.Context, r.Context())
+	k, ok := s.awaitWork(w, r.Context, r.Context())
 	if !ok {
 		s.Uncount()
 		return nil, ErrGone
@@ -221,7 +221,7 @@ func (s *Share) AcquireSlot(w http.ResponseWriter, ctx func() context.Context, c
 	if !Await(s.slots, w, ctx, conn) {
 		return nil, false
 	}
-	k, ok := s.work(w, ctx, conn)
+	k, ok := s.awaitWork(w, ctx, conn)
 	if !ok {
 		<-s.slots
 	}
@@ -243,24 +243,24 @@ type Work struct {
 	timer *time.Timer
 }
 
-func (k *Work) end() { <-k.s.working }
+func (k *Work) endWork() { <-k.s.working }
 
 // Release notes that the hub has worked enough. It does nothing with nil.
 func (k *Work) Release() {
 	if k == nil || !k.timer.Stop() { // once that is stopped nothing else ends it
 		return
 	}
-	k.end()
+	k.endWork()
 	select {
 	case k.s.spare <- k:
 	default:
 	}
 }
 
-// work waits until the hub may work for a request, and notes that it does; nil where nobody else
+// awaitWork waits until the hub may work for a request, and notes that it does; nil where nobody else
 // calls. false: nobody wants it any more.
-func (s *Share) work(w http.ResponseWriter, ctx func() context.Context, conn context.Context) (*Work, bool) {
-	if !s.callers.note(s) {
+func (s *Share) awaitWork(w http.ResponseWriter, ctx func() context.Context, conn context.Context) (*Work, bool) {
+	if !s.callers.noteRequest(s) {
 		return nil, true
 	}
 	if !Await(s.working, w, ctx, conn) {
@@ -273,7 +273,7 @@ func (s *Share) work(w http.ResponseWriter, ctx func() context.Context, conn con
 	default:
 	}
 	k := &Work{s: s}
-	k.timer = time.AfterFunc(WorkTime, k.end)
+	k.timer = time.AfterFunc(WorkTime, k.endWork)
 	return k, true
 }
 

@@ -22,14 +22,14 @@ type checkedChain struct {
 	r       *Report
 }
 
-func (c *checkedChain) problem(line int, text string) {
+func (c *checkedChain) addProblem(line int, text string) {
 	c.broken = true
 	c.r.Problems = append(c.r.Problems, Problem{c.file, line, text})
 }
 
-// next checks one line. ok is false if it cannot be read. After the first problem
+// checkNext checks one line. ok is false if it cannot be read. After the first problem
 // the following lines cannot be checked.
-func (c *checkedChain) next(n int, b []byte, whole bool, log string) (audit.Entry, bool) {
+func (c *checkedChain) checkNext(n int, b []byte, whole bool, log string) (audit.Entry, bool) {
 	e, err := audit.ReadLine(b)
 	switch {
 	case err != nil && c.torn == nil:
@@ -40,28 +40,28 @@ func (c *checkedChain) next(n int, b []byte, whole bool, log string) (audit.Entr
 		}
 		return e, false
 	case err != nil:
-		c.problem(c.tornAt, "it is not as it was written")
+		c.addProblem(c.tornAt, "it is not as it was written")
 		return e, false
 	case c.torn != nil:
 		sum := sha256.Sum256(c.torn)
 		if e.Kind != audit.KindTorn || e.Bytes != uint64(len(c.torn)) || e.SHA256 != hex.EncodeToString(sum[:]) {
 			_, why := audit.ReadLine(c.torn)
-			c.problem(c.tornAt, why.Error())
+			c.addProblem(c.tornAt, why.Error())
 			return e, false
 		}
 		c.torn = nil
 		c.r.Torn++
 	case e.Kind == audit.KindTorn:
-		c.problem(n, "it says that a line before it was cut off, and there is none")
+		c.addProblem(n, "it says that a line before it was cut off, and there is none")
 		return e, false
 	}
 	switch {
 	case log != "" && (e.Kind == audit.KindOpen && e.Log != log || e.Number == 1 && e.Kind != audit.KindOpen):
-		c.problem(n, "it belongs to another log")
+		c.addProblem(n, "it belongs to another log")
 	case e.Number != c.number+1:
-		c.problem(n, fmt.Sprintf("it is number %d where %d is expected: lines were removed, inserted or swapped", e.Number, c.number+1))
+		c.addProblem(n, fmt.Sprintf("it is number %d where %d is expected: lines were removed, inserted or swapped", e.Number, c.number+1))
 	case e.Prev != c.head:
-		c.problem(n, "it does not follow from the line before")
+		c.addProblem(n, "it does not follow from the line before")
 	default:
 		c.number, c.head = e.Number, e.Hash
 		return e, true
@@ -69,15 +69,15 @@ func (c *checkedChain) next(n int, b []byte, whole bool, log string) (audit.Entr
 	return e, false
 }
 
-// done is called at the end of the file. A last line without a line end was cut off
+// finishFile is called at the end of the file. A last line without a line end was cut off
 // by a crash, or is being written.
-func (c *checkedChain) done() {
+func (c *checkedChain) finishFile() {
 	switch {
 	case c.torn == nil || c.broken:
 	case c.cut:
 		c.r.Torn++
 	default:
 		_, why := audit.ReadLine(c.torn)
-		c.problem(c.tornAt, why.Error())
+		c.addProblem(c.tornAt, why.Error())
 	}
 }

@@ -24,8 +24,8 @@ const followEvery = 200 * time.Millisecond
 // nothing that is written from then on is missed.
 func Follow(ctx context.Context, dir string, started func(), each func(Event)) error {
 	f := follower{dir: dir, each: each, logs: map[string]*followed{}}
-	defer f.close()
-	if err := f.look(true); err != nil {
+	defer f.closeFiles()
+	if err := f.readNews(true); err != nil {
 		return err
 	}
 	started()
@@ -36,7 +36,7 @@ func Follow(ctx context.Context, dir string, started func(), each func(Event)) e
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			if err := f.look(false); err != nil {
+			if err := f.readNews(false); err != nil {
 				return err
 			}
 		}
@@ -55,8 +55,8 @@ type followed struct {
 	rest []byte // the first part of a line that is not complete yet
 }
 
-// look reads what is new. The first time it skips what is there already.
-func (f *follower) look(first bool) error {
+// readNews reads what is new. The first time it skips what is there already.
+func (f *follower) readNews(first bool) error {
 	files, err := audit.LogFiles(f.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // a hub may create it later
@@ -65,7 +65,7 @@ func (f *follower) look(first bool) error {
 		return err
 	}
 	for _, id := range slices.Sorted(maps.Keys(files)) {
-		if err := f.read(id, files[id], first); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := f.readLog(id, files[id], first); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -78,7 +78,7 @@ func (f *follower) look(first bool) error {
 	return nil
 }
 
-func (f *follower) read(id string, files []string, first bool) error {
+func (f *follower) readLog(id string, files []string, first bool) error {
 	path := filepath.Join(f.dir, id+audit.LogEnding)
 	l := f.logs[id]
 	if l == nil {
@@ -102,14 +102,14 @@ func (f *follower) read(id string, files []string, first bool) error {
 		if err != nil {
 			return err
 		}
-		if err := l.drain(id, f.each); err != nil {
+		if err := l.drainFile(id, f.each); err != nil {
 			return err
 		}
 		had, err := l.file.Stat()
 		if err != nil || os.SameFile(had, now) {
 			return err
 		}
-		next, err := f.behind(id, had) // it was rotated, once or more often
+		next, err := f.openNext(id, had) // it was rotated, once or more often
 		if err != nil {
 			return err
 		}
@@ -118,9 +118,9 @@ func (f *follower) read(id string, files []string, first bool) error {
 	}
 }
 
-// behind opens the file that goes on where one ends; where that is not known,
+// openNext opens the file that goes on where one ends; where that is not known,
 // the one that is written to.
-func (f *follower) behind(id string, had os.FileInfo) (*os.File, error) {
+func (f *follower) openNext(id string, had os.FileInfo) (*os.File, error) {
 	all, err := audit.LogFiles(f.dir)
 	if err != nil {
 		return nil, err
@@ -134,8 +134,8 @@ func (f *follower) behind(id string, had os.FileInfo) (*os.File, error) {
 	return atomicfile.Open(filepath.Join(f.dir, id+audit.LogEnding), 0)
 }
 
-// drain reads to the end of a file.
-func (l *followed) drain(id string, each func(Event)) error {
+// drainFile reads to the end of a file.
+func (l *followed) drainFile(id string, each func(Event)) error {
 	b, err := io.ReadAll(l.file)
 	if err != nil {
 		return err
@@ -153,7 +153,7 @@ func (l *followed) drain(id string, each func(Event)) error {
 	}
 }
 
-func (f *follower) close() {
+func (f *follower) closeFiles() {
 	for _, l := range f.logs {
 		_ = l.file.Close()
 	}

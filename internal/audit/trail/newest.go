@@ -39,21 +39,21 @@ func Newest(ctx context.Context, dir string, f Filter, each func(Decision) bool)
 	var open []*backward
 	defer func() {
 		for _, b := range open {
-			b.close()
+			b.closeFile()
 		}
 	}()
 	for over, n := false, 0; ; n++ {
 		over = over || n%64 == 0 && ctx.Err() != nil
-		top := latest(open)
+		top := latestLog(open)
 		// A file holds nothing that is newer than its last change.
 		for len(logs) > 0 && (top == nil || !logs[0].changed.Before(top.next.Time)) {
 			b := logs[0]
 			logs = logs[1:]
-			if err := b.open(f.Until); err != nil {
+			if err := b.openBefore(f.Until); err != nil {
 				return reached, err
 			}
 			if open = append(open, b); !b.ended {
-				top = latest(open)
+				top = latestLog(open)
 			}
 		}
 		if top == nil {
@@ -69,17 +69,17 @@ func Newest(ctx context.Context, dir string, f Filter, each func(Decision) bool)
 		if !f.Since.IsZero() && e.Time.Before(f.Since) {
 			return time.Time{}, nil
 		}
-		if !top.hand(&e, &f, each) {
+		if !top.handOut(&e, &f, each) {
 			return reached, nil
 		}
-		if err := top.step(); err != nil {
+		if err := top.stepBack(); err != nil {
 			return reached, err
 		}
 	}
 }
 
-// latest is the log whose next line is the newest; nil where all have ended.
-func latest(open []*backward) (top *backward) {
+// latestLog is the log whose next line is the newest; nil where all have ended.
+func latestLog(open []*backward) (top *backward) {
 	for _, b := range open {
 		if !b.ended && (top == nil || b.next.Time.After(top.next.Time)) {
 			top = b
@@ -123,40 +123,40 @@ func backwardLogs(dir string) (logs []*backward, err error) {
 	return logs, nil
 }
 
-// open goes to the last line before a moment, or to the last one.
-func (b *backward) open(until time.Time) error {
-	more, err := b.older()
+// openBefore goes to the last line before a moment, or to the last one.
+func (b *backward) openBefore(until time.Time) error {
+	more, err := b.openOlder()
 	if !until.IsZero() {
 		for more && err == nil {
-			if b.at, err = nearly(b.file, b.at, until); b.at > 0 || err != nil {
+			if b.at, err = startNear(b.file, b.at, until); b.at > 0 || err != nil {
 				break
 			}
-			more, err = b.older()
+			more, err = b.openOlder()
 		}
 	}
 	if err != nil {
 		return err
 	}
-	if _, err := b.line(); err != nil { // what stands behind the last line end is no line
+	if _, err := b.readLine(); err != nil { // what stands behind the last line end is no line
 		b.ended = true
 		return notEnd(err)
 	}
-	return b.step()
+	return b.stepBack()
 }
 
-// nearly is where to begin for the lines before a moment: behind outcomes that are a little later.
-func nearly(file *os.File, size int64, moment time.Time) (int64, error) {
-	late, err := before(file, size, moment.Add(lateOutcome))
+// startNear is where to begin for the lines before a moment: behind outcomes that are a little later.
+func startNear(file *os.File, size int64, moment time.Time) (int64, error) {
+	late, err := offsetBefore(file, size, moment.Add(lateOutcome))
 	if err != nil {
 		return 0, err
 	}
-	start, err := before(file, late, moment)
+	start, err := offsetBefore(file, late, moment)
 	return min(late, start+lateBytes), err
 }
 
-// before is the offset of the first line of a file that is not before a moment. Lines of a log
+// offsetBefore is the offset of the first line of a file that is not before a moment. Lines of a log
 // are written in the order of their times, unless the clock was set back.
-func before(file *os.File, size int64, moment time.Time) (int64, error) {
+func offsetBefore(file *os.File, size int64, moment time.Time) (int64, error) {
 	buf := make([]byte, 4<<10)
 	if _, at, ok := timeAt(file, 0, buf); ok && !at.Before(moment) {
 		return 0, nil
@@ -213,9 +213,9 @@ func timeAt(file *os.File, offset int64, buf []byte) (start int64, at time.Time,
 	return offset, at, err == nil
 }
 
-// older opens the next older file; false where there is none.
-func (b *backward) older() (bool, error) {
-	b.close()
+// openOlder opens the next older file; false where there is none.
+func (b *backward) openOlder() (bool, error) {
+	b.closeFile()
 	if len(b.paths) == 0 {
 		return false, nil
 	}
@@ -232,8 +232,8 @@ func (b *backward) older() (bool, error) {
 	return true, nil
 }
 
-// line reads the line before. The error is io.EOF where there is none.
-func (b *backward) line() ([]byte, error) {
+// readLine reads the line before. The error is io.EOF where there is none.
+func (b *backward) readLine() ([]byte, error) {
 	for {
 		if i := bytes.LastIndexByte(b.buf, '\n'); i >= 0 {
 			line := b.buf[i+1:]
@@ -241,7 +241,7 @@ func (b *backward) line() ([]byte, error) {
 			return line, nil
 		}
 		if b.at == 0 {
-			more, err := b.older()
+			more, err := b.openOlder()
 			if err != nil {
 				return nil, err
 			}
@@ -267,13 +267,13 @@ func (b *backward) line() ([]byte, error) {
 	}
 }
 
-// step goes to the line before that can be read.
-func (b *backward) step() error {
+// stepBack goes to the line before that can be read.
+func (b *backward) stepBack() error {
 	for {
-		raw, err := b.line()
+		raw, err := b.readLine()
 		if err != nil {
 			b.ended = true
-			b.close()
+			b.closeFile()
 			return notEnd(err)
 		}
 		if e, err := ParseEvent(b.id, slices.Clone(raw)); err == nil {
@@ -283,8 +283,8 @@ func (b *backward) step() error {
 	}
 }
 
-// hand gives out what a line tells of decisions, its last call first.
-func (b *backward) hand(e *Event, f *Filter, each func(Decision) bool) bool {
+// handOut gives out what a line tells of decisions, its last call first.
+func (b *backward) handOut(e *Event, f *Filter, each func(Decision) bool) bool {
 	for _, r := range e.AllOutcomes() {
 		b.results[r.Place()] = r
 	}
@@ -301,7 +301,7 @@ func (b *backward) hand(e *Event, f *Filter, each func(Decision) bool) bool {
 	return true
 }
 
-func (b *backward) close() {
+func (b *backward) closeFile() {
 	if b.file != nil {
 		_ = b.file.Close()
 		b.file = nil

@@ -40,7 +40,7 @@ func Scan(dir string, since time.Time, worker func() func(*Event)) error {
 		take := worker()
 		workers.Go(func() {
 			for b := range blocks {
-				b.scan(since, take)
+				b.scanBlock(since, take)
 				spare.Put(&block{bytes: b.bytes[:0], ends: b.ends[:0]})
 			}
 		})
@@ -49,7 +49,7 @@ func Scan(dir string, since time.Time, worker func() func(*Event)) error {
 	defer close(blocks)
 	for id, paths := range files {
 		b := spare.Get().(*block)
-		err := eachLine(newer(paths, since), func(_ string, _ int, line []byte, _ bool) bool {
+		err := eachLine(writtenSince(paths, since), func(_ string, _ int, line []byte, _ bool) bool {
 			b.bytes = append(b.bytes, line...)
 			b.ends = append(b.ends, len(b.bytes))
 			if len(b.bytes) >= scanBlock {
@@ -68,8 +68,8 @@ func Scan(dir string, since time.Time, worker func() func(*Event)) error {
 	return nil
 }
 
-// newer are those files that were written to since a moment.
-func newer(paths []string, since time.Time) []string {
+// writtenSince are those files that were written to since a moment.
+func writtenSince(paths []string, since time.Time) []string {
 	return slices.DeleteFunc(paths, func(path string) bool {
 		fi, err := os.Stat(path)
 		return err == nil && fi.ModTime().Before(since)
@@ -86,13 +86,13 @@ type scanned struct {
 	Calls []audit.CallRecord `json:"calls"`
 }
 
-func (b *block) scan(since time.Time, take func(*Event)) {
+func (b *block) scanBlock(since time.Time, take func(*Event)) {
 	at, after := 0, []byte(since.UTC().Format(audit.TimeFormat))
 	for _, end := range b.ends {
 		line := b.bytes[at:end]
 		at = end
 		// What a line is about is looked at before its hash is: most are not asked for.
-		if !decides(line, after) {
+		if !mayDecide(line, after) {
 			continue
 		}
 		entry, err := audit.WholeLine(line)
@@ -114,9 +114,9 @@ func (b *block) scan(since time.Time, take func(*Event)) {
 	}
 }
 
-// decides reports whether a line may be a decision since a moment, by its head alone. The caller
+// mayDecide reports whether a line may be a decision since a moment, by its head alone. The caller
 // reads the rest to be sure.
-func decides(line, after []byte) bool {
+func mayDecide(line, after []byte) bool {
 	at, rest, ok := timeOf(line[:min(len(line), longestHead)])
 	return ok && bytes.HasPrefix(rest, []byte(`","kind":"`+audit.KindDecision+`"`)) && bytes.Compare(at, after) >= 0
 }

@@ -36,8 +36,8 @@ type Report struct {
 	Problems    []Problem
 }
 
-// OK reports whether the folder is whole.
-func (r *Report) OK() bool { return len(r.Problems) == 0 }
+// IsWhole reports whether the folder is whole.
+func (r *Report) IsWhole() bool { return len(r.Problems) == 0 }
 
 // Verify checks a folder: every line of every log, and that no log is missing
 // or has lost its end. heads are hashes of chain.jsonl that were kept elsewhere
@@ -48,7 +48,7 @@ func Verify(dir string, heads ...string) (*Report, error) {
 	// The chain is read first: the logs may be longer than it says, never shorter.
 	marks, seen, err := verifyChain(dir, r)
 	if errors.Is(err, fs.ErrNotExist) {
-		return r.chainless(dir, err)
+		return r.reportChainless(dir, err)
 	}
 	if err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func Verify(dir string, heads ...string) (*Report, error) {
 			r.Problems = append(r.Problems, Problem{id + audit.LogEnding, 0, "it is missing"})
 		}
 	}
-	if _, err := r.irregular(dir); err != nil {
+	if _, err := r.findIrregular(dir); err != nil {
 		return nil, err
 	}
 	for _, id := range slices.Sorted(maps.Keys(files)) {
@@ -78,14 +78,14 @@ func Verify(dir string, heads ...string) (*Report, error) {
 	return r, nil
 }
 
-// chainless is the report on a folder without chain.jsonl. If it has no logs either,
+// reportChainless is the report on a folder without chain.jsonl. If it has no logs either,
 // nothing was recorded in it, and the error is err.
-func (r *Report) chainless(dir string, err error) (*Report, error) {
+func (r *Report) reportChainless(dir string, err error) (*Report, error) {
 	files, e := audit.LogFiles(dir)
 	if e != nil {
 		return nil, e
 	}
-	all, e := r.irregular(dir)
+	all, e := r.findIrregular(dir)
 	if e != nil {
 		return nil, e
 	}
@@ -99,8 +99,8 @@ func (r *Report) chainless(dir string, err error) (*Report, error) {
 	return r, nil
 }
 
-// irregular finds entries with the name of a log that are no regular files. It returns all entries.
-func (r *Report) irregular(dir string) (all []os.DirEntry, err error) {
+// findIrregular finds entries with the name of a log that are no regular files. It returns all entries.
+func (r *Report) findIrregular(dir string) (all []os.DirEntry, err error) {
 	all, err = os.ReadDir(dir)
 	for _, f := range all {
 		if _, ok := audit.LogOf(f.Name()); ok && !f.Type().IsRegular() {
@@ -123,15 +123,15 @@ func verifyStable(dir, id string, st logState, r *Report) error {
 	for range 20 {
 		own := &Report{}
 		err := verifyLog(id, st, own)
-		if err == nil && own.OK() {
-			r.add(own)
+		if err == nil && own.IsWhole() {
+			r.addReport(own)
 			return nil
 		}
 		marks, _, e := verifyChain(dir, &Report{})
 		files, e2 := audit.LogFiles(dir)
 		now := logState{files[id], marks[id], audit.HasLock(dir, id)}
 		if errors.Join(e, e2) != nil || len(now.files) == 0 || reflect.DeepEqual(st, now) {
-			r.add(own)
+			r.addReport(own)
 			return err
 		}
 		st = now
@@ -139,7 +139,7 @@ func verifyStable(dir, id string, st logState, r *Report) error {
 	return verifyLog(id, st, r)
 }
 
-func (r *Report) add(o *Report) {
+func (r *Report) addReport(o *Report) {
 	r.Logs += o.Logs
 	r.Lines += o.Lines
 	r.Open += o.Open

@@ -15,16 +15,16 @@ type mark struct {
 	line int
 }
 
-func (m *mark) ends() bool { return m.kind == audit.KindClose || m.kind == audit.KindRecovered }
+func (m *mark) isEnd() bool { return m.kind == audit.KindClose || m.kind == audit.KindRecovered }
 
 func verifyChain(dir string, r *Report) (map[string][]mark, map[string]bool, error) {
 	marks, seen := map[string][]mark{}, map[string]bool{}
 	c := checkedChain{file: audit.ChainName, head: audit.NoHash, r: r}
 	err := eachLine([]string{filepath.Join(dir, audit.ChainName)}, func(_ string, n int, b []byte, whole bool) bool {
-		e, ok := c.next(n, b, whole, "")
+		e, ok := c.checkNext(n, b, whole, "")
 		switch {
 		case ok && e.Kind != audit.KindTorn && (e.Log == "" || e.At == 0):
-			c.problem(n, "it tells of no log")
+			c.addProblem(n, "it tells of no log")
 		case ok && e.Kind != audit.KindTorn:
 			marks[e.Log] = append(marks[e.Log], mark{e.Kind, e.At, e.Head, n})
 		}
@@ -33,7 +33,7 @@ func verifyChain(dir string, r *Report) (map[string][]mark, map[string]bool, err
 		}
 		return !c.broken
 	})
-	c.done()
+	c.finishFile()
 	r.Head = c.head
 	return marks, seen, err
 }
@@ -55,26 +55,26 @@ func verifyLog(id string, st logState, r *Report) error {
 		c.at[m.at] = append(c.at[m.at], m)
 	}
 	if len(st.marks) == 0 && !c.held {
-		c.problem(0, "chain.jsonl knows nothing of this log: it was put there")
+		c.addProblem(0, "chain.jsonl knows nothing of this log: it was put there")
 		return nil
 	}
 	err := eachLine(st.files, func(path string, n int, b []byte, whole bool) bool {
 		c.file = filepath.Base(path)
-		c.line(n, b, whole)
+		c.checkLine(n, b, whole)
 		return !c.broken
 	})
 	if err != nil || c.broken {
 		return err
 	}
-	c.done()
+	c.finishFile()
 	if !c.broken {
-		c.end()
+		c.checkEnd()
 	}
 	return nil
 }
 
-func (c *checkedLog) line(n int, b []byte, whole bool) {
-	e, ok := c.next(n, b, whole, c.id)
+func (c *checkedLog) checkLine(n int, b []byte, whole bool) {
+	e, ok := c.checkNext(n, b, whole, c.id)
 	if !ok {
 		return
 	}
@@ -82,17 +82,17 @@ func (c *checkedLog) line(n int, b []byte, whole bool) {
 	c.last, c.unended = e, !whole
 	for _, m := range c.at[e.Number] {
 		if m.head != e.Hash {
-			c.problem(n, fmt.Sprintf("%s:%d says that this line had another hash: it was rewritten", audit.ChainName, m.line))
+			c.addProblem(n, fmt.Sprintf("%s:%d says that this line had another hash: it was rewritten", audit.ChainName, m.line))
 			return
 		}
 	}
 }
 
-// end compares the end of the log with what chain.jsonl knows of it.
-func (c *checkedLog) end() {
+// checkEnd compares the end of the log with what chain.jsonl knows of it.
+func (c *checkedLog) checkEnd() {
 	for _, m := range c.marks {
 		if m.at > c.last.Number {
-			c.problem(0, fmt.Sprintf("its end is missing: %s:%d knows line %d, the last one here is %d", audit.ChainName, m.line, m.at, c.last.Number))
+			c.addProblem(0, fmt.Sprintf("its end is missing: %s:%d knows line %d, the last one here is %d", audit.ChainName, m.line, m.at, c.last.Number))
 			return
 		}
 	}
@@ -107,20 +107,20 @@ func (c *checkedLog) end() {
 	case beginning, len(c.marks) == 0 && c.last.Number == 0:
 		c.r.Open++
 	case len(c.marks) == 0:
-		c.problem(0, "chain.jsonl knows nothing of this log: it was put there")
-	case !final.ends() && !c.held && c.last.Kind == audit.KindClose:
-		c.problem(0, "it was closed, and chain.jsonl does not say so: a line is missing there")
-	case !final.ends() && !c.held:
-		c.problem(0, fmt.Sprintf("its process has not ended it, and its lock (%s) is gone: the end of chain.jsonl is missing, or the lock was taken away", c.id+audit.LockEnding))
-	case !final.ends():
+		c.addProblem(0, "chain.jsonl knows nothing of this log: it was put there")
+	case !final.isEnd() && !c.held && c.last.Kind == audit.KindClose:
+		c.addProblem(0, "it was closed, and chain.jsonl does not say so: a line is missing there")
+	case !final.isEnd() && !c.held:
+		c.addProblem(0, fmt.Sprintf("its process has not ended it, and its lock (%s) is gone: the end of chain.jsonl is missing, or the lock was taken away", c.id+audit.LockEnding))
+	case !final.isEnd():
 		c.r.Open++
 	case final.at != c.last.Number:
-		c.problem(0, fmt.Sprintf("there are lines behind its end, which was line %d", final.at))
+		c.addProblem(0, fmt.Sprintf("there are lines behind its end, which was line %d", final.at))
 	case c.cut && c.held: // of a process that goes on with the log, and writes its first line
 		c.r.Open++
 	case c.cut:
-		c.problem(c.tornAt, fmt.Sprintf("there is something behind its end, which was line %d", final.at))
+		c.addProblem(c.tornAt, fmt.Sprintf("there is something behind its end, which was line %d", final.at))
 	case c.unended:
-		c.problem(0, "the line end of its last line was cut off")
+		c.addProblem(0, "the line end of its last line was cut off")
 	}
 }

@@ -59,7 +59,7 @@ func (s *Scanner) Feed(b []byte) {
 		if s.inStr && s.depth != 1 && !s.escaped && s.mark.state == markNone && c != '"' && c != '\\' && c != '{' {
 			continue // most of a large line
 		}
-		s.step(c)
+		s.stepByte(c)
 	}
 	if len(b) >= scanTail {
 		s.tail = append(s.tail[:0], b[len(b)-scanTail:]...)
@@ -71,13 +71,13 @@ func (s *Scanner) Feed(b []byte) {
 	}
 }
 
-func (s *Scanner) step(c byte) {
+func (s *Scanner) stepByte(c byte) {
 	if !s.started && c != ' ' && c != '\t' && c != '\r' {
 		s.started = true
 		s.noise = c != '{' && c != '['
 	}
-	if s.mark.step(c, s.inStr, s.escaped) && (s.mark.inStr || s.noise && !s.env.known()) {
-		s.restart(string(s.mark.name))
+	if s.mark.stepByte(c, s.inStr, s.escaped) && (s.mark.inStr || s.noise && !s.env.isKnown()) {
+		s.restartAt(string(s.mark.name))
 		return
 	}
 	if s.inStr {
@@ -90,7 +90,7 @@ func (s *Scanner) step(c byte) {
 		s.inStr = true
 		s.text = s.text[:0]
 	case '{', '[':
-		s.open(c)
+		s.openContainer(c)
 	case '}', ']':
 		s.endToken()
 		if s.depth == 1 {
@@ -115,7 +115,7 @@ func (s *Scanner) step(c byte) {
 	}
 }
 
-func (s *Scanner) open(c byte) {
+func (s *Scanner) openContainer(c byte) {
 	s.endToken()
 	s.value = false
 	if s.depth == 0 && c == '[' {
@@ -160,9 +160,9 @@ func (s *Scanner) endToken() {
 	s.text = s.text[:0]
 }
 
-// restart takes the member that was just seen as the first of an envelope that the
+// restartAt takes the member that was just seen as the first of an envelope that the
 // broken text before it has hidden.
-func (s *Scanner) restart(name string) {
+func (s *Scanner) restartAt(name string) {
 	s.closeEnvelope(false)
 	s.depth, s.inStr, s.escaped = 1, false, false
 	s.text, s.last, s.key, s.value = s.text[:0], "", name, true
@@ -203,7 +203,7 @@ func (e *Envelope) See(name string) {
 	}
 }
 
-func (e *Envelope) known() bool { return e.Method || e.params || e.Answer || len(e.IDs) > 0 }
+func (e *Envelope) isKnown() bool { return e.Method || e.params || e.Answer || len(e.IDs) > 0 }
 
 // AddID tells an id of the object, as it is written.
 func (e *Envelope) AddID(text string) {
@@ -228,9 +228,9 @@ const (
 	markColon
 )
 
-// step takes one byte, read in the state given, and reports whether it is the
+// stepByte takes one byte, read in the state given, and reports whether it is the
 // colon behind such a name.
-func (m *mark) step(c byte, inStr, escaped bool) bool {
+func (m *mark) stepByte(c byte, inStr, escaped bool) bool {
 	blank := c == ' ' || c == '\t' || c == '\r'
 	switch {
 	case c == '{' && !escaped:

@@ -27,7 +27,7 @@ const (
 // Hold says whether frames are to be held back from now on, and returns whether they
 // are: not where the bounds are reached.
 func (b *Batch) Hold(back bool) bool {
-	b.on = back && !b.full()
+	b.on = back && !b.isFull()
 	return b.on
 }
 
@@ -36,7 +36,7 @@ func (b *Batch) Send(w *Writer, parts [][]byte, marks ...*kept.Entry) bool {
 	if b == nil || !b.on {
 		return w.TrySend(0, parts, marks...)
 	}
-	n, ok := w.hold(parts, marks)
+	n, ok := w.holdFrame(parts, marks)
 	if !ok {
 		return w.TrySend(0, parts, marks...)
 	}
@@ -76,8 +76,8 @@ func (b *Batch) Do(f func(b *Batch)) {
 	f(b)
 }
 
-// full reports whether the bounds of a batch are reached.
-func (b *Batch) full() bool { return b.frames >= batchFrames || b.bytes >= batchBytes }
+// isFull reports whether the bounds of a batch are reached.
+func (b *Batch) isFull() bool { return b.frames >= batchFrames || b.bytes >= batchBytes }
 
 // Flush sends what is held.
 func (b *Batch) Flush() {
@@ -91,7 +91,7 @@ func (b *Batch) Flush() {
 		b.on, b.later = on, b.later[:0]
 	}
 	for i, w := range b.writers {
-		w.kick()
+		w.kickHeld()
 		b.writers[i] = nil
 	}
 	b.writers, b.frames, b.bytes = b.writers[:0], 0, 0

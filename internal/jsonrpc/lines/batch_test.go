@@ -88,14 +88,14 @@ func TestBatchIsBounded(t *testing.T) {
 	if queued, _, _ := w.waits(); queued > 1000 || taken < 10 {
 		t.Errorf("%d frames taken, %d bytes held", taken, queued)
 	}
-	if !b.full() && taken == batchFrames {
+	if !b.isFull() && taken == batchFrames {
 		t.Error("it could go on")
 	}
 	big := &Batch{on: true}
 	for range batchBytes / 1000 * 2 {
 		big.Send(NewWriter(out, 0), [][]byte{make([]byte, 1000)})
 	}
-	if !big.full() {
+	if !big.isFull() {
 		t.Error("no bound on bytes")
 	}
 	w.Close(io.ErrClosedPipe)

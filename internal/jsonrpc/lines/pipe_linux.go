@@ -12,9 +12,9 @@ import (
 // what it lets a user have for all of them: so it is done when needed.
 const widePipe = 512 << 10
 
-// widen makes a stream that is a pipe of the system hold more. Where that
+// widenPipe makes a stream that is a pipe of the system hold more. Where that
 // cannot be it works as it is.
-func widen(stream any) {
+func widenPipe(stream any) {
 	sc, ok := stream.(syscall.Conn)
 	if !ok {
 		return

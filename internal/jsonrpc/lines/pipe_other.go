@@ -2,4 +2,4 @@
 
 package lines
 
-func widen(any) {}
+func widenPipe(any) {}

@@ -19,7 +19,7 @@ type chunk struct {
 	completion *Completion
 }
 
-func (c chunk) class() class {
+func (c chunk) chunkClass() class {
 	if c.completion != nil {
 		return lent
 	}
@@ -33,7 +33,7 @@ type Completion struct {
 	err  error // set before done is closed
 }
 
-func (s *Completion) end(err error) {
+func (s *Completion) endWith(err error) {
 	s.left--
 	if err != nil && s.err == nil {
 		s.err = err
@@ -43,16 +43,16 @@ func (s *Completion) end(err error) {
 	}
 }
 
-// enqueue puts a frame, less its first skip bytes, behind what waits. It is
+// enqueueFrame puts a frame, less its first skip bytes, behind what waits. It is
 // called with mu held.
-func (w *Writer) enqueue(parts [][]byte, skip int, borrow bool) *Completion {
+func (w *Writer) enqueueFrame(parts [][]byte, skip int, borrow bool) *Completion {
 	var s *Completion
 	for _, p := range parts {
 		cut := min(skip, len(p))
 		skip -= cut
 		p = p[cut:]
 		if len(p) <= CopyLimit || !borrow {
-			w.gather(p)
+			w.gatherBytes(p)
 			continue
 		}
 		if s == nil {
@@ -62,14 +62,14 @@ func (w *Writer) enqueue(parts [][]byte, skip int, borrow bool) *Completion {
 		w.queue = append(w.queue, chunk{b: p, completion: s})
 		w.size[lent] += len(p)
 	}
-	w.gather(newline[skip:])
+	w.gatherBytes(newline[skip:])
 	return s
 }
 
 var newline = []byte{'\n'}
 
-// gather copies p behind what waits.
-func (w *Writer) gather(p []byte) {
+// gatherBytes copies p behind what waits.
+func (w *Writer) gatherBytes(p []byte) {
 	if len(p) == 0 {
 		return
 	}
@@ -89,40 +89,40 @@ func (w *Writer) gather(p []byte) {
 	w.queue = append(w.queue, chunk{b: append(b[:0], p...)})
 }
 
-func (w *Writer) start() {
+func (w *Writer) startTurn() {
 	if !w.writing {
 		w.writing = true
-		w.spawn()
+		w.spawnDrain()
 	}
 }
 
-// spawn starts the goroutine that writes the queue. It is called with mu held
+// spawnDrain starts the goroutine that writes the queue. It is called with mu held
 // and w.writing set.
-func (w *Writer) spawn() {
+func (w *Writer) spawnDrain() {
 	w.wg.Add(1)
-	go w.drain()
+	go w.drainQueue()
 }
 
-func (w *Writer) drain() {
+func (w *Writer) drainQueue() {
 	defer w.wg.Done()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for w.err == nil && w.left() {
-		group, _ := w.take()
+	for w.err == nil && w.hasLeft() {
+		group, _ := w.takeGroup()
 		w.mu.Unlock()
-		n, err := w.put(group)
+		n, err := w.putGroup(group)
 		w.mu.Lock()
-		w.advance(n)
+		w.advanceQueue(n)
 		if err != nil {
-			w.fail(err, true)
+			w.failWriter(err, true)
 		}
 	}
-	w.leave()
+	w.leaveTurn()
 }
 
-// take returns the first chunks of the queue, for whoever has the turn to write them, and
+// takeGroup returns the first chunks of the queue, for whoever has the turn to write them, and
 // how many bytes they have. They stay in the queue until advance. It is called with mu held.
-func (w *Writer) take() (group [][]byte, all int) {
+func (w *Writer) takeGroup() (group [][]byte, all int) {
 	if w.kept != nil {
 		return nil, w.size[copied]
 	}
@@ -137,10 +137,10 @@ func (w *Writer) take() (group [][]byte, all int) {
 	return w.group[:w.inflight], all
 }
 
-// put writes some of group, waiting until the peer takes any.
-func (w *Writer) put(group [][]byte) (int, error) {
+// putGroup writes some of group, waiting until the peer takes any.
+func (w *Writer) putGroup(group [][]byte) (int, error) {
 	if w.raw != nil {
-		return w.raw.write(group)
+		return w.raw.writeNow(group)
 	}
 	n, err := w.w.Write(group[0])
 	if n == 0 && err == nil {
@@ -149,15 +149,15 @@ func (w *Writer) put(group [][]byte) (int, error) {
 	return n, err
 }
 
-// advance takes the n bytes that have been written out of the queue. It is
+// advanceQueue takes the n bytes that have been written out of the queue. It is
 // called with mu held.
-func (w *Writer) advance(n int) {
+func (w *Writer) advanceQueue(n int) {
 	clear(w.group[:w.inflight])
 	w.inflight = 0
-	w.progress(n)
+	w.countWritten(n)
 	if w.kept != nil {
 		w.size[copied] -= n
-		w.admit()
+		w.admitWaiters()
 		return
 	}
 	gone := 0
@@ -165,13 +165,13 @@ func (w *Writer) advance(n int) {
 		c := &w.queue[gone]
 		cut := min(n, len(c.b))
 		n -= cut
-		w.size[c.class()] -= cut
+		w.size[c.chunkClass()] -= cut
 		if cut < len(c.b) {
 			c.b = c.b[cut:]
 			break
 		}
 		if c.completion != nil {
-			c.completion.end(nil)
+			c.completion.endWith(nil)
 		} else if cap(c.b) > cap(w.spare) && cap(c.b) <= 2*piece {
 			w.spare = c.b
 		}
@@ -180,11 +180,11 @@ func (w *Writer) advance(n int) {
 	left := copy(w.queue, w.queue[gone:])
 	clear(w.queue[left:])
 	w.queue = w.queue[:left]
-	w.admit()
+	w.admitWaiters()
 }
 
-// progress counts bytes that have been written, and tells who waits for them.
-func (w *Writer) progress(n int) {
+// countWritten counts bytes that have been written, and tells who waits for them.
+func (w *Writer) countWritten(n int) {
 	w.sent += uint64(n)
 	for len(w.flushing) > 0 && w.flushing[0].at <= w.sent {
 		close(w.flushing[0].done)
@@ -192,16 +192,16 @@ func (w *Writer) progress(n int) {
 	}
 }
 
-// admit gives those who wait for room their places, in order within a class.
+// admitWaiters gives those who wait for room their places, in order within a class.
 // It is called with mu held.
-func (w *Writer) admit() {
+func (w *Writer) admitWaiters() {
 	if len(w.waiting) == 0 || w.err != nil {
 		return
 	}
 	var full [2]bool
 	still := w.waiting[:0]
 	for _, next := range w.waiting {
-		if full[next.class] || !w.fits(next.class, next.total, 0) {
+		if full[next.class] || !w.fitsFrame(next.class, next.total, 0) {
 			full[next.class] = true
 			still = append(still, next)
 			continue
@@ -211,21 +211,21 @@ func (w *Writer) admit() {
 			w.size[copied] += next.total
 			w.kept.Append(next.parts, next.marks)
 		} else {
-			next.completion = w.enqueue(next.parts, 0, true)
+			next.completion = w.enqueueFrame(next.parts, 0, true)
 		}
 		close(next.turn)
 	}
 	clear(w.waiting[len(still):])
 	w.waiting = still
-	if w.left() {
-		w.start()
+	if w.hasLeft() {
+		w.startTurn()
 	}
 }
 
-// fail ends the Writer. Queued frames are dropped, and senders that wait get the
+// failWriter ends the Writer. Queued frames are dropped, and senders that wait get the
 // error. Parts that are being written stay in use until the write has ended. broken:
 // the peer's side failed. It is called with mu held.
-func (w *Writer) fail(err error, broken bool) {
+func (w *Writer) failWriter(err error, broken bool) {
 	if w.err == nil {
 		w.err = err
 		if broken {
@@ -241,20 +241,20 @@ func (w *Writer) fail(err error, broken bool) {
 		close(f.done)
 	}
 	w.flushing = nil
-	w.drop()
+	w.dropQueue()
 }
 
-// drop empties the queue but for what is being written.
-func (w *Writer) drop() {
+// dropQueue empties the queue but for what is being written.
+func (w *Writer) dropQueue() {
 	for i := w.inflight; i < len(w.queue); i++ {
 		if s := w.queue[i].completion; s != nil {
-			s.end(w.err)
+			s.endWith(w.err)
 		}
 	}
 	clear(w.queue[w.inflight:])
 	w.queue = w.queue[:w.inflight]
 	w.size = [2]int{}
 	for _, c := range w.queue {
-		w.size[c.class()] += len(c.b)
+		w.size[c.chunkClass()] += len(c.b)
 	}
 }

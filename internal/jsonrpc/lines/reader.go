@@ -100,30 +100,30 @@ func (r *Reader) Commit() {
 func (r *Reader) Next() ([]byte, error) {
 	r.line = nil
 	if r.kept == nil {
-		r.shrink()
+		r.shrinkBuffer()
 	} else if r.Commit(); r.skips {
-		return nil, r.skip()
+		return nil, r.skipLine()
 	}
 	for {
 		if r.More() {
 			line := r.buf[r.start : r.start+r.seen]
 			r.start += r.seen + 1
 			r.seen = 0
-			return r.give(line)
+			return r.giveLine(line)
 		}
 		if r.seen > r.limit+1 { // one more may be a CR
-			return nil, r.skip()
+			return nil, r.skipLine()
 		}
 		if r.err != nil {
 			line := r.buf[r.start:r.end]
 			r.start, r.seen = r.end, 0
 			if len(line) > 0 {
-				return r.give(line)
+				return r.giveLine(line)
 			}
 			return nil, r.err
 		}
 		r.makeRoom()
-		r.read()
+		r.readOnce()
 	}
 }
 
@@ -139,9 +139,9 @@ func (r *Reader) More() bool {
 	return true
 }
 
-// read reads once, and sees to it that a stream that brings neither bytes nor
+// readOnce reads once, and sees to it that a stream that brings neither bytes nor
 // an error is not asked for ever.
-func (r *Reader) read() {
+func (r *Reader) readOnce() {
 	for range noProgress {
 		into := r.buf[r.end:]
 		if r.kept != nil {
@@ -170,10 +170,10 @@ func (r *Reader) read() {
 // byteOrderMark is that of UTF-8, which some programs on Windows begin a stream with.
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-func (r *Reader) give(line []byte) ([]byte, error) {
+func (r *Reader) giveLine(line []byte) ([]byte, error) {
 	r.taken = false
 	if r.kept != nil {
-		line = r.private(line)
+		line = r.copyPrivate(line)
 	}
 	if !r.begun {
 		r.begun, line = true, bytes.TrimPrefix(line, byteOrderMark)
@@ -190,9 +190,9 @@ func (r *Reader) give(line []byte) ([]byte, error) {
 	return line, nil
 }
 
-// private copies a kept line before it is judged: another process may change kept memory at any time. The line ends at the
+// copyPrivate copies a kept line before it is judged: another process may change kept memory at any time. The line ends at the
 // first line end of the copy.
-func (r *Reader) private(line []byte) []byte {
+func (r *Reader) copyPrivate(line []byte) []byte {
 	if r.clone = len(line) > len(r.small); r.clone {
 		line = bytes.Clone(line)
 	} else {
@@ -216,7 +216,7 @@ func (r *Reader) makeRoom() {
 	default:
 		if !r.wide {
 			r.wide = true
-			widen(r.r)
+			widenPipe(r.r)
 		}
 		size := max(len(r.buf)*growBy, r.grown)
 		// A line of just the limit needs room for its line end, but no more.
@@ -237,7 +237,7 @@ func (r *Reader) makeKeptRoom() {
 	if n > r.start || r.start < readSize || n > readSize && r.end+kept.MostRead <= len(r.buf) {
 		if !r.wide && n > readSize {
 			r.wide = true
-			widen(r.r)
+			widenPipe(r.r)
 		}
 		return
 	}
@@ -273,9 +273,9 @@ func (r *Reader) Take() ([]byte, *Buffer) {
 
 const minBuffer = 1 << minPooled
 
-// shrink goes back to the small buffer once a large one is no longer needed:
+// shrinkBuffer goes back to the small buffer once a large one is no longer needed:
 // a peer that sent one large line does not cost its memory for ever.
-func (r *Reader) shrink() {
+func (r *Reader) shrinkBuffer() {
 	if r.owner == nil || r.end-r.start > len(r.small)/2 {
 		return
 	}
@@ -284,9 +284,9 @@ func (r *Reader) shrink() {
 	r.buf, r.owner, r.start, r.end = r.small, nil, 0, n
 }
 
-// skip drops the rest of a line that is too long. A CR before its end is not
+// skipLine drops the rest of a line that is too long. A CR before its end is not
 // counted, as in give.
-func (r *Reader) skip() error {
+func (r *Reader) skipLine() error {
 	var s broken.Scanner
 	size, cr := int64(0), int64(0)
 	r.seen, r.skips = 0, false
@@ -317,6 +317,6 @@ func (r *Reader) skip() error {
 			r.taken = false
 			return tooLong(&s, r.limit, size-cr)
 		}
-		r.read()
+		r.readOnce()
 	}
 }

@@ -87,14 +87,14 @@ func NewKeptWriter(w io.Writer, limit int, k *kept.Memory) *Writer {
 	n.limit *= 2 // of all frames, large ones included
 	n.sent, n.accepted = k.Output()
 	n.size[copied] = int(n.accepted - n.sent)
-	if n.left() {
-		n.start()
+	if n.hasLeft() {
+		n.startTurn()
 	}
 	return n
 }
 
-// left reports whether anything waits to be written. It is called with mu held.
-func (w *Writer) left() bool {
+// hasLeft reports whether anything waits to be written. It is called with mu held.
+func (w *Writer) hasLeft() bool {
 	if w.kept != nil {
 		return w.sent < w.accepted
 	}
@@ -111,7 +111,7 @@ var ErrLong = errors.New("the frame is longer than what the state of the session
 // it: ctx ended while a large part was being written, and who gets that must not
 // write to the parts again. marks are entries of kept memory that the frame is about.
 func (w *Writer) Send(ctx context.Context, parts [][]byte, marks ...*kept.Entry) (queued bool, err error) {
-	total, class := w.measure(parts)
+	total, class := w.measureFrame(parts)
 	w.mu.Lock()
 	switch {
 	case w.err != nil:
@@ -120,22 +120,22 @@ func (w *Writer) Send(ctx context.Context, parts [][]byte, marks ...*kept.Entry)
 	case w.kept != nil && total > w.kept.Longest():
 		defer w.mu.Unlock()
 		return false, ErrLong
-	case !w.fits(class, total, 0) || w.awaited(class):
+	case !w.fitsFrame(class, total, 0) || w.isAwaited(class):
 		me := &waiter{parts: parts, marks: marks, class: class, total: total, turn: make(chan struct{})}
 		w.waiting = append(w.waiting, me)
 		w.mu.Unlock()
-		return w.await(ctx, me)
+		return w.awaitPlace(ctx, me)
 	}
-	s, mine := w.accept(parts, total, true, marks)
+	s, mine := w.acceptFrame(parts, total, true, marks)
 	w.mu.Unlock()
-	if s, err = w.write(mine, s, parts, total, true); s == nil {
+	if s, err = w.writeTurn(mine, s, parts, total, true); s == nil {
 		return err == nil, err
 	}
 	return true, s.Wait(ctx)
 }
 
-// await waits for a place in the queue.
-func (w *Writer) await(ctx context.Context, me *waiter) (queued bool, err error) {
+// awaitPlace waits for a place in the queue.
+func (w *Writer) awaitPlace(ctx context.Context, me *waiter) (queued bool, err error) {
 	select {
 	case <-me.turn:
 	case <-ctx.Done():
@@ -143,7 +143,7 @@ func (w *Writer) await(ctx context.Context, me *waiter) (queued bool, err error)
 		for i, other := range w.waiting {
 			if other == me {
 				w.waiting = append(w.waiting[:i], w.waiting[i+1:]...)
-				w.admit() // the next may be smaller
+				w.admitWaiters() // the next may be smaller
 				w.mu.Unlock()
 				return false, context.Cause(ctx)
 			}
@@ -172,8 +172,8 @@ func (s *Completion) Wait(ctx context.Context) error {
 	}
 }
 
-// measure returns the size of a frame, and its class when it may be borrowed.
-func (w *Writer) measure(parts [][]byte) (total int, c class) {
+// measureFrame returns the size of a frame, and its class when it may be borrowed.
+func (w *Writer) measureFrame(parts [][]byte) (total int, c class) {
 	total = 1
 	for _, p := range parts {
 		total += len(p)
@@ -184,16 +184,16 @@ func (w *Writer) measure(parts [][]byte) (total int, c class) {
 	return total, c
 }
 
-// fits reports whether there is room. A frame over the limit goes alone.
-func (w *Writer) fits(c class, total, beyond int) bool {
+// fitsFrame reports whether there is room. A frame over the limit goes alone.
+func (w *Writer) fitsFrame(c class, total, beyond int) bool {
 	if w.kept != nil && !w.kept.Room(total) {
 		return false
 	}
 	return w.size[c] == 0 || w.size[c]+total <= w.limit+beyond
 }
 
-// awaited reports whether somebody waits for room in a class.
-func (w *Writer) awaited(c class) bool {
+// isAwaited reports whether somebody waits for room in a class.
+func (w *Writer) isAwaited(c class) bool {
 	for _, other := range w.waiting {
 		if other.class == c {
 			return true
@@ -206,15 +206,15 @@ func (w *Writer) awaited(c class) bool {
 // never blocks. Its parts are copied. It may go beyond the limit by some bytes, and
 // then ahead of those who wait for room; less than none leaves room to others.
 func (w *Writer) TrySend(beyond int, parts [][]byte, marks ...*kept.Entry) bool {
-	total, _ := w.measure(parts)
+	total, _ := w.measureFrame(parts)
 	w.mu.Lock()
-	if w.err != nil || !w.fits(copied, total, beyond) || (beyond <= 0 && w.awaited(copied)) {
+	if w.err != nil || !w.fitsFrame(copied, total, beyond) || (beyond <= 0 && w.isAwaited(copied)) {
 		w.mu.Unlock()
 		return false
 	}
-	_, mine := w.accept(parts, total, false, marks)
+	_, mine := w.acceptFrame(parts, total, false, marks)
 	w.mu.Unlock()
-	_, err := w.write(mine, nil, parts, total, false)
+	_, err := w.writeTurn(mine, nil, parts, total, false)
 	return err == nil
 }
 
@@ -229,34 +229,34 @@ const (
 	queueTurn              // the caller writes what is queued
 )
 
-// accept gives a frame its place: in the queue, or at the caller's turn to write. Large
+// acceptFrame gives a frame its place: in the queue, or at the caller's turn to write. Large
 // parts are borrowed where that is allowed: then the completion says when they are free
 // again. It is called with mu held.
-func (w *Writer) accept(parts [][]byte, total int, borrow bool, marks []*kept.Entry) (*Completion, turn) {
+func (w *Writer) acceptFrame(parts [][]byte, total int, borrow bool, marks []*kept.Entry) (*Completion, turn) {
 	w.accepted += uint64(total)
 	if w.kept != nil {
-		return nil, w.keep(parts, total, marks)
+		return nil, w.keepFrame(parts, total, marks)
 	}
 	switch {
 	case w.writing || w.raw == nil:
-		s := w.enqueue(parts, 0, borrow)
+		s := w.enqueueFrame(parts, 0, borrow)
 		w.contention = contentionLast
-		w.start()
+		w.startTurn()
 		return s, noTurn
 	case len(w.queue) > 0: // held back: this one comes behind
 		w.writing = true
-		return w.enqueue(parts, 0, borrow), queueTurn
+		return w.enqueueFrame(parts, 0, borrow), queueTurn
 	case w.contention > 0 && total <= gathered:
 		w.writing = true
-		w.enqueue(parts, 0, false)
+		w.enqueueFrame(parts, 0, false)
 		return nil, sharedTurn
 	}
 	w.writing = true
 	return nil, frameTurn
 }
 
-// keep is accept in kept memory.
-func (w *Writer) keep(parts [][]byte, total int, marks []*kept.Entry) turn {
+// keepFrame is accept in kept memory.
+func (w *Writer) keepFrame(parts [][]byte, total int, marks []*kept.Entry) turn {
 	alone := w.size[copied] == 0
 	w.size[copied] += total
 	w.kept.Append(parts, marks)
@@ -272,38 +272,38 @@ func (w *Writer) keep(parts [][]byte, total int, marks []*kept.Entry) turn {
 	return queueTurn
 }
 
-// write takes the caller's turn, if there is one: it writes as far as that needs no waiting, and leaves the
+// writeTurn takes the caller's turn, if there is one: it writes as far as that needs no waiting, and leaves the
 // rest to a goroutine. s is the completion of the frame if that is queued.
-func (w *Writer) write(mine turn, s *Completion, parts [][]byte, total int, borrow bool) (*Completion, error) {
+func (w *Writer) writeTurn(mine turn, s *Completion, parts [][]byte, total int, borrow bool) (*Completion, error) {
 	switch mine {
 	case noTurn:
 		return s, nil
 	case frameTurn:
-		n, err := w.attempt(parts)
-		return w.attempted(n, err, parts, total, borrow)
+		n, err := w.attemptWrite(parts)
+		return w.endAttempt(n, err, parts, total, borrow)
 	case sharedTurn:
-		w.yield()
+		w.yieldTurn()
 	}
-	return s, w.push()
+	return s, w.pushQueue()
 }
 
-// attempted ends a turn for one frame of which n bytes were written.
-func (w *Writer) attempted(n int, err error, parts [][]byte, total int, borrow bool) (s *Completion, _ error) {
+// endAttempt ends a turn for one frame of which n bytes were written.
+func (w *Writer) endAttempt(n int, err error, parts [][]byte, total int, borrow bool) (s *Completion, _ error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err != nil {
-		w.fail(err, true)
+		w.failWriter(err, true)
 	} else if err = w.err; err == nil { // nobody has closed it meanwhile
-		w.progress(n)
+		w.countWritten(n)
 		if n < total {
 			w.widen()
 			behind := w.queue
 			w.queue = nil
-			s = w.enqueue(parts, n, borrow)
+			s = w.enqueueFrame(parts, n, borrow)
 			w.queue = append(w.queue, behind...)
 		}
 	}
-	w.leave()
+	w.leaveTurn()
 	return s, err
 }
 
@@ -311,12 +311,12 @@ func (w *Writer) attempted(n int, err error, parts [][]byte, total int, borrow b
 func (w *Writer) widen() {
 	if !w.wide {
 		w.wide = true
-		widen(w.w)
+		widenPipe(w.w)
 	}
 }
 
-// yield lets other senders queue their frames, so that one writes for all.
-func (w *Writer) yield() {
+// yieldTurn lets other senders queue their frames, so that one writes for all.
+func (w *Writer) yieldTurn() {
 	w.mu.Lock()
 	mine := w.accepted
 	w.mu.Unlock()
@@ -328,37 +328,37 @@ func (w *Writer) yield() {
 	w.mu.Unlock()
 }
 
-// push writes the front of the queue, and ends the turn.
-func (w *Writer) push() error {
+// pushQueue writes the front of the queue, and ends the turn.
+func (w *Writer) pushQueue() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.err == nil {
-		group, all := w.take()
+		group, all := w.takeGroup()
 		w.mu.Unlock()
 		n, err := w.raw.tryWrite(group)
 		w.mu.Lock()
-		w.advance(n)
+		w.advanceQueue(n)
 		if err != nil {
-			w.fail(err, true)
+			w.failWriter(err, true)
 		} else if n < all {
 			w.widen()
-		} else if w.left() {
+		} else if w.hasLeft() {
 			w.contention = contentionLast
 		}
 	}
-	w.leave()
+	w.leaveTurn()
 	return w.err
 }
 
-// leave ends a turn: what is left in the queue is for a goroutine. It is called with mu
+// leaveTurn ends a turn: what is left in the queue is for a goroutine. It is called with mu
 // held.
-func (w *Writer) leave() {
+func (w *Writer) leaveTurn() {
 	switch {
 	case w.err != nil:
-		w.drop()
+		w.dropQueue()
 		w.writing = false
-	case w.left():
-		w.spawn()
+	case w.hasLeft():
+		w.spawnDrain()
 	default:
 		w.writing = false
 	}
@@ -367,15 +367,15 @@ func (w *Writer) leave() {
 // Offer is Send for callers that must not wait. false: the queue is full, and the frame
 // must be sent otherwise. With a completion, large parts are still in use.
 func (w *Writer) Offer(parts [][]byte, marks ...*kept.Entry) (*Completion, bool) {
-	total, c := w.measure(parts)
+	total, c := w.measureFrame(parts)
 	w.mu.Lock()
-	if w.err != nil || !w.fits(c, total, 0) || w.awaited(c) {
+	if w.err != nil || !w.fitsFrame(c, total, 0) || w.isAwaited(c) {
 		w.mu.Unlock()
 		return nil, false
 	}
-	s, mine := w.accept(parts, total, true, marks)
+	s, mine := w.acceptFrame(parts, total, true, marks)
 	w.mu.Unlock()
-	s, err := w.write(mine, s, parts, total, true)
+	s, err := w.writeTurn(mine, s, parts, total, true)
 	if s != nil {
 		select {
 		case <-s.done: // all of it went at once
@@ -386,13 +386,13 @@ func (w *Writer) Offer(parts [][]byte, marks ...*kept.Entry) (*Completion, bool)
 	return s, err == nil
 }
 
-// hold queues a small frame for kick to write, and returns its size. It never
+// holdFrame queues a small frame for kick to write, and returns its size. It never
 // blocks; false: the frame must be sent as others are.
-func (w *Writer) hold(parts [][]byte, marks []*kept.Entry) (total int, ok bool) {
-	total, c := w.measure(parts)
+func (w *Writer) holdFrame(parts [][]byte, marks []*kept.Entry) (total int, ok bool) {
+	total, c := w.measureFrame(parts)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if c != copied || w.err != nil || w.raw == nil || !w.fits(copied, total, 0) || w.awaited(copied) {
+	if c != copied || w.err != nil || w.raw == nil || !w.fitsFrame(copied, total, 0) || w.isAwaited(copied) {
 		return total, false
 	}
 	w.accepted += uint64(total)
@@ -401,25 +401,25 @@ func (w *Writer) hold(parts [][]byte, marks []*kept.Entry) (total int, ok bool) 
 		w.kept.Append(parts, marks)
 		return total, true
 	}
-	w.enqueue(parts, 0, false)
+	w.enqueueFrame(parts, 0, false)
 	return total, true
 }
 
-// kick writes what was held as far as that needs no waiting.
-func (w *Writer) kick() {
+// kickHeld writes what was held as far as that needs no waiting.
+func (w *Writer) kickHeld() {
 	w.mu.Lock()
-	mine := !w.writing && w.err == nil && w.left() // else another sender has written it
+	mine := !w.writing && w.err == nil && w.hasLeft() // else another sender has written it
 	w.writing = w.writing || mine
 	w.mu.Unlock()
 	if mine {
-		_ = w.push() // the next sender gets the error
+		_ = w.pushQueue() // the next sender gets the error
 	}
 }
 
-// attempt writes what the peer takes at once: small parts as one run of bytes,
+// attemptWrite writes what the peer takes at once: small parts as one run of bytes,
 // large ones from where they are. It is called without mu, by the one who is
 // writing.
-func (w *Writer) attempt(parts [][]byte) (int, error) {
+func (w *Writer) attemptWrite(parts [][]byte) (int, error) {
 	small := 1
 	for _, p := range parts {
 		if len(p) <= gathered {
@@ -468,7 +468,7 @@ func (w *Writer) attempt(parts [][]byte) (int, error) {
 func (w *Writer) Close(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.fail(err, false)
+	w.failWriter(err, false)
 }
 
 // Failed is closed when the peer could not be written to.
@@ -489,7 +489,7 @@ func (w *Writer) Broken() error {
 // Flush waits until everything that had its place in the queue before has been
 // handed to the underlying writer, the Writer has failed, or ctx has ended.
 func (w *Writer) Flush(ctx context.Context) error {
-	w.kick()
+	w.kickHeld()
 	w.mu.Lock()
 	if w.err != nil || w.sent >= w.accepted {
 		defer w.mu.Unlock()
@@ -526,5 +526,5 @@ func (w *Writer) Wait() { w.wg.Wait() }
 // it at a time.
 type rawWriter interface {
 	tryWrite(parts [][]byte) (int, error) // what can be written without waiting
-	write(parts [][]byte) (int, error)    // some, waiting until there is room
+	writeNow(parts [][]byte) (int, error) // some, waiting until there is room
 }

@@ -42,7 +42,7 @@ func newRawWriter(w io.Writer) rawWriter {
 		return nil
 	}
 	d := &descriptor{raw: raw}
-	d.f, d.put = d.once, d.writeParts
+	d.f, d.put = d.writeOnce, d.writeParts
 	if s, ok := w.(sender); ok {
 		d.put = s.Send
 		return d
@@ -64,13 +64,13 @@ func newKeptWriter(w io.Writer, k *kept.Memory) rawWriter {
 		return nil
 	}
 	d := &descriptor{raw: raw, put: k.Send}
-	d.f = d.once
+	d.f = d.writeOnce
 	return d
 }
 
-// once makes one attempt; false asks the runtime to come back when the
+// writeOnce makes one attempt; false asks the runtime to come back when the
 // descriptor takes something.
-func (d *descriptor) once(fd uintptr) bool {
+func (d *descriptor) writeOnce(fd uintptr) bool {
 	for {
 		d.n, d.err = d.put(int(fd), d.parts)
 		switch {
@@ -85,11 +85,11 @@ func (d *descriptor) once(fd uintptr) bool {
 	}
 }
 
-func (d *descriptor) tryWrite(parts [][]byte) (int, error) { return d.do(parts, false) }
+func (d *descriptor) tryWrite(parts [][]byte) (int, error) { return d.writeOrWait(parts, false) }
 
-func (d *descriptor) write(parts [][]byte) (int, error) { return d.do(parts, true) }
+func (d *descriptor) writeNow(parts [][]byte) (int, error) { return d.writeOrWait(parts, true) }
 
-func (d *descriptor) do(parts [][]byte, wait bool) (int, error) {
+func (d *descriptor) writeOrWait(parts [][]byte, wait bool) (int, error) {
 	d.parts, d.wait, d.n, d.err = parts, wait, 0, nil
 	err := d.raw.Write(d.f)
 	d.parts = nil

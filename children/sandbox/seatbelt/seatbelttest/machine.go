@@ -24,7 +24,7 @@ type Call struct{ Do, Path, To string }
 
 // Allows reports whether each request of a call passes. A call on what is not there passes if nothing refuses it.
 func (m *Machine) Allows(c Call) bool {
-	return !slices.ContainsFunc(m.requests(c), func(r Request) bool { return !m.Profile.Allows(r, m.Order) })
+	return !slices.ContainsFunc(m.requestsOf(c), func(r Request) bool { return !m.Profile.Allows(r, m.Order) })
 }
 
 // onFile are the operations that calls ask of one path.
@@ -36,15 +36,15 @@ var onFile = map[string][]string{
 	"mknod": {"file-write-create", "file-mknod"}, "run": {"process-exec"}, "ioctl": {"file-ioctl"},
 }
 
-// requests are the questions that a call asks. A rename asks for the removal of one name and the making of the other, and for the removal of
+// requestsOf are the questions that a call asks. A rename asks for the removal of one name and the making of the other, and for the removal of
 // what had that name. Links on the way are read, which asks for their metadata.
-func (m *Machine) requests(c Call) (all []Request) {
+func (m *Machine) requestsOf(c Call) (all []Request) {
 	ask := func(operation, at string, follow bool) {
 		real, links := m.Real(at, follow)
 		for _, link := range links {
-			all = append(all, Request{Operation: "file-read-metadata", Path: m.judged(link), Kind: "SYMLINK"})
+			all = append(all, Request{Operation: "file-read-metadata", Path: m.judgedPath(link), Kind: "SYMLINK"})
 		}
-		all = append(all, Request{Operation: operation, Path: m.judged(real), Kind: m.Kind(real)})
+		all = append(all, Request{Operation: operation, Path: m.judgedPath(real), Kind: m.Kind(real)})
 	}
 	if list, ok := onFile[c.Do]; ok {
 		follow := c.Do != "remove" && c.Do != "create" && c.Do != "mkdir" && c.Do != "mkfifo" && c.Do != "mknod"
@@ -113,8 +113,8 @@ func (m *Machine) requests(c Call) (all []Request) {
 	return all
 }
 
-// judged is the path by which the kernel judges.
-func (m *Machine) judged(real string) string {
+// judgedPath is the path by which the kernel judges.
+func (m *Machine) judgedPath(real string) string {
 	if m.Data && slices.ContainsFunc(firmlinks, func(link string) bool { return real == link || strings.HasPrefix(real, link+"/") }) {
 		return data + real
 	}
@@ -149,24 +149,24 @@ func NewDisk() *Disk {
 // Add puts something at paths, and makes the directories above.
 func (d *Disk) Add(kind string, paths ...string) {
 	for _, at := range paths {
-		for up := path.Dir(at); up != "/" && d.nodes[same(up)].kind == ""; up = path.Dir(up) {
-			d.nodes[same(up)] = node{path: up, kind: "DIRECTORY"}
+		for up := path.Dir(at); up != "/" && d.nodes[foldName(up)].kind == ""; up = path.Dir(up) {
+			d.nodes[foldName(up)] = node{path: up, kind: "DIRECTORY"}
 		}
-		d.nodes[same(at)] = node{path: at, kind: kind}
+		d.nodes[foldName(at)] = node{path: at, kind: kind}
 	}
 }
 
 // Link puts a link at a path.
 func (d *Disk) Link(at, to string) {
 	d.Add("SYMLINK", at)
-	d.nodes[same(at)] = node{path: at, kind: "SYMLINK", to: to}
+	d.nodes[foldName(at)] = node{path: at, kind: "SYMLINK", to: to}
 }
 
-// same is what all spellings of a name have in common.
-func same(path string) string { return cases.Fold().String(norm.NFD.String(path)) }
+// foldName is what all spellings of a name have in common.
+func foldName(path string) string { return cases.Fold().String(norm.NFD.String(path)) }
 
 // Kind is what is at a path without links; "" if nothing is.
-func (d *Disk) Kind(real string) string { return d.nodes[same(real)].kind }
+func (d *Disk) Kind(real string) string { return d.nodes[foldName(real)].kind }
 
 // Real is a path without links, as the disk spells it, and the links that were followed. follow: the last name, too.
 func (d *Disk) Real(at string, follow bool) (real string, links []string) {
@@ -182,10 +182,10 @@ func (d *Disk) Real(at string, follow bool) (real string, links []string) {
 			continue
 		}
 		next := path.Join(real, name)
-		if at := len(data); len(next) > at && same(next[:at]) == same(data) && slices.ContainsFunc(firmlinks, func(link string) bool { return same(next[at:]) == same(link) }) {
+		if at := len(data); len(next) > at && foldName(next[:at]) == foldName(data) && slices.ContainsFunc(firmlinks, func(link string) bool { return foldName(next[at:]) == foldName(link) }) {
 			next = next[at:]
 		}
-		n, ok := d.nodes[same(next)]
+		n, ok := d.nodes[foldName(next)]
 		switch {
 		case !ok:
 			real = next

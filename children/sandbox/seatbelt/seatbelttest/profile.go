@@ -57,8 +57,8 @@ var operations = strings.Fields(`
 	process-info-listpids process-info-pidfdinfo process-info-pidinfo process-info-rusage process-info-setcontrol pseudo-tty signal socket-ioctl
 	sysctl-read sysctl-write system-acct system-audit system-fsctl system-socket user-preference-read user-preference-write`)
 
-// covers reports whether the name of a rule stands for an operation.
-func covers(name, operation string) bool {
+// coversOperation reports whether the name of a rule stands for an operation.
+func coversOperation(name, operation string) bool {
 	begin, all := strings.CutSuffix(name, "*")
 	return name == operation || all && (operation == begin || strings.HasPrefix(operation, begin+"-"))
 }
@@ -68,7 +68,7 @@ func (p *Profile) Allows(r Request, o Order) bool {
 	verdict, exact := p.byDefault, 0
 	for _, rule := range p.rules {
 		for _, name := range rule.operations {
-			if !covers(name, r.Operation) || !rule.filter(r) {
+			if !coversOperation(name, r.Operation) || !rule.filter(r) {
 				continue
 			}
 			if rank := len(name); o == LastWins || rank >= exact {
@@ -81,7 +81,7 @@ func (p *Profile) Allows(r Request, o Order) bool {
 
 // Parse reads a profile. It fails if sandbox-exec would, as far as that is known.
 func Parse(text string) (*Profile, error) {
-	forms, err := read(text)
+	forms, err := readForms(text)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func Parse(text string) (*Profile, error) {
 			continue
 		}
 		for _, name := range r.operations {
-			if !slices.ContainsFunc(operations, func(o string) bool { return covers(name, o) }) && name != "mach-host*" {
+			if !slices.ContainsFunc(operations, func(o string) bool { return coversOperation(name, o) }) && name != "mach-host*" {
 				return nil, fmt.Errorf("unbound variable: %s", name)
 			}
 		}
@@ -142,11 +142,11 @@ func parseFilter(form any) (filter, error) {
 	kind := fmt.Sprint(list[0])
 	switch kind {
 	case "require-all", "require-any", "require-not":
-		return combined(kind, list[1:])
+		return parseCombined(kind, list[1:])
 	case "remote", "local":
 		return parseSocket(list[1:])
 	}
-	value, ok := text(list, 1)
+	value, ok := textAt(list, 1)
 	if !ok || len(list) != 2 {
 		return nil, fmt.Errorf("%v takes one value", form)
 	}
@@ -183,8 +183,8 @@ func parseFilter(form any) (filter, error) {
 	return nil, fmt.Errorf("unbound variable: %s", kind)
 }
 
-// combined reads a filter of filters.
-func combined(kind string, forms []any) (filter, error) {
+// parseCombined reads a filter of filters.
+func parseCombined(kind string, forms []any) (filter, error) {
 	var filters []filter
 	for _, form := range forms {
 		f, err := parseFilter(form)
@@ -208,18 +208,18 @@ func combined(kind string, forms []any) (filter, error) {
 
 // parseSocket reads what follows remote or local.
 func parseSocket(parts []any) (filter, error) {
-	kind, _ := text(parts, 0)
+	kind, _ := textAt(parts, 0)
 	switch {
 	case kind == "ip" && len(parts) == 1:
 		return func(r Request) bool { return r.Socket == "ip" || r.Socket == "tcp" }, nil
 	case kind == "tcp" && len(parts) == 2:
-		value, _ := text(parts, 1)
+		value, _ := textAt(parts, 1)
 		return func(r Request) bool { return r.Socket == "tcp" && value == fmt.Sprintf("*:%d", r.Port) }, nil
 	case kind == "unix-socket" && len(parts) == 1:
 		return func(r Request) bool { return r.Socket == kind }, nil
 	case kind == "unix-socket" && len(parts) == 2:
 		list, _ := parts[1].([]any)
-		value, ok := text(list, 1)
+		value, ok := textAt(list, 1)
 		if ok && list[0] == "path-literal" {
 			return func(r Request) bool { return r.Socket == kind && r.Path == value }, nil
 		}
@@ -227,8 +227,8 @@ func parseSocket(parts []any) (filter, error) {
 	return nil, fmt.Errorf("%v is no address", parts)
 }
 
-// text is a string or a word of a list.
-func text(list []any, at int) (string, bool) {
+// textAt is a string or a word of a list.
+func textAt(list []any, at int) (string, bool) {
 	if at >= len(list) {
 		return "", false
 	}

@@ -12,10 +12,10 @@ const maxString = 1023
 // quoted is a string of the language. Words are Go strings, and lists are slices.
 type quoted string
 
-// read reads all forms of a text.
-func read(text string) (forms []any, err error) {
+// readForms reads all forms of a text.
+func readForms(text string) (forms []any, err error) {
 	for {
-		form, rest, err := next(text)
+		form, rest, err := readForm(text)
 		if err != nil || form == nil {
 			return forms, err
 		}
@@ -23,15 +23,15 @@ func read(text string) (forms []any, err error) {
 	}
 }
 
-// next reads one form; nil at the end.
-func next(text string) (form any, rest string, err error) {
+// readForm reads one form; nil at the end.
+func readForm(text string) (form any, rest string, err error) {
 	text = strings.TrimLeft(text, " \t\r\n")
 	switch {
 	case text == "":
 		return nil, "", nil
 	case text[0] == ';':
 		_, rest, _ := strings.Cut(text, "\n")
-		return next(rest)
+		return readForm(rest)
 	case text[0] == '(':
 		list := []any{}
 		for text = text[1:]; ; {
@@ -39,7 +39,7 @@ func next(text string) (form any, rest string, err error) {
 			if strings.HasPrefix(text, ")") {
 				return list, text[1:], nil
 			}
-			form, rest, err := next(text)
+			form, rest, err := readForm(text)
 			if err != nil || form == nil {
 				return nil, "", errors.Join(err, errors.New("a list does not end"))
 			}

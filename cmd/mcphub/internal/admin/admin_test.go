@@ -206,7 +206,7 @@ func TestRunEndsWithASilentClient(t *testing.T) {
 	dir := folder(t)
 	s := New(Config{Folders: []string{dir}, Log: zerolog.Nop(), Status: aHub})
 	stop := serve(t, s)
-	c, err := dial(t.Context(), await(t, 1, dir)[0].Socket)
+	c, err := dialSocket(t.Context(), await(t, 1, dir)[0].Socket)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -393,7 +393,7 @@ func TestForeignServer(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
 	serve(t, New(Config{Folders: []string{dir}, Log: zerolog.Nop(), Status: aHub}))
-	c, err := dial(t.Context(), await(t, 1, dir)[0].Socket)
+	c, err := dialSocket(t.Context(), await(t, 1, dir)[0].Socket)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -408,7 +408,7 @@ func TestReportShape(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
 	s := New(Config{Folders: []string{dir}, Version: "v", Log: zerolog.Nop(), Status: aHub})
-	raw, err := json.Marshal(s.report())
+	raw, err := json.Marshal(s.reportStatus())
 	if err != nil {
 		t.Fatal(err)
 	}

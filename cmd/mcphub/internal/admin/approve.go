@@ -15,7 +15,7 @@ import (
 // This file lets a person answer what the hub asks at a terminal, or on the console
 // that they have begun there. Whoever may look at the hub sees what waits. The ids and
 // codes that an answer takes are for a program that talks to somebody at a terminal:
-// [Server.person] keeps out who cannot be that, as far as the kernel can tell.
+// [Server.onlyPersons] keeps out who cannot be that, as far as the kernel can tell.
 
 // Approvals is what a hub has for a person; *[approval.Terminal] is one.
 type Approvals interface {
@@ -36,11 +36,11 @@ type Waiting struct {
 	Refused string `json:"refused,omitempty"`
 }
 
-// asking serves what there is only where a person is asked.
-func (s *Server) asking(serve http.HandlerFunc) http.HandlerFunc {
+// onlyIfAsked serves what there is only where a person is asked.
+func (s *Server) onlyIfAsked(serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if s.cfg.Approvals == nil {
-			answer(w, http.StatusNotImplemented, outcome{Error: "this hub asks nobody at a terminal"})
+			writeAnswer(w, http.StatusNotImplemented, outcome{Error: "this hub asks nobody at a terminal"})
 			return
 		}
 		serve(w, r)
@@ -57,27 +57,27 @@ func (s *Server) aPerson() caller.Want {
 	return want
 }
 
-// person lets only those in who may be a person at a terminal.
-func (s *Server) person(serve http.HandlerFunc) http.HandlerFunc {
-	return s.asking(func(w http.ResponseWriter, r *http.Request) {
-		s.admit(s.aPerson(), "a process may not approve calls", serve)(w, r)
+// onlyPersons lets only those in who may be a person at a terminal.
+func (s *Server) onlyPersons(serve http.HandlerFunc) http.HandlerFunc {
+	return s.onlyIfAsked(func(w http.ResponseWriter, r *http.Request) {
+		s.admitCallers(s.aPerson(), "a process may not approve calls", serve)(w, r)
 	})
 }
 
 func (s *Server) listApprovals(w http.ResponseWriter, r *http.Request) {
 	list := Waiting{Approvals: s.cfg.Approvals.Pending()}
-	if err := s.refuses(r, s.aPerson()); err != nil {
+	if err := s.refusalError(r, s.aPerson()); err != nil {
 		list.Refused = err.Error()
 		for i := range list.Approvals {
 			list.Approvals[i].ID = ""
 		}
 	}
-	answer(w, http.StatusOK, list)
+	writeAnswer(w, http.StatusOK, list)
 }
 
 func (s *Server) approvalCode(w http.ResponseWriter, r *http.Request) {
 	code, err := s.cfg.Approvals.Code(r.URL.Query().Get("id"))
-	respond(w, issuedCode{code}, err)
+	writeResponse(w, issuedCode{code}, err)
 }
 
 func (s *Server) answerApproval(w http.ResponseWriter, r *http.Request) {
@@ -85,20 +85,20 @@ func (s *Server) answerApproval(w http.ResponseWriter, r *http.Request) {
 	d := json.NewDecoder(r.Body)
 	d.DisallowUnknownFields()
 	if err := d.Decode(&a); err != nil {
-		answer(w, http.StatusBadRequest, outcome{Error: "the body is no answer: " + err.Error()})
+		writeAnswer(w, http.StatusBadRequest, outcome{Error: "the body is no answer: " + err.Error()})
 		return
 	}
-	respond(w, outcome{OK: true}, s.cfg.Approvals.Answer(a))
+	writeResponse(w, outcome{OK: true}, s.cfg.Approvals.Answer(a))
 }
 
 // PendingApprovals lists what waits for a person.
 func (h Hub) PendingApprovals(ctx context.Context) (Waiting, error) {
-	return ask[Waiting](ctx, h, answerTime, http.MethodGet, "/approvals", nil)
+	return askHub[Waiting](ctx, h, answerTime, http.MethodGet, "/approvals", nil)
 }
 
 // ApprovalCode has the hub make a code, which is for the terminal only.
 func (h Hub) ApprovalCode(ctx context.Context, id string) (string, error) {
-	c, err := ask[issuedCode](ctx, h, answerTime, http.MethodPost, "/approvals/code?id="+url.QueryEscape(id), nil)
+	c, err := askHub[issuedCode](ctx, h, answerTime, http.MethodPost, "/approvals/code?id="+url.QueryEscape(id), nil)
 	return c.Code, err
 }
 
@@ -109,6 +109,6 @@ func (h Hub) AnswerApproval(ctx context.Context, r approval.Reply) error {
 	if err != nil {
 		return fmt.Errorf("the answer cannot be sent: %w", err)
 	}
-	_, err = ask[outcome](ctx, h, answerTime, http.MethodPost, "/approvals/answer", body)
+	_, err = askHub[outcome](ctx, h, answerTime, http.MethodPost, "/approvals/answer", body)
 	return err
 }

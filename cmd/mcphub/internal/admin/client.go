@@ -50,17 +50,17 @@ func Find(folders []string) ([]Hub, error) {
 			failed = append(failed, err)
 			continue
 		}
-		sweep(dir, func(path string, _ net.Conn) {
+		sweepSockets(dir, func(path string, _ net.Conn) {
 			hubs = append(hubs, Hub{Socket: path, client: clientOf(path)})
 		})
 	}
 	return hubs, errors.Join(failed...)
 }
 
-// sweep hands the sockets in a folder that somebody listens on to live, with a connection
+// sweepSockets hands the sockets in a folder that somebody listens on to live, with a connection
 // that lasts as long as that, and removes the others, unless they are so new that somebody
 // may be about to.
-func sweep(dir string, live func(path string, c net.Conn)) {
+func sweepSockets(dir string, live func(path string, c net.Conn)) {
 	names, _ := os.ReadDir(dir) // what cannot be read holds nothing for us
 	for _, e := range names {
 		path := filepath.Join(dir, e.Name())
@@ -68,14 +68,14 @@ func sweep(dir string, live func(path string, c net.Conn)) {
 			continue
 		}
 		within, cancel := context.WithTimeout(context.Background(), time.Second)
-		c, err := dial(within, path)
+		c, err := dialSocket(within, path)
 		cancel()
 		if err == nil {
 			live(path, c)
 			_ = c.Close()
 			continue
 		}
-		if fi, statErr := e.Info(); refused(err) && statErr == nil && time.Since(fi.ModTime()) > young {
+		if fi, statErr := e.Info(); isRefused(err) && statErr == nil && time.Since(fi.ModTime()) > young {
 			_ = os.Remove(path)
 		}
 	}
@@ -85,7 +85,7 @@ func clientOf(path string) *http.Client {
 	return &http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			c, err := dial(ctx, path)
+			c, err := dialSocket(ctx, path)
 			if err != nil {
 				return nil, err
 			}
@@ -100,32 +100,32 @@ func clientOf(path string) *http.Client {
 
 // Status asks the hub how it stands.
 func (h Hub) Status(ctx context.Context) (Report, error) {
-	return ask[Report](ctx, h, answerTime, http.MethodGet, "/status", nil)
+	return askHub[Report](ctx, h, answerTime, http.MethodGet, "/status", nil)
 }
 
 // Tools asks which tools the servers of the hub have listed.
 func (h Hub) Tools(ctx context.Context) ([]status.ServerTools, error) {
-	return ask[[]status.ServerTools](ctx, h, answerTime, http.MethodGet, "/tools", nil)
+	return askHub[[]status.ServerTools](ctx, h, answerTime, http.MethodGet, "/tools", nil)
 }
 
 // Reload has the hub read hub.json again. The error is the hub's own, where it has one.
 func (h Hub) Reload(ctx context.Context) error {
-	_, err := ask[outcome](ctx, h, writeTime, http.MethodPost, "/reload", nil)
+	_, err := askHub[outcome](ctx, h, writeTime, http.MethodPost, "/reload", nil)
 	return err
 }
 
 // Restart has the hub start a server anew, and waits until it has.
 func (h Hub) Restart(ctx context.Context, server string) (hub.Restarted, error) {
-	return ask[hub.Restarted](ctx, h, writeTime, http.MethodPost, "/restart?server="+url.QueryEscape(server), nil)
+	return askHub[hub.Restarted](ctx, h, writeTime, http.MethodPost, "/restart?server="+url.QueryEscape(server), nil)
 }
 
 // Plan asks what a reload would do if hub.json read as a file does; "": as it does now.
 func (h Hub) Plan(ctx context.Context, file string) (Plan, error) {
-	return ask[Plan](ctx, h, writeTime, http.MethodPost, "/plan?file="+url.QueryEscape(file), nil)
+	return askHub[Plan](ctx, h, writeTime, http.MethodPost, "/plan?file="+url.QueryEscape(file), nil)
 }
 
-// ask makes one request of the hub, within a time.
-func ask[T any](ctx context.Context, h Hub, within time.Duration, method, path string, body []byte) (said T, err error) {
+// askHub makes one request of the hub, within a time.
+func askHub[T any](ctx context.Context, h Hub, within time.Duration, method, path string, body []byte) (said T, err error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, "http://mcphub"+path, bytes.NewReader(body))

@@ -18,7 +18,7 @@ var endless = strings.Repeat(`{"a":[`, 1<<20)
 func TestEndlessDepthIsAnError(t *testing.T) {
 	t.Parallel()
 	h := approving(t, &counter{}, anybody)
-	if _, err := ask[outcome](t.Context(), h, answerTime, http.MethodPost, "/approvals/answer", []byte(endless)); err == nil {
+	if _, err := askHub[outcome](t.Context(), h, answerTime, http.MethodPost, "/approvals/answer", []byte(endless)); err == nil {
 		t.Error("it was taken for an answer")
 	}
 	if _, err := h.Status(t.Context()); err != nil {

@@ -81,14 +81,14 @@ func New(cfg Config) *Server {
 // Run opens the socket and serves it until ctx ends; it returns when the socket
 // is gone. The error says why there could be none, or why it ended early.
 func (s *Server) Run(ctx context.Context) error {
-	l, err := s.listen()
+	l, err := s.listenFirst()
 	if err != nil {
 		return err
 	}
 	s.cfg.Log.Debug().Str("socket", s.socket).Msg("mcphub status finds this hub here")
 	var handlers sync.WaitGroup
 	server := &http.Server{
-		Handler: s.routes(&handlers), ReadHeaderTimeout: headerTime, ReadTimeout: readTime, WriteTimeout: writeTime, IdleTimeout: idleTime,
+		Handler: s.makeRoutes(&handlers), ReadHeaderTimeout: headerTime, ReadTimeout: readTime, WriteTimeout: writeTime, IdleTimeout: idleTime,
 		MaxHeaderBytes: headerSize, ErrorLog: stdlog.New(debugLog{s.cfg.Log}, "", 0),
 		BaseContext: func(net.Listener) context.Context { return ctx },
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
@@ -117,9 +117,9 @@ func (s *Server) Run(ctx context.Context) error {
 	return fmt.Errorf("the socket %s: %w", s.socket, err)
 }
 
-// listen opens the socket in the first folder where that is possible, and
+// listenFirst opens the socket in the first folder where that is possible, and
 // takes away what hubs that were killed have left there.
-func (s *Server) listen() (net.Listener, error) {
+func (s *Server) listenFirst() (net.Listener, error) {
 	if len(s.cfg.Folders) == 0 {
 		return nil, errors.New("no folder for the socket: set XDG_RUNTIME_DIR to a short path")
 	}
@@ -130,7 +130,7 @@ func (s *Server) listenIn(dir string) (net.Listener, error) {
 	if err := rundir.Claim(dir); err != nil {
 		return nil, err
 	}
-	sweep(dir, func(string, net.Conn) {})
+	sweepSockets(dir, func(string, net.Conn) {})
 	var random [4]byte
 	_, _ = rand.Read(random[:]) // never fails
 	s.socket = filepath.Join(dir, fmt.Sprintf("%d-%s.sock", s.pid, hex.EncodeToString(random[:])))
@@ -172,20 +172,20 @@ func sameUser(c caller.Conn, peer func(caller.Conn) (int, bool, error)) error {
 
 type connKey struct{}
 
-// admit lets in whom the one test of callers does not refuse.
-func (s *Server) admit(want caller.Want, refused string, serve http.HandlerFunc) http.HandlerFunc {
+// admitCallers lets in whom the one test of callers does not refuse.
+func (s *Server) admitCallers(want caller.Want, refused string, serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if err := s.refuses(r, want); err != nil {
+		if err := s.refusalError(r, want); err != nil {
 			s.cfg.Log.Warn().Err(err).Msg(refused)
-			answer(w, http.StatusForbidden, outcome{Error: err.Error()})
+			writeAnswer(w, http.StatusForbidden, outcome{Error: err.Error()})
 			return
 		}
 		serve(w, r)
 	}
 }
 
-// refuses says why the caller of a request is not what is wanted; nil: it is.
-func (s *Server) refuses(r *http.Request, want caller.Want) error {
+// refusalError says why the caller of a request is not what is wanted; nil: it is.
+func (s *Server) refusalError(r *http.Request, want caller.Want) error {
 	c, ok := r.Context().Value(connKey{}).(caller.Conn)
 	if !ok {
 		return errors.New("who asks cannot be told")
@@ -193,21 +193,21 @@ func (s *Server) refuses(r *http.Request, want caller.Want) error {
 	return s.who(c, want)
 }
 
-// own lets in whom no server of any hub has started.
-func (s *Server) own(serve http.HandlerFunc) http.HandlerFunc {
-	return s.admit(caller.Want{}, "a process may not look at the hub or administer it", serve)
+// onlyOwnUser lets in whom no server of any hub has started.
+func (s *Server) onlyOwnUser(serve http.HandlerFunc) http.HandlerFunc {
+	return s.admitCallers(caller.Want{}, "a process may not look at the hub or administer it", serve)
 }
 
-func (s *Server) routes(busy *sync.WaitGroup) http.Handler {
+func (s *Server) makeRoutes(busy *sync.WaitGroup) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /status", s.own(func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, s.report()) }))
-	mux.HandleFunc("GET /tools", s.own(func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, s.cfg.Tools()) }))
-	mux.HandleFunc("POST /reload", s.own(s.reload))
-	mux.HandleFunc("POST /restart", s.own(s.restart))
-	mux.HandleFunc("POST /plan", s.own(s.plan))
-	mux.HandleFunc("GET /approvals", s.own(s.asking(s.listApprovals)))
-	mux.HandleFunc("POST /approvals/code", s.person(s.approvalCode))
-	mux.HandleFunc("POST /approvals/answer", s.person(s.answerApproval))
+	mux.HandleFunc("GET /status", s.onlyOwnUser(func(w http.ResponseWriter, _ *http.Request) { writeAnswer(w, http.StatusOK, s.reportStatus()) }))
+	mux.HandleFunc("GET /tools", s.onlyOwnUser(func(w http.ResponseWriter, _ *http.Request) { writeAnswer(w, http.StatusOK, s.cfg.Tools()) }))
+	mux.HandleFunc("POST /reload", s.onlyOwnUser(s.serveReload))
+	mux.HandleFunc("POST /restart", s.onlyOwnUser(s.serveRestart))
+	mux.HandleFunc("POST /plan", s.onlyOwnUser(s.servePlan))
+	mux.HandleFunc("GET /approvals", s.onlyOwnUser(s.onlyIfAsked(s.listApprovals)))
+	mux.HandleFunc("POST /approvals/code", s.onlyPersons(s.approvalCode))
+	mux.HandleFunc("POST /approvals/answer", s.onlyPersons(s.answerApproval))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		busy.Add(1)
 		defer busy.Done()
@@ -216,7 +216,7 @@ func (s *Server) routes(busy *sync.WaitGroup) http.Handler {
 	})
 }
 
-func (s *Server) report() Report {
+func (s *Server) reportStatus() Report {
 	r := Report{
 		Format: Format, PID: s.pid, Version: s.cfg.Version, Started: s.started, Uptime: time.Since(s.started).Seconds(),
 		Socket: s.socket, Shared: s.cfg.Shared, Alone: s.cfg.Alone, Hub: s.cfg.Status(),
@@ -236,31 +236,31 @@ type outcome struct {
 	Error string `json:"error,omitempty"`
 }
 
-func (s *Server) reload(w http.ResponseWriter, r *http.Request) {
+func (s *Server) serveReload(w http.ResponseWriter, r *http.Request) {
 	if _, err := io.Copy(io.Discard, r.Body); err != nil {
-		answer(w, http.StatusBadRequest, outcome{Error: err.Error()})
+		writeAnswer(w, http.StatusBadRequest, outcome{Error: err.Error()})
 		return
 	}
-	respond(w, outcome{OK: true}, s.cfg.Reload(r.Context()))
+	writeResponse(w, outcome{OK: true}, s.cfg.Reload(r.Context()))
 }
 
-func (s *Server) restart(w http.ResponseWriter, r *http.Request) {
+func (s *Server) serveRestart(w http.ResponseWriter, r *http.Request) {
 	name := r.URL.Query().Get("server")
 	if name == "" {
-		answer(w, http.StatusBadRequest, outcome{Error: "server names the one to start anew"})
+		writeAnswer(w, http.StatusBadRequest, outcome{Error: "server names the one to start anew"})
 		return
 	}
 	done, err := s.cfg.Restart(r.Context(), name)
-	respond(w, done, err)
+	writeResponse(w, done, err)
 }
 
-func (s *Server) plan(w http.ResponseWriter, r *http.Request) {
+func (s *Server) servePlan(w http.ResponseWriter, r *http.Request) {
 	p, err := s.cfg.Plan(r.Context(), r.URL.Query().Get("file"))
-	respond(w, p, err)
+	writeResponse(w, p, err)
 }
 
-// respond answers with v, or with the error.
-func respond(w http.ResponseWriter, v any, err error) {
+// writeResponse answers with v, or with the error.
+func writeResponse(w http.ResponseWriter, v any, err error) {
 	status := http.StatusOK
 	switch {
 	case errors.Is(err, approval.ErrNoQuestion):
@@ -275,10 +275,10 @@ func respond(w http.ResponseWriter, v any, err error) {
 	if err != nil {
 		v = outcome{Error: err.Error()}
 	}
-	answer(w, status, v)
+	writeAnswer(w, status, v)
 }
 
-func answer(w http.ResponseWriter, status int, v any) {
+func writeAnswer(w http.ResponseWriter, status int, v any) {
 	raw, err := json.Marshal(v)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)

@@ -26,7 +26,7 @@ func listenAt(path string) (net.Listener, error) {
 	return l, nil
 }
 
-func dial(ctx context.Context, path string) (caller.Conn, error) {
+func dialSocket(ctx context.Context, path string) (caller.Conn, error) {
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "unix", path)
 	if err != nil {
@@ -37,5 +37,5 @@ func dial(ctx context.Context, path string) (caller.Conn, error) {
 
 func isSocket(e fs.DirEntry) bool { return e.Type()&os.ModeSocket != 0 }
 
-// refused reports that no process listens at a socket.
-func refused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
+// isRefused reports that no process listens at a socket.
+func isRefused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }

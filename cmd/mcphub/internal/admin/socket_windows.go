@@ -33,11 +33,11 @@ func listenAt(path string) (net.Listener, error) {
 	return l, nil
 }
 
-func dial(ctx context.Context, path string) (caller.Conn, error) {
+func dialSocket(ctx context.Context, path string) (caller.Conn, error) {
 	return pipe.Dial(ctx, pipeName(path))
 }
 
 func isSocket(e fs.DirEntry) bool { return e.Type().IsRegular() }
 
-// refused reports that a hub does not listen any more.
-func refused(err error) bool { return errors.Is(err, windows.ERROR_FILE_NOT_FOUND) }
+// isRefused reports that a hub does not listen any more.
+func isRefused(err error) bool { return errors.Is(err, windows.ERROR_FILE_NOT_FOUND) }

@@ -79,29 +79,29 @@ func attachIn(dir string, e Endpoint, s Surroundings, handed []int, trust func(s
 			return nil, fmt.Errorf("the shared hub's socket %s: %w", path, err)
 		}
 	}
-	switch err := again(func() error { return unix.Connect(fd, &unix.SockaddrUnix{Name: path}) }); {
+	switch err := repeatInterrupted(func() error { return unix.Connect(fd, &unix.SockaddrUnix{Name: path}) }); {
 	case errors.Is(err, unix.ECONNREFUSED), errors.Is(err, unix.ENOENT):
 		return nil, ErrNone
 	case err != nil:
-		return nil, told(path, err)
+		return nil, socketError(path, err)
 	}
 	peer, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {
-		return nil, told(path, err)
+		return nil, socketError(path, err)
 	}
 	if int(peer.Uid) != os.Geteuid() {
 		return nil, fmt.Errorf("%s is user %d's socket", path, peer.Uid)
 	}
 	a.hub = int(peer.Pid)
 	if err := trust(fd); err != nil {
-		if a.ends() {
+		if a.hubEnds() {
 			return nil, ErrNone
 		}
 		return nil, fmt.Errorf("process %d, which listens at %s, is not trusted: %w", a.hub, path, err)
 	}
 	secret, err := e.readSecret(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		if a.ends() {
+		if a.hubEnds() {
 			return nil, ErrNone
 		}
 		return nil, fmt.Errorf("the secret of the shared hub at %s is gone; end process %d, and a new one is started", path, a.hub)
@@ -122,13 +122,13 @@ func attachIn(dir string, e Endpoint, s Surroundings, handed []int, trust func(s
 		{body, unix.UnixRights(handed...), OK},
 	}
 	for _, step := range steps {
-		if err := a.send(step.say, step.handed); err != nil {
-			return nil, told(path, err)
+		if err := a.sendAll(step.say, step.handed); err != nil {
+			return nil, socketError(path, err)
 		}
-		line, err := a.line()
+		line, err := a.readLine()
 		switch why, refused := strings.CutPrefix(line, Refuse); {
 		case err != nil:
-			return nil, told(path, err)
+			return nil, socketError(path, err)
 		case refused && why == "":
 			return nil, ErrOff
 		case refused:
@@ -137,17 +137,17 @@ func attachIn(dir string, e Endpoint, s Surroundings, handed []int, trust func(s
 			return nil, fmt.Errorf("what answers at %s is no hub of this program", path)
 		}
 	}
-	if err := a.send([]byte(Go+"\n"), nil); err != nil {
-		return nil, told(path, err)
+	if err := a.sendAll([]byte(Go+"\n"), nil); err != nil {
+		return nil, socketError(path, err)
 	}
 	return a, nil
 }
 
-// ends reports whether the hub is ending, so that nobody can tell any more what it was.
-func (a *Adapter) ends() bool {
+// hubEnds reports whether the hub is ending, so that nobody can tell any more what it was.
+func (a *Adapter) hubEnds() bool {
 	const moment = 100 // milliseconds
 	gone := []unix.PollFd{{Fd: int32(a.fd)}}
-	err := again(func() error { _, err := unix.Poll(gone, moment); return err })
+	err := repeatInterrupted(func() error { _, err := unix.Poll(gone, moment); return err })
 	return err == nil && gone[0].Revents&(unix.POLLHUP|unix.POLLERR) != 0
 }
 
@@ -158,7 +158,7 @@ func IsListening(path string) bool {
 		return false
 	}
 	defer unix.Close(fd)
-	err = again(func() error { return unix.Connect(fd, &unix.SockaddrUnix{Name: path}) })
+	err = repeatInterrupted(func() error { return unix.Connect(fd, &unix.SockaddrUnix{Name: path}) })
 	return err == nil || errors.Is(err, unix.EAGAIN) // its queue is full
 }
 
@@ -180,15 +180,15 @@ func (e Endpoint) AwaitTurn(most time.Duration) (end func(), listens bool) {
 	}
 	end = func() { _ = unix.Close(fd) }
 	for until := time.Now().Add(most); ; time.Sleep(turnPause) {
-		mine := again(func() error { return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) }) == nil
+		mine := repeatInterrupted(func() error { return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) }) == nil
 		if listens = IsListening(e.Socket(dir)); mine || listens || time.Now().After(until) {
 			return end, listens
 		}
 	}
 }
 
-// told says what an error of the socket means.
-func told(path string, err error) error {
+// socketError says what an error of the socket means.
+func socketError(path string, err error) error {
 	switch {
 	case errors.Is(err, errEnded), errors.Is(err, unix.EPIPE), errors.Is(err, unix.ECONNRESET):
 		return ErrNone // it ended before it took anything
@@ -198,11 +198,11 @@ func told(path string, err error) error {
 	return fmt.Errorf("the shared hub at %s: %w", path, err)
 }
 
-// send writes all of b; the first byte carries the descriptors.
-func (a *Adapter) send(b, rights []byte) error {
+// sendAll writes all of b; the first byte carries the descriptors.
+func (a *Adapter) sendAll(b, rights []byte) error {
 	for len(b) > 0 {
 		n := 0
-		err := again(func() (err error) {
+		err := repeatInterrupted(func() (err error) {
 			n, err = unix.SendmsgN(a.fd, b, rights, nil, unix.MSG_NOSIGNAL)
 			return err
 		})
@@ -216,8 +216,8 @@ func (a *Adapter) send(b, rights []byte) error {
 
 var errEnded = errors.New("it has ended")
 
-// line reads up to the next line end.
-func (a *Adapter) line() (string, error) {
+// readLine reads up to the next line end.
+func (a *Adapter) readLine() (string, error) {
 	for {
 		if line, rest, whole := strings.Cut(string(a.rest), "\n"); whole {
 			a.rest = []byte(rest)
@@ -228,7 +228,7 @@ func (a *Adapter) line() (string, error) {
 		}
 		var b [512]byte
 		n := 0
-		err := again(func() (err error) {
+		err := repeatInterrupted(func() (err error) {
 			n, _, err = unix.Recvfrom(a.fd, b[:], 0)
 			return err
 		})
@@ -242,8 +242,8 @@ func (a *Adapter) line() (string, error) {
 	}
 }
 
-// again repeats an interrupted call.
-func again(call func() error) error {
+// repeatInterrupted repeats an interrupted call.
+func repeatInterrupted(call func() error) error {
 	err := call()
 	for errors.Is(err, unix.EINTR) {
 		err = call()
@@ -258,7 +258,7 @@ func (a *Adapter) Wait() (status int, err error) {
 	if err := unix.SetsockoptTimeval(a.fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &forever); err != nil {
 		return 1, err
 	}
-	line, err := a.line()
+	line, err := a.readLine()
 	if text, ok := strings.CutPrefix(line, End); ok && err == nil {
 		if status, err = strconv.Atoi(text); err == nil {
 			return status, nil
@@ -275,7 +275,7 @@ func (a *Adapter) Restartable() error { return a.endpoint.TooManyEnds(a.dir, tim
 func (a *Adapter) Close() { _ = unix.Close(a.fd) }
 
 // HangUp has the hub read hub.json again, as SIGHUP does.
-func (a *Adapter) HangUp() { _ = a.send([]byte(HangUp+"\n"), nil) }
+func (a *Adapter) HangUp() { _ = a.sendAll([]byte(HangUp+"\n"), nil) }
 
 // Disconnect ends the session in order: the hub ends it, then Wait returns.
 func (a *Adapter) Disconnect() { _ = unix.Shutdown(a.fd, unix.SHUT_WR) }

@@ -157,7 +157,7 @@ func TestWanted(t *testing.T) {
 		`{}`: false, `{"attach":"auto"}`: true, `{"attach" : {"mode":"off"}}`: true, `{"attach": "off"}`: false,
 		`{"mcpServers":{"attach":{"command":"x"}}, "attach":"off"}`: true,
 	} {
-		if mentions(text) != want {
+		if mentionsAttach(text) != want {
 			t.Errorf("%s: %t", text, !want)
 		}
 	}
@@ -206,7 +206,7 @@ func TestTooManyEnds(t *testing.T) {
 	for range 10_000 {
 		p.noteEnd(dir, 3, now)
 	}
-	if info, err := os.Stat(p.ends(dir)); err != nil || info.Size() > 2*endsSize {
+	if info, err := os.Stat(p.endsFile(dir)); err != nil || info.Size() > 2*endsSize {
 		t.Error("it grows without a bound", err)
 	}
 }

@@ -30,7 +30,7 @@ type Endpoint struct {
 // EndpointOf is that of a command line in an environment: one for each hub.json, version of
 // this program and environment of a hub.
 func EndpointOf(l CommandLine, environ []string) (Endpoint, error) {
-	program, err := identity()
+	program, err := fileIdentity()
 	if err != nil {
 		return Endpoint{}, fmt.Errorf("this program's own file cannot be looked at: %w", err)
 	}
@@ -60,9 +60,9 @@ func (e Endpoint) Folder() (string, error) {
 }
 
 // Names of an endpoint's files in a folder.
-func (e Endpoint) Socket(dir string) string { return filepath.Join(dir, e.name+".attach") }
-func (e Endpoint) secret(dir string) string { return filepath.Join(dir, e.name+".secret") }
-func (e Endpoint) ends(dir string) string   { return filepath.Join(dir, e.name+".ends") }
+func (e Endpoint) Socket(dir string) string     { return filepath.Join(dir, e.name+".attach") }
+func (e Endpoint) secretFile(dir string) string { return filepath.Join(dir, e.name+".secret") }
+func (e Endpoint) endsFile(dir string) string   { return filepath.Join(dir, e.name+".ends") }
 
 // Lock is the file that is locked while the hub of the endpoint is started.
 func (e Endpoint) Lock(dir string) string { return filepath.Join(dir, e.name+".lock") }
@@ -73,7 +73,7 @@ func (e Endpoint) turn(dir string) string { return filepath.Join(dir, e.name+".t
 // MakeSecret writes a new secret, which who attaches has to show.
 func (e Endpoint) MakeSecret(dir string) (string, error) {
 	secret := rand.Text()
-	path := e.secret(dir)
+	path := e.secretFile(dir)
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
@@ -86,11 +86,11 @@ func (e Endpoint) MakeSecret(dir string) (string, error) {
 }
 
 // RemoveSecret removes what MakeSecret has made.
-func (e Endpoint) RemoveSecret(dir string) { _ = os.Remove(e.secret(dir)) }
+func (e Endpoint) RemoveSecret(dir string) { _ = os.Remove(e.secretFile(dir)) }
 
 // readSecret reads it, if it is this user's alone.
 func (e Endpoint) readSecret(dir string) (string, error) {
-	b, err := readOwn(e.secret(dir), LongestLine/2)
+	b, err := readOwn(e.secretFile(dir), LongestLine/2)
 	return string(b), err
 }
 
@@ -127,7 +127,7 @@ const endsSize = 64 << 10
 // noteEnd puts on record that the hub with this process id has ended under a session. Every session
 // that it served does.
 func (e Endpoint) noteEnd(dir string, hub int, at time.Time) {
-	f, err := os.OpenFile(e.ends(dir), os.O_CREATE|os.O_WRONLY|os.O_APPEND|noLink, 0o600)
+	f, err := os.OpenFile(e.endsFile(dir), os.O_CREATE|os.O_WRONLY|os.O_APPEND|noLink, 0o600)
 	if err != nil {
 		return // then it is started again once more
 	}
@@ -144,7 +144,7 @@ func (e Endpoint) noteEnd(dir string, hub int, at time.Time) {
 
 // TooManyEnds says why no hub is to be started: nil while it may.
 func (e Endpoint) TooManyEnds(dir string, now time.Time) error {
-	b, err := readOwn(e.ends(dir), 2*endsSize)
+	b, err := readOwn(e.endsFile(dir), 2*endsSize)
 	if err != nil {
 		return nil // none is on record
 	}
@@ -158,7 +158,7 @@ func (e Endpoint) TooManyEnds(dir string, now time.Time) error {
 			}
 		}
 		if len(hubs) >= bound.ends {
-			return fmt.Errorf("the shared hub ended %d times within %s; see its log, shared.log, and remove %s to share one sooner", len(hubs), bound.named, e.ends(dir))
+			return fmt.Errorf("the shared hub ended %d times within %s; see its log, shared.log, and remove %s to share one sooner", len(hubs), bound.named, e.endsFile(dir))
 		}
 	}
 	return nil
@@ -186,11 +186,11 @@ func Wanted(l CommandLine, environ []string) bool {
 		return false
 	}
 	text, err := os.ReadFile(config)
-	return err == nil && mentions(string(text))
+	return err == nil && mentionsAttach(string(text))
 }
 
-// mentions reports whether a hub.json has a key "attach" that is not plainly off.
-func mentions(text string) bool {
+// mentionsAttach reports whether a hub.json has a key "attach" that is not plainly off.
+func mentionsAttach(text string) bool {
 	for {
 		_, rest, found := strings.Cut(text, `"attach"`)
 		if !found {

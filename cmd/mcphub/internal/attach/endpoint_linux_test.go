@@ -68,7 +68,7 @@ func TestOtherThingsInPlaceOfFiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir, other := t.TempDir(), t.TempDir()+"/victim"
 			text := "1 " + strings.Repeat("x", endsSize+1)
-			for _, err := range []error{os.WriteFile(other, []byte(text), 0o600), put(p.ends(dir), other), put(p.secret(dir), other)} {
+			for _, err := range []error{os.WriteFile(other, []byte(text), 0o600), put(p.endsFile(dir), other), put(p.secretFile(dir), other)} {
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -6,5 +6,5 @@ import "errors"
 
 const noLink = 0
 
-// identity is not needed where nothing attaches.
-func identity() (string, error) { return "", errors.ErrUnsupported }
+// fileIdentity is not needed where nothing attaches.
+func fileIdentity() (string, error) { return "", errors.ErrUnsupported }

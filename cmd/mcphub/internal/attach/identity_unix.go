@@ -12,8 +12,8 @@ import (
 // noLink has a file opened that is no link, and waits for nobody at the other end of one that is a pipe.
 const noLink = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
 
-// identity tells this program's file from others, and from what an upgrade puts in its place.
-func identity() (string, error) {
+// fileIdentity tells this program's file from others, and from what an upgrade puts in its place.
+func fileIdentity() (string, error) {
 	path, err := os.Executable()
 	if runtime.GOOS == "linux" {
 		path, err = "/proc/self/exe", nil

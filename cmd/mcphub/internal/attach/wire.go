@@ -37,7 +37,7 @@ type Surroundings struct {
 // Encode makes them what is sent: their length in four bytes, big-endian, then texts that
 // each end in NUL, which none of them can hold.
 func (s Surroundings) Encode() ([]byte, error) {
-	texts := append([]string{s.Roots, bit(s.RootsGiven), bit(s.Again), s.LogLevel, s.Dir}, s.Environ...)
+	texts := append([]string{s.Roots, encodeBit(s.RootsGiven), encodeBit(s.Again), s.LogLevel, s.Dir}, s.Environ...)
 	b := make([]byte, 4)
 	for _, text := range texts {
 		if strings.ContainsRune(text, 0) {
@@ -52,7 +52,7 @@ func (s Surroundings) Encode() ([]byte, error) {
 	return b, nil
 }
 
-func bit(b bool) string {
+func encodeBit(b bool) string {
 	if b {
 		return "1"
 	}

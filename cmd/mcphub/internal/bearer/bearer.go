@@ -57,7 +57,7 @@ func (p Place) Make(ctx context.Context) (string, error) {
 	if err := os.MkdirAll(p.dir, 0o700); err != nil {
 		return "", fmt.Errorf("the folder of the hub's token cannot be made: %w", err)
 	}
-	if err := p.private(); err != nil {
+	if err := p.checkPrivate(); err != nil {
 		return "", err
 	}
 	ctx, cancel := context.WithTimeout(ctx, lockWait)
@@ -81,7 +81,7 @@ func (p Place) Make(ctx context.Context) (string, error) {
 
 // Read returns the token that was made. The error is fs.ErrNotExist where none was.
 func (p Place) Read() (string, error) {
-	if err := p.private(); err != nil {
+	if err := p.checkPrivate(); err != nil {
 		return "", err
 	}
 	info, err := os.Lstat(p.file)
@@ -89,7 +89,7 @@ func (p Place) Read() (string, error) {
 		return "", err
 	}
 	if !info.Mode().IsRegular() { // a pipe would wait for somebody to write
-		return "", p.bad("is no regular file")
+		return "", p.badFileError("is no regular file")
 	}
 	f, err := atomicfile.Open(p.file, 0)
 	if err != nil {
@@ -101,10 +101,10 @@ func (p Place) Read() (string, error) {
 		return "", err
 	}
 	if !os.SameFile(info, open) {
-		return "", p.bad("was replaced while it was read")
+		return "", p.badFileError("was replaced while it was read")
 	}
-	if why := foreign(open); why != "" {
-		return "", p.bad(why)
+	if why := foreignReason(open); why != "" {
+		return "", p.badFileError(why)
 	}
 	want := len(prefix) + base64.RawURLEncoding.EncodedLen(random)
 	raw, err := io.ReadAll(io.LimitReader(f, int64(want)+2))
@@ -114,21 +114,21 @@ func (p Place) Read() (string, error) {
 	token := strings.TrimSuffix(string(raw), "\n")
 	text, ours := strings.CutPrefix(token, prefix)
 	if key, err := base64.RawURLEncoding.Strict().DecodeString(text); !ours || err != nil || len(key) != random || len(token) != want {
-		return "", p.bad("does not hold a token as mcphub makes it")
+		return "", p.badFileError("does not hold a token as mcphub makes it")
 	}
 	return token, nil
 }
 
-// private tells why the folder is not this user's to rely on.
-func (p Place) private() error {
+// checkPrivate tells why the folder is not this user's to rely on.
+func (p Place) checkPrivate() error {
 	if err := ownership.CheckFolder(p.dir); err != nil {
 		return fmt.Errorf("the folder of the hub's token: %w", err)
 	}
 	return nil
 }
 
-// foreign says why a file is not this user's alone; "" where it is.
-func foreign(info fs.FileInfo) string {
+// foreignReason says why a file is not this user's alone; "" where it is.
+func foreignReason(info fs.FileInfo) string {
 	if err := ownership.Check(info); err != nil {
 		return err.Error()
 	}
@@ -138,7 +138,7 @@ func foreign(info fs.FileInfo) string {
 	return ""
 }
 
-// bad says what is wrong with the file, and what to do.
-func (p Place) bad(why string) error {
+// badFileError says what is wrong with the file, and what to do.
+func (p Place) badFileError(why string) error {
 	return fmt.Errorf("%s %s, so nobody could be told by it; remove it (rm %s): the next start makes another token, and mcphub install --http gives that to a client", p.file, why, p.file)
 }

@@ -16,7 +16,7 @@ func Open(address string) error {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.HasPrefix(address, "-") {
 		return errors.New("it is no page of the web")
 	}
-	name, args := opener(runtime.GOOS, os.Getenv)
+	name, args := findOpener(runtime.GOOS, os.Getenv)
 	if name == "" {
 		return errors.New("there is no display")
 	}
@@ -28,8 +28,8 @@ func Open(address string) error {
 	return nil
 }
 
-// opener is the program that opens pages; "" where there is no display.
-func opener(goos string, env func(string) string) (name string, args []string) {
+// findOpener is the program that opens pages; "" where there is no display.
+func findOpener(goos string, env func(string) string) (name string, args []string) {
 	switch {
 	case goos == "windows":
 		return "rundll32", []string{"url.dll,FileProtocolHandler"}

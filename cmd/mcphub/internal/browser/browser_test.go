@@ -25,7 +25,7 @@ func TestOpener(t *testing.T) {
 		env  func(string) string
 		want string
 	}{{"linux", none, ""}, {"linux", display, "xdg-open"}, {"darwin", none, "open"}, {"windows", none, "rundll32"}} {
-		if name, _ := opener(test.goos, test.env); name != test.want {
+		if name, _ := findOpener(test.goos, test.env); name != test.want {
 			t.Errorf("%s: %q, want %q", test.goos, name, test.want)
 		}
 	}

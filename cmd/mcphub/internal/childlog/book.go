@@ -123,7 +123,7 @@ func (b *Book) Say(child, instance string, pid int, text string) {
 		p = &pace{tokens: lineBurst, last: now}
 		b.paces[key] = p
 	}
-	if !p.take(now) {
+	if !p.takeTurn(now) {
 		p.dropped++
 		return
 	}
@@ -135,7 +135,7 @@ func (b *Book) Say(child, instance string, pid int, text string) {
 	}
 }
 
-func (p *pace) take(now time.Time) bool {
+func (p *pace) takeTurn(now time.Time) bool {
 	p.tokens = min(lineBurst, p.tokens+now.Sub(p.last).Seconds()*lineRate)
 	p.last = now
 	if p.tokens < 1 {
@@ -149,30 +149,30 @@ func (p *pace) take(now time.Time) bool {
 func (b *Book) Run(ctx context.Context) error {
 	w := writer{b: b, files: map[string]*file{}}
 	defer func() {
-		w.close()
+		w.closeFiles()
 		_ = b.lock.Close() // frees the place
 	}()
 	for {
 		select {
 		case l := <-b.lines:
-			w.write(l)
+			w.writeLine(l)
 		case <-ctx.Done():
 			for {
 				select {
 				case l := <-b.lines:
-					w.write(l)
+					w.writeLine(l)
 					continue
 				default:
 				}
-				w.dropped(b.left())
+				w.writeDropped(b.leftUntold())
 				return nil
 			}
 		}
 	}
 }
 
-// left is how many lines of each child were dropped and not yet told of.
-func (b *Book) left() map[string]int {
+// leftUntold is how many lines of each child were dropped and not yet told of.
+func (b *Book) leftUntold() map[string]int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	out := map[string]int{}
@@ -195,26 +195,26 @@ type file struct {
 	broken bool // the last write failed, which was logged
 }
 
-func (w *writer) write(l line) {
+func (w *writer) writeLine(l line) {
 	if l.dropped > 0 {
-		w.line(l.child, fmt.Sprintf("%s %s[%d] %s* %s\n", stamp(l.at), l.child, l.pid, short(l.instance), tooMany(l.dropped)))
+		w.appendLine(l.child, fmt.Sprintf("%s %s[%d] %s* %s\n", formatTime(l.at), l.child, l.pid, shortenInstance(l.instance), tooMany(l.dropped)))
 	}
-	w.line(l.child, fmt.Sprintf("%s %s[%d] %s: %s\n", stamp(l.at), l.child, l.pid, short(l.instance), l.text))
+	w.appendLine(l.child, fmt.Sprintf("%s %s[%d] %s: %s\n", formatTime(l.at), l.child, l.pid, shortenInstance(l.instance), l.text))
 }
 
-func (w *writer) dropped(all map[string]int) {
+func (w *writer) writeDropped(all map[string]int) {
 	for child, n := range all {
-		w.line(child, fmt.Sprintf("%s %s* %s\n", stamp(time.Now()), child, tooMany(n)))
+		w.appendLine(child, fmt.Sprintf("%s %s* %s\n", formatTime(time.Now()), child, tooMany(n)))
 	}
 }
 
 func tooMany(n int) string { return fmt.Sprintf("%d lines came too fast and were left out", n) }
 
-func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-func short(instance string) string { return cmp.Or(instance[:min(8, len(instance))], "-") }
+func shortenInstance(instance string) string { return cmp.Or(instance[:min(8, len(instance))], "-") }
 
-func (w *writer) line(child, text string) {
+func (w *writer) appendLine(child, text string) {
 	path := w.b.Path(child)
 	f := w.files[path]
 	if f == nil {
@@ -251,7 +251,7 @@ func plainFile(path string) error {
 	return nil
 }
 
-func (w *writer) close() {
+func (w *writer) closeFiles() {
 	for path, f := range w.files {
 		if err := f.Close(); err != nil {
 			w.b.log.Warn().Err(err).Str("file", path).Msg("the child's log was not closed in good order")

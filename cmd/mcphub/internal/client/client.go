@@ -51,8 +51,8 @@ func (s *Session) ServeRequest(_ context.Context, m *jsonrpc.Message) jsonrpc.An
 // ServeNotification takes nothing in.
 func (s *Session) ServeNotification(*jsonrpc.Message) {}
 
-// connect shakes hands. Without roots the client declares none.
-func (s *Session) connect(ctx context.Context, name, version string) error {
+// shakeHands shakes hands. Without roots the client declares none.
+func (s *Session) shakeHands(ctx context.Context, name, version string) error {
 	caps := `{}`
 	if len(s.roots) > 0 {
 		caps = `{"roots":{}}`
@@ -125,7 +125,7 @@ func WithAs(ctx context.Context, cfg hub.Config, log zerolog.Logger, name string
 		clientCtx, stop := context.WithCancel(ctx)
 		clientDone := make(chan error, 1)
 		go func() { clientDone <- s.conn.Run(clientCtx) }()
-		result := s.connect(ctx, name, cfg.Version)
+		result := s.shakeHands(ctx, name, cfg.Version)
 		if result == nil {
 			result = do(ctx, s)
 		}

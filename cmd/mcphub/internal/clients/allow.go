@@ -47,7 +47,7 @@ func RevokeInHub(file string, text []byte, name, key string, element int) ([]byt
 	if t, _ := sandbox.(edit.Table); len(t) == 1 && t.Has("mode") {
 		return placedInHub(file, out, append(at, "sandbox"), t.Get("mode"))
 	}
-	return readable(file, out)
+	return checkReadable(file, out)
 }
 
 // AddRuleToHub puts a rule of the policy before the one that has this number.
@@ -61,7 +61,7 @@ func RemoveRuleFromHub(file string, text []byte, number int) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: policy.rules: %w", file, err)
 	}
-	return readable(file, out)
+	return checkReadable(file, out)
 }
 
 // SwitchToolInHub holds a tool of a server back from clients, or offers it again, by the exact name of the tool. A
@@ -89,7 +89,7 @@ func SwitchToolInHub(file string, text []byte, name, tool string, off bool) ([]b
 	case !off && len(include) > 0 && !listed:
 		return placedInHub(file, text, append(at, "tools", "include", len(include)), tool)
 	}
-	return readable(file, text)
+	return checkReadable(file, text)
 }
 
 // sandboxAt is the place of an entry, and its sandbox as it is written; nil where it says
@@ -130,11 +130,11 @@ func placedInHub(file string, text []byte, at edit.Place, v any) ([]byte, error)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %v: %w", file, at[:min(2, len(at))], err)
 	}
-	return readable(file, out)
+	return checkReadable(file, out)
 }
 
-// readable holds that config reads a text.
-func readable(file string, text []byte) ([]byte, error) {
+// checkReadable holds that config reads a text.
+func checkReadable(file string, text []byte) ([]byte, error) {
 	_, _, err := config.Parse(file, text, allSet)
 	return text, err
 }

@@ -34,9 +34,9 @@ const (
 	varsContinue             // ${{ secrets.NAME }}
 )
 
-// entry turns a client's entry into one that hub.json takes. false: it is no
+// readEntry turns a client's entry into one that hub.json takes. false: it is no
 // server that another program could start.
-func (d dialect) entry(t edit.Table) (edit.Table, bool) {
+func (d dialect) readEntry(t edit.Table) (edit.Table, bool) {
 	if d.shape != nil {
 		var ok bool
 		if t, ok = d.shape(t); !ok {
@@ -56,7 +56,7 @@ func (d dialect) entry(t edit.Table) (edit.Table, bool) {
 		if names, ok := m.Value.([]any); ok && m.Name == "tools" && len(names) == 1 && names[0] == "*" {
 			continue // all of them
 		}
-		m.Value = d.vars.text(m.Value)
+		m.Value = d.vars.rewriteTexts(m.Value)
 		if login, ok := m.Value.(edit.Table); ok && m.Name == "oauth" && d.redirect != "" && login.Has("clientId") && !login.Has("redirectUri") {
 			m.Value = login.With("redirectUri", d.redirect)
 		}
@@ -79,10 +79,10 @@ var (
 	anyBraceOpen = lazyregexp.New(`\$\{[^}]*\}?`)
 )
 
-// text rewrites the placeholders of all texts in a value.
-func (v vars) text(in any) any { return eachText(in, v.replace) }
+// rewriteTexts rewrites the placeholders of all texts in a value.
+func (v vars) rewriteTexts(in any) any { return eachText(in, v.replaceIn) }
 
-func (v vars) replace(s string) string {
+func (v vars) replaceIn(s string) string {
 	switch v {
 	case varsShell:
 		return anyBraceOpen.ReplaceAllStringFunc(s, func(p string) string {

@@ -15,7 +15,7 @@ import (
 
 // Whoever wrote a file that is not hub.json may be a stranger: a project that
 // was cloned brings one. An entry of such a file says what to start or where to
-// connect, and nothing about the hub. [foreign] is the one way by which entries
+// connect, and nothing about the hub. [readForeign] is the one way by which entries
 // of files come in.
 
 // A HubKey is a key of an entry that only hub.json may set. Where another file sets it, it is
@@ -45,11 +45,11 @@ var clientsKeys = map[string][]string{
 	"excludeTools": nil, "disabledTools": nil, "disabled_tools": nil, "blockedTools": nil, "blocked_tools": nil,
 }
 
-// foreign turns an entry of a client into one that hub.json may hold. Keys that only
+// readForeign turns an entry of a client into one that hub.json may hold. Keys that only
 // hub.json may set are held back, and references to secrets become text. The dialect of
 // the client has been translated before. asks are the ids of the inputs that the file itself
 // asks a person for. text lists the references that became text.
-func foreign(name string, t edit.Table, asks []string) (entry edit.Table, held []HubKey, text []string, problems []config.Problem, err error) {
+func readForeign(name string, t edit.Table, asks []string) (entry edit.Table, held []HubKey, text []string, problems []config.Problem, err error) {
 	t, _ = asText(t, asks, &text).(edit.Table)
 	var own edit.Table
 	for _, m := range t {
@@ -62,11 +62,11 @@ func foreign(name string, t edit.Table, asks []string) (entry edit.Table, held [
 			continue
 		}
 		// In the spelling of hub.json it is seen whether the hub knows it at all.
-		alone, _, err := translated(name, edit.Table{m})
+		alone, _, err := translateEntry(name, edit.Table{m})
 		if err != nil {
 			return nil, nil, nil, nil, err
 		}
-		if len(alone) == 0 || known && !objects(alone) {
+		if len(alone) == 0 || known && !holdsObjects(alone) {
 			own = append(own, m)
 			continue
 		}
@@ -89,17 +89,17 @@ func foreign(name string, t edit.Table, asks []string) (entry edit.Table, held [
 			}
 		}
 	}
-	entry, problems, err = translated(name, own)
+	entry, problems, err = translateEntry(name, own)
 	return entry, held, text, problems, err
 }
 
-// objects reports that every value of a table is an object.
-func objects(t edit.Table) bool {
+// holdsObjects reports that every value of a table is an object.
+func holdsObjects(t edit.Table) bool {
 	return !slices.ContainsFunc(t, func(m edit.Member) bool { _, ok := m.Value.(edit.Table); return !ok })
 }
 
-// translated is an entry in the spelling of hub.json.
-func translated(name string, t edit.Table) (out edit.Table, problems []config.Problem, err error) {
+// translateEntry is an entry in the spelling of hub.json.
+func translateEntry(name string, t edit.Table) (out edit.Table, problems []config.Problem, err error) {
 	raw, err := json.Marshal(t)
 	if err != nil {
 		return nil, nil, err
@@ -111,8 +111,8 @@ func translated(name string, t edit.Table) (out edit.Table, problems []config.Pr
 	return out, problems, json.Unmarshal(text, &out)
 }
 
-// allow puts a key that was held back into an entry.
-func (h HubKey) allow(entry edit.Table) edit.Table {
+// allowKey puts a key that was held back into an entry.
+func (h HubKey) allowKey(entry edit.Table) edit.Table {
 	key, part, nested := strings.Cut(h.Key, ".")
 	if !nested {
 		return entry.With(key, h.Value)
@@ -123,9 +123,9 @@ func (h HubKey) allow(entry edit.Table) edit.Table {
 
 // Allow takes over a key that was held back: a person agreed to it.
 func (s *Server) Allow(h HubKey) {
-	s.Entry = h.allow(s.Entry)
+	s.Entry = h.allowKey(s.Entry)
 	if s.escapedFrom != nil {
-		s.escapedFrom = h.allow(s.escapedFrom)
+		s.escapedFrom = h.allowKey(s.escapedFrom)
 	}
 	s.Held = slices.DeleteFunc(slices.Clone(s.Held), func(other HubKey) bool { return other.Key == h.Key })
 }
@@ -182,8 +182,8 @@ func escapeReferences(s string, asks []string, found *[]string) string {
 	}
 }
 
-// unescaped is a value with its references as the file has them.
-func unescaped(in edit.Table) edit.Table {
+// unescapeReferences is a value with its references as the file has them.
+func unescapeReferences(in edit.Table) edit.Table {
 	out, _ := eachText(in, func(s string) string { return textOfReference.ReplaceAllString(s, "${$1:") }).(edit.Table)
 	return out
 }
@@ -195,13 +195,13 @@ var textOfReference = lazyregexp.New(`\$\$\{(keyring|input|file):`)
 func resolvePaths(entry edit.Table, base string) edit.Table {
 	from := base
 	if cwd, ok := entry.Get("cwd").(string); ok {
-		if relative(cwd) {
+		if isRelative(cwd) {
 			cwd = filepath.Join(base, cwd)
 			entry = entry.With("cwd", cwd)
 		}
 		from = cwd
 	}
-	if program, ok := entry.Get("command").(string); ok && relative(program) && strings.ContainsAny(program, `/\`) && filepath.IsAbs(from) {
+	if program, ok := entry.Get("command").(string); ok && isRelative(program) && strings.ContainsAny(program, `/\`) && filepath.IsAbs(from) {
 		entry = entry.With("command", filepath.Join(from, program))
 	}
 	return entry
@@ -211,7 +211,7 @@ func resolvePaths(entry edit.Table, base string) edit.Table {
 func resolveHeld(held []HubKey, base string) {
 	for i, h := range held {
 		helper, ok := h.Value.(edit.Table)
-		if program, is := helper.Get("command").(string); ok && is && h.Key == "headersFrom" && relative(program) && strings.ContainsAny(program, `/\`) && filepath.IsAbs(base) {
+		if program, is := helper.Get("command").(string); ok && is && h.Key == "headersFrom" && isRelative(program) && strings.ContainsAny(program, `/\`) && filepath.IsAbs(base) {
 			held[i].Value = helper.With("command", filepath.Join(base, program))
 		}
 	}
@@ -231,7 +231,7 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-func relative(path string) bool {
+func isRelative(path string) bool {
 	return path != "" && !filepath.IsAbs(path) && !strings.HasPrefix(path, "~") && !strings.HasPrefix(path, "${") && !strings.HasPrefix(path, "$${")
 }
 

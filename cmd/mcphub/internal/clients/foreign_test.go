@@ -33,7 +33,7 @@ var ownKeys = map[string]string{
 // resolved are the references of an entry as config reads it.
 func resolved(t *testing.T, entry edit.Table) []reference.Ref {
 	t.Helper()
-	return references("x", entry)
+	return entryReferences("x", entry)
 }
 
 func TestReferencesOfStrangersAreText(t *testing.T) {
@@ -42,19 +42,19 @@ func TestReferencesOfStrangersAreText(t *testing.T) {
 	for _, text := range hostileTexts {
 		for _, v := range []vars{varsNone, varsShell, varsEditor, varsGemini, varsOpencode} {
 			raw := edit.Table{{Name: "command", Value: "/bin/x"}, {Name: "args", Value: []any{text}}, {Name: "env", Value: edit.Table{{Name: "A", Value: text}}}}
-			raw, ok := dialect{vars: v}.entry(raw)
+			raw, ok := dialect{vars: v}.readEntry(raw)
 			if !ok {
 				t.Fatal("no entry")
 			}
 			controls += len(resolved(t, raw)) // the same without the guard
-			entry, _, _, _, err := foreign("x", raw, nil)
+			entry, _, _, _, err := readForeign("x", raw, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if got := resolved(t, entry); len(got) > 0 {
 				t.Errorf("%q in dialect %d: %v", text, v, got)
 			}
-			url, _, _, _, err := foreign("x", edit.Table{{Name: "url", Value: "https://host/?x=" + text}, {Name: "headers", Value: edit.Table{{Name: "A", Value: text}}},
+			url, _, _, _, err := readForeign("x", edit.Table{{Name: "url", Value: "https://host/?x=" + text}, {Name: "headers", Value: edit.Table{{Name: "A", Value: text}}},
 				{Name: "auth", Value: edit.Table{{Name: "clientSecret", Value: text}}}}, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -79,7 +79,7 @@ func FuzzEscapeReferences(f *testing.F) {
 		}
 		var found []string
 		entry := edit.Table{{Name: "command", Value: "x"}, {Name: "args", Value: []any{escapeReferences(text, nil, &found)}}}
-		if got := references("x", entry); len(got) > 0 {
+		if got := entryReferences("x", entry); len(got) > 0 {
 			t.Errorf("%q: %v", text, got)
 		}
 	})
@@ -113,7 +113,7 @@ func TestKeysOfTheHubAreHeldBack(t *testing.T) {
 		if err := json.Unmarshal([]byte(`{"command": "/bin/x", "`+key+`": `+value+`}`), &raw); err != nil {
 			t.Fatal(err)
 		}
-		entry, held, _, _, err := foreign("x", raw, nil)
+		entry, held, _, _, err := readForeign("x", raw, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +121,7 @@ func TestKeysOfTheHubAreHeldBack(t *testing.T) {
 		if entry.Has(key) || known != (len(held) == 1 && held[0].Key == key) {
 			t.Errorf("%s: %v, held back %v", key, entry, held)
 		}
-		if without, _, err := translated("x", raw); err != nil || known && !without.Has(key) {
+		if without, _, err := translateEntry("x", raw); err != nil || known && !without.Has(key) {
 			t.Errorf("%s: without the guard it is not there: the test shows nothing", key)
 		}
 	}
@@ -133,7 +133,7 @@ func TestKeysOfTheHubAreHeldBack(t *testing.T) {
 		if err := json.Unmarshal([]byte(raw), &table); err != nil {
 			t.Fatal(err)
 		}
-		entry, held, _, _, err := foreign("x", table, nil)
+		entry, held, _, _, err := readForeign("x", table, nil)
 		if err != nil || len(held) == 0 {
 			t.Errorf("%s: %v, held back %v, %v", raw, entry, held, err)
 		}

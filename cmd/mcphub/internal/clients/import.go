@@ -68,7 +68,7 @@ func ReadText(path string, data []byte, e Env) (Inventory, error) {
 			if out.Client != nil || filepath.Base(p.File) != filepath.Base(path) {
 				continue
 			}
-			for _, k := range c.layout(whole, p) {
+			for _, k := range c.tablesIn(whole, p) {
 				if len(edit.Entries(whole, k.where)) > 0 && ownName(path) {
 					out.Client, place.Where = c, p.Where
 				}
@@ -87,14 +87,14 @@ func ReadText(path string, data []byte, e Env) (Inventory, error) {
 		whole, place.Where = edit.Table{{Name: "mcpServers", Value: whole}}, mcpServers
 	}
 	if out.Client != nil {
-		out.read(place, whole)
+		out.readServers(place, whole)
 	} else {
-		out.inputs(whole)
+		out.noteInputs(whole)
 		for _, m := range edit.Entries(whole, place.Where) {
 			t, _ := m.Value.(edit.Table)
 			d := dialect{vars: varsEditor, inputs: true}
-			if _, ok := d.entry(t); ok {
-				out.add(m.Name, t, d, place, serverTable{where: place.Where})
+			if _, ok := d.readEntry(t); ok {
+				out.addEntry(m.Name, t, d, place, serverTable{where: place.Where})
 			}
 		}
 	}
@@ -181,14 +181,14 @@ func Merge(to Target, servers []Server, inputs []edit.Table) ([]byte, []Import, 
 	taken := edit.Table{}
 	for _, m := range edit.Entries(whole, where) {
 		t, _ := m.Value.(edit.Table)
-		taken = append(taken, edit.Member{Name: m.Name, Value: spelled(m.Name, t)})
+		taken = append(taken, edit.Member{Name: m.Name, Value: spellEntry(m.Name, t)})
 	}
 	var out []Import
 	used := referredTo(file, text)
 	kept := func(name string) bool { return used[name] || to.Kept != nil && to.Kept(name) }
 	for _, s := range servers {
 		im := Import{Server: s, Notes: slices.Clone(s.Notes)}
-		s.located = to.located(s.Entry)
+		s.located = to.locateEntry(s.Entry)
 		if im.Same = sameAs(taken, &s); im.Same != "" {
 			im.Name = im.Same
 			there, _ := taken.Get(im.Same).(edit.Table)
@@ -200,7 +200,7 @@ func Merge(to Target, servers []Server, inputs []edit.Table) ([]byte, []Import, 
 		entry := im.claimInputs(s.Entry, kept)
 		im.plain = entry
 		taken = append(taken, edit.Member{Name: im.Name, Value: entry})
-		entry, im.secrets, im.Moved = moveSecrets(im.Name, to.located(entry), kept)
+		entry, im.secrets, im.Moved = moveSecrets(im.Name, to.locateEntry(entry), kept)
 		if secretURL(entry) {
 			im.Plain = []string{"url"}
 		}
@@ -220,7 +220,7 @@ func Merge(to Target, servers []Server, inputs []edit.Table) ([]byte, []Import, 
 	if text, err = addInputs(file, text, out, inputs); err != nil {
 		return nil, nil, err
 	}
-	return text, out, check(file, text, out, to.Env)
+	return text, out, checkMerged(file, text, out, to.Env)
 }
 
 // withOwnRoots gives a server that is known to serve the files in directories of its arguments these
@@ -249,7 +249,7 @@ func (to Target) withOwnRoots(entry edit.Table) edit.Table {
 	return entry.With("roots", dirs)
 }
 
-func (to *Target) located(entry edit.Table) edit.Table {
+func (to *Target) locateEntry(entry edit.Table) edit.Table {
 	if to.Located == nil {
 		return entry
 	}
@@ -259,9 +259,9 @@ func (to *Target) located(entry edit.Table) edit.Table {
 // noneSet looks up variables of which none has a value, so that each default counts.
 func noneSet(string) (string, bool) { return "", true }
 
-// readings parses a hub.json twice: with no variable set, so that defaults count, and with
+// parseTwice parses a hub.json twice: with no variable set, so that defaults count, and with
 // all of them set.
-func readings(file string, text []byte) (out []*config.File) {
+func parseTwice(file string, text []byte) (out []*config.File) {
 	for _, values := range []func(string) (string, bool){noneSet, allSet} {
 		if f, _, err := config.Parse(file, text, values); err == nil {
 			out = append(out, f)
@@ -273,7 +273,7 @@ func readings(file string, text []byte) (out []*config.File) {
 // referredTo are the names of the secrets that a hub.json refers to or asks for.
 func referredTo(file string, text []byte) map[string]bool {
 	out := map[string]bool{}
-	for _, f := range readings(file, text) {
+	for _, f := range parseTwice(file, text) {
 		for i := range f.Servers {
 			for _, r := range f.Servers[i].References() {
 				out[r.Name] = true
@@ -333,9 +333,9 @@ func hubContainer(whole edit.Table) edit.Container {
 	return mcpServers
 }
 
-// spelled is an entry of hub.json in its own spelling.
-func spelled(name string, t edit.Table) edit.Table {
-	out, _, err := translated(name, t)
+// spellEntry is an entry of hub.json in its own spelling.
+func spellEntry(name string, t edit.Table) edit.Table {
+	out, _, err := translateEntry(name, t)
 	if err != nil {
 		return t
 	}
@@ -357,7 +357,7 @@ func sameAs(taken edit.Table, s *Server) string {
 				continue
 			}
 			moved, _, _ := moveSecrets(m.Name, entry, nil)
-			if edit.Equal(withoutDefaults(t), withoutDefaults(entry)) || edit.Equal(unnumbered(withoutDefaults(t)), withoutDefaults(moved)) || edit.Equal(withoutDefaults(t), withoutDefaults(moved)) || edit.Equal(unescaped(withoutDefaults(t)), unescaped(withoutDefaults(entry))) {
+			if edit.Equal(withoutDefaults(t), withoutDefaults(entry)) || edit.Equal(dropNumbers(withoutDefaults(t)), withoutDefaults(moved)) || edit.Equal(withoutDefaults(t), withoutDefaults(moved)) || edit.Equal(unescapeReferences(withoutDefaults(t)), unescapeReferences(withoutDefaults(entry))) {
 				return m.Name
 			}
 		}
@@ -365,8 +365,8 @@ func sameAs(taken edit.Table, s *Server) string {
 	return ""
 }
 
-// unnumbered is an entry without the number of a secret whose name was taken.
-func unnumbered(t edit.Table) edit.Table {
+// dropNumbers is an entry without the number of a secret whose name was taken.
+func dropNumbers(t edit.Table) edit.Table {
 	out, _ := eachText(t, func(s string) string { return numbered.ReplaceAllString(s, "$1}") }).(edit.Table)
 	return out
 }
@@ -426,15 +426,15 @@ func addInputs(file string, text []byte, imports []Import, inputs []edit.Table) 
 	return text, nil
 }
 
-// check reads the new hub.json as serve would and notes what it cannot serve. It
+// checkMerged reads the new hub.json as serve would and notes what it cannot serve. It
 // holds that no new entry refers to a secret that is not its own, whatever its
 // variables are.
-func check(file string, text []byte, imports []Import, env func(string) (string, bool)) error {
+func checkMerged(file string, text []byte, imports []Import, env func(string) (string, bool)) error {
 	for i := range imports {
 		if imports[i].Same != "" {
 			continue
 		}
-		for _, r := range references(imports[i].Name, imports[i].written) {
+		for _, r := range entryReferences(imports[i].Name, imports[i].written) {
 			if !imports[i].mayRefer(r) {
 				return fmt.Errorf("%s: the server %s refers to %s, which only hub.json may; nothing was written", file, imports[i].Name, r)
 			}
@@ -487,14 +487,14 @@ func (im *Import) whyUnserved(there edit.Table) string {
 	return ""
 }
 
-// references are those of an entry, whatever the variables in it are.
-func references(name string, entry edit.Table) []reference.Ref {
+// entryReferences are those of an entry, whatever the variables in it are.
+func entryReferences(name string, entry edit.Table) []reference.Ref {
 	alone, err := json.Marshal(edit.Table{{Name: "mcpServers", Value: edit.Table{{Name: name, Value: entry}}}})
 	if err != nil {
 		return nil
 	}
 	var out []reference.Ref
-	for _, f := range readings("", alone) {
+	for _, f := range parseTwice("", alone) {
 		for i := range f.Servers {
 			for _, r := range f.Servers[i].References() {
 				out = append(out, r.Ref)

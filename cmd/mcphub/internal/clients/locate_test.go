@@ -89,7 +89,7 @@ func TestClaudeDesktopAsAPackage(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if is := c.Installed(e); is != (tc.files != nil) {
+		if is := c.IsInstalled(e); is != (tc.files != nil) {
 			t.Errorf("%s: installed %t", tc.name, is)
 		}
 		read, err := Read(c, e)

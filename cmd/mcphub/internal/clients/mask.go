@@ -20,9 +20,9 @@ func (im *Import) Shown() edit.Table {
 	}
 	mask := func(value string, named bool) string {
 		if named && hidesNothing.MatchString(value) {
-			return masked(value, where)
+			return maskSecret(value, where)
 		}
-		return eachShape(value, func(_, secret string) string { return masked(secret, where) })
+		return eachShape(value, func(_, secret string) string { return maskSecret(secret, where) })
 	}
 	var out edit.Table
 	for _, m := range im.plain {
@@ -76,8 +76,8 @@ func (im *Import) Shown() edit.Table {
 // hidesNothing matches a text that no shell reads as more than one word.
 var hidesNothing = lazyregexp.New("^[^\\s$`;|&<>(){}'\"\\\\]+$")
 
-// masked is what is shown of a secret.
-func masked(secret, where string) string {
+// maskSecret is what is shown of a secret.
+func maskSecret(secret, where string) string {
 	if !hidesNothing.MatchString(secret) {
 		return secret
 	}

@@ -37,8 +37,8 @@ type Made struct {
 	Change edit.Change    `json:"change"`
 }
 
-// file reads a file of the plan, once.
-func (p *Plan) file(at Place) (*FileEdit, error) {
+// readFile reads a file of the plan, once.
+func (p *Plan) readFile(at Place) (*FileEdit, error) {
 	for _, f := range p.Files {
 		if f.Place.File == at.File {
 			return f, nil
@@ -58,7 +58,7 @@ func (p *Plan) file(at Place) (*FileEdit, error) {
 	return f, nil
 }
 
-func (f *FileEdit) do(where edit.Container, c edit.Change) error {
+func (f *FileEdit) applyChange(where edit.Container, c edit.Change) error {
 	after, made, err := edit.Apply(f.Place.Format, f.After, where, c)
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.Place.File, err)
@@ -68,8 +68,8 @@ func (f *FileEdit) do(where edit.Container, c edit.Change) error {
 	return nil
 }
 
-// Changed reports whether there is anything to do.
-func (p *Plan) Changed() bool {
+// HasChanges reports whether there is anything to do.
+func (p *Plan) HasChanges() bool {
 	for _, f := range p.Files {
 		if len(f.Changes) > 0 {
 			return true
@@ -87,7 +87,7 @@ func PlanInstall(c *Profile, e Env, h Hub) (p *Plan, already string, err error) 
 		return nil, "", fmt.Errorf("%s %w", c.Title, ErrNoHTTP)
 	}
 	at := c.Target(e)
-	f, err := p.file(at)
+	f, err := p.readFile(at)
 	if err != nil {
 		return nil, "", err
 	}
@@ -95,7 +95,7 @@ func PlanInstall(c *Profile, e Env, h Hub) (p *Plan, already string, err error) 
 	if err != nil {
 		return nil, "", fmt.Errorf("%s: %w", at.File, err)
 	}
-	where := c.layout(whole, at)[0].where
+	where := c.tablesIn(whole, at)[0].where
 	entries := edit.Entries(whole, where)
 	want := c.Entry(h, at)
 	if where.List {
@@ -106,7 +106,7 @@ func PlanInstall(c *Profile, e Env, h Hub) (p *Plan, already string, err error) 
 	}
 	for _, m := range entries {
 		t, _ := m.Value.(edit.Table)
-		if entry, ok := c.dialect.entry(t); ok && m.Name != HubName && isHub(splitCommand(entry)) {
+		if entry, ok := c.dialect.readEntry(t); ok && m.Name != HubName && isHub(splitCommand(entry)) {
 			return p, m.Name, nil
 		}
 	}
@@ -115,7 +115,7 @@ func PlanInstall(c *Profile, e Env, h Hub) (p *Plan, already string, err error) 
 			return nil, "", err
 		}
 	}
-	return p, "", f.do(where, edit.Change{Kind: edit.Put, Name: HubName, Value: want})
+	return p, "", f.applyChange(where, edit.Change{Kind: edit.Put, Name: HubName, Value: want})
 }
 
 // splitCommand splits a command that is a list into "command" and "args", as isHub knows them.
@@ -140,17 +140,17 @@ func (c *Profile) Target(e Env) Place {
 // SwitchOff adds to a plan that a server no longer runs in its client. It
 // reports how: "disabled", or "removed" where the client has no switch.
 func (p *Plan) SwitchOff(s Server) (string, error) {
-	f, err := p.file(s.place)
+	f, err := p.readFile(s.place)
 	if err != nil {
 		return "", err
 	}
 	switch s.toggle {
 	case "disabled":
-		return "disabled", f.do(s.where, edit.Change{Kind: edit.Set, Name: s.key, Key: "disabled", Value: true})
+		return "disabled", f.applyChange(s.where, edit.Change{Kind: edit.Set, Name: s.key, Key: "disabled", Value: true})
 	case "enabled":
-		return "disabled", f.do(s.where, edit.Change{Kind: edit.Set, Name: s.key, Key: "enabled", Value: false})
+		return "disabled", f.applyChange(s.where, edit.Change{Kind: edit.Set, Name: s.key, Key: "enabled", Value: false})
 	}
-	return "removed", f.do(s.where, edit.Change{Kind: edit.Remove, Name: s.key})
+	return "removed", f.applyChange(s.where, edit.Change{Kind: edit.Remove, Name: s.key})
 }
 
 // PlanRemoval takes out a hub that somebody registered by hand.
@@ -168,18 +168,18 @@ func PlanRemoval(c *Profile, e Env) (*Plan, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", at.File, err)
 		}
-		for _, k := range c.layout(whole, at) {
+		for _, k := range c.tablesIn(whole, at) {
 			for _, m := range edit.Entries(whole, k.where) {
 				t, _ := m.Value.(edit.Table)
-				entry, ok := c.dialect.entry(t)
+				entry, ok := c.dialect.readEntry(t)
 				if !ok || !isHub(splitCommand(entry)) && !isHubAt(m.Name, entry) {
 					continue
 				}
-				f, err := p.file(at)
+				f, err := p.readFile(at)
 				if err != nil {
 					return nil, err
 				}
-				if err := f.do(k.where, edit.Change{Kind: edit.Remove, Name: m.Name}); err != nil {
+				if err := f.applyChange(k.where, edit.Change{Kind: edit.Remove, Name: m.Name}); err != nil {
 					return nil, err
 				}
 			}
@@ -221,7 +221,7 @@ func (f *FileEdit) Diff() []string {
 	return out
 }
 
-func sum(data []byte) string {
+func digestOf(data []byte) string {
 	s := sha256.Sum256(data)
 	return hex.EncodeToString(s[:])
 }
@@ -236,7 +236,7 @@ func Snippet(c *Profile, e Env, h Hub) (file, text string, err error) {
 	where := at.Where
 	if data, err := readFile(at.File); err == nil {
 		if whole, err := edit.Decode(at.Format, data); err == nil {
-			where = c.layout(whole, at)[0].where
+			where = c.tablesIn(whole, at)[0].where
 		}
 	}
 	out, _, err := edit.Apply(at.Format, nil, where, edit.Change{Kind: edit.Put, Name: HubName, Value: c.Entry(h, at)})

@@ -18,25 +18,25 @@ type Env struct {
 	Get  func(string) string
 }
 
-// config is the folder of a user's configuration by the XDG specification.
-func (e Env) config() string {
-	return e.variable("XDG_CONFIG_HOME", filepath.Join(e.Home, ".config"))
+// configFolder is the folder of a user's configuration by the XDG specification.
+func (e Env) configFolder() string {
+	return e.folderFrom("XDG_CONFIG_HOME", filepath.Join(e.Home, ".config"))
 }
 
-// support is where programs with windows keep their settings.
-func (e Env) support() string {
+// supportFolder is where programs with windows keep their settings.
+func (e Env) supportFolder() string {
 	switch e.OS {
 	case "darwin":
 		return filepath.Join(e.Home, "Library", "Application Support")
 	case "windows":
-		return e.variable("APPDATA", filepath.Join(e.Home, "AppData", "Roaming"))
+		return e.folderFrom("APPDATA", filepath.Join(e.Home, "AppData", "Roaming"))
 	}
-	return e.config()
+	return e.configFolder()
 }
 
-// code is the folder of the user's settings of VS Code.
-func (e Env) code(parts ...string) string {
-	return filepath.Join(append([]string{e.support(), "Code", "User"}, parts...)...)
+// codeFolder is the folder of the user's settings of VS Code.
+func (e Env) codeFolder(parts ...string) string {
+	return filepath.Join(append([]string{e.supportFolder(), "Code", "User"}, parts...)...)
 }
 
 // packagesOfClaude lists the folders of Claude Desktop if Windows has installed it as a package (MSIX). The program reads a file in
@@ -45,7 +45,7 @@ func (e Env) packagesOfClaude() (dirs []string) {
 	if e.OS != "windows" {
 		return nil
 	}
-	packages := filepath.Join(e.variable("LOCALAPPDATA", filepath.Join(e.Home, "AppData", "Local")), "Packages")
+	packages := filepath.Join(e.folderFrom("LOCALAPPDATA", filepath.Join(e.Home, "AppData", "Local")), "Packages")
 	entries, _ := os.ReadDir(packages) // without the folder there are none
 	for _, d := range entries {
 		if d.IsDir() && strings.HasPrefix(d.Name(), "Claude_") {
@@ -55,8 +55,8 @@ func (e Env) packagesOfClaude() (dirs []string) {
 	return dirs
 }
 
-// variable is a folder that a variable may name.
-func (e Env) variable(name, otherwise string) string {
+// folderFrom is a folder that a variable may name.
+func (e Env) folderFrom(name, otherwise string) string {
 	if dir := e.Get(name); filepath.IsAbs(dir) {
 		return dir
 	}
@@ -150,10 +150,10 @@ var (
 var All = []Profile{
 	{Name: "claude-code", Title: "Claude Code", Roots: GivesRoots, dialect: dialect{vars: varsShell, redirect: "http://localhost/callback"},
 		places: func(e Env) []Place {
-			return []Place{asJSON(filepath.Join(e.variable("CLAUDE_CONFIG_DIR", e.Home), ".claude.json"))}
+			return []Place{asJSON(filepath.Join(e.folderFrom("CLAUDE_CONFIG_DIR", e.Home), ".claude.json"))}
 		},
 		marks: func(e Env) []string {
-			return []string{e.variable("CLAUDE_CONFIG_DIR", filepath.Join(e.Home, ".claude"))}
+			return []string{e.folderFrom("CLAUDE_CONFIG_DIR", filepath.Join(e.Home, ".claude"))}
 		},
 		entry: typedEntry("stdio"), more: claudeProjects},
 	{Name: "claude-desktop", Title: "Claude Desktop", Roots: NoRoots, dialect: dialect{vars: varsNone},
@@ -162,14 +162,14 @@ var All = []Profile{
 			for _, dir := range e.packagesOfClaude() {
 				all = append(all, asJSON(filepath.Join(dir, "LocalCache", "Roaming", file)))
 			}
-			return append(all, asJSON(filepath.Join(e.support(), file)))
+			return append(all, asJSON(filepath.Join(e.supportFolder(), file)))
 		},
-		marks: func(e Env) []string { return append(e.packagesOfClaude(), filepath.Join(e.support(), "Claude")) }},
+		marks: func(e Env) []string { return append(e.packagesOfClaude(), filepath.Join(e.supportFolder(), "Claude")) }},
 	{Name: "cursor", Title: "Cursor", Roots: GivesRoots, dialect: dialect{vars: varsEditor},
 		places: func(e Env) []Place { return []Place{asJSON(filepath.Join(e.Home, ".cursor", "mcp.json"))} }},
 	{Name: "vscode", Title: "VS Code", Roots: GivesRoots, dialect: dialect{vars: varsEditor, inputs: true},
 		places: func(e Env) []Place {
-			return []Place{{File: e.code("mcp.json"), Format: edit.JSON, Where: edit.Container{Path: []string{"servers"}}}}
+			return []Place{{File: e.codeFolder("mcp.json"), Format: edit.JSON, Where: edit.Container{Path: []string{"servers"}}}}
 		}, entry: typedEntry("stdio")},
 	{Name: "windsurf", Title: "Windsurf", Roots: NoRoots, Switch: "disabled", dialect: dialect{vars: varsEditor},
 		places: func(e Env) []Place {
@@ -177,10 +177,10 @@ var All = []Profile{
 		}},
 	{Name: "zed", Title: "Zed", Roots: NoRoots, Switch: "enabled", dialect: dialect{vars: varsNone},
 		places: func(e Env) []Place {
-			dir := filepath.Join(e.config(), "zed")
+			dir := filepath.Join(e.configFolder(), "zed")
 			switch e.OS {
 			case "windows":
-				dir = filepath.Join(e.support(), "Zed")
+				dir = filepath.Join(e.supportFolder(), "Zed")
 			case "darwin":
 				dir = filepath.Join(e.Home, ".config", "zed")
 			}
@@ -191,7 +191,7 @@ var All = []Profile{
 		}},
 	{Name: "codex", Title: "Codex", Roots: StartsIn, Switch: "enabled", dialect: dialect{vars: varsNone},
 		places: func(e Env) []Place {
-			file := filepath.Join(e.variable("CODEX_HOME", filepath.Join(e.Home, ".codex")), "config.toml")
+			file := filepath.Join(e.folderFrom("CODEX_HOME", filepath.Join(e.Home, ".codex")), "config.toml")
 			return []Place{{File: file, Format: edit.TOML, Where: edit.Container{Path: []string{"mcp_servers"}}}}
 		}},
 	{Name: "gemini", Title: "Gemini CLI", Roots: GivesRoots, dialect: dialect{vars: varsGemini, millis: true, redirect: "http://localhost:7777/oauth/callback"},
@@ -200,35 +200,35 @@ var All = []Profile{
 		places: func(e Env) []Place {
 			var out []Place
 			for _, name := range []string{"opencode.json", "opencode.jsonc", "config.json"} {
-				out = append(out, Place{File: filepath.Join(e.config(), "opencode", name), Format: edit.JSON, Where: edit.Container{Path: []string{"mcp"}},
+				out = append(out, Place{File: filepath.Join(e.configFolder(), "opencode", name), Format: edit.JSON, Where: edit.Container{Path: []string{"mcp"}},
 					Fresh: "{\n  \"$schema\": \"https://opencode.ai/config.json\"\n}\n"})
 			}
 			return out
 		},
 		entry: func(h Hub, _ Place) edit.Table {
-			return edit.Table{{Name: "type", Value: "local"}, {Name: "command", Value: list(append([]string{h.Command}, h.Args...))}, {Name: "enabled", Value: true}}
+			return edit.Table{{Name: "type", Value: "local"}, {Name: "command", Value: toList(append([]string{h.Command}, h.Args...))}, {Name: "enabled", Value: true}}
 		}},
 	{Name: "cline", Title: "Cline", Roots: NoRoots, Switch: "disabled", dialect: dialect{vars: varsEditor, seconds: true},
 		places: func(e Env) []Place {
 			return []Place{
-				asJSON(filepath.Join(e.variable("CLINE_DIR", filepath.Join(e.Home, ".cline")), "data", "settings", "cline_mcp_settings.json")),
-				asJSON(e.code("globalStorage", "saoudrizwan.claude-dev", "settings", "cline_mcp_settings.json")),
+				asJSON(filepath.Join(e.folderFrom("CLINE_DIR", filepath.Join(e.Home, ".cline")), "data", "settings", "cline_mcp_settings.json")),
+				asJSON(e.codeFolder("globalStorage", "saoudrizwan.claude-dev", "settings", "cline_mcp_settings.json")),
 			}
 		},
 		marks: func(e Env) []string {
-			return []string{filepath.Join(e.Home, ".cline"), e.code("globalStorage", "saoudrizwan.claude-dev")}
+			return []string{filepath.Join(e.Home, ".cline"), e.codeFolder("globalStorage", "saoudrizwan.claude-dev")}
 		}},
 	{Name: "roo", Title: "Roo Code", Roots: NoRoots, Switch: "disabled", dialect: dialect{vars: varsEditor, seconds: true},
 		places: func(e Env) []Place {
-			return []Place{asJSON(e.code("globalStorage", "rooveterinaryinc.roo-cline", "settings", "mcp_settings.json"))}
+			return []Place{asJSON(e.codeFolder("globalStorage", "rooveterinaryinc.roo-cline", "settings", "mcp_settings.json"))}
 		},
-		marks: func(e Env) []string { return []string{e.code("globalStorage", "rooveterinaryinc.roo-cline")} }},
+		marks: func(e Env) []string { return []string{e.codeFolder("globalStorage", "rooveterinaryinc.roo-cline")} }},
 	{Name: "goose", Title: "Goose", Roots: GivesRoots, Switch: "enabled", dialect: dialect{vars: varsNone, seconds: true, shape: gooseShape},
 		places: func(e Env) []Place {
-			dir := filepath.Join(e.config(), "goose")
+			dir := filepath.Join(e.configFolder(), "goose")
 			switch e.OS {
 			case "windows":
-				dir = filepath.Join(e.support(), "Block", "goose", "config")
+				dir = filepath.Join(e.supportFolder(), "Block", "goose", "config")
 			case "darwin":
 				dir = filepath.Join(e.Home, ".config", "goose")
 			}
@@ -236,7 +236,7 @@ var All = []Profile{
 		},
 		entry: func(h Hub, _ Place) edit.Table {
 			return edit.Table{{Name: "enabled", Value: true}, {Name: "type", Value: "stdio"}, {Name: "name", Value: HubName},
-				{Name: "description", Value: "MCP servers behind one endpoint"}, {Name: "cmd", Value: h.Command}, {Name: "args", Value: list(h.Args)},
+				{Name: "description", Value: "MCP servers behind one endpoint"}, {Name: "cmd", Value: h.Command}, {Name: "args", Value: toList(h.Args)},
 				{Name: "timeout", Value: json.Number("600")}}
 		}},
 	{Name: "continue", Title: "Continue", Roots: NoRoots, dialect: dialect{vars: varsContinue, inputs: true, shape: continueShape},
@@ -257,7 +257,7 @@ var All = []Profile{
 	{Name: "copilot", Title: "Copilot CLI", Roots: NoRoots, dialect: dialect{vars: varsEditor, millis: true},
 		places: func(e Env) []Place { return []Place{asJSON(filepath.Join(e.Home, ".copilot", "mcp-config.json"))} },
 		entry: func(h Hub, _ Place) edit.Table {
-			return append(typedEntry("local")(h, Place{}), edit.Member{Name: "tools", Value: list([]string{"*"})})
+			return append(typedEntry("local")(h, Place{}), edit.Member{Name: "tools", Value: toList([]string{"*"})})
 		}},
 	{Name: "lm-studio", Title: "LM Studio", Roots: NoRoots, dialect: dialect{vars: varsNone},
 		places: func(e Env) []Place {
@@ -305,7 +305,7 @@ func (c *Profile) Entry(h Hub, at Place) edit.Table {
 }
 
 func commandEntry(h Hub) edit.Table {
-	return edit.Table{{Name: "command", Value: h.Command}, {Name: "args", Value: list(h.Args)}}
+	return edit.Table{{Name: "command", Value: h.Command}, {Name: "args", Value: toList(h.Args)}}
 }
 
 func typedEntry(transport string) func(Hub, Place) edit.Table {
@@ -314,7 +314,7 @@ func typedEntry(transport string) func(Hub, Place) edit.Table {
 	}
 }
 
-func list(s []string) []any {
+func toList(s []string) []any {
 	out := make([]any, len(s))
 	for i := range s {
 		out[i] = s[i]

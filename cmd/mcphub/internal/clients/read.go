@@ -57,9 +57,9 @@ type Inventory struct {
 	Err        error        // why it could not be read, where several are read
 }
 
-// Installed reports whether a client seems to be on this machine: a file of it is
+// IsInstalled reports whether a client seems to be on this machine: a file of it is
 // there, or its folder.
-func (c *Profile) Installed(e Env) bool {
+func (c *Profile) IsInstalled(e Env) bool {
 	marks := []string{}
 	if c.marks != nil {
 		marks = c.marks(e)
@@ -92,7 +92,7 @@ func Read(c *Profile, e Env) (Inventory, error) {
 		if err != nil {
 			return out, edit.WithFile(p.File, err)
 		}
-		out.read(p, whole)
+		out.readServers(p, whole)
 	}
 	return out, nil
 }
@@ -110,19 +110,19 @@ func readFile(path string) ([]byte, error) {
 	return data, err
 }
 
-// read takes in the servers of a file.
-func (f *Inventory) read(p Place, whole edit.Table) {
-	f.inputs(whole)
-	for _, at := range f.Client.layout(whole, p) {
+// readServers takes in the servers of a file.
+func (f *Inventory) readServers(p Place, whole edit.Table) {
+	f.noteInputs(whole)
+	for _, at := range f.Client.tablesIn(whole, p) {
 		for _, m := range edit.Entries(whole, at.where) {
 			t, _ := m.Value.(edit.Table)
-			f.add(m.Name, t, f.Client.dialect, p, at)
+			f.addEntry(m.Name, t, f.Client.dialect, p, at)
 		}
 	}
 }
 
-// inputs notes what a file asks a person for.
-func (f *Inventory) inputs(whole edit.Table) {
+// noteInputs notes what a file asks a person for.
+func (f *Inventory) noteInputs(whole edit.Table) {
 	inputs, _ := whole.Get("inputs").([]any)
 	for _, in := range inputs {
 		if t, ok := in.(edit.Table); ok {
@@ -152,8 +152,8 @@ type serverTable struct {
 	toggle string
 }
 
-// layout says where in a file the servers are, the first for the hub.
-func (c *Profile) layout(whole edit.Table, p Place) []serverTable {
+// tablesIn says where in a file the servers are, the first for the hub.
+func (c *Profile) tablesIn(whole edit.Table, p Place) []serverTable {
 	first := serverTable{p.Where, c.Switch}
 	if c.Name == "opencode" { // its second version has them one table further down
 		mcp, _ := whole.Get("mcp").(edit.Table)
@@ -172,9 +172,9 @@ func (c *Profile) layout(whole edit.Table, p Place) []serverTable {
 	return out
 }
 
-// add reads an entry in the dialect of its client.
-func (f *Inventory) add(name string, t edit.Table, d dialect, p Place, at serverTable) {
-	raw, ok := d.entry(t)
+// addEntry reads an entry in the dialect of its client.
+func (f *Inventory) addEntry(name string, t edit.Table, d dialect, p Place, at serverTable) {
+	raw, ok := d.readEntry(t)
 	if !ok {
 		f.Skipped = append(f.Skipped, Skipped{name, "it is part of the client or an extension, not a server that another program can start"})
 		return
@@ -192,7 +192,7 @@ func (f *Inventory) add(name string, t edit.Table, d dialect, p Place, at server
 			asks = append(asks, id)
 		}
 	}
-	entry, held, text, problems, err := foreign(shown, raw, asks)
+	entry, held, text, problems, err := readForeign(shown, raw, asks)
 	if err != nil {
 		f.Skipped = append(f.Skipped, Skipped{shown, problemText(err)})
 		return
@@ -214,7 +214,7 @@ func (f *Inventory) add(name string, t edit.Table, d dialect, p Place, at server
 		}
 	}
 	if len(text) > 0 {
-		s.escapedFrom = unescaped(s.Entry)
+		s.escapedFrom = unescapeReferences(s.Entry)
 		s.Notes = append(s.Notes, textNote(text))
 		if d.vars == varsOpencode {
 			s.unservable = "its client reads " + strings.Join(text, ", ") + ", and the hub does not"

@@ -89,7 +89,7 @@ func TestRead(t *testing.T) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			c := clientOf(t, file)
 			e := home(t, archive)
-			if !c.Installed(e) {
+			if !c.IsInstalled(e) {
 				t.Error("the client is not seen")
 			}
 			found, err := Read(c, e)

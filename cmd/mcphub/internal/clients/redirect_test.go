@@ -24,11 +24,11 @@ func TestRedirectOfRegisteredClient(t *testing.T) {
 		if err := json.Unmarshal([]byte(`{"type":"remote","url":"https://host.example/mcp","oauth":`+test.oauth+`}`), &raw); err != nil {
 			t.Fatal(err)
 		}
-		raw, ok := Find(test.client).dialect.entry(raw)
+		raw, ok := Find(test.client).dialect.readEntry(raw)
 		if !ok {
 			t.Fatal(test.client)
 		}
-		entry, held, _, problems, err := foreign("x", raw, nil)
+		entry, held, _, problems, err := readForeign("x", raw, nil)
 		if err != nil || len(held)+len(problems) > 0 {
 			t.Errorf("%s: held back %v, %v %v", test.client, held, problems, err)
 		}

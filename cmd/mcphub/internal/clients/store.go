@@ -58,7 +58,7 @@ const recordVersion = 2
 const sealedName = ".age" // ends the name of a copy
 
 func (s *Store) recordPath(client, file string) string {
-	return filepath.Join(s.Dir, client+"-"+sum([]byte(file))[:12]+".json")
+	return filepath.Join(s.Dir, client+"-"+digestOf([]byte(file))[:12]+".json")
 }
 
 // Apply writes what a plan says. The record is on the disk before the file is
@@ -68,14 +68,14 @@ func (s *Store) Apply(p *Plan) error {
 		if len(f.Changes) == 0 {
 			continue
 		}
-		if err := s.apply(p.Client, f); err != nil {
+		if err := s.applyEdit(p.Client, f); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Store) apply(c *Profile, f *FileEdit) error {
+func (s *Store) applyEdit(c *Profile, f *FileEdit) error {
 	now, err := readFile(f.Place.File)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -87,15 +87,15 @@ func (s *Store) apply(c *Profile, f *FileEdit) error {
 	case !f.Existed || !bytes.Equal(now, f.Before):
 		return fmt.Errorf("%s: the file was changed in the meantime; close %s and run the command again", f.Place.File, c.Title)
 	}
-	rec, err := s.load(c.Name, f.Place.File)
+	rec, err := s.loadRecord(c.Name, f.Place.File)
 	if err != nil {
 		return err
 	}
 	rec.Format, rec.Fresh = f.Place.Format, f.Place.Fresh
-	st := step{After: sum(f.After), Changes: f.Changes}
+	st := step{After: digestOf(f.After), Changes: f.Changes}
 	if f.Existed {
-		st.Before = sum(f.Before)
-		st.Copy = fmt.Sprintf("%s-%s-%s-%s%s", c.Name, sum([]byte(f.Place.File))[:12], st.Before[:12], filepath.Base(f.Place.File), sealedName)
+		st.Before = digestOf(f.Before)
+		st.Copy = fmt.Sprintf("%s-%s-%s-%s%s", c.Name, digestOf([]byte(f.Place.File))[:12], st.Before[:12], filepath.Base(f.Place.File), sealedName)
 	} else {
 		for dir := filepath.Dir(f.Place.File); ; dir = filepath.Dir(dir) {
 			if _, err := os.Stat(dir); err == nil || dir == filepath.Dir(dir) {
@@ -117,7 +117,7 @@ func (s *Store) apply(c *Profile, f *FileEdit) error {
 			return err
 		}
 	}
-	if err := s.save(rec); err != nil {
+	if err := s.saveRecord(rec); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(f.Place.File), 0o700); err != nil {
@@ -126,11 +126,11 @@ func (s *Store) apply(c *Profile, f *FileEdit) error {
 	if f.private {
 		return atomicfile.Write(f.Place.File, f.After, 0o600) // it is no link
 	}
-	return replace(f.Place.File, f.After)
+	return replaceFile(f.Place.File, f.After)
 }
 
-// load reads what is kept of a file. Where there is nothing, it has no steps.
-func (s *Store) load(client, file string) (record, error) {
+// loadRecord reads what is kept of a file. Where there is nothing, it has no steps.
+func (s *Store) loadRecord(client, file string) (record, error) {
 	r := record{Client: client, File: file}
 	path := s.recordPath(client, file)
 	data, err := atomicfile.Read(path)
@@ -155,7 +155,7 @@ func (s *Store) load(client, file string) (record, error) {
 	return r, nil
 }
 
-func (s *Store) save(r record) error {
+func (s *Store) saveRecord(r record) error {
 	plain, err := json.Marshal(r.history)
 	if err != nil {
 		return err
@@ -173,7 +173,7 @@ func (s *Store) save(r record) error {
 
 // Known lists the clients that something was changed in.
 func (s *Store) Known() ([]string, error) {
-	all, err := s.changed()
+	all, err := s.changedFiles()
 	var out []string
 	for _, f := range all {
 		if !slices.Contains(out, f.client) {
@@ -186,7 +186,7 @@ func (s *Store) Known() ([]string, error) {
 // A recordedFile is a file of a client that the Store has a record of.
 type recordedFile struct{ client, file string }
 
-func (s *Store) changed() ([]recordedFile, error) {
+func (s *Store) changedFiles() ([]recordedFile, error) {
 	entries, err := os.ReadDir(s.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -230,20 +230,20 @@ const (
 
 // Undo takes back all that was done to the files of a client. What others edited
 // since stays.
-func (s *Store) Undo(client string) ([]UndoResult, error) { return s.each(client, s.undo) }
+func (s *Store) Undo(client string) ([]UndoResult, error) { return s.forEach(client, s.undoFile) }
 
 // Restore gives the files of a client back as they were before the first change,
 // whatever became of them since.
-func (s *Store) Restore(client string) ([]UndoResult, error) { return s.each(client, s.restore) }
+func (s *Store) Restore(client string) ([]UndoResult, error) { return s.forEach(client, s.restoreFile) }
 
-func (s *Store) each(client string, do func(record) (UndoResult, error)) ([]UndoResult, error) {
-	all, err := s.changed()
+func (s *Store) forEach(client string, do func(record) (UndoResult, error)) ([]UndoResult, error) {
+	all, err := s.changedFiles()
 	var out []UndoResult
 	for _, f := range all {
 		if f.client != client {
 			continue
 		}
-		r, err := s.load(f.client, f.file)
+		r, err := s.loadRecord(f.client, f.file)
 		if err != nil {
 			return out, err
 		}
@@ -256,8 +256,8 @@ func (s *Store) each(client string, do func(record) (UndoResult, error)) ([]Undo
 	return out, err
 }
 
-// original reads a copy.
-func (s *Store) original(r record, st step) ([]byte, error) {
+// readOriginal reads a copy.
+func (s *Store) readOriginal(r record, st step) ([]byte, error) {
 	path := filepath.Join(s.Dir, st.Copy)
 	data, err := readFile(path)
 	if err == nil {
@@ -266,7 +266,7 @@ func (s *Store) original(r record, st step) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the copy of %s, %s: %w", r.File, path, err)
 	}
-	if sum(data) != st.Before {
+	if digestOf(data) != st.Before {
 		return nil, fmt.Errorf("the copy of %s is not what it was: %s", r.File, path)
 	}
 	return data, nil
@@ -277,8 +277,8 @@ func firstCopy(steps []step) int {
 	return slices.IndexFunc(steps, func(st step) bool { return st.Copy != "" })
 }
 
-// undo takes the changes of a step out of a text.
-func (st step) undo(f edit.Format, text []byte) (_ []byte, err error) {
+// undoStep takes the changes of a step out of a text.
+func (st step) undoStep(f edit.Format, text []byte) (_ []byte, err error) {
 	for _, m := range slices.Backward(st.Changes) {
 		if text, err = edit.Undo(f, text, m.Where, m.Change); err != nil {
 			return nil, err
@@ -287,34 +287,34 @@ func (st step) undo(f edit.Format, text []byte) (_ []byte, err error) {
 	return text, nil
 }
 
-func (s *Store) restore(r record) (UndoResult, error) {
+func (s *Store) restoreFile(r record) (UndoResult, error) {
 	first := firstCopy(r.Steps)
 	if _, err := os.Stat(r.File); first < 0 || first > 0 && err == nil { // it was made for the hub
-		return s.undo(r)
+		return s.undoFile(r)
 	}
-	data, err := s.original(r, r.Steps[first])
+	data, err := s.readOriginal(r, r.Steps[first])
 	for _, st := range slices.Backward(r.Steps[:first]) {
 		if err == nil {
-			data, err = st.undo(r.Format, data)
+			data, err = st.undoStep(r.Format, data)
 		}
 	}
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(r.File), 0o700)
 	}
 	if err == nil {
-		err = replace(r.File, data)
+		err = replaceFile(r.File, data)
 	}
 	if err != nil {
 		return UndoResult{File: r.File}, err
 	}
-	return UndoResult{File: r.File, State: Restored}, s.forget(r)
+	return UndoResult{File: r.File, State: Restored}, s.forgetRecord(r)
 }
 
-func (s *Store) undo(r record) (UndoResult, error) {
+func (s *Store) undoFile(r record) (UndoResult, error) {
 	u := UndoResult{File: r.File}
 	if len(r.Steps) == 0 {
 		u.State = Unchanged
-		return u, s.forget(r)
+		return u, s.forgetRecord(r)
 	}
 	data, err := readFile(r.File)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -322,7 +322,7 @@ func (s *Store) undo(r record) (UndoResult, error) {
 		if u.Kept = firstCopy(r.Steps) >= 0; u.Kept {
 			return u, nil
 		}
-		return u, s.forget(r)
+		return u, s.forgetRecord(r)
 	}
 	if err != nil {
 		return u, err
@@ -332,9 +332,9 @@ func (s *Store) undo(r record) (UndoResult, error) {
 	exact := true
 	rest := 0 // steps before a time when somebody had deleted the file
 	for i, st := range slices.Backward(r.Steps) {
-		switch now := sum(data); {
+		switch now := digestOf(data); {
 		case now == st.After && st.Copy != "":
-			if data, err = s.original(r, st); err != nil {
+			if data, err = s.readOriginal(r, st); err != nil {
 				return u, err
 			}
 		case now == st.After:
@@ -342,7 +342,7 @@ func (s *Store) undo(r record) (UndoResult, error) {
 		case now == st.Before:
 		default:
 			exact = false
-			if data, err = st.undo(r.Format, data); err != nil {
+			if data, err = st.undoStep(r.Format, data); err != nil {
 				cure := "mend it, or remove it"
 				if r.Steps[0].Copy != "" {
 					cure = "mcphub uninstall " + r.Client + " --restore gives it back as it was, without the edits"
@@ -374,16 +374,16 @@ func (s *Store) undo(r record) (UndoResult, error) {
 		if !exact {
 			u.State = Edited
 		}
-		if err := replace(r.File, data); err != nil {
+		if err := replaceFile(r.File, data); err != nil {
 			return u, err
 		}
 	}
 	if firstCopy(r.Steps[:rest]) >= 0 {
 		u.Kept = true
 		r.Steps = r.Steps[:rest]
-		return u, s.save(r)
+		return u, s.saveRecord(r)
 	}
-	return u, s.forget(r)
+	return u, s.forgetRecord(r)
 }
 
 // isFresh reports a file that was made for the hub and holds nothing else.
@@ -404,8 +404,8 @@ func isFresh(r record, data []byte) bool {
 	return edit.Equal(got, want)
 }
 
-// forget removes a record and its copies.
-func (s *Store) forget(r record) error {
+// forgetRecord removes a record and its copies.
+func (s *Store) forgetRecord(r record) error {
 	if err := os.Remove(s.recordPath(r.Client, r.File)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -417,9 +417,9 @@ func (s *Store) forget(r record) error {
 	return nil
 }
 
-// replace writes a file anew and leaves its permissions as they are. Where the
+// replaceFile writes a file anew and leaves its permissions as they are. Where the
 // path is a link, what it leads to is written.
-func replace(path string, data []byte) error {
+func replaceFile(path string, data []byte) error {
 	mode := fs.FileMode(0o600)
 	if info, err := os.Stat(path); err == nil {
 		mode = info.Mode().Perm()
@@ -446,5 +446,5 @@ func WriteHub(path string, before, after []byte, private bool) error {
 	if private {
 		return atomicfile.Replace(path, after, 0o600)
 	}
-	return replace(path, after)
+	return replaceFile(path, after)
 }

@@ -116,7 +116,7 @@ func TestTakeOverAndBack(t *testing.T) {
 					t.Errorf("%s has line ends of two kinds", path)
 				}
 			}
-			if p, already, err := PlanInstall(c, e, testHub); err != nil || already == "" || p.Changed() {
+			if p, already, err := PlanInstall(c, e, testHub); err != nil || already == "" || p.HasChanges() {
 				t.Errorf("installed twice: %q, %v", already, err)
 			}
 			undone, err := s.Undo(c.Name)
@@ -390,7 +390,7 @@ func TestKeyIsGone(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	}
-	if p, _, err := PlanInstall(c, e, Hub{Command: "/other"}); err != nil || s.Apply(p) == nil && p.Changed() {
+	if p, _, err := PlanInstall(c, e, Hub{Command: "/other"}); err != nil || s.Apply(p) == nil && p.HasChanges() {
 		t.Errorf("a record that cannot be read was written anew: %v", err)
 	}
 	same(t, files(t, e.Home), there)

@@ -79,7 +79,7 @@ var webForms = map[string]webForm{
 		return edit.Table{{Name: "transport", Value: t}}
 	}},
 	"copilot": {entry: func(w Web, header string, at Place) edit.Table {
-		return append(atURL("type", "http", "url")(w, header, at), edit.Member{Name: "tools", Value: list([]string{"*"})})
+		return append(atURL("type", "http", "url")(w, header, at), edit.Member{Name: "tools", Value: toList([]string{"*"})})
 	}},
 	"lm-studio": {entry: atURL("", "", "url")},
 	"mcporter":  {ByVariable, "${" + TokenVariable + "}", atURL("", "", "baseUrl")},

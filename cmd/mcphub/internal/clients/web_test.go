@@ -48,10 +48,10 @@ func TestOverHTTP(t *testing.T) {
 		if err != nil || found.Registered != HubName || len(found.Servers) > 0 {
 			t.Errorf("%s: %+v, %v", c.Name, found, err)
 		}
-		if plan, already, err := PlanInstall(c, e, c.WithRoots(Hub{Web: web}, []string{"/srv/a"})); err != nil || plan.Changed() || already != HubName {
+		if plan, already, err := PlanInstall(c, e, c.WithRoots(Hub{Web: web}, []string{"/srv/a"})); err != nil || plan.HasChanges() || already != HubName {
 			t.Errorf("%s: once more: %q, %v", c.Name, already, err)
 		}
-		if plan, err := PlanRemoval(c, e); err != nil || !plan.Changed() || strings.Contains(string(plan.Files[0].After), "8080") {
+		if plan, err := PlanRemoval(c, e); err != nil || !plan.HasChanges() || strings.Contains(string(plan.Files[0].After), "8080") {
 			t.Errorf("%s: it does not come out: %v", c.Name, err)
 		}
 		if open, _, err := PlanInstall(c, e, c.WithRoots(Hub{Web: &Web{URL: "http://127.0.0.1:9/mcp"}}, nil)); err != nil || strings.Contains(string(open.Files[0].After), "Bearer") || strings.Contains(string(open.Files[0].After), TokenVariable) {

@@ -40,21 +40,21 @@ var aliases = []alias{
 	{from: "base_url", to: "url"},
 	{from: "http_headers", to: "headers.*"},
 	{from: "env_http_headers", to: "headers.*", conv: fromVariable("")},
-	{from: "bearerToken", to: "headers.Authorization", conv: bearer},
-	{from: "bearer_token", to: "headers.Authorization", conv: bearer},
+	{from: "bearerToken", to: "headers.Authorization", conv: bearerValue},
+	{from: "bearer_token", to: "headers.Authorization", conv: bearerValue},
 	{from: "bearerTokenEnv", to: "headers.Authorization", conv: fromVariable("Bearer ")},
 	{from: "bearer_token_env", to: "headers.Authorization", conv: fromVariable("Bearer ")},
 	{from: "bearer_token_env_var", to: "headers.Authorization", conv: fromVariable("Bearer ")},
 	{from: "headersHelper", to: "headersFrom", conv: helperOf},
 	{from: "oauth", to: "auth", conv: oauthOf},
-	{from: "enabled", to: "disabled", conv: not},
-	{from: "isActive", to: "disabled", conv: not},
-	{from: "timeoutMs", to: "timeout.call", conv: unit("ms")},
-	{from: "requestTimeout", to: "timeout.call", conv: unit("ms")},
-	{from: "tool_timeout_sec", to: "timeout.call", conv: unit("s")},
-	{from: "connectionTimeout", to: "timeout.start", conv: unit("ms")},
-	{from: "startup_timeout_ms", to: "timeout.start", conv: unit("ms")},
-	{from: "startup_timeout_sec", to: "timeout.start", conv: unit("s")},
+	{from: "enabled", to: "disabled", conv: negateValue},
+	{from: "isActive", to: "disabled", conv: negateValue},
+	{from: "timeoutMs", to: "timeout.call", conv: withUnit("ms")},
+	{from: "requestTimeout", to: "timeout.call", conv: withUnit("ms")},
+	{from: "tool_timeout_sec", to: "timeout.call", conv: withUnit("s")},
+	{from: "connectionTimeout", to: "timeout.start", conv: withUnit("ms")},
+	{from: "startup_timeout_ms", to: "timeout.start", conv: withUnit("ms")},
+	{from: "startup_timeout_sec", to: "timeout.start", conv: withUnit("s")},
 	{from: "includeTools", to: "tools.include"},
 	{from: "enabledTools", to: "tools.include"},
 	{from: "enabled_tools", to: "tools.include"},
@@ -123,9 +123,9 @@ func aliasOf(name string) *alias {
 	return nil
 }
 
-// normalise rewrites an entry into our spelling. Values keep their places in
+// normaliseEntry rewrites an entry into our spelling. Values keep their places in
 // the file, so that every later message points at what was really written.
-func (c *checker) normalise(at []string, raw *jsonc.Node) *jsonc.Node {
+func (c *checker) normaliseEntry(at []string, raw *jsonc.Node) *jsonc.Node {
 	if raw.Kind != '{' {
 		return raw
 	}
@@ -135,15 +135,15 @@ func (c *checker) normalise(at []string, raw *jsonc.Node) *jsonc.Node {
 			continue
 		}
 		if m.Name == "roots" && len(m.Value.Elems) > 0 && m.Value.Elems[0].Kind == '{' {
-			c.report(SeverityNote, under(at, m.Name), m.Off, "a list of objects has no effect in an entry", `directories of its own are a list of texts: ["~/Documents"]`)
+			c.reportProblem(SeverityNote, appendStep(at, m.Name), m.Off, "a list of objects has no effect in an entry", `directories of its own are a list of texts: ["~/Documents"]`)
 			continue
 		}
 		c.lostRedirect(at, m)
 		if isOtherSandbox(m) {
-			c.report(SeverityWarning, under(at, m.Name), m.Off, otherSandbox, sandboxHint)
+			c.reportProblem(SeverityWarning, appendStep(at, m.Name), m.Off, otherSandbox, sandboxHint)
 			continue
 		}
-		out.Members = append(out.Members, jsonc.Member{Name: m.Name, Off: m.Off, Value: opened(m.Name, m.Value)})
+		out.Members = append(out.Members, jsonc.Member{Name: m.Name, Off: m.Off, Value: expandShortForms(m.Name, m.Value)})
 	}
 	for _, m := range raw.Members {
 		a := aliasOf(m.Name)
@@ -152,15 +152,15 @@ func (c *checker) normalise(at []string, raw *jsonc.Node) *jsonc.Node {
 		case a != nil:
 			if m.Value.Kind != 'n' && !noLogin(m) {
 				if m.Name == "headersHelper" && helperOf(m.Value).Kind != '{' {
-					c.fail(under(at, m.Name), m.Off, "is more than a program and its arguments, and there is no shell", `write "headersFrom": {"command": ..., "args": [...]}`)
+					c.reportError(appendStep(at, m.Name), m.Off, "is more than a program and its arguments, and there is no shell", `write "headersFrom": {"command": ..., "args": [...]}`)
 					continue
 				}
 				c.lostRedirect(at, m)
-				c.apply(at, out, a, m)
+				c.applyAlias(at, out, a, m)
 			}
 		default:
 			if l, ok := lost[m.Name]; ok {
-				c.report(l.severity, under(at, m.Name), m.Off, l.text, l.hint)
+				c.reportProblem(l.severity, appendStep(at, m.Name), m.Off, l.text, l.hint)
 				continue
 			}
 			out.Members = append(out.Members, m)
@@ -183,9 +183,9 @@ func trimURL(out *jsonc.Node) {
 	}
 }
 
-// opened writes the short forms of timeout and tools in full, so that a
+// expandShortForms writes the short forms of timeout and tools in full, so that a
 // client's spelling of one part can stand beside them.
-func opened(name string, v *jsonc.Node) *jsonc.Node {
+func expandShortForms(name string, v *jsonc.Node) *jsonc.Node {
 	k := keys.Entry.Find(name)
 	if name == "auth" {
 		return authOf(v)
@@ -324,13 +324,13 @@ func (c *checker) lostRedirect(at []string, m jsonc.Member) {
 	}
 	for _, name := range []string{redirectURI, "redirect_uri"} {
 		if v := m.Value.Get(name); v != nil && v.Kind != 'n' && loopbackRedirect(v) == nil {
-			c.report(SeverityWarning, under(under(at, m.Name), name), v.Off, "has no effect: a browser comes back to the hub at http://127.0.0.1 or http://localhost", `register such a redirect, and write "redirectHost", "callbackPort" and "redirectPath"`)
+			c.reportProblem(SeverityWarning, appendStep(appendStep(at, m.Name), name), v.Off, "has no effect: a browser comes back to the hub at http://127.0.0.1 or http://localhost", `register such a redirect, and write "redirectHost", "callbackPort" and "redirectPath"`)
 		}
 	}
 }
 
-// apply puts the value of a client's key where ours has it.
-func (c *checker) apply(at []string, out *jsonc.Node, a *alias, m jsonc.Member) {
+// applyAlias puts the value of a client's key where ours has it.
+func (c *checker) applyAlias(at []string, out *jsonc.Node, a *alias, m jsonc.Member) {
 	v := m.Value
 	if a.conv != nil {
 		v = a.conv(v)
@@ -339,23 +339,23 @@ func (c *checker) apply(at []string, out *jsonc.Node, a *alias, m jsonc.Member) 
 	switch {
 	case tail == "*":
 		if v.Kind != '{' {
-			c.put(at, out, head, v, m)
+			c.putKey(at, out, head, v, m)
 			return
 		}
 		for _, h := range v.Members {
-			c.inside(at, out, head, h.Name, h.Value, h)
+			c.putInside(at, out, head, h.Name, h.Value, h)
 		}
 	case nested:
-		c.inside(at, out, head, tail, v, m)
+		c.putInside(at, out, head, tail, v, m)
 	default:
-		c.put(at, out, head, v, m)
+		c.putKey(at, out, head, v, m)
 	}
 	if a.also != nil && out.Get(a.also.Name) == nil {
 		out.Members = append(out.Members, jsonc.Member{Name: a.also.Name, Off: m.Off, Value: &jsonc.Node{Kind: a.also.Value.Kind, Off: m.Off, Text: a.also.Value.Text}})
 	}
 }
 
-func (c *checker) inside(at []string, out *jsonc.Node, head, tail string, v *jsonc.Node, m jsonc.Member) {
+func (c *checker) putInside(at []string, out *jsonc.Node, head, tail string, v *jsonc.Node, m jsonc.Member) {
 	in := out.Get(head)
 	if in == nil {
 		in = &jsonc.Node{Kind: '{', Off: m.Off}
@@ -372,18 +372,18 @@ func (c *checker) inside(at []string, out *jsonc.Node, head, tail string, v *jso
 			}
 		}
 	}
-	c.put(under(at, head), in, tail, v, m)
+	c.putKey(appendStep(at, head), in, tail, v, m)
 }
 
-// put adds a key, or says that it is there already with another value.
-func (c *checker) put(at []string, in *jsonc.Node, name string, v *jsonc.Node, m jsonc.Member) {
+// putKey adds a key, or says that it is there already with another value.
+func (c *checker) putKey(at []string, in *jsonc.Node, name string, v *jsonc.Node, m jsonc.Member) {
 	for _, have := range in.Members {
 		if have.Name != name && !(len(at) == 3 && at[2] == "headers" && strings.EqualFold(have.Name, name)) {
 			continue
 		}
 		if !jsonc.Same(have.Value, v) {
 			line, _ := c.src.At(have.Off)
-			c.fail(under(at, name), m.Off, fmt.Sprintf("%s says the same as a key on line %d, with another value", jsonc.Quote(m.Name), line), "keep one of them")
+			c.reportError(appendStep(at, name), m.Off, fmt.Sprintf("%s says the same as a key on line %d, with another value", jsonc.Quote(m.Name), line), "keep one of them")
 		}
 		return
 	}
@@ -417,9 +417,9 @@ func (c *checker) splitCommand(at []string, out *jsonc.Node) {
 			switch {
 			case in.Name == "path" || in.Value.Kind == 'n':
 			case in.Name == "args" || in.Name == "env":
-				c.put(at, out, in.Name, in.Value, in)
+				c.putKey(at, out, in.Name, in.Value, in)
 			default:
-				c.report(SeverityWarning, under(under(at, "command"), in.Name), in.Off, "unknown key "+jsonc.Quote(in.Name), "it has no effect")
+				c.reportProblem(SeverityWarning, appendStep(appendStep(at, "command"), in.Name), in.Off, "unknown key "+jsonc.Quote(in.Name), "it has no effect")
 			}
 		}
 	}
@@ -442,7 +442,7 @@ func plainType(out *jsonc.Node) {
 	}
 }
 
-func unit(u string) func(*jsonc.Node) *jsonc.Node {
+func withUnit(u string) func(*jsonc.Node) *jsonc.Node {
 	return func(n *jsonc.Node) *jsonc.Node {
 		if n.Kind != '0' {
 			return n
@@ -451,7 +451,7 @@ func unit(u string) func(*jsonc.Node) *jsonc.Node {
 	}
 }
 
-func not(n *jsonc.Node) *jsonc.Node {
+func negateValue(n *jsonc.Node) *jsonc.Node {
 	switch n.Kind {
 	case 't':
 		return &jsonc.Node{Kind: 'f', Off: n.Off, Text: "false"}
@@ -461,7 +461,7 @@ func not(n *jsonc.Node) *jsonc.Node {
 	return n
 }
 
-func bearer(n *jsonc.Node) *jsonc.Node {
+func bearerValue(n *jsonc.Node) *jsonc.Node {
 	if n.Kind != '"' {
 		return n
 	}

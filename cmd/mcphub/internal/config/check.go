@@ -31,8 +31,8 @@ type checker struct {
 	soft     bool                 // inside a list that skips what cannot be expanded
 }
 
-// report records a problem and draws its consequence.
-func (c *checker) report(sev Severity, keyPath []string, off int, text, hint string) {
+// reportProblem records a problem and draws its consequence.
+func (c *checker) reportProblem(sev Severity, keyPath []string, off int, text, hint string) {
 	p := problemAt(c.src, off, text, hint)
 	p.Severity, p.Key = sev, jsonc.FormatKey(keyPath)
 	if sev == SeverityError {
@@ -53,53 +53,53 @@ func (c *checker) report(sev Severity, keyPath []string, off int, text, hint str
 	}
 }
 
-func (c *checker) fail(keyPath []string, off int, text, hint string) {
-	c.report(SeverityError, keyPath, off, text, hint)
+func (c *checker) reportError(keyPath []string, off int, text, hint string) {
+	c.reportProblem(SeverityError, keyPath, off, text, hint)
 }
 
-// under appends a step without touching the path of a neighbour.
-func under(keyPath []string, step string) []string {
+// appendStep appends a step without touching the path of a neighbour.
+func appendStep(keyPath []string, step string) []string {
 	return append(keyPath[:len(keyPath):len(keyPath)], step)
 }
 
-// value checks one value. false: it is not sound, and that was reported.
-func (c *checker) value(at []string, n *jsonc.Node, s *keys.Spec) (any, bool) {
+// checkValue checks one value. false: it is not sound, and that was reported.
+func (c *checker) checkValue(at []string, n *jsonc.Node, s *keys.Spec) (any, bool) {
 	switch s.Kind {
 	case keys.KindObject:
-		return c.object(at, n, s)
+		return c.checkObject(at, n, s)
 	case keys.KindMap:
-		return c.mapping(at, n, s)
+		return c.checkMapping(at, n, s)
 	case keys.KindList:
 		if s.Single && n.Kind != '[' {
-			v, ok := c.value(at, n, s.Elem)
+			v, ok := c.checkValue(at, n, s.Elem)
 			return []any{v}, ok
 		}
-		return c.list(at, n, s)
+		return c.checkList(at, n, s)
 	case keys.KindString, keys.KindScalar:
-		return c.text(at, n, s)
+		return c.checkText(at, n, s)
 	case keys.KindBool:
 		if n.Kind == 't' || n.Kind == 'f' {
 			return n.Kind == 't', true
 		}
 	case keys.KindChoice, keys.KindAllow:
 		if n.Kind == '"' {
-			return c.choice(at, n, s)
+			return c.checkChoice(at, n, s)
 		}
 	case keys.KindPorts:
-		return c.ports(at, n, s)
+		return c.checkPorts(at, n, s)
 	default:
 		if n.Kind == '"' && slices.Contains(s.Choices, n.Text) {
 			return int64(0), true
 		}
 		if n.Kind == '0' || n.Kind == '"' && s.Kind != keys.KindInt {
-			return c.quantity(at, n, s)
+			return c.checkQuantity(at, n, s)
 		}
 	}
-	return c.wrong(at, n, s)
+	return c.reportWrongType(at, n, s)
 }
 
-// wrong reports a value of the wrong type.
-func (c *checker) wrong(at []string, n *jsonc.Node, s *keys.Spec) (any, bool) {
+// reportWrongType reports a value of the wrong type.
+func (c *checker) reportWrongType(at []string, n *jsonc.Node, s *keys.Spec) (any, bool) {
 	hint := ""
 	switch {
 	case n.Kind == '"' && s.Kind == keys.KindBool && (n.Text == "true" || n.Text == "false"):
@@ -111,7 +111,7 @@ func (c *checker) wrong(at []string, n *jsonc.Node, s *keys.Spec) (any, bool) {
 	case n.Kind != '[' && n.Kind != '{' && n.Kind != 'n' && s.Kind == keys.KindList:
 		hint = `put it in brackets, each word for itself: ["one", "two"]`
 	}
-	c.fail(at, n.Off, fmt.Sprintf("found %s, want %s", n.What(), s.Want()), hint)
+	c.reportError(at, n.Off, fmt.Sprintf("found %s, want %s", n.What(), s.Want()), hint)
 	return nil, false
 }
 
@@ -120,13 +120,13 @@ func isWhole(s string) bool {
 	return err == nil
 }
 
-func (c *checker) object(at []string, n *jsonc.Node, s *keys.Spec) (any, bool) {
+func (c *checker) checkObject(at []string, n *jsonc.Node, s *keys.Spec) (any, bool) {
 	if n.Kind != '{' {
 		short := s.Find(s.Short)
-		if short == nil || !takes(short.Spec, n) {
-			return c.wrong(at, n, s)
+		if short == nil || !couldTake(short.Spec, n) {
+			return c.reportWrongType(at, n, s)
 		}
-		v, ok := c.value(at, n, short.Spec)
+		v, ok := c.checkValue(at, n, short.Spec)
 		if !ok {
 			return nil, false
 		}
@@ -140,10 +140,10 @@ func (c *checker) object(at []string, n *jsonc.Node, s *keys.Spec) (any, bool) {
 		seen[m.Name] = true
 		k := s.Find(m.Name)
 		if k == nil {
-			c.unknown(at, m, s)
+			c.reportUnknown(at, m, s)
 			continue
 		}
-		if v, ok := c.value(under(at, m.Name), m.Value, k.Spec); ok {
+		if v, ok := c.checkValue(appendStep(at, m.Name), m.Value, k.Spec); ok {
 			out[m.Name] = v
 		} else if k.Required {
 			whole = false
@@ -151,15 +151,15 @@ func (c *checker) object(at []string, n *jsonc.Node, s *keys.Spec) (any, bool) {
 	}
 	for _, k := range s.Keys {
 		if k.Required && !seen[k.Name] {
-			c.fail(at, n.Off, fmt.Sprintf("%q is missing", k.Name), "want "+k.Spec.Want())
+			c.reportError(at, n.Off, fmt.Sprintf("%q is missing", k.Name), "want "+k.Spec.Want())
 			whole = false
 		}
 	}
 	return out, whole || c.fatal // what is unusable anyway is looked over whole
 }
 
-// takes reports whether a value could be meant for s, going by its kind alone.
-func takes(s *keys.Spec, n *jsonc.Node) bool {
+// couldTake reports whether a value could be meant for s, going by its kind alone.
+func couldTake(s *keys.Spec, n *jsonc.Node) bool {
 	switch s.Kind {
 	case keys.KindList:
 		return n.Kind == '['
@@ -169,9 +169,9 @@ func takes(s *keys.Spec, n *jsonc.Node) bool {
 	return n.Kind == '"'
 }
 
-// unknown reports a key that the table does not have, with what it may have
+// reportUnknown reports a key that the table does not have, with what it may have
 // been meant to be. It is an error where dropping it could open something.
-func (c *checker) unknown(at []string, m jsonc.Member, s *keys.Spec) {
+func (c *checker) reportUnknown(at []string, m jsonc.Member, s *keys.Spec) {
 	if strings.HasPrefix(m.Name, "//") || s == keys.Table && (m.Name == "$schema" || slices.Contains(clientSettings, m.Name)) {
 		return
 	}
@@ -179,7 +179,7 @@ func (c *checker) unknown(at []string, m jsonc.Member, s *keys.Spec) {
 	if s.Closed {
 		sev, hint = SeverityError, "want "+keys.OneOf(s.Names())
 	}
-	if best, k := meant(s, m); best != "" {
+	if best, k := guessMeant(s, m); best != "" {
 		hint = fmt.Sprintf("did you mean %q?", best)
 		if k.Guard {
 			sev = SeverityError
@@ -193,13 +193,13 @@ func (c *checker) unknown(at []string, m jsonc.Member, s *keys.Spec) {
 	} else if s == keys.Table && looksLikeEntry(m.Value) {
 		hint = `a server belongs under "mcpServers"`
 	}
-	c.report(sev, under(at, m.Name), m.Off, "unknown key "+jsonc.Quote(m.Name), hint)
+	c.reportProblem(sev, appendStep(at, m.Name), m.Off, "unknown key "+jsonc.Quote(m.Name), hint)
 }
 
-// meant finds the key that an unknown one is likely a misspelling of. In an
+// guessMeant finds the key that an unknown one is likely a misspelling of. In an
 // entry the names that other clients use count too, and what holds servers is
 // mcpServers, whatever it is called.
-func meant(s *keys.Spec, m jsonc.Member) (string, *keys.Key) {
+func guessMeant(s *keys.Spec, m jsonc.Member) (string, *keys.Key) {
 	if s == keys.Table && looksLikeContainer(m.Value) {
 		return "mcpServers", s.Find("mcpServers")
 	}
@@ -226,9 +226,9 @@ func meant(s *keys.Spec, m jsonc.Member) (string, *keys.Key) {
 	return best, s.Find("mcpServers")
 }
 
-func (c *checker) mapping(at []string, n *jsonc.Node, s *keys.Spec) (any, bool) {
+func (c *checker) checkMapping(at []string, n *jsonc.Node, s *keys.Spec) (any, bool) {
 	if n.Kind != '{' {
-		return c.wrong(at, n, s)
+		return c.reportWrongType(at, n, s)
 	}
 	out, seen := map[string]any{}, map[string]bool{}
 	for _, m := range n.Members {
@@ -236,29 +236,29 @@ func (c *checker) mapping(at []string, n *jsonc.Node, s *keys.Spec) (any, bool) 
 			continue
 		}
 		seen[m.Name] = true
-		here := under(at, m.Name)
+		here := appendStep(at, m.Name)
 		if s.Named != nil {
 			if bad := s.Named(m.Name); bad != "" {
-				c.fail(here, m.Off, jsonc.Quote(m.Name)+" "+bad, "")
+				c.reportError(here, m.Off, jsonc.Quote(m.Name)+" "+bad, "")
 				continue
 			}
 		}
 		if s.Elem.Kind == keys.KindScalar && m.Value.Kind == 'n' {
 			continue
 		}
-		if v, ok := c.value(here, m.Value, s.Elem); ok {
+		if v, ok := c.checkValue(here, m.Value, s.Elem); ok {
 			out[m.Name] = v
 		}
 	}
 	return out, true
 }
 
-func (c *checker) list(at []string, n *jsonc.Node, s *keys.Spec) (any, bool) {
+func (c *checker) checkList(at []string, n *jsonc.Node, s *keys.Spec) (any, bool) {
 	if n.Kind != '[' {
-		return c.wrong(at, n, s)
+		return c.reportWrongType(at, n, s)
 	}
 	if int64(len(n.Elems)) < s.Min {
-		c.fail(at, n.Off, "the list is empty", "leave the key out where everything is meant")
+		c.reportError(at, n.Off, "the list is empty", "leave the key out where everything is meant")
 		return nil, false
 	}
 	was := c.soft
@@ -266,21 +266,21 @@ func (c *checker) list(at []string, n *jsonc.Node, s *keys.Spec) (any, bool) {
 	defer func() { c.soft = was }()
 	out := make([]any, 0, len(n.Elems))
 	for i, e := range n.Elems {
-		if v, ok := c.value(under(at, jsonc.Index(i)), e, s.Elem); ok || c.fatal { // so that the others keep their numbers
+		if v, ok := c.checkValue(appendStep(at, jsonc.Index(i)), e, s.Elem); ok || c.fatal { // so that the others keep their numbers
 			out = append(out, v)
 		}
 	}
 	return out, true
 }
 
-func (c *checker) choice(at []string, n *jsonc.Node, s *keys.Spec) (any, bool) {
+func (c *checker) checkChoice(at []string, n *jsonc.Node, s *keys.Spec) (any, bool) {
 	values := s.Values()
 	if !slices.Contains(values, n.Text) {
 		hint := ""
 		if best := spelling.Suggest(n.Text, values); best != "" {
 			hint = fmt.Sprintf("did you mean %q?", best)
 		}
-		c.fail(at, n.Off, fmt.Sprintf("found %s, want %s", jsonc.Quote(n.Text), keys.OneOf(values)), hint)
+		c.reportError(at, n.Off, fmt.Sprintf("found %s, want %s", jsonc.Quote(n.Text), keys.OneOf(values)), hint)
 		return nil, false
 	}
 	if s.Kind == keys.KindAllow {
@@ -289,23 +289,23 @@ func (c *checker) choice(at []string, n *jsonc.Node, s *keys.Spec) (any, bool) {
 	return n.Text, true
 }
 
-// ports checks a word or a list of ports.
-func (c *checker) ports(at []string, n *jsonc.Node, s *keys.Spec) (any, bool) {
+// checkPorts checks a word or a list of ports.
+func (c *checker) checkPorts(at []string, n *jsonc.Node, s *keys.Spec) (any, bool) {
 	switch n.Kind {
 	case '"':
-		v, ok := c.choice(at, n, s)
+		v, ok := c.checkChoice(at, n, s)
 		return map[string]any{"word": v}, ok
 	case '[':
-		v, ok := c.list(at, n, s)
+		v, ok := c.checkList(at, n, s)
 		if ports, _ := v.([]any); ok && len(ports) != len(n.Elems) { // the others were reported
 			return nil, false
 		}
 		return map[string]any{"word": "", "ports": v}, ok
 	}
-	return c.wrong(at, n, s)
+	return c.reportWrongType(at, n, s)
 }
 
-func (c *checker) quantity(at []string, n *jsonc.Node, s *keys.Spec) (any, bool) {
+func (c *checker) checkQuantity(at []string, n *jsonc.Node, s *keys.Spec) (any, bool) {
 	var v int64
 	var bad, hint string
 	show := func(n int64) string { return strconv.FormatInt(n, 10) }
@@ -317,10 +317,10 @@ func (c *checker) quantity(at []string, n *jsonc.Node, s *keys.Spec) (any, bool)
 		}
 	case keys.KindDuration:
 		var d time.Duration
-		d, bad, hint = duration(n, s.Millis)
+		d, bad, hint = parseDuration(n, s.Millis)
 		v, show = int64(d), func(n int64) string { return time.Duration(n).String() }
 	case keys.KindSize:
-		v, bad = size(n)
+		v, bad = parseSize(n)
 		show = formatSize
 		if len(s.Choices) > 0 {
 			hint = "or write " + keys.OneOf(s.Choices)
@@ -328,10 +328,10 @@ func (c *checker) quantity(at []string, n *jsonc.Node, s *keys.Spec) (any, bool)
 	}
 	switch {
 	case bad != "":
-		c.fail(at, n.Off, bad, hint)
+		c.reportError(at, n.Off, bad, hint)
 		return nil, false
 	case v < s.Min || s.Max > 0 && v > s.Max:
-		c.fail(at, n.Off, fmt.Sprintf("%s is out of range", jsonc.Quote(n.Text)), fmt.Sprintf("want %s to %s", show(s.Min), show(s.Max)))
+		c.reportError(at, n.Off, fmt.Sprintf("%s is out of range", jsonc.Quote(n.Text)), fmt.Sprintf("want %s to %s", show(s.Min), show(s.Max)))
 		return nil, false
 	}
 	switch s.Kind {
@@ -347,27 +347,27 @@ func (c *checker) quantity(at []string, n *jsonc.Node, s *keys.Spec) (any, bool)
 // quoted in the message: it may be a password.
 var foreign = lazyregexp.New(`^\$(env:)?[A-Za-z_][A-Za-z0-9_]*(/|$)|(^|[^$])\{env:[A-Za-z_][A-Za-z0-9_]*\}`)
 
-// text checks a string and replaces the placeholders in it.
-func (c *checker) text(at []string, n *jsonc.Node, s *keys.Spec) (any, bool) {
+// checkText checks a string and replaces the placeholders in it.
+func (c *checker) checkText(at []string, n *jsonc.Node, s *keys.Spec) (any, bool) {
 	scalar := n.Kind == '0' || n.Kind == 't' || n.Kind == 'f'
 	if n.Kind != '"' && !(scalar && s.Kind == keys.KindScalar) {
-		return c.wrong(at, n, s)
+		return c.reportWrongType(at, n, s)
 	}
 	v := n.Text
 	if strings.ContainsRune(v, 0) { // and so it cannot hold the mark of a reference
-		c.fail(at, n.Off, "holds a NUL character, which no program, path or name can", `take \u0000 out of it`)
+		c.reportError(at, n.Off, "holds a NUL character, which no program, path or name can", `take \u0000 out of it`)
 		return nil, false
 	}
 	if s.Expand == keys.ExpandNone && reference.Written(v) {
-		c.fail(at, n.Off, wherePlaced.text, wherePlaced.hint)
+		c.reportError(at, n.Off, wherePlaced.text, wherePlaced.hint)
 		return nil, false
 	}
 	if s.Expand != keys.ExpandNone {
 		if foreign.MatchString(v) {
-			c.report(SeverityNote, at, n.Off, `a variable is named as in other clients; the text is passed on as it stands`, "write ${NAME} if the variable's value is meant")
+			c.reportProblem(SeverityNote, at, n.Off, `a variable is named as in other clients; the text is passed on as it stands`, "write ${NAME} if the variable's value is meant")
 		}
 		var ok bool
-		if v, ok = c.expand(at, n, s); !ok {
+		if v, ok = c.expandText(at, n, s); !ok {
 			return nil, false
 		}
 	}
@@ -377,32 +377,32 @@ func (c *checker) text(at []string, n *jsonc.Node, s *keys.Spec) (any, bool) {
 				bad = jsonc.Quote(v) + " " + bad
 			}
 			if c.soft && v != n.Text {
-				c.report(SeverityWarning, at, n.Off, bad+" once its variables are replaced; the entry names no directory", "")
+				c.reportProblem(SeverityWarning, at, n.Off, bad+" once its variables are replaced; the entry names no directory", "")
 				return n.Text, true // as written, which nothing is called: dropped, it would be as if it had never been there
 			}
-			c.fail(at, n.Off, bad, "")
+			c.reportError(at, n.Off, bad, "")
 			return nil, false
 		}
 	}
 	return v, true
 }
 
-func (c *checker) expand(at []string, n *jsonc.Node, s *keys.Spec) (string, bool) {
+func (c *checker) expandText(at []string, n *jsonc.Node, s *keys.Spec) (string, bool) {
 	e := expander{env: c.env, later: s.Expand == keys.ExpandLater, secrets: s.Secrets}
-	v, bad := e.expand(n.Text, 0)
+	v, bad := e.expandText(n.Text, 0)
 	if bad == nil && e.roots && !e.later {
 		bad = &expandError{"${root} and ${roots} have no meaning here", "they are known to a child's args, env and cwd"}
 	}
 	if bad == nil {
-		if bad = e.unset(); bad != nil && c.idle {
+		if bad = e.unsetError(); bad != nil && c.idle {
 			return n.Text, true
 		} else if bad != nil && c.soft {
-			c.report(SeverityWarning, at, n.Off, bad.text+"; the entry names no directory", bad.hint)
+			c.reportProblem(SeverityWarning, at, n.Off, bad.text+"; the entry names no directory", bad.hint)
 			return n.Text, true
 		}
 	}
 	if bad != nil {
-		c.fail(at, n.Off, bad.text, bad.hint)
+		c.reportError(at, n.Off, bad.text, bad.hint)
 		return "", false
 	}
 	return v, true

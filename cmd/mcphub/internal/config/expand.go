@@ -33,11 +33,11 @@ type expander struct {
 	roots   bool // one of them was seen
 }
 
-// expand replaces ${VAR}, ${VAR:-default}, ${env:VAR}, ${env:VAR:-default},
+// expandText replaces ${VAR}, ${VAR:-default}, ${env:VAR}, ${env:VAR:-default},
 // ${userHome}, ${pathSeparator} and ${/}; "$${" is a literal "${". A default
 // may hold placeholders of its own; the value of a variable never does.
 // ${keyring:NAME}, ${input:ID} and ${file:PATH} become marks.
-func (e *expander) expand(s string, depth int) (string, *expandError) {
+func (e *expander) expandText(s string, depth int) (string, *expandError) {
 	var out strings.Builder
 	for {
 		i := strings.Index(s, "${")
@@ -55,11 +55,11 @@ func (e *expander) expand(s string, depth int) (string, *expandError) {
 			continue
 		}
 		out.WriteString(s[:i])
-		body, rest, closed := placeholder(s[i+2:])
+		body, rest, closed := splitPlaceholder(s[i+2:])
 		if !closed {
 			return "", &expandError{`"${" without "}"`, `write "$${" where it is meant as it stands`}
 		}
-		v, err := e.one(body, depth)
+		v, err := e.expandOne(body, depth)
 		if err != nil {
 			return "", err
 		}
@@ -74,12 +74,12 @@ const longestLater = 512
 
 // escapesLater reports that s begins with ${root} or its like.
 func escapesLater(s string) bool {
-	body, _, closed := placeholder(s[2:min(len(s), 2+longestLater)])
+	body, _, closed := splitPlaceholder(s[2:min(len(s), 2+longestLater)])
 	return closed && laterName.MatchString(body)
 }
 
-// placeholder splits what follows "${" at the brace that closes it.
-func placeholder(s string) (body, rest string, closed bool) {
+// splitPlaceholder splits what follows "${" at the brace that closes it.
+func splitPlaceholder(s string) (body, rest string, closed bool) {
 	for i, open := 0, 1; i < len(s); i++ {
 		switch {
 		case strings.HasPrefix(s[i:], "${"):
@@ -94,7 +94,7 @@ func placeholder(s string) (body, rest string, closed bool) {
 	return "", "", false
 }
 
-func (e *expander) one(body string, depth int) (string, *expandError) {
+func (e *expander) expandOne(body string, depth int) (string, *expandError) {
 	switch {
 	case laterName.MatchString(body):
 		e.roots = true
@@ -105,18 +105,18 @@ func (e *expander) one(body string, depth int) (string, *expandError) {
 	case body == "/", body == "pathSeparator":
 		return string(os.PathSeparator), nil
 	case body == "userHome":
-		return e.variable(hubfile.HomeVariable(), "", false, depth)
+		return e.expandVariable(hubfile.HomeVariable(), "", false, depth)
 	}
 	if k, name, ok := reference.KindOf(body); ok {
-		return e.reference(k, name, depth)
+		return e.markReference(k, name, depth)
 	}
 	name, def, hasDef := strings.Cut(body, ":-")
 	bare, explicit := strings.CutPrefix(name, "env:")
 	switch {
 	case explicit && keys.CheckVariable(bare) == "":
-		return e.variable(bare, def, hasDef, depth)
+		return e.expandVariable(bare, def, hasDef, depth)
 	case !explicit && keys.IsPlainVariable(name):
-		return e.variable(name, def, hasDef, depth)
+		return e.expandVariable(name, def, hasDef, depth)
 	}
 	return "", &expandError{fmt.Sprintf("${%s} is nothing that can be replaced", quotedInside(name)),
 		`write ${NAME}, ${NAME:-default} or ${env:NAME}, or "$${" where it is meant as it stands`}
@@ -125,8 +125,8 @@ func (e *expander) one(body string, depth int) (string, *expandError) {
 // wherePlaced says where a reference may stand.
 var wherePlaced = &expandError{"a reference to a secret has no meaning here", "${keyring:NAME}, ${input:ID} and ${file:PATH} may stand in args, env, headers and url of an entry"}
 
-// reference makes the mark of one reference. A path may hold variables.
-func (e *expander) reference(k reference.Kind, name string, depth int) (string, *expandError) {
+// markReference makes the mark of one reference. A path may hold variables.
+func (e *expander) markReference(k reference.Kind, name string, depth int) (string, *expandError) {
 	if !e.secrets {
 		return "", wherePlaced
 	}
@@ -137,7 +137,7 @@ func (e *expander) reference(k reference.Kind, name string, depth int) (string, 
 		return reference.Ref{Kind: k, Name: name}.Mark(), nil
 	}
 	in := expander{env: e.env}
-	path, bad := in.expand(name, depth)
+	path, bad := in.expandText(name, depth)
 	e.missing = append(e.missing, in.missing...)
 	switch {
 	case bad != nil:
@@ -150,7 +150,7 @@ func (e *expander) reference(k reference.Kind, name string, depth int) (string, 
 	return reference.Ref{Kind: k, Name: path}.Mark(), nil
 }
 
-func (e *expander) variable(name, def string, hasDef bool, depth int) (string, *expandError) {
+func (e *expander) expandVariable(name, def string, hasDef bool, depth int) (string, *expandError) {
 	v, set := e.env(name)
 	switch {
 	case strings.ContainsRune(v, 0):
@@ -159,7 +159,7 @@ func (e *expander) variable(name, def string, hasDef bool, depth int) (string, *
 		if depth >= maxNesting {
 			return "", &expandError{fmt.Sprintf("more than %d defaults inside of each other", maxNesting), ""}
 		}
-		return e.expand(def, depth+1)
+		return e.expandText(def, depth+1)
 	case !set:
 		e.missing = append(e.missing, name)
 		return "", nil
@@ -169,8 +169,8 @@ func (e *expander) variable(name, def string, hasDef bool, depth int) (string, *
 	return v, nil
 }
 
-// unset says which variables are missing, or nil.
-func (e *expander) unset() *expandError {
+// unsetError says which variables are missing, or nil.
+func (e *expander) unsetError() *expandError {
 	switch len(e.missing) {
 	case 0:
 		return nil

@@ -46,20 +46,20 @@ func TestExpand(t *testing.T) {
 				want = tc.later
 			}
 			e := expander{env: envOf(env), later: later}
-			got, bad := e.expand(tc.in, 0)
-			if bad != nil || e.unset() != nil || got != want {
+			got, bad := e.expandText(tc.in, 0)
+			if bad != nil || e.unsetError() != nil || got != want {
 				t.Errorf("%q (later %v): %q, %v %v, want %q", tc.in, later, got, bad, e.missing, want)
 			}
 		}
 	}
 	for _, in := range []string{"${root}", "${roots}", "a${root:My Name}b", "${root:}"} {
 		e := expander{env: envOf(env), later: true}
-		if got, bad := e.expand(in, 0); got != in || bad != nil || !e.roots {
+		if got, bad := e.expandText(in, 0); got != in || bad != nil || !e.roots {
 			t.Errorf("%q became %q, %v", in, got, bad)
 		}
 	}
 	e := expander{env: envOf(env), later: true}
-	if got, _ := e.expand("${workspaceFolder}/${NOPE:-${root}}", 0); got != "${root}/${root}" {
+	if got, _ := e.expandText("${workspaceFolder}/${NOPE:-${root}}", 0); got != "${root}/${root}" {
 		t.Error(got)
 	}
 }
@@ -84,9 +84,9 @@ func TestExpandErrors(t *testing.T) {
 		{strings.Repeat("${N:-", 20) + "x" + strings.Repeat("}", 20), "defaults inside of each other"},
 	} {
 		e := expander{env: envOf(map[string]string{"NUL": "\x00keyring:X\x00"})}
-		_, bad := e.expand(tc.in, 0)
+		_, bad := e.expandText(tc.in, 0)
 		if bad == nil {
-			bad = e.unset()
+			bad = e.unsetError()
 		}
 		if bad == nil || !strings.Contains(bad.text+bad.hint, tc.want) {
 			t.Errorf("%q: %v, want %s", tc.in, bad, tc.want)

@@ -291,16 +291,16 @@ type Audit struct {
 	Stdout    bool   `koanf:"stdout"` // of serve --http
 }
 
-// Off reports that no record is kept.
-func (a Audit) Off() bool { return a.Dir == "off" }
+// IsOff reports that no record is kept.
+func (a Audit) IsOff() bool { return a.Dir == "off" }
 
 // Logs says where what the children write to stderr is kept.
 type Logs struct {
 	Dir string `koanf:"dir"` // "" = default; "off" = see Off
 }
 
-// Off reports that no files are kept.
-func (l Logs) Off() bool { return l.Dir == "off" }
+// IsOff reports that no files are kept.
+func (l Logs) IsOff() bool { return l.Dir == "off" }
 
 // HTTP configures the Streamable HTTP front.
 type HTTP struct {
@@ -334,8 +334,8 @@ func (h *HTTP) MakesToken() bool { return h.Auth == keys.AuthToken && !h.NamesTo
 // NamesTokens reports that hub.json says whose tokens count.
 func (h *HTTP) NamesTokens() bool { return len(h.Tokens)+len(h.Issuers) > 0 }
 
-// Several reports that there may be more than one principal.
-func (h *HTTP) Several() bool { return len(h.Tokens) > 1 || len(h.Issuers) > 0 }
+// HasSeveral reports that there may be more than one principal.
+func (h *HTTP) HasSeveral() bool { return len(h.Tokens) > 1 || len(h.Issuers) > 0 }
 
 // TLS names the files of a certificate and its key.
 type TLS struct {

@@ -104,7 +104,7 @@ func FuzzExpand(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text, value string, later bool) {
 		e := expander{env: func(name string) (string, bool) { return value, name == "A" }, later: later}
-		got, bad := e.expand(text, 0)
+		got, bad := e.expandText(text, 0)
 		if bad != nil {
 			if bad.text == "" || len(bad.text) > 1000 {
 				t.Fatalf("%q: %q", text, bad.text)

@@ -68,11 +68,11 @@ func Flags(given []string) ([]Setting, error) {
 // where the operator reads it.
 var fileOnly = [][]string{{"policy"}, {"http", "tokens"}, {"http", "issuers"}}
 
-// overlay puts the settings over the tree of the file, the later ones on top.
+// overlaySettings puts the settings over the tree of the file, the later ones on top.
 // What an object does not name stays as it was below.
-func (p *parser) overlay(tree *jsonc.Node) *jsonc.Node {
+func (p *parser) overlaySettings(tree *jsonc.Node) *jsonc.Node {
 	for _, s := range p.above {
-		n, bad := s.read(p.src)
+		n, bad := s.readSetting(p.src)
 		if bad == nil && s.bad != "" {
 			bad = problemAt(p.src, n.Off, s.bad, "")
 		}
@@ -87,15 +87,15 @@ func (p *parser) overlay(tree *jsonc.Node) *jsonc.Node {
 			p.problems, p.fatal = append(p.problems, *bad), true
 			continue
 		}
-		p.duplicates(nil, n)
-		tree = merged(tree, p.gather(n), keys.Table)
+		p.reportDuplicates(nil, n)
+		tree = mergeNodes(tree, p.gatherEntries(n), keys.Table)
 	}
 	return tree
 }
 
-// read reads a setting as a part of s. The text of a string needs no quotes. The node is the
+// readSetting reads a setting as a part of s. The text of a string needs no quotes. The node is the
 // object that a file would have to be to say the same.
-func (set Setting) read(s *jsonc.Source) (*jsonc.Node, *Problem) {
+func (set Setting) readSetting(s *jsonc.Source) (*jsonc.Node, *Problem) {
 	text := jsonc.NewSource(set.From, []byte(set.text))
 	base := s.Add(text)
 	at := keys.At(set.path)
@@ -116,8 +116,8 @@ func (set Setting) read(s *jsonc.Source) (*jsonc.Node, *Problem) {
 	return value, nil
 }
 
-// merged is upper over lower, member by member where both are objects.
-func merged(lower, upper *jsonc.Node, s *keys.Spec) *jsonc.Node {
+// mergeNodes is upper over lower, member by member where both are objects.
+func mergeNodes(lower, upper *jsonc.Node, s *keys.Spec) *jsonc.Node {
 	if upper.Kind != '{' || lower == nil {
 		return upper
 	}
@@ -140,7 +140,7 @@ func merged(lower, upper *jsonc.Node, s *keys.Spec) *jsonc.Node {
 		if at < 0 {
 			out.Members = append(out.Members, m)
 		} else {
-			out.Members[at] = jsonc.Member{Name: m.Name, Off: m.Off, Value: merged(out.Members[at].Value, m.Value, below)}
+			out.Members[at] = jsonc.Member{Name: m.Name, Off: m.Off, Value: mergeNodes(out.Members[at].Value, m.Value, below)}
 		}
 	}
 	return out

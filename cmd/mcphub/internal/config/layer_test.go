@@ -113,7 +113,7 @@ func samples(t *testing.T, s *keys.Spec) (a, b any) {
 // keysBelow calls f for every key that has a value of its own.
 func keysBelow(s *keys.Spec, at []string, f func(path []string, s *keys.Spec)) {
 	for _, k := range s.Keys {
-		path := under(at, k.Name)
+		path := appendStep(at, k.Name)
 		if k.Spec.Kind == keys.KindObject && len(k.Spec.Keys) > 0 {
 			keysBelow(k.Spec, path, f)
 			if k.Spec.Short == "" {

@@ -96,7 +96,7 @@ func Parse(name string, data []byte, env func(string) (string, bool), above ...S
 		env = func(string) (string, bool) { return "", false }
 	}
 	p := &parser{above: above, checker: checker{src: jsonc.NewSource(name, data), env: env, failed: map[string]*Problem{}, boxes: map[*jsonc.Node]bool{}}}
-	f, err := p.file()
+	f, err := p.loadFile()
 	slices.SortStableFunc(p.problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
 	})
@@ -162,22 +162,22 @@ func (p *parser) Unmarshal([]byte) (map[string]any, error) {
 		return nil, errUnusable
 	}
 	if raw.Kind != '{' {
-		p.fail(nil, raw.Off, "found "+raw.What()+", want an object", `the least there can be is {"mcpServers": {}}`)
+		p.reportError(nil, raw.Off, "found "+raw.What()+", want an object", `the least there can be is {"mcpServers": {}}`)
 		return nil, errUnusable
 	}
-	p.tree = p.gather(raw)
-	p.duplicates(nil, raw)
-	p.tree = p.overlay(p.tree)
+	p.tree = p.gatherEntries(raw)
+	p.reportDuplicates(nil, raw)
+	p.tree = p.overlaySettings(p.tree)
 	out := map[string]any{}
 	for _, m := range p.tree.Members {
 		switch k := keys.Table.Find(m.Name); {
 		case out[m.Name] != nil:
 		case k == nil:
-			p.unknown(nil, m, keys.Table)
+			p.reportUnknown(nil, m, keys.Table)
 		case m.Name == "mcpServers":
-			out[m.Name] = p.servers(m.Value)
+			out[m.Name] = p.readServers(m.Value)
 		default:
-			if v, ok := p.value([]string{m.Name}, m.Value, k.Spec); ok {
+			if v, ok := p.checkValue([]string{m.Name}, m.Value, k.Spec); ok {
 				out[m.Name] = v
 			}
 		}
@@ -185,13 +185,13 @@ func (p *parser) Unmarshal([]byte) (map[string]any, error) {
 	return out, nil
 }
 
-// servers is value for mcpServers: one bad entry is one bad entry.
-func (p *parser) servers(box *jsonc.Node) map[string]any {
+// readServers is value for mcpServers: one bad entry is one bad entry.
+func (p *parser) readServers(box *jsonc.Node) map[string]any {
 	out := map[string]any{}
 	for _, m := range box.Members {
 		off := m.Value.Get("disabled")
 		p.idle = off != nil && off.Kind == 't'
-		v, _ := p.value([]string{"mcpServers", m.Name}, m.Value, keys.Entry)
+		v, _ := p.checkValue([]string{"mcpServers", m.Name}, m.Value, keys.Entry)
 		p.idle = false
 		if v == nil {
 			v = map[string]any{}
@@ -204,8 +204,8 @@ func (p *parser) servers(box *jsonc.Node) map[string]any {
 // Marshal implements koanf.Parser; nothing here writes a configuration.
 func (p *parser) Marshal(m map[string]any) ([]byte, error) { return json.MarshalIndent(m, "", "  ") }
 
-// file loads the text over the defaults and fills a File.
-func (p *parser) file() (*File, error) {
+// loadFile loads the text over the defaults and fills a File.
+func (p *parser) loadFile() (*File, error) {
 	conf := koanf.Conf{Delim: delimiter}
 	given := koanf.NewWithConf(conf)
 	if err := given.Load(rawbytes.Provider(p.src.Data), p); err != nil {
@@ -215,7 +215,7 @@ func (p *parser) file() (*File, error) {
 		return nil, err
 	}
 	k := koanf.NewWithConf(conf)
-	if err := k.Load(confmap.Provider(defaults(p.tree.Get("mcpServers")), ""), nil); err != nil {
+	if err := k.Load(confmap.Provider(defaultLayer(p.tree.Get("mcpServers")), ""), nil); err != nil {
 		return nil, err
 	}
 	if err := k.Merge(given); err != nil {
@@ -231,13 +231,13 @@ func (p *parser) file() (*File, error) {
 	}
 	f := &into.File
 	f.Path, f.src, f.tree = p.src.Name, p.src, p.tree
-	p.finish(f, into.Servers)
+	p.finishFile(f, into.Servers)
 	return f, nil
 }
 
-// defaults is the lowest layer: what the table says, and the same for every
+// defaultLayer is the lowest layer: what the table says, and the same for every
 // server that the file names.
-func defaults(entries *jsonc.Node) map[string]any {
+func defaultLayer(entries *jsonc.Node) map[string]any {
 	out := defaultsOf(keys.Table)
 	servers := map[string]any{}
 	if entries != nil {
@@ -260,7 +260,7 @@ func defaultsOf(s *keys.Spec) map[string]any {
 			if n, bad := src.Parse(); bad == nil {
 				plain := *k.Spec
 				plain.Expand = keys.ExpandNone // it needs no variables
-				if v, ok := c.value(nil, n, &plain); ok {
+				if v, ok := c.checkValue(nil, n, &plain); ok {
 					out[k.Name] = v
 				}
 			}
@@ -273,8 +273,8 @@ func defaultsOf(s *keys.Spec) map[string]any {
 	return out
 }
 
-// finish checks what no single key can show, and fills what is not a key.
-func (p *parser) finish(f *File, servers map[string]*Server) {
+// finishFile checks what no single key can show, and fills what is not a key.
+func (p *parser) finishFile(f *File, servers map[string]*Server) {
 	entries := p.tree.Get("mcpServers")
 	if entries != nil {
 		called := callNames(entries, f.Names.Separator)
@@ -284,37 +284,37 @@ func (p *parser) finish(f *File, servers map[string]*Server) {
 				s = &Server{}
 			}
 			s.Key, s.Name = m.Name, called[m.Name]
-			s.sandbox(f.Sandbox, m.Value)
-			p.server(s, m.Value, m.Off)
+			s.fillSandbox(f.Sandbox, m.Value)
+			p.checkServer(s, m.Value, m.Off)
 			s.Err = p.failed[m.Name]
 			f.Servers = append(f.Servers, *s)
 		}
 	}
 	if len(f.Servers) == 0 && !p.unread {
-		p.report(SeverityWarning, []string{"mcpServers"}, p.tree.Off, "no server is named", `add one: "files": { "builtin": "files" }`)
+		p.reportProblem(SeverityWarning, []string{"mcpServers"}, p.tree.Off, "no server is named", `add one: "files": { "builtin": "files" }`)
 	}
 	if n := p.tree.Get("policy"); n != nil && n.Kind == '{' {
 		f.Policy.Raw = n.Canonical()
-		p.policy(f, n)
+		p.readPolicy(f, n)
 	}
 	if n := p.tree.Get("expose").Get("tokens"); n != nil && f.Expose.Mode != "auto" {
-		p.report(SeverityWarning, []string{"expose", "tokens"}, n.Off, fmt.Sprintf("has no effect with %q", f.Expose.Mode), `write "mode": "auto"`)
+		p.reportProblem(SeverityWarning, []string{"expose", "tokens"}, n.Off, fmt.Sprintf("has no effect with %q", f.Expose.Mode), `write "mode": "auto"`)
 	}
-	p.tokens(f)
-	p.issuers(f)
-	p.inputs(f)
+	p.readTokens(f)
+	p.readIssuers(f)
+	p.checkInputs(f)
 }
 
-// inputs checks that no two inputs ask for one secret, and warns of a reference
+// checkInputs checks that no two inputs ask for one secret, and warns of a reference
 // that none of them is for.
-func (p *parser) inputs(f *File) {
+func (p *parser) checkInputs(f *File) {
 	n := p.tree.Get("inputs")
 	if n == nil || len(n.Elems) != len(f.Inputs) {
 		return
 	}
 	seen := map[string]int{}
 	for i, in := range f.Inputs {
-		p.unique(seen, in.ID, []string{"inputs", jsonc.Index(i), "id"}, n.Elems[i], "another input on line %d has the id "+jsonc.Quote(in.ID), "remove one of them")
+		p.checkUnique(seen, in.ID, []string{"inputs", jsonc.Index(i), "id"}, n.Elems[i], "another input on line %d has the id "+jsonc.Quote(in.ID), "remove one of them")
 	}
 	for i := range f.Servers {
 		for _, ref := range f.Servers[i].References() {
@@ -331,17 +331,17 @@ func (p *parser) inputs(f *File) {
 	}
 }
 
-// unique reports an element of a list that has the name of one before it. seen has the
+// checkUnique reports an element of a list that has the name of one before it. seen has the
 // lines of those. text says so, and takes the line.
-func (p *parser) unique(seen map[string]int, name string, at []string, e *jsonc.Node, text, hint string) {
+func (p *parser) checkUnique(seen map[string]int, name string, at []string, e *jsonc.Node, text, hint string) {
 	if line, again := seen[name]; again {
-		p.fail(at, e.Off, strings.Replace(text, "%d", strconv.Itoa(line), 1), hint)
+		p.reportError(at, e.Off, strings.Replace(text, "%d", strconv.Itoa(line), 1), hint)
 		return
 	}
 	seen[name], _ = p.src.At(e.Off)
 }
 
-func (p *parser) policy(f *File, n *jsonc.Node) {
+func (p *parser) readPolicy(f *File, n *jsonc.Node) {
 	rules := n.Get("rules")
 	if rules == nil || len(rules.Elems) != len(f.Policy.Rules) { // some were not sound, which was reported
 		return
@@ -353,9 +353,9 @@ func (p *parser) policy(f *File, n *jsonc.Node) {
 		if r.Name == "" {
 			r.Name = fmt.Sprintf("rule %d", i+1)
 		}
-		p.unique(seen, r.Name, under(at, "name"), e, "another rule on line %d is called "+jsonc.Quote(r.Name), "rename one of them")
+		p.checkUnique(seen, r.Name, appendStep(at, "name"), e, "another rule on line %d is called "+jsonc.Quote(r.Name), "rename one of them")
 		if r.Serve && r.Then != keys.ThenEscalate {
-			p.report(SeverityWarning, under(at, "serve"), e.Get("serve").Off, fmt.Sprintf("has no effect with %q", r.Then), "leave it out")
+			p.reportProblem(SeverityWarning, appendStep(at, "serve"), e.Get("serve").Off, fmt.Sprintf("has no effect with %q", r.Then), "leave it out")
 		}
 		p.ruleServers(f, at, r, e.Get("if").Get("servers"))
 	}
@@ -364,8 +364,8 @@ func (p *parser) policy(f *File, n *jsonc.Node) {
 // maxNamed is how many servers a message names.
 const maxNamed = 8
 
-// more says that n others are not named.
-func more(n int) string {
+// andMore says that n others are not named.
+func andMore(n int) string {
 	if n <= 0 {
 		return ""
 	}
@@ -390,37 +390,37 @@ func (p *parser) ruleServers(f *File, at []string, r *Rule, n *jsonc.Node) {
 		case best != "":
 			hint = fmt.Sprintf("did you mean %q?", best)
 		case len(names) > 0:
-			hint = "the servers are " + strings.Join(names[:min(len(names), maxNamed)], ", ") + more(len(names)-maxNamed)
+			hint = "the servers are " + strings.Join(names[:min(len(names), maxNamed)], ", ") + andMore(len(names)-maxNamed)
 		}
-		p.report(SeverityWarning, append(at[:len(at):len(at)], "if", "servers", jsonc.Index(i)), n.Elems[i].Off, text, hint)
+		p.reportProblem(SeverityWarning, append(at[:len(at):len(at)], "if", "servers", jsonc.Index(i)), n.Elems[i].Off, text, hint)
 	}
 }
 
-func (p *parser) issuers(f *File) {
+func (p *parser) readIssuers(f *File) {
 	n := p.tree.Get("http").Get("issuers")
 	if n == nil || len(n.Elems) != len(f.HTTP.Issuers) {
 		return
 	}
 	if len(f.HTTP.Issuers) > 0 && f.HTTP.Resource == "" {
-		p.fail([]string{"http", "issuers"}, n.Off, "clients find an authorization server by the address of this hub, which is not said", `add "resource": "https://hub.example/mcp" with its own name`)
+		p.reportError([]string{"http", "issuers"}, n.Off, "clients find an authorization server by the address of this hub, which is not said", `add "resource": "https://hub.example/mcp" with its own name`)
 	}
 	seen := map[string]int{}
 	for i, one := range f.HTTP.Issuers {
-		p.unique(seen, one.Issuer, []string{"http", "issuers", jsonc.Index(i), "issuer"}, n.Elems[i], "line %d has this issuer too", "remove one of them")
+		p.checkUnique(seen, one.Issuer, []string{"http", "issuers", jsonc.Index(i), "issuer"}, n.Elems[i], "line %d has this issuer too", "remove one of them")
 	}
 }
 
-func (p *parser) tokens(f *File) {
+func (p *parser) readTokens(f *File) {
 	if n, s := p.tree.Get("metrics").Get("token"), f.Metrics.Token; n != nil && (s.Env == "") == (s.File == "") {
-		p.fail([]string{"metrics", "token"}, n.Off, "the token is held by a variable or by a file", `give one of "env" and "file"`)
+		p.reportError([]string{"metrics", "token"}, n.Off, "the token is held by a variable or by a file", `give one of "env" and "file"`)
 	}
 	if n := p.tree.Get("http").Get("auth"); n != nil && f.HTTP.Auth == keys.AuthNone && f.HTTP.NamesTokens() {
-		p.fail([]string{"http", "auth"}, n.Off, "hub.json says whose tokens count, and this, that nobody needs one", `leave it out, or take "http.tokens" and "http.issuers" out`)
+		p.reportError([]string{"http", "auth"}, n.Off, "hub.json says whose tokens count, and this, that nobody needs one", `leave it out, or take "http.tokens" and "http.issuers" out`)
 	}
 	if n := p.tree.Get("http").Get("stateKey"); n != nil {
 		for _, s := range f.HTTP.StateKey {
 			if (s.Env == "") == (s.File == "") {
-				p.fail([]string{"http", "stateKey"}, n.Off, "each key is held by a variable or by a file", `give one of "env" and "file"`)
+				p.reportError([]string{"http", "stateKey"}, n.Off, "each key is held by a variable or by a file", `give one of "env" and "file"`)
 			}
 		}
 	}
@@ -431,8 +431,8 @@ func (p *parser) tokens(f *File) {
 	seen := map[string]int{}
 	for i, t := range f.HTTP.Tokens {
 		if (t.Env == "") == (t.File == "") {
-			p.fail([]string{"http", "tokens", jsonc.Index(i)}, n.Elems[i].Off, "a token is held by a variable or by a file", `give one of "env" and "file"`)
+			p.reportError([]string{"http", "tokens", jsonc.Index(i)}, n.Elems[i].Off, "a token is held by a variable or by a file", `give one of "env" and "file"`)
 		}
-		p.unique(seen, t.Name, []string{"http", "tokens", jsonc.Index(i), "name"}, n.Elems[i], "another token on line %d is called "+jsonc.Quote(t.Name), "rename one of them")
+		p.checkUnique(seen, t.Name, []string{"http", "tokens", jsonc.Index(i), "name"}, n.Elems[i], "another token on line %d is called "+jsonc.Quote(t.Name), "rename one of them")
 	}
 }

@@ -86,7 +86,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 	if diff := cmp.Diff(want, f, cmpopts.IgnoreUnexported(File{}), cmpopts.IgnoreFields(Policy{}, "Raw"), cmpopts.IgnoreFields(File{}, "Sum"), cmpopts.IgnoreFields(Server{}, "Key")); diff != "" {
 		t.Error("(-want +got)", diff)
 	}
-	if !f.Audit.Off() || !f.Logs.Off() {
+	if !f.Audit.IsOff() || !f.Logs.IsOff() {
 		t.Error("audit or logs are not off")
 	}
 	var raw struct {

@@ -11,10 +11,10 @@ import (
 	"mcphub/internal/lazyregexp"
 )
 
-// duration reads text such as "1m30s", or a bare number. That is milliseconds, as
+// parseDuration reads text such as "1m30s", or a bare number. That is milliseconds, as
 // clients write them, or seconds where it is below 1,000, as people do: a time-out
 // of 30 ms is nobody's wish. millis: it is milliseconds always.
-func duration(n *jsonc.Node, millis bool) (time.Duration, string, string) {
+func parseDuration(n *jsonc.Node, millis bool) (time.Duration, string, string) {
 	if n.Kind == '0' {
 		v, err := strconv.ParseFloat(n.Text, 64)
 		if err != nil || math.Abs(v) > 1e12 {
@@ -41,8 +41,8 @@ var (
 	sizeUnits = map[string]int64{"": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "kb": 1e3, "mb": 1e6, "gb": 1e9}
 )
 
-// size reads a number of bytes or text such as "64MiB".
-func size(n *jsonc.Node) (int64, string) {
+// parseSize reads a number of bytes or text such as "64MiB".
+func parseSize(n *jsonc.Node) (int64, string) {
 	m := sizeText.FindStringSubmatch(strings.TrimSpace(n.Text))
 	if m == nil {
 		return 0, jsonc.Quote(n.Text) + " is no size; write it as 64MiB"

@@ -45,11 +45,11 @@ func (f *File) DifferingKey(o *File) string {
 	}
 	a, b := *f, *o
 	a.Roots.Fallback, b.Roots.Fallback = nil, nil
-	return differ(reflect.ValueOf(a), reflect.ValueOf(b), "")
+	return findDifference(reflect.ValueOf(a), reflect.ValueOf(b), "")
 }
 
-// differ names the first key in which two values differ. The tags of the types name the keys.
-func differ(a, b reflect.Value, at string) string {
+// findDifference names the first key in which two values differ. The tags of the types name the keys.
+func findDifference(a, b reflect.Value, at string) string {
 	if a.Kind() != reflect.Struct {
 		if reflect.DeepEqual(a.Interface(), b.Interface()) {
 			return ""
@@ -61,7 +61,7 @@ func differ(a, b reflect.Value, at string) string {
 		if tag == "" || tag == "-" {
 			continue
 		}
-		if key := differ(a.Field(i), b.Field(i), strings.TrimPrefix(fmt.Sprintf("%s.%s", at, tag), ".")); key != "" {
+		if key := findDifference(a.Field(i), b.Field(i), strings.TrimPrefix(fmt.Sprintf("%s.%s", at, tag), ".")); key != "" {
 			return key
 		}
 	}

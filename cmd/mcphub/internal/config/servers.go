@@ -33,9 +33,9 @@ func looksLikeContainer(n *jsonc.Node) bool {
 	return len(n.Members) > 0 && !slices.ContainsFunc(n.Members, func(m jsonc.Member) bool { return !looksLikeEntry(m.Value) })
 }
 
-// gather makes the tree in our own spelling: every container becomes
+// gatherEntries makes the tree in our own spelling: every container becomes
 // mcpServers, every entry is normalised.
-func (c *checker) gather(raw *jsonc.Node) *jsonc.Node {
+func (c *checker) gatherEntries(raw *jsonc.Node) *jsonc.Node {
 	entries := &jsonc.Node{Kind: '{', Off: raw.Off}
 	out := &jsonc.Node{Kind: '{', Off: raw.Off}
 	inside := map[string]bool{} // keys taken for containers
@@ -56,14 +56,14 @@ func (c *checker) gather(raw *jsonc.Node) *jsonc.Node {
 		}
 		inside[name] = true
 		if box.Kind == '[' && len(box.Elems) > 0 {
-			if box = c.named(box); box == nil {
+			if box = c.nameServers(box); box == nil {
 				c.unread = true
 				continue
 			}
 		}
 		if box.Kind != '{' {
 			c.unread = true
-			c.fail([]string{"mcpServers"}, box.Off, fmt.Sprintf("found %s, want an object of servers by name", box.What()), "")
+			c.reportError([]string{"mcpServers"}, box.Off, fmt.Sprintf("found %s, want an object of servers by name", box.What()), "")
 			continue
 		}
 		if !found {
@@ -71,7 +71,7 @@ func (c *checker) gather(raw *jsonc.Node) *jsonc.Node {
 			out.Members = append(out.Members, jsonc.Member{Name: "mcpServers", Off: m.Off, Value: entries})
 		}
 		c.boxes[box] = true
-		c.entries(entries, box)
+		c.checkEntries(entries, box)
 	}
 	for _, m := range raw.Members {
 		if !inside[m.Name] {
@@ -81,14 +81,14 @@ func (c *checker) gather(raw *jsonc.Node) *jsonc.Node {
 	return out
 }
 
-// named makes an object of a list of servers that say their names themselves, as Continue
+// nameServers makes an object of a list of servers that say their names themselves, as Continue
 // has it; nil where one says none.
-func (c *checker) named(list *jsonc.Node) *jsonc.Node {
+func (c *checker) nameServers(list *jsonc.Node) *jsonc.Node {
 	out := &jsonc.Node{Kind: '{', Off: list.Off}
 	for _, e := range list.Elems {
 		name := e.Get("name")
 		if name == nil || name.Kind != '"' || name.Text == "" {
-			c.fail([]string{"mcpServers"}, e.Off, `a server in the list has no "name"`, `add one, or write an object of servers by name`)
+			c.reportError([]string{"mcpServers"}, e.Off, `a server in the list has no "name"`, `add one, or write an object of servers by name`)
 			return nil
 		}
 		if in := e.Get("transport"); in != nil && in.Kind == '{' {
@@ -131,7 +131,7 @@ func fromOpencode(entry *jsonc.Node) *jsonc.Node {
 
 var opencodeVar = lazyregexp.New(`\$?\{(?:env|file):[^{}]+\}`)
 
-func (c *checker) entries(into, box *jsonc.Node) {
+func (c *checker) checkEntries(into, box *jsonc.Node) {
 	for _, m := range box.Members {
 		if strings.HasPrefix(m.Name, "//") {
 			continue
@@ -142,16 +142,16 @@ func (c *checker) entries(into, box *jsonc.Node) {
 			if slices.ContainsFunc(box.Members, func(e jsonc.Member) bool { return e.Off == into.Members[have].Off }) {
 				continue // within one object: reported as a duplicate key
 			}
-			c.fail(at, m.Off, fmt.Sprintf("there is another server %s on line %d", jsonc.Quote(m.Name), line), "rename one of them")
+			c.reportError(at, m.Off, fmt.Sprintf("there is another server %s on line %d", jsonc.Quote(m.Name), line), "rename one of them")
 			continue
 		}
-		into.Members = append(into.Members, jsonc.Member{Name: m.Name, Off: m.Off, Value: c.normalise(at, fromOpencode(m.Value))})
+		into.Members = append(into.Members, jsonc.Member{Name: m.Name, Off: m.Off, Value: c.normaliseEntry(at, fromOpencode(m.Value))})
 	}
 }
 
-// duplicates reports names that stand twice in one object. Which of the two
+// reportDuplicates reports names that stand twice in one object. Which of the two
 // counts differs from reader to reader, so neither does.
-func (c *checker) duplicates(at []string, n *jsonc.Node) {
+func (c *checker) reportDuplicates(at []string, n *jsonc.Node) {
 	if c.boxes[n] { // whatever it is called, what is wrong inside counts for the server
 		at = []string{"mcpServers"}
 	}
@@ -160,18 +160,18 @@ func (c *checker) duplicates(at []string, n *jsonc.Node) {
 		if strings.HasPrefix(m.Name, "//") {
 			continue
 		}
-		here := under(at, m.Name)
+		here := appendStep(at, m.Name)
 		if off, again := first[m.Name]; again {
 			line, _ := c.src.At(off)
 			second, _ := c.src.At(m.Off)
-			c.fail(here, m.Off, fmt.Sprintf("key %s stands twice, on lines %d and %d", jsonc.Quote(m.Name), line, second), "remove one of them")
+			c.reportError(here, m.Off, fmt.Sprintf("key %s stands twice, on lines %d and %d", jsonc.Quote(m.Name), line, second), "remove one of them")
 		} else {
 			first[m.Name] = m.Off
 		}
-		c.duplicates(here, m.Value)
+		c.reportDuplicates(here, m.Value)
 	}
 	for i, e := range n.Elems {
-		c.duplicates(under(at, jsonc.Index(i)), e)
+		c.reportDuplicates(appendStep(at, jsonc.Index(i)), e)
 	}
 }
 
@@ -208,11 +208,11 @@ func callNames(entries *jsonc.Node, separator string) map[string]string {
 	return called
 }
 
-// server checks what one key alone cannot show. n is the entry in our spelling.
-func (c *checker) server(s *Server, n *jsonc.Node, nameOff int) {
+// checkServer checks what one key alone cannot show. n is the entry in our spelling.
+func (c *checker) checkServer(s *Server, n *jsonc.Node, nameOff int) {
 	at := []string{"mcpServers", s.Key}
 	if s.Name != s.Key {
-		c.report(SeverityNote, at, nameOff, "is called "+jsonc.Quote(s.Name)+" in the hub: in the names of its tools, in rules and in reports", "")
+		c.reportProblem(SeverityNote, at, nameOff, "is called "+jsonc.Quote(s.Name)+" in the hub: in the names of its tools, in rules and in reports", "")
 	}
 	if n.Kind != '{' {
 		return
@@ -225,17 +225,17 @@ func (c *checker) server(s *Server, n *jsonc.Node, nameOff int) {
 	}
 	switch len(kinds) {
 	case 0:
-		c.fail(at, nameOff, `one of "command", "url" or "builtin" is missing`, "say what to start or where to connect")
+		c.reportError(at, nameOff, `one of "command", "url" or "builtin" is missing`, "say what to start or where to connect")
 	case 1:
-		c.fits(at, s, n, kinds[0])
+		c.checkKind(at, s, n, kinds[0])
 	default:
-		c.fail(at, n.Get(kinds[1]).Off, fmt.Sprintf("has both %q and %q", kinds[0], kinds[1]), "keep the one that is meant")
+		c.reportError(at, n.Get(kinds[1]).Off, fmt.Sprintf("has both %q and %q", kinds[0], kinds[1]), "keep the one that is meant")
 	}
 }
 
-// sandbox fills in the mode of an entry that says none. What is part of mcphub, and what
+// fillSandbox fills in the mode of an entry that says none. What is part of mcphub, and what
 // runs elsewhere, is held only where its entry says so.
-func (s *Server) sandbox(mode string, n *jsonc.Node) {
+func (s *Server) fillSandbox(mode string, n *jsonc.Node) {
 	s.Sandbox.Default = n.Get("sandbox") == nil
 	switch {
 	case s.Sandbox.Mode != "":
@@ -257,23 +257,23 @@ func (s *Server) RootsMode() string {
 	return ""
 }
 
-// fits checks that the rest of an entry goes with its kind.
-func (c *checker) fits(at []string, s *Server, n *jsonc.Node, kind string) {
+// checkKind checks that the rest of an entry goes with its kind.
+func (c *checker) checkKind(at []string, s *Server, n *jsonc.Node, kind string) {
 	if t := n.Get("type"); t != nil && s.Type != "" && (s.Type == keys.TransportStdio) != (kind == "command") {
-		c.fail(under(at, "type"), t.Off, fmt.Sprintf("%q does not go with %q", s.Type, kind), "leave it out")
+		c.reportError(appendStep(at, "type"), t.Off, fmt.Sprintf("%q does not go with %q", s.Type, kind), "leave it out")
 	}
 	if v := n.Get("roots"); v != nil && len(s.Roots) > 0 && (v.Kind == '[') == (s.RootsMode() != "") {
-		c.fail(under(at, "roots"), v.Off, fmt.Sprintf("%q is no word that stands alone, and no list of directories", s.Roots[0]), `want "args", "list", "none" or ["DIRECTORY", ...]`)
+		c.reportError(appendStep(at, "roots"), v.Off, fmt.Sprintf("%q is no word that stands alone, and no list of directories", s.Roots[0]), `want "args", "list", "none" or ["DIRECTORY", ...]`)
 	}
 	useless := []string{"url", "headers", "headersFrom", "auth"}
-	c.secured(at, s, n)
+	c.checkSecured(at, s, n)
 	if kind == "url" {
 		useless = []string{"args", "env", "envFile", "inherit", "cwd", "local", "limits"}
 		if v := n.Get("roots"); v != nil && s.RootsMode() == "args" {
-			c.fail(under(at, "roots"), v.Off, `"args" does not go with "url"`, `a server on the network can be told by "list" only`)
+			c.reportError(appendStep(at, "roots"), v.Off, `"args" does not go with "url"`, `a server on the network can be told by "list" only`)
 		}
 		if bad := keys.CheckURL(s.URL); s.URL != "" && bad != "" && !(s.Disabled && strings.Contains(s.URL, "${")) {
-			c.fail(under(at, "url"), n.Get("url").Off, "the text "+bad, `want "https://HOST/PATH"`)
+			c.reportError(appendStep(at, "url"), n.Get("url").Off, "the text "+bad, `want "https://HOST/PATH"`)
 		}
 	}
 	if v := n.Get("sandbox"); v != nil && kind == "url" && s.Sandbox.Mode != keys.SandboxOff {
@@ -281,41 +281,41 @@ func (c *checker) fits(at []string, s *Server, n *jsonc.Node, kind string) {
 		if s.Sandbox.Mode == keys.SandboxRequired {
 			sev = SeverityError
 		}
-		c.report(sev, under(at, "sandbox"), v.Off, `has no effect with "url": the server runs elsewhere, and nothing here holds it`, "leave it out")
+		c.reportProblem(sev, appendStep(at, "sandbox"), v.Off, `has no effect with "url": the server runs elsewhere, and nothing here holds it`, "leave it out")
 	}
 	for _, k := range useless {
 		if v := n.Get(k); v != nil && len(v.Members)+len(v.Elems)+len(v.Text) > 0 && v.Kind != 'f' {
-			c.report(SeverityWarning, under(at, k), v.Off, fmt.Sprintf("has no effect with %q", kind), "leave it out")
+			c.reportProblem(SeverityWarning, appendStep(at, k), v.Off, fmt.Sprintf("has no effect with %q", kind), "leave it out")
 		}
 	}
-	c.version(at, s, n, kind)
+	c.checkVersion(at, s, n, kind)
 	if kind == "command" {
 		c.shellLine(at, n)
 	}
 }
 
-// secured checks what an entry says of its TLS and of a program for headers. Without effect, it would leave a person in the belief that it is there.
-func (c *checker) secured(at []string, s *Server, n *jsonc.Node) {
+// checkSecured checks what an entry says of its TLS and of a program for headers. Without effect, it would leave a person in the belief that it is there.
+func (c *checker) checkSecured(at []string, s *Server, n *jsonc.Node) {
 	if v := n.Get("headersFrom"); s.HeadersFrom != nil && v != nil && v.Get("command") == nil {
-		c.fail(under(at, "headersFrom"), v.Off, `"command" is missing`, "name the program that prints them")
+		c.reportError(appendStep(at, "headersFrom"), v.Off, `"command" is missing`, "name the program that prints them")
 	}
 	v := n.Get("tls")
 	if s.TLS == nil || v == nil {
 		return
 	}
-	at = under(at, "tls")
+	at = appendStep(at, "tls")
 	if scheme, _, _ := strings.Cut(s.URL, ":"); !strings.EqualFold(scheme, "https") && !(s.Disabled && strings.HasPrefix(s.URL, "${")) {
-		c.fail(at, v.Off, `goes with an https "url" only`, `write "https://HOST/PATH", or leave it out`)
+		c.reportError(at, v.Off, `goes with an https "url" only`, `write "https://HOST/PATH", or leave it out`)
 	}
 	for _, pair := range [][2]string{{"cert", "key"}, {"key", "cert"}} {
 		if has, lacks := v.Get(pair[0]), v.Get(pair[1]); has != nil && lacks == nil {
-			c.fail(under(at, pair[0]), has.Off, fmt.Sprintf("needs %q beside it", pair[1]), "a server is shown a certificate and proves to have its key")
+			c.reportError(appendStep(at, pair[0]), has.Off, fmt.Sprintf("needs %q beside it", pair[1]), "a server is shown a certificate and proves to have its key")
 		}
 	}
 }
 
-// version checks that the protocol version of an entry goes with what says its era.
-func (c *checker) version(at []string, s *Server, n *jsonc.Node, kind string) {
+// checkVersion checks that the protocol version of an entry goes with what says its era.
+func (c *checker) checkVersion(at []string, s *Server, n *jsonc.Node, kind string) {
 	modern, with := s.Protocol == keys.ModernProtocol, ""
 	switch {
 	case s.Protocol == "":
@@ -327,7 +327,7 @@ func (c *checker) version(at []string, s *Server, n *jsonc.Node, kind string) {
 		with = fmt.Sprintf("\"type\": %q", s.Type)
 	}
 	if with != "" {
-		c.fail(under(at, "protocol"), n.Get("protocol").Off, fmt.Sprintf("%q does not go with %s", s.Protocol, with), "keep the one that is meant")
+		c.reportError(appendStep(at, "protocol"), n.Get("protocol").Off, fmt.Sprintf("%q does not go with %s", s.Protocol, with), "keep the one that is meant")
 	}
 }
 
@@ -355,5 +355,5 @@ func (c *checker) shellLine(at []string, n *jsonc.Node) {
 		}
 		hint = fmt.Sprintf(`write "command": %q, "args": [%s]`, words[0], strings.Join(quoted, ", "))
 	}
-	c.report(SeverityWarning, under(at, "command"), v.Off, "the whole text is taken for the name of one program", hint)
+	c.reportProblem(SeverityWarning, appendStep(at, "command"), v.Off, "the whole text is taken for the name of one program", hint)
 }

@@ -25,14 +25,14 @@ func Translate(name string, entry []byte) ([]byte, []Problem, error) {
 		return nil, nil, errors.New("the entry is " + raw.What() + ", not an object")
 	}
 	c := &checker{src: src, failed: map[string]*Problem{}}
-	out := c.normalise([]string{"mcpServers", name}, raw)
+	out := c.normaliseEntry([]string{"mcpServers", name}, raw)
 	if bad := c.failed[name]; bad != nil {
 		return nil, c.problems, bad
 	}
 	out.Members = slices.DeleteFunc(out.Members, func(m jsonc.Member) bool {
 		if keys.Entry.Find(m.Name) == nil {
 			if !strings.HasPrefix(m.Name, "//") {
-				c.report(SeverityNote, []string{"mcpServers", name, m.Name}, m.Off, "unknown key "+jsonc.Quote(m.Name), "it was left out")
+				c.reportProblem(SeverityNote, []string{"mcpServers", name, m.Name}, m.Off, "unknown key "+jsonc.Quote(m.Name), "it was left out")
 			}
 			return true
 		}

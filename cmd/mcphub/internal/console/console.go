@@ -196,30 +196,30 @@ func Listen(ctx context.Context) (net.Listener, error) {
 
 // New returns the console for a listener of Listen. It starts nothing.
 func New(cfg Config, l net.Listener) *Server {
-	return &Server{cfg: cfg, guard: newGuard(l.Addr().String()), spent: make(chan struct{}), pages: parsed()}
+	return &Server{cfg: cfg, guard: newGuard(l.Addr().String()), spent: make(chan struct{}), pages: parsePages()}
 }
 
-// parsed are the embedded pages, which a test has read.
-func parsed() *template.Template {
-	return template.Must(template.New("").Funcs(functions()).ParseFS(files, "pages/*.html"))
+// parsePages are the embedded pages, which a test has read.
+func parsePages() *template.Template {
+	return template.Must(template.New("").Funcs(templateFunctions()).ParseFS(files, "pages/*.html"))
 }
 
 // Address is where the page is. It holds no secret.
 func (s *Server) Address() string { return "http://" + s.guard.host + "/" }
 
 // Code is what a person types on the page, once.
-func (s *Server) Code() string { return s.guard.shown() }
+func (s *Server) Code() string { return s.guard.shownCode() }
 
 // Run serves until ctx ends, and closes the listener. The error says why it ended earlier.
 func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	server := &http.Server{
-		Handler: s.handler(), ReadHeaderTimeout: headerTime, ReadTimeout: readTime, WriteTimeout: writeTime, IdleTimeout: idleTime, MaxHeaderBytes: headerSize,
+		Handler: s.makeHandler(), ReadHeaderTimeout: headerTime, ReadTimeout: readTime, WriteTimeout: writeTime, IdleTimeout: idleTime, MaxHeaderBytes: headerSize,
 		ErrorLog: stdlog.New(io.Discard, "", 0), BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	var wg sync.WaitGroup
-	wg.Go(func() { s.traffic.follow(ctx, s.cfg.Record) })
+	wg.Go(func() { s.traffic.followRecord(ctx, s.cfg.Record) })
 	wg.Go(func() {
 		unused := time.NewTimer(codeTime)
 		defer unused.Stop()
@@ -230,7 +230,7 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 			case <-s.spent:
 				stop(errSpent)
 			case <-unused.C:
-				if !s.guard.used() {
+				if !s.guard.isUsed() {
 					stop(errUnused)
 				}
 			}
@@ -253,23 +253,23 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-func (s *Server) handler() http.Handler {
+func (s *Server) makeHandler() http.Handler {
 	mux := http.NewServeMux()
 	static, err := fs.Sub(files, "static")
 	if err != nil {
 		panic(err) // the folder is embedded
 	}
 	mux.Handle("GET /static/", http.StripPrefix("/static/", http.FileServerFS(static)))
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { s.show(w, http.StatusOK, "open", page{}) })
-	mux.HandleFunc("POST /open", s.open)
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { s.showPage(w, http.StatusOK, "open", page{}) })
+	mux.HandleFunc("POST /open", s.openSession)
 	for _, at := range []struct {
 		path string
 		view func(*http.Request) page
 	}{
-		{"/now", s.now}, {"/decisions", s.decisions}, {"/record", s.record}, {"/verify", s.verify}, {"/configuration", s.configuration}, {"/questions", s.questions}, {"/answer", s.answer},
-		{"/restart", s.restart}, {"/reload", s.reload}, {"/servers", s.servers}, {"/find", s.find}, {"/change", s.change}, {"/try", s.try}, {"/write", s.write},
+		{"/now", s.nowPage}, {"/decisions", s.decisionsPage}, {"/record", s.recordPage}, {"/verify", s.verifyPage}, {"/configuration", s.configurationPage}, {"/questions", s.questionsPage}, {"/answer", s.answerPage},
+		{"/restart", s.restartPage}, {"/reload", s.reloadPage}, {"/servers", s.serversPage}, {"/find", s.findPage}, {"/change", s.showChange}, {"/try", s.tryChange}, {"/write", s.writeChange},
 	} {
-		mux.HandleFunc("POST "+at.path, s.held(func(w http.ResponseWriter, r *http.Request) {
+		mux.HandleFunc("POST "+at.path, s.requireSecret(func(w http.ResponseWriter, r *http.Request) {
 			p := at.view(r)
 			p.Session = r.PostForm.Get(sessionField)
 			name := "page"
@@ -282,38 +282,38 @@ func (s *Server) handler() http.Handler {
 					w.Header().Set("Console-More", "yes")
 				}
 			}
-			s.show(w, http.StatusOK, name, p)
+			s.showPage(w, http.StatusOK, name, p)
 		}))
 	}
-	mux.HandleFunc("POST /export", s.held(s.export))
+	mux.HandleFunc("POST /export", s.requireSecret(s.serveExport))
 	// An address of a view that was copied, or asked for again by GET, leads to the first page.
-	mux.HandleFunc("GET /{view}", func(w http.ResponseWriter, _ *http.Request) { s.show(w, http.StatusNotFound, "open", page{}) })
+	mux.HandleFunc("GET /{view}", func(w http.ResponseWriter, _ *http.Request) { s.showPage(w, http.StatusNotFound, "open", page{}) })
 	return s.guard.fromHere(mux)
 }
 
-// held serves only requests that carry the session's secret.
-func (s *Server) held(serve http.HandlerFunc) http.HandlerFunc {
+// requireSecret serves only requests that carry the session's secret.
+func (s *Server) requireSecret(serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if !s.guard.holds(r) {
-			s.show(w, http.StatusForbidden, "open", page{Refused: "This page belongs to no session of this console. Type its code, or start the console again."})
+		if !s.guard.holdsSecret(r) {
+			s.showPage(w, http.StatusForbidden, "open", page{Refused: "This page belongs to no session of this console. Type its code, or start the console again."})
 			return
 		}
 		serve(w, r)
 	}
 }
 
-func (s *Server) open(w http.ResponseWriter, r *http.Request) {
-	secret, spent := s.guard.exchange(r.PostForm.Get("code"))
+func (s *Server) openSession(w http.ResponseWriter, r *http.Request) {
+	secret, spent := s.guard.exchangeCode(r.PostForm.Get("code"))
 	switch {
 	case spent:
 		s.once.Do(func() { close(s.spent) })
-		s.show(w, http.StatusForbidden, "open", page{Refused: errSpent.Error()})
+		s.showPage(w, http.StatusForbidden, "open", page{Refused: errSpent.Error()})
 	case secret == "":
-		s.show(w, http.StatusForbidden, "open", page{Refused: "That is not the code, or it was used before: it counts once. End the console with Ctrl-C and start it again for another one."})
+		s.showPage(w, http.StatusForbidden, "open", page{Refused: "That is not the code, or it was used before: it counts once. End the console with Ctrl-C and start it again for another one."})
 	default:
-		p := s.now(r)
+		p := s.nowPage(r)
 		p.Session = secret
-		s.show(w, http.StatusOK, "page", p)
+		s.showPage(w, http.StatusOK, "page", p)
 	}
 }
 
@@ -334,12 +334,12 @@ func (p page) Change() *Change {
 	return d.Change
 }
 
-// show writes a page. All that it holds passes inert.
-func (s *Server) show(w http.ResponseWriter, status int, name string, p page) {
+// showPage writes a page. All that it holds passes inert.
+func (s *Server) showPage(w http.ResponseWriter, status int, name string, p page) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
 	out := inert{w: w}
 	if err := s.pages.ExecuteTemplate(&out, name, p); err == nil {
-		_ = out.flush() // nobody to tell
+		_ = out.flushRest() // nobody to tell
 	}
 }

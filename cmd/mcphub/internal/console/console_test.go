@@ -79,7 +79,7 @@ func fakes(text, record string) Config {
 }
 
 func testServer(cfg Config) *Server {
-	return &Server{cfg: cfg, guard: newGuard(testHost), spent: make(chan struct{}), pages: parsed()}
+	return &Server{cfg: cfg, guard: newGuard(testHost), spent: make(chan struct{}), pages: parsePages()}
 }
 
 // ask makes a request as a page of this console does, and changes it.
@@ -93,7 +93,7 @@ func ask(s *Server, method, path string, form url.Values, change func(*http.Requ
 		change(r)
 	}
 	w := httptest.NewRecorder()
-	s.handler().ServeHTTP(w, r)
+	s.makeHandler().ServeHTTP(w, r)
 	return w
 }
 

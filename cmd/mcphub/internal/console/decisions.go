@@ -34,8 +34,8 @@ func pickOf(r *http.Request) pick {
 	return pick{f("server"), f("tool"), f("path"), f("decision"), f("in"), f("principal"), f("any"), f("until")}
 }
 
-// filter is what trail can pick by; the rest is for matches.
-func (p *pick) filter() trail.Filter {
+// trailFilter is what trail can pick by; the rest is for matches.
+func (p *pick) trailFilter() trail.Filter {
 	f := trail.Filter{Session: p.Session, Principal: p.Principal, Child: p.Server, Tool: p.Tool, Denied: p.Decision == "refused"}
 	if at, err := time.Parse(time.RFC3339Nano, p.Until); err == nil {
 		f.Until = at
@@ -43,7 +43,7 @@ func (p *pick) filter() trail.Filter {
 	return f
 }
 
-func (p *pick) matches(d *trail.Decision) bool {
+func (p *pick) matchesDecision(d *trail.Decision) bool {
 	if p.Decision != "" && p.Decision != "refused" && d.Decision != p.Decision {
 		return false
 	}
@@ -73,7 +73,7 @@ type decision struct {
 	Mend
 }
 
-func (s *Server) decisions(r *http.Request) page {
+func (s *Server) decisionsPage(r *http.Request) page {
 	d := decisionsData{Pick: pickOf(r), Record: s.cfg.Record}
 	within := briefTime
 	if r.PostForm.Get("patient") != "" {
@@ -82,11 +82,11 @@ func (s *Server) decisions(r *http.Request) page {
 	ctx, cancel := context.WithTimeout(r.Context(), within)
 	defer cancel()
 	if s.cfg.Record != "" {
-		d.look(ctx, s.cfg.Record)
+		d.readPage(ctx, s.cfg.Record)
 		mend, mayAllow := sync.OnceValue(s.cfg.Mends), sync.OnceValue(func() error { return s.mayEdit(r) })
 		for i := range d.All {
 			one := &d.All[i]
-			if one.explain(mend); one.Allows != nil && mayAllow() != nil {
+			if one.explainWith(mend); one.Allows != nil && mayAllow() != nil {
 				one.Allows = nil
 			}
 		}
@@ -94,15 +94,15 @@ func (s *Server) decisions(r *http.Request) page {
 	return page{View: "/decisions", Live: d.Pick.Until == "", Data: d}
 }
 
-// look reads a page of the record. A page ends where the time changes, because the next one goes on from there.
-func (d *decisionsData) look(ctx context.Context, dir string) {
+// readPage reads a page of the record. A page ends where the time changes, because the next one goes on from there.
+func (d *decisionsData) readPage(ctx context.Context, dir string) {
 	full := false
-	reached, err := trail.Newest(ctx, dir, d.Pick.filter(), func(one trail.Decision) bool {
+	reached, err := trail.Newest(ctx, dir, d.Pick.trailFilter(), func(one trail.Decision) bool {
 		if n := len(d.All); n >= pageSize && !one.Time.Equal(d.All[n-1].Time) {
 			full = true
 			return false
 		}
-		if d.Pick.matches(&one) {
+		if d.Pick.matchesDecision(&one) {
 			d.All = append(d.All, decision{Decision: one})
 		}
 		return true
@@ -131,8 +131,8 @@ func (d *decision) Class() string {
 	return "good"
 }
 
-// explain says of a decision what it was, and what changes it.
-func (d *decision) explain(mend func() func(audit.Refusal) Mend) {
+// explainWith says of a decision what it was, and what changes it.
+func (d *decision) explainWith(mend func() func(audit.Refusal) Mend) {
 	d.Words = d.Decision.Decision
 	switch d.Kind {
 	case audit.KindQuestion:
@@ -163,11 +163,11 @@ func (s *Server) recordData() recordData {
 	return recordData{Dir: s.cfg.Record, Exports: s.cfg.Exports}
 }
 
-func (s *Server) record(*http.Request) page {
+func (s *Server) recordPage(*http.Request) page {
 	return page{View: "/record", Data: s.recordData()}
 }
 
-func (s *Server) verify(*http.Request) page {
+func (s *Server) verifyPage(*http.Request) page {
 	d := s.recordData()
 	if d.Dir == "" {
 		return page{View: "/record", Data: d}
@@ -179,7 +179,7 @@ func (s *Server) verify(*http.Request) page {
 	return page{View: "/record", Data: d}
 }
 
-func (s *Server) export(w http.ResponseWriter, r *http.Request) {
+func (s *Server) serveExport(w http.ResponseWriter, r *http.Request) {
 	i := slices.IndexFunc(s.cfg.Exports, func(e Export) bool { return e.Name == r.PostForm.Get("format") })
 	if i < 0 || s.cfg.Record == "" {
 		http.Error(w, "there is no such export", http.StatusNotFound)
@@ -189,7 +189,7 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request) {
 	chosen := pickOf(r)
 	w.Header().Set("Content-Type", as.Media)
 	w.Header().Set("Content-Disposition", `attachment; filename="decisions.`+as.Name+`"`)
-	if err := as.Write(w, chosen.filter()); err != nil {
+	if err := as.Write(w, chosen.trailFilter()); err != nil {
 		// Half a file that looks whole would be worse than a connection that breaks.
 		panic(http.ErrAbortHandler)
 	}

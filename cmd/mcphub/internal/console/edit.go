@@ -65,15 +65,15 @@ func editIn(r *http.Request) Edit {
 	}
 }
 
-// change shows what would be written, and writes and starts nothing.
-func (s *Server) change(r *http.Request) page { return s.tell(r, s.cfg.Change) }
+// showChange shows what would be written, and writes and starts nothing.
+func (s *Server) showChange(r *http.Request) page { return s.showEdit(r, s.cfg.Change) }
 
-// try starts once what a person has been shown, by its digest, and shows what came of it. It writes nothing.
-func (s *Server) try(r *http.Request) page {
-	return s.tell(r, func(ctx context.Context, e Edit) (Change, error) { return s.cfg.Try(ctx, e, r.PostForm.Get("digest")) })
+// tryChange starts once what a person has been shown, by its digest, and shows what came of it. It writes nothing.
+func (s *Server) tryChange(r *http.Request) page {
+	return s.showEdit(r, func(ctx context.Context, e Edit) (Change, error) { return s.cfg.Try(ctx, e, r.PostForm.Get("digest")) })
 }
 
-func (s *Server) tell(r *http.Request, make func(context.Context, Edit) (Change, error)) page {
+func (s *Server) showEdit(r *http.Request, make func(context.Context, Edit) (Change, error)) page {
 	e := editIn(r)
 	if err := s.mayEdit(r); err != nil {
 		return s.notEdited(r, &e, err)
@@ -85,8 +85,8 @@ func (s *Server) tell(r *http.Request, make func(context.Context, Edit) (Change,
 	return page{View: viewOf(&e), Data: changeData{Change: &c}}
 }
 
-// write writes what a person has been shown, by its digest. Then it shows the view from which they came.
-func (s *Server) write(r *http.Request) page {
+// writeChange writes what a person has been shown, by its digest. Then it shows the view from which they came.
+func (s *Server) writeChange(r *http.Request) page {
 	e := editIn(r)
 	if err := s.mayEdit(r); err != nil {
 		return s.notEdited(r, &e, err)
@@ -95,20 +95,20 @@ func (s *Server) write(r *http.Request) page {
 	if err != nil {
 		return s.notEdited(r, &e, err)
 	}
-	return s.after(r, &e, "Written. "+said)
+	return s.pageAfter(r, &e, "Written. "+said)
 }
 
 func (s *Server) notEdited(r *http.Request, e *Edit, why error) page {
-	return s.after(r, e, "hub.json is not changed: "+why.Error())
+	return s.pageAfter(r, e, "hub.json is not changed: "+why.Error())
 }
 
-// after is the view of an edit, with a notice. A form that a person has filled in stays filled in.
-func (s *Server) after(r *http.Request, e *Edit, notice string) page {
+// pageAfter is the view of an edit, with a notice. A form that a person has filled in stays filled in.
+func (s *Server) pageAfter(r *http.Request, e *Edit, notice string) page {
 	var p page
 	if viewOf(e) == "/decisions" {
-		p = s.decisions(r)
+		p = s.decisionsPage(r)
 	} else {
-		p = s.servers(r)
+		p = s.serversPage(r)
 	}
 	p.Notice = notice
 	return p

@@ -30,12 +30,12 @@ func newGuard(host string) *guard {
 	return &guard{host: host, secret: rand.Text() + rand.Text(), answers: rand.Text() + rand.Text(), code: rand.Text()[:codeSize]}
 }
 
-// whole is what the page has that was opened by the code. A browser keeps what scripts store in files, so a page that is
+// wholeSecret is what the page has that was opened by the code. A browser keeps what scripts store in files, so a page that is
 // loaded anew has the secret alone, and looks.
-func (g *guard) whole() string { return g.secret + "." + g.answers }
+func (g *guard) wholeSecret() string { return g.secret + "." + g.answers }
 
-// exchange takes the code for the whole secret, once. spent says that there were too many wrong ones.
-func (g *guard) exchange(typed string) (secret string, spent bool) {
+// exchangeCode takes the code for the whole secret, once. spent says that there were too many wrong ones.
+func (g *guard) exchangeCode(typed string) (secret string, spent bool) {
 	typed = strings.ToUpper(strings.NewReplacer(" ", "", "-", "").Replace(typed))
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -47,31 +47,31 @@ func (g *guard) exchange(typed string) (secret string, spent bool) {
 		return "", g.wrong >= maxWrong
 	}
 	g.code = ""
-	return g.whole(), false
+	return g.wholeSecret(), false
 }
 
-// shown is the code as people read it.
-func (g *guard) shown() string {
+// shownCode is the code as people read it.
+func (g *guard) shownCode() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.code[:codeSize/2] + "-" + g.code[codeSize/2:]
 }
 
-// used reports whether a session has begun.
-func (g *guard) used() bool {
+// isUsed reports whether a session has begun.
+func (g *guard) isUsed() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.code == ""
 }
 
-// holds reports whether a request carries the secret. It must have been read by fromHere.
-func (g *guard) holds(r *http.Request) bool {
+// holdsSecret reports whether a request carries the secret. It must have been read by fromHere.
+func (g *guard) holdsSecret(r *http.Request) bool {
 	return subtle.ConstantTimeCompare([]byte(r.PostForm.Get(sessionField)), []byte(g.secret)) == 1 || g.mayAnswer(r)
 }
 
 // mayAnswer reports whether it comes from a page that may answer questions.
 func (g *guard) mayAnswer(r *http.Request) bool {
-	return subtle.ConstantTimeCompare([]byte(r.PostForm.Get(sessionField)), []byte(g.whole())) == 1
+	return subtle.ConstantTimeCompare([]byte(r.PostForm.Get(sessionField)), []byte(g.wholeSecret())) == 1
 }
 
 // sessionField is the form field that carries the secret.
@@ -80,12 +80,12 @@ const sessionField = "session"
 // policy lets a page load what comes from here as a file, and nothing else.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// headers are the same for every answer.
+// setHeaders are the same for every answer.
 //
 // The referrer policy is not no-referrer: by that one a browser says "Origin: null" of the page's own
 // forms, which is what a sandboxed frame of somebody else says. An address holds nothing that is
 // secret, and another port is another origin, so nothing is told outside.
-func headers(h http.Header) {
+func setHeaders(h http.Header) {
 	h.Set("Content-Security-Policy", policy)
 	h.Set("Referrer-Policy", "same-origin")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
@@ -100,7 +100,7 @@ func headers(h http.Header) {
 // first one. It reads the form of what it lets pass.
 func (g *guard) fromHere(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		headers(w.Header())
+		setHeaders(w.Header())
 		origins := r.Header.Values("Origin")
 		own := len(origins) == 1 && origins[0] == "http://"+g.host
 		site := r.Header.Get("Sec-Fetch-Site")

@@ -41,7 +41,7 @@ type nowServer struct {
 	Memory int64 // of its processes
 }
 
-func (s *Server) now(r *http.Request) page {
+func (s *Server) nowPage(r *http.Request) page {
 	return page{View: "/now", Live: true, Data: s.lookNow(r.Context(), strings.TrimSpace(r.PostForm.Get("holds")))}
 }
 
@@ -54,8 +54,8 @@ func (s *Server) lookNow(ctx context.Context, holds string) nowData {
 	for _, report := range reports {
 		h := nowHub{Report: report}
 		var children []status.Child
-		children, h.MoreServers = first(most, report.Children, inTrouble, func(c *status.Child) bool { return strings.Contains(c.Server, holds) })
-		h.Sessions, h.MoreSessions = first(most, report.Sessions, waits, func(s *status.Session) bool {
+		children, h.MoreServers = firstOf(most, report.Children, inTrouble, func(c *status.Child) bool { return strings.Contains(c.Server, holds) })
+		h.Sessions, h.MoreSessions = firstOf(most, report.Sessions, isWaiting, func(s *status.Session) bool {
 			return slices.ContainsFunc([]string{s.ID, s.Client, s.Principal, s.Folder}, func(name string) bool { return strings.Contains(name, holds) })
 		})
 		for _, c := range children {
@@ -73,13 +73,13 @@ func (s *Server) lookNow(ctx context.Context, holds string) nowData {
 			h.Servers[i].Memory = memory[h.Servers[i].PID]
 		}
 	}
-	d.Curves, d.Since, d.Wrong = s.traffic.curves(now)
+	d.Curves, d.Since, d.Wrong = s.traffic.drawCurves(now)
 	return d
 }
 
-// first are those of all that are like what is looked for, most at most, and how many others there are. Where not all are
+// firstOf are those of all that are like what is looked for, most at most, and how many others there are. Where not all are
 // shown, the urgent ones come first.
-func first[T any](most int, all []T, urgent, like func(*T) bool) (shown []T, others int) {
+func firstOf[T any](most int, all []T, urgent, like func(*T) bool) (shown []T, others int) {
 	var rest []T
 	for i := range all {
 		if like(&all[i]) {
@@ -112,13 +112,13 @@ func Asks(sessions []status.Session, server string) (n int) {
 
 func inTrouble(c *status.Child) bool { return c.Error != "" || c.CircuitOpen || c.Refused > 0 }
 
-func waits(s *status.Session) bool { return len(s.Report.Questions) > 0 }
+func isWaiting(s *status.Session) bool { return len(s.Report.Questions) > 0 }
 
 // restart and reload do what a person has clicked, and show how things are then.
 
-func (s *Server) restart(r *http.Request) page {
+func (s *Server) restartPage(r *http.Request) page {
 	said, err := s.cfg.Restart(r.Context(), r.PostForm.Get("hub"), r.PostForm.Get("server"))
-	p := s.now(r)
+	p := s.nowPage(r)
 	p.Notice = said
 	if err != nil {
 		p.Notice = r.PostForm.Get("server") + " was not restarted: " + err.Error()
@@ -126,9 +126,9 @@ func (s *Server) restart(r *http.Request) page {
 	return p
 }
 
-func (s *Server) reload(r *http.Request) page {
+func (s *Server) reloadPage(r *http.Request) page {
 	err := s.cfg.Reload(r.Context(), r.PostForm.Get("hub"))
-	p := s.now(r)
+	p := s.nowPage(r)
 	p.Notice = "hub.json was read again"
 	if err != nil {
 		p.Notice = "the former configuration stays in force: " + err.Error()
@@ -136,7 +136,7 @@ func (s *Server) reload(r *http.Request) page {
 	return p
 }
 
-func (s *Server) configuration(r *http.Request) page {
+func (s *Server) configurationPage(r *http.Request) page {
 	brief := r.Header.Get(partHeader) == partBrief
 	return page{View: "/configuration", More: brief, Data: s.cfg.File(r.Context(), brief)}
 }
@@ -152,7 +152,7 @@ type questionsData struct {
 	Looks  string // why the page answers nothing; "": it does
 }
 
-func (s *Server) questions(r *http.Request) page {
+func (s *Server) questionsPage(r *http.Request) page {
 	all, silent := s.cfg.Questions(r.Context())
 	d := questionsData{All: all[:min(maxRows, len(all))], Silent: silent}
 	d.More = len(all) - len(d.All)
@@ -165,17 +165,17 @@ func (s *Server) questions(r *http.Request) page {
 	return page{View: "/questions", Live: true, Data: d}
 }
 
-// answer passes on what a person has clicked, with the digest of what they saw: a question that
+// answerPage passes on what a person has clicked, with the digest of what they saw: a question that
 // has changed meanwhile takes no answer.
-func (s *Server) answer(r *http.Request) page {
+func (s *Server) answerPage(r *http.Request) page {
 	if !s.guard.mayAnswer(r) {
-		p := s.questions(r)
+		p := s.questionsPage(r)
 		p.Notice = "That answer does not count: " + errLooks.Error()
 		return p
 	}
 	a := Answer{Hub: r.PostForm.Get("hub"), ID: r.PostForm.Get("id"), Digest: r.PostForm.Get("digest"), Decision: r.PostForm.Get("decision")}
 	err := s.cfg.Answer(r.Context(), a)
-	p := s.questions(r)
+	p := s.questionsPage(r)
 	p.Notice = "Allowed: " + a.Decision + "."
 	switch {
 	case err != nil:

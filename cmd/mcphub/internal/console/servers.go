@@ -37,7 +37,7 @@ type instance struct {
 	standing
 }
 
-func (s *Server) servers(r *http.Request) page {
+func (s *Server) serversPage(r *http.Request) page {
 	d := serversData{Entries: s.cfg.Servers(r.Context()), Edit: editIn(r)}
 	if err := s.mayEdit(r); err != nil {
 		d.Looks = err.Error()
@@ -47,10 +47,10 @@ func (s *Server) servers(r *http.Request) page {
 	}
 	tools := 0
 	for _, e := range d.Servers {
-		one := server{Entry: e, standing: e.standing(d.Hubs, d.command(s))}
+		one := server{Entry: e, standing: e.standingOf(d.Hubs, d.commandLine(s))}
 		for i := range e.Instances {
 			c := e.Instances[i]
-			one.Instances = append(one.Instances, instance{c, standingOf(&c.Child, e.Asks, time.Now(), d.command(s))})
+			one.Instances = append(one.Instances, instance{c, standingOf(&c.Child, e.Asks, time.Now(), d.commandLine(s))})
 		}
 		if len(one.Instances) > 0 {
 			one.standing = one.Instances[0].standing
@@ -63,13 +63,13 @@ func (s *Server) servers(r *http.Request) page {
 	return page{View: "/servers", Live: tools <= maxLiveTools, Data: d}
 }
 
-// command makes command lines about the file of these entries.
-func (d *Entries) command(s *Server) func(words ...string) string {
+// commandLine makes command lines about the file of these entries.
+func (d *Entries) commandLine(s *Server) func(words ...string) string {
 	return func(words ...string) string { return s.cfg.Command(d.File, words...) }
 }
 
-// standing is how an entry stands that has no instance.
-func (e *Entry) standing(hubs int, command func(words ...string) string) standing {
+// standingOf is how an entry stands that has no instance.
+func (e *Entry) standingOf(hubs int, command func(words ...string) string) standing {
 	switch {
 	case e.Disabled:
 		return standing{Word: "switched off", Text: "No client is offered it. Switch it on to serve it."}
@@ -81,9 +81,9 @@ func (e *Entry) standing(hubs int, command func(words ...string) string) standin
 	return standing{Word: "not taken yet", Text: "The hub has not taken this entry: see what waits under Questions, or have it read hub.json again under Now."}
 }
 
-// find searches the registry.
-func (s *Server) find(r *http.Request) page {
-	p := s.servers(r)
+// findPage searches the registry.
+func (s *Server) findPage(r *http.Request) page {
+	p := s.serversPage(r)
 	d := p.Data.(serversData)
 	d.Asked, p.Live = true, false
 	var err error

@@ -59,7 +59,7 @@ func standingOf(c *status.Child, asks int, now time.Time, command func(words ...
 	case c.State == "waiting":
 		s.Word, s.Text = "waits", "It starts soon"+layout.WithPrefix(": ", why)+"; there is nothing to do."
 	case c.State == "starting":
-		s.Word, s.Text = "starting", "It is "+cmp.Or(why, "waiting for the first answer")+layout.When(c.Since != nil, ", "+since(c.Since, now))+". Wait; if it takes long, see what it says by the command."
+		s.Word, s.Text = "starting", "It is "+cmp.Or(why, "waiting for the first answer")+layout.When(c.Since != nil, ", "+timeSince(c.Since, now))+". Wait; if it takes long, see what it says by the command."
 		s.Command = command("logs", c.Server)
 	case c.State == "draining":
 		s.Word, s.Text = "changed since its start", "This process ends when its calls have"+layout.WithPrefix(": ", why)+". New calls go to another; there is nothing to do."
@@ -71,7 +71,7 @@ func standingOf(c *status.Child, asks int, now time.Time, command func(words ...
 	return s
 }
 
-func since(t *time.Time, now time.Time) string {
+func timeSince(t *time.Time, now time.Time) string {
 	if t == nil {
 		return ""
 	}

@@ -65,7 +65,7 @@ func TestStandings(t *testing.T) {
 		{Entry{}, 0, "no hub runs: It starts when a client starts the hub: open one. "},
 		{Entry{}, 1, "not taken yet: The hub has not taken this entry: see what waits under Questions, or have it read hub.json again under Now. "},
 	} {
-		if s := c.entry.standing(c.hubs, command); s.Word+": "+s.Text+" "+s.Command != c.want {
+		if s := c.entry.standingOf(c.hubs, command); s.Word+": "+s.Text+" "+s.Command != c.want {
 			t.Errorf("%+v", s)
 		}
 	}

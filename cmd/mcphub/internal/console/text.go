@@ -17,8 +17,8 @@ import (
 // maxText is how many characters of one text a page shows.
 const maxText = 4000
 
-// functions are what templates may call.
-func functions() template.FuncMap {
+// templateFunctions are what templates may call.
+func templateFunctions() template.FuncMap {
 	return template.FuncMap{
 		"ago": func(at any) string {
 			switch t := at.(type) {
@@ -32,14 +32,14 @@ func functions() template.FuncMap {
 			return "-"
 		},
 		"clock":  func(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05.000") },
-		"clip":   clip,
-		"join":   func(all []string) string { return clip(strings.Join(all, " ")) },
+		"clip":   clipText,
+		"join":   func(all []string) string { return clipText(strings.Join(all, " ")) },
 		"short":  func(id string) string { return id[:min(8, len(id))] },
 		"memory": memoryText,
 		"took":   func(us int64) string { return (time.Duration(us) * time.Microsecond).String() },
 		"adding": addingOf,
 		"lines":  func(all []string) string { return strings.Join(all, "\n") },
-		"kernel": func(c *status.Child) string { return clip(kernelText(c)) },
+		"kernel": func(c *status.Child) string { return clipText(kernelText(c)) },
 		"views":  func() []view { return views },
 	}
 }
@@ -48,7 +48,7 @@ type view struct{ Path, Name string }
 
 var views = []view{{"/now", "Now"}, {"/servers", "Servers"}, {"/decisions", "Decisions"}, {"/questions", "Questions"}, {"/configuration", "Configuration"}, {"/record", "Record"}}
 
-func clip(s string) string {
+func clipText(s string) string {
 	if cut := printable.Clip(s, maxText); len(cut) < len(s) {
 		return cut + " …"
 	}
@@ -94,20 +94,20 @@ func (o *inert) Write(p []byte) (int, error) {
 	if o.buf.Len() < inertBlock {
 		return len(p), nil
 	}
-	return len(p), o.out()
+	return len(p), o.writeOut()
 }
 
-func (o *inert) out() error {
+func (o *inert) writeOut() error {
 	_, err := o.w.Write(o.buf.Bytes())
 	o.buf.Reset()
 	return err
 }
 
-// flush writes what is left.
-func (o *inert) flush() error {
+// flushRest writes what is left.
+func (o *inert) flushRest() error {
 	for _, b := range o.rest {
 		fmt.Fprintf(&o.buf, `\x%02x`, b)
 	}
 	o.rest = nil
-	return o.out()
+	return o.writeOut()
 }

@@ -159,7 +159,7 @@ func TestInert(t *testing.T) {
 				}
 				rest = rest[n:]
 			}
-			if err := w.flush(); err != nil || out.String() != want {
+			if err := w.flushRest(); err != nil || out.String() != want {
 				t.Errorf("%q by %d: %q, want %q", in, size, out.String(), want)
 			}
 		}

@@ -37,8 +37,8 @@ type slot struct {
 	took    []int64 // microseconds
 }
 
-// follow counts what is written to a folder until ctx ends.
-func (t *traffic) follow(ctx context.Context, dir string) {
+// followRecord counts what is written to a folder until ctx ends.
+func (t *traffic) followRecord(ctx context.Context, dir string) {
 	if dir == "" {
 		return
 	}
@@ -46,7 +46,7 @@ func (t *traffic) follow(ctx context.Context, dir string) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		t.since = time.Now()
-	}, t.note)
+	}, t.noteLine)
 	if err != nil {
 		t.mu.Lock()
 		defer t.mu.Unlock()
@@ -54,12 +54,12 @@ func (t *traffic) follow(ctx context.Context, dir string) {
 	}
 }
 
-// note counts a line.
-func (t *traffic) note(e trail.Event) {
+// noteLine counts a line.
+func (t *traffic) noteLine(e trail.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	number := e.Time.UnixNano() / int64(slotTime)
-	s := t.slot(number)
+	s := t.slotAt(number)
 	if s.number > number {
 		return // a clock was set back
 	}
@@ -84,8 +84,8 @@ func (t *traffic) note(e trail.Event) {
 	}
 }
 
-// slot is where a number has its place.
-func (t *traffic) slot(number int64) *slot {
+// slotAt is where a number has its place.
+func (t *traffic) slotAt(number int64) *slot {
 	return &t.slots[((number%slotCount)+slotCount)%slotCount]
 }
 
@@ -105,15 +105,15 @@ const (
 func (curve) Width() int  { return curveWidth }
 func (curve) Height() int { return curveHeight }
 
-// curves are those of calls, refusals and the median time of an answer, until now.
-func (t *traffic) curves(now time.Time) (all []curve, since time.Time, wrong string) {
+// drawCurves are those of calls, refusals and the median time of an answer, until now.
+func (t *traffic) drawCurves(now time.Time) (all []curve, since time.Time, wrong string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	last := now.UnixNano()/int64(slotTime) - 1 // that of now is not whole
 	var calls, refused, median [slotCount]float64
 	for i := range slotCount {
 		number := last - slotCount + 1 + int64(i)
-		s := t.slot(number)
+		s := t.slotAt(number)
 		if s.number != number {
 			continue
 		}
@@ -123,23 +123,23 @@ func (t *traffic) curves(now time.Time) (all []curve, since time.Time, wrong str
 			median[i] = float64(sorted[n/2]) / 1000
 		}
 	}
-	return []curve{draw("calls", "a second", calls[:]), draw("refused", "a second", refused[:]), draw("p50 of answers", "ms", median[:])}, t.since, t.wrong
+	return []curve{drawCurve("calls", "a second", calls[:]), drawCurve("refused", "a second", refused[:]), drawCurve("p50 of answers", "ms", median[:])}, t.since, t.wrong
 }
 
-// draw makes a curve of values, the last of which is that of now.
-func draw(name, unit string, values []float64) curve {
+// drawCurve makes a curve of values, the last of which is that of now.
+func drawCurve(name, unit string, values []float64) curve {
 	most := slices.Max(values)
 	scale := max(most, 1e-9)
 	var b strings.Builder
 	for i, v := range values {
 		x := float64(i) * curveWidth / float64(len(values)-1)
 		y := curveHeight - 1 - v/scale*(curveHeight-2)
-		b.WriteString(number(x) + "," + number(y) + " ")
+		b.WriteString(formatNumber(x) + "," + formatNumber(y) + " ")
 	}
-	return curve{Name: name, Unit: unit, Points: strings.TrimSpace(b.String()), Last: number(values[len(values)-1]), Most: number(most)}
+	return curve{Name: name, Unit: unit, Points: strings.TrimSpace(b.String()), Last: formatNumber(values[len(values)-1]), Most: formatNumber(most)}
 }
 
-func number(v float64) string {
+func formatNumber(v float64) string {
 	text := strconv.FormatFloat(v, 'f', 1, 64)
 	return strings.TrimSuffix(text, ".0")
 }

@@ -19,7 +19,7 @@ func TestTraffic(t *testing.T) {
 	decide := func(at time.Time, decision string) {
 		e := trail.Event{Entry: audit.Entry{Kind: audit.KindDecision, Time: at}}
 		e.Decision = decision
-		tr.note(e)
+		tr.noteLine(e)
 	}
 	for range 40 {
 		decide(last, "allow")
@@ -28,11 +28,11 @@ func TestTraffic(t *testing.T) {
 		decide(last, "deny")
 	}
 	for i := range 2000 { // more than are kept
-		tr.note(trail.Event{Entry: audit.Entry{Kind: audit.KindOutcome, Time: last}, Result: audit.ResultOK, Outcomes: []audit.Outcome{{Micros: int64(1000 + i%3*1000)}}})
+		tr.noteLine(trail.Event{Entry: audit.Entry{Kind: audit.KindOutcome, Time: last}, Result: audit.ResultOK, Outcomes: []audit.Outcome{{Micros: int64(1000 + i%3*1000)}}})
 	}
 	decide(last.Add(-100*slotTime), "allow")
 	decide(last.Add(-slotCount*slotTime), "allow") // the slot of now was its own once, and is kept
-	curves, _, _ := tr.curves(now)
+	curves, _, _ := tr.drawCurves(now)
 	if c := curves[0]; c.Last != "10" || c.Most != "10" || len(strings.Fields(c.Points)) != slotCount || !strings.HasSuffix(c.Points, "360,1") {
 		t.Errorf("calls: %+v", c)
 	}
@@ -45,7 +45,7 @@ func TestTraffic(t *testing.T) {
 	if n := len(tr.slots[(last.UnixNano()/int64(slotTime))%slotCount].took); n != maxTook {
 		t.Errorf("%d times are kept", n)
 	}
-	curves, _, _ = tr.curves(now.Add(time.Hour))
+	curves, _, _ = tr.drawCurves(now.Add(time.Hour))
 	if curves[0].Most != "0" || curves[2].Most != "0" {
 		t.Errorf("an hour later: %+v", curves)
 	}
@@ -65,7 +65,7 @@ func TestTrafficFollows(t *testing.T) {
 	done := make(chan error, 1)
 	go func() {
 		done <- trail.Follow(t.Context(), dir, func() { close(started) }, func(e trail.Event) {
-			tr.note(e)
+			tr.noteLine(e)
 			if e.Kind == audit.KindDecision {
 				counted <- e.Time
 			}
@@ -84,7 +84,7 @@ func TestTrafficFollows(t *testing.T) {
 	case err := <-done:
 		t.Fatal(err)
 	}
-	curves, _, _ := tr.curves(at.Add(slotTime))
+	curves, _, _ := tr.drawCurves(at.Add(slotTime))
 	if curves[0].Last != "0.2" || curves[1].Last != "0.2" {
 		t.Errorf("%+v", curves)
 	}

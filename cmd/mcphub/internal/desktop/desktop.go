@@ -45,7 +45,7 @@ func (n *Notifier) Run(ctx context.Context, told func(error)) {
 		case <-ctx.Done():
 			return
 		case notice := <-n.notices:
-			if err := n.show(ctx, notice); err != nil && ctx.Err() == nil {
+			if err := n.showNotice(ctx, notice); err != nil && ctx.Err() == nil {
 				told(err)
 			}
 		}

@@ -13,9 +13,9 @@ import (
 
 var errNoDesktop = errors.New("there is no session bus on a socket of this machine (DBUS_SESSION_BUS_ADDRESS)")
 
-// address is where the session bus is; "" for nowhere. It is not asked of the library,
+// busAddress is where the session bus is; "" for nowhere. It is not asked of the library,
 // which would start one.
-func (n *Notifier) address() string {
+func (n *Notifier) busAddress() string {
 	address := n.env("DBUS_SESSION_BUS_ADDRESS")
 	if address == "" {
 		if dir := n.env("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
@@ -32,8 +32,8 @@ func (n *Notifier) address() string {
 	return address
 }
 
-func (n *Notifier) show(ctx context.Context, notice Notice) error {
-	address := n.address()
+func (n *Notifier) showNotice(ctx context.Context, notice Notice) error {
+	address := n.busAddress()
 	if address == "" {
 		return errNoDesktop
 	}

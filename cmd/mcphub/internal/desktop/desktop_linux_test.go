@@ -110,11 +110,11 @@ func TestNoBusIsStarted(t *testing.T) {
 		"several":   {"DBUS_SESSION_BUS_ADDRESS": "unix:path=/nowhere;autolaunch:"},
 		"network":   {"DBUS_SESSION_BUS_ADDRESS": "tcp:host=127.0.0.1,port=1"},
 	} {
-		if err := New(environment(env)).show(t.Context(), Notice{}); !errors.Is(err, errNoDesktop) {
+		if err := New(environment(env)).showNotice(t.Context(), Notice{}); !errors.Is(err, errNoDesktop) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if got := New(environment(map[string]string{"DBUS_SESSION_BUS_ADDRESS": "unix:path=" + dir})).address(); !strings.HasPrefix(got, "unix:") { // the control
+	if got := New(environment(map[string]string{"DBUS_SESSION_BUS_ADDRESS": "unix:path=" + dir})).busAddress(); !strings.HasPrefix(got, "unix:") { // the control
 		t.Errorf("%q", got)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "ran")); err == nil {

@@ -4,5 +4,5 @@ package desktop
 
 import "context"
 
-// show shows nothing: only Linux has such desktops.
-func (*Notifier) show(context.Context, Notice) error { return nil }
+// showNotice shows nothing: only Linux has such desktops.
+func (*Notifier) showNotice(context.Context, Notice) error { return nil }

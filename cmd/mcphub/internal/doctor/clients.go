@@ -11,12 +11,12 @@ import (
 	"mcphub/internal/printable"
 )
 
-// clients says for each client on this machine how the hub is registered in it.
-func (e *examination) clients() {
+// examineClients says for each client on this machine how the hub is registered in it.
+func (e *examination) examineClients() {
 	var without []*clients.Profile
 	for i := range clients.All {
 		c := &clients.All[i]
-		if !c.Installed(e.Clients) {
+		if !c.IsInstalled(e.Clients) {
 			continue
 		}
 		found, err := clients.Read(c, e.Clients)
@@ -25,14 +25,14 @@ func (e *examination) clients() {
 			out.File = found.Files[0]
 		}
 		if err != nil {
-			e.report.add(Finding{Group: Clients, Subject: c.Name, Severity: sevWarning, Text: "its configuration cannot be read: " + printable.Clean(err.Error()),
+			e.report.addFinding(Finding{Group: Clients, Subject: c.Name, Severity: sevWarning, Text: "its configuration cannot be read: " + printable.Clean(err.Error()),
 				Cure: "mend the file at that place"})
 		} else {
 			out.Registered, out.Roots, out.Program = found.Registered, found.HubRoots, found.HubProgram
 			if found.Registered == "" {
 				without = append(without, c)
 			} else {
-				e.registered(c, &out)
+				e.examineRegistered(c, &out)
 			}
 		}
 		e.report.Clients = append(e.report.Clients, out)
@@ -42,32 +42,32 @@ func (e *examination) clients() {
 		severity = sevWarning
 	}
 	for _, c := range without {
-		e.report.add(Finding{Group: Clients, Subject: c.Name, Severity: severity, Text: c.Title + " is installed, and the hub is not registered in it",
-			Cure: "register it", Command: e.install(c)})
+		e.report.addFinding(Finding{Group: Clients, Subject: c.Name, Severity: severity, Text: c.Title + " is installed, and the hub is not registered in it",
+			Cure: "register it", Command: e.installCommand(c)})
 	}
 }
 
-// install is the command that registers the hub in a client.
-func (e *examination) install(c *clients.Profile) string {
+// installCommand is the command that registers the hub in a client.
+func (e *examination) installCommand(c *clients.Profile) string {
 	words := []string{"install", c.Name, "--yes"}
 	if c.Roots == clients.NoRoots {
 		words = words[:2] // it asks for the folders
 	}
-	return e.mcphub(words...)
+	return e.commandLine(words...)
 }
 
-// reinstall is the command that registers the hub in a client anew.
-func (e *examination) reinstall(c *clients.Profile) string {
+// reinstallCommand is the command that registers the hub in a client anew.
+func (e *examination) reinstallCommand(c *clients.Profile) string {
 	if slices.Contains(e.Changed, c.Name) {
-		return e.install(c)
+		return e.installCommand(c)
 	}
-	return printable.CommandLine([]string{"mcphub", "uninstall", c.Name}) + " && " + e.install(c)
+	return printable.CommandLine([]string{"mcphub", "uninstall", c.Name}) + " && " + e.installCommand(c)
 }
 
-// registered looks at how a client starts the hub.
-func (e *examination) registered(c *clients.Profile, out *InstalledClient) {
+// examineRegistered looks at how a client starts the hub.
+func (e *examination) examineRegistered(c *clients.Profile, out *InstalledClient) {
 	report := func(severity, text, cure, command string) {
-		e.report.add(Finding{Group: Clients, Subject: c.Name, Severity: severity, At: out.File, Text: text, Cure: cure, Command: command})
+		e.report.addFinding(Finding{Group: Clients, Subject: c.Name, Severity: severity, At: out.File, Text: text, Cure: cure, Command: command})
 	}
 	program := ""
 	if len(out.Program) > 0 {
@@ -76,12 +76,12 @@ func (e *examination) registered(c *clients.Profile, out *InstalledClient) {
 	switch info, err := os.Stat(program); {
 	case !filepath.IsAbs(program): // looked up by the client, in a PATH of its own
 	case err != nil:
-		report(sevError, fmt.Sprintf("it starts the hub as %s, and nothing is there", program), "register the hub anew", e.reinstall(c))
+		report(sevError, fmt.Sprintf("it starts the hub as %s, and nothing is there", program), "register the hub anew", e.reinstallCommand(c))
 		return
 	default:
 		own, err := os.Stat(e.Own.Command)
 		if base := filepath.Base(program); err == nil && strings.TrimSuffix(base, ".exe") == clients.HubName && !os.SameFile(info, own) {
-			report(sevWarning, fmt.Sprintf("it starts %s, which is another mcphub than this (%s)", program, e.Own.Command), "register this one, if it is the one that is meant", e.reinstall(c))
+			report(sevWarning, fmt.Sprintf("it starts %s, which is another mcphub than this (%s)", program, e.Own.Command), "register this one, if it is the one that is meant", e.reinstallCommand(c))
 		}
 	}
 	for i, a := range out.Program {
@@ -90,7 +90,7 @@ func (e *examination) registered(c *clients.Profile, out *InstalledClient) {
 			file, named = out.Program[i+1], true
 		}
 		if _, err := os.Stat(file); named && filepath.IsAbs(file) && err != nil {
-			report(sevError, fmt.Sprintf("it has the hub read %s, and there is no such file", file), "register the hub anew", e.reinstall(c))
+			report(sevError, fmt.Sprintf("it has the hub read %s, and there is no such file", file), "register the hub anew", e.reinstallCommand(c))
 			return
 		}
 	}
@@ -100,7 +100,7 @@ func (e *examination) registered(c *clients.Profile, out *InstalledClient) {
 				printable.CommandLine([]string{"mkdir", "-p", dir}))
 		}
 	}
-	if !out.GivesRoots && len(out.Roots) == 0 && e.found.Whole && e.found.Hub.Fallback.None() {
-		report(sevWarning, c.Title+" does not tell which folders are open, and the hub is registered with none: no boundary holds", "name the folders; this takes the one in which it is run", e.mcphub("install", c.Name, "--roots", "."))
+	if !out.GivesRoots && len(out.Roots) == 0 && e.found.Whole && e.found.Hub.Fallback.IsEmpty() {
+		report(sevWarning, c.Title+" does not tell which folders are open, and the hub is registered with none: no boundary holds", "name the folders; this takes the one in which it is run", e.commandLine("install", c.Name, "--roots", "."))
 	}
 }

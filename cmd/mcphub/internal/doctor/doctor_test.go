@@ -69,7 +69,7 @@ func TestSatisfies(t *testing.T) {
 		{"3.11.0", "~=3.10.2", false, true},
 		{"3.11.0", "==3.11.*", true, true},
 	} {
-		if fits, known := satisfies(tc.version, tc.wants); fits != tc.fits || known != tc.known {
+		if fits, known := satisfiesRange(tc.version, tc.wants); fits != tc.fits || known != tc.known {
 			t.Errorf("%s in %q: %v, known %v; want %v, %v", tc.version, tc.wants, fits, known, tc.fits, tc.known)
 		}
 	}
@@ -106,7 +106,7 @@ func TestDiagnose(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			e := &examination{Options: Options{Source: &setup.Source{}}}
 			f := Finding{Text: tc.why}
-			diagnose(&f, spec.Spec{Name: "my-srv", Args: []string{filepath.Join(pkg, "index.js")}}, &status.Child{Stderr: tc.stderr}, e)
+			diagnoseFailure(&f, spec.Spec{Name: "my-srv", Args: []string{filepath.Join(pkg, "index.js")}}, &status.Child{Stderr: tc.stderr}, e)
 			if !strings.Contains(f.Cure, tc.cure) || f.Command != tc.command {
 				t.Errorf("cure  %q\nrun   %q\nwant  %q\n      %q", f.Cure, f.Command, tc.cure, tc.command)
 			}
@@ -114,7 +114,7 @@ func TestDiagnose(t *testing.T) {
 	}
 	// Where a hub.json was named, the commands name it too.
 	e := &examination{Options: Options{Source: &setup.Source{Config: "/my hub.json"}}}
-	if got, want := e.mcphub("warm"), "mcphub warm --config "+printable.CommandLine([]string{"/my hub.json"}); got != want {
+	if got, want := e.commandLine("warm"), "mcphub warm --config "+printable.CommandLine([]string{"/my hub.json"}); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -193,7 +193,7 @@ func TestDefinitionsAreNamed(t *testing.T) {
 	o := options(t, `{"mcpServers": {}}`)
 	e := &examination{Options: o, found: setup.CheckResult{Result: setup.Result{File: &config.File{}}}, report: &Report{}, signing: func() (none Signing) { return none }}
 	var out Server
-	e.server(t.Context(), &out, &hub.Child{Spec: spec.Spec{Name: "kid"}}, &offered, nil)
+	e.reportServer(t.Context(), &out, &hub.Child{Spec: spec.Spec{Name: "kid"}}, &offered, nil)
 	var said []string
 	for _, f := range e.report.Findings {
 		said = append(said, f.Subject+": "+f.Severity+": "+f.Text+"; "+f.Cure)
@@ -281,7 +281,7 @@ func TestExamineEnds(t *testing.T) {
 func TestReportOrder(t *testing.T) {
 	t.Parallel()
 	r := Report{Findings: []Finding{{Group: Hubs, Severity: sevError}, {Group: Servers, Severity: sevNote}, {Group: Servers, Severity: sevError}, {Group: Configuration, Severity: sevWarning}}}
-	r.finish()
+	r.sortFindings()
 	want := []Finding{{Group: Configuration, Severity: sevWarning}, {Group: Servers, Severity: sevError}, {Group: Servers, Severity: sevNote}, {Group: Hubs, Severity: sevError}}
 	for i := range want {
 		if r.Findings[i].Group != want[i].Group || r.Findings[i].Severity != want[i].Severity {
@@ -333,7 +333,7 @@ func TestKernelNote(t *testing.T) {
 	} {
 		e := examination{report: &Report{}}
 		e.found.Hub.Children = tc.children
-		e.kernel(tc.kernel)
+		e.examineKernel(tc.kernel)
 		if tc.want == "" && len(e.report.Findings) == 0 {
 			continue
 		}
@@ -360,12 +360,12 @@ func TestSeatbeltIsTold(t *testing.T) {
 		tried := false
 		e := examination{report: &Report{}}
 		e.found.Hub.Children = tc.children
-		if got := e.seatbelt(sandbox.Kernel{Seatbelt: func() error { tried = true; return tc.proof }}); !strings.Contains(got, tc.want) || tried != tc.tried {
+		if got := e.examineSeatbelt(sandbox.Kernel{Seatbelt: func() error { tried = true; return tc.proof }}); !strings.Contains(got, tc.want) || tried != tc.tried {
 			t.Errorf("%s: %q, tried %t", name, got, tried)
 		}
 	}
 	e := examination{}
-	if got := e.seatbelt(sandbox.Kernel{ABI: 7}); got != "" {
+	if got := e.examineSeatbelt(sandbox.Kernel{ABI: 7}); got != "" {
 		t.Errorf("elsewhere: %q", got)
 	}
 }
@@ -378,7 +378,7 @@ func TestNamesAreShortened(t *testing.T) {
 		var said []string
 		e := examination{report: &Report{}}
 		e.found.File = &config.File{}
-		e.names(&hub.Child{Prefix: prefix}, []client.Tool{{Name: prefix + "a", ToolName: "a"}, {Name: "bb_0123", ToolName: "bbb"}}, func(_, text, cure string) { said = append(said, text+"; "+cure) })
+		e.checkNames(&hub.Child{Prefix: prefix}, []client.Tool{{Name: prefix + "a", ToolName: "a"}, {Name: "bb_0123", ToolName: "bbb"}}, func(_, text, cure string) { said = append(said, text+"; "+cure) })
 		if len(said) != 1 || !strings.HasPrefix(said[0], "the names of 1 tools are shortened, such as bb_0123; "+want) || len(e.report.Findings) != 0 {
 			t.Errorf("prefix %q: %q, %v", prefix, said, e.report.Findings)
 		}
@@ -398,7 +398,7 @@ func TestWhatWaitsIsNamed(t *testing.T) {
 	findings := func(s *setup.Source) (all []Finding, waits bool) {
 		t.Helper()
 		e := examination{Options: Options{Source: s}, report: &Report{}}
-		waits = e.waits()
+		waits = e.waitsForPerson()
 		return e.report.Findings, waits
 	}
 	s := &setup.Source{Config: path, Consent: store}

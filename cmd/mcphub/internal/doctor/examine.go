@@ -51,7 +51,7 @@ func Examine(ctx context.Context, o Options) (*Report, error) {
 	found, err := o.Source.Check(io.Discard)
 	e.found = found
 	if err != nil {
-		e.unreadable(err)
+		e.reportUnreadable(err)
 	}
 	if found.File != nil {
 		for _, name := range o.Servers {
@@ -60,39 +60,39 @@ func Examine(ctx context.Context, o Options) (*Report, error) {
 			}
 		}
 	}
-	e.configuration()
-	if found.Whole && !e.waits() {
-		if err := e.servers(ctx); err != nil {
+	e.examineConfiguration()
+	if found.Whole && !e.waitsForPerson() {
+		if err := e.tryServers(ctx); err != nil {
 			return nil, err
 		}
 	}
 	if len(o.Servers) == 0 {
-		e.clients()
-		e.system(ctx)
-		e.hubs()
+		e.examineClients()
+		e.examineSystem(ctx)
+		e.examineHubs()
 	}
-	r.finish()
+	r.sortFindings()
 	return r, nil
 }
 
-// waits reports whether some of hub.json waits for a person, and says what waits. Nothing
+// waitsForPerson reports whether some of hub.json waits for a person, and says what waits. Nothing
 // of that is started here either.
-func (e *examination) waits() bool {
+func (e *examination) waitsForPerson() bool {
 	st, err := e.Source.Accepted(io.Discard, nil)
 	waits := err == nil && st.Waiting != ""
 	if waits {
-		e.report.add(Finding{Group: Configuration, Severity: sevError, Text: st.Waiting, Cure: "no server is tried before that: look at the change, and accept it if it is yours", Command: "mcphub reload"})
+		e.report.addFinding(Finding{Group: Configuration, Severity: sevError, Text: st.Waiting, Cure: "no server is tried before that: look at the change, and accept it if it is yours", Command: "mcphub reload"})
 	}
 	if e.Source.Consent == nil || len(e.Servers) > 0 {
 		return waits
 	}
 	questions, err := e.Source.Consent.Questions()
 	if err != nil {
-		e.report.add(Finding{Group: System, Severity: sevError, Text: "what waits for a person cannot be read: " + err.Error(), Cure: "mend the file that is named, or remove it"})
+		e.report.addFinding(Finding{Group: System, Severity: sevError, Text: "what waits for a person cannot be read: " + err.Error(), Cure: "mend the file that is named, or remove it"})
 	}
 	for _, q := range questions {
 		if !waits || !st.Asks(q.ID) {
-			e.report.add(Finding{Group: System, Severity: sevWarning, Text: "waits for a person: " + q.Title, Cure: "look at it, and accept it if it is yours", Command: "mcphub reload"})
+			e.report.addFinding(Finding{Group: System, Severity: sevWarning, Text: "waits for a person: " + q.Title, Cure: "look at it, and accept it if it is yours", Command: "mcphub reload"})
 		}
 	}
 	return waits
@@ -109,33 +109,33 @@ type examination struct {
 	running func() []admin.Report // of the hubs that run
 }
 
-// unreadable is why hub.json could not be read at all.
-func (e *examination) unreadable(err error) {
+// reportUnreadable is why hub.json could not be read at all.
+func (e *examination) reportUnreadable(err error) {
 	text, cure, _ := strings.Cut(err.Error(), "; ")
 	f := Finding{Group: Configuration, Severity: sevError, Text: text, Cure: cure}
 	var le *config.LoadError
 	switch {
 	case !errors.As(err, &le):
 	case errors.Is(le.Err, os.ErrNotExist):
-		f.Command = e.mcphub("init")
+		f.Command = e.commandLine("init")
 	case errors.Is(le.Err, os.ErrPermission):
 		f.Cure, f.Command = "let your user read it", printable.CommandLine([]string{"chmod", "u+r", le.Path})
 	}
-	e.report.add(f)
+	e.report.addFinding(f)
 }
 
-// about reports whether a problem is about what is examined.
-func (e *examination) about(p config.Problem) bool {
+// isAbout reports whether a problem is about what is examined.
+func (e *examination) isAbout(p config.Problem) bool {
 	if len(e.Servers) == 0 {
 		return true
 	}
 	return slices.ContainsFunc(e.Servers, func(name string) bool {
-		return e.subject(p) == name
+		return e.subjectOf(p) == name
 	})
 }
 
-// subject is the server that a problem is about.
-func (e *examination) subject(p config.Problem) string {
+// subjectOf is the server that a problem is about.
+func (e *examination) subjectOf(p config.Problem) string {
 	if e.found.File == nil {
 		return ""
 	}
@@ -149,21 +149,21 @@ func (e *examination) subject(p config.Problem) string {
 	return ""
 }
 
-// configuration adds what validate finds, and who else can change or read hub.json.
-func (e *examination) configuration() {
+// examineConfiguration adds what validate finds, and who else can change or read hub.json.
+func (e *examination) examineConfiguration() {
 	for _, p := range e.found.Problems {
-		if e.about(p) {
-			e.report.add(e.problem(p))
+		if e.isAbout(p) {
+			e.report.addFinding(e.problemFinding(p))
 		}
 	}
 	if len(e.Servers) == 0 {
-		e.access()
+		e.examineAccess()
 	}
 }
 
-// problem is one that validate finds.
-func (e *examination) problem(p config.Problem) Finding {
-	f := Finding{Group: Configuration, Subject: e.subject(p), Severity: p.Severity.String(), At: place(p), Text: p.Text, Cure: p.Hint, Command: printable.CommandLine(p.Command)}
+// problemFinding is one that validate finds.
+func (e *examination) problemFinding(p config.Problem) Finding {
+	f := Finding{Group: Configuration, Subject: e.subjectOf(p), Severity: p.Severity.String(), At: formatPlace(p), Text: p.Text, Cure: p.Hint, Command: printable.CommandLine(p.Command)}
 	if f.Cure == "" {
 		f.Text, f.Cure, _ = strings.Cut(p.Text, "; ")
 	}
@@ -186,8 +186,8 @@ func (e *examination) problem(p config.Problem) Finding {
 func Lacks(o Options, found setup.CheckResult, server string) (all []Finding) {
 	e := examination{Options: o, found: found}
 	for _, p := range found.Problems {
-		if p.Severity == config.SeverityError && e.subject(p) == server {
-			all = append(all, e.problem(p))
+		if p.Severity == config.SeverityError && e.subjectOf(p) == server {
+			all = append(all, e.problemFinding(p))
 		}
 	}
 	return all
@@ -196,24 +196,24 @@ func Lacks(o Options, found setup.CheckResult, server string) (all []Finding) {
 // Failure says why a server that was tried does not work, and what helps.
 func Failure(ctx context.Context, o Options, found setup.CheckResult, run *trial.Attempt) Finding {
 	e := examination{Options: o, found: found}
-	return e.failure(run.Spec, &run.Status, e.interpreter(ctx, run.Spec, run.Status.Command))
+	return e.explainFailure(run.Spec, &run.Status, e.findInterpreter(ctx, run.Spec, run.Status.Command))
 }
 
-// mcphub is a command line of this program, about the hub.json that is examined.
-func (e *examination) mcphub(words ...string) string {
+// commandLine is a command line of this program, about the hub.json that is examined.
+func (e *examination) commandLine(words ...string) string {
 	return e.Source.CommandLine(words...)
 }
 
-func place(p config.Problem) string {
+func formatPlace(p config.Problem) string {
 	if p.Line == 0 {
 		return p.File
 	}
 	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Col)
 }
 
-// access finds who else can change hub.json, which starts programs, or read the
+// examineAccess finds who else can change hub.json, which starts programs, or read the
 // secrets in it.
-func (e *examination) access() {
+func (e *examination) examineAccess() {
 	path := e.report.Config
 	if path == "" || e.Clients.OS == "windows" {
 		return
@@ -227,10 +227,10 @@ func (e *examination) access() {
 	mode := info.Mode().Perm()
 	switch {
 	case mode&0o022 != 0:
-		e.report.add(Finding{Group: Configuration, Severity: sevError, Text: fmt.Sprintf("others may change %s (mode %04o), and it says which programs run", abs, mode),
+		e.report.addFinding(Finding{Group: Configuration, Severity: sevError, Text: fmt.Sprintf("others may change %s (mode %04o), and it says which programs run", abs, mode),
 			Cure: "let nobody else change it", Command: printable.CommandLine([]string{"chmod", "go-w", abs})})
 	case mode&0o044 != 0 && clients.HoldsSecrets(text):
-		e.report.add(Finding{Group: Configuration, Severity: sevWarning, Text: fmt.Sprintf("others may read %s (mode %04o), and it holds what looks like a secret", abs, mode),
+		e.report.addFinding(Finding{Group: Configuration, Severity: sevWarning, Text: fmt.Sprintf("others may read %s (mode %04o), and it holds what looks like a secret", abs, mode),
 			Cure: "let nobody else read it; better, keep the secret with mcphub secret set", Command: printable.CommandLine([]string{"chmod", "600", abs})})
 	}
 }
@@ -286,7 +286,7 @@ func (e *examination) trialRoots() []string {
 		return e.Roots
 	}
 	cfg := &e.found.Hub
-	if !cfg.Fallback.None() {
+	if !cfg.Fallback.IsEmpty() {
 		return nil
 	}
 	return []string{cfg.Dir}
@@ -295,7 +295,7 @@ func (e *examination) trialRoots() []string {
 // fallbackRoots are the roots of clients that give none.
 func (e *examination) fallbackRoots() []string {
 	out := []string{}
-	if e.found.Whole && !e.found.Hub.Fallback.None() {
+	if e.found.Whole && !e.found.Hub.Fallback.IsEmpty() {
 		for _, r := range e.found.Hub.Fallback.Snapshot(e.found.Hub.FS, 1, e.found.Hub.Checker.Rules().WritableDirs()).Roots() {
 			out = append(out, r.Path)
 		}

@@ -112,10 +112,10 @@ func (r *Report) Count(severity config.Severity) (n int) {
 	return n
 }
 
-func (r *Report) add(f Finding) { r.Findings = append(r.Findings, f) }
+func (r *Report) addFinding(f Finding) { r.Findings = append(r.Findings, f) }
 
-// finish puts the findings in order, the worst of each group first.
-func (r *Report) finish() {
+// sortFindings puts the findings in order, the worst of each group first.
+func (r *Report) sortFindings() {
 	rank := map[string]int{config.SeverityError.String(): 0, config.SeverityWarning.String(): 1, config.SeverityNote.String(): 2}
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(slices.Index(Groups, a.Group), slices.Index(Groups, b.Group)), cmp.Compare(rank[a.Severity], rank[b.Severity]))

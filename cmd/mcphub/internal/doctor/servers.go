@@ -31,8 +31,8 @@ const (
 	maxDetails = 5
 )
 
-// servers starts those that are to be tried, and says what became of them.
-func (e *examination) servers(ctx context.Context) error {
+// tryServers starts those that are to be tried, and says what became of them.
+func (e *examination) tryServers(ctx context.Context) error {
 	cfg := e.found.Hub
 	cfg.Children = slices.DeleteFunc(slices.Clone(cfg.Children), func(c hub.Child) bool { return !e.isExamined(c.Spec.Name) || e.found.Bad[c.Spec.Name] })
 	o := trial.Options{Name: "mcphub-doctor", Roots: e.trialRoots(), Timeout: e.Timeout, Audit: e.found.Audit, Log: e.Log, Watch: e.Watch}
@@ -68,7 +68,7 @@ func (e *examination) reportServers(ctx context.Context, cfg *hub.Config, t *tri
 		if k >= 0 {
 			for j := range t.Status.Children {
 				if st := &t.Status.Children[j]; st.Server == s.Name {
-					e.server(ctx, &out, &cfg.Children[k], st, t.Tools[s.Name])
+					e.reportServer(ctx, &out, &cfg.Children[k], st, t.Tools[s.Name])
 				}
 			}
 		}
@@ -76,40 +76,40 @@ func (e *examination) reportServers(ctx context.Context, cfg *hub.Config, t *tri
 		e.report.Servers = append(e.report.Servers, out)
 	}
 	if st := t.Status.Audit; st.Dir != "" && st.Error != "" {
-		e.folder("the audit log", st.Dir, st.Error)
+		e.reportFolder("the audit log", st.Dir, st.Error)
 	}
 	if expose := e.found.File.Expose; expose.Mode == "direct" && total > expose.Tokens {
-		e.report.add(Finding{Group: Servers, Severity: sevNote, At: place(e.found.File.At("expose")),
+		e.report.addFinding(Finding{Group: Servers, Severity: sevNote, At: formatPlace(e.found.File.At("expose")),
 			Text: fmt.Sprintf("the definitions of all tools take about %d tokens of a model's context", total),
 			Cure: `write "expose": "auto", and clients find tools by searching; or hold tools back with "tools": {"exclude": [...]}`})
 	}
 }
 
-// server says what became of one.
-func (e *examination) server(ctx context.Context, out *Server, c *hub.Child, st *status.Child, tools []client.Tool) {
+// reportServer says what became of one.
+func (e *examination) reportServer(ctx context.Context, out *Server, c *hub.Child, st *status.Child, tools []client.Tool) {
 	out.Environment, out.Roots, out.Era, out.State = st.Environment, st.RootsServed, st.Era, st.State
 	out.Kernel, out.Lacks = st.Kernel, st.Lacks
 	for _, closed := range st.Closed {
-		e.report.add(Finding{Group: Servers, Severity: sevWarning, Text: c.Spec.Name + ": " + printable.Escape(closed, 2000)})
+		e.report.addFinding(Finding{Group: Servers, Severity: sevWarning, Text: c.Spec.Name + ": " + printable.Escape(closed, 2000)})
 	}
 	out.Command = cmp.Or(st.Command, out.Command)
 	for _, t := range tools {
 		out.Tokens += t.Tokens
 	}
 	out.Tools = len(tools)
-	out.Interpreter = e.interpreter(ctx, c.Spec, st.Command)
+	out.Interpreter = e.findInterpreter(ctx, c.Spec, st.Command)
 	if st.State != children.Ready.String() {
 		out.State = "failed"
-		e.report.add(e.failure(c.Spec, st, out.Interpreter))
+		e.report.addFinding(e.explainFailure(c.Spec, st, out.Interpreter))
 		return
 	}
-	at := e.at(c.Spec.Name)
+	at := e.entryPlace(c.Spec.Name)
 	warn := func(severity, text, cure string) {
-		e.report.add(Finding{Group: Servers, Subject: c.Spec.Name, Severity: severity, At: at, Text: text, Cure: cure})
+		e.report.addFinding(Finding{Group: Servers, Subject: c.Spec.Name, Severity: severity, At: at, Text: text, Cure: cure})
 	}
-	if f, wrong := e.outdated(c.Spec, out.Interpreter); wrong {
+	if f, wrong := e.checkInterpreter(c.Spec, out.Interpreter); wrong {
 		f.Severity = sevWarning
-		e.report.add(f)
+		e.report.addFinding(f)
 	}
 	if st.Error != "" {
 		warn(sevWarning, st.Error, "it runs all the same; what it wrote, mcphub logs "+c.Spec.Name+" shows")
@@ -136,14 +136,14 @@ func (e *examination) server(ctx context.Context, out *Server, c *hub.Child, st 
 	}
 	if st.Mend != nil {
 		f := Finding{Group: Servers, Subject: c.Spec.Name, Severity: sevWarning, At: at}
-		e.mend(&f, st)
-		e.report.add(f)
+		e.addMend(&f, st)
+		e.report.addFinding(f)
 	}
-	e.names(c, tools, warn)
+	e.checkNames(c, tools, warn)
 }
 
-// mend says what the kernel has refused a server, and what opens it.
-func (e *examination) mend(f *Finding, st *status.Child) {
+// addMend says what the kernel has refused a server, and what opens it.
+func (e *examination) addMend(f *Finding, st *status.Child) {
 	if f.Text != "" {
 		f.Text += "; "
 	}
@@ -153,12 +153,12 @@ func (e *examination) mend(f *Finding, st *status.Child) {
 	}
 	f.Cure = st.Mend.Text
 	if st.Mend.Run != nil {
-		f.Command = e.mcphub(st.Mend.Run...)
+		f.Command = e.commandLine(st.Mend.Run...)
 	}
 }
 
-// names finds tools whose names are cut by the hub, or would be by a client.
-func (e *examination) names(c *hub.Child, tools []client.Tool, warn func(severity, text, cure string)) {
+// checkNames finds tools whose names are cut by the hub, or would be by a client.
+func (e *examination) checkNames(c *hub.Child, tools []client.Tool, warn func(severity, text, cure string)) {
 	var long, cut []string
 	for _, t := range tools {
 		switch {
@@ -169,7 +169,7 @@ func (e *examination) names(c *hub.Child, tools []client.Tool, warn func(severit
 		}
 	}
 	if len(long) > 0 {
-		e.report.add(Finding{Group: Servers, Subject: c.Spec.Name, Severity: sevWarning, At: place(e.found.File.At("names", "max")),
+		e.report.addFinding(Finding{Group: Servers, Subject: c.Spec.Name, Severity: sevWarning, At: formatPlace(e.found.File.At("names", "max")),
 			Text: fmt.Sprintf("the names of %d tools are longer than %d bytes, such as %s: clients put a prefix before them and cut or refuse them", len(long), longestName, long[0]),
 			Cure: fmt.Sprintf(`write "max": %d under "names", and the hub shortens them in a way that stays`, longestName)})
 	}
@@ -182,25 +182,27 @@ func (e *examination) names(c *hub.Child, tools []client.Tool, warn func(severit
 	}
 }
 
-// at is the place of a server's entry.
-func (e *examination) at(name string) string { return place(e.found.File.At("mcpServers", name)) }
+// entryPlace is the place of a server's entry.
+func (e *examination) entryPlace(name string) string {
+	return formatPlace(e.found.File.At("mcpServers", name))
+}
 
-// failure says why a server did not start, and what helps.
-func (e *examination) failure(s spec.Spec, st *status.Child, in *Interpreter) Finding {
+// explainFailure says why a server did not start, and what helps.
+func (e *examination) explainFailure(s spec.Spec, st *status.Child, in *Interpreter) Finding {
 	text := printable.Clean(cmp.Or(st.LastFailure, st.Error))
-	f := Finding{Group: Servers, Subject: s.Name, Severity: sevError, At: e.at(s.Name), Text: firstLine(reference.Show(text))}
+	f := Finding{Group: Servers, Subject: s.Name, Severity: sevError, At: e.entryPlace(s.Name), Text: firstLine(reference.Show(text))}
 	f.Details = lastWords(st.Stderr, f.Text)
-	switch old, wrong := e.outdated(s, in); {
+	switch old, wrong := e.checkInterpreter(s, in); {
 	case text == "", st.State == children.Starting.String(), st.State == children.Waiting.String():
 		f.Text = fmt.Sprintf("it is not ready after %s: %s", e.Timeout, cmp.Or(text, "it is "+st.State))
-		f.Cure, f.Command = "give it more time", e.mcphub(e.More...)
+		f.Cure, f.Command = "give it more time", e.commandLine(e.More...)
 	case st.Mend != nil:
 		f.Text, _, _ = strings.Cut(f.Text, "; "+hints.TextPrefix)
-		e.mend(&f, st)
+		e.addMend(&f, st)
 	case wrong:
 		f.Text, f.Cure = f.Text+"; "+old.Text, old.Cure
 	default:
-		diagnose(&f, s, st, e)
+		diagnoseFailure(&f, s, st, e)
 	}
 	return f
 }
@@ -248,13 +250,13 @@ var ailments = []ailment{
 	}},
 	{lazyregexp.New(`the secret "([A-Za-z0-9_][A-Za-z0-9_./-]*)" is not set`), func(f *Finding, _ spec.Spec, said []string, e *examination) {
 		f.Text, _, _ = strings.Cut(f.Text, "; mcphub secret set")
-		f.Cure, f.Command = "set it", e.mcphub("secret", "set", said[1])
+		f.Cure, f.Command = "set it", e.commandLine("secret", "set", said[1])
 	}},
 	{lazyregexp.New(`; run: mcphub auth login |\b401\b|(?i:unauthorized)`), func(f *Finding, s spec.Spec, _ []string, e *examination) {
-		e.unauthorized(f, s)
+		e.explainUnauthorized(f, s)
 	}},
 	{lazyregexp.New(`npm (?:error|ERR!) (?:code )?(?:E?NOTCACHED|ENOTCACHED|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENETUNREACH|ETIMEDOUT)\b|(?i:failed to fetch|network connectivity is disabled)`), func(f *Finding, _ spec.Spec, _ []string, e *examination) {
-		f.Cure, f.Command = "its package is not on this machine and could not be downloaded: connect to the network once, and run this, which fetches it", e.mcphub("warm")
+		f.Cure, f.Command = "its package is not on this machine and could not be downloaded: connect to the network once, and run this, which fetches it", e.commandLine("warm")
 	}},
 	{lazyregexp.New(`npm (?:error|ERR!) (?:code )?E404|(?i:was not found in the package registry|no matching distribution found)`), func(f *Finding, _ spec.Spec, _ []string, _ *examination) {
 		f.Cure = `there is no package of that name: correct it in "args"`
@@ -287,24 +289,24 @@ var ailments = []ailment{
 // noVariable is what the name of a variable does not have.
 var noVariable = lazyregexp.New(`[^A-Za-z0-9]+`)
 
-// unauthorized says what to do about a server that wants to know who calls.
+// explainUnauthorized says what to do about a server that wants to know who calls.
 // It is the one place for that.
-func (e *examination) unauthorized(f *Finding, s spec.Spec) {
+func (e *examination) explainUnauthorized(f *Finding, s spec.Spec) {
 	if text, login, _ := strings.Cut(f.Text, "; run: "); strings.HasPrefix(login, "mcphub auth login ") {
-		f.Text, f.Cure, f.Command = text, "log in at it", e.mcphub("auth", "login", s.Name)
+		f.Text, f.Cure, f.Command = text, "log in at it", e.commandLine("auth", "login", s.Name)
 		return
 	}
 	if strings.Contains(f.Text, "it refuses the token of the login") {
-		f.Cure, f.Command = "log in with an account that may use it", e.mcphub("auth", "login", s.Name)
+		f.Cure, f.Command = "log in with an account that may use it", e.commandLine("auth", "login", s.Name)
 		return
 	}
 	name := strings.ToUpper(noVariable.ReplaceAllString(s.Name, "_")) + "_TOKEN"
 	f.Cure = fmt.Sprintf(`it wants a token: write "headers": {"Authorization": "Bearer ${keyring:%s}"} into its entry, and set it`, name)
-	f.Command = e.mcphub("secret", "set", name)
+	f.Command = e.commandLine("secret", "set", name)
 }
 
-// diagnose finds what helps against a failure.
-func diagnose(f *Finding, s spec.Spec, st *status.Child, e *examination) {
+// diagnoseFailure finds what helps against a failure.
+func diagnoseFailure(f *Finding, s spec.Spec, st *status.Child, e *examination) {
 	text := f.Text + "\n" + st.Error + "\n" + st.Stderr
 	for _, a := range ailments {
 		if said := a.said.FindStringSubmatch(text); said != nil {
@@ -313,7 +315,7 @@ func diagnose(f *Finding, s spec.Spec, st *status.Child, e *examination) {
 		}
 	}
 	f.Cure = "correct its entry by what it says; until then, leave it out"
-	f.Command = e.mcphub("disable", s.Name)
+	f.Command = e.commandLine("disable", s.Name)
 }
 
 // showURL is an address without what may be a secret.

@@ -33,7 +33,7 @@ func SigningOf(ctx context.Context, home string, log zerolog.Logger) Signing {
 		if git == "" {
 			return ""
 		}
-		said, err := process.Output(ctx, launch.Launch{Command: git, Args: append([]string{"config", "--global", "--includes"}, args...), Env: gitEnvironment(), Dir: home}, maxOutput, log)
+		said, err := process.RunForOutput(ctx, launch.Launch{Command: git, Args: append([]string{"config", "--global", "--includes"}, args...), Env: gitEnvironment(), Dir: home}, maxOutput, log)
 		if err != nil {
 			return ""
 		}
@@ -49,7 +49,7 @@ func SigningOf(ctx context.Context, home string, log zerolog.Logger) Signing {
 }
 
 // gitEnvironment is what git needs to find the user's settings.
-func gitEnvironment() []string { return append(plainEnvironment(), environment("XDG_CONFIG_HOME")...) }
+func gitEnvironment() []string { return append(plainEnvironment(), setVariables("XDG_CONFIG_HOME")...) }
 
 // Fails says that a server cannot sign the commits that it makes because the kernel holds
 // it, and what mends it; "" where it signs none, or makes none as far as its command tells.

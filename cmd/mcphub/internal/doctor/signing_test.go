@@ -78,7 +78,7 @@ func TestSurroundings(t *testing.T) {
 			}
 			return []byte(text), nil
 		}
-		if got := surroundings(read, func(name string) string { return tc.env[name] }); got != tc.want {
+		if got := systemSurroundings(read, func(name string) string { return tc.env[name] }); got != tc.want {
 			t.Errorf("%+v: %q", tc, got)
 		}
 	}

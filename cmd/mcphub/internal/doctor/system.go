@@ -27,23 +27,23 @@ import (
 // keyringTime is how long the keyring may take to answer.
 const keyringTime = 5 * time.Second
 
-// system says what this machine gives, and what the hub cannot write.
-func (e *examination) system(ctx context.Context) {
+// examineSystem says what this machine gives, and what the hub cannot write.
+func (e *examination) examineSystem(ctx context.Context) {
 	m := &SystemInfo{
-		Landlock: sandbox.CurrentKernel().ABI, Guardian: guardian.Running(), Roots: e.fallbackRoots(), State: rundir.State(os.Getenv),
+		Landlock: sandbox.CurrentKernel().ABI, Guardian: guardian.IsRunning(), Roots: e.fallbackRoots(), State: rundir.State(os.Getenv),
 		Audit: e.found.Audit, Logs: e.found.Logs, Cache: e.found.Hub.Cache,
 	}
-	m.Inside, m.Seatbelt = surroundings(os.ReadFile, os.Getenv), e.seatbelt(sandbox.CurrentKernel())
+	m.Inside, m.Seatbelt = systemSurroundings(os.ReadFile, os.Getenv), e.examineSeatbelt(sandbox.CurrentKernel())
 	e.report.System = m
 	e.reportSurroundings(m)
-	e.kernel(sandbox.CurrentKernel())
+	e.examineKernel(sandbox.CurrentKernel())
 	if e.found.File != nil {
-		e.secrets(ctx, m)
-		e.listen()
-		e.shares(m)
+		e.examineSecrets(ctx, m)
+		e.examineListen()
+		e.examineSharing(m)
 	}
 	if m.State == "" {
-		e.report.add(Finding{Group: System, Severity: sevError, Text: "the hub has no folder of its own, so nothing is recorded and no client can be changed",
+		e.report.addFinding(Finding{Group: System, Severity: sevError, Text: "the hub has no folder of its own, so nothing is recorded and no client can be changed",
 			Cure: "set HOME where the hub is started; on Windows LOCALAPPDATA"})
 		return
 	}
@@ -53,17 +53,17 @@ func (e *examination) system(ctx context.Context) {
 			continue
 		}
 		seen[f.dir] = true
-		if err := writable(f.dir); err != nil {
-			e.folder(f.what, f.dir, err.Error())
+		if err := checkWritable(f.dir); err != nil {
+			e.reportFolder(f.what, f.dir, err.Error())
 		}
 	}
 	if e.Clients.OS == "linux" && !m.Guardian {
-		e.report.add(Finding{Group: System, Severity: sevNote, Text: "there is no guardian: what the servers start may outlive a hub that is killed", Cure: "see why on standard error; /proc must be there"})
+		e.report.addFinding(Finding{Group: System, Severity: sevNote, Text: "there is no guardian: what the servers start may outlive a hub that is killed", Cure: "see why on standard error; /proc must be there"})
 	}
 }
 
-// surroundings says what this system runs in; "" where it is nothing that matters here.
-func surroundings(read func(path string) ([]byte, error), env func(string) string) string {
+// systemSurroundings says what this system runs in; "" where it is nothing that matters here.
+func systemSurroundings(read func(path string) ([]byte, error), env func(string) string) string {
 	release, _ := read("/proc/sys/kernel/osrelease") // elsewhere than on Linux there is none
 	there := func(path string) bool { _, err := read(path); return err == nil }
 	switch text := strings.ToLower(string(release)); {
@@ -92,12 +92,12 @@ func (e *examination) reportSurroundings(m *SystemInfo) {
 	default:
 		return
 	}
-	e.report.add(Finding{Group: System, Severity: sevNote, Text: text, Cure: "nothing needs to be done; \"sandbox\": \"required\" in an entry has a server start only where it is held"})
+	e.report.addFinding(Finding{Group: System, Severity: sevNote, Text: text, Cure: "nothing needs to be done; \"sandbox\": \"required\" in an entry has a server start only where it is held"})
 }
 
-// kernel says what this system holds of no server that is to be confined. A server that
+// examineKernel says what this system holds of no server that is to be confined. A server that
 // must be is an error elsewhere.
-func (e *examination) kernel(k sandbox.Kernel) {
+func (e *examination) examineKernel(k sandbox.Kernel) {
 	if !slices.ContainsFunc(e.found.Hub.Children, func(c hub.Child) bool { return c.Spec.Sandbox.Mode != sandbox.Off }) {
 		return
 	}
@@ -105,12 +105,12 @@ func (e *examination) kernel(k sandbox.Kernel) {
 	if len(lacks) == 0 {
 		return
 	}
-	e.report.add(Finding{Group: System, Severity: sevNote, Text: "the kernel does not hold all of the servers' boundary: " + strings.Join(lacks, "; "),
+	e.report.addFinding(Finding{Group: System, Severity: sevNote, Text: "the kernel does not hold all of the servers' boundary: " + strings.Join(lacks, "; "),
 		Cure: "nothing needs to be done: every call is judged all the same. Linux from 6.12 with Landlock holds all of it"})
 }
 
-// seatbelt reports whether an entry asks for the sandbox of macOS, and the result of the hub's attempts to get out of it; "" on another system.
-func (e *examination) seatbelt(k sandbox.Kernel) string {
+// examineSeatbelt reports whether an entry asks for the sandbox of macOS, and the result of the hub's attempts to get out of it; "" on another system.
+func (e *examination) examineSeatbelt(k sandbox.Kernel) string {
 	if k.Seatbelt == nil {
 		return ""
 	}
@@ -123,8 +123,8 @@ func (e *examination) seatbelt(k sandbox.Kernel) string {
 	return "asked for: each attempt of the hub to get out of it failed; that it holds is not proved"
 }
 
-// secrets says where secrets are kept.
-func (e *examination) secrets(ctx context.Context, m *SystemInfo) {
+// examineSecrets says where secrets are kept.
+func (e *examination) examineSecrets(ctx context.Context, m *SystemInfo) {
 	kept := setup.Secrets(e.found.File, e.found.Hub.Home)
 	kept.Wait = keyringTime
 	_, why, err := secrets.New(kept).Names(ctx)
@@ -134,7 +134,7 @@ func (e *examination) secrets(ctx context.Context, m *SystemInfo) {
 		m.Secrets = string(secrets.InFile)
 	case why != "":
 		m.Secrets = string(secrets.InFile)
-		e.report.add(Finding{Group: System, Severity: sevNote, Text: "secrets are kept in an encrypted file, for there is no keyring: " + strings.TrimPrefix(why, "no keyring: "),
+		e.report.addFinding(Finding{Group: System, Severity: sevNote, Text: "secrets are kept in an encrypted file, for there is no keyring: " + strings.TrimPrefix(why, "no keyring: "),
 			Cure: `nothing needs to be done; "secrets": {"store": "file"} says that it is meant`})
 	}
 	if err == nil {
@@ -147,12 +147,12 @@ func (e *examination) secrets(ctx context.Context, m *SystemInfo) {
 	if strings.HasPrefix(f.Cure, "chmod ") {
 		f.Command, f.Cure = f.Cure, "let nobody else read it"
 	}
-	e.report.add(f)
+	e.report.addFinding(f)
 }
 
-// listen finds an address for HTTP that somebody else has. A hub of this file may
+// examineListen finds an address for HTTP that somebody else has. A hub of this file may
 // have it, and then all is well.
-func (e *examination) listen() {
+func (e *examination) examineListen() {
 	address := e.found.File.HTTP.Listen
 	at := e.found.File.At("http", "listen")
 	if around := e.found.File.At("http"); at.Line == around.Line && at.Col == around.Col {
@@ -164,14 +164,14 @@ func (e *examination) listen() {
 		return
 	}
 	if !errors.Is(err, syscall.EADDRINUSE) {
-		e.report.add(Finding{Group: System, Severity: sevWarning, At: place(at), Text: fmt.Sprintf("serve --http cannot listen on %s: %v", address, err), Cure: "name another address"})
+		e.report.addFinding(Finding{Group: System, Severity: sevWarning, At: formatPlace(at), Text: fmt.Sprintf("serve --http cannot listen on %s: %v", address, err), Cure: "name another address"})
 		return
 	}
-	f := Finding{Group: System, Severity: sevWarning, At: place(at), Text: fmt.Sprintf("another program listens on %s, so serve --http cannot", address), Cure: "end that program, or name another port"}
+	f := Finding{Group: System, Severity: sevWarning, At: formatPlace(at), Text: fmt.Sprintf("another program listens on %s, so serve --http cannot", address), Cure: "end that program, or name another port"}
 	for _, h := range e.running() {
 		if h.Config.Path == e.absoluteConfig() {
 			f.Severity, f.Text, f.Cure = sevNote, fmt.Sprintf("somebody listens on %s: the hub that runs on this hub.json may be it", address), "nothing needs to be done if it is"
-			e.report.add(f)
+			e.report.addFinding(f)
 			return
 		}
 	}
@@ -180,18 +180,18 @@ func (e *examination) listen() {
 		f.Cure = fmt.Sprintf(`end that program, or take a port that is free: write "listen": %q`, free.Addr().String())
 		_ = free.Close()
 	}
-	e.report.add(f)
+	e.report.addFinding(f)
 }
 
-// shares says whether clients share a hub, and what keeps them from it, where hub.json wants that.
-func (e *examination) shares(m *SystemInfo) {
+// examineSharing says whether clients share a hub, and what keeps them from it, where hub.json wants that.
+func (e *examination) examineSharing(m *SystemInfo) {
 	if e.found.File.Attach.Mode != keys.AttachAuto || e.Clients.OS != "linux" {
 		return // elsewhere it has no effect, which validate says
 	}
 	m.Shares = true
 	if err := service.CannotShare(e.Source); err != nil {
 		m.Shares = false
-		e.report.add(Finding{Group: System, Severity: sevWarning, At: place(e.found.File.At("attach")), Text: "a client that is started from here has a hub of its own, although hub.json says attach: " + printable.Clean(err.Error()),
+		e.report.addFinding(Finding{Group: System, Severity: sevWarning, At: formatPlace(e.found.File.At("attach")), Text: "a client that is started from here has a hub of its own, although hub.json says attach: " + printable.Clean(err.Error()),
 			Cure: "docs/sharing.md says who may attach; a hub of its own serves it as well"})
 	}
 }
@@ -206,8 +206,8 @@ func (e *examination) absoluteConfig() string {
 	return e.report.Config
 }
 
-// folder says that the hub cannot write to one of its folders.
-func (e *examination) folder(what, dir, why string) {
+// reportFolder says that the hub cannot write to one of its folders.
+func (e *examination) reportFolder(what, dir, why string) {
 	for i := range e.report.Findings {
 		if e.report.Findings[i].Group == System && strings.Contains(e.report.Findings[i].Text, " "+dir+" ") {
 			return // said already
@@ -236,12 +236,12 @@ func (e *examination) folder(what, dir, why string) {
 		f.Cure = "make it"
 		break
 	}
-	e.report.add(f)
+	e.report.addFinding(f)
 }
 
-// writable makes a file in a folder and takes it away again. Of a folder that is
+// checkWritable makes a file in a folder and takes it away again. Of a folder that is
 // not there it looks at the one in which it would be made.
-func writable(dir string) error {
+func checkWritable(dir string) error {
 	for {
 		info, err := os.Stat(dir)
 		if err == nil && !info.IsDir() {
@@ -272,12 +272,12 @@ func (e *examination) findHubs() (answers []admin.Report) {
 		if strings.HasPrefix(cure, "chmod ") {
 			f.Command, f.Cure = cure, "let nobody else look into it"
 		}
-		e.report.add(f)
+		e.report.addFinding(f)
 	}
 	for _, h := range all {
 		r, err := h.Status(e.ctx)
 		if err != nil {
-			e.report.add(Finding{Group: Hubs, Severity: sevWarning, Text: printable.Clean(err.Error()), Cure: "end that process, and start its client anew"})
+			e.report.addFinding(Finding{Group: Hubs, Severity: sevWarning, Text: printable.Clean(err.Error()), Cure: "end that process, and start its client anew"})
 			continue
 		}
 		answers = append(answers, r)
@@ -285,8 +285,8 @@ func (e *examination) findHubs() (answers []admin.Report) {
 	return answers
 }
 
-// hubs says which hubs are not as they should be.
-func (e *examination) hubs() {
+// examineHubs says which hubs are not as they should be.
+func (e *examination) examineHubs() {
 	for _, r := range e.running() {
 		e.report.Hubs = append(e.report.Hubs, Hub{r.PID, r.Version, r.Config.Path})
 		who := fmt.Sprintf("the hub %d", r.PID)
@@ -294,7 +294,7 @@ func (e *examination) hubs() {
 			who += " of " + r.Config.Path
 		}
 		report := func(severity, text, cure, command string) {
-			e.report.add(Finding{Group: Hubs, Subject: fmt.Sprint(r.PID), Severity: severity, Text: who + " " + printable.Clean(text), Cure: cure, Command: command})
+			e.report.addFinding(Finding{Group: Hubs, Subject: fmt.Sprint(r.PID), Severity: severity, Text: who + " " + printable.Clean(text), Cure: cure, Command: command})
 		}
 		restart := "start its client anew"
 		if len(r.Sessions) > 0 && r.Sessions[0].Client != "" {
@@ -322,7 +322,7 @@ func (e *examination) hubs() {
 		for i := range r.Children {
 			if c := &r.Children[i]; c.CircuitOpen && c.State != "ready" {
 				report(sevError, fmt.Sprintf("has given up the server %s after %d failures: %s", c.Server, c.Failures, firstLine(c.LastFailure)), "mend what it says, and have it started again",
-					e.mcphub("restart", c.Server))
+					e.commandLine("restart", c.Server))
 			}
 		}
 	}

@@ -21,9 +21,9 @@ import (
 // versionTime is how long an interpreter may take to tell its version.
 const versionTime = 5 * time.Second
 
-// interpreter finds what runs a server, and which version the package wants; nil
+// findInterpreter finds what runs a server, and which version the package wants; nil
 // where it is neither node nor python.
-func (e *examination) interpreter(ctx context.Context, s spec.Spec, program string) *Interpreter {
+func (e *examination) findInterpreter(ctx context.Context, s spec.Spec, program string) *Interpreter {
 	if s.URL != "" || !filepath.IsAbs(program) {
 		return nil
 	}
@@ -47,7 +47,7 @@ func (e *examination) interpreter(ctx context.Context, s spec.Spec, program stri
 	}
 	ctx, cancel := context.WithTimeout(ctx, versionTime)
 	defer cancel()
-	said, err := process.Output(ctx, launch.Launch{Command: in.Path, Args: []string{"--version"}, Env: plainEnvironment(), Dir: e.found.Hub.Home}, maxOutput, e.Log)
+	said, err := process.RunForOutput(ctx, launch.Launch{Command: in.Path, Args: []string{"--version"}, Env: plainEnvironment(), Dir: e.found.Hub.Home}, maxOutput, e.Log)
 	if err == nil {
 		in.Version = number.FindString(said)
 	}
@@ -56,10 +56,10 @@ func (e *examination) interpreter(ctx context.Context, s spec.Spec, program stri
 
 // plainEnvironment is what an interpreter needs to tell its version, and nothing
 // that would have it load anything.
-func plainEnvironment() []string { return environment("PATH", "HOME", "SYSTEMROOT") }
+func plainEnvironment() []string { return setVariables("PATH", "HOME", "SYSTEMROOT") }
 
-// environment are those of the variables that are set.
-func environment(names ...string) []string {
+// setVariables are those of the variables that are set.
+func setVariables(names ...string) []string {
 	var out []string
 	for _, name := range names {
 		if v, set := os.LookupEnv(name); set {
@@ -174,16 +174,16 @@ func wantedBy(file string) string {
 	return manifest.Engines.Node
 }
 
-// outdated finds an interpreter that the package does not want.
-func (e *examination) outdated(s spec.Spec, in *Interpreter) (Finding, bool) {
+// checkInterpreter finds an interpreter that the package does not want.
+func (e *examination) checkInterpreter(s spec.Spec, in *Interpreter) (Finding, bool) {
 	if in == nil || in.Version == "" || in.Wants == "" {
 		return Finding{}, false
 	}
-	if fits, known := satisfies(in.Version, in.Wants); fits || !known {
+	if fits, known := satisfiesRange(in.Version, in.Wants); fits || !known {
 		return Finding{}, false
 	}
 	return Finding{
-		Group: Servers, Subject: s.Name, Severity: sevError, At: e.at(s.Name),
+		Group: Servers, Subject: s.Name, Severity: sevError, At: e.entryPlace(s.Name),
 		Text: fmt.Sprintf("%s is %s %s, and %s wants %s", in.Path, in.Name, in.Version, in.Package, in.Wants),
 		Cure: fmt.Sprintf(`install %s %s, and write its absolute path as "command"`, in.Name, in.Wants),
 	}, true
@@ -194,10 +194,10 @@ var (
 	clause = lazyregexp.New(`(>=|<=|==|!=|~=|=|>|<|\^|~)?\s*v?(\d+(?:\.(?:\d+|[xX*]))*(?:\.[xX*])?|[xX*])(?:[-+][0-9A-Za-z.-]+)?`)
 )
 
-// satisfies reports whether a version is in a range as npm or Python write it;
+// satisfiesRange reports whether a version is in a range as npm or Python write it;
 // known is false for what is written otherwise.
-func satisfies(version, wants string) (fits, known bool) {
-	have := parts(version)
+func satisfiesRange(version, wants string) (fits, known bool) {
+	have := versionParts(version)
 	for alternative := range strings.SplitSeq(wants, "||") {
 		rest := strings.TrimSpace(strings.ReplaceAll(alternative, ",", " "))
 		if strings.Contains(rest, " - ") {
@@ -209,7 +209,7 @@ func satisfies(version, wants string) (fits, known bool) {
 		}
 		ok := true
 		for _, c := range all {
-			ok = ok && holds(have, c[1], strings.ToLower(c[2]))
+			ok = ok && holdsCondition(have, c[1], strings.ToLower(c[2]))
 		}
 		if ok {
 			return true, true
@@ -218,16 +218,16 @@ func satisfies(version, wants string) (fits, known bool) {
 	return false, true
 }
 
-// holds reports whether one condition holds. A version that is not written out
+// holdsCondition reports whether one condition holds. A version that is not written out
 // stands for all that begin with it.
-func holds(have []int, op, text string) bool {
+func holdsCondition(have []int, op, text string) bool {
 	text = strings.TrimSuffix(strings.TrimSuffix(strings.NewReplacer("*", "x").Replace(text), ".x"), ".x")
 	if text == "x" {
 		return true
 	}
-	want := parts(text)
-	c := slices.Compare(pad(have), pad(want))
-	begins := func(n int) bool { return slices.Equal(pad(have)[:n], pad(want)[:n]) }
+	want := versionParts(text)
+	c := slices.Compare(padVersion(have), padVersion(want))
+	begins := func(n int) bool { return slices.Equal(padVersion(have)[:n], padVersion(want)[:n]) }
 	switch op {
 	case ">=":
 		return c >= 0
@@ -249,7 +249,7 @@ func holds(have []int, op, text string) bool {
 	return begins(min(len(want), 3))
 }
 
-func parts(version string) []int {
+func versionParts(version string) []int {
 	var out []int
 	for p := range strings.SplitSeq(version, ".") {
 		n, err := strconv.Atoi(p)
@@ -261,8 +261,8 @@ func parts(version string) []int {
 	return out
 }
 
-// pad gives a version three parts.
-func pad(v []int) []int {
+// padVersion gives a version three parts.
+func padVersion(v []int) []int {
 	out := make([]int, 3)
 	copy(out, v)
 	return out

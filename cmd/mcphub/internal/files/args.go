@@ -25,10 +25,10 @@ type runner struct {
 	run  func(c *call, args []byte) (*mcp.CallToolResult, error)
 }
 
-func taking[T any](run func(c *call, args T) (*mcp.CallToolResult, error)) runner {
+func takingArgs[T any](run func(c *call, args T) (*mcp.CallToolResult, error)) runner {
 	return runner{reflect.TypeFor[T](), func(c *call, raw []byte) (*mcp.CallToolResult, error) {
 		var args T
-		if err := decode(raw, &args); err != nil {
+		if err := decodeArgs(raw, &args); err != nil {
 			return nil, fmt.Errorf("invalid arguments: %w", err)
 		}
 		return run(c, args)
@@ -43,7 +43,7 @@ type property struct {
 	enum     []string
 }
 
-func properties(t reflect.Type) (list []property) {
+func propertiesOf(t reflect.Type) (list []property) {
 	for _, f := range reflect.VisibleFields(t) {
 		if f.Anonymous {
 			continue // its fields are visible
@@ -60,9 +60,9 @@ func properties(t reflect.Type) (list []property) {
 	return list
 }
 
-// decode reads arguments: exact names, no unknown ones, so that a misspelled
+// decodeArgs reads arguments: exact names, no unknown ones, so that a misspelled
 // dryRun is not taken for one that was left out.
-func decode(raw []byte, args any) error {
+func decodeArgs(raw []byte, args any) error {
 	if len(raw) == 0 {
 		raw = []byte("{}")
 	}
@@ -70,7 +70,7 @@ func decode(raw []byte, args any) error {
 		return inWords(err)
 	}
 	v := reflect.ValueOf(args).Elem()
-	for _, p := range properties(v.Type()) {
+	for _, p := range propertiesOf(v.Type()) {
 		field := v.FieldByIndex(p.Index)
 		if value, ok := p.Tag.Lookup("default"); ok && field.IsZero() {
 			if err := json.Unmarshal([]byte(value), field.Addr().Interface()); err != nil {
@@ -121,19 +121,19 @@ func typeName(t reflect.Type) string {
 	return "string"
 }
 
-// schema is the JSON Schema of a type, with the keywords of a tag.
-func schema(t reflect.Type, tag reflect.StructTag) []byte {
+// schemaOf is the JSON Schema of a type, with the keywords of a tag.
+func schemaOf(t reflect.Type, tag reflect.StructTag) []byte {
 	b := fmt.Appendf(nil, `{"type":%q`, typeName(t))
 	if words, ok := tag.Lookup("enum"); ok {
 		b = fmt.Appendf(b, `,"enum":["%s"]`, strings.ReplaceAll(words, ",", `","`))
 	}
 	switch t.Kind() {
 	case reflect.Slice:
-		b = jsonrpc.AppendMember(b, "items", schema(t.Elem(), ""))
+		b = jsonrpc.AppendMember(b, "items", schemaOf(t.Elem(), ""))
 	case reflect.Struct:
 		members, required := []byte{'{'}, []string{}
-		for _, p := range properties(t) {
-			members = jsonrpc.AppendMember(members, p.name, schema(p.Type, p.Tag))
+		for _, p := range propertiesOf(t) {
+			members = jsonrpc.AppendMember(members, p.name, schemaOf(p.Type, p.Tag))
 			if p.required {
 				required = append(required, fmt.Sprintf("%q", p.name))
 			}

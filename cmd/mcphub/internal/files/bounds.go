@@ -84,8 +84,8 @@ func newBounds(origin string, entries []asked) *bounds {
 	leaves := func(a accepted) bool {
 		return slices.ContainsFunc(linkFolders(a.given), func(at string) bool {
 			return slices.ContainsFunc(in, func(o accepted) bool {
-				_, around := below(at, o.real)
-				_, stays := below(a.real, o.real)
+				_, around := pathBelow(at, o.real)
+				_, stays := pathBelow(a.real, o.real)
 				return around && !stays
 			})
 		})
@@ -102,7 +102,7 @@ func newBounds(origin string, entries []asked) *bounds {
 	var trees []*tree
 	for _, a := range in {
 		inner := slices.ContainsFunc(in, func(o accepted) bool {
-			_, ok := below(a.real, o.real)
+			_, ok := pathBelow(a.real, o.real)
 			return ok && a.real != o.real
 		})
 		if !inner && !slices.ContainsFunc(trees, func(t *tree) bool { return t.real == a.real }) {
@@ -111,7 +111,7 @@ func newBounds(origin string, entries []asked) *bounds {
 	}
 	for _, a := range in {
 		for _, t := range trees {
-			base, ok := below(a.real, t.real)
+			base, ok := pathBelow(a.real, t.real)
 			if !ok {
 				continue
 			}
@@ -175,7 +175,7 @@ func acceptDir(e asked) (given, real string, info os.FileInfo, err error) {
 		info, err = os.Stat(real)
 	}
 	if err != nil {
-		return "", "", nil, errors.New(reason(err))
+		return "", "", nil, errors.New(errorReason(err))
 	}
 	if info.Mode().IsRegular() {
 		return "", "", nil, errors.New("it is a single file, and this server takes directories")
@@ -185,18 +185,18 @@ func acceptDir(e asked) (given, real string, info os.FileInfo, err error) {
 	}
 	r, err := os.OpenRoot(real)
 	if err != nil {
-		return "", "", nil, errors.New(reason(err))
+		return "", "", nil, errors.New(errorReason(err))
 	}
 	return given, real, info, r.Close()
 }
 
-// open opens the directory of the tree. One that was replaced by another real
+// openTree opens the directory of the tree. One that was replaced by another real
 // directory at the same place is accepted; one whose place now leads elsewhere
 // through a link is not.
-func (t *tree) open() (*os.Root, error) {
+func (t *tree) openTree() (*os.Root, error) {
 	root, err := os.OpenRoot(t.real)
 	if err != nil {
-		return nil, fmt.Errorf("the allowed directory %q cannot be opened: %s", t.real, reason(err))
+		return nil, fmt.Errorf("the allowed directory %q cannot be opened: %s", t.real, errorReason(err))
 	}
 	info, err := root.Stat(".")
 	if err == nil && os.SameFile(info, t.info) {
@@ -215,11 +215,11 @@ func (t *tree) open() (*os.Root, error) {
 	return nil, fmt.Errorf("the allowed directory %q was replaced by something else: set the roots again", t.real)
 }
 
-// locate finds the tree that a clean absolute path lies in, by its spelling
+// locateTree finds the tree that a clean absolute path lies in, by its spelling
 // alone, and the rest of the path in that tree.
-func (b *bounds) locate(path string) (*tree, string, bool) {
+func (b *bounds) locateTree(path string) (*tree, string, bool) {
 	for _, s := range b.spelled {
-		if rest, ok := below(path, s.prefix); ok {
+		if rest, ok := pathBelow(path, s.prefix); ok {
 			// Not Join: what a link wrote may hold "..", which is walked.
 			return s.tree, s.base + string(filepath.Separator) + rest, true
 		}
@@ -227,8 +227,8 @@ func (b *bounds) locate(path string) (*tree, string, bool) {
 	return nil, "", false
 }
 
-// paths are the allowed directories, canonical.
-func (b *bounds) paths() []string {
+// allowedPaths are the allowed directories, canonical.
+func (b *bounds) allowedPaths() []string {
 	out := make([]string, 0, len(b.dirs))
 	for _, d := range b.dirs {
 		out = append(out, d.real)
@@ -264,9 +264,9 @@ func (b *bounds) String() string {
 	return sb.String()
 }
 
-// below reports whether path is dir or lies below it, by component, and the rest
+// pathBelow reports whether path is dir or lies below it, by component, and the rest
 // ("." for dir itself). On Windows letters compare without case.
-func below(path, dir string) (string, bool) {
+func pathBelow(path, dir string) (string, bool) {
 	if len(path) < len(dir) || !sameName(path[:len(dir)], dir) {
 		return "", false
 	}

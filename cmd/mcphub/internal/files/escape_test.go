@@ -167,7 +167,7 @@ func TestRaces(t *testing.T) {
 			rounds := 0
 			for begin := time.Now(); ; rounds++ {
 				real, err := filepath.EvalSymlinks(at(tt.path))
-				if _, ok := below(real, in); err != nil || !ok {
+				if _, ok := pathBelow(real, in); err != nil || !ok {
 					continue
 				}
 				// A slow check, so that the control loses soon.
@@ -257,19 +257,19 @@ func TestSwapAfterResolve(t *testing.T) {
 			}
 			b := newBounds("", []asked{{raw: in}})
 			c := &call{ctx: t.Context(), reach: &reach{bounds: b}}
-			defer c.close()
-			inDir, err := c.resolve("x/s", true)
+			defer c.closeTrees()
+			inDir, err := c.resolvePath("x/s", true)
 			must(t, err)
-			missing, err := c.resolve("x/new", true)
+			missing, err := c.resolvePath("x/new", true)
 			must(t, err)
-			file, err := c.resolve("f", true)
+			file, err := c.resolvePath("f", true)
 			must(t, err)
 			must(t, os.RemoveAll(filepath.Join(in, "x")))
 			needs.Link(t, link, filepath.Join(in, "x"))
 			must(t, os.Remove(filepath.Join(in, "f")))
 			needs.Link(t, filepath.Join(link, "s"), filepath.Join(in, "f"))
 			for _, p := range []place{inDir, file} {
-				if content(t, p.path()) != secret {
+				if content(t, p.placePath()) != secret {
 					t.Fatal("control: the path does not lead to the secret by now")
 				}
 				if f, _, err := p.openFile(); err == nil {
@@ -278,13 +278,13 @@ func TestSwapAfterResolve(t *testing.T) {
 				}
 			}
 			for _, p := range []place{inDir, missing} {
-				if err := c.replace(p, strings.NewReader("x"), nil); err == nil {
+				if err := c.replaceFile(p, strings.NewReader("x"), nil); err == nil {
 					t.Errorf("%s: written outside", p.rel)
 				}
-				if err := c.move(file, p); err == nil {
+				if err := c.moveFile(file, p); err == nil {
 					t.Errorf("%s: moved outside", p.rel)
 				}
-				if err := c.move(p, place{tree: p.tree, root: p.root, rel: "got"}); err == nil {
+				if err := c.moveFile(p, place{tree: p.tree, root: p.root, rel: "got"}); err == nil {
 					t.Errorf("%s: moved in from outside", p.rel)
 				}
 			}
@@ -292,7 +292,7 @@ func TestSwapAfterResolve(t *testing.T) {
 				t.Error("directory made outside")
 			}
 			// A link in the place of the file is replaced; what it leads to is not.
-			must(t, c.replace(file, strings.NewReader("mine"), nil))
+			must(t, c.replaceFile(file, strings.NewReader("mine"), nil))
 			if content(t, in, "f") != "mine" {
 				t.Error("the link was not replaced")
 			}
@@ -306,18 +306,18 @@ func TestChangedMeanwhile(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, map[string]string{"f": "fine", "g": "fine"})
 	c := &call{ctx: t.Context(), reach: &reach{bounds: newBounds("", []asked{{raw: dir}})}}
-	defer c.close()
-	f, err := c.resolve("f", true)
+	defer c.closeTrees()
+	f, err := c.resolvePath("f", true)
 	must(t, err)
-	must(t, c.unchanged(f, f.info))
-	must(t, os.WriteFile(f.path(), []byte("other"), 0o644))
-	if c.unchanged(f, f.info) == nil {
+	must(t, c.checkUnchanged(f, f.info))
+	must(t, os.WriteFile(f.placePath(), []byte("other"), 0o644))
+	if c.checkUnchanged(f, f.info) == nil {
 		t.Error("an edit would have undone what somebody else wrote")
 	}
-	g, err := c.resolve("g", true)
+	g, err := c.resolvePath("g", true)
 	must(t, err)
-	must(t, os.Remove(g.path()))
-	mkfifo(t, g.path()) // opening it would wait for a writer
+	must(t, os.Remove(g.placePath()))
+	mkfifo(t, g.placePath()) // opening it would wait for a writer
 	if file, _, err := g.openFile(); err == nil {
 		file.Close()
 		t.Error("a named pipe was opened as a file")

@@ -37,7 +37,7 @@ type entry struct {
 	info fs.FileInfo
 }
 
-func kind(m fs.FileMode) string {
+func fileKind(m fs.FileMode) string {
 	switch {
 	case m.IsDir():
 		return "directory"
@@ -52,7 +52,7 @@ func kind(m fs.FileMode) string {
 
 // openDir opens the directory that arg leads to as a root of its own.
 func (c *call) openDir(arg string) (*os.Root, place, error) {
-	p, err := c.resolve(arg, true)
+	p, err := c.resolvePath(arg, true)
 	if err != nil {
 		return nil, p, err
 	}
@@ -66,9 +66,9 @@ func (c *call) openDir(arg string) (*os.Root, place, error) {
 	return root, p, err
 }
 
-// entries lists dir, sorted by name, and whether names were left out. Each is
+// listEntries lists dir, sorted by name, and whether names were left out. Each is
 // looked at through dir, never by its full path.
-func (c *call) entries(dir *os.Root, most int) ([]entry, bool, error) {
+func (c *call) listEntries(dir *os.Root, most int) ([]entry, bool, error) {
 	f, err := dir.Open(".")
 	if err != nil {
 		return nil, false, err
@@ -96,7 +96,7 @@ func (c *call) entries(dir *os.Root, most int) ([]entry, bool, error) {
 			out = append(out, entry{Name: name, Type: "other"})
 			continue
 		}
-		out = append(out, entry{Name: name, Type: kind(info.Mode()), info: info})
+		out = append(out, entry{Name: name, Type: fileKind(info.Mode()), info: info})
 	}
 	return out, cut, nil
 }
@@ -104,36 +104,36 @@ func (c *call) entries(dir *os.Root, most int) ([]entry, bool, error) {
 var marks = map[string]string{"file": "[FILE]", "directory": "[DIR]", "link": "[LINK]", "other": "[OTHER]"}
 
 func listDirectory(c *call, args pathArgs) (*mcp.CallToolResult, error) {
-	list, p, cut, err := c.list(*args.Path)
+	list, p, cut, err := c.listDirectory(*args.Path)
 	if err != nil {
 		return nil, err
 	}
 	var sb strings.Builder
 	for _, e := range list {
-		fmt.Fprintf(&sb, "%s %s\n", marks[e.Type], shown(e.Name))
+		fmt.Fprintf(&sb, "%s %s\n", marks[e.Type], showName(e.Name))
 	}
 	if cut {
 		fmt.Fprintf(&sb, "... only %d entries are listed\n", maxEntries)
 	}
-	return mcp.NewToolResultStructured(map[string]any{"path": p.path(), "entries": list, "truncated": cut},
+	return mcp.NewToolResultStructured(map[string]any{"path": p.placePath(), "entries": list, "truncated": cut},
 		strings.TrimSuffix(sb.String(), "\n")), nil
 }
 
-func (c *call) list(path string) ([]entry, place, bool, error) {
+func (c *call) listDirectory(path string) ([]entry, place, bool, error) {
 	dir, p, err := c.openDir(path)
 	if err != nil {
-		return nil, p, false, failed("list", path, err)
+		return nil, p, false, failedError("list", path, err)
 	}
 	defer dir.Close()
-	list, cut, err := c.entries(dir, maxEntries)
+	list, cut, err := c.listEntries(dir, maxEntries)
 	if err != nil {
-		return nil, p, false, failed("list", path, err)
+		return nil, p, false, failedError("list", path, err)
 	}
 	return list, p, cut, nil
 }
 
 func listSizes(c *call, args sizesArgs) (*mcp.CallToolResult, error) {
-	list, p, cut, err := c.list(*args.Path)
+	list, p, cut, err := c.listDirectory(*args.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +150,7 @@ func listSizes(c *call, args sizesArgs) (*mcp.CallToolResult, error) {
 		}
 	}
 	if *args.SortBy == "size" {
-		slices.SortStableFunc(list, func(a, b entry) int { return cmp.Compare(b.bytes(), a.bytes()) })
+		slices.SortStableFunc(list, func(a, b entry) int { return cmp.Compare(b.entryBytes(), a.entryBytes()) })
 	}
 	var sb strings.Builder
 	for _, e := range list {
@@ -158,18 +158,18 @@ func listSizes(c *call, args sizesArgs) (*mcp.CallToolResult, error) {
 		if e.Size != nil {
 			size = humanSize(*e.Size)
 		}
-		fmt.Fprintf(&sb, "%-7s %10s  %s\n", marks[e.Type], size, shown(e.Name))
+		fmt.Fprintf(&sb, "%-7s %10s  %s\n", marks[e.Type], size, showName(e.Name))
 	}
 	if cut {
 		fmt.Fprintf(&sb, "... only %d entries are listed\n", maxEntries)
 	}
 	fmt.Fprintf(&sb, "\nTotal: %d files, %d directories, %s", files, dirs, humanSize(total))
 	return mcp.NewToolResultStructured(map[string]any{
-		"path": p.path(), "entries": list, "truncated": cut, "files": files, "directories": dirs, "totalSize": total,
+		"path": p.placePath(), "entries": list, "truncated": cut, "files": files, "directories": dirs, "totalSize": total,
 	}, sb.String()), nil
 }
 
-func (e entry) bytes() int64 {
+func (e entry) entryBytes() int64 {
 	if e.Size == nil {
 		return -1
 	}
@@ -207,23 +207,23 @@ func directoryTree(c *call, args treeArgs) (*mcp.CallToolResult, error) {
 	}
 	dir, p, err := c.openDir(arg)
 	if err != nil {
-		return nil, failed("list", arg, err)
+		return nil, failedError("list", arg, err)
 	}
 	defer dir.Close()
 	t := treeWalk{call: c, exclude: exclude, left: maxNodes}
 	top := node{}
-	t.fill(&top, dir, "", 0)
+	t.fillNode(&top, dir, "", 0)
 	if err := c.ctx.Err(); err != nil {
 		return nil, err
 	}
 	if top.Error != "" {
-		return nil, failed("list", arg, errors.New(top.Error))
+		return nil, failedError("list", arg, errors.New(top.Error))
 	}
 	text, err := stdjson.MarshalIndent(top.Children, "", "  ")
 	if err != nil {
-		return nil, failed("list", arg, err)
+		return nil, failedError("list", arg, err)
 	}
-	res := mcp.NewToolResultStructured(map[string]any{"path": p.path(), "tree": top.Children, "truncated": t.cut}, string(text))
+	res := mcp.NewToolResultStructured(map[string]any{"path": p.placePath(), "tree": top.Children, "truncated": t.cut}, string(text))
 	if t.cut {
 		res.Content = append(res.Content, mcp.NewTextContent(fmt.Sprintf(
 			"Note: the tree is cut at %d entries and %d levels. Directories marked truncated have more: list them on their own, or use excludePatterns.", maxNodes, maxDepth)))
@@ -238,19 +238,19 @@ type treeWalk struct {
 	cut     bool
 }
 
-// fill lists dir into n and goes down into its directories.
-func (t *treeWalk) fill(n *node, dir *os.Root, rel string, depth int) {
+// fillNode lists dir into n and goes down into its directories.
+func (t *treeWalk) fillNode(n *node, dir *os.Root, rel string, depth int) {
 	children := []node{}
 	n.Children = &children
-	list, cut, err := t.entries(dir, maxEntries)
+	list, cut, err := t.listEntries(dir, maxEntries)
 	if err != nil {
-		n.Error = reason(err)
+		n.Error = errorReason(err)
 		return
 	}
 	n.Truncated = cut
 	for _, e := range list {
 		sub := path.Join(rel, e.Name)
-		if t.exclude.match(sub) {
+		if t.exclude.matchAny(sub) {
 			continue
 		}
 		if t.left--; t.left < 0 {
@@ -259,25 +259,25 @@ func (t *treeWalk) fill(n *node, dir *os.Root, rel string, depth int) {
 		}
 		child := node{Name: e.Name, Type: e.Type}
 		if e.Type == "directory" {
-			t.descend(&child, dir, sub, depth+1)
+			t.descendInto(&child, dir, sub, depth+1)
 		}
 		children = append(children, child)
 	}
 	t.cut = t.cut || n.Truncated
 }
 
-func (t *treeWalk) descend(n *node, dir *os.Root, rel string, depth int) {
+func (t *treeWalk) descendInto(n *node, dir *os.Root, rel string, depth int) {
 	if depth >= maxDepth || t.left <= 0 {
 		n.Children, n.Truncated, t.cut = &[]node{}, true, true
 		return
 	}
 	sub, err := dir.OpenRoot(n.Name)
 	if err != nil {
-		n.Children, n.Error = &[]node{}, reason(err)
+		n.Children, n.Error = &[]node{}, errorReason(err)
 		return
 	}
 	defer sub.Close()
-	t.fill(n, sub, rel, depth)
+	t.fillNode(n, sub, rel, depth)
 }
 
 func searchFiles(c *call, args searchArgs) (*mcp.CallToolResult, error) {
@@ -291,16 +291,16 @@ func searchFiles(c *call, args searchArgs) (*mcp.CallToolResult, error) {
 	}
 	dir, p, err := c.openDir(arg)
 	if err != nil {
-		return nil, failed("search", arg, err)
+		return nil, failedError("search", arg, err)
 	}
 	defer dir.Close()
-	s := search{call: c, base: p.path(), pattern: pattern, exclude: exclude, found: []string{}}
-	if err := s.walk(dir, "", 0); err != nil {
-		return nil, failed("search", arg, err)
+	s := search{call: c, base: p.placePath(), pattern: pattern, exclude: exclude, found: []string{}}
+	if err := s.walkBelow(dir, "", 0); err != nil {
+		return nil, failedError("search", arg, err)
 	}
 	lines := make([]string, 0, len(s.found)+1)
 	for _, f := range s.found {
-		lines = append(lines, shown(f))
+		lines = append(lines, showName(f))
 	}
 	if len(lines) == 0 {
 		lines = append(lines, "No matches found")
@@ -321,17 +321,17 @@ type search struct {
 	cut     bool
 }
 
-// walk looks at all below dir. A directory that cannot be opened is passed over,
+// walkBelow looks at all below dir. A directory that cannot be opened is passed over,
 // the first one aside.
-func (s *search) walk(dir *os.Root, rel string, depth int) error {
-	list, cut, err := s.entries(dir, maxVisited)
+func (s *search) walkBelow(dir *os.Root, rel string, depth int) error {
+	list, cut, err := s.listEntries(dir, maxVisited)
 	if err != nil {
 		return err
 	}
 	s.cut = s.cut || cut
 	for _, e := range list {
 		sub := path.Join(rel, e.Name)
-		if s.exclude.match(sub) {
+		if s.exclude.matchAny(sub) {
 			continue
 		}
 		s.visited++
@@ -353,7 +353,7 @@ func (s *search) walk(dir *os.Root, rel string, depth int) error {
 		if err != nil {
 			continue
 		}
-		err = s.walk(inner, sub, depth+1)
+		err = s.walkBelow(inner, sub, depth+1)
 		inner.Close()
 		if err := s.ctx.Err(); err != nil {
 			return err
@@ -379,7 +379,7 @@ func newGlobs(patterns []string) (globs, error) {
 	return out, nil
 }
 
-func (g globs) match(rel string) bool {
+func (g globs) matchAny(rel string) bool {
 	return slices.ContainsFunc(g, func(p string) bool {
 		return doublestar.MatchUnvalidated(p, rel) ||
 			!strings.Contains(p, "/") && doublestar.MatchUnvalidated(p, path.Base(rel))
@@ -402,25 +402,25 @@ func checkGlob(p string) error {
 
 func fileInfo(c *call, args pathArgs) (*mcp.CallToolResult, error) {
 	arg := *args.Path
-	p, err := c.resolve(arg, true)
+	p, err := c.resolvePath(arg, true)
 	if err == nil && p.info == nil {
 		err = fs.ErrNotExist
 	}
 	var itself place
 	if err == nil {
-		itself, err = c.resolve(arg, false)
+		itself, err = c.resolvePath(arg, false)
 	}
 	if err != nil {
-		return nil, failed("describe", arg, err)
+		return nil, failedError("describe", arg, err)
 	}
 	link := itself.info != nil && itself.info.Mode()&fs.ModeSymlink != 0
 	mode := p.info.Mode()
 	modified := p.info.ModTime().UTC().Format(time.RFC3339Nano)
 	permissions := fmt.Sprintf("%03o", mode.Perm())
 	text := fmt.Sprintf("path: %s\ntype: %s\nsize: %d\nmodified: %s\npermissions: %s\nisDirectory: %t\nisFile: %t\nisLink: %t",
-		shown(p.path()), kind(mode), p.info.Size(), modified, permissions, mode.IsDir(), mode.IsRegular(), link)
+		showName(p.placePath()), fileKind(mode), p.info.Size(), modified, permissions, mode.IsDir(), mode.IsRegular(), link)
 	return mcp.NewToolResultStructured(map[string]any{
-		"path": p.path(), "type": kind(mode), "size": p.info.Size(), "modified": modified, "permissions": permissions,
+		"path": p.placePath(), "type": fileKind(mode), "size": p.info.Size(), "modified": modified, "permissions": permissions,
 		"isDirectory": mode.IsDir(), "isFile": mode.IsRegular(), "isLink": link,
 	}, text), nil
 }
@@ -428,9 +428,9 @@ func fileInfo(c *call, args pathArgs) (*mcp.CallToolResult, error) {
 // listAllowed answers in the words of the official server, so that what compares
 // the list with the roots it serves needs to know one form only.
 func listAllowed(c *call, _ struct{}) (*mcp.CallToolResult, error) {
-	out := map[string]any{"directories": c.bounds.paths(), "skipped": append([]skipped{}, c.bounds.skipped...)}
+	out := map[string]any{"directories": c.bounds.allowedPaths(), "skipped": append([]skipped{}, c.bounds.skipped...)}
 	if c.lastErr != "" {
 		out["lastError"] = c.lastErr
 	}
-	return mcp.NewToolResultStructured(out, "Allowed directories:\n"+strings.Join(c.bounds.paths(), "\n")), nil
+	return mcp.NewToolResultStructured(out, "Allowed directories:\n"+strings.Join(c.bounds.allowedPaths(), "\n")), nil
 }

@@ -29,7 +29,7 @@ const (
 
 // openFile opens the regular file that arg leads to.
 func (c *call) openFile(arg string) (*os.File, fs.FileInfo, place, error) {
-	p, err := c.resolve(arg, true)
+	p, err := c.resolvePath(arg, true)
 	if err != nil {
 		return nil, nil, p, err
 	}
@@ -43,7 +43,7 @@ func (p place) openFile() (*os.File, fs.FileInfo, error) {
 	}
 	// Looked at before it is opened, because opening a device can do things;
 	// and after, because it may be another one by then.
-	if err := regular(p.info); err != nil {
+	if err := checkRegular(p.info); err != nil {
 		return nil, nil, err
 	}
 	f, err := p.root.OpenFile(p.rel, os.O_RDONLY|openFlags, 0)
@@ -52,7 +52,7 @@ func (p place) openFile() (*os.File, fs.FileInfo, error) {
 	}
 	info, err := f.Stat()
 	if err == nil {
-		err = regular(info)
+		err = checkRegular(info)
 	}
 	if err != nil {
 		f.Close()
@@ -61,7 +61,7 @@ func (p place) openFile() (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-func regular(info fs.FileInfo) error {
+func checkRegular(info fs.FileInfo) error {
 	switch m := info.Mode(); {
 	case m.IsRegular():
 		return nil
@@ -110,9 +110,9 @@ func readText(c *call, args readArgs) (*mcp.CallToolResult, error) {
 	if head > 0 && tail > 0 {
 		return nil, errors.New("give head or tail, not both")
 	}
-	data, err := c.text(*args.Path, head, tail)
+	data, err := c.readText(*args.Path, head, tail)
 	if err != nil {
-		return nil, failed("read", *args.Path, err)
+		return nil, failedError("read", *args.Path, err)
 	}
 	text, note := asText(data)
 	res := mcp.NewToolResultText(text)
@@ -122,8 +122,8 @@ func readText(c *call, args readArgs) (*mcp.CallToolResult, error) {
 	return res, nil
 }
 
-// text reads a file, or its first or last lines where head or tail is not zero.
-func (c *call) text(path string, head, tail int) ([]byte, error) {
+// readText reads a file, or its first or last lines where head or tail is not zero.
+func (c *call) readText(path string, head, tail int) ([]byte, error) {
 	f, info, _, err := c.openFile(path)
 	if err != nil {
 		return nil, err
@@ -221,12 +221,12 @@ func readMany(c *call, args manyArgs) (*mcp.CallToolResult, error) {
 		if err := c.ctx.Err(); err != nil {
 			return nil, err
 		}
-		data, err := c.text(path, 0, 0)
+		data, err := c.readText(path, 0, 0)
 		if err == nil && len(data) > left {
 			err = fmt.Errorf("the answer is full (%d bytes): read this one in a call of its own", maxFile)
 		}
 		if err != nil {
-			res.Content = append(res.Content, mcp.NewTextContent(fmt.Sprintf("%s: Error - %s", shown(path), failed("read", path, err))))
+			res.Content = append(res.Content, mcp.NewTextContent(fmt.Sprintf("%s: Error - %s", showName(path), failedError("read", path, err))))
 			continue
 		}
 		left -= len(data)
@@ -234,7 +234,7 @@ func readMany(c *call, args manyArgs) (*mcp.CallToolResult, error) {
 		if note != "" {
 			note = "\n" + note
 		}
-		res.Content = append(res.Content, mcp.NewTextContent(shown(path)+":\n"+text+note))
+		res.Content = append(res.Content, mcp.NewTextContent(showName(path)+":\n"+text+note))
 		res.IsError = false
 	}
 	return res, nil
@@ -252,12 +252,12 @@ func readMedia(c *call, args pathArgs) (*mcp.CallToolResult, error) {
 	path := *args.Path
 	f, info, p, err := c.openFile(path)
 	if err != nil {
-		return nil, failed("read", path, err)
+		return nil, failedError("read", path, err)
 	}
 	defer f.Close()
 	data, err := readWhole(f, info)
 	if err != nil {
-		return nil, failed("read", path, err)
+		return nil, failedError("read", path, err)
 	}
 	kind, known := mediaTypes[strings.ToLower(filepath.Ext(p.rel))]
 	if !known {
@@ -271,7 +271,7 @@ func readMedia(c *call, args pathArgs) (*mcp.CallToolResult, error) {
 	case strings.HasPrefix(kind, "audio/"):
 		content = mcp.NewAudioContent(b64, kind)
 	default:
-		content = mcp.NewEmbeddedResource(mcp.BlobResourceContents{URI: platform.Host().FormatURI(p.path()), MIMEType: kind, Blob: b64})
+		content = mcp.NewEmbeddedResource(mcp.BlobResourceContents{URI: platform.Host().FormatURI(p.placePath()), MIMEType: kind, Blob: b64})
 	}
 	return &mcp.CallToolResult{Content: []mcp.Content{content}}, nil
 }
@@ -285,21 +285,21 @@ func lineCount(name string, v float64) (int, error) {
 	return int(v), nil
 }
 
-// failed says what could not be done, where, and why.
-func failed(what, path string, err error) error {
+// failedError says what could not be done, where, and why.
+func failedError(what, path string, err error) error {
 	if out, ok := errors.AsType[*outsideError](err); ok {
 		return fmt.Errorf("cannot %s %q: %w", what, path, out)
 	}
-	text := reason(err)
+	text := errorReason(err)
 	if strings.Contains(text, "escapes from parent") {
 		text = "access denied: a link there leads outside the allowed directories"
 	}
 	return fmt.Errorf("cannot %s %q: %s", what, path, text)
 }
 
-// shown is a name as it may stand in a line of text: quoted where it holds
+// showName is a name as it may stand in a line of text: quoted where it holds
 // something that could pass for another line, or that nobody sees.
-func shown(name string) string {
+func showName(name string) string {
 	if strings.ContainsAny(name, "\n\r\t\u2028\u2029\uFFFD") || printable.Clean(name) != name {
 		return strconv.QuoteToASCII(name)
 	}

@@ -43,21 +43,21 @@ type place struct {
 	info fs.FileInfo
 }
 
-// path is the canonical absolute path of the place.
-func (p place) path() string { return filepath.Join(p.tree.real, p.rel) }
+// placePath is the canonical absolute path of the place.
+func (p place) placePath() string { return filepath.Join(p.tree.real, p.rel) }
 
-// parent opens the directory that the place is in, so that several steps on one
+// openParent opens the directory that the place is in, so that several steps on one
 // name all happen in the same directory whatever is renamed meanwhile.
-func (p place) parent() (*os.Root, string, error) {
+func (p place) openParent() (*os.Root, string, error) {
 	dir, err := p.root.OpenRoot(filepath.Dir(p.rel))
 	return dir, filepath.Base(p.rel), err
 }
 
-func (r *reach) open(t *tree) (*os.Root, error) {
+func (r *reach) openTree(t *tree) (*os.Root, error) {
 	if root, ok := r.opened[t]; ok {
 		return root, nil
 	}
-	root, err := t.open()
+	root, err := t.openTree()
 	if err != nil {
 		return nil, err
 	}
@@ -68,16 +68,16 @@ func (r *reach) open(t *tree) (*os.Root, error) {
 	return root, nil
 }
 
-func (r *reach) close() {
+func (r *reach) closeTrees() {
 	for _, root := range r.opened {
 		root.Close()
 	}
 }
 
-// absolute turns an argument into a clean absolute path: a file: URI, "~", an
+// absolutePath turns an argument into a clean absolute path: a file: URI, "~", an
 // absolute path, or one relative to the first allowed directory. ".." is taken
 // lexically here, as the official server does.
-func (r *reach) absolute(arg string) (string, error) {
+func (r *reach) absolutePath(arg string) (string, error) {
 	if platform.IsFileURI(arg) {
 		return pathFromURI(arg)
 	}
@@ -94,25 +94,25 @@ func (r *reach) absolute(arg string) (string, error) {
 	return filepath.Join(r.bounds.dirs[0].real, p), nil
 }
 
-// resolve walks arg, through links that stay inside the allowed directories,
+// resolvePath walks arg, through links that stay inside the allowed directories,
 // absolute ones too, and says where it leads. Unless follow is set a link as the
 // last component is the place itself. The walk decides nothing by itself: what is
 // done at the place is done through its os.Root.
-func (r *reach) resolve(arg string, follow bool) (place, error) {
-	abs, err := r.absolute(arg)
+func (r *reach) resolvePath(arg string, follow bool) (place, error) {
+	abs, err := r.absolutePath(arg)
 	if err != nil {
 		return place{}, err
 	}
-	t, rest, ok := r.bounds.locate(abs)
+	t, rest, ok := r.bounds.locateTree(abs)
 	if !ok {
 		return place{}, &outsideError{bounds: r.bounds}
 	}
 	w := walk{reach: r, follow: follow}
-	if err := w.enter(t, rest); err != nil {
+	if err := w.enterTree(t, rest); err != nil {
 		return place{}, err
 	}
 	for len(w.todo) > 0 {
-		if err := w.step(); err != nil {
+		if err := w.takeStep(); err != nil {
 			return place{}, err
 		}
 	}
@@ -134,14 +134,14 @@ type walk struct {
 	links   int
 }
 
-func (w *walk) enter(t *tree, rest string) (err error) {
+func (w *walk) enterTree(t *tree, rest string) (err error) {
 	w.tree, w.rel, w.info = t, ".", nil
-	w.todo = append(components(rest), w.todo...)
-	w.root, err = w.reach.open(t)
+	w.todo = append(splitComponents(rest), w.todo...)
+	w.root, err = w.reach.openTree(t)
 	return err
 }
 
-func (w *walk) step() error {
+func (w *walk) takeStep() error {
 	name := w.todo[0]
 	w.todo = w.todo[1:]
 	if name == ".." {
@@ -149,7 +149,7 @@ func (w *walk) step() error {
 			return fs.ErrNotExist
 		}
 		if w.rel == "." {
-			return w.leave()
+			return w.leaveTree()
 		}
 		w.rel, w.info = filepath.Dir(w.rel), nil
 		return nil
@@ -168,14 +168,14 @@ func (w *walk) step() error {
 		return err
 	}
 	if info.Mode()&fs.ModeSymlink != 0 && (w.follow || len(w.todo) > 0) {
-		return w.link(next)
+		return w.followLink(next)
 	}
 	w.rel, w.info = next, info
 	return nil
 }
 
-// link goes on where the link next points to.
-func (w *walk) link(next string) error {
+// followLink goes on where the link next points to.
+func (w *walk) followLink(next string) error {
 	if w.links++; w.links > maxLinks {
 		return errors.New("too many links on the way, perhaps a loop")
 	}
@@ -184,15 +184,15 @@ func (w *walk) link(next string) error {
 		return err
 	}
 	if !filepath.IsAbs(target) {
-		w.todo = append(components(target), w.todo...)
+		w.todo = append(splitComponents(target), w.todo...)
 		return nil
 	}
-	return w.jump(target)
+	return w.jumpTo(target)
 }
 
-// leave follows a ".." of a link that climbs above the tree: the path may come
+// leaveTree follows a ".." of a link that climbs above the tree: the path may come
 // down again in this tree or in another one.
-func (w *walk) leave() error {
+func (w *walk) leaveTree() error {
 	at := filepath.Dir(w.tree.real)
 	for len(w.todo) > 0 && w.todo[0] == ".." {
 		at = filepath.Dir(at)
@@ -201,23 +201,23 @@ func (w *walk) leave() error {
 	to := strings.TrimSuffix(at, string(filepath.Separator)) + string(filepath.Separator) +
 		strings.Join(w.todo, string(filepath.Separator))
 	w.todo = nil
-	return w.jump(to)
+	return w.jumpTo(to)
 }
 
-// jump goes on at an absolute path as a link wrote it. Its ".." is not cleaned
+// jumpTo goes on at an absolute path as a link wrote it. Its ".." is not cleaned
 // away: the prefix that locates it holds none, and the rest is walked.
-func (w *walk) jump(to string) error {
+func (w *walk) jumpTo(to string) error {
 	plain := filepath.VolumeName(to) + string(filepath.Separator) +
-		strings.Join(components(to[len(filepath.VolumeName(to)):]), string(filepath.Separator))
-	t, rest, ok := w.reach.bounds.locate(plain)
+		strings.Join(splitComponents(to[len(filepath.VolumeName(to)):]), string(filepath.Separator))
+	t, rest, ok := w.reach.bounds.locateTree(plain)
 	if !ok {
 		return &outsideError{to: to, bounds: w.reach.bounds}
 	}
-	return w.enter(t, rest)
+	return w.enterTree(t, rest)
 }
 
-// components splits a path, without empty components and ".".
-func components(p string) []string {
+// splitComponents splits a path, without empty components and ".".
+func splitComponents(p string) []string {
 	var out []string
 	for part := range strings.FieldsFuncSeq(p, func(c rune) bool { return c < 0x80 && os.IsPathSeparator(uint8(c)) }) {
 		if part != "." {
@@ -227,9 +227,9 @@ func components(p string) []string {
 	return out
 }
 
-// reason is the cause of a file error without the operation and the path, which
+// errorReason is the cause of a file error without the operation and the path, which
 // the caller names in the words of the call.
-func reason(err error) string {
+func errorReason(err error) string {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "it does not exist"

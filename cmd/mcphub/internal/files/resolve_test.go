@@ -47,26 +47,26 @@ func TestResolveAsTheKernel(t *testing.T) {
 			}
 			real, kerr := filepath.EvalSymlinks(path)
 			within := underAny(real, base+"/p", base+"/q")
-			_, given, _ := b.locate(path)
+			_, given, _ := b.locateTree(path)
 			r := &reach{bounds: b}
-			p, err := r.resolve(path, true)
+			p, err := r.resolvePath(path, true)
 			switch {
 			case kerr == nil && within && given != "":
 				// A path through outside and back is not followed, because the
 				// part outside cannot be opened through a root.
-				if err == nil && p.info != nil && p.path() == real {
+				if err == nil && p.info != nil && p.placePath() == real {
 					inside++
 				} else if err == nil || !strings.Contains(err.Error(), "denied") {
-					t.Fatalf("%s leads to %s, not %s (%v)", path, real, p.path(), err)
+					t.Fatalf("%s leads to %s, not %s (%v)", path, real, p.placePath(), err)
 				}
 			case kerr == nil && !within:
 				if outside++; err == nil {
-					t.Fatalf("%s leads out to %s, but resolves to %s", path, real, p.path())
+					t.Fatalf("%s leads out to %s, but resolves to %s", path, real, p.placePath())
 				}
 			case kerr != nil && err == nil && p.info != nil:
-				t.Fatalf("%s cannot be followed (%v), but resolves to %s", path, kerr, p.path())
+				t.Fatalf("%s cannot be followed (%v), but resolves to %s", path, kerr, p.placePath())
 			}
-			r.close()
+			r.closeTrees()
 		}
 	}
 	if inside < 300 || outside < 100 {
@@ -76,7 +76,7 @@ func TestResolveAsTheKernel(t *testing.T) {
 
 func underAny(path string, dirs ...string) bool {
 	for _, d := range dirs {
-		if _, ok := below(path, d); ok {
+		if _, ok := pathBelow(path, d); ok {
 			return true
 		}
 	}
@@ -95,7 +95,7 @@ func TestBelow(t *testing.T) {
 		if tt.dir == "" {
 			continue // no directory is spelled like that
 		}
-		if rest, ok := below(tt.path, tt.dir); runtime.GOOS != "windows" && (ok != tt.ok || ok && rest != tt.rest) {
+		if rest, ok := pathBelow(tt.path, tt.dir); runtime.GOOS != "windows" && (ok != tt.ok || ok && rest != tt.rest) {
 			t.Errorf("below(%q, %q) = %q, %v", tt.path, tt.dir, rest, ok)
 		}
 	}

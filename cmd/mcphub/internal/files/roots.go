@@ -50,9 +50,9 @@ func newKeeper(dirs *bounds, timeout time.Duration, log zerolog.Logger) *keeper 
 	}
 }
 
-// handshake records what the client calls itself and declared at initialize.
+// noteHandshake records what the client calls itself and declared at initialize.
 // Only the first handshake counts.
-func (k *keeper) handshake(client string, declaresRoots bool) {
+func (k *keeper) noteHandshake(client string, declaresRoots bool) {
 	k.mu.Lock()
 	first := !k.known
 	if first {
@@ -60,13 +60,13 @@ func (k *keeper) handshake(client string, declaresRoots bool) {
 	}
 	k.mu.Unlock()
 	if first && declaresRoots {
-		k.want()
+		k.wantQuery()
 	}
 }
 
-// initialized is called when the client's notifications/initialized came: from
+// noteInitialized is called when the client's notifications/initialized came: from
 // then on it may be asked.
-func (k *keeper) initialized() {
+func (k *keeper) noteInitialized() {
 	k.mu.Lock()
 	if !k.started {
 		k.started = true
@@ -76,12 +76,12 @@ func (k *keeper) initialized() {
 	k.late = false
 	k.mu.Unlock()
 	if late {
-		k.want()
+		k.wantQuery()
 	}
 }
 
-// want makes run ask once more. It never blocks.
-func (k *keeper) want() {
+// wantQuery makes run ask once more. It never blocks.
+func (k *keeper) wantQuery() {
 	k.mu.Lock()
 	if k.declared {
 		k.wanted++
@@ -90,10 +90,10 @@ func (k *keeper) want() {
 	worker.Signal(k.wake)
 }
 
-// wait returns the boundary for a call that arrives now, once all that was due
+// awaitBounds returns the boundary for a call that arrives now, once all that was due
 // is answered. It fails when the client has not made the handshake, and when no
 // answer comes within the time two queries may take.
-func (k *keeper) wait(ctx context.Context) (*bounds, string, error) {
+func (k *keeper) awaitBounds(ctx context.Context) (*bounds, string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*k.timeout+time.Second)
 	defer cancel()
 	k.mu.Lock()
@@ -115,15 +115,15 @@ func (k *keeper) wait(ctx context.Context) (*bounds, string, error) {
 	cur := k.cur
 	if len(cur.dirs) == 0 && cur.origin == "" {
 		why := *cur
-		why.origin = k.without()
+		why.origin = k.withoutReason()
 		cur = &why
 	}
 	return cur, k.lastErr, nil
 }
 
-// without says why there are neither roots nor directories of the command line,
+// withoutReason says why there are neither roots nor directories of the command line,
 // and what helps. The caller holds mu.
-func (k *keeper) without() string {
+func (k *keeper) withoutReason() string {
 	const cure = "name a directory on the command line (mcphub files DIR)"
 	if k.declared {
 		return fmt.Sprintf("the client %q did not give its roots (%s); call again, or %s", k.client, k.lastErr, cure)
@@ -136,8 +136,8 @@ type asker interface {
 	Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error)
 }
 
-// run asks whenever something is wanted, one query at a time, until ctx ends.
-func (k *keeper) run(ctx context.Context, client asker) {
+// runQueries asks whenever something is wanted, one query at a time, until ctx ends.
+func (k *keeper) runQueries(ctx context.Context, client asker) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -151,7 +151,7 @@ func (k *keeper) run(ctx context.Context, client asker) {
 		if !open {
 			continue
 		}
-		next, err := k.query(ctx, client)
+		next, err := k.queryRoots(ctx, client)
 		if ctx.Err() != nil {
 			return
 		}
@@ -161,13 +161,13 @@ func (k *keeper) run(ctx context.Context, client asker) {
 			for _, s := range next.skipped {
 				k.log.Warn().Str("root", s.Root).Str("reason", s.Reason).Msg("root skipped")
 			}
-			k.log.Info().Strs("directories", next.paths()).Msg("the client's roots apply")
+			k.log.Info().Strs("directories", next.allowedPaths()).Msg("the client's roots apply")
 		}
-		k.settle(due, next, err)
+		k.settleQuery(due, next, err)
 	}
 }
 
-func (k *keeper) settle(due uint64, next *bounds, err error) {
+func (k *keeper) settleQuery(due uint64, next *bounds, err error) {
 	k.mu.Lock()
 	k.lastErr = ""
 	if err != nil {
@@ -183,13 +183,13 @@ func (k *keeper) settle(due uint64, next *bounds, err error) {
 	k.late = notReady && !k.started
 	k.mu.Unlock()
 	if again {
-		k.want()
+		k.wantQuery()
 	}
 }
 
 var errNotReady = errors.New("the client has not sent notifications/initialized in time")
 
-func (k *keeper) query(ctx context.Context, client asker) (*bounds, error) {
+func (k *keeper) queryRoots(ctx context.Context, client asker) (*bounds, error) {
 	ctx, cancel := context.WithTimeout(ctx, k.timeout)
 	defer cancel()
 	select {

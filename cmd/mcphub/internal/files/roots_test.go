@@ -108,7 +108,7 @@ func TestRefusalsWithoutRoots(t *testing.T) {
 	refusal := func(answer func(k *keeper)) string {
 		k := newKeeper(newBounds("", nil), time.Second, quiet().o.Log)
 		answer(k)
-		b, _, err := k.wait(t.Context())
+		b, _, err := k.awaitBounds(t.Context())
 		if err != nil {
 			return err.Error()
 		}
@@ -116,17 +116,17 @@ func TestRefusalsWithoutRoots(t *testing.T) {
 	}
 	answered := func(raw string) func(k *keeper) {
 		return func(k *keeper) {
-			k.handshake("Codex", true)
-			k.initialized()
-			next, err := k.query(t.Context(), says(raw))
-			k.settle(k.wanted, next, err)
+			k.noteHandshake("Codex", true)
+			k.noteInitialized()
+			next, err := k.queryRoots(t.Context(), says(raw))
+			k.settleQuery(k.wanted, next, err)
 		}
 	}
 	for name, tc := range map[string]struct {
 		answer func(k *keeper)
 		want   []string
 	}{
-		"none":          {func(k *keeper) { k.handshake("Codex", false) }, []string{`the client "Codex" gives no roots`, "mcphub files DIR"}},
+		"none":          {func(k *keeper) { k.noteHandshake("Codex", false) }, []string{`the client "Codex" gives no roots`, "mcphub files DIR"}},
 		"empty":         {answered(`{"roots":[]}`), []string{`the client "Codex" gave an empty list of roots`, "open a folder"}},
 		"empty, by hub": {answered(`{"roots":[],"_meta":{"mcphub/roots":"Because so."}}`), []string{"no directory is allowed: Because so."}},
 		"other meta":    {answered(`{"roots":[],"_meta":{"mcphub/roots":7}}`), []string{"gave an empty list of roots"}},
@@ -159,7 +159,7 @@ func TestRootIsNotFollowedOut(t *testing.T) {
 		}
 		b := newBounds("", list)
 		var got []string
-		for _, p := range b.paths() {
+		for _, p := range b.allowedPaths() {
 			rel, _ := filepath.Rel(base, p)
 			got = append(got, filepath.ToSlash(rel))
 		}
@@ -339,8 +339,8 @@ func TestSessionsShareNothing(t *testing.T) {
 func TestWaitIsBounded(t *testing.T) {
 	t.Parallel()
 	k := newKeeper(newBounds("", nil), 0, quiet().o.Log)
-	k.handshake("t", true) // nobody runs, so nobody answers
-	if _, _, err := k.wait(context.Background()); err == nil {
+	k.noteHandshake("t", true) // nobody runs, so nobody answers
+	if _, _, err := k.awaitBounds(context.Background()); err == nil {
 		t.Error("a call was judged without an answer")
 	}
 }

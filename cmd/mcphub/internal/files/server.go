@@ -72,7 +72,7 @@ var errStuck = errors.New("calls are stuck in the file system")
 // a disk operation that cannot be interrupted is left behind after a moment, for
 // the end of the process.
 func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.Writer) error {
-	ses, over := s.session(), make(chan struct{})
+	ses, over := s.newSession(), make(chan struct{})
 	conn := jsonrpc.NewConn(in, out, ses, jsonrpc.Options{
 		Strict: true, Grace: grace, Ended: func() { close(over) }, Log: s.o.Log,
 		// Calls take their time. All else is answered in order, so that what
@@ -81,7 +81,7 @@ func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.Writer) err
 	})
 	asking, stop := context.WithCancel(ctx)
 	var owned sync.WaitGroup
-	owned.Go(func() { ses.keeper.run(asking, conn) })
+	owned.Go(func() { ses.keeper.runQueries(asking, conn) })
 	defer owned.Wait()
 	defer stop()
 
@@ -99,7 +99,7 @@ func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.Writer) err
 	}
 }
 
-func (s *Server) session() *session {
+func (s *Server) newSession() *session {
 	dirs := make([]asked, 0, len(s.o.Dirs))
 	for _, d := range s.o.Dirs {
 		dirs = append(dirs, asked{raw: d})
@@ -115,11 +115,11 @@ func (s *Server) session() *session {
 	ses := &session{Server: s, slots: make(chan struct{}, maxConcurrent), keeper: newKeeper(b, s.rootsTimeout, s.o.Log)}
 	hooks := &server.Hooks{}
 	hooks.AddAfterInitialize(func(_ context.Context, _ any, r *mcp.InitializeRequest, _ *mcp.InitializeResult) {
-		ses.keeper.handshake(r.Params.ClientInfo.Name, r.Params.Capabilities.Roots != nil)
+		ses.keeper.noteHandshake(r.Params.ClientInfo.Name, r.Params.Capabilities.Roots != nil)
 	})
 	ses.mcp = server.NewMCPServer(serverName, s.o.Version, server.WithToolCapabilities(false), server.WithHooks(hooks))
 	for _, t := range tools {
-		ses.mcp.AddTool(t.definition(), nil) // to be listed: the session runs it
+		ses.mcp.AddTool(t.toolDefinition(), nil) // to be listed: the session runs it
 	}
 	return ses
 }
@@ -130,7 +130,7 @@ func (s *session) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 	case methods.Discover:
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "Method not found: only the initialize handshake is spoken here")
 	case methods.CallTool:
-		return s.call(ctx, m)
+		return s.callTool(ctx, m)
 	}
 	// mcp-go's decoder folds case and takes the last of two equal names. What it
 	// sees must be what a strict reader in front has seen.
@@ -140,7 +140,7 @@ func (s *session) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 	}
 	switch resp := s.mcp.HandleMessage(ctx, append(frame, '}')).(type) {
 	case mcp.JSONRPCResponse:
-		return result(resp.Result)
+		return resultAnswer(resp.Result)
 	case mcp.JSONRPCError:
 		return jsonrpc.ErrorAnswer(int64(resp.Error.Code), resp.Error.Message)
 	}
@@ -152,19 +152,19 @@ func (s *session) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 func (s *session) ServeNotification(m *jsonrpc.Message) {
 	switch m.Method {
 	case methods.Initialized:
-		s.keeper.initialized()
+		s.keeper.noteInitialized()
 	case methods.RootsChanged:
-		s.keeper.want()
+		s.keeper.wantQuery()
 	}
 }
 
-func result(v any) jsonrpc.Answer {
+func resultAnswer(v any) jsonrpc.Answer {
 	raw, err := stdjson.Marshal(v)
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the answer cannot be written as JSON: "+err.Error())
 	}
 	if len(raw) > maxAnswer {
-		return result(mcp.NewToolResultErrorf(
+		return resultAnswer(mcp.NewToolResultErrorf(
 			"The answer would be %d bytes as JSON; at most %d can be sent at once. Ask for less: use head or tail, or fewer paths.", len(raw), maxAnswer))
 	}
 	return jsonrpc.ResultAnswer(raw)
@@ -177,26 +177,26 @@ type call struct {
 	lastErr string // why the client's roots could not be read last time
 }
 
-// call answers tools/call. What goes wrong in the tool is a result that the model
+// callTool answers tools/call. What goes wrong in the tool is a result that the model
 // reads.
-func (s *session) call(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+func (s *session) callTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	name, _ := jsonrpc.String(m.Param("name"))
 	for _, t := range tools {
 		if t.name != name {
 			continue
 		}
-		res, err := s.run(ctx, t, m.Param("arguments"))
+		res, err := s.runTool(ctx, t, m.Param("arguments"))
 		if err != nil {
 			res = mcp.NewToolResultError(err.Error())
 		}
-		return result(res)
+		return resultAnswer(res)
 	}
 	return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, fmt.Sprintf("tool '%s' not found: tool not found", printable.Clip(name, 200)))
 }
 
-// run waits for the boundary and a slot, and runs a tool.
-func (s *session) run(ctx context.Context, t tool, args []byte) (*mcp.CallToolResult, error) {
-	b, lastErr, err := s.keeper.wait(ctx)
+// runTool waits for the boundary and a slot, and runs a tool.
+func (s *session) runTool(ctx context.Context, t tool, args []byte) (*mcp.CallToolResult, error) {
+	b, lastErr, err := s.keeper.awaitBounds(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -214,6 +214,6 @@ func (s *session) run(ctx context.Context, t tool, args []byte) (*mcp.CallToolRe
 		return nil, ctx.Err()
 	}
 	c := &call{ctx: ctx, reach: &reach{bounds: b}, lastErr: lastErr}
-	defer c.close()
+	defer c.closeTrees()
 	return t.run(c, args)
 }

@@ -26,28 +26,28 @@ const tempPrefix = ".mcphub-"
 
 func writeFile(c *call, args writeArgs) (*mcp.CallToolResult, error) {
 	path, content := *args.Path, *args.Content
-	p, err := c.resolve(path, true)
+	p, err := c.resolvePath(path, true)
 	if err == nil && p.info != nil {
-		err = regular(p.info)
+		err = checkRegular(p.info)
 	}
 	if err == nil {
-		err = c.replace(p, strings.NewReader(content), p.info)
+		err = c.replaceFile(p, strings.NewReader(content), p.info)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		err = errors.New("its folder does not exist: make it with create_directory")
 	}
 	if err != nil {
-		return nil, failed("write", path, err)
+		return nil, failedError("write", path, err)
 	}
-	return mcp.NewToolResultStructured(map[string]any{"path": p.path(), "bytes": len(content), "created": p.info == nil},
-		fmt.Sprintf("Wrote %d bytes to %s", len(content), shown(p.path()))), nil
+	return mcp.NewToolResultStructured(map[string]any{"path": p.placePath(), "bytes": len(content), "created": p.info == nil},
+		fmt.Sprintf("Wrote %d bytes to %s", len(content), showName(p.placePath()))), nil
 }
 
-// replace puts content at p in one step: it is written beside it and renamed.
+// replaceFile puts content at p in one step: it is written beside it and renamed.
 // Mode and, where allowed, owner of old are kept; old is nil for a new file.
 // A hard link to old keeps the old content.
-func (c *call) replace(p place, content io.Reader, old fs.FileInfo) error {
-	dir, name, err := p.parent()
+func (c *call) replaceFile(p place, content io.Reader, old fs.FileInfo) error {
+	dir, name, err := p.openParent()
 	if err != nil {
 		return err
 	}
@@ -117,26 +117,26 @@ func editFile(c *call, args editArgs) (*mcp.CallToolResult, error) {
 	path := *args.Path
 	f, info, p, err := c.openFile(path)
 	if err != nil {
-		return nil, failed("edit", path, err)
+		return nil, failedError("edit", path, err)
 	}
 	before, err := readWhole(f, info)
 	f.Close()
 	if err != nil {
-		return nil, failed("edit", path, err)
+		return nil, failedError("edit", path, err)
 	}
 	after := before
 	for i, e := range args.Edits {
-		if after, err = e.apply(after); err != nil {
-			return nil, failed("edit", path, fmt.Errorf("edits[%d]: %w; nothing was written", i, err))
+		if after, err = e.applyTo(after); err != nil {
+			return nil, failedError("edit", path, fmt.Errorf("edits[%d]: %w; nothing was written", i, err))
 		}
 	}
 	changed := !bytes.Equal(before, after)
 	if changed && !args.DryRun {
-		if err := c.unchanged(p, info); err != nil {
-			return nil, failed("edit", path, err)
+		if err := c.checkUnchanged(p, info); err != nil {
+			return nil, failedError("edit", path, err)
 		}
-		if err := c.replace(p, bytes.NewReader(after), info); err != nil {
-			return nil, failed("edit", path, err)
+		if err := c.replaceFile(p, bytes.NewReader(after), info); err != nil {
+			return nil, failedError("edit", path, err)
 		}
 	}
 	name := filepath.ToSlash(p.rel)
@@ -146,13 +146,13 @@ func editFile(c *call, args editArgs) (*mcp.CallToolResult, error) {
 		shownText = "Nothing changes: the new text is the old one."
 	}
 	return mcp.NewToolResultStructured(map[string]any{
-		"path": p.path(), "changed": changed, "dryRun": args.DryRun, "diff": text,
+		"path": p.placePath(), "changed": changed, "dryRun": args.DryRun, "diff": text,
 	}, shownText), nil
 }
 
-// apply makes one edit. Where the file ends its lines with CRLF, texts that were
+// applyTo makes one edit. Where the file ends its lines with CRLF, texts that were
 // written with LF are tried with CRLF.
-func (e edit) apply(data []byte) ([]byte, error) {
+func (e edit) applyTo(data []byte) ([]byte, error) {
 	if e.Old == nil || e.New == nil {
 		return nil, errors.New("oldText and newText are both needed")
 	}
@@ -162,7 +162,7 @@ func (e edit) apply(data []byte) ([]byte, error) {
 	}
 	n := bytes.Count(data, before)
 	if n == 0 && bytes.Contains(data, []byte("\r\n")) {
-		before, after = crlf(before), crlf(after)
+		before, after = toCRLF(before), toCRLF(after)
 		n = bytes.Count(data, before)
 	}
 	switch {
@@ -176,12 +176,12 @@ func (e edit) apply(data []byte) ([]byte, error) {
 	return bytes.Replace(data, before, after, 1), nil
 }
 
-func crlf(b []byte) []byte {
+func toCRLF(b []byte) []byte {
 	return bytes.ReplaceAll(bytes.ReplaceAll(b, []byte("\r\n"), []byte("\n")), []byte("\n"), []byte("\r\n"))
 }
 
-// unchanged fails when the file at p is no longer the one that was read.
-func (c *call) unchanged(p place, read fs.FileInfo) error {
+// checkUnchanged fails when the file at p is no longer the one that was read.
+func (c *call) checkUnchanged(p place, read fs.FileInfo) error {
 	now, err := p.root.Lstat(p.rel)
 	if err != nil {
 		return err
@@ -194,7 +194,7 @@ func (c *call) unchanged(p place, read fs.FileInfo) error {
 
 func makeDirectory(c *call, args pathArgs) (*mcp.CallToolResult, error) {
 	path := *args.Path
-	p, err := c.resolve(path, true)
+	p, err := c.resolvePath(path, true)
 	if err == nil && p.info != nil && !p.info.IsDir() {
 		err = errors.New("a file is in the way")
 	}
@@ -202,62 +202,62 @@ func makeDirectory(c *call, args pathArgs) (*mcp.CallToolResult, error) {
 		err = p.root.MkdirAll(p.rel, 0o777)
 	}
 	if err != nil {
-		return nil, failed("make the directory", path, err)
+		return nil, failedError("make the directory", path, err)
 	}
 	text := "Made the directory "
 	if p.info != nil {
 		text = "The directory exists already: "
 	}
-	return mcp.NewToolResultStructured(map[string]any{"path": p.path(), "created": p.info == nil}, text+shown(p.path())), nil
+	return mcp.NewToolResultStructured(map[string]any{"path": p.placePath(), "created": p.info == nil}, text+showName(p.placePath())), nil
 }
 
 func moveFile(c *call, args moveArgs) (*mcp.CallToolResult, error) {
 	source, destination := *args.Source, *args.Destination
 	// A link as the last component is what is moved, not what it leads to.
-	from, err := c.resolve(source, false)
+	from, err := c.resolvePath(source, false)
 	if err == nil && from.info == nil {
 		err = fs.ErrNotExist
 	}
 	if err == nil {
-		err = c.movable(from)
+		err = c.checkMovable(from)
 	}
 	if err != nil {
-		return nil, failed("move", source, err)
+		return nil, failedError("move", source, err)
 	}
-	to, err := c.resolve(destination, false)
-	if err == nil && to.info != nil && !recased(from, to) {
+	to, err := c.resolvePath(destination, false)
+	if err == nil && to.info != nil && !isRecased(from, to) {
 		err = errors.New("something is there already: choose another name")
 	}
 	if err == nil {
-		err = c.move(from, to)
+		err = c.moveFile(from, to)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		err = errors.New("its folder does not exist: make it with create_directory")
 	}
 	if err != nil {
-		return nil, failed("move "+fmt.Sprintf("%q", source)+" to", destination, err)
+		return nil, failedError("move "+fmt.Sprintf("%q", source)+" to", destination, err)
 	}
-	return mcp.NewToolResultStructured(map[string]any{"source": from.path(), "destination": to.path()},
-		fmt.Sprintf("Moved %s to %s", shown(from.path()), shown(to.path()))), nil
+	return mcp.NewToolResultStructured(map[string]any{"source": from.placePath(), "destination": to.placePath()},
+		fmt.Sprintf("Moved %s to %s", showName(from.placePath()), showName(to.placePath()))), nil
 }
 
-// recased reports whether to is from itself with other letter case, which a file
+// isRecased reports whether to is from itself with other letter case, which a file
 // system that folds case finds there already.
-func recased(from, to place) bool {
-	return from.path() != to.path() && strings.EqualFold(from.path(), to.path()) && os.SameFile(from.info, to.info)
+func isRecased(from, to place) bool {
+	return from.placePath() != to.placePath() && strings.EqualFold(from.placePath(), to.placePath()) && os.SameFile(from.info, to.info)
 }
 
-// movable refuses what would take an allowed directory away.
-func (c *call) movable(p place) error {
+// checkMovable refuses what would take an allowed directory away.
+func (c *call) checkMovable(p place) error {
 	for _, d := range c.bounds.dirs {
-		if _, ok := below(d.real, p.path()); ok {
+		if _, ok := pathBelow(d.real, p.placePath()); ok {
 			return fmt.Errorf("the allowed directory %q is there", d.real)
 		}
 	}
 	return nil
 }
 
-func (c *call) move(from, to place) error {
+func (c *call) moveFile(from, to place) error {
 	if from.root == to.root {
 		err := from.root.Rename(from.rel, to.rel)
 		if !errors.Is(err, syscall.EXDEV) {
@@ -272,7 +272,7 @@ func (c *call) move(from, to place) error {
 		return err
 	}
 	defer f.Close()
-	dir, name, err := to.parent()
+	dir, name, err := to.openParent()
 	if err != nil {
 		return err
 	}
@@ -282,7 +282,7 @@ func (c *call) move(from, to place) error {
 		err = dir.Chtimes(temp, time.Time{}, info.ModTime())
 	}
 	if err == nil {
-		err = c.unchanged(from, info)
+		err = c.checkUnchanged(from, info)
 	}
 	if err == nil {
 		err = dir.Rename(temp, name)
@@ -295,7 +295,7 @@ func (c *call) move(from, to place) error {
 	}
 	f.Close() // Windows removes no open file
 	if err := from.root.Remove(from.rel); err != nil {
-		return fmt.Errorf("it was copied, but the source cannot be removed: %s", reason(err))
+		return fmt.Errorf("it was copied, but the source cannot be removed: %s", errorReason(err))
 	}
 	return nil
 }

@@ -51,16 +51,16 @@ func attachFirst() (why string) {
 	}
 	c := &client{endpoint: endpoint, session: line.Surroundings(dir, environ), handed: []int{0, 1, 2}}
 	if kept.CanKeep(0, 1) {
-		c.keep()
+		c.keepState()
 	}
-	if why := c.attach(); why != nil {
-		c.drop()
+	if why := c.attachSession(); why != nil {
+		c.dropState()
 		if errors.Is(why, attach.ErrOff) {
 			return ""
 		}
 		return why.Error()
 	}
-	os.Exit(c.wait())
+	os.Exit(c.waitForEnd())
 	return ""
 }
 
@@ -75,9 +75,9 @@ type client struct {
 	leaving bool
 }
 
-// keep makes what keeps the state of the session, and holds the client's streams beside 0 and 1. If it fails, the adapter
+// keepState makes what keeps the state of the session, and holds the client's streams beside 0 and 1. If it fails, the adapter
 // ends with its hub.
-func (c *client) keep() {
+func (c *client) keepState() {
 	files, err := kept.NewFiles()
 	if err != nil {
 		return
@@ -95,10 +95,10 @@ func (c *client) keep() {
 	c.handed = handed
 }
 
-func (c *client) keeps() bool { return len(c.handed) > 3 }
+func (c *client) keepsState() bool { return len(c.handed) > 3 }
 
-// drop closes what keep has made.
-func (c *client) drop() {
+// dropState closes what keep has made.
+func (c *client) dropState() {
 	for _, fd := range c.handed {
 		if fd > 2 {
 			_ = unix.Close(fd)
@@ -106,8 +106,8 @@ func (c *client) drop() {
 	}
 }
 
-// attach brings the session to the hub that runs, or has one started: by this adapter or, while that waits, by another.
-func (c *client) attach() error {
+// attachSession brings the session to the hub that runs, or has one started: by this adapter or, while that waits, by another.
+func (c *client) attachSession() error {
 	for range 3 {
 		a, err := attach.Attach(c.endpoint, c.session, c.handed, caller.Hub)
 		if err == nil {
@@ -137,13 +137,13 @@ func (c *client) attach() error {
 	return errors.New("the shared hub ended as soon as it had started")
 }
 
-// wait is the life of an adapter: it reports what happens, until a hub has ended the session.
-func (c *client) wait() (status int) {
+// waitForEnd is the life of an adapter: it reports what happens, until a hub has ended the session.
+func (c *client) waitForEnd() (status int) {
 	signals := forSignals()
 	letGo()
 	go func() {
 		for sig := range signals {
-			c.signal(sig.(syscall.Signal))
+			c.sendSignal(sig.(syscall.Signal))
 		}
 	}()
 	GiveBack()
@@ -153,20 +153,20 @@ func (c *client) wait() (status int) {
 			return status
 		}
 		c.mu.Lock()
-		over := c.leaving || !c.keeps()
+		over := c.leaving || !c.keepsState()
 		c.mu.Unlock()
 		if over {
-			say(err.Error() + "; start the client's session again")
+			sayLine(err.Error() + "; start the client's session again")
 			return status
 		}
 		c.session.Again = true
 		why := c.hub.Restartable()
 		if why == nil {
-			say(err.Error() + "; another one takes the session over")
+			sayLine(err.Error() + "; another one takes the session over")
 			why = c.attachAgain()
 		}
 		if why != nil {
-			say(err.Error() + ", and no other takes the session over: " + why.Error() + "; start the client's session again")
+			sayLine(err.Error() + ", and no other takes the session over: " + why.Error() + "; start the client's session again")
 			return status
 		}
 	}
@@ -176,7 +176,7 @@ func (c *client) wait() (status int) {
 func (c *client) attachAgain() error {
 	said, pause := false, 50*time.Millisecond
 	for until := time.Now().Add(againTime); ; time.Sleep(pause) {
-		why := c.attach()
+		why := c.attachSession()
 		c.mu.Lock()
 		over := c.leaving || time.Now().After(until)
 		c.mu.Unlock()
@@ -185,13 +185,13 @@ func (c *client) attachAgain() error {
 		}
 		if !said {
 			said = true
-			say("no hub takes the session over yet, and it is tried again for " + againTime.String() + ": " + why.Error())
+			sayLine("no hub takes the session over yet, and it is tried again for " + againTime.String() + ": " + why.Error())
 		}
 		pause = min(2*pause, longestPause)
 	}
 }
 
-func (c *client) signal(sig syscall.Signal) {
+func (c *client) sendSignal(sig syscall.Signal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {

@@ -40,28 +40,28 @@ func init() {
 		notify.Inherit()
 		return
 	}
-	if !guarded(os.Args) {
+	if !isGuarded(os.Args) {
 		return
 	}
 	why := attachFirst()
 	if why != "" {
-		say("this client has a hub of its own, although hub.json says attach: " + why)
+		sayLine("this client has a hub of its own, although hub.json says attach: " + why)
 	}
-	status, err := guard(why)
+	status, err := guardHub(why)
 	if err != nil {
-		say("no guardian could be set up, so what the servers start may outlive a hub that is killed: " + err.Error())
+		sayLine("no guardian could be set up, so what the servers start may outlive a hub that is killed: " + err.Error())
 		notify.Inherit()
 		return
 	}
 	os.Exit(status)
 }
 
-// Running reports whether this process has a guardian.
-func Running() bool { return own != 0 }
+// IsRunning reports whether this process has a guardian.
+func IsRunning() bool { return own != 0 }
 
-// Alone says why this hub serves by itself although hub.json says that it is shared; "": it
+// AloneReason says why this hub serves by itself although hub.json says that it is shared; "": it
 // does not say that.
-func Alone() string {
+func AloneReason() string {
 	if own == 0 {
 		return "" // anybody may have set the variable
 	}
@@ -81,9 +81,9 @@ func ClientPID() int {
 	return p.Parent
 }
 
-// guarded reports whether these arguments start servers, as a hub or to try them. A guardian where none is
+// isGuarded reports whether these arguments start servers, as a hub or to try them. A guardian where none is
 // needed does no harm; what a hub starts by the hundred must not have one.
-func guarded(args []string) bool {
+func isGuarded(args []string) bool {
 	if len(args) < 2 || strings.HasSuffix(args[0], ".test") {
 		return false
 	}
@@ -105,17 +105,17 @@ func guarded(args []string) bool {
 	return false
 }
 
-func say(text string) { _, _ = os.Stderr.WriteString("mcphub: " + text + "\n") }
+func sayLine(text string) { _, _ = os.Stderr.WriteString("mcphub: " + text + "\n") }
 
-// guard starts the hub proper and returns its status once nothing is left of
+// guardHub starts the hub proper and returns its status once nothing is left of
 // it and of what it started. After an error nothing has been started.
 // alone is why no other hub serves this client; "": nobody has asked for that.
-func guard(alone string) (status int, err error) {
+func guardHub(alone string) (status int, err error) {
 	if err := proctree.Subreaper(); err != nil {
 		return 0, err
 	}
 	signals := forSignals()
-	hub, err := start(alone)
+	hub, err := startHub(alone)
 	if err != nil {
 		signal.Reset()
 		return 0, err
@@ -125,18 +125,18 @@ func guard(alone string) (status int, err error) {
 	letGo()
 	go func() {
 		for sig := range signals {
-			hub.signal(sig.(syscall.Signal))
+			hub.sendSignal(sig.(syscall.Signal))
 		}
 	}()
 	GiveBack()
-	status = hub.wait()
+	status = hub.waitForEnd()
 	_ = proctree.Rename(proctree.HubName) // its id may be given to one of those who are left
 	left, err := proctree.EndAll(os.Getpid(), endWait)
 	if err != nil {
-		say("what the servers started could not be ended: " + err.Error())
+		sayLine("what the servers started could not be ended: " + err.Error())
 	}
 	for _, p := range left {
-		say("process " + strconv.Itoa(p.PID) + " could not be ended, not even by KILL: it belongs to another user, or is stuck in the kernel")
+		sayLine("process " + strconv.Itoa(p.PID) + " could not be ended, not even by KILL: it belongs to another user, or is stuck in the kernel")
 	}
 	return status, nil
 }
@@ -147,8 +147,8 @@ type process struct {
 	fd  int // stays this process's when the id is given to another; -1 where the kernel has no such
 }
 
-// start runs this program again below this one.
-func start(alone string) (process, error) {
+// startHub runs this program again below this one.
+func startHub(alone string) (process, error) {
 	exe := attach.Program()
 	p := process{fd: -1}
 	env := append(os.Environ(), variable+"="+strconv.Itoa(os.Getpid()))
@@ -198,15 +198,15 @@ func letGo() {
 	_ = unix.Close(null)
 }
 
-func (p process) signal(sig syscall.Signal) {
+func (p process) sendSignal(sig syscall.Signal) {
 	if p.fd < 0 || errors.Is(unix.PidfdSendSignal(p.fd, sig, nil, 0), unix.ENOSYS) {
 		_ = unix.Kill(p.pid, sig)
 	}
 }
 
-// wait returns the hub's status, and waits for others whom this process
+// waitForEnd returns the hub's status, and waits for others whom this process
 // inherits meanwhile.
-func (p process) wait() int {
+func (p process) waitForEnd() int {
 	for {
 		var ws unix.WaitStatus
 		pid, err := unix.Wait4(-1, &ws, 0, nil)

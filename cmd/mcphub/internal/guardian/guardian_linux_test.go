@@ -32,10 +32,10 @@ func TestGuarded(t *testing.T) {
 		{[]string{"--help", "serve"}, false},
 		{[]string{"serves"}, false},
 	} {
-		if got := guarded(append([]string{"/usr/bin/mcphub"}, c.args...)); got != c.want {
+		if got := isGuarded(append([]string{"/usr/bin/mcphub"}, c.args...)); got != c.want {
 			t.Errorf("%q: %v, want %v", c.args, got, c.want)
 		}
-		if guarded(append([]string{"/tmp/mcphub.test"}, c.args...)) {
+		if isGuarded(append([]string{"/tmp/mcphub.test"}, c.args...)) {
 			t.Errorf("%q: a test binary is guarded", c.args)
 		}
 	}

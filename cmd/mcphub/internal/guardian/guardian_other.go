@@ -4,11 +4,11 @@ package guardian
 
 import "os"
 
-// Running reports whether this process has a guardian.
-func Running() bool { return false }
+// IsRunning reports whether this process has a guardian.
+func IsRunning() bool { return false }
 
-// Alone says nothing: no hub is shared on this system.
-func Alone() string { return "" }
+// AloneReason says nothing: no hub is shared on this system.
+func AloneReason() string { return "" }
 
 // ClientPID returns the process that has started this hub.
 func ClientPID() int { return os.Getppid() }

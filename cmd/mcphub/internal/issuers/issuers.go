@@ -89,7 +89,7 @@ func (v *Verifier) Verify(ctx context.Context, token string) (Identity, error) {
 	if known && time.Now().Before(id.Expires) {
 		return id, nil
 	}
-	id, err := v.verify(ctx, token)
+	id, err := v.verifyToken(ctx, token)
 	if err != nil {
 		return Identity{}, err
 	}
@@ -102,7 +102,7 @@ func (v *Verifier) Verify(ctx context.Context, token string) (Identity, error) {
 	return id, nil
 }
 
-func (v *Verifier) verify(ctx context.Context, token string) (Identity, error) {
+func (v *Verifier) verifyToken(ctx context.Context, token string) (Identity, error) {
 	name, err := claimedIssuer(token)
 	if err != nil {
 		return Identity{}, err
@@ -112,7 +112,7 @@ func (v *Verifier) verify(ctx context.Context, token string) (Identity, error) {
 		return Identity{}, errors.New("the token is of an issuer that this hub does not know")
 	}
 	i := v.issuers[at]
-	verifier, err := i.verifier(ctx)
+	verifier, err := i.tokenVerifier(ctx)
 	if err != nil {
 		return Identity{}, fmt.Errorf("the issuer %s cannot be asked for its keys: %w", i.URL, err)
 	}
@@ -128,7 +128,7 @@ func (v *Verifier) verify(ctx context.Context, token string) (Identity, error) {
 	if err := verified.Claims(&claims); err != nil {
 		return Identity{}, fmt.Errorf("the claims of the token cannot be read: %w", err)
 	}
-	return i.identity(claims, verified.Expiry)
+	return i.mapClaims(claims, verified.Expiry)
 }
 
 // claimedIssuer reads the claim iss of a token that nobody has verified yet: only to
@@ -154,8 +154,8 @@ func claimedIssuer(token string) (string, error) {
 	return claims.Issuer, nil
 }
 
-// identity maps the claims of a verified token.
-func (i *issuer) identity(claims map[string]any, expires time.Time) (Identity, error) {
+// mapClaims maps the claims of a verified token.
+func (i *issuer) mapClaims(claims map[string]any, expires time.Time) (Identity, error) {
 	id := Identity{Principal: principal.Principal{Issuer: i.URL}, Expires: expires}
 	claim := i.Principal
 	if claim == "" {
@@ -166,11 +166,11 @@ func (i *issuer) identity(claims map[string]any, expires time.Time) (Identity, e
 		return Identity{}, fmt.Errorf("the claim %q of the token names nobody", claim)
 	}
 	if i.Groups != "" {
-		if id.Principal.Groups = groups(claims[i.Groups]); len(id.Principal.Groups) > maxGroups {
+		if id.Principal.Groups = claimGroups(claims[i.Groups]); len(id.Principal.Groups) > maxGroups {
 			return Identity{}, fmt.Errorf("the claim %q of the token names more than %d groups", i.Groups, maxGroups)
 		}
 	}
-	has := append(texts(claims["scope"], true), texts(claims["scp"], true)...)
+	has := append(claimTexts(claims["scope"], true), claimTexts(claims["scp"], true)...)
 	for _, scope := range i.Scopes {
 		if !slices.Contains(has, scope) {
 			return Identity{}, fmt.Errorf("%w: %q", principal.ErrScope, scope)
@@ -180,7 +180,7 @@ func (i *issuer) identity(claims map[string]any, expires time.Time) (Identity, e
 		return id, nil
 	}
 	id.Ceiling, id.Values = []rootsmgr.Entry{}, []string{}
-	for _, value := range texts(claims[i.Ceiling.Claim], false) {
+	for _, value := range claimTexts(claims[i.Ceiling.Claim], false) {
 		dirs, counts := i.Ceiling.Values[value]
 		if counts && !slices.Contains(id.Values, value) {
 			id.Values = append(id.Values, value)
@@ -195,16 +195,16 @@ func isName(text string) bool {
 	return text != "" && len(text) <= maxName && principal.CheckName(text) == ""
 }
 
-// groups are those that a claim names, in order, each once. An issuer may list them in another order each time.
-func groups(claim any) []string {
-	all := slices.DeleteFunc(texts(claim, false), func(g string) bool { return !isName(g) })
+// claimGroups are those that a claim names, in order, each once. An issuer may list them in another order each time.
+func claimGroups(claim any) []string {
+	all := slices.DeleteFunc(claimTexts(claim, false), func(g string) bool { return !isName(g) })
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// texts are the values of a claim: a string, or a list of strings. split takes a
+// claimTexts are the values of a claim: a string, or a list of strings. split takes a
 // string for several words.
-func texts(claim any, split bool) []string {
+func claimTexts(claim any, split bool) []string {
 	switch claim := claim.(type) {
 	case string:
 		if split {

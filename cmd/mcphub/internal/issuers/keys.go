@@ -46,9 +46,9 @@ func newIssuer(i Issuer, client *http.Client) *issuer {
 	return &issuer{Issuer: i, client: &bounded}
 }
 
-// verifier returns what verifies tokens of the issuer. It fetches the metadata where
+// tokenVerifier returns what verifies tokens of the issuer. It fetches the metadata where
 // nobody has done so with success.
-func (i *issuer) verifier(ctx context.Context) (*oidc.IDTokenVerifier, error) {
+func (i *issuer) tokenVerifier(ctx context.Context) (*oidc.IDTokenVerifier, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.ready != nil {
@@ -77,7 +77,7 @@ func (i *issuer) keysAddress(ctx context.Context) (string, error) {
 			Issuer string `json:"issuer"`
 			Keys   string `json:"jwks_uri"`
 		}
-		if err := i.fetch(ctx, address, &metadata); err != nil {
+		if err := i.fetchJSON(ctx, address, &metadata); err != nil {
 			failed = err
 			continue
 		}
@@ -93,7 +93,7 @@ func (i *issuer) keysAddress(ctx context.Context) (string, error) {
 	return "", failed
 }
 
-func (i *issuer) fetch(ctx context.Context, address string, into any) error {
+func (i *issuer) fetchJSON(ctx context.Context, address string, into any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return err

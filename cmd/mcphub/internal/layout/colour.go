@@ -11,13 +11,13 @@ import (
 // Coloured reports whether what is written shows in colour: on a terminal, unless
 // NO_COLOR is set or TERM is dumb. It looks behind writers that have an Unwrap method.
 func Coloured(w io.Writer) bool {
-	f, ok := terminal(w)
+	f, ok := terminalOf(w)
 	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// terminal is the file that a writer writes to in the end, or its page is for.
-func terminal(w io.Writer) (f *os.File, ok bool) {
-	switch to := behind(w).(type) {
+// terminalOf is the file that a writer writes to in the end, or its page is for.
+func terminalOf(w io.Writer) (f *os.File, ok bool) {
+	switch to := writerBehind(w).(type) {
 	case *os.File:
 		return to, true
 	case *canvas:
@@ -26,8 +26,8 @@ func terminal(w io.Writer) (f *os.File, ok bool) {
 	return nil, false
 }
 
-// behind is the writer that others pass on to.
-func behind(w io.Writer) io.Writer {
+// writerBehind is the writer that others pass on to.
+func writerBehind(w io.Writer) io.Writer {
 	for {
 		in, ok := w.(interface{ Unwrap() io.Writer })
 		if !ok {

@@ -13,13 +13,13 @@ import (
 // in which every character is seen. What is in the format is ours; an argument may
 // come from a file or a server, and would otherwise make up lines or colours.
 func Printf(w io.Writer, format string, args ...any) error {
-	_, err := fmt.Fprintf(w, format, safe(args)...)
+	_, err := fmt.Fprintf(w, format, safeArgs(args)...)
 	return err
 }
 
 // Println is Printf for fmt.Fprintln.
 func Println(w io.Writer, args ...any) error {
-	_, err := fmt.Fprintln(w, safe(args)...)
+	_, err := fmt.Fprintln(w, safeArgs(args)...)
 	return err
 }
 
@@ -54,7 +54,7 @@ func ErrorLines(err error) []string {
 	return []string{text}
 }
 
-func safe(args []any) []any {
+func safeArgs(args []any) []any {
 	out := make([]any, len(args))
 	for i, a := range args {
 		out[i] = argument{a}

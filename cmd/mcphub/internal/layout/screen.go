@@ -29,7 +29,7 @@ type Screen struct {
 func NewScreen(w io.Writer) *Screen {
 	s := &Screen{w: w}
 	if CanRedraw(w) {
-		s.term = behind(w).(*os.File)
+		s.term = writerBehind(w).(*os.File)
 	}
 	return s
 }
@@ -37,7 +37,7 @@ func NewScreen(w io.Writer) *Screen {
 // CanRedraw reports whether a writer is a terminal that can move its cursor. It looks behind
 // writers that have an Unwrap method.
 func CanRedraw(w io.Writer) bool {
-	f, ok := behind(w).(*os.File)
+	f, ok := writerBehind(w).(*os.File)
 	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
 }
 
@@ -82,7 +82,7 @@ func (s *Screen) Show(write func(io.Writer)) error {
 		s.open = true
 	}
 	page.WriteString("\x1b[H")
-	for i, line := range s.fitting(c.Bytes(), height) {
+	for i, line := range s.fittingLines(c.Bytes(), height) {
 		if i > 0 {
 			page.WriteString("\r\n")
 		}
@@ -98,8 +98,8 @@ func (s *Screen) Show(write func(io.Writer)) error {
 	return err
 }
 
-// fitting are the lines of a page that a terminal of this height can show.
-func (s *Screen) fitting(page []byte, height int) [][]byte {
+// fittingLines are the lines of a page that a terminal of this height can show.
+func (s *Screen) fittingLines(page []byte, height int) [][]byte {
 	lines := bytes.Split(bytes.TrimSuffix(page, []byte("\n")), []byte("\n"))
 	switch left := len(lines) - height; {
 	case left <= 0:

@@ -21,7 +21,7 @@ func TestPagesFitTheTerminal(t *testing.T) {
 		{true, 5, "1,2,3,4,5"}, {true, 3, "3,4,5"},
 	} {
 		s := &Screen{Newest: tc.newest}
-		if got := string(bytes.Join(s.fitting(page, tc.height), []byte(","))); got != tc.want {
+		if got := string(bytes.Join(s.fittingLines(page, tc.height), []byte(","))); got != tc.want {
 			t.Errorf("%v, %d lines: %q, want %q", tc.newest, tc.height, got, tc.want)
 		}
 	}

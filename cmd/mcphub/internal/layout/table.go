@@ -36,7 +36,7 @@ func NewTable(w io.Writer) *Table { return &Table{w: w, room: Columns(w), colour
 // Columns is how wide the terminal behind a writer is: 0 where there is none,
 // or it does not say. It looks behind writers that have an Unwrap method.
 func Columns(w io.Writer) int {
-	f, ok := terminal(w)
+	f, ok := terminalOf(w)
 	if !ok {
 		return 0
 	}
@@ -88,31 +88,31 @@ func (t *Table) Flush() error {
 	var b strings.Builder
 	switch left := t.room - before; {
 	case t.room == 0 || left >= widths[last]:
-		t.columns(&b, all, widths, 0)
+		t.writeColumns(&b, all, widths, 0)
 	case left >= leastWrapped && left >= longestWord(all, last):
-		t.columns(&b, all, widths, left)
+		t.writeColumns(&b, all, widths, left)
 	default:
-		t.blocks(&b)
+		t.writeBlocks(&b)
 	}
 	w := t.w
 	if t.colour {
-		w = behind(w) // what is before it takes colours out; each cell is printable already
+		w = writerBehind(w) // what is before it takes colours out; each cell is printable already
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// painted is a cell of a column as it is shown.
-func (t *Table) painted(column int, cell string) string {
+// paintCell is a cell of a column as it is shown.
+func (t *Table) paintCell(column int, cell string) string {
 	if !t.colour || column >= len(t.head) || t.head[column] != "STATE" {
 		return cell
 	}
 	return Paint(ofState(cell), cell)
 }
 
-// columns writes one line for each row, and more where the last column is
+// writeColumns writes one line for each row, and more where the last column is
 // wrapped at a width.
-func (t *Table) columns(b *strings.Builder, rows [][]string, widths []int, wrapAt int) {
+func (t *Table) writeColumns(b *strings.Builder, rows [][]string, widths []int, wrapAt int) {
 	last := len(widths) - 1
 	for _, row := range rows {
 		var line strings.Builder
@@ -121,22 +121,22 @@ func (t *Table) columns(b *strings.Builder, rows [][]string, widths []int, wrapA
 				line.WriteString(strings.Repeat(" ", gap))
 			}
 			if i < last {
-				line.WriteString(t.painted(i, cell) + strings.Repeat(" ", widths[i]-Width(cell)))
+				line.WriteString(t.paintCell(i, cell) + strings.Repeat(" ", widths[i]-Width(cell)))
 				continue
 			}
 			indent := 0
 			for _, n := range widths[:last] {
 				indent += n + gap
 			}
-			line.WriteString(t.painted(i, hang(cell, indent, wrapAt)))
+			line.WriteString(t.paintCell(i, hangText(cell, indent, wrapAt)))
 		}
 		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 	}
 }
 
-// blocks writes each row as its first cell and, indented below it, the others
+// writeBlocks writes each row as its first cell and, indented below it, the others
 // with the names of their columns.
-func (t *Table) blocks(b *strings.Builder) {
+func (t *Table) writeBlocks(b *strings.Builder) {
 	names := 0
 	for _, name := range t.head[min(1, len(t.head)):] {
 		names = max(names, Width(name))
@@ -155,7 +155,7 @@ func (t *Table) blocks(b *strings.Builder) {
 				if i < len(t.head) {
 					name = t.head[i]
 				}
-				b.WriteString(strings.Repeat(" ", gap) + name + strings.Repeat(" ", indent-gap-Width(name)) + t.painted(i, hang(cell, indent, max(1, t.room-indent))) + "\n")
+				b.WriteString(strings.Repeat(" ", gap) + name + strings.Repeat(" ", indent-gap-Width(name)) + t.paintCell(i, hangText(cell, indent, max(1, t.room-indent))) + "\n")
 			}
 		}
 	}
@@ -168,12 +168,12 @@ func Line(w io.Writer, before, text string) {
 	if at > 0 {
 		at = max(1, at-indent)
 	}
-	_, _ = io.WriteString(w, before+hang(printable.Line(text), indent, at)+"\n") // as any write for people: nobody to tell
+	_, _ = io.WriteString(w, before+hangText(printable.Line(text), indent, at)+"\n") // as any write for people: nobody to tell
 }
 
-// hang wraps a text between words. A word that is too long stays whole. Further
+// hangText wraps a text between words. A word that is too long stays whole. Further
 // lines are indented. At a width of 0 it is left as it is.
-func hang(text string, indent, at int) string {
+func hangText(text string, indent, at int) string {
 	if at == 0 || Width(text) <= at {
 		return text
 	}

@@ -34,7 +34,7 @@ func Inherit() {
 		to.Store(int64(fd))
 		return
 	}
-	if fd := dial(socket); fd > 0 {
+	if fd := dialManager(socket); fd > 0 {
 		to.Store(int64(fd))
 	}
 }
@@ -45,8 +45,8 @@ func isSocket(fd int) bool {
 	return fd > 2 && err == nil && kind == unix.SOCK_SEQPACKET
 }
 
-// dial opens the socket of the service manager; 0: there is none.
-func dial(name string) int {
+// dialManager opens the socket of the service manager; 0: there is none.
+func dialManager(name string) int {
 	if name == "" || name[0] != '/' && name[0] != '@' {
 		return 0
 	}
@@ -64,7 +64,7 @@ func dial(name string) int {
 // Relay passes on what the hub says, until the hub has ended. hub is the descriptor to
 // give it, which the caller closes once the hub has it; 0: nobody listens.
 func Relay() (hub int) {
-	manager := dial(os.Getenv(socketVariable))
+	manager := dialManager(os.Getenv(socketVariable))
 	if manager == 0 {
 		return 0
 	}

@@ -16,8 +16,8 @@ import (
 // byteOrder is the mark that some programs write before JSON, and that browsers pass over.
 const byteOrder = "\ufeff"
 
-// decode reads a JSON object. why is the reason why there is none; "" if there is one.
-func decode(r io.Reader, into any) (why string, err error) {
+// decodeObject reads a JSON object. why is the reason why there is none; "" if there is one.
+func decodeObject(r io.Reader, into any) (why string, err error) {
 	text, err := io.ReadAll(r)
 	if err != nil {
 		return "", err
@@ -40,7 +40,7 @@ type jsonTransport struct{ http.RoundTripper }
 func (t jsonTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	req = req.Clone(req.Context())
 	req.Header.Set("Accept", "application/json") // some answer with a form otherwise
-	resp, members, err := t.ask(req)
+	resp, members, err := t.sendRequest(req)
 	if err != nil || resp.StatusCode != http.StatusUnauthorized || string(members["error"]) != `"invalid_client"` || req.GetBody == nil {
 		return resp, err
 	}
@@ -56,12 +56,12 @@ func (t jsonTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	req.SetBasicAuth(plainID, plainSecret)
-	resp, _, err = t.ask(req)
+	resp, _, err = t.sendRequest(req)
 	return resp, err
 }
 
-// ask sends one request. members are those of the answer; none if it is no JSON object.
-func (t jsonTransport) ask(req *http.Request) (resp *http.Response, members map[string]json.RawMessage, err error) {
+// sendRequest sends one request. members are those of the answer; none if it is no JSON object.
+func (t jsonTransport) sendRequest(req *http.Request) (resp *http.Response, members map[string]json.RawMessage, err error) {
 	resp, err = t.RoundTripper.RoundTrip(req)
 	if err != nil {
 		return nil, nil, err
@@ -89,7 +89,7 @@ func (t jsonTransport) ask(req *http.Request) (resp *http.Response, members map[
 // setSeconds writes a time as a whole number of at least one. It leaves the member out if the number is smaller: the time is
 // not known then. A value that is no number stays, and the reader refuses it.
 func setSeconds(members map[string]json.RawMessage, name string, value json.RawMessage) {
-	switch n, ok := seconds(value); {
+	switch n, ok := readSeconds(value); {
 	case !ok:
 	case n < 1:
 		delete(members, name)
@@ -98,9 +98,9 @@ func setSeconds(members map[string]json.RawMessage, name string, value json.RawM
 	}
 }
 
-// seconds reads a number of seconds and rounds it down. ok is false if the value is no number. null, an empty text and a
+// readSeconds reads a number of seconds and rounds it down. ok is false if the value is no number. null, an empty text and a
 // number below zero are 0.
-func seconds(value json.RawMessage) (n int64, ok bool) {
+func readSeconds(value json.RawMessage) (n int64, ok bool) {
 	text := string(value)
 	if len(value) > 0 && value[0] == '"' && json.Unmarshal(value, &text) != nil {
 		return 0, false

@@ -51,10 +51,10 @@ func New(s Settings) (*Flow, error) {
 	}
 	back, err := url.Parse(cmp.Or(s.Redirect, "http://127.0.0.1/callback"))
 	if err != nil || back.Scheme != "http" || back.Host != "127.0.0.1" && back.Host != loopback || back.User != nil || back.RawQuery != "" || back.Fragment != "" {
-		return nil, fmt.Errorf("the redirect %s does not come back to this machine, by 127.0.0.1 or localhost", shown(s.Redirect))
+		return nil, fmt.Errorf("the redirect %s does not come back to this machine, by 127.0.0.1 or localhost", showText(s.Redirect))
 	}
 	r := reachOf(s.Server, s.Issuer)
-	plain, err := r.client(u, s.TLS)
+	plain, err := r.makeClient(u, s.TLS)
 	if err != nil {
 		return nil, fmt.Errorf("tls: %w", err)
 	}
@@ -145,32 +145,32 @@ func looseChallenge(text string) oauthex.Challenge {
 // hello, and ask for a login afterwards.
 func (f *Flow) Probe(ctx context.Context, headers map[string]string) (ch Challenge, asked bool, err error) {
 	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"mcphub","version":"1"}}`
-	hello, err := f.probe(ctx, headers, nil, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"mcphub","version":"1"}}}`)
+	hello, err := f.sendProbe(ctx, headers, nil, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"mcphub","version":"1"}}}`)
 	if err != nil {
 		return ch, false, fmt.Errorf("the server cannot be asked: %w", err)
 	}
 	resp := hello
 	switch {
-	case refused(hello):
+	case isRefused(hello):
 	case hello.StatusCode == http.StatusOK:
 		session := map[string]string{"Mcp-Session-Id": hello.Header.Get("Mcp-Session-Id"), "MCP-Protocol-Version": "2025-11-25"}
-		resp, err = f.probe(ctx, headers, session, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)
+		resp, err = f.sendProbe(ctx, headers, session, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)
 	default:
 		modern := map[string]string{"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "server/discover"}
-		resp, err = f.probe(ctx, headers, modern, `{"jsonrpc":"2.0","id":2,"method":"server/discover","params":{`+meta+`}}`)
+		resp, err = f.sendProbe(ctx, headers, modern, `{"jsonrpc":"2.0","id":2,"method":"server/discover","params":{`+meta+`}}`)
 	}
 	if err != nil { // it has answered once
 		return ch, false, nil
 	}
-	return ChallengeOf(resp.Header), refused(resp), nil
+	return ChallengeOf(resp.Header), isRefused(resp), nil
 }
 
-func refused(resp *http.Response) bool {
+func isRefused(resp *http.Response) bool {
 	return resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden
 }
 
-// probe sends one message to the server, and reads no more than the head of the answer.
-func (f *Flow) probe(ctx context.Context, headers, more map[string]string, body string) (*http.Response, error) {
+// sendProbe sends one message to the server, and reads no more than the head of the answer.
+func (f *Flow) sendProbe(ctx context.Context, headers, more map[string]string, body string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, f.set.Server, strings.NewReader(body))
 	if err != nil {
 		return nil, errors.New("url: it is no address")
@@ -186,7 +186,7 @@ func (f *Flow) probe(ctx context.Context, headers, more map[string]string, body 
 	req.Header.Set("Accept", "application/json, text/event-stream")
 	resp, err := f.http.Do(req)
 	if err != nil {
-		return nil, bare(err)
+		return nil, stripAddress(err)
 	}
 	return resp, resp.Body.Close()
 }
@@ -194,7 +194,7 @@ func (f *Flow) probe(ctx context.Context, headers, more map[string]string, body 
 // Discover finds out where to log in. ch is what the server said when it was asked
 // without a token.
 func (f *Flow) Discover(ctx context.Context, ch Challenge) (*Discovery, error) {
-	resource, why, err := f.resource(ctx, ch.Metadata)
+	resource, why, err := f.readResource(ctx, ch.Metadata)
 	if err != nil {
 		return nil, err
 	}
@@ -212,7 +212,7 @@ func (f *Flow) Discover(ctx context.Context, ch Challenge) (*Discovery, error) {
 	case f.set.Issuer == "":
 		issuer = resource.AuthorizationServers[0]
 	case !slices.ContainsFunc(resource.AuthorizationServers, func(s string) bool { return sameIssuer(s, f.set.Issuer) }):
-		return nil, fmt.Errorf("the server's authorization server is %s, and \"auth\": {\"issuer\"} in hub.json says %s", shown(strings.Join(resource.AuthorizationServers, ", ")), shown(f.set.Issuer))
+		return nil, fmt.Errorf("the server's authorization server is %s, and \"auth\": {\"issuer\"} in hub.json says %s", showText(strings.Join(resource.AuthorizationServers, ", ")), showText(f.set.Issuer))
 	default:
 		issuer = f.set.Issuer
 	}
@@ -220,18 +220,18 @@ func (f *Flow) Discover(ctx context.Context, ch Challenge) (*Discovery, error) {
 	if len(p.Scopes) == 0 {
 		p.Scopes = resource.ScopesSupported
 	}
-	meta, err := f.metadata(ctx, issuer)
+	meta, err := f.readMetadata(ctx, issuer)
 	var private privateError
 	var other *issuerError
 	switch {
 	case errors.As(err, &private) && f.set.Issuer == "":
-		return nil, fmt.Errorf("the authorization server %s: %w; if it is the one that you log in at, write \"auth\": {\"issuer\": %q} for this server in hub.json", shown(issuer), err, shown(issuer))
+		return nil, fmt.Errorf("the authorization server %s: %w; if it is the one that you log in at, write \"auth\": {\"issuer\": %q} for this server in hub.json", showText(issuer), err, showText(issuer))
 	case errors.As(err, &other) && !named && f.set.Issuer == "":
-		return nil, fmt.Errorf("the server: %w; if that is the one that you log in at, write \"auth\": {\"issuer\": %q} for this server in hub.json", err, shown(other.issuer))
+		return nil, fmt.Errorf("the server: %w; if that is the one that you log in at, write \"auth\": {\"issuer\": %q} for this server in hub.json", err, showText(other.issuer))
 	case err != nil:
-		return nil, fmt.Errorf("the authorization server %s: %w", shown(issuer), err)
+		return nil, fmt.Errorf("the authorization server %s: %w", showText(issuer), err)
 	case meta == nil && named:
-		return nil, fmt.Errorf("the authorization server %s tells nothing of itself: none of its well-known addresses answers with metadata", shown(issuer))
+		return nil, fmt.Errorf("the authorization server %s tells nothing of itself: none of its well-known addresses answers with metadata", showText(issuer))
 	case meta == nil && (ch.Metadata != "" || !ch.Bearer && f.set.Issuer == ""):
 		return nil, fmt.Errorf("the server does not say where to log in: %w; it may need none, or a token under \"headers\" in hub.json", why)
 	case meta == nil: // 2025-03-26, the fixed addresses
@@ -241,15 +241,15 @@ func (f *Flow) Discover(ctx context.Context, ch Challenge) (*Discovery, error) {
 	return p, f.checkMetadata(meta)
 }
 
-func shown(s string) string { return printable.Escape(s, 200) }
+func showText(s string) string { return printable.Escape(s, 200) }
 
 // sameIssuer compares issuers as people write them.
 func sameIssuer(a, b string) bool { return strings.TrimSuffix(a, "/") == strings.TrimSuffix(b, "/") }
 
-// resource reads the metadata of the server. m is nil if it has none, and why is the reason then. named is the address that its
+// readResource reads the metadata of the server. m is nil if it has none, and why is the reason then. named is the address that its
 // challenge names for them, or "". Official clients look at the well-known places if that is no address or if nothing is there,
 // so this does too. These places are on the host of the server.
-func (f *Flow) resource(ctx context.Context, named string) (m *resourceMetadata, why, err error) {
+func (f *Flow) readResource(ctx context.Context, named string) (m *resourceMetadata, why, err error) {
 	server, _ := url.Parse(f.set.Server)
 	root := url.URL{Scheme: server.Scheme, Host: server.Host}
 	var places []string
@@ -269,15 +269,15 @@ func (f *Flow) resource(ctx context.Context, named string) (m *resourceMetadata,
 	at.Path = wellKnownResource
 	for _, at := range append(places, at.String()) {
 		var m resourceMetadata
-		switch err := f.get(ctx, at, &m); {
+		switch err := f.getJSON(ctx, at, &m); {
 		case errors.As(err, new(*absentError)):
 			why = cmp.Or(why, err)
 		case err == nil && m.Resource == "":
 			why = cmp.Or[error](why, &absentError{at, http.StatusOK, "has no \"resource\""})
 		case err != nil:
-			return nil, nil, fmt.Errorf("the metadata of the server, %s: %w", shown(at), err)
-		case !covers(m.Resource, server):
-			return nil, nil, fmt.Errorf("the metadata of the server, %s, is that of another one: a token for its \"resource\", %s, is not sent to %s", shown(at), shown(m.Resource), root.String())
+			return nil, nil, fmt.Errorf("the metadata of the server, %s: %w", showText(at), err)
+		case !coversServer(m.Resource, server):
+			return nil, nil, fmt.Errorf("the metadata of the server, %s, is that of another one: a token for its \"resource\", %s, is not sent to %s", showText(at), showText(m.Resource), root.String())
 		default:
 			return &m, nil, nil
 		}
@@ -285,9 +285,9 @@ func (f *Flow) resource(ctx context.Context, named string) (m *resourceMetadata,
 	return nil, why, nil
 }
 
-// covers reports whether a resource is the server, or a folder on the same host that
+// coversServer reports whether a resource is the server, or a folder on the same host that
 // it lies in.
-func covers(resource string, server *url.URL) bool {
+func coversServer(resource string, server *url.URL) bool {
 	r, err := url.Parse(resource)
 	if err != nil || r.Fragment != "" || r.User != nil || r.Scheme != server.Scheme || !strings.EqualFold(hostPort(r), hostPort(server)) {
 		return false
@@ -317,16 +317,16 @@ func MetadataAddresses(issuer *url.URL) []string {
 	return places
 }
 
-// metadata reads what an authorization server says of itself; nil where it says
+// readMetadata reads what an authorization server says of itself; nil where it says
 // nothing.
-func (f *Flow) metadata(ctx context.Context, issuer string) (*Metadata, error) {
+func (f *Flow) readMetadata(ctx context.Context, issuer string) (*Metadata, error) {
 	u, err := url.Parse(issuer)
 	if err != nil || u.RawQuery != "" || u.Fragment != "" {
 		return nil, errors.New("it is no address of an issuer")
 	}
 	for _, at := range MetadataAddresses(u) {
 		var m Metadata
-		err := f.get(ctx, at, &m)
+		err := f.getJSON(ctx, at, &m)
 		if absent, ok := errors.AsType[*absentError](err); ok && absent.status < http.StatusInternalServerError {
 			continue
 		}
@@ -345,13 +345,13 @@ func (f *Flow) metadata(ctx context.Context, issuer string) (*Metadata, error) {
 type issuerError struct{ at, issuer string }
 
 func (e *issuerError) Error() string {
-	return fmt.Sprintf("%s says that it is another one: its \"issuer\" is %s", shown(e.at), shown(e.issuer))
+	return fmt.Sprintf("%s says that it is another one: its \"issuer\" is %s", showText(e.at), showText(e.issuer))
 }
 
 // checkMetadata looks at all addresses that will be spoken to, or opened in a browser.
 func (f *Flow) checkMetadata(m *Metadata) error {
 	if m.TokenEndpoint == "" {
-		return fmt.Errorf("the authorization server %s names no address for tokens: its metadata have no \"token_endpoint\"", shown(m.Issuer))
+		return fmt.Errorf("the authorization server %s names no address for tokens: its metadata have no \"token_endpoint\"", showText(m.Issuer))
 	}
 	for _, at := range [...]struct{ name, address string }{
 		{"authorization_endpoint", m.AuthorizationEndpoint}, {"token_endpoint", m.TokenEndpoint}, {"registration_endpoint", m.RegistrationEndpoint},
@@ -361,7 +361,7 @@ func (f *Flow) checkMetadata(m *Metadata) error {
 			continue
 		}
 		if err := f.reach.checkText(at.address); err != nil {
-			return fmt.Errorf("the authorization server %s: %s: %w", shown(m.Issuer), at.name, err)
+			return fmt.Errorf("the authorization server %s: %s: %w", showText(m.Issuer), at.name, err)
 		}
 	}
 	return nil
@@ -374,10 +374,10 @@ type absentError struct {
 	why    string // it is none
 }
 
-func (e *absentError) Error() string { return shown(e.at) + " " + e.why }
+func (e *absentError) Error() string { return showText(e.at) + " " + e.why }
 
-// get reads a JSON document. The error is an absentError if there is none.
-func (f *Flow) get(ctx context.Context, at string, into any) error {
+// getJSON reads a JSON document. The error is an absentError if there is none.
+func (f *Flow) getJSON(ctx context.Context, at string, into any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, http.NoBody)
 	if err != nil {
 		return errors.New("it is no address")
@@ -385,13 +385,13 @@ func (f *Flow) get(ctx context.Context, at string, into any) error {
 	req.Header.Set("Accept", "application/json")
 	resp, err := f.http.Do(req)
 	if err != nil {
-		return bare(err)
+		return stripAddress(err)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return &absentError{at, resp.StatusCode, fmt.Sprintf("answers with HTTP status %d", resp.StatusCode)}
 	}
-	if why, err := decode(resp.Body, into); err != nil {
+	if why, err := decodeObject(resp.Body, into); err != nil {
 		return err
 	} else if why != "" { // a page for people stands at many a well-known address
 		return &absentError{at, resp.StatusCode, why}
@@ -399,8 +399,8 @@ func (f *Flow) get(ctx context.Context, at string, into any) error {
 	return nil
 }
 
-// bare leaves out the address that net/http puts before an error.
-func bare(err error) error {
+// stripAddress leaves out the address that net/http puts before an error.
+func stripAddress(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err
 	}

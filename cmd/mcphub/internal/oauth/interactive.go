@@ -33,24 +33,24 @@ func (f *Flow) Browser(ctx context.Context, p *Discovery, r Request, open func(a
 	// Many authorization servers know S256 and do not list it; official clients send it to those too. One that lists other ways
 	// only would have the verifier itself go through the browser.
 	if known := p.Meta.CodeChallengeMethodsSupported; known != nil && !slices.Contains(known, "S256") {
-		return nil, fmt.Errorf("the authorization server %s has no PKCE with S256, without which a code could be stolen on its way: its \"code_challenge_methods_supported\" lists %q; it has to list S256", shown(p.Meta.Issuer), shown(strings.Join(known, " ")))
+		return nil, fmt.Errorf("the authorization server %s has no PKCE with S256, without which a code could be stolen on its way: its \"code_challenge_methods_supported\" lists %q; it has to list S256", showText(p.Meta.Issuer), showText(strings.Join(known, " ")))
 	}
 	if p.Meta.AuthorizationEndpoint == "" {
-		return nil, fmt.Errorf("the authorization server %s has no page for people: its metadata have no \"authorization_endpoint\"", shown(p.Meta.Issuer))
+		return nil, fmt.Errorf("the authorization server %s has no page for people: its metadata have no \"authorization_endpoint\"", showText(p.Meta.Issuer))
 	}
-	all, err := f.listen(ctx, r)
+	all, err := f.listenForRedirect(ctx, r)
 	if err != nil {
 		return nil, err
 	}
 	defer closeAll(all)
 	_, port, _ := net.SplitHostPort(all[0].Addr().String())
-	redirect := f.redirect(port)
-	id, err := f.identity(ctx, p, redirect, r.Earlier, "authorization_code")
+	redirect := f.redirectAddress(port)
+	id, err := f.chooseIdentity(ctx, p, redirect, r.Earlier, "authorization_code")
 	if err != nil {
 		return nil, err
 	}
 	state, verifier := rand.Text(), oauth2.GenerateVerifier()
-	scopes := offline(p, f.scopes(p, r.Scopes))
+	scopes := addOffline(p, f.scopesToAsk(p, r.Scopes))
 	conf := &oauth2.Config{ClientID: id.ID, Endpoint: oauth2.Endpoint{AuthURL: p.Meta.AuthorizationEndpoint}, RedirectURL: redirect, Scopes: scopes}
 	params := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(verifier), oauth2.SetAuthURLParam("resource", p.Resource)}
 	if slices.Contains(scopes, offlineAccess) { // OpenID Connect Core, 11: without it the scope is passed over
@@ -58,7 +58,7 @@ func (f *Flow) Browser(ctx context.Context, p *Discovery, r Request, open func(a
 	}
 	address := conf.AuthCodeURL(state, params...)
 	answers := make(chan url.Values, 1)
-	web := &http.Server{Handler: callback(cmp.Or(f.back.Path, "/"), state, answers), ReadHeaderTimeout: requestTime, ErrorLog: nil}
+	web := &http.Server{Handler: callbackHandler(cmp.Or(f.back.Path, "/"), state, answers), ReadHeaderTimeout: requestTime, ErrorLog: nil}
 	var served sync.WaitGroup
 	for _, at := range all {
 		served.Go(func() { _ = web.Serve(at) })
@@ -86,11 +86,11 @@ func (f *Flow) Browser(ctx context.Context, p *Discovery, r Request, open func(a
 	}
 	g := newTokenSet(p, id)
 	g.Scopes = scopes // unless the answer says others
-	return f.ask(ctx, g, nil, "authorization_code", url.Values{"code": {code}, "redirect_uri": {redirect}, "code_verifier": {verifier}})
+	return f.askForToken(ctx, g, nil, "authorization_code", url.Values{"code": {code}, "redirect_uri": {redirect}, "code_verifier": {verifier}})
 }
 
-// redirect is the address at which the browser is to come back, on a port of this machine; "": the port is not known yet.
-func (f *Flow) redirect(port string) string {
+// redirectAddress is the address at which the browser is to come back, on a port of this machine; "": the port is not known yet.
+func (f *Flow) redirectAddress(port string) string {
 	back := *f.back
 	if port != "" {
 		back.Host += ":" + port
@@ -98,16 +98,16 @@ func (f *Flow) redirect(port string) string {
 	return back.String()
 }
 
-// listen takes the port of the redirect: that of hub.json, that of the registration that may be used again, or any.
-func (f *Flow) listen(ctx context.Context, r Request) ([]net.Listener, error) {
+// listenForRedirect takes the port of the redirect: that of hub.json, that of the registration that may be used again, or any.
+func (f *Flow) listenForRedirect(ctx context.Context, r Request) ([]net.Listener, error) {
 	addresses := []string{"127.0.0.1"}
-	if f.back.Host == loopback && listens(ctx, "::1") {
+	if f.back.Host == loopback && hasAddress(ctx, "::1") {
 		addresses = append(addresses, "::1") // the browser may take either
 	}
 	if port := cmp.Or(r.Port, f.set.CallbackPort); port != 0 {
 		all, err := listenAt(ctx, addresses, port)
 		if err != nil {
-			return nil, fmt.Errorf("the browser is to come back to %s, and that cannot be listened on: %w", f.redirect(strconv.Itoa(port)), bareOp(err))
+			return nil, fmt.Errorf("the browser is to come back to %s, and that cannot be listened on: %w", f.redirectAddress(strconv.Itoa(port)), bareOp(err))
 		}
 		return all, nil
 	}
@@ -130,8 +130,8 @@ func (f *Flow) listen(ctx context.Context, r Request) ([]net.Listener, error) {
 	return all, err
 }
 
-// listens reports whether this machine has an address.
-func listens(ctx context.Context, address string) bool {
+// hasAddress reports whether this machine has an address.
+func hasAddress(ctx context.Context, address string) bool {
 	all, err := listenAt(ctx, []string{address}, 0)
 	closeAll(all)
 	return err == nil
@@ -169,9 +169,9 @@ func bareOp(err error) error {
 	return err
 }
 
-// callback takes the answer that the browser brings. What does not know state did not
+// callbackHandler takes the answer that the browser brings. What does not know state did not
 // come from the page that was opened, and is passed over.
-func callback(path, state string, answers chan<- url.Values) http.Handler {
+func callbackHandler(path, state string, answers chan<- url.Values) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet || r.URL.Path != path {
 			http.NotFound(w, r)
@@ -207,9 +207,9 @@ func codeOf(q url.Values, m *Metadata) (string, error) {
 	iss := q.Get("iss")
 	switch {
 	case q.Has("iss") && iss != m.Issuer:
-		return "", fmt.Errorf("the answer comes from another authorization server, %s, than was asked, %s; nothing was sent to it", shown(iss), shown(m.Issuer))
+		return "", fmt.Errorf("the answer comes from another authorization server, %s, than was asked, %s; nothing was sent to it", showText(iss), showText(m.Issuer))
 	case !q.Has("iss") && m.AuthorizationResponseIssParameterSupported:
-		return "", fmt.Errorf("the answer does not say that it comes from %s, as it should (iss)", shown(m.Issuer))
+		return "", fmt.Errorf("the answer does not say that it comes from %s, as it should (iss)", showText(m.Issuer))
 	case q.Get("error") != "":
 		return "", fmt.Errorf("the login was refused: %w", serverError(q.Get("error"), q.Get("error_description")))
 	case q.Get("code") == "":
@@ -229,9 +229,9 @@ type DevicePrompt struct {
 // needs.
 func (f *Flow) Device(ctx context.Context, p *Discovery, r Request, show func(DevicePrompt)) (*TokenSet, error) {
 	if p.Meta.DeviceEndpoint == "" {
-		return nil, fmt.Errorf("the authorization server %s has no logins by code on another device", shown(p.Meta.Issuer))
+		return nil, fmt.Errorf("the authorization server %s has no logins by code on another device", showText(p.Meta.Issuer))
 	}
-	id, err := f.identity(ctx, p, f.redirect(""), r.Earlier, "urn:ietf:params:oauth:grant-type:device_code", "authorization_code")
+	id, err := f.chooseIdentity(ctx, p, f.redirectAddress(""), r.Earlier, "urn:ietf:params:oauth:grant-type:device_code", "authorization_code")
 	if err != nil {
 		return nil, err
 	}
@@ -239,7 +239,7 @@ func (f *Flow) Device(ctx context.Context, p *Discovery, r Request, show func(De
 	if err != nil {
 		return nil, err
 	}
-	scopes := offline(p, f.scopes(p, r.Scopes))
+	scopes := addOffline(p, f.scopesToAsk(p, r.Scopes))
 	conf := &oauth2.Config{ClientID: proof.id, ClientSecret: proof.secret, Scopes: scopes, Endpoint: oauth2.Endpoint{DeviceAuthURL: p.Meta.DeviceEndpoint, TokenURL: p.Meta.TokenEndpoint, AuthStyle: proof.style}}
 	ctx = context.WithValue(ctx, oauth2.HTTPClient, f.token)
 	opts := []oauth2.AuthCodeOption{oauth2.SetAuthURLParam("resource", p.Resource)}
@@ -251,7 +251,7 @@ func (f *Flow) Device(ctx context.Context, p *Discovery, r Request, show func(De
 	}
 	asked, err := conf.DeviceAuth(ctx, opts...)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", shown(p.Meta.DeviceEndpoint), sanitizeError(err, proof.secret))
+		return nil, fmt.Errorf("%s: %w", showText(p.Meta.DeviceEndpoint), sanitizeError(err, proof.secret))
 	}
 	for _, at := range []string{asked.VerificationURI, asked.VerificationURIComplete} {
 		if err := f.reach.checkText(at); err != nil && at != "" {
@@ -261,13 +261,13 @@ func (f *Flow) Device(ctx context.Context, p *Discovery, r Request, show func(De
 	if asked.UserCode == "" || asked.VerificationURI == "" || asked.DeviceCode == "" {
 		return nil, errors.New("the authorization server gave no code")
 	}
-	show(DevicePrompt{asked.VerificationURI, asked.VerificationURIComplete, shown(asked.UserCode)})
+	show(DevicePrompt{asked.VerificationURI, asked.VerificationURIComplete, showText(asked.UserCode)})
 	token, err := conf.DeviceAccessToken(ctx, asked, opts...)
 	if errors.Is(err, context.DeadlineExceeded) {
 		return nil, errors.New("nobody has entered the code in time")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", shown(p.Meta.TokenEndpoint), sanitizeError(err, asked.DeviceCode, proof.secret))
+		return nil, fmt.Errorf("%s: %w", showText(p.Meta.TokenEndpoint), sanitizeError(err, asked.DeviceCode, proof.secret))
 	}
-	return newTokenSet(p, id).with(token, scopes)
+	return newTokenSet(p, id).withToken(token, scopes)
 }

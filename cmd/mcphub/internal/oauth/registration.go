@@ -43,29 +43,29 @@ type Registration struct {
 	Own      bool      `json:"own,omitempty"`  // hub.json names it
 }
 
-// usable reports whether a registration can be used again.
-func (i *Registration) usable(redirect string) bool {
+// isUsable reports whether a registration can be used again.
+func (i *Registration) isUsable(redirect string) bool {
 	return i != nil && !i.Own && i.ID != "" && i.Redirect == redirect && (i.Until.IsZero() || time.Now().Before(i.Until))
 }
 
-// identity chooses the identity of this program at a place, and registers one where it
+// chooseIdentity chooses the identity of this program at a place, and registers one where it
 // must. earlier is the one of an earlier login there, or nil. grants are the grant types
 // that it is going to ask for.
-func (f *Flow) identity(ctx context.Context, p *Discovery, redirect string, earlier *Registration, grants ...string) (*Registration, error) {
-	document := f.document()
+func (f *Flow) chooseIdentity(ctx context.Context, p *Discovery, redirect string, earlier *Registration, grants ...string) (*Registration, error) {
+	document := f.documentAddress()
 	switch {
 	case f.set.ClientID != "" && f.set.ClientID != document:
-		return f.configured(p), nil
+		return f.configuredClient(p), nil
 	case document != "" && p.Meta.ClientIDMetadataDocumentSupported:
-		i := f.configured(p)
+		i := f.configuredClient(p)
 		i.ID = document
 		return i, nil
-	case earlier.usable(redirect):
+	case earlier.isUsable(redirect):
 		return earlier, nil
 	case p.Meta.RegistrationEndpoint != "":
-		return f.register(ctx, p, redirect, grants)
+		return f.registerClient(ctx, p, redirect, grants)
 	}
-	return nil, fmt.Errorf("the authorization server %s lets no program register itself; register one there, with the redirect %s, and write \"auth\": {\"clientId\": ...} of the server in hub.json", shown(p.Meta.Issuer), redirect)
+	return nil, fmt.Errorf("the authorization server %s lets no program register itself; register one there, with the redirect %s, and write \"auth\": {\"clientId\": ...} of the server in hub.json", showText(p.Meta.Issuer), redirect)
 }
 
 // isDocument reports whether an id is the address of a client id metadata document.
@@ -74,17 +74,17 @@ func isDocument(id string) bool {
 	return err == nil && u.Scheme == "https" && u.Host != "" && len(u.Path) > 1
 }
 
-// document is the address of the client id metadata document of this program; "": it
+// documentAddress is the address of the client id metadata document of this program; "": it
 // has none.
-func (f *Flow) document() string {
+func (f *Flow) documentAddress() string {
 	if isDocument(f.set.ClientID) {
 		return f.set.ClientID
 	}
 	return f.set.Document
 }
 
-// configured is the client that hub.json names. Its secret stays there.
-func (f *Flow) configured(p *Discovery) *Registration {
+// configuredClient is the client that hub.json names. Its secret stays there.
+func (f *Flow) configuredClient(p *Discovery) *Registration {
 	i := &Registration{ID: f.set.ClientID, Own: true, Method: byNothing}
 	switch {
 	case isKey(f.set.ClientSecret):
@@ -114,8 +114,8 @@ func (m *Metadata) methodOf(said string) string {
 	return byBasic
 }
 
-// register has the authorization server make a client for this program (RFC 7591).
-func (f *Flow) register(ctx context.Context, p *Discovery, redirect string, grants []string) (*Registration, error) {
+// registerClient has the authorization server make a client for this program (RFC 7591).
+func (f *Flow) registerClient(ctx context.Context, p *Discovery, redirect string, grants []string) (*Registration, error) {
 	known, method := p.Meta.TokenEndpointAuthMethodsSupported, byNothing
 	if len(known) > 0 && !slices.Contains(known, byNothing) {
 		method = p.Meta.methodOf("")
@@ -133,25 +133,25 @@ func (f *Flow) register(ctx context.Context, p *Discovery, redirect string, gran
 		Method string          `json:"token_endpoint_auth_method"`
 		Until  json.RawMessage `json:"client_secret_expires_at"`
 	}
-	err = f.post(ctx, p.Meta.RegistrationEndpoint, asked, &made)
+	err = f.postJSON(ctx, p.Meta.RegistrationEndpoint, asked, &made)
 	if err == nil && made.ID == "" {
 		err = errors.New("it answers without \"client_id\"")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("this program cannot register itself at %s with the redirect %s: %w; write under \"auth\" of the server in hub.json a redirect that it takes, as \"redirectHost\", \"redirectPath\" and \"callbackPort\", or the \"clientId\" of a client that you have registered there", shown(p.Meta.RegistrationEndpoint), redirect, err)
+		return nil, fmt.Errorf("this program cannot register itself at %s with the redirect %s: %w; write under \"auth\" of the server in hub.json a redirect that it takes, as \"redirectHost\", \"redirectPath\" and \"callbackPort\", or the \"clientId\" of a client that you have registered there", showText(p.Meta.RegistrationEndpoint), redirect, err)
 	}
 	i := &Registration{ID: made.ID, Secret: made.Secret, Method: byNothing, Redirect: redirect}
 	if i.Secret != "" {
 		i.Method = p.Meta.methodOf(made.Method)
 	}
-	if until, _ := seconds(made.Until); until > 0 {
+	if until, _ := readSeconds(made.Until); until > 0 {
 		i.Until = time.Unix(until, 0)
 	}
 	return i, nil
 }
 
-// post sends a JSON object and reads another one.
-func (f *Flow) post(ctx context.Context, at string, text []byte, into any) error {
+// postJSON sends a JSON object and reads another one.
+func (f *Flow) postJSON(ctx context.Context, at string, text []byte, into any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, at, bytes.NewReader(text))
 	if err != nil {
 		return errors.New("that is no address")
@@ -160,7 +160,7 @@ func (f *Flow) post(ctx context.Context, at string, text []byte, into any) error
 	req.Header.Set("Accept", "application/json")
 	resp, err := f.http.Do(req)
 	if err != nil {
-		return bare(err)
+		return stripAddress(err)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
@@ -168,21 +168,21 @@ func (f *Flow) post(ctx context.Context, at string, text []byte, into any) error
 			Code string `json:"error"`
 			Text string `json:"error_description"`
 		}
-		if why, err := decode(resp.Body, &no); err == nil && why == "" && no.Code != "" {
+		if why, err := decodeObject(resp.Body, &no); err == nil && why == "" && no.Code != "" {
 			return serverError(no.Code, no.Text)
 		}
 		return fmt.Errorf("it answers with HTTP status %d", resp.StatusCode)
 	}
-	why, err := decode(resp.Body, into)
+	why, err := decodeObject(resp.Body, into)
 	if err == nil && why != "" {
 		err = errors.New("it " + why)
 	}
 	return err
 }
 
-// scopes are those that a login asks for: those of hub.json, else those that the
+// scopesToAsk are those that a login asks for: those of hub.json, else those that the
 // server asks for; and those that an earlier login has, or was found to lack.
-func (f *Flow) scopes(p *Discovery, more []string) []string {
+func (f *Flow) scopesToAsk(p *Discovery, more []string) []string {
 	all := slices.Clone(f.set.Scopes)
 	if len(all) == 0 {
 		all = slices.Clone(p.Scopes)
@@ -197,8 +197,8 @@ func (f *Flow) scopes(p *Discovery, more []string) []string {
 
 const offlineAccess = "offline_access"
 
-// offline asks for a token that outlasts the login, where there is a scope for that.
-func offline(p *Discovery, scopes []string) []string {
+// addOffline asks for a token that outlasts the login, where there is a scope for that.
+func addOffline(p *Discovery, scopes []string) []string {
 	if slices.Contains(p.Meta.ScopesSupported, offlineAccess) && !slices.Contains(scopes, offlineAccess) {
 		return append(scopes, offlineAccess)
 	}
@@ -216,8 +216,8 @@ type proof struct {
 func (f *Flow) proofOf(i *Registration, issuer string) (proof, error) {
 	secret := i.Secret
 	if i.Own {
-		if i.ID != f.set.ClientID && i.ID != f.document() {
-			return proof{}, fmt.Errorf("the login was made by the client %s, and \"clientId\" in hub.json is another one now", shown(i.ID))
+		if i.ID != f.set.ClientID && i.ID != f.documentAddress() {
+			return proof{}, fmt.Errorf("the login was made by the client %s, and \"clientId\" in hub.json is another one now", showText(i.ID))
 		}
 		secret = f.set.ClientSecret
 	}
@@ -227,7 +227,7 @@ func (f *Flow) proofOf(i *Registration, issuer string) (proof, error) {
 	case byPost:
 		return proof{i.ID, secret, oauth2.AuthStyleInParams, nil}, nil
 	case byKey:
-		text, err := assertion(secret, i.ID, issuer)
+		text, err := signAssertion(secret, i.ID, issuer)
 		return proof{i.ID, "", oauth2.AuthStyleInParams, url.Values{
 			"client_assertion_type": {"urn:ietf:params:oauth:client-assertion-type:jwt-bearer"}, "client_assertion": {text},
 		}}, err
@@ -240,8 +240,8 @@ func isKey(secret string) bool { return strings.HasPrefix(strings.TrimSpace(secr
 
 var errKey = errors.New("\"clientSecret\" is no private key that can sign: it must be one in PEM, PKCS #8, of RSA, P-256, P-384 or Ed25519") // more would quote it
 
-// assertion is a signed statement of who asks (RFC 7523). Its audience is the issuer.
-func assertion(key, id, issuer string) (string, error) {
+// signAssertion is a signed statement of who asks (RFC 7523). Its audience is the issuer.
+func signAssertion(key, id, issuer string) (string, error) {
 	block, _ := pem.Decode([]byte(strings.TrimSpace(key)))
 	if block == nil {
 		return "", errKey

@@ -43,8 +43,8 @@ func newTokenSet(p *Discovery, i *Registration) *TokenSet {
 	return &TokenSet{Issuer: p.Meta.Issuer, Resource: p.Resource, TokenURL: p.Meta.TokenEndpoint, RevokeURL: p.Meta.RevocationEndpoint, Identity: *i}
 }
 
-// ask asks for a token, and returns the TokenSet with it.
-func (f *Flow) ask(ctx context.Context, g *TokenSet, scopes []string, kind string, params url.Values) (*TokenSet, error) {
+// askForToken asks for a token, and returns the TokenSet with it.
+func (f *Flow) askForToken(ctx context.Context, g *TokenSet, scopes []string, kind string, params url.Values) (*TokenSet, error) {
 	if err := f.reach.checkText(g.TokenURL); err != nil {
 		return nil, fmt.Errorf("token_endpoint: %w", err)
 	}
@@ -63,22 +63,22 @@ func (f *Flow) ask(ctx context.Context, g *TokenSet, scopes []string, kind strin
 	token, err := conf.Token(context.WithValue(ctx, oauth2.HTTPClient, f.token))
 	if err != nil {
 		err = sanitizeError(err, proof.secret, all.Get("refresh_token"), all.Get("code"), all.Get("code_verifier"), all.Get("client_assertion"))
-		return nil, fmt.Errorf("%s: %w", shown(g.TokenURL), err)
+		return nil, fmt.Errorf("%s: %w", showText(g.TokenURL), err)
 	}
-	return g.with(token, scopes)
+	return g.withToken(token, scopes)
 }
 
 // otherTypes are the types of tokens whose standards send them in another way than as Bearer. A type without a standard, such
 // as "user", is sent as Bearer, as official clients do.
 var otherTypes = []string{"dpop", "pop", "mac", "n_a"}
 
-// with returns the TokenSet with the tokens of an answer.
-func (g *TokenSet) with(token *oauth2.Token, asked []string) (*TokenSet, error) {
+// withToken returns the TokenSet with the tokens of an answer.
+func (g *TokenSet) withToken(token *oauth2.Token, asked []string) (*TokenSet, error) {
 	if slices.Contains(otherTypes, strings.ToLower(token.TokenType)) {
-		return nil, fmt.Errorf("%s: \"token_type\" of the answer is %s, which this program cannot send; have the authorization server give Bearer tokens to this client", shown(g.TokenURL), shown(token.TokenType))
+		return nil, fmt.Errorf("%s: \"token_type\" of the answer is %s, which this program cannot send; have the authorization server give Bearer tokens to this client", showText(g.TokenURL), showText(token.TokenType))
 	}
 	if token.AccessToken == "" || strings.ContainsFunc(token.AccessToken, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return nil, fmt.Errorf("%s: \"access_token\" of the answer cannot be sent in a header", shown(g.TokenURL))
+		return nil, fmt.Errorf("%s: \"access_token\" of the answer cannot be sent in a header", showText(g.TokenURL))
 	}
 	next := *g
 	next.Access, next.Refresh, next.Expiry = token.AccessToken, cmp.Or(token.RefreshToken, g.Refresh), token.Expiry
@@ -100,7 +100,7 @@ func (f *Flow) Refresh(ctx context.Context, g *TokenSet) (*TokenSet, error) {
 	if g.Refresh == "" {
 		return nil, fmt.Errorf("%w: it gave nothing to renew it with", ErrRefused)
 	}
-	next, err := f.ask(ctx, g, nil, "refresh_token", url.Values{"refresh_token": {g.Refresh}})
+	next, err := f.askForToken(ctx, g, nil, "refresh_token", url.Values{"refresh_token": {g.Refresh}})
 	var no *ServerError
 	if errors.As(err, &no) && slices.Contains([]string{"invalid_grant", "invalid_client", "unauthorized_client", "access_denied"}, no.Code) {
 		return nil, fmt.Errorf("%w: %w", ErrRefused, err)
@@ -113,7 +113,7 @@ func (f *Flow) ClientCredentials(ctx context.Context, p *Discovery) (*TokenSet, 
 	if f.set.ClientID == "" || f.set.ClientSecret == "" {
 		return nil, errors.New("\"flow\": \"client\" needs \"clientId\" and \"clientSecret\" beside it in hub.json")
 	}
-	return f.ask(ctx, newTokenSet(p, f.configured(p)), f.scopes(p, nil), "client_credentials", nil)
+	return f.askForToken(ctx, newTokenSet(p, f.configuredClient(p)), f.scopesToAsk(p, nil), "client_credentials", nil)
 }
 
 // Revoke tells the authorization server that a TokenSet is not needed any more (RFC 7009).
@@ -149,7 +149,7 @@ func (f *Flow) Revoke(ctx context.Context, g *TokenSet) (done bool, err error) {
 	}
 	resp, err := f.http.Do(req)
 	if err != nil {
-		return false, bare(err)
+		return false, stripAddress(err)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	_, _ = io.Copy(io.Discard, resp.Body)
@@ -193,7 +193,7 @@ func serverError(code, text string, secrets ...string) *ServerError {
 	if !errorCode.MatchString(code) {
 		code = "an error"
 	}
-	return &ServerError{code, longWord.ReplaceAllString(shown(text), "…")}
+	return &ServerError{code, longWord.ReplaceAllString(showText(text), "…")}
 }
 
 // sanitizeError keeps of an error what may be shown: the libraries quote whole answers, which

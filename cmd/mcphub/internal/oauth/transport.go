@@ -57,12 +57,12 @@ func hostOf(name string) string {
 // placeOf is how a host with its port is compared.
 func placeOf(u *url.URL) string { return hostOf(u.Hostname()) + ":" + portOf(u) }
 
-// check says what is wrong with an address that somebody else has named.
-func (r allowedHosts) check(u *url.URL) error {
+// checkAddress says what is wrong with an address that somebody else has named.
+func (r allowedHosts) checkAddress(u *url.URL) error {
 	host, named := hostOf(u.Hostname()), r[placeOf(u)]
 	switch {
 	case host == "" || u.Opaque != "":
-		return fmt.Errorf("%s is no address", shown(u.Redacted()))
+		return fmt.Errorf("%s is no address", showText(u.Redacted()))
 	case strings.ContainsFunc(host, func(r rune) bool { return r > unicode.MaxASCII }):
 		return fmt.Errorf("%s is not in ASCII: other programs, a proxy among them, may read another name or an address; write it as it is in ASCII, with xn--", printable.Escape(host, 100))
 	case u.User != nil:
@@ -71,20 +71,20 @@ func (r allowedHosts) check(u *url.URL) error {
 		return privateError(u.Host)
 	case u.Scheme == "http" && host == loopback:
 	case u.Scheme != "https":
-		return fmt.Errorf("%s is not https", shown(u.Redacted()))
+		return fmt.Errorf("%s is not https", showText(u.Redacted()))
 	}
-	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && !named && !public(ip) {
+	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && !named && !isPublic(ip) {
 		return privateError(u.Host)
 	}
-	if _, err := netip.ParseAddr(u.Hostname()); err != nil && numeric(host) && !named {
+	if _, err := netip.ParseAddr(u.Hostname()); err != nil && isNumeric(host) && !named {
 		return fmt.Errorf("%s is a number, which some programs, a proxy among them, take for an address", printable.Escape(host, 100))
 	}
 	return nil
 }
 
-// numeric reports whether a name ends with a number, as addresses of IPv4 do that are
+// isNumeric reports whether a name ends with a number, as addresses of IPv4 do that are
 // written in another way (127.1, 0x7f.1, 2130706433). No domain does.
-func numeric(host string) bool {
+func isNumeric(host string) bool {
 	last := host[strings.LastIndexByte(host, '.')+1:]
 	_, err := strconv.ParseUint(last, 0, 64)
 	return err == nil || last != "" && strings.Trim(last, "0123456789") == ""
@@ -93,9 +93,9 @@ func numeric(host string) bool {
 func (r allowedHosts) checkText(text string) error {
 	u, err := url.Parse(text)
 	if err != nil {
-		return fmt.Errorf("%s is no address", shown(text))
+		return fmt.Errorf("%s is no address", showText(text))
 	}
-	return r.check(u)
+	return r.checkAddress(u)
 }
 
 // A privateError is the error of an address, with its port, that only hub.json may name.
@@ -121,8 +121,8 @@ var reserved = func() (all []netip.Prefix) {
 // IPv4 in it, in one of several ways, or is nobody's.
 var unicast6 = netip.MustParsePrefix("2000::/3")
 
-// public reports whether an address is one of the public network.
-func public(ip netip.Addr) bool {
+// isPublic reports whether an address is one of the public network.
+func isPublic(ip netip.Addr) bool {
 	ip = ip.Unmap().WithZone("")
 	if !ip.IsGlobalUnicast() || ip.IsPrivate() || ip.Is6() && !unicast6.Contains(ip) {
 		return false
@@ -135,9 +135,9 @@ func public(ip netip.Addr) bool {
 	return true
 }
 
-// client makes the HTTP client for the addresses in reach. What secures the connections to the server is for it alone; its
+// makeClient makes the HTTP client for the addresses in reach. What secures the connections to the server is for it alone; its
 // authority counts for the others too, which are of the same house.
-func (r allowedHosts) client(server *url.URL, set trust.Settings) (*http.Client, error) {
+func (r allowedHosts) makeClient(server *url.URL, set trust.Settings) (*http.Client, error) {
 	own, err := set.Server(server.Hostname(), nil) // who connects to the server itself warns
 	if err != nil {
 		return nil, err
@@ -146,20 +146,20 @@ func (r allowedHosts) client(server *url.URL, set trust.Settings) (*http.Client,
 	if err != nil {
 		return nil, err
 	}
-	g := &guardedTransport{reach: r, proxy: http.ProxyFromEnvironment, others: r.ways(others)}
+	g := &guardedTransport{reach: r, proxy: http.ProxyFromEnvironment, others: r.makeWays(others)}
 	if own != nil {
-		g.proxy, g.server, g.own = trust.Proxy, placeOf(server), r.ways(own)
+		g.proxy, g.server, g.own = trust.Proxy, placeOf(server), r.makeWays(own)
 	}
-	return &http.Client{Timeout: requestTime, CheckRedirect: follow, Transport: g}, nil
+	return &http.Client{Timeout: requestTime, CheckRedirect: followRedirect, Transport: g}, nil
 }
 
 // ways are the two to a host: by itself, and by a proxy.
 type ways struct{ direct, proxied *http.Transport }
 
-func (r allowedHosts) ways(secured *tls.Config) ways {
+func (r allowedHosts) makeWays(secured *tls.Config) ways {
 	return ways{
 		direct: &http.Transport{
-			DialContext: r.dial, TLSHandshakeTimeout: dialTime, ForceAttemptHTTP2: true, TLSClientConfig: secured,
+			DialContext: r.dialAllowed, TLSHandshakeTimeout: dialTime, ForceAttemptHTTP2: true, TLSClientConfig: secured,
 			DisableKeepAlives: true, // requests are few, and nothing is to be closed
 		},
 		proxied: &http.Transport{
@@ -169,8 +169,8 @@ func (r allowedHosts) ways(secured *tls.Config) ways {
 	}
 }
 
-// follow lets what was only asked for be found elsewhere.
-func follow(req *http.Request, via []*http.Request) error {
+// followRedirect lets what was only asked for be found elsewhere.
+func followRedirect(req *http.Request, via []*http.Request) error {
 	switch {
 	case via[0].Method != http.MethodGet:
 		return fmt.Errorf("it redirects to %s, and what is sent holds secrets", req.URL.Host)
@@ -191,7 +191,7 @@ type guardedTransport struct {
 
 // RoundTrip sends one request.
 func (w *guardedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
-	if err := w.reach.check(req.URL); err != nil {
+	if err := w.reach.checkAddress(req.URL); err != nil {
 		return nil, err
 	}
 	by := w.others
@@ -208,7 +208,7 @@ func (w *guardedTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 		// known here is left to the proxy.
 		if ips, err := net.DefaultResolver.LookupNetIP(req.Context(), "ip", req.URL.Hostname()); err == nil {
 			for _, ip := range ips {
-				if !w.reach[placeOf(req.URL)] && !public(ip) {
+				if !w.reach[placeOf(req.URL)] && !isPublic(ip) {
 					return nil, privateError(req.URL.Host)
 				}
 			}
@@ -227,12 +227,12 @@ type bounded struct {
 	io.Closer
 }
 
-// dial connects, unless the name leads to an address that it may not lead to.
-func (r allowedHosts) dial(ctx context.Context, network, address string) (net.Conn, error) {
+// dialAllowed connects, unless the name leads to an address that it may not lead to.
+func (r allowedHosts) dialAllowed(ctx context.Context, network, address string) (net.Conn, error) {
 	d := &net.Dialer{Timeout: dialTime}
 	if host, port, err := net.SplitHostPort(address); err != nil || !r[hostOf(host)+":"+port] {
 		d.Control = func(_, to string, _ syscall.RawConn) error {
-			if at, err := netip.ParseAddrPort(to); err != nil || !public(at.Addr()) {
+			if at, err := netip.ParseAddrPort(to); err != nil || !isPublic(at.Addr()) {
 				return privateError(address)
 			}
 			return nil

@@ -71,9 +71,9 @@ func (t *Tracing) Begin(s tracing.Start) tracing.Span {
 	if s.Client {
 		kind = trace.SpanKindClient
 	}
-	_, made := t.tracer.Start(ctx, valid(s.Name), trace.WithSpanKind(kind), trace.WithTimestamp(s.At))
+	_, made := t.tracer.Start(ctx, validText(s.Name), trace.WithSpanKind(kind), trace.WithTimestamp(s.At))
 	if made.IsRecording() { // no sampler that a variable names looks at attributes
-		made.SetAttributes(attributes(s.Attributes)...)
+		made.SetAttributes(convertAttributes(s.Attributes)...)
 	}
 	return &span{made, baggage}
 }
@@ -95,7 +95,7 @@ func (s *span) Context() tracing.Context {
 // End ends the span.
 func (s *span) End(at time.Time, failed bool, more ...tracing.Attribute) {
 	if s.IsRecording() {
-		s.SetAttributes(attributes(more)...)
+		s.SetAttributes(convertAttributes(more)...)
 		if failed {
 			s.SetStatus(codes.Error, "")
 		}
@@ -103,15 +103,15 @@ func (s *span) End(at time.Time, failed bool, more ...tracing.Attribute) {
 	s.Span.End(trace.WithTimestamp(at))
 }
 
-// valid is a text that can be exported: one that is no UTF-8 would take all the spans with it that are sent at once.
-func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
+// validText is a text that can be exported: one that is no UTF-8 would take all the spans with it that are sent at once.
+func validText(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
-// attributes are those that have a value.
-func attributes(all []tracing.Attribute) []attribute.KeyValue {
+// convertAttributes are those that have a value.
+func convertAttributes(all []tracing.Attribute) []attribute.KeyValue {
 	out := make([]attribute.KeyValue, 0, len(all))
 	for _, a := range all {
 		if a.Value != "" {
-			out = append(out, attribute.String(a.Name, valid(a.Value)))
+			out = append(out, attribute.String(a.Name, validText(a.Value)))
 		}
 	}
 	return out

@@ -54,7 +54,7 @@ func (b *Board) Watch(look func() []Step) (over func()) {
 	b.mu.Unlock()
 	go func() {
 		defer close(done)
-		b.run(look, stop)
+		b.runWatch(look, stop)
 	}()
 	return over
 }
@@ -70,8 +70,8 @@ func (b *Board) End() {
 	}
 }
 
-func (b *Board) run(look func() []Step, stop <-chan struct{}) {
-	defer b.clear()
+func (b *Board) runWatch(look func() []Step, stop <-chan struct{}) {
+	defer b.clearLines()
 	began := time.Now()
 	timer := time.NewTimer(quiet)
 	defer timer.Stop()
@@ -92,14 +92,14 @@ func (b *Board) run(look func() []Step, stop <-chan struct{}) {
 				run[s.Name] = began
 			}
 			since = run
-			b.draw(steps, func(name string) time.Duration { return now.Sub(since[name]) })
+			b.drawSteps(steps, func(name string) time.Duration { return now.Sub(since[name]) })
 			timer.Reset(pause)
 		}
 	}
 }
 
-// draw replaces the lines that are shown.
-func (b *Board) draw(steps []Step, ran func(name string) time.Duration) {
+// drawSteps replaces the lines that are shown.
+func (b *Board) drawSteps(steps []Step, ran func(name string) time.Duration) {
 	columns, rows := layout.Size(b.file)
 	most, more := rows-2, "" // the cursor stands below the lines
 	if len(steps) > most {
@@ -129,8 +129,8 @@ func (b *Board) draw(steps []Step, ran func(name string) time.Duration) {
 	_ = b.lines.Flush(len(lines)) // as any write for people: no one is told
 }
 
-// clear takes the lines away.
-func (b *Board) clear() {
+// clearLines takes the lines away.
+func (b *Board) clearLines() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.clearLocked()

@@ -52,7 +52,7 @@ func New(address string) (*Client, error) {
 		return nil, fmt.Errorf("%s is no address of a registry: want https://HOST", printable.Quote(address))
 	case base.User != nil || base.RawQuery != "" || base.Fragment != "":
 		return nil, fmt.Errorf("the address of a registry holds a user, a query or a fragment: want https://HOST")
-	case base.Scheme != "https" && !(base.Scheme == "http" && loopback(base.Hostname())):
+	case base.Scheme != "https" && !(base.Scheme == "http" && isLoopback(base.Hostname())):
 		return nil, fmt.Errorf("%s: a registry is asked by https; http is for this machine alone", printable.Quote(address))
 	}
 	return &Client{base: base, time: maxTime, http: &http.Client{
@@ -73,8 +73,8 @@ func New(address string) (*Client, error) {
 	}}, nil
 }
 
-// loopback reports a host that is this machine.
-func loopback(host string) bool {
+// isLoopback reports a host that is this machine.
+func isLoopback(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return strings.EqualFold(host, "localhost") || err == nil && ip.IsLoopback()
 }
@@ -106,15 +106,15 @@ func (c *Client) Search(ctx context.Context, words []string, most int) (Listing,
 				NextCursor string `json:"nextCursor"`
 			} `json:"metadata"`
 		}
-		if err := c.get(ctx, "/v0.1/servers?"+query.Encode(), maxPage, &page); err != nil {
+		if err := c.getJSON(ctx, "/v0.1/servers?"+query.Encode(), maxPage, &page); err != nil {
 			return Listing{}, err
 		}
 		for _, raw := range page.Servers {
-			s, err := read(raw)
+			s, err := readServer(raw)
 			switch {
 			case err != nil:
 				out.Invalid++
-			case s.Status == StatusDeleted || !s.has(words) || slices.ContainsFunc(out.Servers, func(o Server) bool { return o.Name == s.Name }):
+			case s.Status == StatusDeleted || !s.hasWords(words) || slices.ContainsFunc(out.Servers, func(o Server) bool { return o.Name == s.Name }):
 			case len(out.Servers) == most:
 				out.More = true
 				return out, nil
@@ -145,23 +145,23 @@ func (c *Client) Latest(ctx context.Context, name string) (*Server, error) {
 	ctx, stop := context.WithTimeout(ctx, c.time)
 	defer stop()
 	var raw json.RawMessage
-	if err := c.get(ctx, "/v0.1/servers/"+url.PathEscape(name)+"/versions/latest", maxEntry, &raw); err != nil {
+	if err := c.getJSON(ctx, "/v0.1/servers/"+url.PathEscape(name)+"/versions/latest", maxEntry, &raw); err != nil {
 		return nil, err
 	}
-	s, err := read(raw)
+	s, err := readServer(raw)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%s: the entry of %s is not valid: %w", c.base, name, err)
 	case s.Name != name:
 		return nil, fmt.Errorf("%s: asked for %s, it answers with %s", c.base, name, printable.Quote(s.Name))
 	case s.Status == StatusDeleted:
-		return nil, fmt.Errorf("%s: %s was deleted from the registry%s", c.base, name, reason(s.StatusMessage))
+		return nil, fmt.Errorf("%s: %s was deleted from the registry%s", c.base, name, shortReason(s.StatusMessage))
 	}
 	return s, nil
 }
 
-// get asks for a path below the address of the registry, and reads JSON.
-func (c *Client) get(ctx context.Context, path string, most int64, into any) error {
+// getJSON asks for a path below the address of the registry, and reads JSON.
+func (c *Client) getJSON(ctx context.Context, path string, most int64, into any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(c.base.String(), "/")+path, nil)
 	if err != nil {
 		return err
@@ -194,7 +194,7 @@ func (c *Client) get(ctx context.Context, path string, most int64, into any) err
 	return nil
 }
 
-func reason(text string) string {
+func shortReason(text string) string {
 	if text == "" {
 		return ""
 	}

@@ -26,12 +26,12 @@ type filler struct {
 	out   Install
 }
 
-func (f *filler) note(format string, args ...any) {
+func (f *filler) noteHint(format string, args ...any) {
 	f.out.Notes = append(f.out.Notes, fmt.Sprintf(format, args...))
 }
 
-// mentions notes that the entry asks for variables which are not looked at.
-func (f *filler) mentions(all map[string]Input) {
+// noteMentions notes that the entry asks for variables which are not looked at.
+func (f *filler) noteMentions(all map[string]Input) {
 	for name := range all {
 		f.said[name] = true
 	}
@@ -53,23 +53,23 @@ var steeringNames = []string{"PATH", "HOME", "ENV", "IFS", "SHELL", "USER", "TMP
 // harmless begin as steering variables do, and steer nothing.
 var harmless = []string{"NODE_ENV", "PYTHONUNBUFFERED", "PYTHONIOENCODING", "PYTHONUTF8"}
 
-func steers(name string) bool {
+func steersProgram(name string) bool {
 	name = strings.ToUpper(name)
 	return !slices.Contains(harmless, name) && (slices.Contains(steeringNames, name) ||
 		slices.ContainsFunc(steering, func(s string) bool { return strings.HasPrefix(name, s) }))
 }
 
-// variable adds a variable of the environment.
-func (f *filler) variable(env *edit.Table, v *KeyValue) error {
+// addVariable adds a variable of the environment.
+func (f *filler) addVariable(env *edit.Table, v *KeyValue) error {
 	switch {
 	case !envName.MatchString(v.Name) || len(v.Name) > 255:
 		return fmt.Errorf("%s is no name of a variable", printable.Quote(v.Name))
-	case steers(v.Name):
+	case steersProgram(v.Name):
 		return fmt.Errorf("the variable %s decides what is run or where it comes from, and an entry may not set it", v.Name)
 	case env.Has(v.Name):
 		return fmt.Errorf("the variable %s is there twice", v.Name)
 	}
-	text, ok, err := f.value(v.Name, &v.Input)
+	text, ok, err := f.findValue(v.Name, &v.Input)
 	if ok && err == nil {
 		*env = append(*env, edit.Member{Name: v.Name, Value: text})
 	}
@@ -78,14 +78,14 @@ func (f *filler) variable(env *edit.Table, v *KeyValue) error {
 
 var argumentName = lazyregexp.New(`^[A-Za-z0-9_.:-]+$`)
 
-// argument is an argument of the server, in words; none where it is left out.
-func (f *filler) argument(a *Argument) ([]any, error) {
+// argumentWords is an argument of the server, in words; none where it is left out.
+func (f *filler) argumentWords(a *Argument) ([]any, error) {
 	switch a.Type {
 	case "positional":
 		if a.ValueHint == "" && a.Value == "" {
 			return nil, errors.New("a positional argument has neither a value nor a valueHint")
 		}
-		text, ok, err := f.value(cmp.Or(a.ValueHint, a.Value), &a.Input)
+		text, ok, err := f.findValue(cmp.Or(a.ValueHint, a.Value), &a.Input)
 		if err != nil || !ok {
 			return nil, err
 		}
@@ -94,7 +94,7 @@ func (f *filler) argument(a *Argument) ([]any, error) {
 		if !argumentName.MatchString(a.Name) || len(a.Name) > 255 {
 			return nil, fmt.Errorf("%s is no name of an argument", printable.Quote(a.Name))
 		}
-		text, ok, err := f.value(a.Name, &a.Input)
+		text, ok, err := f.findValue(a.Name, &a.Input)
 		switch {
 		case err != nil || !ok:
 			return nil, err
@@ -108,48 +108,48 @@ func (f *filler) argument(a *Argument) ([]any, error) {
 	return nil, fmt.Errorf("an argument of the kind %s is not known", printable.Quote(a.Type))
 }
 
-// value finds the text of one input that is called key. ok false: it is left out.
-func (f *filler) value(key string, in *Input) (text string, ok bool, err error) {
+// findValue finds the text of one input that is called key. ok false: it is left out.
+func (f *filler) findValue(key string, in *Input) (text string, ok bool, err error) {
 	f.said[key] = true
 	set, isSet := f.o.Set[key]
 	asked := slices.Contains(f.o.Ask, key)
 	for _, t := range append([]string{key, in.Value, in.Default}, in.Choices...) {
-		if err := plain(t); err != nil {
+		if err := checkPlain(t); err != nil {
 			return "", false, fmt.Errorf("%s: %w", printable.Quote(key), err)
 		}
 	}
 	switch {
 	case in.Value != "":
-		return f.fixed(key, in, set, isSet)
+		return f.fixedValue(key, in, set, isSet)
 	case in.IsSecret && isSet:
 		return "", false, fmt.Errorf("%s is a secret, and a command line is read by others: use --set %s without a value", key, key)
 	case asked, in.IsSecret && in.IsRequired:
-		return f.ask(key, in)
+		return f.askValue(key, in)
 	case isSet:
 		if in.Format == "filepath" && set != "" && !strings.HasPrefix(set, "~") && !strings.HasPrefix(set, "${") {
 			if set, err = filepath.Abs(set); err != nil { // hub.json counts from its own folder
 				return "", false, err
 			}
 		}
-		text, err := chosen(key, in, set)
+		text, err := checkChosen(key, in, set)
 		return text, err == nil, err
 	case in.Default != "" && !in.IsSecret:
 		if f.local && namesPath(in.Default) {
-			f.note("it proposes %s for %s, a path of this machine: to take it, add --set %s", printable.Line(in.Default), key, printable.CommandLine([]string{key + "=" + in.Default}))
+			f.noteHint("it proposes %s for %s, a path of this machine: to take it, add --set %s", printable.Line(in.Default), key, printable.CommandLine([]string{key + "=" + in.Default}))
 			break
 		}
-		text, err := chosen(key, in, in.Default)
+		text, err := checkChosen(key, in, in.Default)
 		return text, err == nil, err
 	}
 	if in.IsRequired {
-		return f.ask(key, in)
+		return f.askValue(key, in)
 	}
-	f.note("%s is left out%s", key, about(in))
+	f.noteHint("%s is left out%s", key, describeInput(in))
 	return "", false, nil
 }
 
-// fixed is a value that the entry fixes, with the variables in it.
-func (f *filler) fixed(key string, in *Input, set string, isSet bool) (text string, ok bool, err error) {
+// fixedValue is a value that the entry fixes, with the variables in it.
+func (f *filler) fixedValue(key string, in *Input, set string, isSet bool) (text string, ok bool, err error) {
 	switch {
 	case isSet && set != in.Value:
 		return "", false, fmt.Errorf("%s is %s, and the entry leaves no choice", key, printable.Line(in.Value))
@@ -169,7 +169,7 @@ func (f *filler) fixed(key string, in *Input, set string, isSet bool) (text stri
 		}
 		v.Variables = nil
 		v.IsRequired = v.IsRequired || in.IsRequired
-		value, given, bad := f.value(name, &v)
+		value, given, bad := f.findValue(name, &v)
 		if err, whole = bad, whole && given; err == nil && strings.HasSuffix(value, "$") { // "${" of two parts
 			err = fmt.Errorf("the value of %s ends with $", printable.Quote(name))
 		}
@@ -191,8 +191,8 @@ var secretHost = lazyregexp.New(`^[^/]*(//[^/?#]*)?\$\{input:`)
 
 var notInSecret = lazyregexp.New(`[^A-Za-z0-9_]+`)
 
-// ask refers to what a person will be asked for.
-func (f *filler) ask(key string, in *Input) (text string, ok bool, err error) {
+// askValue refers to what a person will be asked for.
+func (f *filler) askValue(key string, in *Input) (text string, ok bool, err error) {
 	base := strings.Trim(f.o.Name, ".-") + "/" + strings.Trim(notInSecret.ReplaceAllString(key, "-"), "-")
 	if len(base) > 100 {
 		return "", false, fmt.Errorf("%s is too long a name", printable.Quote(key))
@@ -202,7 +202,7 @@ func (f *filler) ask(key string, in *Input) (text string, ok bool, err error) {
 		description = strings.TrimSpace(description + " (" + strings.Join(in.Choices, ", ") + ")")
 	}
 	id := base
-	for n := 2; f.o.Taken != nil && f.o.Taken(id) || f.holds(id); n++ {
+	for n := 2; f.o.Taken != nil && f.o.Taken(id) || f.holdsInput(id); n++ {
 		id = base + "-" + strconv.Itoa(n)
 	}
 	t := edit.Table{{Name: "id", Value: id}, {Name: "type", Value: "promptString"}}
@@ -216,11 +216,11 @@ func (f *filler) ask(key string, in *Input) (text string, ok bool, err error) {
 	return "${input:" + id + "}", true, nil
 }
 
-func (f *filler) holds(id string) bool {
+func (f *filler) holdsInput(id string) bool {
 	return slices.ContainsFunc(f.out.Inputs, func(t edit.Table) bool { return t.Get("id") == id })
 }
 
-func about(in *Input) string {
+func describeInput(in *Input) string {
 	text := ""
 	if in.Description != "" {
 		text = ": " + printable.Clip(printable.Line(in.Description), 200)
@@ -231,8 +231,8 @@ func about(in *Input) string {
 	return text
 }
 
-// chosen holds a value to what the entry says of it.
-func chosen(key string, in *Input, value string) (string, error) {
+// checkChosen holds a value to what the entry says of it.
+func checkChosen(key string, in *Input, value string) (string, error) {
 	bad := func(want string) error {
 		return fmt.Errorf("%s: %s is none of its values: want %s", printable.Quote(key), printable.Quote(value), want)
 	}
@@ -255,9 +255,9 @@ func chosen(key string, in *Input, value string) (string, error) {
 	return value, nil
 }
 
-// plain refuses a text of an entry that would be more than itself in hub.json, or that a
+// checkPlain refuses a text of an entry that would be more than itself in hub.json, or that a
 // person would not see as it is.
-func plain(s string) error {
+func checkPlain(s string) error {
 	switch {
 	case len(s) > maxText:
 		return fmt.Errorf("a text of its entry is longer than %d KiB", maxText>>10)

@@ -52,7 +52,7 @@ func (s *Server) Install(o Options) (*Install, error) {
 		if o.Way != "" && o.Way != p.RegistryType {
 			continue
 		}
-		in, err := s.install(o, p.RegistryType, not, func(f *filler) error { return f.run(p) })
+		in, err := s.fillInstall(o, p.RegistryType, not, func(f *filler) error { return f.fillPackage(p) })
 		if err == nil {
 			return in, nil
 		}
@@ -62,7 +62,7 @@ func (s *Server) Install(o Options) (*Install, error) {
 		remotes := slices.Clone(s.Remotes)
 		slices.SortStableFunc(remotes, func(a, b Transport) int { return strings.Compare(b.Type, a.Type) }) // sse is the older
 		for i := range remotes {
-			in, err := s.install(o, Remote, not, func(f *filler) error { return f.reach(&remotes[i]) })
+			in, err := s.fillInstall(o, Remote, not, func(f *filler) error { return f.fillRemote(&remotes[i]) })
 			if err == nil {
 				return in, nil
 			}
@@ -78,8 +78,8 @@ func (s *Server) Install(o Options) (*Install, error) {
 	return nil, errors.New("its entry says neither what to run nor where it is")
 }
 
-// install fills in one way. not says why others before it cannot be had.
-func (s *Server) install(o Options, way string, not []error, fill func(*filler) error) (*Install, error) {
+// fillInstall fills in one way. not says why others before it cannot be had.
+func (s *Server) fillInstall(o Options, way string, not []error, fill func(*filler) error) (*Install, error) {
 	f := filler{o: o, local: way == NPM || way == PyPI, said: map[string]bool{}}
 	f.out.Way = way
 	if err := fill(&f); err != nil {
@@ -91,15 +91,15 @@ func (s *Server) install(o Options, way string, not []error, fill func(*filler) 
 		}
 	}
 	for _, err := range not {
-		f.note("it is not taken as %v", err)
+		f.noteHint("it is not taken as %v", err)
 	}
 	for _, other := range s.Ways() {
 		if other != way && o.Way == "" {
-			f.note("its entry has another way too: --use %s", printable.Escape(other, 20))
+			f.noteHint("its entry has another way too: --use %s", printable.Escape(other, 20))
 		}
 	}
 	if s.Status == StatusDeprecated {
-		f.note("it is deprecated%s", reason(s.StatusMessage))
+		f.noteHint("it is deprecated%s", shortReason(s.StatusMessage))
 	}
 	slices.Sort(f.out.Notes)
 	f.out.Notes = slices.Compact(f.out.Notes)
@@ -125,8 +125,8 @@ var places = map[string][]string{
 
 var launchers = map[string]string{NPM: "npx", PyPI: "uvx", OCI: "docker"}
 
-// run is a package that is run on this machine.
-func (f *filler) run(p *Package) error {
+// fillPackage is a package that is run on this machine.
+func (f *filler) fillPackage(p *Package) error {
 	kind := p.RegistryType
 	launcher, known := launchers[kind]
 	switch {
@@ -145,20 +145,20 @@ func (f *filler) run(p *Package) error {
 	case len(p.EnvironmentVariables) > maxParts || len(p.PackageArguments) > maxParts || len(p.RuntimeArguments) > maxParts:
 		return fmt.Errorf("it has more than %d arguments or variables", maxParts)
 	}
-	words, err := pinned(p)
+	words, err := pinnedWords(p)
 	if err != nil {
 		return err
 	}
 	var env edit.Table
 	for i := range p.EnvironmentVariables {
-		if err := f.variable(&env, &p.EnvironmentVariables[i]); err != nil {
+		if err := f.addVariable(&env, &p.EnvironmentVariables[i]); err != nil {
 			return err
 		}
 	}
 	var args []any
 	if kind == OCI {
 		image := words[0]
-		before, err := f.container(&env, p.RuntimeArguments)
+		before, err := f.containerWords(&env, p.RuntimeArguments)
 		if err != nil {
 			return err
 		}
@@ -176,7 +176,7 @@ func (f *filler) run(p *Package) error {
 		}
 	}
 	for i := range p.PackageArguments {
-		more, err := f.argument(&p.PackageArguments[i])
+		more, err := f.argumentWords(&p.PackageArguments[i])
 		if err != nil {
 			return err
 		}
@@ -189,8 +189,8 @@ func (f *filler) run(p *Package) error {
 	return nil
 }
 
-// pinned are the words that name a package and the one version that is run.
-func pinned(p *Package) ([]string, error) {
+// pinnedWords are the words that name a package and the one version that is run.
+func pinnedWords(p *Package) ([]string, error) {
 	id, version := p.Identifier, p.Version
 	noVersion := errors.New("it names no version, and without one another program could be run tomorrow")
 	switch p.RegistryType {
@@ -251,9 +251,9 @@ func onlyAgrees(all []Argument) error {
 	return nil
 }
 
-// container is what an entry says to docker. Variables go into env, directories are mounted
+// containerWords is what an entry says to docker. Variables go into env, directories are mounted
 // where a person named them, and all else is refused: it would open this machine.
-func (f *filler) container(env *edit.Table, all []Argument) ([]any, error) {
+func (f *filler) containerWords(env *edit.Table, all []Argument) ([]any, error) {
 	var out []any
 	for i := 0; i < len(all); i++ {
 		a := all[i]
@@ -275,11 +275,11 @@ func (f *filler) container(env *edit.Table, all []Argument) ([]any, error) {
 			}
 			v := KeyValue{Name: name, Input: a.Input}
 			v.Value = value
-			if err := f.variable(env, &v); err != nil {
+			if err := f.addVariable(env, &v); err != nil {
 				return nil, err
 			}
 		case "-w", "--workdir":
-			text, ok, err := f.value(a.Name, &a.Input)
+			text, ok, err := f.findValue(a.Name, &a.Input)
 			if err != nil {
 				return nil, err
 			}
@@ -287,7 +287,7 @@ func (f *filler) container(env *edit.Table, all []Argument) ([]any, error) {
 				out = append(out, "--workdir", text)
 			}
 		case "-v", "--volume", "--mount":
-			text, ok, err := f.mount(&a)
+			text, ok, err := f.mountText(&a)
 			if err != nil {
 				return nil, err
 			}
@@ -307,9 +307,9 @@ func takesValue(name string) bool {
 
 var mounted = lazyregexp.New(`^(?:\{([A-Za-z0-9_.-]+)\}:[^,:]+(?::ro)?|type=bind,(?:src|source)=\{([A-Za-z0-9_.-]+)\},(?:dst|target|destination)=[^,]+(?:,readonly)?)$`)
 
-// mount is a directory of this machine in a container. Its source is a variable that a
+// mountText is a directory of this machine in a container. Its source is a variable that a
 // person has set: an entry opens nothing by itself.
-func (f *filler) mount(a *Argument) (text string, ok bool, err error) {
+func (f *filler) mountText(a *Argument) (text string, ok bool, err error) {
 	m := mounted.FindStringSubmatch(a.Value)
 	if m == nil {
 		return "", false, fmt.Errorf("docker: it mounts %s, and only a directory that you name may be mounted", printable.Quote(a.Value))
@@ -318,15 +318,15 @@ func (f *filler) mount(a *Argument) (text string, ok bool, err error) {
 	f.said[name] = true
 	switch source, set := f.o.Set[name]; {
 	case !set && !a.IsRequired && !a.Variables[name].IsRequired:
-		f.note("%s is left out: it mounts a directory that you name by --set %s=DIR", a.Name, name)
-		f.mentions(a.Variables)
+		f.noteHint("%s is left out: it mounts a directory that you name by --set %s=DIR", a.Name, name)
+		f.noteMentions(a.Variables)
 		return "", false, nil
 	case !set:
 		return "", false, fmt.Errorf("docker: it mounts a directory of yours; name it by --set %s=DIR", name)
 	case strings.ContainsAny(source, ",:"):
 		return "", false, fmt.Errorf("docker: %s holds a comma or a colon, which docker would read", printable.Quote(source))
 	}
-	text, ok, err = f.value(a.Name, &a.Input)
+	text, ok, err = f.findValue(a.Name, &a.Input)
 	if signs := func(s string) int { return strings.Count(s, ",") + strings.Count(s, ":") }; signs(text) != signs(a.Value) {
 		return "", false, fmt.Errorf("docker: it mounts %s, which is more than its entry shows", printable.Quote(text))
 	}
@@ -335,15 +335,15 @@ func (f *filler) mount(a *Argument) (text string, ok bool, err error) {
 
 var headerName = lazyregexp.New("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 
-// reach is a server that runs elsewhere.
-func (f *filler) reach(t *Transport) error {
+// fillRemote is a server that runs elsewhere.
+func (f *filler) fillRemote(t *Transport) error {
 	if t.Type != "streamable-http" && t.Type != "sse" {
 		return fmt.Errorf("it is spoken to by %s, and mcphub speaks streamable-http and sse", printable.Quote(t.Type))
 	}
 	if len(t.Headers) > maxParts {
 		return fmt.Errorf("it has more than %d headers", maxParts)
 	}
-	address, ok, err := f.value("url", &Input{IsRequired: true, Value: t.URL, Variables: t.Variables})
+	address, ok, err := f.findValue("url", &Input{IsRequired: true, Value: t.URL, Variables: t.Variables})
 	if err != nil {
 		return err
 	}
@@ -357,7 +357,7 @@ func (f *filler) reach(t *Transport) error {
 		return errors.New("that is no address of a server")
 	case u.Scheme != "https":
 		return errors.New("it is not reached by https")
-	case loopback(u.Hostname()), strings.HasSuffix(strings.ToLower(u.Hostname()), ".localhost"):
+	case isLoopback(u.Hostname()), strings.HasSuffix(strings.ToLower(u.Hostname()), ".localhost"):
 		return errors.New("its address is this machine, where a registry knows of no server")
 	case secretHost.MatchString(address):
 		return errors.New("its host holds a value that is not said yet, and which host is spoken to has to be written: --set NAME=VALUE")
@@ -377,7 +377,7 @@ func (f *filler) reach(t *Transport) error {
 		case headers.Has(h.Name):
 			return fmt.Errorf("the header %s is there twice", name)
 		}
-		text, ok, err := f.value(h.Name, &h.Input)
+		text, ok, err := f.findValue(h.Name, &h.Input)
 		if err != nil {
 			return err
 		}

@@ -164,7 +164,7 @@ func TestInvalid(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, err := read([]byte(`{"server": ` + string(text) + `}`))
+			s, err := readServer([]byte(`{"server": ` + string(text) + `}`))
 			if err == nil {
 				_, err = s.Install(Options{Name: "it"})
 			}

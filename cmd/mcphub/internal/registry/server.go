@@ -98,8 +98,8 @@ func IsName(name string) bool {
 	return len(name) >= 3 && len(name) <= 200 && serverName.MatchString(name)
 }
 
-// read reads what a registry says of one server. The error says why it is not valid.
-func read(raw []byte) (*Server, error) {
+// readServer reads what a registry says of one server. The error says why it is not valid.
+func readServer(raw []byte) (*Server, error) {
 	var answer struct {
 		Server *Server `json:"server"`
 		Meta   struct {
@@ -117,12 +117,12 @@ func read(raw []byte) (*Server, error) {
 		return nil, errors.New("there is no server in it")
 	}
 	s.Status, s.StatusMessage = answer.Meta.Official.Status, answer.Meta.Official.StatusMessage
-	return s, s.check()
+	return s, s.checkRules()
 }
 
-// check holds a server to the rules of server.json, as far as they are about itself and not
+// checkRules holds a server to the rules of server.json, as far as they are about itself and not
 // about one way to run it.
-func (s *Server) check() error {
+func (s *Server) checkRules() error {
 	switch {
 	case s.Name == "":
 		return errors.New("it has no name")
@@ -140,8 +140,8 @@ func (s *Server) check() error {
 	return nil
 }
 
-// has reports that each word stands in the name, title or description.
-func (s *Server) has(words []string) bool {
+// hasWords reports that each word stands in the name, title or description.
+func (s *Server) hasWords(words []string) bool {
 	text := strings.ToLower(s.Name + "\n" + s.Title + "\n" + s.Description)
 	return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, strings.ToLower(w)) })
 }

@@ -65,12 +65,12 @@ func (c *Comparison) Run(dir string, since time.Time) (ComparisonResult, error) 
 		mu.Lock()
 		defer mu.Unlock()
 		all = append(all, t)
-		return t.take
+		return t.takeEvent
 	})
-	return join(all), err
+	return joinTallies(all), err
 }
 
-func join(all []*tally) (out ComparisonResult) {
+func joinTallies(all []*tally) (out ComparisonResult) {
 	groups := map[changeKey]*Change{}
 	for _, t := range all {
 		out.Judged += t.judged
@@ -107,7 +107,7 @@ type tally struct {
 	was, now offered
 }
 
-func (t *tally) take(e *trail.Event) {
+func (t *tally) takeEvent(e *trail.Event) {
 	if e.Decision == "refuse" { // it was not judged
 		return
 	}
@@ -115,9 +115,9 @@ func (t *tally) take(e *trail.Event) {
 	d := trail.Decision{Event: *e}
 	was, before := Verdict{By: e.Rule}, e.Decision
 	if t.c.Was != nil {
-		was, before = t.was.judge(t.c.Was, &d)
+		was, before = t.was.judgeOffered(t.c.Was, &d)
 	}
-	now, then := t.now.judge(t.c.Now, &d)
+	now, then := t.now.judgeOffered(t.c.Now, &d)
 	same := then == before
 	if same && (len(now.Unknowns) == 0 || now.By == was.By) {
 		return
@@ -149,17 +149,17 @@ type offered struct {
 	seen map[[2]string]bool
 }
 
-// judge is Judge for what is offered; all else is denied.
-func (o *offered) judge(p *policy.Info, d *trail.Decision) (Verdict, string) {
+// judgeOffered is Judge for what is offered; all else is denied.
+func (o *offered) judgeOffered(p *policy.Info, d *trail.Decision) (Verdict, string) {
 	v := Verdict{By: ByNotServed}
-	if o.has(&d.Event) {
+	if o.hasOffer(&d.Event) {
 		v = Judge(p, d)
 	}
 	return v, v.Decision.String()
 }
 
-// has reports whether what was asked for is there to be asked for.
-func (o *offered) has(e *trail.Event) bool {
+// hasOffer reports whether what was asked for is there to be asked for.
+func (o *offered) hasOffer(e *trail.Event) bool {
 	if o.ask == nil || e.Child == "" {
 		return true
 	}

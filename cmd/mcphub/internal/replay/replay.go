@@ -29,7 +29,7 @@ var hard = map[string]bool{validate.CodeProtected: true, validate.CodeProtectedB
 // counts, and without any the first rule about calls.
 func Judge(p *policy.Info, d *trail.Decision) Verdict {
 	p, open := forWhom(p, d)
-	out := judge(p, d)
+	out := judgeRecord(p, d)
 	out.Unknowns = append(out.Unknowns, open...)
 	return out
 }
@@ -65,7 +65,7 @@ func forWhom(p *policy.Info, d *trail.Decision) (*policy.Info, []string) {
 	return &out, open
 }
 
-func judge(p *policy.Info, d *trail.Decision) Verdict {
+func judgeRecord(p *policy.Info, d *trail.Decision) Verdict {
 	tool := d.Tool
 	if d.Method != "" {
 		tool = d.Method // a rule names a request that is no call of a tool by its method
@@ -73,7 +73,7 @@ func judge(p *policy.Info, d *trail.Decision) Verdict {
 	switch {
 	case hard[d.Code]:
 		out := Verdict{Decision: policy.Deny, By: d.Code}
-		if d.Code != validate.CodeCeiling && d.Code != validate.CodeOutsideResource && (len(d.Findings) == 0 || protected(p, access.Write, d.Findings[0].Path) == "") {
+		if d.Code != validate.CodeCeiling && d.Code != validate.CodeOutsideResource && (len(d.Findings) == 0 || protectedCode(p, access.Write, d.Findings[0].Path) == "") {
 			out.Unknowns = []string{"it was protected when it was recorded"}
 		}
 		return out
@@ -83,7 +83,7 @@ func judge(p *policy.Info, d *trail.Decision) Verdict {
 	if len(d.Findings) == 0 {
 		for i := range p.Rules {
 			if r := &p.Rules[i]; r.Paths == nil && r.About(d.Child, tool) {
-				return Verdict{Decision: r.Then, By: r.Name}.asked(d)
+				return Verdict{Decision: r.Then, By: r.Name}.noteAsked(d)
 			}
 		}
 		return Verdict{Decision: policy.Allow, By: validate.RuleNoPath}
@@ -114,12 +114,12 @@ func judge(p *policy.Info, d *trail.Decision) Verdict {
 	if d.More > 0 {
 		out.Unknowns = append(out.Unknowns, fmt.Sprintf("%d more paths were not recorded", d.More))
 	}
-	return out.asked(d)
+	return out.noteAsked(d)
 }
 
-// asked notes that the answer of a human is not known, where the one that was
+// noteAsked notes that the answer of a human is not known, where the one that was
 // given once does not stand for it.
-func (r Verdict) asked(d *trail.Decision) Verdict {
+func (r Verdict) noteAsked(d *trail.Decision) Verdict {
 	if r.Decision == policy.Escalate && d.Decision != policy.Escalate.String() {
 		r.Unknowns = append(r.Unknowns, "what a human would answer")
 		if d.By != "" { // they have answered
@@ -131,7 +131,7 @@ func (r Verdict) asked(d *trail.Decision) Verdict {
 
 // judgePath asks the rules about one path.
 func judgePath(p *policy.Info, d *trail.Decision, tool string, role access.Role, path string, inside bool) Verdict {
-	if code := protected(p, role, path); code != "" {
+	if code := protectedCode(p, role, path); code != "" {
 		return Verdict{Decision: policy.Deny, By: code}
 	}
 	inside = inside || p.Sandbox != "" && sandbox.Contains(p.Sandbox, path)
@@ -164,8 +164,8 @@ func takesAlong(r *policy.RuleInfo, role access.Role, path string) bool {
 	return role == access.Delete && r.Dir != "" && r.Then != policy.Allow && !r.Paths.Outside && sandbox.Contains(path, r.Dir)
 }
 
-// protected says by which code a path is denied before any rule, or "".
-func protected(p *policy.Info, role access.Role, path string) string {
+// protectedCode says by which code a path is denied before any rule, or "".
+func protectedCode(p *policy.Info, role access.Role, path string) string {
 	for _, own := range p.Protected {
 		switch {
 		case sandbox.Contains(own, path):

@@ -37,11 +37,11 @@ func (c *Cipher) Encrypt(plain []byte) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := c.parse(texts); err != nil {
+		if err := c.parseKeys(texts); err != nil {
 			return nil, err
 		}
 	}
-	return encrypt(plain, c.keys[0].Recipient())
+	return encryptTo(plain, c.keys[0].Recipient())
 }
 
 // Decrypt decrypts what Encrypt made. It makes no key.
@@ -54,7 +54,7 @@ func (c *Cipher) Decrypt(sealed []byte) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := c.parse(texts); err != nil {
+		if err := c.parseKeys(texts); err != nil {
 			return nil, err
 		}
 	}
@@ -69,7 +69,7 @@ func (c *Cipher) Decrypt(sealed []byte) ([]byte, error) {
 	return io.ReadAll(r)
 }
 
-func (c *Cipher) parse(texts []string) error {
+func (c *Cipher) parseKeys(texts []string) error {
 	var keys []*age.X25519Identity
 	for _, text := range texts {
 		key, err := age.ParseX25519Identity(text)
@@ -85,7 +85,7 @@ func (c *Cipher) parse(texts []string) error {
 // getOrSet returns what is kept under a name in all places. Where nothing is, or nothing
 // can be seen to be, it keeps what value returns.
 func (s *Store) getOrSet(ctx context.Context, name string, value func() (string, error)) ([]string, error) {
-	unlock, err := s.lock(ctx)
+	unlock, err := s.lockStore(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -102,12 +102,12 @@ func (s *Store) getOrSet(ctx context.Context, name string, value func() (string,
 	if unset.Why != "" { // one may be in the keyring, which opens perhaps now: it is not replaced
 		err = s.setInFile(name, text)
 	} else {
-		_, _, err = s.set(ctx, name, text)
+		_, _, err = s.setSecret(ctx, name, text)
 	}
 	return []string{text}, err
 }
 
-func encrypt(plain []byte, to age.Recipient) ([]byte, error) {
+func encryptTo(plain []byte, to age.Recipient) ([]byte, error) {
 	var out bytes.Buffer
 	w, err := age.Encrypt(&out, to)
 	if err == nil {

@@ -39,17 +39,17 @@ func (s *Store) Files() []string {
 	if s.o.Dir == "" {
 		return nil
 	}
-	return []string{s.file(), s.identity(), filepath.Join(s.o.Dir, lockName)}
+	return []string{s.secretsFile(), s.identityFile(), filepath.Join(s.o.Dir, lockName)}
 }
 
-func (s *Store) file() string { return filepath.Join(s.o.Dir, fileName) }
+func (s *Store) secretsFile() string { return filepath.Join(s.o.Dir, fileName) }
 
-func (s *Store) identity() string {
+func (s *Store) identityFile() string {
 	return cmp.Or(s.o.Identity, filepath.Join(s.o.Dir, identityName))
 }
 
-// lock keeps other processes from changing anything until it is given back.
-func (s *Store) lock(ctx context.Context) (unlock func(), err error) {
+// lockStore keeps other processes from changing anything until it is given back.
+func (s *Store) lockStore(ctx context.Context) (unlock func(), err error) {
 	if s.o.Dir == "" {
 		return func() {}, nil
 	}
@@ -71,7 +71,7 @@ func (s *Store) readFile() (map[string]string, error) {
 	if s.o.Dir == "" {
 		return all, nil
 	}
-	raw, err := ReadPrivate(s.file(), maxFile+maxIdentity)
+	raw, err := ReadPrivate(s.secretsFile(), maxFile+maxIdentity)
 	if errors.Is(err, fs.ErrNotExist) {
 		return all, nil
 	}
@@ -80,14 +80,14 @@ func (s *Store) readFile() (map[string]string, error) {
 	}
 	key, _, err := s.readKey()
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s is encrypted, and the file of its key %s is gone; bring it back, or remove %s and set the secrets anew (copies of clients' files can then no longer be read)", s.file(), s.identity(), s.file())
+		return nil, fmt.Errorf("%s is encrypted, and the file of its key %s is gone; bring it back, or remove %s and set the secrets anew (copies of clients' files can then no longer be read)", s.secretsFile(), s.identityFile(), s.secretsFile())
 	}
 	if err != nil {
 		return nil, err
 	}
 	plain, err := age.Decrypt(bytes.NewReader(raw), key)
 	if err != nil {
-		return nil, fmt.Errorf("%s cannot be decrypted with the key of %s: %w", s.file(), s.identity(), err)
+		return nil, fmt.Errorf("%s cannot be decrypted with the key of %s: %w", s.secretsFile(), s.identityFile(), err)
 	}
 	text, err := io.ReadAll(io.LimitReader(plain, maxFile+1))
 	if err == nil && len(text) > maxFile {
@@ -97,20 +97,20 @@ func (s *Store) readFile() (map[string]string, error) {
 		err = errors.New("does not hold secrets") // what json says quotes the text
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", s.file(), err)
+		return nil, fmt.Errorf("%s: %w", s.secretsFile(), err)
 	}
 	return all, nil
 }
 
 // readKey reads the key of the file.
 func (s *Store) readKey() (age.Identity, age.Recipient, error) {
-	raw, err := ReadPrivate(s.identity(), maxIdentity)
+	raw, err := ReadPrivate(s.identityFile(), maxIdentity)
 	if err != nil {
 		return nil, nil, err
 	}
 	all, err := age.ParseIdentities(bytes.NewReader(raw))
 	if err != nil || len(all) != 1 {
-		return nil, nil, fmt.Errorf("%s must hold one key of age, as age-keygen makes it", s.identity()) // err may quote it
+		return nil, nil, fmt.Errorf("%s must hold one key of age, as age-keygen makes it", s.identityFile()) // err may quote it
 	}
 	switch id := all[0].(type) {
 	case *age.X25519Identity:
@@ -118,7 +118,7 @@ func (s *Store) readKey() (age.Identity, age.Recipient, error) {
 	case *age.HybridIdentity:
 		return id, id.Recipient(), nil
 	}
-	return nil, nil, fmt.Errorf("%s holds a key that nothing can be encrypted to", s.identity())
+	return nil, nil, fmt.Errorf("%s holds a key that nothing can be encrypted to", s.identityFile())
 }
 
 // writeFile encrypts the secrets. The caller holds the lock.
@@ -140,12 +140,12 @@ func (s *Store) writeFile(all map[string]string) error {
 	if err != nil {
 		return err
 	}
-	sealed, err := encrypt(text, to)
+	sealed, err := encryptTo(text, to)
 	if err == nil {
-		err = atomicfile.Replace(s.file(), sealed, 0o600)
+		err = atomicfile.Replace(s.secretsFile(), sealed, 0o600)
 	}
 	if err != nil {
-		return fmt.Errorf("%s cannot be written: %w", s.file(), err)
+		return fmt.Errorf("%s cannot be written: %w", s.secretsFile(), err)
 	}
 	return nil
 }
@@ -156,11 +156,11 @@ func (s *Store) makeKey() (age.Recipient, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(filepath.Dir(s.identity()), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(s.identityFile()), 0o700); err != nil {
 		return nil, err
 	}
 	text := fmt.Sprintf("# The key of the secrets of mcphub. Keep it to yourself.\n# public key: %s\n%s\n", key.Recipient(), key)
-	if err := atomicfile.Replace(s.identity(), []byte(text), 0o600); err != nil {
+	if err := atomicfile.Replace(s.identityFile(), []byte(text), 0o600); err != nil {
 		return nil, fmt.Errorf("the file of the key cannot be written: %w", err)
 	}
 	return key.Recipient(), nil
@@ -178,9 +178,9 @@ func ReadPrivate(path string, most int) ([]byte, error) {
 	return raw, nil
 }
 
-// asked is the answer of leads about an open file. The name may lead elsewhere by now;
+// askLeads is the answer of leads about an open file. The name may lead elsewhere by now;
 // then it is not known where the file lies.
-func asked(path string, open fs.FileInfo, leads func(real string) error) error {
+func askLeads(path string, open fs.FileInfo, leads func(real string) error) error {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return err
@@ -211,7 +211,7 @@ func readRegular(path string, most int, leads func(real string) error) ([]byte, 
 		return nil, nil, fmt.Errorf("%s is no regular file", path)
 	}
 	if leads != nil {
-		if err := asked(path, info, leads); err != nil {
+		if err := askLeads(path, info, leads); err != nil {
 			return nil, nil, err
 		}
 	}

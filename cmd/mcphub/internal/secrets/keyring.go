@@ -48,9 +48,9 @@ func sessionBus() error {
 	return errors.New("there is no session bus, DBUS_SESSION_BUS_ADDRESS is not set")
 }
 
-// do makes one call. A call cannot be interrupted; one that takes too long is left
+// callWithin makes one call. A call cannot be interrupted; one that takes too long is left
 // alone, and those after it wait for it as long as they may.
-func (k *keyringCalls) do(ctx context.Context, call func() error) error {
+func (k *keyringCalls) callWithin(ctx context.Context, call func() error) error {
 	if err := k.ready(); err != nil {
 		return fmt.Errorf("no keyring: %w", err)
 	}
@@ -85,9 +85,9 @@ func (k *keyringCalls) do(ctx context.Context, call func() error) error {
 	}
 }
 
-func (k *keyringCalls) get(ctx context.Context, name string) (string, error) {
+func (k *keyringCalls) getSecret(ctx context.Context, name string) (string, error) {
 	got := make(chan string, 1) // the call may end when nobody waits any more
-	err := k.do(ctx, func() error {
+	err := k.callWithin(ctx, func() error {
 		v, err := keyring.Get(service, name)
 		got <- v
 		return err
@@ -98,8 +98,8 @@ func (k *keyringCalls) get(ctx context.Context, name string) (string, error) {
 	return <-got, nil
 }
 
-func (k *keyringCalls) names(ctx context.Context) ([]string, error) {
-	text, err := k.get(ctx, namesEntry)
+func (k *keyringCalls) listNames(ctx context.Context) ([]string, error) {
+	text, err := k.getSecret(ctx, namesEntry)
 	if errors.Is(err, errNone) {
 		return nil, nil
 	}
@@ -115,13 +115,13 @@ func (k *keyringCalls) putNames(ctx context.Context, all []string) error {
 	if err != nil {
 		return err
 	}
-	return k.do(ctx, func() error { return keyring.Set(service, namesEntry, string(text)) })
+	return k.callWithin(ctx, func() error { return keyring.Set(service, namesEntry, string(text)) })
 }
 
-// set lists the name first: a secret that nobody can find again would be worse than
+// setSecret lists the name first: a secret that nobody can find again would be worse than
 // a name without one.
-func (k *keyringCalls) set(ctx context.Context, name, value string) error {
-	all, err := k.names(ctx)
+func (k *keyringCalls) setSecret(ctx context.Context, name, value string) error {
+	all, err := k.listNames(ctx)
 	if err != nil {
 		return err
 	}
@@ -136,19 +136,19 @@ func (k *keyringCalls) set(ctx context.Context, name, value string) error {
 			return err
 		}
 	}
-	err = k.do(ctx, func() error { return keyring.Set(service, name, value) })
+	err = k.callWithin(ctx, func() error { return keyring.Set(service, name, value) })
 	if err != nil && !listed {
 		_ = k.putNames(ctx, all) // what is said is why it was not set
 	}
 	return err
 }
 
-func (k *keyringCalls) remove(ctx context.Context, name string) error {
-	gone := k.do(ctx, func() error { return keyring.Delete(service, name) })
+func (k *keyringCalls) removeSecret(ctx context.Context, name string) error {
+	gone := k.callWithin(ctx, func() error { return keyring.Delete(service, name) })
 	if gone != nil && !errors.Is(gone, errNone) {
 		return gone
 	}
-	all, err := k.names(ctx)
+	all, err := k.listNames(ctx)
 	if err == nil && slices.Contains(all, name) {
 		err = k.putNames(ctx, slices.DeleteFunc(all, func(n string) bool { return n == name }))
 	}

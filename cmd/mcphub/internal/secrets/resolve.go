@@ -21,7 +21,7 @@ func (s *Store) Resolve(ctx context.Context, r reference.Ref, leads func(real st
 	case reference.Keyring, reference.Input:
 		return s.Get(ctx, r.Name)
 	case reference.File:
-		return s.text(r.Name, leads)
+		return s.fileValue(r.Name, leads)
 	case reference.EnvFile:
 		raw, _, err := readRegular(r.Name, maxEnvFile, leads)
 		return string(raw), err
@@ -32,8 +32,8 @@ func (s *Store) Resolve(ctx context.Context, r reference.Ref, leads func(real st
 // fileHelp is what to do where the file of a reference cannot be used.
 const fileHelp = "put the secret into that file, or correct the path"
 
-// text is the value of ${file:PATH}.
-func (s *Store) text(path string, leads func(string) error) (string, error) {
+// fileValue is the value of ${file:PATH}.
+func (s *Store) fileValue(path string, leads func(string) error) (string, error) {
 	if !filepath.IsAbs(path) {
 		return "", fmt.Errorf("${file:%s}: there is no hub.json whose folder it could start at; write an absolute path", path)
 	}

@@ -80,7 +80,7 @@ func checkName(name string) error {
 
 // Get returns a secret. The error is a *NotSetError where there is none.
 func (s *Store) Get(ctx context.Context, name string) (string, error) {
-	copies, err := s.copies(ctx, name, 1)
+	copies, err := s.findCopies(ctx, name, 1)
 	if err != nil {
 		return "", err
 	}
@@ -91,18 +91,18 @@ func (s *Store) Get(ctx context.Context, name string) (string, error) {
 // could not be reached as the secret was set elsewhere. Whoever asks can tell which is
 // the newest. The error is a *NotSetError where there is none.
 func (s *Store) Copies(ctx context.Context, name string) ([]string, error) {
-	return s.copies(ctx, name, 2)
+	return s.findCopies(ctx, name, 2)
 }
 
-// copies looks for so many copies, in the keyring first, and for no more.
-func (s *Store) copies(ctx context.Context, name string, most int) ([]string, error) {
+// findCopies looks for so many copies, in the keyring first, and for no more.
+func (s *Store) findCopies(ctx context.Context, name string, most int) ([]string, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
 	var copies []string
 	why := ""
 	if !s.o.FileOnly {
-		switch value, err := s.keyring.get(ctx, name); {
+		switch value, err := s.keyring.getSecret(ctx, name); {
 		case err == nil:
 			copies = append(copies, value)
 		case !errors.Is(err, errNone):
@@ -138,18 +138,18 @@ func (s *Store) Set(ctx context.Context, name, value string) (at Place, why stri
 	case strings.ContainsRune(value, 0) || !utf8.ValidString(value):
 		return "", "", errors.New("the secret is no text: it holds a NUL character, or is no UTF-8")
 	}
-	unlock, err := s.lock(ctx)
+	unlock, err := s.lockStore(ctx)
 	if err != nil {
 		return "", "", err
 	}
 	defer unlock()
-	return s.set(ctx, name, value)
+	return s.setSecret(ctx, name, value)
 }
 
-// set keeps a secret. The caller holds the lock.
-func (s *Store) set(ctx context.Context, name, value string) (at Place, why string, err error) {
+// setSecret keeps a secret. The caller holds the lock.
+func (s *Store) setSecret(ctx context.Context, name, value string) (at Place, why string, err error) {
 	if !s.o.FileOnly {
-		err := s.keyring.set(ctx, name, value)
+		err := s.keyring.setSecret(ctx, name, value)
 		if err == nil {
 			return InKeyring, "", s.dropFromFile(name) // an older copy would be in the way once the keyring is gone
 		}
@@ -187,14 +187,14 @@ func (s *Store) Delete(ctx context.Context, name string) error {
 	if err := checkName(name); err != nil {
 		return err
 	}
-	unlock, err := s.lock(ctx)
+	unlock, err := s.lockStore(ctx)
 	if err != nil {
 		return err
 	}
 	defer unlock()
 	found, why := false, ""
 	if !s.o.FileOnly {
-		switch err := s.keyring.remove(ctx, name); {
+		switch err := s.keyring.removeSecret(ctx, name); {
 		case err == nil:
 			found = true
 		case !errors.Is(err, errNone):
@@ -225,7 +225,7 @@ type StoredSecret struct {
 // asked.
 func (s *Store) Names(ctx context.Context) (all []StoredSecret, why string, err error) {
 	if !s.o.FileOnly {
-		names, err := s.keyring.names(ctx)
+		names, err := s.keyring.listNames(ctx)
 		if err != nil {
 			why = err.Error()
 		}

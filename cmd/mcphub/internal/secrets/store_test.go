@@ -198,19 +198,19 @@ func TestKeyringThatHangs(t *testing.T) {
 		let := make(chan struct{})
 		var calls atomic.Int32
 		began := time.Now()
-		err := k.do(t.Context(), func() error { calls.Add(1); <-let; return nil })
+		err := k.callWithin(t.Context(), func() error { calls.Add(1); <-let; return nil })
 		if !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != 10*time.Second {
 			t.Error(err, time.Since(began))
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		began = time.Now()
-		if err := k.do(ctx, func() error { calls.Add(1); return nil }); err == nil || time.Since(began) != time.Second || calls.Load() != 1 {
+		if err := k.callWithin(ctx, func() error { calls.Add(1); return nil }); err == nil || time.Since(began) != time.Second || calls.Load() != 1 {
 			t.Error(err, time.Since(began), calls.Load())
 		}
 		close(let)
 		synctest.Wait()
-		if err := k.do(t.Context(), func() error { calls.Add(1); return keyring.ErrNotFound }); !errors.Is(err, errNone) || calls.Load() != 2 {
+		if err := k.callWithin(t.Context(), func() error { calls.Add(1); return keyring.ErrNotFound }); !errors.Is(err, errNone) || calls.Load() != 2 {
 			t.Error(err, calls.Load())
 		}
 	})

@@ -40,10 +40,10 @@ type certificate struct {
 // loadCertificate reads a certificate and its key.
 func loadCertificate(cert, key string, log zerolog.Logger) (*certificate, error) {
 	c := &certificate{files: [2]string{cert, key}, log: log}
-	return c, c.load()
+	return c, c.loadPair()
 }
 
-func (c *certificate) load() error {
+func (c *certificate) loadPair() error {
 	var seen [2]os.FileInfo
 	for i, name := range c.files {
 		info, err := os.Stat(name)
@@ -63,24 +63,24 @@ func (c *certificate) load() error {
 	return nil
 }
 
-// current is the certificate as it is now, looked at again now and then. wrong is why that is not
+// currentPair is the certificate as it is now, looked at again now and then. wrong is why that is not
 // what is in its files.
-func (c *certificate) current() (pair *tls.Certificate, wrong string) {
+func (c *certificate) currentPair() (pair *tls.Certificate, wrong string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if now := time.Now(); now.Sub(c.looked) >= lookAtCertificate {
 		c.looked = now
-		c.look()
+		c.readIfChanged()
 	}
 	return c.pair, c.wrong
 }
 
-// look reads the files again if they are others. What is wrong with them is logged once, if it is
+// readIfChanged reads the files again if they are others. What is wrong with them is logged once, if it is
 // so for two looks: halfway through a renewal the two do not fit.
-func (c *certificate) look() {
-	changed, err := c.changed()
+func (c *certificate) readIfChanged() {
+	changed, err := c.hasChanged()
 	if changed {
-		err = c.load()
+		err = c.loadPair()
 	}
 	switch {
 	case err == nil:
@@ -99,8 +99,8 @@ func (c *certificate) look() {
 	c.log.Error().Str("error", c.wrong).Time("until", c.pair.Leaf.NotAfter).Msg("the certificate of http.tls was not renewed, and the former one is shown, which is good until then: put a certificate and the key that fits it into both files, for the hub's user to read")
 }
 
-// changed reports whether the files are others than those that were read.
-func (c *certificate) changed() (bool, error) {
+// hasChanged reports whether the files are others than those that were read.
+func (c *certificate) hasChanged() (bool, error) {
 	for i, name := range c.files {
 		info, err := os.Stat(name)
 		if err != nil {
@@ -113,14 +113,14 @@ func (c *certificate) changed() (bool, error) {
 	return false, nil
 }
 
-// listener returns a Listener like ln whose connections speak TLS while there is a certificate.
-func (c *certificates) listener(ln net.Listener) net.Listener {
+// tlsListener returns a Listener like ln whose connections speak TLS while there is a certificate.
+func (c *certificates) tlsListener(ln net.Listener) net.Listener {
 	return tlsListener{ln, c, &tls.Config{
 		MinVersion: tls.VersionTLS12,
 		NextProtos: []string{"http/1.1"}, // the bounds of a connection are those of one request at a time
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 			if now := c.now.Load(); now != nil {
-				pair, _ := now.current()
+				pair, _ := now.currentPair()
 				return pair, nil
 			}
 			return nil, errNoCertificate

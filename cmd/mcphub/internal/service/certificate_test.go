@@ -72,7 +72,7 @@ func TestACertificateIsRenewed(t *testing.T) {
 		t.Fatal(err)
 	}
 	all.now.Store(first)
-	ln := all.listener(plain)
+	ln := all.tlsListener(plain)
 	defer func() { _ = ln.Close() }()
 	go func() {
 		for {
@@ -144,7 +144,7 @@ func TestARenewalThatFailsIsTold(t *testing.T) {
 		c.mu.Lock()
 		c.looked = time.Time{} // the time is over until it is looked at again
 		c.mu.Unlock()
-		return settings.tell().Certificate
+		return settings.reportHTTP().Certificate
 	}
 	if got := look(); got != "" || settings.report.Certificate != "" {
 		t.Errorf("where nothing is wrong: %s", got)

@@ -35,17 +35,17 @@ func serveHTTP(ctx context.Context, s *serving, address string) (run func(contex
 		return nil, nil, exit.Errorf(exit.Failure, "cannot serve HTTP on %s: %w", address, err)
 	}
 	web := &httpServer{addr: ln.Addr().String(), log: log, now: &s.side.http}
-	settings, err := web.read(ctx, file)
+	settings, err := web.readSettings(ctx, file)
 	if err != nil {
 		return nil, nil, errors.Join(err, ln.Close())
 	}
 	watch, done := context.WithCancel(context.WithoutCancel(ctx))
-	settings.Hurry = hurried(watch)
+	settings.Hurry = hurrySignal(watch)
 	if web.front, err = s.hub.NewHTTPFront(settings.HTTPOptions); err != nil {
 		done()
 		return nil, nil, errors.Join(exit.Errorf(exit.Config, "%w", err), ln.Close())
 	}
-	web.follow(settings)
+	web.followSettings(settings)
 	if settings.Open {
 		log.Warn().Str("address", web.addr).Msg(setup.OpenText)
 	}
@@ -53,8 +53,8 @@ func serveHTTP(ctx context.Context, s *serving, address string) (run func(contex
 	s.reload.web = web
 	return func(ctx context.Context) error {
 		notify.Tell("READY=1", "STATUS=Serving "+settings.report.URL)
-		defer context.AfterFunc(ctx, func() { tellStopping(web.now.Load().stopping()) })()
-		return web.front.Serve(ctx, web.certificates.listener(rawio.Listener(ln)))
+		defer context.AfterFunc(ctx, func() { tellStopping(web.now.Load().stopTimeout()) })()
+		return web.front.Serve(ctx, web.certificates.tlsListener(rawio.Listener(ln)))
 	}, done, nil
 }
 
@@ -76,23 +76,23 @@ type httpSettings struct {
 	certificate *certificate // nil: plain HTTP
 }
 
-// stopping is how long the front may take to end, beyond what it needs by itself.
-func (s *httpSettings) stopping() time.Duration { return s.Drain + s.Grace }
+// stopTimeout is how long the front may take to end, beyond what it needs by itself.
+func (s *httpSettings) stopTimeout() time.Duration { return s.Drain + s.Grace }
 
-// tell is how clients reach the hub by these settings, which may be nil.
-func (s *httpSettings) tell() *admin.HTTPReport {
+// reportHTTP is how clients reach the hub by these settings, which may be nil.
+func (s *httpSettings) reportHTTP() *admin.HTTPReport {
 	if s == nil {
 		return nil
 	}
 	report := *s.report
 	if s.certificate != nil {
-		_, report.Certificate = s.certificate.current()
+		_, report.Certificate = s.certificate.currentPair()
 	}
 	return &report
 }
 
-// read reads what hub.json says and names. Nothing changes by it.
-func (s *httpServer) read(ctx context.Context, file *config.File) (*httpSettings, error) {
+// readSettings reads what hub.json says and names. Nothing changes by it.
+func (s *httpServer) readSettings(ctx context.Context, file *config.File) (*httpSettings, error) {
 	opts, err := setup.HTTPOptions(file, os.LookupEnv, s.log)
 	if err != nil {
 		return nil, err
@@ -126,13 +126,13 @@ func (s *httpServer) read(ctx context.Context, file *config.File) (*httpSettings
 	return next, nil
 }
 
-// prepare reads anew what hub.json says of HTTP; follow puts that in force. A nil httpServer has
+// prepareSettings reads anew what hub.json says of HTTP; follow puts that in force. A nil httpServer has
 // nothing that could follow.
-func (s *httpServer) prepare(ctx context.Context, file *config.File) (follow func(), err error) {
+func (s *httpServer) prepareSettings(ctx context.Context, file *config.File) (follow func(), err error) {
 	if s == nil {
 		return func() {}, nil
 	}
-	next, err := s.read(ctx, file)
+	next, err := s.readSettings(ctx, file)
 	if err != nil {
 		return nil, err
 	}
@@ -141,12 +141,12 @@ func (s *httpServer) prepare(ctx context.Context, file *config.File) (follow fun
 		return nil, exit.Errorf(exit.Config, "%w", err)
 	}
 	return func() {
-		s.follow(next)
+		s.followSettings(next)
 		front()
 	}, nil
 }
 
-func (s *httpServer) follow(next *httpSettings) {
+func (s *httpServer) followSettings(next *httpSettings) {
 	s.certificates.now.Store(next.certificate)
 	s.now.Store(next)
 }
@@ -164,9 +164,9 @@ func tellStopping(most time.Duration) {
 // the guardian and to the hub, as systemd may, and the guardian passes its own on.
 const echo = 500 * time.Millisecond
 
-// hurried is closed by the second signal that asks for the hub's end, and by the first one if it
+// hurrySignal is closed by the second signal that asks for the hub's end, and by the first one if it
 // comes from somebody at a terminal, who waits. It watches for them until ctx ends.
-func hurried(ctx context.Context) <-chan struct{} {
+func hurrySignal(ctx context.Context) <-chan struct{} {
 	signals, hurry := make(chan os.Signal, 8), make(chan struct{})
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {

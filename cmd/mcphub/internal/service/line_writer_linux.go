@@ -36,8 +36,8 @@ func (w *lineWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// run writes what there is to f until close, and closes f.
-func (w *lineWriter) run(f stdio.Stream) {
+// runWriter writes what there is to f until close, and closes f.
+func (w *lineWriter) runWriter(f stdio.Stream) {
 	failed := false
 	for line := range w.lines {
 		if !failed {
@@ -48,8 +48,8 @@ func (w *lineWriter) run(f stdio.Stream) {
 	_ = f.Close()
 }
 
-// close ends run, which writes what waits for a moment longer.
-func (w *lineWriter) close(f stdio.Stream) {
+// closeWriter ends run, which writes what waits for a moment longer.
+func (w *lineWriter) closeWriter(f stdio.Stream) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.closed = true

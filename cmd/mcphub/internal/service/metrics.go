@@ -45,16 +45,16 @@ func openMetrics(ctx context.Context, made *setup.Result) (metrics, error) {
 	return metrics{ln: ln, opts: opts}, nil
 }
 
-// run tells what is counted until ctx ends.
-func (m metrics) run(ctx context.Context, log zerolog.Logger) error {
+// serveMetrics tells what is counted until ctx ends.
+func (m metrics) serveMetrics(ctx context.Context, log zerolog.Logger) error {
 	if m.ln == nil {
 		return nil
 	}
 	return metricsfront.Serve(ctx, rawio.Listener(m.ln), m.counted, log, m.opts)
 }
 
-// close is for a Hub that was never made.
-func (m metrics) close() {
+// closeListener is for a Hub that was never made.
+func (m metrics) closeListener() {
 	if m.ln != nil {
 		_ = m.ln.Close()
 	}

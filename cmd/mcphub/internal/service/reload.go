@@ -59,24 +59,24 @@ func newReloader(src setup.Source, made *setup.Result, h *hub.Hub, signals <-cha
 // Run reloads until ctx ends.
 func (r *reloader) Run(ctx context.Context) {
 	defer close(r.ended)
-	defer func() { r.watched.stop() }()
+	defer func() { r.watched.stopWatch() }()
 	for {
-		r.watch(ctx)
+		r.watchFile(ctx)
 		select {
 		case <-ctx.Done():
 			return
-		case c := <-r.watched.changes():
-			r.changed(ctx, c)
+		case c := <-r.watched.changesOf():
+			r.followChange(ctx, c)
 		case <-r.signals:
-			_ = r.reload(ctx) // told by log and status
+			_ = r.tryReload(ctx) // told by log and status
 		case do := <-r.asks:
 			do(ctx)
 		}
 	}
 }
 
-// during has Run run for as long as a front does.
-func (r *reloader) during(front func(context.Context) error) func(context.Context) error {
+// runDuring has Run run for as long as a front does.
+func (r *reloader) runDuring(front func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer func() {
@@ -90,9 +90,9 @@ func (r *reloader) during(front func(context.Context) error) func(context.Contex
 
 var errReloaderEnded = errors.New("the hub is stopping")
 
-// ask has Run's goroutine do something, and waits for it. Where the error is not nil, do
+// askRun has Run's goroutine do something, and waits for it. Where the error is not nil, do
 // may still be at work.
-func (r *reloader) ask(ctx context.Context, do func(context.Context)) error {
+func (r *reloader) askRun(ctx context.Context, do func(context.Context)) error {
 	done := make(chan struct{})
 	select {
 	case r.asks <- func(ctx context.Context) { do(ctx); close(done) }:
@@ -113,38 +113,38 @@ func (r *reloader) ask(ctx context.Context, do func(context.Context)) error {
 // why the former configuration goes on, or what of the file waits for a person.
 func (r *reloader) Reload(ctx context.Context) error {
 	var failed error
-	if err := r.ask(ctx, func(ctx context.Context) { failed = r.reload(ctx) }); err != nil {
+	if err := r.askRun(ctx, func(ctx context.Context) { failed = r.tryReload(ctx) }); err != nil {
 		return err
 	}
 	return failed
 }
 
-// changed follows what the watcher saw.
-func (r *reloader) changed(ctx context.Context, c hubfile.Change) {
+// followChange follows what the watcher saw.
+func (r *reloader) followChange(ctx context.Context, c hubfile.Change) {
 	if c.Err == nil && c.Sum == r.loaded.Sum && c.Trail.RealPath() == r.loaded.Trail.RealPath() && r.state.Waiting == "" {
 		// It is again what it was, or was read already.
-		r.tell(func(s *status.Config) { s.LastError, s.ErrorAt = "", nil })
+		r.changeState(func(s *status.Config) { s.LastError, s.ErrorAt = "", nil })
 		return
 	}
-	_ = r.reload(ctx) // told by log and status
+	_ = r.tryReload(ctx) // told by log and status
 }
 
-// reload is one attempt. What it cannot do it says in the log, in the state,
+// tryReload is one attempt. What it cannot do it says in the log, in the state,
 // and by the error; then everything is as it was.
-func (r *reloader) reload(ctx context.Context) error {
+func (r *reloader) tryReload(ctx context.Context) error {
 	notify.Tell(notify.Reloading()...)
 	defer notify.Tell("READY=1")
-	accepted, applied, err := r.attempt(ctx)
+	accepted, applied, err := r.attemptReload(ctx)
 	if err != nil {
-		return r.refused(err)
+		return r.refuseReload(err)
 	}
 	file, waiting := accepted.File, accepted.Waiting
 	if waiting != "" && waiting != r.state.Waiting {
 		r.log.Warn().Str("file", file.Path).Msg(waiting)
 	}
 	if applied == nil { // what is in force is that already
-		r.tell(func(s *status.Config) { s.LastError, s.ErrorAt, s.Waiting = "", nil, waiting })
-		return told(waiting)
+		r.changeState(func(s *status.Config) { s.LastError, s.ErrorAt, s.Waiting = "", nil, waiting })
+		return waitingError(waiting)
 	}
 	r.loaded = file
 	r.shared.Store(file.Attach.Mode == keys.AttachAuto)
@@ -160,21 +160,21 @@ func (r *reloader) reload(ctx context.Context) error {
 		r.log.Warn().Msg(p.String())
 		state.Restart = append(state.Restart, p.Key)
 	}
-	r.tell(func(s *status.Config) { *s = state })
-	return told(waiting)
+	r.changeState(func(s *status.Config) { *s = state })
+	return waitingError(waiting)
 }
 
-// told is the error of what waits for a person; nil where nothing does.
-func told(waiting string) error {
+// waitingError is the error of what waits for a person; nil where nothing does.
+func waitingError(waiting string) error {
 	if waiting == "" {
 		return nil
 	}
 	return errors.New(waiting)
 }
 
-// attempt loads, checks, wires and applies. applied is nil where what may be in force
+// attemptReload loads, checks, wires and applies. applied is nil where what may be in force
 // is in force.
-func (r *reloader) attempt(ctx context.Context) (setup.AcceptedConfig, *hub.Applied, error) {
+func (r *reloader) attemptReload(ctx context.Context) (setup.AcceptedConfig, *hub.Applied, error) {
 	if fi, err := os.Stat(r.loaded.Path); err == nil && !fi.Mode().IsRegular() && !fi.IsDir() {
 		return setup.AcceptedConfig{}, nil, fmt.Errorf("configuration %s is no regular file; what was read from it at the start stays in force", r.loaded.Path)
 	}
@@ -195,7 +195,7 @@ func (r *reloader) attempt(ctx context.Context) (setup.AcceptedConfig, *hub.Appl
 		}
 		r.warnings.Store(said.String())
 	}()
-	follow, err := r.web.prepare(ctx, accepted.File)
+	follow, err := r.web.prepareSettings(ctx, accepted.File)
 	if err != nil {
 		return accepted, nil, err
 	}
@@ -214,8 +214,8 @@ func (r *reloader) attempt(ctx context.Context) (setup.AcceptedConfig, *hub.Appl
 	return accepted, &applied, err
 }
 
-// said returns the messages about hub.json that a session gets when it attaches.
-func (r *reloader) said() string {
+// configMessages returns the messages about hub.json that a session gets when it attaches.
+func (r *reloader) configMessages() string {
 	text := r.warnings.Load().(string)
 	if wrong := r.hub.ConfigState().LastError; wrong != "" {
 		for line := range strings.Lines(wrong) {
@@ -225,9 +225,9 @@ func (r *reloader) said() string {
 	return text
 }
 
-// plan tells what a reload would do, by its own steps up to the last. text is the file that
+// planReload tells what a reload would do, by its own steps up to the last. text is the file that
 // is read in the place of hub.json; "": hub.json itself.
-func (r *reloader) plan(text string) (admin.Plan, error) {
+func (r *reloader) planReload(text string) (admin.Plan, error) {
 	src := r.src
 	if r.loaded.Path != "" {
 		src.Config = r.loaded.Path
@@ -254,24 +254,24 @@ func (r *reloader) plan(text string) (admin.Plan, error) {
 func (r *reloader) Plan(ctx context.Context, text string) (admin.Plan, error) {
 	var plan admin.Plan
 	var failed error
-	if err := r.ask(ctx, func(context.Context) { plan, failed = r.plan(text) }); err != nil {
+	if err := r.askRun(ctx, func(context.Context) { plan, failed = r.planReload(text) }); err != nil {
 		return admin.Plan{}, err
 	}
 	return plan, failed
 }
 
-// refused says that the former configuration goes on, and all that is wrong.
-func (r *reloader) refused(err error) error {
+// refuseReload says that the former configuration goes on, and all that is wrong.
+func (r *reloader) refuseReload(err error) error {
 	lines := config.ErrorLines(err)
 	for _, line := range lines {
 		r.log.Error().Str("error", line).Msg("hub.json was not taken; the former configuration stays in force")
 	}
 	now, text := time.Now(), strings.Join(lines, "\n")
-	r.tell(func(s *status.Config) { s.LastError, s.ErrorAt, s.Waiting = text, &now, "" })
+	r.changeState(func(s *status.Config) { s.LastError, s.ErrorAt, s.Waiting = text, &now, "" })
 	return errors.New(text)
 }
 
-func (r *reloader) tell(change func(s *status.Config)) {
+func (r *reloader) changeState(change func(s *status.Config)) {
 	change(&r.state)
 	r.hub.SetConfigState(r.state)
 }

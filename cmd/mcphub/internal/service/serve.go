@@ -25,12 +25,12 @@ type Logger func(w io.Writer, level string) (zerolog.Logger, error)
 // any number over HTTP, until ctx ends.
 func Serve(ctx context.Context, src *setup.Source, log zerolog.Logger, address string) error {
 	if address != "" {
-		return serve(ctx, src, log, os.Stderr, front{ends: true, open: func(s *serving) (func(context.Context) error, func(), error) {
+		return serveHub(ctx, src, log, os.Stderr, front{ends: true, open: func(s *serving) (func(context.Context) error, func(), error) {
 			return serveHTTP(ctx, s, address)
 		}})
 	}
 	client := guardian.ClientPID() // what it starts may not approve calls in its place
-	return serve(ctx, src, log, os.Stderr, front{
+	return serveHub(ctx, src, log, os.Stderr, front{
 		client:  processOf(client),
 		clients: func(*hub.Hub) []caller.Process { return []caller.Process{{PID: client}} },
 		open: func(s *serving) (func(context.Context) error, func(), error) {
@@ -60,9 +60,9 @@ type serving struct {
 	hangUps chan os.Signal
 }
 
-// serve makes a hub of what src reads and serves it by a front. What is wrong with hub.json goes to warnings. What is
+// serveHub makes a hub of what src reads and serves it by a front. What is wrong with hub.json goes to warnings. What is
 // opened first is closed last: the record and the logs outlive the hub, and the hub its front.
-func serve(ctx context.Context, src *setup.Source, log zerolog.Logger, warnings io.Writer, f front) error {
+func serveHub(ctx context.Context, src *setup.Source, log zerolog.Logger, warnings io.Writer, f front) error {
 	hangUps := make(chan os.Signal, 1)
 	signal.Notify(hangUps, syscall.SIGHUP) // before anybody can mean this hub: it would end by one
 	defer signal.Stop(hangUps)
@@ -77,7 +77,7 @@ func serve(ctx context.Context, src *setup.Source, log zerolog.Logger, warnings 
 		copied = os.Stdout
 	}
 	side := openSidecar(&made, copied)
-	defer side.stop()
+	defer side.stopAll()
 	if err := side.openTelemetry(ctx, &made, overHTTP); err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func serve(ctx context.Context, src *setup.Source, log zerolog.Logger, warnings 
 		side.clients = func() []caller.Process { return f.clients(h) }
 	}
 	defer src.Keep(f.client, log)()
-	side.start(h)
+	side.startAll(h)
 	defer giveBack()()
 	run, done, err := f.open(s)
 	if err != nil {
@@ -99,9 +99,9 @@ func serve(ctx context.Context, src *setup.Source, log zerolog.Logger, warnings 
 	}
 	defer done()
 	if f.ends {
-		return runUntilEnd(ctx, h, log, s.reload.during(run))
+		return runUntilEnd(ctx, h, log, s.reload.runDuring(run))
 	}
-	return Run(ctx, h, log, s.reload.during(run))
+	return Run(ctx, h, log, s.reload.runDuring(run))
 }
 
 // processOf names a process, if there is one.

@@ -41,7 +41,7 @@ func ServeShared(ctx context.Context, src *setup.Source, log zerolog.Logger, log
 	}
 	src.Shares = true
 	var said bytes.Buffer
-	return serve(ctx, src, log, io.MultiWriter(os.Stderr, &said), front{
+	return serveHub(ctx, src, log, io.MultiWriter(os.Stderr, &said), front{
 		clients: (*hub.Hub).Clients, shared: true,
 		open: func(s *serving) (func(context.Context) error, func(), error) {
 			s.reload.warnings.Store(said.String())
@@ -66,7 +66,7 @@ func sharedEndpoint(src *setup.Source) (endpoint attach.Endpoint, dir string, er
 func openDoor(s *serving, src *setup.Source, cfg door.Config, logger Logger) (run func(context.Context) error, done func(), err error) {
 	cfg.Idle, cfg.Log, cfg.Open = s.made.File.Attach.Idle, s.log, s.reload.shared.Load
 	cfg.Prepare = func(ctx context.Context, g *door.Guest) (door.ServeFunc, error) {
-		return prepare(ctx, s.hub, src, g, s.log, logger, withoutEntries(s.reload.said()))
+		return prepareSession(ctx, s.hub, src, g, s.log, logger, withoutEntries(s.reload.configMessages()))
 	}
 	cfg.HangUp = func() {
 		select {
@@ -122,9 +122,9 @@ func withoutEntries(said string) string {
 	return kept.String()
 }
 
-// prepare makes ready to serve a session that attaches, or says why it cannot be served here.
+// prepareSession makes ready to serve a session that attaches, or says why it cannot be served here.
 // It is told on its standard error what there is to say of hub.json, as by a hub of its own.
-func prepare(ctx context.Context, h *hub.Hub, src *setup.Source, g *door.Guest, hubLog zerolog.Logger, logger Logger, ofConfig string) (door.ServeFunc, error) {
+func prepareSession(ctx context.Context, h *hub.Hub, src *setup.Source, g *door.Guest, hubLog zerolog.Logger, logger Logger, ofConfig string) (door.ServeFunc, error) {
 	lines := newLineWriter()
 	if ofConfig != "" {
 		_, _ = lines.Write([]byte(ofConfig)) // there is room
@@ -157,9 +157,9 @@ func prepare(ctx context.Context, h *hub.Hub, src *setup.Source, g *door.Guest, 
 		out := stdio.Handed(g.Out, "standard output", os.O_WRONLY)
 		said := stdio.Handed(g.Err, "standard error", os.O_WRONLY)
 		var telling sync.WaitGroup
-		telling.Go(func() { lines.run(said) })
+		telling.Go(func() { lines.runWriter(said) })
 		defer telling.Wait()
-		defer lines.close(said)
+		defer lines.closeWriter(said)
 		hubLog.Info().Int("adapter", g.Adapter.PID).Int("client", g.Client.PID).Msg("a session has attached")
 		if err == nil {
 			err = session.ServeStdio(ctx, in, out)

@@ -61,8 +61,8 @@ func openSidecar(made *setup.Result, copied io.Writer) *sidecar {
 	return a
 }
 
-// start runs all of it until stop is called.
-func (a *sidecar) start(h *hub.Hub) {
+// startAll runs all of it until stop is called.
+func (a *sidecar) startAll(h *hub.Hub) {
 	ctx, cancel := context.WithCancel(context.Background())
 	a.cancel = cancel
 	a.wg.Go(func() {
@@ -74,7 +74,7 @@ func (a *sidecar) start(h *hub.Hub) {
 		a.wg.Go(func() { _ = a.book.Run(ctx) })
 	}
 	a.wg.Go(func() {
-		if err := a.metrics.run(ctx, a.log); err != nil {
+		if err := a.metrics.serveMetrics(ctx, a.log); err != nil {
 			a.log.Error().Err(err).Msg("metrics are not served any more")
 		}
 	})
@@ -87,8 +87,8 @@ func (a *sidecar) start(h *hub.Hub) {
 	})
 	cfg := admin.Config{
 		Folders: rundir.Sockets(os.Getenv), Version: a.version, Log: a.log,
-		Status: func() status.Hub { return a.status(h) }, Tools: h.Tools, Loaded: func() admin.ConfigReport { return configReport(h.ConfigState(), h.Inside) }, Restart: h.Restart, HTTP: func() *admin.HTTPReport { return a.http.Load().tell() },
-		Approvals: h.Terminal(), Clients: a.clients, Shared: a.shared, Alone: guardian.Alone(), Reload: a.reload.Reload, Plan: a.reload.Plan,
+		Status: func() status.Hub { return a.hubStatus(h) }, Tools: h.Tools, Loaded: func() admin.ConfigReport { return configReport(h.ConfigState(), h.Inside) }, Restart: h.Restart, HTTP: func() *admin.HTTPReport { return a.http.Load().reportHTTP() },
+		Approvals: h.Terminal(), Clients: a.clients, Shared: a.shared, Alone: guardian.AloneReason(), Reload: a.reload.Reload, Plan: a.reload.Plan,
 	}
 	server := admin.New(cfg)
 	a.wg.Go(func() {
@@ -98,12 +98,12 @@ func (a *sidecar) start(h *hub.Hub) {
 	})
 }
 
-// stop ends all of it. It is called once the Hub has ended: the last words of the
+// stopAll ends all of it. It is called once the Hub has ended: the last words of the
 // children are kept too.
-func (a *sidecar) stop() {
+func (a *sidecar) stopAll() {
 	defer a.closeTraces()
 	if a.cancel == nil { // it never came to a Hub: the place among the logs is given back
-		a.metrics.close()
+		a.metrics.closeListener()
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		_ = a.record(ctx)
@@ -116,7 +116,7 @@ func (a *sidecar) stop() {
 	a.wg.Wait()
 }
 
-func (a *sidecar) status(h *hub.Hub) status.Hub {
+func (a *sidecar) hubStatus(h *hub.Hub) status.Hub {
 	st := h.Status()
 	for i := range st.Children {
 		if a.book != nil {

@@ -22,7 +22,7 @@ func TestSidecarWithoutAHub(t *testing.T) {
 		made := setup.Result{Hub: hub.Config{Log: zerolog.Nop()}, Logs: dir}
 		a := openSidecar(&made, nil)
 		made.Hub.OnStderrLine(spec.Key{Child: "kid"}, 1, "word")
-		a.stop()
+		a.stopAll()
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "kid.log"))
 	if err != nil || strings.Count(string(text), "kid[1] -: word\n") != 2 {

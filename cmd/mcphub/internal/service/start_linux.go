@@ -58,7 +58,7 @@ func StartShared(ctx context.Context, src *setup.Source) (started bool, err erro
 	}
 	runtime.LockOSThread() // some of it is the thread's, and the hub is started by it
 	defer runtime.UnlockOSThread()
-	if err := clean(); err != nil {
+	if err := cleanProcess(); err != nil {
 		return false, fmt.Errorf("a shared hub cannot be started from here: %w", err)
 	}
 	args := attach.CommandLine{Config: src.Config, Set: src.Set}.Args(endpoint.Config)
@@ -79,7 +79,7 @@ func CannotShare(src *setup.Source) error {
 	if err := caller.Self(caller.Want{}); err != nil {
 		return err
 	}
-	if err := limited(); err != nil {
+	if err := checkLimits(); err != nil {
 		return err
 	}
 	endpoint, err := attach.EndpointOf(attach.CommandLine{Config: src.Config, Set: src.Set}, os.Environ())
@@ -206,9 +206,9 @@ func lastLine(path string, since int64) string {
 	return "it said nothing"
 }
 
-// clean makes this process what a hub shall inherit, which is nobody's window's: its umask, nice value, processors,
+// cleanProcess makes this process what a hub shall inherit, which is nobody's window's: its umask, nice value, processors,
 // limits, signals and descriptors. What cannot be made so is an error.
-func clean() error {
+func cleanProcess() error {
 	if first, err := os.ReadFile("/proc/1/status"); gaveUp(ownFile("status")) && (err != nil || !gaveUp(string(first))) {
 		return errors.New("this client has given up new privileges (NoNewPrivs), which its hub would inherit")
 	}
@@ -256,8 +256,8 @@ var limits = []struct {
 	{unix.RLIMIT_NOFILE, "open files", 4096, 1024}, // who uses select(2) takes no more
 }
 
-// limited says which limit of this process is too low for a hub.
-func limited() error {
+// checkLimits says which limit of this process is too low for a hub.
+func checkLimits() error {
 	for _, l := range limits {
 		var own syscall.Rlimit
 		if err := syscall.Getrlimit(l.resource, &own); err != nil {
@@ -272,7 +272,7 @@ func limited() error {
 
 // usualLimits sets the limits of this process to what is usual.
 func usualLimits() error {
-	if err := limited(); err != nil {
+	if err := checkLimits(); err != nil {
 		return err
 	}
 	for _, l := range limits {

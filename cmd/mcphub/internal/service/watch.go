@@ -16,9 +16,9 @@ type fileWatch struct {
 	wg      sync.WaitGroup
 }
 
-// watch sees to it that the file in force is watched. What cannot be read twice
+// watchFile sees to it that the file in force is watched. What cannot be read twice
 // is not.
-func (r *reloader) watch(ctx context.Context) {
+func (r *reloader) watchFile(ctx context.Context) {
 	path := r.loaded.Path
 	if r.watched != nil && r.watched.path == path || path == "" {
 		return
@@ -26,7 +26,7 @@ func (r *reloader) watch(ctx context.Context) {
 	if fi, err := os.Stat(path); err == nil && !fi.Mode().IsRegular() {
 		return
 	}
-	r.watched.stop()
+	r.watched.stopWatch()
 	ctx, cancel := context.WithCancel(ctx)
 	w := &fileWatch{path: path, cancel: cancel}
 	w.watcher = hubfile.NewWatcher(r.loaded.Path, hubfile.Change{Sum: r.loaded.Sum, Trail: r.loaded.Trail}, func(err error) {
@@ -36,14 +36,14 @@ func (r *reloader) watch(ctx context.Context) {
 	r.watched = w
 }
 
-func (w *fileWatch) changes() <-chan hubfile.Change {
+func (w *fileWatch) changesOf() <-chan hubfile.Change {
 	if w == nil {
 		return nil
 	}
 	return w.watcher.Changes()
 }
 
-func (w *fileWatch) stop() {
+func (w *fileWatch) stopWatch() {
 	if w != nil {
 		w.cancel()
 		w.wg.Wait()

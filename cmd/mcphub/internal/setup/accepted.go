@@ -53,8 +53,8 @@ type hubFile struct {
 // itemID is that of a hub.json.
 func itemID(path string) string { return "file:" + path }
 
-// item makes the Item of a hub.json as it reads now, with the files that belong to its entries.
-func item(path string, text []byte, trail hubfile.Trail, file *config.File, home string) consent.Item {
+// makeItem makes the Item of a hub.json as it reads now, with the files that belong to its entries.
+func makeItem(path string, text []byte, trail hubfile.Trail, file *config.File, home string) consent.Item {
 	h := hubFile{Text: string(text)}
 	i := consent.Item{ID: itemID(path), Title: path + " has changed, and a server could have written it", Paths: trail.All()}
 	if file != nil {
@@ -194,7 +194,7 @@ func (s *Source) Accepted(w io.Writer, written func(paths ...string) (string, bo
 	}
 	home, _ := os.UserHomeDir()
 	now, wrong := s.loadText(w, path, text, trail)
-	i := item(path, text, trail, now, home)
+	i := makeItem(path, text, trail, now, home)
 	was, known, broken := s.Consent.Accepted(i.ID)
 	if known && string(was) == string(i.Value) {
 		return AcceptedConfig{File: now}, cmp.Or(wrong, s.Consent.Withdraw(i.ID))
@@ -205,16 +205,16 @@ func (s *Source) Accepted(w io.Writer, written func(paths ...string) (string, bo
 	}
 	if !could || wrong != nil && !known {
 		if wrong == nil {
-			wrong = s.remember(i)
+			wrong = s.rememberWritten(i)
 		}
 		return AcceptedConfig{File: now}, wrong
 	}
-	return s.stand(w, i, now, wrong, was, known, where, broken)
+	return s.standOn(w, i, now, wrong, was, known, where, broken)
 }
 
-// stand returns the accepted configuration, less what the file takes away now. It asks a
+// standOn returns the accepted configuration, less what the file takes away now. It asks a
 // person about the rest. wrong is why the file cannot be used.
-func (s *Source) stand(w io.Writer, i consent.Item, now *config.File, wrong error, was []byte, known bool, where string, broken error) (AcceptedConfig, error) {
+func (s *Source) standOn(w io.Writer, i consent.Item, now *config.File, wrong error, was []byte, known bool, where string, broken error) (AcceptedConfig, error) {
 	path := strings.TrimPrefix(i.ID, itemID(""))
 	old := hubFile{Text: `{"mcpServers": {}}`}
 	if known && json.Unmarshal(was, &old) != nil {
@@ -253,7 +253,7 @@ func (s *Source) stand(w io.Writer, i consent.Item, now *config.File, wrong erro
 		why := strings.Join(config.ErrorLines(wrong), "\n")
 		return AcceptedConfig{File: file, Waiting: path + " cannot be used, so what was accepted last is in force:\n" + why}, s.Consent.Withdraw(i.ID)
 	case whole:
-		return AcceptedConfig{File: now}, s.remember(i)
+		return AcceptedConfig{File: now}, s.rememberWritten(i)
 	}
 	before := []byte(old.Text)
 	if !known {
@@ -279,9 +279,9 @@ func (s *Source) stand(w io.Writer, i consent.Item, now *config.File, wrong erro
 	return st, nil
 }
 
-// remember accepts what a person has written. A folder that cannot be written holds up
+// rememberWritten accepts what a person has written. A folder that cannot be written holds up
 // nothing: then it is asked again.
-func (s *Source) remember(i consent.Item) error {
+func (s *Source) rememberWritten(i consent.Item) error {
 	if err := s.Consent.Take(i); err != nil {
 		s.AcceptErr = err
 	}
@@ -309,17 +309,17 @@ func Edit(store *consent.Store, path string) (*Change, error) {
 	if err != nil {
 		return c, nil // there is none, or the command says what is wrong with it
 	}
-	i := c.item(text, trail)
+	i := c.makeItem(text, trail)
 	if _, could := store.CouldBeWritten(i); could && string(i.Value) != string(c.was) {
 		return nil, fmt.Errorf("%s holds a change that a server could have written and nobody has accepted; "+accepts+"; nothing was changed", path)
 	}
 	return c, nil
 }
 
-func (c *Change) item(text []byte, trail hubfile.Trail) consent.Item {
+func (c *Change) makeItem(text []byte, trail hubfile.Trail) consent.Item {
 	home, _ := os.UserHomeDir()
 	file, _, _ := config.LoadText(c.path, text, trail, os.LookupEnv)
-	return item(c.path, text, trail, file, home)
+	return makeItem(c.path, text, trail, file, home)
 }
 
 // Write writes the file by write, accepted beforehand: every hub that sees it finds that.
@@ -328,7 +328,7 @@ func (c *Change) Write(after []byte, write func() error) error {
 	if err != nil {
 		return err
 	}
-	i := c.item(after, trail)
+	i := c.makeItem(after, trail)
 	if err := c.store.Take(i); err != nil {
 		return fmt.Errorf("it cannot be kept that this change is accepted: %w", err)
 	}

@@ -42,14 +42,14 @@ type Result struct {
 func (s *Source) Read(w io.Writer, log zerolog.Logger) (Result, error) {
 	st, err := s.Accepted(w, nil)
 	if err != nil {
-		return Result{}, printed(w, err)
+		return Result{}, printErrors(w, err)
 	}
 	if st.Waiting != "" {
 		fmt.Fprintln(w, "mcphub: "+printable.Clean(st.forTerminal()))
 	}
 	r, err := s.Build(st.File, w, log)
 	r.Waiting = st.Waiting
-	return r, printed(w, err)
+	return r, printErrors(w, err)
 }
 
 // Build turns a configuration that was read into what a Hub is made of.
@@ -58,43 +58,43 @@ func (s *Source) Build(file *config.File, w io.Writer, log zerolog.Logger) (Resu
 		return Result{}, &exit.Error{Code: exit.Config, Err: &config.LoadError{Path: file.Path, Errors: refused}}
 	}
 	for _, p := range withoutEffect(file, runtime.GOOS) {
-		s.tell(w, p)
+		s.reportProblem(w, p)
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
 		log.Warn().Err(err).Msg("the home folder is unknown; paths that start with ~ are refused")
 	}
 	r := Result{File: file, Logs: LogFolder(file), Audit: AuditFolder(file)}
-	r.Hub = s.settings(file, log)
+	r.Hub = s.baseSettings(file, log)
 	cfg := &r.Hub
 	cfg.FS = s.FS()
-	cfg.Roots.Mapping = mapping(file, os.LookupEnv, os.ReadFile)
+	cfg.Roots.Mapping = rootsMapping(file, os.LookupEnv, os.ReadFile)
 	kept := Secrets(file, home)
 	kept.Warn = func(text string) { log.Warn().Msg(text) }
 	store := secrets.New(kept)
 	cfg.Secret = s.acceptedResolver(file, home, store.Resolve)
 	r.Logins = Logins(store, kept)
-	cfg.Login, cfg.StartLogin = r.login, r.logInByClient
+	cfg.Login, cfg.StartLogin = r.childLogin, r.logInByClient
 	if err := addServers(file, cfg); err != nil {
 		return r, err
 	}
 	var wrong [3]error // one reading tells everything
 	cfg.Audit, wrong[0] = auditSettings(file, r.Audit)
-	cfg.Fallback, wrong[1] = s.fallback(file, os.LookupEnv, cfg.Dir, os.Getppid(), log)
+	cfg.Fallback, wrong[1] = s.readFallback(file, os.LookupEnv, cfg.Dir, os.Getppid(), log)
 	var folders []string // the hub's own, which no call may touch
 	if cfg.Cache != "" {
 		folders = append(folders, filepath.Dir(cfg.Cache))
 	}
 	for _, p := range misnamedTools(file, cfg) {
-		s.tell(w, p)
+		s.reportProblem(w, p)
 	}
-	if cfg.Checker, err = s.checker(file, home, folders); err != nil {
+	if cfg.Checker, err = s.buildChecker(file, home, folders); err != nil {
 		wrong[2] = &exit.Error{Code: exit.Config, Err: policyErrors(file, err)}
 	} else if s.Shares {
-		share(file, cfg)
+		shareByRoots(file, cfg)
 	}
 	if s.Consent.Keeps() {
-		cfg.Written = s.written
+		cfg.Written = s.writtenFolder
 	}
 	if s.Reach != nil {
 		cfg.RecordWritable = func(dirs []string) error {
@@ -104,13 +104,13 @@ func (s *Source) Build(file *config.File, w io.Writer, log zerolog.Logger) (Resu
 			return nil
 		}
 	}
-	cfg.ForSurroundings = (&clientReader{src: *s, file: file, made: *cfg, folders: folders}).settings
+	cfg.ForSurroundings = (&clientReader{src: *s, file: file, made: *cfg, folders: folders}).clientSettings
 	return r, errors.Join(wrong[:]...)
 }
 
-// written tells which folder holds one of these paths, or a link on its way, in which a server of any hub of this user may write
+// writtenFolder tells which folder holds one of these paths, or a link on its way, in which a server of any hub of this user may write
 // or could have written. What no person has accepted since counts.
-func (s *Source) written(paths ...string) (dir string, ok bool) {
+func (s *Source) writtenFolder(paths ...string) (dir string, ok bool) {
 	i := consent.Item{ID: "headersFrom"} // never accepted
 	for _, path := range paths {
 		trail, err := hubfile.Follow(path)
@@ -125,18 +125,18 @@ func (s *Source) written(paths ...string) (dir string, ok bool) {
 	return dir, ok
 }
 
-// settings returns what needs no look at the machine.
-func (s *Source) settings(file *config.File, log zerolog.Logger) hub.Config {
+// baseSettings returns what needs no look at the machine.
+func (s *Source) baseSettings(file *config.File, log zerolog.Logger) hub.Config {
 	return hub.Config{
 		Version: s.Version,
 		Names:   catalog.Names{Separator: file.Names.Separator, Max: file.Names.Max},
-		Expose:  exposure(file.Expose),
+		Expose:  exposureOf(file.Expose),
 		Roots: rootsmgr.Settings{
 			Timeout: file.Roots.Timeout, Debounce: file.Roots.Debounce, Stale: file.Roots.Stale,
 			When: rootsmgr.NoRootsPolicy{Unsupported: file.Roots.When.Unsupported != keys.WhenDeny, Empty: file.Roots.When.Empty, Failed: file.Roots.When.Failed},
 		},
 		AllowWithoutRoots: file.HTTP.When.AllowWithoutRoots,
-		Limits:            hub.Limits{Frame: int(file.Limits.Frame), ID: int(file.Limits.ID), Definitions: int(file.Limits.Definitions), Calls: file.Limits.Calls, Starting: file.Limits.Starting, Children: file.Limits.Children, PrincipalChildren: file.Limits.Principal.Children, MultiplePrincipals: file.HTTP.Several()},
+		Limits:            hub.Limits{Frame: int(file.Limits.Frame), ID: int(file.Limits.ID), Definitions: int(file.Limits.Definitions), Calls: file.Limits.Calls, Starting: file.Limits.Starting, Children: file.Limits.Children, PrincipalChildren: file.Limits.Principal.Children, MultiplePrincipals: file.HTTP.HasSeveral()},
 		Approval:          approval.Options{Timeout: file.Approval.Timeout, From: mayAnswer(&file.Approval, runtime.GOOS), Quiet: file.Approval.Notify == keys.NotifyOff},
 		Log:               log,
 	}
@@ -159,7 +159,7 @@ func mayAnswer(a *config.Approval, goos string) *approval.Channels {
 	}
 }
 
-func exposure(e config.Expose) catalog.Exposure {
+func exposureOf(e config.Expose) catalog.Exposure {
 	switch e.Mode {
 	case "search":
 		return catalog.Exposure{Search: true}
@@ -179,9 +179,9 @@ func auditSettings(f *config.File, dir string) (hub.Audit, error) {
 	return hub.Audit{Required: f.Audit.Required, Arguments: f.Audit.Arguments}, nil
 }
 
-// printed writes all errors of a configuration but the first, which the error
+// printErrors writes all errors of a configuration but the first, which the error
 // itself says.
-func printed(w io.Writer, err error) error {
+func printErrors(w io.Writer, err error) error {
 	var le *config.LoadError
 	if errors.As(err, &le) && len(le.Errors) > 1 {
 		for _, p := range le.Errors[1:] {

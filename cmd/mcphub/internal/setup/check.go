@@ -37,14 +37,14 @@ func (s *Source) Check(w io.Writer) (CheckResult, error) {
 	all := *s
 	all.problem = func(p config.Problem) { c.Problems = append(c.Problems, p) }
 	var err error
-	c.Result, err = all.readable(w)
+	c.Result, err = all.readReadable(w)
 	c.Whole = err == nil
-	left := all.take(err)
+	left := all.takeProblems(err)
 	for _, b := range c.Hub.Broken {
 		c.Bad[b.Name] = true
 	}
 	if c.File != nil {
-		found, bad := lint(c.File, &c.Hub)
+		found, bad := lintFile(c.File, &c.Hub)
 		c.Problems = append(c.Problems, found...)
 		maps.Copy(c.Bad, bad)
 	}
@@ -62,9 +62,9 @@ func byPlace(a, b config.Problem) int {
 	return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
 }
 
-// readable reads the configuration. Beside an error there may be what could be
+// readReadable reads the configuration. Beside an error there may be what could be
 // read of the file all the same.
-func (s *Source) readable(w io.Writer) (Result, error) {
+func (s *Source) readReadable(w io.Writer) (Result, error) {
 	file, err := s.Load(w)
 	if err == nil {
 		return s.Build(file, w, zerolog.Nop())
@@ -78,8 +78,8 @@ func (s *Source) readable(w io.Writer) (Result, error) {
 	return r, err
 }
 
-// take reports the problems in an error, and returns the errors that are no problems.
-func (s *Source) take(err error) error {
+// takeProblems reports the problems in an error, and returns the errors that are no problems.
+func (s *Source) takeProblems(err error) error {
 	var left []error
 	for _, e := range Flatten(err) {
 		var le *config.LoadError

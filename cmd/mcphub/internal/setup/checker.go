@@ -10,8 +10,8 @@ import (
 	"mcphub/validate/declare"
 )
 
-// checker builds the judge of all calls; own are the hub's own folders.
-func (s *Source) checker(f *config.File, home string, own []string) (*validate.Checker, error) {
+// buildChecker builds the judge of all calls; own are the hub's own folders.
+func (s *Source) buildChecker(f *config.File, home string, own []string) (*validate.Checker, error) {
 	cfg := validate.Config{
 		FS: s.FS(), Home: home, Depth: f.Limits.Depth,
 		Resources: f.Roots.Resources, ClientResources: f.Roots.ClientResources,
@@ -49,7 +49,7 @@ func (s *Source) checker(f *config.File, home string, own []string) (*validate.C
 	}
 	cfg.Protected = append(own, ownFolders(f, home)...)
 	cfg.Protected = append(cfg.Protected, f.Trail.Names...)
-	if dir := f.Audit.Dir; dir != "" && !f.Audit.Off() {
+	if dir := f.Audit.Dir; dir != "" && !f.Audit.IsOff() {
 		cfg.Protected = append(cfg.Protected, resolvePath(f, dir, home, false))
 	}
 	cfg.Protected = append(cfg.Protected, secretFiles(f, home)...)

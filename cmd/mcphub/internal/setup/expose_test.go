@@ -21,7 +21,7 @@ func TestExposure(t *testing.T) {
 		file, _, err := config.Parse("hub.json", []byte(text), nil)
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
-		} else if got := exposure(file.Expose); got != want {
+		} else if got := exposureOf(file.Expose); got != want {
 			t.Errorf("%s: %+v, want %+v", text, got, want)
 		}
 	}

@@ -37,11 +37,11 @@ func ClientFolder(env func(string) string) string {
 }
 
 // LogFolder is where the children's stderr is kept; "" where it is not.
-func LogFolder(f *config.File) string { return stateFolderFor(f, f.Logs.Off(), f.Logs.Dir, "logs") }
+func LogFolder(f *config.File) string { return stateFolderFor(f, f.Logs.IsOff(), f.Logs.Dir, "logs") }
 
 // AuditFolder is where decisions are recorded; "" where they are not.
 func AuditFolder(f *config.File) string {
-	return stateFolderFor(f, f.Audit.Off(), f.Audit.Dir, "audit")
+	return stateFolderFor(f, f.Audit.IsOff(), f.Audit.Dir, "audit")
 }
 
 // stateFolderFor is dir of hub.json, or the folder name of the hub's state; "" where it is

@@ -89,9 +89,9 @@ func HTTPOptions(f *config.File, env func(string) (string, bool), log zerolog.Lo
 				return o, &exit.Error{Code: exit.Config, Err: at}
 			}
 		}
-		o.Tokens = append(o.Tokens, hub.Token{Name: t.Name, Groups: groupsOf(t), Secret: secret, Roots: ceiling(f, t.Roots, log, "http", "tokens", fmt.Sprint(i), "roots")})
+		o.Tokens = append(o.Tokens, hub.Token{Name: t.Name, Groups: groupsOf(t), Secret: secret, Roots: ceilingRoots(f, t.Roots, log, "http", "tokens", fmt.Sprint(i), "roots")})
 	}
-	o.Resource = resource(f, log)
+	o.Resource = protectedResource(f, log)
 	return o, nil
 }
 
@@ -112,9 +112,9 @@ func MetricsOptions(f *config.File, env func(string) (string, bool)) (metricsfro
 	return o, nil
 }
 
-// ceiling makes roots of directories that somebody never leaves; at is their place in
+// ceilingRoots makes roots of directories that somebody never leaves; at is their place in
 // hub.json.
-func ceiling(f *config.File, dirs []string, log zerolog.Logger, at ...string) []rootsmgr.Entry {
+func ceilingRoots(f *config.File, dirs []string, log zerolog.Logger, at ...string) []rootsmgr.Entry {
 	var all []rootsmgr.Entry
 	for j, dir := range dirs {
 		entry := rootsmgr.SettingEntry(guard.OS{}, dir, f.Dir())
@@ -127,8 +127,8 @@ func ceiling(f *config.File, dirs []string, log zerolog.Logger, at ...string) []
 	return all
 }
 
-// resource makes the hub a protected resource, where hub.json has issuers; else nil.
-func resource(f *config.File, log zerolog.Logger) *hub.Resource {
+// protectedResource makes the hub a protected resource, where hub.json has issuers; else nil.
+func protectedResource(f *config.File, log zerolog.Logger) *hub.Resource {
 	if len(f.HTTP.Issuers) == 0 {
 		return nil
 	}
@@ -139,7 +139,7 @@ func resource(f *config.File, log zerolog.Logger) *hub.Resource {
 		if one.Roots != nil {
 			made.Ceiling = &issuers.Ceiling{Claim: one.Roots.Claim, Values: map[string][]rootsmgr.Entry{}}
 			for value, dirs := range one.Roots.Values {
-				made.Ceiling.Values[value] = ceiling(f, dirs, log, "http", "issuers", fmt.Sprint(i), "roots", "values", value)
+				made.Ceiling.Values[value] = ceilingRoots(f, dirs, log, "http", "issuers", fmt.Sprint(i), "roots", "values", value)
 			}
 		}
 		all = append(all, made)
@@ -151,7 +151,7 @@ func resource(f *config.File, log zerolog.Logger) *hub.Resource {
 		}
 	}
 	verifier := issuers.New(all, http.DefaultClient)
-	r.Basis = func(who hub.Caller) string { return basis(all, who) }
+	r.Basis = func(who hub.Caller) string { return issuerBasis(all, who) }
 	r.Verify = func(ctx context.Context, token string) (hub.Caller, error) {
 		id, err := verifier.Verify(ctx, token)
 		if err != nil {
@@ -162,9 +162,9 @@ func resource(f *config.File, log zerolog.Logger) *hub.Resource {
 	return r
 }
 
-// basis is what a caller of an issuer is admitted by: all that is configured of the issuer, and
+// issuerBasis is what a caller of an issuer is admitted by: all that is configured of the issuer, and
 // the directories of the values that the token has.
-func basis(all []issuers.Issuer, who hub.Caller) string {
+func issuerBasis(all []issuers.Issuer, who hub.Caller) string {
 	for _, one := range all {
 		if one.URL != who.Principal.Issuer {
 			continue

@@ -121,7 +121,7 @@ func TestBasisOfAnIssuersCaller(t *testing.T) {
 	}
 	const a, b, other = `"a": ["/srv/a"]`, `"b": ["/srv/b"]`, `{"issuer": "https://other.example"}`
 	who := hub.Caller{Principal: principal.Principal{Name: "alice", Issuer: "https://login.example"}, Values: []string{"a"}}
-	basis := func(text string) string { return resource(at(text), zerolog.Nop()).Basis(who) }
+	basis := func(text string) string { return protectedResource(at(text), zerolog.Nop()).Basis(who) }
 	was := basis(issuer("groups", "", a+","+b))
 	for name, tc := range map[string]struct {
 		now   string
@@ -166,7 +166,7 @@ func TestSeveralPrincipals(t *testing.T) {
 		`{}`: false, `{"http": {"tokens": [` + a + `]}}`: false, `{"http": {"tokens": [` + a + `, ` + b + `]}}`: true,
 		`{"http": {"resource": "https://hub.example/mcp", "issuers": [{"issuer": "https://login.example"}]}}`: true,
 	} {
-		if got := (&Source{}).settings(file(t, text), zerolog.Nop()).Limits; got.MultiplePrincipals != want || got.PrincipalChildren != 0 {
+		if got := (&Source{}).baseSettings(file(t, text), zerolog.Nop()).Limits; got.MultiplePrincipals != want || got.PrincipalChildren != 0 {
 			t.Errorf("%s: %+v", text, got)
 		}
 	}

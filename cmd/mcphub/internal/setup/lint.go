@@ -36,25 +36,25 @@ import (
 	"mcphub/validate/strictjson"
 )
 
-// lint lists what is wrong with a configuration that can be read, as far as it
+// lintFile lists what is wrong with a configuration that can be read, as far as it
 // shows without starting anything. An error is what will not work as it is
 // written; a warning is very likely a mistake. bad are the servers with errors.
-func lint(f *config.File, cfg *hub.Config) (found []config.Problem, bad map[string]bool) {
+func lintFile(f *config.File, cfg *hub.Config) (found []config.Problem, bad map[string]bool) {
 	l := linter{file: f, cfg: cfg, tools: map[string][]string{}, bad: map[string]bool{}}
 	for i := range cfg.Children {
 		spec := cfg.Children[i].Spec
 		l.tools[spec.Name] = offers.KnownTools(cfg.Cache, spec.Identity())
 	}
 	for i := range cfg.Children {
-		l.entry(&cfg.Children[i])
+		l.lintEntry(&cfg.Children[i])
 	}
-	l.secrets()
-	l.prefixes()
-	l.rules()
-	l.people()
-	l.roots()
-	l.http()
-	l.metrics()
+	l.lintSecrets()
+	l.lintPrefixes()
+	l.lintRules()
+	l.lintPeople()
+	l.lintRoots()
+	l.lintHTTP()
+	l.lintMetrics()
 	return l.found, l.bad
 }
 
@@ -66,7 +66,7 @@ type linter struct {
 	bad   map[string]bool
 }
 
-func (l *linter) report(sev config.Severity, text, hint string, path ...string) {
+func (l *linter) reportProblem(sev config.Severity, text, hint string, path ...string) {
 	p := l.file.At(path...)
 	p.Severity, p.Text, p.Hint = sev, text, hint
 	if path[0] == "mcpServers" && sev == config.SeverityError {
@@ -75,28 +75,28 @@ func (l *linter) report(sev config.Severity, text, hint string, path ...string) 
 	l.found = append(l.found, p)
 }
 
-// cure adds to what was reported last the command line that mends it.
-func (l *linter) cure(run ...string) { l.found[len(l.found)-1].Command = run }
+// addCure adds to what was reported last the command line that mends it.
+func (l *linter) addCure(run ...string) { l.found[len(l.found)-1].Command = run }
 
-// entry finds what a server lacks, and tools that it is not known to have.
-func (l *linter) entry(c *hub.Child) {
+// lintEntry finds what a server lacks, and tools that it is not known to have.
+func (l *linter) lintEntry(c *hub.Child) {
 	name := c.Spec.Name
 	for _, lack := range l.cfg.Host().Lacks(c.Spec) {
-		l.report(config.SeverityError, reference.Show(lack.Text), lack.Hint, append([]string{"mcpServers", name}, lack.Key...)...)
-		l.cure(lack.Run...)
+		l.reportProblem(config.SeverityError, reference.Show(lack.Text), lack.Hint, append([]string{"mcpServers", name}, lack.Key...)...)
+		l.addCure(lack.Run...)
 	}
 	if doubt := c.Spec.Doubt(); doubt != "" {
-		l.report(config.SeverityWarning, reference.Show(doubt), "", "mcpServers", name, "command")
+		l.reportProblem(config.SeverityWarning, reference.Show(doubt), "", "mcpServers", name, "command")
 	}
 	if aside := c.Spec.Program().Aside(); aside != "" {
-		l.report(config.SeverityNote, reference.Show(aside), `"cwd" names a folder of your own to start in; "local": true has it start in the root, and obey that file`, "mcpServers", name, "command")
+		l.reportProblem(config.SeverityNote, reference.Show(aside), `"cwd" names a folder of your own to start in; "local": true has it start in the root, and obey that file`, "mcpServers", name, "command")
 	}
-	l.sandbox(c)
-	l.tls(c)
+	l.lintSandbox(c)
+	l.lintTLS(c)
 	if c.Spec.HeadersFrom.Command != "" {
 		_, err := children.HeaderProgram(c.Spec, l.cfg.Environ, l.cfg.Written).Find()
 		if bad, ok := errors.AsType[*headers.Error](err); ok {
-			l.report(config.SeverityError, bad.Text, "", "mcpServers", name, "headersFrom")
+			l.reportProblem(config.SeverityError, bad.Text, "", "mcpServers", name, "headersFrom")
 		}
 	}
 	l.checkNamedPaths(c)
@@ -113,11 +113,11 @@ func (l *linter) entry(c *hub.Child) {
 	}
 }
 
-// tls finds files of a server's TLS that cannot be used.
-func (l *linter) tls(c *hub.Child) {
+// lintTLS finds files of a server's TLS that cannot be used.
+func (l *linter) lintTLS(c *hub.Child) {
 	set, name := c.Spec.TLS, c.Spec.Name
 	_, err := set.Server("", func(text string) {
-		l.report(config.SeverityWarning, text, "", "mcpServers", name, "tls", "key")
+		l.reportProblem(config.SeverityWarning, text, "", "mcpServers", name, "tls", "key")
 	})
 	bad, ok := errors.AsType[*trust.Error](err)
 	if !ok {
@@ -130,12 +130,12 @@ func (l *linter) tls(c *hub.Child) {
 			break
 		}
 	}
-	l.report(config.SeverityError, bad.Text, "correct the file, or the path", path...)
+	l.reportProblem(config.SeverityError, bad.Text, "correct the file, or the path", path...)
 }
 
-// sandbox finds what a server asks of the kernel that this system cannot hold, and
+// lintSandbox finds what a server asks of the kernel that this system cannot hold, and
 // paths of it that are not there.
-func (l *linter) sandbox(c *hub.Child) {
+func (l *linter) lintSandbox(c *hub.Child) {
 	set, name := c.Spec.Sandbox, c.Spec.Name
 	if set.Mode == sandbox.Off || set.Mode == sandbox.Auto && set.Default {
 		return // of what nobody has asked for mcphub doctor tells
@@ -149,12 +149,12 @@ func (l *linter) sandbox(c *hub.Child) {
 		sev = config.SeverityError
 	}
 	if len(lacks) > 0 {
-		l.report(sev, strings.Join(lacks, "; "), "", "mcpServers", name, "sandbox")
+		l.reportProblem(sev, strings.Join(lacks, "; "), "", "mcpServers", name, "sandbox")
 	}
 	for key, paths := range [][]string{set.Read, set.Write} {
 		for i, path := range paths {
-			if look(path) != nil {
-				l.report(config.SeverityWarning, "there is no "+path, "", "mcpServers", name, "sandbox", []string{"read", "write"}[key], strconv.Itoa(i))
+			if lookAt(path) != nil {
+				l.reportProblem(config.SeverityWarning, "there is no "+path, "", "mcpServers", name, "sandbox", []string{"read", "write"}[key], strconv.Itoa(i))
 			}
 		}
 	}
@@ -164,7 +164,7 @@ func (l *linter) sandbox(c *hub.Child) {
 // files beside which the server cannot make others.
 func (l *linter) checkNamedPaths(c *hub.Child) {
 	in := l.cfg.Fallback
-	if in.None() { // a program works in a root, and any other folder tells as much
+	if in.IsEmpty() { // a program works in a root, and any other folder tells as much
 		dir := l.cfg.Dir
 		if sandbox.Contains(dir, l.cfg.Home) {
 			dir = l.file.Dir()
@@ -185,15 +185,15 @@ func (l *linter) checkNamedPaths(c *hub.Child) {
 		if m.Text == n.Why { // which is said already
 			m.Text = "name a file or a folder that is the server's own"
 		}
-		l.report(config.SeverityWarning, hints.RestrictionText(c.Spec.Name, n), m.Text, append([]string{"mcpServers", c.Spec.Name}, pointer(n.Key)...)...)
+		l.reportProblem(config.SeverityWarning, hints.RestrictionText(c.Spec.Name, n), m.Text, append([]string{"mcpServers", c.Spec.Name}, splitPointer(n.Key)...)...)
 		if m.Run != nil {
-			l.cure(append([]string{"mcphub"}, m.Run...)...)
+			l.addCure(append([]string{"mcphub"}, m.Run...)...)
 		}
 	}
 }
 
-// pointer are the parts of a JSON pointer.
-func pointer(text string) (parts []string) {
+// splitPointer are the parts of a JSON pointer.
+func splitPointer(text string) (parts []string) {
 	for part, rest, ok := strictjson.CutToken(text); ok; part, rest, ok = strictjson.CutToken(rest) {
 		parts = append(parts, part)
 	}
@@ -203,9 +203,9 @@ func pointer(text string) (parts []string) {
 // lookTime is how long the keyring may take here, all secrets together.
 const lookTime = time.Second
 
-// secrets warns of references that show their value to others, and of secrets that are
+// lintSecrets warns of references that show their value to others, and of secrets that are
 // not set.
-func (l *linter) secrets() {
+func (l *linter) lintSecrets() {
 	var warned string
 	kept := Secrets(l.file, l.cfg.Home)
 	kept.Warn = func(text string) { warned = text }
@@ -220,7 +220,7 @@ func (l *linter) secrets() {
 		}
 		for _, r := range s.References() {
 			if r.At[2] == "args" {
-				l.report(config.SeverityWarning, fmt.Sprintf("the value of %s will stand in the list of processes, where every user can read it", r), `pass it under "env"`, r.At...)
+				l.reportProblem(config.SeverityWarning, fmt.Sprintf("the value of %s will stand in the list of processes, where every user can read it", r), `pass it under "env"`, r.At...)
 			}
 			if r.Kind == reference.File {
 				r.Name = resolvePath(l.file, r.Name, l.cfg.Home, false)
@@ -232,12 +232,12 @@ func (l *linter) secrets() {
 			warned = ""
 			_, err := store.Resolve(ctx, r.Ref, nil)
 			if unset, ok := errors.AsType[*secrets.NotSetError](err); ok {
-				l.report(config.SeverityWarning, unset.What(), "", r.At...)
-				l.cure("mcphub", "secret", "set", unset.Name)
+				l.reportProblem(config.SeverityWarning, unset.What(), "", r.At...)
+				l.addCure("mcphub", "secret", "set", unset.Name)
 			} else if err != nil {
-				l.report(config.SeverityWarning, err.Error(), "", r.At...)
+				l.reportProblem(config.SeverityWarning, err.Error(), "", r.At...)
 			} else if warned != "" {
-				l.report(config.SeverityWarning, warned, "", r.At...)
+				l.reportProblem(config.SeverityWarning, warned, "", r.At...)
 			}
 		}
 	}
@@ -270,12 +270,12 @@ func (l *linter) checkToolPattern(servers []string, pattern string, path ...stri
 	if len(servers) == 1 {
 		whose = servers[0] + " has not offered"
 	}
-	l.report(config.SeverityWarning, fmt.Sprintf("%s a tool called %q so far", whose, pattern), hint, path...)
+	l.reportProblem(config.SeverityWarning, fmt.Sprintf("%s a tool called %q so far", whose, pattern), hint, path...)
 }
 
-// prefixes warns of two servers whose tools begin alike. Without any prefix
+// lintPrefixes warns of two servers whose tools begin alike. Without any prefix
 // every server says so itself.
-func (l *linter) prefixes() {
+func (l *linter) lintPrefixes() {
 	first := map[string]string{}
 	for i := range l.cfg.Children {
 		c := &l.cfg.Children[i]
@@ -288,20 +288,20 @@ func (l *linter) prefixes() {
 			if s := l.file.Server(c.Spec.Name); s != nil && s.Prefix != nil {
 				path = append(path, "prefix")
 			}
-			l.report(config.SeverityWarning, fmt.Sprintf("the tools of %q begin with %q too, so nobody can tell them apart by that", other, c.Prefix), `give one of them another "prefix"`, path...)
+			l.reportProblem(config.SeverityWarning, fmt.Sprintf("the tools of %q begin with %q too, so nobody can tell them apart by that", other, c.Prefix), `give one of them another "prefix"`, path...)
 			continue
 		}
 		first[prefix] = c.Spec.Name
 	}
 }
 
-// rules warns of rules about folders that are not there, and for tools that none
+// lintRules warns of rules about folders that are not there, and for tools that none
 // of their servers has. That there is no such server config has said.
-func (l *linter) rules() {
+func (l *linter) lintRules() {
 	info, _ := l.cfg.Checker.Policy()
 	for i := range info.Rules {
 		if r := &info.Rules[i]; r.Dir != "" && !r.Found {
-			l.report(config.SeverityWarning, "there is no folder "+r.Dir+", or it may not be looked at", "make the folder, or correct the path", "policy", "rules", strconv.Itoa(i), "if", "paths", "within")
+			l.reportProblem(config.SeverityWarning, "there is no folder "+r.Dir+", or it may not be looked at", "make the folder, or correct the path", "policy", "rules", strconv.Itoa(i), "if", "paths", "within")
 		}
 	}
 	for i := range l.file.Policy.Rules {
@@ -309,12 +309,12 @@ func (l *linter) rules() {
 		var servers []string
 		for k := range l.cfg.Children {
 			name := l.cfg.Children[k].Spec.Name
-			if len(r.If.Servers) == 0 || slices.ContainsFunc(r.If.Servers, func(p string) bool { return fits(p, name) }) {
+			if len(r.If.Servers) == 0 || slices.ContainsFunc(r.If.Servers, func(p string) bool { return fitsPattern(p, name) }) {
 				servers = append(servers, name)
 			}
 		}
 		for k, pattern := range r.If.Tools {
-			if len(servers) == 0 || slices.ContainsFunc(methods.Judged(), func(m string) bool { return fits(pattern, m) && m != methods.CallTool }) {
+			if len(servers) == 0 || slices.ContainsFunc(methods.Judged(), func(m string) bool { return fitsPattern(pattern, m) && m != methods.CallTool }) {
 				continue
 			}
 			l.checkToolPattern(servers, pattern, "policy", "rules", strconv.Itoa(i), "if", "tools", strconv.Itoa(k))
@@ -322,11 +322,11 @@ func (l *linter) rules() {
 	}
 }
 
-// roots warns of directories that are not there.
-func (l *linter) roots() {
+// lintRoots warns of directories that are not there.
+func (l *linter) lintRoots() {
 	for _, from := range slices.Sorted(maps.Keys(l.file.Roots.Map)) {
 		to := l.file.Roots.Map[from]
-		if look(resolvePath(l.file, to, l.cfg.Home, false)) != nil {
+		if lookAt(resolvePath(l.file, to, l.cfg.Home, false)) != nil {
 			l.reportFolder("it maps to nothing: ", "there is no such directory", to, "roots", "map", from)
 		}
 	}
@@ -349,25 +349,25 @@ func (l *linter) roots() {
 			l.reportFolder("it is no root: ", sk.Reason, r.Path, "roots", "fallback", strconv.Itoa(i))
 		}
 		if err != nil {
-			l.report(config.SeverityWarning, err.Error(), "", "roots", "fallback", strconv.Itoa(i))
+			l.reportProblem(config.SeverityWarning, err.Error(), "", "roots", "fallback", strconv.Itoa(i))
 		}
 	}
 }
 
 // reportFolder warns of a directory of a list that cannot be used.
 func (l *linter) reportFolder(what, why, dir string, path ...string) {
-	l.report(config.SeverityWarning, what+why, "correct it, or take it out of the list", path...)
+	l.reportProblem(config.SeverityWarning, what+why, "correct it, or take it out of the list", path...)
 	if platform.IsFileURI(dir) || strings.Contains(dir, "://") || strings.ContainsAny(dir, "*?[{") {
 		return
 	}
-	if full := resolvePath(l.file, dir, l.cfg.Home, false); errors.Is(look(full), fs.ErrNotExist) {
+	if full := resolvePath(l.file, dir, l.cfg.Home, false); errors.Is(lookAt(full), fs.ErrNotExist) {
 		l.found[len(l.found)-1].Hint = "make the folder, or take it out of the list"
-		l.cure("mkdir", "-p", full)
+		l.addCure("mkdir", "-p", full)
 	}
 }
 
-// look returns the error of a look at a path. It looks at no other machine, since only the roots of a session name one.
-func look(path string) error {
+// lookAt returns the error of a look at a path. It looks at no other machine, since only the roots of a session name one.
+func lookAt(path string) error {
 	if !guard.MayFollow(path, nil) {
 		return nil
 	}
@@ -375,13 +375,13 @@ func look(path string) error {
 	return err
 }
 
-// metrics finds why what is counted would be told nobody.
-func (l *linter) metrics() {
+// lintMetrics finds why what is counted would be told nobody.
+func (l *linter) lintMetrics() {
 	if l.file.Metrics.Listen == "" {
 		return
 	}
 	if l.file.Metrics.Token == (config.Secret{}) && isReached(l.file.Metrics.Listen) {
-		l.report(config.SeverityError, fmt.Sprintf("%s can be reached from other machines, so metrics are not served there without a token", l.file.Metrics.Listen),
+		l.reportProblem(config.SeverityError, fmt.Sprintf("%s can be reached from other machines, so metrics are not served there without a token", l.file.Metrics.Listen),
 			`add "metrics.token", or listen on 127.0.0.1`, "metrics", "listen")
 	}
 	_, err := MetricsOptions(l.file, os.LookupEnv)
@@ -391,22 +391,22 @@ func (l *linter) metrics() {
 	}
 }
 
-// http finds what serve --http would refuse to begin with, where the file has
+// lintHTTP finds what serve --http would refuse to begin with, where the file has
 // an http block at all.
-func (l *linter) http() {
+func (l *linter) lintHTTP() {
 	if !l.file.HTTP.NamesTokens() && isReached(l.file.HTTP.Listen) {
-		l.report(config.SeverityError, fmt.Sprintf("%s can be reached from other machines, so serve --http refuses it without tokens", l.file.HTTP.Listen),
+		l.reportProblem(config.SeverityError, fmt.Sprintf("%s can be reached from other machines, so serve --http refuses it without tokens", l.file.HTTP.Listen),
 			`add "http.tokens", or listen on 127.0.0.1`, "http", "listen")
 	}
 	if l.file.HTTP.Auth == keys.AuthNone {
-		l.report(config.SeverityWarning, OpenText, `leave it out: then serve --http asks for a token, and mcphub install CLIENT --http gives a client the one that the hub makes`, "http", "auth")
+		l.reportProblem(config.SeverityWarning, OpenText, `leave it out: then serve --http asks for a token, and mcphub install CLIENT --http gives a client the one that the hub makes`, "http", "auth")
 	} else if place, err := TokenPlace(l.file, os.Getenv); err == nil && l.file.HTTP.MakesToken() {
 		if _, err := place.Read(); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			l.report(config.SeverityWarning, "serve --http would not start: "+err.Error(), "", "http", "auth")
+			l.reportProblem(config.SeverityWarning, "serve --http would not start: "+err.Error(), "", "http", "auth")
 		}
 	}
 	if l.file.HTTP.NamesTokens() && l.file.HTTP.When.AllowWithoutRoots {
-		l.report(config.SeverityWarning, `where neither a client nor its token names roots, roots.when decides: whoever can give none may name every path`,
+		l.reportProblem(config.SeverityWarning, `where neither a client nor its token names roots, roots.when decides: whoever can give none may name every path`,
 			`leave it out, and name directories in "roots" of tokens and issuers`, "http", "when", "noRoots")
 	}
 	_, err := HTTPOptions(l.file, os.LookupEnv, zerolog.Nop())

@@ -181,9 +181,9 @@ func (r *Result) WaitForLogins() {
 	r.Logins.Wait(ctx)
 }
 
-// login gives the login of a child. A server whose address is not encrypted has none,
+// childLogin gives the login of a child. A server whose address is not encrypted has none,
 // unless hub.json says that it asks for one, which is an error then.
-func (r *Result) login(k spec.Key, s spec.Spec) (remote.Login, error) {
+func (r *Result) childLogin(k spec.Key, s spec.Spec) (remote.Login, error) {
 	src, err := r.Logins.Source(logins.Options{Settings: LoginSettings(&s), Principal: k.Principal, Asked: s.Auth.Asked, Machine: s.Auth.Machine})
 	switch {
 	case err == nil:

@@ -17,7 +17,7 @@ func TestMapping(t *testing.T) {
 	t.Parallel()
 	f := file(t, `{"mcpServers": {}, "roots": {"map": {"vscode-remote://ssh-remote+host/home/me": "work", "vscode-remote://a/b": "/abs"}}}`)
 	none := func(string) (string, bool) { return "", false }
-	got := mapping(f, none, nil)
+	got := rootsMapping(f, none, nil)
 	want := []rootsmgr.MappedDir{{From: "vscode-remote://a/b", To: "/abs"}, {From: "vscode-remote://ssh-remote+host/home/me", To: filepath.Join(f.Dir(), "work")}}
 	if !slices.Equal(got.Dirs, want) || got.WSL != (rootsmgr.WSL{}) {
 		t.Errorf("%+v", got)
@@ -45,7 +45,7 @@ func TestMapping(t *testing.T) {
 			}
 			return []byte(text), nil
 		}
-		if got := wsl(env, read); got != tc.want {
+		if got := wslDistribution(env, read); got != tc.want {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}

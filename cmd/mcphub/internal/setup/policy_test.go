@@ -67,7 +67,7 @@ func TestPolicyExamples(t *testing.T) {
 		if err != nil || len(problems) > 0 {
 			t.Fatalf("%v %v in\n%s", err, problems, text)
 		}
-		c, err := new(Source).checker(f, home, nil)
+		c, err := new(Source).buildChecker(f, home, nil)
 		if err != nil {
 			t.Fatalf("%v in\n%s", err, text)
 		}

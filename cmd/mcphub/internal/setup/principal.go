@@ -57,7 +57,7 @@ func ViewAs(f *config.File, name string, groups []string) (*hub.As, error) {
 	}
 	for i, t := range f.HTTP.Tokens {
 		if as.Principal.Issuer == "" && t.Name == as.Principal.Name && t.Name != "" {
-			as.Ceiling = ceiling(f, t.Roots, zerolog.Nop(), "http", "tokens", strconv.Itoa(i), "roots")
+			as.Ceiling = ceilingRoots(f, t.Roots, zerolog.Nop(), "http", "tokens", strconv.Itoa(i), "roots")
 		}
 	}
 	for i, one := range f.HTTP.Issuers {
@@ -66,7 +66,7 @@ func ViewAs(f *config.File, name string, groups []string) (*hub.As, error) {
 		}
 		as.Ceiling = []rootsmgr.Entry{}
 		for _, g := range as.Principal.Groups {
-			as.Ceiling = append(as.Ceiling, ceiling(f, one.Roots.Values[g], zerolog.Nop(), "http", "issuers", strconv.Itoa(i), "roots", "values", g)...)
+			as.Ceiling = append(as.Ceiling, ceilingRoots(f, one.Roots.Values[g], zerolog.Nop(), "http", "issuers", strconv.Itoa(i), "roots", "values", g)...)
 		}
 	}
 	return as, nil
@@ -77,8 +77,8 @@ func groupsOf(t config.Token) []string {
 	return slices.Compact(slices.Sorted(slices.Values(t.Groups)))
 }
 
-// people warns of rules for principals and groups that nobody can be or be in.
-func (l *linter) people() {
+// lintPeople warns of rules for principals and groups that nobody can be or be in.
+func (l *linter) lintPeople() {
 	http := &l.file.HTTP
 	for i := range l.file.Policy.Rules {
 		r := &l.file.Policy.Rules[i]
@@ -87,17 +87,17 @@ func (l *linter) people() {
 		}
 		for k, pattern := range r.If.Principals {
 			if text, hint := l.whyNobody(pattern); text != "" {
-				l.report(config.SeverityWarning, text, hint, at("principals", k)...)
+				l.reportProblem(config.SeverityWarning, text, hint, at("principals", k)...)
 			}
 		}
 		for k, pattern := range r.If.Groups {
 			claimed := slices.ContainsFunc(http.Issuers, func(i config.Issuer) bool { return i.Groups != "" })
 			if claimed || slices.ContainsFunc(http.Tokens, func(t config.Token) bool {
-				return slices.ContainsFunc(t.Groups, func(g string) bool { return fits(pattern, g) })
+				return slices.ContainsFunc(t.Groups, func(g string) bool { return fitsPattern(pattern, g) })
 			}) {
 				continue
 			}
-			l.report(config.SeverityWarning, "nobody can be in the group "+strconv.Quote(pattern)+": no token of http.tokens names it, and no issuer a claim of groups", `add "groups" to a token or to an issuer`, at("groups", k)...)
+			l.reportProblem(config.SeverityWarning, "nobody can be in the group "+strconv.Quote(pattern)+": no token of http.tokens names it, and no issuer a claim of groups", `add "groups" to a token or to an issuer`, at("groups", k)...)
 		}
 	}
 }
@@ -108,7 +108,7 @@ func (l *linter) whyNobody(pattern string) (text, hint string) {
 	if pattern == principal.Nobody {
 		return "no rule is for whoever comes without a token: it may be anybody", `leave "principals" out, or take "none" out of "http.auth"`
 	}
-	if fits(pattern, principal.Local) || slices.ContainsFunc(http.Tokens, func(t config.Token) bool { return fits(pattern, t.Name) }) {
+	if fitsPattern(pattern, principal.Local) || slices.ContainsFunc(http.Tokens, func(t config.Token) bool { return fitsPattern(pattern, t.Name) }) {
 		return "", ""
 	}
 	for _, i := range http.Issuers {
@@ -116,7 +116,7 @@ func (l *linter) whyNobody(pattern string) (text, hint string) {
 		if at := strings.LastIndexByte(pattern, '@'); at >= 0 {
 			name, issuer = pattern[:at], pattern[at:]
 		}
-		if end := principal.IssuerSuffix(i.Issuer); fits(issuer, end) && name != "" || name == "" && strings.HasPrefix(issuer, "*") || strings.HasSuffix(pattern, end) && pattern != end {
+		if end := principal.IssuerSuffix(i.Issuer); fitsPattern(issuer, end) && name != "" || name == "" && strings.HasPrefix(issuer, "*") || strings.HasSuffix(pattern, end) && pattern != end {
 			return "", ""
 		}
 	}
@@ -134,7 +134,7 @@ func (l *linter) whyNobody(pattern string) (text, hint string) {
 	return text + ": no token of http.tokens is, and no issuer of http.issuers vouches for such a name", "write the name of a token, or NAME@ISSUER without https://"
 }
 
-func fits(pattern, name string) bool {
+func fitsPattern(pattern, name string) bool {
 	ok, err := policy.MatchName(pattern, name)
 	return ok && err == nil
 }

@@ -17,9 +17,9 @@ import (
 	"mcphub/rootsmgr/guard"
 )
 
-// fallback takes the first of these that gives roots: the flag, the environment, hub.json, the
+// readFallback takes the first of these that gives roots: the flag, the environment, hub.json, the
 // project's folder. If none does, it adds the project that dir, the working directory of a client, lies in. client is the process of that client.
-func (s *Source) fallback(f *config.File, env func(string) (string, bool), dir string, client int, log zerolog.Logger) (rootsmgr.Fallback, error) {
+func (s *Source) readFallback(f *config.File, env func(string) (string, bool), dir string, client int, log zerolog.Logger) (rootsmgr.Fallback, error) {
 	in := rootsmgr.FallbackInput{Env: env, ConfigDir: f.Dir(), WorkDir: dir, FS: guard.OS{}}
 	if s.BuiltinOnly {
 		in.Env = nil
@@ -37,7 +37,7 @@ func (s *Source) fallback(f *config.File, env func(string) (string, bool), dir s
 	for _, sk := range skipped {
 		log.Warn().Str("root", sk.Raw).Str("reason", sk.Reason).Msg("a configured root is left out")
 	}
-	if fb.None() && f.Roots.When.Unsupported == keys.WhenProject {
+	if fb.IsEmpty() && f.Roots.When.Unsupported == keys.WhenProject {
 		fb.Guess = guessProject(dir, env, client)
 	}
 	return fb, nil
@@ -53,21 +53,21 @@ func (s *Source) FallbackRoots(w io.Writer, log zerolog.Logger) (*rootsmgr.Snaps
 	if err != nil {
 		return nil, err
 	}
-	fb, err := s.fallback(file, os.LookupEnv, dir, os.Getppid(), log)
+	fb, err := s.readFallback(file, os.LookupEnv, dir, os.Getppid(), log)
 	if err != nil {
 		return nil, err
 	}
 	home, _ := os.UserHomeDir() // without one a path that starts with ~ is refused
-	judge, err := s.checker(file, home, nil)
+	judge, err := s.buildChecker(file, home, nil)
 	if err != nil {
 		return nil, &exit.Error{Code: exit.Config, Err: policyErrors(file, err)}
 	}
 	return fb.Snapshot(s.FS(), 1, judge.Rules().WritableDirs()), nil
 }
 
-// mapping says which directories here the roots of clients mean. In WSL, Windows names them otherwise.
-func mapping(f *config.File, env func(string) (string, bool), read func(string) ([]byte, error)) rootsmgr.Mapping {
-	m := rootsmgr.Mapping{WSL: wsl(env, read)}
+// rootsMapping says which directories here the roots of clients mean. In WSL, Windows names them otherwise.
+func rootsMapping(f *config.File, env func(string) (string, bool), read func(string) ([]byte, error)) rootsmgr.Mapping {
+	m := rootsmgr.Mapping{WSL: wslDistribution(env, read)}
 	home, _ := os.UserHomeDir() // without one, what starts with ~ is not found
 	for _, from := range slices.Sorted(maps.Keys(f.Roots.Map)) {
 		m.Dirs = append(m.Dirs, rootsmgr.MappedDir{From: from, To: resolvePath(f, f.Roots.Map[from], home, false)})
@@ -75,8 +75,8 @@ func mapping(f *config.File, env func(string) (string, bool), read func(string) 
 	return m
 }
 
-// wsl is the distribution that this process runs in. A variable alone does not make one: the kernel is Microsoft's there.
-func wsl(env func(string) (string, bool), read func(string) ([]byte, error)) rootsmgr.WSL {
+// wslDistribution is the distribution that this process runs in. A variable alone does not make one: the kernel is Microsoft's there.
+func wslDistribution(env func(string) (string, bool), read func(string) ([]byte, error)) rootsmgr.WSL {
 	distro, _ := env("WSL_DISTRO_NAME")
 	if distro == "" {
 		return rootsmgr.WSL{}

@@ -87,7 +87,7 @@ func TestTimeouts(t *testing.T) {
 	if s := specs["own"]; s.StartTimeout != 0 || s.CallTimeout != 10*time.Minute || s.StopTimeout != 2500*time.Millisecond {
 		t.Errorf("own: %+v", s)
 	}
-	if own, top := specs["own"].FrameLimit, (&Source{}).settings(f, zerolog.Nop()); own != 1<<20 || top.Limits.Frame != 1<<20 || top.Roots.Timeout != 5*time.Second {
+	if own, top := specs["own"].FrameLimit, (&Source{}).baseSettings(f, zerolog.Nop()); own != 1<<20 || top.Limits.Frame != 1<<20 || top.Roots.Timeout != 5*time.Second {
 		t.Errorf("limits.frame is %d for a server and %d for clients, roots.timeout %s", own, top.Limits.Frame, top.Roots.Timeout)
 	}
 	if len(cfg.Disabled) != 1 || cfg.Disabled[0] != "off" {

@@ -12,10 +12,10 @@ import (
 	"mcphub/validate/declare"
 )
 
-// share has sessions with the same roots share the process of a server of which hub.json
+// shareByRoots has sessions with the same roots share the process of a server of which hub.json
 // does not say who shares it, if its profile says that it keeps nothing of a session. A server
 // that a rule may ask about stays with its session: a shared one takes no grants.
-func share(file *config.File, cfg *hub.Config) {
+func shareByRoots(file *config.File, cfg *hub.Config) {
 	said := map[string]*config.Server{}
 	for i := range file.Servers {
 		said[file.Servers[i].Name] = &file.Servers[i]

@@ -45,11 +45,11 @@ func (s *Source) Load(w io.Writer) (*config.File, error) {
 	if s.BuiltinOnly {
 		return config.Default(), nil
 	}
-	path, unused := hubfile.Find(s.Config, os.LookupEnv, exists)
+	path, unused := hubfile.Find(s.Config, os.LookupEnv, fileExists)
 	if unused != "" {
 		fmt.Fprintf(w, "mcphub: %s is not read: a configuration starts programs, so it must be named (--config %s)\n", unused, unused)
 	}
-	above, err := s.above(os.Environ())
+	above, err := s.overridingSettings(os.Environ())
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (s *Source) Load(w io.Writer) (*config.File, error) {
 	default:
 		file, problems, err = config.Load(path, os.LookupEnv, above...)
 	}
-	return s.loaded(w, file, problems, err)
+	return s.reportLoaded(w, file, problems, err)
 }
 
 // Use has this Source read those of some servers as enabled that hub.json disables, and returns their names. What is wrong with the file is
@@ -112,8 +112,8 @@ func (s *Source) ServersOf(tool string) (names []string) {
 	return names
 }
 
-// above are the settings that count for more than the file.
-func (s *Source) above(environ []string) ([]config.Setting, error) {
+// overridingSettings are the settings that count for more than the file.
+func (s *Source) overridingSettings(environ []string) ([]config.Setting, error) {
 	flags, err := config.Flags(s.Set)
 	if err != nil {
 		return nil, &exit.Error{Code: exit.Usage, Err: err}
@@ -131,19 +131,19 @@ func (s *Source) above(environ []string) ([]config.Setting, error) {
 
 // loadText is Load where hub.json reads text.
 func (s *Source) loadText(w io.Writer, path string, text []byte, trail hubfile.Trail) (*config.File, error) {
-	above, err := s.above(os.Environ())
+	above, err := s.overridingSettings(os.Environ())
 	if err != nil {
 		return nil, err
 	}
 	file, problems, err := config.LoadText(path, text, trail, os.LookupEnv, above...)
-	return s.loaded(w, file, problems, err)
+	return s.reportLoaded(w, file, problems, err)
 }
 
-// loaded tells what is wrong with a file.
-func (s *Source) loaded(w io.Writer, file *config.File, problems []config.Problem, err error) (*config.File, error) {
+// reportLoaded tells what is wrong with a file.
+func (s *Source) reportLoaded(w io.Writer, file *config.File, problems []config.Problem, err error) (*config.File, error) {
 	for _, p := range problems {
 		if err == nil || p.Severity != config.SeverityError { // the error says the others
-			s.tell(w, p)
+			s.reportProblem(w, p)
 		}
 	}
 	if err != nil {
@@ -158,7 +158,7 @@ func (s *Source) Path() string {
 	if s.BuiltinOnly {
 		return ""
 	}
-	path, _ := hubfile.Find(s.Config, os.LookupEnv, exists)
+	path, _ := hubfile.Find(s.Config, os.LookupEnv, fileExists)
 	return path
 }
 
@@ -181,7 +181,7 @@ func (s *Source) Command(words ...string) []string {
 	return all
 }
 
-func (s *Source) tell(w io.Writer, p config.Problem) {
+func (s *Source) reportProblem(w io.Writer, p config.Problem) {
 	if s.problem != nil {
 		s.problem(p)
 		return
@@ -189,7 +189,7 @@ func (s *Source) tell(w io.Writer, p config.Problem) {
 	fmt.Fprintln(w, p.String())
 }
 
-func exists(path string) bool {
+func fileExists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
 }

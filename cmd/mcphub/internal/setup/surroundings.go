@@ -54,13 +54,13 @@ type variable struct {
 // lookup is as os.LookupEnv.
 type lookup = func(string) (string, bool)
 
-// getenv is as os.Getenv.
-func getenv(env lookup) func(string) string {
+// getenvFrom is as os.Getenv.
+func getenvFrom(env lookup) func(string) string {
 	return func(name string) string { value, _ := env(name); return value }
 }
 
-// settings is [hub.Config.In].
-func (c *clientReader) settings(a *hub.Surroundings) (hub.Config, error) {
+// clientSettings is [hub.Config.In].
+func (c *clientReader) clientSettings(a *hub.Surroundings) (hub.Config, error) {
 	environ := a.Environ
 	if environ == nil {
 		environ = c.made.Environ
@@ -71,11 +71,11 @@ func (c *clientReader) settings(a *hub.Surroundings) (hub.Config, error) {
 		by     string
 		folder func(func(string) string) string
 	}{{hubfile.HomeVariable(), home}, {"XDG_CONFIG_HOME", configFolder}, {"XDG_STATE_HOME", rundir.State}} {
-		if kept.folder(getenv(env)) != kept.folder(getenv(hubfile.Lookup(c.made.Environ))) {
+		if kept.folder(getenvFrom(env)) != kept.folder(getenvFrom(hubfile.Lookup(c.made.Environ))) {
 			return hub.Config{}, fmt.Errorf("its %s is another than that of the hub, which keeps its secrets and its record there; give it the same, or a hub of its own", kept.by)
 		}
 	}
-	r, err := c.read(env, environ)
+	r, err := c.readEnvironment(env, environ)
 	if err != nil {
 		return hub.Config{}, err
 	}
@@ -88,44 +88,44 @@ func (c *clientReader) settings(a *hub.Surroundings) (hub.Config, error) {
 	}
 	src := c.src
 	src.Roots, src.RootsGiven = a.Roots, func() bool { return a.RootsGiven }
-	cfg.Fallback, err = src.fallback(r.file, env, cfg.Dir, a.Client.PID, log)
+	cfg.Fallback, err = src.readFallback(r.file, env, cfg.Dir, a.Client.PID, log)
 	return cfg, err
 }
 
-// read returns the reading of an environment. No lock is held while the disk is looked at.
-func (c *clientReader) read(env lookup, environ []string) (*reading, error) {
-	above, err := c.src.above(environ)
+// readEnvironment returns the reading of an environment. No lock is held while the disk is looked at.
+func (c *clientReader) readEnvironment(env lookup, environ []string) (*reading, error) {
+	above, err := c.src.overridingSettings(environ)
 	if err != nil {
 		return nil, err
 	}
-	if r := c.known(env, above); r != nil {
+	if r := c.knownReading(env, above); r != nil {
 		return r, nil
 	}
 	r := &reading{seen: map[string]variable{}, above: above}
-	if err := c.parse(r, env); err != nil {
+	if err := c.parseFile(r, env); err != nil {
 		return nil, err
 	}
 	if key := c.file.DifferingKey(r.file); key != "" {
-		return nil, fmt.Errorf("%s would be another here%s, and one hub has one for all its clients; take that out of the environment of this client, or give it a hub of its own", key, c.because(key, r, environ))
+		return nil, fmt.Errorf("%s would be another here%s, and one hub has one for all its clients; take that out of the environment of this client, or give it a hub of its own", key, c.causeOf(key, r, environ))
 	}
-	if err := c.build(r); err != nil {
+	if err := c.buildReading(r); err != nil {
 		return nil, err
 	}
-	return c.keep(r, env), nil
+	return c.keepReading(r, env), nil
 }
 
-// known is the reading of an environment that there is; nil: none.
-func (c *clientReader) known(env lookup, above []config.Setting) *reading {
+// knownReading is the reading of an environment that there is; nil: none.
+func (c *clientReader) knownReading(env lookup, above []config.Setting) *reading {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.find(env, above)
+	return c.findReading(env, above)
 }
 
-// keep keeps a reading, and returns it; of several of one environment the first, so that what is made of them is the same.
-func (c *clientReader) keep(r *reading, env lookup) *reading {
+// keepReading keeps a reading, and returns it; of several of one environment the first, so that what is made of them is the same.
+func (c *clientReader) keepReading(r *reading, env lookup) *reading {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if was := c.find(env, r.above); was != nil {
+	if was := c.findReading(env, r.above); was != nil {
 		return was
 	}
 	if c.readings = append(c.readings, r); len(c.readings) > maxReadings {
@@ -134,8 +134,8 @@ func (c *clientReader) keep(r *reading, env lookup) *reading {
 	return r
 }
 
-// find is for callers that hold mu.
-func (c *clientReader) find(env lookup, above []config.Setting) *reading {
+// findReading is for callers that hold mu.
+func (c *clientReader) findReading(env lookup, above []config.Setting) *reading {
 	for _, r := range c.readings {
 		if reflect.DeepEqual(r.above, above) && !slices.ContainsFunc(slices.Collect(maps.Keys(r.seen)), func(name string) bool {
 			value, set := env(name)
@@ -147,8 +147,8 @@ func (c *clientReader) find(env lookup, above []config.Setting) *reading {
 	return nil
 }
 
-// parse reads the file as r, and notes what it looks up.
-func (c *clientReader) parse(r *reading, env lookup) (err error) {
+// parseFile reads the file as r, and notes what it looks up.
+func (c *clientReader) parseFile(r *reading, env lookup) (err error) {
 	if c.src.BuiltinOnly {
 		r.file = c.file
 		return nil
@@ -164,8 +164,8 @@ func (c *clientReader) parse(r *reading, env lookup) (err error) {
 	return nil
 }
 
-// because names the variable by which a key differs; "" where it is not one alone.
-func (c *clientReader) because(key string, r *reading, environ []string) string {
+// causeOf names the variable by which a key differs; "" where it is not one alone.
+func (c *clientReader) causeOf(key string, r *reading, environ []string) string {
 	was := hubfile.Lookup(c.made.Environ)
 	names := slices.Collect(maps.Keys(r.seen))
 	for _, s := range slices.Concat(config.Environment(environ), config.Environment(c.made.Environ)) {
@@ -182,20 +182,20 @@ func (c *clientReader) because(key string, r *reading, environ []string) string 
 		if set {
 			mixed = append(mixed, name+"="+value)
 		}
-		above, err := c.src.above(mixed)
+		above, err := c.src.overridingSettings(mixed)
 		if err != nil {
 			continue
 		}
 		one := &reading{seen: map[string]variable{}, above: above}
-		if err := c.parse(one, hubfile.Lookup(mixed)); err == nil && c.file.DifferingKey(one.file) == key {
+		if err := c.parseFile(one, hubfile.Lookup(mixed)); err == nil && c.file.DifferingKey(one.file) == key {
 			return " by the variable " + name
 		}
 	}
 	return ""
 }
 
-// build makes of a reading what a hub is made of.
-func (c *clientReader) build(r *reading) error {
+// buildReading makes of a reading what a hub is made of.
+func (c *clientReader) buildReading(r *reading) error {
 	for i := range r.file.Servers {
 		r.names = append(r.names, r.file.Servers[i].Inherit...)
 	}
@@ -220,8 +220,8 @@ func (c *clientReader) build(r *reading) error {
 		}
 	}
 	var err error
-	if r.cfg.Checker, err = c.src.checker(r.file, c.made.Home, c.folders); err == nil && c.src.Shares {
-		share(r.file, &r.cfg)
+	if r.cfg.Checker, err = c.src.buildChecker(r.file, c.made.Home, c.folders); err == nil && c.src.Shares {
+		shareByRoots(r.file, &r.cfg)
 	}
 	return err
 }

@@ -68,7 +68,7 @@ func Start(ctx context.Context, cfg hub.Config, o Options) (*Observation, error)
 			if o.Watch != nil {
 				defer o.Watch(c.Status)()
 			}
-			err := seen.ask(ctx, c)
+			err := seen.askServers(ctx, c)
 			if err == nil && cfg.Record != nil {
 				cfg.Record.WaitQuiet(ctx, 0)
 			}
@@ -78,8 +78,8 @@ func Start(ctx context.Context, cfg hub.Config, o Options) (*Observation, error)
 	return seen, err
 }
 
-// ask waits for the servers and takes in what they offer.
-func (s *Observation) ask(ctx context.Context, c *client.Session) error {
+// askServers waits for the servers and takes in what they offer.
+func (s *Observation) askServers(ctx context.Context, c *client.Session) error {
 	offered, err := c.Offered(ctx)
 	if err != nil {
 		return err
@@ -87,18 +87,18 @@ func (s *Observation) ask(ctx context.Context, c *client.Session) error {
 	for _, server := range offered.Servers {
 		s.Tools[server.Name] = append(s.Tools[server.Name], server.Tools...)
 	}
-	if s.Prompts, err = listed(ctx, c, "prompts", "name"); err != nil {
+	if s.Prompts, err = listNames(ctx, c, "prompts", "name"); err != nil {
 		return err
 	}
-	if s.Resources, err = listed(ctx, c, "resources", "uri"); err != nil {
+	if s.Resources, err = listNames(ctx, c, "resources", "uri"); err != nil {
 		return err
 	}
 	s.Status = c.Status()
 	return nil
 }
 
-// listed are the names of one kind of things that the servers offer.
-func listed(ctx context.Context, c *client.Session, kind, key string) (names []string, err error) {
+// listNames are the names of one kind of things that the servers offer.
+func listNames(ctx context.Context, c *client.Session, kind, key string) (names []string, err error) {
 	list, err := c.Request(ctx, kind+"/list")
 	if err != nil {
 		return nil, err

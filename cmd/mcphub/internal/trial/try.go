@@ -55,27 +55,27 @@ func Try(ctx context.Context, cfg hub.Config, name string, o Options) (Result, e
 	}
 	only := cfg.Children[at]
 	if o.Confined {
-		if why := unheld(&only.Spec); why != "" {
+		if why := unheldReason(&only.Spec); why != "" {
 			return Result{Skipped: why}, nil
 		}
 	}
-	run, closed, err := record(ctx, cfg, &only, o)
+	run, closed, err := recordRun(ctx, cfg, &only, o)
 	if err != nil {
 		return Result{}, err
 	}
 	r := Result{Run: run, Works: run.Ready(), Recorded: only.Spec.Sandbox.Recorded, Closed: closed}
 	if held := run.Status.Sandbox; o.Confined || only.Spec.URL != "" || held.Profile == nil && !only.Spec.Sandbox.Confines() {
-		r.Refused = refused(&run, closed)
+		r.Refused = kernelRefusals(&run, closed)
 		return r, nil
 	}
 	only.Spec.Sandbox = sandbox.Settings{}
-	free, err := one(ctx, cfg, only, o)
+	free, err := startOne(ctx, cfg, only, o)
 	if err != nil {
 		return r, err
 	}
-	r.Unconfined, r.Missing = &free, missing(&run, &free)
+	r.Unconfined, r.Missing = &free, missingOffers(&run, &free)
 	if r.Works = r.Works && len(r.Missing) == 0; !r.Works {
-		r.Refused = refused(&run, closed)
+		r.Refused = kernelRefusals(&run, closed)
 	}
 	return r, nil
 }
@@ -84,11 +84,11 @@ func Try(ctx context.Context, cfg hub.Config, name string, o Options) (Result, e
 // that is refused.
 const maxRounds = 4
 
-// record starts a server as it will run and records what it would open beyond its profile. It starts it
+// recordRun starts a server as it will run and records what it would open beyond its profile. It starts it
 // again with what Options.Confirm gives to it, until nothing is new. closed is what the last start was refused.
-func record(ctx context.Context, cfg hub.Config, c *hub.Child, o Options) (run Attempt, closed learn.Recording, err error) {
-	if o.Confirm == nil || c.Spec.URL != "" || unheld(&c.Spec) != "" {
-		run, err = one(ctx, cfg, *c, o)
+func recordRun(ctx context.Context, cfg hub.Config, c *hub.Child, o Options) (run Attempt, closed learn.Recording, err error) {
+	if o.Confirm == nil || c.Spec.URL != "" || unheldReason(&c.Spec) != "" {
+		run, err = startOne(ctx, cfg, *c, o)
 		return run, closed, err
 	}
 	facts := learn.Facts{Withheld: cfg.Checker.ClosedPaths(c.Spec.Name), Home: cfg.Home, Names: c.Spec.Program().OwnNames()}
@@ -103,12 +103,12 @@ func record(ctx context.Context, cfg hub.Config, c *hub.Child, o Options) (run A
 	}
 	for round := 0; ; round++ {
 		cfg.Record = &sandbox.Recorder{}
-		if run, err = one(ctx, cfg, *c, o); err != nil {
+		if run, err = startOne(ctx, cfg, *c, o); err != nil {
 			return run, closed, err
 		}
 		if cfg.Record.Refused() != nil { // the kernel gives no notices
 			cfg.Record = nil
-			run, err = one(ctx, cfg, *c, o)
+			run, err = startOne(ctx, cfg, *c, o)
 			return run, closed, err
 		}
 		held := run.Status.Sandbox
@@ -126,7 +126,7 @@ func record(ctx context.Context, cfg hub.Config, c *hub.Child, o Options) (run A
 			}
 		}
 		closed = learn.Record(facts)
-		closed.Own, closed.Shown = beyond(closed.Own, had), beyond(closed.Shown, had)
+		closed.Own, closed.Shown = pathsBeyond(closed.Own, had), pathsBeyond(closed.Shown, had)
 		if round == maxRounds || len(closed.Own)+len(closed.Shown) == 0 {
 			return run, closed, nil
 		}
@@ -138,15 +138,15 @@ func record(ctx context.Context, cfg hub.Config, c *hub.Child, o Options) (run A
 	}
 }
 
-// beyond are the paths that others do not give.
-func beyond(paths, had []sandbox.RecordedPath) []sandbox.RecordedPath {
+// pathsBeyond are the paths that others do not give.
+func pathsBeyond(paths, had []sandbox.RecordedPath) []sandbox.RecordedPath {
 	return slices.DeleteFunc(paths, func(p sandbox.RecordedPath) bool {
 		return slices.ContainsFunc(had, func(o sandbox.RecordedPath) bool { return learn.Covers(o, p) })
 	})
 }
 
-// unheld says why the kernel would hold nothing of a server that is a process here.
-func unheld(s *spec.Spec) string {
+// unheldReason says why the kernel would hold nothing of a server that is a process here.
+func unheldReason(s *spec.Spec) string {
 	system := sandbox.CurrentKernel()
 	switch {
 	case s.URL != "":
@@ -161,8 +161,8 @@ func unheld(s *spec.Spec) string {
 	return ""
 }
 
-// one starts one server.
-func one(ctx context.Context, cfg hub.Config, c hub.Child, o Options) (Attempt, error) {
+// startOne starts one server.
+func startOne(ctx context.Context, cfg hub.Config, c hub.Child, o Options) (Attempt, error) {
 	o.Timeout = o.timeFor(&c.Spec)
 	cfg.Children, cfg.Broken, cfg.Disabled = []hub.Child{c}, nil, nil
 	seen, err := Start(ctx, cfg, o)
@@ -183,9 +183,9 @@ func (o Options) timeFor(s *spec.Spec) time.Duration {
 	return max(o.Timeout, s.WithDefaults().StartTimeout)
 }
 
-// missing is what a server offers without the kernel alone. Resources come and go by
+// missingOffers is what a server offers without the kernel alone. Resources come and go by
 // themselves, so of them only the number counts.
-func missing(run, free *Attempt) (out []string) {
+func missingOffers(run, free *Attempt) (out []string) {
 	for _, t := range free.Tools {
 		if !slices.ContainsFunc(run.Tools, func(have client.Tool) bool { return have.ToolName == t.ToolName }) {
 			out = append(out, "the tool "+t.ToolName)
@@ -202,9 +202,9 @@ func missing(run, free *Attempt) (out []string) {
 	return out
 }
 
-// refused is what the kernel has refused a server: what was noted of that, which is exact, and then what
+// kernelRefusals is what the kernel has refused a server: what was noted of that, which is exact, and then what
 // the server has said.
-func refused(r *Attempt, closed learn.Recording) (all []sandbox.Refusal) {
+func kernelRefusals(r *Attempt, closed learn.Recording) (all []sandbox.Refusal) {
 	for _, p := range closed.Shown {
 		f := sandbox.Refusal{Path: p.Path, Access: sandbox.Read, By: sandbox.ByServer, Opens: p.Path}
 		if p.Use != sandbox.Reads {

@@ -87,14 +87,14 @@ func (d *Door) Run(ctx context.Context) {
 		d.closed = d.closed || idle
 		d.mu.Unlock()
 		if idle {
-			d.close()
+			d.closeDoor()
 		}
 	})
 	stop := context.AfterFunc(ctx, func() { // who is about to attach finds that nobody is here
 		d.mu.Lock()
 		d.closed = true
 		d.mu.Unlock()
-		d.close()
+		d.closeDoor()
 	})
 	defer stop()
 	var guests sync.WaitGroup
@@ -113,23 +113,23 @@ func (d *Door) Run(ctx context.Context) {
 			continue
 		}
 		waiting <- struct{}{}
-		guests.Go(func() { d.guest(ctx, c, func() { <-waiting }) })
+		guests.Go(func() { d.serveGuest(ctx, c, func() { <-waiting }) })
 	}
 	d.since.Stop()
 	guests.Wait()
 }
 
-// close lets nobody in any more. The secret goes first: once the socket is gone, another hub may have one at its place.
-func (d *Door) close() {
+// closeDoor lets nobody in any more. The secret goes first: once the socket is gone, another hub may have one at its place.
+func (d *Door) closeDoor() {
 	d.closing.Do(func() {
 		d.cfg.Endpoint.RemoveSecret(d.cfg.Dir)
 		_ = d.l.Close()
 	})
 }
 
-// enter counts a Guest that is about to be attached. The error is errHungUp once the Door is closing: the adapter
+// enterGuest counts a Guest that is about to be attached. The error is errHungUp once the Door is closing: the adapter
 // finds that nobody is here, and starts the next hub.
-func (d *Door) enter() error {
+func (d *Door) enterGuest() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
@@ -143,7 +143,7 @@ func (d *Door) enter() error {
 	return nil
 }
 
-func (d *Door) leave() {
+func (d *Door) leaveGuest() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.attached--; d.attached == 0 {
@@ -151,10 +151,10 @@ func (d *Door) leave() {
 	}
 }
 
-// guest is one adapter, from its connection to its end. waited is called once it waits for nothing.
-func (d *Door) guest(ctx context.Context, c *net.UnixConn, waited func()) {
+// serveGuest is one adapter, from its connection to its end. waited is called once it waits for nothing.
+func (d *Door) serveGuest(ctx context.Context, c *net.UnixConn, waited func()) {
 	defer c.Close()
-	a, err := d.admit(ctx, c)
+	a, err := d.admitAdapter(ctx, c)
 	waited()
 	if err != nil {
 		if errors.Is(err, errHungUp) { // who only looks whether a hub is here
@@ -167,7 +167,7 @@ func (d *Door) guest(ctx context.Context, c *net.UnixConn, waited func()) {
 		_, _ = c.Write([]byte(attach.Refuse + strings.ReplaceAll(err.Error(), "\n", "; ") + "\n"))
 		return
 	}
-	defer d.leave()
+	defer d.leaveGuest()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	_ = c.SetDeadline(time.Time{})
@@ -175,8 +175,8 @@ func (d *Door) guest(ctx context.Context, c *net.UnixConn, waited func()) {
 	heard.Go(func() {
 		defer cancel(ErrLeft)
 		for {
-			line, err := a.in.line()
-			a.in.drop() // nobody has asked for more descriptors
+			line, err := a.in.readLine()
+			a.in.dropRights() // nobody has asked for more descriptors
 			if err != nil {
 				return
 			}
@@ -198,8 +198,8 @@ type admitted struct {
 	in    *input // what it says from now on
 }
 
-// admit finds out who an adapter is, takes its descriptors, and waits for its last word.
-func (d *Door) admit(ctx context.Context, c *net.UnixConn) (_ *admitted, err error) {
+// admitAdapter finds out who an adapter is, takes its descriptors, and waits for its last word.
+func (d *Door) admitAdapter(ctx context.Context, c *net.UnixConn) (_ *admitted, err error) {
 	if err := c.SetDeadline(time.Now().Add(answerTime)); err != nil {
 		return nil, err
 	}
@@ -213,16 +213,16 @@ func (d *Door) admit(ctx context.Context, c *net.UnixConn) (_ *admitted, err err
 	in := &input{c: c, from: cred.Pid}
 	defer func() {
 		if err != nil {
-			in.drop()
+			in.dropRights()
 		}
 	}()
-	g := &Guest{Adapter: process(int(cred.Pid))}
+	g := &Guest{Adapter: processOf(int(cred.Pid))}
 	if err := d.who(c, caller.Want{Alike: true}); err != nil {
 		_ = c.SetDeadline(time.Now().Add(refuseTime)) // a server waits in nobody's place
-		_, _ = in.line()                              // who is refused before he has spoken cannot read why
+		_, _ = in.readLine()                          // who is refused before he has spoken cannot read why
 		return nil, err
 	}
-	hello, err := in.line()
+	hello, err := in.readLine()
 	if err != nil {
 		return nil, err
 	}
@@ -235,7 +235,7 @@ func (d *Door) admit(ctx context.Context, c *net.UnixConn) (_ *admitted, err err
 	if _, err := c.Write([]byte(attach.Ready + "\n")); err != nil {
 		return nil, err
 	}
-	head, err := in.bytes(4)
+	head, err := in.readBytes(4)
 	if err != nil {
 		return nil, err
 	}
@@ -243,14 +243,14 @@ func (d *Door) admit(ctx context.Context, c *net.UnixConn) (_ *admitted, err err
 	if err != nil {
 		return nil, err
 	}
-	body, err := in.bytes(n)
+	body, err := in.readBytes(n)
 	if err != nil {
 		return nil, err
 	}
 	if g.Surroundings, err = attach.Decode(body); err != nil {
 		return nil, err
 	}
-	if g.Client, err = above(g.Adapter.PID); err != nil {
+	if g.Client, err = parentOf(g.Adapter.PID); err != nil {
 		return nil, err
 	}
 	switch len(in.fds) {
@@ -261,12 +261,12 @@ func (d *Door) admit(ctx context.Context, c *net.UnixConn) (_ *admitted, err err
 		return nil, fmt.Errorf("%d descriptors were handed over, and not three or %d", len(in.fds), maxHanded)
 	}
 	g.In, g.Out, g.Err = in.fds[0], in.fds[1], in.fds[2]
-	if err := d.enter(); err != nil {
+	if err := d.enterGuest(); err != nil {
 		return nil, err
 	}
 	defer func() {
 		if err != nil {
-			d.leave()
+			d.leaveGuest()
 		}
 	}()
 	serve, err := d.cfg.Prepare(ctx, g)
@@ -279,11 +279,11 @@ func (d *Door) admit(ctx context.Context, c *net.UnixConn) (_ *admitted, err err
 	if err := c.SetDeadline(time.Now().Add(answerTime)); err != nil { // the last word is said at once, and nobody takes it back
 		return nil, err
 	}
-	word, err := in.line()
+	word, err := in.readLine()
 	if err == nil && word != attach.Go {
 		err = errors.New("it has not said the last word")
 	}
-	if err == nil && process(g.Adapter.PID) != g.Adapter {
+	if err == nil && processOf(g.Adapter.PID) != g.Adapter {
 		err = errors.New("the process that has connected has ended, and another has its number")
 	}
 	if err != nil {
@@ -293,15 +293,15 @@ func (d *Door) admit(ctx context.Context, c *net.UnixConn) (_ *admitted, err err
 	return &admitted{serve, in}, nil
 }
 
-func process(pid int) caller.Process { return caller.Process{PID: pid, Start: caller.Started(pid)} }
+func processOf(pid int) caller.Process { return caller.Process{PID: pid, Start: caller.Started(pid)} }
 
-// above is the process that has started another.
-func above(pid int) (caller.Process, error) {
+// parentOf is the process that has started another.
+func parentOf(pid int) (caller.Process, error) {
 	p, err := proctree.Find(pid)
 	if err != nil {
 		return caller.Process{}, fmt.Errorf("who started it cannot be told: %w", err)
 	}
-	return process(p.Parent), nil
+	return processOf(p.Parent), nil
 }
 
 // nameSenders has the kernel say of each message who sent it. Connections inherit that before they are
@@ -324,8 +324,8 @@ type input struct {
 	fds  []int
 }
 
-// line reads up to the next line end.
-func (in *input) line() (string, error) {
+// readLine reads up to the next line end.
+func (in *input) readLine() (string, error) {
 	for {
 		if line, rest, whole := bytes.Cut(in.rest, []byte{'\n'}); whole {
 			in.rest = bytes.Clone(rest)
@@ -334,16 +334,16 @@ func (in *input) line() (string, error) {
 		if len(in.rest) > attach.LongestLine {
 			return "", errors.New("it says too much")
 		}
-		if err := in.more(512); err != nil {
+		if err := in.readMessage(512); err != nil {
 			return "", err
 		}
 	}
 }
 
-// bytes reads n bytes.
-func (in *input) bytes(n int) ([]byte, error) {
+// readBytes reads n bytes.
+func (in *input) readBytes(n int) ([]byte, error) {
 	for len(in.rest) < n {
-		if err := in.more(64 << 10); err != nil {
+		if err := in.readMessage(64 << 10); err != nil {
 			return nil, err
 		}
 	}
@@ -364,9 +364,9 @@ var errHungUp = errors.New("it has hung up")
 // errOff is told an adapter as nothing.
 var errOff = errors.New("")
 
-// more reads one message. A message of another process than the one that has connected is
+// readMessage reads one message. A message of another process than the one that has connected is
 // refused: it was passed the connection.
-func (in *input) more(size int) error {
+func (in *input) readMessage(size int) error {
 	b, oob := make([]byte, size), make([]byte, unix.CmsgSpace(unix.SizeofUcred)+unix.CmsgSpace(maxFDs*4))
 	n, used, flags, _, err := in.c.ReadMsgUnix(b, oob)
 	if err != nil {
@@ -408,8 +408,8 @@ func (in *input) more(size int) error {
 	return nil
 }
 
-// drop closes what was handed over and is not taken.
-func (in *input) drop() {
+// dropRights closes what was handed over and is not taken.
+func (in *input) dropRights() {
 	for _, fd := range in.fds {
 		_ = unix.Close(fd)
 	}

@@ -336,8 +336,8 @@ func TestRunGoesOnWhileSomebodyIsAttached(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-o.served
-	if d.enter() == nil { // the timer is stopped: only the last who leaves starts it
-		d.leave()
+	if d.enterGuest() == nil { // the timer is stopped: only the last who leaves starts it
+		d.leaveGuest()
 	}
 	d.mu.Lock()
 	running := d.since.Stop()
@@ -370,7 +370,7 @@ func TestTheNextHubKeepsItsSecret(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer next.close()
+	defer next.closeDoor()
 	_, _ = c.Close(), other.Close()
 	<-o.done
 	secret, err := os.ReadFile(strings.TrimSuffix(o.path, ".attach") + ".secret")

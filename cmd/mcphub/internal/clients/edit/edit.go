@@ -107,7 +107,7 @@ func Apply(format Format, data []byte, at Container, c Change) ([]byte, Change, 
 	if err != nil {
 		return nil, c, err
 	}
-	if name := twice(whole, at, c.Name); name != "" {
+	if name := findTwice(whole, at, c.Name); name != "" {
 		return nil, c, fmt.Errorf("%q stands twice in the file; remove one of them", name)
 	}
 	entries := Entries(whole, at)
@@ -150,17 +150,17 @@ func Apply(format Format, data []byte, at Container, c Change) ([]byte, Change, 
 	for i := range splices {
 		splices[i].Off += head
 	}
-	out := splice(data, splices)
-	c.Made = missing(whole, at)
-	if err := verify(format, whole, out, at, c); err != nil {
+	out := applySplices(data, splices)
+	c.Made = countMissing(whole, at)
+	if err := verifyResult(format, whole, out, at, c); err != nil {
 		return nil, c, err
 	}
-	c.Splices = surround(data, splices)
+	c.Splices = noteSurroundings(data, splices)
 	return out, c, nil
 }
 
-// missing counts the tables of the path that are not there.
-func missing(whole Table, at Container) int {
+// countMissing counts the tables of the path that are not there.
+func countMissing(whole Table, at Container) int {
 	var v any = whole
 	for i, name := range at.Path {
 		t, _ := v.(Table)
@@ -172,26 +172,26 @@ func missing(whole Table, at Container) int {
 	return 0
 }
 
-// verify reads the result and compares it with the original in which the same
+// verifyResult reads the result and compares it with the original in which the same
 // was done to the values.
-func verify(format Format, before Table, after []byte, at Container, c Change) error {
+func verifyResult(format Format, before Table, after []byte, at Container, c Change) error {
 	got, err := Decode(format, after)
 	if err != nil {
 		return fmt.Errorf("the edit would break the file: %w", err)
 	}
-	want, err := applied(before, at, c)
+	want, err := applyToValues(before, at, c)
 	if err != nil {
 		return err
 	}
-	if !same(got, want, at) {
+	if !sameFiles(got, want, at) {
 		return fmt.Errorf("the file is written in a way in which %q cannot be changed alone; change it by hand", c.Name)
 	}
 	return nil
 }
 
-// same compares two files. Where the entries are kept, an empty table is as good
+// sameFiles compares two files. Where the entries are kept, an empty table is as good
 // as none, and the order of a list does not matter.
-func same(a, b Table, at Container) bool { return Equal(Prune(a, at.Path), Prune(b, at.Path)) }
+func sameFiles(a, b Table, at Container) bool { return Equal(Prune(a, at.Path), Prune(b, at.Path)) }
 
 // Prune leaves out the tables of a path that hold nothing, and sorts a list at its end.
 func Prune(t Table, path []string) Table {
@@ -225,16 +225,16 @@ func nameOf(v any) string {
 	t, _ := v.(Table)
 	name, _ := t.Get(nameKey).(string)
 	if name == "" && t != nil {
-		text, _ := json.Marshal(plain(t)) // a map's members are sorted
+		text, _ := json.Marshal(toMaps(t)) // a map's members are sorted
 		sum := sha256.Sum256(text)
 		return nameless + hex.EncodeToString(sum[:6])
 	}
 	return name
 }
 
-// twice finds a name that stands twice on the way to an entry, or among the
+// findTwice finds a name that stands twice on the way to an entry, or among the
 // members of it. Programs differ in which of them counts.
-func twice(whole Table, at Container, name string) string {
+func findTwice(whole Table, at Container, name string) string {
 	var v any = whole
 	for _, step := range append(slices.Clone(at.Path), name) {
 		t, ok := v.(Table)
@@ -261,8 +261,8 @@ func twice(whole Table, at Container, name string) string {
 	return ""
 }
 
-// place is where an entry is, or where a new one goes.
-func (at Container) place(whole Table, name string) Place {
+// placeOf is where an entry is, or where a new one goes.
+func (at Container) placeOf(whole Table, name string) Place {
 	var place Place
 	var v any = whole
 	for _, step := range at.Path {
@@ -279,8 +279,8 @@ func (at Container) place(whole Table, name string) Place {
 	return append(place, len(list))
 }
 
-// applied is an edit of values instead of texts.
-func applied(whole Table, at Container, c Change) (Table, error) {
+// applyToValues is an edit of values instead of texts.
+func applyToValues(whole Table, at Container, c Change) (Table, error) {
 	change := func(old Table) Table {
 		switch {
 		case c.Kind == Put:
@@ -291,7 +291,7 @@ func applied(whole Table, at Container, c Change) (Table, error) {
 		}
 		return old.With(c.Key, c.Value)
 	}
-	out, err := changedAt(whole, at.place(whole, c.Name), func(in, step any) (any, error) {
+	out, err := changedAt(whole, at.placeOf(whole, c.Name), func(in, step any) (any, error) {
 		list, isList := in.([]any)
 		t, isTable := in.(Table)
 		i, element := step.(int)
@@ -304,29 +304,29 @@ func applied(whole Table, at Container, c Change) (Table, error) {
 			old, _ := t.Get(c.Name).(Table)
 			return t.With(c.Name, change(old)), nil
 		case i == len(list):
-			return append(slices.Clone(list), named(c.Name, change(nil))), nil
+			return append(slices.Clone(list), namedEntry(c.Name, change(nil))), nil
 		case c.Kind == Remove:
 			return slices.Delete(slices.Clone(list), i, i+1), nil
 		}
 		old, _ := list[i].(Table)
 		list = slices.Clone(list)
-		list[i] = named(c.Name, change(old.Without(nameKey)))
+		list[i] = namedEntry(c.Name, change(old.Without(nameKey)))
 		return list, nil
 	})
 	t, _ := out.(Table)
 	return t, err
 }
 
-// named is an entry of a list.
-func named(name string, t Table) Table {
+// namedEntry is an entry of a list.
+func namedEntry(name string, t Table) Table {
 	if strings.HasPrefix(name, nameless) {
 		return t
 	}
 	return append(Table{{nameKey, name}}, t.Without(nameKey)...)
 }
 
-// splice applies replacements, whose offsets are those of data.
-func splice(data []byte, all []Splice) []byte {
+// applySplices applies replacements, whose offsets are those of data.
+func applySplices(data []byte, all []Splice) []byte {
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(a, b Splice) int { return a.Off - b.Off })
 	var out bytes.Buffer
@@ -343,11 +343,11 @@ func splice(data []byte, all []Splice) []byte {
 // context is how much of the text around a splice is remembered.
 const context = 64
 
-// surround notes what stands around each splice once all are made.
-func surround(data []byte, all []Splice) []Splice {
+// noteSurroundings notes what stands around each splice once all are made.
+func noteSurroundings(data []byte, all []Splice) []Splice {
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(a, b Splice) int { return a.Off - b.Off })
-	out := splice(data, all)
+	out := applySplices(data, all)
 	shift := 0
 	for i := range all {
 		s := &all[i]
@@ -367,16 +367,16 @@ func Undo(format Format, data []byte, at Container, c Change) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	back, needed, err := inverse(Entries(whole, at), c)
+	back, needed, err := invertChange(Entries(whole, at), c)
 	if err != nil || !needed {
 		return data, err
 	}
-	want, err := undone(whole, at, c, back)
+	want, err := undoInValues(whole, at, c, back)
 	if err != nil {
 		return nil, err
 	}
-	if out, ok := unsplice(data, c.Splices); ok {
-		if got, err := Decode(format, out); err == nil && same(got, want, at) {
+	if out, ok := undoSplices(data, c.Splices); ok {
+		if got, err := Decode(format, out); err == nil && sameFiles(got, want, at) {
 			return out, nil
 		}
 	}
@@ -390,9 +390,9 @@ func Undo(format Format, data []byte, at Container, c Change) ([]byte, error) {
 	return out, nil
 }
 
-// inverse is the edit that means the opposite of a change, and whether there is
+// invertChange is the edit that means the opposite of a change, and whether there is
 // anything left to take back.
-func inverse(entries Table, c Change) (back Change, needed bool, err error) {
+func invertChange(entries Table, c Change) (back Change, needed bool, err error) {
 	have, there := entries.Get(c.Name).(Table)
 	switch c.Kind {
 	case Put:
@@ -419,9 +419,9 @@ func inverse(entries Table, c Change) (back Change, needed bool, err error) {
 	return back, false, fmt.Errorf("the record has an unknown kind of change, %q", c.Kind)
 }
 
-// undone is what the values are once a change was taken back.
-func undone(whole Table, at Container, c, back Change) (Table, error) {
-	want, err := applied(whole, at, back)
+// undoInValues is what the values are once a change was taken back.
+func undoInValues(whole Table, at Container, c, back Change) (Table, error) {
+	want, err := applyToValues(whole, at, back)
 	if err != nil || c.Made == 0 {
 		return want, err
 	}
@@ -447,19 +447,19 @@ func withoutEmpty(t Table, path []string, n int) Table {
 	return t
 }
 
-// unsplice finds what was put in by what stands around it, each exactly once.
-func unsplice(data []byte, all []Splice) ([]byte, bool) {
+// undoSplices finds what was put in by what stands around it, each exactly once.
+func undoSplices(data []byte, all []Splice) ([]byte, bool) {
 	var back []Splice
 	from := 0
 	for _, s := range all {
-		off, ok := locate(data, s)
+		off, ok := locateSplice(data, s)
 		if !ok || off < from {
 			return nil, false
 		}
 		from = off + len(s.New)
 		back = append(back, Splice{Off: off, Old: s.New, New: s.Old})
 	}
-	return splice(data, back), true
+	return applySplices(data, back), true
 }
 
 // surroundings are how much of what stood before and after is looked for, the
@@ -469,8 +469,8 @@ var surroundings = [][2]int{{64, 64}, {32, 32}, {16, 16}, {8, 8}, {4, 4}, {32, 0
 // tellingAlone is how long a text is that needs no surroundings to be found.
 const tellingAlone = 16
 
-// locate finds the one place where a splice was made.
-func locate(data []byte, s Splice) (int, bool) {
+// locateSplice finds the one place where a splice was made.
+func locateSplice(data []byte, s Splice) (int, bool) {
 	for _, size := range surroundings {
 		before, after := s.Before, s.After
 		before = before[max(0, len(before)-size[0]):]
@@ -486,8 +486,8 @@ func locate(data []byte, s Splice) (int, bool) {
 	return 0, false
 }
 
-// newline is the line end of a text: that of its first line.
-func newline(data []byte) string {
+// lineEndOf is the line end of a text: that of its first line.
+func lineEndOf(data []byte) string {
 	if i := bytes.IndexByte(data, '\n'); i > 0 && data[i-1] == '\r' {
 		return "\r\n"
 	}
@@ -516,7 +516,7 @@ func indentAt(data []byte, off int) string {
 	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
 }
 
-func quoted(s string) string {
+func quoteText(s string) string {
 	b, _ := json.Marshal(s) // a string always can be
 	return strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(string(b))
 }

@@ -29,7 +29,7 @@ func FuzzEdit(f *testing.F) {
 				continue // it says so, and the copy is there
 			}
 			got, err := Decode(Format(format), back)
-			if err != nil || !same(got, before, at) {
+			if err != nil || !sameFiles(got, before, at) {
 				t.Fatalf("%s: %q became %q, then %q (%v)", c.Kind, text, after, back, err)
 			}
 		}

@@ -57,9 +57,9 @@ func jsonEdit(data []byte, at Container, c Change) ([]Splice, error) {
 		}
 		whole, _ = fromHuJSON(root).(Table)
 	}
-	place, v := at.place(whole, c.Name), c.Value
+	place, v := at.placeOf(whole, c.Name), c.Value
 	if t, _ := v.(Table); at.List && c.Kind == Put {
-		v = named(c.Name, t)
+		v = namedEntry(c.Name, t)
 	}
 	if c.Kind == Set {
 		place = append(place, c.Key)
@@ -68,20 +68,20 @@ func jsonEdit(data []byte, at Container, c Change) ([]Splice, error) {
 		if c.Kind != Put {
 			return nil, ErrNoEntry
 		}
-		return []Splice{{Old: string(data), New: style.value(wrapped(place, v), "") + style.nl}}, nil
+		return []Splice{{Old: string(data), New: style.writeValue(wrapValue(place, v), "") + style.nl}}, nil
 	}
-	box, rest, err := walk(root, place)
+	box, rest, err := walkTo(root, place)
 	switch {
 	case errors.Is(err, errPlace):
 		return nil, fmt.Errorf("%q is kept in another way than expected", at.Path[len(at.Path)-1])
 	case err != nil:
 		return nil, err
 	case c.Kind == Put || v != nil:
-		return style.put(data, box, rest, v), nil
-	case len(rest) > 1 || box.index(rest[0]) < 0:
+		return style.putValue(data, box, rest, v), nil
+	case len(rest) > 1 || box.indexOf(rest[0]) < 0:
 		return nil, nil
 	}
-	return cut(data, box, box.index(rest[0])), nil
+	return cutMember(data, box, box.indexOf(rest[0])), nil
 }
 
 // jsonText is how a file is laid out.
@@ -92,7 +92,7 @@ type jsonText struct {
 }
 
 func jsonStyle(data []byte) jsonText {
-	s := jsonText{nl: newline(data), unit: "  "}
+	s := jsonText{nl: lineEndOf(data), unit: "  "}
 	if trimmed := bytes.TrimSpace(data); len(trimmed) > 2 && !bytes.ContainsRune(trimmed, '\n') {
 		s.flat = true
 		return s
@@ -109,16 +109,16 @@ func jsonStyle(data []byte) jsonText {
 	return s
 }
 
-// indent is that of the line on which something stands.
-func (s jsonText) indent(data []byte, off int) string {
+// indentAt is that of the line on which something stands.
+func (s jsonText) indentAt(data []byte, off int) string {
 	if s.flat {
 		return ""
 	}
 	return indentAt(data, off)
 }
 
-// value writes a value of which the first line stands at that indentation.
-func (s jsonText) value(v any, indent string) string {
+// writeValue writes a value of which the first line stands at that indentation.
+func (s jsonText) writeValue(v any, indent string) string {
 	switch t := v.(type) {
 	case Table:
 		if len(t) == 0 {
@@ -126,7 +126,7 @@ func (s jsonText) value(v any, indent string) string {
 		}
 		parts := make([]string, len(t))
 		for i, m := range t {
-			parts[i] = quoted(m.Name) + ": " + s.value(m.Value, indent+s.unit)
+			parts[i] = quoteText(m.Name) + ": " + s.writeValue(m.Value, indent+s.unit)
 		}
 		if s.flat {
 			return "{" + strings.Join(parts, ", ") + "}"
@@ -140,7 +140,7 @@ func (s jsonText) value(v any, indent string) string {
 			if _, table := e.(Table); table {
 				simple = false
 			}
-			short[i] = s.value(e, indent+s.unit)
+			short[i] = s.writeValue(e, indent+s.unit)
 		}
 		if simple || s.flat {
 			return "[" + strings.Join(short, ", ") + "]"
@@ -148,7 +148,7 @@ func (s jsonText) value(v any, indent string) string {
 		sep := s.nl + indent + s.unit
 		return "[" + sep + strings.Join(short, ","+sep) + s.nl + indent + "]"
 	case string:
-		return quoted(t)
+		return quoteText(t)
 	}
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -157,32 +157,32 @@ func (s jsonText) value(v any, indent string) string {
 	return string(b)
 }
 
-// add puts a member or an element behind the last one.
-func (s jsonText) add(data []byte, box items, name string, v any) []Splice {
+// addMember puts a member or an element behind the last one.
+func (s jsonText) addMember(data []byte, box items, name string, v any) []Splice {
 	last := lastContent(data, box)
 	inline := s.flat
 	if n := len(box.spans); n > 0 && !beginsLine(data, box.spans[n-1].start) {
 		inline = inline || !bytes.Contains(data[box.spans[n-1].end:last], []byte("//"))
 	}
-	indent := s.indent(data, box.open) + s.unit
+	indent := s.indentAt(data, box.open) + s.unit
 	if len(box.spans) > 0 {
-		indent = s.indent(data, box.spans[len(box.spans)-1].start)
+		indent = s.indentAt(data, box.spans[len(box.spans)-1].start)
 	}
 	text := ""
 	if !box.list {
-		text = quoted(name) + ": "
+		text = quoteText(name) + ": "
 	}
 	if inline {
 		flat := s
 		flat.flat = true
-		text += flat.value(v, "")
+		text += flat.writeValue(v, "")
 	} else {
-		text += s.value(v, indent)
+		text += s.writeValue(v, indent)
 		text = s.nl + indent + text
 	}
 	if len(box.spans) == 0 {
 		if !inline && !bytes.ContainsRune(data[last:box.shut], '\n') {
-			text += s.nl + s.indent(data, box.open)
+			text += s.nl + s.indentAt(data, box.open)
 		}
 		return []Splice{{Off: last, New: text}}
 	}
@@ -265,8 +265,8 @@ func commaAfter(data []byte, off int) int {
 	return -1
 }
 
-// cut takes out a member or an element, with its line where it has one of its own.
-func cut(data []byte, box items, i int) []Splice {
+// cutMember takes out a member or an element, with its line where it has one of its own.
+func cutMember(data []byte, box items, i int) []Splice {
 	s := box.spans[i]
 	from, to := s.start, s.end
 	comma := commaAfter(data, s.end)
@@ -306,7 +306,7 @@ func cut(data []byte, box items, i int) []Splice {
 // dropEmpty removes tables that an edit had made, as far as they are empty again.
 func dropEmpty(data []byte, at Container, n int) []byte {
 	for k := len(at.Path); k > 0 && n > 0; k-- {
-		path := Container{Path: at.Path[:k-1]}.place(nil, at.Path[k-1])
+		path := Container{Path: at.Path[:k-1]}.placeOf(nil, at.Path[k-1])
 		box, there := boxAt(data, path)
 		if !there {
 			continue

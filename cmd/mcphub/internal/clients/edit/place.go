@@ -19,11 +19,11 @@ var errPlace = errors.New("it is written in a way in which it cannot be changed 
 // Insert puts a value at a Place. A member that is there is replaced. An element goes before
 // the one that has its number, or behind the last one. What is missing on the way is made.
 func Insert(data []byte, at Place, v any) ([]byte, error) {
-	return placed(data, at, func(body []byte, box items, style jsonText, rest Place) ([]Splice, error) {
-		if i := box.index(rest[0]); box.list && i >= 0 {
-			return style.before(body, box, i, v), nil
+	return editAt(data, at, func(body []byte, box items, style jsonText, rest Place) ([]Splice, error) {
+		if i := box.indexOf(rest[0]); box.list && i >= 0 {
+			return style.putBefore(body, box, i, v), nil
 		}
-		return style.put(body, box, rest, v), nil
+		return style.putValue(body, box, rest, v), nil
 	}, func(in any, step any) (any, error) {
 		switch step := step.(type) {
 		case string:
@@ -43,28 +43,28 @@ func Insert(data []byte, at Place, v any) ([]byte, error) {
 	})
 }
 
-// put puts a value where the way to a Place ends, in the place of what is there.
-func (s jsonText) put(data []byte, box items, rest Place, v any) []Splice {
-	v, i := wrapped(rest[1:], v), box.index(rest[0])
+// putValue puts a value where the way to a Place ends, in the place of what is there.
+func (s jsonText) putValue(data []byte, box items, rest Place, v any) []Splice {
+	v, i := wrapValue(rest[1:], v), box.indexOf(rest[0])
 	if i < 0 {
 		name, _ := rest[0].(string)
-		return s.add(data, box, name, v)
+		return s.addMember(data, box, name, v)
 	}
 	have := box.spans[i]
 	s.flat = s.flat || !bytes.ContainsRune(data[box.open:box.shut], '\n')
 	from := have.value.StartOffset
-	return []Splice{{Off: from, Old: string(data[from:have.end]), New: s.value(v, s.indent(data, have.start))}}
+	return []Splice{{Off: from, Old: string(data[from:have.end]), New: s.writeValue(v, s.indentAt(data, have.start))}}
 }
 
 // Cut takes out what is at a Place. What held nothing else goes too, but for the first keep
 // steps of the Place, and for what has a comment in it.
 func Cut(data []byte, at Place, keep int) ([]byte, error) {
-	out, err := placed(data, at, func(body []byte, box items, _ jsonText, rest Place) ([]Splice, error) {
-		i := box.index(rest[0])
+	out, err := editAt(data, at, func(body []byte, box items, _ jsonText, rest Place) ([]Splice, error) {
+		i := box.indexOf(rest[0])
 		if len(rest) > 1 || i < 0 {
 			return nil, errPlace
 		}
-		return cut(body, box, i), nil
+		return cutMember(body, box, i), nil
 	}, func(in any, step any) (any, error) {
 		switch step := step.(type) {
 		case string:
@@ -97,7 +97,7 @@ func boxAt(data []byte, at Place) (box items, ok bool) {
 	for _, step := range at {
 		i := -1
 		if ok {
-			i = box.index(step)
+			i = box.indexOf(step)
 		}
 		if i < 0 {
 			return box, false
@@ -107,8 +107,8 @@ func boxAt(data []byte, at Place) (box items, ok bool) {
 	return box, ok
 }
 
-// index is that of the member or element that a step of a Place names; -1 for none.
-func (in *items) index(step any) int {
+// indexOf is that of the member or element that a step of a Place names; -1 for none.
+func (in *items) indexOf(step any) int {
 	switch step := step.(type) {
 	case string:
 		if !in.list {
@@ -122,9 +122,9 @@ func (in *items) index(step any) int {
 	return -1
 }
 
-// placed edits a text where the way to a Place ends, and holds that the values are then what
+// editAt edits a text where the way to a Place ends, and holds that the values are then what
 // change makes of them.
-func placed(data []byte, at Place, splices func(body []byte, box items, style jsonText, rest Place) ([]Splice, error), change func(in, step any) (any, error)) ([]byte, error) {
+func editAt(data []byte, at Place, splices func(body []byte, box items, style jsonText, rest Place) ([]Splice, error), change func(in, step any) (any, error)) ([]byte, error) {
 	whole, err := Decode(JSON, data)
 	if err != nil {
 		return nil, err
@@ -139,33 +139,33 @@ func placed(data []byte, at Place, splices func(body []byte, box items, style js
 	if err != nil {
 		return nil, err
 	}
-	box, rest, err := walk(root, at)
+	box, rest, err := walkTo(root, at)
 	if err != nil {
 		return nil, err
 	}
-	if len(rest) > 1 && box.index(rest[0]) >= 0 { // null stands on the way
+	if len(rest) > 1 && box.indexOf(rest[0]) >= 0 { // null stands on the way
 		return nil, errPlace
 	}
 	all, err := splices(body, box, jsonStyle(body), rest)
 	if err != nil {
 		return nil, err
 	}
-	out := append(data[:head:head], splice(body, all)...)
+	out := append(data[:head:head], applySplices(body, all)...)
 	if got, err := Decode(JSON, out); err != nil || !Equal(got, want) {
 		return nil, errPlace
 	}
 	return out, nil
 }
 
-// walk goes from the top as far on the way to a Place as there is one. rest is what is left
+// walkTo goes from the top as far on the way to a Place as there is one. rest is what is left
 // of the Place in the box where it ends, one step at least.
-func walk(root hujson.Value, at Place) (box items, rest Place, err error) {
+func walkTo(root hujson.Value, at Place) (box items, rest Place, err error) {
 	box, ok := itemsOf(root)
 	for rest = at; ok; rest = rest[1:] {
 		if name, is := rest[0].(string); is && twiceIn(box, name) {
 			return box, rest, fmt.Errorf("%q stands twice in the file; remove one of them", name)
 		}
-		i := box.index(rest[0])
+		i := box.indexOf(rest[0])
 		if i < 0 || len(rest) == 1 {
 			break
 		}
@@ -216,8 +216,8 @@ func changedAt(v any, at Place, change func(in, step any) (any, error)) (any, er
 	return nil, errPlace
 }
 
-// wrapped is a value in the tables and lists that lead to it.
-func wrapped(at Place, v any) any {
+// wrapValue is a value in the tables and lists that lead to it.
+func wrapValue(at Place, v any) any {
 	for _, step := range slices.Backward(at) {
 		if name, ok := step.(string); ok {
 			v = Table{{name, v}}
@@ -228,13 +228,13 @@ func wrapped(at Place, v any) any {
 	return v
 }
 
-// before puts an element before another one.
-func (s jsonText) before(data []byte, box items, i int, v any) []Splice {
+// putBefore puts an element before another one.
+func (s jsonText) putBefore(data []byte, box items, i int, v any) []Splice {
 	next := box.spans[i].start
-	indent := s.indent(data, next)
+	indent := s.indentAt(data, next)
 	if s.flat || !beginsLine(data, next) {
 		s.flat = true
-		return []Splice{{Off: next, New: s.value(v, "") + ", "}}
+		return []Splice{{Off: next, New: s.writeValue(v, "") + ", "}}
 	}
 	// A comment above the next one is about that. One behind the last on its line is about that one.
 	off := box.open + 1
@@ -242,5 +242,5 @@ func (s jsonText) before(data []byte, box items, i int, v any) []Splice {
 		off = commaAfter(data, box.spans[i-1].end) + 1
 	}
 	off = remarkEnd(data, off)
-	return []Splice{{Off: off, New: s.nl + indent + s.value(v, indent) + ","}}
+	return []Splice{{Off: off, New: s.nl + indent + s.writeValue(v, indent) + ","}}
 }

@@ -190,7 +190,7 @@ func TestUndoAfterRewriting(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rewritten := []byte(jsonText{nl: "\n", unit: "    "}.value(whole, ""))
+		rewritten := []byte(jsonText{nl: "\n", unit: "    "}.writeValue(whole, ""))
 		for _, c := range []Change{gone, put} {
 			if rewritten, err = Undo(JSON, rewritten, file.at, c); err != nil {
 				t.Fatal(err)
@@ -201,7 +201,7 @@ func TestUndoAfterRewriting(t *testing.T) {
 			t.Fatal(err)
 		}
 		want, _ := Decode(JSON, []byte(file.text))
-		if !same(got, want, file.at) {
+		if !sameFiles(got, want, file.at) {
 			t.Errorf("got %s", rewritten)
 		}
 	}

@@ -34,8 +34,8 @@ var (
 	yamlPlace = lazyregexp.New(`^\[(\d+):(\d+)\] `)
 )
 
-// located takes the place out of the text of an error.
-func located(at *lazyregexp.Regexp, text string) error {
+// dropPosition takes the place out of the text of an error.
+func dropPosition(at *lazyregexp.Regexp, text string) error {
 	found := at.FindStringSubmatch(text)
 	if found == nil {
 		return errors.New(text)

@@ -81,7 +81,7 @@ func tomlEdit(data []byte, at Container, c Change, there bool) ([]Splice, error)
 		return nil, err
 	}
 	path := append(slices.Clone(at.Path), c.Name)
-	nl := newline(data)
+	nl := lineEndOf(data)
 	switch {
 	case c.Kind == Set:
 		return tomlSet(data, lines, path, c, nl)
@@ -112,7 +112,7 @@ func tomlEdit(data []byte, at Container, c Change, there bool) ([]Splice, error)
 
 func tomlSet(data []byte, lines []tomlLine, path []string, c Change, nl string) ([]Splice, error) {
 	full := append(slices.Clone(path), c.Key)
-	pair := tomlKey(c.Key) + " = " + tomlInline.value(c.Value)
+	pair := tomlKey(c.Key) + " = " + tomlInline.writeValue(c.Value)
 	if i := slices.IndexFunc(lines, func(l tomlLine) bool { return !l.header && slices.Equal(l.path, full) }); i >= 0 {
 		return tomlReplace(data, &lines[i], c)
 	}
@@ -165,7 +165,7 @@ func tomlReplace(data []byte, l *tomlLine, c Change) ([]Splice, error) {
 		return nil, fmt.Errorf("%q of %q is neither true nor false", c.Key, c.Name)
 	}
 	if c.Value != nil {
-		return []Splice{{Off: l.value, Old: old, New: tomlInline.value(c.Value)}}, nil
+		return []Splice{{Off: l.value, Old: old, New: tomlInline.writeValue(c.Value)}}, nil
 	}
 	end := l.value + len(old)
 	if l.nested {
@@ -197,7 +197,7 @@ func tomlWholeLine(data []byte, from, to int) (int, int) {
 func tomlAppend(data []byte, lines []tomlLine, box, path []string, v Table, nl string) []Splice {
 	for _, l := range lines {
 		if l.inline && slices.Equal(l.path, box) {
-			text := " " + tomlKey(path[len(path)-1]) + " = " + tomlInline.value(v)
+			text := " " + tomlKey(path[len(path)-1]) + " = " + tomlInline.writeValue(v)
 			if rest := bytes.TrimLeft(data[l.value+1:], " \t\r\n"); bytes.HasPrefix(rest, []byte("}")) {
 				return []Splice{{Off: l.value + 1, New: text + " "}}
 			}
@@ -279,7 +279,7 @@ func tomlTable(path []string, v Table, nl string) string {
 	var b strings.Builder
 	b.WriteString(tomlHeader(path) + nl)
 	for _, m := range v {
-		b.WriteString(tomlKey(m.Name) + " = " + tomlInline.value(m.Value) + nl)
+		b.WriteString(tomlKey(m.Name) + " = " + tomlInline.writeValue(m.Value) + nl)
 	}
 	return b.String()
 }
@@ -298,7 +298,7 @@ func tomlKey(s string) string {
 	if tomlBare.MatchString(s) {
 		return s
 	}
-	return quoted(s)
+	return quoteText(s)
 }
 
-var tomlInline = inline{"{ ", " = ", " }", tomlKey, quoted}
+var tomlInline = inline{"{ ", " = ", " }", tomlKey, quoteText}

@@ -32,23 +32,23 @@ type Member struct {
 
 // Get returns the value of that name, or nil.
 func (t Table) Get(name string) any {
-	if i := t.index(name); i >= 0 {
+	if i := t.indexOf(name); i >= 0 {
 		return t[i].Value
 	}
 	return nil
 }
 
 // Has reports whether there is a value of that name.
-func (t Table) Has(name string) bool { return t.index(name) >= 0 }
+func (t Table) Has(name string) bool { return t.indexOf(name) >= 0 }
 
-func (t Table) index(name string) int {
+func (t Table) indexOf(name string) int {
 	return slices.IndexFunc(t, func(m Member) bool { return m.Name == name })
 }
 
 // With returns the table with a value under a name, in the place of one that was there.
 func (t Table) With(name string, v any) Table {
 	out := append(Table(nil), t...)
-	if i := out.index(name); i >= 0 {
+	if i := out.indexOf(name); i >= 0 {
 		out[i].Value = v
 		return out
 	}
@@ -101,22 +101,22 @@ func (t *Table) UnmarshalJSON(data []byte) error {
 }
 
 // Equal reports whether two values mean the same, whatever the order of members.
-func Equal(a, b any) bool { return reflect.DeepEqual(plain(a), plain(b)) }
+func Equal(a, b any) bool { return reflect.DeepEqual(toMaps(a), toMaps(b)) }
 
-// plain turns tables into maps. It keeps an empty list apart from none, and takes 1 and 1.0 for one
+// toMaps turns tables into maps. It keeps an empty list apart from none, and takes 1 and 1.0 for one
 // number.
-func plain(v any) any {
+func toMaps(v any) any {
 	switch v := v.(type) {
 	case Table:
 		out := map[string]any{}
 		for _, m := range v {
-			out[m.Name] = plain(m.Value)
+			out[m.Name] = toMaps(m.Value)
 		}
 		return out
 	case []any:
 		out := make([]any, len(v))
 		for i := range v {
-			out[i] = plain(v[i])
+			out[i] = toMaps(v[i])
 		}
 		return out
 	case json.Number:
@@ -145,7 +145,7 @@ func Decode(format Format, data []byte) (Table, error) {
 	case YAML:
 		var raw any
 		if err := yaml.UnmarshalWithOptions(data, &raw, yaml.UseOrderedMap()); err != nil {
-			return nil, located(yamlPlace, firstLine(err.Error()))
+			return nil, dropPosition(yamlPlace, firstLine(err.Error()))
 		}
 		switch t := fromMap(raw).(type) {
 		case nil:
@@ -175,7 +175,7 @@ func parseJSON(data []byte) (hujson.Value, error) {
 	}
 	v, err := hujson.Parse(data)
 	if err != nil {
-		err = located(jsonPlace, err.Error())
+		err = dropPosition(jsonPlace, err.Error())
 	}
 	return v, err
 }
@@ -251,18 +251,18 @@ type inline struct {
 	name, text     func(string) string
 }
 
-func (f inline) value(v any) string {
+func (f inline) writeValue(v any) string {
 	switch t := v.(type) {
 	case Table:
 		parts := make([]string, len(t))
 		for i, m := range t {
-			parts[i] = f.name(m.Name) + f.is + f.value(m.Value)
+			parts[i] = f.name(m.Name) + f.is + f.writeValue(m.Value)
 		}
 		return f.open + strings.Join(parts, ", ") + f.shut
 	case []any:
 		parts := make([]string, len(t))
 		for i := range t {
-			parts[i] = f.value(t[i])
+			parts[i] = f.writeValue(t[i])
 		}
 		return "[" + strings.Join(parts, ", ") + "]"
 	case string:

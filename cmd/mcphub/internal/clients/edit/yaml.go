@@ -22,7 +22,7 @@ type yamlText struct {
 }
 
 func newYAML(data []byte) *yamlText {
-	y := &yamlText{data: data, lines: []int{0}, nl: newline(data)}
+	y := &yamlText{data: data, lines: []int{0}, nl: lineEndOf(data)}
 	for i, c := range data {
 		if c == '\n' && i+1 < len(data) {
 			y.lines = append(y.lines, i+1)
@@ -31,8 +31,8 @@ func newYAML(data []byte) *yamlText {
 	return y
 }
 
-// at is the offset of a token. Columns count characters.
-func (y *yamlText) at(p *token.Position) (int, error) {
+// tokenOffset is the offset of a token. Columns count characters.
+func (y *yamlText) tokenOffset(p *token.Position) (int, error) {
 	if p.Line < 1 || p.Line > len(y.lines) {
 		return 0, errors.New("the parser and the file disagree about lines")
 	}
@@ -44,9 +44,9 @@ func (y *yamlText) at(p *token.Position) (int, error) {
 	return off + len(string(rest[:p.Column-1])), nil
 }
 
-// after is the offset of the first byte of the line behind that of off, or the
+// nextLine is the offset of the first byte of the line behind that of off, or the
 // end of the text.
-func (y *yamlText) after(off int) int {
+func (y *yamlText) nextLine(off int) int {
 	if i := bytes.IndexByte(y.data[off:], '\n'); i >= 0 {
 		return off + i + 1
 	}
@@ -56,10 +56,10 @@ func (y *yamlText) after(off int) int {
 // blockEnd is where a block ends that begins on the line of off and whose
 // first line is indented by col: behind the last line that belongs to it.
 func (y *yamlText) blockEnd(off, col int) int {
-	end := y.after(off)
+	end := y.nextLine(off)
 	for at := end; at < len(y.data); {
 		line := y.data[at:lineEnd(y.data, at)]
-		next := y.after(at)
+		next := y.nextLine(at)
 		trimmed := bytes.TrimLeft(line, " ")
 		switch {
 		case len(bytes.TrimSpace(line)) == 0:
@@ -130,7 +130,7 @@ func yamlEdit(data []byte, at Container, c Change, there bool) ([]Splice, error)
 		if c.Kind != Put {
 			return nil, ErrNoEntry
 		}
-		return y.append(len(data), yamlHead(at.Path[0], y.nl)+yamlItem("", at, c, y.nl)), nil
+		return y.appendLines(len(data), yamlHead(at.Path[0], y.nl)+yamlItem("", at, c, y.nl)), nil
 	}
 	values, flow, ok := yamlMap(body)
 	if !ok || flow != nil {
@@ -141,15 +141,15 @@ func yamlEdit(data []byte, at Container, c Change, there bool) ([]Splice, error)
 		if c.Kind != Put {
 			return nil, ErrNoEntry
 		}
-		return y.append(len(data), yamlHead(at.Path[0], y.nl)+yamlItem("", at, c, y.nl)), nil
+		return y.appendLines(len(data), yamlHead(at.Path[0], y.nl)+yamlItem("", at, c, y.nl)), nil
 	}
-	return y.inside(box, at, c)
+	return y.editInside(box, at, c)
 }
 
 func yamlHead(name, nl string) string { return yamlScalar(name) + ":" + nl }
 
-// append adds lines at the end of the text.
-func (y *yamlText) append(off int, text string) []Splice {
+// appendLines adds lines at the end of the text.
+func (y *yamlText) appendLines(off int, text string) []Splice {
 	if off > 0 && y.data[off-1] != '\n' {
 		text = y.nl + text
 	}
@@ -163,8 +163,8 @@ type yamlEntry struct {
 	node ast.Node
 }
 
-func (y *yamlText) inside(box *ast.MappingValueNode, at Container, c Change) ([]Splice, error) {
-	keyOff, err := y.at(box.Key.GetToken().Position)
+func (y *yamlText) editInside(box *ast.MappingValueNode, at Container, c Change) ([]Splice, error) {
+	keyOff, err := y.tokenOffset(box.Key.GetToken().Position)
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +187,7 @@ func (y *yamlText) inside(box *ast.MappingValueNode, at Container, c Change) ([]
 				}
 			}
 			if flow == nil {
-				if e.off, err = y.at(t.Entries[i].Start.Position); err != nil {
+				if e.off, err = y.tokenOffset(t.Entries[i].Start.Position); err != nil {
 					return nil, err
 				}
 			}
@@ -200,7 +200,7 @@ func (y *yamlText) inside(box *ast.MappingValueNode, at Container, c Change) ([]
 		}
 		flow = start
 		for _, v := range values {
-			off, err := y.at(v.Key.GetToken().Position)
+			off, err := y.tokenOffset(v.Key.GetToken().Position)
 			if err != nil {
 				return nil, err
 			}
@@ -209,14 +209,14 @@ func (y *yamlText) inside(box *ast.MappingValueNode, at Container, c Change) ([]
 	}
 	i := slices.IndexFunc(entries, func(e yamlEntry) bool { return e.name == c.Name })
 	if c.Kind == Set {
-		return y.set(entries[i], c)
+		return y.setFlag(entries[i], c)
 	}
 	if flow != nil {
 		return y.inFlow(flow, len(entries) == 0, i, at, c)
 	}
 	if len(entries) == 0 {
-		next := y.after(keyOff)
-		return y.append(next, yamlItem("", at, c, y.nl)), nil
+		next := y.nextLine(keyOff)
+		return y.appendLines(next, yamlItem("", at, c, y.nl)), nil
 	}
 	indent := string(y.data[lineStart(y.data, entries[0].off):entries[0].off])
 	if strings.TrimLeft(indent, " ") != "" {
@@ -224,7 +224,7 @@ func (y *yamlText) inside(box *ast.MappingValueNode, at Container, c Change) ([]
 	}
 	if i < 0 {
 		last := entries[len(entries)-1].off
-		return y.append(y.blockEnd(last, len(indent)), yamlItem(indent, at, c, y.nl)), nil
+		return y.appendLines(y.blockEnd(last, len(indent)), yamlItem(indent, at, c, y.nl)), nil
 	}
 	from := lineStart(y.data, entries[i].off)
 	end := y.blockEnd(entries[i].off, len(indent))
@@ -233,7 +233,7 @@ func (y *yamlText) inside(box *ast.MappingValueNode, at Container, c Change) ([]
 	}
 	out := []Splice{{Off: from, Old: string(y.data[from:end])}}
 	if len(entries) == 1 { // what is left must still be a table or a list
-		colon, err := y.at(box.Start.Position)
+		colon, err := y.tokenOffset(box.Start.Position)
 		if err != nil {
 			return nil, err
 		}
@@ -248,7 +248,7 @@ func (y *yamlText) inside(box *ast.MappingValueNode, at Container, c Change) ([]
 
 // inFlow edits a table or list in brackets.
 func (y *yamlText) inFlow(start *token.Token, empty bool, i int, at Container, c Change) ([]Splice, error) {
-	off, err := y.at(start.Position)
+	off, err := y.tokenOffset(start.Position)
 	if err != nil {
 		return nil, err
 	}
@@ -256,9 +256,9 @@ func (y *yamlText) inFlow(start *token.Token, empty bool, i int, at Container, c
 		return nil, fmt.Errorf("%q stands between brackets and cannot be changed alone; do it by hand", c.Name)
 	}
 	v, _ := c.Value.(Table)
-	text := yamlInline.value(named(c.Name, v))
+	text := yamlInline.writeValue(namedEntry(c.Name, v))
 	if !at.List {
-		text = yamlScalar(c.Name) + ": " + yamlInline.value(v)
+		text = yamlScalar(c.Name) + ": " + yamlInline.writeValue(v)
 	}
 	if !empty {
 		text += ", "
@@ -266,8 +266,8 @@ func (y *yamlText) inFlow(start *token.Token, empty bool, i int, at Container, c
 	return []Splice{{Off: off + 1, New: text}}, nil
 }
 
-// set changes a member that is true or false.
-func (y *yamlText) set(e yamlEntry, c Change) ([]Splice, error) {
+// setFlag changes a member that is true or false.
+func (y *yamlText) setFlag(e yamlEntry, c Change) ([]Splice, error) {
 	values, flow, ok := yamlMap(e.node)
 	if !ok || len(values) == 0 {
 		return nil, fmt.Errorf("%q is no table", c.Name)
@@ -277,18 +277,18 @@ func (y *yamlText) set(e yamlEntry, c Change) ([]Splice, error) {
 		if c.Value == nil {
 			return nil, nil
 		}
-		pair := yamlScalar(c.Key) + ": " + yamlInline.value(c.Value)
+		pair := yamlScalar(c.Key) + ": " + yamlInline.writeValue(c.Value)
 		if flow != nil {
-			off, err := y.at(flow.Position)
+			off, err := y.tokenOffset(flow.Position)
 			return []Splice{{Off: off + 1, New: pair + ", "}}, err
 		}
-		first, err := y.at(values[0].Key.GetToken().Position)
+		first, err := y.tokenOffset(values[0].Key.GetToken().Position)
 		if err != nil {
 			return nil, err
 		}
 		return []Splice{{Off: first, New: pair + y.nl + strings.Repeat(" ", first-lineStart(y.data, first))}}, nil
 	}
-	off, err := y.at(have.Value.GetToken().Position)
+	off, err := y.tokenOffset(have.Value.GetToken().Position)
 	if err != nil {
 		return nil, err
 	}
@@ -297,9 +297,9 @@ func (y *yamlText) set(e yamlEntry, c Change) ([]Splice, error) {
 		return nil, errors.New("the parser and the file disagree")
 	}
 	if c.Value != nil {
-		return []Splice{{Off: off, Old: old, New: yamlInline.value(c.Value)}}, nil
+		return []Splice{{Off: off, Old: old, New: yamlInline.writeValue(c.Value)}}, nil
 	}
-	key, err := y.at(have.Key.GetToken().Position)
+	key, err := y.tokenOffset(have.Key.GetToken().Position)
 	if err != nil {
 		return nil, err
 	}
@@ -312,14 +312,14 @@ func (y *yamlText) set(e yamlEntry, c Change) ([]Splice, error) {
 	}
 	// The next member takes the place, so that a dash before it stays.
 	if i := slices.Index(values, have); i+1 < len(values) {
-		next, err := y.at(values[i+1].Key.GetToken().Position)
+		next, err := y.tokenOffset(values[i+1].Key.GetToken().Position)
 		if err != nil {
 			return nil, err
 		}
 		return []Splice{{Off: key, Old: string(y.data[key:next])}}, nil
 	}
 	from := lineStart(y.data, key)
-	return []Splice{{Off: from, Old: string(y.data[from:y.after(key)])}}, nil
+	return []Splice{{Off: from, Old: string(y.data[from:y.nextLine(key)])}}, nil
 }
 
 // yamlItem writes an entry as lines. An entry of a list begins with a dash.
@@ -331,7 +331,7 @@ func yamlItem(indent string, at Container, c Change, nl string) string {
 	var b strings.Builder
 	lead := indent + "  "
 	if at.List {
-		v = named(c.Name, v)
+		v = namedEntry(c.Name, v)
 		b.WriteString(indent + "- ")
 	} else {
 		b.WriteString(indent + yamlScalar(c.Name) + ":" + nl)
@@ -340,7 +340,7 @@ func yamlItem(indent string, at Container, c Change, nl string) string {
 		if i > 0 || !at.List {
 			b.WriteString(lead)
 		}
-		b.WriteString(yamlScalar(m.Name) + ": " + yamlInline.value(m.Value) + nl)
+		b.WriteString(yamlScalar(m.Name) + ": " + yamlInline.writeValue(m.Value) + nl)
 	}
 	return b.String()
 }
@@ -356,5 +356,5 @@ func yamlScalar(s string) string {
 	if yamlPlain.MatchString(s) && !yamlWord.MatchString(s) {
 		return s
 	}
-	return quoted(s)
+	return quoteText(s)
 }

@@ -26,7 +26,7 @@ func (t Trail) RealPath() string {
 // All are all names of a Trail.
 func (t Trail) All() []string { return slices.Concat(t.Names, t.Links) }
 
-func (t Trail) equal(o Trail) bool {
+func (t Trail) equalTo(o Trail) bool {
 	return slices.Equal(t.Names, o.Names) && slices.Equal(t.Links, o.Links)
 }
 
@@ -42,7 +42,7 @@ func Follow(path string) (Trail, error) {
 	}
 	t := Trail{Names: []string{abs}}
 	top := filepath.VolumeName(abs) + string(filepath.Separator)
-	at, todo := top, components(abs[len(filepath.VolumeName(abs)):])
+	at, todo := top, splitComponents(abs[len(filepath.VolumeName(abs)):])
 	for hops := 0; len(todo) > 0; {
 		step := todo[0]
 		todo = todo[1:]
@@ -79,7 +79,7 @@ func Follow(path string) (Trail, error) {
 			at = volume + string(filepath.Separator)
 			target = target[len(volume):]
 		}
-		todo = append(components(target), todo...)
+		todo = append(splitComponents(target), todo...)
 	}
 	if at != t.RealPath() {
 		t.Names = append(t.Names, at)
@@ -94,9 +94,9 @@ func appendNew(list []string, s string) []string {
 	return append(list, s)
 }
 
-// components splits a path without cleaning it: ".." behind a link is not what
+// splitComponents splits a path without cleaning it: ".." behind a link is not what
 // it looks like.
-func components(path string) []string {
+func splitComponents(path string) []string {
 	var out []string
 	for step := range strings.SplitSeq(filepath.ToSlash(path), "/") {
 		if step != "" && step != "." {

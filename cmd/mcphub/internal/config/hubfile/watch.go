@@ -34,7 +34,7 @@ type Change struct {
 	Err   error  // why it cannot be read; nil where it can
 }
 
-func (c Change) same(o Change) bool {
+func (c Change) sameAs(o Change) bool {
 	return c.Sum == o.Sum && c.Trail.RealPath() == o.Trail.RealPath() && (c.Err == nil) == (o.Err == nil)
 }
 
@@ -89,18 +89,18 @@ func (w *Watcher) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case e := <-events:
-			if !folders.matters(e.Name) {
+			if !folders.isWatched(e.Name) {
 				continue
 			}
 		case err := <-failures: // some events were lost
 			w.trouble(err)
 		case <-poll.C:
-			if w.look(folders) {
+			if w.compareFile(folders) {
 				continue
 			}
 		case <-settle.C:
 			first = time.Time{}
-			if w.look(folders) {
+			if w.compareFile(folders) {
 				continue
 			}
 		}
@@ -112,13 +112,13 @@ func (w *Watcher) Run(ctx context.Context) error {
 	}
 }
 
-// look compares the file with what was told last. Folders are watched before
+// compareFile compares the file with what was told last. Folders are watched before
 // it is read, so whatever happens later is seen as well. It tells nothing and
 // is false where the links changed meanwhile: content and Trail would not belong
 // together.
-func (w *Watcher) look(f *folderWatch) bool {
+func (w *Watcher) compareFile(f *folderWatch) bool {
 	trail, err := Follow(w.path)
-	if werr := f.open(trail); werr != nil {
+	if werr := f.watchFolders(trail); werr != nil {
 		w.trouble(werr)
 	}
 	now := Change{Trail: trail, Err: err}
@@ -127,11 +127,11 @@ func (w *Watcher) look(f *folderWatch) bool {
 		if data, now.Err = ReadRegular(w.path); now.Err == nil {
 			now.Sum = Sum(data)
 		}
-		if again, err := Follow(w.path); err != nil || !again.equal(trail) {
+		if again, err := Follow(w.path); err != nil || !again.equalTo(trail) {
 			return false
 		}
 	}
-	if now.same(w.known) {
+	if now.sameAs(w.known) {
 		return true
 	}
 	w.known = now
@@ -151,13 +151,13 @@ type folderWatch struct {
 	failed  map[string]error
 }
 
-func (f *folderWatch) matters(name string) bool {
+func (f *folderWatch) isWatched(name string) bool {
 	return slices.Contains(f.names, filepath.Clean(name))
 }
 
-// open watches the folders of a trail and no others. Where one does not exist,
+// watchFolders watches the folders of a trail and no others. Where one does not exist,
 // the nearest that does is watched for the way to it.
-func (f *folderWatch) open(t Trail) error {
+func (f *folderWatch) watchFolders(t Trail) error {
 	if f.notify == nil {
 		return nil
 	}
@@ -169,7 +169,7 @@ func (f *folderWatch) open(t Trail) error {
 		vanished := false
 		for dir := range want {
 			// Anew each time: one that was deleted and made again has lost its watch.
-			if err := f.ask(f.notify.Add, dir); err != nil {
+			if err := f.askSystem(f.notify.Add, dir); err != nil {
 				failed[dir] = err
 				vanished = vanished || errors.Is(err, fs.ErrNotExist)
 			}
@@ -188,16 +188,16 @@ func (f *folderWatch) open(t Trail) error {
 	f.failed = failed
 	for dir := range f.watched {
 		if !want[dir] {
-			_ = f.ask(f.notify.Remove, dir) // gone already, as often as not
+			_ = f.askSystem(f.notify.Remove, dir) // gone already, as often as not
 		}
 	}
 	f.watched = want
 	return errors.Join(errs...)
 }
 
-// ask has the system watch a folder, or watch it no longer. On Windows one goroutine of fsnotify does that, and it waits for each event to be
+// askSystem has the system watch a folder, or watch it no longer. On Windows one goroutine of fsnotify does that, and it waits for each event to be
 // taken. What happens meanwhile tells nothing: the file is read afterwards.
-func (f *folderWatch) ask(do func(string) error, dir string) error {
+func (f *folderWatch) askSystem(do func(string) error, dir string) error {
 	done := make(chan error, 1)
 	go func() { done <- do(dir) }()
 	for {

@@ -257,15 +257,15 @@ func TestWatcherWithoutEvents(t *testing.T) {
 	path := put(t, filepath.Join(t.TempDir(), "hub.json"), v1)
 	w := NewWatcher(path, found(t, path), nil)
 	blind := &folderWatch{}
-	w.look(blind)
+	w.compareFile(blind)
 	if len(w.changes) != 0 {
 		t.Errorf("a change where there was none: %+v", <-w.changes)
 	}
 	put(t, path, v2)
-	w.look(blind)
+	w.compareFile(blind)
 	put(t, path, v3) // nobody took the first: the latest is what counts
-	w.look(blind)
-	w.look(blind)
+	w.compareFile(blind)
+	w.compareFile(blind)
 	if c := <-w.changes; c.Sum != Sum([]byte(v3)) || len(w.changes) != 0 {
 		t.Errorf("%+v", c)
 	}

@@ -113,8 +113,8 @@ func (s *Source) Add(text *Source) (base int) {
 	return base
 }
 
-// part finds whose text an offset lies in, and where in that.
-func (s *Source) part(off int) (in *Source, at int) {
+// partAt finds whose text an offset lies in, and where in that.
+func (s *Source) partAt(off int) (in *Source, at int) {
 	for i := len(s.above) - 1; i >= 0; i-- {
 		if p := s.above[i]; off >= p.off {
 			return p.text, off - p.off
@@ -125,14 +125,14 @@ func (s *Source) part(off int) (in *Source, at int) {
 
 // Place returns the name of the text in which an offset lies, and where in it.
 func (s *Source) Place(off int) (name string, line, col int) {
-	in, _ := s.part(off)
+	in, _ := s.partAt(off)
 	line, col = s.At(off)
 	return in.Name, line, col
 }
 
 // At returns line and column of an offset, both from 1; columns are characters.
 func (s *Source) At(off int) (line, col int) {
-	s, off = s.part(off)
+	s, off = s.partAt(off)
 	off = max(0, min(off, len(s.Data)))
 	line = sort.SearchInts(s.lines, off+1)
 	return line, 1 + utf8.RuneCount(s.Data[s.lines[line-1]:off])
@@ -157,7 +157,7 @@ func (s *Source) Parse() (*Node, *SyntaxError) {
 	// file often has none.
 	v, err := hujson.Parse(append(s.Data[:len(s.Data):len(s.Data)], '\n'))
 	if err != nil {
-		return nil, s.syntax(err)
+		return nil, s.syntaxError(err)
 	}
 	return fromTree(v), nil
 }
@@ -204,8 +204,8 @@ func (s *Source) CheckEncoding() *SyntaxError {
 
 var parserError = lazyregexp.New(`^hujson: line (\d+), column (\d+): (?s:(.*))$`)
 
-// syntax turns an error of the parser, which counts lines and bytes, into one with an offset.
-func (s *Source) syntax(err error) *SyntaxError {
+// syntaxError turns an error of the parser, which counts lines and bytes, into one with an offset.
+func (s *Source) syntaxError(err error) *SyntaxError {
 	m := parserError.FindStringSubmatch(err.Error())
 	if m == nil {
 		return &SyntaxError{0, err.Error(), ""}
@@ -223,7 +223,7 @@ func (s *Source) syntax(err error) *SyntaxError {
 	case looksLike(s.Data) != "":
 		text, hint = "this looks like "+looksLike(s.Data)+", and hub.json is JSON", "`mcphub import FILE` reads the servers of a client's configuration in "+looksLike(s.Data)
 	case strings.Contains(text, "unexpected EOF"):
-		text, hint = "the file ends too early", s.unclosed(text)
+		text, hint = "the file ends too early", s.unclosedHint(text)
 	case strings.Contains(text, "after object value"), strings.Contains(text, "after array value"):
 		hint = "a comma may be missing before this"
 	case strings.HasPrefix(text, `invalid character '\''`):
@@ -260,7 +260,7 @@ func looksLike(data []byte) string {
 	return ""
 }
 
-func (s *Source) unclosed(text string) string {
+func (s *Source) unclosedHint(text string) string {
 	switch {
 	case strings.Contains(text, "comment"):
 		return "a comment is not closed"
@@ -300,11 +300,11 @@ func Same(a, b *Node) bool {
 // Canonical is the smallest standard JSON of a value in the file, comments gone.
 func (n *Node) Canonical() []byte {
 	var b bytes.Buffer
-	n.write(&b)
+	n.writeTo(&b)
 	return b.Bytes()
 }
 
-func (n *Node) write(b *bytes.Buffer) {
+func (n *Node) writeTo(b *bytes.Buffer) {
 	switch n.Kind {
 	case '{':
 		b.WriteByte('{')
@@ -314,7 +314,7 @@ func (n *Node) write(b *bytes.Buffer) {
 			}
 			b.Write(hujson.String(m.Name))
 			b.WriteByte(':')
-			m.Value.write(b)
+			m.Value.writeTo(b)
 		}
 		b.WriteByte('}')
 	case '[':
@@ -323,7 +323,7 @@ func (n *Node) write(b *bytes.Buffer) {
 			if i > 0 {
 				b.WriteByte(',')
 			}
-			e.write(b)
+			e.writeTo(b)
 		}
 		b.WriteByte(']')
 	case '"':

@@ -16,10 +16,10 @@ type Description struct {
 
 // Describe lists every key, in the order of the table that the reader uses.
 func Describe() []Description {
-	return describe(nil, "", Table)
+	return appendDescriptions(nil, "", Table)
 }
 
-func describe(out []Description, at string, s *Spec) []Description {
+func appendDescriptions(out []Description, at string, s *Spec) []Description {
 	for _, k := range s.Keys {
 		path := k.Name
 		if at != "" {
@@ -29,7 +29,7 @@ func describe(out []Description, at string, s *Spec) []Description {
 		if k.Required {
 			d = "required"
 		}
-		out = append(out, Description{Path: path, Type: k.Spec.describe(), Default: d, Text: k.Text, Restart: k.Restart})
+		out = append(out, Description{Path: path, Type: k.Spec.describeType(), Default: d, Text: k.Text, Restart: k.Restart})
 		in := k.Spec
 		for in.Kind == KindMap || in.Kind == KindList {
 			if in.Kind == KindMap {
@@ -39,25 +39,25 @@ func describe(out []Description, at string, s *Spec) []Description {
 			}
 			in = in.Elem
 		}
-		out = describe(out, path, in)
+		out = appendDescriptions(out, path, in)
 	}
 	return out
 }
 
-func (s *Spec) describe() string {
+func (s *Spec) describeType() string {
 	switch s.Kind {
 	case KindObject:
 		if s.Short != "" {
-			return s.Find(s.Short).Spec.describe() + ", or object"
+			return s.Find(s.Short).Spec.describeType() + ", or object"
 		}
 		return "object"
 	case KindMap:
-		return fmt.Sprintf("object of %s", s.Elem.describe())
+		return fmt.Sprintf("object of %s", s.Elem.describeType())
 	case KindList:
 		if s.Single {
-			return fmt.Sprintf("%s, or list of it", s.Elem.describe())
+			return fmt.Sprintf("%s, or list of it", s.Elem.describeType())
 		}
-		return fmt.Sprintf("list of %s", s.Elem.describe())
+		return fmt.Sprintf("list of %s", s.Elem.describeType())
 	case KindString, KindScalar:
 		return "string"
 	case KindBool:
@@ -72,7 +72,7 @@ func (s *Spec) describe() string {
 		}
 		return "size"
 	case KindPorts:
-		return OneOf(s.Choices) + ", or list of " + s.Elem.describe()
+		return OneOf(s.Choices) + ", or list of " + s.Elem.describeType()
 	}
 	return OneOf(s.Values())
 }

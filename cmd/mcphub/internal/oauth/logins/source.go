@@ -58,30 +58,30 @@ func (s *Store) Source(o Options) (*Source, error) {
 // decides whether it needs a token.
 func (s *Source) Token(ctx context.Context) string {
 	have := s.have.Load()
-	if have != nil && !s.machine && !s.store.changed(s.name).Equal(have.at) {
+	if have != nil && !s.machine && !s.store.lastChange(s.name).Equal(have.at) {
 		s.looked.Store(false)
-		have = s.look(ctx) // a person has logged out, or in as somebody else
+		have = s.readLogin(ctx) // a person has logged out, or in as somebody else
 	}
 	if have == nil {
 		if !s.asked || s.machine || s.looked.Load() {
 			return "" // the server says what it wants as it refuses
 		}
-		if have = s.look(ctx); have == nil {
+		if have = s.readLogin(ctx); have == nil {
 			return ""
 		}
 	}
 	if !have.Expired() || have.Refresh == "" {
 		return have.Access
 	}
-	if g, err := s.renew(ctx, have.Access, oauth.Challenge{}); err == nil {
+	if g, err := s.renewTokens(ctx, have.Access, oauth.Challenge{}); err == nil {
 		return g.Access
 	}
 	return have.Access
 }
 
-// look reads the login; nil where there is none to be used.
-func (s *Source) look(ctx context.Context) *held {
-	at := s.store.changed(s.name)
+// readLogin reads the login; nil where there is none to be used.
+func (s *Source) readLogin(ctx context.Context) *held {
+	at := s.store.lastChange(s.name)
 	l, err := s.store.Find(ctx, s.set.Server, s.principal)
 	s.looked.Store(true)
 	var now *held
@@ -101,13 +101,13 @@ func (s *Source) Refused(ctx context.Context, used string, status int, header ht
 		if ch.Error != "insufficient_scope" || s.machine {
 			return "", "", false
 		}
-		token, advice = s.lacks(ctx, used, ch.Scopes)
+		token, advice = s.noteLacking(ctx, used, ch.Scopes)
 		return token, advice, token == ""
 	}
 	if !ch.Bearer && !s.asked && used == "" && header.Get("WWW-Authenticate") != "" {
 		return "", "", false // it asks for something else
 	}
-	g, err := s.renew(ctx, used, ch)
+	g, err := s.renewTokens(ctx, used, ch)
 	switch {
 	case err != nil:
 		return "", err.Error(), errors.As(err, new(*loginError))
@@ -125,8 +125,10 @@ type loginError struct {
 
 func (e *loginError) Error() string { return e.why + "; run: " + e.command }
 
-// over is the error where only a new login helps.
-func (s *Source) over(why string) error { return &loginError{why, Command(s.set.Name, s.principal)} }
+// overError is the error where only a new login helps.
+func (s *Source) overError(why string) error {
+	return &loginError{why, Command(s.set.Name, s.principal)}
+}
 
 // Command is the command line by which a person logs in at a server for a principal.
 func Command(server, principal string) string {
@@ -137,15 +139,15 @@ func Command(server, principal string) string {
 	return text
 }
 
-// lacks notes which scopes are missing, so that the next login asks for them. Where
+// noteLacking notes which scopes are missing, so that the next login asks for them. Where
 // there has been one since, its token is returned.
-func (s *Source) lacks(ctx context.Context, used string, scopes []string) (token, advice string) {
+func (s *Source) noteLacking(ctx context.Context, used string, scopes []string) (token, advice string) {
 	text := "the server asks for a login that may do more"
 	if len(scopes) > 0 {
 		text = fmt.Sprintf("the server asks for a login with the scopes %s", printable.Escape(strings.Join(scopes, " "), 300))
 	}
 	text += "; run: " + Command(s.set.Name, s.principal)
-	at := s.store.changed(s.name)
+	at := s.store.lastChange(s.name)
 	err := s.store.withLock(ctx, s.name, func() error {
 		l, err := s.store.Find(ctx, s.set.Server, s.principal)
 		if err != nil {
@@ -166,7 +168,7 @@ func (s *Source) lacks(ctx context.Context, used string, scopes []string) (token
 			return nil
 		}
 		l.Wanted = more
-		return s.store.write(ctx, l)
+		return s.store.writeLogin(ctx, l)
 	})
 	if token != "" {
 		return token, ""
@@ -194,10 +196,10 @@ type renewal struct {
 // renewTime bounds a renewal, which does not end with the request that started it.
 const renewTime = 2 * time.Minute
 
-// renew gives a TokenSet whose token is not used: one that another process has renewed,
+// renewTokens gives a TokenSet whose token is not used: one that another process has renewed,
 // or that is renewed now. One renewal serves all who wait.
-func (s *Source) renew(ctx context.Context, used string, ch oauth.Challenge) (*oauth.TokenSet, error) {
-	at := s.store.changed(s.name)
+func (s *Source) renewTokens(ctx context.Context, used string, ch oauth.Challenge) (*oauth.TokenSet, error) {
+	at := s.store.lastChange(s.name)
 	if g := s.have.Load(); g != nil && g.at.Equal(at) && g.Access != used && !g.Expired() {
 		return g.TokenSet, nil
 	}
@@ -260,19 +262,19 @@ func (s *Source) renewLocked(ctx context.Context, used string) (*oauth.TokenSet,
 	l, err := st.Find(ctx, s.set.Server, s.principal)
 	switch {
 	case errors.Is(err, ErrNone):
-		return nil, s.over("the server asks for a login, and " + err.Error())
+		return nil, s.overError("the server asks for a login, and " + err.Error())
 	case err != nil:
 		return nil, fmt.Errorf("the login for it cannot be read: %w", err)
 	case l.Lost != "":
-		return nil, s.over("the login is over: " + l.Lost)
+		return nil, s.overError("the login is over: " + l.Lost)
 	case l.Access != used && l.Access != "" && !l.Expired():
 		return &l.TokenSet, nil
 	case l.Refresh == "":
-		return nil, s.over("the login is over, and the authorization server gave nothing to renew it with")
+		return nil, s.overError("the login is over, and the authorization server gave nothing to renew it with")
 	}
 	cut := !l.Began.IsZero()
 	l.Began = time.Now().UTC()
-	if err := st.write(ctx, l); err != nil {
+	if err := st.writeLogin(ctx, l); err != nil {
 		return nil, fmt.Errorf("the login is not renewed, because nothing could be kept of that: %w", err)
 	}
 	g, err := s.client.Refresh(ctx, &l.TokenSet)
@@ -283,10 +285,10 @@ func (s *Source) renewLocked(ctx context.Context, used string) (*oauth.TokenSet,
 			l.Lost = "a renewal was cut off before its answer was read, and " + l.Lost
 		}
 		l.Began = time.Time{}
-		if err := st.write(ctx, l); err != nil {
+		if err := st.writeLogin(ctx, l); err != nil {
 			return nil, err
 		}
-		return nil, s.over("the login is over: " + l.Lost)
+		return nil, s.overError("the login is over: " + l.Lost)
 	case err != nil:
 		return nil, fmt.Errorf("the login cannot be renewed now, at %s: %w", printable.Escape(l.Issuer, 200), err)
 	}
@@ -315,7 +317,7 @@ func (s *Store) saveLate(ctx context.Context, name string) error {
 	case errors.Is(err, ErrNone), err == nil && !now.Made.Equal(l.Made): // logged out, or in again
 		err = nil
 	default:
-		err = s.write(ctx, l)
+		err = s.writeLogin(ctx, l)
 	}
 	if err != nil {
 		return fmt.Errorf("the login was renewed, and cannot be kept: %w", err)

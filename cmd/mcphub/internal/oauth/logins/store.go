@@ -78,14 +78,14 @@ func nameOf(server, principal string) string {
 
 // Find reads a login. The error is ErrNone where there is none.
 func (s *Store) Find(ctx context.Context, server, principal string) (*Login, error) {
-	l, err := s.read(ctx, nameOf(server, principal))
+	l, err := s.readLogin(ctx, nameOf(server, principal))
 	if err == nil && (l.Server != server || l.Principal != principal) {
 		return nil, ErrNone
 	}
 	return l, err
 }
 
-func (s *Store) read(ctx context.Context, name string) (*Login, error) {
+func (s *Store) readLogin(ctx context.Context, name string) (*Login, error) {
 	copies, err := s.kept.Copies(ctx, name)
 	var unset *secrets.NotSetError
 	switch {
@@ -109,8 +109,8 @@ func (s *Store) read(ctx context.Context, name string) (*Login, error) {
 	return newest, nil
 }
 
-// write keeps a login. The caller holds its lock.
-func (s *Store) write(ctx context.Context, l *Login) error {
+// writeLogin keeps a login. The caller holds its lock.
+func (s *Store) writeLogin(ctx context.Context, l *Login) error {
 	l.Serial++
 	text, err := json.Marshal(l)
 	if err != nil {
@@ -124,24 +124,24 @@ func (s *Store) write(ctx context.Context, l *Login) error {
 func (s *Store) Keep(ctx context.Context, l *Login) error {
 	name := nameOf(l.Server, l.Principal)
 	return s.withLock(ctx, name, func() error {
-		if was, err := s.read(ctx, name); err == nil {
+		if was, err := s.readLogin(ctx, name); err == nil {
 			l.Serial = max(l.Serial, was.Serial)
 		}
-		if err := s.write(ctx, l); err != nil {
+		if err := s.writeLogin(ctx, l); err != nil {
 			return err
 		}
-		return s.tell(name)
+		return s.tellUsers(name)
 	})
 }
 
-// tell has every process that uses a login read it again. The caller holds its lock.
-func (s *Store) tell(name string) error {
+// tellUsers has every process that uses a login read it again. The caller holds its lock.
+func (s *Store) tellUsers(name string) error {
 	now := time.Now()
 	return os.Chtimes(s.lockOf(name).Path(), now, now)
 }
 
-// changed is when a person has logged in or out last; zero where nobody has.
-func (s *Store) changed(name string) time.Time {
+// lastChange is when a person has logged in or out last; zero where nobody has.
+func (s *Store) lastChange(name string) time.Time {
 	info, err := os.Stat(s.lockOf(name).Path())
 	if err != nil {
 		return time.Time{}
@@ -155,10 +155,10 @@ func (s *Store) Forget(ctx context.Context, server, principal string) (*Login, e
 	var l *Login
 	err := s.withLock(ctx, name, func() error {
 		var err error
-		if l, err = s.read(ctx, name); errors.Is(err, ErrNone) {
+		if l, err = s.readLogin(ctx, name); errors.Is(err, ErrNone) {
 			return err
 		}
-		return errors.Join(s.kept.Delete(ctx, name), s.tell(name)) // also of what cannot be read
+		return errors.Join(s.kept.Delete(ctx, name), s.tellUsers(name)) // also of what cannot be read
 	})
 	return l, err
 }
@@ -170,7 +170,7 @@ func (s *Store) List(ctx context.Context) (all []Login, why string, err error) {
 		if !strings.HasPrefix(n.Name, Prefix) {
 			continue
 		}
-		if l, err := s.read(ctx, n.Name); err == nil {
+		if l, err := s.readLogin(ctx, n.Name); err == nil {
 			all = append(all, *l)
 		}
 	}
@@ -192,7 +192,7 @@ func (s *Store) CutOff(ctx context.Context, l *Login) bool {
 		return false
 	}
 	defer func() { _ = lock.Unlock() }()
-	now, err := s.read(ctx, name) // it may have ended meanwhile
+	now, err := s.readLogin(ctx, name) // it may have ended meanwhile
 	return err == nil && now.Began.Equal(l.Began)
 }
 
