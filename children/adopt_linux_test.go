@@ -29,8 +29,8 @@ func init() {
 	}
 }
 
-// adoptingHub is a process that adopts orphans: its children leave some, ended
-// ones and others, and end with a status of their own.
+// adoptingHub returns a process that adopts orphans: its children leave some,
+// ended ones and others, and end with a status of their own.
 func adoptingHub() int {
 	orphans, err := process.AdoptOrphans()
 	if err != nil {

@@ -44,7 +44,7 @@ var (
 )
 
 // ErrReplaced is the error of an instance whose Spec has changed or is gone.
-// Whoever gets it looks the child up again.
+// The one who gets it looks the child up again.
 var ErrReplaced = errors.New("the configuration has changed")
 
 // common is what all children of a Supervisor share: the Options, but for the Specs, and
@@ -56,7 +56,7 @@ type common struct {
 	memory     *offers.Memory
 	forms      *offers.Definitions
 	places     *limits.Places
-	dropUnheld func(*child) bool // take out an instance that nobody holds
+	dropUnheld func(*child) bool // take out an instance that no one holds
 	resume     func(*child)      // start the goroutine of an instance that rests
 	giveUp     func(*child)      // take out an instance that ends by itself
 	jitter     func() float64
@@ -66,7 +66,7 @@ type common struct {
 	background func(f func(ctx context.Context)) // runs f until the Supervisor ends
 }
 
-// withSurroundings is a Spec with the surroundings that it has: of one that names none the hub's.
+// withSurroundings returns a Spec with the surroundings that it has: of one that names none the hub's.
 func (c *common) withSurroundings(s spec.Spec) spec.Spec {
 	if s.Environ == nil {
 		s.Environ, s.Dir = c.Environ, c.Dir
@@ -74,12 +74,12 @@ func (c *common) withSurroundings(s spec.Spec) spec.Spec {
 	return s
 }
 
-// machineOf is the machine in the surroundings of a Spec.
+// machineOf returns the machine in the surroundings of a Spec.
 func (c *common) machineOf(s spec.Spec) launch.Machine {
 	return c.machine.WithClientEnv(s.Environ, s.Dir)
 }
 
-// clientProfile tells whom an instance serves.
+// clientProfile returns whom an instance serves.
 func (c *common) clientProfile(k spec.Key) link.ClientProfile {
 	if c.ClientProfile == nil {
 		return link.ClientProfile{}
@@ -90,7 +90,7 @@ func (c *common) clientProfile(k spec.Key) link.ClientProfile {
 // child is one instance. live runs on one goroutine at a time, which owns past and
 // offer. The rest is an immutable view, a channel, or guarded by mu. While an
 // instance only waits for others it rests and has no goroutine, because a hub may
-// hold thousands of instances that nobody calls.
+// hold thousands of instances that no one calls.
 type child struct {
 	key    spec.Key
 	serial uint64
@@ -115,7 +115,7 @@ type child struct {
 	resting bool // live has returned and is to be called again when there is news
 
 	history history
-	copied  *packages.Copy // what this run is started from, in place of a launcher; nil: of nothing
+	copied  *packages.Copy // what this run is started from, instead of a launcher; nil: of nothing
 	offer   *offers.Offer  // what it offered last, be it in another instance
 	manner  *offers.Offer  // how it was spoken to last, be it in another instance; see offers.Offer.Manner
 	settle  sync.Once
@@ -128,7 +128,7 @@ type history struct {
 	failures    health.History
 	starts      int
 	next        time.Time // no start before
-	asked       bool      // somebody has wanted it to run
+	asked       bool      // someone has wanted it to run
 	wasReady    bool
 	last        string       // why the last start or run failed; "" once ready again
 	badPlan     bool         // the last start failed before anything was started
@@ -145,7 +145,7 @@ type history struct {
 	recalledFor uint64
 	guess       bool          // the offer is that for clients without capabilities, and these have some
 	diedOf      spec.Era      // it exited when it was first spoken to in this era, so the other is tried first; EraAuto: in none
-	doubted     bool          // it was started once more because of diedOf, which happens once only
+	doubted     bool          // it was started again because of diedOf, which happens once only
 	lacks       []string      // what the kernel does not hold, as it was told last
 	words       *hints.Reader // of the run that was started last; nil: nothing holds it
 	spoke       spec.Era      // in which it was spoken to when it was listed last for this Key; EraAuto: not known
@@ -158,7 +158,7 @@ type want struct {
 	whose    string           // see sights
 
 	assumed bool // roots are in use until the first ones are known
-	demand  bool // somebody waits for it
+	demand  bool // someone waits for it
 	wish    bool // it should run, unless it is to wait for a call
 	evict   bool // another child waits for its place
 }
@@ -188,10 +188,10 @@ func newChild(k spec.Key, s spec.Spec, serial uint64, h *common, log zerolog.Log
 	return c
 }
 
-// baseMachine is the machine in the surroundings of the child.
+// baseMachine returns the machine in the surroundings of the child.
 func (c *child) baseMachine() launch.Machine { return c.common.machineOf(c.spec) }
 
-// updateWanted changes what is wanted, and wakes the owner where that is news.
+// updateWanted changes what is wanted, and wakes the owner if that is news.
 func (c *child) updateWanted(change func(w *want) bool) {
 	c.mu.Lock()
 	news := change(&c.desired)
@@ -214,7 +214,7 @@ func (c *child) wakeOwner() {
 }
 
 // restIfIdle is called by the owner when nothing is due. true: its goroutine is to end,
-// and starts again when somebody asks for something. false: somebody has already.
+// and starts again when someone asks for something. false: someone has already.
 func (c *child) restIfIdle() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -244,7 +244,7 @@ func (c *child) wantedState() want {
 	return c.desired
 }
 
-// setRoots notes new roots; the owner applies them.
+// setRoots remembers new roots; the owner applies them.
 func (c *child) setRoots(roots []guard.Root, b sandbox.Boundary, whose string, wish bool) {
 	roots = slices.Clone(roots)
 	c.updateWanted(func(w *want) bool {
@@ -258,7 +258,7 @@ func (c *child) setRoots(roots []guard.Root, b sandbox.Boundary, whose string, w
 	})
 }
 
-// assumeRoots notes roots that are used until the first ones are known.
+// assumeRoots remembers roots that are used until the first ones are known.
 func (c *child) assumeRoots(roots []guard.Root, b sandbox.Boundary, whose string) {
 	roots = slices.Clone(roots)
 	c.updateWanted(func(w *want) bool {
@@ -293,8 +293,8 @@ func (c *child) demand() {
 	})
 }
 
-// maxMoves bounds how often one call has a child started anew because files are
-// replaced while it starts.
+// maxMoves bounds how often one call has a child started again because files
+// are replaced while it starts.
 const maxMoves = 3
 
 // acquireLease waits until the child is ready with the roots set last, as they are on the
@@ -302,7 +302,7 @@ const maxMoves = 3
 func (c *child) acquireLease(ctx context.Context) (*Lease, error) {
 	gen, over := c.wantedState().Gen, c.ctx.Done()
 	first := c.view.Load()
-	var seen *run.Run // that was told of what has moved, and is what serves all the same
+	var seen *run.Run // that was told about what has moved, and is what serves all the same
 	moves := 0
 	for v := first; ; {
 		if v.run != nil && v.gen >= gen && v.run.Enter() {
@@ -326,18 +326,18 @@ func (c *child) acquireLease(ctx context.Context) (*Lease, error) {
 			if cause := context.Cause(c.ctx); errors.Is(cause, ErrReplaced) {
 				return nil, &run.UnavailableError{Child: c.key.Child, Reason: cause.Error(), Err: cause}
 			}
-			over = nil // its last view will say how it ended
+			over = nil // its last view will report how it ended
 		case <-ctx.Done():
 			return nil, c.notYet(ctx)
 		}
 	}
 }
 
-// awaitMove has the owner look once more at what a run is held to that has these roots
+// awaitMove has the owner look again at what a run is held to that has these roots
 // applied. It returns the generation to wait for.
 func (c *child) awaitMove(applied uint64) (gen uint64) {
 	c.updateWanted(func(w *want) bool {
-		news := w.Gen == applied // else somebody has told already
+		news := w.Gen == applied // else someone has told already
 		if news {
 			w.Gen++
 		}
@@ -347,8 +347,8 @@ func (c *child) awaitMove(applied uint64) (gen uint64) {
 	return gen
 }
 
-// refusalReason says why a caller that came when the view was first need not wait any
-// longer, now that it is v; nil if it should.
+// refusalReason returns why a caller that came when the view was first need not wait
+// any longer, now that it is v; nil if it should.
 func (v *view) refusalReason(first *view) error {
 	switch {
 	case v.final:
@@ -365,7 +365,7 @@ func (v *view) refusalReason(first *view) error {
 	return &e
 }
 
-// notYet is the error of a call whose context ended while it waited.
+// notYet returns the error of a call whose context ended while it waited.
 func (c *child) notYet(ctx context.Context) error {
 	v := c.view.Load()
 	reason := "it is still " + v.status.State.String()
@@ -416,7 +416,7 @@ func (c *child) listenToStderr(l *launch.Launch, w want) {
 	}
 }
 
-// currentStatus is that of the view, with those values read now that change unannounced.
+// currentStatus returns the current status of the view, with those values read now that change unannounced.
 func (c *child) currentStatus() Status {
 	v := c.view.Load()
 	st := v.status
@@ -480,8 +480,8 @@ func (c *child) setState(s State, why string) {
 	})
 }
 
-// runLife is the life of the instance until its context ends, or until it rests:
-// then over is false, and live is called again when there is news.
+// runLife returns the life of the instance until its context ends, or until it
+// rests: then over is false, and live is called again when there is news.
 func (c *child) runLife() (over bool) {
 	if !c.history.started {
 		c.history.started = true
@@ -551,7 +551,7 @@ func (c *child) makeFolder() (remove func()) {
 	}
 }
 
-// unavailableError is why the child cannot be called.
+// unavailableError returns why the child cannot be called.
 func (c *child) unavailableError(reason, stderr string, cause error) *run.UnavailableError {
 	return run.Unavailable(c.spec, reason, stderr, cause)
 }
@@ -571,8 +571,8 @@ func (c *child) publishEnd() {
 	c.settle.Do(func() { close(c.settled) })
 }
 
-// startsByItself reports whether the child is started once more without a call: one that
-// was asked for and has never been ready yet, unless it fails again and again.
+// startsByItself reports whether the child is started again without a call: one that was
+// asked for and has never been ready yet, unless it fails again and again.
 func (c *child) startsByItself() bool {
 	return !c.startsLazily() && c.history.asked && !c.history.wasReady && !c.history.failures.IsOpen()
 }
@@ -582,7 +582,7 @@ type next int
 
 const (
 	toStart next = iota
-	toRest       // nothing is due until somebody asks for something
+	toRest       // nothing is due until someone asks for something
 	toEnd
 )
 
@@ -620,7 +620,7 @@ func (c *child) awaitStart() next {
 	}
 }
 
-// pauseUntilWanted waits until somebody asks for something, most at most.
+// pauseUntilWanted waits until someone asks for something, most at most.
 func (c *child) pauseUntilWanted(most time.Duration) {
 	timer := time.NewTimer(most)
 	defer timer.Stop()

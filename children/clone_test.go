@@ -17,7 +17,7 @@ import (
 
 // A hostile clone brings programs and settings of its own, and the working
 // directory of a child is that clone. Each line runs something of it where
-// "local" is true, which is the control, and nothing of it otherwise (C4).
+// "local" is true, which is the control, and none of it otherwise (C4).
 func TestNothingOfAHostileCloneRuns(t *testing.T) {
 	t.Parallel()
 	top := dirs(t, 2)

@@ -31,7 +31,7 @@ func (c *child) tellOpens(l launch.Launch) {
 	}
 }
 
-// putOnRecord says where the child may write beyond what whom it serves opens to it. Where
+// putOnRecord returns where the child may write beyond what whom it serves opens to it. If
 // it fails, the child must not run.
 func (c *child) putOnRecord(l launch.Launch) error {
 	if l.Sandbox == nil || l.Sandbox.Profile == nil || c.common.Writes == nil {
@@ -74,7 +74,7 @@ func (c *child) makePrivate() (remove func()) {
 }
 
 // keptFolder makes the folder in which a confined child keeps what is costly to make
-// again. It belongs to the entry: another one of the same name has another; "" where
+// again. It belongs to the entry: another one of the same name has another; "" if
 // there is none.
 func (c *child) keptFolder() string {
 	base := c.common.machine.CacheFolder()
@@ -90,7 +90,7 @@ func (c *child) keptFolder() string {
 	return sandbox.RealPath(dir)
 }
 
-// tellClosed says what names open no more to a child: once of all of which it is true.
+// tellClosed reports what names open no more to a child: once of all of which it is true.
 func (c *child) tellClosed(l launch.Launch) {
 	if l.Sandbox == nil {
 		return
@@ -102,9 +102,9 @@ func (c *child) tellClosed(l launch.Launch) {
 	}
 }
 
-// tellLacks says what the kernel does not hold of a child that it should: once, whatever
-// instances there are of it. Where nobody has asked for that, it is said once of all
-// children of which it is true.
+// tellLacks reports what the kernel does not hold of a child that it should: once,
+// whatever instances there are of it. If no one has asked for that, it is said once of
+// all children of which it is true.
 func (c *child) tellLacks(l launch.Launch) {
 	if l.Sandbox == nil || slices.Equal(c.history.lacks, l.Sandbox.Report.Lacks) {
 		return
@@ -144,9 +144,9 @@ func (t *seenTexts) isFirst(text string) bool {
 	return true
 }
 
-// newRules reports that the kernel is to hold a run otherwise than it does. What can
-// be planned no more is not what runs. beyond: the run stays, although it may open
-// less than it should, because its entry says so.
+// newRules reports that the kernel is to hold a run differently from it does. What
+// can be planned no more is not what runs. beyond: the run stays, although it may
+// open less than it should, because its entry says so.
 func (c *child) newRules(barred bool, was *confinement.Confinement, next launch.Launch, err error) (replace, beyond bool) {
 	switch {
 	case barred:

@@ -21,7 +21,7 @@ import (
 	"mcphub/rootsmgr/guard"
 )
 
-// landlocked skips where the kernel holds nothing. In CI it must.
+// landlocked skips if the kernel holds nothing. In CI it must.
 func landlocked(t *testing.T) {
 	t.Helper()
 	if k := sandbox.CurrentKernel(); k.ABI < 6 {
@@ -61,7 +61,7 @@ func newGrounds(t *testing.T, settings sandbox.Settings) *grounds {
 	return g
 }
 
-// boundary is one of these directories, to read and write.
+// boundary returns one of these directories, to read and write.
 func boundary(dirs ...string) (b sandbox.Boundary) {
 	for _, dir := range dirs {
 		b.Areas = append(b.Areas, sandbox.Rule{Path: dir, Access: sandbox.Read | sandbox.Write | sandbox.Execute})
@@ -210,7 +210,7 @@ func TestConfinedRootsChange(t *testing.T) {
 }
 
 // TestConfinedPlacesChange: the kernel's rules are on what was there when the child
-// started. The next call finds what is there now, and nothing of what was moved away.
+// started. The next call finds what is there now, and none of what was moved away.
 func TestConfinedPlacesChange(t *testing.T) {
 	file := func(g *grounds) string { return filepath.Join(g.out, "file") }
 	write := func(path, text string) error { return os.WriteFile(path, []byte(text), 0o600) }
@@ -304,7 +304,7 @@ func TestConfinedPlacesChange(t *testing.T) {
 }
 
 // TestConfinedCallsEndFirst: a call under way goes on to its end before the child is
-// started anew, and what follows waits for that.
+// started again, and what follows waits for that.
 func TestConfinedCallsEndFirst(t *testing.T) {
 	for name, change := range map[string]func(g *grounds) error{
 		"wider": func(g *grounds) error {
@@ -379,8 +379,8 @@ func TestConfinedWidenRefused(t *testing.T) {
 	}
 }
 
-// TestLacksAreSaidOnce: what is true of two servers that nobody has asked to hold is said
-// once, and of one that somebody has asked for it is a warning of its own.
+// TestLacksAreSaidOnce: what is true of two servers that no one has asked to hold is said
+// once, and of one that someone has asked for it is a warning of its own.
 func TestLacksAreSaidOnce(t *testing.T) {
 	t.Parallel()
 	auto := sandbox.Settings{Mode: sandbox.Auto, Default: true, Network: sandbox.Network{On: true}}

@@ -1,11 +1,10 @@
 // Package children keeps the servers of hub.json running and hands out the right to
 // call them. A server that the hub runs is called a child.
 //
-// A [spec.Spec] says how to run one child. A [spec.Key] names one instance of it, because sessions
-// may have instances of their own. The [Supervisor] owns the set of instances. A [Lease]
-// is the right to call an instance that is ready. Package run is one start of a child;
-// the other packages below say how a process starts, how a server is spoken to, and what
-// it offers.
+// A [spec.Spec] describes how to run one child. A [spec.Key] names one instance of it, because sessions may have instances
+// of their own. The [Supervisor] owns the set of instances. A [Lease] is the right to call an instance that is ready.
+// Package run is one start of a child; the other packages below report how a process starts, how a server is spoken to, and
+// what it offers.
 //
 // # The life of an instance
 //
@@ -35,13 +34,13 @@
 //
 // [NewSupervisor] starts nothing. Run starts one goroutine for each instance, and returns when all have ended. An instance
 // at rest has no goroutine; the next request for it starts one. Only that goroutine changes the state of the instance. An
-// exception is an instance that never started: whoever removes it sets its last state. All others read immutable views. The
-// leases of a run are under a mutex. All mutexes are leaves. The functions in [Options] say on which goroutine they are
+// exception is an instance that never started: the one who removes it sets its last state. All others read immutable views.
+// The leases of a run are under a mutex. All mutexes are leaves. The functions in [Options] say on which goroutine they are
 // called; most must not block.
 //
 // # What it refuses to do
 //
-// It judges no call, knows no boundary, and does not choose who shares a process: whoever
-// makes the keys does. It quotes what a shared child wrote to stderr in no error. It trusts
-// nothing that a child sends: everything is bounded, and a bad entry spoils no other.
+// It judges no call, knows no boundary, and does not choose who shares a process: the one who makes the keys does. It
+// quotes what a shared child wrote to stderr in no error. It trusts nothing that a child sends: everything is bounded, and
+// a bad entry spoils no other.
 package children

@@ -8,8 +8,8 @@ import (
 	"mcphub/children/spec"
 )
 
-// eraOf is the era in which the next start speaks to the child first: that of its offer, or the
-// modern one where it can do both. It is EraAuto without an offer.
+// eraOf returns the era in which the next start speaks to the child first: its offer's, or the
+// modern one if it can do both. It is EraAuto without an offer.
 func eraOf(o *offers.Offer) spec.Era {
 	switch {
 	case o == nil:
@@ -25,9 +25,9 @@ func eraOf(o *offers.Offer) spec.Era {
 // instance for the other one (Supervisor.ServedBy).
 var errOtherEra = errors.New("it speaks only the other era of the protocol: the instance for that serves all")
 
-// firstEra is the era that a child is tried in first: the one that hub.json names, else
-// the one it had when it was last started for the same clients, else that of the
-// clients. If the child exited when it was spoken to in that era, it is the other.
+// firstEra returns the era that a child is tried in first: the one that hub.json names,
+// else the one it had when it was last started for the same clients, else the clients'.
+// If the child exited when it was spoken to in that era, it is the other.
 func (c *child) firstEra() spec.Era {
 	era := c.key.Era
 	switch {
@@ -44,8 +44,9 @@ func (c *child) firstEra() spec.Era {
 	return spec.EraLegacy
 }
 
-// versionToPropose is the version of the handshake that the next start proposes first; "": the
-// newest. It is the one by which the child was listed last, if it refused a newer one then.
+// versionToPropose returns the version of the handshake that the next start proposes first;
+// "": the newest. It is the one by which the child was listed last, if it refused a newer one
+// then.
 func (c *child) versionToPropose() string {
 	if c.manner == nil {
 		return ""
@@ -53,8 +54,8 @@ func (c *child) versionToPropose() string {
 	return c.manner.Proposed
 }
 
-// agreedOffer is an offer as it is remembered. If the server calls itself another version than
-// before, it is another program, and the next start asks it for the newest version again.
+// agreedOffer returns an offer as it is remembered. If the server calls itself another version
+// than before, it is another program, and the next start asks it for the newest version again.
 func (c *child) agreedOffer(o *offers.Offer) *offers.Offer {
 	if c.versionToPropose() == "" || c.manner.ServerVersion == o.ServerVersion {
 		return o
@@ -64,7 +65,7 @@ func (c *child) agreedOffer(o *offers.Offer) *offers.Offer {
 	return &now
 }
 
-// servedBy tells the Key of the instance that serves the clients of k.
+// servedBy returns the Key of the instance that serves the clients of k.
 func (c *common) servedBy(s spec.Spec, k spec.Key) spec.Key {
 	if s.Era == spec.EraAuto && s.Share != spec.ShareSession && c.lacksEra(s, k) && !c.lacksEra(s, k.OtherEra()) {
 		return k.OtherEra()

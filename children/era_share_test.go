@@ -13,7 +13,7 @@ import (
 )
 
 // TestEraOfAShared: a child that is shared has an instance for each era that it
-// speaks, and one where it speaks only one. Which that is counts as known from
+// speaks, and one if it speaks only one. Which that is counts as known from
 // then on, in another hub too.
 func TestEraOfAShared(t *testing.T) {
 	t.Parallel()

@@ -48,7 +48,7 @@ var modernOne = spec.Key{Child: one.Child, Instance: one.Instance, Era: spec.Era
 
 // TestEraIsFoundOut plays every way in which a child may answer, or not answer,
 // server/discover: for clients without a handshake each is spoken to in the era
-// that it has, and nobody waits longer than the probe does.
+// that it has, and no one waits longer than the probe does.
 func TestEraIsFoundOut(t *testing.T) {
 	t.Parallel()
 	type script = childtest.Script
@@ -221,7 +221,7 @@ func TestEraIsRemembered(t *testing.T) {
 }
 
 // TestEraFailureStaysOne: a child that fails to start for another reason is
-// started once more for its era, and not ever after.
+// started again for its era, and not ever after.
 func TestEraFailureStaysOne(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

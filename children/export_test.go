@@ -16,17 +16,17 @@ func (s *Supervisor) Hasten() {
 	s.common.pace = health.Pace{Every: 5 * time.Millisecond, Quiet: 15 * time.Millisecond, Least: time.Second, Most: time.Second}
 }
 
-// Ensure is that of BoundedSupervisor for tests in which the kernel holds nobody to a boundary.
+// Ensure is the ensure of BoundedSupervisor for tests in which the kernel holds no one to a boundary.
 func (s *Supervisor) Ensure(k spec.Key, roots []guard.Root) {
 	s.WithBoundary(sandbox.Boundary{}).Ensure(k, roots)
 }
 
-// Recall is that of BoundedSupervisor, as Ensure is, for a session without roots.
+// Recall returns the recall of BoundedSupervisor, as Ensure is, for a session without roots.
 func (s *Supervisor) Recall(k spec.Key) *offers.Offer {
 	return s.WithBoundary(sandbox.Boundary{}).Recall(k, nil)
 }
 
-// SetRoots is that of BoundedSupervisor, as Ensure is.
+// SetRoots is the SetRoots of BoundedSupervisor, as Ensure is.
 func (s *Supervisor) SetRoots(k spec.Key, roots []guard.Root) {
 	s.WithBoundary(sandbox.Boundary{}).SetRoots(k, roots)
 }

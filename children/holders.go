@@ -18,8 +18,8 @@ var errUnheld = errors.New("no session needs it any more")
 // Status.Serial. 0: there is no Spec of this name, or the Supervisor has ended.
 func (s *Supervisor) Join(k spec.Key) (serial uint64) { return s.JoinBy(k, nil) }
 
-// JoinBy is Join for a session that has surroundings of its own. by is the Spec as the session has
-// it. If the instance has to be made, it starts in those surroundings.
+// JoinBy works like Join for a session that has surroundings of its own. by is the Spec as the
+// session has it. If the instance has to be made, it starts in those surroundings.
 func (s *Supervisor) JoinBy(k spec.Key, by *spec.Spec) (serial uint64) {
 	s.mu.Lock()
 	c := s.instanceLocked(k, by)
@@ -64,7 +64,7 @@ func (s *Supervisor) Leave(k spec.Key) {
 	}
 }
 
-// dropUnheld takes an instance out that nobody holds; false if a session has joined
+// dropUnheld takes an instance out that no one holds; false if a session has joined
 // meanwhile. Only the instance's own goroutine calls it.
 func (s *Supervisor) dropUnheld(c *child) bool {
 	s.mu.Lock()
@@ -111,7 +111,7 @@ func (s *Supervisor) dropInstances(instance string, match func(*child) bool) {
 	}
 }
 
-// takeBack takes those out of gone whose life has not started: nobody else gives
+// takeBack takes those out of gone whose life has not started: no one else gives
 // them their last view. The caller holds mu.
 func (s *Supervisor) takeBack(gone []*child) (unstarted []*child) {
 	s.unstarted = slices.DeleteFunc(s.unstarted, func(c *child) bool {

@@ -110,7 +110,7 @@ func TestHoldersKeepASharedInstance(t *testing.T) {
 		idle, warm time.Duration
 	}{
 		{10 * time.Minute, 10 * time.Minute},
-		{0, 15 * time.Minute}, // it never idles, but what nobody holds is not kept for ever
+		{0, 15 * time.Minute}, // it never idles, but what no one holds is not kept for ever
 	} {
 		o := children.Options{Specs: []spec.Spec{shared("kid", spec.ShareRoots, c.idle)}}
 		bubble(t, o, func(t *testing.T, s *children.Supervisor, n *counter) {
@@ -228,10 +228,10 @@ func TestOverTheLimitTheLongestIdleGoes(t *testing.T) {
 		if st := statusOf(t, s, "b"); st.State != children.Ready {
 			t.Errorf("b: %v", st)
 		}
-		lease(t, s, a).Release() // started by the call, in the place of c
+		lease(t, s, a).Release() // started by the call, instead of c
 		s.Ensure(own, nil)
-		lease(t, s, own).Release() // in the place of a: b and its call stay
-		// What is left is a call under way and somebody's own process: no place.
+		lease(t, s, own).Release() // instead of a: b and its call stay
+		// What is left is a call under way and someone's own process: no place.
 		_, err := s.Acquire(t.Context(), a)
 		var down *run.UnavailableError
 		if !errors.As(err, &down) || !strings.Contains(err.Error(), "busy") || !strings.Contains(err.Error(), "limits.children") {

@@ -29,7 +29,7 @@ func TestHungChildIsStartedAgain(t *testing.T) {
 					s.Ensure(one, nil)
 					l := lease(t, s, one)
 					defer l.Release()
-					time.Sleep(time.Hour) // nothing waits: nobody asks
+					time.Sleep(time.Hour) // nothing waits: no one asks
 					start := time.Now()
 					ends := make(chan time.Duration, 3)
 					var wg sync.WaitGroup

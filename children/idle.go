@@ -2,11 +2,11 @@ package children
 
 import "time"
 
-// keepWarm is how long a shared instance that nobody holds is kept if its Spec sets
+// keepWarm is how long a shared instance that no one holds is kept if its Spec sets
 // no idle timeout.
 const keepWarm = 15 * time.Minute
 
-// idleLimit is how long a run may go without a call; 0: for ever.
+// idleLimit returns how long a run may go without a call; 0: for ever.
 func (c *child) idleLimit() time.Duration {
 	switch {
 	case c.spec.IdleTimeout > 0:
@@ -27,7 +27,7 @@ func (s *serving) checkIdle() (why string) {
 		if r.Leases.CloseUnused() {
 			return evicted
 		}
-		c.common.places.Stir() // whoever waits for this place must find another
+		c.common.places.Stir() // the one who waits for this place must find another
 	}
 	limit := c.idleLimit()
 	if limit <= 0 {

@@ -11,10 +11,10 @@ import (
 	"mcphub/internal/reference"
 )
 
-// This file has confined children run from installed copies, in place of launchers such
+// This file has confined children run from installed copies, instead of launchers such
 // as npx, which need the network and a folder to write in.
 
-// packagesFolder is where copies are kept; "" where there is no place.
+// packagesFolder returns where copies are kept; "" if there is no place.
 func packagesFolder(m launch.Machine) string {
 	if base := m.CacheFolder(); base != "" {
 		return filepath.Join(base, "packages")
@@ -22,7 +22,7 @@ func packagesFolder(m launch.Machine) string {
 	return ""
 }
 
-// packageToFetch tells what is to be installed for the child.
+// packageToFetch returns what is to be installed for the child.
 func (c *child) packageToFetch(w want) (program.Package, bool) {
 	if c.spec.URL != "" {
 		return program.Package{}, false
@@ -30,7 +30,7 @@ func (c *child) packageToFetch(w want) (program.Package, bool) {
 	return c.baseMachine().WithBoundary(w.boundary).Fetches(c.spec.Program())
 }
 
-// installCopy opens the copy that a run is started from, installed first where there is
+// installCopy opens the copy that a run is started from, installed first if there is
 // none.
 func (c *child) installCopy(w want) *run.UnavailableError {
 	c.machine = c.machine.WithInstalled(nil)
@@ -102,7 +102,7 @@ func (c *child) renewLater() {
 	})
 }
 
-// installedOn is a machine with the copy that the child runs from, or will.
+// installedOn returns a machine with the copy that the child runs from, or will.
 func (c *child) installedOn(m launch.Machine) launch.Machine {
 	pkg, ok := c.packageToFetch(c.wantedState())
 	in := c.copyOf.Load()

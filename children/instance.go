@@ -13,10 +13,10 @@ import (
 // instance is a child as its run sees it.
 type instance struct{ *child }
 
-// Wanted are the roots that the child is to have now.
+// Wanted returns the roots that the child is to have now.
 func (i instance) Wanted() servedroots.Wanted { return i.wantedState().Wanted }
 
-// FetchRoots tells who is to get the roots before a roots/list is answered.
+// FetchRoots returns who is to get the roots before a roots/list is answered.
 func (i instance) FetchRoots(ctx context.Context) func(ctx context.Context) {
 	if i.common.Roots == nil {
 		return nil
@@ -24,7 +24,7 @@ func (i instance) FetchRoots(ctx context.Context) func(ctx context.Context) {
 	return i.common.Roots(ctx, i.key)
 }
 
-// ClientProfile is what the child is shown of the client that it serves.
+// ClientProfile returns what the child is shown of the client that it serves.
 func (i instance) ClientProfile() link.ClientProfile {
 	to := i.common.clientProfile(i.key)
 	if i.common.Level != nil {
@@ -58,7 +58,7 @@ func (i instance) Notification(ctx context.Context, m *jsonrpc.Message) {
 	}
 }
 
-// NoRoots says why the child is served none.
+// NoRoots returns why the child is served none.
 func (c *child) NoRoots() string {
 	if c.common.NoRoots == nil {
 		return ""

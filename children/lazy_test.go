@@ -178,8 +178,8 @@ func TestWhatSeesNoProjectIsKnownEverywhere(t *testing.T) {
 	})
 }
 
-// TestListForOthersIsAGuess: a list for clients without capabilities serves those that
-// have some until the child has told them. Nobody gets that of another principal.
+// TestListForOthersIsAGuess: a list for clients without capabilities serves the ones
+// that have some until the child has told them. No one gets another principal's.
 func TestListForOthersIsAGuess(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -241,7 +241,7 @@ func TestChangedOfferReplacesTheRemembered(t *testing.T) {
 }
 
 // A lazy child that does not come up when called is started by the next call
-// only: nobody waits for it.
+// only: no caller waits for it.
 func TestLazyChildThatFailsWaitsAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -29,12 +29,12 @@ func (l *Lease) Release() {
 	}
 }
 
-// Where tells the working directory of the process that serves the lease, and
-// the root paths that it is known to have applied, or was started with. The
-// slice must not be changed.
+// Where returns the working directory of the process that serves the lease,
+// and the root paths that it is known to have applied, or was started with.
+// The slice must not be changed.
 func (l *Lease) Where() (cwd string, served []string) { return l.r.Launch.Dir, l.v.served }
 
-// Kernel tells what the kernel holds of the process that serves the lease.
+// Kernel returns what the kernel holds of the process that serves the lease.
 func (l *Lease) Kernel() sandbox.Report {
 	c := l.r.Launch.Sandbox
 	if c == nil {
@@ -45,8 +45,8 @@ func (l *Lease) Kernel() sandbox.Report {
 	return r
 }
 
-// KernelState is the word for how far the kernel holds the process that serves the lease;
-// "" where it is not to be confined, and of a nil Lease.
+// KernelState returns the word for how far the kernel holds the process that serves the
+// lease; "" if it is not to be confined, and of a nil Lease.
 func (l *Lease) KernelState() string {
 	if l == nil {
 		return ""
@@ -57,7 +57,7 @@ func (l *Lease) KernelState() string {
 	return ""
 }
 
-// StderrHints reads what the child says of what the kernel refuses it; nil where nothing holds it.
+// StderrHints reads what the child says about what the kernel refuses it; nil if nothing holds it.
 func (l *Lease) StderrHints() *hints.Reader {
 	if c := l.r.Launch.Sandbox; c != nil {
 		return &c.Words
@@ -72,8 +72,8 @@ func (l *Lease) Opens(path string, a sandbox.Access) bool {
 	return c == nil || c.Profile == nil || c.Profile.Opens(path, a)
 }
 
-// KeepsRunning reports whether the process that serves the lease is not started anew for a
-// wider boundary.
+// KeepsRunning reports whether the process that serves the lease is not started again for
+// a wider boundary.
 func (l *Lease) KeepsRunning() bool {
 	c := l.r.Launch.Sandbox
 	return c != nil && c.KeepRunning
@@ -84,11 +84,11 @@ func (l *Lease) KeepsRunning() bool {
 // Another lease is for a process that is held to what is there now. It looks at the disk.
 func (l *Lease) PathsReplaced() bool { return l.r.PathsReplaced() }
 
-// PathReplaced is PathsReplaced as far as it touches a path.
+// PathReplaced works like PathsReplaced as far as it touches a path.
 func (l *Lease) PathReplaced(path string) bool { return l.r.PathReplaced(path) }
 
-// Protocol is the version of the protocol that the instance was spoken to in when it was
-// listed last; "" of a nil Lease.
+// Protocol returns the version of the protocol that the instance was spoken to in when
+// it was listed last; "" of a nil Lease.
 func (l *Lease) Protocol() string {
 	if l == nil {
 		return ""
@@ -99,11 +99,11 @@ func (l *Lease) Protocol() string {
 // Key names the instance that serves the lease.
 func (l *Lease) Key() spec.Key { return l.v.status.Key }
 
-// Instance is Key without a copy. It must not be changed.
+// Instance works like Key without a copy. It must not be changed.
 func (l *Lease) Instance() *spec.Key { return &l.v.status.Key }
 
-// Term is the one in which the lease was given. What is sent by the lease reaches
-// the child in that one, or a later one.
+// Term returns the one in which the lease was given. What is sent by the lease
+// reaches the child in that one, or a later one.
 func (l *Lease) Term() Term { return l.v.status.Term() }
 
 // AskedRoots reports whether the child has asked roots/list in this run.
@@ -112,7 +112,7 @@ func (l *Lease) AskedRoots() bool { return l.r.Roots.WasAsked() }
 // Offer returns what the child offered when the lease was given.
 func (l *Lease) Offer() *offers.Offer { return l.v.offer }
 
-// Revision is that of the Spec by which the child runs.
+// Revision returns the revision of the Spec by which the child runs.
 func (l *Lease) Revision() uint64 { return l.v.status.Revision }
 
 // IsModern reports whether the child is spoken to without a handshake
@@ -120,13 +120,13 @@ func (l *Lease) Revision() uint64 { return l.v.status.Revision }
 // (link.ResultInput) or names a task of the extension (link.ResultTask).
 func (l *Lease) IsModern() bool { return l.r.IsModern() }
 
-// Roots is what roots/list answers the child now, raw; false if no roots are served
-// to it. Calling it counts as a roots/list of the child.
+// Roots returns what roots/list answers the child now, raw; false if no roots are
+// served to it. Calling it counts as a roots/list of the child.
 func (l *Lease) Roots() ([]byte, bool) { return l.r.ListRoots() }
 
-// WatchTask has a child without a handshake tell of one of its tasks
+// WatchTask has a child without a handshake tell about one of its tasks
 // (notifications/tasks of the extension, by Options.Notification), until end is called,
-// which needs no Lease any more. ok is false where it does not.
+// which needs no Lease any more. ok is false if it does not.
 func (l *Lease) WatchTask(ctx context.Context, id string) (end func(), ok bool) {
 	return l.r.WatchTask(ctx, id)
 }
@@ -152,8 +152,8 @@ func (l *Lease) Notify(ctx context.Context, method string, params ...[]byte) err
 }
 
 // Call sends a request. params are parts of one raw JSON value, written one after the
-// other. run.Run.Call says what the error is. An error object that the child answered
-// with is no error: it is in the Response.
+// other. run.Run.Call reports what the error is. An error object that the child
+// answered with is no error: it is in the Response.
 func (l *Lease) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
 	return l.r.Call(ctx, method, params...)
 }
@@ -165,8 +165,8 @@ func (l *Lease) TellLevel(ctx context.Context) { l.r.TellLevel(ctx, l.v.offer) }
 // CanStartCall reports whether StartCall may be tried: not every transport has it.
 func (l *Lease) CanStartCall() bool { return l.r.CanStart() }
 
-// StartCall is Call without waiting; run.Run.StartCall says how. The lease must not be
-// released before handler is told.
+// StartCall works like Call without waiting; run.Run.StartCall reports how. The lease
+// must not be released before handler is told.
 func (l *Lease) StartCall(c *run.AsyncCall, handler jsonrpc.ResponseHandler, b *lines.Batch, method string, token []byte, params ...[]byte) bool {
 	return l.r.StartCall(c, handler, b, method, token, params...)
 }

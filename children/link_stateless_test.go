@@ -23,8 +23,8 @@ import (
 
 const discovery = `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"private"}`
 
-// modernRemote is a server under the test's control that speaks without a
-// handshake.
+// modernRemote returns a server under the test's control that speaks
+// without a handshake.
 func modernRemote(t *testing.T) *childtest.Server {
 	s := childtest.NewServer(t)
 	delete(s.On, "initialize")
@@ -175,7 +175,7 @@ func TestStatelessMirrorsOverTheWire(t *testing.T) {
 		}
 	}
 	// The server changes its mind about what is mirrored, and says nothing: the first
-	// call is refused, and has the tools listed anew.
+	// call is refused, and has the tools listed again.
 	if err := os.WriteFile(defs, []byte(`{"name":"echo","inputSchema":{"type":"object"}}`+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -295,8 +295,8 @@ func TestStatelessCancelIsTheEndOfTheStream(t *testing.T) {
 	}
 }
 
-// TestStatelessServerChangesItsEra: one that is asked anew after it has said that
-// it no longer serves the version is spoken to as it wants it.
+// TestStatelessServerChangesItsEra: one that is asked again after it has said
+// that it no longer serves the version is spoken to as it wants it.
 func TestStatelessServerChangesItsEra(t *testing.T) {
 	t.Parallel()
 	s := modernRemote(t)
@@ -369,7 +369,7 @@ func TestStatelessStreamIsOpenedAgain(t *testing.T) {
 		if n == 1 {
 			<-breaks
 			mu.Lock()
-			tools = append(tools, `{"name":"new"}`) // nobody is told
+			tools = append(tools, `{"name":"new"}`) // no one is told
 			mu.Unlock()
 			panic(http.ErrAbortHandler)
 		}

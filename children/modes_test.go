@@ -175,7 +175,7 @@ func TestStubbornChildrenAreStopped(t *testing.T) {
 	}
 }
 
-// A child that crashes leaves nothing of its group behind either.
+// A child that crashes leaves no part of its group behind either.
 func TestCrashTakesTheGroupAlong(t *testing.T) {
 	t.Parallel()
 	spec, left := mark(t, childtest.Spec("kid", childtest.Script{Grandchild: true}))
@@ -251,7 +251,7 @@ func TestListChangedIsFollowed(t *testing.T) {
 	}
 }
 
-// A child that does not read its input blocks nobody past their deadline.
+// A child that does not read its input blocks no one past their deadline.
 func TestChildThatDoesNotRead(t *testing.T) {
 	t.Parallel()
 	s, _ := startOne(t, childtest.Spec("kid", childtest.Script{}))

@@ -16,7 +16,7 @@ import (
 )
 
 // A clone can bring programs of its own in node_modules/.bin: npx would run
-// them in place of the package's, and put them before the real node in PATH.
+// them instead of the package's, and put them before the real node in PATH.
 // The hub's npx runs neither, and its child still works in the root (C4).
 func TestNpxTakesNothingFromTheClone(t *testing.T) {
 	t.Parallel()

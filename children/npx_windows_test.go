@@ -146,10 +146,10 @@ func TestArgumentsArriveOnWindows(t *testing.T) {
 	}
 }
 
-// planned is the program of a server with one argument.
+// planned returns the program of a server with one argument.
 func planned(s spec.Spec, arg string) program.Program { s.Args = []string{arg}; return s.Program() }
 
-// packed is a package as npm packs it.
+// packed returns a package as npm packs it.
 func packed(t *testing.T, files map[string]string) []byte {
 	t.Helper()
 	var out bytes.Buffer

@@ -37,15 +37,15 @@ type Options struct {
 	// looked for a newer one in the background.
 	Renew bool
 
-	// Changed, where set, is told of every change of state, every new offer and every
+	// Changed, where set, is told about every change of state, every new offer and every
 	// session that was started again. offer is what the child offered last, be it in an
 	// earlier run; nil while that is not known. The same offer is the same pointer. It is
 	// called by the instance's goroutine and must not block.
 	Changed func(st Status, offer *offers.Offer)
 
-	// ListsChanged, where set, is told that a child has announced a change of lists. They are
-	// read again then, and come as Changed. Of a child that announces many it is told of a few.
-	// It is called as Notification is.
+	// ListsChanged, where set, learns that a child has announced a change of lists. They are
+	// read again then, and come as Changed. Of a child that announces many it is told about a
+	// few. It is called as Notification is.
 	ListsChanged func(k spec.Key, which offers.Lists)
 
 	// Notification, where set, is given what else a child announces, in order; m is valid
@@ -55,24 +55,24 @@ type Options struct {
 
 	// Request answers requests of a child other than roots/list and ping, which are
 	// answered here. nil: they are refused. While it does, no call of the run times out.
-	// ctx ends when the child cancels the request or ends. If the transport says which call
-	// the request belongs to, ctx has the values of that call's context. run.Tell(ctx, ...)
-	// notifies the child that asked. Each request has a goroutine.
+	// ctx ends when the child cancels the request or ends. If the transport reports which
+	// call the request belongs to, ctx has the values of that call's context. run.Tell(ctx,
+	// ...) notifies the child that asked. Each request has a goroutine.
 	Request func(ctx context.Context, k spec.Key, m *jsonrpc.Message) jsonrpc.Answer
 
 	// Secret, where set, gives the value of a reference to a secret. It is called when
 	// a child starts, by the instance's goroutine, and may take its time. Its error
-	// stands in that of the child, and says what to do. leads refuses a file by where
-	// its path leads; it is asked about the file that is open. nil: any will do.
+	// stands in the child's, and reports what to do. leads refuses a file by where its
+	// path leads; it is asked about the file that is open. nil: any will do.
 	Secret func(ctx context.Context, r reference.Ref, leads func(real string) error) (string, error)
 
 	// Login, where set, gives the login of an instance whose server may ask for one;
-	// nil where it is to have none. s is the Spec as it is started. It is called when a
+	// nil if it is to have none. s is the Spec as it is started. It is called when a
 	// child starts, by the instance's goroutine, and must not block.
 	Login func(k spec.Key, s spec.Spec) (remote.Login, error)
 
-	// Principal, where set, says whose an instance is; "": nobody's in particular. Yield, where
-	// set, has the session end whose own an instance is, if nobody uses that; false: it goes on.
+	// Principal, where set, says whose an instance is; "": no one's in particular. Yield, where
+	// set, has the session end whose own an instance is, if no one uses that; false: it goes on.
 	// Both are called by the goroutine of an instance that starts, and must not block.
 	Principal func(k spec.Key) string
 	Yield     func(k spec.Key) bool
@@ -81,7 +81,7 @@ type Options struct {
 	// text. It is called by many goroutines and must not block.
 	OnStderr func(k spec.Key, pid int, line string)
 
-	// Refused, where set, is told what the kernel has refused a child, as far as its stderr
+	// Refused, where set, learns what the kernel has refused a child, as far as its stderr
 	// tells, and the directories that it serves. It is called by many goroutines and must
 	// not block.
 	Refused func(k spec.Key, f sandbox.Refusal, dirs []string)
@@ -94,29 +94,31 @@ type Options struct {
 	// they never had before. It is called by many goroutines and must not block.
 	Redefined func(k spec.Key, tools []offers.Redefinition)
 
-	// ClientProfile, where set, tells what the instance is shown of whom it serves. It is
-	// called at each start, by the instance's goroutine, and must not block.
+	// ClientProfile, where set, reports what the instance is shown of whom it serves. It
+	// is called at each start, by the instance's goroutine, and must not block.
 	ClientProfile func(k spec.Key) link.ClientProfile
 
 	// Level, where set, tells the log level that those want whom the instance serves; ""
-	// where nobody has said. It is asked when a run is ready, and must not block.
+	// if no one has said. It is asked when a run is ready, and must not block.
 	Level func(k spec.Key) string
 
 	// Roots, where set, is called for each roots/list of a child with a handshake,
-	// before it is answered. ctx is that of the request. It may return a function,
-	// which is called with ctx and may take its time to Ensure or SetRoots the roots
-	// of the answer. Roots itself is called by many goroutines and must not block.
+	// before it is answered. ctx is the ctx of the request. It may return a
+	// function, which is called with ctx and may take its time to Ensure or SetRoots
+	// the roots of the answer. Roots itself is called by many goroutines and must
+	// not block.
 	Roots func(ctx context.Context, k spec.Key) (fetch func(ctx context.Context))
 
-	// Writes, where set, is told of directories before a confined child may write there. It
-	// is called by many goroutines.
+	// Writes, where set, is told about directories before a confined child may write there.
+	// It is called by many goroutines.
 	Writes func(dirs []string) error
 
-	// Written, where set, tells which folder that servers may write, or might have written, holds one of these paths. It is
-	// called by many goroutines. nil: nothing is on record.
+	// Written, where set, reports which folder that servers may write, or might have written, holds one of these paths. It
+	// is called by many goroutines. nil: nothing is on record.
 	Written func(paths ...string) (dir string, ok bool)
 
-	// NoRoots, where set, says why an instance is served no roots. The answer to its
-	// roots/list says so too. It is called by many goroutines and must not block.
+	// NoRoots, where set, reports why an instance is served no roots. The answer to
+	// its roots/list says so too. It is called by many goroutines and must not
+	// block.
 	NoRoots func(k spec.Key) string
 }

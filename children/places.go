@@ -17,8 +17,8 @@ const (
 	evicted = "stopped to make room for another child (limits.children); the next call starts it"
 )
 
-// Use tells how the instance uses its place: a child holds it from its start until
-// its process has ended.
+// Use returns how the instance uses its place: a child holds it from its start
+// until its process has ended.
 func (c *child) Use(now time.Time) limits.Use {
 	v := c.view.Load()
 	u := limits.Use{Leaving: v.status.State == Draining || c.ctx.Err() != nil, Evictable: v.run != nil && c.isEvictable()}
@@ -31,7 +31,7 @@ func (c *child) Use(now time.Time) limits.Use {
 // Evict has the instance stop once it is idle.
 func (c *child) Evict() { c.updateWanted(func(w *want) bool { w.evict = true; return true }) }
 
-// Yield has the session end whose own the instance is, if nobody uses that.
+// Yield has the session end whose own the instance is, if no one uses that.
 func (c *child) Yield() bool { return c.common.Yield != nil && c.common.Yield(c.key) }
 
 // isEvictable reports whether an idle run may be stopped to make room. A session's own
@@ -41,7 +41,7 @@ func (c *child) isEvictable() bool {
 	return c.spec.Share != spec.ShareSession || c.spec.IdleTimeout > 0 || c.unheld.Load()
 }
 
-// ownerName is the principal whose the instance is; "" for nobody in particular.
+// ownerName returns the principal whose the instance is; "" for no one in particular.
 func (c *child) ownerName() string {
 	if c.common.Principal == nil {
 		return ""
@@ -68,7 +68,7 @@ func (c *child) takePlace() *run.UnavailableError {
 	}
 }
 
-// noPlace says that there was no place. It is no failure of the child.
+// noPlace reports that there was no place. It is no failure of the child.
 func (c *child) noPlace(err *run.UnavailableError) {
 	c.history.next = time.Now().Add(busyPause)
 	c.updateWanted(func(w *want) bool { w.demand, w.wish = false, false; return false })

@@ -11,9 +11,9 @@ import (
 // InspectedPaths is what was seen on the disk of what Specs name. The zero value is of none.
 type InspectedPaths map[spec.Entry]confinement.ExecutedPaths
 
-// Inspect looks at what Specs name, and remembers where that leads before any server of theirs runs: what is
-// relinked afterwards opens nothing more. It may take as long as the disk does. Apply and SetSpecs look at nothing, so
-// they want that it was done for each Spec that they bring.
+// Inspect looks at what Specs name, and remembers its target before any server of theirs runs: what is relinked
+// afterwards opens nothing more. It may take as long as the disk does. Apply and SetSpecs look at nothing, so they
+// want that it was done for each Spec that they bring.
 func (s *Supervisor) Inspect(specs []spec.Spec) InspectedPaths {
 	seen := make(InspectedPaths, len(specs))
 	machine := s.common.machine.WithLookupCache() // most entries name the same paths
@@ -31,7 +31,7 @@ func (s *Supervisor) Inspect(specs []spec.Spec) InspectedPaths {
 	return seen
 }
 
-// InspectNew is Inspect, but for what is in force already: of that it has what was seen then.
+// InspectNew works like Inspect, but for what is in force already: of that it has what was seen then.
 func (s *Supervisor) InspectNew(specs []spec.Spec) InspectedPaths {
 	s.mu.Lock()
 	seen := maps.Clone(s.looked)
@@ -81,14 +81,14 @@ func (s *Supervisor) Apply(specs []spec.Spec, seen ...InspectedPaths) {
 	}
 }
 
-// MaxChildren is how many children run at a time.
+// MaxChildren returns how many children run at a time.
 func (s *Supervisor) MaxChildren() int { return s.common.places.Most() }
 
 // SetMaxEach replaces Options.MaxEach.
 func (s *Supervisor) SetMaxEach(each int) { s.common.places.SetEach(each) }
 
 // SetSpecs replaces the Specs. One of the same Revision is the same Spec. Unlike Apply it
-// leaves alone the instances of Specs that are known no more: they end when nobody needs
+// leaves alone the instances of Specs that are known no more: they end when no one needs
 // them.
 func (s *Supervisor) SetSpecs(specs []spec.Spec, seen ...InspectedPaths) {
 	s.mu.Lock()
@@ -96,7 +96,7 @@ func (s *Supervisor) SetSpecs(specs []spec.Spec, seen ...InspectedPaths) {
 	s.setSpecsLocked(specs, seen)
 }
 
-// setSpecsLocked is for callers that hold mu.
+// setSpecsLocked expects the caller to hold mu.
 func (s *Supervisor) setSpecsLocked(specs []spec.Spec, seen []InspectedPaths) {
 	s.specs = byEntry(specs)
 	looked := make(InspectedPaths, len(s.specs))
@@ -126,7 +126,7 @@ func (s *Supervisor) forgetChild(c *child) {
 	s.unlistChild(c)
 }
 
-// unlistChild is for callers that hold mu.
+// unlistChild expects the caller to hold mu.
 func (s *Supervisor) unlistChild(c *child) {
 	k := c.key.Instance
 	if left := slices.DeleteFunc(s.bySession[k], func(old *child) bool { return old == c }); len(left) > 0 {

@@ -64,7 +64,7 @@ func TestApplyLeavesEqualSpecsAlone(t *testing.T) {
 }
 
 // TestApplyReplaces changes a Spec while a call runs that takes an hour: it ends well, new calls go to the new process, and
-// somebody who waited for the old one hears at once that it is no more.
+// someone who waited for the old one hears at once that it is no more.
 func TestApplyReplaces(t *testing.T) {
 	t.Parallel()
 	kid := revised(childtest.Spec("kid", childtest.Script{}), 1, func(s *spec.Spec) { s.CallTimeout = -1 })
@@ -188,7 +188,7 @@ func TestRetiredEndsWithItsSessionAndTheHub(t *testing.T) {
 	}
 }
 
-// TestApplyWhileItWaitsOrStarts retires instances that nobody has called yet.
+// TestApplyWhileItWaitsOrStarts retires instances that no one has called yet.
 func TestApplyWhileItWaitsOrStarts(t *testing.T) {
 	t.Parallel()
 	mute := childtest.Spec("kid", childtest.Script{Mute: true})

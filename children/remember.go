@@ -68,11 +68,10 @@ func (c *common) narrowDigest(digest string, s spec.Spec, at sights) string {
 }
 
 // recallOffer returns what a child of this Spec offered last to the clients of this Key when it could see the same;
-// nil if that is not known. If it was never listed for them, they get what it offered
-// a client of the same principal without capabilities. That is
-// a guess if they have capabilities: some servers offer more tools to a client that
-// can be asked. A child may offer each principal something else, so nobody gets a
-// guess from the list of another. seen is the digest of the Spec with what can be seen.
+// nil if that is not known. If it was never listed for them, they get what it offered a client of the same
+// principal without capabilities. That is a guess if they have capabilities: some servers offer more tools to a
+// client that can be asked. A child may offer each principal something else, so no one gets a guess from the list
+// of another. seen is the digest of the Spec with what can be seen.
 func (c *common) recallOffer(s spec.Spec, k spec.Key, at sights) (o *offers.Offer, seen string, guess bool) {
 	seen = c.narrowDigest(c.offerDigest(s, k), s, at)
 	if o := c.memory.Recall(s.Name, seen); o != nil {
@@ -86,7 +85,7 @@ func (c *common) recallOffer(s spec.Spec, k spec.Key, at sights) (o *offers.Offe
 	return o, seen, o != nil && !bytes.Equal(s.Capabilities(nil), s.Capabilities(c.clientProfile(k).Capabilities))
 }
 
-// recallManner is how a child of this Spec was spoken to last by the clients of this Key; nil if that is not known.
+// recallManner returns how a child of this Spec was spoken to last by the clients of this Key; nil if that is not known.
 func (c *common) recallManner(s spec.Spec, k spec.Key) *offers.Offer {
 	return c.memory.Recall(mannerOf(s), mannerDigest(c.offerDigest(s, k)))
 }
@@ -94,7 +93,7 @@ func (c *common) recallManner(s spec.Spec, k spec.Key) *offers.Offer {
 // mannerOf names manners in the memory, beside the offers of the same Spec.
 func mannerOf(s spec.Spec) string { return s.Name + " manner" }
 
-// mannerDigest is another digest than that of an offer: what sees no project has this one's for its offer.
+// mannerDigest is another digest than an offer's: what sees no project has this one's for its offer.
 func mannerDigest(digest string) string {
 	if digest == "" {
 		return ""
@@ -112,12 +111,12 @@ func (c *child) recallManner() {
 	}
 }
 
-// visibleSights is what the instance can see with what is wanted.
+// visibleSights returns what the instance can see with what is wanted.
 func (c *child) visibleSights(w want) sights { return sights{w.Roots, w.boundary, w.whose} }
 
-// publishRecalled publishes what the child offered last when it could see what it would see now, unless it
-// was listed in this instance when it could see the same. An instance that may wait for a call does so from here on. One that does not run,
-// and of which nothing is known with other roots, is listed once more.
+// publishRecalled publishes what the child offered last when it could see what it would see now, unless it was listed in this instance when
+// it could see the same. An instance that may wait for a call does so from here on. One that does not run, and of which nothing is known
+// with other roots, is listed again.
 func (c *child) publishRecalled(w want) {
 	known := w.Known || w.assumed || c.spec.SeesNoProject()
 	if !known || c.history.recalled && c.history.recalledFor == w.Gen {
@@ -165,7 +164,7 @@ func (c *child) takeOffer(o *offers.Offer) {
 	c.reportRedefined(o)
 	c.manner = o.Manner()
 	if c.wantedState().Gen != c.history.planned && !c.spec.SeesNoProject() {
-		c.history.seen = "" // it is told of other roots, and its list may be of either
+		c.history.seen = "" // it is told about other roots, and its list may be of either
 	}
 	c.history.offered = c.history.seen
 	if !o.IsWhole() || c.history.diedOf == spec.EraLegacy {
@@ -187,8 +186,8 @@ func (c *child) reportRedefined(o *offers.Offer) {
 	}
 }
 
-// keepAfter is how long what a child offers is not written down after it is ready: those
-// that are still starting need the machine more.
+// keepAfter is how long what a child offers is not written down after it is ready: the
+// ones that are still starting need the machine more.
 const keepAfter = 2 * time.Second
 
 // keepOffer writes down what the child offers and how it is spoken to, if that is news.

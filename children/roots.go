@@ -6,10 +6,10 @@ import (
 	"mcphub/rootsmgr/guard"
 )
 
-// This file is how instances are told of the roots that they are to have, and of the boundary.
+// This file is how instances are told about the roots that they are to have, and of the boundary.
 
-// WithBoundary is the Supervisor for whoever has this boundary: what it says of roots says
-// with them what the kernel is to hold a confined instance to.
+// WithBoundary returns the Supervisor for the caller that has this boundary: what it says
+// about roots says with them what the kernel is to hold a confined instance to.
 func (s *Supervisor) WithBoundary(b sandbox.Boundary) BoundedSupervisor {
 	return BoundedSupervisor{s: s, boundary: b}
 }
@@ -27,10 +27,10 @@ func (b BoundedSupervisor) For(whose string) BoundedSupervisor {
 	return b
 }
 
-// Prestart starts the instance although the first roots are not known yet. One that needs
-// them to start waits for [BoundedSupervisor.Ensure] or [BoundedSupervisor.SetRoots]; another is replaced once
-// then, if they give it another working directory, other arguments or another environment.
-// What Ensure says of lazy ones holds here too.
+// Prestart starts the instance although the first roots are not known yet. One that needs them to start waits
+// for [BoundedSupervisor.Ensure] or [BoundedSupervisor.SetRoots]; another is replaced once then, if they give
+// it another working directory, other arguments or another environment. What Ensure says about lazy ones holds
+// here too.
 func (s *Supervisor) Prestart(k spec.Key) {
 	if c := s.instanceOf(k); c != nil {
 		c.wish()

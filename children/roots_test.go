@@ -224,8 +224,9 @@ func TestMissingRootIsNamed(t *testing.T) {
 	}
 }
 
-// Roots change all the time while calls go on: whoever acquires after a
-// change is served by a child that has applied it, or a later one.
+// Roots change all the time while calls go on: the one who acquires
+// after a change is served by a child that has applied it, or a later
+// one.
 func TestRootsRace(t *testing.T) {
 	t.Parallel()
 	d := dirs(t, 5)
@@ -275,8 +276,9 @@ func TestRootsRace(t *testing.T) {
 				s.SetRoots(one, want)
 				got := allowed(t, s)
 				if len(want) == 0 && c.name != "arguments" {
-					// It was started anew, and may yet be about to ask by itself: told
-					// meanwhile it would ask twice, and apply both answers at a time.
+					// It was started again, and may yet be about to ask by itself:
+					// told meanwhile it would ask twice, and apply both answers at a
+					// time.
 					waitAsked(t, s)
 				}
 				got = slices.DeleteFunc(got, func(s string) bool { return s == "--" })
@@ -292,9 +294,9 @@ func TestRootsRace(t *testing.T) {
 	}
 }
 
-// A child that is told of roots, or asks for them, is told of others only when it
-// has been answered and has applied that: one question is under way at a time, and
-// a server that applies its answers on the side ends with the newest.
+// A child that is told about roots, or asks for them, is told about others only
+// when it has been answered and has applied that: one question is under way at a
+// time, and a server that applies its answers on the side ends with the newest.
 func TestRootsAreToldOneAtATime(t *testing.T) {
 	t.Parallel()
 	d := []guard.Root{root("/a", ""), root("/b", ""), root("/c", "")}

@@ -12,9 +12,9 @@ import (
 	"mcphub/rootsmgr/guard"
 )
 
-// Every line of stderr is handed on as plain text with its process, also those
-// that are too many for the log, and a run that failed is remembered after the
-// next has started.
+// Every line of stderr is handed on as plain text with its process, also the
+// ones that are too many for the log, and a run that failed is remembered
+// after the next has started.
 func TestStderrIsHandedOn(t *testing.T) {
 	t.Parallel()
 	const lines = 500

@@ -65,7 +65,7 @@ func readsAll(t testing.TB, result []byte) {
 	}
 }
 
-// mirrored is a Link that mirrors arguments of tools into headers.
+// mirrored returns a Link that mirrors arguments of tools into headers.
 func mirrored(t testing.TB) link.ToolsLearner {
 	l, err := remote.Open(remote.Server{URL: "http://server.test"}, nil, zerolog.Nop())
 	if err != nil {
@@ -78,7 +78,7 @@ func nested(open, inner, shut string, depth int) string {
 	return strings.Repeat(open, depth) + inner + strings.Repeat(shut, depth)
 }
 
-// deepest is what is said at a depth, in the shapes in which it may be.
+// deepest returns what is said at a depth, in the shapes in which it may be.
 func deepest(depth int) []string {
 	arrays, objects := nested("[", "", "]", depth), nested(`{"a":`, "1", "}", depth)
 	schema := nested(`{"type":"object","properties":{"a":`, `{}`, "}}", depth/2)
@@ -90,7 +90,7 @@ func deepest(depth int) []string {
 	}
 }
 
-// TestDepthOfWhatChildrenSay: nothing of a child is read by what recurses before its
+// TestDepthOfWhatChildrenSay: no part of a child is read by what recurses before its
 // depth was bounded: the strict reading of a frame does that, at 10,000.
 func TestDepthOfWhatChildrenSay(t *testing.T) {
 	t.Parallel()

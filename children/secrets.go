@@ -18,7 +18,7 @@ import (
 	"mcphub/internal/reference"
 )
 
-// withSecrets returns the Launch and the Spec with the values of secrets in place of
+// withSecrets returns the Launch and the Spec with the values of secrets instead of
 // the references. They go to the Launcher and nowhere else.
 func (c *child) withSecrets(ctx context.Context, l launch.Launch, w want) (launch.Launch, spec.Spec, error) {
 	value := c.valueOf(ctx, w)
@@ -35,8 +35,8 @@ func (c *child) withSecrets(ctx context.Context, l launch.Launch, w want) (launc
 	return l, s, err // the Launcher uses the limits of s
 }
 
-// valueOf looks up secrets for a run. Where servers write, one may have put a link in
-// the place of a file that holds a value; it leads to nothing that is not in scope.
+// valueOf looks up secrets for a run. Where servers write, one may have put a link
+// instead of a file that holds a value; it leads to nothing that is not in scope.
 func (c *child) valueOf(ctx context.Context, w want) func(reference.Ref) (string, error) {
 	within := sandbox.Boundary{Areas: slices.Clip(w.boundary.Areas)}
 	for _, path := range slices.Concat(program.RootPaths(w.Roots), c.spec.Sandbox.Write) {
@@ -52,7 +52,7 @@ func (c *child) valueOf(ctx context.Context, w want) func(reference.Ref) (string
 }
 
 // headerSupply runs the program that prints the headers of a run; the zero Supply if there is none. The roots of the run count as
-// folders in which servers may write, also where nothing is on record.
+// folders in which servers may write, also if nothing is on record.
 func (c *child) headerSupply(s spec.Spec, w want) remote.Supply {
 	if s.HeadersFrom.Command == "" {
 		return remote.Supply{}
@@ -75,7 +75,7 @@ func (c *child) headerSupply(s spec.Spec, w want) remote.Supply {
 	return remote.Supply{Headers: program.Run, TTL: s.HeadersFrom.TTL}
 }
 
-// HeaderProgram is the program that prints the headers of a Spec. environ is the hub's; that of the Spec's session counts for more.
+// HeaderProgram returns the program that prints the headers of a Spec. environ is the hub's; that of the Spec's session counts for more.
 func HeaderProgram(s spec.Spec, environ []string, written func(paths ...string) (string, bool)) *headers.Command {
 	if s.Environ != nil {
 		environ = s.Environ
@@ -84,8 +84,8 @@ func HeaderProgram(s spec.Spec, environ []string, written func(paths ...string) 
 	return &headers.Command{Program: s.HeadersFrom.Command, Args: s.HeadersFrom.Args, Environ: append(slices.Clip(environ), own...), At: s.HeadersFrom.At, Written: written}
 }
 
-// Resolved is a Spec of a server that is reached by URL with the values of its secrets
-// in the address, the headers and the login.
+// Resolved returns a Spec of a server that is reached by URL with the values of its
+// secrets in the address, the headers and the login.
 func Resolved(s spec.Spec, value func(reference.Ref) (string, error)) (spec.Spec, error) {
 	text, err := reference.Replace(s.URL, value)
 	if err != nil {

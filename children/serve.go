@@ -24,13 +24,13 @@ type serving struct {
 	// idleTimer goes off when it is time to look whether the run is idle.
 	idleTimer *time.Timer
 	wg        sync.WaitGroup // goroutines that send to the child
-	sessions  uint64         // started again and told of
+	sessions  uint64         // started again and told about
 	pulse     health.Pulse
 	before    string // what Status.Err said before it was shown as hung
 }
 
 // serveRun keeps one run going until it ends, is replaced, idles or its
-// instance's life ends. It returns when nothing of the run is left.
+// instance's life ends. It returns when no part of the run is left.
 func (c *child) serveRun(r *run.Run) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	followed := make(chan struct{})
@@ -83,7 +83,7 @@ func (c *child) endRun(r *run.Run, why string) {
 }
 
 // drainCalls waits until the calls under way have ended. If the instance is to start
-// again, it waits drainWait at most. A retired instance, for which nobody waits, has
+// again, it waits drainWait at most. A retired instance, for which no one waits, has
 // until its life ends.
 func (c *child) drainCalls(r *run.Run) {
 	t := time.NewTimer(drainWait)
@@ -196,7 +196,7 @@ func (s *serving) reviewWanted() (why string) {
 	return s.followStep(s.r.Roots.Review(w.Wanted, c.rootsChange(s.r, w, c.machine)))
 }
 
-// rootsChange is what other roots would change in how a run was started.
+// rootsChange returns what other roots would change in how a run was started.
 func (c *child) rootsChange(r *run.Run, w want, m launch.Machine) servedroots.Change {
 	was := r.Launch
 	next, err := c.planLaunch(w, m)

@@ -13,7 +13,7 @@ import (
 	"mcphub/children/spec"
 )
 
-// A child that many share, and that is served no roots, starts in nobody's project
+// A child that many share, and that is served no roots, starts in no one's project
 // but in an empty folder of its own, which goes with it. One of a session's own
 // starts where the hub was started, as is right for it.
 func TestSharedChildWithoutRootsStartsInAFolderOfItsOwn(t *testing.T) {

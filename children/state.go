@@ -10,7 +10,7 @@ import (
 	"mcphub/children/spec"
 )
 
-// State is where one instance is in its life:
+// State is the place of one instance in its life:
 //
 //	Configured --asked for--> Waiting     for its turn to start, or for roots that it
 //	                                      cannot start without
@@ -79,7 +79,7 @@ type Status struct {
 	Serial uint64
 	Final  bool
 	// OtherEra: it has ended because the child does not speak the era of these
-	// clients; Supervisor.ServedBy tells which instance serves them.
+	// clients; Supervisor.ServedBy reports which instance serves them.
 	OtherEra bool
 	Protocol string // version that it was spoken to in when it was listed last by this instance; "" before
 	State    State
@@ -96,7 +96,7 @@ type Status struct {
 	Apart    []string // what keeps a shared one apart from those in other surroundings, by name
 	Sandbox  sandbox.Report
 	Bounds   link.Bounds // of the run that was started last
-	Package  Package     // what runs, or is being installed, in place of a launcher
+	Package  Package     // what runs, or is being installed, instead of a launcher
 	Served   []string    // root paths that it has applied, or was started with
 	Tools    int
 	Skipped  uint64       // lines on stdout that were no message
@@ -119,7 +119,7 @@ type Status struct {
 	ByItself     bool      // when backing off: it is started then without a call
 }
 
-// A Package is what is installed for a confined child, in place of its launcher. The
+// A Package is what is installed for a confined child, instead of its launcher. The
 // zero Package is none.
 type Package struct {
 	Name    string // as it calls itself; "" before it is installed
@@ -139,10 +139,10 @@ type Term struct {
 	renewed  uint64
 }
 
-// Term is that of now; of a child that runs.
+// Term returns the term of now; of a child that runs.
 func (st Status) Term() Term { return Term{st.Serial, st.Restarts, st.Renewed} }
 
-// String is one line for logs and tests.
+// String returns one line for logs and tests.
 func (st Status) String() string {
 	return fmt.Sprintf("%s %s pid=%d restarts=%d failures=%d asked=%t applied=%t %q", st.Key, st.State, st.PID, st.Restarts, st.Failures, st.AskedRoots, st.RootsApplied, st.Err)
 }

@@ -34,7 +34,7 @@ type Supervisor struct {
 	common common
 	log    zerolog.Logger
 	fresh  chan struct{}  // there are children whose life has not started
-	lives  sync.WaitGroup // of children, those that rest included, and of what they have going
+	lives  sync.WaitGroup // of children, the ones that rest included, and of what they have going
 	life   context.Context
 	end    context.CancelCauseFunc // of life
 
@@ -72,7 +72,7 @@ func NewSupervisor(o Options) *Supervisor {
 }
 
 // Run keeps the children until ctx ends, then stops them, all at once. It
-// returns when nothing of them is left.
+// returns when none of them is left.
 func (s *Supervisor) Run(ctx context.Context) error {
 	s.mu.Lock()
 	specs := slices.Collect(maps.Values(s.specs))
@@ -131,8 +131,8 @@ func (s *Supervisor) closeToChildren() []*child {
 	return all
 }
 
-// instanceOf returns the child of a key, made if it is new; nil where there is
-// no such Spec or the Supervisor has ended.
+// instanceOf returns the child of a key, made if it is new; nil if there is no
+// such Spec or the Supervisor has ended.
 func (s *Supervisor) instanceOf(k spec.Key) *child {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,7 +140,7 @@ func (s *Supervisor) instanceOf(k spec.Key) *child {
 }
 
 // instanceLocked is instance, under mu. A new one is made in the surroundings of by, if that
-// is what its Spec still is; nil: in those of whoever has told the Spec.
+// is what its Spec still is; nil: in the ones of the one who has told the Spec.
 func (s *Supervisor) instanceLocked(k spec.Key, by *spec.Spec) *child {
 	if c := s.children[k]; c != nil {
 		return c
@@ -169,7 +169,7 @@ func (s *Supervisor) childOf(k spec.Key) *child {
 
 // Acquire waits until the instance is ready and has applied the roots last
 // set, starting it if need be. The error is an *UnavailableError, with ctx's
-// cause inside where that ended the waiting.
+// cause inside if that ended the waiting.
 func (s *Supervisor) Acquire(ctx context.Context, k spec.Key) (*Lease, error) {
 	c := s.childOf(k)
 	if c == nil {
@@ -178,7 +178,7 @@ func (s *Supervisor) Acquire(ctx context.Context, k spec.Key) (*Lease, error) {
 	return c.acquireLease(ctx)
 }
 
-// TryAcquire is Acquire where that takes no waiting, and no look at the disk.
+// TryAcquire works like Acquire if that takes no waiting, and no look at the disk.
 func (s *Supervisor) TryAcquire(k spec.Key) (*Lease, bool) {
 	c := s.childOf(k)
 	if c == nil {
@@ -211,8 +211,8 @@ func (s *Supervisor) unknownError(k spec.Key) error {
 	return &run.UnavailableError{Child: k.Child, Reason: reason}
 }
 
-// Plan tells what Lease.Where would say if the instance were started now. ok is
-// false if it runs, or could not be started.
+// Plan returns what Lease.Where would say if the instance were started now. ok
+// is false if it runs, or could not be started.
 func (s *Supervisor) Plan(k spec.Key) (cwd string, served []string, ok bool) {
 	c := s.childOf(k)
 	if c == nil {
@@ -224,8 +224,8 @@ func (s *Supervisor) Plan(k spec.Key) (cwd string, served []string, ok bool) {
 	return s.planWith(c, c.wantedState())
 }
 
-// PlanWith tells what Lease.Where would say of an instance that was given these roots by
-// SetRoots. ok is false if it could not be started with them.
+// PlanWith returns what Lease.Where would say about an instance that was given these
+// roots by SetRoots. ok is false if it could not be started with them.
 func (s *Supervisor) PlanWith(k spec.Key, roots []guard.Root) (cwd string, served []string, ok bool) {
 	c := s.childOf(k)
 	if c == nil {
@@ -244,8 +244,8 @@ func (s *Supervisor) planWith(c *child, w want) (cwd string, served []string, ok
 	return l.Dir, program.RootPaths(w.Roots), err == nil
 }
 
-// machineFor is what a start of c would be planned with, but for the name of the
-// folder of its own.
+// machineFor returns what a start of c would be planned with, but for the name
+// of the folder of its own.
 func (s *Supervisor) machineFor(c *child) launch.Machine {
 	m := c.baseMachine().WithShelter(c.spec.Program(), zerolog.Nop()).WithOwn(filepath.Join(sandbox.RealPath(os.TempDir()), ownFolder))
 	return c.installedOn(m)
@@ -299,8 +299,8 @@ func (s *Supervisor) Status() []Status {
 	return out
 }
 
-// apartNames names what keeps a shared instance apart from those of the same entry in other
-// surroundings.
+// apartNames names what keeps a shared instance apart from the ones of the same entry in
+// other surroundings.
 func (s *Supervisor) apartNames(c *child, all []*child) (names []string) {
 	for _, o := range all {
 		if o.key.Child == c.key.Child && o.key.Variant != c.key.Variant && c.spec.Share != spec.ShareSession {
@@ -311,9 +311,9 @@ func (s *Supervisor) apartNames(c *child, all []*child) (names []string) {
 	return slices.Compact(names)
 }
 
-// Settled is closed once the instance is ready and listed, has failed its
-// first start, or has ended; at once where there is no such instance. One that
-// waits for a call is not settled.
+// Settled returns a channel that is closed once the instance is ready and
+// listed, has failed its first start, or has ended; at once if there is no
+// such instance. One that waits for a call is not settled.
 func (s *Supervisor) Settled(k spec.Key) <-chan struct{} {
 	if c := s.childOf(k); c != nil {
 		return c.settled
@@ -339,7 +339,7 @@ func (s *Supervisor) Refresh(k spec.Key, after time.Duration) {
 	}
 }
 
-// readyView is the view of an instance that may be called; nil if it may not.
+// readyView returns the view of an instance that may be called; nil if it may not.
 func (s *Supervisor) readyView(k spec.Key) *view {
 	c := s.childOf(k)
 	if c == nil {
@@ -351,7 +351,7 @@ func (s *Supervisor) readyView(k spec.Key) *view {
 	return nil
 }
 
-// specOf returns what the configuration says of a child.
+// specOf returns what the configuration says about a child.
 func (s *Supervisor) specOf(k spec.Key) (spec.Spec, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -370,8 +370,9 @@ func (s *Supervisor) ServedBy(k spec.Key) spec.Key {
 	return s.common.servedBy(spec, k)
 }
 
-// currentView is what there is of an instance by this Spec, started or not; else nil. Where
-// there is one, what is known of its program was read when it was made: nothing is read anew.
+// currentView returns what there is of an instance by this Spec, started or not; else nil. If
+// there is one, what is known of its program was read when it was made: nothing is read
+// again.
 func (s *Supervisor) currentView(k spec.Key, spec spec.Spec) *view {
 	c := s.childOf(k)
 	if c == nil {
@@ -385,9 +386,8 @@ func (s *Supervisor) currentView(k spec.Key, spec spec.Spec) *view {
 }
 
 // Recall returns what a server offered when it was listed last for those with the same rights and roots, in this run of the hub
-// or an earlier one with the very same entry and program, to a client with the same
-// capabilities, else with none; nil if that is not known. It reads at most two small
-// files and starts nothing. What comes from it may be shown; a Lease tells what the
+// or an earlier one with the very same entry and program, to a client with the same capabilities, else with none; nil if that
+// is not known. It reads at most two small files and starts nothing. What comes from it may be shown; a Lease reports what the
 // server offers now.
 func (b BoundedSupervisor) Recall(k spec.Key, roots []guard.Root) *offers.Offer {
 	spec, ok := b.s.specOf(k)
@@ -409,7 +409,7 @@ func (s *Supervisor) Manner(k spec.Key) *offers.Offer {
 	return s.common.recallManner(spec, k)
 }
 
-// RecallAs is Recall for an entry that is not configured yet, or otherwise.
+// RecallAs works like Recall for an entry that is not configured yet, or otherwise.
 func (b BoundedSupervisor) RecallAs(spec spec.Spec, k spec.Key, roots []guard.Root) *offers.Offer {
 	o, _, _ := b.s.common.recallOffer(spec.WithDefaults(), k, sights{roots, b.boundary, b.whose})
 	return o

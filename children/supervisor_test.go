@@ -27,7 +27,7 @@ import (
 	"mcphub/rootsmgr/guard"
 )
 
-// hubIfAsked turns this process into a hub where a test wants to kill one.
+// hubIfAsked turns this process into a hub if a test wants to kill one.
 var hubIfAsked = func() {}
 
 func TestMain(m *testing.M) {
@@ -65,7 +65,7 @@ func (w *watcher) tell(f func()) {
 	w.changed = make(chan struct{})
 }
 
-// watches are Options by which the watcher is told.
+// watches works like Options by which the watcher is told.
 func (w *watcher) watches(o children.Options) children.Options {
 	o.Changed, o.Notification = w.childChanged, w.notification
 	o.Request = func(_ context.Context, _ spec.Key, m *jsonrpc.Message) jsonrpc.Answer {

@@ -16,8 +16,8 @@ import (
 )
 
 // What a call allocates is counted, for noise cannot touch it: a step of a hundredth each is seen by no measurement of time.
-// Each figure is that of the day on which it was written, and the client of the test is in it, which is in this process. Who
-// has to raise one says here what for.
+// Each figure is the figure of the day on which it was written, and the client of the test is in it, which is in this
+// process. Who has to raise one says here what for.
 const (
 	maxOfACall = 8.5  // the call, its answer's message, the lease and texts of ids
 	maxOfAPath = 52.5 // findings, their readings, and the line of the record
@@ -36,7 +36,7 @@ func TestAllocationsOfACall(t *testing.T) {
 	}
 }
 
-// allocations are those of a call without a path, and of one with a path.
+// allocations returns the allocations of a call without a path, and of one with a path.
 func allocations(t *testing.T, watch *telemetry.Telemetry) (plain, judged float64) {
 	cfg := testConfig(t, scripted("kid", childtest.Script{}))
 	cfg.Telemetry = watch

@@ -35,7 +35,7 @@ func apply(t *testing.T, h *Hub, cfg Config) Applied {
 	return a
 }
 
-// other is the spec with arguments that change nothing but that it is another.
+// other returns the spec with arguments that change nothing but that it is another.
 func other(s spec.Spec, args ...string) spec.Spec {
 	s.Args = args
 	return s
@@ -55,7 +55,7 @@ func (c *testClient) listed(name string) bool {
 	return strings.Contains(c.raw("tools/list", `{}`), fmt.Sprintf(`"name":%q`, name))
 }
 
-// pid tells which process of the child answers now.
+// pid returns which process of the child answers now.
 func pid(t *testing.T, h *Hub, child string) int {
 	t.Helper()
 	for _, st := range h.sup.Status() {
@@ -170,7 +170,7 @@ func TestApplyJudgesAnew(t *testing.T) {
 }
 
 // TestACallIsNeverJudgedByOneAndRunByAnother holds a call back, in the judgement of the old generation, while another takes its
-// place, with its child or without: it is looked up and judged anew.
+// place, with its child or without: it is looked up and judged again.
 func TestACallIsNeverJudgedByOneAndRunByAnother(t *testing.T) {
 	root, outside := t.TempDir(), t.TempDir()
 	kid := scripted("kid", childtest.Script{})

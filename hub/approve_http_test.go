@@ -31,7 +31,7 @@ func TestApprovalOverHTTP(t *testing.T) {
 			if r := c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, answer)); r.StatusCode != http.StatusAccepted {
 				t.Errorf("answering: %d", r.StatusCode)
 			}
-			// Once more, and from somebody else: nobody waits for it any more.
+			// Again, and from someone else: no caller waits for it any more.
 			c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, yes))
 		})
 		msg, denied = text(string(got.Result))

@@ -61,7 +61,7 @@ func TestModernApproval(t *testing.T) {
 	})
 }
 
-// A question that nobody comes back with counts as no once its time is over; a
+// A question that no one comes back with counts as no once its time is over; a
 // yes after that is too late.
 func TestModernQuestionThatNobodyAnswers(t *testing.T) {
 	modernWays(t, modernCaps, func(_ *testing.T, a *askedHub, c *modernWay) {
@@ -98,7 +98,7 @@ func TestModernClientThatGoesWhileItIsAsked(t *testing.T) {
 				a.Errorf("%d requests are held", n)
 			}
 		}
-		// Nobody else can answer in its place, whoever has the requestState.
+		// No one else can answer in its place, the one who has the requestState.
 		if msg, denied := d.answer(q, params, yes); !denied || !strings.HasPrefix(msg, "!") {
 			a.Errorf("somebody else has answered: %s", msg)
 		}
@@ -336,7 +336,7 @@ func TestModernWhatChangesBetweenQuestionAndAnswer(t *testing.T) {
 func TestModernQuestionsDoNotHoldTheChild(t *testing.T) {
 	modernWays(t, modernCaps, func(t *testing.T, a *askedHub, c *modernWay) {
 		if !c.once {
-			return // there the roots are those of the process
+			return // there the roots are the roots of the process
 		}
 		params, tag := echoing(reading(a.at("data", "one", "1.txt")))
 		q := c.question(params)

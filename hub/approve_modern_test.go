@@ -34,7 +34,7 @@ type modernWay struct {
 	roots []string
 	send  func(ctx context.Context, params string) (result string, err error)
 	leave func()
-	// another is somebody else: another process, or another token.
+	// another is someone else: another process, or another token.
 	another func() *modernWay
 	// at another place, with the same token or process
 	elsewhere func(dirs ...string) *modernWay
@@ -179,7 +179,7 @@ func (c *modernWay) answer(q asked, params, says string) (msg string, denied boo
 	return text(result)
 }
 
-// echoing is a call of echo with a tag of its own.
+// echoing returns a call of echo with a tag of its own.
 func echoing(args string) (params, tag string) {
 	tags.Lock()
 	defer tags.Unlock()
@@ -221,7 +221,7 @@ func (c *modernWay) unasked(args, want string) {
 	c.outcome(args, msg, denied, tag, want)
 }
 
-// open are the grants, and what waits for a person, in all sessions.
+// open returns the grants, and what waits for a person, in all sessions.
 func (a *askedHub) open() (grants, questions int) {
 	synctest.Wait()
 	for _, s := range a.h.Status().Sessions {

@@ -168,7 +168,7 @@ func TestModernClientAndTerminal(t *testing.T) {
 	}, atATerminal)
 }
 
-// Where nobody answers, the client is told where a person could have, by its progress and by the result, and by no command
+// If no one answers, the client is told where a person could have, by its progress and by the result, and by no command
 // that answers.
 func TestAClientIsToldWhereAPersonCanAnswer(t *testing.T) {
 	approving(t, nil, func(a *askedHub) {

@@ -36,7 +36,7 @@ func tagged(tag, args string) string {
 	return fmt.Sprintf(`{"tag":%q,%s`, tag, strings.TrimPrefix(args, "{"))
 }
 
-// silent is a person who does not answer, until let go with what they say then.
+// silent returns a person who does not answer, until let go with what they say then.
 func silent() (p *person, letGo func(answer string)) {
 	answers := make(chan string, 1000)
 	p = saying("")
@@ -124,7 +124,7 @@ func TestForgedAndRepeatedAnswers(t *testing.T) {
 		if got := <-answer; !strings.Contains(got, "the person said no") || a.s.who("forged") != nil {
 			a.Errorf("answered %s", got)
 		}
-		// The answer once more, with another opinion.
+		// The answer again, with another opinion.
 		forge()
 		a.refused(c, "kid__echo", reading(a.at("data", "one", "1.txt")), "the person said no")
 	})

@@ -13,7 +13,7 @@ import (
 	"mcphub/internal/jsonrpc"
 )
 
-// appChild is a server with apps: tools, resources and what a call gives, raw.
+// appChild returns a server with apps: tools, resources and what a call gives, raw.
 func appChild(name, tools, resources, result string) spec.Spec {
 	return played(name, spec.ShareSession, childtest.Script{Offers: `{"resources":{}}`, Library: true, Replies: map[string]string{
 		"tools/list": `{"tools":[` + tools + `]}`, "resources/list": `{"resources":[` + resources + `]}`,
@@ -118,9 +118,9 @@ func TestAppsThatNobodyElseHas(t *testing.T) {
 	})
 }
 
-// TestAppsCallToolsByTheirOwnNames: an app knows nothing of the names towards the
-// client. A name that several servers with apps have is refused, and so is one of a
-// server without any.
+// TestAppsCallToolsByTheirOwnNames: an app knows nothing about the names towards
+// the client. A name that several servers with apps have is refused, and so is one
+// of a server without any.
 func TestAppsCallToolsByTheirOwnNames(t *testing.T) {
 	tools := func(all ...string) string { return strings.Join(all, ",") }
 	tool := func(form, name string) string { return fmt.Sprintf(form, name) }

@@ -24,7 +24,7 @@ type askingServer struct {
 	answered  chan string                                     // what its questions were answered with
 	cancelled chan string                                     // params of notifications/cancelled
 	hold      bool                                            // never answers a call
-	play      func(w http.ResponseWriter, m *jsonrpc.Message) // answers calls in place of asking; set before the first
+	play      func(w http.ResponseWriter, m *jsonrpc.Message) // answers calls instead of asking; set before the first
 }
 
 func serveAsking(t *testing.T) (*askingServer, spec.Spec) {

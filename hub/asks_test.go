@@ -17,12 +17,12 @@ import (
 
 const everything = `{"roots":{},"sampling":{"tools":{},"x":1.0},"elicitation":{"form":{"applyDefaults":true},"url":{}},"tasks":{"list":{},"cancel":{},"requests":{"elicitation":{"create":{}}}},"experimental":{"odd":{"n":12345678901234567890}}}`
 
-// asking is a call of the tool that asks the client.
+// asking returns a call of the tool that asks the client.
 func asking(child, method, params string, more ...string) string {
 	return toolCall(child+"__ask", fmt.Sprintf(`{"method":%q,"params":%s%s}`, method, params, strings.Join(more, "")))
 }
 
-// answerOf is what the child was answered, as its tool tells it.
+// answerOf returns what the child was answered, as its tool tells it.
 func answerOf(result string) string {
 	return string(jsonrpc.Get(jsonrpc.Get([]byte(result), "structuredContent"), "answer"))
 }
@@ -33,7 +33,7 @@ func (c *testClient) noticed(child, prefix string) (found []string) {
 	return noticed(c.raw("tools/call", toolCall(child+"__noticed", `{}`)), prefix)
 }
 
-// noticed is that of a client without a handshake.
+// noticed returns the noticed of a client without a handshake.
 func (c *modernClient) noticed(child, prefix string) (found []string) {
 	c.t.Helper()
 	return noticed(c.raw("tools/call", toolCall(child+"__noticed", `{}`)), prefix)
@@ -226,7 +226,7 @@ func TestQuestionsAreCancelledBothWays(t *testing.T) {
 }
 
 // TestAQuestionOutlivesTheAnswerOfItsCall: only the end of a call that was given
-// up is that of its question.
+// up is the up of its question.
 func TestAQuestionOutlivesTheAnswerOfItsCall(t *testing.T) {
 	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Asks: true})}, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enter(t, h)

@@ -27,8 +27,8 @@ func (c *webClient) openStream() <-chan string {
 	return heard
 }
 
-// What a process says of its own while a call is under way goes on the client's
-// stream, where there is one: only a log message may belong to the call.
+// What a process says about its own while a call is under way goes on the
+// client's stream, if there is one: only a log message may belong to the call.
 func TestHTTPWhatAProcessSaysBeside(t *testing.T) {
 	w := serveWeb(t, newTestHub(t, scripted("kid", childtest.Script{Asks: true})), HTTPOptions{})
 	for _, own := range []bool{true, false} {

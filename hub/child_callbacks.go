@@ -40,19 +40,19 @@ func (h *Hub) handleChildNotification(ctx context.Context, k spec.Key, m *jsonrp
 	case methods.TaskNews:
 		h.taskNews(k, m)
 	case methods.Cancelled, methods.Initialized, methods.RootsChanged:
-		// Ids are those of one connection; the others are a client's to say.
+		// Ids are the ids of one connection; the others are a client's to say.
 	default:
-		// A server may have things to say that this program does not know; those of
-		// one that several share are nobody's.
+		// A server may have things to report that this program does not know; those
+		// of one that several share are no one's.
 		if s, ok := h.sessions.Owner(k); ok && (methods.OfProtocol(m.Method) || s.acceptsNotification(k, m.Method)) {
 			s.passNotification(ctx, k, m)
 		}
 	}
 }
 
-// listsChanged tells clients that a child has announced a change of lists, if they have asked it
-// for something: they know before they get the answer, which waits for no list. All others are
-// told when the lists have been read, if they have changed.
+// listsChanged informs clients that a child has announced a change of lists, if they have asked
+// it for something: they know before they get the answer, which waits for no list. All others
+// are told when the lists have been read, if they have changed.
 func (h *Hub) listsChanged(k spec.Key, which offers.Lists) {
 	for _, s := range h.sessions.SessionsOf(k) {
 		_, to, asks := s.sender.InFlight.Find(k, nil)
@@ -66,8 +66,8 @@ func (h *Hub) listsChanged(k spec.Key, which offers.Lists) {
 	}
 }
 
-// clientOf tells an instance whom it serves: a session's own child that
-// session's client, a shared one nobody in particular.
+// clientOf returns an instance whom it serves: a session's own child
+// that session's client, a shared one no one in particular.
 func (h *Hub) clientOf(k spec.Key) (c link.ClientProfile) {
 	if s, ok := h.sessions.Owner(k); ok {
 		s.mu.Lock()
@@ -77,8 +77,8 @@ func (h *Hub) clientOf(k spec.Key) (c link.ClientProfile) {
 	return c
 }
 
-// principalOf is whose an instance is: the principal of its session, or of those with whose roots it
-// was started. One that serves everybody is nobody's.
+// principalOf returns whose an instance is: the principal of its session, or of those with whose
+// roots it was started. One that serves everybody is no one's.
 func (h *Hub) principalOf(k spec.Key) string {
 	if k.Instance == "" {
 		return ""
@@ -93,13 +93,13 @@ func (h *Hub) principalOf(k spec.Key) string {
 	return s.principal.Key()
 }
 
-// yieldInstance has the session end whose own an instance is, if nobody uses that.
+// yieldInstance has the session end whose own an instance is, if no one uses that.
 func (h *Hub) yieldInstance(k spec.Key) bool {
 	s, ok := h.sessions.Owner(k)
 	return ok && s.yields != nil && s.yields()
 }
 
-// levelOf is the most verbose level that a session of an instance wants.
+// levelOf returns the most verbose level that a session of an instance wants.
 func (h *Hub) levelOf(k spec.Key) string {
 	if s, ok := h.sessions.Owner(k); ok {
 		return s.heardLevel().String()
@@ -111,7 +111,7 @@ func (h *Hub) levelOf(k spec.Key) string {
 	return most.String()
 }
 
-// rootsQuery says what roots/list of a child has to wait for: nil for nothing.
+// rootsQuery returns what roots/list of a child has to wait for: nil for nothing.
 func (h *Hub) rootsQuery(ctx context.Context, k spec.Key) func(ctx context.Context) {
 	if s, ok := h.sessions.Owner(k); ok {
 		return s.sender.FetchRoots(ctx, k)
@@ -119,8 +119,9 @@ func (h *Hub) rootsQuery(ctx context.Context, k spec.Key) func(ctx context.Conte
 	return nil
 }
 
-// noRoots says why an instance is served no roots, for the answer to its
-// roots/list. One that several sessions share is told of none of them.
+// noRoots returns why an instance is served no roots, for the answer to
+// its roots/list. One that several sessions share is told about none of
+// them.
 func (h *Hub) noRoots(k spec.Key) string {
 	if s, ok := h.sessions.Owner(k); ok {
 		view := s.roots.View()
@@ -150,16 +151,16 @@ func (h *Hub) handleChildRequest(ctx context.Context, k spec.Key, m *jsonrpc.Mes
 }
 
 // passLog passes a log message on to the session that it belongs to, unless the
-// session does not want to know. What several share is nobody's. A flood
-// leaves room for what matters more, and what does not fit is counted.
+// session does not want to know. What several share is no one's. A flood leaves
+// room for what matters more, and what does not fit is counted.
 func (h *Hub) passLog(ctx context.Context, k spec.Key, m *jsonrpc.Message) {
 	if s, ok := h.sessions.SoleSession(k); ok {
 		s.passNotification(ctx, k, m)
 	}
 }
 
-// passNotification hands the client a notification of a child as it is, where there is room
-// to spare.
+// passNotification hands the client a notification of a child as it is, if there is room to
+// spare.
 func (s *Session) passNotification(ctx context.Context, k spec.Key, m *jsonrpc.Message) {
 	if s.currentConfiguration().IsDenied(k.Child) { // the session is about to be taken from it
 		return
@@ -176,12 +177,12 @@ func (s *Session) passNotification(ctx context.Context, k spec.Key, m *jsonrpc.M
 	}
 }
 
-// wayOf is where a notification of a child goes: with the request that it belongs
-// to, so that it comes before the answer, or on the client's own stream. A
-// transport that has a stream for each call tells which it is. Over pipes a log
-// message is taken to belong to the only request that is with the child; other
-// words of its own belong to none. A client that follows no stream of its own is
-// told on one of its requests.
+// wayOf returns where a notification of a child goes: with the request that it
+// belongs to, so that it comes before the answer, or on the client's own stream.
+// A transport that has a stream for each call reports which it is. Over pipes a
+// log message is taken to belong to the only request that is with the child;
+// other words of its own belong to none. A client that follows no stream of its
+// own is told on one of its requests.
 func (s *Session) wayOf(ctx context.Context, k spec.Key, m *jsonrpc.Message) client.Client {
 	came := inflight.FromContext[call.Requester](ctx)
 	on, behalf, _ := s.sender.InFlight.Find(k, came)
@@ -198,8 +199,9 @@ func (s *Session) wayOf(ctx context.Context, k spec.Key, m *jsonrpc.Message) cli
 	return s.main
 }
 
-// taskNews tells the streams that asked for it what has become of a task of a
-// child without a handshake, as it stands. It runs on the child's read loop.
+// taskNews informs the streams that asked for it what has become of a task of
+// a child without a handshake, as it stands. It runs on the child's read
+// loop.
 func (h *Hub) taskNews(k spec.Key, m *jsonrpc.Message) {
 	for _, s := range h.sessions.SessionsOf(k) {
 		if !s.tasks.IsDenied(taskSession{s}, m) {
@@ -209,7 +211,7 @@ func (h *Hub) taskNews(k spec.Key, m *jsonrpc.Message) {
 	}
 }
 
-// taskTold passes on what a child tells of a task to the session that it is for.
+// taskTold passes on what a child tells about a task to the session that it is for.
 func (h *Hub) taskTold(k spec.Key, m *jsonrpc.Message) {
 	own, _ := h.sessions.Owner(k)
 	for _, s := range h.sessions.SessionsOf(k) {
@@ -248,7 +250,7 @@ func (h *Hub) toldRedefined(k spec.Key, tools []offers.Redefinition) {
 // toldRefused records what the kernel has refused a child, as its stderr tells. It is
 // called by many goroutines and waits for nothing.
 func (h *Hub) toldRefused(k spec.Key, f sandbox.Refusal, dirs []string) {
-	session, whose := "", "" // of a child that several principals may share nobody's
+	session, whose := "", "" // of a child that several principals may share no one's
 	if s, ok := h.sessions.Owner(k); ok {
 		session, whose = s.id, s.principal.String()
 	} else if s, ok := h.sessions.Any(k); ok && k.Instance != "" { // all whom it serves are the same

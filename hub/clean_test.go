@@ -10,8 +10,8 @@ import (
 // evil is every kind of thing that is cleaned away, as JSON may write it.
 const evil = `\u001b[31m\u202e\u2066\udb40\udc41` + "\u202d\U000e0041"
 
-// What a child says of itself reaches client and operator clean, and what it
-// answers reaches the client as it is.
+// What a child says about itself reaches client and operator clean, and what
+// it answers reaches the client as it is.
 func TestWhatChildrenWriteIsClean(t *testing.T) {
 	hidden := strings.ReplaceAll(`{"name":"echo","title":"Echo~","description":"says it~ again","inputSchema":{"type":"object","properties":{"text":{"type":"string","description":"what~ to say"}}},"annotations":{"title":"E~"}}`, "~", evil)
 	p := newPast(t, hidden)

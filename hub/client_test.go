@@ -27,7 +27,7 @@ type testClient struct {
 	raws io.Writer     // its end of the pipe, for frames of a test's own
 	late time.Duration // how long it takes over roots/list
 
-	hears func(m *jsonrpc.Message)                                                    // takes notifications in place of notes and progress
+	hears func(m *jsonrpc.Message)                                                    // takes notifications instead of notes and progress
 	asks  func(ctx context.Context, c *testClient, m *jsonrpc.Message) jsonrpc.Answer // answers what is not roots/list
 
 	mu       sync.Mutex
@@ -111,7 +111,7 @@ func (c *testClient) refused(method, params string) *jsonrpc.Error {
 	return e
 }
 
-// handshake introduces the client, and returns what the hub says of itself.
+// handshake introduces the client, and returns what the hub says about itself.
 func (c *testClient) handshake(caps string) (said string) {
 	c.t.Helper()
 	said = c.raw("initialize", `{"protocolVersion":"2025-06-18","capabilities":`+caps+`,"clientInfo":{"name":"test","version":"1"}}`)

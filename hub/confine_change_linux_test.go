@@ -39,7 +39,7 @@ type changing struct {
 	rules   int             // of the policy: none; docs may be read; also, what lies in asked is asked about
 	search  bool            // paths are looked for in calls
 	granted bool            // asked/file
-	moved   []string        // what was once in the place of something
+	moved   []string        // what was once instead of something
 }
 
 func newChanging(t *testing.T) *changing {
@@ -63,7 +63,7 @@ func (m *changing) must(errs ...error) {
 	}
 }
 
-// file is what is read to see whether something is open.
+// file returns what is read to see whether something is open.
 func (m *changing) file(name string) string {
 	if name == "single" {
 		return m.dir[name]
@@ -82,7 +82,7 @@ func (m *changing) open(name string) bool {
 	return m.roots[name]
 }
 
-// cat is what the server reads. What its shell is sent is not searched for paths.
+// cat returns what the server reads. What its shell is sent is not searched for paths.
 func (m *changing) cat(path string) string {
 	out, _ := m.shell("cat " + path)
 	return out

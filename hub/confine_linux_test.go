@@ -21,8 +21,8 @@ import (
 	"mcphub/validate/policy"
 )
 
-// confinedHub is a hub with the search for paths off and one server with a shell, which
-// is a process that the kernel is to hold.
+// confinedHub returns a hub with the search for paths off and one server with a shell,
+// which is a process that the kernel is to hold.
 func confinedHub(t *testing.T, mode sandbox.Mode, change func(v *validate.Config, d map[string]string)) (*testClient, map[string]string) {
 	t.Helper()
 	return confinedBy(t, sandbox.Settings{Mode: mode, Network: sandbox.Network{On: true}}, change)
@@ -35,7 +35,7 @@ func confinedBy(t *testing.T, settings sandbox.Settings, change func(v *validate
 	return shellHub(t, settings, change, func(cfg *Config) { cfg.Inspect = true })
 }
 
-// landlocked skips where the kernel holds nothing. In CI it must.
+// landlocked skips if the kernel holds nothing. In CI it must.
 func landlocked(t *testing.T) {
 	t.Helper()
 	if k := sandbox.CurrentKernel(); k.ABI < 6 {
@@ -77,7 +77,7 @@ func (c *testClient) shell(command string) (out string, failed bool) {
 	return c.callText("kid__shell", string(args))
 }
 
-// rootsReport is what get-roots says, without blanks.
+// rootsReport returns what get-roots says, without blanks.
 func (c *testClient) rootsReport() string {
 	c.t.Helper()
 	said, _ := c.callText("get-roots", "{}")
@@ -143,15 +143,15 @@ func TestTheKernelHoldsTheBoundary(t *testing.T) {
 	}
 }
 
-// TestTheKernelCannotHold: what has no boundary, or one with a hole, is refused where it
-// must be held, with the reason. Under auto the rest is held; where nobody has asked for
+// TestTheKernelCannotHold: what has no boundary, or one with a hole, is refused if it
+// must be held, with the reason. Under auto the rest is held; if no one has asked for
 // that, and there is no boundary, nothing is.
 func TestTheKernelCannotHold(t *testing.T) {
 	for name, tc := range map[string]struct {
 		caps   string
 		change func(v *validate.Config, d map[string]string)
 		want   string
-		free   bool // nothing of it is held where nobody asks for it
+		free   bool // none of it is held if no caller asks for it
 	}{
 		"no roots": {`{}`, nil, "no boundary is enforced", true},
 		"a protected path": {`{"roots":{}}`, func(v *validate.Config, d map[string]string) { v.Protected = []string{d["a"] + "/hub.json"} },
@@ -201,8 +201,8 @@ func TestTheKernelCannotHold(t *testing.T) {
 	}
 }
 
-// TestACallBeyondWhatRuns: a server that is not started anew for a wider boundary is
-// not sent what it could not open, and the answer says what helps.
+// TestACallBeyondWhatRuns: a server that is not started again for a wider boundary
+// is not sent what it could not open, and the answer says what helps.
 func TestACallBeyondWhatRuns(t *testing.T) {
 	c, d := confinedHub(t, sandbox.Required, func(v *validate.Config, _ map[string]string) {
 		v.Children[0].Mode = declare.ModeStrict
@@ -225,7 +225,7 @@ func TestACallBeyondWhatRuns(t *testing.T) {
 	if out, failed := c.callText("kid__echo", `{"path":"`+d["b"]+`/file"}`); !failed || !strings.Contains(out, "it keeps state") || !strings.Contains(out, "`mcphub why`") || strings.Contains(out, "restart kid") {
 		t.Errorf("it was sent: %s", out)
 	}
-	// What is less has it started anew all the same.
+	// What is less has it started again all the same.
 	c.setRoots(d["b"])
 	if err := c.conn.Notify(context.Background(), "notifications/roots/list_changed"); err != nil {
 		t.Fatal(err)
@@ -238,8 +238,8 @@ func TestACallBeyondWhatRuns(t *testing.T) {
 	}
 }
 
-// TestAGrantedFileIsOpened: a file that a person grants has a server started anew that
-// the kernel holds, and no other; nor where the server could open it already.
+// TestAGrantedFileIsOpened: a file that a person grants has a server started again
+// that the kernel holds, and no other; nor if the server could open it already.
 func TestAGrantedFileIsOpened(t *testing.T) {
 	for name, tc := range map[string]struct {
 		mode sandbox.Mode

@@ -17,8 +17,8 @@ import (
 	"mcphub/validate/policy"
 )
 
-// everybodys is a hub whose one server is a shell that serves everybody, with the search for paths off, and three sessions of it: with
-// the root a, with the root b, and one that gives none. "out" is the home folder.
+// everybodys returns a hub whose one server is a shell that serves everybody, with the search for paths off, and three sessions of it:
+// with the root a, with the root b, and one that gives none. "out" is the home folder.
 func everybodys(t *testing.T, settings sandbox.Settings, judge func(v *validate.Config, d map[string]string), with func(cfg *Config, d map[string]string)) (sessions []*testClient, d map[string]string) {
 	t.Helper()
 	landlocked(t)
@@ -127,7 +127,7 @@ func (c *testClient) reaches(d map[string]string) (reads, writes map[string]bool
 	return reads, writes
 }
 
-// output is what a command that succeeds prints.
+// output returns what a command that succeeds prints.
 func (c *testClient) output(command string) string {
 	c.t.Helper()
 	out, _ := c.shell(command)

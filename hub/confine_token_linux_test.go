@@ -9,7 +9,7 @@ import (
 )
 
 // TestATokenWithoutRootsIsHeld: the servers of a client of 2026-07-28 over HTTP whose token names no directories open none, with the search
-// for paths off: a shell that computes a path reads nothing of the hub's user. Control: http.when.noRoots allows it.
+// for paths off: a shell that computes a path reads no part of the hub's user. Control: http.when.noRoots allows it.
 func TestATokenWithoutRootsIsHeld(t *testing.T) {
 	landlocked(t)
 	for _, allow := range []bool{false, true} {

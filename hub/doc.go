@@ -3,11 +3,11 @@
 //
 // # What is where
 //
-// A front (stdio.go, http.go and package httpfront) reads a frame. Package methods says what each
-// method is, and methods.go what serves it, in which era. A request that a child has to answer is
-// looked up and taken through the steps of a call (package call). Lists and what the hub says of
-// itself come from the session's catalogue (lists.go, modern.go, report.go and package status). The
-// hub's own tools are answered by mcp-go's server (tools.go).
+// A front (stdio.go, http.go and package httpfront) reads a frame. Package methods reports what
+// each method is, and methods.go what serves it, in which era. A request that a child has to answer
+// is looked up and taken through the steps of a call (package call). Lists and what the hub says
+// about itself come from the session's catalogue (lists.go, modern.go, report.go and package
+// status). The hub's own tools are answered by mcp-go's server (tools.go).
 //
 // # Two eras
 //
@@ -18,26 +18,24 @@
 //
 // # Both directions
 //
-// Beside the calls flow progress, cancellation and list_changed (child_callbacks.go), and the
-// hub's own question to the client, roots/list. What a child asks its client goes to the
-// session whose own child it is, on the request that it belongs to, where the client
-// declared that it can be asked so. Requests of a shared child are refused, and its
-// notifications are dropped, unless it serves one session alone. Log messages are held to the
-// session's level. Notifications of the client go to children by way of the outbox. Tasks
-// go to whoever made them (package tasks).
+// Beside the calls flow progress, cancellation and list_changed (child_callbacks.go), and the hub's
+// own question to the client, roots/list. What a child asks its client goes to the session whose
+// own child it is, on the request that it belongs to, if the client declared that it can be asked
+// so. Requests of a shared child are refused, and its notifications are dropped, unless it serves
+// one session alone. Log messages are held to the session's level. Notifications of the client go
+// to children by way of the outbox. Tasks go to the one who made them (package tasks).
 //
-// What the protocol does not know passes too, where it belongs to an extension: a request
-// or notification of the client is a Call of the child that has the extension, judged like
-// any other. From a child passes what the client declared, and notifications of what the
-// child itself offers.
+// What the protocol does not know passes too, if it belongs to an extension: a request or
+// notification of the client is a Call of the child that has the extension, judged like any other.
+// From a child passes what the client declared, and notifications of what the child itself offers.
 //
 // # Surroundings
 //
 // A client may bring its own environment, working directory and roots (package surroundings). Its
-// session goes by a configuration that was read in them, and its children start in them. A
-// child is the same for several sessions where it comes to the same, which the Variant of its
-// Spec says. Only what each session may have otherwise is taken from there: its children, and
-// the roots of a client that gives none. Where anything else would differ the session is refused.
+// session goes by a configuration that was read in them, and its children start in them. A child is
+// the same for several sessions if it means the same, which the Variant of its Spec says. Only what
+// each session may have otherwise is taken from there: its children, and the roots of a client that
+// gives none. Where anything else would differ the session is refused.
 //
 // # Concurrency
 //

@@ -19,7 +19,7 @@ import (
 // servers of the official SDKs do.
 var twoEras = childtest.Script{Era: "dual", Locks: true, Asks: true, Library: true}
 
-// erasOf are the instances of a child that run, by era: how many.
+// erasOf returns the instances of a child that run, by era: how many.
 func erasOf(h *Hub, child string) map[string]int {
 	n := map[string]int{}
 	for _, c := range h.Status().Children {

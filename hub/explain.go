@@ -16,7 +16,7 @@ import (
 // answer tells more than a model should learn by trying.
 const MethodExplain = "mcphub/explain"
 
-// answerExplain answers MethodExplain: params are those of tools/call.
+// answerExplain answers MethodExplain: params are the params of tools/call.
 func (s *Session) answerExplain(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	name, ok := jsonrpc.String(m.Param("name"))
 	if !ok {

@@ -29,12 +29,12 @@ const (
 	chartsOnly = `{"extensions":{"com.example/charts":{}}}`
 )
 
-// extended is a child that offers more than the protocol.
+// extended returns a child that offers more than the protocol.
 func extended(name, offers, era string) spec.Spec {
 	return played(name, spec.ShareSession, childtest.Script{Offers: offers, Era: era, Asks: era == "", Library: true})
 }
 
-// heard returns what a child was told of methods that the protocol does not know.
+// heard returns what a child was told about methods that the protocol does not know.
 func (c *testClient) heardOf(child, method string) []string {
 	c.t.Helper()
 	return c.noticed(child, method)
@@ -280,7 +280,7 @@ func TestUnknownMethodsAreRecorded(t *testing.T) {
 }
 
 // TestWhoGetsAnUnknownMethod: the only owner, or that of what the params name;
-// nobody where it cannot be told.
+// no one if it cannot be told.
 func TestWhoGetsAnUnknownMethod(t *testing.T) {
 	one := extended("one", skillsOnly, "")
 	two := played("two", spec.ShareSession, childtest.Script{Offers: strings.Replace(skills, "{", `{"resources":{},`, 1), Replies: map[string]string{
@@ -318,7 +318,7 @@ func TestWhoGetsAnUnknownMethod(t *testing.T) {
 		{[]spec.Spec{one, charts}, "other/thing", `{}`, `-32601`, "[]"},
 		{[]spec.Spec{one, two}, "skills/own", `{}`, `-32601`, "[]"},
 		{[]spec.Spec{one, two}, "skills/get", `{"uri":"skill://two/SKILL.md"}`, `{"uri":"skill://two/SKILL.md"}`, "[two]"},
-		{[]spec.Spec{one, two}, "skills/get", `{"uri":"skill://two/b/SKILL.md"}`, `{"uri":"skill://two/b/SKILL.md"}`, "[two]"}, // nobody else lists any
+		{[]spec.Spec{one, two}, "skills/get", `{"uri":"skill://two/b/SKILL.md"}`, `{"uri":"skill://two/b/SKILL.md"}`, "[two]"}, // no one else lists any
 		{[]spec.Spec{one, two}, "skills/get", `{"uri":"mcphub://two/note://1"}`, `{"uri":"note://1"}`, "[two]"},
 		{[]spec.Spec{one, two}, "skills/get", `{"uri":"note://1"}`, `{"uri":"note://1"}`, "[one]"},
 		{[]spec.Spec{one, two}, "skills/run", `{"name":"two__echo"}`, `{"name":"echo"}`, "[two]"},
@@ -343,8 +343,8 @@ func TestWhoGetsAnUnknownMethod(t *testing.T) {
 	}
 }
 
-// What a server with extensions says of a method that the protocol does not know is the server's word: its "no such method" is
-// no status 404, by which a client takes the hub for an older one. Control: no server has an extension.
+// What a server with extensions says about a method that the protocol does not know is the server's word: its "no such method"
+// is no status 404, by which a client takes the hub for an older one. Control: no server has an extension.
 func TestNoSuchMethodOfAnExtension(t *testing.T) {
 	for offers, want := range map[string]int{skillsOnly: http.StatusOK, "": http.StatusNotFound} {
 		play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Offers: offers})}, func(t *testing.T, h *Hub, _ *stage) {
@@ -529,7 +529,7 @@ func TestResultsOfAnExtensionsOwnType(t *testing.T) {
 }
 
 // TestDiscoverLearnsOverHTTP: the first server/discover of a hub that knows nothing has what there is started, and a later one
-// shows its extensions. Nobody has listed anything.
+// shows its extensions. No one has listed anything.
 func TestDiscoverLearnsOverHTTP(t *testing.T) {
 	slow := played("kid", spec.ShareSession, childtest.Script{Offers: chartsOnly, Era: "modern", StartDelay: time.Second}) // it must not be there at once
 	play(t, []spec.Spec{slow}, func(t *testing.T, h *Hub, s *stage) {

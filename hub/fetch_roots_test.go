@@ -38,7 +38,7 @@ const (
 	nothing = `{"roots":[]}`
 )
 
-// unexplained is what a child is served, without why it is nothing.
+// unexplained returns what a child is served, without why it is nothing.
 func unexplained(served string) string {
 	list, _, _ := strings.Cut(served, `,"_meta":{"mcphub/roots":`)
 	return strings.TrimSuffix(list, "}") + "}"
@@ -84,8 +84,8 @@ func TestRootsThatAChildAsksForInACall(t *testing.T) {
 	})
 }
 
-// A client of this era cannot tell that its roots have changed. A child that asks for them gets those that
-// the client has by then, whether it works in one of them or elsewhere, and whichever era it is of.
+// A client of this era cannot tell that its roots have changed. A child that asks for them gets the ones
+// that the client has by then, whether it works in one of them or elsewhere, and whichever era it is of.
 func TestRootsThatChangeBetweenCalls(t *testing.T) {
 	modernKid := played("kid", spec.ShareSession, childtest.Script{Era: "modern"})
 	inFirst := played("kid", spec.ShareSession, childtest.Script{LazyRoots: true})
@@ -172,7 +172,7 @@ func TestRootsAskedForOutsideACall(t *testing.T) {
 	})
 }
 
-// only is the one instance of a child.
+// only returns the one instance of a child.
 func (h *Hub) only(child string) spec.Key {
 	for _, st := range h.sup.Status() {
 		k := st.Key
@@ -236,7 +236,7 @@ func TestRootsInACallOverHTTP(t *testing.T) {
 	if got, _ := text(string(again.Result)); status != 200 || got != served(mine) {
 		t.Errorf("%d: the child was given %s", status, got)
 	}
-	// It has been served roots of this token by now: nobody is asked on account of it.
+	// It has been served roots of this token by now: no one is asked on account of it.
 	if got, _ := w.modern("", more).call("kid__roots", `{}`); got != served(mine) {
 		t.Errorf("a later call without a path: the child was given %s", got)
 	}
@@ -265,7 +265,7 @@ func TestRootsInACallMoveTheChild(t *testing.T) {
 	}
 }
 
-// placeOf is where the child works that a call of kid__env goes to.
+// placeOf returns where the child works that a call of kid__env goes to.
 func placeOf(t *testing.T, c *modernWeb, args string) string {
 	t.Helper()
 	m := c.request("tools/call", toolCall("kid__env", args), nil)

@@ -78,7 +78,7 @@ func TestFindTools(t *testing.T) {
 	}
 }
 
-// TestDefinitions holds that find-tools gives a tool's definition on request, as it stands on the list, and also where the
+// TestDefinitions holds that find-tools gives a tool's definition on request, as it stands on the list, and also if the
 // tool is asked for by its name.
 func TestDefinitions(t *testing.T) {
 	c := connect(t, runHub(t, testConfig(t, scripted("kid", childtest.Script{Pages: 2}))), t.TempDir())
@@ -103,7 +103,7 @@ func TestDefinitions(t *testing.T) {
 	}
 }
 
-// TestFoundAs holds what find-tools says of a tool in short and whole.
+// TestFoundAs holds what find-tools says about a tool in short and whole.
 func TestFoundAs(t *testing.T) {
 	t.Parallel()
 	const schema = `{"type":"object","properties":{"lid":{"type":"string"}},"required":["lid"]}`
@@ -168,8 +168,8 @@ func TestExpose(t *testing.T) {
 	}
 }
 
-// TestExposeIsApplied holds that a change of what is listed is told of, and that the
-// list follows.
+// TestExposeIsApplied holds that a change of what is listed is told about, and that
+// the list follows.
 func TestExposeIsApplied(t *testing.T) {
 	kid := scripted("kid", childtest.Script{})
 	h := newTestHub(t, kid)

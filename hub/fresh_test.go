@@ -14,7 +14,7 @@ import (
 	"mcphub/children/spec"
 )
 
-// A swapping child lists what its file says, and tells of no change.
+// A swapping child lists what its file says, and tells about no change.
 func swapping(t *testing.T, replies map[string]string) (kid spec.Spec, swap func(tool string)) {
 	t.Helper()
 	defs := filepath.Join(t.TempDir(), "defs")
@@ -28,7 +28,7 @@ func swapping(t *testing.T, replies map[string]string) (kid spec.Spec, swap func
 }
 
 // TestQuietListIsRenewed: a list of whose changes the server does not tell is read again when a client asks for it,
-// behind the answer, and once in half a minute at most. The client is told of what has changed.
+// behind the answer, and once in half a minute at most. The client is told about what has changed.
 func TestQuietListIsRenewed(t *testing.T) {
 	kid, swap := swapping(t, nil)
 	play(t, []spec.Spec{kid}, func(t *testing.T, h *Hub, _ *stage) {

@@ -13,7 +13,7 @@ import (
 	"mcphub/validate/policy"
 )
 
-// A grant is of the policy that asked. A reload after which nobody would be asked, for a rule denies it, nothing asks, or it
+// A grant is of the policy that asked. A reload after which no one would be asked, for a rule denies it, nothing asks, or it
 // is protected, takes it back, and the child is served the directory no more; the control is a reload that asks as before.
 func TestAReloadEndsWhatItsPolicyDenies(t *testing.T) {
 	for name, tc := range map[string]struct {

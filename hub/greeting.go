@@ -11,13 +11,13 @@ import (
 	"mcphub/rootsmgr/guard"
 )
 
-// This file is what a client is told of the children when it introduces itself. Its roots are not known
-// then, and what a child says may come from them.
+// This file is what a client is told about the children when it introduces itself. Its roots are not
+// known then, and what a child says may come from them.
 
 // greetingWait bounds how long a client waits at initialize for a disk on which configured roots lie.
 const greetingWait = 500 * time.Millisecond
 
-// offersAtGreeting returns what the children offer as far as it is known, also of those that wait for the
+// offersAtGreeting returns what the children offer as far as it is known, also of the ones that wait for the
 // client's roots: what they offered last with the roots that the client will probably have, else what they are
 // able to do, which a client asks for once.
 func (s *Session) offersAtGreeting(ctx context.Context) (*configuration.Configuration, map[string]*catalog.Offer) {

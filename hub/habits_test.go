@@ -24,7 +24,7 @@ type habit struct {
 	unchecked          bool // no schema can be made of it: under the rule before, the tool was left out
 }
 
-// offered are the schemas that clients of 2026-07-28, and those before, get in place of one that an SDK refuses; "" if they do not get
+// offered are the schemas that clients of 2026-07-28, and those before, get instead of one that an SDK refuses; "" if they do not get
 // the tool.
 var offered = map[string][2]string{
 	"type in capitals":                 {`{"type":"object","properties":{"n":{"type":"STRING"}}}`, `{"type":"object","properties":{"n":{"type":"STRING"}}}`},
@@ -40,8 +40,8 @@ var offered = map[string][2]string{
 	"object or null":                   {`{"type":"object"}`, `{"type":"object"}`},
 }
 
-// habits are those of OpenAPI converters, of zod, pydantic, FastMCP, TypeBox, of generators
-// for Java, C#, Go, PHP and Python, and of people who write schemas by hand.
+// habits are the habits of OpenAPI converters, of zod, pydantic, FastMCP, TypeBox, of
+// generators for Java, C#, Go, PHP and Python, and of people who write schemas by hand.
 var habits = []habit{
 	// What is no schema of the dialect that it says it is of.
 	{"exclusiveMinimum of draft-04", `{"type":"object","properties":{"n":{"type":"integer","minimum":0,"exclusiveMinimum":true}}}`, `{"n":1,"at":"VALUE"}`, true},
@@ -202,10 +202,10 @@ func TestHabitsOfGenerators(t *testing.T) {
 	}
 }
 
-// TestExecutionOfTools: whether calls of a tool can be tasks is said of it where the hub can
-// serve such tasks: to clients of 2025-11-25, of servers that said that they make them. Everywhere
-// else it says that they cannot, and all else that stands there stays. A task that is said to be
-// there can be made, which is the control.
+// TestExecutionOfTools: whether calls of a tool can be tasks is said of it if the hub can serve
+// such tasks: to clients of 2025-11-25, of servers that said that they make them. Everywhere else
+// it says that they cannot, and all else that stands there stays. A task that is said to be there
+// can be made, which is the control.
 func TestExecutionOfTools(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "defs")
 	const def = `{"name":"NAME","inputSchema":{"type":"object"},"execution":{"x-before":1.0,"taskSupport":"SUPPORT","x-after":[null]}}`

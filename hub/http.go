@@ -26,7 +26,7 @@ type HTTPOptions = httpfront.Options
 // PrincipalLimits bounds what one principal takes.
 type PrincipalLimits = quota.Limits
 
-// principalChildren is how many of all children one principal may have; 0: as many.
+// principalChildren returns how many of all children one principal may have; 0: as many.
 func principalChildren(l *Limits, all int) int {
 	if l.PrincipalChildren == 0 && l.MultiplePrincipals {
 		return quota.DefaultPart(all)
@@ -43,7 +43,7 @@ type (
 	Caller   = admission.Caller
 )
 
-// Basis is a digest of what a caller is admitted by.
+// Basis returns a digest of what a caller is admitted by.
 func Basis(settings ...any) string { return admission.Basis(settings...) }
 
 // ServeStreamableHTTP serves clients on a listener, which it closes, until ctx
@@ -122,7 +122,7 @@ func (f httpSessions) OpenModern(who admission.Caller, c *httpfront.Peer, listen
 	return modernSession{s}
 }
 
-// makeSession makes a Session of a caller, whose roots are under that one's ceiling.
+// makeSession makes a Session of a caller, whose roots are under the caller's ceiling.
 func (f httpSessions) makeSession(who admission.Caller, main handshake.MainPeer, o sessionOptions) *Session {
 	o.principal, o.http, o.seal, o.node = who.Principal, true, f.node.seal, f.node.name
 	s := f.hub.newSession(o)

@@ -32,7 +32,7 @@ func batchOf(t *testing.T, text string) map[string]json.RawMessage {
 	return got
 }
 
-// mixed is a batch of all kinds; one call of it lies inside, one outside, and no server knows two of the names.
+// mixed returns a batch of all kinds; one call of it lies inside, one outside, and no server knows two of the names.
 func mixed(inside, outside string) string {
 	return fmt.Sprintf(`[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"kid__echo","arguments":{"path":%q}}},
 		{"jsonrpc":"2.0","method":"notifications/unknown"},
@@ -135,7 +135,7 @@ func TestBatchIsBoundedLikeItsSession(t *testing.T) {
 	}
 }
 
-// rawStdio is a client that says lines, and hears them.
+// rawStdio returns a client that says lines, and hears them.
 func rawStdio(t *testing.T, h *Hub) (say func(string), hear func() string) {
 	t.Helper()
 	toHub, in, err := os.Pipe()

@@ -9,7 +9,7 @@ import (
 	"mcphub/internal/jsonrpc"
 )
 
-// bubbleWeb is an HTTP front in a bubble of its own; stop ends it.
+// bubbleWeb returns an HTTP front in a bubble of its own; stop ends it.
 func bubbleWeb(t *testing.T, h *Hub, o HTTPOptions) (w *web, m *fronttest.Memory, stop func()) {
 	t.Helper()
 	o.Open = len(o.Tokens) == 0 && o.Resource == nil && o.LocalToken == ""

@@ -14,7 +14,7 @@ import (
 	"mcphub/rootsmgr/platform"
 )
 
-// directories are the roots of a token.
+// directories returns the roots of a token.
 func directories(paths ...string) (list []rootsmgr.Entry) {
 	for _, p := range paths {
 		list = append(list, rootsmgr.Entry{URI: p})
@@ -23,8 +23,8 @@ func directories(paths ...string) (list []rootsmgr.Entry) {
 }
 
 // TestHTTPCeilingOfAToken (H5): a client stays below the directories of its
-// token, whatever it claims, whoever runs the call; one whose token has none is
-// the control.
+// token, whatever it claims, the one who runs the call; one whose token has
+// none is the control.
 func TestHTTPCeilingOfAToken(t *testing.T) {
 	mine, theirs := t.TempDir(), t.TempDir()
 	cfg := testConfig(t,
@@ -86,7 +86,7 @@ func TestHTTPCeilingOfAToken(t *testing.T) {
 	}
 }
 
-// TestHTTPCeilingIsTheBoundaryWithoutRoots: where nothing is configured either.
+// TestHTTPCeilingIsTheBoundaryWithoutRoots: if nothing is configured either.
 func TestHTTPCeilingIsTheBoundaryWithoutRoots(t *testing.T) {
 	mine, theirs := t.TempDir(), t.TempDir()
 	cfg := testConfig(t, scripted("kid", childtest.Script{}))

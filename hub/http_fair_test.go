@@ -56,8 +56,8 @@ func TestHTTPChildrenOfOnePrincipal(t *testing.T) {
 	}
 }
 
-// Where there come to be several principals, each is held to its part of the children that there are, and where there is one
-// again that one may have them all. Control: without the change nobody is refused.
+// If there come to be several principals, each is held to its part of the children that there are, and if there is one again
+// that one may have them all. Control: without the change no one is refused.
 func TestHTTPChildrenOfOnePrincipalFollow(t *testing.T) {
 	for _, several := range []bool{true, false} {
 		cfg := testConfig(t, scripted("kid", childtest.Script{}))

@@ -71,8 +71,8 @@ func TestModernHTTPParkedCallEnds(t *testing.T) {
 }
 
 // TestModernHTTPAbandonedCallsAreBounded: a client that asks and never answers
-// holds so many calls and no more; the child is told of those given up, and
-// whoever answers is served.
+// holds so many calls and no more; the child is told about those given up, and
+// the one who answers is served.
 func TestModernHTTPAbandonedCallsAreBounded(t *testing.T) {
 	modernStage(t, HTTPOptions{}, childtest.Script{Asks: true}, func(t *testing.T, h *Hub, w *web, _ func()) {
 		c := elicitor(w)
@@ -156,8 +156,8 @@ func (c *modernWeb) listen(filter string) *ear {
 	return e
 }
 
-// TestModernHTTPListens: acknowledged first, told of what it asked for and of
-// nothing else, with the id of its request; many changes at once are one.
+// TestModernHTTPListens: acknowledged first, told about what it asked for and
+// of nothing else, with the id of its request; many changes at once are one.
 func TestModernHTTPListens(t *testing.T) {
 	modernStage(t, HTTPOptions{}, childtest.Script{Library: true}, func(t *testing.T, h *Hub, w *web, stop func()) {
 		c := w.modern("")

@@ -29,7 +29,7 @@ type modernWeb struct {
 	ids    atomic.Int64
 }
 
-// modern is a client that can give these roots, as whoever has a secret.
+// modern returns a client that can give these roots, as the one who has a secret.
 func (w *web) modern(secret string, roots ...string) *modernWeb {
 	c := &modernWeb{web: w, caps: `{}`, roots: roots}
 	if roots != nil {
@@ -41,7 +41,7 @@ func (w *web) modern(secret string, roots ...string) *modernWeb {
 	return c
 }
 
-// frame is a request with its metadata; params is an object.
+// frame returns a request with its metadata; params is an object.
 func (c *modernWeb) frame(method, params string) string {
 	meta := fmt.Sprintf(`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":%s`, c.caps)
 	inner := strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(params), "{"), "}"))
@@ -56,7 +56,7 @@ func (c *modernWeb) frame(method, params string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, c.ids.Add(1), method, params)
 }
 
-// headersOf are the headers that mirror a frame.
+// headersOf returns the headers that mirror a frame.
 func (c *modernWeb) headersOf(frame string) []string {
 	m := split(c.t, frame)
 	h := append([]string{"MCP-Protocol-Version", "2026-07-28", "Mcp-Method", m.Method}, c.header...)
@@ -114,7 +114,7 @@ func (c *modernWeb) request(method, params string, each func(m *jsonrpc.Message)
 	return nil
 }
 
-// again is params with the answers to what a result asks.
+// again returns params with the answers to what a result asks.
 func (c *modernWeb) again(params string, result []byte) string {
 	c.t.Helper()
 	var answers []string
@@ -258,8 +258,9 @@ func TestModernHTTPHeadersAreChecked(t *testing.T) {
 	}
 }
 
-// TestModernHTTPIsJudgedByTheRootsOfTheCall: those that came with it are the
-// boundary, and the child is served them; a client without any is the control.
+// TestModernHTTPIsJudgedByTheRootsOfTheCall: the ones that came with it are
+// the boundary, and the child is served them; a client without any is the
+// control.
 func TestModernHTTPIsJudgedByTheRootsOfTheCall(t *testing.T) {
 	mine, other := t.TempDir(), t.TempDir()
 	w := serveWeb(t, newTestHub(t, scripted("kid", childtest.Script{AskRoots: true})), HTTPOptions{})
@@ -291,7 +292,7 @@ func TestModernHTTPIsJudgedByTheRootsOfTheCall(t *testing.T) {
 // has applied them before it gets the call.
 func TestModernHTTPRootsTakeTurns(t *testing.T) {
 	spec := scripted("kid", childtest.Script{AskRoots: true, ApplyDelay: 2 * time.Millisecond})
-	spec.Probe, spec.Cwd = "allowed", t.TempDir() // so it is told of other roots, and not started anew in one of them
+	spec.Probe, spec.Cwd = "allowed", t.TempDir() // so it is told about other roots, and not started again in one of them
 	w := serveWeb(t, newTestHub(t, spec), HTTPOptions{})
 	sets := []string{t.TempDir(), t.TempDir(), t.TempDir()}
 	allowed := func(dir string) string {

@@ -68,7 +68,7 @@ func (c *thinClient) post(session, frame string) *http.Response {
 	return r
 }
 
-// open begins a session, with a stream of its own where that is wanted.
+// open begins a session, with a stream of its own if that is wanted.
 func (c *thinClient) open(stream bool) {
 	c.t.Helper()
 	r := c.post("", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
@@ -110,8 +110,8 @@ func rested(t *testing.T) {
 	}
 }
 
-// restingHub is a hub with so many children that are shared so, of which it is known what they
-// offer: none runs until it is called, but those that the first session started.
+// restingHub returns a hub with so many children that are shared so, of which it is known what
+// they offer: none runs until it is called, but the ones that the first session started.
 func restingHub(t *testing.T, share spec.Share, kids int) *web {
 	var specs []spec.Spec
 	for i := range kids {
@@ -159,8 +159,8 @@ func TestASessionAtRest(t *testing.T) {
 	}
 }
 
-// What it takes to open a session does not depend on how many are open. Whoever looks at
-// all of them copies at least a pointer of each, so what is allocated tells.
+// What it takes to open a session does not depend on how many are open. The one who
+// looks at all of them copies at least a pointer of each, so what is allocated tells.
 func TestAnOpeningLooksAtNoOtherSession(t *testing.T) {
 	for _, share := range everyShare {
 		t.Run(share.String(), func(t *testing.T) {

@@ -53,7 +53,7 @@ func BenchmarkHTTPOpen(b *testing.B) {
 	}
 }
 
-// held is what the program keeps: heap and stacks.
+// held returns what the program keeps: heap and stacks.
 func held() uint64 {
 	runtime.GC()
 	runtime.GC()

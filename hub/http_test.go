@@ -98,7 +98,7 @@ func (c *webClient) frames(r *http.Response, each func(m *jsonrpc.Message, event
 	return fronttest.Messages(c.t, r, each)
 }
 
-// rootsAnswer is the frame that answers a roots/list.
+// rootsAnswer returns the frame that answers a roots/list.
 func rootsAnswer(id []byte, dirs ...string) string {
 	var roots []string
 	for _, d := range dirs {

@@ -25,7 +25,7 @@ import (
 	"mcphub/rootsmgr/guard"
 )
 
-// What a Hub is built from, by New or anew by Apply.
+// What a Hub is built from, by New or again by Apply.
 type (
 	Config = configuration.Settings
 
@@ -39,23 +39,23 @@ type (
 // A Hub serves any number of clients with one set of child servers.
 type Hub struct {
 	current     configuration.Current // what a reload replaces, in the hub's own surroundings
-	replacing   chan struct{}         // holds the token of whoever replaces it, who may wait for the disk
+	replacing   chan struct{}         // holds the token of the one who replaces it, who may wait for the disk
 	configState atomic.Pointer[status.Config]
 	sup         *children.Supervisor
 	control     *server.MCPServer    // initialize, the hub's own tools
 	welcomes    sync.Map             // results of initialize, raw, by version
 	ownTools    []catalog.HubTool    // definitions of the hub's own tools
-	serverInfo  []byte               // raw, for what a result says of its server
+	serverInfo  []byte               // raw, for what a result says about its server
 	seal        *seal.Sealer         // of what clients carry
 	suspended   atomic.Int64         // requests that wait for their clients, of all sessions
 	results     results.Shelf        // what was cut of results, of all sessions
 	asked       atomic.Int64         // questions that people have not answered, of all sessions
-	telemetry   *telemetry.Telemetry // nil: nobody watches
+	telemetry   *telemetry.Telemetry // nil: no one watches
 	progress    inflight.Progress
 	subs        subscribe.Table
 	terminal    approval.Terminal // holds what people answer outside of clients
 	redefined   catalog.Redefinitions
-	recent      audit.Recent // refusals, where no log is kept
+	recent      audit.Recent // refusals, if no log is kept
 	recorded    *record.Group
 
 	sessions     *assignment.Table[*Session]
@@ -97,37 +97,36 @@ func New(cfg Config) (*Hub, error) {
 	return h, nil
 }
 
-// currentConfiguration is the configuration that counts for what starts now and belongs to no session.
+// currentConfiguration returns the configuration that counts for what starts now and belongs to no session.
 func (h *Hub) currentConfiguration() *configuration.Configuration { return h.current.Now() }
 
 // Run keeps the children until ctx ends, and returns when all have stopped.
 func (h *Hub) Run(ctx context.Context) error { return h.sup.Run(ctx) }
 
-// Audit says how decisions are recorded.
+// Audit reports how decisions are recorded.
 type Audit = record.Settings
 
-// Terminal is where a person at a terminal of the hub's user answers what clients
-// cannot ask.
+// Terminal returns where a person at a terminal of the hub's user answers what
+// clients cannot ask.
 func (h *Hub) Terminal() *approval.Terminal { return &h.terminal }
 
-// An Applied says what Apply did to children, by name, in the order of hub.json.
+// An Applied describes what Apply did to children, by name, in the order of hub.json.
 type Applied struct {
 	Generation                 uint64
 	Added, Replaced, Untouched []string
 	Removed                    []string // in the old order
 }
 
-// Apply puts another Config in the place of the one that the Hub was made of.
-// Where the error is not nil nothing has changed. It may be called while
-// Run runs, by several goroutines: one after the other.
+// Apply puts another Config instead of the one that the Hub was made of. If the error is not nil nothing has
+// changed. It may be called while Run runs, by several goroutines: one after the other.
 //
 // What was sent under the old Config ends under it; what still waits starts again. A child whose Spec is Equal
-// keeps its process; another one is retired, and its calls under way end well.
-// A session for whose surroundings the new Config cannot be goes by the old one.
-// Sessions that live get new roots settings and are told of other tools.
+// keeps its process; another one is retired, and its calls under way end well. A session for whose
+// surroundings the new Config cannot be goes by the old one. Sessions that live get new roots settings and are
+// told about other tools.
 //
-// Version, FS, Log, Inspect, Environ, Home, Dir, Cache, Audit.To and Limits.Starting
-// stay those of New; Limits.Frame and Limits.Calls hold for the sessions that begin later.
+// Version, FS, Log, Inspect, Environ, Home, Dir, Cache, Audit.To and Limits.Starting stay New's; Limits.Frame
+// and Limits.Calls hold for the sessions that begin later.
 func (h *Hub) Apply(ctx context.Context, cfg Config) (Applied, error) {
 	done, err := h.beginReplacing(ctx)
 	if err != nil {
@@ -144,7 +143,7 @@ func (h *Hub) Apply(ctx context.Context, cfg Config) (Applied, error) {
 	return diffConfigurations(conf, old), nil
 }
 
-// beginReplacing waits until nobody else replaces the configuration. done lets the next one.
+// beginReplacing waits until no one else replaces the configuration. done lets the next one.
 func (h *Hub) beginReplacing(ctx context.Context) (done func(), err error) {
 	select {
 	case h.replacing <- struct{}{}:
@@ -184,11 +183,11 @@ func diffConfigurations(conf, old *configuration.Configuration) Applied {
 	return a
 }
 
-// ConfigState returns what SetConfigState was given last; nil where nobody
+// ConfigState returns what SetConfigState was given last; nil if no one
 // tells. It must not be changed.
 func (h *Hub) ConfigState() *status.Config { return h.configState.Load() }
 
-// SetConfigState is for whoever loads the configuration.
+// SetConfigState is for the caller that loads the configuration.
 func (h *Hub) SetConfigState(c status.Config) {
 	h.configState.Store(&c)
 	h.telemetry.Reloaded(telemetry.Reload{Successful: c.LastError == "", At: c.LoadedAt})

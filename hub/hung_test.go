@@ -9,8 +9,8 @@ import (
 	"mcphub/children/spec"
 )
 
-// TestHungChildIsShown: whoever asks meanwhile is told which server hangs, the call
-// says so in the end, and the next one is answered.
+// TestHungChildIsShown: the one who asks meanwhile is told which server hangs, the
+// call says so in the end, and the next one is answered.
 func TestHungChildIsShown(t *testing.T) {
 	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{})}, func(t *testing.T, h *Hub, s *stage) {
 		c, _ := enter(t, h)

@@ -29,7 +29,7 @@ import (
 )
 
 // Whatever is one session's alone bears its name, secretOf, in this test: its arguments, answers, questions, environment, log, and
-// what its servers say. Whatever names a folder of its roots bears that of the folder. All that goes to a client or to a server is
+// what its servers say. Whatever names a folder of its roots bears the folder's. All that goes to a client or to a server is
 // looked through for names that it may not see.
 const (
 	secretMark = "c4n"
@@ -38,7 +38,7 @@ const (
 
 func secretOf(id int) string { return fmt.Sprintf("%s%dz", secretMark, id) }
 
-// named are the numbers behind a mark.
+// named returns the numbers behind a mark.
 func named(text []byte, mark string) (ids []int) {
 	for {
 		_, rest, found := bytes.Cut(text, []byte(mark))
@@ -315,7 +315,7 @@ func (m *islands) do(t trip) {
 		m.exit(t)
 	case t.what == "break off":
 		m.mu.Lock()
-		i.had[""] = true // where it is not told its roots any more, it has none
+		i.had[""] = true // if it is not told its roots any more, it has none
 		m.mu.Unlock()
 		for _, child := range []string{"own", "roots", "all"} {
 			go func() {
@@ -542,7 +542,7 @@ func voyage(t *testing.T, trips []trip, mutate func(specs []spec.Spec)) (wrong [
 }
 
 // TestIslandsProperty: sessions in surroundings of their own come and go, change roots, call, ask, are approved and break off, while
-// servers that are shared by all, by roots or by nobody run, crash and restart: nothing of one session is seen by another one's client,
+// servers that are shared by all, by roots or by no one run, crash and restart: no part of one session is seen by another one's client,
 // log or private server; a server that all share sees roots of none. MCPHUB_LONG_CASES says how many steps.
 func TestIslandsProperty(t *testing.T) {
 	steps := seeds.Cases(t, 1500)

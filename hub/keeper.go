@@ -65,7 +65,7 @@ func newKeeper(m *kept.Memory) (*keeper, error) {
 	return k, nil
 }
 
-// requestBearer is what the requestStates of the session are bound to, and what seals them.
+// requestBearer returns what the requestStates of the session are bound to, and what seals them.
 func (k *keeper) requestBearer() (string, *seal.Sealer) {
 	return "session " + k.record.Session, seal.NewOf(k.record.Key)
 }
@@ -216,7 +216,7 @@ func (r *keptRecord) announcedLists() map[int]string {
 	return told
 }
 
-// KeptLimits are what the memory of a session that is kept is laid out for.
+// KeptLimits returns what the memory of a session that is kept is laid out for.
 func (h *Hub) KeptLimits() kept.Limits {
 	const waiting = 20 // for each that is served, and refusals that have not left
 	l := &h.currentConfiguration().Limits

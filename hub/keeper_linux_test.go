@@ -107,7 +107,7 @@ func (k *keptClient) told(method string) {
 }
 
 // TestASessionGoesOnAtAnotherHub: the next hub knows what the client has said of itself, its log level and its subscriptions, asks for its
-// roots again, and tells of a list that is another one there. The client says nothing twice.
+// roots again, and tells about a list that is another one there. The client says nothing twice.
 func TestASessionGoesOnAtAnotherHub(t *testing.T) {
 	kid := scripted("kid", childtest.Script{Library: true})
 	root := t.TempDir()
@@ -148,7 +148,7 @@ func TestASessionGoesOnAtAnotherHub(t *testing.T) {
 	}
 }
 
-// TestWhichListsAreAnnounced: a list that the client was not promised to be told of is not.
+// TestWhichListsAreAnnounced: a list that the client was not promised to be told about is not.
 func TestWhichListsAreAnnounced(t *testing.T) {
 	lists := map[int]string{0: "a", 1: "b", 99: "c", -1: "d"}
 	r := &keptRecord{Lists: lists, Answer: []byte(`{"capabilities":{"tools":{"listChanged":true},"prompts":{"listChanged":false},"resources":{}}}`)}

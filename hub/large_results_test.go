@@ -18,7 +18,7 @@ import (
 
 const resultMax = 4 << 10
 
-// report is a text of 500 lines, and what a server makes of it.
+// report returns a text of 500 lines, and what a server makes of it.
 func report() (text, result string) {
 	var b strings.Builder
 	for i := range 500 {
@@ -27,7 +27,7 @@ func report() (text, result string) {
 	return b.String(), `{"content":[{"type":"text","text":` + string(jsonrpc.AppendString(nil, b.String())) + `}],"isError":true,"x":1e2}`
 }
 
-// cutting is the configuration of a hub whose child answers each call with a result.
+// cutting returns the configuration of a hub whose child answers each call with a result.
 func cutting(t testing.TB, s childtest.Script, result string) Config {
 	t.Helper()
 	s.Replies = map[string]string{"tools/call": result}
@@ -72,7 +72,7 @@ func (c *modernWeb) reader() reader {
 	}
 }
 
-// linked is the URI that a result of tools/call leads to, "" for none.
+// linked returns the URI that a result of tools/call leads to, "" for none.
 func linked(result []byte) (uri string) {
 	_ = jsonrpc.Elements(jsonrpc.Get(result, "content"), func(block []byte) bool {
 		if kind, _ := jsonrpc.String(jsonrpc.Get(block, "type")); kind == "resource_link" {
@@ -149,7 +149,7 @@ func TestALargeResultIsCutForEveryClient(t *testing.T) {
 	}
 }
 
-// TestASmallResultIsNotTouched: every byte is that of the server, below the bound and where there is none.
+// TestASmallResultIsNotTouched: every byte is the byte of the server, below the bound and if there is none.
 func TestASmallResultIsNotTouched(t *testing.T) {
 	_, large := report()
 	small := ` { "content" : [ {"type":"text","text":"` + strings.Repeat("a", resultMax) + `"} ] , "structuredContent" : {"n":1.0,"n":1e2} }`
@@ -281,7 +281,7 @@ func TestNoSchemaIsPromisedOfWhatMayBeCut(t *testing.T) {
 	}
 }
 
-// TestAResultOfATaskIsCut: like that of a call, for clients of both eras; below the bound it passes as it came. It ends with a reload of other
+// TestAResultOfATaskIsCut: like a call's, for clients of both eras; below the bound it passes as it came. It ends with a reload of other
 // rules, since what the call was given is not known any more.
 func TestAResultOfATaskIsCut(t *testing.T) {
 	whole, result := report()

@@ -13,7 +13,7 @@ import (
 )
 
 // Calls of either way, allowed and denied, with progress and without, leave no
-// goroutine, no route and nobody who waits. MCPHUB_LONG_CASES says how many.
+// goroutine, no route and no one who waits. MCPHUB_LONG_CASES says how many.
 func TestCallsLeaveNoGoroutine(t *testing.T) {
 	count := seeds.Cases(t, 400)
 	h := newTestHub(t, scripted("kid", childtest.Script{}))

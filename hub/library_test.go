@@ -66,7 +66,7 @@ func TestPromptsAndResourcesReachTheirServer(t *testing.T) {
 }
 
 // TestWhateverCarriesAPathIsJudged: V7, each with a control that differs only
-// in where the path leads.
+// in the target of the path.
 func TestWhateverCarriesAPathIsJudged(t *testing.T) {
 	root, outside := t.TempDir(), t.TempDir()
 	c := libraries(t, root, childtest.Script{})

@@ -142,7 +142,7 @@ func lifecycle(t *testing.T) (h *Hub, one, two string) {
 	return newTestHub(t, scripted("kid", childtest.Script{})), t.TempDir(), t.TempDir()
 }
 
-// begin is a session whose roots are known.
+// begin returns a session whose roots are known.
 func begin(t *testing.T, h *Hub, dirs ...string) *wire {
 	t.Helper()
 	w := dial(t, h)
@@ -289,7 +289,7 @@ func TestLifecycleStaleAnswer(t *testing.T) {
 	}
 }
 
-// TestLifecycleRootsPushed: roots in a notification are nobody's answer.
+// TestLifecycleRootsPushed: roots in a notification are no one's answer.
 func TestLifecycleRootsPushed(t *testing.T) {
 	h, one, two := lifecycle(t)
 	w := begin(t, h, one)

@@ -11,7 +11,7 @@ import (
 )
 
 // TestAChildThatHangsDelaysTheFirstListAlone: lists wait for children that are
-// starting, once; what is known already waits for nobody (C1).
+// starting, once; what is known already waits for no one (C1).
 func TestAChildThatHangsDelaysTheFirstListAlone(t *testing.T) {
 	good := played("good", spec.ShareSession, childtest.Script{Library: true})
 	hangs := played("hangs", spec.ShareSession, childtest.Script{Mute: true})

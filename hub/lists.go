@@ -18,7 +18,7 @@ import (
 )
 
 // This file tells clients what the children offer: the lists, for how long they may be
-// kept, and what the children say of themselves.
+// kept, and what the children say about themselves.
 
 // answerList answers one of the lists, after the children that are still starting
 // have had their time.
@@ -91,7 +91,7 @@ func noSkills(m *jsonrpc.Message) jsonrpc.Answer {
 }
 
 // unconfirmedExtensions returns raw members, of extensions that the hub offers as long as a server may turn out to have them: a client asks
-// for capabilities once, and servers have not started then. offers are those that are known.
+// for capabilities once, and servers have not started then. offers are the ones that are known.
 func (s *Session) unconfirmedExtensions(conf *configuration.Configuration, offers map[string]*catalog.Offer, all catalog.Extensions) string {
 	unknown := func(name string) bool { return offers[name] == nil }
 	if all.Owners(methods.ExtensionSkills) != nil || !slices.ContainsFunc(conf.ServedNames(), unknown) {
@@ -102,13 +102,13 @@ func (s *Session) unconfirmedExtensions(conf *configuration.Configuration, offer
 }
 
 // listTTL is how long a list of children that do not say for how long may be kept
-// without asking again: a client that listens is told of changes anyway.
+// without asking again: a client that listens is told about changes anyway.
 const listTTL = time.Minute
 
-// listCaching tells how long a list of now may be kept: the shortest of what the
-// children that have a part in it say, and not at all where one is missing that may
-// still come. It is for everybody only where they all say so, and no rule is for some
-// people. k is Kinds for what the hub says of itself, which is made of what they say of themselves.
+// listCaching returns how long a list of now may be kept: the shortest of what the children that
+// have a part in it say, and not at all if one is missing that may still come. It is for everybody
+// only if they all say so, and no rule is for some people. k is Kinds for what the hub says about
+// itself, which is made of what they say about themselves.
 func (s *Session) listCaching(k offers.Kind) modern.Caching {
 	conf := s.currentConfiguration()
 	ttl, parts, public := listTTL, 0, !conf.Common().Checker.Rules().ForSome()
@@ -117,7 +117,7 @@ func (s *Session) listCaching(k offers.Kind) modern.Caching {
 		if o == nil {
 			return modern.Caching{}
 		}
-		life, announces := st.Lives.Self, true // another process says it anew
+		life, announces := st.Lives.Self, true // another process says it again
 		if k != offers.Kinds {
 			list := k.List()
 			if !list.IsDeclared(o.Raw.Capabilities) {
@@ -133,7 +133,7 @@ func (s *Session) listCaching(k offers.Kind) modern.Caching {
 		case life.HasTTL:
 			left = life.Fresh - time.Since(life.At)
 		case o.Raw.IsModern() && !st.Listed:
-			left = 0 // what it says of that is not remembered
+			left = 0 // what it says about that is not remembered
 		}
 		if parts == 0 && life.HasTTL {
 			ttl = left
@@ -170,8 +170,8 @@ func (s *Session) acceptsNotification(k spec.Key, method string) bool {
 	return slices.Contains(among, k.Child) && (len(among) == 1 || offers[k.Child].Extends(method))
 }
 
-// withInstructions adds what the children say of themselves, as far as it is
-// known by now, each under its name.
+// withInstructions adds what the children say about themselves, as far as it
+// is known by now, each under its name.
 func (s *Session) withInstructions(result []byte, conf *configuration.Configuration, offers map[string]*catalog.Offer) []byte {
 	own := jsonrpc.Get(result, "instructions")
 	text, ok := jsonrpc.String(own)

@@ -12,7 +12,7 @@ import (
 	"mcphub/internal/methods"
 )
 
-// This file says what serves each method of a client, in both eras.
+// This file describes what serves each method of a client, in both eras.
 
 // A handler is how the requests of one method are served.
 type handler struct {
@@ -23,7 +23,7 @@ type handler struct {
 
 type serveFunc func(*Session, context.Context, *jsonrpc.Message) jsonrpc.Answer
 
-// handlerOf says how a method is served.
+// handlerOf returns how a method is served.
 func (s *Session) handlerOf(name string) handler {
 	h := handler{Method: methods.Of(name)}
 	switch name {
@@ -82,8 +82,8 @@ func (h *handler) needsNoChild() bool {
 }
 
 // serveTraced has a request served by one of its handler's functions. Requests that are
-// judged are recorded, also where they are refused before that; see extension for the rest.
-// timing is that of the request.
+// judged are recorded, also if they are refused before that; see extension for the rest.
+// timing is the timing of the request.
 func (h *handler) serveTraced(s *Session, ctx context.Context, m *jsonrpc.Message, timing telemetry.Call, serve serveFunc) jsonrpc.Answer {
 	switch {
 	case h.Kind == methods.Call:

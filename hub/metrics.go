@@ -26,7 +26,7 @@ func (h *Hub) watchWith(t *Telemetry) {
 	})
 }
 
-// transportOf is how a server is spoken to, as the conventions call it.
+// transportOf returns how a server is spoken to, as the conventions call it.
 func (h *Hub) transportOf(child string) string {
 	switch c := h.currentConfiguration().Child(child); {
 	case c == nil:

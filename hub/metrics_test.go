@@ -12,7 +12,7 @@ import (
 	"mcphub/hub/telemetry"
 )
 
-// page is what is counted of a hub that was made with cfg.
+// page returns what is counted of a hub that was made with cfg.
 func page(cfg *Config) string { return string(cfg.Telemetry.Append(nil)) }
 
 // line finds the one line of a page with this name and all of these labels, and returns its value.

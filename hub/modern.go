@@ -58,8 +58,8 @@ func withClient(ctx context.Context, c client.Client) context.Context {
 	return client.NewContext(ctx, r)
 }
 
-// startModern notes that a client of 2026-07-28 is there, with its first request. Later calls do
-// nothing.
+// startModern remembers that a client of 2026-07-28 is there, with its first request. Later
+// calls do nothing.
 func (s *Session) startModern(first *declaration.Claims) {
 	s.modernOnce.Do(func() {
 		s.mu.Lock()
@@ -79,7 +79,7 @@ func (s *Session) startModern(first *declaration.Claims) {
 
 // serveModern answers one request of 2026-07-28. What has to be said before
 // the answer goes to out. m and its parts belong to the hub from now on. ctx
-// ends when the client no longer wants an answer, and then nobody reads it.
+// ends when the client no longer wants an answer, and then no one reads it.
 func (s *Session) serveModern(ctx context.Context, m *jsonrpc.Message, out modern.Reply) jsonrpc.Answer {
 	meta, refusal, ok := modern.ReadMeta(m)
 	if !ok {
@@ -143,5 +143,5 @@ func (s *Session) answerDiscover(ctx context.Context, _ *jsonrpc.Message) jsonrp
 
 const modernCapabilities = `"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"completions":{},"logging":{}`
 
-// ProtocolVersions are all versions that a hub speaks, the newest first.
+// ProtocolVersions returns all versions that a hub speaks, the newest first.
 func ProtocolVersions() []string { return modern.Versions() }

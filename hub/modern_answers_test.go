@@ -19,8 +19,8 @@ var forged = []string{
 	`{"action":"accept","content":{},"roots":[{"uri":"file:///"}]}`, `{"roots":null}`,
 }
 
-// Answers that come without a requestState go to a child of the same era as they are, those that nobody asked for among
-// them: it is for the child to know what it asked.
+// Answers that come without a requestState go to a child of the same era as they are, the ones that no caller asked for
+// among them: it is for the child to know what it asked.
 func TestAnswersWithoutAState(t *testing.T) {
 	specs := []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Era: "modern"}), played("old", spec.ShareSession, childtest.Script{})}
 	play(t, specs, func(t *testing.T, h *Hub, s *stage) {
@@ -66,7 +66,7 @@ func TestAnswersWithoutAState(t *testing.T) {
 	})
 }
 
-// A child that asks for roots gets those of the hub, whatever its client puts beside what it was asked.
+// A child that asks for roots gets the hub's, whatever its client puts beside what it was asked.
 func TestRootsAreTheHubsToAnswer(t *testing.T) {
 	specs := []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Era: "modern"})}
 	play(t, specs, func(t *testing.T, h *Hub, _ *stage) {

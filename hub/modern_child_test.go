@@ -13,7 +13,7 @@ import (
 )
 
 // What a modern child asks by its result goes to a modern client as it is, but
-// for its requestState; nothing of it is held.
+// for its requestState; none of it is held.
 func TestModernChildAsksAModernClient(t *testing.T) {
 	specs := []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Era: "modern"})}
 	play(t, specs, func(t *testing.T, h *Hub, _ *stage) {

@@ -52,7 +52,7 @@ func (w *tap) Write(b []byte) (int, error) {
 }
 
 // enterModern opens a connection of a modern client; leave ends it and returns
-// when nothing of it is left.
+// when none of it is left.
 func enterModern(t *testing.T, h *Hub, caps string, dirs ...string) (c *modernClient, leave func()) {
 	t.Helper()
 	toHub, fromClient := io.Pipe()
@@ -181,7 +181,7 @@ func (c *modernClient) mustAsk(method, params string) asked {
 	return a
 }
 
-// retry is params with what a client adds to it; answers are raw, by key.
+// retry returns params with what a client adds to it; answers are raw, by key.
 func (a asked) retry(params string, answers map[string]string) string {
 	var all []string
 	for _, key := range a.keys {

@@ -12,8 +12,8 @@ import (
 	"mcphub/validate/policy"
 )
 
-// TestHowLongListsMayBeKept: what a child says of its lists holds towards the
-// client, as long as it is true of all that is on them and of now.
+// TestHowLongListsMayBeKept: what a child says about its lists holds towards
+// the client, as long as it is true of all that is on them and of now.
 func TestHowLongListsMayBeKept(t *testing.T) {
 	says := func(name, tools, offers string) spec.Spec {
 		return played(name, spec.ShareSession, childtest.Script{Era: "modern", Offers: offers, Replies: map[string]string{
@@ -64,7 +64,7 @@ func TestHowLongListsMayBeKept(t *testing.T) {
 	}
 }
 
-// TestKeepingWithRulesForSome: lists that differ from one to the next are kept for nobody else.
+// TestKeepingWithRulesForSome: lists that differ from one to the next are kept for no one else.
 func TestKeepingWithRulesForSome(t *testing.T) {
 	server := played("a", spec.ShareAll, childtest.Script{Era: "modern", Replies: map[string]string{"tools/list": `{"resultType":"complete","tools":[],"ttlMs":7000,"cacheScope":"public"}`}})
 	play(t, []spec.Spec{server}, func(t *testing.T, h *Hub, _ *stage) {

@@ -92,7 +92,7 @@ func TestListenTellsOfResources(t *testing.T) {
 		c.full("tools/call", toolCall("get-roots", `{}`), nil)
 		inside, outside := platform.Host().FormatURI(in+"/x"), platform.Host().FormatURI(out+"/x")
 		end, ended := c.listen(fmt.Sprintf(`{"resourceSubscriptions":["note://1",%q,%q]}`, inside, outside))
-		// The child tells of a change before it has said that it will.
+		// The child tells about a change before it has said that it will.
 		all := c.said()
 		if len(all) != 3 || !strings.HasPrefix(all[0], "notifications/subscriptions/acknowledged") || strings.Contains(all[0], out) || !strings.Contains(all[0], inside) || !strings.Contains(all[0], "note://1") {
 			t.Fatalf("said %q", all)

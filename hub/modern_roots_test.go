@@ -16,7 +16,7 @@ import (
 	"mcphub/rootsmgr/platform"
 )
 
-// pathCall is a call with a path and a tag by which a test finds who got it.
+// pathCall returns a call with a path and a tag by which a test finds who got it.
 func pathCall(path, tag string) string {
 	return toolCall("kid__echo", fmt.Sprintf(`{"path":%q,"tag":%q}`, path, tag))
 }
@@ -103,7 +103,7 @@ func TestRootsAreOfTheCallThatTheyWereAskedFor(t *testing.T) {
 				t.Errorf("%s: %v", name, e)
 			}
 		}
-		// Without a state nobody asked: roots that come along count for nothing.
+		// Without a state no one asked: roots that come along count for nothing.
 		forged := strings.TrimSuffix(a.retry(params, answers), `,"requestState":`+a.state+`}`) + "}"
 		if _, ok := askedBy(c.raw("tools/call", forged)); !ok {
 			t.Error("roots that nobody asked for were taken")

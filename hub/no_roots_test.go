@@ -70,7 +70,7 @@ func TestATokenWithoutRootsOpensNothing(t *testing.T) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
-	// Whoever has directories by the token goes by them, as before.
+	// The one who has directories by the token goes by them, as before.
 	for name, try := range map[string]func(path string) string{"handshake": handshake("b", false), "empty": handshake("b", true), "2026-07-28": modern("b")} {
 		if got := try(inside); !strings.HasPrefix(got, "false") {
 			t.Errorf("%s, inside of the token's: %s", name, got)
@@ -79,7 +79,7 @@ func TestATokenWithoutRootsOpensNothing(t *testing.T) {
 			t.Errorf("%s, outside of the token's: %s", name, got)
 		}
 	}
-	// So does whoever gives roots.
+	// So does the one who gives roots.
 	if try := modern("a", dir); !strings.HasPrefix(try(inside), "false") || !strings.HasPrefix(try(secrets), "true") {
 		t.Error("the client's own roots do not hold")
 	}
@@ -110,8 +110,8 @@ func TestATokenWithoutRootsOpensNothing(t *testing.T) {
 	}
 }
 
-// Whoever is of no token goes by roots.when alone: the user of a token that the hub made, and whoever reaches an
-// address without one.
+// The one who is of no token goes by roots.when alone: the user of a token that the hub made, and the one who
+// reaches an address without one.
 func TestRootsWhenHoldsForTheUserOfThisMachine(t *testing.T) {
 	for name, o := range map[string]HTTPOptions{"made by the hub": {LocalToken: "mine"}, "none": {}} {
 		cfg := testConfig(t, scripted("kid", childtest.Script{}))

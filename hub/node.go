@@ -9,7 +9,7 @@ import (
 )
 
 // A node is this hub among several that share the keys of requestState. It makes session ids, and
-// tells of one which of them has made it: a hub without these keys cannot.
+// tells about one which of them has made it: a hub without these keys cannot.
 type node struct {
 	name   string
 	seal   *seal.Sealer
@@ -27,8 +27,8 @@ func (n *node) followKeys(keys [][]byte) error {
 	return nil
 }
 
-// newSessionID makes the id of a session, which nobody can guess: a token of a seal, or random letters
-// where no other hub could open one.
+// newSessionID makes the id of a session, which no one can guess: a token of a seal, or random letters
+// if no other hub could open one.
 func (n *node) newSessionID(owner string) string {
 	if !n.shared.Load() {
 		return rand.Text()
@@ -41,7 +41,7 @@ func (n *node) newSessionID(owner string) string {
 	return id
 }
 
-// otherHub is the name of another hub that has made a session id for an owner; "" where none has.
+// otherHub returns the name of another hub that has made a session id for an owner; "" where none has.
 func (n *node) otherHub(owner, id string) string {
 	name, err := n.seal.Open(purposeSession, []byte(owner), time.Now(), id)
 	if err != nil || string(name) == n.name {

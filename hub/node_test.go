@@ -54,7 +54,7 @@ func TestASessionOfAnotherHub(t *testing.T) {
 			t.Errorf("%s: %d, of %q", name, status, node)
 		}
 	}
-	// Without a key in common nobody can tell, and ids stay as they were.
+	// Without a key in common no one can tell, and ids stay as they were.
 	a, b = twoHubs(t)
 	id = a.initialize(`{}`, "Authorization", "Bearer a").session
 	if status, node := at(b, id, "a"); status != 404 || node != "" || len(id) > 40 {
@@ -62,7 +62,7 @@ func TestASessionOfAnotherHub(t *testing.T) {
 	}
 }
 
-// ended is the id of a session of alice that has ended.
+// ended returns the id of a session of alice that has ended.
 func (w *web) ended(t *testing.T) string {
 	id := w.initialize(`{}`, "Authorization", "Bearer a").session
 	if r := w.do("DELETE", "", headerSession, id, headerProtocol, "2025-11-25", "Authorization", "Bearer a"); r.StatusCode >= 300 {

@@ -12,7 +12,7 @@ import (
 	"mcphub/rootsmgr/platform"
 )
 
-// servedTo are the directories that a child says it was served.
+// servedTo returns the directories that a child says it was served.
 func servedTo(t *testing.T, answer string) (uris []string) {
 	t.Helper()
 	_ = jsonrpc.Elements(jsonrpc.Get([]byte(answer), "roots"), func(v []byte) bool {

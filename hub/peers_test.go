@@ -165,7 +165,7 @@ func TestCancelledBehindTheBoundNeverRuns(t *testing.T) {
 }
 
 // TestIDsThatLookAlike (B13, H27): requests under 1 and "1" are two, also for
-// whoever cancels one.
+// the caller that cancels one.
 func TestIDsThatLookAlike(t *testing.T) {
 	w := serveWeb(t, newTestHub(t, scripted("kid", childtest.Script{})), HTTPOptions{})
 	c := w.initialize(`{}`).initialized()

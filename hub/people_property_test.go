@@ -34,7 +34,7 @@ type crowd struct {
 	done   map[string]int
 }
 
-// somebody is one principal. Of http and modern, who has no token has none.
+// someone is one principal. Of http and modern, who has no token has none.
 type somebody struct {
 	principal.Principal
 	stdio  *testClient
@@ -42,7 +42,7 @@ type somebody struct {
 	modern *modernWeb
 }
 
-// connectAs opens a session of somebody over stdio, and shakes hands.
+// connectAs opens a session of someone over stdio, and shakes hands.
 func connectAs(t testing.TB, h *Hub, who principal.Principal) *testClient {
 	t.Helper()
 	c := openAs(t, h, who)
@@ -50,7 +50,7 @@ func connectAs(t testing.TB, h *Hub, who principal.Principal) *testClient {
 	return c
 }
 
-// openAs opens a session of somebody over stdio.
+// openAs opens a session of someone over stdio.
 func openAs(t testing.TB, h *Hub, who principal.Principal) *testClient {
 	t.Helper()
 	toHub, fromClient, err := os.Pipe()
@@ -109,7 +109,7 @@ func newCrowd(t *testing.T) *crowd {
 	return c
 }
 
-// scriptedAll is a server that all share.
+// scriptedAll returns a server that all share.
 func scriptedAll(name string) spec.Spec {
 	s := scripted(name, childtest.Script{Library: true})
 	s.Share = spec.ShareAll
@@ -123,7 +123,7 @@ var (
 
 func pick[T any](r *rand.Rand, all []T) T { return all[r.IntN(len(all))] }
 
-// some are a few of all, or none.
+// some returns a few of all, or none.
 func some(r *rand.Rand, all []string) (out []string) {
 	for range max(0, r.IntN(5)-2) {
 		out = append(out, pick(r, all))
@@ -137,7 +137,7 @@ func (c *crowd) reload() {
 	before := map[*somebody][3]string{}
 	for _, p := range c.people {
 		before[p] = c.lists(p)
-		for _, method := range []string{"tools/list", "prompts/list", "resources/list"} { // who has seen a list is told of another
+		for _, method := range []string{"tools/list", "prompts/list", "resources/list"} { // who has seen a list is told about another
 			p.stdio.raw(method, `{}`)
 		}
 		drain(p.stdio.notes)
@@ -191,7 +191,7 @@ func awaitNotes(t *testing.T, c *testClient, methods ...string) {
 	}
 }
 
-// lists are what the tests of the model say that somebody is shown, of each kind.
+// lists returns what the tests of the model say that someone is shown, of each kind.
 func (c *crowd) lists(p *somebody) (out [3]string) {
 	for _, server := range []string{"one", "two"} {
 		for _, tool := range crowdTools {
@@ -209,7 +209,7 @@ func (c *crowd) lists(p *somebody) (out [3]string) {
 	return out
 }
 
-// fits is whether one of some patterns is for a name, in few words.
+// fits reports whether one of some patterns is for a name, in few words.
 func fits(patterns []string, name string) bool {
 	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(g string) bool {
 		switch {
@@ -224,10 +224,10 @@ func fits(patterns []string, name string) bool {
 	})
 }
 
-// says is what a rule says to somebody; "" where it is not for them.
+// says returns what a rule says to someone; "" if it is not for them.
 func (p *somebody) says(r *policy.Rule) string {
 	named := len(r.Principals) > 0 || len(r.Groups) > 0
-	if named && !p.Local && p.Name == "" { // nobody
+	if named && !p.Local && p.Name == "" { // no one
 		if r.Then != policy.Allow {
 			return "deny"
 		}
@@ -243,7 +243,7 @@ func (p *somebody) says(r *policy.Rule) string {
 	return ""
 }
 
-// decides is what the rules say of a call: the first that is about it.
+// decides returns what the rules say about a call: the first that is about it.
 func (c *crowd) decides(p *somebody, server, tool string) string {
 	for _, r := range c.rules {
 		if then := p.says(&r); then != "" && fits(r.Servers, server) && fits(r.Tools, tool) {
@@ -253,8 +253,8 @@ func (c *crowd) decides(p *somebody, server, tool string) string {
 	return "allow"
 }
 
-// withheld is whether the rules deny all of a server: the first that is about any of it denies, or those that follow do, up to
-// one that is about all.
+// withheld reports whether the rules deny all of a server: the first that is about any of it denies, or the ones that follow
+// do, up to one that is about all.
 func (c *crowd) withheld(p *somebody, server string) bool {
 	for _, r := range c.rules {
 		switch then := p.says(&r); {
@@ -268,7 +268,7 @@ func (c *crowd) withheld(p *somebody, server string) bool {
 	return false
 }
 
-// asks makes a request of somebody on a front of the era that it says, and returns the result, or an error.
+// asks makes a request of someone on a front of the era that it says, and returns the result, or an error.
 func (c *crowd) asks(p *somebody, method, params string) (result string, way string, err *jsonrpc.Error) {
 	c.Helper()
 	ways := []string{"stdio"}
@@ -350,8 +350,8 @@ func (c *crowd) tool(p *somebody) {
 	}
 }
 
-// uri is that of the resource of a server, as somebody knows it: of two that are called alike the second one's names its server, and
-// what is withheld is no first one.
+// uri returns the uri of the resource of a server, as someone knows it: of two that are called alike the second one's names its
+// server, and what is withheld is no first one.
 func (c *crowd) uri(p *somebody, server string) string {
 	if (server == "two") == c.withheld(p, "one") {
 		return "note://1"
@@ -420,7 +420,7 @@ func TestPeopleProperty(t *testing.T) {
 	t.Logf("%d steps: %v", steps, done)
 }
 
-// step checks one thing about somebody, or reloads.
+// step checks one thing about someone, or reloads.
 func (c *crowd) step() {
 	switch n := c.random.IntN(40); {
 	case n == 0:

@@ -16,7 +16,7 @@ import (
 // What a reload would do with the entry of a server.
 const (
 	PlanStarts   = "starts"   // it is served from then on
-	PlanRestarts = "restarts" // what runs of it ends, and it starts anew
+	PlanRestarts = "restarts" // what runs of it ends, and it starts again
 	PlanStops    = "stops"    // it is served no more
 	PlanStays    = "stays"    // what runs of it goes on
 )
@@ -25,18 +25,18 @@ const (
 type PlannedServer struct {
 	Server    string   `json:"server"`
 	Change    string   `json:"change"`                 // starts, restarts, stops or stays
-	Why       string   `json:"why,omitempty"`          // it restarts or stops, where the entry alone does not say that
+	Why       string   `json:"why,omitempty"`          // it restarts or stops, if the entry alone does not report that
 	Share     string   `json:"share,omitempty"`        // who shares its process then, where hub.json does not say it: session or roots
 	ShareWhy  string   `json:"shareWhy,omitempty"`     // and why
 	Processes int      `json:"processes"`              // that run now and end
-	Tools     int      `json:"tools"`                  // of those that are listed then, as far as known
+	Tools     int      `json:"tools"`                  // of the ones that are listed then, as far as known
 	Unknown   bool     `json:"toolsUnknown,omitempty"` // which tools it will offer is known once it has started
 	Appear    []string `json:"appear,omitempty"`       // tools that are listed then and are not now, by their names towards clients
 	Opens     []string `json:"opens,omitempty"`        // what its entry names and the kernel opens to it from then on; said until it has started so
-	Vanish    []string `json:"vanish,omitempty"`       // and the other way round; of a server whose tools are unknown: those that may
+	Vanish    []string `json:"vanish,omitempty"`       // and the other way round; of a server whose tools are unknown: the ones that may
 }
 
-// Plan tells what Apply would do with this Config. It changes and starts nothing.
+// Plan returns what Apply would do with this Config. It changes and starts nothing.
 func (h *Hub) Plan(cfg Config) ([]PlannedServer, error) {
 	done, err := h.beginReplacing(context.Background())
 	if err != nil {
@@ -59,10 +59,10 @@ func (h *Hub) Plan(cfg Config) ([]PlannedServer, error) {
 type planner struct {
 	h         *Hub
 	old, next *configuration.Configuration
-	nextFor   map[*configuration.Current]*configuration.Configuration // what next comes to for each session
+	nextFor   map[*configuration.Current]*configuration.Configuration // what next amounts to for each session
 	sessions  []*Session
 	offers    map[string]*catalog.Offer // of the children that run, by name
-	news      map[string][]string       // what names of entries open that nobody was told of
+	news      map[string][]string       // what names of entries open that no one was told about
 }
 
 func (h *Hub) everySession() []*Session {
@@ -105,7 +105,7 @@ func (p *planner) planServers() []PlannedServer {
 	return out
 }
 
-// missingFrom are the names of all that are not among have.
+// missingFrom returns the names of all that are not among have.
 func missingFrom(all, have []string) (out []string) {
 	for _, name := range all {
 		if !slices.Contains(have, name) {
@@ -115,8 +115,8 @@ func missingFrom(all, have []string) (out []string) {
 	return out
 }
 
-// restartReason says why a child whose entry stays as it is starts anew for some session;
-// "" where it does not.
+// restartReason returns why a child whose entry stays as it is starts again for some
+// session; "" if it does not.
 func (p *planner) restartReason(name string) string {
 	same := map[spec.Key]bool{} // instances that stay: sessions that share one have the same roots
 	for _, s := range p.sessions {
@@ -146,8 +146,8 @@ func (p *planner) restartReason(name string) string {
 	return ""
 }
 
-// listedTools are the names of the tools of each server that are on the list under a
-// configuration, in its order, as far as their offers are known.
+// listedTools returns the names of the tools of each server that are on the list
+// under a configuration, in its order, as far as their offers are known.
 func (p *planner) listedTools(conf *configuration.Configuration) map[string][]string {
 	offers := map[string]*catalog.Offer{}
 	for i := range conf.Children {
@@ -172,8 +172,8 @@ func (p *planner) listedTools(conf *configuration.Configuration) map[string][]st
 // clients of the same kind.
 const maxAsked = 16
 
-// offerOf is what a child offers: to a session of now where it is the one that runs,
-// else what is remembered of this very entry.
+// offerOf returns what a child offers: to a session of now if it is the one that
+// runs, else what is remembered of this very entry.
 func (p *planner) offerOf(conf *configuration.Configuration, c *Child) *offers.Offer {
 	if was := p.old.Child(c.Spec.Name); was != nil && was.Spec.Revision == c.Spec.Revision {
 		if o := p.offers[c.Spec.Name]; o != nil {

@@ -57,7 +57,7 @@ func (c *testClient) callText(tool, args string) (string, bool) {
 	return text(c.raw("tools/call", toolCall(tool, args)))
 }
 
-// TestPolicyDirectoriesAreServed is P2: which directories, in which order, to which children, however they learn of them.
+// TestPolicyDirectoriesAreServed works like P2: which directories, in which order, to which children, however they learn of them.
 func TestPolicyDirectoriesAreServed(t *testing.T) {
 	d := places(t, "project", "box", "docs", "asked", "served", "private", "configured")
 	policy := policy.Policy{Sandbox: d["box"], Rules: []policy.Rule{
@@ -91,7 +91,7 @@ func TestPolicyDirectoriesAreServed(t *testing.T) {
 			got = append(got, strings.TrimSpace(filepath.Base(uri)+" "+name))
 			return true
 		})
-		// The first root keeps its name, here that of its directory, since the client gave none; a rule's name is no business of it.
+		// The first root keeps its name, here its directory's, since the client gave none; a rule's name is no business of it.
 		if bad || len(got) == 0 || !slices.Equal(got, want) || strings.Contains(msg, "null") {
 			t.Errorf("%s is served %q, want %q: %s", child, got, want, msg)
 		}

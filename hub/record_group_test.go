@@ -223,8 +223,8 @@ func TestAFullDiskAndAGroup(t *testing.T) {
 	}
 }
 
-// A call that is cancelled while it waits for the record is not sent; those that
-// came with it are.
+// A call that is cancelled while it waits for the record is not sent; the ones
+// that came with it are.
 func TestCancelledInAGroup(t *testing.T) {
 	r := newRecordedWeb(t, Audit{Required: true})
 	for len(r.seen) > 0 {
@@ -257,7 +257,7 @@ func TestCancelledInAGroup(t *testing.T) {
 	}
 }
 
-// closing tells of its end.
+// closing tells about its end.
 type closing struct {
 	io.ReadCloser
 	closed chan struct{}

@@ -11,7 +11,7 @@ import (
 	"mcphub/e2e/bounds"
 )
 
-// TestWhatIsNotOnRecordIsNotGiven: where a server could write a directory that cannot be put on record for other hubs, it does
+// TestWhatIsNotOnRecordIsNotGiven: if a server could write a directory that cannot be put on record for other hubs, it does
 // not run, held by the kernel or not, and calls say why. When it can be, it runs again, whether the roots change or not. The
 // control is the root before, which is on record.
 func TestWhatIsNotOnRecordIsNotGiven(t *testing.T) {

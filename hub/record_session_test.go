@@ -66,7 +66,7 @@ func TestSessionsAreRecorded(t *testing.T) {
 	}
 }
 
-// TestARestartNamesWhoIsServed: the attached sessions of the instances that are started anew, and no other.
+// TestARestartNamesWhoIsServed: the attached sessions of the instances that are started again, and no other.
 func TestARestartNamesWhoIsServed(t *testing.T) {
 	r := newRecorded(t, Audit{})
 	around := Surroundings{Dir: t.TempDir(), Client: caller.Process{PID: 7001}}

@@ -159,8 +159,8 @@ func TestEveryDecisionIsRecorded(t *testing.T) {
 }
 
 // A full disk denies every kind of call where the record is required, and none
-// where it is not; when there is room again all goes on, and nothing is missing
-// in the record.
+// if it is not; when there is room again all goes on, and nothing is missing in
+// the record.
 func TestAFullDisk(t *testing.T) {
 	kinds := []struct{ method, params string }{
 		{"tools/call", toolCall("kid__echo", `{"text":"fast path"}`)},
@@ -280,7 +280,7 @@ func TestTheFastPathWritesFirst(t *testing.T) {
 	}
 }
 
-// Of calls that came together none is sent where they cannot be recorded, and
+// Of calls that came together none is sent if they cannot be recorded, and
 // the record says so of each once it can be written.
 func TestAFullDiskDeniesCallsThatComeTogether(t *testing.T) {
 	const callers = 64

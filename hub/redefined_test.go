@@ -74,7 +74,7 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-// recorded are the redefinitions in the audit log so far.
+// recorded returns the redefinitions in the audit log so far.
 func (r *rug) recorded() (out []string) {
 	r.t.Helper()
 	all, err := trail.Decisions(r.dir, trail.Filter{})
@@ -92,7 +92,7 @@ func (r *rug) recorded() (out []string) {
 	return out
 }
 
-// shownRedefined is what get-roots and status tell.
+// shownRedefined returns what get-roots and status tell.
 func shownRedefined(t *testing.T, c *testClient) string {
 	t.Helper()
 	roots := string(jsonrpc.Get(jsonrpc.Get([]byte(c.raw("tools/call", toolCall("get-roots", `{}`))), "structuredContent"), "redefinedTools"))
@@ -169,7 +169,7 @@ func TestRedefinedToolsAreTold(t *testing.T) {
 		t.Errorf("recorded: %q, logged %s", got, log)
 	}
 
-	// A tool that the operator holds back is offered to nobody.
+	// A tool that the operator holds back is offered to no one.
 	r.define(strings.Replace(was, "reads", "something else again", 1), change)
 	cfg := r.config(r.spec)
 	cfg.Children[0].Exclude = []string{"echo"}

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A call whose arguments do not fit says of which tool, of which server, and which
-// argument it is: clients show the text without the call.
+// A call whose arguments do not fit says about which tool, of which server, and
+// which argument it is: clients show the text without the call.
 func TestSchemaErrorsNameToolAndArgument(t *testing.T) {
 	p := newPast(t, narrowTool, `{"name":"strict","inputSchema":{"type":"object","required":["path"],"properties":{"n":{"type":"array","items":{"type":"number"}}}}}`,
 		`{"name":"exit","inputSchema":{"type":"object","properties":{"code":{"type":"string"}}}}`)

@@ -34,7 +34,7 @@ type past struct {
 const (
 	wideTool   = `{"name":"echo","inputSchema":{"type":"object","properties":{"mode":{"type":"string"}}}}`
 	narrowTool = `{"name":"echo","inputSchema":{"type":"object","properties":{"mode":{"enum":["safe"]}}}}`
-	// It compiles for nobody.
+	// It compiles for no one.
 	brokenTool = `{"name":"echo","inputSchema":"nonsense"}`
 	otherTool  = `{"name":"roots","inputSchema":{"type":"object"}}`
 )
@@ -59,7 +59,7 @@ func (p *past) define(defs ...string) {
 	}
 }
 
-// config is that of a hub with one child.
+// config returns the config of a hub with one child.
 func (p *past) config(spec spec.Spec) Config {
 	p.t.Helper()
 	checker, err := validate.NewChecker(validate.Config{FS: guard.OS{}, Home: p.t.TempDir(), Children: []validate.ChildConfig{{Name: "kid", Command: spec.Command}}})
@@ -73,7 +73,7 @@ func (p *past) config(spec spec.Spec) Config {
 	}
 }
 
-// client is the client of a hub of its own, introduced; end ends both.
+// client returns the client of a hub of its own, introduced; end ends both.
 func (p *past) client() (c *testClient, end func()) {
 	p.t.Helper()
 	return p.clientWith(`{}`)
@@ -231,13 +231,13 @@ func TestChangedCatalogueIsAnnounced(t *testing.T) {
 }
 
 // TestJudgedByWhatTheChildHasNow calls a tool whose definition has changed
-// since it was remembered. That the same call passes where nothing has changed
-// is the control: the catalogue's definition alone would let it through.
+// since it was remembered. That the same call passes if nothing has changed is
+// the control: the catalogue's definition alone would let it through.
 func TestJudgedByWhatTheChildHasNow(t *testing.T) {
 	cases := []struct {
 		name, then, now string
 		args            string
-		want            string // in the refusal; "" where the call is made
+		want            string // in the refusal; "" if the call is made
 	}{
 		{"control: unchanged", wideTool, wideTool, `{"mode":"wild"}`, ""},
 		{"narrower", wideTool, narrowTool, `{"mode":"wild"}`, "Invalid arguments"},
@@ -468,7 +468,7 @@ func TestWhatIsListedStaysWithItsRoots(t *testing.T) {
 	}
 }
 
-// If the roots of a session change while a server is idle, its former list is shown no longer, and it is listed once more. With the former
+// If the roots of a session change while a server is idle, its former list is shown no longer, and it is listed again. With the former
 // roots its list is known again, and it need not be started for that.
 func TestAnIdleServerIsListedWithOtherRoots(t *testing.T) {
 	t.Parallel()

@@ -14,12 +14,12 @@ import (
 
 // This file gathers what package status makes its reports of.
 
-// Status tells how the hub stands. It may be called at any time.
+// Status returns how the hub stands. It may be called at any time.
 func (h *Hub) Status() status.Hub {
 	conf := h.currentConfiguration()
 	sessions, offers := h.sessions.Sessions(), h.sessions.Offers()
 	serves := func(spec.Key) []string { return nil }
-	if slices.ContainsFunc(sessions, func(s *Session) bool { return s.attachment != nil }) { // else nobody is looked for in vain
+	if slices.ContainsFunc(sessions, func(s *Session) bool { return s.attachment != nil }) { // else no one is looked for in vain
 		serves = h.attachedSessions
 	}
 	st := status.Hub{
@@ -40,7 +40,7 @@ func (h *Hub) Status() status.Hub {
 // Tools returns the tools that the servers have listed. It may be called at any time.
 func (h *Hub) Tools() []status.ServerTools { return status.ServerToolsOf(h.sessions.Offers()) }
 
-// everyChild are the children of the hub's own surroundings, and those that only sessions in others have.
+// everyChild returns the children of the hub's own surroundings, and the ones that only sessions in others have.
 func everyChild(conf *configuration.Configuration, sessions []*Session) []Child {
 	all := conf.Children
 	for _, s := range sessions {
@@ -56,7 +56,7 @@ func everyChild(conf *configuration.Configuration, sessions []*Session) []Child 
 	return all
 }
 
-// reportStatus reports a session. nobody are the entries that no session is served.
+// reportStatus reports a session. no one are the entries that no session is served.
 func (s *Session) reportStatus(nobody []status.NotServed) status.Session {
 	caps := s.clientClaims()
 	st := status.Session{
@@ -76,8 +76,8 @@ func (s *Session) reportStatus(nobody []status.NotServed) status.Session {
 	return st
 }
 
-// rootsReport tells how the roots stand for the request of ctx: in the modern era
-// those that came with it.
+// rootsReport returns how the roots stand for the request of ctx: in the modern
+// era the ones that came with it.
 func (s *Session) rootsReport(ctx context.Context) status.Roots {
 	c, conf := s.sender.ClientOf(ctx), s.currentConfiguration()
 	view, word, _ := c.RootsStatus(ctx) // ownTool has seen to it that there is one

@@ -98,7 +98,7 @@ func TestNobodyHasAResource(t *testing.T) {
 	}
 }
 
-// TestSubscribingWhereTheResourceIs: a resource that nobody lists is subscribed to
+// TestSubscribingWhereTheResourceIs: a resource that no one lists is subscribed to
 // at the server that has it, like it is read there, and the subscription ends
 // there.
 func TestSubscribingWhereTheResourceIs(t *testing.T) {

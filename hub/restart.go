@@ -11,7 +11,7 @@ import (
 	"mcphub/internal/printable"
 )
 
-// A NotServedError says why there is no child that could be started anew.
+// A NotServedError reports why there is no child that could be started again.
 type NotServedError struct {
 	Server string
 	Reason string
@@ -26,14 +26,14 @@ type Restarted struct {
 	Processes int      `json:"processes"`          // that ran, or were to, and have ended or end with their calls
 	Ready     int      `json:"ready"`              // that run in their place
 	Error     string   `json:"error,omitempty"`    // why others do not
-	Sessions  []string `json:"sessions,omitempty"` // ids of those that were served by them, of clients that share this hub
+	Sessions  []string `json:"sessions,omitempty"` // ids of the ones that were served by them, of clients that share this hub
 }
 
-// Restart starts a child anew, for all sessions. It is as if the entry had changed:
+// Restart starts a child again, for all sessions. It is as if the entry had changed:
 // calls under way end in the old process, calls that come go to the new one, and
 // failures before count no longer. It waits until there is a new process for each that
-// there was, or it is known why there is none. Where there was none, the next call
-// starts it.
+// there was, or it is known why there is none. If there was none, the next call starts
+// it.
 func (h *Hub) Restart(ctx context.Context, name string) (Restarted, error) {
 	var r Restarted
 	start, served, err := h.replaceChild(ctx, name)
@@ -103,7 +103,7 @@ func (h *Hub) servedBy(name string) (sessions []*Session) {
 	return sessions
 }
 
-// unservedReason says why there is no child of this name.
+// unservedReason returns why there is no child of this name.
 func unservedReason(conf *configuration.Configuration, name string) string {
 	if b := conf.BrokenEntry(name); b != nil {
 		return b.Reason

@@ -13,8 +13,8 @@ import (
 	"mcphub/children/spec"
 )
 
-// A child that is started anew lets its calls end, and the next one goes to another
-// process; the others are left alone.
+// A child that is started again lets its calls end, and the next one goes to
+// another process; the others are left alone.
 func TestRestart(t *testing.T) {
 	kid, other := scripted("kid", childtest.Script{}), scripted("other", childtest.Script{})
 	cfg := testConfig(t, kid, other)

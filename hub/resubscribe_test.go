@@ -15,8 +15,8 @@ import (
 )
 
 // TestASubscriptionThatStartsAChildReachesItOnce: the child comes up while the
-// request is under way, and is not asked for the same once more. What was asked
-// of an earlier process is.
+// request is under way, and is not asked for the same again. What was asked of
+// an earlier process is.
 func TestASubscriptionThatStartsAChildReachesItOnce(t *testing.T) {
 	child := played("kid", spec.ShareSession, childtest.Script{Library: true})
 	child.IdleTimeout = 30 * time.Second
@@ -57,7 +57,7 @@ func TestASubscriptionThatStartsAChildReachesItOnce(t *testing.T) {
 	})
 }
 
-// childOf is the one instance of a child.
+// childOf returns the one instance of a child.
 func childOf(t *testing.T, h *Hub, name string) status.Child {
 	t.Helper()
 	for _, c := range h.Status().Children {

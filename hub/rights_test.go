@@ -46,7 +46,7 @@ func TestWhoSharesByRootsHasTheSameRights(t *testing.T) {
 }
 
 // TestLinesOfTheKernelNameWhoseInstanceItIs: what the kernel has refused the process of one session is told with that session and its
-// principal, that of one principal with the principal, and that of all with nobody.
+// principal, that of one principal with the principal, and that of all with no one.
 func TestLinesOfTheKernelNameWhoseInstanceItIs(t *testing.T) {
 	dir := t.TempDir()
 	to := audit.NewRecorder(audit.Options{Dir: dir}, nil)

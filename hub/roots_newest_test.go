@@ -12,8 +12,8 @@ import (
 	"mcphub/children/spec"
 )
 
-// TestWhatWaitedIsJudgedByTheNewestRoots is R5 for a call that waits for its child: the roots that
-// are withdrawn meanwhile are not open to it.
+// TestWhatWaitedIsJudgedByTheNewestRoots works like R5 for a call that waits for its child: the
+// roots that are withdrawn meanwhile are not open to it.
 func TestWhatWaitedIsJudgedByTheNewestRoots(t *testing.T) {
 	kept, withdrawn := t.TempDir(), t.TempDir()
 	play(t, []spec.Spec{played("slow", spec.ShareSession, childtest.Script{StartDelay: 5 * time.Second})}, func(t *testing.T, h *Hub, s *stage) {
@@ -39,7 +39,7 @@ func TestWhatWaitedIsJudgedByTheNewestRoots(t *testing.T) {
 			}()
 		}
 		time.Sleep(time.Second)
-		synctest.Wait() // both wait for the child, which starts anew
+		synctest.Wait() // both wait for the child, which starts again
 		if _, live := s.count("slow"); live != 1 || s.who("kept") != nil {
 			t.Fatal("the calls do not wait for a child that starts")
 		}
@@ -57,7 +57,7 @@ func TestWhatWaitedIsJudgedByTheNewestRoots(t *testing.T) {
 }
 
 // TestADeniedCallChangesNothing: the roots that come with a call over HTTP are judged by before a
-// child is given them, so a denial starts no child anew that others use.
+// child is given them, so a denial starts no child again that others use.
 func TestADeniedCallChangesNothing(t *testing.T) {
 	served, other, out := t.TempDir(), t.TempDir(), t.TempDir()
 	child := played("kid", spec.ShareSession, childtest.Script{})

@@ -28,7 +28,7 @@ func (c *testClient) echoes(path string) bool {
 	return !bad
 }
 
-// servedTo are the paths of the roots that a child is served.
+// servedTo returns the paths of the roots that a child is served.
 func (c *testClient) servedTo(child string) string {
 	c.t.Helper()
 	msg, bad := c.callText(child+"__roots", `{}`)
@@ -38,7 +38,7 @@ func (c *testClient) servedTo(child string) string {
 	return msg
 }
 
-// replace puts a link in the place of a directory, as a server may that can
+// replace puts a link instead of a directory, as a server may that can
 // write there.
 func replace(t *testing.T, path, target string) {
 	t.Helper()
@@ -50,9 +50,9 @@ func replace(t *testing.T, path, target string) {
 	}
 }
 
-// R13: a server that may write in one place puts a link in the place of a root
-// that lies there, and the client says that its roots have changed. Each case has
-// its control: the same link, where nobody else may write around it, is followed.
+// R13: a server that may write in one place puts a link instead of a root that
+// lies there, and the client says that its roots have changed. Each case has its
+// control: the same link, if no one else may write around it, is followed.
 func TestRootIsNotFollowedOut(t *testing.T) {
 	allow := func(dir string) policy.Policy {
 		return policy.Policy{Rules: []policy.Rule{{Name: "docs", Then: policy.Allow, Paths: &policy.PathRule{Within: dir}}}}
@@ -152,7 +152,7 @@ func TestRootIsNotFollowedOutOfAGrant(t *testing.T) {
 	}
 }
 
-// A directory of the policy that has become a link is served to nobody.
+// A directory of the policy that has become a link is served to no one.
 func TestPolicyDirectoryIsNotFollowed(t *testing.T) {
 	dir := rootstest.Tree(t, "p/docs/", "out/secret")
 	cfg := testConfig(t, scripted("kid", childtest.Script{AskRoots: true}))

@@ -40,7 +40,7 @@ func answering(c *testClient) *atomic.Int32 {
 	return n
 }
 
-// wasGiven is what the child was given, as its tool tells it.
+// wasGiven returns what the child was given, as its tool tells it.
 func wasGiven(result, member string) string {
 	return string(jsonrpc.Get(jsonrpc.Get([]byte(result), "structuredContent"), member))
 }
@@ -102,8 +102,8 @@ func TestModernChildIsGivenWhatItAsksFor(t *testing.T) {
 }
 
 // TestModernChildThatAsksTooMuch plays the ways in which what a child asks is not
-// for anybody to answer. None reaches the client but those that are its own, the
-// call fails and says why, and the next one works.
+// for anybody to answer. None reaches the client but the ones that are its own,
+// the call fails and says why, and the next one works.
 func TestModernChildThatAsksTooMuch(t *testing.T) {
 	const form = `{"q":{"method":"elicitation/create","params":{"message":"?"}}}`
 	many := "{"
@@ -213,7 +213,7 @@ func TestAnswersOfCallsDoNotCross(t *testing.T) {
 }
 
 // TestForgedInputIsRefused: a client of the handshake's era has nothing to say to
-// a child by the members of the other one, which may stand for somebody else's
+// a child by the members of the other one, which may stand for another user's
 // answers. The control is that the child would read them.
 func TestForgedInputIsRefused(t *testing.T) {
 	both(t, modernKid, func(t *testing.T, h *Hub, enter func(dirs ...string) *testClient) {
@@ -334,7 +334,7 @@ func TestModernChildTellsOfChanges(t *testing.T) {
 		time.Sleep(time.Second)
 		touch("note://1", false)
 		c.raw("tools/call", toolCall("kid__hangup", `{}`))
-		if got := <-updates; got != `{"uri":"note://2"}` { // it may have changed while nobody listened
+		if got := <-updates; got != `{"uri":"note://2"}` { // it may have changed while no one listened
 			t.Errorf("the client was told %s", got)
 		}
 		time.Sleep(time.Second)

@@ -65,10 +65,10 @@ type Session struct {
 	tasks     tasks.Table
 	approvals *approval.Queue // what a person has allowed, or is asked
 	records   *record.Writer
-	metrics   *telemetry.Session // nil: nobody watches
+	metrics   *telemetry.Session // nil: no one watches
 
-	maySkills atomic.Bool // it was told of the extension for skills before that was known: see unconfirmedExtensions
-	noTasks   atomic.Bool // it was told of no tasks of 2025-11-25: no server had any
+	maySkills atomic.Bool // it was told about the extension for skills before that was known: see unconfirmedExtensions
+	noTasks   atomic.Bool // it was told about no tasks of 2025-11-25: no server had any
 
 	dropped atomic.Uint64 // notifications of children that there was no room for
 
@@ -95,7 +95,7 @@ type sessionOptions struct {
 	streams    int                      // of subscriptions/listen at a time; 0: as many as fit into the requests of one client
 	keeper     *keeper                  // keeps its state for another hub; nil: it is not kept
 	attachment *surroundings.Attachment // what its surroundings come to; nil: they are the hub's own
-	yields     func() bool              // has it end for another principal, if nobody uses it; nil: it never does
+	yields     func() bool              // has it end for another principal, if no one uses it; nil: it never does
 }
 
 func (h *Hub) newSession(o sessionOptions) *Session {
@@ -150,7 +150,7 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 // TryAcquire returns a lease of an instance if that takes no waiting.
 func (s *Session) TryAcquire(k spec.Key) (*children.Lease, bool) { return s.hub.sup.TryAcquire(k) }
 
-// currentConfiguration is the configuration that counts for what the session starts now.
+// currentConfiguration returns the configuration that counts for what the session starts now.
 func (s *Session) currentConfiguration() *configuration.Configuration { return s.current.Now() }
 
 // initRoots makes the manager of the session's roots. If ceiling is not nil, the roots stay
@@ -204,7 +204,7 @@ func (s *Session) serveFront(ctx context.Context, front func(context.Context) er
 	return err
 }
 
-// noteReady says that the client is there. Later calls do nothing.
+// noteReady reports that the client is there. Later calls do nothing.
 func (s *Session) noteReady() {
 	s.knowClient()
 	s.startOnce.Do(func() {
@@ -215,7 +215,7 @@ func (s *Session) noteReady() {
 	})
 }
 
-// knowClient says that the client has told what it can do, or will not.
+// knowClient reports that the client has told what it can do, or will not.
 func (s *Session) knowClient() {
 	s.knownOnce.Do(func() {
 		if s.attachment != nil {
@@ -250,7 +250,7 @@ func (s *Session) clientClaims() declaration.Claims {
 	return s.caps
 }
 
-// clientName is how the client calls itself; "" while it has not said.
+// clientName returns how the client calls itself; "" while it has not said.
 func (s *Session) clientName() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -302,8 +302,8 @@ func (s *Session) newApprovals() *approval.Queue {
 	return q
 }
 
-// writableDirs are the directories beside the session's roots that its children may
-// write in: a root that is a link in one is not followed out of it.
+// writableDirs returns the directories beside the session's roots that its children
+// may write in: a root that is a link in one is not followed out of it.
 func (s *Session) writableDirs() []string {
 	return append(s.currentConfiguration().Checker.Rules().WritableDirs(), s.approvals.Directories()...)
 }
@@ -340,8 +340,8 @@ func (s *Session) guardAnswer(m *jsonrpc.Message, serve func() jsonrpc.Answer) (
 }
 
 // setLevel answers logging/setLevel: the session's messages are held to it from
-// now on, and the children that serve it are told; those that start later are
-// told then.
+// now on, and the children that serve it are told; the ones that start later
+// are told then.
 func (s *Session) setLevel(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	level, ok := declaration.ReadLevel(m.Param("level"))
 	if !ok {
@@ -360,7 +360,7 @@ func (s *Session) putLevel(ctx context.Context, level declaration.Level) {
 	s.tellLevels(ctx)
 }
 
-// tellLevels tells the children that serve the session what it wants to hear.
+// tellLevels informs the children that serve the session what it wants to hear.
 func (s *Session) tellLevels(ctx context.Context) {
 	var told sync.WaitGroup
 	for _, at := range s.member.Assigned().All() {
@@ -384,7 +384,7 @@ func (s *Session) hearLevel(ctx context.Context, level declaration.Level) {
 	}
 }
 
-// heardLevel is the most verbose level that anybody of the session wants.
+// heardLevel returns the most verbose level that anybody of the session wants.
 func (s *Session) heardLevel() declaration.Level {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -144,7 +144,7 @@ func TestCancelledWhileWaitingNeverRuns(t *testing.T) {
 }
 
 // TestCancelOfARunningCall cancels calls that took the fast path (no path) and
-// the slow one, and calls whose client vanishes: the child is told of each.
+// the slow one, and calls whose client vanishes: the child is told about each.
 func TestCancelOfARunningCall(t *testing.T) {
 	root := t.TempDir()
 	h := newTestHub(t, scripted("kid", childtest.Script{}))

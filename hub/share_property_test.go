@@ -43,7 +43,7 @@ type theater struct {
 	wrong      []string
 }
 
-// environs are those of sessions: the hub's own; two that only a terminal tells apart; another.
+// environs are the environs of sessions: the hub's own; two that only a terminal tells apart; another.
 var environs = [][]string{nil, {"LANG=a", "TERM=1"}, {"TERM=2", "LANG=a"}, {"LANG=b", "TERM=1"}}
 
 // inAny reads settings in other surroundings.
@@ -55,7 +55,7 @@ func inAny(cfg Config) func(*Surroundings) (Config, error) {
 	}
 }
 
-// of is the value of a variable in some surroundings.
+// of returns the value of a variable in some surroundings.
 func (m *theater) of(name string, environ []string) string {
 	if environ == nil {
 		environ = m.cfg.Environ

@@ -21,8 +21,8 @@ import (
 
 const declared = `{"roots":{"listChanged":true}}`
 
-// TestWhoSharesAProcess is C5 for two sessions, whose roots are equal or not:
-// each kind of sharing is the control of the others.
+// TestWhoSharesAProcess works like C5 for two sessions, whose roots are equal
+// or not: each kind of sharing is the control of the others.
 func TestWhoSharesAProcess(t *testing.T) {
 	one, two, configured := t.TempDir(), t.TempDir(), t.TempDir()
 	for _, c := range []struct {
@@ -58,7 +58,7 @@ func TestWhoSharesAProcess(t *testing.T) {
 						t.Errorf("session %d: served %s, want %s alone", i, msg, want)
 					}
 				}
-				// What one session does to its process the other sees only where it is
+				// What one session does to its process the other sees only if it is
 				// the same one.
 				a.raw("tools/call", toolCall("kid__change", `{"Name":"from_a"}`))
 				time.Sleep(time.Second)
@@ -112,7 +112,7 @@ func TestSharedByRootsWithProcesses(t *testing.T) {
 	}
 }
 
-// TestRootSet says what makes two root sets the same.
+// TestRootSet reports what makes two root sets the same.
 func TestRootSet(t *testing.T) {
 	t.Parallel()
 	r := func(path, name string) guard.Root {
@@ -273,8 +273,9 @@ func TestProgressOfASharedChild(t *testing.T) {
 	})
 }
 
-// TestStartedBeforeTheRootsAreKnown is C4: a session's own child is replaced
-// once; who needs the roots waits; who serves all needs none of a session.
+// TestStartedBeforeTheRootsAreKnown works like C4: a session's own child is
+// replaced once; who needs the roots waits; who serves all needs none of a
+// session.
 func TestStartedBeforeTheRootsAreKnown(t *testing.T) {
 	dir, configured := t.TempDir(), t.TempDir()
 	needs := played("needs", spec.ShareSession, childtest.Script{})
@@ -388,7 +389,7 @@ func nothingLeft(t *testing.T, h *Hub, s *stage) {
 	}
 }
 
-// TestSharedChildMayAskNobody: a request of a shared child is nobody's.
+// TestSharedChildMayAskNobody: a request of a shared child is no one's.
 func TestSharedChildMayAskNobody(t *testing.T) {
 	play(t, []spec.Spec{played("kid", spec.ShareAll, childtest.Script{})}, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enter(t, h)
@@ -419,7 +420,7 @@ func TestBusyReachesTheClient(t *testing.T) {
 }
 
 // TestReportsSayWhoShares: get-roots, list-tools and explain tell whose process
-// serves a session, and what roots it has where they are not the session's.
+// serves a session, and what roots it has if they are not the session's.
 func TestReportsSayWhoShares(t *testing.T) {
 	mine, configured := t.TempDir(), t.TempDir()
 	specs := []spec.Spec{
@@ -428,7 +429,7 @@ func TestReportsSayWhoShares(t *testing.T) {
 	playWith(t, specs, playOptions{fallback: configured}, func(t *testing.T, h *Hub, s *stage) {
 		h.currentConfiguration().Inspect = true
 		var c *testClient
-		for _, dir := range []string{mine, mine, t.TempDir()} { // the third shares with nobody by its roots
+		for _, dir := range []string{mine, mine, t.TempDir()} { // the third shares with no one by its roots
 			other, _ := enter(t, h, dir)
 			other.handshake(declared)
 			other.raw("tools/list", `{}`)
@@ -455,7 +456,7 @@ func TestReportsSayWhoShares(t *testing.T) {
 			t.Errorf("list-tools: %s", list)
 		}
 		for child, dir := range map[string]string{"own": mine, "roots": mine, "all": configured} {
-			// The boundary is that of the session, whoever runs the call.
+			// The boundary is the boundary of the session, the one who runs the call.
 			for path, decision := range map[string]string{mine + "/x": "allow", configured + "/x": "deny"} {
 				e := []byte(c.raw(MethodExplain, toolCall(child+"__echo", fmt.Sprintf(`{"path":%q}`, path))))
 				if got := string(jsonrpc.Get(e, "decision")); got != strconv.Quote(decision) {

@@ -33,7 +33,7 @@ func skilled(name, era string, files map[string]string) spec.Spec {
 // An asker makes a request on one of the fronts.
 type asker func(method, params string) (result []byte, e *jsonrpc.Error)
 
-// askers are clients of each era on each front, who have said nothing yet. caps is what they are told of capabilities.
+// askers are clients of each era on each front, who have said nothing yet. caps is what they are told about capabilities.
 var askers = map[string]func(t *testing.T, h *Hub) (ask asker, caps func() []byte){
 	"stdio": func(t *testing.T, h *Hub) (asker, func() []byte) {
 		c, _ := enter(t, h)
@@ -212,7 +212,7 @@ func holdSkills(t *testing.T, ask asker, want []string, files []map[string]strin
 	}
 }
 
-// TestNoSkills: a hub where no server has any, which a client was not told of, does not know the method; one that was told before that
+// TestNoSkills: a hub if no server has any, which a client was not told about, does not know the method; one that was told before that
 // was known gets an empty list.
 func TestNoSkills(t *testing.T) {
 	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{})}, func(t *testing.T, h *Hub, _ *stage) {

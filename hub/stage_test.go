@@ -94,7 +94,7 @@ func (s *stage) who(tag string) *actor {
 	return s.served[tag]
 }
 
-// number is how many runs were started before this one.
+// number returns how many runs were started before this one.
 func (s *stage) number(a *actor) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,7 +148,7 @@ func playWith(t *testing.T, specs []spec.Spec, o playOptions, test func(t *testi
 }
 
 // enter opens a session over pipes in memory; leave ends it and returns when
-// nothing of it is left.
+// none of it is left.
 func enter(t *testing.T, h *Hub, dirs ...string) (c *testClient, leave func()) {
 	t.Helper()
 	return enterFrom(t, h, Surroundings{}, dirs...)
@@ -196,7 +196,7 @@ func (c *testClient) tagged(s *stage, child, tag string) *actor {
 	return a
 }
 
-// played is a Spec of a child on a stage.
+// played returns a Spec of a child on a stage.
 func played(name string, share spec.Share, s childtest.Script) spec.Spec {
 	child := scripted(name, s)
 	child.Share = share

@@ -17,10 +17,10 @@ import (
 	"mcphub/internal/printable"
 )
 
-// ServeStdio serves one client over a pair of streams, which it closes, until
-// in ends or ctx does. It returns when the session's goroutines have ended and
-// its children have been told to stop. Run must be running. Its error is an ErrSurroundings
-// where nothing was read, because the client cannot be served in its surroundings.
+// ServeStdio serves one client over a pair of streams, which it closes, until in ends or
+// ctx does. It returns when the session's goroutines have ended and its children have been
+// told to stop. Run must be running. Its error is an ErrSurroundings if nothing was read,
+// because the client cannot be served in its surroundings.
 func (h *Hub) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Writer, s Surroundings) error {
 	if s.SameAsHub() && s.Log == nil && s.Client.PID == 0 {
 		return h.serveStdio(ctx, in, out, nil, s.Impersonate)
@@ -32,7 +32,7 @@ func (h *Hub) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Writer, s
 	return a.ServeStdio(ctx, in, out)
 }
 
-// ServeStdio is that of the hub, once for an Attachment.
+// ServeStdio returns the serve stdio of the hub, once for an Attachment.
 func (a *Attachment) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Writer) error {
 	ctx, leave, err := a.at.Enter(ctx)
 	if err != nil {
@@ -153,8 +153,8 @@ func (s *Session) answerInitialize(ctx context.Context, m *jsonrpc.Message) json
 	return a
 }
 
-// negotiateVersion is what mcp-go answers to initialize: by the version that is agreed on, of which
-// there are few, and by nothing else. So it is asked once for each.
+// negotiateVersion returns what mcp-go answers to initialize: by the version that is agreed on, of
+// which there are few, and by nothing else. So it is asked once for each.
 func (s *Session) negotiateVersion(ctx context.Context, version string) jsonrpc.Answer {
 	version = mcp.NegotiateLegacyVersion(version)
 	if result, ok := s.hub.welcomes.Load(version); ok {

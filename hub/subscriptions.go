@@ -84,8 +84,8 @@ func (s subscribeSession) Serving(child string) (spec.Key, children.Term) {
 	return st.Key, st.Term()
 }
 
-// subscribableSources returns the children that may have a resource and tell of changes, the
-// likeliest first. Where there are none the answer says why.
+// subscribableSources returns the children that may have a resource and tell about changes,
+// the likeliest first. If there are none the answer reports why.
 func (s *Session) subscribableSources(ctx context.Context, uri string) (list []offering.Source, sure bool, refusal jsonrpc.Answer) {
 	list, sure = s.sender.Sources(ctx, uri)
 	if len(list) == 0 {

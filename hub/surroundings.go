@@ -27,8 +27,8 @@ type Attachment struct {
 	at  *surroundings.Attachment
 }
 
-// Prepare makes ready to serve a session in its surroundings. The error says why it cannot be served there; it is an
-// ErrSurroundings. What there is to say of them goes to their Log.
+// Prepare makes ready to serve a session in its surroundings. The error reports why it cannot be served there; it is
+// an ErrSurroundings. What there is to say about them goes to their Log.
 func (h *Hub) Prepare(ctx context.Context, s Surroundings) (*Attachment, error) {
 	at, err := h.surroundings.Prepare(ctx, s)
 	return &Attachment{h, at}, err
@@ -48,14 +48,14 @@ func (s *Session) tellClient(of *Surroundings) {
 // longestFolder is how much of a folder's path is told.
 const longestFolder = 500
 
-// tellEnd says of a session that ends that it cannot be served by a configuration that was read again.
+// tellEnd reports for a session that ends that it cannot be served by a configuration that was read again.
 func (h *Hub) tellEnd(a *surroundings.Attachment, why error) {
 	for _, log := range []zerolog.Logger{h.logOf(a), h.currentConfiguration().Log} {
 		log.Error().Err(why).Str("folder", a.Surroundings.Dir).Int("client", a.Surroundings.Client.PID).Msg("a session ends, because hub.json was read again and cannot be served to it by this hub")
 	}
 }
 
-// logOf is where what is about a session goes.
+// logOf returns where what is about a session goes.
 func (h *Hub) logOf(a *surroundings.Attachment) zerolog.Logger {
 	if a != nil && a.Surroundings.Log != nil {
 		return *a.Surroundings.Log
@@ -63,7 +63,7 @@ func (h *Hub) logOf(a *surroundings.Attachment) zerolog.Logger {
 	return h.currentConfiguration().Log
 }
 
-// nowOf is the configuration that counts for what an instance does beside its calls.
+// nowOf returns the configuration that counts for what an instance does beside its calls.
 func (h *Hub) nowOf(k spec.Key) *configuration.Configuration {
 	for _, s := range h.sessions.SessionsOf(k) {
 		return s.currentConfiguration()
@@ -71,7 +71,7 @@ func (h *Hub) nowOf(k spec.Key) *configuration.Configuration {
 	return h.currentConfiguration()
 }
 
-// attachedSessions are the ids of the sessions that an instance serves, as far as they are Attachments.
+// attachedSessions returns the ids of the sessions that an instance serves, as far as they are Attachments.
 func (h *Hub) attachedSessions(k spec.Key) (ids []string) {
 	for _, s := range h.sessions.SessionsOf(k) {
 		if s.attachment != nil {
@@ -82,7 +82,7 @@ func (h *Hub) attachedSessions(k spec.Key) (ids []string) {
 	return ids
 }
 
-// Clients are the processes of all clients that have said theirs.
+// Clients returns the processes of all clients that have said theirs.
 func (h *Hub) Clients() (all []caller.Process) {
 	for _, s := range h.sessions.Sessions() {
 		if s.attachment != nil {

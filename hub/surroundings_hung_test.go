@@ -15,7 +15,7 @@ import (
 	"mcphub/hub/surroundings"
 )
 
-// dead is a mount that one session's folders lie on: what looks at it waits until it answers.
+// dead is a mount that a single session's folders lie on: what looks at it waits until it answers.
 type dead struct {
 	looks   chan struct{} // one for each look at it
 	answers chan struct{} // closed once it does

@@ -112,7 +112,7 @@ func TestOnlyTheSameRequestGoesOn(t *testing.T) {
 				t.Errorf("%s: %v", name, e)
 			}
 		}
-		// Written anew by the client, it is the same request.
+		// Written again by the client, it is the same request.
 		same := `{"arguments":{"params":` + someForm + `,"method": "elicitation\/create"},"name":"kid__ask"}`
 		if got := answerOf(c.raw("tools/call", a.retry(same, answers))); !strings.Contains(got, accepted) {
 			t.Errorf("the honest retry: %s", got)

@@ -14,7 +14,7 @@ import (
 )
 
 // A call that waits for its client, and has the turn of a child, gives way to one with other roots after a while, and its
-// retry begins anew; while nobody waits, or whoever waits brings the same roots, it goes on.
+// retry begins again; while no one waits, or the one who waits brings the same roots, it goes on.
 func TestParkedCallsGiveWay(t *testing.T) {
 	child := played("kid", spec.ShareSession, childtest.Script{Asks: true})
 	child.Cwd = t.TempDir() // so that no roots restart it
@@ -57,7 +57,7 @@ func TestParkedCallsGiveWay(t *testing.T) {
 		if got := w.modern("").noticed("kid"); strings.Count(got, "notifications/cancelled") != 1 || !strings.Contains(got, "other roots") {
 			t.Errorf("the child was told %s", got)
 		}
-		// Its retry is refused to others, and begins anew, once.
+		// Its retry is refused to others, and begins again, once.
 		changed := strings.Replace(retry, `"message":"sure?"`, `"message":"why?"`, 1)
 		if m, _ := holder.outcome(holder.once("tools/call", changed), nil); changed == retry || codeOf(m) != -32602 {
 			t.Errorf("another call with its state: %s%s", m.Result, m.Error)

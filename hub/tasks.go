@@ -36,7 +36,7 @@ func (s taskSession) Acquire(ctx context.Context, k spec.Key) (*children.Lease, 
 	return s.hub.sup.Acquire(ctx, k)
 }
 
-// Send puts the roots that the child is served in the place of those that the
+// Send puts the roots that the child is served instead of the ones that the
 // client may have given in an answer, and shortens a result that is too large.
 func (s taskSession) Send(ctx context.Context, lease *children.Lease, tool string, m *jsonrpc.Message) (jsonrpc.Answer, error) {
 	var edits []jsonrpc.Edit
@@ -112,8 +112,8 @@ func (s *Session) listTasks(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 	return s.tasks.List(ctx, taskSession{s}, m)
 }
 
-// clientTold passes on what the client tells of a task that it made for a child.
-// News that there is no room for are dropped: nobody may rely on them.
+// clientTold passes on what the client tells about a task that it made for a
+// child. News that there is no room for are dropped: no one may rely on them.
 func (s *Session) clientTold(m *jsonrpc.Message) {
 	id, _ := jsonrpc.String(m.Param("taskId"))
 	k, ok := s.tasks.ClientTaskOwner(id)

@@ -67,7 +67,7 @@ func TestTasksGoToTheChildThatMadeThem(t *testing.T) {
 			if got := a.noticed(child, "tasks/get"); len(got) != 1 || got[0] != fmt.Sprintf(`{"taskId":%q,"x":1.0}`, id) {
 				t.Errorf("%s was asked %q", child, got)
 			}
-			for _, method := range []string{"tasks/get", "tasks/result", "tasks/cancel"} { // somebody else's
+			for _, method := range []string{"tasks/get", "tasks/result", "tasks/cancel"} { // another user's
 				if e := b.refused(method, fmt.Sprintf(`{"taskId":%q}`, id)); e.Code != jsonrpc.CodeInvalidParams {
 					t.Errorf("%s of another session: %v", method, e)
 				}
@@ -196,7 +196,7 @@ func TestTasksOfTheClientBelongToTheChildThatAsked(t *testing.T) {
 	})
 }
 
-// TestATaskOfADeniedTool: once a reload denies the tool whose call made a task, nothing of the task is asked for, listed or told any more;
+// TestATaskOfADeniedTool: once a reload denies the tool whose call made a task, no part of the task is asked for, listed or told any more;
 // it can be cancelled. Control: the same session before the reload, and a task of another tool after it.
 func TestATaskOfADeniedTool(t *testing.T) {
 	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Asks: true})}, func(t *testing.T, h *Hub, _ *stage) {

@@ -31,7 +31,7 @@ type village struct {
 	folders []string
 	marks   []int // of the folders
 
-	shown, foreign int          // marks that sessions were shown, and those that they may not see
+	shown, foreign int          // marks that sessions were shown, and the ones that they may not see
 	lists          int          // that sessions had
 	started        atomic.Int32 // servers
 	wrong          []string
@@ -92,7 +92,7 @@ func (v *village) looks(what, text string, may []string) {
 	}
 }
 
-// some are up to two of the folders.
+// some returns up to two of the folders.
 func (v *village) some() (dirs []string) {
 	for range v.d.IntN(3) {
 		if dir := pick(v.d, v.folders); !slices.Contains(dirs, dir) {
@@ -102,7 +102,7 @@ func (v *village) some() (dirs []string) {
 	return dirs
 }
 
-// life is that of one hub, which is started somewhere and serves some sessions.
+// life is the life of one hub, which is started somewhere and serves some sessions.
 func (v *village) life(t *testing.T) {
 	shares := []spec.Share{spec.ShareSession, spec.ShareRoots}
 	var specs []spec.Spec

@@ -119,7 +119,7 @@ func (s *Session) listServers(ctx context.Context, req mcp.CallToolRequest) (*mc
 // maxFound is how many tools find-tools returns at most.
 const maxFound = 20
 
-// Bounds of what find-tools gives of a tool where it gives no definitions.
+// Bounds of what find-tools gives of a tool if it gives no definitions.
 const (
 	longestAbout    = 160     // characters of the description
 	longestRequired = 1 << 10 // bytes of the names of arguments; of more it gives none
@@ -171,7 +171,7 @@ func (s *Session) findTools(ctx context.Context, req mcp.CallToolRequest) (*mcp.
 	return mcp.NewToolResultStructured(found, string(text)), nil
 }
 
-// foundAs is what find-tools says of a tool, with its whole definition or in short.
+// foundAs returns what find-tools says about a tool, with its whole definition or in short.
 func foundAs(t *catalog.Tool, whole bool) foundTool {
 	f := foundTool{Name: t.Name, ServerName: t.Child, ToolName: t.Remote, Description: jsonrpc.Get(t.Def, "description")}
 	schema := jsonrpc.Get(t.Def, "inputSchema")
@@ -186,7 +186,7 @@ func foundAs(t *catalog.Tool, whole bool) foundTool {
 	return f
 }
 
-// startOf is the first line of a description, as JSON, and of a long one its start.
+// startOf returns the first line of a description, as JSON, and of a long one its start.
 func startOf(description json.RawMessage) json.RawMessage {
 	text, ok := jsonrpc.String(description)
 	if !ok {

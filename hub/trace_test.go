@@ -95,7 +95,7 @@ const (
 // A tracedClient makes one call; meta are members of _meta, header pairs of the HTTP request.
 type tracedClient func(t *testing.T, tool, arguments, meta string, header ...string) (result string)
 
-// tracedClients are those of both eras, over both fronts.
+// tracedClients returns the traced clients of both eras, over both fronts.
 func tracedClients(t *testing.T, h *Hub) map[string]tracedClient {
 	params := func(tool, arguments, meta string) string {
 		if meta == "" {
@@ -135,7 +135,7 @@ func tracedClients(t *testing.T, h *Hub) map[string]tracedClient {
 	}
 }
 
-// carried is the context that the child says it was sent.
+// carried returns the context that the child says it was sent.
 func carried(result string) string {
 	text, _ := jsonrpc.String(jsonrpc.Get(jsonrpc.Get([]byte(result), "_meta"), "carried"))
 	return text
@@ -176,7 +176,7 @@ func TestContextsArePassedOn(t *testing.T) {
 	}
 }
 
-// TestSpans: the hub's span of a request is that of the client's trace, and the child is told the span of the request to it.
+// TestSpans: the hub's span of a request is the request of the client's trace, and the child is told the span of the request to it.
 func TestSpans(t *testing.T) {
 	for _, era := range []string{"", "modern"} {
 		book := &spanBook{}
@@ -227,7 +227,7 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// TestContextsAreRecorded: a line has what the client said, or the span of the hub where there is one.
+// TestContextsAreRecorded: a line has what the client said, or the span of the hub if there is one.
 func TestContextsAreRecorded(t *testing.T) {
 	for _, traced := range []bool{false, true} {
 		var watch *Telemetry

@@ -23,7 +23,7 @@ func noKid(name string) policy.Policy {
 	return policy.Policy{Rules: []policy.Rule{{Name: "not for " + name, Then: policy.Deny, People: policy.People{Principals: []string{name}}, Servers: []string{"kid"}}}}
 }
 
-// instancesOf counts those of a server, be they running or only about to when they are called.
+// instancesOf counts a server's, be they running or only about to when they are called.
 func instancesOf(h *Hub, child string) (n int) {
 	for _, st := range h.sup.Status() {
 		if st.Child == child {
@@ -33,9 +33,9 @@ func instancesOf(h *Hub, child string) (n int) {
 	return n
 }
 
-// TestNothingIsStartedForWhomItIsDenied: a server of which the rules deny everything to somebody is not started for them, however it is
-// shared and although it is remembered what it offers, and they are told nothing of what it says. Control: somebody else, whom the rules
-// let. A reload that allows it starts it, and one that denies it ends what it was for them, and both are told.
+// TestNothingIsStartedForWhomItIsDenied: a server of which the rules deny everything to someone is not started for them, however it is
+// shared and although it is remembered what it offers, and they are told nothing about what it says. Control: someone else, whom the
+// rules let. A reload that allows it starts it, and one that denies it ends what it was for them, and both are told.
 func TestNothingIsStartedForWhomItIsDenied(t *testing.T) {
 	for _, share := range []spec.Share{spec.ShareSession, spec.ShareRoots, spec.ShareAll} {
 		t.Run(share.String(), func(t *testing.T) {
@@ -101,7 +101,7 @@ func TestNothingIsStartedForWhomItIsDenied(t *testing.T) {
 				}
 			}
 			// What it says goes to others alone.
-			if share == spec.ShareSession { // what several share is nobody's
+			if share == spec.ShareSession { // what several share is no one's
 				drain(alice.notes)
 				alice.raw("tools/call", say("kid", "notifications/message", `{"level":"error","data":"x"}`, 1))
 				awaitNotes(t, alice, "notifications/message")
@@ -146,7 +146,7 @@ func TestNothingIsStartedForWhomItIsDenied(t *testing.T) {
 	}
 }
 
-// What somebody calls at a server that is denied to him is a name that he made up: it labels nothing, and reaches the log not at all. Control:
+// What someone calls at a server that is denied to him is a name that he made up: it labels nothing, and reaches the log not at all. Control:
 // a tool that the server lists.
 func TestMadeUpNamesOfADeniedServer(t *testing.T) {
 	var log lockedBuffer

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// file is one file of an archive, or a folder where the name ends in a slash.
+// file is one file of an archive, or a folder if the name ends in a slash.
 type file struct {
 	name    string
 	content []byte
@@ -44,7 +44,7 @@ func (r *release) archives() error {
 	return nil
 }
 
-// contents are the files of the archive for one platform.
+// contents returns the files of the archive for one platform.
 func (r *release) contents(p platform) ([]file, error) {
 	binary, err := os.ReadFile(p.binary)
 	if err != nil {
@@ -69,7 +69,7 @@ func (r *release) contents(p platform) ([]file, error) {
 	), nil
 }
 
-// tarGz is a gzipped tar archive whose bytes depend on its arguments alone.
+// tarGz returns a gzipped tar archive whose bytes depend on its arguments alone.
 func tarGz(files []file, t time.Time) ([]byte, error) {
 	packed, err := tarfile(files, t)
 	if err != nil {
@@ -78,7 +78,7 @@ func tarGz(files []file, t time.Time) ([]byte, error) {
 	return gzipped(packed, gzip.DefaultCompression)
 }
 
-// tarfile is a tar archive whose bytes depend on its arguments alone.
+// tarfile returns a tar archive whose bytes depend on its arguments alone.
 func tarfile(files []file, t time.Time) ([]byte, error) {
 	var buf bytes.Buffer
 	w := tar.NewWriter(&buf)
@@ -97,7 +97,7 @@ func tarfile(files []file, t time.Time) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// gzipped is a content in gzip, without a name or a time in it.
+// gzipped returns a content in gzip, without a name or a time in it.
 func gzipped(content []byte, level int) ([]byte, error) {
 	var buf bytes.Buffer
 	w, err := gzip.NewWriterLevel(&buf, level)
@@ -113,7 +113,7 @@ func gzipped(content []byte, level int) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// zipfile is a zip archive whose bytes depend on its arguments alone.
+// zipfile returns a zip archive whose bytes depend on its arguments alone.
 func zipfile(files []file, t time.Time) ([]byte, error) {
 	var buf bytes.Buffer
 	w := zip.NewWriter(&buf)

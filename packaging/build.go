@@ -40,7 +40,7 @@ func (r *release) compile(goos, goarch, tags, file string) error {
 	return nil
 }
 
-// environ is that of Go for this platform.
+// environ returns the environ of Go for this platform.
 func (p platform) environ() []string {
 	return append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off", "GOOS="+p.os, "GOARCH="+p.arch)
 }

@@ -70,7 +70,7 @@ func (r *release) platformImage(p platform) (v1.Image, error) {
 		{"etc/ssl/certs/ca-certificates.crt", certificates.Bytes(), 0o644},
 		{"etc/passwd", []byte("mcphub:x:65532:65532::/home/mcphub:/sbin/nologin\n"), 0o644},
 		{"tmp/", nil, 0o1777},
-		{"home/mcphub/", nil, 0o1777}, // nobody else is in there
+		{"home/mcphub/", nil, 0o1777}, // no one else is in there
 	}, r.time)
 	if err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func (r *release) platformImage(p platform) (v1.Image, error) {
 	return mutate.ConfigFile(img, config)
 }
 
-// folderTar is a folder as a tar archive, in the order of names.
+// folderTar returns a folder as a tar archive, in the order of names.
 func folderTar(folder string, t time.Time) ([]byte, error) {
 	var files []file
 	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {

@@ -20,14 +20,14 @@ const thirdParty = "THIRD_PARTY_LICENSES"
 var legal = regexp.MustCompile(`(?i)^((un)?licen[cs]e|copying|copyright|notice|patents)([-._].*)?$`)
 
 // A module is one that is compiled into the program. Its root is the first of folders:
-// those of its packages, and the ones above. Parts that were taken from elsewhere have
-// their licence beside them.
+// its packages', and the ones above. Parts that were taken from elsewhere have their
+// licence beside them.
 type module struct {
 	name    string // with its version
 	folders []string
 }
 
-// license reads the licence of mcphub, and those of every module that any platform has.
+// license reads the licence of mcphub, and the licences of every module that any platform has.
 func (r *release) license() error {
 	var err error
 	if r.ownLicense, err = os.ReadFile("../LICENSE"); err != nil {
@@ -87,7 +87,7 @@ func compiledIn(platforms []platform, tags string) ([]module, error) {
 	return modules, nil
 }
 
-// notices is the text of THIRD_PARTY_LICENSES.
+// notices returns the text of THIRD_PARTY_LICENSES.
 func notices(modules []module) ([]byte, error) {
 	var out bytes.Buffer
 	out.WriteString("mcphub contains the following software. The source of each is at https://pkg.go.dev, under its name and version.\n")

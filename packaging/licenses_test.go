@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 )
 
-// TestEveryModuleHasItsLicence compares the licences with what binaries say of themselves.
+// TestEveryModuleHasItsLicence compares the licences with what binaries say about themselves.
 func TestEveryModuleHasItsLicence(t *testing.T) {
 	r := made(t)
 	for _, tc := range []struct {
@@ -144,7 +144,7 @@ func TestEveryPackageHasTheLicences(t *testing.T) {
 	}
 }
 
-// unpacked is what an archive holds, by the last part of the name.
+// unpacked returns what an archive holds, by the last part of the name.
 func unpacked(t *testing.T, packed []byte) map[string][]byte {
 	t.Helper()
 	if !bytes.HasPrefix(packed, []byte("PK")) {

@@ -54,8 +54,8 @@ func (r *release) linuxPackage(p platform, format string) error {
 	return r.write(packager.ConventionalFileName(info), buf.Bytes())
 }
 
-// installed is what a package puts where: the program, its manual, what
-// completes its command line, a unit for systemd, and an example.
+// installed returns what a package puts where: the program, its manual,
+// what completes its command line, a unit for systemd, and an example.
 func (r *release) installed(p platform) (files.Contents, error) {
 	manual, err := gzipped(r.manual, gzip.BestCompression)
 	if err != nil {

@@ -33,7 +33,7 @@ func main() {
 	}
 }
 
-// project is what packages say of themselves: project.json.
+// project is what packages say about themselves: project.json.
 type project struct {
 	Name         string `json:"name"`
 	Summary      string `json:"summary"`
@@ -64,10 +64,10 @@ type release struct {
 type platform struct {
 	os, arch string
 	binary   string
-	image    string // the binary of the container image, which can export traces; "" where there is no image
+	image    string // the binary of the container image, which can export traces; "" if there is no image
 }
 
-// program is the name of the binary on this platform.
+// program returns the name of the binary on this platform.
 func (p platform) program() string {
 	if p.os == "windows" {
 		return "mcphub.exe"
@@ -125,7 +125,7 @@ func run(version, out, only string) error {
 }
 
 // clear makes the folder to write to, and takes out of it what an earlier
-// release left. Other files there are nobody's to remove.
+// release left. Other files there are no one's to remove.
 func (r *release) clear() error {
 	if err := os.MkdirAll(r.out, 0o755); err != nil {
 		return err
@@ -144,8 +144,8 @@ func (r *release) clear() error {
 	return nil
 }
 
-// commitTime is the time that every file of the release carries:
-// SOURCE_DATE_EPOCH, else that of the commit.
+// commitTime returns the time that every file of the release
+// carries: SOURCE_DATE_EPOCH, else the commit's.
 func commitTime() (time.Time, error) {
 	text := os.Getenv("SOURCE_DATE_EPOCH")
 	if text == "" {

@@ -63,7 +63,7 @@ func (r *release) npmPackage(name string, manifest map[string]any, content ...fi
 	return r.write(fmt.Sprintf("%s-%s.tgz", flat, r.version), packed)
 }
 
-// npmPlatform is a platform as process.platform and process.arch of Node have it.
+// npmPlatform returns a platform as process.platform and process.arch of Node have it.
 func npmPlatform(p platform) string { return npmOS(p.os) + "-" + npmCPU(p.arch) }
 
 func npmOS(goos string) string {

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 )
 
-// made is a release whose program is a few bytes.
+// made returns a release whose program is a few bytes.
 func made(t *testing.T) *release {
 	t.Helper()
 	text, err := os.ReadFile("project.json")
@@ -45,7 +45,7 @@ func made(t *testing.T) *release {
 	return r
 }
 
-// TestNamesInTheReadme: the files that README.md has a person install are those that are built.
+// TestNamesInTheReadme: the files that README.md has a person install are the ones that are built.
 func TestNamesInTheReadme(t *testing.T) {
 	r := made(t)
 	r.version = "1.2.3"

@@ -12,7 +12,7 @@ import (
 
 const reasonAbove = "it lies outside the directories of the client's token (http.tokens in hub.json)"
 
-// ceilingSnapshot is the ceiling as the filesystem is now, nil for none.
+// ceilingSnapshot returns the ceiling as the filesystem is now, nil for none.
 func (s Settings) ceilingSnapshot(fsys guard.FS, generation uint64) *Snapshot {
 	if s.Ceiling == nil {
 		return nil

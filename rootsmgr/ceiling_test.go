@@ -108,8 +108,8 @@ func TestCeilingOfRootsThatExpire(t *testing.T) {
 	})
 }
 
-// TestCeilingStaysThroughAReload: new terms of the operator know nothing of one
-// session's ceiling, and lift it for nobody.
+// TestCeilingStaysThroughAReload: new terms of the operator know nothing about
+// one session's ceiling, and lift it for no one.
 func TestCeilingStaysThroughAReload(t *testing.T) {
 	t.Parallel()
 	open := Settings{Timeout: time.Second, When: NoRootsPolicy{Unsupported: true, Empty: true, Failed: true}}
@@ -132,7 +132,7 @@ func TestCeilingStaysThroughAReload(t *testing.T) {
 }
 
 // TestCeilingProperty holds the intersection against what it means: a path is
-// open where it leads into a root and into the ceiling.
+// open its target into a root and into the ceiling.
 func TestCeilingProperty(t *testing.T) {
 	t.Parallel()
 	var open, shut, narrowed int

@@ -1,11 +1,10 @@
-// Package rootsmgr answers one question: which directories may this session
-// touch, right now? It keeps the roots of one client current. Package guard
-// tells where a path leads under these roots, package platform how systems
-// spell paths, and package pattern which directories a pattern stands for.
+// Package rootsmgr answers one question: which directories may this session touch,
+// right now? It keeps the roots of one client current. Package guard tells the target
+// of a path under these roots, package platform how systems spell paths, and package
+// pattern which directories a pattern stands for.
 //
-// Most readers want two calls. [Manager.Await] gives the [View] that one call
-// is judged by. Guard.Check says where a path leads, and refuses what lies
-// outside.
+// Most readers want two calls. [Manager.Await] gives the [View] that a single call is
+// judged by. Guard.Check says the target of a path, and refuses what lies outside.
 //
 // # Values
 //
@@ -24,19 +23,19 @@
 //
 // # What may be a root
 //
-// A root exists, is a directory or a file, and can be read. A root that is
-// missing is reported and never created. [Manager.LookAgain] looks at it once
-// more before a path is denied because of it. A configured root may be a
-// pattern ([SettingEntry]). Its matches are looked up with each Snapshot.
-// Beyond its bounds a pattern opens nothing.
+// A root exists, is a directory or a file, and can be read. A root that is missing is
+// reported and never created. [Manager.LookAgain] looks at it again before a path is
+// denied because of it. A configured root may be a pattern ([SettingEntry]). Its
+// matches are looked up with each Snapshot. Beyond its bounds a pattern opens
+// nothing.
 //
-// Somebody who may write in a directory can replace a root in it by a link. So
-// a root counts only while links on the way to it stay inside such a directory:
-// another entry of the list, the ceiling, one of [Settings].WritableDirs, or a folder
-// that other users may write in.
+// Someone who may write in a directory can replace a root in it by a link. So a root
+// counts only while links on the way to it stay inside such a directory: another
+// entry of the list, the ceiling, one of [Settings].WritableDirs, or a folder that
+// other users may write in.
 //
 // # What it refuses to do
 //
-// It imports no protocol and writes no messages. It promises no confinement:
-// package guard says what a check cannot see.
+// It imports no protocol and writes no messages. It promises no confinement: package
+// guard reports what a check cannot see.
 package rootsmgr

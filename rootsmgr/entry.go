@@ -2,9 +2,9 @@ package rootsmgr
 
 import "mcphub/rootsmgr/guard"
 
-// ForEntry returns the View of a server whose entry names directories of its own: they count in the place of the roots of v. What the
+// ForEntry returns the View of a server whose entry names directories of its own: they count instead of the roots of v. What the
 // ceiling of the session does not open stays closed, and nothing is open if the session is denied every path. It does not look at the
-// disk: own says what is at the directories.
+// disk: own reports what is at the directories.
 func (v View) ForEntry(fsys guard.FS, own *Snapshot) View {
 	if v.Denied {
 		return v

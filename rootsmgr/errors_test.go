@@ -30,7 +30,7 @@ func TestMeaning(t *testing.T) {
 	}
 }
 
-// A server that is served no roots reads what to do, and nothing of what the hub does not enforce.
+// A server that is served no roots reads what to do, and none of what the hub does not enforce.
 func TestWhyNone(t *testing.T) {
 	t.Parallel()
 	all := NoRootsPolicy{Unsupported: true, Empty: true, Failed: true}
@@ -65,7 +65,7 @@ func TestWhySaysWhatToDo(t *testing.T) {
 		{View{Case: CaseKnown, Snapshot: at(OriginProject, "/a")}, []string{EnvProjectRoot}},
 		{View{Case: CaseEmpty, Stale: true, Err: ErrNoAnswer}, []string{"no folder is open", "roots.when.empty"}},
 		{View{Case: CaseUnsupported}, []string{"The client gives no roots", "--roots DIR", "roots.when.unsupported"}},
-		{View{Case: CaseUnsupported, Open: true}, []string{"No boundary", "whatever the roots"}}, // a path that nobody can resolve
+		{View{Case: CaseUnsupported, Open: true}, []string{"No boundary", "whatever the roots"}}, // a path that no one can resolve
 		{View{Err: ErrNoAnswer}, []string{"roots.when.failed"}},
 		{FallbackView(f, 1, Fallback{}, CaseFailed, NoRootsPolicy{}, ErrMalformed), []string{"declared roots", ErrMalformed.Error(), "roots.when.failed"}},
 		{FallbackView(f, 1, Fallback{Origin: OriginConfig, Entries: []Entry{{URI: "/x"}}}, CaseUnsupported, NoRootsPolicy{Unsupported: true, Empty: true}, nil), []string{"none of the 1", "roots.fallback"}},

@@ -6,17 +6,17 @@ import (
 	"mcphub/rootsmgr/guard"
 )
 
-// NewSnapshotUnder is the canonical intersection by itself.
+// NewSnapshotUnder returns the canonical intersection by itself.
 func NewSnapshotUnder(fsys guard.FS, top *Snapshot, entries ...Entry) *Snapshot {
 	return blueprint{entries: entries, top: top}.snapshot(fsys, 1, OriginConfig)
 }
 
-// FallbackView is the View of a session that has nothing but a Fallback.
+// FallbackView returns the View of a session that has nothing but a Fallback.
 func (s Settings) FallbackView(fsys guard.FS, f Fallback) View {
 	return s.fallbackView(fsys, 1, f, CaseUnsupported, nil)
 }
 
-// FallbackView is the View where the client gives no roots, without a ceiling.
+// FallbackView returns the View if the client gives no roots, without a ceiling.
 func FallbackView(fsys guard.FS, generation uint64, f Fallback, c Case, w NoRootsPolicy, err error) View {
 	return Settings{When: w}.fallbackView(fsys, generation, f, c, err)
 }
@@ -34,7 +34,7 @@ func (m *Manager) Asked() Asked {
 	return Asked{s.greeting.supported, s.greeting.listChanged, s.queries, s.failures, s.keptSince, s.retryAt}
 }
 
-// GuessView is the View of a client that cannot give roots.
+// GuessView returns the View of a client that cannot give roots.
 func GuessView(fsys guard.FS, s Settings, f Fallback, c Case) View {
 	return s.fallbackView(fsys, 1, f, c, nil)
 }

@@ -11,8 +11,8 @@ import (
 	"mcphub/rootsmgr/guard"
 )
 
-// TestFirstComesAfterTheAnswer: whoever waited for the first answer finds it,
-// and not the empty view from before.
+// TestFirstComesAfterTheAnswer: the one who waited for the first answer finds
+// it, and not the empty view from before.
 func TestFirstComesAfterTheAnswer(t *testing.T) {
 	t.Parallel()
 	fallback := Fallback{Origin: OriginConfig, Entries: []Entry{{URI: t.TempDir()}}}

@@ -27,10 +27,10 @@ type lateGlob struct {
 	pattern.Pattern
 	base        string // its directory, as it was given
 	given, path string // of its directory, as far as they can be told
-	skipped     int    // its number among those skipped, -1 where it has matched
+	skipped     int    // its number among those skipped, -1 if it has matched
 }
 
-// noteMissing notes a root that does not exist: how it was spelled, and where it would be.
+// noteMissing remembers a root that does not exist: how it was spelled, and where it would be.
 func (l *late) noteMissing(p platform.Platform, raw string, f guard.RootCandidate) {
 	if len(l.raw) >= maxRoots {
 		return
@@ -104,7 +104,7 @@ func (s *Snapshot) hasAppeared(path string) bool {
 
 // SkippedAbove returns the entry without a root that names one of these absolute
 // paths, or the nearest directory above one. It explains why a path is outside
-// that somebody meant to be inside.
+// that someone meant to be inside.
 func (s *Snapshot) SkippedAbove(paths ...string) (Skipped, bool) {
 	s = s.orNone()
 	for _, path := range paths {
@@ -127,8 +127,8 @@ func (s *Snapshot) SkippedAbove(paths ...string) (Skipped, bool) {
 	return Skipped{}, false
 }
 
-// skippedAt is the nearest path at or above this one that an entry without a
-// root names.
+// skippedAt returns the nearest path at or above this one that an entry
+// without a root names.
 func (s *Snapshot) skippedAt(path string) (string, bool) {
 	p := s.Guard().Disk().Platform
 	for len(s.reasons) > 0 {
@@ -174,8 +174,8 @@ func (m *Manager) LookAgain(ctx context.Context, v View, paths ...string) bool {
 	}
 }
 
-// lookAgain looks at all roots anew, because one may lie in another. If nothing has
-// changed, it is not done again for a while.
+// lookAgain looks at all roots again, because one may lie in another. If nothing
+// has changed, it is not done again for a while.
 func (l *loop) lookAgain(r *relook, now time.Time) {
 	defer close(r.done)
 	stands := l.m.calls.stands.Load()

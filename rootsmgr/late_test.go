@@ -60,7 +60,7 @@ func TestMalformedAnswer(t *testing.T) {
 }
 
 // A root that was missing counts once it is there, when a path below it would be
-// denied, and not before: nothing watches for it, and nobody makes it.
+// denied, and not before: nothing watches for it, and no one makes it.
 func TestLateRoot(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

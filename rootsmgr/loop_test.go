@@ -16,7 +16,7 @@ import (
 	"mcphub/rootsmgr/guard"
 )
 
-// stepped is a Manager whose Run is taken step by step.
+// stepped returns a Manager whose Run is taken step by step.
 func stepped(f Fallback, s Settings, log zerolog.Logger) (*Manager, *loop) {
 	m := NewManager(sourceFunc(func(ctx context.Context) (Page, error) { return Page{}, nil }), f, s, guard.OS{}, log)
 	return m, &loop{m: m, state: *m.pub.Load()}

@@ -18,7 +18,7 @@ import (
 var ErrClosed = errors.New("the session has ended")
 
 // Settings are the parts of hub.json that a Manager follows. Durations that are
-// not positive are those of [DefaultSettings]; the zero When denies.
+// not positive are the positive of [DefaultSettings]; the zero When denies.
 type Settings struct {
 	Timeout  time.Duration // for one answer, and for all waiting of one call
 	Debounce time.Duration // quiet after list_changed before asking again
@@ -29,8 +29,8 @@ type Settings struct {
 	// be used leaves nothing open.
 	Ceiling []Entry
 	// WritableDirs returns the directories, other than roots, that servers may write in
-	// now: a sandbox, those of a policy, those that were granted. If a root is a
-	// link in one of them, it is not followed out of it. nil is none.
+	// now: a sandbox, a policy's, the ones that were granted. If a root is a link in
+	// one of them, it is not followed out of it. nil is none.
 	WritableDirs func() []string
 	Mapping      Mapping // of the client's roots
 	AtWorkDir    bool    // the client runs in the directory that the Guess of the Fallback was found from: it is one over stdio
@@ -43,7 +43,7 @@ func (s Settings) settingPlaces() []string {
 	return s.WritableDirs()
 }
 
-// DefaultSettings are 10 s, 250 ms, 10 min, and NoRootsPolicy{Unsupported: true}.
+// DefaultSettings returns 10 s, 250 ms, 10 min, and NoRootsPolicy{Unsupported: true}.
 func DefaultSettings() Settings {
 	return Settings{
 		Timeout:  10 * time.Second,
@@ -82,7 +82,7 @@ func (s Settings) withDefaults() Settings {
 // is judged by the first answer.
 type Manager struct {
 	src   Source
-	terms atomic.Pointer[terms] // those that hold; Run follows
+	terms atomic.Pointer[terms] // the ones that hold; Run follows
 	fsys  guard.FS
 	log   zerolog.Logger
 
@@ -103,7 +103,7 @@ type Manager struct {
 	first   chan struct{} // closed when the first question has ended
 }
 
-// greeting is what a client says of itself; withCall: it is never asked.
+// greeting is what a client says about itself; withCall: it is never asked.
 type greeting struct{ supported, listChanged, withCall bool }
 
 // state is what Run has published. Immutable but for changed, which is closed
@@ -173,15 +173,16 @@ func (m *Manager) Changed() {
 	worker.Signal(m.kick)
 }
 
-// View is what holds now, however old. It never waits.
+// View returns what holds now, however old. It never waits.
 func (m *Manager) View() View { return m.pub.Load().viewAt(time.Now()) }
 
-// First is closed when the first question has ended, well or badly, when there
-// is none to ask, and when Run ends.
+// First returns a channel that is closed when the first question has ended,
+// well or badly, when there is none to ask, and when Run ends.
 func (m *Manager) First() <-chan struct{} { return m.first }
 
-// Updates is closed when something else is published. Ask for it before reading
-// View, and again after it was closed; what comes between is not lost then.
+// Updates returns a channel that is closed when something else is published.
+// Ask for it before reading View, and again after it was closed; what comes
+// between is not lost then.
 func (m *Manager) Updates() <-chan struct{} { return m.pub.Load().changed }
 
 // Await returns what a call that arrives now is judged by. It waits for the first
@@ -189,29 +190,29 @@ func (m *Manager) Updates() <-chan struct{} { return m.pub.Load().changed }
 // the debounce, and asks again after a failure unless that was just now. After
 // Settings.Timeout it returns what there is: kept roots marked stale, else the
 // fallback, else the failed case. The error is the cause of ctx's end, or
-// ErrClosed. The View returned with an error denies, or says how old it is.
+// ErrClosed. The View returned with an error denies, or reports how old it is.
 func (m *Manager) Await(ctx context.Context) (View, error) { return m.NewWait().Await(ctx) }
 
-// Wait is the time that one call may wait for roots: all its waiting together takes at
-// most Settings.Timeout. Not for use by several goroutines at once.
+// Wait is the time that a single call may wait for roots: all its waiting together
+// takes at most Settings.Timeout. Not for use by several goroutines at once.
 type Wait struct {
 	m    *Manager
 	left time.Duration
 }
 
-// NewWait is the time of one call. Use it where a call may wait more than once.
+// NewWait returns the time of one call. Use it if a call may wait more than once.
 func (m *Manager) NewWait() *Wait {
 	return &Wait{m: m, left: m.terms.Load().settings.Timeout}
 }
 
-// Overtaken reports whether roots newer than those of a View are known or announced,
-// and the call may still wait for them.
+// Overtaken reports whether roots newer than the ones of a View are known or
+// announced, and the call may still wait for them.
 func (w *Wait) Overtaken(v View) bool {
 	s := w.m.pub.Load()
 	return w.left > 0 && !s.closed && (s.viewAt(time.Now()).mark != v.mark || s.attempted < w.m.announced.Load())
 }
 
-// Await is [Manager.Await] within what is left of the time that the call may wait.
+// Await works like [Manager.Await] within what is left of the time that the call may wait.
 func (w *Wait) Await(ctx context.Context) (View, error) {
 	return w.await(ctx, w.m.announced.Load())
 }
@@ -247,7 +248,7 @@ func (w *Wait) await(ctx context.Context, want uint64) (View, error) {
 	}
 }
 
-// TryAwait is Await where that takes no waiting; false where it does.
+// TryAwait works like Await if that takes no waiting; false if it does.
 func (m *Manager) TryAwait() (View, bool) {
 	s, now := m.pub.Load(), time.Now()
 	return s.viewAt(now), !s.closed && s.terms == m.terms.Load() && s.coversCall(m.announced.Load(), now)
@@ -268,9 +269,9 @@ func (m *Manager) impatientView(s *state, now time.Time) View {
 	return v
 }
 
-// Reconsider asks the client once more before a denial. It does so if the client
+// Reconsider asks the client again before a denial. It does so if the client
 // answered that nothing usable is open, or does not announce changes, and at most
-// every 5 s. The bool says whether a question was asked that the View takes
+// every 5 s. The bool reports whether a question was asked that the View takes
 // account of. If not, the View is the present one. It waits no longer than the
 // call still may.
 func (w *Wait) Reconsider(ctx context.Context) (View, bool, error) {
@@ -307,8 +308,8 @@ func (s *state) mayReconsider() bool {
 	return !s.greeting.listChanged || s.view.Case == CaseEmpty || s.view.unusable > 0
 }
 
-// viewAt is the view of a state at a time: kept roots expire by themselves, even
-// before Run has noticed.
+// viewAt returns the view of a state at a time: kept roots expire by themselves,
+// even before Run has noticed.
 func (s *state) viewAt(now time.Time) View {
 	v, settings := s.view, s.terms.settings
 	if !s.keptSince.IsZero() && now.Sub(s.keptSince) >= settings.Stale {

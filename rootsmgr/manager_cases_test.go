@@ -132,7 +132,7 @@ func TestFallbackLevels(t *testing.T) {
 	})
 }
 
-// TestReconsider: a call that would be denied asks once more where the answer may be old, at most every 5 s.
+// TestReconsider: a call that would be denied asks again where the answer may be old, at most every 5 s.
 func TestReconsider(t *testing.T) {
 	t.Parallel()
 	bubble(t, setup{}, func(t *testing.T, d *session) {
@@ -404,7 +404,7 @@ func TestSessionsDoNotMix(t *testing.T) {
 	})
 }
 
-// TestViewWithCall: the View of roots that come with a call is that of an answer.
+// TestViewWithCall: the View of roots that come with a call is the call of an answer.
 func TestViewWithCall(t *testing.T) {
 	t.Parallel()
 	f := rootstest.NewFS(t, platform.Linux, []string{"/a/"})

@@ -60,7 +60,7 @@ func TestNeverInitialized(t *testing.T) {
 }
 
 // TestNoAnswer: after roots.timeout the question has failed. An answer that comes later counts for nothing; the next call
-// after the back-off asks anew.
+// after the back-off asks again.
 func TestNoAnswer(t *testing.T) {
 	t.Parallel()
 	bubble(t, setup{}, func(t *testing.T, d *session) {
@@ -74,7 +74,7 @@ func TestNoAnswer(t *testing.T) {
 		q := d.question()
 		// Within the back-off calls are judged at once.
 		d.call().judged(t, "failed").after(t, 0)
-		q.Roots("file:///b") // late: nobody listens any more
+		q.Roots("file:///b") // late: no one listens any more
 		d.call().judged(t, "failed").after(t, 0)
 		time.Sleep(time.Second)
 		again := d.call()
@@ -219,7 +219,7 @@ func TestStaleRootsExpire(t *testing.T) {
 	for _, fallback := range []Fallback{{}, {Origin: OriginConfig, Entries: []Entry{{URI: "/fb"}}}} {
 		bubble(t, setup{fallback: fallback}, func(t *testing.T, d *session) {
 			d.known("file:///a")
-			time.Sleep(time.Hour) // roots that nobody refreshed are not stale
+			time.Sleep(time.Hour) // roots that no one refreshed are not stale
 			d.call().judged(t, "known /a by asked")
 			d.client.Script(func(string) (Page, error) { return Page{}, errors.New("no") })
 			d.Changed()

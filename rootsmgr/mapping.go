@@ -7,8 +7,8 @@ import (
 	"mcphub/rootsmgr/platform"
 )
 
-// A Mapping says which directories of this machine the roots of a client mean whose files an editor names otherwise: a remote
-// workspace, or Windows beside WSL. It is the operator's word alone. The zero Mapping maps nothing.
+// A Mapping describes which directories of this machine the roots of a client mean whose files an editor names otherwise: a
+// remote workspace, or Windows beside WSL. It is the operator's word alone. The zero Mapping maps nothing.
 //
 // What a root is mapped to is looked at as any other root is.
 type Mapping struct {
@@ -30,8 +30,8 @@ type WSL struct {
 
 func (m Mapping) equalTo(o Mapping) bool { return slices.Equal(m.Dirs, o.Dirs) && m.WSL == o.WSL }
 
-// mapPath is the path that a client's root is mapped to; ok is false if it means what it says. Of several directories that
-// hold the root the innermost counts.
+// mapPath returns the path that a client's root is mapped to; ok is false if it means what it says. Of several directories
+// that hold the root the innermost counts.
 func (m Mapping) mapPath(p platform.Platform, raw string) (path string, ok bool) {
 	if len(m.Dirs) == 0 && m.WSL == (WSL{}) {
 		return "", false
@@ -60,7 +60,7 @@ func (m Mapping) mapPath(p platform.Platform, raw string) (path string, ok bool)
 	return m.WSL.mapURI(u)
 }
 
-// mapURI is the path by which a distribution names what Windows names by a URI.
+// mapURI returns the path by which a distribution names what Windows names by a URI.
 func (w WSL) mapURI(u platform.RemoteURI) (path string, ok bool) {
 	switch {
 	case w.Distro == "":

@@ -57,7 +57,7 @@ type ground struct {
 	dirs  []string
 }
 
-// groundPlaces are the places of this Snapshot.
+// groundPlaces returns the places of this Snapshot.
 func (b *builder) groundPlaces() *ground {
 	g := &ground{index: guard.NewIndex()}
 	for _, dir := range b.places {
@@ -100,15 +100,15 @@ func (g *ground) leftDirectory(e *guard.Disk, f *guard.RootCandidate) string {
 	return ""
 }
 
-// sharer says whether another user than ours and root may write in a
+// sharer reports whether another user than ours and root may write in a
 // directory, and whether the directory lets its users alter only what is
 // their own (the sticky bit).
 type sharer interface {
 	Shared(dir string) (shared, sticky bool, err error)
 }
 
-// leavesShared says why a link may not be followed out of a folder that another
-// user may write in; "" if it may.
+// leavesShared returns why a link may not be followed out of a folder that
+// another user may write in; "" if it may.
 func (b *builder) leavesShared(f *guard.RootCandidate) string {
 	look, ok := b.disk.FS.(sharer)
 	if !ok {

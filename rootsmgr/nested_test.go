@@ -155,7 +155,7 @@ func TestRootInASharedFolder(t *testing.T) {
 		want []string
 	}{
 		{0o777, []string{dir + "/pub/in"}},
-		// In a sticky folder nobody can take the place of one of ours.
+		// In a sticky folder no one can take the place of one of ours.
 		{0o777 | os.ModeSticky, []string{dir + "/pub/in", dir + "/out"}},
 	} {
 		if err := os.Chmod(dir+"/pub", tc.mode); err != nil {

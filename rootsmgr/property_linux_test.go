@@ -87,7 +87,7 @@ func (k *rootsTree) nested(rt *rapid.T) (skipped int64) {
 	return skipped
 }
 
-// foldersOfLinks are the directories that hold the links on the way to a path.
+// foldersOfLinks returns the directories that hold the links on the way to a path.
 func foldersOfLinks(name string) (dirs []string) {
 	at, rest := "/", strings.Split(name, "/")
 	for len(rest) > 0 && len(dirs) < 60 {
@@ -140,7 +140,7 @@ func (k *rootsTree) late(rt *rapid.T) (n int64) {
 	return n
 }
 
-// open is where the kernel finds name; false where it does not exist.
+// open returns where the kernel finds name; false if it does not exist.
 func open(rt *rapid.T, name string) (string, bool) {
 	fd, err := unix.Open(name, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 	"mcphub/rootsmgr/guard"
 )
 
-// RootSetID is the digest of all that a child can tell of the roots of a principal: who
-// that is, and each root's URI, path and label, in order. The order counts because
-// the first root is the working directory and ${root}, the labels because a child is
-// shown them.
+// RootSetID returns the digest of all that a child can tell about the roots of a
+// principal: who that is, and each root's URI, path and label, in order. The order
+// counts because the first root is the working directory and ${root}, the labels
+// because a child is shown them.
 func RootSetID(principal string, roots []guard.Root) string {
 	h := sha256.New()
 	put := func(s string) {

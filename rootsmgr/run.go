@@ -73,7 +73,7 @@ func (l *loop) queryEvents() <-chan event {
 	return l.query.events
 }
 
-// dueAt is when the loop must act by itself; zero where it need not.
+// dueAt returns the time when the loop must act by itself; zero if it need not.
 func (l *loop) dueAt() time.Time {
 	var due time.Time
 	if f := l.query; f == nil {
@@ -90,8 +90,8 @@ func (l *loop) dueAt() time.Time {
 // stepTime does what time alone makes due.
 func (l *loop) stepTime(ctx context.Context, now time.Time) {
 	if f := l.query; f != nil && !f.late && !f.sent.IsZero() && !now.Before(f.sent.Add(l.terms.settings.Timeout)) {
-		// The Source should have returned by now. Nobody waits for it any longer,
-		// and an answer that still comes is dropped.
+		// The Source should have returned by now. No caller waits for it any
+		// longer, and an answer that still comes is dropped.
 		f.late = true
 		f.cancel()
 		l.noteFailure(now, f.asOf, ErrNoAnswer)
@@ -271,7 +271,7 @@ func (l *loop) publishState() {
 	}
 }
 
-// refreshWord replaces what Word tells, and wakes nobody.
+// refreshWord replaces what Word tells, and wakes no one.
 func (l *loop) refreshWord() {
 	s := l.state
 	l.m.pub.Store(&s)

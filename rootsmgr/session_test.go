@@ -17,7 +17,7 @@ import (
 )
 
 // session is one under test: a Manager that runs, and its client. All
-// times are those of the bubble.
+// times are the times of the bubble.
 type session struct {
 	*Manager
 	t      *testing.T

@@ -35,7 +35,7 @@ const (
 	FlagHome       = "home folder"
 )
 
-// Directories are those of some roots that are no single files.
+// Directories returns the directories of some roots that are no single files.
 func Directories(roots []guard.Root) []guard.Root {
 	return slices.DeleteFunc(slices.Clone(roots), func(r guard.Root) bool { return r.File })
 }
@@ -44,14 +44,14 @@ func Directories(roots []guard.Root) []guard.Root {
 // client sends: escape it before it is shown.
 type Skipped struct {
 	Raw, Name, Reason string
-	Path              string // the absolute path that it names; "" where that cannot be said
+	Path              string // the absolute path that it names; "" if that cannot be said
 }
 
 // Origin is where the roots of a Snapshot come from.
 type Origin uint8
 
 const (
-	OriginNone        Origin = iota // nobody: no roots are known
+	OriginNone        Origin = iota // no one: no roots are known
 	OriginAsked                     // the client, asked
 	OriginWithCall                  // the client, with the call itself
 	OriginFlag                      // --roots
@@ -88,7 +88,7 @@ type Snapshot struct {
 	reasons    map[string]int // by path: which of skipped names it
 	late       late
 	made       blueprint
-	behind     []*Snapshot // those that it was made of: that of an answer without a usable root, that of a ceiling
+	behind     []*Snapshot // the ones that it was made of: that of an answer without a usable root, a ceiling's
 	entries    int
 	guard      *guard.Guard
 }
@@ -128,8 +128,8 @@ func (bp blueprint) snapshot(fsys guard.FS, generation uint64, origin Origin) *S
 	return b.finishSnapshot()
 }
 
-// builder collects one Snapshot: it looks at each entry, and then opens those
-// that may be roots, in the order in which they came.
+// builder collects one Snapshot: it looks at each entry, and then opens the
+// ones that may be roots, in the order in which they came.
 type builder struct {
 	*Snapshot
 	blueprint
@@ -157,7 +157,7 @@ func newBuilder(fsys guard.FS, s *Snapshot, bp blueprint) *builder {
 	return b
 }
 
-// skipEntry reports an entry and returns its number among those reported, -1 where
+// skipEntry reports an entry and returns its number among those reported, -1 if
 // there are too many.
 func (b *builder) skipEntry(s Skipped) int {
 	if len(b.Snapshot.skipped) >= maxSkipped {
@@ -290,7 +290,7 @@ func (b *builder) keepRoots(candidates []candidate) *Snapshot {
 	return b.Snapshot
 }
 
-// withoutRoots is the Snapshot with no roots left; its Guard still resolves paths.
+// withoutRoots returns the Snapshot with no roots left; its Guard still resolves paths.
 func (s *Snapshot) withoutRoots() *Snapshot {
 	return &Snapshot{generation: s.Generation(), at: s.At(), guard: guard.New(s.Guard().Disk(), nil), others: s.OtherSchemes()}
 }
@@ -300,24 +300,24 @@ func (s *Snapshot) orNone() *Snapshot { return cmp.Or(s, &noRoots) }
 
 var noRoots Snapshot
 
-// Generation is the number of the query that this Snapshot answers. Those of
-// two Managers cannot be compared.
+// Generation returns the number of the query that this Snapshot answers. The
+// numbers of two Managers cannot be compared.
 func (s *Snapshot) Generation() uint64 { return s.orNone().generation }
 
-// Origin is where the roots come from.
+// Origin returns the origin of the roots.
 func (s *Snapshot) Origin() Origin { return s.orNone().origin }
 
-// At is when the roots were made canonical.
+// At returns the time when the roots were made canonical.
 func (s *Snapshot) At() time.Time { return s.orNone().at }
 
 // Roots returns the roots in the order given. The slice is the caller's.
 func (s *Snapshot) Roots() []guard.Root { return slices.Clone(s.orNone().roots) }
 
-// Files are the paths of the roots that are single files. The slice must not be
-// changed.
+// Files returns the paths of the roots that are single files. The slice must
+// not be changed.
 func (s *Snapshot) Files() []string { return s.orNone().files }
 
-// Len is the number of roots.
+// Len returns the number of roots.
 func (s *Snapshot) Len() int { return len(s.orNone().roots) }
 
 // Skipped returns the entries that gave no root. The slice is the caller's.

@@ -79,7 +79,7 @@ func TestSnapshotRoots(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// Nobody who holds the result can change it.
+	// No one who holds the result can change it.
 	s.Roots()[0].Path, s.Paths()[0], s.Skipped()[0].Raw = "/", "/", "x"
 	if s.Roots()[0].Path != dir+"/a" {
 		t.Error("a snapshot was changed from outside")
@@ -163,7 +163,7 @@ func TestSnapshotOthers(t *testing.T) {
 	}
 }
 
-// What is configured in place of the client's directories leaves its other roots
+// What is configured instead of the client's directories leaves its other roots
 // what they are, and so does a ceiling.
 func TestSnapshotOthersBehindAFallback(t *testing.T) {
 	t.Parallel()

@@ -89,10 +89,10 @@ const (
 
 // FallbackInput is all that the fallback chain depends on.
 type FallbackInput struct {
-	Flag      []string                    // --roots, as SplitRoots has it; nil where it was not given
+	Flag      []string                    // --roots, as SplitRoots has it; nil if it was not given
 	Env       func(string) (string, bool) // os.LookupEnv; nil for none
 	Config    []Entry                     // roots.fallback of hub.json: path (or file URI) and name
-	ConfigDir string                      // the folder of hub.json, "" where there is none
+	ConfigDir string                      // the folder of hub.json, "" if there is none
 	WorkDir   string                      // absolute
 	FS        guard.FS
 }
@@ -100,17 +100,17 @@ type FallbackInput struct {
 // BuildFallback chooses the first level that gives roots: --roots,
 // MCPHUB_ROOTS, roots.fallback, MCPHUB_PROJECT_ROOT. Relative paths start from
 // MCPHUB_PROJECT_ROOT, else from the folder of hub.json, else from the working
-// directory; those of the flag always from the working directory, as a shell
-// user means them. "~" and "~/x" are the home folder. All but the last may be
-// patterns.
+// directory; the paths of the flag always from the working directory, as a
+// shell user means them. "~" and "~/x" are the home folder. All but the last
+// may be patterns.
 //
 // The flag and the environment fail fast: every directory named there must
 // exist and be readable, or the error names each that is not. An entry of
 // hub.json that is not usable is returned as a warning; it stays in the
 // Fallback, whose Snapshot reports it, as long as another is usable. Where none
-// is, the next level is tried, and where there is no next level the Fallback
-// keeps the unusable entries, so that the case is "failed" and never "no
-// fallback was configured".
+// is, the next level is tried, and if there is no next level the Fallback keeps
+// the unusable entries, so that the case is "failed" and never "no fallback was
+// configured".
 func BuildFallback(in FallbackInput) (Fallback, []Skipped, error) {
 	c := chain{in: in, disk: guard.NewDisk(in.FS)}
 	project, hasProject := c.getVariable(EnvProjectRoot)
@@ -188,8 +188,8 @@ func (c *chain) absolutePath(path, base string) string { return c.makeEntry(path
 
 func (c *chain) makeEntry(path, base string) Entry { return SettingEntry(c.in.FS, path, base) }
 
-// SettingEntry is the entry of a path as an operator writes it, which may be a
-// pattern: "~" is the home folder, and a relative path lies below base.
+// SettingEntry returns the entry of a path as an operator writes it, which may
+// be a pattern: "~" is the home folder, and a relative path lies below base.
 // Neither of these two is a part of the pattern, whatever they hold.
 func SettingEntry(fsys guard.FS, path, base string) Entry {
 	p := guard.PlatformOf(fsys)
@@ -300,13 +300,13 @@ func (e *SettingError) Error() string {
 
 func (e *SettingError) Unwrap() error { return e.Err }
 
-// Snapshot is the Fallback as the filesystem is now. places are directories that
-// servers may write in besides (see Settings.WritableDirs).
+// Snapshot returns the Fallback as the filesystem is now. places are directories
+// that servers may write in besides (see Settings.WritableDirs).
 func (f Fallback) Snapshot(fsys guard.FS, generation uint64, places []string) *Snapshot {
 	return f.snapshot(fsys, generation, blueprint{places: places})
 }
 
-// snapshot is the Fallback as the filesystem is now.
+// snapshot returns the Fallback as the filesystem is now.
 func (f Fallback) snapshot(fsys guard.FS, generation uint64, bp blueprint) *Snapshot {
 	if f.IsEmpty() {
 		return bp.snapshot(fsys, generation, OriginNone)

@@ -2,10 +2,9 @@ package rootsmgr
 
 import "time"
 
-// Word says how the Manager stands now: "waiting" (the client has not
-// said initialized), "inline" (it gives its roots with its calls, and has given none yet), "asking" (the first question is under way), "refreshing"
-// (a later one is), "known", "stale", "fallback", "ceiling", "empty", "unsupported",
-// "failed", "closed".
+// Word returns how the Manager stands now: "waiting" (the client has not said initialized), "inline" (it gives its roots with its calls, and has
+// given none yet), "asking" (the first question is under way), "refreshing" (a later one is), "known", "stale", "fallback", "ceiling", "empty",
+// "unsupported", "failed", "closed".
 func (m *Manager) Word() string {
 	s := m.pub.Load()
 	v := s.viewAt(time.Now())
@@ -24,8 +23,8 @@ func (m *Manager) Word() string {
 	return v.Word()
 }
 
-// Word is how a View stands, as [Manager.Word] has it: "known", "stale", "fallback",
-// "ceiling", "empty", "unsupported" or "failed".
+// Word returns how a View stands, as [Manager.Word] has it: "known", "stale",
+// "fallback", "ceiling", "empty", "unsupported" or "failed".
 func (v View) Word() string {
 	switch {
 	case v.Stale:

@@ -16,7 +16,7 @@ type terms struct {
 
 func (t *terms) equalTo(o *terms) bool {
 	a, b := t.settings, o.settings
-	// Ceiling, WritableDirs and AtWorkDir are not compared: they stay those of the session.
+	// Ceiling, WritableDirs and AtWorkDir are not compared: they stay the session's.
 	return a.Timeout == b.Timeout && a.Debounce == b.Debounce && a.Stale == b.Stale && a.When == b.When && a.Mapping.equalTo(b.Mapping) && t.fallback.Origin == o.fallback.Origin && slices.Equal(t.fallback.Entries, o.fallback.Entries) && t.fallback.Guess == o.fallback.Guess
 }
 
@@ -62,7 +62,7 @@ func (m *Manager) ViewUnder(fallback Fallback, s Settings) View {
 	return next
 }
 
-// remapAnswer is an answer of the client as these terms map it.
+// remapAnswer returns an answer of the client as these terms map it.
 func (t *terms) remapAnswer(fsys guard.FS, asked *Snapshot, next func() uint64) *Snapshot {
 	if asked == nil || asked.made.mapping.equalTo(t.settings.Mapping) {
 		return asked
@@ -72,7 +72,7 @@ func (t *terms) remapAnswer(fsys guard.FS, asked *Snapshot, next func() uint64) 
 	return bp.snapshot(fsys, next(), asked.origin)
 }
 
-// amendView makes the view anew by the terms that hold now.
+// amendView makes the view again by the terms that hold now.
 func (l *loop) amendView() {
 	l.terms = l.m.terms.Load()
 	fresh := newDebounce(l.terms.settings.Debounce)
@@ -82,11 +82,11 @@ func (l *loop) amendView() {
 	l.publishState()
 }
 
-// remakeView makes the view anew of what is known.
+// remakeView makes the view again of what is known.
 func (l *loop) remakeView() {
 	old := l.view
 	switch {
-	case !l.settled: // nobody was judged yet
+	case !l.settled: // no one was judged yet
 	case l.greeting.withCall && l.asked == nil:
 		l.view = l.m.standIn().waiting
 	case l.greeting.withCall:

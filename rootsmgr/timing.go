@@ -30,7 +30,7 @@ func (d *debounce) noteTime(now time.Time) {
 
 func (d *debounce) clearTime() { d.first, d.last = time.Time{}, time.Time{} }
 
-// dueAt is when to act; zero where nothing was noted.
+// dueAt returns the time when to act; zero if nothing was noted.
 func (d *debounce) dueAt() time.Time {
 	if d.first.IsZero() {
 		return time.Time{}
@@ -38,7 +38,7 @@ func (d *debounce) dueAt() time.Time {
 	return earlierOf(d.last.Add(d.quiet), d.first.Add(d.most))
 }
 
-// backoffAfter is the pause after so many failures in a row: 1 s, doubling, 60 s.
+// backoffAfter returns the pause after so many failures in a row: 1 s, doubling, 60 s.
 func backoffAfter(failures int) time.Duration {
 	pause := retryFirst
 	for i := 1; i < failures && pause < retryMost; i++ {
@@ -47,7 +47,7 @@ func backoffAfter(failures int) time.Duration {
 	return min(pause, retryMost)
 }
 
-// earlierOf is the earlier of two times, of which zero means never.
+// earlierOf returns the earlier of two times, of which zero means never.
 func earlierOf(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b

@@ -9,7 +9,7 @@ import (
 	"mcphub/rootsmgr/platform"
 )
 
-// Case tells why the roots are what they are. The zero value denies.
+// Case reports why the roots are what they are. The zero value denies.
 type Case uint8
 
 const (
@@ -33,7 +33,7 @@ func (c Case) String() string {
 type NoRootsPolicy struct {
 	Unsupported, Empty, Failed bool
 	// Denied denies in all, whatever the others say: the client shows a token, and
-	// http.when.noRoots does not allow it. It means nothing where the token names
+	// http.when.noRoots does not allow it. It means nothing if the token names
 	// directories (Settings.Ceiling): these are the boundary then.
 	Denied bool
 }
@@ -64,7 +64,7 @@ type View struct {
 	// Ceiling is what the session never leaves; Snapshot is within it. Whatever else
 	// opens a directory must check it against Ceiling. nil is no ceiling.
 	Ceiling    *guard.Guard
-	ClientName string // what the client calls itself, for Why; set by whoever knows it
+	ClientName string // what the client calls itself, for Why; set by the one who knows it
 	Denied     bool   // no boundary is known, and When.Denied is why that does not pass; for Why
 
 	mark     Mark
@@ -80,7 +80,7 @@ type Mark struct {
 	withCall uint64 // generation of the newest roots by then that came with a call
 }
 
-// Mark is where the View was made known.
+// Mark returns where the View was made known.
 func (v View) Mark() Mark { return v.mark }
 
 // Covers reports whether a View was known at the Mark, or what replaced it. Roots that
@@ -92,8 +92,8 @@ func (m Mark) Covers(v View) bool {
 	return m.withCall >= v.Snapshot.Generation()
 }
 
-// AnsweredView is the View of an answer, or of roots that came with the call, without a
-// look at fallbacks.
+// AnsweredView returns the View of an answer, or of roots that came with the call,
+// without a look at fallbacks.
 func AnsweredView(s *Snapshot, w NoRootsPolicy) View {
 	v := View{Snapshot: s}
 	switch {
@@ -108,8 +108,8 @@ func AnsweredView(s *Snapshot, w NoRootsPolicy) View {
 	return v
 }
 
-// fallbackView is the View where the client gives no roots, under the ceiling of the
-// settings: c is CaseUnsupported or CaseFailed, err why the question failed. Where the
+// fallbackView returns the View if the client gives no roots, under the ceiling of the
+// settings: c is CaseUnsupported or CaseFailed, err why the question failed. If the
 // Fallback has a usable root the case is CaseKnown; where one is configured but
 // nothing in it is usable, CaseFailed.
 func (s Settings) fallbackView(fsys guard.FS, generation uint64, f Fallback, c Case, err error, skipped ...Skipped) View {
@@ -133,7 +133,7 @@ func (s Settings) fallbackView(fsys guard.FS, generation uint64, f Fallback, c C
 	return v.underCeiling(top)
 }
 
-// judgePaths says whether paths pass where no boundary is known.
+// judgePaths reports whether paths pass if no boundary is known.
 func (v *View) judgePaths(w NoRootsPolicy) {
 	v.Open, v.Denied = w.allowsCase(v.Case), w.Denied && v.Case != CaseKnown
 }
@@ -150,8 +150,8 @@ func (s *Snapshot) skippedCount() int {
 	return max(len(s.skipped), s.entries)
 }
 
-// Why says in a sentence or two, for a denial, which case holds and what to do
-// about it.
+// Why returns in a sentence or two, for a denial, which case holds and what to
+// do about it.
 func (v View) Why() string {
 	if v.Open {
 		return `No boundary is enforced here (roots.when in hub.json says "allow"): this is refused whatever the roots are.`
@@ -159,8 +159,8 @@ func (v View) Why() string {
 	return v.Meaning()
 }
 
-// WhyNot is Why for a denial of paths. Where a root that would have contained one
-// was skipped it says so first.
+// WhyNot works like Why for a denial of paths. If a root that would have
+// contained one was skipped it says so first.
 func (v View) WhyNot(paths ...string) string {
 	sk, ok := v.Snapshot.SkippedAbove(paths...)
 	if !ok {
@@ -173,9 +173,9 @@ func (v View) WhyNot(paths ...string) string {
 	return fmt.Sprintf("The root %s was skipped: %s%s %s", platform.Quote(sk.Raw), sk.Reason, later, v.Why())
 }
 
-// WhyNone says why there are no roots, to a server that is served none, and how to give
-// some. Whether the hub enforces a boundary then is no matter of that server, which may
-// open nothing without.
+// WhyNone returns why there are no roots, to a server that is served none, and how to
+// give some. Whether the hub enforces a boundary then is no matter of that server,
+// which may open nothing without.
 func (v View) WhyNone() string {
 	switch {
 	case !v.Open:
@@ -188,7 +188,7 @@ func (v View) WhyNone() string {
 	return v.whyFailed() + ": " + v.remedyText() + cures + "."
 }
 
-// Meaning says in a sentence or two which case holds and how to change that.
+// Meaning returns in a sentence or two which case holds and how to change that.
 func (v View) Meaning() string {
 	open := ", so no boundary is enforced (roots.when." + v.Case.String() + ` is "allow"): `
 	switch {
@@ -254,7 +254,7 @@ func (v View) whyKnown() string {
 	}
 }
 
-// whyDenied says why nothing is open to a client that shows a token, whatever roots.when says.
+// whyDenied returns why nothing is open to a client that shows a token, whatever roots.when says.
 func (v View) whyDenied() string {
 	what, first := v.clientName()+" gives no roots", ""
 	switch v.Case {
@@ -267,7 +267,7 @@ func (v View) whyDenied() string {
 		"add its directories to http.tokens[].roots, or http.issuers[].roots, in hub.json."
 }
 
-// whyFailed says what happened where no roots are known, without a full stop.
+// whyFailed returns what happened if no roots are known, without a full stop.
 func (v View) whyFailed() string {
 	switch {
 	case v.Snapshot == nil:
@@ -291,7 +291,7 @@ func (v View) whyFailed() string {
 	return "No roots are known"
 }
 
-// remedyText is what the person at the client can do where no roots are known.
+// remedyText returns what the person at the client can do if no roots are known.
 func (v View) remedyText() string {
 	switch {
 	case v.Snapshot == nil:
@@ -309,7 +309,7 @@ func (v View) remedyText() string {
 
 const moreCeiling = "add the directory to roots of the token in http.tokens of hub.json."
 
-// settingName is where an operator adds a directory of this origin.
+// settingName returns where an operator adds a directory of this origin.
 func (o Origin) settingName() string {
 	switch o {
 	case OriginFlag:

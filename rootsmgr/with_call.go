@@ -56,8 +56,8 @@ func (m *Manager) WithCall(p Page) View {
 	return in.view
 }
 
-// WithCallOnce is WithCall for roots that hold for one call only. The roots of the
-// session do not change.
+// WithCallOnce works like WithCall for roots that hold for one call only. The
+// roots of the session do not change.
 func (m *Manager) WithCallOnce(p Page) View {
 	t := m.terms.Load()
 	in := m.readPage(t, p, m.generation.Add(1))
@@ -105,10 +105,10 @@ func (m *Manager) handToRun(in *callRoots) {
 // HasCallRoots reports whether roots have come with a call.
 func (m *Manager) HasCallRoots() bool { return m.pub.Load().withCall != nil || len(m.calls.roots) > 0 }
 
-// Undeclared is the View for a call whose client does not declare roots.
+// Undeclared returns the View for a call whose client does not declare roots.
 func (m *Manager) Undeclared() View { return m.standIn().undeclared }
 
-// StandIn is the View for a request that can neither bring roots nor ask for them.
+// StandIn returns the View for a request that can neither bring roots nor ask for them.
 func (m *Manager) StandIn() View { return m.standIn().waiting }
 
 // standIns are Views that need no client. They are made once for each set of terms.

@@ -178,7 +178,7 @@ type sourceFunc func(ctx context.Context) (Page, error)
 func (f sourceFunc) ListRoots(ctx context.Context, _ string) (Page, error) { return f(ctx) }
 
 // What stands in for roots that come with a call can be made after them and be known
-// before: whoever waits until they are served must not take it for them.
+// before: the one who waits until they are served must not take it for them.
 func TestMarksFollowWhatIsKnown(t *testing.T) {
 	t.Parallel()
 	m := NewManager(neverAsked{t}, Fallback{}, DefaultSettings(), guard.OS{}, zerolog.Nop())

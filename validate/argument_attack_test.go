@@ -43,7 +43,7 @@ func TestProfileByNameAlone(t *testing.T) {
 			}
 		}
 	}
-	// The control: where the operator's own command names the package, its profile is believed for every tool.
+	// The control: if the operator's own command names the package, its profile is believed for every tool.
 	c = w.checker(ChildConfig{Name: "child", Command: "npx", CommandArgs: []string{"-y", "@modelcontextprotocol/server-memory"}})
 	tool := w.tool(c, "", `{"name":"export_to_file"}`)
 	if _, v := w.call(c, tool, calls[0]); v.Decision != policy.Allow {
@@ -157,7 +157,7 @@ func TestArgumentAttacks(t *testing.T) {
 	}
 }
 
-// TestSchemaBeatsTheName: what the schema says of an argument outweighs what its name lets one guess.
+// TestSchemaBeatsTheName: what the schema says about an argument outweighs what its name lets one guess.
 func TestSchemaBeatsTheName(t *testing.T) {
 	t.Parallel()
 	w := wild(t)
@@ -187,7 +187,7 @@ func TestSchemaBeatsTheName(t *testing.T) {
 	}
 }
 
-// TestCwdOutside: where the operator lets a server work outside the roots, relative words are outside.
+// TestCwdOutside: if the operator lets a server work outside the roots, relative words are outside.
 func TestCwdOutside(t *testing.T) {
 	t.Parallel()
 	w := wild(t)
@@ -315,7 +315,7 @@ func TestCallAttacks(t *testing.T) {
 	}
 }
 
-// TestSecretsOfTheEnvironment: no denial tells the value of a variable. Those that no child gets are not even read.
+// TestSecretsOfTheEnvironment: no denial tells the value of a variable. The ones that no child gets are not even read.
 func TestSecretsOfTheEnvironment(t *testing.T) {
 	t.Parallel()
 	w := wild(t)

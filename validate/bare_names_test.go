@@ -16,7 +16,7 @@ import (
 	"mcphub/validate/shell"
 )
 
-// linesOf are the lines of a file of testdata, each as the arguments of a call.
+// linesOf returns the lines of a file of testdata, each as the arguments of a call.
 func linesOf(t *testing.T, name string, fill func(string) string) (calls []string) {
 	t.Helper()
 	raw, err := os.ReadFile("testdata/" + name)
@@ -35,7 +35,7 @@ func linesOf(t *testing.T, name string, fill func(string) string) (calls []strin
 	return calls
 }
 
-// namedWorld is a deep world with what protected.txt and denied.txt name.
+// namedWorld returns a deep world with what protected.txt and denied.txt name.
 func namedWorld(t *testing.T) (w *world, fill func(string) string) {
 	w, fill = deepWorld(t)
 	for _, dir := range []string{"build", "docs", "secrets", "test"} {
@@ -48,7 +48,7 @@ func namedWorld(t *testing.T) (w *world, fill func(string) string) {
 	return w, fill
 }
 
-// denying is a checker that denies what namedWorld's directories hold.
+// denying returns a checker that denies what namedWorld's directories hold.
 func (w *world) denying(t *testing.T) *Checker {
 	t.Helper()
 	var rules []policy.Rule
@@ -58,7 +58,7 @@ func (w *world) denying(t *testing.T) *Checker {
 	return w.rules("", rules...)
 }
 
-// passing are the calls of a list that a checker allows.
+// passing returns the calls of a list that a checker allows.
 func (w *world) passing(t *testing.T, c *Checker, tool string, calls []string) (list []string) {
 	t.Helper()
 	prepared := w.tool(c, "", tool)

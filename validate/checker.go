@@ -27,12 +27,12 @@ import (
 type ChildConfig struct {
 	Name        string
 	Mode        declare.Mode
-	ModeSet     bool                                  // hub.json states the mode; otherwise strict, or declared where the server runs elsewhere
+	ModeSet     bool                                  // hub.json states the mode; otherwise strict, or declared if the server runs elsewhere
 	Args        map[string]map[string]declare.ArgRule // tool, or "*" for every tool -> JSON pointer with "*" -> rule
 	Command     string                                // "" for a child behind a URL, and for the embedded one
 	CommandArgs []string
 	URL         string
-	Inherit     []string       // names of the hub's variables that it gets beyond those that all get
+	Inherit     []string       // names of the hub's variables that it gets beyond the ones that all get
 	Demand      declare.Demand // how far arguments have to fit the schemas of its tools
 }
 
@@ -41,11 +41,11 @@ type Config struct {
 	Children  []ChildConfig
 	Protected []string // absolute paths, or ~/...: hub.json, the hub's own folders
 	FS        guard.FS // nil: this machine
-	Home      string   // "": that of the user
+	Home      string   // "": the user's
 	Policy    policy.Policy
 	Getenv    func(string) string
 	Depth     int // limits.depth, 0: DefaultDepth
-	// Resources are prefixes of URIs: those of their schemes may be named at or below one only. ClientResources lets
+	// Resources are prefixes of URIs: URIs of their schemes may be named at or below one only. ClientResources lets
 	// the client's own roots of other schemes than file count among them.
 	Resources       []string
 	ClientResources bool
@@ -62,12 +62,12 @@ type Checker struct {
 	policy    *policy.Compiled             // nil: the boundary alone
 	m         machine.Machine
 	search    detect.Searcher
-	views     *memo.Map[*policy.Compiled, *Checker] // what it comes to for people, shared by all of those; nil: the same for everybody
+	views     *memo.Map[*policy.Compiled, *Checker] // what it amounts to for people, shared by all of those; nil: the same for everybody
 }
 
 // For returns the Checker for calls of a principal: by the rules of the policy that are for it. Principals about whom the
-// same rules are get the same one. Where no rule is for some people only, that is c itself. What c judges by itself, it
-// judges as for nobody; see [policy.Compiled.For].
+// same rules are get the same one. If no rule is for some people only, that is c itself. What c judges by itself, it
+// judges as for no one; see [policy.Compiled.For].
 func (c *Checker) For(who principal.Principal) *Checker {
 	if c == nil || c.views == nil {
 		return c
@@ -78,7 +78,7 @@ func (c *Checker) For(who principal.Principal) *Checker {
 	})
 }
 
-// rulingFor is what the policy says of a tool that c, or what c is For, has prepared.
+// rulingFor returns what the policy says about a tool that c, or what c is For, has prepared.
 func (c *Checker) rulingFor(t *Tool) *policy.Ruling { return t.ruling.ForPolicy(c.policy) }
 
 // Refuses reports whether every call of a tool is denied by a rule, whatever its arguments are: no list names it then. A request
@@ -156,7 +156,7 @@ func NewChecker(cfg Config) (*Checker, error) {
 	return c, nil
 }
 
-// guardedDirectories are what is protected and, with rules, the directories of rules, in every spelling.
+// guardedDirectories returns what is protected and, with rules, the directories of rules, in every spelling.
 func (c *Checker) guardedDirectories(rules bool) (lists [][]string) {
 	for _, spellings := range c.protected {
 		lists = append(lists, spellings)
@@ -196,14 +196,14 @@ func sharesDisk(raw string) bool {
 	return err != nil || strings.HasPrefix(u.Scheme, "unix") || u.Hostname() == "host.docker.internal" || uri.IsThisHost(u.Hostname()) // strict is the safe answer
 }
 
-// Scan is what one call's arguments hold. It keeps nothing of the argument bytes.
+// Scan is what one call's arguments hold. It keeps no part of the argument bytes.
 type Scan struct {
 	tool     *Tool
 	found    detect.Result
 	byClient bool // the client's own roots may bind URIs
 }
 
-// Findings are the paths found, conditional ones included.
+// Findings returns the paths found, conditional ones included.
 func (s *Scan) Findings() []detect.Finding {
 	if s == nil {
 		return nil

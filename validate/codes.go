@@ -1,7 +1,7 @@
 package validate
 
-// Codes of findings and of refusals beside those of an [strictjson.Error] and a [schema.Error]. They are stable: audit lines, explain and
-// docs/findings.md use them, where each is explained.
+// Codes of findings and of refusals beside the ones of an [strictjson.Error] and a [schema.Error]. They are stable: audit lines, explain
+// and docs/findings.md use them, where each is explained.
 const (
 	CodeInside     = "inside"
 	CodeNullDevice = "null-device"

@@ -13,7 +13,7 @@ import (
 // The commands of testdata/attacks.txt and testdata/honest.txt were written from the documentation of programs, by an author who had
 // not seen how commands are read here. Each line has a label, a tab and a command. They are never run.
 
-// commandsWorld is the disk that these commands are about, with the home folder in the place of /home/u.
+// commandsWorld returns the disk that these commands are about, with the home folder instead of /home/u.
 func commandsWorld(t *testing.T) *world {
 	w := newWorld(t)
 	for _, dir := range []string{"build", "secrets", "test"} {
@@ -90,8 +90,8 @@ func TestCommandsThatReachOut(t *testing.T) {
 	}
 }
 
-// TestCommandsOfEveryDay: of commands that agents send every day at most four in a thousand are refused, and eight with rules that
-// deny the directories build, docs, secrets and test, which are the words of many commands. Those that open one of these are labelled dir.
+// TestCommandsOfEveryDay: of commands that agents send every day at most four in a thousand are refused, and eight with rules that deny
+// the directories build, docs, secrets and test, which are the words of many commands. The ones that open one of these are labelled dir.
 func TestCommandsOfEveryDay(t *testing.T) {
 	t.Parallel()
 	w := commandsWorld(t)

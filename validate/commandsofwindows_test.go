@@ -98,7 +98,8 @@ func TestWindowsCommandsOfEveryDay(t *testing.T) {
 	}
 }
 
-// TestWindowsMoves: behind a change to a directory that a variable names, a name may be that of what is protected, as in a shell of Unix.
+// TestWindowsMoves: behind a change to a directory that a variable names, a name may be the name of what is protected, as in a shell of
+// Unix.
 func TestWindowsMoves(t *testing.T) {
 	t.Parallel()
 	w, free := newWindowsWorld(t, declare.ModeStrict, []string{`C:\Users\me\source\repos\App\src\main.go`}), newWindowsWorld(t, declare.ModeStrict, nil)

@@ -21,7 +21,7 @@ func (j *judge) countsOutside(f *detect.Finding, m meaning, place *guard.Place, 
 		case platform.CauseMagic, platform.CausePermission, platform.CauseNUL, platform.CauseDevice, platform.CauseIO:
 			return !f.Relative() || stuck.Cause == platform.CauseMagic
 		case platform.CauseHost:
-			return true // nobody looks there to see whether anything can be opened
+			return true // no one looks there to see whether anything can be opened
 		}
 		return false // nothing can be opened there
 	}
@@ -80,7 +80,7 @@ func (j *judge) nameCounts(f *detect.Finding, m meaning) bool {
 	return guarded || j.Platform.IsLink(info.Mode()) || f.Operand && j.startsOutside(m.base) || machine.HasOtherNames(info)
 }
 
-// guardsName reports a name that may be that of something protected, or in the directory of a rule, and has to be resolved.
+// guardsName reports a name that may name something protected, or in the directory of a rule, and has to be resolved.
 func (j *judge) guardsName(m meaning) bool {
 	if name := j.BaseName(m.path); j.c.search.Guards(name) || j.Windows && strings.IndexByte(name, '~') >= 0 { // a short name
 		return true
@@ -132,7 +132,7 @@ func (j *judge) leavesByLink(f *detect.Finding, m meaning, place *guard.Place, w
 	return true
 }
 
-// onlyRuns reports that an executable outside is only run (.venv/bin/python), not read or written. Either it stands where a
+// onlyRuns reports that an executable outside is only run (.venv/bin/python), not read or written. Either it stands if a
 // command has its program, or it is a link straight into a directory in which this user can change nothing (/usr/bin).
 func (j *judge) onlyRuns(f *detect.Finding, m meaning, place *guard.Place) bool {
 	return f.Runs || !f.Written && f.Role != access.Delete && j.isLink(m.path) && !j.MayWrite(j.Platform.Parent(place.Path))

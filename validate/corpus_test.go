@@ -147,7 +147,7 @@ func TestCarriersBehind(t *testing.T) {
 	}
 }
 
-// TestWhatNamesSomething: a word counts where it names something outside, or could make it, and not otherwise.
+// TestWhatNamesSomething: a word counts if it names something outside, or could make it, and not otherwise.
 func TestWhatNamesSomething(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -99,7 +99,7 @@ func TestDepthIsConfigured(t *testing.T) {
 	}
 }
 
-// chain is a schema in which each definition refers to the next, and the last one to the elements of a list.
+// chain returns a schema in which each definition refers to the next, and the last one to the elements of a list.
 func chain(n int) string {
 	var b strings.Builder
 	b.WriteString(`{"name":"x","inputSchema":{"$defs":{`)

@@ -85,7 +85,7 @@ func TestServedBeside(t *testing.T) {
 	}{
 		{readTool, `{"path":"src/main.go"}`, policy.Allow},
 		{anyTool, `{"path":"new.txt"}`, policy.Allow},
-		{readTool, `{"path":"a.txt"}`, policy.Escalate},                            // it is there too: which one is meant nobody knows
+		{readTool, `{"path":"a.txt"}`, policy.Escalate},                            // it is there too: which one is meant no one knows
 		{anyTool, `{"path":"sub/new.txt"}`, policy.Escalate},                       // the directory to make it in is there
 		{anyTool, `{"cwd":"{outside}","file":"new.txt"}`, policy.Escalate},         // named by the call
 		{anyTool, `{"file":"../outside/new.txt"}`, policy.Escalate},                // from the root

@@ -20,11 +20,11 @@
 //
 // # Rewriting
 //
-// Some servers cannot take a path as the client wrote it; a built-in profile says so. [Verdict.Rewrites] then names the
-// strings to replace: a file URI with one reading becomes a plain path, and the spelling of a root its resolved path. Only
-// whole strings are replaced, only those that a declaration or their name makes paths, and only under a known boundary. The
-// call is then scanned and judged again with the new strings. If that fails for a root, the call is sent as it came. If it
-// fails for a file URI, the call is denied, because the server would take the URI for a relative name.
+// Some servers cannot take a path as the client wrote it; a built-in profile says so. [Verdict.Rewrites] then names the strings to
+// replace: a file URI with one reading becomes a plain path, and the spelling of a root its resolved path. Only whole strings are
+// replaced, only the ones that a declaration or their name makes paths, and only under a known boundary. The call is then scanned
+// and judged again with the new strings. If that fails for a root, the call is sent as it came. If it fails for a file URI, the
+// call is denied, because the server would take the URI for a relative name.
 //
 // # Concurrency
 //
@@ -36,8 +36,8 @@
 //
 // It does not guess that something is harmless: what cannot be resolved is denied.
 //
-// It cannot promise that a shell script stays inside: a script can compute any path, and only the words in its text are
-// checked. Nor does a call say what its tool does: a tool that runs a project's tests runs whatever the project holds. A path
-// is judged now and opened later by another process. Hard links and bind mounts cannot be seen, but a hard link to a protected
-// file is. Where the kernel can enforce a boundary, give it the same one.
+// It cannot promise that a shell script stays inside: a script can compute any path, and only the words in its text are checked.
+// Nor does a call report what its tool does: a tool that runs a project's tests runs whatever the project holds. A path is judged
+// now and opened later by another process. Hard links and bind mounts cannot be seen, but a hard link to a protected file is. If
+// the kernel can enforce a boundary, give it the same one.
 package validate

@@ -91,7 +91,7 @@ func TestEverydayCalls(t *testing.T) {
 		{"ESLint", "lint-files", `{"filePaths":["{project}/src/main.go","{project}/a.txt"]}`},
 		{repomix, "pack_codebase", `{"directory":"{project}","compress":false,"includePatterns":"**/*.{go,md}","topFilesLength":10}`},
 
-		// Servers that nobody knows.
+		// Servers that no one knows.
 		{"", "search", `{"query":"select the best path","pattern":"/foo.*/","path":"src"}`},
 		{"", "search", `{"pattern":"^/v1/.*$","include":"*.{ts,tsx}","glob":"**/*.go"}`},
 		{"", "http_request", `{"method":"GET","url":"https://api.example.com/v1/users/../x","headers":{"Accept":"application/json","Referer":"https://x/y"}}`},

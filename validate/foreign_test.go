@@ -278,8 +278,8 @@ func TestALookAtAnotherMachine(t *testing.T) {
 	}
 }
 
-// TestNoOpenOfAnotherMachine is TestNoLookAtAnotherMachine on the disk of Windows. It does not see what the system opens: Wine does.
-// With WINEDEBUG=+file no line may name \??\UNC\.
+// TestNoOpenOfAnotherMachine works like TestNoLookAtAnotherMachine on the disk of Windows. It does not see what the system opens:
+// Wine does. With WINEDEBUG=+file no line may name \??\UNC\.
 func TestNoOpenOfAnotherMachine(t *testing.T) {
 	if runtime.GOOS != "windows" {
 		t.Skip("it looks at the disk of Windows")

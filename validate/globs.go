@@ -76,8 +76,8 @@ type globber struct {
 	matched int
 }
 
-// walkParts matches parts below dir. linked says that the match so far went through a link or up. The result is false if there is
-// more than the budget allows.
+// walkParts matches parts below dir. linked reports that the match so far went through a link or up. The result is false if there
+// is more than the budget allows.
 func (g *globber) walkParts(dir string, parts []string, linked bool) bool {
 	for len(parts) > 0 && !shell.HasMeta(parts[0]) {
 		if !g.work.Spend(budget.LookSteps + len(dir)/budget.ByteSteps) {
@@ -146,7 +146,7 @@ func (g *globber) isGuarded(p string) bool {
 	})
 }
 
-// errSpentGlob says that a pattern matches more than the budget allows.
+// errSpentGlob means that a pattern matches more than the budget allows.
 var errSpentGlob = errors.New("budget spent")
 
 // listDirectory reads a directory once for each call.

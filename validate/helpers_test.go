@@ -145,7 +145,7 @@ func (w *world) call(c *Checker, t *Tool, args string) (*Scan, *Verdict) {
 	return s, c.Judge(s, w.where(), w.view())
 }
 
-// anyTool is a tool without a schema, of a server that nobody knows.
+// anyTool is a tool without a schema, of a server that no one knows.
 const anyTool = `{"name":"do_it"}`
 
 func mkdir(dir string) error { return os.MkdirAll(dir, 0o755) }

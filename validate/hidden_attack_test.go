@@ -190,7 +190,7 @@ func TestTooLongForALook(t *testing.T) {
 	}
 }
 
-// TestAboveProtected: a directory above a protected one, to a tool of which nobody knows what it does, is outside like
+// TestAboveProtected: a directory above a protected one, to a tool of which no one knows what it does, is outside like
 // any other. A known role keeps the stronger word.
 func TestAboveProtected(t *testing.T) {
 	t.Parallel()

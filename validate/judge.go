@@ -48,7 +48,7 @@ type judge struct {
 	namedDirs []string                   // directories that the call itself names and that were bases
 }
 
-// baseDirectories are the directories that a relative path may start from.
+// baseDirectories returns the directories that a relative path may start from.
 func (j *judge) baseDirectories() []string {
 	if j.baseDirs != nil {
 		return j.baseDirs
@@ -191,7 +191,7 @@ func (j *judge) cutByEscape(f *detect.Finding) bool {
 	return err == nil
 }
 
-// pathOf is the path of a file URI, "" where it is none.
+// pathOf returns the path of a file URI, "" if it is none.
 func (j *judge) pathOf(uri string) string {
 	if paths, err := j.Platform.ReadURI(uri); err == nil && len(paths) > 0 {
 		return paths[0]
@@ -247,12 +247,12 @@ func (j *judge) uriMeanings(f *detect.Finding, yield func(meaning)) {
 	}
 }
 
-// judgeReading checks one absolute path. counts is false where a conditional finding does not apply. candidate is filled
+// judgeReading checks one absolute path. counts is false if a conditional finding does not apply. candidate is filled
 // with what the rules of the policy ask about.
 func (j *judge) judgeReading(f *detect.Finding, m meaning, candidate *policy.Candidate) (r Reading, d policy.Decision, counts bool) {
 	r = Reading{Text: m.text, Path: m.path, kind: -1}
 	conditional := f.Conditional()
-	candidate.Hard = true // until it is known where it leads
+	candidate.Hard = true // until it is known its target
 	if f.Form == detect.FormName && !j.nameCounts(f, m) {
 		return r, policy.Allow, false
 	}
@@ -324,7 +324,7 @@ func (j *judge) isDir(p string) bool {
 	return err == nil && info.IsDir()
 }
 
-// describeEscape notes where a path leads, and the code for that.
+// describeEscape remembers the target of a path, and the code for that.
 func (j *judge) describeEscape(r *Reading, place *guard.Place, err error) (escape *guard.EscapeError) {
 	r.Leads, r.Exists, r.Root, r.dir, r.given = place.Path, place.Exists, place.Root.Path, place.Dir, place.Root.Given
 	r.Linked = place.Readings.Lexical != place.Readings.Physical || place.Readings.Cleaned != place.Readings.Physical
@@ -388,7 +388,8 @@ func codeOfCase(c rootsmgr.Case) string {
 }
 
 // judgeReadings judges the findings of the arguments as they stand, and then those of a lenient reading, the last of all. Each are judged
-// as if the others were not there: a server takes the arguments in one way, and a directory that it finds so says nothing of the other.
+// as if the others were not there: a server takes the arguments in one way, and a directory that it finds so says nothing about the
+// other.
 func (j *judge) judgeReadings(findings []detect.Finding, reread int) (list []FindingVerdict) {
 	standing := len(findings) - reread
 	if standing > 0 {
@@ -433,7 +434,7 @@ func (j *judge) judgeFindings(findings []detect.Finding) []FindingVerdict {
 	return list
 }
 
-// readings judges every finding by the boundary, then the relative ones once more from the directories that the first
+// readings judges every finding by the boundary, then the relative ones again from the directories that the first
 // pass came across.
 func (j *judge) readings(findings []detect.Finding) []FindingVerdict {
 	list := make([]FindingVerdict, 0, len(findings))
@@ -528,14 +529,14 @@ const maxHinted = 16
 // isBase reports a directory that a query names for later words to start from; it counts for nothing else.
 func isBase(f *detect.Finding) bool { return f.Form == detect.FormLink && f.How == detect.HowLiteral }
 
-// noteHintedDir notes a directory that an argument leads to, although the argument's name does not say that it is a path.
+// noteHintedDir remembers a directory that an argument leads to, although the argument's name does not report that it is a path.
 func (j *judge) noteHintedDir(f *detect.Finding, dir string) {
 	if dir = j.Platform.Clean(dir); f.Form != detect.FormGlob && (len(j.hintedDirs) < maxHinted || isBase(f)) && !slices.Contains(j.hintedDirs, dir) {
 		j.hintedDirs = append(j.hintedDirs, dir)
 	}
 }
 
-// noteOwnDirs notes the directories among the call's own arguments: a relative path may start from any of them.
+// noteOwnDirs remembers the directories among the call's own arguments: a relative path may start from any of them.
 func (j *judge) noteOwnDirs(out *FindingVerdict) {
 	for _, r := range out.Readings {
 		dir := r.Path

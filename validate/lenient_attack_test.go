@@ -14,7 +14,7 @@ import (
 	"mcphub/validate/strictjson"
 )
 
-// demanding is a checker whose server has arguments held against its schemas in one way.
+// demanding returns a checker whose server has arguments held against its schemas in one way.
 func (w *world) demanding(d declare.Demand, mode declare.Mode, args map[string]map[string]declare.ArgRule) *Checker {
 	return w.checker(ChildConfig{Name: "child", Command: "some-server", Mode: mode, ModeSet: true, Demand: d, Args: args})
 }
@@ -99,7 +99,7 @@ func TestLenientAttacks(t *testing.T) {
 }
 
 // TestLenientMembersUnderDeclaredMode: a member that the schema does not know is searched as in strict mode, and what the schema knows
-// only where it is declared, wherever it stands.
+// only if it is declared, wherever it stands.
 func TestLenientMembersUnderDeclaredMode(t *testing.T) {
 	t.Parallel()
 	w := lenientWorld(t)
@@ -199,7 +199,7 @@ func TestLenientRefusals(t *testing.T) {
 	}
 }
 
-// TestLenientReadingsAreJudgedApart: the directories that one reading names are not where the paths of the other start.
+// TestLenientReadingsAreJudgedApart: the directories that one reading names are not if the paths of the other start.
 func TestLenientReadingsAreJudgedApart(t *testing.T) {
 	t.Parallel()
 	w := lenientWorld(t)

@@ -20,7 +20,7 @@ import (
 // A lenientCase is a tool with arguments for it, and what two readers would make of them. It is drawn together, so that
 // nothing here reads arguments the way the hub does.
 type lenientCase struct {
-	schema, loose any // as the tool has it, and without what it says where the arguments are read otherwise than they stand
+	schema, loose any // as the tool has it, and without what it says where the arguments are read differently from they stand
 	args, read    any // as they stand, and as they are read
 	lenient       int // in how many places the two differ
 }
@@ -33,7 +33,7 @@ var (
 )
 
 // drawLenient draws a value: of its schema, and now and then in one of the forms that a lenient reading knows. inText: it stands in JSON
-// in a string, where there are none.
+// in a string, if there are none.
 func drawLenient(t *rapid.T, depth int, inText bool) (c lenientCase) {
 	kinds := []string{"string", "string", "integer", "number", "boolean", "array", "object"}
 	if depth == 0 {
@@ -119,7 +119,7 @@ func drawMembers(t *rapid.T, c *lenientCase, own map[string]any, depth int, inTe
 	}
 }
 
-// filled is the JSON of a value, with the world's directories in it.
+// filled returns the JSON of a value, with the world's directories in it.
 func (w *world) filled(t *rapid.T, v any) string {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -129,7 +129,7 @@ func (w *world) filled(t *rapid.T, v any) string {
 }
 
 // TestLenientAllowsWhatBothReadingsAllow: if a call passes by a lenient reading, the arguments as they are read pass the strict check,
-// and the arguments as they stand pass where the schema says nothing of the values that are read otherwise.
+// and the arguments as they stand pass if the schema says nothing about the values that are read otherwise.
 func TestLenientAllowsWhatBothReadingsAllow(t *testing.T) {
 	t.Parallel()
 	w := lenientWorld(t)

@@ -26,7 +26,7 @@ type oddRoot struct {
 	others []string // the other readings; nothing exists there
 }
 
-// oddRootOf returns the root that a text begins with, nil where there is none, its name can be read in one way only, or
+// oddRootOf returns the root that a text begins with, nil if there is none, its name can be read in one way only, or
 // something else is there by another reading.
 func (j *judge) oddRootOf(text string) *oddRoot {
 	if j.roots.Snapshot == nil || j.container != nil || isOneWay(text) {
@@ -199,8 +199,8 @@ func (j *judge) quotedRoot(f *detect.Finding) bool {
 	return err == nil && !place.Exists && strings.Contains(f.Raw, f.Value)
 }
 
-// firstRoot is a root that a text begins with, and that is at least at bytes long, "" for none. Behind it stands nothing, or one
-// of the signs.
+// firstRoot returns a root that a text begins with, and that is at least at bytes long, "" for none. Behind it stands nothing,
+// or one of the signs.
 func (j *judge) firstRoot(text string, at int, signs string) (dir string) {
 	for _, r := range j.roots.Snapshot.Roots() {
 		for _, d := range []string{r.Path, r.Given} {

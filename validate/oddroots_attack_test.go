@@ -15,8 +15,8 @@ import (
 	"mcphub/validate/policy"
 )
 
-// childReadings are the paths that programs of several kinds would open for a value: as it stands, decoded, with its
-// variables, as a pattern, and, where the argument is called a path, as parts of a list.
+// childReadings returns the paths that programs of several kinds would open for a value: as it stands, decoded, with
+// its variables, as a pattern, and, where the argument is called a path, as parts of a list.
 func (w *oddWorld) childReadings(v string, lists bool) []string {
 	texts := []string{v}
 	if dec, err := url.PathUnescape(v); err == nil {

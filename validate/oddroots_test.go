@@ -76,7 +76,7 @@ func quotedJSON(s string) string {
 	return string(b)
 }
 
-// oddPieces make names that are patterns, variables, escapes, lists or quotes to somebody.
+// oddPieces make names that are patterns, variables, escapes, lists or quotes to someone.
 var oddPieces = []string{"[x]", "[ab]", "[!a]", "[", "]", "{a,b}", "{", "}", "{1..3}", "*", "?", "$HOME", "$LANG", "${LANG}", "$", "%41", "%20", "#1", "#", " ", "'", `"`, "`", ",", ";", ":", "&", "|", "=", "@", "!", "(", ")", "<", ">", "~", "+", "-", "^", `a\b`, "a", "b", "é", "e\u0301", "ｅ", "@(a|b)"}
 
 // homeInList are the names that hold the home folder as part of a list. It is there, so they are read so.

@@ -48,7 +48,7 @@ func randomCommand(r *rand.Rand) string {
 	return command
 }
 
-// descriptor is what strace -y writes of a file that was opened: how, and where it lies.
+// descriptor is what strace -y writes of a file that was opened: how, and its place.
 var descriptor = regexp.MustCompile(`(O_\w+)[^<\n]*= \d+<([^>]+)>`)
 
 // TestOpenedFiles: what a real shell opens outside, or of what is protected, was refused. The control is a command that opens the file.

@@ -49,7 +49,7 @@ func (c *Checker) Upholds(child, tool string, g policy.Grant) bool {
 	})
 }
 
-// Policy tells what policy is in force, and what is protected; ok is false where there is none.
+// Policy returns what policy is in force, and what is protected; ok is false if there is none.
 func (c *Checker) Policy() (info policy.Info, ok bool) {
 	if c == nil {
 		return info, false
@@ -68,7 +68,7 @@ func (c *Checker) Searches(child string) bool {
 	return ch != nil && ch.mode != declare.ModeOff
 }
 
-// Rules are those of the policy in force, nil for none.
+// Rules returns the rules of the policy in force, nil for none.
 func (c *Checker) Rules() *policy.Compiled {
 	if c == nil {
 		return nil
@@ -76,8 +76,8 @@ func (c *Checker) Rules() *policy.Compiled {
 	return c.policy
 }
 
-// ClosedPaths are the paths that one child may not open, whatever is around them: what is protected, in every spelling, and the
-// directories that the policy denies it something in.
+// ClosedPaths returns the paths that a single child may not open, whatever is around them: what is protected, in every
+// spelling, and the directories that the policy denies it something in.
 func (c *Checker) ClosedPaths(child string) (list []string) {
 	if c == nil {
 		return nil
@@ -101,7 +101,7 @@ func (c *Checker) isProtected(is func(p string) bool) bool {
 	return slices.ContainsFunc(c.protected, func(p protectedPath) bool { return slices.ContainsFunc(p, is) })
 }
 
-// CheckOwnFolder says why a folder is no real one of the hub's own user in which nobody else may write.
+// CheckOwnFolder returns why a folder is no real one of the hub's own user in which no one else may write.
 func (c *Checker) CheckOwnFolder(dir string) error {
 	if c == nil {
 		return errors.New("it cannot be looked at")

@@ -160,8 +160,8 @@ func TestRuleOrder(t *testing.T) {
 	}
 }
 
-// TestRuleRoles: a role comes from hub.json, a profile, or what the child says of the tool; the strictest word of a child
-// counts, and nothing said is writing.
+// TestRuleRoles: a role comes from hub.json, a profile, or what the child says about the tool; the strictest word of a
+// child counts, and nothing said is writing.
 func TestRuleRoles(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -201,8 +201,8 @@ func TestRuleRoles(t *testing.T) {
 	}
 }
 
-// TestRulesWithoutBoundary: R11. Where a client has no roots and that passes, rules hold all the same, nothing is outside
-// of nothing, and a sandbox alone makes no boundary.
+// TestRulesWithoutBoundary: R11. If a client has no roots and that passes, rules hold all the same, nothing is outside of
+// nothing, and a sandbox alone makes no boundary.
 func TestRulesWithoutBoundary(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -244,7 +244,7 @@ func TestRulesWithoutBoundary(t *testing.T) {
 	}
 }
 
-// TestCallsWithoutPaths: a rule that asks nothing of paths is about the call itself, one that asks anything is not.
+// TestCallsWithoutPaths: a rule that asks none of paths is about the call itself, one that asks anything is not.
 func TestCallsWithoutPaths(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -386,7 +386,7 @@ func TestGrants(t *testing.T) {
 			t.Errorf("reading %+v", r)
 		}
 	}
-	// Where nothing is escalated a grant is worth nothing.
+	// If nothing is escalated a grant is worth nothing.
 	c := w.rules("", policy.Rule{Then: policy.Allow, Paths: within("{outside}/sub")})
 	s, err = c.Scan(w.tool(c, "", readTool), w.json(`{"path":"{outside}/secret.txt"}`))
 	w.must(err)

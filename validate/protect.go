@@ -48,7 +48,7 @@ func (j *judge) isProtected(where *guard.Place) bool {
 	return slices.ContainsFunc(j.protectedFiles(), func(w fs.FileInfo) bool { return j.SameFile(mine, w) })
 }
 
-// protectedFiles are the protected files as they are now.
+// protectedFiles returns the protected files as they are now.
 func (j *judge) protectedFiles() []fs.FileInfo {
 	if j.watched == nil {
 		j.watched = make([]fs.FileInfo, 0, len(j.c.protected))
@@ -64,14 +64,14 @@ func (j *judge) protectedFiles() []fs.FileInfo {
 // entriesFor is how long it is remembered what the protected files are.
 const entriesFor = time.Second
 
-// knownEntries are what was remembered of that; ok is false where it cannot be told.
+// knownEntries are what was remembered of that; ok is false if it cannot be told.
 type knownEntries struct {
 	at  time.Time
 	all []guard.Entry
 	ok  bool
 }
 
-// protectedEntries are what the protected files were, at most a moment ago.
+// protectedEntries returns what the protected files were, at most a moment ago.
 func (j *judge) protectedEntries() ([]guard.Entry, bool) {
 	was := j.c.entries.Load()
 	if was == nil || time.Since(was.at) > entriesFor {
@@ -94,7 +94,7 @@ func (j *judge) protectedEntries() ([]guard.Entry, bool) {
 }
 
 // reachesBelow reports whether the role concerns everything below a directory, as writing and deleting do. For a directory that only
-// says where a tool works (cwd, projectRoot), and for a word of a longer string, only deleting does.
+// reports where a tool works (cwd, projectRoot), and for a word of a longer string, only deleting does.
 func (j *judge) reachesBelow(f *detect.Finding) bool {
 	if f.Context || f.Form == detect.FormWord || f.Form == detect.FormLiteral || f.Form == detect.FormText || f.Operand && f.Relative() {
 		return f.Role == access.Delete
@@ -122,7 +122,7 @@ func isHarmless(f *detect.Finding, dev string) bool {
 // protectedPath is a protected path in every spelling.
 type protectedPath []string
 
-// resolvedPath is where it really lies.
+// resolvedPath returns where it really lies.
 func (p protectedPath) resolvedPath() string { return p[len(p)-1] }
 
 // protectPath resolves a protected path once, and keeps it. One that does not exist yet is kept as text.

@@ -158,7 +158,7 @@ func TestThisHost(t *testing.T) {
 }
 
 // TestOtherHostsFile: git and others open file://host/path as /path, so that what such a URI names counts, whatever else in
-// the string says of it.
+// the string says about it.
 func TestOtherHostsFile(t *testing.T) {
 	t.Parallel()
 	w, fill := deepWorld(t)

@@ -31,11 +31,11 @@ type meaning struct {
 // oldWorkdir begins a path in a directory that the string was in before.
 const oldWorkdir = "${OLDPWD}/"
 
-// noPath is the meaning of a text that is no path here, and why.
+// noPath returns the meaning of a text that is no path here, and why.
 func noPath(text, code, err string) meaning { return meaning{text: text, code: code, err: err} }
 
-// nameableText is a text in which each wildcard has become a letter: nothing on Windows is called * or ?, so the other names of a
-// pattern say where it leads. A pattern with alternatives in round brackets stays, and is refused.
+// nameableText returns a text in which each wildcard has become a letter: nothing on Windows is called * or ?, so the other names
+// of a pattern say its target. A pattern with alternatives in round brackets stays, and is refused.
 func (j *judge) nameableText(text string) string {
 	if _, remote := j.Platform.Remote(text); !j.Windows || remote || extended.MatchString(text) {
 		return text
@@ -214,7 +214,7 @@ func (j *judge) fromBelow(f *detect.Finding, bases []string, text string, yield 
 	}
 }
 
-// movedDirectories are the directories that a cd before the word leads to and that are there.
+// movedDirectories returns the directories that a cd before the word leads to and that are there.
 func (j *judge) movedDirectories(f *detect.Finding) []string {
 	if f.Course.Dir == "" || j.container != nil {
 		return nil
@@ -251,7 +251,7 @@ func (j *judge) worksElsewhere(findings []detect.Finding) bool {
 	return false
 }
 
-// certainDirectory is where a cd led from base; ok is false if anything else may have happened.
+// certainDirectory returns where a cd led from base; ok is false if anything else may have happened.
 func (j *judge) certainDirectory(f *detect.Finding, base string) (dir string, ok bool) {
 	if f.Course.Sure == shell.SureNot || j.container != nil || j.Getenv("CDPATH") != "" {
 		return "", false
@@ -267,8 +267,8 @@ func (j *judge) certainDirectory(f *detect.Finding, base string) (dir string, ok
 	return dir, true
 }
 
-// declaredBase is the directory that the declared base of a finding names, the only one that the finding starts from. ok is
-// false where none is declared, or it is not absolute, so that the ordinary directories count.
+// declaredBase returns the directory that the declared base of a finding names, the only one that the finding starts from.
+// ok is false where none is declared, or it is not absolute, so that the ordinary directories count.
 func (j *judge) declaredBase(f *detect.Finding) (dirs []string, ok bool) {
 	v := chars.TrimEdges(f.BaseDir)
 	if kind, texts := uri.Read(v); kind == uri.File {
@@ -284,8 +284,8 @@ func (j *judge) declaredBase(f *detect.Finding) (dirs []string, ok bool) {
 	return []string{v}, true
 }
 
-// yieldGlobs yields the further paths a glob stands for: its alternatives, the fixed prefix of each, and a refusal where a
-// later component can climb. The literal reading is the caller's. dir stands before the text, and is no pattern; it may be "".
+// yieldGlobs yields the further paths a glob stands for: its alternatives, the fixed prefix of each, and a refusal if a later
+// component can climb. The literal reading is the caller's. dir stands before the text, and is no pattern; it may be "".
 func (j *judge) yieldGlobs(f *detect.Finding, dir, text string, yield func(meaning)) {
 	if !shell.HasMeta(text) || len(text) > chars.MaxPath {
 		return // it is too long to be opened, and refused as it stands

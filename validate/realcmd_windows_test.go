@@ -143,7 +143,7 @@ func (w writer) spell(s string) string {
 	return b.String()
 }
 
-// pick is one of several.
+// pick returns one of several.
 func (w writer) pick(list ...string) string { return list[w.IntN(len(list))] }
 
 // command opens a file below a directory, in a way that cmd has. bases are spellings of the directory.

@@ -72,8 +72,8 @@ func (c *Checker) ScanParams(child, method string, params []byte, templates ...s
 	return s, nil
 }
 
-// requestTool is a Tool that stands for a request that calls no tool. Its role is reading. hub.json declares its arguments by
-// name: that of the prompt, or the method where there is none. The policy's rules are asked about it by its method.
+// requestTool returns a Tool that stands for a request that calls no tool. Its role is reading. hub.json declares its
+// arguments by name: the prompt's, or the method if there is none. The policy's rules are asked about it by its method.
 func (c *Checker) requestTool(child, name, method string) (*Tool, error) {
 	if c == nil || c.children[child] == nil {
 		return nil, &strictjson.Error{Code: strictjson.CodeSyntax, Message: "no such server is configured"}

@@ -12,7 +12,7 @@ import (
 )
 
 // This file bounds what calls may name beyond files: URIs of schemes for which prefixes are given. The operator gives them, or
-// the client if the operator allows that. Package resource says whether a URI lies below a prefix.
+// the client if the operator allows that. Package resource reports whether a URI lies below a prefix.
 
 // bindPrefixes reads the prefixes of hub.json.
 func (c *Checker) bindPrefixes(cfg Config) error {
@@ -30,7 +30,7 @@ func (c *Checker) bindPrefixes(cfg Config) error {
 	return errors.Join(errs...)
 }
 
-// boundsOf are the prefixes that hold under a view: those of hub.json and, where it says so, those of the client.
+// boundsOf returns the prefixes that hold under a view: the prefixes of hub.json and, if it says so, the client's.
 func (c *Checker) boundsOf(v rootsmgr.View) *resource.Set {
 	if !c.search.ClientResources || v.Snapshot == nil {
 		return c.search.Resources
@@ -42,7 +42,7 @@ func (c *Checker) boundsOf(v rootsmgr.View) *resource.Set {
 	return c.search.Resources.With(theirs)
 }
 
-// Resources are the prefixes that bound what calls may name beyond files, in their canonical spelling; nil for none.
+// Resources returns the prefixes that bound what calls may name beyond files, in their canonical spelling; nil for none.
 func (c *Checker) Resources(v rootsmgr.View) []string {
 	if c == nil || c.search.Resources == nil {
 		return nil
@@ -72,7 +72,7 @@ func (c *Checker) judgeResources(findings []detect.Finding, v rootsmgr.View) (li
 	return list
 }
 
-// resourceHint is the line of hub.json that would let a URI be named.
+// resourceHint returns the line of hub.json that would let a URI be named.
 func resourceHint(prefix string) string {
 	if prefix == "" {
 		return ""

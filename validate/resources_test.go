@@ -15,7 +15,7 @@ import (
 	"mcphub/validate/policy"
 )
 
-// bound is a Checker with prefixes of URIs.
+// bound returns a Checker with prefixes of URIs.
 func (w *world) bound(byClient bool, prefixes ...string) *Checker {
 	w.t.Helper()
 	c, err := NewChecker(Config{
@@ -87,7 +87,7 @@ func TestResources(t *testing.T) {
 }
 
 // A server's mode and declarations: URIs are held in strict and declared mode, and where an argument is declared to be
-// no path; not where nothing is looked at.
+// no path; not if nothing is looked at.
 func TestResourcesByMode(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -118,7 +118,7 @@ func TestResourcesThatAreRead(t *testing.T) {
 	}
 }
 
-// A client's roots of other schemes bind and open where hub.json says so, and nothing where it does not.
+// A client's roots of other schemes bind and open where hub.json says so, and nothing if it does not.
 func TestResourcesOfTheClient(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -187,7 +187,7 @@ func TestResourcesAndRules(t *testing.T) {
 			t.Errorf("%s: %v by %q, want %v by %q", e.name, v.Decision, v.Rule, e.want, e.rule)
 		}
 	}
-	// Where no boundary of directories is known, and everything may pass, this one holds.
+	// If no boundary of directories is known, and everything may pass, this one holds.
 	c := w.bound(false, "https://api.example.com/v1/")
 	s, err := c.Scan(w.tool(c, "", uriTool), []byte(`{"url":"https://evil.example/"}`))
 	w.must(err)

@@ -24,7 +24,7 @@ type Rewrite struct {
 // replacement is one string in the spelling that its server needs.
 type replacement struct {
 	f     *FindingVerdict
-	plain string // the path of a file URI, "" where it is a path already
+	plain string // the path of a file URI, "" if it is a path already
 	to    string // plain, or the path it was, with the root resolved
 }
 
@@ -95,7 +95,7 @@ func withoutRoots(list []replacement) []replacement {
 	return rest
 }
 
-// findReplacements looks at every finding; ok is false where one of them now denies.
+// findReplacements looks at every finding; ok is false if one of them now denies.
 func (j *judge) findReplacements(out *Verdict) (list []replacement, ok bool) {
 	ok = true
 	for i := range out.Findings {
@@ -126,8 +126,8 @@ func (j *judge) findReplacements(out *Verdict) (list []replacement, ok bool) {
 	return list, ok
 }
 
-// plainPath is the path that a whole string means as a file URI, "" where that is not certain: programs differ on it,
-// or the URI stands inside another scheme, in a list, between blanks or quotes, or had line ends in it.
+// plainPath returns the path that a whole string means as a file URI, "" if that is not certain: programs differ on
+// it, or the URI stands inside another scheme, in a list, between blanks or quotes, or had line ends in it.
 func (j *judge) plainPath(f *FindingVerdict) string {
 	const scheme = "file:"
 	rest, ok := strings.CutPrefix(f.Value, scheme)
@@ -174,8 +174,8 @@ func (j *judge) resolveRoot(f *FindingVerdict, text string) string {
 	return to
 }
 
-// rootAbove finds the innermost root in whose given spelling a path lies. There is none where the path already lies in
-// a resolved one, or where no root is spelled otherwise than resolved.
+// rootAbove finds the innermost root in whose given spelling a path lies. There is none if the path already lies in a
+// resolved one, or if no root is spelled differently from resolved.
 func (j *judge) rootAbove(text string) (root, rest string) {
 	if j.givenRoots == nil {
 		j.givenRoots = make(map[string]string)
@@ -203,8 +203,8 @@ func (j *judge) rootAbove(text string) (root, rest string) {
 	return root, rest
 }
 
-// asSent judges the call with these strings in it, and says why it does not fit the tool's schema then. The new strings are
-// searched again, in the same way as the old ones.
+// asSent judges the call with these strings in it, and reports why it does not fit the tool's schema then. The new strings
+// are searched again, in the same way as the old ones.
 func (j *judge) asSent(list []replacement) (out *Verdict, misfit error) {
 	out = &Verdict{Rule: RuleUnjudged}
 	changed := make(map[int32]string, len(list))

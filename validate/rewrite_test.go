@@ -23,7 +23,7 @@ import (
 // officialTool is a tool of the server whose profile says both.
 const officialTool = `{"name":"read_text_file"}`
 
-// linkedWorld is the world with further spellings of the project:
+// linkedWorld returns the world with further spellings of the project:
 //
 //	home/given           ->  home/project
 //	home/deep/given      ->  home/project
@@ -54,7 +54,7 @@ func splice(args []byte, list []Rewrite) []byte {
 	return append(out, args[at:]...)
 }
 
-// flat is every value of a document that holds no others, by pointer.
+// flat returns every value of a document that holds no others, by pointer.
 func flat(v any, pointer string, out map[string]any) map[string]any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -241,8 +241,8 @@ func TestRewrite(t *testing.T) {
 	}
 }
 
-// TestRewriteNewTextOutside: where the new spelling alone would be denied, a root is left as it is spelled, a file URI
-// becomes a path with its root as spelled, and where that does not help either, the call is denied.
+// TestRewriteNewTextOutside: if the new spelling alone would be denied, a root is left as it is spelled, a file URI
+// becomes a path with its root as spelled, and if that does not help either, the call is denied.
 func TestRewriteNewTextOutside(t *testing.T) {
 	t.Parallel()
 	w := linkedWorld(t)
@@ -355,7 +355,7 @@ func TestRewriteWho(t *testing.T) {
 	}
 }
 
-// TestRewriteBase: where the directory that a relative path starts from is rewritten, the path is judged from the new
+// TestRewriteBase: if the directory that a relative path starts from is rewritten, the path is judged from the new
 // one as well.
 func TestRewriteBase(t *testing.T) {
 	t.Parallel()

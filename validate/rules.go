@@ -78,7 +78,7 @@ func (j *judge) isBeside(base string) bool {
 }
 
 // passesBy reports a directory that the server does not try: it is known to start relative paths in the first directory that it
-// is served. Only a path that climbs out of that one is tried in the others.
+// is served. Only a path that climbs out of one base is tried in the others.
 func (j *judge) passesBy(s meaning) bool {
 	if !j.startsAtFirst || len(j.callCtx.Served) == 0 || s.base == j.callCtx.Served[0] {
 		return false
@@ -109,5 +109,5 @@ func (j *judge) isIrrelevant(f *detect.Finding, s meaning, p *guard.Place) bool 
 	if j.Holds(parent, s.base) {
 		return true
 	}
-	return !j.isDir(parent) // where the path leads could be told, so this is no lack of rights
+	return !j.isDir(parent) // the target of the path could be told, so this is no lack of rights
 }

@@ -253,7 +253,7 @@ func TestOneReadingOfLenientJSON(t *testing.T) {
 	}
 }
 
-// TestAdditionalPropertiesAreOthers: what the schema says of further arguments is not said of one that it names.
+// TestAdditionalPropertiesAreOthers: what the schema says about further arguments is not said of one that it names.
 func TestAdditionalPropertiesAreOthers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

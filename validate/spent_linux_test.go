@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// spent is the processor time of this thread: what a busy machine takes from it does not count.
+// spent returns the processor time of this thread: what a busy machine takes from it does not count.
 func spent() time.Duration {
 	var u unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_THREAD, &u); err != nil {

@@ -44,12 +44,12 @@ func (g *stringGen) run(s string) string {
 	return `{"command":` + quotedJSON(s) + `}`
 }
 
-// secret is the file outside, in some spelling.
+// secret returns the file outside, in some spelling.
 func (g *stringGen) secret() string {
 	return g.pick("{outside}/secret.txt", "../outside/secret.txt", "src/../../outside/secret.txt", "{outside}/./secret.txt", "{project}/../outside/secret.txt", "./../outside//secret.txt", "{outside}/sub/../secret.txt")
 }
 
-// inside is a file that may be read.
+// inside returns a file that may be read.
 func (g *stringGen) inside() string {
 	return g.pick("src/main.go", "a.txt", "{project}/a.txt", "./src/main.go", "src/../a.txt", "{project}/src/main.go")
 }
@@ -75,7 +75,7 @@ func (g *stringGen) format(s string) string {
 	return s[:strings.LastIndexByte(s, '/')] + "/" + s[strings.LastIndexByte(s, '/'):] // a//b
 }
 
-// parts is a text cut into variables: what gives them their values, and the word that joins them.
+// parts returns a text cut into variables: what gives them their values, and the word that joins them.
 func (g *stringGen) parts(s string) (given, word string) {
 	n := 2 + g.IntN(2)
 	cuts := []int{0, len(s)}
@@ -363,7 +363,7 @@ func jsonList(words []string) string {
 	return "[" + b.String() + "]"
 }
 
-// namesOfThisHost are the names that /etc/hosts gives to loopback addresses.
+// namesOfThisHost returns the names that /etc/hosts gives to loopback addresses.
 func namesOfThisHost(t testing.TB) []string {
 	names := []string{"localhost"}
 	raw, err := os.ReadFile("/etc/hosts")

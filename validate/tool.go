@@ -25,16 +25,16 @@ type Tool struct {
 	nothing *Scan // the one Scan for every call in which nothing was found
 }
 
-// Name is the tool's own name, without the hub's prefix.
+// Name returns the tool's own name, without the hub's prefix.
 func (t *Tool) Name() string { return t.name }
 
-// Mode is how far the tool's arguments are searched.
+// Mode returns how far the tool's arguments are searched.
 func (t *Tool) Mode() declare.Mode { return t.args.Loaded().Mode }
 
-// SchemaError says why calls are not checked by the tool's schema; nil where they are, or there is none.
+// SchemaError returns why calls are not checked by the tool's schema; nil if they are, or there is none.
 func (t *Tool) SchemaError() error { return t.args.SchemaError() }
 
-// ProfileName is the built-in profile in force, "" for none.
+// ProfileName returns the built-in profile in force, "" for none.
 func (t *Tool) ProfileName() string {
 	if t.profile == nil {
 		return ""
@@ -50,7 +50,7 @@ type definition struct {
 }
 
 // Tool prepares one tool of a child from its raw entry of tools/list. serverName is serverInfo.name as the child gave
-// it. An error means that the tool must not be offered, and says why.
+// it. An error means that the tool must not be offered, and reports why.
 func (c *Checker) Tool(child, serverName string, def []byte) (*Tool, error) {
 	if c == nil || c.children[child] == nil {
 		return nil, fmt.Errorf("no server %s is configured", chars.Quote(child))

@@ -46,7 +46,7 @@ func TestTypedText(t *testing.T) {
 	}
 }
 
-// TestTypedMoves: if only the running program can tell where a typed text goes, the call is refused unless the kernel holds the server.
+// TestTypedMoves: if only the running program can tell the target of a typed text, the call is refused unless the kernel holds the server.
 func TestTypedMoves(t *testing.T) {
 	t.Parallel()
 	w, _ := namedWorld(t)

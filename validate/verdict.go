@@ -19,7 +19,7 @@ type CallContext struct {
 	Container *machine.Container // nil: what the child's configured command says
 	Grants    []policy.Grant     // what a human has allowed this child in this session: opens what a rule escalates, nothing else
 	// Approved names the rule about calls (one without a condition on paths) under which a human has allowed this very call.
-	// It opens what that rule escalates, whatever paths the call has. Grants open nothing of such a rule.
+	// It opens what that rule escalates, whatever paths the call has. Grants open none of such a rule.
 	Approved string
 	// Held reports that the kernel holds the child to its boundary.
 	Held bool
@@ -27,15 +27,15 @@ type CallContext struct {
 	NoWait bool
 }
 
-// Reading is one way in which a child may take a finding, and where it leads.
+// Reading is one way in which a child may take a finding, and its target.
 type Reading struct {
 	Text   string // the spelling that was read: decoded, trimmed, expanded
 	Path   string // absolute, as the child would be handed it
-	Leads  string // where it really leads, "" where that could not be found out
+	Leads  string // its target, "" if that could not be found out
 	Root   string // path of the root that contains it, "" for none
 	Exists bool
 	Code   string // of Codes
-	Err    string // why, where it could not be resolved
+	Err    string // why, if it could not be resolved
 	Asks   bool   // a rule escalates it, and no grant covers it
 	Linked bool   // links on the way make it lead elsewhere than its text says
 
@@ -51,13 +51,13 @@ type FindingVerdict struct {
 	Decision policy.Decision
 	Rule     string // name of the policy's rule that matched it, "" where none did
 	Code     string // of Codes
-	Leads    string // where the offending reading leads, else where the first one does
+	Leads    string // the target of the offending reading, else if the first one does
 	Outside  bool   // some reading leads outside the boundary
-	Hint     string // the lines of hub.json that would declare the argument to be no path, "" where that cannot help
+	Hint     string // the lines of hub.json that would declare the argument to be no path, "" if that cannot help
 
 	onlyFromNamedDir bool // it is denied only from a directory that another argument names
 	fired            *policy.Rule
-	candidates       *policy.Candidates // nil where no rule is about the tool
+	candidates       *policy.Candidates // nil if no rule is about the tool
 	bounds           []string           // of a URI that is outside: the prefixes of its scheme
 	byClient         bool               // a URI, and the client's roots are among the prefixes
 }
@@ -77,7 +77,7 @@ type Verdict struct {
 	Findings   []FindingVerdict
 	Rule       string          // what decided: one of the Rule constants, or where Fired is set that rule's name
 	Fired      *policy.Rule    // the rule of the policy that decided, nil where none did
-	Deciding   *FindingVerdict // the finding that denied or escalated the call; nil where it is allowed, or a rule about calls decided
+	Deciding   *FindingVerdict // the finding that denied or escalated the call; nil if it is allowed, or a rule about calls decided
 	Case       rootsmgr.Case   // why no boundary is known, where none is
 	Why        string          // the view's sentence for a denial that roots could cure
 	Roots      []string        // canonical URIs of the boundary, for the text of a denial
@@ -99,8 +99,8 @@ const (
 // ownRules are the names that the hub gives as the rule if no rule of the policy decided.
 var ownRules = []string{RuleNoPath, RuleInside, RuleProtected, RuleBoundary, RuleNoBoundary, RuleUnresolvable, RuleUnjudged, RuleCeiling, "arguments", "schema"}
 
-// Refused are the paths of a call that was not allowed, as they stand and where
-// they lead.
+// Refused returns the paths of a call that was not allowed, as they stand and
+// their targets.
 func (v *Verdict) Refused() []string {
 	var out []string
 	for i := range v.Findings {
@@ -171,7 +171,7 @@ func (j *judge) decide(v *Verdict) {
 		}
 	}
 	if v.Deciding != nil && (v.Fired == nil || v.Fired.Paths != nil) && v.Decision == policy.Escalate {
-		// A person is asked about the call as a whole where a rule about calls is among those that ask.
+		// A person is asked about the call as a whole if a rule about calls is among the ones that ask.
 		for i := range v.Findings {
 			if f := &v.Findings[i]; f.Decision == policy.Escalate && f.fired.Paths == nil {
 				v.Rule, v.Fired = f.fired.Name, f.fired

@@ -212,7 +212,7 @@ func TestWindowsPrograms(t *testing.T) {
 	h.expect(policy.Deny, [][2]string{{"shell", `C:\tools\mine.exe`}, {"path", `C:\Windows\System32\cmd.exe`}, {"shell", `C:\Windows\System32\notes.txt`}})
 }
 
-// TestWindowsVolumes: another name of a volume passes neither a rule nor protection where there is no boundary.
+// TestWindowsVolumes: another name of a volume passes neither a rule nor protection if there is no boundary.
 func TestWindowsVolumes(t *testing.T) {
 	t.Parallel()
 	rules := []policy.Rule{

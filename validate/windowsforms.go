@@ -52,7 +52,7 @@ func withoutTrailing(text string) string {
 // startsOnDrive reports D:x, which starts from a directory of the drive.
 func startsOnDrive(text string) bool { return platform.IsDrive(text) && !chars.IsDrive(text) }
 
-// mounted is the path on a drive of what a shell of Unix has in a directory, "" if it has none.
+// mounted returns the path on a drive of what a shell of Unix has in a directory, "" if it has none.
 func (j *judge) mounted(text string) string {
 	text = chars.ToSlash(text)
 	for _, dir := range mounts {
@@ -65,7 +65,7 @@ func (j *judge) mounted(text string) string {
 	return ""
 }
 
-// below is where a path leads that a program reads in the directory base.
+// below returns the target of a path that a program reads in the directory base.
 func (j *judge) below(base, text string) string {
 	p := j.Platform
 	switch {

@@ -29,7 +29,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// What systemd manages is left alone where it has not delegated it.
+// What systemd manages is left alone if it has not delegated it.
 func TestNotDelegated(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "hub.service")
@@ -44,7 +44,7 @@ func TestNotDelegated(t *testing.T) {
 	}
 }
 
-// A group in which others are is not divided, and nobody is moved.
+// A group in which others are is not divided, and no one is moved.
 func TestNotOurs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -61,8 +61,8 @@ func TestNotOurs(t *testing.T) {
 	}
 }
 
-// Where this process may divide its control group: what a Group counts, and that nothing of
-// it is left. Package children/process has the bombs.
+// Where this process may divide its control group: what a Group counts, and that none of it
+// is left. Package children/process has the bombs.
 func TestGroup(t *testing.T) {
 	t.Parallel()
 	tree, err := OpenDelegated()
@@ -121,7 +121,7 @@ func TestWhoseBoundRefusedAProcess(t *testing.T) {
 	}
 }
 
-// Who has no bounds of its own has those that the controllers can hold, and what it swaps out does not count.
+// Who has no bounds of its own has the ones that the controllers can hold, and what it swaps out does not count.
 func TestDefault(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ controllers []string }{{nil}, {[]string{memory}}, {[]string{pids}}, {[]string{memory, pids}}} {

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Bounds are those of all processes of a Group together; 0: none.
+// Bounds are the bounds of all processes of a Group together; 0: none.
 type Bounds struct {
 	Memory    int64 // bytes; memory that is swapped out counts too, unless Swaps
 	Processes int   // threads count as well
@@ -23,8 +23,8 @@ type Bounds struct {
 // defaultProcesses is more than honest servers start: a build with a process for each of 128 processors has some thousand threads.
 const defaultProcesses = 4096
 
-// Default are the bounds of a server that has none of its own, as far as the groups of t can hold them: half of the memory of the machine, and
-// defaultProcesses.
+// Default returns the bounds of a server that has none of its own, as far as the groups of t can hold them: half of the memory of the machine,
+// and defaultProcesses.
 func (t *Tree) Default() (b Bounds) {
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err == nil && slices.Contains(t.controllers, memory) {
@@ -43,7 +43,7 @@ type Group struct {
 	events int // the file that changes when the kernel refuses a process; -1: none
 }
 
-// New makes a Group. The error says what keeps it from holding the bounds, for a person.
+// New makes a Group. The error reports what keeps it from holding the bounds, for a person.
 func (t *Tree) New(b Bounds) (*Group, error) {
 	switch {
 	case b.Memory > 0 && !slices.Contains(t.controllers, memory):
@@ -93,7 +93,7 @@ func (g *Group) setBounds(b Bounds) error {
 	return nil
 }
 
-// FD is the descriptor by which a process is started in the group, until Remove.
+// FD returns the descriptor by which a process is started in the group, until Remove.
 func (g *Group) FD() int { return g.fd }
 
 // Await returns when the process of a pidfd has ended. It calls refused at first, and whenever a process may have been refused to the group.
@@ -117,16 +117,16 @@ func (g *Group) Await(pidfd int, refused func()) {
 	}
 }
 
-// Exceeded reports whether somebody in the group was killed for memory, or was refused a
+// Exceeded reports whether someone in the group was killed for memory, or was refused a
 // process.
 func (g *Group) Exceeded() (memory, processes bool) {
 	killed, _ := g.readCount("memory.events", "oom_kill")
 	return killed > 0, g.refusedProcess()
 }
 
-// refusedProcess reports whether somebody was refused a process by the bound of this very group. Since Linux 6.11
+// refusedProcess reports whether someone was refused a process by the bound of this very group. Since Linux 6.11
 // pids.events.local counts that. Before, pids.events counts who in the group was refused one, be it by the bound of a
-// group above: then it is asked whether the group ever had as many as it may, where the kernel keeps that (pids.peak).
+// group above: then it is asked whether the group ever had as many as it may, if the kernel keeps that (pids.peak).
 func (g *Group) refusedProcess() bool {
 	if n, there := g.readCount("pids.events.local", "max"); there {
 		return n > 0
@@ -139,7 +139,7 @@ func (g *Group) refusedProcess() bool {
 	return bounded && (!kept || peak >= most)
 }
 
-// readCount is one line of a file of events; false where it has none.
+// readCount returns one line of a file of events; false if it has none.
 func (g *Group) readCount(file, name string) (n int, there bool) {
 	text, _ := os.ReadFile(filepath.Join(g.path, file))
 	for line := range strings.Lines(string(text)) {
@@ -151,20 +151,20 @@ func (g *Group) readCount(file, name string) (n int, there bool) {
 	return 0, false
 }
 
-// readNumber is what a file has; false where there is none, or it says that there is no bound.
+// readNumber returns what a file has; false if there is none, or it reports that there is no bound.
 func (g *Group) readNumber(file string) (n int, there bool) {
 	text, _ := os.ReadFile(filepath.Join(g.path, file))
 	n, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	return n, err == nil
 }
 
-// Kill kills everybody in the group at once; before Linux 5.14 nobody.
+// Kill kills everybody in the group at once; before Linux 5.14 no one.
 func (g *Group) Kill() { _ = writeFile(g.path, "cgroup.kill", "1") }
 
 // removeTime is how long the kernel may take to let go of those who have ended.
 const removeTime = 2 * time.Second
 
-// Remove ends whoever is left in the group, and removes it.
+// Remove ends the one who is left in the group, and removes it.
 func (g *Group) Remove() error {
 	g.Kill()
 	for _, fd := range []*int{&g.fd, &g.events} {

@@ -31,8 +31,8 @@ type Tree struct {
 	controllers []string // that groups below it have
 }
 
-// OpenDelegated makes a Tree of the control group of this process. The error says why it is
-// none, for a person.
+// OpenDelegated makes a Tree of the control group of this process. The error reports why it
+// is none, for a person.
 func OpenDelegated() (*Tree, error) {
 	args := [11]uint64{0: unix.CLONE_INTO_CGROUP, 4: uint64(unix.SIGCHLD), 10: math.MaxInt32} // struct clone_args, with a group that is none
 	if _, _, err := unix.Syscall(unix.SYS_CLONE3, uintptr(unsafe.Pointer(&args)), unsafe.Sizeof(args), 0); err != unix.EBADF {
@@ -48,7 +48,7 @@ func OpenDelegated() (*Tree, error) {
 	return prepareTree(path, os.Getpid(), os.Getppid())
 }
 
-// Own is the folder of the control group of this process.
+// Own returns the folder of the control group of this process.
 func Own() (string, error) {
 	own, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -61,8 +61,8 @@ func Own() (string, error) {
 	return findFolder(string(own), string(mounts))
 }
 
-// findFolder is the folder of the control group of a process, by its /proc/PID/cgroup and
-// /proc/PID/mountinfo (proc(5), cgroups(7)).
+// findFolder returns the folder of the control group of a process, by its
+// /proc/PID/cgroup and /proc/PID/mountinfo (proc(5), cgroups(7)).
 func findFolder(own, mounts string) (string, error) {
 	group, found := "", false
 	for line := range strings.Lines(own) {
@@ -91,8 +91,9 @@ func unescapePath(s string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }
 
-// checkDelegated says why the group may not be changed: systemd keeps those that it manages as
-// it wants them, but for those that it has checkDelegated, which bear a mark since version 251.
+// checkDelegated returns why the group may not be changed: systemd keeps the ones that it
+// manages as it wants them, but for the ones that it has checkDelegated, which bear a mark
+// since version 251.
 func checkDelegated(path string) error {
 	managed := slices.ContainsFunc([]string{".service", ".scope", ".slice"}, func(end string) bool { return strings.HasSuffix(path, end) })
 	if !managed {
@@ -111,8 +112,8 @@ func checkDelegated(path string) error {
 // meanwhile.
 const tries = 10
 
-// prepareTree moves the hub, its guardian and whoever descends from the hub into a group
-// below path, so that groups below it can have controllers.
+// prepareTree moves the hub, its guardian and the one who descends from the hub into a
+// group below path, so that groups below it can have controllers.
 func prepareTree(path string, hub, parent int) (*Tree, error) {
 	text, err := os.ReadFile(filepath.Join(path, "cgroup.controllers"))
 	if err != nil {
@@ -152,7 +153,7 @@ func prepareTree(path string, hub, parent int) (*Tree, error) {
 	return t, nil
 }
 
-// onlyOurs says who else is in the group.
+// onlyOurs returns who else is in the group.
 func onlyOurs(path string, hub, parent int) error {
 	all, err := readMembers(path)
 	if err != nil {
@@ -190,7 +191,7 @@ func moveAll(from, into string) error {
 	return nil
 }
 
-// readMembers are the processes in a group; 0 is one that cannot be seen from here.
+// readMembers returns the processes in a group; 0 is one that cannot be seen from here.
 func readMembers(path string) (all []int, err error) {
 	text, err := os.ReadFile(filepath.Join(path, "cgroup.procs"))
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 
 // askTools are the tools of a child with Script.Asks: "ask" sends its client
 // the request {method, params} (with "id", or cancels it at once with
-// "cancel"), "say" sends a notification some times, "noticed" tells what it was
-// told, "task" is answered with a task.
+// "cancel"), "say" sends a notification some times, "noticed" reports what it
+// was told, "task" is answered with a task.
 var askTools = []string{"ask", "say", "task"}
 
 // askClient plays one of them.

@@ -19,8 +19,8 @@ var protocolPrefixes = []string{
 // few parsers keep.
 const Extended = `{"n":12345678901234567890,"z":1.0,"sent":%s,"_meta":{"x":1e2},"a":0}`
 
-// handleExtended serves what a script says of single methods, and of a child with
-// Script.Offers the methods that the protocol does not know.
+// handleExtended serves what a script says about single methods, and of a child
+// with Script.Offers the methods that the protocol does not know.
 func (p *player) handleExtended(m message) bool {
 	if reply, ok := p.s.Replies[m.Method]; ok && m.ID != nil {
 		p.answerRaw(m.ID, reply)

@@ -57,8 +57,8 @@ func (p *player) handleLibrary(m message) bool {
 	return true
 }
 
-// answerRaw answers with a result as it is written; a request without a handshake is
-// told that it is complete, where the result does not say what it is.
+// answerRaw answers with a result as it is written; a request without a handshake
+// learns that it is complete, if the result does not report what it is.
 func (p *player) answerRaw(id json.RawMessage, result string) {
 	p.mu.Lock()
 	modern := p.modern[string(id)]

@@ -11,8 +11,8 @@ import (
 
 // modernTools are the tools of a child with Script.Era: "meta" tells the _meta
 // of its call, "input" asks for input (see modernTool), "kind" answers with the
-// resultType that it is given, "touch" says that a resource has changed, "news"
-// what has become of a task, and "hangup" ends every subscription.
+// resultType that it is given, "touch" reports that a resource has changed,
+// "news" what has become of a task, and "hangup" ends every subscription.
 var modernTools = []string{"meta", "input", "kind", "touch", "news", "hangup"}
 
 const modernVersion = "2026-07-28"
@@ -101,8 +101,8 @@ func (p *player) handleDiscovery(m message) {
 }
 
 // answerDiscover goes wrong as Script.Discover says: "silent", "die", "broken" (a line
-// that is no JSON), "late" (right, after Script.Delay), or what is answered, raw:
-// an error where it has a code, else a result.
+// that is no JSON), "late" (right, after Script.Delay), or what is answered, raw: an
+// error if it has a code, else a result.
 func (p *player) answerDiscover(m message) bool {
 	switch p.s.Discover {
 	case "silent":
@@ -164,8 +164,8 @@ func (p *player) openSubscription(m message) {
 }
 
 // notifySubscribers sends a notification on each subscription that asks for it, by a flag, the
-// URI of a resource or the id of a task; false where there is none. begin is how
-// its params begin.
+// URI of a resource or the id of a task; false if there is none. begin is how its params
+// begin.
 func (p *player) notifySubscribers(flag, uri, method, begin string) bool {
 	p.mu.Lock()
 	var to []*listen
@@ -224,10 +224,10 @@ func (p *player) modernTool(m message, name string, arguments json.RawMessage, c
 }
 
 // askForInput asks for input: {"ask": {key: request}, "state": text, "rounds": n} are
-// what it asks for, its state, which grows by a mark in each round, and how often
-// (1 unless said, -1: without end). Then it tells what it was given last. A
-// prompt and a resource ask once, for what their argument, or what follows
-// "ask:" in the URI, says; false where they ask for nothing.
+// what it asks for, its state, which grows by a mark in each round, and how often (1
+// unless said, -1: without end). Then it reports what it was given last. A prompt and
+// a resource ask once, for what their argument, or what follows "ask:" in the URI,
+// says; false if they ask for nothing.
 func (p *player) askForInput(m message, arguments string) bool {
 	var params struct {
 		URI            string
@@ -252,7 +252,7 @@ func (p *player) askForInput(m message, arguments string) bool {
 		Ask     json.RawMessage
 		State   *string
 		Rounds  *int
-		Instead string // the result, raw, in place of one that asks
+		Instead string // the result, raw, instead of one that asks
 	}
 	_ = json.Unmarshal([]byte(arguments), &args)
 	rounds, started := 1, 0
@@ -266,7 +266,7 @@ func (p *player) askForInput(m message, arguments string) bool {
 	if params.RequestState != nil {
 		started = len(*params.RequestState) - len(state)
 	} else if params.InputResponses != nil {
-		started = rounds // nothing tells which it is
+		started = rounds // nothing shows which it is
 	}
 	p.mu.Lock()
 	p.notes = append(p.notes, "round "+string(m.Params))

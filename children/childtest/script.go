@@ -22,8 +22,8 @@ import (
 // envScript is the variable that turns the test binary into a child.
 const envScript = "MCPHUB_CHILDTEST"
 
-// Script says how a child behaves. The zero Script is a well-behaved server
-// with the tools of [serveTool] on one page.
+// Script reports how a child behaves. The zero Script is a well-behaved
+// server with the tools of [serveTool] on one page.
 type Script struct {
 	Shell       bool          // it lists the tool "shell", which runs a line of sh
 	StartDelay  time.Duration // before it reads anything
@@ -44,7 +44,7 @@ type Script struct {
 	FailPage    int           // this page (from 1) is answered with an error
 	OddTools    bool          // entries that are no tools among them
 	AskRoots    bool          // asks roots/list after initialized
-	LazyRoots   bool          // asks it when told of new ones, and not before
+	LazyRoots   bool          // asks it when told about new ones, and not before
 	Library     bool          // offers prompts and resources
 	Books       int           // more resources, book://N
 	DeafRoots   bool          // does not ask again on list_changed
@@ -58,19 +58,19 @@ type Script struct {
 	Discover  string        // how server/discover goes wrong: see discover
 	Speaks    []string      // the versions of its handshake; nil: any. Another one is refused
 	Refusal   string        // how, a raw error object
-	Version   string        // its own, in place of 1.2.3
+	Version   string        // its own, instead of 1.2.3
 	Locks     bool          // with "dual": what comes first on a connection decides, and the other era is refused on it
 	DieAtInit bool          // ends when it is sent initialize
 	Delay     time.Duration // of the answer to it, while the rest goes on
 
 	Asks  bool   // offers the tools of ask.go, and declares tasks
 	Tasks bool   // declares the extension for tasks
-	Defs  string // file of tool definitions, one on a line, read at each list; in place of its own tools. Those it does not know give back their arguments
+	Defs  string // file of tool definitions, one on a line, read at each list; instead of its own tools. Those it does not know give back their arguments
 	Stuck string // while this file exists when it starts, it never answers anything
 
 	Offers  string            // more capabilities, a raw object; then it serves methods that it does not know: see Extended
 	Skills  map[string]string // files by their URIs: declares and serves the extension for skills
-	Replies map[string]string // raw results, by method, in place of its own
+	Replies map[string]string // raw results, by method, instead of its own
 	Errors  map[string]string // raw error objects, likewise
 
 	Withheld string // while this file exists, prompts/list is not answered; refused, or answered with no prompts, if the file says "refused" or "empty"
@@ -161,9 +161,9 @@ type act struct {
 	cancel  map[string]chan struct{}        // calls under way, by raw id
 	modern  map[string]bool                 // requests without a handshake, by raw id
 	listens map[string]*listen              // by raw id
-	aside   *player                         // over HTTP, where to say what belongs to no request
+	aside   *player                         // over HTTP, where to report what belongs to no request
 	next    int
-	over    bool // stdin has ended: nobody will answer
+	over    bool // stdin has ended: no one will answer
 	dead    bool // it is to end at once
 	dirs    []string
 	extra   []string // tools that came later
@@ -262,7 +262,7 @@ func (a *act) endAct() {
 	}
 }
 
-// ownPlayer is where a child says what belongs to no request.
+// ownPlayer returns where a child states what belongs to no request.
 func (p *player) ownPlayer() *player {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -49,7 +49,7 @@ func NewServer(t *testing.T) *Server {
 	return s
 }
 
-// Told is the result with which a request of the server was answered.
+// Told returns the result with which a request of the server was answered.
 func (s *Server) Told(id string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

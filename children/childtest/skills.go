@@ -80,7 +80,7 @@ func (p *player) handleSkills(m message) bool {
 	return true
 }
 
-// skillEntry is the entry of the skill that has its SKILL.md there.
+// skillEntry returns the entry of the skill that has its SKILL.md there.
 func (p *player) skillEntry(uri string) string {
 	folder := strings.TrimSuffix(uri, "SKILL.md")
 	var files []string

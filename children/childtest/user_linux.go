@@ -21,7 +21,7 @@ func AsAnotherUser(t *testing.T, tests ...string) {
 	asUser(t, syscall.SysProcAttr{}, tests)
 }
 
-// AsAnotherUserInGroup is AsAnotherUser in the control group that is open at a descriptor.
+// AsAnotherUserInGroup works like AsAnotherUser in the control group that is open at a descriptor.
 func AsAnotherUserInGroup(t *testing.T, group int, tests ...string) {
 	t.Helper()
 	asUser(t, syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: group}, tests)

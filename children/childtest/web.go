@@ -39,13 +39,13 @@ func (h *Web) Close() {
 	})
 }
 
-// Spec is that of a child at this address.
+// Spec returns the spec of a child at this address.
 func (h *Web) Spec(name, url string) spec.Spec {
 	return spec.Spec{Name: name, URL: url, Transport: remote.HTTP}
 }
 
 // hangsOn reports whether the tool "hang" was called: then nothing is answered any
-// more, until somebody begins another session.
+// more, until someone begins another session.
 func (h *Web) hangsOn(m message) bool {
 	h.act.mu.Lock()
 	defer h.act.mu.Unlock()
@@ -93,7 +93,7 @@ func (h *Web) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if m.ID == nil || m.Method == "" {
 		w.WriteHeader(http.StatusAccepted)
-		go func() { // what it says of it goes on its own stream
+		go func() { // what it says about it goes on its own stream
 			if p := h.awaitStream(); p != nil {
 				p.handleMessage(m)
 			}
@@ -133,8 +133,8 @@ func (h *Web) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	close(done)
 }
 
-// headerMismatch says how the headers of a request without a handshake differ from its
-// body; "" where they do not.
+// headerMismatch returns how the headers of a request without a handshake differ from
+// its body; "" if they do not.
 func (h *Web) headerMismatch(r *http.Request, m message) string {
 	var params struct {
 		Name, URI, TaskID string

@@ -11,9 +11,9 @@ import (
 // This file opens files in folders that stay closed. The hub opens them for the server, and what
 // it makes beside them.
 
-// brokeredFile is the file that a way leads to, or would, if the hub can open it for the server. It is nil
-// if no notices of the kernel can be had, if the folder is not there, or if the file is a key, a program or
-// loaded by programs of the user: nothing is made beside these.
+// brokeredFile returns the file that a way leads to, or would, if the hub can open it for the server. It is
+// nil if no notices of the kernel can be had, if the folder is not there, or if the file is a key, a
+// program or loaded by programs of the user: nothing is made beside these.
 func (h Host) brokeredFile(w *way) *sandbox.File {
 	dir, name := filepath.Dir(w.real), filepath.Base(w.real)
 	at := h.wayOf(dir)

@@ -10,7 +10,7 @@ import (
 	"mcphub/children/sandbox"
 )
 
-// silentKernel is this one, if it did not ask the hub about system calls.
+// silentKernel returns this one, if it did not ask the hub about system calls.
 func silentKernel() sandbox.Kernel {
 	k := sandbox.CurrentKernel()
 	k.WhyNoNotify = "it does not ask"

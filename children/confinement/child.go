@@ -29,7 +29,7 @@ type Child struct {
 	Package   string             // what Installed is a copy of, as the entry names it
 }
 
-// privateFolders puts the child's own folders into its environment, where there are any
+// privateFolders puts the child's own folders into its environment, if there are any
 // and its entry names no other. users: the cache of the user stays its own too.
 func (child Child) privateFolders(users bool) (rules []sandbox.Rule) {
 	set := func(name, value string) {

@@ -24,7 +24,7 @@ type Confinement struct {
 	Makes       []StateFolder // see Make
 	Private     []PrivateFile // likewise
 	Opens       []string      // what the names of the entry open beside the boundary and the program; for people
-	KeepRunning bool          // it is not started anew for a wider boundary
+	KeepRunning bool          // it is not started again for a wider boundary
 	Words       hints.Reader  // reads what it says, and counts what it was refused
 }
 
@@ -42,10 +42,10 @@ func (h Host) Confines(prog program.Program) bool {
 	return prog.Sandbox.Confines() && prog.Unheld(h.kernel()) == "" && (h.boundary.WhyOpen == "" || !prog.Sandbox.Default)
 }
 
-// Confine says how the kernel is to hold a child, and gives the child folders of its own in
-// place of the user's. It returns nil if the entry's sandbox is off. Its error says why a child
-// does not start: its sandbox is required and the kernel cannot hold it, or its own program is
-// not opened.
+// Confine returns how the kernel is to hold a child, and gives the child folders of its own
+// instead of the user's. It returns nil if the entry's sandbox is off. Its error reports why a
+// child does not start: its sandbox is required and the kernel cannot hold it, or its own
+// program is not opened.
 func (h Host) Confine(child Child) (*Confinement, error) {
 	if child.Program.Sandbox.Mode == sandbox.Off {
 		return nil, nil
@@ -78,7 +78,7 @@ func (h Host) Confine(child Child) (*Confinement, error) {
 // ownerOf tells entries apart in the memory of names.
 func ownerOf(prog program.Program) string { return prog.Digest()[:16] }
 
-// bareProgram is a program without what is allowed to it.
+// bareProgram returns a program without what is allowed to it.
 func bareProgram(prog program.Program) program.Program {
 	prog.Sandbox = sandbox.Settings{}
 	return prog
@@ -125,7 +125,7 @@ func (c *confining) openForWriting() {
 }
 
 // recognizeServer begins the profile with what the entry says, and with what is known of its
-// server where the entry says nothing.
+// server if the entry says nothing.
 func (c *confining) recognizeServer() {
 	c.server = c.host.knownAs(c.child)
 	server := c.server
@@ -140,8 +140,8 @@ func (c *confining) recognizeServer() {
 	c.shared = shares{memory: c.profile.Sockets, terminals: server.terminals}
 }
 
-// openFiles fills in the rules of the profile. Its error says why the child's own program is
-// not opened.
+// openFiles fills in the rules of the profile. Its error reports why the child's own program
+// is not opened.
 func (c *confining) openFiles() error {
 	rules := slices.Concat(c.host.boundary.Areas, c.openOwnFolders())
 	o := opening{h: c.host, rules: rules, parts: c.host.programParts(c.child)}
@@ -197,7 +197,7 @@ func (c *confining) openOwnFolders() []sandbox.Rule {
 }
 
 // compareWithKernel adds what the kernel lacks for the profile. held is false if nothing is to
-// be enforced. Its error says what is missing of a sandbox that is required.
+// be enforced. Its error reports what is missing of a sandbox that is required.
 func (c *confining) compareWithKernel(held bool) error {
 	incomplete := len(c.lacks) > 0
 	if held {
@@ -211,8 +211,8 @@ func (c *confining) compareWithKernel(held bool) error {
 	return nil
 }
 
-// fillReport fills in what people are told of a profile that is enforced, and what tells refusals
-// in the child's stderr.
+// fillReport fills in what people are told about a profile that is enforced, and what tells
+// refusals in the child's stderr.
 func (c *confining) fillReport() {
 	p, r, words := c.profile, &c.result.Report, &c.result.Words
 	c.result.Profile, r.Profile = p, p
@@ -235,8 +235,8 @@ func (c *confining) fillReport() {
 	}
 }
 
-// unheldFile is [Program.Unheld] by the file that is started. A program below /snap/bin is a link
-// to the one that starts them all.
+// unheldFile works like [Program.Unheld] by the file that is started. A program below /snap/bin
+// is a link to the one that starts them all.
 func unheldFile(path string) string {
 	if to, err := filepath.EvalSymlinks(path); err == nil && filepath.Base(to) == "snap" {
 		return program.InItsOwnSandbox

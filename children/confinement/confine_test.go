@@ -18,8 +18,8 @@ import (
 // wholeKernel can hold all of a profile.
 var wholeKernel = sandbox.Kernel{ABI: 7, Filters: true, Drops: true}
 
-// confinedMachine is a machine with a home folder and programs in it, and all of a
-// kernel.
+// confinedMachine returns a machine with a home folder and programs in it, and all
+// of a kernel.
 func confinedMachine(t testing.TB) (h launch.Machine, home string) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -176,8 +176,8 @@ func TestInstallations(t *testing.T) {
 	}
 }
 
-// TestAPlantedLinkOpensNothing: a server that may write in a root puts a link in the
-// place of its own package.
+// TestAPlantedLinkOpensNothing: a server that may write in a root puts a link
+// instead of its own package.
 func TestAPlantedLinkOpensNothing(t *testing.T) {
 	h, home := confinedMachine(t)
 	root := filepath.Join(home, "work/rooted")
@@ -243,7 +243,7 @@ func TestAPlantedScriptOpensNothing(t *testing.T) {
 	}
 }
 
-// TestWhatTheKernelLacks: required refuses and says why, auto goes on. Where nobody has
+// TestWhatTheKernelLacks: required refuses and says why, auto goes on. If no one has
 // asked for it and no file can be held, nothing is.
 func TestWhatTheKernelLacks(t *testing.T) {
 	h, home := confinedMachine(t)
@@ -315,7 +315,7 @@ func TestWhatTheKernelLacks(t *testing.T) {
 	}
 }
 
-// TestSeatbelt: Seatbelt holds a server whose entry asks for it, with what is withheld inside of what is open. Where the entry says nothing, it holds
+// TestSeatbelt: Seatbelt holds a server whose entry asks for it, with what is withheld inside of what is open. If the entry says nothing, it holds
 // nothing, and nothing is tried.
 func TestSeatbelt(t *testing.T) {
 	h, home := confinedMachine(t)

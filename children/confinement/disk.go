@@ -19,7 +19,7 @@ const (
 // isTop reports whether dir is a file system's top.
 func isTop(dir string) bool { return filepath.Dir(dir) == dir }
 
-// openRegular opens a regular file to read; nil where it cannot. It does not wait for a pipe
+// openRegular opens a regular file to read; nil if it cannot. It does not wait for a pipe
 // that a server has put there.
 func openRegular(path string) *os.File {
 	if !guard.MayFollow(path, nil) {
@@ -44,7 +44,7 @@ func isFile(path string) bool {
 	return err == nil && fi.Mode().IsRegular()
 }
 
-// textOf is the text of a small regular file; "" where there is none.
+// textOf returns the text of a small regular file; "" if there is none.
 func textOf(file string) string {
 	f := openRegular(file)
 	if f == nil {

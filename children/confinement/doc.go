@@ -20,8 +20,7 @@
 //
 // # What it refuses
 //
-// No link leads to keys, to the configuration of clients, or to the hub's own folders,
-// whatever made it. What children may write tells nothing: not which server it is, not what it
-// needs. A folder is opened for writing only if nothing in it is run, loaded or obeyed. An
-// entry whose sandbox is required does not start where the kernel cannot hold all of it.
+// No link leads to keys, to the configuration of clients, or to the hub's own folders, whatever made it. What children may write tells nothing: not which server
+// it is, not what it needs. A folder is opened for writing only if nothing in it is run, loaded or obeyed. An entry whose sandbox is required does not start if
+// the kernel cannot hold all of it.
 package confinement

@@ -12,40 +12,40 @@ const (
 	MaxMemory  = maxMemory
 )
 
-// WithKernel is the host with another kernel.
+// WithKernel returns the host with another kernel.
 func (h Host) WithKernel(k sandbox.Kernel) Host {
 	h.kernel = func() sandbox.Kernel { return k }
 	return h
 }
 
-// WithSystemGit is the host with another configuration of git of the system.
+// WithSystemGit returns the host with another configuration of git of the system.
 func (h Host) WithSystemGit(path string) Host {
 	h.git = path
 	return h
 }
 
-// WithEnviron is the host with another environment.
+// WithEnviron returns the host with another environment.
 func (h Host) WithEnviron(environ ...string) Host {
 	h.environ = environ
 	return h
 }
 
-// Anew is the host as another hub has it, which reads what the first has remembered.
+// Again returns the host as another hub has it, which reads what the first has remembered.
 func (h Host) Anew() Host {
 	h.memory = newMemory(h.stateFolder())
 	return h
 }
 
-// Forgetful is the host that remembers nothing of before, and nobody else knows what it does.
+// Forgetful returns the host that remembers none of before, and no one else knows what it does.
 func (h Host) Forgetful() Host {
 	h.memory = newMemory("")
 	return h
 }
 
-// Store is where a person is asked.
+// Store returns where a person is asked.
 func (h Host) Store() *consent.Store { return h.memory.consent }
 
-// ForRoots is the host with these roots, and with places that the policy withholds.
+// ForRoots returns the host with these roots, and with places that the policy withholds.
 func (h Host) ForRoots(roots []string, withheld ...string) Host {
 	h.boundary.Roots, h.boundary.Withheld = roots, withheld
 	return h

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestAPipeIsNoScript: a pipe in the place of a script, which nobody writes to, keeps nobody
-// who looks for its interpreter.
+// TestAPipeIsNoScript: a pipe instead of a script, which no one writes to, keeps no one who
+// looks for its interpreter.
 func TestAPipeIsNoScript(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "run.sh")

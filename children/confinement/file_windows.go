@@ -17,5 +17,5 @@ func isProgram(path string) bool {
 	return err == nil && mode.IsRegular()
 }
 
-// isOwn is false: nothing is confined here, so nobody needs to know.
+// isOwn returns false: nothing is confined here, so no one needs to know.
 func isOwn(fs.FileInfo) bool { return false }

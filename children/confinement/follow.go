@@ -27,7 +27,7 @@ type way struct {
 	end  fs.FileInfo
 }
 
-// wayOf looks up where a path leads.
+// wayOf looks up the target of a path.
 func (h Host) wayOf(path string) way { return wayIn(h.looks, path) }
 
 func wayIn(looks *sandbox.LstatCache, path string) way {
@@ -39,8 +39,8 @@ func wayIn(looks *sandbox.LstatCache, path string) way {
 	return w
 }
 
-// endPlace is where a way ends, as the memory has it. What is not there yet may become either,
-// but for what is a file by its nature.
+// endPlace returns where a way ends, as the memory has it. What is not there yet may become
+// either, but for what is a file by its nature.
 func (w *way) endPlace(file bool) string {
 	real := mounted.ReplaceAllString(w.real, "/..data$1")
 	if !file && (w.end == nil || w.end.IsDir()) {
@@ -49,18 +49,20 @@ func (w *way) endPlace(file bool) string {
 	return real
 }
 
-// mounted is the folder that Kubernetes makes anew, beside the former, when a secret is
-// changed that it has mounted. A name leads there by a link in the folder of the mount.
+// mounted is the folder that Kubernetes makes again, beside the former, when a secret
+// is changed that it has mounted. A name leads there by a link in the folder of the
+// mount.
 var mounted = lazyregexp.New(`/\.\.\d{4}_\d\d_\d\d_[^/]+(/|$)`)
 
-// hubFolders are the hub's own folders.
+// hubFolders returns the hub's own folders.
 func (h Host) hubFolders() []string {
 	return slices.DeleteFunc([]string{h.stateFolder(), h.memory.closedReason(), h.CacheFolder()}, func(dir string) bool { return dir == "" })
 }
 
-// neverReason says why a link is not followed, whoever made it: it leads into keys, clients'
-// configuration or the hub's own folders, or to a folder that holds them. A link to the whole of
-// such a folder is no such link. A path without links is what somebody has written, and passes.
+// neverReason returns why a link is not followed, the one who made it: it leads into keys,
+// clients' configuration or the hub's own folders, or to a folder that holds them. A link to the
+// whole of such a folder is no such link. A path without links is what someone has written, and
+// passes.
 func (h Host) neverReason(w *way) string {
 	if w.real == w.path {
 		return ""
@@ -92,8 +94,8 @@ func (h Host) neverReason(w *way) string {
 	return ""
 }
 
-// refusedLink says why nothing is opened by a link, whatever it led to before; "" if it may be
-// followed.
+// refusedLink returns why nothing is opened by a link, whatever it led to before; "" if it may
+// be followed.
 func (h Host) refusedLink(w *way, file bool) string {
 	if why := h.neverReason(w); why != "" {
 		return fmt.Sprintf("%s is not opened: it leads to %s by a link, and %s", w.path, w.real, why)
@@ -104,14 +106,15 @@ func (h Host) refusedLink(w *way, file bool) string {
 	return ""
 }
 
-// inBoundary reports whether the boundary allows that a path is opened where it leads. What it does
-// not allow has messages of its own.
+// inBoundary reports whether the boundary allows that a path is opened its target. What it does not
+// allow has messages of its own.
 func (h Host) inBoundary(w *way) bool {
 	return !h.boundary.Withholds(w.path) && (w.real == w.path || !h.boundary.Withholds(w.real) && h.boundary.MayFollow(w.hops))
 }
 
-// changeReason says why a name does not open these places: it opened others when it was first used, and
-// nobody has accepted the change. It is "" if the name may, or if the boundary has the places anyway.
+// changeReason returns why a name does not open these places: it opened others when it was first used,
+// and no one has accepted the change. It is "" if the name may, or if the boundary has the places
+// anyway.
 func (h Host) changeReason(name string, places []string, by found) string {
 	if h.memory == nil {
 		return ""
@@ -129,12 +132,12 @@ func (h Host) changeReason(name string, places []string, by found) string {
 	return ""
 }
 
-// onlySystem reports that a path leads through folders of the system alone, where no server writes.
+// onlySystem reports that a path leads through folders of the system alone, if no server writes.
 func onlySystem(hops []string) bool {
 	return !slices.ContainsFunc(hops, func(hop string) bool { return !underAny(hop, systemFolders) })
 }
 
-// A purpose says what a path that is followed is for.
+// A purpose describes what a path that is followed is for.
 type purpose uint8
 
 const (
@@ -143,8 +146,8 @@ const (
 	toMake                // to open a folder, which is made if it is missing
 )
 
-// followPath finds where a path leads. If ok is false, nothing is opened, and why says why, unless that
-// is nothing for people. A path where nothing is yet is remembered too: it may later open what
+// followPath finds the target of a path. If ok is false, nothing is opened, and why reports why, unless
+// that is nothing for people. A path that has nothing yet is remembered too: it may later open what
 // comes to be there, and nothing elsewhere.
 func (h Host) followPath(path string, p purpose) (w way, why string, ok bool) {
 	w = h.wayOf(path)
@@ -166,7 +169,7 @@ func (h Host) followWay(w way, p purpose) (why string, ok bool) {
 		if !underAny(w.real, h.installs) {
 			places = []string{w.endPlace(p == asFile)}
 		}
-		if !bounded { // nobody is asked about what no answer would open
+		if !bounded { // no one is asked about what no answer would open
 			h.boundary.Areas = append(slices.Clip(h.boundary.Areas), sandbox.Rule{Path: w.real})
 		}
 		if len(places) > 0 && w.real != w.path {
@@ -182,8 +185,8 @@ func (h Host) followWay(w way, p purpose) (why string, ok bool) {
 	return "", bounded
 }
 
-// CheckRead says why the hub does not read a file for a child: the entry names it as path, and it was
-// found at real. It returns nil if the file may be read.
+// CheckRead returns why the hub does not read a file for a child: the entry names it as path, and it
+// was found at real. It returns nil if the file may be read.
 func (h Host) CheckRead(path, real string) error {
 	w := h.wayOf(path)
 	if w.real != real { // it leads elsewhere by now, or is spelled otherwise

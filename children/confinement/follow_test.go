@@ -15,7 +15,7 @@ import (
 	"mcphub/children/sandbox"
 )
 
-// relink puts a link in the place of whatever is there.
+// relink puts a link instead of whatever is there.
 func relink(t *testing.T, to, path string) {
 	t.Helper()
 	if err := os.RemoveAll(path); err != nil {
@@ -29,7 +29,7 @@ func relink(t *testing.T, to, path string) {
 	}
 }
 
-// anew is the machine as another hub has it, which reads what the first has remembered.
+// again returns the machine as another hub has it, which reads what the first has remembered.
 func anew(h launch.Machine) launch.Machine {
 	h.Host = h.Anew()
 	return h
@@ -49,7 +49,7 @@ func opens(c *confinement.Confinement, path string) bool {
 }
 
 // TestNothingLeadsToKeys: whatever made a link, it opens no key, no client's configuration,
-// nothing of the hub and no more than one program's files. What else it leads to is opened
+// no part of the hub and no more than one program's files. What else it leads to is opened
 // when it is first used, which is the control. What is named itself is what a person wrote.
 func TestNothingLeadsToKeys(t *testing.T) {
 	for to, open := range map[string]bool{
@@ -185,7 +185,7 @@ func TestWhatProgramsLeadTo(t *testing.T) {
 }
 
 // TestUpgradesAreNoQuestion: what version managers and package managers relink opens as
-// before, and nobody is asked.
+// before, and no one is asked.
 func TestUpgradesAreNoQuestion(t *testing.T) {
 	for name, tc := range map[string]struct {
 		home   string
@@ -361,7 +361,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// memoryAt is the file of what names have led to.
+// memoryAt returns the file of what names have led to.
 func memoryAt(t *testing.T, h launch.Machine) string {
 	t.Helper()
 	dir, err := h.Store().Folder()
@@ -371,7 +371,7 @@ func memoryAt(t *testing.T, h launch.Machine) string {
 	return filepath.Join(dir, confinement.MemoryName)
 }
 
-// questions are what waits for a person.
+// questions returns what waits for a person.
 func questions(t *testing.T, h launch.Machine) []consent.Question {
 	t.Helper()
 	list, err := h.Store().Questions()
@@ -443,7 +443,7 @@ func TestAnEntryIsSettledBeforeItStarts(t *testing.T) {
 }
 
 // A path that an entry reads, and that it has never used before, is followed by a link that a server of any hub could have made only inside of
-// what that server could write, or once a person has accepted it. The control is a link where no server could write.
+// what that server could write, or once a person has accepted it. The control is a link if no server could write.
 func TestAFirstUseByALinkOfAServer(t *testing.T) {
 	for _, reaches := range []bool{false, true} {
 		h, home := confinedMachine(t)
@@ -506,7 +506,7 @@ func TestPlantedLinksThatGoDoNotFillTheMemory(t *testing.T) {
 		for start := range 20 {
 			planted := make([]string, 66)
 			for n := range planted {
-				name := fmt.Sprintf("%02d%02d", 99-start, n) + strings.Repeat("x", 240) // before those of former starts
+				name := fmt.Sprintf("%02d%02d", 99-start, n) + strings.Repeat("x", 240) // before the ones of former starts
 				planted[n] = at("dev/srv/node_modules/" + name)
 				relink(t, "/usr/share", planted[n])
 			}
@@ -528,7 +528,7 @@ func TestPlantedLinksThatGoDoNotFillTheMemory(t *testing.T) {
 }
 
 // A module that a server could have linked stays closed, and so does what lies in the module and leads on, which no server could have
-// written. The control is the same link where no server could write.
+// written. The control is the same link if no server could write.
 func TestWhatIsClosedLeadsNowhere(t *testing.T) {
 	for _, reaches := range []bool{false, true} {
 		h, home := confinedMachine(t)

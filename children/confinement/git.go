@@ -10,10 +10,10 @@ import (
 )
 
 // This file opens the repositories that roots are worktrees and submodules of. What says so
-// lies in the root, where servers write: it counts only where the repository, which lies
+// lies in the root, where servers write: it counts only if the repository, which lies
 // elsewhere, names the root back.
 
-// repositoryRules are the rules of the repositories of the session's roots.
+// repositoryRules returns the rules of the repositories of the session's roots.
 func (h Host) repositoryRules(k *knownServer) (rules []sandbox.Rule) {
 	for _, root := range h.boundary.Roots {
 		rules = append(rules, h.repositoryOf(root, true)...)
@@ -37,7 +37,7 @@ func (h Host) repositoryRules(k *knownServer) (rules []sandbox.Rule) {
 
 func (h Host) readRule(dir string) []sandbox.Rule { return h.folderRule(dir, runs) }
 
-// folderRule is a rule for a folder that is there, and lies in nothing that stays closed.
+// folderRule returns a rule for a folder that is there, and lies in nothing that stays closed.
 func (h Host) folderRule(dir string, a sandbox.Access) []sandbox.Rule {
 	w := h.wayOf(dir)
 	if w.end == nil || !w.end.IsDir() || w.real != dir || !h.inBoundary(&w) || h.reservedPlaces(nil).Why(dir) != "" || !h.isNarrow(dir) {
@@ -46,8 +46,8 @@ func (h Host) folderRule(dir string, a sandbox.Access) []sandbox.Rule {
 	return []sandbox.Rule{{Path: dir, Access: a}}
 }
 
-// repositoryOf are the rules of the repository that a folder is a worktree or a submodule
-// of. Nothing of it is written that git runs or obeys.
+// repositoryOf returns the rules of the repository that a folder is a worktree or a
+// submodule of. None of it is written that git runs or obeys.
 func (h Host) repositoryOf(top string, write bool) []sandbox.Rule {
 	link := filepath.Join(top, ".git")
 	own, ok := gitPath(link, "gitdir: ")
@@ -88,8 +88,8 @@ func isRepository(dir string) bool {
 	return isFile(filepath.Join(dir, "HEAD")) && sandbox.IsDir(filepath.Join(dir, "objects")) && sandbox.IsDir(filepath.Join(dir, "refs"))
 }
 
-// gitPath is the path that is the text of a small file, behind a word; relative to the
-// file's folder.
+// gitPath returns the path that is the text of a small file, behind a word; relative
+// to the file's folder.
 func gitPath(file, word string) (path string, ok bool) {
 	if fi, err := os.Lstat(file); err != nil || !fi.Mode().IsRegular() {
 		return "", false // no link either
@@ -104,7 +104,7 @@ func gitPath(file, word string) (path string, ok bool) {
 	return filepath.Clean(text), true
 }
 
-// worktreeOf is the folder of core.worktree of a repository's config, as git writes it for a submodule.
+// worktreeOf returns the folder of core.worktree of a repository's config, as git writes it for a submodule.
 func worktreeOf(dir string) (folder string) {
 	lines, _, _ := gitconfig.Parse([]byte(textOf(filepath.Join(dir, "config"))))
 	for _, l := range lines {

@@ -62,8 +62,8 @@ func TestTheRepositoryOfAWorktree(t *testing.T) {
 	}
 }
 
-// TestAForgedWorktree: whoever writes in a root makes its .git say what it likes, and what
-// that leads to. The honest one is the control.
+// TestAForgedWorktree: the one who writes in a root makes its .git say what it likes, and
+// what that leads to. The honest one is the control.
 func TestAForgedWorktree(t *testing.T) {
 	for name, forge := range map[string]func(t *testing.T, root, victim string){
 		"":                          func(*testing.T, string, string) {},

@@ -25,10 +25,10 @@ const (
 	noSystemConfig = "GIT_CONFIG_NOSYSTEM"
 )
 
-// maxIncluded bounds the files that one includes, with those that these include.
+// maxIncluded bounds the files that one includes, with the ones that these include.
 const maxIncluded = 32
 
-// gitFiles are the files of a user's configuration of git that are open to every child.
+// gitFiles returns the files of a user's configuration of git that are open to every child.
 func gitFiles(home string) []string {
 	if home == "" {
 		return nil
@@ -110,7 +110,7 @@ func includeLine(path string) gitconfig.Line {
 type gitCopy struct {
 	o          *opening
 	base       []string          // files that every child may open, be they included or not
-	folder     string            // of the child's own, where it is to be; "": there is none
+	folder     string            // of the child's own, if it is to be; "": there is none
 	names      map[string]string // of the copies, by the files that they are of; "": there is none
 	files      []PrivateFile
 	incomplete bool     // the child cannot read something of it by itself
@@ -177,7 +177,7 @@ func (c *gitCopy) readFile(path string) (copied string) {
 	return copied
 }
 
-// includedLine is the line of a copy for one that includes a file. ok is false if there is nothing to be included, or it must not be.
+// includedLine returns the line of a copy for one that includes a file. ok is false if there is nothing to be included, or it must not be.
 func (c *gitCopy) includedLine(file string, line gitconfig.Line) (gitconfig.Line, bool) {
 	h := c.o.h
 	path, dir := line.Value, filepath.Dir(file)

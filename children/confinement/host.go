@@ -15,7 +15,7 @@ import (
 // it. It is a value: what is made of one leaves it as it is.
 type Host struct {
 	environ []string // that programs inherit from
-	hub     []string // the hub's own environment, where that is another; nil: it is environ
+	hub     []string // the hub's own environment, if that is another; nil: it is environ
 	home    string
 	system  string // as runtime.GOOS names it
 	git     string // the system's configuration of git
@@ -39,15 +39,15 @@ type Host struct {
 type Disk struct {
 	IsDir     func(path string) bool   // a directory that can be looked into
 	IsProgram func(path string) bool   // a regular file that this user may execute
-	Real      func(path string) string // without links; path itself where it leads nowhere
+	Real      func(path string) string // without links; path itself if it leads nowhere
 
 	ofSystem bool // sandbox.LstatCache sees the same
 }
 
-// systemDisk is the disk of this machine.
+// systemDisk returns the disk of this machine.
 func systemDisk() Disk { return Disk{sandbox.IsDir, isProgram, sandbox.RealPath, true} }
 
-// Options say what a Host is made of. Zero values mean this machine, and its user.
+// Options describe what a Host is made of. Zero values mean this machine, and its user.
 type Options struct {
 	Environ []string
 	Home    string
@@ -74,8 +74,8 @@ func New(o Options) Host {
 	return h
 }
 
-// WithLookupCache is the host as it is at this moment: each path is looked at once. What asks later
-// asks the host that this was made of. A host that has a cache keeps it.
+// WithLookupCache returns the host as it is at this moment: each path is looked at once. What asks
+// later asks the host that this was made of. A host that has a cache keeps it.
 func (h Host) WithLookupCache() Host {
 	if h.looks != nil {
 		return h
@@ -100,14 +100,14 @@ func (h Host) WithLookupCache() Host {
 	return h
 }
 
-// WithBoundary is the host with the boundary of a session.
+// WithBoundary returns the host with the boundary of a session.
 func (h Host) WithBoundary(b sandbox.Boundary) Host {
 	h.boundary = b
 	return h
 }
 
-// WithClientEnv is the host as it is in the environment of a client. What the hub keeps for itself stays
-// where it is. nil is the hub's.
+// WithClientEnv returns the host as it is in the environment of a client. What the hub keeps for itself
+// stays where it is. nil is the hub's.
 func (h Host) WithClientEnv(environ []string) Host {
 	if environ != nil {
 		h.hub, h.environ = h.ofHub(), environ
@@ -115,7 +115,7 @@ func (h Host) WithClientEnv(environ []string) Host {
 	return h
 }
 
-// ofHub is the hub's own environment.
+// ofHub returns the hub's own environment.
 func (h Host) ofHub() []string {
 	if h.hub != nil {
 		return h.hub
@@ -123,19 +123,20 @@ func (h Host) ofHub() []string {
 	return h.environ
 }
 
-// System is the operating system, as runtime.GOOS names it.
+// System returns the operating system, as runtime.GOOS names it.
 func (h Host) System() string { return h.system }
 
-// Home is the user's home folder; "" where there is none.
+// Home returns the user's home folder; "" if there is none.
 func (h Host) Home() string { return h.home }
 
-// Inherited is the part of the environment that a child is given, with these variables
-// as well.
+// Inherited returns the part of the environment that a child is given, with these
+// variables as well.
 func (h Host) Inherited(names []string) *program.Environment {
 	return program.Inherited(h.environ, names, h.system)
 }
 
-// WithRoots is the host that looks at the shares of other machines that these roots name, and at no other. Without it the host looks at none.
+// WithRoots returns the host that looks at the shares of other machines that these roots name, and at no other. Without it the host looks
+// at none.
 func (h Host) WithRoots(roots []guard.Root) Host {
 	h.roots = roots
 	return h
@@ -152,13 +153,13 @@ func (h Host) IsDir(path string) bool { return !h.IsForeign(path) && h.disk.IsDi
 // IsProgram reports whether path is a regular file that this user may execute.
 func (h Host) IsProgram(path string) bool { return !h.IsForeign(path) && h.disk.IsProgram(path) }
 
-// Real is a path without links; path itself where it leads nowhere.
+// Real returns a path without links; path itself if it leads nowhere.
 func (h Host) Real(path string) string { return h.disk.Real(path) }
 
-// Hops are a path and the paths that its links lead to, one after the other.
+// Hops returns a path and the paths that its links lead to, one after the other.
 func (h Host) Hops(path string) []string { return h.looks.Hops(path) }
 
-// CacheFolder is the hub's own folder below the user's cache folder; "" where there is none.
+// CacheFolder returns the hub's own folder below the user's cache folder; "" if there is none.
 func (h Host) CacheFolder() string {
 	base := h.cacheDir(program.Inherited(h.ofHub(), nil, h.system))
 	if base == "" {
@@ -167,7 +168,7 @@ func (h Host) CacheFolder() string {
 	return filepath.Join(base, "mcphub")
 }
 
-// cacheDir is the cache folder of a program with this environment; "" where there is none.
+// cacheDir returns the cache folder of a program with this environment; "" if there is none.
 func (h Host) cacheDir(env *program.Environment) string {
 	if v, ok := env.Get("XDG_CACHE_HOME"); ok && filepath.IsAbs(v) {
 		return v
@@ -184,8 +185,8 @@ func (h Host) cacheDir(env *program.Environment) string {
 	return filepath.Join(h.home, ".cache")
 }
 
-// stateFolder is the hub's own folder below the user's state folder; "" where there is
-// none.
+// stateFolder returns the hub's own folder below the user's state folder; "" if there
+// is none.
 func (h Host) stateFolder() string {
 	env := program.Inherited(h.ofHub(), nil, h.system)
 	if v, ok := env.Get("XDG_STATE_HOME"); ok && filepath.IsAbs(v) {

@@ -17,8 +17,8 @@ var packageFiles = []string{"package.json", "node_modules", "pyvenv.cfg", "pypro
 // lies there is opened no wider than its own folder. So it is in folders of keys.
 var keptByUsers = []string{".local", ".config", ".cache", ".cargo"}
 
-// topOf is the top folder of the installation that a file belongs to; "" where none can be
-// told.
+// topOf returns the top folder of the installation that a file belongs to; "" where none
+// can be told.
 func (h Host) topOf(path string) string {
 	if before, _, ok := strings.Cut(path, "/node_modules/"); ok && h.isNarrow(before) {
 		return before + "/node_modules"
@@ -65,9 +65,9 @@ var settings = map[string][]string{
 	".local/share/mise": {".config/mise/config.toml", ".tool-versions"},
 }
 
-// searchedFolders are the folders that the child finds programs in by their names, and the
-// installations of which they are a part. What children write in is none of them, nor what
-// would be a reason to refuse.
+// searchedFolders returns the folders that the child finds programs in by their names, and
+// the installations of which they are a part. What children write in is none of them, nor
+// what would be a reason to refuse.
 func (h Host) searchedFolders(env *program.Environment) (ways []way) {
 	b := &h.boundary
 	// Each is resolved once, for this plan alone: a link may lead elsewhere by the next.
@@ -110,15 +110,15 @@ func (h Host) isNarrow(dir string) bool {
 	return !isTop(dir) && !isTop(filepath.Dir(dir)) && (h.home == "" || !sandbox.Contains(dir, h.home)) && !sandbox.Contains(dir, os.TempDir())
 }
 
-// systemFolders are places of the system, where no server writes.
+// systemFolders are places of the system, if no server writes.
 var systemFolders = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/nix/store", "/gnu/store", "/run/current-system", "/run/systemd", "/snap", "/dev", "/proc", "/sys"}
 
 // installers are more folders in which programs are installed, and nothing else is.
 var installers = []string{".npm-global/bin", ".npm-global/lib", ".cargo/bin", "go/bin", ".local/share/pnpm", ".local/state/nix", ".nix-profile", "miniconda3", "anaconda3", "miniforge3", "mambaforge", ".linuxbrew"}
 
-// installFolders are the places in which programs are installed and nothing else is: the
-// system's, version managers and the user's own. What leads there is a program, whichever
-// version it is.
+// installFolders returns the places in which programs are installed and nothing else is:
+// the system's, version managers and the user's own. What leads there is a program,
+// whichever version it is.
 func installFolders(home string) (list []string) {
 	list = []string{"/home/linuxbrew/.linuxbrew"}
 	for _, need := range sandbox.Base() {
@@ -142,8 +142,8 @@ func underAny(path string, dirs []string) bool {
 	})
 }
 
-// installationPaths is what must be open for a file of a program to run: the file and the tops of
-// its installation, on the way to where its links lead. why is set where it is not what its
+// installationPaths returns what must be open for a file of a program to run: the file and the
+// tops of its installation, on the way to where its links lead. why is set if it is not what its
 // name opened when it was first used.
 func (h Host) installationPaths(p part) (paths []way, why string) {
 	hops := h.looks.Hops(p.file)

@@ -26,8 +26,8 @@ type knownServer struct {
 	cache     bool     // XDG_CACHE_HOME stays the user's: it looks there for what it has installed
 	sockets   bool     // it needs unix sockets
 	terminals bool     // programs that it runs make terminals
-	proc      bool     // it writes below /proc; not where the hub runs as root
-	state     bool     // it keeps state in its process: it is not started anew for a wider boundary
+	proc      bool     // it writes below /proc; not if the hub runs as root
+	state     bool     // it keeps state in its process: it is not started again for a wider boundary
 	memory    bool     // it keeps one file beside its program, unless MEMORY_FILE_PATH says otherwise
 	git       bool     // it reads the repository that a root lies in
 	cannot    string   // what it cannot do so, for documents
@@ -100,7 +100,7 @@ var knownServers = []knownServer{
 }
 
 // knownAs finds what is known of the program of a child. What its entry names counts,
-// and that only where no child may write it: whoever made a project has not made its
+// and that only if no child may write it: the one who made a project has not made its
 // profile.
 func (h Host) knownAs(child Child) *knownServer {
 	if child.Fresh != "" { // what installs a server is not the server
@@ -161,7 +161,7 @@ func (h Host) knownFile(file string) *knownServer {
 	return findKnown(func(k *knownServer) bool { return slices.Contains(k.programs, program.BaseName(file)) })
 }
 
-// Planted reports whether children may have put there what is at a path. Where a root
+// Planted reports whether children may have put there what is at a path. If a root
 // holds the home folder they may write every program of the user's, and what starts
 // them; no profile gives them more.
 func (h Host) Planted(path string) bool {
@@ -172,7 +172,7 @@ func (h Host) Planted(path string) bool {
 	})
 }
 
-// describeProfile tell people of a profile: its name, what it opens, and, where the profile decides that and
+// describeProfile tell people of a profile: its name, what it opens, and, if the profile decides that and
 // not the entry, that sockets are on and that a run is kept as it is. A nil profile has none.
 func (k *knownServer) describeProfile(g *grant, sockets, stays bool) (words []string) {
 	if k == nil {

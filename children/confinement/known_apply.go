@@ -14,13 +14,13 @@ import (
 )
 
 // A StateFolder is a folder that is made before a child starts, and what is copied into it
-// where it is missing.
+// if it is missing.
 type StateFolder struct {
 	Folder     string
 	File, From string // From "": nothing is copied
 }
 
-// Make makes what a confined child keeps things in, where it is not there yet.
+// Make makes what a confined child keeps things in, if it is not there yet.
 func (c *Confinement) Make() error {
 	for _, m := range c.Makes {
 		if err := os.MkdirAll(m.Folder, 0o700); err != nil {
@@ -57,8 +57,8 @@ type grant struct {
 	closed []string // what is opened no more, and why
 }
 
-// grantTo is what a child is opened as this server. It sets variables of the child's environment.
-// cache is the user's cache folder.
+// grantTo returns what a child is opened as this server. It sets variables of the child's
+// environment. cache is the user's cache folder.
 func (k *knownServer) grantTo(child Child, cache string, h Host) *grant {
 	g := &grant{}
 	for _, place := range k.write {
@@ -148,7 +148,7 @@ func (g *grant) openMemoryFile(child Child, h Host) {
 		return
 	}
 	base := h.stateFolder()
-	if base == "" || child.Program.EnvFile != "" { // which may say where
+	if base == "" || child.Program.EnvFile != "" { // which may report where
 		return
 	}
 	folder := filepath.Join(base, "servers", "memory")
@@ -163,8 +163,8 @@ func (g *grant) openMemoryFile(child Child, h Host) {
 	g.makes = append(g.makes, made)
 }
 
-// memoryOf is the file that the memory server has kept so far: beside its program, or
-// where npx has it, the newest; "" where there is none.
+// memoryOf returns the file that the memory server has kept so far: beside its
+// program, or where npx has it, the newest; "" if there is none.
 func (h Host) memoryOf(child Child) (newest string) {
 	var dirs []string
 	for _, word := range append([]string{child.Command}, child.Args...) {
@@ -193,7 +193,7 @@ func (h Host) memoryOf(child Child) (newest string) {
 	return newest
 }
 
-// placePaths are the paths that a place of a profile stands for.
+// placePaths returns the paths that a place of a profile stands for.
 func (h Host) placePaths(place string, env *program.Environment, cache string) (paths []string) {
 	for either := range strings.SplitSeq(place, "|") {
 		head, rest, _ := strings.Cut(either, "/")
@@ -232,7 +232,7 @@ func (h Host) ownFolder(dir string) bool {
 	return rel != "." && sandbox.KeyFolder(dir) == "" && (!slices.Contains(keptByUsers, parts[0]) || len(parts) > 1)
 }
 
-// resolvePath is a path without links, of which the end need not be there yet.
+// resolvePath returns a path without links, of which the end need not be there yet.
 func (h Host) resolvePath(path string) string {
 	path = filepath.Clean(path)
 	for at, rest := path, ""; ; at, rest = filepath.Dir(at), filepath.Join(filepath.Base(at), rest) {

@@ -14,7 +14,7 @@ import (
 	"mcphub/children/sandbox"
 )
 
-// writable is a machine whose children may write in these folders below home.
+// writable returns a machine whose children may write in these folders below home.
 func writable(h launch.Machine, home string, dirs ...string) launch.Machine {
 	var b sandbox.Boundary
 	for _, dir := range dirs {
@@ -34,7 +34,7 @@ func putFile(t *testing.T, path, text string) string {
 	return path
 }
 
-// TestAProfileIsNotClaimed: a profile follows what an entry of hub.json names, where no
+// TestAProfileIsNotClaimed: a profile follows what an entry of hub.json names, if no
 // child may write it. What merely bears the name gets nothing.
 func TestAProfileIsNotClaimed(t *testing.T) {
 	h, home := confinedMachine(t)
@@ -119,8 +119,8 @@ func TestAProfileIsNotClaimed(t *testing.T) {
 	}
 }
 
-// TestAnEntrySaysMore: what an entry says of sockets and of widening holds, whatever is
-// known of its server.
+// TestAnEntrySaysMore: what an entry says about sockets and of widening holds, whatever
+// is known of its server.
 func TestAnEntrySaysMore(t *testing.T) {
 	h, home := confinedMachine(t)
 	cli := putFile(t, filepath.Join(home, "tools/node_modules/@playwright/mcp/cli.js"), "")

@@ -16,8 +16,8 @@ import (
 // maxLinked bounds the parts of a program.
 const maxLinked = 64
 
-// partsBeyond are the parts that the packages of a file lead to. Where servers write they lead
-// nowhere.
+// partsBeyond returns the parts that the packages of a file lead to. Where servers write they
+// lead nowhere.
 func (h Host) partsBeyond(file string) (parts []part) {
 	for _, hop := range h.looks.Hops(file) {
 		top := hop
@@ -49,7 +49,7 @@ func (h Host) partsBeyond(file string) (parts []part) {
 
 const modules = "node_modules"
 
-// modulesOf are the modules in a folder that are links.
+// modulesOf returns the modules in a folder that are links.
 func (h Host) modulesOf(dir string) (parts []part) {
 	list, err := os.ReadDir(dir)
 	if err != nil {
@@ -72,8 +72,8 @@ func (h Host) modulesOf(dir string) (parts []part) {
 	return parts
 }
 
-// environmentOf is what a virtual environment of Python is made of: the installation that
-// its settings name, and folders of packages that were installed to be edited.
+// environmentOf returns what a virtual environment of Python is made of: the installation
+// that its settings name, and folders of packages that were installed to be edited.
 func (h Host) environmentOf(top string) (parts []part) {
 	text := textOf(filepath.Join(top, "pyvenv.cfg"))
 	for line := range strings.Lines(text) {

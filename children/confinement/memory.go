@@ -35,7 +35,7 @@ func (c Change) String() string {
 	return fmt.Sprintf("%s led to %s and leads to %s now", consent.Shown(c.Path), leadsTo(c.Was), leadsTo(c.Now))
 }
 
-// consentItem is the Change as it is put to a person.
+// consentItem returns the Change as it is put to a person.
 func (c Change) consentItem() consent.Item {
 	value, _ := json.Marshal(c.Now) // of strings
 	return consent.Item{
@@ -66,8 +66,8 @@ func leadsTo(places []string) string {
 // ever changed, so that hubs do not lose each other's. A file that is full is replaced by one without the
 // names that are gone, while no hub adds a line (sweep). Its methods may be called by any goroutine; one mutex guards all of it.
 type memory struct {
-	consent *consent.Store // where a person is asked, and in whose folder the file lies; without one it lasts as long as the process
-	dry     bool           // nothing is written, and nobody is asked
+	consent *consent.Store // if a person is asked, and in whose folder the file lies; without one it lasts as long as the process
+	dry     bool           // nothing is written, and no one is asked
 
 	mu    sync.Mutex
 	read  fileState // of file, when it was read last
@@ -92,7 +92,7 @@ type memoryLine struct {
 	found
 }
 
-// found says where a name was found that no entry has. The zero found is of one that an entry has.
+// found reports where a name was found that no entry has. The zero found is of one that an entry has.
 type found struct {
 	By   []string `json:"by,omitempty"`   // the links and files
 	Says string   `json:"says,omitempty"` // what a file of them holds; "": that one of them is there is enough
@@ -109,7 +109,7 @@ func (f found) isGone() bool {
 	})
 }
 
-// memoryName is that of the file.
+// memoryName is the memory name of the file.
 const memoryName = "links"
 
 // maxMemory bounds the file, in bytes, and maxOwned what is in it for one entry. Beyond that nothing
@@ -136,7 +136,7 @@ func (m *memory) clearTo(now fileState) {
 	m.read, m.led, m.sizes = now, map[string][]string{}, map[string]int64{}
 }
 
-// closedReason is what no server is to open, whatever it is served.
+// closedReason returns what no server is to open, whatever it is served.
 func (m *memory) closedReason() string {
 	if m == nil || m.consent.Closed() == "" {
 		return ""
@@ -144,7 +144,7 @@ func (m *memory) closedReason() string {
 	return sandbox.RealPath(m.consent.Closed())
 }
 
-// previewCopy is the memory as it is now. What is remembered in it is lost.
+// previewCopy returns the memory as it is now. What is remembered in it is lost.
 func (m *memory) previewCopy() *memory {
 	if m == nil {
 		return nil
@@ -205,7 +205,7 @@ func (m *memory) isSettled(name memoryLine, ask bool) (was []string, ok bool, er
 	return was, false, m.consent.Ask(question)
 }
 
-// whyNotLed says why a part does not open places that something on the disk leads to, when its name is first used; "" if it
+// whyNotLed returns why a part does not open places that something on the disk leads to, when its name is first used; "" if it
 // does. What a server of any hub could have written leads nowhere else, unless a person has accepted it. inside: it leads nowhere
 // else, and the name need not be remembered.
 func (m *memory) whyNotLed(p part, places []string) (why string, inside bool) {
@@ -223,8 +223,8 @@ func (m *memory) whyNotLed(p part, places []string) (why string, inside bool) {
 	return why, inside
 }
 
-// whyLinked says why a path is not followed when it is first used, because a server of any hub could have made a link on the way; ""
-// if it is.
+// whyLinked returns why a path is not followed when it is first used, because a server of any hub could have made a link on the way;
+// "" if it is.
 func (m *memory) whyLinked(path string) string {
 	if m == nil || m.consent == nil || m.knowsName(path) {
 		return ""
@@ -261,7 +261,7 @@ func (m *memory) knowsName(path string) bool {
 	return known
 }
 
-// openedPlaces are the places that a name opens.
+// openedPlaces returns the places that a name opens.
 func (m *memory) openedPlaces(path string) []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -271,7 +271,7 @@ func (m *memory) openedPlaces(path string) []string {
 	return m.led[path]
 }
 
-// noteAbsent notes a name that leads nowhere, and reports whether it was not known.
+// noteAbsent remembers a name that leads nowhere, and reports whether it was not known.
 func (m *memory) noteAbsent(name memoryLine) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -281,7 +281,7 @@ func (m *memory) noteAbsent(name memoryLine) bool {
 	if _, known := m.led[name.Path]; known {
 		return false
 	}
-	_ = m.addLine(name) // else it is done once more the next time
+	_ = m.addLine(name) // else it is done again the next time
 	return true
 }
 
@@ -408,7 +408,7 @@ func (m *memory) appendLine(file string, line memoryLine) error {
 	m.takeLine(line)
 	m.sizes[line.Owner] += int64(len(text))
 	if fi, err = f.Stat(); err == nil && (before == m.read || m.read == fileState{} && before.size == 0) && fi.Size() == before.size+int64(len(text)) {
-		m.read = fileState{fi.Size(), fi.ModTime()} // nobody else has written: what is known is what it says
+		m.read = fileState{fi.Size(), fi.ModTime()} // no one else has written: what is known is what it says
 	}
 	return nil
 }
@@ -471,7 +471,7 @@ func coversAll(was, now []string) bool {
 	})
 }
 
-// trimMark is a place without the mark of a directory.
+// trimMark returns a place without the mark of a directory.
 func trimMark(place string) string {
 	if len(place) > 1 {
 		return strings.TrimSuffix(place, "/")

@@ -20,7 +20,7 @@ import (
 // loads or obeys anything in it. What a name opened when it was first used is
 // remembered; it never opens more, whatever has come to its place.
 
-// Preview is the host that leaves no trace, for a session with these roots.
+// Preview returns the host that leaves no trace, for a session with these roots.
 func (h Host) Preview(roots []string) Host {
 	h.memory = h.memory.previewCopy()
 	h.boundary.Areas, h.boundary.Roots = slices.Clip(h.boundary.Areas), slices.Clip(h.boundary.Roots)
@@ -31,8 +31,8 @@ func (h Host) Preview(roots []string) Host {
 	return h
 }
 
-// MarkAnnounced notes that somebody was told what the names of an entry open. It reports whether
-// that is the first time, for any hub of the user.
+// MarkAnnounced remembers that someone learned what the names of an entry open. It reports
+// whether that is the first time, for any hub of the user.
 func (h Host) MarkAnnounced(prog program.Program) bool {
 	return h.memory.noteAbsent(memoryLine{Path: tellingOf(prog), Owner: h.owner})
 }
@@ -47,7 +47,7 @@ func tellingOf(prog program.Program) string { return "told " + prog.Digest() }
 // ExecutedPaths are paths that programs run, load or obey, with what their links lead to.
 type ExecutedPaths struct {
 	paths   []string
-	folders []string // of paths, those that are searched
+	folders []string // of paths, the ones that are searched
 }
 
 // addHops adds a path by its hops. searched: programs look for files in it by their names.
@@ -126,10 +126,10 @@ func appendNew(to, paths []string, seen map[string]bool) []string {
 
 // A naming opens the names of one entry.
 type naming struct {
-	h      Host // its boundary is that of the session, with sandbox.write
+	h      Host // its boundary is the boundary of the session, with sandbox.write
 	prog   program.Program
 	names  []entry.Name
-	obeyed ExecutedPaths // nobody may write it
+	obeyed ExecutedPaths // no one may write it
 	places []string      // where other well-known servers keep something
 
 	rules    []sandbox.Rule
@@ -141,7 +141,7 @@ type naming struct {
 	closed   []string        // what waits for a person
 }
 
-// A decision says what a name opens, and why it opens no more.
+// A decision describes what a name opens, and why it opens no more.
 type decision struct {
 	rules []sandbox.Rule
 	file  *sandbox.File // that the hub opens for the server, with what the server makes beside it
@@ -160,7 +160,7 @@ func decideOpened(path string, a sandbox.Access) decision {
 	return decision{rules: []sandbox.Rule{{Path: path, Access: a}}}
 }
 
-// collectNames collects the names of an entry, and what nobody may write because of it. parts are what
+// collectNames collects the names of an entry, and what no one may write because of it. parts are what
 // its program is made of.
 func (h Host) collectNames(child Child, parts []part, k *knownServer) *naming {
 	n := &naming{h: h, prog: child.Program}
@@ -221,12 +221,12 @@ func (n *naming) takeDecision(d decision) {
 	}
 }
 
-// decideName says what a name opens.
+// decideName returns what a name opens.
 func (n *naming) decideName(name entry.Name, w *way) decision {
 	h := &n.h
 	if slices.ContainsFunc(w.hops, h.boundary.Writable) {
-		// A root, or what the entry opens to write, says what is open there. A link in it leads
-		// to nothing that is not.
+		// A root, or what the entry opens to write, reports what is open there. A link in it
+		// leads to nothing that is not.
 		return decision{}
 	}
 	if link := h.relinkableLink(w); link != "" {
@@ -271,7 +271,7 @@ func (n *naming) openFile(w *way) (d decision, ok bool) {
 	return decision{file: f}, true
 }
 
-// obeyedIn are the names of what is run or obeyed in a folder.
+// obeyedIn returns the names of what is run or obeyed in a folder.
 func (n *naming) obeyedIn(folder string) (names []string) {
 	for _, path := range n.obeyed.paths {
 		if filepath.Dir(path) == folder && !slices.Contains(names, filepath.Base(path)) {
@@ -281,8 +281,8 @@ func (n *naming) obeyedIn(folder string) (names []string) {
 	return names
 }
 
-// relinkableLink is a link on a way that a server of any hub could have written before the name
-// was used; "" for none.
+// relinkableLink returns a link on a way that a server of any hub could have written before the
+// name was used; "" for none.
 func (h Host) relinkableLink(w *way) string {
 	if h.memory == nil || h.memory.knowsName(memoryOf(w)) {
 		return ""
@@ -313,12 +313,12 @@ func (h Host) isReachable(dir string) bool {
 	return could
 }
 
-// temporaryFolders are the folders that everybody shares.
+// temporaryFolders returns the folders that everybody shares.
 func temporaryFolders() []string {
 	return []string{os.TempDir(), sandbox.RealPath(os.TempDir()), "/tmp", "/var/tmp"}
 }
 
-// neverReason says why a path is not opened, whatever it is for; "" where it may be.
+// neverReason returns why a path is not opened, whatever it is for; "" if it may be.
 func (n *naming) neverReason(path string, w *way) string {
 	if underAny(path, temporaryFolders()) && !slices.Contains(temporaryFolders(), path) && !n.isUsers(path) {
 		return "another user has it"
@@ -341,7 +341,7 @@ func (n *naming) neverReason(path string, w *way) string {
 	return ""
 }
 
-// reservedPlaces is what no name opens. others are places of other servers.
+// reservedPlaces returns what no name opens. others are places of other servers.
 func (h Host) reservedPlaces(others []string) sandbox.Reserved {
 	r := sandbox.Reserved{Home: h.home, Withheld: slices.Clip(h.boundary.Withheld), Others: others}
 	for _, own := range []string{h.stateFolder(), h.CacheFolder()} {
@@ -363,7 +363,7 @@ func (n *naming) isUsers(path string) bool {
 	}
 }
 
-// readOnly says why what a name leads to is not written; "" where it is. path is where it leads.
+// readOnly returns why what a name leads to is not written; "" if it is. path is its target.
 func (n *naming) readOnly(name entry.Name, path string, w *way) string {
 	switch {
 	case name.Use == entry.Code:
@@ -415,7 +415,7 @@ func inModules(path string) bool {
 	})
 }
 
-// decideMissing says what opens for a name where nothing is: a folder that is made for it, or one
+// decideMissing returns what opens for a name if nothing is: a folder that is made for it, or one
 // in which there is nothing else.
 func (n *naming) decideMissing(name entry.Name, w *way) decision {
 	real := n.h.resolvePath(w.real)
@@ -452,7 +452,7 @@ func (n *naming) decideMissing(name entry.Name, w *way) decision {
 	return f
 }
 
-// sharedReason says why a folder is not opened for a file that is to be made in it.
+// sharedReason returns why a folder is not opened for a file that is to be made in it.
 func (n *naming) sharedReason(folder string) string {
 	w := n.h.wayOf(folder)
 	if why := n.neverReason(folder, &w); why != "" {
@@ -461,9 +461,9 @@ func (n *naming) sharedReason(folder string) string {
 	return fmt.Sprintf("its folder %s holds other things", folder)
 }
 
-// folderOf is the folder of a file, where that is the file's own: nothing is in it but what
-// the entry names, and what programs make beside such files. It stays so once it was. It is
-// "" otherwise.
+// folderOf returns the folder of a file, if that is the file's own: nothing is in it but
+// what the entry names, and what programs make beside such files. It stays so once it was.
+// It is "" otherwise.
 func (n *naming) folderOf(w *way) string {
 	dir := filepath.Dir(w.real)
 	at := n.h.wayOf(dir)
@@ -495,11 +495,11 @@ func (n *naming) folderOf(w *way) string {
 	return dir
 }
 
-// memoryOf is what a name is remembered by.
+// memoryOf returns what a name is remembered by.
 func memoryOf(w *way) string { return "named " + w.path }
 
-// decideRemembered is the decision of a name, unless that opens more than when the name was first
-// used. It is remembered as name.
+// decideRemembered returns the decision of a name, unless that opens more than when the name was
+// first used. It is remembered as name.
 func (n *naming) decideRemembered(name string, w *way, f decision) decision {
 	if n.h.memory == nil || f.none {
 		return f
@@ -530,7 +530,7 @@ func (n *naming) decideRemembered(name string, w *way, f decision) decision {
 	return f
 }
 
-// laterReason is what tells, while the child runs, why a path is not opened whatever asks for it.
+// laterReason returns what tells, while the child runs, why a path is not opened whatever asks for it.
 func (n *naming) laterReason() func(path string) string {
 	now := *n
 	now.h.looks, now.h.disk = nil, systemDisk() // what the plan has seen may be over

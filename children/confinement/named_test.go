@@ -15,7 +15,7 @@ import (
 	"mcphub/children/sandbox"
 )
 
-// rights are what a Confinement opens at a path, in short.
+// rights returns what a Confinement opens at a path, in short.
 func rights(c *confinement.Confinement, path string) string {
 	a := c.Profile.AccessAt(path)
 	text := ""
@@ -27,7 +27,7 @@ func rights(c *confinement.Confinement, path string) string {
 	return text
 }
 
-// served is a program that is a script of node, and its arguments.
+// served returns a program that is a script of node, and its arguments.
 func served(home string, args ...string) program.Program {
 	return confinedProgram("node", append([]string{filepath.Join(home, "work/server/dist/index.js")}, args...)...)
 }
@@ -175,7 +175,7 @@ func shortTemp(t *testing.T) string {
 	return dir
 }
 
-// TestANameOpensNoMoreThanItDid: whatever is put in the place of what an entry names, it
+// TestANameOpensNoMoreThanItDid: whatever is put instead of what an entry names, it
 // opens nothing beyond. A memory of nothing is the control: then it does.
 func TestANameOpensNoMoreThanItDid(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -238,7 +238,7 @@ func TestANameOpensNoMoreThanItDid(t *testing.T) {
 	}
 }
 
-// TestALinkWhereServersWrite: a link that lies where a server of any hub could write is not
+// TestALinkWhereServersWrite: a link that lies if a server of any hub could write is not
 // followed for a name that was never used. That no server could is the control.
 func TestALinkWhereServersWrite(t *testing.T) {
 	for _, reaches := range []bool{false, true} {
@@ -467,7 +467,7 @@ func TestOwnScriptsOfPython(t *testing.T) {
 	}
 }
 
-// TestOwnModulesOfPython: modules come from a working folder that the entry names, where no
+// TestOwnModulesOfPython: modules come from a working folder that the entry names, if no
 // server could have written.
 func TestOwnModulesOfPython(t *testing.T) {
 	for name, tc := range map[string]struct {

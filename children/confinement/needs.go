@@ -7,7 +7,7 @@ import (
 	"mcphub/children/sandbox"
 )
 
-// needs are the paths that every program needs (see sandbox.Base), and where they lead. A hub starts
+// needs are the paths that every program needs (see sandbox.Base), and their targets. A hub starts
 // its servers together, so one look at the disk serves them all. A mutex guards it.
 type needs struct {
 	mu   sync.Mutex
@@ -28,7 +28,8 @@ type need struct {
 const needsAge = time.Second
 
 // needsOf returns the needs of a user with this home folder. A way that does not lie in the
-// system's places alone, where no server writes, must be followed anew by whoever opens it.
+// system's places alone, if no server writes, must be followed again by the one who opens
+// it.
 func (n *needs) needsOf(home string) []need {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -156,7 +156,7 @@ func (o *opening) openBase() {
 	}
 }
 
-// openPath opens what a path leads to, and says why not where a person is to know.
+// openPath opens what a path leads to, and reports why not if a person is to know.
 func (o *opening) openPath(path string, a sandbox.Access, use purpose, watch bool) string {
 	return o.openWay(o.h.wayOf(path), a, use, watch)
 }
@@ -181,7 +181,7 @@ func (o *opening) addEnd(w way, a sandbox.Access, watch bool) {
 	}
 }
 
-// withheldReason says why a path of the entry's sandbox cannot be opened; "" where it can.
+// withheldReason returns why a path of the entry's sandbox cannot be opened; "" if it can.
 func (h Host) withheldReason(key, path string) string {
 	if h.boundary.Withholds(path) || h.boundary.Withholds(h.Real(path)) {
 		return fmt.Sprintf("sandbox.%s: %s is withheld by the policy, or is the hub's own", key, path)
@@ -189,8 +189,8 @@ func (h Host) withheldReason(key, path string) string {
 	return ""
 }
 
-// linkedReason says why a path that the entry opens for writing is not opened as what its
-// links lead to; "" where it is.
+// linkedReason returns why a path that the entry opens for writing is not opened as what
+// its links lead to; "" if it is.
 func (h Host) linkedReason(path string) string {
 	if real := h.Real(path); !h.boundary.MayFollow(append(h.looks.Hops(path), real)) {
 		return fmt.Sprintf("sandbox.write: %s leads to %s by a link where servers write, so it is not opened; write the path that it leads to", path, real)

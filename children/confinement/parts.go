@@ -20,11 +20,11 @@ type part struct {
 	interpreter []string // the words of its first line, if it is a script
 }
 
-// foundAt is where the name of a part was found.
+// foundAt returns where the name of a part was found.
 func (p part) foundAt() found { return found{p.by, p.says} }
 
-// programParts are the files that the child is made of: its program, what wraps it, its
-// script, and the interpreters that these name.
+// programParts returns the files that the child is made of: its program, what wraps it,
+// its script, and the interpreters that these name.
 func (h Host) programParts(child Child) (parts []part) {
 	has := func(path string) bool {
 		return slices.ContainsFunc(parts, func(p part) bool { return p.file == path })
@@ -121,7 +121,7 @@ func (h Host) programParts(child Child) (parts []part) {
 	return parts
 }
 
-// lookUp finds a program on the PATH of a child; "" where there is none.
+// lookUp finds a program on the PATH of a child; "" if there is none.
 func (h Host) lookUp(env *program.Environment, name string) string {
 	if filepath.Base(name) != name {
 		return ""
@@ -135,7 +135,7 @@ func (h Host) lookUp(env *program.Environment, name string) string {
 	return ""
 }
 
-// interpreterWords are the words of the first line of a script: #! and what follows.
+// interpreterWords returns the words of the first line of a script: #! and what follows.
 func interpreterWords(path string) []string {
 	f := openRegular(path)
 	if f == nil {

@@ -20,7 +20,7 @@ import (
 	"mcphub/rootsmgr/rootstest"
 )
 
-// A city is a home folder over which hubs of one user open sessions. Its servers write where they may, and its person makes links, answers
+// A city is a home folder over which hubs of one user open sessions. Its servers write if they may, and its person makes links, answers
 // questions and ends hubs. Beside the disk, links has what the person alone has made: what a session would open if no server wrote.
 type city struct {
 	t       testing.TB
@@ -111,7 +111,7 @@ func (c *city) step() {
 	}
 }
 
-// hub is one that runs, or a new one.
+// hub returns one that runs, or a new one.
 func (c *city) hub() *cityHub {
 	if len(c.hubs) < 1 || len(c.hubs) < 4 && c.d.IntN(3) == 0 {
 		c.hubs = append(c.hubs, &cityHub{reach: c.machine.Store().Reach()})
@@ -177,8 +177,8 @@ func (c *city) server() {
 	c.hold("server", paths, c.mayOpen(prog.Command))
 }
 
-// mayOpen are the folders that a name may open: where it leads by what the person has made; for each link on its way as it is,
-// where the person has ever had it lead, and the folders in which servers could have made it; and what the person has accepted.
+// mayOpen returns the folders that a name may open: its target by what the person has made; for each link on its way as it is,
+// if the person has ever had it lead, and the folders in which servers could have made it; and what the person has accepted.
 func (c *city) mayOpen(name string) []string {
 	may := append(slices.Clone(c.allowed), c.byPerson(name))
 	places := []string{filepath.Dir(name)}
@@ -200,7 +200,7 @@ func (c *city) mayOpen(name string) []string {
 	return may
 }
 
-// byPerson is where a name leads by the links of the person.
+// byPerson returns the target of a name by the links of the person.
 func (c *city) byPerson(name string) string {
 	for range 10 {
 		followed := false
@@ -278,7 +278,7 @@ func (c *city) link(to, path string) {
 	c.note("%s is made to lead to %s", path, to)
 }
 
-// metadata has a server write what says where the packages of a program lie, if the program lies in its root.
+// metadata has a server write what says the place of the packages of a program, if the program lies in its root.
 func (c *city) metadata(root, to string) {
 	if !filepath.IsAbs(to) {
 		to = filepath.Join(root, to)
@@ -356,9 +356,9 @@ func (c *city) end() {
 }
 
 // TestNoSessionOpensWhatAnotherWrote: sessions with roots that nest open and end at random, their servers plant links and what says where
-// packages lie, and a person makes links and answers. No root, no rule and no server opens what it would not without the other sessions,
-// but what a server that could have written the name could write, and what the person has accepted. Where nobody asks who could have written
-// a name, the same steps open more, which is the control.
+// packages lie, and a person makes links and answers. No root, no rule and no server opens what it would not without the other sessions, but
+// what a server that could have written the name could write, and what the person has accepted. If no one asks who could have written a
+// name, the same steps open more, which is the control.
 func TestNoSessionOpensWhatAnotherWrote(t *testing.T) {
 	t.Parallel()
 	const (

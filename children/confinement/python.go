@@ -39,7 +39,7 @@ func (h Host) ownModules(prog program.Program) bool {
 }
 
 // ownScripts reports whether all that the program has Python run are scripts, as far as it
-// can be told: of uv run SCRIPT, and of the text of a shell, where no server could have
+// can be told: of uv run SCRIPT, and of the text of a shell, if no server could have
 // written that. Python looks for the modules of a script beside it.
 func (h Host) ownScripts(prog program.Program) bool {
 	command, args := program.Innermost(prog.Command, prog.Args)

@@ -5,13 +5,14 @@ import (
 	"mcphub/children/sandbox"
 )
 
-// shares says what a child gets of that which all programs of the user share. The zero
-// value is nothing.
+// shares reports what a child gets of that which all programs of the user share. The
+// zero value is nothing.
 type shares struct{ memory, terminals bool }
 
 // sharing are the programs that cannot do without, by the names that launchers are known by: locks
-// of Python lie in shared memory, and of a shell nobody knows what it runs. Databases and browsers
-// need shared memory as well. They also need unix sockets, so whoever has sockets gets the memory.
+// of Python lie in shared memory, and of a shell no one knows what it runs. Databases and browsers
+// need shared memory as well. They also need unix sockets, so the one who has sockets gets the
+// memory.
 var sharing = map[string]shares{
 	"python": {memory: true}, "uv": {memory: true}, "uvx": {memory: true}, "pipx": {memory: true},
 	"poetry": {memory: true}, "pdm": {memory: true}, "hatch": {memory: true}, "pixi": {memory: true},

@@ -11,8 +11,8 @@ import (
 	"mcphub/children/sandbox"
 )
 
-// TestWhoShares: what all programs of the user share is open to those that cannot do
-// without, and to no others.
+// TestWhoShares: what all programs of the user share is open to the ones that cannot
+// do without, and to no others.
 func TestWhoShares(t *testing.T) {
 	h, home := confinedMachine(t)
 	at := func(p string) string { return filepath.Join(home, p) }

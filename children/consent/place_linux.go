@@ -21,7 +21,7 @@ const shared = "/var/tmp"
 // sticky is on every file: what cleans /var/tmp of old files leaves those alone.
 const sticky = fs.ModeSticky
 
-// outside is the folder of this user's stores below a shared one; "" where there can be
+// outside returns the folder of this user's stores below a shared one; "" if there can be
 // none. What is this user's there counts, whatever is wrong with it: a confined server can
 // change its mode, and must not have the hub look elsewhere by that.
 func outside(shared string) string {
@@ -31,7 +31,7 @@ func outside(shared string) string {
 	}
 	fi, err := os.Stat(dir)
 	if err != nil || ownership.Check(fi) != nil && (fi.Sys().(*syscall.Stat_t).Uid != 0 || fi.Mode()&fs.ModeSticky == 0) {
-		return "" // others may put theirs in the place of what is there
+		return "" // others may put theirs instead of what is there
 	}
 	base := filepath.Join(dir, "mcphub-"+strconv.Itoa(os.Geteuid()))
 	switch fi, err := os.Lstat(base); {
@@ -43,8 +43,9 @@ func outside(shared string) string {
 	return base
 }
 
-// placeOf is where the Store of a folder of state lies, and the folder that nobody else is
-// to open. Where the home folder is served, so is the state in it. Then it lies beyond.
+// placeOf returns where the Store of a folder of state lies, and the folder that no one
+// else is to open. If the home folder is served, so is the state in it. Then it lies
+// beyond.
 func placeOf(state, home string) (dir, closed string) { return placeIn(shared, state, home) }
 
 func placeIn(shared, state, home string) (dir, closed string) {

@@ -124,7 +124,7 @@ func TestARecordThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// TestACopyThatIsNoFile: what a server puts in the place of a copy of the record holds nobody up, and counts as damaged.
+// TestACopyThatIsNoFile: what a server puts instead of a copy of the record holds no one up, and counts as damaged.
 func TestACopyThatIsNoFile(t *testing.T) {
 	t.Parallel()
 	for name, put := range map[string]func(path string) error{

@@ -1,4 +1,4 @@
 package consent
 
-// mayRun is true: nothing asks who descends from whom.
+// mayRun returns true: nothing asks who descends from whom.
 func mayRun(int) bool { return true }

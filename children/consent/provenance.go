@@ -18,11 +18,11 @@ import (
 	"mcphub/rootsmgr/guard"
 )
 
-// WhyClosed says why a root or the directory of a rule does not count; "" if it does. A link
-// counts if no server of any hub could have put it there, if it stays in the directory that
-// such a server may write, or if a person has accepted where it leads. Else it asks a person.
-// A name that leads to keys by a link never counts, and one of a folder of keys only if hub.json
-// has it: operator. It implements guard.Provenance.
+// WhyClosed returns why a root or the directory of a rule does not count; "" if it does. A link
+// counts if no server of any hub could have put it there, if it stays in the directory that such
+// a server may write, or if a person has accepted its target. Else it asks a person. A name that
+// leads to keys by a link never counts, and one of a folder of keys only if hub.json has it:
+// operator. It implements guard.Provenance.
 func (s *Store) WhyClosed(w guard.RootCandidate, operator bool) string {
 	if why := s.leadsToKeys(&w, operator); why != "" {
 		return why
@@ -30,7 +30,7 @@ func (s *Store) WhyClosed(w guard.RootCandidate, operator bool) string {
 	return s.WhyLinksClosed(w.Links, false)
 }
 
-// WhyLinksClosed is WhyNotLed of each link on the way to something. dry: no person is asked, and nothing is kept.
+// WhyLinksClosed works like WhyNotLed of each link on the way to something. dry: no person is asked, and nothing is kept.
 func (s *Store) WhyLinksClosed(links []guard.Link, dry bool) string {
 	records := sync.OnceValues(s.reachRecords) // after the links were followed, so that they know what was given before
 	for i, link := range links {               // each by itself: one answer counts for all that lies behind it
@@ -50,7 +50,7 @@ func (s *Store) WhyLinksClosed(links []guard.Link, dry bool) string {
 // way begins the ID of a [Lead].
 const way = "way "
 
-// A Lead is a name of which links, or files, say what it opens to servers.
+// A Lead is a name of which links, or files, report what it opens to servers.
 type Lead struct {
 	Name string   // as a person reads it; the same for every hub
 	By   []string // the links and files
@@ -58,12 +58,12 @@ type Lead struct {
 	Dry  bool     // no person is asked, and nothing is kept
 }
 
-// WhyNotLed says why a name does not open what it leads to; "" if it does. It does if no server of
-// any hub could have written a link or file of it, if all lies in the directory that such a
+// WhyNotLed returns why a name does not open what it leads to; "" if it does. It does if no server
+// of any hub could have written a link or file of it, if all lies in the directory that such a
 // server may write (inside), or if a person has accepted this. Else it asks a person.
 func (s *Store) WhyNotLed(l Lead) (why string, inside bool) { return s.led(l, s.reachRecords) }
 
-// led is WhyNotLed by these records, which it reads only if no acceptance settles the Lead.
+// led works like WhyNotLed by these records, which it reads only if no acceptance settles the Lead.
 func (s *Store) led(l Lead, records func() ([]reachRecord, error)) (why string, inside bool) {
 	if !s.Keeps() {
 		return "", false
@@ -114,7 +114,7 @@ func (s *Store) led(l Lead, records func() ([]reachRecord, error)) (why string, 
 	return why, false
 }
 
-// Shown are paths as a person reads them: a server chooses names, and none is to look like another line or text.
+// Shown returns paths as a person reads them: a server chooses names, and none is to look like another line or text.
 func Shown(paths ...string) string {
 	out := slices.Clone(paths)
 	for i, path := range out {
@@ -128,7 +128,7 @@ func Shown(paths ...string) string {
 // maxWaiting bounds how many questions of this kind wait: a server can make any number of links.
 const maxWaiting = 64
 
-// askOfFew is Ask unless too many questions wait.
+// askOfFew works like Ask unless too many questions wait.
 func (s *Store) askOfFew(i Item) error {
 	waiting, err := s.read(asked, i.ID)
 	if err == nil && waiting == nil {
@@ -150,7 +150,7 @@ func (s *Store) isGone(k *storedItem) bool {
 	return strings.HasPrefix(k.ID, way) && !slices.ContainsFunc(k.Paths, there) && s.Withdraw(k.ID) == nil
 }
 
-// leadsToKeys says why a name opens keys or what a client starts; "" if it does not.
+// leadsToKeys returns why a name opens keys or what a client starts; "" if it does not.
 func (s *Store) leadsToKeys(w *guard.RootCandidate, operator bool) string {
 	if folder := sandbox.KeyFolder(w.Path); folder != "" && !operator {
 		return fmt.Sprintf("keys and credentials are kept in %s; to open it all the same, write in hub.json a rule that allows paths within it, or name it in roots.fallback", folder)
@@ -194,7 +194,7 @@ func (l *Lead) planted(all []reachRecord) (by, dir string, found bool) {
 	return "", dir, false
 }
 
-// damaged is why one of the records cannot be read, nil if all can.
+// damaged returns why one of the records cannot be read, nil if all can.
 func damaged(all []reachRecord) error {
 	for _, r := range all {
 		if r.damaged != nil {
@@ -204,8 +204,8 @@ func damaged(all []reachRecord) error {
 	return nil
 }
 
-// written are the places by which a server may change a link or file: the folder in which it lies, by each
-// spelling, and the file that it leads to with its folder.
+// written returns the places by which a server may change a link or file: the folder in which it lies, by
+// each spelling, and the file that it leads to with its folder.
 func written(by string) (folders, files []string) {
 	folders = []string{filepath.Dir(by)}
 	if real, err := filepath.EvalSymlinks(folders[0]); err == nil {
@@ -217,7 +217,7 @@ func written(by string) (folders, files []string) {
 	return folders, files
 }
 
-// innermost is the innermost directory on record that holds a path; "" for none.
+// innermost returns the innermost directory on record that holds a path; "" for none.
 func innermost(all []reachRecord, path string) (in string) {
 	for _, r := range all {
 		for _, dir := range r.dirs {

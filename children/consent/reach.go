@@ -55,7 +55,7 @@ const (
 // maxLeft is how many files of hubs that have ended may lie about; more are made one.
 const maxLeft = 16
 
-// Reach is that of this process. It begins with what it has on record first.
+// Reach returns the reach of this process. It begins with what it has on record first.
 func (s *Store) Reach() *Reach { return &Reach{store: s, seen: map[string]bool{}} }
 
 // Serves begins the Reach of a hub. client is the process that it serves; a hub of many says
@@ -96,7 +96,7 @@ func (r *Reach) begin() error {
 	r.file, r.lock = f, lock
 	if s.moved() {
 		if r.copy, err = create(s.inState(), name); err != nil {
-			r.copy = nil // it counts where the other is lost, and holds nothing up
+			r.copy = nil // it counts if the other is lost, and holds nothing up
 		}
 	}
 	if err := r.append(line{ClientProcess: &r.client}); err != nil {
@@ -216,8 +216,8 @@ func holds(dir, path string) bool {
 	return sandbox.Contains(dir, path) || filepath.IsAbs(dir) != filepath.IsAbs(path)
 }
 
-// reachFolders are the folders in which files of a Reach lie. Of two with one name the first
-// counts.
+// reachFolders returns the folders in which files of a Reach lie. Of two with one name the
+// first counts.
 func (s *Store) reachFolders() ([]string, error) {
 	dir, err := s.Folder()
 	if err != nil || !s.moved() {
@@ -236,7 +236,7 @@ func (s *Store) reachRecords() ([]reachRecord, error) {
 }
 
 // reachRecordsIn reads the files of all hubs in some folders. If one goes meanwhile, another hub may have merged
-// it into one that was not there yet when the folder was listed. So all are read once more.
+// it into one that was not there yet when the folder was listed. So all are read again.
 func reachRecordsIn(dirs []string) (out []reachRecord, err error) {
 	const tries = 10
 	for i := 1; ; i++ {
@@ -278,8 +278,8 @@ func listedRecords(dirs []string) (out []reachRecord, gone bool, err error) {
 // maxRecord bounds the file of a Reach, in bytes.
 const maxRecord = 16 << 20
 
-// readRecord reads the file of a Reach. A server that is served the home folder may put something else in the
-// place of a copy: a pipe without a writer, or a file without an end.
+// readRecord reads the file of a Reach. A server that is served the home folder may put something else
+// instead of a copy: a pipe without a writer, or a file without an end.
 func readRecord(path string) ([]byte, error) {
 	f, err := atomicfile.Open(path, syscall.O_NONBLOCK)
 	if err != nil {
@@ -307,8 +307,8 @@ func (l *reachRecord) read(data []byte) {
 	}
 }
 
-// CouldBeWritten tells of an Item whether a server could have written it since it was accepted
-// last. dir is where it may write; "" where that cannot be told, which counts as could.
+// CouldBeWritten reports for an Item whether a server could have written it since it was
+// accepted last. dir is where it may write; "" if that cannot be told, which counts as could.
 func (s *Store) CouldBeWritten(i Item) (dir string, could bool) {
 	if !s.Keeps() || len(i.Paths) == 0 {
 		return "", false
@@ -333,8 +333,8 @@ func (s *Store) CouldBeWritten(i Item) (dir string, could bool) {
 	return "", false
 }
 
-// physicalPaths adds to each path its folder, and where both lead without links: whoever may
-// write the folder may put another file there.
+// physicalPaths adds to each path its folder, and where both lead without links: the one who
+// may write the folder may put another file there.
 func physicalPaths(paths []string) (out []string) {
 	for _, path := range paths {
 		for _, p := range []string{path, filepath.Dir(path)} {
@@ -350,7 +350,7 @@ func physicalPaths(paths []string) (out []string) {
 	return out
 }
 
-// Clients are the processes that hubs serve, now or once.
+// Clients returns the processes that hubs serve, now or once.
 func (s *Store) Clients() ([]ClientProcess, error) {
 	if !s.Keeps() {
 		return nil, nil

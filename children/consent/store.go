@@ -29,7 +29,7 @@ type Item struct {
 	Paths []string `json:"paths,omitempty"` // where it is written: who may write there could have changed it; none: anybody
 }
 
-// Digest is what an answer is bound to.
+// Digest returns what an answer is bound to.
 func (i Item) Digest() string {
 	sum := sha256.Sum256(i.Value)
 	return hex.EncodeToString(sum[:])
@@ -43,7 +43,7 @@ type Question struct {
 	Digest string   `json:"digest"`
 }
 
-// ErrChanged says that what was shown is not what waits now.
+// ErrChanged means that what was shown is not what waits now.
 var ErrChanged = errors.New("it has changed since it was shown; look at it again")
 
 // A Store is the folder of all this.
@@ -53,21 +53,21 @@ type Store struct {
 	place func() place // looked for when it is first asked for: most commands never do
 }
 
-// place is where a Store lies.
+// place is the place of a Store.
 type place struct {
 	dir    string // "": nothing is kept
-	closed string // dir, or a folder around it that nobody else is to open
+	closed string // dir, or a folder around it that no one else is to open
 }
 
-// New is the Store of the hub's folder of state. Its own folder is made when something is
-// kept there. With state "" it keeps nothing: nothing is accepted in it, and nobody could
-// have written.
+// New returns the Store of the hub's folder of state. Its own folder is made when
+// something is kept there. With state "" it keeps nothing: nothing is accepted in it, and
+// no one could have written.
 func New(state string) *Store {
 	home, _ := os.UserHomeDir() // without one, state is not in it
 	return NewFor(state, home)
 }
 
-// NewFor is New for a user with this home folder.
+// NewFor works like New for a user with this home folder.
 func NewFor(state, home string) *Store {
 	return &Store{state, home, sync.OnceValue(func() (p place) {
 		if state != "" {
@@ -80,8 +80,8 @@ func NewFor(state, home string) *Store {
 // Keeps reports whether there is a folder.
 func (s *Store) Keeps() bool { return s != nil && s.place().dir != "" }
 
-// Closed is the folder that no server is to open, whatever it is served; "" where nothing
-// is kept.
+// Closed returns the folder that no server is to open, whatever it is served; "" if
+// nothing is kept.
 func (s *Store) Closed() string {
 	if s == nil {
 		return ""
@@ -89,15 +89,16 @@ func (s *Store) Closed() string {
 	return s.place().closed
 }
 
-// inState is where the Store is if there is no place beyond the home folder, and
-// where copies of each Reach go: a machine may lose that place, as a container does.
+// inState returns where the Store is if there is no place beyond the home folder,
+// and where copies of each Reach go: a machine may lose that place, as a container
+// does.
 func (s *Store) inState() string { return filepath.Join(s.state, "consent") }
 
 // moved reports whether the Store lies beyond the home folder.
 func (s *Store) moved() bool { return s.place().dir != s.inState() }
 
-// Folder is where the Store lies, for who keeps more there. It need not exist yet. The
-// error says why it is not to be relied on.
+// Folder returns the place of the Store, for who keeps more there. It need not exist
+// yet. The error reports why it is not to be relied on.
 func (s *Store) Folder() (string, error) {
 	if !s.moved() {
 		return s.place().dir, nil
@@ -111,14 +112,14 @@ func (s *Store) Folder() (string, error) {
 	return s.place().dir, nil
 }
 
-// MakeFolder is Folder where something is to be written: it is there.
+// MakeFolder works like Folder where something is to be written: it is there.
 func (s *Store) MakeFolder() (string, error) {
 	dir, err := s.Folder()
 	if err == nil {
 		err = os.MkdirAll(dir, 0o700)
 	}
 	if err == nil && s.moved() {
-		err = ownership.CheckFolder(s.place().closed) // else somebody was faster
+		err = ownership.CheckFolder(s.place().closed) // else someone was faster
 	}
 	return dir, err
 }
@@ -156,16 +157,16 @@ const (
 	made     = "made"
 )
 
-// FileMode is that of every file in a Store.
+// FileMode is the file mode of every file in a Store.
 const FileMode = 0o600 | sticky
 
-// file is that of an Item.
+// file returns the file of an Item.
 func file(kind, id string) string {
 	sum := sha256.Sum256([]byte(id))
 	return filepath.Join(kind, hex.EncodeToString(sum[:16])+".json")
 }
 
-// read is an Item that is kept; nil where there is none.
+// read returns an Item that is kept; nil if there is none.
 func (s *Store) read(kind, id string) (*storedItem, error) {
 	if !s.Keeps() {
 		return nil, nil
@@ -185,7 +186,7 @@ func (s *Store) read(kind, id string) (*storedItem, error) {
 	return k, err
 }
 
-// missing tells of a file or folder that it is not there, or cannot be: where a folder of
+// missing reports for a file or folder that it is not there, or cannot be: if a folder of
 // its path is a file.
 func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
@@ -222,8 +223,8 @@ func (s *Store) write(kind string, k storedItem, write writer) error {
 	return write(path, data, FileMode)
 }
 
-// Accepted is the Value that was accepted last; known: there is one. Where the error is
-// not nil that cannot be told.
+// Accepted returns the Value that was accepted last; known: there is one. If the error
+// is not nil that cannot be told.
 func (s *Store) Accepted(id string) (value []byte, known bool, err error) {
 	k, err := s.read(accepted, id)
 	if k == nil || err != nil {
@@ -232,7 +233,7 @@ func (s *Store) Accepted(id string) (value []byte, known bool, err error) {
 	return k.Value, true, nil
 }
 
-// Ask puts an Item to a person. It writes nothing where that waits already.
+// Ask puts an Item to a person. It writes nothing if that waits already.
 func (s *Store) Ask(i Item) error {
 	if !s.Keeps() {
 		return nil
@@ -258,8 +259,8 @@ func (s *Store) Withdraw(id string) error {
 	return err
 }
 
-// Questions are all that wait for a person, in the order of their titles. The error tells
-// of those that cannot be read, and does not spoil the others.
+// Questions returns all that wait for a person, in the order of their titles. The error
+// tells about the ones that cannot be read, and does not spoil the others.
 func (s *Store) Questions() ([]Question, error) {
 	if !s.Keeps() {
 		return nil, nil
@@ -275,7 +276,7 @@ func (s *Store) Questions() ([]Question, error) {
 	return out, err
 }
 
-// all are the Items of a kind that can be read; the error tells of the others.
+// all returns the Items of a kind that can be read; the error tells about the others.
 func (s *Store) all(kind string) (out []*storedItem, err error) {
 	dir, err := s.Folder()
 	if err != nil {
@@ -301,7 +302,7 @@ func (s *Store) all(kind string) (out []*storedItem, err error) {
 	return out, errors.Join(failed...)
 }
 
-// Accept answers a question. digest is that of what was shown.
+// Accept answers a question. digest is the digest of what was shown.
 func (s *Store) Accept(id, digest string) error {
 	k, err := s.read(asked, id)
 	switch {

@@ -13,12 +13,12 @@ import (
 	"mcphub/internal/reference"
 )
 
-// A Use says what a server does with a path. The zero Use is the narrowest.
+// A Use describes what a server does with a path. The zero Use is the narrowest.
 type Use uint8
 
 const (
 	Code   Use = iota // it is run, sourced, or searched for code
-	Config            // it says where code or configuration lies, or is read as such
+	Config            // it reports where code or configuration lies, or is read as such
 	Cwd               // the program works there
 	Data              // anything else
 )
@@ -32,7 +32,7 @@ type Name struct {
 	Text   bool // it is a word of what a shell runs
 }
 
-// A Role says what an argument means to the program that reads the command line.
+// A Role describes what an argument means to the program that reads the command line.
 type Role uint8
 
 const (
@@ -44,7 +44,7 @@ const (
 	Void                       // it names no path
 )
 
-// An Entry is what hub.json says of a program.
+// An Entry is what hub.json says about a program.
 type Entry struct {
 	Command string
 	Args    []string
@@ -62,8 +62,8 @@ const (
 	maxNested = 4
 )
 
-// Names are the paths that an entry names, in its order: the command, the arguments, the
-// variables by name, the working directory.
+// Names returns the paths that an entry names, in its order: the command, the arguments,
+// the variables by name, the working directory.
 func Names(e *Entry) []Name {
 	r := reader{Entry: e}
 	at := place{dir: e.Cwd}
@@ -104,7 +104,7 @@ type reader struct {
 
 // place is where a text is read.
 type place struct {
-	dir    string // relative paths begin there; "": nobody knows
+	dir    string // relative paths begin there; "": no one knows
 	nested int    // in how many texts
 }
 
@@ -114,8 +114,8 @@ func (r *reader) addName(n Name) {
 	}
 }
 
-// absolutePath is a text as an absolute path; "" where it is none. plain: a word without a
-// separator may be one.
+// absolutePath returns a text as an absolute path; "" if it is none. plain: a word without
+// a separator may be one.
 func (r *reader) absolutePath(at place, text string, plain bool) string {
 	switch {
 	case text == "" || strings.ContainsAny(text, "\n\r\x00") || isFilledLater(text) || len(text) > 4096:
@@ -139,8 +139,8 @@ func (r *reader) absolutePath(at place, text string, plain bool) string {
 // file matches a word that looks like the name of a file.
 var file = lazyregexp.New(`^[\pL\pN_. -]+\.[A-Za-z][A-Za-z0-9]{0,9}$`)
 
-// readValue names what the value of a flag or variable is, or a word by itself. name is that of
-// the flag or variable; "" for none.
+// readValue names what the value of a flag or variable is, or a word by itself. name is the
+// name of the flag or variable; "" for none.
 func (r *reader) readValue(at place, key, name, text string, use Use) {
 	folder := strings.HasSuffix(text, "/") || isFolder(name)
 	named := func(text string) bool {
@@ -167,7 +167,7 @@ func (r *reader) readValue(at place, key, name, text string, use Use) {
 	named(text)
 }
 
-// ofURL is the path of an address that names a file.
+// ofURL returns the path of an address that names a file.
 func ofURL(text string) (path string, ok bool) {
 	scheme, rest, ok := strings.Cut(text, ":")
 	switch scheme = strings.ToLower(scheme); {
@@ -213,14 +213,14 @@ func splitList(text string) []string {
 	return nil
 }
 
-// readWord names what a command is, where it is a path.
+// readWord names what a command is, if it is a path.
 func (r *reader) readWord(at place, key, command string) {
 	if path := r.absolutePath(at, command, false); path != "" {
 		r.addName(Name{key, path, Code, false, at.nested > 0})
 	}
 }
 
-// readLine names what a command line does. key tells where an argument stands.
+// readLine names what a command line does. key tells the place of an argument.
 func (r *reader) readLine(at place, command string, args []string, key func(int) string) {
 	roles := r.Roles(command, args)
 	flag := ""

@@ -13,7 +13,7 @@ import (
 	"mcphub/internal/reference"
 )
 
-// flags is how the tests read a command line: sh -c TEXT, run FILE, and env NAME=value.
+// flags returns how the tests read a command line: sh -c TEXT, run FILE, and env NAME=value.
 func flags(command string, args []string) []Role {
 	out := make([]Role, len(args))
 	switch command {

@@ -33,8 +33,8 @@ func (r *reader) readShell(at place, key, text string) {
 	})
 }
 
-// Commands are the commands that a text has a shell run, each as its words, "" for a word
-// that only the shell knows; false where it is no text of a shell.
+// Commands returns the commands that a text has a shell run, each as its words, "" for a
+// word that only the shell knows; false if it is no text of a shell.
 func Commands(text, home string) (all [][]string, ok bool) {
 	parsed, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
 	if err != nil {
@@ -50,7 +50,7 @@ func Commands(text, home string) (all [][]string, ok bool) {
 	return all, true
 }
 
-// commandWords are those of a command, without what only tells how it is started.
+// commandWords returns the command words of a command, without what only reports how it is started.
 func (r *reader) commandWords(args []*syntax.Word) (words []string) {
 	for _, arg := range args {
 		word, _ := r.expandWord(arg)
@@ -108,7 +108,7 @@ func (r *reader) readCommand(at *place, key string, args []*syntax.Word) {
 	}
 }
 
-// expandWord is a word as the shell expands it; false where that cannot be told.
+// expandWord returns a word as the shell expands it; false if that cannot be told.
 func (r *reader) expandWord(word *syntax.Word) (text string, ok bool) {
 	if word == nil {
 		return "", false
@@ -154,7 +154,7 @@ func (r *reader) expandPart(b *strings.Builder, part syntax.WordPart, first bool
 	return true
 }
 
-// stripBackslashes is a text without the backslashes before other signs.
+// stripBackslashes returns a text without the backslashes before other signs.
 func stripBackslashes(text string) string {
 	if !strings.ContainsRune(text, '\\') {
 		return text

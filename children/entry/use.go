@@ -35,7 +35,7 @@ var (
 	configWords = []string{"config", "configs", "conf", "cfg", "configuration", "settings", "rc", "rcfile", "dotenv", "cert", "certs", "ca", "cacert"}
 )
 
-// useOf is what the value of a flag or variable is for, by its name.
+// useOf returns what the value of a flag or variable is for, by its name.
 func useOf(name string) Use {
 	upper := strings.ToUpper(name)
 	switch {
@@ -58,7 +58,7 @@ func useOf(name string) Use {
 	return use
 }
 
-// isFolder reports whether the name of a flag or variable says that its value is a folder.
+// isFolder reports whether the name of a flag or variable reports that its value is a folder.
 func isFolder(name string) bool {
 	return slices.ContainsFunc(wordsOf(name), func(word string) bool {
 		switch word {
@@ -69,8 +69,8 @@ func isFolder(name string) bool {
 	})
 }
 
-// wordsOf are the words of a name in lower case: --user-data-dir, USER_DATA_DIR and
-// userDataDir have the same.
+// wordsOf returns the words of a name in lower case: --user-data-dir, USER_DATA_DIR
+// and userDataDir have the same.
 func wordsOf(name string) (words []string) {
 	from := -1
 	end := func(i int) {

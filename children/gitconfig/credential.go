@@ -26,7 +26,7 @@ var (
 	commands = lazyregexp.New(`(?i)sshpass|authorization|token\s*:|(?:^|\s)['"]?(?:--(?:proxy-)?user[\s=]*|-[a-z]*u\s*)['"]?[^\s:/]+:[^\s/]|curl\b.*\s(?:-b|--cookie)[\s=]*\S*=|mysql\S*\s(?:.*\s)?-p[^\s=-]`)
 )
 
-// WhySecret says which line of a file holds a credential, or why that cannot be told; "" if none does.
+// WhySecret returns which line of a file holds a credential, or why that cannot be told; "" if none does.
 func WhySecret(text []byte) string {
 	lines, comments, err := Parse(text)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package gitconfig reads the configuration files of git as git does, and tells which of their lines hold credentials.
+// Package gitconfig reads the configuration files of git as git does, and reports which of their lines hold credentials.
 //
 // [Parse] makes a [Line] of each variable. [Line.HoldsCredential] reports whether a line holds a credential: a header, a file of cookies, a
 // password, a token, or an address with a user in it. [WhySecret] names the first such line of a file. [Append] writes a line from what was

@@ -31,7 +31,7 @@ func listed(lines []gitconfig.Line) string {
 // blanks makes all blanks alike: before 2.45 git reads each as a space if it is in no quotes.
 var blanks = strings.NewReplacer("\r", " ", "\t", " ")
 
-// byGit is what git reads in a text.
+// byGit returns what git reads in a text.
 func byGit(t *testing.T, text []byte) (string, error) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config")

@@ -18,7 +18,7 @@ type Line struct {
 	Number  int    // of the line in the file, from 1
 }
 
-// Name is how the variable is called, without the part in quotes, which may be an address with a password.
+// Name returns how the variable is called, without the part in quotes, which may be an address with a password.
 func (l Line) Name() string { return l.Section + "." + l.Key }
 
 // A Comment is the text behind # or ; in a file, or what is in quotes in the head of a section, which may have no variable.

@@ -4,7 +4,7 @@
 // program runs as the hub's user: the kernel holds it to nothing, and it has the user's environment. So it must be the
 // user's own. A program, a path in its arguments, or a folder of PATH that a server may write is refused or left out, as
 // [Command].Written tells. A variable that names such a place is not passed on. There is no shell, and the program starts
-// in the root of the file system, where it finds nothing by a relative name.
+// in the root of the file system, if it finds nothing by a relative name.
 //
 // What it prints is a JSON object of strings, bounded in size and time. It is secret: no error quotes it, nor what the
 // program writes to stderr.

@@ -28,8 +28,8 @@ type Command struct {
 	Environ []string // NAME=value, the user's
 	At      string   // the line of hub.json; ""
 
-	// Written tells which folder, in which servers may write, holds one of these absolute paths; ok is false if there is none.
-	// Links are followed. nil: nothing is on record.
+	// Written reports which folder, in which servers may write, holds one of these absolute paths; ok is false if there is
+	// none. Links are followed. nil: nothing is on record.
 	Written func(paths ...string) (dir string, ok bool)
 }
 
@@ -40,7 +40,7 @@ const (
 	maxHeaders = 64
 )
 
-// An Error says why there are no headers.
+// An Error reports why there are no headers.
 type Error struct {
 	At   string // the line of hub.json; ""
 	Text string
@@ -85,7 +85,7 @@ func (c *Command) Run(ctx context.Context) (map[string]string, error) {
 
 var errTime = errors.New("the time is over")
 
-// rootOf is the root of the file system.
+// rootOf returns the root of the file system.
 func rootOf(path string) string { return filepath.VolumeName(path) + string(filepath.Separator) }
 
 // Find finds the program, and refuses one that a server could have written.
@@ -154,7 +154,7 @@ func (c *Command) isWritable(paths ...string) (string, bool) {
 	return c.Written(paths...)
 }
 
-// pathsIn are the absolute paths in a text: an argument, a line for a shell, a variable.
+// pathsIn returns the absolute paths in a text: an argument, a line for a shell, a variable.
 func (c *Command) pathsIn(text string) (paths []string) {
 	home := lookupVariable(c.Environ, "HOME")
 	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r <= ' ' || strings.ContainsRune("'\"`=;|&<>(),", r) }) {
@@ -170,10 +170,10 @@ func (c *Command) pathsIn(text string) (paths []string) {
 	return paths
 }
 
-// kept are variables that are passed on wherever they lead: programs keep in these folders what they know, and run nothing of it.
+// kept are variables that are passed on wherever they lead: programs keep in these folders what they know, and run none of it.
 var kept = []string{"HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "TMPDIR", "TEMP", "TMP", "SSH_AUTH_SOCK"}
 
-// childEnvironment is the user's, without what would have the program take code from where servers write.
+// childEnvironment returns the user's, without what would have the program take code from where servers write.
 func (c *Command) childEnvironment() []string {
 	var all []string
 	for _, pair := range c.Environ {
@@ -198,8 +198,8 @@ func (c *Command) childEnvironment() []string {
 	return out
 }
 
-// plainPath is a PATH without folders in which servers may write, and without relative ones; some is false if there is none of
-// the former.
+// plainPath returns a PATH without folders in which servers may write, and without relative ones; some is false if there is
+// none of the former.
 func (c *Command) plainPath(path string, some bool) string {
 	return strings.Join(slices.DeleteFunc(filepath.SplitList(path), func(dir string) bool {
 		if !filepath.IsAbs(dir) || !some {
@@ -219,7 +219,7 @@ func lookupVariable(environ []string, name string) (value string) {
 	return value
 }
 
-// readOutput reads what a program printed. why is the fault of that, and quotes nothing of it.
+// readOutput reads what a program printed. why is the fault of that, and quotes none of it.
 func readOutput(said []byte) (out map[string]string, why string) {
 	said = bytes.TrimSpace(bytes.TrimPrefix(said, []byte("\xef\xbb\xbf")))
 	if !json.Valid(said) || len(said) == 0 || said[0] != '{' {

@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// own is this program, told what to do.
+// own returns this program, told what to do.
 func own(t *testing.T, what string, more ...string) *Command {
 	t.Helper()
 	exe, err := os.Executable()
@@ -49,7 +49,7 @@ func own(t *testing.T, what string, more ...string) *Command {
 	return &Command{Program: exe, Environ: append([]string{does + "=" + what}, more...), At: "hub.json:3"}
 }
 
-// What is printed are headers, or an error that quotes nothing of it.
+// What is printed are headers, or an error that quotes none of it.
 func TestPrinted(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]map[string]string{
@@ -71,7 +71,7 @@ func TestPrinted(t *testing.T) {
 	}
 }
 
-// A program that fails, prints too much or does not end gives no headers, and nothing of it shows.
+// A program that fails, prints too much or does not end gives no headers, and none of it shows.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	for what, want := range map[string]string{"fail": "status 3", "much": "more than"} {

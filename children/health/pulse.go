@@ -25,7 +25,7 @@ type Pulse struct {
 	answer time.Duration // how long it has to answer
 	heard  uint64        // Facts.Heard when it was looked at last
 	since  time.Time     // when that was seen to have grown
-	asked  time.Time     // when it was asked; zero where it is not
+	asked  time.Time     // when it was asked; zero if it is not
 	due    *time.Timer   // the end of its time to answer
 	forget context.CancelFunc
 }
@@ -56,7 +56,7 @@ type sign struct {
 type Action uint8
 
 const (
-	Rest Action = iota // nothing: it is alive, or there is time; the zero value harms nobody
+	Rest Action = iota // nothing: it is alive, or there is time; the zero value harms no one
 	Ask
 	Show
 	Hung
@@ -91,12 +91,12 @@ func (p *Pulse) Heard(now time.Time, heard uint64) (answered bool) {
 	return true
 }
 
-// Next tells what follows from how long calls have been waiting.
+// Next returns what follows from how long calls have been waiting.
 func (p *Pulse) Next(now time.Time, waited time.Duration, inVain bool) Action {
 	return p.decideAction(sign{waited, inVain, now.Sub(p.since), !p.asked.IsZero(), now.Sub(p.asked)})
 }
 
-// Ask notes that the child is being asked; ctx ends when that is not needed any more.
+// Ask remembers that the child is being asked; ctx ends when that is not needed any more.
 func (p *Pulse) Ask(now time.Time) (ctx context.Context) {
 	ctx, p.forget = context.WithCancel(context.Background())
 	p.asked = now
@@ -104,7 +104,7 @@ func (p *Pulse) Ask(now time.Time) (ctx context.Context) {
 	return ctx
 }
 
-// Left is how long the child still has to answer; then due goes off.
+// Left returns how long the child still has to answer; then due goes off.
 func (p *Pulse) Left(now time.Time) time.Duration {
 	left := p.answer - now.Sub(p.asked)
 	p.due.Reset(left)

@@ -15,7 +15,7 @@ type CallTimers struct {
 	mu      sync.Mutex
 	timer   *time.Timer
 	due     time.Time               // what timer is set for; zero: not set
-	ring    WaitingCall             // the ring of those that wait begins and ends here
+	ring    WaitingCall             // the ring of the ones that wait begins and ends here
 	calls   map[string]*WaitingCall // by raw progress token
 	holders int                     // how many hold the clock
 	since   time.Time               // when the first of them did
@@ -52,9 +52,8 @@ func NewCallTimers(look time.Duration) *CallTimers {
 	return t
 }
 
-// Start starts a call's idle timeout: it is told once, unless it has ended before,
-// when nothing was heard of it for limit, where that is not 0. token is the raw progress token,
-// "" for none.
+// Start starts a call's idle timeout: it is told once, unless it has ended before, when nothing
+// was heard of it for limit, if that is not 0. token is the raw progress token, "" for none.
 func (t *CallTimers) Start(w *WaitingCall, limit time.Duration, token string, call Expirer) {
 	now := time.Now()
 	w.started, w.until, w.limit, w.token, w.call = now, now.Add(limit), limit, token, call
@@ -73,7 +72,7 @@ func (t *CallTimers) Start(w *WaitingCall, limit time.Duration, token string, ca
 }
 
 // Waited returns how long the oldest call has waited for the child, 0 where none does
-// or the child itself waits for somebody; and whether the time of one has run out since
+// or the child itself waits for someone; and whether the time of one has run out since
 // Waited was called last.
 func (t *CallTimers) Waited(now time.Time) (longest time.Duration, inVain bool) {
 	t.mu.Lock()
@@ -117,7 +116,7 @@ func (t *CallTimers) End(w *WaitingCall) {
 	}
 }
 
-// Progress notes that the child works on the call with this token.
+// Progress remembers that the child works on the call with this token.
 func (t *CallTimers) Progress(token []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -127,7 +126,7 @@ func (t *CallTimers) Progress(token []byte) {
 	}
 }
 
-// Hold stops the clock of all calls until Release: the child waits for somebody
+// Hold stops the clock of all calls until Release: the child waits for someone
 // else, and which of its calls for that cannot always be told.
 func (t *CallTimers) Hold() {
 	t.mu.Lock()
@@ -137,7 +136,7 @@ func (t *CallTimers) Hold() {
 	}
 }
 
-// Release lets the clock run again, where nobody else holds it. No call has
+// Release lets the clock run again, if no one else holds it. No call has
 // used up any of the time in between.
 func (t *CallTimers) Release() {
 	now := time.Now()

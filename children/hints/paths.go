@@ -24,7 +24,7 @@ const (
 	maxPath   = 4096
 )
 
-// cutToEdges is a text as far as it is searched.
+// cutToEdges returns a text as far as it is searched.
 func cutToEdges(text string) string {
 	if len(text) <= maxWhole {
 		return text
@@ -32,7 +32,7 @@ func cutToEdges(text string) string {
 	return text[:maxEdge] + "\n" + text[len(text)-maxEdge:]
 }
 
-// linesOf are the lines of a text. Of JSON in it, the strings of one object or array make a line.
+// linesOf returns the lines of a text. Of JSON in it, the strings of one object or array make a line.
 func linesOf(text string) (lines []string) {
 	if all, ok := stringsIn([]byte(text), 0); ok {
 		return all
@@ -47,7 +47,7 @@ func linesOf(text string) (lines []string) {
 	return lines
 }
 
-// SaidIn are the texts of an answer or a message of a child, which is JSON. Of a long one it returns the edges.
+// SaidIn returns the texts of an answer or a message of a child, which is JSON. Of a long one it returns the edges.
 func SaidIn(raw []byte) string {
 	if len(raw) <= maxWhole {
 		if lines, ok := stringsIn(raw, 0); ok {
@@ -57,9 +57,9 @@ func SaidIn(raw []byte) string {
 	return strings.ReplaceAll(cutToEdges(string(raw)), `\n`, "\n")
 }
 
-// stringsIn are the strings in the objects and arrays of a JSON text, also in those that are written in such a string.
-// The words of a refusal may stand beside its path, so those of one object or array are joined, unless one says both. ok is
-// false if the text is no object and no array.
+// stringsIn returns the strings in the objects and arrays of a JSON text, also in the ones that are written in such a
+// string. The words of a refusal may stand beside its path, so the members of one object or array are joined, unless one
+// says both. ok is false if the text is no object and no array.
 func stringsIn(raw []byte, depth int) (lines []string, ok bool) {
 	trimmed := strings.TrimLeft(string(raw[:min(len(raw), 64)]), " \t\r\n")
 	if trimmed == "" || trimmed[0] != '{' && trimmed[0] != '[' || depth > maxNested || !jsontext.Value(raw).IsValid() {
@@ -119,7 +119,7 @@ type written struct {
 	next   int      // where the text goes on behind it
 }
 
-// pathAt is the path that begins at a place of a text. home is what ~ is; "" if that is not known.
+// pathAt returns the path that begins at a place of a text. home is what ~ is; "" if that is not known.
 func pathAt(text string, i int, home string) (w written, ok bool) {
 	at, begin := i, "" // where the path begins, and what stands for ~
 	if strings.HasPrefix(text[i:], "~/") && home != "" {
@@ -198,9 +198,9 @@ func isSpeaker(rest string, quoted bool) bool {
 // relativePath finds relative paths: a word alone is none.
 var relativePath = lazyregexp.New(`(?:^|[\s'"‘“` + "`" + `(=:])((?:[^\s'"‘’“”` + "`" + `/:,;()=]+/)+[^\s'"‘’“”` + "`" + `/:,;()=]+)`)
 
-// pathsIn are the paths of a text that are there, or could be: their folder is there, or
-// they were to be made with it. A relative path counts from where the child works, and from the folders that its
-// entry names, because a script may have gone to its own.
+// pathsIn returns the paths of a text that are there, or could be: their folder is there, or they were to be
+// made with it. A relative path counts from where the child works, and from the folders that its entry names,
+// because a script may have gone to its own.
 func (r *reading) pathsIn(text string) (paths []string) {
 	add := func(path string, at int) {
 		if len(path) < maxPath && couldExist(path, makesPath(text[:at])) && !slices.Contains(paths, path) {
@@ -250,7 +250,7 @@ func couldExist(path string, made bool) bool {
 	return dir != "/" && sandbox.IsDir(dir)
 }
 
-// workFolders are the folders that relative paths of the child's may count from.
+// workFolders returns the folders that relative paths of the child's may count from.
 func (r *reading) workFolders() []string {
 	dirs := slices.Clone(r.Dirs)
 	for _, n := range r.Named {

@@ -29,8 +29,8 @@ type Reader struct {
 	Dirs    []string                 // where it works: its working directory, its roots
 	Home    string                   // what ~ is in its texts
 	Env     []string                 // its variables, which name sockets
-	Never   func(path string) string // why no name opens a path; "" where one may
-	Told    func(sandbox.Refusal)    // is told once of each refusal that the hub itself has made; nil: nobody is
+	Never   func(path string) string // why no name opens a path; "" if one may
+	Told    func(sandbox.Refusal)    // is told once of each refusal that the hub itself has made; nil: no one is
 	Shared  bool                     // several sessions share the run: what it writes to stderr is about none of their calls
 
 	mu   sync.Mutex // guards the rest
@@ -46,8 +46,8 @@ type Reader struct {
 // holdsAny reports whether there is anything that the kernel could refuse.
 func (r *Reader) holdsAny() bool { return r != nil && r.Profile != nil }
 
-// MayExplain reports whether an answer of the child, or a message of its log, may tell of a refusal
-// by its own words. failed is for an answer that is an error: then what was written to stderr just before
+// MayExplain reports whether an answer of the child, or a message of its log, may tell about a refusal by
+// its own words. failed is for an answer that is an error: then what was written to stderr just before
 // counts too. It is fast.
 func (r *Reader) MayExplain(answer []byte, failed bool) bool {
 	return r.holdsAny() && (MentionsRefusal(answer) || failed && !r.Shared && r.hasSaid())
@@ -66,7 +66,7 @@ func (r *Reader) saidAt() time.Time {
 	return r.said
 }
 
-// Refusals are how many refusals there were, and the last of them.
+// Refusals returns how many refusals there were, and the last of them.
 func (r *Reader) Refusals() (n int, last sandbox.Refusal) {
 	if r == nil {
 		return 0, last
@@ -76,8 +76,8 @@ func (r *Reader) Refusals() (n int, last sandbox.Refusal) {
 	return r.n, r.last
 }
 
-// NoteRefused notes what the hub itself has refused the child at a path, for the kernel. It is exact, so it comes before what
-// the child says.
+// NoteRefused remembers what the hub itself has refused the child at a path, for the kernel. It is exact, so it comes before
+// what the child says.
 func (r *Reader) NoteRefused(path string, a sandbox.Access) {
 	f := (&reading{Reader: r}).finishRefusal(sandbox.Refusal{Path: path, By: sandbox.ByNotice, Access: a}, path, false)
 	r.mu.Lock()
@@ -93,7 +93,7 @@ func (r *Reader) NoteRefused(path string, a sandbox.Access) {
 	}
 }
 
-// ownRefusal is what the hub itself has refused the child just now.
+// ownRefusal returns what the hub itself has refused the child just now.
 func (r *Reader) ownRefusal(text string) (f sandbox.Refusal, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -158,8 +158,8 @@ func (r *Reader) Restricts(n sandbox.Named) (f sandbox.Refusal, ok bool) {
 // maxSeen bounds how many refusals of one run are told apart.
 const maxSeen = 100
 
-// ReadStderr reads what the child has written to stderr, or to its log: a line, or more. It is ok where that
-// tells of a refusal, and first where it had not told of it before.
+// ReadStderr reads what the child has written to stderr, or to its log: a line, or more. It is ok if that
+// tells about a refusal, and first if it had not told about it before.
 func (r *Reader) ReadStderr(text string) (f sandbox.Refusal, ok, first bool) {
 	if !r.holdsAny() {
 		return f, false, false
@@ -184,7 +184,7 @@ func (r *Reader) ReadStderr(text string) (f sandbox.Refusal, ok, first bool) {
 	return f, true, true
 }
 
-// noteText notes what was written to stderr, and gives the lines before it.
+// noteText remembers what was written to stderr, and gives the lines before it.
 func (r *Reader) noteText(text string) (before []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -260,7 +260,7 @@ func (r *reading) readPath(path, line string, k kind) (f sandbox.Refusal, ok boo
 	}
 	want := r.lackingAccess(path, line, access)
 	if k == database && want == sandbox.Read && r.isPossible(path, sandbox.Write) {
-		want = sandbox.Write // most open it to write, and fail where they may not
+		want = sandbox.Write // most open it to write, and fail if they may not
 	}
 	_, missing := os.Lstat(path)
 	switch {
@@ -285,8 +285,8 @@ func (r *reading) isStateFolder(path string) bool {
 	return strings.LastIndexByte(name, '.') <= 0 && (hidden || slices.ContainsFunc(stateFolders, func(of string) bool { return dir == filepath.Join(r.Home, of) }))
 }
 
-// pathOwner is who names a path: the entry or the call, where the path is what one of these
-// names, lies in it, or was made beside it to take its place; else the child alone.
+// pathOwner returns who names a path: the entry or the call, if the path is what one of
+// these names, lies in it, or was made beside it to take its place; else the child alone.
 func (r *reading) pathOwner(path string) (f sandbox.Refusal, access sandbox.Access) {
 	beside := func(name string) bool {
 		return filepath.Dir(name) == filepath.Dir(path) && !sandbox.IsDir(name) && strings.Contains(filepath.Base(path), filepath.Base(name))
@@ -304,8 +304,8 @@ func (r *reading) pathOwner(path string) (f sandbox.Refusal, access sandbox.Acce
 	return sandbox.Refusal{Path: path, By: sandbox.ByServer}, 0
 }
 
-// finishRefusal says what has to be opened for a path, and whether anything may be. made: it
-// is a file that is not there and was to be made.
+// finishRefusal returns what has to be opened for a path, and whether anything may be. made:
+// it is a file that is not there and was to be made.
 func (r *reading) finishRefusal(f sandbox.Refusal, path string, made bool) sandbox.Refusal {
 	f.Opens = path
 	top, dir := moduleOf(path), filepath.Dir(path)
@@ -343,7 +343,7 @@ func (r *reading) finishRefusal(f sandbox.Refusal, path string, made bool) sandb
 	return f
 }
 
-// moduleOf is the folder of the installed module of Node that a path lies in; "" for none.
+// moduleOf returns the folder of the installed module of Node that a path lies in; "" for none.
 func moduleOf(path string) string {
 	const mark = "/node_modules/"
 	at := strings.LastIndex(path, mark)
@@ -358,7 +358,7 @@ func moduleOf(path string) string {
 	return path[:at+len(mark)] + strings.Join(parts[:min(n, len(parts))], "/")
 }
 
-// keptReason says why nothing offers to open a path; "" where it may be.
+// keptReason returns why nothing offers to open a path; "" if it may be.
 func (r *reading) keptReason(path string) string {
 	if r.Never != nil {
 		if why := r.Never(path); why != "" {
@@ -373,8 +373,8 @@ func (r *reading) isOpened(path string, a sandbox.Access) bool {
 	return a&^(r.Profile.AccessAt(path)&r.Profile.AccessAt(sandbox.RealPath(path))) == 0
 }
 
-// lackingAccess is what was wanted at a path, and is not allowed there. access is what a call
-// wants there, if one names it.
+// lackingAccess returns what was wanted at a path, and is not allowed there. access is what a
+// call wants there, if one names it.
 func (r *reading) lackingAccess(path, line string, access sandbox.Access) sandbox.Access {
 	access &= sandbox.Read | sandbox.Write
 	switch {
@@ -448,8 +448,8 @@ func isData(path string) bool {
 // gitDir finds where a worktree's repository is.
 var gitDir = lazyregexp.New(`^gitdir: (/[^\n]+)`)
 
-// repositoryRefusal is the repository of what the call names, or of where the child works, if it
-// is closed.
+// repositoryRefusal returns the repository of what the call names, or of where the child works,
+// if it is closed.
 func (r *reading) repositoryRefusal() (f sandbox.Refusal, ok bool) {
 	var from []string
 	for _, c := range r.called {
@@ -477,8 +477,8 @@ func (r *reading) repositoryRefusal() (f sandbox.Refusal, ok bool) {
 	return f, false
 }
 
-// moduleRefusal is where a module lies that was not found by its name, if that is closed. It is
-// looked for where programs do: in what the entry names, in the working directory, and in
+// moduleRefusal returns where a module lies that was not found by its name, if that is closed.
+// It is looked for where programs do: in what the entry names, in the working directory, and in
 // the folders of modules around files that the text names.
 func (r *reading) moduleRefusal(line, text string) (f sandbox.Refusal, ok bool) {
 	said := moduleName.FindStringSubmatch(line)
@@ -521,7 +521,7 @@ func fileExists(path string) bool {
 	return err == nil
 }
 
-// nearestDirectory is the directory around a path that is there.
+// nearestDirectory returns the directory around a path that is there.
 func nearestDirectory(path string) string {
 	for !fileExists(path) && filepath.Dir(path) != path {
 		path = filepath.Dir(path)
@@ -529,7 +529,7 @@ func nearestDirectory(path string) string {
 	return path
 }
 
-// firstMissing is a path, or the first on the way to it that is not there.
+// firstMissing returns a path, or the first on the way to it that is not there.
 func firstMissing(path string) string {
 	for !fileExists(path) && !fileExists(filepath.Dir(path)) {
 		path = filepath.Dir(path)

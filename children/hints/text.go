@@ -12,8 +12,8 @@ import (
 // TextPrefix begins what Text says.
 const TextPrefix = "the kernel holds this server"
 
-// Text is what a client is told of a refusal. It names no command that opens anything,
-// because a model may read it.
+// Text returns what a client is told about a refusal. It names no command that opens
+// anything, because a model may read it.
 func Text(f sandbox.Refusal) string {
 	what := fmt.Sprintf("'%s' is closed to it", printable.Escape(f.Path, 200))
 	switch {
@@ -38,7 +38,7 @@ type Remedy struct {
 	Run   []string `json:"run,omitempty"`   // arguments of mcphub that open what is closed; nil: there is no such command
 }
 
-// Told is the remedy in words.
+// Told returns the remedy in words.
 func (m *Remedy) Told() string {
 	switch {
 	case m == nil:
@@ -49,7 +49,7 @@ func (m *Remedy) Told() string {
 	return m.Named + "; " + m.Text
 }
 
-// RemedyFor is what mends a refusal of a server that serves these directories.
+// RemedyFor returns what mends a refusal of a server that serves these directories.
 func RemedyFor(server string, f sandbox.Refusal, dirs []string) (m Remedy) {
 	switch f.By {
 	case sandbox.ByEntry:
@@ -87,7 +87,7 @@ func RemedyFor(server string, f sandbox.Refusal, dirs []string) (m Remedy) {
 	return m
 }
 
-// RestrictionText says that a server will not get all of what its entry names.
+// RestrictionText reports that a server will not get all of what its entry names.
 func RestrictionText(server string, n sandbox.Named) string {
 	if n.Access&sandbox.Write != 0 {
 		return fmt.Sprintf("the kernel lets %s write %s, and make no files beside it, as databases do", server, printable.Escape(n.Path, 300))
@@ -102,7 +102,7 @@ func formatPointer(pointer string) string {
 	return " (" + printable.Escape(pointer, 100) + ")"
 }
 
-// Allow are the arguments of mcphub that open paths to a server.
+// Allow returns the arguments of mcphub that open paths to a server.
 func Allow(server string, a sandbox.Access, paths ...string) []string {
 	words := append([]string{server}, paths...)
 	write := []string{"--write"}

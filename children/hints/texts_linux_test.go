@@ -285,8 +285,8 @@ func inJSON(v any) string {
 	return string(raw)
 }
 
-// TestTrueRefusalsAreTold: programs in many languages are refused something by the kernel, and what they say of it is told, in every form in which a
-// server may hand it on. The languages that are installed are run; of the others counts what they said when they were.
+// TestTrueRefusalsAreTold: programs in many languages are refused something by the kernel, and what they say about it is told, in every form in
+// which a server may hand it on. The languages that are installed are run; of the others counts what they said when they were.
 func TestTrueRefusalsAreTold(t *testing.T) {
 	t.Parallel()
 	d, r := refusedDisk(t)
@@ -366,7 +366,7 @@ func TestTheLanguagesAreAsRecorded(t *testing.T) {
 	}
 }
 
-// mayBeTold fails unless what is told of a text is closed, is there or could be, and stands in the text.
+// mayBeTold fails unless what is told about a text is closed, is there or could be, and stands in the text.
 func mayBeTold(t testing.TB, r *Reader, f sandbox.Refusal, ok bool, text string) {
 	t.Helper()
 	switch {

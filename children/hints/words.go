@@ -11,13 +11,13 @@ import (
 
 // This file knows the words by which programs tell that they were refused something.
 
-// A kind is what a line says of a refusal.
+// A kind is what a line says about a refusal.
 type kind uint8
 
 const (
 	nothing    kind = iota
 	refused         // it was refused something
-	absent          // something is not there, which programs say of what they may not look into too
+	absent          // something is not there, which programs say about what they may not look into too
 	database        // a database could not be opened: which one is not said
 	module          // a module was not found, by its name
 	repository      // a directory is in no repository
@@ -38,7 +38,7 @@ var words = []struct {
 	{[]byte("ENOENT"), absent}, {[]byte("o such file or directory"), absent}, {[]byte("does not exist"), absent},
 }
 
-// A clue is where a part of a word stands in it.
+// A clue is the place of a part of a word in it.
 type clue struct{ word, at int }
 
 // stride is how long the parts are by which words are found. One of any stride parts of a word that follow each other
@@ -59,7 +59,7 @@ var clues = sync.OnceValue(func() (all *[512][]clue) {
 
 func clueKey(b []byte) int { return (int(b[0]) + int(b[1])<<2 + int(b[2])<<4) & 511 }
 
-// kindOf is what a text says first of all kinds.
+// kindOf returns what a text says first of all kinds.
 func kindOf(text []byte) kind {
 	if i := firstWord(text, len(words)); i < len(words) {
 		return words[i].kind
@@ -67,7 +67,7 @@ func kindOf(text []byte) kind {
 	return nothing
 }
 
-// firstWord is the first of all words that a text holds, or most if it holds none before that.
+// firstWord returns the first of all words that a text holds, or most if it holds none before that.
 func firstWord(text []byte, most int) int {
 	all, first := clues(), most
 	for i := 0; i+stride <= len(text); i += stride {
@@ -80,7 +80,7 @@ func firstWord(text []byte, most int) int {
 	return first
 }
 
-// MentionsRefusal reports whether a text may tell of a refusal. Of a long one it searches the edges. It is fast.
+// MentionsRefusal reports whether a text may tell about a refusal. Of a long one it searches the edges. It is fast.
 func MentionsRefusal(text []byte) bool {
 	if len(text) <= maxWhole {
 		return kindOf(text) != nothing

@@ -62,7 +62,7 @@ func (d disk) reader(named ...sandbox.Named) *Reader {
 	}
 }
 
-// told is a refusal in short: what is closed, to do what, what opens it, who named it.
+// told returns a refusal in short: what is closed, to do what, what opens it, who named it.
 func (d disk) told(f sandbox.Refusal, ok bool) string {
 	switch short := func(path string) string { return strings.TrimPrefix(path, d.top+"/") }; {
 	case !ok:
@@ -150,7 +150,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestResultsAndErrorsAreReadAlike: a server may tell of a refusal in a result that is no error, and is told of it in the same way.
+// TestResultsAndErrorsAreReadAlike: a server may tell about a refusal in a result that is no error, and is told about it in the same way.
 func TestResultsAndErrorsAreReadAlike(t *testing.T) {
 	t.Parallel()
 	d := newDisk(t, "out/x", "hub/log", "home/.ssh/id_rsa")
@@ -235,7 +235,7 @@ func TestWhatIsNoPath(t *testing.T) {
 }
 
 // TestWhoNamesIt: a path of the entry or the call is named as that, also where a file was
-// to take its place, and where a text names no path at all.
+// to take its place, and if a text names no path at all.
 func TestWhoNamesIt(t *testing.T) {
 	t.Parallel()
 	d := newDisk(t, "data/mem.json", "data/test.db", "home/mem.json", "py/pkg/__init__.py", "mono/.git/HEAD", "mono/sub/f", "ws/node_modules/", "real/index.js", "wt/f", "main/.git/worktrees/wt/HEAD", "home/keep.js", "home/.config/", "read/notes/", "read/run.sh")
@@ -336,9 +336,9 @@ func TestADatabaseThatIsAllowed(t *testing.T) {
 	}
 }
 
-// TestStderr: what a server writes is told of once for each refusal, and an error right
-// behind it is taken to be about that, if its entry names the path. A log of its own is
-// no reason why a call fails.
+// TestStderr: what a server writes is told about once for each refusal, and an error
+// right behind it is taken to be about that, if its entry names the path. A log of its
+// own is no reason why a call fails.
 func TestStderr(t *testing.T) {
 	t.Parallel()
 	d := newDisk(t, "out/x")

@@ -25,7 +25,7 @@ var npmShim = lazyregexp.New(`^@ECHO off GOTO start :find_dp0 SET dp0=%~dp0 EXIT
 	`endLocal & goto #_undefined_# 2>NUL \|\| title %COMSPEC% & "%_prog%"((?: -[\w.=/:-]+)*) "%dp0%\\([^"%]+)")|"%dp0%\\([^"%]+)") %\*$`)
 
 // behindBatch returns the program that a batch file of npm runs, and the first arguments of that program. Such files are npx.cmd
-// and npm.cmd, and those that npm writes for programs of packages. ok is false for any other file.
+// and npm.cmd, and the ones that npm writes for programs of packages. ok is false for any other file.
 func behindBatch(batch string, env *program.Environment, h Machine) (command string, args []string, ok bool) {
 	dir, name := filepath.Dir(batch), program.BaseName(batch)
 	below := func(path string) string {
@@ -68,10 +68,10 @@ func withoutCmd(prog program.Program, l Launch, env *program.Environment, h Mach
 	return l.Command, l.Args
 }
 
-// checkBatch refuses arguments that cmd.exe would read once more, on Windows: it
-// runs batch files, and takes their command line for commands of its own, however
-// it is quoted. What follows "cmd /c" in hub.json is the operator's own text; there
-// only roots, and folders and programs of the hub, are values.
+// checkBatch refuses arguments that cmd.exe would read again, on Windows: it runs
+// batch files, and takes their command line for commands of its own, however it is
+// quoted. What follows "cmd /c" in hub.json is the operator's own text; there only
+// roots, and folders and programs of the hub, are values.
 func checkBatch(l Launch, roots []guard.Root, h Machine) error {
 	switch {
 	case isBatch(l.Command):
@@ -105,7 +105,7 @@ func checkBatch(l Launch, roots []guard.Root, h Machine) error {
 }
 
 // secretToCmd is said of a secret in the command line of a batch file. Its value
-// is not known before the start, so nobody has looked for what cmd.exe would read.
+// is not known before the start, so no one has looked for what cmd.exe would read.
 const secretToCmd = "cmd.exe, which runs batch files, could read a part of the secret as an instruction; pass it under env, or run the program behind the batch file (node FILE.js in place of npx)"
 
 // isBatch reports whether Windows runs a program by cmd.exe. Dots and blanks at
@@ -115,7 +115,7 @@ func isBatch(program string) bool {
 	return strings.HasSuffix(name, ".cmd") || strings.HasSuffix(name, ".bat")
 }
 
-// readByCmd says what in a text cmd.exe would read; "" for nothing.
+// readByCmd returns what in a text cmd.exe would read; "" for nothing.
 func readByCmd(text string) string {
 	i := strings.IndexAny(text, batchSpecial)
 	if i < 0 {

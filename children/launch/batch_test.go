@@ -8,7 +8,7 @@ import (
 	"mcphub/children/program"
 )
 
-// What cmd.exe would read once more reaches no batch file (the class of
+// What cmd.exe would read again reaches no batch file (the class of
 // CVE-2024-24576): the rule is pure, so it is held on every system.
 func TestBatchFilesGetNothingThatCmdReads(t *testing.T) {
 	t.Parallel()
@@ -47,7 +47,7 @@ func TestBatchFilesGetNothingThatCmdReads(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		other := o
-		other.System = "linux" // control: nobody reads them there
+		other.System = "linux" // control: no one reads them there
 		other.Disk = &confinement.Disk{Real: o.Disk.Real, IsDir: o.Disk.IsDir, IsProgram: func(string) bool { return true }}
 		if _, err := Plan(spec, rootsAt(c.root), on(other)); err != nil {
 			t.Errorf("%s, elsewhere: %v", c.name, err)

@@ -7,10 +7,8 @@
 // start, and a script beside it, made when one first needs them ([Machine.WithShelter]). What the
 // kernel opens to the child is decided by children/confinement.
 //
-// The package passes no variable of the hub's environment on that is not listed. It
-// takes no program out of a working directory that may be somebody else's clone, nor
-// out of a folder of PATH inside a root, unless the Program is Local. It gives no batch file an
-// argument that cmd.exe would read (batch.go), and starts without cmd.exe what a batch file of npm runs. It looks up no secret: marks of
-// references (internal/reference) stay in a Launch, and [Machine.WithSecrets] replaces them in
-// a copy.
+// The package passes no variable of the hub's environment on that is not listed. It takes no program out of a working directory that may
+// be another user's clone, nor out of a folder of PATH inside a root, unless the Program is Local. It gives no batch file an argument
+// that cmd.exe would read (batch.go), and starts without cmd.exe what a batch file of npm runs. It looks up no secret: marks of
+// references (internal/reference) stay in a Launch, and [Machine.WithSecrets] replaces them in a copy.
 package launch

@@ -11,8 +11,8 @@ import (
 	"mcphub/rootsmgr/guard"
 )
 
-// Fetches tells what is to be installed before the program starts here, because the
-// kernel confines it: of others the launcher does what it does.
+// Fetches returns what is to be installed before the program starts here, because
+// the kernel confines it: of others the launcher does what it does.
 func (m Machine) Fetches(prog program.Program) (program.Package, bool) {
 	if !m.Confines(prog) {
 		return program.Package{}, false
@@ -20,14 +20,14 @@ func (m Machine) Fetches(prog program.Program) (program.Package, bool) {
 	return prog.Package()
 }
 
-// WithInstalled is the machine on which this copy runs in place of the launcher; nil:
-// the launcher runs.
+// WithInstalled returns the machine on which this copy runs instead of the launcher;
+// nil: the launcher runs.
 func (m Machine) WithInstalled(in *program.Installed) Machine {
 	m.installed = in
 	return m
 }
 
-// WithFresh is the machine with a folder that the program is to fill.
+// WithFresh returns the machine with a folder that the program is to fill.
 func (m Machine) WithFresh(dir string) Machine {
 	m.fresh = dir
 	return m

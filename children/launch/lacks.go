@@ -17,8 +17,8 @@ type Lack struct {
 	Run  []string // a program and its arguments that do it; may be empty
 }
 
-// Lacks says what the program cannot be started for, as far as that
-// can be told by looking: its program, its script, its working directory. It
+// Lacks returns what the program cannot be started for, as far as that can
+// be told by looking: its program, its script, its working directory. It
 // starts nothing. What only the roots of a session tell is left out.
 func (m Machine) Lacks(prog program.Program) []Lack {
 	var out []Lack

@@ -28,13 +28,13 @@ type Launch struct {
 	EnvFile string // the file with more variables, see WithEnvFile; "": none
 
 	// RootsFile is the text of the file that MCP_ROOTS_FILE is to name; nil
-	// where the environment holds the roots themselves.
+	// if the environment holds the roots themselves.
 	RootsFile []byte
 
 	// OnStderr, where set, is given each line of stderr as plain text, in order. It
 	// must not block: the child waits for it. It decides nothing.
 	OnStderr func(pid int, line string)
-	// Refused, where set, is told what the child was refused by the kernel, as far as its
+	// Refused, where set, learns what the child was refused by the kernel, as far as its
 	// stderr tells. It is called by any goroutine and must not block.
 	Refused func(f sandbox.Refusal)
 
@@ -46,7 +46,7 @@ type Launch struct {
 
 	Limits program.Limits // of all its processes together; set by who starts it
 
-	CwdRoot string // the root that Dir comes from; "" where it comes from none
+	CwdRoot string // the root that Dir comes from; "" its origin none
 	Rewrote bool   // directory arguments were replaced by roots
 }
 
@@ -62,8 +62,8 @@ func (l Launch) SamePlace(o Launch) bool {
 	return l.Command == o.Command && l.Dir == o.Dir && l.StartDir == o.StartDir && slices.Equal(l.Args, o.Args)
 }
 
-// Plan computes how a child starts with these roots. Its error says what the
-// operator or the person at the client can do.
+// Plan computes how a child starts with these roots. Its error reports what
+// the operator or the person at the client can do.
 func Plan(prog program.Program, roots []guard.Root, h Machine) (Launch, error) {
 	h.Host = h.WithLookupCache().WithRoots(roots)
 	dirs := rootsmgr.Directories(roots)
@@ -114,7 +114,7 @@ func Plan(prog program.Program, roots []guard.Root, h Machine) (Launch, error) {
 	}
 	if h.installed != nil && h.installed.Command == "" {
 		l.Env = env.List()
-		return l, nil // it can be told where it will work, and no more
+		return l, nil // it can learn where it will work, and no more
 	}
 	l.Command, err = findProgram(prog, env, l.Dir, h)
 	if err == nil && h.System() == "windows" {
@@ -137,7 +137,7 @@ func Plan(prog program.Program, roots []guard.Root, h Machine) (Launch, error) {
 	return l, err
 }
 
-// childConfinement is what Confine is told of the Launch. It shares the environment, which Confine adds to.
+// childConfinement returns what Confine is told about the Launch. It shares the environment, which Confine adds to.
 func (m Machine) childConfinement(prog program.Program, env *program.Environment, l Launch) confinement.Child {
 	return confinement.Child{
 		Program: prog, Env: env, Command: l.Command, Args: l.Args, Dir: l.Dir, StartDir: l.StartDir,
@@ -173,14 +173,14 @@ func childEnv(prog program.Program, roots []guard.Root, h Machine) (*program.Env
 	return env, file, nil
 }
 
-// WorkingDir is the directory in which a program would work that is served these roots; "" if it would have
-// an empty one of its own, or none.
+// WorkingDir returns the directory in which a program would work that is served these roots; "" if it would
+// have an empty one of its own, or none.
 func (m Machine) WorkingDir(prog program.Program, roots []guard.Root) string {
 	dir, _, _ := workingDir(prog, rootsmgr.Directories(roots), m)
 	return dir
 }
 
-// workingDir chooses the working directory, and says which root it is.
+// workingDir chooses the working directory, and reports which root it is.
 func workingDir(prog program.Program, roots []guard.Root, h Machine) (dir, root string, err error) {
 	if prog.Cwd != "" && !(prog.Cwd == "${root}" && len(roots) == 0) {
 		x := program.Expander{Roots: roots}
@@ -280,8 +280,8 @@ func joinFolder(prog program.Program, env *program.Environment, roots []guard.Ro
 	}
 }
 
-// projects are the roots that somebody else's project may be, as a system that ignores
-// case has them. A root that holds the home folder is none: it is nobody's project, and the
+// projects are the roots that another user's project may be, as a system that ignores case
+// has them. A root that holds the home folder is none: it is no one's project, and the
 // user's own tools are in it.
 type projects struct {
 	h     Machine
@@ -360,7 +360,7 @@ func findProgram(prog program.Program, env *program.Environment, dir string, h M
 	return "", fmt.Errorf("command %q was not found in PATH; install it, or write its absolute path", prog.Command)
 }
 
-// A NotProgramError says that a file cannot be started, and what helps.
+// A NotProgramError means that a file cannot be started, and what helps.
 type NotProgramError struct {
 	Path string
 	Hint string

@@ -12,7 +12,7 @@ import (
 	"mcphub/rootsmgr/guard"
 )
 
-// fakeHost is a machine with the given directories and programs in /bin.
+// fakeHost returns a machine with the given directories and programs in /bin.
 func fakeHost(dirs []string, programs ...string) Machine { return on(fakeOptions(dirs, programs...)) }
 
 func on(o confinement.Options) Machine {
@@ -155,7 +155,7 @@ func TestPathInsideARootIsSkipped(t *testing.T) {
 			t.Errorf("%s: PATH=%s", c.command, p)
 		}
 	}
-	for _, wide := range []string{"/home/u", "/home", "/"} { // nobody's project
+	for _, wide := range []string{"/home/u", "/home", "/"} { // no one's project
 		if l, err := Plan(program.Program{Command: "kid"}, rootsAt(wide), h); err != nil || l.Command != "/home/u/p/bin/kid" {
 			t.Errorf("root %s: %q, %v", wide, l.Command, err)
 		}

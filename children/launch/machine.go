@@ -23,20 +23,20 @@ type Machine struct {
 	confinement.Host
 
 	dir     string                  // where programs start that nothing else is said of
-	scratch string                  // an empty directory of ours, for launchers; "" where there is none
-	shell   string                  // npmShell as a file; "" where there is none
-	own     string                  // an empty directory of the child's own, for one that many share; "" where it has none
+	scratch string                  // an empty directory of ours, for launchers; "" if there is none
+	shell   string                  // npmShell as a file; "" if there is none
+	own     string                  // an empty directory of the child's own, for one that many share; "" if it has none
 	shelter func() (shelter, error) // makes scratch and shell when first asked
-	temp    string                  // a confined child's own temporary folder; "" where it has none
+	temp    string                  // a confined child's own temporary folder; "" if it has none
 	cache   string                  // likewise, for what it keeps from run to run
 	fresh   string                  // a folder that the program is to fill; "": none
 
-	installed *program.Installed // runs in place of the launcher; nil where that runs
+	installed *program.Installed // runs instead of the launcher; nil if that runs
 	fetched   string             // the package that it is, as the entry names it
 }
 
-// NewMachine is this machine. environ nil, home "" and dir "" mean the environment,
-// the user's home folder and the working directory of this process.
+// NewMachine returns this machine. environ nil, home "" and dir "" mean the
+// environment, the user's home folder and the working directory of this process.
 func NewMachine(environ []string, home, dir string) Machine {
 	h := Machine{Host: confinement.New(confinement.Options{Environ: environ, Home: home}), dir: dir}
 	if h.dir == "" {
@@ -47,53 +47,54 @@ func NewMachine(environ []string, home, dir string) Machine {
 	return h
 }
 
-// WithClientEnv is the machine as it is in the surroundings of a client: its environment, and its
-// working directory. What the hub keeps for itself stays where it is. nil and "" are the hub's.
+// WithClientEnv returns the machine as it is in the surroundings of a client: its environment,
+// and its working directory. What the hub keeps for itself stays where it is. nil and "" are the
+// hub's.
 func (m Machine) WithClientEnv(environ []string, dir string) Machine {
 	m.Host, m.dir = m.Host.WithClientEnv(environ), cmp.Or(dir, m.dir)
 	return m
 }
 
-// WithLookupCache is the machine as it is at this moment: see [confinement.Host.WithLookupCache].
+// WithLookupCache returns the machine as it is at this moment: see [confinement.Host.WithLookupCache].
 func (m Machine) WithLookupCache() Machine {
 	m.Host = m.Host.WithLookupCache()
 	return m
 }
 
-// Variables are those of an environment that anything is made of here: that children may
-// get, where their entries inherit or name more of them, and that tell where something is.
-// Each is there once, in their order by name.
+// Variables returns the variables of an environment that anything is made of here: that
+// children may get, where their entries inherit or name more of them, and that report
+// where something is. Each is there once, in their order by name.
 func Variables(environ, more []string) []string {
 	return program.Inherited(environ, slices.Concat(more, []string{"CONTAINER_HOST", "GNUPGHOME", "npm_config_cache", "NPM_CONFIG_CACHE"}), runtime.GOOS).List()
 }
 
-// WithBoundary is the machine with the boundary of whom the child serves.
+// WithBoundary returns the machine with the boundary of whom the child serves.
 func (m Machine) WithBoundary(b sandbox.Boundary) Machine {
 	m.Host = m.Host.WithBoundary(b)
 	return m
 }
 
-// WithPrivate is the machine with folders of the child's own, for what it keeps for a
-// run and for longer.
+// WithPrivate returns the machine with folders of the child's own, for what it keeps
+// for a run and for longer.
 func (m Machine) WithPrivate(temp, cache string) Machine {
 	m.temp, m.cache = temp, cache
 	return m
 }
 
-// Temp is the confined child's own temporary folder; "" where it has none.
+// Temp returns the confined child's own temporary folder; "" if it has none.
 func (m Machine) Temp() string { return m.temp }
 
-// WithOwn is the machine with an empty directory of the child's own, for one that
-// many share and that is served no roots; "": it has none.
+// WithOwn returns the machine with an empty directory of the child's own, for one
+// that many share and that is served no roots; "": it has none.
 func (m Machine) WithOwn(dir string) Machine {
 	m.own = dir
 	return m
 }
 
-// WithShelter returns the machine as this program is planned on: with
-// the directory in which launchers start that are not trusted with the working
-// directory, and the shell that leads them there, where it needs them.
-// Where they cannot be made, that child fails with the reason; nothing else does.
+// WithShelter returns the machine as this program is planned on: with the
+// directory in which launchers start that are not trusted with the working
+// directory, and the shell that leads them there, if it needs them. If they
+// cannot be made, that child fails with the reason; nothing else does.
 func (m Machine) WithShelter(prog program.Program, log zerolog.Logger) Machine {
 	if p, err := prog.Precautions(prog.Args, "x", "x"); err != nil || !p.Neutral {
 		return m

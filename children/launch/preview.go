@@ -14,8 +14,9 @@ import (
 // This file plans starts that never happen: to tell people what an entry opens, and to
 // remember where its names lead before any server can change that.
 
-// Preview says what [Plan] would hold a program to, for a session with these roots. It starts,
-// makes and remembers nothing. It returns nil if the kernel would not confine the program.
+// Preview returns what [Plan] would hold a program to, for a session with these roots. It
+// starts, makes and remembers nothing. It returns nil if the kernel would not confine the
+// program.
 func (m Machine) Preview(prog program.Program, roots []guard.Root) *hints.Reader {
 	if c := m.planPreview(prog, roots); c != nil && c.Profile != nil {
 		return &c.Words
@@ -27,7 +28,7 @@ func (m Machine) Preview(prog program.Program, roots []guard.Root) *hints.Reader
 // nothing would start.
 func (m Machine) planPreview(prog program.Program, roots []guard.Root) *confinement.Confinement {
 	m.Host = m.Host.Preview(program.RootPaths(roots))
-	none := filepath.Join(os.TempDir(), "mcp-preview") // in place of folders that a run would have; nobody makes it
+	none := filepath.Join(os.TempDir(), "mcp-preview") // instead of folders that a run would have; no one makes it
 	m.scratch, m.temp, m.cache, m.own = none, none, none, none
 	l, err := Plan(prog, roots, m)
 	if err != nil {
@@ -36,7 +37,7 @@ func (m Machine) planPreview(prog program.Program, roots []guard.Root) *confinem
 	return l.Sandbox
 }
 
-// News says what the names of an entry open, if nobody was told yet (see Told). It leaves no trace.
+// News returns what the names of an entry open, if no one was told yet (see Told). It leaves no trace.
 func (m Machine) News(prog program.Program) []string {
 	if m.IsAnnounced(prog) {
 		return nil

@@ -18,9 +18,9 @@ import (
 // errInRoot is why an env file is not read.
 var errInRoot = errors.New("envFile: it lies in a root, where whoever wrote the project could have put it, and its variables decide what the server runs; name a file outside, or allow it with \"local\": true")
 
-// envFile is the path of the program's env file with these roots. Whoever wrote a
-// project wrote the file in it, and variables decide what programs do, so one that lies
-// in a root, or leads there or through there, is for local programs only.
+// envFile returns the path of the program's env file with these roots. The one who
+// wrote a project wrote the file in it, and variables decide what programs do, so one
+// that lies in a root, or leads there or through there, is for local programs only.
 func envFile(prog program.Program, roots []guard.Root, h Machine) (string, error) {
 	if prog.EnvFile == "" {
 		return "", nil
@@ -80,9 +80,9 @@ func parseEnvFile(text string) (map[string]string, error) {
 	return vars, nil
 }
 
-// withEnvFile adds the variables of the env file. Those of the entry, and those that
-// the hub sets, count for more; what is passed on of the hub's environment counts for
-// less.
+// withEnvFile adds the variables of the env file. Variables of the entry, and the
+// ones that the hub sets, count for more; what is passed on of the hub's environment
+// counts for less.
 func (m Machine) withEnvFile(prog program.Program, l Launch, text string, roots []guard.Root) (Launch, error) {
 	vars, err := parseEnvFile(text)
 	if err != nil {
@@ -114,9 +114,10 @@ func (m Machine) withEnvFile(prog program.Program, l Launch, text string, roots 
 	return l, nil
 }
 
-// WithSecrets is the Launch as it is started: with the variables of the env file, and
-// with a value in the place of each mark. It is for the process alone; l stays what is
-// compared and shown. The error says which key of the entry it is about, and no value.
+// WithSecrets returns the Launch as it is started: with the variables of the env file,
+// and with a value instead of each mark. It is for the process alone; l stays what is
+// compared and shown. The error reports which key of the entry it is about, and no
+// value.
 func (m Machine) WithSecrets(prog program.Program, l Launch, roots []guard.Root, value func(reference.Ref) (string, error)) (Launch, error) {
 	if l.EnvFile != "" {
 		text, err := value(reference.Ref{Kind: reference.EnvFile, Name: l.EnvFile})

@@ -15,8 +15,8 @@ type Fingerprint struct {
 	Files     [][]string // that hold the program: path, size, time and inode
 }
 
-// Traces takes the fingerprint of the program; the error says why it cannot be started.
-// Where remote is set there is no program here, and no file.
+// Traces takes the fingerprint of the program; the error reports why it cannot be
+// started. Where remote is set there is no program here, and no file.
 func (m Machine) Traces(prog program.Program, remote bool) (t Fingerprint, err error) {
 	env, _, err := childEnv(prog, nil, m)
 	if err != nil {
@@ -39,8 +39,8 @@ func (m Machine) Traces(prog program.Program, remote bool) (t Fingerprint, err e
 	return t, nil
 }
 
-// programFiles are the files that hold the program: the one that was found, and for an
-// interpreter the script.
+// programFiles returns the files that hold the program: the one that was found, and
+// for an interpreter the script.
 func programFiles(prog program.Program, found string) []string {
 	files := []string{found}
 	if real, err := filepath.EvalSymlinks(found); err == nil && real != found {

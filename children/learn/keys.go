@@ -9,12 +9,12 @@ import (
 	"mcphub/children/sandbox"
 )
 
-// This file says what is not proposed.
+// This file describes what is not proposed.
 
 // own are folders of the home folder in which each program has one.
 var own = []string{".config", ".local", ".local/share", ".local/state", ".local/bin", ".local/lib", ".cache", "Documents", "Desktop", "Downloads", "Library"}
 
-// neverReason says why a path is not proposed, whatever is done there; "" where it may be.
+// neverReason returns why a path is not proposed, whatever is done there; "" if it may be.
 func (p *proposer) neverReason(path string) string {
 	for _, r := range []sandbox.Rule{sandbox.Memory, sandbox.Terminals} {
 		if sandbox.Contains(r.Path, path) {
@@ -28,7 +28,7 @@ func (p *proposer) reservedPaths() sandbox.Reserved {
 	return sandbox.Reserved{Home: p.Home, Withheld: p.Withheld, Others: p.Others}
 }
 
-// tooWide says why a whole folder is not proposed; "" where it may be.
+// tooWide returns why a whole folder is not proposed; "" if it may be.
 func (p *proposer) tooWide(dir string, writing bool) string {
 	at := folder{dir, writing}
 	why, known := p.looked[at]
@@ -74,7 +74,7 @@ const maxSearched = 5000
 
 var errFound = errors.New("found")
 
-// keysIn says which key lies in a folder. Installed packages are not searched.
+// keysIn returns which key lies in a folder. Installed packages are not searched.
 func keysIn(dir string) (why string) {
 	n := 0
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

@@ -54,8 +54,8 @@ func Propose(f Facts) Proposal {
 	if !s.Network.On {
 		s.Network.Ports = slices.Compact(slices.Sorted(slices.Values(slices.Concat(s.Network.Ports, f.Ports))))
 	}
-	// One of the server's own needs them. Whoever else listens acts outside of any sandbox:
-	// a person has to choose that.
+	// One of the server's own needs them. The one who else listens acts outside of any
+	// sandbox: a person has to choose that.
 	if slices.ContainsFunc(f.Sockets, func(k sandbox.Socket) bool { return k.Bound }) {
 		s.Sockets = sandbox.Yes
 	}
@@ -71,7 +71,7 @@ type proposer struct {
 	fresh       []string          // see freshIn
 }
 
-// freshIn are what was made directly in the temporary folder of all programs.
+// freshIn returns what was made directly in the temporary folder of all programs.
 func freshIn(uses []sandbox.Use) (tops []string) {
 	temp := sandbox.RealPath(os.TempDir())
 	for _, u := range uses {
@@ -89,7 +89,7 @@ type files struct {
 	made  []string // of paths, what was not there before
 }
 
-// takeUse says by which path a use is allowed.
+// takeUse reports by which path a use is allowed.
 func (p *proposer) takeUse(u sandbox.Use) {
 	to := &p.read
 	if u.Access&sandbox.Write != 0 {
@@ -168,7 +168,7 @@ func (p *proposer) foldFiles(f *files) []string {
 	return keepOutermost(paths, nil)
 }
 
-// parentFolders are the folders of paths, with those of the paths that are in them.
+// parentFolders returns the folders of paths, with the ones of the paths that are in them.
 func parentFolders(paths map[string]bool) map[string][]string {
 	in := map[string][]string{}
 	for path := range paths {
@@ -187,7 +187,7 @@ func countEntries(dir string) int {
 	return len(list)
 }
 
-// packageOf is the folder of the package that a file belongs to; "" for none.
+// packageOf returns the folder of the package that a file belongs to; "" for none.
 func (p *proposer) packageOf(file string) string {
 	if before, _, ok := strings.Cut(file, "/node_modules/"); ok && p.tooWide(before, false) == "" {
 		return before + "/node_modules"
@@ -208,7 +208,7 @@ func isPackage(dir string) bool {
 	})
 }
 
-// keepOutermost are the paths that lie in no other one, and in none of beside. Sorted.
+// keepOutermost returns the paths that lie in no other one, and in none of beside. Sorted.
 func keepOutermost(paths, beside []string) (out []string) {
 	for _, path := range slices.Compact(slices.Sorted(slices.Values(paths))) {
 		in := func(dir string) bool { return sandbox.Contains(dir, path) }

@@ -41,7 +41,7 @@ func newDisk(t *testing.T, files ...string) disk {
 	return d
 }
 
-// use is one of a path below top; "made" is a mark behind it.
+// use returns one of a path below top; "made" is a mark behind it.
 func (d disk) use(text string, a sandbox.Access) sandbox.Use {
 	words := strings.Fields(text)
 	u := sandbox.Use{Path: words[0], Access: a, Made: slices.Contains(words, "made")}
@@ -51,7 +51,7 @@ func (d disk) use(text string, a sandbox.Access) sandbox.Use {
 	return u
 }
 
-// propose is a Proposal in words.
+// propose returns a Proposal in words.
 func (d disk) propose(f Facts, read, write []string) string {
 	d.Helper()
 	f.Home = d.home
@@ -74,7 +74,7 @@ func (d disk) propose(f Facts, read, write []string) string {
 	return b.String()
 }
 
-// below is a path as the cases write it: from top, with slashes.
+// below returns a path as the cases write it: from top, with slashes.
 func (d disk) below(path string) string {
 	return strings.TrimPrefix(filepath.ToSlash(path), filepath.ToSlash(d.top)+"/")
 }

@@ -55,7 +55,7 @@ type recorder struct {
 	beside []string // files that are written
 }
 
-// noteUse says by which path a use is allowed.
+// noteUse reports by which path a use is allowed.
 func (r *recorder) noteUse(u sandbox.Use) {
 	leave := func(why string) { r.Left = append(r.Left, Left{u.Path, u.Access, why}) }
 	writes := u.Access&sandbox.Write != 0
@@ -125,8 +125,8 @@ const settingsOf = ".config/x"
 // homes of state folders, from the home folder on. A folder in one of them is one program's.
 var stateHomes = []string{".config", ".cache", ".local/share", ".local/state"}
 
-// stateFolder is the folder of one program's state that a path is or lies in, and whether it has a
-// name of the server's own program; "" for none.
+// stateFolder returns the folder of one program's state that a path is or lies in, and whether it
+// has a name of the server's own program; "" for none.
 func (r *recorder) stateFolder(path string) (dir string, named bool) {
 	rel, err := filepath.Rel(r.Home, path)
 	if r.Home == "" || err != nil || !filepath.IsLocal(rel) {
@@ -218,7 +218,7 @@ func Covers(o, p sandbox.RecordedPath) bool {
 	return sandbox.Contains(o.Path, p.Path) && (o.Use != sandbox.Reads || p.Use == sandbox.Reads) && (!p.Beside || o.Beside || o.Path != p.Path)
 }
 
-// Lines says in at most three lines what paths give.
+// Lines returns in at most three lines what paths give.
 func Lines(paths []sandbox.RecordedPath, short func(path string) string) (lines []string) {
 	for _, use := range []sandbox.RecordedUse{sandbox.Reads, sandbox.Writes, sandbox.Keeps} {
 		var texts []string

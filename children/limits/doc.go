@@ -4,10 +4,10 @@
 // them load their programs at once: as many as there are processors. A child that takes
 // long gives its turn back early. Who has the fewest turns gets the next one.
 //
-// A place is the right to run. If all [Places] are taken, the [Tenant] that has been idle
-// longest and may be evicted is asked to leave. If there is none, and another owner has more
-// places, a session of that one that nobody uses ends. Else the start fails with
-// [ErrBusy]. An owner may also be held to a part of the places ([ErrOwnerBusy]).
+// A place is the right to run. If all [Places] are taken, the [Tenant] that has been idle longest and may be evicted is asked to leave. If there is none, and
+// another owner has more places, a session of that one that no one uses ends. Else the start fails with [ErrBusy]. An owner may also be held to a part of the
+// places ([ErrOwnerBusy]).
 //
-// Turns and places are guarded by leaf mutexes, and no Tenant is called under one. The package starts and stops nobody itself, and does not know what a child is.
+// Turns and places are guarded by leaf mutexes, and no Tenant is called under one. The package starts and stops no one itself, and does not
+// know what a child is.
 package limits

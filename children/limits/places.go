@@ -19,7 +19,7 @@ const (
 	evictWait = 5 * time.Second
 )
 
-// ErrBusy says that all places are taken by those who cannot be stopped.
+// ErrBusy means that all places are taken by those who cannot be stopped.
 var ErrBusy = errors.New("no place is free")
 
 // ErrOwnerBusy is ErrBusy for one owner, who has as many places as one may.
@@ -27,14 +27,14 @@ var ErrOwnerBusy = fmt.Errorf("no place of this owner is free: %w", ErrBusy)
 
 // A Tenant is one who takes a place. Its methods must not block.
 type Tenant interface {
-	// Use tells how the place is used.
+	// Use returns how the place is used.
 	Use(now time.Time) Use
-	// Evict asks it to leave, where it is idle.
+	// Evict asks it to leave, if it is idle.
 	Evict()
 	// Session names who has it: the session whose own it is, or in a name that is no session's
 	// what several share; "" where all do. It is always the same.
 	Session() string
-	// Yield has the session end whose own it is, if nobody uses that; false: somebody does, or
+	// Yield has the session end whose own it is, if no one uses that; false: someone does, or
 	// it is no session's own.
 	Yield() bool
 }
@@ -43,8 +43,8 @@ type Tenant interface {
 type Use struct {
 	Leaving   bool          // the tenant is on its way out already
 	Evictable bool          // it is ready, and its state may be lost
-	Free      bool          // nobody uses it
-	Unused    time.Duration // for how long nobody has; 0 while somebody does
+	Free      bool          // no one uses it
+	Unused    time.Duration // for how long no one has; 0 while someone does
 }
 
 // Places bound how many children run: a child holds its place from its
@@ -63,7 +63,7 @@ type Places struct {
 
 // A place is one that is taken.
 type place struct {
-	owner   string // "": nobody in particular
+	owner   string // "": no one in particular
 	session string // the tenant's
 }
 
@@ -76,10 +76,10 @@ func NewPlaces(most, each int) *Places {
 	return &Places{most: most, each: each, taken: map[Tenant]place{}, owned: map[string]int{}, moved: make(chan struct{}), yielding: map[string]time.Time{}}
 }
 
-// Most is how many places there are.
+// Most returns how many places there are.
 func (p *Places) Most() int { return p.most }
 
-// Each is how many of them one owner may have; 0: as many.
+// Each returns how many of them one owner may have; 0: as many.
 func (p *Places) Each() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -121,7 +121,7 @@ func (p *Places) Leave(c Tenant) {
 	}
 }
 
-// placesOf is how many places the tenants of a session have. mu is held.
+// placesOf returns how many places the tenants of a session have. mu is held.
 func (p *Places) placesOf(session string) (n int) {
 	for _, at := range p.taken {
 		if at.session == session {
@@ -184,13 +184,13 @@ func (p *Places) addWaiting(more int) {
 	p.waiting += more
 }
 
-// yieldSession has one session end of those who may; false where none does. It is noted before it is asked, so that nobody else asks another
+// yieldSession has one session end of those who may; false where none does. It is noted before it is asked, so that no one else asks another
 // one for the place that this one leaves.
 func (p *Places) yieldSession(richer []Tenant) bool {
 	refused := false
 	defer func() {
 		if refused {
-			p.Stir() // somebody may have counted on them
+			p.Stir() // someone may have counted on them
 		}
 	}()
 	for _, t := range richer {

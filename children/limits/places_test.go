@@ -147,7 +147,7 @@ func TestPlacesOfOne(t *testing.T) {
 	}
 }
 
-// Whoever has no place gets one where others have one each and are not there, and then no second one.
+// The one who has no place gets one where others have one each and are not there, and then no second one.
 func TestEverybodyGetsAPlace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -18,14 +18,14 @@ const (
 	loadTime = 200 * time.Millisecond
 )
 
-// Turns bound how many children start at a time: in all, and of them those that
-// are loading their programs. More of the latter than the processors can do
-// would make the first one ready as late as the last.
+// Turns bound how many children start at a time: in all, and of them the ones
+// that are loading their programs. More of the latter than the processors can
+// do would make the first one ready as late as the last.
 type Turns struct {
 	starting, loading *queue
 }
 
-// NewTurns returns those that let so many start at a time; 0: DefaultMaxStarting.
+// NewTurns returns the ones that let so many start at a time; 0: DefaultMaxStarting.
 func NewTurns(most int) Turns {
 	if most <= 0 {
 		most = DefaultMaxStarting
@@ -44,10 +44,10 @@ type heldTurn struct {
 	give  func()
 }
 
-// Take waits for a turn; nil when ctx ends first. waits is called where there is none at once. A
-// turn ends early for a child that takes long: being slow delays nobody. A free turn goes to the
+// Take waits for a turn; nil when ctx ends first. waits is called if there is none at once. A
+// turn ends early for a child that takes long: being slow delays no one. A free turn goes to the
 // waiting owner that has the fewest. So an owner who starts many children delays another by one
-// turn at most. Owner "" is nobody in particular.
+// turn at most. Owner "" is no one in particular.
 func (all Turns) Take(ctx context.Context, owner string, waits func()) *Turn {
 	t := &Turn{}
 	for _, of := range []struct {
@@ -74,7 +74,7 @@ func (t *Turn) End() {
 	t.held = nil
 }
 
-// A queue is a number of turns, and who waits for one. None is free while somebody waits.
+// A queue is a number of turns, and who waits for one. None is free while someone waits.
 type queue struct {
 	mu      sync.Mutex
 	free    int
@@ -118,7 +118,7 @@ func (q *queue) takeTurn(ctx context.Context, owner string, waits func()) bool {
 	return false
 }
 
-// leaveQueue takes a waiter out; false where it has a turn.
+// leaveQueue takes a waiter out; false if it has a turn.
 func (q *queue) leaveQueue(owner string, w *waiter) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -129,7 +129,7 @@ func (q *queue) leaveQueue(owner string, w *waiter) bool {
 	return i >= 0
 }
 
-// setWaiting is for callers that hold mu.
+// setWaiting expects the caller to hold mu.
 func (q *queue) setWaiting(owner string, all []*waiter) {
 	if len(all) == 0 {
 		delete(q.waiting, owner)

@@ -31,7 +31,7 @@ func TestTurnsAreFairAmongOwners(t *testing.T) {
 	}
 }
 
-// Whoever does not wait any longer leaves nothing behind, also where a turn comes at that moment: all turns can be had afterwards.
+// The one who does not wait any longer leaves nothing behind, also where a turn comes at that moment: all turns can be had afterwards.
 func TestTurnsOfThoseWhoLeave(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

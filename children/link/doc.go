@@ -1,6 +1,6 @@
-// Package link says what a connection to a child is, whatever the transport: a
-// [Link] carries requests and notifications as raw bytes, serves what the child
-// sends, and tells how it ended.
+// Package link describes what a connection to a child is, whatever the transport:
+// a [Link] carries requests and notifications as raw bytes, serves what the child
+// sends, and reports how it ended.
 //
 // It holds what the packages below children have in common: the interfaces of
 // a connection, the ways in which one fails, and the types of results. A transport

@@ -25,7 +25,7 @@ func (e *LostError) Error() string {
 func (e *LostError) Unwrap() error { return e.Err }
 
 // BareURL leaves out the address that net/http puts before an error: it may
-// hold what nobody else should see.
+// hold what no one else should see.
 func BareURL(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err
@@ -38,14 +38,14 @@ func BareURL(err error) error {
 type StatusError struct {
 	Code   int
 	Text   string
-	Advice string // what a person can do where the server asks for a login; ""
+	Advice string // what a person can do if the server asks for a login; ""
 	LogIn  bool   // that is to log in
 
-	Challenge bool // it says how one is to authenticate
+	Challenge bool // it reports how one is to authenticate
 }
 
-// SessionForgotten reports whether the server says that it does not know the session of
-// a request, which it has not served then. That is 404 (2025-11-25, Session
+// SessionForgotten reports whether the server states that it does not know the session
+// of a request, which it has not served then. That is 404 (2025-11-25, Session
 // Management) or 410; many servers that look the session up themselves, as the examples
 // of the TypeScript SDK do, say 400 and that the session is what is wrong.
 func (e *StatusError) SessionForgotten() bool {

@@ -10,22 +10,22 @@ import (
 // transport. Calls may be made from any goroutine once Run runs.
 type Link interface {
 	// Run serves the connection until the child has gone or ctx ends, which
-	// stops the child in an orderly way. It returns when nothing of this run is
-	// left: process, pipes, goroutines. The error says how the child ended when
-	// that was not asked for; nil means that it was.
+	// stops the child in an orderly way. It returns when no part of this run is
+	// left: process, pipes, goroutines. The error reports how the child ended
+	// when that was not asked for; nil means that it was.
 	Run(ctx context.Context) error
 	// Call sends one request; params are parts of one raw JSON value. When ctx
 	// ends the child is told (notifications/cancelled) and its cause returned.
 	Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error)
 	// Notify sends one notification.
 	Notify(ctx context.Context, method string, params ...[]byte) error
-	// Facts tells what can be seen of the run from outside, at any time.
+	// Facts returns what can be seen of the run from outside, at any time.
 	Facts() Facts
 }
 
 // Facts is what can be seen of one run of a child.
 type Facts struct {
-	PID     int    // 0 where there is no process
+	PID     int    // 0 if there is no process
 	Stderr  string // its last words, plain text
 	Skipped uint64 // lines that were no message
 	TextIDs uint64 // answers that repeat the number of their request as a string
@@ -33,7 +33,8 @@ type Facts struct {
 	Bounds  Bounds
 }
 
-// Bounds says who keeps a run to the limits of its entry, or to those that a server without limits has. The zero value: it has not been started.
+// Bounds says who keeps a run to the limits of its entry, or to the ones that a server without limits has. The zero value: it has not been
+// started.
 type Bounds struct {
 	By        Bounder
 	Why       string // why the kernel does not keep it to more
@@ -55,13 +56,13 @@ const (
 // A StatelessLink can also carry requests without a handshake before them
 // (2026-07-28), by another Link to the same server.
 type StatelessLink interface {
-	// Stateless returns that Link, whose Run is this one's; nil where the transport
+	// Stateless returns that Link, whose Run is this one's; nil if the transport
 	// has none.
 	Stateless() Link
 }
 
 // A ToolsLearner is a Link that has to know the tools of a server to send their
-// calls. It leaves out those that nobody could call; odd says why.
+// calls. It leaves out the ones that no one could call; odd reports why.
 type ToolsLearner interface {
 	LearnTools(tools [][]byte) (good [][]byte, odd []string)
 }

@@ -29,14 +29,14 @@ func (m *Link) Discover(ctx context.Context) Discovery {
 	return d
 }
 
-// refusesItsOwn reports whether a child refuses a version that it says it
-// serves: what was asked in it is asked once more (2026-07-28, basic/versioning).
+// refusesItsOwn reports whether a child refuses a version that it says it serves:
+// what was asked in it is asked again (2026-07-28, basic/versioning).
 func refusesItsOwn(res *jsonrpc.Response, version string) bool {
 	e := res.Err()
 	return e != nil && e.Code == mcp.UNSUPPORTED_PROTOCOL_VERSION && slices.Contains(stringsIn(jsonrpc.Get(e.Data, "supported")), version)
 }
 
-// A Verdict is what an answer to server/discover says of a child.
+// A Verdict is what an answer to server/discover says about a child.
 type Verdict uint8
 
 const (
@@ -81,7 +81,7 @@ func sortDiscovery(version string, res *jsonrpc.Response, err error) Discovery {
 }
 
 // chooseVersion picks what to speak with a child that serves these versions. result is
-// that of server/discover, nil where it was refused.
+// the result of server/discover, nil if it was refused.
 func chooseVersion(supported []string, version string, result []byte) Discovery {
 	legacy := slices.ContainsFunc(supported, func(v string) bool { return slices.Contains(mcp.LegacyProtocolVersions(), v) })
 	switch {
@@ -100,7 +100,7 @@ func chooseVersion(supported []string, version string, result []byte) Discovery 
 	return Discovery{Verdict: SpeaksForeign, Err: fmt.Errorf("it serves none of the protocol versions of this program, only %s", text)}
 }
 
-// stringsIn are the strings of a raw array, nil where it is none.
+// stringsIn returns the strings of a raw array, nil if it is none.
 func stringsIn(raw []byte) []string {
 	var out []string
 	if json.Unmarshal(raw, &out) != nil {

@@ -42,7 +42,7 @@ type Link struct {
 	subs *listener
 
 	shown atomic.Pointer[Meta]
-	level atomic.Pointer[string] // of logging/setLevel; where nobody says another
+	level atomic.Pointer[string] // of logging/setLevel; if no one says another
 }
 
 // Meta is the _meta of requests on behalf of one ClientProfile. The last one is kept.
@@ -74,7 +74,7 @@ type Owner interface {
 	Missed(ctx context.Context, m *jsonrpc.Message)
 }
 
-// New returns a Link to a child without a handshake; nil where the transport
+// New returns a Link to a child without a handshake; nil if the transport
 // knows only the handshake's era. It sends nothing.
 func New(base link.Link, o Options, own Owner) *Link {
 	if w, ok := base.(link.StatelessLink); ok {
@@ -90,7 +90,7 @@ func New(base link.Link, o Options, own Owner) *Link {
 	return m
 }
 
-// Base is the Link below, which carries requests as they are.
+// Base returns the Link below, which carries requests as they are.
 func (m *Link) Base() link.Link { return m.base }
 
 // Start takes in what the child said of itself, and listens for what it announces.
@@ -102,7 +102,7 @@ func (m *Link) Settled(ctx context.Context) { m.subs.awaitSettled(ctx) }
 // End closes all subscriptions, and returns when nothing is left of them.
 func (m *Link) End() { m.subs.endStreams() }
 
-// WatchTask has the child tell of one of its tasks until end is called.
+// WatchTask has the child tell about one of its tasks until end is called.
 func (m *Link) WatchTask(ctx context.Context, id string) (end func(), err error) {
 	t := topic{true, id}
 	if err := m.subs.watchTopic(ctx, t); err != nil {
@@ -111,7 +111,7 @@ func (m *Link) WatchTask(ctx context.Context, id string) (end func(), err error)
 	return func() { m.subs.dropTopic(t) }, nil
 }
 
-// clientProfile is whom a call is made for.
+// clientProfile returns whom a call is made for.
 func (m *Link) clientProfile(ctx context.Context) link.ClientProfile {
 	if c, ok := link.ClientOf(ctx); ok {
 		return c
@@ -160,8 +160,8 @@ func sameBytes(a, b []byte) bool {
 }
 
 // Params puts the members of _meta that each request needs into raw params.
-// Members of the same names, which are those of another hop, give way; all
-// other bytes stay.
+// Members of the same names, which are another hop's, give way; all other
+// bytes stay.
 func (m *Meta) Params(parts [][]byte) ([]byte, error) {
 	raw := bytes.TrimSpace(bytes.Join(parts, nil))
 	if len(raw) == 0 {
@@ -238,7 +238,7 @@ func (m *Meta) checkResult(method string, res *jsonrpc.Response) error {
 // Run is never called: the run of the Link below is the one that counts.
 func (m *Link) Run(ctx context.Context) error { return m.base.Run(ctx) }
 
-// LearnTools leaves it to the Link below, where that has to know them.
+// LearnTools leaves it to the Link below, if that has to know them.
 func (m *Link) LearnTools(tools [][]byte) (good [][]byte, odd []string) {
 	if l, ok := m.base.(link.ToolsLearner); ok {
 		return l.LearnTools(tools)
@@ -246,7 +246,7 @@ func (m *Link) LearnTools(tools [][]byte) (good [][]byte, odd []string) {
 	return tools, nil
 }
 
-// Facts are those of the Link below.
+// Facts returns the facts of the Link below.
 func (m *Link) Facts() link.Facts { return m.base.Facts() }
 
 // Call sends one request with what the era wants in its _meta.
@@ -278,7 +278,7 @@ func (m *Link) Call(ctx context.Context, method string, params ...[]byte) (*json
 }
 
 // Check holds the answer to a request that was sent with s against what it may be,
-// and follows up what an error says of the child itself.
+// and follows up what an error says about the child itself.
 func (m *Link) Check(s *Meta, method string, res *jsonrpc.Response) error {
 	if err := s.checkResult(method, res); err != nil {
 		return err
@@ -287,7 +287,7 @@ func (m *Link) Check(s *Meta, method string, res *jsonrpc.Response) error {
 	return nil
 }
 
-// noteError follows up what an error says of the child itself.
+// noteError follows up what an error says about the child itself.
 func (m *Link) noteError(res *jsonrpc.Response) {
 	if res.Error == nil {
 		return
@@ -312,7 +312,7 @@ func (m *Link) Notify(ctx context.Context, method string, params ...[]byte) erro
 	return m.base.Notify(ctx, method, params...)
 }
 
-// Heard takes in a notification; nil where it ends here. What comes on a
+// Heard takes in a notification; nil if it ends here. What comes on a
 // subscription is handed on as it was in the handshake's era.
 func (m *Link) Heard(n *jsonrpc.Message) *jsonrpc.Message {
 	switch n.Method {

@@ -35,7 +35,7 @@ const (
 	lastReopen  = 30 * time.Second
 	// maxStreams is how many streams there may be before they are made one.
 	maxStreams = 16
-	// maxWatched bounds the resources that one run is asked to watch.
+	// maxWatched bounds the resources that a single run is asked to watch.
 	maxWatched = 20_000
 )
 
@@ -59,8 +59,8 @@ type listener struct {
 	wg      sync.WaitGroup
 }
 
-// A topic is what a child is to tell of beside its lists: a resource, by its URI,
-// or a task of the extension, by its id.
+// A topic is what a child is to tell about beside its lists: a resource, by its
+// URI, or a task of the extension, by its id.
 type topic struct {
 	task bool
 	name string
@@ -88,7 +88,7 @@ func newListener(m *Link) *listener {
 	return l
 }
 
-// startTopics notes what the child can tell, and opens a stream for its lists.
+// startTopics remembers what the child can tell, and opens a stream for its lists.
 func (l *listener) startTopics(o *offers.Offer) {
 	var flags []string
 	for k := range offers.Kinds {
@@ -127,7 +127,7 @@ func (l *listener) awaitSettled(ctx context.Context) {
 	}
 }
 
-// openStream keeps one more stream; nil where the run has ended.
+// openStream keeps one more stream; nil if the run has ended.
 func (l *listener) openStream(topics []topic) *stream {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -154,8 +154,8 @@ func (l *listener) endStreams() {
 	l.wg.Wait()
 }
 
-// keepStream opens a stream, again and again, until ctx ends or the child says that it
-// has none.
+// keepStream opens a stream, again and again, until ctx ends or the child states that
+// it has none.
 func (l *listener) keepStream(ctx context.Context, s *stream) {
 	defer s.releaseWaiters()
 	for pause, again := firstReopen, false; ; again = true {
@@ -185,7 +185,7 @@ func (l *listener) keepStream(ctx context.Context, s *stream) {
 
 var errNothing = errors.New("the child honours nothing of what it was asked to tell")
 
-// finalError returns why a stream is not opened again; nil where it is.
+// finalError returns why a stream is not opened again; nil if it is.
 func (l *listener) finalError(s *stream, err error) error {
 	var refused *jsonrpc.Error
 	var status *link.StatusError
@@ -213,7 +213,7 @@ func (l *listener) finalError(s *stream, err error) error {
 // releaseWaiters lets go who waits for a stream to open the first time.
 func (s *stream) releaseWaiters() { s.once.Do(func() { close(s.acked) }) }
 
-// listenOnce opens a stream once and returns when it has ended: nil where the child
+// listenOnce opens a stream once and returns when it has ended: nil if the child
 // has ended it in order. again: changes may have been missed before.
 func (l *listener) listenOnce(ctx context.Context, s *stream, again bool) error {
 	select {
@@ -269,7 +269,7 @@ func (l *listener) listenOnce(ctx context.Context, s *stream, again bool) error 
 // taskWatcher is who asks for news of tasks: that has to be declared with the request.
 var taskWatcher = link.ClientProfile{Capabilities: []byte(`{"extensions":{"` + methods.ExtensionTasks + `":{}}}`)}
 
-// streamParams is the raw params of a stream. It is called with mu held.
+// streamParams returns the raw params of a stream. It is called with mu held.
 func (l *listener) streamParams(s *stream) []byte {
 	b := append([]byte(`{"notifications":{`), l.flags...)
 	for _, of := range []struct {
@@ -373,9 +373,10 @@ func (l *listener) answerSubscribe(ctx context.Context, params [][]byte) (*jsonr
 	return &jsonrpc.Response{Result: []byte(`{}`)}, nil
 }
 
-// watchTopic has the child tell of a topic, on a stream of its own, and of all on one
-// where they have become many. nil: the child does. A resource is watched once,
-// a task once for each time that it is watched. A [jsonrpc.Error] says why it is not.
+// watchTopic has the child tell about a topic, on a stream of its own, and of all on
+// one if they have become many. nil: the child does. A resource is watched once, a
+// task once for each time that it is watched. A [jsonrpc.Error] reports why it is
+// not.
 func (l *listener) watchTopic(ctx context.Context, t topic) error {
 	kind := map[bool]string{false: "resource", true: "task"}[t.task]
 	l.mu.Lock()

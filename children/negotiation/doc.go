@@ -17,7 +17,7 @@
 // next start it may be spoken to without a handshake.
 //
 // The handshake proposes the newest version that has one. A child that refuses it is
-// offered those that its refusal names, then the older ones, over the same connection,
+// offered the ones that its refusal names, then the older ones, over the same connection,
 // unless the caller has pinned one. What was agreed on by an older proposal is marked
 // (Offer.Proposed), so that the next start can begin with it. What the child said of
 // itself is also kept as raw bytes.

@@ -108,7 +108,7 @@ func (h *hop) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*tra
 // versionBefore is the version before 2024-11-05. The TypeScript SDK takes it, mcp-go does not. Requests are the same in both.
 const versionBefore = "2024-10-07"
 
-// answeredVersion is the version that the child answered with.
+// answeredVersion returns the version that the child answered with.
 func (h *hop) answeredVersion() string {
 	version, _ := jsonrpc.String(jsonrpc.Get(h.raw, "protocolVersion"))
 	return version

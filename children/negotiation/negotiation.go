@@ -29,7 +29,7 @@ var ErrProbed = errors.New("ended when it was asked which protocol it speaks")
 // A Child is one that is to be spoken to.
 type Child struct {
 	Link    link.Link
-	Modern  *modernlink.Link // the same without a handshake; nil where the transport has none
+	Modern  *modernlink.Link // the same without a handshake; nil if the transport has none
 	Version string           // of the hub
 	Shown   func() []byte    // the capabilities that initialize declares, a raw object
 
@@ -45,9 +45,9 @@ type Child struct {
 }
 
 // Start starts to speak to a child, and does what that takes before it can be
-// listed. A child that has both eras is spoken to in that of ModernFirst: what comes
-// first on a connection may settle it for good (some servers take even
-// server/discover for that), so nothing of the other era comes before.
+// listed. A child that has both eras is spoken to in ModernFirst's: what comes first
+// on a connection may settle it for good (some servers take even server/discover for
+// that), so no part of the other era comes before.
 func Start(ctx context.Context, c Child) (*offers.Offer, error) {
 	switch {
 	case c.Modern == nil && c.Era == spec.EraModern:
@@ -68,7 +68,7 @@ func Start(ctx context.Context, c Child) (*offers.Offer, error) {
 	return o, err
 }
 
-// initializeFirst does the handshake, and does without where that is refused.
+// initializeFirst does the handshake, and does without if that is refused.
 func (c Child) initializeFirst(ctx context.Context) (*offers.Offer, error) {
 	o, err := c.tryHandshake(ctx)
 	var status *link.StatusError
@@ -86,8 +86,8 @@ func (c Child) initializeFirst(ctx context.Context) (*offers.Offer, error) {
 	return nil, err
 }
 
-// discoverEra asks for server/discover and falls back to the handshake where that
-// gives nothing: at once, or after a while where there is no answer. Long waits for as long as a start may take.
+// discoverEra asks for server/discover and falls back to the handshake if that gives nothing: at once, or after
+// a while if there is no answer. Long waits for as long as a start may take.
 func (c Child) discoverEra(ctx context.Context) (*offers.Offer, error) {
 	asked := make(chan modernlink.Discovery, 1)
 	// It is not taken back when the wait is over: a child that cannot answer it

@@ -17,9 +17,9 @@ import (
 )
 
 // tryHandshake does the handshake. If the child refuses the version that is proposed, and
-// another one may help, the next one is proposed: first those that the refusal names,
-// the newest first, then the others. The error is the first refusal. A version
-// that is pinned is the only one that is proposed, and that counts as an answer.
+// another one may help, the next one is proposed: first the ones that the refusal names,
+// the newest first, then the others. The error is the first refusal. A version that is
+// pinned is the only one that is proposed, and that counts as an answer.
 func (c Child) tryHandshake(ctx context.Context) (*offers.Offer, error) {
 	version := cmp.Or(c.Protocol, mcp.LATEST_LEGACY_PROTOCOL_VERSION)
 	left := mcp.LegacyProtocolVersions()
@@ -48,9 +48,9 @@ func (c Child) tryHandshake(ctx context.Context) (*offers.Offer, error) {
 	}
 }
 
-// nextVersion is the version to propose after a refusal: the first of left that its text
-// names, else the first one. It is "" if none is left, or if the text names no version
-// but those without a handshake.
+// nextVersion returns the version to propose after a refusal: the first of left that its
+// text names, else the first one. It is "" if none is left, or if the text names no
+// version but those without a handshake.
 func nextVersion(left []string, refusal string) string {
 	for _, v := range left {
 		if strings.Contains(refusal, v) {
@@ -63,7 +63,7 @@ func nextVersion(left []string, refusal string) string {
 	return left[0]
 }
 
-// refusalText is all that a child said when it refused.
+// refusalText returns all that a child said when it refused.
 func refusalText(err error) string {
 	text := err.Error()
 	if refused, ok := errors.AsType[*jsonrpc.Error](err); ok {

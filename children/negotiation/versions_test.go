@@ -41,7 +41,7 @@ func status(code int, text string) (*jsonrpc.Response, error) {
 	return nil, &link.StatusError{Code: code, Text: text}
 }
 
-// TestVersionThatIsRefused: a server that refuses the newest version is asked for those
+// TestVersionThatIsRefused: a server that refuses the newest version is asked for the ones
 // that it names, then for the older ones, as long as what it says may be about the version.
 func TestVersionThatIsRefused(t *testing.T) {
 	t.Parallel()

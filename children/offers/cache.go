@@ -45,8 +45,8 @@ type cache struct {
 	log zerolog.Logger
 }
 
-// loadOffer returns the offer kept under a digest, nil where there is none that can
-// be used.
+// loadOffer returns the offer kept under a digest, nil if there is none that can be
+// used.
 func (c cache) loadOffer(digest string) *Offer {
 	if c.dir == "" {
 		return nil
@@ -61,7 +61,7 @@ func (c cache) loadOffer(digest string) *Offer {
 	return o
 }
 
-// storeOffer keeps an offer. What cannot be kept is logged and missed by nobody.
+// storeOffer keeps an offer. What cannot be kept is logged and missed by no one.
 func (c cache) storeOffer(digest string, o *Offer) {
 	if c.dir == "" {
 		return
@@ -115,7 +115,7 @@ func (c cache) readFile(path string) ([]byte, error) {
 	return raw, err
 }
 
-// checkPrivate refuses what somebody else may have written, or may read.
+// checkPrivate refuses what someone else may have written, or may read.
 func checkPrivate(fi fs.FileInfo) error {
 	if mode := fi.Mode().Perm(); ownership.OthersUse(fi) {
 		return fmt.Errorf("its mode %#o lets others in; make it %#o", mode, mode&0o700)

@@ -32,7 +32,7 @@ type Redefinition struct {
 // hub's life. Unlike what is remembered to be listed it is found again when the
 // program is another one: that is when a definition changes. It is known by the
 // entry's name and what it starts or reaches, so an entry that is rewritten
-// begins anew.
+// begins again.
 type Definitions struct {
 	files cache
 
@@ -45,13 +45,13 @@ type serverDefinitions struct {
 	mu     sync.Mutex
 	loaded bool
 	last   *Offer            // compared last
-	first  *Offer            // the first ever; Tools has nothing of it yet
+	first  *Offer            // the first ever; Tools has none of it yet
 	news   bool              // the file is not what is known
 	Raw    string            `json:"raw"`   // the digest of all tools, byte for byte, that were compared last
 	Tools  map[string][]form `json:"tools"` // the latest first
 }
 
-// definitionsFolder is where they are kept, beside the folder for what is listed.
+// definitionsFolder returns where they are kept, beside the folder for what is listed.
 func definitionsFolder(cache string) string {
 	return filepath.Join(filepath.Dir(cache), "definitions")
 }
@@ -59,8 +59,8 @@ func definitionsFolder(cache string) string {
 // A form is one way in which a tool was defined: a digest of each part it has.
 type form map[string]string
 
-// NewDefinitions returns those that are kept beside a folder for offers; "": in no
-// file.
+// NewDefinitions returns the ones that are kept beside a folder for offers; "": in
+// no file.
 func NewDefinitions(folder string, log zerolog.Logger) *Definitions {
 	files := cache{log: log}
 	if folder != "" {
@@ -137,7 +137,7 @@ func (d *Definitions) definitionsOf(key string) *serverDefinitions {
 	return e
 }
 
-// digestOf is a digest of texts, byte for byte.
+// digestOf returns a digest of texts, byte for byte.
 func digestOf[T ~[]byte](texts []T) string {
 	h := sha256.New()
 	for _, text := range texts {
@@ -243,9 +243,9 @@ func formOf(definition []byte) form {
 	return f
 }
 
-// senseDigest is a digest of what a JSON value says: blanks, escapes and order, of
-// members and of elements, make no difference. It takes no stack: what is open
-// is held in a list.
+// senseDigest returns a digest of what a JSON value says: blanks, escapes and
+// order, of members and of elements, make no difference. It takes no stack: what
+// is open is held in a list.
 func senseDigest(raw []byte) [sha256.Size]byte {
 	type open struct {
 		kind jsontext.Kind
@@ -294,8 +294,8 @@ func senseDigest(raw []byte) [sha256.Size]byte {
 	}
 }
 
-// KnownTools are the names of the tools that a server has offered so far to hubs
-// with this folder for offers, sorted; nil where nothing is known of it. entry is as
+// KnownTools returns the names of the tools that a server has offered so far to hubs
+// with this folder for offers, sorted; nil if nothing is known of it. entry is as
 // for Compare.
 func KnownTools(folder string, entry []string) []string {
 	if folder == "" {

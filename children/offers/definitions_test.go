@@ -14,7 +14,7 @@ import (
 	"mcphub/e2e/seeds"
 )
 
-// someDefinitions are those of one hub; the folder outlives it.
+// someDefinitions returns those of one hub; the folder outlives it.
 func someDefinitions(dir string) (*Definitions, *bytes.Buffer) {
 	log := &bytes.Buffer{}
 	return NewDefinitions(dir, zerolog.New(log)), log
@@ -87,7 +87,7 @@ func TestDefinitionsOfAnotherEntryBeginAnew(t *testing.T) {
 	if got := d.Compare([]string{"kid", "", "x", "pkg@2"}, two); got != nil {
 		t.Error(got)
 	}
-	if got := d.Compare([]string{"kid", "", "x", "pkg@1"}, two); len(got) != 1 { // also where the first is not written down yet
+	if got := d.Compare([]string{"kid", "", "x", "pkg@1"}, two); len(got) != 1 { // also if the first is not written down yet
 		t.Error("the control: it was not found")
 	}
 	twice := someOffer(`{"name":"t","description":"1"}`, `{"name":"t","description":"2"}`)

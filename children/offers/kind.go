@@ -26,7 +26,7 @@ type List struct {
 	Noun   string // for people
 	Use    string // the method that asks for what an entry stands for; "" of tools
 
-	Capability string // that says that a server has it
+	Capability string // that reports that a server has it
 	Extension  bool   // Capability is the key of an extension
 
 	Changed string // the notification that there is a newer one
@@ -54,7 +54,7 @@ func KindOf(method string) Kind {
 // List returns what is known of the list.
 func (k Kind) List() *List { return &lists[k] }
 
-// ByName reports whether entries are known by names, which clients know by those of the servers too, and not by URIs.
+// ByName reports whether entries are known by names, which clients know by the ones of the servers too, and not by URIs.
 func (l *List) ByName() bool { return l.Key == "name" }
 
 // IsDeclared reports whether a server with these raw capabilities has the list.
@@ -65,8 +65,8 @@ func (l *List) IsDeclared(capabilities []byte) bool {
 	return DeclaresCapability(capabilities, l.Capability)
 }
 
-// IsAnnounced reports whether a server with these raw capabilities tells of changes of the list. Extensions have no notification of
-// their own.
+// IsAnnounced reports whether a server with these raw capabilities tells about changes of the list. Extensions have no notification
+// of their own.
 func (l *List) IsAnnounced(capabilities []byte) bool {
 	return !l.Extension && string(jsonrpc.Get(jsonrpc.Get(capabilities, l.Capability), "listChanged")) == "true"
 }

@@ -25,9 +25,9 @@ const (
 var errNoSuchMethod = errors.New("the child does not know the method")
 
 // listWhole asks for all pages of a list. Entries stay as the child sent them, odd
-// ones too: who uses one says what is wrong with it. Where a later page fails,
-// a cursor comes back, or a bound is reached, note says so and the entries so
-// far stand.
+// ones too: who uses one reports what is wrong with it. If a later page fails, a
+// cursor comes back, or a bound is reached, note says so and the entries so far
+// stand.
 func (l *List) listWhole(ctx context.Context, conn link.Link) (all catalogue, err error) {
 	seen := map[string]bool{}
 	var cursor []byte
@@ -67,7 +67,7 @@ func (l *List) listWhole(ctx context.Context, conn link.Link) (all catalogue, er
 	}
 }
 
-// A catalogue is a list, or a page of one, with what the child says of its life.
+// A catalogue is a list, or a page of one, with what the child says about its life.
 type catalogue struct {
 	entries [][]byte
 	next    []byte // raw cursor of the next page; nil at the end
@@ -78,7 +78,7 @@ type catalogue struct {
 	private bool
 }
 
-// An unansweredError says that the child has not answered, be it with an error.
+// An unansweredError means that the child has not answered, be it with an error.
 type unansweredError struct{ err error }
 
 func (e *unansweredError) Error() string { return e.err.Error() }
@@ -92,8 +92,8 @@ type Lists uint32
 // AllLists picks every list.
 const AllLists Lists = 1<<len(lists) - 1
 
-// Unannounced are the lists of an offer of whose changes no notification tells, and for how long they may be kept by what
-// the child said; 0, 0 where it has none.
+// Unannounced returns the lists of an offer of whose changes no notification tells, and for how long they may be kept by
+// what the child said; 0, 0 if it has none.
 func Unannounced(o *Offer) (which Lists, fresh time.Duration) {
 	for i := range lists {
 		if lists[i].Extension && lists[i].IsDeclared(o.Capabilities) {
@@ -104,8 +104,8 @@ func Unannounced(o *Offer) (which Lists, fresh time.Duration) {
 	return which, fresh
 }
 
-// Quiet are the lists that an offer has, and of whose changes the child does not tell. A list
-// counts while the child has not said that it may be kept: lives are those of now.
+// Quiet returns the lists that an offer has, and of whose changes the child does not tell. A
+// list counts while the child has not said that it may be kept: lives are the lives of now.
 func Quiet(o *Offer, lives *Lives) (which Lists) {
 	for i := range lists {
 		life := lives.Lists[i]
@@ -171,7 +171,7 @@ func readAll(ctx context.Context, conn link.Link, asked func(i int) bool) (all [
 }
 
 // Read returns a copy of base in which the lists that which picks are read again. A list that fails, or of which the child does
-// not answer a page, stays as it was in base, if it was there, and a note says so; Failed tells which. Read fails only if the
+// not answer a page, stays as it was in base, if it was there, and a note says so; Failed reports which. Read fails only if the
 // child has ended, if it answers nothing, or if it asks for a login.
 func Read(ctx context.Context, conn link.Link, base *Offer, which Lists) (*Offer, error) {
 	o := *base

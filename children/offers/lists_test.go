@@ -100,7 +100,8 @@ func (a *answers) Call(ctx context.Context, method string, _ ...[]byte) (*jsonrp
 	return &jsonrpc.Response{Error: []byte(`{"code":-32601,"message":"no such method"}`)}, nil
 }
 
-// TestListsThatAreNotDeclared: a child that declares no list has those that it answers. One that declares any list is asked for no other.
+// TestListsThatAreNotDeclared: a child that declares no list has the ones that it answers. One that declares any list is asked for no
+// other.
 func TestListsThatAreNotDeclared(t *testing.T) {
 	t.Parallel()
 	some := map[string]string{"tools/list": `{"tools":[{"name":"a"}]}`, "resources/list": `{}`, "resources/templates/list": `{"resourceTemplates":[]}`}

@@ -36,7 +36,7 @@ type remembered struct {
 	unwritten bool // the file for the digest does not hold it
 }
 
-// Recall returns what was offered last under a name and a digest, nil where that is
+// Recall returns what was offered last under a name and a digest, nil if that is
 // not known. It reads at most one file.
 func (m *Memory) Recall(name, digest string) *Offer {
 	if digest == "" {
@@ -65,7 +65,7 @@ func (m *Memory) getOffer(name, digest string) *Offer {
 	return m.findOffer(name, digest)
 }
 
-// findOffer is for callers that hold mu.
+// findOffer expects the caller to hold mu.
 func (m *Memory) findOffer(name, digest string) *Offer {
 	for _, now := range m.known[name] {
 		if now.digest == digest {
@@ -86,7 +86,7 @@ func (m *Memory) findSame(name string, o *Offer) *Offer {
 	return o
 }
 
-// putOffer is for callers that hold mu.
+// putOffer expects the caller to hold mu.
 func (m *Memory) putOffer(name string, r remembered) {
 	others := slices.DeleteFunc(m.known[name], func(o remembered) bool { return o.digest == r.digest })
 	all := append([]remembered{r}, others[:min(len(others), maxRemembered-1)]...)

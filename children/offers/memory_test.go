@@ -9,14 +9,14 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// offerOf is an offer with one entry of so many bytes.
+// offerOf returns an offer with one entry of so many bytes.
 func offerOf(name string, bytes int) *Offer {
 	o := someOffer(`{"description":"` + strings.Repeat("x", bytes) + `"}`)
 	o.ServerName = name
 	return o
 }
 
-// What is agreed on before the last one was written is written too, be it under another digest, or under the same and once more.
+// What is agreed on before the last one was written is written too, be it under another digest, or under the same and again.
 func TestEachOfferIsWritten(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "catalogue")

@@ -23,7 +23,7 @@ type Offer struct {
 	Entries       Entries // of its lists
 
 	// Fresh is how long the lists may be kept by what the child said (ttlMs); 0
-	// where it said nothing of use. Private: it said that they are not for others
+	// if it said nothing about use. Private: it said that they are not for others
 	// than whom they were listed for (cacheScope).
 	Fresh   time.Duration
 	Private bool
@@ -49,11 +49,11 @@ type Offer struct {
 	unread Lists
 
 	// Lives are as they were read when it was listed. Of an offer that is remembered
-	// they are old: Status tells those of now.
+	// they are old: Status reports the values of now.
 	Lives Lives
 }
 
-// Entries are those of each list of a child, raw, all pages.
+// Entries are the entries of each list of a child, raw, all pages.
 type Entries [Kinds][][]byte
 
 // A Life is how long something may be kept, and by whom, by what the child said of
@@ -65,13 +65,13 @@ type Life struct {
 	At     time.Time     // when it was read
 }
 
-// Lives are those of what a child offers.
+// Lives are the lives of what a child offers.
 type Lives struct {
-	Self  Life // of what it says of itself (server/discover)
+	Self  Life // of what it says about itself (server/discover)
 	Lists [Kinds]Life
 }
 
-// joinLife is the life of two parts together.
+// joinLife returns the life of two parts together.
 func (l Life) joinLife(o Life) Life {
 	switch {
 	case o.HasTTL && l.HasTTL:
@@ -83,7 +83,7 @@ func (l Life) joinLife(o Life) Life {
 	return l
 }
 
-// LifeOf reads what a result says of its life.
+// LifeOf reads what a result says about its life.
 func LifeOf(result []byte) Life {
 	scope, _ := jsonrpc.String(jsonrpc.Get(result, "cacheScope"))
 	return Life{HasTTL: jsonrpc.Get(result, "ttlMs") != nil, Fresh: freshFor(result), Public: scope == "public", At: time.Now()}
@@ -95,7 +95,7 @@ func (o *Offer) IsModern() bool { return o != nil && mcp.IsModernProtocol(o.Prot
 // IsWhole reports whether every list was had whole, or cut by the child's own doing.
 func (o *Offer) IsWhole() bool { return o.cut == 0 }
 
-// FailedLists are the lists that could not be read. Their entries are those of an earlier time, or none.
+// FailedLists returns the lists that could not be read. Their entries are the entries of an earlier time, or none.
 func (o *Offer) FailedLists() Lists { return o.failed }
 
 // Lacks reports whether the list of a Kind could not be read.
@@ -109,7 +109,7 @@ func (o *Offer) Manner() *Offer {
 // IsUnread reports whether the list of a Kind could not be read, or is not known to the child that declares it: it may have what is not listed.
 func (o *Offer) IsUnread(k Kind) bool { return o.unread&(1<<k) != 0 }
 
-// Filled returns the offer with the entries of another one in the place of lists that could not be read.
+// Filled returns the offer with the entries of another one instead of lists that could not be read.
 func (o *Offer) Filled(from *Offer) *Offer {
 	if o.failed == 0 || from == nil {
 		return o
@@ -131,7 +131,7 @@ func (o *Offer) Equal(p *Offer) bool {
 		slices.EqualFunc(o.Entries[:], p.Entries[:], func(a, b [][]byte) bool { return slices.EqualFunc(a, b, bytes.Equal) })
 }
 
-// memorySize is about how many bytes an offer takes in memory.
+// memorySize returns about how many bytes an offer takes in memory.
 func (o *Offer) memorySize() int {
 	n := len(o.Instructions) + len(o.Capabilities) + len(o.ServerInfo)
 	for _, list := range o.Entries {
@@ -157,8 +157,8 @@ func IsPrivate(result []byte) bool {
 	return scope == "private"
 }
 
-// freshFor is how long a result may be kept by what it says; 0 where it says
-// nothing that can be used.
+// freshFor returns how long a result may be kept by what it says; 0 if it
+// says nothing that can be used.
 func freshFor(result []byte) time.Duration {
 	var ms float64
 	if json.Unmarshal(jsonrpc.Get(result, "ttlMs"), &ms) != nil || ms <= 0 {

@@ -4,17 +4,17 @@
 //
 // What a line of hub.json has fetched is known to [program.Package]. A [Store] keeps the
 // copies in a folder of the hub's. [Store.Open] gives the copy that is there and installs
-// one where there is none; [Store.Renew] looks for a newer version of what is not pinned.
-// A [Copy] stays on disk until it is released.
+// one if there is none; [Store.Renew] looks for a newer version of what is not pinned. A
+// [Copy] stays on disk until it is released.
 //
 // # On disk
 //
 // Each entry has a folder. In it, copies/ID is one copy, and the file current names the one
 // that runs. It is renamed into place when an install has ended well, so a copy that was
-// left half done is named by nobody. The file looked tells when it was looked for a newer
+// left half done is named by no one. The file looked tells when it was looked for a newer
 // version, and why that failed. A lock on the folder lets one program install at a time;
-// others wait, and take what it has installed. Whoever runs a copy holds a shared lock on
-// it; copies that nobody holds are removed after the next install.
+// others wait, and take what it has installed. The one who runs a copy holds a shared lock
+// on it; copies that no one holds are removed after the next install.
 //
 // # What it refuses to do
 //

@@ -10,7 +10,7 @@ import (
 	"mcphub/internal/lazyregexp"
 )
 
-// An InstallError says that a package could not be installed, and what helps.
+// An InstallError means that a package could not be installed, and what helps.
 type InstallError struct {
 	Package string // as hub.json names it
 	Manager string
@@ -30,7 +30,7 @@ func (e *InstallError) Error() string {
 // Unwrap returns the cause.
 func (e *InstallError) Unwrap() error { return e.Err }
 
-// What a manager writes where there is no network, and where there is no such package.
+// What a manager writes if there is no network, and if there is no such package.
 var (
 	noNetwork = lazyregexp.New(`ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|ENOTCACHED|ERR_SOCKET_TIMEOUT|ConnectionRefused|FailedToOpenSocket|(?i)network|dns error|error sending request|failed to fetch|connection (?:refused|reset|timed)|name resolution`)
 	noPackage = lazyregexp.New(`E404|ETARGET|404 Not Found|(?i)no matching version|not found in the package registry|no matching distribution|No solution found|no candidates found`)
@@ -38,7 +38,7 @@ var (
 	noAccess  = lazyregexp.New(`E401|E403|ENEEDAUTH|401 Unauthorized|403 Forbidden`)
 )
 
-// installError is the error of an install.
+// installError returns the error of an install.
 func (r *Request) installError(said string, err error) error {
 	e := &InstallError{Package: r.packageNames(), Manager: r.Package.Manager, Said: lastWords(said), Err: err}
 	again := "mcphub warm " + r.Name + " tries again"
@@ -61,7 +61,7 @@ func (r *Request) installError(said string, err error) error {
 	return e
 }
 
-// settingsHint says how a manager is let read the user's.
+// settingsHint returns how a manager is let read the user's.
 func (r *Request) settingsHint() string {
 	file := "~/.npmrc"
 	if r.Package.IsPython() {
@@ -70,10 +70,10 @@ func (r *Request) settingsHint() string {
 	return fmt.Sprintf("the install does not read %s, where tokens are kept; \"sandbox\": {\"read\": [%q]} in its entry lets it, and the server too", file, file)
 }
 
-// asides are lines of npm that say nothing of what went wrong.
+// asides are lines of npm that say nothing about what went wrong.
 var asides = []string{"A complete log of this run", "Note that you can also install", "tarball, folder, http url"}
 
-// lastWords is the end of a text in one line.
+// lastWords returns the end of a text in one line.
 func lastWords(text string) string {
 	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' })
 	out := ""

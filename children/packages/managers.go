@@ -20,7 +20,7 @@ import (
 type manager struct {
 	files map[string]string // that are in the folder before
 	args  func(p *program.Package) []string
-	env   map[string]string // COPY stands for the folder, CACHE for that of the manager
+	env   map[string]string // COPY stands for the folder, CACHE for the manager's
 }
 
 var managers = map[string]manager{
@@ -65,7 +65,7 @@ var managers = map[string]manager{
 
 func inCache(name string) string { return "CACHE/" + name }
 
-// planInstall is how a manager fills a folder for an entry.
+// planInstall returns how a manager fills a folder for an entry.
 func (m manager) planInstall(p *program.Package, prog program.Program, home, fresh, cache string) launch.Install {
 	places := strings.NewReplacer("COPY", fresh, "CACHE", cache)
 	in := launch.Install{Fresh: fresh, Cache: cache, Env: map[string]string{}}
@@ -80,7 +80,7 @@ func (m manager) planInstall(p *program.Package, prog program.Program, home, fre
 	}
 	userconfig := slices.ContainsFunc(slices.Collect(maps.Keys(prog.Env)), func(n string) bool { return strings.EqualFold(n, "npm_config_userconfig") })
 	if !p.IsPython() && !userconfig && !prog.Reads(filepath.Join(home, ".npmrc")) {
-		in.Env["npm_config_userconfig"] = filepath.Join(cache, "npmrc") // which nobody writes
+		in.Env["npm_config_userconfig"] = filepath.Join(cache, "npmrc") // which no one writes
 	}
 	for _, word := range m.args(p) {
 		if head, value, ok := strings.Cut(word, "=CACHE/"); ok {
@@ -157,7 +157,7 @@ type nodePackage struct {
 	Bin          json.RawMessage   `json:"bin"`
 }
 
-// programName is the name of the program that the package is named for.
+// programName returns the name of the program that the package is named for.
 func (n *nodePackage) programName(name string) (string, error) {
 	_, own, scoped := strings.Cut(name, "/")
 	if !scoped {
@@ -247,7 +247,7 @@ func findPython(dir string, p *program.Package) (f found, err error) {
 		}
 	}
 	if p.Manager == "pipx" {
-		f.Beside = []string{p.Command} // its Python is that of the copy
+		f.Beside = []string{p.Command} // its Python is the python of the copy
 	}
 	return f, nil
 }

@@ -45,10 +45,10 @@ type Store struct {
 	now func() time.Time
 }
 
-// NewStore is the Store in a folder, which is made when needed; "" can keep nothing.
+// NewStore returns the Store in a folder, which is made when needed; "" can keep nothing.
 func NewStore(dir string) *Store { return &Store{dir, time.Now} }
 
-// A Request says what is to be installed, and for whom.
+// A Request describes what is to be installed, and for whom.
 type Request struct {
 	Name    string // of the entry
 	Program program.Program
@@ -58,12 +58,12 @@ type Request struct {
 	Within  sandbox.Boundary // of which only what is withheld counts
 	Log     zerolog.Logger
 
-	Tell   func(what string)                          // is told what is waited for; nil: nobody is
-	Said   func(pid int, line string)                 // is given what the manager writes to stderr; nil: nobody is
+	Tell   func(what string)                          // learns what is waited for; nil: no one is
+	Said   func(pid int, line string)                 // is given what the manager writes to stderr; nil: no one is
 	Values func(launch.Launch) (launch.Launch, error) // puts in the values of secrets; nil: there are none
 }
 
-// How a Copy came to be, for whoever asked for it.
+// How a Copy came to be, for the one who asked for it.
 const (
 	Current   = "current"   // it was there
 	Fresh     = "installed" // there was none
@@ -77,7 +77,7 @@ type Copy struct {
 	Version string
 	At      time.Time // of its install
 	Change  string
-	Problem string // why it was not looked for a newer version, when that was last tried; "" where nothing failed
+	Problem string // why it was not looked for a newer version, when that was last tried; "" if nothing failed
 
 	held *flock.Flock
 }
@@ -146,7 +146,7 @@ func (s *Store) makePlace(r *Request) (place, error) {
 	return place(sandbox.RealPath(string(at))), nil
 }
 
-// Open gives the copy that runs, and installs one where there is none.
+// Open gives the copy that runs, and installs one if there is none.
 func (s *Store) Open(ctx context.Context, r *Request) (*Copy, error) {
 	at, err := s.makePlace(r)
 	if err != nil {
@@ -167,7 +167,7 @@ func (s *Store) Open(ctx context.Context, r *Request) (*Copy, error) {
 }
 
 // Renew looks for a newer version of what is not pinned, and gives the copy that runs
-// from now on. Where that fails, and there is a copy, it is that one, with the reason.
+// from now on. If that fails, and there is a copy, it is that one, with the reason.
 func (s *Store) Renew(ctx context.Context, r *Request) (*Copy, error) {
 	at, err := s.makePlace(r)
 	if err != nil {
@@ -194,7 +194,7 @@ func (s *Store) IsDue(r *Request) bool {
 	return err == nil && !r.Package.IsPinned() && s.now().Sub(at.lastLook().At).Abs() >= lookEvery
 }
 
-// RenewInBackground is Renew where that is due, and where nobody else is at it.
+// RenewInBackground works like Renew if that is due, and if no one else is at it.
 func (s *Store) RenewInBackground(ctx context.Context, r *Request) (c *Copy, err error) {
 	at, err := s.makePlace(r)
 	if err != nil || !s.IsDue(r) {
@@ -213,7 +213,7 @@ func (s *Store) RenewInBackground(ctx context.Context, r *Request) (c *Copy, err
 	return s.replaceCopy(ctx, at, r, was)
 }
 
-// lockEntry waits until nobody else installs for the entry.
+// lockEntry waits until no one else installs for the entry.
 func (s *Store) lockEntry(ctx context.Context, at place, r *Request) (unlock func(), err error) {
 	l := at.lockFile()
 	ok, err := l.TryLock()
@@ -227,7 +227,7 @@ func (s *Store) lockEntry(ctx context.Context, at place, r *Request) (unlock fun
 	return func() { _ = l.Unlock() }, nil
 }
 
-// openCurrent gives the copy that is named; nil where there is none that can run.
+// openCurrent gives the copy that is named; nil if there is none that can run.
 func (s *Store) openCurrent(at place, p *program.Package) *Copy {
 	for range 3 {
 		var rec record
@@ -268,7 +268,7 @@ func (s *Store) installFirst(ctx context.Context, at place, r *Request) (*Copy, 
 	return s.takeCopy(at, r, rec, Fresh)
 }
 
-// replaceCopy replaces a copy where there is a newer version, under lock.
+// replaceCopy replaces a copy if there is a newer version, under lock.
 func (s *Store) replaceCopy(ctx context.Context, at place, r *Request, was *Copy) (*Copy, error) {
 	r.tellProgress("looking for a newer version of " + r.packageNames())
 	at.noteLook(lastLook{At: s.now(), Problem: was.Problem}) // whatever becomes of it
@@ -308,7 +308,7 @@ func (s *Store) takeCopy(at place, r *Request, rec *record, change string) (*Cop
 	return c, nil
 }
 
-// fillFolder installs into a new folder. Where that fails nothing of it is left.
+// fillFolder installs into a new folder. If that fails none of it is left.
 func (s *Store) fillFolder(ctx context.Context, at place, r *Request) (rec *record, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, installTime, fmt.Errorf("it took longer than %s", installTime))
 	defer cancel()
@@ -353,7 +353,7 @@ func (s *Store) fillFolder(ctx context.Context, at place, r *Request) (rec *reco
 	return rec, nil
 }
 
-// sweepCopies removes the copies that nobody runs, but for one.
+// sweepCopies removes the copies that no one runs, but for one.
 func (p place) sweepCopies(keep string) {
 	names, err := os.ReadDir(p.copiesFolder())
 	if err != nil {

@@ -129,7 +129,7 @@ func (b *bench) renew(r *Request) *Copy {
 	return c
 }
 
-// note is what the script noted, and calls how often it was called.
+// note returns what the script noted, and calls how often it was called.
 func (b *bench) note(r *Request, name string) string {
 	b.Helper()
 	at, err := b.store.makePlace(r)
@@ -144,7 +144,7 @@ func (b *bench) note(r *Request, name string) string {
 
 func (b *bench) calls(r *Request) int { b.Helper(); return strings.Count(b.note(r, "calls"), "\n") }
 
-// copies are the folders of an entry's copies.
+// copies returns the folders of an entry's copies.
 func (b *bench) copies(r *Request) (dirs []string) {
 	b.Helper()
 	at, err := b.store.makePlace(r)
@@ -196,7 +196,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestInstallIsConfined: an install opens its own folders, and nothing of the user's. The
+// TestInstallIsConfined: an install opens its own folders, and no part of the user's. The
 // control is the same script without a sandbox.
 func TestInstallIsConfined(t *testing.T) {
 	t.Parallel()
@@ -396,7 +396,7 @@ func TestFailedInstall(t *testing.T) {
 	must(t, os.Remove(filepath.Join(b.bin, "slow")))
 	r.Said = nil
 
-	// One that was cut off by the end of the machine is named by nobody, and goes.
+	// One that was cut off by the end of the machine is named by no one, and goes.
 	at, err := b.store.makePlace(r)
 	must(t, err)
 	b.write("packages/"+filepath.Base(string(at))+"/copies/half/node_modules/.bin/foo", "#!/bin/sh\n")

@@ -16,8 +16,8 @@ type Host struct {
 
 func (h Host) launchMachine() launch.Machine { return launch.NewMachine(h.Environ, h.Home, h.Dir) }
 
-// Lacks says what is missing to start a server of this Spec, such as its program. It
-// starts nothing. It leaves out what depends on the roots of a session.
+// Lacks returns what is missing to start a server of this Spec, such as its program.
+// It starts nothing. It leaves out what depends on the roots of a session.
 func (h Host) Lacks(s spec.Spec) []launch.Lack {
 	if s.URL != "" {
 		return nil
@@ -25,8 +25,8 @@ func (h Host) Lacks(s spec.Spec) []launch.Lack {
 	return h.launchMachine().Lacks(s.Program())
 }
 
-// Confinement tells what the kernel would hold a server to, for a session with these roots. It
-// starts nothing. It is nil where that is nothing.
+// Confinement returns what the kernel would hold a server to, for a session with these roots.
+// It starts nothing. It is nil if that is nothing.
 func (h Host) Confinement(s spec.Spec, roots []guard.Root) *hints.Reader {
 	if s.URL != "" {
 		return nil
@@ -34,8 +34,8 @@ func (h Host) Confinement(s spec.Spec, roots []guard.Root) *hints.Reader {
 	return h.launchMachine().Preview(s.Program(), roots)
 }
 
-// News tells what the names of each entry open that nobody was told of yet, by the names of
-// the servers. It starts nothing and leaves no trace.
+// News returns what the names of each entry open that no one was told about yet, by the
+// names of the servers. It starts nothing and leaves no trace.
 func (h Host) News(specs []spec.Spec) map[string][]string {
 	m := h.launchMachine()
 	tellEntries(m, specs)
@@ -50,7 +50,7 @@ func (h Host) News(specs []spec.Spec) map[string][]string {
 	return news
 }
 
-// tellEntries tells a machine of all entries.
+// tellEntries informs a machine of all entries.
 func tellEntries(m launch.Machine, specs []spec.Spec) {
 	var all []confinement.ExecutedPaths
 	for i := range specs {

@@ -45,8 +45,8 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// BenchmarkMemory tells what one child takes, free and confined: of the hub's memory, of
-// its own, and of the kernel's (which others on the machine take too).
+// BenchmarkMemory reports what one child takes, free and confined: of the hub's memory,
+// of its own, and of the kernel's (which others on the machine take too).
 func BenchmarkMemory(b *testing.B) {
 	// kib adds up the lines of a file that begin so.
 	kib := func(path, line string) (sum int) {

@@ -93,7 +93,7 @@ func (b *bounds) awaitExit(pid int) {
 	b.group.Await(pidfd, func() { worker.Signal(b.refused) })
 }
 
-// killGroup kills everybody in the control group, where there is one.
+// killGroup kills everybody in the control group, if there is one.
 func (b *bounds) killGroup() {
 	if b.group != nil {
 		b.group.Kill()
@@ -110,7 +110,8 @@ func (b *bounds) removeGroup(log zerolog.Logger) {
 	}
 }
 
-// exceededLimit says which limit of the control group, or which default, was hit; "" if none was. That of the machine itself is none of them.
+// exceededLimit returns which limit of the control group, or which default, was hit; "" if none was. That of the machine itself is none of
+// them.
 func (b *bounds) exceededLimit(memory, processes bool) string {
 	switch {
 	case memory && b.limits.Memory > 0:
@@ -125,7 +126,7 @@ func (b *bounds) exceededLimit(memory, processes bool) string {
 	return ""
 }
 
-// exceededLimit says what is beyond the limits; "" where nothing is.
+// exceededLimit returns what is beyond the limits; "" if nothing is.
 func (g *group) exceededLimit() string {
 	l := g.bounds.limits
 	if of := g.bounds.group; of != nil {
@@ -144,7 +145,7 @@ func (g *group) exceededLimit() string {
 }
 
 // sumUsage adds up what the child takes with those who descend from it beyond doubt. Memory
-// that several of them share counts once where that decides whether enough is exceeded.
+// that several of them share counts once if that decides whether enough is exceeded.
 func (d *descendants) sumUsage(enough int64) (memory int64, threads int) {
 	t, err := processTable.readTable()
 	if err != nil {

@@ -102,7 +102,7 @@ func startBomb(t *testing.T, bomb string, l program.Limits) (p, neighbour *proce
 	return start([]string{envBomb + "=" + bomb, "GOMAXPROCS=1"}, l, os.Args[0]), neighbour
 }
 
-// lines counts those that a child writes until its end, or until there are so many.
+// lines counts the ones that a child writes until its end, or until there are so many.
 func lines(p *process, most int) (n int, last string) {
 	r := bufio.NewScanner(p.stdout)
 	for n < most && r.Scan() {

@@ -12,7 +12,7 @@ import (
 	"mcphub/children/program"
 )
 
-// bounds keep nobody to anything here: no group of processes can be bounded, and who
+// bounds keep no one to anything here: no group of processes can be bounded, and who
 // descends from a child cannot be told.
 type bounds struct {
 	limits  program.Limits

@@ -17,7 +17,7 @@ import (
 // tree while their parents live, and afterwards by having been seen in it, or
 // by the mark in their environment.
 type descendants struct {
-	leader proctree.Process // as it was at its start; nobody else is ever taken for it
+	leader proctree.Process // as it was at its start; no one else is ever taken for it
 	mark   string
 	held   bool // by the kernel
 
@@ -66,7 +66,7 @@ func (d *descendants) noteIn(t *proctree.Table) {
 	d.noted = append(d.noted, below...)
 }
 
-// membersIn names the descendants in a table, the leader too where it has not ended.
+// membersIn names the descendants in a table, the leader too if it has not ended.
 func (d *descendants) membersIn(t *proctree.Table) []proctree.Process {
 	return d.withOrphans(t, reaper.orphansOf(t, d.mark, d.mayHide))
 }
@@ -94,7 +94,7 @@ func (d *descendants) withOrphans(t *proctree.Table, orphans []proctree.Process)
 		for _, p := range append([]proctree.Process{top}, t.Descendants(top.PID)...) {
 			if !seen[p.PID] && t.Has(p) {
 				seen[p.PID] = true
-				now, _ := t.Process(p.PID) // its state, where it was noted earlier
+				now, _ := t.Process(p.PID) // its state, if it was noted earlier
 				all = append(all, now)
 			}
 		}

@@ -14,13 +14,10 @@
 // environment, and where both are gone by age: an orphan that nothing tells
 // apart ends with the last child that is older.
 //
-// What it cannot promise: on macOS and the BSDs whoever leaves the process
-// group outlives the stop ladder, unless it heeds the end of its stdin. A
-// kill -9 of the hub reaches each child itself on Linux and Windows; what the
-// child has started is ended on Windows, and on Linux by the guardian that
-// the program has above it. Nowhere is reached what somebody else has started
-// on a child's behalf, or what has become another user's.
+// What it cannot promise: on macOS and the BSDs the one who leaves the process group outlives the stop ladder, unless it heeds the end of
+// its stdin. A kill -9 of the hub reaches each child itself on Linux and Windows; what the child has started is ended on Windows, and on
+// Linux by the guardian that the program has above it. Nowhere is reached what someone else has started on a child's behalf, or what has
+// become another user's.
 //
-// The package chooses no program and no environment, restarts nothing, and knows
-// nothing of MCP beyond frames.
+// The package chooses no program and no environment, restarts nothing, and knows nothing about MCP beyond frames.
 package process

@@ -27,7 +27,7 @@ func sysProcAttr() *syscall.SysProcAttr {
 // the hub may type on it (TIOCSTI), and what is typed there a person's shell runs.
 func forkChild(cmd *exec.Cmd, box *sandbox.Ruleset, b *bounds) (<-chan struct{}, error) {
 	if box != nil {
-		cmd.SysProcAttr.Setsid, cmd.SysProcAttr.Setpgid = true, false // whoever leads a session leads a group
+		cmd.SysProcAttr.Setsid, cmd.SysProcAttr.Setpgid = true, false // the one who leads a session leads a group
 	}
 	started, exited := make(chan error, 1), make(chan struct{})
 	go onThread(box != nil, func() {

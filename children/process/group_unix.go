@@ -37,9 +37,8 @@ func (g *group) startLeader(cmd *exec.Cmd, fork func() error) error {
 }
 
 // reapGroup waits for the leader, whose exit exited may tell, ends who is left of its group and descendants
-// (TERM, then rest, which waits a moment, then KILL), and takes the leader's status.
-// Where the system can wait without reaping, the leader's id names its group and
-// nothing else until all this is done.
+// (TERM, then rest, which waits a moment, then KILL), and takes the leader's status. If the system can wait
+// without reaping, the leader's id names its group and nothing else until all this is done.
 func (g *group) reapGroup(exited <-chan struct{}, rest func()) error {
 	defer g.descendants.forgetLeader()
 	waited, err := awaitExit(g.cmd, exited)

@@ -20,8 +20,8 @@ import (
 
 var ntResumeProcess = windows.NewLazySystemDLL("ntdll.dll").NewProc("NtResumeProcess")
 
-// group is a job object: whoever the child starts is in it, and closing it,
-// which the end of the hub does too, ends them all.
+// group is a job object: the one who the child starts is in it, and closing
+// it, which the end of the hub does too, ends them all.
 type group struct {
 	pid    int
 	cmd    *exec.Cmd
@@ -96,10 +96,10 @@ func (b bounds) reportBounds() link.Bounds {
 func (bounds) isGrouped() bool            { return false }
 func (bounds) removeGroup(zerolog.Logger) {}
 
-// exceededLimit is "": the job has refused what would exceed.
+// exceededLimit returns "": the job has refused what would exceed.
 func (*group) exceededLimit() string { return "" }
 
-// adoptProcess puts a suspended process into the job of all servers and into that of its own, and lets it run.
+// adoptProcess puts a suspended process into the job of all servers and into its own's, and lets it run.
 func adoptProcess(job windows.Handle, pid uint32) error {
 	const access = windows.PROCESS_SET_QUOTA | windows.PROCESS_TERMINATE | windows.PROCESS_SUSPEND_RESUME
 	h, err := windows.OpenProcess(access, false, pid)
@@ -119,7 +119,7 @@ func adoptProcess(job windows.Handle, pid uint32) error {
 	return nil
 }
 
-// noteDescendants has no purpose here: nobody leaves a job.
+// noteDescendants has no purpose here: no one leaves a job.
 func (g *group) noteDescendants() {}
 
 // askToEnd asks as politely as Windows can: a console event to the group.

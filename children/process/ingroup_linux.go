@@ -48,13 +48,13 @@ type birth struct {
 	path, dir  *byte
 	argv, envp []*byte
 	files      [3]*os.File
-	copies     []*os.File // of those of files that are in the place of another
+	copies     []*os.File // of the ones of files that are instead of another
 	limit      vfork.Limit
 	filter     []unix.SockFilter
 	program    unix.SockFprog
 }
 
-// A step says what a call of a new process is, for the error if it fails.
+// A step describes what a call of a new process is, for the error if it fails.
 type step struct{ name, path string }
 
 type signals [8]byte // sigset_t of the kernel
@@ -154,7 +154,7 @@ func (b *birth) closeFiles() {
 	}
 }
 
-// addressOf is where something lies, for the kernel. What lies on the heap does not move.
+// addressOf returns where something lies, for the kernel. What lies on the heap does not move.
 func addressOf[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }
 
 var errNoGroup = errors.New("a process that the kernel confines cannot be started in a control group on " + runtime.GOARCH)

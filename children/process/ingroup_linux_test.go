@@ -56,8 +56,8 @@ func emptyGroup(t *testing.T) (dir string, fd int) {
 	return dir, int(f.Fd())
 }
 
-// everything is a Profile that opens the whole disk. To write, it opens no control group: a server that may write there leaves its group by
-// the file cgroup.procs, and makes no process for that.
+// everything returns a Profile that opens the whole disk. To write, it opens no control group: a server that may write there leaves its
+// group by the file cgroup.procs, and makes no process for that.
 func everything() *sandbox.Profile {
 	return &sandbox.Profile{
 		Rules:   []sandbox.Rule{{Path: "/", Access: sandbox.Read | sandbox.Execute}, {Path: os.TempDir(), Access: sandbox.Read | sandbox.Write}, {Path: "/dev/null", Access: sandbox.Read | sandbox.Write}},
@@ -145,7 +145,7 @@ func TestLeaveGroup(t *testing.T) {
 	}
 }
 
-// The errors are those of os/exec, but a folder that cannot be entered is named. Nothing is left of what has failed.
+// The errors are the errors of os/exec, but a folder that cannot be entered is named. Nothing is left of what has failed.
 func TestStartInGroupFails(t *testing.T) {
 	_, fd := emptyGroup(t)
 	file := filepath.Join(t.TempDir(), "file")

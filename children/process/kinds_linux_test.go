@@ -29,7 +29,7 @@ func deathSignal() (n int) {
 	return n
 }
 
-// leaveGroup says in which control group it is. If to is the folder of another one, it starts a process there that says so.
+// leaveGroup reports in which control group it is. If to is the folder of another one, it starts a process there that says so.
 func leaveGroup(to string) {
 	if to == "" {
 		text, err := os.ReadFile("/proc/self/cgroup")

@@ -17,8 +17,8 @@ import (
 )
 
 // processReaper is what the kernel knows as the children of this process: those
-// whom it started, which are waited for where they were started, and those whom
-// it inherited. It is one for the process because that is how the kernel has it.
+// whom it started, which are waited for if they were started, and those whom it
+// inherited. It is one for the process because that is how the kernel has it.
 type processReaper struct {
 	dead chan struct{} // there may be inherited processes to wait for
 
@@ -36,7 +36,7 @@ type processReaper struct {
 
 var reaper = &processReaper{own: map[int]string{}, dead: make(chan struct{}, 1)}
 
-// endFamily ends a family within reapGrace. Nobody is waited for meanwhile.
+// endFamily ends a family within reapGrace. No one is waited for meanwhile.
 func (r *processReaper) endFamily(members func(t *proctree.Table) []proctree.Process) ([]proctree.Process, error) {
 	r.mu.Lock()
 	r.ending++
@@ -55,7 +55,7 @@ func (r *processReaper) endFamily(members func(t *proctree.Table) []proctree.Pro
 // is named for what it is, and marked: who descends from it can be told by that, whatever they do.
 func (r *processReaper) startProcess(cmd *exec.Cmd, fork func() error, mark string) error {
 	r.named.Do(func() {
-		_ = proctree.Rename(proctree.HubName) // without /proc nobody looks
+		_ = proctree.Rename(proctree.HubName) // without /proc no one looks
 		_ = proctree.Mark()                   // a kernel that refuses this leaves the name; no hub is shared on it
 	})
 	r.forking.RLock()
@@ -99,7 +99,7 @@ func (r *processReaper) inheritedIn(t *proctree.Table) (all []proctree.Process, 
 }
 
 // orphansOf returns those of the inherited who are to go when the child with this mark goes: they
-// bear it, or the mark of nobody who lives, or no mark that can be read while nobody else lives who
+// bear it, or the mark of no one who lives, or no mark that can be read while no one else lives who
 // could have started them. If the kernel confined the child, it confines the child's orphans too. A
 // confined orphan that hides its mark ends with the first child that it could belong to. Else it
 // would keep the rights of that child. Those who have ended are among them: see proctree.Family.
@@ -137,7 +137,7 @@ func goesWith(bears string, p proctree.Process, t *proctree.Table, own map[int]s
 		if bears == other {
 			return false
 		}
-		// Whoever started before it may be its ancestor.
+		// The one who started before it may be its ancestor.
 		if l, ok := t.Process(pid); bears == "" && !mayHide && ok && l.Start <= p.Start {
 			return false
 		}
@@ -145,8 +145,8 @@ func goesWith(bears string, p proctree.Process, t *proctree.Table, own map[int]s
 	return true
 }
 
-// reapInherited waits for those of the inherited who have ended, and for nobody else:
-// the status of the others is awaited elsewhere.
+// reapInherited waits for the ones of the inherited who have ended, and for no one
+// else: the status of the others is awaited elsewhere.
 func (r *processReaper) reapInherited(t *proctree.Table) {
 	all, _ := r.inheritedIn(t)
 	for _, p := range all {
@@ -185,7 +185,7 @@ func endedChild() (bool, error) {
 type Orphans struct{}
 
 // AdoptOrphans makes this process inherit, on Linux, who descends from it and
-// loses its parent, so that nobody who is started below can get away from it.
+// loses its parent, so that no one who is started below can get away from it.
 // It is for a program in which this package alone starts others: all children
 // that it did not start are taken to be inherited. Elsewhere it does nothing.
 func AdoptOrphans() (*Orphans, error) {

@@ -8,8 +8,8 @@ import "context"
 type Orphans struct{}
 
 // AdoptOrphans makes this process inherit, on Linux, who descends from it and
-// loses its parent. Elsewhere it does nothing: on Windows nobody leaves the job
-// of a child, and other systems hand orphans to nobody but the first process.
+// loses its parent. Elsewhere it does nothing: on Windows no one leaves the job
+// of a child, and other systems hand orphans to no one but the first process.
 func AdoptOrphans() (*Orphans, error) { return &Orphans{}, nil }
 
 // Run returns when ctx ends.

@@ -19,7 +19,7 @@ import (
 
 const (
 	// drainGrace is how long output that is already in the pipes may still be
-	// read after the process has ended. Only somebody who inherited a pipe and
+	// read after the process has ended. Only someone who inherited a pipe and
 	// is out of reach can keep it open so long.
 	drainGrace = 250 * time.Millisecond
 	// restGrace is how long those whom a child leaves behind have between TERM
@@ -119,8 +119,8 @@ func (p *process) openPipes() (theirs [3]*os.File, err error) {
 	return theirs, err
 }
 
-// makeRuleset is what the kernel is to hold a child to, or to record of it; nil where that is
-// nothing. grouped: it starts in a control group.
+// makeRuleset returns what the kernel is to hold a child to, or to record of it; nil if that
+// is nothing. grouped: it starts in a control group.
 func makeRuleset(l launch.Launch, grouped bool) (*sandbox.Ruleset, error) {
 	c := l.Sandbox
 	switch {
@@ -170,10 +170,10 @@ func (p *process) runUntilExit(cmd *exec.Cmd, box *sandbox.Ruleset, started chan
 }
 
 // restGone gives those whom the child leaves behind in its group a moment to
-// let go of stderr, which tells that they have ended.
+// let go of stderr, which reports that they have ended.
 func (p *process) restGone() { worker.Within(p.stderrDone, restGrace) }
 
-// exitError says how the process ended; nil for status 0. Valid after ended.
+// exitError returns how the process ended; nil for status 0. Valid after ended.
 func (p *process) exitError() error {
 	var ee *exec.ExitError
 	switch what := p.beyond.Load(); {
@@ -187,10 +187,10 @@ func (p *process) exitError() error {
 	return p.waitErr
 }
 
-// An ExitError says how a child's process ended.
+// An ExitError describes how a child's process ended.
 type ExitError struct {
 	Text string // "exited with status 3", "was killed by signal 9 (killed)"
-	Code int    // -1 where a signal ended it, or its limits
+	Code int    // -1 if a signal ended it, or its limits
 }
 
 func (e *ExitError) Error() string { return e.Text }

@@ -1,4 +1,4 @@
-// Package program reads what an entry of hub.json says of the process to start: its
+// Package program reads what an entry of hub.json says about the process to start: its
 // command line and its environment.
 //
 // A [Program] is that entry. Its command is often a launcher (npx, uvx, node, sh, make),
@@ -10,8 +10,8 @@
 // ([Expander]), and take the place of the directories in the arguments of filesystem-like
 // servers ([Program.RewrittenArgs]).
 //
-// The working directory may be somebody else's clone. [Program.Precautions] says how the
-// launcher starts so that it takes no program out of it. [Program.Doubt] says of what
+// The working directory may be another user's clone. [Program.Precautions] reports how the
+// launcher starts so that it takes no program out of it. [Program.Doubt] says about what
 // that cannot be told.
 //
 // The package knows no [Environment] but the one it is given. It looks for no file, with

@@ -34,7 +34,7 @@ func NewEnvironment(goos string) *Environment {
 	return &Environment{goos: goos, values: map[string]string{}}
 }
 
-// Key is the form of a name by which variables are compared.
+// Key returns the form of a name by which variables are compared.
 func (e *Environment) Key(name string) string {
 	if e.goos == "windows" {
 		return strings.ToUpper(name)
@@ -77,8 +77,8 @@ func (e *Environment) List() []string {
 	return out
 }
 
-// Inherited returns the variables of the hub's environment that a child gets: those that
-// every child gets, and those that more names.
+// Inherited returns the variables of the hub's environment that a child gets: the ones
+// that every child gets, and the ones that more names.
 func Inherited(environ []string, more []string, goos string) *Environment {
 	e := NewEnvironment(goos)
 	for _, kv := range environ {

@@ -6,7 +6,7 @@ import (
 	"mcphub/children/sandbox"
 )
 
-// Unheld says why the kernel cannot confine the program; "" if it can.
+// Unheld returns why the kernel cannot confine the program; "" if it can.
 func (prog Program) Unheld(k sandbox.Kernel) string {
 	if why := prog.Escapes(); why != "" {
 		return why
@@ -20,8 +20,8 @@ func (prog Program) Unheld(k sandbox.Kernel) string {
 	return ""
 }
 
-// Escapes says why no sandbox of this process confines what the program starts; "" if one
-// does.
+// Escapes returns why no sandbox of this process confines what the program starts; "" if
+// one does.
 func (prog Program) Escapes() string {
 	for _, command := range prog.allCommands() {
 		if why := escapeReason(command); why != "" {
@@ -41,7 +41,7 @@ const (
 	InItsOwnSandbox  = "it starts the server in a sandbox of its own, which does not work inside of another"
 )
 
-// escapeReason is Program.Escapes for one command.
+// escapeReason works like Program.Escapes for one command.
 func escapeReason(command string) string {
 	if strings.HasPrefix(command, "/snap/bin/") {
 		return InItsOwnSandbox
@@ -61,7 +61,7 @@ func escapeReason(command string) string {
 	return ""
 }
 
-// allCommands returns the command of the program and those that wrap it, the innermost first.
+// allCommands returns the command of the program and the ones that wrap it, the innermost first.
 func (prog Program) allCommands() []string {
 	command, args := prog.Command, prog.Args
 	all := []string{command}

@@ -10,11 +10,11 @@ import (
 // A Launcher is a command that finds its program by its arguments (npx, uvx,
 // node, sh), or by a file of the directory that it works in (make).
 type Launcher struct {
-	sub    []string // subcommands that come first, one of them ("" where there may be none)
+	sub    []string // subcommands that come first, one of them ("" if there may be none)
 	values []string // its own flags that take the next word
 	files  []string // likewise, and the word is a file, a folder or a module that it runs or obeys
 	lists  []string // likewise, and the word is several, as in PATH
-	specs  []string // likewise, and the word is a package, or a path where it looks like one
+	specs  []string // likewise, and the word is a package, or a path if it looks like one
 	ends   []string // its flags after which no program follows (python -m MODULE)
 	runs   []string // its flags that the program follows (java -jar FILE)
 	code   []string // its flags after which text to run follows (sh -c TEXT)
@@ -26,7 +26,7 @@ type Launcher struct {
 	skip  int
 
 	// implied is what it reads of the working directory, whatever else its
-	// arguments say: with the subcommands of only, where there are any, and unless
+	// arguments say: with the subcommands of only, if there are any, and unless
 	// one of the flags in given names another directory or file.
 	implied string
 	only    []string
@@ -198,7 +198,7 @@ func ProgramAt(command string, args []string) int {
 }
 
 // LauncherWords returns what ProgramAt does, and the index of the first argument that is
-// the program's own. The second also counts where a module or a text is run instead of a
+// the program's own. The second also counts if a module or a text is run instead of a
 // program.
 func LauncherWords(command string, args []string) (program, end int) {
 	at := unwrapCommand(command, args)
@@ -291,7 +291,7 @@ func ModuleOf(args []string) string {
 	return args[at+1]
 }
 
-// argumentRoles tells what each argument of a command line is to what reads it.
+// argumentRoles returns what each argument of a command line is to what reads it.
 func argumentRoles(command string, args []string) []entry.Role {
 	out := make([]entry.Role, len(args))
 	name, l, known := LauncherOf(command)
@@ -332,7 +332,7 @@ func argumentRoles(command string, args []string) []entry.Role {
 	return out
 }
 
-// launcherRoles tells what the arguments before the program are.
+// launcherRoles reports what the arguments before the program are.
 func (l *Launcher) launcherRoles(name string, args []string, out []entry.Role) {
 	for i := 0; i < len(args); i++ {
 		flag, value, joined := strings.Cut(args[i], "=")

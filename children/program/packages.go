@@ -11,8 +11,8 @@ import (
 	"mcphub/internal/reference"
 )
 
-// fetching says how the packages are installed that a launcher fetches. The zero
-// fetching is that of a launcher which fetches none.
+// fetching reports how the packages are installed that a launcher fetches. The
+// zero fetching is the fetching of a launcher which fetches none.
 type fetching struct {
 	manager  string   // the program that installs them
 	sub      []string // subcommands that fetch; none: the launcher always does
@@ -43,12 +43,12 @@ func (f fetching) onlyFor(sub ...string) fetching {
 // A Package is what a launcher fetches before it runs it.
 type Package struct {
 	Manager string            // what installs it: npm, pnpm, yarn, bun, uv, pipx
-	Command string            // how that is started: a name, or an absolute path where the launcher is one
+	Command string            // how that is started: a name, or an absolute path if the launcher is one
 	Specs   []string          // of packages, as they are written
 	Extras  []string          // likewise, of those beside them
 	Flags   []string          // of the launcher, that the manager takes as well
 	Program string            // the program in it; "": the one that it is named for
-	Bun     bool              // bun runs it in place of node
+	Bun     bool              // bun runs it instead of node
 	Env     map[string]string // what the line sets by env
 
 	from, to int // words of the line that stand for it, from the launcher to before the server's arguments
@@ -89,7 +89,7 @@ func (prog Program) Package() (p Package, ok bool) {
 	return p, !slices.ContainsFunc(slices.Concat(p.Specs, p.Extras, p.Flags, []string{p.Program}), isUnclear)
 }
 
-// readWrapper takes in what a command does that starts the launcher; false where that
+// readWrapper takes in what a command does that starts the launcher; false if that
 // cannot be told.
 func (p *Package) readWrapper(command string, args []string) bool {
 	name, _, _ := LauncherOf(command)
@@ -184,11 +184,11 @@ func (p *Package) IsPinned() bool {
 	return !slices.ContainsFunc(slices.Concat(p.Specs, p.Extras), func(s string) bool { return !exact.MatchString(s) })
 }
 
-// An Installed is a copy of a Package that runs in place of its launcher.
+// An Installed is a copy of a Package that runs instead of its launcher.
 type Installed struct {
 	Dir     string   // all of it, without a link on the way; the child may read it
 	Command string   // what runs it; "": not known yet
-	Args    []string // before those of the server
+	Args    []string // before the ones of the server
 	Version string   // of the package
 	Beside  []string // programs whose interpreter the copy needs as well
 	Neutral bool     // what runs it obeys files of the directory that it starts in
@@ -199,7 +199,7 @@ func (in *Installed) Holds(path string) bool {
 	return in != nil && in.Dir != "" && sandbox.Contains(in.Dir, path)
 }
 
-// WithInstalled returns the program and its arguments with an installed copy in place of the
+// WithInstalled returns the program and its arguments with an installed copy instead of the
 // launcher and its arguments. fetched is the package that the launcher was to fetch.
 func (prog Program) WithInstalled(args []string, in *Installed) (ran Program, fetched string, rest []string) {
 	p, ok := prog.Package()

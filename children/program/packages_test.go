@@ -14,7 +14,7 @@ func TestPackage(t *testing.T) {
 	for _, c := range []struct {
 		line   string
 		specs  string
-		run    string // the line with C in place of the launcher
+		run    string // the line with C instead of the launcher
 		pinned bool
 	}{
 		{"npx -y foo", "npm: foo", "C", false},

@@ -16,9 +16,9 @@ import (
 type Rewrite uint8
 
 const (
-	// RewriteKnown replaces those of programs that are known to be filesystem-like.
+	// RewriteKnown replaces the arguments of programs that are known to be filesystem-like.
 	RewriteKnown Rewrite = iota
-	// RewriteAlways replaces those of any program.
+	// RewriteAlways replaces the arguments of any program.
 	RewriteAlways
 	// RewriteNever leaves all arguments alone.
 	RewriteNever
@@ -30,7 +30,7 @@ type Limits struct {
 	Processes int   // threads count as well
 }
 
-// A Program is what an entry of hub.json says of the process to start. Args, Cwd,
+// A Program is what an entry of hub.json says about the process to start. Args, Cwd,
 // EnvFile and the values of Env may hold ${roots}, ${root} and ${root:NAME}; Args and
 // the values of Env marks of secrets (internal/reference), which stay as they are.
 type Program struct {
@@ -44,14 +44,14 @@ type Program struct {
 	Shared  bool // several sessions are served: no directory of this process is for it
 	Local   bool // the program may come from the working directory
 
-	Directories bool // it can do with directories only, where a root is a file
+	Directories bool // it can do with directories only, if a root is a file
 
 	Sandbox sandbox.Settings
 }
 
 // TakesDirectories reports whether the child takes every root for a directory: it
 // is given roots in its arguments, cwd or environment, or is a filesystem-like
-// server that is told of them.
+// server that is told about them.
 func (prog Program) TakesDirectories() bool {
 	return prog.Directories || prog.GivenRoots() || prog.IsOfficial()
 }
@@ -82,7 +82,7 @@ func NamesRoots(s string) bool {
 	return holdsPlaceholder(s, "${roots}") || holdsPlaceholder(s, "${root}") || holdsPlaceholder(s, "${root:")
 }
 
-// NameOf is the path that the entry names and that a path is or lies in, in the spelling of the entry.
+// NameOf returns the path that the entry names and that a path is or lies in, in the spelling of the entry.
 func (prog Program) NameOf(path, home string) (name string, ok bool) {
 	for _, n := range prog.Names(home) {
 		if sandbox.Contains(n.Path, path) || sandbox.Contains(sandbox.RealPath(n.Path), path) {

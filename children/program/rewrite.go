@@ -43,8 +43,8 @@ func isPackage(arg string) bool {
 	return strings.Contains(strings.ReplaceAll(arg, `\`, "/"), "/node_modules/"+officialPackage+"/")
 }
 
-// isFilesystemName reports whether a command, script or package has one of
-// the names of filesystem servers, a version suffix left aside. What somebody else
+// isFilesystemName reports whether a command, script or package has one of the
+// names of filesystem servers, a version suffix left aside. What someone else
 // publishes under such a name reads its arguments otherwise.
 func isFilesystemName(word string) bool {
 	if strings.HasPrefix(strings.TrimPrefix(word, "npm:"), "@") {
@@ -128,7 +128,7 @@ func (prog Program) RewritesArgs() bool {
 }
 
 // RewrittenArgs returns the arguments with the directories replaced by paths:
-// in place of the first directory, at the end where there was none. Flags and
+// instead of the first directory, at the end if there was none. Flags and
 // their values, and everything up to the program's name, stay. Without paths
 // the configured arguments stand.
 func (prog Program) RewrittenArgs(paths []string) []string {
@@ -221,8 +221,8 @@ func isSwitch(flag string) bool {
 	return false
 }
 
-// looksLikePath is used where only "roots": "args" says that there are
-// directories: a bare word may be a subcommand.
+// looksLikePath is used where only "roots": "args" reports that there
+// are directories: a bare word may be a subcommand.
 func looksLikePath(arg string) bool {
 	return arg == "." || arg == ".." || strings.HasPrefix(arg, "~") || strings.ContainsAny(arg, `/\`)
 }
@@ -233,7 +233,7 @@ type Expander struct {
 	Separator string // between the roots where several must be one string
 }
 
-// A MissingRootError says that a placeholder has nothing to stand for.
+// A MissingRootError means that a placeholder has nothing to stand for.
 type MissingRootError struct{ placeholder, known string }
 
 func (e *MissingRootError) Error() string {
@@ -246,8 +246,8 @@ func (e *MissingRootError) Error() string {
 // NoRoot reports whether that is because no root is known at all.
 func (e *MissingRootError) NoRoot() bool { return e.known == "" }
 
-// rootNamed is the root of a name. One that was called so comes before one whose directory is: a child
-// may be shared by clients that repeat the directory's name and others that give none.
+// rootNamed returns the root of a name. One that was called so comes before one whose directory is: a
+// child may be shared by clients that repeat the directory's name and others that give none.
 func (x Expander) rootNamed(name string) (string, bool) {
 	for _, r := range x.Roots {
 		if r.Name == name && r.Base() != name {

@@ -11,8 +11,8 @@ import (
 )
 
 // This file keeps launchers away from a working directory that may be a hostile
-// clone. The rule: whatever an argument names that is relative, and whatever
-// a launcher reads of the directory that it works in, is somebody else's program.
+// clone. The rule: whatever an argument names that is relative, and whatever a
+// launcher reads of the directory that it works in, is another user's program.
 
 // A reach is what a command line takes out of its working directory.
 type reach struct {
@@ -47,7 +47,7 @@ func (r reach) worseReach(o reach) reach {
 // maxWrapped bounds commands within commands.
 const maxWrapped = 8
 
-// reachOf tells what a command line takes out of its working directory.
+// reachOf returns what a command line takes out of its working directory.
 func reachOf(command string, args []string, within int) reach {
 	name, l, ok := LauncherOf(command)
 	here := reach{by: BaseName(command)}
@@ -87,10 +87,10 @@ func (prog Program) ReadsWorkingDir() bool {
 // remote are commands whose arguments are run in another place.
 var remote = []string{"ssh", "mosh", "kubectl", "oc", "wsl", "gcloud", "fly", "flyctl", "heroku", "lxc", "incus", "distrobox", "toolbox"}
 
-// reachWithin is what a command that is not known takes out of its working directory
-// by starting another one that is (op run -- npx ..., xvfb-run npx ..., or all of
-// it in one argument): any launcher behind --, elsewhere one that installs and runs
-// packages, and something for it to run.
+// reachWithin returns what a command that is not known takes out of its working
+// directory by starting another one that is (op run -- npx ..., xvfb-run npx ..., or
+// all of it in one argument): any launcher behind --, elsewhere one that installs
+// and runs packages, and something for it to run.
 func reachWithin(command string, args []string, within int) (r reach) {
 	if slices.Contains(remote, BaseName(command)) {
 		return r
@@ -172,7 +172,7 @@ func namesPath(word string) bool {
 	return strings.HasPrefix(word, ".") || strings.HasPrefix(word, "~") || strings.ContainsAny(word, `/\`) && !strings.ContainsAny(word, "@:")
 }
 
-// reachUntold is what a launcher reads without being told.
+// reachUntold returns what a launcher reads without being told.
 func (l *Launcher) reachUntold(here reach, name string, args []string) reach {
 	if _, fetches := l.Fetches(args); l.implied == "" || name == "uv" && fetches { // like uvx: settings of the project are not read
 		return here
@@ -187,8 +187,8 @@ func (l *Launcher) reachUntold(here reach, name string, args []string) reach {
 	return here
 }
 
-// reachOfText tells what text does that a shell runs: of plain words it can be
-// told.
+// reachOfText returns what text does that a shell runs: of plain words it can
+// be told.
 func reachOfText(here reach, shell bool, text string, within int) reach {
 	words := strings.Fields(text)
 	for len(words) > 0 && (words[0] == "exec" || strings.Contains(words[0], "=") && !strings.HasPrefix(words[0], "-")) {
@@ -296,9 +296,9 @@ func (prog Program) Precautions(args []string, prefix, shell string) (Precaution
 	return p, nil
 }
 
-// Doubt says what the program would, or may, take out of a working directory
-// that may be a project somebody else wrote, and what helps; "" where there is
-// nothing to say.
+// Doubt returns what the program would, or may, take out of a working
+// directory that may be a project someone else wrote, and what helps; "" if
+// there is nothing to say.
 func (prog Program) Doubt() string {
 	if prog.Local {
 		return ""
@@ -312,8 +312,8 @@ func (prog Program) Doubt() string {
 	return ""
 }
 
-// Aside says that the program starts in an empty folder in place of the first root, and
-// why; "" where it does not. A launcher that fetches what it runs is another matter.
+// Aside reports that the program starts in an empty folder instead of the first root,
+// and why; "" if it does not. A launcher that fetches what it runs is another matter.
 func (prog Program) Aside() string {
 	if prog.Local || prog.Cwd != "" {
 		return ""

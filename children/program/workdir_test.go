@@ -13,7 +13,7 @@ func TestSpellingsOfLaunchers(t *testing.T) {
 	for _, c := range []struct {
 		line    string
 		manager string // "": nothing is fetched
-		args    string // what it is started with where it is not installed; "": it is refused
+		args    string // what it is started with if it is not installed; "": it is refused
 		neutral bool   // away from the working directory
 	}{
 		{"npx pkg", "npm", "--prefix /P --script-shell /S pkg", true},
@@ -56,7 +56,7 @@ func TestSpellingsOfLaunchers(t *testing.T) {
 		} else if err == nil && (strings.Join(how.Args, " ") != c.args || how.Neutral != c.neutral) {
 			t.Errorf("%s: %v, neutral %t", c.line, how.Args, how.Neutral)
 		}
-		prog.Cwd = "${root}" // then the folder may be somebody else's
+		prog.Cwd = "${root}" // then the folder may be another user's
 		if _, err := prog.Precautions(prog.Args, "/P", "/S"); c.neutral && c.manager != "npm" && err == nil {
 			t.Errorf("%s: it would obey files of a root", c.line)
 		}

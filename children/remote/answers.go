@@ -77,7 +77,7 @@ func hasAnswer(resp *http.Response) bool {
 	return resp.StatusCode == http.StatusOK || resp.StatusCode == http.StatusCreated
 }
 
-// foreignHint says of an answer that cannot be read what it is instead of JSON.
+// foreignHint reports for an answer that cannot be read what it is instead of JSON.
 func foreignHint(resp *http.Response) string {
 	kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
 	if kind == "" || strings.Contains(strings.ToLower(kind), "json") {
@@ -171,7 +171,7 @@ func (l *httpLink) hearsStream() bool {
 	}
 }
 
-// awaiting are the requests under way, by id. Some servers answer a request on another stream than that of its POST, as SSE did.
+// awaiting are the requests under way, by id. Some servers answer a request on another stream than its POST's, as SSE did.
 type awaiting struct {
 	mu sync.Mutex
 	by map[uint64]chan *jsonrpc.Message

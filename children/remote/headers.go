@@ -20,7 +20,7 @@ type marked struct {
 }
 
 // learnTools takes in a list of tools. Those whose marks break the rules are left out,
-// and odd says why: whoever called one could not send what its server wants.
+// and odd reports why: the one who called one could not send what its server wants.
 func (m *marked) learnTools(tools [][]byte) (good [][]byte, odd []string) {
 	by := map[string][]mirror.Mark{}
 	good = make([][]byte, 0, len(tools))

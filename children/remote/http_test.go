@@ -167,7 +167,7 @@ func TestRemoteTakesABrokenAnswerUpAgain(t *testing.T) {
 		switch {
 		case last == "":
 			w.WriteHeader(http.StatusMethodNotAllowed)
-		case again.Add(1) == 1: // once more without an answer
+		case again.Add(1) == 1: // again without an answer
 			childtest.Events(w)("8", `{"jsonrpc":"2.0","method":"notifications/message","params":{}}`)
 		case last != "8":
 			t.Errorf("taken up behind %s", last)
@@ -213,7 +213,7 @@ func TestRemoteOwnStreamIsOpenedAgain(t *testing.T) {
 
 // TestRemoteOwnStreamIsOpenBeforeCalls: servers drop what belongs to no request
 // while no stream is open that it could go on. The one that keeps the head of its
-// stream to itself holds nobody up for long; one that has none does not at all.
+// stream to itself holds no one up for long; one that has none does not at all.
 func TestRemoteOwnStreamIsOpenBeforeCalls(t *testing.T) {
 	t.Parallel()
 	s := childtest.NewServer(t)
@@ -476,7 +476,7 @@ func TestRemoteVerifiesCertificates(t *testing.T) {
 // answers on the stream that a GET opens.
 func TestRemoteFallsBackToSSE(t *testing.T) {
 	t.Parallel()
-	for _, transport := range []remote.Transport{"", remote.SSE} { // a server for each: the stream of one takes nothing of the other
+	for _, transport := range []remote.Transport{"", remote.SSE} { // a server for each: the stream of one takes no part of the other
 		answersBySSE(t, transport)
 	}
 }

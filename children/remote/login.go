@@ -7,9 +7,9 @@ import (
 
 // A Login gives the tokens of requests to a server. It is used by many goroutines.
 type Login interface {
-	// Token is that of the next request; "" sends it without.
+	// Token returns the token of the next request; "" sends it without.
 	Token(ctx context.Context) string
-	// Refused is told that the server answered a request that carried the token used, or
+	// Refused learns that the server answered a request that carried the token used, or
 	// "", with this status, 401 or 403. It returns another token, with which the request
 	// is sent again; else advice for a person. Both may be "". logIn: the advice is to log
 	// in.
@@ -20,7 +20,7 @@ type Login interface {
 // hand, with one that is new.
 const maxTries = 3
 
-// refusesAll is the advice where a server refuses what its authorization server gives.
+// refusesAll is the advice if a server refuses what its authorization server gives.
 const refusesAll = "it refuses the token of the login, and new ones too: they are for another server, or the account may not use this one"
 
 // loggedIn adds tokens to requests.
@@ -29,7 +29,7 @@ type loggedIn struct {
 	next  http.RoundTripper
 }
 
-// RoundTrip sends one request, again where the server refuses it and there is another
+// RoundTrip sends one request, again if the server refuses it and there is another
 // token. Redirects are followed only to where the token may go: see redirected.
 func (l *loggedIn) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx := r.Context()
@@ -73,13 +73,13 @@ func withToken(r *http.Request, token string) *http.Request {
 
 type adviceKey struct{}
 
-// advice is what a Login says of an answer.
+// advice is what a Login says about an answer.
 type advice struct {
 	text  string
 	logIn bool
 }
 
-// adviceOn is what a Login said of an answer; the zero advice where it said nothing.
+// adviceOn returns what a Login said of an answer; the zero advice if it said nothing.
 func adviceOn(resp *http.Response) advice {
 	if resp.Request == nil {
 		return advice{}

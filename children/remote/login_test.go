@@ -12,7 +12,7 @@ import (
 	"mcphub/e2e/oauthtest"
 )
 
-// login has tokens in order, and goes to the next where one is refused.
+// login has tokens in order, and goes to the next if one is refused.
 type login struct {
 	mu     sync.Mutex
 	tokens []string

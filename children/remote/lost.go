@@ -12,14 +12,14 @@ import (
 	"mcphub/internal/methods"
 )
 
-// This file tells whether a server has lost the session of a request. 404, and 400 in such words, say so. Other servers
-// answer with another status, or with an error in an answer that is a success. The same could be about the
-// request, so they are asked once more, by a ping in that session.
+// This file reports whether a server has lost the session of a request. 404, and 400 in such words, say so. Other
+// servers answer with another status, or with an error in an answer that is a success. The same could be about the
+// request, so they are asked again, by a ping in that session.
 
 // pingTime bounds how long that ping may take.
 const pingTime = 10 * time.Second
 
-// A sign is how an answer may say that the session is lost. The zero value says nothing of it.
+// A sign is how an answer may report that the session is lost. The zero value says nothing about it.
 type sign struct {
 	certain bool // it says so
 	words   bool // in words; a ping has to be refused in such words too
@@ -48,7 +48,7 @@ func signOf(res *jsonrpc.Response, err error) sign {
 	return sign{}
 }
 
-// ofSession reports whether a text says of a session that there is none.
+// ofSession reports whether a text says about a session that there is none.
 func ofSession(text string) bool {
 	text = strings.ToLower(text)
 	if strings.Contains(text, "not initialized") {
@@ -68,7 +68,7 @@ func ofSession(text string) bool {
 	return false
 }
 
-// renewSession starts another session in place of used, if that is lost by what the answer to a request says. again: the request was
+// renewSession starts another session instead of used, if that is lost by what the answer to a request says. again: the request was
 // not executed, and is to be sent again.
 func (l *httpLink) renewSession(ctx context.Context, used string, s sign) (again bool, err error) {
 	switch {

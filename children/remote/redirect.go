@@ -14,9 +14,9 @@ import (
 // maxRedirects bounds how often one request is redirected.
 const maxRedirects = 5
 
-// redirected follows redirects as far as the credentials of a request may go with it. The request stays what it
-// is: browsers make a GET of a POST that is answered with 301 or 302, which no server of MCP means. What the server has
-// answered so it has not executed. 303 says that it has, so it is not followed.
+// redirected follows redirects as far as the credentials of a request may go with it. The request stays what it is:
+// browsers make a GET of a POST that is answered with 301 or 302, which no server of MCP means. What the server has
+// answered so it has not executed. 303 reports that it has, so it is not followed.
 type redirected struct{ next http.RoundTripper }
 
 // RoundTrip sends one request to where it belongs. A redirect that is not followed has no Location, or net/http would
@@ -53,7 +53,7 @@ func isRedirect(resp *http.Response) bool {
 	return false
 }
 
-// redirectTarget is where a redirect leads. hint: it is not followed, and that is why. It quotes no path, which may hold a secret.
+// redirectTarget returns the target of a redirect. hint: it is not followed, and that is why. It quotes no path, which may hold a secret.
 func redirectTarget(from *url.URL, resp *http.Response) (to *url.URL, hint string) {
 	to, err := from.Parse(resp.Header.Get("Location"))
 	switch {
@@ -91,7 +91,7 @@ func portOf(u *url.URL) string {
 	return ""
 }
 
-// moveRequest is the same request to another address.
+// moveRequest returns the same request to another address.
 func moveRequest(r *http.Request, to *url.URL) (*http.Request, error) {
 	again := r.Clone(r.Context())
 	again.URL = to
@@ -110,7 +110,7 @@ func moveRequest(r *http.Request, to *url.URL) (*http.Request, error) {
 
 type hintKey struct{}
 
-// hintOn says why a redirect was not followed; "" for any other answer.
+// hintOn returns why a redirect was not followed; "" for any other answer.
 func hintOn(resp *http.Response) string {
 	if resp.Request == nil {
 		return ""

@@ -25,10 +25,10 @@ const (
 type Server struct {
 	URL        string
 	Headers    map[string]string // sent with each request
-	Login      Login             // gives the tokens of requests; nil: they carry none but those of Headers
+	Login      Login             // gives the tokens of requests; nil: they carry none but Headers'
 	Supply     Supply            // gives more headers, which count for more than Headers
 	TLS        trust.Settings    // of an https URL
-	Transport  Transport         // "": Streamable HTTP, and the older SSE where the server knows only that
+	Transport  Transport         // "": Streamable HTTP, and the older SSE if the server knows only that
 	FrameLimit int               // bytes of one message of the server
 	IDLimit    int               // bytes of the id of a request of the server
 }

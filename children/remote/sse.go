@@ -18,7 +18,7 @@ import (
 
 // sseLink speaks HTTP with SSE (2024-11-05): one stream of events for all that
 // the child says, whose first event names where to POST to. When the stream
-// ends so does the run: nothing tells where to go on.
+// ends so does the run: nothing shows where to go on.
 type sseLink struct {
 	*wire
 	ctx     context.Context
@@ -110,7 +110,7 @@ func (l *sseLink) readEvents() error {
 	}
 }
 
-// setEndpoint takes in where to POST to: only where the stream itself comes from,
+// setEndpoint takes in where to POST to: only if the stream itself comes from,
 // for the credentials go there too.
 func (l *sseLink) setEndpoint(text string) error {
 	to, err := l.url.Parse(strings.TrimSpace(text))
@@ -175,7 +175,7 @@ func (l *sseLink) Call(ctx context.Context, method string, params ...[]byte) (*j
 	}
 }
 
-// goneError is the error of who uses a stream that has ended.
+// goneError returns the error of who uses a stream that has ended.
 func (l *sseLink) goneError() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -28,7 +28,7 @@ type postLink struct {
 // Stateless returns the way to the same server without a handshake.
 func (l *httpLink) Stateless() link.Link { return &postLink{wire: l.wire, life: l.ctx} }
 
-// Stateless tells that the older transport has no such way.
+// Stateless reports that the older transport has no such way.
 func (l *sseLink) Stateless() link.Link { return nil }
 
 // LearnTools takes in which arguments of which tool go into headers.
@@ -166,8 +166,9 @@ func (l *postLink) awaitAnswer(ctx context.Context, id uint64, resp *http.Respon
 	}
 }
 
-// cutError is the error of a call whose answer broke off. The request is lost, and
-// nobody knows whether it was done: it is not sent again, and the others go on.
+// cutError returns the error of a call whose answer broke off. The request is
+// lost, and no one knows whether it was done: it is not sent again, and the others
+// go on.
 func (l *postLink) cutError(err error) error {
 	if _, ok := errors.AsType[*jsonrpc.BrokenError](err); ok {
 		return err

@@ -191,8 +191,8 @@ func (l *httpLink) tryOlder(ctx context.Context, params [][]byte) *jsonrpc.Respo
 	return res
 }
 
-// restartSession starts a new session in place of one that the server does not know any
-// more, unless another call has done so. A call that comes meanwhile waits for that. s is the sign of it.
+// restartSession starts a new session instead of one that the server does not know any more, unless
+// another call has done so. A call that comes meanwhile waits for that. s is the sign of it.
 func (l *httpLink) restartSession(ctx context.Context, old string, s sign) error {
 	select {
 	case l.renewing <- struct{}{}:
@@ -247,7 +247,7 @@ func (l *httpLink) exchangeRequest(ctx context.Context, method string, params []
 		stop(nil)
 		return nil, err
 	}
-	if method == methods.Initialize { // of a new session, even in the place of another
+	if method == methods.Initialize { // of a new session, even instead of another
 		req.Header.Del(headerSession)
 		req.Header.Del(headerProtocol)
 	}
@@ -278,8 +278,8 @@ func (l *httpLink) sortError(err error) error {
 	return &link.LostError{Host: l.url.Host, Err: err}
 }
 
-// tellCancelled tells the child that a request is not wanted any more. A connection
-// that ends does not wait long for it: the server may be hung.
+// tellCancelled informs the child that a request is not wanted any more. A
+// connection that ends does not wait long for it: the server may be hung.
 func (l *httpLink) tellCancelled(id uint64, cause error) {
 	ctx, cancel := context.WithTimeout(context.Background(), answerTime)
 	defer cancel()
@@ -287,7 +287,7 @@ func (l *httpLink) tellCancelled(id uint64, cause error) {
 	_ = l.postMessage(ctx, jsonrpc.RequestParts(nil, methods.Cancelled, [][]byte{jsonrpc.AppendCancel(nil, strconv.AppendUint(nil, id, 10), cause)}))
 }
 
-// keepStream keeps the child's own stream open, where the server has one.
+// keepStream keeps the child's own stream open, if the server has one.
 func (l *httpLink) keepStream(ctx context.Context) {
 	defer close(l.deaf)
 	last, pause := "", time.Duration(0)
@@ -304,8 +304,8 @@ func (l *httpLink) keepStream(ctx context.Context) {
 		switch {
 		case errors.As(err, &bad):
 			// A server without such a stream may well say 404, as for any address that it
-			// does not know: that the session is forgotten is believed where the stream
-			// was there before.
+			// does not know: that the session is forgotten is believed if the stream was
+			// there before.
 			sign := signOf(nil, err)
 			if lost := had && used != "" && (sign.certain || sign.code != 0 && !sign.served); lost {
 				if l.restartSession(ctx, used, sign) == nil {
@@ -325,8 +325,8 @@ func (l *httpLink) keepStream(ctx context.Context) {
 	}
 }
 
-// nextPause is the pause after a stream that was open for so long, and said something or not; the pause before it was former. What
-// ends at once in silence is opened less and less often.
+// nextPause returns the pause after a stream that was open for so long, and said something or not; the pause before it was former.
+// What ends at once in silence is opened less and less often.
 func nextPause(former, open time.Duration, said bool) time.Duration {
 	if said || open > lastRetry {
 		former = 0

@@ -103,10 +103,10 @@ func (s *supply) stopRenewal() {
 	}
 }
 
-// suppliedKey is that of the headers in the context of the request that they are for.
+// suppliedKey is the supplied key of the headers in the context of the request that they are for.
 type suppliedKey struct{}
 
-// resupplied sends a request once more with other headers if the server refuses those that it had.
+// resupplied sends a request again with other headers if the server refuses the ones that it had.
 type resupplied struct {
 	supply *supply
 	static map[string]string // of hub.json; those of the Supply count for more
@@ -154,7 +154,7 @@ func (t *resupplied) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// ownHeader is what hub.json says a header is.
+// ownHeader returns what hub.json says a header is.
 func (t *resupplied) ownHeader(name string) string {
 	for have, value := range t.static {
 		if strings.EqualFold(have, name) {
@@ -188,7 +188,7 @@ func unsetHeader(r *http.Request, name string) {
 	r.Header.Del(name)
 }
 
-// addAdvice is an answer with advice on it.
+// addAdvice returns an answer with advice on it.
 func addAdvice(resp *http.Response, sent *http.Request, a advice) *http.Response {
 	if resp.Request != nil {
 		sent = resp.Request // with all its headers, which no error shows

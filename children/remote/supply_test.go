@@ -38,7 +38,7 @@ func (p *printer) headers(context.Context) (map[string]string, error) {
 	return out, nil
 }
 
-// tokens is a server that takes no token below good, and quotes the one that it refuses.
+// tokens returns a server that takes no token below good, and quotes the one that it refuses.
 func tokens(t *testing.T, good int) (s *childtest.Server, address string, seen func() []string) {
 	t.Helper()
 	var mu sync.Mutex
@@ -65,7 +65,7 @@ func tokens(t *testing.T, good int) (s *childtest.Server, address string, seen f
 	return s, in.URL, func() []string { mu.Lock(); defer mu.Unlock(); return append([]string(nil), all...) }
 }
 
-// What a program prints is sent with each request for as long as it holds, in the place of a header of hub.json.
+// What a program prints is sent with each request for as long as it holds, instead of a header of hub.json.
 func TestSupply(t *testing.T) {
 	t.Parallel()
 	_, address, seen := tokens(t, 1)

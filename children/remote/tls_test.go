@@ -15,7 +15,7 @@ import (
 	"mcphub/internal/trust"
 )
 
-// secured is a server by https that asks for a certificate of clients, and tells whose it was.
+// secured returns a server by https that asks for a certificate of clients, and tells whose it was.
 func secured(t *testing.T, house, clients *trusttest.Authority) (s *childtest.Server, address string) {
 	t.Helper()
 	s = childtest.NewServer(t)

@@ -229,7 +229,7 @@ func statusError(resp *http.Response) error {
 }
 
 // errorIn reads the JSON-RPC error in the body of an answer that is no success;
-// nil where there is none. OAuth has an "error" too, which is a string; an error
+// nil if there is none. OAuth has an "error" too, which is a string; an error
 // that is about no request has null for an id, or none.
 func errorIn(body []byte) *jsonrpc.Message {
 	m := &jsonrpc.Message{}
@@ -302,11 +302,11 @@ func (a *asks) cancelRequest(m *jsonrpc.Message) {
 	}
 }
 
-// takeMessage hands on one message of the child. It returns m where that answers a
-// request of ours; send is how the child's own requests are answered. They live
-// as long as ctx, that of the whole connection: one may outlive the call on
-// whose stream, on, it came, but not one that was given up. on is nil where one
-// stream carries everything.
+// takeMessage hands on one message of the child. It returns m if that answers a
+// request of ours; send is how the child's own requests are answered. They live as
+// long as ctx, that of the whole connection: one may outlive the call on whose
+// stream, on, it came, but not one that was given up. on is nil if one stream
+// carries everything.
 func (w *wire) takeMessage(ctx, on context.Context, raw []byte, send func(ctx context.Context, parts [][]byte) error) (*jsonrpc.Message, error) {
 	w.answers.Add(1)
 	m := &jsonrpc.Message{}
@@ -350,7 +350,7 @@ func (w *wire) takeMessage(ctx, on context.Context, raw []byte, send func(ctx co
 			over := ctx.Err() != nil || errors.As(context.Cause(asked), &unwanted)
 			w.asks.endRequest(m.ID)
 			stop(nil)
-			if over { // nobody waits for the answer
+			if over { // no caller waits for the answer
 				return
 			}
 			late, cancel := context.WithTimeout(ctx, answerTime)
@@ -382,7 +382,7 @@ type originHandler interface {
 // session, and another was started.
 type renewalHandler interface{ SessionRenewed() }
 
-// hearNotification hands on a notification; on is nil where the transport does not tell what
+// hearNotification hands on a notification; on is nil if the transport does not report what
 // it belongs to.
 func (w *wire) hearNotification(on context.Context, m *jsonrpc.Message) {
 	w.hmu.Lock()
@@ -394,7 +394,7 @@ func (w *wire) hearNotification(on context.Context, m *jsonrpc.Message) {
 	w.h.ServeNotification(m)
 }
 
-// Facts tells what can be seen from outside.
+// Facts returns what can be seen from outside.
 func (w *wire) Facts() link.Facts {
 	f := link.Facts{Skipped: w.skipped.Load(), TextIDs: w.textIDs.Load(), Heard: w.answers.Load()}
 	if s := w.words.Load(); s != nil {
@@ -422,7 +422,7 @@ const (
 )
 
 // retryAfter is the pause before a broken stream is opened again: the server's,
-// where it named one, else ours.
+// if it named one, else ours.
 func retryAfter(ctx context.Context, told, own time.Duration) bool {
 	if told > 0 {
 		own = min(max(told, leastPause), maxPause)

@@ -21,7 +21,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// hostile is a folder in which somebody did what he could to stay.
+// hostile returns a folder in which someone did what he could to stay.
 func hostile(t *testing.T, build func(dir string)) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "mcp-*")

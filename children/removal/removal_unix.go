@@ -120,7 +120,7 @@ func (r *remover) removeOne(at int, name string, below bool) error {
 	return ignoreAbsent(unix.Unlinkat(at, name, unix.AT_REMOVEDIR))
 }
 
-// removeEmpty removes a file, a link or an empty directory. done is false where it is a
+// removeEmpty removes a file, a link or an empty directory. done is false if it is a
 // directory that has to be emptied.
 func removeEmpty(at int, name string) (done bool, err error) {
 	err = unix.Unlinkat(at, name, 0)

@@ -31,7 +31,7 @@ type AsyncCall struct {
 	waiting health.WaitingCall
 }
 
-// SetClient is WithClient for a call that is not made yet.
+// SetClient works like WithClient for a call that is not made yet.
 func (c *AsyncCall) SetClient(client link.ClientProfile) { c.client = &client }
 
 // CanStart reports whether StartCall may be tried: not every transport has it.
@@ -40,12 +40,12 @@ func (r *Run) CanStart() bool {
 	return can
 }
 
-// StartCall is Call without waiting. It returns false if nothing was sent; handler is then never
-// called. Otherwise handler is called once with what Call would return. An answer comes on the
-// goroutine that reads what the child sends, which handler must not block; an error
-// comes on any. b is the Batch of the calling read loop, nil elsewhere. token is the
-// raw progress token in the params, nil for none. The lease must not be given back
-// before handler is called.
+// StartCall works like Call without waiting. It returns false if nothing was sent; handler is
+// then never called. Otherwise handler is called once with what Call would return. An answer
+// comes on the goroutine that reads what the child sends, which handler must not block; an error
+// comes on any. b is the Batch of the calling read loop, nil elsewhere. token is the raw
+// progress token in the params, nil for none. The lease must not be given back before handler is
+// called.
 func (r *Run) StartCall(c *AsyncCall, handler jsonrpc.ResponseHandler, b *lines.Batch, method string, token []byte, params ...[]byte) bool {
 	m, base := r.modernLink.Load(), r.link
 	if m != nil {

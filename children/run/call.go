@@ -20,13 +20,12 @@ func (r *Run) Notify(ctx context.Context, method string, params ...[]byte) error
 	return nil
 }
 
-// Call sends a request. params are parts of one raw JSON value, written one
-// after the other. The error is the cause of ctx when that ended (the child is
-// told), a *TimeoutError when nothing was heard for Spec.CallTimeout
-// (progress that it reports for this call starts the time anew), a
-// *jsonrpc.BrokenError when its answer could not be read or is none of its
-// protocol version, and an *UnavailableError when it is gone. An error object that the child answered
-// with is no error: it is in the Response.
+// Call sends a request. params are parts of one raw JSON value, written one after the other. The
+// error is the cause of ctx when that ended (the child is told), a *TimeoutError when nothing was
+// heard for Spec.CallTimeout (progress that it reports for this call starts the time again), a
+// *jsonrpc.BrokenError when its answer could not be read or is none of its protocol version, and an
+// *UnavailableError when it is gone. An error object that the child answered with is no error: it is
+// in the Response.
 func (r *Run) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
 	limit := max(0, r.spec.CallTimeout)
 	if _, endless := ctx.Value(noTimeoutKey{}).(bool); endless {
@@ -50,15 +49,15 @@ func (r *Run) Call(ctx context.Context, method string, params ...[]byte) (*jsonr
 	return res, nil
 }
 
-// failureError turns an error of the link into one that says what became of the
-// child.
+// failureError turns an error of the link into one that reports what became of
+// the child.
 func (r *Run) failureError(ctx context.Context, err error) error {
 	if _, ok := errors.AsType[*jsonrpc.BrokenError](err); ok {
 		return err
 	}
 	if ctx.Err() != nil {
 		// The call was cancelled; the child has not ended. The cause may be a closed
-		// connection too, but that of a client.
+		// connection too, but a client's.
 		return context.Cause(ctx)
 	}
 	var refused *link.StatusError
@@ -80,7 +79,7 @@ func (r *Run) failureError(ctx context.Context, err error) error {
 	return r.goneError(err)
 }
 
-// goneError is the error of a call whose run has ended.
+// goneError returns the error of a call whose run has ended.
 func (r *Run) goneError(cause error) *UnavailableError {
 	e := Unavailable(r.spec, cause.Error(), r.Facts().Stderr, cause)
 	if closed, ok := errors.AsType[*jsonrpc.ClosedError](cause); ok {
@@ -110,13 +109,13 @@ func WithoutTimeout(ctx context.Context) context.Context {
 type progressKey struct{}
 
 // WithProgressToken tells Call the raw progress token that the params hold, so
-// that Call need not look for it. nil says that there is none.
+// that Call need not look for it. nil reports that there is none.
 func WithProgressToken(ctx context.Context, raw []byte) context.Context {
 	return context.WithValue(ctx, progressKey{}, string(raw))
 }
 
 // progressToken returns the raw token under which the child reports progress
-// for these params, "" where there is none.
+// for these params, "" if there is none.
 func progressToken(ctx context.Context, params [][]byte) string {
 	if known, ok := ctx.Value(progressKey{}).(string); ok {
 		return known

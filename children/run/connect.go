@@ -18,7 +18,7 @@ import (
 
 var errStartTimeout = errors.New("start timeout")
 
-// A Try says how a child is spoken to first.
+// A Try describes how a child is spoken to first.
 type Try struct {
 	ModernFirst bool   // of both eras, the one without a handshake is tried first
 	Long        bool   // the first answer is waited for as long as a start may take
@@ -97,7 +97,7 @@ func (r *Run) greetChild(ctx context.Context, try Try) (*offers.Offer, error) {
 	})
 }
 
-// Abort ends a run that did not become ready, and says why it did not.
+// Abort ends a run that did not become ready, and reports why it did not.
 func (r *Run) Abort(cause error) *UnavailableError {
 	if errors.Is(cause, jsonrpc.ErrClosed) {
 		// How the process ended says more than how its pipe did.
@@ -116,8 +116,8 @@ func (r *Run) Abort(cause error) *UnavailableError {
 	return e
 }
 
-// refusedReason says what the kernel has refused a run that is over, as far as it wrote that; ""
-// where it did not, and of a shared run, whose stderr no session is told of.
+// refusedReason returns what the kernel has refused a run that is over, as far as it wrote that;
+// "" if it did not, and of a shared run, whose stderr no session is told about.
 func (r *Run) refusedReason() string {
 	held := r.Launch.Sandbox
 	if held == nil {
@@ -139,8 +139,8 @@ func (r *Run) refusedReason() string {
 	return "; " + hints.Text(f)
 }
 
-// describeStage says how far a run has come that is too slow, and what it wrote instead of
-// messages.
+// describeStage returns how far a run has come that is too slow, and what it wrote instead
+// of messages.
 func (r *Run) describeStage() string {
 	text := ": it has not answered the handshake"
 	if r.greeted {

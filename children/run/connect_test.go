@@ -44,7 +44,7 @@ func TestConnect(t *testing.T) {
 	}
 }
 
-// greets is a child that answers the handshake, and then as it is told.
+// greets returns a child that answers the handshake, and then as it is told.
 func greets(next func(ctx context.Context, method, params string) (string, error)) *wire {
 	return greetsWith(`{"tools":{}}`, next)
 }
@@ -78,7 +78,7 @@ func TestWhyItDidNotStart(t *testing.T) {
 		skipped uint64
 		dies    error
 		ends    bool  // by itself, without an error
-		cause   error // in place of what Connect says
+		cause   error // instead of what Connect says
 		want    []string
 		never   string
 	}{
@@ -228,7 +228,7 @@ func TestStartThatFails(t *testing.T) {
 	}
 }
 
-// Stop returns when nothing of the run is left, and the child is told why.
+// Stop returns when no part of the run is left, and the child is told why.
 func TestStop(t *testing.T) {
 	t.Parallel()
 	w := newWire()

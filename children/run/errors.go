@@ -12,14 +12,14 @@ import (
 // ErrHung is why a child was stopped that answers nothing.
 var ErrHung = errors.New("hung: it answered neither its calls nor the question whether it is there, and was stopped")
 
-// An UnavailableError says why a child cannot be called, or did not answer:
-// what happened, the end of its stderr, and when to try again.
+// An UnavailableError reports why a child cannot be called, or did not
+// answer: what happened, the end of its stderr, and when to try again.
 type UnavailableError struct {
 	Child      string
 	Reason     string        // "exited with status 1", "did not start within 60s", ...
 	Stderr     string        // tail of its stderr, plain text, may be ""; for the operator
 	RetryAfter time.Duration // 0: the next call starts it again
-	Err        error         // the cause, where there is one
+	Err        error         // the cause, if there is one
 	Unsent     bool          // it ended before the call was written to it
 
 	own bool // it is one session's own child: Error quotes Stderr
@@ -38,8 +38,8 @@ func (e *UnavailableError) Error() string {
 	return b.String()
 }
 
-// Unavailable says why a child cannot be called. Its stderr is quoted only if the child
-// belongs to one session.
+// Unavailable returns why a child cannot be called. Its stderr is quoted only if the
+// child belongs to one session.
 func Unavailable(s spec.Spec, reason, stderr string, cause error) *UnavailableError {
 	return &UnavailableError{Child: s.Name, Reason: reason, Stderr: stderr, Err: cause, own: s.Share == spec.ShareSession}
 }

@@ -204,7 +204,7 @@ func onWire(w *wire) func(jsonrpc.Handler) (link.Link, error) {
 
 func options(s spec.Spec) run.Options { return run.Options{Spec: s, Launch: launch.Launch{}} }
 
-// said is the result of a call, or its error.
+// said returns the result of a call, or its error.
 func said(res *jsonrpc.Response, err error) (string, error) {
 	if err != nil {
 		return "", err

@@ -36,7 +36,7 @@ func (l *Leases) Leave() {
 	}
 }
 
-// Drained is closed once no lease is given any more and none is held.
+// Drained returns a channel that is closed once no lease is given any more and none is held.
 func (l *Leases) Drained() <-chan struct{} { return l.drained }
 
 // Close refuses new leases; Drained is closed when the last one has ended.
@@ -80,7 +80,7 @@ func (l *Leases) IsFree() bool {
 	return l.held == 0 && !l.closing
 }
 
-// CloseUnused closes where no lease is held; false where one is.
+// CloseUnused closes if no lease is held; false if one is.
 func (l *Leases) CloseUnused() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -19,7 +19,7 @@ const levelTime = 2 * time.Second
 type levelSetter struct {
 	wanted func() string // the level; "" for none
 	log    zerolog.Logger
-	turn   chan struct{} // holds a token while nobody tells
+	turn   chan struct{} // holds a token while no one tells
 	told   string        // belongs to who has the token
 }
 

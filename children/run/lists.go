@@ -37,14 +37,14 @@ func (r *Run) SessionRenewed() {
 }
 
 // Offers delivers what the child offers after its lists were read again; of several the
-// latest. Whoever takes an Update calls its Taken.
+// latest. The one who takes an Update calls its Taken.
 func (r *Run) Offers() <-chan Update { return r.offers }
 
-// Renewed counts the sessions that were started in the place of forgotten ones.
+// Renewed counts the sessions that were started instead of forgotten ones.
 func (r *Run) Renewed() uint64 { return r.stale.sessions.Load() }
 
-// Follow reads a list again each time the child says that it has changed, and one that
-// could not be read after a while, until ctx ends. base is what it offered first. New offers come by Offers.
+// Follow reads a list again each time the child states that it has changed, and one that could not be read
+// after a while, until ctx ends. base is what it offered first. New offers come by Offers.
 func (r *Run) Follow(ctx context.Context, base *offers.Offer) {
 	pause := time.NewTimer(0)
 	defer pause.Stop()
@@ -162,7 +162,7 @@ func (r *Run) awaitStale(ctx context.Context) bool {
 	}
 }
 
-// deliverOffer delivers what was read, in the place of what the instance has not taken yet.
+// deliverOffer delivers what was read, instead of what the instance has not taken yet.
 func (r *Run) deliverOffer(o *offers.Offer, now *reading) {
 	u := Update{o, &r.stale, []*reading{now}}
 	select {

@@ -24,7 +24,7 @@ type lister struct {
 	mu      sync.Mutex // lists are read side by side
 	started time.Time
 	reads   []string
-	result  string // of each, in place of an empty list
+	result  string // of each, instead of an empty list
 	err     error
 }
 
@@ -483,7 +483,7 @@ func TestRefresh(t *testing.T) {
 	})
 }
 
-// The instance is told of a change that is announced before the list is read, but not of each one in a flood.
+// The instance is told about a change that is announced before the list is read, but not of each one in a flood.
 func TestListsChangedIsTold(t *testing.T) {
 	t.Parallel()
 	const tools = offers.Lists(1 << offers.Tools)

@@ -13,14 +13,14 @@ func (r *Run) PathsReplaced() bool {
 		return false
 	}
 	if c.Profile.PathsReplaced() {
-		r.lastPlacesCheck.Store(0) // and nobody takes it for good enough
+		r.lastPlacesCheck.Store(0) // and no one takes it for good enough
 		return true
 	}
 	r.lastPlacesCheck.Store(time.Now().UnixNano())
 	return false
 }
 
-// PathReplaced is PathsReplaced as far as it touches a path.
+// PathReplaced works like PathsReplaced as far as it touches a path.
 func (r *Run) PathReplaced(path string) bool {
 	c := r.Launch.Sandbox
 	if c == nil || c.Profile == nil || len(c.Profile.Places) == 0 || !c.Profile.PathReplaced(path) {

@@ -23,23 +23,23 @@ import (
 // An Instance is what a run belongs to. Its methods may be called from any goroutine,
 // and must not block.
 type Instance interface {
-	// Wanted are the roots that the child is to have now.
+	// Wanted returns the roots that the child is to have now.
 	Wanted() servedroots.Wanted
-	// NoRoots says why there are none, "" where that is not known.
+	// NoRoots returns why there are none, "" if that is not known.
 	NoRoots() string
 	// FetchRoots is called for a roots/list, with the context of that. What it returns,
 	// if anything, is called before the answer, and may take its time.
 	FetchRoots(ctx context.Context) func(ctx context.Context)
-	// ClientProfile is what the child is shown of the client that it serves.
+	// ClientProfile returns what the child is shown of the client that it serves.
 	ClientProfile() link.ClientProfile
 	// Current reports whether this is the run that may be called.
 	Current(r *Run) bool
 	// Request answers what the child asks. It may take its time.
 	Request(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer
-	// ListsChanged is told that the child has announced a change of lists, before they are
+	// ListsChanged learns that the child has announced a change of lists, before they are
 	// read again, unless that has been so too often. It comes in order with Notification.
 	ListsChanged(which offers.Lists)
-	// Notification is told what else the child announces, in order; m is valid until it
+	// Notification learns what else the child announces, in order; m is valid until it
 	// returns.
 	Notification(ctx context.Context, m *jsonrpc.Message)
 }
@@ -70,7 +70,7 @@ type Run struct {
 	greeted  bool // the handshake is over
 	cancel   context.CancelCauseFunc
 
-	ended chan struct{} // closed when nothing of the run is left
+	ended chan struct{} // closed when no part of the run is left
 	err   error         // how it ended; valid after ended
 
 	relist          chan struct{} // lists are to be read again
@@ -80,7 +80,7 @@ type Run struct {
 	logReaders      atomic.Int32                    // how many messages of its log are read
 	lastPlacesCheck atomic.Int64                    // when it was seen last that nothing has moved, in nanoseconds
 	hung            atomic.Bool                     // it was stopped because it answered nothing
-	modernLink      atomic.Pointer[modernlink.Link] // set where the child is spoken to without a handshake
+	modernLink      atomic.Pointer[modernlink.Link] // set if the child is spoken to without a handshake
 
 	logs, progress *rate.Limiter // of what it tells beside its answers
 	notices        *rate.Limiter // of Instance.ListsChanged
@@ -95,7 +95,7 @@ const (
 	maxBurst = 10_000 // at once
 )
 
-// How often an Instance is told that lists are about to change, and how often lists are read
+// How often an Instance learns that lists are about to change, and how often lists are read
 // again because of an answer: a child decides both, and each costs others something.
 const (
 	maxNotices   = 1 // a second
@@ -135,7 +135,7 @@ func Start(o Options, of Instance, open func(h jsonrpc.Handler) (link.Link, erro
 	return r, nil
 }
 
-// Link is how the child is spoken to.
+// Link returns how the child is spoken to.
 func (r *Run) Link() link.Link {
 	if m := r.modernLink.Load(); m != nil {
 		return m
@@ -143,14 +143,14 @@ func (r *Run) Link() link.Link {
 	return r.link
 }
 
-// Facts tells what can be seen of the run from outside.
+// Facts returns what can be seen of the run from outside.
 func (r *Run) Facts() link.Facts { return r.link.Facts() }
 
 // IsModern reports whether the child is spoken to without a handshake (2026-07-28).
 func (r *Run) IsModern() bool { return r.modernLink.Load() != nil }
 
-// WatchTask has a child without a handshake tell of one of its tasks, until end is
-// called. ok is false where it does not.
+// WatchTask has a child without a handshake tell about one of its tasks, until end
+// is called. ok is false if it does not.
 func (r *Run) WatchTask(ctx context.Context, id string) (end func(), ok bool) {
 	m := r.modernLink.Load()
 	if m == nil {
@@ -163,16 +163,16 @@ func (r *Run) WatchTask(ctx context.Context, id string) (end func(), ok bool) {
 // Enter takes a lease; false once the run is closing or has ended.
 func (r *Run) Enter() bool { return !r.HasEnded() && r.Leases.tryEnter() }
 
-// Ended is closed when nothing of the run is left.
+// Ended returns a channel that is closed when no part of the run is left.
 func (r *Run) Ended() <-chan struct{} { return r.ended }
 
-// HasEnded reports whether nothing of the run is left.
+// HasEnded reports whether no part of the run is left.
 func (r *Run) HasEnded() bool { return r.endedWithin(0) }
 
-// Err is how the child ended, nil where it was stopped; it is valid after Ended.
+// Err returns how the child ended, nil if it was stopped; it is valid after Ended.
 func (r *Run) Err() error { return r.err }
 
-// Reason says how a run ended that was not asked to.
+// Reason returns how a run ended that was not asked to.
 func (r *Run) Reason() string {
 	if r.err == nil {
 		return errDeafInput.Error()
@@ -180,13 +180,13 @@ func (r *Run) Reason() string {
 	return r.err.Error()
 }
 
-// Stop ends the run with a cause. It returns when nothing of it is left.
+// Stop ends the run with a cause. It returns when none of it is left.
 func (r *Run) Stop(cause error) {
 	r.cancel(cause)
 	<-r.ended
 }
 
-// StopHung is Stop for a child that answers nothing. Calls under way end with ErrHung.
+// StopHung works like Stop for a child that answers nothing. Calls under way end with ErrHung.
 func (r *Run) StopHung() {
 	r.hung.Store(true)
 	r.Stop(ErrHung)

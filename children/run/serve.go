@@ -48,9 +48,9 @@ func Tell(ctx context.Context, method string, params ...[]byte) error {
 	return asker.Notify(ctx, method, params...)
 }
 
-// fetchRoots lets a roots/list wait while the Instance gets the roots. Meanwhile no
-// call times out, as with any other request of the child. A child that asks because it was told
-// of new roots gets those.
+// fetchRoots lets a roots/list wait while the Instance gets the roots. Meanwhile no call times
+// out, as with any other request of the child. A child that asks because it was told about new
+// roots gets those.
 func (r *Run) fetchRoots(ctx context.Context) {
 	if r.Roots.WasTold() {
 		return
@@ -65,8 +65,8 @@ func (r *Run) fetchRoots(ctx context.Context) {
 	fetch(ctx)
 }
 
-// ListRoots is what roots/list answers the child now, raw; false if no roots are served
-// to it. Calling it counts as a roots/list of the child.
+// ListRoots returns what roots/list answers the child now, raw; false if no roots are
+// served to it. Calling it counts as a roots/list of the child.
 func (r *Run) ListRoots() ([]byte, bool) {
 	if r.spec.Roots == spec.RootsNone {
 		return nil, false
@@ -82,13 +82,13 @@ func (r *Run) ServeNotification(m *jsonrpc.Message) { r.handleNotification(conte
 
 type callKnownKey struct{}
 
-// ServeNotificationOn is ServeNotification where the transport tells on which call
-// it came, or that it came on none.
+// ServeNotificationOn works like ServeNotification if the transport tells on which
+// call it came, or that it came on none.
 func (r *Run) ServeNotificationOn(on context.Context, m *jsonrpc.Message) {
 	r.handleNotification(context.WithValue(on, callKnownKey{}, true), m)
 }
 
-// CallKnown reports whether the transport says which call a message of the child belongs
+// CallKnown reports whether the transport reports which call a message of the child belongs
 // to. ctx is what an Instance was given with the message. If CallKnown is true, ctx has the
 // values of that call's context, or the message belongs to no call.
 func CallKnown(ctx context.Context) bool { return ctx.Value(callKnownKey{}) != nil }
@@ -147,14 +147,14 @@ func (r *Run) readLog(params []byte) {
 	}()
 }
 
-// Muted is how many log and progress notifications were dropped, because there were too
-// many at a time.
+// Muted returns how many log and progress notifications were dropped, because there
+// were too many at a time.
 func (r *Run) Muted() uint64 { return r.muted.Load() }
 
 // modernRun is a run as a link without a handshake sees it.
 type modernRun struct{ *Run }
 
-// ClientProfile is what the child is shown of the client.
+// ClientProfile returns what the child is shown of the client.
 func (r modernRun) ClientProfile() link.ClientProfile { return r.instance.ClientProfile() }
 
 // Relist has every list read again.

@@ -172,7 +172,7 @@ func TestNotificationsOfTheChild(t *testing.T) {
 	})
 }
 
-// TestLogOfAConfinedChild: what a message of its log tells of a refusal is told once, and the message is handed on all the same.
+// TestLogOfAConfinedChild: what a message of its log tells about a refusal is told once, and the message is handed on all the same.
 func TestLogOfAConfinedChild(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -233,7 +233,7 @@ func TestTooManyNotifications(t *testing.T) {
 	})
 }
 
-// modernWire is a child without a handshake that says of itself what it is told to.
+// modernWire returns a child without a handshake that says about itself what it is told to.
 func modernWire(answer string) *wire {
 	w := newWire()
 	w.call = func(_ context.Context, method, _ string) (string, error) {

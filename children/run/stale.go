@@ -11,9 +11,9 @@ import (
 	"mcphub/internal/worker"
 )
 
-// staleLists are the lists that are to be read again, and those that are being read.
+// staleLists are the lists that are to be read again, and the ones that are being read.
 type staleLists struct {
-	sessions atomic.Uint64 // started in the place of forgotten ones
+	sessions atomic.Uint64 // started instead of forgotten ones
 
 	mu    sync.Mutex
 	next  *reading   // of what has become stale since the last one began; nil: of nothing
@@ -31,7 +31,7 @@ type reading struct {
 
 func newReading() *reading { return &reading{since: time.Now(), over: make(chan struct{})} }
 
-// addLists notes lists that are to be read. news are those that were not to be read before.
+// addLists remembers lists that are to be read. news are the ones that were not to be read before.
 func (s *staleLists) addLists(which offers.Lists) (news offers.Lists) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,7 +50,7 @@ func (s *staleLists) isDue() bool {
 	return s.next != nil
 }
 
-// beginReading returns what is to be read. Lists that become stale from here on are those of another reading.
+// beginReading returns what is to be read. Lists that become stale from here on are the on of another reading.
 func (s *staleLists) beginReading() *reading {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,7 +92,7 @@ func (s *staleLists) awaitLists(which offers.Lists, within time.Duration) <-chan
 	return last.over
 }
 
-// noteRead notes that all lists have been read.
+// noteRead remembers that all lists have been read.
 func (s *staleLists) noteRead() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,10 +120,10 @@ type Update struct {
 	reads []*reading
 }
 
-// Taken says that what is offered is in force: a call that has waited for it goes on.
+// Taken reports that what is offered is in force: a call that has waited for it goes on.
 func (u Update) Taken() { u.stale.endReadings(u.reads...) }
 
-// outdateLists has lists read again. news are those that were not to be read anyway.
+// outdateLists has lists read again. news are the ones that were not to be read anyway.
 func (r *Run) outdateLists(which offers.Lists) (news offers.Lists) {
 	news = r.stale.addLists(which)
 	worker.Signal(r.relist)

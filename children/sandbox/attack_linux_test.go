@@ -148,7 +148,7 @@ var attacks = map[string]func(args []string) (string, error){
 		return canary, unix.Kill(pid, 0)
 	},
 	"unix socket": func(a []string) (string, error) { return speak("unix", a[0]) },
-	"datagram": func(a []string) (string, error) { // of a pair that is connected anew
+	"datagram": func(a []string) (string, error) { // of a pair that is connected again
 		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM, 0)
 		if err != nil {
 			return "", err
@@ -210,7 +210,7 @@ var attacks = map[string]func(args []string) (string, error){
 		b, err := os.ReadFile("/proc/self/status")
 		return string(b), err
 	},
-	"kernel": func([]string) (string, error) { // where whoever runs the hub forbids Landlock
+	"kernel": func([]string) (string, error) { // where the one who runs the hub forbids Landlock
 		runtime.LockOSThread()
 		filter := []unix.SockFilter{
 			{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS},
@@ -463,7 +463,7 @@ func TestHonest(t *testing.T) {
 	}
 }
 
-// TestPrivileges: a confined child has none, and cannot get any, whoever it runs as.
+// TestPrivileges: a confined child has none, and cannot get any, the one who it runs as.
 func TestPrivileges(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -478,7 +478,7 @@ func TestPrivileges(t *testing.T) {
 	}
 }
 
-// TestDescriptors: what whoever started the hub has left open is not inherited.
+// TestDescriptors: what the one who started the hub has left open is not inherited.
 func TestDescriptors(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

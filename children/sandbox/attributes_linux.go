@@ -16,7 +16,7 @@ import (
 // call itself on what it has judged. It never lets the kernel go on: a thread could have
 // changed the name by then.
 
-// A change says where a system call names what it changes, and reads what it sets there.
+// A change describes where a system call names what it changes, and reads what it sets there.
 type change struct {
 	dir   int  // the argument that path starts from; cwd for the working directory
 	path  int  // itself an argument; none: what is changed is dir
@@ -198,7 +198,7 @@ func (d *decider) decideNotice(asked int, n *notice) error {
 }
 
 // mayChange reports whether what is open lies where files may be written. A device
-// belongs to the system, whoever may write to it.
+// belongs to the system, the one who may write to it.
 func (d *decider) mayChange(fd int, at string) bool {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT == unix.S_IFCHR || st.Mode&unix.S_IFMT == unix.S_IFBLK {

@@ -15,8 +15,8 @@ type Need struct {
 	Access Access
 }
 
-// PathsIn are the paths of a Need that are there under their names; home is the home folder,
-// "" where there is none.
+// PathsIn returns the paths of a Need that are there under their names; home is the home
+// folder, "" if there is none.
 func (n Need) PathsIn(home string) (paths []string) {
 	for _, path := range n.Paths {
 		below, user := strings.CutPrefix(path, "~/")
@@ -34,12 +34,12 @@ func (n Need) PathsIn(home string) (paths []string) {
 	return paths
 }
 
-// Base is what every confined child may open beside its own program and the boundary.
-// It holds no keys, no credential files, and of the user's folders those alone in which
-// programs are installed.
+// Base returns what every confined child may open beside its own program and the
+// boundary. It holds no keys, no credential files, and of the user's folders those
+// alone in which programs are installed.
 func Base() []Need { return BaseOf(runtime.GOOS) }
 
-// BaseOf is Base on a system, as runtime.GOOS names it.
+// BaseOf works like Base on a system, as runtime.GOOS names it.
 func BaseOf(system string) []Need {
 	if system == "darwin" {
 		return baseOfMac
@@ -71,13 +71,13 @@ func IsFile(path, home string) bool {
 
 // What all programs of a user share: who may open it reads and writes what others have
 // there. No rule can tell the one from the other, because both are made later, by any
-// name. So it is opened only for those that cannot do without.
+// name. So it is opened only for the ones that cannot do without.
 var (
 	Terminals = Rule{terminalFolder(), Read | Write | Device}
 	Memory    = Rule{"/dev/shm", Read | Write}
 )
 
-// terminalFolder is where the terminals of a user are. On macOS they have names of their own in /dev, and /dev/tty stands for them.
+// terminalFolder returns the place of the terminals of a user. On macOS they have names of their own in /dev, and /dev/tty stands for them.
 func terminalFolder() string {
 	if runtime.GOOS == "darwin" {
 		return "/dev/tty"
@@ -85,7 +85,7 @@ func terminalFolder() string {
 	return "/dev/pts"
 }
 
-// BaseRules are the rules of Base; those of the home folder only where there is one.
+// BaseRules returns the rules of Base; those of the home folder only if there is one.
 func BaseRules(home string) (rules []Rule) {
 	for _, need := range Base() {
 		for _, path := range need.PathsIn(home) {
@@ -95,13 +95,13 @@ func BaseRules(home string) (rules []Rule) {
 	return rules
 }
 
-// UserBase are the rules of Base for the user of this process. It looks at the disk.
+// UserBase returns the rules of Base for the user of this process. It looks at the disk.
 func UserBase() []Rule {
 	home, _ := os.UserHomeDir()
 	return BaseRules(home)
 }
 
-// RulesBeyond are the rules and files of a Profile beside base, the rules that every program needs.
+// RulesBeyond returns the rules and files of a Profile beside base, the rules that every program needs.
 func (p *Profile) RulesBeyond(base []Rule) (rules []Rule) {
 	for _, r := range p.Rules {
 		if !slices.ContainsFunc(base, func(b Rule) bool { return r.Access&^b.Access == 0 && Contains(b.Path, r.Path) }) {

@@ -14,9 +14,9 @@ import (
 type Boundary struct {
 	Areas    []Rule   // roots, directories of the policy and grants; canonical paths
 	Roots    []string // of these, the roots
-	WhyOpen  string   // why there is no boundary; "" where there is one
+	WhyOpen  string   // why there is no boundary; "" if there is one
 	Withheld []string // paths that no child may open, whatever is around them
-	Barred   string   // why no child may be given this, confined or not: none runs; "" where one may
+	Barred   string   // why no child may be given this, confined or not: none runs; "" if one may
 }
 
 // Equal reports whether two Boundaries are the same.
@@ -36,7 +36,7 @@ func (c Conflict) String() string {
 	return fmt.Sprintf("%s is allowed, and %s in it cannot be excepted", c.Allowed, c.Withheld)
 }
 
-// Conflicts are those of rules with what is withheld.
+// Conflicts returns the conflicts of rules with what is withheld.
 func (b Boundary) Conflicts(rules []Rule) (list []Conflict) {
 	for _, r := range rules {
 		for _, w := range b.Withheld {
@@ -66,14 +66,14 @@ func (b Boundary) MayFollow(hops []string) bool {
 // maxHops bounds a chain of links, as Linux does.
 const maxHops = 40
 
-// An LstatCache remembers what was seen at each path, for whoever needs the disk of one moment.
-// The nil LstatCache remembers nothing. It belongs to one goroutine.
+// An LstatCache remembers what was seen at each path, for the caller that needs the disk of one
+// moment. The nil LstatCache remembers nothing. It belongs to one goroutine.
 type LstatCache struct{ seen map[string]look }
 
 // A look is what is at a path.
 type look struct {
 	fi  fs.FileInfo
-	to  string // if it is a link, where that leads
+	to  string // if it is a link, its target
 	err error
 }
 
@@ -101,8 +101,8 @@ func (l *LstatCache) lookAt(path string) (at look) {
 	return at
 }
 
-// Real is a path without links. ok is false where that cannot be told by text, or nothing is there: a name before ".." may
-// be a link, and Windows has more than one name for a file.
+// Real returns a path without links. ok is false if that cannot be told by text, or nothing is there: a name before ".."
+// may be a link, and Windows has more than one name for a file.
 func (l *LstatCache) Real(path string) (real string, ok bool) {
 	if filepath.Separator != '/' || !filepath.IsAbs(path) || filepath.Clean(path) != path {
 		return "", false
@@ -118,7 +118,7 @@ func (l *LstatCache) Real(path string) (real string, ok bool) {
 	return real, at.err == nil && at.to == ""
 }
 
-// Hops are the spellings of a path on the way to where it leads: itself, and itself with
+// Hops returns the spellings of a path on the way to its target: itself, and itself with
 // one link after the other replaced by what it says.
 func (l *LstatCache) Hops(path string) []string {
 	all := []string{filepath.Clean(path)}
@@ -144,7 +144,7 @@ func (l *LstatCache) replaceLink(path string) (string, bool) {
 	return filepath.Join(to, path[len(link):]), true
 }
 
-// firstLink is the first link of a clean path, and what it says; "" where there is none.
+// firstLink returns the first link of a clean path, and what it says; "" if there is none.
 func (l *LstatCache) firstLink(path string) (link, to string) {
 	for end := 1; end <= len(path); end++ {
 		if end < len(path) && !os.IsPathSeparator(path[end]) {
@@ -165,7 +165,7 @@ func (b Boundary) Writable(path string) bool {
 	return slices.ContainsFunc(b.Areas, func(r Rule) bool { return r.Access&Write != 0 && Contains(r.Path, path) })
 }
 
-// Mode says whether a child is confined. The zero Mode confines nothing.
+// Mode reports whether a child is confined. The zero Mode confines nothing.
 type Mode uint8
 
 const (
@@ -203,7 +203,7 @@ func (s State) String() string {
 	return "none"
 }
 
-// A Report says what the kernel holds of one child.
+// A Report describes what the kernel holds of one child.
 type Report struct {
 	Mode   Mode
 	State  State
@@ -214,8 +214,8 @@ type Report struct {
 
 	Recorded []Named                  // the paths that a person has confirmed for it; Key is what it does there
 	Of       string                   // see Recorded.Of; "": it is not known
-	Never    func(path string) string // why no name opens a path, "" where one may; nil where nothing is known
-	Profile  *Profile                 // what the child may do; nil where it is not confined
+	Never    func(path string) string // why no name opens a path, "" if one may; nil if nothing is known
+	Profile  *Profile                 // what the child may do; nil if it is not confined
 	Refused  int                      // how often the kernel is known to have refused it something
 	Last     Refusal                  // what that was last
 }
@@ -225,20 +225,20 @@ type Named struct {
 	Key    string // where: a JSON pointer in the entry, such as /args/2 or /env/DATA_DIR
 	Path   string // absolute and clean, as the child would open it
 	Access Access // what is open at Path; 0: nothing
-	Why    string // for a person: why it is closed, or may only be read; "" where it is open to read and write
+	Why    string // for a person: why it is closed, or may only be read; "" if it is open to read and write
 }
 
-// Settings are what an entry of hub.json says of its confinement. The zero Settings
-// confine nothing.
+// Settings are what an entry of hub.json says about its confinement. The zero
+// Settings confine nothing.
 type Settings struct {
 	Mode        Mode
-	Default     bool     // nobody has written Mode: where no file can be held, nothing else is
-	Cannot      string   // why Auto holds nothing of this program on this system; "": it does
+	Default     bool     // no one has written Mode: if no file can be held, nothing else is
+	Cannot      string   // why Auto holds no part of this program on this system; "": it does
 	Read        []string // absolute paths beside the boundary
 	Write       []string // likewise
 	Network     Network
 	Sockets     Choice
-	KeepRunning Choice // a running child is not started anew for a wider boundary
+	KeepRunning Choice // a running child is not started again for a wider boundary
 
 	Owner    string   // the entry: what a person confirms for it is kept by this; "": nothing is
 	Recorded Recorded // what a person has confirmed for it
@@ -259,7 +259,7 @@ const (
 	Yes
 )
 
-// Or is the choice, or what a profile says where there is none.
+// Or is the choice, or what a profile states where there is none.
 func (c Choice) Or(profile bool) bool { return c == Yes || c == Unsaid && profile }
 
 // Equal reports whether two Settings are the same.

@@ -61,7 +61,7 @@ func closeFolders(list []*folder) {
 	}
 }
 
-// inodeOf is what a descriptor is of.
+// inodeOf returns what a descriptor is of.
 func inodeOf(fd int) inode {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
@@ -131,7 +131,7 @@ type spot struct {
 
 func (s spot) path() string { return filepath.Join(s.file.Folder, s.name) }
 
-// fileOf is the file that a name in the folder is or belongs to; nil for none.
+// fileOf returns the file that a name in the folder is or belongs to; nil for none.
 func (d *folder) fileOf(name string) *File {
 	at := slices.IndexFunc(d.files, func(f File) bool { return f.Beside(name) })
 	if at < 0 {
@@ -268,7 +268,7 @@ func (s spot) mayUse(what sight) error {
 	return nil
 }
 
-// use is mayUse that tells of a refusal. a is what was to be done.
+// use is mayUse that tells about a refusal. a is what was to be done.
 func (s spot) use(what sight, a Access) error {
 	if err := s.mayUse(what); err != nil {
 		return s.refuse(a)
@@ -276,7 +276,7 @@ func (s spot) use(what sight, a Access) error {
 	return nil
 }
 
-// refuse tells of a refusal, and returns what the call fails with.
+// refuse reports for a refusal, and returns what the call fails with.
 func (s spot) refuse(a Access) error {
 	if s.file.Refused != nil {
 		s.file.Refused(s.path(), a)
@@ -284,7 +284,7 @@ func (s spot) refuse(a Access) error {
 	return unix.EACCES
 }
 
-// wanted is what an open with these flags takes.
+// wanted returns what an open with these flags takes.
 func wanted(flags uint64) Access {
 	if flags&(unix.O_ACCMODE|unix.O_TRUNC) == unix.O_RDONLY {
 		return Read

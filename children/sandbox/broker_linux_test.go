@@ -75,7 +75,7 @@ func fileProfile(t *testing.T, root, folder, name string, patterns ...string) *s
 	return p
 }
 
-// brokered ends a test where the kernel does not ask.
+// brokered ends a test if the kernel does not ask.
 func brokered(t *testing.T) {
 	t.Helper()
 	if k := landlocked(t); k.WhyNoNotify != "" {
@@ -392,7 +392,7 @@ func TestReplacedFolder(t *testing.T) {
 	}
 }
 
-// TestRenameKeepsRunning: what a brokered rename puts in the place of the file is no change that starts the server anew.
+// TestRenameKeepsRunning: what a brokered rename puts instead of the file is no change that starts the server again.
 func TestRenameKeepsRunning(t *testing.T) {
 	t.Parallel()
 	brokered(t)
@@ -410,7 +410,7 @@ func TestRenameKeepsRunning(t *testing.T) {
 	}
 }
 
-// TestMadeBefore: what an entry has made is its own in the next run, and nobody's for another entry. What has its place
+// TestMadeBefore: what an entry has made is its own in the next run, and no one's for another entry. What has its place
 // later is not.
 func TestMadeBefore(t *testing.T) {
 	t.Parallel()
@@ -650,7 +650,7 @@ func endWhileAsking(a []string) (string, error) {
 	return "", unix.Kill(os.Getpid(), unix.SIGKILL)
 }
 
-// TestEndWhileAsking: a process that ends while its call waits holds up nobody, and another one that asks is answered.
+// TestEndWhileAsking: a process that ends while its call waits holds up no one, and another one that asks is answered.
 func TestEndWhileAsking(t *testing.T) {
 	t.Parallel()
 	brokered(t)
@@ -664,7 +664,7 @@ func TestEndWhileAsking(t *testing.T) {
 	}
 }
 
-// holdHub is a hub that runs a shell by a broker, until it is killed.
+// holdHub returns a hub that runs a shell by a broker, until it is killed.
 func holdHub(a []string) (string, error) {
 	root, out := a[0], a[1]
 	rules := append(sandbox.BaseRules("/nowhere"), sandbox.Rule{Path: root, Access: sandbox.Read | sandbox.Write})
@@ -687,7 +687,7 @@ func holdHub(a []string) (string, error) {
 	return "", <-done
 }
 
-// lateWriter is a shell command that writes into a file, and again when it is told.
+// lateWriter returns a shell command that writes into a file, and again when it is told.
 func lateWriter(folder string) string {
 	return fmt.Sprintf("echo one > %[1]s/shop.db; echo ready; read x; echo two > %[1]s/shop.db; echo $?", folder)
 }
@@ -728,7 +728,7 @@ func checkLate(t *testing.T, w world, in io.Writer, out io.Reader, end func()) {
 	}
 }
 
-// TestBrokerEnds: after the end of a run nothing is opened, and nobody waits.
+// TestBrokerEnds: after the end of a run nothing is opened, and no one waits.
 func TestBrokerEnds(t *testing.T) {
 	t.Parallel()
 	brokered(t)

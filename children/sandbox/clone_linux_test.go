@@ -51,7 +51,7 @@ print("started", subprocess.check_output(["echo", "all"], preexec_fn=os.getpid, 
   System.out.println("started " + new String(new ProcessBuilder("echo", "all").start().getInputStream().readAllBytes())); } }`, "javac A.java && java A"},
 }
 
-// noClone3 is what Go says of it.
+// noClone3 is what Go says about it.
 const noClone3 = "fork/exec /bin/true: function not implemented"
 
 // Without clone3, programs start threads and processes by clone, as on an older kernel.
@@ -62,7 +62,7 @@ func TestStartsWithoutClone3(t *testing.T) {
 		t.Run(strings.Fields(s.needs)[0], func(t *testing.T) {
 			needs.Line(t, s.needs)
 			run, where := s.run, ""
-			if s.needs == "python3" { // itself, where the first of its name only looks for it
+			if s.needs == "python3" { // itself, if the first of its name only looks for it
 				out, err := exec.CommandContext(t.Context(), "python3", "-c", "import sys; print(sys.executable, sys.base_prefix)").Output()
 				python, prefix, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
 				if err != nil || prefix == "" {

@@ -39,7 +39,7 @@ func init() {
 	}
 }
 
-// terminal is one of the user's, of another program: its path, and its other end.
+// terminal returns one of the user's, of another program: its path, and its other end.
 func terminal(t *testing.T) (path string, master *os.File) {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
@@ -57,7 +57,7 @@ func terminal(t *testing.T) (path string, master *os.File) {
 	return fmt.Sprintf("/dev/pts/%d", n), master
 }
 
-// sharedMemory is what another program of the user keeps in shared memory.
+// sharedMemory returns what another program of the user keeps in shared memory.
 func sharedMemory(t *testing.T) string {
 	t.Helper()
 	f, err := os.CreateTemp("/dev/shm", "mcphub-test-*")
@@ -71,8 +71,8 @@ func sharedMemory(t *testing.T) string {
 	return f.Name()
 }
 
-// TestDevices: terminals and shared memory are those of all programs of the user. They
-// are closed, and open whole for who is given them.
+// TestDevices: terminals and shared memory are the memory of all programs of the user.
+// They are closed, and open whole for who is given them.
 func TestDevices(t *testing.T) {
 	t.Parallel()
 	landlocked(t)
@@ -123,7 +123,7 @@ func TestDevices(t *testing.T) {
 	}
 }
 
-// TestHarmlessDevices: those that hold nothing of anybody's are open to all.
+// TestHarmlessDevices: the ones that hold none of anybody's are open to all.
 func TestHarmlessDevices(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -1,12 +1,10 @@
 // Package sandbox has the kernel hold a child to what it may open.
 //
-// A [Profile] says what a confined process and all that it starts may do: paths with
-// an [Access], the network, unix sockets. [Base] is what every program needs. A
-// [Kernel] tells what this system can enforce, and [Kernel.Lacks] what it cannot.
-// [Prepare] makes a [Ruleset] of a Profile. On Linux Ruleset.Enter confines the calling
-// thread: whoever starts a process there has confined it. There is no other program in
-// between, no setuid and no container. On macOS Ruleset.Wrap returns the command line that
-// starts a program confined.
+// A [Profile] describes what a confined process and all that it starts may do: paths with an [Access], the network, unix
+// sockets. [Base] is what every program needs. A [Kernel] reports what this system can enforce, and [Kernel.Lacks] what it
+// cannot. [Prepare] makes a [Ruleset] of a Profile. On Linux Ruleset.Enter confines the calling thread: the one who starts a
+// process there has confined it. There is no other program in between, no setuid and no container. On macOS Ruleset.Wrap
+// returns the command line that starts a program confined.
 //
 // # How it is enforced
 //
@@ -44,9 +42,8 @@
 //
 // # What it refuses to do
 //
-// The zero Profile opens nothing. A path of a Profile is opened without following any
-// link, so whoever makes one resolves it first; what is a link by then is left out. The
-// package chooses no program, starts nothing, and reads no configuration.
+// The zero Profile opens nothing. A path of a Profile is opened without following any link, so the one who makes one resolves
+// it first; what is a link by then is left out. The package chooses no program, starts nothing, and reads no configuration.
 //
 // A Profile, a Kernel and a Boundary are values that do not change, but for what [Made] knows. A Ruleset belongs
 // to the goroutine that has it, which ends it by End. Enter cannot be undone: its thread must end, and must

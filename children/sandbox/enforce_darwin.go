@@ -26,7 +26,7 @@ var proveOnce = sync.OnceValue(func() error {
 	})
 })
 
-// lookAt is what has a name, which ends with NUL.
+// lookAt returns what has a name, which ends with NUL.
 func lookAt(name []byte) inode {
 	var st unix.Stat_t
 	if err := unix.Lstat(string(name[:len(name)-1]), &st); err != nil {
@@ -58,10 +58,10 @@ func Prepare(_ Kernel, p *Profile) (*Ruleset, error) {
 	return &Ruleset{text}, nil
 }
 
-// PrepareToFork is Prepare.
+// PrepareToFork works like Prepare.
 func PrepareToFork(k Kernel, p *Profile) (*Ruleset, error) { return Prepare(k, p) }
 
-// Wrap is the command line that runs another one under the Ruleset, and all that it starts.
+// Wrap returns the command line that runs another one under the Ruleset, and all that it starts.
 func (r *Ruleset) Wrap(argv []string) []string {
 	return append([]string{proof.SandboxExec, "-p", r.text}, argv...)
 }
@@ -72,7 +72,7 @@ func (*Ruleset) Close() {}
 // End does nothing.
 func (*Ruleset) End() {}
 
-// Ruleset refuses: Seatbelt does not tell what it would have refused.
+// Ruleset refuses: Seatbelt does not report what it would have refused.
 func (r *Recorder) Ruleset(Kernel, *Profile) (*Ruleset, error) {
 	return nil, r.refuseRecording(errors.New("on macOS nothing is recorded"))
 }

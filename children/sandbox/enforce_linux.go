@@ -45,8 +45,8 @@ const (
 		landlock.AccessFSMakeDir | landlock.AccessFSMakeReg | landlock.AccessFSMakeSym | landlock.AccessFSMakeFifo | landlock.AccessFSMakeSock
 )
 
-// handledRights are the rights on files that this kernel takes from whoever has no rule. A
-// kernel with a newer ABI than is known here has these, too.
+// handledRights returns the rights on files that this kernel takes from the one who has no
+// rule. A kernel with a newer ABI than is known here has these, too.
 func (k Kernel) handledRights(sockets bool) uint64 {
 	rights := uint64(first)
 	if k.ABI >= abiRefer {
@@ -64,7 +64,7 @@ func (k Kernel) handledRights(sockets bool) uint64 {
 	return rights
 }
 
-// landlockRights are those of Landlock that make up an Access.
+// landlockRights returns the landlock rights of Landlock that make up an Access.
 func (a Access) landlockRights() (rights uint64) {
 	if a&Read != 0 {
 		rights |= landlock.AccessFSReadFile | landlock.AccessFSReadDir
@@ -83,7 +83,7 @@ func (a Access) landlockRights() (rights uint64) {
 
 // A Ruleset is a Profile in the form that the kernel takes.
 type Ruleset struct {
-	fd       int // of Landlock's ruleset; -1 where it has nothing to hold
+	fd       int // of Landlock's ruleset; -1 if it has nothing to hold
 	filter   []unix.SockFilter
 	noClone3 []unix.SockFilter // of PrepareToFork; nil: clone3 is in filter, or there is no filter
 	drops    bool
@@ -177,7 +177,7 @@ func (r *Ruleset) addRules(attr *landlock.RulesetAttr, p *Profile) error {
 	return nil
 }
 
-// lookAt is what has a name, which ends with NUL. A look that cannot wait comes first: each judged call takes one.
+// lookAt returns what has a name, which ends with NUL. A look that cannot wait comes first: each judged call takes one.
 func lookAt(name []byte) inode {
 	st, ok := rawio.Look(&name[0], unix.O_NOFOLLOW, 0, unix.STATX_INO)
 	if !ok {
@@ -199,7 +199,7 @@ func MayUse(path string, a Access) bool {
 	return unix.Access(path, mode) == nil
 }
 
-// syscallDescriptor is a descriptor as system calls take it.
+// syscallDescriptor returns a descriptor as system calls take it.
 func syscallDescriptor(fd int) uintptr { return uintptr(fd) }
 
 // addAround adds the rule of a directory that has in it what is excepted: all that lies
@@ -261,7 +261,7 @@ func (r *Ruleset) allowPath(path string, place *Place, rights uint64) error {
 
 // Enter confines the calling thread, and every process that is started on it, for good.
 // The goroutine must be locked to the thread, must end locked, and must not be on the
-// main thread. Where it fails the thread may be confined in part, and must end too.
+// main thread. If it fails the thread may be confined in part, and must end too.
 func (r *Ruleset) Enter() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("no_new_privs: %w", err)
@@ -286,7 +286,7 @@ func (r *Ruleset) Enter() error {
 
 // confineThread has the kernel hold the calling thread to the profile.
 func (r *Ruleset) confineThread() error {
-	// Whoever started the hub may have left descriptors open that a child would inherit.
+	// The one who started the hub may have left descriptors open that a child would inherit.
 	if err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return fmt.Errorf("close_range: %w", err)
 	}
@@ -306,7 +306,8 @@ func (r *Ruleset) confineThread() error {
 	return installFilter(r.filter)
 }
 
-// NoClone3 is the filter that takes clone3 from a process that has entered a Ruleset of PrepareToFork; nil if this kernel has no filters.
+// NoClone3 returns the filter that takes clone3 from a process that has entered a Ruleset of PrepareToFork; nil if this kernel has no
+// filters.
 func (r *Ruleset) NoClone3() []unix.SockFilter { return r.noClone3 }
 
 // End has what the kernel asks about those who have entered refused from now on; of a nil Ruleset
@@ -341,7 +342,7 @@ func canDrop() bool {
 	return err == nil && (have == 0 || have&(1<<unix.CAP_SETPCAP) != 0)
 }
 
-// threadCapabilities are those that the calling thread may have.
+// threadCapabilities returns the thread capabilities that the calling thread may have.
 func threadCapabilities() (uint64, error) {
 	var data [2]unix.CapUserData
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
@@ -394,7 +395,7 @@ func canFilter() bool {
 	return err != nil || strings.Contains(string(text), "errno")
 }
 
-// whyNoNotify says why the kernel does not ask the hub about system calls; "" where it does.
+// whyNoNotify returns why the kernel does not ask the hub about system calls; "" if it does.
 func whyNoNotify() string {
 	const flags = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
 	// Flags that are known are looked at before the filter, of which there is none.

@@ -35,7 +35,7 @@ func Prepare(Kernel, *Profile) (*Ruleset, error) { return nil, errNone }
 // PrepareToFork refuses.
 func PrepareToFork(Kernel, *Profile) (*Ruleset, error) { return nil, errNone }
 
-// Wrap is argv itself: no Ruleset is made here.
+// Wrap returns argv itself: no Ruleset is made here.
 func (*Ruleset) Wrap(argv []string) []string { return argv }
 
 // Close does nothing.

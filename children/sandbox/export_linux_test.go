@@ -35,8 +35,8 @@ func (h *Hang) Lock() {
 // Unlock does nothing.
 func (h *Hang) Unlock() {}
 
-// Waits is closed once a broker waits.
+// Waits returns a channel that is closed once a broker waits.
 func (h *Hang) Waits() <-chan struct{} { return h.waits }
 
-// Free has nobody wait any more.
+// Free has no one wait any more.
 func (h *Hang) Free() { close(h.free) }

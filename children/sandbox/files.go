@@ -19,13 +19,13 @@ type File struct {
 	Links    []string                    // names of links that lead to it
 	Never    []string                    // names in Folder that are withheld
 	Made     *Made                       // of its entry; not nil
-	Refused  func(path string, a Access) // is told what the hub refuses; nil: nobody is. Any goroutine may call it
+	Refused  func(path string, a Access) // learns what the hub refuses; nil: no one is. Any goroutine may call it
 }
 
 // Path returns the path of the file.
 func (f *File) Path() string { return filepath.Join(f.Folder, f.Name) }
 
-// Rule is what a process may do with the file.
+// Rule returns what a process may do with the file.
 func (f *File) Rule() Rule { return Rule{f.Path(), Read | Write} }
 
 // Equal reports whether two Files are the same.

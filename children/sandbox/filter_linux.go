@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// auditArchitecture is that of system calls here, as the kernel names it in a filter's
-// input; 0 for one that is not known here.
+// auditArchitecture returns the audit architecture of system calls here, as the kernel
+// names it in a filter's input; 0 for one that is not known here.
 func auditArchitecture() uint32 {
 	switch runtime.GOARCH {
 	case "amd64":
@@ -48,7 +48,7 @@ func loadArgument(n int) bpf.Instruction {
 	return bpf.LoadAbsolute{Off: uint32(atArguments + 8*n), Size: 4}
 }
 
-// loadUpper is the half of an argument that argument leaves out.
+// loadUpper returns the half of an argument that argument leaves out.
 func loadUpper(n int) bpf.Instruction {
 	return bpf.LoadAbsolute{Off: uint32(atArguments + 8*n + 4), Size: 4}
 }
@@ -57,13 +57,13 @@ var allowed = bpf.RetConstant{Val: unix.SECCOMP_RET_ALLOW}
 
 // mounts are the system calls that make, change and move mounts. Landlock does not see
 // all of them: a file system that is made and attached nowhere changes files that it is
-// made of (overlay), for whoever has a user namespace of his own.
+// made of (overlay), for the caller that has a user namespace of his own.
 var mounts = []uint32{
 	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_FSOPEN, unix.SYS_FSPICK, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT,
 	unix.SYS_OPEN_TREE, unix.SYS_OPEN_TREE_ATTR, unix.SYS_MOVE_MOUNT, unix.SYS_MOUNT_SETATTR,
 }
 
-// unseen are the system calls whose meaning stands in memory, where a filter does not
+// unseen are the system calls whose meaning stands in memory, if a filter does not
 // look and another thread may write: programs do without, as on an older kernel.
 var unseen = []uint32{unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER, unix.SYS_OPENAT2}
 
@@ -75,8 +75,8 @@ var noClone3 = []bpf.Instruction{
 	failWith(unix.ENOSYS),
 }
 
-// newest is the last system call that this program knows. It cannot tell what a later one
-// does.
+// newest is the last system call that this program knows. It cannot determine what a
+// later one does.
 const newest = unix.SYS_RSEQ_SLICE_YIELD
 
 // shared are the system calls by which programs of one user give each other data that
@@ -90,11 +90,11 @@ var shared = []uint32{
 	unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK,
 }
 
-// raisedBits let a file run with the rights of its owner or its group, whoever runs it.
+// raisedBits let a file run with the rights of its owner or its group, the one who runs it.
 const raisedBits = unix.S_ISUID | unix.S_ISGID
 
-// modes are the arguments of system calls that give a file its mode. oldModes are those
-// of calls of this architecture alone.
+// modes are the arguments of system calls that give a file its mode. oldModes are the
+// oldModes of calls of this architecture alone.
 var modes = map[uint32]int{unix.SYS_FCHMOD: 1, unix.SYS_FCHMODAT: 2, unix.SYS_FCHMODAT2: 2, unix.SYS_MKNODAT: 2, unix.SYS_MKDIRAT: 2}
 
 // makes are the flags of open by which its mode counts.
@@ -107,7 +107,7 @@ var opens = map[uint32]int{unix.SYS_OPENAT: 2}
 // A family is the commands of ioctl on files and directories that have one letter.
 type family struct {
 	letter uint32
-	asks   []uint32 // those that change nothing, or only what was opened to be written
+	asks   []uint32 // the ones that change nothing, or only what was opened to be written
 }
 
 // families are commands that change what was opened to be read, or a whole file system:
@@ -126,11 +126,11 @@ var families = []family{
 // typing are commands of ioctl that type on a terminal.
 var typing = []uint32{unix.TIOCSTI, 0x541C} // TIOCLINUX
 
-// filterFor is the filter of a Profile.
+// filterFor returns the filter of a Profile.
 //
-// It sees system calls of this architecture alone: those of another one (32-bit programs) and those
-// that are newer than it are refused as unknown. What it refuses the kernel does not ask about: see
-// noticeFilter.
+// It sees system calls of this architecture alone: those of another one (32-bit programs) and the
+// ones that are newer than it are refused as unknown. What it refuses the kernel does not ask
+// about: see noticeFilter.
 //
 // It begins with noClone3, if the process that enters it may not make processes by clone3 either.
 func filterFor(p *Profile, clone3 bool) ([]unix.SockFilter, error) {
@@ -175,7 +175,7 @@ func filterFor(p *Profile, clone3 bool) ([]unix.SockFilter, error) {
 		refuse(unix.ENOSYS, unix.SYS_SETXATTRAT, unix.SYS_REMOVEXATTRAT) // programs have the older ones
 	}
 	on(unix.SYS_IOCTL, ioctlRule()...)
-	// Whoever sets the limits of another process ends it, which Landlock takes for no signal.
+	// The one who sets the limits of another process ends it, which Landlock takes for no signal.
 	on(unix.SYS_PRLIMIT64,
 		loadArgument(0), bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 4}, // its own
 		loadArgument(2), bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: 0, SkipTrue: 3},
@@ -190,7 +190,7 @@ func filterFor(p *Profile, clone3 bool) ([]unix.SockFilter, error) {
 	if !p.Sockets {
 		refuse(unix.EACCES, shared...)
 		// A connected pair is how programs speak with those they start. One of
-		// datagrams could be connected to somebody else later.
+		// datagrams could be connected to someone else later.
 		on(unix.SYS_SOCKETPAIR,
 			loadArgument(1), bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: kindMask},
 			bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SOCK_STREAM, SkipTrue: 2},
@@ -231,7 +231,7 @@ func ioctlRule() (body []bpf.Instruction) {
 	return append(body, allowed)
 }
 
-// assembleFilter is a filter in the form that the kernel takes.
+// assembleFilter returns a filter in the form that the kernel takes.
 func assembleFilter(prog []bpf.Instruction) ([]unix.SockFilter, error) {
 	raw, err := bpf.Assemble(prog)
 	if err != nil {
@@ -244,7 +244,7 @@ func assembleFilter(prog []bpf.Instruction) ([]unix.SockFilter, error) {
 	return out, nil
 }
 
-// socketRule says which sockets may be made.
+// socketRule returns which sockets may be made.
 func socketRule(p *Profile) []bpf.Instruction {
 	body := []bpf.Instruction{loadArgument(0)}
 	unixFails := failWith(unix.EACCES)
@@ -252,7 +252,7 @@ func socketRule(p *Profile) []bpf.Instruction {
 		unixFails = allowed
 	}
 	body = append(body, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.AF_UNIX, SkipTrue: 1}, unixFails)
-	if p.Network.On { // the network is that of IP: other families lead to the host of a virtual machine, to devices and into the kernel
+	if p.Network.On { // the network is the network of IP: other families lead to the host of a virtual machine, to devices and into the kernel
 		return append(body,
 			bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_INET, SkipTrue: 3},
 			bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_INET6, SkipTrue: 2},
@@ -260,7 +260,7 @@ func socketRule(p *Profile) []bpf.Instruction {
 			failWith(unix.EAFNOSUPPORT), allowed,
 		)
 	}
-	// What the machine says of its own network is no connection.
+	// What the machine says about its own network is no connection.
 	body = append(body, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.AF_NETLINK, SkipTrue: 1}, allowed)
 	if len(p.Network.Ports) == 0 {
 		return append(body, failWith(unix.EACCES))

@@ -11,7 +11,7 @@ import (
 	"mcphub/e2e/seeds"
 )
 
-// TestHoldsAsRel: the short way says of any two paths what the long one does.
+// TestHoldsAsRel: the short way says about any two paths what the long one does.
 func TestHoldsAsRel(t *testing.T) {
 	t.Parallel()
 	held := 0

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// A Kernel tells what this system can enforce.
+// A Kernel reports what this system can enforce.
 type Kernel struct {
 	ABI         int    // version of Landlock; 0: none
 	Why         string // why there is none
@@ -18,7 +18,7 @@ type Kernel struct {
 	Seatbelt func() error
 }
 
-// WhyNothing says why this system holds nothing; "" if it holds something.
+// WhyNothing returns why this system holds nothing; "" if it holds something.
 func (k Kernel) WhyNothing() string {
 	switch {
 	case k.ABI > 0:
@@ -51,9 +51,9 @@ const (
 	abiSockets  = 9 // sockets in the file system
 )
 
-// Lacks says what of a Profile this kernel does not enforce. required: it is too
-// little for a child that must be confined. reach tells which services listen on sockets
-// in the file system: see Reach. It is asked only where they are not held.
+// Lacks returns what of a Profile this kernel does not enforce. required: it is too
+// little for a child that must be confined. reach reports which services listen on
+// sockets in the file system: see Reach. It is asked only if they are not held.
 func (k Kernel) Lacks(p *Profile, reach func() []string) (lacks []string, required bool) {
 	lack := func(serious bool, format string, args ...any) {
 		lacks, required = append(lacks, fmt.Sprintf(format, args...)), required || serious

@@ -15,7 +15,7 @@ import (
 )
 
 // This file has the one list of what opens other doors: keys, credentials, and files that
-// say what is started.
+// report what is started.
 
 // keyPlaces are folders and files that hold keys and logins, wherever something has such a name. They are
 // written from the home folder on.
@@ -49,8 +49,9 @@ var keyWords = []string{"token", "credential", "cookie", "secret", "passwd", "pa
 // settingFolders hold what programs keep for their user.
 var settingFolders = []string{".config", ".local/share", ".local/state", "Library", "AppData"}
 
-// clientFiles say what clients start, and hub.json what the hub does. They are written
-// from the home folder on, or from the folder that a variable may put elsewhere.
+// clientFiles report what clients start, and hub.json what the hub does. They are
+// written from the home folder on, or from the folder that a variable may put
+// elsewhere.
 var clientFiles = []string{
 	".claude.json", ".claude/settings.json", ".claude/settings.local.json", ".claude/.credentials.json", "Claude/claude_desktop_config.json", ".cursor/mcp.json", "Code/User", ".codeium/windsurf/mcp_config.json", "zed/settings.json", "Zed/settings.json",
 	".codex/config.toml", ".codex/auth.json", ".gemini/settings.json", ".gemini/oauth_creds.json", "opencode/opencode.json", "opencode/opencode.jsonc", "opencode/config.json",
@@ -59,7 +60,7 @@ var clientFiles = []string{
 	".config/mcphub", "hub.json",
 }
 
-// loadedFiles are loaded by shells, git, ssh, editors and the desktop, or say what is
+// loadedFiles are loaded by shells, git, ssh, editors and the desktop, or report what is
 // started; a folder of that name holds such files. They are written from the home folder on,
 // and count in every folder.
 var loadedFiles = []string{
@@ -74,8 +75,8 @@ var loadedFiles = []string{
 // clients load.
 func Loaded(path string) bool { return findWithin(path, loadedFiles) != "" || ClientFile(path) != "" }
 
-// KeysIn is a folder of keys that lies in a directory, as it does in a home folder; "" for
-// none. It looks at the file system.
+// KeysIn returns a folder of keys that lies in a directory, as it does in a home folder;
+// "" for none. It looks at the file system.
 func KeysIn(dir string) string {
 	for _, name := range []string{".ssh", ".gnupg", ".aws", ".password-store"} {
 		if fi, err := os.Lstat(filepath.Join(dir, name)); err == nil && fi.IsDir() {
@@ -85,12 +86,12 @@ func KeysIn(dir string) string {
 	return ""
 }
 
-// KeyFolder is the place of keys that a path is or lies in, by the names on the path; ""
-// for none.
+// KeyFolder returns the place of keys that a path is or lies in, by the names on the
+// path; "" for none.
 func KeyFolder(path string) string { return findWithin(path, keyPlaces) }
 
-// ClientFile is the file or folder of a client's configuration that a path is or lies in;
-// "" for none.
+// ClientFile returns the file or folder of a client's configuration that a path is or
+// lies in; "" for none.
 func ClientFile(path string) string { return findWithin(path, clientFiles) }
 
 func findWithin(path string, places []string) string {
@@ -186,7 +187,7 @@ func readStart(path string, most int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, most))
 }
 
-// WhySecret says why no link may lead to a path, and no server is proposed it; "" where it may.
+// WhySecret returns why no link may lead to a path, and no server is proposed it; "" if it may.
 func WhySecret(path string) string {
 	if folder := KeyFolder(path); folder != "" {
 		return "keys and credentials are kept in " + filepath.Base(folder)
@@ -200,8 +201,9 @@ func WhySecret(path string) string {
 	return ""
 }
 
-// SecretIn is one of the places of keys and of clients' configuration below home that
-// a directory holds; "" for none. It goes by names, but for those that any folder may have.
+// SecretIn returns one of the places of keys and of clients' configuration below home that
+// a directory holds; "" for none. It goes by names, but for the ones that any folder may
+// have.
 func SecretIn(dir, home string) string {
 	for _, list := range [][]string{keyPlaces, clientFiles} {
 		for _, place := range list {

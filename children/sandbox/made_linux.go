@@ -54,7 +54,7 @@ func (m *Made) isFull() bool {
 	return len(m.paths) >= maxMade
 }
 
-// addFile notes what was made, or has another path now.
+// addFile remembers what was made, or has another path now.
 func (m *Made) addFile(id identity, path string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -62,7 +62,7 @@ func (m *Made) addFile(id identity, path string) {
 	m.keep(id, path)
 }
 
-// removeFile notes that something is gone.
+// removeFile remembers that something is gone.
 func (m *Made) removeFile(id identity) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

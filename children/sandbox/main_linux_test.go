@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 	fmt.Println("done:", out)
 }
 
-// landlocked is the kernel, where it has all that is tested. In CI it must.
+// landlocked returns the kernel, if it has all that is tested. In CI it must.
 func landlocked(t *testing.T) sandbox.Kernel {
 	t.Helper()
 	k := sandbox.CurrentKernel()
@@ -93,7 +93,7 @@ func entered(box *sandbox.Ruleset, cmd *exec.Cmd) string {
 	return string(r.out)
 }
 
-// child is the command of an attack.
+// child returns the command of an attack.
 func child(t *testing.T, dir string, args ...string) *exec.Cmd {
 	t.Helper()
 	exe, err := os.Executable()
@@ -111,8 +111,8 @@ func command(t testing.TB, dir, exe string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// profileFor is the Profile of a child whose only root is root: what the base has, and
-// the test binary.
+// profileFor returns the Profile of a child whose only root is root: what the base
+// has, and the test binary.
 func profileFor(t *testing.T, root string) *sandbox.Profile {
 	t.Helper()
 	exe, err := os.Executable()

@@ -18,7 +18,7 @@ import (
 )
 
 // This file has the kernel ask about system calls before it makes them (seccomp user
-// notification), which takes neither root nor ptrace. A process has one place only where
+// notification), which takes neither root nor ptrace. A process has one place only if
 // the kernel asks, so one listener serves all who answer.
 
 // A notice is a system call that waits to be made: struct seccomp_notif.
@@ -260,7 +260,7 @@ func (n *notice) procPath(name string) string {
 	return "/proc/" + strconv.Itoa(int(n.PID)) + "/" + name
 }
 
-// readBytes are up to most bytes of the process at an address.
+// readBytes returns up to most bytes of the process at an address.
 func (n *notice) readBytes(at uint64, most int) []byte {
 	out := make([]byte, 0, min(most, 256))
 	for len(out) < most {
@@ -280,7 +280,7 @@ func (n *notice) readBytes(at uint64, most int) []byte {
 	return out
 }
 
-// readPath is a copy of a path in the arguments.
+// readPath returns a copy of a path in the arguments.
 func (n *notice) readPath(path int) (string, error) {
 	text, _, ended := bytes.Cut(n.readBytes(n.Args[path], unix.PathMax), []byte{0})
 	switch {

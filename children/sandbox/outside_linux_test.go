@@ -24,7 +24,7 @@ import (
 
 // This file is about what a child changes outside by system calls that open nothing.
 
-// path is a name as the kernel takes it.
+// path returns a name as the kernel takes it.
 func path(name string) uintptr {
 	p, err := unix.BytePtrFromString(name)
 	if err != nil {
@@ -224,8 +224,8 @@ func shell(script string) error {
 	return nil
 }
 
-// refusedCalls tells how calls fail that may never be made: of mounts and the like, each
-// with arguments that are wrong.
+// refusedCalls returns how calls fail that may never be made: of mounts and the like,
+// each with arguments that are wrong.
 func refusedCalls() string {
 	var b strings.Builder
 	for _, c := range []struct {
@@ -416,7 +416,7 @@ func init() {
 	}
 }
 
-// TestReadOnlyControl: who has a file open to read changes nothing of it by ioctl.
+// TestReadOnlyControl: who has a file open to read changes none of it by ioctl.
 func TestReadOnlyControl(t *testing.T) {
 	t.Parallel()
 	landlocked(t)
@@ -463,7 +463,7 @@ func TestQueues(t *testing.T) {
 }
 
 // TestAttributes: required holds modes, owners, times and attributes of files outside,
-// also of those that it may read. Without it each is changed.
+// also of the ones that it may read. Without it each is changed.
 func TestAttributes(t *testing.T) {
 	t.Parallel()
 	landlocked(t)
@@ -474,7 +474,7 @@ func TestAttributes(t *testing.T) {
 				if err := unix.Setxattr(w.secret, "user.there", []byte("x"), 0); err != nil && strings.Contains(name, "xattr") {
 					needs.Missing(t, fmt.Errorf("this file system has no attributes: %w", err))
 				}
-				if strings.Contains(name, "chown") { // whoever gives a file away, also to himself, takes the bit
+				if strings.Contains(name, "chown") { // the one who gives a file away, also to himself, takes the bit
 					if err := os.Chmod(w.secret, 0o700|os.ModeSetuid); err != nil {
 						t.Fatal(err)
 					}
@@ -510,7 +510,7 @@ func TestAttributes(t *testing.T) {
 	}
 }
 
-// attributes are those of a file that a child may want to change.
+// attributes returns the attributes of a file that a child may want to change.
 func attributes(t *testing.T, name string) string {
 	t.Helper()
 	var st unix.Stat_t
@@ -561,7 +561,7 @@ func TestListener(t *testing.T) {
 	}
 }
 
-// TestRequiredWithinAListener: where somebody above answers already, nobody is confined
+// TestRequiredWithinAListener: where someone above answers already, no one is confined
 // in part.
 func TestRequiredWithinAListener(t *testing.T) {
 	landlocked(t)

@@ -9,7 +9,7 @@ import (
 	"mcphub/rootsmgr/guard"
 )
 
-// RealPath is a path without links; path itself where it leads nowhere.
+// RealPath returns a path without links; path itself if it leads nowhere.
 func RealPath(path string) string {
 	if guard.MayFollow(path, nil) {
 		if real, err := filepath.EvalSymlinks(path); err == nil {
@@ -46,9 +46,8 @@ func PlaceAt(path string) Place {
 // Replaced reports whether something else has the name now.
 func (p *Place) Replaced() bool { return lookAt(p.name) != p.inode }
 
-// Watch notes what is at those of the paths that have a rule, and what the folders of the files are. The rule of a path where
-// nothing is yet is left out, because it would open nothing; Replaced tells when something
-// has come.
+// Watch remembers what is at the paths that have a rule, and what the folders of the files are. The rule of a path that has
+// nothing yet is left out, because it would open nothing; Replaced tells when something has come.
 func (p *Profile) Watch(paths []string) {
 	paths = slices.Clone(paths)
 	slices.Sort(paths)
@@ -83,7 +82,7 @@ func (p *Profile) PathsReplaced() bool {
 	return false
 }
 
-// PathReplaced is PathsReplaced for the places that a path is or lies in.
+// PathReplaced works like PathsReplaced for the places that a path is or lies in.
 func (p *Profile) PathReplaced(path string) bool {
 	for {
 		if place := p.placeOf(path); place != nil && place.Replaced() {
@@ -103,7 +102,7 @@ func (p *Profile) hasMoved(path string) bool {
 	return place != nil && place.inode != (inode{}) && place.Replaced()
 }
 
-// placeOf is that of a path; nil where it is not watched.
+// placeOf returns the place of of a path; nil if it is not watched.
 func (p *Profile) placeOf(path string) *Place {
 	at, ok := slices.BinarySearchFunc(p.Places, path, comparePlace)
 	if !ok {

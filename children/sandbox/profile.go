@@ -32,7 +32,7 @@ func (a Access) String() string {
 	return strings.Join(words, ", ")
 }
 
-// A Rule allows something at a path, and below it where it is a directory.
+// A Rule allows something at a path, and below it if it is a directory.
 type Rule struct {
 	Path   string // absolute and clean, without a link on the way
 	Access Access
@@ -91,7 +91,7 @@ func Sorted(rules []Rule) []Rule {
 	})
 }
 
-// AccessAt is what the rules allow at a path.
+// AccessAt returns what the rules allow at a path.
 func (p *Profile) AccessAt(path string) (a Access) {
 	if p.isExcepted(path) {
 		return 0
@@ -123,7 +123,7 @@ func (p *Profile) ruleApplies(r Rule, path string) bool {
 	return Contains(r.Path, path) && !slices.ContainsFunc(p.Withheld, func(w string) bool { return Contains(r.Path, w) && Contains(w, path) })
 }
 
-// RulesAroundExcept are the rules of directories that what is excepted lies in.
+// RulesAroundExcept returns the rules of directories that what is excepted lies in.
 func (p *Profile) RulesAroundExcept() (list []Rule) {
 	for _, r := range p.Rules {
 		if p.Except != "" && r.Path != p.Except && Contains(r.Path, p.Except) {
@@ -149,7 +149,7 @@ func (p *Profile) Covers(o *Profile) bool {
 	}) && !slices.ContainsFunc(o.Rules, func(r Rule) bool { return r.Access&^p.AccessAt(r.Path) != 0 || o.hasMoved(r.Path) })
 }
 
-// Network says which connections are allowed. The zero value is none.
+// Network reports which connections are allowed. The zero value is none.
 type Network struct {
 	On    bool     // all
 	Ports []uint16 // of TCP, sorted; where On is not set
@@ -158,7 +158,7 @@ type Network struct {
 // Equal reports whether two Networks are the same.
 func (n Network) Equal(o Network) bool { return n.On == o.On && slices.Equal(n.Ports, o.Ports) }
 
-// String is the value in words.
+// String returns the value in words.
 func (n Network) String() string {
 	switch {
 	case n.On:

@@ -20,7 +20,7 @@ type Use struct {
 
 // A Socket is a unix socket that a recorded process used.
 type Socket struct {
-	Path  string // with @ in front where it is no file
+	Path  string // with @ in front if it is no file
 	Bound bool   // by the process itself
 }
 
@@ -44,14 +44,14 @@ type Recorder struct {
 	profile *Profile // of the last run
 }
 
-// Uses are what was noted, by path.
+// Uses returns what was noted, by path.
 func (r *Recorder) Uses() []Use {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.SortedFunc(maps.Values(r.uses), func(a, b Use) int { return cmp.Compare(a.Path, b.Path) })
 }
 
-// Sockets are the unix sockets that were noted, by path.
+// Sockets returns the unix sockets that were noted, by path.
 func (r *Recorder) Sockets() []Socket {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -63,14 +63,14 @@ func (r *Recorder) Sockets() []Socket {
 	})
 }
 
-// Ports are those that something was connected to, sorted.
+// Ports returns the ports that something was connected to, sorted.
 func (r *Recorder) Ports() []uint16 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Sorted(maps.Keys(r.ports))
 }
 
-// Last is when something was noted last; zero before that.
+// Last returns the time when something was noted last; zero before that.
 func (r *Recorder) Last() time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -101,14 +101,14 @@ const (
 	quietMost = 3 * time.Second
 )
 
-// Refused is why the system records nothing, nil where it does, or was not asked yet.
+// Refused returns why the system records nothing, nil if it does, or was not asked yet.
 func (r *Recorder) Refused() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.refused
 }
 
-// Add notes a use.
+// Add remembers a use.
 func (r *Recorder) Add(u Use) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -148,14 +148,14 @@ func (r *Recorder) refuseRecording(err error) error {
 	return err
 }
 
-// noteBeyond notes a use of what is at a path, unless p allows it.
+// noteBeyond remembers a use of what is at a path, unless p allows it.
 func (r *Recorder) noteBeyond(p *Profile, u Use) {
 	if u.Access&^p.AccessAt(u.Path) != 0 && filepath.IsAbs(u.Path) {
 		r.Add(u)
 	}
 }
 
-// Profile is that of the run which was recorded last; nil before the first.
+// Profile returns the profile of the run which was recorded last; nil before the first.
 func (r *Recorder) Profile() *Profile {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -47,10 +47,10 @@ type watched struct {
 
 const cwd = -1
 
-// watchedCalls are those that every architecture has; oldCalls are those of this one.
+// watchedCalls are the watched calls that every architecture has; oldCalls are the oldCalls of this one.
 //
 // execve is not among them. The hub's own fork waits in the kernel until the program is
-// executed, and with it the whole runtime may wait: nobody could answer. What was executed
+// executed, and with it the whole runtime may wait: no one could answer. What was executed
 // is seen when it first opens something, which all but small static programs do.
 var watchedCalls = map[uint32]watched{
 	unix.SYS_OPENAT:    {note: (*Recorder).noteOpen, serve: (*broker).serveOpen, dir: 0, path: 1, flags: 2},
@@ -75,7 +75,7 @@ func lookUp(number uint32) (watched, bool) {
 	return w, ok
 }
 
-// takeNotice notes a call of which a notice tells.
+// takeNotice remembers a call of which a notice tells.
 func (r *Recorder) takeNotice(fd int, p *Profile, n *notice) {
 	if root, err := os.Readlink(n.procPath("root")); err != nil || root != "/" {
 		return // its paths mean something else
@@ -90,7 +90,7 @@ func (r *Recorder) takeNotice(fd int, p *Profile, n *notice) {
 	}
 }
 
-// pathAt is a path in the arguments as it is written, absolute; "" where that cannot be told.
+// pathAt returns a path in the arguments as it is written, absolute; "" if that cannot be told.
 func (n *notice) pathAt(dir, path int) string {
 	text, err := n.readPath(path)
 	if err != nil || text == "" {
@@ -99,7 +99,7 @@ func (n *notice) pathAt(dir, path int) string {
 	return n.absolutePath(text, n.startDirectory(dir))
 }
 
-// absolutePath is a name of the process's, which starts from one of its own directories.
+// absolutePath returns a name of the process's, which starts from one of its own directories.
 func (n *notice) absolutePath(name, from string) string {
 	if !filepath.IsAbs(name) {
 		base, err := os.Readlink(n.procPath(from))
@@ -120,7 +120,7 @@ func fileExists(path string) bool {
 	return unix.Faccessat(unix.AT_FDCWD, path, unix.F_OK, unix.AT_SYMLINK_NOFOLLOW) == nil
 }
 
-// splitPath is where a path stands: its directory without links, and its name there.
+// splitPath returns the place of a path: its directory without links, and its name there.
 func splitPath(path string) (dir, name string, ok bool) {
 	path = strings.TrimRight(path, "/")
 	i := strings.LastIndexByte(path, '/')
@@ -144,7 +144,7 @@ func (r *Recorder) noteOpenat2(p *Profile, n *notice, w watched) {
 	}
 }
 
-// recordOpen notes an open by what it would do to what is there now.
+// recordOpen remembers an open by what it would do to what is there now.
 func (r *Recorder) recordOpen(p *Profile, path string, flags uint64) {
 	if path == "" || flags&unix.O_PATH != 0 {
 		return
@@ -191,7 +191,7 @@ func (r *Recorder) noteRename(p *Profile, n *notice, w watched) {
 	r.recordRename(p, n.pathAt(w.dir2, w.path2), false)
 }
 
-// recordRename notes that a name goes from a directory, or comes to it.
+// recordRename remembers that a name goes from a directory, or comes to it.
 func (r *Recorder) recordRename(p *Profile, path string, goes bool) {
 	if dir, name, ok := splitPath(path); ok && (!goes || fileExists(filepath.Join(dir, name))) && MayUse(dir, Write) {
 		r.noteBeyond(p, Use{Path: dir, Access: Write})
@@ -208,7 +208,7 @@ func (r *Recorder) noteConnect(_ *Profile, n *notice, w watched) { r.recordAddre
 
 func (r *Recorder) noteBind(_ *Profile, n *notice, w watched) { r.recordAddress(n, w, true) }
 
-// recordAddress notes the address of a socket.
+// recordAddress remembers the address of a socket.
 func (r *Recorder) recordAddress(n *notice, w watched, bound bool) {
 	addr := n.readBytes(n.Args[w.path], int(min(n.Args[w.flags], unix.SizeofSockaddrUnix)))
 	if len(addr) < 3 {

@@ -2,8 +2,8 @@
 
 package sandbox
 
-// oldCalls are those that newer architectures do without: here renameat, which some of
-// them have by this number and none has another by.
+// oldCalls are the old calls that newer architectures do without: here renameat, which
+// some of them have by this number and none has another by.
 var oldCalls = map[uint32]watched{
 	38: {note: (*Recorder).noteRename, serve: (*broker).serveRename, dir: 0, path: 1, dir2: 2, path2: 3},
 }

@@ -37,7 +37,7 @@ func recordedBy(t *testing.T, r *sandbox.Recorder, p *sandbox.Profile, dir, comm
 	return r, out
 }
 
-// uses are the notes of what lies in a folder, one a line.
+// uses returns the notes of what lies in a folder, one a line.
 func uses(r *sandbox.Recorder, dir string) string {
 	var b strings.Builder
 	for _, u := range r.Uses() {

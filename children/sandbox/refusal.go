@@ -3,7 +3,7 @@ package sandbox
 // A Refusal is something that the kernel has not let a child do, as far as what the child
 // says tells it.
 type Refusal struct {
-	Path         string // what is closed; "" where it is about unix sockets
+	Path         string // what is closed; "" if it is about unix sockets
 	Access       Access // that was wanted there
 	By           Namer  // who names Path
 	At           string // where the entry does: a JSON pointer in it
@@ -15,7 +15,7 @@ type Refusal struct {
 	Kept         bool   // it lies among keys, clients' settings or what the hub protects: a client is not told the path
 }
 
-// Text is what is closed, in words.
+// Text returns what is closed, in words.
 func (f Refusal) Text() string {
 	switch {
 	case f.Variable != "":
@@ -34,5 +34,5 @@ const (
 	ByEntry  Namer = "entry"  // of hub.json
 	ByCall   Namer = "call"   // its arguments
 	ByServer Namer = "server" // its text alone
-	ByNotice Namer = "notice" // the kernel, which asked the hub about it: nobody can have made it up
+	ByNotice Namer = "notice" // the kernel, which asked the hub about it: no one can have made it up
 )

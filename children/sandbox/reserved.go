@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// Reserved is what no server is given by a path that somebody names: by its entry, by
+// Reserved is what no server is given by a path that someone names: by its entry, by
 // `mcphub allow`, or by what it was seen to open. The zero value knows the places that
-// every machine has, and those that go by their names.
+// every machine has, and the ones that go by their names.
 type Reserved struct {
 	Home     string   // of the user; "": it is not known
 	Withheld []string // what the policy withholds, hub.json, and the hub's own folders
@@ -27,7 +27,7 @@ var tops = []string{
 	`C:\Windows`, `C:\Users`, `C:\Program Files`, `C:\Program Files (x86)`, `C:\ProgramData`,
 }
 
-// WhyInside says why a path is reserved that lies in something, or is it; "" where it is not. The
+// WhyInside returns why a path is reserved that lies in something, or is it; "" if it is not. The
 // path is absolute, clean and without links.
 func (r Reserved) WhyInside(path string) string {
 	switch {
@@ -41,8 +41,8 @@ func (r Reserved) WhyInside(path string) string {
 	return WhySecret(path)
 }
 
-// Why says why a path is reserved: by what it lies in, by what it holds, or by what it is;
-// "" where it is not.
+// Why returns why a path is reserved: by what it lies in, by what it holds, or by what it
+// is; "" if it is not.
 func (r Reserved) Why(path string) string {
 	if why := r.WhyInside(path); why != "" {
 		return why
@@ -84,7 +84,7 @@ func (r Reserved) Why(path string) string {
 	return ""
 }
 
-// homeFolders are the home folder and where its links lead.
+// homeFolders returns the home folder and where its links lead.
 func (r Reserved) homeFolders() []string {
 	if r.Home == "" {
 		return nil

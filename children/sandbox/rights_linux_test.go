@@ -7,7 +7,7 @@ import (
 )
 
 // TestNewerKernels: each version has the rights of those before, and one that is not
-// known yet has those that are.
+// known yet has the ones that are.
 func TestNewerKernels(t *testing.T) {
 	t.Parallel()
 	for abi, want := range map[int]uint64{

@@ -29,7 +29,7 @@ func init() {
 	attacks["race"] = func(a []string) (string, error) { return race(a[0]) }
 }
 
-// moments are times that a file may be given. They stay where they are in memory.
+// moments are times that a file may be given. They stay if they are in memory.
 var moments = map[string]*[4]int64{
 	"set":     {11, 12, 13, 14},
 	"omit":    {21, unix.UTIME_OMIT, 23, 24},
@@ -149,7 +149,7 @@ func allChanges() string {
 		say(call(unix.SYS_FCHMODAT, d, n, 0o751), "fchmodat ", name)
 		for _, flags := range []uintptr{0, nofollow, empty, empty | nofollow, 1} {
 			if flags&nofollow != 0 && (strings.HasPrefix(name, "of ") || name == "no such descriptor") {
-				continue // links of /proc are nobody's own
+				continue // links of /proc are no one's own
 			}
 			say(call(unix.SYS_FCHMODAT2, d, n, 0o640, flags), "fchmodat2 ", name, flags)
 			say(call(unix.SYS_FCHOWNAT, d, n, keep, gid, flags), "fchownat ", name, flags)
@@ -216,8 +216,8 @@ func sorted[V any](m map[string]V) []string {
 	return names
 }
 
-// TestSameResults: whoever changes what is his own sees no difference, in what comes of it
-// and in how it fails, between a hub that makes the calls and a kernel that does.
+// TestSameResults: the one who changes what is his own sees no difference, in what comes
+// of it and in how it fails, between a hub that makes the calls and a kernel that does.
 func TestSameResults(t *testing.T) {
 	t.Parallel()
 	landlocked(t)
@@ -356,8 +356,8 @@ func TestRacedChanges(t *testing.T) {
 	}
 }
 
-// TestEnd: whoever outlives what he came from is answered no more, and nobody waits for
-// him. Until then he was.
+// TestEnd: the one who outlives what he came from is answered no more, and no caller
+// waits for him. Until then he was.
 func TestEnd(t *testing.T) {
 	t.Parallel()
 	landlocked(t)

@@ -274,7 +274,7 @@ func TestBaseIsDocumented(t *testing.T) {
 	}
 }
 
-// withBase is a page with the table of a system's base in its generated part.
+// withBase returns a page with the table of a system's base in its generated part.
 func withBase(t *testing.T, page, part, system string) string {
 	t.Helper()
 	begin := "<!-- generated: " + part + " -->\n"

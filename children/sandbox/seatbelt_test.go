@@ -8,7 +8,7 @@ import (
 	"mcphub/children/sandbox/seatbelt/seatbelttest"
 )
 
-// TestProfileInSeatbelt: what a Profile opens, its text for macOS opens, and nothing of what is withheld or not there.
+// TestProfileInSeatbelt: what a Profile opens, its text for macOS opens, and none of what is withheld or not there.
 func TestProfileInSeatbelt(t *testing.T) {
 	t.Parallel()
 	d := seatbelttest.NewDisk()

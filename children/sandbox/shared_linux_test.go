@@ -93,7 +93,7 @@ func newOutside(t *testing.T) (o outside) {
 }
 
 // TestShared: what programs of one user share in the kernel has no path, and is closed
-// all the same. Where the profile has sockets on it is open.
+// all the same. If the profile has sockets on it is open.
 func TestShared(t *testing.T) {
 	t.Parallel()
 	landlocked(t)

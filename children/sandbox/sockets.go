@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// services are those that do for whoever connects what the kernel forbids him, and
-// where their sockets are: ~ is the home folder, $RUN that of the user below /run, and
-// other variables are those of the hub.
+// services are the services that do for the caller that connects what the kernel
+// forbids him, and where their sockets are: ~ is the home folder, $RUN that of the
+// user below /run, and other variables are the variables of the hub.
 var services = []struct {
 	name string
 	at   []string
@@ -66,8 +66,8 @@ func isReachable(patterns, runs []string, home, uid string, env map[string]strin
 	return false
 }
 
-// expandPattern is a pattern with what it names filled in; not known where something is not
-// set, or is no path.
+// expandPattern returns a pattern with what it names filled in; not known where something
+// is not set, or is no path.
 func expandPattern(pattern, run, home, uid string, env map[string]string) (path string, known bool) {
 	if below, ok := strings.CutPrefix(pattern, "~/"); ok {
 		return filepath.Join(home, below), home != ""
@@ -89,7 +89,8 @@ func expandPattern(pattern, run, home, uid string, env map[string]string) (path 
 	return path, known
 }
 
-// SocketPath is the path of the socket that the value of a variable may name, as a path, as an address of D-Bus or as a URL; "" for none.
+// SocketPath returns the path of the socket that the value of a variable may name, as a path, as an address of D-Bus or as a URL; "" for
+// none.
 func SocketPath(value string) string {
 	path := value
 	if address, ok := strings.CutPrefix(value, "unix:path="); ok {

@@ -7,7 +7,7 @@ import (
 )
 
 // OnThread calls f on a thread that ends with it: what f does to the thread is done to
-// nobody else. The main thread, which cannot end, is spared.
+// no one else. The main thread, which cannot end, is spared.
 func OnThread(f func()) {
 	runtime.LockOSThread()
 	if unix.Gettid() != unix.Getpid() {

@@ -14,20 +14,20 @@ type Answers struct {
 	any     atomic.Bool
 	waited  atomic.Bool  // one of its questions has waited for roots
 	open    atomic.Int32 // questions that have not been answered
-	told    atomic.Bool  // it was told of roots that it has yet to ask for
+	told    atomic.Bool  // it was told about roots that it has yet to ask for
 }
 
-// NoteQuestion notes that a question came, and NoteAnswer that it was answered.
+// NoteQuestion remembers that a question came, and NoteAnswer that it was answered.
 func (a *Answers) NoteQuestion() { a.open.Add(1) }
 
-// NoteAnswer notes that a question was answered with the roots of a generation.
+// NoteAnswer remembers that a question was answered with the roots of a generation.
 func (a *Answers) NoteAnswer(gen uint64) {
 	a.open.Add(-1)
 	a.NoteGiven(gen)
 }
 
-// NoteGiven notes that the child was given the roots of a generation: whatever is sent to
-// it from now on comes after them.
+// NoteGiven remembers that the child was given the roots of a generation: whatever is
+// sent to it from now on comes after them.
 func (a *Answers) NoteGiven(gen uint64) {
 	for {
 		old := a.gen.Load()
@@ -40,8 +40,8 @@ func (a *Answers) NoteGiven(gen uint64) {
 	worker.Signal(a.written)
 }
 
-// NoteWaiting notes that a question waits for roots that are not known yet. It comes before
-// they do.
+// NoteWaiting remembers that a question waits for roots that are not known yet. It comes
+// before they do.
 func (a *Answers) NoteWaiting() { a.waited.Store(true) }
 
 // WasTold reports whether the child was told a moment ago that its roots have changed, and has yet to ask

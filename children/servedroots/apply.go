@@ -13,7 +13,7 @@ import (
 	"mcphub/rootsmgr/guard"
 )
 
-// IgnoredText says of a child that it has not applied new roots.
+// IgnoredText says about a child that it has not applied new roots.
 const IgnoredText = "it did not ask for the roots again when told that they changed; the hub alone judges its calls"
 
 // Wanted are the roots that a run is to have.
@@ -23,8 +23,8 @@ type Wanted struct {
 	Known bool   // the first roots are known
 }
 
-// Roots are those of one run: what it was told, what it has asked, and whether it has
-// applied them. But for Answers it belongs to the instance's goroutine.
+// Roots are the roots of one run: what it was told, what it has asked, and whether it
+// has applied them. But for Answers it belongs to the instance's goroutine.
 type Roots struct {
 	Answers
 	link      func() link.Link
@@ -41,16 +41,16 @@ type Roots struct {
 	wg      sync.WaitGroup // goroutines that send to the child for now
 }
 
-// applying is a change of roots that the child has been told of and has not yet
-// applied.
+// applying is a change of roots that the child has been told about and has not
+// yet applied.
 type applying struct {
 	gen   uint64
 	roots []guard.Root
 	bound *time.Timer
 	shown chan error // result of the probe; nil until it runs
-	// again: other roots are wanted by now. The child is told of them once it has
-	// applied these, for a server that applies two answers at a time may end with
-	// the older of them.
+	// again: other roots are wanted by now. The child is told about them once it
+	// has applied these, for a server that applies two answers at a time may end
+	// with the older of them.
 	again bool
 	// untold: it was not told, for it was asking already: that answer has these
 	// roots, or it is told after it.
@@ -66,8 +66,8 @@ func (a *applying) stopWaiting() {
 	}
 }
 
-// NewRoots returns those of a run that starts with w. rewritten: its arguments are
-// root paths. conn is how the child is spoken to.
+// NewRoots returns the Roots of a run that starts with w. rewritten: its arguments
+// are root paths. conn is how the child is spoken to.
 func NewRoots(w Wanted, rewritten bool, conn func() link.Link, log zerolog.Logger) *Roots {
 	return &Roots{Answers: Answers{written: make(chan struct{}, 1)}, link: conn, log: log, rewritten: rewritten, last: w.Roots, early: !w.Known}
 }
@@ -81,18 +81,18 @@ type Step struct {
 	Replace string // why the run must be replaced; "": it need not be
 }
 
-// News is what there is to be told of the roots of a run.
+// News is what there is to be told about the roots of a run.
 type News uint8
 
 const (
 	Nothing   News = iota
 	Asked          // the child has asked
-	Announced      // it was told of other roots, and has yet to apply them
+	Announced      // it was told about other roots, and has yet to apply them
 	Applied        // it has applied them
 	Ignored        // it has not, and calls go on all the same
 )
 
-// Last are the roots that the run was told last, or started with.
+// Last returns the roots that the run was told last, or started with.
 func (r *Roots) Last() []guard.Root { return r.last }
 
 // IsProbed reports whether a tool of the child shows what it has applied. It is known
@@ -100,7 +100,7 @@ func (r *Roots) Last() []guard.Root { return r.last }
 func (r *Roots) IsProbed() bool { return r.tool != "" }
 
 // Start takes in which tool shows the roots that the child has applied, "" for none,
-// and waits until it shows those that the child started with.
+// and waits until it shows the ones that the child started with.
 func (r *Roots) Start(ctx context.Context, tool string) error {
 	if r.tool = tool; tool == "" || len(r.last) == 0 {
 		return nil
@@ -119,8 +119,8 @@ func (r *Roots) IsDue(w Wanted, gen uint64) bool {
 	return gen != w.Gen || r.early && w.Known
 }
 
-// Review compares what is wanted with what the run has. c tells what a start would
-// change; what the run itself shows is added here.
+// Review compares what is wanted with what the run has. c reports what a start
+// would change; what the run itself shows is added here.
 func (r *Roots) Review(w Wanted, c Change) Step {
 	c.Early = r.early && w.Known
 	c.Waited = r.waited.Load()

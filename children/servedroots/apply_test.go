@@ -26,8 +26,8 @@ func (q quiet) Call(context.Context, string, ...[]byte) (*jsonrpc.Response, erro
 	return nil, jsonrpc.ErrClosed
 }
 
-// following plays the events of one run that serves roots/list, and has asked for those
-// of generation 1.
+// following plays the events of one run that serves roots/list, and has asked for the
+// ones of generation 1.
 func following(t *testing.T, rewritten bool, play func(t *testing.T, r *Roots, want func(what string, got, wanted Step), told func() int)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

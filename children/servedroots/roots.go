@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// metaRoots is the member of _meta that says why a list of roots is empty.
+	// metaRoots is the member of _meta that reports why a list of roots is empty.
 	metaRoots = "mcphub/roots"
 
 	// ApplyWait bounds how long a child may take to apply new roots.
@@ -32,9 +32,9 @@ func Same(a, b []guard.Root) bool {
 	})
 }
 
-// Result is the result of roots/list: canonical URIs, and names
-// (a null name makes some children refuse the whole answer).
-// note goes beside an empty list.
+// Result returns the result of roots/list: canonical URIs, and
+// names (a null name makes some children refuse the whole
+// answer). note goes beside an empty list.
 func Result(roots []guard.Root, note func() string) []byte {
 	type root struct {
 		URI  string `json:"uri"`
@@ -87,7 +87,7 @@ const (
 	Keep                  // nothing to do
 )
 
-// Decide says what is done with a running child when its roots change.
+// Decide returns what is done with a running child when its roots change.
 func (c Change) Decide() Action {
 	switch {
 	case c.Rules: // which can only be made narrower while it runs

@@ -13,14 +13,14 @@ import (
 	"mcphub/internal/jsonrpc"
 )
 
-// Digest is a digest of everything that decides what a child offers, as far as
+// Digest returns a digest of everything that decides what a child offers, as far as
 // that can be told without starting it: how it is started or reached, what the hub
 // shows it, the era of the clients, and the program. Values of variables and headers
-// go into it, and cannot be read out of it. It is "" where the program cannot be
-// found: then nothing is known of the child.
+// go into it, and cannot be read out of it. It is "" if the program cannot be found:
+// then nothing is known of the child.
 //
-// What it cannot see is a package that a launcher fetches anew: for npx and uvx
-// the package argument counts, with the version where that is written.
+// What it cannot see is a package that a launcher fetches again: for npx and uvx the
+// package argument counts, with the version if that is written.
 func (s Spec) Digest(m launch.Machine, version string, clients Era, shown []byte) string {
 	traces, err := m.Traces(s.Program(), s.URL != "")
 	if err != nil {
@@ -58,8 +58,8 @@ func (s Spec) Digest(m launch.Machine, version string, clients Era, shown []byte
 	return hex.EncodeToString(d.Sum(nil))
 }
 
-// Capabilities is the raw object of capabilities that an instance is shown. client
-// is that of the client which it serves.
+// Capabilities returns the raw object of capabilities that an instance is shown.
+// client is the client of the client which it serves.
 func (s Spec) Capabilities(client []byte) []byte {
 	b := []byte{'{'}
 	if s.Roots != RootsNone {

@@ -1,11 +1,11 @@
 package spec
 
-// Key names one instance of a child: Instance is the session for
-// ShareSession, a digest of the root set for ShareRoots, "" for ShareAll. Era is
-// EraModern for clients without a handshake and EraAuto for all others, so that a
-// child that speaks both eras is spoken to in that of its client.
-// Principal is whose login the instance uses, where its server may ask for one: nobody
-// else is served by it. Variant is that of the Spec.
+// Key names one instance of a child: Instance is the session for ShareSession, a
+// digest of the root set for ShareRoots, "" for ShareAll. Era is EraModern for clients
+// without a handshake and EraAuto for all others, so that a child that speaks both
+// eras is spoken to in its client's. Principal is whose login the instance uses, where
+// its server may ask for one: no one else is served by it. Variant is the variant of
+// the Spec.
 type Key struct {
 	Child, Instance string
 	Era             Era
@@ -13,13 +13,13 @@ type Key struct {
 	Variant         string
 }
 
-// An Entry names a Spec: what an entry comes to in some surroundings.
+// An Entry names a Spec: what an entry amounts to in some surroundings.
 type Entry struct{ Child, Variant string }
 
-// Entry is whose instance it is.
+// Entry returns whose instance it is.
 func (k Key) Entry() Entry { return Entry{k.Child, k.Variant} }
 
-// Entry is the Key's part that names the Spec.
+// Entry returns the Key's part that names the Spec.
 func (s *Spec) Entry() Entry { return Entry{s.Name, s.Variant} }
 
 func (k Key) String() string {
@@ -39,7 +39,7 @@ func (k Key) String() string {
 	return name
 }
 
-// OtherEra is the Key of the same instance for clients of the other era.
+// OtherEra returns the Key of the same instance for clients of the other era.
 func (k Key) OtherEra() Key {
 	if k.Era == EraModern {
 		k.Era = EraAuto

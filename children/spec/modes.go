@@ -8,7 +8,7 @@ import (
 type Era uint8
 
 const (
-	// EraAuto is that of the client, or the other where the child does not have it.
+	// EraAuto is the era auto of the client, or the other if the child does not have it.
 	EraAuto Era = iota
 	// EraLegacy is the handshake: 2024-11-05 to 2025-11-25.
 	EraLegacy
@@ -26,7 +26,7 @@ func (e Era) String() string {
 	return "auto"
 }
 
-// Other is the other one of the two eras.
+// Other returns the other one of the two eras.
 func (e Era) Other() Era {
 	if e == EraModern {
 		return EraLegacy
@@ -34,8 +34,8 @@ func (e Era) Other() Era {
 	return EraModern
 }
 
-// RootsMode says how a child is told which directories are open (the entry's
-// "roots" in hub.json).
+// RootsMode reports how a child learns which directories are open (the
+// entry's "roots" in hub.json).
 type RootsMode uint8
 
 const (
@@ -62,7 +62,7 @@ func (m RootsMode) String() string {
 	return "auto"
 }
 
-// rewriteMode tells which directory arguments are replaced by roots.
+// rewriteMode returns which directory arguments are replaced by roots.
 func (m RootsMode) rewriteMode() program.Rewrite {
 	switch m {
 	case RootsAuto:
@@ -100,7 +100,7 @@ type StartMode uint8
 
 const (
 	// StartLazy starts a child when it is first called, once it is known what it
-	// offers; until then like StartEager, or nobody could be told.
+	// offers; until then like StartEager, or no one could be told.
 	StartLazy StartMode = iota
 	// StartEager starts a child as soon as it may be started.
 	StartEager

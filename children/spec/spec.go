@@ -25,10 +25,10 @@ const (
 	DefaultFrameLimit     = 64 << 20
 )
 
-// A Spec says how to run one child. Args, Cwd, EnvFile and the values of Env may hold
-// ${roots}, ${root} and ${root:NAME}. Args, URL and the values of Env and Headers may
-// hold marks of secrets (internal/reference), never their values. It is a value: two Specs for which
-// Equal holds run the same child, and a reload leaves it alone.
+// A Spec describes how to run one child. Args, Cwd, EnvFile and the values of Env may hold ${roots},
+// ${root} and ${root:NAME}. Args, URL and the values of Env and Headers may hold marks of secrets
+// (internal/reference), never their values. It is a value: two Specs for which Equal holds run the
+// same child, and a reload leaves it alone.
 type Spec struct {
 	Name    string            // the entry's name in hub.json
 	URL     string            // of a server that is reached over HTTP; then Command and what follows it up to Roots is not used
@@ -41,7 +41,7 @@ type Spec struct {
 	TLS         trust.Settings   // of the connections to URL
 	HeadersFrom HeaderProgram    // prints more headers of requests to URL
 	Supply      remote.Supply    `json:"-"` // runs it, set as an instance is started; Equal does not look at it
-	Transport   remote.Transport // to URL; "": Streamable HTTP, and the older SSE where the server knows only that
+	Transport   remote.Transport // to URL; "": Streamable HTTP, and the older SSE if the server knows only that
 
 	Command string            // a name looked up in the child's PATH, or an absolute path
 	Args    []string          //
@@ -54,7 +54,7 @@ type Spec struct {
 	Start   StartMode
 	Local   bool // the program may come from the working directory
 
-	Directories bool // it can do with directories only, where a root is a file
+	Directories bool // it can do with directories only, if a root is a file
 
 	Sandbox sandbox.Settings // how the kernel holds it
 	Limits  program.Limits   // of all processes of one instance together
@@ -73,16 +73,16 @@ type Spec struct {
 	// official filesystem server, whose tool is known.
 	Probe string
 
-	// Environ and Dir are the environment that it inherits from, and the working directory
-	// where nothing else names one; nil and "": the hub's. Variant tells apart what one entry
-	// comes to in different surroundings; "": what it is in the hub's. Equal looks at that alone.
+	// Environ and Dir are the environment that it inherits from, and the working directory if
+	// nothing else names one; nil and "": the hub's. Variant tells apart what one entry comes to
+	// in different surroundings; "": what it is in the hub's. Equal looks at that alone.
 	Environ []string
 	Dir     string
 	Variant string
 
 	// Revision tells two configurations of one name apart. Equal does not look at
 	// it: who makes Specs keeps it for as long as they are equal, and gives a child
-	// that is to start anew another one. Status and Lease carry it.
+	// that is to start again another one. Status and Lease carry it.
 	Revision uint64
 }
 
@@ -127,7 +127,7 @@ func (s Spec) Equal(o Spec) bool {
 
 // A HeaderProgram prints headers; the zero HeaderProgram is none.
 type HeaderProgram struct {
-	Command string // as that of a Spec
+	Command string // as a Spec's
 	Args    []string
 	TTL     time.Duration // how long the headers hold
 	At      string        // the line of hub.json
@@ -137,10 +137,10 @@ func (p HeaderProgram) equalTo(o HeaderProgram) bool {
 	return p.Command == o.Command && slices.Equal(p.Args, o.Args) && p.TTL == o.TTL
 }
 
-// Auth says how to log in at a server that asks for it. ClientSecret may hold marks of
-// secrets.
+// Auth reports how to log in at a server that asks for it. ClientSecret may hold marks
+// of secrets.
 type Auth struct {
-	Asked        bool // the configuration says that the server asks
+	Asked        bool // the configuration states that the server asks
 	Machine      bool // the client itself logs in, for no person
 	ClientID     string
 	Document     string // the address of a client id metadata document, where ClientID is "" and the authorization server takes one
@@ -173,7 +173,7 @@ func (s Spec) LogsIn() bool {
 // IsPersonal reports whether each user logs in at this server, and not the hub for all.
 func (s Spec) IsPersonal() bool { return s.LogsIn() && !s.Auth.Machine }
 
-// Program is what the Spec says of the process to start.
+// Program returns what the Spec says about the process to start.
 func (s Spec) Program() program.Program {
 	return program.Program{
 		Command: s.Command, Args: s.Args, Env: s.Env, EnvFile: s.EnvFile, Inherit: s.Inherit, Cwd: s.Cwd, Rewrite: s.Roots.rewriteMode(),
@@ -192,7 +192,7 @@ func (s Spec) Plan(roots []guard.Root, m launch.Machine) (launch.Launch, error) 
 
 // TakesDirectories reports whether the child takes every root for a directory: it
 // is given roots in its arguments, cwd or environment, or is a filesystem-like
-// server that is told of them.
+// server that is told about them.
 func (s Spec) TakesDirectories() bool {
 	if s.URL != "" {
 		return s.Directories
@@ -207,9 +207,9 @@ func (s Spec) NeedsRoots() bool { return s.URL == "" && s.Program().NeedsRoots()
 // GivenRoots reports whether its arguments, cwd or environment are given root paths.
 func (s Spec) GivenRoots() bool { return s.URL == "" && s.Program().GivenRoots() }
 
-// Doubt says of an entry what it would, or may, take out of a working directory
-// that may be a project somebody else wrote, and what helps; "" where there is
-// nothing to say.
+// Doubt reports for an entry what it would, or may, take out of a working
+// directory that may be a project someone else wrote, and what helps; "" if
+// there is nothing to say.
 func (s Spec) Doubt() string {
 	if s.URL != "" {
 		return ""
@@ -221,8 +221,8 @@ func (s Spec) Doubt() string {
 // elsewhere, and is served no roots.
 func (s Spec) SeesNoProject() bool { return s.URL != "" && s.Roots == RootsNone }
 
-// Identity is what tells one server from another, whatever its program: its name, and
-// what it starts or reaches.
+// Identity returns what tells one server from another, whatever its program: its
+// name, and what it starts or reaches.
 func (s Spec) Identity() []string {
 	return append([]string{s.Name, s.URL, s.Command}, s.Args...)
 }

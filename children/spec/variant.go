@@ -15,16 +15,17 @@ import (
 	"mcphub/children/remote"
 )
 
-// VariantDigest is a digest of all that makes an instance of s another one than the same entry is
-// in other surroundings: what the entry says, once variables are replaced, and the variables
-// that the child gets. Nothing can be read out of it. isDir tells whether a folder is there.
+// VariantDigest returns a digest of all that makes an instance of s another one than the same
+// entry is in other surroundings: what the entry says, once variables are replaced, and the
+// variables that the child gets. Nothing can be read out of it. isDir reports whether a folder is
+// there.
 func (s Spec) VariantDigest(isDir func(path string) bool) string {
 	env, said := s.inheritedVariables(isDir), s.WithDefaults()
 	said.Environ, said.Variant, said.Revision, said.Start, said.Sandbox.At, said.ShareWhy = nil, "", 0, 0, "", ""
 	said.TLS, said.HeadersFrom.At, said.Supply = said.TLS.Bare(), "", remote.Supply{}
 	said.Inherit = nil // env has what is there of it
 	if said.URL != "" || said.Share != ShareSession {
-		said.Dir = "" // it starts in nobody's folder
+		said.Dir = "" // it starts in no one's folder
 	}
 	text, err := json.Marshal([]any{said, env}) // maps in the order of their keys
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"mcphub/e2e/seeds"
 )
 
-// there says which folders of the property there are.
+// there returns which folders of the property there are.
 func there(path string) bool { return !strings.HasPrefix(path, "/missing") }
 
 // TestDigestedCountsWhatIsRelevant: environments that differ in order, in what no child gets, in what is of a window, and in
@@ -69,7 +69,7 @@ func TestDigestedCountsWhatIsRelevant(t *testing.T) {
 	})
 }
 
-// TestDigestedOfASessionsOwn: nobody else gets what it has, so each of its variables counts, and its folder does.
+// TestDigestedOfASessionsOwn: no one else gets what it has, so each of its variables counts, and its folder does.
 func TestDigestedOfASessionsOwn(t *testing.T) {
 	t.Parallel()
 	spec := func(term, dir string) string {

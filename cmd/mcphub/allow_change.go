@@ -45,7 +45,7 @@ const (
 	doneFolder = "folder"
 )
 
-// allowWork is what allow and revoke have in common. Each step edits text, and reads it anew.
+// allowWork is what allow and revoke have in common. Each step edits text, and reads it again.
 type allowWork struct {
 	entryWork
 	write, calls, callsSaid, dryRun bool
@@ -143,7 +143,7 @@ func (w *allowWork) takeEdit(text []byte, err error) error {
 	return err
 }
 
-// changedLines are the lines by which two texts differ.
+// changedLines returns the lines by which two texts differ.
 func changedLines(before, after []byte) []string {
 	lines := []string{}
 	for line := range strings.Lines(string(diff.Diff("", before, "", after))) {
@@ -155,7 +155,7 @@ func changedLines(before, after []byte) []string {
 	return lines
 }
 
-// readTarget reads a path that was typed. Where it is to be allowed, it must be one that can be.
+// readTarget reads a path that was typed. If it is to be allowed, it must be one that can be.
 func (w *allowWork) readTarget(typed string, allow bool) (*target, error) {
 	bad := func(format string, args ...any) (*target, error) {
 		return nil, exit.Errorf(exit.Failure, "%s: %w; nothing was changed", printable.Escape(typed, 500), fmt.Errorf(format, args...))
@@ -247,7 +247,7 @@ func (w *allowWork) readTarget(typed string, allow bool) (*target, error) {
 	return t, nil
 }
 
-// reservedPlaces is what no server is given.
+// reservedPlaces returns what no server is given.
 func (w *allowWork) reservedPlaces() sandbox.Reserved {
 	return sandbox.Reserved{Home: w.home, Withheld: w.current.checker.ClosedPaths(w.current.server.Name)}
 }
@@ -271,7 +271,7 @@ func (t *target) addNote(format string, args ...any) {
 func (w *allowWork) writtenPath(path string) string { return encodeHubPath(w.home, path) }
 
 // ownFolder returns an error unless the missing path may be created: its folder must belong to the
-// user, nobody else may write there, and no link may lead there.
+// user, no one else may write there, and no link may lead there.
 func (w *allowWork) ownFolder(path string) error {
 	folder := filepath.Dir(path)
 	why := w.current.checker.CheckOwnFolder(folder)
@@ -324,7 +324,7 @@ func (w *allowWork) allowTarget(t *target) error {
 	return nil
 }
 
-// unheldReason says why the kernel holds no process of the server; "" where it does.
+// unheldReason returns why the kernel holds no process of the server; "" if it does.
 func (s *currentEntry) unheldReason() string {
 	switch {
 	case s.server.URL != "":
@@ -365,7 +365,7 @@ func (s *currentEntry) coveringSandboxLine(t *target, keys ...string) (words str
 
 func (t *target) isOpen(open string) bool { return open == t.Path || open == t.given }
 
-// allowKernel adds the path to the sandbox of the server, where the kernel holds that.
+// allowKernel adds the path to the sandbox of the server, if the kernel holds that.
 func (w *allowWork) allowKernel(t *target) error {
 	name := w.current.server.Name
 	if why := w.current.unheldReason(); why != "" {
@@ -412,7 +412,7 @@ func (w *allowWork) takeOut(t *target, key string) error {
 // recent is how far back refused calls count.
 const recent = 7 * 24 * time.Hour
 
-// allowCalls adds a rule by which calls of the server may name the path, where that was
+// allowCalls adds a rule by which calls of the server may name the path, if that was
 // asked for, or was refused to one.
 func (w *allowWork) allowCalls(t *target) error {
 	if w.callsSaid && !w.calls {
@@ -505,7 +505,7 @@ func (w *allowWork) addRule(t *target, last *refusal) error {
 	return nil
 }
 
-// ruleDir is the folder that a rule about the path is about.
+// ruleDir returns the folder that a rule about the path is about.
 func (t *target) ruleDir() string {
 	if t.dir {
 		return t.Path
@@ -515,7 +515,7 @@ func (t *target) ruleDir() string {
 
 var noName = lazyregexp.New(`[^A-Za-z0-9._-]+`)
 
-// ruleStem is how the name of a rule begins that allow makes for the path.
+// ruleStem returns how the name of a rule begins that allow makes for the path.
 func (w *allowWork) ruleStem(t *target) string {
 	return "allow-" + w.current.server.Name + "-" + strings.Trim(noName.ReplaceAllString(filepath.Base(t.Path), "-"), "-")
 }
@@ -528,7 +528,7 @@ func (w *allowWork) ruleName(t *target) string {
 	return name
 }
 
-// madeRule is the number of the rule that allow has made for the path; -1 where there is none.
+// madeRule returns the number of the rule that allow has made for the path; -1 if there is none.
 func (w *allowWork) madeRule(t *target) int {
 	info, _ := w.current.checker.Policy()
 	named := regexp.MustCompile("^" + regexp.QuoteMeta(w.ruleStem(t)) + "(-[0-9]+)?$")
@@ -550,7 +550,7 @@ func (r *refusal) describeRefusal() string {
 }
 
 // lastRefusal returns the last call of the server that was refused for the path or one in it, by the
-// boundary and by no rule. Of several one that only reads counts first, where that is allowed.
+// boundary and by no rule. Of several one that only reads counts first, if that is allowed.
 func (w *allowWork) lastRefusal(t *target) (last *refusal) {
 	if w.current.audit == "" {
 		return nil

@@ -133,7 +133,7 @@ func (w *waitingCall) showQuestion(out io.Writer, n, of int) {
 		layout.WithPrefix(" of ", printable.Escape(w.Client, 60))+layout.WithPrefix(" in ", printable.Escape(w.Folder, 300))+layout.When(w.Process != 0, fmt.Sprintf(", process %d", w.Process))+layout.WithPrefix(", token ", printable.Escape(w.Token, 60)), layout.FormatDuration(time.Since(w.Since)), w.Until.Local().Format(time.TimeOnly), layout.Lines{Text: printableLines(w.Text)})
 }
 
-// whereElse says where a call can be answered that cannot be answered here.
+// whereElse returns where a call can be answered that cannot be answered here.
 func (w *waitingCall) whereElse() string {
 	where := "in the client"
 	if slices.Contains(w.From, approval.AskedConsole) {
@@ -142,8 +142,8 @@ func (w *waitingCall) whereElse() string {
 	return "It cannot be allowed here: approval.from in hub.json does not name the terminal. Answer it " + where + "."
 }
 
-// waitingCalls lists what waits. To answer takes somebody at a terminal: a hub that takes no
-// answer from here is told of, and counts as failed.
+// waitingCalls lists what waits. To answer takes someone at a terminal: a hub that takes no
+// answer from here is told about, and counts as failed.
 func waitingCalls(ctx context.Context, t io.Writer, toAnswer bool) (list []waitingCall, failed int) {
 	for _, h := range findHubs(t) {
 		waiting, err := h.PendingApprovals(ctx)
@@ -198,8 +198,8 @@ func decideCall(ctx context.Context, t terminal, in *bufio.Reader, w waitingCall
 
 const denial = "deny"
 
-// waysToAllow says what to type for each choice. The code alone stands for the
-// first, which opens the least.
+// waysToAllow returns what to type for each choice. The code alone stands for
+// the first, which opens the least.
 func waysToAllow(code string, choices []string) string {
 	ways := spaceCode(code)
 	for i, c := range choices {
@@ -263,7 +263,7 @@ func readLine(in *bufio.Reader) (string, error) {
 	return "", errLongLine
 }
 
-// spaceCode is a code in two halves, which are easier to copy.
+// spaceCode returns a code in two halves, which are easier to copy.
 func spaceCode(code string) string { return code[:len(code)/2] + " " + code[len(code)/2:] }
 
 // printableLines is escaped for a text of several lines.

@@ -19,7 +19,7 @@ type auditRow struct {
 	Time             time.Time       `json:"time"`
 	Log              string          `json:"log"`
 	Line             uint64          `json:"n"`
-	Call             int             `json:"call,omitempty"` // of a line that tells of several, from 1
+	Call             int             `json:"call,omitempty"` // of a line that tells about several, from 1
 	Kind             string          `json:"kind"`
 	Session          string          `json:"session"`
 	Principal        string          `json:"principal,omitempty"` // whose session it is
@@ -51,7 +51,7 @@ type auditPage struct {
 	w       io.Writer
 	json    bool
 	clients trail.Clients // of the sessions of which that is known
-	rows    *watchedRows  // takes them in place of w; nil: w does
+	rows    *watchedRows  // takes them instead of w; nil: w does
 }
 
 func (p *auditPage) printDecision(d *trail.Decision) error {

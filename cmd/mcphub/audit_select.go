@@ -13,7 +13,7 @@ import (
 	"mcphub/internal/audit/trail"
 )
 
-// auditSource says which folder is read.
+// auditSource reports which folder is read.
 type auditSource struct {
 	src *setup.Source
 	dir string
@@ -34,7 +34,7 @@ func (a *auditSource) auditFolder() (string, error) {
 	return dir, nil
 }
 
-// auditReadError says why a folder could not be read.
+// auditReadError returns why a folder could not be read.
 func auditReadError(dir string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return exit.Errorf(exit.NotFound, "there is no audit log in %s yet: a hub makes it with its first start", dir)
@@ -42,7 +42,7 @@ func auditReadError(dir string, err error) error {
 	return exit.Failed(err)
 }
 
-// pickDecisions says which decisions are read, and from which folder.
+// pickDecisions returns which decisions are read, and from which folder.
 func (a *auditSource) pickDecisions(f *auditFilter) (pick trail.Filter, dir string, err error) {
 	if pick, err = f.trailFilter(time.Now()); err == nil {
 		dir, err = a.auditFolder()

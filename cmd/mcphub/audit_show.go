@@ -61,7 +61,7 @@ func auditTailCommand(from *auditSource) *cobra.Command {
 	return cmd
 }
 
-// tailDecisions shows the last decisions, and with follow those that come.
+// tailDecisions shows the last decisions, and with follow the ones that come.
 func (a *auditSource) tailDecisions(ctx context.Context, f *auditFilter, out *auditPage, last int, follow bool) error {
 	pick, dir, err := a.pickDecisions(f)
 	if err != nil {
@@ -113,7 +113,7 @@ func (a *auditSource) tailDecisions(ctx context.Context, f *auditFilter, out *au
 			}
 		}
 		if wrong != nil {
-			stop() // whoever read this is gone
+			stop() // the one who read this is gone
 		}
 	})
 	return exit.Failed(errors.Join(wrong, err))

@@ -64,7 +64,7 @@ func auditVerifyCommand(from *auditSource) *cobra.Command {
 	return cmd
 }
 
-// verifiedJSON is the shape of verify --json.
+// verifiedJSON returns the shape of verify --json.
 func verifiedJSON(dir string, r *trail.Report) any {
 	type problem struct {
 		File string `json:"file"`

@@ -77,7 +77,7 @@ type login struct {
 	Renewable bool      `json:"renewable"`
 }
 
-// shownLogin tells of a login, and no token.
+// shownLogin reports about a login, and no token.
 func shownLogin(name string, l *logins.Login, cutOff bool) login {
 	out := login{
 		Name: name, Server: redact.URL(l.Server), Principal: l.Principal, State: "good", Issuer: l.Issuer, Resource: redact.URL(l.Resource), Scopes: l.Scopes, Missing: l.Wanted,
@@ -158,7 +158,7 @@ func authLoginCommand() *cobra.Command {
 	return cmd
 }
 
-// person is whoever logs in, at a terminal.
+// person is the one who logs in, at a terminal.
 type person struct {
 	out   io.Writer
 	opens bool // the browser may be opened

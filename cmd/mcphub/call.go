@@ -35,7 +35,7 @@ type callFlags struct {
 	timeout time.Duration
 	dry     bool // nothing is called, so there is nothing to record
 	anew    bool // servers are asked, whatever is known of them
-	lists   bool // it is about what all servers offer, so that lists wait for those that start
+	lists   bool // it is about what all servers offer, so that lists wait for the ones that start
 
 	// selectServers returns the names of the servers that may be started. A nil function, or a nil
 	// result, means all.
@@ -148,7 +148,8 @@ func (f *callFlags) runWith(cmd *cobra.Command, made *setup.Result, roots []stri
 }
 
 // startOnly sets which servers start at once: only the selected ones, and of these only those whose
-// offer is not cached (with anew: all of them). Lists wait for them until the timeout, or a little less.
+// offer is not cached (with again: all of them). Lists wait for them until the timeout, or a little
+// less.
 func (f *callFlags) startOnly(cfg *hub.Config) error {
 	var names []string
 	if f.selectServers != nil {
@@ -178,8 +179,8 @@ func (f *callFlags) startOnly(cfg *hub.Config) error {
 	return nil
 }
 
-// serversOf says which servers a call is about: that of the longest prefix that the name of
-// the tool has. nil is all of them: the tool may be any server's.
+// serversOf returns which servers a call is about: that of the longest prefix that the name
+// of the tool has. nil is all of them: the tool may be any server's.
 func serversOf(tool, asJSON string, pairs []string) func(cfg *hub.Config) ([]string, error) {
 	return func(cfg *hub.Config) ([]string, error) {
 		if tool == "get-roots" {
@@ -207,7 +208,7 @@ func serversOf(tool, asJSON string, pairs []string) func(cfg *hub.Config) ([]str
 	}
 }
 
-// serverNamed is the argument serverName of one of the hub's own tools; "" where it has none.
+// serverNamed returns the argument serverName of one of the hub's own tools; "" if it has none.
 func serverNamed(asJSON string, pairs []string) string {
 	for _, pair := range pairs {
 		if name, ok := strings.CutPrefix(pair, "serverName="); ok {
@@ -320,7 +321,7 @@ func printResult(w io.Writer, result []byte, raw bool) error {
 	return nil
 }
 
-// resultText joins the texts of a result; plain is false where it holds
+// resultText joins the texts of a result; plain is false if it holds
 // anything else.
 func resultText(result []byte) (text string, plain bool) {
 	var parts []string

@@ -45,7 +45,7 @@ type clientWork struct {
 	web     *clients.Web   // where clients reach the hub; nil: they start it
 	out     io.Writer      // the result
 	say     io.Writer      // what comes before it
-	in      *bufio.Reader  // nil where nobody can be asked
+	in      *bufio.Reader  // nil if no one can be asked
 	try     tryFunc        // starts a server
 }
 
@@ -55,8 +55,8 @@ func (w *clientWork) registerFlags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&w.asJSON, "json", false, "print JSON, and ask nothing")
 }
 
-// findClients finds out what concerns clients on this system. The store is nil where there
-// is no folder for it.
+// findClients finds out what concerns clients on this system. The store is nil if there is
+// no folder for it.
 func (w *clientWork) findClients(cmd *cobra.Command) (err error) {
 	w.ctx = cmd.Context()
 	if w.env, err = clientEnv(); err != nil {
@@ -68,7 +68,7 @@ func (w *clientWork) findClients(cmd *cobra.Command) (err error) {
 	return nil
 }
 
-// clientEnv is this system, as far as clients depend on it.
+// clientEnv returns this system, as far as clients depend on it.
 func clientEnv() (clients.Env, error) {
 	home, err := os.UserHomeDir()
 	if err != nil || !filepath.IsAbs(home) {
@@ -86,7 +86,7 @@ func locateProgram(env clients.Env, entry edit.Table) edit.Table {
 	return env.Located(entry, project)
 }
 
-// startWork looks at the system. Nothing is asked where the result is JSON, or where
+// startWork looks at the system. Nothing is asked if the result is JSON, or where
 // standard input or output is no terminal.
 func (w *clientWork) startWork(cmd *cobra.Command) error {
 	if err := w.findClients(cmd); err != nil {
@@ -137,7 +137,7 @@ func (w *clientWork) askDefaultYes(question string) (bool, error) {
 	return w.askYesNo(question+" [Y/n] ", true)
 }
 
-// askDefaultNo asks a question whose answer is no where nothing else is said, and which
+// askDefaultNo asks a question whose answer is no if nothing else is said, and which
 // --yes does not answer.
 func (w *clientWork) askDefaultNo(question string) (bool, error) {
 	return w.askYesNo(question+" [y/N] ", false)
@@ -172,7 +172,7 @@ func (w *clientWork) askPerson(question string) (string, error) {
 	return strings.TrimSpace(line), nil
 }
 
-// askNumbers asks which of several things are meant, by number. All are where
+// askNumbers asks which of several things are meant, by number. All are if
 // nothing is said.
 func (w *clientWork) askNumbers(question string, n int) ([]bool, error) {
 	out := make([]bool, n)
@@ -207,9 +207,9 @@ func (w *clientWork) askNumbers(question string, n int) ([]bool, error) {
 	}
 }
 
-// hubCommand says how clients start this program. It is named by its whole path, because
-// programs with windows have a PATH of their own. hub.json is named too, if there is one
-// or will be and serve would not find it by itself.
+// hubCommand returns how clients start this program. It is named by its whole path,
+// because programs with windows have a PATH of their own. hub.json is named too, if
+// there is one or will be and serve would not find it by itself.
 func (w *clientWork) hubCommand(will bool) (clients.Hub, error) {
 	command, err := ownPath()
 	if err != nil {
@@ -226,7 +226,7 @@ func (w *clientWork) hubCommand(will bool) (clients.Hub, error) {
 	return h, nil
 }
 
-// foundWithoutHelp reports whether serve finds a file where nothing names it. Not
+// foundWithoutHelp reports whether serve finds a file if nothing names it. Not
 // every client passes on the variables that this process has.
 func foundWithoutHelp(path string) bool {
 	env := func(name string) (string, bool) {
@@ -239,9 +239,9 @@ func foundWithoutHelp(path string) bool {
 	return found == path
 }
 
-// rootsFor are the folders that a client which gives no roots is registered
-// with: what was given, else what is asked for. why says what a person should
-// know of it.
+// rootsFor returns the folders that a client which gives no roots is
+// registered with: what was given, else what is asked for. why reports what a
+// person should know of it.
 func (w *clientWork) rootsFor(c *clients.Profile, given []string) (roots []string, why string, err error) {
 	switch {
 	case c.Roots == clients.GivesRoots:
@@ -274,7 +274,7 @@ func (w *clientWork) rootsFor(c *clients.Profile, given []string) (roots []strin
 	return []string{project}, "works in " + project, nil
 }
 
-// installedClients are those that seem to be on this machine.
+// installedClients returns the installed clients that seem to be on this machine.
 func (w *clientWork) installedClients() []*clients.Profile {
 	var out []*clients.Profile
 	for i := range clients.All {

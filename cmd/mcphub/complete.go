@@ -66,20 +66,20 @@ func completeServer(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.S
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// configOf is the hub.json that the command line names; "" for the one that is found.
+// configOf returns the hub.json that the command line names; "" for the one that is found.
 func configOf(cmd *cobra.Command) string {
-	path, _ := cmd.Flags().GetString("config") // "" where the command has no such flag
+	path, _ := cmd.Flags().GetString("config") // "" if the command has no such flag
 	return path
 }
 
-// serverNames are the servers of hub.json.
+// serverNames returns the servers of hub.json.
 func serverNames(cmd *cobra.Command) ([]string, error) {
 	_, _, file, err := hubConfig(configOf(cmd))
 	return fileServerNames(file), err
 }
 
-// toolNames are the tools that the servers have offered so far, as far as their names fit
-// whole, and the hub's own.
+// toolNames returns the tools that the servers have offered so far, as far as their names
+// fit whole, and the hub's own.
 func toolNames(cmd *cobra.Command) ([]string, error) {
 	src := newSource()
 	src.Config = configOf(cmd)
@@ -98,7 +98,7 @@ func toolNames(cmd *cobra.Command) ([]string, error) {
 	return slices.DeleteFunc(names, func(name string) bool { return len(name) > made.Hub.Names.Max }), nil
 }
 
-// secretNames are the secrets that hub.json refers to: a shell asks no keyring.
+// secretNames returns the secrets that hub.json refers to: a shell asks no keyring.
 func secretNames(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	src := newSource()
 	src.Config = configOf(cmd)

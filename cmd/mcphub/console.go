@@ -110,7 +110,7 @@ func (c *consoleSource) listHubs(ctx context.Context) (reports []admin.Report, s
 	return reports, silent
 }
 
-// commandOn is a command line of mcphub about this hub.json. One that is found without being named needs no name.
+// commandOn returns a command line of mcphub about this hub.json. One that is found without being named needs no name.
 func commandOn(config string, words ...string) string {
 	if config == (&setup.Source{}).Path() {
 		config = ""
@@ -118,7 +118,7 @@ func commandOn(config string, words ...string) string {
 	return (&setup.Source{Config: config}).CommandLine(words...)
 }
 
-// hubAt is the hub with a socket, if it is one of this user's.
+// hubAt returns the hub with a socket, if it is one of this user's.
 func (c *consoleSource) hubAt(socket string) (admin.Hub, error) {
 	for _, h := range findHubs(io.Discard) {
 		if h.Socket == socket {
@@ -162,7 +162,7 @@ func (c *consoleSource) answerQuestion(ctx context.Context, a webconsole.Answer)
 	return h.AnswerApproval(ctx, approval.Reply{ID: a.ID, Digest: a.Digest, From: approval.AskedConsole, Decision: a.Decision})
 }
 
-// findMends says what mends refusals, by hub.json as it reads now.
+// findMends returns what mends refusals, by hub.json as it reads now.
 func (c *consoleSource) findMends() func(audit.Refusal) webconsole.Mend {
 	file, err := c.src.Load(io.Discard)
 	w := whyQuery{src: c.src}

@@ -10,8 +10,8 @@ import (
 
 // This file lets a person allow a path on the page, as `mcphub allow` does.
 
-// allowanceOf is what a command of mcphub opens; nil: it is another command than allow, or one that a page
-// cannot show as it is.
+// allowanceOf returns what a command of mcphub opens; nil: it is another command than allow, or one that a
+// page cannot show as it is.
 func allowanceOf(run []string) *webconsole.Allowance {
 	if len(run) == 0 || run[0] != "allow" {
 		return nil
@@ -57,7 +57,7 @@ func (c *consoleSource) planAllow(ctx context.Context, e webconsole.Edit) (*plan
 	return out, nil
 }
 
-// reportLines is what the command prints of each path and why, and what hub.json is warned of then.
+// reportLines returns what the command prints of each path and why, and what hub.json is warned of then.
 func (p *allowPlan) reportLines() (lines []string) {
 	for i := range p.report.Paths {
 		t := &p.report.Paths[i]

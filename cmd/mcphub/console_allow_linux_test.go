@@ -16,7 +16,7 @@ import (
 
 const hubSecret = "Sup3r-S3cret-Value"
 
-// allowing is a console in a scratch home, with a hub.json that holds secrets around what changes.
+// allowing returns a console in a scratch home, with a hub.json that holds secrets around what changes.
 func allowing(t *testing.T) (c *consoleSource, home, config string) {
 	t.Helper()
 	if sandbox.CurrentKernel().ABI == 0 {

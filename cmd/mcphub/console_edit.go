@@ -238,7 +238,7 @@ func readPasted(e webconsole.Edit, env clients.Env) (clients.Inventory, error) {
 	return found, err
 }
 
-// showChange is what a person is shown before hub.json is written. It writes nothing.
+// showChange returns what a person is shown before hub.json is written. It writes nothing.
 func (c *consoleSource) showChange(ctx context.Context, e webconsole.Edit) (webconsole.Change, error) {
 	p, digest, err := c.planEdit(ctx, e)
 	if err != nil {
@@ -358,7 +358,7 @@ func (c *consoleSource) writeChange(ctx context.Context, e webconsole.Edit, dige
 	return fmt.Sprintf("%s: %s", p.path, strings.Join(said, "; ")), err
 }
 
-// linesOf are the lines of a text that are not empty.
+// linesOf returns the lines of a text that are not empty.
 func linesOf(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
 }

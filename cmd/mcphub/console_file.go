@@ -28,9 +28,9 @@ func showsTexts(name, shown string, texts []string) bool {
 	return wrong == nil && !slices.ContainsFunc(texts, func(text string) bool { return !there(root, text) })
 }
 
-// withoutSecrets is the text of a hub.json, with redact.Mark in the place of strings that may be
-// secret, and without its comments: those may hold entries that were taken out of use. A text that cannot
-// be read is not shown, because what in it is secret cannot be told.
+// withoutSecrets returns the text of a hub.json, with redact.Mark instead of strings that may be secret,
+// and without its comments: those may hold entries that were taken out of use. A text that cannot be read
+// is not shown, because what in it is secret cannot be told.
 func withoutSecrets(name string, text []byte) (string, error) {
 	source := jsonc.NewSource(name, text)
 	root, wrong := source.Parse()
@@ -44,7 +44,7 @@ func withoutSecrets(name string, text []byte) (string, error) {
 	return m.out.String(), nil
 }
 
-// masked is a text with something else in the place of some strings.
+// masked is a text with something else instead of some strings.
 type masked struct {
 	text []byte
 	out  bytes.Buffer // what comes of the text before done

@@ -10,7 +10,7 @@ import (
 	"mcphub/internal/printable"
 )
 
-// listEntries are the entries of hub.json, with how they are in the hubs that run on it and which tools they have listed.
+// listEntries returns the entries of hub.json, with how they are in the hubs that run on it and which tools they have listed.
 func (c *consoleSource) listEntries(ctx context.Context) (out webconsole.Entries) {
 	var said bytes.Buffer
 	src := *c.src

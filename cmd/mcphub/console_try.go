@@ -98,7 +98,7 @@ func (o *tryOrder) runOrder(ctx context.Context) (string, error) {
 	return string(said), nil
 }
 
-// tryOrderOf is the order for the servers of an import, and what is said of servers that cannot be started.
+// tryOrderOf returns the order for the servers of an import, and what is said of servers that cannot be started.
 func (m *mergeResult) tryOrderOf(config string, say io.Writer) *tryOrder {
 	o := &tryOrder{Config: config, Path: m.path, Text: m.after, Secrets: map[string]string{}}
 	for i := range m.imports {

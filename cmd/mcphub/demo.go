@@ -53,7 +53,7 @@ type demoCall struct {
 	pass             bool
 }
 
-// runDemo runs every step and fails where one did not come out as promised.
+// runDemo runs every step and fails if one did not come out as promised.
 func runDemo(ctx context.Context, s *screen) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()

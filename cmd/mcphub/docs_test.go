@@ -16,7 +16,7 @@ var (
 	commandInText = regexp.MustCompile("`mcphub ([^`]*)`")
 )
 
-// parses says why the program would refuse a command line, short of running it.
+// parses returns why the program would refuse a command line, short of running it.
 func parses(line string) error {
 	line, _, _ = strings.Cut(line, " #")
 	line, _, _ = strings.Cut(line, " ||")

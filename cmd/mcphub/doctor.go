@@ -83,7 +83,7 @@ func doctorCommand() *cobra.Command {
 	return cmd
 }
 
-// diagnosisError is the exit status.
+// diagnosisError returns the exit status.
 func diagnosisError(r *doctor.Report) error {
 	errs := r.Count(config.SeverityError)
 	if errs == 0 {
@@ -127,7 +127,7 @@ func (d diagnosis) showReport(r *doctor.Report) {
 		}
 	}
 	if r.Count(config.SeverityError) > 0 {
-		return // the error says how many
+		return // the error reports how many
 	}
 	tools := 0
 	for i := range r.Servers {

@@ -127,7 +127,7 @@ func addCommand() *cobra.Command {
 	return cmd
 }
 
-// makeEntry is what add writes.
+// makeEntry returns what add writes.
 func (g *addFlags) makeEntry(name string, command []string) (edit.Table, error) {
 	var t edit.Table
 	switch {
@@ -329,7 +329,7 @@ func (w *entryWork) planChange(state string, change hubChange, name, tool string
 	return &entryPlan{path: path, before: text, after: after, report: entryReport{Config: path, Server: name, Tool: tool, State: state}}, nil
 }
 
-// entryCommand is a command that changes an entry which is there.
+// entryCommand returns a command that changes an entry which is there.
 func entryCommand(use, short, long, state string, change hubChange, aliases ...string) *cobra.Command {
 	var w entryWork
 	cmd := &cobra.Command{

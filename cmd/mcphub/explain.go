@@ -80,9 +80,9 @@ func explainCommand() *cobra.Command {
 	return cmd
 }
 
-// rootsHere are the roots of the session that runs on a hub.json and has the working
-// directory in one of its roots, the latest where there are several. It says whose they
-// are.
+// rootsHere returns the roots of the session that runs on a hub.json and has the
+// working directory in one of its roots, the latest if there are several. It says whose
+// they are.
 func rootsHere(cmd *cobra.Command, config string) []string {
 	dir, err := os.Getwd()
 	if err != nil {

@@ -25,7 +25,7 @@ func newSource() *setup.Source {
 func consentStore() *consent.Store { return consent.New(rundir.State(os.Getenv)) }
 
 // writeHub changes hub.json for the person who has called this program: every hub takes it
-// for accepted. before is nil where there was none.
+// for accepted. before is nil if there was none.
 func writeHub(path string, before, after []byte, private bool) error {
 	if err := caller.Self(caller.Want{}); err != nil {
 		return exit.Errorf(exit.Failure, "%s is not changed: %w", path, err)

@@ -23,8 +23,8 @@ var obeyed = []string{
 	"\u202e", "\u2066", "\u2069", "\u200b", "\u2028", "\u2029", "\ufeff", "\u061c", "\U000e0041", "\xff", "\xc3", "\xed\xa0\x80", "plain", "ümläut", "日本",
 }
 
-// foreignShown are the pages that stand on a terminal for as long as a person looks, with a text wherever somebody else fills one in:
-// status --watch, audit show -f and approve.
+// foreignShown returns the pages that stand on a terminal for as long as a person looks, with a text wherever someone else fills one
+// in: status --watch, audit show -f and approve.
 func foreignShown(text string, verbose bool) map[string]string {
 	r := admin.Report{PID: 77, Version: text, Started: *before(time.Hour), Config: admin.ConfigReport{Path: text, Loaded: noon, Error: "no " + text, Waiting: text, Inside: text}}
 	c := status.Child{Server: text, State: "ready", Since: before(time.Minute), Error: text, Stderr: "log " + text, Share: text, ShareWhy: text, Log: text}

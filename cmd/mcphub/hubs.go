@@ -62,7 +62,7 @@ func askHubs(ctx context.Context, w io.Writer, pid int) (hubs []runningHub, sile
 	return hubs, silent
 }
 
-// noHubError says that no hub runs, or not the one with a process id.
+// noHubError reports that no hub runs, or not the one with a process id.
 func noHubError(pid int) error {
 	if pid != 0 {
 		return exit.Errorf(exit.NoHub, "no hub with process id %d runs; mcphub status lists those that do", pid)
@@ -71,8 +71,8 @@ func noHubError(pid int) error {
 		strings.Join(rundir.Sockets(os.Getenv), ", "))
 }
 
-// reportsOn reports on the hubs that run on this hub.json. An empty path means those that run
-// without one.
+// reportsOn reports on the hubs that run on this hub.json. An empty path means the ones that
+// run without one.
 func reportsOn(ctx context.Context, path string) []admin.Report {
 	var out []admin.Report
 	for _, r := range collectStatus(ctx, 0).Hubs {
@@ -83,8 +83,8 @@ func reportsOn(ctx context.Context, path string) []admin.Report {
 	return out
 }
 
-// hubsOn finds the hubs that run on a hub.json. Those that do not answer are told of
-// on w: they may run on it too.
+// hubsOn finds the hubs that run on a hub.json. The ones that do not answer are told
+// about on w: they may run on it too.
 func hubsOn(ctx context.Context, w io.Writer, path string) (on []runningHub, err error) {
 	hubs, silent := askHubs(ctx, w, 0)
 	for _, u := range silent {

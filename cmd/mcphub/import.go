@@ -132,7 +132,7 @@ func (w *clientWork) importAll(found []clients.Inventory, stranger bool) error {
 			return err
 		}
 		switch {
-		case stranger && w.yes: // nobody has seen it
+		case stranger && w.yes: // no one has seen it
 			if err := m.disableImported(); err != nil {
 				return err
 			}
@@ -192,7 +192,7 @@ func (m *mergeResult) hasRunning() bool {
 	return slices.ContainsFunc(m.imports, func(im clients.Import) bool { return !im.Server.Disabled && im.Err == "" })
 }
 
-// unfinishedNames are the servers that their clients run and that the hub cannot serve.
+// unfinishedNames returns the servers that their clients run and that the hub cannot serve.
 func (m *mergeResult) unfinishedNames() (names []string) {
 	for i := range m.imports {
 		im := &m.imports[i]
@@ -203,7 +203,7 @@ func (m *mergeResult) unfinishedNames() (names []string) {
 	return names
 }
 
-// disableImported has the hub serve nothing of what is imported.
+// disableImported has the hub serve none of what is imported.
 func (m *mergeResult) disableImported() (err error) {
 	for i := range m.imports {
 		if im := &m.imports[i]; im.Same == "" {
@@ -245,7 +245,7 @@ func (w *clientWork) mergeFound(found []clients.Inventory) (*mergeResult, error)
 	return m, nil
 }
 
-// secretStore is where the secrets are that hub.json refers to.
+// secretStore returns where the secrets are that hub.json refers to.
 func (w *clientWork) secretStore(path string, text []byte) (*secrets.Store, error) {
 	f := config.Default()
 	if text != nil {
@@ -275,7 +275,7 @@ func (w *clientWork) markUnanswered(m *mergeResult, kept *secrets.Store) {
 }
 
 // askHeld asks about each key of the hub alone that a file has. --yes is no yes to
-// them, and where nobody can be asked they are left out. changed: some are taken over.
+// them, and if no one can be asked they are left out. changed: some are taken over.
 func (w *clientWork) askHeld(m *mergeResult, found []clients.Inventory) (changed bool, err error) {
 	if w.yes || w.in == nil {
 		return false, nil
@@ -346,7 +346,7 @@ func (m *mergeResult) keepConfirmed() error {
 	return nil
 }
 
-// sourceTitle is where an import comes from, for people.
+// sourceTitle returns the origin of an import, for people.
 func sourceTitle(s *clients.Server) string {
 	if s.Client == nil {
 		return cmp.Or(s.From, "the file")
@@ -420,7 +420,7 @@ func (m *mergeResult) showImports(w *clientWork) {
 	}
 }
 
-// commandOf is the command line of an entry, or its address.
+// commandOf returns the command line of an entry, or its address.
 func commandOf(im *clients.Import) string {
 	var words []string
 	for _, m := range im.Shown() {
@@ -448,7 +448,7 @@ func (w *clientWork) cutLine(line string) string {
 	return line
 }
 
-// leftOut are the keys that a file has and that are not taken over.
+// leftOut returns the keys that a file has and that are not taken over.
 func leftOut(im *clients.Import) []string {
 	var out []string
 	for _, h := range im.Server.Held {
@@ -457,7 +457,7 @@ func leftOut(im *clients.Import) []string {
 	return out
 }
 
-// rowsOf is an entry in lines, as it is shown: what starts, with every argument and variable.
+// rowsOf returns an entry in lines, as it is shown: what starts, with every argument and variable.
 func rowsOf(shown, entry edit.Table) [][2]string {
 	var rows [][2]string
 	text := func(v any) string {

@@ -172,8 +172,8 @@ func (w *clientWork) offerSharing(m *mergeResult) error {
 	return err
 }
 
-// leaveProjects leaves servers of single projects there, but for those that a person wants
-// in every folder. --yes is no yes to that.
+// leaveProjects leaves servers of single projects there, but for the ones that a person
+// wants in every folder. --yes is no yes to that.
 func (w *clientWork) leaveProjects(found []clients.Inventory) error {
 	for i := range found {
 		f := &found[i]
@@ -240,7 +240,7 @@ func (w *clientWork) chooseServers(found []clients.Inventory) (*mergeResult, err
 	if err != nil {
 		return m, err
 	}
-	// Without those that are not wanted, and what is the same as they are.
+	// Without the ones that are not wanted, and what is the same as they are.
 	unwanted := map[string]bool{}
 	n := 0
 	for i := range m.imports {

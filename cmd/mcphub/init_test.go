@@ -124,7 +124,7 @@ func TestInitTakesNo(t *testing.T) {
 	}
 }
 
-// TestHeldKeysAreAskedFor: a key of the hub that a file has is taken over where a person says so to it alone.
+// TestHeldKeysAreAskedFor: a key of the hub that a file has is taken over if a person says so to it alone.
 func TestHeldKeysAreAskedFor(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answers string
@@ -174,7 +174,7 @@ func TestHeldKeysAreAskedFor(t *testing.T) {
 	}
 }
 
-// TestInitOffersToShare: only a yes has the clients share a hub, and nobody is asked whose hub.json says whether they do.
+// TestInitOffersToShare: only a yes has the clients share a hub, and no one is asked whose hub.json says whether they do.
 func TestInitOffersToShare(t *testing.T) {
 	const old = "{\n  // mine\n  \"mcpServers\": {},\n  \"attach\": \"off\" // for now\n}\n"
 	for name, tc := range map[string]struct {
@@ -222,7 +222,7 @@ func TestInitOffersToShare(t *testing.T) {
 	}
 }
 
-// TestInterruptEndsAQuestion: nobody types anything, and the command is interrupted.
+// TestInterruptEndsAQuestion: no one types anything, and the command is interrupted.
 func TestInterruptEndsAQuestion(t *testing.T) {
 	t.Parallel()
 	in, typing := io.Pipe()
@@ -270,7 +270,7 @@ func TestInitBrokenClient(t *testing.T) {
 	}
 }
 
-// TestRootsForNobody: the home folder is nobody's project.
+// TestRootsForNobody: the home folder is no one's project.
 func TestRootsForNobody(t *testing.T) {
 	home := t.TempDir()
 	t.Chdir(home)

@@ -108,8 +108,8 @@ type clientPlan struct {
 	report clientReport
 }
 
-// planClient prepares one client. An error says that nobody answered what was asked;
-// what fails otherwise stands in the report.
+// planClient prepares one client. An error reports that no one answered what was
+// asked; what fails otherwise stands in the report.
 func (w *clientWork) planClient(c *clients.Profile, h clients.Hub, given []string) (clientPlan, error) {
 	p := clientPlan{report: clientReport{Client: c.Name, State: "installed", Name: clients.HubName}}
 	roots, why := given, ""
@@ -198,7 +198,7 @@ func (w *clientWork) installClients(chosen []*clients.Profile, given []string) e
 	return w.finishPlans(all)
 }
 
-// finishPlans writes what was planned and says what became of it.
+// finishPlans writes what was planned and reports what became of it.
 func (w *clientWork) finishPlans(all []clientPlan) error {
 	failed := w.applyPlans(all)
 	if err := writeResult(w.out, w.asJSON, map[string]any{"clients": reportsOf(all)}, func() {
@@ -238,7 +238,7 @@ func reportsOf(all []clientPlan) []clientReport {
 	return out
 }
 
-// reportPlans says in one line for each client what became of it.
+// reportPlans reports in one line for each client what became of it.
 func (w *clientWork) reportPlans(all []clientPlan) {
 	for i := range all {
 		r := &all[i].report
@@ -387,7 +387,7 @@ func (w *clientWork) uninstallClients(args []string, all, restore bool) error {
 	return nil
 }
 
-// takeOut undoes what is recorded, and takes out what somebody put in by hand.
+// takeOut undoes what is recorded, and takes out what someone put in by hand.
 func (w *clientWork) takeOut(c *clients.Profile, restore bool) ([]clients.UndoResult, error) {
 	undo := w.store.Undo
 	if restore {

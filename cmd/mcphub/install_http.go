@@ -63,7 +63,7 @@ func (w *clientWork) overHTTP(address string, roots []string, show bool) error {
 	return exit.Failed(err)
 }
 
-// foundAddress is where the hub of this hub.json serves, else where it would.
+// foundAddress returns where the hub of this hub.json serves, else if it would.
 func (w *clientWork) foundAddress(file *config.File) (url, auth string, err error) {
 	var all []*admin.HTTPReport
 	for _, h := range reportsOn(w.ctx, file.Path) {
@@ -92,8 +92,8 @@ func (w *clientWork) foundAddress(file *config.File) (url, auth string, err erro
 	return url, file.HTTP.Auth, err
 }
 
-// localURL is the endpoint at an address of this machine. The token of the hub goes
-// nowhere else, and never in the clear over a network.
+// localURL returns the endpoint at an address of this machine. The token of the hub
+// goes nowhere else, and never in the clear over a network.
 func localURL(address string) (string, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil || port == "" || port == "0" {
@@ -105,7 +105,7 @@ func localURL(address string) (string, error) {
 	return "http://" + net.JoinHostPort(host, port) + "/mcp", nil
 }
 
-// registeredHub says how clients start the hub, or reach it.
+// registeredHub returns how clients start the hub, or reach it.
 func (w *clientWork) registeredHub() (clients.Hub, error) {
 	h, err := w.hubCommand(false)
 	if w.web != nil {
@@ -114,7 +114,7 @@ func (w *clientWork) registeredHub() (clients.Hub, error) {
 	return h, err
 }
 
-// webNote says what a person has still to do, or should know.
+// webNote returns what a person has still to do, or should know.
 func (w *clientWork) webNote(c *clients.Profile) string {
 	var notes []string
 	switch refers, _ := c.Refers(); {
@@ -132,7 +132,7 @@ func (w *clientWork) webNote(c *clients.Profile) string {
 	return strings.Join(notes, "; ")
 }
 
-// commandLine is a command line of this program that is about the same hub.json.
+// commandLine returns a command line of this program that is about the same hub.json.
 func (w *clientWork) commandLine(words ...string) string {
 	return (&setup.Source{Config: w.config}).CommandLine(words...)
 }

@@ -97,7 +97,7 @@ type learnRun struct {
 	say   io.Writer
 
 	name string
-	own  sandbox.Settings // of the entry; what it says of the mode is left aside
+	own  sandbox.Settings // of the entry; what it says about the mode is left aside
 	rec  sandbox.Recorder
 	seen status.Child // how the server was at the end of the last run
 	said []string     // errors of calls, of the last run
@@ -246,7 +246,7 @@ func (l *learnRun) runOnce(calls bool) error {
 	})
 }
 
-// noteStatus notes the status of the server.
+// noteStatus remembers the status of the server.
 func (l *learnRun) noteStatus(s status.Hub) {
 	for _, c := range s.Children {
 		if c.Server == l.name {
@@ -445,7 +445,7 @@ func (l *learnRun) allowCommands(s sandbox.Settings) (all []string) {
 	return all
 }
 
-// checkProposal starts the server under the proposal, and says why it does not.
+// checkProposal starts the server under the proposal, and reports why it does not.
 func (l *learnRun) checkProposal(s sandbox.Settings, mode sandbox.Mode) string {
 	l.setSandbox(s, mode, nil)
 	if err := l.runOnce(false); err != nil {
@@ -457,12 +457,12 @@ func (l *learnRun) checkProposal(s sandbox.Settings, mode sandbox.Mode) string {
 	return ""
 }
 
-// notReadyReason says why the server is not ready.
+// notReadyReason returns why the server is not ready.
 func (l *learnRun) notReadyReason() string {
 	return cmp.Or(l.seen.LastFailure, l.seen.Error, l.seen.State)
 }
 
-// writtenPaths are paths as they are written in hub.json.
+// writtenPaths returns paths as they are written in hub.json.
 func (l *learnRun) writtenPaths(paths []string) (out []string) {
 	for _, path := range paths {
 		out = append(out, encodeHubPath(l.made.Hub.Home, path))

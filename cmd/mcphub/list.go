@@ -40,7 +40,7 @@ func listCommand() *cobra.Command {
 
 // listReport is the result of list; the shape of --json.
 type listReport struct {
-	Config  string         `json:"config"` // "" where there is none
+	Config  string         `json:"config"` // "" if there is none
 	Hubs    int            `json:"hubs"`   // that run on this file
 	Servers []listedServer `json:"servers"`
 }
@@ -49,7 +49,7 @@ type listedServer struct {
 	Name     string `json:"name"`
 	Kind     string `json:"kind"` // builtin, command or url
 	Disabled bool   `json:"disabled"`
-	State    string `json:"state,omitempty"` // disabled, unusable, or what the hub says; "" where no hub runs
+	State    string `json:"state,omitempty"` // disabled, unusable, or what the hub says; "" if no hub runs
 	Tools    int    `json:"tools"`           // offered when a hub listed them last
 	Error    string `json:"error,omitempty"`
 }

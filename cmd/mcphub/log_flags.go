@@ -42,7 +42,7 @@ func (f *logFlags) newLogger(w io.Writer) (zerolog.Logger, error) {
 	return zerolog.New(logTo(w, people, f.times)).Level(level).With().Timestamp().Logger(), nil
 }
 
-// ofSession is the logger of a session that brings a --log-level of its own.
+// ofSession returns the logger of a session that brings a --log-level of its own.
 func (f *logFlags) ofSession(w io.Writer, level string) (zerolog.Logger, error) {
 	own := *f
 	if level != "" {
@@ -51,8 +51,8 @@ func (f *logFlags) ofSession(w io.Writer, level string) (zerolog.Logger, error) 
 	return own.newLogger(w)
 }
 
-// logTo is where a log is written to: its lines as they are, or made for people.
-// What others wrote is clean in both.
+// logTo returns where a log is written to: its lines as they are, or made for
+// people. What others wrote is clean in both.
 func logTo(w io.Writer, people, times bool) io.Writer {
 	if !people {
 		return escapingJSON{w}

@@ -94,7 +94,7 @@ type serverLog struct {
 	read      map[string]*logEnd // by path
 
 	say      io.Writer          // is told whose sessions the lines are of
-	look     func() []sessionOf // nil: no hub is shared, so nobody wants to know
+	look     func() []sessionOf // nil: no hub is shared, so no one wants to know
 	looked   time.Time
 	sessions []sessionOf
 	told     map[string]bool // ids, as the lines have them
@@ -109,7 +109,7 @@ type sessionOf struct {
 // sessionsOf lists every session that the record or a running hub knows, and the instances of the
 // server that sessions share.
 func sessionsOf(ctx context.Context, server, record string) (all []sessionOf) {
-	recorded, _ := trail.ReadClients(record) // where there is none, the hubs tell
+	recorded, _ := trail.ReadClients(record) // if there is none, the hubs tell
 	hubs, _ := askHubs(ctx, io.Discard, 0)
 	for _, h := range hubs {
 		running := clientsOf(&h.report)
@@ -128,8 +128,8 @@ func sessionsOf(ctx context.Context, server, record string) (all []sessionOf) {
 	return all
 }
 
-// clientsOf are those whose lines bear the beginning of an id. It looks again where nobody is
-// known, now and then: who follows a log sees sessions begin.
+// clientsOf returns those whose lines bear the beginning of an id. It looks again if no one
+// is known, now and then: who follows a log sees sessions begin.
 func (l *serverLog) clientsOf(id string) (all []audit.ClientInfo) {
 	find := func() {
 		for _, s := range l.sessions {
@@ -196,11 +196,11 @@ func (l *serverLog) printLine(line string) error {
 	return layout.Println(l.out, strings.TrimSuffix(line, "\n"))
 }
 
-// logFiles are those that hubs write to now, not what was set aside.
+// logFiles returns the log files that hubs write to now, not what was set aside.
 func (l *serverLog) logFiles() []string {
 	name := strings.ToLower(l.name)
 	var out []string
-	entries, _ := os.ReadDir(l.dir) // where there is no folder, nothing was written
+	entries, _ := os.ReadDir(l.dir) // if there is no folder, nothing was written
 	for _, e := range entries {
 		base, ok := strings.CutSuffix(e.Name(), ".log")
 		place, other := strings.CutPrefix(base, name+"@")

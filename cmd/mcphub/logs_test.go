@@ -49,7 +49,7 @@ func TestLogsOfOneServer(t *testing.T) {
 	}
 }
 
-// Whose session a line is of is said once, before the first line, and again looked for where nobody was known.
+// Whose session a line is of is said once, before the first line, and again looked for if no one was known.
 func TestLogsSayWhose(t *testing.T) {
 	t.Parallel()
 	var out, said bytes.Buffer

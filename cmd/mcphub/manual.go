@@ -57,7 +57,7 @@ var statuses = []struct {
 	{exit.Interrupt, "interrupted"},
 }
 
-// manualPage is one page in roff for all commands.
+// manualPage returns one page in roff for all commands.
 func manualPage(root *cobra.Command) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".TH MCPHUB 1 \"\" \"mcphub %s\"\n.SH NAME\nmcphub \\- %s\n.SH SYNOPSIS\n.B mcphub\n.I COMMAND\n[\\fIFLAGS\\fR]\n.SH DESCRIPTION\n%s\n.SH COMMANDS\n",

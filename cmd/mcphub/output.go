@@ -29,12 +29,12 @@ func writeResult(out io.Writer, asJSON bool, result any, show func()) error {
 	return nil
 }
 
-// jsonFlag is the flag of every command whose result is one JSON object where that is asked for.
+// jsonFlag is the flag of every command whose result is one JSON object if that is asked for.
 func jsonFlag(cmd *cobra.Command, asJSON *bool) {
 	cmd.Flags().BoolVar(asJSON, "json", false, "one JSON object; its shape is stable")
 }
 
-// shortID is the beginning of the id of a session, by which people tell it from others.
+// shortID returns the beginning of the id of a session, by which people tell it from others.
 func shortID(id string) string { return printable.Escape(id[:min(8, len(id))], 8) }
 
 func pluralOf(n int, what string) string {
@@ -47,7 +47,7 @@ func pluralOf(n int, what string) string {
 // maxNamed is how many of many names few names.
 const maxNamed = 5
 
-// joinFirst names the first of many, and says how many there are beside them.
+// joinFirst names the first of many, and reports how many there are beside them.
 func joinFirst(names []string) string {
 	if len(names) <= maxNamed {
 		return strings.Join(names, ", ")
@@ -67,7 +67,7 @@ func oneLine(text string) string { return printable.Clean(strings.Join(strings.F
 // escapeText shows every character of a text that a person decides about, and all of it.
 func escapeText(s string) string { return printable.Escape(s, len(s)) }
 
-// asJSONLine is a value of a file as JSON, whole.
+// asJSONLine returns a value of a file as JSON, whole.
 func asJSONLine(v any) string {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -76,12 +76,12 @@ func asJSONLine(v any) string {
 	return escapeText(string(raw))
 }
 
-// refusedText says how often the kernel has refused a server something, and what last.
+// refusedText returns how often the kernel has refused a server something, and what last.
 func refusedText(n int, last string) string {
 	return pluralOf(n, "time") + layout.WithPrefix(", last ", printable.Escape(last, 500))
 }
 
-// kernelText says how far the kernel holds a server, and what is lacking.
+// kernelText returns how far the kernel holds a server, and what is lacking.
 func kernelText(state string, lacks []string) string {
 	text := printable.Escape(cmp.Or(state, "off"), 20)
 	if len(lacks) > 0 {

@@ -82,7 +82,7 @@ func givenRoots(given []string) ([]string, error) {
 	return out, nil
 }
 
-// existingRoots are the directories of --root, which must be there.
+// existingRoots returns the directories of --root, which must be there.
 func existingRoots(given []string) ([]string, error) {
 	roots, err := givenRoots(given)
 	for _, r := range roots {
@@ -93,7 +93,7 @@ func existingRoots(given []string) ([]string, error) {
 	return roots, err
 }
 
-// projectFolder is the working directory, if it can be anybody's project.
+// projectFolder returns the working directory, if it can be anybody's project.
 func projectFolder(home string) (dir, bad string) {
 	dir, err := os.Getwd()
 	switch {
@@ -111,13 +111,13 @@ func projectFolder(home string) (dir, bad string) {
 	return dir, ""
 }
 
-// encodeHubPath is a path as it goes into hub.json, which replaces ${...}.
+// encodeHubPath returns a path as it goes into hub.json, which replaces ${...}.
 func encodeHubPath(home, path string) string {
 	return strings.ReplaceAll(tildePath(home, path), "${", "$${")
 }
 
-// tildePath is a path as hub.json and people write it: below the home folder it begins
-// with ~/.
+// tildePath returns a path as hub.json and people write it: below the home folder it
+// begins with ~/.
 func tildePath(home, path string) string {
 	if home == "" {
 		return path
@@ -134,8 +134,8 @@ func tildePath(home, path string) string {
 	return path
 }
 
-// ownPath is the path of this program, as PATH has it: where a package manager
-// installs versions side by side, that stays the same.
+// ownPath returns the path of this program, as PATH has it: if a package
+// manager installs versions side by side, that stays the same.
 func ownPath() (string, error) {
 	own, err := os.Executable()
 	if err != nil {

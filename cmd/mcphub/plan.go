@@ -131,7 +131,7 @@ func (p *planWork) buildHub(ctx context.Context) error {
 	was, err := p.src.Read(io.Discard, zerolog.Nop())
 	switch {
 	case len(on) > 0 && (err != nil || p.out.File == "" || !allGoBy(on)):
-		was = setup.Result{} // nobody but the hubs knows what is in force
+		was = setup.Result{} // no one but the hubs knows what is in force
 	case err != nil:
 		return exit.Errorf(exit.Config, "%s cannot be read, so there is nothing to compare with: %w", path, err)
 	case len(on) == 0:
@@ -153,7 +153,7 @@ func allGoBy(on []runningHub) bool {
 	return !slices.ContainsFunc(on, func(h runningHub) bool { return h.report.Config.Error != "" || h.report.Config.Waiting != "" })
 }
 
-// compareCalls asks about the recorded calls. Where it is not known what is in force, what
+// compareCalls asks about the recorded calls. If it is not known what is in force, what
 // was recorded is compared with what would be.
 func (p *planWork) compareCalls(was, then *setup.Result) error {
 	if p.days == 0 || then.Audit == "" {
@@ -272,7 +272,7 @@ func showPlan(w io.Writer, plan admin.Plan) {
 	}
 }
 
-// endingText says how many processes end.
+// endingText returns how many processes end.
 func endingText(n int) string {
 	switch n {
 	case 0:
@@ -284,7 +284,7 @@ func endingText(n int) string {
 }
 
 // showTools writes the tools of each server: one to a line, or the first few on one
-// where they are many.
+// if they are many.
 func showTools(w io.Writer, sign string, servers [][]string) {
 	all := slices.Concat(servers...)
 	if len(all) <= maxShown {

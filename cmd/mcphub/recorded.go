@@ -131,7 +131,7 @@ func (r *tryReport) keepConfirmed() error {
 	return exit.Failed(consentStore().Confirm(r.owner, r.profile))
 }
 
-// recordedOf is what was confirmed for an entry.
+// recordedOf returns what was confirmed for an entry.
 func recordedOf(hub, name string) ([]sandbox.RecordedPath, error) {
 	owner, err := recordedOwner(hub, name)
 	if err != nil {
@@ -156,7 +156,7 @@ func recordedOwner(hub, name string) (string, error) {
 	return consent.RecordedOwner(path, name), exit.Failed(err)
 }
 
-// revokeRecorded notes the path to be taken out of what was recorded, if it is there.
+// revokeRecorded remembers the path to be taken out of what was recorded, if it is there.
 func (w *allowWork) revokeRecorded(t *target) (done []string) {
 	for _, p := range w.current.spec.Sandbox.Recorded.Paths {
 		if t.isOpen(p.Path) {

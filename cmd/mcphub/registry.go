@@ -18,10 +18,10 @@ import (
 	"mcphub/internal/stdio"
 )
 
-// registryVariable names the registry where no flag does.
+// registryVariable names the registry if no flag does.
 const registryVariable = "MCPHUB_REGISTRY"
 
-// maxFound is how many servers a search lists where nothing else is said.
+// maxFound is how many servers a search lists if nothing else is said.
 const maxFound = 20
 
 func registryFlag(cmd *cobra.Command, address *string) {
@@ -200,7 +200,7 @@ func (r *registryFlags) lookUp(w *clientWork, name string) (clients.Inventory, e
 	return clients.Inventory{Servers: []clients.Server{{Name: o.Name, Entry: in.Entry, From: "the registry", Notes: in.Notes}}, Inputs: in.Inputs}, nil
 }
 
-// showEntry says what a registry says of a server, before what it comes to in hub.json.
+// showEntry reports what a registry says about a server, before what it amounts to in hub.json.
 func (w *clientWork) showEntry(s *registry.Server, in *registry.Install) {
 	layout.Printf(w.say, "%s %s  %s\n", s.Name, printable.Escape(s.Version, 255), printable.Line(cmp.Or(s.Title, s.Description)))
 	if s.Title != "" {

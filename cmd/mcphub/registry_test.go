@@ -13,7 +13,7 @@ import (
 	"mcphub/cmd/mcphub/internal/registry"
 )
 
-// registryServer is a server that a registry's entry came to, with one secret.
+// registryServer returns a server that a registry's entry came to, with one secret.
 func registryServer(t *testing.T) []clients.Inventory {
 	t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -64,7 +64,7 @@ type reloadReport struct {
 
 type reloadedHub struct {
 	PID    int    `json:"pid"`
-	Config string `json:"config"`           // "" where there is no hub.json
+	Config string `json:"config"`           // "" if there is no hub.json
 	Shared int    `json:"shared,omitempty"` // how many clients share it
 	Error  string `json:"error,omitempty"`  // why the former configuration stays in force
 }
@@ -116,11 +116,11 @@ func (d reloadReport) outcomeError(pid int) error {
 	return nil
 }
 
-// answerQuestions shows a person what waits, whole, and takes the answers. Where nobody
-// may answer it says so: the hubs then tell what waits.
+// answerQuestions shows a person what waits, whole, and takes the answers. If no one
+// may answer it says so: the hubs then report what waits.
 func answerQuestions(ctx context.Context, store *consent.Store, src *setup.Source, say io.Writer) (accepted int, err error) {
 	if path := src.Path(); path != "" {
-		_, _ = src.Accepted(io.Discard, nil) // where no hub runs, nobody has looked
+		_, _ = src.Accepted(io.Discard, nil) // if no hub runs, no one has looked
 	}
 	questions, err := store.Questions()
 	if err != nil {
@@ -186,7 +186,7 @@ func checkNoClient(store *consent.Store, person bool) error {
 	return caller.Self(want)
 }
 
-// openPersonTerminal is the terminal of who has called, where that may be a person.
+// openPersonTerminal returns the terminal of who has called, if that may be a person.
 func openPersonTerminal(store *consent.Store) (terminalCloser, error) {
 	if err := checkPerson(store); err != nil {
 		return nil, err
@@ -202,7 +202,7 @@ type terminalCloser interface {
 	Close() error
 }
 
-// standardConsole is a terminal where there is no other way to it.
+// standardConsole is a terminal if there is no other way to it.
 type standardConsole struct {
 	io.Reader
 	io.Writer

@@ -54,7 +54,7 @@ type restartReport struct {
 type restartHub struct {
 	PID int `json:"pid"`
 	hub.Restarted
-	Sessions []namedSession `json:"sessions,omitempty"` // those of Restarted
+	Sessions []namedSession `json:"sessions,omitempty"` // Restarted's
 }
 
 func restartServer(ctx context.Context, say io.Writer, path, name string) (restartReport, error) {

@@ -61,7 +61,7 @@ func phaseOf(state, told, stderr string, pid int) string {
 		return "starts"
 	}
 	did := ""
-	if mib := progress.Written(pid) >> 20; mib > 0 { // npx says nothing of what it downloads
+	if mib := progress.Written(pid) >> 20; mib > 0 { // npx says nothing about what it downloads
 		did = fmt.Sprintf(", has written %d MiB", mib)
 	}
 	return "has started" + did + ", and has not answered yet"

@@ -44,7 +44,7 @@ func secretCommand() *cobra.Command {
 type secretKeeper struct {
 	file    *config.File
 	store   *secrets.Store
-	changes *secretChanges // of this command, where they are printed as JSON; else nil
+	changes *secretChanges // of this command, if they are printed as JSON; else nil
 }
 
 // secretChanges is the result of secret set and secret rm; the shape of --json.
@@ -60,7 +60,7 @@ type secretChange struct {
 	Used  []string `json:"used"`            // by entries of hub.json
 }
 
-// reportChange says what became of a secret: at once in words, or at the end as JSON.
+// reportChange reports what became of a secret: at once in words, or at the end as JSON.
 func (k *secretKeeper) reportChange(out io.Writer, text string, c secretChange) {
 	if k.changes == nil {
 		layout.Println(out, text)
@@ -70,7 +70,7 @@ func (k *secretKeeper) reportChange(out io.Writer, text string, c secretChange) 
 	k.changes.Secrets = append(k.changes.Secrets, c)
 }
 
-// printChanges ends a command: with what it changed, also where it failed later.
+// printChanges ends a command: with what it changed, also if it failed later.
 func (k *secretKeeper) printChanges(out io.Writer, failed error) error {
 	if k.changes == nil || failed != nil && len(k.changes.Secrets) == 0 {
 		return failed
@@ -202,8 +202,8 @@ func (k *secretKeeper) placeName(at secrets.Place) string {
 	return "the encrypted file " + k.store.Files()[0]
 }
 
-// referredNames are the names of the secrets that hub.json refers to, each once, in its
-// order.
+// referredNames returns the names of the secrets that hub.json refers to, each once, in
+// its order.
 func (k *secretKeeper) referredNames() []string {
 	var all []string
 	for i := range k.file.Servers {
@@ -219,7 +219,7 @@ func (k *secretKeeper) referredNames() []string {
 	return all
 }
 
-// namedBy are the entries that refer to a secret.
+// namedBy returns the entries that refer to a secret.
 func (k *secretKeeper) namedBy(name string) []string {
 	all := []string{}
 	for i := range k.file.Servers {
@@ -246,8 +246,8 @@ func (k *secretKeeper) questionFor(name string) string {
 	return "Value of " + name + by
 }
 
-// isHidden reports whether what is typed is not to be shown: unless inputs say that it
-// is no password.
+// isHidden reports whether what is typed is not to be shown: unless inputs report that
+// it is no password.
 func (k *secretKeeper) isHidden(name string) bool {
 	in := k.inputOf(name)
 	return in == nil || in.Password
@@ -317,7 +317,7 @@ func readSecretFrom(r io.Reader) (string, error) {
 // listedSecret is one line of `mcphub secret list`.
 type listedSecret struct {
 	Name  string   `json:"name"`
-	Place string   `json:"place"` // keyring, file; "" where it is not set
+	Place string   `json:"place"` // keyring, file; "" if it is not set
 	Used  []string `json:"used"`  // by entries of hub.json
 }
 

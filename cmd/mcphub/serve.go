@@ -63,7 +63,7 @@ func serveCommand() *cobra.Command {
 }
 
 // sayStarted starts the hub that clients share. It says on standard output why there is none, and nothing where none
-// is wanted: whoever has started this waits for that.
+// is wanted: the one who has started this waits for that.
 func sayStarted(cmd *cobra.Command, src *setup.Source) error {
 	started, err := service.StartShared(cmd.Context(), src)
 	if err != nil {

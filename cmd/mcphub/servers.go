@@ -27,7 +27,7 @@ func checkServerName(path, name string, have []string) error {
 }
 
 // fileServerNames lists the servers of a hub.json: as they are called in the hub, and as
-// they are written where that is something else.
+// they are written if that is something else.
 func fileServerNames(f *config.File) (names []string) {
 	if f == nil { // there is none
 		return nil
@@ -41,7 +41,7 @@ func fileServerNames(f *config.File) (names []string) {
 	return names
 }
 
-// hubServerNames are the servers of a configuration, also those that cannot be started.
+// hubServerNames returns the servers of a configuration, also the ones that cannot be started.
 func hubServerNames(cfg *hub.Config) (names []string) {
 	for i := range cfg.Children {
 		names = append(names, cfg.Children[i].Spec.Name)
@@ -84,7 +84,7 @@ func clientNames() []string {
 	return names
 }
 
-// clientNamed finds a client, or says which there are.
+// clientNamed finds a client, or reports which there are.
 func clientNamed(name string) (*clients.Profile, error) {
 	if c := clients.Find(name); c != nil {
 		return c, nil

@@ -14,7 +14,7 @@ import (
 
 // This file names the clients that share a hub.
 
-// clientText is the client of a session in words; "" where it is not known.
+// clientText returns the client of a session in words; "" if it is not known.
 func clientText(c audit.ClientInfo) string {
 	if c == (audit.ClientInfo{}) {
 		return ""
@@ -30,7 +30,7 @@ func principalText(name string) string {
 	return printable.Escape(name, 100)
 }
 
-// clientsOf are those of the sessions of a hub that clients share; none of another.
+// clientsOf returns the clients of of the sessions of a hub that clients share; none of another.
 func clientsOf(r *admin.Report) trail.Clients {
 	all := trail.Clients{}
 	for i := range r.Sessions {

@@ -186,7 +186,7 @@ func (p page) showHub(r admin.Report) {
 	p.showSessions(r.Sessions)
 }
 
-// showAudit says where decisions are recorded, and loudly where they cannot be.
+// showAudit reports where decisions are recorded, and loudly if they cannot be.
 func (p page) showAudit(a status.Audit) {
 	switch {
 	case a.Dir == "":
@@ -243,7 +243,7 @@ func (p page) showChildren(r admin.Report) {
 		t.Row(printable.Escape(c.Server, 22), printable.Escape(state, 14), p.timeAgo(c.Since), numberOrDash(c.PID), strconv.Itoa(c.Restarts), strconv.Itoa(c.Tools),
 			countServed(c), layout.When(several, servesWhom(c)))
 	}
-	_ = t.Flush() // as any other write here: nobody to tell
+	_ = t.Flush() // as any other write here: no one to tell
 }
 
 // servesWhom names the sessions that an instance serves.
@@ -255,8 +255,8 @@ func servesWhom(c status.Child) string {
 	return cmp.Or(joinFirst(ids), shortID(c.Instance), "all")
 }
 
-// countWell says how many servers are well, where each would only make the page longer,
-// and returns the others.
+// countWell returns how many servers are well, where each would only make the page
+// longer, and returns the others.
 func (p page) countWell(r admin.Report) (rest []status.Child) {
 	var names []string
 	tools := 0
@@ -274,8 +274,8 @@ func (p page) countWell(r admin.Report) (rest []status.Child) {
 	return rest
 }
 
-// countServed is how many roots a server works with; "!" where it is not known to
-// have applied those of now.
+// countServed returns how many roots a server works with; "!" if it is not known
+// to have applied the present roots.
 func countServed(c status.Child) string {
 	if c.State != "ready" {
 		return "-"
@@ -285,7 +285,7 @@ func countServed(c status.Child) string {
 
 const stderrLines = 5
 
-// isUnwell reports whether there is more to tell of a server than the table has.
+// isUnwell reports whether there is more to tell about a server than the table has.
 func isUnwell(c status.Child) bool {
 	return c.Error != "" && c.State != "stopped" || c.CircuitOpen || c.Refused > 0 || len(c.NotOffered) > 0
 }
@@ -301,7 +301,7 @@ func showOmissions(of []status.Omission, rest string, show func(text string)) {
 	}
 }
 
-// showDetails tells of a server that is not well, or of any where that is asked for.
+// showDetails reports for a server that is not well, or of any if that is asked for.
 func (p page) showDetails(c status.Child) {
 	if !isUnwell(c) && !p.verbose {
 		return
@@ -388,7 +388,7 @@ func (p page) showDetails(c status.Child) {
 	}
 }
 
-// showApart says why a server that sessions could share runs more than once.
+// showApart reports why a server that sessions could share runs more than once.
 func (p page) showApart(all []status.Child) {
 	said := map[string]bool{}
 	for _, c := range all {
@@ -403,8 +403,8 @@ func (p page) showApart(all []status.Child) {
 	}
 }
 
-// nextStart says when a server that failed is started again, and what has to
-// happen for it.
+// nextStart returns when a server that failed is started again, and what has
+// to happen for it.
 func nextStart(c status.Child, now time.Time) string {
 	wait := time.Duration(0)
 	if c.NextStart != nil {
@@ -465,7 +465,7 @@ func (p page) showSessions(all []status.Session) {
 	}
 }
 
-// countCalls are those that went on to servers, and those under way.
+// countCalls returns the calls that went on to servers, and those under way.
 func countCalls(s status.Session) string {
 	return strconv.FormatUint(s.Passed, 10) + layout.When(s.Calls > 0, fmt.Sprintf(" (%d now)", s.Calls))
 }

@@ -22,7 +22,7 @@ func before(d time.Duration) *time.Time {
 	return &t
 }
 
-// shownStatus is a hub with everything that can be wrong, as people see it.
+// shownStatus returns a hub with everything that can be wrong, as people see it.
 func shownStatus(verbose bool) string {
 	good := status.Child{Server: "files", Instance: "0123456789", Share: "session", Era: "handshake", State: "ready", Since: before(3*time.Hour + 2*time.Minute), PID: 4194304, Tools: 14, Stderr: "harmless"}
 	good.Command, good.Args, good.Environment = "/bin/files", []string{"--x", "a b"}, []string{"HOME", "PATH"}

@@ -64,7 +64,7 @@ func formOf(root *cobra.Command, line string) (f form) {
 	return f
 }
 
-// literal is a text as it stands in the source, X for what is put together at run time; "" for no text.
+// literal returns a text as it stands in the source, X for what is put together at run time; "" for no text.
 func literal(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.BasicLit:
@@ -86,8 +86,8 @@ func literal(e ast.Expr) string {
 	return ""
 }
 
-// toldIn gives the commands that a file has somebody told of, each with its place. A list of words is one where it begins with
-// mcphub, or is what mends something.
+// toldIn gives the commands that a file has someone told about, each with its place. A list of words is one where it begins
+// with mcphub, or is what mends something.
 func toldIn(t *testing.T, root *cobra.Command, path string) map[string]form {
 	t.Helper()
 	fset := token.NewFileSet()
@@ -153,7 +153,7 @@ func toldIn(t *testing.T, root *cobra.Command, path string) map[string]form {
 	return found
 }
 
-// ran are the commands that scripts and pages have run.
+// ran returns the commands that scripts and pages have run.
 func ran(t *testing.T, root *cobra.Command) (all []form) {
 	t.Helper()
 	for pattern, shape := range map[string]*regexp.Regexp{
@@ -186,7 +186,7 @@ func ran(t *testing.T, root *cobra.Command) (all []form) {
 }
 
 // TestWhatIsToldIsRun: each command that a text of the program names, with its flags, is one that the program takes and that a test
-// runs. A new one that nobody runs fails here: run it in a script, or name the test that does.
+// runs. A new one that no one runs fails here: run it in a script, or name the test that does.
 func TestWhatIsToldIsRun(t *testing.T) {
 	t.Parallel()
 	root := rootCommand()

@@ -106,7 +106,7 @@ func findTools(ctx context.Context, cmd *cobra.Command, c *client.Session, words
 // toolsReport is the result of tools; the shape of --json.
 type toolsReport struct{ *client.Offered }
 
-// theServer is the one server of that name, which must be there.
+// theServer returns the one server of that name, which must be there.
 func theServer(name string) func(cfg *hub.Config) ([]string, error) {
 	return func(cfg *hub.Config) ([]string, error) {
 		return []string{name}, checkServerName("the hub", name, hubServerNames(cfg))
@@ -125,7 +125,7 @@ func (o toolsReport) keepOnly(args []string) {
 	}
 }
 
-// lateError is the error if servers are still starting, so that their tools are missing.
+// lateError returns the error if servers are still starting, so that their tools are missing.
 func (o toolsReport) lateError(timeout time.Duration) error {
 	var names []string
 	for i := range o.Servers {
@@ -139,7 +139,7 @@ func (o toolsReport) lateError(timeout time.Duration) error {
 	return exit.Errorf(exit.Timeout, "without the tools of %s, still starting after %s; --timeout gives more", strings.Join(names, ", "), timeout)
 }
 
-// keptServers are the servers that were not started: what they offer is what they offered last.
+// keptServers returns the servers that were not started: what they offer is what they offered last.
 func (o toolsReport) keptServers() (names []string) {
 	for i := range o.Servers {
 		if s := &o.Servers[i]; s.State == children.Cold.String() && len(s.Tools) > 0 {
@@ -151,7 +151,7 @@ func (o toolsReport) keptServers() (names []string) {
 
 const describedMost = 60
 
-// sayWrong says which servers offer nothing, and why.
+// sayWrong reports which servers offer nothing, and why.
 func (o toolsReport) sayWrong(say io.Writer) {
 	for i := range o.Servers {
 		if s := &o.Servers[i]; s.Error != "" {

@@ -36,7 +36,7 @@ import (
 // time a launcher downloads its package.
 const tryTime = 2 * time.Minute
 
-// tryAllTime is what all trials may take where nothing else is said.
+// tryAllTime is what all trials may take if nothing else is said.
 const tryAllTime = 10 * time.Minute
 
 // What a trial came to.
@@ -186,7 +186,7 @@ func (t *trier) watchServer(head string) {
 	running.Watch(t.look)
 }
 
-// hubName is the name in the hub of a server that is written as name.
+// hubName returns the name in the hub of a server that is written as name.
 func (t *trier) hubName(name string) string {
 	if t.found.File != nil {
 		if s := t.found.File.Named(name); s != nil {
@@ -273,7 +273,7 @@ func (t *trier) reportUntried(name, why string) *tryReport {
 	return r
 }
 
-// reportTrial says what a trial came to.
+// reportTrial returns what a trial came to.
 func (t *trier) reportTrial(ctx context.Context, name string, did *trial.Result) *tryReport {
 	st := &did.Run.Status
 	r := &tryReport{State: tryWorks, Tools: len(did.Run.Tools), Prompts: len(did.Run.Prompts), Resources: len(did.Run.Resources), Kernel: st.Kernel}
@@ -492,8 +492,8 @@ func (r *tryReport) showDetails(w io.Writer, brief bool) {
 	}
 }
 
-// tryMerged tries the servers that clients run already, of those that are imported or are
-// there. confined: only those that are imported, and only under the kernel.
+// tryMerged tries the servers that clients run already, of the ones that are imported or
+// are there. confined: only the ones that are imported, and only under the kernel.
 func (w *clientWork) tryMerged(m *mergeResult, roots []string, confined bool) error {
 	t := trier{config: w.config, path: m.path, text: m.after, env: w.env, secret: m.findSecret, roots: roots, confined: confined, limit: cmp.Or(w.limit, tryAllTime), again: w.again, brief: w.brief, say: w.say, try: w.try, confirm: w.confirmFunc()}
 	var names []string
@@ -523,7 +523,7 @@ func (w *clientWork) tryMerged(m *mergeResult, roots []string, confined bool) er
 	return nil
 }
 
-// findSecret is one that was plain text in an entry and has yet to be kept.
+// findSecret returns one that was plain text in an entry and has yet to be kept.
 func (m *mergeResult) findSecret(name string) (string, bool) {
 	for i := range m.imports {
 		if value, ok := m.imports[i].Secret(name); ok {
@@ -534,7 +534,7 @@ func (m *mergeResult) findSecret(name string) (string, bool) {
 	return value, ok
 }
 
-// stayReason says why a server stays on in its client; "": the hub serves it.
+// stayReason returns why a server stays on in its client; "": the hub serves it.
 func (m *mergeResult) stayReason(im *clients.Import) string {
 	switch r := m.tried[im.Name]; {
 	case im.Err != "":
@@ -568,7 +568,7 @@ func (m *mergeResult) setDisabled(off func(*clients.Import) bool) (err error) {
 	return nil
 }
 
-// warningText is why a server does not work, in one line.
+// warningText returns why a server does not work, in one line.
 func (r *tryReport) warningText() string {
 	text := "it does not work: " + r.Why
 	if len(r.Said) > 0 {

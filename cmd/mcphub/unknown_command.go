@@ -32,7 +32,7 @@ var guesses = map[string]string{
 	"update": "mcphub add, remove, enable and disable change hub.json",
 }
 
-// unknownCommandError says what to do instead of a command that is not there.
+// unknownCommandError returns what to do instead of a command that is not there.
 func unknownCommandError(root *cobra.Command, word string) error {
 	if advice := guesses[word]; advice != "" {
 		return exit.Errorf(exit.Usage, "unknown command %q; %s", word, advice)

@@ -79,7 +79,7 @@ func validateConfig(src *setup.Source, out, w io.Writer, asJSON bool) error {
 	return wrong
 }
 
-// validationError returns an error where the configuration has one.
+// validationError returns an error if the configuration has one.
 func validationError(found *setup.CheckResult) error {
 	switch errs := found.Count(config.SeverityError); {
 	case found.Whole && len(found.Bad) > 0:
@@ -105,7 +105,7 @@ type problem struct {
 	Command  string `json:"command,omitempty"` // that does it
 	Key      string `json:"key,omitempty"`
 	File     string `json:"file,omitempty"`
-	Line     int    `json:"line,omitempty"` // from 1; absent where the problem has no place in the file
+	Line     int    `json:"line,omitempty"` // from 1; absent if the problem has no place in the file
 	Column   int    `json:"column,omitempty"`
 }
 
@@ -113,7 +113,7 @@ func toProblem(p config.Problem) problem {
 	return problem{p.Severity.String(), p.Text, p.Hint, printable.CommandLine(p.Command), p.Key, p.File, p.Line, p.Col}
 }
 
-// listServed says what would be served.
+// listServed reports what would be served.
 func listServed(out io.Writer, found *setup.CheckResult) {
 	if found.File.Path == "" {
 		layout.Println(out, "No configuration: the embedded filesystem server would be served.")
@@ -142,7 +142,7 @@ func listServed(out io.Writer, found *setup.CheckResult) {
 	layout.Println(out, describeAudit(found.Hub.Audit, found.Audit))
 }
 
-// describeSpec says in one line how a server is run.
+// describeSpec returns in one line how a server is run.
 func describeSpec(s spec.Spec) string {
 	if u, err := url.Parse(reference.Blank(s.URL, "SECRET")); s.URL != "" && err == nil {
 		if _, path, _ := strings.Cut(s.URL, "://"); reference.Has(s.URL) {
@@ -155,7 +155,7 @@ func describeSpec(s spec.Spec) string {
 	return strings.Join(append([]string{s.Command}, redact.Args(s.Args, os.Environ())...), " ")
 }
 
-// describeAudit says in one line where decisions would be recorded.
+// describeAudit returns in one line where decisions would be recorded.
 func describeAudit(a hub.Audit, dir string) string {
 	switch {
 	case dir == "":

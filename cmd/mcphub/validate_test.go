@@ -95,8 +95,8 @@ func findings(t *testing.T, said string) int {
 // marking is a program that leaves a mark beside itself when it is started.
 const marking = "#!/bin/sh\n: > \"$0.started\"\nexit 1\n"
 
-// validated is what validate writes about an archive, laid out in a folder whose
-// name it does not know. npx and node are on its PATH.
+// validated returns what validate writes about an archive, laid out in a folder
+// whose name it does not know. npx and node are on its PATH.
 func validated(t *testing.T, a *txtar.Archive) string {
 	t.Helper()
 	archive := *a
@@ -140,7 +140,7 @@ func validated(t *testing.T, a *txtar.Archive) string {
 	return strings.ReplaceAll(text, " ($WORK/bin)", "") // where a program was looked for
 }
 
-// TestValidateSaysWhoShares: where the entry does not say it, and clients share the hub.
+// TestValidateSaysWhoShares: if the entry does not say it, and clients share the hub.
 func TestValidateSaysWhoShares(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for mode, several := range map[string]bool{"off": false, "auto": runtime.GOOS == "linux"} {
@@ -172,7 +172,7 @@ func known(t *testing.T, folder string) {
 	}
 }
 
-// TestExamples holds that validate finds nothing in the examples, where the
+// TestExamples holds that validate finds nothing in the examples, if the
 // programs, directories, variables and tokens that they name are there.
 func TestExamples(t *testing.T) {
 	if runtime.GOOS == "windows" {

@@ -72,7 +72,7 @@ func warmCommand() *cobra.Command {
 	return cmd
 }
 
-// warmRoots are the roots that servers are started with.
+// warmRoots returns the roots that servers are started with.
 func warmRoots(cfg hub.Config, given []string) ([]guard.Root, error) {
 	if len(given) == 0 {
 		return cfg.Fallback.Snapshot(cfg.FS, 1, cfg.Checker.Rules().WritableDirs()).Roots(), nil
@@ -87,7 +87,7 @@ func warmRoots(cfg hub.Config, given []string) ([]guard.Root, error) {
 	return newRoots(rootsmgr.OriginAsked, paths).Roots(), nil
 }
 
-// warmServers starts every child once and says what became of it.
+// warmServers starts every child once and reports what became of it.
 func warmServers(ctx context.Context, out io.Writer, cfg hub.Config, roots []guard.Root, asJSON bool) error {
 	defer service.Adopt(cfg.Log)()
 	started := &startTimes{took: map[string]time.Duration{}, since: map[string]time.Time{}}
@@ -98,7 +98,7 @@ func warmServers(ctx context.Context, out io.Writer, cfg hub.Config, roots []gua
 	for i := range cfg.Children {
 		child := cfg.Children[i].Spec
 		child.Start = spec.StartEager
-		child.Share = spec.ShareSession // what it offers is the same, whoever it is for
+		child.Share = spec.ShareSession // what it offers is the same, the one who it is for
 		options.Specs = append(options.Specs, child)
 	}
 	sup := children.NewSupervisor(options)
@@ -146,20 +146,20 @@ func warmServers(ctx context.Context, out io.Writer, cfg hub.Config, roots []gua
 
 // warmReport is the result of warm; the shape of --json.
 type warmReport struct {
-	Servers []warmedServer `json:"servers"` // in the order of hub.json, those that cannot be started last
+	Servers []warmedServer `json:"servers"` // in the order of hub.json, the ones that cannot be started last
 }
 
 type warmedServer struct {
 	Name         string `json:"name"`
 	Tools        int    `json:"tools"`
 	Milliseconds int64  `json:"milliseconds"`      // from its turn to being ready, an install included
-	Package      string `json:"package,omitempty"` // that runs in place of a launcher, with its version
+	Package      string `json:"package,omitempty"` // that runs instead of a launcher, with its version
 	Became       string `json:"became,omitempty"`  // installed, current or updated
 	Problem      string `json:"problem,omitempty"` // why it was not looked for a newer version
 	Error        string `json:"error,omitempty"`   // why it did not start
 }
 
-// newWarmReport says what became of each server of hub.json.
+// newWarmReport returns what became of each server of hub.json.
 func newWarmReport(cfg *hub.Config, became map[string]children.Status, started *startTimes) warmReport {
 	w := warmReport{Servers: []warmedServer{}}
 	for i := range cfg.Children {
@@ -180,7 +180,7 @@ func newWarmReport(cfg *hub.Config, became map[string]children.Status, started *
 	return w
 }
 
-// printWarm writes it, and is an error where a server did not start.
+// printWarm writes it, and is an error if a server did not start.
 func (w warmReport) printWarm(out io.Writer, asJSON bool) error {
 	failed := 0
 	t := layout.NewTable(out)
@@ -207,8 +207,8 @@ func (w warmReport) printWarm(out io.Writer, asJSON bool) error {
 	return nil
 }
 
-// warmReason is why a child did not start, with the last line that it wrote
-// where that is not the reason itself.
+// warmReason returns why a child did not start, with the last line that it
+// wrote if that is not the reason itself.
 func warmReason(st children.Status) string {
 	reason := oneLine(cmp.Or(st.LastFailure, st.Err)) // it may be waiting for another try by now
 	tail := strings.TrimSpace(st.Stderr)
@@ -244,7 +244,7 @@ func (s *startTimes) startTime(name string) time.Duration {
 	return s.took[name]
 }
 
-// refuseRequest is for what children ask: nobody serves that.
+// refuseRequest is for what children ask: no one serves that.
 func refuseRequest(_ context.Context, _ spec.Key, m *jsonrpc.Message) jsonrpc.Answer {
 	return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, m.Method+" is not served while warming up")
 }

@@ -6,8 +6,8 @@ import (
 	"mcphub/children"
 )
 
-// What is told of a child that did not start is why it did not, told once: not
-// that it waits for another try by now.
+// What is told about a child that did not start is why it did not, told once:
+// not that it waits for another try by now.
 func TestWarmReason(t *testing.T) {
 	t.Parallel()
 	const broke = "the connection to h broke: refused"

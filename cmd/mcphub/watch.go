@@ -15,14 +15,14 @@ import (
 
 const (
 	watchEvery   = 2 * time.Second        // status asks the hubs
-	redrawEvery  = 200 * time.Millisecond // decisions are shown anew, where there are others
+	redrawEvery  = 200 * time.Millisecond // decisions are shown again, if there are others
 	maxWatched   = 500                    // decisions that are kept for a screen
-	watchedFirst = 100                    // of those that are there already
+	watchedFirst = 100                    // of the ones that are there already
 )
 
 // watchPage shows a page, and again at each tick, until ctx ends.
 func watchPage(ctx context.Context, s *layout.Screen, tick <-chan time.Time, page func(io.Writer)) error {
-	defer func() { _ = s.Close() }() // nobody to tell
+	defer func() { _ = s.Close() }() // no one to tell
 	for {
 		if err := s.Show(page); err != nil {
 			return exit.Failed(err)
@@ -35,8 +35,8 @@ func watchPage(ctx context.Context, s *layout.Screen, tick <-chan time.Time, pag
 	}
 }
 
-// watchedRows are the newest decisions as a screen shows them. Whoever follows the record
-// adds to them, and who draws the screen reads them.
+// watchedRows are the newest decisions as a screen shows them. The one who follows the
+// record adds to them, and who draws the screen reads them.
 type watchedRows struct {
 	mu   sync.Mutex
 	rows []watchedRow

@@ -14,7 +14,7 @@ import (
 	"mcphub/internal/audit/trail"
 )
 
-// A page is shown at once and at each tick, below the one before it where there is no terminal, until it is interrupted.
+// A page is shown at once and at each tick, below the one before it if there is no terminal, until it is interrupted.
 func TestWatchAppends(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())
@@ -47,7 +47,7 @@ func TestWatchAppends(t *testing.T) {
 	}
 }
 
-// Whoever reads has gone: it ends.
+// The one who reads has gone: it ends.
 func TestWatchEndsWithItsReader(t *testing.T) {
 	t.Parallel()
 	r, w := io.Pipe()

@@ -80,13 +80,13 @@ type whyQuery struct {
 // A reason is a refusal and what mends it; the shape of --json.
 type reason struct {
 	audit.Refusal
-	audit.ClientInfo        // whose session it is of, where several share a hub; absent where that is not known
+	audit.ClientInfo        // whose session it is of, where several share a hub; absent if that is not known
 	Times            int    `json:"times"` // that the same was refused; Time is of the last
 	Named            string `json:"named,omitempty"`
 	Mend             string `json:"mend,omitempty"`
 	Command          string `json:"command,omitempty"` // that mends it
 
-	run []string // Command, without what says which hub.json it is about
+	run []string // Command, without what reports which hub.json it is about
 }
 
 // findRefusals lists what was refused, the oldest first.
@@ -135,7 +135,7 @@ func (w *whyQuery) findRefusals(ctx context.Context) ([]reason, error) {
 	return found, nil
 }
 
-// recordedRefusals are all refusals that are known, by time, and whose sessions they are of.
+// recordedRefusals returns all refusals that are known, by time, and whose sessions they are of.
 func recordedRefusals(ctx context.Context, dir string) (all []audit.Refusal, by trail.Clients, err error) {
 	by = trail.Clients{}
 	if dir == "" {
@@ -171,7 +171,7 @@ func (w *whyQuery) isHere(within []string, folder string) bool {
 	})
 }
 
-// mendReason says what mends a refusal.
+// mendReason reports what mends a refusal.
 func (w *whyQuery) mendReason(r *reason, served bool, now *opened) {
 	var m hints.Remedy
 	if r.By == audit.ByKernel {
@@ -190,7 +190,7 @@ func (w *whyQuery) mendReason(r *reason, served bool, now *opened) {
 	}
 }
 
-// refusedByKernel is a refusal by the kernel as it was before it was recorded.
+// refusedByKernel returns a refusal by the kernel as it was before it was recorded.
 func refusedByKernel(r *audit.Refusal) sandbox.Refusal {
 	f := sandbox.Refusal{
 		Path: r.Path, By: sandbox.Namer(r.NamedBy), At: r.At, Opens: r.Opens, Why: r.Why, Access: sandbox.Read,
@@ -205,7 +205,7 @@ func refusedByKernel(r *audit.Refusal) sandbox.Refusal {
 	return f
 }
 
-// mendOfMonitor is what mends a denial. named is the folder that the entry of the server names and the path lies in; "" for none.
+// mendOfMonitor returns what mends a denial. named is the folder that the entry of the server names and the path lies in; "" for none.
 func mendOfMonitor(r *audit.Refusal, named string) (m hints.Remedy) {
 	wanted := sandbox.Read
 	if r.Role != access.Read.String() {

@@ -83,7 +83,7 @@ func (o *opened) allowsNow(r *audit.Refusal) bool {
 	return replay.Judge(&info, &trail.Decision{Event: trail.Event{Record: rec}}).Decision == policy.Allow
 }
 
-// confinementOf is what the kernel would hold a server to, in a session with these roots.
+// confinementOf returns what the kernel would hold a server to, in a session with these roots.
 func (o *opened) confinementOf(s *spec.Spec, roots []string) *hints.Reader {
 	key := s.Name + "\x00" + strings.Join(roots, "\x00")
 	held, known := o.held[key]
@@ -98,7 +98,7 @@ func (o *opened) confinementOf(s *spec.Spec, roots []string) *hints.Reader {
 	return held
 }
 
-// namedFolder is the folder that the entry of a server names and the refused path lies in; "" for none.
+// namedFolder returns the folder that the entry of a server names and the refused path lies in; "" for none.
 func (o *opened) namedFolder(r *audit.Refusal) string {
 	s := o.servers[r.Server]
 	if s == nil || r.Path == "" {

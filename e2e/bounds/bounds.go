@@ -14,8 +14,8 @@ const slack = 10
 // Strict reports whether bounds hold as they are written: nothing else runs on the machine.
 func Strict() bool { return os.Getenv("MCPHUB_STRICT_BOUNDS") != "" }
 
-// Of is what a test compares a measured time with, or waits for what must be done by then: the bound itself if bounds are strict,
-// else ten times as much.
+// Of returns what a test compares a measured time with, or waits for what must be done by then: the bound itself if bounds are
+// strict, else ten times as much.
 func Of(bound time.Duration) time.Duration {
 	if Strict() {
 		return bound

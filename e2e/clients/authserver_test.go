@@ -102,7 +102,7 @@ func TestLoginAtRealServer(t *testing.T) {
 		t.Error("no token has ended amid a call")
 	}
 
-	// Somebody else revokes the login.
+	// Someone else revokes the login.
 	elsewhere := w.Path("elsewhere")
 	world.Must(t, os.CopyFS(elsewhere, os.DirFS(w.Path("home", "config"))))
 	world.Must(t, os.Chmod(elsewhere+"/mcphub/secrets.age", 0o600))

@@ -44,7 +44,7 @@ func exposeTo(w *world.World, version, config string) *exposed {
 	return e
 }
 
-// lists are the names of the tools that the client sees.
+// lists returns the names of the tools that the client sees.
 func (e *exposed) lists() []string {
 	e.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), world.WaitLimit)
@@ -58,7 +58,7 @@ func (e *exposed) lists() []string {
 	return names
 }
 
-// finds are the names that find-tools answers a question with.
+// finds returns the names that find-tools answers a question with.
 func (e *exposed) finds(query string) []string {
 	e.t.Helper()
 	text, bad := world.CallGoSDK(e.t, e.s, "find-tools", obj{"query": query}, nil)
@@ -131,7 +131,7 @@ func TestExposeToRealClients(t *testing.T) {
 				return e.told.Load()
 			}
 
-			// A server goes of which nothing was listed: it is not found any more, and nobody is told.
+			// A server goes of which nothing was listed: it is not found any more, and no one is told.
 			before := e.told.Load()
 			change("search", "everything")
 			if !world.Within(world.WaitLimit, func() bool { return !slices.Contains(e.finds("add two numbers"), "everything__get-sum") }) {

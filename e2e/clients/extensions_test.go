@@ -10,7 +10,7 @@ import (
 	"mcphub/e2e/world"
 )
 
-// extended is the server of clients/extended.mjs, as an entry of hub.json and as a command.
+// extended returns the server of clients/extended.mjs, as an entry of hub.json and as a command.
 func extended(n world.Node, t *testing.T, name string) (entry obj, args []string) {
 	t.Helper()
 	script := world.Source("e2e", "clients", "extended.mjs")

@@ -117,7 +117,7 @@ func TestInspectorAlone(t *testing.T) {
 	}
 }
 
-// envObject is the environment of a world for what wants it as JSON.
+// envObject returns the environment of a world for what wants it as JSON.
 func envObject(w *world.World, more ...string) obj {
 	vars := obj{}
 	for _, e := range w.Env(more...) {

@@ -46,7 +46,7 @@ func uninstall(w *world.World, client, file, want string) {
 	}
 }
 
-// TestInstallClaudeCode: Claude Code, which writes its file anew whenever it likes, lists the hub as connected.
+// TestInstallClaudeCode: Claude Code, which writes its file again whenever it likes, lists the hub as connected.
 func TestInstallClaudeCode(t *testing.T) {
 	t.Parallel()
 	n := world.RequireNode(t)
@@ -89,7 +89,7 @@ func judges(w *world.World, help string, call func(path string) string) {
 	}
 }
 
-// TestInstallAgents: the other clients that run without an account list the hub, connected where they connect.
+// TestInstallAgents: the other clients that run without an account list the hub, connected if they connect.
 func TestInstallAgents(t *testing.T) {
 	if !world.Long {
 		t.Skip("MCPHUB_E2E_LONG is not set: the clients are large")

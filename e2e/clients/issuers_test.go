@@ -25,8 +25,8 @@ import (
 	"mcphub/e2e/world"
 )
 
-// anIssuer is an authorization server as far as a protected resource sees it: its metadata, its keys, and the tokens that it
-// signs.
+// anIssuer returns an authorization server as far as a protected resource sees it: its metadata, its keys, and the tokens
+// that it signs.
 func anIssuer(t *testing.T) (url string, token func(claims obj) string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -91,7 +91,7 @@ func TestHTTPTokensOfAnIssuer(t *testing.T) {
 		opens, fails string
 	}{
 		{"alice", []string{"team"}, inside, outside},
-		{"bob", []string{"others"}, outside, inside}, // the control: the same call of somebody else
+		{"bob", []string{"others"}, outside, inside}, // the control: the same call of someone else
 		{"carol", nil, "", inside},
 		{"carol", nil, "", outside},
 	} {

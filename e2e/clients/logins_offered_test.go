@@ -18,9 +18,9 @@ import (
 	"mcphub/e2e/world"
 )
 
-// TestLoginIsOffered: where a call needs a login, a client that can show an address is given it, in both eras. The call goes on
+// TestLoginIsOffered: if a call needs a login, a client that can show an address is given it, in both eras. The call goes on
 // once the person has logged in; the first time, when the login is over, and when the server wants more. Who declines, who
-// cannot show an address, and whoever comes over HTTP is told the command instead.
+// cannot show an address, and the one who comes over HTTP is told the command instead.
 func TestLoginIsOffered(t *testing.T) {
 	t.Parallel()
 	for _, era := range world.Eras {
@@ -106,7 +106,7 @@ func TestLoginIsOffered(t *testing.T) {
 				t.Errorf("the client was told %d times that it is over, want 3", told)
 			}
 
-			// A page that nobody opens does not keep the hub from ending.
+			// A page that no one opens does not keep the hub from ending.
 			if era.Name == "modern" {
 				return
 			}

@@ -29,7 +29,7 @@ func auth(w *world.World, visit func(address string), args ...string) (said stri
 	return w.AuthWith([]string{"DBUS_SESSION_BUS_ADDRESS=unix:path=" + w.Path("no-bus")}, visit, args...)
 }
 
-// whoami calls the server's tool, which says whose token it saw; what is wrong instead where it cannot.
+// whoami calls the server's tool, which says whose token it saw; what is wrong instead if it cannot.
 func whoami(s *world.Session) string {
 	s.T.Helper()
 	r, err := s.Tool(s.Context(), "protected__whoami", "{}")

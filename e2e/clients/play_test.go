@@ -34,7 +34,7 @@ type played struct {
 	Changed  []string       // what the client was told
 }
 
-// wantPlayed is how it must be, whoever plays.
+// wantPlayed returns how it must be, the one who plays.
 func wantPlayed(w *world.World, version string) played {
 	one := "1 roots: " + ide.FileURI(w.Project)
 	return played{Version: version, Progress: []float64{0, 50, 100}, Changed: []string{"prompts", "resource", "tools"},
@@ -135,8 +135,8 @@ type player interface {
 // heard is what a client is told and asked beside its calls.
 type heard struct {
 	mu      sync.Mutex
-	changed chan struct{} // closed and made anew at each change
-	tools   int           // times that it was told of a change of the tools
+	changed chan struct{} // closed and made again at each change
+	tools   int           // times that it was told about a change of the tools
 	quits   bool          // it does not tell the hub what it gives up
 	played
 }
@@ -240,7 +240,7 @@ func (h *heard) play(w *world.World, p player) played {
 	step("all", "test_input_required_result_multiple_inputs", obj{}, "")
 	world.Must(w.T, p.follow(ctx, "test://watched-resource"))
 	step("change", "test_trigger_tool_change", obj{}, "")
-	// It may have been told of a change before: while children start there are some.
+	// It may have been told about a change before: while children start there are some.
 	for seen := 0; ; {
 		all, err := p.list(ctx)
 		world.Must(w.T, err)
@@ -265,7 +265,7 @@ func (h *heard) play(w *world.World, p player) played {
 	return h.played
 }
 
-// hubCommand is the hub on stdio with a witness before it, for an SDK to start.
+// hubCommand returns the hub on stdio with a witness before it, for an SDK to start.
 func hubCommand(w *world.World, hub *world.Witnessed) *exec.Cmd {
 	w.T.Helper()
 	entry := w.Tapped("hub", world.Hub(w.T), hub.Serve()...)

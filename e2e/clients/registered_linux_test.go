@@ -46,7 +46,7 @@ var registrable = []struct{ name, title, roots string }{
 var registrations = regexp.MustCompile(`(?m)^\| client \| roots come from \|.*\n\|[-|]+\n((?:\|.*\n)+)`)
 
 // TestRegistrationsHold makes a table of docs/clients.md: each client is registered by install, in a project and in the home
-// folder, and the hub is started as the client's file says, by a client that gives roots where that one does. How many of three
+// folder, and the hub is started as the client's file says, by a client that gives roots if that one does. How many of three
 // servers the kernel holds is what get-roots says. Clients that start a hub in the same way share one start; in the long series
 // each has its own.
 func TestRegistrationsHold(t *testing.T) {

@@ -75,7 +75,7 @@ func runSDK(w *world.World, n world.Node, scenario string, steps int) sdkReport 
 	return r
 }
 
-// toolsByName splits a list of tools and takes prefix off the names of those that have it; others are left out.
+// toolsByName splits a list of tools and takes prefix off the names of the ones that have it; others are left out.
 func toolsByName(t testing.TB, list json.RawMessage, prefix string) map[string]any {
 	t.Helper()
 	var entries []obj
@@ -94,7 +94,7 @@ func toolsByName(t testing.TB, list json.RawMessage, prefix string) map[string]a
 // children of the acceptance walk: both real servers, the first with a witness in front of it, and the recorder.
 func realChildren(w *world.World, n world.Node) obj {
 	return obj{
-		// The configured directory is what holds where there are no roots: with roots it must be gone (C3).
+		// The configured directory is what holds if there are no roots: with roots it must be gone (C3).
 		"filesystem": w.Wrapped("filesystem", "mcp-server-filesystem", []string{n.Program, n.Script("mcp-server-filesystem")}, []string{w.Outside}),
 		"everything": obj{"command": n.Program, "args": []string{n.Script("mcp-server-everything")}},
 		"rec":        w.Recorder("rec"),

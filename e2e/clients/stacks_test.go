@@ -33,7 +33,7 @@ func walk(w *world.World, t *testing.T, call caller) {
 	}
 }
 
-// realStores are the official servers that keep files and facts.
+// realStores returns the official servers that keep files and facts.
 func realStores(w *world.World, n world.Node) obj {
 	return obj{
 		"filesystem": obj{"command": n.Program, "args": []string{n.Script("mcp-server-filesystem")}},

@@ -31,9 +31,9 @@ import (
 
 var servingAt = regexp.MustCompile(`serving (http://\S+/mcp)`)
 
-// TestAServerIsNoClientOfAHub: a server of one hub, held as nobody asked for and served the home folder, makes the folder of the hubs' sockets unreadable,
-// sheds its environment and its parents, and calls another hub of its user over HTTP with the whole disk for roots. It is asked
-// for a token, and cannot read it. The controls: a hub that needs no token lets it read, and a free server reads the token.
+// TestAServerIsNoClientOfAHub: a server of one hub, held as no caller asked for and served the home folder, makes the folder of the hubs' sockets
+// unreadable, sheds its environment and its parents, and calls another hub of its user over HTTP with the whole disk for roots. It is asked for a token,
+// and cannot read it. The controls: a hub that needs no token lets it read, and a free server reads the token.
 func TestAServerIsNoClientOfAHub(t *testing.T) {
 	t.Parallel()
 	world.RequireLandlock(t)
@@ -199,13 +199,13 @@ func TestManyConnectionsWithoutAToken(t *testing.T) {
 	if refused.Load() < many/4 {
 		t.Errorf("the control: only %d were refused", refused.Load())
 	}
-	// Who comes anew is served too.
+	// Who comes again is served too.
 	dialGoSDK(t, at, nil, w.Project)
 }
 
 // TestInstallOverHTTP: each client is given the address of the hub that runs, and its token in the way that the client reads: by
-// a variable, a file, or itself in a file that only its owner reads. With that it is served, also by a hub that was started anew.
-// What is shown has no token, and uninstall gives every byte back.
+// a variable, a file, or itself in a file that only its owner reads. With that it is served, also by a hub that was started
+// again. What is shown has no token, and uninstall gives every byte back.
 func TestInstallOverHTTP(t *testing.T) {
 	t.Parallel()
 	w := world.New(t)
@@ -320,7 +320,7 @@ func TestInstallClaudeCodeOverHTTP(t *testing.T) {
 	}
 }
 
-// TestNoAuthIsSaid: by the log, by status, and by validate and doctor. The shipped default says nothing of the kind.
+// TestNoAuthIsSaid: by the log, by status, and by validate and doctor. The shipped default says nothing about the kind.
 func TestNoAuthIsSaid(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"", "--no-auth", "variable", "file"} {

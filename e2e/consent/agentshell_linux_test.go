@@ -48,7 +48,7 @@ func startShell(t *testing.T, line string) *agentsShell {
 	script := w.Write("agent.sh", "read -r _ <\"$D/go\"\n"+line+"\n")
 	env := w.Env("D="+w.Dir, "HUB="+world.Hub(t), "SHELL=/bin/sh")
 	a.s = w.Start(ide.Options{Command: "sh", Args: []string{"-c", `sh "$0" & "$@"; exit $?`, script, world.Hub(t), "serve", "--config", config}, Env: env, Roots: ide.Folders(w.Project)})
-	t.Cleanup(func() { // it ends with nobody, where it has left its parents
+	t.Cleanup(func() { // it ends with no one, if it has left its parents
 		for _, p := range world.Marked(t, "HOME="+w.Home) {
 			if !strings.Contains(p.Command, " serve ") && regexp.MustCompile("agent[.]sh|script|approve|console").MatchString(p.Command) {
 				_ = unix.Kill(p.PID, unix.SIGKILL)

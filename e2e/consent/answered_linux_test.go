@@ -17,9 +17,9 @@ import (
 // and gives what it was told.
 type realClient func(w *world.World, config string, env []string, paths ...string) string
 
-// TestARealClientIsAnswered: a client that asks nobody waits while a person answers, on the page or at a terminal, and goes on
+// TestARealClientIsAnswered: a client that asks no one waits while a person answers, on the page or at a terminal, and goes on
 // then. The official TypeScript SDK has no form by itself. Codex, whose model a stand-in plays, says that it has one, and
-// declines it where nobody looks, so approval.from leaves it out. Codex is for the long run: it is large.
+// declines it if no one looks, so approval.from leaves it out. Codex is for the long run: it is large.
 func TestARealClientIsAnswered(t *testing.T) {
 	n := world.RequireNode(t)
 	t.Run("SDK", func(t *testing.T) { answersReach(t, ofSDK(n), "client", "terminal", "console") })

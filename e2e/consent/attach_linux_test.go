@@ -34,7 +34,7 @@ type shared struct {
 	tried       atomic.Int64
 }
 
-// attachAuto is the key of hub.json that has clients share a hub.
+// attachAuto returns the key of hub.json that has clients share a hub.
 func attachAuto() obj { return obj{"mode": "auto", "idle": "400ms"} }
 
 func sharing(t *testing.T, children obj, more ...obj) *shared {
@@ -46,7 +46,7 @@ func sharing(t *testing.T, children obj, more ...obj) *shared {
 	w.Sockets = world.SocketsIn(t)
 	s := &shared{World: w, run: filepath.Join(strings.TrimPrefix(w.Sockets[0], "XDG_RUNTIME_DIR="), "mcphub")}
 	s.config = w.Config(children, append([]obj{{"attach": attachAuto()}}, more...)...)
-	t.Cleanup(func() { // the hub is nobody's, and ends by itself
+	t.Cleanup(func() { // the hub is no one's, and ends by itself
 		mark := "HOME=" + w.Home
 		if !world.Within(world.WaitLimit, func() bool { return len(world.Marked(t, mark)) == 0 }) {
 			t.Errorf("left over: %v", world.Marked(t, mark))
@@ -78,7 +78,7 @@ func (s *shared) wait() context.Context {
 	return ctx
 }
 
-// file is the one file with this end in the folder of sockets.
+// file returns the one file with this end in the folder of sockets.
 func (s *shared) file(end string) string {
 	s.T.Helper()
 	var all []string
@@ -91,7 +91,7 @@ func (s *shared) file(end string) string {
 	return all[0]
 }
 
-// attached is how many sessions have ever attached to a hub of this world.
+// attached returns how many sessions have ever attached to a hub of this world.
 func (s *shared) attached() int {
 	s.T.Helper()
 	log := s.Path("home", "state", "mcphub", "shared.log")
@@ -145,7 +145,7 @@ echo "== end"
 		world.Bin.Opener, s.file(".attach"), secret, s.file(".sock"), s.file(".secret")))
 }
 
-// parts are what the script has said, by name.
+// parts returns what the script has said, by name.
 func parts(t testing.TB, said string) map[string]string {
 	t.Helper()
 	if !strings.Contains(said, "== end") {
@@ -159,8 +159,8 @@ func parts(t testing.TB, said string) map[string]string {
 	return out
 }
 
-// shells are the entries of two servers: one that is held by the kernel, but may use unix sockets, and one that nothing holds. The
-// former may read the programs and hub.json, so that it is not for want of these that it does not attach.
+// shells returns the entries of two servers: one that is held by the kernel, but may use unix sockets, and one that nothing holds.
+// The former may read the programs and hub.json, so that it is not for want of these that it does not attach.
 func shells(t *testing.T, config string) obj {
 	return obj{
 		"held": shellServer(obj{"sandbox": obj{"sockets": "on", "read": []string{world.Bin.Opener, world.Hub(t), config}}}),
@@ -175,11 +175,11 @@ func sharingShells(t *testing.T) *shared {
 	return s
 }
 
-// tries is how often each process that may not attach tries what can be tried by hand, each time by another process.
-// MCPHUB_LONG_CASES says how often, at most 1,000 times.
+// tries returns how often each process that may not attach tries what can be tried by hand, each time by another
+// process. MCPHUB_LONG_CASES says how often, at most 1,000 times.
 func tries(t *testing.T) int { return world.LongCases(t, 8, 1000) }
 
-// rounds is how often the program itself is tried, which does the same and takes a hundred times as long.
+// rounds returns how often the program itself is tried, which does the same and takes a hundred times as long.
 func rounds(t *testing.T) int { return world.LongCases(t, 1, 10) }
 
 // atATime is how many tries are one call of a server.
@@ -196,7 +196,7 @@ func (s *shared) known() (file string) {
 	return file
 }
 
-// again is a command line that tries all that can be tried by hand so many times. how: as of attacks.
+// again returns a command line that tries all that can be tried by hand so many times. how: as of attacks.
 func (s *shared) again(n int, how string) string {
 	line := "env"
 	if how != "-" {
@@ -223,7 +223,7 @@ func (s *shared) barred(who, said string, n int, reads bool) {
 	}
 }
 
-// counted is what came of n tries, and how often.
+// counted returns what came of n tries, and how often.
 func (s *shared) counted(who, said string, n int) (texts map[string]int) {
 	s.T.Helper()
 	_, list, _ := strings.Cut(said, "done: ")
@@ -240,7 +240,7 @@ func (s *shared) counted(who, said string, n int) (texts map[string]int) {
 	return texts
 }
 
-// none wants nothing of the attacks to have worked, whether or not the secret could be read. What the kernel holds cannot even read
+// none wants none of the attacks to have worked, whether or not the secret could be read. What the kernel holds cannot even read
 // hub.json.
 func (s *shared) none(who, said string, held bool, attached int) {
 	s.T.Helper()
@@ -349,7 +349,7 @@ func TestNoServerAttaches(t *testing.T) {
 // raised is how the attacks are made without the environment, and without the mark of a server where that may be taken away.
 const raised = "raised"
 
-// leaves has a server leave somebody behind who makes the attacks once begin is called: in a session of his own, and below none that
+// leaves has a server leave someone behind who makes the attacks once begin is called: in a session of his own, and below none that
 // the server has started and that still runs. He makes other attacks first, whose output is in the file tried.
 func (s *shared) leaves(c *ide.Client, server, how string, first ...string) (begin func()) {
 	s.T.Helper()
@@ -386,7 +386,7 @@ func (s *shared) leaves(c *ide.Client, server, how string, first ...string) (beg
 	}
 }
 
-// leftSaid is what the one who was left behind has to say in the end.
+// leftSaid returns what the one who was left behind has to say in the end.
 func (s *shared) leftSaid() string {
 	s.T.Helper()
 	var said []byte
@@ -434,7 +434,7 @@ func (s *shared) forgetEnds() {
 	}
 }
 
-// A grandchild whose hub was killed, with the hub's guardian, does not attach to the next hub and administers it as little, also where
+// A grandchild whose hub was killed, with the hub's guardian, does not attach to the next hub and administers it as little, also if
 // nothing holds it and it has emptied its environment. The control is one of root, which alone can take away the mark by which it is
 // told then, a hard limit: it attaches.
 func TestNoServerOfAHubThatWasKilledAttaches(t *testing.T) {
@@ -493,7 +493,7 @@ func mayRaise(t *testing.T) bool {
 	return may
 }
 
-// gone waits until the hub has ended because nobody is attached.
+// gone waits until the hub has ended because no one is attached.
 func (s *shared) gone() {
 	s.T.Helper()
 	if !world.Within(world.WaitLimit, func() bool {
@@ -558,7 +558,7 @@ func (s *shared) atDoor(secret string, begun bool) (fd int) {
 	return fd
 }
 
-// connectionOf is the descriptor by which an adapter is attached.
+// connectionOf returns the descriptor by which an adapter is attached.
 func (s *shared) connectionOf(pid int) int {
 	p, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
@@ -584,7 +584,7 @@ func (s *shared) connectionOf(pid int) int {
 
 // A server that is passed a connection by one that may attach goes on with it in vain, whether the accomplice has shown the secret
 // or leaves that to it. One that is passed the connection of an adapter that is attached ends that session, as who has its streams
-// might anyway, and gets nothing of it.
+// might anyway, and gets none of it.
 func TestAConnectionIsOfNoUseToAServer(t *testing.T) {
 	t.Parallel()
 	world.RequireLandlock(t)
@@ -630,8 +630,8 @@ func TestAConnectionIsOfNoUseToAServer(t *testing.T) {
 	s.all()
 }
 
-// Whoever is in another namespace than the hub, has other rights, or has given some up, does not attach, with the true secret, and
-// mcphub serve gives it a hub of its own and says why.
+// The one who is in another namespace than the hub, has other rights, or has given some up, does not attach, with the true secret,
+// and mcphub serve gives it a hub of its own and says why.
 func TestNobodyAttachesFromElsewhere(t *testing.T) {
 	t.Parallel()
 	needs.Line(t, "setpriv; unshare")
@@ -697,7 +697,7 @@ func works(t *testing.T, by string) bool {
 	return true
 }
 
-// noGroups says whether this process has no further groups, so that it can give none up.
+// noGroups reports whether this process has no further groups, so that it can give none up.
 func noGroups() bool {
 	groups, err := os.Getgroups()
 	return err == nil && len(groups) == 0
@@ -818,7 +818,7 @@ func sharedOnce(t *testing.T) inRun {
 	return r
 }
 
-// A thing is put in the place of what a hub has there.
+// A thing is put instead of what a hub has there.
 type thing struct {
 	put    func(t *testing.T, r inRun)
 	runs   bool   // while a hub runs
@@ -827,7 +827,7 @@ type thing struct {
 	want   string // what is said; "": nothing, since a hub is shared all the same
 }
 
-const stranger = 54321 // a user who is nobody here
+const stranger = 54321 // a user who is no one here
 
 // Whatever lies in the folder of sockets that is not a hub's: it is said within two seconds why no hub is shared, or one is; and the
 // client is served.
@@ -917,7 +917,7 @@ func TestThingsInTheFolderOfSockets(t *testing.T) {
 	}
 }
 
-// stale is a socket that nobody listens at; hangs: that this test does, and never answers.
+// stale is a socket that no one listens at; hangs: that this test does, and never answers.
 func stale(t *testing.T, path string, hangs bool) {
 	t.Helper()
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
@@ -955,7 +955,7 @@ func fourEnds() string {
 	return fmt.Sprintf("1 %[1]d\n2 %[1]d\n3 %[1]d\n4 %[1]d\n", now)
 }
 
-// fullDisk puts a full file system in the place of a folder, with what is in it.
+// fullDisk puts a full file system instead of a folder, with what is in it.
 func fullDisk(t *testing.T, dir string) {
 	t.Helper()
 	kept := map[string][]byte{}

@@ -18,10 +18,10 @@ import (
 	"mcphub/e2e/world"
 )
 
-// evilText is what a registry may say of a server.
+// evilText is what a registry may say about a server.
 const evilText = `<img src=x onerror=alert(1)>"><script>alert(1)</script>`
 
-// aRegistry is a registry on loopback that has one server, of this version. Nothing can be fetched for it: nobody answers at port 9.
+// aRegistry returns a registry on loopback that has one server, of this version. Nothing can be fetched for it: no one answers at port 9.
 func aRegistry(t *testing.T, version *atomic.Value) *httptest.Server {
 	entry := func() obj {
 		return obj{"server": obj{"name": "io.github.test/weather", "description": "Weather " + evilText, "version": version.Load(), "packages": []obj{{
@@ -40,7 +40,7 @@ func aRegistry(t *testing.T, version *atomic.Value) *httptest.Server {
 	return srv
 }
 
-// editable is a hub with a client, and a console of it at a terminal.
+// editable returns a hub with a client, and a console of it at a terminal.
 func editable(t *testing.T) (w *world.World, config string, env []string, version *atomic.Value) {
 	w = world.New(t)
 	sockets := world.SocketsIn(t)
@@ -89,7 +89,7 @@ func TestConsoleEditedByKeyboard(t *testing.T) {
 }
 
 // TestWhatIsAddedIsWhatWasShown: a registry that answers otherwise once its entry was shown, a file that changes meanwhile, and a start of what
-// nobody was shown. Controls: the same clicks without that.
+// no one was shown. Controls: the same clicks without that.
 func TestWhatIsAddedIsWhatWasShown(t *testing.T) {
 	t.Parallel()
 	w, config, env, version := editable(t)

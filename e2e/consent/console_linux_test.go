@@ -88,7 +88,7 @@ func TestApproveOnTheConsole(t *testing.T) {
 }
 
 // TestAllowOnTheConsole: a call is refused, and a person at a console that was begun at a terminal has hub.json changed: it is shown, then
-// written, and the hub takes it. A file that changed meanwhile is left alone, and so is it by a page that was loaded anew.
+// written, and the hub takes it. A file that changed meanwhile is left alone, and so is it by a page that was loaded again.
 func TestAllowOnTheConsole(t *testing.T) {
 	t.Parallel()
 	w := world.New(t)

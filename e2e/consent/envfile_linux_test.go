@@ -9,7 +9,7 @@ import (
 	"mcphub/e2e/world"
 )
 
-// A hub that runs has an entry with a file of variables, which lies in the root of another hub. What a server of that one
+// A hub that runs has an entry with a file of variables, which lies in the root of another hub. What a server of that one caller
 // writes into it decides what the entry's server runs, so it counts only once a person has accepted it: also at a start long after
 // hub.json was read. The control are hubs that do not know of each other: there it counts at the next start.
 func TestAnEnvFileThatAnotherHubsServerWrites(t *testing.T) {

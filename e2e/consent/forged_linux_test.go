@@ -15,7 +15,7 @@ import (
 )
 
 // A confined server is served the home folder, or all there is, where the hub keeps what a person has accepted. It writes a new
-// entry into hub.json, forges that somebody has accepted it, and takes away what is on record of where servers write. No other hub
+// entry into hub.json, forges that someone has accepted it, and takes away what is on record of where servers write. No other hub
 // runs the entry. The control is the same done by the test, which nothing holds: then the hub runs it.
 func TestAServerForgesWhatAPersonAccepts(t *testing.T) {
 	t.Parallel()
@@ -73,7 +73,7 @@ func serveFileAs(w *world.World, path string, roots ...string) *world.Session {
 	return s
 }
 
-// forging is a script that has a hub.json taken for accepted wherever it can be kept.
+// forging returns a script that has a hub.json taken for accepted wherever it can be kept.
 func forging(t *testing.T, w *world.World, path, text string) string {
 	t.Helper()
 	value, err := json.Marshal(struct {

@@ -6,8 +6,8 @@ import (
 	"mcphub/e2e/world"
 )
 
-// guards are the tests of what keeps servers, hubs and sessions apart. They run here as whoever runs the tests, and again as
-// others.
+// guards are the tests of what keeps servers, hubs and sessions apart. They run here as the one who runs the tests, and
+// again as others.
 var guards = []string{
 	"TestWhatAnotherSessionRelinks",
 	"TestWhatASessionRelinksForItsNext",
@@ -15,7 +15,7 @@ var guards = []string{
 	"TestAServerAdministersNoHub",
 }
 
-// What the guards promise holds whoever runs the hub: root, an ordinary user, and root inside of a container.
+// What the guards promise holds the one who runs the hub: root, an ordinary user, and root inside of a container.
 func TestGuardsForOthers(t *testing.T) {
 	t.Parallel()
 	t.Run("an ordinary user", func(t *testing.T) { world.AsOrdinaryUser(t, guards) })

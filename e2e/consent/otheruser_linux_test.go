@@ -19,7 +19,7 @@ import (
 	"mcphub/e2e/world"
 )
 
-// TestAnotherUserOfTheMachine: somebody with another user id reaches no hub, no question, no record and nothing of a console
+// TestAnotherUserOfTheMachine: someone with another user id reaches no hub, no question, no record and no part of a console
 // but its first page. The controls are the same commands of the hub's own user, and folders that were opened to all.
 func TestAnotherUserOfTheMachine(t *testing.T) {
 	t.Parallel()
@@ -110,7 +110,7 @@ func TestAnotherUserOfTheMachine(t *testing.T) {
 	}
 	modes(0o700, 0o600)
 
-	// A port belongs to nobody. What they know of the console is what all may know.
+	// A port belongs to no one. What they know of the console is what all may know.
 	line, err := os.ReadFile("/proc/" + pid + "/cmdline")
 	world.Must(t, err)
 	code := p.Sees(1, `this code, once: (\S+)`)
@@ -154,7 +154,7 @@ func TestAnotherUserOfTheMachine(t *testing.T) {
 	}
 }
 
-// addressesElsewhere are the addresses of this machine that are not loopback.
+// addressesElsewhere returns the addresses of this machine that are not loopback.
 func addressesElsewhere(t *testing.T) (ips []string) {
 	t.Helper()
 	all, err := net.InterfaceAddrs()

@@ -74,7 +74,7 @@ func (p *consolePage) click(shown, decision, digest string) string {
 	return p.asks("/answer", url.Values{"hub": {field(shown, "hub")}, "id": {field(shown, "id")}, "digest": {digest}, "decision": {decision}})
 }
 
-// field is the value of the first input of that name.
+// field returns the value of the first input of that name.
 func field(text, name string) string {
 	if found := regexp.MustCompile(`name="` + name + `" value="([^"]*)"`).FindStringSubmatch(text); found != nil {
 		return found[1]

@@ -19,7 +19,7 @@ import (
 	"mcphub/e2e/world"
 )
 
-// shellServer is an entry of the opener, which no call is checked for.
+// shellServer returns an entry of the opener, which no call is checked for.
 func shellServer(more obj) obj {
 	entry := obj{"command": world.Bin.Opener, "args": []string{}, "paths": obj{"mode": "off"}}
 	for key, value := range more {
@@ -47,7 +47,7 @@ func writes(s *world.Session, path, text string) {
 	}
 }
 
-// without runs mcphub where there is no terminal, and gives all that it said and its exit status.
+// without runs mcphub if there is no terminal, and gives all that it said and its exit status.
 func ranWithout(w *world.World, args ...string) (said string, status int) {
 	w.T.Helper()
 	ctx, stop := context.WithTimeout(context.Background(), world.WaitLimit)
@@ -113,7 +113,7 @@ func wellAgain(w *world.World) {
 }
 
 // A server adds a server to a hub.json that lies in its root. Status and doctor name the question. A person at a terminal is
-// shown what would change; no leaves it, yes starts it. Nobody answers without a terminal, nor whom the server starts.
+// shown what would change; no leaves it, yes starts it. No one answers without a terminal, nor whom the server starts.
 func TestAPersonAnswersForAServer(t *testing.T) {
 	t.Parallel()
 	world.RequireLandlock(t)
@@ -151,8 +151,8 @@ func TestAPersonAnswersForAServer(t *testing.T) {
 	}
 }
 
-// A server puts another link in the place of one that an entry of another hub names. Status and doctor name the question. A
-// person at a terminal is shown where it leads; after yes, and not before, `mcphub restart` opens it.
+// A server puts another link instead of one that an entry of another hub names. Status and doctor name the question. A
+// person at a terminal is shown its target; after yes, and not before, `mcphub restart` opens it.
 func TestAPersonAnswersForALink(t *testing.T) {
 	t.Parallel()
 	world.RequireLandlock(t)

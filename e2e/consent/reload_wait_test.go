@@ -52,8 +52,8 @@ func serveFile(w *world.World, path string, roots ...string) *world.Session {
 
 func offers(s *world.Session, tool string) bool { s.T.Helper(); return s.Tools()[tool] != nil }
 
-// A server that is added to a hub.json that servers may write waits: where it lies inside a root, where a link to it does, and
-// where what it leads to does. A person's answer has it read, and SIGHUP is none. The control is the same edit of a file outside.
+// A server that is added to a hub.json that servers may write waits: where it lies inside a root, if a link to it does, and where
+// what it leads to does. A person's answer has it read, and SIGHUP is none. The control is the same edit of a file outside.
 func TestAFileInsideABoundaryWaits(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {

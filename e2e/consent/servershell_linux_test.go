@@ -12,8 +12,8 @@ import (
 )
 
 // TestAServersShellAnswersNothing: what a server starts answers no question, however its process is shared, whether the kernel holds
-// it, and also where it leaves its parents and makes a terminal of its own. Nor does it begin a console, or see more of one than
-// the first page. The control of the line is in TestAnAgentsShellAnswersNothing: there it answers.
+// it, and also if it leaves its parents and makes a terminal of its own. Nor does it begin a console, or see more of one than the
+// first page. The control of the line is in TestAnAgentsShellAnswersNothing: there it answers.
 func TestAServersShellAnswersNothing(t *testing.T) {
 	t.Parallel()
 	world.RequireLandlock(t)

@@ -37,7 +37,7 @@ func (h *heardRequests) String() string {
 	return h.all.String()
 }
 
-// answered runs mcphub at a terminal at which somebody types this, and gives what was shown.
+// answered runs mcphub at a terminal at which someone types this, and gives what was shown.
 func answered(w *world.World, typed string, args ...string) string {
 	w.T.Helper()
 	terminal, side := world.PseudoTerminal(w.T)
@@ -56,7 +56,7 @@ func answered(w *world.World, typed string, args ...string) string {
 }
 
 // A file of a project that was cloned asks for a person's keys, files and secrets, and for a server that nothing holds. Whatever
-// its client is, and whoever says yes to the import, its servers get text, and are confined. The control is the same entries
+// its client is, and the one who says yes to the import, its servers get text, and are confined. The control is the same entries
 // written by hand into hub.json.
 func TestAStrangersFileIsNotBelieved(t *testing.T) {
 	t.Parallel()

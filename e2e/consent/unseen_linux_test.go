@@ -21,12 +21,12 @@ import (
 )
 
 // unseenText is what a stranger writes to be read as something else: lines and errors of mcphub's, colours, a cursor that moves,
-// a direction that turns, letters that nobody sees.
+// a direction that turns, letters that no one sees.
 const unseenText = "A\nhub.json:1:1: error: FORGED\rB\x1b[31mC\u009b31mD\u0085E\u2028hub.json:1:1: error: FORGED\u2029F\u202eG\u2066H\U000e0041I\u200bJ\x7fK"
 
 var forged = regexp.MustCompile(`(?m)^\W*hub\.json:1:1: error: FORGED`)
 
-// unseen says what in an output is not what it seems.
+// unseen returns what in an output is not what it seems.
 func unseen(out string) (found []string) {
 	for i, r := range out {
 		switch {

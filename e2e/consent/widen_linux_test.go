@@ -11,8 +11,8 @@ import (
 	"mcphub/e2e/world"
 )
 
-// TestAServerThatStays: a server that keeps state is not started anew when more is open. The call that needs it says so; what its
-// user is told of does what is said: mcphub restart starts it anew, this once, and "widen" in its entry each time.
+// TestAServerThatStays: a server that keeps state is not started again when more is open. The call that needs it says so; what
+// its user is told about does what is said: mcphub restart starts it again, this once, and "widen" in its entry each time.
 func TestAServerThatStays(t *testing.T) {
 	t.Parallel()
 	world.RequireLandlock(t)

@@ -27,8 +27,8 @@ type Options struct {
 	Protocol     string   // version asked for; "" the newest with a handshake
 	Roots        Roots    // nil refuses every question as a method not found
 
-	// Apart: a process of its own starts the server, and not that of the test. What a test runs beside it descends from no client then,
-	// as what a person runs in another terminal.
+	// Apart: a process of its own starts the server, and not the test's. What a test runs beside it descends from no client then, as
+	// what a person runs in another terminal.
 	Apart bool
 
 	Answer func(method string, params []byte) *Answer // if set, answers every question but a ping
@@ -210,7 +210,7 @@ func member(params string) string {
 	return `,"params":` + params
 }
 
-// Expect says that an answer to this raw id will be no surprise: for requests sent with SendBytes.
+// Expect reports that an answer to this raw id will be no surprise: for requests sent with SendBytes.
 func (c *Client) Expect(id string) { c.log.expect(id) }
 
 // Answer waits for the answer to a request.
@@ -298,7 +298,7 @@ func (c *Client) Initialize(ctx context.Context) (Message, error) {
 // SetRoots changes what questions from now on are answered with. It tells the server nothing: see RootsChanged.
 func (c *Client) SetRoots(r Roots) { c.log.setRoots(r) }
 
-// RootsChanged tells the server that the roots have changed.
+// RootsChanged returns the server that the roots have changed.
 func (c *Client) RootsChanged() error { return c.Notify("notifications/roots/list_changed", "") }
 
 // AwaitAsked waits until the server has asked for the roots n times in all.
@@ -313,7 +313,7 @@ func (c *Client) AwaitAsked(ctx context.Context, n int) error {
 	return err
 }
 
-// Asked tells how often the server has asked for the roots.
+// Asked returns how often the server has asked for the roots.
 func (c *Client) Asked() int {
 	ms, _ := c.log.since(0)
 	n := 0
@@ -334,14 +334,14 @@ func (c *Client) Messages() []Message {
 // Stderr gives what the process has written to stderr so far.
 func (c *Client) Stderr() string { return c.log.stderrText() }
 
-// PID is the process id.
+// PID returns the process id.
 func (c *Client) PID() int { return c.cmd.Process.Pid }
 
 // CloseInput ends the process's stdin and returns at once. It takes no turn among the writers: one of them may be stuck, and
 // this is what frees it.
 func (c *Client) CloseInput() error { return c.in.w.Close() }
 
-// Exited is closed when the process has ended.
+// Exited returns a channel that is closed when the process has ended.
 func (c *Client) Exited() <-chan struct{} { return c.exited }
 
 // Exit is how a process ended.
@@ -352,7 +352,7 @@ type Exit struct {
 	Held   bool          // its stdout or stderr stayed open after its end: something it started still lives
 }
 
-// Close ends the process's stdin, waits for it at most that long, then kills it, and returns when nothing of the Client runs.
+// Close ends the process's stdin, waits for it at most that long, then kills it, and returns when no part of the Client runs.
 func (c *Client) Close(atMost time.Duration) Exit {
 	begun := time.Now()
 	_ = c.CloseInput()

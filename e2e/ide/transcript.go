@@ -102,7 +102,7 @@ func (c *Client) Violations() []string {
 // it and have a shell.
 var widens = regexp.MustCompile(`mcphub (?:allow|revoke|learn|restart|disable|enable|add|reload|approve)\b|sandbox\.(?:read|write|sockets|mode)\b|MCPHUB_SANDBOX|\\?"sandbox\\?": *\\?"off|\\?"widen\\?"`)
 
-// widening is what widens in a message; nil for nothing. The expression is slow, and messages may be large.
+// widening returns what widens in a message; nil for nothing. The expression is slow, and messages may be large.
 func widening(raw []byte) []byte {
 	for _, word := range []string{"mcphub ", "andbox", "MCPHUB_SANDBOX", "widen"} {
 		if bytes.Contains(raw, []byte(word)) {

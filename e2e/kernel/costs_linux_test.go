@@ -105,7 +105,7 @@ func TestWhatTheKernelCosts(t *testing.T) {
 	}
 }
 
-// bigPackage is a package of npm with so many files.
+// bigPackage returns a package of npm with so many files.
 func bigPackage(t *testing.T, files int) []byte {
 	t.Helper()
 	var b bytes.Buffer

@@ -10,7 +10,7 @@ import (
 	"mcphub/e2e/world"
 )
 
-// TestTheSandboxThatNobodyAskedFor: a process is held to the roots of its client without a word in its entry, where there
+// TestTheSandboxThatNobodyAskedFor: a process is held to the roots of its client without a word in its entry, if there
 // are roots, and where neither its entry nor the whole file says otherwise.
 func TestTheSandboxThatNobodyAskedFor(t *testing.T) {
 	t.Parallel()
@@ -21,7 +21,7 @@ func TestTheSandboxThatNobodyAskedFor(t *testing.T) {
 		env   string // of the hub
 		roots bool
 		held  bool
-		state string // what status says of it; "" nothing
+		state string // what status says about it; "" nothing
 	}{
 		"with roots":           {roots: true, held: true, state: "held"},
 		"without":              {state: "none"},

@@ -62,11 +62,11 @@ var hubAttacks = []struct{ command, shows string }{
 	{`nsenter -t {pid} -m cat {secret}`, world.SecretText},
 }
 
-// unaccepted is what a hub says that such a shell starts, where it could have: it runs nothing that the shell wrote.
+// unaccepted is what a hub says that such a shell starts, if it could have: it runs nothing that the shell wrote.
 const unaccepted = "nobody has accepted it yet. No server runs"
 
-// unsure are attacks that do not come through on every machine, where nothing holds them either: they need namespaces, tools,
-// or rights that a container may not have.
+// unsure are attacks that do not come through on every machine, if nothing holds them either: they need namespaces, tools, or
+// rights that a container may not have.
 func unsure(command string) bool {
 	return slices.ContainsFunc([]string{"unshare", "nsenter", "do mem", "do vm", "do ptrace", "do getfd", "script "}, func(what string) bool { return strings.Contains(command, what) })
 }
@@ -133,7 +133,7 @@ func TestAConfinedShellAndItsHub(t *testing.T) {
 	}
 }
 
-// hubProcesses are what the client has started, the hub, and what guards it.
+// hubProcesses returns what the client has started, the hub, and what guards it.
 func (s *sandboxed) hubProcesses() []int {
 	s.T.Helper()
 	all := []int{s.PID()}

@@ -112,7 +112,7 @@ func newSandboxed(t *testing.T, how way, entry func(w *world.World) obj) *sandbo
 	return s
 }
 
-// attachAuto is the key of hub.json that has clients share a hub, which ends when the last of this world has.
+// attachAuto returns the key of hub.json that has clients share a hub, which ends when the last of this world has.
 func attachAuto(t *testing.T, w *world.World) obj {
 	t.Helper()
 	t.Cleanup(func() {
@@ -144,13 +144,13 @@ func openerEntry(free bool) func(w *world.World) obj {
 	}
 }
 
-// named is what namingEntry names, with what is open there.
+// named returns what namingEntry names, with what is open there.
 func named(w *world.World) (reads, writes []string) {
 	writes = []string{w.Path("home", "vault"), w.Path("home", "data", "x.db"), w.Path("home", "logs")}
 	return append([]string{w.Path("home", "conf", "app.json"), w.Path("home", "cfg", "credentials.json"), w.Path("home", "mods")}, writes...), writes
 }
 
-// namingEntry is that of a server which names a vault, a database, a log, settings, credentials and modules.
+// namingEntry returns the naming entry of a server which names a vault, a database, a log, settings, credentials and modules.
 func namingEntry(free bool) func(w *world.World) obj {
 	return func(w *world.World) obj {
 		for _, name := range []string{"vault/note.md", "data/x.db", "data/other", "conf/app.json", "conf/other", "cfg/credentials.json", "cfg/other", "mods/m.py"} {
@@ -163,7 +163,7 @@ func namingEntry(free bool) func(w *world.World) obj {
 	}
 }
 
-// zone is where a free server may change something.
+// zone returns where a free server may change something.
 func zone(w *world.World) []string {
 	return []string{w.Outside, w.Sibling, w.Path("home", "outside"), w.Path("home", ".ssh"), w.Path("home", ".aws"), w.Path("projects")}
 }
@@ -221,7 +221,7 @@ var (
 	codeSpan  = regexp.MustCompile("`([^`]+)`")
 )
 
-// basePaths are the paths that docs/sandbox.md prints for every server, with what is allowed there.
+// basePaths returns the paths that docs/sandbox.md prints for every server, with what is allowed there.
 func basePaths(t testing.TB, home string) map[string]string {
 	t.Helper()
 	page, err := os.ReadFile(world.Source("docs", "sandbox.md"))
@@ -290,7 +290,7 @@ func (s *sandboxed) escapes(o opened) bool {
 	return !slices.ContainsFunc(allowed, func(dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") })
 }
 
-// aimed gives a case as it is and, where it aims at a file that the base profile opens, one that aims outside instead.
+// aimed gives a case as it is and, if it aims at a file that the base profile opens, one that aims outside instead.
 func aimed(w *world.World, base map[string]string, text string) []string {
 	text = world.Fill(w, text)
 	other, target := text, w.Path("outside", "secret.txt")
@@ -313,7 +313,7 @@ func aimed(w *world.World, base map[string]string, text string) []string {
 	return []string{text, other}
 }
 
-// casesOfAll is every string of the project's tests of what is judged, and every example of its documents.
+// casesOfAll returns every string of the project's tests of what is judged, and every example of its documents.
 func casesOfAll(t testing.TB) []string {
 	t.Helper()
 	seen := map[string]bool{}
@@ -418,8 +418,8 @@ func testCorpora(t *testing.T, entry func(free bool) func(w *world.World) obj) {
 // unlike is what differs between two worlds: their numbers, and names that some decoding has made of them.
 var unlike = regexp.MustCompile(`[^/]*\x{FFFD}[^/]*|[0-9]+`)
 
-// verdict is what was opened by a call, in a form that is that of another world too. A shared
-// hub has its own folder for what servers have for themselves.
+// verdict returns what was opened by a call, in a form that is that of another world too. A
+// shared hub has its own folder for what servers have for themselves.
 func (s *sandboxed) verdict(found []opened) string {
 	alike := []string{s.w.Dir, "W"}
 	for i, dir := range s.own {

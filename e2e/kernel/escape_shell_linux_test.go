@@ -15,7 +15,8 @@ import (
 	"mcphub/e2e/world"
 )
 
-// shellReads are commands that show what a file holds, and leave it as it is. {p} is the path as a word; where a program takes it otherwise, $p is it.
+// shellReads are commands that show what a file holds, and leave it as it is. {p} is the path as a word; if a program takes it otherwise,
+// $p is it.
 var shellReads = strings.Split(strings.TrimSpace(`
 cat {p}
 head -c 4096 {p}
@@ -290,7 +291,7 @@ func (s *sandboxed) shellAims() []aim {
 	return all
 }
 
-// command draws a command line, and says by what its output shows that it has read; "" where it is to change something.
+// command draws a command line, and says by what its output shows that it has read; "" if it is to change something.
 func (s *sandboxed) command(d *rand.Rand, i int, aims []aim) (line, needle string) {
 	from := func(list []string) string { return list[d.IntN(len(list))] }
 	spell := func(path string) string { return shellSpellings[d.IntN(len(shellSpellings))](s.w, path) }

@@ -108,7 +108,7 @@ var sqlSpellings = []func(w *world.World, path string) string{
 	},
 }
 
-// SQL goes to two real engines behind a server. Held by the kernel they show nothing of what lies outside, and change nothing
+// SQL goes to two real engines behind a server. Held by the kernel they show none of what lies outside, and change nothing
 // there. The control is the same server free. MCPHUB_LONG_CASES says how many times each statement is tried, each time with
 // the path spelt otherwise, until all spellings have been; DuckDB is only tried then.
 func TestSQLAtTheConfinedServer(t *testing.T) {

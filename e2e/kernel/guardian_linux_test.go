@@ -41,9 +41,9 @@ func complete(found []world.Process, missing int) bool {
 	return count("-role parent") == 1 && count("-role breeder") == 1 && count("-hold") == familySize-2-missing
 }
 
-// adoptAll makes this process inherit whoever is left by a hub, so that not even a zombie escapes to the first process. It is
-// not for parallel tests: there is one family for all. In the end it waits for all that it has inherited: who is killed has lost
-// its environment before it is a zombie, so nothing else finds it in between.
+// adoptAll makes this process inherit the one who is left by a hub, so that not even a zombie escapes to the first process. It
+// is not for parallel tests: there is one family for all. In the end it waits for all that it has inherited: who is killed has
+// lost its environment before it is a zombie, so nothing else finds it in between.
 func adoptAll(t *testing.T) {
 	t.Helper()
 	world.Must(t, unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
@@ -92,7 +92,7 @@ func startVictim(t *testing.T, w *world.World, attr *syscall.SysProcAttr, args [
 	return v
 }
 
-// gone waits until nobody with the mark is left and says how long that took; then nobody may be a zombie either. The heir, the
+// gone waits until no one with the mark is left and says how long that took; then no one may be a zombie either. The heir, the
 // process below the one that was killed, is this test's own to wait for; no other orphan may come up to here.
 func (v *victim) gone(heir int) time.Duration {
 	v.t.Helper()
@@ -117,7 +117,7 @@ func (v *victim) gone(heir int) time.Duration {
 	return took
 }
 
-// rogues is a configuration with a rogue child, one that heeds nothing, and one that heeds all.
+// rogues returns a configuration with a rogue child, one that heeds nothing, and one that heeds all.
 func rogues(w *world.World) string {
 	return w.Config(obj{"rogue": w.Recorder("rogue", "-rogue"), "deaf": w.Recorder("deaf", "-ignore-term"), "plain": w.Recorder("plain")})
 }
@@ -128,7 +128,7 @@ func (v *victim) settled(more int) bool {
 	return len(found) >= 2+3+familySize+more && complete(found, 0)
 }
 
-// Whoever is killed with -9 and whenever, nothing is left (C6): no orphan, however deaf, wherever it went, and no zombie.
+// The one who is killed with -9 and whenever, nothing is left (C6): no orphan, however deaf, wherever it went, and no zombie.
 func TestKilledAtAnyMoment(t *testing.T) {
 	adoptAll(t)
 	world.Hub(t)
@@ -316,7 +316,7 @@ func TestAChildsDescendantsEndWithIt(t *testing.T) {
 	}
 }
 
-// A process that is always somebody else by the time one looks ends with its child too.
+// A process that is always someone else by the time one looks ends with its child too.
 func TestAHopperIsCaught(t *testing.T) {
 	t.Parallel()
 	w := world.New(t)
@@ -350,7 +350,7 @@ func TestAHopperIsCaught(t *testing.T) {
 	s.PIDOf("plain")
 }
 
-// The guardian is small, has none of the client's pipes, and its variable reaches nobody.
+// The guardian is small, has none of the client's pipes, and its variable reaches no one.
 func TestTheGuardianIsSmallAndUnseen(t *testing.T) {
 	t.Parallel()
 	w := world.New(t)

@@ -11,7 +11,7 @@ import (
 	"mcphub/e2e/world"
 )
 
-// A window is a session that somebody opens, and what the agent in it does.
+// A window is a session that someone opens, and what the agent in it does.
 type window struct {
 	what    string
 	before  string // what a person does first, in a shell of their own
@@ -74,7 +74,7 @@ var honestDays = map[string]struct {
 	}},
 }
 
-// What people and their agents do all day works, and asks nobody, but for one link: it leads out of a project in which a server could have
+// What people and their agents do all day works, and asks no one, but for one link: it leads out of a project in which a server could have
 // made it.
 func TestHonestSessionsAskNothing(t *testing.T) {
 	t.Parallel()
@@ -116,7 +116,7 @@ func TestHonestSessionsAskNothing(t *testing.T) {
 	}
 }
 
-// open opens a window, and wants that what is done in it works and asks nobody.
+// open opens a window, and wants that what is done in it works and asks no one.
 func (r *relinked) open(t *testing.T, w window) {
 	t.Helper()
 	if w.before != "" {

@@ -14,7 +14,7 @@ import (
 	"mcphub/e2e/world"
 )
 
-// TestWithoutLandlockItIsTold: where the kernel has no Landlock, or a container forbids it, who starts a server reads once that
+// TestWithoutLandlockItIsTold: if the kernel has no Landlock, or a container forbids it, who starts a server reads once that
 // nothing holds it, doctor says so and what the hub runs in, and what must be held does not start. The control is this kernel.
 func TestWithoutLandlockItIsTold(t *testing.T) {
 	t.Parallel()

@@ -80,7 +80,7 @@ var notHeld = map[string]limit{
 		if string(b[:n]) != "datagram\n" {
 			t.Errorf("%q arrives", b[:n])
 		}
-		// Which host is spoken to: nobody listens on that port, on neither, and both are asked.
+		// Which host is spoken to: no one listens on that port, on neither, and both are asked.
 		for _, host := range []string{"127.0.0.1", "127.0.0.2"} {
 			c.says(t, "echo > /dev/tcp/"+host+"/4321", "Connection refused")
 		}
@@ -340,7 +340,7 @@ func TestASandboxThatIsOff(t *testing.T) {
 	c.refuses(t, "echo x > /dev/shm/mcphub-e2e-$$")
 }
 
-// pageLines are the items of a part of the page, or its paragraphs, each in one line.
+// pageLines returns the items of a part of the page, or its paragraphs, each in one line.
 func pageLines(t *testing.T, part, begin string) (lines []string) {
 	t.Helper()
 	page, err := os.ReadFile(world.Source("docs", "sandbox.md"))
@@ -365,7 +365,7 @@ func pageLines(t *testing.T, part, begin string) (lines []string) {
 	return lines
 }
 
-// firstWords is the key that a line begins with; "" where there is none.
+// firstWords returns the key that a line begins with; "" if there is none.
 func firstWords(all map[string]limit, line string) (first string) {
 	for key := range all {
 		if strings.HasPrefix(line, key) && len(key) > len(first) {
@@ -458,7 +458,7 @@ func newConfinedShell(t *testing.T, l limit, mode string) *confinedShell {
 	return c
 }
 
-// again is a second session of the same configuration, of another project.
+// again returns a second session of the same configuration, of another project.
 func (c *confinedShell) again(t *testing.T, project string) *confinedShell {
 	t.Helper()
 	return &confinedShell{Session: c.open(t, project), mode: c.mode, w: c.w, open: c.open}
@@ -491,7 +491,7 @@ func (c *confinedShell) refuses(t *testing.T, command string) {
 	}
 }
 
-// another is a process of the same user that the hub knows nothing of.
+// another returns a process of the same user that the hub knows nothing about.
 func (c *confinedShell) another(t *testing.T) (pid int) {
 	t.Helper()
 	other := exec.CommandContext(t.Context(), "sleep", "60")
@@ -505,7 +505,7 @@ func (c *confinedShell) another(t *testing.T) (pid int) {
 	return other.Process.Pid
 }
 
-// terminalOfMine is a terminal that the hub knows nothing of: its other end, and its path.
+// terminalOfMine returns a terminal that the hub knows nothing about: its other end, and its path.
 func terminalOfMine(t *testing.T) (master *os.File, path string) {
 	t.Helper()
 	master, slave := world.PseudoTerminal(t)
@@ -513,7 +513,7 @@ func terminalOfMine(t *testing.T) (master *os.File, path string) {
 	return master, slave.Name()
 }
 
-// tellsASecret tells it to whoever connects.
+// tellsASecret tells it to the one who connects.
 func tellsASecret(t *testing.T, network, address string) net.Listener {
 	t.Helper()
 	l, err := net.Listen(network, address)

@@ -16,7 +16,7 @@ func TestWhatAnEntryNamesOpens(t *testing.T) {
 	const works, fails = true, false
 	lines := []struct {
 		line string
-		held bool // it works where the kernel holds the server; free, all do
+		held bool // it works if the kernel holds the server; free, all do
 	}{
 		{"cat vault/note.md && echo x > vault/new && mv vault/new vault/newer && rm vault/newer", works},
 		{"cat data/x.db && echo x >> data/x.db", works},

@@ -9,9 +9,9 @@ import (
 	"mcphub/e2e/world"
 )
 
-// A confined server has links in the place of what the hub opens or resolves for others when they start, and variables in the
-// place of an env file. Nobody is given what they lead to. A link that the operator has put where no server writes is the
-// control: it is followed.
+// A confined server has links instead of what the hub opens or resolves for others when they start, and variables instead of
+// an env file. No one is given what they lead to. A link that the operator has put if no server writes is the control: it is
+// followed.
 func TestWhatAServerPlantsForTheHub(t *testing.T) {
 	t.Parallel()
 	world.RequireLandlock(t)

@@ -226,7 +226,7 @@ func TestAServerThatTheKernelKeepsFromStarting(t *testing.T) {
 	}
 	line := "mcphub allow kid " + secret + " --config " + config
 	said := mcphub(w, "status")
-	for range 50 { // while it starts once more, status tells of that
+	for range 50 { // while it starts again, status tells about that
 		if strings.Contains(said, line) {
 			break
 		}

@@ -24,12 +24,12 @@ type relinked struct {
 	t      *testing.T
 	hub    string // programs
 	opener string
-	user   bool // the hub is that of an ordinary user, nobody
+	user   bool // the hub is the hub of an ordinary user, no one
 	apart  bool // a client of its own starts each hub, so that this process may be a person
 
 	sandbox string // the mode of each entry that has none; "": the default
 	attach  string // "auto": the sessions of a hub.json share a hub; "": they do not
-	group   string // the folder of the control group in which each session begins; "": that of this process
+	group   string // the folder of the control group in which each session begins; "": this process's
 }
 
 // newRelinked makes one in a folder of a name.
@@ -97,7 +97,7 @@ func (r *relinked) give(path string) {
 
 const nobody = 65534
 
-// session is one of a hub of its own, in a folder, with one server.
+// session returns one of a hub of its own, in a folder, with one server.
 func (r *relinked) session(hub string, kid obj, root string) *world.Session {
 	r.t.Helper()
 	return r.sessionOf(hub, kid, obj{}, ide.Options{Roots: ide.Folders(root)})
@@ -155,7 +155,7 @@ func (r *relinked) complete(entry obj) {
 
 func (r *relinked) env() []string { return r.Env("TMPDIR=" + r.Path("tmp")) }
 
-// asUser is a command line that runs as the user of the hub.
+// asUser returns a command line that runs as the user of the hub.
 func (r *relinked) asUser(line []string) []string {
 	if !r.user {
 		return line
@@ -202,7 +202,7 @@ func (r *relinked) forget() {
 	}
 }
 
-// kept is where the hub keeps what a person has accepted: each user has a folder for that.
+// kept returns where the hub keeps what a person has accepted: each user has a folder for that.
 func (r *relinked) kept() string {
 	dir, err := r.Consent().Folder()
 	world.Must(r.t, err)
@@ -213,9 +213,9 @@ func (r *relinked) kept() string {
 	return dir
 }
 
-// A server of one session has links in the place of what the names of the base, of a profile or of an entry lead to, and a
-// server of another session, of another hub, starts. It is not given what they lead to, and its status says so. The same with
-// the memory taken away is the control: then it is. Keys and the hub's own folders are closed without any memory.
+// A server of one session has links instead of what the names of the base, of a profile or of an entry lead to, and a server
+// of another session, of another hub, starts. It is not given what they lead to, and its status says so. The same with the
+// memory taken away is the control: then it is. Keys and the hub's own folders are closed without any memory.
 func TestWhatAnotherSessionRelinks(t *testing.T) {
 	t.Parallel()
 	world.RequireLandlock(t)

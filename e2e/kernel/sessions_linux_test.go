@@ -23,7 +23,7 @@ import (
 
 // A manner is how two sessions run.
 type manner struct {
-	user    bool   // the hub is that of an ordinary user, else of root
+	user    bool   // the hub is the hub of an ordinary user, else of root
 	sandbox string // mode of each entry
 	attach  string
 }
@@ -122,7 +122,7 @@ func leave(s *world.Session) {
 	}
 }
 
-// anew ends sessions and their hubs, and takes away what hubs remember, for the control.
+// again ends sessions and their hubs, and takes away what hubs remember, for the control.
 func (r *relinked) anew(sessions ...*world.Session) {
 	r.t.Helper()
 	for _, s := range sessions {
@@ -150,8 +150,8 @@ func (r *relinked) secrets(names ...string) (look string) {
 	return look
 }
 
-// A server puts a link in the place of a folder, and another session has this folder as a root, by its name or by a link of a person, or
-// a rule opens it. Without the record of where servers could write, the links open all but keys.
+// A server puts a link instead of a folder, and another session has this folder as a root, by its name or by a link of a person, or a
+// rule opens it. Without the record of where servers could write, the links open all but keys.
 func plantedRoots(t *testing.T, m manner) {
 	r := m.world(t)
 	folders := []string{"proj", "behind", "ruled", "keys"}
@@ -269,7 +269,7 @@ func plantedPackages(t *testing.T, m manner) {
 	}
 }
 
-// catalogued are the manners for what is listed. Who runs the hub decides nothing of it, and another user does not reach the modules of
+// catalogued are the manners for what is listed. Who runs the hub decides none of it, and another user does not reach the modules of
 // Node that the tests have. The mode of the sandbox goes with the way in which sessions share the server.
 var catalogued = slices.DeleteFunc(slices.Clone(manners), func(m manner) bool { return m.user })
 
@@ -538,8 +538,8 @@ func manyProcesses(t *testing.T, m manner) {
 }
 
 // A server and a tool are denied to one of two who share a hub over HTTP. get-roots names neither the server nor the path of hub.json, and a
-// call of the tool does not tell its arguments. The other one is told of the server and of the arguments, which is the control; the user of
-// the machine of the path, too.
+// call of the tool does not tell its arguments. The other one is told about the server and of the arguments, which is the control; the user
+// of the machine of the path, too.
 func deniedThings(t *testing.T, m manner) {
 	r := m.world(t)
 	r.own()

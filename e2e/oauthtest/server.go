@@ -31,7 +31,7 @@ type Server struct {
 	Resources func(m map[string]any)                         // changes the metadata of the protected server
 	Metadata  func(m map[string]any)                         // changes the metadata of the authorization server
 	Answer    func(q url.Values)                             // changes what the browser brings back
-	Token     func(w http.ResponseWriter, f url.Values) bool // answers in place of the token endpoint where it returns true
+	Token     func(w http.ResponseWriter, f url.Values) bool // answers instead of the token endpoint if it returns true
 	Register  func(m map[string]any)                         // changes the answer to a registration
 	Asked     func(r *http.Request)                          // is shown each request to the authorization server
 	Challenge func(text string) string                       // changes what the protected server asks for
@@ -88,7 +88,7 @@ func (s *Server) Change(change func()) {
 	change()
 }
 
-// Twice is how many refresh tokens came more than once.
+// Twice returns how many refresh tokens came more than once.
 func (s *Server) Twice() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,16 +101,16 @@ func (s *Server) Twice() int {
 	return n
 }
 
-// Rotations is how many refresh tokens were exchanged for others.
+// Rotations returns how many refresh tokens were exchanged for others.
 func (s *Server) Rotations() int { s.mu.Lock(); defer s.mu.Unlock(); return s.now.Rotations }
 
-// Registered is how many clients registered themselves.
+// Registered returns how many clients registered themselves.
 func (s *Server) Registered() int { s.mu.Lock(); defer s.mu.Unlock(); return s.now.Registered }
 
-// Revoked is how many logins were given back.
+// Revoked returns how many logins were given back.
 func (s *Server) Revoked() int { s.mu.Lock(); defer s.mu.Unlock(); return s.now.Revoked }
 
-// Calls is what the protected server has seen.
+// Calls returns what the protected server has seen.
 func (s *Server) Calls() []Seen { s.mu.Lock(); defer s.mu.Unlock(); return slices.Clone(s.now.Calls) }
 
 // Expire ends all access tokens.
@@ -132,7 +132,7 @@ func (s *Server) Accepts(token string) bool {
 	return ok && time.Now().Before(seen.Until)
 }
 
-// User is whose an access token is; "" where it is nobody's.
+// User returns whose an access token is; "" if it is no one's.
 func (s *Server) User(token string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -197,7 +197,7 @@ func (s *Server) serveAuthorize(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
 		s.now.serial++
 		code := fmt.Sprintf("%s-device-%d", Canary, s.now.serial)
-		s.now.devices[code] = "" // until somebody enters the code
+		s.now.devices[code] = "" // until someone enters the code
 		s.mu.Unlock()
 		writeReply(w, http.StatusOK, map[string]any{"device_code": code, "user_code": "WDJB-MJHT", "verification_uri": s.Issuer + "/code", "expires_in": 60, "interval": 1})
 	case "/code":
@@ -301,7 +301,7 @@ func (s *Server) serveToken(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// clientOf is the client that asks for a token, with a secret in the header or without one.
+// clientOf returns the client that asks for a token, with a secret in the header or without one.
 func clientOf(r *http.Request) string {
 	if id, _, ok := r.BasicAuth(); ok {
 		id, _ = url.QueryUnescape(id)

@@ -45,7 +45,7 @@ func attack(what string, args []string) (string, error) {
 		})
 	case "ptrace":
 		return traced(pid, needle)
-	case "getfd": // takes its descriptors, and reads what there is in those that can be read anew
+	case "getfd": // takes its descriptors, and reads what there is in the ones that can be read again
 		return descriptors(pid)
 	case "signal":
 		return "sent", unix.Kill(pid, unix.SIGCONT)
@@ -89,7 +89,7 @@ func attack(what string, args []string) (string, error) {
 		return watch(args[0])
 	case "door": // of a shared hub: by its socket and its secret, as an adapter would
 		return door(args[0], args[1])
-	case "lent": // a connection of somebody else's to such a door
+	case "lent": // a connection of another user's to such a door
 		return lentDoor(args[0], args[1], args[2])
 	case "held": // one of a session that is attached
 		return heldDoor(args[0])
@@ -105,7 +105,7 @@ func attack(what string, args []string) (string, error) {
 		return left(pid, args[1], args[2:])
 	case "all": // what is to be had of a shared hub
 		return tryAll(args[0])
-	case "false": // a door in the place of a hub's
+	case "false": // a door instead of a hub's
 		return falseDoor(args[0])
 	case "group-of": // the group of a process that it starts in the control group at a path
 		return inGroup(args[0])
@@ -209,7 +209,7 @@ func descriptors(pid int) (string, error) {
 	return "took " + strings.Join(took, " "), nil
 }
 
-// callOverHTTP is a client of a hub that serves HTTP: it says that the whole disk is open, and calls a tool with a path.
+// callOverHTTP returns a client of a hub that serves HTTP: it says that the whole disk is open, and calls a tool with a path.
 func callOverHTTP(address, tool, path string) (string, error) {
 	session := ""
 	post := func(body string) (*http.Response, error) {

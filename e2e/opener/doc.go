@@ -1,5 +1,5 @@
 // Command opener is the most obliging child server there can be: whatever a call names, it opens, reads, lists, writes and
-// makes, in every way that the name may be read. It shows what a sandbox holds where nobody has read the arguments before.
+// makes, in every way that the name may be read. It shows what a sandbox holds if no one has read the arguments before.
 //
 // It has two tools. open takes any arguments and answers with a JSON array of what it could open: the real path, as the kernel
 // tells it, and what it could do there. shell runs a command line with /bin/bash and answers with what that writes.

@@ -17,7 +17,7 @@ import (
 // answerTime bounds each wait for the hub.
 const answerTime = 5 * time.Second
 
-// connected is a unix socket that waits for nothing longer than answerTime.
+// connected returns a unix socket that waits for nothing longer than answerTime.
 func connected(path string) (fd int, err error) {
 	if fd, err = unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err != nil {
 		return -1, err
@@ -44,8 +44,8 @@ func door(path, secret string) (string, error) {
 	return speakAtDoor(fd, []byte(hello+secret+"\n"))
 }
 
-// lentDoor is passed a connection by whoever listens at a socket, and goes on with it: from the start, or where the one who
-// has connected is let in already.
+// lentDoor is passed a connection by the one who listens at a socket, and goes on with it: from the start, or if the one
+// who has connected is let in already.
 func lentDoor(path, secret, begun string) (string, error) {
 	fd, err := lent(path)
 	if err != nil {
@@ -58,7 +58,7 @@ func lentDoor(path, secret, begun string) (string, error) {
 	return speakAtDoor(fd, begin)
 }
 
-// lent is a descriptor that is passed by whoever listens at a socket.
+// lent returns a descriptor that is passed by the one who listens at a socket.
 func lent(path string) (fd int, err error) {
 	c, err := connected(path)
 	if err != nil {
@@ -149,7 +149,7 @@ func (d descriptor) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// heldDoor speaks on the connection of a session that is attached already, which whoever listens at a socket passes.
+// heldDoor speaks on the connection of a session that is attached already, which the one who listens at a socket passes.
 func heldDoor(path string) (string, error) {
 	fd, err := lent(path)
 	if err != nil {
@@ -170,7 +170,7 @@ func heldDoor(path string) (string, error) {
 	return fmt.Sprintf("said %q", b[:max(n, 0)]), err
 }
 
-// falseDoor listens in the place of a hub's socket, and says yes to whatever it is told. It gives what it was handed.
+// falseDoor listens instead of a hub's socket, and says yes to whatever it is told. It gives what it was handed.
 func falseDoor(path string) (string, error) {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

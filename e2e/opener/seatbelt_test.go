@@ -18,7 +18,7 @@ const (
 	macKept    = macProject + "/conf/hub.json"
 )
 
-// mac is a disk with the files that cases name.
+// mac returns a disk with the files that cases name.
 func mac() *seatbelttest.Disk {
 	d := seatbelttest.NewDisk()
 	for _, file := range []string{".ssh/id_ed25519", ".aws/credentials", ".netrc", ".bash_history", "outside/secret.txt", "outside/sub/x", "projects/app-two/x", "projects/other/x",
@@ -92,7 +92,7 @@ func TestCorporaInTheModelOfSeatbelt(t *testing.T) {
 	}
 }
 
-// opens reports whether a call is to pass, by the path where it leads.
+// opens reports whether a call is to pass, by the path its target.
 func opens(do, real string) bool {
 	in := func(dir string) bool { return real == dir || strings.HasPrefix(real, dir+"/") }
 	if in(macKept) {

@@ -139,8 +139,8 @@ func unhex(text string) (string, error) {
 	return string(b), err
 }
 
-// paths are all paths that a document names, absolute ones. A relative one starts from the working directory, the home folder
-// and each directory that the document names.
+// paths returns all paths that a document names, absolute ones. A relative one starts from the working directory, the home
+// folder and each directory that the document names.
 func (s *spellings) paths(document []byte, cwd string) []string {
 	s.list, s.seen = nil, map[string]bool{}
 	s.collect(document, 0)

@@ -64,7 +64,7 @@ func (l *line) ask(t testing.TB, method, params string) {
 	}
 }
 
-// calls is the median time of calls.
+// calls returns the median time of calls.
 func (l *line) calls(t testing.TB, n int, params string) time.Duration {
 	took := make([]time.Duration, n)
 	for i := range took {
@@ -85,9 +85,9 @@ func (l *line) end(t testing.TB) {
 	}
 }
 
-// TestCostOfAttaching: a client is attached within 30 ms, at the median of 50, and a call then takes at most 1.05 of what it takes at
-// a hub of its own: one that the hub answers itself, and one of a server. Each figure is the least of several rounds, in which the two kinds
-// take turns, since other programs only ever add. It wants a quiet machine: where a bound does not hold there are more rounds, of both.
+// TestCostOfAttaching: a client is attached within 30 ms, at the median of 50, and a call then takes at most 1.05 of what it takes at a hub
+// of its own: one that the hub answers itself, and one of a server. Each figure is the least of several rounds, in which the two kinds take
+// turns, since other programs only ever add. It wants a quiet machine: if a bound does not hold there are more rounds, of both.
 func TestCostOfAttaching(t *testing.T) {
 	if !bounds.Strict() {
 		t.Skip("MCPHUB_STRICT_BOUNDS is not set: it wants a quiet machine")

@@ -24,7 +24,7 @@ import (
 )
 
 // What is one session's alone bears c4n and its number: its environment, arguments, answers and questions. A folder bears r4t and
-// its number. All that a client is sent, and all that a server is started with or sent, is looked through for those of others.
+// its number. All that a client is sent, and all that a server is started with or sent, is looked through for the ones of others.
 var (
 	canaries = regexp.MustCompile(`c4n(\d+)z`)
 	folders  = regexp.MustCompile(`r4t(\d+)z`)
@@ -40,7 +40,7 @@ func marked(mark *regexp.Regexp, text []byte) (ids []int) {
 	return ids
 }
 
-// islands are clients that share a hub, and must see nothing of each other.
+// islands are clients that share a hub, and must see none of each other.
 type islands struct {
 	*attached
 	roots []string // by their number
@@ -59,7 +59,7 @@ type island struct {
 	id, lang int
 	mu       sync.Mutex
 	given    []int        // its roots
-	had      map[int]bool // those that it ever had
+	had      map[int]bool // the ones that it ever had
 }
 
 func (m *islands) fail(format string, args ...any) {
@@ -70,7 +70,7 @@ func (m *islands) fail(format string, args ...any) {
 	}
 }
 
-// found is what was wrong so far; it is forgotten.
+// found returns what was wrong so far; it is forgotten.
 func (m *islands) found() (wrong []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -260,7 +260,7 @@ func newIslands(t *testing.T) *islands {
 }
 
 // TestAttachedIslands: clients of the real program attach to a hub, each with its environment, leave and are killed; they change
-// roots, call, are asked, and crash servers, at random. Nothing of one is seen by another, nor by a server that does not serve it.
+// roots, call, are asked, and crash servers, at random. No part of one is seen by another, nor by a server that does not serve it.
 // MCPHUB_LONG_CASES says how many steps.
 func TestAttachedIslands(t *testing.T) {
 	t.Parallel()

@@ -242,7 +242,7 @@ func (h *havoc) gone(c *caller) {
 	h.callers = slices.DeleteFunc(h.callers, func(o *caller) bool { return o == c })
 }
 
-// nameOf is the name of a server by its environment.
+// nameOf returns the name of a server by its environment.
 func (h *havoc) nameOf(pid int) string {
 	env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	_, rest, _ := strings.Cut(string(env), "RECORDER_FILE="+h.Path("records")+"/")
@@ -250,7 +250,7 @@ func (h *havoc) nameOf(pid int) string {
 	return name
 }
 
-// family is a process and who descends from it.
+// family returns a process and who descends from it.
 func (h *havoc) family(pid int) (pids []int) {
 	for _, p := range world.Tree(h.T, pid) {
 		pids = append(pids, p.PID)

@@ -29,7 +29,7 @@ type attached struct {
 	env    []string
 }
 
-// sharing makes one. The hub and its adapters bear the same mark, since the hub of all of them is nobody's.
+// sharing makes one. The hub and its adapters bear the same mark, since the hub of all of them is no one's.
 func sharing(t *testing.T, children obj, more ...obj) *attached {
 	t.Helper()
 	w := world.New(t)
@@ -40,7 +40,7 @@ func sharing(t *testing.T, children obj, more ...obj) *attached {
 	return a
 }
 
-// ends waits until nothing of the world runs: the hub ends by itself.
+// ends waits until no part of the world runs: the hub ends by itself.
 func (a *attached) ends() {
 	mark := "HOME=" + a.Home
 	if !world.Within(world.WaitLimit, func() bool { return len(world.Marked(a.T, mark)) == 0 }) {
@@ -110,7 +110,7 @@ func (a *attached) status() (r report) {
 }
 
 // Three clients are served by one hub: each has its own roots, working folder, environment and servers with a state, and they
-// share those that may be shared.
+// share the ones that may be shared.
 func TestClientsShareAHub(t *testing.T) {
 	t.Parallel()
 	kinds := map[string]obj{"own": {}, "some": {"share": "roots"}, "all": {"share": "all"}}
@@ -149,7 +149,7 @@ func TestClientsShareAHub(t *testing.T) {
 	}
 }
 
-// parentOf is the process above another.
+// parentOf returns the process above another.
 func parentOf(t testing.TB, pid int) int {
 	t.Helper()
 	parent, err := strconv.Atoi(statOf(t, pid)[1])
@@ -260,7 +260,7 @@ func TestWhoIsServedAlone(t *testing.T) {
 	}
 }
 
-// A shared hub has nothing of the window that started it.
+// A shared hub has no part of the window that started it.
 func TestASharedHubIsClean(t *testing.T) {
 	t.Parallel()
 	a := sharing(t, obj{})

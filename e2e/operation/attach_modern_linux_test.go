@@ -13,7 +13,7 @@ import (
 )
 
 // TestRootsOfAnAttachedModernClient: a client of 2026-07-28 cannot tell that its roots have changed. A server that asks for them in a call gets
-// those that the client has by then.
+// the ones that the client has by then.
 func TestRootsOfAnAttachedModernClient(t *testing.T) {
 	t.Parallel()
 	a := sharing(t, obj{})

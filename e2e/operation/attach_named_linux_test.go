@@ -58,7 +58,7 @@ func (a *attached) wants(text string, want, not []string) {
 	}
 }
 
-// Each command says of three clients in two folders whose session it is about.
+// Each command says about three clients in two folders whose session it is about.
 func TestCommandsNameWhoSharesAHub(t *testing.T) {
 	t.Parallel()
 	a := sharing(t, nil)
@@ -159,7 +159,7 @@ func TestCommandsNameWhoSharesAHub(t *testing.T) {
 	}
 }
 
-// What there is to say of hub.json is said to each client that attaches, as by a hub of its own.
+// What there is to say about hub.json is said to each client that attaches, as by a hub of its own.
 func TestAttachedClientsAreToldOfHubJSON(t *testing.T) {
 	t.Parallel()
 	a := sharing(t, nil)

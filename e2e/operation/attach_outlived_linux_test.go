@@ -307,7 +307,7 @@ func TestAHubThatIsKilledAgainAndAgain(t *testing.T) {
 	}
 }
 
-// TestAHubThatCannotBeStartedForAMoment: what keeps the adapter from the next hub passes, here a folder in place of the log. The session
+// TestAHubThatCannotBeStartedForAMoment: what keeps the adapter from the next hub passes, here a folder instead of the log. The session
 // goes on then.
 func TestAHubThatCannotBeStartedForAMoment(t *testing.T) {
 	t.Parallel()

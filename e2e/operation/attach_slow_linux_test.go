@@ -18,7 +18,7 @@ import (
 	"mcphub/e2e/world"
 )
 
-// pace is the median time of some calls of a client.
+// pace returns the median time of some calls of a client.
 func (a *attached) pace(c *ide.Client) time.Duration {
 	a.T.Helper()
 	var took []time.Duration
@@ -34,13 +34,13 @@ func (a *attached) pace(c *ide.Client) time.Duration {
 	return took[len(took)/2]
 }
 
-// residentOf is the memory of a process, in MiB.
+// residentOf returns the memory of a process, in MiB.
 func residentOf(t testing.TB, pid int) (mib int) {
 	t.Helper()
 	return memoryOf(t, pid, "VmRSS:") >> 10
 }
 
-// memoryOf is a line of /proc/PID/status (proc_pid_status(5)), in KiB.
+// memoryOf returns a line of /proc/PID/status (proc_pid_status(5)), in KiB.
 func memoryOf(t testing.TB, pid int, line string) (kib int) {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -51,7 +51,7 @@ func memoryOf(t testing.TB, pid int, line string) (kib int) {
 	return kib
 }
 
-// A client that takes slowly what it is sent, or nothing of it, harms nobody: the calls of others have their pace, memory is
+// A client that takes slowly what it is sent, or none of it, harms no one: the calls of others have their pace, memory is
 // bounded, and its end is clean, by the end of its stream or of its adapter.
 func TestAClientThatReadsSlowly(t *testing.T) {
 	t.Parallel()
@@ -62,7 +62,7 @@ func TestAClientThatReadsSlowly(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name        string
-		out, err    bool // it reads nothing of that
+		out, err    bool // it reads none of that
 		slowly      bool // it reads little of stdout
 		end         syscall.Signal
 		sockets     bool

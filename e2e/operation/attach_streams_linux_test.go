@@ -18,8 +18,8 @@ import (
 type streams struct {
 	in, out, err *os.File // nil: closed
 	shared       []*os.File
-	write        *os.File // to in; nil: there is nobody
-	read         *os.File // from out; nil: nobody can
+	write        *os.File // to in; nil: there is no one
+	read         *os.File // from out; nil: no one can
 	script       bool     // in holds all that the client says
 }
 
@@ -44,7 +44,7 @@ func fileOf(t testing.TB, fd int) *os.File {
 	return f
 }
 
-// flagsOf are the flags of a descriptor, without making it block as Fd does.
+// flagsOf returns the flags of a descriptor, without making it block as Fd does.
 func flagsOf(t testing.TB, f *os.File) (flags int) {
 	t.Helper()
 	raw, err := f.SyscallConn()
@@ -199,7 +199,7 @@ func TestStreamsOfAnAttachedClient(t *testing.T) {
 	}
 }
 
-// sessions are those of all shared hubs.
+// sessions returns the sessions of all shared hubs.
 func (a *attached) sessions() (folders []string) {
 	for _, h := range a.status().Hubs {
 		if h.Shared {
@@ -211,7 +211,7 @@ func (a *attached) sessions() (folders []string) {
 	return folders
 }
 
-// echo is a call of a recorder, as a line; some of its answer are long.
+// echo returns a call of a recorder, as a line; some of its answer are long.
 func echo(id int) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"rec__echo","arguments":{"text":%q}}}`+"\n", id, strings.Repeat("x", 1+id%5*20_000))
 }

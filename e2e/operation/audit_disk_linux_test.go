@@ -24,7 +24,7 @@ type disk struct {
 	room func()
 }
 
-// smallDisk is a file system of its own; only root may make one.
+// smallDisk returns a file system of its own; only root may make one.
 func smallDisk(w *world.World) disk {
 	w.T.Helper()
 	dir := w.Path("disk")
@@ -49,7 +49,7 @@ func smallDisk(w *world.World) disk {
 	}, func() { world.Must(w.T, os.Remove(filler)) }}
 }
 
-// shortFiles is a bound on how long the hub's files may get.
+// shortFiles returns a bound on how long the hub's files may get.
 func shortFiles(w *world.World) disk {
 	pid := 0
 	bound := func(bytes uint64) {
@@ -69,7 +69,7 @@ func shortFiles(w *world.World) disk {
 }
 
 // TestADiskThatIsFull: a full disk denies where the record is required, and is
-// shouted about where it is not; when there is room again the chain goes on
+// shouted about if it is not; when there is room again the chain goes on
 // without a gap, and every call that reached the child has its line.
 func TestADiskThatIsFull(t *testing.T) {
 	for name, small := range map[string]func(*world.World) disk{"disk": smallDisk, "limit": shortFiles} {

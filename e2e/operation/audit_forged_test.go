@@ -11,8 +11,8 @@ import (
 	"mcphub/e2e/world"
 )
 
-// ends forges the newest line, which nothing in the folder vouches for: what
-// nobody can tell is hidden from both, and what mcphub never writes found by both.
+// ends forges the newest line, which nothing in the folder vouches for: what no
+// one can tell is hidden from both, and what mcphub never writes found by both.
 func (a *arena) ends() {
 	for _, name := range []string{a.open + ".jsonl", "chain.jsonl"} {
 		good := a.good[name]
@@ -94,7 +94,7 @@ func (a *arena) ends() {
 	a.long()
 }
 
-// torn ends a file with lines that say of the one before that it was cut off.
+// torn ends a file with lines that say about the one before that it was cut off.
 func (a *arena) torn(name, head string) {
 	good := a.good[name]
 	keep := good[:bytes.LastIndexByte(good[:len(good)-1], '\n')+1]
@@ -114,7 +114,7 @@ func (a *arena) torn(name, head string) {
 	}
 }
 
-// checkpoints forges what chain.jsonl says of logs.
+// checkpoints forges what chain.jsonl says about logs.
 func (a *arena) checkpoints() {
 	good := a.good["chain.jsonl"]
 	lines := bytes.SplitAfter(good, []byte("\n"))

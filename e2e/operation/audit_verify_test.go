@@ -28,7 +28,7 @@ type verdict int
 
 const (
 	found  verdict = iota // it is not whole
-	hidden                // it is whole: nobody can tell, and docs/audit-format.md says so
+	hidden                // it is whole: no one can tell, and docs/audit-format.md says so
 	either                // they must agree, and that is all
 )
 
@@ -159,7 +159,7 @@ func (a *arena) try(what string, files map[string][]byte, want verdict, heads ..
 	}
 }
 
-// with is the good folder with one file that is another; nil removes it.
+// with returns the good folder with one file that is another; nil removes it.
 func (a *arena) with(name string, b []byte) map[string][]byte {
 	files := maps.Clone(a.good)
 	if files[name] = b; b == nil {
@@ -168,7 +168,7 @@ func (a *arena) with(name string, b []byte) map[string][]byte {
 	return files
 }
 
-// logs are the names of the files with lines.
+// logs returns the names of the files with lines.
 func (a *arena) logs() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(a.good)), func(n string) bool { return !strings.HasSuffix(n, ".jsonl") })
 }
@@ -193,7 +193,7 @@ func TestTwoVerifiersAgree(t *testing.T) {
 }
 
 // bytes changes each byte, and cuts each file off at each of them: in the short
-// run at some, and at the last ones, where it matters.
+// run at some, and at the last ones, if it matters.
 func (a *arena) bytes() {
 	flips, step := []byte{1}, 181
 	if world.LongCases(a.t, 1, 3) > 1 {
@@ -339,7 +339,7 @@ func (a *arena) files() {
 }
 
 // rechain gives line i of a file another text (nil: its own) and makes hashes
-// right from there on: what somebody can do who rewrites a file.
+// right from there on: what someone can do who rewrites a file.
 func rechain(b []byte, i int, text []byte) []byte {
 	lines := bytes.SplitAfter(b, []byte("\n"))
 	prev := strings.Repeat("0", 64)

@@ -163,7 +163,7 @@ func (c *caller) hasEnded() bool {
 	}
 }
 
-// answered is how many calls each server has answered, and how many in all.
+// answered returns how many calls each server has answered, and how many in all.
 func (c *caller) answered() (by map[string]int, all int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -175,7 +175,7 @@ func (c *caller) answered() (by map[string]int, all int) {
 	return by, all
 }
 
-// failures are those since the last time.
+// failures returns those since the last time.
 func (c *caller) failures() []failure {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -184,7 +184,7 @@ func (c *caller) failures() []failure {
 	return some
 }
 
-// goesOn waits until each of these servers has answered it once more.
+// goesOn waits until each of these servers has answered it again.
 func (c *caller) goesOn(t testing.TB, servers ...string) {
 	t.Helper()
 	before, _ := c.answered()

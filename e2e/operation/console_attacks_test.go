@@ -7,9 +7,9 @@ import (
 	"mcphub/e2e/world"
 )
 
-// TestConsoleAttackedInABrowser opens pages of other origins, at another port and by a name that was bound anew, beside a console: they
-// try WebSocket, EventSource, images, fetch, forms and windows, first at a server that lets all of them in. Then the browser's profile,
-// with its history, is searched for the code and the secret.
+// TestConsoleAttackedInABrowser opens pages of other origins, at another port and by a name that was bound again, beside a console:
+// they try WebSocket, EventSource, images, fetch, forms and windows, first at a server that lets all of them in. Then the browser's
+// profile, with its history, is searched for the code and the secret.
 func TestConsoleAttackedInABrowser(t *testing.T) {
 	t.Parallel()
 	world.RequireNode(t)

@@ -210,7 +210,7 @@ func (p *browserPage) weigh(t *testing.T, c *consolePage, hub int) (m weight) {
 	return m
 }
 
-// cpuOf is the time that a process has had of processors.
+// cpuOf returns the time that a process has had of processors.
 func cpuOf(t *testing.T, pid int) time.Duration {
 	t.Helper()
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -224,7 +224,7 @@ func cpuOf(t *testing.T, pid int) time.Duration {
 	return time.Duration(user+system) * 10 * time.Millisecond // a hundredth of a second is what the kernel counts for programs by
 }
 
-// loadAverage is how many processes of all of this machine's want to run.
+// loadAverage returns how many processes of all of this machine's want to run.
 func loadAverage() string {
 	raw, _ := os.ReadFile("/proc/loadavg")
 	first, _, _ := strings.Cut(string(raw), " ")
@@ -335,7 +335,7 @@ func TestConsoleUnderLoad(t *testing.T) {
 	}
 }
 
-// costOfLooking is what a call costs the hub while nobody looks, and while a view is open: the least of six rounds of each.
+// costOfLooking is what a call costs the hub while no one looks, and while a view is open: the least of six rounds of each.
 func costOfLooking(t *testing.T, s *webSessions, page *browserPage, c *consolePage, hub int) {
 	const rounds, rate, lasts = 6, 500, 6 * time.Second
 	kinds := []string{"nothing", "Now", "Decisions"}

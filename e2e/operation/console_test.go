@@ -85,7 +85,7 @@ func (p *consolePage) ask(path string, form url.Values, change func(*http.Reques
 	return res.StatusCode, string(raw), err
 }
 
-// consoles are the commands of scripts that are about the console:
+// consoles returns the commands of scripts that are about the console:
 //
 //	console ARGS...                        starts mcphub console and types its code; its stderr goes to console.err
 //	page PATH [FIELD=VALUE]...             asks for a view, which goes to stdout; ! page: it is refused
@@ -169,9 +169,9 @@ func consoles() map[string]func(ts *testscript.TestScript, neg bool, args []stri
 	}
 }
 
-// TestConsoleInABrowser opens the console in a real browser: every view by keyboard alone, a restart, what happens meanwhile,
-// a page that is loaded anew, 360 pixels, no script, and pages of other origins. MCPHUB_E2E_PICTURES names a folder for pictures of the views,
-// in which the folder of the test is called /home/sam; those of docs are made so (console-*-light.png, with fewer colours).
+// TestConsoleInABrowser opens the console in a real browser: every view by keyboard alone, a restart, what happens meanwhile, a page that is
+// loaded again, 360 pixels, no script, and pages of other origins. MCPHUB_E2E_PICTURES names a folder for pictures of the views, in which the
+// folder of the test is called /home/sam; those of docs are made so (console-*-light.png, with fewer colours).
 func TestConsoleInABrowser(t *testing.T) {
 	t.Parallel()
 	w := world.New(t)

@@ -18,7 +18,7 @@ import (
 	"mcphub/e2e/world"
 )
 
-// advice is what doctor says of one thing that is wrong.
+// advice is what doctor says about one thing that is wrong.
 type advice struct {
 	Group, Subject, Severity, At, Text, Cure, Command string
 	Details                                           []string
@@ -31,7 +31,7 @@ type sick struct {
 	more []string // of the environment
 }
 
-// newSick is a machine whose path is short, as sockets need it.
+// newSick returns a machine whose path is short, as sockets need it.
 func newSick(t *testing.T) *sick {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "sick")
@@ -99,7 +99,7 @@ func (m *sick) change(edit func(all obj)) {
 	world.Must(m.T, os.WriteFile(m.hub, text, 0o600))
 }
 
-// written is what a cure says to write: `write "key": VALUE`.
+// written returns what a cure says to write: `write "key": VALUE`.
 func written(t *testing.T, cure string) (key string, value any) {
 	t.Helper()
 	_, rest, found := strings.Cut(cure, `write "`)
@@ -292,7 +292,7 @@ func TestDoctorFindsAndMends(t *testing.T) {
 	}
 }
 
-// findingOf is the finding of that group and subject that says something.
+// findingOf returns the finding of that group and subject that says something.
 func findingOf(found []advice, group, subject, says string) (advice, bool) {
 	for _, a := range found {
 		if a.Group == group && a.Subject == subject && contains(a.Text, says) {
@@ -385,7 +385,7 @@ func (m *sick) until(holds func(status string) bool) {
 	m.T.Fatalf("status says\n%s", last)
 }
 
-// pid is that of the hub that runs.
+// pid returns the pid of the hub that runs.
 func (m *sick) pid() int {
 	m.T.Helper()
 	out, _, _ := m.run(world.Hub(m.T), "status", "--json")

@@ -44,7 +44,7 @@ var notRun = []struct {
 	{regexp.MustCompile(`^mcphub (search|add io\.github)`), "it asks a registry on the network; the script registry has one of its own"},
 }
 
-// documentStatus is how a command of the documents ends, where that is not 0.
+// documentStatus is how a command of the documents ends, if that is not 0.
 var documentStatus = []struct {
 	line   *regexp.Regexp
 	status int
@@ -57,7 +57,7 @@ var documentStatus = []struct {
 // runsOn are the commands that end when a person ends them.
 var runsOn = regexp.MustCompile(`^mcphub (serve|console)| --watch$| -[a-z0-9 ]*f( |$)`)
 
-// documentBlocks are the commands of a page, block by block, and the pieces of hub.json.
+// documentBlocks returns the commands of a page, block by block, and the pieces of hub.json.
 func documentBlocks(page string) (commands [][]string, configs []string) {
 	take := func(text string) {
 		var lines []string
@@ -92,7 +92,7 @@ func documentBlocks(page string) (commands [][]string, configs []string) {
 	return commands, configs
 }
 
-// wholeHubJSON is a piece of hub.json as a whole file, and "" for what is none. A piece may be the inside of the object, or one rule.
+// wholeHubJSON returns a piece of hub.json as a whole file, and "" for what is none. A piece may be the inside of the object, or one rule.
 func wholeHubJSON(text string) string {
 	switch {
 	case strings.HasPrefix(text, `"`):
@@ -109,7 +109,7 @@ func wholeHubJSON(text string) string {
 	return text
 }
 
-// documentPages are the pages whose commands are run. docs/session.md is made by TestSession.
+// documentPages returns the pages whose commands are run. docs/session.md is made by TestSession.
 func documentPages(t *testing.T) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob(world.Source("docs", "*.md"))
@@ -145,8 +145,8 @@ ln -s "$PWD/node_modules/$package/run" "node_modules/.bin/${package##*/}"
 `
 )
 
-// documentHome is a home in which the commands of a page can be run: the servers that the pages speak of, two clients with servers of
-// their own, and a project. uvx, npx and the servers are one small server under other names.
+// documentHome returns a home in which the commands of a page can be run: the servers that the pages speak of, two clients with
+// servers of their own, and a project. uvx, npx and the servers are one small server under other names.
 func documentHome(t *testing.T, without ...string) (w *world.World, project string, env []string) {
 	t.Helper()
 	w = world.New(t)
@@ -210,7 +210,7 @@ func typed(t *testing.T, line, project string, env []string) (said string, statu
 	for interrupted := false; ; {
 		n, err := terminal.Read(buffer)
 		out.Write(buffer[:n])
-		if err != nil { // nobody has the other side any more
+		if err != nil { // no one has the other side any more
 			break
 		}
 		switch {
@@ -241,8 +241,8 @@ var (
 	placeholder = regexp.MustCompile(`\[?\b(CLIENT|NAME)\b\]?`)
 )
 
-// TestDocumentsCommands runs each command of the documents in a home of its own, block by block. Whoever copies it gets what
-// the page says, or at least no error.
+// TestDocumentsCommands runs each command of the documents in a home of its own, block by block. The one who copies it gets
+// what the page says, or at least no error.
 func TestDocumentsCommands(t *testing.T) {
 	t.Parallel()
 	world.Hub(t)

@@ -293,7 +293,8 @@ func rolling(t *testing.T, sessions int, web obj, at func(t *testing.T, hubs []*
 		clients.Go(func() { l.client(n) })
 	}
 	// called waits until as many calls of 3 s as there are clients have begun and were answered. So a
-	// hub that has just started is known to whoever spreads the clients before the other one stops.
+	// hub that has just started is known to the one who spreads the clients before the other one
+	// stops.
 	called := func() {
 		l.turn.Add(1)
 		l.longOfTurn.Store(0)
@@ -328,7 +329,7 @@ func smallBalancer(t *testing.T, hubs []*replica) string {
 	return address
 }
 
-// haproxy is the real one, as docs/team.md has it.
+// haproxy returns the real one, as docs/team.md has it.
 func haproxy(t *testing.T, hubs []*replica) string { return documented(t, "haproxy", hubs).address }
 
 // Two hubs are restarted, one after the other, while sessions call: no call is lost. Without
@@ -386,8 +387,8 @@ func (r *replica) readyz(t *testing.T) (status int, text string) {
 	return resp.StatusCode, string(b)
 }
 
-// The second signal ends at once, whoever has got the first: and what is cut is told that it may have
-// run, also in the record.
+// The second signal ends at once, the one who has got the first: and what is cut is told that it may
+// have run, also in the record.
 func TestASecondSignalEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	t.Run("a second TERM", func(t *testing.T) { endsAtOnce(t, syscall.SIGTERM) })
@@ -541,7 +542,7 @@ func TestSystemdIsTold(t *testing.T) {
 	}
 }
 
-// uptime is what the monotonic clock says, about.
+// uptime returns what the monotonic clock says, about.
 func uptime(t *testing.T) time.Duration {
 	b, err := os.ReadFile("/proc/uptime")
 	world.Must(t, err)

@@ -22,7 +22,7 @@ var blanksAtEnd = regexp.MustCompile(`(?m) +$`) // behind a question
 var consoleBlock = regexp.MustCompile("(?ms)^```console\n\\$ ([^\n]+)\n(.*?)^```$")
 
 // TestFirstHour does what docs/start.md says, step by step, on a machine that has had no hub: a person answers the questions of
-// init at a terminal, and the client is MCP Inspector of npm, by the configuration that init wrote. It fails where the page shows
+// init at a terminal, and the client is MCP Inspector of npm, by the configuration that init wrote. It fails if the page shows
 // something else.
 func TestFirstHour(t *testing.T) {
 	t.Parallel()
@@ -89,7 +89,7 @@ func TestFirstHour(t *testing.T) {
 	}
 }
 
-// ranStep is what a command prints on standard output; it may end as it likes, since the page shows that.
+// ranStep returns what a command prints on standard output; it may end as it likes, since the page shows that.
 func ranStep(t *testing.T, cmd *exec.Cmd) string {
 	t.Helper()
 	out, err := cmd.Output()

@@ -43,7 +43,7 @@ type initServer struct {
 	args    []string
 	env     [][2]string
 	cwd     string
-	fails   string // what init says of it; "": it works
+	fails   string // what init says about it; "": it works
 	kept    string // where its secret goes; "": it has none
 }
 
@@ -103,7 +103,7 @@ func tomlServers(servers []initServer) string {
 	return b.String()
 }
 
-// yamlServer is a server as a mapping, all texts in the form of JSON.
+// yamlServer returns a server as a mapping, all texts in the form of JSON.
 func yamlServer(s initServer, indent, command, env string) string {
 	args, _ := json.Marshal(append([]string{}, s.args...))
 	vars, _ := json.Marshal(s.table()["env"])
@@ -167,7 +167,7 @@ func fortyServers(w *world.World) []initServer {
 	return all
 }
 
-// ownRecorder is a recorder in the root, where a shell that the kernel holds may run it.
+// ownRecorder returns a recorder in the root, if a shell that the kernel holds may run it.
 func ownRecorder(w *world.World) string {
 	w.T.Helper()
 	program, err := os.ReadFile(world.Bin.Recorder)
@@ -186,7 +186,7 @@ func initYes(w *world.World, args ...string) (said string, status int) {
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// hubEntries are the servers of the hub.json that init has made.
+// hubEntries returns the servers of the hub.json that init has made.
 func hubEntries(w *world.World) map[string]map[string]any {
 	w.T.Helper()
 	text, err := os.ReadFile(w.Path("home", "config", "mcphub", "hub.json"))

@@ -104,7 +104,7 @@ type manifest struct {
 	}
 }
 
-// hubWithoutLibraries is the hub as the image has it: there is no C library. It is built if the hub of the other tests needs one.
+// hubWithoutLibraries returns the hub as the image has it: there is no C library. It is built if the hub of the other tests needs one.
 func hubWithoutLibraries(t *testing.T) string {
 	t.Helper()
 	hub := world.Hub(t)

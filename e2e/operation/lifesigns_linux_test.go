@@ -20,7 +20,7 @@ type gate struct {
 	path string
 }
 
-// gatedServer is a server that starts once its gate is open.
+// gatedServer returns a server that starts once its gate is open.
 func gatedServer(w *world.World, name, recorder string) (program string, g gate) {
 	w.T.Helper()
 	g = gate{w.T, w.Path("project", name+".gate")}
@@ -34,14 +34,14 @@ func gatedServer(w *world.World, name, recorder string) (program string, g gate)
 func (g gate) open() {
 	g.t.Helper()
 	world.Must(g.t, os.WriteFile(g.path+".open", nil, 0o600))
-	f, err := os.OpenFile(g.path, os.O_RDWR, 0) // of a pipe with a name: it waits for nobody
+	f, err := os.OpenFile(g.path, os.O_RDWR, 0) // of a pipe with a name: it waits for no one
 	world.Must(g.t, err)
 	_, err = f.WriteString("\n")
 	world.Must(g.t, err)
-	g.t.Cleanup(func() { _ = f.Close() }) // what was written is there until somebody reads it
+	g.t.Cleanup(func() { _ = f.Close() }) // what was written is there until someone reads it
 }
 
-// screenOf is what a terminal of so many columns shows in the end.
+// screenOf returns what a terminal of so many columns shows in the end.
 func screenOf(written string, columns int) string {
 	var lines [][]rune
 	row, column := 0, 0
@@ -83,7 +83,7 @@ func screenOf(written string, columns int) string {
 	return text
 }
 
-// sixServers are what Cursor runs: two are slow, one fails, and one opens a file of its own.
+// sixServers returns what Cursor runs: two are slow, one fails, and one opens a file of its own.
 func sixServers(w *world.World) (slow []gate) {
 	w.T.Helper()
 	recorder := ownRecorder(w)

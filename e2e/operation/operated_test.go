@@ -8,7 +8,7 @@ import (
 	"mcphub/e2e/world"
 )
 
-// operated is a hub with a client that gives no roots, and somebody who uses the command line beside it.
+// operated is a hub with a client that gives no roots, and someone who uses the command line beside it.
 type operated struct {
 	w    *world.World
 	s    *world.Session

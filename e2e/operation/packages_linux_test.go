@@ -138,7 +138,7 @@ func installedIn(t *testing.T, w *world.World, launchers map[string][]string, mo
 	}
 }
 
-// theServer is the official filesystem server, at the version that these tests are pinned to.
+// theServer returns the official filesystem server, at the version that these tests are pinned to.
 func theServer(t *testing.T) string {
 	t.Helper()
 	var p struct{ Dependencies map[string]string }
@@ -196,7 +196,7 @@ def main():
         print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": r}), flush=True)
 `
 
-// The real pipx, and a folder in place of an index.
+// The real pipx, and a folder instead of an index.
 func TestPipxFromAnInstalledCopy(t *testing.T) {
 	needs.Program(t, "pipx")
 	t.Parallel()

@@ -39,7 +39,7 @@ type plannedServer struct {
 	Appear, Vanish      []string
 }
 
-// An edit changes a configuration that was made anew.
+// An edit changes a configuration that was made again.
 type edit struct {
 	name string
 	do   func(c, servers obj)
@@ -103,8 +103,8 @@ func planEdits(w *world.World) []edit {
 	}
 }
 
-// What plan says of an edit of hub.json is what then happens: which servers start, stop and restart, and which tools are
-// listed. Each edit is planned from a hub that goes by the one before it, so that its undoing is planned too.
+// What plan says about an edit of hub.json is what then happens: which servers start, stop and restart, and which tools
+// are listed. Each edit is planned from a hub that goes by the one before it, so that its undoing is planned too.
 func TestPlanSaysWhatAReloadDoes(t *testing.T) {
 	t.Parallel()
 	const hubs = 4 // side by side

@@ -26,7 +26,7 @@ func atTerminal(w *world.World, columns uint16, env []string, args ...string) st
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	world.Must(w.T, cmd.Start())
 	world.Must(w.T, side.Close())
-	out, _ := io.ReadAll(terminal) // it ends with an error, once nobody has the other side
+	out, _ := io.ReadAll(terminal) // it ends with an error, once no one has the other side
 	if err := cmd.Wait(); err != nil {
 		w.T.Fatalf("mcphub %s: %v\n%s%s", strings.Join(args, " "), err, out, said.Bytes())
 	}
@@ -66,7 +66,7 @@ func TestNarrowTerminals(t *testing.T) {
 				t.Errorf("mcphub %s: control characters: %q", args[0], out)
 			}
 			if args[0] == "warm" {
-				continue // it tells of times
+				continue // it tells about times
 			}
 			for _, word := range strings.Fields(plain)[1:] { // a block does not name its first cell
 				if args[0] == "status" && (word == "SERVER" || strings.ContainsAny(word, "0123456789")) {
@@ -86,7 +86,7 @@ func TestNarrowTerminals(t *testing.T) {
 	}
 }
 
-// TestColour holds that the one command with colours has them on a terminal only, and there not where a person says no.
+// TestColour holds that the one command with colours has them on a terminal only, and there not if a person says no.
 func TestColour(t *testing.T) {
 	t.Parallel()
 	w := world.New(t)

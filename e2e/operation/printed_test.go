@@ -17,7 +17,7 @@ import (
 )
 
 // prints is a command of scripts: "prints STATUS GOLDEN PROGRAM ARGS..." runs a program and compares what it writes to standard
-// output with testdata/printed/GOLDEN, which -update writes anew. What is never the same twice is replaced. A golden file that
+// output with testdata/printed/GOLDEN, which -update writes again. What is never the same twice is replaced. A golden file that
 // ends in .json or .jsonl holds JSON: one value, or one a line. No output holds a control character.
 func prints(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 {

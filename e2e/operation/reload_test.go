@@ -144,7 +144,7 @@ func (e edited) mutate(rng *rand.Rand) edited {
 	return e
 }
 
-// entries are those of mcpServers, as far as they decide how a process is run.
+// entries returns the entries of mcpServers, as far as they decide how a process is run.
 func (e edited) entries(w *world.World) map[string]obj {
 	variant := func(name string, v int) obj {
 		entry := w.Recorder(name)

@@ -25,8 +25,8 @@ type front struct {
 	restart func()
 }
 
-// documented runs a program by its configuration in docs/examples, with the addresses of two hubs in
-// the place of those that stand there.
+// documented runs a program by its configuration in docs/examples, with the addresses of two hubs
+// instead of the ones that stand there.
 func documented(t *testing.T, program string, hubs []*replica, change ...string) *front {
 	file, args := "haproxy.cfg", []string{"-db", "-f"}
 	if program == "nginx" {
@@ -231,7 +231,7 @@ var questions atomic.Int64
 
 const asksForm = `"id":%d,"method":"elicitation/create","params":{"mode":"form","message":"sure?","requestedSchema":{"type":"object","properties":{}}}`
 
-// sessionsOfAGoneHub: where a hub is gone, a client is told with 404 that its session is, and opens another one.
+// sessionsOfAGoneHub: if a hub is gone, a client is told with 404 that its session is, and opens another one.
 func sessionsOfAGoneHub(t *testing.T, hubs []*replica, f *front, people int) {
 	want := map[*person]int{}
 	for n := range people {
@@ -269,7 +269,7 @@ func (p *person) pings(want int) bool {
 }
 
 // Of two hubs behind the documented haproxy and nginx no request goes to the wrong one, in both eras, also where a token was
-// renewed, and where the balancer has forgotten everything. Behind one that takes turns half of them do: the control.
+// renewed, and if the balancer has forgotten everything. Behind one that takes turns half of them do: the control.
 func TestNoRequestGoesToTheWrongReplica(t *testing.T) {
 	t.Parallel()
 	const people, calls = 20, 4 // of so many some are at each hub: which ones, the ports of this run say

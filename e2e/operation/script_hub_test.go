@@ -14,9 +14,8 @@ import (
 	"mcphub/e2e/world"
 )
 
-// scriptHubs are the commands by which a script has a hub running while it does other things. "talks ARGS..." starts
-// mcphub serve with a client whose root is $WORK/project; "told PATTERN TOOL ARGUMENTS" calls a tool again and again until
-// its answer shows the pattern, "! told" until it does not; "logged PATTERN" waits for it on the hub's stderr, "! logged" wants it not to be there; "hangup" sends SIGHUP; "accepts" answers what waits as a person does by mcphub reload; "finishes" wants it to end well, after which another may run.
+// scriptHubs returns the commands by which a script has a hub running while it does other things. "talks ARGS..." starts mcphub serve with a client whose root is $WORK/project; "told PATTERN TOOL ARGUMENTS" calls a tool again and again until its answer shows the pattern, "! told" until it does
+// not; "logged PATTERN" waits for it on the hub's stderr, "! logged" wants it not to be there; "hangup" sends SIGHUP; "accepts" answers what waits as a person does by mcphub reload; "finishes" wants it to end well, after which another may run.
 func scriptHubs() map[string]func(ts *testscript.TestScript, neg bool, args []string) {
 	hub := func(ts *testscript.TestScript) *ide.Client {
 		c := ts.Value(hubsKey{}).(*hubs).talks

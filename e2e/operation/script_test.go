@@ -74,7 +74,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// scriptTerminal runs a program on a terminal, where a person answers; nil where there is none for tests.
+// scriptTerminal runs a program on a terminal, if a person answers; nil if there is none for tests.
 var scriptTerminal func(ts *testscript.TestScript, neg bool, args []string)
 
 // needsOf asks for what the script's first line names, if that is "# needs ...".

@@ -308,7 +308,7 @@ func memoryHolds(pid int) (bool, error) {
 	return world.MemoryHas(pid, func(text string) bool { return canaryIn(text) >= 0 })
 }
 
-// canaryIn is where a text holds one of the secrets, -1 where it holds none.
+// canaryIn returns where a text holds one of the secrets, -1 if it holds none.
 func canaryIn(text string) int {
 	return max(strings.Index(text, world.Canary), strings.Index(text, oauthtest.Canary))
 }
@@ -320,7 +320,7 @@ func wantNoCanary(t *testing.T, where, text string) {
 	}
 }
 
-// A keyring that does not answer holds nobody up for long: what is in the file is found, and validate is done.
+// A keyring that does not answer holds no one up for long: what is in the file is found, and validate is done.
 func TestAKeyringThatHangs(t *testing.T) {
 	t.Parallel()
 	w := world.New(t)
@@ -344,7 +344,7 @@ func TestAKeyringThatHangs(t *testing.T) {
 	}
 }
 
-// listenUnix is the path of a socket that takes connections and never says a word.
+// listenUnix returns the path of a socket that takes connections and never says a word.
 func listenUnix(t *testing.T) string {
 	t.Helper()
 	dir := world.ShortFolder(t)
@@ -354,7 +354,7 @@ func listenUnix(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// At a terminal a secret is asked for, with the words of hub.json, and nothing of it is shown. What is no password is.
+// At a terminal a secret is asked for, with the words of hub.json, and none of it is shown. What is no password is.
 func TestSecretsAreAskedForAtATerminal(t *testing.T) {
 	t.Parallel()
 	w := world.New(t)

@@ -63,7 +63,7 @@ What the commands print, from the first one on. A test makes this page with a ho
 process ids, sessions and the name of the client are made up.
 `
 
-// TestSession makes docs/session.md: it runs its commands in a scratch home, and fails where the page says something else.
+// TestSession makes docs/session.md: it runs its commands in a scratch home, and fails if the page says something else.
 func TestSession(t *testing.T) {
 	t.Parallel()
 	w := world.New(t)
@@ -108,7 +108,7 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// sessionHub is a hub with a client that has the project open and has listed the tools.
+// sessionHub returns a hub with a client that has the project open and has listed the tools.
 func sessionHub(t *testing.T, project string, env []string) *ide.Client {
 	t.Helper()
 	c, err := ide.Start(ide.Options{Apart: true, Command: world.Hub(t), Args: []string{"serve"}, Dir: project, Env: env, Roots: ide.Folders(project)})

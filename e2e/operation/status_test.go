@@ -13,8 +13,8 @@ import (
 	"mcphub/e2e/world"
 )
 
-// hubs are those that a script has started: "serves CONFIG [ROOT...]" starts one with a client that has these roots and has
-// listed its tools, "ends" ends all of them as clients do, "kills" with SIGKILL.
+// hubs are the hubs that a script has started: "serves CONFIG [ROOT...]" starts one with a client that has these roots and
+// has listed its tools, "ends" ends all of them as clients do, "kills" with SIGKILL.
 type hubs struct {
 	t     testing.TB
 	ts    *testscript.TestScript

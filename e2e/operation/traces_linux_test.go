@@ -25,7 +25,7 @@ import (
 	"mcphub/e2e/world"
 )
 
-// A collector is that of OpenTelemetry, built from its modules. It writes what it takes to a file.
+// A collector is the collector of OpenTelemetry, built from its modules. It writes what it takes to a file.
 type collector struct {
 	endpoint, file string
 }
@@ -113,7 +113,7 @@ func (c *collector) of(t *testing.T, id trace.TraceID, n int) map[string]*span {
 	return found
 }
 
-// party makes the spans of whoever is before or behind the hub.
+// party makes the spans of the one who is before or behind the hub.
 func party(t *testing.T, endpoint, name string) (trace.Tracer, func()) {
 	t.Helper()
 	exporter, err := otlptracehttp.New(t.Context(), otlptracehttp.WithEndpointURL(endpoint+"/v1/traces"))
@@ -122,7 +122,7 @@ func party(t *testing.T, endpoint, name string) (trace.Tracer, func()) {
 	return p.Tracer(name), func() { world.Must(t, p.Shutdown(context.Background())) }
 }
 
-// sentTo are the texts in _meta of the call that reached the child with a text.
+// sentTo returns the texts in _meta of the call that reached the child with a text.
 func sentTo(t *testing.T, w *world.World, text string) map[string]string {
 	t.Helper()
 	got := map[string]string{}

@@ -22,8 +22,8 @@ import (
 )
 
 // Speed drifts by steps that no measurement of time can see: each is within the noise of the one before. These tests count what
-// noise cannot touch: system calls, and allocations before main. Each figure is that of the day on which it was written. Who has
-// to raise one says here what for.
+// noise cannot touch: system calls, and allocations before main. Each figure is the figure of the day on which it was written.
+// Who has to raise one says here what for.
 
 // traced counts the system calls of a process and its threads while something is done.
 func traced(t *testing.T, pid int, do func()) map[string]int {

@@ -83,7 +83,7 @@ func keyOf(method, tool string) string {
 }
 
 // countReached counts the requests that came to a child, by method and name.
-// Those that only carry answers on are part of the request before.
+// The ones that only carry answers on are part of the request before.
 func countReached(t *testing.T, text string) map[string]int {
 	t.Helper()
 	n := map[string]int{}
@@ -167,7 +167,7 @@ func TestNoSecretIsWritten(t *testing.T) {
 	}
 }
 
-// planted are secrets, and where they stand.
+// planted are secrets, and their places.
 type planted map[string]string
 
 func (s planted) make(where string) string {

@@ -14,7 +14,7 @@ import (
 	"mcphub/internal/audit/trail"
 )
 
-// replayed is what audit replay says of one call.
+// replayed is what audit replay says about one call.
 type replayed struct {
 	Request  json.RawMessage `json:"request"`
 	Decision string          `json:"decision"`

@@ -18,10 +18,10 @@ var roles = []string{"server", "client", "authorization server"}
 // leg is one run of the suite.
 type leg struct {
 	role, revision string
-	scenarios      []string    // those that the suite has; none: those that it requires
+	scenarios      []string    // the ones that the suite has; none: the ones that it requires
 	direct         []exception // against the fixture; only for a server
 	through        []exception // with the hub
-	noted          []exception // pass, and there is something to say of it
+	noted          []exception // pass, and there is something to say about it
 }
 
 func (l leg) title() string { return l.revision + " as a " + l.role }

@@ -62,7 +62,7 @@ func TestConformance(t *testing.T) {
 }
 
 // shortForm returns the scenarios of a client's leg that the short form runs, because the suite takes two seconds of a processor to start for each:
-// every third one of the newest leg, and of the others those that the newest leg does not have.
+// every third one of the newest leg, and of the others the ones that the newest leg does not have.
 func shortForm(scenarios, newest []string, isNewest bool) (short []string) {
 	for i, scenario := range scenarios {
 		if isNewest && i%3 == 0 || !isNewest && !slices.Contains(newest, scenario) {
@@ -82,7 +82,7 @@ func checkPage(t *testing.T, required map[string][]string) {
 	}
 }
 
-// requireSuite skips a test where there is no Node that runs the suite; in CI it fails.
+// requireSuite skips a test if there is no Node that runs the suite; in CI it fails.
 func requireSuite(t *testing.T) world.Node {
 	n := world.RequireNode(t)
 	if major := n.Major(t); major < 22 {
@@ -91,7 +91,7 @@ func requireSuite(t *testing.T) world.Node {
 	return n
 }
 
-// requiredOfLegs are the scenarios of each leg, by its title.
+// requiredOfLegs returns the scenarios of each leg, by its title.
 func requiredOfLegs(n world.Node, t testing.TB) map[string][]string {
 	required := map[string][]string{}
 	for _, l := range legs {
@@ -138,7 +138,7 @@ func scenariosOf(list string) map[string][]string {
 	return all
 }
 
-// unnamed compares the scenarios of the suite with those that legs run and those that are beside them.
+// unnamed compares the scenarios of the suite with the ones that legs run and the ones that are beside them.
 func unnamed(suite, required map[string][]string, besides map[string][]exception) (complaints []string) {
 	named := map[string]bool{} // by role and scenario
 	for _, l := range legs {
@@ -364,8 +364,8 @@ func suite(w *world.World, n world.Node, role string, args ...string) map[string
 	return all
 }
 
-// missed gives the checks of each scenario that did not succeed: those that failed, and those that did succeed before. A
-// scenario without any result has missed them all, which is "".
+// missed gives the checks of each scenario that did not succeed: the ones that failed, and the ones that did succeed
+// before. A scenario without any result has missed them all, which is "".
 func missed(before, got map[string]checks) map[string][]string {
 	all := map[string][]string{}
 	for scenario, results := range got {

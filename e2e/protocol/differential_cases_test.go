@@ -12,14 +12,14 @@ import (
 	"mcphub/e2e/world"
 )
 
-// corpus is every string that the tests of what is judged are made of: the tables of attacks and of honest calls, seeds of fuzz
-// targets, what those have found. To take all of them, and not the tables by name, leaves out none that is added.
+// corpus returns every string that the tests of what is judged are made of: the tables of attacks and of honest calls, seeds of
+// fuzz targets, what those have found. To take all of them, and not the tables by name, leaves out none that is added.
 func corpus(t testing.TB) []string {
 	t.Helper()
 	return world.CorpusOf(t, "validate", "rootsmgr", "cmd/mcphub/internal/files", "validate/resource")
 }
 
-// hubJSON is a hub.json with a server of every kind.
+// hubJSON returns a hub.json with a server of every kind.
 func hubJSON(w *world.World) obj {
 	kid := w.Recorder("kid", "-era", "both")
 	kid["env"].(obj)["RECORDER_WRAP"] = world.Raw(w.T, []string{world.Bin.Fixture})

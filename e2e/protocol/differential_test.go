@@ -114,7 +114,7 @@ func TestDifferentialSees(t *testing.T) {
 // differential compares two hubs.
 type differential struct {
 	sides [2]side
-	found func(stream, what string) // told of each difference; nil fails the test
+	found func(stream, what string) // told about each difference; nil fails the test
 
 	mu          sync.Mutex // guards all below
 	count       map[string]int
@@ -526,7 +526,7 @@ func (c *conversation) messages() []ide.Message {
 	return slices.Clone(c.web.messages)
 }
 
-// trace is what there is to compare when all has ended.
+// trace returns what there is to compare when all has ended.
 func (c *conversation) trace(t *testing.T) trace {
 	all := trace{}
 	add := func(stream string, text []byte) { all[stream] = append(all[stream], settled(string(text))) }

@@ -124,7 +124,7 @@ func everything(t *testing.T, w *world.World, p *party, prefix, resources string
 	}
 	p.wasAsked(t, "elicitation/create", "What context")
 
-	for _, list := range []string{"tools/list", "prompts/list"} { // the hub tells nobody that a list has changed who does not know it
+	for _, list := range []string{"tools/list", "prompts/list"} { // the hub tells no one that a list has changed who does not know it
 		if m := p.call(list, obj{}); strings.Contains(string(m.Result), prefix+"added_later") {
 			t.Errorf("%s too early: %s", list, m.Raw)
 		}
@@ -222,7 +222,7 @@ func meets(h *world.Witnessed, p *party, overWeb bool) {
 	h.W.T.Cleanup(func() { h.Front.Judge(h.W.T, "this very test", spectest.Client) })
 }
 
-// reached is all that the hub has said to the child.
+// reached returns all that the hub has said to the child.
 func reached(h *world.Witnessed) string {
 	h.W.T.Helper()
 	if h.Kid == nil {

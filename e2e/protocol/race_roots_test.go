@@ -111,7 +111,7 @@ type racer struct {
 	done            chan struct{}
 }
 
-// newRace starts a hub and its server, or, where the tools' names get no prefix, the server alone.
+// newRace starts a hub and its server, or, if the tools' names get no prefix, the server alone.
 func newRace(t *testing.T, n world.Node, rng *rand.Rand, prefix string) *race {
 	t.Helper()
 	w := world.New(t)

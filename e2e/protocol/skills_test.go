@@ -8,7 +8,7 @@ import (
 	"mcphub/e2e/world"
 )
 
-// skillScenarios are those of the suite about the extension for skills, with the fewest checks that each has to pass.
+// skillScenarios are the skill scenarios of the suite about the extension for skills, with the fewest checks that each has to pass.
 var skillScenarios = map[string]int{"sep-2640-skills-enumeration": 20, "sep-2640-skills-directory": 6, "sep-2640-skills-manifest": 4}
 
 // sameNames is a check that wants names to differ, as they should, in one listing. Two servers may both have a name, which is in

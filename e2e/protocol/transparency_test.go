@@ -125,7 +125,7 @@ func (x *exchanges) questions(t *rapid.T) {
 	checkOutcome(t, m, told)
 }
 
-// outcome is the member of an envelope that holds a result or an error.
+// outcome returns the member of an envelope that holds a result or an error.
 func outcome(g grammar) *rapid.Generator[string] {
 	return rapid.OneOf(rapid.Map(g.value(3), func(s string) string { return `"result":` + s }),
 		rapid.Map(failure(g), func(s string) string { return `"error":` + s }))
@@ -305,7 +305,7 @@ type grammar struct {
 
 // tame is what a client may send and what names no path: the hub looks for these in the arguments. listed is what a tool may
 // hold: one with a name twice or a NUL in a name is not offered, and list-tools says so. wild is what a child may say, strict
-// what a client may answer: it is read strictly, so half a surrogate pair is an error to whoever asked.
+// what a client may answer: it is read strictly, so half a surrogate pair is an error to the one who asked.
 var (
 	tame   = grammar{pieces: []string{"a", "b", "Z", "0", " ", "é", "😀", `\u0041`, `\ud83d\ude00`, `\"`, `\n`, `\u2028`, "\u2028", "%"}}
 	listed = grammar{pieces: append([]string{"/", `\/`, "..", "~", `\\`, `\ud83d`, `\udc00`, `\u001b[31m`, "<&>", "\u007f"}, tame.pieces...)}
@@ -363,7 +363,7 @@ func distinct(members []string) string {
 	return strings.Join(all, ",")
 }
 
-// failure is an error object.
+// failure returns an error object.
 func failure(g grammar) *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		members := []string{`"code":` + strconv.Itoa(rapid.IntRange(-40000, 40000).Draw(t, "code")), `"message":` + g.text().Draw(t, "message")}
@@ -377,7 +377,7 @@ func failure(g grammar) *rapid.Generator[string] {
 	})
 }
 
-// report is what a progress notification holds beside its token.
+// report returns what a progress notification holds beside its token.
 func report() *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		return `"progress":` + rapid.SampledFrom([]string{"1", "0.50", "1E+2", "9007199254740993"}).Draw(t, "progress") + `,"message":` +
@@ -385,7 +385,7 @@ func report() *rapid.Generator[string] {
 	})
 }
 
-// entry is a tool as a child lists it, with %s for its name.
+// entry returns a tool as a child lists it, with %s for its name.
 func entry() *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		parts := []string{`"name":"%s"`, `"inputSchema":` + escape(schema().Draw(t, "input")), `"outputSchema":` + escape(schema().Draw(t, "output")),
@@ -395,7 +395,7 @@ func entry() *rapid.Generator[string] {
 	})
 }
 
-// schema is a valid one with every kind of value where a schema may hold any.
+// schema returns a valid one with every kind of value if a schema may hold any.
 func schema() *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		one := listed.value(2)

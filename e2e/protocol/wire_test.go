@@ -7,7 +7,7 @@ import (
 	"mcphub/e2e/world"
 )
 
-// A handshake with every version that has one, and with one that nobody knows.
+// A handshake with every version that has one, and with one that no one knows.
 func TestVersionsOfTheHandshake(t *testing.T) {
 	t.Parallel()
 	for ask, want := range map[string]string{

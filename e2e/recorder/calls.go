@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// arguments are those that the tools below understand; every tool also takes what it does not know.
+// arguments are the arguments that the tools below understand; every tool also takes what it does not know.
 type arguments struct {
 	Kind  string `json:"kind"`
 	Name  string `json:"name"`
@@ -103,7 +103,7 @@ func (s *server) call(id, params json.RawMessage, done <-chan struct{}) {
 }
 
 // say answers with members of an envelope that the test has made up, after progress notifications with members that it has made
-// up. They come as hexadecimal digits: what they hold is nobody's business on the way here.
+// up. They come as hexadecimal digits: what they hold is no one's business on the way here.
 func (s *server) say(id json.RawMessage, params message, args arguments) {
 	var meta message
 	_ = json.Unmarshal(params["_meta"], &meta)

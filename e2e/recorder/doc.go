@@ -6,7 +6,7 @@
 // UTF-8, two ids in one envelope) and switches for every bad habit a child process can have: slow to start, deaf to
 // SIGTERM, a grandchild left behind, noise on stdout, a flood on stderr.
 //
-// Flags choose the habits; the environment says where the files are, so that a test can leave the argument list to the
+// Flags choose the habits; the environment says the place of the files, so that a test can leave the argument list to the
 // hub: RECORDER_FILE gets every line received, RECORDER_STATE one JSON object per start (process id, arguments, working
 // directory, environment) and RECORDER_WRAP, a JSON array, names a real server to stand in front of: then every line goes
 // on to it unchanged, and the recorder's own arguments follow those of the wrapped command.

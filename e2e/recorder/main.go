@@ -28,7 +28,7 @@ type habits struct {
 	pages       int           // tools/list comes in so many pages
 	badSchema   bool          // offers tools whose schema must not be used
 	nullable    bool          // offers a tool whose schema allows null: most clients refuse the whole list
-	hostile     string        // bytes in hexadecimal that stand in all that it says of itself, and on stderr
+	hostile     string        // bytes in hexadecimal that stand in all that it says about itself, and on stderr
 	offers      bool          // offers prompts, resources and completion, too
 	tasks       bool          // makes a task of a call that asks for one
 	hold        bool          // is the grandchild: does nothing, for ever

@@ -68,7 +68,7 @@ func member(role string, setsid bool) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// playRole is the life of a member.
+// playRole returns the life of a member.
 func playRole(role string) int {
 	var err error
 	switch role {

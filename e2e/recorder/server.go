@@ -42,7 +42,7 @@ func (o *output) line(parts ...[]byte) {
 	b := append(bytes.Join(parts, nil), '\n')
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	_, _ = o.w.Write(b) // nobody left to tell when stdout is gone
+	_, _ = o.w.Write(b) // no one left to tell when stdout is gone
 }
 
 func newServer(h habits, w io.Writer) *server {

@@ -7,7 +7,7 @@ import (
 
 const tasksCapabilities = `,"tasks":{"cancel":{},"requests":{"tools":{"call":{}}}}`
 
-// task is one that works for ever. Its id is what the call named, so that the same calls make the same tasks.
+// task returns one that works for ever. Its id is what the call named, so that the same calls make the same tasks.
 func task(id string) []byte {
 	return fmt.Appendf(nil, `{"taskId":%q,"status":"working","createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00Z","ttl":60000}`, id)
 }

@@ -39,7 +39,7 @@ func (s *server) tools() []string {
 
 func join(entries []string) string { return strings.Join(entries, ",") }
 
-// simple is a tool that takes whatever it is given.
+// simple returns a tool that takes whatever it is given.
 func simple(name, description string) string {
 	return fmt.Sprintf(`{"name":%q,"description":%q,"inputSchema":{"type":"object"}}`, name, description)
 }

@@ -33,9 +33,9 @@ func startGrandchild(h habits) error {
 	return appendState(s)
 }
 
-// runWrapped stands in front of a real server: its stdin is recorded and passed on, its stdout and stderr are its own.
-// wrap is a JSON array: the command and its first arguments. The exit status is that of the server. Where RECORDER_TAP names a
-// file, that gets both directions line by line, each after "> " where it reaches the server or "< ", and the process id.
+// runWrapped stands in front of a real server: its stdin is recorded and passed on, its stdout and stderr are its own. wrap is
+// a JSON array: the command and its first arguments. The exit status is the status of the server. Where RECORDER_TAP names a
+// file, that gets both directions line by line, each after "> " if it reaches the server or "< ", and the process id.
 func runWrapped(wrap string, args []string) int {
 	if err := noteStart(); err != nil {
 		fmt.Fprintln(os.Stderr, "recorder:", err)

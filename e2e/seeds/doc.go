@@ -5,12 +5,12 @@
 // seed, so that two tests draw different cases and one test draws the same ones, whatever else runs. A test that has drawn and fails
 // prints a line that repeats it.
 //
-// MCPHUB_LONG_CASES says how many cases a random test tries, in place of the few that it tries by itself; Cases reads it.
-// With the race detector a test tries a quarter of its few, since it has tried all of them without.
+// MCPHUB_LONG_CASES says how many cases a random test tries, instead of the few that it tries by itself; Cases reads it. With the
+// race detector a test tries a quarter of its few, since it has tried all of them without.
 //
 // State: what rapid is told stands in flags of the process. A mutex owns them, and Check holds it only until rapid has read them:
 // so tests that run beside each other have their own seeds and numbers of cases.
 //
 // It refuses to seed from the clock, and to go on with a variable that it cannot read. rapid writes no files of failures: a file
-// that one clone has and another has not would make their runs differ.
+// that a single clone has and another has not would make their runs differ.
 package seeds

@@ -37,7 +37,7 @@ func repeatCommand(test string, seed uint64) string {
 	return strings.Join(append(words, "go", "test", place, "-run", quoteWord(runPattern(test))), " ")
 }
 
-// runPattern is the expression for -run that chooses one test or subtest.
+// runPattern returns the expression for -run that chooses one test or subtest.
 func runPattern(test string) string {
 	parts := strings.Split(test, "/")
 	for i, part := range parts {
@@ -46,7 +46,7 @@ func runPattern(test string) string {
 	return strings.Join(parts, "/")
 }
 
-// quoteWord is one word of a shell.
+// quoteWord returns one word of a shell.
 func quoteWord(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
 
 // place is the package under test, from the root of the repository. A test may change its directory, so this is known before.

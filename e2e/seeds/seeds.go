@@ -56,7 +56,7 @@ func mixSeed(seed uint64, name string, streams []int) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, h.Sum64()))
 }
 
-// Cases is how many cases a test tries: few, a quarter of few with the race detector, or as many as MCPHUB_LONG_CASES says.
+// Cases returns how many cases a test tries: few, a quarter of few with the race detector, or as many as MCPHUB_LONG_CASES says.
 func Cases(t testing.TB, few int) int {
 	t.Helper()
 	value := os.Getenv(casesVariable)

@@ -34,7 +34,7 @@ func (p *pretended) Fatalf(format string, args ...any) {
 	fmt.Fprintf(&p.out, format+"\n", args...)
 }
 
-// ended is what the test has printed at its end.
+// ended returns what the test has printed at its end.
 func (p *pretended) ended() string {
 	for _, f := range slices.Backward(p.end) {
 		f()

@@ -28,7 +28,7 @@ type guest struct {
 
 // Twenty servers that people use, confined, and none with a setting of its own: each starts, lists its tools, and works
 // through an everyday session. Of the service behind one without a network only this can be had: the call fails as it does
-// where nothing is confined.
+// if nothing is confined.
 func TestCompatibility(t *testing.T) {
 	t.Parallel()
 	needShop(t)
@@ -62,7 +62,7 @@ func visitConfined(t *testing.T, name string) string {
 		s.Handshake()
 		return s
 	}
-	s := open(nil) // its entry says nothing of a sandbox
+	s := open(nil) // its entry says nothing about a sandbox
 	s.AwaitTool(name + "__" + g.calls[0].Tool)
 	listed := 0
 	for tool := range s.Tools() {
@@ -118,7 +118,7 @@ func (w *shop) saidBy(t *testing.T, s *world.Session, server string, c told) str
 	return passing.ReplaceAllString(text, "N")
 }
 
-// kernelOf is what get-roots says of the sandbox of a server.
+// kernelOf returns what get-roots says about the sandbox of a server.
 func (w *shop) kernelOf(t *testing.T, s *world.Session, server string) (kernel, profile string) {
 	t.Helper()
 	var report struct {
@@ -152,7 +152,7 @@ func (w *shop) kernelOf(t *testing.T, s *world.Session, server string) (kernel, 
 	return kernel, profile
 }
 
-// guests are the servers: those of the honest calls, and those that only this test has.
+// guests are the servers: those of the honest calls, and the ones that only this test has.
 var guests = map[string]func(*testing.T, *shop) guest{
 	"filesystem": honestGuest("filesystem", "@modelcontextprotocol/server-filesystem"),
 	"everything": honestGuest("everything", "@modelcontextprotocol/server-everything"),
@@ -176,19 +176,19 @@ var guests = map[string]func(*testing.T, *shop) guest{
 	"kubernetes": kubernetes, "puppeteer": puppeteer, "mcp-remote": remote, "gopls": goModule,
 }
 
-// server is a server of e2e/compat.
+// server returns a server of e2e/compat.
 func (w *shop) server(t *testing.T, name, pkg string, env obj, args ...string) guest {
 	from := w.node.Of(t, "compat")
 	return guest{pkg: pkg, from: from, entry: obj{"command": from.Program, "args": append([]string{from.Script(name)}, args...), "env": env}}
 }
 
-// calling is one call of a guest.
+// calling returns one call of a guest.
 func (g guest) calling(t *testing.T, tool string, args obj, want string) guest {
 	g.calls = append(slices.Clone(g.calls), told{Tool: tool, Args: json.RawMessage(world.Raw(t, args)), Want: want})
 	return g
 }
 
-// honestGuest is a server of TestHonestCalls and what is asked of it there.
+// honestGuest returns a server of TestHonestCalls and what is asked of it there.
 func honestGuest(name, pkg string) func(*testing.T, *shop) guest {
 	return func(t *testing.T, w *shop) guest {
 		g := guest{pkg: pkg, from: w.node, entry: w.servers()[name], calls: toldBy(t, name)}
@@ -206,7 +206,7 @@ func honestGuest(name, pkg string) func(*testing.T, *shop) guest {
 	}
 }
 
-// service is a server that speaks for a service of the web.
+// service returns a server that speaks for a service of the web.
 func service(name, pkg string, env obj, tool string, arguments obj, args ...string) func(*testing.T, *shop) guest {
 	return func(t *testing.T, w *shop) guest {
 		g := w.server(t, name, pkg, env, args...).calling(t, tool, arguments, "")
@@ -256,7 +256,7 @@ func goModule(t *testing.T, w *shop) guest {
 		calling(t, "go_search", obj{"query": "Total"}, "Total")
 }
 
-// version is that of a package that is installed.
+// version returns the version of a package that is installed.
 func version(n world.Node, t *testing.T, pkg string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(n.Modules, filepath.FromSlash(pkg), "package.json"))

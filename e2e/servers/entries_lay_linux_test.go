@@ -134,7 +134,7 @@ func (d *desk) binary(modules, pkg, program, bin string) {
 	world.Symlink(d.T, target, filepath.Join(bin, program))
 }
 
-// closure are a package and those that it depends on, as far as they lie beside it.
+// closure returns a package and the ones that it depends on, as far as they lie beside it.
 func closure(d *desk, modules, pkg string, seen ...string) []string {
 	text, err := os.ReadFile(filepath.Join(modules, pkg, "package.json"))
 	if errors.Is(err, fs.ErrNotExist) || slices.Contains(seen, pkg) {
@@ -183,7 +183,7 @@ func (d *desk) tree(from, to string, left func(name string) bool) {
 	}))
 }
 
-// copyTo puts a file somewhere else. Nothing of these tests changes one, so it may be the very same.
+// copyTo puts a file somewhere else. None of these tests changes one, so it may be the very same.
 func (d *desk) copyTo(from, to string) {
 	d.T.Helper()
 	world.Must(d.T, os.MkdirAll(filepath.Dir(to), 0o755)) //nolint:gosec // as above
@@ -226,7 +226,7 @@ func prebuilt(t testing.TB, name string) string {
 
 var prebuilding sync.Mutex
 
-// excelBook is a book of one empty sheet.
+// excelBook returns a book of one empty sheet.
 func excelBook(d *desk) string {
 	d.T.Helper()
 	path := d.Path("book.xlsx")

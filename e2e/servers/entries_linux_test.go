@@ -24,7 +24,7 @@ import (
 	"mcphub/e2e/world"
 )
 
-// configured is one entry of somebody's configuration, with the world that it speaks of. In every string, {home}, {project} and
+// configured is one entry of someone's configuration, with the world that it speaks of. In every string, {home}, {project} and
 // the other names of desk.fill stand for what a test has made.
 type configured struct {
 	name   string
@@ -35,7 +35,7 @@ type configured struct {
 	closed bool   // it needs what no name opens, by what docs/sandbox.md says: it is not counted, and has to be mended as the hub says
 	needs  []string
 
-	varies *regexp.Regexp // what its texts say of the machine, which is another each time
+	varies *regexp.Regexp // what its texts say about the machine, which is another each time
 
 	home  string            // the name of the home folder, if that is what it is about
 	files map[string]string // that are there before; a text @NAME is that file of testdata/everyday
@@ -45,7 +45,7 @@ type configured struct {
 
 	read, write act
 	leaves      map[string]string // the files that the write leaves, and what each holds
-	apart       obj               // the entry with a folder of its own for its file, where the hub asks for one
+	apart       obj               // the entry with a folder of its own for its file, if the hub asks for one
 }
 
 // An act is one call.
@@ -334,7 +334,7 @@ func (d *desk) run(dir, name string, args ...string) {
 	}
 }
 
-// environment is that of the user's session: what a client hands on to a server, and has itself.
+// environment returns the environment of the user's session: what a client hands on to a server, and has itself.
 func (d *desk) environment(more ...string) []string {
 	env := []string{"HOME=" + d.Home, "USER=ada", "LANG=C.UTF-8", "NO_COLOR=1", "PATH=" + filepath.Dir(world.NPM.Program) + ":/usr/local/bin:/usr/bin:/bin"}
 	for _, kv := range os.Environ() { // by which the registries are reached, and what is measured
@@ -358,14 +358,14 @@ func (d *desk) configure(entry obj) {
 	world.Must(d.T, os.WriteFile(config, []byte(world.Raw(d.T, obj{"mcpServers": obj{"it": d.filled()}})), 0o600))
 }
 
-// filled is the entry of hub.json with its placeholders replaced.
+// filled returns the entry of hub.json with its placeholders replaced.
 func (d *desk) filled() (filled obj) {
 	d.T.Helper()
 	world.Must(d.T, json.Unmarshal([]byte(d.fill.Replace(world.Raw(d.T, d.use))), &filled))
 	return filled
 }
 
-// opened are the folders that are open in the editor. The client, its servers and its user work in the first.
+// opened returns the folders that are open in the editor. The client, its servers and its user work in the first.
 func (d *desk) opened() []string {
 	if d.entry.open == nil {
 		return []string{d.Project}
@@ -429,7 +429,7 @@ func (d *desk) direct(talk func(c *ide.Client, prefix string)) error {
 	return nil
 }
 
-// lookUp finds a command on the PATH of an environment, as whoever starts it does.
+// lookUp finds a command on the PATH of an environment, as the one who starts it does.
 func (d *desk) lookUp(command string, env []string) (string, error) {
 	if strings.Contains(command, "/") {
 		return command, nil
@@ -469,7 +469,7 @@ func (d *desk) throughHub(commands []string, talk func(c *ide.Client, prefix str
 	return nil
 }
 
-// gather is what the entry does without the hub.
+// gather returns what the entry does without the hub.
 func (d *desk) gather() (a gathered) {
 	d.T.Helper()
 	if err := d.direct(func(c *ide.Client, prefix string) { a = d.ask(c, prefix) }); err != nil {
@@ -478,7 +478,7 @@ func (d *desk) gather() (a gathered) {
 	return a
 }
 
-// gatherHeld is what it does through the hub, after these commands of a person, and what the person can read of it.
+// gatherHeld returns what it does through the hub, after these commands of a person, and what the person can read of it.
 func (d *desk) gatherHeld(commands []string, direct gathered) (a gathered, hints string) {
 	d.T.Helper()
 	err := d.throughHub(commands, func(c *ide.Client, prefix string) {
@@ -515,7 +515,7 @@ func (d *desk) says(args ...string) (stdout, all string) {
 	return out.String(), out.String() + both.String()
 }
 
-// notHeld says how the kernel fails to hold the server, by status; unix sockets may be on.
+// notHeld returns how the kernel fails to hold the server, by status; unix sockets may be on.
 func (d *desk) notHeld() string {
 	d.T.Helper()
 	out, all := d.says("status", "--json")
@@ -540,7 +540,7 @@ func (d *desk) notHeld() string {
 	}
 }
 
-// bound is how long an answer may take: a package may have to be installed first, or a program compiled.
+// bound returns how long an answer may take: a package may have to be installed first, or a program compiled.
 func (d *desk) bound() time.Duration {
 	if command, _ := d.use["command"].(string); slices.Contains([]string{"npx", "go"}, filepath.Base(command)) {
 		return installBound
@@ -594,7 +594,7 @@ func (d *desk) ask(c *ide.Client, prefix string) (a gathered) {
 	return a
 }
 
-// said is what a call gives, and whether that is an error.
+// said returns what a call gives, and whether that is an error.
 func (d *desk) said(ctx context.Context, c *ide.Client, prefix string, s act) string {
 	r, err := c.Tool(ctx, prefix+s.tool, d.fill.Replace(s.args))
 	switch {
@@ -606,8 +606,8 @@ func (d *desk) said(ctx context.Context, c *ide.Client, prefix string, s act) st
 	return d.same(cmp.Or(r.Text, string(r.Structured), string(r.Result)))
 }
 
-// listed are all pages of a list by name or URI, each entry without its name and in one form. Of the hub's tools and prompts it
-// is those of the server.
+// listed returns all pages of a list by name or URI, each entry without its name and in one form. Of the hub's tools and
+// prompts it is the server's.
 func (d *desk) listed(ctx context.Context, c *ide.Client, prefix, kind string) (map[string]string, error) {
 	method, member := kind+"/list", "name"
 	switch kind {
@@ -663,7 +663,7 @@ var (
 	ownTemp       = regexp.MustCompile(`/tmp/mh\d+(/[\w./-]*)?`)
 )
 
-// wrong says what the answers lack by themselves; "" nothing.
+// wrong returns what the answers lack by themselves; "" nothing.
 func (a gathered) wrong(e *configured) string {
 	if a.fault != "" {
 		return a.fault
@@ -688,7 +688,7 @@ func (a gathered) wrong(e *configured) string {
 	return ""
 }
 
-// differs says what is not as it was without the hub; "" nothing.
+// differs returns what is not as it was without the hub; "" nothing.
 func (a gathered) differs(e *configured, direct gathered) string {
 	var all []string
 	for _, l := range []struct {

@@ -9,7 +9,7 @@ const google = `{"installed":{"client_id":"ada.apps.googleusercontent.com","clie
 const things = `{"openapi":"3.0.0","info":{"title":"Things","version":"1"},"servers":[{"url":"http://127.0.0.1:1"}],` +
 	`"paths":{"/things":{"get":{"operationId":"listThings","summary":"List things","responses":{"200":{"description":"ok"}}}}}}`
 
-// publicEntries are entries as READMEs and documents of servers have people write them. Where a README says npx, some are
+// publicEntries are entries as READMEs and documents of servers have people write them. If a README says npx, some are
 // written so, and the others with the program that npm install -g leaves, which READMEs say as well: to install all of
 // them would take the hub an hour.
 var publicEntries = []configured{
@@ -166,7 +166,7 @@ var publicEntries = []configured{
 			"--user-data-dir={home}/browser", "--output-dir={home}/shots"}},
 		read: act{"browser_navigate", `{"url":"data:text/html,<title>Everyday</title>hello"}`, "Everyday", false}, write: act{"browser_take_screenshot", `{"scale":"css"}`, "", false}},
 
-	// What needs nothing of the disk.
+	// What needs no part of the disk.
 	{name: "everything", from: "README of @modelcontextprotocol/server-everything", server: "@modelcontextprotocol/server-everything", real: true, quick: true,
 		hub:  obj{"command": "{npm}/.bin/mcp-server-everything", "args": []string{}},
 		read: act{"echo", `{"message":"hello"}`, "hello", false}, write: act{"get-sum", `{"a":2,"b":3}`, "5", false}},

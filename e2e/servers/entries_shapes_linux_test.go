@@ -6,7 +6,7 @@ var (
 	putNote = act{"put", `{"note":"b.md","text":"beta"}`, "kept", false}
 )
 
-// kept is an entry of one of the small servers, whose notes are in a folder.
+// kept returns an entry of one of the small servers, whose notes are in a folder.
 func kept(e configured, notes string) configured {
 	e.read, e.write = getNote, putNote
 	e.leaves = map[string]string{notes + "/b.md": "beta"}
@@ -24,7 +24,7 @@ func inPython(e configured, folder string) configured {
 	return e
 }
 
-// shapeEntries are entries of each shape in which people write them. Where the server is one of ours, the interpreter is the
+// shapeEntries are entries of each shape in which people write them. If the server is one of ours, the interpreter is the
 // real one of the system, and what a manager of versions lays out is laid out as it does.
 var shapeEntries = []configured{
 	// How a path is named.
@@ -272,7 +272,7 @@ var shapeEntries = []configured{
 		write: act{"obsidian_create_note", `{"vault":"notes","path":"new.md","content":"from the model"}`, "succeeded", false}, leaves: map[string]string{"{home}/My Documents/Obsidian Vault/new.md": "from the model"}},
 }
 
-// with is the entry with one more file.
+// with returns the entry with one more file.
 func (e configured) with(name, text string) configured {
 	e.files[name] = text
 	return e

@@ -17,7 +17,7 @@ import (
 	"mcphub/e2e/world"
 )
 
-// told is one call of testdata/honest: what a person wanted, and what a model sent for it. The placeholders are those of shop.
+// told is one call of testdata/honest: what a person wanted, and what a model sent for it. The placeholders are the placeholders of shop.
 type told struct {
 	For     string
 	Server  string // of attacks; else the file says it
@@ -289,7 +289,7 @@ func (w *shop) visit(name string, entry obj) *world.Session {
 	return s
 }
 
-// opened are the folders that are open in the editor.
+// opened returns the folders that are open in the editor.
 func (w *shop) opened(name string) []string {
 	switch name {
 	case "everything", "memory", "thinking", "playwright", "devtools", "eslint":

@@ -20,7 +20,7 @@ var listedServers = []struct {
 	args            []string
 	env             obj
 	keeps           []string // its own folders in the home folder, which its entry has to open
-	cleaned         []string // tools of which the hub takes what nobody sees out of their texts
+	cleaned         []string // tools of which the hub takes what no one sees out of their texts
 	renamed         bool     // some of its names are too long for models, so the hub gives them others
 }{
 	{server: "@agentdeskai/browser-tools-mcp", program: "@agentdeskai/browser-tools-mcp/dist/mcp-server.js"},
@@ -61,7 +61,7 @@ var listedServers = []struct {
 const fewestListed = 30
 
 // TestListsOfServersOfNpm: each tool, prompt, resource and template of these servers is through the hub what it is without it, byte for
-// byte but for the name. Folders of their own in the home folder are open to those that do not start without.
+// byte but for the name. Folders of their own in the home folder are open to the ones that do not start without.
 func TestListsOfServersOfNpm(t *testing.T) {
 	needShop(t)
 	world.NPM.Of(t, "listed")
@@ -142,8 +142,8 @@ func TestListsOfServersOfNpm(t *testing.T) {
 	}
 }
 
-// bytesOf is all that a server lists: by kind, and by name or URI, each entry raw, with the server's own name. The hub is asked until it
-// has the names of want.
+// bytesOf returns all that a server lists: by kind, and by name or URI, each entry raw, with the server's own name. The hub is asked
+// until it has the names of want.
 func bytesOf(d *desk, want map[string]map[string]string, run func(*desk, func(*ide.Client, string)) error) map[string]map[string]string {
 	d.T.Helper()
 	all := map[string]map[string]string{}
@@ -173,7 +173,7 @@ func bytesOf(d *desk, want map[string]map[string]string, run func(*desk, func(*i
 	return all
 }
 
-// rawList are all pages of a list. What is another at each start of a server is left out.
+// rawList returns all pages of a list. What is another at each start of a server is left out.
 func rawList(ctx context.Context, d *desk, c *ide.Client, prefix, kind string) map[string]string {
 	method := strings.Replace(kind+"/list", "resourceTemplates", "resources/templates", 1)
 	all := map[string]string{}

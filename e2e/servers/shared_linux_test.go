@@ -19,9 +19,9 @@ import (
 )
 
 // The servers of fifteen windows: 34, of which 12 are published packages. Expected with one environment is one process for
-// each that all share and that is called, one for each project of those that clients with the same roots share, and
-// one for each session that calls one of its own: 16 + 3 x 3 + 3 = 28. With the hub, its guardian and 15 adapters that
-// is 45. 12 are configured and called by nobody, as in real configurations.
+// each that all share and that is called, one for each project of the ones that clients with the same roots share, and one
+// for each session that calls one of its own: 16 + 3 x 3 + 3 = 28. With the hub, its guardian and 15 adapters that is 45.
+// 12 are configured and called by no one, as in real configurations.
 func sharedServers(w *world.World) (entries obj, all, byRoots, own []string) {
 	n := world.RequireNode(w.T)
 	entries = obj{}
@@ -62,7 +62,7 @@ func sharedServers(w *world.World) (entries obj, all, byRoots, own []string) {
 	return entries, all, byRoots, own
 }
 
-// callOf is a call of each server that changes nothing.
+// callOf returns a call of each server that changes nothing.
 func callOf(server, root string) (tool, args string) {
 	switch {
 	case strings.HasPrefix(server, "everything"):
@@ -96,7 +96,7 @@ func TestFifteenClients(t *testing.T) {
 				t.Fatalf("%d servers", len(entries))
 			}
 			config := w.Config(entries, obj{"attach": obj{"mode": "auto", "idle": "2s"}})
-			if out, code := w.Command("warm", "--config", config); code != 0 { // else each session starts what nobody knows yet
+			if out, code := w.Command("warm", "--config", config); code != 0 { // else each session starts what no one knows yet
 				t.Fatal(code, out)
 			}
 			mark := "XDG_MCPHUB_E2E=" + w.Dir + ";"
@@ -171,7 +171,7 @@ func TestFifteenClients(t *testing.T) {
 			direct := pssDirect(t, w, entries, roots[0])
 			t.Logf("%d processes, %d MiB; directly %d MiB for one client, so %d for fifteen: a part of %.1f; attaching %v at the median, servers starting beside it",
 				len(found), shared>>10, direct>>10, 15*direct>>10, float64(15*direct)/float64(shared), attaching[len(attaching)/2])
-			if len(found) != c.processes { // fewer: somebody was served by what was started in another environment
+			if len(found) != c.processes { // fewer: someone was served by what was started in another environment
 				t.Errorf("%d processes, want %d: %v", len(found), c.processes, found)
 			}
 			if c.part*shared > 15*direct {
@@ -214,7 +214,7 @@ func allHeld(t *testing.T, env []string, atLeast int) {
 	}
 }
 
-// pssDirect is the memory that the servers of one client take when it starts all of them itself, as clients do.
+// pssDirect returns the memory that the servers of one client take when it starts all of them itself, as clients do.
 func pssDirect(t *testing.T, w *world.World, entries obj, root string) int {
 	t.Helper()
 	var clients []*ide.Client

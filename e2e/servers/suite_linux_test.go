@@ -52,7 +52,7 @@ func TestServersOfNpm(t *testing.T) {
 	}
 }
 
-// npmServer is a server of npm and calls that harm nobody.
+// npmServer is a server of npm and calls that harm no one.
 type npmServer struct {
 	public string     // the entry of publicEntries, whose two calls are made as well; or
 	own    configured // one that is only here
@@ -131,7 +131,7 @@ func (s npmServer) compare(t *testing.T) (row, differs string) {
 	return fmt.Sprintf("| `%s` |%s %s |\n", e.server, counts, cmp.Or(strings.ReplaceAll(differs, "\n", " "), "nothing")), differs
 }
 
-// look is a client's session with the server.
+// look returns a client's session with the server.
 func (s npmServer) look(d *desk, run func(*desk, func(*ide.Client, string)) error) (o offered) {
 	d.T.Helper()
 	err := run(d, func(c *ide.Client, prefix string) {
@@ -166,7 +166,7 @@ func (s npmServer) look(d *desk, run func(*desk, func(*ide.Client, string)) erro
 	return o
 }
 
-// npmServers are those of the everyday entries, and more of the folders of pinned packages.
+// npmServers are the npm servers of the everyday entries, and more of the folders of pinned packages.
 var npmServers = []npmServer{
 	{public: "filesystem", calls: []act{{"list_allowed_directories", `{}`, "", false}, {"list_directory", `{"path":"{project}"}`, "hello.txt", false}}},
 	{public: "obsidian vault", calls: []act{{"search_notes", `{"query":"nothing"}`, "", false}}},
@@ -238,12 +238,12 @@ var npmServers = []npmServer{
 		{"list_pages", `{}`, "", false}, {"new_page", `{"url":"data:text/html,<title>Everyday</title>hello"}`, "", false}, {"list_pages", `{}`, "Everyday", true}}},
 }
 
-// serviceOf is a server that speaks for a service of the web.
+// serviceOf returns a server that speaks for a service of the web.
 func serviceOf(name, pkg, program string, env obj) configured {
 	return configured{name: name, server: pkg, hub: obj{"command": program, "args": []string{}, "env": env}}
 }
 
-// browserOf is a server that drives a browser.
+// browserOf returns a server that drives a browser.
 func browserOf(name, pkg, program string) configured {
 	return configured{name: name, server: pkg, needs: []string{"chromium"}, hub: obj{"command": program, "args": []string{"--headless", "--isolated",
 		"--executablePath", "/usr/bin/chromium", "--chromeArg=--no-sandbox", "--no-usage-statistics", "--no-performance-crux"}}}

@@ -18,7 +18,7 @@ var (
 	writeUsers = act{"write", `{"query":"INSERT INTO users VALUES (3, 'eve')"}`, "done", false}
 )
 
-// like is one of the entries whose server keeps lines in a file; of what is there before it has that file.
+// like returns one of the entries whose server keeps lines in a file; of what is there before it has that file.
 func like(name string, files map[string]string, hub obj, at string) imported {
 	e := after(name, files, hub, at)
 	e.files[at], e.read = "alpha\n", getLines
@@ -34,13 +34,13 @@ func after(name string, files map[string]string, hub obj, at string) imported {
 	return e
 }
 
-// table is one of the entries whose server keeps a database.
+// table returns one of the entries whose server keeps a database.
 func table(name, server, at string, hub obj, settings ...string) imported {
 	return imported{configured: configured{name: name, files: map[string]string{"{home}/srv/books.py": server}, hub: hub,
 		lay: func(d *desk) { d.database(at, settings...) }, read: readUsers, write: writeUsers, leaves: map[string]string{at: "eve"}}}
 }
 
-// runs is one of the entries whose server runs other programs.
+// runs returns one of the entries whose server runs other programs.
 func runs(name string, files map[string]string, run, make, want string, leaves map[string]string, env obj) imported {
 	hub := obj{"command": "python3", "args": []string{"{home}/srv/runner.py"}}
 	if env != nil {
@@ -75,7 +75,7 @@ func own(name string, args ...string) obj {
 // with adds variables.
 func with(hub obj, env obj) obj { hub["env"] = env; return hub }
 
-// graph is the work with a server of memory files.
+// graph returns the work with a server of memory files.
 func graph(name, file string, before bool, hub obj) imported {
 	e := imported{configured: configured{name: name, real: true, hub: hub, read: act{"read_graph", `{}`, "entities", false},
 		write:  act{"create_entities", `{"entities":[{"name":"Bob","entityType":"person","observations":["writes"]}]}`, "Bob", false},
@@ -87,7 +87,7 @@ func graph(name, file string, before bool, hub obj) imported {
 	return e
 }
 
-// folders is the work with the filesystem server of the protocol.
+// folders returns the work with the filesystem server of the protocol.
 func folders(name, dir string, dirs ...string) imported {
 	return imported{configured: configured{name: name, real: true, files: map[string]string{dir + "/a.txt": "alpha\n"},
 		hub:    obj{"command": "{npm}/.bin/mcp-server-filesystem", "args": dirs},
@@ -302,7 +302,7 @@ func (d *desk) goBuild(dir, to string) {
 	}
 }
 
-// listening has somebody accept at a socket for as long as the test runs.
+// listening has someone accept at a socket for as long as the test runs.
 func listening(at string) func(*desk) {
 	return func(d *desk) {
 		d.T.Helper()

@@ -19,13 +19,13 @@ import (
 	"mcphub/e2e/world"
 )
 
-// imported is one entry that a client has, as somebody writes it, and a day's work with it: a read and a first write.
+// imported is one entry that a client has, as someone writes it, and a day's work with it: a read and a first write.
 type imported struct {
 	configured
 	client string // whose file has it; "" Claude Code
 }
 
-// A verdict is what becomes of an entry through init, as somebody sees who pastes what is printed.
+// A verdict is what becomes of an entry through init, as someone sees who pastes what is printed.
 type verdict string
 
 const (
@@ -37,7 +37,7 @@ const (
 	silent     verdict = "breaks silently"  // init took it over, its work fails, and no line says why
 	noControl  verdict = "breaks by itself" // it does not work without the hub
 	wordless   verdict = "left, no reason"  // it stays on in its client without a reason
-	unconfined verdict = "works, not held"  // init took it over without the kernel, and nobody asked for that
+	unconfined verdict = "works, not held"  // init took it over without the kernel, and no caller asked for that
 	pastedBad  verdict = "a bad command"    // a printed command fails when it is pasted
 	notRun     verdict = "lacks a program"  // of this machine
 )
@@ -107,7 +107,7 @@ func TestEntriesThroughInitForOthers(t *testing.T) {
 	world.AsOrdinaryUser(t, []string{"TestEntriesThroughInit"}, more...)
 }
 
-// expected is what becomes of it today, and why it does not work, in plain words.
+// expected returns what becomes of it today, and why it does not work, in plain words.
 func (e *imported) expected() (verdict, string) {
 	for _, list := range notYet {
 		if slices.Contains(list.names, e.name) {
@@ -221,7 +221,7 @@ func (d *desk) work(e *imported, file string, read func(string) string) string {
 	return ""
 }
 
-// scope are the folders that a client has open: those of the project, or what init has registered for a client without folders.
+// scope returns the folders that a client has open: the project's, or what init has registered for a client without folders.
 func (d *desk) scope(e *imported, file string) []string {
 	d.T.Helper()
 	if e.client != "claude-desktop" {
@@ -248,7 +248,7 @@ func (d *desk) configureClient(client string) string {
 	return file
 }
 
-// entries are the servers of a client's file, or of hub.json.
+// entries returns the servers of a client's file, or of hub.json.
 func (d *desk) entries(file string) map[string]struct {
 	Args     []string
 	Disabled bool
@@ -282,7 +282,7 @@ func (d *desk) isFree() bool {
 	return d.entries(filepath.Join(d.Home, ".config", "mcphub", "hub.json"))["it"].Sandbox == "off"
 }
 
-// session is the environment of a person's shell, which finds mcphub.
+// session returns the environment of a person's shell, which finds mcphub.
 func (d *desk) session() []string {
 	return d.environment("PATH=" + filepath.Dir(world.Hub(d.T)) + ":" + filepath.Dir(world.NPM.Program) + ":/usr/local/bin:/usr/bin:/bin")
 }

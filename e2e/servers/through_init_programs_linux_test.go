@@ -12,10 +12,10 @@ import (
 //go:embed testdata/everyday/wire.py
 var wire string
 
-// python is a program in one file: body uses serve.
+// python returns a program in one file: body uses serve.
 func python(body string) string { return "#!/usr/bin/python3\n" + wire + "\n" + body }
 
-// keeper is a program that keeps lines in the file that an expression of Python gives, and writes it in one of these ways.
+// keeper returns a program that keeps lines in the file that an expression of Python gives, and writes it in one of these ways.
 func keeper(place, way string) string {
 	return python(fmt.Sprintf(`import os, sys, tempfile
 place = os.path.expanduser(%s)
@@ -56,7 +56,7 @@ const (
     open(place, "w").write(old + text)`
 )
 
-// runner is a program that runs a command line of a person's day in a folder, which "run" and "make" give.
+// runner returns a program that runs a command line of a person's day in a folder, which "run" and "make" give.
 func runner(run, make string) string {
 	return python(fmt.Sprintf(`import os, subprocess
 
@@ -70,7 +70,7 @@ serve("runner", {"run": ([], lambda: sh(%q)), "make": ([], lambda: sh(%q))})
 `, run, make))
 }
 
-// books is a program that keeps tables in the database that an expression gives.
+// books returns a program that keeps tables in the database that an expression gives.
 func books(place, open string) string {
 	return python(fmt.Sprintf(`import os, sqlite3, sys
 place = os.path.expanduser(%s)

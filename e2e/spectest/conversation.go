@@ -213,7 +213,7 @@ func (c *Conversation) takeAnswer(from Party, m message) {
 	s := load(q.version)
 	switch {
 	case m.error != nil && s == nil:
-		// A version that nobody knows is refused in the terms of the newest.
+		// A version that no one knows is refused in the terms of the newest.
 		c.checkMessage(from, m, Modern, "error for "+q.method, load(Modern).failureOf(parseNumber(getPath(m.error, "code"))), m.raw)
 	case m.error != nil:
 		code := parseNumber(getPath(m.error, "code"))
@@ -265,7 +265,7 @@ func (c *Conversation) checkResult(from Party, m message, q *question, s *schema
 	c.checkMessage(from, m, q.version, "result of "+q.method, definition, m.result)
 }
 
-// getPath walks into an object. It gives nil where there is nothing.
+// getPath walks into an object. It gives nil if there is nothing.
 func getPath(text json.RawMessage, path ...string) json.RawMessage {
 	for _, name := range path {
 		var members map[string]json.RawMessage

@@ -15,7 +15,7 @@ func (c *Conversation) judgeAsked(m message, q *question) {
 	}
 }
 
-// undeclaredReason says what of a question a client did not declare; "" when it may be asked.
+// undeclaredReason returns what of a question a client did not declare; "" when it may be asked.
 func undeclaredReason(capabilities json.RawMessage, method string, params json.RawMessage) string {
 	name, needs := asking[method]
 	if !needs {
@@ -151,7 +151,7 @@ func (c *Conversation) modernNews(m message) {
 	}
 }
 
-// wantsMessage tells whether the filter of a subscription asks for a notification.
+// wantsMessage reports whether the filter of a subscription asks for a notification.
 func wantsMessage(filter json.RawMessage, m message) bool {
 	switch m.method {
 	case "notifications/tools/list_changed":

@@ -47,7 +47,7 @@ type schema struct {
 	ready   map[string]*jsonschema.Schema
 }
 
-// load gives the schema of a version, nil where there is none here.
+// load gives the schema of a version, nil if there is none here.
 var load = func() func(version string) *schema {
 	all := sync.OnceValue(func() map[string]*schema {
 		found := map[string]*schema{}
@@ -68,7 +68,7 @@ var load = func() func(version string) *schema {
 	return func(version string) *schema { return all()[version] }
 }()
 
-// Versions gives those that have a schema here, oldest first.
+// Versions gives the ones that have a schema here, oldest first.
 func Versions() []string {
 	var all []string
 	entries, _ := files.ReadDir("schema")
@@ -185,7 +185,7 @@ func (s *schema) compileDefinition(name string) (*jsonschema.Schema, error) {
 	return d, nil
 }
 
-// resultOf gives the definition of the result of a request; "" where the version does not know the method.
+// resultOf gives the definition of the result of a request; "" if the version does not know the method.
 func (s *schema) resultOf(method string, task bool) string {
 	request := s.methods[method]
 	if request == "" {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// meta is the _meta of a request without a handshake, by a client that declares these capabilities.
+// meta returns the _meta of a request without a handshake, by a client that declares these capabilities.
 func meta(capabilities string) string {
 	return `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},` +
 		`"io.modelcontextprotocol/clientCapabilities":` + capabilities + `}`

@@ -31,7 +31,7 @@ type ended struct {
 	seconds           float64
 }
 
-// printedName is how a test is printed.
+// printedName returns how a test is printed.
 func (e ended) printedName() string { return e.pkg + " " + e.test }
 
 // hasLacked reports whether e2e/needs skipped the test.

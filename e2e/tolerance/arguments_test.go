@@ -219,7 +219,7 @@ func TestArgumentsThatServersRead(t *testing.T) {
 	}
 }
 
-// jsonText is a text as it stands between the quotes of JSON.
+// jsonText returns a text as it stands between the quotes of JSON.
 func jsonText(t testing.TB, s string) string {
 	t.Helper()
 	b, err := json.Marshal(s)

@@ -107,7 +107,7 @@ func (r *reader) ask(question obj, answer any) {
 	world.Must(r.t, json.Unmarshal(line, answer))
 }
 
-// alone is what each client says of a list that holds one of the definitions alone; "": it reads it.
+// alone returns what each client says about a list that holds one of the definitions alone; "": it reads it.
 func (r *reader) alone(list string, entries []string) map[string][]string {
 	r.t.Helper()
 	all := map[string][]string{}
@@ -115,7 +115,7 @@ func (r *reader) alone(list string, entries []string) map[string][]string {
 	return all
 }
 
-// whole is what each client says of a list that holds all of them.
+// whole returns what each client says about a list that holds all of them.
 func (r *reader) whole(list string, entries []string) map[string]string {
 	r.t.Helper()
 	var all map[string][]string
@@ -127,7 +127,7 @@ func (r *reader) whole(list string, entries []string) map[string]string {
 	return said
 }
 
-// serving is the entry of a server that lists these definitions.
+// serving returns the entry of a server that lists these definitions.
 func serving(w *world.World, n world.Node, name string, given map[string][]string) obj {
 	return obj{"command": n.Program, "args": []string{world.Source("e2e", "tolerance", "lists.mjs"), w.Write(name+".json", world.Raw(w.T, given))}, "sandbox": "off"}
 }
@@ -232,7 +232,7 @@ var compile = []string{
 }
 
 // v1 compiles the schema of each tool's results when it lists tools. One that does not compile would cost it all tools of all servers: it gets that tool
-// without. Those that compile it gets byte for byte, as clients of 2026-07-28 get all.
+// without. The ones that compile it gets byte for byte, as clients of 2026-07-28 get all.
 func TestSchemasOfResultsThatDoNotCompile(t *testing.T) {
 	t.Parallel()
 	n := world.RequireNode(t)
@@ -279,7 +279,7 @@ func TestSchemasOfResultsThatDoNotCompile(t *testing.T) {
 	}
 }
 
-// environment is that of a program which a client starts.
+// environment returns the environment of a program which a client starts.
 func environment(w *world.World) obj {
 	vars := obj{}
 	for _, v := range w.Env() {
@@ -531,7 +531,7 @@ func (d *drawer) schema(level int) string {
 	return "{" + strings.Join(all, ",") + "}"
 }
 
-// with is a copy of an object with more members.
+// with returns a copy of an object with more members.
 func with(o, more obj) obj {
 	all := obj{}
 	for _, from := range []obj{o, more} {
@@ -542,7 +542,7 @@ func with(o, more obj) obj {
 	return all
 }
 
-// everyPage is a list of the hub, each entry raw.
+// everyPage returns a list of the hub, each entry raw.
 func everyPage(t *testing.T, s *world.Session, params obj, list string) (all []json.RawMessage) {
 	t.Helper()
 	method := map[string]string{"resourceTemplates": "resources/templates/list"}[list]
@@ -586,7 +586,7 @@ type drawer struct {
 	token   string         // in the name and the URI of the definition
 }
 
-// odd are values that servers write in the place of others.
+// odd are values that servers write instead of others.
 var odd = []string{"null", "null", "null", "true", `"true"`, `"FALSE"`, "[]", "{}", "7", `"7"`, "1.5", "-1", `""`, `[""]`, `["object"]`, `{"a":null}`, "[null]", `"2025-01-12"`, `"OBJECT"`}
 
 func pick[V any](d *drawer, from []V) V { return from[d.IntN(len(from))] }
@@ -660,7 +660,8 @@ func (d *drawer) object(s map[string]any, at string) string {
 	return "{" + strings.Join(all, ",") + "}"
 }
 
-// protocolSchemas are the definitions of each version, as the protocol publishes them, and what says whether an entry of a list is valid in all of them.
+// protocolSchemas returns the definitions of each version, as the protocol publishes them, and what says whether an entry of a list is
+// valid in all of them.
 func protocolSchemas(t testing.TB) (all []map[string]any, valid func(list, def string) bool) {
 	t.Helper()
 	compiled := map[string][]*jsonschema.Schema{}

@@ -6,7 +6,7 @@
 // hub refuses what a client takes gives the reason. The programs beside the tests are clients written with the official SDKs. An
 // oddity of a server that is new belongs into quirks_test.go.
 //
-// Tests run in parallel, also with those of the other packages of e2e: each has a home, ports and sockets of its own (e2e/world).
+// Tests run in parallel, also with the ones of the other packages of e2e: each has a home, ports and sockets of its own (e2e/world).
 //
 // It refuses to prove anything with the hub's own code, as mcphub/e2e says.
 package tolerance

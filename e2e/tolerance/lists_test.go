@@ -29,7 +29,7 @@ type oddCase struct {
 	http   bool
 }
 
-// steps are the steps of a case: pairs of what is done, and a name.
+// steps returns the steps of a case: pairs of what is done, and a name.
 func steps(pairs ...string) (all []obj) {
 	for i := 0; i < len(pairs); i += 2 {
 		all = append(all, obj{"do": pairs[i], "name": pairs[i+1]})
@@ -100,7 +100,7 @@ type report struct {
 	Results map[string][]json.RawMessage
 }
 
-// of is what came of a case, in one line.
+// of returns what came of a case, in one line.
 func (r report) of(name string) string {
 	all := make([]string, 0, len(r.Results[name]))
 	for _, one := range r.Results[name] {
@@ -129,7 +129,7 @@ func talk(w *world.World, n world.Node, sessions []obj) (reports []report) {
 	return reports
 }
 
-// sessionAt is a session of a client with a server.
+// sessionAt returns a session of a client with a server.
 func sessionAt(w *world.World, sdk string, server obj, cases obj) obj {
 	env := obj{}
 	for _, v := range w.Env() {
@@ -228,7 +228,7 @@ func TestOddServers(t *testing.T) {
 	}
 }
 
-// plain is a result without what v1 puts before the text of an error.
+// plain returns a result without what v1 puts before the text of an error.
 func plain(text string) string { return codes.ReplaceAllString(text, "") }
 
 var codes = regexp.MustCompile(`MCP error -\d+: `)

@@ -127,7 +127,7 @@ func playLogins(t *testing.T, w *world.World, n world.Node, what obj) (r loginRe
 
 var loginPage = regexp.MustCompile(`^https?://\S+$`)
 
-// logIn is a person who logs in by a browser, and ends the command if the page does not lead back.
+// logIn returns a person who logs in by a browser, and ends the command if the page does not lead back.
 func logIn(t *testing.T, w *world.World, env []string, name, config string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), world.Hub(t), "auth", "login", name, "--no-browser", "--config", config)
@@ -304,7 +304,7 @@ func loginCases() map[string]loginCase {
 	}
 }
 
-// markedDocument is a document behind a byte order mark.
+// markedDocument returns a document behind a byte order mark.
 func markedDocument(m obj) string {
 	text, _ := json.Marshal(m)
 	return "\ufeff" + string(text)

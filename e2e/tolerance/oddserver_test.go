@@ -15,11 +15,11 @@ import (
 	"mcphub/e2e/world"
 )
 
-// An oddity is how a server is odd. The zero value is a healthy one, which does not tell of changes.
+// An oddity is how a server is odd. The zero value is a healthy one, which does not tell about changes.
 type oddity struct {
 	Speaks  []string // the versions that it takes at initialize; nil: any
 	Refusal obj      // the error object for others
-	Status  int      // over HTTP the status for others, in place of Refusal; 0: none
+	Status  int      // over HTTP the status for others, instead of Refusal; 0: none
 
 	TextIDs  bool   // it repeats ids as strings
 	Indexing int    // so many times tools/list is refused at first
@@ -117,7 +117,7 @@ func (s *oddServer) tools() []string {
 
 func newOddServer(o oddity) *oddServer { return &oddServer{oddity: o, indexing: o.Indexing} }
 
-// ServeHTTP is Streamable HTTP without a session and without a stream of its own.
+// ServeHTTP works like Streamable HTTP without a session and without a stream of its own.
 func (s *oddServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		w.WriteHeader(http.StatusMethodNotAllowed)
@@ -175,7 +175,7 @@ func serveIfOdd() {
 	os.Exit(0)
 }
 
-// start is a server that was asked nothing yet: the way to it, for a client and for an entry of hub.json.
+// start returns a server that was asked nothing yet: the way to it, for a client and for an entry of hub.json.
 func (o oddity) start(t *testing.T, http bool) obj {
 	t.Helper()
 	if http {

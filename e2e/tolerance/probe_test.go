@@ -41,7 +41,7 @@ type probed struct {
 	Servers map[string]map[string]got
 }
 
-// part is one, in one form; "" if there is an error.
+// part returns one, in one form; "" if there is an error.
 func (p probed) part(key, name string) string {
 	value := p.Servers[key][name].Value
 	if p.Error != "" || value == nil {
@@ -65,7 +65,7 @@ func (p probed) part(key, name string) string {
 	return canonical(v)
 }
 
-// why is what is instead of a part.
+// why returns what is instead of a part.
 func (p probed) why(key, name string) string {
 	if p.Error != "" {
 		return "no session: " + p.Error
@@ -238,7 +238,7 @@ func hasAll(list json.RawMessage, names []string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool { return !have[name] })
 }
 
-// ofServer are the entries of a list that are this server's, under its own names.
+// ofServer returns the entries of a list that are this server's, under its own names.
 func ofServer(list got, s visited) got {
 	if list.Value == nil {
 		return list
@@ -297,7 +297,7 @@ func (v visit) web() (url string, client *http.Client, is bool) {
 	return url, &http.Client{Transport: bearer{&http.Transport{ResponseHeaderTimeout: v.limit}, headers}}, is // the Go SDK waits for a GET for ever
 }
 
-// command is what the visit starts.
+// command returns what the visit starts.
 func (v visit) command() *exec.Cmd {
 	args, _ := v.way["args"].([]string)
 	cmd := exec.Command(v.way["command"].(string), args...)

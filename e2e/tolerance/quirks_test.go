@@ -17,7 +17,7 @@ const (
 	overHTTP  = "http"
 )
 
-// quirks are the ways in which stubs are bent, by what is odd. A healthy one is the control.
+// quirks returns the ways in which stubs are bent, by what is odd. A healthy one is the control.
 func quirks() map[string]quirk {
 	all := map[string]quirk{"healthy": {}}
 	for _, of := range []map[string]quirk{messageQuirks(), questionQuirks(), greetingQuirks(), listQuirks(), resultQuirks(), stdioQuirks(), httpQuirks()} {
@@ -73,7 +73,7 @@ var (
 	}
 )
 
-// instead is a quirk by which a method has another result.
+// instead returns a quirk by which a method has another result.
 func instead(pairs ...string) quirk {
 	q := quirk{results: map[string]string{}}
 	for i := 0; i < len(pairs); i += 2 {
@@ -82,7 +82,7 @@ func instead(pairs ...string) quirk {
 	return q
 }
 
-// before is a quirk by which the client is told this before each answer.
+// before returns a quirk by which the client is told this before each answer.
 func before(messages ...string) quirk {
 	return quirk{speak: func(c *conn, r request) {
 		if r.pending {
@@ -94,7 +94,7 @@ func before(messages ...string) quirk {
 	}}
 }
 
-// spelled is a quirk by which an answer is written otherwise.
+// spelled returns a quirk by which an answer is written otherwise.
 func spelled(write func(r request) string) quirk {
 	return quirk{speak: func(c *conn, r request) {
 		if r.pending {

@@ -15,7 +15,7 @@ import (
 	"mcphub/e2e/world"
 )
 
-// attached is the front of a client that attaches to a hub which clients share. Where that is not possible the client has one of its own.
+// attached is the front of a client that attaches to a hub which clients share. If that is not possible the client has one of its own.
 const attached = "attached"
 
 // A variant is a stub with a quirk, over a transport.
@@ -30,8 +30,8 @@ type variant struct {
 // oneIn is how many quirks there are for one that the ordinary run tries.
 const oneIn = 8
 
-// variants are all quirks, over each transport and for all clients. In the ordinary run it is one quirk of a few over one transport, for v1
-// and one more client, in turn.
+// variants returns all quirks, over each transport and for all clients. In the ordinary run it is one quirk of a few over one transport,
+// for v1 and one more client, in turn.
 func (all *stubs) variants() (list []variant) {
 	bent := quirks()
 	for i, name := range slices.Sorted(maps.Keys(bent)) {
@@ -59,8 +59,8 @@ func (all *stubs) variants() (list []variant) {
 	return list
 }
 
-// direct is a visit of a client to the stub itself. What it does not get in a few seconds is not looked for through the hub; v1 must get
-// what it does not wait for in vain.
+// direct returns a visit of a client to the stub itself. What it does not get in a few seconds is not looked for through the hub; v1
+// must get what it does not wait for in vain.
 func (v variant) direct(w *world.World, client string) visit {
 	limit := 5 * time.Second
 	if client == "v1" && !slices.Contains(waiting, v.quirk) {
@@ -199,7 +199,7 @@ func (p probed) late(key, piece string) bool {
 	return strings.Contains(why, "timed out") || strings.Contains(why, context.DeadlineExceeded.Error())
 }
 
-// missing says what a client does not get of a server, and why.
+// missing returns what a client does not get of a server, and why.
 func (p probed) missing(key string) string {
 	if p.Error != "" {
 		return p.Error

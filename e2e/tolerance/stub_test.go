@@ -19,17 +19,17 @@ import (
 // A quirk is how a stub is bent. The zero value is a healthy one. In raw texts KEY is the stub's name.
 type quirk struct {
 	on      string            // the transport that it is of alone; "": either
-	results map[string]string // by method: the result in place of the usual
-	errors  map[string]string // by method: an error in place of the result
+	results map[string]string // by method: the result instead of the usual
+	errors  map[string]string // by method: an error instead of the result
 
-	speak    func(c *conn, r request)                                             // what is said in place of the answer
+	speak    func(c *conn, r request)                                             // what is said instead of the answer
 	opens    func(c *conn)                                                        // on stdio, before anything was read
-	write    func(w io.Writer, message string)                                    // on stdio, in place of the message and a line feed
-	answer   func(w http.ResponseWriter, r *http.Request, message string)         // over HTTP, in place of JSON with status 200
-	notified func(w http.ResponseWriter)                                          // over HTTP, in place of status 202
+	write    func(w io.Writer, message string)                                    // on stdio, instead of the message and a line feed
+	answer   func(w http.ResponseWriter, r *http.Request, message string)         // over HTTP, instead of JSON with status 200
+	notified func(w http.ResponseWriter)                                          // over HTTP, instead of status 202
 	posted   func(c *conn, w http.ResponseWriter, r *http.Request, b []byte) bool // over HTTP, before all else; whether it has answered
-	get, end func(c *conn, w http.ResponseWriter, r *http.Request)                // over HTTP, in place of status 405
-	headers  func(c *conn, w http.ResponseWriter, r *http.Request)                // over HTTP, in place of the session's id
+	get, end func(c *conn, w http.ResponseWriter, r *http.Request)                // over HTTP, instead of status 405
+	headers  func(c *conn, w http.ResponseWriter, r *http.Request)                // over HTTP, instead of the session's id
 }
 
 // A request is one that a stub got, with its usual answer.
@@ -132,7 +132,7 @@ func (c *conn) end(id string, only *question) *question {
 	return q
 }
 
-// count says how often it was called before.
+// count returns how often it was called before.
 func (c *conn) count() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -155,7 +155,7 @@ var usual = map[string]string{
 	"resources/read":           `{"contents":[{"uri":"odd://KEY/note","mimeType":"text/plain","text":"noted"}]}`,
 }
 
-// read is the request, notification or answer in a message. The answers are handed to whom they are for.
+// read returns the request, notification or answer in a message. The answers are handed to whom they are for.
 func (c *conn) read(raw []byte) (r request) {
 	var m struct {
 		ID     json.RawMessage
@@ -258,7 +258,7 @@ func (s *stub) serveStdio(in *bufio.Reader, out io.WriteCloser) {
 	served.Wait()
 }
 
-// ServeHTTP is Streamable HTTP with sessions.
+// ServeHTTP works like Streamable HTTP with sessions.
 func (s *stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.table.Lock()
 	name := r.Header.Get("Mcp-Session-Id")
@@ -357,12 +357,12 @@ func (all *stubs) add(q quirk, key string) *stub {
 	return s
 }
 
-// stdio is the entry of hub.json of a stub on stdio.
+// stdio returns the entry of hub.json of a stub on stdio.
 func (all *stubs) stdio(s *stub) obj {
 	return world.Free(obj{"command": world.Bin.Recorder, "args": []string{"-relay", all.listener.Addr().String() + "/" + s.key}})
 }
 
-// dial is a connection to a stub, as to its stdin and stdout.
+// dial returns a connection to a stub, as to its stdin and stdout.
 func (all *stubs) dial(s *stub) net.Conn {
 	c, err := net.Dial("tcp", all.listener.Addr().String())
 	world.Must(all.t, err)
@@ -371,7 +371,7 @@ func (all *stubs) dial(s *stub) net.Conn {
 	return c
 }
 
-// web is the entry of hub.json of a stub over HTTP.
+// web returns the entry of hub.json of a stub over HTTP.
 func (all *stubs) web(s *stub) obj {
 	server := httptest.NewServer(s)
 	all.t.Cleanup(func() {
@@ -381,7 +381,7 @@ func (all *stubs) web(s *stub) obj {
 	return obj{"url": server.URL + "/mcp"}
 }
 
-// isMethod tells whether a message of a client is this.
+// isMethod reports whether a message of a client is this.
 func isMethod(raw []byte, methods ...string) bool {
 	for _, m := range methods {
 		if bytes.Contains(raw, []byte(`"`+m+`"`)) {

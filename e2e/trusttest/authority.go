@@ -76,7 +76,7 @@ func (a *Authority) issue(template *x509.Certificate) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
 }
 
-// PEM is the Authority's own certificate.
+// PEM returns the Authority's own certificate.
 func (a *Authority) PEM() []byte { return certPEM(a.cert.Raw) }
 
 // File writes the Authority's own certificate into a file.
@@ -85,7 +85,7 @@ func (a *Authority) File() string {
 	return write(a.t, filepath.Join(a.t.TempDir(), "ca.pem"), a.PEM())
 }
 
-// Files writes a certificate and its key into a folder, over those that are there.
+// Files writes a certificate and its key into a folder, over the ones that are there.
 func (a *Authority) Files(dir string, pair tls.Certificate) (cert, key string) {
 	a.t.Helper()
 	der, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)

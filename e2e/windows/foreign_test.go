@@ -19,7 +19,7 @@ import (
 	"mcphub/e2e/world"
 )
 
-// TestNoLookAtAForeignServer holds that the hub opens nothing of another machine, however a share is spelled: in an argument, in a root, or in
+// TestNoLookAtAForeignServer holds that the hub opens no part of another machine, however a share is spelled: in an argument, in a root, or in
 // hub.json. Wine logs each file that a program opens, and the name of a share begins with \??\UNC\ there.
 func TestNoLookAtAForeignServer(t *testing.T) {
 	m := onWindows(t)
@@ -237,10 +237,10 @@ type spelling struct {
 
 func (s *spelling) one(of ...string) string { return of[s.IntN(len(of))] }
 
-// separator is a sign between the parts of a path.
+// separator returns a sign between the parts of a path.
 func (s *spelling) separator() string { return s.one(`\`, `\`, `/`, `\\`, `\/`) }
 
-// host is the name of a server, which no other spelling has.
+// host returns the name of a server, which no other spelling has.
 func (s *spelling) host() string {
 	s.n++
 	name := s.one(fmt.Sprintf("h%d.foreign.example", s.n), fmt.Sprintf("H%d", s.n), fmt.Sprintf("10.9.%d.%d", s.n/250%250, s.n%250), fmt.Sprint(167837696+s.n),
@@ -248,7 +248,7 @@ func (s *spelling) host() string {
 	return name + s.one("", "", "", "@80", "@SSL", "@SSL@443", ".", ":445", " ")
 }
 
-// share is the path of something on another machine.
+// share returns the path of something on another machine.
 func (s *spelling) share() string {
 	a, b := s.separator()[:1], s.separator()[:1]
 	begin := s.one(a+b, `\\`, `//`, `\\?\UNC\`, `//?/UNC/`, `\\.\UNC\`, `\??\UNC\`, `\\?\unc\`, `//./unc/`, `\\?/UNC\`, `\/?\UNC/`, `\\?\GLOBALROOT\??\UNC\`, `\\.\GLOBALROOT\Device\Mup\`, `\\?\GLOBALROOT\Device\LanmanRedirector\`)
@@ -259,13 +259,13 @@ func (s *spelling) share() string {
 	return path + s.one("", "", "", `\`, "/", " ", ".")
 }
 
-// directory is the path of a directory on another machine, without what no directory can be called.
+// directory returns the path of a directory on another machine, without what no directory can be called.
 func (s *spelling) directory() string {
 	begin := s.one(`\\`, `//`, `\\?\UNC\`, `//?/UNC/`, `\\.\UNC\`, `\??\UNC\`, `\\?\unc\`, `\\?\GLOBALROOT\??\UNC\`, `\\.\GLOBALROOT\Device\Mup\`)
 	return begin + s.host() + s.one(`\share`, "/c$", `\a b\x`, `\DavWWWRoot\x\..\y`, `\IPC$\`)
 }
 
-// uri is a URI of something on another machine.
+// uri returns a URI of something on another machine.
 func (s *spelling) uri() string {
 	host := strings.TrimSpace(s.host())
 	path := s.one("/share/x", "/c$/x", "/share/../x", "/share/%2e%2e/x", "/share/a%20b", "/C:/x", "/", "")
@@ -281,7 +281,7 @@ func (s *spelling) uri() string {
 	}
 }
 
-// call is a call that names a share.
+// call returns a call that names a share.
 func (s *spelling) call() call {
 	share := s.share()
 	tool, arguments := "", map[string]any(nil)

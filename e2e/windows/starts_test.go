@@ -58,7 +58,7 @@ func (m *machine) forget(t *testing.T) {
 	world.Must(t, os.RemoveAll(m.path(state)))
 }
 
-// server is an entry for the witness, which records its calls under a name.
+// server returns an entry for the witness, which records its calls under a name.
 func server(record, command string, args ...string) map[string]any {
 	return map[string]any{"command": command, "args": args, "env": map[string]string{"WITNESS_FILE": `C:\records\` + record + `.jsonl`}}
 }

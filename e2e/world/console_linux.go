@@ -78,7 +78,7 @@ type writerFunc func(p []byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// Shown is all that stood on the screen so far.
+// Shown returns all that stood on the screen so far.
 func (s *Console) Shown() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -29,7 +29,7 @@ func (w *World) Lay() (places []string) {
 	return places
 }
 
-// CorpusOf is every string of the tests below some directories of the repository.
+// CorpusOf returns every string of the tests below some directories of the repository.
 func CorpusOf(t testing.TB, dirs ...string) []string {
 	t.Helper()
 	seen := map[string]bool{}
@@ -103,7 +103,7 @@ func Fill(w *World, text string) string {
 	return strings.NewReplacer("{project}", w.Project, "{R}", w.Project, "{outside}", w.Outside, "{home}", w.Home, "{hub}", w.Path("hub.json")).Replace(text)
 }
 
-// Quoted is a JSON string with the bytes as they are, be they no UTF-8.
+// Quoted returns a JSON string with the bytes as they are, be they no UTF-8.
 func Quoted(text string) string {
 	var b strings.Builder
 	b.WriteByte('"')

@@ -10,5 +10,5 @@
 // is found, so tests may run at the same time in any number of processes. What those share, the programs in e2e/.programs and the npm
 // packages, is made under file locks. A World and a Session belong to one test.
 //
-// It refuses to know the hub: no package of it is imported but those that say where its files lie.
+// It refuses to know the hub: no package of it is imported but the ones that say where its files lie.
 package world

@@ -28,10 +28,10 @@ import (
 // Update has tests write what they otherwise compare with.
 var Update = flag.Bool("update", false, "write docs/conformance.md, docs/session.md and testdata/printed as the tests see them")
 
-// withoutDrain has a hub end at once: nobody spreads clients among those of a test.
+// withoutDrain has a hub end at once: no one spreads clients among the ones of a test.
 const withoutDrain = "MCPHUB_HTTP__DRAIN=0s"
 
-// Listen starts a program that says on stderr where it serves, and gives the address. When the test ends it is asked to end,
+// Listen starts a program that says on stderr if it serves, and gives the address. When the test ends it is asked to end,
 // must do so in time and cleanly, and may leave nothing.
 func (w *World) Listen(name, program string, args ...string) string {
 	w.T.Helper()
@@ -85,7 +85,7 @@ func (w *World) ServeHTTP(config string, env ...string) string {
 }
 
 // Listening runs a server for the length of a test and waits until it has said
-// on stdout or stderr where it listens.
+// on stdout or stderr if it listens.
 func (w *World) Listening(cmd *exec.Cmd, where *regexp.Regexp, env ...string) string {
 	w.T.Helper()
 	return w.ListeningIn(w.Home, cmd, where, env...)
@@ -206,7 +206,7 @@ const ports = 10_000 // from which FreePort chooses
 
 var asked atomic.Int64 // how often FreePort has looked at one
 
-// WithKey is the entry with one more key.
+// WithKey returns the entry with one more key.
 func WithKey(entry obj, key string, value any) obj {
 	entry[key] = value
 	return entry

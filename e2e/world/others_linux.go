@@ -17,25 +17,25 @@ import (
 	"mcphub/e2e/needs"
 )
 
-// AsOrdinaryUser runs tests of this package again as a user who is nobody special. They find these programs, and more, as well.
+// AsOrdinaryUser runs tests of this package again as a user who is no one special. They find these programs, and more, as well.
 func AsOrdinaryUser(t *testing.T, tests []string, more ...string) {
 	t.Helper()
 	asOther(t, tests, 54321, nil, more...)
 }
 
 // InContainer runs tests of this package again as root inside of a container, whose filter of system calls is there before the
-// hub's. Where process 1 has no filter, as there, whoever has one may not change hub.json by a command, so tests that do cannot
-// be among them.
+// hub's. Where process 1 has no filter, as there, the one who has one may not change hub.json by a command, so tests that do
+// cannot be among them.
 func InContainer(t *testing.T, tests []string) {
 	t.Helper()
 	asOther(t, tests, 0, containerFilter(t))
 }
 
-// IsForOthers says whether these tests were started by AsOrdinaryUser or InContainer.
+// IsForOthers reports whether these tests were started by AsOrdinaryUser or InContainer.
 func IsForOthers() bool { return os.Getenv(programsVariable) != "" }
 
-// IsInContainer says whether InContainer started these tests. The first process here is outside of that container, so that
-// no hub can be shared in it.
+// IsInContainer reports whether InContainer started these tests. The first process here is outside of that container, so
+// that no hub can be shared in it.
 func IsInContainer() bool { return IsForOthers() && os.Geteuid() == 0 }
 
 // asOther runs tests as a user, behind a filter of system calls. It skips if these are such tests already, or if this user cannot become
@@ -88,7 +88,7 @@ func asOther(t *testing.T, tests []string, uid uint32, filter []unix.SockFilter,
 func StartBehind(cmd *exec.Cmd, filter []unix.SockFilter) error {
 	started := make(chan error, 1)
 	go func() {
-		runtime.LockOSThread()            // the thread ends with the goroutine, so the filter is nobody else's
+		runtime.LockOSThread()            // the thread ends with the goroutine, so the filter is no other user's
 		if unix.Gettid() == os.Getpid() { // this one never ends, and would have the whole process look as if it were behind the filter
 			started <- StartBehind(cmd, filter) // on another, since this goroutine keeps the thread
 			runtime.UnlockOSThread()
@@ -124,7 +124,7 @@ func containerFilter(t *testing.T) []unix.SockFilter {
 	return Assembled(t, append(program, bpf.RetConstant{Val: unix.SECCOMP_RET_ALLOW}))
 }
 
-// Assembled is a filter as the kernel takes it.
+// Assembled returns a filter as the kernel takes it.
 func Assembled(t *testing.T, program []bpf.Instruction) []unix.SockFilter {
 	t.Helper()
 	raw, err := bpf.Assemble(program)

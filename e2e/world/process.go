@@ -96,13 +96,13 @@ func Tree(t testing.TB, root int) []Process {
 	return found
 }
 
-// Zombies gives those below root who have ended and whom nobody has waited for.
+// Zombies gives those below root who have ended and whom no one has waited for.
 func Zombies(t testing.TB, root int) []Process {
 	t.Helper()
 	return slices.DeleteFunc(Tree(t, root), func(p Process) bool { return p.state != 'Z' || p.PID == root })
 }
 
-// WantNone fails when a process with the mark is left. The kernel takes a moment to remove what was killed, and tells nobody
+// WantNone fails when a process with the mark is left. The kernel takes a moment to remove what was killed, and tells no one
 // when it has: hence the short look again and again.
 func WantNone(t testing.TB, mark string) {
 	t.Helper()
@@ -117,7 +117,7 @@ func WantNone(t testing.TB, mark string) {
 	}
 }
 
-// EachFile gives every regular file below dir with what it holds, but for those that a running program takes away meanwhile.
+// EachFile gives every regular file below dir with what it holds, but for the ones that a running program takes away meanwhile.
 func EachFile(t testing.TB, dir string, each func(path string, text []byte)) {
 	t.Helper()
 	Must(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

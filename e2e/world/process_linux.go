@@ -54,7 +54,7 @@ func MemoryHas(pid int, secret func(text string) bool) (bool, error) {
 	return false, nil
 }
 
-// Memory is that of processes, of what they share each with its part, in KiB.
+// Memory returns the memory of processes, of what they share each with its part, in KiB.
 func Memory(t testing.TB, all ...Process) (sum int) {
 	t.Helper()
 	for _, p := range all {

@@ -23,7 +23,7 @@ func RequireChromium(t testing.TB) string {
 	return needs.Program(t, "chromium")
 }
 
-// Chromium finds a browser that Playwright can drive; "" where there is none.
+// Chromium finds a browser that Playwright can drive; "" if there is none.
 func Chromium() string {
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if path, err := exec.LookPath(name); err == nil {

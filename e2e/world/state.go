@@ -33,7 +33,7 @@ func (s *Session) AwaitConfig(what string, ok func(c ConfigState) bool) ConfigSt
 	return c
 }
 
-// PIDs says which process of each of these children answers.
+// PIDs returns which process of each of these children answers.
 func (s *Session) PIDs(children ...string) map[string]int {
 	s.T.Helper()
 	out := map[string]int{}
@@ -45,7 +45,7 @@ func (s *Session) PIDs(children ...string) map[string]int {
 	return out
 }
 
-// Servers is what list-tools says, without what a life leaves behind.
+// Servers returns what list-tools says, without what a life leaves behind.
 func (s *Session) Servers() []map[string]json.RawMessage {
 	s.T.Helper()
 	var v struct{ Servers []map[string]json.RawMessage }

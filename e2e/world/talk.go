@@ -82,14 +82,14 @@ func (k *Talk) Judged() map[string]int {
 	return sum
 }
 
-// Tapped is the entry of a child on stdio with a witness in front of it, and what will have been said when the test has ended.
-// Both sides are judged then: the hub and the child.
+// Tapped returns the entry of a child on stdio with a witness in front of it, and what will have been said when the test has
+// ended. Both sides are judged then: the hub and the child.
 func (w *World) Tapped(name, command string, args ...string) obj {
 	w.T.Helper()
 	file := w.Path("records", name+".tap")
 	w.T.Cleanup(func() {
 		k := ReadTap(w.T, file)
-		if name != "hub" { // before which stands a client of somebody else
+		if name != "hub" { // before which stands a client of someone else
 			k.Judge(w.T, "the hub towards "+name, spectest.Client)
 		}
 		k.Judge(w.T, name, spectest.Server)

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// tokens are those of the hubs that serve HTTP now, by host and port: what their clients were given.
+// tokens are the tokens of the hubs that serve HTTP now, by host and port: what their clients were given.
 var tokens sync.Map
 
 // KnowToken asks for the token of a hub as its user does, if the hub makes one.
@@ -34,7 +34,7 @@ func (w *World) KnowToken(cmd *exec.Cmd, at string) {
 	}
 }
 
-// Tokens is the folder of the tokens that hubs make.
+// Tokens returns the folder of the tokens that hubs make.
 func (w *World) Tokens() string {
 	w.T.Helper()
 	dir, err := w.Consent().Folder()
@@ -42,7 +42,7 @@ func (w *World) Tokens() string {
 	return filepath.Join(dir, "http")
 }
 
-// HostOf is the host and port of an address.
+// HostOf returns the host and port of an address.
 func HostOf(t testing.TB, at string) string {
 	t.Helper()
 	u, err := url.Parse(at)
@@ -50,7 +50,7 @@ func HostOf(t testing.TB, at string) string {
 	return u.Host
 }
 
-// TokenOf is the token of the hub at an address; "" where it makes none.
+// TokenOf returns the token of the hub at an address; "" if it makes none.
 func TokenOf(t testing.TB, at string) string {
 	t.Helper()
 	token, _ := tokens.Load(HostOf(t, at))
@@ -58,7 +58,7 @@ func TokenOf(t testing.TB, at string) string {
 	return text
 }
 
-// BearingHeaders are the headers of a client of the hub at an address.
+// BearingHeaders returns the headers of a client of the hub at an address.
 func BearingHeaders(t testing.TB, at string) obj {
 	t.Helper()
 	return obj{"Authorization": "Bearer " + TokenOf(t, at)}

@@ -13,7 +13,7 @@ var (
 type Witnessed struct {
 	W      *World
 	Config string
-	Kid    *web  // nil where the child is on stdio
+	Kid    *web  // nil if the child is on stdio
 	Front  *Talk // with the client
 }
 
@@ -33,7 +33,7 @@ func (w *World) Witnessed(modernChild, childWeb bool) *Witnessed {
 	return h
 }
 
-// Serve is the command line of the hub.
+// Serve returns the command line of the hub.
 func (h *Witnessed) Serve(more ...string) []string {
 	return append([]string{"serve", "--config", h.Config}, more...)
 }

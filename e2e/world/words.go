@@ -31,7 +31,7 @@ func Calls(recorded, tool string) int {
 	return strings.Count(recorded, fmt.Sprintf(`"name":%q`, tool))
 }
 
-// Denial is how the text of a refused path begins.
+// Denial returns how the text of a refused path begins.
 func Denial(path string, roots ...string) string {
 	uris := make([]string, 0, len(roots))
 	for _, dir := range roots {
@@ -54,7 +54,7 @@ func Symlink(t testing.TB, target, link string) {
 	Must(t, os.Symlink(target, link))
 }
 
-// Raw is a value as JSON.
+// Raw returns a value as JSON.
 func Raw(t testing.TB, v any) string {
 	t.Helper()
 	b, err := json.Marshal(v)
@@ -72,7 +72,7 @@ func Names[V any](m map[string]V) []string {
 	return all
 }
 
-// LongCases is how often something is done: few times, or as MCPHUB_LONG_CASES says, at most that often.
+// LongCases returns how often something is done: few times, or as MCPHUB_LONG_CASES says, at most that often.
 func LongCases(t testing.TB, few, most int) int {
 	t.Helper()
 	return min(seeds.Cases(t, few), most)

@@ -35,9 +35,9 @@ type World struct {
 	URL      string       // of its hub over HTTP, "" before there is one
 	Sessions atomic.Int64 // started so far
 
-	Sockets []string // says by the environment where the sockets of its hubs lie; nil: beside those of other tests
+	Sockets []string // says by the environment if the sockets of its hubs lie; nil: beside the ones of other tests
 
-	Heard func(line string) // what servers say that a test waits for; nil: nobody listens
+	Heard func(line string) // what servers say that a test waits for; nil: no one listens
 }
 
 // SecretText is what lies outside, and what no answer may hold.
@@ -73,7 +73,7 @@ func NewIn(t testing.TB, dir string) *World {
 	return w
 }
 
-// Consent is what hubs of this world keep of what a person has accepted.
+// Consent returns what hubs of this world keep of what a person has accepted.
 func (w *World) Consent() *consent.Store {
 	return consent.NewFor(w.Path("home", "state", "mcphub"), w.Home)
 }
@@ -85,7 +85,7 @@ func Forget(s *consent.Store) {
 	}
 }
 
-// Path is a path in the world.
+// Path returns a path in the world.
 func (w *World) Path(elem ...string) string {
 	return filepath.Join(append([]string{w.Dir}, elem...)...)
 }
@@ -99,7 +99,7 @@ func (w *World) Write(name, text string) string {
 	return path
 }
 
-// Env is the environment of every process a test starts: what a system needs, a home of its own, and more.
+// Env returns the environment of every process a test starts: what a system needs, a home of its own, and more.
 func (w *World) Env(more ...string) []string {
 	env := []string{"HOME=" + w.Home, "USERPROFILE=" + w.Home, "XDG_CONFIG_HOME=" + w.Path("home", "config"),
 		"XDG_CACHE_HOME=" + w.Path("home", "cache"), "XDG_STATE_HOME=" + w.Path("home", "state"), "NO_COLOR=1"}
@@ -120,7 +120,7 @@ func (w *World) Env(more ...string) []string {
 	return slices.Concat(env, w.Sockets, more)
 }
 
-// ShortFolder is a folder for sockets, for as long as the test runs: their paths may not be long.
+// ShortFolder returns a folder for sockets, for as long as the test runs: their paths may not be long.
 func ShortFolder(t testing.TB) string {
 	base := "/tmp"
 	if runtime.GOOS == "windows" {
@@ -132,8 +132,8 @@ func ShortFolder(t testing.TB) string {
 	return dir
 }
 
-// SocketsIn says by the environment where all sockets of a test's hubs lie. By itself a hub uses TMPDIR, and what looks for
-// hubs finds those of all tests there.
+// SocketsIn returns by the environment where all sockets of a test's hubs lie. By itself a hub uses TMPDIR, and what looks
+// for hubs finds those of all tests there.
 func SocketsIn(t testing.TB) []string {
 	dir := ShortFolder(t)
 	return []string{"XDG_RUNTIME_DIR=" + dir, "TMPDIR=" + dir, "LOCALAPPDATA=" + dir}
@@ -153,22 +153,22 @@ func (w *World) Config(children obj, more ...obj) string {
 	return w.Write("hub.json", string(b))
 }
 
-// Recorder is the entry of a recording child in hub.json; its files bear its name.
+// Recorder returns the entry of a recording child in hub.json; its files bear its name.
 func (w *World) Recorder(name string, flags ...string) obj {
 	return obj{"command": Bin.Recorder, "args": append([]string{}, flags...), "sandbox": w.recording(),
 		"env": obj{"RECORDER_FILE": w.Record(name), "RECORDER_STATE": w.StateOf(name)}}
 }
 
-// Free is an entry whose process the kernel does not hold: it starts before the roots are known, and is told of changes.
+// Free returns an entry whose process the kernel does not hold: it starts before the roots are known, and is told about changes.
 func Free(entry obj) obj {
 	entry["sandbox"] = "off"
 	return entry
 }
 
-// Record is what a recorder was sent, line by line.
+// Record returns what a recorder was sent, line by line.
 func (w *World) Record(name string) string { return w.Path("records", name+".record") }
 
-// StateOf is what a recorder notes of each of its starts.
+// StateOf returns what a recorder notes of each of its starts.
 func (w *World) StateOf(name string) string { return w.Path("records", name+".state") }
 
 // recording has a recorder write its files, which lie in no root, and start a server that does.
@@ -176,13 +176,13 @@ func (w *World) recording(servers ...string) obj {
 	return obj{"write": []string{w.Path("records")}, "read": append([]string{}, servers...)}
 }
 
-// RecorderEnv is that environment for a recorder which a test starts itself.
+// RecorderEnv returns that environment for a recorder which a test starts itself.
 func (w *World) RecorderEnv(name string) []string {
 	return w.Env("RECORDER_FILE="+w.Record(name), "RECORDER_STATE="+w.StateOf(name))
 }
 
-// Wrapped is the entry of a real server with the recorder in front of it. The command is called program, which is how a hub
-// knows the server.
+// Wrapped returns the entry of a real server with the recorder in front of it. The command is called program, which is how
+// a hub knows the server.
 func (w *World) Wrapped(name, program string, command, args []string) obj {
 	w.T.Helper()
 	wrap, err := json.Marshal(command)
@@ -194,7 +194,7 @@ func (w *World) Wrapped(name, program string, command, args []string) obj {
 		"env": obj{"RECORDER_FILE": w.Record(name), "RECORDER_STATE": w.StateOf(name), "RECORDER_WRAP": string(wrap)}}
 }
 
-// behind is what must be open for a command that a recorder starts, which the hub does not know of.
+// behind returns what must be open for a command that a recorder starts, which the hub does not know of.
 func behind(command []string) (open []string) {
 	for _, word := range command {
 		switch modules, _, installed := strings.Cut(word, "/node_modules/"); {
@@ -226,7 +226,7 @@ type Started struct {
 	Grandchild int      `json:"grandchild"`
 }
 
-// Starts are those of a recorder so far.
+// Starts returns the starts of a recorder so far.
 func (w *World) Starts(name string) []Started {
 	w.T.Helper()
 	b, err := os.ReadFile(w.StateOf(name))

@@ -43,7 +43,7 @@ func (a *Approval) Spend(request Digest, now time.Time) error {
 	return nil
 }
 
-// Rule is the rule that is lifted for the request; "" for none, as of nil.
+// Rule returns the rule that is lifted for the request; "" for none, as of nil.
 func (a *Approval) Rule() string {
 	if a == nil {
 		return ""
@@ -51,5 +51,5 @@ func (a *Approval) Rule() string {
 	return a.rule
 }
 
-// By is who was asked: see [Asker].
+// By returns who was asked: see [Asker].
 func (a *Approval) By() string { return a.by }

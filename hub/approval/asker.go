@@ -23,7 +23,7 @@ const (
 	AskedNobody   = "nobody"
 )
 
-// ErrUnanswered is the cause of a context that ends because nobody has answered in time.
+// ErrUnanswered is the cause of a context that ends because no one has answered in time.
 var ErrUnanswered = errors.New(whyUnanswered)
 
 // Why something was not allowed.
@@ -39,19 +39,19 @@ type Answer struct {
 	offer    *offer // that was chosen; nil: it was not allowed
 	why      string // it was not allowed
 	by       string // who answered; "" for all whom the Asker asks
-	notAsked bool   // nobody could be asked: it tells nothing of what a person wants
-	late     bool   // nobody has answered in time
+	notAsked bool   // no one could be asked: it tells nothing about what a person wants
+	late     bool   // no one has answered in time
 	closed   bool   // the question was closed without an answer: a no, unless others are asked too
 	others   *others
 }
 
-// Unanswered is the answer where nobody has answered in time.
+// Unanswered returns the answer if no one has answered in time.
 func Unanswered() Answer { return Answer{why: whyUnanswered, late: true} }
 
-// NotAsked is the answer where nobody could be asked.
+// NotAsked returns the answer if no one could be asked.
 func NotAsked(why string) Answer { return Answer{why: why, notAsked: true} }
 
-// choiceWord is the answer in a word of the form.
+// choiceWord returns the answer in a word of the form.
 func (a *Answer) choiceWord() string {
 	if a.offer == nil {
 		return choiceDeny
@@ -59,7 +59,7 @@ func (a *Answer) choiceWord() string {
 	return a.offer.choice
 }
 
-// grantsOpened is what the answer opens.
+// grantsOpened returns what the answer opens.
 func (a *Answer) grantsOpened() (list []policy.Grant) {
 	if a.offer != nil {
 		for i := range a.offer.grants {
@@ -69,7 +69,7 @@ func (a *Answer) grantsOpened() (list []policy.Grant) {
 	return list
 }
 
-// Nobody is the Asker where nobody can be asked.
+// Nobody is the Asker if no one can be asked.
 type Nobody struct {
 	From Channels // who may answer
 }
@@ -77,7 +77,7 @@ type Nobody struct {
 // Who implements [Asker].
 func (Nobody) Who() string { return AskedNobody }
 
-// Ask says why nobody can be asked.
+// Ask returns why no one can be asked.
 func (n Nobody) Ask(context.Context, *Question) Answer {
 	if !n.From.Client {
 		return NotAsked("approval.from in hub.json names nobody who can be asked on this system")

@@ -12,13 +12,13 @@ import (
 
 // This file puts one question to several at once.
 
-// errElsewhere is why a question is taken back that somebody else has answered.
+// errElsewhere is why a question is taken back that someone else has answered.
 var errElsewhere = errors.New("the question was answered elsewhere")
 
-// All asks all of them at once. The first yes counts, and so does a no of any, also one
-// that comes after a yes and before the request is sent. One who closes the question without
-// an answer leaves it to the others: some clients do so by themselves. Whoever has not answered by then
-// is told: their question is taken back. It needs at least one.
+// All asks all of them at once. The first yes counts, and so does a no of any, also one that comes
+// after a yes and before the request is sent. One who closes the question without an answer leaves it
+// to the others: some clients do so by themselves. The one who has not answered by then is told: their
+// question is taken back. It needs at least one.
 func All(askers ...Asker) Asker {
 	if len(askers) == 1 {
 		return askers[0]
@@ -76,7 +76,7 @@ func (s several) Ask(ctx context.Context, q *Question) Answer {
 	return last
 }
 
-// askGuarded is Ask of one of them. A panic there is of a goroutine of its own, and would end the hub.
+// askGuarded works like Ask of one of them. A panic there is of a goroutine of its own, and would end the hub.
 func askGuarded(ctx context.Context, a Asker, q *Question) (given Answer) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -90,7 +90,7 @@ func askGuarded(ctx context.Context, a Asker, q *Question) (given Answer) {
 func (a *Answer) isNo() bool { return a.offer == nil && !a.notAsked && !a.late && !a.closed }
 
 // others are those who can still answer when one has said yes. A no of theirs counts until
-// close. nil: nobody can.
+// close. nil: no one can.
 type others struct {
 	takeBack context.CancelCauseFunc
 	answers  <-chan Answer // one of each
@@ -102,7 +102,7 @@ type others struct {
 	end  func() // of the time that the question stands
 }
 
-// keepQuestion has the question stand until close, which calls end; false where nobody else was asked.
+// keepQuestion has the question stand until close, which calls end; false if no one else was asked.
 func (o *others) keepQuestion(end func()) bool {
 	if o == nil {
 		return false
@@ -118,7 +118,7 @@ func (o *others) nextAnswer() Answer {
 }
 
 // closeQuestion takes the question back from who has not answered it, and returns when all of them
-// have it no more. no is the answer of who has said no before that; nil: nobody has.
+// have it no more. no is the answer of who has said no before that; nil: no one has.
 func (o *others) closeQuestion() (no *Answer) {
 	if o == nil {
 		return nil

@@ -9,7 +9,7 @@ type Channels struct {
 	Console  bool // a person on the page of mcphub console
 }
 
-// channelNames are those who may answer.
+// channelNames returns those who may answer.
 func (f Channels) channelNames() (list []string) {
 	if f.Client {
 		list = append(list, AskedClient)
@@ -23,20 +23,20 @@ func (f Channels) channelNames() (list []string) {
 	return list
 }
 
-// Local are those of them who need no client: the users of a [Terminal].
+// Local returns the local of them who need no client: the users of a [Terminal].
 func (f Channels) Local() Channels { return Channels{Terminal: f.Terminal, Console: f.Console} }
 
 // String names them, with commas between.
 func (f Channels) String() string { return strings.Join(f.channelNames(), ", ") }
 
-// elsewhere are those who need no client: where they answer, and by which command.
+// elsewhere are those who need no client: if they answer, and by which command.
 var elsewhere = [...]struct{ name, place, command string }{
 	{AskedTerminal, "at a terminal of the hub's user", "mcphub approve"},
 	{AskedConsole, "on the page of the hub's console", "mcphub console"},
 }
 
-// answerPlaces says where else than in the client those can answer whom an Asker names, and by
-// which commands; "" for nowhere. A model may read the places, but no command.
+// answerPlaces returns where else than in the client those can answer whom an Asker names, and
+// by which commands; "" for nowhere. A model may read the places, but no command.
 func answerPlaces(who string) (places, commands string) {
 	var at, by []string
 	for _, e := range elsewhere {

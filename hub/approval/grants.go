@@ -27,8 +27,8 @@ func (g *grant) isFor(child *spec.Spec) bool {
 	return g.child == child.Name && g.revision == child.Revision
 }
 
-// Grants are those that a request to a child is judged by; a is the approval of
-// that very request, nil for none.
+// Grants returns the grants that a request to a child is judged by; a is the
+// approval of that very request, nil for none.
 func (q *Queue) Grants(child *spec.Spec, a *Approval) (list []policy.Grant) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -40,7 +40,7 @@ func (q *Queue) Grants(child *spec.Spec, a *Approval) (list []policy.Grant) {
 	return list
 }
 
-// Served are the grants whose directories a child is served, and the files that the
+// Served returns the grants whose directories a child is served, and the files that the
 // kernel has to open to it, whatever request they were given for. What is a link by now
 // is left out: it would open what it leads to.
 func (q *Queue) Served(child *spec.Spec) (list []policy.Grant) {
@@ -58,7 +58,7 @@ func (q *Queue) Served(child *spec.Spec) (list []policy.Grant) {
 	return list
 }
 
-// Directories are those that are granted, to whichever child.
+// Directories returns the directories that are granted, to whichever child.
 func (q *Queue) Directories() (list []string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -70,8 +70,8 @@ func (q *Queue) Directories() (list []string) {
 	return list
 }
 
-// Version is that of the directories that children are served, and a channel that
-// is closed when there is another one.
+// Version returns the version of the directories that children are served, and a
+// channel that is closed when there is another one.
 func (q *Queue) Version() (n uint64, changed <-chan struct{}) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -121,7 +121,7 @@ func (q *Queue) Done(a *Approval) {
 }
 
 // Prune forgets the grants of children that a reload has replaced or taken away,
-// and those that the rules in force would ask nobody about.
+// and the ones that the rules in force would ask no one about.
 func (q *Queue) Prune(now Rules) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

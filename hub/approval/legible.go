@@ -17,10 +17,11 @@ import (
 // reads before allowing something: it must not be able to say anything else than
 // it is.
 
-// quoteLegible is a text between quotes in which every character shows, once, as
-// what it is: what does not print, changes direction, joins or hides others, or
-// may be taken for markup, is escaped as in Go. Right-to-left letters are left
-// for who reads them, and followed by the escaped form in the order they have.
+// quoteLegible returns a text between quotes in which every character shows,
+// once, as what it is: what does not print, changes direction, joins or hides
+// others, or may be taken for markup, is escaped as in Go. Right-to-left letters
+// are left for who reads them, and followed by the escaped form in the order
+// they have.
 func quoteLegible(s string) string {
 	text, mixed := escapeText(s, true)
 	text = `"` + text + `"`
@@ -30,8 +31,8 @@ func quoteLegible(s string) string {
 	return text
 }
 
-// legibleJSON is the same for JSON: its strings are shown decoded, so that an
-// escape of JSON hides no letter.
+// legibleJSON returns the same for JSON: its strings are shown decoded, so
+// that an escape of JSON hides no letter.
 func legibleJSON(raw []byte) string {
 	var b strings.Builder
 	mixed := false
@@ -95,8 +96,8 @@ func escapeText(s string, quotes bool) (text string, mixed bool) {
 	return b.String(), mixed
 }
 
-// asciiJSON is a text as a string of JSON in which every character shows as what
-// it is, and which may be copied as it stands.
+// asciiJSON returns a text as a string of JSON in which every character shows as
+// what it is, and which may be copied as it stands.
 func asciiJSON(s string) string {
 	b := []byte{'"'}
 	last := rune(0)

@@ -15,14 +15,15 @@ import (
 	"mcphub/validate/policy"
 )
 
-// This file says what a person would be asked to allow for a call that a rule
-// escalates: exactly which files or directories, or that nobody may be asked.
+// This file describes what a person would be asked to allow for a call that a
+// rule escalates: exactly which files or directories, or that no one may be
+// asked.
 
-// Bounds of one question: what is beyond them nobody reads.
+// Bounds of one question: what is beyond them no one reads.
 const (
 	maxAskedPaths = 12
 	longestAsked  = 600  // characters of one path, as it is shown
-	longestArgs   = 4000 // of all arguments, where they are shown
+	longestArgs   = 4000 // of all arguments, if they are shown
 )
 
 // What a person may choose beside choiceDeny.
@@ -36,7 +37,7 @@ const (
 type proposal struct {
 	rule   string // that escalates the call itself, and is approved for this call alone; "" for none
 	rules  []string
-	args   string // shown where a rule escalates the call itself, whatever its paths; "" otherwise
+	args   string // shown if a rule escalates the call itself, whatever its paths; "" otherwise
 	paths  []askedPath
 	others []askedPath // that the call names too, and that are open without being asked about
 	offers []offer     // the narrower first; never empty
@@ -59,17 +60,17 @@ type askedPath struct {
 // An askedPlace is an askedPath with what stands there.
 type askedPlace struct {
 	askedPath
-	info fs.FileInfo // nil where nothing does
+	info fs.FileInfo // nil if nothing does
 }
 
 // An offeredGrant is a grant that was not given yet.
 type offeredGrant struct {
 	policy.Grant
-	info fs.FileInfo // of Path when it was looked at; nil where nothing was there
+	info fs.FileInfo // of Path when it was looked at; nil if nothing was there
 	held bool        // the kernel holds the child, and has to open it
 }
 
-// isServed reports whether the child is told of it as a root.
+// isServed reports whether the child is told about it as a root.
 func (g *offeredGrant) isServed() bool { return !g.File }
 
 // affectsChild reports whether it makes a difference to what the child is given: as a root,
@@ -81,13 +82,13 @@ func (g *offeredGrant) affectsChild() bool { return g.isServed() || g.held && g.
 type planner struct {
 	fs      guard.FS
 	wide    func(dir string) bool         // too wide to be granted as a whole
-	useless func(role access.Role) string // why the child could do nothing with a single file; "" where it can
+	useless func(role access.Role) string // why the child could do nothing with a single file; "" if it can
 	ceiling *guard.Guard                  // nil: none
 	held    bool                          // the kernel holds the child to its boundary
 }
 
-// uselessFile says why a child could do nothing with a grant of a single file;
-// "" where it can.
+// uselessFile returns why a child could do nothing with a grant of a single
+// file; "" if it can.
 func uselessFile(spec *spec.Spec, role access.Role) string {
 	if spec.Sandbox.Confines() && role != access.Read {
 		return fmt.Sprintf("the kernel holds the server %q, and to replace a file takes its directory", spec.Name)
@@ -98,8 +99,8 @@ func uselessFile(spec *spec.Spec, role access.Role) string {
 	return ""
 }
 
-// proposeGrants says what would have to be allowed for the call to pass. why is the
-// reason that it can be allowed by nobody, "" where it can be.
+// proposeGrants returns what would have to be allowed for the call to pass. why is
+// the reason that it can be allowed by no one, "" if it can be.
 func (p planner) proposeGrants(v *validate.Verdict, args []byte) (out *proposal, why string) {
 	out = &proposal{plain: true}
 	if v.Deciding == nil || v.Fired != nil && v.Fired.Paths == nil {
@@ -155,7 +156,7 @@ func (p planner) proposeGrants(v *validate.Verdict, args []byte) (out *proposal,
 	return out, why
 }
 
-// mentionPath notes a path that nothing has to be opened for.
+// mentionPath remembers a path that nothing has to be opened for.
 func (out *proposal) mentionPath(f *validate.FindingVerdict) {
 	path := askedPath{sent: f.Value, leads: f.Leads, role: f.Role}
 	if path.leads == "" {
@@ -166,8 +167,8 @@ func (out *proposal) mentionPath(f *validate.FindingVerdict) {
 	}
 }
 
-// askedPlaces are where one path of the call may lead, of which each has to be
-// opened. why says that one of them can be opened by nobody.
+// askedPlaces returns where one path of the call may lead, of which each has
+// to be opened. why reports that one of them can be opened by no one.
 func (p planner) askedPlaces(f *validate.FindingVerdict) (list []askedPlace, why string) {
 	for i := range f.Readings {
 		r := &f.Readings[i]
@@ -207,7 +208,7 @@ func (p planner) findDirectory(path string) (info fs.FileInfo, ok bool) {
 	return info, err == nil && info.IsDir()
 }
 
-// makeOffers are the answers that open all places; why says that there is none.
+// makeOffers returns the answers that open all places; why reports that there is none.
 func (p planner) makeOffers(places []askedPlace) (list []offer, why string) {
 	var reasons []string
 	for _, choice := range []struct {
@@ -251,7 +252,7 @@ func (p planner) makeOffer(choice string, places []askedPlace, grant func(askedP
 	return out, ""
 }
 
-// grantFile is the grant of a place alone.
+// grantFile returns the grant of a place alone.
 func (p planner) grantFile(a askedPlace) (g offeredGrant, why string) {
 	if a.info != nil && a.info.IsDir() {
 		return g, quoteLegible(clipText(a.leads, 200)) + " is a directory"
@@ -262,8 +263,8 @@ func (p planner) grantFile(a askedPlace) (g offeredGrant, why string) {
 	return offeredGrant{policy.Grant{Path: a.leads, File: true}, a.info, p.held}, ""
 }
 
-// directoryGrant is the grant of the directory that a place lies in; of a directory,
-// that of itself. Where nothing is there its directory is not needed.
+// directoryGrant returns the grant of the directory that a place lies in; of a
+// directory, that of itself. If nothing is there its directory is not needed.
 func (p planner) directoryGrant(a askedPlace) (g offeredGrant, why string) {
 	if a.isIdle() {
 		return offeredGrant{Grant: policy.Grant{Path: a.leads, File: true}}, ""
@@ -282,8 +283,8 @@ func (p planner) directoryGrant(a askedPlace) (g offeredGrant, why string) {
 	return offeredGrant{policy.Grant{Path: dir}, info, p.held}, ""
 }
 
-// alwaysRules are the rules, as lines of hub.json, that would allow the call without
-// a question; none where no rule could say just that. Rules are about
+// alwaysRules returns the rules, as lines of hub.json, that would allow the call
+// without a question; none if no rule could say just that. Rules are about
 // directories, or about calls.
 func (out *proposal) alwaysRules(child, tool string) (lines []string) {
 	if strings.ContainsAny(child+tool, `*?[]{}\`) {

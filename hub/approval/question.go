@@ -20,7 +20,7 @@ type Question struct {
 	proposal *proposal
 	checker  *validate.Checker       // by whose policy it is asked
 	key      Digest                  // of the request and of all that the question says
-	allowed  *atomic.Pointer[string] // who was the first to say yes; of an empty one nobody has
+	allowed  *atomic.Pointer[string] // who was the first to say yes; of an empty one no one has
 }
 
 // claimBy reports whether by is the one whose yes counts: the first.
@@ -38,8 +38,8 @@ func (q *Question) digestAsked() string {
 	return hex.EncodeToString(d[:])
 }
 
-// makeQuestion makes the question for a request that was escalated. why says that
-// nobody may be asked, and the reason.
+// makeQuestion makes the question for a request that was escalated. why reports
+// that no one may be asked, and the reason.
 func (q *Queue) makeQuestion(r *Request, j *Judgement) (asked *Question, why string) {
 	switch share := j.Child.Share; {
 	case share != spec.ShareSession:
@@ -68,8 +68,9 @@ const (
 	choiceDeny   = "deny"
 )
 
-// Form is the question as the params of elicitation/create (2025-06-18,
-// 2025-11-25 and 2026-07-28 alike: a string with an enum, no default).
+// Form returns the question as the params of elicitation/create
+// (2025-06-18, 2025-11-25 and 2026-07-28 alike: a string with an enum,
+// no default).
 func (q *Question) Form() []byte {
 	b := jsonrpc.AppendString([]byte(`{"message":`), q.text)
 	b = append(b, `,"requestedSchema":{"type":"object","properties":{"`+choiceMember+
@@ -87,8 +88,8 @@ func (q *Question) Read(result []byte) Answer {
 	return Answer{offer: chosen, why: why, closed: chosen == nil && why == whyClosed}
 }
 
-// readChoice reads the answer to a form; why says of everything but an offer what
-// it was.
+// readChoice reads the answer to a form; why says about everything but an offer
+// what it was.
 func readChoice(result []byte, offers []offer) (chosen *offer, why string) {
 	member := func(raw []byte, wanted string) (value []byte, ok bool) {
 		ok = true

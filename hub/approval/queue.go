@@ -15,11 +15,11 @@ import (
 	"mcphub/validate/policy"
 )
 
-// Options say how a person is asked about what a rule escalates.
+// Options describe how a person is asked about what a rule escalates.
 type Options struct {
 	Timeout time.Duration // how long a question stands; 0: 2 min
 	From    *Channels     // who may answer; nil: the client
-	Quiet   bool          // the desktop is not told of a question
+	Quiet   bool          // the desktop is not told about a question
 }
 
 // WithDefaults fills in what is not set.
@@ -33,7 +33,7 @@ func (o Options) WithDefaults() Options {
 	return o
 }
 
-// ClientOnly is the same where nobody but the client can be asked.
+// ClientOnly returns the same if no one but the client can be asked.
 func (o Options) ClientOnly() Options {
 	if o.From != nil {
 		o.From = &Channels{Client: o.From.Client}
@@ -45,7 +45,7 @@ func (o Options) ClientOnly() Options {
 type Rules struct {
 	Timeout time.Duration // how long a question stands
 	Checker *validate.Checker
-	// Revision is that of a child as it is configured; ok is false where there is none.
+	// Revision is the revision of a child as it is configured; ok is false if there is none.
 	Revision func(child string) (revision uint64, ok bool)
 }
 
@@ -55,9 +55,9 @@ type Queue struct {
 	fs      guard.FS
 	log     zerolog.Logger
 	inForce func() Rules
-	pending *atomic.Int64 // questions that people have not answered, of this queue and others; nil: nobody counts
+	pending *atomic.Int64 // questions that people have not answered, of this queue and others; nil: no one counts
 	perCall bool          // each request of the session stands alone, and so does what is allowed for it
-	turn    chan struct{} // holds the token of whoever asks
+	turn    chan struct{} // holds the token of the one who asks
 
 	mu       sync.Mutex // guards what follows
 	grants   []*grant
@@ -96,7 +96,7 @@ func waitsAt(who string) string {
 	return waitsFor
 }
 
-// unansweredAt is told where nobody whom an Asker names has answered in time.
+// unansweredAt is told if no one whom an Asker names has answered in time.
 func unansweredAt(who string) string {
 	if at, _ := answerPlaces(who); at != "" {
 		return whyUnanswered + "; a person could have answered " + at + " (ask your user to run `mcphub why`)"
@@ -111,10 +111,10 @@ type outcome struct {
 	version  uint64    // of the grants that came of it
 }
 
-// Ask puts a request that was escalated to a person, and waits. Where they allow
-// it, the caller has judged it again with their approval when Ask returns; where
+// Ask puts a request that was escalated to a person, and waits. If they allow
+// it, the caller has judged it again with their approval when Ask returns; if
 // that is not needed any more, it has judged it without one. Its last judgement
-// decides. refusal says why the request was not approved; then it must not be
+// decides. refusal reports why the request was not approved; then it must not be
 // sent.
 func (q *Queue) Ask(ctx context.Context, r *Request, j *Judgement, c Caller) (refusal string, err error) {
 	for {
@@ -135,7 +135,7 @@ func (q *Queue) Ask(ctx context.Context, r *Request, j *Judgement, c Caller) (re
 		if first {
 			out, next, err = q.putQuestion(ctx, r, asked, e, c)
 		} else if out, err = q.awaitOutcome(ctx, e, c); out == nil && err == nil {
-			next, err = c.Judge(ctx, nil) // whoever asked has gone, and the question with them
+			next, err = c.Judge(ctx, nil) // the one who asked has gone, and the question with them
 		}
 		switch {
 		case err != nil:
@@ -155,9 +155,9 @@ func (q *Queue) Ask(ctx context.Context, r *Request, j *Judgement, c Caller) (re
 	}
 }
 
-// putQuestion asks for all who wait for an entry. out is nil where there was no need to
-// ask, because the grants have changed while the request waited for its turn;
-// next is how it is judged now.
+// putQuestion asks for all who wait for an entry. out is nil if there was no need to
+// ask, because the grants have changed while the request waited for its turn; next is
+// how it is judged now.
 func (q *Queue) putQuestion(ctx context.Context, r *Request, asked *Question, e *entry, c Caller) (out *outcome, next *Judgement, err error) {
 	defer func() { q.finishQuestion(e, out) }()
 	taken := q.perCall || q.tryTurn() // requests that stand alone may be of different people
@@ -196,7 +196,7 @@ func (q *Queue) putQuestion(ctx context.Context, r *Request, asked *Question, e 
 	c.Record(ctx, &Event{What: EventAsked, By: asker.Who()})
 	answer = q.askAndCount(until, asker, asked)
 	if ctx.Err() != nil {
-		return nil, nil, context.Cause(ctx) // nobody waits for it: whatever came opens nothing
+		return nil, nil, context.Cause(ctx) // no caller waits for it: whatever came opens nothing
 	}
 	switch {
 	case answer.late:
@@ -253,7 +253,7 @@ func (q *Queue) grantAnswer(asked *Question, answer Answer) *outcome {
 		})
 	}
 	out.version = q.addGrants(given)
-	q.Prune(q.inForce()) // hub.json may have been read anew since the question
+	q.Prune(q.inForce()) // hub.json may have been read again since the question
 	return out
 }
 
@@ -289,7 +289,7 @@ func (q *Queue) resumeRequest(ctx context.Context, r *Request, j *Judgement, ask
 // afterYes is said of a no that came after the yes of another.
 const afterYes = ", after it was allowed elsewhere and before it was sent"
 
-// settleOpen ends what an answer has left open: nobody is asked any more. A no that came
+// settleOpen ends what an answer has left open: no one is asked any more. A no that came
 // after the yes is noted and recorded.
 func (q *Queue) settleOpen(ctx context.Context, asked *Question, out *outcome, c Caller) {
 	no := out.others.closeQuestion()

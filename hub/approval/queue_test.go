@@ -33,7 +33,7 @@ type session struct {
 	view    rootsmgr.View
 	specs   map[string]*spec.Spec
 	asker   *person
-	all     Asker // in place of asker, where it is set
+	all     Asker // instead of asker, if it is set
 
 	mu     sync.Mutex
 	events []Event
@@ -308,8 +308,8 @@ To allow it always, write into policy.rules of hub.json, before the rule "ask":
 	})
 }
 
-// What a person may choose is what can be had for every path of the call; where
-// there is no such choice nobody is asked.
+// What a person may choose is what can be had for every path of the call; if
+// there is no such choice no one is asked.
 func TestWhatAPersonMayChoose(t *testing.T) {
 	t.Parallel()
 	inSession(t, func(s *session) {
@@ -377,7 +377,7 @@ func TestAPersonIsLeftAloneAfterSeveralNoes(t *testing.T) {
 		s.asker.says = always(yesFile)
 		s.passes(of("kid", 0))
 		s.asker.says = always(no)
-		for i := range maxNoes - 1 { // a yes starts anew
+		for i := range maxNoes - 1 { // a yes starts again
 			s.refused(s.call("echo", reading(fmt.Sprintf("/data/%s", []string{"two/2.txt", "above"}[i]))), WhyDeclined)
 		}
 		s.refused(s.call("env", `{}`), WhyDeclined)

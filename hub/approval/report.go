@@ -19,7 +19,7 @@ type GrantReport struct {
 	Server   string    `json:"server"` // the only one that it is for
 	Roles    []string  `json:"roles"`
 	File     bool      `json:"file"`     // that path alone; else the directory and all below it
-	Served   bool      `json:"served"`   // the server is told of it as a root
+	Served   bool      `json:"served"`   // the server is told about it as a root
 	Lifetime string    `json:"lifetime"` // session or call
 	Since    time.Time `json:"since"`
 	By       string    `json:"approvedBy"` // client, terminal or console
@@ -41,7 +41,7 @@ type Report struct {
 	Questions []QuestionReport `json:"questions"`
 }
 
-// Report tells of the whole queue.
+// Report reports about the whole queue.
 func (q *Queue) Report() Report {
 	grants, questions := []GrantReport{}, []QuestionReport{}
 	q.mu.Lock()
@@ -71,11 +71,11 @@ func (q *Queue) Report() Report {
 // An Explanation is what a person has to do with a request that is explained.
 type Explanation struct {
 	Question string        `json:"question,omitempty"` // what a person would be asked before the call is made
-	Unasked  string        `json:"unasked,omitempty"`  // why nobody could be asked, so that the call would be denied
+	Unasked  string        `json:"unasked,omitempty"`  // why no one could be asked, so that the call would be denied
 	Grants   []GrantReport `json:"grants,omitempty"`   // of the session, for this server
 }
 
-// Explain makes the question by the code that asks it, and asks nobody.
+// Explain makes the question by the code that asks it, and asks no one.
 func (q *Queue) Explain(r *Request, j *Judgement) (e Explanation) {
 	for _, g := range q.Report().Grants {
 		if g.Server == j.Child.Name {

@@ -15,7 +15,7 @@ import (
 // A Digest names what is asked about, so that an answer holds for nothing else.
 type Digest [sha256.Size]byte
 
-// DigestOf is the digest of texts. No other list of texts has the same one.
+// DigestOf returns the digest of texts. No other list of texts has the same one.
 func DigestOf(parts ...[]byte) Digest {
 	h := sha256.New()
 	for _, p := range parts {
@@ -32,11 +32,11 @@ type Request struct {
 	Tool      bool   // it calls a tool; else Name is its method
 	Name      string // of the tool or the method, as rules know it
 	Digest    Digest // of the session, the child and all that would be sent
-	Args      []byte // raw; shown where a rule is about the request itself
-	Unaskable string // why nobody is asked about such a request; "" where somebody may be
+	Args      []byte // raw; shown if a rule is about the request itself
+	Unaskable string // why no one is asked about such a request; "" where someone may be
 }
 
-// questionTitle is how the question names the request.
+// questionTitle returns how the question names the request.
 func (r *Request) questionTitle() string {
 	if r.Tool {
 		return "its tool " + quoteLegible(clipText(r.Name, 100))
@@ -53,21 +53,21 @@ type Judgement struct {
 	StartLimit time.Duration // how long the child may take to start
 }
 
-// A Caller is whoever has a request that a person is asked about.
+// A Caller is the one who has a request that a person is asked about.
 type Caller interface {
 	// Judge judges the request from the start, with an approval of it; nil: without.
 	Judge(ctx context.Context, a *Approval) (*Judgement, error)
 	// Release gives back the right to call the child: a person takes their time.
 	Release(ctx context.Context)
-	// Waiting tells the client what its request waits for, until over is called.
+	// Waiting informs the client what its request waits for, until over is called.
 	Waiting(ctx context.Context, what string) (over func())
-	// Asker is who asks a person now.
+	// Asker returns who asks a person now.
 	Asker(ctx context.Context) Asker
 	// AwaitServed waits, for a bounded time, until the child was given the
 	// directories of a version of the grants.
 	AwaitServed(ctx context.Context, version uint64) error
 	// Record writes that a person is asked, and what became of it. A record that
-	// cannot be written stops nobody: what is then sent has a line of its own.
+	// cannot be written stops no one: what is then sent has a line of its own.
 	Record(ctx context.Context, e *Event)
 }
 

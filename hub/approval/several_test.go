@@ -128,7 +128,7 @@ func TestTheFirstAnswerCounts(t *testing.T) {
 	})
 }
 
-// Between a yes and the sending, a no of whoever was asked too counts, and a yes changes nothing.
+// Between a yes and the sending, a no of the one who was asked too counts, and a yes changes nothing.
 func TestANoAfterAYes(t *testing.T) {
 	t.Parallel()
 	t.Run("control", func(t *testing.T) {
@@ -247,7 +247,7 @@ func TestTwoAnswersAtOnce(t *testing.T) {
 	}
 }
 
-// After the time nobody's answer counts.
+// After the time no one's answer counts.
 func TestAnAnswerAfterTheTime(t *testing.T) {
 	t.Parallel()
 	askingBoth(t, func(b *both) {
@@ -265,7 +265,7 @@ func TestAnAnswerAfterTheTime(t *testing.T) {
 	})
 }
 
-// One of them who cannot be asked keeps nobody else from answering.
+// One of them who cannot be asked keeps no one else from answering.
 func TestOneWhoCannotBeAsked(t *testing.T) {
 	t.Parallel()
 	askingBoth(t, func(b *both) {
@@ -283,7 +283,7 @@ func TestOneWhoCannotBeAsked(t *testing.T) {
 	})
 }
 
-// A client that closes the question leaves it to the others, and has said no where nobody else answers. Control: one that declines.
+// A client that closes the question leaves it to the others, and has said no if no one else answers. Control: one that declines.
 func TestAClientThatCloses(t *testing.T) {
 	t.Parallel()
 	for _, action := range []string{"cancel", "decline"} {

@@ -55,8 +55,8 @@ type Pending struct {
 
 // A PendingPath is one path of a call that waits.
 type PendingPath struct {
-	Path string `json:"path"`           // where it leads
-	Sent string `json:"sent,omitempty"` // as the call names it, where that is otherwise
+	Path string `json:"path"`           // its target
+	Sent string `json:"sent,omitempty"` // as the call names it, if that is otherwise
 	Role string `json:"role"`           // read, write or delete
 	Asks bool   `json:"asks"`           // it is asked about; else it is open already
 }
@@ -90,8 +90,8 @@ var (
 //
 // The zero value is ready. Its methods may be called by several goroutines.
 type Terminal struct {
-	// OnQuestion, where set, is told of each question that begins to wait, but of those of an Asker
-	// that is quiet: its server, what it wants to do, both safe to show also where markup is
+	// OnQuestion, where set, is told about each question that begins to wait, but of the ones of an
+	// Asker that is quiet: its server, what it wants to do, both safe to show also where markup is
 	// read, and how long it waits. It must not wait, and is set before the first Asker.
 	OnQuestion func(server, what string, until time.Time)
 
@@ -113,8 +113,8 @@ type pendingEntry struct {
 	answer  chan Answer // takes two: after a yes also what has come by the time it is taken away
 }
 
-// enterQuestion enters a question until away is called; ok is false where there is no
-// room. Nobody looks over more, and whoever asks so much is not to keep out
+// enterQuestion enters a question until away is called; ok is false if there is no
+// room. No one looks over more, and the one who asks so much is not to keep out
 // others.
 func (t *Terminal) enterQuestion(p Pending, asked *Question) (answer <-chan Answer, away func(answered bool), ok bool) {
 	p.ID, p.Digest = randomID(), asked.digestAsked()
@@ -245,7 +245,7 @@ func (t *Terminal) Code(id string) (string, error) {
 }
 
 // Answer answers a question. To allow it from a terminal takes its code, which is used up
-// either way. A no takes none, and counts also where somebody else has said yes already, as
+// either way. A no takes none, and counts also where someone else has said yes already, as
 // long as the question waits.
 func (t *Terminal) Answer(r Reply) error {
 	now := time.Now()
@@ -315,7 +315,7 @@ func (t *Terminal) removeQuestion(e *pendingEntry) {
 }
 
 // Asker asks there. from says who asks, by Session, Client and Token, and who may answer:
-// may. A person has to look for the question, so log tells that there is one.
+// may. A person has to look for the question, so log reports that there is one.
 func (t *Terminal) Asker(from Pending, may Channels, quiet bool, log zerolog.Logger) Asker {
 	from.From = may.channelNames()
 	return atTerminal{t, from, may.Local().String(), quiet, log}

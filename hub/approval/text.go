@@ -5,9 +5,10 @@ import (
 	"strings"
 )
 
-// questionText is the question: which server, what it would do with which paths,
-// exactly what each answer opens and for how long, and the rule that would make
-// it needless. It is the same for the same request, whenever it is made.
+// questionText returns the question: which server, what it would do with which
+// paths, exactly what each answer opens and for how long, and the rule that
+// would make it needless. It is the same for the same request, whenever it is
+// made.
 func questionText(child string, r *Request, p *proposal, perCall bool) string {
 	until := "until this session ends"
 	if perCall {
@@ -44,7 +45,7 @@ func questionText(child string, r *Request, p *proposal, perCall bool) string {
 	return b.String()
 }
 
-// writeOffer says what choosing an offer opens.
+// writeOffer reports what choosing an offer opens.
 func (o *offer) writeOffer(b *strings.Builder, until string) {
 	if len(o.grants) == 0 {
 		return
@@ -65,8 +66,8 @@ func (o *offer) writeOffer(b *strings.Builder, until string) {
 	}
 }
 
-// writeAlways says which rules of hub.json would allow the call without a
-// question.
+// writeAlways reports which rules of hub.json would allow the call
+// without a question.
 func (p *proposal) writeAlways(b *strings.Builder, child, tool string) {
 	lines := p.alwaysRules(child, tool)
 	if len(lines) == 0 {

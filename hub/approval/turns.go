@@ -12,7 +12,7 @@ import (
 const (
 	maxWaitingEach = 8  // questions of one child, and requests of one question, that wait
 	maxWaiting     = 32 // questions of one session
-	maxNoes        = 3  // answers of no, or none, in a row: then nobody is asked for a while
+	maxNoes        = 3  // answers of no, or none, in a row: then no one is asked for a while
 	firstPause     = time.Minute
 	longestPause   = 30 * time.Minute
 )
@@ -33,12 +33,12 @@ type entry struct {
 // A refusalStreak counts how often in a row a person has not allowed what a child wanted.
 type refusalStreak struct {
 	inRow int
-	until time.Time // nobody is asked before
+	until time.Time // no one is asked before
 }
 
 // joinQuestion enters a question, or one more request that waits for the same one.
-// Questions are equal that have the same key, so one answer serves requests that
-// are one and the same. In a queue of SetPerCall none are. why says that there is no
+// Questions are equal that have the same key, so one answer serves requests that are
+// one and the same. In a queue of SetPerCall none are. why reports that there is no
 // room.
 func (q *Queue) joinQuestion(asked *Question) (e *entry, first bool, why string) {
 	q.mu.Lock()
@@ -73,7 +73,7 @@ func (q *Queue) joinQuestion(asked *Question) (e *entry, first bool, why string)
 }
 
 // awaitOutcome waits for the answer to a question that another request has asked; nil
-// where it was withdrawn.
+// if it was withdrawn.
 func (q *Queue) awaitOutcome(ctx context.Context, e *entry, c Caller) (*outcome, error) {
 	defer c.Waiting(ctx, waitsFor)()
 	defer func() {
@@ -89,7 +89,7 @@ func (q *Queue) awaitOutcome(ctx context.Context, e *entry, c Caller) (*outcome,
 	}
 }
 
-// noteAsked notes that a question is with a person now.
+// noteAsked remembers that a question is with a person now.
 func (q *Queue) noteAsked(e *entry, by string, now time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -105,7 +105,7 @@ func (q *Queue) finishQuestion(e *entry, out *outcome) {
 	close(e.done)
 }
 
-// tryTurn takes the turn where no other question of the session is with a person.
+// tryTurn takes the turn if no other question of the session is with a person.
 func (q *Queue) tryTurn() bool {
 	select {
 	case q.turn <- struct{}{}:
@@ -133,7 +133,7 @@ func (q *Queue) takeTurn(ctx context.Context) (taken bool, err error) {
 
 func (q *Queue) endTurn() { <-q.turn }
 
-// pauseReason says why a person is not asked about a child at all; "" where they are.
+// pauseReason returns why a person is not asked about a child at all; "" if they are.
 func (q *Queue) pauseReason(child string, now time.Time) string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -145,8 +145,8 @@ func (q *Queue) pauseReason(child string, now time.Time) string {
 		n.inRow, child, n.until.Sub(now).Round(time.Second))
 }
 
-// noteAnswer counts an answer: a yes starts anew, and after several noes the pauses
-// get longer.
+// noteAnswer counts an answer: a yes starts again, and after several noes the
+// pauses get longer.
 func (q *Queue) noteAnswer(child string, a *Answer, now time.Time) {
 	if a.notAsked {
 		return

@@ -11,8 +11,8 @@ import (
 	"mcphub/rootsmgr"
 )
 
-// Whoever holds assignments goes on seeing those, and learns that others took their
-// place.
+// The one who holds assignments goes on seeing those, and learns that others took
+// their place.
 func TestAssignmentsAreValues(t *testing.T) {
 	t.Parallel()
 	none := None()

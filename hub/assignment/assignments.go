@@ -6,8 +6,8 @@ import (
 	"mcphub/children/spec"
 )
 
-// Assignments say where one session is served, by the name of the child. They are
-// immutable: another value takes their place.
+// Assignments describe where one session is served, by the name of the child.
+// They are immutable: another value takes their place.
 type Assignments struct {
 	by   map[string]*Assignment // which are immutable too
 	next chan struct{}
@@ -16,7 +16,7 @@ type Assignments struct {
 // An Assignment is one session's place at one instance.
 type Assignment struct {
 	Key    spec.Key
-	Serial uint64 // what is told of instances before this one is late news
+	Serial uint64 // what is told about instances before this one is late news
 	// Revision of the Spec that the instance runs by: a reload replaces it.
 	Revision uint64
 	// AwaitsList: this instance has not listed its tools yet, and those on offer are
@@ -50,10 +50,10 @@ func (a *Assignments) AwaitsList(child string) bool {
 	return at.AwaitsList
 }
 
-// All returns the assignments by the name of the child. Nothing of it must be changed.
+// All returns the assignments by the name of the child. None of it must be changed.
 func (a *Assignments) All() map[string]*Assignment { return a.by }
 
-// Next is closed when other Assignments have taken the place of these.
+// Next returns a channel that is closed when other Assignments have taken the place of these.
 func (a *Assignments) Next() <-chan struct{} { return a.next }
 
 // MarkReplaced closes Next. The session calls it once, when others are in place.

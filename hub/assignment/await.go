@@ -33,7 +33,7 @@ func (m *Member[S]) AwaitGrants(ctx context.Context, limit time.Duration, versio
 	return m.awaitGiven(ctx, limit, func(now State) bool { return now.Grants >= version })
 }
 
-// FromCalls is what a child was last to be served that came with calls.
+// FromCalls returns what a child was last to be served that came with calls.
 func (m *Member[S]) FromCalls(child string) (CallRoots, bool) { return m.served.FromCalls(child) }
 
 // ServeFromCall has Run give a child roots that came with a call, and

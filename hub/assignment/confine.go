@@ -21,8 +21,8 @@ func (m *Member[S]) RootsAreCurrent() bool {
 	return ok && now.Given && now.Roots.Covers(view) && now.Configuration == m.Current.Now().Number
 }
 
-// boundaryOf is what the kernel is to hold a child to that is served roots from a view:
-// the boundary by which its calls are judged. roots are what it is served.
+// boundaryOf returns what the kernel is to hold a child to that is served roots from a
+// view: the boundary by which its calls are judged. roots are what it is served.
 func (m *Member[S]) boundaryOf(conf *configuration.Configuration, c *configuration.Child, view rootsmgr.View, roots []guard.Root) sandbox.Boundary {
 	switch {
 	case c.Spec.Share == spec.ShareAll:
@@ -46,9 +46,9 @@ func (m *Member[S]) boundaryOf(conf *configuration.Configuration, c *configurati
 // againAfter is when what could not be put on record is tried again.
 const againAfter = 5 * time.Second
 
-// recordWritable puts on record where a child may write from now on: in the boundary of its
-// calls, also where the kernel does not hold it to that, and in what the kernel opens
-// beyond. The boundary that it returns bars the child where that cannot be.
+// recordWritable puts on record if a child may write from now on: in the boundary of its
+// calls, also if the kernel does not hold it to that, and in what the kernel opens beyond.
+// The boundary that it returns bars the child if that cannot be.
 func (m *Member[S]) recordWritable(c *configuration.Child, boundary sandbox.Boundary, roots ...[]guard.Root) sandbox.Boundary {
 	if m.table.RecordWritable == nil {
 		return boundary
@@ -74,7 +74,7 @@ func (m *Member[S]) recordWritable(c *configuration.Child, boundary sandbox.Boun
 	return boundary
 }
 
-// retryTimer tells when to serve the roots once more because not all could be put on record; nil:
+// retryTimer returns when to serve the roots again because not all could be put on record; nil:
 // never.
 func (m *Member[S]) retryTimer() <-chan time.Time {
 	if !m.barred {

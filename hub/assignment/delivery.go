@@ -10,8 +10,8 @@ import (
 	"mcphub/rootsmgr"
 )
 
-// A State says what the children of a session were given last. The zero value is
-// that of a session whose children were given nothing yet.
+// A State describes what the children of a session were given last. The zero
+// value is that of a session whose children were given nothing yet.
 type State struct {
 	Given         bool
 	Configuration uint64 // number of the one that they were given it by
@@ -27,8 +27,9 @@ type CallRoots struct {
 	Number uint64 // counts what came with calls
 }
 
-// Delivery says which roots the children of one session were given. The session's
-// goroutine for that calls Set; all methods may be called by any goroutine.
+// Delivery reports which roots the children of one session were given. The
+// session's goroutine for that calls Set; all methods may be called by any
+// goroutine.
 type Delivery struct {
 	wanted chan struct{} // capacity 1
 	given  atomic.Pointer[deliveredState]
@@ -54,7 +55,7 @@ func NewDelivery() *Delivery {
 // Wanted holds a token while roots that came with a call are to be given.
 func (d *Delivery) Wanted() <-chan struct{} { return d.wanted }
 
-// Set says what the children have been given now.
+// Set reports what the children have been given now.
 func (d *Delivery) Set(now State) {
 	close(d.given.Swap(&deliveredState{now, make(chan struct{})}).next)
 }
@@ -108,7 +109,7 @@ func (d *Delivery) Request(child, set string, view rootsmgr.View) (number uint64
 	return d.count
 }
 
-// FromCalls returns what came with calls last for a child; false where
+// FromCalls returns what came with calls last for a child; false if
 // nothing did.
 func (d *Delivery) FromCalls(child string) (CallRoots, bool) {
 	d.mu.Lock()
@@ -125,7 +126,7 @@ func (d *Delivery) GivenFromCalls(child string) bool {
 	return d.given.Load().FromCalls >= d.fromCalls[child].Number
 }
 
-// LastFromCalls is the Number of the newest roots that came with calls for any child.
+// LastFromCalls returns the Number of the newest roots that came with calls for any child.
 func (d *Delivery) LastFromCalls() uint64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()

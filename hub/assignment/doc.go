@@ -3,13 +3,12 @@
 //
 // # Sharing
 //
-// A session is served by its own instance of a child, by the one of its root set, or by
-// everybody's. A root set is a digest of URIs, paths and labels in their order, so the roots of
-// such an instance never change: other roots move the session to another instance. Only sessions of one
-// principal with the same groups share it: rules may open the same directories to others otherwise. It
-// joins the new one, then looks for it in every new call, then leaves the old one, where
-// calls under way end. A child that serves everybody is served the configured roots.
-// What is told of an instance goes to the sessions that it serves now.
+// A session is served by its own instance of a child, by the one of its root set, or by everybody's. A root
+// set is a digest of URIs, paths and labels in their order, so the roots of such an instance never change:
+// other roots move the session to another instance. Only sessions of one principal with the same groups
+// share it: rules may open the same directories to others otherwise. It joins the new one, then looks for
+// it in every new call, then leaves the old one, where calls under way end. A child that serves everybody
+// is served the configured roots. What is told about an instance goes to the sessions that it serves now.
 //
 // Sessions may go by different configurations. An offer is read by that of each session which
 // an instance serves.
@@ -25,6 +24,6 @@
 //
 // # What it refuses to do
 //
-// It judges nothing and asks no client. Nothing counts as given before [Delivery.Set] says
-// so. Its goroutines are those of its callers.
+// It judges nothing and asks no client. Nothing counts as given before [Delivery.Set] says so. Its
+// goroutines are the goroutines of its callers.
 package assignment

@@ -11,8 +11,8 @@ import (
 	"mcphub/rootsmgr"
 )
 
-// TryAcquire is the right to call a child as conf describes it where that takes no
-// waiting; nil where it does.
+// TryAcquire returns the right to call a child as conf describes it if that takes
+// no waiting; nil if it does.
 func (m *Member[S]) TryAcquire(conf *configuration.Configuration, name string) *children.Lease {
 	c := conf.Child(name)
 	at, _ := m.assigned.Load().Lookup(name)
@@ -64,8 +64,8 @@ func (m *Member[S]) awaitAssignment(ctx context.Context, conf *configuration.Con
 }
 
 // Acquire waits for the right to call a child as conf describes it, within its time
-// to start. Where the session moves meanwhile, it is that to call the instance
-// it moved to. The error is ErrSuperseded where a reload has replaced the child.
+// to start. If the session moves meanwhile, it is that to call the instance it
+// moved to. The error is ErrSuperseded if a reload has replaced the child.
 func (m *Member[S]) Acquire(ctx context.Context, conf *configuration.Configuration, name string) (*children.Lease, error) {
 	c := conf.Child(name)
 	if c == nil {
@@ -111,8 +111,8 @@ func (m *Member[S]) acquireAssigned(ctx context.Context, conf *configuration.Con
 	}
 }
 
-// Plan says where a child would work that does not run, and with which roots; false
-// where it runs, or that cannot be told. With a view it says that of any child that was
+// Plan returns where a child would work that does not run, and with which roots; false
+// if it runs, or that cannot be told. With a view it reports that of any child that was
 // given the roots of the view.
 func (m *Member[S]) Plan(conf *configuration.Configuration, child string, view *rootsmgr.View) (cwd string, served []string, ok bool) {
 	c := conf.Child(child)

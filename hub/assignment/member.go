@@ -31,8 +31,8 @@ type Options[S any] struct {
 	PerRequest bool                   // it serves requests that have nothing in common but their token
 	Offering   *offering.Offering
 	Approvals  *approval.Queue
-	Restarted  func(children ...string) // is told that children are ready anew; must not block
-	Changed    func()                   // is told that something else is on offer; must not block
+	Restarted  func(children ...string) // learns that children are ready again; must not block
+	Changed    func()                   // learns that something else is on offer; must not block
 }
 
 // A Member is one session, as instances are assigned to it. Its methods may be called by
@@ -59,8 +59,8 @@ func (t *Table[S]) NewMember(o Options[S]) *Member[S] {
 	return m
 }
 
-// ModernFirst says whether a child that has both eras is spoken to in that of
-// 2026-07-28. It is settled when the session starts.
+// ModernFirst reports whether a child that has both eras is spoken to in that
+// of 2026-07-28. It is settled when the session starts.
 func (m *Member[S]) ModernFirst(first bool) { m.modernFirst.Store(first) }
 
 // Assigned returns which instances serve the session.
@@ -73,7 +73,7 @@ func (m *Member[S]) replaceAssignment(to Assignment) {
 	old.MarkReplaced()
 }
 
-// noteChange takes in what is told of one instance. The
+// noteChange takes in what is told about one instance. The
 // caller holds Table.mu.
 func (m *Member[S]) noteChange(st *children.Status, offer *catalog.Offer) {
 	at, assigned := m.assigned.Load().Lookup(st.Child)
@@ -101,7 +101,7 @@ func (m *Member[S]) noteChange(st *children.Status, offer *catalog.Offer) {
 func (m *Member[S]) AwaitsList(child string) bool { return m.assigned.Load().AwaitsList(child) }
 
 // KeyFor names the instance that a session with these roots is served by. A child
-// that is to have both eras, by hub.json, is spoken to in that of the session.
+// that is to have both eras, by hub.json, is spoken to in the session's.
 func (m *Member[S]) KeyFor(c *configuration.Child, roots []guard.Root) spec.Key {
 	k := spec.Key{Child: c.Spec.Name, Variant: c.Spec.Variant}
 	if c.Spec.Era == spec.EraAuto && m.modernFirst.Load() {
@@ -122,9 +122,9 @@ func (m *Member[S]) KeyFor(c *configuration.Child, roots []guard.Root) spec.Key 
 	return m.table.Supervisor.ServedBy(k)
 }
 
-// RootsFor returns the roots that a child is served: those of the session, and
-// after them the directories of the policy and of grants; but for a child
-// that serves everybody nothing of any one session.
+// RootsFor returns the roots that a child is served: the session's, and after
+// them the directories of the policy and of grants; but for a child that
+// serves everybody none of any one session.
 func (m *Member[S]) RootsFor(conf *configuration.Configuration, c *configuration.Child, view rootsmgr.View) []guard.Root {
 	if c.Spec.Share == spec.ShareAll {
 		return conf.CommonRoots()[c.Spec.Name]
@@ -145,7 +145,7 @@ func (m *Member[S]) Manner(c *configuration.Child) *offers.Offer {
 	return m.table.Supervisor.Manner(m.KeyFor(c, nil))
 }
 
-// supervisorFor is the Supervisor for a child within a boundary. A server that all users share is listed once for all.
+// supervisorFor returns the Supervisor for a child within a boundary. A server that all users share is listed once for all.
 func (m *Member[S]) supervisorFor(c *configuration.Child, boundary sandbox.Boundary) children.BoundedSupervisor {
 	of := m.table.Supervisor.WithBoundary(boundary)
 	if c.Spec.Share == spec.ShareAll {
@@ -154,7 +154,7 @@ func (m *Member[S]) supervisorFor(c *configuration.Child, boundary sandbox.Bound
 	return of.For(m.Rights)
 }
 
-// RecallAs is Recall for an entry that is not in force yet.
+// RecallAs works like Recall for an entry that is not in force yet.
 func (m *Member[S]) RecallAs(conf *configuration.Configuration, c *configuration.Child, view rootsmgr.View) *offers.Offer {
 	roots := m.RootsFor(conf, c, view)
 	return m.supervisorFor(c, m.boundaryOf(conf, c, view, roots)).RecallAs(c.Spec, m.KeyFor(c, roots), roots)

@@ -14,9 +14,9 @@ import (
 // This file starts the children of a session, gives them roots, and moves the session to
 // another instance when its roots change.
 
-// Run starts the children once their roots are known, or after a second
-// those that need none to start, and serves every later change down. It
-// alone assigns the session to instances and sets roots for it, so all that comes in order.
+// Run starts the children once their roots are known, or after a second the ones that need
+// none to start, and serves every later change down. It alone assigns the session to
+// instances and sets roots for it, so all that comes in order.
 func (m *Member[S]) Run(ctx context.Context, started <-chan struct{}) {
 	select {
 	case <-started:

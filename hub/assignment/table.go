@@ -13,11 +13,11 @@ import (
 	"mcphub/hub/configuration"
 )
 
-// A Table knows which sessions each instance serves, and what was told of it last. S is
-// the hub's own session. Supervisor is set before the first session enters.
+// A Table knows which sessions each instance serves, and what was told about it last. S
+// is the hub's own session. Supervisor is set before the first session enters.
 type Table[S any] struct {
 	Supervisor     *children.Supervisor
-	RecordWritable func(dirs []string) error // puts directories on record before servers may write there, or they may not; nil: nobody does
+	RecordWritable func(dirs []string) error // puts directories on record before servers may write there, or they may not; nil: no one does
 	current        *configuration.Current    // of the hub's own surroundings
 
 	mu      sync.Mutex
@@ -27,14 +27,14 @@ type Table[S any] struct {
 	known   map[spec.Key]instance
 }
 
-// An instance is the last that was told of one.
+// An instance is the last that was told about one.
 type instance struct {
 	status *children.Status // nil: of none
 	raw    *offers.Offer    // nil until it was listed
 	read   []*catalog.Offer // raw, as the configurations of those whom it serves read it
 }
 
-// offerBy is the offer as a configuration reads it; nil where it was not read by that.
+// offerBy returns the offer as a configuration reads it; nil if it was not read by that.
 func (i *instance) offerBy(conf *configuration.Configuration) *catalog.Offer {
 	for _, o := range i.read {
 		if o.ReadBy(conf.Offers) {
@@ -78,9 +78,9 @@ func (t *Table[S]) Leave(m *Member[S]) {
 }
 
 // UpdateInstance hands a change of one instance to the sessions that it serves. It is
-// called by one goroutine for each instance; what takes time, reading a new
-// offer, is done without the lock and once for each configuration, and again where a
-// reload came in between. News of an instance that was replaced end here.
+// called by one goroutine for each instance; what takes time, reading a new offer, is
+// done without the lock and once for each configuration, and again if a reload came
+// in between. News of an instance that was replaced end here.
 func (t *Table[S]) UpdateInstance(st children.Status, raw *offers.Offer) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -112,8 +112,8 @@ func (t *Table[S]) UpdateInstance(st children.Status, raw *offers.Offer) {
 	}
 }
 
-// runningConfigurations are the configurations in force by which an instance runs as it does: those of the
-// sessions that it serves, or any where it serves none yet.
+// runningConfigurations returns the configurations in force by which an instance runs as it does: those of
+// the sessions that it serves, or any if it serves none yet.
 func (t *Table[S]) runningConfigurations(k spec.Key, revision uint64) (confs []*configuration.Configuration) {
 	add := func(conf *configuration.Configuration) {
 		if runsInstance(conf, k, revision) && !slices.Contains(confs, conf) {
@@ -163,7 +163,7 @@ func (t *Table[S]) readBy(known *instance, confs []*configuration.Configuration)
 	return done
 }
 
-// moveMember enters a session at one instance in place of another, and tells it what
+// moveMember enters a session at one instance instead of another, and tells it what
 // is known of it. Both happen under one lock with UpdateInstance, so that the session
 // misses no news and takes none of the former instance for that of the new one.
 func (t *Table[S]) moveMember(m *Member[S], to Assignment, from spec.Key) {
@@ -195,7 +195,7 @@ func (t *Table[S]) moveMember(m *Member[S], to Assignment, from spec.Key) {
 }
 
 // maxReadings is how many readings of one offer there may be before those are looked for that
-// nobody goes by any more.
+// no one goes by any more.
 const maxReadings = 8
 
 // forgetReadings lets go of such readings. t.mu is held.
@@ -220,7 +220,7 @@ func (t *Table[S]) detachMember(m *Member[S], from spec.Key) {
 	old.MarkReplaced()
 }
 
-// removeHolder is for callers that hold mu.
+// removeHolder expects the caller to hold mu.
 func (t *Table[S]) removeHolder(m *Member[S], k spec.Key) {
 	if _, holds := t.holders[k][m]; holds {
 		t.countWanted(k, m.wants, -1)
@@ -231,9 +231,9 @@ func (t *Table[S]) removeHolder(m *Member[S], k spec.Key) {
 	}
 }
 
-// Replace puts configurations in force, each in the place of a Current, and shows every session
-// what follows. Offers are read anew, for they may be judged or named otherwise; that takes time,
-// and is done without the lock until none is missing.
+// Replace puts configurations in force, each instead of a Current, and shows every session what
+// follows. Offers are read again, for they may be judged or named otherwise; that takes time, and
+// is done without the lock until none is missing.
 func (t *Table[S]) Replace(next map[*configuration.Current]*configuration.Configuration) {
 	renewed := renewals{}
 	for {
@@ -283,7 +283,7 @@ func (r renewals) putOffer(conf *configuration.Configuration, o *catalog.Offer) 
 }
 
 // unreadOffers returns, for each configuration in next, the offers that it wants and has not read, each
-// with its child's name. They are those of children that go on. t.mu is held.
+// with its child's name. They are the they of children that go on. t.mu is held.
 func (t *Table[S]) unreadOffers(next map[*configuration.Current]*configuration.Configuration, renewed renewals) map[*configuration.Configuration]map[*offers.Offer]string {
 	missing := map[*configuration.Configuration]map[*offers.Offer]string{}
 	note := func(conf *configuration.Configuration, k spec.Key, revision uint64, raw *offers.Offer) {
@@ -336,8 +336,8 @@ func (t *Table[S]) Owner(k spec.Key) (s S, ok bool) {
 	return m.Session, true
 }
 
-// SoleSession returns the one session that an instance serves; false where there are several
-// or none.
+// SoleSession returns the one session that an instance serves; false if there are several or
+// none.
 func (t *Table[S]) SoleSession(k spec.Key) (s S, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -394,7 +394,7 @@ func (t *Table[S]) countWanted(k spec.Key, what, more int) {
 	}
 }
 
-// Any returns one of the sessions that an instance serves; false where it serves none.
+// Any returns one of the sessions that an instance serves; false if it serves none.
 func (t *Table[S]) Any(k spec.Key) (s S, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -452,7 +452,7 @@ func (t *Table[S]) Offers() map[string]*catalog.Offer {
 	return offers
 }
 
-// Size is how many sessions there are, how many instances serve any, and how many are known.
+// Size returns how many sessions there are, how many instances serve any, and how many are known.
 func (t *Table[S]) Size() (sessions, serving, known int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

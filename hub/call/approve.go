@@ -17,7 +17,7 @@ import (
 
 // askApproval asks a person about a call that a rule escalates. It returns the last attempt. If the
 // person allowed the call, that attempt was judged with the approval, and the approval is used up.
-// Otherwise its refusal says why not. The caller ends the approval with the call.
+// Otherwise its refusal reports why not. The caller ends the approval with the call.
 func (c *Call) askApproval(ctx context.Context, att *attempt) (*attempt, error) {
 	e := &approvalCaller{c, att}
 	refusal, err := c.sender.Approvals.Ask(ctx, c.approvalRequest(), e.last.forApproval(), e)
@@ -33,7 +33,7 @@ func (c *Call) askApproval(ctx context.Context, att *attempt) (*attempt, error) 
 	return e.last, nil
 }
 
-// approvalRequest is the call as a person is asked about it.
+// approvalRequest returns the call as a person is asked about it.
 func (c *Call) approvalRequest() *approval.Request {
 	_, child := c.target.ownerChild()
 	r := c.target.approvalRequest(c)
@@ -47,7 +47,7 @@ type approvalCaller struct {
 	last *attempt // the last one
 }
 
-// forApproval is what a question goes by.
+// forApproval returns what a question goes by.
 func (att *attempt) forApproval() *approval.Judgement {
 	return &approval.Judgement{
 		Child: &att.conf.Child(att.child).Spec, Checker: att.conf.Checker, Verdict: att.verdict, View: *att.relevantRoots(), StartLimit: att.conf.StartLimit(att.child),
@@ -74,8 +74,8 @@ func (e *approvalCaller) Waiting(ctx context.Context, what string) (over func())
 	return client.RequestOf(ctx).Notice.Waiting(func() string { return what })
 }
 
-// Asker is all whom approval.from names and who can be asked: of clients, one that can show
-// a form.
+// Asker returns all whom approval.from names and who can be asked: of clients, one that can
+// show a form.
 func (e *approvalCaller) Asker(context.Context) approval.Asker {
 	s := e.call.sender
 	c := e.last.client
@@ -118,7 +118,7 @@ func (e *approvalCaller) Record(ctx context.Context, ev *approval.Event) {
 	e.call.sender.Records.Question(ctx, client.RequestOf(ctx).Record, e.call.target.recordSubject(), e.last.recordedDecision(), q)
 }
 
-// denialText is the text for a call that was denied, or not approved.
+// denialText returns the text for a call that was denied, or not approved.
 func (att *attempt) denialText(at string) string {
 	if att.refusal != "" {
 		return texts.Unapproved(att.verdict, at, att.refusal)
@@ -126,8 +126,8 @@ func (att *attempt) denialText(at string) string {
 	return texts.Denied(att.verdict, at, att.entryName())
 }
 
-// entryName is the path that the entry of the child names and that the denied one is or lies in; "" for none. Only the user of this
-// machine is told what hub.json names.
+// entryName returns the path that the entry of the child names and that the denied one is or lies in; "" for none. Only the user of
+// this machine learns what hub.json names.
 func (att *attempt) entryName() string {
 	c, denied := att.conf.Child(att.child), att.verdict.Deciding
 	if c == nil || !att.call.sender.Principal.Local || c.Spec.URL != "" || denied == nil || denied.Leads == "" {

@@ -60,8 +60,8 @@ func TestAFileOpensItselfAlone(t *testing.T) {
 	}
 }
 
-// A link in the place of a granted file, or of its folder, is not followed: what
-// was granted is the file that the question named. The control is the same call
+// A link instead of a granted file, or of its folder, is not followed: what was
+// granted is the file that the question named. The control is the same call
 // before the link was there.
 func TestALinkInThePlaceOfAGrantedFile(t *testing.T) {
 	for name, swap := range map[string]func(a *askedCall) error{
@@ -244,8 +244,8 @@ func ruleOf(t *testing.T, line string) policy.Rule {
 	}
 }
 
-// The record tells what an answer has opened, by what it is, and nothing where
-// it was a no.
+// The record tells what an answer has opened, by what it is, and nothing if it
+// was a no.
 func TestTheRecordSaysWhatWasGranted(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answer string

@@ -101,7 +101,7 @@ func TestAnApprovalThatCameTooLongAgo(t *testing.T) {
 	}, func(with *staging) { with.recorded = true })
 }
 
-// An approval is of what is sent next. A call that its server refuses until a person has logged in is asked about once more.
+// An approval is of what is sent next. A call that its server refuses until a person has logged in is asked about again.
 func TestAnApprovalIsNotKeptOverALogin(t *testing.T) {
 	asking(t, func(s *stage) {
 		s.Logins.Start(s.Context())

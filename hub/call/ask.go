@@ -42,8 +42,8 @@ func (s *Sender) Ask(ctx context.Context, k spec.Key, m *jsonrpc.Message) jsonrp
 	return s.Tasks.HandleClientAnswer(k, m, resp.Answer())
 }
 
-// AbilitiesFor is what the client can be asked for on the way that a question of a
-// child would take: a modern one says so with each request.
+// AbilitiesFor returns what the client can be asked for on the way that a question
+// of a child would take: a modern one says so with each request.
 func (s *Sender) AbilitiesFor(k spec.Key, came *Request) declaration.Abilities {
 	if _, to, ok := s.InFlight.Find(k, came); ok {
 		return to.Claims().Can
@@ -51,7 +51,7 @@ func (s *Sender) AbilitiesFor(k spec.Key, came *Request) declaration.Abilities {
 	return s.Main.Claims().Can
 }
 
-// unansweredReason says why a question has no answer.
+// unansweredReason returns why a question has no answer.
 func (s *Sender) unansweredReason(ctx context.Context, err error) string {
 	var gone *jsonrpc.CancelledError
 	switch {
@@ -63,10 +63,10 @@ func (s *Sender) unansweredReason(ctx context.Context, err error) string {
 	return texts.Unanswered(err.Error())
 }
 
-// FetchRoots says what roots/list of a child has to wait for: nil for nothing,
-// because it belongs to no call of a client that could send roots with it and has sent
-// none. Roots of a former call do not count, for the client has had no way to tell that they
-// have changed. The wait ends after twice roots.timeout, even if other clients are asked meanwhile.
+// FetchRoots returns what roots/list of a child has to wait for: nil for nothing, because it
+// belongs to no call of a client that could send roots with it and has sent none. Roots of a former
+// call do not count, for the client has had no way to tell that they have changed. The wait ends
+// after twice roots.timeout, even if other clients are asked meanwhile.
 func (s *Sender) FetchRoots(ctx context.Context, k spec.Key) func(ctx context.Context) {
 	came := inflight.FromContext[Requester](ctx)
 	if s.requestMissingRoots(k, came) == nil && (s.Instances.RootsGiven(k.Child) || len(s.sendingRoots(k, came)) == 0) {
@@ -82,9 +82,9 @@ func (s *Sender) FetchRoots(ctx context.Context, k spec.Key) func(ctx context.Co
 	}
 }
 
-// requestMissingRoots returns the request that a child's question for roots belongs to and
-// whose client is to be asked; where that cannot be told the newest one that may be. A newer one
-// that has brought roots leaves nothing to ask for.
+// requestMissingRoots returns the request that a child's question for roots belongs to and whose
+// client is to be asked; if that cannot be told the newest one that may be. A newer one that has
+// brought roots leaves nothing to ask for.
 func (s *Sender) requestMissingRoots(k spec.Key, came *Request) *Request {
 	for _, t := range s.sendingRoots(k, came) {
 		switch {
@@ -99,7 +99,7 @@ func (s *Sender) requestMissingRoots(k spec.Key, came *Request) *Request {
 
 // sendingRoots returns the requests that something of a child may belong to, the
 // likeliest first, of clients that bring roots with their requests. There are none
-// where it may belong to one of another client.
+// if it may belong to one of another client.
 func (s *Sender) sendingRoots(k spec.Key, came *Request) []*Request {
 	all := s.InFlight.Candidates(k, came)
 	for _, t := range all {

@@ -245,7 +245,7 @@ func TestRelay(t *testing.T) {
 	})
 }
 
-// refusing is why a child is not there whose server asks for a login.
+// refusing returns why a child is not there whose server asks for a login.
 func refusing(after time.Duration) error {
 	return &run.UnavailableError{Child: "kid", Reason: "it asks for a login", RetryAfter: after, Err: &link.StatusError{LogIn: true}}
 }
@@ -337,7 +337,7 @@ func TestGivenUpWhileAPersonLogsIn(t *testing.T) {
 	})
 }
 
-// rootsOf is a client that gives one root.
+// rootsOf returns a client that gives one root.
 func rootsOf(dir string) rootsmgr.Source {
 	c := rootstest.NewClient()
 	c.Always(platform.Host().FormatURI(dir))

@@ -27,7 +27,7 @@ type Call struct {
 	target       target
 	token        []byte // the client's progress token, raw; nil when it gave none
 	notification bool   // it is a notification: nothing is answered
-	// build, where set, builds what the child is sent in the place of request: see
+	// build, where set, builds what the child is sent instead of request: see
 	// params.
 	build        func(own []byte, edits []jsonrpc.Edit) [][]byte
 	splicing     splicing
@@ -36,7 +36,7 @@ type Call struct {
 	loginOffered bool               // a login was offered on account of what its server answered
 	wait         *rootsmgr.Wait     // the time that it may wait for roots, over all attempts
 
-	fast         bool     // on the fast path: an attempt ends with errWouldBlock where it would have to wait
+	fast         bool     // on the fast path: an attempt ends with errWouldBlock if it would have to wait
 	spareAttempt *attempt // for the next attempt; nil: none
 
 	sent sentCall // once it is let through
@@ -55,8 +55,8 @@ type target interface {
 	ownerChild() (*configuration.Configuration, string)
 	requestMethod() string
 	recordSubject() record.Subject
-	// approvalRequest is how a person is asked about it. Its digest is of all that would be
-	// sent.
+	// approvalRequest returns how a person is asked about it. Its digest is of all that
+	// would be sent.
 	approvalRequest(c *Call) approval.Request
 	// reset goes back to what was looked up.
 	resetTarget()
@@ -64,8 +64,8 @@ type target interface {
 	renewTarget(ctx context.Context, s *Sender) error
 	// scan finds what is to be judged.
 	scanArguments(ctx context.Context, c *Call) (*validate.Scan, error)
-	// checkDefinition returns an error if the child of a lease has it otherwise than it was scanned. If
-	// scanning once more may help, the error is an errRetry.
+	// checkDefinition returns an error if the child of a lease has it differently from it was scanned.
+	// If scanning again may help, the error is an errRetry.
 	checkDefinition(c *Call, lease *children.Lease) error
 	// beforeSend is asked just before it is sent.
 	beforeSend(lease *children.Lease) error
@@ -73,20 +73,20 @@ type target interface {
 	pathEdits(s *Sender, v *validate.Verdict) []jsonrpc.Edit
 	// onList names what it is on a list of the child, by the child's own name; "" if it is on none.
 	onList() (kind offers.Kind, name string)
-	// deny is the answer where it was judged, and fail where it was not, or the
-	// child did not answer.
+	// deny is the answer if it was judged, and fail if it was not, or the child
+	// did not answer.
 	denyAttempt(att *attempt) jsonrpc.Answer
 	failRequest(ctx context.Context, err error) jsonrpc.Answer
 }
 
 // splicing rewrites the client's params for the child: quoted, the client's name for
 // something, becomes the child's own, token the hub's, and the context of a trace that of
-// the hub's span, where there is one.
+// the hub's span, if there is one.
 type splicing struct {
 	raw, quoted, token []byte
 	remote             string
 	carrier            tracing.Carrier // of the client's _meta
-	traceForChild      tracing.Context // what the child is told of a trace
+	traceForChild      tracing.Context // what the child is told about a trace
 }
 
 // splicingOf is for the params of m, where quoted is what its child calls remote. As much of a
@@ -96,13 +96,13 @@ func splicingOf(m *jsonrpc.Message, quoted []byte, remote string) splicing {
 	return splicing{m.Params, quoted, tokenOf(m), remote, carrier, carrier.Context}
 }
 
-// traceEdit is the edit that _meta needs; own is the hub's progress token, nil for none.
+// traceEdit returns the edit that _meta needs; own is the hub's progress token, nil for none.
 func (r *splicing) traceEdit(own []byte) jsonrpc.Edit {
 	return r.carrier.Edit(r.raw, r.token, own, r.traceForChild)
 }
 
-// childParams are what the child is sent: the judged bytes, with the edits that the
-// verdict made of them, and the hub's own progress token.
+// childParams returns what the child is sent: the judged bytes, with the edits that
+// the verdict made of them, and the hub's own progress token.
 func (c *Call) childParams(own []byte, edits []jsonrpc.Edit) [][]byte {
 	if c.build != nil {
 		return c.build(own, edits)
@@ -112,11 +112,11 @@ func (c *Call) childParams(own []byte, edits []jsonrpc.Edit) [][]byte {
 	return jsonrpc.Splice(r.raw, edits...)
 }
 
-// tokenOf is the progress token of a request, raw; nil where it has none.
+// tokenOf returns the progress token of a request, raw; nil if it has none.
 func tokenOf(m *jsonrpc.Message) []byte { return jsonrpc.Get(m.Param("_meta"), "progressToken") }
 
 var (
-	// errRetry: nothing was sent, and the target is to be scanned once more.
+	// errRetry: nothing was sent, and the target is to be scanned again.
 	errRetry = errors.New("it has changed since it was looked at")
 	// errUnstable is an errRetry of a target that goes on changing.
 	errUnstable error = retryError{errors.New("it changes what it offers again and again")}
@@ -131,7 +131,7 @@ type retryError struct{ error }
 func (retryError) Is(target error) bool { return target == errRetry }
 func (e retryError) Unwrap() error      { return e.error }
 
-// Do judges a call and, where it is allowed, has the child do it. There is an
+// Do judges a call and, if it is allowed, has the child do it. There is an
 // answer always. ErrSuperseded: a reload came between, nothing was sent, and the
 // call has to start again with what it named. errDenied: see there.
 func (c *Call) Do(ctx context.Context) (jsonrpc.Answer, error) {
@@ -180,7 +180,7 @@ func (c *Call) denyCall(att *attempt) (jsonrpc.Answer, error) {
 	return c.target.denyAttempt(att), errDenied
 }
 
-// recordDecision writes the decision. Where there is an error, nothing may be sent.
+// recordDecision writes the decision. If there is an error, nothing may be sent.
 func (c *Call) recordDecision(ctx context.Context, att *attempt) (record.Ticket, error) {
 	return c.sender.Records.WriteDecision(ctx, client.RequestOf(ctx).Record, c.target.recordSubject(), att.recordedDecision())
 }

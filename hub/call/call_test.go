@@ -11,7 +11,7 @@ import (
 )
 
 // A request is split, and goes through the steps. What is inside the roots of the client reaches the child, and its
-// answer comes back; what is outside is denied, and nothing of it is sent.
+// answer comes back; what is outside is denied, and none of it is sent.
 func TestSteps(t *testing.T) {
 	t.Parallel()
 	on(t, kid(childtest.Script{}), func(s *stage) {

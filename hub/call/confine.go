@@ -24,7 +24,7 @@ func mustRecheckRoots(conf *configuration.Configuration, child string) bool {
 }
 
 // confinementError returns an error if the call is allowed but the kernel does not open its paths to the
-// running server, and the entry says that the server is not restarted for that.
+// running server, and the entry states that the server is not restarted for that.
 func (att *attempt) confinementError() error {
 	if att.lease == nil || !att.lease.KeepsRunning() || att.verdict.Decision != policy.Allow {
 		return nil

@@ -14,13 +14,13 @@
 //     judged first. No name is guessed: one that several children have is refused with
 //     the names that tell them apart.
 //  1. Scan: the raw argument bytes as strict JSON, the tool's own schema, which
-//     strings are paths. Where nothing is found no roots are needed.
+//     strings are paths. If nothing is found no roots are needed.
 //  2. Roots: the boundary of this session, no older than the last change that the
 //     client announced before this call.
 //  3. Lease: the right to call the instance, started if need be, with these roots
 //     served and applied. A child that does not run is not started for a call that
 //     would be denied: it is judged first by how it would be started. Should the child
-//     define the target otherwise than the catalogue, again from step 1.
+//     define the target differently from the catalogue, again from step 1.
 //  4. Judge, with the instance's own working directory. A denial becomes a text (package
 //     failure) and never reaches the child.
 //  5. Approve: a call that a rule escalates is put to a person (package approval);
@@ -49,9 +49,9 @@
 // An error that says so has another attempt made. precheck takes the lease of a child that
 // runs. It judges a call of one that does not run: a denial ends there, without decide.
 //
-// A call of a tool is tried on the fast path first, without waiting (fast.go): the same steps, which end
-// where one would have to wait. What was let through goes on as an asyncCall, a sentCall that no goroutine waits for. It has
-// one owner in each state:
+// A call of a tool is tried on the fast path first, without waiting (fast.go): the same steps, which end if one would have
+// to wait. What was let through goes on as an asyncCall, a sentCall that no goroutine waits for. It has one owner in each
+// state:
 //
 //	recording   whoever writes its line: the goroutine that took the call, or whoever
 //	            writes the lines of several
@@ -76,10 +76,10 @@
 //
 // # What it refuses to do
 //
-// It knows nothing of transports but that headers may repeat arguments, and nothing of the eras but that an answer may ask
-// for more: a Call sees its client as a [client.Client]. It decides nothing itself, never decodes what
-// passes through, never forwards a call that was not allowed and recorded, and never
-// lets a request of a child reach a client it does not belong to.
+// It knows nothing about transports but that headers may repeat arguments, and none of the eras but that an answer may ask
+// for more: a Call sees its client as a [client.Client]. It decides nothing itself, never decodes what passes through, never
+// forwards a call that was not allowed and recorded, and never lets a request of a child reach a client it does not belong
+// to.
 //
 // The tests make calls of a Sender whose client, instances and children they script (stage_test.go). Package hub tests what
 // needs several parts; internal/archtest/steps_test.go holds where each step is taken.

@@ -28,7 +28,7 @@ import (
 // loop of a client, or on a goroutine of which only the answer is waited for. Waking
 // goroutines costs more than the rest of such a call. Its states are drawn in doc.go.
 
-// errWouldBlock ends an attempt where the next step would have to wait, or may take
+// errWouldBlock ends an attempt if the next step would have to wait, or may take
 // its time. Nothing is held; the call is made again from the lookup on.
 var errWouldBlock = errors.New("the call has to wait for something")
 
@@ -39,12 +39,12 @@ var errBroken = errors.New("internal error")
 type replier interface {
 	// Answer takes the answer, once, and does not block.
 	Answer(jsonrpc.Answer)
-	// Cause is why the answer is not wanted any more, nil while it is.
+	// Cause returns why the answer is not wanted any more, nil while it is.
 	Cause() error
-	// OnCancel sets what is told, at once where that came first, that the answer is
+	// OnCancel sets what is told, at once if that came first, that the answer is
 	// not wanted any more.
 	OnCancel(jsonrpc.Stopper)
-	// Batch is what gathers the calls that came in one read; nil: nothing does.
+	// Batch returns what gathers the calls that came in one read; nil: nothing does.
 	Batch() *lines.Batch
 }
 
@@ -102,8 +102,8 @@ func (p *pooledCall) readRequest(s *Sender, m *jsonrpc.Message, quoted []byte, t
 	p.tool = toolTarget{listed: tool, tool: tool, args: m.Param("arguments"), task: m.Param("task") != nil}
 }
 
-// CallTool makes the call of a tool that was looked up by its quoted name. Its answer and
-// error are those of Call.Do.
+// CallTool makes the call of a tool that was looked up by its quoted name. It returns the
+// answer and the error of Call.Do.
 func (s *Sender) CallTool(ctx context.Context, m *jsonrpc.Message, quoted []byte, tool offering.Tool) (jsonrpc.Answer, error) {
 	c := new(pooledCall)
 	c.readRequest(s, m, quoted, tool)
@@ -172,7 +172,7 @@ func (s *Sender) maySendAtOnce(m *jsonrpc.Message, from client.Client, att *atte
 		return false
 	case !att.lease.IsModern():
 		return true
-	case att.scan.NeedsJudge(): // it is judged once more where the child asks for roots
+	case att.scan.NeedsJudge(): // it is judged again if the child asks for roots
 		return false
 	}
 	return m.Param(modern.MemberResponses) == nil && m.Param(modern.MemberState) == nil // the slow path refuses these
@@ -234,9 +234,9 @@ func (c *asyncCall) mayWait() {
 	}
 }
 
-// sendAsync sends the call, unless nobody waits for it any more. If there is no room for it at once,
-// a goroutine waits. If the call is given up while it is being sent, OnCancel calls
-// Abandon at once.
+// sendAsync sends the call, unless no caller waits for it any more. If there is no room for it at
+// once, a goroutine waits. If the call is given up while it is being sent, OnCancel calls Abandon at
+// once.
 func (c *asyncCall) sendAsync(b *lines.Batch, params [][]byte) {
 	if cause := c.reply.Cause(); cause != nil {
 		c.endCall(jsonrpc.Answer{}, cause)
@@ -321,10 +321,9 @@ func (c *asyncCall) guardPanic(f func()) {
 	}
 }
 
-// endCall is the one end of a call: it gives back what the call holds, and has it answered.
-// err is why there is no answer of the child. The client is told of the end of what was asked on account of the call
-// first. Only the first end counts. After a panic another goroutine may
-// still use the attempt, so it is not used again.
+// endCall is the one end of a call: it gives back what the call holds, and has it answered. err is why there is no
+// answer of the child. The client is told about the end of what was asked on account of the call first. Only the
+// first end counts. After a panic another goroutine may still use the attempt, so it is not used again.
 func (c *asyncCall) endCall(a jsonrpc.Answer, err error) {
 	if c.over.Swap(true) {
 		return
@@ -382,7 +381,7 @@ func (w *SyncReply) Answer(a jsonrpc.Answer) {
 	w.done <- struct{}{}
 }
 
-// Batch is nil: each request comes by itself.
+// Batch returns nil: each request comes by itself.
 func (w *SyncReply) Batch() *lines.Batch { return nil }
 
 // TryCallToolAndWait answers a call that waits for nothing but its answer; false: nothing

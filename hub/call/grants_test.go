@@ -100,7 +100,7 @@ func saying(answer string) *person {
 	return &person{seen: make(chan struct{}, 1000), says: func(context.Context) string { return answer }}
 }
 
-// silent is a person who does not answer, until let go with what they say then.
+// silent returns a person who does not answer, until let go with what they say then.
 func silent() (p *person, letGo func(answer string)) {
 	answers := make(chan string, 1000)
 	p = saying("")
@@ -185,10 +185,10 @@ func (a *askedCall) asks(p *person, n int) {
 	}
 }
 
-// grants are what is open by what a person has allowed.
+// grants returns what is open by what a person has allowed.
 func (a *askedCall) grants() []approval.GrantReport { return a.Approvals.Report().Grants }
 
-// A path that goes through a link is shown, and opened, where it leads.
+// A path that goes through a link is shown, and opened, its target.
 func TestTheQuestionNamesWhereALinkLeads(t *testing.T) {
 	approving(t, func(a *askedCall) {
 		if err := os.Symlink(a.at("data", "one"), a.at("link")); err != nil {

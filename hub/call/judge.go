@@ -41,10 +41,10 @@ type attempt struct {
 	mayHaveWaited bool           // the attempt may have waited for its child: the roots are looked at again
 }
 
-// noRoots are those that a call without a path is judged by. It is not changed.
+// noRoots are the no roots that a call without a path is judged by. It is not changed.
 var noRoots rootsmgr.View
 
-// relevantRoots are the roots that matter to the verdict: the roots of the client, or the server's own.
+// relevantRoots returns the roots that matter to the verdict: the roots of the client, or the server's own.
 func (att *attempt) relevantRoots() *rootsmgr.View {
 	if !att.scan.NeedsBoundary() {
 		return &noRoots
@@ -62,7 +62,7 @@ const maxAttempts = 4
 
 // prepareAttempt judges a call as the child that would run it has its target now. The
 // caller releases the lease. An error of validate is what is wrong with the
-// arguments; others say why the call could not be judged or made.
+// arguments; others report why the call could not be judged or made.
 func (c *Call) prepareAttempt(ctx context.Context) (*attempt, error) {
 	c.wait = c.sender.Roots.NewWait()
 	for n := 1; ; n++ {
@@ -103,7 +103,7 @@ func (att *attempt) runSteps(ctx context.Context) error {
 	return att.checkCurrent(ctx)
 }
 
-// scanAndAwaitRoots scans the arguments and, where there is anything to judge, waits for the boundary.
+// scanAndAwaitRoots scans the arguments and, if there is anything to judge, waits for the boundary.
 func (att *attempt) scanAndAwaitRoots(ctx context.Context) (err error) {
 	c, s, t := att.call, att.call.sender, att.call.target
 	conf, child := t.ownerChild()
@@ -177,7 +177,7 @@ func (att *attempt) checkEarly(ctx context.Context) (refused bool, err error) {
 	return false, nil
 }
 
-// judgeUnstarted judges by how the child would run, with the roots of view where it is set.
+// judgeUnstarted judges by how the child would run, with the roots of view if it is set.
 // refused: it would not be called.
 func (att *attempt) judgeUnstarted(ctx context.Context, view *rootsmgr.View) (refused bool, err error) {
 	if !att.planPlace(view) {
@@ -214,8 +214,8 @@ func (att *attempt) acquireAndJudge(ctx context.Context) (err error) {
 	return att.confinementError()
 }
 
-// rootsAtHand are the roots of a session that are known, and that its children have been
-// given.
+// rootsAtHand returns the roots of a session that are known, and that its children have
+// been given.
 func (s *Sender) rootsAtHand(from client.Client) (rootsmgr.View, error) {
 	view, ok := s.Roots.TryAwait()
 	if !ok || from.SendsRoots() || !s.Instances.RootsAreCurrent() {
@@ -226,8 +226,8 @@ func (s *Sender) rootsAtHand(from client.Client) (rootsmgr.View, error) {
 }
 
 // judgeRequest decides. Where other roots might lift a denial, or spare a question to a person, it asks
-// the client for its roots and, if they are newer, decides once more. For that the child is acquired
-// again: it has to apply the new roots first, and may be another process in another place.
+// the client for its roots and, if they are newer, decides again. For that the child is acquired again:
+// it has to apply the new roots first, and may be another process in another place.
 func (att *attempt) judgeRequest(ctx context.Context) error {
 	s := att.call.sender
 	s.judgeOnce(att)
@@ -283,8 +283,8 @@ func (att *attempt) pathReplaced() bool {
 	return false
 }
 
-// judgeOnce has a call judged as it stands. Where there is nothing to judge in a call
-// of a tool, what was decided of the first such call holds for all.
+// judgeOnce has a call judged as it stands. If there is nothing to judge in a call of
+// a tool, what was decided of the first such call holds for all.
 func (s *Sender) judgeOnce(att *attempt) {
 	if t, ok := att.call.target.(*toolTarget); ok && !att.scan.NeedsJudge() {
 		att.verdict = t.tool.Plain(att.scan).Verdict
@@ -293,8 +293,8 @@ func (s *Sender) judgeOnce(att *attempt) {
 	att.verdict = att.conf.Checker.Judge(att.scan, s.callContext(att), *att.relevantRoots())
 }
 
-// callContext tells what the instance that would run a request can reach, and what a
-// person has opened for it.
+// callContext returns what the instance that would run a request can reach, and what
+// a person has opened for it.
 func (s *Sender) callContext(att *attempt) validate.CallContext {
 	cwd, served := att.findWorkplace()
 	if files := att.relevantRoots().Snapshot.Files(); len(files) > 0 { // nothing starts from a file
@@ -326,7 +326,7 @@ func (att *attempt) checkCurrent(ctx context.Context) error {
 	return configuration.ErrSuperseded
 }
 
-// acquireLease gets the right to call the child, where it is not there yet. It also returns the error of
+// acquireLease gets the right to call the child, if it is not there yet. It also returns the error of
 // target.checkDefinition.
 func (att *attempt) acquireLease(ctx context.Context) (err error) {
 	c := att.call
@@ -374,7 +374,7 @@ func (s *Sender) toolNow(ctx context.Context, tool offering.Tool) (offering.Tool
 	return offering.Tool{}, &run.UnavailableError{Child: tool.Child, Reason: "the process that serves the new roots has no tool " + strconv.Quote(printable.Escape(tool.Remote, 100))}
 }
 
-// findWorkplace is where the child works that would run the request, and with which roots.
+// findWorkplace returns where the child works that would run the request, and with which roots.
 func (att *attempt) findWorkplace() (cwd string, served []string) {
 	if att.lease == nil {
 		return att.cwd, att.servedRoots
@@ -382,15 +382,15 @@ func (att *attempt) findWorkplace() (cwd string, served []string) {
 	return att.lease.Where()
 }
 
-// planPlace notes where the child would run, and with which roots: see Instances.
+// planPlace remembers where the child would run, and with which roots: see Instances.
 func (att *attempt) planPlace(view *rootsmgr.View) (ok bool) {
 	att.cwd, att.servedRoots, ok = att.call.sender.Instances.Plan(att.conf, att.child, view)
 	return ok
 }
 
 // refreshRoots returns what a call is judged by that would be denied: what the client
-// answers when it is asked once more, else the roots with those that have come
-// into being meanwhile. newer is false where there is nothing else.
+// answers when it is asked again, else the roots with the ones that have come into
+// being meanwhile. newer is false if there is nothing else.
 func (att *attempt) refreshRoots(ctx context.Context) (view rootsmgr.View, newer bool, err error) {
 	view, newer, err = att.client.Reconsider(ctx, att.rootsWait, att.conf.Roots.Timeout)
 	if err != nil || newer || !att.call.sender.Roots.LookAgain(ctx, att.roots, att.verdict.Refused()...) {
@@ -406,7 +406,7 @@ func (att *attempt) isAllowed() bool {
 	return att.verdict.Decision == policy.Allow && att.refusal == ""
 }
 
-// recordedDecision is an attempt as it is recorded.
+// recordedDecision returns an attempt as it is recorded.
 func (att *attempt) recordedDecision() record.Decision {
 	d := record.Decision{Verdict: att.verdict, View: att.relevantRoots(), Declined: att.refusal != "", Kernel: att.lease.KernelState(), Protocol: att.lease.Protocol()}
 	if att.approval != nil {

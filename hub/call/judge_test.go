@@ -137,7 +137,7 @@ func TestADeniedChild(t *testing.T) {
 	})
 }
 
-// What the client says of its roots ends a call at each place where it is asked, and nothing is sent.
+// What the client says about its roots ends a call at each place where it is asked, and nothing is sent.
 func TestTheClientEndsACall(t *testing.T) {
 	t.Parallel()
 	why := errors.New("roots are needed first")
@@ -388,7 +388,7 @@ func TestTheSessionEndsWhileRootsAreWaitedFor(t *testing.T) {
 }
 
 // defining is a stage whose child reads the definitions of its tools from a file. define changes them, and has the child
-// tell of that; the catalogue stays as it was.
+// tell about that; the catalogue stays as it was.
 func defining(t *testing.T, test func(s *stage, define func(echo string))) {
 	t.Helper()
 	t.Parallel()

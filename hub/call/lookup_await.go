@@ -10,9 +10,9 @@ import (
 	"mcphub/hub/failure"
 )
 
-// awaitListed has the children to which something may belong tell what they offer, the
-// quick ways first, until it is found. down says of a child that cannot be asked
-// why; "" where none is. ctx tells whether the caller still waits.
+// awaitListed has the children to which something may belong report what they offer,
+// the quick ways first, until it is found. down says about a child that cannot be
+// asked why; "" where none is. ctx reports whether the caller still waits.
 func (s *Sender) awaitListed(ctx context.Context, candidates func() []string, found func() bool) (ok bool, down string) {
 	if found() {
 		return true, ""
@@ -46,8 +46,8 @@ func (s *Sender) awaitListed(ctx context.Context, candidates func() []string, fo
 }
 
 // reviveChild sees to it that a child which has not listed its tools in this
-// session is started, or tried again, now that somebody wants something that is
-// not known; down says why that did not help.
+// session is started, or tried again, now that someone wants something that is
+// not known; down reports why that did not help.
 func (s *Sender) reviveChild(ctx context.Context, name string) (down string) {
 	st := s.Offering.ChildStatus(name)
 	if st.Listed || st.Unread {

@@ -15,7 +15,7 @@ import (
 const ToolCallTool = "call-tool"
 
 // serveOwn serves one of the hub's own tools. call-tool carries another call
-// inside it, whose bytes stay raw. Its error is that of Call.Do.
+// inside it, whose bytes stay raw. Its error is the error of Call.Do.
 func (s *Sender) serveOwn(ctx context.Context, tool offering.Tool, m *jsonrpc.Message) (jsonrpc.Answer, error) {
 	if tool.Remote != ToolCallTool {
 		client.RequestOf(ctx).Record.OwnTool(tool.Remote)
@@ -52,7 +52,7 @@ func (s *Sender) serveOwn(ctx context.Context, tool offering.Tool, m *jsonrpc.Me
 	return c.Do(ctx)
 }
 
-// noServer says why a name is not a server that can be called.
+// noServer returns why a name is not a server that can be called.
 func (s *Sender) noServer(name string) jsonrpc.Answer {
 	if b := s.Current.Now().BrokenEntry(name); b != nil {
 		return failure.Broken(*b)

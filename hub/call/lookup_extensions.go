@@ -42,8 +42,8 @@ func (s *Sender) ServeExtension(ctx context.Context, m *jsonrpc.Message) jsonrpc
 }
 
 // routeExtension answers a request that the protocol does not know, and passes on such a
-// notification: the child that it belongs to gets it, where the params are
-// allowed as arguments of a tool without a schema would be.
+// notification: the child that it belongs to gets it, if the params are allowed as
+// arguments of a tool without a schema would be.
 func (s *Sender) routeExtension(ctx context.Context, m *jsonrpc.Message) (jsonrpc.Answer, error) {
 	s.Offering.AwaitOffers(ctx)
 	c := s.Offering.Catalog()
@@ -71,13 +71,13 @@ func (s *Sender) routeExtension(ctx context.Context, m *jsonrpc.Message) (jsonrp
 }
 
 // routeExtensionByURI answers a request of an extension about what a URI names, as ServeResource does: of the children that have the
-// extension whoever has that is asked.
+// extension the one who has that is asked.
 func (s *Sender) routeExtensionByURI(ctx context.Context, m *jsonrpc.Message, extension, uri string) (jsonrpc.Answer, error) {
 	list, sure := s.Sources(ctx, uri)
 	c := s.Offering.Catalog()
 	owners := c.Extensions().Owners(extension)
 	list = slices.DeleteFunc(list, func(from offering.Source) bool { return !slices.Contains(owners, from.Child) })
-	if len(owners) == 1 && len(list) == 0 && !sure { // it does not say that it has resources, as it should
+	if len(owners) == 1 && len(list) == 0 && !sure { // it does not report that it has resources, as it should
 		list = []offering.Source{{Source: catalog.Source{Child: owners[0], URI: uri}, Conf: c.Conf}}
 	}
 	if len(list) == 0 {
@@ -131,8 +131,8 @@ func (s *Sender) sendExtension(ctx context.Context, conf *configuration.Configur
 }
 
 // namedBy finds the child that the thing belongs to which the params name, and the
-// edits that put the child's own name for it in the place of the client's. ""
-// where they name nothing that is known.
+// edits that put the child's own name for it instead of the client's. "" if they
+// name nothing that is known.
 func (s *Sender) namedBy(c *offering.Catalog, m *jsonrpc.Message, among []string) (child string, edits []jsonrpc.Edit) {
 	if id, ok := jsonrpc.String(m.Param("taskId")); ok {
 		if k, ok := s.Tasks.Find(id); ok {

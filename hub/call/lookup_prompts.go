@@ -29,8 +29,8 @@ func (s *Sender) ServePrompt(ctx context.Context, m *jsonrpc.Message) jsonrpc.An
 	})
 }
 
-// Prompt asks for a prompt that was looked up by its quoted name. Its answer and error are
-// those of Call.Do.
+// Prompt asks for a prompt that was looked up by its quoted name. It returns the answer
+// and the error of Call.Do.
 func (s *Sender) Prompt(ctx context.Context, m *jsonrpc.Message, quoted []byte, it offering.Item) (jsonrpc.Answer, error) {
 	listed := it.Remote
 	if it.Made {

@@ -52,7 +52,7 @@ func (s *Sender) findTemplate(ctx context.Context, uri string) offering.Item {
 // maxSources bounds how many children are asked for one resource.
 const maxSources = 16
 
-// ServeResource answers resources/read. What was cut of a result the hub has itself. Where it is not known whose a resource
+// ServeResource answers resources/read. What was cut of a result the hub has itself. If it is not known whose a resource
 // is, the children are asked in turn until one has it: each is judged first.
 func (s *Sender) ServeResource(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	quoted, uri, err := params.NameIn(m, "uri", "a URI")
@@ -75,9 +75,9 @@ func (s *Sender) ServeResource(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 	})
 }
 
-// AskInTurn asks the children that may have a resource, the likeliest first, until
-// one has it. If none has it, the answer is that of the likeliest child that knows the
-// request at all, or names the children that could not be asked. ErrSuperseded: a reload came between, and the caller looks it up again.
+// AskInTurn asks the children that may have a resource, the likeliest first, until one has it. If none has it, the answer is the answer
+// of the likeliest child that knows the request at all, or names the children that could not be asked. ErrSuperseded: a reload came
+// between, and the caller looks it up again.
 func (s *Sender) AskInTurn(ctx context.Context, uri string, list []offering.Source, sure bool, ask func(offering.Source) (jsonrpc.Answer, error)) (jsonrpc.Answer, offering.Source, error) {
 	said := failure.NoResource(uri)
 	for i, from := range list {
@@ -105,7 +105,7 @@ func (s *Sender) AskInTurn(ctx context.Context, uri string, list []offering.Sour
 	return said, offering.Source{}, nil
 }
 
-// unknownChildren are the children of which it is not known what they have.
+// unknownChildren returns the children of which it is not known what they have.
 func (s *Sender) unknownChildren() []string {
 	return slices.DeleteFunc(s.Current.Now().ServedNames(), func(child string) bool {
 		_, of := s.Offering.StatusAndOffer(child)
@@ -113,9 +113,9 @@ func (s *Sender) unknownChildren() []string {
 	})
 }
 
-// AboutResource makes a request about one resource of one child. Its answer and
-// error are those of Call.Do; what a reload came between is made again here, as long
-// as the child is the same.
+// AboutResource makes a request about one resource of one child. It returns the
+// answer and the error of Call.Do; what a reload came between is made again here, as
+// long as the child is the same.
 func (s *Sender) AboutResource(ctx context.Context, m *jsonrpc.Message, from offering.Source, quoted []byte, before func(*children.Lease) error) (jsonrpc.Answer, error) {
 	listed := ""
 	if uri, ok := jsonrpc.String(quoted); ok {
@@ -137,8 +137,9 @@ func (s *Sender) AboutResource(ctx context.Context, m *jsonrpc.Message, from off
 	}
 }
 
-// notFound reports whether an error says that a child does not have a resource.
-// Before 2026-07-28 it is -32002; servers also say -32602, and some -32603.
+// notFound reports whether an error reports that a child does not have a
+// resource. Before 2026-07-28 it is -32002; servers also say -32602, and some
+// -32603.
 func notFound(a jsonrpc.Answer) bool {
 	switch jsonrpc.ParseError(a.Error).Code {
 	case mcp.RESOURCE_NOT_FOUND, jsonrpc.CodeInvalidParams, jsonrpc.CodeInternal, jsonrpc.CodeMethodNotFound:

@@ -18,7 +18,7 @@ import (
 	"mcphub/validate/policy"
 )
 
-// two is a stage with two children of these scripts.
+// two returns a stage with two children of these scripts.
 func two(one, other childtest.Script) staging {
 	return staging{scripts: []child{{name: "kid", script: one}, {name: "two", script: other}}}
 }
@@ -75,7 +75,7 @@ func TestToolsThatThereAreNot(t *testing.T) {
 	})
 }
 
-// A server that the rules deny is named by none of its tools but those that a call names: the denial says why.
+// A server that the rules deny is named by none of its tools but the ones that a call names: the denial says why.
 func TestToolsOfADeniedServer(t *testing.T) {
 	t.Parallel()
 	with := two(childtest.Script{Library: true}, childtest.Script{})
@@ -447,7 +447,7 @@ func TestResultsOfExtensions(t *testing.T) {
 	})
 }
 
-// A request of an extension about a URI is asked of those that have the extension, and the URI is the client's in the answer.
+// A request of an extension about a URI is asked of the ones that have the extension, and the URI is the client's in the answer.
 func TestExtensionsByURI(t *testing.T) {
 	t.Parallel()
 	file := "skill://a/SKILL.md"

@@ -40,7 +40,7 @@ func (s *Sender) ServeTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	})
 }
 
-// CalledTool returns the tool that a call is of, nil where it is none, or the
+// CalledTool returns the tool that a call is of, nil if it is none, or the
 // server has not listed it yet.
 func (s *Sender) CalledTool(m *jsonrpc.Message) *catalog.Tool {
 	if m.Method != methods.CallTool {
@@ -50,14 +50,14 @@ func (s *Sender) CalledTool(m *jsonrpc.Message) *catalog.Tool {
 	return s.Offering.Catalog().Tool(name)
 }
 
-// possibleOwners returns the children to which an unknown name may belong, without those that are denied.
+// possibleOwners returns the children to which an unknown name may belong, without the ones that are denied.
 func (s *Sender) possibleOwners(name string) []string {
 	conf := s.Current.Now()
 	return slices.DeleteFunc(conf.Offers.Owners(name), conf.IsDenied)
 }
 
 // mayHaveMore reports whether a child may have what the catalogue does not: its list cannot be read, or the rules deny the child, and then
-// the denial of a name says why.
+// the denial of a name reports why.
 func (s *Sender) mayHaveMore(conf *configuration.Configuration, child string, k offers.Kind) bool {
 	return conf.IsDenied(child) || s.Offering.IsUnread(child, k)
 }
@@ -67,7 +67,7 @@ func (s *Sender) splitUnlisted(conf *configuration.Configuration, name string, k
 	return conf.Offers.Prefixed(name, func(child string) bool { return s.mayHaveMore(conf, child, k) })
 }
 
-// unlistedTool makes a tool of its name alone, if its child may have more. Calls of it are judged as those of a tool without a schema.
+// unlistedTool makes a tool of its name alone, if its child may have more. Calls of it are judged as the ones of a tool without a schema.
 func (s *Sender) unlistedTool(child, remote string) (t offering.Tool) {
 	if conf := s.Current.Now(); s.mayHaveMore(conf, child, offers.Tools) {
 		t = offering.Tool{Tool: conf.Offers.Unlisted(child, remote), Conf: conf}

@@ -16,7 +16,7 @@ import (
 	"mcphub/internal/jsonrpc/lines"
 )
 
-// What panics in one call that is recorded leaves no other waiting, nor those that come later.
+// What panics in one call that is recorded leaves no other waiting, nor the ones that come later.
 func TestAGroupThatPanics(t *testing.T) {
 	t.Parallel()
 	to := audit.NewRecorder(audit.Options{Dir: filepath.Join(t.TempDir(), "audit")}, nil)

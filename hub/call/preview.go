@@ -21,14 +21,14 @@ type Preview struct {
 	Cwd      string   // of the child
 	Served   []string // the directories that it works with, as far as that is known
 	Approval approval.Explanation
-	Kernel   sandbox.Report    // what it holds of the child; the zero Report where that does not run
+	Kernel   sandbox.Report    // what it holds of the child; the zero Report if that does not run
 	Closed   []sandbox.Refusal // what the kernel would refuse; At is the pointer of the finding
-	Refusal  string            // what the client would be told; "" where the call would be made
+	Refusal  string            // what the client would be told; "" if the call would be made
 	Named    string            // the path that the entry of the child names, and that the denied one is or lies in; "" for none
 }
 
 // Preview judges a call of a tool as Call.Do does, and does not make it. An error is
-// one of validate, or says why the call could not be judged.
+// one of validate, or reports why the call could not be judged.
 func (s *Sender) Preview(ctx context.Context, tool offering.Tool, args []byte) (*Preview, error) {
 	t := &toolTarget{listed: tool, tool: tool, args: args}
 	c := &Call{sender: s, target: t}
@@ -52,7 +52,7 @@ func (s *Sender) Preview(ctx context.Context, tool offering.Tool, args []byte) (
 	return preview, nil
 }
 
-// closedPaths is what a call names and the kernel does not open to its child.
+// closedPaths returns what a call names and the kernel does not open to its child.
 func (att *attempt) closedPaths() (all []sandbox.Refusal) {
 	if att.lease.StderrHints() == nil {
 		return nil

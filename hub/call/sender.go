@@ -39,7 +39,7 @@ type Sender struct {
 	Roots     *rootsmgr.Manager
 	Approvals *approval.Queue
 	Terminal  *approval.Terminal // holds what a person answers outside of the client
-	Asking    approval.Pending   // folder and process of the client, for Terminal; zero where it has the hub alone
+	Asking    approval.Pending   // folder and process of the client, for Terminal; zero if it has the hub alone
 	Records   *record.Writer
 	Tasks     *tasks.Table
 	Progress  *inflight.Progress
@@ -55,23 +55,23 @@ type Sender struct {
 	dones  sync.Pool // of channels for a SyncReply; the token of each was taken
 }
 
-// Instances say which process of each child serves the session, and hand out the right
-// to call it.
+// Instances describe which process of each child serves the session, and hand out the
+// right to call it.
 type Instances interface {
 	// ByRoots reports whether the roots of the session decide which process serves it.
 	ByRoots(child *configuration.Child) bool
 	// RootsAreCurrent reports whether the children have been given the roots that the
 	// client has announced last.
 	RootsAreCurrent() bool
-	// TryAcquire is the right to call a child as a configuration describes it, where that
-	// takes no waiting; nil where it does.
+	// TryAcquire returns the right to call a child as a configuration describes it, if
+	// that takes no waiting; nil if it does.
 	TryAcquire(conf *configuration.Configuration, child string) *children.Lease
-	// Acquire waits for that right. The error is configuration.ErrSuperseded where a
+	// Acquire waits for that right. The error is configuration.ErrSuperseded if a
 	// reload has replaced the child.
 	Acquire(ctx context.Context, conf *configuration.Configuration, child string) (*children.Lease, error)
-	// Plan says where a child would work if it were started, and with which roots. ok is
-	// false if it runs already, or if that cannot be told. With a view it answers for a
-	// child that runs too, as if it were given the roots of the view.
+	// Plan returns where a child would work if it were started, and with which roots. ok
+	// is false if it runs already, or if that cannot be told. With a view it answers for
+	// a child that runs too, as if it were given the roots of the view.
 	Plan(conf *configuration.Configuration, child string, view *rootsmgr.View) (cwd string, served []string, ok bool)
 	// AwaitsList reports whether another process has come to serve the session, which has not
 	// listed its tools yet.
@@ -112,8 +112,8 @@ func (s *Sender) awaitStart(ctx context.Context, names []string) {
 	s.Offering.AwaitListed(ctx, names)
 }
 
-// Acquire waits for the right to call a child, where it has to start or to move with
-// notices to the client. The error is configuration.ErrSuperseded where a reload has
+// Acquire waits for the right to call a child, if it has to start or to move with
+// notices to the client. The error is configuration.ErrSuperseded if a reload has
 // replaced the child.
 func (s *Sender) Acquire(ctx context.Context, conf *configuration.Configuration, child string) (*children.Lease, error) {
 	if lease := s.Instances.TryAcquire(conf, child); lease != nil {
@@ -142,7 +142,7 @@ func (s *Sender) withNotice(ctx context.Context, token []byte) context.Context {
 	return client.NewContext(ctx, r)
 }
 
-// showWaiting says that the call of ctx waits for a server until over is called.
+// showWaiting reports that the call of ctx waits for a server until over is called.
 func (s *Sender) showWaiting(ctx context.Context, server string) (over func()) {
 	return client.RequestOf(ctx).Notice.Waiting(func() string {
 		if st := s.Offering.ChildStatus(server); st.Package.Doing != "" {
@@ -152,8 +152,8 @@ func (s *Sender) showWaiting(ctx context.Context, server string) (over func()) {
 	})
 }
 
-// StderrOf is what the session may see of a child's stderr: of one that is shared
-// nothing.
+// StderrOf returns what the session may see of a child's stderr: of one that is
+// shared nothing.
 func (s *Sender) StderrOf(st children.Status) string {
 	if st.Instance != s.ID {
 		return ""
@@ -173,7 +173,7 @@ func (s *Sender) withLogins(ctx context.Context) context.Context {
 }
 
 // logIn offers the login at a child whose server asks for one, as err says, and
-// returns when there is one; false where there is none.
+// returns when there is one; false if there is none.
 func (s *Sender) logIn(ctx context.Context, conf *configuration.Configuration, child string, err error) bool {
 	if !link.AsksForLogin(err) || conf.StartLogin == nil || !client.RequestOf(ctx).OffersLogin {
 		return false

@@ -73,7 +73,7 @@ func (c *sentCall) context(ctx context.Context) context.Context {
 }
 
 // await sends the request and waits until the child does not ask for more. The error is one of Lease.Call, a deniedError, or
-// says why the child does not get what it asks for.
+// reports why the child does not get what it asks for.
 func (c *sentCall) await(ctx context.Context) (jsonrpc.Answer, error) {
 	if c.lease.IsModern() {
 		return rounds.Run(ctx, c, c.client(), c.target.requestMethod())

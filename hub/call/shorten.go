@@ -23,11 +23,11 @@ const maxKeptArguments = 64 << 10
 type origin struct {
 	number      uint64 // of the configuration that it was judged by
 	child, tool string // the child's own name of the tool
-	args        []byte // a copy; nil where they are not known
+	args        []byte // a copy; nil if they are not known
 	approved    bool   // by a person
 }
 
-// resultOrigin is what is kept of the call. It is asked for where the result is too large.
+// resultOrigin returns what is kept of the call. It is asked for if the result is too large.
 func (t *toolTarget) resultOrigin(approved bool) *origin {
 	o := &origin{number: t.tool.Conf.Number, child: t.tool.Child, tool: t.tool.Remote, approved: approved}
 	if len(t.args) <= maxKeptArguments {
@@ -36,11 +36,11 @@ func (t *toolTarget) resultOrigin(approved bool) *origin {
 	return o
 }
 
-// mayShorten reports whether an answer may be too large. max is that of shorten.
+// mayShorten reports whether an answer may be too large. max is the max of shorten.
 func mayShorten(a jsonrpc.Answer, max int) bool { return max > 0 && len(a.Result) > max }
 
-// shortenAnswer is the answer to a call of a tool as its client is to have it. max is how many bytes of text that may have, by the
-// configuration that the call was judged by; 0: any number.
+// shortenAnswer returns the answer to a call of a tool as its client is to have it. max is how many bytes of text that may have,
+// by the configuration that the call was judged by; 0: any number.
 func (s *Sender) shortenAnswer(from client.Client, a jsonrpc.Answer, max int, of func() *origin) jsonrpc.Answer {
 	if !mayShorten(a, max) {
 		return a
@@ -49,8 +49,8 @@ func (s *Sender) shortenAnswer(from client.Client, a jsonrpc.Answer, max int, of
 	return s.Results.Cut(a, max, from.Claims().Protocol, &results.Origin{Size: len(o.args), Withheld: func(ctx context.Context) (string, bool) { return s.withheldReason(ctx, o) }})
 }
 
-// ShortenTask is what the client gets of an answer about a task that a child made of a call of tool. The result of the call is that of
-// tasks/result, and a member of that of tasks/get (io.modelcontextprotocol/tasks).
+// ShortenTask returns what the client gets of an answer about a task that a child made of a call of tool. The result of the call is
+// the call of tasks/result, and a member of that of tasks/get (io.modelcontextprotocol/tasks).
 func (s *Sender) ShortenTask(ctx context.Context, method, child, tool string, a jsonrpc.Answer) jsonrpc.Answer {
 	now := s.Current.Now()
 	max := now.ResultMax(child)
@@ -72,7 +72,7 @@ func (s *Sender) ShortenTask(ctx context.Context, method, child, tool string, a 
 	return a.Edited(jsonrpc.Edit{Old: within, With: short.Result})
 }
 
-// withheldReason says why what is kept of a call's result is not to be read, "" where it may be. A reload may have come to deny the call:
+// withheldReason returns why what is kept of a call's result is not to be read, "" if it may be. A reload may have come to deny the call:
 // then it is judged again, as it would be now, and nothing is started for that. gone is as of [results.Origin].
 func (s *Sender) withheldReason(ctx context.Context, o *origin) (why string, gone bool) {
 	const again = ". Call the tool again."

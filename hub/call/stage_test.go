@@ -55,7 +55,7 @@ import (
 type stage struct {
 	*testing.T
 	*call.Sender
-	base          string                 // the directory of those that follow
+	base          string                 // the directory of the ones that follow
 	root, outside string                 // directories
 	judge         func(*validate.Config) // changes what calls are judged by; nil: nothing does
 	client        *scriptedClient
@@ -70,7 +70,7 @@ type stage struct {
 	full          atomic.Bool // there is no room for the record
 	tasks         tasks.Table
 	progress      inflight.Progress
-	deaf          atomic.Bool // the catalogue learns nothing of what children offer from now on
+	deaf          atomic.Bool // the catalogue learns nothing about what children offer from now on
 }
 
 // staging is what a test changes before a stage is made.
@@ -98,7 +98,7 @@ type child struct {
 	slow   bool             // its link has nothing that is sent without waiting
 }
 
-// kid is a stage with one child of that name.
+// kid returns a stage with one child of that name.
 func kid(script childtest.Script) staging {
 	return staging{scripts: []child{{name: "kid", script: script}}}
 }
@@ -277,7 +277,7 @@ func (s *stage) relist() {
 	}
 }
 
-// request is a request of the client. params is a JSON object.
+// request returns a request of the client. params is a JSON object.
 func request(t testing.TB, method, params string) *jsonrpc.Message {
 	t.Helper()
 	m := &jsonrpc.Message{}
@@ -287,7 +287,7 @@ func request(t testing.TB, method, params string) *jsonrpc.Message {
 	return m
 }
 
-// notification is one of the client.
+// notification returns one of the client.
 func notification(t testing.TB, method, params string) *jsonrpc.Message {
 	t.Helper()
 	m := &jsonrpc.Message{}
@@ -297,7 +297,7 @@ func notification(t testing.TB, method, params string) *jsonrpc.Message {
 	return m
 }
 
-// echo is the params of a call of the tool echo of kid. more are further members of them.
+// echo returns the params of a call of the tool echo of kid. more are further members of them.
 func echo(args string, more ...string) string {
 	return `{"name":"kid__echo","arguments":` + args + strings.Join(append([]string{""}, more...), ",") + `}`
 }
@@ -323,7 +323,7 @@ func (s *stage) quick(params string) (string, bool) {
 // Other systems than Linux have no look that may not wait.
 var fastTries = map[bool]int{true: 1000, false: 1}[runtime.GOOS == "linux"]
 
-// far is an absolute directory in which nothing of a stage lies.
+// far is an absolute directory in which no part of a stage lies.
 var far = filepath.VolumeName(os.TempDir()) + filepath.FromSlash("/nowhere")
 
 // remind has the kernel take the directories of the stage into memory: a look that may not wait does not.
@@ -346,7 +346,7 @@ func (s *stage) quickly(params string) (got string, ok bool) {
 	return got, ok
 }
 
-// said is an answer as text.
+// said returns an answer as text.
 func said(a jsonrpc.Answer) string {
 	if a.Error != nil {
 		return "error " + string(a.Error)
@@ -405,7 +405,7 @@ func (s *stage) recording(set *record.Settings) {
 	s.run(to.Run)
 }
 
-// decisions are what was recorded so far, in short.
+// decisions returns what was recorded so far, in short.
 func (s *stage) decisions() []string {
 	s.Helper()
 	synctest.Wait()
@@ -426,7 +426,7 @@ func (s *stage) recorded(want ...string) {
 	}
 }
 
-// words are the decisions of a record in short: what was decided, why, by whom, and what became of it.
+// words returns the decisions of a record in short: what was decided, why, by whom, and what became of it.
 func words(all []trail.Decision) (out []string) {
 	for i := range all {
 		d := &all[i]
@@ -552,14 +552,14 @@ func (p *peer) Serving() int                     { return 0 }
 func (p *peer) Connected() bool                  { return true }
 func (p *peer) AwaitReady(context.Context) error { return nil }
 
-// notes are what the client was told so far.
+// notes returns what the client was told so far.
 func (p *peer) notes() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.told)
 }
 
-// questions are what the client was asked so far.
+// questions returns what the client was asked so far.
 func (p *peer) questions() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -579,8 +579,8 @@ func (h *host) AwaitServed(context.Context, rootsmgr.View, time.Duration) error 
 	return nil
 }
 
-// scriptedInstances are those that the Supervisor runs, one of each child, of which a test changes what it
-// needs.
+// scriptedInstances are the scripted instances that the Supervisor runs, one of each child, of which a
+// test changes what it needs.
 type scriptedInstances struct {
 	s          *stage
 	supervisor *children.Supervisor
@@ -678,7 +678,7 @@ type theater struct {
 	heard   []string // child, method and params
 	running int
 	played  []*played
-	refuse  func(method string) error // what a request fails with in the place of its answer; nil: none does
+	refuse  func(method string) error // what a request fails with instead of its answer; nil: none does
 }
 
 func newTheater() *theater { return &theater{scripts: map[string]child{}} }
@@ -706,7 +706,7 @@ func (th *theater) crash(child string) {
 	}
 }
 
-// launched is how many runs of children there were.
+// launched returns how many runs of children there were.
 func (th *theater) launched() int {
 	th.mu.Lock()
 	defer th.mu.Unlock()

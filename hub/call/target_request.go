@@ -21,8 +21,8 @@ type requestTarget struct {
 	conf   *configuration.Configuration
 	child  string
 	name   string // the method
-	prompt string // its own name; "" where it is of none
-	// listed is what the child has listed of a kind, by its own name or URI; "" where the
+	prompt string // its own name; "" if it is of none
+	// listed is what the child has listed of a kind, by its own name or URI; "" if the
 	// request is about nothing that is on a list.
 	listed string
 	kind   offers.Kind
@@ -31,15 +31,15 @@ type requestTarget struct {
 	templates     []string
 	usesTemplates bool // what scanWith finds depends on the child's templates: see checkDefinition
 	// before, where set, is called with the right to call the instance that is sent
-	// the request, and then nothing is sent where it returns an error.
+	// the request, and then nothing is sent if it returns an error.
 	before func(*children.Lease) error
-	// unaskable says why nobody is asked where a rule escalates the request; "" where
-	// a person is.
+	// unaskable reports why no one is asked if a rule escalates the request; "" if a
+	// person is.
 	unaskable string
 }
 
-// sendRequest sends m to a target, with remote in the place of quoted, the client's name for
-// it. Its answer and error are those of Call.Do.
+// sendRequest sends m to a target, with remote instead of quoted, the client's name for it.
+// It returns the answer and the error of Call.Do.
 func (s *Sender) sendRequest(ctx context.Context, m *jsonrpc.Message, quoted []byte, remote string, t *requestTarget) (jsonrpc.Answer, error) {
 	c := &Call{sender: s, token: tokenOf(m), splicing: splicingOf(m, quoted, remote), target: t}
 	return c.Do(ctx)

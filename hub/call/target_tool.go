@@ -24,7 +24,7 @@ type toolTarget struct {
 	tool    offering.Tool // as it is judged
 	args    []byte        // raw; nil when absent
 	at      string        // pointer of args within the arguments that the client sent
-	task    bool          // the client asks for a task in place of the result
+	task    bool          // the client asks for a task instead of the result
 	current bool          // tool is what the child's instance defines, and not the catalogue
 }
 
@@ -86,7 +86,7 @@ func (t *toolTarget) beforeSend(*children.Lease) error { return nil }
 
 func (t *toolTarget) onList() (offers.Kind, string) { return offers.Tools, t.tool.Remote }
 
-// maxResult is how many bytes of text the result may have; 0: any number.
+// maxResult returns how many bytes of text the result may have; 0: any number.
 func (t *toolTarget) maxResult() int { return t.tool.Conf.ResultMax(t.tool.Child) }
 
 func (t *toolTarget) denyAttempt(att *attempt) jsonrpc.Answer {
@@ -97,8 +97,8 @@ func (t *toolTarget) failRequest(ctx context.Context, err error) jsonrpc.Answer 
 	return failure.AnswerTool(ctx, t.tool.Tool, err)
 }
 
-// pathEdits are other spellings of paths that were judged, for a server that does not
-// take the ones given.
+// pathEdits returns other spellings of paths that were judged, for a server that does
+// not take the ones given.
 func (t *toolTarget) pathEdits(s *Sender, v *validate.Verdict) []jsonrpc.Edit {
 	edits := make([]jsonrpc.Edit, 0, len(v.Rewrites)+2)
 	for _, r := range v.Rewrites {

@@ -12,8 +12,8 @@ import (
 // ExtensionUI is the key of the extension for apps.
 const ExtensionUI = "io.modelcontextprotocol/ui"
 
-// appOf reads what the _meta of a tool says of its app: is tells that it has
-// one, or is there for one; uri is the resource, if it names one.
+// appOf reads what the _meta of a tool says about its app: is reports that
+// it has one, or is there for one; uri is the resource, if it names one.
 func appOf(meta []byte) (uri string, is bool) {
 	for _, at := range resourceURIs(meta) {
 		if text, ok := jsonrpc.String(at); ok && hasScheme(text, uiScheme) {
@@ -23,14 +23,14 @@ func appOf(meta []byte) (uri string, is bool) {
 	return "", jsonrpc.IsObject(jsonrpc.Get(meta, "ui"))
 }
 
-// resourceURIs are where a raw _meta names the resource of an app: the second
-// spelling is an older one.
+// resourceURIs returns where a raw _meta names the resource of an app: the
+// second spelling is an older one.
 func resourceURIs(meta []byte) [][]byte {
 	return [][]byte{jsonrpc.Get(jsonrpc.Get(meta, "ui"), "resourceUri"), jsonrpc.Get(meta, "ui/resourceUri")}
 }
 
-// appURIs are the URIs of apps that one child names, each once: those of its
-// resources and templates, and those that its tools name.
+// appURIs returns the URIs of apps that a single child names, each once:
+// those of its resources and templates, and the ones that its tools name.
 func (o *Offer) appURIs() (all []string) {
 	seen := map[string]bool{}
 	add := func(uri string) {
@@ -50,9 +50,9 @@ func (o *Offer) appURIs() (all []string) {
 	return all
 }
 
-// apps says how the URIs of apps are called towards the client.
+// apps reports how the URIs of apps are called towards the client.
 type apps struct {
-	names map[string]map[string]string // by child, by its own URI: only those that are called otherwise
+	names map[string]map[string]string // by child, by its own URI: only the ones that are called otherwise
 	whose map[string]appURI            // by the URI towards the client
 }
 
@@ -85,7 +85,7 @@ func (b *Builder) nameApps(offers []*Offer) apps {
 		name := serverURI(at.Child, at.URI)
 		size := markSize
 		for _, taken := a.whose[name]; taken; _, taken = a.whose[name] {
-			name = serverURI(at.Child+"-"+makeMark(at.Child, at.URI, size), at.URI) // of this URI alone: none in the way of one is in that of others
+			name = serverURI(at.Child+"-"+makeMark(at.Child, at.URI, size), at.URI) // of this URI alone: none in the way of one is in others'
 			size++
 		}
 		a.whose[name] = at
@@ -124,7 +124,7 @@ func (a *apps) renamedTool(child string, def []byte) []byte {
 	return jsonrpc.Join(jsonrpc.Splice(def, a.inMeta(child, def)...))
 }
 
-// inMeta are the edits of what _meta of a raw object says of its app.
+// inMeta returns the edits of what _meta of a raw object says about its app.
 func (a *apps) inMeta(child string, object []byte) (edits []jsonrpc.Edit) {
 	for _, at := range resourceURIs(jsonrpc.Get(object, "_meta")) {
 		edits = append(edits, a.editURI(child, at)...)
@@ -132,7 +132,7 @@ func (a *apps) inMeta(child string, object []byte) (edits []jsonrpc.Edit) {
 	return edits
 }
 
-// editURI puts the name towards the client in the place of a raw URI.
+// editURI puts the name towards the client instead of a raw URI.
 func (a *apps) editURI(child string, at []byte) []jsonrpc.Edit {
 	uri, _ := jsonrpc.String(at)
 	if name := a.names[child][uri]; name != "" {
@@ -147,7 +147,7 @@ func (c *Catalog) Renames(child string) bool {
 	return c.apps.renamesFor(child) || c.skillsRenamed[child]
 }
 
-// WithNames returns a child's answer with the names towards the client where it names
+// WithNames returns a child's answer with the names towards the client if it names
 // its apps, in _meta, and its apps and skills in the content of a tool's result.
 func (c *Catalog) WithNames(child string, said jsonrpc.Answer) jsonrpc.Answer {
 	a := &c.apps

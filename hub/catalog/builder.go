@@ -87,7 +87,7 @@ func (b *Builder) Unlisted(child, remote string) *Tool {
 	return &Tool{Name: b.cfg.Names.exposedName(child, c.Prefix, remote), Child: child, Remote: remote, Def: def, Checked: checked, Made: true, entry: def, by: b, plain: &Plain{}}
 }
 
-// UnlistedItem is Unlisted for a prompt, or another thing that is known by a name.
+// UnlistedItem works like Unlisted for a prompt, or another thing that is known by a name.
 func (b *Builder) UnlistedItem(child, remote string) *Item {
 	c := b.byName[child]
 	if c == nil || remote == "" {
@@ -96,7 +96,7 @@ func (b *Builder) UnlistedItem(child, remote string) *Item {
 	return &Item{Name: b.cfg.Names.exposedName(child, c.Prefix, remote), Child: child, Remote: remote, Made: true, by: b}
 }
 
-// Prefixed splits a name into the child whose prefix it has, of those that fit, and the child's own name. ok is false where no child that
+// Prefixed splits a name into the child whose prefix it has, of the ones that fit, and the child's own name. ok is false if no child that
 // fits has a prefix: then any name may be its own.
 func (b *Builder) Prefixed(name string, fits func(child string) bool) (child, remote string, ok bool) {
 	for _, owner := range b.Owners(name) {

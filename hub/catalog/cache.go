@@ -18,7 +18,7 @@ type cache struct {
 }
 
 type cacheEntry struct {
-	offers  []*Offer // in the order of the configuration, nil where a child has none
+	offers  []*Offer // in the order of the configuration, nil if a child has none
 	catalog *Catalog
 }
 

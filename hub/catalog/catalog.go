@@ -28,7 +28,7 @@ type Catalog struct {
 	schemes      map[string]map[string]bool     // of what each child lists
 	resourceful  map[string]bool                // children that have resources
 	unread       map[string]bool                // children that may have more of them than they list
-	subscribable map[string]bool                // and tell of changes
+	subscribable map[string]bool                // and tell about changes
 	tasks        bool                           // some have the extension for tasks
 	extensions   Extensions
 	apps         apps
@@ -38,7 +38,7 @@ type Catalog struct {
 	skillsRenamed map[string]bool              // children with URIs of skills that are called otherwise
 	refused       map[string]map[string]string // URIs of skills that are not offered, by child
 
-	onLists     []*Tool                                // tools, with those that are being replaced: what pages are made of
+	onLists     []*Tool                                // tools, with the ones that are being replaced: what pages are made of
 	itemsOnList [offers.Kinds][]*Item                  // likewise, of the other kinds
 	views       *memo.Map[*validate.Checker, *Catalog] // what For returns
 }
@@ -46,7 +46,7 @@ type Catalog struct {
 // Tool returns the tool of this name towards the client, nil for none.
 func (c *Catalog) Tool(name string) *Tool { return c.byName[name] }
 
-// ToolNamed is Tool of a name in bytes. It allocates nothing.
+// ToolNamed works like Tool of a name in bytes. It allocates nothing.
 func (c *Catalog) ToolNamed(name []byte) *Tool { return c.byName[string(name)] }
 
 // Tools returns all tools in the order listed. The list must not be changed.
@@ -83,7 +83,7 @@ func (c *Catalog) Mended(child string) []Omission { return c.mended[child] }
 // TemplatesOf returns the templates of a child, as the child has them.
 func (c *Catalog) TemplatesOf(child string) []string { return c.templates[child] }
 
-// IsSubscribable reports whether a child tells of changes of its resources.
+// IsSubscribable reports whether a child tells about changes of its resources.
 func (c *Catalog) IsSubscribable(child string) bool { return c.subscribable[child] }
 
 // HasSkills reports whether some child has the extension for skills, so that there is a list of them.
@@ -106,7 +106,7 @@ func (b *Builder) Catalog(offers map[string]*Offer) *Catalog {
 	return b.cache.catalogOf(key, func() *Catalog { return b.buildCatalog(key) })
 }
 
-// buildCatalog makes the view of offers in the order of the configuration, nil where a
+// buildCatalog makes the view of offers in the order of the configuration, nil if a
 // child has none.
 func (b *Builder) buildCatalog(offers []*Offer) *Catalog {
 	c := &Catalog{by: b, byName: map[string]*Tool{}, byChild: map[string]map[string]*Tool{}, omitted: map[string][]Omission{}, mended: map[string][]Omission{}, views: &memo.Map[*validate.Checker, *Catalog]{}}
@@ -140,7 +140,7 @@ func (b *Builder) buildCatalog(offers []*Offer) *Catalog {
 	return c
 }
 
-// makeLists makes the lists of what is on offer, and the index of the tools, when somebody asks for them.
+// makeLists makes the lists of what is on offer, and the index of the tools, when someone asks for them.
 func (c *Catalog) makeLists() {
 	all := c.by.listedTools(c.onLists)
 	list := func(of func(t *Tool) []byte) *Pages {
@@ -193,8 +193,8 @@ func (b *Builder) nameTools(c *Catalog, wanted map[string]int) {
 	}
 }
 
-// uniqueName is a name with a mark. A mark that something else has for a name of its own
-// grows until nothing is called so.
+// uniqueName returns a name with a mark. A mark that something else has for a name of
+// its own grows until nothing is called so.
 func (b *Builder) uniqueName(child, remote string, taken func(string) bool) string {
 	for size := markSize; ; size++ {
 		if name := b.cfg.Names.markedName(child, b.byName[child].Prefix, remote, size); !taken(name) {

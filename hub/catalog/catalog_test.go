@@ -34,7 +34,7 @@ func raw(entries ...string) (all [][]byte) {
 	return all
 }
 
-// listed are the values of one member of all entries on the first page of a list.
+// listed returns the values of one member of all entries on the first page of a list.
 func listed(c *Catalog, k offers.Kind, member string) (all []string) {
 	_ = jsonrpc.Elements(jsonrpc.Get(c.Pages(k).At(nil).Result, k.List().Member), func(entry []byte) bool {
 		text, _ := jsonrpc.String(jsonrpc.Get(entry, member))

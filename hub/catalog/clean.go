@@ -9,9 +9,9 @@ import (
 	"mcphub/internal/printable"
 )
 
-// This file cleans what children say of themselves: titles and descriptions,
-// in schemas too. Every other byte of a definition stays as it was sent: the frontmatter
-// of a skill too, which clients compare with that of its file.
+// This file cleans what children say about themselves: titles and descriptions, in
+// schemas too. Every other byte of a definition stays as it was sent: the frontmatter of
+// a skill too, which clients compare with its file's.
 
 // A region is what a value in a definition is to those who read it.
 type region uint8
@@ -21,10 +21,10 @@ const (
 	regionProse                // a string that is
 	regionEntry                // an object that has a title and a description, or a list of such
 	regionSchema               // a JSON Schema, or a list of such
-	regionNamed                // an object of schemas by names that somebody chose
+	regionNamed                // an object of schemas by names that someone chose
 )
 
-// memberRegion is the region of a member of an object in r.
+// memberRegion returns the region of a member of an object in r.
 func (r region) memberRegion(name string) region {
 	prose := name == "title" || name == "description"
 	switch r {
@@ -32,7 +32,7 @@ func (r region) memberRegion(name string) region {
 		switch {
 		case prose:
 			return regionProse
-		case name == "annotations" || name == "arguments" || name == "resources": // resources are those of a skill
+		case name == "annotations" || name == "arguments" || name == "resources": // resources are the resources of a skill
 			return regionEntry
 		case name == "inputSchema" || name == "outputSchema":
 			return regionSchema
@@ -111,7 +111,7 @@ func cleanProse(def []byte) []byte {
 	return jsonrpc.Join(jsonrpc.Splice(def, edits...))
 }
 
-// appendCleaned appends the edit that cleans a JSON string, where it needs one.
+// appendCleaned appends the edit that cleans a JSON string, if it needs one.
 // Half a surrogate pair makes a text no less one that is read.
 func appendCleaned(edits []jsonrpc.Edit, raw []byte) []jsonrpc.Edit {
 	text, _ := jsontext.AppendUnquote(nil, raw)

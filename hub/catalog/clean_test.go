@@ -104,7 +104,7 @@ func drawValue(t *rapid.T, depth int) any {
 	return rapid.SampledFrom(words).Draw(t, "text")
 }
 
-// sketch is a value without the texts that may be prose.
+// sketch returns a value without the texts that may be prose.
 func sketch(v any) string {
 	var out func(v any, prose bool) any
 	out = func(v any, prose bool) any {

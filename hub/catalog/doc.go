@@ -10,17 +10,16 @@
 //
 // # Names
 //
-// A tool or a prompt is called by the prefix of its child and its own name. Where
-// two want one name, both get a mark that depends on child and name alone, so
-// neither shadows the other. A resource keeps its URI. Where two children list one
-// URI, the first child of the configuration keeps it, and the URI of the other one
-// names its child (mcphub://CHILD/URI, or ui://CHILD/REST for an app). What a tool,
-// or its result, says of the app that it belongs to follows.
+// A tool or a prompt is called by the prefix of its child and its own name. Where two want one name, both get a mark
+// that depends on child and name alone, so neither shadows the other. A resource keeps its URI. Where two children
+// list one URI, the first child of the configuration keeps it, and the URI of the other one names its child
+// (mcphub://CHILD/URI, or ui://CHILD/REST for an app). What a tool, or its result, says about the app that it belongs
+// to follows.
 //
-// Skills are known by URIs, and these are more than names: a person has agreed to one. So what was decided of
-// them outlives a catalogue and a configuration ([SkillURIs]). What two children claim is nobody's by that URI, and
-// each has it below its name, so that a hub that starts anew decides the same in whatever order they come. It is
-// one decision for all principals: a URI means the same in every session, on record and in what a person has allowed.
+// Skills are known by URIs, and these are more than names: a person has agreed to one. So what was decided of them
+// outlives a catalogue and a configuration ([SkillURIs]). What two children claim is no one's by that URI, and each
+// has it below its name, so that a hub that starts again decides the same in whatever order they come. It is one
+// decision for all principals: a URI means the same in every session, on record and in what a person has allowed.
 //
 // # Children that are being replaced
 //
@@ -29,16 +28,14 @@
 //
 // # State
 //
-// Offers, tools, items and catalogues never change once they are made, and may be
-// used by any number of goroutines. Pages are made when somebody asks for them first,
-// and so is what all calls of a tool without paths have in common ([Tool.Plain]).
-// It stands here because it lives as long as the tool. A Builder remembers its last
-// catalogues behind a mutex of its own, so that sessions with the same offers share
-// one. [Redefinitions] and [SkillURIs] have mutexes of their own as well.
+// Offers, tools, items and catalogues never change once they are made, and may be used by any number of goroutines.
+// Pages are made when someone asks for them first, and so is what all calls of a tool without paths have in common
+// ([Tool.Plain]). It stands here because it lives as long as the tool. A Builder remembers its last catalogues behind
+// a mutex of its own, so that sessions with the same offers share one. [Redefinitions] and [SkillURIs] have mutexes
+// of their own as well.
 //
 // # What it refuses to do
 //
-// It starts no child, waits for nothing, and tells nobody of a change. It judges no
-// call. It never decodes a definition and encodes it again: what is not cleaned or
-// renamed goes to the client as the child sent it.
+// It starts no child, waits for nothing, and tells no one of a change. It judges no call. It never decodes a
+// definition and encodes it again: what is not cleaned or renamed goes to the client as the child sent it.
 package catalog

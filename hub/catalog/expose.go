@@ -1,10 +1,10 @@
 package catalog
 
-// An Exposure says which tools of children stand on the list of tools. One that does
-// not is found by Find and called like any other. The zero value lists all.
+// An Exposure describes which tools of children stand on the list of tools. One that
+// does not is found by Find and called like any other. The zero value lists all.
 type Exposure struct {
-	Search bool // list only those that Child.Always names
-	Above  int  // the same where the definitions of all have more bytes than this; 0: never
+	Search bool // list only the ones that Child.Always names
+	Above  int  // the same if the definitions of all have more bytes than this; 0: never
 }
 
 // listedTools returns those of all tools that stand on the list.

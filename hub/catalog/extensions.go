@@ -77,7 +77,7 @@ type Extension struct {
 	value []byte
 }
 
-// Extensions are those of several children.
+// Extensions are the extensions of several children.
 type Extensions []Extension
 
 // Extensions joins the extensions of the children that have told what they offer.

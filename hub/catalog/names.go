@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Names says how the tools of children are called towards the client.
+// Names reports how the tools of children are called towards the client.
 type Names struct {
 	Separator string // between child and tool, "__"
 	Max       int    // bytes of a whole name, 50: clients add a prefix of their own and cut at 60 to 64
 }
 
-// WithDefaults puts the defaults in the place of what is not set.
+// WithDefaults puts the defaults instead of what is not set.
 func (n Names) WithDefaults() Names {
 	if n.Separator == "" {
 		n.Separator = "__"
@@ -43,9 +43,9 @@ func (n Names) isAcceptable(name string) bool {
 	return name != ""
 }
 
-// makeMark is what makes the name of one tool of one child its own. It depends on
-// nothing else, so a name stays the same whatever other children do, but for
-// the case that one of theirs looks like it.
+// makeMark returns what makes the name of one tool of one child its own. It
+// depends on nothing else, so a name stays the same whatever other children do,
+// but for the case that one of theirs looks like it.
 func makeMark(child, tool string, size int) string {
 	sum := sha256.Sum256([]byte(child + "\x00" + tool))
 	all := hex.EncodeToString(sum[:])

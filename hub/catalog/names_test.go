@@ -45,7 +45,7 @@ func TestExposedNames(t *testing.T) {
 }
 
 // TestLongNamesWithoutPrefix: names.max decides there too, so tools and prompts of up to 128
-// characters (2025-11-25) have their own names where it says so. Where it does not, each has
+// characters (2025-11-25) have their own names where it says so. If it does not, each has
 // one that fits, which leads to it.
 func TestLongNamesWithoutPrefix(t *testing.T) {
 	t.Parallel()

@@ -83,7 +83,7 @@ func appendMended(all []Omission, name string, mended []string) []Omission {
 	return append(all, Omission{name, strings.Join(mended, "; ")})
 }
 
-// tooMuch is the reason of what is beyond the bound of one kind.
+// tooMuch returns the reason of what is beyond the bound of one kind.
 func (b *Builder) tooMuch(k offers.Kind) string {
 	return fmt.Sprintf(`the %ss of this server have more than %d bytes together ("limits": {"definitions": ...} in hub.json)`, k.List().Noun, b.cfg.Limit)
 }
@@ -99,7 +99,7 @@ func (o *Offer) NamesAlike(b *Builder) bool {
 		slices.Equal(was.Include, now.Include) && slices.Equal(was.Exclude, now.Exclude)
 }
 
-// Tokens is about how many tokens the definitions of its tools take where they are listed.
+// Tokens returns about how many tokens the definitions of its tools take where they are listed.
 func (o *Offer) Tokens() (all int) {
 	for _, t := range o.Tools {
 		all += Tokens(t.Def)
@@ -107,10 +107,10 @@ func (o *Offer) Tokens() (all int) {
 	return all
 }
 
-// Child is the name of the child that made the offer.
+// Child returns the name of the child that made the offer.
 func (o *Offer) Child() string { return o.child }
 
-// Revision is that of the child which made the offer.
+// Revision returns the revision of the child which made the offer.
 func (o *Offer) Revision() uint64 { return o.by.byName[o.child].Revision }
 
 // TemplatesOf returns all templates of an offer, those too that are not listed: the

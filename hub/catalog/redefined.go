@@ -6,9 +6,10 @@ import (
 	"time"
 )
 
-// A Redefinition is a tool that is defined otherwise than when it was offered
-// before. What somebody agreed to when a server was added is then not what it
-// offers now ("rug pull"). The tool stays; a person hears of it. JSON.
+// A Redefinition is a tool that is defined differently from when it was
+// offered before. What someone agreed to when a server was added is then not
+// what it offers now ("rug pull"). The tool stays; a person hears of it.
+// JSON.
 type Redefinition struct {
 	Server string    `json:"server"`
 	Tool   string    `json:"tool"`  // the server's own name for it
@@ -19,16 +20,16 @@ type Redefinition struct {
 	owner string // the session that alone may be told; "": all
 }
 
-// maxRedefined is how many of them are told of.
+// maxRedefined is how many of them are told about.
 const maxRedefined = 100
 
-// Redefinitions are those of this run. Its mutex is a leaf.
+// Redefinitions are the redefinitions of this run. Its mutex is a leaf.
 type Redefinitions struct {
 	mu  sync.Mutex
 	all []Redefinition // the latest last
 }
 
-// Add notes one more. owner is the session whose own server it is; "": several may share it.
+// Add remembers one more. owner is the session whose own server it is; "": several may share it.
 func (r *Redefinitions) Add(server, owner, tool string, parts []string, at time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -53,7 +54,7 @@ func (r *Redefinitions) List() []Redefinition {
 	return slices.Clone(r.all)
 }
 
-// VisibleTo are those that a session may be told: not of servers that belong to another.
+// VisibleTo returns the visible to that a session may be told: not of servers that belong to another.
 func (r *Redefinitions) VisibleTo(session string) []Redefinition {
 	return slices.DeleteFunc(r.List(), func(d Redefinition) bool { return d.owner != "" && d.owner != session })
 }

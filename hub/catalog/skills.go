@@ -31,10 +31,10 @@ const (
 	tooManyOfAll  = "all servers together have named more skills since the hub was started than it keeps apart: restart the hub"
 )
 
-// SkillURIs say whose a URI of a skill is, and how it is called towards clients. What was decided once stays while the hub
-// runs, whichever servers come and go: whoever comes later takes over no URI, and no URI changes. Of servers that come
-// together each has what it claims below its name. So no order decides, neither that of the configuration nor that of arrival: a hub that
-// starts with what servers offered last gives no URI to another server than the hub before it. Its mutex is a leaf.
+// SkillURIs say whose a URI of a skill is, and how it is called towards clients. What was decided once stays while the hub runs,
+// whichever servers come and go: the one who comes later takes over no URI, and no URI changes. Of servers that come together each has
+// what it claims below its name. So no order decides, neither the order of the configuration nor the order of arrival: a hub that starts
+// with what servers offered last gives no URI to another server than the hub before it. Its mutex is a leaf.
 type SkillURIs struct {
 	mu     sync.RWMutex
 	wanted map[string]map[string]bool     // by a URI of theirs, the children that claim it; true: with all below it
@@ -53,7 +53,7 @@ type claim struct {
 	folder bool // and all below it
 }
 
-// NewSkillURIs makes one where nobody has claimed anything.
+// NewSkillURIs makes one if no one has claimed anything.
 func NewSkillURIs() *SkillURIs {
 	return &SkillURIs{wanted: map[string]map[string]bool{}, within: map[string]map[string]struct{}{}, names: map[string]map[string]string{}, whose: map[string]claim{}, below: map[string]map[Source]struct{}{}, others: map[string]bool{}, heldOf: map[string]int{}}
 }
@@ -80,8 +80,8 @@ func (o *Offer) listClaims() (all []claim) {
 	return all
 }
 
-// claimAll decides whose these URIs are, where that is not decided. all are of the servers that are known by now. A URI that begins with the
-// name of another server is called after its own: people take it for that one's. Those that nobody can keep apart are refused, by the
+// claimAll decides whose these URIs are, if that is not decided. all are of the servers that are known by now. A URI that begins with the
+// name of another server is called after its own: people take it for the other's. The ones that no one can keep apart are refused, by the
 // child and its own URI, with the reason.
 func (s *SkillURIs) claimAll(all []claim, isServer func(name string) bool) (refused map[string]map[string]string) {
 	s.mu.Lock()
@@ -147,7 +147,7 @@ func (s *SkillURIs) isClaimed(uri string) bool {
 	return false
 }
 
-// noteClaim notes a claim. mu is held.
+// noteClaim remembers a claim. mu is held.
 func (s *SkillURIs) noteClaim(c claim) {
 	if s.wanted[c.URI] == nil {
 		s.wanted[c.URI] = map[string]bool{}
@@ -185,10 +185,10 @@ func (s *SkillURIs) isContested(c claim) bool {
 	return false
 }
 
-// costOf is what a claim is taken to hold: each folder that it is in has a place for it.
+// costOf returns what a claim is taken to hold: each folder that it is in has a place for it.
 func costOf(uri string) int { return (strings.Count(uri, "/") + 1) * (len(uri) + claimCost) }
 
-// looksAddressed reports a URI that would be taken for one below the name of a server: of another one, or of its own where that
+// looksAddressed reports a URI that would be taken for one below the name of a server: of another one, or of its own if that
 // claims what such a URI stands for. mu is held.
 func (s *SkillURIs) looksAddressed(c claim, isServer func(name string) bool) bool {
 	server, rest, ok := cutServer(skillScheme, c.URI)
@@ -207,7 +207,7 @@ func (s *SkillURIs) decideName(c claim, isServer func(name string) bool) {
 	}
 	for size := markSize - 1; s.isTaken(c, name); size++ {
 		child := c.Child
-		if size >= markSize { // somebody else has the name of this server in a URI
+		if size >= markSize { // someone else has the name of this server in a URI
 			child += "-" + makeMark(c.Child, c.URI, size)
 		}
 		name = serverSkillURI(child, c.URI)
@@ -231,7 +231,7 @@ func (s *SkillURIs) decideName(c claim, isServer func(name string) bool) {
 }
 
 // isTaken reports whether another claim is in the way of a name: at it, above it, or below a folder. One of the same child is
-// not where it means the same by the name.
+// not if it means the same by the name.
 func (s *SkillURIs) isTaken(c claim, name string) bool {
 	if at, ok := s.findSource(name); ok && at != c.Source {
 		return true
@@ -247,7 +247,7 @@ func (s *SkillURIs) isTaken(c claim, name string) bool {
 	return false
 }
 
-// findClaim is the claim that a URI towards the client is under. mu is held.
+// findClaim returns the claim that a URI towards the client is under. mu is held.
 func (s *SkillURIs) findClaim(uri string) (claim, bool) {
 	if c, ok := s.whose[uri]; ok {
 		return c, true
@@ -260,7 +260,7 @@ func (s *SkillURIs) findClaim(uri string) (claim, bool) {
 	return claim{}, false
 }
 
-// nameFor is what a child's URI was named, or a folder that it is in. mu is held.
+// nameFor returns what a child's URI was named, or a folder that it is in. mu is held.
 func (s *SkillURIs) nameFor(at Source) (name string, ok bool) {
 	names := s.names[at.Child]
 	if len(names) == 0 {
@@ -277,7 +277,7 @@ func (s *SkillURIs) nameFor(at Source) (name string, ok bool) {
 	return "", false
 }
 
-// foldersOf are those that a URI is in, the innermost first; none that is longer than what can be claimed.
+// foldersOf returns the folders of that a URI is in, the innermost first; none that is longer than what can be claimed.
 func foldersOf(uri string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		_, rest, ok := strings.Cut(uri[:min(len(uri), maxClaimed+1)], "://")
@@ -294,14 +294,14 @@ func foldersOf(uri string) func(yield func(string) bool) {
 	}
 }
 
-// Source is the child that a URI towards the client belongs to, and its own URI; false where nobody has claimed it.
+// Source returns the child that a URI towards the client belongs to, and its own URI; false if no one has claimed it.
 func (s *SkillURIs) Source(uri string) (Source, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.findSource(uri)
 }
 
-// findSource is Source for callers that hold mu.
+// findSource works like Source for callers that hold mu.
 func (s *SkillURIs) findSource(uri string) (Source, bool) {
 	c, ok := s.findClaim(uri)
 	if !ok {
@@ -311,7 +311,7 @@ func (s *SkillURIs) findSource(uri string) (Source, bool) {
 	return Source{c.Child, c.URI + uri[len(name):]}, true
 }
 
-// Name is what a child's URI is called towards the client. One that another has claimed gets the name of its server.
+// Name returns what a child's URI is called towards the client. One that another has claimed gets the name of its server.
 func (s *SkillURIs) Name(child, uri string) string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -324,15 +324,15 @@ func (s *SkillURIs) Name(child, uri string) string {
 	return uri
 }
 
-// renamedChildren are the children with URIs that are called otherwise. any: something is claimed at all.
+// renamedChildren returns the children with URIs that are called otherwise. any: something is claimed at all.
 func (s *SkillURIs) renamedChildren() (children map[string]bool, any bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return maps.Clone(s.others), len(s.whose) > 0
 }
 
-// serverSkillURI is a URI of a skill that names its server: skill://SERVER/REST, which keeps the name of the skill where it
-// is. One of another scheme is as that of any resource.
+// serverSkillURI returns a URI of a skill that names its server: skill://SERVER/REST, which keeps the name of the skill
+// where it is. One of another scheme is as the URI of any resource.
 func serverSkillURI(child, uri string) string {
 	if !hasScheme(uri, skillScheme) {
 		return serverURI(child, uri)
@@ -359,7 +359,7 @@ func (b *Builder) claimSkills(c *Catalog, offers []*Offer) {
 	c.skillsRenamed, c.claimed = b.cfg.URIs.renamedChildren()
 }
 
-// withSkillNames returns items under their URIs towards the client, without those that were refused.
+// withSkillNames returns items under their URIs towards the client, without the ones that were refused.
 func (c *Catalog) withSkillNames(k offers.Kind, child string, items []*Item) []*Item {
 	if !c.claimed || k != offers.Resources && k != offers.Skills {
 		return items
@@ -380,7 +380,7 @@ func (c *Catalog) withSkillNames(k offers.Kind, child string, items []*Item) []*
 }
 
 // WithURIs returns a child's answer about a resource or a skill with the URIs that the client knows. asked is the one that it
-// asked by, and own the child's own for that. Where they differ, skills that are not listed are called in the same way.
+// asked by, and own the child's own for that. If they differ, skills that are not listed are called in the same way.
 func (c *Catalog) WithURIs(child, asked, own string, said jsonrpc.Answer) jsonrpc.Answer {
 	if said.Result == nil || asked == own && !c.claimed {
 		return said
@@ -405,8 +405,7 @@ func (c *Catalog) WithURIs(child, asked, own string, said jsonrpc.Answer) jsonrp
 	return said.Edited(edits...)
 }
 
-// editsOf puts names in the place of the URIs of a raw entry: its own, and those of its resources. name is URIs.Name where it
-// is nil.
+// editsOf puts names instead of the URIs of a raw entry: its own, and its resources'. name is URIs.Name if it is nil.
 func (c *Catalog) editsOf(child string, entry []byte, name func(string) string) (edits []jsonrpc.Edit) {
 	if name == nil {
 		name = func(uri string) string { return c.by.cfg.URIs.Name(child, uri) }

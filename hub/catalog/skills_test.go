@@ -17,7 +17,7 @@ import (
 	"mcphub/validate/policy"
 )
 
-// skillsOf is what a server offers that has these skills, by their folders, each with one more file.
+// skillsOf returns what a server offers that has these skills, by their folders, each with one more file.
 func skillsOf(folders ...string) *offers.Offer {
 	o := &offers.Offer{Capabilities: []byte(`{"resources":{},"extensions":{"` + methods.ExtensionSkills + `":{}}}`)}
 	for _, at := range folders {
@@ -27,8 +27,8 @@ func skillsOf(folders ...string) *offers.Offer {
 	return o
 }
 
-// TestSkillsAreMerged: URIs that one server alone has stay. What two claim gets the name of each, with all files of the skill, on the list
-// of resources too, and nothing else of an entry changes. By the URI that both have it is nobody's.
+// TestSkillsAreMerged: URIs that a single server alone has stay. What two claim gets the name of each, with all files of the skill, on the
+// list of resources too, and nothing else of an entry changes. By the URI that both have it is no one's.
 func TestSkillsAreMerged(t *testing.T) {
 	t.Parallel()
 	b := builder(t, "a", "b", "c")
@@ -99,7 +99,7 @@ func TestNobodyTakesOverASkill(t *testing.T) {
 	if w := c.Sources(got[2]); w.Likely[0] != (Source{"b", "skill://x/SKILL.md"}) {
 		t.Errorf("%+v", w)
 	}
-	// Once a is gone its URI is nobody's: b has it under another.
+	// Once a is gone its URI is no one's: b has it under another.
 	c = b.Catalog(map[string]*Offer{"b": late})
 	if w := c.Sources("skill://x/SKILL.md"); !w.Certain || w.Likely[0].Child != "a" {
 		t.Errorf("%+v", w)
@@ -108,14 +108,14 @@ func TestNobodyTakesOverASkill(t *testing.T) {
 	if w := alone.Catalog(map[string]*Offer{"b": alone.Read("b", skillsOf("skill://x"))}).Sources("skill://x/SKILL.md"); !w.Certain || len(w.Likely) > 0 {
 		t.Errorf("%+v", w)
 	}
-	// What is not listed is asked of the server that a URI names, and of nobody else.
+	// What is not listed is asked of the server that a URI names, and of no one else.
 	if w := c.Sources("skill://b/unlisted/SKILL.md"); w.Certain || len(w.SameScheme)+len(w.Others) > 0 || !slices.Equal(w.Likely, []Source{{"b", "skill://b/unlisted/SKILL.md"}, {"b", "skill://unlisted/SKILL.md"}}) {
 		t.Errorf("%+v", w)
 	}
 }
 
 // TestSkillsAreCleaned: titles and descriptions of an entry and of its files are cleaned like those of anything else. Frontmatter stays, which
-// clients compare with that of the file.
+// clients compare with the file's.
 func TestSkillsAreCleaned(t *testing.T) {
 	t.Parallel()
 	const entry = `{"uri":"skill://x/SKILL.md","title":"a%[1]s","description":"%[1]sb","frontmatter":{"name":"x\u202e","title":"\u202e","description":"\u202e"},"resources":[{"uri":"skill://x/a.md","title":"%[1]sc","digest":"\u202e","size":1.0}]}`
@@ -128,7 +128,7 @@ func TestSkillsAreCleaned(t *testing.T) {
 	}
 }
 
-// TestAnswersAboutSkills: URIs in an answer are those that the client knows.
+// TestAnswersAboutSkills: URIs in an answer are the ones that the client knows.
 func TestAnswersAboutSkills(t *testing.T) {
 	t.Parallel()
 	b := builder(t, "a", "b")
@@ -257,9 +257,9 @@ func TestURIsOfSkillsStay(t *testing.T) {
 }
 
 // TestURIsOfSkillsStayAcrossRestarts: hubs run one after the other, with the servers in another order in each and coming in another one. A hub
-// knows at its start what servers have listed before. No URI ever leads to another server than it once did, nor one that it is on no list
-// of; and what two claim keeps its URIs from the first start on that knew both. The control: where the order of the configuration decides
-// what both claim, which is how a first-come rule starts anew, a URI does change hands.
+// knows at its start what servers have listed before. No URI ever leads to another server than it once did, nor one that it is on no list of;
+// and what two claim keeps its URIs from the first start on that knew both. The control: if the order of the configuration decides what both
+// claim, which is how a first-come rule starts again, a URI does change hands.
 func TestURIsOfSkillsStayAcrossRestarts(t *testing.T) {
 	t.Parallel()
 	servers := []string{"a", "b", "c"}

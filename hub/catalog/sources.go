@@ -21,16 +21,16 @@ type Sources struct {
 	Others     []Source // they may know more than they list
 }
 
-// Sources tells whose a resource is: that of the child that lists it, or names it
-// as the app of a tool; of the one that the URI itself names; else of one of those
-// that have resources.
+// Sources returns whose a resource is: that of the child that lists it, or names
+// it as the app of a tool; of the one that the URI itself names; else of one of
+// the ones that have resources.
 func (c *Catalog) Sources(uri string) (w Sources) {
 	sure := func(child, remote string) Sources {
 		return Sources{Certain: true, Likely: []Source{{child, remote}}}
 	}
 	if at, ok := c.by.cfg.URIs.Source(uri); ok && hasScheme(uri, skillScheme) {
 		if c.by.byName[at.Child] == nil {
-			return Sources{Certain: true} // its server is gone, and nobody has taken its place
+			return Sources{Certain: true} // its server is gone, and no one has taken its place
 		}
 		return sure(at.Child, at.URI)
 	}
@@ -54,7 +54,7 @@ func (c *Catalog) Sources(uri string) (w Sources) {
 		}
 	}
 	if hasScheme(uri, skillScheme) && c.by.cfg.URIs.isClaimed(uri) {
-		return Sources{Certain: true} // two servers claim it: each has it below its name, and nobody so
+		return Sources{Certain: true} // two servers claim it: each has it below its name, and no one so
 	}
 	for i := range c.by.cfg.Children {
 		name := c.by.cfg.Children[i].Name
@@ -77,7 +77,7 @@ func (c *Catalog) Sources(uri string) (w Sources) {
 }
 
 // OwnerOf returns the one child of these that a URI belongs to, with its own name
-// for it; false where that cannot be told.
+// for it; false if that cannot be told.
 func (c *Catalog) OwnerOf(uri string, among []string) (Source, bool) {
 	from := c.Sources(uri)
 	if from.Certain && len(from.Likely) > 0 {
@@ -113,7 +113,7 @@ func (c *Catalog) Addressed(uri string) *Item {
 	return nil
 }
 
-// schemeOf is the scheme of a URI, in lower case.
+// schemeOf returns the scheme of a URI, in lower case.
 func schemeOf(uri string) string {
 	name, _, _ := strings.Cut(uri, ":")
 	return strings.ToLower(name)

@@ -31,12 +31,12 @@ type Tool struct {
 
 	mended []string // what was mended in its definition, for people
 	older  bool     // clients before 2026-07-28 read another definition, or none
-	tasks  bool     // its definition tells whether its calls can be tasks of 2025-11-25
+	tasks  bool     // its definition reports whether its calls can be tasks of 2025-11-25
 	id     string   // of the schema of its results; "" for none
 	entry  []byte   // definition as the child gave it
 	by     *Builder // that read it
 	app    bool     // it has an app, or is there for one
-	ui     string   // the child's URI of that app; "" where it names none
+	ui     string   // the child's URI of that app; "" if it names none
 	plain  *Plain   // nil for a tool of the hub itself
 }
 
@@ -46,7 +46,7 @@ const cheapDefinition = 16 << 10
 // hidden is the reason of a tool that the operator does not want.
 const hidden = "excluded by hub.json"
 
-// makeTool makes a Tool of one entry of a child's list, or says why not.
+// makeTool makes a Tool of one entry of a child's list, or reports why not.
 func (b *Builder) makeTool(child *Child, offer *offers.Offer, raw []byte) (*Tool, string) {
 	given := definition.Read(raw)
 	remote, ok := jsonrpc.String(given.Get("name"))
@@ -135,11 +135,11 @@ func withoutTasks(def []byte) []byte {
 // context. Models differ; it is a measure for comparing servers.
 const TokenBytes = 4
 
-// Tokens is about how many tokens a definition takes.
+// Tokens returns about how many tokens a definition takes.
 func Tokens(def []byte) int { return (len(def) + TokenBytes - 1) / TokenBytes }
 
-// Note says what a person should know of the tool: that its calls are not checked by its
-// schema; "" where there is nothing.
+// Note returns what a person should know of the tool: that its calls are not checked by
+// its schema; "" if there is nothing.
 func (t *Tool) Note() string {
 	if t.Checked == nil {
 		return ""
@@ -167,7 +167,7 @@ func (t *Tool) SameDefinition(other *Tool) bool {
 	return t.Offer.ServerName == other.Offer.ServerName && bytes.Equal(t.entry, other.entry)
 }
 
-// Description is what the tool says of itself, short and clean.
+// Description returns what the tool says about itself, short and clean.
 func (t *Tool) Description() string {
 	var d struct {
 		Description string `json:"description"`

@@ -12,7 +12,7 @@ const (
 	uiScheme  = "ui://"
 )
 
-// serverURI is a URI, or template, that names its server too.
+// serverURI returns a URI, or template, that names its server too.
 func serverURI(child, uri string) string {
 	if !hasScheme(uri, uiScheme) {
 		return ownScheme + url.PathEscape(child) + "/" + uri

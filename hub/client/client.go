@@ -19,12 +19,12 @@ import (
 type Peer interface {
 	// Call asks the client and waits for its answer, as jsonrpc.Conn.Call does.
 	Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error)
-	// Notify tells the client, waiting for room as long as ctx lasts.
+	// Notify returns the client, waiting for room as long as ctx lasts.
 	Notify(ctx context.Context, method string, params ...[]byte) error
-	// TryNotify tells the client if there is room; it never blocks.
+	// TryNotify informs the client if there is room; it never blocks.
 	TryNotify(method string, params ...[]byte) bool
-	// TryNotifyLeavingRoom is TryNotify that leaves half of the room to whatever else there is
-	// to say.
+	// TryNotifyLeavingRoom works like TryNotify that leaves half of the room to whatever else
+	// there is to say.
 	TryNotifyLeavingRoom(method string, params ...[]byte) bool
 }
 
@@ -32,7 +32,7 @@ type Peer interface {
 // before the answer, what belongs to the request.
 type Reply interface {
 	Peer
-	// AllowHubQuestions lets the hub's own questions go on this reply, where there is no other way,
+	// AllowHubQuestions lets the hub's own questions go on this reply, if there is no other way,
 	// until back is called.
 	AllowHubQuestions() (back func())
 	// Reaches reports whether the client can be told anything on it before its
@@ -40,9 +40,9 @@ type Reply interface {
 	Reaches() bool
 }
 
-// A Client is whoever made one request, as a Call sees it. There are two: one of the
-// handshake has said once what it can do, and is asked and told at any time;
-// a *modern.Client says all that with the request, and is asked by its answer
+// A Client is the one who made one request, as a Call sees it. There are two: one of
+// the handshake has said once what it can do, and is asked and told at any time; a
+// *modern.Client says all that with the request, and is asked by its answer
 // (2026-07-28). Nothing that a Call does depends on which it is.
 type Client interface {
 	Reply
@@ -54,9 +54,9 @@ type Client interface {
 	YieldTurn()
 }
 
-// An Identity is what is known of a client beside what it says of itself.
+// An Identity is what is known of a client beside what it says about itself.
 type Identity interface {
-	// Era is the word for its era, for reports alone.
+	// Era returns the word for its era, for reports alone.
 	Era() string
 	// StartTiming begins to time its request.
 	StartTiming(t *telemetry.Session) telemetry.Call
@@ -73,12 +73,12 @@ type Roots interface {
 	Boundary(ctx context.Context, wait *rootsmgr.Wait) (rootsmgr.View, error)
 	// RootsStatus returns the roots as they are known now, and the word of rootsmgr for that.
 	RootsStatus(ctx context.Context) (rootsmgr.View, string, error)
-	// NoteScan is told what will be judged, before Boundary.
+	// NoteScan learns what will be judged, before Boundary.
 	NoteScan(scan *validate.Scan)
-	// CheckVerdict is told of the verdict; an error: roots are needed first.
+	// CheckVerdict is told about the verdict; an error: roots are needed first.
 	CheckVerdict(v *validate.Verdict) error
-	// Reconsider asks once more about roots by which a request would be denied; newer
-	// is false where there is nothing else. limit bounds how long it waits until the
+	// Reconsider asks again about roots by which a request would be denied; newer is
+	// false if there is nothing else. limit bounds how long it waits until the
 	// children have been given them.
 	Reconsider(ctx context.Context, wait *rootsmgr.Wait, limit time.Duration) (view rootsmgr.View, newer bool, err error)
 	// RootsBefore waits until a child that needs roots has been given them, for a
@@ -90,7 +90,7 @@ type Roots interface {
 	// the request goes to it.
 	BringsOtherRoots(spec *spec.Spec) bool
 	// SendsRoots reports whether roots come with the client's requests. A child that
-	// asks for them in the middle of one waits for those of that request.
+	// asks for them in the middle of one waits for the bytes of that request.
 	SendsRoots() bool
 	// CanFetchRoots reports whether the client is to be asked for roots on account of
 	// a child that asks for them.
@@ -106,7 +106,7 @@ type Roots interface {
 
 // A Delivery gives what a child says the shape that its client is to have.
 type Delivery interface {
-	// Answer is the child's as it is meant for this client.
+	// Answer returns the child's as it is meant for this client.
 	Answer(lease *children.Lease, method string, resp *jsonrpc.Response) jsonrpc.Answer
 	// KeepResultType keeps the resultType that the child has set: it was seen to be allowed.
 	KeepResultType()

@@ -36,7 +36,7 @@ func RequestOf(ctx context.Context) Request {
 	return Request{}
 }
 
-// headers are those of a request that repeat parts of it.
+// headers are the headers of a request that repeat parts of it.
 type headers interface {
 	// Fits compares them with the arguments of a call, once it is known which
 	// parameters they repeat. ok false: refusal is the answer.

@@ -32,14 +32,14 @@ type Configuration struct {
 
 	base     *Configuration           // what it is in the hub's own surroundings; nil: these are they
 	given    []Child                  // of one ForClient: as they were given
-	anew     map[string]uint64        // Number at which a child was last to start anew, by name
+	anew     map[string]uint64        // Number at which a child was last to start again, by name
 	variants func() map[string]string // see readVariants
 
-	common *Configuration // of one For somebody: what it is for nobody in particular; else nil
+	common *Configuration // of one For someone: what it is for no one in particular; else nil
 	// what it is for principals; nil: it is the same for everybody
 	views *memo.Map[*validate.Checker, *Configuration]
 
-	denied map[string]bool // children of which the rules deny everything; of one that is For nobody in particular, those that no principal is served
+	denied map[string]bool // children of which the rules deny everything; of one that is For no one in particular, the ones that no principal is served
 
 	skills *catalog.SkillURIs // of the hub: they outlive a configuration
 
@@ -49,7 +49,7 @@ type Configuration struct {
 
 // New makes the Configuration that takes the place of old, nil for the first one. own
 // are the hub's own tools. Children that are described as in old keep their revision,
-// but for those that are to start anew.
+// but for the ones that are to start again.
 func New(set Settings, own []catalog.HubTool, old *Configuration, anew ...string) (*Configuration, error) {
 	c := newConfiguration(1, nil)
 	if old != nil {
@@ -68,7 +68,7 @@ func New(set Settings, own []catalog.HubTool, old *Configuration, anew ...string
 	})
 }
 
-// newConfiguration makes an empty one. skills are those of the hub, nil for the first one.
+// newConfiguration makes an empty one. skills are the skills of the hub, nil for the first one.
 func newConfiguration(number uint64, skills *catalog.SkillURIs) *Configuration {
 	if skills == nil {
 		skills = catalog.NewSkillURIs()
@@ -121,7 +121,7 @@ func (c *Configuration) catalogBuilder(own []catalog.HubTool) *catalog.Builder {
 }
 
 // Wanted returns which tools of which servers these settings offer, as far as hub.json
-// says that. Tool "" asks for the server alone.
+// states that. Tool "" asks for the server alone.
 func (s Settings) Wanted() func(child, tool string) bool {
 	c := Configuration{Settings: s}
 	by := c.catalogBuilder(nil)
@@ -133,8 +133,8 @@ func (s Settings) Wanted() func(child, tool string) bool {
 	}
 }
 
-// PutInForce notes that the children are run by it from now on, and by old no more; nil
-// for none.
+// PutInForce remembers that the children are run by it from now on, and by old no more;
+// nil for none.
 func (c *Configuration) PutInForce(old *Configuration) {
 	close(c.followed)
 	if old != nil {
@@ -142,16 +142,16 @@ func (c *Configuration) PutInForce(old *Configuration) {
 	}
 }
 
-// MarkReplaced says that the children are run by it no more.
+// MarkReplaced reports that the children are run by it no more.
 func (c *Configuration) MarkReplaced() { close(c.replaced) }
 
-// Replaced is closed once the children are run by a newer one.
+// Replaced returns a channel that is closed once the children are run by a newer one.
 func (c *Configuration) Replaced() <-chan struct{} { return c.replaced }
 
-// Child returns how a child is run, nil where there is none of this name.
+// Child returns how a child is run, nil if there is none of this name.
 func (c *Configuration) Child(name string) *Child { return c.children[name] }
 
-// ResultMax is that of a child, 0 where there is none of this name.
+// ResultMax returns the result max of a child, 0 if there is none of this name.
 func (c *Configuration) ResultMax(child string) int {
 	if !c.cuts {
 		return 0
@@ -180,7 +180,7 @@ func (c *Configuration) ChildNames() []string {
 	return out
 }
 
-// noteDenied notes the children of which the rules deny everything.
+// noteDenied remembers the children of which the rules deny everything.
 func (c *Configuration) noteDenied() {
 	for i := range c.Children {
 		if name := c.Children[i].Spec.Name; c.Checker.DeniesChild(name) {
@@ -193,7 +193,7 @@ func (c *Configuration) noteDenied() {
 }
 
 // IsDenied reports whether the rules deny everything of a child to the principals that c is for. It serves none of them, and
-// they are shown nothing that it says of itself.
+// they are shown nothing that it says about itself.
 func (c *Configuration) IsDenied(child string) bool { return c.denied[child] }
 
 // ServedNames returns the names of the children that are not Denied, in the order of hub.json.
@@ -211,8 +211,8 @@ func (c *Configuration) BrokenEntry(name string) *Broken {
 	return nil
 }
 
-// StartLimit is how long a child may take from being wanted to being ready: it
-// may have to wait for the roots first.
+// StartLimit returns how long a child may take from being wanted to being
+// ready: it may have to wait for the roots first.
 func (c *Configuration) StartLimit(name string) time.Duration {
 	start := spec.DefaultStartTimeout
 	if child := c.Child(name); child != nil {
@@ -221,7 +221,7 @@ func (c *Configuration) StartLimit(name string) time.Duration {
 	return start + c.Roots.Timeout
 }
 
-// ApprovalRules are what an approval queue goes by.
+// ApprovalRules returns what an approval queue goes by.
 func (c *Configuration) ApprovalRules() approval.Rules {
 	return approval.Rules{Timeout: c.Approval.Timeout, Checker: c.Checker, Revision: func(child string) (uint64, bool) {
 		if child := c.Child(child); child != nil {

@@ -9,8 +9,9 @@ import (
 	"mcphub/validate/policy"
 )
 
-// Boundary is what the kernel is to hold a child to whose clients have these roots.
-// served is what the child is served: roots, directories of the policy, and grants.
+// Boundary returns what the kernel is to hold a child to whose clients have these
+// roots. served is what the child is served: roots, directories of the policy, and
+// grants.
 func (c *Configuration) Boundary(child *Child, roots, served []guard.Root, grants []policy.Grant) sandbox.Boundary {
 	name := child.Spec.Name
 	if rule := c.Checker.Rules().UnlimitedRule(name); rule != "" {
@@ -45,9 +46,9 @@ func (c *Configuration) Boundary(child *Child, roots, served []guard.Root, grant
 	return b
 }
 
-// CommonBoundary is that of a child that serves everybody: the configured roots and the
-// directories of the policy. Where there are none it is empty, whatever roots.when says:
-// that is about calls, which each session's own roots judge.
+// CommonBoundary returns the common boundary of a child that serves everybody: the
+// configured roots and the directories of the policy. If there are none it is empty,
+// whatever roots.when says: that is about calls, which each session's own roots judge.
 func (c *Configuration) CommonBoundary(child *Child) sandbox.Boundary {
 	if !child.Spec.Sandbox.Confines() {
 		return sandbox.Boundary{}
@@ -59,7 +60,7 @@ func (c *Configuration) CommonBoundary(child *Child) sandbox.Boundary {
 	return c.ofAll().Boundary(child, roots, c.CommonRoots()[child.Spec.Name], nil)
 }
 
-// AccessOf is what roles come to in the kernel.
+// AccessOf returns what roles come to in the kernel.
 func AccessOf(roles policy.RoleSet) (a sandbox.Access) {
 	if roles.Has(access.Read) {
 		a |= sandbox.Read | sandbox.Execute

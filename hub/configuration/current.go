@@ -7,11 +7,11 @@ import (
 	"mcphub/internal/principal"
 )
 
-// Current says which Configuration is in force. Its methods may be called by any
-// goroutine.
+// Current reports which Configuration is in force. Its methods may be called by
+// any goroutine.
 type Current struct {
-	now    atomic.Pointer[Configuration] // of a Current For somebody, the last that it was asked for
-	common *Current                      // of a Current For somebody: what a reload sets; else nil
+	now    atomic.Pointer[Configuration] // of a Current For someone, the last that it was asked for
+	common *Current                      // of a Current For someone: what a reload sets; else nil
 	who    principal.Principal           // for whom, where common is not nil
 }
 
@@ -20,7 +20,7 @@ func (c *Current) For(who principal.Principal) *Current {
 	return &Current{common: c.Common(), who: who}
 }
 
-// Common returns the Current that a reload sets: c itself, unless it is For somebody.
+// Common returns the Current that a reload sets: c itself, unless it is For someone.
 func (c *Current) Common() *Current {
 	if c.common != nil {
 		return c.common
@@ -28,10 +28,10 @@ func (c *Current) Common() *Current {
 	return c
 }
 
-// Set puts a Configuration in force. c is not For somebody.
+// Set puts a Configuration in force. c is not For someone.
 func (c *Current) Set(now *Configuration) { c.now.Store(now) }
 
-// Now is the one that counts for what starts now.
+// Now returns the one that counts for what starts now.
 func (c *Current) Now() *Configuration {
 	if c.common == nil {
 		return c.now.Load()
@@ -55,7 +55,7 @@ func (c *Current) AwaitInForce() *Configuration {
 	return now
 }
 
-// ErrSuperseded says that a reload has replaced a child between the lookup of
+// ErrSuperseded means that a reload has replaced a child between the lookup of
 // its tool and the call: nothing was sent, and the tool must be looked up again.
 var ErrSuperseded = errors.New("the configuration of this server has just changed; call again")
 
@@ -67,7 +67,7 @@ func (c *Current) IsSuperseded(by *Configuration, child string) bool {
 	return was == nil || is == nil || is.Spec.Revision != was.Spec.Revision || now.IsDenied(child) && !by.IsDenied(child)
 }
 
-// maxReloads bounds how often one request is looked up anew because a reload has overtaken it.
+// maxReloads bounds how often one request is looked up again because a reload has overtaken it.
 const maxReloads = 16
 
 // RetryOnReload looks up and makes a request, and does both again if a reload came between: its

@@ -1,9 +1,9 @@
 // Package configuration holds what a hub goes by: everything that hub.json decides, as
 // one immutable value.
 //
-// [Settings] are what a hub is given. A [Configuration] is made of them: its children
-// have a name and a revision, and what they offer is read by it. A reload makes
-// another one. [Current] says which one is in force.
+// [Settings] are what a hub is given. A [Configuration] is made of them: its children have a name
+// and a revision, and what they offer is read by it. A reload makes another one. [Current]
+// reports which one is in force.
 //
 // In other [Surroundings] than the hub's own the settings may be others. The Configuration
 // that [Configuration.ForClient] makes of those has the same Number. What serves everybody
@@ -11,10 +11,9 @@
 //
 // # Who owns the state
 //
-// A Configuration is not changed, but for two channels and for what it has read of the
-// offers of children, which one leaf mutex guards. So one load of Current gives parts that belong
-// together. Whoever waits is told by [Configuration.Replaced] that another one has
-// taken its place.
+// A Configuration is not changed, but for two channels and for what it has read of the offers of
+// children, which one leaf mutex guards. So one load of Current gives parts that belong together.
+// The one who waits is told by [Configuration.Replaced] that another one has taken its place.
 //
 // # What it refuses to do
 //

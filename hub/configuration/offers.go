@@ -8,8 +8,8 @@ import (
 	"mcphub/internal/printable"
 )
 
-// ReadOffer returns a child's offer as it is read by this Configuration: the last reading where it
-// is the same offer.
+// ReadOffer returns a child's offer as it is read by this Configuration: the last reading if it is
+// the same offer.
 func (c *Configuration) ReadOffer(child *Child, raw *offers.Offer) *catalog.Offer {
 	c = c.Common()
 	c.mu.Lock()
@@ -21,7 +21,7 @@ func (c *Configuration) ReadOffer(child *Child, raw *offers.Offer) *catalog.Offe
 	return c.Offers.Read(child.Spec.Name, raw)
 }
 
-// KeepOffer is ReadOffer for an offer that others will want too.
+// KeepOffer works like ReadOffer for an offer that others will want too.
 func (c *Configuration) KeepOffer(child *Child, raw *offers.Offer) *catalog.Offer {
 	c = c.Common()
 	o := c.ReadOffer(child, raw)

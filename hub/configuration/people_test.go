@@ -9,7 +9,7 @@ import (
 	"mcphub/validate/policy"
 )
 
-// Of an entry that cannot be read nobody hears to whom the rules deny that server. Control: somebody else does.
+// Of an entry that cannot be read no one hears to whom the rules deny that server. Control: someone else does.
 func TestBrokenEntriesOfDeniedServers(t *testing.T) {
 	t.Parallel()
 	set := settings(t, t.TempDir())

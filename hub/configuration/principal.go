@@ -6,11 +6,11 @@ import (
 	"mcphub/internal/principal"
 )
 
-// This file is about what a Configuration comes to for one principal, where rules of its policy are for some people only.
+// This file is about what a Configuration amounts to for one principal, where rules of its policy are for some people only.
 
 // For returns what c is for a principal: the same, but for the rules of the policy that are for others. Principals about whom the
-// same rules are get the same Configuration. It is in force as long as c is, and shares what is read of offers.
-// Where no rule is for some people only, it is c.
+// same rules are get the same Configuration. It is in force as long as c is, and shares what is read of offers. If no rule is for
+// some people only, it is c.
 func (c *Configuration) For(who principal.Principal) *Configuration {
 	if c.views == nil {
 		return c
@@ -29,7 +29,7 @@ func (c *Configuration) For(who principal.Principal) *Configuration {
 	})
 }
 
-// Common returns what is the same for all principals: c itself, unless it is For somebody.
+// Common returns what is the same for all principals: c itself, unless it is For someone.
 func (c *Configuration) Common() *Configuration {
 	if c.common != nil {
 		return c.common

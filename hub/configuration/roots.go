@@ -10,7 +10,7 @@ import (
 	"mcphub/validate/policy"
 )
 
-// UsableRoots returns those of some roots that a child can do with.
+// UsableRoots returns the roots among some that a child can do with.
 func (c *Child) UsableRoots(roots []guard.Root) []guard.Root {
 	if c.Spec.TakesDirectories() {
 		return rootsmgr.Directories(roots)
@@ -18,8 +18,8 @@ func (c *Child) UsableRoots(roots []guard.Root) []guard.Root {
 	return roots
 }
 
-// ExtraDirectories are the directories that a child is served beside roots: those that the
-// policy names, and what a human has granted.
+// ExtraDirectories returns the directories that a child is served beside roots: the ones
+// that the policy names, and what a human has granted.
 func (c *Configuration) ExtraDirectories(child string, grants []policy.Grant) []rootsmgr.Entry {
 	var out []rootsmgr.Entry
 	for _, d := range c.Checker.Rules().Directories(child, grants) {
@@ -52,7 +52,7 @@ func (c *Configuration) readOwnRoots() map[string]*rootsmgr.Snapshot {
 	return out
 }
 
-// fallbackOfHub are the roots of the hub itself, in which no session has a say.
+// fallbackOfHub returns the roots of the hub itself, in which no session has a say.
 func (c *Configuration) fallbackOfHub() rootsmgr.Fallback {
 	if c.base != nil {
 		return c.base.Fallback
@@ -60,7 +60,7 @@ func (c *Configuration) fallbackOfHub() rootsmgr.Fallback {
 	return c.Fallback
 }
 
-// commonSnapshot are the configured roots that count for a child: its own as they were read, the hub's as they are now.
+// commonSnapshot returns the configured roots that count for a child: its own as they were read, the hub's as they are now.
 func (c *Configuration) commonSnapshot(child *Child) *rootsmgr.Snapshot {
 	if own := c.ownRoots()[child.Spec.Name]; own != nil {
 		return own

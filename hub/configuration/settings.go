@@ -41,16 +41,16 @@ type Settings struct {
 	OnStderrLine      func(child spec.Key, pid int, line string)  // takes each line of a child's stderr; must not block; may be nil
 	Record            *sandbox.Recorder                           // notes what confined children use beyond what they may; nothing is held if it is free; may be nil
 	RecordWritable    func(dirs []string) error                   // puts directories on record before servers may write there, or they may not; may be nil
-	Written           func(paths ...string) (dir string, ok bool) // tells which folder that servers may write holds one of these paths; nil: none is known
+	Written           func(paths ...string) (dir string, ok bool) // reports which folder that servers may write holds one of these paths; nil: none is known
 	Inspect           bool                                        // serve the method that explains a call: for the program's own commands only
 	Audit             record.Settings
 
-	Telemetry *telemetry.Telemetry // of the hub, and of no other; nil: nobody watches
+	Telemetry *telemetry.Telemetry // of the hub, and of no other; nil: no one watches
 
 	Login func(k spec.Key, s spec.Spec) (remote.Login, error) // gives the login of a child; nil: none has any
 	// StartLogin logs in at the server of a child for a principal. page is given the address that
-	// a person is to open, and the code to enter there, if any; it returns once the person
-	// has agreed. nil: nobody can log in this way.
+	// a person is to open, and the code to enter there, if any; it returns once the person has
+	// agreed. nil: no one can log in this way.
 	StartLogin func(ctx context.Context, child, principal string, page func(address, code string) error) error
 	Secret     func(ctx context.Context, r reference.Ref, leads func(real string) error) (string, error) // gives what a reference to a secret stands for; nil: nothing
 	Environ    []string                                                                                  // the hub's own environment, for the children's allow-list; what SettingsFor gives: the client's
@@ -59,13 +59,12 @@ type Settings struct {
 
 	Launcher children.Launcher // runs the children; nil: as processes
 
-	// ForSurroundings gives these settings as they are in the surroundings of a client. Its error says what
-	// of them cannot differ from client to client, and what mends that. nil: they are the same
-	// in all.
+	// ForSurroundings gives these settings as they are in the surroundings of a client. Its error reports
+	// what of them cannot differ from client to client, and what mends that. nil: they are the same in all.
 	ForSurroundings func(*Surroundings) (Settings, error)
 }
 
-// Host is what the children are started with.
+// Host returns what the children are started with.
 func (s *Settings) Host() preflight.Host {
 	return preflight.Host{Environ: s.Environ, Home: s.Home, Dir: s.Dir}
 }
@@ -77,7 +76,7 @@ type Child struct {
 	Include []string         // globs of tool names; empty: all
 	Exclude []string         // globs of tool names, after Include
 	Always  []string         // globs of tools that are listed whatever Settings.Expose says
-	Roots   []rootsmgr.Entry // directories that count for it in the place of its client's roots; nil: those count
+	Roots   []rootsmgr.Entry // directories that count for it instead of its client's roots; nil: those count
 
 	ResultMax int // bytes of text of a tool's result, beyond which it is cut; 0: it never is
 }
@@ -124,8 +123,9 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// RootsOf are the Roots of a principal by its key; "" is a client that no token names. Where no
-// boundary is known, no path of a client that a token names passes, unless AllowWithoutRoots.
+// RootsOf returns the Roots of a principal by its key; "" is a client that no token names. If
+// no boundary is known, no path of a client that a token names passes, unless
+// AllowWithoutRoots.
 func (c *Settings) RootsOf(principal string) rootsmgr.Settings {
 	r := c.Roots
 	r.When.Denied = principal != "" && !c.AllowWithoutRoots

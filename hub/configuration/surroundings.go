@@ -22,15 +22,15 @@ import (
 // Surroundings are what a client's process brings to its session. The zero value is the
 // hub's own.
 type Surroundings struct {
-	Environ     []string        // its environment, NAME=value; nil: that of the hub
-	Dir         string          // its working directory; "": that of the hub
+	Environ     []string        // its environment, NAME=value; nil: the hub's
+	Dir         string          // its working directory; "": the hub's
 	Roots       string          // what its --roots said
 	RootsGiven  bool            // it had one, be it empty
 	Client      caller.Process  // the client itself
 	Adapter     caller.Process  // what the client has started, and has handed its streams over
 	Log         *zerolog.Logger // of its session; nil: the hub's
 	Kept        *kept.Memory    // holds the state of the session for a hub that comes after this one; nil: it is not kept
-	Impersonate *Impersonation  // as whom it is served; nil: the user of this machine, as whoever has started the hub
+	Impersonate *Impersonation  // as whom it is served; nil: the user of this machine, as the one who has started the hub
 }
 
 // Impersonation is whom a session is served as, by a command that shows what another client would get.
@@ -59,8 +59,8 @@ func (c *Configuration) SettingsFor(s *Surroundings) (Settings, error) {
 	return set, nil
 }
 
-// ForClient makes the Configuration of sessions in the surroundings that set is for. c is that
-// of the hub's own.
+// ForClient makes the Configuration of sessions in the surroundings that set is for. c is the
+// c of the hub's own.
 func (c *Configuration) ForClient(set Settings, own []catalog.HubTool) (*Configuration, error) {
 	e := newConfiguration(c.Number, c.skills)
 	e.base, e.given = c, set.Children
@@ -77,7 +77,7 @@ func (c *Configuration) ForClient(set Settings, own []catalog.HubTool) (*Configu
 			return
 		}
 		// The same for all sessions of the Variant, whenever they come, and until the child is
-		// to start anew; never that of a Spec without one.
+		// to start again; never that of a Spec without one.
 		sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", s.Variant, c.anew[s.Name]))
 		s.Revision = binary.BigEndian.Uint64(sum[:]) | 1<<63
 	})
@@ -101,7 +101,7 @@ func (c *Configuration) readVariants() map[string]string {
 	return out
 }
 
-// folderChecker tells whether folders are there, and looks at each once.
+// folderChecker reports whether folders are there, and looks at each once.
 func folderChecker() func(path string) bool {
 	seen := map[string]bool{}
 	return func(path string) bool {
@@ -115,7 +115,7 @@ func folderChecker() func(path string) bool {
 	}
 }
 
-// countRestarts counts up for children that are to start anew.
+// countRestarts counts up for children that are to start again.
 func (c *Configuration) countRestarts(old *Configuration, anew []string) {
 	c.anew = old.anew
 	if len(anew) > 0 {

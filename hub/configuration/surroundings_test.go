@@ -27,8 +27,8 @@ func settings(t *testing.T, fallback string, environ ...string) Settings {
 	}
 }
 
-// TestForClient: a child that comes to the same in other surroundings is the same one; another has a variant and a revision of
-// its own, which are the same for all who have them and change when it is to start anew.
+// TestForClient: a child that means the same in other surroundings is the same one; another has a variant and a revision of
+// its own, which are the same for all who have them and change when it is to start again.
 func TestForClient(t *testing.T) {
 	t.Parallel()
 	one, two := t.TempDir(), t.TempDir()
@@ -66,7 +66,7 @@ func TestForClient(t *testing.T) {
 		t.Error("what is to start anew does not, or something else does")
 	}
 
-	// What serves everybody is served what the hub was given, whoever asks.
+	// What serves everybody is served what the hub was given, the one who asks.
 	paths := func(roots []guard.Root) (out []string) {
 		for _, r := range roots {
 			out = append(out, r.Path)

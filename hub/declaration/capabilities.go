@@ -13,16 +13,16 @@ import (
 // bytes.
 const maxCaps = 16 << 10
 
-// Claims are what a client says of itself: at initialize, or with a request.
+// Claims are what a client says about itself: at initialize, or with a request.
 type Claims struct {
-	Known, Roots, RootsChange bool // it has said so; it gives roots; it tells of changes of them
+	Known, Roots, RootsChange bool // it has said so; it gives roots; it tells about changes of them
 	Name, Version, Protocol   string
 
 	Can         Abilities
 	ForChildren []byte // to its own children: a raw object, roots left out
 }
 
-// String is how it calls itself, to be read.
+// String returns how it calls itself, to be read.
 func (c *Claims) String() string {
 	return printable.Clean(strings.TrimSpace(c.Name + " " + c.Version))
 }
@@ -94,7 +94,7 @@ func (a *Abilities) noteAbility(name string, value []byte, known bool) {
 	}
 }
 
-// Refuses says why a client cannot be asked for this; ok true: it can.
+// Refuses returns why a client cannot be asked for this; ok true: it can.
 func (a *Abilities) Refuses(m *jsonrpc.Message) (answer jsonrpc.Answer, ok bool) {
 	lacks := func(code int64, what string) (jsonrpc.Answer, bool) {
 		return jsonrpc.ErrorAnswer(code, "the client did not declare "+what+", so it cannot be asked for "+m.Method), false

@@ -1,4 +1,4 @@
-// Package declaration reads what a client says of itself: its name and
+// Package declaration reads what a client says about itself: its name and
 // capabilities, which log messages it wants, and its roots. Clients of both eras
 // say so in the same words, once in the handshake or with each request.
 //

@@ -2,16 +2,16 @@ package declaration
 
 import "mcphub/internal/jsonrpc"
 
-// A Level says which log messages a client wants: one of RFC 5424's, from debug
-// on; zero where the client has not said which.
+// A Level describes which log messages a client wants: one of RFC 5424's, from
+// debug on; zero if the client has not said which.
 type Level int
 
 var levels = [...]string{"", "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 
-// String is its name, "" for none.
+// String returns its name, "" for none.
 func (l Level) String() string { return levels[l] }
 
-// MoreVerbose is the more verbose of two, where they are known.
+// MoreVerbose returns the more verbose of two, if they are known.
 func (l Level) MoreVerbose(o Level) Level {
 	if l == 0 || o != 0 && o < l {
 		return o

@@ -8,7 +8,7 @@ import (
 	"mcphub/rootsmgr"
 )
 
-// ReadAllRoots is ReadRoots for an answer that has no further pages.
+// ReadAllRoots works like ReadRoots for an answer that has no further pages.
 func ReadAllRoots(result []byte) (rootsmgr.Page, error) {
 	page, err := ReadRoots(result)
 	if err == nil {

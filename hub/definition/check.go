@@ -376,7 +376,7 @@ func (w *walk) mendScalar(v []byte, s *shape, at string) ([]byte, error) {
 var (
 	// numeral is the grammar of a number in JSON (RFC 8259, section 6).
 	numeral = lazyregexp.New(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$`)
-	// moments are those that the SDK takes: with a calendar's days, and seconds that may be left out.
+	// moments are the moments that the SDK takes: with a calendar's days, and seconds that may be left out.
 	moments = lazyregexp.New(`^((\d\d[2468][048]|\d\d[13579][26]|\d\d0[48]|[02468][048]00|[13579][26]00)-02-29|\d{4}-((0[13578]|1[02])-(0[1-9]|[12]\d|3[01])|(0[469]|11)-(0[1-9]|[12]\d|30)|02-(0[1-9]|1\d|2[0-8])))` +
 		`T([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
 )

@@ -184,7 +184,7 @@ func TestOlder(t *testing.T) {
 	}
 }
 
-// references is a schema that refers n times to one of so many values.
+// references returns a schema that refers n times to one of so many values.
 func references(n, values int) string {
 	var b strings.Builder
 	for i := range n {
@@ -193,7 +193,7 @@ func references(n, values int) string {
 	return `"properties":{` + b.String() + `"b":{}},"$defs":{"A":{"enum":[` + strings.Repeat("0,", values) + `0]}}`
 }
 
-// chain is a schema in which n others refer to the next one each.
+// chain returns a schema in which n others refer to the next one each.
 func chain(n int) string {
 	var b strings.Builder
 	for i := range n {

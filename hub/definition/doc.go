@@ -5,7 +5,7 @@
 // TypeScript SDK demands beyond it. It returns the definition byte for byte if that is valid. It mends what has one obvious meaning,
 // such as null for a member that may be absent, and names each mend. It refuses any other definition.
 //
-// The shapes are tables (shapes.go) that one walk reads. Clients of 2026-07-28 accept more schemas than those before: see [Older]. v1 of the SDK
+// The shapes are tables (shapes.go) that a single walk reads. Clients of 2026-07-28 accept more schemas than those before: see [Older]. v1 of the SDK
 // compiles the schemas of results when it lists tools. Whether it can is no matter of shapes (results.go, pattern.go): the check is stricter than that
 // compiler, since what it lets pass in error would cost the client all tools, and what it leaves out only a check of results.
 //

@@ -197,7 +197,7 @@ func (p *expression) readAtom(inClass bool) (char rune, one, ok bool) {
 	return 0, false, false
 }
 
-// readNumber is the character that an escape stands for by a number. Two halves of one in UTF-16 are one.
+// readNumber returns the character that an escape stands for by a number. Two halves of one in UTF-16 are one.
 func (p *expression) readNumber(escape string) (char rune, one, ok bool) {
 	if escape == "" {
 		return 0, false, false

@@ -20,8 +20,8 @@ import (
 const (
 	maxResults = 256 << 10 // bytes
 	maxNesting = 100       // levels of JSON
-	maxLevels  = 400       // schemas in each other, with those that are referred to
-	maxValues  = 30_000    // values, with those that are referred to, each time
+	maxLevels  = 400       // schemas in each other, with the ones that are referred to
+	maxValues  = 30_000    // values, with the ones that are referred to, each time
 	maxPointer = 1_000     // bytes of the pointer to a part of it
 )
 
@@ -42,7 +42,7 @@ type place struct {
 func findFault(schema []byte) *Fault {
 	var root map[string]any
 	numbers := json.NewDecoder(bytes.NewReader(schema))
-	numbers.UseNumber()                           // JavaScript reads those that are too large for Go
+	numbers.UseNumber()                           // JavaScript reads the ones that are too large for Go
 	if err := numbers.Decode(&root); err != nil { // of a member that comes twice the last one counts, as in JavaScript
 		return &Fault{"", "is no JSON"}
 	}

@@ -18,7 +18,7 @@ const (
 	moment    // RFC 3339, as the SDK's schema has it
 	schema    // what older clients take for a JSON Schema: an object, or a list
 	subschema // a JSON Schema that they compile: members as the shape lists them, or true or false
-	severally // a value of one shape, or a list of those of another
+	severally // a value of one shape, or a list of the ones of another
 	some      // a list that is not empty
 )
 

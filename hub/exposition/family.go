@@ -10,17 +10,17 @@ import (
 	"time"
 )
 
-// Other stands in the place of a label's value that has no series of its own, because there
-// are too many.
+// Other stands instead of a label's value that has no series of its own, because there are
+// too many.
 const Other = "_other"
 
-// A Desc says what a family is. Kind is set by whoever adds it.
+// A Desc describes what a family is. Kind is set by the one who adds it.
 type Desc struct {
 	Name   string
 	Help   string // one line
 	Kind   string // counter, gauge or histogram
 	Labels []Label
-	Most   int // series, without those that are counted together; 0: maxSeries
+	Most   int // series, without the ones that are counted together; 0: maxSeries
 }
 
 // A Label is the name of one, and where its values come from.
@@ -54,7 +54,7 @@ type series struct {
 }
 
 // With returns the value for these values of the labels, in their order. A label whose value
-// is "" is left out. Where there are too many series, it is one that others share.
+// is "" is left out. If there are too many series, it is one that others share.
 func (f *Family[V]) With(values ...string) V {
 	key := keyOf(values)
 	f.mu.RLock()
@@ -210,7 +210,7 @@ func (a *asked) appendFamily(b []byte) []byte {
 	return append(appendFloat((&series{name: a.Name}).beginLine(b, "", ""), v), '\n')
 }
 
-// Descs says what is on the page, in its order.
+// Descs returns what is on the page, in its order.
 func (p *Page) Descs() (all []Desc) {
 	for _, f := range p.families {
 		all = append(all, *f.familyDesc())
@@ -218,7 +218,7 @@ func (p *Page) Descs() (all []Desc) {
 	return all
 }
 
-// ContentType is that of what Append writes.
+// ContentType is the content type of what Append writes.
 const ContentType = "text/plain; version=0.0.4; charset=utf-8"
 
 // Append writes the page. A family without a value is left out.

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Process adds what Prometheus' own clients tell of a process (process_) and of the runtime
-// of Go (go_), under the same names. What a system does not tell is left out.
+// Process adds what Prometheus' own clients tell about a process (process_) and of the
+// runtime of Go (go_), under the same names. What a system does not tell is left out.
 func (p *Page) Process() {
 	var now usage
 	var heap runtime.MemStats
@@ -35,14 +35,14 @@ func (p *Page) Process() {
 	add("go_memstats_last_gc_time_seconds", "gauge", "When the last collection ended, since the epoch.", func() float64 { return float64(heap.LastGC) / 1e9 })
 }
 
-// CPUTime returns the processor time that this process has used, user and system; 0 where the system does not tell.
+// CPUTime returns the processor time that this process has used, user and system; 0 if the system does not tell.
 func CPUTime() time.Duration {
 	var u usage
 	u.ofSystem()
 	return u.cpu
 }
 
-// usage is what a system tells of a process; zero what it does not.
+// usage is what a system tells about a process; zero what it does not.
 type usage struct {
 	cpu               time.Duration
 	resident, virtual int64 // bytes

@@ -2,7 +2,7 @@
 // told, and what the record says.
 //
 //   - An error that ends a request has one [Kind], from which all else follows.
-//   - An answer of a confined child may tell what the kernel has refused it. The client is
+//   - An answer of a confined child may report what the kernel has refused it. The client is
 //     told so.
 //
 // There is no state. All functions may be called by any goroutine.

@@ -27,14 +27,14 @@ const (
 	Redefined                // the child defines the tool otherwise, again and again
 	NotRecorded              // and hub.json requires that
 	BadAnswer                // it could not be read
-	Abandoned                // nobody waits for it any more
+	Abandoned                // no caller waits for it any more
 	SessionEnded             // while roots were waited for
 	NotAvailable             // its child is not
 	TimedOut                 // nothing was heard of the child for too long
 	Cancelled                // while it was with the child
 )
 
-// KindOf is the kind of an error that ends a request of ctx.
+// KindOf returns the kind of an error that ends a request of ctx.
 func KindOf(ctx context.Context, err error) Kind {
 	switch {
 	case isError[*record.UnrecordedError](err):
@@ -68,7 +68,7 @@ func isError[T error](err error) bool {
 	return ok
 }
 
-// UnavailableText is what is told of a child that is not available.
+// UnavailableText returns what is told about a child that is not available.
 func UnavailableText(err error) string {
 	down, _ := errors.AsType[*run.UnavailableError](err)
 	return down.Error()
@@ -80,7 +80,7 @@ var codes = map[Kind]string{
 	Abandoned: record.CodeCancelled, SessionEnded: record.CodeRoots, NotAvailable: record.CodeUnavailable,
 }
 
-// Code is the record's word for a request that was not judged.
+// Code returns the record's word for a request that was not judged.
 func (k Kind) Code() string {
 	if code, known := codes[k]; known {
 		return code
@@ -88,7 +88,7 @@ func (k Kind) Code() string {
 	return record.CodeUnjudged
 }
 
-// Outcome is the record's word for a request that was let through, and that no answer came to.
+// Outcome returns the record's word for a request that was let through, and that no answer came to.
 func Outcome(err error) string {
 	switch KindOf(context.Background(), err) {
 	case TimedOut:
@@ -104,21 +104,21 @@ func Outcome(err error) string {
 	return audit.ResultError
 }
 
-// A SentError says why a request that was handed to its server's connection has no answer. It may have run all the
-// same, unless that connection had ended before: see unsent.
+// A SentError reports why a request that was handed to its server's connection has no answer. It may have run all
+// the same, unless that connection had ended before: see unsent.
 type SentError struct{ Err error }
 
 func (e *SentError) Error() string { return e.Err.Error() }
 func (e *SentError) Unwrap() error { return e.Err }
 
-// ToolError is a result of a tool that reports that the call failed.
+// ToolError returns a result of a tool that reports that the call failed.
 func ToolError(text string) jsonrpc.Answer {
 	b := jsonrpc.AppendString([]byte(`{"content":[{"type":"text","text":`), text)
 	return jsonrpc.ResultAnswer(append(b, `}],"isError":true}`...))
 }
 
-// AnswerEnded answers a call whose time is over before it was judged or answered. Where the
-// client cancelled it, nobody reads this.
+// AnswerEnded answers a call whose time is over before it was judged or answered. If the
+// client cancelled it, no one reads this.
 func AnswerEnded(ctx context.Context, err error) jsonrpc.Answer {
 	why := err
 	if cause := context.Cause(ctx); cause != nil {
@@ -154,7 +154,7 @@ func AnswerTool(ctx context.Context, tool *catalog.Tool, err error) jsonrpc.Answ
 	return ToolError(unanswered(kind, tool.Child, tool.Remote, err))
 }
 
-// unanswered is the text of a request to a server that has no answer, and may have run if it was sent. what is a tool or a method.
+// unanswered returns the text of a request to a server that has no answer, and may have run if it was sent. what is a tool or a method.
 func unanswered(kind Kind, server, what string, err error) (text string) {
 	late, _ := errors.AsType[*run.TimeoutError](err)
 	switch kind {
@@ -191,16 +191,16 @@ func AnswerRequest(ctx context.Context, child, method string, err error) jsonrpc
 	return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, unanswered(kind, child, method, err))
 }
 
-// A ChangedToolError says that the running child defines a tool otherwise than
-// the catalogue by which a call was judged.
+// A ChangedToolError means that the running child defines a tool differently
+// from the catalogue by which a call was judged.
 type ChangedToolError struct{ Server, Tool string }
 
 func (e *ChangedToolError) Error() string {
 	return texts.UnstableTool(e.Server, e.Tool)
 }
 
-// A MissingToolError says that the running child does not offer a tool that it
-// offered before.
+// A MissingToolError means that the running child does not offer a tool that
+// it offered before.
 type MissingToolError struct{ Server, Tool, Reason string }
 
 func (e *MissingToolError) Error() string {

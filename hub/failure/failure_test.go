@@ -20,7 +20,7 @@ import (
 )
 
 // What an error means does not depend on what it is wrapped in. The record has a word for
-// it where nothing was judged, and another one where the request was sent.
+// it if nothing was judged, and another one where the request was sent.
 func TestKinds(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

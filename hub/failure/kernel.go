@@ -14,11 +14,11 @@ import (
 	"mcphub/validate/policy"
 )
 
-// This file is about answers of a confined child that tell what the kernel has refused it:
-// the client is told so, and it is recorded.
+// This file is about answers of a confined child that report what the kernel has refused
+// it: the client is told so, and it is recorded.
 
-// MayBeKernelRefusal reports whether an answer, of which the record says word, may tell what the
-// kernel has refused to whom a lease is for.
+// MayBeKernelRefusal reports whether an answer, of which the record says word, may report what
+// the kernel has refused to whom a lease is for.
 func MayBeKernelRefusal(lease *children.Lease, word string, a jsonrpc.Answer) bool {
 	switch word {
 	case audit.ResultError:
@@ -63,7 +63,7 @@ func ExplainKernelRefusal(records *record.Writer, what record.Subject, lease *ch
 	return a.Edited(jsonrpc.Edit{Old: end, With: block})
 }
 
-// NamedPaths are the paths that a verdict was about, with what the call wants there.
+// NamedPaths returns the paths that a verdict was about, with what the call wants there.
 func NamedPaths(v *validate.Verdict) (rules []sandbox.Rule) {
 	if v == nil {
 		return nil
@@ -77,7 +77,7 @@ func NamedPaths(v *validate.Verdict) (rules []sandbox.Rule) {
 	return rules
 }
 
-// endOfMessage is the last byte of the text of an error; nil if it has none.
+// endOfMessage returns the last byte of the text of an error; nil if it has none.
 func endOfMessage(a jsonrpc.Answer) []byte {
 	raw := jsonrpc.Get(a.Error, "message")
 	if _, ok := jsonrpc.String(raw); !ok {
@@ -86,8 +86,8 @@ func endOfMessage(a jsonrpc.Answer) []byte {
 	return raw[len(raw)-1:]
 }
 
-// endOfContent is the last byte of the content of a result, or the first one of a result that has structured
-// content alone; nil for a result that cannot have a text more.
+// endOfContent returns the last byte of the content of a result, or the first one of a result that has
+// structured content alone; nil for a result that cannot have a text more.
 func endOfContent(result []byte) []byte {
 	raw := jsonrpc.Get(result, "content")
 	switch {

@@ -16,7 +16,7 @@ import (
 
 // This file is about names that stand for nothing that there is, or not yet.
 
-// UnknownTool says that a name is no tool, with the nearest ones.
+// UnknownTool reports that a name is no tool, with the nearest ones.
 func UnknownTool(name string, c *offering.Catalog, owners []string) string {
 	for _, owner := range owners {
 		for _, left := range c.Omitted(owner) {
@@ -45,7 +45,7 @@ func NoTool(server, tool string, c *offering.Catalog) jsonrpc.Answer {
 	return ToolError(texts.NoTool(server, tool, known))
 }
 
-// NotReady tells of a child that has not come up. stderr is what it wrote, where that is the session's own.
+// NotReady reports for a child that has not come up. stderr is what it wrote, if that is the session's own.
 func NotReady(st children.Status, stderr string) string {
 	return texts.NotReady(st.Child, string(st.State), st.Err, stderr)
 }
@@ -55,7 +55,7 @@ func Broken(b configuration.Broken) jsonrpc.Answer {
 	return ToolError(texts.CannotRun(b.Name, b.Reason))
 }
 
-// NoResource says that no child has a resource. Those that are away could not be asked.
+// NoResource reports that no child has a resource. The ones that are away could not be asked.
 func NoResource(uri string, away ...string) jsonrpc.Answer {
 	data, _ := json.Marshal(map[string]string{"uri": uri})
 	e := &jsonrpc.Error{Code: mcp.RESOURCE_NOT_FOUND, Message: texts.NoResource(away), Data: data}

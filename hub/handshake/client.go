@@ -21,20 +21,20 @@ const Era = "handshake"
 
 // A Host is the session of a client.
 type Host interface {
-	// Capabilities are what the client declared in its handshake.
+	// Capabilities returns what the client declared in its handshake.
 	Capabilities() declaration.Claims
-	// Level is how verbose log messages the client wants.
+	// Level returns how verbose log messages the client wants.
 	Level() declaration.Level
-	// Roots are those of the client.
+	// Roots returns the roots of the client.
 	Roots() *rootsmgr.Manager
-	// RootsTimeout is how long a client may take to say what its roots are.
+	// RootsTimeout returns how long a client may take to report what its roots are.
 	RootsTimeout() time.Duration
 	// AwaitServed waits until the children have been given the roots of a view, or newer
 	// ones, at most as long as limit.
 	AwaitServed(ctx context.Context, view rootsmgr.View, limit time.Duration) error
 }
 
-// A Client is whoever made one request after a handshake.
+// A Client is the one who made one request after a handshake.
 type Client struct {
 	client.Reply
 	Host Host
@@ -42,21 +42,21 @@ type Client struct {
 
 var _ client.Client = (*Client)(nil)
 
-// Era is the word for the era of the handshake.
+// Era returns the word for the era of the handshake.
 func (c *Client) Era() string { return Era }
 
 // StartTiming begins to time its request.
 func (c *Client) StartTiming(t *telemetry.Session) telemetry.Call { return t.StartCall() }
 
-// Claims is what the client declared in its handshake.
+// Claims returns what the client declared in its handshake.
 func (c *Client) Claims() declaration.Claims { return c.Host.Capabilities() }
 
-// ClientProfile is what a child without a handshake is shown of the client.
+// ClientProfile returns what a child without a handshake is shown of the client.
 func (c *Client) ClientProfile() link.ClientProfile {
 	return link.ClientProfile{Capabilities: c.Host.Capabilities().ForChildren, Level: c.Host.Level().String()}
 }
 
-// AllowsFastPath is true: nothing has to be asked with the request.
+// AllowsFastPath returns true: nothing has to be asked with the request.
 func (c *Client) AllowsFastPath(spec.Share, bool, *children.Lease) bool { return true }
 
 // Boundary waits for the roots of the session, and until the children have been given
@@ -82,10 +82,10 @@ func (c *Client) RootsStatus(context.Context) (rootsmgr.View, string, error) {
 // NoteScan does nothing: the client is asked at any time.
 func (c *Client) NoteScan(*validate.Scan) {}
 
-// CheckVerdict is nil: no roots come with the request.
+// CheckVerdict returns nil: no roots come with the request.
 func (c *Client) CheckVerdict(*validate.Verdict) error { return nil }
 
-// Reconsider asks the client once more for its roots.
+// Reconsider asks the client again for its roots.
 func (c *Client) Reconsider(ctx context.Context, wait *rootsmgr.Wait, limit time.Duration) (rootsmgr.View, bool, error) {
 	view, newer, err := wait.Reconsider(ctx)
 	if newer && err == nil {
@@ -94,25 +94,25 @@ func (c *Client) Reconsider(ctx context.Context, wait *rootsmgr.Wait, limit time
 	return view, newer, err
 }
 
-// RootsBefore is nil: no roots come with the request.
+// RootsBefore returns nil: no roots come with the request.
 func (c *Client) RootsBefore(context.Context, *spec.Spec) error { return nil }
 
-// RootsAfter is nil: no roots come with the request.
+// RootsAfter returns nil: no roots come with the request.
 func (c *Client) RootsAfter(*children.Lease) error { return nil }
 
-// BringsOtherRoots is false: no roots come with the request.
+// BringsOtherRoots returns false: no roots come with the request.
 func (c *Client) BringsOtherRoots(*spec.Spec) bool { return false }
 
-// RootsMissing is false: no roots come with the request.
+// RootsMissing returns false: no roots come with the request.
 func (c *Client) RootsMissing() bool { return false }
 
-// SendsRoots is false: the client is asked for its roots at any time.
+// SendsRoots returns false: the client is asked for its roots at any time.
 func (c *Client) SendsRoots() bool { return false }
 
-// CanFetchRoots is false: the client was asked for its roots already.
+// CanFetchRoots returns false: the client was asked for its roots already.
 func (c *Client) CanFetchRoots(string) bool { return false }
 
-// GaveRoots is false: no roots come with a request.
+// GaveRoots returns false: no roots come with a request.
 func (c *Client) GaveRoots() bool { return false }
 
 // FetchRoots does nothing.
@@ -124,7 +124,7 @@ func (c *Client) YieldTurn() {}
 // RetryInput is nothing: a request of such a client is no retry.
 func (c *Client) RetryInput(string) (state, responses []byte, ok bool) { return nil, nil, false }
 
-// ForwardInput is false: the client is to be asked now.
+// ForwardInput returns false: the client is to be asked now.
 func (c *Client) ForwardInput(string, func() []byte, bool) (jsonrpc.Answer, bool) {
 	return jsonrpc.Answer{}, false
 }
@@ -139,7 +139,7 @@ func (c *Client) Answer(lease *children.Lease, method string, resp *jsonrpc.Resp
 	return a.Edited(modern.HandshakeEdits(a.Result, method)...)
 }
 
-// KeepResultType does nothing: answers of this era do not say what they are.
+// KeepResultType does nothing: answers of this era do not report what they are.
 func (c *Client) KeepResultType() {}
 
 // Wants goes by the level that the session has set.

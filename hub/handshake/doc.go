@@ -12,6 +12,6 @@
 //
 // # What it refuses to do
 //
-// It asks nothing that nobody wants to know, judges nothing, and changes no answer but
-// for members that only the other era has.
+// It asks nothing that no one wants to know, judges nothing, and changes no answer but for
+// members that only the other era has.
 package handshake

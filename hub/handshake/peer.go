@@ -16,7 +16,7 @@ type MainPeer interface {
 	AwaitReady(ctx context.Context) error // waits until the client can be asked
 }
 
-// mainReply is that of a request which has none of its own.
+// mainReply is the main reply of a request which has none of its own.
 type mainReply struct{ MainPeer }
 
 func (mainReply) AllowHubQuestions() (back func()) { return func() {} }
@@ -25,8 +25,8 @@ func (mainReply) Reaches() bool                    { return true }
 // NewMain makes the Client of requests that have no way of their own.
 func NewMain(main MainPeer, host Host) *Client { return &Client{mainReply{main}, host} }
 
-// Nobody is the peer of what belongs to no request, where there is no session: nobody can
-// be told or asked.
+// Nobody is the peer of what belongs to no request, if there is no session: no one can be
+// told or asked.
 var Nobody MainPeer = nobody{}
 
 type nobody struct{}

@@ -18,7 +18,7 @@ import (
 
 const (
 	// parting is how long a body that nothing reads is thrown away, so that the answer
-	// reaches whoever reads it.
+	// reaches the one who reads it.
 	parting = time.Second
 )
 
@@ -32,7 +32,7 @@ type refusal struct {
 
 func (r *refusal) Error() string { return r.text }
 
-// refusedUnknown is for a session that does not exist, or is somebody else's.
+// refusedUnknown is for a session that does not exist, or is another user's.
 var refusedUnknown = &refusal{status: http.StatusNotFound, text: "there is no such session: send initialize again"}
 
 // refuseBusy asks a client to come again.
@@ -40,7 +40,7 @@ func refuseBusy(text string) *refusal {
 	return &refusal{http.StatusTooManyRequests, text, jsonrpc.CodeInternal, time.Second}
 }
 
-// tooMany tells a principal that is at a bound which one it is, and when it ends.
+// tooMany returns a principal that is at a bound which one it is, and when it ends.
 func tooMany(again time.Duration, text string, args ...any) *refusal {
 	return &refusal{status: http.StatusTooManyRequests, text: fmt.Sprintf(text, args...), again: again}
 }

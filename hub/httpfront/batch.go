@@ -72,7 +72,7 @@ type batchAnswers struct {
 	all  []*batchAnswer
 }
 
-// nextAnswer is the place of one more answer.
+// nextAnswer returns the place of one more answer.
 func (b *batchAnswers) nextAnswer(id []byte) *batchAnswer {
 	k := &batchAnswer{b: b, id: id, head: http.Header{}}
 	b.all = append(b.all, k)
@@ -86,7 +86,7 @@ func (b *batchAnswers) refuseNext(id []byte, text string) {
 	writeJSON(b.nextAnswer(id), id, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, text))
 }
 
-// writeBatch answers the POST: 202 where nothing in it wanted an answer.
+// writeBatch answers the POST: 202 if nothing in it wanted an answer.
 func (b *batchAnswers) writeBatch(w http.ResponseWriter) {
 	if len(b.all) == 0 {
 		w.WriteHeader(http.StatusAccepted)

@@ -16,13 +16,12 @@ import (
 
 // This file reads the message of a POST.
 
-// greeting is the longest message, in bytes, of whoever is of no session.
+// greeting is the longest message, in bytes, of the one who is of no session.
 const greeting = 1 << 20
 
-// readMessage reads the one message of a POST, bounded in size and time; c is nil
-// where there is no session yet, and s the share of whose it is. A batch, where the session has those, comes as it
-// is (isBatch). Where there is none the request is answered. What is held is given
-// back with release, when the request is over.
+// readMessage reads the one message of a POST, bounded in size and time; c is nil if there is no session yet, and
+// s the share of whose it is. A batch, if the session has those, comes as it is (isBatch). If there is none the
+// request is answered. What is held is given back with release, when the request is over.
 func (f *Front) readMessage(w http.ResponseWriter, r *http.Request, c *Peer, s *quota.Share) (*jsonrpc.Message, *bodyReservation) {
 	if kind := r.Header["Content-Type"]; len(kind) != 1 || !isJSON(kind[0]) {
 		refuseRequest(w, http.StatusUnsupportedMediaType, nil, "send application/json, in UTF-8")
@@ -82,8 +81,9 @@ func (f *Front) readMessage(w http.ResponseWriter, r *http.Request, c *Peer, s *
 	return nil, nil
 }
 
-// isJSON reports whether a Content-Type is that of JSON, in UTF-8: there is no
-// other (RFC 8259, 8.1), and whoever stands before the hub may read it as it says.
+// isJSON reports whether a Content-Type is the type of JSON, in UTF-8: there is no
+// other (RFC 8259, 8.1), and the one who stands before the hub may read it as it
+// says.
 func isJSON(kind string) bool {
 	if kind == "application/json" {
 		return true
@@ -96,10 +96,10 @@ func isJSON(kind string) bool {
 	return charset == "" || charset == "utf-8" || charset == "utf8" || charset == "us-ascii"
 }
 
-// readBody reads to the end. length is what the request says of itself, -1 for
-// nothing: memory is taken at once only for a short one, and for what has come
-// of a long one, which is put together when it is whole. A buffer that grows
-// would take three times as much.
+// readBody reads to the end. length is what the request says about itself, -1
+// for nothing: memory is taken at once only for a short one, and for what has
+// come of a long one, which is put together when it is whole. A buffer that
+// grows would take three times as much.
 func readBody(r io.Reader, length int64) ([]byte, error) {
 	if length >= 0 && length <= smallBody {
 		b := make([]byte, length)

@@ -1,7 +1,7 @@
 package httpfront
 
 // A chain is a list whose links stand in what it holds, the oldest first: what comes and
-// goes all the time takes no memory. Whoever has the chain guards the links too.
+// goes all the time takes no memory. The one who has the chain guards the links too.
 type chain[T any] struct{ first, last *link[T] }
 
 // A link is the place of something in a chain. The zero value is in none.

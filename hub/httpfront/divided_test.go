@@ -22,11 +22,11 @@ import (
 )
 
 // What one principal can take of what all hold together. The control of each is the same front with
-// one principal: there is nobody whom it could take it from.
+// one principal: there is no one whom it could take it from.
 
 var both = []admission.Token{{Name: "a", Secret: "a"}, {Name: "b", Secret: "b"}}
 
-// postOf is a whole POST of a token's client up to its body.
+// postOf returns a whole POST of a token's client up to its body.
 func postOf(token, session string) string {
 	return plainHead + "Content-Type: application/json\r\nAuthorization: Bearer " + token + "\r\n" + headers.Session + ": " + session + "\r\n"
 }
@@ -34,8 +34,8 @@ func postOf(token, session string) string {
 // largePing is a request of more than a megabyte.
 var largePing = `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + strings.Repeat("x", 1<<20) + `"}}`
 
-// However many sessions a principal sends large bodies in, or opens and ends to do so, there is room for those
-// of another.
+// However many sessions a principal sends large bodies in, or opens and ends to do so, there is room for the
+// ones of another.
 func TestBodiesAreDivided(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -84,7 +84,7 @@ func TestBodiesAreDivided(t *testing.T) {
 	}
 }
 
-// Large answers that a principal does not read, of however many sessions, leave room for those of another.
+// Large answers that a principal does not read, of however many sessions, leave room for the ones of another.
 func TestAnswersAreDivided(t *testing.T) {
 	t.Parallel()
 	for _, tokens := range [][]admission.Token{both, both[:1]} {

@@ -1,7 +1,7 @@
-// Package httpfront serves MCP clients over Streamable HTTP: those of the
-// handshake (2025-03-26 to 2025-11-25), who have sessions, and those of 2026-07-28,
-// who have none. It admits requests, reads their messages, delivers these to a
-// session of a [Hub], and writes what the session answers and says.
+// Package httpfront serves MCP clients over Streamable HTTP: those of the handshake (2025-03-26
+// to 2025-11-25), who have sessions, and the sessions of 2026-07-28, who have none. It admits
+// requests, reads their messages, delivers these to a session of a [Hub], and writes what the
+// session answers and says.
 //
 // # A request
 //
@@ -28,11 +28,10 @@
 // # Concurrency
 //
 // [Front.Serve] starts everything and returns when all of it has ended. One mutex guards the
-// tables of the front, one those of each [Peer], one each [Reply] and each stream;
-// they are taken in this order, and none is held while the hub is called. A message
-// is served on the goroutine of its POST. Where the client polls, or has no handshake
-// (hub/modern), that one waits for another goroutine. A stream is written by a goroutine
-// of its own.
+// tables of the front, one those of each [Peer], one each [Reply] and each stream; they are
+// taken in this order, and none is held while the hub is called. A message is served on the
+// goroutine of its POST. If the client polls, or has no handshake (hub/modern), that one waits
+// for another goroutine. A stream is written by a goroutine of its own.
 //
 // # What it refuses to do
 //

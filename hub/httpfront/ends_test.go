@@ -20,7 +20,7 @@ import (
 	"mcphub/internal/principal"
 )
 
-// TestHTTPSessionsEnd: by being idle, by making room, and not while somebody
+// TestHTTPSessionsEnd: by being idle, by making room, and not while someone
 // listens.
 func TestHTTPSessionsEnd(t *testing.T) {
 	t.Parallel()
@@ -32,7 +32,7 @@ func TestHTTPSessionsEnd(t *testing.T) {
 			t.Errorf("a third one: %d", r.StatusCode)
 		}
 		time.Sleep(2 * time.Minute)
-		third := w.initialize(`{}`).initialized() // in the place of the one that is idle
+		third := w.initialize(`{}`).initialized() // instead of the one that is idle
 		for c, want := range map[*webClient]int{idle: 404, listens: 200, third: 200} {
 			if r := c.request("ping", `{}`); r.StatusCode != want {
 				t.Errorf("%d, want %d", r.StatusCode, want)
@@ -156,7 +156,7 @@ func TestStopLosesNoCall(t *testing.T) {
 	})
 }
 
-// A front that nobody uses ends when it has drained.
+// A front that no one uses ends when it has drained.
 func TestStopOfAnIdleFront(t *testing.T) {
 	t.Parallel()
 	stopped(t, func(t *testing.T, s *stopping, stop func()) {
@@ -168,7 +168,7 @@ func TestStopOfAnIdleFront(t *testing.T) {
 	})
 }
 
-// What is under way when the time is over, or somebody is in a hurry, is answered: with why.
+// What is under way when the time is over, or someone is in a hurry, is answered: with why.
 func TestStopTellsWhatIsCut(t *testing.T) {
 	t.Parallel()
 	for name, in := range map[string]struct {
@@ -278,7 +278,7 @@ func TestStopOfRequestsWithoutSession(t *testing.T) {
 	})
 }
 
-// A request that came in before the end, and is looked at after it, opens nothing that nobody would end.
+// A request that came in before the end, and is looked at after it, opens nothing that no one would end.
 func TestStopOpensNothing(t *testing.T) {
 	t.Parallel()
 	f, err := New(newFakeHub(), Options{LocalToken: "secret"})

@@ -55,7 +55,7 @@ func (h *fakeHub) Open(_ admission.Caller, c *Peer) Session { return &fakeSessio
 
 func (h *fakeHub) OpenModern(admission.Caller, *Peer, int) ModernSession { return fakeModern{h} }
 
-// open are the clients whose sessions run.
+// open returns the clients whose sessions run.
 func (h *fakeHub) open() []*Peer {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -166,7 +166,7 @@ func (r fakeRequest) Serve(ctx context.Context, to *ModernReply) jsonrpc.Answer 
 	return r.serve(ctx, to)
 }
 
-// call is the params of a call of a tool.
+// call returns the params of a call of a tool.
 func call(name, args string) string { return fmt.Sprintf(`{"name":%q,"arguments":%s}`, name, args) }
 
 // hostile runs a test in a bubble, against a front of a fakeHub.

@@ -28,7 +28,7 @@ func token(name, secret string, roots ...string) admission.Token {
 func as(secret string) []string { return []string{"Authorization", "Bearer " + secret} }
 
 // The end of a token, or another one under its name, ends what came with it, within a second, and
-// nothing of others.
+// none of others.
 func TestTheEndOfATokenEndsItsSessions(t *testing.T) {
 	t.Parallel()
 	all := []admission.Token{token("leaked", "leaked-secret"), token("stays", "stays-secret", "/srv/a")}
@@ -116,7 +116,7 @@ func TestTheEndOfATokenEndsRequestsWithoutSession(t *testing.T) {
 	})
 }
 
-// Options by which nobody could call change nothing.
+// Options by which no one could call change nothing.
 func TestPrepareRefuses(t *testing.T) {
 	t.Parallel()
 	hostile(t, Options{Tokens: []admission.Token{token("a", "secret")}}, func(t *testing.T, h *fakeHub, w *web, _ *fronttest.Memory) {

@@ -34,7 +34,7 @@ const (
 // A Front serves one listener.
 type Front struct {
 	hub  Hub
-	o    Options                       // those that stay as they are
+	o    Options                       // the ones that stay as they are
 	now  atomic.Pointer[activeOptions] // the others; replaced under mu
 	open admission.Connections
 	log  zerolog.Logger
@@ -101,8 +101,8 @@ func (f *Front) Serve(ctx context.Context, ln net.Listener) error {
 	}
 }
 
-// ServeHTTP serves the endpoint, and tells whoever looks after the process that
-// it is well.
+// ServeHTTP serves the endpoint, and tells the one who looks after the process
+// that it is well.
 func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if f.currentStage() >= draining {
 		w.Header().Set("Connection", "close") // the next request finds another hub
@@ -178,7 +178,7 @@ func (f *Front) serveEndpoint(w http.ResponseWriter, r *http.Request) {
 
 // isModern reports whether the headers of a request make it one of the era without
 // a handshake. A version that is not served is taken for a later one of that era,
-// but in a session: whoever has one has said initialize.
+// but in a session: the one who has one has said initialize.
 func (f *Front) isModern(h http.Header, who admission.Caller) bool {
 	if !headers.IsModern(h) {
 		return false
@@ -204,7 +204,7 @@ func (f *Front) servePost(w http.ResponseWriter, r *http.Request, who admission.
 		f.postModern(w, r, who, events)
 		return
 	}
-	// Whoever is of no session has nothing long to say.
+	// The one who is of no session has nothing long to say.
 	var c *Peer
 	var s *quota.Share
 	if headers.SessionOf(r.Header) != "" {
@@ -251,7 +251,7 @@ func (f *Front) servePost(w http.ResponseWriter, r *http.Request, who admission.
 		f.openSession(w, r, m, who, s)
 		return
 	case c == nil:
-		f.findSession(w, r, who) // says what is missing
+		f.findSession(w, r, who) // reports what is missing
 		return
 	case m.IsRequest():
 		detached = f.serveMessage(w, r, c, m, events, held)
@@ -287,7 +287,7 @@ func (f *Front) takeMessage(w http.ResponseWriter, r *http.Request, c *Peer, m *
 	return nil
 }
 
-// tellBalancer tells a balancer of which hub a request is, where that is another one.
+// tellBalancer informs a balancer of which hub a request is, if that is another one.
 func tellBalancer(w http.ResponseWriter, node string) {
 	if node != "" {
 		w.Header().Set(headers.Node, node)
@@ -295,7 +295,7 @@ func tellBalancer(w http.ResponseWriter, node string) {
 }
 
 // findSession returns the session that a request names, if it is the caller's.
-// Somebody else's is no different from one that does not exist.
+// Someone else's is no different from one that does not exist.
 func (f *Front) findSession(w http.ResponseWriter, r *http.Request, who admission.Caller) *Peer {
 	if v := headers.NonHandshakeVersion(r.Header); v != "" {
 		refuseRequest(w, http.StatusBadRequest, nil, fmt.Sprintf("the protocol version %q is not served", printable.Escape(v, 40)))

@@ -44,9 +44,9 @@ func until(c net.Conn) time.Duration {
 
 const plainHead = "POST /mcp HTTP/1.1\r\nHost: hub.test\r\nAccept: application/json, text/event-stream\r\n"
 
-// TestHTTPSlowClientsAreLetGo: whoever takes his time with the head, the body
-// or the answer is waited for so long and no longer, whatever becomes of the
-// request; the others are served meanwhile.
+// TestHTTPSlowClientsAreLetGo: the one who takes his time with the head, the
+// body or the answer is waited for so long and no longer, whatever becomes of
+// the request; the others are served meanwhile.
 func TestHTTPSlowClientsAreLetGo(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -331,7 +331,7 @@ func TestHTTPOpenRequestsAreBounded(t *testing.T) {
 }
 
 // TestHTTPBodiesAreBounded: the bodies of one session together, and each one of
-// nobody's.
+// no one's.
 func TestHTTPBodiesAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

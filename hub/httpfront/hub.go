@@ -10,17 +10,17 @@ import (
 
 // A Hub is what the front opens sessions of.
 type Hub interface {
-	// Limits are those in force now.
+	// Limits returns those in force now.
 	Limits() Limits
-	// Ready is why no call could be served now, whatever it is; nil: calls are. Everybody is
-	// told the text.
+	// Ready returns why no call could be served now, whatever it is; nil: calls are.
+	// Everybody is told the text.
 	Ready(ctx context.Context) error
 	// Modern reports whether a message belongs to the era without a handshake.
 	Modern(m *jsonrpc.Message) bool
-	// NewID makes the id of a session, which nobody can guess.
+	// NewID makes the id of a session, which no one can guess.
 	NewID(who admission.Caller) string
-	// Elsewhere names the other hub whose NewID has made an id for the caller; "" where that
-	// is none, or cannot be told.
+	// Elsewhere names the other hub whose NewID has made an id for the caller; "" if that is
+	// none, or cannot be told.
 	Elsewhere(who admission.Caller, id string) string
 	// Open returns a session for a client that is about to say initialize. It starts
 	// nothing.
@@ -44,7 +44,7 @@ type Session interface {
 	Run(ctx context.Context)
 	// Initialize answers the handshake.
 	Initialize(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer
-	// Protocol is the version that the handshake agreed on, "" before it.
+	// Protocol returns the version that the handshake agreed on, "" before it.
 	Protocol() string
 	// Serve answers a request. What has to be said before the answer goes to r. end ends
 	// the request early.
@@ -58,7 +58,7 @@ type Session interface {
 type ModernSession interface {
 	// Run keeps the session until ctx ends.
 	Run(ctx context.Context)
-	// Read reads what a request says of its client; ok false: it is refused.
+	// Read reads what a request says about its client; ok false: it is refused.
 	Read(m *jsonrpc.Message) (r ModernRequest, refusal jsonrpc.Answer, ok bool)
 	// Notify takes in a notification.
 	Notify(m *jsonrpc.Message)
@@ -70,8 +70,8 @@ type ModernSession interface {
 
 // A ModernRequest is one request of 2026-07-28 that was read.
 type ModernRequest interface {
-	// Mirrors are the parameters that headers repeat, of a call of a tool that is known
-	// already. A tool that is found later is compared by [ModernReply.Fits].
+	// Mirrors returns the parameters that headers repeat, of a call of a tool that is
+	// known already. A tool that is found later is compared by [ModernReply.Fits].
 	Mirrors() []mirror.Mark
 	// HasMethod reports whether the hub has such a method, or a server may have it.
 	HasMethod() bool

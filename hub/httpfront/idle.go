@@ -50,7 +50,7 @@ func (p *idlePeers) forgetPrincipal(principal string) {
 }
 
 // longestIdle returns the session that has been idle longest, of one principal or, with
-// all, of anybody; nil where there is none that came to rest before.
+// all, of anybody; nil if there is none that came to rest before.
 func (p *idlePeers) longestIdle(principal string, all bool, before time.Time) *Peer {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"mcphub/internal/principal"
 )
 
-// Where there is no room for another session, the one that has been idle longest
+// If there is no room for another session, the one that has been idle longest
 // makes it, if that was for a minute; one token of several has three quarters of
 // the places, and only its own sessions make room for it then.
 func TestWhichSessionMakesRoom(t *testing.T) {
@@ -64,7 +64,7 @@ func TestWhichSessionMakesRoom(t *testing.T) {
 			t.Fatal("the session that was idle longest did not make room")
 		}
 		alive(a1, a3, b1, b2)
-		a3.enterConnection(isPost) // used: nobody takes its place
+		a3.enterConnection(isPost) // used: no one takes its place
 		b3 := open("b3", "b")
 		alive(a1, a3, b2, b3) // b1 was next
 		a5 := open("a5", "a")

@@ -15,7 +15,7 @@ import (
 
 // How many frames of the greatest length the requests of one session may fill,
 // all together, and those of all: of each only what is beyond smallBody counts
-// there, so that nobody's small requests wait for anybody's large ones.
+// there, so that no one's small requests wait for anybody's large ones.
 const (
 	heldBodies = 4
 	allBodies  = 2 * heldBodies
@@ -24,13 +24,13 @@ const (
 
 var errHeld = errors.New("the requests that are being read or served hold too much already")
 
-// A pool bounds what all take together. Where there are several principals, each may take as much as
-// is then still free: one alone half of it, each of two a third. So there is room for one more,
+// A pool bounds what all take together. If there are several principals, each may take as much as is
+// then still free: one alone half of it, each of two a third. So there is room for one more,
 // whatever the others take.
 type pool struct{ taken atomic.Int64 }
 
 // takeBytes adds n bytes and reports whether the total stays within most. The caller calls give in
-// either case. own is what the principal takes; nil: nobody is told apart. divided: there may be
+// either case. own is what the principal takes; nil: no one is told apart. divided: there may be
 // others. first: nothing was taken before.
 func (p *pool) takeBytes(own *atomic.Int64, n, most int64, divided bool) (ok, first bool) {
 	all := p.taken.Add(n)
@@ -50,8 +50,8 @@ func (p *pool) giveBytes(own *atomic.Int64, n int64) {
 	}
 }
 
-// bodyReservation counts what is read for a session, and for all, while it is being
-// read: what a request says of its own length binds nobody. The zero value holds nothing.
+// bodyReservation counts what is read for a session, and for all, while it is being read:
+// what a request says about its own length binds no one. The zero value holds nothing.
 type bodyReservation struct {
 	r     io.Reader
 	c     *Peer // nil: none yet
@@ -76,7 +76,7 @@ func (h *bodyReservation) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// largeBytes is what counts among all.
+// largeBytes returns what counts among all.
 func (h *bodyReservation) largeBytes() int64 { return max(h.n-smallBody, 0) }
 
 func (h *bodyReservation) releaseBytes() {

@@ -15,13 +15,13 @@ import (
 	"mcphub/internal/mirror"
 )
 
-// This file serves clients of 2026-07-28 on the endpoint that serves those of the
-// handshake. A request needs no session and makes none that the client could know
-// of: all requests of one token go through one ModernSession, which is made by the
-// first and ends when nobody uses it.
+// This file serves clients of 2026-07-28 on the endpoint that serves the
+// handshake's. A request needs no session and makes none that the client could
+// know of: all requests of one token go through one ModernSession, which is made
+// by the first and ends when no one uses it.
 
 // modernPeer finds what serves the modern requests of a token, and enters it; a refusal
-// is refusedStopping or refusedRevoked, or says that there is no room in it.
+// is refusedStopping or refusedRevoked, or reports that there is no room in it.
 func (f *Front) modernPeer(who admission.Caller) (*Peer, *refusal) {
 	owner := who.Owner()
 	f.mu.Lock()
@@ -161,7 +161,7 @@ func (f *Front) requestModern(w http.ResponseWriter, r *http.Request, c *Peer, m
 	a := request.Serve(ctx, mr)
 	over, unread := ctx.Err() != nil, r.Context().Err() != nil
 	if refusal := mr.refusedAnswer(); !over && refusal.Error != nil {
-		a = refusal // as it is: of a child nobody would believe it
+		a = refusal // as it is: of a child no one would believe it
 	}
 	if !over && a.Error == nil && headers.PreferEvents(r.Header) {
 		mr.base.ensureStream() // not before: an error has its status
@@ -192,8 +192,8 @@ func plainModern(w http.ResponseWriter, reply *Reply, a jsonrpc.Answer, status i
 	}
 }
 
-// statusOf is the status of an answer that is no stream: that of the errors
-// which the specification gives one.
+// statusOf returns the status of an answer that is no stream: that of the
+// errors which the specification gives one.
 func statusOf(request ModernRequest, a jsonrpc.Answer) int {
 	if a.Error == nil {
 		return http.StatusOK
@@ -215,11 +215,11 @@ func statusOf(request ModernRequest, a jsonrpc.Answer) int {
 type ModernReply struct {
 	base    Reply
 	header  http.Header
-	node    string         // the hub that the request is for, where that is another one
+	node    string         // the hub that the request is for, if that is another one
 	refusal jsonrpc.Answer // of a call that its headers do not fit; base.mu guards it
 }
 
-// Notify tells the client before the answer, or nobody.
+// Notify informs the client before the answer, or no one.
 func (mr *ModernReply) Notify(_ context.Context, method string, params ...[]byte) error {
 	if st := mr.base.ensureStream(); st != nil && !st.Put(events.Message(nil, method, params), events.Question) {
 		return errNotReading
@@ -227,19 +227,19 @@ func (mr *ModernReply) Notify(_ context.Context, method string, params ...[]byte
 	return nil
 }
 
-// TryNotify is Notify where there is room.
+// TryNotify works like Notify if there is room.
 func (mr *ModernReply) TryNotify(method string, params ...[]byte) bool {
 	st := mr.base.ensureStream()
 	return st != nil && st.Put(events.Message(nil, method, params), events.Note)
 }
 
-// TryNotifyLeavingRoom is TryNotify where half of the room is free.
+// TryNotifyLeavingRoom works like TryNotify where half of the room is free.
 func (mr *ModernReply) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
 	st := mr.base.ensureStream()
 	return st != nil && st.HasSpare() && st.Put(events.Message(nil, method, params), events.Note)
 }
 
-// Fits compares the headers of a call with its arguments, where the tool became
+// Fits compares the headers of a call with its arguments, if the tool became
 // known only while the call was served. ok false: refusal is the answer.
 func (mr *ModernReply) Fits(mirrors []mirror.Mark, args []byte) (refusal jsonrpc.Answer, ok bool) {
 	err := headers.CheckMirrors(mr.header, mirrors, args)
@@ -253,11 +253,11 @@ func (mr *ModernReply) Fits(mirrors []mirror.Mark, args []byte) (refusal jsonrpc
 	return refusal, false
 }
 
-// Elsewhere says that the request is refused, as it goes on with what another hub has. It is called
-// before Serve returns, on its goroutine.
+// Elsewhere reports that the request is refused, as it goes on with what another hub has. It is
+// called before Serve returns, on its goroutine.
 func (mr *ModernReply) Elsewhere(node string) { mr.node = node }
 
-// refusedAnswer is what Fits has refused the call with.
+// refusedAnswer returns what Fits has refused the call with.
 func (mr *ModernReply) refusedAnswer() jsonrpc.Answer {
 	mr.base.mu.Lock()
 	defer mr.base.mu.Unlock()

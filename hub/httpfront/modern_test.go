@@ -69,8 +69,8 @@ func TestModernStatus(t *testing.T) {
 	}
 }
 
-// TestModernHeadersOfAToolThatIsFoundLate: they are compared as those of a tool that
-// is known, and what the work makes of the refusal is not sent.
+// TestModernHeadersOfAToolThatIsFoundLate: they are compared as the ones of a tool
+// that is known, and what the work makes of the refusal is not sent.
 func TestModernHeadersOfAToolThatIsFoundLate(t *testing.T) {
 	t.Parallel()
 	marks := []mirror.Mark{{Header: "Mcp-Param-A", Path: []string{"a"}}}

@@ -11,28 +11,28 @@ import (
 	"mcphub/hub/httpfront/quota"
 )
 
-// Options shape the front. The zero value serves nobody: one of LocalToken, Open, and Tokens or
+// Options shape the front. The zero value serves no one: one of LocalToken, Open, and Tokens or
 // Resource has to say who may call.
 type Options struct {
 	Hosts      []string            // more names by which clients may call, with or without a port
 	Origins    []string            // web pages that may call
-	LocalToken string              // what the one user of this hub sends as a bearer token, as whom nobody is named
-	Open       bool                // whoever reaches the address may call, without a token
+	LocalToken string              // what the one user of this hub sends as a bearer token, as whom no one is named
+	Open       bool                // the one who reaches the address may call, without a token
 	Tokens     []admission.Token   // who may call
-	Resource   *admission.Resource // whose signed tokens count beside Tokens; nil: nobody's
+	Resource   *admission.Resource // whose signed tokens count beside Tokens; nil: no one's
 	Sessions   int                 // at a time; 0: 1000
 	Principal  quota.Limits        // of what each of those may take
 	StateKeys  [][]byte            // what the hub seals requestState with, 32 bytes or more each, so that several hubs may serve one client: the first seals, all open; nil: a random one
 	Node       string              // of several hubs of these StateKeys, this one: it is sealed into the ids of sessions
 	Idle       time.Duration       // a session without connection and request ends after it; 0: 30 min
-	Poll       time.Duration       // a connection lasts no longer, where the client comes back for the rest (2025-11-25); 0: as long as its request
-	Drain      time.Duration       // the front goes on as before for so long after its end was asked for, while /readyz says that it ends; 0: not
+	Poll       time.Duration       // a connection lasts no longer, if the client comes back for the rest (2025-11-25); 0: as long as its request
+	Drain      time.Duration       // the front goes on as before for so long after its end was asked for, while /readyz reports that it ends; 0: not
 	Grace      time.Duration       // for calls under way after that; 0: none
 	Hurry      <-chan struct{}     // closed: neither of both goes on; nil: never
 	Log        zerolog.Logger
 }
 
-// admissionOptions says who may call.
+// admissionOptions returns who may call.
 func (o *Options) admissionOptions() admission.Options {
 	return admission.Options{Hosts: o.Hosts, Origins: o.Origins, LocalToken: o.LocalToken, Open: o.Open, Tokens: o.Tokens, Resource: o.Resource,
 		Headers: []string{headers.Session, headers.Protocol, headers.LastEvent, mcp.HeaderMethod, mcp.HeaderName}, Exposed: []string{headers.Session, headers.Protocol}}

@@ -35,14 +35,14 @@ const (
 type Peer struct {
 	id            string           // Mcp-Session-Id
 	who           admission.Caller // who has opened it
-	owner         string           // its key among callers; "" where no token is asked for
+	owner         string           // its key among callers; "" if no token is asked for
 	principal     string           // the key of whom it belongs to, who may have several of those
 	session       Session          // nil where modernSession is set
 	modernSession ModernSession    // nil where session is not
 	getStream     *events.Stream   // what belongs to no request: the client's GET
 	ctx           context.Context
 	cancel        context.CancelCauseFunc
-	share         *quota.Share  // of its principal; nil where that has no bounds
+	share         *quota.Share  // of its principal; nil if that has no bounds
 	slots         chan struct{} // one token for each request being served
 	slow          *slowReplies  // of the front
 	idlers        *idlePeers    // of the front; nil for what serves modern requests
@@ -64,7 +64,7 @@ type Peer struct {
 	lastFlow    uint64        // of streams
 	open        int           // connections
 	posts       int           // of them that bring something, or are being answered
-	noPosts     chan struct{} // closed when there are none any more; nil: nobody waits for that
+	noPosts     chan struct{} // closed when there are none any more; nil: no caller waits for that
 	listens     int           // of them that listen, modern
 	busy        bool          // there is a connection, a request or a listener
 	used        time.Time     // when there was one last
@@ -90,8 +90,8 @@ func (p *Peer) isOf(who admission.Caller) bool {
 	return p.who.Basis == who.Basis && p.owner == who.Owner()
 }
 
-// extendTo notes that the client has shown a token that expires then. The session
-// ends with the last of its tokens.
+// extendTo remembers that the client has shown a token that expires then. The
+// session ends with the last of its tokens.
 func (p *Peer) extendTo(t time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -168,7 +168,7 @@ func (p *Peer) leaveConnection(k connection) {
 }
 
 // awaitPosts waits, for a limited time, until what the client has sent is answered: an
-// ended session is told why its requests come to nothing.
+// ended session learns why its requests come to nothing.
 func (p *Peer) awaitPosts(limit time.Duration) {
 	p.mu.Lock()
 	if p.posts == 0 {
@@ -191,7 +191,7 @@ func (p *Peer) unusedSince() (since time.Time, ok bool) {
 	return p.used, !p.busy
 }
 
-// Yield ends the session where it has no connection and no request, for another principal that
+// Yield ends the session if it has no connection and no request, for another principal that
 // needs what it holds; false: it is in use.
 func (p *Peer) Yield() bool {
 	if _, idle := p.unusedSince(); !idle || p.modernSession != nil && p.modernSession.Busy() {
@@ -201,8 +201,8 @@ func (p *Peer) Yield() bool {
 	return true
 }
 
-// noteUse notes whether the session is used, after each change of what uses it.
-// The caller holds mu.
+// noteUse remembers whether the session is used, after each change of what uses
+// it. The caller holds mu.
 func (p *Peer) noteUse() {
 	busy := p.open > 0 || p.listens > 0 || len(p.serving) > 0
 	if busy == p.busy {
@@ -227,7 +227,7 @@ func (p *Peer) TryNotify(method string, params ...[]byte) bool {
 	return p.getStream.Put(events.Message(nil, method, params), events.Note)
 }
 
-// Notify is TryNotify for one that must arrive.
+// Notify works like TryNotify for one that must arrive.
 func (p *Peer) Notify(_ context.Context, method string, params ...[]byte) error {
 	if !p.getStream.Put(events.Message(nil, method, params), events.Question) {
 		return p.deliveryError()
@@ -235,7 +235,7 @@ func (p *Peer) Notify(_ context.Context, method string, params ...[]byte) error 
 	return nil
 }
 
-// deliveryError is why nothing can be said.
+// deliveryError returns why nothing can be said.
 func (p *Peer) deliveryError() error {
 	if p.ctx.Err() != nil {
 		return errSessionOver
@@ -243,7 +243,7 @@ func (p *Peer) deliveryError() error {
 	return errNotReading
 }
 
-// TryNotifyLeavingRoom is TryNotify where half of the room of the client's own stream is free.
+// TryNotifyLeavingRoom works like TryNotify where half of the room of the client's own stream is free.
 func (p *Peer) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
 	return p.getStream.HasSpare() && p.TryNotify(method, params...)
 }
@@ -257,7 +257,7 @@ func (p *Peer) AwaitReady(ctx context.Context) error {
 	return err
 }
 
-// Call asks the client on its own stream, or where it has none open, on one that
+// Call asks the client on its own stream, or if it has none open, on one that
 // was lent. A stream that is not opened in time ends the question.
 func (p *Peer) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
 	wait, cancel := context.WithTimeout(ctx, streamWait)
@@ -336,8 +336,8 @@ func (p *Peer) askOn(ctx context.Context, st *events.Stream, method string, para
 	return r, err
 }
 
-// takeAnswer hands over what the client answered. One that nobody waits for, late
-// or forged, is dropped.
+// takeAnswer hands over what the client answered. One that no caller waits for,
+// late or forged, is dropped.
 func (p *Peer) takeAnswer(m *jsonrpc.Message) {
 	p.mu.Lock()
 	answer := p.asked[string(m.ID)]
@@ -348,7 +348,7 @@ func (p *Peer) takeAnswer(m *jsonrpc.Message) {
 	}
 }
 
-// registerRequest notes a request of the client, so that it can be ended.
+// registerRequest remembers a request of the client, so that it can be ended.
 func (p *Peer) registerRequest(id string) (*activeRequest, *refusal) {
 	u := &activeRequest{id: id}
 	p.mu.Lock()
@@ -409,8 +409,8 @@ func (p *Peer) newRequestStream() *events.Stream {
 	return st
 }
 
-// finishStream notes that a request's stream has ended. It is kept for a while, in
-// case the client's connection broke before it had everything.
+// finishStream remembers that a request's stream has ended. It is kept for a
+// while, in case the client's connection broke before it had everything.
 func (p *Peer) finishStream(st *events.Stream) {
 	p.mu.Lock()
 	all := append(p.finished, st)
@@ -460,7 +460,7 @@ func (p *Peer) closeSession() {
 }
 
 // awayTime is how long a client that was asked something may follow no stream:
-// whoever answers has one, or comes back to go on with its stream.
+// the one who answers has one, or comes back to go on with its stream.
 const awayTime = 5 * time.Minute
 
 var errAway = errors.New("the client has left its question without an answer, and follows no stream any more")

@@ -50,7 +50,8 @@ func TestHTTPStreamForWhoPrefersOne(t *testing.T) {
 
 // TestHTTPPolling: the connection of a call ends long before the call does, and
 // so does each that goes on with it; the client gets everything once. One of an
-// older protocol, which is told of no event to go on from, keeps its connection.
+// older protocol, which is told about no event to go on from, keeps its
+// connection.
 func TestHTTPPolling(t *testing.T) {
 	t.Parallel()
 	w := serveWeb(t, newFakeHub(), Options{Poll: 20 * time.Millisecond})

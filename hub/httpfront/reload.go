@@ -18,13 +18,13 @@ type activeOptions struct {
 // hasSeveralCallers reports whether more than one caller can be told apart.
 func (o *activeOptions) hasSeveralCallers() bool { return len(o.Tokens) > 1 || o.Resource != nil }
 
-// metadataHandler serves what tells clients where to get a token; nil where that is not at this path.
+// metadataHandler serves what tells clients where to get a token; nil if that is not at this path.
 func (f *Front) metadataHandler(path string) http.Handler {
 	return f.now.Load().admission.Metadata(path)
 }
 
 // Prepare makes what other options need; follow puts them in force, at any time. The error
-// says why nobody could call by them. Sessions, Principal, Hurry and Log stay those of New.
+// reports why no one could call by them. Sessions, Principal, Hurry and Log stay New's.
 //
 // Each session is then looked at by them: one whose caller they would not let in, or with
 // other rights, ends at once. The calls of all others go on.
@@ -42,7 +42,7 @@ func (f *Front) Prepare(o Options) (follow func(), err error) {
 func (f *Front) followOptions(next *activeOptions) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.now.Store(next) // under mu: whoever enters is looked at by the one or by the other
+	f.now.Store(next) // under mu: the one who enters is looked at by the one or by the other
 	for _, s := range f.shares {
 		s.MaxSessions = f.principalLimits().Sessions // which depends on whether there may be others
 	}

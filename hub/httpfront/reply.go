@@ -26,7 +26,7 @@ type Reply struct {
 	started     time.Time
 	slow        link[Reply]
 	poll        time.Duration // its connection lasts no longer; 0: as long as the request
-	left        chan struct{} // closed when the connection ended before the request; nil where the client does not poll
+	left        chan struct{} // closed when the connection ended before the request; nil if the client does not poll
 
 	mu      sync.Mutex
 	st      *events.Stream // nil until something is said before the answer
@@ -47,8 +47,8 @@ func (reply *Reply) extendWrite(w http.ResponseWriter) {
 	}
 }
 
-// noteLate notes that the answer takes its time: the time for reading the request no
-// longer counts, and the client is shown that there is life.
+// noteLate remembers that the answer takes its time: the time for reading the
+// request no longer counts, and the client is shown that there is life.
 func (reply *Reply) noteLate() {
 	reply.mu.Lock()
 	if !reply.over && !reply.isGone() { // else the connection serves another request
@@ -58,7 +58,7 @@ func (reply *Reply) noteLate() {
 	reply.ensureStream()
 }
 
-// ensureStream returns the stream of the reply, opened now if need be; nil where
+// ensureStream returns the stream of the reply, opened now if need be; nil if
 // there can be none.
 func (reply *Reply) ensureStream() *events.Stream {
 	reply.mu.Lock()
@@ -107,8 +107,8 @@ func (reply *Reply) finishReply(a jsonrpc.Answer, cancelled bool) bool {
 	return true
 }
 
-// AllowHubQuestions lets the hub's own questions go on this reply, where the client has no stream
-// of its own, until back is called.
+// AllowHubQuestions lets the hub's own questions go on this reply, if the client has no stream of
+// its own, until back is called.
 func (reply *Reply) AllowHubQuestions() (back func()) {
 	reply.peer.mu.Lock()
 	reply.peer.lentReplies = append(reply.peer.lentReplies, reply)
@@ -136,7 +136,7 @@ func (reply *Reply) TryNotify(method string, params ...[]byte) bool {
 	return reply.peer.TryNotify(method, params...)
 }
 
-// Notify is TryNotify for one that must arrive.
+// Notify works like TryNotify for one that must arrive.
 func (reply *Reply) Notify(ctx context.Context, method string, params ...[]byte) error {
 	if st := reply.ensureStream(); st != nil && st.Put(events.Message(nil, method, params), events.Question) {
 		return nil
@@ -144,7 +144,7 @@ func (reply *Reply) Notify(ctx context.Context, method string, params ...[]byte)
 	return reply.peer.Notify(ctx, method, params...)
 }
 
-// TryNotifyLeavingRoom is TryNotify where half of the room of the stream is free.
+// TryNotifyLeavingRoom works like TryNotify where half of the room of the stream is free.
 func (reply *Reply) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
 	if st := reply.ensureStream(); st != nil {
 		return st.HasSpare() && st.Put(events.Message(nil, method, params), events.Note)
@@ -152,7 +152,7 @@ func (reply *Reply) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
 	return reply.peer.TryNotifyLeavingRoom(method, params...)
 }
 
-// Call asks the client before the answer; where the request can have no stream, on
+// Call asks the client before the answer; if the request can have no stream, on
 // the client's own.
 func (reply *Reply) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
 	if st := reply.ensureStream(); st != nil {
@@ -164,7 +164,7 @@ func (reply *Reply) Call(ctx context.Context, method string, params ...[]byte) (
 // A stream may be polled (2025-11-25, Sending Messages to the Server, 6; SEP-1699): its connection ends before it does.
 
 // mayPoll reports whether the connection of the reply may end before the
-// reply does: the client was told where to go on and comes back.
+// reply does: the client learned where to go on and comes back.
 func (reply *Reply) mayPoll() bool {
 	return reply.poll > 0 && reply.events && expectsPrime(reply.protocol)
 }
@@ -192,7 +192,7 @@ func (reply *Reply) isGone() bool {
 	select {
 	case <-reply.left:
 		return true
-	default: // also where the reply does not poll
+	default: // also if the reply does not poll
 		return false
 	}
 }

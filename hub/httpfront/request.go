@@ -58,7 +58,7 @@ func (f *Front) serveMessage(w http.ResponseWriter, r *http.Request, c *Peer, m 
 // release is called when the request has.
 func (f *Front) serveDetached(reply *Reply, release, serve func()) {
 	ended := make(chan struct{})
-	f.running.Go(func() { // the POST is one of f.running, so nobody has waited for them yet
+	f.running.Go(func() { // the POST is one of f.running, so no one has waited for them yet
 		defer release()
 		defer close(ended)
 		serve()
@@ -105,7 +105,7 @@ func answerPlain(w http.ResponseWriter, reply *Reply, a jsonrpc.Answer, cancelle
 // A turn is the right of one request to be served.
 type turn struct {
 	c    *Peer
-	work *quota.Work // nil where nobody else calls
+	work *quota.Work // nil if no one else calls
 }
 
 // endTurn lets the next one be served.
@@ -114,7 +114,7 @@ func (t turn) endTurn() {
 	<-t.c.slots
 }
 
-// awaitTurn waits until a request may be served; false: nobody wants it any more. While it
+// awaitTurn waits until a request may be served; false: no one wants it any more. While it
 // waits, the time for reading the request no longer counts.
 func (p *Peer) awaitTurn(w http.ResponseWriter, ctx func() context.Context, conn context.Context) (turn, bool) {
 	if !quota.Await(p.slots, w, ctx, conn) {

@@ -22,7 +22,7 @@ import (
 
 const initializeMessage = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
 
-// vouched is a resource whose tokens are "NAME" or "NAME until SECONDS", counted from the time it was made.
+// vouched returns a resource whose tokens are "NAME" or "NAME until SECONDS", counted from the time it was made.
 func vouched() *admission.Resource {
 	start := time.Now()
 	return &admission.Resource{

@@ -14,7 +14,7 @@ import (
 )
 
 // runSession runs the session of a client until that is cancelled. The caller is one of
-// f.running, so nobody has waited for them yet.
+// f.running, so no one has waited for them yet.
 func (f *Front) runSession(c *Peer) {
 	var session interface{ Run(context.Context) } = c.modernSession
 	if c.modernSession == nil {
@@ -28,13 +28,13 @@ func (f *Front) runSession(c *Peer) {
 	})
 }
 
-// idleMinute is for how long nobody has used a session that makes room for any other.
+// idleMinute is for how long no one has used a session that makes room for any other.
 const idleMinute = time.Minute
 
-// enterSession takes a session in, where there is room: of one principal, for as many as it may have. The
-// one that has been idle longest makes room, if nobody has used it for a minute. If the caller has
-// no session, or at least two fewer than the principal with the most, an idle session of that
-// principal makes room. A refusal is refusedStopping, refusedRevoked, or says why there is no room.
+// enterSession takes a session in, if there is room: of one principal, for as many as it may have. The
+// one that has been idle longest makes room, if no one has used it for a minute. If the caller has no
+// session, or at least two fewer than the principal with the most, an idle session of that principal
+// makes room. A refusal is refusedStopping, refusedRevoked, or reports why there is no room.
 func (f *Front) enterSession(c *Peer) *refusal {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -74,13 +74,13 @@ func (f *Front) enterSession(c *Peer) *refusal {
 	return nil
 }
 
-// Refusals that have nothing to say of their request.
+// Refusals that have nothing to say about their request.
 var (
 	refusedStopping = &refusal{http.StatusServiceUnavailable, errStopping.Reason.Error() + ": nothing was done for this request; try again, another hub may serve it", jsonrpc.CodeInternal, 2 * time.Second}
 	refusedRevoked  = &refusal{status: http.StatusUnauthorized, text: errRevoked.Reason.Error()} // while the request came
 )
 
-// refuseFull says that there is no room for a session.
+// refuseFull reports that there is no room for a session.
 func refuseFull(text string, args ...any) *refusal {
 	return &refusal{http.StatusServiceUnavailable, fmt.Sprintf(text, args...), jsonrpc.CodeInternal, 10 * time.Second}
 }
@@ -117,10 +117,10 @@ func (f *Front) forgetSession(c *Peer) {
 	}
 }
 
-// sweepTime is the time between two looks for sessions that nobody uses.
+// sweepTime returns the time between two looks for sessions that no one uses.
 func (f *Front) sweepTime() time.Duration { return max(f.now.Load().Idle/8, time.Second) }
 
-// sweepIdle ends sessions that nobody uses.
+// sweepIdle ends sessions that no one uses.
 func (f *Front) sweepIdle() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -138,12 +138,12 @@ func (f *Front) sweepIdle() {
 	}
 }
 
-// allSessions are those that the front serves. The caller holds mu.
+// allSessions returns the ones that the front serves. The caller holds mu.
 func (f *Front) allSessions() []*Peer {
 	return slices.AppendSeq(slices.Collect(maps.Values(f.sessions)), maps.Values(f.modernPeers))
 }
 
-// startRequest counts a request, unless nobody waits for it any more.
+// startRequest counts a request, unless no caller waits for it any more.
 func (f *Front) startRequest() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -154,7 +154,7 @@ func (f *Front) startRequest() bool {
 	return open
 }
 
-// shareOf returns the share of a principal; nil where nobody is named, or nobody else can be. The
+// shareOf returns the share of a principal; nil if no one is named, or no one else can be. The
 // caller holds mu.
 func (f *Front) shareOf(principal string) *quota.Share {
 	if now := f.now.Load(); principal == "" || len(now.Tokens) == 0 && now.Resource == nil {
@@ -168,7 +168,7 @@ func (f *Front) shareOf(principal string) *quota.Share {
 	return s
 }
 
-// principalLimits are those in force, with their defaults.
+// principalLimits returns those in force, with their defaults.
 func (f *Front) principalLimits() quota.Limits {
 	l := f.o.Principal
 	if l.Sessions <= 0 {
@@ -186,8 +186,8 @@ func (f *Front) principalLimits() quota.Limits {
 	return l
 }
 
-// maxOpen is how many connections may be open on which a principal has come: so many that half of them are enough
-// for all that one may have. 0: any number, where there are no others.
+// maxOpen returns how many connections may be open on which a principal has come: so many that half of them are
+// enough for all that one may have. 0: any number, if there are no others.
 func (f *Front) maxOpen() int {
 	if !f.now.Load().hasSeveralCallers() {
 		return 0

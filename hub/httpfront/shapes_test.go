@@ -46,7 +46,7 @@ func (w *web) wire(text string, answers int) (codes []int, closed bool) {
 }
 
 // TestHTTPShapes: requests that two readers could take for different ones, or
-// that say of themselves what does not hold, are refused; each beside the
+// that say about themselves what does not hold, are refused; each beside the
 // same request in its usual shape.
 func TestHTTPShapes(t *testing.T) {
 	t.Parallel()
@@ -103,7 +103,7 @@ func TestHTTPShapes(t *testing.T) {
 }
 
 // TestHTTPSmuggling: what lies behind a chunked message on its connection is
-// never taken for a request: the sender may have given a length too, and somebody
+// never taken for a request: the sender may have given a length too, and someone
 // before the hub gone by that (RFC 9112, 6.1).
 func TestHTTPSmuggling(t *testing.T) {
 	t.Parallel()

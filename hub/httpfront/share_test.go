@@ -19,7 +19,7 @@ var (
 	ofB = []string{"Authorization", "Bearer b"}
 )
 
-// twoPrincipals is a front that a and b may call.
+// twoPrincipals returns a front that a and b may call.
 func twoPrincipals(t *testing.T, h *fakeHub, l quota.Limits) *web {
 	t.Helper()
 	w, _, _ := bubbleWeb(t, h, Options{Tokens: []admission.Token{{Name: "a", Secret: "a"}, {Name: "b", Secret: "b"}}, Principal: l})
@@ -27,7 +27,7 @@ func twoPrincipals(t *testing.T, h *fakeHub, l quota.Limits) *web {
 }
 
 // A principal that makes more calls than its rate is told, and when it may again; in whatever
-// session, and also after it has ended them all. Nobody else is.
+// session, and also after it has ended them all. No one else is.
 func TestPrincipalRate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -98,7 +98,7 @@ func TestPrincipalCalls(t *testing.T) {
 }
 
 // However many call with one token, the hub works for a few of them at a time: the others wait
-// where they delay nobody. Calls that wait for their servers do not count for long.
+// if they delay no one. Calls that wait for their servers do not count for long.
 func TestPrincipalQueuesApart(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -39,7 +39,7 @@ const lastWords = 2 * time.Second
 
 func (f *Front) currentStage() stage { return stage(f.at.Load()) }
 
-// setStage has the front come to a stage. It takes mu, so nobody is still acting on the former stage
+// setStage has the front come to a stage. It takes mu, so no one is still acting on the former stage
 // when it returns.
 func (f *Front) setStage(s stage) {
 	f.mu.Lock()
@@ -68,7 +68,7 @@ func (f *Front) stopServer(server *http.Server) {
 	f.running.Wait()
 }
 
-// drainWork waits until all is over, for so long at most, and not if somebody is in a hurry.
+// drainWork waits until all is over, for so long at most, and not if someone is in a hurry.
 func (f *Front) drainWork(most time.Duration, over func() bool) {
 	limit := time.NewTimer(most)
 	defer limit.Stop()
@@ -164,7 +164,7 @@ func (p *Peer) pendingRequests() int {
 // mayBeRequest reports whether a message, or one of a batch, may be a request.
 func mayBeRequest(m *jsonrpc.Message) bool { return m.IsRequest() || isBatch(m) }
 
-// answerReadyz says whether calls are served.
+// answerReadyz reports whether calls are served.
 func (f *Front) answerReadyz(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	if f.currentStage() >= draining {

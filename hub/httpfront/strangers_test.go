@@ -24,8 +24,8 @@ import (
 const secret = "mcphub_a-secret-of-this-user"
 
 // TestNobodyWithoutAToken: each way into the front is closed to who shows no token, or a
-// wrong one, and open to who shows the right one. What is open to everybody says nothing of
-// the hub. The control is the same without need of a token.
+// wrong one, and open to who shows the right one. What is open to everybody says nothing
+// about the hub. The control is the same without need of a token.
 func TestNobodyWithoutAToken(t *testing.T) {
 	t.Parallel()
 	for _, open := range []bool{false, true} {
@@ -97,7 +97,7 @@ func (b *countingBody) Read(p []byte) (int, error) {
 
 func (b *countingBody) Close() error { return nil }
 
-// TestNoBodyOfAStranger: nothing of a body is read before the token was looked at, nor
+// TestNoBodyOfAStranger: no part of a body is read before the token was looked at, nor
 // after a refusal. The control is the same request with the token.
 func TestNoBodyOfAStranger(t *testing.T) {
 	t.Parallel()
@@ -182,7 +182,7 @@ func TestStrangersAreFew(t *testing.T) {
 	})
 }
 
-// TestAStrangerIsSentAway: the connection of a request whose body nobody reads ends,
+// TestAStrangerIsSentAway: the connection of a request whose body no one reads ends,
 // whatever its sender goes on sending, and what ends it is a deadline of the connection,
 // which needs no goroutine to be run in time. The connection of the client goes on, which
 // is the control.

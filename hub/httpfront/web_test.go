@@ -99,7 +99,7 @@ func (c *webClient) frames(r *http.Response, each func(m *jsonrpc.Message, event
 	return fronttest.Messages(c.t, r, each)
 }
 
-// bubbleWeb is an HTTP front in a bubble of its own; stop ends it.
+// bubbleWeb returns an HTTP front in a bubble of its own; stop ends it.
 func bubbleWeb(t *testing.T, h *fakeHub, o Options) (w *web, m *fronttest.Memory, stop func()) {
 	t.Helper()
 	o.Open = len(o.Tokens) == 0 && o.Resource == nil && o.LocalToken == ""

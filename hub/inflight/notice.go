@@ -15,11 +15,11 @@ const (
 	noticeEvery = 5 * time.Second
 )
 
-// A Notice tells a client by progress that its call waits for a server to
-// start, or for a person, where it gave a token. The values must increase from one notification
-// to the next, and the server's own, which begin at zero or above, follow: so
-// those of the hub are below zero, -1/1000n for the n-th. That is so little that clients
-// which round, or make percents of it, show zero.
+// A Notice tells a client by progress that its call waits for a server to start, or for a
+// person, if it gave a token. The values must increase from one notification to the next, and
+// the server's own, which begin at zero or above, follow: so those of the hub are below zero,
+// -1/1000n for the n-th. That is so little that clients which round, or make percents of it,
+// show zero.
 type Notice struct {
 	to    Recipient
 	token []byte // the client's, raw
@@ -35,8 +35,8 @@ func NewNotice(to Recipient, token []byte) *Notice {
 	return &Notice{to: to, token: token}
 }
 
-// Waiting tells what the call waits for, until over is called, after which nothing is
-// sent any more. A nil Notice tells nothing.
+// Waiting returns what the call waits for, until over is called, after which nothing
+// is sent any more. A nil Notice tells nothing.
 func (n *Notice) Waiting(what func() string) (over func()) {
 	if n == nil {
 		return func() {}

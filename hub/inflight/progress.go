@@ -9,9 +9,9 @@ import (
 	"mcphub/internal/jsonrpc"
 )
 
-// Progress tells which request of which client a progress token of the hub belongs
-// to. The tokens are the hub's own towards children, for two clients may use the
-// same. The zero value is ready.
+// Progress reports which request of which client a progress token of the hub
+// belongs to. The tokens are the hub's own towards children, for two clients may
+// use the same. The zero value is ready.
 type Progress struct {
 	next atomic.Uint64
 	mu   sync.Mutex
@@ -49,7 +49,7 @@ func (p *Progress) Remove(own []byte) {
 	delete(p.to, string(own))
 }
 
-// Routes is how many routes are open.
+// Routes returns how many routes are open.
 func (p *Progress) Routes() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -21,7 +21,7 @@ const (
 
 var errRequestOver = errors.New("the request that this belongs to is over: it was cancelled, or failed")
 
-// A BusyError says that a client is asked too much already.
+// A BusyError means that a client is asked too much already.
 type BusyError struct{ text string }
 
 func (e *BusyError) Error() string { return "busy: " + e.text }
@@ -31,14 +31,14 @@ type question[C Owner] struct {
 	key    spec.Key
 	on     *Request[C] // that it is known to belong to; nil: none
 	cancel context.CancelCauseFunc
-	token  []byte // the child's progress token, raw; nil where it gave none
+	token  []byte // the child's progress token, raw; nil if it gave none
 	own    []byte // what the client is given in its place
 	news   chan []byte
 	over   chan struct{} // closed when nothing is sent for it any more
 }
 
-// Ask brings one request of a child to the client and returns the answer. came is
-// the request that it came on, where the transport tells. put sends it on, with these
+// Ask brings one request of a child to the client and returns the answer. came is the
+// request that it came on, if the transport tells. put sends it on, with these
 // params: to the client of one of its requests, or where ok is false on no request.
 // The client's progress is told to the child before the answer. The error is a
 // BusyError, or one of put.

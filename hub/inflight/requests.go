@@ -13,8 +13,8 @@ type Owner interface {
 	Reaches() bool
 }
 
-// Requests are those of one session that are with a child, and what the children
-// ask meanwhile. The zero value is ready.
+// Requests are the requests of one session that are with a child, and what the
+// children ask meanwhile. The zero value is ready.
 type Requests[C Owner] struct {
 	mu    sync.Mutex
 	last  *Request[C] // the newest; a list by older and newer
@@ -93,14 +93,14 @@ func (rs *Requests[C]) End(r *Request[C], givenUp bool) (ending []<-chan struct{
 	return ending
 }
 
-// Started is how many requests have gone on to children.
+// Started returns how many requests have gone on to children.
 func (rs *Requests[C]) Started() uint64 {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	return rs.count
 }
 
-// Find finds the request that something of a child belongs to: the one that it came on, where the
+// Find finds the request that something of a child belongs to: the one that it came on, if the
 // transport tells, else the only one that is with the child. If the request is not known, on is
 // nil, and to is the client of the newest request of the child whose client can be reached. ok is
 // false if there is none.
@@ -110,7 +110,7 @@ func (rs *Requests[C]) Find(k spec.Key, came *Request[C]) (on *Request[C], to C,
 	return rs.findRequest(k, came)
 }
 
-// findRequest is Find for callers that hold mu.
+// findRequest works like Find for callers that hold mu.
 func (rs *Requests[C]) findRequest(k spec.Key, came *Request[C]) (on *Request[C], to C, ok bool) {
 	if came != nil && came.started && *came.Key == k {
 		return came, came.Client, true
@@ -132,8 +132,8 @@ func (rs *Requests[C]) findRequest(k spec.Key, came *Request[C]) (on *Request[C]
 	return nil, to, ok
 }
 
-// Candidates are all requests that something of a child may belong to, the likeliest
-// first: the one that it came on, else all that are with the child.
+// Candidates returns all requests that something of a child may belong to, the
+// likeliest first: the one that it came on, else all that are with the child.
 func (rs *Requests[C]) Candidates(k spec.Key, came *Request[C]) (all []*Request[C]) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()

@@ -1,16 +1,16 @@
-// Package login offers a login to the person of a client, where a server asks for one and
-// the client can show an address (elicitation in URL mode). That person is known only on a
-// pair of streams: the browser comes back to this machine, and over HTTP nobody could say
+// Package login offers a login to the person of a client, if a server asks for one and the
+// client can show an address (elicitation in URL mode). That person is known only on a
+// pair of streams: the browser comes back to this machine, and over HTTP no one could say
 // whose browser it is.
 //
 // # Who owns the state
 //
 // [Logins] belong to one session, and have one leaf mutex. Each login that is offered is a
-// goroutine, which goes on where the call that asked for it is given up. All have ended
-// when [Logins.Stop] returns.
+// goroutine, which goes on if the call that asked for it is given up. All have ended when
+// [Logins.Stop] returns.
 //
 // # What it refuses to do
 //
-// It makes no login: whoever offers one says how. It keeps no token. It does not ask again
-// for the login at a server that a person has declined.
+// It makes no login: the one who offers one reports how. It keeps no token. It does not
+// ask again for the login at a server that a person has declined.
 package login

@@ -23,7 +23,7 @@ type Viewer interface {
 	TryNotify(method string, params ...[]byte) bool
 }
 
-// Logins are those that a session offers. The zero value offers none.
+// Logins are the logins that a session offers. The zero value offers none.
 type Logins struct {
 	mu       sync.Mutex
 	life     context.Context // ends with the session
@@ -78,7 +78,7 @@ func (l *Logins) AreEnabled() bool {
 // A LogIn logs in at a server. It has page show the person where.
 type LogIn func(ctx context.Context, page func(address, code string) error) error
 
-// Offer starts a login at the server of a child, or joins one that is under way; nil where
+// Offer starts a login at the server of a child, or joins one that is under way; nil if
 // there is to be none. Who is first has it shown.
 func (l *Logins) Offer(child string, logIn LogIn) (o *Offer, first bool) {
 	l.mu.Lock()
@@ -91,7 +91,7 @@ func (l *Logins) Offer(child string, logIn LogIn) (o *Offer, first bool) {
 	}
 	o = &Offer{of: l, child: child, pages: make(chan page, 1), taken: make(chan error, 1), done: make(chan struct{})}
 	l.open[child] = o
-	ctx, cancel := context.WithTimeout(l.life, timeout) // it goes on where the call is given up
+	ctx, cancel := context.WithTimeout(l.life, timeout) // it goes on if the call is given up
 	l.wg.Go(func() {
 		defer cancel()
 		err := logIn(ctx, func(address, code string) error {
@@ -167,7 +167,7 @@ func askPerson(ctx context.Context, client Viewer, id, child string, page page) 
 	return nil
 }
 
-// tellWhenDone tells a client when the login is over.
+// tellWhenDone informs a client when the login is over.
 func (o *Offer) tellWhenDone(client Viewer, id string) {
 	l := o.of
 	l.mu.Lock()

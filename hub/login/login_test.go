@@ -32,15 +32,15 @@ func (v *viewer) TryNotify(_ string, params ...[]byte) bool {
 	return true
 }
 
-// started are Logins of a session, which ends with the test.
+// started works like Logins of a session, which ends with the test.
 func started(t *testing.T) *Logins {
 	l := new(Logins)
 	l.Start(t.Context())
 	return l
 }
 
-// All calls that wait share one login. The client is asked once, and told of that very
-// question when the login is over.
+// All calls that wait share one login. The client is asked once, and told about that
+// very question when the login is over.
 func TestOneLoginForAll(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -7,6 +7,6 @@
 //
 // # What it refuses to do
 //
-// It tells nothing to web pages, nor by a name that is not the hub's, nor without the token where there
-// is one. It has one page, which is only read, and keeps few connections open of those who have shown no token.
+// It tells nothing to web pages, nor by a name that is not the hub's, nor without the token if there is one. It
+// has one page, which is only read, and keeps few connections open of those who have shown no token.
 package metricsfront

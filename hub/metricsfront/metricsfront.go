@@ -39,7 +39,7 @@ func Serve(ctx context.Context, ln net.Listener, t *telemetry.Telemetry, log zer
 	open := &admission.Connections{}
 	server := &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if answerMetrics(t, admitted, w, r) && o.Token != "" { // else whoever reaches the address stays a stranger
+			if answerMetrics(t, admitted, w, r) && o.Token != "" { // else the one who reaches the address stays a stranger
 				open.Assign(r.Context(), "", 0)
 			}
 		}),

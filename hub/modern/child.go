@@ -11,8 +11,8 @@ import (
 )
 
 // This file passes on what a child of the same era asks by its result, and what the
-// client brings back. Nothing of it is held here: the child's own requestState goes
-// to the client inside the hub's.
+// client brings back. None of it is held here: the child's own requestState goes to
+// the client inside the hub's.
 
 // childState is what a child wants to have back.
 type childState struct {
@@ -21,10 +21,10 @@ type childState struct {
 }
 
 // ForwardInput makes the result input_required of a child the answer to the client.
-// The child's questions keep their keys; of a request that was judged by roots
-// the client is asked for these along with them, for it will be judged again;
-// likewise where the child asks for roots that the client has not given (roots). The
-// child has asked for nothing that the client did not declare: see refuses.
+// The child's questions keep their keys; of a request that was judged by roots the
+// client is asked for these along with them, for it will be judged again; likewise
+// if the child asks for roots that the client has not given (roots). The child has
+// asked for nothing that the client did not declare: see refuses.
 func (c *Client) ForwardInput(child string, of func() []byte, roots bool) (jsonrpc.Answer, bool) {
 	result := of()
 	requests, state := jsonrpc.Get(result, MemberRequests), jsonrpc.Get(result, MemberState)
@@ -52,13 +52,13 @@ func (c *Client) ForwardInput(child string, of func() []byte, roots bool) (jsonr
 // notRoots passes the keys of what is the child's to ask.
 func notRoots(key string) bool { return key != RootsKey }
 
-// ClientProfile is what a child of the same era is shown of the client of this request.
+// ClientProfile returns what a child of the same era is shown of the client of this request.
 func (c *Client) ClientProfile() link.ClientProfile {
 	meta := c.clientMeta()
 	return link.ClientProfile{Capabilities: meta.Claims.ForChildren, Level: meta.Level.String()}
 }
 
-// KeepResultType notes that the answer of the work says of itself what it is.
+// KeepResultType remembers that the answer of the work says about itself what it is.
 func (c *Client) KeepResultType() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,9 +75,10 @@ func (c *Client) takeChild(payload []byte) (jsonrpc.Answer, bool) {
 	return jsonrpc.Answer{}, true
 }
 
-// childAnswers are the answers in a raw object that a child of the same era may
-// have, nil for none. Roots are not among them, whoever asked: those that it has
-// are the hub's to say. Neither is an answer to the hub's own question.
+// childAnswers returns the answers in a raw object that a child of the same era
+// may have, nil for none. Roots are not among them, the one who asked: the ones
+// that it has are the hub's to say. Neither is an answer to the hub's own
+// question.
 func childAnswers(responses []byte) []byte {
 	b := []byte{'{'}
 	_ = jsonrpc.Members(responses, func(key string, value []byte) bool {
@@ -111,8 +112,8 @@ func AnswersRoots(responses []byte) (yes bool) {
 	return yes
 }
 
-// WithRoots are the answers in a raw object with those about roots made the ones
-// that are served; where none are, they are left out.
+// WithRoots returns the answers in a raw object with those about roots made the
+// ones that are served; where none are, they are left out.
 func WithRoots(responses, roots []byte, served bool) []byte {
 	b := []byte{'{'}
 	_ = jsonrpc.Members(responses, func(key string, value []byte) bool {
@@ -127,11 +128,12 @@ func WithRoots(responses, roots []byte, served bool) []byte {
 	return append(b, '}')
 }
 
-// RetryInput is what the client brings for a child: what that wants to have back,
-// raw, nil for nothing, and the answers, a raw object or nil. ok is false where
-// it brings nothing, or for another child. Answers without a requestState are
-// those of a client that knew the questions before, or was told them by a server that
-// had no state: the request was judged as any other, and they bind nobody.
+// RetryInput returns what the client brings for a child: what that wants to have
+// back, raw, nil for nothing, and the answers, a raw object or nil. ok is false if it
+// brings nothing, or for another child. Answers without a requestState are the
+// requestState of a client that knew the questions before, or was told them by a
+// server that had no state: the request was judged as any other, and they bind no
+// one.
 func (c *Client) RetryInput(child string) (state, responses []byte, ok bool) {
 	of := c.input.child
 	if of == nil {

@@ -46,14 +46,15 @@ type roundTrip struct {
 // requestInput is what came with the request that the work is on.
 type requestInput struct {
 	meta    Meta           // of the first round trip
-	roots   *rootsmgr.View // that the client gave with it; nil where it gave none
+	roots   *rootsmgr.View // that the client gave with it; nil if it gave none
 	child   *childState    // that the client brings back; nil for none
 	answers []byte         // for a child, raw, an object; nil for none
 }
 
-// A Client is whoever made one request, over all round trips that it takes. The
-// work on the request goes through it: what the client is told goes out with the
-// round trip under way, and what it is asked is the answer to that round trip.
+// A Client is the one who made one request, over all round trips that it takes.
+// The work on the request goes through it: what the client is told goes out with
+// the round trip under way, and what it is asked is the answer to that round
+// trip.
 type Client struct {
 	// These are not changed once the work has begun.
 	server  *Server
@@ -101,42 +102,42 @@ type question struct {
 	answer chan *jsonrpc.Response // capacity 1
 }
 
-// Era is the word for the era of the client.
+// Era returns the word for the era of the client.
 func (c *Client) Era() string { return Era }
 
 // StartTiming begins to time its request.
 func (c *Client) StartTiming(t *telemetry.Session) telemetry.Call { return t.StartModernCall() }
 
-// Claims is what the client says of itself.
+// Claims returns what the client says about itself.
 func (c *Client) Claims() declaration.Claims { return c.clientMeta().Claims }
 
 // AllowHubQuestions does nothing: questions of the hub go into the answer.
 func (c *Client) AllowHubQuestions() (back func()) { return func() {} }
 
-// Reaches is true: the client can be told things before its request is answered.
+// Reaches returns true: the client can be told things before its request is answered.
 func (c *Client) Reaches() bool { return true }
 
-// AllowsFastPath is false for a client that may have to be asked about roots first, or has
-// headers to compare.
+// AllowsFastPath returns false for a client that may have to be asked about roots first,
+// or has headers to compare.
 func (c *Client) AllowsFastPath(share spec.Share, mirrored bool, lease *children.Lease) bool {
 	free := !c.input.meta.Claims.Roots || share == spec.ShareAll
 	return free && !mirrored && (lease == nil || !lease.IsModern())
 }
 
-// Answer is the child's as it is: finish gives it its shape.
+// Answer returns the child's as it is: finish gives it its shape.
 func (c *Client) Answer(_ *children.Lease, _ string, resp *jsonrpc.Response) jsonrpc.Answer {
 	return resp.Answer()
 }
 
-// Wants is true: say looks at the level.
+// Wants returns true: say looks at the level.
 func (c *Client) Wants(*jsonrpc.Message) bool { return true }
 
 // YieldTurn gives back the turn of a child: clients with other roots may want it
 // meanwhile.
 func (c *Client) YieldTurn() { c.leaveTurn() }
 
-// clientMeta is what the round trip under way says of its client; the first one while there is
-// none.
+// clientMeta returns what the round trip under way says about its client; the first one while
+// there is none.
 func (c *Client) clientMeta() Meta {
 	if t := c.currentTrip(); t != nil {
 		return t.meta
@@ -178,8 +179,8 @@ func (c *Client) routeNotification(method string, params [][]byte) (Reply, [][]b
 	return t.reply, params
 }
 
-// Notify tells the client with the round trip under way; what it is not to be told is
-// dropped.
+// Notify informs the client with the round trip under way; what it is not to be told
+// is dropped.
 func (c *Client) Notify(ctx context.Context, method string, params ...[]byte) error {
 	if reply, params := c.routeNotification(method, params); reply != nil {
 		return reply.Notify(ctx, method, params...)
@@ -187,13 +188,13 @@ func (c *Client) Notify(ctx context.Context, method string, params ...[]byte) er
 	return nil
 }
 
-// TryNotify is Notify that never blocks.
+// TryNotify works like Notify that never blocks.
 func (c *Client) TryNotify(method string, params ...[]byte) bool {
 	reply, params := c.routeNotification(method, params)
 	return reply == nil || reply.TryNotify(method, params...)
 }
 
-// TryNotifyLeavingRoom is TryNotify that leaves room to others.
+// TryNotifyLeavingRoom works like TryNotify that leaves room to others.
 func (c *Client) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
 	reply, params := c.routeNotification(method, params)
 	return reply == nil || reply.TryNotifyLeavingRoom(method, params...)
@@ -209,7 +210,7 @@ func (c *Client) Detach() Reply {
 	return t.reply
 }
 
-// Call asks the client, in place of the answer to its request, and waits until it
+// Call asks the client, instead of the answer to its request, and waits until it
 // comes again with the answer.
 func (c *Client) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
 	if !c.asks || method != methods.Sample && method != methods.Elicit {
@@ -218,7 +219,7 @@ func (c *Client) Call(ctx context.Context, method string, params ...[]byte) (*js
 	return c.askQuestion(ctx, &question{method: method, params: questionParams(method, jsonrpc.Join(params))})
 }
 
-// askQuestion asks a question, whose key it makes where there is none.
+// askQuestion asks a question, whose key it makes if there is none.
 func (c *Client) askQuestion(ctx context.Context, q *question) (*jsonrpc.Response, error) {
 	q.answer = make(chan *jsonrpc.Response, 1)
 	c.mu.Lock()
@@ -245,14 +246,14 @@ func (c *Client) askQuestion(ctx context.Context, q *question) (*jsonrpc.Respons
 	}
 }
 
-// withdrawQuestion takes back a question that nobody waits for any more.
+// withdrawQuestion takes back a question that no caller waits for any more.
 func (c *Client) withdrawQuestion(q *question) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.state.open = slices.DeleteFunc(c.state.open, func(o *question) bool { return o == q })
 }
 
-// questionParams are what a child of the other era asks, as this era has it:
+// questionParams returns what a child of the other era asks, as this era has it:
 // without a token for progress, which no client can report any more, and without
 // the id of an elicitation, which this era does not have.
 func questionParams(method string, params []byte) []byte {
@@ -281,7 +282,7 @@ func questionParams(method string, params []byte) []byte {
 // once the Server was closed.
 func (c *Client) startWork(serve func() jsonrpc.Answer) bool {
 	return c.server.calls.startWork(c, func() {
-		a := c.server.o.Host.Guard(c.request, serve) // nobody below catches a panic here
+		a := c.server.o.Host.Guard(c.request, serve) // no one below catches a panic here
 		c.server.calls.addAnswerSize(c, len(a.Result)+len(a.Error))
 		c.mu.Lock()
 		c.state.over = true
@@ -368,8 +369,8 @@ func (c *Client) suspendWork() (jsonrpc.Answer, bool) {
 }
 
 // openQuestions ends the round trip with the questions that are open, as inputRequests. What
-// the client did not declare is refused to whoever asks. false: there is nothing
-// to ask. size is what is held of the client until it comes again.
+// the client did not declare is refused to the one who asks. false: there is nothing to ask.
+// size is what is held of the client until it comes again.
 func (c *Client) openQuestions() (requests []byte, size int, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -408,7 +409,7 @@ func (c *Client) openQuestions() (requests []byte, size int, ok bool) {
 	return append(b, '}'), size, true
 }
 
-// stateSubject is what a requestState of the request is bound to.
+// stateSubject returns what a requestState of the request is bound to.
 func (c *Client) stateSubject() []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -419,7 +420,7 @@ func (c *Client) stateSubject() []byte {
 }
 
 // abandonWork ends the work for a client that does not come again. The child is told
-// by the end of its call; what it answered is nobody's.
+// by the end of its call; what it answered is no one's.
 func (c *Client) abandonWork(cause error) {
 	c.end.End(cause)
 	c.mu.Lock()
@@ -432,8 +433,8 @@ func (c *Client) abandonWork(cause error) {
 	}
 }
 
-// deliverAnswer hands over what the work ended with, or lets go of it where nobody wants
-// it any more.
+// deliverAnswer hands over what the work ended with, or lets go of it if no one wants it
+// any more.
 func (c *Client) deliverAnswer(a jsonrpc.Answer) {
 	c.mu.Lock()
 	wanted := !c.state.abandoned

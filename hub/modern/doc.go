@@ -7,7 +7,7 @@
 // request asks and tells it as it would any client. There are three ways to ask:
 //
 //   - End. The roots are asked for by ending the work, which holds nothing. The
-//     retry starts it anew, and brings the roots (roots.go).
+//     retry starts it again, and brings the roots (roots.go).
 //   - Pass on. What a child of the same era asks goes to the client, with the
 //     child's requestState sealed inside the hub's. Nothing is held (child.go).
 //   - Suspend. A child of the handshake's era waits for its answer, and so does an
@@ -19,9 +19,9 @@
 // (state.go). What does not come again within [StateTime] is given up, and how many
 // calls are suspended, and how many bytes they hold, is bounded.
 //
-// Over HTTP each call may bring other roots to the same instance of a child. Calls
-// with other roots take turns (turns.go). A suspended call that has a turn gives way
-// after [GivesWayAfter] to those that wait for it, and its retry starts anew.
+// Over HTTP each call may bring other roots to the same instance of a child. Calls with
+// other roots take turns (turns.go). A suspended call that has a turn gives way after
+// [GivesWayAfter] to the ones that wait for it, and its retry starts again.
 //
 // # Concurrency
 //

@@ -11,8 +11,8 @@ import (
 	"mcphub/validate/strictjson"
 )
 
-// Meta is what a request says of its client. It holds for that request alone:
-// nothing of it is taken over to another one.
+// Meta is what a request says about its client. It holds for that request
+// alone: none of it is taken over to another one.
 type Meta struct {
 	Claims declaration.Claims
 	Level  declaration.Level // of the messages that the client wants; 0: none
@@ -95,8 +95,8 @@ func unsupportedVersion(version string) jsonrpc.Answer {
 	return jsonrpc.Answer{Error: e.Raw()}
 }
 
-// Strip is a request without what belongs to this hop alone. It is made anew, so
-// what is judged and sent has nothing of the rest in it.
+// Strip returns a request without what belongs to this hop alone. It is made
+// again, so what is judged and sent has no part of the rest in it.
 func Strip(m *jsonrpc.Message) (*jsonrpc.Message, error) {
 	frame := make([]byte, 0, len(m.Frame))
 	frame = append(append(frame, `{"jsonrpc":"2.0","id":`...), m.ID...)
@@ -106,7 +106,7 @@ func Strip(m *jsonrpc.Message) (*jsonrpc.Message, error) {
 		value := mb.Value
 		switch mb.Name {
 		case MemberResponses:
-			if m.Method != methods.UpdateTask { // where they are what the request is about
+			if m.Method != methods.UpdateTask { // if they are what the request is about
 				continue
 			}
 		case MemberState, "task": // tasks of 2025-11-25 belong to the other era
@@ -126,8 +126,8 @@ func Strip(m *jsonrpc.Message) (*jsonrpc.Message, error) {
 	return out, nil
 }
 
-// ownMeta is _meta without the members that belong to one hop; nil where nothing
-// else is in it.
+// ownMeta returns _meta without the members that belong to one hop; nil if
+// nothing else is in it.
 func ownMeta(meta []byte) []byte {
 	return jsonrpc.Without(meta, MetaVersion, MetaCapabilities, MetaClient, MetaLevel, MetaServer, MetaSubscription)
 }

@@ -11,8 +11,8 @@ import (
 // This file gives answers the shape of this era. What children of the other era
 // say is spliced, never decoded.
 
-// Caching says how long a result may be kept, and by whom (2026-07-28,
-// server/utilities/Caching). The zero value is: not at all, and by nobody else.
+// Caching reports how long a result may be kept, and by whom (2026-07-28,
+// server/utilities/Caching). The zero value is: not at all, and by no one else.
 type Caching struct {
 	TTL    int64 // milliseconds
 	Public bool
@@ -80,7 +80,7 @@ func withContent(a jsonrpc.Answer) jsonrpc.Answer {
 
 func isBlank(b byte) bool { return b == ' ' || b == '\t' || b == '\r' || b == '\n' }
 
-// rawScope is the value of cacheScope, raw.
+// rawScope returns the value of cacheScope, raw.
 func (c Caching) rawScope() string {
 	if c.Public {
 		return `"public"`
@@ -119,8 +119,8 @@ func IsEndToEnd(name string) bool {
 	return name != MetaServer && name != MetaVersion && name != MetaSubscription
 }
 
-// namedMeta is _meta of a result with the hub as its server: the name that a
-// child gave is of another hop.
+// namedMeta returns _meta of a result with the hub as its server: the name
+// that a child gave is of another hop.
 func namedMeta(server, meta []byte) []byte {
 	b := append([]byte(`{"io.modelcontextprotocol/serverInfo":`), server...)
 	return append(jsonrpc.AppendMembers(b, meta, IsEndToEnd), '}')
@@ -128,7 +128,7 @@ func namedMeta(server, meta []byte) []byte {
 
 // shapeError gives another code to an error that this era must not send: -32002
 // has become -32602, the rest of what is reserved to the specification is an
-// internal error of whoever said so (2026-07-28, basic/index, error codes).
+// internal error of the one who said so (2026-07-28, basic/index, error codes).
 func shapeError(a jsonrpc.Answer) jsonrpc.Answer {
 	e := jsonrpc.ParseError(a.Error)
 	code := e.Code
@@ -138,7 +138,7 @@ func shapeError(a jsonrpc.Answer) jsonrpc.Answer {
 	case code == codeURLElicitation:
 		code = jsonrpc.CodeInternal
 	case code == mcp.MISSING_REQUIRED_CLIENT_CAPABILITY && jsonrpc.IsObject(jsonrpc.Get(e.Data, "requiredCapabilities")):
-		// A child says what the client would have to be able to do: it passes.
+		// A child describes what the client would have to be able to do: it passes.
 	case code <= -32020 && code >= -32099:
 		code = jsonrpc.CodeInternal
 	}

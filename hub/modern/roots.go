@@ -15,15 +15,15 @@ import (
 // This file is about the roots of these clients: they come with the call, when it
 // is sent again because it was answered with the question for them.
 
-// RootsKey is the key of the hub's own question among those of a request.
+// RootsKey is the key of the hub's own question among the ones of a request.
 const RootsKey = "mcphub-roots"
 
-// ErrRootsFirst ends work that begins anew when the client has said what its roots
-// are.
+// ErrRootsFirst ends work that begins again when the client has said what its
+// roots are.
 var ErrRootsFirst = errors.New("the client is asked for its roots first")
 
-// Boundary is what this request is judged by: the roots that came with it. A client
-// that can give them and has not is asked first. Nothing is held meanwhile.
+// Boundary returns what this request is judged by: the roots that came with it. A
+// client that can give them and has not is asked first. Nothing is held meanwhile.
 func (c *Client) Boundary(ctx context.Context, _ *rootsmgr.Wait) (rootsmgr.View, error) {
 	if !c.asks { // a subscription judges many at a time, and notes nothing
 		return c.requestView(ctx)
@@ -37,16 +37,16 @@ func (c *Client) Boundary(ctx context.Context, _ *rootsmgr.Wait) (rootsmgr.View,
 	return view, err
 }
 
-// NoteScan notes whether a request holds a path whatever the disk looks like.
-// Where it may hold none it is judged as if nothing were open, and its client
-// asked for roots only if that denies it.
+// NoteScan remembers whether a request holds a path whatever the disk looks
+// like. If it may hold none it is judged as if nothing were open, and its
+// client asked for roots only if that denies it.
 func (c *Client) NoteScan(scan *validate.Scan) {
 	if c.asks {
 		c.judging.unsure = !scan.Certain()
 	}
 }
 
-// CheckVerdict asks for roots where a request was judged as if nothing were open, and that
+// CheckVerdict asks for roots if a request was judged as if nothing were open, and that
 // matters.
 func (c *Client) CheckVerdict(v *validate.Verdict) error {
 	if c.judging.provisional && (len(v.Findings) > 0 || v.RootsMatter()) {
@@ -55,7 +55,7 @@ func (c *Client) CheckVerdict(v *validate.Verdict) error {
 	return nil
 }
 
-// Reconsider asks nobody: the roots came with the request.
+// Reconsider asks no one: the roots came with the request.
 func (c *Client) Reconsider(context.Context, *rootsmgr.Wait, time.Duration) (rootsmgr.View, bool, error) {
 	return rootsmgr.View{}, false, nil
 }
@@ -84,15 +84,15 @@ func (c *Client) requestView(ctx context.Context) (rootsmgr.View, error) {
 	if c.server.o.PerRequest {
 		return host.Roots().StandIn(), nil
 	}
-	return host.Roots().View(), nil // those that came last, or what stands in for them
+	return host.Roots().View(), nil // the ones that came last, or what stands in for them
 }
 
 // rootsPerRequest reports whether the roots that come with a request hold for that
-// request alone: over HTTP, and where a handshake has declared roots, which are
-// those of the process.
+// request alone: over HTTP, and if a handshake has declared roots, which are the
+// process's.
 func (s *Server) rootsPerRequest() bool { return s.o.PerRequest || s.o.Host.DeclaredRoots() }
 
-// undeclaredView returns the roots by which a request is judged that does not declare any. Where
+// undeclaredView returns the roots by which a request is judged that does not declare any. If
 // the same process has said what its roots are, in its handshake or with another request, those
 // hold: saying nothing opens nothing. Over HTTP no request stands for another.
 func (s *Server) undeclaredView(ctx context.Context) (rootsmgr.View, error) {
@@ -140,7 +140,7 @@ func (c *Client) RootsBefore(ctx context.Context, child *spec.Spec) error {
 		return nil
 	}
 	if child.Share == spec.ShareAll {
-		return nil // it is served nobody's roots
+		return nil // it is served no one's roots
 	}
 	if c.lacksRoots(child.Name) && (child.GivenRoots() || !c.server.o.PerRequest && (child.NeedsRoots() || child.Command != "" && child.Cwd == "")) {
 		return c.endForRoots()
@@ -164,9 +164,9 @@ func (c *Client) BringsOtherRoots(child *spec.Spec) bool {
 	return set != rootsmgr.RootSetID("", c.judging.view.Snapshot.Roots())
 }
 
-// RootsAfter checks once more when the child runs, because only then is it known
-// whether it has asked for roots. A child of the same era asks by its result when it
-// needs them: see RootsMissing. Where there is an error the lease was released.
+// RootsAfter checks again when the child runs, because only then is it known whether
+// it has asked for roots. A child of the same era asks by its result when it needs
+// them: see RootsMissing. If there is an error the lease was released.
 func (c *Client) RootsAfter(lease *children.Lease) error {
 	if !c.asks || lease.Key().Instance == "" || lease.IsModern() || !lease.AskedRoots() || !c.lacksRoots(lease.Key().Child) {
 		return nil

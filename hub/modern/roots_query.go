@@ -62,14 +62,14 @@ func (a *queries) endQuery(child string) {
 	delete(a.by, child)
 }
 
-// SendsRoots is true: roots come with the request, or because it is asked for
-// them.
+// SendsRoots returns true: roots come with the request, or because it is
+// asked for them.
 func (c *Client) SendsRoots() bool { return true }
 
-// CanFetchRoots reports whether FetchRoots may get roots for a child: the client could give
-// them, this request has brought none, and it was not asked on account of it. Those of a
-// former request may be old: a client of this era does not tell that they have changed. Over HTTP
-// those that the child was served last do, for other clients may be at it with theirs.
+// CanFetchRoots reports whether FetchRoots may get roots for a child: the client could give them,
+// this request has brought none, and it was not asked on account of it. Those of a former request
+// may be old: a client of this era does not tell that they have changed. Over HTTP the ones that
+// the child was served last do, for other clients may be at it with theirs.
 func (c *Client) CanFetchRoots(child string) bool {
 	if !c.asks || c.input.roots != nil || !c.input.meta.Claims.Roots || c.wasAsked() {
 		return false
@@ -148,7 +148,7 @@ func (c *Client) FetchRoots(ctx context.Context, child string, judge func(rootsm
 	}
 }
 
-// enterQuery notes the query of the request; false: it has had one, or has ended.
+// enterQuery remembers the query of the request; false: it has had one, or has ended.
 func (c *Client) enterQuery(q *rootsQuery) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -159,7 +159,7 @@ func (c *Client) enterQuery(q *rootsQuery) bool {
 	return true
 }
 
-// askForRoots asks the client for its roots, in place of the answer to its request.
+// askForRoots asks the client for its roots, instead of the answer to its request.
 func (c *Client) askForRoots(ctx context.Context, limit time.Duration) (rootsmgr.Page, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errNoRoots)
 	defer cancel()

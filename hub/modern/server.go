@@ -23,13 +23,13 @@ import (
 
 // A Host is what the requests of a Server need of the hub.
 type Host interface {
-	// Guard answers a request by serve, and with an error where that panics.
+	// Guard answers a request by serve, and with an error if that panics.
 	Guard(m *jsonrpc.Message, serve func() jsonrpc.Answer) jsonrpc.Answer
-	// Roots are those of the process or the token that the requests come from.
+	// Roots returns the roots of the process or the token that the requests come from.
 	Roots() *rootsmgr.Manager
-	// RootsTimeout is how long a client may take to say what its roots are.
+	// RootsTimeout returns how long a client may take to report what its roots are.
 	RootsTimeout() time.Duration
-	// FS is the file system that roots are on.
+	// FS returns the file system that roots are on.
 	FS() guard.FS
 	// DeclaredRoots reports whether the same connection has had a handshake that
 	// declared roots. Those are asked for in the handshake's way.
@@ -40,19 +40,19 @@ type Host interface {
 	// ServeRoots has a child served roots that came with a request, whose digest is set,
 	// and waits until it has been given them.
 	ServeRoots(ctx context.Context, child, set string, view rootsmgr.View) error
-	// Served is what a child was last to be served by ServeRoots; "" for nothing.
+	// Served returns what a child was last to be served by ServeRoots; "" for nothing.
 	Served(child string) (set string, view rootsmgr.View)
 }
 
 // Options say whose requests a Server serves.
 type Options struct {
 	Host Host
-	Info []byte // what a result says of its server, raw
+	Info []byte // what a result says about its server, raw
 	Seal *seal.Sealer
 	Node string // of the hubs that share the Seal, this one; sealed into each state of a suspended call
 	// Bearer is whom a requestState may come from: sealed into each.
 	Bearer string
-	// PerRequest: no request stands for any other, as over HTTP, where one Server has
+	// PerRequest: no request stands for any other, as over HTTP, if one Server has
 	// all that comes with one token.
 	PerRequest bool
 	Suspended  *atomic.Int64 // counts the suspended requests of all Servers together
@@ -95,8 +95,8 @@ type Request struct {
 	Meta    Meta
 	Reply   Reply
 	Asks    bool // it may be answered with a question
-	// Elsewhere is told of another hub of the same Seal, where the call is suspended that the request
-	// is to go on with. The request is refused then. nil: nobody is told.
+	// Elsewhere is told about another hub of the same Seal, if the call is suspended that the request
+	// is to go on with. The request is refused then. nil: no one is told.
 	Elsewhere func(node string)
 }
 
@@ -107,7 +107,7 @@ type Request struct {
 type Work func(c *Client, end *jsonrpc.Cancellation, request *jsonrpc.Message) jsonrpc.Answer
 
 // Serve answers a request. ctx ends when the client no longer wants an answer, and
-// then nobody reads it.
+// then no one reads it.
 func (s *Server) Serve(ctx context.Context, r Request, work Work) jsonrpc.Answer {
 	request, err := Strip(r.Message)
 	if err != nil {
@@ -141,7 +141,7 @@ func (s *Server) Serve(ctx context.Context, r Request, work Work) jsonrpc.Answer
 			if a, ok := s.resumeRequest(ctx, id, responses, c.state.current); ok {
 				return a
 			}
-			c.input.answers = nil // to questions that will be asked once more
+			c.input.answers = nil // to questions that will be asked again
 		default:
 			if a, ok := c.takeResponses(kind, payload, responses); !ok {
 				return a
@@ -157,14 +157,14 @@ func (s *Server) Serve(ctx context.Context, r Request, work Work) jsonrpc.Answer
 	return c.awaitAnswer(ctx)
 }
 
-// NewClient is the client of a request that is answered by none of Serve's work. It
-// can be told things, and says of itself what came with the request.
+// NewClient returns the client of a request that is answered by none of Serve's
+// work. It can be told things, and says about itself what came with the request.
 func (s *Server) NewClient(meta Meta, reply Reply) *Client {
 	return &Client{server: s, input: requestInput{meta: meta}, state: clientState{current: &roundTrip{meta, reply}}}
 }
 
 // resumeRequest goes on with a suspended request: its client has come again. ok is false
-// for one that gave way to others meanwhile: it is made anew.
+// for one that gave way to others meanwhile: it is made again.
 func (s *Server) resumeRequest(ctx context.Context, id string, responses []byte, t *roundTrip) (a jsonrpc.Answer, ok bool) {
 	c := s.calls.findCall(id)
 	if c != nil {
@@ -183,7 +183,7 @@ func (s *Server) resumeRequest(ctx context.Context, id string, responses []byte,
 	return refuseState("it was answered already, or the request was given up"), true
 }
 
-// checkAnswers looks at the answers to open questions; others are nobody's business.
+// checkAnswers looks at the answers to open questions; others are no one's business.
 func (c *Client) checkAnswers(responses []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -199,7 +199,7 @@ func (c *Client) checkAnswers(responses []byte) error {
 	return nil
 }
 
-// checkAnswer says what is wrong with the answer to a question.
+// checkAnswer returns what is wrong with the answer to a question.
 func checkAnswer(method string, a []byte) error {
 	switch action, _ := jsonrpc.String(jsonrpc.Get(a, "action")); {
 	case method == methods.ListRoots:

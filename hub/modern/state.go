@@ -26,9 +26,9 @@ const (
 
 const purposeState = "requestState"
 
-// stateSubject is what a requestState is bound to: the same request of the same
-// principal. All of a request counts but _meta, which differs each time, and what
-// the retry adds.
+// stateSubject returns what a requestState is bound to: the same request of the
+// same principal. All of a request counts but _meta, which differs each time, and
+// what the retry adds.
 func (s *Server) stateSubject(m *jsonrpc.Message) []byte {
 	h := sha256.New()
 	hashField(h, 's', []byte(s.o.Bearer))
@@ -49,7 +49,7 @@ func hashField(h hash.Hash, kind byte, b []byte) {
 }
 
 // digestMembers hashes an object: order, blanks and escapes do not count, for a
-// client may write its request anew. Numbers count as they are spelled.
+// client may write its request again. Numbers count as they are spelled.
 func digestMembers(h hash.Hash, members []jsonrpc.Member) {
 	slices.SortStableFunc(members, func(a, b jsonrpc.Member) int { return strings.Compare(a.Name, b.Name) })
 	hashField(h, '{', binary.BigEndian.AppendUint64(nil, uint64(len(members))))

@@ -13,8 +13,8 @@ import (
 const (
 	// MaxSuspended bounds the requests of one Server that wait for their client;
 	// beyond that the oldest is given up. It is less than the number of questions
-	// that one child may have open: a new call finds room, whatever became of old
-	// ones.
+	// that a single child may have open: a new call finds room, whatever became
+	// of old ones.
 	MaxSuspended = 32
 	// maxSuspendedInAll bounds those of all Servers together.
 	maxSuspendedInAll = 1024
@@ -43,7 +43,7 @@ type callTable struct {
 	slots   map[string]*slot // of suspended calls, by id
 	order   []string         // ids of slots, the oldest first
 	bytes   int              // what suspended calls hold of their clients and servers
-	lapsed  []string         // ids of those that gave way, the oldest first
+	lapsed  []string         // ids of the ones that gave way, the oldest first
 	workers *worker.Pool[func()]
 	over    chan struct{} // closed with the calls
 	all     sync.WaitGroup
@@ -169,8 +169,9 @@ func (t *callTable) findCall(id string) *Client {
 	return nil
 }
 
-// giveWay gives up whoever has a turn of a gate and has waited for its client
-// since then or longer: others wait for the turn. Their retries begin anew.
+// giveWay gives up the one who has a turn of a gate and has waited for its
+// client since then or longer: others wait for the turn. Their retries begin
+// again.
 func (t *callTable) giveWay(gate *turnGate, since time.Time) {
 	t.mu.Lock()
 	long := map[string]*Client{}
@@ -196,7 +197,7 @@ func (t *callTable) giveWay(gate *turnGate, since time.Time) {
 	}
 }
 
-// noteLapsed notes one that gives way, in place of the oldest where there are many.
+// noteLapsed remembers one that gives way, instead of the oldest if there are many.
 // The caller holds mu.
 func (t *callTable) noteLapsed(id string) {
 	if len(t.lapsed) == MaxSuspended {

@@ -39,7 +39,7 @@ func (testHost) AwaitServed(context.Context, rootsmgr.View) error               
 func (testHost) Served(string) (set string, view rootsmgr.View)                  { return "", rootsmgr.View{} }
 func (testHost) ServeRoots(context.Context, string, string, rootsmgr.View) error { return nil }
 
-// quiet is a Reply that nobody reads.
+// quiet is a Reply that no one reads.
 type quiet struct{}
 
 func (quiet) Notify(context.Context, string, ...[]byte) error { return nil }

@@ -13,8 +13,8 @@ import (
 )
 
 // This file is about calls over HTTP that bring their own roots: one instance of a
-// child serves them all. Whoever has the turn of an instance says which roots it is
-// served, and has the turn until the work on its request has ended.
+// child serves them all. The one who has the turn of an instance reports which
+// roots it is served, and has the turn until the work on its request has ended.
 
 const (
 	// maxTurns bounds how many calls wait for the turn of one instance.
@@ -22,8 +22,8 @@ const (
 	// TurnTime bounds how long one of them waits.
 	TurnTime = time.Minute
 	// GivesWayAfter is how long a call that waits for its client keeps a turn that
-	// others wait for, counted from when both do: time is left for whoever has
-	// waited to be served its roots.
+	// others wait for, counted from when both do: time is left for the caller that
+	// has waited to be served its roots.
 	GivesWayAfter = TurnTime / 2
 )
 
@@ -33,8 +33,8 @@ var errTurnTime = fmt.Errorf("they were in use for more than %s; send the call a
 // with the same roots together, those with others after them. Calls that wait are
 // let in in the order of arrival; with the first one come all others that bring the
 // same roots. A call that arrives later is let in no sooner, so a call waits for no
-// more turns than there were calls before it. Whoever has the turn says which roots
-// the instance is served.
+// more turns than there were calls before it. The one who has the turn reports which
+// roots the instance is served.
 type turnGate struct {
 	most int // that may wait
 
@@ -55,9 +55,9 @@ var errTurns = errors.New("too many calls with other roots wait for it already; 
 
 func newTurns(most int) *turnGate { return &turnGate{most: most} }
 
-// enterGate waits for the turn of a call that brings a set of roots. Without an
-// error the caller has it until it calls leave. While it waits hurry, where it is not
-// nil, is called after GivesWayAfter, and every few seconds from then on.
+// enterGate waits for the turn of a call that brings a set of roots. Without an error
+// the caller has it until it calls leave. While it waits hurry, if it is not nil, is
+// called after GivesWayAfter, and every few seconds from then on.
 func (t *turnGate) enterGate(ctx context.Context, set string, hurry func()) error {
 	k, ok := t.lineUp(set)
 	if !ok {
@@ -103,7 +103,7 @@ func (t *turnGate) lineUp(set string) (*ticket, bool) {
 	return k, true
 }
 
-// changeSet makes a turn one for another set of roots, where nobody else has one.
+// changeSet makes a turn one for another set of roots, if no one else has one.
 func (t *turnGate) changeSet(set string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -123,7 +123,7 @@ func (t *turnGate) leaveGate() {
 	t.admitNext()
 }
 
-// quitGate takes out a call that waits no more, or gives its turn back where that
+// quitGate takes out a call that waits no more, or gives its turn back if that
 // has come meanwhile.
 func (t *turnGate) quitGate(k *ticket) {
 	t.mu.Lock()
@@ -136,7 +136,7 @@ func (t *turnGate) quitGate(k *ticket) {
 	t.admitNext()
 }
 
-// admitNext lets in whoever's turn it is. The caller holds mu.
+// admitNext lets in the one whose turn it is. The caller holds mu.
 func (t *turnGate) admitNext() {
 	if len(t.queue) == 0 || t.inside > 0 && t.queue[0].set != t.set {
 		return
@@ -151,15 +151,15 @@ func (t *turnGate) admitNext() {
 	})
 }
 
-// admitTicket is for callers that hold mu.
+// admitTicket expects the caller to hold mu.
 func (t *turnGate) admitTicket(k *ticket) {
 	t.inside++
 	k.in = true
 	close(k.turn)
 }
 
-// gates are those of a Server's children, made when first needed. The mutex is
-// a leaf.
+// gates are the gates of a Server's children, made when first needed. The
+// mutex is a leaf.
 type gates struct {
 	mu sync.Mutex
 	by map[string]*turnGate
@@ -187,7 +187,7 @@ type turn struct {
 
 // takeTurn waits until a child is served the roots that this request is judged
 // by, or brought, and keeps it so. A request without any takes the child as it
-// finds it. Nobody has two turns, or two requests could wait for each other.
+// finds it. No one has two turns, or two requests could wait for each other.
 func (c *Client) takeTurn(ctx context.Context, child string) error {
 	view := c.judging.view
 	if view == nil {
@@ -230,14 +230,14 @@ func (c *Client) enterGate(ctx context.Context, gate *turnGate, set string) erro
 	return gate.enterGate(ctx, set, func() { c.server.calls.giveWay(gate, time.Now().Add(-GivesWayAfter)) })
 }
 
-// turnNow is the turn that the request has.
+// turnNow returns the turn that the request has.
 func (c *Client) turnNow() turn {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.state.turn
 }
 
-// swapTurn notes a turn and returns the one before.
+// swapTurn remembers a turn and returns the one before.
 func (c *Client) swapTurn(t turn) (had turn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

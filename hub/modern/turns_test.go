@@ -23,9 +23,9 @@ type modelTicket struct {
 	turns int // that were given since it arrived
 }
 
-// Whoever is inside together brings the same roots; nobody waits whose turn it
-// could be; nobody waits for more turns than there were calls before it; no more
-// than most wait; and when all have left there is nobody.
+// The one who is inside together brings the same roots; no one waits whose turn
+// it could be; no caller waits for more turns than there were calls before it;
+// no more than most wait; and when all have left there is no one.
 func TestTurnsAreFair(t *testing.T) {
 	t.Parallel()
 	seeds.Check(t, func(t *rapid.T) {
@@ -123,7 +123,7 @@ func TestTurnsAreFair(t *testing.T) {
 }
 
 // Calls of many goroutines, some of which give up: two sets are never inside
-// together, and in the end nobody is.
+// together, and in the end no one is.
 func TestTurnsOfManyGoroutines(t *testing.T) {
 	t.Parallel()
 	gate := newTurns(1 << 20)
@@ -192,7 +192,7 @@ func TestTurnsRefuseAndGiveUp(t *testing.T) {
 	})
 }
 
-// A turn can be made one for other roots while nobody else has it.
+// A turn can be made one for other roots while no one else has it.
 func TestTurnsChange(t *testing.T) {
 	t.Parallel()
 	g := newTurns(10)

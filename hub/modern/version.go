@@ -23,14 +23,14 @@ const (
 	MetaSubscription = "io.modelcontextprotocol/subscriptionId"
 )
 
-// handshakeVersions are those that a client and a server agree on in a handshake.
+// handshakeVersions are the handshake versions that a client and a server agree on in a handshake.
 var handshakeVersions = mcp.LegacyProtocolVersions()
 
 // servedVersions are all versions that the hub speaks, the newest first.
 var servedVersions = append([]string{Version}, handshakeVersions...)
 
-// Versions are all versions that the hub speaks, the newest first: this era's,
-// and those of the handshake.
+// Versions returns all versions that the hub speaks, the newest first: this
+// era's, and the handshake's.
 func Versions() []string { return slices.Clone(servedVersions) }
 
 // IsHandshakeVersion reports whether a version is one that a handshake agrees on.
@@ -51,8 +51,8 @@ func IsModern(m *jsonrpc.Message) bool {
 	return !ok || !IsHandshakeVersion(text)
 }
 
-// DeclaresCapabilities reports whether a request names no version, and says what only
-// requests of this era say. From a client that has said initialize it is a
+// DeclaresCapabilities reports whether a request names no version, and reports what
+// only requests of this era say. From a client that has said initialize it is a
 // request of the handshake's era with something odd in it.
 func DeclaresCapabilities(m *jsonrpc.Message) bool {
 	return inMeta(m, MetaCapabilities) != nil

@@ -12,7 +12,7 @@ type Catalog struct {
 	Conf *configuration.Configuration
 }
 
-// A Tool is one of a Catalog. Tool is nil where there is none.
+// A Tool is one of a Catalog. Tool is nil if there is none.
 type Tool struct {
 	*catalog.Tool
 	Conf *configuration.Configuration
@@ -26,7 +26,7 @@ func (l *Catalog) OfChild(child, remote string) Tool {
 	return Tool{l.ToolOf(child, remote), l.Conf}
 }
 
-// An Item is a prompt, resource or template of a Catalog. Item is nil where
+// An Item is a prompt, resource or template of a Catalog. Item is nil if
 // there is none.
 type Item struct {
 	*catalog.Item

@@ -7,13 +7,12 @@
 //
 // # Who owns the state
 //
-// An [Offering] has one leaf mutex. Its catalogue is an immutable value behind an atomic
-// pointer, made anew when somebody looks at it after a change. The hub tells it of
-// changes of the one instance that serves the session; whoever waits here is woken then.
+// An [Offering] has one leaf mutex. Its catalogue is an immutable value behind an atomic pointer,
+// made again when someone looks at it after a change. The hub tells it of changes of the one instance
+// that serves the session; the one who waits here is woken then.
 //
 // # What it refuses to do
 //
-// It starts no child and asks none. It does not tell the client of changes: it says
-// whether there is one. Nobody waits here longer than their context or the bounds
-// of the configuration say.
+// It starts no child and asks none. It does not tell the client of changes: it reports whether there
+// is one. No one waits here longer than their context or the bounds of the configuration say.
 package offering

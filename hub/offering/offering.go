@@ -42,7 +42,7 @@ func New(conf *configuration.Configuration, current *configuration.Current, move
 	}
 }
 
-// Configuration is the one that the session goes by.
+// Configuration returns the one that the session goes by.
 func (o *Offering) Configuration() *configuration.Configuration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -57,8 +57,9 @@ func (o *Offering) Offers() (*configuration.Configuration, map[string]*catalog.O
 	return o.conf, maps.Clone(o.byChild)
 }
 
-// Take takes in what is told of the instance that serves the session. restarted: it is
-// ready anew; changed: it offers something else. st is kept, and must not be changed.
+// Take takes in what is told about the instance that serves the session. restarted: it
+// is ready again; changed: it offers something else. st is kept, and must not be
+// changed.
 func (o *Offering) Take(st *children.Status, offer *catalog.Offer) (restarted, changed bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -92,7 +93,7 @@ func (o *Offering) Take(st *children.Status, offer *catalog.Offer) (restarted, c
 	return restarted, changed
 }
 
-// wakeWaiters has whoever waits look again. mu is held.
+// wakeWaiters has the one who waits look again. mu is held.
 func (o *Offering) wakeWaiters() {
 	close(o.changed)
 	o.changed = make(chan struct{})
@@ -127,9 +128,9 @@ func (o *Offering) Adopt(conf *configuration.Configuration, renewed map[*offers.
 	return replaced
 }
 
-// Catalog returns the session's catalogue, made anew where an offer has come since:
-// when many children start, their offers come in one after the other, and nobody
-// looks at what is between.
+// Catalog returns the session's catalogue, made again where an offer has come
+// since: when many children start, their offers come in one after the other, and no
+// one looks at what is between.
 func (o *Offering) Catalog() *Catalog {
 	if c := o.catalog.Load(); c != nil {
 		return c
@@ -139,7 +140,7 @@ func (o *Offering) Catalog() *Catalog {
 	return o.catalogNow()
 }
 
-// catalogNow is Catalog for callers that hold mu.
+// catalogNow works like Catalog for callers that hold mu.
 func (o *Offering) catalogNow() *Catalog {
 	if c := o.catalog.Load(); c != nil {
 		return c
@@ -152,14 +153,15 @@ func (o *Offering) catalogNow() *Catalog {
 // isReplacing reports an offer of a child that is being replaced. mu is held.
 func (o *Offering) isReplacing(of *catalog.Offer) bool { return !of.ReadBy(o.conf.Offers) }
 
-// ChildStatus is one child as this session sees it.
+// ChildStatus returns one child as this session sees it.
 func (o *Offering) ChildStatus(name string) children.Status {
 	st, _, _, _ := o.stateOf(name)
 	return st
 }
 
-// stateOf tells of a child what awaitChildren waits for. offered: the instance that
-// serves the session now has listed its tools, or what it offers is remembered.
+// stateOf reports for a child what awaitChildren waits for. offered: the instance
+// that serves the session now has listed its tools, or what it offers is
+// remembered.
 func (o *Offering) stateOf(name string) (st children.Status, known, offered bool, changed <-chan struct{}) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -168,8 +170,8 @@ func (o *Offering) stateOf(name string) (st children.Status, known, offered bool
 	return st, known, offer != nil && !o.isReplacing(offer) && !o.moved(name), o.changed
 }
 
-// StatusAndOffer is one child as this session sees it, with the offer of the instance that
-// serves the session now or what is remembered of it; nil where there is none.
+// StatusAndOffer returns one child as this session sees it, with the offer of the instance
+// that serves the session now or what is remembered of it; nil if there is none.
 func (o *Offering) StatusAndOffer(name string) (children.Status, *catalog.Offer) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -187,7 +189,7 @@ func (o *Offering) IsUnread(name string, k offers.Kind) bool {
 	return of != nil && of.Raw.IsUnread(k)
 }
 
-// lastStatus is what was told of a child last. The caller holds mu.
+// lastStatus returns what was told about a child last. The caller holds mu.
 func (o *Offering) lastStatus(name string) (st children.Status, known bool) {
 	if told := o.statuses[name]; told != nil {
 		return *told, true
@@ -211,14 +213,14 @@ func isResting(st children.Status) bool {
 	return st.State == children.BackingOff || st.State == children.Stopped || st.State == children.Cold
 }
 
-// hasStarted reports whether there is anything to tell of a child: its life has
-// begun, and it is settled.
+// hasStarted reports whether there is anything to tell about a child: its life
+// has begun, and it is settled.
 func hasStarted(st children.Status, known, offered bool) bool {
 	return known && st.State != children.Configured && isSettled(st, known, offered)
 }
 
-// AwaitStarted waits until there is something to tell of every child, within the
-// time that a list has.
+// AwaitStarted waits until there is something to tell about every child, within
+// the time that a list has.
 func (o *Offering) AwaitStarted(ctx context.Context) {
 	conf := o.current.Now()
 	ctx, cancel := context.WithTimeout(ctx, conf.Limits.ListWait)
@@ -270,8 +272,8 @@ func (o *Offering) isGone(name string) bool {
 	return now.Child(name) == nil || now.IsDenied(name)
 }
 
-// AwaitOffers gives the children that are still starting their time, and no
-// more: a list is answered with what there is by then. The client is told of what
+// AwaitOffers gives the children that are still starting their time, and no more:
+// a list is answered with what there is by then. The client is told about what
 // comes later.
 func (o *Offering) AwaitOffers(ctx context.Context) {
 	conf := o.current.Now()
@@ -282,13 +284,13 @@ func (o *Offering) AwaitOffers(ctx context.Context) {
 	o.awaitChildrenUntil(ctx, until, conf.ServedNames(), isSettled)
 }
 
-// briefWait is how long lists wait for starting children where it is remembered what
+// briefWait is how long lists wait for starting children if it is remembered what
 // others offer: enough for a server that is quick to start.
 const briefWait = 500 * time.Millisecond
 
-// listsBy is when the session's lists have waited for starting children for long
-// enough: a child that hangs delays the first of them, and not every one. Where
-// something is remembered, it hardly delays that one either.
+// listsBy returns the time when the session's lists have waited for starting
+// children for long enough: a child that hangs delays the first of them, and not
+// every one. Where something is remembered, it hardly delays that one either.
 func (o *Offering) listsBy(wait time.Duration) time.Time {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -301,7 +303,7 @@ func (o *Offering) listsBy(wait time.Duration) time.Time {
 	return o.until
 }
 
-// hurryLists notes that something is remembered. mu is held.
+// hurryLists remembers that something is remembered. mu is held.
 func (o *Offering) hurryLists() {
 	if o.brief {
 		return

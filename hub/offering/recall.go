@@ -11,9 +11,9 @@ import (
 	"mcphub/hub/configuration"
 )
 
-// Recall fills the catalogue with what is remembered. Lists and names that are
-// not known wait for it: it takes milliseconds. Where a reload comes in between,
-// it starts again: what is remembered of a child that has changed is of no use.
+// Recall fills the catalogue with what is remembered. Lists and names that are not known
+// wait for it: it takes milliseconds. If a reload comes in between, it starts again: what
+// is remembered of a child that has changed is of no use.
 //
 // What a server offers depends on what the client can do, so that has to be
 // known first. remembered is what a child offered last; nil if that is not known, or if the
@@ -34,7 +34,7 @@ func (o *Offering) Recall(ctx context.Context, clientKnown <-chan struct{}, reme
 }
 
 // recallAll reads what is remembered of the children of conf, in their order; nil
-// where nothing is, or the rules deny the child.
+// if nothing is, or the rules deny the child.
 func recallAll(conf *configuration.Configuration, remembered func(*configuration.Configuration, *configuration.Child) *offers.Offer) []*catalog.Offer {
 	all := conf.Children
 	found := make([]*catalog.Offer, len(all))
@@ -59,7 +59,7 @@ func recallAll(conf *configuration.Configuration, remembered func(*configuration
 }
 
 // takeRecalled offers what was found of children that have told nothing yet;
-// false where the session goes by another configuration than conf.
+// false if the session goes by another configuration than conf.
 func (o *Offering) takeRecalled(conf *configuration.Configuration, found []*catalog.Offer) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -5,6 +5,6 @@
 // goroutine. It starts a goroutine only while there is something to pass on.
 //
 // It refuses to hold more than its bounds say: what there is no room for is dropped, for a
-// notification promises nobody anything. It does not know to whom anything goes: whoever
-// puts it in says how it is passed on.
+// notification promises no one anything. It does not know to whom anything goes: the one who
+// puts it in reports how it is passed on.
 package outbox

@@ -37,8 +37,8 @@ func (o *Outbox) Start(ctx context.Context) {
 // Stop returns when nothing is passed on any more. End the context given to Start first.
 func (o *Outbox) Stop() { o.worker.Stop() }
 
-// Put takes a notification of so many bytes in; false where there is no room. Before Start
-// it waits.
+// Put takes a notification of so many bytes in; false if there is no room. Before Start it
+// waits.
 func (o *Outbox) Put(size int, pass func(ctx context.Context)) bool {
 	o.mu.Lock()
 	room := len(o.pending) < maxPending && o.bytes+size <= maxPendingBytes

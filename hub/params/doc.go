@@ -1,4 +1,4 @@
-// Package params reads members of the params of a request, and refuses those that look like others.
+// Package params reads members of the params of a request, and refuses the ones that look like others.
 //
 // A child with a lax parser would read a member that differs from a known one in letter case or a NUL alone. So what was
 // judged would not be what it does.

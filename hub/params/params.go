@@ -14,7 +14,7 @@ import (
 var knownMembers = []string{"name", "arguments", "_meta", "task", modern.MemberResponses, modern.MemberState}
 
 // lookAlike refuses a member that is a known one but for letter case or a NUL
-// in it: a child with a lax parser would read it in place of the one that was
+// in it: a child with a lax parser would read it instead of the one that was
 // judged.
 func lookAlike(where string, members []jsonrpc.Member, knowns []string) error {
 	for i := range members {
@@ -31,8 +31,8 @@ func lookAlike(where string, members []jsonrpc.Member, knowns []string) error {
 	return nil
 }
 
-// bareName is a name without NUL, and with the letters i that have a dot too many
-// or too few, which EqualFold keeps apart and some lower-casing does not.
+// bareName returns a name without NUL, and with the letters i that have a dot too
+// many or too few, which EqualFold keeps apart and some lower-casing does not.
 func bareName(name string) string {
 	if strings.ContainsAny(name, "\x00\u0131\u0130") {
 		return strings.NewReplacer("\x00", "", "\u0131", "i", "\u0130", "i").Replace(name)
@@ -59,8 +59,9 @@ func Check(m *jsonrpc.Message) error {
 	return nil
 }
 
-// NameIn is the member of params that names what a request is about: as it was sent, and
-// read. The error says what it should be, or which member looks like another.
+// NameIn returns the member of params that names what a request is about: as it was
+// sent, and read. The error reports what it should be, or which member looks like
+// another.
 func NameIn(m *jsonrpc.Message, key, what string) (quoted []byte, value string, err error) {
 	if err := Check(m); err != nil {
 		return nil, "", err

@@ -7,7 +7,7 @@
 // A [Writer] belongs to one session. There are two ways into the log:
 //
 //   - [Writer.Enqueue] is for a call that waits for nothing but its line. Calls that
-//     come together share a write, of whatever session they are, and those of a session
+//     come together share a write, of whatever session they are, and a session's
 //     share a line. The [Group] of all sessions is where they wait.
 //   - [Writer.WriteDecision] is for every other decision. It writes a line for the decision,
 //     and returns when that is written.

@@ -15,7 +15,7 @@ import (
 
 // A Subject is what a request is about.
 type Subject struct {
-	Method      string // where it is no tool
+	Method      string // if it is no tool
 	Child, Tool string // Tool "": the server lists none that is called so
 	Unlisted    string // the name of a tool that the server does not list: it is recorded, and not counted by
 	Arguments   []byte // raw, of a tool
@@ -23,8 +23,8 @@ type Subject struct {
 	Prompt      string // that a server lists
 }
 
-// A Request is what the record tells of one request of the client. It belongs to the
-// goroutine that serves it. A nil Request is one that the hub makes by itself, or that nobody watches.
+// A Request is what the record tells about one request of the client. It belongs to the goroutine that
+// serves it. A nil Request is one that the hub makes by itself, or that no one watches.
 type Request struct {
 	m        *jsonrpc.Message
 	started  time.Time
@@ -33,8 +33,8 @@ type Request struct {
 	timing   telemetry.Call
 }
 
-// Start begins a request of the client, whose answer Finish is given; nil: nobody watches.
-// timing is that of the request.
+// Start begins a request of the client, whose answer Finish is given; nil: no one watches.
+// timing is the timing of the request.
 func (w *Writer) Start(m *jsonrpc.Message, timing telemetry.Call) *Request {
 	if !w.IsEnabled() && w.metrics == nil {
 		return nil
@@ -42,7 +42,7 @@ func (w *Writer) Start(m *jsonrpc.Message, timing telemetry.Call) *Request {
 	return &Request{m: m, started: time.Now(), in: tracing.ParseMeta(m.Param("_meta")).Context, timing: timing}
 }
 
-// Telemetry times the requests of the session; nil: nobody watches.
+// Telemetry times the requests of the session; nil: no one watches.
 func (w *Writer) Telemetry() *telemetry.Session { return w.metrics }
 
 // beginSpan begins the span of the request, and returns the context within the hub: see
@@ -51,7 +51,7 @@ func (req *Request) beginSpan() tracing.Context {
 	return req.timing.BeginServerSpan(req.in, req.m.Method, req.m.ID)
 }
 
-// OwnTool says that the request is of a tool of the hub's own.
+// OwnTool reports that the request is of a tool of the hub's own.
 func (req *Request) OwnTool(tool string) {
 	if req != nil {
 		req.timing.SetOperation(req.m.Method, "", tool)
@@ -84,7 +84,7 @@ func (w *Writer) recordUnjudged(ctx context.Context, req *Request, word string) 
 	}
 }
 
-// recordedName is how a name is recorded that a client made up.
+// recordedName returns how a name is recorded that a client made up.
 func recordedName(name string) string { return redact.Text(printable.Escape(name, 200)) }
 
 // beginLine begins a line: who asks for what. It is for the goroutine that serves the

@@ -14,7 +14,7 @@ import (
 // refused is the decision about a request that could not be judged, or not be made.
 const refused = "refuse"
 
-// Codes of refusals, beside those of package validate.
+// Codes of refusals, beside the ones of package validate.
 const (
 	CodeArguments   = "arguments"   // they have two readings, or none
 	CodeSchema      = "schema"      // they do not fit the tool's own schema
@@ -28,12 +28,12 @@ const (
 	codeApproval    = "approval"    // it does not hold for this call
 )
 
-// byGrant says that an earlier approval lets a call through: a question line
-// further up tells who gave it.
+// byGrant reports that an earlier approval lets a call through: a question
+// line further up tells who gave it.
 const byGrant = "grant"
 
-// rootsBasisOf tells what a verdict was reached by. A call without a path needs
-// no roots.
+// rootsBasisOf returns what a verdict was reached by. A call without a path
+// needs no roots.
 func rootsBasisOf(v *validate.Verdict, view *rootsmgr.View) audit.RootsBasis {
 	if view.Snapshot == nil {
 		return audit.RootsBasis{}
@@ -49,7 +49,7 @@ func findingsOf(v *validate.Verdict, at string) (list []audit.Finding, unnamed i
 	add := func(f *validate.FindingVerdict) {
 		path := f.Leads
 		if path == "" && len(f.Readings) > 0 {
-			path = f.Readings[0].Path // it could not be found out where that leads
+			path = f.Readings[0].Path // it could not be found out its target
 		}
 		list = append(list, audit.Finding{At: at + f.Pointer, Role: f.Role.String(), Path: path, Inside: !f.Outside && path != "", Ways: waysOf(f, path)})
 	}
@@ -69,7 +69,7 @@ func findingsOf(v *validate.Verdict, at string) (list []audit.Finding, unnamed i
 	return list, unnamed
 }
 
-// waysOf counts the places that a path may stand for, where it is not plain that
+// waysOf counts the places that a path may stand for, if it is not plain that
 // there is but one: rules look at each, and the record names one.
 func waysOf(f *validate.FindingVerdict, path string) int {
 	plain, linked := true, false
@@ -100,7 +100,7 @@ const maxSearched = 64 << 10
 
 var isError = []byte(`"isError"`)
 
-// Result is the record's word for an answer.
+// Result returns the record's word for an answer.
 func Result(result, fault []byte) string {
 	switch {
 	case fault != nil || result == nil:

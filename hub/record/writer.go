@@ -22,12 +22,12 @@ import (
 	"mcphub/validate/policy"
 )
 
-// Settings say how decisions are recorded.
+// Settings describe how decisions are recorded.
 type Settings struct {
 	Recorder  *audit.Recorder // nil: they are not
 	Required  bool            // what cannot be recorded is denied
 	Arguments bool            // arguments are recorded, and not only the paths in them
-	Recent    *audit.Recent   // keeps the last refusals where Recorder is nil; nil: nobody does
+	Recent    *audit.Recent   // keeps the last refusals where Recorder is nil; nil: no one does
 }
 
 // Status is how the record of decisions stands.
@@ -37,7 +37,7 @@ type Status struct {
 	Arguments bool `json:"arguments"` // arguments are recorded too
 }
 
-// Status is how the record stands by these settings.
+// Status returns how the record stands by these settings.
 func (s *Settings) Status() Status {
 	st := Status{Required: s.Required, Arguments: s.Arguments}
 	if s.Recorder != nil {
@@ -70,7 +70,7 @@ func (s *Settings) Ready(ctx context.Context) error {
 	return nil
 }
 
-// errNoLog: a reload asks for a record where the hub was started without one.
+// errNoLog: a reload asks for a record if the hub was started without one.
 var errNoLog = errors.New("no audit log is kept, and audit.dir takes effect after a restart")
 
 // An UnrecordedError is a call that was not made because it cannot be recorded.
@@ -87,7 +87,7 @@ type Writer struct {
 	session, principal string
 	now                func() *Settings
 	group              *Group
-	metrics            *telemetry.Session // nil: nobody watches
+	metrics            *telemetry.Session // nil: no one watches
 }
 
 // A Group is the group commit of all sessions, for calls that wait for nothing but their
@@ -112,7 +112,7 @@ func NewGroup(to *audit.Recorder, log zerolog.Logger) *Group {
 }
 
 // New makes the Writer of a session, which belongs to a principal. now returns the settings in force, whose
-// Recorder is always that of the group.
+// Recorder is always the group's.
 func New(session, principal string, now func() *Settings, group *Group, metrics *telemetry.Session) *Writer {
 	return &Writer{session, principal, now, group, metrics}
 }
@@ -127,7 +127,7 @@ func (w *Writer) Session(by audit.ClientInfo) {
 // IsEnabled reports whether decisions are recorded.
 func (w *Writer) IsEnabled() bool { return w.now().Recorder != nil }
 
-// CheckRequired says why nothing may be sent: the record is required, and none is kept.
+// CheckRequired returns why nothing may be sent: the record is required, and none is kept.
 func (w *Writer) CheckRequired() error {
 	if w.IsEnabled() {
 		return nil
@@ -160,10 +160,10 @@ func (w *Writer) Enqueue(rec audit.CallRecord, m audit.GroupMember, batch *lines
 	}
 }
 
-// Batch is for what is sent by those that Enqueue has told, while they are told.
+// Batch is for what is sent by the ones that Enqueue has told, while they are told.
 func (w *Writer) Batch() *lines.Batch { return &w.group.batch }
 
-// Waiting is how many calls, of all sessions, wait to be recorded together.
+// Waiting returns how many calls, of all sessions, wait to be recorded together.
 func (w *Writer) Waiting() int { return w.group.Waiting() }
 
 // A Decision is what was decided of a request.
@@ -171,16 +171,16 @@ type Decision struct {
 	Verdict  *validate.Verdict
 	View     *rootsmgr.View // that it was decided by
 	Declined bool           // a person did not approve it, or was not asked
-	By       string         // who approved it; "" for nobody
+	By       string         // who approved it; "" for no one
 	Kernel   string         // how far the kernel holds the child
-	Protocol string         // the version that the child is spoken to in; "" where it does not run
+	Protocol string         // the version that the child is spoken to in; "" if it does not run
 }
 
 // IsAllowed reports whether the request may be sent.
 func (d Decision) IsAllowed() bool { return d.Verdict.Decision == policy.Allow && !d.Declined }
 
-// approverName says what person's approval lets a request through: of this one, by
-// whoever was asked, or an earlier one that is still open.
+// approverName returns what person's approval lets a request through: of this one,
+// by the one who was asked, or an earlier one that is still open.
 func (d Decision) approverName() string {
 	if d.By != "" {
 		return d.By
@@ -194,7 +194,7 @@ func (d Decision) approverName() string {
 }
 
 // fillFields writes the decision into a line of the record. at is the pointer of the arguments
-// within those that the client sent.
+// within the ones that the client sent.
 func (d Decision) fillFields(rec *audit.DecisionFields, at string) {
 	v := d.Verdict
 	rec.Decision, rec.Rule, rec.Rewritten, rec.Lenient = v.Decision.String(), v.Rule, len(v.Rewrites), v.Lenient
@@ -205,7 +205,7 @@ func (d Decision) fillFields(rec *audit.DecisionFields, at string) {
 	}
 }
 
-// Encoded is the part of the line that a call of a tool has by this decision.
+// Encoded returns the part of the line that a call of a tool has by this decision.
 func (d Decision) Encoded() audit.EncodedDecision {
 	fields := audit.DecisionFields{Child: d.Verdict.Child, Tool: d.Verdict.Tool}
 	d.fillFields(&fields, "")
@@ -215,19 +215,19 @@ func (d Decision) Encoded() audit.EncodedDecision {
 // A Ticket is the place of a decision, for its outcome.
 type Ticket struct {
 	audit.Ticket
-	timing *telemetry.Call // nil: nobody watches
+	timing *telemetry.Call // nil: no one watches
 }
 
 // TicketOf returns the Ticket of a request on the fast path, which has no context. It has no place in the record yet.
 func TicketOf(timing *telemetry.Call) Ticket { return Ticket{timing: timing} }
 
-// Outcome notes what became of a request that its server did not answer.
+// Outcome remembers what became of a request that its server did not answer.
 func (t Ticket) Outcome(word string) {
 	t.Ticket.Outcome(word)
 	t.timing.ServerAnswered(word, nil)
 }
 
-// Answered notes what its server answered, and returns the word for that.
+// Answered remembers what its server answered, and returns the word for that.
 func (t Ticket) Answered(a jsonrpc.Answer) (word string) {
 	word = Result(a.Result, a.Error)
 	t.Ticket.Outcome(word)
@@ -241,8 +241,8 @@ func (t Ticket) BeginClientSpan(in tracing.Context, version string) tracing.Cont
 	return t.timing.BeginClientSpan(in, version)
 }
 
-// WriteDecision writes the line of a request that was judged, and counts the decision. Where there
-// is an error, nothing may be sent.
+// WriteDecision writes the line of a request that was judged, and counts the decision. If there is
+// an error, nothing may be sent.
 func (w *Writer) WriteDecision(ctx context.Context, req *Request, what Subject, d Decision) (Ticket, error) {
 	if req == nil {
 		t, err := w.appendDecision(ctx, nil, what, d)
@@ -290,7 +290,7 @@ func (w *Writer) appendDecision(ctx context.Context, req *Request, what Subject,
 	}
 	t, err := set.Recorder.Append(ctx, &rec)
 	if err != nil && ctx.Err() != nil {
-		t.Outcome(audit.ResultCancelled) // nobody waits for it any more, so it is not sent
+		t.Outcome(audit.ResultCancelled) // no caller waits for it any more, so it is not sent
 		return audit.Ticket{}, context.Cause(ctx)
 	}
 	return w.MaySend(t, err)
@@ -318,7 +318,7 @@ func (w *Writer) WriteRefusal(ctx context.Context, req *Request, what Subject, c
 	_, _ = set.Recorder.Append(context.WithoutCancel(ctx), &rec)
 }
 
-// keepRefusal keeps a refusal where no log does.
+// keepRefusal keeps a refusal if no log does.
 func (s *Settings) keepRefusal(kind string, rec *audit.Record) {
 	if s.Recent != nil {
 		one, _ := rec.Refusal(kind, time.Now())
@@ -356,7 +356,7 @@ func (s *Settings) KernelRefused(session, whose string, what Subject, f sandbox.
 }
 
 // KernelRefused records what the kernel has refused to a child while it served a request. It
-// waits, because the answer says where to read it.
+// waits, because the answer reports where to read it.
 func (w *Writer) KernelRefused(what Subject, f sandbox.Refusal, dirs []string) {
 	set := w.now()
 	w.metrics.KernelRefused(what.Child)
@@ -378,7 +378,7 @@ type Question struct {
 	Granted []audit.Granted
 }
 
-// Question writes the line of a question. Where that fails the question is asked all the same:
+// Question writes the line of a question. If that fails the question is asked all the same:
 // what is sent because of its answer has a line of its own.
 func (w *Writer) Question(ctx context.Context, req *Request, what Subject, d Decision, q Question) {
 	set := w.now()

@@ -6,16 +6,16 @@ import (
 	"unicode/utf8"
 )
 
-// This file says where texts are cut.
+// This file describes where texts are cut.
 
-// A cut says what of a text is left: text[:head] and text[tail:].
+// A cut describes what of a text is left: text[:head] and text[tail:].
 type cut struct {
 	head, tail int
 	note       string // how it was cut, as a sentence; "" for whole lines
 }
 
 // cutText cuts a text of more than most bytes to that many at most. Nothing is cut inside a character. JSON is cut between
-// members or elements, other text between lines, as far as there are any where it is to be cut.
+// members or elements, other text between lines, as far as there are any if it is to be cut.
 func cutText(text string, most int) cut {
 	before, after := most/2, len(text)-(most-most/2) // the head ends there at the latest, and the tail begins there at the earliest
 	if isJSON(text) {
@@ -28,7 +28,7 @@ func cutText(text string, most int) cut {
 	return c.alignToRunes(text, before, after)
 }
 
-// alignToRunes puts places between characters where no better one was found.
+// alignToRunes puts places between characters if no better one was found.
 func (c cut) alignToRunes(text string, before, after int) cut {
 	if c.head < 0 {
 		c.head = lastRune(text, 0, before)
@@ -40,7 +40,7 @@ func (c cut) alignToRunes(text string, before, after int) cut {
 	return c
 }
 
-// lastLine is the last end of a line of text[from:to], -1 where there is none.
+// lastLine returns the last end of a line of text[from:to], -1 if there is none.
 func lastLine(text string, from, to int) int {
 	if i := strings.LastIndexByte(text[from:to], '\n'); i >= 0 {
 		return from + i + 1
@@ -48,7 +48,7 @@ func lastLine(text string, from, to int) int {
 	return -1
 }
 
-// nextLine is the first begin of a line in text[from:], -1 where there is none.
+// nextLine returns the first begin of a line in text[from:], -1 if there is none.
 func nextLine(text string, from int) int {
 	if from > 0 && text[from-1] == '\n' {
 		return from
@@ -59,7 +59,7 @@ func nextLine(text string, from int) int {
 	return -1
 }
 
-// lastRune is the last place of text[from:to] between two characters.
+// lastRune returns the last place of text[from:to] between two characters.
 func lastRune(text string, from, to int) int {
 	for to > from && to < len(text) && !utf8.RuneStart(text[to]) {
 		to--
@@ -133,7 +133,7 @@ func (b *best) takePlace(place, depth int, near, later bool) {
 	b.place, b.depth, b.near = place, depth, near
 }
 
-// bestPlace is the place, -1 where there was none.
+// bestPlace returns the place, -1 if there was none.
 func (b *best) bestPlace() int {
 	if b.place == 0 || b.place > b.to {
 		return -1
@@ -141,8 +141,8 @@ func (b *best) bestPlace() int {
 	return b.place
 }
 
-// pageStarts are the places where the pages of a text begin, each of at most size bytes, or of one character: they end with a line
-// where one ends in them.
+// pageStarts returns the places where the pages of a text begin, each of at most size bytes, or of one character: they end with a
+// line if one ends in them.
 func pageStarts(text string, size int) []int {
 	starts := []int{0}
 	for from := 0; len(text)-from > size; {

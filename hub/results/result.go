@@ -19,7 +19,7 @@ type block struct {
 	raw  []byte
 	at   []byte // the JSON string of its text, a part of raw; nil: it has no text
 	text string
-	from int // where its text begins in that of the result
+	from int // where its text begins in the result's
 }
 
 // A result is what a tool has answered.
@@ -30,10 +30,9 @@ type result struct {
 	text       string           // of all blocks
 }
 
-// Cut returns an answer to tools/call as a client is to have it that takes no more than max bytes of text: a itself where
-// that is so, and where max is 0. protocol is the version that the client speaks; by resource_link it is told of the
-// whole where it knows that. withheld is asked each time somebody reads that; nil: nothing withholds it. The memory of a is released where
-// another answer takes its place.
+// Cut returns an answer to tools/call as a client is to have it that takes no more than max bytes of text: a itself if that is so, and
+// where max is 0. protocol is the version that the client speaks; by resource_link it is told about the whole if it knows that. withheld
+// is asked each time someone reads that; nil: nothing withholds it. The memory of a is released where another answer takes its place.
 func (s *Store) Cut(a jsonrpc.Answer, max int, protocol string, of *Origin) jsonrpc.Answer {
 	if max <= 0 || len(a.Result) <= max {
 		return a
@@ -114,7 +113,7 @@ func readResult(raw []byte) (r result) {
 // blockSeparator stands between the texts of two blocks.
 const blockSeparator = "\n"
 
-// textOf is the JSON string that is the text of a block, nil for one without.
+// textOf returns the JSON string that is the text of a block, nil for one without.
 func textOf(raw []byte) (at []byte) {
 	var kind, text, resource []byte
 	_ = jsonrpc.Members(raw, func(name string, value []byte) bool {
@@ -140,8 +139,8 @@ func textOf(raw []byte) (at []byte) {
 	return at
 }
 
-// shortenedContent are the blocks with what is left of their text: the notice stands in the first that lacks some. Of the
-// others those are left out of which nothing is left.
+// shortenedContent returns the blocks with what is left of their text: the notice stands in the first that lacks some. Of
+// the others those are left out of which nothing is left.
 func (r *result) shortenedContent(c cut, notice string) (content [][]byte) {
 	for i := range r.blocks {
 		b := &r.blocks[i]
@@ -164,7 +163,7 @@ func (r *result) shortenedContent(c cut, notice string) (content [][]byte) {
 	return content
 }
 
-// withContent is the result with other content, and without structuredContent.
+// withContent returns the result with other content, and without structuredContent.
 func (r *result) withContent(content [][]byte) []byte {
 	n := 0
 	for _, c := range content {
@@ -184,7 +183,7 @@ func (r *result) withContent(content [][]byte) []byte {
 	return append(b, '}')
 }
 
-// cutNotice says what lies between the head and the tail, and where it is.
+// cutNotice returns what lies between the head and the tail, and its place.
 func (s *Store) cutNotice(text string, c cut, w *fullText) string {
 	left := text[c.head:c.tail]
 	said := fmt.Sprintf("[mcphub: %d of %d bytes (%d line breaks) are left out here. ", len(left), len(text), strings.Count(left, "\n"))
@@ -194,12 +193,12 @@ func (s *Store) cutNotice(text string, c cut, w *fullText) string {
 	return said + "The whole text is " + s.readHint(w) + "]\n"
 }
 
-// omissionNotice says that structuredContent is left out, and where it is.
+// omissionNotice reports that structuredContent is left out, and its place.
 func (s *Store) omissionNotice(w *fullText) string {
 	return fmt.Sprintf("[mcphub: structuredContent of %d bytes is left out. It is %s]", len(w.text), s.readHint(w))
 }
 
-// readHint says how to read a whole.
+// readHint returns how to read a whole.
 func (s *Store) readHint(w *fullText) string {
 	while := "while this session lasts"
 	if s.life > 0 {
@@ -215,7 +214,7 @@ func textBlock(text string) []byte {
 	return append(jsonrpc.AppendString([]byte(`{"type":"text","text":`), text), '}')
 }
 
-// linkBlock is the block that leads to a whole.
+// linkBlock returns the block that leads to a whole.
 func (w *fullText) linkBlock(name string) []byte {
 	b := jsonrpc.AppendString([]byte(`{"type":"resource_link","uri":`), w.textURI())
 	b = jsonrpc.AppendString(append(b, `,"name":`...), name)

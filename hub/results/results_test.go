@@ -42,7 +42,7 @@ func decoded(t rapid.TB, raw []byte) (r answered) {
 	return r
 }
 
-// link is the URI of the whole with this name.
+// link returns the URI of the whole with this name.
 func (r answered) link(name string) string {
 	for _, c := range r.Content {
 		if c.Type == "resource_link" && c.Name == name {
@@ -248,7 +248,7 @@ func TestOldestGoFirst(t *testing.T) {
 	}
 }
 
-// TestBytesAreBounded: of one session, and of all together, where whoever holds most gives way.
+// TestBytesAreBounded: of one session, and of all together, where the one who holds most gives way.
 func TestBytesAreBounded(t *testing.T) {
 	t.Parallel()
 	shelf := new(Shelf)
@@ -319,7 +319,7 @@ func TestNamed(t *testing.T) {
 	}
 }
 
-// One principal with many sessions does not push out what another one keeps, who holds less in a larger one. Control: sessions of nobody.
+// One principal with many sessions does not push out what another one keeps, who holds less in a larger one. Control: sessions of no one.
 func TestPrincipalsShareTheRoom(t *testing.T) {
 	t.Parallel()
 	const size = 4 << 20

@@ -58,11 +58,11 @@ type fullText struct {
 // An Origin is the call that a result answers.
 type Origin struct {
 	Size int // bytes that are kept of it as long as the result
-	// Withheld says why the result may not be read, "" where it may: the rules may have come to deny the call. gone: it never may again.
+	// Withheld reports why the result may not be read, "" if it may: the rules may have come to deny the call. gone: it never may again.
 	Withheld func(ctx context.Context) (why string, gone bool)
 }
 
-// keptSize is how many bytes are kept for it.
+// keptSize returns how many bytes are kept for it.
 func (w *fullText) keptSize() int {
 	if w.of == nil {
 		return len(w.text)
@@ -86,8 +86,8 @@ func (s *Store) Close() {
 	s.forgotten = nil
 }
 
-// keepTexts keeps some texts, all or none, and lets older ones go for them. size is that of a page,
-// in bytes.
+// keepTexts keeps some texts, all or none, and lets older ones go for them. size is the size of a
+// page, in bytes.
 func (s *Store) keepTexts(size int, of *Origin, texts ...string) ([]*fullText, bool) {
 	sum := 0
 	made := make([]*fullText, len(texts))
@@ -123,8 +123,8 @@ func (s *Store) keepTexts(size int, of *Origin, texts ...string) ([]*fullText, b
 	return made, true
 }
 
-// largestStore is the Store that holds most of the principal who holds most, so that nobody takes the room of
-// those who need little, however many sessions they have.
+// largestStore returns the Store that holds most of the principal who holds most, so that no one takes the
+// room of those who need little, however many sessions they have.
 func (h *Shelf) largestStore() (most *Store) {
 	held := map[string]int{}
 	for s := range h.stores {
@@ -182,7 +182,7 @@ func (s *Store) findText(id string) (w *fullText, was bool) {
 	return nil, slices.Contains(s.forgotten, id)
 }
 
-// dropText drops a result. The other part of the same answer is dropped when somebody reads it.
+// dropText drops a result. The other part of the same answer is dropped when someone reads it.
 func (s *Store) dropText(w *fullText) {
 	s.shelf.mu.Lock()
 	defer s.shelf.mu.Unlock()
@@ -191,23 +191,23 @@ func (s *Store) dropText(w *fullText) {
 	}
 }
 
-// uriPrefix begins the URI of each result: mcphub://results/ID, and with ?page=N that of a page.
+// uriPrefix begins the URI of each result: mcphub://results/ID, and with ?page=N a page's.
 const uriPrefix = "mcphub://results/"
 
 func (w *fullText) textURI() string { return uriPrefix + w.id }
 
-// pageURI is the URI of one page; the first is 1.
+// pageURI returns the URI of one page; the first is 1.
 func (w *fullText) pageURI(n int) string { return w.textURI() + pageQuery + strconv.Itoa(n) }
 
 const pageQuery = "?page="
 
-// IsResult reports whether a URI can only be that of a result. It is for no server, whoever lists it.
+// IsResult reports whether a URI can only be a result's. It is for no server, the one who lists it.
 func IsResult(uri string) bool {
 	_, _, ok := parseURI(uri)
 	return ok
 }
 
-// parseURI reads the URI of a result. page is 0 where it names one that cannot be.
+// parseURI reads the URI of a result. page is 0 if it names one that cannot be.
 func parseURI(uri string) (id string, page int, ok bool) {
 	rest, ok := strings.CutPrefix(uri, uriPrefix)
 	if !ok {

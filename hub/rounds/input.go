@@ -29,7 +29,7 @@ func AsksForInput(result []byte) bool {
 type input struct {
 	key    string
 	method string
-	params []byte // raw, nil where there are none
+	params []byte // raw, nil if there are none
 	raw    []byte // the request as it stands
 }
 
@@ -85,7 +85,7 @@ func readInput(result []byte) (demand, error) {
 	return a, failed
 }
 
-// questionMessage is the question as a child of the other era would ask it.
+// questionMessage returns the question as a child of the other era would ask it.
 func (in *input) questionMessage() *jsonrpc.Message {
 	return &jsonrpc.Message{Method: in.method, Params: in.params, Members: jsonrpc.MembersOf(in.params)}
 }
@@ -106,8 +106,8 @@ func addElicitationID(m *jsonrpc.Message) error {
 	return nil
 }
 
-// forwardedResult is what a client of the child's own era is asked: what the hub does not
-// answer itself. The state has the child's, and under which keys the roots go.
+// forwardedResult returns what a client of the child's own era is asked: what the hub
+// does not answer itself. The state has the child's, and under which keys the roots go.
 func forwardedResult(asked demand, others []input) []byte {
 	b := []byte(`{"resultType":"input_required","inputRequests":{`)
 	for _, in := range others {

@@ -27,25 +27,25 @@ const (
 	maxResponses = 16 << 20  // bytes of what is answered in one round
 )
 
-// An inputError says why a child does not get what it asks for.
+// An inputError reports why a child does not get what it asks for.
 type inputError struct{ text string }
 
 func (e *inputError) Error() string { return e.text }
 
 func badInput(format string, args ...any) error { return &inputError{fmt.Sprintf(format, args...)} }
 
-// A Requester is whoever made a request, as far as its rounds depend on that.
+// A Requester is the one who made a request, as far as its rounds depend on that.
 type Requester interface {
-	// Claims is what the client says of itself.
+	// Claims returns what the client says about itself.
 	Claims() declaration.Claims
-	// ClientProfile is what a child without a handshake is shown of it. Such a child may be
-	// shared and still ask the right one.
+	// ClientProfile returns what a child without a handshake is shown of it. Such a child
+	// may be shared and still ask the right one.
 	ClientProfile() link.ClientProfile
 	// RootsMissing reports whether roots could be given and none were that hold for this
 	// request.
 	RootsMissing() bool
-	// RetryInput is what came with the request for a child: the requestState that was
-	// passed, raw, nil for none, and the answers, a raw object or nil.
+	// RetryInput returns what came with the request for a child: the requestState
+	// that was passed, raw, nil for none, and the answers, a raw object or nil.
 	RetryInput(child string) (state, responses []byte, ok bool)
 	// ForwardInput makes what a child asks the answer to the request; false: the client is to
 	// be asked now. The requestState in result may be any JSON. roots: it is asked for
@@ -55,21 +55,21 @@ type Requester interface {
 
 // A Request is one that was judged and may be sent.
 type Request interface {
-	// Params are the judged bytes.
+	// Params returns the judged bytes.
 	Params() [][]byte
-	// Lease is the right to call the child; it may be another one after Revalidate.
+	// Lease returns the right to call the child; it may be another one after Revalidate.
 	Lease() *children.Lease
 	// Ask has a client of the handshake's era answer one question.
 	Ask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer
-	// Answer is the child's as it is meant for the client.
+	// Answer returns the child's as it is meant for the client.
 	Answer(resp *jsonrpc.Response) jsonrpc.Answer
-	// Revalidate sees to it that the request may be sent once more. With an error it may not.
+	// Revalidate sees to it that the request may be sent again. With an error it may not.
 	Revalidate(ctx context.Context) error
 }
 
 // Run sends a request of a method, with what the client has brought for its child, until the
-// child does not ask any more. The error is one of Lease.Call, of Revalidate, or says why the
-// child does not get what it asks for.
+// child does not ask any more. The error is one of Lease.Call, of Revalidate, or reports why
+// the child does not get what it asks for.
 func Run(ctx context.Context, r Request, c Requester, method string) (jsonrpc.Answer, error) {
 	d := &dialogue{r, c, method}
 	add, err := d.readRetry()
@@ -79,7 +79,7 @@ func Run(ctx context.Context, r Request, c Requester, method string) (jsonrpc.An
 	return d.runRounds(ctx, add, nil)
 }
 
-// Continue is Run after a first result, which asks for input.
+// Continue works like Run after a first result, which asks for input.
 func Continue(ctx context.Context, r Request, c Requester, method string, first []byte) (jsonrpc.Answer, error) {
 	return (&dialogue{r, c, method}).runRounds(ctx, nil, first)
 }
@@ -147,9 +147,9 @@ type retry struct {
 	state     []byte // a raw string, as it came; nil for none
 }
 
-// paramsWith is the params of the request and what a retry adds. A client of the other
-// era has no such members to send: what it puts there would be taken for an
-// answer that nobody gave, or for another's state.
+// paramsWith returns the params of the request and what a retry adds. A client of the
+// other era has no such members to send: what it puts there would be taken for an
+// answer that no one gave, or for another's state.
 func (d *dialogue) paramsWith(add *retry) ([]byte, error) {
 	raw := bytes.TrimSpace(jsonrpc.Join(d.Params()))
 	empty := true
@@ -236,7 +236,7 @@ func (d *dialogue) gatherInputs(ctx context.Context, asked demand, idle int) (*r
 	return r, nil, nil
 }
 
-// makeObject is a raw object of these members.
+// makeObject returns a raw object of these members.
 func makeObject(keys []string, values [][]byte) []byte {
 	b := []byte{'{'}
 	for i, key := range keys {
@@ -281,7 +281,7 @@ func (d *dialogue) askInputs(ctx context.Context, inputs []input, given [][]byte
 	all.Wait()
 	if err := context.Cause(ctx); err != nil {
 		if cause, ok := errors.AsType[*inputError](err); ok {
-			return cause // the first one that failed, and not those that it ended
+			return cause // the first one that failed, and not the ones that it ended
 		}
 		return err
 	}
@@ -295,8 +295,8 @@ func (d *dialogue) askInputs(ctx context.Context, inputs []input, given [][]byte
 	return errors.Join(errs...)
 }
 
-// readRetry is what a client of the child's own era has sent for it with a retry, and the
-// roots as they are now; nil for a request that brings nothing.
+// readRetry returns what a client of the child's own era has sent for it with a retry,
+// and the roots as they are now; nil for a request that brings nothing.
 func (d *dialogue) readRetry() (*retry, error) {
 	lease := d.Lease()
 	state, responses, ok := d.client.RetryInput(lease.Key().Child)

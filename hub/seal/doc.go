@@ -5,11 +5,11 @@
 //
 // # What a token holds to
 //
-// A token opens only for the purpose and the binding that it was sealed with, by a
-// hub with the same key, and until it expires. The binding says who may bring the
-// token, with which request. Purpose and binding are not in the token: whoever opens
-// it says what they must be. The error says only whether a token has expired, or is
-// wrong in another way, so that it helps nobody to forge one.
+// A token opens only for the purpose and the binding that it was sealed with, by a hub
+// with the same key, and until it expires. The binding says who may bring the token,
+// with which request. Purpose and binding are not in the token: the one who opens it
+// reports what they must be. The error says only whether a token has expired, or is
+// wrong in another way, so that it helps no one to forge one.
 //
 // # How
 //

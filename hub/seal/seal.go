@@ -69,7 +69,7 @@ func NewOf(key []byte) *Sealer {
 	return s
 }
 
-// Follow puts other secrets in the place of those that the Sealer had; without any it seals
+// Follow puts other secrets instead of the ones that the Sealer had; without any it seals
 // as NewRandom has made it. After an error nothing has changed.
 func (s *Sealer) Follow(secrets ...[]byte) error {
 	var keys [][]byte
@@ -90,7 +90,7 @@ func (s *Sealer) Follow(secrets ...[]byte) error {
 	return nil
 }
 
-// heldKeys are the keys; none of the zero Sealer.
+// heldKeys returns the keys; none of the zero Sealer.
 func (s *Sealer) heldKeys() [][]byte {
 	if s == nil || s.keys.Load() == nil {
 		return nil
@@ -113,7 +113,7 @@ func (s *Sealer) Seal(purpose string, binding []byte, expires time.Time, payload
 }
 
 // Open returns what Seal was given. The error is [ErrForged], or [ErrExpired]
-// where the token is genuine in all else.
+// if the token is genuine in all else.
 func (s *Sealer) Open(purpose string, binding []byte, now time.Time, token string) ([]byte, error) {
 	// The decoder would pass over line ends: one token must have one spelling.
 	if len(token) > MaxToken || strings.ContainsAny(token, "\r\n") {
@@ -139,8 +139,8 @@ func (s *Sealer) Open(purpose string, binding []byte, now time.Time, token strin
 	return plain[stampSize:], nil
 }
 
-// tokenCipher is the cipher of the one token that begins with head; its key is used
-// for that token alone, so the nonce may be all zero.
+// tokenCipher returns the cipher of the one token that begins with head; its key is
+// used for that token alone, so the nonce may be all zero.
 func tokenCipher(of, head []byte) cipher.AEAD {
 	key, err := hkdf.Key(sha256.New, of, head, "mcphub seal 1 token", keySize)
 	if err != nil {
@@ -157,8 +157,8 @@ func tokenCipher(of, head []byte) cipher.AEAD {
 	return aead
 }
 
-// boundBytes is what is authenticated beside the token: the length keeps a purpose
-// from running into a binding.
+// boundBytes returns what is authenticated beside the token: the length keeps a
+// purpose from running into a binding.
 func boundBytes(purpose string, binding []byte) []byte {
 	b := binary.BigEndian.AppendUint64(make([]byte, 0, 8+len(purpose)+len(binding)), uint64(len(purpose)))
 	return append(append(b, purpose...), binding...)

@@ -12,7 +12,7 @@
 // of the table, that it may be a misspelling, the beginning or another ending of.
 //
 // There is an answer wherever a tool has a word of the question, or one that may stand
-// for it. Where it explains too little of the question it is marked as weak.
+// for it. If it explains too little of the question it is marked as weak.
 //
 // # State
 //

@@ -31,7 +31,7 @@ const (
 )
 
 // Find returns the tools that are nearest to a question, the best first, at most limit.
-// weak says that none of them fits well. There are none where no tool has a word of the
+// weak reports that none of them fits well. There are none if no tool has a word of the
 // question, or one that may stand for it.
 func (x *Index) Find(question string, limit int) (hits []Hit, weak bool) {
 	asked := x.readQuestion(question)
@@ -165,8 +165,8 @@ func (x *Index) findVariants(s string, others []string) (found []variant) {
 	return found
 }
 
-// scoreLikeness tells how much a word counts for a term that it may be the beginning, another
-// ending, or a misspelling of; 0 where it is none.
+// scoreLikeness returns how much a word counts for a term that it may be the beginning,
+// another ending, or a misspelling of; 0 if it is none.
 func scoreLikeness(s, term string) float64 {
 	switch {
 	case len(term) > len(s) && strings.HasPrefix(term, s):

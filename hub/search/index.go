@@ -30,7 +30,7 @@ type Index struct {
 	known []string // the terms, sorted: misspelt words are looked for in them
 }
 
-// A posting says how much a term counts for a tool.
+// A posting describes how much a term counts for a tool.
 type posting struct {
 	tool   int
 	weight float64 // between 0 and 1, without regard to how rare the term is
@@ -105,7 +105,7 @@ func New(tools []Tool) *Index {
 	return x
 }
 
-// scoreRarity is how much a word tells that some of all tools have.
+// scoreRarity returns how much a word reports that some of all tools have.
 func scoreRarity(all, having int) float64 {
 	return math.Log(1 + (float64(all)-float64(having)+0.5)/(float64(having)+0.5))
 }

@@ -1,6 +1,6 @@
-// Package status has what the hub says of itself, and makes it of what the hub's parts know:
-// [Hub] for `mcphub status` and the admin socket, [Roots] for the tool get-roots, [Servers] for the tool
-// list-tools, [Explanation] for `mcphub explain`.
+// Package status has what the hub says about itself, and makes it of what the hub's parts know: [Hub] for
+// `mcphub status` and the admin socket, [Roots] for the tool get-roots, [Servers] for the tool list-tools,
+// [Explanation] for `mcphub explain`.
 //
 // Every type is a copy for its reader, and JSON. Members are added, never changed. Texts that came from
 // children and clients are made printable here. A new member of a session's status is a field of [Session];

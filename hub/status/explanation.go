@@ -23,7 +23,7 @@ type Explanation struct {
 	Roots      []string  `json:"roots"`
 	Origin     string    `json:"origin,omitempty"` // who vouched for the roots; "inline": they came with this call
 	Era        string    `json:"era"`              // of the protocol: handshake or modern
-	Case       string    `json:"case,omitempty"`   // how the roots stood (rootsmgr.Case); absent where no path was found
+	Case       string    `json:"case,omitempty"`   // how the roots stood (rootsmgr.Case); absent if no path was found
 	Generation uint64    `json:"generation,omitempty"`
 	Stale      bool      `json:"stale,omitempty"`
 	Profile    string    `json:"profile,omitempty"`
@@ -61,7 +61,7 @@ func (e *Explanation) Closes() bool {
 	return slices.ContainsFunc(e.Findings, func(f Finding) bool { return f.Closed != nil })
 }
 
-// A Reading is one way to take a path, and where it leads.
+// A Reading is one way to take a path, and its target.
 type Reading struct {
 	Text  string `json:"text"`
 	Path  string `json:"path"`

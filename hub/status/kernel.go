@@ -9,8 +9,8 @@ import (
 	"mcphub/children/spec"
 )
 
-// Confinement says how far the kernel holds a child. It is JSON; all are left out of a
-// child that is not to be confined.
+// Confinement reports how far the kernel holds a child. It is JSON; all are left out
+// of a child that is not to be confined.
 type Confinement struct {
 	Kernel string   `json:"kernel,omitempty"`        // held, partial or none
 	Lacks  []string `json:"kernelLacks,omitempty"`   // what it does not hold, and why
@@ -81,7 +81,7 @@ type Open struct {
 	All     bool     `json:"all,omitempty"` // files are not confined
 }
 
-// Text is what may be opened in a line.
+// Text returns what may be opened in a line.
 func (o *Open) Text() string {
 	if o == nil {
 		return ""

@@ -9,16 +9,16 @@ import (
 	"mcphub/internal/printable"
 )
 
-// Limits are those that a child is kept to, all its processes together, and who keeps it to them: those of its entry, and the defaults of a
+// Limits are the limits that a child is kept to, all its processes together, and who keeps it to them: its entry's, and the defaults of a
 // server in a control group.
 type Limits struct {
 	Memory    int64  `json:"memory,omitempty"` // bytes
 	Processes int    `json:"processes,omitempty"`
-	HeldBy    string `json:"heldBy,omitempty"` // control group, job, watchdog or nobody; "" before its first start
+	HeldBy    string `json:"heldBy,omitempty"` // control group, job, watchdog or no one; "" before its first start
 	Why       string `json:"why,omitempty"`    // why the kernel does not
 }
 
-// Text is the report for a person.
+// Text returns the report for a person.
 func (l *Limits) Text() string {
 	var parts []string
 	if l.Memory > 0 {
@@ -41,7 +41,7 @@ func (l *Limits) Text() string {
 	return text + "; held by its " + l.HeldBy
 }
 
-// limitsOf are the limits of an entry before its server starts, and then those that it is kept to. Nil: nothing is known yet.
+// limitsOf returns the limits of an entry before its server starts, and then the ones that it is kept to. Nil: nothing is known yet.
 func limitsOf(s spec.Spec, b link.Bounds) *Limits {
 	switch {
 	case b.By != "":

@@ -34,7 +34,7 @@ type Skipped struct {
 	Map    string `json:"map,omitempty"` // what in hub.json would make a directory here of it, if that is the folder meant
 }
 
-// mapLine is what in hub.json would make a root of an entry that gave none; "" if nothing would.
+// mapLine returns what in hub.json would make a root of an entry that gave none; "" if nothing would.
 func mapLine(sk rootsmgr.Skipped) string {
 	from, to, ok := sk.Unmapped(platform.Host())
 	if !ok {
@@ -88,11 +88,11 @@ type ChildRoots struct {
 	Cwd      string   `json:"cwd,omitempty"`
 	Share    string   `json:"share"`            // session, roots or all
 	Sessions int      `json:"sessions"`         // that this process serves, this one among them
-	Served   []string `json:"served,omitempty"` // the roots that it is served where they are not the session's
+	Served   []string `json:"served,omitempty"` // the roots that it is served if they are not the session's
 	Confinement
 }
 
-// A Config is what is told of the configuration's source. JSON.
+// A Config is what is told about the configuration's source. JSON.
 type Config struct {
 	File      string     `json:"file,omitempty"` // "" where none was found
 	LoadedAt  time.Time  `json:"loadedAt"`       // of what is in force
@@ -102,8 +102,8 @@ type Config struct {
 	Restart   []string   `json:"afterRestart,omitempty"` // keys whose change takes effect after a restart
 }
 
-// RootsOf reports how the roots stand for a request. word is the state of the roots, era that of the
-// protocol. What belongs to more than the request is filled in by the session.
+// RootsOf reports how the roots stand for a request. word is the state of the roots, era the
+// protocol's. What belongs to more than the request is filled in by the session.
 func RootsOf(view rootsmgr.View, word string, client declaration.Claims, era string, conf *configuration.Configuration) Roots {
 	snap := view.Snapshot
 	r := Roots{

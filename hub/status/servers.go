@@ -78,8 +78,8 @@ type Servers struct {
 	Extensions []Extension `json:"extensions,omitempty"`
 }
 
-// ServersOf reports the servers of a catalogue; with a name that one alone. of tells how each stands, and
-// stderr what of its output the session may see.
+// ServersOf reports the servers of a catalogue; with a name that one alone. of reports how each stands,
+// and stderr what of its output the session may see.
 func ServersOf(c *catalog.Catalog, conf *configuration.Configuration, only string, of func(name string) children.Status, stderr func(children.Status) string) Servers {
 	out := Servers{Servers: []Server{}, Extensions: ExtensionsOf(c.Extensions())}
 	for _, name := range conf.ServedNames() {

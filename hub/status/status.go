@@ -24,16 +24,17 @@ import (
 // Audit is how the record stands.
 type Audit = record.Status
 
-// Hub is how a whole hub stands at one moment: a copy, for whoever looks
-// after it. Texts that came from children and clients are clean.
+// Hub is how a whole hub stands at one moment: a copy, for the caller
+// that looks after it. Texts that came from children and clients are
+// clean.
 type Hub struct {
 	Children  []Child                `json:"children"`                 // every instance, and those configured that have none; by name, then instance
 	NotServed []NotServed            `json:"notServed"`                // entries of hub.json that cannot be run, or are disabled
 	Sessions  []Session              `json:"sessions"`                 // by the time they began
-	Redefined []catalog.Redefinition `json:"redefinedTools,omitempty"` // tools that are defined otherwise than they were before
+	Redefined []catalog.Redefinition `json:"redefinedTools,omitempty"` // tools that are defined differently from they were before
 	Audit     Audit                  `json:"audit"`
 	Policy    *Policy                `json:"policy,omitempty"`
-	Refusals  []audit.Refusal        `json:"refusals,omitempty"` // the last, where no log is kept
+	Refusals  []audit.Refusal        `json:"refusals,omitempty"` // the last, if no log is kept
 
 	Extensions []Extension `json:"extensions,omitempty"` // beyond the protocol
 }
@@ -41,11 +42,11 @@ type Hub struct {
 // Child is one instance of a child.
 type Child struct {
 	Server   string     `json:"server"`                    // its name in hub.json
-	Instance string     `json:"instance,omitempty"`        // what it serves: a session's id, or a set of roots; "" where it serves all, or none yet
+	Instance string     `json:"instance,omitempty"`        // what it serves: a session's id, or a set of roots; "" if it serves all, or none yet
 	Share    string     `json:"share"`                     // session, roots or all
 	ShareWhy string     `json:"shareWhy,omitempty"`        // why, where hub.json does not say it
-	Sessions []string   `json:"sessions,omitempty"`        // ids of those that it serves, of clients that share this hub
-	Apart    []string   `json:"apartBy,omitempty"`         // variables and keys by which it serves not all sessions that could share it: those that have others are served by another instance
+	Sessions []string   `json:"sessions,omitempty"`        // ids of the ones that it serves, of clients that share this hub
+	Apart    []string   `json:"apartBy,omitempty"`         // variables and keys by which it serves not all sessions that could share it: the ones that have others are served by another instance
 	Era      string     `json:"era,omitempty"`             // handshake or modern: in which this instance was spoken to last; "" before
 	State    string     `json:"state"`                     // configured, waiting, starting, ready, backing off, draining, stopped
 	Since    *time.Time `json:"since,omitempty"`           // of this state
@@ -54,7 +55,7 @@ type Child struct {
 	Tokens   int        `json:"tokens,omitempty"`          // that their definitions take of a model's context where they are listed, at four bytes a token
 	Error    string     `json:"error,omitempty"`           // why it is not ready, or what is wrong with it although it is
 	Stderr   string     `json:"stderr,omitempty"`          // the end of it, plain text
-	Log      string     `json:"log,omitempty"`             // the file that all of it goes to; filled in by whoever keeps it
+	Log      string     `json:"log,omitempty"`             // the file that all of it goes to; filled in by the one who keeps it
 	Skipped  uint64     `json:"skippedLines"`              // on stdout, that were no message
 	TextIDs  uint64     `json:"textIds,omitempty"`         // answers that repeat the number of their request as a string
 	Muted    uint64     `json:"droppedMessages,omitempty"` // log and progress notifications: too many at a time
@@ -93,11 +94,11 @@ type childLaunch struct {
 	Cwd         string   `json:"cwd,omitempty"`
 	Environment []string `json:"environment"` // names of the variables passed; never their values
 
-	Package *Package `json:"package,omitempty"` // that was installed and runs in place of a launcher
+	Package *Package `json:"package,omitempty"` // that was installed and runs instead of a launcher
 	Limits  *Limits  `json:"limits,omitempty"`
 }
 
-// A Package tells which package a confined server runs from.
+// A Package reports which package a confined server runs from.
 type Package struct {
 	Name      string    `json:"name"`
 	Version   string    `json:"version,omitempty"`
@@ -115,7 +116,7 @@ func packageOf(p children.Package) *Package {
 // childServed is how an instance stands to the roots.
 type childServed struct {
 	RootsServed  []string `json:"rootsServed"`  // paths that it has applied, or was started with
-	RootsApplied bool     `json:"rootsApplied"` // it is known, or must be assumed, to work with those of now
+	RootsApplied bool     `json:"rootsApplied"` // it is known, or must be assumed, to work with the ones of now
 	RootsAsked   bool     `json:"rootsAsked"`   // it has asked roots/list in this run
 	Ahead        Ahead    `json:"kernelAhead"`
 	Confinement
@@ -132,7 +133,7 @@ type NotServed struct {
 type Session struct {
 	ID        string    `json:"id"`
 	Since     time.Time `json:"since"`
-	Principal string    `json:"principal"`        // whose it is: the name of a token, NAME@ISSUER, local or nobody
+	Principal string    `json:"principal"`        // whose it is: the name of a token, NAME@ISSUER, local or no one
 	Client    string    `json:"client,omitempty"` // name and version, as it calls itself
 	Protocol  string    `json:"protocolVersion,omitempty"`
 	Calls     int       `json:"calls"`  // requests of the client being served
@@ -142,16 +143,16 @@ type Session struct {
 	approval.Report
 }
 
-// Surroundings is what a client's process has brought; left out where that is the hub's
+// Surroundings is what a client's process has brought; left out if that is the hub's
 // own client.
 type Surroundings struct {
 	Folder    string      `json:"folder,omitempty"`    // its working directory
 	Process   int         `json:"process,omitempty"`   // the client's
 	Adapter   int         `json:"adapter,omitempty"`   // of what the client has started to be served here
-	NotServed []NotServed `json:"notServed,omitempty"` // to this session, beside what nobody is served
+	NotServed []NotServed `json:"notServed,omitempty"` // to this session, beside what no one is served
 }
 
-// NotServedBy are the entries of a configuration that have no child.
+// NotServedBy returns the entries of a configuration that have no child.
 func NotServedBy(conf *configuration.Configuration) []NotServed {
 	all := []NotServed{}
 	for _, b := range conf.Broken {
@@ -239,7 +240,7 @@ func childOf(spec spec.Spec, st children.Status, environ []string, base func() [
 	}
 }
 
-// eraOf is the word for the era of a protocol version; "" for none.
+// eraOf returns the word for the era of a protocol version; "" for none.
 func eraOf(protocol string) string {
 	switch protocol {
 	case "":

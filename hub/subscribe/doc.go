@@ -12,9 +12,9 @@
 // that its client has seen. It announces changed lists on a goroutine of its own,
 // which runs between Start and Stop.
 //
-// The mutex of a Table and that of a stream are leaves. The mutex of a Notifier is
-// held while the session makes its lists. So a session must not call a Notifier while
-// it holds a lock that making lists takes.
+// The mutexes of a Table and of a stream are leaves. The mutex of a Notifier is held
+// while the session makes its lists. So a session must not call a Notifier while it
+// holds a lock that making lists takes.
 //
 // # What it refuses to do
 //

@@ -36,21 +36,21 @@ type Listener interface {
 type Session interface {
 	Listener // what belongs to no request goes there
 
-	// Lists are the lists of what is on offer as they are now, always in the same
-	// order.
+	// Lists returns the lists of what is on offer as they are now, always in the
+	// same order.
 	Lists() []List
-	// InTurn asks the children that may have a resource and tell of changes, the
-	// likeliest first, until one has it. It begins anew where a child was replaced.
+	// InTurn asks the children that may have a resource and tell about changes, the
+	// likeliest first, until one has it. It begins again if a child was replaced.
 	InTurn(ctx context.Context, uri string, ask func(Source) (jsonrpc.Answer, error)) jsonrpc.Answer
-	// First is the likeliest of them, nil where there is none: then the answer says
-	// so.
+	// First returns the likeliest of them, nil if there is none: then the answer
+	// says so.
 	First(ctx context.Context, uri string) (Source, jsonrpc.Answer)
-	// At is the Source of a child and its own URI, nil where that child is not
-	// configured.
+	// At returns the Source of a child and its own URI, nil if that child is
+	// not configured.
 	At(child, uri string) Source
 	// Denies reports whether a rule of the policy denies every subscription at a child.
 	Denies(child string) bool
-	// Serving is the instance of a child that serves the session now.
+	// Serving returns the instance of a child that serves the session now.
 	Serving(child string) (spec.Key, children.Term)
 	// TryAcquire returns a lease of an instance if that takes no waiting.
 	TryAcquire(k spec.Key) (*children.Lease, bool)
@@ -58,39 +58,39 @@ type Session interface {
 
 // A Source is one child that may have a resource.
 type Source interface {
-	// Key is the instance that serves the session now.
+	// Key returns the instance that serves the session now.
 	Key() spec.Key
-	// URI is the child's own.
+	// URI returns the child's own.
 	URI() string
 	// Ask makes a request about the resource, which is judged like any call. before,
-	// where set, is told of the instance just before the request is sent, and nothing
-	// is sent where it returns an error. The error is ErrReplaced where the child was
-	// replaced and nothing was sent.
+	// where set, is told about the instance just before the request is sent, and
+	// nothing is sent if it returns an error. The error is ErrReplaced if the child
+	// was replaced and nothing was sent.
 	Ask(ctx context.Context, m *jsonrpc.Message, before func(spec.Key, children.Term) error) (jsonrpc.Answer, error)
 }
 
-// ErrReplaced says that a child was replaced by another configuration of it.
+// ErrReplaced means that a child was replaced by another configuration of it.
 var ErrReplaced = errors.New("the server was replaced")
 
 // A List is one of the lists of what is on offer.
 type List struct {
-	Changed string        // the notification that says that it has changed
+	Changed string        // the notification that reports that it has changed
 	Digest  func() string // of all that is on it; it may take a while
 }
 
 // known is how a client knows the lists, by their places among Lists.
 type known struct {
-	digests map[int]string    // those of lists that it has not seen are missing; overtaken may stand in the place of one
-	warned  map[int]time.Time // when he was told that they are about to change, if he has not seen them since
+	digests map[int]string    // those of lists that it has not seen are missing; overtaken may stand instead of one
+	warned  map[int]time.Time // when he learned that they are about to change, if he has not seen them since
 }
 
 func knowsNothing() known { return known{map[int]string{}, map[int]time.Time{}} }
 
-// overtaken is how a list is known that was shown otherwise than the client was told.
-// No digest is equal to it, so the client is told next time.
+// overtaken is how a list is known that was shown differently from the client was
+// told. No digest is equal to it, so the client is told next time.
 const overtaken = ""
 
-// warnTime is how long a client that was told that a list is about to change is taken to ask
+// warnTime is how long a client that learned that a list is about to change is taken to ask
 // for it because of that. It is told again if it has not asked by then.
 const warnTime = time.Second
 
@@ -101,8 +101,8 @@ func (k known) isWarned(list int) bool {
 	return is && time.Since(at) < warnTime
 }
 
-// noteLists notes how the lists are now, and returns the notifications of those that
-// were known otherwise.
+// noteLists remembers how the lists are now, and returns the notifications of the
+// ones that were known otherwise.
 func (k known) noteLists(now []List) (methods []string) {
 	for i, l := range now {
 		before, seen := k.digests[i]
@@ -132,7 +132,7 @@ type Notifier struct {
 	renewal renewal
 
 	mu          sync.Mutex
-	initialized bool     // the client has said so: it may be told of lists
+	initialized bool     // the client has said so: it may be told about lists
 	known       known    // by that client
 	restarted   []string // children at which subscriptions have to be made again
 }
@@ -146,7 +146,7 @@ func NewNotifier(s Session, t *Table, log zerolog.Logger) *Notifier {
 	return n
 }
 
-// Start lets the Notifier tell of what has changed, until ctx ends.
+// Start lets the Notifier tell about what has changed, until ctx ends.
 func (n *Notifier) Start(ctx context.Context) {
 	n.ctx = ctx
 	n.worker.Start(ctx)
@@ -159,14 +159,14 @@ func (n *Notifier) Stop() { n.worker.Stop() }
 // Leave ends all subscriptions of the session.
 func (n *Notifier) Leave() { n.table.leaveAll(n) }
 
-// HangUp ends all streams: nobody reads them any more, or the hub stops.
+// HangUp ends all streams: no one reads them any more, or the hub stops.
 func (n *Notifier) HangUp() { n.streams.hangUp() }
 
-// Streams is how many streams are open.
+// Streams returns how many streams are open.
 func (n *Notifier) Streams() int { return len(n.streams.allStreams()) }
 
-// Initialized notes that the client may be told of lists. first: it was not noted
-// before.
+// Initialized remembers that the client may be told about lists. first: it was
+// not noted before.
 func (n *Notifier) Initialized() (first bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -175,11 +175,11 @@ func (n *Notifier) Initialized() (first bool) {
 	return first
 }
 
-// Seen notes that the client of the handshake sees a list, by its place among
-// Lists. take takes the list and returns its digest. The client gets a notification
-// for each change after the first list that it sees, also if it was shown the change before.
-// Only a notification reaches everything in a client that keeps the list. An answer goes to what
-// asked, and it may be cancelled, lost, or refuse a cursor of the former list.
+// Seen remembers that the client of the handshake sees a list, by its place among Lists. take
+// takes the list and returns its digest. The client gets a notification for each change after
+// the first list that it sees, also if it was shown the change before. Only a notification
+// reaches everything in a client that keeps the list. An answer goes to what asked, and it may
+// be cancelled, lost, or refuse a cursor of the former list.
 func (n *Notifier) Seen(list int, take func() (digest string)) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -198,18 +198,18 @@ func (n *Notifier) Restore(digests map[int]string) {
 	maps.Copy(n.known.digests, digests)
 }
 
-// SeenModern notes that a client of 2026-07-28 sees a list. digest is called if a stream was
-// told that the list is about to change: a notice after that is about another change.
+// SeenModern remembers that a client of 2026-07-28 sees a list. digest is called if a stream
+// learned that the list is about to change: a notice after that is about another change.
 func (n *Notifier) SeenModern(list int, digest func() string) {
 	for _, l := range n.streams.allStreams() {
 		l.noteSeen(list, digest)
 	}
 }
 
-// Outdated says that a child has announced a change of lists, by their places among Lists, which
-// are not read yet. Clients are told at once, the one of the handshake by to, so that they know
-// before they get the answer to what they have asked the child. Outdated does not block: while
-// lists are made, it leaves the client of the handshake to Changed.
+// Outdated reports that a child has announced a change of lists, by their places among Lists,
+// which are not read yet. Clients are told at once, the one of the handshake by to, so that they
+// know before they get the answer to what they have asked the child. Outdated does not block:
+// while lists are made, it leaves the client of the handshake to Changed.
 func (n *Notifier) Outdated(which offers.Lists, to Listener) {
 	for _, l := range n.streams.allStreams() {
 		l.warnOfLists(which)
@@ -229,11 +229,11 @@ func (n *Notifier) Outdated(which offers.Lists, to Listener) {
 	}
 }
 
-// Changed says that lists may have changed.
+// Changed reports that lists may have changed.
 func (n *Notifier) Changed() { n.worker.Wake() }
 
-// Restarted says that children were started: what was subscribed to at an earlier
-// process is subscribed to again. It may be another configuration: what its rules deny ends.
+// Restarted reports that children were started: what was subscribed to at an earlier process
+// is subscribed to again. It may be another configuration: what its rules deny ends.
 func (n *Notifier) Restarted(children ...string) {
 	n.endDenied()
 	n.mu.Lock()
@@ -259,8 +259,8 @@ func (n *Notifier) endDenied() {
 	}
 }
 
-// announceLists tells the client of lists that have changed since it was told or saw them first,
-// and makes subscriptions anew at children that were started again.
+// announceLists informs the client of lists that have changed since it was told or saw them
+// first, and makes subscriptions again at children that were started again.
 func (n *Notifier) announceLists(ctx context.Context) {
 	if !worker.Sleep(ctx, announceDelay) {
 		return
@@ -325,8 +325,8 @@ func (n *Notifier) subscribeAt(ctx context.Context, m *jsonrpc.Message, p Source
 
 // Unsubscribe answers resources/unsubscribe of the client of the handshake. The
 // subscription ends where it was made: by now another child may be the likeliest
-// to have the resource. The child is told when nobody else of those that share it
-// wants to hear of the resource.
+// to have the resource. The child is told when no one else of the ones that share
+// it wants to hear of the resource.
 func (n *Notifier) Unsubscribe(ctx context.Context, m *jsonrpc.Message, uri string) jsonrpc.Answer {
 	done := jsonrpc.ResultAnswer([]byte(`{}`))
 	var p Source
@@ -355,7 +355,7 @@ func (n *Notifier) Unsubscribe(ctx context.Context, m *jsonrpc.Message, uri stri
 	return a
 }
 
-// AboutURI is a request of the hub's own about one resource.
+// AboutURI returns a request of the hub's own about one resource.
 func AboutURI(method, uri string) *jsonrpc.Message {
 	params := append(jsonrpc.AppendString([]byte(`{"uri":`), uri), '}')
 	return &jsonrpc.Message{Method: method, Params: params, Members: []jsonrpc.Member{{Name: "uri", Value: jsonrpc.Get(params, "uri")}}}

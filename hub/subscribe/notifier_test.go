@@ -61,10 +61,10 @@ func (p oneSource) Ask(_ context.Context, _ *jsonrpc.Message, before func(spec.K
 	return jsonrpc.ResultAnswer([]byte(`{}`)), nil
 }
 
-// aTerm is a Term that is not the zero one.
+// aTerm returns a Term that is not the zero one.
 func aTerm() children.Term { return children.Status{Restarts: 1}.Term() }
 
-// TestNothingIsLostWhileSubscriptionsAreMadeAnew: who has subscribed is told of
+// TestNothingIsLostWhileSubscriptionsAreMadeAnew: who has subscribed is told about
 // every change, also while the hub subscribes again because the child was started.
 func TestNothingIsLostWhileSubscriptionsAreMadeAnew(t *testing.T) {
 	t.Parallel()
@@ -146,7 +146,7 @@ func TestACallWaitsForSubscriptions(t *testing.T) {
 	}
 }
 
-// TestSubscriptionsEndThatRulesDeny: nobody is told any more of what a reload has denied, and everybody of the rest.
+// TestSubscriptionsEndThatRulesDeny: no one is told any more of what a reload has denied, and everybody of the rest.
 func TestSubscriptionsEndThatRulesDeny(t *testing.T) {
 	t.Parallel()
 	const uri = "note://1"
@@ -197,8 +197,8 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestChangedLists: a client is told of a list that it has seen, once for two lists
-// with one notification.
+// TestChangedLists: a client is told about a list that it has seen, once for two
+// lists with one notification.
 func TestChangedLists(t *testing.T) {
 	t.Parallel()
 	lists := func(digests ...string) (all []List) {
@@ -301,8 +301,8 @@ func (r room) TryNotify(string, ...[]byte) bool {
 	return !r.full
 }
 
-// TestWhoIsWarnedIsToldOnce: a client that is told of a change before the list is read is not told again when it is, unless it has
-// seen the former list in between, has not asked for a while, or could not be told.
+// TestWhoIsWarnedIsToldOnce: a client that is told about a change before the list is read is not told again when it is, unless it
+// has seen the former list in between, has not asked for a while, or could not be told.
 func TestWhoIsWarnedIsToldOnce(t *testing.T) {
 	t.Parallel()
 	const tools, prompts = offers.Lists(1 << offers.Tools), offers.Lists(1 << offers.Prompts)

@@ -31,7 +31,8 @@ func (r *renewal) isBehind(at term) bool {
 	return r.under[at.key.Child] != nil || r.last[at.key.Child] != at
 }
 
-// beginRenewal waits for another renewal at the same child. end says that all subscriptions are made at the term. ok is false if ctx has ended.
+// beginRenewal waits for another renewal at the same child. end reports that all subscriptions are made at the term. ok is false if ctx has
+// ended.
 func (r *renewal) beginRenewal(ctx context.Context, at term) (end func(), ok bool) {
 	child := at.key.Child
 	r.mu.Lock()

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// maxNamed bounds the resources, and the tasks, that one stream names.
+	// maxNamed bounds the resources, and the tasks, that a single stream names.
 	maxNamed = 1000
 	// maxEarly bounds what is kept for a stream that is not acknowledged yet.
 	maxEarly = 100
@@ -36,7 +36,7 @@ type ListenRequest struct {
 	Client       Listener      // the stream
 	Capabilities []byte        // that the client declares, raw
 	Tasks        *tasks.Table  // of the session
-	Server       []byte        // what the hub says of itself in _meta, raw
+	Server       []byte        // what the hub says about itself in _meta, raw
 	Streams      int           // that the session may have at a time
 	Wait         time.Duration // that children have to answer before it is acknowledged
 }
@@ -46,21 +46,21 @@ type stream struct {
 	ListenRequest
 	n     *Notifier
 	who   *subscriber
-	lists map[string]bool // that it is told of, by the notification
+	lists map[string]bool // that it is told about, by the notification
 	uris  []string
 	ids   []string // of tasks
 
 	mu    sync.Mutex
-	tasks map[string]taskWatch // that it is told of, by id
+	tasks map[string]taskWatch // that it is told about, by id
 	acked bool
 	early []note // that came before it was acknowledged, bounded
 	known known
 }
 
-// taskWatch is a task that a stream is told of.
+// taskWatch is a task that a stream is told about.
 type taskWatch struct {
 	key spec.Key // whose it is
-	end func()   // nil while it is not sure that the child tells of it
+	end func()   // nil while it is not sure that the child tells about it
 }
 
 // note is a notification.
@@ -69,7 +69,7 @@ type note struct {
 	params []byte
 }
 
-// streams are those of one session. The mutex is a leaf.
+// streams are the streams of one session. The mutex is a leaf.
 type streams struct {
 	mu   sync.Mutex
 	all  map[*stream]struct{}
@@ -104,7 +104,7 @@ func (s *streams) allStreams() []*stream {
 	return slices.Collect(maps.Keys(s.all))
 }
 
-// tellChanged tells streams of lists that have changed.
+// tellChanged informs streams of lists that have changed.
 func (s *streams) tellChanged(ctx context.Context, lists func() []List) {
 	all := s.allStreams()
 	if len(all) == 0 {
@@ -122,8 +122,8 @@ func (s *streams) tellChanged(ctx context.Context, lists func() []List) {
 	}
 }
 
-// Task tells the streams that asked for it what has become of a task of a child.
-// It runs on the child's read loop.
+// Task informs the streams that asked for it what has become of a task of a
+// child. It runs on the child's read loop.
 func (n *Notifier) Task(k spec.Key, m *jsonrpc.Message) {
 	id, ok := jsonrpc.String(m.Param("taskId"))
 	if !ok {
@@ -216,7 +216,7 @@ func (l *stream) readFilter(filter []byte) error {
 	return errors.Join(odd, err)
 }
 
-// subscribeAll subscribes to the resources that the client named, where the boundary
+// subscribeAll subscribes to the resources that the client named, if the boundary
 // and their servers allow it, and returns them.
 func (l *stream) subscribeAll(ctx context.Context) []string {
 	return l.askEach(ctx, l.uris, func(ctx context.Context, uri string) bool {
@@ -226,9 +226,9 @@ func (l *stream) subscribeAll(ctx context.Context) []string {
 	})
 }
 
-// watchTasks has the tasks watched that the client named, and returns those that are:
-// of a child of the same era that tells of them. A child that has ended is not
-// waited for.
+// watchTasks has the tasks watched that the client named, and returns the ones that
+// are: of a child of the same era that tells about them. A child that has ended is
+// not waited for.
 func (l *stream) watchTasks(ctx context.Context) []string {
 	return l.askEach(ctx, l.ids, func(ctx context.Context, id string) bool {
 		key, known := l.Tasks.Find(id)
@@ -241,7 +241,7 @@ func (l *stream) watchTasks(ctx context.Context) []string {
 		}
 		defer lease.Release()
 		l.mu.Lock()
-		l.tasks[id] = taskWatch{key: key} // from now on it may be told of
+		l.tasks[id] = taskWatch{key: key} // from now on it may be told about
 		l.mu.Unlock()
 		end, ok := lease.WatchTask(ctx, id)
 		l.mu.Lock()
@@ -256,7 +256,7 @@ func (l *stream) watchTasks(ctx context.Context) []string {
 }
 
 // askEach asks for each of all, several at a time and together no longer than Wait, and
-// returns those that were granted.
+// returns the ones that were granted.
 func (l *stream) askEach(ctx context.Context, all []string, grant func(context.Context, string) bool) (granted []string) {
 	ctx, cancel := context.WithTimeout(ctx, l.Wait)
 	defer cancel()
@@ -290,7 +290,7 @@ func (l *stream) unwatchTasks() {
 	}
 }
 
-// watchesTask reports whether the stream is told of a task of a child.
+// watchesTask reports whether the stream is told about a task of a child.
 func (l *stream) watchesTask(k spec.Key, id string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -298,8 +298,8 @@ func (l *stream) watchesTask(k spec.Key, id string) bool {
 	return ok && w.key == k
 }
 
-// unsubscribeAll ends the subscriptions of the stream. The children are told where
-// nobody else wants a resource.
+// unsubscribeAll ends the subscriptions of the stream. The children are told if no
+// one else wants a resource.
 func (l *stream) unsubscribeAll(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
 	defer cancel()
@@ -330,7 +330,7 @@ func (l *stream) beginMeta() []byte {
 	return append([]byte(`{"_meta":{"`+mcp.MetaKeySubscriptionID+`":`), l.Request.ID...)
 }
 
-// acknowledgeTopics says what the stream will tell of, and then what came too early.
+// acknowledgeTopics reports what the stream will tell about, and then what came too early.
 func (l *stream) acknowledgeTopics(ctx context.Context, honoured, ids []string) {
 	b := append(l.beginMeta(), `},"notifications":{`...)
 	comma := ""
@@ -360,14 +360,14 @@ func (l *stream) acknowledgeTopics(ctx context.Context, honoured, ids []string) 
 	l.early = nil
 }
 
-// tagParams are params with the id of the stream in their _meta. What a child said
-// there of its own hop is left out.
+// tagParams returns params with the id of the stream in their _meta. What a child
+// said there of its own hop is left out.
 func (l *stream) tagParams(params []byte) []byte {
 	b := append(jsonrpc.AppendMembers(l.beginMeta(), jsonrpc.Get(params, "_meta"), modern.IsEndToEnd), '}')
 	return append(jsonrpc.AppendMembers(b, params, func(name string) bool { return name != "_meta" }), '}')
 }
 
-// tellClient passes on a notification where there is room. It never blocks on the
+// tellClient passes on a notification if there is room. It never blocks on the
 // client.
 func (l *stream) tellClient(method string, params ...[]byte) {
 	n := note{method, l.tagParams(jsonrpc.Join(params))}
@@ -397,8 +397,8 @@ func (l *stream) warnOfLists(which offers.Lists) {
 	}
 }
 
-// noteSeen notes that the client sees a list. It may have been told on this stream that the list is
-// about to change.
+// noteSeen remembers that the client sees a list. It may have been told on this stream that the
+// list is about to change.
 func (l *stream) noteSeen(list int, digest func() string) {
 	l.mu.Lock()
 	warned := l.known.isWarned(list)

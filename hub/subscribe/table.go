@@ -23,7 +23,7 @@ type Table struct {
 	bySession map[*Notifier]map[row]struct{} // the keys in by of each session, so that no call walks the rows of other sessions
 }
 
-// A row is where a subscription stands in a Table.
+// A row is the place of a subscription in a Table.
 type row struct {
 	at  resource
 	who *subscriber
@@ -35,8 +35,8 @@ type resource struct {
 	uri string // the child's own
 }
 
-// A subscriber is whoever of a session is told of resources: the client itself
-// after its handshake, or one stream.
+// A subscriber is the one who of a session is told about resources: the client
+// itself after its handshake, or one stream.
 type subscriber struct {
 	notifier *Notifier
 	tell     func(method string, params ...[]byte)
@@ -67,7 +67,7 @@ func (t *Table) addSubscription(at resource, who *subscriber, sub subscription) 
 	return true, nil
 }
 
-// putSubscription is for callers that hold mu.
+// putSubscription expects the caller to hold mu.
 func (t *Table) putSubscription(at resource, who *subscriber, sub subscription) {
 	if t.by == nil {
 		t.by, t.bySession = map[resource]map[*subscriber]subscription{}, map[*Notifier]map[row]struct{}{}
@@ -83,7 +83,7 @@ func (t *Table) putSubscription(at resource, who *subscriber, sub subscription) 
 	who.notifier.rows.Store(int64(len(t.bySession[who.notifier])))
 }
 
-// dropSubscription ends a subscription. last: nobody else wants the resource.
+// dropSubscription ends a subscription. last: no one else wants the resource.
 func (t *Table) dropSubscription(at resource, who *subscriber) (last bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -106,7 +106,7 @@ func (t *Table) takeSubscription(at resource, who *subscriber) (last bool) {
 }
 
 // moveSubscription takes a subscription to another instance, or to another Term of the same.
-// It returns false where there is none, or where it was made in that Term.
+// It returns false if there is none, or where it was made in that Term.
 func (t *Table) moveSubscription(from, to resource, term children.Term, who *subscriber) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -167,15 +167,15 @@ func (t *Table) resourcesOf(who *subscriber) (all []resource) {
 	return all
 }
 
-// Len is how many resources somebody wants to hear of.
+// Len returns how many resources someone wants to hear of.
 func (t *Table) Len() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.by)
 }
 
-// Updated tells sessions that a resource has changed, each by its own URI for it.
-// It runs on the child's read loop.
+// Updated informs sessions that a resource has changed, each by its own URI for
+// it. It runs on the child's read loop.
 func (t *Table) Updated(k spec.Key, m *jsonrpc.Message) {
 	quoted := m.Param("uri")
 	uri, ok := jsonrpc.String(quoted)

@@ -23,20 +23,20 @@ type Attachment struct {
 	end      context.CancelCauseFunc // of the session
 }
 
-// A clientConfig is what a configuration comes to in the surroundings of one session.
+// A clientConfig is what a configuration amounts to in the surroundings of one session.
 type clientConfig struct {
 	base *configuration.Configuration // that was read there
 	set  configuration.Settings
 	conf *configuration.Configuration
 	was  bool                    // conf was in force already
-	seen children.InspectedPaths // of what conf names, where it was not
+	seen children.InspectedPaths // of what conf names, if it was not
 }
 
 const (
 	// LookTime bounds how long a session's folders may take to answer when it attaches: those of its PATH and its roots
 	// may lie on a mount that hangs. Its adapter waits a little longer, and has a hub of its own then.
 	LookTime = 1200 * time.Millisecond
-	// RereadTime is that bound for a reload, which ends the session. Nobody else waits for that, so a machine that is
+	// RereadTime is that bound for a reload, which ends the session. No one else waits for that, so a machine that is
 	// busy has time.
 	RereadTime = 15 * time.Second
 	// MaxHung is how many sessions may have folders that never answered: each keeps a thread of this process.
@@ -48,8 +48,8 @@ const (
 // ErrHung is why a session is refused, or ends, whose folders did not answer in time.
 var ErrHung = errors.New("its folders do not answer: one of its PATH, or a root, may lie on a mount that hangs")
 
-// Prepare makes ready to serve a session in its surroundings. The error says why it cannot be served there; it is a
-// [configuration.ErrSurroundings].
+// Prepare makes ready to serve a session in its surroundings. The error reports why it cannot be served there; it
+// is a [configuration.ErrSurroundings].
 func (t *Table) Prepare(ctx context.Context, s configuration.Surroundings) (*Attachment, error) {
 	if n := t.hung.Load(); n >= MaxHung {
 		return nil, fmt.Errorf("%w: the folders of %d sessions before it have not answered yet", configuration.ErrSurroundings, n)
@@ -63,8 +63,8 @@ func (a *Attachment) prepareOnce(ctx context.Context) (err error) {
 	return err
 }
 
-// readConfig reads the first of some configurations in the surroundings, for no longer than limit. The others are what it
-// comes to for other sessions. It waits for the disk, so no lock is held. look looks at what the entries name; nil: that is not remembered.
+// readConfig reads the first of some configurations in the surroundings, for no longer than limit. The others are what it amounts to for
+// other sessions. It waits for the disk, so no lock is held. look looks at what the entries name; nil: that is not remembered.
 func (a *Attachment) readConfig(ctx context.Context, limit time.Duration, inForce []*configuration.Configuration, look func([]spec.Spec) children.InspectedPaths) (*clientConfig, error) {
 	if a.Surroundings.SameAsHub() {
 		return &clientConfig{base: inForce[0], conf: inForce[0], was: true}, nil
@@ -125,8 +125,8 @@ func (a *Attachment) readNow(inForce []*configuration.Configuration, look func([
 	return c, nil
 }
 
-// Enter puts what was prepared in force, until leave is called. Where the configuration was replaced meanwhile it is
-// prepared again. ctx ends too when what was read anew cannot be served to the session.
+// Enter puts what was prepared in force, until leave is called. If the configuration was replaced meanwhile it is
+// prepared again. ctx ends too when what was read again cannot be served to the session.
 func (a *Attachment) Enter(ctx context.Context) (_ context.Context, leave func(), err error) {
 	ctx, a.end = context.WithCancelCause(ctx)
 	for range maxPrepared {
@@ -167,7 +167,7 @@ func (a *Attachment) tryEnter() bool {
 	return true
 }
 
-// configurationAmong is the Configuration: that of these which is the same, or its own.
+// configurationAmong returns the Configuration: that of these which is the same, or its own.
 func (c *clientConfig) configurationAmong(all []*configuration.Configuration) *configuration.Configuration {
 	for _, conf := range all {
 		if conf != c.base && conf.Matches(&c.set) {

@@ -31,8 +31,8 @@ func NewTable(own *configuration.Current, sup *children.Supervisor, ownTools []c
 	return &Table{own: own, sup: sup, ownTools: ownTools}
 }
 
-// Follow puts conf in force, for sessions and supervisor alike. replace is given what each goes by from then on, while nobody
-// enters. A session for which conf cannot be ends, and ended is told why. No two calls run at a time. The disk is read before
+// Follow puts conf in force, for sessions and supervisor alike. replace is given what each goes by from then on, while no one
+// enters. A session for which conf cannot be ends, and ended learns why. No two calls run at a time. The disk is read before
 // the lock is taken: who enters meanwhile is read in the next round.
 func (t *Table) Follow(conf *configuration.Configuration, replace func(map[*configuration.Current]*configuration.Configuration), ended func(*Attachment, error)) {
 	seen, read := []children.InspectedPaths{t.sup.Inspect(conf.Specs())}, map[*Attachment]rereadConfig{}
@@ -63,7 +63,7 @@ func (t *Table) Follow(conf *configuration.Configuration, replace func(map[*conf
 	}
 }
 
-// Preview is what each would go by if conf was put in force.
+// Preview returns what each would go by if conf was put in force.
 func (t *Table) Preview(conf *configuration.Configuration) map[*configuration.Current]*configuration.Configuration {
 	t.mu.Lock()
 	attached := t.unreadAttachments(nil)
@@ -74,7 +74,7 @@ func (t *Table) Preview(conf *configuration.Configuration) map[*configuration.Cu
 	return t.forEach(conf, read, func(*Attachment, error) {})
 }
 
-// InForce are the configurations that somebody goes by, each once: that of the hub's own
+// InForce returns the configurations that someone goes by, each once: the hub's own
 // surroundings first.
 func (t *Table) InForce() []*configuration.Configuration {
 	t.mu.Lock()
@@ -105,8 +105,8 @@ func (t *Table) readFor(conf *configuration.Configuration, sessions []*Attachmen
 	return out
 }
 
-// forEach is what conf comes to for each session. One for which it cannot be goes by conf, and ended is
-// told why: what a reload takes away counts for everybody. t.mu is held.
+// forEach returns what conf amounts to for each session. One for which it cannot be goes by conf, and
+// ended learns why: what a reload takes away counts for everybody. t.mu is held.
 func (t *Table) forEach(conf *configuration.Configuration, read map[*Attachment]rereadConfig, ended func(a *Attachment, why error)) map[*configuration.Current]*configuration.Configuration {
 	next := map[*configuration.Current]*configuration.Configuration{t.own: conf}
 	var made []*configuration.Configuration
@@ -123,7 +123,7 @@ func (t *Table) forEach(conf *configuration.Configuration, read map[*Attachment]
 	return next
 }
 
-// unreadAttachments are the sessions that are not among those that were read. t.mu is held.
+// unreadAttachments returns the sessions that are not among the ones that were read. t.mu is held.
 func (t *Table) unreadAttachments(read map[*Attachment]rereadConfig) (all []*Attachment) {
 	for _, a := range t.attachments {
 		if _, known := read[a]; !known {
@@ -133,7 +133,7 @@ func (t *Table) unreadAttachments(read map[*Attachment]rereadConfig) (all []*Att
 	return all
 }
 
-// inForce is InForce; t.mu is held.
+// inForce works like InForce; t.mu is held.
 func (t *Table) inForce() []*configuration.Configuration {
 	all := []*configuration.Configuration{t.own.Now()}
 	for _, a := range t.attachments {
@@ -144,7 +144,7 @@ func (t *Table) inForce() []*configuration.Configuration {
 	return all
 }
 
-// allSpecs are how all children are run that somebody may ask for. t.mu is held.
+// allSpecs returns how all children are run that someone may ask for. t.mu is held.
 func (t *Table) allSpecs() (all []spec.Spec) {
 	for _, conf := range t.inForce() {
 		all = append(all, conf.Specs()...)
@@ -152,7 +152,7 @@ func (t *Table) allSpecs() (all []spec.Spec) {
 	return all
 }
 
-// Counts are how many sessions are served, and how many were looked at whose folders have not answered.
+// Counts returns how many sessions are served, and how many were looked at whose folders have not answered.
 func (t *Table) Counts() (served, hung int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -68,8 +68,8 @@ func (t *Table) Adopt(ctx context.Context, s Session, lease *children.Lease, too
 	return a
 }
 
-// holdTime is how long a raw task may keep its child from resting: as long as it
-// says that it is kept, and no longer than maxHold.
+// holdTime returns how long a raw task may keep its child from resting: as long
+// as it reports that it is kept, and no longer than maxHold.
 func holdTime(raw []byte) time.Duration {
 	ttl, err := strconv.ParseInt(string(jsonrpc.Get(raw, "ttl")), 10, 64)
 	if err != nil || ttl < 0 {
@@ -78,7 +78,7 @@ func holdTime(raw []byte) time.Duration {
 	return time.Duration(min(ttl, maxHold.Milliseconds())) * time.Millisecond
 }
 
-// newHolding is a task that is released once, after its time at the latest.
+// newHolding returns a task that is released once, after its time at the latest.
 func newHolding(k spec.Key, tool string, limit time.Duration, release func()) *task {
 	release = sync.OnceFunc(release)
 	over := time.AfterFunc(limit, release)

@@ -34,7 +34,7 @@ func (t *Table) ClientTaskOwner(id string) (k spec.Key, ok bool) {
 }
 
 // HandleClientAnswer takes in what the client answered a child. It notes a task that the
-// client made, and leaves in a list of tasks those that were made for the child.
+// client made, and leaves in a list of tasks the ones that were made for the child.
 func (t *Table) HandleClientAnswer(k spec.Key, m *jsonrpc.Message, a jsonrpc.Answer) jsonrpc.Answer {
 	switch {
 	case a.Result == nil:

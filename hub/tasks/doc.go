@@ -1,8 +1,9 @@
-// Package tasks routes requests and notifications about tasks to whoever made
-// the task (2025-11-25, basic/utilities/tasks, and the extension of 2026-07-28).
+// Package tasks routes requests and notifications about tasks to the one who
+// made the task (2025-11-25, basic/utilities/tasks, and the extension of
+// 2026-07-28).
 //
-// A [Table] has the tasks of one session: those that children made for its
-// client, and those that its client made for children. The ids stay as their
+// A [Table] has the tasks of one session: the ones that children made for its
+// client, and the ones that its client made for children. The ids stay as their
 // makers gave them, for they stand in many places.
 //
 // # Ownership

@@ -27,12 +27,12 @@ type Session interface {
 	Send(ctx context.Context, lease *children.Lease, tool string, m *jsonrpc.Message) (jsonrpc.Answer, error)
 	// Denies reports whether every call of a tool is denied by now, or all that the child has. Of tool "" it is told by the child alone.
 	Denies(child, tool string) bool
-	// Failed is the answer where a child did not give one.
+	// Failed returns the answer if a child did not give one.
 	Failed(ctx context.Context, child, method string, err error) jsonrpc.Answer
-	// Children are the names of all children, in the order of the configuration.
+	// Children returns the names of all children, in the order of the configuration.
 	Children() []string
-	// Serving is the instance of a child that serves the session now. own: it serves
-	// no other session.
+	// Serving returns the instance of a child that serves the session now. own: it
+	// serves no other session.
 	Serving(child string) (k spec.Key, own, ok bool)
 }
 
@@ -79,8 +79,8 @@ func (t *Table) Serve(ctx context.Context, s Session, m *jsonrpc.Message, modern
 	return a
 }
 
-// acquireLease is that of the instance that made the task. A reload may have come to deny the tool: then nothing of the task is
-// told any more, and it can be cancelled for as long as its server runs.
+// acquireLease returns the acquire lease of the instance that made the task. A reload may have come to deny the tool: then no
+// part of the task is told any more, and it can be cancelled for as long as its server runs.
 func (t *task) acquireLease(ctx context.Context, s Session, method string) (*children.Lease, jsonrpc.Answer) {
 	if s.Denies(t.key.Child, t.tool) {
 		if lease, ok := s.TryAcquire(t.key); ok && method == methods.CancelTask {
@@ -133,8 +133,8 @@ func (t *Table) List(ctx context.Context, s Session, m *jsonrpc.Message) jsonrpc
 	return listAnswer(nil, nil)
 }
 
-// listPage asks one child for one page of its tasks, and leaves out those that are not
-// this session's. next is the child's raw cursor.
+// listPage asks one child for one page of its tasks, and leaves out the ones that are
+// not this session's. next is the child's raw cursor.
 func (t *Table) listPage(ctx context.Context, s Session, name string, own []byte) (entries [][]byte, next []byte, refusal jsonrpc.Answer) {
 	key, private, ok := s.Serving(name)
 	if !ok {

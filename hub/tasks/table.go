@@ -36,7 +36,7 @@ type task struct {
 	release func()
 }
 
-// Find tells which instance made the task with an id.
+// Find returns which instance made the task with an id.
 func (t *Table) Find(id string) (k spec.Key, ok bool) {
 	if found := t.findTask(id); found != nil {
 		return found.key, true
@@ -44,7 +44,7 @@ func (t *Table) Find(id string) (k spec.Key, ok bool) {
 	return spec.Key{}, false
 }
 
-// IsDenied reports whether the rules deny by now the tool whose task it is that a child tells of.
+// IsDenied reports whether the rules deny by now the tool whose task it is that a child tells about.
 func (t *Table) IsDenied(s Session, m *jsonrpc.Message) bool {
 	id, _ := jsonrpc.String(m.Param("taskId"))
 	found := t.findTask(id)
@@ -86,8 +86,8 @@ func (t *Table) addTask(id string, made *task) bool {
 	return true
 }
 
-// oldestOf is the index of the oldest task of a child that has as many as it may,
-// and -1 where it has fewer. So one child takes no room of another.
+// oldestOf returns the index of the oldest task of a child that has as many as it
+// may, and -1 if it has fewer. So one child takes no room of another.
 func oldestOf(ids []string, its func(id string) bool) int {
 	n, first := 0, -1
 	for i, id := range ids {
@@ -104,8 +104,8 @@ func oldestOf(ids []string, its func(id string) bool) int {
 	return first
 }
 
-// HandleStatus takes in what an instance tells of a task. known: there is a task of this
-// id. mine: that instance made it.
+// HandleStatus takes in what an instance tells about a task. known: there is a task of
+// this id. mine: that instance made it.
 func (t *Table) HandleStatus(k spec.Key, m *jsonrpc.Message) (mine, known bool) {
 	id, ok := jsonrpc.String(m.Param("taskId"))
 	if !ok {
@@ -132,7 +132,7 @@ func (t *Table) admitListed(id string, k spec.Key, own bool) bool {
 	return found != nil && found.key == k
 }
 
-// Close releases all tasks. Those that are added later are released at once.
+// Close releases all tasks. The ones that are added later are released at once.
 func (t *Table) Close() {
 	t.mu.Lock()
 	all := t.byID

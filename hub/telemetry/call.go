@@ -12,7 +12,7 @@ import (
 )
 
 // A Session is one client's stay at the hub. Its methods may be called from any goroutine,
-// and do nothing where it is nil.
+// and do nothing if it is nil.
 type Session struct {
 	t                    *Telemetry
 	id                   string
@@ -48,21 +48,21 @@ func (t *Telemetry) Begin(c Client) *Session {
 	return s
 }
 
-// Enter counts the session among those that there are.
+// Enter counts the session among the ones that there are.
 func (s *Session) Enter() {
 	if s != nil {
 		s.t.sessions.With(s.transport, s.principal).Add(1)
 	}
 }
 
-// Negotiated notes the version that was agreed on in the handshake: one that the hub has.
+// Negotiated remembers the version that was agreed on in the handshake: one that the hub has.
 func (s *Session) Negotiated(version string) {
 	if s != nil {
 		s.byEra[0].Store(s.t.clientOf(clientKey{s.transport, version, s.principal}))
 	}
 }
 
-// Modern notes the version of its requests without a handshake.
+// Modern remembers the version of its requests without a handshake.
 func (s *Session) Modern(version string) {
 	if s != nil {
 		s.byEra[1].Store(s.t.clientOf(clientKey{s.transport, version, s.principal}))
@@ -102,7 +102,7 @@ type clientKey struct{ transport, version, principal string }
 
 type decisionKey struct{ decision, rule string }
 
-// operationKey says what a request is of; child and tool are "" where it is of none.
+// operationKey reports what a request is of; child and tool are "" if it is of none.
 type operationKey struct{ method, child, tool string }
 
 func (t *Telemetry) clientOf(k clientKey) *client {
@@ -180,7 +180,7 @@ func (c *client) countDecision(k decisionKey) {
 	n.Add(1)
 }
 
-// operationName is the value of gen_ai.operation.name.
+// operationName returns the value of gen_ai.operation.name.
 func (k *operationKey) operationName() string {
 	if k.method == methods.CallTool {
 		return executeTool
@@ -216,7 +216,7 @@ func (o *operation) observeClient(version string, as outcome, took time.Duration
 }
 
 // A Call is one request of a client, from when it came until it is answered. The zero Call is
-// not watched. It belongs to whoever has the request.
+// not watched. It belongs to the one who has the request.
 type Call struct {
 	c       *client // nil: it is not watched, or was answered
 	op      *operation
@@ -240,8 +240,8 @@ func (s *Session) countRequest(era int) Call {
 	return Call{c: c, began: s.t.sinceEpoch(), spans: s.spansOf(c)}
 }
 
-// SetOperation says what the request is of: a method, a server of hub.json and one of its tools that is
-// listed.
+// SetOperation reports what the request is of: a method, a server of hub.json and one of its tools that
+// is listed.
 func (c *Call) SetOperation(method, child, tool string) {
 	if c.c == nil {
 		return
@@ -255,7 +255,7 @@ func (c *Call) SetOperation(method, child, tool string) {
 	}
 }
 
-// Prompt says which prompt the request is of, which its server lists; "" for none.
+// Prompt reports which prompt the request is of, which its server lists; "" for none.
 func (c *Call) Prompt(name string) {
 	if c.c != nil && c.spans != nil {
 		c.spans.prompt = name
@@ -273,7 +273,7 @@ func (c *Call) Decided(decision, rule string) {
 	}
 }
 
-// Sent notes that the request goes to its server, which is spoken to in a version.
+// Sent remembers that the request goes to its server, which is spoken to in a version.
 func (c *Call) Sent(version string) {
 	if c.c != nil {
 		c.version, c.sent = version, max(c.c.t.sinceEpoch(), 1)
@@ -310,7 +310,7 @@ func (c *Call) Answered(method, word string, fault []byte) {
 	}
 	c.op.observeServer(outcomeOf(word, fault), c.c.t.sinceEpoch()-c.began)
 	if c.spans != nil {
-		c.BeginServerSpan(tracing.Context{}, method, nil) // of one that nobody asked about before
+		c.BeginServerSpan(tracing.Context{}, method, nil) // of one that no one asked about before
 		c.spans.endRequestSpan(word, fault)
 	}
 	c.c = nil

@@ -1,9 +1,9 @@
-// Package telemetry counts and times what a hub does, for whoever watches it.
+// Package telemetry counts and times what a hub does, for the caller that watches it.
 //
 // A [Telemetry] belongs to one hub, a [Session] to one client of it, a [Call] to one request.
 // Package record holds the seam: where a decision is written down it is counted, and where
 // its outcome is, it is timed. A nil *Telemetry, a nil *Session and a zero Call are for a hub
-// that nobody watches: they do nothing.
+// that no one watches: they do nothing.
 //
 // # Names
 //
@@ -14,18 +14,18 @@
 // # Labels
 //
 // Values come from hub.json, from tools that are listed, and from lists in this package.
-// Whatever else there is becomes [exposition.Other], or _OTHER where the conventions say so.
-// A server has at most maxTools names of tools; those of later ones are counted together.
+// Whatever else there is becomes [exposition.Other], or _OTHER if the conventions say so. A
+// server has at most maxTools names of tools; the names of later ones are counted together.
 // So neither a client nor a server decides how many series there are.
 //
 // # Concurrency
 //
 // All values are atomic. What finds them by name is guarded by leaf mutexes, and bounded. A
-// Call belongs to whoever has the request.
+// Call belongs to the one who has the request.
 //
 // # What it refuses to do
 //
-// It keeps no argument, no result, no path, and nobody's name unless hub.json asks for that
+// It keeps no argument, no result, no path, and no one's name unless hub.json asks for that
 // (metrics.principals). It walks no session and no child to write the page: what is counted
 // there is counted when it changes.
 package telemetry

@@ -21,8 +21,8 @@ const (
 	clientSession   = "mcp.client.session.duration"
 )
 
-// onPage is what a metric of the conventions is called on the page: dots are no part of a
-// name there, and the unit is.
+// onPage returns what a metric of the conventions is called on the page: dots are no part
+// of a name there, and the unit is.
 func onPage(metric string) string { return strings.ReplaceAll(metric, ".", "_") + "_seconds" }
 
 // Attributes of spans, of which most are labels on the page. The last four are the hub's own: the
@@ -45,12 +45,12 @@ const (
 	attrRule      = "mcphub.rule"
 )
 
-// makeLabel is an attribute as a label; open is that of exposition.Label.
+// makeLabel returns an attribute as a label; open is the open of exposition.Label.
 func makeLabel(attribute string, open bool) exposition.Label {
 	return exposition.Label{Name: strings.ReplaceAll(attribute, ".", "_"), Open: open}
 }
 
-// buckets are those that the conventions ask for.
+// buckets are the buckets that the conventions ask for.
 var buckets = []time.Duration{
 	10 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond,
 	time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute,
@@ -84,12 +84,12 @@ const (
 	firstCode
 )
 
-// codes are those that the specifications of JSON-RPC and MCP give a meaning.
+// codes are the codes that the specifications of JSON-RPC and MCP give a meaning.
 var codes = [...]int{-32700, -32600, -32601, -32602, -32603, -32000, -32001, -32002, -32003, -32004, -32042, -32800}
 
 const outcomes = int(firstCode) + len(codes)
 
-// outcomeWords are the attributes of an outcome.
+// outcomeWords returns the attributes of an outcome.
 func (o outcome) outcomeWords() (errorType, code string) {
 	switch o {
 	case succeeded:
@@ -109,7 +109,7 @@ func (o outcome) outcomeWords() (errorType, code string) {
 	return code, code
 }
 
-// outcomeOf is the outcome for a word of the record; fault is the error of the answer.
+// outcomeOf returns the outcome for a word of the record; fault is the error of the answer.
 func outcomeOf(word string, fault []byte) outcome {
 	switch word {
 	case audit.ResultOK, audit.ResultAnswered:

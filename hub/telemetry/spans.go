@@ -9,14 +9,14 @@ import (
 	"mcphub/internal/methods"
 )
 
-// This file makes spans of a Call, where the hub traces: one of the request of the client, and
+// This file makes spans of a Call, if the hub traces: one of the request of the client, and
 // within it one of the request to the server.
 
 // maxRequestID bounds the id of a request in a span, in bytes.
 const maxRequestID = 64
 
-// spans are those of one Call. They are begun late, with the time when it came: then it is known
-// what it is of.
+// spans are the spans of one Call. They are begun late, with the time when it came: then it is
+// known what it is of.
 type spans struct {
 	s                           *Session
 	version                     string
@@ -25,7 +25,7 @@ type spans struct {
 	server, client              tracing.Span // nil: not begun, or ended
 }
 
-// spansOf are those of a new Call; nil: the hub does not trace.
+// spansOf returns the spans of of a new Call; nil: the hub does not trace.
 func (s *Session) spansOf(c *client) *spans {
 	if s.t.tracer == nil {
 		return nil
@@ -36,7 +36,7 @@ func (s *Session) spansOf(c *client) *spans {
 // Traces reports whether requests have spans.
 func (s *Session) Traces() bool { return s != nil && s.t.tracer != nil }
 
-// targetName is the prompt or tool.
+// targetName returns the prompt or tool.
 func (sp *spans) targetName() string {
 	if sp.tool != "" {
 		return sp.tool
@@ -51,7 +51,7 @@ func (sp *spans) spanName() string {
 	return sp.method
 }
 
-// spanAttributes are those that both spans have.
+// spanAttributes returns the span attributes that both spans have.
 func (sp *spans) spanAttributes(version, transport string) []tracing.Attribute {
 	operation := ""
 	if sp.method == methods.CallTool {
@@ -62,9 +62,9 @@ func (sp *spans) spanAttributes(version, transport string) []tracing.Attribute {
 		tracing.Attribute{Name: attrVersion, Value: version}, tracing.Attribute{Name: attrTransport, Value: transport})
 }
 
-// BeginServerSpan begins the span of a request with this id, which came with the context in, where
-// the hub traces. It returns the context within the hub: that of the span, else in. A span that was
-// begun goes on.
+// BeginServerSpan begins the span of a request with this id, which came with the context in, if the
+// hub traces. It returns the context within the hub: the span's, else in. A span that was begun
+// goes on.
 func (c *Call) BeginServerSpan(in tracing.Context, method string, id []byte) tracing.Context {
 	if c.c == nil || c.spans == nil {
 		return in
@@ -94,8 +94,8 @@ func (c *Call) BeginServerSpan(in tracing.Context, method string, id []byte) tra
 }
 
 // BeginClientSpan begins the span of the request to the server, which is spoken to in a version,
-// where the hub traces. It returns the context that the server gets: that of the span, else in. It
-// comes after BeginServerSpan.
+// if the hub traces. It returns the context that the server gets: the span's, else in. It comes
+// after BeginServerSpan.
 func (c *Call) BeginClientSpan(in tracing.Context, version string) tracing.Context {
 	if c == nil || c.c == nil || c.spans == nil || c.spans.server == nil {
 		return in

@@ -15,11 +15,11 @@ import (
 type Options struct {
 	Version    string         // of the hub
 	Principals bool           // name principals
-	Tracer     tracing.Tracer // makes a span of each request; nil: nobody does
+	Tracer     tracing.Tracer // makes a span of each request; nil: no one does
 }
 
 // A Telemetry is what is counted of one hub. Its methods may be called from any goroutine, and
-// do nothing where it is nil.
+// do nothing if it is nil.
 type Telemetry struct {
 	page       exposition.Page
 	principals bool
@@ -107,7 +107,7 @@ func New(o Options) *Telemetry {
 
 // Owner is what the hub knows, and is asked when the page is written.
 type Owner struct {
-	Transport  func(child string) string // stdio is "pipe", HTTP is "tcp"; "" where there is no such server
+	Transport  func(child string) string // stdio is "pipe", HTTP is "tcp"; "" if there is no such server
 	Questions  func() int64              // that people have not answered
 	Suspended  func() int64              // requests that wait for their clients
 	Unrecorded func() uint64             // decisions whose line could not be written when it had to be
@@ -128,7 +128,7 @@ func (t *Telemetry) SetOwner(o Owner) {
 // Append writes the page; its type is [exposition.ContentType].
 func (t *Telemetry) Append(b []byte) []byte { return t.page.Append(b) }
 
-// Descs says what is on the page.
+// Descs returns what is on the page.
 func (t *Telemetry) Descs() []exposition.Desc { return t.page.Descs() }
 
 // A Reload is how hub.json stands.
@@ -137,14 +137,14 @@ type Reload struct {
 	At         time.Time // when that was read which is in force
 }
 
-// Reloaded notes how hub.json stands now.
+// Reloaded remembers how hub.json stands now.
 func (t *Telemetry) Reloaded(r Reload) {
 	if t != nil {
 		t.reloaded.Store(&r)
 	}
 }
 
-// Applied notes that another hub.json is in force: servers may be others by the same names.
+// Applied remembers that another hub.json is in force: servers may be others by the same names.
 func (t *Telemetry) Applied() {
 	if t == nil {
 		return
@@ -163,10 +163,10 @@ func (t *Telemetry) KernelRefused(child string) {
 	}
 }
 
-// sinceEpoch is the time since the epoch, which is cheaper to read than the time of day.
+// sinceEpoch returns the time since the epoch, which is cheaper to read than the time of day.
 func (t *Telemetry) sinceEpoch() time.Duration { return time.Since(t.epoch) }
 
-// toolValue is the value for a tool that a server lists.
+// toolValue returns the value for a tool that a server lists.
 func (t *Telemetry) toolValue(child, name string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -189,7 +189,7 @@ type childKey struct {
 	serial uint64
 }
 
-// childState is what was told of an instance last.
+// childState is what was told about an instance last.
 type childState struct {
 	state    children.State
 	ready    time.Duration // since when it was there; 0: it is not
@@ -235,7 +235,7 @@ func (t *Telemetry) UpdateChild(st *children.Status) {
 	t.states.With(st.Child, stateWord(was.state)).Add(1)
 }
 
-// stateWord is a state in one word.
+// stateWord returns a state in one word.
 func stateWord(s children.State) string {
 	if s == children.BackingOff {
 		return "backing_off"

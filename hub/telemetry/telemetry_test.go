@@ -13,7 +13,7 @@ import (
 	"mcphub/internal/methods"
 )
 
-// watched is a Telemetry of a hub with no servers that anybody knows of.
+// watched returns a Telemetry of a hub with no servers that anybody knows of.
 func watched(o Options) *Telemetry {
 	t := New(o)
 	zero := func() int64 { return 0 }

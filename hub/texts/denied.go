@@ -15,7 +15,7 @@ import (
 
 // This file makes the texts of calls that are denied, or whose arguments do not fit.
 
-// BadArguments is told of arguments that do not fit the schema of a tool.
+// BadArguments is told about arguments that do not fit the schema of a tool.
 func BadArguments(server, tool string, err error) string {
 	what := err.Error()
 	if invalid, ok := errors.AsType[*schema.Error](err); ok {
@@ -30,13 +30,13 @@ func BadArguments(server, tool string, err error) string {
 // maxRoots is how many roots a denial names.
 const maxRoots = 20
 
-// Denied is the text for a call that was denied: the text that a model reads, then where the path stands in the arguments and
-// where it leads, which case without a boundary holds, and what would change it. named is the path that the entry of the server
+// Denied returns the text for a call that was denied: the text that a model reads, then if the path stands in the arguments and
+// its target, which case without a boundary holds, and what would change it. named is the path that the entry of the server
 // names and the denied one is or lies in; "" for none.
 func Denied(v *validate.Verdict, at, named string) string {
 	first := v.Deciding
 	if first == nil {
-		first = &validate.FindingVerdict{} // a verdict that nobody reached denies all the same
+		first = &validate.FindingVerdict{} // a verdict that no one reached denies all the same
 	}
 	path := first.Raw
 	switch first.How {
@@ -104,7 +104,7 @@ func rootList(uris []string) string {
 }
 
 // ruleText names a rule in a denial: by its name, and the line of hub.json
-// without the folder, which is nobody's business there.
+// without the folder, which is no one's business there.
 func ruleText(r *policy.Rule) string {
 	name := fmt.Sprintf("the rule %q of the policy", printable.Escape(r.Name, 100))
 	if r.At == "" {
@@ -113,8 +113,8 @@ func ruleText(r *policy.Rule) string {
 	return name + " (" + printable.Escape(filepath.Base(r.At), 100) + ")"
 }
 
-// ruleDenial is the first line of a denial that a rule made; path is "" where
-// the call itself was denied.
+// ruleDenial returns the first line of a denial that a rule made; path is ""
+// if the call itself was denied.
 func ruleDenial(v *validate.Verdict, path string) string {
 	subject := fmt.Sprintf("Path '%s'", printable.Escape(path, 200))
 	if v.Deciding == nil {
@@ -126,7 +126,7 @@ func ruleDenial(v *validate.Verdict, path string) string {
 	return fmt.Sprintf("Access denied: %s is refused by %s.", subject, ruleText(v.Fired))
 }
 
-// ruleCure says what would change a decision that a rule made.
+// ruleCure returns what would change a decision that a rule made.
 func ruleCure(v *validate.Verdict) string {
 	r := v.Fired
 	var b strings.Builder
@@ -137,7 +137,7 @@ func ruleCure(v *validate.Verdict) string {
 	return b.String()
 }
 
-// writeFound says where a path was found, what the call would do there, and where it leads if that is not path.
+// writeFound reports where a path was found, what the call would do there, and where it leads if that is not path.
 func writeFound(b *strings.Builder, f *validate.FindingVerdict, at, path string) {
 	if f.Code != "" {
 		fmt.Fprintf(b, "\nFound at %s (to %s; %s).", pointerText(at+f.Pointer), f.Does(), f.Code)
@@ -147,7 +147,7 @@ func writeFound(b *strings.Builder, f *validate.FindingVerdict, at, path string)
 	}
 }
 
-// Unapproved is the text for a call that a rule escalates and nobody allowed.
+// Unapproved returns the text for a call that a rule escalates and no one allowed.
 func Unapproved(v *validate.Verdict, at, why string) string {
 	var b strings.Builder
 	rule := ""

@@ -3,7 +3,8 @@ package tracing
 import "strings"
 
 // Bounds of what is passed on, in bytes and members: what the specifications want to be
-// passed on at least. A traceparent of a later version may be longer than that of today.
+// passed on at least. A traceparent of a later version may be longer than the version of
+// today.
 const (
 	maxParent  = 128
 	maxState   = 512
@@ -19,8 +20,8 @@ const (
 	Baggage = "baggage"
 )
 
-// A Context says what trace a request is part of. Its texts are valid, or "" for none; there
-// is a State only with a Parent.
+// A Context describes what trace a request is part of. Its texts are valid, or "" for none;
+// there is a State only with a Parent.
 type Context struct {
 	Parent, State, Baggage string
 }

@@ -14,7 +14,7 @@ type Carrier struct {
 	odd     bool   // it has something under these names that is not passed on
 }
 
-// ParseMeta reads _meta of a request, raw; nil where it has none.
+// ParseMeta reads _meta of a request, raw; nil if it has none.
 func ParseMeta(meta []byte) Carrier {
 	if !jsonrpc.IsObject(meta) {
 		return Carrier{broken: meta != nil}
@@ -55,8 +55,8 @@ func indexOf(name string) int {
 }
 
 // Edit has the child get the context out, in params of which _meta is the Carrier's: old is the
-// progress token there and token what it becomes, nil where it stays. An Edit whose Old is
-// nil changes nothing.
+// progress token there and token what it becomes, nil if it stays. An Edit whose Old is nil
+// changes nothing.
 func (c *Carrier) Edit(params, old, token []byte, out Context) jsonrpc.Edit {
 	switch {
 	case c.broken, !c.odd && out == c.Context:
@@ -76,7 +76,7 @@ func (c *Carrier) Edit(params, old, token []byte, out Context) jsonrpc.Edit {
 	return jsonrpc.Edit{Old: params[1:1], With: append([]byte(`"_meta":`), b...)}
 }
 
-// Meta is _meta as the child gets it, raw; nil for none. token is as in Edit.
+// Meta returns _meta as the child gets it, raw; nil for none. token is as in Edit.
 func (c *Carrier) Meta(old, token []byte, out Context) []byte {
 	switch edit := c.Edit([]byte(`{}`), old, token, out); {
 	case c.meta == nil && edit.Old != nil:
@@ -88,7 +88,7 @@ func (c *Carrier) Meta(old, token []byte, out Context) []byte {
 	}
 }
 
-// metaWith is _meta with the context out and a progress token, where there is one.
+// metaWith returns _meta with the context out and a progress token, if there is one.
 func (c *Carrier) metaWith(token []byte, out Context) []byte {
 	b := make([]byte, 0, len(c.meta)+len(out.Parent)+len(out.State)+len(out.Baggage)+len(token)+64)
 	b = append(b, '{')
@@ -116,7 +116,7 @@ func appendText(b []byte, name, text string) []byte {
 }
 
 // Carry returns a request with what other has and its _meta does not, put into its _meta; m
-// itself where that is nothing. The error is that of jsonrpc.Split.
+// itself if that is nothing. The error is the error of jsonrpc.Split.
 func Carry(m *jsonrpc.Message, other Context) (*jsonrpc.Message, error) {
 	c := ParseMeta(m.Param("_meta"))
 	out := c.Context.Or(other)

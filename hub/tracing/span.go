@@ -10,7 +10,7 @@ type Tracer interface {
 
 // A Span is one that was begun, and is to be ended once.
 type Span interface {
-	// Context is what a child of the span is told.
+	// Context returns what a child of the span is told.
 	Context() Context
 	// End ends the span, with more attributes. failed: it is one of an error.
 	End(at time.Time, failed bool, more ...Attribute)
@@ -21,7 +21,7 @@ type Start struct {
 	Name       string
 	Client     bool    // the span is of a request that is made; else of one that is served
 	Parent     Context // what was carried; its Baggage is passed on
-	Within     Span    // of the same Tracer, which stands in the place of Parent; nil: none
+	Within     Span    // of the same Tracer, which stands instead of Parent; nil: none
 	At         time.Time
 	Attributes []Attribute
 }

@@ -65,7 +65,7 @@ func message(t interface{ Fatal(...any) }, params string) *jsonrpc.Message {
 	return m
 }
 
-// edited is what a child gets.
+// edited returns what a child gets.
 func edited(t interface{ Fatal(...any) }, params, token string, out Context) string {
 	m := message(t, params)
 	c := ParseMeta(m.Param("_meta"))
@@ -100,7 +100,7 @@ func TestWhatTheChildGets(t *testing.T) {
 	}
 }
 
-// TestWhatIsNoContextIsDropped: whoever passes on what came leaves valid bytes alone, and drops the rest.
+// TestWhatIsNoContextIsDropped: the one who passes on what came leaves valid bytes alone, and drops the rest.
 func TestWhatIsNoContextIsDropped(t *testing.T) {
 	t.Parallel()
 	pass := func(params string) string {
@@ -177,7 +177,7 @@ func TestEditsChangeNothingElse(t *testing.T) {
 	})
 }
 
-// TestHeadersAreCarried: what the headers of a request say goes into its _meta, where that says nothing.
+// TestHeadersAreCarried: what the headers of a request say goes into its _meta, if that says nothing.
 func TestHeadersAreCarried(t *testing.T) {
 	t.Parallel()
 	header := Context{Parent: parent, State: "a=1", Baggage: "k=v"}

@@ -149,7 +149,7 @@ var allowed = map[string][]string{
 	"hub/texts":                          {"internal/printable", "validate", "validate/detect", "validate/policy", "validate/schema"},
 }
 
-// everywhere may be imported by every package: these import none, and stand beside those of the standard library.
+// everywhere may be imported by every package: these import none, and stand beside the ones of the standard library.
 var everywhere = []string{"internal/lazyregexp", "internal/memo", "internal/ownership", "internal/principal"}
 
 // fenced lists packages from outside that only some packages may import, and why.

@@ -220,7 +220,7 @@ func (p *timed) walk(f *ast.FuncDecl, each func(n ast.Node, in bool)) {
 	walk(f.Body, p.bubbled[f.Name.Name], false)
 }
 
-// called is the name of a function that is called, with the package if it is one of these.
+// called returns the name of a function that is called, with the package if it is one of these.
 func called(c *ast.CallExpr) string {
 	fun := c.Fun
 	if index, ok := fun.(*ast.IndexExpr); ok {
@@ -240,7 +240,7 @@ func called(c *ast.CallExpr) string {
 
 var unit = regexp.MustCompile(`\btime\.(Nanosecond|Microsecond|Millisecond|Second|Minute|Hour)\b`)
 
-// value is what a name stands for: a variable of the function, or a constant; else nil.
+// value returns what a name stands for: a variable of the function, or a constant; else nil.
 func (p *timed) value(name string) ast.Expr {
 	if e := p.locals[name]; e != nil {
 		return e
@@ -281,9 +281,9 @@ var waits = map[string]int{
 // ends are the methods that compare with a moment.
 var ends = []string{"After", "Before"}
 
-// find gives what a function says of time that it should not: an upper bound of its own, or a wait. It does not follow a bound through a
-// field of a table or an argument, and does not count the ticks of a ticker. WaitDelay is left out: it is how long what a killed program
-// has started may keep its output open.
+// find gives what a function says about time that it should not: an upper bound of its own, or a wait. It does not follow a bound
+// through a field of a table or an argument, and does not count the ticks of a ticker. WaitDelay is left out: it is how long what a
+// killed program has started may keep its output open.
 func (p *timed) find(f *ast.FuncDecl, each func(at token.Pos, what string)) {
 	moments := map[string]bool{}
 	p.locals = map[string]ast.Expr{}

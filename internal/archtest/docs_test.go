@@ -93,7 +93,7 @@ func TestEachPromiseNamesItsTest(t *testing.T) {
 	}
 }
 
-// testsBelow are the names of the tests in a folder, and of those in all folders below it if deep is set.
+// testsBelow returns the names of the tests in a folder, and of those in all folders below it if deep is set.
 func testsBelow(t *testing.T, dir string, deep bool) (names []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
@@ -136,7 +136,7 @@ func testsIn(t *testing.T, dir string) map[string]bool {
 	return all
 }
 
-// documents are the pages for people, as paths from the root of the tree.
+// documents returns the pages for people, as paths from the root of the tree.
 func documents(t *testing.T) []string {
 	t.Helper()
 	all := []string{"README.md", "CHANGELOG.md", "SECURITY.md"}
@@ -249,7 +249,7 @@ func TestLimitsAreAsDocumented(t *testing.T) {
 	}
 }
 
-// inUnits is a documented bound as a constant of Go prints: bytes, nanoseconds, or a number.
+// inUnits returns a documented bound as a constant of Go prints: bytes, nanoseconds, or a number.
 func inUnits(t *testing.T, text string) string {
 	t.Helper()
 	number, unit, _ := strings.Cut(strings.ReplaceAll(text, ",", ""), " ")
@@ -260,7 +260,7 @@ func inUnits(t *testing.T, text string) string {
 	return evaluated(t, number+"*("+factor+")")
 }
 
-// constantIn is the value of a constant of a package, which is a number or a time.
+// constantIn returns the value of a constant of a package, which is a number or a time.
 func constantIn(t *testing.T, pkg, name string) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("../..", filepath.FromSlash(pkg), "*.go"))
@@ -290,7 +290,7 @@ func evaluated(t *testing.T, expression string) string {
 	return value.Value.ExactString()
 }
 
-// anchors are what the headings of a page are linked to by.
+// anchors returns what the headings of a page are linked to by.
 func anchors(t *testing.T, doc string) (all []string) {
 	t.Helper()
 	for _, m := range heading.FindAllStringSubmatch(fileText(t, doc), -1) {
@@ -347,7 +347,7 @@ func elsewhere(name string) bool {
 	return strings.HasPrefix(name, "mcphub/") || strings.HasPrefix(name, "targets/")
 }
 
-// A package that docs/architecture.md does not name is one that nobody finds.
+// A package that docs/architecture.md does not name is one that no one finds.
 func TestEveryPackageIsNamed(t *testing.T) {
 	text := fileText(t, "docs/architecture.md")
 	for _, p := range packages(t, "linux") {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestExpressionsCompile holds that no command compiles regular expressions before main, and that each of those that wait
-// for their first use (internal/lazyregexp) compiles.
+// TestExpressionsCompile holds that no command compiles regular expressions before main, and that each of the ones that
+// wait for their first use (internal/lazyregexp) compiles.
 func TestExpressionsCompile(t *testing.T) {
 	t.Parallel()
 	compiled := 0
@@ -50,7 +50,7 @@ func TestExpressionsCompile(t *testing.T) {
 	}
 }
 
-// textOf is the value of a constant text: a literal, a constant of the same file, or a sum of them.
+// textOf returns the value of a constant text: a literal, a constant of the same file, or a sum of them.
 func textOf(f *ast.File, e ast.Expr) (text string, known bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:
@@ -68,7 +68,7 @@ func textOf(f *ast.File, e ast.Expr) (text string, known bool) {
 	return "", false
 }
 
-// constant is what a file gives a name for, at package level; nil where it does not.
+// constant returns what a file gives a name for, at package level; nil if it does not.
 func constant(f *ast.File, name string) (value ast.Expr) {
 	for _, d := range f.Decls {
 		g, ok := d.(*ast.GenDecl)

@@ -36,7 +36,7 @@ func TestImportGroups(t *testing.T) {
 	}
 }
 
-// groupOf is 0 for the standard library, 1 for what others wrote, 2 for this module.
+// groupOf returns 0 for the standard library, 1 for what others wrote, 2 for this module.
 func groupOf(path string) int {
 	first, _, _ := strings.Cut(path, "/")
 	switch {

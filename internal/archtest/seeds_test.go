@@ -16,7 +16,7 @@ import (
 // seeded is the package that owns the randomness of tests.
 const seeded = "e2e/seeds"
 
-// ofChance says, for each package that draws at random, which names of it a test may use, and what it uses in place of the others.
+// ofChance says, for each package that draws at random, which names of it a test may use, and what it uses instead of the others.
 var ofChance = map[string]struct {
 	allowed []string
 	instead string

@@ -16,7 +16,7 @@ import (
 )
 
 // excuses are what the condition of a skip may look at: the system, the race detector, what was asked for, who runs the tests again, or
-// whether this is CI, where it has to fail.
+// whether this is CI, if it has to fail.
 var excuses = []string{`baseline == ""`, "runtime.GOOS", "runtime.GOARCH", "Host() != platform.Linux", "InCI()", "raceEnabled", "world.RaceDetector", "!world.Long", "!bounds.Strict()", "IsForOthers()"}
 
 // ownSkips are functions with a skip that no excuse guards, and why.

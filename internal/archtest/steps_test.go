@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A step of a call is taken where the call of its function stands in the hub.
+// A step of a call is taken if the call of its function stands in the hub.
 var steps = []struct {
 	step string
 	name []string // of the functions
@@ -52,11 +52,11 @@ var steps = []struct {
 	}},
 }
 
-// twice are functions that take a step in one of two ways, or once more.
+// twice are functions that take a step in one of two ways, or again.
 var twice = []string{"hub/call attempt.judgeRequest"}
 
 // TestStepsAreTakenInOnePlace: a call is scanned, judged, recorded and sent by one body of
-// code. Whoever adds another place has to say here why it is one.
+// code. The one who adds another place has to say here why it is one.
 func TestStepsAreTakenInOnePlace(t *testing.T) {
 	t.Parallel()
 	found := make([]map[string]int, len(steps))
@@ -160,7 +160,7 @@ func TestOnlyAdaptersKnowTheEra(t *testing.T) {
 	}
 }
 
-// code is a source without its comments.
+// code returns a source without its comments.
 func code(s source) string {
 	text := []byte(s.text)
 	for _, g := range s.file.Comments {

@@ -8,11 +8,11 @@ import (
 	"path/filepath"
 )
 
-// Prefix begins the name of a file that is not whole yet. One is left where a program
-// is killed while it writes.
+// Prefix begins the name of a file that is not whole yet. One is left if a program is
+// killed while it writes.
 const Prefix = ".mcphub-"
 
-// Replace is Write, but where path is a link, what it leads to is written.
+// Replace works like Write, but where path is a link, what it leads to is written.
 func Replace(path string, data []byte, mode fs.FileMode) error {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
@@ -20,15 +20,15 @@ func Replace(path string, data []byte, mode fs.FileMode) error {
 	return Write(path, data, mode)
 }
 
-// Write puts a file with these permissions in the place of path, and of a link there.
-// When it returns without an error, the file is on the disk. An error is one of the
+// Write puts a file with these permissions instead of path, and of a link there. When
+// it returns without an error, the file is on the disk. An error is one of the
 // system, and leaves what was there.
 func Write(path string, data []byte, mode fs.FileMode) error {
 	return writeFile(path, data, mode, true)
 }
 
-// WriteHint is Write for what may be missing, or damaged, after the machine has lost its
-// power: it does not wait for the disk.
+// WriteHint works like Write for what may be missing, or damaged, after the machine has
+// lost its power: it does not wait for the disk.
 func WriteHint(path string, data []byte, mode fs.FileMode) error {
 	return writeFile(path, data, mode, false)
 }

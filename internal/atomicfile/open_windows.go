@@ -26,8 +26,8 @@ func Open(path string, _ int) (*os.File, error) {
 	return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 }
 
-// replacing is held by the one that gives a file its name, and shared by those that Read files: where only a file that is not open can be
-// replaced, four readers would leave no moment for it.
+// replacing is held by the one that gives a file its name, and shared by the ones that Read files: where only a file that is not open can
+// be replaced, four readers would leave no moment for it.
 var replacing sync.RWMutex
 
 // holdOff keeps this process from replacing a file until letGo is called.

@@ -15,7 +15,7 @@ import (
 	"mcphub/e2e/seeds"
 )
 
-// text is what a file holds after it was replaced i times: its sum, and so many bytes that two reads may take them.
+// text returns what a file holds after it was replaced i times: its sum, and so many bytes that two reads may take them.
 func text(i int) []byte {
 	body := bytes.Repeat([]byte(strconv.Itoa(i)+" "), 10_000)
 	sum := sha256.Sum256(body)

@@ -72,7 +72,7 @@ func (c *chain) findEnd() error {
 }
 
 // appendAll writes all of b to the end of a file, or nothing: a disk that is full
-// must not leave half a line that nobody can close.
+// must not leave half a line that no one can close.
 func appendAll(f *os.File, b []byte) error {
 	fi, err := f.Stat()
 	if err != nil {
@@ -101,7 +101,7 @@ func (c *chain) writeLine(b line, from int) error {
 }
 
 // recoverLogs closes the logs of processes that ended without closing them. Such a
-// process leaves a lock that nobody holds.
+// process leaves a lock that no one holds.
 func (c *chain) recoverLogs() error {
 	locks, err := fs.Glob(os.DirFS(c.dir), "*"+LockEnding)
 	if err != nil {
@@ -135,9 +135,9 @@ func (c *chain) recoverLogs() error {
 // errUnreadable is the reason why a log cannot be closed.
 var errUnreadable = errors.New("its end cannot be read")
 
-// closeLog notes the end of a log whose process is gone. Before that it closes a
-// line that was cut off. A log without a whole line is removed: no decision rests
-// on it.
+// closeLog remembers the end of a log whose process is gone. Before that it
+// closes a line that was cut off. A log without a whole line is removed: no
+// decision rests on it.
 func (c *chain) closeLog(id string) error {
 	file, err := os.OpenFile(filepath.Join(c.dir, id+LogEnding), os.O_RDWR|os.O_APPEND, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -171,7 +171,7 @@ func (c *chain) closeLog(id string) error {
 	return c.file.Sync() // the lock goes after it, and not before
 }
 
-// logEnd is lastLine for the file that a log was written to last. Where that
+// logEnd is lastLine for the file that a log was written to last. If that
 // holds no whole line, the log ends in one that was rotated out before.
 func (c *chain) logEnd(id string, file *os.File) (ending, error) {
 	end, err := lastLine(file)
@@ -213,8 +213,8 @@ func (e *ending) completeLine() {
 	}
 }
 
-// closingLine is the line that closes a torn one. It begins with the line end that was
-// missing, which its hash does not cover.
+// closingLine returns the line that closes a torn one. It begins with the line end
+// that was missing, which its hash does not cover.
 func (e *ending) closingLine(at []byte) line {
 	sum := sha256.Sum256(e.torn)
 	b := line("\n").startLine(e.number+1, &e.head, at, KindTorn)

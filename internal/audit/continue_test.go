@@ -15,7 +15,7 @@ import (
 	"mcphub/internal/audit/trail"
 )
 
-// shortRun is a process that records so many decisions and ends.
+// shortRun returns a process that records so many decisions and ends.
 func shortRun(t testing.TB, dir string, lines int) string {
 	t.Helper()
 	l, stop := running(t, audit.Options{Dir: dir, Continue: true})
@@ -69,8 +69,8 @@ func TestShortRunsGoOnWithOneLog(t *testing.T) {
 	}
 }
 
-// The first line of a process that goes on with a log may be seen half written. Where
-// no process holds the log, something was put behind its end.
+// The first line of a process that goes on with a log may be seen half written. If no
+// process holds the log, something was put behind its end.
 func TestFirstLineHalfWritten(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -118,7 +118,7 @@ func TestShortRunThatWasKilled(t *testing.T) {
 }
 
 // A log that was tampered with, or taken away, is not gone on with: what comes
-// later must not stand behind something that nobody can prove.
+// later must not stand behind something that no one can prove.
 func TestNobodyGoesOnWithASpoiltLog(t *testing.T) {
 	t.Parallel()
 	for what, spoil := range map[string]func(path string) error{
@@ -174,7 +174,7 @@ func TestNobodyGoesOnWithASpoiltLog(t *testing.T) {
 	}
 }
 
-// One log that cannot be closed, because it was spoilt, keeps nobody from recording.
+// One log that cannot be closed, because it was spoilt, keeps no one from recording.
 func TestASpoiltLogStopsNobody(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -224,7 +224,7 @@ func TestALogThatCannotBeBegun(t *testing.T) {
 	}
 }
 
-// Whoever checks a folder while runs come and go finds nothing wrong in it.
+// The one who checks a folder while runs come and go finds nothing wrong in it.
 func TestVerifyWhileShortRunsComeAndGo(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

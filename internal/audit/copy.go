@@ -11,13 +11,13 @@ import (
 )
 
 // A Copy writes the lines of a record to a stream as well, for a collector: each as it is in
-// the file, once the file has it. It holds up nobody: where the stream takes too little, whole
+// the file, once the file has it. It holds up no one: if the stream takes too little, whole
 // lines are left out and counted. The record is the file.
 //
 // Its methods may be called from any goroutine; Run is called once.
 type Copy struct {
 	to      io.Writer
-	dropped func(lines int) // is told how many lines were left out since it was told last; must not block
+	dropped func(lines int) // learns how many lines were left out since it was told last; must not block
 	news    chan struct{}
 
 	mu      sync.Mutex
@@ -61,7 +61,7 @@ func (c *Copy) takeBytes(b []byte) {
 }
 
 // Run writes until ctx ends, and then what is left, as far as the stream takes it within a
-// second. Where the stream takes nothing any more, a write may outlive Run: nothing ends it.
+// second. If the stream takes nothing any more, a write may outlive Run: nothing ends it.
 func (c *Copy) Run(ctx context.Context) {
 	done := make(chan struct{})
 	go func() {

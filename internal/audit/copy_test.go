@@ -74,7 +74,7 @@ func (s *stuck) Write(b []byte) (int, error) {
 	return s.got.Write(b)
 }
 
-// TestAStuckStreamHoldsUpNobody: lines are left out whole, and told of.
+// TestAStuckStreamHoldsUpNobody: lines are left out whole, and told about.
 func TestAStuckStreamHoldsUpNobody(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

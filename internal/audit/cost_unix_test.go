@@ -14,8 +14,8 @@ import (
 	"mcphub/internal/audit"
 )
 
-// BenchmarkGroup is what one call costs of those that share a line and a write; cpu-ns
-// holds on a machine that does other things too.
+// BenchmarkGroup is what one call costs of the ones that share a line and a write;
+// cpu-ns holds on a machine that does other things too.
 func BenchmarkGroup(b *testing.B) {
 	for _, group := range []int{1, 3, 16} {
 		b.Run(strconv.Itoa(group), func(b *testing.B) {

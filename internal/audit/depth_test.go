@@ -15,7 +15,7 @@ import (
 	"mcphub/internal/redact"
 )
 
-// sealed is a line with these members whose hash is right.
+// sealed returns a line with these members whose hash is right.
 func sealed(members string) []byte {
 	b := []byte(`{"v":1,"n":1,"prev":"` + audit.NoHash + `","time":"2026-01-31T15:04:05.000000Z","kind":"decision"` + members)
 	sum := sha256.Sum256(b)

@@ -29,16 +29,16 @@
 //
 // # Who owns its state
 //
-// [Open] starts nothing. [Log.Run] writes checkpoints and outcomes, and returns when the log
-// is closed or its file is gone. [Recorder.Run] runs one Log after the other. Append may be
-// called from any goroutine: whoever comes first writes for all who wait. Under the mutexes
-// of Log and Recorder only the file is written, and nothing is called. Whoever has the lock of
+// [Open] starts nothing. [Log.Run] writes checkpoints and outcomes, and returns when the log is
+// closed or its file is gone. [Recorder.Run] runs one Log after the other. Append may be called
+// from any goroutine: the one who comes first writes for all who wait. Under the mutexes of Log
+// and Recorder only the file is written, and nothing is called. The one who has the lock of
 // chain.jsonl may take and remove the locks of logs.
 //
 // # What it refuses to do
 //
-// It decides nothing and hides no failure: if a line cannot be written, each caller is told
-// and decides for itself. It proves nothing against somebody who can rewrite the whole
-// folder, unless a hash was kept elsewhere. Package redact leaves
-// secrets out by name and form, which is no promise.
+// It decides nothing and hides no failure: if a line cannot be written, each caller is told and
+// decides for itself. It proves nothing against someone who can rewrite the whole folder, unless
+// a hash was kept elsewhere. Package redact leaves secrets out by name and form, which is no
+// promise.
 package audit

@@ -63,7 +63,7 @@ func ReadLine(b []byte) (Entry, error) {
 	return e, nil
 }
 
-// WholeLine is ReadLine, but for the JSON of what the chain does not depend on.
+// WholeLine works like ReadLine, but for the JSON of what the chain does not depend on.
 func WholeLine(b []byte) (Entry, error) {
 	var e Entry
 	if len(b) < tailLen {

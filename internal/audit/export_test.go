@@ -51,5 +51,5 @@ func (l *Log) Overlook() {
 	l.mu.Unlock()
 }
 
-// Line is a Record as it is written.
+// Line returns a Record as it is written.
 func (r *Record) Line() []byte { return r.appendMembers(nil, nil) }

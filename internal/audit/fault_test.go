@@ -351,7 +351,7 @@ func TestAFollowerMissesNothing(t *testing.T) {
 	<-started
 	big := sample(1)
 	big.Arguments = []byte(`"` + strings.Repeat("x", 60_000) + `"`)
-	for range 100 { // it is rotated again and again while whoever follows is held up
+	for range 100 { // it is rotated again and again while the one who follows is held up
 		if _, err := l.Append(context.Background(), big); err != nil {
 			t.Fatal(err)
 		}

@@ -44,7 +44,7 @@ func (f *logFile) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// openFile opens the file, made where it is not there.
+// openFile opens the file, made if it is not there.
 func (f *logFile) openFile() error {
 	if _, err := f.jack.Write(nil); err != nil {
 		return err

@@ -19,7 +19,7 @@ func LogFiles(dir string) (map[string][]string, error) {
 	}
 	files := map[string][]string{}
 	for _, n := range names {
-		// A link, a folder or a pipe is none: Verify tells of it.
+		// A link, a folder or a pipe is none: Verify tells about it.
 		if id, ok := LogOf(n.Name()); ok && n.Type().IsRegular() {
 			files[id] = append(files[id], filepath.Join(dir, n.Name()))
 		}

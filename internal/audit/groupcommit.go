@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// A GroupCommit records decisions that come at the same time: one line for those of each
-// session, and one write for all of them. Whoever calls Flush while nobody writes is
-// the leader: it writes, and then tells every member. The others do not wait. A member
-// is told once: that its line is with the operating system, or why it is not. So what
-// it does then happens after its line was written.
+// A GroupCommit records decisions that come at the same time: one line for the ones of
+// each session, and one write for all of them. The one who calls Flush while no one
+// writes is the leader: it writes, and then tells every member. The others do not wait.
+// A member is told once: that its line is with the operating system, or why it is not.
+// So what it does then happens after its line was written.
 //
 // The fields are set before the first Add. Its methods may be called from any
 // goroutine.
@@ -51,7 +51,7 @@ type gathered struct {
 	buf     []byte // what the lines are made of
 }
 
-// Those of a session stand together, so that one line tells of them.
+// Those of a session stand together, so that a single line tells about them.
 func (w *gathered) Len() int           { return len(w.members) }
 func (w *gathered) Less(i, j int) bool { return w.records[i].Session < w.records[j].Session }
 func (w *gathered) Swap(i, j int) {
@@ -79,11 +79,11 @@ const (
 	maxGathered = 64 << 10
 )
 
-// ErrGroup says that recording a decision panicked.
+// ErrGroup means that recording a decision panicked.
 var ErrGroup = errors.New("internal error: recording this request made the hub panic; the log has the details")
 
-// Add takes m in. It is recorded when somebody calls Flush. The bytes that rec
-// refers to, except those of Encoded, may be used again when Add returns.
+// Add takes m in. It is recorded when someone calls Flush. The bytes that rec
+// refers to, except Encoded's, may be used again when Add returns.
 func (g *GroupCommit) Add(rec CallRecord, m GroupMember) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -92,7 +92,7 @@ func (g *GroupCommit) Add(rec CallRecord, m GroupMember) {
 	w.members, w.records = append(w.members, m), append(w.records, rec)
 }
 
-// ownCopy is a copy of b that lasts until the line was written.
+// ownCopy returns a copy of b that lasts until the line was written.
 func (w *gathered) ownCopy(b []byte) []byte {
 	if b == nil {
 		return nil
@@ -102,7 +102,7 @@ func (w *gathered) ownCopy(b []byte) []byte {
 	return w.buf[at:len(w.buf):len(w.buf)]
 }
 
-// Waiting is how many wait to be recorded.
+// Waiting returns how many wait to be recorded.
 func (g *GroupCommit) Waiting() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -36,7 +36,7 @@ func newGroupHub(t *testing.T, write func(f io.Writer, b []byte) (int, error)) *
 	return h
 }
 
-// lines is the file as it is now.
+// lines returns the file as it is now.
 func (h *groupHub) lines(t *testing.T) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(h.dir, h.To.State().Log+audit.LogEnding))
@@ -140,7 +140,7 @@ func TestAGroupGathers(t *testing.T) {
 }
 
 // TestAGroupThatFails: a disk that is full, a member that panics and a record that
-// does each leave nobody waiting, and whoever comes next is recorded.
+// does each leave no one waiting, and the one who comes next is recorded.
 func TestAGroupThatFails(t *testing.T) {
 	t.Parallel()
 	var full atomic.Bool

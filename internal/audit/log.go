@@ -44,7 +44,7 @@ type Options struct {
 	Checkpoint time.Duration // between checkpoints while there is news; 0: DefaultCheckpoint
 	Program    string        // name and version, for the first line
 	Continue   bool          // continue a log that such a process has ended: for short processes, of which there are many
-	Copy       *Copy         // gets what the file has; nil: nobody does
+	Copy       *Copy         // gets what the file has; nil: no one does
 	// Write, where set, writes to the file: for tests of faults.
 	Write func(file io.Writer, b []byte) (int, error)
 
@@ -109,8 +109,9 @@ func (l *Log) putSoon(kind string, r *Record) error {
 	return nil
 }
 
-// PutCalls is Put for calls of one session that were decided together: one line
-// tells of all of them, unless there is but one. It does not keep calls.
+// PutCalls works like Put for calls of one session that were decided together:
+// one line tells about all of them, unless there is but one. It does not keep
+// calls.
 func (l *Log) PutCalls(calls []CallRecord, now time.Time) (uint64, error) {
 	if len(calls) == 1 {
 		c := &calls[0]
@@ -135,7 +136,7 @@ func (l *Log) Put(kind string, r *Record, form EncodedDecision, now time.Time) (
 	return l.made.number, nil
 }
 
-// lockForLine takes mu where there is room for a line of a decision.
+// lockForLine takes mu if there is room for a line of a decision.
 func (l *Log) lockForLine() error {
 	l.mu.Lock()
 	err := l.makeRoom()
@@ -151,7 +152,7 @@ func (l *Log) lockForLine() error {
 }
 
 // makeRoom sees whether another line may be made. Where too much waits it counts the line as dropped, and returns why. Once there is
-// room again it first makes the line that says how many were. The caller holds mu.
+// room again it first makes the line that reports how many were. The caller holds mu.
 func (l *Log) makeRoom() error {
 	switch {
 	case l.ended != nil:
@@ -175,8 +176,8 @@ func (l *Log) addLine(kind string, now time.Time, body func(line) line) {
 	l.pending = body(b).finishLine(from, &l.made.head)
 }
 
-// Outcome notes what became of a request. It does not wait: it is written soon,
-// with others in one line.
+// Outcome remembers what became of a request. It does not wait: it is written
+// soon, with others in one line.
 func (l *Log) Outcome(o Outcome) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -256,8 +257,8 @@ func (l *Log) putOwn(kind string, body func(line) line) error {
 	return l.Commit(context.Background())
 }
 
-// flushPending writes what is pending until nobody waits, and unlocks writeMu, whose holder
-// writes for all who came meanwhile. The error is that of the first write, which has
+// flushPending writes what is pending until no one waits, and unlocks writeMu, whose holder
+// writes for all who came meanwhile. The error is the error of the first write, which has
 // the caller's own line.
 func (l *Log) flushPending() error {
 	own := l.writePending()
@@ -342,7 +343,7 @@ func (l *Log) writeFile(b []byte) (int, error) {
 	return n, err
 }
 
-// checkFile checks that the file is where it was, and the same file. The caller holds writeMu.
+// checkFile checks that the file is its place, and the same file. The caller holds writeMu.
 func (l *Log) checkFile(now time.Time) error {
 	fi, err := os.Lstat(l.path)
 	l.mu.Lock()
@@ -356,7 +357,7 @@ func (l *Log) checkFile(now time.Time) error {
 	return l.ended
 }
 
-// lostError says that the file was taken away, and which.
+// lostError reports that the file was taken away, and which.
 func (l *Log) lostError() error { return fmt.Errorf("%w: %s", ErrGone, l.path) }
 
 func (o *Options) sendBytes(file io.Writer, b []byte) (int, error) {
@@ -373,7 +374,7 @@ const (
 	ChainName  = "chain.jsonl"
 )
 
-// LogOf tells which log a file of the folder belongs to.
+// LogOf returns which log a file of the folder belongs to.
 func LogOf(name string) (id string, ok bool) {
 	if !strings.HasSuffix(name, LogEnding) || len(name) < 36+len(LogEnding) || name == ChainName {
 		return "", false

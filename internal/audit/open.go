@@ -59,11 +59,11 @@ func Open(o Options) (*Log, error) {
 }
 
 // maxShared bounds how many logs short processes keep: as many as run at the same
-// time, and those that cannot be continued.
+// time, and the ones that cannot be continued.
 const maxShared = 256
 
 // sharedName names the logs of short runs. They are the same in every folder, so
-// that nobody has to look for one.
+// that no one has to look for one.
 func sharedName(i int) string {
 	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("mcphub:audit:shared:"+strconv.Itoa(i))).String()
 }

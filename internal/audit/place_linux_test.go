@@ -55,7 +55,7 @@ func limit(t testing.TB, bytes uint64) (lift func()) {
 	return lift
 }
 
-// asUser lets this goroutine be somebody who is not above the rights of files,
+// asUser lets this goroutine be someone who is not above the rights of files,
 // and gives them a folder.
 func asUser(t testing.TB) (dir string) {
 	t.Helper()

@@ -36,7 +36,7 @@ const (
 // Values of Outcome.Result.
 const (
 	ResultOK          = "ok"
-	ResultAnswered    = "answered"   // too large to look whether it says that the tool failed
+	ResultAnswered    = "answered"   // too large to look whether it reports that the tool failed
 	ResultToolError   = "tool-error" // isError
 	ResultError       = "error"      // a JSON-RPC error of the server
 	ResultCancelled   = "cancelled"  // by the client, or it has gone
@@ -47,7 +47,7 @@ const (
 
 // Bounds of one line.
 const (
-	MaxFindings  = 64   // of a Record: whoever makes it counts the rest in More
+	MaxFindings  = 64   // of a Record: the one who makes it counts the rest in More
 	maxText      = 4096 // bytes of one path or name
 	maxArguments = 64 << 10
 	maxRequest   = 128             // bytes of a request's id
@@ -55,14 +55,14 @@ const (
 	maxLevels    = maxDepth + 8    // of a line
 )
 
-// A Record is what a line tells of a decision, a question, a definition, a refusal or a
-// session. The tags are the names of its members: lines are read by them, and docs/audit-format.md has
-// each of them. Paths and arguments are redacted, and texts clipped, when a Record is
-// written; nothing of it is kept.
+// A Record is what a line tells about a decision, a question, a definition, a refusal or a session.
+// The tags are the names of its members: lines are read by them, and docs/audit-format.md has each of
+// them. Paths and arguments are redacted, and texts clipped, when a Record is written; none of it is
+// kept.
 type Record struct {
 	Session   string          `json:"session"`
 	Principal string          `json:"principal"` // whose session it is
-	Request   json.RawMessage `json:"request"`   // the client's id, raw JSON; nil where the hub asks by itself
+	Request   json.RawMessage `json:"request"`   // the client's id, raw JSON; nil if the hub asks by itself
 	Method    string          `json:"method"`    // "" is tools/call
 	DecisionFields
 	Trace
@@ -77,7 +77,7 @@ type Record struct {
 
 // A Trace is the context of the trace that a request is part of (W3C Trace Context, Baggage).
 type Trace struct {
-	Parent  string `json:"traceparent,omitempty"` // the span of the hub where it traces, else that of the client
+	Parent  string `json:"traceparent,omitempty"` // the span of the hub if it traces, else the client's
 	State   string `json:"tracestate,omitempty"`
 	Baggage string `json:"baggage,omitempty"`
 }
@@ -92,12 +92,12 @@ type ClientInfo struct {
 
 // DecisionFields is what was decided: of one call, of all calls of a line, or of each of them.
 type DecisionFields struct {
-	Child    string    `json:"child,omitempty"`    // "" where the request names none that there is
+	Child    string    `json:"child,omitempty"`    // "" if the request names none that there is
 	Tool     string    `json:"tool,omitempty"`     // of the child, or the prompt
 	Decision string    `json:"decision,omitempty"` // allow, deny, escalate; refuse: it could not be judged, or not be made
 	Rule     string    `json:"rule,omitempty"`     // what decided
-	Kernel   string    `json:"kernel,omitempty"`   // how far the kernel holds the child: held, partial, none; "" where it is not to be confined
-	Code     string    `json:"code,omitempty"`     // why, where it was not let through
+	Kernel   string    `json:"kernel,omitempty"`   // how far the kernel holds the child: held, partial, none; "" if it is not to be confined
+	Code     string    `json:"code,omitempty"`     // why, if it was not let through
 	By       string    `json:"by,omitempty"`       // who approved it
 	Granted  []Granted `json:"granted,omitempty"`
 	RootsBasis
@@ -109,7 +109,7 @@ type DecisionFields struct {
 
 // A RootsBasis is the roots that a decision was made by.
 type RootsBasis struct {
-	Roots      string `json:"roots,omitempty"`      // where they come from
+	Roots      string `json:"roots,omitempty"`      // their origin
 	Generation uint64 `json:"generation,omitempty"` // 0 where none were needed
 	Stale      bool   `json:"stale,omitempty"`      // they could not be refreshed
 }
@@ -118,7 +118,7 @@ type RootsBasis struct {
 type Finding struct {
 	At     string `json:"at"`             // JSON pointer within the arguments
 	Role   string `json:"role"`           // read, write, delete
-	Path   string `json:"path"`           // where it leads, canonical; "" where that could not be told
+	Path   string `json:"path"`           // its target, canonical; "" if that could not be told
 	Inside bool   `json:"inside"`         // of the boundary
 	Ways   int    `json:"ways,omitempty"` // how many places it may stand for, with links followed or not; 0 or 1 if Path is the only one
 }
@@ -151,18 +151,18 @@ func EncodeDecision(d *DecisionFields) EncodedDecision { return EncodedDecision(
 // An Outcome is what became of a request that was let through.
 type Outcome struct {
 	DecisionLine uint64 `json:"of"`     // number of the decision's line
-	Call         int    `json:"call"`   // which of its calls, from 1; 0 where it has but one
+	Call         int    `json:"call"`   // which of its calls, from 1; 0 if it has but one
 	Result       string `json:"result"` // one of the Result constants
 	Micros       int64  `json:"us"`     // microseconds from the decision to the answer
 }
 
-// Duration is how long it was until the answer.
+// Duration returns how long it was until the answer.
 func (o *Outcome) Duration() time.Duration { return time.Duration(o.Micros) * time.Microsecond }
 
-// A Place says where a decision stands in its log.
+// A Place says the place of a decision in its log.
 type Place struct {
 	Line uint64
-	Call int // from 1, of a line that tells of several; else 0
+	Call int // from 1, of a line that tells about several; else 0
 }
 
 // Place returns the place of the decision that o is the outcome of.
@@ -299,7 +299,7 @@ func (b line) addRaw(name string, value []byte) line {
 	return b
 }
 
-// appendMembers writes what the Record holds. If form is not nil, it is written in place of the DecisionFields.
+// appendMembers writes what the Record holds. If form is not nil, it is written instead of the DecisionFields.
 func (r *Record) appendMembers(b line, form EncodedDecision) line {
 	b = b.addText("session", r.Session).addText("principal", r.Principal).addRequest(r.Request).addText("method", r.Method)
 	if form != nil {

@@ -19,7 +19,7 @@ const (
 var errNotOpen = errors.New("no audit log is open")
 
 // A Recorder keeps a Log open. It opens another one if that failed, or if the file
-// was taken away. Its State says whether decisions can be recorded.
+// was taken away. Its State reports whether decisions can be recorded.
 type Recorder struct {
 	o    Options
 	tell func(State) // called when the State has changed, and every warnEvery while nothing can be recorded
@@ -34,7 +34,7 @@ type Recorder struct {
 	unrecorded uint64
 }
 
-// A State says whether decisions can be recorded. It is written as JSON.
+// A State reports whether decisions can be recorded. It is written as JSON.
 type State struct {
 	Dir        string     `json:"dir"`             // "" where none is kept
 	Log        string     `json:"log,omitempty"`   // id of this process's log
@@ -60,7 +60,7 @@ func NewRecorder(o Options, tell func(State)) *Recorder {
 	return &Recorder{o: o, tell: tell}
 }
 
-// Open opens the log. Where that fails Run tries again.
+// Open opens the log. If that fails Run tries again.
 func (r *Recorder) Open() error {
 	l, err := Open(r.o)
 	if err != nil {
@@ -72,7 +72,7 @@ func (r *Recorder) Open() error {
 	return nil
 }
 
-// noteUnopened notes why no log is open.
+// noteUnopened remembers why no log is open.
 func (r *Recorder) noteUnopened(err error) {
 	r.mu.Lock()
 	r.closed = err
@@ -80,7 +80,7 @@ func (r *Recorder) noteUnopened(err error) {
 	_ = r.noteFailed(err, 0) // which the record keeps
 }
 
-// notOpen is the error of an append while no log is open.
+// notOpen returns the error of an append while no log is open.
 func (r *Recorder) notOpen() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -124,7 +124,7 @@ func (r *Recorder) Append(ctx context.Context, rec *Record) (Ticket, error) {
 	return r.appendRecord(ctx, KindDecision, rec)
 }
 
-// Question is Append for what a human is asked, and answers.
+// Question works like Append for what a human is asked, and answers.
 func (r *Recorder) Question(ctx context.Context, rec *Record) error {
 	_, err := r.appendRecord(ctx, KindQuestion, rec)
 	return err
@@ -152,7 +152,7 @@ func (r *Recorder) Flush(ctx context.Context) {
 }
 
 // Ready returns why decisions cannot be recorded now. It writes lines that wait: after a
-// failure nobody else may come who does.
+// failure no one else may come who does.
 func (r *Recorder) Ready(ctx context.Context) error {
 	l := r.log.Load()
 	if l == nil {
@@ -161,8 +161,8 @@ func (r *Recorder) Ready(ctx context.Context) error {
 	return r.commitLog(ctx, l, 0)
 }
 
-// Note records what is no decision. It does not wait: the line comes before those of
-// later decisions, and is with the operating system when they are.
+// Note records what is no decision. It does not wait: the line comes before the ones
+// of later decisions, and is with the operating system when they are.
 func (r *Recorder) Note(kind string, rec *Record) {
 	l := r.log.Load()
 	if l == nil {
@@ -174,9 +174,9 @@ func (r *Recorder) Note(kind string, rec *Record) {
 	}
 }
 
-// AppendCalls is Append for calls that were decided together, at now; those of a
-// session that stand together share a line. It appends their tickets to those that it
-// is given, unless they have none.
+// AppendCalls works like Append for calls that were decided together, at now; those
+// of a session that stand together share a line. It appends their tickets to the ones
+// that it is given, unless they have none.
 func (r *Recorder) AppendCalls(ctx context.Context, to []Ticket, calls []CallRecord, now time.Time) ([]Ticket, error) {
 	l := r.log.Load()
 	if l == nil {
@@ -215,21 +215,21 @@ func (r *Recorder) commitLog(ctx context.Context, l *Log, of int) error {
 	return err
 }
 
-// Outcome notes what became of a request. The zero Ticket is of none.
+// Outcome remembers what became of a request. The zero Ticket is of none.
 func (t Ticket) Outcome(result string) {
 	if t.log != nil {
 		t.log.Outcome(Outcome{DecisionLine: t.number, Call: t.call, Result: result, Micros: time.Since(t.at).Microseconds()})
 	}
 }
 
-// State says whether decisions can be recorded.
+// State reports whether decisions can be recorded.
 func (r *Recorder) State() State {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.currentState()
 }
 
-// currentState is State for callers that hold mu.
+// currentState works like State for callers that hold mu.
 func (r *Recorder) currentState() State {
 	st := State{Dir: r.o.Dir, Unrecorded: r.unrecorded}
 	if l := r.log.Load(); l != nil {
@@ -242,7 +242,7 @@ func (r *Recorder) currentState() State {
 	return st
 }
 
-// noteFailed notes that so many decisions could not be recorded.
+// noteFailed remembers that so many decisions could not be recorded.
 func (r *Recorder) noteFailed(err error, of int) error {
 	now := time.Now()
 	r.mu.Lock()
@@ -265,7 +265,7 @@ func (r *Recorder) noteFailed(err error, of int) error {
 	return err
 }
 
-// noteWell notes that lines can be written again.
+// noteWell remembers that lines can be written again.
 func (r *Recorder) noteWell() {
 	if !r.ill.Load() {
 		return

@@ -41,8 +41,8 @@ type Refusal struct {
 	Within    []string  `json:"within,omitempty"` // the directories in scope
 }
 
-// Refusal returns what a line of this kind and time says of a refusal; false where it says
-// that nothing was refused.
+// Refusal returns what a line of this kind and time says about a refusal; false if it
+// reports that nothing was refused.
 func (r *Record) Refusal(kind string, at time.Time) (out Refusal, ok bool) {
 	out = Refusal{
 		Time: at, By: ByMonitor, Session: r.Session, Principal: r.Principal, Server: r.Child, Tool: r.Tool, Method: r.Method,
@@ -61,7 +61,7 @@ func (r *Record) Refusal(kind string, at time.Time) (out Refusal, ok bool) {
 	return out, true
 }
 
-// shownPath is the path of a finding without what may be a secret.
+// shownPath returns the path of a finding without what may be a secret.
 func (f *Finding) shownPath() string {
 	if redact.SecretPointer(f.At) && f.Path != "" {
 		return redact.Mark

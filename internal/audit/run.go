@@ -28,7 +28,7 @@ func (l *Log) Run(ctx context.Context) error {
 			l.overdue = true
 			l.mu.Unlock()
 			l.sweepPending()
-			// If it fails, the next one tries again. Whoever appends learns of the file itself.
+			// If it fails, the next one tries again. The one who appends learns of the file itself.
 			_ = l.writeCheckpoint()
 		case <-l.gone:
 			_ = l.noteGone() // the folder may be gone as well
@@ -46,8 +46,8 @@ func (l *Log) sweepPending() {
 	}
 }
 
-// writeCheckpoint notes the state of the log in the folder's chain, where it has
-// changed, with everything before on the disk.
+// writeCheckpoint remembers the state of the log in the folder's chain, if it
+// has changed, with everything before on the disk.
 func (l *Log) writeCheckpoint() error {
 	l.mu.Lock()
 	news := l.written.number != l.marked
@@ -58,8 +58,8 @@ func (l *Log) writeCheckpoint() error {
 	return l.syncAndMark(KindCheckpoint, nil)
 }
 
-// noteGone notes in the folder's chain how far a log went whose file was taken
-// away, if that chain still knows the log.
+// noteGone remembers in the folder's chain how far a log went whose file was
+// taken away, if that chain still knows the log.
 func (l *Log) noteGone() error {
 	l.mu.Lock()
 	at := l.written

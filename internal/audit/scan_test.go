@@ -100,7 +100,7 @@ func TestScanIsRead(t *testing.T) {
 	}
 }
 
-// shape is what Scan tells of an event.
+// shape returns what Scan tells about an event.
 func shape(e *trail.Event) string {
 	text := e.LogID + " " + strconv.Itoa(int(e.Number)) + "/" + strconv.Itoa(e.Call) + " " + e.Time.String() + " " + e.Session + " " + e.Child + " " + e.Tool + " " + e.Decision + " " + e.Rule
 	for _, f := range e.Findings {

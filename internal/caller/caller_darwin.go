@@ -39,7 +39,7 @@ func refuseProcess(pid int, want Want) error {
 	return refuseServer(lineageOf(pid, findProcess), os.Getpid(), own.name, want)
 }
 
-// Started is when a process has started, in microseconds since 1970; 0 if that cannot be told.
+// Started returns the time when a process has started, in microseconds since 1970; 0 if that cannot be told.
 func Started(pid int) uint64 {
 	p, _ := findProcess(pid)
 	return p.Start

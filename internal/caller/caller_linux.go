@@ -70,8 +70,8 @@ func (m procReader) checkPeer(c *net.UnixConn, want Want) error {
 	return errors.Join(err, refused)
 }
 
-// Credentials are who is at the other end of a connection, by the kernel: process, user and group
-// (SO_PEERCRED of unix(7)).
+// Credentials returns who is at the other end of a connection, by the kernel: process, user and
+// group (SO_PEERCRED of unix(7)).
 func Credentials(c *net.UnixConn) (cred *unix.Ucred, err error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
@@ -129,7 +129,7 @@ func Self(want Want) error {
 	return m.refuseProcess(os.Getpid(), want)
 }
 
-// Started is when a process has started, 0 where that cannot be told.
+// Started returns the time when a process has started, 0 if that cannot be told.
 func Started(pid int) uint64 {
 	p, err := proctree.Find(pid)
 	if err != nil {
@@ -146,8 +146,8 @@ func ownProc() error {
 	return nil
 }
 
-// peerOf is the process that has connected, or listens, and where the kernel gives one a descriptor of
-// it; else -1.
+// peerOf returns the process that has connected, or listens, and if the kernel gives one a descriptor
+// of it; else -1.
 func peerOf(socket int) (pid, fd int, err error) {
 	cred, err := unix.GetsockoptUcred(socket, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {
@@ -239,10 +239,10 @@ func (w *Want) isClient(p proctree.Process) bool {
 // places are links of a process below /proc that decide what it sees and may do; see namespaces(7).
 var places = []string{"ns/user", "ns/mnt", "ns/pid", "ns/net", "ns/ipc", "ns/uts", "ns/cgroup", "ns/time", "root"}
 
-// rights are the lines of a status that say what its process may do; see proc_pid_status(5).
+// rights are the lines of a status that report what its process may do; see proc_pid_status(5).
 var rights = []string{"Uid", "Gid", "Groups", "CapPrm", "CapEff", "CapBnd"}
 
-// lineOf is one line of a status, "" where there is none.
+// lineOf returns one line of a status, "" if there is none.
 func lineOf(status []byte, name string) string {
 	_, rest, _ := bytes.Cut(status, []byte("\n"+name+":"))
 	line, _, _ := bytes.Cut(rest, []byte("\n"))
@@ -299,16 +299,16 @@ func checkPerson(line []proctree.Process, want Want) error {
 }
 
 const (
-	// maxAncestors is how far a process is followed: an id that was given anew
-	// meanwhile could close a circle.
+	// maxAncestors is how far a process is followed: an id that was given
+	// again meanwhile could close a circle.
 	maxAncestors = 4096
 	// maxReadings is how often an ancestry is read that changes meanwhile.
 	maxReadings = 8
 )
 
-// readAncestry is a process and all above it. A parent that ends while this is read leaves
-// its number to somebody else, perhaps; but then its child has another one, which the next
-// reading shows.
+// readAncestry returns a process and all above it. A parent that ends while this is read
+// leaves its number to someone else, perhaps; but then its child has another one, which
+// the next reading shows.
 func (m procReader) readAncestry(pid int) ([]proctree.Process, error) {
 	var was []proctree.Process
 	var err error

@@ -45,9 +45,9 @@ func among(self int, all []proctree.Process) procReader {
 	}
 }
 
-// Who may call, by where they come from. 1 is init; 10 a client, 11 the guardian of the
-// hub 12, 13 a server of it, 15 one that lost its hub; 20 a shell; 40 another hub, without a
-// guardian, and 41 its server; 50 the hub that is asked, if it has no name, and 51 below it.
+// Who may call, by their origin. 1 is init; 10 a client, 11 the guardian of the hub 12, 13 a
+// server of it, 15 one that lost its hub; 20 a shell; 40 another hub, without a guardian,
+// and 41 its server; 50 the hub that is asked, if it has no name, and 51 below it.
 func TestWhoMayCall(t *testing.T) {
 	hub := proctree.HubName
 	m := among(50, []proctree.Process{
@@ -121,7 +121,7 @@ func TestAParentThatEndsMeanwhile(t *testing.T) {
 	}
 }
 
-// Who bears the mark of a server, and descends from nobody any more: 20 lost its hub; 12 is a hub with a guardian, as are
+// Who bears the mark of a server, and descends from no one any more: 20 lost its hub; 12 is a hub with a guardian, as are
 // 32, which 31 has started, a server; 40 is a hub without one.
 func TestWhoIsMarked(t *testing.T) {
 	hub := proctree.HubName
@@ -165,7 +165,7 @@ func TestWhoIsMarked(t *testing.T) {
 	}
 }
 
-// TestFilters: whoever has more than the hub is refused, and whoever nobody can tell.
+// TestFilters: the one who has more than the hub is refused, and the one who no one can tell.
 func TestFilters(t *testing.T) {
 	m := among(50, []proctree.Process{{PID: 1}, {PID: 20, Parent: 1}, {PID: 50, Parent: 1}})
 	old := func(mode int) string { return fmt.Sprintf("\nSeccomp:\t%d\nSpeculation\n", mode) }
@@ -240,7 +240,7 @@ func TestAlike(t *testing.T) {
 	}
 }
 
-// TestAParentThatEnds while its ancestry is read leaves its number to somebody else: what
+// TestAParentThatEnds while its ancestry is read leaves its number to someone else: what
 // is read is what two readings agree on.
 func TestAParentThatEnds(t *testing.T) {
 	before := among(50, []proctree.Process{{PID: 1}, {PID: 12, Parent: 1, Hub: proctree.HubName}, {PID: 13, Parent: 12}, {PID: 14, Parent: 13}})
@@ -273,7 +273,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// play takes the first of the roles and hands the others on. Nobody ends before whom they
+// play takes the first of the roles and hands the others on. No one ends before whom they
 // have started, except as a role says.
 func play(roles string) error {
 	role, rest, _ := strings.Cut(roles, " ")
@@ -293,7 +293,7 @@ func play(roles string) error {
 		return cmd.Run()
 	}
 	switch role {
-	case "hub", "guardian": // which inherit orphans, a guardian those of its hub
+	case "hub", "guardian": // which inherit orphans, a guardian its hub's
 		name := map[string]string{"hub": proctree.HubName, "guardian": proctree.GuardianName(1 << 22)}[role]
 		if err := errors.Join(proctree.Subreaper(), proctree.Rename(name)); err != nil {
 			return err
@@ -380,8 +380,8 @@ func mayRaise() bool {
 	return err == nil && err2 == nil && caps&(1<<unix.CAP_SYS_RESOURCE) != 0
 }
 
-// TestCallers: real processes, whatever they do to hide where they come from. Those that
-// descend from nobody are let in: what holds the others back is the rule alone.
+// TestCallers: real processes, whatever they do to hide their origin. The ones that
+// descend from no one are let in: what holds the others back is the rule alone.
 func TestCallers(t *testing.T) {
 	dir, err := os.MkdirTemp("", "caller")
 	if err != nil {

@@ -4,11 +4,11 @@ package caller
 
 import "net"
 
-// Peer refuses nobody: this system does not say who descends from whom.
+// Peer refuses no one: this system does not say who descends from whom.
 func Peer(*net.UnixConn, Want) error { return nil }
 
-// Self refuses nobody.
+// Self refuses no one.
 func Self(Want) error { return nil }
 
-// Started is when a process has started: it is not told.
+// Started returns the time when a process has started: it is not told.
 func Started(int) uint64 { return 0 }

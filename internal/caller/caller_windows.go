@@ -70,7 +70,7 @@ func refuseProcess(process windows.Handle, pid uint32, want Want) error {
 	}), want)
 }
 
-// Started is when a process has started, in 100 ns since 1601; 0 if that cannot be told.
+// Started returns the time when a process has started, in 100 ns since 1601; 0 if that cannot be told.
 func Started(pid int) uint64 {
 	process, err := openProcess(uint32(pid))
 	if err != nil {

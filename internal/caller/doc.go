@@ -1,5 +1,4 @@
-// Package caller tells who calls: the one test of whoever wants to look at a hub, to
-// administer it, or to change what it runs.
+// Package caller tells who calls: the one test of the one who wants to look at a hub, to administer it, or to change what it runs.
 //
 // [Peer] asks it of the process at the other end of a [Conn], a unix socket or a named pipe of Windows, [Self] of this one, and
 // [Hub] of the one that listens there in the name of a hub. On Linux all refuse
@@ -12,18 +11,17 @@
 //   - who bears the mark of a server in its environment, or has an ancestor that does;
 //   - who bears the mark that a server cannot lose (proctree.Mark), also when hub and guardian were
 //     killed and it descends from neither any more. A hub is looked at by its guardian, which
-//     has none. Whoever may set limits as it likes (root) can take it away;
+//     has none. The one who may set limits as it likes (root) can take it away;
 //   - who has more seccomp filters than the hub, which every confined server has and
-//     nobody loses. For Self it is the first process of the system that counts;
+//     no one loses. For Self it is the first process of the system that counts;
 //   - who cannot be looked at: another pid namespace, an ancestry that /proc hides, a
 //     process that has ended.
 //
 // A [Want] asks more: a person at a terminal; or a process that no client of a hub has started, or
 // that is held by no more than the hub itself.
 //
-// A process id may be given to somebody else while it is looked at. So the process is held
-// by a descriptor that the socket gives (SO_PEERPIDFD, Linux 6.5), else by the time of its
-// start, and its ancestry is read until two readings are the same.
+// A process id may be given to someone else while it is looked at. So the process is held by a descriptor that the socket gives
+// (SO_PEERPIDFD, Linux 6.5), else by the time of its start, and its ancestry is read until two readings are the same.
 //
 // On Windows a process is refused that is in the job object of the servers of any hub (proctree.IsServer), as is what a server starts,
 // also when all above it have ended; and a process that cannot be looked at, or has ended. On macOS a process is refused that this
@@ -32,9 +30,8 @@
 //
 // On other systems no caller is refused.
 //
-// Concurrency: everything may be called from any goroutine; nothing is kept. The package
-// refuses and admits; it answers nobody, and does not tell users apart, which is for who
-// listens.
+// Concurrency: everything may be called from any goroutine; nothing is kept. The package refuses and admits; it answers no one, and does
+// not tell users apart, which is for who listens.
 package caller
 
 // Want is what a caller must be beyond no server.
@@ -42,9 +39,9 @@ type Want struct {
 	// Person: it has a terminal and is in its foreground.
 	Person  bool
 	Clients []Process // that may not have started it
-	// Unknown: nobody can tell who the client is, so no caller counts as a person.
+	// Unknown: no one can tell who the client is, so no caller counts as a person.
 	Unknown bool
-	// Alike: it is in the namespaces of the hub, and has not given up new privileges where
+	// Alike: it is in the namespaces of the hub, and has not given up new privileges if
 	// the hub has not, and has its user, groups and capabilities, and its root folder.
 	Alike bool
 

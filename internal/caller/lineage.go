@@ -11,8 +11,8 @@ type relative struct {
 	name   string
 }
 
-// lineageOf is a process and all that have started it, as far as they run. A parent that is younger than its child is not the parent: it has the id
-// of one that has ended.
+// lineageOf returns a process and all that have started it, as far as they run. A parent that is younger than its child is not the parent: it has
+// the id of one that has ended.
 func lineageOf(pid int, find func(pid int) (relative, bool)) (line []relative) {
 	for {
 		p, ok := find(pid)

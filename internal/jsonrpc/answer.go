@@ -74,8 +74,8 @@ func (a *Answer) Detach() {
 // ResultAnswer answers with a raw JSON value.
 func ResultAnswer(raw []byte) Answer { return Answer{Result: raw} }
 
-// Edited is the answer with parts of its result, or of its error, replaced. The memory of
-// the original is released.
+// Edited returns the answer with parts of its result, or of its error, replaced. The
+// memory of the original is released.
 func (a Answer) Edited(edits ...Edit) Answer {
 	if len(edits) == 0 {
 		return a
@@ -95,7 +95,7 @@ func ErrorAnswer(code int64, message string) Answer {
 	return Answer{Error: (&Error{Code: code, Message: message}).Raw()}
 }
 
-// AnswerParts are the parts of the frame that answers a request; id is raw.
+// AnswerParts returns the parts of the frame that answers a request; id is raw.
 func AnswerParts(id []byte, a Answer) [5][]byte {
 	member, body := a.memberAndBody()
 	return [...][]byte{headID, id, member, body, endObject}
@@ -112,7 +112,7 @@ func (a Answer) memberAndBody() (member, body []byte) {
 	return memberFault, (&Error{Code: CodeInternal, Message: "the request was not answered"}).Raw()
 }
 
-// Free gives back what the answer borrows, once it was written or nobody wants it.
+// Free gives back what the answer borrows, once it was written or no one wants it.
 func (a Answer) Free() {
 	if a.Release != nil {
 		a.Release()

@@ -84,7 +84,7 @@ func TestBatchWithoutRequestsIsNotAnswered(t *testing.T) {
 	p.nothing()
 }
 
-// A batch is read only where it has been agreed on, and only within bounds.
+// A batch is read only if it has been agreed on, and only within bounds.
 func TestBatchIsRefused(t *testing.T) {
 	t.Parallel()
 	var agreed atomic.Bool

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// blob is a frame of about n bytes as a tool answers with: text with an escape
-// now and then.
+// blob returns a frame of about n bytes as a tool answers with: text with an
+// escape now and then.
 func blob(n int) []byte {
 	b := []byte(`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"`)
 	for len(b) < n {

@@ -9,9 +9,9 @@ import (
 	"mcphub/internal/kept"
 )
 
-// call is one request that waits for its answer. Whoever takes it out of the
-// table sends to ch, once; if that is the caller itself, nobody does. Either
-// way it can be used again when Call returns.
+// call is one request that waits for its answer. The one who takes it out of
+// the table sends to ch, once; if that is the caller itself, no one does.
+// Either way it can be used again when Call returns.
 type call struct {
 	ch      chan outcome
 	handler ResponseHandler // of a PendingCall: instead of ch
@@ -95,7 +95,7 @@ func closedBy(err error) error {
 	return &ClosedError{Reason: err}
 }
 
-// cancelPeer tells the peer that nobody waits for its answer any more.
+// cancelPeer informs the peer that no caller waits for its answer any more.
 func (c *Conn) cancelPeer(id []byte, cause error) {
 	f := newFrame()
 	defer f.freeFrame()
@@ -190,8 +190,8 @@ func (c *Conn) TryNotify(method string, params ...[]byte) bool {
 	return c.tryNotify(0, method, params)
 }
 
-// TryNotifyLeavingRoom is TryNotify that leaves half of the room to whatever else there is
-// to send.
+// TryNotifyLeavingRoom works like TryNotify that leaves half of the room to whatever else
+// there is to send.
 func (c *Conn) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
 	return c.tryNotify(-c.o.QueueBytes/2, method, params)
 }

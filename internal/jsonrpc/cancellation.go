@@ -5,20 +5,20 @@ import (
 	"sync"
 )
 
-// A Stopper can be told that its result is not wanted any more.
+// A Stopper can learn that its result is not wanted any more.
 type Stopper interface {
 	Abandon(cause error)
 }
 
-// ending says whether the answer to one request is still wanted, and has the Stopper
+// ending reports whether the answer to one request is still wanted, and has the Stopper
 // that is told when it is not. Any goroutine may call its methods. The mutex is a leaf.
 type ending struct {
 	mu    sync.Mutex
 	stop  Stopper
-	cause error // why nobody waits for the answer any more
+	cause error // why no caller waits for the answer any more
 }
 
-// endWith says that the answer is not wanted. Only the first cause counts.
+// endWith reports that the answer is not wanted. Only the first cause counts.
 func (e *ending) endWith(cause error) {
 	e.mu.Lock()
 	first := e.cause == nil
@@ -32,7 +32,7 @@ func (e *ending) endWith(cause error) {
 	}
 }
 
-// Cause is why nobody waits for the answer any more, nil while somebody does.
+// Cause returns why no caller waits for the answer any more, nil while someone does.
 func (e *ending) Cause() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -63,18 +63,18 @@ type Options struct {
 	// that what follows on the stream sees their effect. They must not block.
 	OnReadLoop func(method string) bool
 	// Fast, where set, is offered each small request first, on the read loop. It
-	// must not block. Where it returns true it has taken the request and calls
+	// must not block. If it returns true it has taken the request and calls
 	// Responder.Answer, once, from any goroutine; m is valid only until it returns.
-	// Where it returns false it has done nothing, and ServeRequest is called.
+	// If it returns false it has done nothing, and ServeRequest is called.
 	Fast func(m *Message, r *Responder) bool
-	// Batches, where set, says whether an array of messages is a batch now. Otherwise it
-	// is refused, or skipped. It is called on the read loop.
+	// Batches, where set, reports whether an array of messages is a batch now. Otherwise
+	// it is refused, or skipped. It is called on the read loop.
 	Batches func() bool
 	// Ended, where set, is called once, when nothing more will be read. Requests that
 	// would wait without end must end then. It must not block.
 	Ended func()
-	// OnSkip, where set, is told of each line of a lenient peer that was skipped.
-	// It is called on the read loop and must not block; line may be nil.
+	// OnSkip, where set, is told about each line of a lenient peer that was
+	// skipped. It is called on the read loop and must not block; line may be nil.
 	OnSkip func(reason string, line []byte)
 	// Kept, where set, holds what the next Conn with the peer needs to go on when this program is killed. Resume answers
 	// the requests that the Conn before has left open, on the goroutine of Run. Both streams must have descriptors.
@@ -87,12 +87,12 @@ type Options struct {
 
 // Stats counts what did not pass, and signs of life.
 type Stats struct {
-	Skipped   uint64 // lines without use: broken without an id, answers that nobody waits for
+	Skipped   uint64 // lines without use: broken without an id, answers that no caller waits for
 	Broken    uint64 // lines that ended a call with a BrokenError
 	Dropped   uint64 // notifications that TryNotify had no room for
 	Cancelled uint64 // calls that ended by their context
 	Heard     uint64 // reads that brought something
-	TextIDs   uint64 // answers of a lenient peer whose id was a string, and that of the call a number
+	TextIDs   uint64 // answers of a lenient peer whose id was a string, and the id of the call a number
 }
 
 // A Conn speaks JSON-RPC with one peer over a pair of streams.
@@ -125,7 +125,7 @@ type Conn struct {
 
 // incoming is a request of the peer under way.
 type incoming interface {
-	endWith(cause error) // nobody waits for its answer any more
+	endWith(cause error) // no caller waits for its answer any more
 }
 
 // tables is what Conn.mu guards.
@@ -137,8 +137,8 @@ type tables struct {
 	closed  *ClosedError        // set once nothing can be sent or answered any more
 }
 
-// NewConn returns a Conn that reads r and writes w, and closes both (w where
-// it is an io.Closer) when Run ends. Closing must end a Read or Write that
+// NewConn returns a Conn that reads r and writes w, and closes both (w if it
+// is an io.Closer) when Run ends. Closing must end a Read or Write that
 // blocks, as it does for pipes and sockets that do not block; Run waits for
 // both. It starts nothing; calls may be made at once, and are answered once
 // Run runs.
@@ -268,7 +268,7 @@ func (c *Conn) drainRequests(ctx context.Context) {
 	}
 }
 
-// Done is closed when Run has returned.
+// Done returns a channel that is closed when Run has returned.
 func (c *Conn) Done() <-chan struct{} { return c.done }
 
 // Stats returns the counters so far.

@@ -112,7 +112,7 @@ func TestCancellationBehindItsRequest(t *testing.T) {
 	}
 	p.send(`{"jsonrpc":"2.0","id":2,"method":"x"}`,
 		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`,
-		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"1"}}`, // nobody
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"1"}}`, // no one
 		`{"jsonrpc":"2.0","id":3,"method":"x"}`,
 		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"enough"}}`)
 	p.want(`{"jsonrpc":"2.0","id":3,"result":1}`)
@@ -230,7 +230,7 @@ func TestNotificationsInOrder(t *testing.T) {
 	}
 }
 
-// B14: a peer that does not read holds nobody beyond his context, and what
+// B14: a peer that does not read holds no one beyond his context, and what
 // waits for it is bounded.
 func TestPeerThatDoesNotRead(t *testing.T) {
 	t.Parallel()

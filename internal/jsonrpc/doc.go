@@ -7,16 +7,14 @@
 //
 // # Two kinds of peer
 //
-// A strict peer (the client) must send well-formed JSON, valid UTF-8 and
-// unique names at every depth: what is judged later must have one reading. Its
-// answers bear the id of the question as that was spelled.
-// A lenient peer (a child) is relayed as it speaks: only the names of its
-// envelope must be unique; bad UTF-8, lone surrogates and duplicate names
-// below pass as sent. Its answers may bear the id as a string of its digits, or as floating
-// point. A line with an id and neither a method, a result nor an error is one of a log, and is skipped. A
-// lenient peer's line that is broken or too long ends
-// the call whose id can still be found in it (package broken), with a [BrokenError]; without an
-// id it is skipped and counted. A strict peer is told what was wrong.
+// A strict peer (the client) must send well-formed JSON, valid UTF-8 and unique names at every depth:
+// what is judged later must have one reading. Its answers bear the id of the question as that was
+// spelled. A lenient peer (a child) is relayed as it speaks: only the names of its envelope must be
+// unique; bad UTF-8, lone surrogates and duplicate names below pass as sent. Its answers may bear the id
+// as a string of its digits, or as floating point. A line with an id and neither a method, a result nor
+// an error is one of a log, and is skipped. A lenient peer's line that is broken or too long ends the
+// call whose id can still be found in it (package broken), with a [BrokenError]; without an id it is
+// skipped and counted. A strict peer learns what was wrong.
 //
 // # Concurrency
 //

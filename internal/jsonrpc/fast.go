@@ -9,12 +9,11 @@ import (
 	"mcphub/internal/kept"
 )
 
-// This file is the fast path of a small request: taken on the read loop of one
-// Conn, sent on by another without waiting, answered on that one's read loop.
-// No goroutine is woken for it: besides the line of the record, a relayed request is
-// four system calls.
-// Whatever would have to wait takes the slow path instead: a goroutine of its
-// own and Call.
+// This file is the fast path of a small request: taken on the read loop of one Conn,
+// sent on by another without waiting, answered on the read loop of the other. No
+// goroutine is woken for it: besides the line of the record, a relayed request is
+// four system calls. Whatever would have to wait takes the slow path instead: a
+// goroutine of its own and Call.
 
 // FastFrame is the longest request, in bytes, that is offered the fast path: serving
 // it delays what follows on the stream, and it is copied into the pipe of another peer.
@@ -92,7 +91,7 @@ func (r *Responder) answerLater(f *frame, s *lines.Completion, a Answer) {
 // before Options.Fast returns.
 func (r *Responder) Batch() *lines.Batch { return &r.c.batch }
 
-// freePlace frees the request's place among those that are served.
+// freePlace frees the request's place among the ones that are served.
 func (r *Responder) freePlace() {
 	r.c.freePlace(r.size)
 	r.c.busy.Done()
@@ -142,7 +141,7 @@ func (c *Conn) cancelServed(cause error) {
 	}
 }
 
-// A ResponseHandler is told what became of its request: on the read loop with an
+// A ResponseHandler learns what became of its request: on the read loop with an
 // answer, which it must not hold up, or with an error on whichever goroutine
 // ended the request. res and its parts are valid only until OnResponse returns.
 type ResponseHandler interface {
@@ -157,15 +156,15 @@ type PendingCall struct {
 	call call
 }
 
-// Prepare makes p a request that Start will send. handler is told of its outcome
-// once, if Start returns true.
+// Prepare makes p a request that Start will send. handler is told about its
+// outcome once, if Start returns true.
 func (c *Conn) Prepare(p *PendingCall, handler ResponseHandler) {
 	p.c, p.n, p.call.handler = c, c.next.Add(1), handler
 }
 
-// Start sends the request if that takes no waiting, with others where the
-// caller is on a read loop and gives its Batch; false: nothing was sent, and
-// its ResponseHandler will not be told. params may be used again when it returns.
+// Start sends the request if that takes no waiting, with others if the caller is
+// on a read loop and gives its Batch; false: nothing was sent, and its
+// ResponseHandler will not be told. params may be used again when it returns.
 func (p *PendingCall) Start(b *lines.Batch, method string, params ...[]byte) bool {
 	c := p.c
 	c.mu.Lock()
@@ -199,7 +198,7 @@ func (p *PendingCall) Abandon(cause error) {
 	waiting.finishWith(outcome{err: cause})
 }
 
-// finishWith hands the outcome to whoever waits for it.
+// finishWith hands the outcome to the one who waits for it.
 func (p *call) finishWith(a outcome) {
 	if p.handler != nil {
 		p.handler.OnResponse(a.resp, a.err)

@@ -64,8 +64,8 @@ func (f *frame) endMethod(name string, params [][]byte) {
 	f.parts = append(append(append(f.parts, f.head), params...), endObject)
 }
 
-// RequestParts are the parts of the frame of a request, or of a notification where id,
-// which is raw, is nil.
+// RequestParts returns the parts of the frame of a request, or of a notification where
+// id, which is raw, is nil.
 func RequestParts(id []byte, method string, params [][]byte) [][]byte {
 	var f frame
 	if id == nil {

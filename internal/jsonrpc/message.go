@@ -30,9 +30,10 @@ type Member struct {
 
 // A Message is one frame, split. ID, Params, Result and Error are raw JSON
 // values that alias Frame; nil means that the member is absent. Members holds
-// those of Params when it is an object, in the order sent, so that a relay
-// need not read a large argument a second time to find its name. None of the
-// parts may be appended to or written to: what lies behind is the next one.
+// the members of Params when it is an object, in the order sent, so that a
+// relay need not read a large argument a second time to find its name. None
+// of the parts may be appended to or written to: what lies behind is the next
+// one.
 type Message struct {
 	Frame   []byte
 	ID      []byte
@@ -102,7 +103,7 @@ type Error struct {
 	Data    []byte
 }
 
-// Error is a text to be read; Message is as the other side sent it.
+// Error returns a text to be read; Message is as the other side sent it.
 func (e *Error) Error() string {
 	return fmt.Sprintf("%s (code %d)", printable.Clean(e.Message), e.Code)
 }
@@ -179,7 +180,7 @@ var ErrClosed = errors.New("connection closed")
 // A ClosedError is returned by calls on a Conn that has ended.
 type ClosedError struct {
 	Reason error // why
-	Unsent bool  // it had ended before the call: nothing of the request was written
+	Unsent bool  // it had ended before the call: no part of the request was written
 }
 
 func (e *ClosedError) Error() string {

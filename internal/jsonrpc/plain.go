@@ -12,7 +12,7 @@ import (
 // two readings.
 //
 // From a strict peer only ASCII is plain, without escapes of code points. Names have
-// no escapes at all, and those of an object are compared byte by byte. So a plain
+// no escapes at all, and the names of an object are compared byte by byte. So a plain
 // frame has only one reading.
 
 const (
@@ -22,7 +22,7 @@ const (
 )
 
 // A plain reads one frame. Its methods return where what begins at b[i] ends, -1
-// where it is not plain.
+// if it is not plain.
 type plain struct {
 	b      []byte
 	strict bool
@@ -59,7 +59,7 @@ func (s *names) addName(b []byte, from, to int) bool {
 	return true
 }
 
-// plainFrame reads frame into m where it is plain: of a strict peer a request or a
+// plainFrame reads frame into m if it is plain: of a strict peer a request or a
 // notification whose params, if any, are an object, of a lenient one an answer.
 func plainFrame(frame []byte, strict bool, m *Message) bool {
 	if len(frame) == 0 || frame[0] != '{' || len(frame) > 1<<30 {
@@ -167,7 +167,7 @@ func (p *plain) scanArray(i int) int {
 	return i
 }
 
-// scanObject also adds the members to those of m, unless that is nil.
+// scanObject also adds the members to the ones of m, unless that is nil.
 func (p *plain) scanObject(i int, m *Message) int {
 	if i >= len(p.b) || p.b[i] != '{' || p.depth == 0 {
 		return -1
@@ -203,9 +203,9 @@ const (
 	slants = '\\' * lows
 )
 
-// markSpecial marks, in the highest bits of the bytes of w, those that end a run
-// of text in a string: quotes, backslashes and control characters. The lowest
-// mark is right; above it may be false ones, and bits that are no marks.
+// markSpecial marks, in the highest bits of the bytes of w, the ones that end a
+// run of text in a string: quotes, backslashes and control characters. The
+// lowest mark is right; above it may be false ones, and bits that are no marks.
 func markSpecial(w uint64) uint64 {
 	// With its second bit turned a quote is a blank, and control characters
 	// stay what they are: one comparison finds both.

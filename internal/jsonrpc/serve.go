@@ -53,7 +53,7 @@ func (c *Conn) newReader() *lines.Reader {
 // openRequest enters a request into kept memory, before its line is committed.
 func (c *Conn) openRequest(id []byte) { c.entry = c.o.Kept.Open(id) }
 
-// openedEntry is the entry of the request that the read loop takes. Its answer is the caller's.
+// openedEntry returns the entry of the request that the read loop takes. Its answer is the caller's.
 func (c *Conn) openedEntry() *kept.Entry {
 	e := c.entry
 	c.entry = nil
@@ -143,7 +143,7 @@ func (c *Conn) startRequest(rd *lines.Reader, m *Message) {
 	c.spawnRequest(q)
 }
 
-// enterRequest registers a request; refusal tells why there is none.
+// enterRequest registers a request; refusal reports why there is none.
 func (c *Conn) enterRequest(m *Message) (q *request, refusal string) {
 	q = &request{}
 	q.ctx, q.cancel = context.WithCancelCause(c.ctx)
@@ -176,7 +176,7 @@ type request struct {
 func (q *request) endWith(cause error) { q.cancel(cause) }
 
 // admitRequest enters a request of size bytes into the table, if there are fewer than most;
-// the text says why it is refused.
+// the text states why it is refused.
 func (c *Conn) admitRequest(id string, r incoming, size, most int) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -210,8 +210,8 @@ func (c *Conn) freePlace(size int) {
 	c.tabs.held -= size
 }
 
-// Serving is how many requests of the peer are being served, those included
-// whose answer the peer has not yet taken.
+// Serving returns how many requests of the peer are being served, those
+// included whose answer the peer has not yet taken.
 func (c *Conn) Serving() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -277,7 +277,7 @@ func Guard(log zerolog.Logger, m *Message, serve func()) (ok bool) {
 	return true
 }
 
-// Panicked is the answer to a request whose handler panicked.
+// Panicked returns the answer to a request whose handler panicked.
 func Panicked() Answer {
 	return ErrorAnswer(CodeInternal, "internal error: this request made its handler panic; the log has the details")
 }
@@ -343,7 +343,7 @@ func (c *Conn) refuseRequest(id []byte, code int64, text string) {
 	}
 }
 
-// orNull is the id of what is refused: null where none could be read.
+// orNull returns the id of what is refused: null where none could be read.
 func orNull(id []byte) string {
 	if id == nil {
 		return "null"
@@ -449,8 +449,8 @@ func (c *Conn) notJSON(line []byte, code int64, reason string, refuse func(id []
 	}
 }
 
-// envelopeOf reads the members of a well-formed line; object tells whether it
-// is one.
+// envelopeOf reads the members of a well-formed line; object reports whether
+// it is one.
 func envelopeOf(line []byte) (e broken.Envelope, object bool) {
 	err := Members(line, func(name string, v []byte) bool {
 		e.See(name)

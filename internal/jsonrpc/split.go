@@ -15,7 +15,7 @@ import (
 	"mcphub/internal/printable"
 )
 
-// A SyntaxError says why a frame cannot be taken. Code is what to refuse it
+// A SyntaxError reports why a frame cannot be taken. Code is what to refuse it
 // with: [CodeParse] for what is no JSON, [CodeInvalidParams] for JSON that has
 // more than one reading (duplicate names, invalid UTF-8, lone surrogates) or is
 // too deep, [CodeInvalidRequest] for what is no message.
@@ -26,7 +26,7 @@ type SyntaxError struct {
 
 func (e *SyntaxError) Error() string { return e.Reason }
 
-// shapeError is a SyntaxError of the envelope, not of the JSON.
+// shapeError returns a SyntaxError of the envelope, not of the JSON.
 func shapeError(text string) error { return &SyntaxError{text, CodeInvalidRequest} }
 
 // ErrBatch is matched by the error of Split for an array.
@@ -219,9 +219,9 @@ func (s *splitter) readObject(frame []byte, m *Message, seen *memberSet) error {
 	return err
 }
 
-// memberSet tells which members of the envelope have been seen, and what was
-// wrong with the first bad one: the rest is still read, since a frame that is
-// no JSON at all is refused as that.
+// memberSet reports which members of the envelope have been seen, and what
+// was wrong with the first bad one: the rest is still read, since a frame
+// that is no JSON at all is refused as that.
 type memberSet struct {
 	bits uint8
 	bad  error
@@ -274,8 +274,8 @@ func isText(value []byte, want string) bool {
 	return ok && text == want
 }
 
-// setMember enters a member of the envelope, and tells which it is and what is wrong with its
-// value. bit is 0 for a name that the envelope does not have.
+// setMember enters a member of the envelope, and reports which it is and what is wrong with
+// its value. bit is 0 for a name that the envelope does not have.
 func (m *Message) setMember(name, value []byte) (bit uint8, bad error) {
 	switch string(name) {
 	case "jsonrpc":
@@ -322,7 +322,7 @@ func methodName(v []byte) (string, error) {
 // millions would cost many times the memory of its frame.
 const maxMembers = 1024
 
-// readParams reads the value of params and, where it is an object, its members.
+// readParams reads the value of params and, if it is an object, its members.
 func (s *splitter) readParams(frame []byte, m *Message, seen *memberSet) error {
 	m.Members = m.Members[:0]
 	if s.dec.PeekKind() != '{' {
@@ -364,12 +364,12 @@ func checkID(v []byte) error {
 	return shapeError("id must be a string or a number")
 }
 
-// DefaultIDLimit bounds the id of a request, in bytes of JSON, where nothing else
-// is said.
+// DefaultIDLimit bounds the id of a request, in bytes of JSON, if nothing else is
+// said.
 const DefaultIDLimit = broken.MaxID
 
-// LongID says what is wrong with the id of a request that has more bytes than
-// limit, 0 for DefaultIDLimit; "" where it has not.
+// LongID returns what is wrong with the id of a request that has more bytes
+// than limit, 0 for DefaultIDLimit; "" if it has not.
 func (m *Message) LongID(limit int) string {
 	if limit <= 0 {
 		limit = DefaultIDLimit
@@ -429,7 +429,7 @@ func Find(members []Member, name string) []byte {
 	return nil
 }
 
-// AppendMembers is AppendMember for the members of a raw object whose names pass.
+// AppendMembers works like AppendMember for the members of a raw object whose names pass.
 func AppendMembers(b, object []byte, pass func(name string) bool) []byte {
 	_ = Members(object, func(name string, value []byte) bool {
 		if pass(name) {
@@ -440,7 +440,7 @@ func AppendMembers(b, object []byte, pass func(name string) bool) []byte {
 	return b
 }
 
-// Without is a raw object without these members; nil where nothing else is in it.
+// Without returns a raw object without these members; nil if nothing else is in it.
 func Without(object []byte, names ...string) []byte {
 	b := AppendMembers([]byte{'{'}, object, func(name string) bool { return !slices.Contains(names, name) })
 	if len(b) == 1 {
@@ -474,7 +474,7 @@ func Elements(raw []byte, yield func(value []byte) bool) error {
 }
 
 // Get returns the raw value of the first member called name of the object
-// raw, nil where there is none or raw is no object.
+// raw, nil if there is none or raw is no object.
 func Get(raw []byte, name string) []byte {
 	var found []byte
 	_ = Members(raw, func(n string, v []byte) bool {

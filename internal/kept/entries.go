@@ -5,7 +5,7 @@ import "bytes"
 // Words of an entry.
 const (
 	entryLine = 0  // the number of the line of the request; 0: the entry does not count
-	entryEnd  = 8  // where the frame ends in the output that answers the request, or that asks the question
+	entryEnd  = 8  // if the frame ends in the output that answers the request, or that asks the question
 	entryText = 16 // the kind, and the length of the id
 )
 
@@ -22,7 +22,7 @@ type Entry struct {
 	self [1]*Entry
 }
 
-// Marks are the entries that a frame is about: this one.
+// Marks returns the entries that a frame is about: this one.
 func (e *Entry) Marks() []*Entry {
 	if e == nil {
 		return nil
@@ -138,10 +138,10 @@ func (m *Memory) Left() (requests, questions []*Entry) {
 	return requests, questions
 }
 
-// Line is the number of the line that the request stands in.
+// Line returns the number of the line that the request stands in.
 func (e *Entry) Line() uint64 { return e.m.loadWord(e.at + entryLine) }
 
-// ID is a copy of the raw id.
+// ID returns a copy of the raw id.
 func (e *Entry) ID() []byte {
 	n := int(min(e.m.loadWord(e.at+entryText)&^question, uint64(e.m.ID)))
 	return bytes.Clone(e.m.b[e.at+entryHead : e.at+entryHead+n])

@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-// Arena is the memory that is read into.
+// Arena returns the memory that is read into.
 func (m *Memory) Arena() []byte { return m.b[m.input : m.input+m.inputSize] }
 
 // commitPlace makes p the place that counts.
@@ -43,8 +43,8 @@ func (m *Memory) restoreInput() error {
 	return nil
 }
 
-// Pending is where the bytes stand that were read and are not taken, and whether they are the rest of a line that is
-// dropped.
+// Pending returns where the bytes stand that were read and are not taken, and whether they are the rest of a line
+// that is dropped.
 func (m *Memory) Pending() (start, end int, skips bool) {
 	return m.in.start, m.in.end, m.in.flags&skipping != 0
 }
@@ -52,7 +52,7 @@ func (m *Memory) Pending() (start, end int, skips bool) {
 // Begun reports whether a line was taken since the session began.
 func (m *Memory) Begun() bool { return m.in.line > 0 }
 
-// Line is how many lines were taken.
+// Line returns how many lines were taken.
 func (m *Memory) Line() uint64 { return m.in.line }
 
 // Reading is called before up to n bytes are read to end. What is not taken yet begins at start.

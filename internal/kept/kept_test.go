@@ -29,7 +29,7 @@ func newSmall(t *testing.T) *Memory {
 	return m
 }
 
-// reopen is what another hub makes of a copy of the memory.
+// reopen returns what another hub makes of a copy of the memory.
 func reopen(t *testing.T, b []byte) *Memory {
 	t.Helper()
 	m := &Memory{layout: smallLayout(), b: bytes.Clone(b)}
@@ -225,7 +225,7 @@ func TestACallCostsNoMemory(t *testing.T) {
 	}
 }
 
-// TestForgedMemory: whatever another process has put into the memory, it is refused, or nothing of it leads out of the memory.
+// TestForgedMemory: whatever another process has put into the memory, it is refused, or none of it leads out of the memory.
 func TestForgedMemory(t *testing.T) {
 	r := seeds.Rand(t)
 	refused, taken := 0, 0

@@ -29,7 +29,7 @@ func stream(t *testing.T, socket bool) (here, there int) {
 	return p[0], p[1]
 }
 
-// opened maps the memory once more, as the next hub does.
+// opened maps the memory again, as the next hub does.
 func opened(t *testing.T, f Files, out int) *Memory {
 	t.Helper()
 	var own Files
@@ -189,7 +189,7 @@ func TestMemoryOfAnySize(t *testing.T) {
 	}
 }
 
-// TestNoPointerIsShared: what the hub gives to the kernel lies where no other process can change it, but for the number that the kernel gives
+// TestNoPointerIsShared: what the hub gives to the kernel lies if no other process can change it, but for the number that the kernel gives
 // back.
 func TestNoPointerIsShared(t *testing.T) {
 	files, err := NewFiles()
@@ -322,7 +322,7 @@ func TestALargeFrameLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-// blocks is how many blocks of 512 bytes the memory takes.
+// blocks returns how many blocks of 512 bytes the memory takes.
 func blocks(t *testing.T, fd int) int64 {
 	t.Helper()
 	var st unix.Stat_t

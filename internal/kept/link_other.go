@@ -10,7 +10,7 @@ type link struct{ between int }
 // Files are the descriptors that an adapter holds for its session.
 type Files [3]int
 
-// Open says that this system has no such memory.
+// Open reports that this system has no such memory.
 func Open(Files, Limits, int) (*Memory, bool, error) { return nil, false, errors.ErrUnsupported }
 
 // Close does nothing.

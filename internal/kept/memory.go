@@ -101,7 +101,7 @@ type Memory struct {
 	link
 }
 
-// A place is where the reader of the input stands.
+// A place is the place of the reader of the input.
 type place struct {
 	start, end int
 	flags      uint64
@@ -188,7 +188,7 @@ func restoreMemory(b []byte, by link) (*Memory, error) {
 // maxGeneration keeps ids below 2^53.
 const maxGeneration = 1 << 20
 
-// FirstID is the number behind which the ids of this hub's own requests begin: no other hub of the session has any of them.
+// FirstID returns the number behind which the ids of this hub's own requests begin: no other hub of the session has any of them.
 func (m *Memory) FirstID() uint64 {
 	if m == nil {
 		return 0
@@ -210,7 +210,7 @@ func (m *Memory) SaveRecord(b []byte) bool {
 	return true
 }
 
-// Record is a copy of what SaveRecord was given last, by this hub or another.
+// Record returns a copy of what SaveRecord was given last, by this hub or another.
 func (m *Memory) Record() []byte {
 	m.mu.Lock()
 	defer m.mu.Unlock()

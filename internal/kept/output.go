@@ -18,7 +18,7 @@ const (
 	bySocket = 2 // what the kernel has put at atSent has left
 )
 
-// Longest is how many bytes the longest frame that ever finds room has, with its line end.
+// Longest returns how many bytes the longest frame that ever finds room has, with its line end.
 func (m *Memory) Longest() int { return m.outputSize }
 
 // Room reports whether a frame of so many bytes finds room.
@@ -63,7 +63,7 @@ func (m *Memory) Append(parts [][]byte, marks []*Entry) {
 
 var newline = []byte{'\n'}
 
-// fillBehind copies bytes behind those that were accepted.
+// fillBehind copies bytes behind the ones that were accepted.
 func (m *Memory) fillBehind(at uint64, b []byte) uint64 {
 	for len(b) > 0 {
 		i := m.indexOf(at)
@@ -86,7 +86,7 @@ func (m *Memory) nextBytes() []byte {
 	return m.b[m.output+i : m.output+i+n]
 }
 
-// noteLeft notes that n more bytes have left. If nothing is in the output then, it gives back the memory of a large frame.
+// noteLeft remembers that n more bytes have left. If nothing is in the output then, it gives back the memory of a large frame.
 func (m *Memory) noteLeft(n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

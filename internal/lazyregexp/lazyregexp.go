@@ -5,15 +5,15 @@ import (
 	"sync"
 )
 
-// A Regexp is a regular expression that is compiled when it is first used. Its methods are those of regexp.Regexp.
+// A Regexp is a regular expression that is compiled when it is first used. Its methods are the methods of regexp.Regexp.
 type Regexp struct {
 	text     string
 	once     sync.Once
 	compiled *regexp.Regexp
 }
 
-// New is the expression of a text, as regexp.MustCompile takes it. It does so little that the compiler lays out the variable,
-// and nothing is left to do before main.
+// New returns the expression of a text, as regexp.MustCompile takes it. It does so little that the compiler lays out the
+// variable, and nothing is left to do before main.
 func New(text string) *Regexp { return &Regexp{text: text} }
 
 func (r *Regexp) get() *regexp.Regexp {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestMap: whoever asks for a key gets the same value, made once, be it the zero value.
+// TestMap: the one who asks for a key gets the same value, made once, be it the zero value.
 func TestMap(t *testing.T) {
 	t.Parallel()
 	var views Map[string, *int]

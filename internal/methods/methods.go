@@ -54,26 +54,26 @@ type Kind uint8
 // The kinds of methods.
 const (
 	Extension    Kind = iota // what the protocol does not know: the child that has the extension
-	Notification             // nobody
+	Notification             // no one
 	Question                 // the client, whom a child asks
 	Hub                      // the hub itself
 	List                     // the hub: what is on offer
-	Stream                   // nobody for as long as the client listens
-	Task                     // whoever made the task
+	Stream                   // no one for as long as the client listens
+	Task                     // the one who made the task
 	Call                     // a child. It is judged before it is sent
 	Inspection               // this program's own: what would become of a call
 )
 
-// A Method is what the protocol says of one.
+// A Method is what the protocol says about one.
 type Method struct {
 	Name      string
 	Kind      Kind
-	Header    string // the member of params that the header Mcp-Name repeats; "" where there is no such header
+	Header    string // the member of params that the header Mcp-Name repeats; "" if there is no such header
 	MayAsk    bool   // its result may ask for input (2026-07-28)
 	Tasks     bool   // its result may be a task (2026-07-28)
-	Cacheable bool   // its result, made by a child, says how long it may be kept (2026-07-28)
+	Cacheable bool   // its result, made by a child, reports how long it may be kept (2026-07-28)
 
-	Extension string // the key of the extension that it is of; "" where it is the protocol's, or that is not known
+	Extension string // the key of the extension that it is of; "" if it is the protocol's, or that is not known
 }
 
 // table has the methods that come often first: it is searched from there.
@@ -120,7 +120,7 @@ var table = [...]Method{
 	{Name: Acknowledged, Kind: Notification},
 }
 
-// Of is what the protocol, or an extension, says of a method. One that neither knows has only its name.
+// Of returns what the protocol, or an extension, says about a method. One that neither knows has only its name.
 func Of(name string) Method {
 	for i := range table {
 		if table[i].Name == name {
@@ -148,8 +148,8 @@ const (
 	ReadDirectory = "resources/directory/read"
 )
 
-// extensions has them: of no other is known more than its name. A list is merged as those of the protocol are; what has a
-// uri in its params goes to whoever has that.
+// extensions has them: of no other is known more than its name. A list is merged as the ones of the protocol are; what
+// has a uri in its params goes to the one who has that.
 var extensions = [...]Method{
 	{Name: ListSkills, Extension: ExtensionSkills},
 	{Name: GetSkill, Extension: ExtensionSkills, Cacheable: true},
@@ -160,7 +160,7 @@ var extensions = [...]Method{
 // others belong to extensions.
 func OfProtocol(name string) bool { return Of(name).Kind != Extension }
 
-// Judged are the methods that are judged before a child answers them.
+// Judged returns the methods that are judged before a child answers them.
 func Judged() (names []string) {
 	for i := range table {
 		if table[i].Kind == Call {

@@ -17,8 +17,8 @@
 // # What it refuses to do
 //
 // It knows no connection, no tool by name and no error code of the protocol: it
-// says what is wrong, and others decide what follows. It gives a value that two
-// readers could take for different ones no text.
+// reports what is wrong, and others decide what follows. It gives a value that
+// two readers could take for different ones no text.
 //
 // # Concurrency
 //

@@ -25,8 +25,8 @@ type Mark struct {
 const maxDepth = 100
 
 // Marks returns the marked parameters of a raw inputSchema, in its order. The
-// error says which mark makes the definition invalid, and why: whoever calls
-// over HTTP leaves such a tool out (server/tools, x-mcp-header).
+// error reports which mark makes the definition invalid, and why: the one who
+// calls over HTTP leaves such a tool out (server/tools, x-mcp-header).
 func Marks(schema []byte) ([]Mark, error) {
 	if !mayMark(schema) {
 		return nil, nil
@@ -44,8 +44,8 @@ func mayMark(schema []byte) bool {
 	return bytes.Contains(schema, []byte(Annotation)) || bytes.Contains(schema, []byte(`\u`))
 }
 
-// Value is the raw argument that is marked, nil where there is none or it is
-// null: then there is no header either.
+// Value returns the raw argument that is marked, nil if there is none or it
+// is null: then there is no header either.
 func (m Mark) Value(args []byte) []byte {
 	for _, name := range m.Path {
 		args = jsonrpc.Get(args, name)

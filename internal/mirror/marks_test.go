@@ -94,7 +94,7 @@ var keywords = map[string]int{
 	"$defs": 2, "definitions": 2, "patternProperties": 2, "dependentSchemas": 2,
 }
 
-// tame draws schemas whose marks are good, but for those that come twice.
+// tame draws schemas whose marks are good, but for the ones that come twice.
 func tame(t *rapid.T, depth int) map[string]any {
 	props := map[string]any{}
 	for range rapid.IntRange(1, 3).Draw(t, "properties") {
@@ -153,7 +153,7 @@ func schemas(t *rapid.T, depth int) map[string]any {
 	return s
 }
 
-// reading is what the specification says of a schema, over decoded values: where the marks are, and whether all are good.
+// reading is what the specification says about a schema, over decoded values: where the marks are, and whether all are good.
 type reading struct {
 	marks map[string]string // header in lower case: path
 	bad   bool
@@ -188,7 +188,7 @@ func (r *reading) read(v any, path []string, reachable bool) {
 	}
 }
 
-// Whatever a schema looks like, its marks are those that the specification gives it, or it is invalid.
+// Whatever a schema looks like, its marks are the ones that the specification gives it, or it is invalid.
 func TestMarksAreThoseOfTheSpecification(t *testing.T) {
 	t.Parallel()
 	good, bad := 0, 0

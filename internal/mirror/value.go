@@ -16,7 +16,7 @@ const (
 	sentinelEnd   = "?="
 )
 
-// Encode spells a text for a header: as it is where it can be read back as such,
+// Encode spells a text for a header: as it is if it can be read back as such,
 // else as =?base64?...?= (Value Encoding).
 func Encode(text string) string {
 	if text == "" || isPlain(text) && text == strings.Trim(text, " \t") && !isEncoded(text) {
@@ -40,7 +40,7 @@ func isEncoded(value string) bool {
 }
 
 // Decode reads the value of a header. Whatever has two readings has none; the
-// reason, a phrase that follows the header's name, says why.
+// reason, a phrase that follows the header's name, reports why.
 func Decode(value string) (text, reason string) {
 	switch {
 	case !isPlain(value):
@@ -60,8 +60,9 @@ func Decode(value string) (text, reason string) {
 	return string(raw), ""
 }
 
-// Text is what a header says of a raw JSON value: a string, a boolean, or a
-// whole number that every parser reads exactly. ok is false for any other.
+// Text returns what a header says about a raw JSON value: a string, a
+// boolean, or a whole number that every parser reads exactly. ok is false
+// for any other.
 func Text(raw []byte) (text string, ok bool) {
 	if text, ok = jsonrpc.String(raw); ok {
 		return text, true
@@ -76,8 +77,8 @@ func Text(raw []byte) (text string, ok bool) {
 	return strconv.FormatInt(n, 10), true
 }
 
-// Same reports whether a decoded header says what a raw JSON value is: a string
-// by its characters, a number by its value, a boolean by its word.
+// Same reports whether a decoded header states what a raw JSON value is: a
+// string by its characters, a number by its value, a boolean by its word.
 func Same(said string, raw []byte) bool {
 	text, ok := Text(raw)
 	if n, number := wholeNumber(said); number && ok && raw[0] != '"' {

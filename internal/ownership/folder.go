@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// CheckFolder says why a folder is not this user's alone.
+// CheckFolder returns why a folder is not this user's alone.
 func CheckFolder(dir string) error {
 	info, err := os.Lstat(dir)
 	if err != nil {

@@ -10,14 +10,14 @@ func CheckPrivate(string, fs.FileInfo) error { return nil }
 // Check finds nothing.
 func Check(fs.FileInfo) error { return nil }
 
-// OthersUse is false.
+// OthersUse returns false.
 func OthersUse(fs.FileInfo) bool { return false }
 
-// OthersWrite is false.
+// OthersWrite returns false.
 func OthersWrite(fs.FileInfo) bool { return false }
 
-// MayMake is true: access lists are not read.
+// MayMake returns true: access lists are not read.
 func MayMake(string) bool { return true }
 
-// OthersReplace is false.
+// OthersReplace returns false.
 func OthersReplace(string, fs.FileInfo) bool { return false }

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Check says why a file or folder is not that of the user whom this process runs as.
+// Check returns why a file or folder does not belong to the user whom this process runs as.
 func Check(info fs.FileInfo) error {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -12,11 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// etc is where this system says which users there are.
+// etc is where this system states which users there are.
 const etc = "/etc"
 
-// isAlone reports whether nobody but this process's user and root has what a file gives its group. It
-// is false where that cannot be told: for a group of which this process is none, an access list, and
+// isAlone reports whether no one but this process's user and root has what a file gives its group. It
+// is false if that cannot be told: for a group of which this process is none, an access list, and
 // users who are listed elsewhere than in files.
 func isAlone(path string, gid int) bool {
 	if _, err := unix.Getxattr(path, "system.posix_acl_access", nil); !errors.Is(err, unix.ENODATA) && !errors.Is(err, unix.ENOTSUP) {
@@ -30,7 +30,7 @@ func isAlone(path string, gid int) bool {
 }
 
 // holdsNobodyElse reports whether a group has no member but a user and root, by the files of a
-// folder like /etc. A file that is not there lists nobody.
+// folder like /etc. A file that is not there lists no one.
 func holdsNobodyElse(dir string, gid, uid int) bool {
 	only := true
 	us := map[string]bool{}

@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// as is what this program says as another user.
+// as returns what this program says as another user.
 func as(t *testing.T, program, how, path string, uid, gid uint32, groups ...uint32) string {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), program, path)

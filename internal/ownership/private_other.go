@@ -2,5 +2,5 @@
 
 package ownership
 
-// isAlone is false: who is in a group is not told by files.
+// isAlone returns false: who is in a group is not told by files.
 func isAlone(string, int) bool { return false }

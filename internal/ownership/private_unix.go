@@ -10,12 +10,12 @@ import (
 	"syscall"
 )
 
-// CheckPrivate says who else than this process's user may read or change a file that holds a secret;
-// nil: nobody but root. info is of the file that path leads to.
+// CheckPrivate returns who else than this process's user may read or change a file that holds a
+// secret; nil: no one but root. info is of the file that path leads to.
 //
 // What only its owner may use is private. So is what others may read by its mode, but not change, if
 // its owner is this user or root, and no other user gets to it: because a folder above is closed to
-// them, or because only its group may read it, in which nobody else is. Kubernetes mounts a Secret so.
+// them, or because only its group may read it, in which no one else is. Kubernetes mounts a Secret so.
 //
 // It looks at modes, not at who has opened the file before, and a folder may be seen elsewhere by a
 // mount.
@@ -62,7 +62,7 @@ func isHidden(path string, info fs.FileInfo) bool {
 	}
 }
 
-// isClosed reports whether a file or folder gives other users nothing of some permissions: not by its
+// isClosed reports whether a file or folder gives other users none of some permissions: not by its
 // mode, or to a group alone in which no other is.
 func isClosed(path string, info fs.FileInfo, of fs.FileMode) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)

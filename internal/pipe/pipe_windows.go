@@ -20,7 +20,7 @@ const (
 	busyWait     = time.Second / 100
 )
 
-// errOther says that another user listens.
+// errOther means that another user listens.
 var errOther = errors.New("the pipe is another user's")
 
 // A Listener waits for processes that open its pipe.
@@ -137,7 +137,7 @@ func (l *Listener) Close() error {
 	return errors.Join(windows.CloseHandle(h), windows.CloseHandle(l.stop))
 }
 
-// Addr is the name of the pipe.
+// Addr returns the name of the pipe.
 func (l *Listener) Addr() net.Addr { return address(l.name) }
 
 type address string
@@ -155,10 +155,10 @@ func newConn(h windows.Handle, name string) *Conn {
 	return &Conn{os.NewFile(uintptr(h), name), time.Now()}
 }
 
-// LocalAddr is the name of the pipe.
+// LocalAddr returns the name of the pipe.
 func (c *Conn) LocalAddr() net.Addr { return address(c.Name()) }
 
-// RemoteAddr is the name of the pipe.
+// RemoteAddr returns the name of the pipe.
 func (c *Conn) RemoteAddr() net.Addr { return address(c.Name()) }
 
 // Client returns the process that has opened the pipe, and a time by which that process had started. A process that started later

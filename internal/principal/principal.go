@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// A Principal is whom a session belongs to. The zero value is nobody.
+// A Principal is whom a session belongs to. The zero value is no one.
 type Principal struct {
-	Name   string   // of the configured token, or what a token of Issuer says; "" of nobody and of the local user
+	Name   string   // of the configured token, or what a token of Issuer says; "" of no one and of the local user
 	Issuer string   // that vouches for Name, as it calls itself; "" where hub.json does
 	Groups []string // in order, each once
 	Local  bool     // the user of this machine, whom stdio serves, or who came with the token that the hub made
@@ -22,11 +22,11 @@ var ErrScope = errors.New("the token lacks a scope")
 // Words for whom no token names. No configured token may be called so.
 const (
 	Local  = "local"  // the user of this machine
-	Nobody = "nobody" // whoever has reached an address that asks for no token
+	Nobody = "nobody" // the one who has reached an address that asks for no token
 )
 
-// CheckName says what is wrong with the name of somebody, or of a group; "" where nothing is. Names are
-// shown to people, who must see whose they are: none acts on a terminal, or has others read in another direction.
+// CheckName returns what is wrong with the name of someone, or of a group; "" if nothing is. Names are shown to
+// people, who must see whose they are: none acts on a terminal, or has others read in another direction.
 func CheckName(name string) string {
 	for _, r := range name {
 		if unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Bidi_Control) || r == utf8.RuneError {
@@ -36,7 +36,7 @@ func CheckName(name string) string {
 	return ""
 }
 
-// User is the user of this machine.
+// User returns the user of this machine.
 func User() Principal { return Principal{Local: true} }
 
 // Parse returns the principal that is shown as text, without groups: NAME, or NAME@ISSUER for one of issuers,
@@ -58,14 +58,14 @@ func Parse(text string, issuers []string) Principal {
 	return p
 }
 
-// IssuerSuffix is what follows the name of those for whom an issuer vouches: two issuers may know two people by
-// one name.
+// IssuerSuffix returns what follows the name of those for whom an issuer vouches: two issuers may know two
+// people by one name.
 func IssuerSuffix(issuer string) string { return "@" + strings.TrimPrefix(issuer, "https://") }
 
 // Known reports whether it is known who it is.
 func (p Principal) Known() bool { return p.Local || p.Name != "" }
 
-// Key tells principals apart, groups aside: NAME, or NAME@ISSUER. It is "" for the local user and for nobody.
+// Key tells principals apart, groups aside: NAME, or NAME@ISSUER. It is "" for the local user and for no one.
 func (p Principal) Key() string {
 	if p.Issuer == "" {
 		return p.Name
@@ -74,7 +74,7 @@ func (p Principal) Key() string {
 }
 
 // RightsKey tells apart those for whom different rules may be: principals that have it in common are the same in all that rules look
-// at, groups included, and the local user is not nobody. It is for comparing alone.
+// at, groups included, and the local user is not no one. It is for comparing alone.
 func (p Principal) RightsKey() string {
 	b := strconv.AppendBool(nil, p.Local)
 	for _, part := range append([]string{p.Name, p.Issuer}, p.Groups...) {
@@ -83,7 +83,7 @@ func (p Principal) RightsKey() string {
 	return string(b)
 }
 
-// String is how the record, status, logs and questions name the principal, and what rules compare.
+// String returns how the record, status, logs and questions name the principal, and what rules compare.
 func (p Principal) String() string {
 	switch {
 	case p.Local:

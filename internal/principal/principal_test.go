@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A name that acts on whoever reads it is nobody's. Control: names of all languages.
+// A name that acts on the one who reads it is no one's. Control: names of all languages.
 func TestCheckName(t *testing.T) {
 	t.Parallel()
 	for name, good := range map[string]bool{
@@ -19,7 +19,7 @@ func TestCheckName(t *testing.T) {
 	}
 }
 
-// TestRights: whoever differs in anything that rules look at is told apart, however the parts are written.
+// TestRights: the one who differs in anything that rules look at is told apart, however the parts are written.
 func TestRights(t *testing.T) {
 	t.Parallel()
 	all := []Principal{

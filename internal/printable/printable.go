@@ -80,8 +80,8 @@ func setsDirection(r rune) bool { return r >= 0x202a && r <= 0x202e || r >= 0x20
 
 func isTag(r rune) bool { return r >= 0xe0000 && r <= 0xe007f }
 
-// isInvisible reports a character that leaves no mark of its own, those that
-// directs and isTag know among them.
+// isInvisible reports a character that leaves no mark of its own, the ones
+// that directs and isTag know among them.
 func isInvisible(r rune) bool {
 	switch {
 	case r < 0x34f:
@@ -138,7 +138,7 @@ func sequenceLength(s string) int {
 	return at
 }
 
-// stringEnd is where the text of a control string ends, its terminator included.
+// stringEnd returns where the text of a control string ends, its terminator included.
 func stringEnd(s string) int {
 	for i := range len(s) {
 		switch {
@@ -178,7 +178,7 @@ func Escape(s string, most int) string {
 	return b.String()
 }
 
-// Rune is the escape of Go of one character that is [Hidden].
+// Rune returns the escape of Go of one character that is [Hidden].
 func Rune(r rune) string { return strings.Trim(strconv.QuoteRuneToASCII(r), "'") }
 
 // Line returns s on one line. Honest text stays as it is, of any language; text with
@@ -221,13 +221,13 @@ func JSON(text []byte) []byte {
 // breaks are line breaks that some terminals and all editors take for one.
 var breaks = strings.NewReplacer("\u2028", `\u2028`, "\u2029", `\u2029`)
 
-// Quote is a name from outside in quotes, escaped, of at most 100 characters.
+// Quote returns a name from outside in quotes, escaped, of at most 100 characters.
 func Quote(name string) string { return `"` + Escape(name, 100) + `"` }
 
 // maxListed is how many names List has.
 const maxListed = 40
 
-// List is names in quotes, "none" where there are none.
+// List returns names in quotes, "none" if there are none.
 func List(names []string) string {
 	var b strings.Builder
 	for i, n := range names {
@@ -287,7 +287,7 @@ var (
 // A POSIX shell reads a word with others as $'...', which is newer than other quotes, and which bash, zsh and ksh read.
 //
 // On Windows a word is bare or in double quotes, which cmd and PowerShell read alike. A character that one of them reads between double quotes is
-// written as $([char]N), which PowerShell alone reads. cmd takes such a word for a wrong name, and runs nothing of it.
+// written as $([char]N), which PowerShell alone reads. cmd takes such a word for a wrong name, and runs none of it.
 func CommandLine(words []string) string { return commandLine(words, runtime.GOOS == "windows") }
 
 func commandLine(words []string, windows bool) string {
@@ -344,8 +344,9 @@ func quoteWord(w string) string {
 	return string(append(b, '\''))
 }
 
-// Word is a name from outside as one word of a CommandLine, of at most 300 characters
-// and escaped. In quotes it is seen to be a name where it looks like an option.
+// Word returns a name from outside as one word of a CommandLine, of at most 300
+// characters and escaped. In quotes it is seen to be a name if it looks like an
+// option.
 func Word(name string) string { return word(name, runtime.GOOS == "windows") }
 
 func word(name string, windows bool) string {

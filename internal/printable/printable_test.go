@@ -40,7 +40,7 @@ var attacks = []struct{ in, want string }{
 	{"\ufeffbyte order", "byte order"},
 }
 
-// honest is text that people write: nothing of it may go.
+// honest is text that people write: none of it may go.
 var honest = []string{
 	"", "plain\ttext\nwith lines\r\nof two systems", "Grüße, naïve café – “quotes” … €",
 	"می\u200cخواهم", "نمی\u200cدانم که آیا", "שלום \u200fעולם\u200e (abc)", "ภาษาไทยที่\u200bใช้", "ខ្មែរ\u200bភាសា។\u200bនេះ",

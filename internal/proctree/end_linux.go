@@ -7,13 +7,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Subreaper makes this process the parent of whoever below it loses theirs.
+// Subreaper makes this process the parent of the one who below it loses theirs.
 func Subreaper() error {
 	return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 }
 
-// Signal sends a signal to this very process: where it has ended meanwhile the
-// error is ESRCH, whoever has its id now.
+// Signal sends a signal to this very process: if it has ended meanwhile the
+// error is ESRCH, the one who has its id now.
 func (p Process) Signal(sig unix.Signal) error {
 	fd, err := p.openDescriptor()
 	switch {
@@ -87,7 +87,7 @@ func AwaitAll(all []Process, atMost time.Duration) {
 // A Family says who is to be ended.
 type Family struct {
 	// Members names those who are in the table and belong to the family, the
-	// ended ones too: nobody may wait for those before End is done. A chain of
+	// ended ones too: no one may wait for those before End is done. A chain of
 	// processes, each of which starts the next and ends, can be faster than a
 	// look at the table; what it cannot do is leave none of its dead behind.
 	Members func(t *Table) []Process
@@ -97,7 +97,7 @@ type Family struct {
 
 // End ends everybody in the family by KILL, and returns those whom that did
 // not end within the given time: the kernel holds them, or they belong to
-// another user. The error is that of reading the process table.
+// another user. The error is the error of reading the process table.
 func (f Family) End(atMost time.Duration) (left []Process, err error) {
 	if f.Read == nil {
 		f.Read = Read
@@ -131,9 +131,9 @@ func (f Family) End(atMost time.Duration) (left []Process, err error) {
 	}
 }
 
-// freezeAll stops everybody in the family, until a look at the table shows nobody
+// freezeAll stops everybody in the family, until a look at the table shows no one
 // new, neither living nor ended. A process with STOP on its way can no longer
-// fork, so whoever is not in the last table has no living ancestor in it.
+// fork, so the one who is not in the last table has no living ancestor in it.
 func (f Family) freezeAll(foreign map[Process]bool, deadline time.Time) (stopped []Process, err error) {
 	seen := map[Process]bool{}
 	for {
@@ -162,7 +162,7 @@ func (f Family) freezeAll(foreign map[Process]bool, deadline time.Time) (stopped
 	}
 }
 
-// identityOf is what identifies a process from one table to the next.
+// identityOf returns what identifies a process from one table to the next.
 func identityOf(p Process) Process { return Process{PID: p.PID, Start: p.Start} }
 
 // EndAll ends everybody below this process and waits for those who become its

@@ -10,15 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The mark of whom a hub has started is a hard limit of 0 on file locks (RLIMIT_LOCKS). It passes to whoever is started,
-// through fork, exec, setsid and a new environment, and stays when all above have ended. Only CAP_SYS_RESOURCE of the
-// machine itself, which root has, takes it away; that of a user namespace does not.
+// The mark of whom a hub has started is a hard limit of 0 on file locks (RLIMIT_LOCKS). It passes to the one who is
+// started, through fork, exec, setsid and a new environment, and stays when all above have ended. Only CAP_SYS_RESOURCE
+// of the machine itself, which root has, takes it away; that of a user namespace does not.
 //
-// The kernel has ignored this limit since Linux 2.4.25 (getrlimit(2)), so the mark keeps nobody from anything, and nobody
+// The kernel has ignored this limit since Linux 2.4.25 (getrlimit(2)), so the mark keeps no one from anything, and no one
 // has a reason to set it. A system that does sets it to some number; 0 is the one value below which there is none, so who
 // bears the mark can neither lose it nor look like one of those.
 
-// errLimits says that a process shows no limits: it has ended.
+// errLimits means that a process shows no limits: it has ended.
 var errLimits = errors.New("/proc/PID/limits is not as proc_pid_limits(5) has it")
 
 // marking is whether this process has marked itself, and was marked before.
@@ -46,8 +46,8 @@ func Mark() error {
 	return nil
 }
 
-// Marked reports whether a process was started by a hub or by whom one has started. Of this process it says what it
-// was before Mark.
+// Marked reports whether a process was started by a hub or by whom one has started. Of this process it reports what
+// it was before Mark.
 func Marked(pid int) (bool, error) {
 	if pid == os.Getpid() {
 		marking.Lock()

@@ -27,9 +27,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// play is a process of a test: "keeper" is a subreaper that starts a breeder
-// and ends it and all that it has bred; "breeder" starts others like itself
-// without end, each deaf, in a session of its own and soon without a parent.
+// play returns a process of a test: "keeper" is a subreaper that starts a
+// breeder and ends it and all that it has bred; "breeder" starts others like
+// itself without end, each deaf, in a session of its own and soon without a
+// parent.
 func play(role string) int {
 	again := func(role string) *exec.Cmd {
 		cmd := exec.Command(os.Args[0])
@@ -72,7 +73,7 @@ func play(role string) int {
 		if err != nil || len(left) > 0 {
 			return fail(fmt.Errorf("left %v: %w", left, err))
 		}
-		// Nobody holds the pipe, and there is no child, not even an ended one.
+		// No one holds the pipe, and there is no child, not even an ended one.
 		if _, err := io.Copy(io.Discard, lines); err != nil {
 			return fail(err)
 		}
@@ -143,7 +144,7 @@ func fail(err error) int {
 }
 
 // A chain of processes each of which starts the next and ends can be ended:
-// nobody gets away by being born while others are killed.
+// no one gets away by being born while others are killed.
 func TestWhoBreedsIsEnded(t *testing.T) {
 	for range 3 {
 		ctx, cancel := context.WithTimeout(t.Context(), bounds.Patience)
@@ -187,7 +188,7 @@ func TestMark(t *testing.T) {
 	}
 }
 
-// A signal meant for a process that has ended reaches nobody.
+// A signal meant for a process that has ended reaches no one.
 func TestSignalToAnother(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), envRole+"=hold")
@@ -241,7 +242,7 @@ func TestTable(t *testing.T) {
 	if below := table.Descendants(os.Getpid()); len(below) > 0 {
 		t.Errorf("below this process: %v", below)
 	}
-	// A circle, which ids given anew could make, is walked once.
+	// A circle, which ids given again could make, is walked once.
 	circle := &Table{all: map[int]Process{1: {PID: 1, Parent: 2}, 2: {PID: 2, Parent: 1}}, children: map[int][]int{1: {2}, 2: {1}}}
 	if below := circle.Descendants(1); len(below) != 1 {
 		t.Errorf("a circle: %v", below)

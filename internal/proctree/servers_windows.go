@@ -14,7 +14,7 @@ import (
 // All servers of a hub are in one job object, beside the job that bounds each of them. A process that a server starts is in it too,
 // and no process leaves it, also when all above that process have ended. The job has a name, by which any process looks it up.
 
-// errNameTaken says that another process has made an object of that name. It could let servers out of the job.
+// errNameTaken means that another process has made an object of that name. It could let servers out of the job.
 var errNameTaken = errors.New("another process has taken the name of the job object for this hub's servers; start the hub again")
 
 var (

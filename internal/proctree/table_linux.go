@@ -17,7 +17,7 @@ type Process struct {
 	TTY    int    // of its controlling terminal, 0: it has none
 	Front  int    // the group in the foreground of that terminal
 	State  byte   // as in proc_pid_stat(5): Z is ended and not yet waited for
-	Start  uint64 // clock ticks from the start of the machine to that of the process
+	Start  uint64 // clock ticks from the start of the machine to the process's
 	Hub    string // the name that a hub or its guardian has given itself, see [Rename]; "" of others
 }
 
@@ -26,8 +26,8 @@ func Rename(name string) error {
 	return os.WriteFile("/proc/self/comm", []byte(name), 0) // it is there, so nothing is created
 }
 
-// A Table is one look at all processes. It is not a moment's: those that
-// started or ended meanwhile may be in it or not.
+// A Table is one look at all processes. It is not a moment's: the ones
+// that started or ended meanwhile may be in it or not.
 type Table struct {
 	all      map[int]Process
 	children map[int][]int
@@ -139,7 +139,7 @@ func (t *Table) Children(pid int) []Process {
 // Descendants returns all who descend from a process, without itself.
 func (t *Table) Descendants(pid int) []Process {
 	var out []Process
-	seen := map[int]bool{pid: true} // an id that was given anew meanwhile could close a circle
+	seen := map[int]bool{pid: true} // an id that was given again meanwhile could close a circle
 	for queue := []int{pid}; len(queue) > 0; queue = queue[1:] {
 		for _, c := range t.children[queue[0]] {
 			if !seen[c] {
@@ -162,8 +162,8 @@ func (p Process) Held() bool {
 }
 
 // HasMoreFilters compares how many filters look at the system calls of a process, by its status
-// (proc_pid_status(5)), with how many look at those of another. more is also true where
-// that cannot be told.
+// (proc_pid_status(5)), with how many look at the ones of another. more is also true if that
+// cannot be told.
 func HasMoreFilters(status, than []byte) (more bool) {
 	of, ok1 := readField(status, "Seccomp_filters")
 	other, ok2 := readField(than, "Seccomp_filters")
@@ -172,7 +172,7 @@ func HasMoreFilters(status, than []byte) (more bool) {
 	}
 	mode, ok1 := readField(status, "Seccomp") // before Linux 5.9
 	_, ok2 = readField(than, "Seccomp")
-	return ok1 != ok2 || mode != 0 // of two that have some, nobody knows how many
+	return ok1 != ok2 || mode != 0 // of two that have some, no one knows how many
 }
 
 func readField(status []byte, name string) (n int, ok bool) {
@@ -182,21 +182,21 @@ func readField(status []byte, name string) (n int, ok bool) {
 	return n, err == nil
 }
 
-// countFilters is how many filters a process or a thread has, by its status.
+// countFilters returns how many filters a process or a thread has, by its status.
 func countFilters(status []byte) int {
 	n, _ := readField(status, "Seccomp_filters")
 	return n
 }
 
 // Variable returns the value of a variable in the environment that the process
-// started with. Nothing is found where it took the environment away from there,
-// or may not be looked into.
+// started with. Nothing is found if it took the environment away from there, or
+// may not be looked into.
 func (p Process) Variable(name string) string {
 	value, _ := p.Lookup(name)
 	return value
 }
 
-// Lookup is Variable, with an error where the process may not be looked into.
+// Lookup works like Variable, with an error if the process may not be looked into.
 func (p Process) Lookup(name string) (string, error) {
 	raw, err := os.ReadFile("/proc/" + strconv.Itoa(p.PID) + "/environ")
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 
 // Usage is what one process takes of the machine.
 type Usage struct {
-	Memory  int64 // bytes, those that are swapped out too
+	Memory  int64 // bytes, the ones that are swapped out too
 	Threads int
 }
 
@@ -35,7 +35,7 @@ func (p Process) ProportionalMemory() (int64, error) {
 	return kibBytes(raw, "Pss") + kibBytes(raw, "SwapPss"), nil
 }
 
-// kibBytes is a line such as "VmRSS:	  1234 kB", in bytes.
+// kibBytes returns a line such as "VmRSS: 1234 kB", in bytes.
 func kibBytes(raw []byte, name string) int64 {
 	_, rest, _ := bytes.Cut(raw, []byte("\n"+name+":"))
 	n := int64(0)
@@ -43,8 +43,8 @@ func kibBytes(raw []byte, name string) int64 {
 	return n << 10
 }
 
-// Written returns how many bytes a process and those that it has started have written, to files and to each other. Processes that may not
-// be looked into count nothing.
+// Written returns how many bytes a process and the ones that it has started have written, to files and to each other. Processes that may
+// not be looked into count nothing.
 func Written(pid int) (n int64) {
 	dir := "/proc/" + strconv.Itoa(pid)
 	raw, err := os.ReadFile(dir + "/io")

@@ -63,6 +63,6 @@ func (o *output) write(b []byte) (int, error) {
 			return n, nil
 		}
 	}
-	more, err := o.c.Write(b[n:]) // waits for room, or tells what is wrong
+	more, err := o.c.Write(b[n:]) // waits for room, or reports what is wrong
 	return n + more, err
 }

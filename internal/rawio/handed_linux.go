@@ -15,8 +15,8 @@ import (
 const maxParts = 8
 
 // A PassedStream is a stream that was handed over by another process: a socket (NewSocket) or a
-// pipe (NewPipe). It never waits in the kernel: where there is nothing to do the runtime's
-// poller waits.
+// pipe (NewPipe). It never waits in the kernel: if there is nothing to do the runtime's poller
+// waits.
 type PassedStream struct {
 	f      *os.File
 	raw    syscall.RawConn
@@ -36,8 +36,8 @@ type half struct {
 }
 
 // NewPipe returns a PassedStream that owns fd: a pipe that does not block, and that was opened by
-// this process, so that nobody else can make it block. A pipe that was opened once more
-// knows nothing of RWF_NOWAIT.
+// this process, so that no one else can make it block. A pipe that was opened again knows nothing
+// about RWF_NOWAIT.
 func NewPipe(fd int, name string) *PassedStream {
 	return newHanded(os.NewFile(uintptr(fd), name), false)
 }
@@ -74,10 +74,10 @@ func newHanded(f *os.File, socket bool) *PassedStream {
 	return s
 }
 
-// SyscallConn is that of the descriptor. Who uses it must not block.
+// SyscallConn returns the syscall conn of the descriptor. Who uses it must not block.
 func (s *PassedStream) SyscallConn() (syscall.RawConn, error) { return s.raw, nil }
 
-// SetWriteDeadline is that of a file.
+// SetWriteDeadline returns the write deadline of a file.
 func (s *PassedStream) SetWriteDeadline(t time.Time) error { return s.f.SetWriteDeadline(t) }
 
 // Close closes the descriptor, and ends a Read and a Write that wait.
@@ -117,7 +117,7 @@ func (s *PassedStream) Write(b []byte) (done int, err error) {
 	return done, nil
 }
 
-// waitError is the error of a wait, as files tell it.
+// waitError returns the error of a wait, as files tell it.
 func (s *PassedStream) waitError(err error) error {
 	if _, closed := s.f.Read(nil); closed != nil {
 		return closed
@@ -189,7 +189,7 @@ func (s *PassedStream) Send(fd int, parts [][]byte) (int, error) {
 	return n, nil
 }
 
-// transferBytes makes a system call that moves so many bytes, unannounced where they are few. Calls for
+// transferBytes makes a system call that moves so many bytes, unannounced if they are few. Calls for
 // pipes do not look at fourth.
 func transferBytes(trap, fd uintptr, at unsafe.Pointer, third uintptr, size int, fourth uintptr) (int, unix.Errno) {
 	for {

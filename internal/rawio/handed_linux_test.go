@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sockets is a PassedStream and the other end of its pair, both of which block.
+// sockets returns a PassedStream and the other end of its pair, both of which block.
 func sockets(t testing.TB) (s *PassedStream, other *os.File) {
 	t.Helper()
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -168,7 +168,7 @@ func TestSocketAllocatesNothing(t *testing.T) {
 	}
 }
 
-// A pipe that was opened once more is read and written as any, without an allocation, and whoever shares the first
+// A pipe that was opened again is read and written as any, without an allocation, and the one who shares the first
 // descriptor keeps its mode.
 func TestPipe(t *testing.T) {
 	var fds [2]int

@@ -12,8 +12,8 @@ import (
 const short = 64 << 10
 
 // Reader returns a reader of the same stream, one that does not announce short
-// reads where the stream is a descriptor that does not block; else r itself.
-// What it returns is no Closer.
+// reads if the stream is a descriptor that does not block; else r itself. What
+// it returns is no Closer.
 func Reader(r io.Reader) io.Reader {
 	if q := newReader(r); q != nil {
 		return q
@@ -45,7 +45,7 @@ func NewAppender(f *os.File) *Appender {
 	return a
 }
 
-// Write is the file's Write.
+// Write returns the file's Write.
 func (a *Appender) Write(b []byte) (int, error) {
 	if a.raw == nil || len(b) == 0 || len(b) > short {
 		return a.f.Write(b)
@@ -67,7 +67,7 @@ func (a *Appender) Write(b []byte) (int, error) {
 	if ok && n == len(b) {
 		return n, nil
 	}
-	more, err := a.f.Write(b[n:]) // tells why, or goes on
+	more, err := a.f.Write(b[n:]) // reports why, or goes on
 	return n + more, err
 }
 

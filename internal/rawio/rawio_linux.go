@@ -9,10 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The transfers of pipes and sockets are those of preadv2(2) and pwritev2(2) with
-// RWF_NOWAIT: they do not block even where somebody else has made the descriptor
-// one that does, as every process may that shares our standard streams. A call that
-// blocks unannounced would hold up the collector, and with it everything.
+// The transfers of pipes and sockets are the sockets of preadv2(2) and pwritev2(2)
+// with RWF_NOWAIT: they do not block even where someone else has made the
+// descriptor one that does, as every process may that shares our standard streams.
+// A call that blocks unannounced would hold up the collector, and with it
+// everything.
 
 // transfer is one of them. The iovec lives in it, so that nothing is allocated.
 type transfer struct{ iov unix.Iovec }
@@ -20,13 +21,13 @@ type transfer struct{ iov unix.Iovec }
 func (t *transfer) transferOnce(trap uintptr, fd uintptr, b []byte) (int, unix.Errno) {
 	t.iov.Base = unsafe.SliceData(b)
 	t.iov.SetLen(len(b))
-	const here = ^uintptr(0) // the offset -1: where the descriptor is
+	const here = ^uintptr(0) // the offset -1: if the descriptor is
 	n, _, errno := unix.RawSyscall6(trap, fd, uintptr(unsafe.Pointer(&t.iov)), 1, here, offsetHigh, unix.RWF_NOWAIT)
 	t.iov.Base = nil
 	return int(n), errno
 }
 
-// offsetHigh is the upper half of the offset -1 where a long has 32 bits.
+// offsetHigh is the upper half of the offset -1 if a long has 32 bits.
 const offsetHigh = ^uintptr(0) * (1 - unsafe.Sizeof(uintptr(0))/8)
 
 // isLacking reports whether the kernel has no such transfer for a descriptor.
@@ -83,7 +84,7 @@ func newReader(r io.Reader) io.Reader {
 		nonblocking = err == nil && flags&unix.O_NONBLOCK != 0
 	})
 	if err != nil || !nonblocking {
-		return nil // the poller knows nothing of it
+		return nil // the poller knows nothing about it
 	}
 	q := &reader{r: r, raw: raw}
 	q.once = q.attemptRead
@@ -105,7 +106,7 @@ func (q *reader) attemptRead(fd uintptr) bool {
 			return true
 		default:
 			q.plain = isLacking(errno)
-			return true // the ordinary read says what that is
+			return true // the ordinary read reports what that is
 		}
 	}
 }

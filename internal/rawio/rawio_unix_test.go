@@ -11,8 +11,8 @@ import (
 	"mcphub/e2e/bounds"
 )
 
-// TestReaderOfAPipeThatSomebodyMadeBlock: whoever shares a descriptor may turn its
-// flag off. Nothing waits then but the goroutine that reads.
+// TestReaderOfAPipeThatSomebodyMadeBlock: the one who shares a descriptor may turn
+// its flag off. Nothing waits then but the goroutine that reads.
 func TestReaderOfAPipeThatSomebodyMadeBlock(t *testing.T) {
 	t.Parallel()
 	r, w := pipe(t)

@@ -21,7 +21,7 @@ import (
 // MaxDepth is how deep a JSON value may nest that JSON reads.
 const MaxDepth = 1000
 
-// Mark stands in a record in the place of what may be a secret.
+// Mark stands in a record instead of what may be a secret.
 const Mark = "[redacted]"
 
 // secretWords make a key one whose value is not recorded, whatever it is.
@@ -38,7 +38,7 @@ var secretPairs = map[[2]string]bool{
 	{"auth", "key"}: true, {"session", "key"}: true, {"account", "key"}: true, {"ssh", "key"}: true,
 }
 
-// harmlessEnds are last words of keys that tell where a secret is, or of one.
+// harmlessEnds are last words of keys that report where a secret is, or of one.
 var harmlessEnds = map[string]bool{
 	"file": true, "path": true, "dir": true, "directory": true, "folder": true, "name": true, "type": true, "count": true,
 	"limit": true, "length": true, "size": true, "env": true, "expiry": true, "expires": true,
@@ -82,7 +82,7 @@ func splitKey(key string) []string {
 	return out
 }
 
-// SecretPointer is SecretKey for the last key of a JSON pointer.
+// SecretPointer works like SecretKey for the last key of a JSON pointer.
 func SecretPointer(pointer string) bool {
 	return SecretKey(pointer[strings.LastIndexByte(pointer, '/')+1:])
 }
@@ -128,7 +128,7 @@ func Text(text string) string {
 	return text
 }
 
-// Spans returns where in a text what Text replaces begins and ends, in their order. Those that meet are one.
+// Spans returns where in a text what Text replaces begins and ends, in their order. The ones that meet are one.
 func Spans(text string) (spans [][2]int) {
 	for i := range shapes {
 		sh := &shapes[i]
@@ -152,8 +152,8 @@ func Spans(text string) (spans [][2]int) {
 	return out
 }
 
-// URL is an address without what often holds a secret: its user, query, fragment, and what
-// Text leaves out; "" for what is no address.
+// URL returns an address without what often holds a secret: its user, query, fragment, and
+// what Text leaves out; "" for what is no address.
 func URL(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -163,10 +163,10 @@ func URL(text string) string {
 	return Text(u.String())
 }
 
-// Args is Text for the arguments of a program: a reference to a secret stays as
-// hub.json has it, what follows an option
-// whose name is that of a secret is left out too, and so is the value of each
-// variable of environ that is one.
+// Args works like Text for the arguments of a program: a reference to a secret
+// stays as hub.json has it, what follows an option whose name is the name of a
+// secret is left out too, and so is the value of each variable of environ that
+// is one.
 func Args(args, environ []string) []string {
 	var values []string
 	for _, v := range environ {
@@ -207,8 +207,8 @@ func headerLike(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
-// pairs remembers, of each object that is open, what it says that its value is
-// called: {"name": "API_KEY", "value": "..."}.
+// pairs remembers, of each object that is open, what it reports that its value
+// is called: {"name": "API_KEY", "value": "..."}.
 type pairs []struct{ key, name string }
 
 // nameKeys are keys under which a name stands whose value is the member "value".
@@ -221,7 +221,7 @@ func (p *pairs) startObject(depth int) {
 	}
 }
 
-// sawString notes a string at a depth of the document; 0 is outside of all.
+// sawString remembers a string at a depth of the document; 0 is outside of all.
 func (p *pairs) sawString(depth int, isKey bool, text string) {
 	for len(*p) <= depth {
 		*p = append(*p, struct{ key, name string }{})

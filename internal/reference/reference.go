@@ -8,13 +8,13 @@ import (
 	"mcphub/internal/lazyregexp"
 )
 
-// A Kind says where a value is looked for.
+// A Kind describes where a value is looked for.
 type Kind string
 
 // The kinds.
 const (
 	Keyring Kind = "keyring" // a secret that is kept by `mcphub secret set`
-	Input   Kind = "input"   // likewise; the list inputs of hub.json says what to ask for
+	Input   Kind = "input"   // likewise; the list inputs of hub.json states what to ask for
 	File    Kind = "file"    // the text of a file
 
 	// EnvFile is the text of a whole env file. It is never written as a reference:
@@ -31,15 +31,15 @@ type Ref struct {
 	Name string // of the secret; of a File its path
 }
 
-// String is the reference as hub.json has it.
+// String returns the reference as hub.json has it.
 func (r Ref) String() string { return "${" + string(r.Kind) + ":" + r.Name + "}" }
 
-// Mark is what stands in a text in the place of the reference. Its name is
-// escaped, so that nobody who looks into the text for paths or placeholders
+// Mark returns what stands in a text instead of the reference. Its name is
+// escaped, so that no one who looks into the text for paths or placeholders
 // finds any.
 func (r Ref) Mark() string { return "\x00" + string(r.Kind) + ":" + url.QueryEscape(r.Name) + "\x00" }
 
-// KindOf tells what kind of reference the text between "${" and "}" begins.
+// KindOf returns what kind of reference the text between "${" and "}" begins.
 func KindOf(body string) (k Kind, name string, ok bool) {
 	before, name, ok := strings.Cut(body, ":")
 	switch k := Kind(before); k {
@@ -57,7 +57,7 @@ func Written(s string) bool { return begun.MatchString(s) }
 
 var secretName = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9_./-]*$`)
 
-// CheckName says what is wrong with the name of a secret, or "".
+// CheckName returns what is wrong with the name of a secret, or "".
 func CheckName(name string) string {
 	switch {
 	case !secretName.MatchString(name):
@@ -97,8 +97,8 @@ func All(s string) []Ref {
 	return out
 }
 
-// Replace puts a value in the place of each mark. The error is that of value, or
-// says that a NUL belongs to no mark.
+// Replace puts a value instead of each mark. The error is the error of value, or
+// reports that a NUL belongs to no mark.
 func Replace(s string, value func(Ref) (string, error)) (string, error) {
 	if !Has(s) {
 		return s, nil
@@ -121,7 +121,7 @@ func Replace(s string, value func(Ref) (string, error)) (string, error) {
 	return strings.Join(parts, ""), nil
 }
 
-// Blank puts a word in the place of each mark, for whoever judges the rest.
+// Blank puts a word instead of each mark, for the caller that judges the rest.
 func Blank(s, word string) string {
 	out, err := Replace(s, func(Ref) (string, error) { return word, nil })
 	if err != nil {

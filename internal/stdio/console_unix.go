@@ -14,8 +14,8 @@ import (
 type Console struct{ *os.File }
 
 // OpenConsole opens the controlling terminal. It must be the one that standard
-// input and output are, and this process must have it: else somebody else sits
-// there, or nobody.
+// input and output are, and this process must have it: else someone else sits
+// there, or no one.
 func OpenConsole() (*Console, error) {
 	if !IsTerminal(os.Stdin) || !IsTerminal(os.Stdout) {
 		return nil, errors.New("an answer is taken at a terminal only: standard input and output must both be one")

@@ -8,7 +8,7 @@ import (
 // A Console is the terminal of this process. There is none on Windows.
 type Console struct{ *os.File }
 
-// OpenConsole says that there is none.
+// OpenConsole reports that there is none.
 func OpenConsole() (*Console, error) {
 	return nil, errors.New("approve is not there on Windows: use a client that can ask (elicitation)")
 }

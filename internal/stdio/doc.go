@@ -1,4 +1,4 @@
-// Package stdio holds what this process was given by whoever started it:
+// Package stdio holds what this process was given by the one who started it:
 // standard input and output, and the terminal that they may be. All that
 // differs between the systems there is here.
 //

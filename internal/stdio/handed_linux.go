@@ -17,10 +17,10 @@ type Stream interface {
 	SetWriteDeadline(t time.Time) error
 }
 
-// Handed returns a stream that another process has handed over, as one whose reads and
-// writes can be interrupted. It owns fd. flag is O_RDONLY or O_WRONLY. Whoever shares the
-// stream keeps the mode of his descriptor: a pipe and a terminal are opened once more; a socket, which
-// cannot be, is waited for although it blocks.
+// Handed returns a stream that another process has handed over, as one whose reads and writes can be
+// interrupted. It owns fd. flag is O_RDONLY or O_WRONLY. The one who shares the stream keeps the mode
+// of his descriptor: a pipe and a terminal are opened again; a socket, which cannot be, is waited for
+// although it blocks.
 func Handed(fd int, name string, flag int) Stream {
 	var st unix.Stat_t
 	kind := uint32(0)
@@ -43,7 +43,7 @@ func Handed(fd int, name string, flag int) Stream {
 			return s
 		}
 	}
-	if own, _, ok := interruptibleCopy(fd, name); ok { // another user's pipe cannot be opened once more
+	if own, _, ok := interruptibleCopy(fd, name); ok { // another user's pipe cannot be opened again
 		_ = unix.Close(fd)
 		return own
 	}

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Open returns standard input and output as files whose reads and writes
-// can be interrupted, where they are pipes or sockets, and a function that puts
-// them back as they were: whoever shares them expects blocking ones.
+// Open returns standard input and output as files whose reads and writes can be
+// interrupted, if they are pipes or sockets, and a function that puts them back
+// as they were: the one who shares them expects blocking ones.
 func Open() (in, out *os.File, restore func()) {
 	in, undoIn := makeInterruptible(os.Stdin)
 	out, undoOut := makeInterruptible(os.Stdout)
@@ -25,7 +25,7 @@ func makeInterruptible(f *os.File) (*os.File, func()) {
 	return f, func() {}
 }
 
-// interruptibleCopy is a pipe or a socket once more, not blocking.
+// interruptibleCopy returns a pipe or a socket again, not blocking.
 func interruptibleCopy(fd int, name string) (own *os.File, undo func(), ok bool) {
 	var st unix.Stat_t
 	if unix.Fstat(fd, &st) != nil {
@@ -39,7 +39,7 @@ func interruptibleCopy(fd int, name string) (own *os.File, undo func(), ok bool)
 		return nil, nil, false
 	}
 	// A descriptor of its own, so that closing it leaves the number 0 or 1 taken
-	// and nothing opened later becomes somebody's standard output.
+	// and nothing opened later becomes someone's standard output.
 	copied, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
 	if err != nil {
 		return nil, nil, false

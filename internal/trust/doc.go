@@ -12,6 +12,6 @@
 // Concurrency: Settings are a value. What is made of them may be used by any goroutine; one mutex for each file guards what
 // was read of it.
 //
-// It refuses to weaken anything: an authority is added to those of the system, a pin is asked for beside a chain that was
-// verified, and a host must be the one that the certificate names. No error holds a private key.
+// It refuses to weaken anything: an authority is added to the ones of the system, a pin is asked for beside a chain that
+// was verified, and a host must be the one that the certificate names. No error holds a private key.
 package trust

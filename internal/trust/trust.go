@@ -19,18 +19,18 @@ import (
 	"mcphub/internal/ownership"
 )
 
-// Settings say how a server is known, and what it is shown. The zero value changes nothing.
+// Settings describe how a server is known, and what it is shown. The zero value changes nothing.
 type Settings struct {
-	CA   File // certificates of authorities, which count beside those of the system
+	CA   File // certificates of authorities, which count beside the ones of the system
 	Cert File // the certificate that the server is shown, with those between it and its authority
 	Key  File // its private key
 	Pins []string
 	// PinsAt is where Pins stand in hub.json. Each is "sha256/" and the SHA-256 of a server's public key in base64; one of
-	// them must be that of the server.
+	// them must be the them of the server.
 	PinsAt string
 }
 
-// A File is a path, and where it stands in hub.json. The zero value is none.
+// A File is a path, and if it stands in hub.json. The zero value is none.
 type File struct{ Path, At string }
 
 // IsZero reports whether the Settings change nothing.
@@ -65,8 +65,8 @@ func (f File) errorf(format string, args ...any) error {
 	return &Error{f.At, fmt.Sprintf(format, args...)}
 }
 
-// Server is for connections to the server itself, at this host; nil: what the system does is all. warn is told of a private
-// key that others can read; it may be nil.
+// Server is for connections to the server itself, at this host; nil: what the system does is all. warn is told about a
+// private key that others can read; it may be nil.
 func (s Settings) Server(host string, warn func(string)) (*tls.Config, error) {
 	if s.IsZero() {
 		return nil, nil
@@ -145,7 +145,7 @@ func (in *inUse) verifyHandshake(host string, cs tls.ConnectionState) error {
 	return nil
 }
 
-// Pin is that of the key of a certificate.
+// Pin returns the pin of the key of a certificate.
 func Pin(c *x509.Certificate) string {
 	sum := sha256.Sum256(c.RawSubjectPublicKeyInfo)
 	return "sha256/" + base64.StdEncoding.EncodeToString(sum[:])
@@ -201,7 +201,7 @@ func readAuthorities(files []File) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// currentCertificate is the pair of certificate and key, as the files are now.
+// currentCertificate returns the pair of certificate and key, as the files are now.
 func (in *inUse) currentCertificate() (*tls.Certificate, error) {
 	return in.pair.makeOf([]File{in.set.Cert, in.set.Key}, func(files []File) (*tls.Certificate, error) {
 		cert, key := files[0], files[1]

@@ -48,7 +48,7 @@ var whoAsks = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, name)
 })
 
-// An authority counts beside those of the system, for the host that its certificate names, and for no other.
+// An authority counts beside the ones of the system, for the host that its certificate names, and for no other.
 func TestAuthority(t *testing.T) {
 	t.Parallel()
 	house, stranger := trusttest.New(t), trusttest.New(t)
@@ -193,7 +193,7 @@ func TestFilesThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// Who connects is told of a key that others can read. It is used all the same.
+// Who connects is told about a key that others can read. It is used all the same.
 func TestOpenKey(t *testing.T) {
 	t.Parallel()
 	house := trusttest.New(t)

@@ -8,6 +8,6 @@
 // [Signal] is for a goroutine that lives on and waits for several things, a [Pool] for
 // jobs that are done side by side. [Sleep] and [Within] wait for so long at most.
 //
-// Neither queues: however often a Worker is woken while it works, the work is done once
-// more, and a Pool starts a goroutine where none waits.
+// Neither queues: however often a Worker is woken while it works, the work is done
+// again, and a Pool starts a goroutine where none waits.
 package worker

@@ -10,7 +10,7 @@ import (
 type Pool[Job any] struct {
 	do   func(Job)
 	most int32           // that wait at a time
-	over <-chan struct{} // closed: nobody waits any more
+	over <-chan struct{} // closed: no caller waits any more
 	jobs chan Job        // to one that waits
 	idle atomic.Int32    // how many wait
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // A Worker does one piece of work whenever it is woken. Work that is asked for
-// while it is under way is done once more afterwards.
+// while it is under way is done again afterwards.
 //
 // Its zero value with Do set waits for Start.
 type Worker struct {
@@ -48,7 +48,7 @@ func (w *Worker) Stop() {
 	w.ended.Wait()
 }
 
-// startRun is for callers that hold mu.
+// startRun expects the caller to hold mu.
 func (w *Worker) startRun() {
 	if w.due && !w.working && !w.stopped && w.ctx != nil {
 		w.working = true

@@ -25,7 +25,7 @@ func TestWorker(t *testing.T) {
 		w.Start(ctx)
 		time.Sleep(time.Second / 2)
 		for range 5 {
-			w.Wake() // once more, and not five times
+			w.Wake() // again, and not five times
 		}
 		time.Sleep(10 * time.Second)
 		synctest.Wait()

@@ -13,10 +13,10 @@ import (
 // itself. Unlike a root it need not be there.
 type Area struct {
 	Given  string // absolute, cleaned, before symlinks were resolved
-	Path   string // where it leads; Given where that could not be looked up
+	Path   string // its target; Given if that could not be looked up
 	Exists bool
 	Closed string // why it opens nothing: see Provenance; "" if it does
-	Number int    // its bit in the sets of Compare; that of an earlier one for the same directory
+	Number int    // its bit in the sets of Compare; the set of an earlier one for the same directory
 }
 
 // Areas are directories that paths are compared with as a [Guard] compares them
@@ -54,7 +54,7 @@ func NewAreas(fsys FS, dirs []string) (*Areas, []Area, []error) {
 	return a, list, errs
 }
 
-// foreignArea is the area of a directory on another machine, which is kept as text. It opens nothing.
+// foreignArea returns the area of a directory on another machine, which is kept as text. It opens nothing.
 func (d *Disk) foreignArea(raw string) (Area, error) {
 	p := d.Platform
 	clean := p.Clean(p.Plain(raw))
@@ -70,7 +70,7 @@ func (d *Disk) foreignArea(raw string) (Area, error) {
 	return Area{Given: clean, Path: clean, Closed: "it is on another machine: only a root opens a directory there"}, nil
 }
 
-// areaOf is Canonical for a directory that need not exist or be readable.
+// areaOf works like Canonical for a directory that need not exist or be readable.
 func (d *Disk) areaOf(raw string) (Area, error) {
 	p := d.Platform
 	if slashed := p.FromSlash(raw); d.isForeign(slashed) {
@@ -105,7 +105,7 @@ func (d *Disk) areaOf(raw string) (Area, error) {
 	return Area{Given: place.Readings.Lexical, Path: place.Path, Exists: place.Exists, Closed: closed}, nil
 }
 
-// Words is the length of the sets that Compare fills.
+// Words returns the length of the sets that Compare fills.
 func (a *Areas) Words() int { return (a.count + 63) / 64 }
 
 // AreaSets are sets of areas, bit n for the Area with Number n.
@@ -125,7 +125,7 @@ func (a *Areas) NewSets() *AreaSets {
 	return &AreaSets{all[:n:n], all[n : 2*n : 2*n], all[2*n : 3*n : 3*n], all[3*n:]}
 }
 
-// Compare says in which areas the readings lie.
+// Compare reports in which areas the readings lie.
 func (a *Areas) Compare(r *Readings, out *AreaSets) {
 	a.markAreas(r.Lexical, false, true, out.Lexical)
 	copy(out.Physical, out.Lexical)
@@ -186,8 +186,8 @@ func (a *Areas) markAreas(path string, physical, generous bool, set []uint64) {
 	})
 }
 
-// Inside says which of the readings lie inside a root. The zero and the nil
-// Guard contain nothing.
+// Inside returns which of the readings lie inside a root. The zero and the
+// nil Guard contain nothing.
 func (g *Guard) Inside(r *Readings) (lexical, physical, cleaned bool) {
 	if g.IsEmpty() {
 		return false, false, false

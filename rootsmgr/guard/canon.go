@@ -11,8 +11,8 @@ import (
 
 // RootCandidate is a directory or file that is to be a root, as the filesystem is now.
 type RootCandidate struct {
-	Given string // absolute, cleaned as text; "" where that cannot be said
-	Path  string // every symlink resolved, spelled as the filesystem has it; "" where that cannot be said
+	Given string // absolute, cleaned as text; "" if that cannot be said
+	Path  string // every symlink resolved, spelled as the filesystem has it; "" if that cannot be said
 	File  bool   // a regular file, and no directory
 	Links []Link // every symlink followed on the way
 }
@@ -30,17 +30,16 @@ var (
 	ErrNoDir   = errors.New("it is not a directory")
 )
 
-// Canonical looks at a directory or file that is to be a root. The error says why
-// it cannot be one. If nothing exists there, the error is ErrMissing, and RootCandidate
-// says where it would be. A root that is on another machine names that machine, but a link on the
-// way to it does not.
+// Canonical looks at a directory or file that is to be a root. The error reports why it cannot be
+// one. If nothing exists there, the error is ErrMissing, and RootCandidate reports where it would
+// be. A root that is on another machine names that machine, but a link on the way to it does not.
 func (d *Disk) Canonical(raw string) (RootCandidate, error) {
 	named := *d
 	named.lookAtShare(d.Platform.FromMSYS(raw))
 	return named.canonicalLocal(raw)
 }
 
-// canonicalLocal is Canonical for a directory that names no machine.
+// canonicalLocal works like Canonical for a directory that names no machine.
 func (d *Disk) canonicalLocal(raw string) (RootCandidate, error) {
 	p := d.Platform
 	raw = d.plainPath(p.FromMSYS(raw))
@@ -94,7 +93,7 @@ func (d *Disk) canonicalLocal(raw string) (RootCandidate, error) {
 	return f, nil
 }
 
-// HomeFolder is the user's home folder; the zero found where there is none.
+// HomeFolder returns the user's home folder; the zero found if there is none.
 func (d *Disk) HomeFolder() RootCandidate {
 	if home := HomeOf(d.FS); home != "" {
 		if f, err := d.Canonical(home); err == nil {

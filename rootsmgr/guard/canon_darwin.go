@@ -17,7 +17,7 @@ func (OS) TrueCase(path string) (string, error) {
 	return out, nil
 }
 
-// entryName is the name under which dir lists what it finds as name.
+// entryName returns the name under which dir lists what it finds as name.
 func entryName(dir, name string) string {
 	wanted, err := os.Lstat(platform.Darwin.Join(dir, name))
 	if err != nil {

@@ -18,9 +18,9 @@ func (OS) Magic(link string) (bool, error) {
 	return int64(st.Type) == unix.PROC_SUPER_MAGIC, nil
 }
 
-// Whole looks at a path in one look: the kernel follows it where no link is on the way
-// and all of it is in memory. Before Linux 5.12, and where a filter forbids openat2, it is
-// always false. None of its system calls can wait, so the scheduler is not told of them.
+// Whole looks at a path in one look: the kernel follows it if no link is on the way and
+// all of it is in memory. Before Linux 5.12, and if a filter forbids openat2, it is always
+// false. None of its system calls can wait, so the scheduler is not told about them.
 func (OS) Whole(path string) (Entry, bool) {
 	name, err := unix.BytePtrFromString(path)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Mode is the type of name, as Lstat tells it; permission bits are left out.
-// It costs one system call and no FileInfo.
+// Mode returns the type of name, as Lstat tells it; permission bits are left
+// out. It costs one system call and no FileInfo.
 func (OS) Mode(name string) (fs.FileMode, error) {
 	var st unix.Stat_t
 	for {
@@ -25,7 +25,7 @@ func (OS) Mode(name string) (fs.FileMode, error) {
 	return typeOf(uint32(st.Mode)), nil
 }
 
-// typeOf is the type that a mode of the system has.
+// typeOf returns the type that a mode of the system has.
 func typeOf(mode uint32) fs.FileMode {
 	switch mode & unix.S_IFMT {
 	case unix.S_IFDIR:

@@ -39,9 +39,9 @@ func (OS) LongName(name string) (string, error) {
 	}
 }
 
-// Mode is the type of name. A reparse point that stands for another name is a link, or irregular if
-// its target cannot be read. Any other one is the file or the directory that it shows, such as a
-// file of OneDrive.
+// Mode returns the type of name. A reparse point that stands for another name is a link, or
+// irregular if its target cannot be read. Any other one is the file or the directory that it shows,
+// such as a file of OneDrive.
 func (OS) Mode(name string) (fs.FileMode, error) {
 	info, err := os.Lstat(name)
 	if err != nil {
@@ -71,7 +71,7 @@ func (OS) Mode(name string) (fs.FileMode, error) {
 // errTooLong is the error for a path over the system's limit.
 const errTooLong = windows.ERROR_FILENAME_EXCED_RANGE
 
-// Drives are the root directories of the drives that there are.
+// Drives returns the root directories of the drives that there are.
 func (OS) Drives() []string {
 	set, err := windows.GetLogicalDrives()
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package guard tells where a path leads, and whether that lies inside given roots.
+// Package guard tells the target of a path, and whether that lies inside given roots.
 //
 // Most readers want [Guard.Check]. [Resolve] follows a path without judging it. [Areas]
 // compares paths with directories that open nothing. [Disk.Canonical] and [Index] serve
@@ -12,7 +12,7 @@
 // all of these are:
 //
 //   - its cleaned text, below a root as the client or the filesystem spells it;
-//   - where it leads, component by component. Symlinks are followed, 40 at most, to
+//   - its target, component by component. Symlinks are followed, 40 at most, to
 //     targets that do not exist too. Components that do not exist are kept;
 //   - where its cleaned text leads.
 //
@@ -25,8 +25,8 @@
 // streams, reserved names, and names that end in a dot or a blank.
 //
 // On Windows no look leaves this machine, except to a share that a root names. A path or a link to
-// another share is refused as text. Of reparse points only those that stand for another name are
-// links; any other one is the file or the directory that it shows.
+// another share is refused as text. Of reparse points only the ones that stand for another name
+// are links; any other one is the file or the directory that it shows.
 //
 // # What is not promised
 //

@@ -60,7 +60,7 @@ func TestGuardSystemAliases(t *testing.T) {
 		t.Error(err)
 	}
 	deny(t, g, "/home/u/q/s")
-	deny(t, guardOf(t, rootstest.NewFS(t, platform.Linux, lines), "/var/home/u/p"), "/home/u/p/f") // nobody's home
+	deny(t, guardOf(t, rootstest.NewFS(t, platform.Linux, lines), "/var/home/u/p"), "/home/u/p/f") // no one's home
 }
 
 func TestGuardWindows(t *testing.T) {

@@ -26,8 +26,8 @@ type (
 	Moder interface {
 		Mode(name string) (fs.FileMode, error)
 	}
-	// A Wholer looks at a whole path in one look; false where a link is on the way, nothing
-	// is there, or the kernel would have to wait for a disk.
+	// A Wholer looks at a whole path in one look; false if a link is on the way, nothing is
+	// there, or the kernel would have to wait for a disk.
 	Wholer interface {
 		Whole(path string) (Entry, bool)
 	}
@@ -36,7 +36,7 @@ type (
 	Magician interface {
 		Magic(link string) (bool, error)
 	}
-	// reader says whether a directory may be listed and entered, or a file read.
+	// reader reports whether a directory may be listed and entered, or a file read.
 	reader interface{ Readable(path string) error }
 	// trueCaser spells an existing path as its directories do.
 	trueCaser interface {
@@ -51,8 +51,8 @@ type (
 	SameFiler interface {
 		SameFile(a, b fs.FileInfo) bool
 	}
-	// A Namer says whether a root names a share, in the spelling of [platform.Platform.Remote]. Without
-	// it only the roots of a Guard do.
+	// A Namer reports whether a root names a share, in the spelling of [platform.Platform.Remote].
+	// Without it only the roots of a Guard do.
 	Namer      interface{ NamesShare(share string) bool }
 	homer      interface{ Home() string }
 	platformer interface{ Platform() platform.Platform }
@@ -66,8 +66,8 @@ type OS struct {
 
 // A Provenance knows who could have written a name.
 type Provenance interface {
-	// WhyClosed says why what is there does not count as a root, or as the directory of a rule that
-	// opens; "" if it does. operator is set if hub.json has the name.
+	// WhyClosed returns why what is there does not count as a root, or as the directory of a rule
+	// that opens; "" if it does. operator is set if hub.json has the name.
 	WhyClosed(c RootCandidate, operator bool) string
 }
 
@@ -88,7 +88,7 @@ func (OS) Readlink(name string) (string, error) { return os.Readlink(name) }
 // SameFile reports whether two results of Lstat describe one file.
 func (OS) SameFile(a, b fs.FileInfo) bool { return os.SameFile(a, b) }
 
-// Home is the user's home folder, "" where there is none.
+// Home returns the user's home folder, "" if there is none.
 func (OS) Home() string {
 	home, err := os.UserHomeDir()
 	if err != nil {
@@ -97,7 +97,7 @@ func (OS) Home() string {
 	return home
 }
 
-// Platform is that of this process.
+// Platform returns the platform of this process.
 func (OS) Platform() platform.Platform { return platform.Host() }
 
 // Disk is an FS and its optional interfaces, looked up once.
@@ -194,7 +194,7 @@ func (d *Disk) lookAtShare(root string) {
 	}
 }
 
-// PlatformOf is the platform whose rules an FS follows.
+// PlatformOf returns the platform whose rules an FS follows.
 func PlatformOf(fsys FS) platform.Platform {
 	if f, ok := fsys.(platformer); ok {
 		return f.Platform()
@@ -202,7 +202,7 @@ func PlatformOf(fsys FS) platform.Platform {
 	return platform.Host()
 }
 
-// HomeOf is the home folder that an FS tells, "" for none.
+// HomeOf returns the home folder that an FS tells, "" for none.
 func HomeOf(fsys FS) string {
 	if f, ok := fsys.(homer); ok {
 		return f.Home()
@@ -210,7 +210,7 @@ func HomeOf(fsys FS) string {
 	return ""
 }
 
-// Mode is the type of what name is, links not followed.
+// Mode returns the type of what name is, links not followed.
 func (d *Disk) Mode(name string) (fs.FileMode, error) {
 	if d.moder != nil {
 		return d.moder.Mode(name)

@@ -2,10 +2,10 @@ package guard
 
 import "slices"
 
-// Guard decides where a path leads under one set of roots. It is a check before
-// dispatch, not confinement: see the package documentation for what it cannot
-// promise. It is immutable and keeps no verdicts, so each Check looks at the
-// disk as it is now. The zero Guard and the nil Guard deny everything.
+// Guard decides the target of a path under one set of roots. It is a check
+// before dispatch, not confinement: see the package documentation for what it
+// cannot promise. It is immutable and keeps no verdicts, so each Check looks at
+// the disk as it is now. The zero Guard and the nil Guard deny everything.
 type Guard struct {
 	disk Disk
 	sets []*Index
@@ -29,10 +29,10 @@ func (g *Guard) NamesShare(share string) bool {
 	return g != nil && slices.Contains(g.disk.shares, share)
 }
 
-// Disk is the file system that g looks at. It has no FS where g is zero.
+// Disk returns the file system that g looks at. It has no FS where g is zero.
 func (g *Guard) Disk() Disk { return g.disk }
 
-// Roots are those that g guards.
+// Roots returns the roots that g guards.
 func (g *Guard) Roots() []Root {
 	var all []Root
 	for _, set := range g.sets {
@@ -41,8 +41,8 @@ func (g *Guard) Roots() []Root {
 	return all
 }
 
-// Above is the innermost root at or above a clean path. physical: only canonical
-// paths of roots count, otherwise every spelling. It resolves nothing.
+// Above returns the innermost root at or above a clean path. physical: only
+// canonical paths of roots count, otherwise every spelling. It resolves nothing.
 func (g *Guard) Above(path string, physical bool) (Root, bool) {
 	set, at, ok := g.findRoot(path, physical)
 	if !ok {
@@ -51,14 +51,13 @@ func (g *Guard) Above(path string, physical bool) (Root, bool) {
 	return set.Roots[at.Root], true
 }
 
-// Check says where path leads and whether every reading of it lies inside a
-// root. path must be absolute, as the child would be handed it.
+// Check returns where path leads and whether every reading of it lies inside a root. path must be
+// absolute, as the child would be handed it.
 //
 // The error is an *EscapeError for a path outside, and the Place then holds the readings all the
 // same, without a Root; or an *UnresolvableError, with an empty Place. Any error denies. The cost
 // does not depend on the number of roots. A clean path without links takes one look at the disk
-// where the FS is a Wholer. Any other path takes one for each component, and two where it holds
-// "..".
+// if the FS is a Wholer. Any other path takes one for each component, and two if it holds "..".
 func (g *Guard) Check(path string) (Place, error) {
 	if g == nil || g.disk.FS == nil {
 		return Place{}, &EscapeError{Path: path}
@@ -117,10 +116,10 @@ func (g *Guard) findRoot(path string, physical bool) (*Index, Hit, bool) {
 	return in, best, in != nil
 }
 
-// Union is the Guard of all roots of several Guards together. A path is inside
-// even if one reading lies in a root of the first, and another in a root of the
-// second. Nil and zero Guards add nothing. All must look at the same FS; the first
-// one's is used.
+// Union returns the Guard of all roots of several Guards together. A path is
+// inside even if one reading lies in a root of the first, and another in a root of
+// the second. Nil and zero Guards add nothing. All must look at the same FS; the
+// first one's is used.
 func Union(guards ...*Guard) *Guard {
 	u := &Guard{}
 	for _, g := range guards {

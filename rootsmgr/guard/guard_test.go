@@ -14,7 +14,7 @@ import (
 	"mcphub/rootsmgr/rootstest"
 )
 
-// guardOf is the Guard of these directories and files, all of which must be usable.
+// guardOf returns the Guard of these directories and files, all of which must be usable.
 func guardOf(t testing.TB, fsys guard.FS, paths ...string) *guard.Guard {
 	t.Helper()
 	d, x := guard.NewDisk(fsys), guard.NewIndex()
@@ -120,7 +120,7 @@ func TestGuardAttacks(t *testing.T) {
 			t.Errorf("control: %q did not make %q: %v", tt.path, tt.made, err)
 		}
 	}
-	// Both orders of cleaning and resolving are taken by somebody.
+	// Both orders of cleaning and resolving are taken by someone.
 	rootstest.Add(t, dir, "r/x/y/", "r/lx => a/b", "r/lx2 => ../out/deep")
 	for _, path := range []string{
 		"/r/nodir/../out/s", "/r/nodir/x/../../out/s", "/r/f/../out/s", "/r/f/x/../../out/s",
@@ -213,7 +213,7 @@ func TestGuardSymlinkedRoot(t *testing.T) {
 	// A third spelling is not one of the root's.
 	deny(t, g, dir+"/third/p/f")
 	deny(t, g, dir+"/link/other")
-	// The link is looked at anew in each Check.
+	// The link is looked at again in each Check.
 	if err := os.Remove(dir + "/link"); err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +222,7 @@ func TestGuardSymlinkedRoot(t *testing.T) {
 		t.Error("control: the swapped link leads nowhere")
 	}
 	deny(t, g, dir+"/link/p/s")
-	// A directory in the place of the link is no root, though it is spelled as one.
+	// A directory instead of the link is no root, though it is spelled as one.
 	if err := os.Remove(dir + "/link"); err != nil {
 		t.Fatal(err)
 	}
@@ -379,7 +379,7 @@ func TestGuardErrors(t *testing.T) {
 	}
 }
 
-// What is documented as not promised, so that nobody believes otherwise.
+// What is documented as not promised, so that no one believes otherwise.
 func TestGuardNotPromised(t *testing.T) {
 	t.Parallel()
 	dir := rootstest.Tree(t, "r/", "out/s"+secret)
@@ -411,7 +411,7 @@ func TestGuardUnicode(t *testing.T) {
 		t.Error(err)
 	}
 	deny(t, g, nfd+"/s")
-	// And one name where it folds, with the link found under either.
+	// And one name if it folds, with the link found under either.
 	f = rootstest.NewFS(t, platform.Darwin, []string{nfd + " => /out", "/out/s", "/r/f"}, rootstest.Folding())
 	g = guardOf(t, f, "/r")
 	deny(t, g, nfc+"/s")

@@ -67,7 +67,7 @@ func (x *Index) Add(p platform.Platform, spelling string, i int32, physical bool
 
 const maxFolded = 16
 
-// AddFile says that root i is a single file.
+// AddFile reports that root i is a single file.
 func (x *Index) AddFile(i int32) {
 	if x.files == nil {
 		x.files = map[int32]struct{}{}
@@ -117,9 +117,9 @@ func (x *Index) Find(p platform.Platform, path string, physical bool) (Hit, bool
 	return best, ok
 }
 
-// FindFolded is Find for filesystems on which several spellings name one
-// directory. A prefix counts only if the filesystem says that it is the very
-// directory of the root.
+// FindFolded works like Find for filesystems on which several spellings name
+// one directory. A prefix counts only if the filesystem reports that it is
+// the very directory of the root.
 func (x *Index) FindFolded(e *Disk, path string, physical bool) (Hit, bool) {
 	if e.same == nil || len(x.byFold) == 0 {
 		return Hit{}, false
@@ -136,7 +136,7 @@ func (x *Index) FindFolded(e *Disk, path string, physical bool) (Hit, bool) {
 	return best, ok
 }
 
-// Above is Find, and FindFolded where that finds nothing.
+// Above works like Find, and FindFolded if that finds nothing.
 func (x *Index) Above(d *Disk, path string, physical bool) (Hit, bool) {
 	if at, ok := x.Find(d.Platform, path, physical); ok {
 		return at, true

@@ -14,7 +14,7 @@ import (
 	"mcphub/rootsmgr/rootstest"
 )
 
-// allocated is how many bytes f allocates.
+// allocated returns how many bytes f allocates.
 func allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -9,7 +9,7 @@ import (
 	"mcphub/rootsmgr/platform"
 )
 
-// Place is where a path really leads. One made by [Resolve], and one returned
+// Place is the target of a path. One made by [Resolve], and one returned
 // beside an [EscapeError], has no Root.
 type Place struct {
 	Path     string   // resolved physically: absolute, clean, no symlink on the way
@@ -18,7 +18,7 @@ type Place struct {
 	Dir      bool     // and it is a directory
 	File     bool     // and it is a regular file
 	Readings Readings // every way to take the path
-	Entry    Entry    // what is there; zero where the path was walked
+	Entry    Entry    // what is there; zero if the path was walked
 }
 
 // An Entry is what one look at a path has shown.
@@ -57,7 +57,7 @@ func (r Reading) String() string {
 // EscapeError is a path that leads outside every root in at least one reading.
 type EscapeError struct {
 	Path     string  // as it was given
-	Resolved string  // where the offending reading leads; "" where nothing was resolved
+	Resolved string  // the target of the offending reading; "" if nothing was resolved
 	Reading  Reading // the first reading that leaves the roots
 }
 
@@ -71,11 +71,11 @@ func (e *EscapeError) Error() string {
 	return fmt.Sprintf("path %s leads to %s %s, outside every root", platform.Quote(e.Path), platform.Quote(e.Resolved), e.Reading)
 }
 
-// UnresolvableError is a path of which nobody can say where it leads. It is
+// UnresolvableError is a path of which no one can say its target. It is
 // refused whatever the roots.
 type UnresolvableError struct {
 	Path  string // as it was given
-	At    string // how far it was followed; "" where nothing was looked up
+	At    string // how far it was followed; "" if nothing was looked up
 	Cause platform.Cause
 	Err   error // of the filesystem, or nil
 }
@@ -105,8 +105,9 @@ type Root struct {
 	Flag      string // "", or why it is perhaps more than was meant
 }
 
-// Label is what children are told that the root is called: Name, else Base. Some
-// clients send the base name and some no name, and a child cannot tell which it was.
+// Label returns what children learn that the root is called: Name, else Base. Some
+// clients send the base name and some no name, and a child cannot determine which it
+// was.
 func (r *Root) Label() string {
 	if r.Name != "" {
 		return r.Name
@@ -114,7 +115,7 @@ func (r *Root) Label() string {
 	return r.Base()
 }
 
-// Base is the last part of Path, or Path where it has none.
+// Base returns the last part of Path, or Path if it has none.
 func (r *Root) Base() string {
 	if b := path.Base(strings.ReplaceAll(r.Path, `\`, "/")); b != "." && b != "/" {
 		return b

@@ -84,8 +84,8 @@ func mustMake(rt *rapid.T, err error) {
 	}
 }
 
-// spelling is a path that begins in the tree: at its top, at a root, or through
-// a detour.
+// spelling returns a path that begins in the tree: at its top, at a root, or
+// through a detour.
 func (k *kernelTree) spelling(rt *rapid.T) string {
 	start := k.dir
 	if len(k.roots) > 0 && rapid.Bool().Draw(rt, "at a root") {

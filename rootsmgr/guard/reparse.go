@@ -13,7 +13,7 @@ const (
 	tagSurrogate  = 1 << 29 // set in tags of what stands for another name
 )
 
-// modeOf is the type of what has these attributes, and this tag if it is a reparse point.
+// modeOf returns the type of what has these attributes, and this tag if it is a reparse point.
 func modeOf(attributes, tag uint32) fs.FileMode {
 	if attributes&attributeReparse != 0 {
 		switch {

@@ -106,8 +106,8 @@ func (r *refusal) refuseFor(path string) *UnresolvableError {
 
 // walkPath resolves an absolute path as the kernel does, one component at a time. It
 // differs in components that do not exist, or lie below a regular file. They are
-// kept as text, and a ".." after them removes them again. From there the walk
-// looks at the disk once more.
+// kept as text, and a ".." after them removes them again. From there the walk looks
+// at the disk again.
 func (d *Disk) walkPath(path string) (trail, *refusal) {
 	p, sep := d.Platform, d.Platform.Sep()
 	n := p.RootLen(path)
@@ -174,7 +174,7 @@ func (d *Disk) walkPath(path string) (trail, *refusal) {
 	}
 }
 
-// noteArrival notes where links lead of which all text is walked, if that many bytes are left of the path.
+// noteArrival remembers where links lead of which all text is walked, if that many bytes are left of the path.
 func (d *Disk) noteArrival(t *trail, left int) {
 	for n := len(t.open); n > 0 && left <= t.open[n-1].after; n = len(t.open) {
 		(*d.links)[t.open[n-1].number].To = t.path + string(t.tail)
@@ -182,7 +182,7 @@ func (d *Disk) noteArrival(t *trail, left int) {
 	}
 }
 
-// noteClimb notes of links that a .. of their text comes after another link.
+// noteClimb remembers of links that a .. of their text comes after another link.
 func (d *Disk) noteClimb(t *trail) {
 	for _, o := range t.open {
 		if o.number < len(*d.links)-1 {
@@ -204,7 +204,7 @@ func (t *trail) joinTail() {
 	t.tail = nil
 }
 
-// joinedLength is the length that path would have with name below it.
+// joinedLength returns the length that path would have with name below it.
 func (t *trail) joinedLength(p platform.Platform, name string) int {
 	n := len(t.path) + len(name)
 	if t.path[len(t.path)-1] != p.Sep() {
@@ -286,8 +286,8 @@ func (d *Disk) enterNext(t *trail, next string) (target string, why *refusal) {
 	return target, nil
 }
 
-// aimAtTarget puts t where the target of the link at next starts from, and returns what
-// is left to walk from there.
+// aimAtTarget puts t if the target of the link at next starts from, and returns what is
+// left to walk from there.
 func (d *Disk) aimAtTarget(t *trail, next, target string) (string, *refusal) {
 	p := d.Platform
 	target = p.FromSlash(target)

@@ -19,13 +19,13 @@ type FS interface {
 }
 
 // lister is an FS that can list directories: at most n entries, more is true
-// where there are others.
+// if there are others.
 type lister interface {
 	ReadDir(dir string, n int) (list []fs.DirEntry, more bool, err error)
 }
 
-// Matches are the names below a directory that match, but for regular files, in the
-// order of the alphabet. Links are not entered.
+// Matches returns the names below a directory that match, but for regular files, in
+// the order of the alphabet. Links are not entered.
 func (g Pattern) Matches(fsys FS, p platform.Platform, base string) ([]string, error) {
 	if g.tail == "" {
 		return []string{"."}, nil

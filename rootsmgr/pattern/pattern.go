@@ -23,7 +23,7 @@ const (
 const meta = "*?[{"
 
 // Tail returns what of a path is a pattern: all from the first component
-// with a special character on, "" where there is none. What precedes from is
+// with a special character on, "" if there is none. What precedes from is
 // taken literally.
 func Tail(p platform.Platform, path string, from int) string {
 	i := strings.IndexAny(path[from:], meta)

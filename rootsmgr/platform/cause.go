@@ -1,6 +1,6 @@
 package platform
 
-// Cause says why a path cannot be resolved. Its strings are stable.
+// Cause reports why a path cannot be resolved. Its strings are stable.
 type Cause uint8
 
 const (

@@ -1,10 +1,10 @@
 // Package platform holds the rules by which Linux, macOS and Windows read paths and
 // file URIs.
 //
-// A [Platform] is one family of such rules, [Host] that of this process. What a path
-// is made of, which paths and names no filesystem can mean ([Platform.CheckPath]), and
-// which links each process sees differently ([Platform.IsMagic]) are pure functions of
-// it, so the rules of Windows are tested anywhere.
+// A [Platform] is one family of such rules, [Host] this process's. What a path is made
+// of, which paths and names no filesystem can mean ([Platform.CheckPath]), and which
+// links each process sees differently ([Platform.IsMagic]) are pure functions of it, so
+// the rules of Windows are tested anywhere.
 //
 // A file URI is read in three ways. [Platform.ParseRootURI] is for what clients send as
 // a root, and tolerates what they get wrong. [Platform.ReadURI] is for an argument of a

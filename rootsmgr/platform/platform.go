@@ -10,7 +10,7 @@ import (
 )
 
 // Platform is the family of path rules in force. All rules are pure functions
-// of it, so that those of Windows can be tested anywhere.
+// of it, so that the functions for Windows can be tested anywhere.
 type Platform uint8
 
 const (
@@ -19,7 +19,7 @@ const (
 	Windows
 )
 
-// Host is the Platform of this process.
+// Host returns the Platform of this process.
 func Host() Platform {
 	switch runtime.GOOS {
 	case "windows":
@@ -34,7 +34,7 @@ func Host() Platform {
 // units on Windows.
 const nameMax = 255
 
-// pathMax is the longest path that the platform opens.
+// pathMax returns the longest path that the platform opens.
 func (p Platform) pathMax() int {
 	switch p {
 	case Windows:
@@ -61,9 +61,9 @@ func (p Platform) ListSep() string {
 	return ":"
 }
 
-// RootLen is the length of the part of an absolute path that ".." cannot leave, with its separator:
-// 1 for "/x", 3 for `C:\x`, that of `\\server\share\` for a UNC path. 0 means that path is not
-// absolute. A Windows path must have backslashes only: see FromSlash.
+// RootLen returns the length of the part of an absolute path that ".." cannot leave, with its
+// separator: 1 for "/x", 3 for `C:\x`, that of `\\server\share\` for a UNC path. 0 means that path
+// is not absolute. A Windows path must have backslashes only: see FromSlash.
 func (p Platform) RootLen(path string) int {
 	if p != Windows {
 		if strings.HasPrefix(path, "/") {
@@ -127,7 +127,7 @@ func (p Platform) Clean(name string) string {
 }
 
 // Join puts the relative path rel below the absolute directory dir, as text and
-// without cleaning: a ".." in rel stays for whoever resolves it.
+// without cleaning: a ".." in rel stays for the caller that resolves it.
 func (p Platform) Join(dir, rel string) string {
 	sep := string(p.Sep())
 	if strings.HasSuffix(dir, sep) {
@@ -136,7 +136,7 @@ func (p Platform) Join(dir, rel string) string {
 	return dir + sep + rel
 }
 
-// Parent is the directory of a cleaned absolute path; a root is its own.
+// Parent returns the directory of a cleaned absolute path; a root is its own.
 func (p Platform) Parent(path string) string {
 	n := p.RootLen(path)
 	i := strings.LastIndexByte(path, p.Sep())
@@ -361,7 +361,7 @@ func magicProc(rest string) bool {
 	return false
 }
 
-// firstComponent is the first component of a path that has no leading slash.
+// firstComponent returns the first component of a path that has no leading slash.
 func firstComponent(s string) string {
 	name, _, _ := strings.Cut(s, "/")
 	return name

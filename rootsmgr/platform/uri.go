@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// URIError says why a URI names no local path.
+// URIError reports why a URI names no local path.
 type URIError struct{ Raw, Reason string }
 
 func (e *URIError) Error() string {
@@ -84,8 +84,8 @@ func (p Platform) ParseURI(raw string) (string, error) {
 }
 
 // ReadURI returns every path that a program may take a file URI in an argument
-// for. Programs differ on "?" and "#" (cut off by URL parsers, kept by those
-// that only strip the scheme), on backslashes (URL parsers take them for
+// for. Programs differ on "?" and "#" (cut off by URL parsers, kept by the
+// ones that only strip the scheme), on backslashes (URL parsers take them for
 // slashes) and on blanks at the end. Stricter than ParseRootURI: a bad escape
 // or a raw control character, which URL parsers drop, is an error. So is the
 // whole URI where any one reading fails. The paths are decoded once and not

@@ -42,7 +42,7 @@ func (q *Question) Roots(uris ...string) { q.Page(Page(uris...)) }
 // Fail answers with an error.
 func (q *Question) Fail(err error) { q.answer <- reply{err: err} }
 
-// Page is an answer of these URIs.
+// Page returns an answer of these URIs.
 func Page(uris ...string) rootsmgr.Page {
 	p := rootsmgr.Page{}
 	for _, u := range uris {
@@ -64,10 +64,10 @@ func (c *Client) Script(answer func(cursor string) (rootsmgr.Page, error)) {
 	c.always = answer
 }
 
-// Next is the channel of the questions that wait for the test.
+// Next returns the channel of the questions that wait for the test.
 func (c *Client) Next() <-chan *Question { return c.questions }
 
-// Asked is the number of questions so far, each page counted.
+// Asked returns the number of questions so far, each page counted.
 func (c *Client) Asked() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

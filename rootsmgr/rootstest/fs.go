@@ -37,7 +37,7 @@ func Folding() Option { return func(f *FS) { f.fold = true } }
 // Home names the home folder.
 func Home(path string) Option { return func(f *FS) { f.home = path } }
 
-// NewFS fakes a filesystem with the given entries. Names are absolute; those of
+// NewFS fakes a filesystem with the given entries. Names are absolute; names of
 // Windows are written with slashes: "C:/proj/". A link's target is kept as
 // written, with "$" for nothing.
 func NewFS(t testing.TB, platform platform.Platform, lines []string, options ...Option) *FS {
@@ -135,7 +135,7 @@ func (f *FS) Fail(name string, err error) {
 	f.fails[name] = err
 }
 
-// Looks is the number of calls of Lstat and Readlink so far.
+// Looks returns the number of calls of Lstat and Readlink so far.
 func (f *FS) Looks() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -199,14 +199,14 @@ func (f *FS) SameFile(a, b fs.FileInfo) bool {
 	return ok && ok2 && x.node == y.node
 }
 
-// Home is what the option of that name said.
+// Home returns what the option of that name said.
 func (f *FS) Home() string { return f.home }
 
-// Platform is the one whose rules hold.
+// Platform returns the one whose rules hold.
 func (f *FS) Platform() platform.Platform { return f.platform }
 
 // Junction turns the link at name into what Windows reports for a junction, or,
-// where it has no target, for an unknown reparse point.
+// if it has no target, for an unknown reparse point.
 func (f *FS) Junction(name string) {
 	n, err := f.lookAt("junction", name)
 	if err != nil {

@@ -57,7 +57,7 @@ func RandomTree(rt *rapid.T, dir string) []string {
 	if len(files) > 0 && rapid.IntRange(0, 2).Draw(rt, "a file") == 0 {
 		roots = append(roots, dir+"/"+rapid.SampledFrom(files).Draw(rt, "which"))
 	}
-	links = slices.DeleteFunc(links, func(link string) bool { // those that lead somewhere, inside a directory
+	links = slices.DeleteFunc(links, func(link string) bool { // the ones that lead somewhere, inside a directory
 		_, err := os.Stat(dir + "/" + link)
 		return err != nil || path.Dir(link) == "."
 	})

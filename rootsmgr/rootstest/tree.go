@@ -8,7 +8,7 @@ import (
 )
 
 // Tree makes the entries in a fresh temporary directory and returns its
-// canonical path. The test fails where one cannot be made.
+// canonical path. The test fails if one cannot be made.
 func Tree(t testing.TB, lines ...string) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())

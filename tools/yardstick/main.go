@@ -3,8 +3,8 @@
 //	yardstick SAMPLES.json GIVEN-UP KIND
 //
 // SAMPLES.json is what the load harness wrote of "old" and of the version at hand, in the same run. Of every metric that is
-// CPU a call the smallest sample counts, for noise only adds. The run fails where one is more than a tenth above the old
-// one. GIVEN-UP lists those that are known to be, each with its own bound:
+// CPU a call the smallest sample counts, for noise only adds. The run fails if one is more than a tenth above the old one.
+// GIVEN-UP lists the ones that are known to be, each with its own bound:
 //
 //	KIND METRIC RATIO why
 package main

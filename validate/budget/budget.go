@@ -14,13 +14,13 @@ const (
 	ReadSteps  = 4       // one way to read it
 	JudgeSteps = 24      // what is kept of it for the verdict
 	WordSteps  = 8       // a word of a shell string, or of another text
-	ByteSteps  = 8       // bytes of text that are read once more cost one step
+	ByteSteps  = 8       // bytes of text that are read again cost one step
 )
 
-// New is the budget of a call with arguments of some length.
+// New returns the budget of a call with arguments of some length.
 func New(size int) *Budget { return &Budget{left: CallSteps * max(size, CallBytes) / CallBytes} }
 
-// Spend takes steps off the budget before the work is done. It is false where the budget does not cover them: the work
+// Spend takes steps off the budget before the work is done. It is false if the budget does not cover them: the work
 // must not be done then, and the call is refused. What is spent stays spent.
 func (b *Budget) Spend(steps int) bool {
 	if b == nil || steps < 0 || b.left < steps {

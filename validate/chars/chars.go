@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// EscapeSequence reads what follows a backslash; n is how much of it belongs to the escape, 0 where it is none.
+// EscapeSequence reads what follows a backslash; n is how much of it belongs to the escape, 0 if it is none.
 func EscapeSequence(s string) (r rune, n int) {
 	digits := func(from, most int, base rune) {
 		for n = from; n < len(s) && n < from+most && isHex(s[n]) && (base == 16 || s[n] < '8'); n++ {
@@ -224,8 +224,8 @@ var compatibleForms = sync.OnceValue(func() *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 })
 
-// FoldRune maps every rune of one Unicode simple-folding orbit to the same rune, ASCII lower case where there is one:
-// K (Kelvin) and k, ſ and s.
+// FoldRune maps every rune of one Unicode simple-folding orbit to the same rune, ASCII lower case if there is one: K
+// (Kelvin) and k, ſ and s.
 func FoldRune(r rune) rune {
 	low := r
 	if r >= utf8.RuneSelf {
@@ -239,7 +239,7 @@ func FoldRune(r rune) rune {
 	return low
 }
 
-// FoldName is a name as it is under Unicode case folding.
+// FoldName returns a name as it is under Unicode case folding.
 func FoldName(s string) string { return strings.Map(FoldRune, s) }
 
 // Squeeze returns a name without its letter case and without these separators.
@@ -268,7 +268,7 @@ func Quote(s string) string {
 	return strconv.Quote(s)
 }
 
-// ByteSet is a set of bytes.
+// ByteSet returns a set of bytes.
 func ByteSet(list string) (set [256]bool) {
 	for i := range len(list) {
 		set[list[i]] = true
@@ -309,7 +309,7 @@ func IndexFold(s, needle string) int {
 	return -1
 }
 
-// Components counts those of a path as it is written, "." left out, up to two.
+// Components counts the components of a path as it is written, "." left out, up to two.
 func Components(v string) int {
 	n := 0
 	for c := range strings.FieldsFuncSeq(ToSlash(DecodePercent(v)), func(r rune) bool { return r == '/' }) {

@@ -29,12 +29,12 @@ type Profile struct {
 	RootsProbe string                        // the tool that lists the roots applied, "" none
 	knows      []string                      // patterns of the tools that the server has
 	Mode       *Mode
-	Stateless  bool // it keeps nothing of a session between calls, but for roots, and asks clients nothing: sessions with the same roots may share it
+	Stateless  bool // it keeps no part of a session between calls, but for roots, and asks clients nothing: sessions with the same roots may share it
 	First      bool // a relative path starts in the first directory served, and in no other unless it climbs
 	Rewrite    Rewriting
 }
 
-// Match says which servers a profile is about.
+// Match reports which servers a profile is about.
 type Match struct {
 	Servers  []string // serverInfo.name, exactly
 	Packages []string // npm, PyPI or image name, without a version
@@ -145,7 +145,7 @@ func parseProfile(name string, raw []byte) (*Profile, error) {
 	return p, nil
 }
 
-// typed is what a profile says of text for a running program.
+// typed is what a profile says about text for a running program.
 const typed = "typed"
 
 // parseRule reads "write", "typed" or {"role": "write", "base": "/repo_path"}.
@@ -177,7 +177,7 @@ func (p *Profile) hasTool(tool string) bool {
 	})
 }
 
-// ByServer is the profile of a server by the name that it gives itself, nil where none is known.
+// ByServer returns the profile of a server by the name that it gives itself, nil where none is known.
 func ByServer(name string) *Profile {
 	if name == "" {
 		return nil
@@ -190,7 +190,7 @@ func ByServer(name string) *Profile {
 	return nil
 }
 
-// RootsProbe is the tool by which a server lists the roots it has applied, "" where no profile of its names one.
+// RootsProbe returns the tool by which a server lists the roots it has applied, "" if no profile of its names one.
 func RootsProbe(command string, args []string) string {
 	if p := ByCommand(command, args); p != nil {
 		return p.RootsProbe
@@ -225,8 +225,8 @@ var (
 	valueFlags   = chars.WordSet("--prefix --with --python -C --directory --project --index-url --cwd --registry -r --require --import --loader --env-file")
 )
 
-// programTokens are the words of a command line that may name the server's program or package: the command itself and,
-// behind a launcher, what it launches. Later arguments are data (directories, for instance) and never name it.
+// programTokens returns the words of a command line that may name the server's program or package: the command itself
+// and, behind a launcher, what it launches. Later arguments are data (directories, for instance) and never name it.
 func programTokens(command string, args []string) []string {
 	if command == "" {
 		return nil

@@ -30,8 +30,8 @@ func TestProfilesLoad(t *testing.T) {
 	}
 }
 
-// TestStatelessProfiles: sessions may share these servers. One is added here after a look at its program: that it keeps
-// nothing of a session between calls, but the roots, and has no question for a client (sampling, elicitation). Only the official
+// TestStatelessProfiles: sessions may share these servers. One is added here after a look at its program: that it keeps no part
+// of a session between calls, but the roots, and has no question for a client (sampling, elicitation). Only the official
 // filesystem server needs its paths spelled otherwise.
 func TestStatelessProfiles(t *testing.T) {
 	t.Parallel()

@@ -26,7 +26,7 @@ type Rule struct {
 	stars int
 }
 
-// Who declares an argument. The values are stable: they say how a path was recognised.
+// Who declares an argument. The values are stable: they report how a path was recognised.
 const (
 	ByOperator = "declared" // in hub.json
 	ByProfile  = "profile"  // the built-in profile of the server
@@ -40,8 +40,8 @@ type Rules struct {
 	rule   *Rule
 }
 
-// New joins what the operator and the profile of a server say about a tool; either may be nil. named says that nothing but
-// the name that the server gave itself speaks for the profile.
+// New joins what the operator and the profile of a server say about a tool; either may be nil. named reports that nothing
+// but the name that the server gave itself speaks for the profile.
 func New(tool string, operator map[string]map[string]ArgRule, p *Profile, named bool) *Rules {
 	n := &Rules{}
 	add := func(args map[string]ArgRule, by string, tier int) {
@@ -65,7 +65,7 @@ func New(tool string, operator map[string]map[string]ArgRule, p *Profile, named 
 	return n
 }
 
-// Check says what is wrong with a declaration of the operator.
+// Check returns what is wrong with a declaration of the operator.
 func Check(pointer string, rule ArgRule) error {
 	if err := new(Rules).addRule(pointer, &Rule{ArgRule: rule}); err != nil {
 		return err
@@ -114,17 +114,17 @@ func (n *Rules) addRule(pointer string, r *Rule) error {
 	return nil
 }
 
-// Cursor is where a value stands in the declared pointers; empty where nothing is declared at or below it.
+// Cursor is the place of a value in the declared pointers; empty if nothing is declared at or below it.
 type Cursor []position
 
-// position is one way to match a pointer. folded says that a name on the way was matched by case folding alone: then a
-// role counts, an exemption does not.
+// position is one way to match a pointer. folded reports that a name on the way was matched by case folding alone:
+// then a role counts, an exemption does not.
 type position struct {
 	node   *Rules
 	folded bool
 }
 
-// Start is where the arguments as a whole stand.
+// Start returns where the arguments as a whole stand.
 func (n *Rules) Start() Cursor {
 	if n == nil {
 		return nil
@@ -150,7 +150,7 @@ func (at Cursor) Step(token string) Cursor {
 	return next
 }
 
-// Rule is the rule that governs the value, nil where none does.
+// Rule returns the rule that governs the value, nil where none does.
 func (at Cursor) Rule() *Rule {
 	var found *Rule
 	for _, p := range at {
@@ -179,7 +179,7 @@ func (at Cursor) Names(member string) bool {
 	return slices.ContainsFunc(at, func(p position) bool { return p.node.kids[member] != nil })
 }
 
-// Spelling is a member that a declaration names and that another name differs from by case, hyphens and underscores alone.
+// Spelling returns a member that a declaration names and that another name differs from by case, hyphens and underscores alone.
 func (at Cursor) Spelling(member string) (declared string, ok bool) {
 	if at.Names(member) {
 		return "", false
@@ -266,8 +266,8 @@ func ParseDemand(s string) (Demand, error) {
 	return Demand(i), nil
 }
 
-// tightenRules is what a profile may say of a tool that its server is not known to have, where nothing but the name that
-// the child gave itself speaks for the profile: anybody may be called memory-server.
+// tightenRules returns what a profile may say about a tool that its server is not known to have, if nothing but the name
+// that the child gave itself speaks for the profile: anybody may be called memory-server.
 func tightenRules(rules map[string]ArgRule) map[string]ArgRule {
 	out := make(map[string]ArgRule)
 	for pointer, r := range rules {

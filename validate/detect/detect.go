@@ -49,7 +49,7 @@ type detector struct {
 	cmd     shell.Use     // what that makes of it
 	refused error         // why the call is
 	own     bool          // the URI that is searched is of a server that serves its scheme
-	places  *schema.Place // of the arguments as a whole, where they fit the schema by a lenient reading alone
+	places  *schema.Place // of the arguments as a whole, if they fit the schema by a lenient reading alone
 }
 
 // source is the string that the latest findings came from.
@@ -188,7 +188,7 @@ func (d *detector) visitObject(id int32, p slot) error {
 	return nil
 }
 
-// classesOf reads the names of an object's first members, and reports whether one of all is that of a path.
+// classesOf reads the names of an object's first members, and reports whether one of all is a path's.
 func (d *detector) classesOf(id int32, classes []names.Class) (path bool) {
 	i := 0
 	for c := d.t.Nodes[id].First; c > 0; c = d.t.Nodes[c].Next {
@@ -258,7 +258,7 @@ func (d *detector) checkSpelling(id int32, p slot) error {
 		Message: "its name differs from that of " + chars.Quote(declared) + " in letter case, hyphens and underscores only, and servers disagree on whether they are one argument; send the declared spelling alone"}
 }
 
-// searchMode is how far a value is searched.
+// searchMode returns how far a value is searched.
 func (d *detector) searchMode(p slot) declare.Mode {
 	if p.strict && d.tool.Mode == declare.ModeDeclared {
 		return declare.ModeStrict
@@ -266,8 +266,8 @@ func (d *detector) searchMode(p slot) declare.Mode {
 	return d.tool.Mode
 }
 
-// schemaHints are what the schema says of a value. If it fits only once it is read otherwise, the schema says nothing about the string
-// that it is.
+// schemaHints returns what the schema says about a value. If it fits only once it is read otherwise, the schema says nothing about the
+// string that it is.
 func (d *detector) schemaHints(id int32, p slot) schema.Hint {
 	h := d.tool.schema.HintsAt(d.t, id)
 	if p.place.IsContent() {
@@ -466,7 +466,7 @@ func (d *detector) namedPath(id int32, s string, p slot) {
 	}
 }
 
-// isProgramValue reports a whole value that is a program of the system, where the argument is called so: shell, or value beside
+// isProgramValue reports a whole value that is a program of the system, if the argument is called so: shell, or value beside
 // {"key": "defaultShell"}.
 func (d *detector) isProgramValue(s string, p slot) bool {
 	if p.key < 0 || !strings.ContainsAny(s, `/\`) || !d.m.IsCommand(chars.TrimEdges(s)) {

@@ -50,10 +50,10 @@ type Finding struct {
 	BaseDir string // the value found there
 
 	Form       Form
-	Alts       []string     // other spellings of the text: untrimmed, or where a scheme is ambiguous
+	Alts       []string     // other spellings of the text: untrimmed, or if a scheme is ambiguous
 	Node       int32        // where it was found
-	Rewritable Rewritable   // of the whole string, where it may have to be rewritten
-	Context    bool         // the argument says where a tool works, not on what (cwd, projectRoot)
+	Rewritable Rewritable   // of the whole string, if it may have to be rewritten
+	Context    bool         // the argument reports where a tool works, not on what (cwd, projectRoot)
 	Assumed    bool         // the role is only guessed
 	Content    bool         // a lenient reading takes what is written in the string, such as a list
 	Written    bool         // it stands after a redirection
@@ -63,10 +63,10 @@ type Finding struct {
 	Makes      bool         // it names something that need not exist yet
 	Text       bool         // it is certainly no path: only what is protected counts
 	Typed      bool         // it is a word of a text for a running program, which may work anywhere below
-	Goes       bool         // a typed text goes there, and perhaps only the running program can tell where that is
-	Runs       bool         // it stands where a command has its program: it is run, not read or written
+	Goes       bool         // a typed text goes there, and perhaps only the running program can determine where that is
+	Runs       bool         // it stands if a command has its program: it is run, not read or written
 	Course     shell.Course // where cd went before it, in a shell string
-	Glob       string       // the pattern, where it is one of a shell
+	Glob       string       // the pattern, if it is one of a shell
 	Instead    string       // the text before an absolute tail; the tail counts only if no relative path begins with that text
 	Uncut      string       // the path from which an escape may have cut the value; the value counts only if that path does not lie inside
 	Declare    string       // pointer with stars, for the line that would declare it
@@ -78,16 +78,16 @@ type Form uint8
 const (
 	FormPath    Form = iota
 	FormURI          // a file: URI
-	FormWord         // a word: counts only where it leads outside and exists or could be created
-	FormLiteral      // a word of a longer string: counts only where it names something outside
+	FormWord         // a word: counts only its target outside and exists or could be created
+	FormLiteral      // a word of a longer string: counts only if it names something outside
 	FormText         // a file: URI in a longer string: likewise, and one component is enough
-	FormLink         // a relative name: counts only where a symlink leads it outside
-	FormName         // a name without a slash: counts only where it is such a symlink itself, protected, or in a rule's directory
-	FormGlob         // a pattern of a shell string: counts only where it matches such a symlink
+	FormLink         // a relative name: counts only if a symlink leads it outside
+	FormName         // a name without a slash: counts only if it is such a symlink itself, protected, or in a rule's directory
+	FormGlob         // a pattern of a shell string: counts only if it matches such a symlink
 )
 
-// Does says in words what the call does with the path. A word of a command that is neither written to nor made is read. If
-// nothing says what a tool does, it may read or write.
+// Does returns in words what the call does with the path. A word of a command that is neither written to nor made is read.
+// If nothing shows what a tool does, it may read or write.
 func (f *Finding) Does() string {
 	switch {
 	case f.Role != access.Write || f.Written || f.Makes:
@@ -212,8 +212,8 @@ func (d *detector) leadsVector(id int32, p slot) bool {
 	return !slices.ContainsFunc(d.programsOf(d.t.Nodes[p.key].Parent), func(c int32) bool { return c != p.key })
 }
 
-// programsOf returns the first two members of an object whose names say that they name a
-// program. They are looked for once: an object may hold many arrays.
+// programsOf returns the first two members of an object whose names report that they
+// name a program. They are looked for once: an object may hold many arrays.
 func (d *detector) programsOf(object int32) []int32 {
 	if d.programs.list == nil || d.programs.object != object {
 		d.programs.object, d.programs.list = object, make([]int32, 0, 2)

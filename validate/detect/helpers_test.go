@@ -57,26 +57,26 @@ func on(p platform.Platform) *Searcher {
 	return &Searcher{Machine: &m, Depth: strictjson.DefaultDepth, Size: strictjson.DefaultSize}
 }
 
-// tool is a tool of this name, without a schema. A name like frob says nothing of what it does.
+// tool returns a tool of this name, without a schema. A name like frob says nothing about what it does.
 func tool(name string) Tool { return Tool{Traits: names.TraitsOf(name, false, false)} }
 
 var (
 	frob, reads, writes, moves = tool("frob"), tool("read_it"), tool("write_it"), tool("move_it")
 )
 
-// boxed is a copy of a tool that runs in a container.
+// boxed returns a copy of a tool that runs in a container.
 func (t Tool) boxed() Tool {
 	t.Boxed = true
 	return t
 }
 
-// rewriting is a copy of a tool whose server may need a path in another spelling.
+// rewriting returns a copy of a tool whose server may need a path in another spelling.
 func (t Tool) rewriting() Tool {
 	t.Rewrites = true
 	return t
 }
 
-// members are the beginning of an object with n members.
+// members returns the beginning of an object with n members.
 func members(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -93,7 +93,7 @@ func inJSON(n int, object string) string {
 	return object
 }
 
-// with is a copy of a tool that has a schema.
+// with returns a copy of a tool that has a schema.
 func (t Tool) with(schema string) Tool {
 	if err := t.UseSchema([]byte(schema), strictjson.DefaultDepth); err != nil {
 		panic(err)
@@ -101,7 +101,7 @@ func (t Tool) with(schema string) Tool {
 	return t
 }
 
-// declared is a copy of a tool with declared arguments, each a pointer, a role, and the pointer of its base.
+// declared returns a copy of a tool with declared arguments, each a pointer, a role, and the pointer of its base.
 func (t Tool) declared(args ...string) Tool {
 	rules := map[string]declare.ArgRule{}
 	for _, arg := range args {
@@ -116,7 +116,7 @@ func (t Tool) declared(args ...string) Tool {
 	return t
 }
 
-// in is a copy of a tool in another mode.
+// in returns a copy of a tool in another mode.
 func (t Tool) in(mode declare.Mode) Tool {
 	t.Mode = mode
 	return t

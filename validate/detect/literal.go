@@ -38,7 +38,7 @@ var programText = lazyregexp.New(`(?i)\bprogram\s*[a-z]?'((?:[^']|'')*)'`)
 
 const maxPrograms = 16
 
-// readText keeps the words of a text: those that are quoted, and those of each line.
+// readText keeps the words of a text: the ones that are quoted, and each line's.
 func (d *detector) readText(id int32, s string, p slot) {
 	text.EachQuoted(s, d.work, func(v string) { d.keepQuoted(id, v, p) }, func(v string) { d.keepLiteral(id, v, p, false) })
 	first := true

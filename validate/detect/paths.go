@@ -147,7 +147,7 @@ func (d *detector) keepName(id int32, s string, p slot, member bool) {
 }
 
 // isPlainPath decides whether a part or a tail of a string that is a path anyway is one: absolute, home or climbing, whether or
-// not it exists. It says why.
+// not it exists. It reports why.
 func (d *detector) isPlainPath(v string) (how string, ok bool) { return d.lookAt(v, false) }
 
 // isBroadPath decides whether a string is a path where only the string itself suggests it: the first component of an absolute one
@@ -216,7 +216,7 @@ func (d *detector) isVariablePath(v string) (string, bool) {
 	return "", false
 }
 
-// searchBroad searches a string whose name does not say what it is.
+// searchBroad searches a string whose name does not report what it is.
 func (d *detector) searchBroad(id int32, s string, p slot, member bool) {
 	before := len(d.findings)
 	kind, texts := uri.Read(s)
@@ -315,8 +315,8 @@ func (d *detector) onlyRelative(from int) bool {
 	return true
 }
 
-// broadList searches a joined list whose key does not say what it is: each part must be a path by itself. A text with blanks is
-// searched by words.
+// broadList searches a joined list whose key does not report what it is: each part must be a path by itself. A text with blanks
+// is searched by words.
 func (d *detector) broadList(id int32, s string, p slot, member bool) {
 	if chars.HasBlank(s) {
 		return

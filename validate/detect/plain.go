@@ -32,7 +32,7 @@ const (
 	maxPlainMembers = 64       // declared
 )
 
-// plainOf is the reader for a tool whose schema was read; nil where more has to be known of a value than its own bytes.
+// plainOf returns the reader for a tool whose schema was read; nil where more has to be known of a value than its own bytes.
 func plainOf(t *Tool) *plain {
 	if t.Mode != declare.ModeStrict || t.pathFormats || len(t.defaults) > 0 || len(t.Rules.Start()) > 0 {
 		return nil

@@ -62,7 +62,7 @@ func (d *detector) keepMentions() {
 	}
 }
 
-// edited says whether an object names a text and its replacement.
+// edited reports whether an object names a text and its replacement.
 type edited uint8
 
 const (

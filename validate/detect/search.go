@@ -27,15 +27,15 @@ type Searcher struct {
 	Guarded         Names         // of what is protected, and of the directories of rules
 }
 
-// Result is what the arguments of one call hold. It keeps nothing of their bytes.
+// Result is what the arguments of one call hold. It keeps none of their bytes.
 type Result struct {
 	Findings  []Finding     // of the arguments as they stand, and after those the ones of a lenient reading
 	Reread    int           // how many of Findings are of that reading
-	Lenient   int           // how many values it takes otherwise than they stand; 0: there is none
+	Lenient   int           // how many values it takes differently from they stand; 0: there is none
 	Resources []Finding     // URIs of schemes with prefixes; of any scheme if the client may give prefixes
 	Work      budget.Budget // what judging them may cost
 	tool      *Tool
-	value     any // the arguments, decoded, where a string may have to be rewritten and the tool has a schema
+	value     any // the arguments, decoded, if a string may have to be rewritten and the tool has a schema
 }
 
 // Arguments walks, validates and searches the arguments of one call. nil stands for absent arguments. The error is a
@@ -95,7 +95,7 @@ func (d *detector) searchBoth(reading *schema.Reading) (r Result, err error) {
 	return r, err
 }
 
-// foundResult is what the search has come to. It keeps the arguments if they may have to be held against the schema again: see Misfit.
+// foundResult returns what the search has come to. It keeps the arguments if they may have to be held against the schema again: see Misfit.
 func (d *detector) foundResult() (Result, error) {
 	resources, err := d.findResources()
 	r := Result{Findings: d.findings, Resources: resources, Work: *d.work, tool: d.tool}
@@ -105,7 +105,7 @@ func (d *detector) foundResult() (Result, error) {
 	return r, err
 }
 
-// URI searches the URI of a resource. templates are the child's own URI templates: where the URI is made from one, its
+// URI searches the URI of a resource. templates are the child's own URI templates: if the URI is made from one, its
 // variables are searched like arguments, and file://local/{path} means the variable, not a host called local. A URI that is
 // malformed is a *strictjson.Error.
 func (s *Searcher) URI(t *Tool, text string, templates ...string) (r Result, err error) {
@@ -211,7 +211,7 @@ func (s *Searcher) SearchReplaced(r *Result, seen *machine.Machine, work *budget
 	return d.findings, nil
 }
 
-// Misfit says why the arguments do not fit the tool's schema once the strings at some pointers are replaced.
+// Misfit returns why the arguments do not fit the tool's schema once the strings at some pointers are replaced.
 func (r *Result) Misfit(texts map[string]string, work *budget.Budget) error {
 	if r.value == nil {
 		return nil
@@ -275,7 +275,7 @@ func (s *Searcher) readArguments(args []byte) (*memory, error) {
 	return m, nil
 }
 
-// freeMemory hands m back; it holds on to nothing of the call.
+// freeMemory hands m back; it holds on to no part of the call.
 func (m *memory) freeMemory() {
 	m.tree.Free()
 	m.tree, m.view, m.work = nil, machine.View{}, budget.Budget{}

@@ -30,7 +30,7 @@ func TestCompletions(t *testing.T) {
 			t.Errorf("%s of %q\n got %s\nwant %s", r.value, r.template, got, r.want)
 		}
 	}
-	windows := on(platform.Windows) // where that is a path all the same
+	windows := on(platform.Windows) // if that is a path all the same
 	if got, want := outcome(windows.Completion(&frob, `x://{p}`, `p`, `a`, nil)), `/p drive w? x://a`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -39,7 +39,7 @@ func TestCompletions(t *testing.T) {
 	}
 }
 
-// TestRefusedArguments are those of which two parsers may read different calls, and those that cost too much to read.
+// TestRefusedArguments are the TestRefusedArguments of which two parsers may read different calls, and the ones that cost too much to read.
 func TestRefusedArguments(t *testing.T) {
 	t.Parallel()
 	read := reads.with(`{"type":"object","properties":{"path":{"type":"string"}}}`)

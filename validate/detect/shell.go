@@ -42,8 +42,8 @@ func (d *detector) searchShell(id int32, s string, p slot) {
 // windowsShell is the name of a shell of Windows, which may run what it reads.
 var windowsShell = lazyregexp.New(`(?i)(?:^|[^\pL\pN_])(?:cmd|powershell|pwsh)(?:$|[^\pL\pN_])`)
 
-// inputOf is the text that the call gives a shell string as standard input. joined has both, with the text as a here-document; "" if there is
-// none. Otherwise a shell could be given a script that was not searched as one.
+// inputOf returns the text that the call gives a shell string as standard input. joined has both, with the text as a here-document; "" if
+// there is none. Otherwise a shell could be given a script that was not searched as one.
 func (d *detector) inputOf(id int32, s string) (input, joined string) {
 	n := &d.t.Nodes[id]
 	if !d.t.IsMember(id) || d.t.Nodes[n.Parent].Kind != strictjson.Object {
@@ -75,7 +75,7 @@ func (d *detector) searchCommands(id int32, s string, p slot) {
 		return // it prints the directory that it is in
 	}
 	r := shell.Read(s, d.s.Depth, d.work)
-	if !d.m.Windows || !r.Crude || strings.ContainsAny(s, "\r\n") { // a shell of Unix runs nothing of one line that it cannot read
+	if !d.m.Windows || !r.Crude || strings.ContainsAny(s, "\r\n") { // a shell of Unix runs no part of one line that it cannot read
 		d.readCommands(id, s, r, p)
 	}
 	if d.m.Windows {
@@ -145,7 +145,7 @@ func (d *detector) searchStream(id int32, s string, p slot) {
 	d.inShell, d.typed, d.course.Lost = false, false, false
 }
 
-// goes is where a typed text goes to another directory: cd x, Set-Location -Path x, and chdir(x) if x is no literal.
+// goes is the target of a typed text to another directory: cd x, Set-Location -Path x, and chdir(x) if x is no literal.
 var goes = lazyregexp.New(`(?im)(?:^|[;&|({]|\b(?:do|then|else)\b)[ \t]*["']?[\\.:]?(?:cd|chdir|pushd|lcd|(?:set|push)-location)["']?(?:[ \t]+[-/]\w+)*[ \t]+("[^"\n]*"|[^\s;&|)]+)|chdir\(\s*([^'"\s)][^)\n]*)\)`)
 
 // refuseShell refuses a call whose shell string cannot be read to its end.
@@ -315,10 +315,10 @@ var sedExecutes = lazyregexp.New(`(?:^|[\s;{}/$0-9])e\s+\S`)
 // sedRuns is the end of s/x/y/e, which runs what it has made.
 var sedRuns = lazyregexp.New(`[^\\]/[gIiMmp\d]*e[gIiMmpw\d]*\s*(?:[;}\n]|$)`)
 
-// settingWords, as the last word of a variable, say that its value is no path if it is not written as one: NODE_ENV=test.
+// settingWords, as the last word of a variable, report that its value is no path if it is not written as one: NODE_ENV=test.
 var settingWords = chars.WordSet("env mode level branch version")
 
-// searchAssignment searches NAME=VALUE where the name says what the value is; it reports whether that was all.
+// searchAssignment searches NAME=VALUE if the name reports what the value is; it reports whether that was all.
 func (d *detector) searchAssignment(id int32, s string, p slot) bool {
 	name, value, ok := strings.Cut(s, "=")
 	switch {
@@ -331,7 +331,7 @@ func (d *detector) searchAssignment(id int32, s string, p slot) bool {
 		d.forgivenName(id, value, p)
 		return true
 	case value == "/":
-		return name != "HOME" // a separator; where it is used as a path, it is judged
+		return name != "HOME" // a separator; if it is used as a path, it is judged
 	case name == "PATH":
 		for part := range strings.SplitSeq(value, ":") {
 			if part != "$PATH" && part != "${PATH}" && !d.m.HoldsPrograms(part) {
@@ -344,7 +344,7 @@ func (d *detector) searchAssignment(id int32, s string, p slot) bool {
 	return false
 }
 
-// keepWord keeps one word of a shell string for the judge, which looks whether it exists and where it leads.
+// keepWord keeps one word of a shell string for the judge, which looks whether it exists and its target.
 func (d *detector) keepWord(id int32, w string, at shell.Position, p slot, how string) {
 	w = d.plainSpelling(w)
 	if len(w) > MaxRaw {
@@ -508,7 +508,7 @@ func (d *detector) shellGlob(id int32, pattern string, p slot) {
 	}
 }
 
-// isListVariable reports $PATH, which is no path but a list of where programs are, and $SHELL where it is run.
+// isListVariable reports $PATH, which is no path but a list of where programs are, and $SHELL if it is run.
 func (d *detector) isListVariable(w string, at shell.Position) bool {
 	if w[0] != '$' {
 		return false

@@ -34,7 +34,7 @@ type Tool struct {
 	takesPaths  bool           // the schema or a declaration names an argument that is a path
 	plain       *plain         // knows most calls that hold nothing; nil: none
 	unchecked   error          // see SchemaError
-	late        func() *Tool   // the tool with its schema compiled, by the first call; nil where it is
+	late        func() *Tool   // the tool with its schema compiled, by the first call; nil if it is
 	sound       func() bool    // reports whether the schema is an everyday one, which compiles; nil as late is
 }
 
@@ -68,7 +68,7 @@ func (t *Tool) UseSchema(raw []byte, depth int) error {
 	return nil
 }
 
-// Loaded is the tool with its schema compiled.
+// Loaded returns the tool with its schema compiled.
 func (t *Tool) Loaded() *Tool {
 	if t.late != nil {
 		return t.late()
@@ -76,7 +76,7 @@ func (t *Tool) Loaded() *Tool {
 	return t
 }
 
-// SchemaError says why calls are not checked by the tool's schema; nil where they are, or there is none. It compiles none that
+// SchemaError returns why calls are not checked by the tool's schema; nil if they are, or there is none. It compiles none that
 // is an everyday one.
 func (t *Tool) SchemaError() error {
 	if t.sound != nil && t.sound() {
@@ -151,7 +151,7 @@ func (t *Tool) takeDefaults(s *schema.Schema) {
 	}
 }
 
-// defaultOf is the default of a value, nil where there is none.
+// defaultOf returns the default of a value, nil if there is none.
 func defaultOf(sub *jsonschema.Schema) any {
 	at := map[*jsonschema.Schema]bool{sub: true}
 	schema.AddInPlace(at, false)
@@ -191,7 +191,7 @@ func (d *detector) searchMissing() error {
 	})
 }
 
-// searchReread searches the arguments as they fit the schema, where they do not as they stand, and those that they leave out then. It
+// searchReread searches the arguments as they fit the schema, if they do not as they stand, and the ones that they leave out then. It
 // returns the resources among them.
 func (d *detector) searchReread(v any) (resources []Finding, err error) {
 	err = d.searchOther(v, func(in *detector) error {
@@ -212,7 +212,7 @@ func (d *detector) searchReread(v any) (resources []Finding, err error) {
 func (d *detector) searchOther(v any, found func(in *detector) error) error {
 	var raw bytes.Buffer
 	w := json.NewEncoder(&raw)
-	w.SetEscapeHTML(false) // it is read by nobody else, and may be large
+	w.SetEscapeHTML(false) // it is read by no one else, and may be large
 	if err := w.Encode(v); err != nil {
 		return err
 	}

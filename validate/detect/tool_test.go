@@ -42,7 +42,7 @@ func TestLateSchema(t *testing.T) {
 	}
 }
 
-// TestToolsAndDefaults: what a schema and declarations say of arguments that are absent, or spelled in other letters.
+// TestToolsAndDefaults: what a schema and declarations say about arguments that are absent, or spelled in other letters.
 func TestToolsAndDefaults(t *testing.T) {
 	t.Parallel()
 	search(t, on(platform.Linux), []row{

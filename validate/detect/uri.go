@@ -15,8 +15,8 @@ import (
 const maxEnds = 4 // components that a server may cut off the path of a URI
 
 // searchSlices searches the end of a URI from each of its slashes on, because servers without templates cut URIs apart by hand and
-// open what they get. Most URIs hold no path, so a slice counts only if something exists there. URIs of web schemes are
-// searched only if a template of the child says that it serves them.
+// open what they get. Most URIs hold no path, so a slice counts only if something exists there. URIs of web schemes are searched
+// only if a template of the child states that it serves them.
 func (d *detector) searchSlices(id int32, spellings, templates []string) {
 	p := slot{key: -1}
 	if len(spellings[0]) > uri.MaxLength && len(templates) > 0 {
@@ -120,7 +120,7 @@ func (d *detector) searchURIs(id int32, s string, p slot, member bool) {
 		} else {
 			add(texts[0], form)
 		}
-		_, s, _ = strings.Cut(s, ":") // and those that follow it: a list, or lines
+		_, s, _ = strings.Cut(s, ":") // and the ones that follow it: a list, or lines
 	} else if kind == uri.Other {
 		d.keepHostless(id, texts, p)
 	}
@@ -139,7 +139,7 @@ func (d *detector) searchURIs(id int32, s string, p slot, member bool) {
 	}
 }
 
-// urlWords, as the last word of a key, say that a value that looks like a URL is one.
+// urlWords, as the last word of a key, report that a value that looks like a URL is one.
 var urlWords = chars.WordSet("url urls uri uris href hrefs link links endpoint endpoints homepage website webhook")
 
 // urlName keeps a URL as the name that a program without URLs takes it for, where that climbs above where it starts.
@@ -151,8 +151,8 @@ func (d *detector) urlName(id int32, s string, p slot, f Finding) {
 	}
 }
 
-// keepWrapped keeps the paths in a URI whose scheme may be that of any program: what stands behind a sign, or from a slash on. They count
-// if something is there.
+// keepWrapped keeps the paths in a URI whose scheme may be the scheme of any program: what stands behind a sign, or from a slash on. They
+// count if something is there.
 func (d *detector) keepWrapped(id int32, s string, p slot) {
 	if len(s) > MaxRaw || !uri.MayWrap(s, d.inShell || p.class == names.Shell || p.class == names.Words) {
 		return
@@ -186,7 +186,7 @@ func (d *detector) urlLink(id int32, s string, p slot, member bool) {
 	}
 }
 
-// findResources finds the strings that may be URIs of a bound scheme. It walks the nodes as they lie, those of JSON in strings
+// findResources finds the strings that may be URIs of a bound scheme. It walks the nodes as they lie, nodes of JSON in strings
 // among them: nothing here calls itself.
 func (d *detector) findResources() (list []Finding, err error) {
 	if d.s.Resources == nil || d.tool.Mode == declare.ModeOff {

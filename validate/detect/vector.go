@@ -41,7 +41,7 @@ type vector struct {
 
 const maxVector = 1 << 12 // words of an array that are read as one command; each word of a longer one is a path
 
-// inVector is what a program makes of an element of an array. ok is false where the array is no command line.
+// inVector returns what a program makes of an element of an array. ok is false if the array is no command line.
 func (d *detector) inVector(id int32, p slot) (u shell.Use, ok bool) {
 	n := &d.t.Nodes[id]
 	if d.t.IsMember(id) || n.Parent < 0 || d.t.Nodes[n.Parent].Kind != strictjson.Array {
@@ -153,7 +153,7 @@ func (d *detector) searchElement(id int32, s string, u shell.Use, p slot) {
 	}
 }
 
-// codeFlags say that the next element of an array is code.
+// codeFlags report that the next element of an array is code.
 var codeFlags = chars.WordSet("-c -lc -ic -ec -xc -cl -ce -cx -lic -ilc -e -E -S -p -r -x --command --eval --exec --execute --print eval")
 
 // isCodeFlag reports an element that says so.
@@ -161,7 +161,7 @@ func (d *detector) isCodeFlag(id int32) bool {
 	return d.t.Nodes[id].Kind == strictjson.String && len(d.t.Whole(id)) <= 16 && codeFlags[d.t.Str(id)]
 }
 
-// programBeside is the name of the program that stands beside an array of words, "" where none does.
+// programBeside returns the name of the program that stands beside an array of words, "" where none does.
 func (d *detector) programBeside(p slot) string {
 	if p.key < 0 {
 		return ""

@@ -92,7 +92,7 @@ func namesShare(v string) bool {
 	return strings.HasPrefix(v, `\??\`) || ok && strings.Contains(strings.ReplaceAll(rest, `\/`, ""), "/")
 }
 
-// slash is where the first separator of a path stands, -1 if there is none.
+// slash returns where the first separator of a path stands, -1 if there is none.
 func (d *detector) slash(v string) int {
 	if d.m.Windows {
 		return strings.IndexAny(v, `/\`)
@@ -100,7 +100,7 @@ func (d *detector) slash(v string) int {
 	return strings.IndexByte(v, '/')
 }
 
-// commandLine is the text that words become when a program of Windows gets them.
+// commandLine returns the text that words become when a program of Windows gets them.
 func commandLine(words []shell.Argument) string {
 	var b strings.Builder
 	for _, w := range words {

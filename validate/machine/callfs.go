@@ -30,7 +30,7 @@ type callFS struct {
 type entry struct {
 	info  fs.FileInfo // nil where only the mode is known
 	mode  fs.FileMode
-	whole guard.Entry // zero where it was not looked at so
+	whole guard.Entry // zero if it was not looked at so
 	err   error
 }
 
@@ -76,7 +76,7 @@ func (c *callFS) paySteps(steps int) bool {
 	return !c.atHand && c.work.Spend(steps)
 }
 
-// Whole looks at a whole path, where that takes no waiting.
+// Whole looks at a whole path, if that takes no waiting.
 func (c *callFS) Whole(name string) (guard.Entry, bool) {
 	if was, ok := c.seen[name]; ok && (was.whole.HardLinks > 0 || was.err != nil || was.mode&fs.ModeSymlink != 0) {
 		return was.whole, was.whole.HardLinks > 0
@@ -119,7 +119,7 @@ func (c *callFS) keepEntry(name string, was entry) {
 	c.seen[name] = was
 }
 
-// Mode is Lstat without the allocation.
+// Mode works like Lstat without the allocation.
 func (c *callFS) Mode(name string) (fs.FileMode, error) {
 	if was, ok := c.seen[name]; ok && was.mode&fs.ModeIrregular == 0 { // which kind of reparse point that is, Lstat does not tell
 		return was.mode, was.err
@@ -143,7 +143,7 @@ func (c *callFS) Mode(name string) (fs.FileMode, error) {
 	return mode, plainError(err)
 }
 
-// plainError keeps of an error only what is asked of it where nothing is there, which is what nearly every error says.
+// plainError keeps of an error only what is asked of it if nothing is there, which is what nearly every error says.
 func plainError(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fs.ErrNotExist

@@ -32,10 +32,10 @@ type (
 )
 
 // FirstExists answers: does the first component of an absolute value, after lexical cleaning and before any colon,
-// name something on this machine? Where that cannot be told, it does. On Windows the value may be on any drive.
+// name something on this machine? If that cannot be told, it does. On Windows the value may be on any drive.
 func (m *Machine) FirstExists(v string) bool {
 	if _, remote := m.Platform.Remote(v); remote {
-		return true // nobody looks there
+		return true // no one looks there
 	}
 	v = m.Platform.Plain(v)
 	clean := path.Clean(chars.ToSlash(v))
@@ -49,7 +49,7 @@ func (m *Machine) FirstExists(v string) bool {
 	return slices.ContainsFunc(m.topDirectories(), func(top string) bool { return m.firstExists(top, first, rest) })
 }
 
-// topDirectories are the directories that an absolute path without a drive may start from.
+// topDirectories returns the directories that an absolute path without a drive may start from.
 func (m *Machine) topDirectories() []string {
 	if !m.Windows {
 		return []string{"/"}
@@ -60,7 +60,7 @@ func (m *Machine) topDirectories() []string {
 	return []string{`C:\`}
 }
 
-// firstExists is FirstExists for a directory that the value starts from.
+// firstExists works like FirstExists for a directory that the value starts from.
 func (m *Machine) firstExists(top, first, rest string) bool {
 	if m.Windows && len(first) == 1 && rest != "" && strings.EqualFold(first, top[:1]) {
 		return true // of Git Bash, which writes C:\x as /c/x; /c alone is an option
@@ -84,7 +84,7 @@ func (m *Machine) Exists(p string) bool {
 	})
 }
 
-// Look is Lstat, which asks no other machine that no root names.
+// Look works like Lstat, which asks no other machine that no root names.
 func (m *Machine) Look(p string) (fs.FileInfo, error) {
 	if d := guard.NewDisk(m.FS); m.Windows && m.call == nil && !d.MayLook(p) {
 		return nil, errHost
@@ -139,7 +139,7 @@ func (m *Machine) spelledSo(dir, name string) bool {
 	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == name })
 }
 
-// ReadDir lists a directory, where the filesystem can.
+// ReadDir lists a directory, if the filesystem can.
 func ReadDir(fsys guard.FS, dir string) ([]fs.DirEntry, error) {
 	if l, ok := fsys.(lister); ok {
 		return l.ReadDir(dir)
@@ -150,7 +150,7 @@ func ReadDir(fsys guard.FS, dir string) ([]fs.DirEntry, error) {
 	return nil, errors.ErrUnsupported
 }
 
-// Matches reports whether a pattern matches a name in a directory; where that cannot be told it does.
+// Matches reports whether a pattern matches a name in a directory; if that cannot be told it does.
 func (m *Machine) Matches(dir, pattern string) bool {
 	entries, err := ReadDir(m.FS, dir)
 	if err != nil {
@@ -246,7 +246,7 @@ func (m *Machine) HoldsPrograms(dir string) bool {
 }
 
 // isAdministered reports a directory that is there and in which this user cannot put anything; for the administrator, one
-// in which nobody else can.
+// in which no one else can.
 func (m *Machine) isAdministered(dir string) bool {
 	place, err := guard.Resolve(m.FS, dir)
 	if err != nil || !place.Dir {
@@ -272,7 +272,7 @@ func (m *Machine) isClosed(dir string) bool {
 
 // Creatable reports whether something new could be put at a resolved path that does not exist, with what is missing
 // above it (mkdir -p): the innermost directory there is may be written to. /foo/ is a pattern to sed and awk and
-// /app/x a path of a container; nobody makes files beside /etc, but for what is written right there.
+// /app/x a path of a container; no one makes files beside /etc, but for what is written right there.
 func (m *Machine) Creatable(resolved string, written bool) bool {
 	for dir := m.Platform.Parent(resolved); ; dir = m.Platform.Parent(dir) {
 		info, err := m.FS.Lstat(dir)
@@ -323,7 +323,7 @@ func (m *Machine) Fold(p string) string {
 	return p
 }
 
-// BaseName is the last component of a path.
+// BaseName returns the last component of a path.
 func (m *Machine) BaseName(p string) string {
 	p = m.Platform.Clean(p)
 	if m.Windows {
@@ -346,7 +346,7 @@ func sameFile(fsys guard.FS, a, b fs.FileInfo) bool {
 // they are what a child speaks by.
 var devices = map[string]access.Role{"/dev/null": access.None, "/dev/stderr": access.Write, "/dev/zero": access.Read, "/dev/random": access.Read, "/dev/urandom": access.Read}
 
-// DeviceRole is what a device is good for; ok is false for anything else.
+// DeviceRole returns what a device is good for; ok is false for anything else.
 func DeviceRole(p string) (role access.Role, ok bool) {
 	role, ok = devices[p]
 	return role, ok
@@ -358,7 +358,7 @@ func IsDevice(p string) bool {
 	return ok
 }
 
-// CheckOwnDir wants a real directory of the hub's own user, in which nobody else can plant anything.
+// CheckOwnDir wants a real directory of the hub's own user, in which no one else can plant anything.
 func (m *Machine) CheckOwnDir(dir string) error {
 	info, err := m.Look(m.Platform.Clean(dir))
 	switch {

@@ -6,5 +6,5 @@
 // one goroutine: each look at the disk is paid for out of the call's budget, each place is looked at once, and nothing is
 // kept for the next call.
 //
-// Where something cannot be told, it refuses to say that nothing is there.
+// Where something cannot be told, it refuses to report that nothing is there.
 package machine

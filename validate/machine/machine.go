@@ -17,7 +17,7 @@ import (
 type Machine struct {
 	FS        guard.FS
 	Platform  platform.Platform
-	Home      string // "" where it is not known
+	Home      string // "" if it is not known
 	Windows   bool
 	Folds     bool     // names that differ by letter case only are one
 	path      []string // directories of PATH
@@ -27,8 +27,8 @@ type Machine struct {
 	call      *callFS  // what fs is for one call; nil for the Machine of all
 }
 
-// New is a Machine of this process: with its disk, home folder and environment where none are given. inherited
-// are the variables that some child gets beyond those that all get.
+// New returns a Machine of this process: with its disk, home folder and environment where none are given.
+// inherited are the variables that some child gets beyond the ones that all get.
 func New(fsys guard.FS, home string, getenv func(string) string, inherited []string) Machine {
 	if fsys == nil {
 		fsys = guard.OS{}
@@ -75,7 +75,7 @@ func (m *Machine) ExpandHome(p string) string {
 }
 
 // SetWorkdir gives m the PWD of a child, which is not the hub's. secret is set when a variable is written out whose value
-// nobody should be told.
+// no one should be told.
 func (m *Machine) SetWorkdir(cwd string, secret *bool) {
 	getenv := m.Getenv
 	m.Getenv = func(name string) string {
@@ -93,7 +93,7 @@ func (m *Machine) SetWorkdir(cwd string, secret *bool) {
 	}
 }
 
-// View is a Machine as one call sees it, in memory that somebody else has allocated for the call.
+// View is a Machine as one call sees it, in memory that someone else has allocated for the call.
 type View struct {
 	m    Machine
 	disk callFS
@@ -107,7 +107,7 @@ func (v *View) Open(m *Machine, work *budget.Budget, atHand bool) *Machine {
 	return &v.m
 }
 
-// SetShares says by names which shares of other machines roots name. No other share is looked at.
+// SetShares reports by names which shares of other machines roots name. No other share is looked at.
 func (v *View) SetShares(names func(share string) bool) { v.disk.names = names }
 
 // Missed reports whether the call has looked for something that was not at hand.
@@ -116,11 +116,11 @@ func (v *View) Missed() bool { return v.disk.missed }
 // A child writes out the variables that it has, so the hub reads only those: what its own environment holds beyond that
 // (tokens, mostly) is nothing to a child, and a denial must not spell it out.
 
-// spokenOf are variables whose value may be told to whoever made a call; others may hold secrets, a proxy's password.
+// spokenOf are variables whose value may be told to the one who made a call; others may hold secrets, a proxy's password.
 var spokenOf = chars.WordSet("HOME PATH USER LOGNAME SHELL LANG TERM TZ TMPDIR PWD OLDPWD TEMP TMP USERPROFILE APPDATA LOCALAPPDATA PUBLIC SYSTEMROOT WINDIR " +
 	"ALLUSERSPROFILE COMMONPROGRAMFILES COMMONPROGRAMFILES(X86) COMMONPROGRAMW6432 COMSPEC HOMEDRIVE HOMEPATH PROGRAMDATA PROGRAMFILES PROGRAMFILES(X86) PROGRAMW6432 SYSTEMDRIVE USERNAME")
 
-// passVariables lets through the variables that some child gets, and those that a shell sets itself.
+// passVariables lets through the variables that some child gets, and the ones that a shell sets itself.
 func passVariables(getenv func(string) string, inherited []string, windows bool) func(string) string {
 	return func(name string) string {
 		key := name
@@ -139,7 +139,7 @@ func mayTell(name string) bool {
 	return spokenOf[strings.ToUpper(name)] || strings.HasPrefix(name, "XDG_")
 }
 
-// PublicVariable is the value of a variable if a denial may show it, and "" otherwise.
+// PublicVariable returns the value of a variable if a denial may show it, and "" otherwise.
 func (m *Machine) PublicVariable(name string) string {
 	if !mayTell(name) {
 		return ""

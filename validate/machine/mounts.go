@@ -9,14 +9,14 @@ import (
 	"mcphub/validate/shell"
 )
 
-// Mount says that a container sees the host's directory Host at Container. Host may be relative to the working directory
-// of the command.
+// Mount reports that a container sees the host's directory Host at Container. Host may be relative to the working
+// directory of the command.
 type Mount struct{ Host, Container string }
 
 // Container is what the command line of docker or podman says about the paths a child sees.
 type Container struct {
 	Mounts  []Mount
-	Workdir string // in the container, "" where the image decides
+	Workdir string // in the container, "" if the image decides
 }
 
 // engines are the programs that run containers, with or without a version behind their name.
@@ -64,7 +64,7 @@ func (c *Container) bindFolder(host, target string) {
 	c.Mounts = append(c.Mounts, Mount{Host: host, Container: path.Clean(target)})
 }
 
-// ToHost maps an absolute path of the container. ok is false where no mount holds it.
+// ToHost maps an absolute path of the container. ok is false if no mount holds it.
 func (c *Container) ToHost(p, cwd string) (string, bool) {
 	clean := path.Clean(p)
 	bestLen, host := -1, ""

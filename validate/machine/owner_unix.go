@@ -11,7 +11,7 @@ import (
 	"mcphub/internal/ownership"
 )
 
-// ownedByAdministrator reports that nobody but root may change what was looked at.
+// ownedByAdministrator reports that no one but root may change what was looked at.
 func ownedByAdministrator(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return ok && st.Uid == 0 && !ownership.OthersWrite(info)
@@ -23,7 +23,7 @@ func HasOtherNames(info fs.FileInfo) bool {
 	return ok && st.Nlink > 1
 }
 
-// isNotReady is false: a directory that cannot be read is there all the same.
+// isNotReady returns false: a directory that cannot be read is there all the same.
 func isNotReady(error) bool { return false }
 
 // isClosed is not asked here: see ownedByAdministrator.

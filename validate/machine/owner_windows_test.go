@@ -20,7 +20,7 @@ func TestAccessLists(t *testing.T) {
 		"O:BAG:BAD:(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;0x1200a9;;;BU)": true,
 		"O:SYG:SYD:(A;;FA;;;SY)":             true,
 		"O:SYG:SYD:(D;;FA;;;BU)(A;;FA;;;SY)": true,
-		"O:BAG:BAD:":                         true, // nobody may do anything
+		"O:BAG:BAD:":                         true, // no one may do anything
 		// Its owner may give himself every right.
 		"O:BUG:BUD:(A;;FA;;;SY)":                  false,
 		"O:S-1-5-21-1-2-3-1001G:BAD:(A;;FA;;;SY)": false,

@@ -15,10 +15,10 @@ const (
 	maxDecodes  = 3
 )
 
-// Variants are the alternative spellings of one value that some child may arrive at before it opens anything: as sent,
-// trimmed, with backslashes for slashes, percent-decoded, with look-alike dots and slashes made ASCII, with variables
-// expanded. The first is the value itself, then come those that the caller knows. Nearly every honest value has no
-// other. all is false where there are too many to look at.
+// Variants returns the alternative spellings of one value that some child may arrive at before it opens anything: as
+// sent, trimmed, with backslashes for slashes, percent-decoded, with look-alike dots and slashes made ASCII, with
+// variables expanded. The first is the value itself, then come the ones that the caller knows. Nearly every honest
+// value has no other. all is false if there are too many to look at.
 func (m *Machine) Variants(value string, alts ...string) (list []string, all bool) {
 	list = append(make([]string, 0, 4), value)
 	list = append(list, alts...)
@@ -61,14 +61,14 @@ func (m *Machine) Variants(value string, alts ...string) (list []string, all boo
 			add(e)
 		}
 		if e, ok := shell.WithoutVariables(s, &shell.Variables{}, m.Getenv); ok && (s[0] == '$' && m.Platform.IsAbs(e) && m.isOpenable(e) || chars.Climbs(e) && !chars.Climbs(s)) {
-			add(e) // os.ExpandEnv and envsubst know nothing of variables that are not set
+			add(e) // os.ExpandEnv and envsubst know nothing about variables that are not set
 		}
 		more = more || isUnread(s)
 	}
 	return list, !more
 }
 
-// DollarWork is what writing out the variables of s costs: each looks for the end of its braces.
+// DollarWork returns what writing out the variables of s costs: each looks for the end of its braces.
 func DollarWork(s string) int {
 	return len(s)/budget.ByteSteps + strings.Count(s, "${")*shell.DollarSteps
 }
@@ -156,7 +156,7 @@ func (m *Machine) expandDollar(s string, set bool) (string, bool) {
 	return b.String(), changed
 }
 
-// Stripped is what a child that takes "../" out of a path once makes of ....//x; ok is false where that does not climb.
+// Stripped returns what a child that takes "../" out of a path once makes of ....//x; ok is false if that does not climb.
 func Stripped(v string) (string, bool) {
 	if !strings.Contains(v, "..../") && !strings.Contains(v, ".../.") && !strings.Contains(v, `....\`) && !strings.Contains(v, `...\.`) {
 		return v, false

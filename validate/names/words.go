@@ -23,7 +23,7 @@ const (
 	Query         // SQL and other queries
 	Shell         // a string for a shell
 	Words         // an argument vector
-	Edit          // old, new or search: prose where the object says what is replaced by what
+	Edit          // old, new or search: prose if the object reports what is replaced by what
 	Typed         // typed into a running program
 )
 
@@ -50,13 +50,13 @@ var (
 	MatchWords = chars.WordSet("regex regexp xpath jsonpath jq selector selectors locator locators grep")
 )
 
-// QueryWords, as the last word of a key, say that a string is of some language that asks for data.
+// QueryWords, as the last word of a key, report that a string is of some language that asks for data.
 var QueryWords = chars.WordSet("query queries q search sql statement statements expression expressions expr filter filters")
 
 // PatchWords are the keys of content whose headers name files.
 var PatchWords = chars.WordSet("diff patch")
 
-// StopWords, as the last word of a key, say that the key is about a path but is none: the string alone decides.
+// StopWords, as the last word of a key, report that the key is about a path but is none: the string alone decides.
 var StopWords = chars.WordSet("id ids key keys cause causes type types kind kinds count counts size sizes length lengths limit limits " +
 	"max min offset mode modes format formats encoding charset language languages lang branch suffix suffixes extension extensions ext exts " +
 	"hash hashes sha checksum digest version versions status state index line lines column columns label labels tag tags " +
@@ -82,7 +82,7 @@ var (
 	editKeys       = chars.WordSet("search old new")
 )
 
-// URIWords, anywhere in a key, say that a whole value under it may be a URI.
+// URIWords, anywhere in a key, report that a whole value under it may be a URI.
 var URIWords = chars.WordSet("url urls uri uris iri iris href hrefs link links hyperlink hyperlinks permalink permalinks endpoint endpoints " +
 	"webhook webhooks callback callbacks redirect website websites site sites webpage homepage feed feeds origin remote remotes " +
 	"repo repos repository repositories src")
@@ -90,13 +90,13 @@ var URIWords = chars.WordSet("url urls uri uris iri iris href hrefs link links h
 // URIEnds are how a word ends that has such a word in it: baseurl.
 var URIEnds = []string{"url", "urls", "uri", "uris", "href", "link", "links", "endpoint", "endpoints"}
 
-const maxKey = 256 // of a key, in bytes, that is read word by word; a longer one is nobody's argument name
+const maxKey = 256 // of a key, in bytes, that is read word by word; a longer one is no one's argument name
 
 // ClassOf reads a key by the whole words of camel, snake and kebab case. Letters are compared under Unicode case
 // folding, because a child may (encoding/json does).
 func ClassOf(key string) Class { return new(Buffer).ClassOf(key) }
 
-// ClassOf is the class of a key.
+// ClassOf returns the class of a key.
 func (b *Buffer) ClassOf(key string) Class {
 	list := b.Split(key[max(0, len(key)-maxKey):])
 	if len(list) == 0 {
@@ -209,7 +209,7 @@ func (b *Buffer) NamesURI(key string) bool {
 	})
 }
 
-// LastWord is the last word of a key, "" where it has none.
+// LastWord returns the last word of a key, "" if it has none.
 func (b *Buffer) LastWord(key string) string {
 	list := b.Split(key)
 	if len(list) == 0 {
@@ -218,7 +218,7 @@ func (b *Buffer) LastWord(key string) string {
 	return string(list[len(list)-1])
 }
 
-// IsContext reports a key that says where a tool works: cwd, workdir, working_directory, projectRoot, repo_path.
+// IsContext reports a key that reports where a tool works: cwd, workdir, working_directory, projectRoot, repo_path.
 func IsContext(b *Buffer, key string) bool {
 	list := b.Split(key)
 	for i, w := range list {
@@ -246,14 +246,14 @@ var (
 
 // Traits are what a tool's name and annotations say about what it does with paths.
 type Traits struct {
-	Role       access.Role // of every path, where the argument's name says nothing else
+	Role       access.Role // of every path, if the argument's name says nothing else
 	Move, Copy bool
 	Known      bool // by a word of the name or an annotation
 	Speaks     bool // it may speak to a running program
 }
 
-// TraitsOf takes the strictest word of the name. A child's annotation may say that a tool only reads; it does not
-// outweigh a name that says otherwise. Unknown counts as write.
+// TraitsOf takes the strictest word of the name. A child's annotation may report that a tool only reads; it does
+// not outweigh a name that says otherwise. Unknown counts as write.
 func TraitsOf(name string, readOnly, destructive bool) Traits {
 	var tr Traits
 	var b Buffer
@@ -285,7 +285,7 @@ func TraitsOf(name string, readOnly, destructive bool) Traits {
 // describesTyping is how a schema describes text for a running program.
 var describesTyping = lazyregexp.New(`(?i)\b(?:send|sent|typed?|enter|feed|fed)\b[^.]{0,20}\b(?:to|into|in)\b[^.]{0,20}\b(?:terminal|process|shell|repl|pty|tty|interpreter)\b`)
 
-// ClassOf is the class of an argument of the tool by its name and by how the schema describes it.
+// ClassOf returns the class of an argument of the tool by its name and by how the schema describes it.
 func (tr Traits) ClassOf(b *Buffer, key, description string) Class {
 	class := b.ClassOf(key)
 	if (class == Other || class == Content) && tr.Speaks && InputWords[b.LastWord(key)] || class == Other && description != "" && describesTyping.MatchString(description) {
@@ -294,7 +294,7 @@ func (tr Traits) ClassOf(b *Buffer, key, description string) Class {
 	return class
 }
 
-// RoleOf is the role of a path found under key.
+// RoleOf returns the role of a path found under key.
 func (tr Traits) RoleOf(b *Buffer, key string) access.Role {
 	from, to := false, false
 	for _, w := range b.Split(key) {

@@ -1,5 +1,5 @@
-// Package policy holds the rules that decide calls otherwise than the boundary does. It compiles them, finds those that
-// are about a tool, and applies them to the candidates of a finding.
+// Package policy holds the rules that decide calls differently from the boundary does. It compiles them, finds the ones that are
+// about a tool, and applies them to the candidates of a finding.
 //
 // A candidate is an absolute path that a finding may stand for. It has three readings: as written, as the kernel follows
 // it, and cleaned and then followed. Rules stand in order. A finding takes the first rule that matches it. A call without
@@ -8,7 +8,7 @@
 //
 //   - What is protected, outside a token's ceiling, or cannot be resolved is denied before any rule is asked.
 //   - A rule that escalates may match only some candidates. The others are then decided without it. If they are denied, so
-//     is the finding. So no [Grant] lifts a denial, and nobody is asked in vain.
+//     is the finding. So no [Grant] lifts a denial, and no one is asked in vain.
 //   - If no rule matches, each candidate must be inside the boundary or matched by some rule that allows.
 //   - A rule that denies or escalates also matches when a directory above its own is deleted or moved.
 //

@@ -19,7 +19,7 @@ type Evaluation struct {
 	Approved         string // the rule under which a human has allowed this very call
 
 	sets *guard.AreaSets
-	hits []bool                   // room for those of one candidate
+	hits []bool                   // room for the ones of one candidate
 	late map[*compiledRule]string // memo of lateArea
 }
 
@@ -32,7 +32,7 @@ type Candidate struct {
 	BoundaryDecision Decision // by the boundary
 }
 
-// Candidates are what those of one finding mean to the rules.
+// Candidates are what the candidates of one finding mean to the rules.
 type Candidates struct {
 	Hard  bool // a candidate is denied before any rule
 	many  bool // more kinds than are kept, which denies
@@ -46,12 +46,12 @@ type candidateKind struct {
 	alone   Decision
 	granted bool
 	asks    bool   // a rule escalates it, and no grant covers it
-	leads   string // where the first one leads
+	leads   string // the target of the first one
 }
 
 const maxKinds = 256
 
-// Add takes a candidate into those of its finding and returns the index of its kind, -1 for none. leads is where it leads.
+// Add adds a candidate to the candidates of its finding and returns the index of its kind, -1 for none. leads is its target.
 func (e *Evaluation) Add(t *Candidates, u *Candidate, role access.Role, leads string) int {
 	if t.Hard = t.Hard || u.Hard; t.Hard {
 		return -1
@@ -67,7 +67,7 @@ func (e *Evaluation) Add(t *Candidates, u *Candidate, role access.Role, leads st
 	return t.keepKind(candidateKind{hits: e.hits, alone: u.BoundaryDecision, granted: e.isGranted(role, &u.Place), leads: leads})
 }
 
-// keepKind returns the index of a kind, which it adds where it is new; -1 where there are too many.
+// keepKind returns the index of a kind, which it adds if it is new; -1 if there are too many.
 func (t *Candidates) keepKind(k candidateKind) int {
 	for i := range t.kinds {
 		if had := &t.kinds[i]; had.alone == k.alone && had.granted == k.granted && slices.Equal(had.hits, k.hits) {
@@ -99,7 +99,7 @@ func (t *Candidates) Join(more *Candidates) {
 	}
 }
 
-// Outcome is what the rules say of some candidates.
+// Outcome is what the rules say about some candidates.
 type Outcome struct {
 	Decision Decision
 	Rule     *Rule // nil: no rule; the boundary has the say
@@ -122,10 +122,10 @@ func (e *Evaluation) Decide(t *Candidates) Outcome {
 }
 
 // decideCandidates takes the first rule that matches. One that denies or escalates matches where any candidate does, one that allows
-// where all do. A rule that escalates asks about the candidates that it matches; the others are decided without it, and where
-// they are denied, so is the whole: nobody is asked in vain, and no grant lifts a denial. What was asked about is open
-// where grants cover all of it; a rule about calls is open for the one call that was approved under it. asks is set for the
-// kinds of candidates that a grant is missing for.
+// where all do. A rule that escalates asks about the candidates that it matches; the others are decided without it, and if they are
+// denied, so is the whole: no one is asked in vain, and no grant lifts a denial. What was asked about is open where grants cover all
+// of it; a rule about calls is open for the one call that was approved under it. asks is set for the kinds of candidates that a
+// grant is missing for.
 func (e *Evaluation) decideCandidates(of *Candidates, candidates []candidateKind) Outcome {
 	for i, rule := range e.Ruling.rules {
 		r := rule.Rule
@@ -189,7 +189,7 @@ func (e *Evaluation) decideEach(candidates []candidateKind) Outcome {
 type pathFacts struct {
 	readings *guard.Readings
 	sets     *guard.AreaSets
-	outside  [3]bool // as written, physical, cleaned; all false where there is no boundary to be outside of
+	outside  [3]bool // as written, physical, cleaned; all false if there is no boundary to be outside of
 }
 
 // factsOf looks up in which directories of the policy a path lies. What it returns holds until the next call.
@@ -250,7 +250,7 @@ func (e *Evaluation) lateArea(r *compiledRule, readings *guard.Readings) [3]bool
 }
 
 // takesAlong reports that a call removes or moves a directory which holds that of a rule that denies or escalates: what
-// the rule is about would be gone, or somewhere else, where no rule is about it.
+// the rule is about would be gone, or somewhere else, if no rule is about it.
 func (e *Evaluation) takesAlong(r *compiledRule, role access.Role, p *guard.Place) bool {
 	return role == access.Delete && p.Dir && r.confinesPaths() && !r.Paths.Outside &&
 		(e.Holds(p.Readings.Physical, r.dir.Path) || e.Holds(p.Readings.Cleaned, r.dir.Path))
@@ -274,7 +274,7 @@ func (e *Evaluation) Confines(p string) bool {
 	return e.confinesPath(AnyRole, func(r *compiledRule) bool { return e.Holds(r.dir.Path, p) || e.Holds(r.dir.Given, p) })
 }
 
-// isGranted reports whether what a human has allowed covers where a path leads, exactly and for its role.
+// isGranted reports whether what a human has allowed covers the target of a path, exactly and for its role.
 func (e *Evaluation) isGranted(role access.Role, p *guard.Place) bool {
 	return slices.ContainsFunc(e.Grants, func(g Grant) bool {
 		return g.Roles.Has(role) && g.Path != "" && !(g.File && p.Dir) && coversPath(&g, p.Readings.Physical) && coversPath(&g, p.Readings.Cleaned)

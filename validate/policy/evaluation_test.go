@@ -17,7 +17,7 @@ func (w *world) evaluate(rules ...Rule) *Evaluation {
 	return &Evaluation{Ruling: w.compile(Policy{Rules: rules}).Ruling("child", "do_it"), Machine: &w.m, Guard: w.boundary("project")}
 }
 
-// candidate is what a path means to the boundary: all readings have to lie inside.
+// candidate returns what a path means to the boundary: all readings have to lie inside.
 func (w *world) candidate(e *Evaluation, path string) *Candidate {
 	place, err := guard.Resolve(w.m.FS, w.path(path))
 	u := &Candidate{Place: place, Known: err == nil}
@@ -453,7 +453,7 @@ func TestKeepsGrant(t *testing.T) {
 	}
 }
 
-// TestCallsWithoutPaths: a rule that asks nothing of paths is about the call itself, one that asks anything is not.
+// TestCallsWithoutPaths: a rule that asks none of paths is about the call itself, one that asks anything is not.
 func TestCallsWithoutPaths(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

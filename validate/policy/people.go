@@ -38,10 +38,10 @@ func isNamed(list []string, name string) bool {
 }
 
 // For returns the policy as it is for a principal: without the rules that are for others. Principals about whom the same
-// rules are get the same value. Where no rule is for some people only, that is p itself.
+// rules are get the same value. If no rule is for some people only, that is p itself.
 //
-// Of nobody it cannot be told who it is: it may be anyone whom a rule is for. So no rule for some people allows anything to
-// nobody, and one that denies or escalates denies.
+// Of no one it cannot be told who it is: it may be anyone whom a rule is for. So no rule for some people allows anything to
+// no one, and one that denies or escalates denies.
 func (c *Compiled) For(who principal.Principal) *Compiled {
 	if c == nil || c.views == nil {
 		return c
@@ -88,7 +88,7 @@ const (
 	denied    = 'd' // it counts as one that denies
 )
 
-// selectionFor says of each rule for some people, in order, what becomes of it for a principal.
+// selectionFor reports for each rule for some people, in order, what becomes of it for a principal.
 func (c *Compiled) selectionFor(who principal.Principal) string {
 	b := make([]byte, 0, len(c.rules))
 	for _, r := range c.rules {
@@ -106,7 +106,7 @@ func (c *Compiled) selectionFor(who principal.Principal) string {
 }
 
 // ForPolicy returns the Ruling as it is under a policy that For has returned. The Ruling of a policy with rules for some people
-// counts for nobody before that.
+// counts for no one before that.
 func (r *Ruling) ForPolicy(p *Compiled) *Ruling {
 	if r == nil || !r.named || r.policy == p && p.views == nil {
 		return r
@@ -116,7 +116,7 @@ func (r *Ruling) ForPolicy(p *Compiled) *Ruling {
 }
 
 // DeniesChild reports whether all that a child has is denied, be it known or not. What is about all of it is a rule without a
-// condition on tools or paths. Of a policy with rules for some people it is told for nobody before For.
+// condition on tools or paths. Of a policy with rules for some people it is told for no one before For.
 func (c *Compiled) DeniesChild(child string) bool {
 	return denyAll(c.For(principal.Principal{}).rulesAbout(child), func(r *compiledRule) bool {
 		return r.Paths == nil && (len(r.Tools) == 0 || slices.Contains(r.Tools, "*"))

@@ -22,7 +22,7 @@ func named(then Decision, name string, principals, groups []string) Rule {
 	return Rule{Name: name, Then: then, People: People{Principals: principals, Groups: groups}}
 }
 
-// TestWhomRulesAreFor: each condition has to hold, and of nobody it is taken what gives least.
+// TestWhomRulesAreFor: each condition has to hold, and of no one it is taken what gives least.
 func TestWhomRulesAreFor(t *testing.T) {
 	t.Parallel()
 	alice := principal.Principal{Name: "alice", Groups: []string{"dev", "ops"}}
@@ -53,7 +53,7 @@ func TestWhomRulesAreFor(t *testing.T) {
 				if (r != nil) != tc.is || r != nil && r.WithoutPaths().Then != then {
 					t.Errorf("%s: %+v", then, r)
 				}
-				// A Ruling that was made for all comes to the same.
+				// A Ruling that was made for all means the same.
 				if late := p.Ruling("kid", "tool").ForPolicy(p.For(tc.who)); (late != nil) != tc.is {
 					t.Errorf("%s: %+v", then, late)
 				}

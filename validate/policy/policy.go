@@ -56,7 +56,7 @@ type compiledRule struct {
 	*Rule
 	roles RoleSet
 	dir   guard.Area
-	area  int // its number, -1 where the rule names no directory
+	area  int // its number, -1 if the rule names no directory
 }
 
 // opensDirectory reports whether servers may be given the rule's directory.
@@ -190,7 +190,7 @@ func (r *Rule) About(child, tool string) bool {
 	return matchesName(r.Servers, child) && matchesName(r.Tools, tool)
 }
 
-// rulesAbout are the rules that are about a child.
+// rulesAbout returns the rules that are about a child.
 func (c *Compiled) rulesAbout(child string) (list []*compiledRule) {
 	if c == nil {
 		return nil
@@ -203,13 +203,13 @@ func (c *Compiled) rulesAbout(child string) (list []*compiledRule) {
 	return list
 }
 
-// Ruling is what a policy says of one tool: the rules that may match its paths, in order, and the one that decides a
-// call of it without any. nil where no rule is about it. See ForPolicy where rules are for some people.
+// Ruling is what a policy says about one tool: the rules that may match its paths, in order, and the one that
+// decides a call of it without any. nil if no rule is about it. See ForPolicy where rules are for some people.
 type Ruling struct {
 	policy      *Compiled
 	child, tool string
 	named       bool                         // some of the rules are for some people only: see ForPolicy
-	views       memo.Map[*Compiled, *Ruling] // what it comes to for people; nil where no rule is about the tool then
+	views       memo.Map[*Compiled, *Ruling] // what it amounts to for people; nil if no rule is about the tool then
 	rules       []*compiledRule
 	call        *Rule // nil: such a call is allowed
 	// What some rule that denies or escalates asks of the paths: then looks that an allowed call can do without are needed.
@@ -241,7 +241,7 @@ func (c *Compiled) Ruling(child, tool string) *Ruling {
 	return out
 }
 
-// WithoutPaths is the rule that decides a call in which no path is found, nil where none does: such a call is allowed.
+// WithoutPaths returns the rule that decides a call in which no path is found, nil where none does: such a call is allowed.
 func (r *Ruling) WithoutPaths() *Rule {
 	if r == nil {
 		return nil
@@ -299,10 +299,10 @@ type Directory struct {
 // grantName is what a directory is called that a human has opened.
 const grantName = "escalation-approved"
 
-// Directories are those that one child is served beside the client's roots in order: the sandbox; the directories
-// of rules that match the child, named after their rule: those that allow, those that escalate where they say so or a
-// grant covers the directory; the grants. One that several rules name comes once. They are not inside the boundary, but
-// for the sandbox, and not yet held to any ceiling: see rootsmgr.Snapshot.With.
+// Directories returns the directories that a single child is served beside the client's roots in order: the sandbox;
+// the directories of rules that match the child, named after their rule: the ones that allow, the ones that escalate if
+// they say so or a grant covers the directory; the grants. One that several rules name comes once. They are not inside
+// the boundary, but for the sandbox, and not yet held to any ceiling: see rootsmgr.Snapshot.With.
 func (c *Compiled) Directories(child string, grants []Grant) []Directory {
 	var list []Directory
 	add := func(path, name string, roles RoleSet) {
@@ -343,7 +343,7 @@ func (c *Compiled) Directories(child string, grants []Grant) []Directory {
 	return list
 }
 
-// DeniedDirs are the directories that a rule denies one child something in.
+// DeniedDirs returns the directories that a rule denies one child something in.
 func (c *Compiled) DeniedDirs(child string) (list []string) {
 	for _, r := range c.rulesAbout(child) {
 		if r.Then == Deny && r.area >= 0 && !slices.Contains(list, r.dir.Path) {
@@ -353,7 +353,7 @@ func (c *Compiled) DeniedDirs(child string) (list []string) {
 	return list
 }
 
-// ConfiningDirs are the directories of rules that deny or escalate, as they are given and as they resolve.
+// ConfiningDirs returns the directories of rules that deny or escalate, as they are given and as they resolve.
 func (c *Compiled) ConfiningDirs() (list []string) {
 	if c == nil {
 		return nil
@@ -366,17 +366,17 @@ func (c *Compiled) ConfiningDirs() (list []string) {
 	return list
 }
 
-// UnlimitedRule is the name of a rule that allows one child paths anywhere, "" for none.
+// UnlimitedRule returns the name of a rule that allows one child paths anywhere, "" for none.
 func (c *Compiled) UnlimitedRule(child string) string {
 	return c.firstRule(child, func(r *compiledRule) bool { return r.Then == Allow && r.area < 0 })
 }
 
-// EscalatingRule is the name of a rule that may ask about calls of one child, "" for none.
+// EscalatingRule returns the name of a rule that may ask about calls of one child, "" for none.
 func (c *Compiled) EscalatingRule(child string) string {
 	return c.firstRule(child, func(r *compiledRule) bool { return r.Then == Escalate })
 }
 
-// firstRule is the name of the first rule about one child that is so, "" for none.
+// firstRule returns the name of the first rule about one child that is so, "" for none.
 func (c *Compiled) firstRule(child string, is func(*compiledRule) bool) string {
 	for _, r := range c.rulesAbout(child) {
 		if is(r) {
@@ -391,7 +391,7 @@ type RuleInfo struct {
 	Rule
 	Dir   string // the directory of its paths as it resolves, "" none
 	Found bool   // Dir was there when the rule was read
-	// Closed says why the rule opens nothing; "" if it does.
+	// Closed reports why the rule opens nothing; "" if it does.
 	Closed string
 }
 
@@ -402,7 +402,7 @@ type Info struct {
 	Protected []string // what no rule opens, in every spelling: hub.json, the hub's own folders, policy.protected
 }
 
-// Info tells what policy is in force, but for what is protected; ok is false where there is none.
+// Info returns what policy is in force, but for what is protected; ok is false if there is none.
 func (c *Compiled) Info() (info Info, ok bool) {
 	if c == nil {
 		return info, false
@@ -416,7 +416,7 @@ func (c *Compiled) Info() (info Info, ok bool) {
 	return info, true
 }
 
-// Condition says in words what a rule asks for.
+// Condition returns in words what a rule asks for.
 func (r *RuleInfo) Condition() string {
 	text := "every call"
 	if p := r.Paths; p != nil {
@@ -463,7 +463,7 @@ func (c *Compiled) OpenedDir(path string) string {
 	return ""
 }
 
-// WritableDirs are the directories beside the roots that servers may write in: the sandbox, and those that rules open.
+// WritableDirs returns the directories beside the roots that servers may write in: the sandbox, and the ones that rules open.
 func (c *Compiled) WritableDirs() (list []string) {
 	if c == nil {
 		return nil

@@ -58,7 +58,7 @@ func (w *world) must(err error) {
 	}
 }
 
-// path is a path of the world: "out/f" lies in the home folder, and what is absolute, from ~ or a URI stays as it is.
+// path returns a path of the world: "out/f" lies in the home folder, and what is absolute, from ~ or a URI stays as it is.
 func (w *world) path(p string) string {
 	if p == "" || strings.HasPrefix(p, "/") || strings.HasPrefix(p, "~") || strings.Contains(p, ":") {
 		return p
@@ -66,12 +66,12 @@ func (w *world) path(p string) string {
 	return filepath.FromSlash(w.home + "/" + p)
 }
 
-// name is a path as the tests write it.
+// name returns a path as the tests write it.
 func (w *world) name(path string) string {
 	return strings.TrimPrefix(filepath.ToSlash(path), filepath.ToSlash(w.home)+"/")
 }
 
-// in is what a rule asks: a path in a directory of the world, in these roles.
+// in returns what a rule asks: a path in a directory of the world, in these roles.
 func (w *world) in(dir string, roles ...access.Role) *PathRule {
 	return &PathRule{Within: w.path(dir), Roles: roles}
 }
@@ -96,7 +96,7 @@ func (w *world) boundary(roots ...string) *guard.Guard {
 	return rootsmgr.NewSnapshot(w.m.FS, 1, rootsmgr.OriginConfig, entries).Guard()
 }
 
-// failures are the *Errors that an error joins: rule and key of each.
+// failures returns the *Errors that an error joins: rule and key of each.
 func failures(t *testing.T, err error) map[int]string {
 	t.Helper()
 	got := map[int]string{}

@@ -169,8 +169,8 @@ var refTools = []struct {
 	{"delete_it", `{"readOnlyHint":true}`, access.Delete}, {"xdelete_it", `{}`, access.Write},
 }
 
-// TestPolicyReference: for random disks, policies, calls and grants the decision is that of the slow reference, and a
-// grant turns nothing but what was escalated. MCPHUB_LONG_CASES says how many calls.
+// TestPolicyReference: for random disks, policies, calls and grants the decision is the decision of the slow
+// reference, and a grant turns nothing but what was escalated. MCPHUB_LONG_CASES says how many calls.
 func TestPolicyReference(t *testing.T) {
 	t.Parallel()
 	trees := forest(t, 20)
@@ -186,7 +186,7 @@ func TestPolicyReference(t *testing.T) {
 		}
 		mode, def, of := declare.ModeDeclared, `{"name":"do_it"}`, "do_it"
 		keys := []string{"p0", "p1", "p2"}
-		if rapid.IntRange(0, 2).Draw(t, "undeclared") == 0 { // what the child says of its tool counts
+		if rapid.IntRange(0, 2).Draw(t, "undeclared") == 0 { // what the child says about its tool counts
 			kind := rapid.SampledFrom(refTools).Draw(t, "tool")
 			mode, of, args, keys = declare.ModeStrict, kind.name, nil, []string{"path"}
 			def = fmt.Sprintf(`{"name":%q,"annotations":%s,"inputSchema":{"type":"object"}}`, kind.name, kind.annotations)

@@ -87,7 +87,7 @@ func refRead(p string) refCandidate {
 	return u
 }
 
-// within: the text of a path may be under any spelling of a directory, where it leads only under the real one.
+// within: the text of a path may be under any spelling of a directory, its target only under the real one.
 func (u *refCandidate) within(reading int, dir string) bool {
 	real := refMust(dir)
 	return refUnder(real, u.readings[reading]) || reading == 0 && refUnder(path.Clean(dir), u.readings[reading])
@@ -118,7 +118,7 @@ func (w *refWorld) boundary() []string {
 	return append(append([]string{}, w.roots...), w.sandbox)
 }
 
-// hard is what is denied before any rule.
+// hard returns what is denied before any rule.
 func (w *refWorld) hard(u *refCandidate, role access.Role) bool {
 	if u.broken {
 		return true
@@ -171,7 +171,7 @@ func (w *refWorld) matches(r *policy.Rule, u *refCandidate, reading int) bool {
 	return in && (!p.Outside || w.outside(u, reading))
 }
 
-// asked is whether a rule is about any, or all, of the candidates.
+// asked reports whether a rule is about any, or all, of the candidates.
 func (w *refWorld) asked(r *policy.Rule, candidates []refCandidate, child, tool string, role access.Role) bool {
 	if !refGlob(r.Servers, child) || !refGlob(r.Tools, tool) {
 		return false
@@ -248,7 +248,7 @@ func (w *refWorld) beside(dir string) bool {
 	return false
 }
 
-// candidates are the absolute paths that a value may stand for.
+// candidates returns the absolute paths that a value may stand for.
 func (w *refWorld) candidates(value string, role access.Role) []refCandidate {
 	if path.IsAbs(value) {
 		return []refCandidate{refRead(value)}

@@ -28,7 +28,7 @@ type RoleSet uint8
 // AnyRole holds every role that a path can have.
 const AnyRole = RoleSet(1<<access.Read | 1<<access.Write | 1<<access.Delete)
 
-// Roles is the set of these roles. None, which no path has, adds nothing.
+// Roles returns the set of these roles. None, which no path has, adds nothing.
 func Roles(list ...access.Role) RoleSet {
 	var s RoleSet
 	for _, r := range list {
@@ -40,7 +40,7 @@ func Roles(list ...access.Role) RoleSet {
 // Has reports whether a role is in the set. None never is.
 func (s RoleSet) Has(r access.Role) bool { return s&AnyRole&(1<<r) != 0 }
 
-// List are the roles of the set, mildest first.
+// List returns the roles of the set, mildest first.
 func (s RoleSet) List() []access.Role {
 	var list []access.Role
 	for _, r := range []access.Role{access.Read, access.Write, access.Delete} {
@@ -59,7 +59,7 @@ func (s RoleSet) String() string {
 	return strings.Join(words, ", ")
 }
 
-// Policy is what is decided otherwise than by the boundary. The zero value adds nothing to the boundary.
+// Policy is what is decided differently from by the boundary. The zero value adds nothing to the boundary.
 type Policy struct {
 	Sandbox   string   // absolute, or ~/...: a directory inside every boundary; "" none
 	Protected []string // absolute, or ~/...: what no rule opens, beside what is the hub's own
@@ -75,7 +75,7 @@ type Rule struct {
 	Tools   []string  // patterns of the children's own tool names; empty: any
 	People            // whom the rule is for
 	Paths   *PathRule // nil: the rule is about the call itself, with whatever paths, none included
-	At      string    // where it stands in hub.json (file:line), for people; may be ""
+	At      string    // if it stands in hub.json (file:line), for people; may be ""
 }
 
 // PathRule is what a rule asks of a path. The zero value matches every path, and no call without one.

@@ -22,10 +22,10 @@ type candidate struct {
 	rest   string // behind the colon
 }
 
-// listCandidates are the URIs that a text may stand for: itself, what is inside a
-// scheme that wraps another one, the parts of a list, and what takes its scheme
-// from a page, read as each web scheme. Blanks and quotes at the edges may be
-// dropped.
+// listCandidates returns the URIs that a text may stand for: itself, what is
+// inside a scheme that wraps another one, the parts of a list, and what takes its
+// scheme from a page, read as each web scheme. Blanks and quotes at the edges may
+// be dropped.
 func (s *Set) listCandidates(text string) (list []candidate) {
 	whole := strings.TrimFunc(text, isEdge)
 	if len(whole) > 2 && chars.IsSlash(whole[0]) && chars.IsSlash(whole[1]) {
@@ -113,7 +113,7 @@ func (a address) String() string {
 	return a.scheme + "://" + host + a.path + a.tail
 }
 
-// webSchemes are those that browsers read by rules of their own.
+// webSchemes are the web schemes that browsers read by rules of their own.
 var webSchemes = []string{"https", "http", "wss", "ws", "ftp"}
 
 func isWeb(scheme string) bool { return slices.Contains(webSchemes, scheme) }

@@ -65,7 +65,7 @@ func FuzzCheck(f *testing.F) {
 	})
 }
 
-// spellings are what programs make of a text before they parse it.
+// spellings returns what programs make of a text before they parse it.
 func spellings(text string) []string {
 	head, tail := text, ""
 	if i := strings.IndexAny(text, "?#"); i >= 0 {

@@ -9,7 +9,7 @@ import (
 )
 
 // maxDecodes is how often a path is decoded until nothing changes; one that
-// goes on changing is read by nobody.
+// goes on changing is read by no one.
 const maxDecodes = 8
 
 // isPlain reports a path that has one reading: nothing to decode further than
@@ -55,7 +55,7 @@ type reading struct {
 	cut       bool // a component ends at a semicolon
 }
 
-// pathComponents are the decoded components of a path without "." and "..".
+// pathComponents returns the decoded components of a path without "." and "..".
 func (r reading) pathComponents(path string) (list []string) {
 	if r.backslash {
 		path = strings.ReplaceAll(path, `\`, "/")

@@ -18,8 +18,8 @@ type prefix struct {
 	text string // canonical
 }
 
-// New makes a Set. The errors are those of the prefixes, by index; nil where all
-// of them are good. A bad one is left out.
+// New makes a Set. The errors are the errors of the prefixes, by index; nil
+// where all of them are good. A bad one is left out.
 func New(prefixes []string) (s *Set, bad []error) {
 	s = &Set{}
 	for i, text := range prefixes {
@@ -36,7 +36,7 @@ func New(prefixes []string) (s *Set, bad []error) {
 	return s, bad
 }
 
-// With is the Set with more prefixes; what is no prefix is left out.
+// With returns the Set with more prefixes; what is no prefix is left out.
 func (s *Set) With(more []string) *Set {
 	if len(more) == 0 {
 		return s
@@ -53,8 +53,8 @@ func (s *Set) With(more []string) *Set {
 	return out
 }
 
-// Valid says what is wrong with a prefix. It wants a scheme, "://", a host (web
-// addresses have to have one) and a path, and nothing that programs read
+// Valid returns what is wrong with a prefix. It wants a scheme, "://", a host
+// (web addresses have to have one) and a path, and nothing that programs read
 // differently.
 func Valid(text string) error {
 	_, err := parsePrefix(text)
@@ -81,8 +81,8 @@ func parsePrefix(text string) (p prefix, err error) {
 	return prefix{a, a.String()}, nil
 }
 
-// List is the prefixes in their canonical spelling, of one scheme or, for "", of
-// all.
+// List returns the prefixes in their canonical spelling, of one scheme or, for
+// "", of all.
 func (s *Set) List(scheme string) []string {
 	if s == nil {
 		return nil
@@ -100,12 +100,12 @@ func (s *Set) bindsScheme(scheme string) bool {
 	return s != nil && slices.ContainsFunc(s.prefixes, func(p prefix) bool { return p.scheme == scheme })
 }
 
-// A Result is what a Set says of one text.
+// A Result is what a Set says about one text.
 type Result struct {
 	Bound           bool   // it is, in some reading, a URI of a bound scheme; else the rest is empty
 	Scheme          string // the scheme
-	URI             string // canonical, where the text can be read; else the text
-	Prefix          string // that it lies at or below; "" where it is outside
+	URI             string // canonical, if the text can be read; else the text
+	Prefix          string // that it lies at or below; "" if it is outside
 	Why             string // it is outside
 	SuggestedPrefix string // the prefix that would let it be inside; "" where none could
 }

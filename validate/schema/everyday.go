@@ -9,7 +9,7 @@ import (
 // Compiling a schema takes a fraction of a millisecond, most of it to find out whether it can be compiled. A hub with
 // many servers has thousands of tools, few of which are ever called. So a schema that is made of everyday keywords alone,
 // each with a value of the right shape, is known to compile and is compiled by the first call. It is no other schema: the
-// bytes are those that were listed, and should it not compile after all, the call is refused.
+// bytes are the ones that were listed, and should it not compile after all, the call is refused.
 
 // dialects are the values of $schema under which every keyword below means the same.
 var dialects = []string{

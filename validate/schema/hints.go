@@ -52,8 +52,8 @@ type Hint struct {
 	Object   bool // an object or an array is accepted too
 }
 
-// HintsAt is what the schema says of a value. It is conservative: where alternatives disagree, the one that leaves the
-// value a path counts.
+// HintsAt returns what the schema says about a value. It is conservative: where alternatives disagree, the one that
+// leaves the value a path counts.
 func (s *Schema) HintsAt(t *strictjson.Tree, id int32) Hint {
 	if s == nil {
 		return Hint{}
@@ -71,7 +71,7 @@ func (s *Schema) HintsAt(t *strictjson.Tree, id int32) Hint {
 	return Hint{}
 }
 
-// hintAt is what the schema says of the value that some steps lead to.
+// hintAt returns what the schema says about the value that some steps lead to.
 func (s *Schema) hintAt(to []step) Hint {
 	at, declared, _ := s.schemasAt(to, true)
 	if len(at) == 0 {
@@ -92,7 +92,7 @@ func (s *Schema) hintAt(to []step) Hint {
 	return h
 }
 
-// itemSchema is the schema of the element at an index, if it is a schema.
+// itemSchema returns the schema of the element at an index, if it is a schema.
 func itemSchema(s *jsonschema.Schema, index int) any {
 	items, isList := s.Items.([]*jsonschema.Schema)
 	switch {
@@ -128,8 +128,8 @@ func yieldEach(yield func(*jsonschema.Schema), fields ...any) {
 	}
 }
 
-// inPlace yields the subschemas that apply to the same value. If sure is false, it also yields those that may apply:
-// if, not and the dependent ones.
+// inPlace yields the subschemas that apply to the same value. If sure is false, it also yields the ones that may
+// apply: if, not and the dependent ones.
 func inPlace(s *jsonschema.Schema, sure bool, yield func(*jsonschema.Schema)) {
 	yieldEach(yield, s.Ref, s.RecursiveRef)
 	if s.DynamicRef != nil {
@@ -159,7 +159,7 @@ func (s *Schema) saysAnything(sub *jsonschema.Schema, steps *int) bool {
 }
 
 // saysEverything reports whether a statement holds for every value that s accepts. says answers for one schema; known is false
-// if that schema alone does not tell. Where there is more to look at than anybody looks at, it does not hold.
+// if that schema alone does not tell. If there is more to look at than anybody looks at, it does not hold.
 func saysEverything(s *jsonschema.Schema, steps *int, says func(s *jsonschema.Schema) (holds, known bool)) bool {
 	if *steps--; *steps < 0 {
 		return false
@@ -200,7 +200,7 @@ func isSimple(s *jsonschema.Schema) (holds, known bool) {
 }
 
 // PathAt reports how the schema declares a value to be a path: by a format, or by the words about it, wherever a keyword
-// applies a schema to it. Where there is more to look at than anybody looks at, it is one.
+// applies a schema to it. If there is more to look at than anybody looks at, it is one.
 func (s *Schema) PathAt(t *strictjson.Tree, id int32) (how string) {
 	at, all := s.appliedTo(t, id)
 	if !all {
@@ -223,7 +223,7 @@ func (s *Schema) UriAt(t *strictjson.Tree, id int32) bool {
 	return !all
 }
 
-// appliedTo are the schemas that may apply to a value; all is false where they are too many.
+// appliedTo returns the schemas that may apply to a value; all is false if they are too many.
 func (s *Schema) appliedTo(t *strictjson.Tree, id int32) (at map[*jsonschema.Schema]bool, all bool) {
 	steps, ok := stepsTo(t, id)
 	if !ok {
@@ -240,7 +240,7 @@ type step struct {
 	index  int
 }
 
-// stepsTo lead from the arguments as a whole to a value; ok is false where it stands in JSON inside a string.
+// stepsTo lead from the arguments as a whole to a value; ok is false if it stands in JSON inside a string.
 func stepsTo(t *strictjson.Tree, id int32) (steps []step, ok bool) {
 	for n := id; n > 0; n = t.Nodes[n].Parent {
 		if t.InString(n) {
@@ -256,8 +256,8 @@ func stepsTo(t *strictjson.Tree, id int32) (steps []step, ok bool) {
 	return steps, true
 }
 
-// schemasAt are the schemas that stand where some steps lead to, without those that they apply to the value in turn; all is false where
-// there are too many on the way. declared says that one of them names the value; sure leaves out what may not apply.
+// schemasAt returns the schemas that stand if some steps lead to, without the ones that they apply to the value in turn; all is false
+// if there are too many on the way. declared reports that one of them names the value; sure leaves out what may not apply.
 func (s *Schema) schemasAt(steps []step, sure bool) (at map[*jsonschema.Schema]bool, declared, all bool) {
 	at = map[*jsonschema.Schema]bool{s.Root: true}
 	for _, to := range steps {
@@ -288,7 +288,7 @@ func (s *Schema) IsPathSchema(sub *jsonschema.Schema) bool {
 	return false
 }
 
-// declaredAs reports how one schema says that its value is a path.
+// declaredAs reports how one schema states that its value is a path.
 func (s *Schema) declaredAs(sub *jsonschema.Schema) string {
 	switch {
 	case isPathFormat(s.formats[sub]):
@@ -301,7 +301,7 @@ func (s *Schema) declaredAs(sub *jsonschema.Schema) string {
 
 const maxGoverning = 1 << 10
 
-// AddInPlace adds the schemas that apply to the same value, as inPlace yields them. It is false where they are too many.
+// AddInPlace adds the schemas that apply to the same value, as inPlace yields them. It is false if they are too many.
 func AddInPlace(at map[*jsonschema.Schema]bool, sure bool) bool {
 	var list []*jsonschema.Schema
 	for sub := range at {
@@ -364,7 +364,7 @@ func yieldGoverning(s *jsonschema.Schema, to step, sure bool, yield func(*jsonsc
 const leadWords = `^\W*(?:(?:optional|required|the|a|an|this|your|full|complete|output|input|target|source|destination|base|list of|array of|comma-separated)\W+)*`
 
 // What a description calls a path by: "Absolute path to ...", "The directory path ...", or "The path to the workspace
-// directory", where the sentence says what is there.
+// directory", if the sentence reports what is there.
 var (
 	pathWords1 = lazyregexp.New(`(?i)` + leadWords + `(?:absolute|relative|local|file|files|filesystem|file system|directory|folder|disk)\W+(?:(?:absolute|relative|local|file|filesystem|system|directory|folder|or|and|output|input)\W+)*(?:path|paths|filepath|pathname)\b(?:\W*$|\W+([a-z]+))`)
 	pathWords2 = lazyregexp.New(`(?i)` + leadWords + `(?:path|paths)\s+(?:to|of|for|where|in|on|at|under|from)\b`)

@@ -16,7 +16,7 @@ import (
 
 // Many servers read more than their schema says: "5" for 5, a list that a model has put into a string, null for an argument
 // that may be left out, and members that they do not know. A lenient reading finds out whether arguments fit once they are
-// read so, and where they are read otherwise than they stand. It never changes them.
+// read so, and if they are read differently from they stand. It never changes them.
 
 // How a value of the arguments is read.
 const (
@@ -26,16 +26,16 @@ const (
 	AsExtra    // a member that the schema does not know is not read, or read by its own name
 )
 
-// A Place is a value of the arguments that a lenient reading takes otherwise than it stands, or holds such a value. nil is
-// neither.
+// A Place is a value of the arguments that a lenient reading takes differently from it stands, or holds such a value. nil
+// is neither.
 type Place struct {
 	How      int
 	inside   map[string]*Place // by name or position
-	names    map[string]bool   // of an object with such members: those that its schemas declare
+	names    map[string]bool   // of an object with such members: the ones that its schemas declare
 	spelling map[string]string // one of them, by its letters and digits
 }
 
-// Step is the place of a member or an element.
+// Step returns the place of a member or an element.
 func (p *Place) Step(token string) *Place {
 	if p == nil {
 		return nil
@@ -51,7 +51,7 @@ func (p *Place) IsContent() bool { return p != nil && p.How == AsContent }
 // IsExtra reports a member that the schema does not know.
 func (p *Place) IsExtra() bool { return p != nil && p.How == AsExtra }
 
-// Spelling is the declared name of an object's member that another name differs from by case, hyphens and underscores alone.
+// Spelling returns the declared name of an object's member that another name differs from by case, hyphens and underscores alone.
 func (p *Place) Spelling(name string) (declared string, ok bool) {
 	declared, ok = p.spelling[chars.Squeeze(name, chars.NameSeparators)]
 	return declared, ok
@@ -60,7 +60,7 @@ func (p *Place) Spelling(name string) (declared string, ok bool) {
 // A Reading is how arguments fit a schema that they do not fit as they stand.
 type Reading struct {
 	Value  any   // the arguments, decoded, as they are read
-	Places Place // where they are read otherwise than they stand: of the arguments as a whole
+	Places Place // where they are read differently from they stand: of the arguments as a whole
 	Count  int   // how many values are
 }
 
@@ -147,7 +147,7 @@ func (r *reader) readRound(wrong *jsonschema.ValidationError) bool {
 	return r.Count > before && !r.work.Spent()
 }
 
-// typesOf are the types of the numbers and booleans among constants.
+// typesOf returns the types of the numbers and booleans among constants.
 func typesOf(constants []any) (types []string) {
 	for _, v := range constants {
 		switch v.(type) {
@@ -188,7 +188,7 @@ func (r *reader) readString(at []string, want []string) {
 	}
 }
 
-// stepInto is a member or an element of a value; ok is false if there is none.
+// stepInto returns a member or an element of a value; ok is false if there is none.
 func stepInto(v any, token string) (in any, to step, ok bool) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -202,7 +202,7 @@ func stepInto(v any, token string) (in any, to step, ok bool) {
 	return nil, to, false
 }
 
-// readContent is what is written in a string: a number, true or false, a list or an object, in strict JSON.
+// readContent returns what is written in a string: a number, true or false, a list or an object, in strict JSON.
 func (r *reader) readContent(text string, want []string) (v any, ok bool) {
 	trimmed := strings.Trim(text, " \t\r\n")
 	if trimmed == "" || !r.work.Spend(budget.FindSteps+len(text)/budget.ByteSteps) {
@@ -248,7 +248,7 @@ func (r *reader) dropExtra(at, names []string) {
 	}
 }
 
-// learnNames finds out which names the schemas of an object declare. It is false where they are too many to know.
+// learnNames finds out which names the schemas of an object declare. It is false if they are too many to know.
 func (r *reader) learnNames(object *Place, steps []step) bool {
 	if object.names != nil {
 		return true
@@ -271,8 +271,8 @@ func (r *reader) learnNames(object *Place, steps []step) bool {
 	return true
 }
 
-// findValue is the value at a location, with its place. It finds nothing in what is read otherwise than it stands: what is written in a
-// string has to fit as it is.
+// findValue returns the value at a location, with its place. It finds nothing in what is read differently from it stands: what is
+// written in a string has to fit as it is.
 func (r *reader) findValue(at []string) (v any, place *Place, steps []step) {
 	v, place = r.Value, &r.Places
 	for _, token := range at {

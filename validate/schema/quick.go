@@ -14,8 +14,8 @@ import (
 )
 
 // Most arguments are objects of plain values and fit their schema. To see that they do takes no copy of them: a quick
-// schema is read off the tree that the strict walk left. It can say that a value fits for certain and nothing else; what
-// it is not sure of, every violation among it, is for the whole schema to say.
+// schema is read off the tree that the strict walk left. It can report that a value fits for certain and nothing else;
+// what it is not sure of, every violation among it, is for the whole schema to say.
 type quick struct {
 	kinds    uint16 // bits of the kinds that fit; 0 for any
 	integer  bool   // of numbers only those written as integers
@@ -52,7 +52,7 @@ func (q *quick) setBound(s *span, low bool, at *big.Rat, shift int64) {
 	}
 }
 
-// A Member is what a schema says of one member of the arguments. A nil schema lets anything pass.
+// A Member is what a schema says about one member of the arguments. A nil schema lets anything pass.
 type Member struct {
 	Declared bool // it is one of the properties, and not only required
 	Required bool
@@ -61,11 +61,11 @@ type Member struct {
 
 var kindOfType = map[string]strictjson.Kind{"null": strictjson.Null, "boolean": strictjson.Bool, "object": strictjson.Object, "array": strictjson.Array, "number": strictjson.Number, "integer": strictjson.Number, "string": strictjson.String}
 
-// quickReads are the fields of a schema that a quick one is made of, and those that refuse nothing.
+// quickReads are the fields of a schema that a quick one is made of, and the ones that refuse nothing.
 var quickReads = chars.WordSet("Bool Types Enum Required Properties AdditionalProperties Items Items2020 MinItems MaxItems MinLength MaxLength " +
 	"Minimum Maximum ExclusiveMinimum ExclusiveMaximum DraftVersion Location ID Format Title Description Default Comment ReadOnly WriteOnly Examples Deprecated")
 
-// quickOf reads a compiled schema; nil where it lets anything pass.
+// quickOf reads a compiled schema; nil if it lets anything pass.
 func quickOf(s *jsonschema.Schema) *quick {
 	if s == nil || s.Bool != nil && *s.Bool {
 		return nil
@@ -174,8 +174,8 @@ func (m Member) Fits(kind strictjson.Kind, raw []byte) bool {
 	return m.schema.fitsScalar(kind, raw, false)
 }
 
-// Members are those that the schema declares or requires, by their names, and required how many must be there. ok is false
-// where more has to be known to see that arguments fit.
+// Members returns the members that the schema declares or requires, by their names, and required how many must be there.
+// ok is false where more has to be known to see that arguments fit.
 func (s *Schema) Members() (members map[string]Member, required int, ok bool) {
 	q := s.quick
 	if q == nil || q.texts != nil || !q.takesKind(strictjson.Object) {

@@ -36,7 +36,7 @@ const (
 var errBudget = errors.New("budget spent")
 
 // meter is what one validation may still spend: steps of the call's budget, and time of regular expressions, which
-// nobody can count the work of. It belongs to one instance.
+// no one can count the work of. It belongs to one instance.
 type meter struct {
 	work  *budget.Budget
 	regex time.Duration
@@ -45,7 +45,7 @@ type meter struct {
 }
 
 // countSteps is called once for every schema that is applied to a value. It stops the validator by a panic, which run
-// recovers: the library has no other way to be interrupted, and none to say how deep it is.
+// recovers: the library has no other way to be interrupted, and none to report how deep it is.
 func (m *meter) countSteps(steps int) {
 	m.steps++
 	deep := m.steps&0xff == 0 && runtime.Callers(maxFrames, make([]uintptr, 1)) > 0
@@ -55,7 +55,7 @@ func (m *meter) countSteps(steps int) {
 	}
 }
 
-// chargeFormat is the format that stands in the place of a schema's own: it takes what applying the schema to a value costs.
+// chargeFormat returns the format that stands instead of a schema's own: it takes what applying the schema to a value costs.
 func (m *meter) chargeFormat(s *jsonschema.Schema) *jsonschema.Format {
 	each := 2 + countChoices(s)/16
 	yieldSubschemas(s, func(sub *jsonschema.Schema) { each += countChoices(sub) / 16 })
@@ -72,7 +72,7 @@ func (m *meter) chargeFormat(s *jsonschema.Schema) *jsonschema.Format {
 	}}
 }
 
-// countChoices is how many values a schema lists.
+// countChoices returns how many values a schema lists.
 func countChoices(s *jsonschema.Schema) int {
 	if s.Enum == nil {
 		return 0
@@ -92,12 +92,12 @@ type instance struct {
 type Schema struct {
 	*instance // the first
 	doc       any
-	quick     *quick          // says yes where that is plain; never no
+	quick     *quick          // says yes if that is plain; never no
 	spare     chan *instance  // nil: the first serves all calls
-	arguments map[string]Hint // of those that it declares
+	arguments map[string]Hint // of the ones that it declares
 }
 
-// ErrNoSchema says that what should be a schema is none.
+// ErrNoSchema means that what should be a schema is none.
 var ErrNoSchema = errors.New("inputSchema is not an object")
 
 // Anything reports whether an inputSchema without space around it accepts every object.
@@ -145,7 +145,7 @@ func Compile(doc any) (*Schema, error) {
 	return s, nil
 }
 
-// data are the keywords that hold values and no schemas, and named those that hold schemas by names of anybody's choice.
+// data are the keywords that hold values and no schemas, and named the ones that hold schemas by names of anybody's choice.
 var (
 	data  = chars.WordSet("enum const default examples example")
 	named = chars.WordSet("properties patternProperties $defs definitions dependentSchemas")
@@ -267,7 +267,7 @@ func (s *Schema) Validate(v any, work *budget.Budget) error {
 }
 
 // checkDecoded holds decoded arguments against the schema, and returns what is wrong with them. regex is the time that its patterns may
-// still take. An error says that it could not be found out.
+// still take. An error reports that it could not be found out.
 func (s *Schema) checkDecoded(v any, work *budget.Budget, regex *time.Duration) (bad *jsonschema.ValidationError, err error) {
 	if s.spare == nil {
 		return runValidator(s.instance, v)
@@ -298,7 +298,7 @@ func errSpent() error {
 func runValidator(in *instance, v any) (bad *jsonschema.ValidationError, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			// Any panic of the library denies the call; only that of step is expected.
+			// Any panic of the library denies the call; only the call of step is expected.
 			bad, err = nil, errSpent()
 			if r != any(errBudget) {
 				err = &Error{CodeBudget, "", "the arguments could not be checked against the tool's schema, so the call was not made"}

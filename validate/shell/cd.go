@@ -11,7 +11,7 @@ import (
 type whereabouts struct {
 	dir    string // every directory since the beginning, as cd names them, the latest last; NUL between
 	sure   Surety
-	firm   bool // the latest is where the rest runs even where a command failed in between
+	firm   bool // the latest is where the rest runs even if a command failed in between
 	chance bool // the command runs only where another one has succeeded
 	moved  bool // the latest command was cd
 	lost   bool // it has gone further than can be followed
@@ -23,7 +23,7 @@ type whereabouts struct {
 type Course struct {
 	Dir  string
 	Sure Surety // that the latest is where the word is read from
-	Lost bool   // something may have gone to a directory that nobody can tell
+	Lost bool   // something may have gone to a directory that no one can tell
 	// Native marks a word of a shell of Windows, or of a command that cmd has too: /s is an option there, and no drive of Git Bash.
 	Native bool
 }
@@ -33,11 +33,11 @@ type Surety uint8
 
 const (
 	SureNot   Surety = iota
-	sureThere        // it is, where there is such a directory
+	sureThere        // it is, if there is such a directory
 	SureDone         // it is, or nothing runs: cd x && y
 )
 
-// boundary ends commands that run only where the former succeeded.
+// boundary ends commands that run only if the former succeeded.
 func (w *whereabouts) boundary() {
 	if w.sure == SureDone {
 		w.sure = SureNot
@@ -89,7 +89,7 @@ func (w *whereabouts) rise() {
 	w.sure = SureNot
 }
 
-// chdir is where cd goes from dir.
+// chdir returns where cd goes from dir.
 func chdir(dir, to string) string {
 	if dir == "" || to == "" || strings.IndexByte("/~$", to[0]) >= 0 {
 		return to

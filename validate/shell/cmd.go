@@ -15,8 +15,8 @@ import (
 var builtins = chars.WordSet("assoc call cd chdir cls copy date del dir echo endlocal erase exit for ftype goto if md mkdir mklink move path pause " +
 	"popd prompt pushd rd rem ren rename rmdir set setlocal shift start time title type ver verify vol")
 
-// cmd reads the text. In a script, and behind call, a doubled % is one. A caret before a quote lets the shell split words otherwise than the
-// program that gets them, so such a text is read without its carets as well.
+// cmd reads the text. In a script, and behind call, a doubled % is one. A caret before a quote lets the shell split words differently from
+// the program that gets them, so such a text is read without its carets as well.
 func (w *windows) cmd() {
 	s := w.text
 	w.cmdLine(s)
@@ -211,7 +211,7 @@ func (w *windows) cmdSet(words []token) {
 	}
 }
 
-// hold notes a value that a variable may have, beside others.
+// hold remembers a value that a variable may have, beside others.
 func (w *windows) hold(name, value string) {
 	name = strings.ToLower(strings.TrimSpace(name))
 	for _, was := range w.vars[name] {
@@ -232,7 +232,7 @@ var cmdName = lazyregexp.New(`^([A-Za-z_#$@][\w#$@.()-]*)(?::~(-?\d*)(?:,(-?\d*)
 // changing are variables that hold numbers.
 var changing = chars.WordSet("date time random errorlevel cmdextversion")
 
-// cmdVariable is what a variable at the start of s may hold; n is 0 if there is none.
+// cmdVariable returns what a variable at the start of s may hold; n is 0 if there is none.
 func (w *windows) cmdVariable(s string) (values []string, n int) {
 	m := cmdName.FindStringSubmatch(head(s[1:]))
 	if m != nil && m[0][len(m[0])-1] == s[0] && (s[0] == '%' || len(w.valuesOf(m[1])) > 0) {
@@ -244,8 +244,8 @@ func (w *windows) cmdVariable(s string) (values []string, n int) {
 	return w.forVariable(s)
 }
 
-// forVariable is what the variable of a for, or an argument of a script, at the start of s may be: %i, %~dpi, %1. Which letters are the
-// modifiers is uncertain, and each way counts.
+// forVariable returns what the variable of a for, or an argument of a script, at the start of s may be: %i, %~dpi, %1. Which letters
+// are the modifiers is uncertain, and each way counts.
 func (w *windows) forVariable(s string) (values []string, n int) {
 	i := 1
 	if i < len(s) && s[i] == '~' {
@@ -272,7 +272,7 @@ func (w *windows) forVariable(s string) (values []string, n int) {
 	return values, n
 }
 
-// valuesOf is what is known of a variable.
+// valuesOf returns what is known of a variable.
 func (w *windows) valuesOf(name string) []string {
 	values := w.vars[strings.ToLower(name)]
 	if value := w.getenv(name); value != "" {
@@ -284,7 +284,7 @@ func (w *windows) valuesOf(name string) []string {
 // unsure are texts that a part of an unknown one may be, as far as they lead elsewhere.
 var unsure = []string{"", `\`, `..\`}
 
-// cut is what a variable of cmd holds, or the part of it that m, a match of cmdName, takes.
+// cut returns what a variable of cmd holds, or the part of it that m, a match of cmdName, takes.
 func (w *windows) cut(m []string) (values []string) {
 	name, from, length, old, with := strings.ToLower(m[1]), m[2], m[3], m[4], m[5]
 	whole := strings.IndexByte(m[0], ':') < 0
@@ -342,7 +342,7 @@ func replaceFold(s, old, with string) string {
 	return pattern.ReplaceAllLiteralString(s, with)
 }
 
-// partOf is what %~dpX takes of a value: d the drive, p the directory, n and x the name, anything else all of it.
+// partOf returns what %~dpX takes of a value: d the drive, p the directory, n and x the name, anything else all of it.
 func partOf(value, letters string) string {
 	if letters == "" || strings.Trim(letters, "dpnxs") != "" {
 		return value

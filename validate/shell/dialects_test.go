@@ -106,7 +106,7 @@ func TestPowerShell(t *testing.T) {
 	})
 }
 
-// TestWindowsBounds: commands in each other are counted, and so are the texts that one word may become.
+// TestWindowsBounds: commands in each other are counted, and so are the texts that a single word may become.
 func TestWindowsBounds(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

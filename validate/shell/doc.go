@@ -1,4 +1,4 @@
-// Package shell reads a shell string into words, and tells what a program makes of each.
+// Package shell reads a shell string into words, and reports what a program makes of each.
 //
 // [Read] splits the string by the grammar of bash (mvdan.cc/sh/v3/syntax) into [Item] values. An Item has the text of a word,
 // every other text that it may become, what the program uses it for ([Use]), whether it is run or written to, and where cd
@@ -11,7 +11,7 @@
 // Windows. A word that the table does not know is a path. The table is believed only if the command is certain to be what its name says, every option in it is known, and nothing in the string
 // runs or reads its output. [UsageOf] reads an array of words by the same table.
 //
-// The files pattern.go and variables.go say what a shell, and a glob library, makes of braces, classes and variables.
+// The files pattern.go and variables.go report what a shell, and a glob library, makes of braces, classes and variables.
 //
 // Nothing here looks at the disk, or at the value of a variable that the string does not set. The call's budget pays for what
 // is read. The package does not guess: a string that cannot be read to its end is a fault.

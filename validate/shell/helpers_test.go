@@ -41,7 +41,7 @@ func nameOf(u Use) string {
 	return name
 }
 
-// short is a text as it stands, or quoted if it has a blank or a sign that does not print.
+// short returns a text as it stands, or quoted if it has a blank or a sign that does not print.
 func short(s string) string {
 	s = strings.ReplaceAll(s, substituted, "□")
 	if q := strconv.Quote(s); s == "" || strings.ContainsAny(s, " ;") || q != `"`+s+`"` && strings.ContainsAny(q, `\`) && !strings.ContainsAny(s, `"\`) {
@@ -144,7 +144,7 @@ func used(s string, doubt bool) string {
 	return strings.Join(out, " ")
 }
 
-// panics is what a function panics with, "" if it does not.
+// panics returns what a function panics with, "" if it does not.
 func panics(f func()) (message string) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -30,7 +30,7 @@ func ReadMount(spec string) (host, target string, bind bool) {
 	return host, target, bind
 }
 
-// BaseName is the last component of a command, without what Windows and scripts append to it.
+// BaseName returns the last component of a command, without what Windows and scripts append to it.
 func BaseName(command string) string {
 	if i := strings.LastIndexAny(command, `/\`); i >= 0 {
 		command = command[i+1:]
@@ -46,7 +46,7 @@ func BaseName(command string) string {
 // IsName reports whether a word is the name of a target, a package or a branch, as far as it is not written as a path.
 func (u Use) IsName() bool { return u.Kind == useName }
 
-// Local is what of a word names something on this machine; ok is false where nothing does.
+// Local returns what of a word names something on this machine; ok is false if nothing does.
 func (u Use) Local(text string) (s string, ok bool) {
 	text = text[min(u.At, len(text)):]
 	switch u.Kind {
@@ -101,7 +101,7 @@ var (
 	isInBox  = lazyregexp.New(`^(?:[\w-]+/)?[\w-][\w.-]*:`)
 )
 
-// HostOf is what HOST:CONTAINER says of this machine.
+// HostOf returns what HOST:CONTAINER says about this machine.
 func HostOf(spec string) string {
 	from := 0
 	if chars.IsDrive(spec) {

@@ -6,7 +6,7 @@ import (
 	"mcphub/validate/access"
 )
 
-// TestReadMount: the fields of a mount are those of CSV, and their names are read in any letter case.
+// TestReadMount: the fields of a mount are the mount of CSV, and their names are read in any letter case.
 func TestReadMount(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -39,7 +39,7 @@ func (p *parser) perhaps(in scope, read func(in scope)) {
 	p.where.join(before)
 }
 
-// again reads commands that may run more than once: where the last of them goes is where the first may start.
+// again reads commands that may run more than once: if the last of them goes is where the first may start.
 func (p *parser) again(in scope, read func(in scope)) {
 	first, before := len(p.Items), p.where
 	read(in)
@@ -129,7 +129,7 @@ func (p *parser) redirect(red *syntax.Redirect, program *Program, in scope) {
 	}
 }
 
-// inside is the scope of a substitution in a word of some use: what it prints becomes part of that word.
+// inside returns the scope of a substitution in a word of some use: what it prints becomes part of that word.
 func (in scope) inside(kind Kind) scope {
 	switch kind {
 	case UseText, useRemote, UseWorkdir:
@@ -208,7 +208,7 @@ func (p *parser) command(cmd syntax.Command, in scope) {
 	}
 }
 
-// chain are commands between signs, and the sign before each, the last first. The parser nests them to the left.
+// chain returns commands between signs, and the sign before each, the last first. The parser nests them to the left.
 func chain(c *syntax.BinaryCmd, signs ...syntax.BinCmdOperator) (stmts []*syntax.Stmt, before []syntax.BinCmdOperator) {
 	for {
 		stmts, before = append(stmts, c.Y), append(before, c.Op)
@@ -272,7 +272,7 @@ func (p *parser) filter(s *syntax.Stmt) (filter, files bool) {
 	return u.Program.filter && !u.doubt, files
 }
 
-// call reads a simple command and returns the program that reads its standard input, nil where that is not known.
+// call reads a simple command and returns the program that reads its standard input, nil if that is not known.
 func (p *parser) call(c *syntax.CallExpr, redirected bool, in scope) *Program {
 	doubt := false
 	for _, a := range c.Assigns {
@@ -286,8 +286,8 @@ func (p *parser) call(c *syntax.CallExpr, redirected bool, in scope) *Program {
 	return p.simple(words, doubt, redirected || len(c.Assigns) > 0, in)
 }
 
-// simple reads the words of a simple command. doubt says that more than they may change what they are, and changed that the command may not
-// do what its name says.
+// simple reads the words of a simple command. doubt reports that more than they may change what they are, and changed that the command may
+// not do what its name says.
 func (p *parser) simple(words []Word, doubt, changed bool, in scope) *Program {
 	if len(words) == 0 {
 		return nil
@@ -483,7 +483,7 @@ func (p *parser) test(x syntax.TestExpr) {
 	p.depth--
 }
 
-// use keeps a word, and reads it further where it is a shell string.
+// use keeps a word, and reads it further if it is a shell string.
 func (p *parser) use(item Item) {
 	p.add(item)
 	if p.deeper != nil {

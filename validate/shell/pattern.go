@@ -11,8 +11,8 @@ const MaxBraces = 64
 // HasMeta reports characters that a glob gives a meaning to.
 func HasMeta(s string) bool { return strings.ContainsAny(s, "*?[{") }
 
-// ExpandBraces writes out {a,b} alternatives as shells and glob libraries do; ok is false where there are too many, or
-// where they nest too deeply.
+// ExpandBraces writes out {a,b} alternatives as shells and glob libraries do; ok is false if there are too many, or if
+// they nest too deeply.
 func ExpandBraces(s string) (list []string, ok bool) {
 	depth := 0
 	for i := range len(s) { // it recurses, so this is counted first
@@ -90,7 +90,7 @@ func braceParts(s string) (length int, parts []string) {
 	return 0, nil
 }
 
-// FixedPrefix is the part of a glob before its first component with a meta character, "" where that is the first.
+// FixedPrefix returns the part of a glob before its first component with a meta character, "" if that is the first.
 func FixedPrefix(s string) string {
 	i := strings.IndexAny(s, "*?[{")
 	if i < 0 {
@@ -183,7 +183,7 @@ func shortRange(s string) string {
 	return "{" + strings.Join(list, ",") + "}"
 }
 
-// WrittenOut are the alternatives of a glob with braces, ranges and groups; ok is false where there are too many.
+// WrittenOut returns the alternatives of a glob with braces, ranges and groups; ok is false if there are too many.
 func WrittenOut(s string) (alternatives []string, ok bool) {
 	text := s
 	if strings.IndexByte(s, '(') >= 0 {

@@ -240,7 +240,7 @@ func (w *windows) hereString(i int, quote byte) int {
 	return min(2+end+2, len(w.text)-i-1)
 }
 
-// psValues is what a variable may hold.
+// psValues returns what a variable may hold.
 func (w *windows) psValues(m string) []string {
 	name := strings.ToLower(strings.Trim(m, "${}"))
 	if env, ok := strings.CutPrefix(name, "env:"); ok {
@@ -299,7 +299,7 @@ func (w *windows) psWords(words []token) {
 	w.command(words)
 }
 
-// gain notes a value of a variable, and what the variable holds if that is added to it.
+// gain remembers a value of a variable, and what the variable holds if that is added to it.
 func (w *windows) gain(name, value string) {
 	if w.adds {
 		for _, was := range w.vars[name] {
@@ -363,7 +363,7 @@ func (w *windows) joined(words []token, set string) {
 	}
 }
 
-// products are all texts that begin with one and end with another.
+// products returns all texts that begin with one and end with another.
 func (w *windows) products(begins, ends []string, glue string) (list []string) {
 	for _, begin := range begins {
 		for _, end := range ends {

@@ -67,14 +67,14 @@ var useKinds = map[string]Kind{
 // A Use is what one word of a command is to the program that it is given to.
 type Use struct {
 	Kind  Kind
-	Role  access.Role // None: nobody knows
+	Role  access.Role // None: no one knows
 	At    int         // where the value begins: behind --option= or -o
 	many  bool        // in the table: the next words as well
 	Known bool        // the program is
 	Was   Kind        // what it would be if nothing were in doubt
 }
 
-// option is what the table says of one.
+// option is what the table says about one.
 type option struct {
 	values  []Use
 	glued   bool // the values stand in the same word, or there is none
@@ -195,7 +195,7 @@ var unknown = readProgram([]string{"path*", "-C=move", "-o=write", "--output=wri
 
 var version = lazyregexp.New(`[0-9.]+$`)
 
-// programNamed finds the entry of a command word. A relative path is a program that nobody knows, but for the wrappers of the table.
+// programNamed finds the entry of a command word. A relative path is a program that no one knows, but for the wrappers of the table.
 func programNamed(word string) (name string, p *Program) {
 	if strings.IndexByte(word, '/') > 0 {
 		if p = Programs()[word]; p == nil {
@@ -226,7 +226,7 @@ func IsKnown(name string) bool {
 // An Argument is one word of a command line.
 type Argument struct {
 	Text   string
-	loose  bool // nobody knows which words it is to the program: it holds a variable, a substitution or a glob
+	loose  bool // no one knows which words it is to the program: it holds a variable, a substitution or a glob
 	option bool // it is one word, and may be an option: "$x"
 }
 
@@ -243,13 +243,13 @@ type Usage struct {
 	Host    bool // the program gets the whole machine (docker --pid=host)
 }
 
-// Roams reports that the program may work in a directory that nobody can tell.
+// Roams reports that the program may work in a directory that no one can tell.
 func (u *Usage) Roams() bool { return u.doubt || !u.Program.leaf && !u.Program.filter }
 
 const maxCommands = 16 // commands in commands: sudo env nice ...
 
-// UsageOf reads a command by the table. doubt says that more than its words may change what they are: a variable in front
-// of it.
+// UsageOf reads a command by the table. doubt reports that more than its words may change what they are: a variable in
+// front of it.
 func UsageOf(words []Argument, doubt bool) Usage {
 	u := Usage{Uses: make([]Use, len(words)), Program: unknown, doubt: doubt}
 	if len(words) > 0 {
@@ -272,7 +272,7 @@ func (u *Usage) Command(words []Argument, uses []Use, most int) {
 	c.assignUses()
 }
 
-// commandLine reads the words that one program is given.
+// commandLine reads the words that a single program is given.
 type commandLine struct {
 	*Usage
 	words    []Argument
@@ -334,7 +334,7 @@ func (c *commandLine) read(i int) {
 	}
 }
 
-// hostName is an option of ssh that says which machine is meant.
+// hostName is an option of ssh that reports which machine is meant.
 var hostName = lazyregexp.New(`(?i)^(?:-\w*o)?\s*HostName[\s=]+(.*)$`)
 
 func namesThisHost(w Argument) bool {
@@ -342,7 +342,7 @@ func namesThisHost(w Argument) bool {
 	return m != nil && uri.IsThisHost(strings.Trim(m[1], `" `))
 }
 
-// next is what the next operand is.
+// next returns what the next operand is.
 func (c *commandLine) next() Kind {
 	if c.at < len(c.operands) {
 		return c.operands[c.at].Kind
@@ -414,7 +414,7 @@ func (c *commandLine) option(i int) int {
 	return c.strange(i)
 }
 
-// strange is an option that the table does not list: its value is a path, and the next word may be that.
+// strange returns an option that the table does not list: its value is a path, and the next word may be that.
 func (c *commandLine) strange(i int) int {
 	if c.entry == unknown || strings.IndexByte(c.words[i].Text, '=') >= 0 {
 		return 0
@@ -435,7 +435,7 @@ func (c *commandLine) known(name string) (option, bool) {
 	return o, ok
 }
 
-// apply gives the values of an option their use. The first stands in the same word, from at on, where it is joined.
+// apply gives the values of an option their use. The first stands in the same word, from at on, if it is joined.
 func (c *commandLine) apply(o option, i, at int, joined bool) (taken int) {
 	c.uses[i] = Use{Known: true}
 	c.deletes, c.writes, c.Host = c.deletes || o.deletes, c.writes || o.writes, c.Host || o.host

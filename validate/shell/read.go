@@ -23,7 +23,7 @@ const (
 	chainStack   = 512     // of signs that stand one after the other: - - - 1, a = b = c, ! ! !, [[ a && b && c ]]
 )
 
-// ParseStack is an upper bound of the stack that parsing s takes. It reads s once and does not call itself.
+// ParseStack returns an upper bound of the stack that parsing s takes. It reads s once and does not call itself.
 func ParseStack(s string) int {
 	n := 0
 	for i := 0; i < len(s); i++ {
@@ -69,7 +69,7 @@ type Reader struct {
 	Odd   bool // a command, or cd, may not be what its name says
 	Reads bool // something may run, or take for names, what is in a file
 	Crude bool // the string as a whole fits no grammar
-	roams bool // something may work in a directory that nobody can tell: cd "$x", a program that is told to
+	roams bool // something may work in a directory that no one can tell: cd "$x", a program that is told to
 	work  *budget.Budget
 	depth int             // how deep the commands stand in each other
 	most  int             // limits.depth
@@ -84,7 +84,7 @@ type Reader struct {
 // scope is what holds for the commands of one part of a shell string.
 type scope struct{ captured, filed, maybe, timed bool }
 
-// Read reads a shell string: by the grammar of bash, or crudely and by the strictest reading where it has none.
+// Read reads a shell string: by the grammar of bash, or crudely and by the strictest reading if it has none.
 func Read(s string, depth int, work *budget.Budget) *Reader {
 	r := &Reader{work: work, most: depth, only: true, given: VariablesOf(s).names, value: make(map[string][]string)}
 	r.text(s, scope{})

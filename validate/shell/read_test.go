@@ -85,7 +85,7 @@ func TestReadBounds(t *testing.T) {
 	}
 }
 
-// quote is a text between single quotes.
+// quote returns a text between single quotes.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 // TestUnquote: quotes and escapes are dropped, and those of $'...' decoded.

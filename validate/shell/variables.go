@@ -43,7 +43,7 @@ func VariablesOf(text string) *Variables {
 	return v
 }
 
-// WithoutVariables writes a word as a shell does where its variables hold nothing. ok is false where one of
+// WithoutVariables writes a word as a shell does where its variables hold nothing. ok is false if one of
 // them has a value, or gets one in the text and what is left is no relative name.
 func WithoutVariables(w string, vars *Variables, getenv func(string) string) (out string, ok bool) {
 	if strings.IndexByte(w, '$') < 0 || len(w) > chars.MaxPath {
@@ -111,7 +111,7 @@ func DotVariables(w string) string {
 	return b.String()
 }
 
-// give notes a value of a variable. What it held before stands for its own name in it.
+// give remembers a value of a variable. What it held before stands for its own name in it.
 func (r *Reader) give(name, value string) {
 	own := "${" + name + "}"
 	if strings.Contains(value, own) {
@@ -125,10 +125,10 @@ func (r *Reader) give(name, value string) {
 	}
 }
 
-const maxExpanded = 512 // texts that one word may become
+const maxExpanded = 512 // texts that a single word may become
 
-// Expanded is what a word becomes where its variables have the values that the string gives them; all is false where that is
-// too much.
+// Expanded returns what a word becomes where its variables have the values that the string gives them; all is false if that
+// is too much.
 func (r *Reader) Expanded(text string) (list []string, all bool) {
 	list = []string{text}
 	for i := 0; i < len(list); i++ {
@@ -155,7 +155,7 @@ const (
 	DollarSteps = MaxDollar / 100 // what looking for its end costs
 )
 
-// DollarName reads $NAME, $env:NAME, ${NAME} or ${NAME:-default} at the start of s; n is 0 where there is none.
+// DollarName reads $NAME, $env:NAME, ${NAME} or ${NAME:-default} at the start of s; n is 0 if there is none.
 func DollarName(s string) (name, fallback string, n int) {
 	if len(s) < 2 || s[0] != '$' {
 		return "", "", 0

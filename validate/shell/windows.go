@@ -88,11 +88,11 @@ func (l *line) start(i int) {
 }
 
 const (
-	maxTexts  = maxExpanded // texts that one word may become, and that a variable may hold
+	maxTexts  = maxExpanded // texts that a single word may become, and that a variable may hold
 	maxInside = 256         // bytes in which a variable, or what assigns one, has to end
 )
 
-// head is the beginning of a text in which a variable ends, or none begins.
+// head returns the beginning of a text in which a variable ends, or none begins.
 func head(s string) string { return s[:min(len(s), maxInside)] }
 
 // put adds a text to the word, or each of several.
@@ -135,7 +135,7 @@ func (w *windows) flush() {
 // maxSoFar is the length of the longest word that is looked at before it ends.
 const maxSoFar = 64
 
-// soFar is the word that has begun, in lower case; "" if it is long.
+// soFar returns the word that has begun, in lower case; "" if it is long.
 func (w *windows) soFar() string {
 	l := &w.line
 	if !l.open || len(l.now.text())+len(l.rest) > maxSoFar {
@@ -206,7 +206,7 @@ func (w *windows) keep(item Item, t token) {
 	}
 }
 
-// between notes the sign between two commands.
+// between remembers the sign between two commands.
 func (w *windows) between(sign string) {
 	switch sign {
 	case "&&":
@@ -305,7 +305,7 @@ func (w *windows) nameOf(text string) string {
 	return base
 }
 
-// rest is what stands in a command from a word on: in cmd as it is written, in PowerShell the words.
+// rest returns what stands in a command from a word on: in cmd as it is written, in PowerShell the words.
 func (w *windows) rest(words []token) string {
 	if len(words) == 0 {
 		return ""
@@ -358,7 +358,7 @@ func (w *windows) runsPowerShell(words []token) {
 	}
 }
 
-// decoded is the script in an argument of -EncodedCommand.
+// decoded returns the script in an argument of -EncodedCommand.
 func decoded(s string) string {
 	raw, err := base64.StdEncoding.DecodeString(s)
 	if err != nil {

@@ -44,7 +44,7 @@ func (w *Word) name() string {
 	return w.Text
 }
 
-// Spellings are what a word with substitutions may be: what they print may be nothing, or the working directory.
+// Spellings returns what a word with substitutions may be: what they print may be nothing, or the working directory.
 func (w *Word) Spellings() []string {
 	if !strings.Contains(w.Text, substituted) {
 		return []string{w.Text}
@@ -102,7 +102,7 @@ func (b *wordBuilder) put(s string, quoted bool) {
 	}
 }
 
-// unknown adds what nobody knows before the string runs.
+// unknown adds what no one knows before the string runs.
 func (b *wordBuilder) unknown(s string, quoted bool) {
 	b.word.loose = b.word.loose || !quoted || b.text.Len() == 0
 	b.word.split = b.word.split || !quoted
@@ -167,14 +167,14 @@ func (b *wordBuilder) literal(s string, quoted bool) {
 	b.put(s, quoted)
 }
 
-// raw is what stands in the string for a node.
+// raw returns what stands in the string for a node.
 func (b *wordBuilder) raw(n syntax.Node) string {
 	source := b.part.source
 	begin, end := int(n.Pos().Offset()), int(n.End().Offset())
 	return strings.ReplaceAll(source[min(begin, len(source)):max(begin, min(end, len(source)))], substituted, "")
 }
 
-// variable adds the value of one: its name, or the directory above where that is what is cut out of $PWD.
+// variable adds the value of one: its name, or the directory above if that is what is cut out of $PWD.
 func (b *wordBuilder) variable(p *syntax.ParamExp, quoted bool) {
 	name := ""
 	if p.Param != nil {
@@ -245,7 +245,7 @@ var (
 	isAbove = lazyregexp.New("^(?:\\$\\(|`)\\s*dirname\\s+(?:--\\s+)?\"?(?:\\$PWD|\\$\\{PWD\\}|\\$\\(pwd\\)|`pwd`)\"?\\s*[)`]$")
 )
 
-// substitution adds what a command prints: the working directory, the one above, or nobody knows what.
+// substitution adds what a command prints: the working directory, the one above, or no one knows what.
 func (b *wordBuilder) substitution(p *syntax.CmdSubst, quoted bool) {
 	b.word.nodes = append(b.word.nodes, p)
 	text := substituted
@@ -261,7 +261,7 @@ func (b *wordBuilder) substitution(p *syntax.CmdSubst, quoted bool) {
 // readingSigns begin and end a text in a word that some program may take for a value of its own.
 var readingSigns = chars.ByteSet("=@:,;|&+'\"`<>()[]{}%")
 
-// listSigns are the signs that end a URL as well, and remoteSigns those that end what belongs to user@host:.
+// listSigns are the signs that end a URL as well, and remoteSigns the ones that end what belongs to user@host:.
 var (
 	listSigns   = chars.ByteSet(",;|'\"`<> ()[]")
 	remoteSigns = chars.ByteSet(",;|'\"`<> ()[]=")
@@ -335,7 +335,7 @@ func EachReading(word string, yield func(text string, sign byte)) {
 	}
 }
 
-// loneSlash are the signs of a text that is nothing but a slash, and may end in those that close a quotation or a list.
+// loneSlash are the signs of a text that is nothing but a slash, and may end in the ones that close a quotation or a list.
 const loneSlash = "/\\\"'`)];,"
 
 // maxLoneSlash is how long such a text is at most. A long one is read like any other, which costs no second look at each of its signs.
@@ -407,10 +407,10 @@ func sedWrites(s string) (file string, ok bool) {
 	return strings.TrimSpace(file), ok || flags == ""
 }
 
-// directive is what a format has in place of what it does not say itself: of date, find, stat, printf, git.
+// directive is what a format has instead of what it does not say itself: of date, find, stat, printf, git.
 var directive = lazyregexp.New(`%x[0-9a-fA-F]{2}|%[-+ 0#_^:*.\d]*(?:\([^)]*\))?[A-Za-z@%]`)
 
-// Printed is what a program prints that is told to print s, as far as s says so.
+// Printed returns what a program prints that is told to print s, as far as s says so.
 func Printed(s string) string {
 	s = directive.ReplaceAllStringFunc(chars.Ansi(strings.TrimPrefix(s, "+")), func(d string) string {
 		switch {
@@ -433,7 +433,7 @@ var separated = lazyregexp.New(`s([^\w\s\\])`)
 // addsText is a script of sed that does nothing but add one line of text.
 var addsText = lazyregexp.New(`^(?:[0-9]+|\$|/[^/\\\n]*/)?\s*[aic]\\[^\n\\]*$`)
 
-// SplitSedScript is a script of sed cut at that sign: what it puts in the place of what it finds is among the words.
+// SplitSedScript returns a script of sed cut at that sign: what it puts instead of what it finds is among the words.
 func SplitSedScript(s string) string {
 	if m := separated.FindStringSubmatch(s); m != nil {
 		s = strings.NewReplacer(`\`+m[1], m[1], m[1], " ").Replace(s)

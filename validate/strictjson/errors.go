@@ -15,8 +15,8 @@ const (
 	CodeNumber    = "arguments-bad-number"
 )
 
-// Error says why arguments were refused before anything looked at their meaning. The hub answers
-// it with -32602.
+// Error reports why arguments were refused before anything looked at their meaning. The hub
+// answers it with -32602.
 type Error struct {
 	Code    string // one of Codes, stage "arguments"
 	Pointer string // RFC 6901, "" for the whole

@@ -19,7 +19,7 @@ func outcome(err error) string {
 	return strings.TrimRight(e.Code+" "+e.Pointer, " ")
 }
 
-// parsed is the tree of arguments that nothing is wrong with.
+// parsed returns the tree of arguments that nothing is wrong with.
 func parsed(t *testing.T, args string) *Tree {
 	t.Helper()
 	tr := New(DefaultDepth)
@@ -29,7 +29,7 @@ func parsed(t *testing.T, args string) *Tree {
 	return tr
 }
 
-// at is the value at a pointer.
+// at returns the value at a pointer.
 func at(t *testing.T, tr *Tree, pointer string) int32 {
 	t.Helper()
 	id := tr.Lookup(pointer)
@@ -39,7 +39,7 @@ func at(t *testing.T, tr *Tree, pointer string) int32 {
 	return id
 }
 
-// written is a value as the tree has it, member by member. What was read inside a string stands between angle brackets.
+// written returns a value as the tree has it, member by member. What was read inside a string stands between angle brackets.
 func written(tr *Tree, id int32) string {
 	n := &tr.Nodes[id]
 	if tr.IsNested(id) {
@@ -62,7 +62,7 @@ func written(tr *Tree, id int32) string {
 	return "[" + strings.Join(list, ",") + "]"
 }
 
-// quoted is a text as a JSON string.
+// quoted returns a text as a JSON string.
 func quoted(s string) string {
 	b, err := json.Marshal(s)
 	if err != nil {

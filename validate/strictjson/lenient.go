@@ -18,7 +18,7 @@ var (
 // standardJSON writes as JSON what only some parsers take for it: comments and trailing commas (JSONC), quotes of the
 // other kind and names without (JSON5, the literals of Python and JavaScript), NaN and the like as null, and several
 // documents one after the other as one array. Anything else that is wrong with it stays, for the strict walk to find;
-// plain is nil where it can be none of that. depth is how deep it nests: nothing here recurses, so that the caller can
+// plain is nil if it can be none of that. depth is how deep it nests: nothing here recurses, so that the caller can
 // refuse it before a parser does.
 func standardJSON(text string) (plain []byte, depth int) {
 	plain = append(make([]byte, 0, len(text)+16), '[')
@@ -117,7 +117,7 @@ func standardJSON(text string) (plain []byte, depth int) {
 	return append(plain, ']'), depth + 1
 }
 
-// singleQuoted reads a string in single quotes and returns how much of s it took, 0 where it does not end.
+// singleQuoted reads a string in single quotes and returns how much of s it took, 0 if it does not end.
 func singleQuoted(s string) (string, int) {
 	for i := 1; i < len(s); i++ {
 		switch s[i] {

@@ -27,34 +27,34 @@ func (t *Tree) unquote(doc uint32, off, end int32, escaped bool) string {
 	return string(b)
 }
 
-// Str is a string, decoded.
+// Str returns a string, decoded.
 func (t *Tree) Str(id int32) string {
 	n := &t.Nodes[id]
 	return t.unquote(n.doc, n.start, n.end, n.flags&valueEscaped != 0)
 }
 
-// Raw is the string's text between the quotes, undecoded.
+// Raw returns the string's text between the quotes, undecoded.
 func (t *Tree) Raw(id int32) []byte {
 	whole := t.Whole(id)
 	return whole[1 : len(whole)-1]
 }
 
-// Name is that of a member, decoded.
+// Name returns the name of a member, decoded.
 func (t *Tree) Name(id int32) string {
 	n := &t.Nodes[id]
 	return t.unquote(n.doc, n.nameStart, n.nameEnd, n.flags&nameEscaped != 0)
 }
 
-// Whole is a value as it stands, quotes and all.
+// Whole returns a value as it stands, quotes and all.
 func (t *Tree) Whole(id int32) []byte {
 	n := &t.Nodes[id]
 	return t.docs[n.doc][n.start:n.end]
 }
 
-// Span is where a value stands in its document.
+// Span returns the place of a value in its document.
 func (t *Tree) Span(id int32) (start, end int32) { return t.Nodes[id].start, t.Nodes[id].end }
 
-// RawName is a member's name as it stands between its quotes; plain is false where it has escapes.
+// RawName returns a member's name as it stands between its quotes; plain is false if it has escapes.
 func (t *Tree) RawName(id int32) (raw []byte, plain bool) {
 	n := &t.Nodes[id]
 	return t.docs[n.doc][n.nameStart+1 : n.nameEnd-1], n.flags&nameEscaped == 0
@@ -145,7 +145,7 @@ func (t *Tree) spell(id int32, starred bool) string {
 	return strings.Join(tokens, "/")
 }
 
-// Lookup finds the value at a pointer, -1 where there is none.
+// Lookup finds the value at a pointer, -1 if there is none.
 func (t *Tree) Lookup(pointer string) int32 {
 	id := int32(0)
 	for pointer != "" && id >= 0 {
@@ -156,7 +156,7 @@ func (t *Tree) Lookup(pointer string) int32 {
 	return id
 }
 
-// Child is the member or element that a token names, -1 where there is none.
+// Child returns the member or element that a token names, -1 if there is none.
 func (t *Tree) Child(id int32, token string) int32 {
 	n := &t.Nodes[id]
 	if n.flags&nested != 0 {
@@ -171,7 +171,7 @@ func (t *Tree) Child(id int32, token string) int32 {
 	return -1
 }
 
-// Text is the string that an object has under a name, "" where it has none.
+// Text returns the string that an object has under a name, "" if it has none.
 func (t *Tree) Text(object int32, name string) string {
 	if id := t.Child(object, name); id > 0 && t.Nodes[id].Kind == String {
 		return t.Str(id)
@@ -221,7 +221,7 @@ func EscapeToken(s string) string {
 	return tokenEscaper.Replace(s)
 }
 
-// CutToken takes the first token off a pointer; ok is false where the pointer does not begin with a slash.
+// CutToken takes the first token off a pointer; ok is false if the pointer does not begin with a slash.
 func CutToken(pointer string) (token, rest string, ok bool) {
 	if pointer == "" || pointer[0] != '/' {
 		return "", "", false

@@ -40,12 +40,12 @@ const (
 )
 
 // Node is one value. Offsets point into tree.docs[doc]; strings keep their quotes. A node of a document nested in a
-// string has the string's node as its parent, so that one pointer runs through both.
+// string has the string's node as its parent, so that a single pointer runs through both.
 type Node struct {
 	start, end         int32 // raw value
-	nameStart, nameEnd int32 // raw member name; nameEnd is 0 where the value is no member
+	nameStart, nameEnd int32 // raw member name; nameEnd is 0 if the value is no member
 	Parent             int32
-	First              int32 // first child, 0 none (0 is the root, which is nobody's child)
+	First              int32 // first child, 0 none (0 is the root, which is no one's child)
 	Next               int32 // next sibling, 0 none
 	Index              int32 // position among the siblings
 	fold               uint32
@@ -262,7 +262,7 @@ func (w *walker) close(end int32) {
 	w.wantsName = w.depth > 0 && t.Nodes[w.cur].Kind == Object
 }
 
-// refuse is an Error of the open container.
+// refuse returns an Error of the open container.
 func (w *walker) refuse(code, message string) error {
 	return &Error{code, w.t.Pointer(w.cur), message}
 }

@@ -86,7 +86,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// TestNodes: the tree has every value in document order, with its parent, its place, its name and where it stands.
+// TestNodes: the tree has every value in document order, with its parent, its place, its name and its place.
 func TestNodes(t *testing.T) {
 	t.Parallel()
 	tr := parsed(t, ` {"a":[1,"x\n",[]],"b\u0041":null,"é":{"c":true},"":false} `)
@@ -125,7 +125,7 @@ func TestManyNodes(t *testing.T) {
 	}
 }
 
-// TestFree: a tree that goes back to the pool keeps nothing of the arguments, and a large one does not go back.
+// TestFree: a tree that goes back to the pool keeps none of the arguments, and a large one does not go back.
 func TestFree(t *testing.T) {
 	t.Parallel()
 	tr := parsed(t, `{"a":"secret"}`)

@@ -84,7 +84,7 @@ func EachHeader(s string, work *budget.Budget, yield func(name string)) {
 	}
 }
 
-// count is the number of lines that a hunk says; without one it is 1.
+// count returns the number of lines that a hunk says; without one it is 1.
 func count(digits string) int {
 	n, err := strconv.Atoi(digits)
 	if err != nil {

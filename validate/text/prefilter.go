@@ -7,7 +7,7 @@ import (
 	"mcphub/validate/chars"
 )
 
-// This file has cheap looks at a string, which say that a closer one would find nothing.
+// This file has cheap looks at a string, which report that a closer one would find nothing.
 
 // MayBePath is a cheap look at raw bytes: no string without one of these can be a path by itself.
 func MayBePath(raw []byte) bool {

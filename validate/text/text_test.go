@@ -7,7 +7,7 @@ import (
 	"mcphub/validate/budget"
 )
 
-// words are what a Reader yields of a text, line by line. A word that counts only if it exists ends in "?".
+// words returns what a Reader yields of a text, line by line. A word that counts only if it exists ends in "?".
 func words(s string, r Reader) (list []string) {
 	first := true
 	for line := range Lines(s) {

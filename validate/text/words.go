@@ -64,7 +64,7 @@ func EachQuoted(s string, work *budget.Budget, yield, doubled func(v string)) {
 	}
 }
 
-// undoubled is the text up to the quote that ends it, where a doubled quote stands for one.
+// undoubled returns the text up to the quote that ends it, where a doubled quote stands for one.
 func undoubled(s, quote string) string {
 	const one = "\xff" // stands for it; no text holds that byte
 	v := strings.ReplaceAll(s[:min(len(s), chars.MaxPath)], quote+quote, one)
@@ -72,7 +72,7 @@ func undoubled(s, quote string) string {
 	return strings.ReplaceAll(v, one, quote)
 }
 
-// tagLength is that of a $tag$ at the start of s, 0 where there is none.
+// tagLength returns the tag length of a $tag$ at the start of s, 0 if there is none.
 func tagLength(s string) int {
 	for i := 1; i < len(s); i++ {
 		switch c := s[i]; {
@@ -111,7 +111,7 @@ func EachPart(s, separators string, work *budget.Budget, yield func(part string)
 	}
 }
 
-// Lines are the lines of a text, without the signs that end them. Empty ones are left out.
+// Lines returns the lines of a text, without the signs that end them. Empty ones are left out.
 func Lines(s string) iter.Seq[string] { return strings.FieldsFuncSeq(s, isLineEnd) }
 
 func isLineEnd(r rune) bool {
@@ -131,8 +131,8 @@ type Reader struct {
 	Query bool           // the text is a query: no volume of a container is in it
 }
 
-// Words yields the words of one line that may name something, but for those that are quoted as a whole. exists says that a word
-// counts only if it exists. first says that the line is the first of its text.
+// Words yields the words of one line that may name something, but for the ones that are quoted as a whole. exists reports that a
+// word counts only if it exists. first reports that the line is the first of its text.
 //
 // A word behind a blank counts only if few words stand before it and none behind, because otherwise the line is prose. A comment
 // is no word. In a line that begins like a command of a database client (.read, \copy) every word counts.
@@ -232,7 +232,7 @@ func (r Reader) pieces(token string, yield func(word string, exists bool)) (head
 	return head
 }
 
-// endLength is that of what ends a word at the start of s, 0 where nothing does.
+// endLength returns the end length of what ends a word at the start of s, 0 if nothing does.
 func endLength(s string) int {
 	switch {
 	case wordEnds[s[0]]:
@@ -269,7 +269,7 @@ func (r Reader) signs(s string, yield func(word string, exists bool)) {
 // volume is what stands before the path in a container: a directory, or the name of a volume.
 var volume = lazyregexp.New(`^(?:[A-Za-z0-9][\w.-]+|[~./$].*)$`)
 
-// Cleaned is a path that is too long after a child has cleaned it, as some do before they open a path; any other as it is.
+// Cleaned returns a path that is too long after a child has cleaned it, as some do before they open a path; any other as it is.
 func Cleaned(v string) string {
 	if len(v) <= chars.MaxPath || strings.IndexByte(v, '/') < 0 {
 		return v
@@ -278,7 +278,7 @@ func Cleaned(v string) string {
 }
 
 // Unescaped reads \x2f, \u002f, \u{2f} and \057 as strings of most languages do, and \n, \r and \t as what they are. It leaves the escapes
-// of other characters than those that only accepts; nil accepts all.
+// of other characters than the ones that only accepts; nil accepts all.
 func Unescaped(s string, only func(rune) bool) string {
 	if strings.IndexByte(s, '\\') < 0 {
 		return s

@@ -75,7 +75,7 @@ func isOwn(at netip.Addr) bool {
 	return false
 }
 
-// ownNames are the names of this machine, those of /etc/hosts among them.
+// ownNames are the names of this machine, the names in /etc/hosts among them.
 var ownNames = sync.OnceValue(func() map[string]bool {
 	names := chars.WordSet("localhost localhost.localdomain localhost4 localhost6")
 	own, _ := os.Hostname()

@@ -14,7 +14,7 @@ const (
 	None  Kind = iota // no scheme: an ordinary string
 	File              // a file: URI, perhaps unwrapped
 	Path              // a scheme that carries a path
-	Other             // never a path; where it has no host, the text is a path if something is there
+	Other             // never a path; if it has no host, the text is a path if something is there
 )
 
 // wrapperSchemes stand before another URI.
@@ -34,7 +34,7 @@ var plainSchemes = chars.WordSet("http https ws wss ftp ftps sftp ssh git svn da
 var openSchemes = chars.WordSet("postgres postgresql mysql mongodb redis rediss ldap")
 
 // MayWrap reports a URI whose program may open a file of this machine that stands anywhere in it. A scheme that is not known may be
-// that of any program if a command gets the URI; elsewhere it is mostly a server's own (repo://owner/name/etc/hosts).
+// the known of any program if a command gets the URI; elsewhere it is mostly a server's own (repo://owner/name/etc/hosts).
 func MayWrap(s string, inCommand bool) bool {
 	name, _, ok := cutScheme(chars.TrimEdges(s))
 	return ok && (openSchemes[name] || inCommand && !plainSchemes[name] && !remoteSchemes[name] && !editorSchemes[name])
@@ -56,7 +56,7 @@ const maxWrappers = 8
 // without a host may name (Other).
 func Read(s string) (Kind, []string) { return read(s, cutScheme) }
 
-// ReadOwn is Read of the URI of a server that serves the scheme: one letter before "://" is a scheme too, and no drive. See Serves.
+// ReadOwn works like Read of the URI of a server that serves the scheme: one letter before "://" is a scheme too, and no drive. See Serves.
 func ReadOwn(s string) (Kind, []string) { return read(s, cutAnyScheme) }
 
 func read(s string, cutScheme func(string) (name, rest string, ok bool)) (Kind, []string) {
@@ -139,13 +139,13 @@ func read(s string, cutScheme func(string) (name, rest string, ok bool)) (Kind, 
 	return File, []string{s} // wrapped too often to be honest: read as a URI that cannot be parsed
 }
 
-// Relative is what follows file: where that begins with no slash, which is a relative path to package managers and databases.
+// Relative returns what follows file: if that begins with no slash, which is a relative path to package managers and databases.
 func Relative(file string) (rest string, ok bool) {
 	rest, ok = strings.CutPrefix(file, "file:")
 	return rest, ok && rest != "" && !chars.IsSlash(rest[0])
 }
 
-// chained is what a chain of file systems ends with, where that is a path or a file URI: zip://a::/x, simplecache::file:///x.
+// chained returns what a chain of file systems ends with, if that is a path or a file URI: zip://a::/x, simplecache::file:///x.
 func chained(name, rest string) string {
 	i := strings.LastIndex(":"+rest, "::")
 	if i < 0 || plainSchemes[name] || name == "file" || name == "ext" {
@@ -161,7 +161,7 @@ func chained(name, rest string) string {
 // archives are the virtual file systems of GDAL that read a file of this machine.
 var archives = chars.WordSet("vsizip vsigzip vsitar vsi7z vsirar vsisparse vsisubfile vsicrypt vsicached vsicurl")
 
-// archived is the file in /vsizip/x.zip/y, with braces or without.
+// archived returns the file in /vsizip/x.zip/y, with braces or without.
 func archived(s string) (inner string, ok bool) {
 	if !strings.HasPrefix(s, "/vsi") {
 		return "", false
@@ -193,7 +193,7 @@ func cutScheme(s string) (name, rest string, ok bool) {
 	return strings.ToLower(s[:i]), s[i+1:], true
 }
 
-// cutAnyScheme is cutScheme that takes one letter before "://" for a scheme too. Where the text could be the path of a drive, that
+// cutAnyScheme is cutScheme that takes one letter before "://" for a scheme too. If the text could be the path of a drive, that
 // has to be judged as well.
 func cutAnyScheme(s string) (name, rest string, ok bool) {
 	if isShort(s) {

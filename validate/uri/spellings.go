@@ -7,7 +7,7 @@ import (
 	"mcphub/validate/chars"
 )
 
-// Spellings are a URI as sent, as URL parsers write it, and decoded once more. A server is handed the URI of a resource
+// Spellings returns a URI as sent, as URL parsers write it, and decoded again. A server is handed the URI of a resource
 // as it was sent, but few servers match that: an SDK parses it first (the URL of WHATWG, AnyUrl of pydantic) and matches
 // what that writes.
 func Spellings(uri string) (list []string) {
@@ -101,8 +101,9 @@ func resolveDots(s string) string {
 	return name + ":" + host + "/" + strings.Join(out, "/") + tail
 }
 
-// AfterScheme is what follows the scheme of a URI that may hold a path all the same. file: is read elsewhere, and the
-// schemes of the web hold none unless a template of the child, or one that begins with a variable, says that it serves them.
+// AfterScheme returns what follows the scheme of a URI that may hold a path all the same. file: is read elsewhere, and the
+// schemes of the web hold none unless a template of the child, or one that begins with a variable, reports that it serves
+// them.
 func AfterScheme(uri string, templates []string) (rest string, ok bool) {
 	cut := cutScheme
 	if Serves(templates, uri) {

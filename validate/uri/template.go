@@ -24,8 +24,8 @@ var templateVar = lazyregexp.New(`\{[+#./;?&]?([^{}]*)\}`)
 // MaxLength bounds a template, and a URI that is held against one: regular expressions cost their product.
 const MaxLength = 4 << 10
 
-// Match reads a URI as an RFC 6570 template and returns the variables, decoded once. SDKs differ on what a
-// variable may hold: first the narrow reading is tried (no slash but after "+"), then one where it may hold anything.
+// Match reads a URI as an RFC 6570 template and returns the variables, decoded once. SDKs differ on what a variable
+// may hold: first the narrow reading is tried (no slash but after "+"), then one if it may hold anything.
 func Match(template, uri string) (map[string]string, bool) {
 	if len(template) > MaxLength || len(uri) > MaxLength {
 		return nil, false

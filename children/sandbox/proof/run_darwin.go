@@ -74,7 +74,7 @@ func tryAll(program string, profile func(in, program string) (string, error)) (c
 	return Make(argv, calls)
 }
 
-// Command is the command line of a program that makes calls.
+// Command returns the command line of a program that makes calls.
 func Command(program string) []string { return []string{program, subcommand} }
 
 // buildRoot makes the root, with links in it, the folder beside it, and a socket there.

@@ -26,10 +26,10 @@ func IsChild(args []string) bool {
 	return runtime.GOOS == "darwin" && len(args) == 1 && args[0] == subcommand
 }
 
-// Withheld are paths in the root that are withheld. Nothing is at the second.
+// Withheld returns paths in the root that are withheld. Nothing is at the second.
 func Withheld(in string) []string { return []string{in + "/kept/hub.json", in + "/state/hub.json"} }
 
-// Ways are all ways, in the order in which they are tried.
+// Ways returns all ways, in the order in which they are tried.
 func Ways() []Way {
 	honest := func(name, do string, paths ...string) Way {
 		return Way{Name: name, Call: callOf(do, paths), Honest: true}
@@ -113,8 +113,8 @@ func (w Way) Fill(in, out, pid string) Call {
 	return Call{w.Call.Do, fill(w.Call.Path), fill(w.Call.To)}
 }
 
-// Judge returns nil if what came of each way shows that the profile holds, and else says why not. free came of them without a profile. Each is "" if
-// the way passed, and else an error.
+// Judge returns nil if what came of each way shows that the profile holds, and else reports why not. free came of them without a profile. Each is ""
+// if the way passed, and else an error.
 func Judge(ways []Way, free, held []string) error {
 	if len(free) != len(ways) || len(held) != len(ways) {
 		return fmt.Errorf("of %d calls %d were made without a profile, and %d with one", len(ways), len(free), len(held))

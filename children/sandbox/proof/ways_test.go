@@ -9,7 +9,7 @@ import (
 	"mcphub/children/sandbox/seatbelt/seatbelttest"
 )
 
-// outcome is what comes of the ways, each of which fails if it is named.
+// outcome returns what comes of the ways, each of which fails if it is named.
 func outcome(fails func(w proof.Way) bool) (came []string) {
 	for _, w := range proof.Ways() {
 		text := ""

@@ -36,8 +36,8 @@ func cases(t *testing.T, dir, pid string) (all []played) {
 	return all
 }
 
-// TestCasesInTheModel: the model says of each case what the file says, which is what a Mac compares. The control is the model without the rules of
-// the case. Some cases tell the two orders of rules apart.
+// TestCasesInTheModel: the model says about each case what the file says, which is what a Mac compares. The control is the model without the rules
+// of the case. Some cases tell the two orders of rules apart.
 func TestCasesInTheModel(t *testing.T) {
 	t.Parallel()
 	const dir = "/private/tmp/cases"

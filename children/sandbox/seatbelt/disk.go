@@ -29,7 +29,7 @@ func (d *Disk) Find(path string) (_ Name, dir bool) {
 	return Name{Path: at}, err == nil && fi.IsDir()
 }
 
-// spelledName is the name that a directory lists for what has a name in it.
+// spelledName returns the name that a directory lists for what has a name in it.
 func (d *Disk) spelledName(dir, name string) (string, bool) {
 	is, err := os.Lstat(filepath.Join(dir, name))
 	if err != nil {
@@ -48,7 +48,7 @@ func (d *Disk) spelledName(dir, name string) (string, bool) {
 	return names[at], true
 }
 
-// listNames are the names in a directory.
+// listNames returns the names in a directory.
 func (d *Disk) listNames(dir string) []string {
 	if names, ok := d.names[dir]; ok {
 		return names

@@ -1,7 +1,7 @@
 // Package seatbelt writes profiles for /usr/bin/sandbox-exec, which has the kernel of macOS hold a process.
 //
-// A [Policy] says what a process and all that it starts may do. [Policy.Text] returns it in the language of
-// Seatbelt, which is Scheme. A [Disk] finds how a disk spells a path, because the kernel compares the spelling.
+// A [Policy] describes what a process and all that it starts may do. [Policy.Text] returns it in the language of Seatbelt, which is
+// Scheme. A [Disk] finds how a disk spells a path, because the kernel compares the spelling.
 //
 // # What the text relies on
 //

@@ -66,7 +66,7 @@ func TestWhatCannotBeRead(t *testing.T) {
 	}
 }
 
-// disk is the disk of a user with keys, state of the hub, and a project with links in it.
+// disk returns the disk of a user with keys, state of the hub, and a project with links in it.
 func disk() *seatbelttest.Disk {
 	d := seatbelttest.NewDisk()
 	d.Add("REGULAR-FILE", "/Users/me/.ssh/id_ed25519", "/Users/me/.gitconfig", "/Users/me/.config/mcphub/hub.json", "/Users/me/Library/Keychains/login.keychain-db", "/Users/me/outside/secret.txt",
@@ -174,7 +174,7 @@ func attacks() (all []call) {
 	)
 }
 
-// free is a profile that allows everything.
+// free returns a profile that allows everything.
 func free(t fataler) *seatbelttest.Profile {
 	t.Helper()
 	p, err := seatbelttest.Parse("(version 1)\n(allow default)")

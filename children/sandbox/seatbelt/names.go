@@ -13,7 +13,7 @@ var services = []string{
 	"com.apple.trustd", "com.apple.trustd.agent",
 }
 
-// networkServices are those that a program with the network speaks to as well: how to reach hosts, and their names.
+// networkServices are the network services that a program with the network speaks to as well: how to reach hosts, and their names.
 var networkServices = []string{
 	"com.apple.SystemConfiguration.DNSConfiguration", "com.apple.SystemConfiguration.configd",
 	"com.apple.dnssd.service", "com.apple.networkd",
@@ -22,7 +22,7 @@ var networkServices = []string{
 // resolver is the socket by which names of hosts are looked up.
 const resolver = "/private/var/run/mDNSResponder"
 
-// sysctls say what the machine is. What shows arguments and variables of processes (kern.procargs2) is not here.
+// sysctls report what the machine is. What shows arguments and variables of processes (kern.procargs2) is not here.
 var (
 	sysctls = []string{
 		"kern.argmax", "kern.boottime", "kern.hostname", "kern.maxfilesperproc", "kern.maxproc", "kern.ngroups", "kern.osproductversion", "kern.osrelease",

@@ -17,7 +17,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestCasesOnMac: Seatbelt says of each case what the model says. The control is a process without a profile.
+// TestCasesOnMac: Seatbelt says about each case what the model says. The control is a process without a profile.
 func TestCasesOnMac(t *testing.T) {
 	program, err := os.Executable()
 	if err != nil {

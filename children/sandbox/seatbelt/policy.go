@@ -61,7 +61,8 @@ func containsAny(dirs []string, path string) bool {
 	return slices.ContainsFunc(dirs, func(dir string) bool { return containsPath(dir, path) })
 }
 
-// usualSpelling is the spelling of a path that people use and the kernel gives, of those that lead to the same by firmlinks and links of the system.
+// usualSpelling returns the spelling of a path that people use and the kernel gives, of the ones that lead to the same by firmlinks and
+// links of the system.
 func usualSpelling(path string) string {
 	if rest, ok := strings.CutPrefix(path, dataVolume); ok && containsAny(firmlinks, rest) {
 		path = rest
@@ -72,7 +73,7 @@ func usualSpelling(path string) string {
 	return path
 }
 
-// allSpellings are all names of a path, the usual one first.
+// allSpellings returns all names of a path, the usual one first.
 func allSpellings(path string) []string {
 	path = usualSpelling(path)
 	all := []string{path}
@@ -130,7 +131,7 @@ func (p Policy) writeSockets(w *writer) {
 	w.allowMatching("network-outbound", filters)
 }
 
-// addressFilters are the filters of one end of a connection.
+// addressFilters returns the filters of one end of a connection.
 func (p Policy) addressFilters(end string) (filters []string) {
 	if p.Network {
 		return []string{"(" + end + " ip)"}
@@ -202,7 +203,7 @@ func (p Policy) writeFiles(w *writer) {
 	w.allowMatching(moves, move)
 }
 
-// closedWithin are the closed names in an area; nil if the area is one of them. An area that lies in one opens: it was meant to.
+// closedWithin returns the closed names in an area; nil if the area is one of them. An area that lies in one opens: it was meant to.
 func (p Policy) closedWithin(a Area) []Name {
 	found := []Name{}
 	for _, c := range p.Closed {
@@ -221,8 +222,8 @@ func (p Policy) closedWithin(a Area) []Name {
 	return found
 }
 
-// openArea are the filters of an area without what is closed in it. moving: of what may be made, moved and removed in it.
-// The area itself may not, because what has its name next would be open.
+// openArea returns the filters of an area without what is closed in it. moving: of what may be made, moved and removed in
+// it. The area itself may not, because what has its name next would be open.
 func (w *writer) openArea(a Area, closed []Name, moving bool) (filters []string) {
 	for _, top := range allSpellings(a.Path) {
 		if !a.Dir {
@@ -299,7 +300,7 @@ func (w *writer) allowMatching(operations string, lists ...[]string) {
 	}
 }
 
-// filterEach is a filter for each of some strings.
+// filterEach returns a filter for each of some strings.
 func (w *writer) filterEach(filter string, values []string) (filters []string) {
 	for _, value := range values {
 		filters = append(filters, "("+filter+" "+w.quoteText(value)+")")

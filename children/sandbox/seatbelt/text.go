@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// quoteText is a string of the language. NUL ends a string of the kernel, and no disk of macOS has a name that is not UTF-8, so
-// neither is written.
+// quoteText returns a string of the language. NUL ends a string of the kernel, and no disk of macOS has a name that is not
+// UTF-8, so neither is written.
 func (w *writer) quoteText(s string) string {
 	switch {
 	case len(s) > maxString:
@@ -28,7 +28,7 @@ func (w *writer) quoteText(s string) string {
 
 func sortedKeys(set map[string]bool) []string { return slices.Sorted(maps.Keys(set)) }
 
-// matchExactly is a regular expression for a text.
+// matchExactly returns a regular expression for a text.
 func matchExactly(text string) string {
 	var b strings.Builder
 	for _, r := range text {
@@ -47,8 +47,9 @@ const beyondASCII = "[^/]*[^ -~/][^/]*"
 // longest come first.
 var folds = []string{"ffi", "ffl", "ff", "fi", "fl", "ss", "st", "s", "k"}
 
-// anyCase is a regular expression for a name in all spellings that are the same on a disk without case and normalization. It
-// may match more, if the name has letters beyond ASCII: for a name that stays closed this is the safe side.
+// anyCase returns a regular expression for a name in all spellings that are the same on a disk without case and
+// normalization. It may match more, if the name has letters beyond ASCII: for a name that stays closed this is the safe
+// side.
 func anyCase(name string) string {
 	var b strings.Builder
 	for i := 0; i < len(name); {
@@ -72,7 +73,8 @@ func anyCase(name string) string {
 	return b.String()
 }
 
-// foreignLength is the length of the letters beyond ASCII that a text begins with, and of the one before them: an accent may be part of it.
+// foreignLength returns the length of the letters beyond ASCII that a text begins with, and of the one before them: an accent may be part
+// of it.
 func foreignLength(text string) (n int) {
 	for n < len(text) && (text[n] >= utf8.RuneSelf || n+1 < len(text) && text[n+1] >= utf8.RuneSelf) {
 		n++
@@ -89,7 +91,7 @@ func longestFold(text string) string {
 	return ""
 }
 
-// matchLetter is one byte of ASCII in either case.
+// matchLetter returns one byte of ASCII in either case.
 func matchLetter(c byte) string {
 	low, up := strings.ToLower(string(rune(c))), strings.ToUpper(string(rune(c)))
 	if low != up {

@@ -28,7 +28,7 @@ type Admission struct {
 	tokens   []digest
 	bases    map[string]bool // of their callers
 	resource *resource       // nil: none
-	open     bool            // whoever reaches the address may call
+	open     bool            // the one who reaches the address may call
 }
 
 type digest struct {
@@ -36,7 +36,7 @@ type digest struct {
 	sum    [sha256.Size]byte
 }
 
-// New makes an Admission. An error is why nobody could call, or who may is said twice.
+// New makes an Admission. An error is why no one could call, or who may is said twice.
 func New(o Options) (*Admission, error) {
 	a := &Admission{open: o.Open, headers: o.Headers, exposed: strings.Join(o.Exposed, ", "), hosts: map[string]bool{}, origins: map[string]bool{}, cross: http.NewCrossOriginProtection()}
 	for _, h := range o.Hosts {
@@ -94,7 +94,7 @@ var ErrAnswered = errors.New("the request is answered")
 
 // Admit checks one request and tells whose it is. The error is ErrAnswered or a *Refusal,
 // of which the headers are set. A request that shows what another on its connection was
-// admitted by is compared with that one.
+// admitted by is compared with it.
 func (a *Admission) Admit(w http.ResponseWriter, r *http.Request) (Caller, error) {
 	before := visitorOf(r.Context()).lastCredentials(a)
 	if err := a.checkHost(r, before); err != nil {
@@ -119,7 +119,7 @@ func (a *Admission) Admit(w http.ResponseWriter, r *http.Request) (Caller, error
 	return a.authenticateBearer(w, r, before)
 }
 
-// Metadata serves what tells clients where to get a token, to everybody; nil where that is
+// Metadata serves what tells clients where to get a token, to everybody; nil if that is
 // not at this path.
 func (a *Admission) Metadata(path string) http.Handler {
 	if a.resource == nil || path != a.resource.path && path != wellKnown {
@@ -128,8 +128,9 @@ func (a *Admission) Metadata(path string) http.Handler {
 	return a.resource.metadata
 }
 
-// allowedHeaders are the headers that a listed page may send: those of the
-// protocol, and of the parameters of tools (Mcp-Param-) those that it asks for.
+// allowedHeaders returns the headers that a listed page may send: the
+// protocol's, and of the parameters of tools (Mcp-Param-) the ones that it asks
+// for.
 func (a *Admission) allowedHeaders(h http.Header) []string {
 	all := append([]string{"Authorization", "Content-Type", "Accept"}, a.headers...)
 	for _, v := range h.Values("Access-Control-Request-Headers") {
@@ -144,13 +145,13 @@ func (a *Admission) allowedHeaders(h http.Header) []string {
 	return all
 }
 
-// bearerToken is the token of an Authorization header; false where it is of another scheme.
+// bearerToken returns the token of an Authorization header; false if it is of another scheme.
 func bearerToken(authorization string) (secret string, ok bool) {
 	scheme, secret, _ := strings.Cut(authorization, " ")
 	return strings.TrimSpace(secret), strings.EqualFold(scheme, "Bearer")
 }
 
-// authenticateBearer tells whose bearer token a request carries.
+// authenticateBearer returns whose bearer token a request carries.
 func (a *Admission) authenticateBearer(w http.ResponseWriter, r *http.Request, before *credentials) (Caller, error) {
 	if a.open {
 		return Caller{}, nil
@@ -172,7 +173,7 @@ func (a *Admission) authenticateBearer(w http.ResponseWriter, r *http.Request, b
 }
 
 // StillAdmits reports whether a caller whom an earlier Admission let in would be let in by this one,
-// with the same rights. Nobody is asked, and nothing is fetched.
+// with the same rights. No one is asked, and nothing is fetched.
 func (a *Admission) StillAdmits(who Caller) bool {
 	if who.Basis == "" {
 		return a.open
@@ -180,7 +181,7 @@ func (a *Admission) StillAdmits(who Caller) bool {
 	return a.bases[who.Basis] || a.resource != nil && a.resource.Basis(who) == who.Basis
 }
 
-// Basis is a digest of what a caller is admitted by: callers of other settings have others.
+// Basis returns a digest of what a caller is admitted by: callers of other settings have others.
 func Basis(settings ...any) string {
 	text, err := json.Marshal(settings)
 	if err != nil {
@@ -202,7 +203,7 @@ func (a *Admission) callerByToken(secret string) (who Caller, ok bool) {
 	return who, ok
 }
 
-// authenticateByIssuer tells whose a request is by the issuers that the hub trusts.
+// authenticateByIssuer returns whose a request is by the issuers that the hub trusts.
 func (a *Admission) authenticateByIssuer(w http.ResponseWriter, r *http.Request, secret string) (Caller, error) {
 	if a.resource != nil {
 		return a.resource.callerOf(w, r, secret)
@@ -236,8 +237,8 @@ func (a *Admission) checkHost(r *http.Request, before *credentials) error {
 
 var errOrigin = errors.New("the page that sent this request is not listed in http.origins of hub.json")
 
-// checkOrigin refuses web pages that are not listed, but for those that the hub's
-// own address served.
+// checkOrigin refuses web pages that are not listed, but for the ones that the
+// hub's own address served.
 func (a *Admission) checkOrigin(r *http.Request) error {
 	for _, origin := range r.Header.Values("Origin") {
 		u, err := url.Parse(origin)
@@ -252,7 +253,7 @@ func (a *Admission) checkOrigin(r *http.Request) error {
 	return nil
 }
 
-// hostWithoutPort is the name of a Host header without its port, in lower case.
+// hostWithoutPort returns the name of a Host header without its port, in lower case.
 func hostWithoutPort(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

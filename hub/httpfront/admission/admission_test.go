@@ -9,7 +9,7 @@ import (
 
 const secret = "made by the hub"
 
-// issued is a resource that an issuer gives tokens for.
+// issued returns a resource that an issuer gives tokens for.
 func issued() *Resource {
 	return &Resource{URL: "https://hub.example/mcp", Issuers: []string{"https://login.example"},
 		Verify: func(context.Context, string) (Caller, error) { return Caller{}, principal.ErrScope }, Basis: func(Caller) string { return "" }}
@@ -44,7 +44,7 @@ func TestNamesOfTokens(t *testing.T) {
 	}
 }
 
-// TestWhoMayCallIsSaidOnce: a front that nobody could call, or of which two things are
+// TestWhoMayCallIsSaidOnce: a front that no one could call, or of which two things are
 // said, is not served.
 func TestWhoMayCallIsSaidOnce(t *testing.T) {
 	t.Parallel()

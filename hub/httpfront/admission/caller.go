@@ -13,10 +13,10 @@ import (
 type Options struct {
 	Hosts      []string  // more names by which clients may call, with or without a port
 	Origins    []string  // web pages that may call
-	LocalToken string    // what the one user of this hub sends as a bearer token, as whom nobody is named
-	Open       bool      // whoever reaches the address may call, without a token
+	LocalToken string    // what the one user of this hub sends as a bearer token, as whom no one is named
+	Open       bool      // the one who reaches the address may call, without a token
 	Tokens     []Token   // who may call
-	Resource   *Resource // whose signed tokens count beside Tokens; nil: nobody's
+	Resource   *Resource // whose signed tokens count beside Tokens; nil: no one's
 	Headers    []string  // of the protocol, that a listed page may send
 	Exposed    []string  // of the protocol, that it may read
 }
@@ -37,11 +37,11 @@ type Resource struct {
 	URL     string   // of the endpoint, as clients know it
 	Issuers []string // authorization servers whose tokens count
 	Scopes  []string // that tokens have to have
-	// Verify tells whose a token is. An error says why it counts for nothing; it wraps
-	// [principal.ErrScope] where the token only lacks a scope. Any number of goroutines may call it.
+	// Verify tells whose a token is. An error reports why it counts for nothing; it wraps
+	// [principal.ErrScope] if the token only lacks a scope. Any number of goroutines may call it.
 	Verify func(ctx context.Context, token string) (Caller, error)
-	// Basis is that of a caller whom Verify has told at any time, by the settings that hold
-	// now: another one if these would tell otherwise.
+	// Basis is the basis of a caller whom Verify has told at any time, by the settings that
+	// hold now: another one if these would tell otherwise.
 	Basis func(who Caller) string
 }
 
@@ -50,9 +50,9 @@ type Resource struct {
 type Caller struct {
 	Principal principal.Principal
 	Ceiling   []rootsmgr.Entry // of everything that the caller may touch; nil: none
-	Values    []string         // what an issuer says that the ceiling comes from; nil where it says nothing of it
+	Values    []string         // what an issuer reports that the ceiling comes from; nil if it says nothing about it
 	Expires   time.Time        // of the token; zero: never
-	Basis     string           // what of the settings the caller is admitted by, see [Basis]; "": that nobody shows a token
+	Basis     string           // what of the settings the caller is admitted by, see [Basis]; "": that no one shows a token
 }
 
 // Owner tells callers apart: no session of one is found by another.

@@ -16,7 +16,7 @@ import (
 // oldest: a client shows its token at once.
 const MaxStrangers = 512
 
-// Connections are those of one listener. The zero value has none.
+// Connections are the connections of one listener. The zero value has none.
 type Connections struct {
 	mu        sync.Mutex
 	strangers list.List // of net.Conn, the oldest first: no admitted request has come on them
@@ -28,12 +28,12 @@ type Connections struct {
 // A connInfo is what the requests of one connection know of it.
 type connInfo struct {
 	conn  net.Conn
-	known atomic.Pointer[string]      // who has come on it last; nil: nobody who was admitted
+	known atomic.Pointer[string]      // who has come on it last; nil: no one who was admitted
 	shown atomic.Pointer[credentials] // by which a request was admitted; nil: none was yet
 }
 
-// credentials are what a request says of itself with a token that the hub has made or was
-// configured with, and whose that is. They hold as long as who has admitted them.
+// credentials are what a request says about itself with a token that the hub has made or
+// was configured with, and whose that is. They hold as long as who has admitted them.
 type credentials struct {
 	by                  *Admission
 	host, authorization string
@@ -42,14 +42,14 @@ type credentials struct {
 
 type visitorKey struct{}
 
-// visitorOf is nil where nobody has met the connection.
+// visitorOf returns nil if no one has met the connection.
 func visitorOf(ctx context.Context) *connInfo {
 	v, _ := ctx.Value(visitorKey{}).(*connInfo)
 	return v
 }
 
-// lastCredentials are those of the last request on this connection that the Admission let in by
-// a token of the hub; nil where there was none.
+// lastCredentials returns the last credentials of the last request on this connection that the
+// Admission let in by a token of the hub; nil if there was none.
 func (v *connInfo) lastCredentials(by *Admission) *credentials {
 	if v == nil {
 		return nil
@@ -85,10 +85,10 @@ func (c *Connections) Track(ctx context.Context, conn net.Conn) context.Context 
 	return context.WithValue(ctx, visitorKey{}, &connInfo{conn: conn})
 }
 
-// Assign notes that a request of a principal was admitted on a connection, which is the principal's
-// from then on; "": nobody's in particular. At most `most` connections may belong to principals. A
-// principal may take one more only while as many as it then has stay free. 0 means no bound. Assign
-// returns false if the principal is at its bound.
+// Assign remembers that a request of a principal was admitted on a connection, which is the
+// principal's from then on; "": no one's in particular. At most `most` connections may belong to
+// principals. A principal may take one more only while as many as it then has stay free. 0 means no
+// bound. Assign returns false if the principal is at its bound.
 func (c *Connections) Assign(ctx context.Context, principal string, most int) bool {
 	v := visitorOf(ctx)
 	if v == nil {

@@ -10,7 +10,7 @@
 //
 // # What it refuses to do
 //
-// It admits nobody whose host, origin or token it does not know: without a list of hosts only the
+// It admits no one whose host, origin or token it does not know: without a list of hosts only the
 // names of the address that a connection came to, and everybody only where Options.Open says so. It
 // never asks the system who the caller is. Only what a request shows counts. It reads no body.
 package admission

@@ -15,8 +15,8 @@ import (
 )
 
 // This file makes the hub a protected resource of OAuth (MCP specification, basic,
-// Authorization): it says which authorization servers it trusts, and what is wrong
-// with a token.
+// Authorization): it reports which authorization servers it trusts, and what is
+// wrong with a token.
 
 // wellKnown is where a resource's metadata is, before the path of the resource
 // (RFC 9728, 3.1).
@@ -52,7 +52,7 @@ func newResource(o Resource, tokens []Token) (*resource, error) {
 	})}, nil
 }
 
-// callerOf tells whose a request with this token is; token may be empty.
+// callerOf returns whose a request with this token is; token may be empty.
 func (p *resource) callerOf(w http.ResponseWriter, r *http.Request, token string) (Caller, error) {
 	challenge := []string{`realm="mcphub"`, "resource_metadata=" + quoteString(p.address)}
 	if len(p.Scopes) > 0 {
@@ -76,7 +76,7 @@ func (p *resource) callerOf(w http.ResponseWriter, r *http.Request, token string
 	return Caller{}, &Refusal{status, text}
 }
 
-// quoteString is a text as a quoted-string (RFC 9110, 5.6.4), in ASCII.
+// quoteString returns a text as a quoted-string (RFC 9110, 5.6.4), in ASCII.
 func quoteString(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {

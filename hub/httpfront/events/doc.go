@@ -5,7 +5,7 @@
 // client whose connection broke goes on where it was. One connection at a time follows a
 // Stream; one that comes later takes it over.
 //
-// The mutex of a Stream guards all of it. Nothing is started here: whoever follows writes.
+// The mutex of a Stream guards all of it. Nothing is started here: the one who follows writes.
 //
 // The package knows no session and no request. It drops a notification for which there is no
 // room, and never an answer.

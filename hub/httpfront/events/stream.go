@@ -27,7 +27,7 @@ const retryTime = time.Second
 // broke can go on where it was (Last-Event-ID). One connection at a time
 // follows it; who comes later takes it over.
 type Stream struct {
-	ID              string        // of this stream within its session; "": nobody comes back to it
+	ID              string        // of this stream within its session; "": no one comes back to it
 	waiting         *atomic.Int64 // unsent of all streams of the session
 	UnfollowedLimit int           // most bytes unsent while no connection follows; 0: MaxWaiting
 
@@ -40,7 +40,7 @@ type Stream struct {
 	ended  bool      // no event follows
 	over   time.Time // since when
 	news   chan struct{}
-	kick   chan struct{} // closed when the connection that follows has to leave; nil where there is none
+	kick   chan struct{} // closed when the connection that follows has to leave; nil if there is none
 }
 
 // An Event is one frame. Its Parts are left to the garbage collector and never
@@ -59,9 +59,9 @@ func New(id string, waiting *atomic.Int64) *Stream {
 type Weight int
 
 const (
-	Note     Weight = iota // dropped where there is no room
-	Question               // fails where the client has not read for long
-	Reply                  // always taken in: its number is that of the requests
+	Note     Weight = iota // dropped if there is no room
+	Question               // fails if the client has not read for long
+	Reply                  // always taken in: its number is the number of the requests
 )
 
 // hasRoom reports whether there is room for an event. The caller holds mu.
@@ -97,7 +97,7 @@ func (st *Stream) Put(e Event, w Weight) bool {
 	return true
 }
 
-// End says that nothing follows.
+// End reports that nothing follows.
 func (st *Stream) End() {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -112,7 +112,7 @@ func (st *Stream) wakeFollowers() {
 	st.news = make(chan struct{})
 }
 
-// Unread is the number of the first event that was not written yet.
+// Unread returns the number of the first event that was not written yet.
 func (st *Stream) Unread() uint64 {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -134,7 +134,7 @@ func (st *Stream) IsComplete(from uint64) bool {
 	return st.ended && from >= st.first+uint64(len(st.events))
 }
 
-// Bytes is how many bytes the stream keeps.
+// Bytes returns how many bytes the stream keeps.
 func (st *Stream) Bytes() int {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -240,8 +240,8 @@ func (st *Stream) Follow(ctx context.Context, w http.ResponseWriter, from uint64
 	}
 }
 
-// noteWritten notes that everything below a number is with the client, and lets go
-// of what is more than a client may want again.
+// noteWritten remembers that everything below a number is with the client, and
+// lets go of what is more than a client may want again.
 func (st *Stream) noteWritten(below uint64) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -270,7 +270,7 @@ func (st *Stream) HasUndelivered(since time.Time) bool {
 	return st.over.After(since) && st.sent < st.first+uint64(len(st.events))
 }
 
-// Message is the event of a request or notification of the hub.
+// Message returns the event of a request or notification of the hub.
 func Message(id []byte, method string, params [][]byte) Event {
 	return Event{Parts: [][]byte{jsonrpc.Join(jsonrpc.RequestParts(id, method, params))}}
 }

@@ -59,7 +59,7 @@ func TestAStreamGoesOn(t *testing.T) {
 	})
 }
 
-// A connection that does not start gets nothing of the stream, and follows it no more.
+// A connection that does not start gets no part of the stream, and follows it no more.
 func TestAConnectionThatDoesNotStart(t *testing.T) {
 	t.Parallel()
 	var waiting atomic.Int64

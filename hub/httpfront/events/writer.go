@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// WriteTimeout is how long a client may take nothing of what is written.
+// WriteTimeout is how long a client may take none of what is written.
 const WriteTimeout = 30 * time.Second
 
 // writeChunk is how much is written under one WriteTimeout, in bytes.
@@ -21,8 +21,9 @@ type eventWriter struct {
 	buf    []byte
 }
 
-// writePrime tells an id without a message, from which the client may go on should
-// its connection end before there is one, and when (2025-11-25, Streamable HTTP).
+// writePrime returns an id without a message, from which the client may go on
+// should its connection end before there is one, and when (2025-11-25, Streamable
+// HTTP).
 func (w *eventWriter) writePrime(number uint64) bool {
 	b := append(w.appendID(nil, number), "retry: "...)
 	b = append(strconv.AppendInt(b, retryTime.Milliseconds(), 10), "\ndata: \n\n"...)

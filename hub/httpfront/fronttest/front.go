@@ -79,7 +79,7 @@ func Body(t testing.TB, r *http.Response) string {
 }
 
 // Messages reads the messages of an answer, plain JSON or a stream, up to a response,
-// which it returns; nil where there is none. each is given the others, with the ids of
+// which it returns; nil if there is none. each is given the others, with the ids of
 // their events, unless it is nil.
 func Messages(t testing.TB, r *http.Response, each func(m *jsonrpc.Message, event string)) *jsonrpc.Message {
 	t.Helper()

@@ -33,7 +33,7 @@ func (m *Memory) Close() error {
 	return nil
 }
 
-// Addr is a loopback address.
+// Addr returns a loopback address.
 func (m *Memory) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80} }
 
 // Dial connects, whatever the address; it is for http.Transport.DialContext.

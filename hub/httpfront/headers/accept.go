@@ -11,7 +11,7 @@ import (
 // usualAccept is what the SDKs send.
 const usualAccept = "application/json, text/event-stream"
 
-// Accepted tells which kinds of answer the client takes. No Accept is any.
+// Accepted returns which kinds of answer the client takes. No Accept is any.
 func Accepted(h http.Header) (plain, events bool) {
 	values := h["Accept"]
 	if len(values) == 0 {
@@ -61,7 +61,7 @@ func PreferEvents(h http.Header) bool {
 	return events
 }
 
-// qualityOf is the q of a media range, 1 where it has none that can be read.
+// qualityOf returns the q of a media range, 1 if it has none that can be read.
 func qualityOf(params string) float64 {
 	for p := range strings.SplitSeq(params, ";") {
 		name, value, _ := strings.Cut(p, "=")

@@ -26,17 +26,17 @@ const (
 	ModernVersion = mcp.ProtocolVersion20260728
 )
 
-// handshakeVersions are those of the era of the handshake.
+// handshakeVersions are the handshake versions of the era of the handshake.
 var handshakeVersions = mcp.LegacyProtocolVersions()
 
 // Keys of http.Header: what is looked up in every request need not be spelled
-// anew each time.
+// again each time.
 var (
 	keySession  = http.CanonicalHeaderKey(Session)
 	keyProtocol = http.CanonicalHeaderKey(Protocol)
 )
 
-// SessionOf is the Mcp-Session-Id of a request, "" where it has none.
+// SessionOf returns the Mcp-Session-Id of a request, "" if it has none.
 func SessionOf(h http.Header) string {
 	if v := h[keySession]; len(v) > 0 {
 		return v[0]
@@ -44,13 +44,13 @@ func SessionOf(h http.Header) string {
 	return ""
 }
 
-// onceKeys are headers that say whose a request is, and how it is to be read.
-// Whoever stands before the hub may have gone by another of two. The first three
-// count in both eras; of the others the one without a handshake has rules of its own.
+// onceKeys are headers that say whose a request is, and how it is to be read. The one
+// who stands before the hub may have gone by another of two. The first three count in
+// both eras; of the others the one without a handshake has rules of its own.
 var onceKeys = []string{"Authorization", "Content-Type", "Content-Encoding", keySession, keyProtocol, http.CanonicalHeaderKey(LastEvent)}
 
-// DuplicateHeader is the first header that may be there once and is there more often; ""
-// where none is.
+// DuplicateHeader returns the first header that may be there once and is there more
+// often; "" where none is.
 func DuplicateHeader(h http.Header) string {
 	for i, key := range onceKeys {
 		if len(h[key]) > 1 && (i < 3 || !IsModern(h)) {
@@ -60,25 +60,25 @@ func DuplicateHeader(h http.Header) string {
 	return ""
 }
 
-// A mismatchError says which header a request was refused for (-32020).
+// A mismatchError describes which header a request was refused for (-32020).
 type mismatchError struct{ header, reason string }
 
 func (e *mismatchError) Error() string {
 	return "header mismatch: " + e.header + " " + e.reason
 }
 
-// Mismatch is the error of a header that says something else than the body; see [MismatchAnswer].
+// Mismatch returns the error of a header that says something else than the body; see [MismatchAnswer].
 func Mismatch(header, reason string, args ...any) error {
 	return &mismatchError{header, fmt.Sprintf(reason, args...)}
 }
 
-// MismatchAnswer is the answer to a request whose headers are not its body's.
+// MismatchAnswer returns the answer to a request whose headers are not its body's.
 func MismatchAnswer(err error) jsonrpc.Answer {
 	return jsonrpc.ErrorAnswer(mcp.HEADER_MISMATCH, err.Error())
 }
 
-// NonHandshakeVersion is the first version named by the headers that no handshake agrees on, be it
-// served or not; "" where they name none.
+// NonHandshakeVersion returns the first version named by the headers that no handshake agrees on,
+// be it served or not; "" if they name none.
 func NonHandshakeVersion(h http.Header) string {
 	for _, v := range h[keyProtocol] {
 		if v != "" && !slices.Contains(handshakeVersions, v) {
@@ -96,8 +96,8 @@ func IsModern(h http.Header) bool { return NonHandshakeVersion(h) != "" }
 func HasVersion(h http.Header, version string) bool { return slices.Contains(h[keyProtocol], version) }
 
 // CheckVersion compares the version that the headers name with that of the body
-// of a modern request. A body that names none is left to whoever reads _meta:
-// what is missing there is no mismatch.
+// of a modern request. A body that names none is left to the one who reads
+// _meta: what is missing there is no mismatch.
 func CheckVersion(h http.Header, m *jsonrpc.Message) error {
 	version, named := jsonrpc.String(jsonrpc.Get(m.Param("_meta"), mcp.MetaKeyProtocolVersion))
 	said, err := singleValue(h, Protocol)
@@ -127,7 +127,7 @@ func CheckMethod(h http.Header, m *jsonrpc.Message) error {
 	return checkName(h, m)
 }
 
-// checkName compares Mcp-Name. Where a method has no such header, one that is
+// checkName compares Mcp-Name. If a method has no such header, one that is
 // there all the same says nothing.
 func checkName(h http.Header, m *jsonrpc.Message) error {
 	member := methods.Of(m.Method).Header
@@ -160,7 +160,7 @@ var (
 )
 
 // CarryTrace puts the context of a trace that the headers have into _meta of a message which has
-// none. The error is that of jsonrpc.Split.
+// none. The error is the error of jsonrpc.Split.
 func CarryTrace(h http.Header, m *jsonrpc.Message) error {
 	if len(h[keyParent]) == 0 && len(h[keyBaggage]) == 0 {
 		return nil
@@ -176,7 +176,7 @@ func CarryTrace(h http.Header, m *jsonrpc.Message) error {
 	return err
 }
 
-// singleValue is the value of a header that may be there once.
+// singleValue returns the value of a header that may be there once.
 func singleValue(h http.Header, name string) (string, error) {
 	values := h.Values(name)
 	switch len(values) {
@@ -188,7 +188,7 @@ func singleValue(h http.Header, name string) (string, error) {
 	return "", Mismatch(name, "is there %d times", len(values))
 }
 
-// mirroredValue is the decoded value of a header that mirrors a value of the body.
+// mirroredValue returns the decoded value of a header that mirrors a value of the body.
 func mirroredValue(h http.Header, name string) (value string, present bool, err error) {
 	raw, err := singleValue(h, name)
 	if err != nil || len(h.Values(name)) == 0 {

@@ -12,6 +12,6 @@
 //
 // # What it refuses to do
 //
-// It knows no session, reads no message but its method, and writes no answer: an [ExceededError] says which bound
-// was met, and when to come again. Its default is no bound (a nil Share) only where its caller tells nobody apart.
+// It knows no session, reads no message but its method, and writes no answer: an [ExceededError] reports which bound
+// was met, and when to come again. Its default is no bound (a nil Share) only where its caller tells no one apart.
 package quota

@@ -16,19 +16,19 @@ import (
 )
 
 // Limits bound what one principal takes of a front that several may call. 0: a
-// default. Where nobody is named by a token nothing of it holds.
+// default. If no one is named by a token none of it holds.
 type Limits struct {
-	Sessions int // at a time; three quarters of all where there may be others
+	Sessions int // at a time; three quarters of all if there may be others
 	Calls    int // requests under way at a time; as many as one client
 	Rate     int // messages that go on to servers, or have one do something, a second; no bound
 	Burst    int // of them at once; Rate
 }
 
-// DefaultPart is how much one principal may have of so many, where there may be others and hub.json
-// does not say it.
+// DefaultPart returns how much one principal may have of so many, if there may be others and
+// hub.json does not say it.
 func DefaultPart(all int) int { return max(all*3/4, 1) }
 
-// A Share is what one principal takes. It lives as long as somebody uses it and until its rate
+// A Share is what one principal takes. It lives as long as someone uses it and until its rate
 // limit has recovered. So a client gains nothing by leaving and coming back. A nil Share bounds
 // nothing.
 type Share struct {
@@ -36,7 +36,7 @@ type Share struct {
 	Name   string // as it is shown
 	limits Limits
 
-	// Guarded by the mutex of whoever has the table of shares.
+	// Guarded by the mutex of the one who has the table of shares.
 	Sessions    int // that it has
 	Listens     int // without a handshake
 	MaxSessions int // that it may have
@@ -56,10 +56,10 @@ type Share struct {
 const Waiting = 4
 
 // WorksAtOnce is for how many requests of one principal the hub works at once while others call too:
-// as many as it has processors. The others wait where they delay nobody else. All would otherwise
-// be in one queue, that of the goroutines that can run. With 300 callers of one, another one's
-// p50 was 20 times its own alone at 32, 8 at 8, 4.5 at 4, 2.2 at 2. Where nobody else calls
-// nobody waits: to wait costs a call half as much again, since fewer share a write.
+// as many as it has processors. The others wait if they delay no one else. All would otherwise be in
+// one queue, that of the goroutines that can run. With 300 callers of one, another one's p50 was 20
+// times its own alone at 32, 8 at 8, 4.5 at 4, 2.2 at 2. If no one else calls no one waits: to wait
+// costs a call half as much again, since fewer share a write.
 func WorksAtOnce() int { return max(runtime.GOMAXPROCS(0), 2) }
 
 const (
@@ -71,13 +71,13 @@ const (
 	WorkTime = 10 * time.Millisecond
 )
 
-// Callers tells whether several principals call. The zero value is ready to use.
+// Callers reports whether several principals call. The zero value is ready to use.
 type Callers struct {
 	last    atomic.Pointer[Share] // whose request was the last one
 	several atomic.Int64          // until when there are several, as Unix time in nanoseconds
 }
 
-// noteRequest notes a request of a share, and reports whether others call too.
+// noteRequest remembers a request of a share, and reports whether others call too.
 func (c *Callers) noteRequest(s *Share) bool {
 	now := time.Now().UnixNano()
 	if last := c.last.Load(); last != s {
@@ -98,8 +98,8 @@ func New(key string, l Limits, others *Callers) *Share {
 	return s
 }
 
-// AddUser notes one more who uses the share: a session, a connection of it, or a request of none. The first of them does so
-// while the table of shares is locked, others where one has it already. Each calls RemoveUser once.
+// AddUser remembers one more who uses the share: a session, a connection of it, or a request of none. The first of them
+// does so while the table of shares is locked, others if one has it already. Each calls RemoveUser once.
 func (s *Share) AddUser() {
 	if s != nil {
 		s.users.Add(1)
@@ -113,13 +113,13 @@ func (s *Share) RemoveUser() {
 	}
 }
 
-// IsUnused reports whether nothing of the share is taken, so that it may be forgotten.
+// IsUnused reports whether no part of the share is taken, so that it may be forgotten.
 func (s *Share) IsUnused(now time.Time) bool {
 	return s.users.Load()+s.requests.Load()+s.held.Load()+s.unread.Load() == 0 &&
 		(s.rate == nil || s.rate.TokensAt(now) >= float64(s.limits.Burst))
 }
 
-// Bodies counts the bytes of large requests of the principal that are being read or served; nil where nobody is told apart.
+// Bodies counts the bytes of large requests of the principal that are being read or served; nil if no one is told apart.
 func (s *Share) Bodies() *atomic.Int64 {
 	if s == nil {
 		return nil
@@ -147,7 +147,7 @@ func exceededError(again time.Duration, text string, args ...any) *ExceededError
 	return &ExceededError{fmt.Sprintf(text, args...), again}
 }
 
-// ErrGone is why a request is not served that nobody waits for any more.
+// ErrGone is why a request is not served that no caller waits for any more.
 var ErrGone = errors.New("the connection has ended")
 
 // countsForRate reports whether a message goes on to a server, or has one do something. It counts for the rate.
@@ -190,7 +190,7 @@ func (s *Share) Uncount() {
 }
 
 // Begin counts a message that takes no slot, and waits until the hub may work for it; End is called
-// when it has. The error is ErrGone, or that of Count.
+// when it has. The error is ErrGone, or Count's.
 func (s *Share) Begin(w http.ResponseWriter, r *http.Request, method string) (*Work, error) {
 	if s == nil {
 		return nil, nil
@@ -213,7 +213,7 @@ func (s *Share) End(k *Work) {
 }
 
 // AcquireSlot takes the slot of a request that was counted, and waits until the hub may work for it; ReleaseSlot is
-// called when it was served. false: nobody wants it any more.
+// called when it was served. false: no one wants it any more.
 func (s *Share) AcquireSlot(w http.ResponseWriter, ctx func() context.Context, conn context.Context) (*Work, bool) {
 	if s == nil {
 		return nil, true
@@ -236,7 +236,7 @@ func (s *Share) ReleaseSlot(k *Work) {
 	}
 }
 
-// Work is a token of Share.working: the hub works for one request. It is given back once: by its timer, or where that is
+// Work is a token of Share.working: the hub works for one request. It is given back once: by its timer, or if that is
 // stopped before. Then it is used again, for its timer.
 type Work struct {
 	s     *Share
@@ -245,7 +245,7 @@ type Work struct {
 
 func (k *Work) endWork() { <-k.s.working }
 
-// Release notes that the hub has worked enough. It does nothing with nil.
+// Release remembers that the hub has worked enough. It does nothing with nil.
 func (k *Work) Release() {
 	if k == nil || !k.timer.Stop() { // once that is stopped nothing else ends it
 		return
@@ -257,8 +257,8 @@ func (k *Work) Release() {
 	}
 }
 
-// awaitWork waits until the hub may work for a request, and notes that it does; nil where nobody else
-// calls. false: nobody wants it any more.
+// awaitWork waits until the hub may work for a request, and notes that it does; nil if no one else
+// calls. false: no one wants it any more.
 func (s *Share) awaitWork(w http.ResponseWriter, ctx func() context.Context, conn context.Context) (*Work, bool) {
 	if !s.callers.noteRequest(s) {
 		return nil, true
@@ -278,7 +278,7 @@ func (s *Share) awaitWork(w http.ResponseWriter, ctx func() context.Context, con
 }
 
 // Await takes a token for one request. It gives up when ctx (the request) or conn (its connection) ends. While it waits, the
-// time for reading the request no longer counts. false: nobody wants it any more.
+// time for reading the request no longer counts. false: no one wants it any more.
 func Await(tokens chan struct{}, w http.ResponseWriter, ctx func() context.Context, conn context.Context) bool {
 	select {
 	case tokens <- struct{}{}:

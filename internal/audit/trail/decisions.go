@@ -8,7 +8,7 @@ import (
 )
 
 // A Decision is one decision with its outcome, or a line that belongs to none: a
-// question, or a tool that was defined anew.
+// question, or a tool that was defined again.
 type Decision struct {
 	Event
 	Outcome *audit.Outcome // nil where none is recorded: refused, under way, or lost with the process
@@ -39,7 +39,7 @@ func (f *Filter) Matches(e *Event) bool {
 	return true
 }
 
-// Decisions returns what a folder tells of decisions, by time.
+// Decisions returns what a folder tells about decisions, by time.
 func Decisions(dir string, f Filter) ([]Decision, error) {
 	var all []Decision
 	log := ""

@@ -8,7 +8,7 @@
 // each log by chain.jsonl.
 //
 // Readers take no locks. The hubs of the folder may write meanwhile: a line that is not
-// complete yet is no line, and Verify looks again where a log has changed.
+// complete yet is no line, and Verify looks again if a log has changed.
 //
 // # Who owns its state
 //
@@ -17,6 +17,6 @@
 // # What it refuses to do
 //
 // It writes nothing and repairs nothing. A line whose hash or form is wrong is never read as
-// something else. It cannot tell that somebody has made the whole folder anew, unless a hash
-// that was kept elsewhere is given to Verify.
+// something else. It cannot determine that someone has made the whole folder again, unless a
+// hash that was kept elsewhere is given to Verify.
 package trail

@@ -118,7 +118,7 @@ func (f *follower) readLog(id string, files []string, first bool) error {
 	}
 }
 
-// openNext opens the file that goes on where one ends; where that is not known,
+// openNext opens the file that goes on where one ends; if that is not known,
 // the one that is written to.
 func (f *follower) openNext(id string, had os.FileInfo) (*os.File, error) {
 	all, err := audit.LogFiles(f.dir)

@@ -28,8 +28,8 @@ const (
 
 // Newest hands out decisions, the newest first, until each returns false or ctx ends. It reads
 // the files from their ends, so the first ones cost the same however long the record is. reached
-// is the time down to which all was looked at; zero where that is the whole record. Outcomes
-// that came long after f.Until are left out: ten minutes, or a MiB of the log.
+// is the time down to which all was looked at; zero if that is the whole record. Outcomes that
+// came long after f.Until are left out: ten minutes, or a MiB of the log.
 func Newest(ctx context.Context, dir string, f Filter, each func(Decision) bool) (reached time.Time, err error) {
 	logs, err := backwardLogs(dir)
 	if err != nil {
@@ -78,7 +78,7 @@ func Newest(ctx context.Context, dir string, f Filter, each func(Decision) bool)
 	}
 }
 
-// latestLog is the log whose next line is the newest; nil where all have ended.
+// latestLog returns the log whose next line is the newest; nil where all have ended.
 func latestLog(open []*backward) (top *backward) {
 	for _, b := range open {
 		if !b.ended && (top == nil || b.next.Time.After(top.next.Time)) {
@@ -101,7 +101,7 @@ type backward struct {
 	ended   bool
 }
 
-// backwardLogs are the logs of a folder, that which was changed last first.
+// backwardLogs returns the logs of a folder, that which was changed last first.
 func backwardLogs(dir string) (logs []*backward, err error) {
 	files, err := audit.LogFiles(dir)
 	if err != nil {
@@ -144,7 +144,7 @@ func (b *backward) openBefore(until time.Time) error {
 	return b.stepBack()
 }
 
-// startNear is where to begin for the lines before a moment: behind outcomes that are a little later.
+// startNear returns where to begin for the lines before a moment: behind outcomes that are a little later.
 func startNear(file *os.File, size int64, moment time.Time) (int64, error) {
 	late, err := offsetBefore(file, size, moment.Add(lateOutcome))
 	if err != nil {
@@ -154,8 +154,8 @@ func startNear(file *os.File, size int64, moment time.Time) (int64, error) {
 	return min(late, start+lateBytes), err
 }
 
-// offsetBefore is the offset of the first line of a file that is not before a moment. Lines of a log
-// are written in the order of their times, unless the clock was set back.
+// offsetBefore returns the offset of the first line of a file that is not before a moment. Lines of
+// a log are written in the order of their times, unless the clock was set back.
 func offsetBefore(file *os.File, size int64, moment time.Time) (int64, error) {
 	buf := make([]byte, 4<<10)
 	if _, at, ok := timeAt(file, 0, buf); ok && !at.Before(moment) {
@@ -199,7 +199,7 @@ func lineFrom(file *os.File, from int64, buf []byte) (start int64, at time.Time,
 	}
 }
 
-// timeAt reads the time of the line at an offset; start is -1 where the file ends there.
+// timeAt reads the time of the line at an offset; start is -1 if the file ends there.
 func timeAt(file *os.File, offset int64, buf []byte) (start int64, at time.Time, ok bool) {
 	n, _ := file.ReadAt(buf, offset)
 	if n == 0 {
@@ -213,7 +213,7 @@ func timeAt(file *os.File, offset int64, buf []byte) (start int64, at time.Time,
 	return offset, at, err == nil
 }
 
-// openOlder opens the next older file; false where there is none.
+// openOlder opens the next older file; false if there is none.
 func (b *backward) openOlder() (bool, error) {
 	b.closeFile()
 	if len(b.paths) == 0 {
@@ -232,7 +232,7 @@ func (b *backward) openOlder() (bool, error) {
 	return true, nil
 }
 
-// readLine reads the line before. The error is io.EOF where there is none.
+// readLine reads the line before. The error is io.EOF if there is none.
 func (b *backward) readLine() ([]byte, error) {
 	for {
 		if i := bytes.LastIndexByte(b.buf, '\n'); i >= 0 {
@@ -262,7 +262,7 @@ func (b *backward) readLine() ([]byte, error) {
 		}
 		b.at -= n
 		if b.buf = append(block, b.buf...); len(b.buf) > longestBack {
-			return nil, io.EOF // it is no record: Verify tells of it
+			return nil, io.EOF // it is no record: Verify tells about it
 		}
 	}
 }
@@ -283,7 +283,7 @@ func (b *backward) stepBack() error {
 	}
 }
 
-// handOut gives out what a line tells of decisions, its last call first.
+// handOut gives out what a line tells about decisions, its last call first.
 func (b *backward) handOut(e *Event, f *Filter, each func(Decision) bool) bool {
 	for _, r := range e.AllOutcomes() {
 		b.results[r.Place()] = r

@@ -28,14 +28,14 @@ type Event struct {
 	Calls        []audit.CallRecord `json:"calls"`
 }
 
-// Refusal returns what the line says of a refusal; false where it says of none.
+// Refusal returns what the line says about a refusal; false if it says about none.
 func (e *Event) Refusal() (audit.Refusal, bool) { return e.Record.Refusal(e.Kind, e.Time) }
 
 // Place returns the place of a decision. e is one that Each returned.
 func (e *Event) Place() audit.Place { return audit.Place{Line: e.Number, Call: e.Call} }
 
-// Each returns one event for each call that a line tells of; a line that tells
-// of one is that event.
+// Each returns one event for each call that a line tells about; a line that
+// tells about one is that event.
 func (e *Event) Each() []Event {
 	if len(e.Calls) == 0 {
 		return []Event{*e}
@@ -53,7 +53,7 @@ func (e *Event) Each() []Event {
 	return all
 }
 
-// AllOutcomes returns the outcomes that a line tells of, be it one or many.
+// AllOutcomes returns the outcomes that a line tells about, be it one or many.
 func (e *Event) AllOutcomes() []audit.Outcome {
 	switch {
 	case e.Kind != audit.KindOutcome:
@@ -78,8 +78,8 @@ func ParseEvent(log string, raw []byte) (Event, error) {
 	return e, err
 }
 
-// RequestMethod is the method of the request that was decided on: the line of a call of a tool names none. It is "" for a
-// definition, which nobody requested.
+// RequestMethod returns the method of the request that was decided on: the line of a call of a tool names none. It is ""
+// for a definition, which no one requested.
 func (e *Event) RequestMethod() string {
 	if e.Method == "" && e.Kind != audit.KindDefinition {
 		return "tools/call"
@@ -93,7 +93,7 @@ func Read(dir string, each func(Event) bool) error {
 	return readThose(dir, func([]byte) bool { return true }, each)
 }
 
-// readThose is Read for the lines that are wanted.
+// readThose works like Read for the lines that are wanted.
 func readThose(dir string, wanted func(line []byte) bool, each func(Event) bool) error {
 	files, err := audit.LogFiles(dir)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"mcphub/internal/audit"
 )
 
-// fill gives every field of a record a value of its own, but for those of one that are none of
-// a line.
+// fill gives every field of a record a value of its own, but for the ones of one that are none
+// of a line.
 func fill(v reflect.Value, n *int) {
 	*n++
 	switch v.Kind() {

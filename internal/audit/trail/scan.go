@@ -68,7 +68,7 @@ func Scan(dir string, since time.Time, worker func() func(*Event)) error {
 	return nil
 }
 
-// writtenSince are those files that were written to since a moment.
+// writtenSince returns those files that were written to since a moment.
 func writtenSince(paths []string, since time.Time) []string {
 	return slices.DeleteFunc(paths, func(path string) bool {
 		fi, err := os.Stat(path)

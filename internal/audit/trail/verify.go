@@ -13,7 +13,7 @@ import (
 	"mcphub/internal/audit"
 )
 
-// A Problem is a line that is not as it was written, or not where it was.
+// A Problem is a line that is not as it was written, or not if it was.
 type Problem struct {
 	File string
 	Line int // from 1; 0: the file as a whole
@@ -78,8 +78,8 @@ func Verify(dir string, heads ...string) (*Report, error) {
 	return r, nil
 }
 
-// reportChainless is the report on a folder without chain.jsonl. If it has no logs either,
-// nothing was recorded in it, and the error is err.
+// reportChainless returns the report on a folder without chain.jsonl. If it has no logs
+// either, nothing was recorded in it, and the error is err.
 func (r *Report) reportChainless(dir string, err error) (*Report, error) {
 	files, e := audit.LogFiles(dir)
 	if e != nil {

@@ -7,7 +7,7 @@ import (
 	"mcphub/internal/audit"
 )
 
-// A mark is what chain.jsonl says of a log.
+// A mark is what chain.jsonl says about a log.
 type mark struct {
 	kind string
 	at   uint64

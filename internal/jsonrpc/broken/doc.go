@@ -1,9 +1,9 @@
-// Package broken tells what a line may have been that cannot be read as a JSON-RPC message: cut off, glued to another one,
+// Package broken reports what a line may have been that cannot be read as a JSON-RPC message: cut off, glued to another one,
 // with a log in front, or over the limit. A [Scanner] looks for ids of requests and of answers, so that the call that such a
 // line answered ends with an error and need not wait for ever.
 //
-// It may be wrong about hopeless lines. All that follows from a find is that one call ends with an error, or that one
-// request is refused.
+// It may be wrong about hopeless lines. All that follows from a find is that a single call ends with an error, or that a
+// single request is refused.
 //
 // # Concurrency
 //

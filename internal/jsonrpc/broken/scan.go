@@ -169,8 +169,8 @@ func (s *Scanner) restartAt(name string) {
 	s.env.See(name)
 }
 
-// closeEnvelope counts what was seen of an object; whole tells that its end
-// was seen too.
+// closeEnvelope counts what was seen of an object; whole reports that its
+// end was seen too.
 func (s *Scanner) closeEnvelope(whole bool) {
 	e := s.env
 	s.env = Envelope{}
@@ -187,7 +187,7 @@ func (s *Scanner) closeEnvelope(whole bool) {
 
 func atMost(ids []string) []string { return ids[:min(len(ids), scanIDs)] }
 
-// See tells that the object has a member of that name.
+// See reports that the object has a member of that name.
 func (e *Envelope) See(name string) {
 	switch name {
 	case "jsonrpc":
@@ -262,7 +262,7 @@ var (
 // Request returns the one id that a request may be refused with, or "".
 func (f Guess) Request() string { return oneID(f.Requests) }
 
-// ID returns the one id that the object has, or "" where it has none or several.
+// ID returns the one id that the object has, or "" if it has none or several.
 func (e *Envelope) ID() string { return oneID(e.IDs) }
 
 // oneID returns the only one of ids, if it is one that may be answered: a JSON string or

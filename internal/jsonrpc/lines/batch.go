@@ -24,8 +24,8 @@ const (
 	batchBytes  = 16 << 10
 )
 
-// Hold says whether frames are to be held back from now on, and returns whether they
-// are: not where the bounds are reached.
+// Hold reports whether frames are to be held back from now on, and returns whether
+// they are: not if the bounds are reached.
 func (b *Batch) Hold(back bool) bool {
 	b.on = back && !b.isFull()
 	return b.on

@@ -17,7 +17,7 @@ func (w *Writer) waits() (queued int, sent, accepted uint64) {
 }
 
 // What a Batch holds is written with one flush, in order, and at the latest
-// when somebody else sends or waits for the end of the queue.
+// when someone else sends or waits for the end of the queue.
 func TestBatchHoldsAndSends(t *testing.T) {
 	t.Parallel()
 	ends := map[string]func(b *Batch, w *Writer) error{

@@ -8,8 +8,8 @@
 // A Reader belongs to one goroutine, and so does a Batch. A Writer may be used by any goroutine: frames leave whole, in the
 // order of Send, and every Send honours its context. It starts no goroutine before the peer takes no more.
 //
-// Whoever sends a frame may get the turn to write, and is the only one who writes until it ends; what comes meanwhile is
-// queued behind. Where the peer takes no more, the turn goes to a goroutine, which ends when nothing is left:
+// The one who sends a frame may get the turn to write, and is the only one who writes until it ends; what comes meanwhile
+// is queued behind. If the peer takes no more, the turn goes to a goroutine, which ends when nothing is left:
 //
 //	idle -> a sender writes its frame, or the queue -> idle
 //	                    |                               ^
@@ -19,6 +19,6 @@
 //
 // # What it refuses to do
 //
-// It knows nothing of what a line holds, except that of a line over the limit it keeps the ids that package broken finds.
-// It retries nothing.
+// It knows nothing about what a line holds, except a line over the limit it keeps the ids that package broken finds. It
+// retries nothing.
 package lines

@@ -12,7 +12,7 @@ import (
 // what it lets a user have for all of them: so it is done when needed.
 const widePipe = 512 << 10
 
-// widenPipe makes a stream that is a pipe of the system hold more. Where that
+// widenPipe makes a stream that is a pipe of the system hold more. If that
 // cannot be it works as it is.
 func widenPipe(stream any) {
 	sc, ok := stream.(syscall.Conn)

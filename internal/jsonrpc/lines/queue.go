@@ -13,7 +13,7 @@ const (
 )
 
 // chunk is a run of bytes to be written. completion, where set, belongs to the frame
-// whose part it borrows: the bytes are somebody else's and not a copy.
+// whose part it borrows: the bytes are another user's and not a copy.
 type chunk struct {
 	b          []byte
 	completion *Completion
@@ -120,8 +120,9 @@ func (w *Writer) drainQueue() {
 	w.leaveTurn()
 }
 
-// takeGroup returns the first chunks of the queue, for whoever has the turn to write them, and
-// how many bytes they have. They stay in the queue until advance. It is called with mu held.
+// takeGroup returns the first chunks of the queue, for the caller that has the turn to write
+// them, and how many bytes they have. They stay in the queue until advance. It is called with
+// mu held.
 func (w *Writer) takeGroup() (group [][]byte, all int) {
 	if w.kept != nil {
 		return nil, w.size[copied]

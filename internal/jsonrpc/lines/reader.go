@@ -11,7 +11,7 @@ import (
 	"mcphub/internal/rawio"
 )
 
-// DefaultLimit bounds one line, in bytes, where nothing else is said.
+// DefaultLimit bounds one line, in bytes, if nothing else is said.
 const DefaultLimit = 64 << 20
 
 const (
@@ -45,7 +45,7 @@ type Reader struct {
 	limit int
 	small []byte // read into as long as lines are short; of kept input, a copy of a short line
 	buf   []byte
-	owner *Buffer // of buf, where that is not small
+	owner *Buffer // of buf, if that is not small
 	start int     // of what has not been returned yet
 	seen  int     // bytes behind start that hold no line end
 	end   int
@@ -59,7 +59,7 @@ type Reader struct {
 	clone bool         // line is a copy that nothing else uses
 	taken bool         // what was returned last was committed as taken, if it is kept
 
-	Heard *atomic.Uint64 // counts reads that brought something; nil: nobody counts
+	Heard *atomic.Uint64 // counts reads that brought something; nil: no one counts
 }
 
 // NewReader returns a Reader of lines of at most limit bytes (0: the default),
@@ -72,7 +72,7 @@ func NewReader(r io.Reader, limit int) *Reader {
 	return &Reader{r: r, from: rawio.Reader(r), limit: limit, small: small, buf: small}
 }
 
-// NewKeptReader is NewReader for a stream whose bytes are kept until Commit, in memory that may hold some of another reader.
+// NewKeptReader works like NewReader for a stream whose bytes are kept until Commit, in memory that may hold some of another reader.
 func NewKeptReader(r io.Reader, limit int, k *kept.Memory) *Reader {
 	rd := &Reader{r: r, from: rawio.Reader(r), limit: limit, kept: k, small: make([]byte, shortLine), buf: k.Arena(), taken: true}
 	if rd.limit <= 0 {
@@ -167,7 +167,7 @@ func (r *Reader) readOnce() {
 	r.err = io.ErrNoProgress
 }
 
-// byteOrderMark is that of UTF-8, which some programs on Windows begin a stream with.
+// byteOrderMark is the byte order mark of UTF-8, which some programs on Windows begin a stream with.
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
 func (r *Reader) giveLine(line []byte) ([]byte, error) {

@@ -79,8 +79,8 @@ func NewWriter(w io.Writer, limit int) *Writer {
 	return &Writer{w: w, raw: newRawWriter(w), limit: limit, failed: make(chan struct{})}
 }
 
-// NewKeptWriter is NewWriter for a stream whose frames are kept until they have left. What another Writer has not written is
-// written first.
+// NewKeptWriter works like NewWriter for a stream whose frames are kept until they have left. What another Writer has not
+// written is written first.
 func NewKeptWriter(w io.Writer, limit int, k *kept.Memory) *Writer {
 	n := NewWriter(w, limit)
 	n.kept, n.raw = k, newKeptWriter(w, k)
@@ -104,12 +104,12 @@ func (w *Writer) hasLeft() bool {
 // ErrLong is why a frame was not sent for which there is never room.
 var ErrLong = errors.New("the frame is longer than what the state of the session has room for")
 
-// Send writes one frame, given in parts, and a line end. It returns when the
-// frame has been written or has its place in the queue; a large part is not
-// copied, so then it returns only when it has been written. With an error and
-// queued false the peer sees nothing of the frame. With both it may come to see
-// it: ctx ended while a large part was being written, and who gets that must not
-// write to the parts again. marks are entries of kept memory that the frame is about.
+// Send writes one frame, given in parts, and a line end. It returns when the frame
+// has been written or has its place in the queue; a large part is not copied, so then
+// it returns only when it has been written. With an error and queued false the peer
+// sees no part of the frame. With both it may come to see it: ctx ended while a large
+// part was being written, and who gets that must not write to the parts again. marks
+// are entries of kept memory that the frame is about.
 func (w *Writer) Send(ctx context.Context, parts [][]byte, marks ...*kept.Entry) (queued bool, err error) {
 	total, class := w.measureFrame(parts)
 	w.mu.Lock()
@@ -192,7 +192,7 @@ func (w *Writer) fitsFrame(c class, total, beyond int) bool {
 	return w.size[c] == 0 || w.size[c]+total <= w.limit+beyond
 }
 
-// isAwaited reports whether somebody waits for room in a class.
+// isAwaited reports whether someone waits for room in a class.
 func (w *Writer) isAwaited(c class) bool {
 	for _, other := range w.waiting {
 		if other.class == c {
@@ -218,20 +218,20 @@ func (w *Writer) TrySend(beyond int, parts [][]byte, marks ...*kept.Entry) bool 
 	return err == nil
 }
 
-// A turn says who writes next, and what. Whoever has the turn is the only writer until write
-// returns. w.writing is true for that time.
+// A turn says who writes next, and what. The one who has the turn is the only writer until
+// write returns. w.writing is true for that time.
 type turn int
 
 const (
-	noTurn     turn = iota // somebody else writes what is queued
+	noTurn     turn = iota // someone else writes what is queued
 	frameTurn              // the caller writes its own frame, and nothing is queued
 	sharedTurn             // the caller lets others queue their frames, and writes all
 	queueTurn              // the caller writes what is queued
 )
 
 // acceptFrame gives a frame its place: in the queue, or at the caller's turn to write. Large
-// parts are borrowed where that is allowed: then the completion says when they are free
-// again. It is called with mu held.
+// parts are borrowed if that is allowed: then the completion says when they are free again.
+// It is called with mu held.
 func (w *Writer) acceptFrame(parts [][]byte, total int, borrow bool, marks []*kept.Entry) (*Completion, turn) {
 	w.accepted += uint64(total)
 	if w.kept != nil {
@@ -293,7 +293,7 @@ func (w *Writer) endAttempt(n int, err error, parts [][]byte, total int, borrow 
 	defer w.mu.Unlock()
 	if err != nil {
 		w.failWriter(err, true)
-	} else if err = w.err; err == nil { // nobody has closed it meanwhile
+	} else if err = w.err; err == nil { // no one has closed it meanwhile
 		w.countWritten(n)
 		if n < total {
 			w.widen()
@@ -315,7 +315,7 @@ func (w *Writer) widen() {
 	}
 }
 
-// yieldTurn lets other senders queue their frames, so that one writes for all.
+// yieldTurn lets other senders queue their frames, so that one caller writes for all.
 func (w *Writer) yieldTurn() {
 	w.mu.Lock()
 	mine := w.accepted
@@ -364,8 +364,8 @@ func (w *Writer) leaveTurn() {
 	}
 }
 
-// Offer is Send for callers that must not wait. false: the queue is full, and the frame
-// must be sent otherwise. With a completion, large parts are still in use.
+// Offer works like Send for callers that must not wait. false: the queue is full, and
+// the frame must be sent otherwise. With a completion, large parts are still in use.
 func (w *Writer) Offer(parts [][]byte, marks ...*kept.Entry) (*Completion, bool) {
 	total, c := w.measureFrame(parts)
 	w.mu.Lock()
@@ -471,7 +471,7 @@ func (w *Writer) Close(err error) {
 	w.failWriter(err, false)
 }
 
-// Failed is closed when the peer could not be written to.
+// Failed returns a channel that is closed when the peer could not be written to.
 func (w *Writer) Failed() <-chan struct{} { return w.failed }
 
 // Broken returns why the peer cannot be written to, nil as far as is known.
@@ -511,8 +511,8 @@ func (w *Writer) Flush(ctx context.Context) error {
 	return w.err
 }
 
-// Waiting is what waits to be written: bytes that have been copied, bytes in the memory of
-// their senders, and how many senders wait for room.
+// Waiting returns what waits to be written: bytes that have been copied, bytes in the
+// memory of their senders, and how many senders wait for room.
 func (w *Writer) Waiting() (copies, borrows, senders int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -53,8 +53,9 @@ var pipes = map[string]func(t *testing.T) (io.ReadCloser, io.WriteCloser){
 }
 
 // Frames of many senders arrive whole and in the order of each sender, however
-// large they are, in however many parts, and whoever gives up in between. A
-// sender may write to its parts as soon as Send has returned without an error.
+// large they are, in however many parts, and the one who gives up in between.
+// A sender may write to its parts as soon as Send has returned without an
+// error.
 func TestWriterKeepsFramesWhole(t *testing.T) {
 	for name, pipe := range pipes {
 		t.Run(name, func(t *testing.T) {
@@ -124,7 +125,7 @@ func TestWriterKeepsFramesWhole(t *testing.T) {
 	}
 }
 
-// send is Send for who does not ask whether a frame that failed was queued.
+// send works like Send for who does not ask whether a frame that failed was queued.
 func send(ctx context.Context, w *Writer, parts ...[]byte) error {
 	_, err := w.Send(ctx, parts)
 	return err
@@ -255,7 +256,7 @@ func TestWriterWaitsInOrder(t *testing.T) {
 	})
 }
 
-// Close tells everybody, and waits for nobody; what is being written stays in
+// Close tells everybody, and waits for no one; what is being written stays in
 // use until the stream is closed.
 func TestWriterClose(t *testing.T) {
 	t.Parallel()

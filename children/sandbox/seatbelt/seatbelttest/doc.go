@@ -6,9 +6,9 @@
 //
 // # What is known, and what is assumed
 //
-// Known from public sources (profiles of macOS and of Chromium, papers on the format): the names of
-// operations; that a name with a star stands for those that begin so; the filters; that a string has at most 1,023
-// bytes; that what no rule matches is decided by default; that the kernel judges a path without links.
+// Known from public sources (profiles of macOS and of Chromium, papers on the format): the names of operations; that a name
+// with a star stands for the ones that begin so; the filters; that a string has at most 1,023 bytes; that what no rule
+// matches is decided by default; that the kernel judges a path without links.
 //
 // Assumed: which of several matching rules decides. It is not the last one alone: profiles that deny file-write-unlink
 // before they allow file-write* still deny it. The model has two orders. In [SpecificWins] the rules that name an operation

@@ -36,8 +36,8 @@ var onFile = map[string][]string{
 	"mknod": {"file-write-create", "file-mknod"}, "run": {"process-exec"}, "ioctl": {"file-ioctl"},
 }
 
-// requestsOf are the questions that a call asks. A rename asks for the removal of one name and the making of the other, and for the removal of
-// what had that name. Links on the way are read, which asks for their metadata.
+// requestsOf returns the questions that a call asks. A rename asks for the removal of one name and the making of the other, and for the
+// removal of what had that name. Links on the way are read, which asks for their metadata.
 func (m *Machine) requestsOf(c Call) (all []Request) {
 	ask := func(operation, at string, follow bool) {
 		real, links := m.Real(at, follow)
@@ -113,7 +113,7 @@ func (m *Machine) requestsOf(c Call) (all []Request) {
 	return all
 }
 
-// judgedPath is the path by which the kernel judges.
+// judgedPath returns the path by which the kernel judges.
 func (m *Machine) judgedPath(real string) string {
 	if m.Data && slices.ContainsFunc(firmlinks, func(link string) bool { return real == link || strings.HasPrefix(real, link+"/") }) {
 		return data + real
@@ -123,7 +123,7 @@ func (m *Machine) judgedPath(real string) string {
 
 const data = "/System/Volumes/Data"
 
-// firmlinks are those that the model knows.
+// firmlinks are the firmlinks that the model knows.
 var firmlinks = []string{"/Applications", "/Library", "/Users", "/Volumes", "/opt", "/private", "/usr/local"}
 
 // A Disk has files, directories and links. Names in it have no case and no normalization.
@@ -131,7 +131,7 @@ type Disk struct{ nodes map[string]node }
 
 type node struct{ path, kind, to string }
 
-// NewDisk is the disk of a machine without users.
+// NewDisk returns the disk of a machine without users.
 func NewDisk() *Disk {
 	d := &Disk{nodes: map[string]node{}}
 	for _, dir := range append([]string{"/", "/bin", "/dev", "/private/etc", "/private/tmp", "/private/var/run", "/System/Library", "/usr/bin", "/usr/lib"}, firmlinks...) {
@@ -162,13 +162,13 @@ func (d *Disk) Link(at, to string) {
 	d.nodes[foldName(at)] = node{path: at, kind: "SYMLINK", to: to}
 }
 
-// foldName is what all spellings of a name have in common.
+// foldName returns what all spellings of a name have in common.
 func foldName(path string) string { return cases.Fold().String(norm.NFD.String(path)) }
 
-// Kind is what is at a path without links; "" if nothing is.
+// Kind returns what is at a path without links; "" if nothing is.
 func (d *Disk) Kind(real string) string { return d.nodes[foldName(real)].kind }
 
-// Real is a path without links, as the disk spells it, and the links that were followed. follow: the last name, too.
+// Real returns a path without links, as the disk spells it, and the links that were followed. follow: the last name, too.
 func (d *Disk) Real(at string, follow bool) (real string, links []string) {
 	real, rest := "/", at
 	for hops := 0; rest != ""; {

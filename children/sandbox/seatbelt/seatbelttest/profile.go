@@ -35,7 +35,7 @@ type Request struct {
 	Protocol  string
 }
 
-// An Order says which of several rules that match decides.
+// An Order describes which of several rules that match decides.
 type Order int
 
 // The orders. See the package.
@@ -44,7 +44,7 @@ const (
 	LastWins
 )
 
-// operations are those that the model knows. A profile with another one is refused, as sandbox-exec does.
+// operations are the operations that the model knows. A profile with another one is refused, as sandbox-exec does.
 var operations = strings.Fields(`
 	appleevent-send authorization-right-obtain device-camera device-microphone distributed-notification-post dynamic-code-generation
 	file-chroot file-clone file-ioctl file-issue-extension file-link file-map-executable file-mknod file-mount file-mount-update file-read-data
@@ -227,7 +227,7 @@ func parseSocket(parts []any) (filter, error) {
 	return nil, fmt.Errorf("%v is no address", parts)
 }
 
-// textAt is a string or a word of a list.
+// textAt returns a string or a word of a list.
 func textAt(list []any, at int) (string, bool) {
 	if at >= len(list) {
 		return "", false

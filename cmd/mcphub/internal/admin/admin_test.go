@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// folder is a short path: those of t.TempDir are often too long for a socket.
+// folder returns a short path: those of t.TempDir are often too long for a socket.
 func folder(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "mh")
@@ -200,7 +200,7 @@ func TestRunEndsDuringAReload(t *testing.T) {
 	}
 }
 
-// Who connects and says nothing holds nobody up.
+// Who connects and says nothing holds no one up.
 func TestRunEndsWithASilentClient(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
@@ -353,7 +353,7 @@ func TestStaleSockets(t *testing.T) {
 	}
 }
 
-// A process of another user is refused before it is read from, also where it
+// A process of another user is refused before it is read from, also if it
 // has got as far as the socket; one that cannot be told is, too.
 func TestForeignPeer(t *testing.T) {
 	t.Parallel()

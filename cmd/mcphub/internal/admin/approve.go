@@ -13,9 +13,10 @@ import (
 )
 
 // This file lets a person answer what the hub asks at a terminal, or on the console
-// that they have begun there. Whoever may look at the hub sees what waits. The ids and
-// codes that an answer takes are for a program that talks to somebody at a terminal:
-// [Server.onlyPersons] keeps out who cannot be that, as far as the kernel can tell.
+// that they have begun there. The one who may look at the hub sees what waits. The ids
+// and codes that an answer takes are for a program that talks to someone at a
+// terminal: [Server.onlyPersons] keeps out who cannot be that, as far as the kernel
+// can tell.
 
 // Approvals is what a hub has for a person; *[approval.Terminal] is one.
 type Approvals interface {
@@ -31,12 +32,12 @@ type issuedCode struct {
 // Waiting are the questions of a hub that wait for a person.
 type Waiting struct {
 	Approvals []approval.Pending `json:"approvals"`
-	// Refused says why the caller may look only; "": it may answer. Where it may not, the
+	// Refused reports why the caller may look only; "": it may answer. If it may not, the
 	// questions have no ID.
 	Refused string `json:"refused,omitempty"`
 }
 
-// onlyIfAsked serves what there is only where a person is asked.
+// onlyIfAsked serves what there is only if a person is asked.
 func (s *Server) onlyIfAsked(serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if s.cfg.Approvals == nil {
@@ -47,7 +48,7 @@ func (s *Server) onlyIfAsked(serve http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// aPerson is what a caller must be to answer.
+// aPerson returns what a caller must be to answer.
 func (s *Server) aPerson() caller.Want {
 	want := caller.Want{Person: true}
 	if s.cfg.Clients != nil {

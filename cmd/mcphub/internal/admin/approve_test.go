@@ -148,7 +148,7 @@ func TestWhoMayLookAnswersNothing(t *testing.T) {
 	}
 }
 
-// Who may not approve sees nothing of it, and a hub without approvals says so.
+// Who may not approve sees none of it, and a hub without approvals says so.
 func TestStrangersApproveNothing(t *testing.T) {
 	t.Parallel()
 	c := &counter{}

@@ -36,8 +36,8 @@ type Hub struct {
 }
 
 // Find lists the hubs that this user runs. Sockets of hubs that are gone are
-// taken away. The error tells which folders could not be looked into, and does
-// not spoil the others.
+// taken away. The error reports which folders could not be looked into, and
+// does not spoil the others.
 func Find(folders []string) ([]Hub, error) {
 	var hubs []Hub
 	var failed []error
@@ -57,9 +57,9 @@ func Find(folders []string) ([]Hub, error) {
 	return hubs, errors.Join(failed...)
 }
 
-// sweepSockets hands the sockets in a folder that somebody listens on to live, with a connection
-// that lasts as long as that, and removes the others, unless they are so new that somebody
-// may be about to.
+// sweepSockets hands the sockets in a folder that someone listens on to live, with a connection
+// that lasts as long as that, and removes the others, unless they are so new that someone may be
+// about to.
 func sweepSockets(dir string, live func(path string, c net.Conn)) {
 	names, _ := os.ReadDir(dir) // what cannot be read holds nothing for us
 	for _, e := range names {
@@ -108,13 +108,13 @@ func (h Hub) Tools(ctx context.Context) ([]status.ServerTools, error) {
 	return askHub[[]status.ServerTools](ctx, h, answerTime, http.MethodGet, "/tools", nil)
 }
 
-// Reload has the hub read hub.json again. The error is the hub's own, where it has one.
+// Reload has the hub read hub.json again. The error is the hub's own, if it has one.
 func (h Hub) Reload(ctx context.Context) error {
 	_, err := askHub[outcome](ctx, h, writeTime, http.MethodPost, "/reload", nil)
 	return err
 }
 
-// Restart has the hub start a server anew, and waits until it has.
+// Restart has the hub start a server again, and waits until it has.
 func (h Hub) Restart(ctx context.Context, server string) (hub.Restarted, error) {
 	return askHub[hub.Restarted](ctx, h, writeTime, http.MethodPost, "/restart?server="+url.QueryEscape(server), nil)
 }

@@ -26,9 +26,9 @@ type Report struct {
 	status.Hub
 }
 
-// ConfigReport says how the configuration in force compares with hub.json.
+// ConfigReport reports how the configuration in force compares with hub.json.
 type ConfigReport struct {
-	Path    string     `json:"path"`              // "" where there is no file
+	Path    string     `json:"path"`              // "" if there is no file
 	Loaded  time.Time  `json:"loaded"`            // when what holds now was read
 	Error   string     `json:"error,omitempty"`   // why the file as it is now was not taken; what was read before holds
 	ErrorAt *time.Time `json:"errorAt,omitempty"` // when that was
@@ -55,6 +55,6 @@ const (
 
 // A Plan is what a reload would do to one hub.
 type Plan struct {
-	Servers      []hub.PlannedServer `json:"servers"`                // in the order of hub.json, then those that go
+	Servers      []hub.PlannedServer `json:"servers"`                // in the order of hub.json, then the ones that go
 	AfterRestart []string            `json:"afterRestart,omitempty"` // keys whose change takes effect after a restart of the hub
 }

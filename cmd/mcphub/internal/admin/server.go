@@ -43,23 +43,23 @@ type Config struct {
 	Status  func() status.Hub
 	// Tools returns the tools that the servers have listed.
 	Tools func() []status.ServerTools
-	// Loaded tells how the hub stands to its hub.json; nil: not told.
+	// Loaded reports how the hub stands to its hub.json; nil: not told.
 	Loaded func() ConfigReport
-	// HTTP tells how clients reach the hub over HTTP; nil, or nothing of it: they do not.
+	// HTTP reports how clients reach the hub over HTTP; nil, or none of it: they do not.
 	HTTP   func() *HTTPReport
 	Shared bool   // see Report
 	Alone  string // see Report
 	// Reload reads hub.json again, as far as a person has accepted it.
 	Reload func(ctx context.Context) error
-	// Restart starts a server anew.
+	// Restart starts a server again.
 	Restart func(ctx context.Context, server string) (hub.Restarted, error)
-	// Plan tells what a reload would do if hub.json read as this file does; "": as it
-	// does now.
+	// Plan reports what a reload would do if hub.json read as this file does; "": as
+	// it does now.
 	Plan func(ctx context.Context, file string) (Plan, error)
 	// Approvals are the questions that wait for a person; nil: there are none.
 	Approvals Approvals
 	// Clients are the processes that the hub serves over stdio: what they start may not
-	// approve. One with an id below 0 cannot be told, and then nobody may. nil: there are none.
+	// approve. One with an id below 0 cannot be told, and then no one may. nil: there are none.
 	Clients func() []caller.Process
 }
 
@@ -79,7 +79,7 @@ func New(cfg Config) *Server {
 }
 
 // Run opens the socket and serves it until ctx ends; it returns when the socket
-// is gone. The error says why there could be none, or why it ended early.
+// is gone. The error reports why there could be none, or why it ended early.
 func (s *Server) Run(ctx context.Context) error {
 	l, err := s.listenFirst()
 	if err != nil {
@@ -110,7 +110,7 @@ func (s *Server) Run(ctx context.Context) error {
 	close(ended)
 	wg.Wait()
 	handlers.Wait()         // Shutdown waits for them only so long
-	_ = os.Remove(s.socket) // closing the listener has done it, where nothing went wrong
+	_ = os.Remove(s.socket) // closing the listener has done it, if nothing went wrong
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}
@@ -184,7 +184,7 @@ func (s *Server) admitCallers(want caller.Want, refused string, serve http.Handl
 	}
 }
 
-// refusalError says why the caller of a request is not what is wanted; nil: it is.
+// refusalError returns why the caller of a request is not what is wanted; nil: it is.
 func (s *Server) refusalError(r *http.Request, want caller.Want) error {
 	c, ok := r.Context().Value(connKey{}).(caller.Conn)
 	if !ok {
@@ -286,7 +286,7 @@ func writeAnswer(w http.ResponseWriter, status int, v any) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(raw, '\n')) // nobody to tell
+	_, _ = w.Write(append(raw, '\n')) // no one to tell
 }
 
 // debugLog takes what net/http has to say.

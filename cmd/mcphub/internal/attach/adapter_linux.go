@@ -14,13 +14,13 @@ import (
 	"mcphub/internal/ownership"
 )
 
-// ErrNone says that no hub runs to which a session could attach.
+// ErrNone means that no hub runs to which a session could attach.
 var ErrNone = errors.New("no shared hub runs")
 
 // ErrSilent is the error of a hub that takes a connection and does not answer in time.
 var ErrSilent = errors.New("does not answer")
 
-// ErrOff says that a hub runs which takes no sessions any more, because hub.json says so.
+// ErrOff means that a hub runs which takes no sessions any more, because hub.json says so.
 var ErrOff = errors.New("hub.json does not want a shared hub any more")
 
 // answerTime bounds each answer of the hub before it has the descriptors: a hub that hangs is said to within
@@ -143,7 +143,7 @@ func attachIn(dir string, e Endpoint, s Surroundings, handed []int, trust func(s
 	return a, nil
 }
 
-// hubEnds reports whether the hub is ending, so that nobody can tell any more what it was.
+// hubEnds reports whether the hub is ending, so that no one can tell any more what it was.
 func (a *Adapter) hubEnds() bool {
 	const moment = 100 // milliseconds
 	gone := []unix.PollFd{{Fd: int32(a.fd)}}
@@ -151,7 +151,7 @@ func (a *Adapter) hubEnds() bool {
 	return err == nil && gone[0].Revents&(unix.POLLHUP|unix.POLLERR) != 0
 }
 
-// IsListening reports whether somebody listens at a socket.
+// IsListening reports whether someone listens at a socket.
 func IsListening(path string) bool {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
@@ -187,7 +187,7 @@ func (e Endpoint) AwaitTurn(most time.Duration) (end func(), listens bool) {
 	}
 }
 
-// socketError says what an error of the socket means.
+// socketError returns what an error of the socket means.
 func socketError(path string, err error) error {
 	switch {
 	case errors.Is(err, errEnded), errors.Is(err, unix.EPIPE), errors.Is(err, unix.ECONNRESET):
@@ -251,8 +251,8 @@ func repeatInterrupted(call func() error) error {
 	return err
 }
 
-// Wait returns the exit status once the hub has ended the session. An error says that
-// it has ended without that.
+// Wait returns the exit status once the hub has ended the session. An error reports
+// that it has ended without that.
 func (a *Adapter) Wait() (status int, err error) {
 	forever := unix.Timeval{}
 	if err := unix.SetsockoptTimeval(a.fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &forever); err != nil {
@@ -280,8 +280,8 @@ func (a *Adapter) HangUp() { _ = a.sendAll([]byte(HangUp+"\n"), nil) }
 // Disconnect ends the session in order: the hub ends it, then Wait returns.
 func (a *Adapter) Disconnect() { _ = unix.Shutdown(a.fd, unix.SHUT_WR) }
 
-// Program is the file by which this program starts itself: by its name, which people see, as long as an upgrade has not
-// put another version there.
+// Program returns the file by which this program starts itself: by its name, which people see, as long as an upgrade
+// has not put another version there.
 func Program() string {
 	const own = "/proc/self/exe"
 	exe, err := os.Executable()

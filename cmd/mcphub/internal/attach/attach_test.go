@@ -175,7 +175,7 @@ func TestWanted(t *testing.T) {
 	}
 }
 
-// Four ends of a hub within a minute are too many, and twelve within an hour. What many sessions tell of one end is one.
+// Four ends of a hub within a minute are too many, and twelve within an hour. What many sessions tell about one end is one.
 func TestTooManyEnds(t *testing.T) {
 	t.Parallel()
 	p, dir, now := endpoint(t, CommandLine{}), t.TempDir(), time.Now()

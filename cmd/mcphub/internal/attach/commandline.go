@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// A CommandLine is the command line of `mcphub serve`, as far as it says which hub serves it and how.
+// A CommandLine is the command line of `mcphub serve`, as far as it reports which hub serves it and how.
 type CommandLine struct {
 	Config     string   // --config
 	Set        []string // --set, in order
@@ -52,13 +52,14 @@ func ParseCommandLine(args []string) (l CommandLine, ok bool) {
 	return l, true
 }
 
-// Surroundings are what the adapter of this line brings.
+// Surroundings returns what the adapter of this line brings.
 func (l CommandLine) Surroundings(dir string, environ []string) Surroundings {
 	return Surroundings{Roots: l.Roots, RootsGiven: l.RootsGiven, LogLevel: l.LogLevel, Dir: dir, Environ: environ}
 }
 
-// Args are the arguments that a hub is started with which serves this line and others of
-// the same hub: what belongs to one session is left out, and config is absolute.
+// Args returns the arguments that a hub is started with which serves this line and
+// others of the same hub: what belongs to one session is left out, and config is
+// absolute.
 func (l CommandLine) Args(config string) []string {
 	args := []string{"serve", SharedFlag}
 	if config != "" {
@@ -88,10 +89,10 @@ const prefix = "MCPHUB_"
 
 var sessionVariables = []string{"MCPHUB_CONFIG", "MCPHUB_ROOTS", "MCPHUB_PROJECT_ROOT", "MCPHUB_TOKEN", "MCPHUB_GUARDIAN", "MCPHUB_INSTANCE", "MCPHUB_WORKDIR", "MCPHUB_REGISTRY", AloneVariable}
 
-// AloneVariable tells a hub why it serves by itself, although hub.json says that it is shared.
+// AloneVariable tells a hub why it serves by itself, although hub.json states that it is shared.
 const AloneVariable = "MCPHUB_ALONE"
 
-// HubEnviron is what the hub has of an environment, sorted.
+// HubEnviron returns what the hub has of an environment, sorted.
 func HubEnviron(environ []string) []string {
 	var out []string
 	for _, pair := range environ {
@@ -104,7 +105,7 @@ func HubEnviron(environ []string) []string {
 	return out
 }
 
-// realConfig is the path of hub.json by which hubs are told apart.
+// realConfig returns the path of hub.json by which hubs are told apart.
 func realConfig(path string) string {
 	if path == "" {
 		return ""

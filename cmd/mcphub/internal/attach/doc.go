@@ -11,8 +11,8 @@
 //	hup                                 ->               at SIGHUP
 //	                                    <-    end STATUS
 //
-// In place of ready and ok the hub may answer "no" and why. Up to "go" the adapter can give up, and have its
-// client served by a hub of its own; the hub has touched nothing then.
+// Instead of ready and ok the hub may answer "no" and why. Up to "go" the adapter can give up, and have its client served by a hub of
+// its own; the hub has touched nothing then.
 //
 // A hub and its adapters meet at an [Endpoint]: a socket and a secret in the first usable folder of rundir. Its name
 // is a digest of hub.json's path, of this program's file, of --set, and of the variables that a hub has of its
@@ -29,6 +29,6 @@
 // Concurrency: an [Adapter] is used by one goroutine, but for HangUp and Disconnect, which may be called by any. Nothing
 // is started here.
 //
-// It passes no byte on: where descriptors cannot be handed over there is no adapter. It does not read hub.json;
-// [Wanted] only tells whether it is worth the while.
+// It passes no byte on: where descriptors cannot be handed over there is no adapter. It does not read hub.json; [Wanted] only reports
+// whether it is worth the while.
 package attach

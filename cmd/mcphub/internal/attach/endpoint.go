@@ -27,8 +27,8 @@ type Endpoint struct {
 	name   string
 }
 
-// EndpointOf is that of a command line in an environment: one for each hub.json, version of
-// this program and environment of a hub.
+// EndpointOf returns the endpoint of of a command line in an environment: one for each
+// hub.json, version of this program and environment of a hub.
 func EndpointOf(l CommandLine, environ []string) (Endpoint, error) {
 	program, err := fileIdentity()
 	if err != nil {
@@ -48,13 +48,13 @@ func EndpointOf(l CommandLine, environ []string) (Endpoint, error) {
 	return e, nil
 }
 
-// configOf is the path of hub.json; "": there is none.
+// configOf returns the path of hub.json; "": there is none.
 func configOf(l CommandLine, environ []string) string {
 	path, _ := hubfile.Find(l.Config, hubfile.Lookup(environ), func(path string) bool { _, err := os.Stat(path); return err == nil })
 	return path
 }
 
-// Folder is the first of Dirs that can be used; it is made where it is missing.
+// Folder returns the first of Dirs that can be used; it is made if it is missing.
 func (e Endpoint) Folder() (string, error) {
 	return rundir.First(e.Dirs, func(dir string) (string, error) { return dir, rundir.Claim(dir) })
 }
@@ -64,10 +64,10 @@ func (e Endpoint) Socket(dir string) string     { return filepath.Join(dir, e.na
 func (e Endpoint) secretFile(dir string) string { return filepath.Join(dir, e.name+".secret") }
 func (e Endpoint) endsFile(dir string) string   { return filepath.Join(dir, e.name+".ends") }
 
-// Lock is the file that is locked while the hub of the endpoint is started.
+// Lock returns the file that is locked while the hub of the endpoint is started.
 func (e Endpoint) Lock(dir string) string { return filepath.Join(dir, e.name+".lock") }
 
-// turn is the file that is locked by the adapter that has the hub started.
+// turn returns the file that is locked by the adapter that has the hub started.
 func (e Endpoint) turn(dir string) string { return filepath.Join(dir, e.name+".turn") }
 
 // MakeSecret writes a new secret, which who attaches has to show.
@@ -129,7 +129,7 @@ const endsSize = 64 << 10
 func (e Endpoint) noteEnd(dir string, hub int, at time.Time) {
 	f, err := os.OpenFile(e.endsFile(dir), os.O_CREATE|os.O_WRONLY|os.O_APPEND|noLink, 0o600)
 	if err != nil {
-		return // then it is started again once more
+		return // then it is started again again
 	}
 	defer f.Close()
 	info, err := f.Stat()
@@ -142,7 +142,7 @@ func (e Endpoint) noteEnd(dir string, hub int, at time.Time) {
 	_, _ = fmt.Fprintf(f, "%d %d\n", hub, at.Unix())
 }
 
-// TooManyEnds says why no hub is to be started: nil while it may.
+// TooManyEnds returns why no hub is to be started: nil while it may.
 func (e Endpoint) TooManyEnds(dir string, now time.Time) error {
 	b, err := readOwn(e.endsFile(dir), 2*endsSize)
 	if err != nil {
@@ -165,7 +165,7 @@ func (e Endpoint) TooManyEnds(dir string, now time.Time) error {
 }
 
 // Wanted reports whether hub.json or its like could want a shared hub. It reads no JSON: who reads it
-// says whether it does. It is asked at every start, so it looks at nothing else.
+// reports whether it does. It is asked at every start, so it looks at nothing else.
 func Wanted(l CommandLine, environ []string) bool {
 	for _, set := range l.Set {
 		if strings.HasPrefix(set, "attach") {

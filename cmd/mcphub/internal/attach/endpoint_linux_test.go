@@ -55,8 +55,8 @@ func TestOneAdapterStartsTheHub(t *testing.T) {
 	}
 }
 
-// Where the folder of sockets lies in a root, servers may put links and pipes in the place of a hub's files. No other file is
-// read or written for that, and nobody waits.
+// Where the folder of sockets lies in a root, servers may put links and pipes instead of a hub's files. No other file is read
+// or written for that, and no one waits.
 func TestOtherThingsInPlaceOfFiles(t *testing.T) {
 	t.Parallel()
 	p, now := endpoint(t, CommandLine{}), time.Now()

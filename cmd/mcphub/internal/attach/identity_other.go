@@ -6,5 +6,5 @@ import "errors"
 
 const noLink = 0
 
-// fileIdentity is not needed where nothing attaches.
+// fileIdentity is not needed if nothing attaches.
 func fileIdentity() (string, error) { return "", errors.ErrUnsupported }

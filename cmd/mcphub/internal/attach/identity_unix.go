@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// noLink has a file opened that is no link, and waits for nobody at the other end of one that is a pipe.
+// noLink has a file opened that is no link, and waits for no one at the other end of one that is a pipe.
 const noLink = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
 
 // fileIdentity tells this program's file from others, and from what an upgrade puts in its place.

@@ -32,8 +32,8 @@ const (
 // A Place is where the token of one configuration file is kept.
 type Place struct{ dir, file string }
 
-// At is the place of the token of a configuration file, below a folder that no server
-// opens; config is its absolute path, "" where there is none.
+// At returns the place of the token of a configuration file, below a folder that no
+// server opens; config is its absolute path, "" if there is none.
 func At(folder, config string) Place {
 	if config != "" {
 		if dir, err := filepath.EvalSymlinks(filepath.Dir(config)); err == nil {
@@ -45,10 +45,10 @@ func At(folder, config string) Place {
 	return Place{dir, filepath.Join(dir, hex.EncodeToString(sum[:8])+".token")}
 }
 
-// File is the file of the token.
+// File returns the file of the token.
 func (p Place) File() string { return p.file }
 
-// Make returns the token, and makes it where there is none.
+// Make returns the token, and makes it if there is none.
 func (p Place) Make(ctx context.Context) (string, error) {
 	token, err := p.Read()
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -88,7 +88,7 @@ func (p Place) Read() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if !info.Mode().IsRegular() { // a pipe would wait for somebody to write
+	if !info.Mode().IsRegular() { // a pipe would wait for someone to write
 		return "", p.badFileError("is no regular file")
 	}
 	f, err := atomicfile.Open(p.file, 0)
@@ -119,7 +119,7 @@ func (p Place) Read() (string, error) {
 	return token, nil
 }
 
-// checkPrivate tells why the folder is not this user's to rely on.
+// checkPrivate returns why the folder is not this user's to rely on.
 func (p Place) checkPrivate() error {
 	if err := ownership.CheckFolder(p.dir); err != nil {
 		return fmt.Errorf("the folder of the hub's token: %w", err)
@@ -127,7 +127,7 @@ func (p Place) checkPrivate() error {
 	return nil
 }
 
-// foreignReason says why a file is not this user's alone; "" where it is.
+// foreignReason returns why a file is not this user's alone; "" if it is.
 func foreignReason(info fs.FileInfo) string {
 	if err := ownership.Check(info); err != nil {
 		return err.Error()
@@ -138,7 +138,7 @@ func foreignReason(info fs.FileInfo) string {
 	return ""
 }
 
-// badFileError says what is wrong with the file, and what to do.
+// badFileError returns what is wrong with the file, and what to do.
 func (p Place) badFileError(why string) error {
 	return fmt.Errorf("%s %s, so nobody could be told by it; remove it (rm %s): the next start makes another token, and mcphub install --http gives that to a client", p.file, why, p.file)
 }

@@ -10,7 +10,7 @@
 // Concurrency: it keeps nothing in memory. Of several processes that make a token at a
 // time one does, and the others read that.
 //
-// It refuses a file that is a link, is not whole, belongs to another user or is open to
-// one, and says how to mend it. It never makes a new token in the place of a bad one:
-// clients that were given the former one would be refused without a word.
+// It refuses a file that is a link, is not whole, belongs to another user or is open to one,
+// and reports how to mend it. It never makes a new token instead of a bad one: clients that
+// were given the former one would be refused without a word.
 package bearer

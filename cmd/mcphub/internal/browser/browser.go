@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Open opens a page. The error says why no browser was started; that it shows the page
-// is not known.
+// Open opens a page. The error reports why no browser was started; that it shows the
+// page is not known.
 func Open(address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.HasPrefix(address, "-") {
@@ -28,7 +28,7 @@ func Open(address string) error {
 	return nil
 }
 
-// findOpener is the program that opens pages; "" where there is no display.
+// findOpener returns the program that opens pages; "" if there is no display.
 func findOpener(goos string, env func(string) string) (name string, args []string) {
 	switch {
 	case goos == "windows":

@@ -56,7 +56,7 @@ type pace struct {
 	dropped int
 }
 
-// Open makes the folder where it does not exist and takes a place in it.
+// Open makes the folder if it does not exist and takes a place in it.
 func Open(dir string, log zerolog.Logger) (*Book, error) {
 	if !filepath.IsAbs(dir) {
 		return nil, fmt.Errorf("the folder for the children's logs must be an absolute path, not %q", dir)
@@ -88,8 +88,8 @@ func Open(dir string, log zerolog.Logger) (*Book, error) {
 	return nil, fmt.Errorf("%d hubs keep logs in %s already", places, dir)
 }
 
-// Path is where a child's lines go. Names that differ in case alone share a
-// file, as they would on some file systems anyhow.
+// Path returns where a child's lines go. Names that differ in case alone
+// share a file, as they would on some file systems anyhow.
 func (b *Book) Path(child string) string {
 	name := strings.ToLower(child)
 	if b.place > 1 {
@@ -98,8 +98,8 @@ func (b *Book) Path(child string) string {
 	return filepath.Join(b.dir, name+".log")
 }
 
-// File is Path where there is such a file, else "": a child that has written
-// nothing has none.
+// File works like Path if there is such a file, else "": a child that has
+// written nothing has none.
 func (b *Book) File(child string) string {
 	path := b.Path(child)
 	if fi, err := os.Lstat(path); err != nil || !fi.Mode().IsRegular() {
@@ -171,7 +171,7 @@ func (b *Book) Run(ctx context.Context) error {
 	}
 }
 
-// leftUntold is how many lines of each child were dropped and not yet told of.
+// leftUntold returns how many lines of each child were dropped and not yet told about.
 func (b *Book) leftUntold() map[string]int {
 	b.mu.Lock()
 	defer b.mu.Unlock()

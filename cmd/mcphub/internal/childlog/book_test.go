@@ -114,13 +114,13 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// Who floods blocks nobody, is cut, and takes nothing from another child.
+// Who floods blocks no one, is cut, and takes nothing from another child.
 func TestFlood(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) { // time stands still in it
 		b, write := open(t, dir)
-		for i := range 20_000 { // nobody writes meanwhile: the disk is as slow as can be
+		for i := range 20_000 { // no one writes meanwhile: the disk is as slow as can be
 			b.Say("loud", "", 1, fmt.Sprintf("line %d", i))
 		}
 		b.Say("quiet", "", 2, "one word")
@@ -203,7 +203,7 @@ func chmod(t *testing.T, path string, mode os.FileMode) {
 	}
 }
 
-// Nothing is written through a link that somebody left, nor in a folder where
+// Nothing is written through a link that someone left, nor in a folder where
 // others could leave one.
 func TestNoLinks(t *testing.T) {
 	t.Parallel()

@@ -27,9 +27,9 @@
 //
 // # What it refuses to do
 //
-// It takes no more than 100 lines a second of one child, 500 at once, and
-// holds 2048 lines that have not been written; what is beyond is dropped and
-// the number noted in the file. It does not follow a symlink out of its folder
-// and does not use a folder that others can write to. It does not clean text:
-// whoever calls Say hands it lines without control characters.
+// It takes no more than 100 lines a second of one child, 500 at once, and holds
+// 2048 lines that have not been written; what is beyond is dropped and the
+// number noted in the file. It does not follow a symlink out of its folder and
+// does not use a folder that others can write to. It does not clean text: the
+// one who calls Say hands it lines without control characters.
 package childlog

@@ -27,7 +27,7 @@ type Session struct {
 	hub   *hub.Hub
 }
 
-// Status tells how the Hub and its servers stand now.
+// Status returns how the Hub and its servers stand now.
 func (s *Session) Status() status.Hub { return s.hub.Status() }
 
 // ServeRequest answers the hub's own questions: roots/list and ping.
@@ -96,9 +96,9 @@ func With(ctx context.Context, cfg hub.Config, log zerolog.Logger, name string, 
 	return WithAs(ctx, cfg, log, name, roots, nil, do)
 }
 
-// WithAs is With for a session that is served as that of somebody else; nil: the user of this machine.
+// WithAs works like With for a session that is served as that of someone else; nil: the user of this machine.
 func WithAs(ctx context.Context, cfg hub.Config, log zerolog.Logger, name string, roots []string, as *hub.As, do func(context.Context, *Session) error) error {
-	cfg.Approval = cfg.Approval.ClientOnly() // this hub has no socket, so nobody could answer
+	cfg.Approval = cfg.Approval.ClientOnly() // this hub has no socket, so no one could answer
 	cfg.Children = slices.Clone(cfg.Children)
 	for i := range cfg.Children {
 		cfg.Children[i].ResultMax = 0 // what a link leads to would end with this session, which is soon over

@@ -13,7 +13,7 @@ import (
 )
 
 // Offered is what the servers of a hub offer: the answer of list-tools, with tokens. Its
-// shape in JSON is that of mcphub tools.
+// shape in JSON is the JSON of mcphub tools.
 type Offered struct {
 	Servers []Server `json:"servers"`
 	Tokens  int      `json:"tokens"` // of all
@@ -36,7 +36,7 @@ type Tool struct {
 	Name        string `json:"name"`     // as clients call it
 	ToolName    string `json:"toolName"` // as its server calls it
 	Description string `json:"description,omitempty"`
-	Tokens      int    `json:"tokens"` // that its definition takes of a model's context; 0 where it is not listed to clients
+	Tokens      int    `json:"tokens"` // that its definition takes of a model's context; 0 if it is not listed to clients
 }
 
 // Offered asks what the servers offer. It asks for the definitions first: that waits for
@@ -73,7 +73,7 @@ func (s *Session) Offered(ctx context.Context) (*Offered, error) {
 	return out, nil
 }
 
-// Found is what the hub's find-tools answers. Its shape in JSON is that of mcphub tools --find.
+// Found is what the hub's find-tools answers. Its shape in JSON is the JSON of mcphub tools --find.
 type Found struct {
 	Note  string      `json:"note,omitempty"` // said before the tools where none fits well
 	Weak  bool        `json:"weak,omitempty"` // none of Tools fits well

@@ -92,14 +92,14 @@ func SwitchToolInHub(file string, text []byte, name, tool string, off bool) ([]b
 	return checkReadable(file, text)
 }
 
-// sandboxAt is the place of an entry, and its sandbox as it is written; nil where it says
-// nothing of one.
+// sandboxAt returns the place of an entry, and its sandbox as it is written; nil if it
+// says nothing about one.
 func sandboxAt(file string, text []byte, name string) (at edit.Place, sandbox any, err error) {
 	at, entry, err := entryAt(file, text, name)
 	return at, entry.Get("sandbox"), err
 }
 
-// entryAt is the place of an entry, and the entry as it is written.
+// entryAt returns the place of an entry, and the entry as it is written.
 func entryAt(file string, text []byte, name string) (at edit.Place, entry edit.Table, err error) {
 	f, _, err := config.Parse(file, text, allSet)
 	if err != nil {

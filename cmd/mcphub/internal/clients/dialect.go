@@ -8,8 +8,8 @@ import (
 	"mcphub/internal/lazyregexp"
 )
 
-// A dialect says how to read the entries of a client where the same text means something
-// else in hub.json.
+// A dialect describes how to read the entries of a client if the same text means
+// something else in hub.json.
 type dialect struct {
 	vars    vars
 	inputs  bool // its files may ask a person, and refer to the answer
@@ -95,7 +95,7 @@ func (v vars) replaceIn(s string) string {
 		return s
 	case varsGemini:
 		return geminiVar.ReplaceAllString(s, "$${$1}")
-	case varsContinue: // a person is asked for its secrets, as for those of VS Code
+	case varsContinue: // a person is asked for its secrets, as for the ones of VS Code
 		return continueVar.ReplaceAllString(openBrace.Replace(s), "$${input:$1}")
 	case varsOpencode:
 		return opencodeVar.ReplaceAllString(openBrace.Replace(s), "$${$1:$2}")

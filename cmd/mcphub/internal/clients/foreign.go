@@ -13,8 +13,8 @@ import (
 	"mcphub/internal/reference"
 )
 
-// Whoever wrote a file that is not hub.json may be a stranger: a project that
-// was cloned brings one. An entry of such a file says what to start or where to
+// The one who wrote a file that is not hub.json may be a stranger: a project that
+// was cloned brings one. An entry of such a file states what to start or where to
 // connect, and nothing about the hub. [readForeign] is the one way by which entries
 // of files come in.
 
@@ -98,7 +98,7 @@ func holdsObjects(t edit.Table) bool {
 	return !slices.ContainsFunc(t, func(m edit.Member) bool { _, ok := m.Value.(edit.Table); return !ok })
 }
 
-// translateEntry is an entry in the spelling of hub.json.
+// translateEntry returns an entry in the spelling of hub.json.
 func translateEntry(name string, t edit.Table) (out edit.Table, problems []config.Problem, err error) {
 	raw, err := json.Marshal(t)
 	if err != nil {
@@ -182,7 +182,7 @@ func escapeReferences(s string, asks []string, found *[]string) string {
 	}
 }
 
-// unescapeReferences is a value with its references as the file has them.
+// unescapeReferences returns a value with its references as the file has them.
 func unescapeReferences(in edit.Table) edit.Table {
 	out, _ := eachText(in, func(s string) string { return textOfReference.ReplaceAllString(s, "${$1:") }).(edit.Table)
 	return out
@@ -217,7 +217,7 @@ func resolveHeld(held []HubKey, base string) {
 	}
 }
 
-// helperFolder is where Claude Code runs a program for headers: the project, or its own folder for what it has for all.
+// helperFolder returns where Claude Code runs a program for headers: the project, or its own folder for what it has for all.
 func helperFolder(path string, at edit.Container) string {
 	dir := folderOf(path, at)
 	if own := filepath.Join(dir, ".claude"); filepath.Base(path) == ".claude.json" && len(at.Path) == 1 && isFolder(own) {
@@ -235,8 +235,8 @@ func isRelative(path string) bool {
 	return path != "" && !filepath.IsAbs(path) && !strings.HasPrefix(path, "~") && !strings.HasPrefix(path, "${") && !strings.HasPrefix(path, "$${")
 }
 
-// folderOf is the folder that a file of a client is about. Folders that begin with
-// a dot are those of clients in a project.
+// folderOf returns the folder that a file of a client is about. Folders that begin
+// with a dot are the dot of clients in a project.
 func folderOf(path string, at edit.Container) string {
 	if len(at.Path) == 3 && at.Path[0] == "projects" {
 		return at.Path[1]
@@ -252,8 +252,8 @@ func folderOf(path string, at edit.Container) string {
 	return dir
 }
 
-// Variables are the variables of the hub's environment that an entry sends to its
-// server, by the names of [config].
+// Variables returns the variables of the hub's environment that an entry sends to
+// its server, by the names of [config].
 func Variables(entry edit.Table) []string {
 	var out []string
 	eachText(entry, func(s string) string {

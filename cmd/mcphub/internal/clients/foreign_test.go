@@ -30,7 +30,7 @@ var ownKeys = map[string]string{
 	"protocol": `"2025-06-18"`, "tls": `{"ca": "/x"}`, "headersFrom": `{"command": "/x"}`, "headersHelper": `"/x"`,
 }
 
-// resolved are the references of an entry as config reads it.
+// resolved returns the references of an entry as config reads it.
 func resolved(t *testing.T, entry edit.Table) []reference.Ref {
 	t.Helper()
 	return entryReferences("x", entry)
@@ -85,7 +85,7 @@ func FuzzEscapeReferences(f *testing.F) {
 	})
 }
 
-// entryKeys are the keys of an entry of hub.json.
+// entryKeys returns the keys of an entry of hub.json.
 func entryKeys() (all []string) {
 	for _, k := range keys.Describe() {
 		if key, in := strings.CutPrefix(k.Path, "mcpServers.*."); in && !strings.Contains(key, ".") {

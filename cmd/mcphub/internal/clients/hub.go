@@ -17,8 +17,8 @@ const FirstHub = "{\n  \"mcpServers\": {\n    \"files\": { \"builtin\": \"files\
 // emptyHub is a hub.json without servers.
 const emptyHub = "{\n  \"mcpServers\": {\n  }\n}\n"
 
-// ErrDisabledOtherwise says that another key decides whether a
-// server is served.
+// ErrDisabledOtherwise means that another key decides whether
+// a server is served.
 var ErrDisabledOtherwise = errors.New("another key than \"disabled\" and \"enabled\" says whether it is served; change that one by hand")
 
 // AddToHub adds a server to the text of hub.json, which may be empty. Every other
@@ -38,7 +38,7 @@ func RemoveFromHub(file string, text []byte, name string) ([]byte, error) {
 	return editHub(file, text, edit.Change{Kind: edit.Remove, Name: name})
 }
 
-// ShareInHub has the clients of a hub.json share a hub. It returns the text as it is where that
+// ShareInHub has the clients of a hub.json share a hub. It returns the text as it is if that
 // says already whether they do, as said reports.
 func ShareInHub(file string, text []byte) (after []byte, said bool, err error) {
 	whole, err := edit.Decode(edit.JSON, text)
@@ -53,7 +53,7 @@ func ShareInHub(file string, text []byte) (after []byte, said bool, err error) {
 }
 
 // DisableInHub sets "disabled" of a server, or "enabled" or "isActive" if its entry has that
-// instead. It returns the text as it is where nothing has to change.
+// instead. It returns the text as it is if nothing has to change.
 func DisableInHub(file string, text []byte, name string, disabled bool) ([]byte, error) {
 	before, _, err := config.Parse(file, text, allSet)
 	if err != nil {

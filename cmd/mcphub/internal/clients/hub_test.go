@@ -14,8 +14,8 @@ import (
 	"mcphub/e2e/seeds"
 )
 
-// hubText is a random hub.json: servers, comments of every kind between them,
-// trailing commas, other keys before and behind, its own line ends.
+// hubText returns a random hub.json: servers, comments of every kind between
+// them, trailing commas, other keys before and behind, its own line ends.
 func hubText(t *rapid.T) (text string, names []string) {
 	n := 0
 	comment := func() string {

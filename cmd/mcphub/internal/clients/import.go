@@ -157,10 +157,10 @@ func opensFiles(s Server) bool {
 	})
 }
 
-// Merge adds servers to the text of hub.json. A server that is there already is
-// not added again; one with the name of another server gets the name of its client
-// behind its own. No entry refers to a secret but to those that were in it as plain
-// text, and to what its own file asks a person for.
+// Merge adds servers to the text of hub.json. A server that is there already is not
+// added again; one with the name of another server gets the name of its client
+// behind its own. No entry refers to a secret but to the ones that were in it as
+// plain text, and to what its own file asks a person for.
 func Merge(to Target, servers []Server, inputs []edit.Table) ([]byte, []Import, error) {
 	file, text := to.File, to.Text
 	whole, err := edit.Decode(edit.JSON, text)
@@ -270,7 +270,7 @@ func parseTwice(file string, text []byte) (out []*config.File) {
 	return out
 }
 
-// referredTo are the names of the secrets that a hub.json refers to or asks for.
+// referredTo returns the names of the secrets that a hub.json refers to or asks for.
 func referredTo(file string, text []byte) map[string]bool {
 	out := map[string]bool{}
 	for _, f := range parseTwice(file, text) {
@@ -286,7 +286,7 @@ func referredTo(file string, text []byte) map[string]bool {
 	return out
 }
 
-// claimInputs keeps the references of an entry to inputs of its own file, where nothing is
+// claimInputs keeps the references of an entry to inputs of its own file, if nothing is
 // kept under that name yet. Where something is, it was meant for another server, and the
 // reference becomes text.
 func (im *Import) claimInputs(entry edit.Table, kept func(string) bool) edit.Table {
@@ -323,7 +323,7 @@ func inputsIn(s string) (ids []string) {
 	return ids
 }
 
-// hubContainer is where a hub.json has its servers.
+// hubContainer returns where a hub.json has its servers.
 func hubContainer(whole edit.Table) edit.Container {
 	for _, path := range [][]string{{"mcpServers"}, {"servers"}, {"context_servers"}, {"mcp_servers"}} {
 		if _, ok := whole.Get(path[0]).(edit.Table); ok {
@@ -333,7 +333,7 @@ func hubContainer(whole edit.Table) edit.Container {
 	return mcpServers
 }
 
-// spellEntry is an entry of hub.json in its own spelling.
+// spellEntry returns an entry of hub.json in its own spelling.
 func spellEntry(name string, t edit.Table) edit.Table {
 	out, _, err := translateEntry(name, t)
 	if err != nil {
@@ -365,7 +365,7 @@ func sameAs(taken edit.Table, s *Server) string {
 	return ""
 }
 
-// dropNumbers is an entry without the number of a secret whose name was taken.
+// dropNumbers returns an entry without the number of a secret whose name was taken.
 func dropNumbers(t edit.Table) edit.Table {
 	out, _ := eachText(t, func(s string) string { return numbered.ReplaceAllString(s, "$1}") }).(edit.Table)
 	return out
@@ -373,8 +373,8 @@ func dropNumbers(t edit.Table) edit.Table {
 
 var numbered = lazyregexp.New(`(\$\{keyring:[^}]*)-[0-9]+\}`)
 
-// withoutDefaults is an entry without what some clients add by themselves: the usual
-// transport and a time-out.
+// withoutDefaults returns an entry without what some clients add by themselves: the
+// usual transport and a time-out.
 func withoutDefaults(t edit.Table) edit.Table {
 	if kind := t.Get("type"); kind == "stdio" && t.Has("command") || kind == "http" && t.Has("url") {
 		t = t.Without("type")
@@ -462,8 +462,8 @@ func checkMerged(file string, text []byte, imports []Import, env func(string) (s
 	return nil
 }
 
-// whyUnserved says why the hub cannot serve an import by the entry there: the client's entry
-// has what that lacks. "": it can.
+// whyUnserved returns why the hub cannot serve an import by the entry there: the client's
+// entry has what that lacks. "": it can.
 func (im *Import) whyUnserved(there edit.Table) string {
 	text, asked := false, im.Server.unservable
 	eachText(there, func(s string) string {
@@ -487,7 +487,7 @@ func (im *Import) whyUnserved(there edit.Table) string {
 	return ""
 }
 
-// entryReferences are those of an entry, whatever the variables in it are.
+// entryReferences returns the entry references of an entry, whatever the variables in it are.
 func entryReferences(name string, entry edit.Table) []reference.Ref {
 	alone, err := json.Marshal(edit.Table{{Name: "mcpServers", Value: edit.Table{{Name: name, Value: entry}}}})
 	if err != nil {
@@ -516,7 +516,7 @@ func (im *Import) mayRefer(r reference.Ref) bool {
 	return false
 }
 
-// Kept are the secrets that went to the store, each with the name that it has there.
+// Kept returns the secrets that went to the store, each with the name that it has there.
 func (im *Import) Kept() []PlainSecret {
 	out := make([]PlainSecret, len(im.secrets))
 	for i, s := range im.secrets {
@@ -525,7 +525,7 @@ func (im *Import) Kept() []PlainSecret {
 	return out
 }
 
-// Secret is the value of a secret that [StoreSecrets] has yet to keep, for its server.
+// Secret returns the value of a secret that [StoreSecrets] has yet to keep, for its server.
 func (im *Import) Secret(name string) (value string, ok bool) {
 	for _, s := range im.secrets {
 		if s.name == name {

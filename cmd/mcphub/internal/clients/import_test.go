@@ -90,7 +90,7 @@ func TestMergeDisabled(t *testing.T) {
 	if a.Has("disabled") || b.Get("disabled") != true {
 		t.Errorf("got %s", text)
 	}
-	// In hub.json it is off, in the client on: whoever takes it over decides.
+	// In hub.json it is off, in the client on: the one who takes it over decides.
 	on = server(t, "cursor", "b", `{"command": "b"}`)
 	if _, imports, err := Merge(Target{File: "hub.json", Text: text, Env: none}, []Server{on}, nil); err != nil || !imports[0].DisabledInHub {
 		t.Errorf("got %+v, %v", imports, err)

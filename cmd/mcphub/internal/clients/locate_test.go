@@ -52,14 +52,14 @@ func TestProgramsOfATerminal(t *testing.T) {
 		if _, again, err := Merge(to, []Server{s}, nil); err != nil || again[0].Same != "x" {
 			t.Errorf("%s on %s: %v %+v", c.entry, c.system, err, again)
 		}
-		to.Text = []byte(`{"mcpServers": {"x": ` + c.entry + `}}`) // somebody has written it without the path
+		to.Text = []byte(`{"mcpServers": {"x": ` + c.entry + `}}`) // someone has written it without the path
 		if _, again, err := Merge(to, []Server{s}, nil); err != nil || again[0].Same != "x" {
 			t.Errorf("%s on %s: %v %+v", c.entry, c.system, err, again)
 		}
 	}
 }
 
-// TestClaudeDesktopAsAPackage: Windows gives a program that is installed as a package a file of its own in place of the one in APPDATA, as soon as
+// TestClaudeDesktopAsAPackage: Windows gives a program that is installed as a package a file of its own instead of the one in APPDATA, as soon as
 // it has one. Both are read, and the one that the program reads is written.
 func TestClaudeDesktopAsAPackage(t *testing.T) {
 	t.Parallel()

@@ -9,10 +9,10 @@ import (
 	"mcphub/internal/redact"
 )
 
-// Shown is the entry for the person who is asked about it: all of it, in the form
-// that hub.json gets. A secret shows its length and where it goes. What a shell or
-// another program could read as more than one word is never taken for a secret: it
-// would hide what is started.
+// Shown returns the entry for the person who is asked about it: all of it, in the
+// form that hub.json gets. A secret shows its length and where it goes. What a
+// shell or another program could read as more than one word is never taken for a
+// secret: it would hide what is started.
 func (im *Import) Shown() edit.Table {
 	where := "stays in hub.json as plain text"
 	if len(im.Moved) > 0 {
@@ -76,7 +76,7 @@ func (im *Import) Shown() edit.Table {
 // hidesNothing matches a text that no shell reads as more than one word.
 var hidesNothing = lazyregexp.New("^[^\\s$`;|&<>(){}'\"\\\\]+$")
 
-// maskSecret is what is shown of a secret.
+// maskSecret returns what is shown of a secret.
 func maskSecret(secret, where string) string {
 	if !hidesNothing.MatchString(secret) {
 		return secret

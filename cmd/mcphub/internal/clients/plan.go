@@ -27,7 +27,7 @@ type FileEdit struct {
 	After   []byte
 	Changes []Made
 
-	private bool   // nobody else may read it from now on
+	private bool   // no one else may read it from now on
 	hides   string // what no diff shows; "": nothing
 }
 
@@ -126,7 +126,7 @@ func splitCommand(t edit.Table) edit.Table {
 	return t
 }
 
-// Target is the file for the hub: the first that is there, else the first.
+// Target returns the file for the hub: the first that is there, else the first.
 func (c *Profile) Target(e Env) Place {
 	all := c.places(e)
 	for _, p := range all {
@@ -138,7 +138,7 @@ func (c *Profile) Target(e Env) Place {
 }
 
 // SwitchOff adds to a plan that a server no longer runs in its client. It
-// reports how: "disabled", or "removed" where the client has no switch.
+// reports how: "disabled", or "removed" if the client has no switch.
 func (p *Plan) SwitchOff(s Server) (string, error) {
 	f, err := p.readFile(s.place)
 	if err != nil {
@@ -153,7 +153,7 @@ func (p *Plan) SwitchOff(s Server) (string, error) {
 	return "removed", f.applyChange(s.where, edit.Change{Kind: edit.Remove, Name: s.key})
 }
 
-// PlanRemoval takes out a hub that somebody registered by hand.
+// PlanRemoval takes out a hub that someone registered by hand.
 func PlanRemoval(c *Profile, e Env) (*Plan, error) {
 	p := &Plan{Client: c}
 	for _, at := range c.places(e) {
@@ -188,8 +188,9 @@ func PlanRemoval(c *Profile, e Env) (*Plan, error) {
 	return p, nil
 }
 
-// Diff says line by line what will be done to a file. What the file holds is
-// not shown, because it may be secret: of a part that goes, only its name.
+// Diff returns line by line what will be done to a file. What the file holds
+// is not shown, because it may be secret: of a part that goes, only its
+// name.
 func (f *FileEdit) Diff() []string {
 	var out []string
 	for _, m := range f.Changes {
@@ -226,8 +227,8 @@ func digestOf(data []byte) string {
 	return hex.EncodeToString(s[:])
 }
 
-// Snippet is what to put where, for somebody who edits the file by hand: the file
-// as it would be if there were nothing else in it.
+// Snippet returns what to put where, for someone who edits the file by hand: the
+// file as it would be if there were nothing else in it.
 func Snippet(c *Profile, e Env, h Hub) (file, text string, err error) {
 	if _, takes := c.Refers(); h.Web != nil && !takes {
 		return "", "", fmt.Errorf("%s %w", c.Title, ErrNoHTTP)

@@ -18,12 +18,12 @@ type Env struct {
 	Get  func(string) string
 }
 
-// configFolder is the folder of a user's configuration by the XDG specification.
+// configFolder returns the folder of a user's configuration by the XDG specification.
 func (e Env) configFolder() string {
 	return e.folderFrom("XDG_CONFIG_HOME", filepath.Join(e.Home, ".config"))
 }
 
-// supportFolder is where programs with windows keep their settings.
+// supportFolder returns where programs with windows keep their settings.
 func (e Env) supportFolder() string {
 	switch e.OS {
 	case "darwin":
@@ -34,13 +34,13 @@ func (e Env) supportFolder() string {
 	return e.configFolder()
 }
 
-// codeFolder is the folder of the user's settings of VS Code.
+// codeFolder returns the folder of the user's settings of VS Code.
 func (e Env) codeFolder(parts ...string) string {
 	return filepath.Join(append([]string{e.supportFolder(), "Code", "User"}, parts...)...)
 }
 
 // packagesOfClaude lists the folders of Claude Desktop if Windows has installed it as a package (MSIX). The program reads a file in
-// LocalCache\Roaming of the folder in place of the file in APPDATA. It reads the file in APPDATA if the other is not there.
+// LocalCache\Roaming of the folder instead of the file in APPDATA. It reads the file in APPDATA if the other is not there.
 func (e Env) packagesOfClaude() (dirs []string) {
 	if e.OS != "windows" {
 		return nil
@@ -55,7 +55,7 @@ func (e Env) packagesOfClaude() (dirs []string) {
 	return dirs
 }
 
-// folderFrom is a folder that a variable may name.
+// folderFrom returns a folder that a variable may name.
 func (e Env) folderFrom(name, otherwise string) string {
 	if dir := e.Get(name); filepath.IsAbs(dir) {
 		return dir
@@ -71,7 +71,7 @@ type Place struct {
 	Fresh  string // what a new file begins with
 }
 
-// Roots says whether a client tells its servers which folders are open.
+// Roots reports whether a client tells its servers which folders are open.
 type Roots string
 
 // The kinds of clients by their roots.
@@ -96,7 +96,7 @@ type Profile struct {
 	more    func(whole edit.Table) []edit.Container // more places in the file, for reading and switching off
 }
 
-// A Hub says how a client starts the hub, or reaches it.
+// A Hub describes how a client starts the hub, or reaches it.
 type Hub struct {
 	Command string
 	Args    []string
@@ -117,7 +117,7 @@ func (c *Profile) WithRoots(h Hub, roots []string) Hub {
 	return h
 }
 
-// Places are the files of a client, the first where a new one would be.
+// Places returns the files of a client, the first where a new one would be.
 func (c *Profile) Places(e Env) []Place { return c.places(e) }
 
 // Find returns the client of a name, or nil. Case does not count, nor do blanks.
@@ -322,8 +322,8 @@ func toList(s []string) []any {
 	return out
 }
 
-// claudeProjects are the servers of single projects, which Claude Code keeps in
-// the file of the user.
+// claudeProjects returns the servers of single projects, which Claude Code
+// keeps in the file of the user.
 func claudeProjects(whole edit.Table) []edit.Container {
 	var out []edit.Container
 	projects, _ := whole.Get("projects").(edit.Table)
@@ -336,7 +336,7 @@ func claudeProjects(whole edit.Table) []edit.Container {
 	return out
 }
 
-// continueList is where later versions of config.json keep servers.
+// continueList returns where later versions of config.json keep servers.
 func continueList(whole edit.Table) []edit.Container {
 	if _, list := whole.Get("mcpServers").([]any); list {
 		return []edit.Container{{Path: []string{"mcpServers"}, List: true}}

@@ -23,8 +23,8 @@ type Server struct {
 	Name     string     // as the client has it
 	Entry    edit.Table // without "disabled"
 	Disabled bool
-	Client   *Profile // nil where a file was named
-	From     string   // where it comes from, if that is neither a client nor a file
+	Client   *Profile // nil if a file was named
+	From     string   // its origin, if that is neither a client nor a file
 	Project  string   // the folder that its client has it for, alone; "": all
 	Held     []HubKey // keys of the file that only hub.json may set
 	Notes    []string
@@ -47,7 +47,7 @@ type Skipped struct {
 // Inventory lists what the files of a client hold.
 type Inventory struct {
 	Client     *Profile
-	Files      []string // those that are there
+	Files      []string // the ones that are there
 	Servers    []Server
 	Skipped    []Skipped
 	Registered string       // the name under which the hub is in it
@@ -121,7 +121,7 @@ func (f *Inventory) readServers(p Place, whole edit.Table) {
 	}
 }
 
-// noteInputs notes what a file asks a person for.
+// noteInputs remembers what a file asks a person for.
 func (f *Inventory) noteInputs(whole edit.Table) {
 	inputs, _ := whole.Get("inputs").([]any)
 	for _, in := range inputs {
@@ -131,8 +131,8 @@ func (f *Inventory) noteInputs(whole edit.Table) {
 	}
 }
 
-// secretsOf notes the secrets that an entry of Continue refers to, which Continue keeps
-// where nobody else reads them.
+// secretsOf remembers the secrets that an entry of Continue refers to, which Continue
+// keeps if no one else reads them.
 func (f *Inventory) secretsOf(entry edit.Table) {
 	eachText(entry, func(s string) string {
 		for _, id := range inputsIn(s) {
@@ -145,14 +145,14 @@ func (f *Inventory) secretsOf(entry edit.Table) {
 	})
 }
 
-// A serverTable says where one table of servers is in a file. toggle is the key that turns
-// an entry off.
+// A serverTable describes where one table of servers is in a file. toggle is the key that
+// turns an entry off.
 type serverTable struct {
 	where  edit.Container
 	toggle string
 }
 
-// tablesIn says where in a file the servers are, the first for the hub.
+// tablesIn returns where in a file the servers are, the first for the hub.
 func (c *Profile) tablesIn(whole edit.Table, p Place) []serverTable {
 	first := serverTable{p.Where, c.Switch}
 	if c.Name == "opencode" { // its second version has them one table further down
@@ -227,7 +227,7 @@ func (f *Inventory) addEntry(name string, t edit.Table, d dialect, p Place, at s
 	f.Servers = append(f.Servers, s)
 }
 
-// textNote says what references became.
+// textNote returns what references became.
 func textNote(all []string) string {
 	slices.Sort(all)
 	return strings.Join(slices.Compact(all), ", ") + " stays text, because only hub.json refers to secrets; where the server may have it, take the second $ before it out of hub.json"
@@ -254,7 +254,7 @@ func guessName(t edit.Table) string {
 	return "server"
 }
 
-// rootsIn are the folders that an entry of the hub names.
+// rootsIn returns the folders that an entry of the hub names.
 func rootsIn(t edit.Table) []string {
 	args, _ := t.Get("args").([]any)
 	for i, a := range args {
@@ -276,7 +276,7 @@ func isHub(t edit.Table) bool {
 	return program && slices.Contains(words, "serve")
 }
 
-// wordsOf are the program of an entry and its arguments.
+// wordsOf returns the program of an entry and its arguments.
 func wordsOf(t edit.Table) []string {
 	words := []string{}
 	if s, ok := t.Get("command").(string); ok {

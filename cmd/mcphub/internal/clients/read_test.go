@@ -64,7 +64,7 @@ func archives(t testing.TB) map[string]*txtar.Archive {
 	return out
 }
 
-// clientOf is the client that an archive is about.
+// clientOf returns the client that an archive is about.
 func clientOf(t testing.TB, file string) *Profile {
 	t.Helper()
 	name := strings.TrimSuffix(filepath.Base(file), ".txtar")

@@ -7,7 +7,7 @@ import (
 	"mcphub/cmd/mcphub/internal/clients/edit"
 )
 
-// A client of OAuth was registered for the program whose file names it, so the redirect is that of this program.
+// A client of OAuth was registered for the program whose file names it, so the redirect is the redirect of this program.
 func TestRedirectOfRegisteredClient(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ client, oauth, want string }{

@@ -36,7 +36,7 @@ func StoreSecrets(imports []Import, set func(name, value string) error, forget f
 // secret is one that is to be kept.
 type secret struct{ name, value string }
 
-// moveSecrets puts references in the place of plain secrets. taken reports a name
+// moveSecrets puts references instead of plain secrets. taken reports a name
 // under which something is kept already, which stays as it is.
 func moveSecrets(server string, entry edit.Table, taken func(string) bool) (out edit.Table, all []secret, keys []string) {
 	out = entry
@@ -142,7 +142,7 @@ func moveURL(address string, swap func(key, name, value string) string) string {
 // anyReference is what stands for a secret or a variable.
 var anyReference = lazyregexp.New(`\$\{[^}]*\}`)
 
-// secretURL reports an address with a secret where no reference may stand, as in the
+// secretURL reports an address with a secret if no reference may stand, as in the
 // name of its host.
 func secretURL(entry edit.Table) bool {
 	url, _ := entry.Get("url").(string)
@@ -196,8 +196,8 @@ var (
 // unnamed is what the name of a secret cannot hold.
 var unnamed = lazyregexp.New(`[^A-Za-z0-9_./-]+`)
 
-// secretAt is where in a text the secret begins, behind a word such as Bearer;
-// -1 where there is none, because it is empty or taken from elsewhere.
+// secretAt returns where in a text the secret begins, behind a word such as
+// Bearer; -1 if there is none, because it is empty or taken from elsewhere.
 func secretAt(value string) int {
 	if strings.TrimSpace(value) == "" || strings.Contains(value, "${") {
 		return -1

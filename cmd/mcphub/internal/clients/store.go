@@ -46,7 +46,7 @@ type history struct {
 
 // step is one writing of the file.
 type step struct {
-	Before  string   `json:"before,omitempty"` // checksum; "" where there was no file
+	Before  string   `json:"before,omitempty"` // checksum; "" if there was no file
 	After   string   `json:"after"`
 	Copy    string   `json:"copy,omitempty"` // name of the copy in the folder of the store
 	Dirs    []string `json:"dirs,omitempty"` // folders that were made, the outermost first
@@ -129,7 +129,7 @@ func (s *Store) applyEdit(c *Profile, f *FileEdit) error {
 	return replaceFile(f.Place.File, f.After)
 }
 
-// loadRecord reads what is kept of a file. Where there is nothing, it has no steps.
+// loadRecord reads what is kept of a file. If there is nothing, it has no steps.
 func (s *Store) loadRecord(client, file string) (record, error) {
 	r := record{Client: client, File: file}
 	path := s.recordPath(client, file)
@@ -212,7 +212,7 @@ func (s *Store) changedFiles() ([]recordedFile, error) {
 	return out, nil
 }
 
-// UndoResult says how one file was given back.
+// UndoResult reports how one file was given back.
 type UndoResult struct {
 	File  string `json:"file"`
 	State string `json:"state"`          // restored, edited, deleted, gone or unchanged
@@ -222,9 +222,9 @@ type UndoResult struct {
 // What became of a file.
 const (
 	Restored  = "restored"  // it is as it was, to the byte
-	Edited    = "edited"    // somebody had edited it: what was put in is out, the edits are kept
+	Edited    = "edited"    // someone had edited it: what was put in is out, the edits are kept
 	Deleted   = "deleted"   // there was none before, and there is none now
-	Gone      = "gone"      // somebody had deleted it
+	Gone      = "gone"      // someone had deleted it
 	Unchanged = "unchanged" // what was put in was out already
 )
 
@@ -272,7 +272,7 @@ func (s *Store) readOriginal(r record, st step) ([]byte, error) {
 	return data, nil
 }
 
-// firstCopy is the first step that has a copy; -1 where none has.
+// firstCopy returns the first step that has a copy; -1 where none has.
 func firstCopy(steps []step) int {
 	return slices.IndexFunc(steps, func(st step) bool { return st.Copy != "" })
 }
@@ -330,7 +330,7 @@ func (s *Store) undoFile(r record) (UndoResult, error) {
 	was := data
 	there := true
 	exact := true
-	rest := 0 // steps before a time when somebody had deleted the file
+	rest := 0 // steps before a time when someone had deleted the file
 	for i, st := range slices.Backward(r.Steps) {
 		switch now := digestOf(data); {
 		case now == st.After && st.Copy != "":
@@ -417,7 +417,7 @@ func (s *Store) forgetRecord(r record) error {
 	return nil
 }
 
-// replaceFile writes a file anew and leaves its permissions as they are. Where the
+// replaceFile writes a file again and leaves its permissions as they are. If the
 // path is a link, what it leads to is written.
 func replaceFile(path string, data []byte) error {
 	mode := fs.FileMode(0o600)
@@ -428,7 +428,7 @@ func replaceFile(path string, data []byte) error {
 }
 
 // WriteHub writes hub.json, unless it has changed since it was read. before is
-// nil where there was none. Where private is set, only its owner may read it.
+// nil if there was none. Where private is set, only its owner may read it.
 func WriteHub(path string, before, after []byte, private bool) error {
 	now, err := readFile(path)
 	switch {

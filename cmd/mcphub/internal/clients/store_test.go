@@ -15,7 +15,7 @@ import (
 
 var testHub = Hub{Command: "/usr/bin/mcphub", Args: []string{"serve"}}
 
-// newStore is a Store whose key is kept in an encrypted file of its own.
+// newStore returns a Store whose key is kept in an encrypted file of its own.
 func newStore(t testing.TB, dir string) *Store {
 	t.Helper()
 	kept := secrets.New(secrets.Options{FileOnly: true, Dir: t.TempDir()})
@@ -132,7 +132,7 @@ func TestTakeOverAndBack(t *testing.T) {
 	}
 }
 
-// TestInstallMakesAFile: where the client has no file, undoing leaves none, and no folder.
+// TestInstallMakesAFile: if the client has no file, undoing leaves none, and no folder.
 func TestInstallMakesAFile(t *testing.T) {
 	t.Parallel()
 	onLinux(t)
@@ -160,7 +160,7 @@ func TestInstallMakesAFile(t *testing.T) {
 	}
 }
 
-// TestEditedBetween: what somebody wrote in the meantime stays.
+// TestEditedBetween: what someone wrote in the meantime stays.
 func TestEditedBetween(t *testing.T) {
 	t.Parallel()
 	onLinux(t)
@@ -224,7 +224,7 @@ func TestStoreIsPrivate(t *testing.T) {
 	}
 }
 
-// homeWith is a home folder in which all files of a client hold a text.
+// homeWith returns a home folder in which all files of a client hold a text.
 func homeWith(t *testing.T, name, text string) (c *Profile, e Env, paths []string) {
 	t.Helper()
 	e = Env{OS: "linux", Home: t.TempDir(), Get: func(string) string { return "" }}
@@ -241,7 +241,7 @@ func homeWith(t *testing.T, name, text string) (c *Profile, e Env, paths []strin
 	return c, e, paths
 }
 
-// cursorWith is a home folder with the file of Cursor.
+// cursorWith returns a home folder with the file of Cursor.
 func cursorWith(t *testing.T, text string) (c *Profile, e Env, path string) {
 	t.Helper()
 	c, e, paths := homeWith(t, "cursor", text)
@@ -250,7 +250,7 @@ func cursorWith(t *testing.T, text string) (c *Profile, e Env, path string) {
 
 const oneServer = `{"mcpServers": {"x": {"command": "x", "env": {"TOKEN": "plain"}}}}`
 
-// A file that somebody deleted stays deleted, and Restore gives it back. So it is where
+// A file that someone deleted stays deleted, and Restore gives it back. So it is where
 // the hub was installed again in between.
 func TestDeletedInBetween(t *testing.T) {
 	t.Parallel()

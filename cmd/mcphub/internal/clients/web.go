@@ -13,20 +13,20 @@ import (
 )
 
 // This file registers a hub that serves HTTP: by its address, and by the header that
-// clients show. Where the client can refer to a variable or a file, the token itself
-// is not written.
+// clients show. If the client can refer to a variable or a file, the token itself is
+// not written.
 
 // TokenVariable is the variable by which clients know the token.
 const TokenVariable = "MCPHUB_TOKEN"
 
-// A Web says how a client reaches the hub over HTTP.
+// A Web describes how a client reaches the hub over HTTP.
 type Web struct {
 	URL   string
 	Token string // that the client shows; "": none
 	File  string // that holds it
 }
 
-// TokenReference says how a client's configuration refers to a token.
+// TokenReference reports how a client's configuration refers to a token.
 type TokenReference uint8
 
 // The kinds of reference.
@@ -36,10 +36,10 @@ const (
 	ByFile                           // to the file of the token
 )
 
-// A webForm says how a client writes a server at an address.
+// A webForm describes how a client writes a server at an address.
 type webForm struct {
 	refers TokenReference
-	token  string // what stands for the token, where it is not written
+	token  string // what stands for the token, if it is not written
 	entry  func(w Web, header string, at Place) edit.Table
 }
 
@@ -101,10 +101,10 @@ func atURL(key, value, address string) func(Web, string, Place) edit.Table {
 	}
 }
 
-// ErrNoHTTP says that a client knows no servers at an address.
+// ErrNoHTTP means that a client knows no servers at an address.
 var ErrNoHTTP = errors.New("starts servers as processes and takes no address in its configuration; install it without --http")
 
-// Refers says how the client refers to the token. false: it takes no address.
+// Refers returns how the client refers to the token. false: it takes no address.
 func (c *Profile) Refers() (TokenReference, bool) {
 	form, ok := webForms[c.Name]
 	return form.refers, ok
@@ -131,7 +131,7 @@ func (c *Profile) webEntry(h Hub, at Place) edit.Table {
 	return t
 }
 
-// holdsToken prepares a file that a token is written into: nobody else reads it then, and
+// holdsToken prepares a file that a token is written into: no one else reads it then, and
 // no preview shows it.
 func (f *FileEdit) holdsToken(token string) error {
 	if info, err := os.Lstat(f.Place.File); err == nil && !info.Mode().IsRegular() {

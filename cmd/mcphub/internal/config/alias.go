@@ -213,8 +213,8 @@ func noLogin(m jsonc.Member) bool {
 	return (m.Name == "auth" || m.Name == "oauth") && (m.Value.Kind == 'f' || m.Value.Get("enabled") != nil && m.Value.Get("enabled").Kind == 'f')
 }
 
-// inAuth are the spellings inside the object auth. Those that stand for nothing are
-// what the authorization server says itself.
+// inAuth are the spellings inside the object auth. The ones that stand for nothing
+// are what the authorization server says itself.
 var inAuth = map[string]string{
 	"CLIENT_ID": "clientId", "client_id": "clientId", "CLIENT_SECRET": "clientSecret", "client_secret": "clientSecret", "scope": "scopes", "callback_port": "callbackPort", "redirect_uri": redirectURI,
 	"enabled": "", "authorizationUrl": "", "tokenUrl": "", "registrationUrl": "", "authServerMetadataUrl": "", "audiences": "", "tokenParamName": "",
@@ -223,8 +223,8 @@ var inAuth = map[string]string{
 // redirectURI is a client's key for the whole redirect, of which ours name the parts.
 const redirectURI = "redirectUri"
 
-// authOf writes a client's settings of logins as ours. Some only say that there are to
-// be logins.
+// authOf writes a client's settings of logins as ours. Some only report that there are
+// to be logins.
 func authOf(v *jsonc.Node) *jsonc.Node {
 	if v.Kind == 't' || v.Kind == '"' && strings.EqualFold(v.Text, "oauth") {
 		return &jsonc.Node{Kind: '{', Off: v.Off}
@@ -284,8 +284,8 @@ func helperOf(v *jsonc.Node) *jsonc.Node {
 // plainVariable matches a variable that the hub replaces as a shell does.
 var plainVariable = lazyregexp.New(`\$\{[A-Za-z_][A-Za-z0-9_]*\}`)
 
-// redirectParts are our keys for the redirect m of a client, but for those that auth has itself; none if the hub cannot be
-// come back to there.
+// redirectParts returns our keys for the redirect m of a client, but for the ones that auth has itself; none if the hub
+// cannot be come back to there.
 func redirectParts(auth *jsonc.Node, m jsonc.Member) (parts []jsonc.Member) {
 	u := loopbackRedirect(m.Value)
 	if u == nil {
@@ -375,7 +375,7 @@ func (c *checker) putInside(at []string, out *jsonc.Node, head, tail string, v *
 	c.putKey(appendStep(at, head), in, tail, v, m)
 }
 
-// putKey adds a key, or says that it is there already with another value.
+// putKey adds a key, or reports that it is there already with another value.
 func (c *checker) putKey(at []string, in *jsonc.Node, name string, v *jsonc.Node, m jsonc.Member) {
 	for _, have := range in.Members {
 		if have.Name != name && !(len(at) == 3 && at[2] == "headers" && strings.EqualFold(have.Name, name)) {

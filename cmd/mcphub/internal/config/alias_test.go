@@ -137,7 +137,7 @@ func TestAliases(t *testing.T) {
 	}
 }
 
-// TestAliasProblems: positions are those of what was written, keys are ours.
+// TestAliasProblems: positions are the positions of what was written, keys are ours.
 func TestAliasProblems(t *testing.T) {
 	t.Parallel()
 	const elsewhere = `: has no effect: a browser comes back to the hub at http://127.0.0.1 or http://localhost; register such a redirect, and write "redirectHost", "callbackPort" and "redirectPath"`

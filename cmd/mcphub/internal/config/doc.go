@@ -1,5 +1,5 @@
-// Package config reads hub.json, the one file in which an operator says which
-// child servers exist and what they may do.
+// Package config reads hub.json, the one file in which an operator states which child
+// servers exist and what they may do.
 //
 // The file is JSON with comments and trailing commas (package jsonc). One table (package
 // keys) names every key with its type, its default and its meaning; the reader goes along
@@ -8,14 +8,13 @@
 //
 // # What fails, and how far
 //
-// Reading never stops at the first problem. A problem inside an entry of
-// mcpServers fails that server alone: it is returned with Err set, must not be
-// started, and the others load. A problem anywhere else makes the file
-// unusable, because a boundary, a policy or a token that could not be read
-// must not be taken for one that was never written. Unknown keys are warnings,
-// except where dropping the key would open something: below policy, roots.when,
-// http.tokens, and the entry's paths and tools, and where the key looks like a
-// misspelling of one that guards.
+// Reading never stops at the first problem. A problem inside an entry of mcpServers fails
+// that server alone: it is returned with Err set, must not be started, and the others
+// load. A problem anywhere else makes the file unusable, because a boundary, a policy or
+// a token that could not be read must not be taken for one that was never written.
+// Unknown keys are warnings, except where dropping the key would open something: below
+// policy, roots.when, http.tokens, and the entry's paths and tools, and if the key looks
+// like a misspelling of one that guards.
 //
 // # Concurrency
 //

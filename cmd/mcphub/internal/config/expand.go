@@ -18,10 +18,10 @@ const maxNesting = 8
 // laterName matches the placeholders that only a child's start can fill.
 var laterName = lazyregexp.New(`^(root|roots|root:.*)$`)
 
-// laterText finds them in the value of a variable, where they mean nothing.
+// laterText finds them in the value of a variable, if they mean nothing.
 var laterText = lazyregexp.New(`(?s)\$\{(root|roots|root:[^}]*)\}`)
 
-// expandError says why a text could not be expanded. It names variables, never values.
+// expandError reports why a text could not be expanded. It names variables, never values.
 type expandError struct{ text, hint string }
 
 // expander replaces the placeholders of one text.
@@ -122,7 +122,7 @@ func (e *expander) expandOne(body string, depth int) (string, *expandError) {
 		`write ${NAME}, ${NAME:-default} or ${env:NAME}, or "$${" where it is meant as it stands`}
 }
 
-// wherePlaced says where a reference may stand.
+// wherePlaced reports where a reference may stand.
 var wherePlaced = &expandError{"a reference to a secret has no meaning here", "${keyring:NAME}, ${input:ID} and ${file:PATH} may stand in args, env, headers and url of an entry"}
 
 // markReference makes the mark of one reference. A path may hold variables.
@@ -169,7 +169,7 @@ func (e *expander) expandVariable(name, def string, hasDef bool, depth int) (str
 	return v, nil
 }
 
-// unsetError says which variables are missing, or nil.
+// unsetError returns which variables are missing, or nil.
 func (e *expander) unsetError() *expandError {
 	switch len(e.missing) {
 	case 0:

@@ -67,10 +67,10 @@ type Server struct {
 	Err       *Problem      `koanf:"-"` // why it must not be started; the first of its errors
 }
 
-// Sandbox says what the kernel holds a server's process to.
+// Sandbox reports what the kernel holds a server's process to.
 type Sandbox struct {
 	Mode    string   `koanf:"mode"` // a keys.Sandbox constant
-	Default bool     `koanf:"-"`    // the entry says nothing of a sandbox
+	Default bool     `koanf:"-"`    // the entry says nothing about a sandbox
 	Read    []string `koanf:"read"`
 	Write   []string `koanf:"write"`
 	Network Network  `koanf:"network"`
@@ -90,10 +90,10 @@ type Network struct {
 	Ports []int  `koanf:"ports"` // of TCP
 }
 
-// Process says how to start a child. In Args, Env and Cwd the placeholders
-// ${root}, ${roots} and ${root:NAME} are still to be expanded; where one is
-// meant literally, in the file or in a variable's value, it reads $${root}. In
-// Args and Env references to secrets are marks (internal/reference).
+// Process reports how to start a child. In Args, Env and Cwd the placeholders
+// ${root}, ${roots} and ${root:NAME} are still to be expanded; if one is meant
+// literally, in the file or in a variable's value, it reads $${root}. In Args
+// and Env references to secrets are marks (internal/reference).
 type Process struct {
 	Command string            `koanf:"command"`
 	Args    []string          `koanf:"args"`
@@ -104,7 +104,7 @@ type Process struct {
 	Local   bool              `koanf:"local"`
 }
 
-// Remote says where a server on the network is. References to secrets are marks.
+// Remote reports where a server on the network is. References to secrets are marks.
 type Remote struct {
 	URL     string            `koanf:"url"` // absolute, http or https
 	Headers map[string]string `koanf:"headers"`
@@ -121,7 +121,7 @@ type HeadersFrom struct {
 	TTL     time.Duration `koanf:"ttl"` // 0 = not said
 }
 
-// ServerTLS says how a server on the network is known, and what it is shown.
+// ServerTLS reports how a server on the network is known, and what it is shown.
 type ServerTLS struct {
 	CA   string   `koanf:"ca"`   // a file; "" = none
 	Cert string   `koanf:"cert"` // a file; "" = none, and no Key
@@ -129,7 +129,7 @@ type ServerTLS struct {
 	Pin  []string `koanf:"pin"` // as trust.Pin has them
 }
 
-// Auth says how to log in at a server. References to secrets are marks.
+// Auth reports how to log in at a server. References to secrets are marks.
 type Auth struct {
 	ClientID     string   `koanf:"clientId"` // "" = registered by itself
 	ClientSecret string   `koanf:"clientSecret"`
@@ -146,13 +146,13 @@ type OAuthClient struct {
 	ClientID string `koanf:"clientId"` // the https address of a client id metadata document; "" = none
 }
 
-// Paths says how paths are found in the arguments of a server's tools.
+// Paths reports how paths are found in the arguments of a server's tools.
 type Paths struct {
 	Mode string                        `koanf:"mode"` // strict, declared, off; "" = not said
 	Args map[string]map[string]ArgRule `koanf:"args"` // tool or "*" -> JSON pointer with "*"
 }
 
-// ArgRule says how one argument is judged.
+// ArgRule reports how one argument is judged.
 type ArgRule struct {
 	Role string `koanf:"role"` // read, write, delete or none
 	Base string `koanf:"base"` // JSON pointer of the argument a relative path starts from; ""
@@ -174,7 +174,7 @@ type Timeout struct {
 	Stop  time.Duration  `koanf:"stop"`
 }
 
-// Expose says which tools of the children are listed.
+// Expose reports which tools of the children are listed.
 type Expose struct {
 	Mode   string `koanf:"mode"`   // direct, search or auto
 	Tokens int    `koanf:"tokens"` // what auto lists at most, at four bytes a token
@@ -190,13 +190,13 @@ type ServerResults struct {
 	Max *int64 `koanf:"max"` // nil = those of all
 }
 
-// Attach says whether the clients of a user share one hub.
+// Attach reports whether the clients of a user share one hub.
 type Attach struct {
 	Mode string        `koanf:"mode"` // a constant of keys
 	Idle time.Duration `koanf:"idle"` // the hub ends when no client has been attached for so long
 }
 
-// An Input says what to ask for a secret.
+// An Input describes what to ask for a secret.
 type Input struct {
 	ID          string `koanf:"id"`
 	Description string `koanf:"description"`
@@ -204,13 +204,13 @@ type Input struct {
 	Type        string `koanf:"type"` // of other clients; without effect
 }
 
-// Secrets says where secrets are kept.
+// Secrets reports where secrets are kept.
 type Secrets struct {
 	Store    string `koanf:"store"`    // keys.StoreKeyring or keys.StoreFile
 	Identity string `koanf:"identity"` // "" = default
 }
 
-// Names says how tools are named.
+// Names reports how tools are named.
 type Names struct {
 	Separator string `koanf:"separator"`
 	Max       int    `koanf:"max"` // characters
@@ -236,7 +236,7 @@ type Fallback struct {
 	Name string `koanf:"name"` // may be ""
 }
 
-// When tells what holds if no boundary is known: true lets paths pass.
+// When reports what holds if no boundary is known: true lets paths pass.
 type When struct {
 	Unsupported string `koanf:"unsupported"` // keys.WhenProject, keys.WhenAllow or keys.WhenDeny
 	Empty       bool   `koanf:"empty"`
@@ -259,7 +259,7 @@ type Rule struct {
 	If    Condition `koanf:"if"`
 }
 
-// Condition says which calls a rule is about; nil means any.
+// Condition reports which calls a rule is about; nil means any.
 type Condition struct {
 	Principals []string       `koanf:"principals"` // patterns
 	Groups     []string       `koanf:"groups"`     // patterns
@@ -268,14 +268,14 @@ type Condition struct {
 	Paths      *PathCondition `koanf:"paths"`
 }
 
-// PathCondition says which paths a rule is about.
+// PathCondition reports which paths a rule is about.
 type PathCondition struct {
 	Roles   []string `koanf:"roles"`  // of read, write, delete; nil = any
 	Within  string   `koanf:"within"` // a directory; "" = any
 	Outside bool     `koanf:"outside"`
 }
 
-// Approval says how a human is asked.
+// Approval reports how a human is asked.
 type Approval struct {
 	Timeout time.Duration `koanf:"timeout"`
 	From    []string      `koanf:"from"`   // who may answer: client, terminal, console; nil: see Local
@@ -283,7 +283,7 @@ type Approval struct {
 	Notify  string        `koanf:"notify"` // auto or off
 }
 
-// Audit says what is recorded.
+// Audit reports what is recorded.
 type Audit struct {
 	Dir       string `koanf:"dir"` // "" = default; "off" = see Off
 	Required  bool   `koanf:"required"`
@@ -294,7 +294,7 @@ type Audit struct {
 // IsOff reports that no record is kept.
 func (a Audit) IsOff() bool { return a.Dir == "off" }
 
-// Logs says where what the children write to stderr is kept.
+// Logs reports where what the children write to stderr is kept.
 type Logs struct {
 	Dir string `koanf:"dir"` // "" = default; "off" = see Off
 }
@@ -313,7 +313,7 @@ type HTTP struct {
 	Grace   time.Duration `koanf:"grace"`
 	Tokens  []Token       `koanf:"tokens"`
 
-	Resource string   `koanf:"resource"` // "" = none; never "" where there are Issuers
+	Resource string   `koanf:"resource"` // "" = none; never "" if there are Issuers
 	Issuers  []Issuer `koanf:"issuers"`
 
 	Idle     time.Duration `koanf:"idle"`
@@ -323,7 +323,7 @@ type HTTP struct {
 	Node     string        `koanf:"node"` // "" = the name of this machine
 }
 
-// HTTPWhen says what holds for clients that show a token, where no boundary is known.
+// HTTPWhen reports what holds for clients that show a token, if no boundary is known.
 type HTTPWhen struct {
 	AllowWithoutRoots bool `koanf:"noRoots"` // true: what roots.when says; false: no path passes
 }
@@ -343,7 +343,7 @@ type TLS struct {
 	Key  string `koanf:"key"`
 }
 
-// Metrics says where the hub tells what it counts.
+// Metrics reports where the hub reports what it counts.
 type Metrics struct {
 	Listen     string   `koanf:"listen"` // host:port; "" = nowhere
 	Token      Secret   `koanf:"token"`  // the zero Secret: none is needed
@@ -425,8 +425,8 @@ func (f *File) Named(name string) *Server {
 	return f.Server(name)
 }
 
-// Dir is the folder of the file, absolute; "" for Default, and where the
-// working directory is unknown.
+// Dir returns the folder of the file, absolute; "" for Default, and if
+// the working directory is unknown.
 func (f *File) Dir() string {
 	if f.Path == "" {
 		return ""
@@ -440,8 +440,8 @@ func (f *File) Dir() string {
 
 // At makes a Problem, without Text, that points at a key: At("policy",
 // "rules", "0", "if"). List elements are given by number from 0, keys in
-// hub.json's own spelling, also where the file uses a client's. Where the key
-// is not in the file it points at the nearest one around it.
+// hub.json's own spelling, also if the file uses a client's. If the key is
+// not in the file it points at the nearest one around it.
 func (f *File) At(path ...string) Problem {
 	p := Problem{}
 	if len(path) > 1 && path[0] == "mcpServers" {

@@ -13,7 +13,7 @@ import (
 // A Setting is one key of hub.json that was given outside of the file.
 type Setting struct {
 	From string   // what gave it, for messages: "MCPHUB_ROOTS__TIMEOUT", "--set roots.timeout"
-	path []string // of the key, in the spelling of the table where it has it
+	path []string // of the key, in the spelling of the table if it has it
 	text string
 	bad  string // why it cannot be used at all; "": it is read
 }
@@ -50,8 +50,8 @@ func Environment(environ []string) []Setting {
 }
 
 // Flags returns the keys that --set gives: "roots.timeout=5s", or
-// `mcpServers["my files"].disabled=true` where a name is not a plain word. An
-// error says which text is neither.
+// `mcpServers["my files"].disabled=true` if a name is not a plain word. An
+// error reports which text is neither.
 func Flags(given []string) ([]Setting, error) {
 	var out []Setting
 	for _, text := range given {
@@ -65,7 +65,7 @@ func Flags(given []string) ([]Setting, error) {
 }
 
 // fileOnly are the keys that only the file may give: what they open must stand
-// where the operator reads it.
+// if the operator reads it.
 var fileOnly = [][]string{{"policy"}, {"http", "tokens"}, {"http", "issuers"}}
 
 // overlaySettings puts the settings over the tree of the file, the later ones on top.

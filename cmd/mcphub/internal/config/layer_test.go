@@ -28,7 +28,7 @@ func (s setting) file() string {
 	return string(b)
 }
 
-// text is the value as a variable or a flag has it.
+// text returns the value as a variable or a flag has it.
 func (s setting) text() string {
 	if t, ok := s.value.(string); ok {
 		return t
@@ -222,7 +222,7 @@ func TestEveryKeyByFileEnvironmentAndFlag(t *testing.T) {
 	}
 }
 
-// What opens something stands in the file, where it can be read.
+// What opens something stands in the file, if it can be read.
 func TestKeysOfTheFileAlone(t *testing.T) {
 	t.Parallel()
 	for _, key := range []string{`policy={"protected":["/x"]}`, `policy.rules=[]`, `http.tokens=[]`, `http={"tokens":[{"name":"a","env":"A"}]}`} {
@@ -271,7 +271,7 @@ func TestProblemsOfSettings(t *testing.T) {
 	}
 }
 
-// Variables of the hub that are no keys, and those of others, are none.
+// Variables of the hub that are no keys, and the keys of others, are none.
 func TestVariablesThatAreNoKeys(t *testing.T) {
 	t.Parallel()
 	have := Environment([]string{"MCPHUB_CONFIG=/x", "MCPHUB_ROOTS=/x", "MCPHUB_PROJECT_ROOT=/x", "MCPHUB_GUARDIAN=1", "MCPHUB_INSTANCE=1", "MCPHUB_WORKDIR=/x", "MCPHUB_FLEET_NAME=x", "PATH=/bin"})

@@ -42,8 +42,8 @@ func Load(path string, env func(string) (string, bool), above ...Setting) (*File
 	return LoadAs(path, path, env, above...)
 }
 
-// LoadAs is Load as it would be if the file at path, which need not be there, read as
-// the one at text does. Problems name the latter.
+// LoadAs works like Load as it would be if the file at path, which need not be there,
+// read as the one at text does. Problems name the latter.
 func LoadAs(path, text string, env func(string) (string, bool), above ...Setting) (*File, []Problem, error) {
 	trail, err := hubfile.Follow(path) // before it is read: what changes later is a Watcher's to see
 	if err != nil {
@@ -56,7 +56,7 @@ func LoadAs(path, text string, env func(string) (string, bool), above ...Setting
 	return loadText(path, text, data, trail, env, above)
 }
 
-// Text is what the file at path reads, and how the path leads to it.
+// Text returns what the file at path reads, and how the path leads to it.
 func Text(path string) ([]byte, hubfile.Trail, error) {
 	trail, err := hubfile.Follow(path) // before it is read: what changes later is a Watcher's to see
 	if err != nil {
@@ -69,7 +69,7 @@ func Text(path string) ([]byte, hubfile.Trail, error) {
 	return data, trail, nil
 }
 
-// LoadText is Load as it would be if the file at path, to which trail leads, read data.
+// LoadText works like Load as it would be if the file at path, to which trail leads, read data.
 func LoadText(path string, data []byte, trail hubfile.Trail, env func(string) (string, bool), above ...Setting) (*File, []Problem, error) {
 	return loadText(path, path, data, trail, env, above)
 }
@@ -86,8 +86,8 @@ func loadText(path, name string, data []byte, trail hubfile.Trail, env func(stri
 	return f, problems, err
 }
 
-// Parse is Load for text that was read already; name stands in the problems
-// and becomes File.Path as it is.
+// Parse works like Load for text that was read already; name stands in the
+// problems and becomes File.Path as it is.
 func Parse(name string, data []byte, env func(string) (string, bool), above ...Setting) (*File, []Problem, error) {
 	if len(data) > hubfile.MaxSize {
 		return nil, nil, &LoadError{Path: name, Err: hubfile.ErrTooLarge}
@@ -118,7 +118,7 @@ func errorsOf(all []Problem) []Problem {
 	return slices.DeleteFunc(slices.Clone(all), func(p Problem) bool { return p.Severity != SeverityError })
 }
 
-// Default is the configuration without any file: the embedded child alone.
+// Default returns the configuration without any file: the embedded child alone.
 func Default() *File {
 	f, _, err := WithoutFile(nil)
 	if err != nil {
@@ -127,8 +127,9 @@ func Default() *File {
 	return f
 }
 
-// WithoutFile is Load where there is no file: what the settings say, over the
-// defaults. The embedded child is there unless they give all servers.
+// WithoutFile works like Load if there is no file: what the settings say,
+// over the defaults. The embedded child is there unless they give all
+// servers.
 func WithoutFile(env func(string) (string, bool), above ...Setting) (*File, []Problem, error) {
 	text := `{"mcpServers": {"files": {"builtin": "files"}}}`
 	if slices.ContainsFunc(above, func(s Setting) bool { return len(s.path) == 1 && s.path[0] == "mcpServers" }) {
@@ -235,8 +236,8 @@ func (p *parser) loadFile() (*File, error) {
 	return f, nil
 }
 
-// defaultLayer is the lowest layer: what the table says, and the same for every
-// server that the file names.
+// defaultLayer returns the lowest layer: what the table says, and the same for
+// every server that the file names.
 func defaultLayer(entries *jsonc.Node) map[string]any {
 	out := defaultsOf(keys.Table)
 	servers := map[string]any{}
@@ -364,7 +365,7 @@ func (p *parser) readPolicy(f *File, n *jsonc.Node) {
 // maxNamed is how many servers a message names.
 const maxNamed = 8
 
-// andMore says that n others are not named.
+// andMore reports that n others are not named.
 func andMore(n int) string {
 	if n <= 0 {
 		return ""

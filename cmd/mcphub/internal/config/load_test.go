@@ -106,7 +106,7 @@ func TestTableAndTypesAgree(t *testing.T) {
 	for _, k := range keys.Describe() {
 		path := strings.Split(strings.ReplaceAll(k.Path, "[]", ".0"), ".")
 		if path[0] == "mcpServers" || strings.HasPrefix(k.Path, "roots.fallback[]") || strings.HasSuffix(k.Path, "[].serve") || k.Path == "http.tokens[].file" || k.Path == "http.stateKey[].file" || k.Path == "metrics.token.file" {
-			continue // not in the first entry, or in place of another key
+			continue // not in the first entry, or instead of another key
 		}
 		if p, around := f.At(path...), f.At(path[:len(path)-1]...); p.Line == 0 || p.Line == around.Line && p.Col == around.Col {
 			t.Errorf("everyKey does not use %s", k.Path)
@@ -312,7 +312,7 @@ func TestLoadAs(t *testing.T) {
 	}
 }
 
-// TestAuthSaidTwice: that nobody needs a token, beside tokens, is an error wherever it is
+// TestAuthSaidTwice: that no one needs a token, beside tokens, is an error wherever it is
 // said; each alone is none.
 func TestAuthSaidTwice(t *testing.T) {
 	t.Parallel()

@@ -46,7 +46,7 @@ func sameRules(a, b []Rule) bool {
 	return slices.EqualFunc(a, b, func(x, y Rule) bool { return reflect.DeepEqual(x, y) })
 }
 
-// Equivalent reports whether two readings of a file come to the same, wherever it stands in
+// Equivalent reports whether two readings of a file means the same, wherever it stands in
 // them. One with a server that cannot be read means nothing that is known.
 func (f *File) Equivalent(o *File) bool {
 	bare := func(f *File) File {

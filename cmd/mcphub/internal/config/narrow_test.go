@@ -18,7 +18,7 @@ func TestNarrowed(t *testing.T) {
 		name, now string
 		whole     bool
 		narrows   bool
-		servers   string // with ! those that are disabled
+		servers   string // with ! the ones that are disabled
 	}{
 		{"nothing", was, true, false, "a b"},
 		{"a comment", "// x\n" + was, true, false, "a b"},

@@ -10,7 +10,7 @@ import (
 	"mcphub/internal/printable"
 )
 
-// Severity says what a Problem costs. The zero value is the worst.
+// Severity reports what a Problem costs. The zero value is the worst.
 type Severity uint8
 
 const (
@@ -37,7 +37,7 @@ func (s Severity) String() string {
 // Problem is one thing wrong in a configuration file.
 type Problem struct {
 	File     string   // as it was named to Load or Parse
-	Line     int      // from 1; 0 where the problem has no place in the file
+	Line     int      // from 1; 0 if the problem has no place in the file
 	Col      int      // from 1, in characters; a byte order mark counts for nothing
 	Key      string   // the key path in hub.json's own spelling, `mcpServers.git.args[0]`; may be empty
 	Severity Severity // what it costs
@@ -89,7 +89,7 @@ func problemAt(src *jsonc.Source, off int, text, hint string) *Problem {
 	return p
 }
 
-// LoadError says that nothing usable came out of a file.
+// LoadError reports that nothing usable came out of a file.
 type LoadError struct {
 	Path   string    // as it was named
 	Errors []Problem // what is wrong in it; empty when it could not be read
@@ -119,7 +119,7 @@ func (e *LoadError) Error() string {
 // Unwrap returns the reading error, so that errors.Is(err, fs.ErrNotExist) holds.
 func (e *LoadError) Unwrap() error { return e.Err }
 
-// ErrorLines is all that is wrong, a line each.
+// ErrorLines returns all that is wrong, a line each.
 func ErrorLines(err error) []string {
 	var le *LoadError
 	if !errors.As(err, &le) || len(le.Errors) == 0 {

@@ -12,8 +12,8 @@ import (
 )
 
 // parseDuration reads text such as "1m30s", or a bare number. That is milliseconds, as
-// clients write them, or seconds where it is below 1,000, as people do: a time-out
-// of 30 ms is nobody's wish. millis: it is milliseconds always.
+// clients write them, or seconds if it is below 1,000, as people do: a time-out of 30
+// ms is no one's wish. millis: it is milliseconds always.
 func parseDuration(n *jsonc.Node, millis bool) (time.Duration, string, string) {
 	if n.Kind == '0' {
 		v, err := strconv.ParseFloat(n.Text, 64)

@@ -8,7 +8,7 @@ import (
 	"mcphub/internal/reference"
 )
 
-// A Reference is a reference to a secret, and where it stands.
+// A Reference is a reference to a secret, and its place.
 type Reference struct {
 	reference.Ref
 	At []string // key path, for File.At

@@ -8,8 +8,8 @@ import (
 )
 
 // AfterRestart lists the keys in which f differs from what a hub was started
-// with and that take effect only when it is started anew: a warning for each,
-// in the order of docs/config.md.
+// with and that take effect only when it is started again: a warning for
+// each, in the order of docs/config.md.
 func (f *File) AfterRestart(started *File) []Problem {
 	var out []Problem
 	for _, k := range keys.Describe() {
@@ -24,8 +24,8 @@ func (f *File) AfterRestart(started *File) []Problem {
 	return out
 }
 
-// valueAt is the value of a key that lies in objects alone. The tags of the types name the
-// keys.
+// valueAt returns the value of a key that lies in objects alone. The tags of the types
+// name the keys.
 func (f *File) valueAt(path []string) any {
 	at := reflect.ValueOf(f).Elem()
 	for _, step := range path {

@@ -64,7 +64,7 @@ func TestSandboxOfWhoSaysNone(t *testing.T) {
 	for _, tc := range []struct {
 		top, entry string
 		mode       string
-		nothing    bool // the entry says nothing of a sandbox
+		nothing    bool // the entry says nothing about a sandbox
 	}{
 		{``, `"command": "x"`, keys.SandboxDefault, true},
 		{`"sandbox": "auto",`, `"command": "x"`, "auto", true},

@@ -82,7 +82,7 @@ func (c *checker) gatherEntries(raw *jsonc.Node) *jsonc.Node {
 }
 
 // nameServers makes an object of a list of servers that say their names themselves, as Continue
-// has it; nil where one says none.
+// has it; nil if one says none.
 func (c *checker) nameServers(list *jsonc.Node) *jsonc.Node {
 	out := &jsonc.Node{Kind: '{', Off: list.Off}
 	for _, e := range list.Elems {
@@ -99,8 +99,8 @@ func (c *checker) nameServers(list *jsonc.Node) *jsonc.Node {
 	return out
 }
 
-// fromOpencode is an entry of opencode with its placeholders as hub.json has them:
-// {env:NAME} and {file:PATH}. Others write them as text.
+// fromOpencode returns an entry of opencode with its placeholders as hub.json has
+// them: {env:NAME} and {file:PATH}. Others write them as text.
 func fromOpencode(entry *jsonc.Node) *jsonc.Node {
 	kind := entry.Get("type")
 	if entry.Get("environment") == nil && (kind == nil || kind.Text != "local" && kind.Text != "remote") {
@@ -175,9 +175,9 @@ func (c *checker) reportDuplicates(at []string, n *jsonc.Node) {
 	}
 }
 
-// callNames says what each entry is called in the hub. A name made of A-Z a-z 0-9
-// _ . - stays; of another one these signs stay, and it is told apart from others by
-// a number.
+// callNames returns what each entry is called in the hub. A name made of A-Z a-z
+// 0-9 _ . - stays; of another one these signs stay, and it is told apart from
+// others by a number.
 func callNames(entries *jsonc.Node, separator string) map[string]string {
 	called, taken := map[string]string{}, map[string]bool{}
 	plain := func(name string) bool { return keys.IsServerName(name) && !strings.Contains(name, separator) }
@@ -246,10 +246,10 @@ func (s *Server) fillSandbox(mode string, n *jsonc.Node) {
 	}
 }
 
-// rootsWords say how a server learns the roots.
+// rootsWords report how a server learns the roots.
 var rootsWords = []string{"args", "list", "none"}
 
-// RootsMode returns the word that says how the server learns the roots, or "" if there is none.
+// RootsMode returns the word that reports how the server learns the roots, or "" if there is none.
 func (s *Server) RootsMode() string {
 	if len(s.Roots) == 1 && slices.Contains(rootsWords, s.Roots[0]) {
 		return s.Roots[0]
@@ -294,7 +294,8 @@ func (c *checker) checkKind(at []string, s *Server, n *jsonc.Node, kind string) 
 	}
 }
 
-// checkSecured checks what an entry says of its TLS and of a program for headers. Without effect, it would leave a person in the belief that it is there.
+// checkSecured checks what an entry says about its TLS and of a program for headers. Without effect, it would leave a person in the belief
+// that it is there.
 func (c *checker) checkSecured(at []string, s *Server, n *jsonc.Node) {
 	if v := n.Get("headersFrom"); s.HeadersFrom != nil && v != nil && v.Get("command") == nil {
 		c.reportError(appendStep(at, "headersFrom"), v.Off, `"command" is missing`, "name the program that prints them")

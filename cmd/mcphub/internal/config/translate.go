@@ -14,7 +14,7 @@ import (
 // others. Placeholders stay as they are, and nothing is checked but what the
 // translation itself needs: read the result with [Parse].
 //
-// The problems say what was lost on the way. They name keys, never values.
+// The problems report what was lost on the way. They name keys, never values.
 func Translate(name string, entry []byte) ([]byte, []Problem, error) {
 	src := jsonc.NewSource("", entry)
 	raw, unread := src.Parse()
@@ -44,7 +44,7 @@ func Translate(name string, entry []byte) ([]byte, []Problem, error) {
 	return out.Canonical(), c.problems, nil
 }
 
-// written is the order of the keys that say what a server is.
+// written is the order of the keys that report what a server is.
 var written = []string{"type", "builtin", "command", "args", "env", "inherit", "envFile", "cwd", "url", "headers", "auth"}
 
 func writtenAt(key string) int {
@@ -55,7 +55,7 @@ func writtenAt(key string) int {
 }
 
 // ServerName makes of any text a name that a server can have: the text itself
-// where it is one and holds no separator.
+// if it is one and holds no separator.
 func ServerName(s string) string {
 	for strings.Contains(s, "__") { // the separator, unless the file says otherwise
 		s = strings.ReplaceAll(s, "__", "_")

@@ -28,7 +28,7 @@ const (
 	headerSize = 16 << 10
 	bodySize   = 64 << 10
 	closeTime  = 300 * time.Millisecond // for requests under way when Run ends
-	codeTime   = 10 * time.Minute       // after which a code that nobody has typed ends the console
+	codeTime   = 10 * time.Minute       // after which a code that no one has typed ends the console
 )
 
 // partHeader is in the requests of the script: partBrief is answered with what comes quickly, anything else with the whole.
@@ -65,11 +65,11 @@ type Config struct {
 	Write  func(ctx context.Context, e Edit, digest string) (said string, err error)
 	// Exports are the formats of `mcphub audit export`.
 	Exports []Export
-	// File reads hub.json, and what validate and plan say of it; brief: without those.
+	// File reads hub.json, and what validate and plan say about it; brief: without those.
 	File func(ctx context.Context, brief bool) File
 	// Questions are what waits for a person. silent are what went wrong.
 	Questions func(ctx context.Context) (all []Question, silent []string)
-	// Answer answers one of them. The error says why it does not count.
+	// Answer answers one of them. The error reports why it does not count.
 	Answer func(ctx context.Context, a Answer) error
 }
 
@@ -77,7 +77,7 @@ type Config struct {
 type Mend struct {
 	Text    string
 	Command string     // that does; "": there is none
-	Allows  *Allowance // what the command opens, where a page may do the same; nil: it may not
+	Allows  *Allowance // what the command opens, if a page may do the same; nil: it may not
 }
 
 // An Allowance is a path that is opened to a server.
@@ -129,7 +129,7 @@ type Change struct {
 	Lines  []string // a unified diff, whole but without secrets
 	Notes  []string // what is done beside that, what is not, and why
 	Digest string   // of all that would be written; "": nothing would
-	Folder string   // that a rule would let calls name, where they are refused all the same; "": there is none
+	Folder string   // that a rule would let calls name, if they are refused all the same; "": there is none
 }
 
 // A File is hub.json as it reads now.
@@ -150,7 +150,7 @@ type Question struct {
 	Hub     string // the socket of the hub that asks; "": the page cannot answer
 	ID      string
 	Digest  string   // of what is shown
-	Choices []string // that allow it, the narrower first; empty where the page may only deny it
+	Choices []string // that allow it, the narrower first; empty if the page may only deny it
 	Since   time.Time
 	Until   time.Time // zero: it waits until it is answered
 }
@@ -199,18 +199,18 @@ func New(cfg Config, l net.Listener) *Server {
 	return &Server{cfg: cfg, guard: newGuard(l.Addr().String()), spent: make(chan struct{}), pages: parsePages()}
 }
 
-// parsePages are the embedded pages, which a test has read.
+// parsePages returns the embedded pages, which a test has read.
 func parsePages() *template.Template {
 	return template.Must(template.New("").Funcs(templateFunctions()).ParseFS(files, "pages/*.html"))
 }
 
-// Address is where the page is. It holds no secret.
+// Address returns the place of the page. It holds no secret.
 func (s *Server) Address() string { return "http://" + s.guard.host + "/" }
 
-// Code is what a person types on the page, once.
+// Code returns what a person types on the page, once.
 func (s *Server) Code() string { return s.guard.shownCode() }
 
-// Run serves until ctx ends, and closes the listener. The error says why it ended earlier.
+// Run serves until ctx ends, and closes the listener. The error reports why it ended earlier.
 func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -340,6 +340,6 @@ func (s *Server) showPage(w http.ResponseWriter, status int, name string, p page
 	w.WriteHeader(status)
 	out := inert{w: w}
 	if err := s.pages.ExecuteTemplate(&out, name, p); err == nil {
-		_ = out.flushRest() // nobody to tell
+		_ = out.flushRest() // no one to tell
 	}
 }

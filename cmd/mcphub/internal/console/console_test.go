@@ -21,7 +21,7 @@ import (
 
 const testHost = "127.0.0.1:4321"
 
-// fakes is a world that a console shows; text stands in every place that somebody else fills.
+// fakes returns a world that a console shows; text stands in every place that someone else fills.
 func fakes(text, record string) Config {
 	at := time.Now().Add(-time.Minute)
 	r := admin.Report{PID: 77, Version: text, Started: at, Socket: "/run/77.sock", Config: admin.ConfigReport{Path: text, Error: text, Waiting: text}}
@@ -225,7 +225,7 @@ func TestTheCodeCountsOnce(t *testing.T) {
 	if w := ask(s, "POST", "/open", url.Values{"code": {""}}, nil); w.Code != http.StatusForbidden || strings.Contains(w.Body.String(), s.guard.secret) {
 		t.Errorf("an empty code after the exchange: %d", w.Code)
 	}
-	for range 2 * maxWrong { // nothing is left to guess, so nobody can end the session by it
+	for range 2 * maxWrong { // nothing is left to guess, so no one can end the session by it
 		ask(s, "POST", "/open", url.Values{"code": {"AAAAA-AAAAA"}}, nil)
 	}
 	select {
@@ -265,7 +265,7 @@ func TestCodesCannotBeGuessed(t *testing.T) {
 	}
 }
 
-// A console ends with its context, and by too many wrong codes; nothing of it is left.
+// A console ends with its context, and by too many wrong codes; none of it is left.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	for _, spent := range []bool{false, true} {

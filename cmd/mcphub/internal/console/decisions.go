@@ -34,7 +34,7 @@ func pickOf(r *http.Request) pick {
 	return pick{f("server"), f("tool"), f("path"), f("decision"), f("in"), f("principal"), f("any"), f("until")}
 }
 
-// trailFilter is what trail can pick by; the rest is for matches.
+// trailFilter returns what trail can pick by; the rest is for matches.
 func (p *pick) trailFilter() trail.Filter {
 	f := trail.Filter{Session: p.Session, Principal: p.Principal, Child: p.Server, Tool: p.Tool, Denied: p.Decision == "refused"}
 	if at, err := time.Parse(time.RFC3339Nano, p.Until); err == nil {
@@ -94,7 +94,7 @@ func (s *Server) decisionsPage(r *http.Request) page {
 	return page{View: "/decisions", Live: d.Pick.Until == "", Data: d}
 }
 
-// readPage reads a page of the record. A page ends where the time changes, because the next one goes on from there.
+// readPage reads a page of the record. A page ends if the time changes, because the next one goes on from there.
 func (d *decisionsData) readPage(ctx context.Context, dir string) {
 	full := false
 	reached, err := trail.Newest(ctx, dir, d.Pick.trailFilter(), func(one trail.Decision) bool {
@@ -120,7 +120,7 @@ func (d *decisionsData) readPage(ctx context.Context, dir string) {
 	}
 }
 
-// Class is how a decision is coloured: a question that was only put is neither good nor bad.
+// Class returns how a decision is coloured: a question that was only put is neither good nor bad.
 func (d *decision) Class() string {
 	switch {
 	case d.Refused, d.Kind == audit.KindQuestion && d.Decision.Decision == "declined":
@@ -131,7 +131,7 @@ func (d *decision) Class() string {
 	return "good"
 }
 
-// explainWith says of a decision what it was, and what changes it.
+// explainWith reports for a decision what it was, and what changes it.
 func (d *decision) explainWith(mend func() func(audit.Refusal) Mend) {
 	d.Words = d.Decision.Decision
 	switch d.Kind {

@@ -25,8 +25,7 @@
 // # What it refuses to do
 //
 // It decides nothing about calls, opens no path, starts no server and writes no file. It answers questions, restarts
-// servers, has hub.json read again, and has it changed by an [Edit], if a person clicks that. The hub says
-// whether an answer counts; who writes hub.json looks whether it is what was shown. It listens on the
-// loopback address only, loads nothing from elsewhere, and imports nothing of hub but the shape of
-// its reports.
+// servers, has hub.json read again, and has it changed by an [Edit], if a person clicks that. The hub reports
+// whether an answer counts; who writes hub.json looks whether it is what was shown. It listens on the loopback
+// address only, loads nothing from elsewhere, and imports none of hub but the shape of its reports.
 package console

@@ -31,7 +31,7 @@ type Edit struct {
 	Set       string // of DoAdd: a variable or a header in each line, as NAME=VALUE
 }
 
-// Heading is what the page of the change is called.
+// Heading returns what the page of the change is called.
 func (e *Edit) Heading() string {
 	switch what := e.Server; {
 	case e.Do == DoAllow:
@@ -102,7 +102,7 @@ func (s *Server) notEdited(r *http.Request, e *Edit, why error) page {
 	return s.pageAfter(r, e, "hub.json is not changed: "+why.Error())
 }
 
-// pageAfter is the view of an edit, with a notice. A form that a person has filled in stays filled in.
+// pageAfter returns the view of an edit, with a notice. A form that a person has filled in stays filled in.
 func (s *Server) pageAfter(r *http.Request, e *Edit, notice string) page {
 	var p page
 	if viewOf(e) == "/decisions" {
@@ -124,7 +124,7 @@ func viewOf(e *Edit) string {
 // changeData shows a change instead of the view.
 type changeData struct{ Change *Change }
 
-// DiffClass is how a line of a diff is coloured; its first character says the same.
+// DiffClass returns how a line of a diff is coloured; its first character says the same.
 func (c *Change) DiffClass(line string) string {
 	switch line[:min(1, len(line))] {
 	case "+":
@@ -141,7 +141,7 @@ type adding struct {
 	Session, Title string
 }
 
-// addingOf is the form of a way, with what a person has filled in before.
+// addingOf returns the form of a way, with what a person has filled in before.
 func addingOf(session string, e Edit, from string) adding {
 	if e.Do != DoAdd || e.From != from {
 		e = Edit{From: from}

@@ -30,11 +30,11 @@ func newGuard(host string) *guard {
 	return &guard{host: host, secret: rand.Text() + rand.Text(), answers: rand.Text() + rand.Text(), code: rand.Text()[:codeSize]}
 }
 
-// wholeSecret is what the page has that was opened by the code. A browser keeps what scripts store in files, so a page that is
-// loaded anew has the secret alone, and looks.
+// wholeSecret returns what the page has that was opened by the code. A browser keeps what scripts store in files, so a page
+// that is loaded again has the secret alone, and looks.
 func (g *guard) wholeSecret() string { return g.secret + "." + g.answers }
 
-// exchangeCode takes the code for the whole secret, once. spent says that there were too many wrong ones.
+// exchangeCode takes the code for the whole secret, once. spent reports that there were too many wrong ones.
 func (g *guard) exchangeCode(typed string) (secret string, spent bool) {
 	typed = strings.ToUpper(strings.NewReplacer(" ", "", "-", "").Replace(typed))
 	g.mu.Lock()
@@ -50,7 +50,7 @@ func (g *guard) exchangeCode(typed string) (secret string, spent bool) {
 	return g.wholeSecret(), false
 }
 
-// shownCode is the code as people read it.
+// shownCode returns the code as people read it.
 func (g *guard) shownCode() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -83,7 +83,7 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 // setHeaders are the same for every answer.
 //
 // The referrer policy is not no-referrer: by that one a browser says "Origin: null" of the page's own
-// forms, which is what a sandboxed frame of somebody else says. An address holds nothing that is
+// forms, which is what a sandboxed frame of someone else says. An address holds nothing that is
 // secret, and another port is another origin, so nothing is told outside.
 func setHeaders(h http.Header) {
 	h.Set("Content-Security-Policy", policy)
@@ -105,7 +105,7 @@ func (g *guard) fromHere(next http.Handler) http.Handler {
 		own := len(origins) == 1 && origins[0] == "http://"+g.host
 		site := r.Header.Get("Sec-Fetch-Site")
 		switch {
-		case r.Host != g.host: // a name that was bound anew to this address
+		case r.Host != g.host: // a name that was bound again to this address
 			http.Error(w, "this is not the address of the console", http.StatusMisdirectedRequest)
 		case r.Method != http.MethodGet && r.Method != http.MethodPost:
 			http.Error(w, "the console knows GET and POST", http.StatusMethodNotAllowed)

@@ -2,8 +2,8 @@ package console
 
 import "mcphub/internal/proctree"
 
-// memoryOf is what processes take, each with all that it has started, in bytes by process id. What
-// processes share counts for each.
+// memoryOf returns what processes take, each with all that it has started, in bytes by process id.
+// What processes share counts for each.
 func memoryOf(pids []int) map[int]int64 {
 	all := map[int]int64{}
 	if len(pids) == 0 {

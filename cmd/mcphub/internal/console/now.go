@@ -77,8 +77,8 @@ func (s *Server) lookNow(ctx context.Context, holds string) nowData {
 	return d
 }
 
-// firstOf are those of all that are like what is looked for, most at most, and how many others there are. Where not all are
-// shown, the urgent ones come first.
+// firstOf returns the first of of all that are like what is looked for, most at most, and how many others there are. Where
+// not all are shown, the urgent ones come first.
 func firstOf[T any](most int, all []T, urgent, like func(*T) bool) (shown []T, others int) {
 	var rest []T
 	for i := range all {
@@ -98,7 +98,7 @@ func firstOf[T any](most int, all []T, urgent, like func(*T) bool) (shown []T, o
 	return shown, len(all) - len(shown)
 }
 
-// Asks is how many calls of a server wait for a person.
+// Asks returns how many calls of a server wait for a person.
 func Asks(sessions []status.Session, server string) (n int) {
 	for i := range sessions {
 		for _, q := range sessions[i].Report.Questions {
@@ -141,7 +141,7 @@ func (s *Server) configurationPage(r *http.Request) page {
 	return page{View: "/configuration", More: brief, Data: s.cfg.File(r.Context(), brief)}
 }
 
-// errLooks is told where a page may answer and allow nothing.
+// errLooks learns where a page may answer and allow nothing.
 var errLooks = errors.New("this page was loaded anew, so it only shows; end the console and start it again to answer and to allow on it")
 
 // questionsData is what the view of questions shows.
@@ -186,7 +186,7 @@ func (s *Server) answerPage(r *http.Request) page {
 	return p
 }
 
-// InstanceText names what an instance serves, where it is one of several.
+// InstanceText names what an instance serves, if it is one of several.
 func (n nowServer) InstanceText() string {
 	switch {
 	case len(n.Sessions) > 1:

@@ -68,7 +68,7 @@ func (d *Entries) commandLine(s *Server) func(words ...string) string {
 	return func(words ...string) string { return s.cfg.Command(d.File, words...) }
 }
 
-// standingOf is how an entry stands that has no instance.
+// standingOf returns how an entry stands that has no instance.
 func (e *Entry) standingOf(hubs int, command func(words ...string) string) standing {
 	switch {
 	case e.Disabled:
@@ -94,7 +94,7 @@ func (s *Server) findPage(r *http.Request) page {
 	return p
 }
 
-// Offered are the tools that clients are offered.
+// Offered returns the tools that clients are offered.
 func (s *server) Offered() []status.OfferedTool {
 	if s.Tools == nil {
 		return nil
@@ -102,7 +102,7 @@ func (s *server) Offered() []status.OfferedTool {
 	return s.Tools.Tools
 }
 
-// Hidden are the tools that hub.json holds back.
+// Hidden returns the tools that hub.json holds back.
 func (s *server) Hidden() []string {
 	if s.Tools == nil {
 		return nil

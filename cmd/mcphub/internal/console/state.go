@@ -78,7 +78,7 @@ func timeSince(t *time.Time, now time.Time) string {
 	return "for " + layout.FormatDuration(now.Sub(*t))
 }
 
-// kernelText is what the kernel holds of an instance, or will hold of it once it runs.
+// kernelText returns what the kernel holds of an instance, or will hold of it once it runs.
 func kernelText(c *status.Child) string {
 	why := strings.Join(c.Lacks, "; ")
 	switch runs := c.PID > 0; {

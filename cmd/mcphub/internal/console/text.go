@@ -17,7 +17,7 @@ import (
 // maxText is how many characters of one text a page shows.
 const maxText = 4000
 
-// templateFunctions are what templates may call.
+// templateFunctions returns what templates may call.
 func templateFunctions() template.FuncMap {
 	return template.FuncMap{
 		"ago": func(at any) string {

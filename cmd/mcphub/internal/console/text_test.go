@@ -55,7 +55,7 @@ func TestForeignTextIsInert(t *testing.T) {
 	}
 }
 
-// markup is what a page has of the characters that begin or end a tag or an attribute.
+// markup returns what a page has of the characters that begin or end a tag or an attribute.
 func markup(body string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune("<>\"'", r) {
@@ -65,7 +65,7 @@ func markup(body string) string {
 	}, body)
 }
 
-// shape is the markup of every view. It fails where a page holds a character that does not print.
+// shape returns the markup of every view. It fails if a page holds a character that does not print.
 func shape(t *testing.T, s *Server, session url.Values, text string) map[string]string {
 	t.Helper()
 	all := map[string]string{}

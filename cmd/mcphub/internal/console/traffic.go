@@ -16,7 +16,7 @@ import (
 const (
 	slotTime  = 5 * time.Second
 	slotCount = 120 // ten minutes
-	maxTook   = 512 // times that are kept of a slot, picked at random where there are more
+	maxTook   = 512 // times that are kept of a slot, picked at random if there are more
 )
 
 // traffic counts what is recorded while the console runs. Its methods may be called from any
@@ -84,7 +84,7 @@ func (t *traffic) noteLine(e trail.Event) {
 	}
 }
 
-// slotAt is where a number has its place.
+// slotAt returns where a number has its place.
 func (t *traffic) slotAt(number int64) *slot {
 	return &t.slots[((number%slotCount)+slotCount)%slotCount]
 }
@@ -105,7 +105,7 @@ const (
 func (curve) Width() int  { return curveWidth }
 func (curve) Height() int { return curveHeight }
 
-// drawCurves are those of calls, refusals and the median time of an answer, until now.
+// drawCurves returns the draw curves of calls, refusals and the median time of an answer, until now.
 func (t *traffic) drawCurves(now time.Time) (all []curve, since time.Time, wrong string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -126,7 +126,7 @@ func (t *traffic) drawCurves(now time.Time) (all []curve, since time.Time, wrong
 	return []curve{drawCurve("calls", "a second", calls[:]), drawCurve("refused", "a second", refused[:]), drawCurve("p50 of answers", "ms", median[:])}, t.since, t.wrong
 }
 
-// drawCurve makes a curve of values, the last of which is that of now.
+// drawCurve makes a curve of values, the last of which is the present value.
 func drawCurve(name, unit string, values []float64) curve {
 	most := slices.Max(values)
 	scale := max(most, 1e-9)

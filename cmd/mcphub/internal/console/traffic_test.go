@@ -78,7 +78,7 @@ func TestTrafficFollows(t *testing.T) {
 	if err := l.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	var at time.Time // that of the line: a slot may have ended since
+	var at time.Time // the line's: a slot may have ended since
 	select {
 	case at = <-counted:
 	case err := <-done:

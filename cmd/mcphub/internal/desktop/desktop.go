@@ -37,8 +37,8 @@ func (n *Notifier) Tell(notice Notice) {
 	}
 }
 
-// Run shows what is told, each in the place of the one before it, until ctx ends. told is
-// called where one could not be shown.
+// Run shows what is told, each instead of the one before it, until ctx ends. told is
+// called if one could not be shown.
 func (n *Notifier) Run(ctx context.Context, told func(error)) {
 	for {
 		select {

@@ -13,8 +13,8 @@ import (
 
 var errNoDesktop = errors.New("there is no session bus on a socket of this machine (DBUS_SESSION_BUS_ADDRESS)")
 
-// busAddress is where the session bus is; "" for nowhere. It is not asked of the library,
-// which would start one.
+// busAddress returns where the session bus is; "" for nowhere. It is not asked of the
+// library, which would start one.
 func (n *Notifier) busAddress() string {
 	address := n.env("DBUS_SESSION_BUS_ADDRESS")
 	if address == "" {

@@ -99,7 +99,7 @@ func TestNoticesAreShown(t *testing.T) {
 	}
 }
 
-// Where there is no bus on a socket of this machine, none is started and nothing is run.
+// If there is no bus on a socket of this machine, none is started and nothing is run.
 func TestNoBusIsStarted(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -122,7 +122,7 @@ func TestNoBusIsStarted(t *testing.T) {
 	}
 }
 
-// Who tells never waits, also where nobody shows anything.
+// Who tells never waits, also if no one shows anything.
 func TestTellingNeverWaits(t *testing.T) {
 	t.Parallel()
 	n := New(environment(nil))

@@ -14,5 +14,5 @@
 // # What it refuses to do
 //
 // It starts no bus and no program. It speaks to a bus on a socket of this machine alone,
-// and on Linux alone. Where there is none, nothing is shown.
+// and on Linux alone. If there is none, nothing is shown.
 package desktop

@@ -11,7 +11,7 @@ import (
 	"mcphub/internal/printable"
 )
 
-// examineClients says for each client on this machine how the hub is registered in it.
+// examineClients reports for each client on this machine how the hub is registered in it.
 func (e *examination) examineClients() {
 	var without []*clients.Profile
 	for i := range clients.All {
@@ -47,7 +47,7 @@ func (e *examination) examineClients() {
 	}
 }
 
-// installCommand is the command that registers the hub in a client.
+// installCommand returns the command that registers the hub in a client.
 func (e *examination) installCommand(c *clients.Profile) string {
 	words := []string{"install", c.Name, "--yes"}
 	if c.Roots == clients.NoRoots {
@@ -56,7 +56,7 @@ func (e *examination) installCommand(c *clients.Profile) string {
 	return e.commandLine(words...)
 }
 
-// reinstallCommand is the command that registers the hub in a client anew.
+// reinstallCommand returns the command that registers the hub in a client again.
 func (e *examination) reinstallCommand(c *clients.Profile) string {
 	if slices.Contains(e.Changed, c.Name) {
 		return e.installCommand(c)

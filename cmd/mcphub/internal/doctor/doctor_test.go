@@ -240,7 +240,7 @@ func TestExamineNoTools(t *testing.T) {
 }
 
 // TestExamineOne: a server that is named is examined alone, and one that there is
-// not is told of.
+// not is told about.
 func TestExamineOne(t *testing.T) {
 	o := options(t, `{"mcpServers": {"a": {"command": "no-such-program-a"}, "b": {"command": "no-such-program-b"}}}`)
 	o.Servers = []string{"b"}
@@ -293,7 +293,7 @@ func TestReportOrder(t *testing.T) {
 	}
 }
 
-// options are those of a machine of the test's own.
+// options returns the options of a machine of the test's own.
 func options(t *testing.T, text string) Options {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -316,8 +316,8 @@ func options(t *testing.T, text string) Options {
 	}
 }
 
-// TestKernelNote: what the kernel does not hold is a note, and only where a server is to
-// be held.
+// TestKernelNote: what the kernel does not hold is a note, and only if a server is to be
+// held.
 func TestKernelNote(t *testing.T) {
 	t.Parallel()
 	confined := []hub.Child{{Spec: spec.Spec{Name: "a", Sandbox: sandbox.Settings{Mode: sandbox.Auto, Default: true}}}}

@@ -25,11 +25,11 @@ import (
 	"mcphub/internal/printable"
 )
 
-// Options say what to examine.
+// Options describe what to examine.
 type Options struct {
 	Source  *setup.Source
 	Servers []string // to try; none: all servers, and all else too
-	Roots   []string // in scope while the servers run; none: those of hub.json, else the working directory
+	Roots   []string // in scope while the servers run; none: hub.json's, else the working directory
 	Timeout time.Duration
 	Log     zerolog.Logger
 
@@ -75,7 +75,7 @@ func Examine(ctx context.Context, o Options) (*Report, error) {
 	return r, nil
 }
 
-// waitsForPerson reports whether some of hub.json waits for a person, and says what waits. Nothing
+// waitsForPerson reports whether some of hub.json waits for a person, and reports what waits. None
 // of that is started here either.
 func (e *examination) waitsForPerson() bool {
 	st, err := e.Source.Accepted(io.Discard, nil)
@@ -134,7 +134,7 @@ func (e *examination) isAbout(p config.Problem) bool {
 	})
 }
 
-// subjectOf is the server that a problem is about.
+// subjectOf returns the server that a problem is about.
 func (e *examination) subjectOf(p config.Problem) string {
 	if e.found.File == nil {
 		return ""
@@ -161,7 +161,7 @@ func (e *examination) examineConfiguration() {
 	}
 }
 
-// problemFinding is one that validate finds.
+// problemFinding returns one that validate finds.
 func (e *examination) problemFinding(p config.Problem) Finding {
 	f := Finding{Group: Configuration, Subject: e.subjectOf(p), Severity: p.Severity.String(), At: formatPlace(p), Text: p.Text, Cure: p.Hint, Command: printable.CommandLine(p.Command)}
 	if f.Cure == "" {
@@ -182,7 +182,7 @@ func (e *examination) problemFinding(p config.Problem) Finding {
 	return f
 }
 
-// Lacks are the errors of one entry for which its server cannot be started.
+// Lacks returns the errors of one entry for which its server cannot be started.
 func Lacks(o Options, found setup.CheckResult, server string) (all []Finding) {
 	e := examination{Options: o, found: found}
 	for _, p := range found.Problems {
@@ -193,13 +193,13 @@ func Lacks(o Options, found setup.CheckResult, server string) (all []Finding) {
 	return all
 }
 
-// Failure says why a server that was tried does not work, and what helps.
+// Failure returns why a server that was tried does not work, and what helps.
 func Failure(ctx context.Context, o Options, found setup.CheckResult, run *trial.Attempt) Finding {
 	e := examination{Options: o, found: found}
 	return e.explainFailure(run.Spec, &run.Status, e.findInterpreter(ctx, run.Spec, run.Status.Command))
 }
 
-// commandLine is a command line of this program, about the hub.json that is examined.
+// commandLine returns a command line of this program, about the hub.json that is examined.
 func (e *examination) commandLine(words ...string) string {
 	return e.Source.CommandLine(words...)
 }
@@ -258,14 +258,14 @@ func (e *examination) suggestProgram(f *Finding) {
 	}
 }
 
-// publishers say what brings well-known programs.
+// publishers report what brings well-known programs.
 var publishers = map[string]string{
 	"npx": "Node.js (https://nodejs.org)", "node": "Node.js (https://nodejs.org)", "npm": "Node.js (https://nodejs.org)",
 	"uvx": "uv (https://docs.astral.sh/uv)", "uv": "uv (https://docs.astral.sh/uv)", "docker": "Docker (https://docs.docker.com/get-docker)",
 	"deno": "Deno (https://deno.com)", "bunx": "Bun (https://bun.sh)", "bun": "Bun (https://bun.sh)", "python3": "Python (https://www.python.org)", "python": "Python (https://www.python.org)",
 }
 
-// usualFolders are the folders into which programs are installed that PATH may lack.
+// usualFolders returns the folders into which programs are installed that PATH may lack.
 func usualFolders(env clients.Env) []string {
 	dirs := []string{
 		filepath.Join(env.Home, ".local", "bin"), filepath.Join(env.Home, "bin"), filepath.Join(env.Home, ".cargo", "bin"), filepath.Join(env.Home, ".bun", "bin"),
@@ -280,7 +280,7 @@ func usualFolders(env clients.Env) []string {
 	return dirs
 }
 
-// trialRoots are the roots that the servers are tried with.
+// trialRoots returns the roots that the servers are tried with.
 func (e *examination) trialRoots() []string {
 	if len(e.Roots) > 0 {
 		return e.Roots
@@ -292,7 +292,7 @@ func (e *examination) trialRoots() []string {
 	return []string{cfg.Dir}
 }
 
-// fallbackRoots are the roots of clients that give none.
+// fallbackRoots returns the roots of clients that give none.
 func (e *examination) fallbackRoots() []string {
 	out := []string{}
 	if e.found.Whole && !e.found.Hub.Fallback.IsEmpty() {

@@ -35,7 +35,7 @@ type Finding struct {
 // A Report is what was found; the shape of JSON.
 type Report struct {
 	OK       bool              `json:"ok"`     // there is no error
-	Config   string            `json:"config"` // hub.json; "" where there is none
+	Config   string            `json:"config"` // hub.json; "" if there is none
 	Findings []Finding         `json:"findings"`
 	Servers  []Server          `json:"servers"`
 	Clients  []InstalledClient `json:"clients"`
@@ -63,7 +63,7 @@ type Server struct {
 type Interpreter struct {
 	Name    string `json:"name"` // node or python
 	Path    string `json:"path"`
-	Version string `json:"version,omitempty"` // "" where it does not tell
+	Version string `json:"version,omitempty"` // "" if it does not tell
 	Wants   string `json:"wants,omitempty"`   // as the package writes it
 	Package string `json:"package,omitempty"` // the file that says so
 }
@@ -75,7 +75,7 @@ type InstalledClient struct {
 	File       string   `json:"file,omitempty"`
 	Registered string   `json:"registered,omitempty"` // the name of the hub in it
 	Program    []string `json:"program,omitempty"`    // that it starts as the hub
-	GivesRoots bool     `json:"givesRoots"`           // it tells which folders are open
+	GivesRoots bool     `json:"givesRoots"`           // it reports which folders are open
 	Roots      []string `json:"roots,omitempty"`      // that the hub is registered with
 }
 
@@ -96,13 +96,13 @@ type SystemInfo struct {
 	Secrets  string   `json:"secrets"`            // where a new secret is kept: keyring or file
 	Why      string   `json:"why,omitempty"`
 	Roots    []string `json:"roots"` // of clients that give none
-	State    string   `json:"state"` // folders that the hub writes to; "" where it does not
+	State    string   `json:"state"` // folders that the hub writes to; "" if it does not
 	Audit    string   `json:"audit"`
 	Logs     string   `json:"logs"`
 	Cache    string   `json:"cache"`
 }
 
-// Count is how many findings are as severe as that.
+// Count returns how many findings are as severe as that.
 func (r *Report) Count(severity config.Severity) (n int) {
 	for i := range r.Findings {
 		if r.Findings[i].Severity == severity.String() {

@@ -31,7 +31,7 @@ const (
 	maxDetails = 5
 )
 
-// tryServers starts those that are to be tried, and says what became of them.
+// tryServers starts the ones that are to be tried, and reports what became of them.
 func (e *examination) tryServers(ctx context.Context) error {
 	cfg := e.found.Hub
 	cfg.Children = slices.DeleteFunc(slices.Clone(cfg.Children), func(c hub.Child) bool { return !e.isExamined(c.Spec.Name) || e.found.Bad[c.Spec.Name] })
@@ -52,7 +52,7 @@ func (e *examination) isExamined(name string) bool {
 	return len(e.Servers) == 0 || slices.Contains(e.Servers, name)
 }
 
-// reportServers says what became of each server, in the order of hub.json.
+// reportServers reports what became of each server, in the order of hub.json.
 func (e *examination) reportServers(ctx context.Context, cfg *hub.Config, t *trial.Observation) {
 	total := 0
 	for i := range e.found.File.Servers {
@@ -85,7 +85,7 @@ func (e *examination) reportServers(ctx context.Context, cfg *hub.Config, t *tri
 	}
 }
 
-// reportServer says what became of one.
+// reportServer reports what became of one.
 func (e *examination) reportServer(ctx context.Context, out *Server, c *hub.Child, st *status.Child, tools []client.Tool) {
 	out.Environment, out.Roots, out.Era, out.State = st.Environment, st.RootsServed, st.Era, st.State
 	out.Kernel, out.Lacks = st.Kernel, st.Lacks
@@ -142,7 +142,7 @@ func (e *examination) reportServer(ctx context.Context, out *Server, c *hub.Chil
 	e.checkNames(c, tools, warn)
 }
 
-// addMend says what the kernel has refused a server, and what opens it.
+// addMend reports what the kernel has refused a server, and what opens it.
 func (e *examination) addMend(f *Finding, st *status.Child) {
 	if f.Text != "" {
 		f.Text += "; "
@@ -182,12 +182,12 @@ func (e *examination) checkNames(c *hub.Child, tools []client.Tool, warn func(se
 	}
 }
 
-// entryPlace is the place of a server's entry.
+// entryPlace returns the place of a server's entry.
 func (e *examination) entryPlace(name string) string {
 	return formatPlace(e.found.File.At("mcpServers", name))
 }
 
-// explainFailure says why a server did not start, and what helps.
+// explainFailure returns why a server did not start, and what helps.
 func (e *examination) explainFailure(s spec.Spec, st *status.Child, in *Interpreter) Finding {
 	text := printable.Clean(cmp.Or(st.LastFailure, st.Error))
 	f := Finding{Group: Servers, Subject: s.Name, Severity: sevError, At: e.entryPlace(s.Name), Text: firstLine(reference.Show(text))}
@@ -209,8 +209,9 @@ func (e *examination) explainFailure(s spec.Spec, st *status.Child, in *Interpre
 
 var anError = lazyregexp.New(`(?i)\b(?:\w*error|exception|fatal|panic)\b`)
 
-// lastWords are the last lines that a server wrote, but for what is said already.
-// Where an error stands before them, that comes first: a trace may follow it.
+// lastWords returns the last lines that a server wrote, but for what is said
+// already. Where an error stands before them, that comes first: a trace may
+// follow it.
 func lastWords(stderr, said string) []string {
 	var all []string
 	for line := range strings.Lines(stderr) {
@@ -268,7 +269,7 @@ var ailments = []ailment{
 			return
 		}
 		f.Cure = fmt.Sprintf("install %s where the server is", name)
-		// The package.json of its package says what is installed, not the server.
+		// The package.json of its package reports what is installed, not the server.
 		if file, _ := wantedByScript(s.Args, "package.json"); file != "" && said[1] != "" {
 			f.Command = printable.CommandLine([]string{"npm", "install", "--prefix", filepath.Dir(file)})
 		}
@@ -289,8 +290,8 @@ var ailments = []ailment{
 // noVariable is what the name of a variable does not have.
 var noVariable = lazyregexp.New(`[^A-Za-z0-9]+`)
 
-// explainUnauthorized says what to do about a server that wants to know who calls.
-// It is the one place for that.
+// explainUnauthorized reports what to do about a server that wants to know who
+// calls. It is the one place for that.
 func (e *examination) explainUnauthorized(f *Finding, s spec.Spec) {
 	if text, login, _ := strings.Cut(f.Text, "; run: "); strings.HasPrefix(login, "mcphub auth login ") {
 		f.Text, f.Cure, f.Command = text, "log in at it", e.commandLine("auth", "login", s.Name)
@@ -318,7 +319,7 @@ func diagnoseFailure(f *Finding, s spec.Spec, st *status.Child, e *examination) 
 	f.Command = e.commandLine("disable", s.Name)
 }
 
-// showURL is an address without what may be a secret.
+// showURL returns an address without what may be a secret.
 func showURL(text string) string {
 	u, err := url.Parse(reference.Blank(text, "SECRET"))
 	if text == "" || err != nil {

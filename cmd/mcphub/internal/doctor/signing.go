@@ -48,11 +48,12 @@ func SigningOf(ctx context.Context, home string, log zerolog.Logger) Signing {
 	return "gpg-agent"
 }
 
-// gitEnvironment is what git needs to find the user's settings.
+// gitEnvironment returns what git needs to find the user's settings.
 func gitEnvironment() []string { return append(plainEnvironment(), setVariables("XDG_CONFIG_HOME")...) }
 
-// Fails says that a server cannot sign the commits that it makes because the kernel holds
-// it, and what mends it; "" where it signs none, or makes none as far as its command tells.
+// Fails reports that a server cannot sign the commits that it makes because the kernel
+// holds it, and what mends it; "" if it signs none, or makes none as far as its command
+// tells.
 func (s Signing) Fails(command string, args []string, kernel string) (text, cure string) {
 	held := kernel == sandbox.Held.String() || kernel == sandbox.Partial.String()
 	named := slices.ContainsFunc(append([]string{filepath.Base(command)}, args...), func(w string) bool { return gitWord.MatchString(strings.ToLower(w)) })

@@ -11,7 +11,7 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// A server that is held cannot sign: said of one that commits, where the user's git signs, and of no other.
+// A server that is held cannot sign: said of one that commits, if the user's git signs, and of no other.
 func TestSigning(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

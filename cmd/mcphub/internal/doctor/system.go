@@ -27,7 +27,7 @@ import (
 // keyringTime is how long the keyring may take to answer.
 const keyringTime = 5 * time.Second
 
-// examineSystem says what this machine gives, and what the hub cannot write.
+// examineSystem reports what this machine gives, and what the hub cannot write.
 func (e *examination) examineSystem(ctx context.Context) {
 	m := &SystemInfo{
 		Landlock: sandbox.CurrentKernel().ABI, Guardian: guardian.IsRunning(), Roots: e.fallbackRoots(), State: rundir.State(os.Getenv),
@@ -62,7 +62,7 @@ func (e *examination) examineSystem(ctx context.Context) {
 	}
 }
 
-// systemSurroundings says what this system runs in; "" where it is nothing that matters here.
+// systemSurroundings returns what this system runs in; "" if it is nothing that matters here.
 func systemSurroundings(read func(path string) ([]byte, error), env func(string) string) string {
 	release, _ := read("/proc/sys/kernel/osrelease") // elsewhere than on Linux there is none
 	there := func(path string) bool { _, err := read(path); return err == nil }
@@ -79,7 +79,7 @@ func systemSurroundings(read func(path string) ([]byte, error), env func(string)
 	return ""
 }
 
-// reportSurroundings says what holds in surroundings that a person may not think of.
+// reportSurroundings reports what holds in surroundings that a person may not think of.
 func (e *examination) reportSurroundings(m *SystemInfo) {
 	text := ""
 	switch m.Inside {
@@ -95,8 +95,8 @@ func (e *examination) reportSurroundings(m *SystemInfo) {
 	e.report.addFinding(Finding{Group: System, Severity: sevNote, Text: text, Cure: "nothing needs to be done; \"sandbox\": \"required\" in an entry has a server start only where it is held"})
 }
 
-// examineKernel says what this system holds of no server that is to be confined. A server that
-// must be is an error elsewhere.
+// examineKernel reports what this system holds of no server that is to be confined. A server
+// that must be is an error elsewhere.
 func (e *examination) examineKernel(k sandbox.Kernel) {
 	if !slices.ContainsFunc(e.found.Hub.Children, func(c hub.Child) bool { return c.Spec.Sandbox.Mode != sandbox.Off }) {
 		return
@@ -123,7 +123,7 @@ func (e *examination) examineSeatbelt(k sandbox.Kernel) string {
 	return "asked for: each attempt of the hub to get out of it failed; that it holds is not proved"
 }
 
-// examineSecrets says where secrets are kept.
+// examineSecrets reports where secrets are kept.
 func (e *examination) examineSecrets(ctx context.Context, m *SystemInfo) {
 	kept := setup.Secrets(e.found.File, e.found.Hub.Home)
 	kept.Wait = keyringTime
@@ -150,13 +150,13 @@ func (e *examination) examineSecrets(ctx context.Context, m *SystemInfo) {
 	e.report.addFinding(f)
 }
 
-// examineListen finds an address for HTTP that somebody else has. A hub of this file may
+// examineListen finds an address for HTTP that someone else has. A hub of this file may
 // have it, and then all is well.
 func (e *examination) examineListen() {
 	address := e.found.File.HTTP.Listen
 	at := e.found.File.At("http", "listen")
 	if around := e.found.File.At("http"); at.Line == around.Line && at.Col == around.Col {
-		return // it is not written, so nobody means to use it
+		return // it is not written, so no one means to use it
 	}
 	l, err := net.Listen("tcp", address)
 	if err == nil {
@@ -183,7 +183,7 @@ func (e *examination) examineListen() {
 	e.report.addFinding(f)
 }
 
-// examineSharing says whether clients share a hub, and what keeps them from it, where hub.json wants that.
+// examineSharing reports whether clients share a hub, and what keeps them from it, where hub.json wants that.
 func (e *examination) examineSharing(m *SystemInfo) {
 	if e.found.File.Attach.Mode != keys.AttachAuto || e.Clients.OS != "linux" {
 		return // elsewhere it has no effect, which validate says
@@ -206,7 +206,7 @@ func (e *examination) absoluteConfig() string {
 	return e.report.Config
 }
 
-// reportFolder says that the hub cannot write to one of its folders.
+// reportFolder reports that the hub cannot write to one of its folders.
 func (e *examination) reportFolder(what, dir, why string) {
 	for i := range e.report.Findings {
 		if e.report.Findings[i].Group == System && strings.Contains(e.report.Findings[i].Text, " "+dir+" ") {
@@ -262,8 +262,8 @@ func checkWritable(dir string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// findHubs are the hubs that answer. It reports those that do not, and folders of
-// sockets that cannot be used.
+// findHubs returns the hubs that answer. It reports the ones that do not, and
+// folders of sockets that cannot be used.
 func (e *examination) findHubs() (answers []admin.Report) {
 	all, err := admin.Find(rundir.Sockets(os.Getenv))
 	for _, one := range setup.Flatten(err) {
@@ -285,7 +285,7 @@ func (e *examination) findHubs() (answers []admin.Report) {
 	return answers
 }
 
-// examineHubs says which hubs are not as they should be.
+// examineHubs reports which hubs are not as they should be.
 func (e *examination) examineHubs() {
 	for _, r := range e.running() {
 		e.report.Hubs = append(e.report.Hubs, Hub{r.PID, r.Version, r.Config.Path})

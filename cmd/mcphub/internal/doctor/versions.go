@@ -22,7 +22,7 @@ import (
 const versionTime = 5 * time.Second
 
 // findInterpreter finds what runs a server, and which version the package wants; nil
-// where it is neither node nor python.
+// if it is neither node nor python.
 func (e *examination) findInterpreter(ctx context.Context, s spec.Spec, program string) *Interpreter {
 	if s.URL != "" || !filepath.IsAbs(program) {
 		return nil
@@ -54,11 +54,11 @@ func (e *examination) findInterpreter(ctx context.Context, s spec.Spec, program 
 	return in
 }
 
-// plainEnvironment is what an interpreter needs to tell its version, and nothing
-// that would have it load anything.
+// plainEnvironment returns what an interpreter needs to tell its version, and
+// nothing that would have it load anything.
 func plainEnvironment() []string { return setVariables("PATH", "HOME", "SYSTEMROOT") }
 
-// setVariables are those of the variables that are set.
+// setVariables returns the variables of the variables that are set.
 func setVariables(names ...string) []string {
 	var out []string
 	for _, name := range names {
@@ -69,7 +69,7 @@ func setVariables(names ...string) []string {
 	return out
 }
 
-// programNear is a program in the folder of another, or in PATH.
+// programNear returns a program in the folder of another, or in PATH.
 func programNear(program, name string) string {
 	for _, dir := range append([]string{filepath.Dir(program)}, filepath.SplitList(os.Getenv("PATH"))...) {
 		p := filepath.Join(dir, name+filepath.Ext(filepath.Base(program)))
@@ -80,7 +80,7 @@ func programNear(program, name string) string {
 	return ""
 }
 
-// fileAbove is a file of that name in a folder or in one around it.
+// fileAbove returns a file of that name in a folder or in one around it.
 func fileAbove(dir, name string) string {
 	for range 12 {
 		p := filepath.Join(dir, name)
@@ -96,7 +96,7 @@ func fileAbove(dir, name string) string {
 	return ""
 }
 
-// wantedByScript reads what the package of a script says of its interpreter.
+// wantedByScript reads what the package of a script says about its interpreter.
 func wantedByScript(args []string, manifest string) (file, wants string) {
 	for _, a := range args {
 		if !filepath.IsAbs(a) {
@@ -112,7 +112,7 @@ func wantedByScript(args []string, manifest string) (file, wants string) {
 	return "", ""
 }
 
-// wantedByNpx looks for the package where npx keeps those that it has installed.
+// wantedByNpx looks for the package where npx keeps the ones that it has installed.
 func (e *examination) wantedByNpx(args []string) (file, wants string) {
 	name := ""
 	for _, a := range args {

@@ -39,7 +39,7 @@ func Errorf(code int, format string, args ...any) error {
 	return &Error{code, fmt.Errorf(format, args...)}
 }
 
-// Failed gives an error without an exit status that of a failure.
+// Failed gives an error without an exit status a failure's.
 func Failed(err error) error {
 	var e *Error
 	if err == nil || errors.As(err, &e) {
@@ -48,8 +48,8 @@ func Failed(err error) error {
 	return &Error{Failure, err}
 }
 
-// Status is the exit status that an error carries. One without is wrong usage:
-// that is what the command line itself refuses.
+// Status returns the exit status that an error carries. One without is wrong
+// usage: that is what the command line itself refuses.
 func Status(err error) int {
 	var e *Error
 	switch {

@@ -89,7 +89,7 @@ func decodeArgs(raw []byte, args any) error {
 	return nil
 }
 
-// inWords says what the decoder found wrong without its words for Go's types.
+// inWords returns what the decoder found wrong without its words for Go's types.
 func inWords(err error) error {
 	var se *json.SemanticError
 	if !errors.As(err, &se) || se.GoType == nil {
@@ -121,7 +121,7 @@ func typeName(t reflect.Type) string {
 	return "string"
 }
 
-// schemaOf is the JSON Schema of a type, with the keywords of a tag.
+// schemaOf returns the JSON Schema of a type, with the keywords of a tag.
 func schemaOf(t reflect.Type, tag reflect.StructTag) []byte {
 	b := fmt.Appendf(nil, `{"type":%q`, typeName(t))
 	if words, ok := tag.Lookup("enum"); ok {

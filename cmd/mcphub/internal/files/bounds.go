@@ -49,7 +49,7 @@ type skipped struct {
 	Reason string `json:"reason"`
 }
 
-// An asked entry is one directory as somebody named it: a path, or a file: URI
+// An asked entry is one directory as someone named it: a path, or a file: URI
 // where uri is set.
 type asked struct {
 	raw string
@@ -79,7 +79,7 @@ func newBounds(origin string, entries []asked) *bounds {
 		}
 		in = append(in, accepted{given, real, info, e})
 	}
-	// Whoever may write in one directory may put a link in the place of another
+	// The one who may write in one directory may put a link instead of another
 	// that lies in it: that is not followed out.
 	leaves := func(a accepted) bool {
 		return slices.ContainsFunc(linkFolders(a.given), func(at string) bool {
@@ -127,7 +127,7 @@ func newBounds(origin string, entries []asked) *bounds {
 	return b
 }
 
-// linkFolders are the directories that hold the links on the way to a path.
+// linkFolders returns the directories that hold the links on the way to a path.
 func linkFolders(path string) (dirs []string) {
 	const most = 40 // links, as the kernel follows
 	sep := string(filepath.Separator)
@@ -159,8 +159,8 @@ func linkFolders(path string) (dirs []string) {
 	return dirs
 }
 
-// acceptDir says which directory an entry names: its cleaned absolute spelling,
-// its canonical path, and its identity.
+// acceptDir returns which directory an entry names: its cleaned absolute
+// spelling, its canonical path, and its identity.
 func acceptDir(e asked) (given, real string, info os.FileInfo, err error) {
 	if e.uri || platform.IsFileURI(e.raw) {
 		given, err = pathFromURI(e.raw)
@@ -227,7 +227,7 @@ func (b *bounds) locateTree(path string) (*tree, string, bool) {
 	return nil, "", false
 }
 
-// allowedPaths are the allowed directories, canonical.
+// allowedPaths returns the allowed directories, canonical.
 func (b *bounds) allowedPaths() []string {
 	out := make([]string, 0, len(b.dirs))
 	for _, d := range b.dirs {
@@ -236,7 +236,7 @@ func (b *bounds) allowedPaths() []string {
 	return out
 }
 
-// String says what is allowed, for the text of a denial.
+// String returns what is allowed, for the text of a denial.
 func (b *bounds) String() string {
 	const most = 20
 	if len(b.dirs) == 0 {

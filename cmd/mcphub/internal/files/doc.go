@@ -20,20 +20,20 @@
 // in between leads nowhere outside.
 //
 // What this cannot promise: bind mounts and other mounts below an allowed
-// directory are followed, and a hard link is the file itself. An allowed
-// directory is opened by its resolved path; whoever may rename the parents of an
-// allowed directory decides what stands there. (A directory inside another
-// allowed one is reached through the outer one, so that nobody confined to the
-// boundary is in that position.) A move or a write replaces what another process
-// puts in its way in the same moment.
+// directory are followed, and a hard link is the file itself. An allowed directory
+// is opened by its resolved path; the one who may rename the parents of an allowed
+// directory decides what stands there. (A directory inside another allowed one is
+// reached through the outer one, so that no one confined to the boundary is in
+// that position.) A move or a write replaces what another process puts in its way
+// in the same moment.
 //
 // # Concurrency
 //
 // [New] starts nothing. [Server.Serve] owns one client until it returns, over a
 // [mcphub/internal/jsonrpc.Conn]. One goroutine asks for roots and is the only one
 // that changes the boundary; the read loop never waits, so an answer can always
-// come in. Calls run side by side, up to a limit; those that change files run one
-// after the other.
+// come in. Calls run side by side, up to a limit; the ones that change files run
+// one after the other.
 //
 // # What it refuses to do
 //

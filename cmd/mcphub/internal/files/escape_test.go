@@ -18,7 +18,7 @@ import (
 
 const secret = "the secret"
 
-// grounds is an allowed directory, and one beside it that is not.
+// grounds returns an allowed directory, and one beside it that is not.
 func grounds(t *testing.T) (in, out string) {
 	base := folder(t, map[string]string{"in/": "", "in-sibling/s": secret, "out/s": secret, "out/d/s": secret})
 	in, out = filepath.Join(base, "in"), filepath.Join(base, "out")
@@ -212,7 +212,7 @@ func TestRaces(t *testing.T) {
 	}
 }
 
-// TestRootReplaced: what stands in the place of an allowed directory later.
+// TestRootReplaced: what stands instead of an allowed directory later.
 func TestRootReplaced(t *testing.T) {
 	t.Parallel()
 	in, out := grounds(t)
@@ -291,7 +291,7 @@ func TestSwapAfterResolve(t *testing.T) {
 			if err := missing.root.MkdirAll(missing.rel, 0o777); err == nil {
 				t.Error("directory made outside")
 			}
-			// A link in the place of the file is replaced; what it leads to is not.
+			// A link instead of the file is replaced; what it leads to is not.
 			must(t, c.replaceFile(file, strings.NewReader("mine"), nil))
 			if content(t, in, "f") != "mine" {
 				t.Error("the link was not replaced")

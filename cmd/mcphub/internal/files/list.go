@@ -25,7 +25,7 @@ const (
 	maxNodes   = 20_000  // of one tree
 	maxDepth   = 64      // of a tree or a search
 	maxMatches = 10_000  // of one search
-	maxVisited = 500_000 // entries that one search looks at
+	maxVisited = 500_000 // entries that a single search looks at
 )
 
 // An entry is one name in a directory, as it is, links not followed.

@@ -243,7 +243,7 @@ func (p *peer) next() message {
 	return m
 }
 
-// line is the next line that comes.
+// line returns the next line that comes.
 func (p *peer) line() string {
 	p.t.Helper()
 	select {

@@ -205,7 +205,7 @@ func lastLines(c *call, f io.ReaderAt, size int64, n int) ([]byte, error) {
 	return out, nil
 }
 
-// asText makes valid UTF-8 of data and says so where it was not.
+// asText makes valid UTF-8 of data and says so if it was not.
 func asText(data []byte) (text, note string) {
 	if utf8.Valid(data) {
 		return string(data), ""
@@ -240,7 +240,7 @@ func readMany(c *call, args manyArgs) (*mcp.CallToolResult, error) {
 	return res, nil
 }
 
-// mediaTypes are told by the name where the content alone does not tell.
+// mediaTypes are told by the name if the content alone does not tell.
 var mediaTypes = map[string]string{
 	".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp",
 	".bmp": "image/bmp", ".svg": "image/svg+xml", ".avif": "image/avif", ".ico": "image/x-icon", ".tiff": "image/tiff",
@@ -285,7 +285,7 @@ func lineCount(name string, v float64) (int, error) {
 	return int(v), nil
 }
 
-// failedError says what could not be done, where, and why.
+// failedError returns what could not be done, where, and why.
 func failedError(what, path string, err error) error {
 	if out, ok := errors.AsType[*outsideError](err); ok {
 		return fmt.Errorf("cannot %s %q: %w", what, path, out)
@@ -297,8 +297,8 @@ func failedError(what, path string, err error) error {
 	return fmt.Errorf("cannot %s %q: %s", what, path, text)
 }
 
-// showName is a name as it may stand in a line of text: quoted where it holds
-// something that could pass for another line, or that nobody sees.
+// showName returns a name as it may stand in a line of text: quoted if it
+// holds something that could pass for another line, or that no one sees.
 func showName(name string) string {
 	if strings.ContainsAny(name, "\n\r\t\u2028\u2029\uFFFD") || printable.Clean(name) != name {
 		return strconv.QuoteToASCII(name)

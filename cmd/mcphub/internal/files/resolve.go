@@ -14,7 +14,7 @@ import (
 // maxLinks bounds how many links one path may go through, as the kernel does.
 const maxLinks = 40
 
-// outsideError says that a path is, or leads, outside every allowed directory.
+// outsideError reports that a path is, or leads, outside every allowed directory.
 type outsideError struct {
 	to     string // where a link on the way leads; "" for the path itself
 	bounds *bounds
@@ -34,8 +34,8 @@ type reach struct {
 	opened map[*tree]*os.Root
 }
 
-// place is where a path leads: a name without links in one tree, as it was when
-// it was walked. info is nil where nothing is there.
+// place is the target of a path: a name without links in one tree, as it was
+// when it was walked. info is nil if nothing is there.
 type place struct {
 	tree *tree
 	root *os.Root
@@ -43,7 +43,7 @@ type place struct {
 	info fs.FileInfo
 }
 
-// placePath is the canonical absolute path of the place.
+// placePath returns the canonical absolute path of the place.
 func (p place) placePath() string { return filepath.Join(p.tree.real, p.rel) }
 
 // openParent opens the directory that the place is in, so that several steps on one
@@ -95,9 +95,9 @@ func (r *reach) absolutePath(arg string) (string, error) {
 }
 
 // resolvePath walks arg, through links that stay inside the allowed directories,
-// absolute ones too, and says where it leads. Unless follow is set a link as the
-// last component is the place itself. The walk decides nothing by itself: what is
-// done at the place is done through its os.Root.
+// absolute ones too, and says its target. Unless follow is set a link as the last
+// component is the place itself. The walk decides nothing by itself: what is done
+// at the place is done through its os.Root.
 func (r *reach) resolvePath(arg string, follow bool) (place, error) {
 	abs, err := r.absolutePath(arg)
 	if err != nil {
@@ -227,8 +227,8 @@ func splitComponents(p string) []string {
 	return out
 }
 
-// errorReason is the cause of a file error without the operation and the path, which
-// the caller names in the words of the call.
+// errorReason returns the cause of a file error without the operation and the path,
+// which the caller names in the words of the call.
 func errorReason(err error) string {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -80,7 +80,7 @@ func (k *keeper) noteInitialized() {
 	}
 }
 
-// wantQuery makes run ask once more. It never blocks.
+// wantQuery makes run ask again. It never blocks.
 func (k *keeper) wantQuery() {
 	k.mu.Lock()
 	if k.declared {
@@ -121,8 +121,8 @@ func (k *keeper) awaitBounds(ctx context.Context) (*bounds, string, error) {
 	return cur, k.lastErr, nil
 }
 
-// withoutReason says why there are neither roots nor directories of the command line,
-// and what helps. The caller holds mu.
+// withoutReason returns why there are neither roots nor directories of the command
+// line, and what helps. The caller holds mu.
 func (k *keeper) withoutReason() string {
 	const cure = "name a directory on the command line (mcphub files DIR)"
 	if k.declared {
@@ -226,9 +226,9 @@ func (k *keeper) queryRoots(ctx context.Context, client asker) (*bounds, error) 
 	return b, nil
 }
 
-// parseRoots reads a roots/list result. An entry without a file: URI is skipped
-// on its own; a result without a list, or with entries of which none has a URI, is
-// malformed. note is what a hub in front says of an empty list.
+// parseRoots reads a roots/list result. An entry without a file: URI is skipped on
+// its own; a result without a list, or with entries of which none has a URI, is
+// malformed. note is what a hub in front says about an empty list.
 func parseRoots(raw []byte) (entries []asked, bad []skipped, note string, err error) {
 	var result struct {
 		Roots *[]jsontext.Value `json:"roots"`

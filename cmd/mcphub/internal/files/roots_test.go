@@ -144,8 +144,8 @@ func TestRefusalsWithoutRoots(t *testing.T) {
 	}
 }
 
-// TestRootIsNotFollowedOut: what can write in one root puts a link in the place
-// of another that lies in it (R13). The same link by itself is the control.
+// TestRootIsNotFollowedOut: what can write in one root puts a link instead of
+// another that lies in it (R13). The same link by itself is the control.
 func TestRootIsNotFollowedOut(t *testing.T) {
 	t.Parallel()
 	base := folder(t, map[string]string{"p/in/f": "in", "out/f": "out", "p/gen": "-> ../out", "p/near": "-> in", "alias": "-> p", "p/hop": "-> ../far", "far": "-> out"})
@@ -339,7 +339,7 @@ func TestSessionsShareNothing(t *testing.T) {
 func TestWaitIsBounded(t *testing.T) {
 	t.Parallel()
 	k := newKeeper(newBounds("", nil), 0, quiet().o.Log)
-	k.noteHandshake("t", true) // nobody runs, so nobody answers
+	k.noteHandshake("t", true) // no one runs, so no one answers
 	if _, _, err := k.awaitBounds(context.Background()); err == nil {
 		t.Error("a call was judged without an answer")
 	}

@@ -26,7 +26,7 @@ const (
 	maxAnswer     = jsonrpc.DefaultFrameLimit - 64 - jsonrpc.DefaultIDLimit
 )
 
-// Options say what a [Server] serves.
+// Options describe what a [Server] serves.
 type Options struct {
 	// Dirs are the allowed directories (paths, "~", file: URIs) until the client
 	// has answered with its roots; its only ones if it declares none. One that
@@ -67,7 +67,7 @@ var errStuck = errors.New("calls are stuck in the file system")
 
 // Serve speaks MCP with one client, a JSON-RPC message per line, until in ends
 // (nil; calls already read get a moment to answer), ctx ends (its cause) or
-// nothing can be written (that error). It closes in, and out where that is an
+// nothing can be written (that error). It closes in, and out if that is an
 // [io.Closer]. It returns when all it started has ended; only a read, a write or
 // a disk operation that cannot be interrupted is left behind after a moment, for
 // the end of the process.

@@ -124,7 +124,7 @@ func TestManyCallsAtOnce(t *testing.T) {
 	}
 }
 
-// TestEndOfInput: what was read is still answered, also where it waited for an
+// TestEndOfInput: what was read is still answered, also if it waited for an
 // answer that can no longer come.
 func TestEndOfInput(t *testing.T) {
 	t.Parallel()

@@ -10,7 +10,7 @@ import (
 type tool struct {
 	name, title, about string
 	runner
-	out      string // properties of what it returns; "" where that is plain content
+	out      string // properties of what it returns; "" if that is plain content
 	changes  bool   // it changes files
 	destroys bool   // it may overwrite or move away what was there
 	repeats  bool   // a second call with the same arguments changes nothing more
@@ -112,7 +112,7 @@ var tools = []tool{
 			`"skipped":{"type":"array","items":{"type":"object","properties":{"root":{"type":"string"},"reason":{"type":"string"}}}}`},
 }
 
-// toolDefinition is the entry of tools/list.
+// toolDefinition returns the entry of tools/list.
 func (t tool) toolDefinition() mcp.Tool {
 	def := mcp.Tool{
 		Name: t.name, Title: t.title, Description: t.about,

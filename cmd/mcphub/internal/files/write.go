@@ -150,7 +150,7 @@ func editFile(c *call, args editArgs) (*mcp.CallToolResult, error) {
 	}, shownText), nil
 }
 
-// applyTo makes one edit. Where the file ends its lines with CRLF, texts that were
+// applyTo makes one edit. If the file ends its lines with CRLF, texts that were
 // written with LF are tried with CRLF.
 func (e edit) applyTo(data []byte) ([]byte, error) {
 	if e.Old == nil || e.New == nil {

@@ -31,7 +31,7 @@ const (
 )
 
 // attachFirst hands this process's streams to a hub that others share, if hub.json wants that: then it
-// does not return. why says why it was not possible; "": nobody wants it.
+// does not return. why reports why it was not possible; "": no one wants it.
 func attachFirst() (why string) {
 	line, ok := attach.ParseCommandLine(os.Args[1:])
 	if !ok || onTerminal() {
@@ -137,7 +137,7 @@ func (c *client) attachSession() error {
 	return errors.New("the shared hub ended as soon as it had started")
 }
 
-// waitForEnd is the life of an adapter: it reports what happens, until a hub has ended the session.
+// waitForEnd returns the life of an adapter: it reports what happens, until a hub has ended the session.
 func (c *client) waitForEnd() (status int) {
 	signals := forSignals()
 	letGo()

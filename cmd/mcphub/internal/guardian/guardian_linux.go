@@ -23,7 +23,7 @@ const variable = "MCPHUB_GUARDIAN"
 // endWait bounds how long the guardian tries to end what the hub left behind.
 const endWait = 3 * time.Second
 
-// own is the id of this process's guardian, 0 where it has none; alone is what it
+// own is the id of this process's guardian, 0 if it has none; alone is what it
 // has said.
 var (
 	own   int
@@ -59,8 +59,8 @@ func init() {
 // IsRunning reports whether this process has a guardian.
 func IsRunning() bool { return own != 0 }
 
-// AloneReason says why this hub serves by itself although hub.json says that it is shared; "": it
-// does not say that.
+// AloneReason returns why this hub serves by itself although hub.json states that it is shared;
+// "": it does not report that.
 func AloneReason() string {
 	if own == 0 {
 		return "" // anybody may have set the variable
@@ -69,7 +69,7 @@ func AloneReason() string {
 }
 
 // ClientPID returns the process that has started this hub, its guardian left out;
-// -1 where that cannot be told.
+// -1 if that cannot be told.
 func ClientPID() int {
 	if own == 0 {
 		return os.Getppid()
@@ -108,8 +108,8 @@ func isGuarded(args []string) bool {
 func sayLine(text string) { _, _ = os.Stderr.WriteString("mcphub: " + text + "\n") }
 
 // guardHub starts the hub proper and returns its status once nothing is left of
-// it and of what it started. After an error nothing has been started.
-// alone is why no other hub serves this client; "": nobody has asked for that.
+// it and of what it started. After an error nothing has been started. alone is
+// why no other hub serves this client; "": no one has asked for that.
 func guardHub(alone string) (status int, err error) {
 	if err := proctree.Subreaper(); err != nil {
 		return 0, err
@@ -120,8 +120,8 @@ func guardHub(alone string) (status int, err error) {
 		signal.Reset()
 		return 0, err
 	}
-	_ = proctree.Rename(proctree.GuardianName(hub.pid)) // before the hub starts anybody; without /proc nobody looks
-	signal.Ignore(unix.SIGPIPE)                         // of a stderr that nobody reads
+	_ = proctree.Rename(proctree.GuardianName(hub.pid)) // before the hub starts anybody; without /proc no one looks
+	signal.Ignore(unix.SIGPIPE)                         // of a stderr that no one reads
 	letGo()
 	go func() {
 		for sig := range signals {
@@ -144,7 +144,7 @@ func guardHub(alone string) (status int, err error) {
 // process is the hub proper.
 type process struct {
 	pid int
-	fd  int // stays this process's when the id is given to another; -1 where the kernel has no such
+	fd  int // stays this process's when the id is given to another; -1 if the kernel has no such
 }
 
 // startHub runs this program again below this one.
@@ -212,7 +212,7 @@ func (p process) waitForEnd() int {
 		pid, err := unix.Wait4(-1, &ws, 0, nil)
 		switch {
 		case err != nil && !errors.Is(err, unix.EINTR):
-			return 1 // ECHILD: somebody else has waited for it, which cannot be
+			return 1 // ECHILD: someone else has waited for it, which cannot be
 		case pid != p.pid:
 		case ws.Exited():
 			return ws.ExitStatus()

@@ -40,7 +40,7 @@ type Ceiling struct {
 // An Identity is whose a token is.
 type Identity struct {
 	Principal principal.Principal
-	Values    []string         // those of the ceiling's claim that count, in order; nil where there is no ceiling
+	Values    []string         // those of the ceiling's claim that count, in order; nil if there is no ceiling
 	Ceiling   []rootsmgr.Entry // nil: none. Without any directory it is empty, and not nil
 	Expires   time.Time
 }
@@ -76,8 +76,8 @@ func New(all []Issuer, client *http.Client) *Verifier {
 	return v
 }
 
-// Verify tells whose a token is. An error says in a sentence why it counts for nothing, and never
-// holds the token; it is [principal.ErrScope] where only a scope is missing.
+// Verify returns whose a token is. An error says in a sentence why it counts for nothing, and
+// never holds the token; it is [principal.ErrScope] where only a scope is missing.
 func (v *Verifier) Verify(ctx context.Context, token string) (Identity, error) {
 	if len(token) > maxToken {
 		return Identity{}, errors.New("the token is too long")
@@ -131,7 +131,7 @@ func (v *Verifier) verifyToken(ctx context.Context, token string) (Identity, err
 	return i.mapClaims(claims, verified.Expiry)
 }
 
-// claimedIssuer reads the claim iss of a token that nobody has verified yet: only to
+// claimedIssuer reads the claim iss of a token that no one has verified yet: only to
 // know whose keys to verify it with.
 func claimedIssuer(token string) (string, error) {
 	parts := strings.Split(token, ".")
@@ -190,20 +190,20 @@ func (i *issuer) mapClaims(claims map[string]any, expires time.Time) (Identity, 
 	return id, nil
 }
 
-// isName reports whether a claim can name somebody.
+// isName reports whether a claim can name someone.
 func isName(text string) bool {
 	return text != "" && len(text) <= maxName && principal.CheckName(text) == ""
 }
 
-// claimGroups are those that a claim names, in order, each once. An issuer may list them in another order each time.
+// claimGroups returns the claim groups that a claim names, in order, each once. An issuer may list them in another order each time.
 func claimGroups(claim any) []string {
 	all := slices.DeleteFunc(claimTexts(claim, false), func(g string) bool { return !isName(g) })
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// claimTexts are the values of a claim: a string, or a list of strings. split takes a
-// string for several words.
+// claimTexts returns the values of a claim: a string, or a list of strings. split
+// takes a string for several words.
 func claimTexts(claim any, split bool) []string {
 	switch claim := claim.(type) {
 	case string:

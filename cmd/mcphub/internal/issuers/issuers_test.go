@@ -59,7 +59,7 @@ func newAuthority(t *testing.T) *authority {
 	return a
 }
 
-// claims are those of a token that is right in all respects.
+// claims returns the claims of a token that is right in all respects.
 func (a *authority) claims(more map[string]any) map[string]any {
 	c := map[string]any{"iss": a.URL, "aud": []string{"https://hub.example/mcp"}, "sub": "alice", "exp": time.Now().Add(time.Hour).Unix(), "iat": time.Now().Unix(), "scope": "mcp files"}
 	maps.Copy(c, more)

@@ -28,7 +28,7 @@ type issuer struct {
 	Issuer
 	client *http.Client
 
-	mu    sync.Mutex // held while the metadata is fetched, so that one goroutine does
+	mu    sync.Mutex // held while the metadata is fetched, so that a single goroutine does
 	ready *oidc.IDTokenVerifier
 }
 
@@ -46,8 +46,8 @@ func newIssuer(i Issuer, client *http.Client) *issuer {
 	return &issuer{Issuer: i, client: &bounded}
 }
 
-// tokenVerifier returns what verifies tokens of the issuer. It fetches the metadata where
-// nobody has done so with success.
+// tokenVerifier returns what verifies tokens of the issuer. It fetches the metadata if no
+// one has done so with success.
 func (i *issuer) tokenVerifier(ctx context.Context) (*oidc.IDTokenVerifier, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -109,9 +109,9 @@ func (i *issuer) fetchJSON(ctx context.Context, address string, into any) error 
 	return json.NewDecoder(resp.Body).Decode(into)
 }
 
-// sparing fetches one address no more than once in a while, so that whoever sends
-// tokens with unknown keys cannot have the hub flood an issuer, and reads no more
-// than is decent.
+// sparing fetches one address no more than once in a while, so that the one who
+// sends tokens with unknown keys cannot have the hub flood an issuer, and reads
+// no more than is decent.
 type sparing struct {
 	next http.RoundTripper
 	mu   sync.Mutex

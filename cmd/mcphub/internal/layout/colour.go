@@ -15,7 +15,7 @@ func Coloured(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// terminalOf is the file that a writer writes to in the end, or its page is for.
+// terminalOf returns the file that a writer writes to in the end, or its page is for.
 func terminalOf(w io.Writer) (f *os.File, ok bool) {
 	switch to := writerBehind(w).(type) {
 	case *os.File:
@@ -26,7 +26,7 @@ func terminalOf(w io.Writer) (f *os.File, ok bool) {
 	return nil, false
 }
 
-// writerBehind is the writer that others pass on to.
+// writerBehind returns the writer that others pass on to.
 func writerBehind(w io.Writer) io.Writer {
 	for {
 		in, ok := w.(interface{ Unwrap() io.Writer })
@@ -37,7 +37,7 @@ func writerBehind(w io.Writer) io.Writer {
 	}
 }
 
-// Paint is a text in a colour, which is a parameter of ECMA-48's SGR: "32", "1;31".
+// Paint returns a text in a colour, which is a parameter of ECMA-48's SGR: "32", "1;31".
 func Paint(colour, text string) string {
 	if colour == "" || text == "" {
 		return text
@@ -45,7 +45,7 @@ func Paint(colour, text string) string {
 	return "\x1b[" + colour + "m" + text + "\x1b[0m"
 }
 
-// ofState is the colour of a state, as it stands below the head STATE of a table.
+// ofState returns the colour of a state, as it stands below the head STATE of a table.
 func ofState(state string) string {
 	state, _, _ = strings.Cut(state, ",")
 	switch state {

@@ -29,7 +29,7 @@ func writeJSON(w io.Writer, v any, indent string) error {
 	return err
 }
 
-// FormatDuration is a duration in at most two units: 12s, 3m, 2h5m, 4d3h.
+// FormatDuration returns a duration in at most two units: 12s, 3m, 2h5m, 4d3h.
 func FormatDuration(d time.Duration) string {
 	switch d = max(d, 0); {
 	case d < time.Minute:
@@ -42,7 +42,7 @@ func FormatDuration(d time.Duration) string {
 	return fmt.Sprintf("%dd%dh", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
 }
 
-// When is the text where a condition holds, else nothing.
+// When returns the text if a condition holds, else nothing.
 func When(holds bool, text string) string {
 	if !holds {
 		return ""
@@ -50,7 +50,7 @@ func When(holds bool, text string) string {
 	return text
 }
 
-// WithPrefix is a text behind what introduces it, or nothing where there is none.
+// WithPrefix returns a text behind what introduces it, or nothing if there is none.
 func WithPrefix(before, text string) string {
 	if text == "" {
 		return ""

@@ -17,7 +17,7 @@ func Printf(w io.Writer, format string, args ...any) error {
 	return err
 }
 
-// Println is Printf for fmt.Fprintln.
+// Println works like Printf for fmt.Fprintln.
 func Println(w io.Writer, args ...any) error {
 	_, err := fmt.Fprintln(w, safeArgs(args)...)
 	return err
@@ -27,8 +27,8 @@ func Println(w io.Writer, args ...any) error {
 // printable, and all but the first stand behind an indentation.
 type Lines struct{ Text, Indent string }
 
-// ErrorLines are the texts of an error: one, or one for each of those that were
-// joined. A line break in a name that an error holds makes no line.
+// ErrorLines returns the texts of an error: one, or one for each of the ones
+// that were joined. A line break in a name that an error holds makes no line.
 func ErrorLines(err error) []string {
 	text := err.Error()
 	for in := err; in != nil; in = errors.Unwrap(in) {

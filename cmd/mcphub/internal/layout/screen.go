@@ -98,7 +98,7 @@ func (s *Screen) Show(write func(io.Writer)) error {
 	return err
 }
 
-// fittingLines are the lines of a page that a terminal of this height can show.
+// fittingLines returns the lines of a page that a terminal of this height can show.
 func (s *Screen) fittingLines(page []byte, height int) [][]byte {
 	lines := bytes.Split(bytes.TrimSuffix(page, []byte("\n")), []byte("\n"))
 	switch left := len(lines) - height; {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// What is longer than the terminal is cut where the page says, and never in silence.
+// What is longer than the terminal is cut if the page says, and never in silence.
 func TestPagesFitTheTerminal(t *testing.T) {
 	t.Parallel()
 	page := []byte("1\n2\n3\n4\n5\n")
@@ -27,7 +27,7 @@ func TestPagesFitTheTerminal(t *testing.T) {
 	}
 }
 
-// Where there is no terminal a page is what it would be without a Screen, and no sequence for a terminal comes.
+// If there is no terminal a page is what it would be without a Screen, and no sequence for a terminal comes.
 func TestPagesWithoutATerminal(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

@@ -17,11 +17,11 @@ const (
 	leastWrapped = 24 // narrower than that, a wrapped column is no help
 )
 
-// Table collects rows and writes them by Flush, in columns two spaces apart.
-// On a terminal that is too narrow the last column is wrapped below itself.
-// Where that does not help, each row becomes a block of lines, one for each
-// cell. Nothing is cut off. Elsewhere there is no limit, because programs read
-// it line by line. What stands below the head STATE has a colour on a terminal.
+// Table collects rows and writes them by Flush, in columns two spaces apart. On
+// a terminal that is too narrow the last column is wrapped below itself. If
+// that does not help, each row becomes a block of lines, one for each cell.
+// Nothing is cut off. Elsewhere there is no limit, because programs read it
+// line by line. What stands below the head STATE has a colour on a terminal.
 type Table struct {
 	w      io.Writer
 	room   int // of the terminal; 0: no limit
@@ -33,8 +33,9 @@ type Table struct {
 // NewTable returns an empty table for a writer.
 func NewTable(w io.Writer) *Table { return &Table{w: w, room: Columns(w), colour: Coloured(w)} }
 
-// Columns is how wide the terminal behind a writer is: 0 where there is none,
-// or it does not say. It looks behind writers that have an Unwrap method.
+// Columns returns how wide the terminal behind a writer is: 0 if there is
+// none, or it does not say. It looks behind writers that have an Unwrap
+// method.
 func Columns(w io.Writer) int {
 	f, ok := terminalOf(w)
 	if !ok {
@@ -75,7 +76,7 @@ func (t *Table) Flush() error {
 		}
 	}
 	for len(widths) > 0 && widths[len(widths)-1] == 0 {
-		widths = widths[:len(widths)-1] // a column that nobody has
+		widths = widths[:len(widths)-1] // a column that no one has
 	}
 	if len(widths) == 0 {
 		return nil
@@ -102,7 +103,7 @@ func (t *Table) Flush() error {
 	return err
 }
 
-// paintCell is a cell of a column as it is shown.
+// paintCell returns a cell of a column as it is shown.
 func (t *Table) paintCell(column int, cell string) string {
 	if !t.colour || column >= len(t.head) || t.head[column] != "STATE" {
 		return cell
@@ -110,7 +111,7 @@ func (t *Table) paintCell(column int, cell string) string {
 	return Paint(ofState(cell), cell)
 }
 
-// writeColumns writes one line for each row, and more where the last column is
+// writeColumns writes one line for each row, and more if the last column is
 // wrapped at a width.
 func (t *Table) writeColumns(b *strings.Builder, rows [][]string, widths []int, wrapAt int) {
 	last := len(widths) - 1
@@ -168,7 +169,7 @@ func Line(w io.Writer, before, text string) {
 	if at > 0 {
 		at = max(1, at-indent)
 	}
-	_, _ = io.WriteString(w, before+hangText(printable.Line(text), indent, at)+"\n") // as any write for people: nobody to tell
+	_, _ = io.WriteString(w, before+hangText(printable.Line(text), indent, at)+"\n") // as any write for people: no one to tell
 }
 
 // hangText wraps a text between words. A word that is too long stays whole. Further
@@ -209,7 +210,7 @@ func longestWord(rows [][]string, column int) int {
 }
 
 // Cut returns a text that takes at most so many columns. If the text is longer, an ellipsis
-// stands in place of its end.
+// stands instead of its end.
 func Cut(text string, columns int) string {
 	if Width(text) <= columns {
 		return text
@@ -224,7 +225,7 @@ func Cut(text string, columns int) string {
 	return text[:end] + "…"
 }
 
-// Width is how many columns of a terminal a text takes.
+// Width returns how many columns of a terminal a text takes.
 func Width(text string) int {
 	n := 0
 	for _, r := range text {

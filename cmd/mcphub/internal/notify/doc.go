@@ -11,5 +11,5 @@
 // by any goroutine.
 //
 // It refuses to pass anything on to the hub, or to who the hub starts: the variable is taken
-// out of the environment. Where nobody listens, nothing is said.
+// out of the environment. If no one listens, nothing is said.
 package notify

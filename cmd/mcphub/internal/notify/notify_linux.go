@@ -19,11 +19,11 @@ const (
 	longest       = 4 << 10 // bytes of a message
 )
 
-// to is the descriptor that messages go to; 0: nobody listens.
+// to is the descriptor that messages go to; 0: no one listens.
 var to atomic.Int64
 
-// Inherit takes over the guardian's socket, in the hub; without one that of the service
-// manager itself.
+// Inherit takes over the guardian's socket, in the hub; without one, the socket of the
+// service manager itself.
 func Inherit() {
 	relay := os.Getenv(RelayVariable)
 	socket := os.Getenv(socketVariable)
@@ -62,13 +62,13 @@ func dialManager(name string) int {
 }
 
 // Relay passes on what the hub says, until the hub has ended. hub is the descriptor to
-// give it, which the caller closes once the hub has it; 0: nobody listens.
+// give it, which the caller closes once the hub has it; 0: no one listens.
 func Relay() (hub int) {
 	manager := dialManager(os.Getenv(socketVariable))
 	if manager == 0 {
 		return 0
 	}
-	// Whoever reads it learns that the other end is closed, as of no socket of datagrams.
+	// The one who reads it learns that the other end is closed, as of no socket of datagrams.
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		_ = unix.Close(manager)
@@ -97,7 +97,7 @@ func Tell(lines ...string) {
 	}
 }
 
-// Reloading is what is told at the beginning of a reload; Ready ends it.
+// Reloading returns what is told at the beginning of a reload; Ready ends it.
 func Reloading() []string {
 	var now unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) != nil {

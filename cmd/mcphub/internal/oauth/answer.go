@@ -36,7 +36,7 @@ func decodeObject(r io.Reader, into any) (why string, err error) {
 // read JSON whatever type it is sent as, and a number of seconds with a fraction or in a string.
 type jsonTransport struct{ http.RoundTripper }
 
-// RoundTrip sends one request, and once more with the secret of the client written otherwise, if it is not known as it was.
+// RoundTrip sends one request, and again with the secret of the client written otherwise, if it is not known as it was.
 func (t jsonTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	req = req.Clone(req.Context())
 	req.Header.Set("Accept", "application/json") // some answer with a form otherwise
@@ -60,7 +60,7 @@ func (t jsonTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// sendRequest sends one request. members are those of the answer; none if it is no JSON object.
+// sendRequest sends one request. members are the members of the answer; none if it is no JSON object.
 func (t jsonTransport) sendRequest(req *http.Request) (resp *http.Response, members map[string]json.RawMessage, err error) {
 	resp, err = t.RoundTripper.RoundTrip(req)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"mcphub/internal/trust"
 )
 
-// Settings are what hub.json says of the login at one server.
+// Settings are what hub.json says about the login at one server.
 type Settings struct {
 	Server       string // its URL
 	Name         string // what it is called in the hub
@@ -70,8 +70,8 @@ type Discovery struct {
 	Meta     Metadata
 }
 
-// Metadata is what an authorization server says of itself, as far as it is of use here: a fault in another member does no
-// harm.
+// Metadata is what an authorization server says about itself, as far as it is of use here: a fault in another member does
+// no harm.
 type Metadata struct {
 	Issuer                            string   `json:"issuer"`
 	AuthorizationEndpoint             string   `json:"authorization_endpoint"`
@@ -87,7 +87,7 @@ type Metadata struct {
 	AuthorizationResponseIssParameterSupported bool `json:"authorization_response_iss_parameter_supported"`
 }
 
-// resourceMetadata is what a server says of itself (RFC 9728), likewise.
+// resourceMetadata is what a server says about itself (RFC 9728), likewise.
 type resourceMetadata struct {
 	Resource             string   `json:"resource"`
 	AuthorizationServers []string `json:"authorization_servers"`
@@ -140,9 +140,9 @@ func looseChallenge(text string) oauthex.Challenge {
 	return c
 }
 
-// Probe asks the server without a token, and returns what it says. headers are those of
-// hub.json. asked is false where it does not mind. Some servers let everybody say
-// hello, and ask for a login afterwards.
+// Probe asks the server without a token, and returns what it says. headers are the
+// headers of hub.json. asked is false if it does not mind. Some servers let everybody
+// say hello, and ask for a login afterwards.
 func (f *Flow) Probe(ctx context.Context, headers map[string]string) (ch Challenge, asked bool, err error) {
 	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"mcphub","version":"1"}}`
 	hello, err := f.sendProbe(ctx, headers, nil, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"mcphub","version":"1"}}}`)
@@ -305,8 +305,9 @@ func portOf(u *url.URL) string {
 	return cmp.Or(u.Port(), map[string]string{"https": "443", "http": "80"}[u.Scheme])
 }
 
-// MetadataAddresses are the places of an authorization server's metadata, in the order
-// of the MCP specification (authorization, Authorization Server Metadata Discovery).
+// MetadataAddresses returns the places of an authorization server's metadata, in the
+// order of the MCP specification (authorization, Authorization Server Metadata
+// Discovery).
 func MetadataAddresses(issuer *url.URL) []string {
 	path := strings.TrimSuffix(issuer.EscapedPath(), "/")
 	root := (&url.URL{Scheme: issuer.Scheme, User: issuer.User, Host: issuer.Host}).String()
@@ -317,7 +318,7 @@ func MetadataAddresses(issuer *url.URL) []string {
 	return places
 }
 
-// readMetadata reads what an authorization server says of itself; nil where it says
+// readMetadata reads what an authorization server says about itself; nil if it says
 // nothing.
 func (f *Flow) readMetadata(ctx context.Context, issuer string) (*Metadata, error) {
 	u, err := url.Parse(issuer)

@@ -16,11 +16,10 @@
 // that do not list S256, a place of metadata that is none. Each is one rule, in one place,
 // and an error names the address, the member and what to do.
 //
-// A server names the addresses that are spoken to here, so they are not trusted. Each
-// must be https, or http on this machine. None may lead to a private address, or to
-// this machine, unless hub.json names it, host and port. That is looked at in each
-// address, at each redirect, and once more in the IP address that is dialled. Requests
-// that carry secrets follow no redirect.
+// A server names the addresses that are spoken to here, so they are not trusted. Each must be
+// https, or http on this machine. None may lead to a private address, or to this machine, unless
+// hub.json names it, host and port. That is looked at in each address, at each redirect, and again
+// in the IP address that is dialled. Requests that carry secrets follow no redirect.
 //
 // The package has no state, and its methods may be called from anywhere. Errors hold
 // what the other side says, cleaned and cut, and no token, code or secret. It refuses

@@ -20,10 +20,10 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// A Request says how a person is to log in.
+// A Request describes how a person is to log in.
 type Request struct {
 	Earlier *Registration // what this program was at the same issuer before; nil
-	Scopes  []string      // beside those that hub.json or the server asks for
+	Scopes  []string      // beside the ones that hub.json or the server asks for
 	Port    int           // of the redirect, where hub.json has none; 0: any
 }
 
@@ -89,7 +89,7 @@ func (f *Flow) Browser(ctx context.Context, p *Discovery, r Request, open func(a
 	return f.askForToken(ctx, g, nil, "authorization_code", url.Values{"code": {code}, "redirect_uri": {redirect}, "code_verifier": {verifier}})
 }
 
-// redirectAddress is the address at which the browser is to come back, on a port of this machine; "": the port is not known yet.
+// redirectAddress returns the address at which the browser is to come back, on a port of this machine; "": the port is not known yet.
 func (f *Flow) redirectAddress(port string) string {
 	back := *f.back
 	if port != "" {
@@ -98,7 +98,7 @@ func (f *Flow) redirectAddress(port string) string {
 	return back.String()
 }
 
-// listenForRedirect takes the port of the redirect: that of hub.json, that of the registration that may be used again, or any.
+// listenForRedirect takes the port of the redirect: hub.json's, that of the registration that may be used again, or any.
 func (f *Flow) listenForRedirect(ctx context.Context, r Request) ([]net.Listener, error) {
 	addresses := []string{"127.0.0.1"}
 	if f.back.Host == loopback && hasAddress(ctx, "::1") {
@@ -225,7 +225,7 @@ type DevicePrompt struct {
 	Code    string
 }
 
-// Device has a person log in on any device (RFC 8628). show is told what the person
+// Device has a person log in on any device (RFC 8628). show learns what the person
 // needs.
 func (f *Flow) Device(ctx context.Context, p *Discovery, r Request, show func(DevicePrompt)) (*TokenSet, error) {
 	if p.Meta.DeviceEndpoint == "" {

@@ -250,7 +250,7 @@ func TestRegistrationRefused(t *testing.T) {
 	}
 }
 
-// freePort is a port that is free at 127.0.0.1.
+// freePort returns a port that is free at 127.0.0.1.
 func freePort(t *testing.T) int {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -261,7 +261,7 @@ func freePort(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// The redirect is that of hub.json, to the letter, and the browser finds it at each address that its host may stand for.
+// The redirect is the redirect of hub.json, to the letter, and the browser finds it at each address that its host may stand for.
 func TestRedirect(t *testing.T) {
 	t.Parallel()
 	port := freePort(t)

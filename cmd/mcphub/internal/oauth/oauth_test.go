@@ -190,7 +190,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// A page of somebody else knows the port, and not the state.
+// A page of someone else knows the port, and not the state.
 func TestForgedAnswer(t *testing.T) {
 	t.Parallel()
 	s := oauthtest.New(t)
@@ -265,7 +265,7 @@ func TestReach(t *testing.T) {
 	}
 }
 
-// TestReachByPort: a server on this machine sends nobody to another port of it, by none of
+// TestReachByPort: a server on this machine sends no one to another port of it, by none of
 // the addresses that it may name. hub.json names the port of the authorization server, and
 // no other, which is the control.
 func TestReachByPort(t *testing.T) {
@@ -349,7 +349,7 @@ func names(t *testing.T, ip [4]byte) {
 	t.Cleanup(func() { net.DefaultResolver = was; _ = dns.Close() })
 }
 
-// A public name leads to this machine. Nobody is spoken to there, unless hub.json names it.
+// A public name leads to this machine. No one is spoken to there, unless hub.json names it.
 func TestReachByDNS(t *testing.T) {
 	t.Parallel()
 	var came atomic.Int32

@@ -36,7 +36,7 @@ const clientName = "mcphub"
 // A Registration is the id of this program at one authorization server, and how it is proved.
 type Registration struct {
 	ID       string    `json:"id"`
-	Secret   string    `json:"secret,omitempty"` // "" where there is none, and where hub.json has it
+	Secret   string    `json:"secret,omitempty"` // "" if there is none, and where hub.json has it
 	Method   string    `json:"method"`           // how it is proved
 	Redirect string    `json:"redirect,omitempty"`
 	Until    time.Time `json:"until,omitzero"` // that the secret is good for
@@ -48,7 +48,7 @@ func (i *Registration) isUsable(redirect string) bool {
 	return i != nil && !i.Own && i.ID != "" && i.Redirect == redirect && (i.Until.IsZero() || time.Now().Before(i.Until))
 }
 
-// chooseIdentity chooses the identity of this program at a place, and registers one where it
+// chooseIdentity chooses the identity of this program at a place, and registers one if it
 // must. earlier is the one of an earlier login there, or nil. grants are the grant types
 // that it is going to ask for.
 func (f *Flow) chooseIdentity(ctx context.Context, p *Discovery, redirect string, earlier *Registration, grants ...string) (*Registration, error) {
@@ -74,8 +74,8 @@ func isDocument(id string) bool {
 	return err == nil && u.Scheme == "https" && u.Host != "" && len(u.Path) > 1
 }
 
-// documentAddress is the address of the client id metadata document of this program; "": it
-// has none.
+// documentAddress returns the address of the client id metadata document of this program;
+// "": it has none.
 func (f *Flow) documentAddress() string {
 	if isDocument(f.set.ClientID) {
 		return f.set.ClientID
@@ -83,7 +83,7 @@ func (f *Flow) documentAddress() string {
 	return f.set.Document
 }
 
-// configuredClient is the client that hub.json names. Its secret stays there.
+// configuredClient returns the client that hub.json names. Its secret stays there.
 func (f *Flow) configuredClient(p *Discovery) *Registration {
 	i := &Registration{ID: f.set.ClientID, Own: true, Method: byNothing}
 	switch {
@@ -98,7 +98,7 @@ func (f *Flow) configuredClient(p *Discovery) *Registration {
 // passwords are the ways of a client with a secret, and of one that needs none, in the order in which they are chosen.
 var passwords = []string{byBasic, byPost, byNothing}
 
-// methodOf is how a client with a secret proves who it is. said is what its registration says, or "". It counts if the
+// methodOf returns how a client with a secret proves who it is. said is what its registration says, or "". It counts if the
 // authorization server lists it, or lists nothing. A client of which nothing is said sends its secret in a header (RFC 7591,
 // and RFC 8414 of a server that lists nothing).
 func (m *Metadata) methodOf(said string) string {
@@ -180,8 +180,9 @@ func (f *Flow) postJSON(ctx context.Context, at string, text []byte, into any) e
 	return err
 }
 
-// scopesToAsk are those that a login asks for: those of hub.json, else those that the
-// server asks for; and those that an earlier login has, or was found to lack.
+// scopesToAsk returns the scopes to ask that a login asks for: hub.json's, else the
+// ones that the server asks for; and the ones that an earlier login has, or was found
+// to lack.
 func (f *Flow) scopesToAsk(p *Discovery, more []string) []string {
 	all := slices.Clone(f.set.Scopes)
 	if len(all) == 0 {
@@ -197,7 +198,7 @@ func (f *Flow) scopesToAsk(p *Discovery, more []string) []string {
 
 const offlineAccess = "offline_access"
 
-// addOffline asks for a token that outlasts the login, where there is a scope for that.
+// addOffline asks for a token that outlasts the login, if there is a scope for that.
 func addOffline(p *Discovery, scopes []string) []string {
 	if slices.Contains(p.Meta.ScopesSupported, offlineAccess) && !slices.Contains(scopes, offlineAccess) {
 		return append(scopes, offlineAccess)
@@ -240,7 +241,7 @@ func isKey(secret string) bool { return strings.HasPrefix(strings.TrimSpace(secr
 
 var errKey = errors.New("\"clientSecret\" is no private key that can sign: it must be one in PEM, PKCS #8, of RSA, P-256, P-384 or Ed25519") // more would quote it
 
-// signAssertion is a signed statement of who asks (RFC 7523). Its audience is the issuer.
+// signAssertion returns a signed statement of who asks (RFC 7523). Its audience is the issuer.
 func signAssertion(key, id, issuer string) (string, error) {
 	block, _ := pem.Decode([]byte(strings.TrimSpace(key)))
 	if block == nil {

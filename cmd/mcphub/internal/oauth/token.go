@@ -116,8 +116,8 @@ func (f *Flow) ClientCredentials(ctx context.Context, p *Discovery) (*TokenSet, 
 	return f.askForToken(ctx, newTokenSet(p, f.configuredClient(p)), f.scopesToAsk(p, nil), "client_credentials", nil)
 }
 
-// Revoke tells the authorization server that a TokenSet is not needed any more (RFC 7009).
-// done is false where the server takes no such requests.
+// Revoke returns the authorization server that a TokenSet is not needed any more (RFC
+// 7009). done is false if the server takes no such requests.
 func (f *Flow) Revoke(ctx context.Context, g *TokenSet) (done bool, err error) {
 	if g.RevokeURL == "" {
 		return false, nil
@@ -159,7 +159,7 @@ func (f *Flow) Revoke(ctx context.Context, g *TokenSet) (done bool, err error) {
 	return true, nil
 }
 
-// A ServerError is what an authorization server says of a request that it refuses.
+// A ServerError is what an authorization server says about a request that it refuses.
 type ServerError struct {
 	Code string // of RFC 6749, such as invalid_grant
 	Text string // for people, clean; ""

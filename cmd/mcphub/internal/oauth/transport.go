@@ -28,8 +28,8 @@ const (
 	maxHops     = 5
 )
 
-// allowedHosts says which addresses may be spoken to: public ones, and those that hub.json
-// names, by host and port: what else listens on a machine is not meant.
+// allowedHosts reports which addresses may be spoken to: public ones, and the ones that
+// hub.json names, by host and port: what else listens on a machine is not meant.
 type allowedHosts map[string]bool
 
 // loopback stands for all names and addresses of this machine.
@@ -45,7 +45,7 @@ func reachOf(addresses ...string) allowedHosts {
 	return r
 }
 
-// hostOf is how a host is compared.
+// hostOf returns how a host is compared.
 func hostOf(name string) string {
 	name = strings.ToLower(strings.TrimSuffix(name, "."))
 	if ip, err := netip.ParseAddr(name); err == nil && ip.Unmap().IsLoopback() || strings.HasSuffix(name, ".localhost") {
@@ -54,10 +54,10 @@ func hostOf(name string) string {
 	return name
 }
 
-// placeOf is how a host with its port is compared.
+// placeOf returns how a host with its port is compared.
 func placeOf(u *url.URL) string { return hostOf(u.Hostname()) + ":" + portOf(u) }
 
-// checkAddress says what is wrong with an address that somebody else has named.
+// checkAddress returns what is wrong with an address that someone else has named.
 func (r allowedHosts) checkAddress(u *url.URL) error {
 	host, named := hostOf(u.Hostname()), r[placeOf(u)]
 	switch {
@@ -106,7 +106,7 @@ func (e privateError) Error() string {
 }
 
 // reserved are the blocks that are not, or not only, public addresses of hosts
-// (IANA special-purpose registries), beside those that netip knows.
+// (IANA special-purpose registries), beside the ones that netip knows.
 var reserved = func() (all []netip.Prefix) {
 	for _, text := range []string{
 		"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
@@ -118,7 +118,7 @@ var reserved = func() (all []netip.Prefix) {
 }()
 
 // unicast6 is all of IPv6 that is given to hosts. What lies outside has an address of
-// IPv4 in it, in one of several ways, or is nobody's.
+// IPv4 in it, in one of several ways, or is no one's.
 var unicast6 = netip.MustParsePrefix("2000::/3")
 
 // isPublic reports whether an address is one of the public network.
@@ -180,7 +180,7 @@ func followRedirect(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// guardedTransport sends each request, those after a redirect too, only where it may go.
+// guardedTransport sends each request, those after a redirect too, only if it may go.
 type guardedTransport struct {
 	reach  allowedHosts
 	proxy  func(*http.Request) (*url.URL, error)

@@ -18,7 +18,7 @@ const (
 )
 
 // Wanted reports whether the environment asks for traces: "" for no, else the variable that
-// does. The error says what it asks for that there is not.
+// does. The error reports what it asks for that there is not.
 func Wanted(getenv func(string) string) (by string, err error) {
 	if strings.EqualFold(getenv(varDisabled), "true") {
 		return "", nil
@@ -50,7 +50,7 @@ func Wanted(getenv func(string) string) (by string, err error) {
 	return by, nil
 }
 
-// Missing says that a program without the exporter was asked for traces by a variable.
+// Missing reports that a program without the exporter was asked for traces by a variable.
 func Missing(by string) string {
 	return by + " is set, and this build of mcphub has no exporter for traces: take the container image, or build one with go build -tags otlp ./cmd/mcphub; contexts of traces are passed on"
 }

@@ -83,7 +83,7 @@ type span struct {
 	baggage string // is passed on
 }
 
-// Context is what a child of the span is told.
+// Context returns what a child of the span is told.
 func (s *span) Context() tracing.Context {
 	of := s.SpanContext()
 	return tracing.Context{
@@ -103,10 +103,10 @@ func (s *span) End(at time.Time, failed bool, more ...tracing.Attribute) {
 	s.Span.End(trace.WithTimestamp(at))
 }
 
-// validText is a text that can be exported: one that is no UTF-8 would take all the spans with it that are sent at once.
+// validText returns a text that can be exported: one that is no UTF-8 would take all the spans with it that are sent at once.
 func validText(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
-// convertAttributes are those that have a value.
+// convertAttributes returns the convert attributes that have a value.
 func convertAttributes(all []tracing.Attribute) []attribute.KeyValue {
 	out := make([]attribute.KeyValue, 0, len(all))
 	for _, a := range all {

@@ -122,7 +122,7 @@ func TestContextsOfSpans(t *testing.T) {
 	}
 }
 
-// TestACollectorThatIsNotThere holds up nobody longer than Close is told.
+// TestACollectorThatIsNotThere holds up no one longer than Close is told.
 func TestACollectorThatIsNotThere(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
 	tracer := open(t)

@@ -47,7 +47,7 @@ func newTerminal(t *testing.T, columns, rows int) *terminal {
 	return p
 }
 
-// written is all that was written, once nothing more can be.
+// written returns all that was written, once nothing more can be.
 func (p *terminal) written(t *testing.T) string {
 	t.Helper()
 	must(t, p.Close())
@@ -65,7 +65,7 @@ func must(t *testing.T, err error) {
 
 var upAndErase = regexp.MustCompile(`\x1b\[(\d+)A\x1b\[J`)
 
-// frames are the pages that were drawn, each of which takes as many lines away as the one before it has.
+// frames returns the pages that were drawn, each of which takes as many lines away as the one before it has.
 func frames(t *testing.T, written string) (all []string) {
 	t.Helper()
 	at, shown := 0, 0
@@ -81,7 +81,7 @@ func frames(t *testing.T, written string) (all []string) {
 }
 
 // TestEachSecondShows: two of six servers are slow. While they are, each second after the first shows how long, one line
-// for each that runs, none of them wider than the terminal. In the end nothing of it is left.
+// for each that runs, none of them wider than the terminal. In the end none of it is left.
 func TestEachSecondShows(t *testing.T) {
 	for _, columns := range []int{80, 40} {
 		t.Run(fmt.Sprint(columns), func(t *testing.T) {

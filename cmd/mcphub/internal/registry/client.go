@@ -33,14 +33,14 @@ const (
 	maxTime   = 30 * time.Second
 )
 
-// ErrNotFound says that a registry has no server of that name.
+// ErrNotFound means that a registry has no server of that name.
 var ErrNotFound = errors.New("the registry has no such server")
 
 // A Client asks one registry.
 type Client struct {
 	base *url.URL
 	http *http.Client
-	time time.Duration // that one question may take, all its pages together
+	time time.Duration // that a single question may take, all its pages together
 }
 
 // New returns a client of the registry at an address: https, or http to this machine. An
@@ -137,7 +137,7 @@ func (c *Client) Search(ctx context.Context, words []string, most int) (Listing,
 }
 
 // Latest returns a server by its name, in its latest version. The error wraps
-// [ErrNotFound] where there is none.
+// [ErrNotFound] if there is none.
 func (c *Client) Latest(ctx context.Context, name string) (*Server, error) {
 	if !IsName(name) {
 		return nil, fmt.Errorf("%s is no name of a server in a registry, such as io.github.user/weather", printable.Quote(name))

@@ -30,7 +30,7 @@ func (f *filler) noteHint(format string, args ...any) {
 	f.out.Notes = append(f.out.Notes, fmt.Sprintf(format, args...))
 }
 
-// noteMentions notes that the entry asks for variables which are not looked at.
+// noteMentions remembers that the entry asks for variables which are not looked at.
 func (f *filler) noteMentions(all map[string]Input) {
 	for name := range all {
 		f.said[name] = true
@@ -39,8 +39,8 @@ func (f *filler) noteMentions(all map[string]Input) {
 
 var envName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// steering are variables that decide which program runs, what it loads, or where a package
-// comes from, by their beginnings; upper case.
+// steering are variables that decide which program runs, what it loads, or the origin of a
+// package, by their beginnings; upper case.
 var steering = []string{
 	"LD_", "DYLD_", "NODE_", "NPM_", "YARN_", "PNPM_", "PYTHON", "UV_", "PIP_", "VIRTUAL_ENV", "DOCKER_", "PODMAN_", "CONTAINER_", "BUILDKIT_",
 	"BASH_", "PERL5", "RUBYOPT", "RUBYLIB", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "GIT_", "SSH_", "SSL_CERT_", "SSLKEYLOGFILE", "OPENSSL_", "XDG_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY",
@@ -78,7 +78,7 @@ func (f *filler) addVariable(env *edit.Table, v *KeyValue) error {
 
 var argumentName = lazyregexp.New(`^[A-Za-z0-9_.:-]+$`)
 
-// argumentWords is an argument of the server, in words; none where it is left out.
+// argumentWords returns an argument of the server, in words; none if it is left out.
 func (f *filler) argumentWords(a *Argument) ([]any, error) {
 	switch a.Type {
 	case "positional":
@@ -148,7 +148,7 @@ func (f *filler) findValue(key string, in *Input) (text string, ok bool, err err
 	return "", false, nil
 }
 
-// fixedValue is a value that the entry fixes, with the variables in it.
+// fixedValue returns a value that the entry fixes, with the variables in it.
 func (f *filler) fixedValue(key string, in *Input, set string, isSet bool) (text string, ok bool, err error) {
 	switch {
 	case isSet && set != in.Value:
@@ -231,7 +231,7 @@ func describeInput(in *Input) string {
 	return text
 }
 
-// checkChosen holds a value to what the entry says of it.
+// checkChosen holds a value to what the entry says about it.
 func checkChosen(key string, in *Input, value string) (string, error) {
 	bad := func(want string) error {
 		return fmt.Errorf("%s: %s is none of its values: want %s", printable.Quote(key), printable.Quote(value), want)

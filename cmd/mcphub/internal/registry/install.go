@@ -35,7 +35,7 @@ type Options struct {
 	Taken func(secret string) bool // a secret of this name is another server's; nil: none is
 }
 
-// An Install is what a server comes to in hub.json.
+// An Install is what a server amounts to in hub.json.
 type Install struct {
 	Way    string
 	Entry  edit.Table   // of "mcpServers"
@@ -43,8 +43,9 @@ type Install struct {
 	Notes  []string     // what a person should know, in words
 }
 
-// Install says what an entry comes to. It takes the first way that hub.json can say, or
-// that of Options. The error says what is not supported, or why the entry is refused.
+// Install returns what an entry amounts to. It takes the first way that hub.json can
+// say, or Options'. The error reports what is not supported, or why the entry is
+// refused.
 func (s *Server) Install(o Options) (*Install, error) {
 	var not []error
 	for i := range s.Packages {
@@ -78,7 +79,7 @@ func (s *Server) Install(o Options) (*Install, error) {
 	return nil, errors.New("its entry says neither what to run nor where it is")
 }
 
-// fillInstall fills in one way. not says why others before it cannot be had.
+// fillInstall fills in one way. not reports why others before it cannot be had.
 func (s *Server) fillInstall(o Options, way string, not []error, fill func(*filler) error) (*Install, error) {
 	f := filler{o: o, local: way == NPM || way == PyPI, said: map[string]bool{}}
 	f.out.Way = way
@@ -125,7 +126,7 @@ var places = map[string][]string{
 
 var launchers = map[string]string{NPM: "npx", PyPI: "uvx", OCI: "docker"}
 
-// fillPackage is a package that is run on this machine.
+// fillPackage returns a package that is run on this machine.
 func (f *filler) fillPackage(p *Package) error {
 	kind := p.RegistryType
 	launcher, known := launchers[kind]
@@ -189,7 +190,7 @@ func (f *filler) fillPackage(p *Package) error {
 	return nil
 }
 
-// pinnedWords are the words that name a package and the one version that is run.
+// pinnedWords returns the words that name a package and the one version that is run.
 func pinnedWords(p *Package) ([]string, error) {
 	id, version := p.Identifier, p.Version
 	noVersion := errors.New("it names no version, and without one another program could be run tomorrow")
@@ -236,7 +237,7 @@ func pinnedWords(p *Package) ([]string, error) {
 }
 
 // onlyAgrees holds that the arguments for a launcher say nothing but yes. All else of
-// npx and uvx decides what is run, or where it comes from.
+// npx and uvx decides what is run, or its origin.
 func onlyAgrees(all []Argument) error {
 	for i := range all {
 		a := &all[i]
@@ -251,8 +252,8 @@ func onlyAgrees(all []Argument) error {
 	return nil
 }
 
-// containerWords is what an entry says to docker. Variables go into env, directories are mounted
-// where a person named them, and all else is refused: it would open this machine.
+// containerWords returns what an entry says to docker. Variables go into env, directories are
+// mounted if a person named them, and all else is refused: it would open this machine.
 func (f *filler) containerWords(env *edit.Table, all []Argument) ([]any, error) {
 	var out []any
 	for i := 0; i < len(all); i++ {
@@ -307,8 +308,8 @@ func takesValue(name string) bool {
 
 var mounted = lazyregexp.New(`^(?:\{([A-Za-z0-9_.-]+)\}:[^,:]+(?::ro)?|type=bind,(?:src|source)=\{([A-Za-z0-9_.-]+)\},(?:dst|target|destination)=[^,]+(?:,readonly)?)$`)
 
-// mountText is a directory of this machine in a container. Its source is a variable that a
-// person has set: an entry opens nothing by itself.
+// mountText returns a directory of this machine in a container. Its source is a variable
+// that a person has set: an entry opens nothing by itself.
 func (f *filler) mountText(a *Argument) (text string, ok bool, err error) {
 	m := mounted.FindStringSubmatch(a.Value)
 	if m == nil {
@@ -335,7 +336,7 @@ func (f *filler) mountText(a *Argument) (text string, ok bool, err error) {
 
 var headerName = lazyregexp.New("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 
-// fillRemote is a server that runs elsewhere.
+// fillRemote returns a server that runs elsewhere.
 func (f *filler) fillRemote(t *Transport) error {
 	if t.Type != "streamable-http" && t.Type != "sse" {
 		return fmt.Errorf("it is spoken to by %s, and mcphub speaks streamable-http and sse", printable.Quote(t.Type))

@@ -18,7 +18,7 @@ import (
 // An official is an example of server.json of the registry's own: see testdata/official/NOTICE.
 type official struct {
 	From    string
-	Invalid string // what the registry's validators say of it, PATH: WHY; "" where it is valid
+	Invalid string // what the registry's validators say about it, PATH: WHY; "" if it is valid
 	Server  map[string]any
 }
 
@@ -46,7 +46,7 @@ func isUnread(o official) bool {
 	return slices.Contains(unread, part)
 }
 
-// wayOf is the package or remote that the fault of an example lies in.
+// wayOf returns the package or remote that the fault of an example lies in.
 func wayOf(o official) (way string, i int, ok bool) {
 	for _, way := range []string{"packages", "remotes"} {
 		if n, err := fmt.Sscanf(o.Invalid, way+"[%d]", &i); n == 1 && err == nil {
@@ -57,8 +57,8 @@ func wayOf(o official) (way string, i int, ok bool) {
 }
 
 // TestOfficialExamples: over loopback, each of the registry's own valid examples comes to an entry that hub.json takes, or to a reason. Of the
-// invalid ones each is refused with a reason. Where the fault lies in one of several ways to run it, that way is refused. Where it lies in
-// what is not read, the example comes to the very same with and without that.
+// invalid ones each is refused with a reason. If the fault lies in one of several ways to run it, that way is refused. If it lies in what is
+// not read, the example comes to the very same with and without that.
 func TestOfficialExamples(t *testing.T) {
 	t.Parallel()
 	taken, refused, invalid, others, beside := 0, 0, 0, 0, 0

@@ -20,7 +20,7 @@ import (
 	"mcphub/internal/printable"
 )
 
-// serve is a registry on loopback that answers every question by handler.
+// serve returns a registry on loopback that answers every question by handler.
 func serve(t *testing.T, handler http.HandlerFunc) *Client {
 	t.Helper()
 	srv := httptest.NewServer(handler)
@@ -32,7 +32,7 @@ func serve(t *testing.T, handler http.HandlerFunc) *Client {
 	return c
 }
 
-// one is a registry with one server, of this server.json.
+// one returns a registry with one server, of this server.json.
 func one(t *testing.T, entry string) *Client {
 	return serve(t, func(w http.ResponseWriter, r *http.Request) {
 		var s struct{ Name string }
@@ -175,7 +175,7 @@ func TestInvalid(t *testing.T) {
 	}
 }
 
-// entryOf is a server with one package; the control of the tables of attacks.
+// entryOf returns a server with one package; the control of the tables of attacks.
 func entryOf(pkg string) string {
 	return `{"name": "com.example/it", "description": "x", "version": "1.0.0", "packages": [` + pkg + `]}`
 }
@@ -334,7 +334,7 @@ func TestMounts(t *testing.T) {
 	}
 }
 
-// TestPathsAreRepeated: a path that an entry names is taken where a person says it too.
+// TestPathsAreRepeated: a path that an entry names is taken if a person says it too.
 func TestPathsAreRepeated(t *testing.T) {
 	t.Parallel()
 	fixed := entryOf(npm(`, "packageArguments": [{"type": "positional", "valueHint": "dir", "value": "/srv"}]`))
@@ -460,7 +460,7 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// TestEndlessPages: pages that go on are left after some, and those that go round are an error.
+// TestEndlessPages: pages that go on are left after some, and the ones that go round are an error.
 func TestEndlessPages(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

@@ -12,7 +12,7 @@ import (
 	"mcphub/internal/printable"
 )
 
-// Status is where a server stands in its life.
+// Status is the place of a server in its life.
 type Status string
 
 // The statuses. One that is not known counts as active: it is shown.
@@ -52,7 +52,7 @@ type Package struct {
 	EnvironmentVariables []KeyValue `json:"environmentVariables"`
 }
 
-// A Transport says how a server is spoken to. A remote one has an address.
+// A Transport describes how a server is spoken to. A remote one has an address.
 type Transport struct {
 	Type      string           `json:"type"` // stdio, streamable-http, sse
 	URL       string           `json:"url"`
@@ -98,7 +98,7 @@ func IsName(name string) bool {
 	return len(name) >= 3 && len(name) <= 200 && serverName.MatchString(name)
 }
 
-// readServer reads what a registry says of one server. The error says why it is not valid.
+// readServer reads what a registry says about one server. The error reports why it is not valid.
 func readServer(raw []byte) (*Server, error) {
 	var answer struct {
 		Server *Server `json:"server"`

@@ -37,7 +37,7 @@ type Change struct {
 	Server  string  `json:"server"`
 	Tool    string  `json:"tool"` // or the method, of what is no call of a tool
 	Was     string  `json:"was"`  // allow, deny or escalate
-	Now     string  `json:"now"`  // the same where the record does not tell enough
+	Now     string  `json:"now"`  // the same if the record does not tell enough
 	By      string  `json:"by"`   // the rule that decides then, or inside, boundary, no path, not offered
 	Count   int     `json:"count"`
 	Unsure  string  `json:"unsure,omitempty"` // what the record does not tell, of the example
@@ -149,7 +149,7 @@ type offered struct {
 	seen map[[2]string]bool
 }
 
-// judgeOffered is Judge for what is offered; all else is denied.
+// judgeOffered works like Judge for what is offered; all else is denied.
 func (o *offered) judgeOffered(p *policy.Info, d *trail.Decision) (Verdict, string) {
 	v := Verdict{By: ByNotServed}
 	if o.hasOffer(&d.Event) {

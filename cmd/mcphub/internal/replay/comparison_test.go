@@ -58,7 +58,7 @@ func record(t testing.TB, dir string, n int) {
 	}
 }
 
-// A million recorded decisions are replayed in five seconds where nothing else runs.
+// A million recorded decisions are replayed in five seconds if nothing else runs.
 // MCPHUB_LONG_CASES says how many instead of some thousand.
 func TestReplayOfManyDecisions(t *testing.T) {
 	n := seeds.Cases(t, 3000)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// cpuTime is how much this process has computed so far.
+// cpuTime returns how much this process has computed so far.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {

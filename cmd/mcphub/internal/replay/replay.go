@@ -34,7 +34,7 @@ func Judge(p *policy.Info, d *trail.Decision) Verdict {
 	return out
 }
 
-// forWhom leaves out the rules that are for others than the principal of a record, and says what it does not tell of those.
+// forWhom leaves out the rules that are for others than the principal of a record, and reports what it does not tell about those.
 func forWhom(p *policy.Info, d *trail.Decision) (*policy.Info, []string) {
 	if !slices.ContainsFunc(p.Rules, func(r policy.RuleInfo) bool { return r.Named() }) {
 		return p, nil
@@ -117,8 +117,8 @@ func judgeRecord(p *policy.Info, d *trail.Decision) Verdict {
 	return out.noteAsked(d)
 }
 
-// noteAsked notes that the answer of a human is not known, where the one that was
-// given once does not stand for it.
+// noteAsked remembers that the answer of a human is not known, if the one that
+// was given once does not stand for it.
 func (r Verdict) noteAsked(d *trail.Decision) Verdict {
 	if r.Decision == policy.Escalate && d.Decision != policy.Escalate.String() {
 		r.Unknowns = append(r.Unknowns, "what a human would answer")
@@ -164,7 +164,7 @@ func takesAlong(r *policy.RuleInfo, role access.Role, path string) bool {
 	return role == access.Delete && r.Dir != "" && r.Then != policy.Allow && !r.Paths.Outside && sandbox.Contains(path, r.Dir)
 }
 
-// protectedCode says by which code a path is denied before any rule, or "".
+// protectedCode returns by which code a path is denied before any rule, or "".
 func protectedCode(p *policy.Info, role access.Role, path string) string {
 	for _, own := range p.Protected {
 		switch {

@@ -11,11 +11,11 @@ import (
 	"mcphub/internal/ownership"
 )
 
-// longestName is that of a socket: PID-RANDOM.sock, or of one that is named by a digest.
+// longestName is the longest name of a socket: PID-RANDOM.sock, or of one that is named by a digest.
 const longestName = len("4294967295-00000000.sock")
 
-// State is where the hub keeps what it writes for itself: mcphub in the
-// XDG state folder, on Windows below LOCALAPPDATA. "" where the user has none.
+// State returns where the hub keeps what it writes for itself: mcphub in the
+// XDG state folder, on Windows below LOCALAPPDATA. "" if the user has none.
 func State(env func(string) string) string {
 	if runtime.GOOS == "windows" {
 		if base := env("LOCALAPPDATA"); filepath.IsAbs(base) {
@@ -41,11 +41,11 @@ func Sockets(env func(string) string) []string {
 	return p.Folders()
 }
 
-// Candidates are what Folders chooses from. All are absolute, or "" where there is
+// Candidates are what Folders chooses from. All are absolute, or "" if there is
 // none.
 type Candidates struct {
 	Runtime string // $XDG_RUNTIME_DIR
-	State   string // the hub's own folder of state, below that of the user
+	State   string // the hub's own folder of state, below the user's
 	Temp    string // where temporary files go
 }
 
@@ -60,16 +60,16 @@ func (c Candidates) Folders() []string {
 	}
 	add(c.Runtime, "mcphub")
 	add(c.State, "run")
-	if uid := os.Geteuid(); uid >= 0 { // there are none on Windows, where the state folder is short
+	if uid := os.Geteuid(); uid >= 0 { // there are none on Windows, if the state folder is short
 		add(c.Temp, ownName())
 	}
 	return all
 }
 
-// ownName is the name of this user's folder among temporary files.
+// ownName returns the name of this user's folder among temporary files.
 func ownName() string { return "mcphub-" + strconv.Itoa(os.Geteuid()) }
 
-// Claim makes a folder that nobody else can look into, or makes sure that it
+// Claim makes a folder that no one else can look into, or makes sure that it
 // is one.
 func Claim(dir string) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
@@ -87,7 +87,7 @@ func Claim(dir string) error {
 	return ownership.CheckFolder(dir)
 }
 
-// First is what use gives for the first folder that it can use.
+// First returns what use gives for the first folder that it can use.
 func First[T any](dirs []string, use func(dir string) (T, error)) (T, error) {
 	var failed []error
 	for _, dir := range dirs {

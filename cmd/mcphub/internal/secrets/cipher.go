@@ -24,7 +24,7 @@ func (s *Store) Cipher(ctx context.Context, name string) *Cipher {
 	return &Cipher{store: s, ctx: ctx, name: name}
 }
 
-// Encrypt encrypts a text. Where there is no key it makes one.
+// Encrypt encrypts a text. If there is no key it makes one.
 func (c *Cipher) Encrypt(plain []byte) ([]byte, error) {
 	if c.keys == nil {
 		texts, err := c.store.getOrSet(c.ctx, c.name, func() (string, error) {
@@ -49,7 +49,7 @@ func (c *Cipher) Decrypt(sealed []byte) ([]byte, error) {
 	if c.keys == nil {
 		texts, err := c.store.Copies(c.ctx, c.name)
 		if unset := (*NotSetError)(nil); errors.As(err, &unset) {
-			return nil, errors.New("its key cannot be found: " + unset.What()) // nobody can set it
+			return nil, errors.New("its key cannot be found: " + unset.What()) // no one can set it
 		}
 		if err != nil {
 			return nil, err
@@ -82,7 +82,7 @@ func (c *Cipher) parseKeys(texts []string) error {
 	return nil
 }
 
-// getOrSet returns what is kept under a name in all places. Where nothing is, or nothing
+// getOrSet returns what is kept under a name in all places. If nothing is, or nothing
 // can be seen to be, it keeps what value returns.
 func (s *Store) getOrSet(ctx context.Context, name string, value func() (string, error)) ([]string, error) {
 	unlock, err := s.lockStore(ctx)

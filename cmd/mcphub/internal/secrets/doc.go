@@ -1,7 +1,7 @@
-// Package secrets keeps secrets and gives them to whoever starts a child.
+// Package secrets keeps secrets and gives them to the one who starts a child.
 //
 // A [Store] keeps them in the keyring of the system (service "mcphub") or in a
-// file encrypted by age. Where there is no keyring it takes the file, and tells
+// file encrypted by age. If there is no keyring it takes the file, and reports
 // why; it reads the keyring first, then the file. A keyring cannot list what it
 // holds, so the names stand in an entry of their own. A [Cipher] encrypts other
 // files with a key that is such a secret.

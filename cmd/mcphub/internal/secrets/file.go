@@ -34,7 +34,7 @@ const (
 	lockWait    = 10 * time.Second
 )
 
-// Files are the files of a Store, whether they are there or not.
+// Files returns the files of a Store, whether they are there or not.
 func (s *Store) Files() []string {
 	if s.o.Dir == "" {
 		return nil
@@ -65,7 +65,7 @@ func (s *Store) lockStore(ctx context.Context) (unlock func(), err error) {
 	return func() { _ = l.Unlock() }, nil
 }
 
-// readFile reads the encrypted file; where there is none there are no secrets.
+// readFile reads the encrypted file; if there is none there are no secrets.
 func (s *Store) readFile() (map[string]string, error) {
 	all := map[string]string{}
 	if s.o.Dir == "" {
@@ -178,8 +178,8 @@ func ReadPrivate(path string, most int) ([]byte, error) {
 	return raw, nil
 }
 
-// askLeads is the answer of leads about an open file. The name may lead elsewhere by now;
-// then it is not known where the file lies.
+// askLeads returns the answer of leads about an open file. The name may lead elsewhere by
+// now; then it is not known where the file lies.
 func askLeads(path string, open fs.FileInfo, leads func(real string) error) error {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -198,7 +198,7 @@ func askLeads(path string, open fs.FileInfo, leads func(real string) error) erro
 // readRegular reads a file of bounded size, and nothing that would make it wait. leads
 // may refuse it by where it lies; nil does not.
 func readRegular(path string, most int, leads func(real string) error) ([]byte, fs.FileInfo, error) {
-	f, err := atomicfile.Open(path, syscall.O_NONBLOCK) // a pipe would wait for somebody to write
+	f, err := atomicfile.Open(path, syscall.O_NONBLOCK) // a pipe would wait for someone to write
 	if err != nil {
 		return nil, nil, err
 	}

@@ -27,11 +27,11 @@ var errNone = errors.New("not in the keyring")
 type keyringCalls struct {
 	wait  time.Duration
 	turn  chan struct{}
-	ready func() error // says why there is no keyring
+	ready func() error // reports why there is no keyring
 }
 
-// sessionBus says why there is no keyring where it would be reached by D-Bus. It is
-// asked first, because the library would start a bus of its own.
+// sessionBus returns why there is no keyring where it would be reached by D-Bus. It
+// is asked first, because the library would start a bus of its own.
 func sessionBus() error {
 	switch runtime.GOOS {
 	case "windows", "darwin":
@@ -86,7 +86,7 @@ func (k *keyringCalls) callWithin(ctx context.Context, call func() error) error 
 }
 
 func (k *keyringCalls) getSecret(ctx context.Context, name string) (string, error) {
-	got := make(chan string, 1) // the call may end when nobody waits any more
+	got := make(chan string, 1) // the call may end when no caller waits any more
 	err := k.callWithin(ctx, func() error {
 		v, err := keyring.Get(service, name)
 		got <- v
@@ -118,7 +118,7 @@ func (k *keyringCalls) putNames(ctx context.Context, all []string) error {
 	return k.callWithin(ctx, func() error { return keyring.Set(service, namesEntry, string(text)) })
 }
 
-// setSecret lists the name first: a secret that nobody can find again would be worse than
+// setSecret lists the name first: a secret that no one can find again would be worse than
 // a name without one.
 func (k *keyringCalls) setSecret(ctx context.Context, name, value string) error {
 	all, err := k.listNames(ctx)

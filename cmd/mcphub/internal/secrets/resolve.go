@@ -13,9 +13,9 @@ import (
 // maxEnvFile bounds an env file, in bytes.
 const maxEnvFile = 256 << 10
 
-// Resolve gives the value of a reference. Its error says what to do, and no value. leads
-// refuses a file by where its path leads: it is asked about the very file that is read,
-// whatever has the name meanwhile; nil: any will do.
+// Resolve gives the value of a reference. Its error reports what to do, and no value.
+// leads refuses a file by where its path leads: it is asked about the very file that is
+// read, whatever has the name meanwhile; nil: any will do.
 func (s *Store) Resolve(ctx context.Context, r reference.Ref, leads func(real string) error) (string, error) {
 	switch r.Kind {
 	case reference.Keyring, reference.Input:
@@ -29,10 +29,10 @@ func (s *Store) Resolve(ctx context.Context, r reference.Ref, leads func(real st
 	return "", fmt.Errorf("%s is no reference to a secret", r)
 }
 
-// fileHelp is what to do where the file of a reference cannot be used.
+// fileHelp is what to do if the file of a reference cannot be used.
 const fileHelp = "put the secret into that file, or correct the path"
 
-// fileValue is the value of ${file:PATH}.
+// fileValue returns the value of ${file:PATH}.
 func (s *Store) fileValue(path string, leads func(string) error) (string, error) {
 	if !filepath.IsAbs(path) {
 		return "", fmt.Errorf("${file:%s}: there is no hub.json whose folder it could start at; write an absolute path", path)

@@ -31,13 +31,13 @@ const (
 	InFile    Place = "file"
 )
 
-// Options say where a Store keeps what.
+// Options describe where a Store keeps what.
 type Options struct {
 	FileOnly bool          // the keyring is not asked
 	Dir      string        // folder of the encrypted file, made when needed; "": there is no file
 	Identity string        // file of the key of age; "": secrets.identity in Dir
 	Wait     time.Duration // how long the keyring may take; 0: ten seconds
-	Warn     func(string)  // is told of files that others can read; nil: nobody is
+	Warn     func(string)  // is told about files that others can read; nil: no one is
 }
 
 // A Store keeps secrets.
@@ -54,13 +54,13 @@ func New(o Options) *Store {
 	return &Store{o: o, keyring: keyringCalls{wait: o.Wait, turn: make(chan struct{}, 1), ready: sessionBus}}
 }
 
-// A NotSetError says that there is no secret of that name.
+// A NotSetError means that there is no secret of that name.
 type NotSetError struct {
 	Name string
 	Why  string // why the keyring could not be asked; "": it was, or was not to be
 }
 
-// What is Error without what to do.
+// What works like Error without what to do.
 func (e *NotSetError) What() string {
 	text := fmt.Sprintf("the secret %q is not set", e.Name)
 	if e.Why != "" {
@@ -78,7 +78,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// Get returns a secret. The error is a *NotSetError where there is none.
+// Get returns a secret. The error is a *NotSetError if there is none.
 func (s *Store) Get(ctx context.Context, name string) (string, error) {
 	copies, err := s.findCopies(ctx, name, 1)
 	if err != nil {
@@ -87,9 +87,9 @@ func (s *Store) Get(ctx context.Context, name string) (string, error) {
 	return copies[0], nil
 }
 
-// Copies returns what is kept under a name in all places: more than one where a place
-// could not be reached as the secret was set elsewhere. Whoever asks can tell which is
-// the newest. The error is a *NotSetError where there is none.
+// Copies returns what is kept under a name in all places: more than one if a place
+// could not be reached as the secret was set elsewhere. The one who asks can determine
+// which is the newest. The error is a *NotSetError if there is none.
 func (s *Store) Copies(ctx context.Context, name string) ([]string, error) {
 	return s.findCopies(ctx, name, 2)
 }
@@ -181,7 +181,7 @@ func (s *Store) dropFromFile(name string) error {
 	return s.writeFile(all)
 }
 
-// Delete forgets a secret, wherever it is kept. The error is a *NotSetError where
+// Delete forgets a secret, wherever it is kept. The error is a *NotSetError if
 // there is none.
 func (s *Store) Delete(ctx context.Context, name string) error {
 	if err := checkName(name); err != nil {
@@ -221,8 +221,8 @@ type StoredSecret struct {
 	Place Place // that Get takes it from
 }
 
-// Names lists the secrets, sorted by name. why says why the keyring could not be
-// asked.
+// Names lists the secrets, sorted by name. why reports why the keyring could not
+// be asked.
 func (s *Store) Names(ctx context.Context) (all []StoredSecret, why string, err error) {
 	if !s.o.FileOnly {
 		names, err := s.keyring.listNames(ctx)

@@ -21,7 +21,7 @@ import (
 	"mcphub/internal/reference"
 )
 
-// newStore is a Store with a keyring in memory, or without one.
+// newStore returns a Store with a keyring in memory, or without one.
 func newStore(t *testing.T, dir string, noKeyring error) *Store {
 	t.Helper()
 	s := New(Options{Dir: dir})
@@ -70,7 +70,7 @@ func TestKeyring(t *testing.T) {
 }
 
 // Without a keyring the file is used and that is said; once there is one, what is set
-// anew moves there.
+// again moves there.
 func TestFile(t *testing.T) {
 	keyring.MockInit()
 	dir := filepath.Join(t.TempDir(), "mcphub")
@@ -286,8 +286,8 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// A key that was made where there was no keyring is found beside the one that was made
-// with it, and no key is made where there is one.
+// A key that was made if there was no keyring is found beside the one that was made
+// with it, and no key is made if there is one.
 func TestCipher(t *testing.T) {
 	keyring.MockInit()
 	dir := filepath.Join(t.TempDir(), "mcphub")

@@ -63,8 +63,8 @@ func (c *certificate) loadPair() error {
 	return nil
 }
 
-// currentPair is the certificate as it is now, looked at again now and then. wrong is why that is not
-// what is in its files.
+// currentPair returns the certificate as it is now, looked at again now and then. wrong is why that
+// is not what is in its files.
 func (c *certificate) currentPair() (pair *tls.Certificate, wrong string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -99,7 +99,7 @@ func (c *certificate) readIfChanged() {
 	c.log.Error().Str("error", c.wrong).Time("until", c.pair.Leaf.NotAfter).Msg("the certificate of http.tls was not renewed, and the former one is shown, which is good until then: put a certificate and the key that fits it into both files, for the hub's user to read")
 }
 
-// hasChanged reports whether the files are others than those that were read.
+// hasChanged reports whether the files are others than the ones that were read.
 func (c *certificate) hasChanged() (bool, error) {
 	for i, name := range c.files {
 		info, err := os.Stat(name)
@@ -117,7 +117,7 @@ func (c *certificate) hasChanged() (bool, error) {
 func (c *certificates) tlsListener(ln net.Listener) net.Listener {
 	return tlsListener{ln, c, &tls.Config{
 		MinVersion: tls.VersionTLS12,
-		NextProtos: []string{"http/1.1"}, // the bounds of a connection are those of one request at a time
+		NextProtos: []string{"http/1.1"}, // the bounds of a connection are the connection of one request at a time
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 			if now := c.now.Load(); now != nil {
 				pair, _ := now.currentPair()

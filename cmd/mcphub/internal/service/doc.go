@@ -6,11 +6,10 @@
 // children's logs, the socket of mcphub status, and the reload of hub.json. On Linux the process
 // that runs it has a guardian above it (cmd/mcphub/internal/guardian).
 //
-// Concurrency: Serve returns when everything that it started has ended. One
-// goroutine, that of the reloader, reads hub.json again and applies it; the
-// socket and SIGHUP only ask it to.
+// Concurrency: Serve returns when everything that it started has ended. One goroutine, the
+// reloader's, reads hub.json again and applies it; the socket and SIGHUP only ask it to.
 //
 // Of a hub.json that a server could have written it uses only what a person has accepted, less what
-// the change takes away, and keeps the former configuration where the new one cannot be used.
-// Standard output belongs to the protocol: all else that is said goes to the log.
+// the change takes away, and keeps the former configuration if the new one cannot be used. Standard
+// output belongs to the protocol: all else that is said goes to the log.
 package service

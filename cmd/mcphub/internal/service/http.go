@@ -23,8 +23,8 @@ import (
 	"mcphub/internal/rawio"
 )
 
-// serveHTTP listens, and says where and who may call. run serves Streamable HTTP there until its ctx ends;
-// done is called after it has ended.
+// serveHTTP listens, and reports where and who may call. run serves Streamable HTTP there until its ctx
+// ends; done is called after it has ended.
 func serveHTTP(ctx context.Context, s *serving, address string) (run func(context.Context) error, done func(), err error) {
 	file, log := s.made.File, s.log
 	if address == listenConfigured {
@@ -65,10 +65,10 @@ type httpServer struct {
 	log          zerolog.Logger
 	front        *hub.HTTPFront
 	certificates certificates
-	now          *atomic.Pointer[httpSettings] // in force; whoever tells of them reads it too
+	now          *atomic.Pointer[httpSettings] // in force; the one who tells about them reads it too
 }
 
-// httpSettings are what hub.json says of HTTP, with all that it names read.
+// httpSettings are what hub.json says about HTTP, with all that it names read.
 type httpSettings struct {
 	hub.HTTPOptions
 	file        *config.File
@@ -76,10 +76,10 @@ type httpSettings struct {
 	certificate *certificate // nil: plain HTTP
 }
 
-// stopTimeout is how long the front may take to end, beyond what it needs by itself.
+// stopTimeout returns how long the front may take to end, beyond what it needs by itself.
 func (s *httpSettings) stopTimeout() time.Duration { return s.Drain + s.Grace }
 
-// reportHTTP is how clients reach the hub by these settings, which may be nil.
+// reportHTTP returns how clients reach the hub by these settings, which may be nil.
 func (s *httpSettings) reportHTTP() *admin.HTTPReport {
 	if s == nil {
 		return nil
@@ -126,8 +126,8 @@ func (s *httpServer) readSettings(ctx context.Context, file *config.File) (*http
 	return next, nil
 }
 
-// prepareSettings reads anew what hub.json says of HTTP; follow puts that in force. A nil httpServer has
-// nothing that could follow.
+// prepareSettings reads again what hub.json says about HTTP; follow puts that in force. A nil httpServer
+// has nothing that could follow.
 func (s *httpServer) prepareSettings(ctx context.Context, file *config.File) (follow func(), err error) {
 	if s == nil {
 		return func() {}, nil
@@ -164,8 +164,9 @@ func tellStopping(most time.Duration) {
 // the guardian and to the hub, as systemd may, and the guardian passes its own on.
 const echo = 500 * time.Millisecond
 
-// hurrySignal is closed by the second signal that asks for the hub's end, and by the first one if it
-// comes from somebody at a terminal, who waits. It watches for them until ctx ends.
+// hurrySignal returns a channel that is closed by the second signal that asks for the hub's end, and
+// by the first one if it comes from someone at a terminal, who waits. It watches for them until ctx
+// ends.
 func hurrySignal(ctx context.Context) <-chan struct{} {
 	signals, hurry := make(chan os.Signal, 8), make(chan struct{})
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)

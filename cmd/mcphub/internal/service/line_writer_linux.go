@@ -10,7 +10,7 @@ import (
 
 const (
 	maxLines  = 256         // that wait to be written to a client's standard error
-	lastWords = time.Second // for those that wait when the session ends
+	lastWords = time.Second // for the ones that wait when the session ends
 )
 
 // A lineWriter is the log of one client among others: who writes to it waits for no client. Lines for which there is
@@ -31,7 +31,7 @@ func (w *lineWriter) Write(b []byte) (int, error) {
 	}
 	select {
 	case w.lines <- bytes.Clone(b):
-	default: // nobody reads it
+	default: // no one reads it
 	}
 	return len(b), nil
 }

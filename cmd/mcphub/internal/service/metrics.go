@@ -16,7 +16,7 @@ import (
 	"mcphub/internal/rawio"
 )
 
-// metrics are where a hub tells what it counts. The zero value tells nobody.
+// metrics are where a hub reports what it counts. The zero value tells no one.
 type metrics struct {
 	ln      net.Listener
 	opts    metricsfront.Options
@@ -45,7 +45,7 @@ func openMetrics(ctx context.Context, made *setup.Result) (metrics, error) {
 	return metrics{ln: ln, opts: opts}, nil
 }
 
-// serveMetrics tells what is counted until ctx ends.
+// serveMetrics returns what is counted until ctx ends.
 func (m metrics) serveMetrics(ctx context.Context, log zerolog.Logger) error {
 	if m.ln == nil {
 		return nil

@@ -11,9 +11,9 @@ import (
 )
 
 // keepRecord has what the Hub of cfg decides recorded in a folder ("": not).
-// Where that fails now it is tried again: the Hub decides what that means for
-// calls. run keeps the record until its context ends.
-// Each line goes to copied as well, where that is not nil.
+// If that fails now it is tried again: the Hub decides what that means for
+// calls. run keeps the record until its context ends. Each line goes to
+// copied as well, if that is not nil.
 func keepRecord(cfg *hub.Config, dir string, short bool, copied io.Writer) (run func(context.Context) error) {
 	if dir == "" {
 		return func(context.Context) error { return nil }

@@ -90,7 +90,7 @@ func (r *reloader) runDuring(front func(context.Context) error) func(context.Con
 
 var errReloaderEnded = errors.New("the hub is stopping")
 
-// askRun has Run's goroutine do something, and waits for it. Where the error is not nil, do
+// askRun has Run's goroutine do something, and waits for it. If the error is not nil, do
 // may still be at work.
 func (r *reloader) askRun(ctx context.Context, do func(context.Context)) error {
 	done := make(chan struct{})
@@ -109,8 +109,9 @@ func (r *reloader) askRun(ctx context.Context, do func(context.Context)) error {
 	}
 }
 
-// Reload reads hub.json again and waits until that has happened. The error says
-// why the former configuration goes on, or what of the file waits for a person.
+// Reload reads hub.json again and waits until that has happened. The error
+// reports why the former configuration goes on, or what of the file waits for a
+// person.
 func (r *reloader) Reload(ctx context.Context) error {
 	var failed error
 	if err := r.askRun(ctx, func(ctx context.Context) { failed = r.tryReload(ctx) }); err != nil {
@@ -129,8 +130,8 @@ func (r *reloader) followChange(ctx context.Context, c hubfile.Change) {
 	_ = r.tryReload(ctx) // told by log and status
 }
 
-// tryReload is one attempt. What it cannot do it says in the log, in the state,
-// and by the error; then everything is as it was.
+// tryReload returns one attempt. What it cannot do it says in the log, in the
+// state, and by the error; then everything is as it was.
 func (r *reloader) tryReload(ctx context.Context) error {
 	notify.Tell(notify.Reloading()...)
 	defer notify.Tell("READY=1")
@@ -164,7 +165,7 @@ func (r *reloader) tryReload(ctx context.Context) error {
 	return waitingError(waiting)
 }
 
-// waitingError is the error of what waits for a person; nil where nothing does.
+// waitingError returns the error of what waits for a person; nil if nothing does.
 func waitingError(waiting string) error {
 	if waiting == "" {
 		return nil
@@ -179,8 +180,8 @@ func (r *reloader) attemptReload(ctx context.Context) (setup.AcceptedConfig, *hu
 		return setup.AcceptedConfig{}, nil, fmt.Errorf("configuration %s is no regular file; what was read from it at the start stays in force", r.loaded.Path)
 	}
 	if r.loaded.Path != "" {
-		// The same file, also where it is gone: without one there would be another
-		// configuration, and a file that is lost must not make that one hold.
+		// The same file, also if it is gone: without one there would be another
+		// configuration, and a file that is lost must not make the other one hold.
 		r.src.Config = r.loaded.Path
 	}
 	var said bytes.Buffer
@@ -225,8 +226,8 @@ func (r *reloader) configMessages() string {
 	return text
 }
 
-// planReload tells what a reload would do, by its own steps up to the last. text is the file that
-// is read in the place of hub.json; "": hub.json itself.
+// planReload returns what a reload would do, by its own steps up to the last. text is the file
+// that is read instead of hub.json; "": hub.json itself.
 func (r *reloader) planReload(text string) (admin.Plan, error) {
 	src := r.src
 	if r.loaded.Path != "" {
@@ -249,8 +250,8 @@ func (r *reloader) planReload(text string) (admin.Plan, error) {
 	return plan, err
 }
 
-// Plan tells what a reload would do if hub.json read as another file does; "": as it
-// does now.
+// Plan returns what a reload would do if hub.json read as another file does; "": as
+// it does now.
 func (r *reloader) Plan(ctx context.Context, text string) (admin.Plan, error) {
 	var plan admin.Plan
 	var failed error
@@ -260,7 +261,7 @@ func (r *reloader) Plan(ctx context.Context, text string) (admin.Plan, error) {
 	return plan, failed
 }
 
-// refuseReload says that the former configuration goes on, and all that is wrong.
+// refuseReload reports that the former configuration goes on, and all that is wrong.
 func (r *reloader) refuseReload(err error) error {
 	lines := config.ErrorLines(err)
 	for _, line := range lines {

@@ -36,7 +36,7 @@ func Run(ctx context.Context, h *hub.Hub, log zerolog.Logger, front func(context
 	})
 }
 
-// runUntilEnd is Run for a front that ends by itself when ctx has.
+// runUntilEnd works like Run for a front that ends by itself when ctx has.
 func runUntilEnd(ctx context.Context, h *hub.Hub, log zerolog.Logger, front func(context.Context) error) error {
 	defer Adopt(log)()
 	hubCtx, stopHub := context.WithCancel(context.WithoutCancel(ctx))

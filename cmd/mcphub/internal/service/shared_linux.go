@@ -50,8 +50,8 @@ func ServeShared(ctx context.Context, src *setup.Source, log zerolog.Logger, log
 	})
 }
 
-// sharedEndpoint is the endpoint of the hub that this user's clients share, and its folder. The error
-// says why this process can neither be that hub nor start it.
+// sharedEndpoint returns the endpoint of the hub that this user's clients share, and its folder. The
+// error reports why this process can neither be that hub nor start it.
 func sharedEndpoint(src *setup.Source) (endpoint attach.Endpoint, dir string, err error) {
 	if err := caller.Self(caller.Want{}); err != nil {
 		return endpoint, "", err
@@ -111,7 +111,7 @@ func openKept(h *hub.Hub, g *door.Guest) (*kept.Memory, error) {
 }
 
 // withoutEntries leaves out what is wrong with entries in the environment of the hub: no session is served by it. status
-// says what is wrong in that of a session.
+// reports what is wrong in a session's.
 func withoutEntries(said string) string {
 	var kept strings.Builder
 	for line := range strings.Lines(said) {
@@ -122,8 +122,9 @@ func withoutEntries(said string) string {
 	return kept.String()
 }
 
-// prepareSession makes ready to serve a session that attaches, or says why it cannot be served here.
-// It is told on its standard error what there is to say of hub.json, as by a hub of its own.
+// prepareSession makes ready to serve a session that attaches, or reports why it cannot be served
+// here. It is told on its standard error what there is to say about hub.json, as by a hub of its
+// own.
 func prepareSession(ctx context.Context, h *hub.Hub, src *setup.Source, g *door.Guest, hubLog zerolog.Logger, logger Logger, ofConfig string) (door.ServeFunc, error) {
 	lines := newLineWriter()
 	if ofConfig != "" {

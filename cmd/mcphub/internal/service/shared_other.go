@@ -11,8 +11,8 @@ import (
 	"mcphub/cmd/mcphub/internal/setup"
 )
 
-// ServeShared says that there is none on this system: it does not say who descends from whom, so a
-// server of the hub could attach.
+// ServeShared reports that there is none on this system: it does not say who descends from whom,
+// so a server of the hub could attach.
 func ServeShared(context.Context, *setup.Source, zerolog.Logger, Logger) error {
 	return exit.Errorf(exit.Failure, "sessions share a hub on Linux only")
 }

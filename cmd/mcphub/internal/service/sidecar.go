@@ -32,7 +32,7 @@ type sidecar struct {
 	log     zerolog.Logger
 	version string                       // of this program
 	record  func(context.Context) error  // keeps the audit log
-	metrics metrics                      // tells what the Hub counts
+	metrics metrics                      // reports what the Hub counts
 	traces  *otlp.Tracing                // nil: none are exported
 	book    *childlog.Book               // nil: no logs are kept
 	reload  *reloader                    // set before start
@@ -43,8 +43,8 @@ type sidecar struct {
 	cancel  context.CancelFunc
 }
 
-// openSidecar opens the audit log and the children's logs where they are to be, and has
-// the Hub say what is to go there. Each line of the audit log goes to copied as well; nil: nowhere.
+// openSidecar opens the audit log and the children's logs where they are to be, and has the Hub
+// report what is to go there. Each line of the audit log goes to copied as well; nil: nowhere.
 func openSidecar(made *setup.Result, copied io.Writer) *sidecar {
 	cfg := &made.Hub
 	a := &sidecar{log: cfg.Log, version: cfg.Version, record: keepRecord(cfg, made.Audit, false, copied)}
@@ -126,8 +126,8 @@ func (a *sidecar) hubStatus(h *hub.Hub) status.Hub {
 	return st
 }
 
-// configReport is how the Hub stands to its hub.json, as status tells it. inside says
-// where servers may write.
+// configReport returns how the Hub stands to its hub.json, as status tells it. inside
+// reports where servers may write.
 func configReport(c *status.Config, inside func(paths ...string) (string, bool)) admin.ConfigReport {
 	if c == nil {
 		return admin.ConfigReport{}

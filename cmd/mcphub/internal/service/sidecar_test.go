@@ -13,7 +13,7 @@ import (
 	"mcphub/hub"
 )
 
-// What is said before the Hub starts, or where it never does, is written too,
+// What is said before the Hub starts, or if it never does, is written too,
 // and the place among the logs is given back.
 func TestSidecarWithoutAHub(t *testing.T) {
 	t.Parallel()

@@ -51,7 +51,7 @@ func StartShared(ctx context.Context, src *setup.Source) (started bool, err erro
 	}
 	defer lock.Unlock()
 	if attach.IsListening(endpoint.Socket(dir)) {
-		return true, nil // somebody else has started it meanwhile
+		return true, nil // someone else has started it meanwhile
 	}
 	if err := endpoint.TooManyEnds(dir, time.Now()); err != nil {
 		return false, err
@@ -73,8 +73,8 @@ func StartShared(ctx context.Context, src *setup.Source) (started bool, err erro
 	return true, startHub(ctx, nil, args)
 }
 
-// CannotShare says what would keep a client from the hub that clients share, if it were started as this process was;
-// nil: nothing that is known. It changes nothing.
+// CannotShare returns what would keep a client from the hub that clients share, if it were started as this process
+// was; nil: nothing that is known. It changes nothing.
 func CannotShare(src *setup.Source) error {
 	if err := caller.Self(caller.Want{}); err != nil {
 		return err
@@ -94,7 +94,7 @@ func CannotShare(src *setup.Source) error {
 	return nil
 }
 
-// ownFile is a file of this process in /proc.
+// ownFile returns a file of this process in /proc.
 func ownFile(name string) string {
 	text, err := os.ReadFile("/proc/self/" + name)
 	if err != nil {
@@ -103,8 +103,8 @@ func ownFile(name string) string {
 	return string(text)
 }
 
-// scopeFor is what starts a command in a control group of its own: systemd ends that of a window with it. nil where
-// this process is in none of the user's manager, by /proc/self/cgroup.
+// scopeFor returns what starts a command in a control group of its own: systemd ends the session of a window with
+// it. nil where this process is in none of the user's manager, by /proc/self/cgroup.
 func scopeFor(cgroup string, isFile func(string) bool) []string {
 	const program = "/usr/bin/systemd-run"
 	if !strings.Contains(cgroup, "/user@") || !isFile(program) {
@@ -168,7 +168,7 @@ func startHub(ctx context.Context, by, args []string) error {
 	return fmt.Errorf("the shared hub did not start: %s (%s)", lastLine(path, end), path)
 }
 
-// usualPath is the PATH of a hub that is nobody's window's. Servers get that of their session.
+// usualPath is the PATH of a hub that is no one's window's. Servers get their session's.
 const usualPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 // hubLog opens the log of shared hubs.
@@ -188,7 +188,7 @@ func hubLog() (*os.File, string, error) {
 	return f, path, err
 }
 
-// lastLine is the last that a log has said since it was so long.
+// lastLine returns the last that a log has said since it was so long.
 func lastLine(path string, since int64) string {
 	f, err := os.Open(path)
 	if err != nil {
@@ -206,7 +206,7 @@ func lastLine(path string, since int64) string {
 	return "it said nothing"
 }
 
-// cleanProcess makes this process what a hub shall inherit, which is nobody's window's: its umask, nice value, processors,
+// cleanProcess makes this process what a hub shall inherit, which is no one's window's: its umask, nice value, processors,
 // limits, signals and descriptors. What cannot be made so is an error.
 func cleanProcess() error {
 	if first, err := os.ReadFile("/proc/1/status"); gaveUp(ownFile("status")) && (err != nil || !gaveUp(string(first))) {
@@ -225,7 +225,7 @@ func cleanProcess() error {
 	for cpu := range len(all) * 64 {
 		all.Set(cpu)
 	}
-	_ = unix.SchedSetaffinity(0, &all) // those that the control group leaves
+	_ = unix.SchedSetaffinity(0, &all) // the ones that the control group leaves
 	if err := usualLimits(); err != nil {
 		return err
 	}
@@ -256,7 +256,7 @@ var limits = []struct {
 	{unix.RLIMIT_NOFILE, "open files", 4096, 1024}, // who uses select(2) takes no more
 }
 
-// checkLimits says which limit of this process is too low for a hub.
+// checkLimits returns which limit of this process is too low for a hub.
 func checkLimits() error {
 	for _, l := range limits {
 		var own syscall.Rlimit

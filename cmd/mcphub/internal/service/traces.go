@@ -35,7 +35,7 @@ func (a *sidecar) openTelemetry(ctx context.Context, made *setup.Result, needed 
 	return nil
 }
 
-// openTraces exports traces, where the environment asks for that. A hub that cannot serves
+// openTraces exports traces, if the environment asks for that. A hub that cannot serves
 // all the same, and says so.
 func (a *sidecar) openTraces(ctx context.Context) {
 	by, err := otlp.Wanted(os.Getenv)

@@ -36,7 +36,7 @@ type AcceptedConfig struct {
 // Asks reports whether a question is about the change that waits here.
 func (s *AcceptedConfig) Asks(id string) bool { return s.item.ID == id }
 
-// forTerminal is Waiting for a person at a terminal, with what to do.
+// forTerminal works like Waiting for a person at a terminal, with what to do.
 func (s *AcceptedConfig) forTerminal() string {
 	if s.item.ID == "" { // nothing to accept
 		return s.Waiting
@@ -50,7 +50,7 @@ type hubFile struct {
 	EnvFiles map[string]string `json:"envFiles,omitempty"` // digests of the files that belong to entries; "" of one that is missing
 }
 
-// itemID is that of a hub.json.
+// itemID returns the item ID of a hub.json.
 func itemID(path string) string { return "file:" + path }
 
 // makeItem makes the Item of a hub.json as it reads now, with the files that belong to its entries.
@@ -72,8 +72,8 @@ func makeItem(path string, text []byte, trail hubfile.Trail, file *config.File, 
 	return i
 }
 
-// envFile is the file of variables that an entry names, where the operator has said where
-// it is; "" for none.
+// envFile returns the file of variables that an entry names, if the operator has said its
+// place; "" for none.
 func envFile(f *config.File, s *config.Server, home string) string {
 	path := resolvePath(f, s.EnvFile, home, false)
 	if !filepath.IsAbs(path) || strings.Contains(path, "${") || !guard.MayFollow(path, nil) {
@@ -85,7 +85,7 @@ func envFile(f *config.File, s *config.Server, home string) string {
 // An ownFile is a file that an entry names and whose content decides what the hub runs, or whom it trusts.
 type ownFile struct{ key, path string }
 
-// ownFiles are those of an entry, where the operator has said where they are.
+// ownFiles returns the own files of an entry, if the operator has said their places.
 func ownFiles(f *config.File, s *config.Server, home string) (all []ownFile) {
 	if path := envFile(f, s, home); path != "" {
 		all = append(all, ownFile{"envFile", path})
@@ -128,10 +128,10 @@ func digestOf(path string) string {
 // A resolver gives the value of a reference; see [hub.Config].
 type resolver = func(ctx context.Context, r reference.Ref, leads func(real string) error) (string, error)
 
-// acceptedResolver is a resolver for the servers of a hub.json: what a person has acceptedResolver of its
-// env files counts whenever a server starts, not only when hub.json is read. It refuses
-// one that reads otherwise than acceptedResolver, where a server could have written that, and
-// asks a person about it.
+// acceptedResolver returns a resolver for the servers of a hub.json: what a person has acceptedResolver
+// of its env files counts whenever a server starts, not only when hub.json is read. It refuses one that
+// reads differently from acceptedResolver, if a server could have written that, and asks a person about
+// it.
 func (s *Source) acceptedResolver(file *config.File, home string, resolve resolver) resolver {
 	if !s.Consent.Keeps() || file.Path == "" || s.Text != "" {
 		return resolve
@@ -175,8 +175,8 @@ const accepts = "look at it, then run mcphub reload in a terminal of your own"
 var errEnvFile = errors.New("it has changed, and a server could have written it: it is not read before your user has accepted that (`mcphub status` shows what to do)")
 
 // Accepted reads hub.json as Load does, and gives what may be in force of it. written
-// says of paths beyond what is on record that servers could have written there; nil: of
-// none. What nobody but a person can have written is accepted here.
+// says about paths beyond what is on record that servers could have written there; nil:
+// of none. What no one but a person can have written is accepted here.
 func (s *Source) Accepted(w io.Writer, written func(paths ...string) (string, bool)) (AcceptedConfig, error) {
 	path := s.Path()
 	if s.Consent == nil || path == "" || s.Text != "" {
@@ -297,8 +297,7 @@ type Change struct {
 }
 
 // Edit begins a change of the hub.json at path by a command of this program. It is refused
-// where the file holds what waits for a person: the command would accept that with its
-// own.
+// if the file holds what waits for a person: the command would accept that with its own.
 func Edit(store *consent.Store, path string) (*Change, error) {
 	c := &Change{store: store, path: path}
 	var err error
@@ -307,7 +306,7 @@ func Edit(store *consent.Store, path string) (*Change, error) {
 	}
 	text, trail, err := config.Text(path)
 	if err != nil {
-		return c, nil // there is none, or the command says what is wrong with it
+		return c, nil // there is none, or the command reports what is wrong with it
 	}
 	i := c.makeItem(text, trail)
 	if _, could := store.CouldBeWritten(i); could && string(i.Value) != string(c.was) {

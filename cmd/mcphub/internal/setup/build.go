@@ -31,9 +31,9 @@ type Result struct {
 	Hub     hub.Config
 	Logins  *logins.Store
 	File    *config.File
-	Logs    string // folder where the children's stderr is kept; "" where it is not
+	Logs    string // folder where the children's stderr is kept; "" if it is not
 	Waiting string // why this is not hub.json as it reads; "": it is
-	Audit   string // folder where decisions are recorded; "" where they are not
+	Audit   string // folder where decisions are recorded; "" if they are not
 }
 
 // Read reads the configuration, as far as it is accepted, and builds everything a Hub
@@ -108,8 +108,8 @@ func (s *Source) Build(file *config.File, w io.Writer, log zerolog.Logger) (Resu
 	return r, errors.Join(wrong[:]...)
 }
 
-// writtenFolder tells which folder holds one of these paths, or a link on its way, in which a server of any hub of this user may write
-// or could have written. What no person has accepted since counts.
+// writtenFolder returns which folder holds one of these paths, or a link on its way, in which a server of any hub of this user may
+// write or could have written. What no person has accepted since counts.
 func (s *Source) writtenFolder(paths ...string) (dir string, ok bool) {
 	i := consent.Item{ID: "headersFrom"} // never accepted
 	for _, path := range paths {
@@ -169,7 +169,7 @@ func exposureOf(e config.Expose) catalog.Exposure {
 	return catalog.Exposure{}
 }
 
-// auditSettings is the audit block of hub.json, without what writes it.
+// auditSettings returns the audit block of hub.json, without what writes it.
 func auditSettings(f *config.File, dir string) (hub.Audit, error) {
 	if f.Audit.Required && dir == "" {
 		p := f.At("audit", "required")

@@ -20,7 +20,7 @@ type CheckResult struct {
 	Bad      map[string]bool  // servers that cannot be served
 }
 
-// Count is how many problems are as severe as that.
+// Count returns how many problems are as severe as that.
 func (c *CheckResult) Count(sev config.Severity) (n int) {
 	for _, p := range c.Problems {
 		if p.Severity == sev {
@@ -98,7 +98,7 @@ func (s *Source) takeProblems(err error) error {
 	return errors.Join(left...)
 }
 
-// Flatten is the errors that were joined to one, and those that were joined to these; none for nil.
+// Flatten returns the errors that were joined to one, and the ones that were joined to these; none for nil.
 func Flatten(err error) (all []error) {
 	joined, many := err.(interface{ Unwrap() []error }) // this very level
 	switch {

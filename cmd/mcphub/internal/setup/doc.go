@@ -5,8 +5,8 @@
 // [Source.Read] is the whole way: find and load the file, then build. A reload
 // takes the two steps by themselves, and [Source.Check] goes on to look for
 // what would not work, without starting anything. One reading tells everything
-// that is wrong: each problem with its line, warnings where they stop nothing,
-// errors with an exit status where they do.
+// that is wrong: each problem with its line, warnings if they stop nothing,
+// errors with an exit status if they do.
 //
 // The folders of the hub itself (state, logs, audit log, sockets) are chosen
 // here as well, so that the Checker protects them from every call.

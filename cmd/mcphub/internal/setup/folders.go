@@ -27,8 +27,8 @@ func resolvePath(f *config.File, path, home string, command bool) string {
 	return filepath.Join(f.Dir(), path)
 }
 
-// ClientFolder is where copies of clients' configurations are kept, and what was
-// put into them; "" where the user has no state folder.
+// ClientFolder returns where copies of clients' configurations are kept, and
+// what was put into them; "" if the user has no state folder.
 func ClientFolder(env func(string) string) string {
 	if dir := rundir.State(env); dir != "" {
 		return filepath.Join(dir, "clients")
@@ -36,15 +36,15 @@ func ClientFolder(env func(string) string) string {
 	return ""
 }
 
-// LogFolder is where the children's stderr is kept; "" where it is not.
+// LogFolder returns where the children's stderr is kept; "" if it is not.
 func LogFolder(f *config.File) string { return stateFolderFor(f, f.Logs.IsOff(), f.Logs.Dir, "logs") }
 
-// AuditFolder is where decisions are recorded; "" where they are not.
+// AuditFolder returns where decisions are recorded; "" if they are not.
 func AuditFolder(f *config.File) string {
 	return stateFolderFor(f, f.Audit.IsOff(), f.Audit.Dir, "audit")
 }
 
-// stateFolderFor is dir of hub.json, or the folder name of the hub's state; "" where it is
+// stateFolderFor is dir of hub.json, or the folder name of the hub's state; "" if it is
 // off, or there is no such state.
 func stateFolderFor(f *config.File, off bool, dir, name string) string {
 	home, _ := os.UserHomeDir() // without one, what needs it stays relative and is not found
@@ -59,8 +59,9 @@ func stateFolderFor(f *config.File, off bool, dir, name string) string {
 	return ""
 }
 
-// ownFolders is what belongs to the hub and to no tool, whatever is in scope:
-// what it keeps, and the sockets by which it is looked at and reloaded.
+// ownFolders returns what belongs to the hub and to no tool, whatever is in
+// scope: what it keeps, and the sockets by which it is looked at and
+// reloaded.
 func ownFolders(f *config.File, home string) []string {
 	var all []string
 	state := rundir.State(os.Getenv)

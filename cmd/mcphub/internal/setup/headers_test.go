@@ -17,8 +17,8 @@ import (
 	"mcphub/children/consent"
 )
 
-// A program for headers is refused where a server of any hub of this user may write, also after that hub has ended, and where a link of
-// its path lies.
+// A program for headers is refused if a server of any hub of this user may write, also after that hub has ended, and if a link of its
+// path lies.
 func TestHeadersFromWhereServersWrite(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {

@@ -28,7 +28,7 @@ import (
 	"mcphub/rootsmgr/guard"
 )
 
-// OpenText says what it means that nobody needs a token.
+// OpenText reports what it means that no one needs a token.
 const OpenText = "nobody needs a token over HTTP: every user and process of this machine that reaches the address can call, the servers of hubs as well, with roots of its own choice"
 
 // TokenPlace returns the place of the token that the hub makes for this configuration. It makes the
@@ -50,11 +50,11 @@ func TokenPlace(f *config.File, env func(string) string) (bearer.Place, error) {
 }
 
 // HTTPOptions turns the http block of hub.json into values, but for the token that the
-// hub makes where it names none.
+// hub makes if it names none.
 func HTTPOptions(f *config.File, env func(string) (string, bool), log zerolog.Logger) (hub.HTTPOptions, error) {
 	o := hub.HTTPOptions{Hosts: f.HTTP.Hosts, Origins: f.HTTP.Origins, Sessions: f.Limits.Sessions, Poll: f.HTTP.Poll, Idle: f.HTTP.Idle, Drain: f.HTTP.Drain, Grace: f.HTTP.Grace, Open: f.HTTP.Auth == keys.AuthNone}
 	if o.Node = f.HTTP.Node; o.Node == "" {
-		o.Node, _ = os.Hostname() // without one no other hub is told of this
+		o.Node, _ = os.Hostname() // without one no other hub is told about this
 	}
 	l := f.Limits.Principal
 	o.Principal = hub.PrincipalLimits{Sessions: l.Sessions, Calls: l.Calls, Rate: l.Rate, Burst: l.Burst}
@@ -112,7 +112,7 @@ func MetricsOptions(f *config.File, env func(string) (string, bool)) (metricsfro
 	return o, nil
 }
 
-// ceilingRoots makes roots of directories that somebody never leaves; at is their place in
+// ceilingRoots makes roots of directories that someone never leaves; at is their place in
 // hub.json.
 func ceilingRoots(f *config.File, dirs []string, log zerolog.Logger, at ...string) []rootsmgr.Entry {
 	var all []rootsmgr.Entry
@@ -162,8 +162,8 @@ func protectedResource(f *config.File, log zerolog.Logger) *hub.Resource {
 	return r
 }
 
-// issuerBasis is what a caller of an issuer is admitted by: all that is configured of the issuer, and
-// the directories of the values that the token has.
+// issuerBasis returns what a caller of an issuer is admitted by: all that is configured of the
+// issuer, and the directories of the values that the token has.
 func issuerBasis(all []issuers.Issuer, who hub.Caller) string {
 	for _, one := range all {
 		if one.URL != who.Principal.Issuer {
@@ -181,7 +181,7 @@ func issuerBasis(all []issuers.Issuer, who hub.Caller) string {
 	return ""
 }
 
-// skippedRoots says why a directory of a token opens nothing.
+// skippedRoots returns why a directory of a token opens nothing.
 func skippedRoots(dir rootsmgr.Entry) []rootsmgr.Skipped {
 	seen := rootsmgr.NewSnapshot(guard.OS{}, 0, rootsmgr.OriginCeiling, []rootsmgr.Entry{dir})
 	if seen.Len() > 0 {
@@ -206,7 +206,7 @@ func Certificate(f *config.File) (cert, key string, ok bool) {
 	return resolvePath(f, f.HTTP.TLS.Cert, home, false), resolvePath(f, f.HTTP.TLS.Key, home, false), true
 }
 
-// readSecret reads a secret from where hub.json says that it is; what names it.
+// readSecret reads a secret from where hub.json states that it is; what names it.
 func readSecret(f *config.File, what string, at config.Secret, home string, env func(string) (string, bool)) (string, error) {
 	if at.File == "" {
 		secret, _ := env(at.Env)

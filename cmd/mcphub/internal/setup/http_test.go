@@ -32,7 +32,7 @@ func TestTokens(t *testing.T) {
 		}
 	}
 	write("good", "s3cret\n", 0o600)
-	write("readable", "s3cret\n", 0o664) // which others may write, whoever is in the group
+	write("readable", "s3cret\n", 0o664) // which others may write, the one who is in the group
 	write("empty", "\n", 0o600)
 	write("two", "a\nb\n", 0o600)
 	write("long", strings.Repeat("x", maxToken+1), 0o600)
@@ -143,8 +143,8 @@ func TestBasisOfAnIssuersCaller(t *testing.T) {
 	}
 }
 
-// Whoever listens on numbers that other machines reach is told from who does not; what is no address is reached by nobody
-// and local to nobody.
+// The one who listens on numbers that other machines reach is told from who does not; what is no address is reached by no
+// one and local to no one.
 func TestLocalAddresses(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]struct{ local, reached bool }{

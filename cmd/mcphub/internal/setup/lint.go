@@ -138,7 +138,7 @@ func (l *linter) lintTLS(c *hub.Child) {
 func (l *linter) lintSandbox(c *hub.Child) {
 	set, name := c.Spec.Sandbox, c.Spec.Name
 	if set.Mode == sandbox.Off || set.Mode == sandbox.Auto && set.Default {
-		return // of what nobody has asked for mcphub doctor tells
+		return // of what no one has asked for mcphub doctor tells
 	}
 	lacks, serious := sandbox.CurrentKernel().Lacks(&sandbox.Profile{Network: set.Network, Sockets: set.Sockets == sandbox.Yes, Attributes: set.Mode == sandbox.Required}, func() []string { return sandbox.Reach(l.cfg.Environ, l.cfg.Home) })
 	if cannot := c.Spec.Program().Unheld(sandbox.CurrentKernel()); cannot != "" {
@@ -192,7 +192,7 @@ func (l *linter) checkNamedPaths(c *hub.Child) {
 	}
 }
 
-// splitPointer are the parts of a JSON pointer.
+// splitPointer returns the parts of a JSON pointer.
 func splitPointer(text string) (parts []string) {
 	for part, rest, ok := strictjson.CutToken(text); ok; part, rest, ok = strictjson.CutToken(rest) {
 		parts = append(parts, part)
@@ -243,7 +243,7 @@ func (l *linter) lintSecrets() {
 	}
 }
 
-// checkToolPattern warns of a pattern that no tool of these servers is called like, where
+// checkToolPattern warns of a pattern that no tool of these servers is called like, if
 // the tools of all of them are known.
 func (l *linter) checkToolPattern(servers []string, pattern string, path ...string) {
 	var all []string
@@ -375,7 +375,7 @@ func lookAt(path string) error {
 	return err
 }
 
-// lintMetrics finds why what is counted would be told nobody.
+// lintMetrics finds why what is counted would be told no one.
 func (l *linter) lintMetrics() {
 	if l.file.Metrics.Listen == "" {
 		return
@@ -391,8 +391,8 @@ func (l *linter) lintMetrics() {
 	}
 }
 
-// lintHTTP finds what serve --http would refuse to begin with, where the file has
-// an http block at all.
+// lintHTTP finds what serve --http would refuse to begin with, if the file has an
+// http block at all.
 func (l *linter) lintHTTP() {
 	if !l.file.HTTP.NamesTokens() && isReached(l.file.HTTP.Listen) {
 		l.reportProblem(config.SeverityError, fmt.Sprintf("%s can be reached from other machines, so serve --http refuses it without tokens", l.file.HTTP.Listen),
@@ -431,7 +431,7 @@ func IsLocalAddress(address string) bool {
 }
 
 // isReached reports whether other machines reach an address as it is written. A name is not looked
-// up: who listens there is told of it.
+// up: who listens there is told about it.
 func isReached(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

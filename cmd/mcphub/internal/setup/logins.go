@@ -20,7 +20,7 @@ import (
 	"mcphub/internal/reference"
 )
 
-// Logins is where logins are kept: among the secrets.
+// Logins returns where logins are kept: among the secrets.
 func Logins(store *secrets.Store, kept secrets.Options) *logins.Store {
 	dir := ""
 	if kept.Dir != "" {
@@ -29,8 +29,8 @@ func Logins(store *secrets.Store, kept secrets.Options) *logins.Store {
 	return logins.New(store, dir)
 }
 
-// LoginSettings are what a Spec says of the login at its server. Its secrets have been
-// put in.
+// LoginSettings returns what a Spec says about the login at its server. Its secrets
+// have been put in.
 func LoginSettings(s *spec.Spec) oauth.Settings {
 	return oauth.Settings{
 		Server: s.URL, Name: s.Name, Issuer: s.Auth.Issuer, ClientID: s.Auth.ClientID, Document: s.Auth.Document, ClientSecret: s.Auth.ClientSecret,
@@ -38,7 +38,7 @@ func LoginSettings(s *spec.Spec) oauth.Settings {
 	}
 }
 
-// redirectOf is the redirect of an entry, without its port.
+// redirectOf returns the redirect of an entry, without its port.
 func redirectOf(a *config.Auth) string {
 	path := keys.RedirectPath
 	if a.RedirectPath != nil {
@@ -152,7 +152,7 @@ func (r *Result) LogIn(ctx context.Context, name, principal string, by LoginMeth
 	return l, r.Logins.Keep(context.WithoutCancel(ctx), l)
 }
 
-// logInByClient is LogIn for a person whom a client of the hub shows the page.
+// logInByClient works like LogIn for a person whom a client of the hub shows the page.
 func (r *Result) logInByClient(ctx context.Context, name, principal string, page func(address, code string) error) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -182,7 +182,7 @@ func (r *Result) WaitForLogins() {
 }
 
 // childLogin gives the login of a child. A server whose address is not encrypted has none,
-// unless hub.json says that it asks for one, which is an error then.
+// unless hub.json states that it asks for one, which is an error then.
 func (r *Result) childLogin(k spec.Key, s spec.Spec) (remote.Login, error) {
 	src, err := r.Logins.Source(logins.Options{Settings: LoginSettings(&s), Principal: k.Principal, Asked: s.Auth.Asked, Machine: s.Auth.Machine})
 	switch {

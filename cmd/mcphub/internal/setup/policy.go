@@ -53,7 +53,7 @@ func policyOf(f *config.File, home string) (policy.Policy, error) {
 }
 
 // policyDir makes a path of the policy absolute. A URI stays as it is, and so
-// does what looks like a variable or somebody's home: it is refused as that.
+// does what looks like a variable or someone's home: it is refused as that.
 func policyDir(f *config.File, dir, home string) string {
 	own := dir == "~" || strings.HasPrefix(dir, "~/")
 	if platform.IsFileURI(dir) || strings.HasPrefix(dir, "$") || strings.HasPrefix(dir, "~") && (!own || home == "") {
@@ -90,14 +90,14 @@ func withPolicyErrors(err error, home string) error {
 	return err
 }
 
-// isReported reports whether an error of one key tells what is wrong with another one: that
-// key is a part of it, or the rule that lacks it.
+// isReported reports whether an error of one key reports what is wrong with another one:
+// that key is a part of it, or the rule that lacks it.
 func isReported(had, key string) bool {
 	return had == key || strings.HasPrefix(had, key+"[") || strings.HasPrefix(had, key+".") || had+".then" == key
 }
 
-// policyErrors says of everything that is wrong with a policy where it stands.
-// Other errors come back as they are.
+// policyErrors reports for everything that is wrong with a policy where it
+// stands. Other errors come back as they are.
 func policyErrors(f *config.File, err error) error {
 	var list []config.Problem
 	var other []error

@@ -20,7 +20,7 @@ import (
 	"mcphub/validate"
 )
 
-// exampleHome is the home folder of the examples of docs/policy.md.
+// exampleHome returns the home folder of the examples of docs/policy.md.
 func exampleHome(t *testing.T) string {
 	t.Helper()
 	home, err := filepath.EvalSymlinks(t.TempDir())

@@ -18,8 +18,8 @@ import (
 
 // This file is about whom hub.json admits, and rules that are for some of them.
 
-// Principal finds whom hub.json admits under a name: that of a token, NAME@ISSUER, or local; false where it admits nobody so called.
-// Which groups an issuer's token will name, hub.json does not say.
+// Principal finds whom hub.json admits under a name: a token's, NAME@ISSUER, or local; false if it admits no one so called. Which
+// groups an issuer's token will name, hub.json does not say.
 func Principal(f *config.File, name string) (principal.Principal, bool) {
 	for _, t := range f.HTTP.Tokens {
 		if t.Name == name {
@@ -35,7 +35,7 @@ func Principal(f *config.File, name string) (principal.Principal, bool) {
 }
 
 // ViewAs returns as whom a command is served that shows what another client would get: whom hub.json admits under this name, in these groups;
-// without any, in those that its token has there. nil is the user of this machine, whose name is "".
+// without any, in the ones that its token has there. nil is the user of this machine, whose name is "".
 //
 // A ceiling that comes from another claim than the groups cannot be told: paths are then judged without one.
 func ViewAs(f *config.File, name string, groups []string) (*hub.As, error) {
@@ -72,12 +72,12 @@ func ViewAs(f *config.File, name string, groups []string) (*hub.As, error) {
 	return as, nil
 }
 
-// groupsOf are the groups of a token, in order, each once.
+// groupsOf returns the groups of a token, in order, each once.
 func groupsOf(t config.Token) []string {
 	return slices.Compact(slices.Sorted(slices.Values(t.Groups)))
 }
 
-// lintPeople warns of rules for principals and groups that nobody can be or be in.
+// lintPeople warns of rules for principals and groups that no one can be or be in.
 func (l *linter) lintPeople() {
 	http := &l.file.HTTP
 	for i := range l.file.Policy.Rules {
@@ -102,7 +102,7 @@ func (l *linter) lintPeople() {
 	}
 }
 
-// whyNobody says why nobody can be called like a pattern, and what to do; "" where somebody can.
+// whyNobody returns why no one can be called like a pattern, and what to do; "" where someone can.
 func (l *linter) whyNobody(pattern string) (text, hint string) {
 	http := &l.file.HTTP
 	if pattern == principal.Nobody {

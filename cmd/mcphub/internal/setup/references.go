@@ -27,8 +27,9 @@ func absoluteReferences(f *config.File, text, home string) string {
 	return out
 }
 
-// configFolder is where the files of secrets are: mcphub in the XDG folder of
-// configurations, on Windows below APPDATA. "" where the user has none.
+// configFolder returns where the files of secrets are: mcphub in the XDG
+// folder of configurations, on Windows below APPDATA. "" if the user has
+// none.
 func configFolder(env func(string) string) string {
 	if dir := env("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "mcphub")
@@ -42,7 +43,7 @@ func configFolder(env func(string) string) string {
 	return ""
 }
 
-// Secrets says where the secrets are kept that a file refers to.
+// Secrets returns where the secrets are kept that a file refers to.
 func Secrets(f *config.File, home string) secrets.Options {
 	return secrets.Options{
 		FileOnly: f.Secrets.Store == keys.StoreFile, Dir: configFolder(os.Getenv),
@@ -50,8 +51,8 @@ func Secrets(f *config.File, home string) secrets.Options {
 	}
 }
 
-// secretFiles are the files that hold secrets, or variables of a child: no call may
-// touch them, whatever is in scope.
+// secretFiles returns the files that hold secrets, or variables of a child: no call
+// may touch them, whatever is in scope.
 func secretFiles(f *config.File, home string) []string {
 	all := secrets.New(Secrets(f, home)).Files()
 	add := func(path string) {

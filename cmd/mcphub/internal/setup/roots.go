@@ -43,7 +43,7 @@ func (s *Source) readFallback(f *config.File, env func(string) (string, bool), d
 	return fb, nil
 }
 
-// FallbackRoots are the roots of a client that gives none.
+// FallbackRoots returns the roots of a client that gives none.
 func (s *Source) FallbackRoots(w io.Writer, log zerolog.Logger) (*rootsmgr.Snapshot, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -65,7 +65,7 @@ func (s *Source) FallbackRoots(w io.Writer, log zerolog.Logger) (*rootsmgr.Snaps
 	return fb.Snapshot(s.FS(), 1, judge.Rules().WritableDirs()), nil
 }
 
-// rootsMapping says which directories here the roots of clients mean. In WSL, Windows names them otherwise.
+// rootsMapping returns which directories here the roots of clients mean. In WSL, Windows names them otherwise.
 func rootsMapping(f *config.File, env func(string) (string, bool), read func(string) ([]byte, error)) rootsmgr.Mapping {
 	m := rootsmgr.Mapping{WSL: wslDistribution(env, read)}
 	home, _ := os.UserHomeDir() // without one, what starts with ~ is not found
@@ -75,7 +75,7 @@ func rootsMapping(f *config.File, env func(string) (string, bool), read func(str
 	return m
 }
 
-// wslDistribution is the distribution that this process runs in. A variable alone does not make one: the kernel is Microsoft's there.
+// wslDistribution returns the distribution that this process runs in. A variable alone does not make one: the kernel is Microsoft's there.
 func wslDistribution(env func(string) (string, bool), read func(string) ([]byte, error)) rootsmgr.WSL {
 	distro, _ := env("WSL_DISTRO_NAME")
 	if distro == "" {

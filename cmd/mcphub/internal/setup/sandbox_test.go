@@ -12,7 +12,7 @@ import (
 )
 
 // TestSandboxIsChecked: what cannot be held is an error with its line where it must be,
-// and paths that are not there are told of.
+// and paths that are not there are told about.
 func TestSandboxIsChecked(t *testing.T) {
 	dir := t.TempDir()
 	path, docker := filepath.Join(dir, "hub.json"), filepath.Join(dir, "bin", "docker")

@@ -46,7 +46,7 @@ func addServers(file *config.File, cfg *hub.Config) error {
 	return nil
 }
 
-// prefixOf is what the names of a server's tools begin with towards clients.
+// prefixOf returns what the names of a server's tools begin with towards clients.
 func prefixOf(file *config.File, s *config.Server) string {
 	switch {
 	case s.Prefix != nil:
@@ -119,7 +119,7 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 		}
 		child.Command, child.Args = exe, append([]string{s.Builtin}, args...)
 		child.Directories = true
-		child.Era = spec.EraLegacy // it keeps the roots that it was told, and is told of changes
+		child.Era = spec.EraLegacy // it keeps the roots that it was told, and is told about changes
 	}
 	switch {
 	case s.Timeout.Idle != nil:
@@ -158,7 +158,7 @@ func addRecorded(s *sandbox.Settings, file, name string, cfg *hub.Config) {
 	}
 }
 
-// ownRoots are the directories that a server has for itself; nil if it has the roots of its clients.
+// ownRoots returns the directories that a server has for itself; nil if it has the roots of its clients.
 func ownRoots(file *config.File, s *config.Server) (dirs []rootsmgr.Entry) {
 	if s.RootsMode() == "" {
 		for _, dir := range s.Roots {
@@ -173,8 +173,8 @@ func DirectoriesOf(command string, args []string) []string {
 	return (&spec.Spec{Command: command, Args: args}).Program().OwnDirectories()
 }
 
-// sandboxSettings are what the kernel is to hold a server to; nothing where it runs
-// elsewhere.
+// sandboxSettings returns what the kernel is to hold a server to; nothing if it
+// runs elsewhere.
 func sandboxSettings(file *config.File, s *config.Server, home string) sandbox.Settings {
 	if s.URL != "" {
 		return sandbox.Settings{}
@@ -197,7 +197,7 @@ func sandboxSettings(file *config.File, s *config.Server, home string) sandbox.S
 	return out
 }
 
-// tlsSettings are how the server of an entry is known, and what it is shown.
+// tlsSettings returns how the server of an entry is known, and what it is shown.
 func tlsSettings(file *config.File, s *config.Server, home string) trust.Settings {
 	if s.TLS == nil {
 		return trust.Settings{}
@@ -211,7 +211,7 @@ func tlsSettings(file *config.File, s *config.Server, home string) trust.Setting
 	}
 }
 
-// lineOf is where a key of hub.json stands.
+// lineOf returns where a key of hub.json stands.
 func lineOf(file *config.File, path ...string) string {
 	at := file.At(path...)
 	return fmt.Sprintf("%s:%d", at.File, at.Line)

@@ -13,8 +13,8 @@ import (
 )
 
 // shareByRoots has sessions with the same roots share the process of a server of which hub.json
-// does not say who shares it, if its profile says that it keeps nothing of a session. A server
-// that a rule may ask about stays with its session: a shared one takes no grants.
+// does not say who shares it, if its profile states that it keeps no part of a session. A
+// server that a rule may ask about stays with its session: a shared one takes no grants.
 func shareByRoots(file *config.File, cfg *hub.Config) {
 	said := map[string]*config.Server{}
 	for i := range file.Servers {
@@ -46,8 +46,8 @@ func (s *Source) ShareAs() {
 	s.Shares = err == nil && file.Attach.Mode == keys.AttachAuto && runtime.GOOS == "linux"
 }
 
-// profileOf is that of what an entry starts, nil where none is known. What a server calls
-// itself does not count.
+// profileOf returns the profile of of what an entry starts, nil where none is known. What
+// a server calls itself does not count.
 func profileOf(entry *config.Server) *declare.Profile {
 	if entry.Builtin == keys.BuiltinFiles {
 		return declare.ByServer("mcphub-files")

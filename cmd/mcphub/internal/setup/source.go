@@ -19,27 +19,27 @@ import (
 	"mcphub/rootsmgr/guard"
 )
 
-// A Source says where the configuration of a hub comes from.
+// A Source describes where the configuration of a hub comes from.
 type Source struct {
 	Version     string      // of this program
 	Config      string      // --config: the file to read; "" for the one that is found
-	Text        string      // a file that is read in the place of Config, as if it stood there; "": Config itself
-	Bytes       []byte      // text that counts in the place of Config's, which need not be there; nil: none
+	Text        string      // a file that is read instead of Config, as if it stood there; "": Config itself
+	Bytes       []byte      // text that counts instead of Config's, which need not be there; nil: none
 	Roots       string      // --roots: directories separated by commas
 	RootsGiven  func() bool // --roots was on the command line, empty or not
 	Set         []string    // --set: keys of hub.json that count for more than the file, "roots.timeout=5s"
-	NoAuth      bool        // --no-auth: nobody who calls over HTTP needs a token
+	NoAuth      bool        // --no-auth: no one who calls over HTTP needs a token
 	BuiltinOnly bool        // the embedded server alone, whatever files there are
-	Shares      bool        // several clients may share this hub, and servers that keep nothing of a session
+	Shares      bool        // several clients may share this hub, and servers that keep no part of a session
 
 	Consent   *consent.Store // what a person has accepted of hub.json; nil: the file counts as it is
 	Reach     *consent.Reach // what servers of this process may write; nil: it is not on record
 	AcceptErr error          // why it could not be kept what was accepted
 
-	problem func(config.Problem) // is told of problems that stop nothing; nil: they are printed
+	problem func(config.Problem) // is told about problems that stop nothing; nil: they are printed
 }
 
-// Load reads hub.json, or takes the default where there is none, and puts the
+// Load reads hub.json, or takes the default if there is none, and puts the
 // variables of the environment and then the flags over it.
 func (s *Source) Load(w io.Writer) (*config.File, error) {
 	if s.BuiltinOnly {
@@ -112,7 +112,7 @@ func (s *Source) ServersOf(tool string) (names []string) {
 	return names
 }
 
-// overridingSettings are the settings that count for more than the file.
+// overridingSettings returns the settings that count for more than the file.
 func (s *Source) overridingSettings(environ []string) ([]config.Setting, error) {
 	flags, err := config.Flags(s.Set)
 	if err != nil {
@@ -129,7 +129,7 @@ func (s *Source) overridingSettings(environ []string) ([]config.Setting, error) 
 	return append(config.Environment(environ), flags...), nil
 }
 
-// loadText is Load where hub.json reads text.
+// loadText works like Load where hub.json reads text.
 func (s *Source) loadText(w io.Writer, path string, text []byte, trail hubfile.Trail) (*config.File, error) {
 	above, err := s.overridingSettings(os.Environ())
 	if err != nil {
@@ -139,7 +139,7 @@ func (s *Source) loadText(w io.Writer, path string, text []byte, trail hubfile.T
 	return s.reportLoaded(w, file, problems, err)
 }
 
-// reportLoaded tells what is wrong with a file.
+// reportLoaded returns what is wrong with a file.
 func (s *Source) reportLoaded(w io.Writer, file *config.File, problems []config.Problem, err error) (*config.File, error) {
 	for _, p := range problems {
 		if err == nil || p.Severity != config.SeverityError { // the error says the others
@@ -153,7 +153,7 @@ func (s *Source) reportLoaded(w io.Writer, file *config.File, problems []config.
 	return file, nil
 }
 
-// Path is the hub.json that is read; "" for the default.
+// Path returns the hub.json that is read; "" for the default.
 func (s *Source) Path() string {
 	if s.BuiltinOnly {
 		return ""
@@ -162,13 +162,13 @@ func (s *Source) Path() string {
 	return path
 }
 
-// CommandLine is a command line of this program that is about the same hub.json, to be
-// pasted into a shell.
+// CommandLine returns a command line of this program that is about the same hub.json,
+// to be pasted into a shell.
 func (s *Source) CommandLine(words ...string) string {
 	return printable.CommandLine(s.Command(words...))
 }
 
-// Command is CommandLine by its words.
+// Command works like CommandLine by its words.
 func (s *Source) Command(words ...string) []string {
 	all := append([]string{"mcphub"}, words...)
 	if s.Config != "" {
@@ -194,7 +194,7 @@ func fileExists(path string) bool {
 	return err == nil
 }
 
-// FS is the file system of this machine. It knows which links a server of any hub could have made.
+// FS returns the file system of this machine. It knows which links a server of any hub could have made.
 func (s *Source) FS() guard.FS {
 	if s.Consent == nil {
 		return guard.OS{}

@@ -36,8 +36,8 @@ type clientReader struct {
 // maxReadings is how many readings are kept.
 const maxReadings = 32
 
-// A reading is what the file comes to in some surroundings. It holds wherever the variables
-// that it has looked up are the same.
+// A reading is what the file amounts to in some surroundings. It holds wherever the
+// variables that it has looked up are the same.
 type reading struct {
 	seen  map[string]variable
 	above []config.Setting
@@ -114,7 +114,7 @@ func (c *clientReader) readEnvironment(env lookup, environ []string) (*reading, 
 	return c.keepReading(r, env), nil
 }
 
-// knownReading is the reading of an environment that there is; nil: none.
+// knownReading returns the reading of an environment that there is; nil: none.
 func (c *clientReader) knownReading(env lookup, above []config.Setting) *reading {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -134,7 +134,7 @@ func (c *clientReader) keepReading(r *reading, env lookup) *reading {
 	return r
 }
 
-// findReading is for callers that hold mu.
+// findReading expects the caller to hold mu.
 func (c *clientReader) findReading(env lookup, above []config.Setting) *reading {
 	for _, r := range c.readings {
 		if reflect.DeepEqual(r.above, above) && !slices.ContainsFunc(slices.Collect(maps.Keys(r.seen)), func(name string) bool {
@@ -164,7 +164,7 @@ func (c *clientReader) parseFile(r *reading, env lookup) (err error) {
 	return nil
 }
 
-// causeOf names the variable by which a key differs; "" where it is not one alone.
+// causeOf names the variable by which a key differs; "" if it is not one alone.
 func (c *clientReader) causeOf(key string, r *reading, environ []string) string {
 	was := hubfile.Lookup(c.made.Environ)
 	names := slices.Collect(maps.Keys(r.seen))

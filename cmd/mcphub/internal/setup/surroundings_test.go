@@ -167,7 +167,7 @@ func (g *guest) ask(method, params string) []byte {
 	return slices.Clone(r.Result)
 }
 
-// A found is what a child says of itself.
+// A found is what a child says about itself.
 type found struct {
 	Env  []string
 	Cwd  string
@@ -193,7 +193,7 @@ func (g *guest) look(child string) (f found) {
 	return f
 }
 
-// kid is an entry of a child that runs.
+// kid returns an entry of a child that runs.
 func kid(more string) string {
 	exe, _ := os.Executable()
 	env, _ := json.Marshal(childtest.Script{}.Env())
@@ -265,7 +265,7 @@ func TestSessionsInTheirSurroundings(t *testing.T) {
 		}
 	}
 
-	// Another set of roots, so another process, of the variant that a has started: its window is that of who starts it.
+	// Another set of roots, so another process, of the variant that a has started: its window is the window of who starts it.
 	f := p.come(p.around(two, path, "LANG=a", "TERM=tf", "PROJECT="+hubs, "WORD=same"))
 	if got := look(f, "roots").get("TERM"); got != "tf" {
 		t.Errorf("its TERM is %s", got)
@@ -333,7 +333,7 @@ func TestSessionsInTheirSurroundings(t *testing.T) {
 		t.Errorf("d is served by %+v", f)
 	}
 
-	// Restart reaches the processes of all surroundings, and those that come later.
+	// Restart reaches the processes of all surroundings, and the ones that come later.
 	if r, err := p.h.Restart(t.Context(), "roots"); err != nil || r.Processes < 3 || r.Ready != r.Processes {
 		t.Errorf("%+v %v", r, err)
 	}

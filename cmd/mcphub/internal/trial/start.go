@@ -21,7 +21,7 @@ import (
 // closingTime is what the questions may take beyond the start of the servers.
 const closingTime = 10 * time.Second
 
-// Options say how servers are tried.
+// Options describe how servers are tried.
 type Options struct {
 	Name    string        // of the client that they see
 	Roots   []string      // directories in scope meanwhile
@@ -97,7 +97,7 @@ func (s *Observation) askServers(ctx context.Context, c *client.Session) error {
 	return nil
 }
 
-// listNames are the names of one kind of things that the servers offer.
+// listNames returns the names of one kind of things that the servers offer.
 func listNames(ctx context.Context, c *client.Session, kind, key string) (names []string, err error) {
 	list, err := c.Request(ctx, kind+"/list")
 	if err != nil {

@@ -46,8 +46,8 @@ type Result struct {
 // Kernel reports whether the kernel is why it does not work.
 func (r *Result) Kernel() bool { return !r.Works && r.Unconfined != nil && r.Unconfined.Ready() }
 
-// Try starts one server of a configuration as it will run. Where the kernel holds it, it
-// is started once more without the kernel after it has ended, unless o says otherwise.
+// Try starts one server of a configuration as it will run. If the kernel holds it, it is
+// started again without the kernel after it has ended, unless o says otherwise.
 func Try(ctx context.Context, cfg hub.Config, name string, o Options) (Result, error) {
 	at := slices.IndexFunc(cfg.Children, func(c hub.Child) bool { return c.Spec.Name == name })
 	if at < 0 {
@@ -138,14 +138,14 @@ func recordRun(ctx context.Context, cfg hub.Config, c *hub.Child, o Options) (ru
 	}
 }
 
-// pathsBeyond are the paths that others do not give.
+// pathsBeyond returns the paths that others do not give.
 func pathsBeyond(paths, had []sandbox.RecordedPath) []sandbox.RecordedPath {
 	return slices.DeleteFunc(paths, func(p sandbox.RecordedPath) bool {
 		return slices.ContainsFunc(had, func(o sandbox.RecordedPath) bool { return learn.Covers(o, p) })
 	})
 }
 
-// unheldReason says why the kernel would hold nothing of a server that is a process here.
+// unheldReason returns why the kernel would hold no part of a server that is a process here.
 func unheldReason(s *spec.Spec) string {
 	system := sandbox.CurrentKernel()
 	switch {
@@ -178,13 +178,13 @@ func startOne(ctx context.Context, cfg hub.Config, c hub.Child, o Options) (Atte
 	return r, nil
 }
 
-// timeFor is how long one start of a server may take: as long as it may when it is served, or more.
+// timeFor returns how long one start of a server may take: as long as it may when it is served, or more.
 func (o Options) timeFor(s *spec.Spec) time.Duration {
 	return max(o.Timeout, s.WithDefaults().StartTimeout)
 }
 
-// missingOffers is what a server offers without the kernel alone. Resources come and go by
-// themselves, so of them only the number counts.
+// missingOffers returns what a server offers without the kernel alone. Resources come and
+// go by themselves, so of them only the number counts.
 func missingOffers(run, free *Attempt) (out []string) {
 	for _, t := range free.Tools {
 		if !slices.ContainsFunc(run.Tools, func(have client.Tool) bool { return have.ToolName == t.ToolName }) {
@@ -202,8 +202,8 @@ func missingOffers(run, free *Attempt) (out []string) {
 	return out
 }
 
-// kernelRefusals is what the kernel has refused a server: what was noted of that, which is exact, and then what
-// the server has said.
+// kernelRefusals returns what the kernel has refused a server: what was noted of that, which is exact, and then
+// what the server has said.
 func kernelRefusals(r *Attempt, closed learn.Recording) (all []sandbox.Refusal) {
 	for _, p := range closed.Shown {
 		f := sandbox.Refusal{Path: p.Path, Access: sandbox.Read, By: sandbox.ByServer, Opens: p.Path}

@@ -13,8 +13,8 @@
 //
 // # Who owns its state
 //
-// [New] starts nothing. [Door.Run] accepts, has one goroutine for each adapter, and returns when all
-// have ended: when its context ends, or when nobody has been attached for Config.Idle.
+// [New] starts nothing. [Door.Run] accepts, has one goroutine for each adapter, and returns when all have
+// ended: when its context ends, or when no one has been attached for Config.Idle.
 //
 // # What it refuses to do
 //

@@ -16,7 +16,7 @@ import (
 type Config struct {
 	Endpoint attach.Endpoint
 	Dir      string        // the folder of the socket and of the secret
-	Idle     time.Duration // Run ends when nobody has been attached for so long
+	Idle     time.Duration // Run ends when no one has been attached for so long
 	Log      zerolog.Logger
 	// Open reports whether hub.json wants sessions to attach.
 	Open func() bool

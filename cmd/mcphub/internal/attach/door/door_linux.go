@@ -49,10 +49,10 @@ type Door struct {
 	mu       sync.Mutex
 	attached int
 	closed   bool
-	since    *time.Timer // ends Run; it runs while nobody is attached
+	since    *time.Timer // ends Run; it runs while no one is attached
 }
 
-// New opens the socket, in place of one that is left of a hub that has ended. The caller holds
+// New opens the socket, instead of one that is left of a hub that has ended. The caller holds
 // Endpoint.Lock.
 func New(cfg Config) (*Door, error) {
 	path := cfg.Endpoint.Socket(cfg.Dir)
@@ -77,7 +77,7 @@ func New(cfg Config) (*Door, error) {
 	return &Door{cfg: cfg, secret: secret, l: l, who: caller.Peer, refused: refused}, nil
 }
 
-// Run lets adapters in until ctx ends or nobody has been attached for Config.Idle.
+// Run lets adapters in until ctx ends or no one has been attached for Config.Idle.
 func (d *Door) Run(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -90,7 +90,7 @@ func (d *Door) Run(ctx context.Context) {
 			d.closeDoor()
 		}
 	})
-	stop := context.AfterFunc(ctx, func() { // who is about to attach finds that nobody is here
+	stop := context.AfterFunc(ctx, func() { // who is about to attach finds that no one is here
 		d.mu.Lock()
 		d.closed = true
 		d.mu.Unlock()
@@ -119,7 +119,7 @@ func (d *Door) Run(ctx context.Context) {
 	guests.Wait()
 }
 
-// closeDoor lets nobody in any more. The secret goes first: once the socket is gone, another hub may have one at its place.
+// closeDoor lets no one in any more. The secret goes first: once the socket is gone, another hub may have one at its place.
 func (d *Door) closeDoor() {
 	d.closing.Do(func() {
 		d.cfg.Endpoint.RemoveSecret(d.cfg.Dir)
@@ -128,7 +128,7 @@ func (d *Door) closeDoor() {
 }
 
 // enterGuest counts a Guest that is about to be attached. The error is errHungUp once the Door is closing: the adapter
-// finds that nobody is here, and starts the next hub.
+// finds that no one is here, and starts the next hub.
 func (d *Door) enterGuest() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -176,7 +176,7 @@ func (d *Door) serveGuest(ctx context.Context, c *net.UnixConn, waited func()) {
 		defer cancel(ErrLeft)
 		for {
 			line, err := a.in.readLine()
-			a.in.dropRights() // nobody has asked for more descriptors
+			a.in.dropRights() // no one has asked for more descriptors
 			if err != nil {
 				return
 			}
@@ -218,7 +218,7 @@ func (d *Door) admitAdapter(ctx context.Context, c *net.UnixConn) (_ *admitted, 
 	}()
 	g := &Guest{Adapter: processOf(int(cred.Pid))}
 	if err := d.who(c, caller.Want{Alike: true}); err != nil {
-		_ = c.SetDeadline(time.Now().Add(refuseTime)) // a server waits in nobody's place
+		_ = c.SetDeadline(time.Now().Add(refuseTime)) // a server waits in no one's place
 		_, _ = in.readLine()                          // who is refused before he has spoken cannot read why
 		return nil, err
 	}
@@ -276,7 +276,7 @@ func (d *Door) admitAdapter(ctx context.Context, c *net.UnixConn) (_ *admitted, 
 	if _, err := c.Write([]byte(attach.OK + "\n")); err != nil {
 		return nil, err
 	}
-	if err := c.SetDeadline(time.Now().Add(answerTime)); err != nil { // the last word is said at once, and nobody takes it back
+	if err := c.SetDeadline(time.Now().Add(answerTime)); err != nil { // the last word is said at once, and no one takes it back
 		return nil, err
 	}
 	word, err := in.readLine()
@@ -295,7 +295,7 @@ func (d *Door) admitAdapter(ctx context.Context, c *net.UnixConn) (_ *admitted, 
 
 func processOf(pid int) caller.Process { return caller.Process{PID: pid, Start: caller.Started(pid)} }
 
-// parentOf is the process that has started another.
+// parentOf returns the process that has started another.
 func parentOf(pid int) (caller.Process, error) {
 	p, err := proctree.Find(pid)
 	if err != nil {
@@ -304,8 +304,8 @@ func parentOf(pid int) (caller.Process, error) {
 	return processOf(p.Parent), nil
 }
 
-// nameSenders has the kernel say of each message who sent it. Connections inherit that before they are
-// accepted.
+// nameSenders has the kernel say about each message who sent it. Connections inherit that before they
+// are accepted.
 func nameSenders(l *net.UnixListener) error {
 	raw, err := l.SyscallConn()
 	if err != nil {
@@ -358,7 +358,7 @@ const maxHanded = 6
 // maxFDs is how many descriptors one message can carry (SCM_MAX_FD).
 const maxFDs = 253
 
-// errHungUp is told nobody.
+// errHungUp is told no one.
 var errHungUp = errors.New("it has hung up")
 
 // errOff is told an adapter as nothing.

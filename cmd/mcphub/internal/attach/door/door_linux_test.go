@@ -324,7 +324,7 @@ func TestRunEndsWhenNobodyIsAttached(t *testing.T) {
 	}
 }
 
-// A session that is attached keeps the Door open; its end begins the wait anew.
+// A session that is attached keeps the Door open; its end begins the wait again.
 func TestRunGoesOnWhileSomebodyIsAttached(t *testing.T) {
 	t.Parallel()
 	var d *Door
@@ -350,7 +350,7 @@ func TestRunGoesOnWhileSomebodyIsAttached(t *testing.T) {
 	<-o.done
 }
 
-// A hub that ends while somebody still connects to it leaves the place, and the secret, to the next one.
+// A hub that ends while someone still connects to it leaves the place, and the secret, to the next one.
 func TestTheNextHubKeepsItsSecret(t *testing.T) {
 	t.Parallel()
 	var d *Door
@@ -418,7 +418,7 @@ func TestDescriptorsThatNobodyAskedFor(t *testing.T) {
 	}
 }
 
-// Servers that connect and say nothing keep nobody from attaching for long, and the log is not theirs to fill.
+// Servers that connect and say nothing keep no one from attaching for long, and the log is not theirs to fill.
 func TestServersThatSayNothing(t *testing.T) {
 	t.Parallel()
 	adapter := fmt.Sprintf("@door-test-adapter-%d", os.Getpid())

@@ -23,7 +23,7 @@ const (
 
 var bom = []byte("\xef\xbb\xbf")
 
-// Container says where a file keeps its entries.
+// Container reports where a file keeps its entries.
 type Container struct {
 	Path []string `json:"path"`           // names of the tables from the top
 	List bool     `json:"list,omitempty"` // entries are a list, and each has its name under "name"
@@ -64,7 +64,7 @@ type Change struct {
 	Splices []Splice `json:"splices"`
 }
 
-// ErrNoEntry says that the entry to be changed is not in the file.
+// ErrNoEntry means that the entry to be changed is not in the file.
 var ErrNoEntry = errors.New("there is no such entry")
 
 // Entries lists the entries of a file in their order. One that is no table is left out.
@@ -261,7 +261,7 @@ func findTwice(whole Table, at Container, name string) string {
 	return ""
 }
 
-// placeOf is where an entry is, or where a new one goes.
+// placeOf returns the place of an entry, or where a new one goes.
 func (at Container) placeOf(whole Table, name string) Place {
 	var place Place
 	var v any = whole
@@ -279,7 +279,7 @@ func (at Container) placeOf(whole Table, name string) Place {
 	return append(place, len(list))
 }
 
-// applyToValues is an edit of values instead of texts.
+// applyToValues returns an edit of values instead of texts.
 func applyToValues(whole Table, at Container, c Change) (Table, error) {
 	change := func(old Table) Table {
 		switch {
@@ -317,7 +317,7 @@ func applyToValues(whole Table, at Container, c Change) (Table, error) {
 	return t, err
 }
 
-// namedEntry is an entry of a list.
+// namedEntry returns an entry of a list.
 func namedEntry(name string, t Table) Table {
 	if strings.HasPrefix(name, nameless) {
 		return t
@@ -325,7 +325,7 @@ func namedEntry(name string, t Table) Table {
 	return append(Table{{nameKey, name}}, t.Without(nameKey)...)
 }
 
-// applySplices applies replacements, whose offsets are those of data.
+// applySplices applies replacements, whose offsets are the offsets of data.
 func applySplices(data []byte, all []Splice) []byte {
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(a, b Splice) int { return a.Off - b.Off })
@@ -343,7 +343,7 @@ func applySplices(data []byte, all []Splice) []byte {
 // context is how much of the text around a splice is remembered.
 const context = 64
 
-// noteSurroundings notes what stands around each splice once all are made.
+// noteSurroundings remembers what stands around each splice once all are made.
 func noteSurroundings(data []byte, all []Splice) []Splice {
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(a, b Splice) int { return a.Off - b.Off })
@@ -360,8 +360,8 @@ func noteSurroundings(data []byte, all []Splice) []Splice {
 	return all
 }
 
-// Undo takes a change back in a text that may have been edited since. Where
-// nothing of the change is left it returns the text as it is.
+// Undo takes a change back in a text that may have been edited since. If no
+// part of the change is left it returns the text as it is.
 func Undo(format Format, data []byte, at Container, c Change) ([]byte, error) {
 	whole, err := Decode(format, data)
 	if err != nil {
@@ -390,8 +390,8 @@ func Undo(format Format, data []byte, at Container, c Change) ([]byte, error) {
 	return out, nil
 }
 
-// invertChange is the edit that means the opposite of a change, and whether there is
-// anything left to take back.
+// invertChange returns the edit that means the opposite of a change, and whether
+// there is anything left to take back.
 func invertChange(entries Table, c Change) (back Change, needed bool, err error) {
 	have, there := entries.Get(c.Name).(Table)
 	switch c.Kind {
@@ -404,7 +404,7 @@ func invertChange(entries Table, c Change) (back Change, needed bool, err error)
 		}
 		return Change{Kind: Remove, Name: c.Name}, true, nil
 	case Remove:
-		if there { // put back by somebody, or by the client
+		if there { // put back by someone, or by the client
 			return back, false, nil
 		}
 		return Change{Kind: Put, Name: c.Name, Value: c.Was}, true, nil
@@ -419,7 +419,7 @@ func invertChange(entries Table, c Change) (back Change, needed bool, err error)
 	return back, false, fmt.Errorf("the record has an unknown kind of change, %q", c.Kind)
 }
 
-// undoInValues is what the values are once a change was taken back.
+// undoInValues returns what the values are once a change was taken back.
 func undoInValues(whole Table, at Container, c, back Change) (Table, error) {
 	want, err := applyToValues(whole, at, back)
 	if err != nil || c.Made == 0 {
@@ -486,7 +486,7 @@ func locateSplice(data []byte, s Splice) (int, bool) {
 	return 0, false
 }
 
-// lineEndOf is the line end of a text: that of its first line.
+// lineEndOf returns the line end of a text: the end of its first line.
 func lineEndOf(data []byte) string {
 	if i := bytes.IndexByte(data, '\n'); i > 0 && data[i-1] == '\r' {
 		return "\r\n"
@@ -494,11 +494,11 @@ func lineEndOf(data []byte) string {
 	return "\n"
 }
 
-// lineStart is the offset of the first byte of the line that off lies in.
+// lineStart returns the offset of the first byte of the line that off lies in.
 func lineStart(data []byte, off int) int { return bytes.LastIndexByte(data[:off], '\n') + 1 }
 
-// lineEnd is the offset of what ends the line that off lies in: the line end
-// itself, or the end of the text.
+// lineEnd returns the offset of what ends the line that off lies in: the
+// line end itself, or the end of the text.
 func lineEnd(data []byte, off int) int {
 	end := len(data)
 	if i := bytes.IndexByte(data[off:], '\n'); i >= 0 {
@@ -510,7 +510,7 @@ func lineEnd(data []byte, off int) int {
 	return end
 }
 
-// indentAt is the blank text that the line of an offset begins with.
+// indentAt returns the blank text that the line of an offset begins with.
 func indentAt(data []byte, off int) string {
 	line := data[lineStart(data, off):]
 	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])

@@ -109,7 +109,7 @@ func jsonStyle(data []byte) jsonText {
 	return s
 }
 
-// indentAt is that of the line on which something stands.
+// indentAt returns the indent at of the line on which something stands.
 func (s jsonText) indentAt(data []byte, off int) string {
 	if s.flat {
 		return ""
@@ -204,8 +204,8 @@ func beginsLine(data []byte, off int) bool {
 	return lineStart(data, off)+len(indentAt(data, off)) == off
 }
 
-// lastContent is where the last thing before the closing bracket ends, be it a
-// value, a comma or a comment.
+// lastContent returns where the last thing before the closing bracket ends, be
+// it a value, a comma or a comment.
 func lastContent(data []byte, box items) int {
 	last := box.open + 1
 	if n := len(box.spans); n > 0 {
@@ -226,7 +226,7 @@ func lastContent(data []byte, box items) int {
 	return last
 }
 
-// commentEnd is the offset behind a comment, before its line end.
+// commentEnd returns the offset behind a comment, before its line end.
 func commentEnd(data []byte, off int) int {
 	if data[off+1] == '*' {
 		if i := bytes.Index(data[off+2:], []byte("*/")); i >= 0 {
@@ -237,8 +237,8 @@ func commentEnd(data []byte, off int) int {
 	return lineEnd(data, off)
 }
 
-// remarkEnd is the end of the line that an offset lies in, where nothing but one comment
-// follows; else the offset.
+// remarkEnd returns the end of the line that an offset lies in, if nothing but one
+// comment follows; else the offset.
 func remarkEnd(data []byte, off int) int {
 	end := lineEnd(data, off)
 	rest := bytes.TrimSpace(data[off:end])
@@ -248,7 +248,7 @@ func remarkEnd(data []byte, off int) int {
 	return off
 }
 
-// commaAfter is the offset of the comma that follows a value, or -1.
+// commaAfter returns the offset of the comma that follows a value, or -1.
 func commaAfter(data []byte, off int) int {
 	for off < len(data) {
 		switch data[off] {
@@ -265,7 +265,7 @@ func commaAfter(data []byte, off int) int {
 	return -1
 }
 
-// cutMember takes out a member or an element, with its line where it has one of its own.
+// cutMember takes out a member or an element, with its line if it has one of its own.
 func cutMember(data []byte, box items, i int) []Splice {
 	s := box.spans[i]
 	from, to := s.start, s.end

@@ -13,7 +13,7 @@ import (
 // of elements.
 type Place []any
 
-// errPlace says that a file is not laid out as a Place has it.
+// errPlace means that a file is not laid out as a Place has it.
 var errPlace = errors.New("it is written in a way in which it cannot be changed alone; change it by hand")
 
 // Insert puts a value at a Place. A member that is there is replaced. An element goes before
@@ -43,7 +43,7 @@ func Insert(data []byte, at Place, v any) ([]byte, error) {
 	})
 }
 
-// putValue puts a value where the way to a Place ends, in the place of what is there.
+// putValue puts a value if the way to a Place ends, instead of what is there.
 func (s jsonText) putValue(data []byte, box items, rest Place, v any) []Splice {
 	v, i := wrapValue(rest[1:], v), box.indexOf(rest[0])
 	if i < 0 {
@@ -87,7 +87,7 @@ func Cut(data []byte, at Place, keep int) ([]byte, error) {
 	return Cut(out, at[:len(at)-1], keep)
 }
 
-// boxAt is the object or list at a Place.
+// boxAt returns the object or list at a Place.
 func boxAt(data []byte, at Place) (box items, ok bool) {
 	root, err := parseJSON(bytes.TrimPrefix(data, bom))
 	if err != nil {
@@ -107,7 +107,7 @@ func boxAt(data []byte, at Place) (box items, ok bool) {
 	return box, ok
 }
 
-// indexOf is that of the member or element that a step of a Place names; -1 for none.
+// indexOf returns the index of of the member or element that a step of a Place names; -1 for none.
 func (in *items) indexOf(step any) int {
 	switch step := step.(type) {
 	case string:
@@ -122,7 +122,7 @@ func (in *items) indexOf(step any) int {
 	return -1
 }
 
-// editAt edits a text where the way to a Place ends, and holds that the values are then what
+// editAt edits a text if the way to a Place ends, and holds that the values are then what
 // change makes of them.
 func editAt(data []byte, at Place, splices func(body []byte, box items, style jsonText, rest Place) ([]Splice, error), change func(in, step any) (any, error)) ([]byte, error) {
 	whole, err := Decode(JSON, data)
@@ -190,7 +190,7 @@ func twiceIn(box items, name string) bool {
 	return n > 1
 }
 
-// changedAt is a value in which the last step of a Place was changed.
+// changedAt returns a value in which the last step of a Place was changed.
 func changedAt(v any, at Place, change func(in, step any) (any, error)) (any, error) {
 	if len(at) == 1 {
 		return change(v, at[0])
@@ -216,7 +216,7 @@ func changedAt(v any, at Place, change func(in, step any) (any, error)) (any, er
 	return nil, errPlace
 }
 
-// wrapValue is a value in the tables and lists that lead to it.
+// wrapValue returns a value in the tables and lists that lead to it.
 func wrapValue(at Place, v any) any {
 	for _, step := range slices.Backward(at) {
 		if name, ok := step.(string); ok {
@@ -236,7 +236,7 @@ func (s jsonText) putBefore(data []byte, box items, i int, v any) []Splice {
 		s.flat = true
 		return []Splice{{Off: next, New: s.writeValue(v, "") + ", "}}
 	}
-	// A comment above the next one is about that. One behind the last on its line is about that one.
+	// A comment above the next one is about that. One behind the last on its line is about it.
 	off := box.open + 1
 	if i > 0 {
 		off = commaAfter(data, box.spans[i-1].end) + 1

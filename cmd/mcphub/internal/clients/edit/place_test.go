@@ -53,7 +53,7 @@ func TestInsertAndCut(t *testing.T) {
 	})
 }
 
-// hasSpans reports whether something stands in what is changed: what is empty is laid out anew.
+// hasSpans reports whether something stands in what is changed: what is empty is laid out again.
 func hasSpans(text, name string) bool {
 	if name == "fresh" {
 		return true
@@ -62,7 +62,7 @@ func hasSpans(text, name string) bool {
 	return len(box.spans) > 0
 }
 
-// layoutOf is a text with a table and a list in one of many layouts.
+// layoutOf returns a text with a table and a list in one of many layouts.
 func layoutOf(t *rapid.T) string {
 	one := func(name string, of ...string) string { return rapid.SampledFrom(of).Draw(t, name) }
 	members := func(name string, n int, member func(i int) string) string {

@@ -11,7 +11,7 @@ import (
 	"mcphub/e2e/seeds"
 )
 
-// Files with marks that somebody edits between an edit of ours and its undoing.
+// Files with marks that someone edits between an edit of ours and its undoing.
 var marked = []struct {
 	format Format
 	at     Container
@@ -102,8 +102,8 @@ models: ["<8>"]
 `},
 }
 
-// TestUndoProperty makes edits, has somebody edit the same file, and takes the
-// edits back: what is left is the original with somebody's edits, to the byte.
+// TestUndoProperty makes edits, has someone edit the same file, and takes the
+// edits back: what is left is the original with someone's edits, to the byte.
 func TestUndoProperty(t *testing.T) {
 	t.Parallel()
 	seeds.Check(t, func(t *rapid.T) {
@@ -167,8 +167,8 @@ func TestUndoProperty(t *testing.T) {
 	})
 }
 
-// TestUndoAfterRewriting has a client write its file anew, as some do at each
-// start: what the file means is as before.
+// TestUndoAfterRewriting has a client write its file again, as some do at
+// each start: what the file means is as before.
 func TestUndoAfterRewriting(t *testing.T) {
 	t.Parallel()
 	for _, file := range marked {

@@ -11,16 +11,16 @@ import (
 	"mcphub/internal/lazyregexp"
 )
 
-// A SyntaxError says where a text cannot be read.
+// A SyntaxError describes where a text cannot be read.
 type SyntaxError struct {
 	Line, Col int // from 1
 	Text      string
 }
 
-// Error is the text behind its place.
+// Error returns the text behind its place.
 func (e *SyntaxError) Error() string { return fmt.Sprintf("%d:%d: %s", e.Line, e.Col, e.Text) }
 
-// WithFile says in which file something is wrong, and where in it: FILE:LINE:COLUMN: TEXT.
+// WithFile returns in which file something is wrong, and where in it: FILE:LINE:COLUMN: TEXT.
 func WithFile(file string, err error) error {
 	if errors.As(err, new(*SyntaxError)) {
 		return fmt.Errorf("%s:%w", file, err)
@@ -28,7 +28,7 @@ func WithFile(file string, err error) error {
 	return fmt.Errorf("%s: %w", file, err)
 }
 
-// How the parsers of JSON and YAML say where something is.
+// How the parsers of JSON and YAML report where something is.
 var (
 	jsonPlace = lazyregexp.New(`^hujson: line (\d+), column (\d+): `)
 	yamlPlace = lazyregexp.New(`^\[(\d+):(\d+)\] `)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Whatever a broken file is written in, its error says the line, and nothing of what the file holds behind it.
+// Whatever a broken file is written in, its error says the line, and none of what the file holds behind it.
 func TestWhereAFileIsBroken(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

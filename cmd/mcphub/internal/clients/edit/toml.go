@@ -98,7 +98,7 @@ func tomlEdit(data []byte, at Container, c Change, there bool) ([]Splice, error)
 		if i < 0 {
 			return append(out, tomlAppend(data, lines, at.Path, path, v, nl)...), nil
 		}
-		// In the place of the old one.
+		// Instead of the old one.
 		for j := range out {
 			if s := &out[j]; s.Off <= lines[i].off && lines[i].off < s.Off+len(s.Old) {
 				s.New = s.Old[:lines[i].off-s.Off] + tomlTable(path, v, nl)

@@ -45,7 +45,7 @@ func (t Table) indexOf(name string) int {
 	return slices.IndexFunc(t, func(m Member) bool { return m.Name == name })
 }
 
-// With returns the table with a value under a name, in the place of one that was there.
+// With returns the table with a value under a name, instead of one that was there.
 func (t Table) With(name string, v any) Table {
 	out := append(Table(nil), t...)
 	if i := out.indexOf(name); i >= 0 {
@@ -245,7 +245,7 @@ func fromMap(v any) any {
 	return fmt.Sprint(v)
 }
 
-// inline says how a format writes a value on one line.
+// inline reports how a format writes a value on one line.
 type inline struct {
 	open, is, shut string // around the members of a table, and behind the name of each
 	name, text     func(string) string

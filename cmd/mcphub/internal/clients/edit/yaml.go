@@ -31,7 +31,7 @@ func newYAML(data []byte) *yamlText {
 	return y
 }
 
-// tokenOffset is the offset of a token. Columns count characters.
+// tokenOffset returns the offset of a token. Columns count characters.
 func (y *yamlText) tokenOffset(p *token.Position) (int, error) {
 	if p.Line < 1 || p.Line > len(y.lines) {
 		return 0, errors.New("the parser and the file disagree about lines")
@@ -44,8 +44,8 @@ func (y *yamlText) tokenOffset(p *token.Position) (int, error) {
 	return off + len(string(rest[:p.Column-1])), nil
 }
 
-// nextLine is the offset of the first byte of the line behind that of off, or the
-// end of the text.
+// nextLine returns the offset of the first byte of the line behind that of off,
+// or the end of the text.
 func (y *yamlText) nextLine(off int) int {
 	if i := bytes.IndexByte(y.data[off:], '\n'); i >= 0 {
 		return off + i + 1
@@ -53,8 +53,9 @@ func (y *yamlText) nextLine(off int) int {
 	return len(y.data)
 }
 
-// blockEnd is where a block ends that begins on the line of off and whose
-// first line is indented by col: behind the last line that belongs to it.
+// blockEnd returns where a block ends that begins on the line of off and
+// whose first line is indented by col: behind the last line that belongs
+// to it.
 func (y *yamlText) blockEnd(off, col int) int {
 	end := y.nextLine(off)
 	for at := end; at < len(y.data); {
@@ -75,7 +76,7 @@ func (y *yamlText) blockEnd(off, col int) int {
 	return end
 }
 
-// yamlMap are the members of a mapping.
+// yamlMap returns the members of a mapping.
 func yamlMap(n ast.Node) (values []*ast.MappingValueNode, flow *token.Token, ok bool) {
 	switch t := n.(type) {
 	case *ast.MappingNode:

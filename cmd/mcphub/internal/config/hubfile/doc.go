@@ -9,5 +9,5 @@
 // # What it refuses to do
 //
 // It does not look into the file: package config does. It reads the file that is named and no other, never one of the
-// working directory that nobody named, and never decides whether a change is to be used.
+// working directory that no one named, and never decides whether a change is to be used.
 package hubfile

@@ -21,9 +21,9 @@ func Lookup(environ []string) func(name string) (value string, set bool) {
 // mcphub/hub.json in the user's configuration folder, which is
 // $XDG_CONFIG_HOME, else ~/.config, else what the system has for it. The first
 // two are returned whether or not the file exists, because a person named
-// them; of the last the first that exists. path is "" where there is none.
+// them; of the last the first that exists. path is "" if there is none.
 //
-// unused is "hub.json" where one lies in the working directory that was not
+// unused is "hub.json" if one lies in the working directory that was not
 // chosen: it is never read unless named, and the user should hear of it.
 func Find(flag string, env func(string) (string, bool), exists func(path string) bool) (path, unused string) {
 	path = flag
@@ -78,8 +78,8 @@ func samePath(a, b string) bool {
 	return err1 == nil && err2 == nil && x == y
 }
 
-// DefaultPath is where a new configuration is written if nothing is named: the
-// first place in which [Find] looks. "" where the user has no home.
+// DefaultPath returns where a new configuration is written if nothing is
+// named: the first place in which [Find] looks. "" if the user has no home.
 func DefaultPath(env func(string) (string, bool)) string {
 	for _, dir := range configDirs(env) {
 		return defaultFile(dir)
@@ -87,7 +87,7 @@ func DefaultPath(env func(string) (string, bool)) string {
 	return ""
 }
 
-// HomeVariable is the variable that names the home folder of the user.
+// HomeVariable returns the variable that names the home folder of the user.
 func HomeVariable() string {
 	if runtime.GOOS == "windows" {
 		return "USERPROFILE"

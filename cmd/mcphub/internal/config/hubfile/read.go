@@ -13,7 +13,7 @@ import (
 // MaxSize bounds a configuration, in bytes.
 const MaxSize = 4 << 20
 
-// ErrTooLarge says that there is more than that.
+// ErrTooLarge means that there is more than that.
 var ErrTooLarge = errors.New("is larger than 4MiB")
 
 // ReadRegular reads a file, and nothing that would make it wait.
@@ -41,7 +41,7 @@ func Read(path string) ([]byte, error) {
 	return data, err
 }
 
-// Sum is the SHA-256 of what was read, in hex.
+// Sum returns the SHA-256 of what was read, in hex.
 func Sum(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])

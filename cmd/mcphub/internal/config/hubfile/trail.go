@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// A Trail is how a path leads to a file. Whoever can change a name on it can
-// change what the path means.
+// A Trail is how a path leads to a file. The one who can change a name on it
+// can change what the path means.
 type Trail struct {
 	Names []string // of the file itself: the path as given, absolute; each symbolic link to it; last where it lies
 	Links []string // symbolic links to folders on the way, where they lie
 }
 
-// RealPath is the place at which the file really lies, or would.
+// RealPath returns the place at which the file really lies, or would.
 func (t Trail) RealPath() string {
 	if len(t.Names) == 0 {
 		return ""
@@ -23,7 +23,7 @@ func (t Trail) RealPath() string {
 	return t.Names[len(t.Names)-1]
 }
 
-// All are all names of a Trail.
+// All returns all names of a Trail.
 func (t Trail) All() []string { return slices.Concat(t.Names, t.Links) }
 
 func (t Trail) equalTo(o Trail) bool {

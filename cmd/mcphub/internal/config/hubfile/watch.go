@@ -27,11 +27,11 @@ const (
 	openTries = 8
 )
 
-// A Change says that the file is another than it was told last.
+// A Change reports that the file is another than it was told last.
 type Change struct {
-	Sum   string // of the content; "" where it cannot be read
+	Sum   string // of the content; "" if it cannot be read
 	Trail Trail  // how the path leads to it now
-	Err   error  // why it cannot be read; nil where it can
+	Err   error  // why it cannot be read; nil if it can
 }
 
 func (c Change) sameAs(o Change) bool {
@@ -51,9 +51,9 @@ type Watcher struct {
 	poll    time.Duration
 }
 
-// NewWatcher watches for the file at path to become another than it was when it was
-// read, which is known. It starts nothing. trouble hears of events that cannot be had, in which case
-// the file is looked at every few seconds; nil: nobody does.
+// NewWatcher watches for the file at path to become another than it was when it was read, which is
+// known. It starts nothing. trouble hears of events that cannot be had, in which case the file is
+// looked at every few seconds; nil: no one does.
 func NewWatcher(path string, known Change, trouble func(error)) *Watcher {
 	if trouble == nil {
 		trouble = func(error) {}
@@ -64,7 +64,7 @@ func NewWatcher(path string, known Change, trouble func(error)) *Watcher {
 	}
 }
 
-// Changes holds the latest change that nobody has taken yet.
+// Changes holds the latest change that no one has taken yet.
 func (w *Watcher) Changes() <-chan Change { return w.changes }
 
 // Run watches until ctx ends, and returns nil then. It must be called once.
@@ -113,8 +113,8 @@ func (w *Watcher) Run(ctx context.Context) error {
 }
 
 // compareFile compares the file with what was told last. Folders are watched before
-// it is read, so whatever happens later is seen as well. It tells nothing and
-// is false where the links changed meanwhile: content and Trail would not belong
+// it is read, so whatever happens later is seen as well. It tells nothing and is
+// false if the links changed meanwhile: content and Trail would not belong
 // together.
 func (w *Watcher) compareFile(f *folderWatch) bool {
 	trail, err := Follow(w.path)
@@ -136,7 +136,7 @@ func (w *Watcher) compareFile(f *folderWatch) bool {
 	}
 	w.known = now
 	select {
-	case <-w.changes: // nobody took it, and it is old now
+	case <-w.changes: // no one took it, and it is old now
 	default:
 	}
 	w.changes <- now
@@ -155,7 +155,7 @@ func (f *folderWatch) isWatched(name string) bool {
 	return slices.Contains(f.names, filepath.Clean(name))
 }
 
-// watchFolders watches the folders of a trail and no others. Where one does not exist,
+// watchFolders watches the folders of a trail and no others. If one does not exist,
 // the nearest that does is watched for the way to it.
 func (f *folderWatch) watchFolders(t Trail) error {
 	if f.notify == nil {
@@ -168,13 +168,13 @@ func (f *folderWatch) watchFolders(t Trail) error {
 		failed = map[string]error{}
 		vanished := false
 		for dir := range want {
-			// Anew each time: one that was deleted and made again has lost its watch.
+			// Again each time: one that was deleted and made again has lost its watch.
 			if err := f.askSystem(f.notify.Add, dir); err != nil {
 				failed[dir] = err
 				vanished = vanished || errors.Is(err, fs.ErrNotExist)
 			}
 		}
-		// A folder that came or went before it could be watched tells nobody.
+		// A folder that came or went before it could be watched tells no one.
 		if again, _ := watchedFor(t); !vanished && maps.Equal(again, want) {
 			break
 		}

@@ -58,7 +58,7 @@ type watched struct {
 	path string
 }
 
-// found is the file at path as it is now.
+// found returns the file at path as it is now.
 func found(t *testing.T, path string) Change {
 	t.Helper()
 	trail, err := Follow(path)
@@ -263,7 +263,7 @@ func TestWatcherWithoutEvents(t *testing.T) {
 	}
 	put(t, path, v2)
 	w.compareFile(blind)
-	put(t, path, v3) // nobody took the first: the latest is what counts
+	put(t, path, v3) // no one took the first: the latest is what counts
 	w.compareFile(blind)
 	w.compareFile(blind)
 	if c := <-w.changes; c.Sum != Sum([]byte(v3)) || len(w.changes) != 0 {

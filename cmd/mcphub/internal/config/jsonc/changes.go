@@ -34,8 +34,8 @@ func signLines(sign, text string) (lines []string) {
 	return lines
 }
 
-// splitParts are the keys of a file, and the members of those that are objects, each with its
-// text.
+// splitParts returns the keys of a file, and the members of the ones that are objects, each
+// with its text.
 func splitParts(text []byte) (map[string]string, bool) {
 	out := map[string]string{}
 	if len(bytes.TrimSpace(text)) == 0 {

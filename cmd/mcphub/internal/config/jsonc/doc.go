@@ -1,4 +1,4 @@
-// Package jsonc reads JSON with comments and trailing commas into a tree whose values know where they stand, so that
+// Package jsonc reads JSON with comments and trailing commas into a tree whose values know their places, so that
 // whatever is wrong with one can be said by line and column. It also writes key paths, and tells two texts apart.
 //
 // # Concurrency

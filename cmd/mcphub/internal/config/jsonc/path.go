@@ -10,7 +10,7 @@ import (
 
 var plainKey = lazyregexp.New(`^[A-Za-z_$][A-Za-z0-9_$-]*$`)
 
-// Index is the path step of a list element.
+// Index returns the path step of a list element.
 func Index(i int) string { return "[" + strconv.Itoa(i) + "]" }
 
 var indexStep = lazyregexp.New(`^\[[0-9]+\]$`)

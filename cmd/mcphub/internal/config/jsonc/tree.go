@@ -78,7 +78,7 @@ func (n *Node) What() string {
 }
 
 // A Source is the text of a file, and of the settings put over it, and the means to
-// say where in it something lies.
+// report where in it something lies.
 type Source struct {
 	Name  string
 	Data  []byte // without byte order mark
@@ -86,7 +86,7 @@ type Source struct {
 	above []part
 }
 
-// part is the text of one setting. Its offsets go on behind those of the file.
+// part is the text of one setting. Its offsets go on behind the ones of the file.
 type part struct {
 	off  int
 	text *Source
@@ -162,7 +162,7 @@ func (s *Source) Parse() (*Node, *SyntaxError) {
 	return fromTree(v), nil
 }
 
-// Standard is the text as standard JSON, with every value where it was: there are spaces in the place of
+// Standard returns the text as standard JSON, with every value where it was: there are spaces instead of
 // comments and of commas behind the last element.
 func (s *Source) Standard() ([]byte, error) {
 	b, err := hujson.Standardize(append(s.Data[:len(s.Data):len(s.Data)], '\n'))
@@ -187,7 +187,7 @@ func (n *Node) Shift(by int) {
 	}
 }
 
-// CheckEncoding says what is wrong where the text is not UTF-8, nil where it is.
+// CheckEncoding returns what is wrong if the text is not UTF-8, nil if it is.
 func (s *Source) CheckEncoding() *SyntaxError {
 	if bytes.HasPrefix(s.Data, []byte{0xff, 0xfe}) || bytes.HasPrefix(s.Data, []byte{0xfe, 0xff}) {
 		return &SyntaxError{0, "the file is UTF-16", "save it as UTF-8"}
@@ -242,8 +242,8 @@ var (
 	yamlLine = lazyregexp.New(`^(---|- .*|[A-Za-z0-9_"' -]+:(\s.*)?)$`)
 )
 
-// looksLike tells the formats of other clients from broken JSON, by the first
-// line that says something; "" where it is neither.
+// looksLike returns the formats of other clients from broken JSON, by the
+// first line that says something; "" if it is neither.
 func looksLike(data []byte) string {
 	for line := range strings.Lines(string(data)) {
 		line = strings.TrimSpace(line)
@@ -297,7 +297,7 @@ func Same(a, b *Node) bool {
 		slices.EqualFunc(a.Members, b.Members, func(x, y Member) bool { return x.Name == y.Name && Same(x.Value, y.Value) })
 }
 
-// Canonical is the smallest standard JSON of a value in the file, comments gone.
+// Canonical returns the smallest standard JSON of a value in the file, comments gone.
 func (n *Node) Canonical() []byte {
 	var b bytes.Buffer
 	n.writeTo(&b)

@@ -11,7 +11,7 @@ type Description struct {
 	Type    string // "string", "list of string", "duration", `"a" or "b"`, ...
 	Default string // as JSON, or in words; "" = none
 	Text    string // one sentence, Markdown
-	Restart bool   // a change takes effect after a restart, or where it bounds a client, for its next session
+	Restart bool   // a change takes effect after a restart, or if it bounds a client, for its next session
 }
 
 // Describe lists every key, in the order of the table that the reader uses.

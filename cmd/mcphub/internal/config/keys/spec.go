@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Kind says what a value must be and what it becomes.
+// Kind reports what a value must be and what it becomes.
 type Kind uint8
 
 const (
@@ -42,7 +42,7 @@ type Spec struct {
 	Millis  bool                // duration: a bare number is milliseconds, however small
 }
 
-// Expansion says which placeholders a string takes.
+// Expansion reports which placeholders a string takes.
 type Expansion uint8
 
 const (
@@ -73,7 +73,7 @@ func (s *Spec) Find(name string) *Key {
 	return nil
 }
 
-// Names are those of its keys.
+// Names returns the names of its keys.
 func (s *Spec) Names() []string {
 	out := make([]string, len(s.Keys))
 	for i, k := range s.Keys {
@@ -82,8 +82,8 @@ func (s *Spec) Names() []string {
 	return out
 }
 
-// Elsewhere finds the one key of that name among those of the objects in s, and
-// where it is.
+// Elsewhere finds the one key of that name among the ones of the objects in s,
+// and its place.
 func (s *Spec) Elsewhere(wrote string) (home string, found *Key) {
 	many := false
 	var look func(in *Spec, at string)
@@ -108,7 +108,7 @@ func (s *Spec) Elsewhere(wrote string) (home string, found *Key) {
 	return home, found
 }
 
-// At returns the Spec at a path of the table, or nil where the table has none.
+// At returns the Spec at a path of the table, or nil if the table has none.
 func At(path []string) *Spec {
 	at := Table
 	for _, step := range path {
@@ -181,7 +181,7 @@ func (s *Spec) Want() string {
 	return OneOf(s.Values())
 }
 
-// Values are the words that a choice is among.
+// Values returns the words that a choice is among.
 func (s *Spec) Values() []string {
 	if s.Kind == KindAllow {
 		return []string{"allow", "deny"}

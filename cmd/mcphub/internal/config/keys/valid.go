@@ -17,8 +17,8 @@ import (
 	"mcphub/validate/resource"
 )
 
-// The functions here say what is wrong with a text, or "". They never repeat
-// the text: it may hold a secret.
+// The functions here report what is wrong with a text, or "". They never
+// repeat the text: it may hold a secret.
 
 var (
 	serverName = lazyregexp.New(`^[A-Za-z0-9_.-]+$`)

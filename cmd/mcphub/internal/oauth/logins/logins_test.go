@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 		renewer(dir)
 	}
 	if web, ok := http.DefaultTransport.(*http.Transport); ok {
-		web.DisableKeepAlives = true // nothing of the tests' own stays behind
+		web.DisableKeepAlives = true // none of the tests' own stays behind
 	}
 	goleak.VerifyTestMain(m)
 }
@@ -192,7 +192,7 @@ func TestRenewalFails(t *testing.T) {
 	expect(t, src, s, http.StatusUnauthorized, "cannot be renewed now")
 	s.Change(func() { s.Token = nil })
 	expect(t, src, s, http.StatusOK, "") // nothing was lost
-	// An answer that nobody reads: the login is gone, and that is said.
+	// An answer that no one reads: the login is gone, and that is said.
 	s.Expire()
 	s.Change(func() {
 		s.Token = func(_ http.ResponseWriter, f url.Values) bool {

@@ -21,7 +21,7 @@ type Source struct {
 	client    *oauth.Flow
 	principal string
 	name      string // under which the login is kept
-	asked     bool   // hub.json says that the server needs a login
+	asked     bool   // hub.json states that the server needs a login
 	machine   bool   // the client itself logs in, for no person
 	have      atomic.Pointer[held]
 	looked    atomic.Bool
@@ -37,7 +37,7 @@ type held struct {
 type Options struct {
 	Settings  oauth.Settings
 	Principal string
-	Asked     bool // hub.json says that the server needs a login: it is looked for before the server asks
+	Asked     bool // hub.json states that the server needs a login: it is looked for before the server asks
 	Machine   bool // the client itself logs in
 }
 
@@ -53,18 +53,18 @@ func (s *Store) Source(o Options) (*Source, error) {
 	return &Source{store: s, set: o.Settings, client: c, principal: o.Principal, name: nameOf(o.Settings.Server, o.Principal), asked: o.Asked || o.Machine, machine: o.Machine}, nil
 }
 
-// Token is that of the next request; "" where it goes without. It costs nothing where
-// the server has not asked for one. What goes wrong here, Refused says: the server
-// decides whether it needs a token.
+// Token returns the token of the next request; "" if it goes without. It costs
+// nothing if the server has not asked for one. What goes wrong here, Refused says:
+// the server decides whether it needs a token.
 func (s *Source) Token(ctx context.Context) string {
 	have := s.have.Load()
 	if have != nil && !s.machine && !s.store.lastChange(s.name).Equal(have.at) {
 		s.looked.Store(false)
-		have = s.readLogin(ctx) // a person has logged out, or in as somebody else
+		have = s.readLogin(ctx) // a person has logged out, or in as someone else
 	}
 	if have == nil {
 		if !s.asked || s.machine || s.looked.Load() {
-			return "" // the server says what it wants as it refuses
+			return "" // the server states what it wants as it refuses
 		}
 		if have = s.readLogin(ctx); have == nil {
 			return ""
@@ -79,7 +79,7 @@ func (s *Source) Token(ctx context.Context) string {
 	return have.Access
 }
 
-// readLogin reads the login; nil where there is none to be used.
+// readLogin reads the login; nil if there is none to be used.
 func (s *Source) readLogin(ctx context.Context) *held {
 	at := s.store.lastChange(s.name)
 	l, err := s.store.Find(ctx, s.set.Server, s.principal)
@@ -92,9 +92,10 @@ func (s *Source) readLogin(ctx context.Context) *held {
 	return now
 }
 
-// Refused is told of an answer with status 401 or 403 to a request that carried the
-// token used, or "". It returns another token, with which the request is to be sent
-// once more, or advice for a person; both may be "". logIn: the advice is to log in.
+// Refused is told about an answer with status 401 or 403 to a request that carried
+// the token used, or "". It returns another token, with which the request is to be
+// sent again, or advice for a person; both may be "". logIn: the advice is to log
+// in.
 func (s *Source) Refused(ctx context.Context, used string, status int, header http.Header) (token, advice string, logIn bool) {
 	ch := oauth.ChallengeOf(header)
 	if status == http.StatusForbidden {
@@ -117,7 +118,7 @@ func (s *Source) Refused(ctx context.Context, used string, status int, header ht
 	return g.Access, "", false
 }
 
-// A loginError says that only a new login helps, and how a person makes it.
+// A loginError means that only a new login helps, and how a person makes it.
 type loginError struct {
 	why     string
 	command string
@@ -125,12 +126,12 @@ type loginError struct {
 
 func (e *loginError) Error() string { return e.why + "; run: " + e.command }
 
-// overError is the error where only a new login helps.
+// overError returns the error where only a new login helps.
 func (s *Source) overError(why string) error {
 	return &loginError{why, Command(s.set.Name, s.principal)}
 }
 
-// Command is the command line by which a person logs in at a server for a principal.
+// Command returns the command line by which a person logs in at a server for a principal.
 func Command(server, principal string) string {
 	text := "mcphub auth login " + printable.Word(server)
 	if principal != "" {
@@ -139,8 +140,8 @@ func Command(server, principal string) string {
 	return text
 }
 
-// noteLacking notes which scopes are missing, so that the next login asks for them. Where
-// there has been one since, its token is returned.
+// noteLacking remembers which scopes are missing, so that the next login asks for them.
+// If there has been one since, its token is returned.
 func (s *Source) noteLacking(ctx context.Context, used string, scopes []string) (token, advice string) {
 	text := "the server asks for a login that may do more"
 	if len(scopes) > 0 {
@@ -214,14 +215,14 @@ func (s *Source) renewTokens(ctx context.Context, used string, ch oauth.Challeng
 		case r.err != nil:
 			return nil, r.err
 		case r.got.Access == used && r.used != used:
-			continue // it served somebody who did not know yet that this token is refused
+			continue // it served someone who did not know yet that this token is refused
 		}
 		s.have.Store(&held{r.got, at})
 		return r.got, nil
 	}
 }
 
-// startRenewal returns the renewal that is startRenewal way, and starts one where there is none.
+// startRenewal returns the renewal that is startRenewal way, and starts one if there is none.
 func (s *Source) startRenewal(ctx context.Context, used string, ch oauth.Challenge) *renewal {
 	name, st := s.name, s.store
 	if s.machine {
@@ -304,7 +305,7 @@ func (s *Source) renewLocked(ctx context.Context, used string) (*oauth.TokenSet,
 }
 
 // saveLate writes what an authorization server answered, also when that has failed
-// before: nobody uses it until it is written. The caller holds the lock of the login.
+// before: no one uses it until it is written. The caller holds the lock of the login.
 func (s *Store) saveLate(ctx context.Context, name string) error {
 	s.mu.Lock()
 	l := s.unsaved[name]

@@ -20,7 +20,7 @@ import (
 	"mcphub/cmd/mcphub/internal/secrets"
 )
 
-// Prefix is how the names of logins begin among those of secrets.
+// Prefix is how the names of logins begin among the ones of secrets.
 const Prefix = "mcphub/login/"
 
 // lockWait is how long another process may hold a login: as long as a renewal takes.
@@ -46,7 +46,7 @@ type Store struct {
 
 	mu       sync.Mutex
 	renewals map[string]*renewal        // by the name of the login
-	unsaved  map[string]*Login          // answers that could not be written, and are used by nobody
+	unsaved  map[string]*Login          // answers that could not be written, and are used by no one
 	machine  map[string]*oauth.TokenSet // of clients themselves, which need no store
 	wg       sync.WaitGroup
 }
@@ -67,7 +67,7 @@ func (s *Store) Wait(ctx context.Context) {
 	}
 }
 
-// ErrNone is the error where there is no login.
+// ErrNone is the error if there is no login.
 var ErrNone = errors.New("there is no login")
 
 // nameOf is under which name a login is kept.
@@ -76,7 +76,7 @@ func nameOf(server, principal string) string {
 	return Prefix + hex.EncodeToString(sum[:16])
 }
 
-// Find reads a login. The error is ErrNone where there is none.
+// Find reads a login. The error is ErrNone if there is none.
 func (s *Store) Find(ctx context.Context, server, principal string) (*Login, error) {
 	l, err := s.readLogin(ctx, nameOf(server, principal))
 	if err == nil && (l.Server != server || l.Principal != principal) {
@@ -89,7 +89,7 @@ func (s *Store) readLogin(ctx context.Context, name string) (*Login, error) {
 	copies, err := s.kept.Copies(ctx, name)
 	var unset *secrets.NotSetError
 	switch {
-	case errors.As(err, &unset) && unset.Why != "": // it may be where it cannot be looked at now
+	case errors.As(err, &unset) && unset.Why != "": // it may be if it cannot be looked at now
 		return nil, fmt.Errorf("%w, as far as can be seen: %s", ErrNone, unset.Why)
 	case errors.As(err, &unset):
 		return nil, ErrNone
@@ -120,7 +120,7 @@ func (s *Store) writeLogin(ctx context.Context, l *Login) error {
 	return err
 }
 
-// Keep keeps a login that was just made, in the place of an earlier one.
+// Keep keeps a login that was just made, instead of an earlier one.
 func (s *Store) Keep(ctx context.Context, l *Login) error {
 	name := nameOf(l.Server, l.Principal)
 	return s.withLock(ctx, name, func() error {
@@ -140,7 +140,7 @@ func (s *Store) tellUsers(name string) error {
 	return os.Chtimes(s.lockOf(name).Path(), now, now)
 }
 
-// lastChange is when a person has logged in or out last; zero where nobody has.
+// lastChange returns the time when a person has logged in or out last; zero if no one has.
 func (s *Store) lastChange(name string) time.Time {
 	info, err := os.Stat(s.lockOf(name).Path())
 	if err != nil {
@@ -149,7 +149,7 @@ func (s *Store) lastChange(name string) time.Time {
 	return info.ModTime()
 }
 
-// Forget forgets a login and returns it. The error is ErrNone where there is none.
+// Forget forgets a login and returns it. The error is ErrNone if there is none.
 func (s *Store) Forget(ctx context.Context, server, principal string) (*Login, error) {
 	name := nameOf(server, principal)
 	var l *Login
@@ -163,7 +163,7 @@ func (s *Store) Forget(ctx context.Context, server, principal string) (*Login, e
 	return l, err
 }
 
-// List reads all logins. why says why not all places could be looked at.
+// List reads all logins. why reports why not all places could be looked at.
 func (s *Store) List(ctx context.Context) (all []Login, why string, err error) {
 	names, why, err := s.kept.Names(ctx)
 	for _, n := range names {
@@ -180,7 +180,7 @@ func (s *Store) List(ctx context.Context) (all []Login, why string, err error) {
 	return all, why, err
 }
 
-// CutOff reports whether nobody does the renewal of a login any more that was begun, and
+// CutOff reports whether no one does the renewal of a login any more that was begun, and
 // whose answer is not known. Who renews holds the lock.
 func (s *Store) CutOff(ctx context.Context, l *Login) bool {
 	if l.Began.IsZero() || s.dir == "" {
