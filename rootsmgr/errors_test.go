@@ -152,7 +152,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("case %d: %q", c, c)
 		}
 	}
-	for o, want := range map[Origin]string{OriginNone: "none", OriginAsked: "asked", OriginCeiling: "ceiling", OriginEntry: "entry", OriginEntry + 1: "none", 255: "none"} {
+	for o, want := range map[Origin]string{OriginNone: "none", OriginAsked: "asked", OriginCeiling: "ceiling", OriginEntry: "entry", OriginGuess: "project (guessed)", OriginGuess + 1: "none", 255: "none"} {
 		if o.String() != want {
 			t.Errorf("origin %d: %q", o, o)
 		}

@@ -230,7 +230,7 @@ func TestThereIsOneWayIn(t *testing.T) {
 		}
 	}
 	slices.Sort(calls)
-	if want := "add makes a Server, translated translates"; strings.Join(calls, ", ") != want {
+	if want := "addEntry makes a Server, translateEntry translates"; strings.Join(calls, ", ") != want {
 		t.Errorf("%s; want %s", strings.Join(calls, ", "), want)
 	}
 }
