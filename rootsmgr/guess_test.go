@@ -26,10 +26,11 @@ func TestGuess(t *testing.T) {
 	planted := filepath.Join(work, "link") // by a server whose root is the project
 	needs.Link(t, other, planted)
 	guess := Guess{Project: Entry{URI: project}, WorkDir: Entry{URI: work}}
-	beside := Settings{AtWorkDir: true, When: NoRootsPolicy{Unsupported: true}}
-	written := beside
+	beside := Settings{AtWorkDir: true, When: NoRootsPolicy{Unsupported: true, Project: true}}
+	written, allowed := beside, beside
+	allowed.When.Project = false
 	written.WritableDirs = func() []string { return []string{project} }
-	remote := Settings{When: NoRootsPolicy{Unsupported: true}}
+	remote := Settings{When: NoRootsPolicy{Unsupported: true, Project: true}}
 	for name, tc := range map[string]struct {
 		settings Settings
 		fallback Fallback
@@ -41,6 +42,8 @@ func TestGuess(t *testing.T) {
 	}{
 		"a project":              {beside, Fallback{Guess: guess}, CaseUnsupported, CaseKnown, false, project, "project (guessed)"},
 		"over HTTP":              {remote, Fallback{Guess: guess}, CaseUnsupported, CaseUnsupported, true, "", "none"},
+		"allowed":                {allowed, Fallback{Guess: guess}, CaseUnsupported, CaseUnsupported, true, "", "none"},
+		"refused":                {beside, Fallback{Guess: Guess{WorkDir: Entry{URI: work}, Refused: "open to others"}}, CaseUnsupported, CaseFailed, false, "", "project (guessed)"},
 		"no project":             {beside, Fallback{}, CaseUnsupported, CaseUnsupported, true, "", "none"},
 		"no answer":              {beside, Fallback{Guess: guess}, CaseFailed, CaseFailed, false, "", "none"},
 		"a configured directory": {beside, Fallback{Origin: OriginConfig, Entries: []Entry{{URI: other}}, Guess: guess}, CaseUnsupported, CaseKnown, false, other, "config"},

@@ -66,13 +66,18 @@ func (f Fallback) IsEmpty() bool { return f.Origin == OriginNone || len(f.Entrie
 
 // Guess is a project that was found from a working directory. The zero value is none.
 type Guess struct {
-	Project Entry // a directory
-	WorkDir Entry // as the client has it: if no root can be made of it, none is made of Project
+	Project Entry  // a directory
+	WorkDir Entry  // as the client has it: if no root can be made of it, none is made of Project
+	Refused string // why the project counts for nothing; Project is zero then
 }
 
 // snapshot returns the Guess as the filesystem is now. A working directory that was reached by a link which a server could have made leads
 // to no project.
 func (g Guess) snapshot(fsys guard.FS, generation uint64, bp blueprint) *Snapshot {
+	if g.Refused != "" {
+		bp.skipped = append(bp.skipped, Skipped{Raw: g.WorkDir.URI, Reason: g.Refused})
+		return bp.snapshot(fsys, generation, OriginGuess)
+	}
 	bp.entries = []Entry{g.WorkDir}
 	if from := bp.snapshot(fsys, generation, OriginGuess); from.Len() == 0 {
 		return from

@@ -1,6 +1,7 @@
 package rootsmgr
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -23,12 +24,10 @@ func (t *terms) equalTo(o *terms) bool {
 // Reconfigure replaces the operator's settings while the session lives. It
 // returns at once, and calls that start afterwards are judged by the new ones. A
 // fallback, a Mapping and roots.when take effect at once, timeouts with the next question and
-// the next call. The client is not asked again. The ceiling, WritableDirs and AtWorkDir that the
+// the next call. The client is not asked again. The ceiling, WritableDirs, AtWorkDir and the Guess that the
 // session started with stay, whatever s says.
 func (m *Manager) Reconfigure(fallback Fallback, s Settings) {
-	own := m.terms.Load().settings
-	s.Ceiling, s.WritableDirs, s.AtWorkDir = own.Ceiling, own.WritableDirs, own.AtWorkDir
-	next := &terms{fallback, s.withDefaults()}
+	next := m.amendedTerms(fallback, s)
 	if m.terms.Load().equalTo(next) {
 		return
 	}
@@ -36,12 +35,19 @@ func (m *Manager) Reconfigure(fallback Fallback, s Settings) {
 	worker.Signal(m.amended)
 }
 
+// amendedTerms returns new terms with what stays for the life of the session. A project that was guessed stays, because a server could take
+// away what the project was known by.
+func (m *Manager) amendedTerms(fallback Fallback, s Settings) *terms {
+	own := m.terms.Load()
+	s.Ceiling, s.WritableDirs, s.AtWorkDir = own.settings.Ceiling, own.settings.WritableDirs, own.settings.AtWorkDir
+	fallback.Guess = cmp.Or(own.fallback.Guess, fallback.Guess)
+	return &terms{fallback, s.withDefaults()}
+}
+
 // ViewUnder returns the view that there would be after Reconfigure with these. It
 // changes nothing.
 func (m *Manager) ViewUnder(fallback Fallback, s Settings) View {
-	own := m.terms.Load().settings
-	s.Ceiling, s.WritableDirs, s.AtWorkDir = own.Ceiling, own.WritableDirs, own.AtWorkDir
-	t, now := &terms{fallback, s.withDefaults()}, m.pub.Load()
+	t, now := m.amendedTerms(fallback, s), m.pub.Load()
 	view := now.viewAt(time.Now())
 	if now.terms.equalTo(t) || !now.settled {
 		return view

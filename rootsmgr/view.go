@@ -32,6 +32,7 @@ func (c Case) String() string {
 // path outside pass (roots.when in hub.json). The zero value denies in all.
 type NoRootsPolicy struct {
 	Unsupported, Empty, Failed bool
+	Project                    bool // a client over stdio that cannot give roots has the Guess of the Fallback
 	// Denied denies in all, whatever the others say: the client shows a token, and
 	// http.when.noRoots does not allow it. It means nothing if the token names
 	// directories (Settings.Ceiling): these are the boundary then.
@@ -116,7 +117,7 @@ func (s Settings) fallbackView(fsys guard.FS, generation uint64, f Fallback, c C
 	top := s.ceilingSnapshot(fsys, generation)
 	bp := blueprint{skipped: skipped, top: top, places: s.settingPlaces()}
 	v := View{Case: c, Err: err}
-	guessed := c == CaseUnsupported && s.AtWorkDir && f.IsEmpty() && f.Guess != Guess{}
+	guessed := c == CaseUnsupported && s.When.Project && s.AtWorkDir && f.IsEmpty() && f.Guess != Guess{}
 	if guessed {
 		v.Snapshot = f.Guess.snapshot(fsys, generation, bp)
 	} else {
@@ -241,8 +242,8 @@ func (v View) whyKnown() string {
 	case OriginEntry:
 		return "The server has directories of its own: add the directory to roots of its entry in hub.json."
 	case OriginGuess:
-		return v.clientName() + " gives no roots, so the project of its working directory holds (guessed): to have others " + cures +
-			`, or set roots.when.unsupported to "allow" to have none.`
+		return v.clientName() + " gives no roots, so the project of its working directory holds (guessed): for other roots " + cures +
+			`. For no boundary set roots.when.unsupported to "allow".`
 	case OriginCeiling:
 		return v.clientName() + " has named no folder of its own, so its token's directories hold: " + moreCeiling
 	default:

@@ -73,8 +73,12 @@ func isClosed(path string, info fs.FileInfo, of fs.FileMode) bool {
 	return mode == 0 || mode&0o007 == 0 && isAlone(path, int(st.Gid))
 }
 
-// OthersReplace reports whether another user may replace what this user has in a folder. In a folder with the sticky bit, as /tmp is, no other
-// user may.
+// OthersReplace reports whether another user may replace what this user has in a folder. In a folder with the sticky bit, as /tmp is, its owner
+// alone may.
 func OthersReplace(dir string, info fs.FileInfo) bool {
-	return info.Mode()&fs.ModeSticky == 0 && !isClosed(dir, info, 0o022)
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if ok && info.Mode()&fs.ModeSticky != 0 {
+		return st.Uid != 0 && int(st.Uid) != os.Geteuid()
+	}
+	return !isClosed(dir, info, 0o022)
 }

@@ -133,7 +133,7 @@ func (s *Source) baseSettings(file *config.File, log zerolog.Logger) hub.Config 
 		Expose:  exposureOf(file.Expose),
 		Roots: rootsmgr.Settings{
 			Timeout: file.Roots.Timeout, Debounce: file.Roots.Debounce, Stale: file.Roots.Stale,
-			When: rootsmgr.NoRootsPolicy{Unsupported: file.Roots.When.Unsupported != keys.WhenDeny, Empty: file.Roots.When.Empty, Failed: file.Roots.When.Failed},
+			When: rootsmgr.NoRootsPolicy{Unsupported: file.Roots.When.Unsupported != keys.WhenDeny, Empty: file.Roots.When.Empty, Failed: file.Roots.When.Failed, Project: file.Roots.When.Unsupported == keys.WhenProject},
 		},
 		AllowWithoutRoots: file.HTTP.When.AllowWithoutRoots,
 		Limits:            hub.Limits{Frame: int(file.Limits.Frame), ID: int(file.Limits.ID), Definitions: int(file.Limits.Definitions), Calls: file.Limits.Calls, Starting: file.Limits.Starting, Children: file.Limits.Children, PrincipalChildren: file.Limits.Principal.Children, MultiplePrincipals: file.HTTP.HasSeveral()},

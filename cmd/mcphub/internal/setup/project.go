@@ -2,6 +2,7 @@ package setup
 
 import (
 	"os"
+	"os/user"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -18,8 +19,9 @@ type projectSearch struct {
 }
 
 // guessProject returns the project of a client whose working directory is dir; the zero value if there is none. env has the client's
-// variables, and client is its process.
-func guessProject(dir string, env func(string) (string, bool), client int) rootsmgr.Guess {
+// variables, and client is its process. isWritten reports whether a server could have written in a directory. Such a server could have taken
+// away what the project was known by, so the working directory itself counts then.
+func guessProject(dir string, env func(string) (string, bool), client int, isWritten func(string) bool) rootsmgr.Guess {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil || strings.HasPrefix(filepath.VolumeName(real), `\\`) { // a share is on another machine
 		return rootsmgr.Guess{}
@@ -30,29 +32,46 @@ func guessProject(dir string, env func(string) (string, bool), client int) roots
 			s.home, _ = filepath.EvalSymlinks(home)
 		}
 	}
-	project := s.find(real)
-	if project == "" {
-		return rootsmgr.Guess{}
+	if s.home == "" {
+		if u, err := user.Current(); err == nil {
+			s.home, _ = filepath.EvalSymlinks(u.HomeDir)
+		}
 	}
-	return rootsmgr.Guess{Project: rootsmgr.Entry{URI: project}, WorkDir: rootsmgr.Entry{URI: dir}}
+	workDir := rootsmgr.Entry{URI: dir}
+	if s.home == "" {
+		return rootsmgr.Guess{WorkDir: workDir, Refused: "your home folder is not known; set HOME"}
+	}
+	switch project, refused := s.find(real); {
+	case refused != "":
+		return rootsmgr.Guess{WorkDir: workDir, Refused: refused}
+	case project != "":
+		return rootsmgr.Guess{Project: rootsmgr.Entry{URI: project}, WorkDir: workDir}
+	case !s.isAbove(real) && s.fits(real) && isWritten(real):
+		return rootsmgr.Guess{Project: rootsmgr.Entry{URI: real}, WorkDir: workDir}
+	}
+	return rootsmgr.Guess{}
 }
 
 // find returns the top of the version control that holds a directory. Without one it returns the nearest directory with a file that a
-// project has at its top.
-func (s projectSearch) find(dir string) string {
+// project has at its top. refused tells why what was found does not count.
+func (s projectSearch) find(dir string) (project, refused string) {
 	for _, marked := range []func(string) bool{isUnderControl, hasManifest} {
 		for at := dir; !s.isAbove(at); at = filepath.Dir(at) {
-			if marked(at) && s.mayBeProject(at) {
-				return at
+			if !marked(at) || !s.fits(at) {
+				continue
 			}
+			if open := openToOthers(at); open != "" {
+				return "", "another user may write in " + open + "; chmod go-w " + open
+			}
+			return at, ""
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // isAbove reports whether a directory is the home folder, the root of the file system, or holds one of them.
 func (s projectSearch) isAbove(dir string) bool {
-	return dir == filepath.Dir(dir) || s.home != "" && isWithin(s.home, dir)
+	return dir == filepath.Dir(dir) || isWithin(s.home, dir)
 }
 
 // controls are the names that version controls have at the top of what they hold.
@@ -70,19 +89,26 @@ var manifests = []string{
 }
 
 func hasManifest(dir string) bool {
+	if slices.ContainsFunc(manifests, func(name string) bool { return name[0] != '.' && isOwn(filepath.Join(dir, name)) }) {
+		return true
+	}
 	f, err := os.Open(dir)
 	if err != nil {
 		return false
 	}
 	defer func() { _ = f.Close() }()
-	names, err := f.Readdirnames(maxNames)
-	return err == nil && slices.ContainsFunc(names, func(name string) bool {
-		return (slices.Contains(manifests, name) || slices.Contains(manifests, filepath.Ext(name))) && isOwn(filepath.Join(dir, name))
-	})
+	for {
+		names, err := f.Readdirnames(1024)
+		if slices.ContainsFunc(names, func(name string) bool {
+			return slices.Contains(manifests, filepath.Ext(name)) && isOwn(filepath.Join(dir, name))
+		}) {
+			return true
+		}
+		if err != nil {
+			return false
+		}
+	}
 }
-
-// maxNames is how many names of a directory are read. A project has few at its top.
-const maxNames = 4096
 
 // isOwn reports whether there is such a file or folder, and it belongs to this user.
 func isOwn(path string) bool {
@@ -90,14 +116,20 @@ func isOwn(path string) bool {
 	return err == nil && ownership.Check(info) == nil
 }
 
-// mayBeProject reports whether a directory belongs to this user, lies in none in which another user may replace it, and is none of a system, a
-// program, a cache or an application's data.
-func (s projectSearch) mayBeProject(dir string) bool {
+// openToOthers returns the first directory from dir upwards in which another user may replace a name; "" if there is none.
+func openToOthers(dir string) string {
 	for at := dir; at != filepath.Dir(at); at = filepath.Dir(at) {
-		info, err := os.Lstat(at)
-		if err != nil || ownership.OthersReplace(at, info) || at == dir && ownership.Check(info) != nil {
-			return false
+		if info, err := os.Lstat(at); err != nil || ownership.OthersReplace(at, info) {
+			return at
 		}
+	}
+	return ""
+}
+
+// fits reports whether a directory belongs to this user, and is none of a system, a program, a cache or an application's data.
+func (s projectSearch) fits(dir string) bool {
+	if !isOwn(dir) {
+		return false
 	}
 	if s.program != "" && isWithin(dir, s.program) || isOfSystem(dir) {
 		return false
@@ -108,7 +140,7 @@ func (s projectSearch) mayBeProject(dir string) bool {
 	}
 	// A hidden folder of the home folder has an application's data. A worktree that an application made there is the user's work.
 	rest, err := filepath.Rel(s.home, dir)
-	if s.home == "" || err != nil || !strings.HasPrefix(rest, ".") || strings.HasPrefix(rest, "..") {
+	if err != nil || !strings.HasPrefix(rest, ".") || strings.HasPrefix(rest, "..") {
 		return true
 	}
 	info, err := os.Lstat(filepath.Join(dir, ".git"))

@@ -34,11 +34,16 @@ func homeWith(t *testing.T, names ...string) string {
 	return home
 }
 
+func unwritten(string) bool { return false }
+
 func guessed(t *testing.T, home, dir string) string {
 	t.Helper()
-	g := guessProject(dir, func(name string) (string, bool) { return home, name == "HOME" }, os.Getpid())
+	g := guessProject(dir, func(name string) (string, bool) { return home, name == "HOME" }, os.Getpid(), unwritten)
 	if g == (rootsmgr.Guess{}) {
 		return ""
+	}
+	if g.Refused != "" {
+		return "refused"
 	}
 	if g.WorkDir.URI != dir {
 		t.Errorf("the working directory is %q, want %q", g.WorkDir.URI, dir)
@@ -70,7 +75,7 @@ func TestGuessedProject(t *testing.T) {
 		}
 	}
 	for _, dir := range []string{"/", "/usr/share", "/etc", filepath.Dir(home)} {
-		if g := guessProject(dir, func(name string) (string, bool) { return home, name == "HOME" }, os.Getpid()); g != (rootsmgr.Guess{}) {
+		if g := guessProject(dir, func(name string) (string, bool) { return home, name == "HOME" }, os.Getpid(), unwritten); g != (rootsmgr.Guess{}) {
 			t.Errorf("%s: a project was found: %+v", dir, g)
 		}
 	}
@@ -99,7 +104,7 @@ func TestGuessedProjectOfOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for dir, want := range map[string]string{"open/app/src": "", "sticky/app": "sticky/app", "own": ""} {
+	for dir, want := range map[string]string{"open/app/src": "refused", "sticky/app": "sticky/app", "own": "refused"} {
 		if got := guessed(t, home, filepath.Join(home, filepath.FromSlash(dir))); got != want {
 			t.Errorf("%q: the project is %q, want %q", dir, got, want)
 		}
@@ -115,5 +120,24 @@ func TestGuessedProjectOfOthers(t *testing.T) {
 		if got := guessed(t, foreign, filepath.Join(foreign, "own")); got != "" {
 			t.Errorf("%s belongs to another user, and the project is %q", path, got)
 		}
+	}
+}
+
+// A server that could write in the working directory may have taken away what the project was known by. That leaves the working directory as the
+// boundary, and not none.
+func TestGuessedProjectWithoutItsMarks(t *testing.T) {
+	t.Parallel()
+	home := homeWith(t, "work/app/src/")
+	env := func(name string) (string, bool) { return home, name == "HOME" }
+	dir := filepath.Join(home, "work", "app")
+	if g := guessProject(dir, env, os.Getpid(), unwritten); g != (rootsmgr.Guess{}) {
+		t.Errorf("control: %+v", g)
+	}
+	isWritten := func(string) bool { return true }
+	if g := guessProject(dir, env, os.Getpid(), isWritten); g.Project.URI != dir || g.Refused != "" {
+		t.Errorf("%+v", g)
+	}
+	if g := guessProject(home, env, os.Getpid(), isWritten); g != (rootsmgr.Guess{}) {
+		t.Errorf("the home folder: %+v", g)
 	}
 }

@@ -38,7 +38,10 @@ func (s *Source) readFallback(f *config.File, env func(string) (string, bool), d
 		log.Warn().Str("root", sk.Raw).Str("reason", sk.Reason).Msg("a configured root is left out")
 	}
 	if fb.IsEmpty() && f.Roots.When.Unsupported == keys.WhenProject {
-		fb.Guess = guessProject(dir, env, client)
+		fb.Guess = guessProject(dir, env, client, func(dir string) bool {
+			_, could := s.writtenFolder(dir)
+			return s.Consent.Keeps() && could
+		})
 	}
 	return fb, nil
 }
