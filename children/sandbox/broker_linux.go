@@ -357,7 +357,7 @@ func (s spot) openThere(flags uint64) (fd int, err error) {
 
 // makeFile makes a file if nothing has its name.
 func (s spot) makeFile(c *brokering, flags, mode uint64) (fd int, err error) {
-	if s.file.Made.isFull() {
+	if s.file.Made.isFull(filepath.Dir(s.path())) {
 		return -1, unix.ENOSPC
 	}
 	restore, err := c.setMask()
@@ -468,7 +468,7 @@ func (b *broker) makeFolder(c *brokering, mode uint64) error {
 		}
 		return s.refuse(Write)
 	}
-	if s.file.Made.isFull() {
+	if s.file.Made.isFull(filepath.Dir(s.path())) {
 		return unix.ENOSPC
 	}
 	restore, err := c.setMask()

@@ -45,11 +45,12 @@ func (m *Made) hasFile(id identity) bool {
 	return known
 }
 
-func (m *Made) isFull() bool {
+// isFull reports whether no more can be remembered. folder is the one in which something is to be made.
+func (m *Made) isFull(folder string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.paths) >= maxMade {
-		m.sweep()
+		m.sweep(folder)
 	}
 	return len(m.paths) >= maxMade
 }
@@ -59,16 +60,17 @@ func (m *Made) addFile(id identity, path string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.note(id, path)
-	m.keep(id, path)
+	m.keep(id, path, filepath.Dir(path))
 }
 
 // removeFile remembers that something is gone.
 func (m *Made) removeFile(id identity) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if _, known := m.paths[id]; known {
+	m.look() // another hub may have made it
+	if path, known := m.paths[id]; known {
 		delete(m.paths, id)
-		m.keep(id, "")
+		m.keep(id, "", filepath.Dir(path))
 	}
 }
 
@@ -81,9 +83,12 @@ func (m *Made) note(id identity, path string) {
 	m.paths[id] = path
 }
 
-// sweep forgets what is not at its path any more.
-func (m *Made) sweep() {
+// sweep forgets what is not at its path in a folder any more. It looks at no other folder: another one may lie on a file system that hangs.
+func (m *Made) sweep(folder string) {
 	for id, path := range m.paths {
+		if filepath.Dir(path) != folder {
+			continue
+		}
 		if what, err := sightOf(unix.AT_FDCWD, path); err != nil || what.identity != id {
 			delete(m.paths, id)
 		}
@@ -91,13 +96,14 @@ func (m *Made) sweep() {
 }
 
 // keep adds a line. Without a time of birth another file could pass for this one, so such a file is not kept.
-func (m *Made) keep(id identity, path string) {
+// folder is the one that is worked in.
+func (m *Made) keep(id identity, path, folder string) {
 	if id.born == 0 || !m.open() {
 		return
 	}
 	line := lineOf(id, path)
 	size := m.size()
-	if size > m.limit && m.shorten() {
+	if size > m.limit && m.shorten(folder) {
 		size = m.size()
 	}
 	if size > maxMadeFile {
@@ -171,15 +177,15 @@ func (m *Made) look() {
 	}
 }
 
-// shorten leaves out of the file what is not there any more, if no other hub has the file open. A hub that
+// shorten leaves out of the file what is not in a folder any more, if no other hub has the file open. A hub that
 // is killed meanwhile forgets what it has made.
-func (m *Made) shorten() bool {
+func (m *Made) shorten(folder string) bool {
 	m.limit = 2 * max(m.size(), minMadeFile)
 	fd := int(m.kept.Fd())
 	alone := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) == nil
 	if alone {
 		m.look()
-		m.sweep()
+		m.sweep(folder)
 		var text []byte
 		for id, path := range m.paths {
 			if id.born != 0 {
