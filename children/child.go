@@ -87,7 +87,7 @@ func (c *common) clientProfile(k spec.Key) link.ClientProfile {
 	return c.ClientProfile(k)
 }
 
-// child is one instance. live runs on one goroutine at a time, which owns past and
+// child is one instance. runLife runs on one goroutine at a time, which owns past and
 // offer. The rest is an immutable view, a channel, or guarded by mu. While an
 // instance only waits for others it rests and has no goroutine, because a hub may
 // hold thousands of instances that no one calls.
@@ -112,7 +112,7 @@ type child struct {
 
 	mu      sync.Mutex
 	desired want
-	resting bool // live has returned and is to be called again when there is news
+	resting bool // runLife has returned and is to be called again when there is news
 
 	history history
 	copied  *packages.Copy // what this run is started from, instead of a launcher; nil: of nothing
@@ -481,7 +481,7 @@ func (c *child) setState(s State, why string) {
 }
 
 // runLife returns the life of the instance until its context ends, or until it
-// rests: then over is false, and live is called again when there is news.
+// rests: then over is false, and runLife is called again when there is news.
 func (c *child) runLife() (over bool) {
 	if !c.history.started {
 		c.history.started = true

@@ -144,7 +144,7 @@ func (t *seenTexts) isFirst(text string) bool {
 	return true
 }
 
-// newRules reports that the kernel is to hold a run differently from it does. What
+// newRules reports that the kernel is to hold a run differently from how it does. What
 // can be planned no more is not what runs. beyond: the run stays, although it may
 // open less than it should, because its entry says so.
 func (c *child) newRules(barred bool, was *confinement.Confinement, next launch.Launch, err error) (replace, beyond bool) {

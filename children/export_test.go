@@ -16,17 +16,17 @@ func (s *Supervisor) Hasten() {
 	s.common.pace = health.Pace{Every: 5 * time.Millisecond, Quiet: 15 * time.Millisecond, Least: time.Second, Most: time.Second}
 }
 
-// Ensure is the ensure of BoundedSupervisor for tests in which the kernel holds no one to a boundary.
+// Ensure calls BoundedSupervisor.Ensure for tests in which the kernel holds no one to a boundary.
 func (s *Supervisor) Ensure(k spec.Key, roots []guard.Root) {
 	s.WithBoundary(sandbox.Boundary{}).Ensure(k, roots)
 }
 
-// Recall returns the recall of BoundedSupervisor, as Ensure is, for a session without roots.
+// Recall calls BoundedSupervisor.Recall, as Ensure does, for a session without roots.
 func (s *Supervisor) Recall(k spec.Key) *offers.Offer {
 	return s.WithBoundary(sandbox.Boundary{}).Recall(k, nil)
 }
 
-// SetRoots is the SetRoots of BoundedSupervisor, as Ensure is.
+// SetRoots calls BoundedSupervisor.SetRoots, as Ensure does.
 func (s *Supervisor) SetRoots(k spec.Key, roots []guard.Root) {
 	s.WithBoundary(sandbox.Boundary{}).SetRoots(k, roots)
 }

@@ -179,7 +179,7 @@ func TestWhatSeesNoProjectIsKnownEverywhere(t *testing.T) {
 }
 
 // TestListForOthersIsAGuess: a list for clients without capabilities serves the ones
-// that have some until the child has told them. No one gets another principal's.
+// that have some until the child has told them. No one gets the list of another principal.
 func TestListForOthersIsAGuess(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -30,7 +30,7 @@ func (c *common) offerDigest(s spec.Spec, k spec.Key) string {
 	return s.Digest(c.machineOf(s), c.Version, k.Era, append(s.Capabilities(c.clientProfile(k).Capabilities), k.Principal...))
 }
 
-// plainDigest is digest for a client of the same principal without capabilities, by the handshake.
+// plainDigest works like offerDigest for a client of the same principal without capabilities, by the handshake.
 // ok is false if it is the same.
 func (c *common) plainDigest(s spec.Spec, k spec.Key) (digest string, ok bool) {
 	plain := s.Capabilities(nil)

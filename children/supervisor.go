@@ -178,7 +178,7 @@ func (s *Supervisor) Acquire(ctx context.Context, k spec.Key) (*Lease, error) {
 	return c.acquireLease(ctx)
 }
 
-// TryAcquire works like Acquire if that takes no waiting, and no look at the disk.
+// TryAcquire works like Acquire, but gives up if that takes waiting or a look at the disk.
 func (s *Supervisor) TryAcquire(k spec.Key) (*Lease, bool) {
 	c := s.childOf(k)
 	if c == nil {
@@ -409,7 +409,7 @@ func (s *Supervisor) Manner(k spec.Key) *offers.Offer {
 	return s.common.recallManner(spec, k)
 }
 
-// RecallAs works like Recall for an entry that is not configured yet, or otherwise.
+// RecallAs works like Recall for an entry that is not configured yet, or is configured differently.
 func (b BoundedSupervisor) RecallAs(spec spec.Spec, k spec.Key, roots []guard.Root) *offers.Offer {
 	o, _, _ := b.s.common.recallOffer(spec.WithDefaults(), k, sights{roots, b.boundary, b.whose})
 	return o

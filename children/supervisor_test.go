@@ -65,7 +65,7 @@ func (w *watcher) tell(f func()) {
 	w.changed = make(chan struct{})
 }
 
-// watches works like Options by which the watcher is told.
+// watches returns Options by which the watcher is told.
 func (w *watcher) watches(o children.Options) children.Options {
 	o.Changed, o.Notification = w.childChanged, w.notification
 	o.Request = func(_ context.Context, _ spec.Key, m *jsonrpc.Message) jsonrpc.Answer {

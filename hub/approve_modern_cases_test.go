@@ -98,7 +98,7 @@ func TestModernClientThatGoesWhileItIsAsked(t *testing.T) {
 				a.Errorf("%d requests are held", n)
 			}
 		}
-		// No one else can answer in its place, the one who has the requestState.
+		// No one else can answer in its place, no matter who has the requestState.
 		if msg, denied := d.answer(q, params, yes); !denied || !strings.HasPrefix(msg, "!") {
 			a.Errorf("somebody else has answered: %s", msg)
 		}

@@ -33,7 +33,7 @@ func (c *testClient) noticed(child, prefix string) (found []string) {
 	return noticed(c.raw("tools/call", toolCall(child+"__noticed", `{}`)), prefix)
 }
 
-// noticed returns the noticed of a client without a handshake.
+// noticed returns what a client without a handshake has noticed.
 func (c *modernClient) noticed(child, prefix string) (found []string) {
 	c.t.Helper()
 	return noticed(c.raw("tools/call", toolCall(child+"__noticed", `{}`)), prefix)
@@ -226,7 +226,7 @@ func TestQuestionsAreCancelledBothWays(t *testing.T) {
 }
 
 // TestAQuestionOutlivesTheAnswerOfItsCall: only the end of a call that was given
-// up is the up of its question.
+// up ends its question.
 func TestAQuestionOutlivesTheAnswerOfItsCall(t *testing.T) {
 	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Asks: true})}, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enter(t, h)

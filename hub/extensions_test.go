@@ -34,7 +34,7 @@ func extended(name, offers, era string) spec.Spec {
 	return played(name, spec.ShareSession, childtest.Script{Offers: offers, Era: era, Asks: era == "", Library: true})
 }
 
-// heard returns what a child was told about methods that the protocol does not know.
+// heardOf returns what a child was told about methods that the protocol does not know.
 func (c *testClient) heardOf(child, method string) []string {
 	c.t.Helper()
 	return c.noticed(child, method)

@@ -23,7 +23,7 @@ func directories(paths ...string) (list []rootsmgr.Entry) {
 }
 
 // TestHTTPCeilingOfAToken (H5): a client stays below the directories of its
-// token, whatever it claims, the one who runs the call; one whose token has
+// token, whatever it claims and no matter who runs the call; one whose token has
 // none is the control.
 func TestHTTPCeilingOfAToken(t *testing.T) {
 	mine, theirs := t.TempDir(), t.TempDir()

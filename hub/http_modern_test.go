@@ -29,7 +29,7 @@ type modernWeb struct {
 	ids    atomic.Int64
 }
 
-// modern returns a client that can give these roots, as the one who has a secret.
+// modern returns a client that can give these roots, as the holder of a secret.
 func (w *web) modern(secret string, roots ...string) *modernWeb {
 	c := &modernWeb{web: w, caps: `{}`, roots: roots}
 	if roots != nil {

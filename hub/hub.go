@@ -103,7 +103,7 @@ func (h *Hub) currentConfiguration() *configuration.Configuration { return h.cur
 // Run keeps the children until ctx ends, and returns when all have stopped.
 func (h *Hub) Run(ctx context.Context) error { return h.sup.Run(ctx) }
 
-// Audit reports how decisions are recorded.
+// Audit describes how decisions are recorded.
 type Audit = record.Settings
 
 // Terminal returns where a person at a terminal of the hub's user answers what

@@ -29,7 +29,7 @@ import (
 )
 
 // Whatever is one session's alone bears its name, secretOf, in this test: its arguments, answers, questions, environment, log, and
-// what its servers say. Whatever names a folder of its roots bears the folder's. All that goes to a client or to a server is
+// what its servers say. Whatever names a folder of its roots bears that folder's mark. All that goes to a client or to a server is
 // looked through for names that it may not see.
 const (
 	secretMark = "c4n"

@@ -149,7 +149,7 @@ func TestALargeResultIsCutForEveryClient(t *testing.T) {
 	}
 }
 
-// TestASmallResultIsNotTouched: every byte is the byte of the server, below the bound and if there is none.
+// TestASmallResultIsNotTouched: every byte is as the server sent it, below the bound and if there is none.
 func TestASmallResultIsNotTouched(t *testing.T) {
 	_, large := report()
 	small := ` { "content" : [ {"type":"text","text":"` + strings.Repeat("a", resultMax) + `"} ] , "structuredContent" : {"n":1.0,"n":1e2} }`

@@ -350,7 +350,7 @@ func (c *crowd) tool(p *somebody) {
 	}
 }
 
-// uri returns the uri of the resource of a server, as someone knows it: of two that are called alike the second one's names its
+// uri returns the URI of the resource of a server, as someone knows it: of two that are called alike the second one's names its
 // server, and what is withheld is no first one.
 func (c *crowd) uri(p *somebody, server string) string {
 	if (server == "two") == c.withheld(p, "one") {

@@ -57,7 +57,7 @@ func (c *testClient) callText(tool, args string) (string, bool) {
 	return text(c.raw("tools/call", toolCall(tool, args)))
 }
 
-// TestPolicyDirectoriesAreServed works like P2: which directories, in which order, to which children, however they learn of them.
+// TestPolicyDirectoriesAreServed tests P2: which directories, in which order, to which children, however they learn of them.
 func TestPolicyDirectoriesAreServed(t *testing.T) {
 	d := places(t, "project", "box", "docs", "asked", "served", "private", "configured")
 	policy := policy.Policy{Sandbox: d["box"], Rules: []policy.Rule{

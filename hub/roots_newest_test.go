@@ -12,7 +12,7 @@ import (
 	"mcphub/children/spec"
 )
 
-// TestWhatWaitedIsJudgedByTheNewestRoots works like R5 for a call that waits for its child: the
+// TestWhatWaitedIsJudgedByTheNewestRoots tests R5 for a call that waits for its child: the
 // roots that are withdrawn meanwhile are not open to it.
 func TestWhatWaitedIsJudgedByTheNewestRoots(t *testing.T) {
 	kept, withdrawn := t.TempDir(), t.TempDir()

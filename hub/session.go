@@ -282,7 +282,7 @@ func (s *Session) serveControl(ctx context.Context, frame []byte) jsonrpc.Answer
 	}
 }
 
-// serveControlled is control as a serveFunc.
+// serveControlled does what serveControl does, as a serveFunc.
 func (s *Session) serveControlled(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	return s.serveControl(ctx, m.Frame)
 }

@@ -21,7 +21,7 @@ import (
 
 const declared = `{"roots":{"listChanged":true}}`
 
-// TestWhoSharesAProcess works like C5 for two sessions, whose roots are equal
+// TestWhoSharesAProcess tests C5 for two sessions, whose roots are equal
 // or not: each kind of sharing is the control of the others.
 func TestWhoSharesAProcess(t *testing.T) {
 	one, two, configured := t.TempDir(), t.TempDir(), t.TempDir()
@@ -273,7 +273,7 @@ func TestProgressOfASharedChild(t *testing.T) {
 	})
 }
 
-// TestStartedBeforeTheRootsAreKnown works like C4: a session's own child is
+// TestStartedBeforeTheRootsAreKnown tests C4: a session's own child is
 // replaced once; who needs the roots waits; who serves all needs none of a
 // session.
 func TestStartedBeforeTheRootsAreKnown(t *testing.T) {
@@ -456,7 +456,7 @@ func TestReportsSayWhoShares(t *testing.T) {
 			t.Errorf("list-tools: %s", list)
 		}
 		for child, dir := range map[string]string{"own": mine, "roots": mine, "all": configured} {
-			// The boundary is the boundary of the session, the one who runs the call.
+			// The boundary comes from the session, no matter who runs the call.
 			for path, decision := range map[string]string{mine + "/x": "allow", configured + "/x": "deny"} {
 				e := []byte(c.raw(MethodExplain, toolCall(child+"__echo", fmt.Sprintf(`{"path":%q}`, path))))
 				if got := string(jsonrpc.Get(e, "decision")); got != strconv.Quote(decision) {

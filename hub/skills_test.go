@@ -212,7 +212,7 @@ func holdSkills(t *testing.T, ask asker, want []string, files []map[string]strin
 	}
 }
 
-// TestNoSkills: a hub if no server has any, which a client was not told about, does not know the method; one that was told before that
+// TestNoSkills: a hub of which no server has any, which a client was not told about, does not know the method; one that was told before that
 // was known gets an empty list.
 func TestNoSkills(t *testing.T) {
 	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{})}, func(t *testing.T, h *Hub, _ *stage) {

@@ -32,7 +32,7 @@ func (h *Hub) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Writer, s
 	return a.ServeStdio(ctx, in, out)
 }
 
-// ServeStdio returns the serve stdio of the hub, once for an Attachment.
+// ServeStdio works like Hub.ServeStdio, once for an Attachment.
 func (a *Attachment) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Writer) error {
 	ctx, leave, err := a.at.Enter(ctx)
 	if err != nil {

@@ -48,7 +48,7 @@ func (s *Session) tellClient(of *Surroundings) {
 // longestFolder is how much of a folder's path is told.
 const longestFolder = 500
 
-// tellEnd reports for a session that ends that it cannot be served by a configuration that was read again.
+// tellEnd logs, when a session ends, that it cannot be served by a configuration that was read again.
 func (h *Hub) tellEnd(a *surroundings.Attachment, why error) {
 	for _, log := range []zerolog.Logger{h.logOf(a), h.currentConfiguration().Log} {
 		log.Error().Err(why).Str("folder", a.Surroundings.Dir).Int("client", a.Surroundings.Client.PID).Msg("a session ends, because hub.json was read again and cannot be served to it by this hub")

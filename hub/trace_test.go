@@ -176,7 +176,7 @@ func TestContextsArePassedOn(t *testing.T) {
 	}
 }
 
-// TestSpans: the hub's span of a request is the request of the client's trace, and the child is told the span of the request to it.
+// TestSpans: the hub's span of a request belongs to the client's trace, and the child is told the span of the request to it.
 func TestSpans(t *testing.T) {
 	for _, era := range []string{"", "modern"} {
 		book := &spanBook{}

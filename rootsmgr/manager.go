@@ -18,7 +18,7 @@ import (
 var ErrClosed = errors.New("the session has ended")
 
 // Settings are the parts of hub.json that a Manager follows. Durations that are
-// not positive are the positive of [DefaultSettings]; the zero When denies.
+// not positive are replaced by the [DefaultSettings]; the zero When denies.
 type Settings struct {
 	Timeout  time.Duration // for one answer, and for all waiting of one call
 	Debounce time.Duration // quiet after list_changed before asking again
@@ -248,7 +248,7 @@ func (w *Wait) await(ctx context.Context, want uint64) (View, error) {
 	}
 }
 
-// TryAwait works like Await if that takes no waiting; false if it does.
+// TryAwait works like Await, but never waits; false if Await would wait.
 func (m *Manager) TryAwait() (View, bool) {
 	s, now := m.pub.Load(), time.Now()
 	return s.viewAt(now), !s.closed && s.terms == m.terms.Load() && s.coversCall(m.announced.Load(), now)

@@ -404,7 +404,7 @@ func TestSessionsDoNotMix(t *testing.T) {
 	})
 }
 
-// TestViewWithCall: the View of roots that come with a call is the call of an answer.
+// TestViewWithCall: the View of roots that come with a call is like the View of an answer.
 func TestViewWithCall(t *testing.T) {
 	t.Parallel()
 	f := rootstest.NewFS(t, platform.Linux, []string{"/a/"})

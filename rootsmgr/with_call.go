@@ -132,7 +132,7 @@ func (m *Manager) standIn() *standIns {
 	return s
 }
 
-// greetWithCalls is greet for a client that gives its roots with its calls.
+// greetWithCalls works like greetClient for a client that gives its roots with its calls.
 func (l *loop) greetWithCalls() {
 	if l.greeted {
 		return // the handshake came first: the client is asked

@@ -132,7 +132,7 @@ func (j *judge) leavesByLink(f *detect.Finding, m meaning, place *guard.Place, w
 	return true
 }
 
-// onlyRuns reports that an executable outside is only run (.venv/bin/python), not read or written. Either it stands if a
+// onlyRuns reports that an executable outside is only run (.venv/bin/python), not read or written. Either it stands in the place in which a
 // command has its program, or it is a link straight into a directory in which this user can change nothing (/usr/bin).
 func (j *judge) onlyRuns(f *detect.Finding, m meaning, place *guard.Place) bool {
 	return f.Runs || !f.Written && f.Role != access.Delete && j.isLink(m.path) && !j.MayWrite(j.Platform.Parent(place.Path))

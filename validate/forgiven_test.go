@@ -8,7 +8,7 @@ import (
 	"mcphub/validate/policy"
 )
 
-// forgiven are commands that open a link that leads out, a directory that a rule denies, or something outside, if a table of
+// forgiven are commands that open a link that leads out, a directory that a rule denies, or something outside, for which a table of
 // programs was too kind once.
 var forgiven = []string{
 	`sqlite3 a.db ".shell rm -rf .."`, `sqlite3 a.db ".shell rm -rf /root"`, `sqlite3 a.db ".system ls -la /root"`, `sqlite3 a.db ".shell cp -r .. x"`,

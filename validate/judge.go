@@ -324,7 +324,7 @@ func (j *judge) isDir(p string) bool {
 	return err == nil && info.IsDir()
 }
 
-// describeEscape remembers the target of a path, and the code for that.
+// describeEscape fills in the target of a path, and the code for that.
 func (j *judge) describeEscape(r *Reading, place *guard.Place, err error) (escape *guard.EscapeError) {
 	r.Leads, r.Exists, r.Root, r.dir, r.given = place.Path, place.Exists, place.Root.Path, place.Dir, place.Root.Given
 	r.Linked = place.Readings.Lexical != place.Readings.Physical || place.Readings.Cleaned != place.Readings.Physical

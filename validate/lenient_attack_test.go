@@ -199,7 +199,7 @@ func TestLenientRefusals(t *testing.T) {
 	}
 }
 
-// TestLenientReadingsAreJudgedApart: the directories that one reading names are not if the paths of the other start.
+// TestLenientReadingsAreJudgedApart: the paths of one reading do not start from the directories that the other names.
 func TestLenientReadingsAreJudgedApart(t *testing.T) {
 	t.Parallel()
 	w := lenientWorld(t)

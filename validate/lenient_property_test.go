@@ -20,7 +20,7 @@ import (
 // A lenientCase is a tool with arguments for it, and what two readers would make of them. It is drawn together, so that
 // nothing here reads arguments the way the hub does.
 type lenientCase struct {
-	schema, loose any // as the tool has it, and without what it says where the arguments are read differently from they stand
+	schema, loose any // as the tool has it, and without what it says about arguments that are read differently from how they stand
 	args, read    any // as they stand, and as they are read
 	lenient       int // in how many places the two differ
 }

@@ -244,7 +244,7 @@ func TestRulesWithoutBoundary(t *testing.T) {
 	}
 }
 
-// TestCallsWithoutPaths: a rule that asks none of paths is about the call itself, one that asks anything is not.
+// TestCallsWithoutPaths: a rule that asks nothing about paths is about the call itself, one that asks anything is not.
 func TestCallsWithoutPaths(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -19,7 +19,7 @@ type CallContext struct {
 	Container *machine.Container // nil: what the child's configured command says
 	Grants    []policy.Grant     // what a human has allowed this child in this session: opens what a rule escalates, nothing else
 	// Approved names the rule about calls (one without a condition on paths) under which a human has allowed this very call.
-	// It opens what that rule escalates, whatever paths the call has. Grants open none of such a rule.
+	// It opens what that rule escalates, whatever paths the call has. Grants open nothing of such a rule.
 	Approved string
 	// Held reports that the kernel holds the child to its boundary.
 	Held bool
@@ -51,7 +51,7 @@ type FindingVerdict struct {
 	Decision policy.Decision
 	Rule     string // name of the policy's rule that matched it, "" where none did
 	Code     string // of Codes
-	Leads    string // the target of the offending reading, else if the first one does
+	Leads    string // the target of the offending reading, else the target of the first one
 	Outside  bool   // some reading leads outside the boundary
 	Hint     string // the lines of hub.json that would declare the argument to be no path, "" if that cannot help
 

@@ -10,7 +10,7 @@
 //
 // The kernel holds the bounds of a Group. A process that asks for memory beyond the bound has
 // everybody in the group killed (memory.oom.group); one more process than the bound is refused
-// to the one who forks. Both are counted, and [Group.Exceeded] says so.
+// to the process that forks. Both are counted, and [Group.Exceeded] says so.
 //
 // What it cannot promise: a process of the same user that nothing else holds may write to
 // these files, as the hub does, and leave its group, or start a process in another one by

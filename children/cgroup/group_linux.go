@@ -164,7 +164,7 @@ func (g *Group) Kill() { _ = writeFile(g.path, "cgroup.kill", "1") }
 // removeTime is how long the kernel may take to let go of those who have ended.
 const removeTime = 2 * time.Second
 
-// Remove ends the one who is left in the group, and removes it.
+// Remove ends all processes that are left in the group, and removes it.
 func (g *Group) Remove() error {
 	g.Kill()
 	for _, fd := range []*int{&g.fd, &g.events} {

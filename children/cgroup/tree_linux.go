@@ -92,7 +92,7 @@ func unescapePath(s string) string {
 }
 
 // checkDelegated returns why the group may not be changed: systemd keeps the ones that it
-// manages as it wants them, but for the ones that it has checkDelegated, which bear a mark
+// manages as it wants them, but for the ones that it has delegated, which bear a mark
 // since version 251.
 func checkDelegated(path string) error {
 	managed := slices.ContainsFunc([]string{".service", ".scope", ".slice"}, func(end string) bool { return strings.HasSuffix(path, end) })
@@ -112,7 +112,7 @@ func checkDelegated(path string) error {
 // meanwhile.
 const tries = 10
 
-// prepareTree moves the hub, its guardian and the one who descends from the hub into a
+// prepareTree moves the hub, its guardian and all processes that descend from the hub into a
 // group below path, so that groups below it can have controllers.
 func prepareTree(path string, hub, parent int) (*Tree, error) {
 	text, err := os.ReadFile(filepath.Join(path, "cgroup.controllers"))

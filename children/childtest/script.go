@@ -22,7 +22,7 @@ import (
 // envScript is the variable that turns the test binary into a child.
 const envScript = "MCPHUB_CHILDTEST"
 
-// Script reports how a child behaves. The zero Script is a well-behaved
+// Script describes how a child behaves. The zero Script is a well-behaved
 // server with the tools of [serveTool] on one page.
 type Script struct {
 	Shell       bool          // it lists the tool "shell", which runs a line of sh
@@ -55,7 +55,7 @@ type Script struct {
 	Dirs        bool // its arguments are its first directories
 
 	Era       string        // "": the handshake alone; "dual", "modern"
-	Discover  string        // how server/discover goes wrong: see discover
+	Discover  string        // how server/discover goes wrong: see answerDiscover
 	Speaks    []string      // the versions of its handshake; nil: any. Another one is refused
 	Refusal   string        // how, a raw error object
 	Version   string        // its own, instead of 1.2.3

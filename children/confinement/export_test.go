@@ -30,13 +30,13 @@ func (h Host) WithEnviron(environ ...string) Host {
 	return h
 }
 
-// Again returns the host as another hub has it, which reads what the first has remembered.
+// Anew returns the host as another hub has it, which reads what the first has remembered.
 func (h Host) Anew() Host {
 	h.memory = newMemory(h.stateFolder())
 	return h
 }
 
-// Forgetful returns the host that remembers none of before, and no one else knows what it does.
+// Forgetful returns the host without what it remembered before, and no one else knows what it does.
 func (h Host) Forgetful() Host {
 	h.memory = newMemory("")
 	return h

@@ -59,7 +59,7 @@ func (h Host) hubFolders() []string {
 	return slices.DeleteFunc([]string{h.stateFolder(), h.memory.closedReason(), h.CacheFolder()}, func(dir string) bool { return dir == "" })
 }
 
-// neverReason returns why a link is not followed, the one who made it: it leads into keys,
+// neverReason returns why a link is not followed, no matter who made it: it leads into keys,
 // clients' configuration or the hub's own folders, or to a folder that holds them. A link to the
 // whole of such a folder is no such link. A path without links is what someone has written, and
 // passes.
@@ -106,7 +106,7 @@ func (h Host) refusedLink(w *way, file bool) string {
 	return ""
 }
 
-// inBoundary reports whether the boundary allows that a path is opened its target. What it does not
+// inBoundary reports whether the boundary allows that a path is opened at its target. What it does not
 // allow has messages of its own.
 func (h Host) inBoundary(w *way) bool {
 	return !h.boundary.Withholds(w.path) && (w.real == w.path || !h.boundary.Withholds(w.real) && h.boundary.MayFollow(w.hops))
@@ -132,7 +132,7 @@ func (h Host) changeReason(name string, places []string, by found) string {
 	return ""
 }
 
-// onlySystem reports that a path leads through folders of the system alone, if no server writes.
+// onlySystem reports that a path leads through folders of the system alone, in which no server writes.
 func onlySystem(hops []string) bool {
 	return !slices.ContainsFunc(hops, func(hop string) bool { return !underAny(hop, systemFolders) })
 }
@@ -155,7 +155,7 @@ func (h Host) followPath(path string, p purpose) (w way, why string, ok bool) {
 	return w, why, ok
 }
 
-// followWay is follow for a path that was looked up.
+// followWay works like followPath for a path that was looked up.
 func (h Host) followWay(w way, p purpose) (why string, ok bool) {
 	bounded := h.inBoundary(&w)
 	if onlySystem(w.hops) {

@@ -29,7 +29,7 @@ func relink(t *testing.T, to, path string) {
 	}
 }
 
-// again returns the machine as another hub has it, which reads what the first has remembered.
+// anew returns the machine as another hub has it, which reads what the first has remembered.
 func anew(h launch.Machine) launch.Machine {
 	h.Host = h.Anew()
 	return h
@@ -443,7 +443,7 @@ func TestAnEntryIsSettledBeforeItStarts(t *testing.T) {
 }
 
 // A path that an entry reads, and that it has never used before, is followed by a link that a server of any hub could have made only inside of
-// what that server could write, or once a person has accepted it. The control is a link if no server could write.
+// what that server could write, or once a person has accepted it. The control is a link that no server could write.
 func TestAFirstUseByALinkOfAServer(t *testing.T) {
 	for _, reaches := range []bool{false, true} {
 		h, home := confinedMachine(t)
@@ -528,7 +528,7 @@ func TestPlantedLinksThatGoDoNotFillTheMemory(t *testing.T) {
 }
 
 // A module that a server could have linked stays closed, and so does what lies in the module and leads on, which no server could have
-// written. The control is the same link if no server could write.
+// written. The control is the same link in a place that no server could write.
 func TestWhatIsClosedLeadsNowhere(t *testing.T) {
 	for _, reaches := range []bool{false, true} {
 		h, home := confinedMachine(t)

@@ -110,7 +110,7 @@ func (h Host) isNarrow(dir string) bool {
 	return !isTop(dir) && !isTop(filepath.Dir(dir)) && (h.home == "" || !sandbox.Contains(dir, h.home)) && !sandbox.Contains(dir, os.TempDir())
 }
 
-// systemFolders are places of the system, if no server writes.
+// systemFolders are places of the system, in which no server writes.
 var systemFolders = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/nix/store", "/gnu/store", "/run/current-system", "/run/systemd", "/snap", "/dev", "/proc", "/sys"}
 
 // installers are more folders in which programs are installed, and nothing else is.

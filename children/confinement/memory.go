@@ -92,7 +92,7 @@ type memoryLine struct {
 	found
 }
 
-// found reports where a name was found that no entry has. The zero found is of one that an entry has.
+// found is where a name was found that no entry has. The zero found is of one that an entry has.
 type found struct {
 	By   []string `json:"by,omitempty"`   // the links and files
 	Says string   `json:"says,omitempty"` // what a file of them holds; "": that one of them is there is enough
@@ -109,7 +109,7 @@ func (f found) isGone() bool {
 	})
 }
 
-// memoryName is the memory name of the file.
+// memoryName is the name of the file.
 const memoryName = "links"
 
 // maxMemory bounds the file, in bytes, and maxOwned what is in it for one entry. Beyond that nothing

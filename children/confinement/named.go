@@ -241,7 +241,7 @@ func (n *naming) decideName(name entry.Name, w *way) decision {
 		return decideClosed("it leads to %s by a link, and %s", w.real, why)
 	}
 	switch why := n.readOnly(name, w.real, w); {
-	case name.Use == entry.Code: // a part of the program: see programs
+	case name.Use == entry.Code: // a part of the program: see programParts
 		return decision{why: why}
 	case w.end == nil && why != "":
 		return decideClosed("nothing is there")
@@ -415,7 +415,7 @@ func inModules(path string) bool {
 	})
 }
 
-// decideMissing returns what opens for a name if nothing is: a folder that is made for it, or one
+// decideMissing returns what opens for a name that leads to nothing: a folder that is made for it, or one
 // in which there is nothing else.
 func (n *naming) decideMissing(name entry.Name, w *way) decision {
 	real := n.h.resolvePath(w.real)

@@ -238,7 +238,7 @@ func TestANameOpensNoMoreThanItDid(t *testing.T) {
 	}
 }
 
-// TestALinkWhereServersWrite: a link that lies if a server of any hub could write is not
+// TestALinkWhereServersWrite: a link that lies where a server of any hub could write is not
 // followed for a name that was never used. That no server could is the control.
 func TestALinkWhereServersWrite(t *testing.T) {
 	for _, reaches := range []bool{false, true} {

@@ -28,7 +28,7 @@ type need struct {
 const needsAge = time.Second
 
 // needsOf returns the needs of a user with this home folder. A way that does not lie in the
-// system's places alone, if no server writes, must be followed again by the one who opens
+// system's places alone, in which no server writes, must be followed again by the one who opens
 // it.
 func (n *needs) needsOf(home string) []need {
 	n.mu.Lock()

@@ -161,7 +161,7 @@ func (o *opening) openPath(path string, a sandbox.Access, use purpose, watch boo
 	return o.openWay(o.h.wayOf(path), a, use, watch)
 }
 
-// openWay is path for a way that was looked up.
+// openWay works like openPath for a way that was looked up.
 func (o *opening) openWay(w way, a sandbox.Access, use purpose, watch bool) string {
 	why, ok := o.h.followWay(w, use)
 	if ok {

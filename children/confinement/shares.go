@@ -5,13 +5,13 @@ import (
 	"mcphub/children/sandbox"
 )
 
-// shares reports what a child gets of that which all programs of the user share. The
+// shares describes what a child gets of that which all programs of the user share. The
 // zero value is nothing.
 type shares struct{ memory, terminals bool }
 
 // sharing are the programs that cannot do without, by the names that launchers are known by: locks
 // of Python lie in shared memory, and of a shell no one knows what it runs. Databases and browsers
-// need shared memory as well. They also need unix sockets, so the one who has sockets gets the
+// need shared memory as well. They also need unix sockets, so a server that has sockets gets the
 // memory.
 var sharing = map[string]shares{
 	"python": {memory: true}, "uv": {memory: true}, "uvx": {memory: true}, "pipx": {memory: true},

@@ -127,7 +127,7 @@ func TestALinkThatChangesMeanwhile(t *testing.T) {
 	}
 }
 
-// A link of a person whose text climbs by .. out of the link of a server leads if the server wants.
+// A link of a person whose text climbs by .. out of the link of a server leads to what the server wants.
 func TestALinkThatClimbs(t *testing.T) {
 	t.Parallel()
 	w := newWays(t)
@@ -183,7 +183,7 @@ func TestWhatIsWrittenBehindALink(t *testing.T) {
 	}
 }
 
-// A folder of keys is a root only if hub.json names it, and no link leads to keys, the one who made it.
+// A folder of keys is a root only if hub.json names it, and no link leads to keys, no matter who made it.
 func TestKeysAreNoRoots(t *testing.T) {
 	t.Parallel()
 	w := newWays(t)

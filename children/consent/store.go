@@ -112,7 +112,7 @@ func (s *Store) Folder() (string, error) {
 	return s.place().dir, nil
 }
 
-// MakeFolder works like Folder where something is to be written: it is there.
+// MakeFolder works like Folder, but makes the folder, so that something can be written there.
 func (s *Store) MakeFolder() (string, error) {
 	dir, err := s.Folder()
 	if err == nil {

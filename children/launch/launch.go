@@ -46,7 +46,7 @@ type Launch struct {
 
 	Limits program.Limits // of all its processes together; set by who starts it
 
-	CwdRoot string // the root that Dir comes from; "" its origin none
+	CwdRoot string // the root that Dir comes from; "" if it comes from none
 	Rewrote bool   // directory arguments were replaced by roots
 }
 

@@ -54,7 +54,7 @@ func Propose(f Facts) Proposal {
 	if !s.Network.On {
 		s.Network.Ports = slices.Compact(slices.Sorted(slices.Values(slices.Concat(s.Network.Ports, f.Ports))))
 	}
-	// One of the server's own needs them. The one who else listens acts outside of any
+	// One of the server's own needs them. Any other process that listens acts outside of any
 	// sandbox: a person has to choose that.
 	if slices.ContainsFunc(f.Sockets, func(k sandbox.Socket) bool { return k.Bound }) {
 		s.Sockets = sandbox.Yes

@@ -131,7 +131,7 @@ func (p *Places) placesOf(session string) (n int) {
 	return n
 }
 
-// A look is what try finds where it takes no place.
+// A look is what tryTake finds if it takes no place.
 type look struct {
 	own     bool            // the owner has as many as it may
 	tenants []Tenant        // who could leave for it

@@ -247,7 +247,7 @@ func findPython(dir string, p *program.Package) (f found, err error) {
 		}
 	}
 	if p.Manager == "pipx" {
-		f.Beside = []string{p.Command} // its Python is the python of the copy
+		f.Beside = []string{p.Command} // its Python is the one in the copy
 	}
 	return f, nil
 }

@@ -194,7 +194,7 @@ func (s *Store) IsDue(r *Request) bool {
 	return err == nil && !r.Package.IsPinned() && s.now().Sub(at.lastLook().At).Abs() >= lookEvery
 }
 
-// RenewInBackground works like Renew if that is due, and if no one else is at it.
+// RenewInBackground works like Renew, but only if that is due and no one else is at it.
 func (s *Store) RenewInBackground(ctx context.Context, r *Request) (c *Copy, err error) {
 	at, err := s.makePlace(r)
 	if err != nil || !s.IsDue(r) {

@@ -10,7 +10,7 @@ import (
 // watchEvery is how often it is looked whether a child keeps to its limits.
 const watchEvery = 100 * time.Millisecond
 
-// watchLimits ends the child, and the one who descends from it, when they take more than its
+// watchLimits ends the child, and all processes that descend from it, when they take more than its
 // limits. It returns when the child has ended.
 func (p *process) watchLimits() {
 	var tick <-chan time.Time // never, if the kernel tells
@@ -34,7 +34,7 @@ func (p *process) watchLimits() {
 	}
 }
 
-// beyondMemory and beyondProcesses report what a child took, for the caller that mends its entry.
+// beyondMemory and beyondProcesses report what a child took, for a person who mends its entry.
 func beyondMemory(l program.Limits, took int64) string {
 	text := fmt.Sprintf("it took more memory than limits.memory of its entry, %d MiB", l.Memory>>20)
 	if took > 0 {

@@ -20,7 +20,7 @@ import (
 
 var ntResumeProcess = windows.NewLazySystemDLL("ntdll.dll").NewProc("NtResumeProcess")
 
-// group is a job object: the one who the child starts is in it, and closing
+// group is a job object: what the child starts is in it, and closing
 // it, which the end of the hub does too, ends them all.
 type group struct {
 	pid    int
@@ -99,7 +99,7 @@ func (bounds) removeGroup(zerolog.Logger) {}
 // exceededLimit returns "": the job has refused what would exceed.
 func (*group) exceededLimit() string { return "" }
 
-// adoptProcess puts a suspended process into the job of all servers and into its own's, and lets it run.
+// adoptProcess puts a suspended process into the job of all servers and into a job of its own, and lets it run.
 func adoptProcess(job windows.Handle, pid uint32) error {
 	const access = windows.PROCESS_SET_QUOTA | windows.PROCESS_TERMINATE | windows.PROCESS_SUSPEND_RESUME
 	h, err := windows.OpenProcess(access, false, pid)
@@ -135,7 +135,7 @@ func (g *group) killAll() {
 	}
 }
 
-// killAtOnce is kill: a job ends as one.
+// killAtOnce works like killAll: a job ends as one.
 func (g *group) killAtOnce() { g.killAll() }
 
 // reapGroup waits for the child, then ends who is left in the job.

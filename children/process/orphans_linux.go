@@ -137,7 +137,7 @@ func goesWith(bears string, p proctree.Process, t *proctree.Table, own map[int]s
 		if bears == other {
 			return false
 		}
-		// The one who started before it may be its ancestor.
+		// A process that started before it may be its ancestor.
 		if l, ok := t.Process(pid); bears == "" && !mayHide && ok && l.Start <= p.Start {
 			return false
 		}

@@ -31,7 +31,7 @@ const (
 
 // A process is one running child: its pipes, its stderr and its end. It is
 // started and waited for by one goroutine of its own; another one forks it and, on
-// Linux, keeps the thread that did (see fork).
+// Linux, keeps the thread that did (see forkChild).
 type process struct {
 	stdin  *os.File // writing end, non-blocking
 	stdout *os.File // reading end, non-blocking

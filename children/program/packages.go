@@ -11,8 +11,8 @@ import (
 	"mcphub/internal/reference"
 )
 
-// fetching reports how the packages are installed that a launcher fetches. The
-// zero fetching is the fetching of a launcher which fetches none.
+// fetching describes how the packages are installed that a launcher fetches. The
+// zero fetching belongs to a launcher which fetches none.
 type fetching struct {
 	manager  string   // the program that installs them
 	sub      []string // subcommands that fetch; none: the launcher always does

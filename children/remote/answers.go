@@ -77,7 +77,7 @@ func hasAnswer(resp *http.Response) bool {
 	return resp.StatusCode == http.StatusOK || resp.StatusCode == http.StatusCreated
 }
 
-// foreignHint reports for an answer that cannot be read what it is instead of JSON.
+// foreignHint reports what an answer that cannot be read is instead of JSON.
 func foreignHint(resp *http.Response) string {
 	kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
 	if kind == "" || strings.Contains(strings.ToLower(kind), "json") {

@@ -476,7 +476,7 @@ func TestRemoteVerifiesCertificates(t *testing.T) {
 // answers on the stream that a GET opens.
 func TestRemoteFallsBackToSSE(t *testing.T) {
 	t.Parallel()
-	for _, transport := range []remote.Transport{"", remote.SSE} { // a server for each: the stream of one takes no part of the other
+	for _, transport := range []remote.Transport{"", remote.SSE} { // a server for each: the stream of one takes nothing of the other
 		answersBySSE(t, transport)
 	}
 }

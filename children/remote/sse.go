@@ -110,7 +110,7 @@ func (l *sseLink) readEvents() error {
 	}
 }
 
-// setEndpoint takes in where to POST to: only if the stream itself comes from,
+// setEndpoint takes in the address to POST to: only one on the host that the stream comes from,
 // for the credentials go there too.
 func (l *sseLink) setEndpoint(text string) error {
 	to, err := l.url.Parse(strings.TrimSpace(text))

@@ -103,7 +103,7 @@ func (s *supply) stopRenewal() {
 	}
 }
 
-// suppliedKey is the supplied key of the headers in the context of the request that they are for.
+// suppliedKey is the key of the headers in the context of the request that they are for.
 type suppliedKey struct{}
 
 // resupplied sends a request again with other headers if the server refuses the ones that it had.

@@ -3,7 +3,7 @@
 // [Start] opens the connection. [Run.Connect] does the handshake, lists what the child offers, and waits until the child has applied its
 // first roots. Then the run may be called: [Run.Call] waits for the answer, [Run.StartCall] does not. A call ends with its context, by
 // its idle timeout, or with the child. In the last case its error reports what became of the child ([UnavailableError]), and package
-// failure what the client is told about it. The timeout is the timeout of the Spec that the run was started by: if a reload changes it,
+// failure what the client is told about it. The timeout comes from the Spec that the run was started by: if a reload changes it,
 // the run is retired, and calls under way keep theirs.
 //
 // [Run.Follow] reads a list again when the child states that it has changed, and one that failed after a pause that grows. A child may

@@ -51,7 +51,7 @@ func (l *levelSetter) tellLevel(ctx context.Context, conn link.Link, o *offers.O
 	res.Release()
 }
 
-// tellAgain is tell for a child that started a new session and forgot the level.
+// tellAgain works like tellLevel for a child that started a new session and forgot the level.
 func (l *levelSetter) tellAgain(ctx context.Context, conn link.Link, o *offers.Offer) {
 	if !l.takeTurn(ctx) {
 		return

@@ -82,7 +82,7 @@ func (r *Run) ServeNotification(m *jsonrpc.Message) { r.handleNotification(conte
 
 type callKnownKey struct{}
 
-// ServeNotificationOn works like ServeNotification if the transport tells on which
+// ServeNotificationOn works like ServeNotification for a transport that tells on which
 // call it came, or that it came on none.
 func (r *Run) ServeNotificationOn(on context.Context, m *jsonrpc.Message) {
 	r.handleNotification(context.WithValue(on, callKnownKey{}, true), m)

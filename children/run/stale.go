@@ -50,7 +50,7 @@ func (s *staleLists) isDue() bool {
 	return s.next != nil
 }
 
-// beginReading returns what is to be read. Lists that become stale from here on are the on of another reading.
+// beginReading returns what is to be read. Lists that become stale from here on belong to another reading.
 func (s *staleLists) beginReading() *reading {
 	s.mu.Lock()
 	defer s.mu.Unlock()

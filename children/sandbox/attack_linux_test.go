@@ -463,7 +463,7 @@ func TestHonest(t *testing.T) {
 	}
 }
 
-// TestPrivileges: a confined child has none, and cannot get any, the one who it runs as.
+// TestPrivileges: a confined child has none, and cannot get any, no matter as whom it runs.
 func TestPrivileges(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -198,7 +198,7 @@ func (d *decider) decideNotice(asked int, n *notice) error {
 }
 
 // mayChange reports whether what is open lies where files may be written. A device
-// belongs to the system, the one who may write to it.
+// belongs to the system, no matter who may write to it.
 func (d *decider) mayChange(fd int, at string) bool {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT == unix.S_IFCHR || st.Mode&unix.S_IFMT == unix.S_IFBLK {

@@ -276,7 +276,7 @@ func (s spot) use(what sight, a Access) error {
 	return nil
 }
 
-// refuse reports for a refusal, and returns what the call fails with.
+// refuse reports a refusal, and returns what the call fails with.
 func (s spot) refuse(a Access) error {
 	if s.file.Refused != nil {
 		s.file.Refused(s.path(), a)

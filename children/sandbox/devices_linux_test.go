@@ -71,7 +71,7 @@ func sharedMemory(t *testing.T) string {
 	return f.Name()
 }
 
-// TestDevices: terminals and shared memory are the memory of all programs of the user.
+// TestDevices: all programs of the user share terminals and shared memory.
 // They are closed, and open whole for who is given them.
 func TestDevices(t *testing.T) {
 	t.Parallel()
@@ -123,7 +123,7 @@ func TestDevices(t *testing.T) {
 	}
 }
 
-// TestHarmlessDevices: the ones that hold none of anybody's are open to all.
+// TestHarmlessDevices: devices that hold nothing of anybody are open to all.
 func TestHarmlessDevices(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

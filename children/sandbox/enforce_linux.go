@@ -64,7 +64,7 @@ func (k Kernel) handledRights(sockets bool) uint64 {
 	return rights
 }
 
-// landlockRights returns the landlock rights of Landlock that make up an Access.
+// landlockRights returns the rights of Landlock that make up an Access.
 func (a Access) landlockRights() (rights uint64) {
 	if a&Read != 0 {
 		rights |= landlock.AccessFSReadFile | landlock.AccessFSReadDir

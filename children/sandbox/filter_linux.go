@@ -57,7 +57,7 @@ var allowed = bpf.RetConstant{Val: unix.SECCOMP_RET_ALLOW}
 
 // mounts are the system calls that make, change and move mounts. Landlock does not see
 // all of them: a file system that is made and attached nowhere changes files that it is
-// made of (overlay), for the caller that has a user namespace of his own.
+// made of (overlay), for a process that has a user namespace of its own.
 var mounts = []uint32{
 	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_FSOPEN, unix.SYS_FSPICK, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT,
 	unix.SYS_OPEN_TREE, unix.SYS_OPEN_TREE_ATTR, unix.SYS_MOVE_MOUNT, unix.SYS_MOUNT_SETATTR,
@@ -90,11 +90,11 @@ var shared = []uint32{
 	unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK,
 }
 
-// raisedBits let a file run with the rights of its owner or its group, the one who runs it.
+// raisedBits let a file run with the rights of its owner or its group, no matter who runs it.
 const raisedBits = unix.S_ISUID | unix.S_ISGID
 
 // modes are the arguments of system calls that give a file its mode. oldModes are the
-// oldModes of calls of this architecture alone.
+// arguments of calls that only this architecture has.
 var modes = map[uint32]int{unix.SYS_FCHMOD: 1, unix.SYS_FCHMODAT: 2, unix.SYS_FCHMODAT2: 2, unix.SYS_MKNODAT: 2, unix.SYS_MKDIRAT: 2}
 
 // makes are the flags of open by which its mode counts.
@@ -252,7 +252,7 @@ func socketRule(p *Profile) []bpf.Instruction {
 		unixFails = allowed
 	}
 	body = append(body, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.AF_UNIX, SkipTrue: 1}, unixFails)
-	if p.Network.On { // the network is the network of IP: other families lead to the host of a virtual machine, to devices and into the kernel
+	if p.Network.On { // the network means IP: other families lead to the host of a virtual machine, to devices and into the kernel
 		return append(body,
 			bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_INET, SkipTrue: 3},
 			bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_INET6, SkipTrue: 2},

@@ -2,7 +2,7 @@ package sandbox
 
 import "testing"
 
-// TestContainsOnAShare: a share and its top folder are one directory. [filepath.Rel] never returns if it is asked the two's.
+// TestContainsOnAShare: a share and its top folder are one directory. [filepath.Rel] never returns if it is asked for the path from one to the other.
 func TestContainsOnAShare(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

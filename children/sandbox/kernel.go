@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// A Kernel reports what this system can enforce.
+// A Kernel describes what this system can enforce.
 type Kernel struct {
 	ABI         int    // version of Landlock; 0: none
 	Why         string // why there is none

@@ -102,7 +102,7 @@ func (p *Profile) hasMoved(path string) bool {
 	return place != nil && place.inode != (inode{}) && place.Replaced()
 }
 
-// placeOf returns the place of of a path; nil if it is not watched.
+// placeOf returns the Place of a path; nil if it is not watched.
 func (p *Profile) placeOf(path string) *Place {
 	at, ok := slices.BinarySearchFunc(p.Places, path, comparePlace)
 	if !ok {

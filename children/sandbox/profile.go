@@ -149,7 +149,7 @@ func (p *Profile) Covers(o *Profile) bool {
 	}) && !slices.ContainsFunc(o.Rules, func(r Rule) bool { return r.Access&^p.AccessAt(r.Path) != 0 || o.hasMoved(r.Path) })
 }
 
-// Network reports which connections are allowed. The zero value is none.
+// Network describes which connections are allowed. The zero value is none.
 type Network struct {
 	On    bool     // all
 	Ports []uint16 // of TCP, sorted; where On is not set

@@ -47,7 +47,7 @@ type watched struct {
 
 const cwd = -1
 
-// watchedCalls are the watched calls that every architecture has; oldCalls are the oldCalls of this one.
+// watchedCalls are the watched calls that every architecture has; oldCalls are further ones of this architecture.
 //
 // execve is not among them. The hub's own fork waits in the kernel until the program is
 // executed, and with it the whole runtime may wait: no one could answer. What was executed
@@ -75,7 +75,7 @@ func lookUp(number uint32) (watched, bool) {
 	return w, ok
 }
 
-// takeNotice remembers a call of which a notice tells.
+// takeNotice records a call of which a notice tells.
 func (r *Recorder) takeNotice(fd int, p *Profile, n *notice) {
 	if root, err := os.Readlink(n.procPath("root")); err != nil || root != "/" {
 		return // its paths mean something else

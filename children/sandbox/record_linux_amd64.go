@@ -2,7 +2,7 @@ package sandbox
 
 import "golang.org/x/sys/unix"
 
-// oldCalls are the old calls that newer architectures do without.
+// oldCalls are calls that newer architectures do without.
 var oldCalls = map[uint32]watched{
 	unix.SYS_OPEN:     {note: (*Recorder).noteOpen, serve: (*broker).serveOpen, dir: cwd, path: 0, flags: 1},
 	unix.SYS_CREAT:    {note: (*Recorder).noteCreate, serve: (*broker).serveCreat, dir: cwd, path: 0},

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// services are the services that do for the caller that connects what the kernel
+// services are sockets whose servers do for a process that connects what the kernel
 // forbids him, and where their sockets are: ~ is the home folder, $RUN that of the
-// user below /run, and other variables are the variables of the hub.
+// user below /run, and other variables are replaced by their values in the hub's environment.
 var services = []struct {
 	name string
 	at   []string

@@ -59,7 +59,7 @@ func (s Spec) Digest(m launch.Machine, version string, clients Era, shown []byte
 }
 
 // Capabilities returns the raw object of capabilities that an instance is shown.
-// client is the client of the client which it serves.
+// client is the object of the client which it serves.
 func (s Spec) Capabilities(client []byte) []byte {
 	b := []byte{'{'}
 	if s.Roots != RootsNone {

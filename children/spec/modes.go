@@ -8,7 +8,7 @@ import (
 type Era uint8
 
 const (
-	// EraAuto is the era auto of the client, or the other if the child does not have it.
+	// EraAuto is the era of the client, or the other if the child does not have it.
 	EraAuto Era = iota
 	// EraLegacy is the handshake: 2024-11-05 to 2025-11-25.
 	EraLegacy
@@ -34,7 +34,7 @@ func (e Era) Other() Era {
 	return EraModern
 }
 
-// RootsMode reports how a child learns which directories are open (the
+// RootsMode describes how a child learns which directories are open (the
 // entry's "roots" in hub.json).
 type RootsMode uint8
 

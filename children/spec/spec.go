@@ -137,7 +137,7 @@ func (p HeaderProgram) equalTo(o HeaderProgram) bool {
 	return p.Command == o.Command && slices.Equal(p.Args, o.Args) && p.TTL == o.TTL
 }
 
-// Auth reports how to log in at a server that asks for it. ClientSecret may hold marks
+// Auth describes how to log in at a server that asks for it. ClientSecret may hold marks
 // of secrets.
 type Auth struct {
 	Asked        bool // the configuration states that the server asks

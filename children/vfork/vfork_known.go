@@ -19,7 +19,7 @@ var Files = func() (l Limit) {
 func call(number, a1, a2, a3, a4, a5, a6 uintptr) (result, errno uintptr)
 
 // Start makes a process that makes the calls of s. The caller must be locked to its thread, and block all signals there. Whatever the calls
-// refer to must stay where it is until Start returns. errno is the errno of Clone. If no process was made, pid is 0. failed reports which of
+// refer to must stay where it is until Start returns. errno is what Clone failed with. If no process was made, pid is 0. failed reports which of
 // the calls has failed, and with what; the process has ended then and is to be waited for.
 func Start(s *Script) (pid, errno uintptr, failed int, why uintptr) {
 	s.failed = -1

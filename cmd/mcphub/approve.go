@@ -266,7 +266,7 @@ func readLine(in *bufio.Reader) (string, error) {
 // spaceCode returns a code in two halves, which are easier to copy.
 func spaceCode(code string) string { return code[:len(code)/2] + " " + code[len(code)/2:] }
 
-// printableLines is escaped for a text of several lines.
+// printableLines works like escapeText for a text of several lines.
 func printableLines(text string) string {
 	lines := strings.Split(text, "\n")
 	for i := range lines {

@@ -13,7 +13,7 @@ import (
 	"mcphub/internal/audit/trail"
 )
 
-// auditSource reports which folder is read.
+// auditSource describes which folder is read.
 type auditSource struct {
 	src *setup.Source
 	dir string

@@ -77,7 +77,7 @@ type login struct {
 	Renewable bool      `json:"renewable"`
 }
 
-// shownLogin reports about a login, and no token.
+// shownLogin returns what is shown of a login, without its token.
 func shownLogin(name string, l *logins.Login, cutOff bool) login {
 	out := login{
 		Name: name, Server: redact.URL(l.Server), Principal: l.Principal, State: "good", Issuer: l.Issuer, Resource: redact.URL(l.Resource), Scopes: l.Scopes, Missing: l.Wanted,

@@ -111,7 +111,7 @@ func (f *callFlags) runAsClient(cmd *cobra.Command, src *setup.Source, logs *log
 	return f.runWith(cmd, &made, roots, log, do)
 }
 
-// runWith is run for a configuration that was read.
+// runWith works like runAsClient for a configuration that was read.
 func (f *callFlags) runWith(cmd *cobra.Command, made *setup.Result, roots []string, log zerolog.Logger, do func(context.Context, *client.Session) error) error {
 	cfg := &made.Hub
 	cfg.Inspect = true

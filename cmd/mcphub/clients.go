@@ -274,7 +274,7 @@ func (w *clientWork) rootsFor(c *clients.Profile, given []string) (roots []strin
 	return []string{project}, "works in " + project, nil
 }
 
-// installedClients returns the installed clients that seem to be on this machine.
+// installedClients returns the clients that seem to be on this machine.
 func (w *clientWork) installedClients() []*clients.Profile {
 	var out []*clients.Profile
 	for i := range clients.All {

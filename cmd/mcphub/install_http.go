@@ -63,7 +63,7 @@ func (w *clientWork) overHTTP(address string, roots []string, show bool) error {
 	return exit.Failed(err)
 }
 
-// foundAddress returns where the hub of this hub.json serves, else if it would.
+// foundAddress returns the address at which the hub of this hub.json serves, else the address at which it would.
 func (w *clientWork) foundAddress(file *config.File) (url, auth string, err error) {
 	var all []*admin.HTTPReport
 	for _, h := range reportsOn(w.ctx, file.Path) {

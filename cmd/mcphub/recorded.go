@@ -156,7 +156,7 @@ func recordedOwner(hub, name string) (string, error) {
 	return consent.RecordedOwner(path, name), exit.Failed(err)
 }
 
-// revokeRecorded remembers the path to be taken out of what was recorded, if it is there.
+// revokeRecorded plans to take the path out of what was recorded, if it is there.
 func (w *allowWork) revokeRecorded(t *target) (done []string) {
 	for _, p := range w.current.spec.Sandbox.Recorded.Paths {
 		if t.isOpen(p.Path) {

@@ -233,7 +233,7 @@ func (w *clientWork) askInputs(m *mergeResult) error {
 			if unset == nil {
 				continue
 			}
-			if im.Err == unset.Error() { // see unanswered
+			if im.Err == unset.Error() { // see markUnanswered
 				im.Err = ""
 			}
 			value, err := w.askInput(im, id)

@@ -61,7 +61,7 @@ func rootsCommand() *cobra.Command {
 	return cmd
 }
 
-// rootsWithoutClient returns the roots without client that would hold without a client.
+// rootsWithoutClient returns the roots that would hold without a client.
 func rootsWithoutClient(src *setup.Source, given []string) (*rootsmgr.Snapshot, error) {
 	if len(given) > 0 {
 		uris, err := givenRoots(given)

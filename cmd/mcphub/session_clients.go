@@ -30,7 +30,7 @@ func principalText(name string) string {
 	return printable.Escape(name, 100)
 }
 
-// clientsOf returns the clients of of the sessions of a hub that clients share; none of another.
+// clientsOf returns the clients of the sessions of a hub that clients share; none of another.
 func clientsOf(r *admin.Report) trail.Clients {
 	all := trail.Clients{}
 	for i := range r.Sessions {

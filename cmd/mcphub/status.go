@@ -301,7 +301,7 @@ func showOmissions(of []status.Omission, rest string, show func(text string)) {
 	}
 }
 
-// showDetails reports for a server that is not well, or of any if that is asked for.
+// showDetails shows the details of a server that is not well, or of any if that is asked for.
 func (p page) showDetails(c status.Child) {
 	if !isUnwell(c) && !p.verbose {
 		return

@@ -98,7 +98,7 @@ func warmServers(ctx context.Context, out io.Writer, cfg hub.Config, roots []gua
 	for i := range cfg.Children {
 		child := cfg.Children[i].Spec
 		child.Start = spec.StartEager
-		child.Share = spec.ShareSession // what it offers is the same, the one who it is for
+		child.Share = spec.ShareSession // what it offers is the same, no matter for whom
 		options.Specs = append(options.Specs, child)
 	}
 	sup := children.NewSupervisor(options)

@@ -20,7 +20,7 @@ import (
 
 // TestLoginIsOffered: if a call needs a login, a client that can show an address is given it, in both eras. The call goes on
 // once the person has logged in; the first time, when the login is over, and when the server wants more. Who declines, who
-// cannot show an address, and the one who comes over HTTP is told the command instead.
+// cannot show an address, and a client that comes over HTTP is told the command instead.
 func TestLoginIsOffered(t *testing.T) {
 	t.Parallel()
 	for _, era := range world.Eras {

@@ -13,7 +13,7 @@ var guards = []string{
 	"TestTheTokenIsProtected",
 }
 
-// What the guards promise holds the one who runs the hub: root, an ordinary user, and root inside of a container.
+// What the guards promise holds no matter who runs the hub: root, an ordinary user, and root inside of a container.
 func TestGuardsForOthers(t *testing.T) {
 	t.Parallel()
 	t.Run("an ordinary user", func(t *testing.T) { world.AsOrdinaryUser(t, guards) })

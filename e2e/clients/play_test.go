@@ -34,7 +34,7 @@ type played struct {
 	Changed  []string       // what the client was told
 }
 
-// wantPlayed returns how it must be, the one who plays.
+// wantPlayed returns how it must be, no matter who plays.
 func wantPlayed(w *world.World, version string) played {
 	one := "1 roots: " + ide.FileURI(w.Project)
 	return played{Version: version, Progress: []float64{0, 50, 100}, Changed: []string{"prompts", "resource", "tools"},

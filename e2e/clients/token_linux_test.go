@@ -31,7 +31,7 @@ import (
 
 var servingAt = regexp.MustCompile(`serving (http://\S+/mcp)`)
 
-// TestAServerIsNoClientOfAHub: a server of one hub, held as no caller asked for and served the home folder, makes the folder of the hubs' sockets
+// TestAServerIsNoClientOfAHub: a server of one hub, held although no one asked for that and served the home folder, makes the folder of the hubs' sockets
 // unreadable, sheds its environment and its parents, and calls another hub of its user over HTTP with the whole disk for roots. It is asked for a token,
 // and cannot read it. The controls: a hub that needs no token lets it read, and a free server reads the token.
 func TestAServerIsNoClientOfAHub(t *testing.T) {

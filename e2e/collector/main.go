@@ -1,4 +1,4 @@
-// Command collector is the collector of OpenTelemetry, built of its own modules, with what the tests of traces need: it takes OTLP,
+// Command collector is a collector built of OpenTelemetry's own modules, with what the tests of traces need: it takes OTLP,
 // and writes what it takes to a file.
 package main
 

@@ -19,7 +19,7 @@ import (
 	"mcphub/e2e/world"
 )
 
-// TestAnotherUserOfTheMachine: someone with another user id reaches no hub, no question, no record and no part of a console
+// TestAnotherUserOfTheMachine: someone with another user id reaches no hub, no question, no record and nothing of a console
 // but its first page. The controls are the same commands of the hub's own user, and folders that were opened to all.
 func TestAnotherUserOfTheMachine(t *testing.T) {
 	t.Parallel()

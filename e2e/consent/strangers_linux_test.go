@@ -56,7 +56,7 @@ func answered(w *world.World, typed string, args ...string) string {
 }
 
 // A file of a project that was cloned asks for a person's keys, files and secrets, and for a server that nothing holds. Whatever
-// its client is, and the one who says yes to the import, its servers get text, and are confined. The control is the same entries
+// its client is, and no matter who says yes to the import, its servers get text, and are confined. The control is the same entries
 // written by hand into hub.json.
 func TestAStrangersFileIsNotBelieved(t *testing.T) {
 	t.Parallel()

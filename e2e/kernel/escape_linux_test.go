@@ -150,7 +150,7 @@ func named(w *world.World) (reads, writes []string) {
 	return append([]string{w.Path("home", "conf", "app.json"), w.Path("home", "cfg", "credentials.json"), w.Path("home", "mods")}, writes...), writes
 }
 
-// namingEntry returns the naming entry of a server which names a vault, a database, a log, settings, credentials and modules.
+// namingEntry returns the entry of a server which names a vault, a database, a log, settings, credentials and modules.
 func namingEntry(free bool) func(w *world.World) obj {
 	return func(w *world.World) obj {
 		for _, name := range []string{"vault/note.md", "data/x.db", "data/other", "conf/app.json", "conf/other", "cfg/credentials.json", "cfg/other", "mods/m.py"} {

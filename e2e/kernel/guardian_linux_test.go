@@ -41,7 +41,7 @@ func complete(found []world.Process, missing int) bool {
 	return count("-role parent") == 1 && count("-role breeder") == 1 && count("-hold") == familySize-2-missing
 }
 
-// adoptAll makes this process inherit the one who is left by a hub, so that not even a zombie escapes to the first process. It
+// adoptAll makes this process inherit all processes that a hub leaves behind, so that not even a zombie escapes to the first process. It
 // is not for parallel tests: there is one family for all. In the end it waits for all that it has inherited: who is killed has
 // lost its environment before it is a zombie, so nothing else finds it in between.
 func adoptAll(t *testing.T) {
@@ -128,7 +128,7 @@ func (v *victim) settled(more int) bool {
 	return len(found) >= 2+3+familySize+more && complete(found, 0)
 }
 
-// The one who is killed with -9 and whenever, nothing is left (C6): no orphan, however deaf, wherever it went, and no zombie.
+// No matter which process is killed with -9, and when, nothing is left (C6): no orphan, however deaf, wherever it went, and no zombie.
 func TestKilledAtAnyMoment(t *testing.T) {
 	adoptAll(t)
 	world.Hub(t)

@@ -10,7 +10,7 @@ import (
 )
 
 // A confined server has links instead of what the hub opens or resolves for others when they start, and variables instead of
-// an env file. No one is given what they lead to. A link that the operator has put if no server writes is the control: it is
+// an env file. No one is given what they lead to. A link that the operator has put in a place that no server writes is the control: it is
 // followed.
 func TestWhatAServerPlantsForTheHub(t *testing.T) {
 	t.Parallel()

@@ -538,7 +538,7 @@ func manyProcesses(t *testing.T, m manner) {
 }
 
 // A server and a tool are denied to one of two who share a hub over HTTP. get-roots names neither the server nor the path of hub.json, and a
-// call of the tool does not tell its arguments. The other one is told about the server and of the arguments, which is the control; the user
+// call of the tool does not tell its arguments. The other one is told about the server and about the arguments, which is the control; the user
 // of the machine of the path, too.
 func deniedThings(t *testing.T, m manner) {
 	r := m.world(t)

@@ -40,7 +40,7 @@ func marked(mark *regexp.Regexp, text []byte) (ids []int) {
 	return ids
 }
 
-// islands are clients that share a hub, and must see none of each other.
+// islands are clients that share a hub, and must see nothing of each other.
 type islands struct {
 	*attached
 	roots []string // by their number

@@ -260,7 +260,7 @@ func TestWhoIsServedAlone(t *testing.T) {
 	}
 }
 
-// A shared hub has no part of the window that started it.
+// A shared hub has nothing of the window that started it.
 func TestASharedHubIsClean(t *testing.T) {
 	t.Parallel()
 	a := sharing(t, obj{})

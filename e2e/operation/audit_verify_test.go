@@ -193,7 +193,7 @@ func TestTwoVerifiersAgree(t *testing.T) {
 }
 
 // bytes changes each byte, and cuts each file off at each of them: in the short
-// run at some, and at the last ones, if it matters.
+// run at some, and at the last ones, which matter.
 func (a *arena) bytes() {
 	flips, step := []byte{1}, 181
 	if world.LongCases(a.t, 1, 3) > 1 {

@@ -387,7 +387,7 @@ func (r *replica) readyz(t *testing.T) (status int, text string) {
 	return resp.StatusCode, string(b)
 }
 
-// The second signal ends at once, the one who has got the first: and what is cut is told that it may
+// The second signal ends at once, no matter who has got the first: and what is cut is told that it may
 // have run, also in the record.
 func TestASecondSignalEndsAtOnce(t *testing.T) {
 	t.Parallel()

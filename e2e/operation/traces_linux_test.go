@@ -25,7 +25,7 @@ import (
 	"mcphub/e2e/world"
 )
 
-// A collector is the collector of OpenTelemetry, built from its modules. It writes what it takes to a file.
+// A collector is built of OpenTelemetry's own modules. It writes what it takes to a file.
 type collector struct {
 	endpoint, file string
 }
@@ -113,7 +113,7 @@ func (c *collector) of(t *testing.T, id trace.TraceID, n int) map[string]*span {
 	return found
 }
 
-// party makes the spans of the one who is before or behind the hub.
+// party makes the spans of the programs before and behind the hub.
 func party(t *testing.T, endpoint, name string) (trace.Tracer, func()) {
 	t.Helper()
 	exporter, err := otlptracehttp.New(t.Context(), otlptracehttp.WithEndpointURL(endpoint+"/v1/traces"))

@@ -34,7 +34,7 @@ func startGrandchild(h habits) error {
 }
 
 // runWrapped stands in front of a real server: its stdin is recorded and passed on, its stdout and stderr are its own. wrap is
-// a JSON array: the command and its first arguments. The exit status is the status of the server. Where RECORDER_TAP names a
+// a JSON array: the command and its first arguments. The exit status comes from the server. Where RECORDER_TAP names a
 // file, that gets both directions line by line, each after "> " if it reaches the server or "< ", and the process id.
 func runWrapped(wrap string, args []string) int {
 	if err := noteStart(); err != nil {

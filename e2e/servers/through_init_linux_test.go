@@ -37,7 +37,7 @@ const (
 	silent     verdict = "breaks silently"  // init took it over, its work fails, and no line says why
 	noControl  verdict = "breaks by itself" // it does not work without the hub
 	wordless   verdict = "left, no reason"  // it stays on in its client without a reason
-	unconfined verdict = "works, not held"  // init took it over without the kernel, and no caller asked for that
+	unconfined verdict = "works, not held"  // init took it over without the kernel, and no one asked for that
 	pastedBad  verdict = "a bad command"    // a printed command fails when it is pasted
 	notRun     verdict = "lacks a program"  // of this machine
 )

@@ -117,7 +117,7 @@ func (s *oddServer) tools() []string {
 
 func newOddServer(o oddity) *oddServer { return &oddServer{oddity: o, indexing: o.Indexing} }
 
-// ServeHTTP works like Streamable HTTP without a session and without a stream of its own.
+// ServeHTTP serves Streamable HTTP without a session and without a stream of its own.
 func (s *oddServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		w.WriteHeader(http.StatusMethodNotAllowed)

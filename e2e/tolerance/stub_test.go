@@ -258,7 +258,7 @@ func (s *stub) serveStdio(in *bufio.Reader, out io.WriteCloser) {
 	served.Wait()
 }
 
-// ServeHTTP works like Streamable HTTP with sessions.
+// ServeHTTP serves Streamable HTTP with sessions.
 func (s *stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.table.Lock()
 	name := r.Header.Get("Mcp-Session-Id")

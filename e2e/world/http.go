@@ -31,7 +31,7 @@ var Update = flag.Bool("update", false, "write docs/conformance.md, docs/session
 // withoutDrain has a hub end at once: no one spreads clients among the ones of a test.
 const withoutDrain = "MCPHUB_HTTP__DRAIN=0s"
 
-// Listen starts a program that says on stderr if it serves, and gives the address. When the test ends it is asked to end,
+// Listen starts a program that says on stderr at which address it serves, and gives that address. When the test ends it is asked to end,
 // must do so in time and cleanly, and may leave nothing.
 func (w *World) Listen(name, program string, args ...string) string {
 	w.T.Helper()
@@ -85,7 +85,7 @@ func (w *World) ServeHTTP(config string, env ...string) string {
 }
 
 // Listening runs a server for the length of a test and waits until it has said
-// on stdout or stderr if it listens.
+// on stdout or stderr at which address it listens.
 func (w *World) Listening(cmd *exec.Cmd, where *regexp.Regexp, env ...string) string {
 	w.T.Helper()
 	return w.ListeningIn(w.Home, cmd, where, env...)

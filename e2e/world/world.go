@@ -35,7 +35,7 @@ type World struct {
 	URL      string       // of its hub over HTTP, "" before there is one
 	Sessions atomic.Int64 // started so far
 
-	Sockets []string // says by the environment if the sockets of its hubs lie; nil: beside the ones of other tests
+	Sockets []string // says by the environment in which folder the sockets of its hubs lie; nil: beside the ones of other tests
 
 	Heard func(line string) // what servers say that a test waits for; nil: no one listens
 }

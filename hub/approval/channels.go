@@ -23,13 +23,13 @@ func (f Channels) channelNames() (list []string) {
 	return list
 }
 
-// Local returns the local of them who need no client: the users of a [Terminal].
+// Local returns the channels of people who need no client: the users of a [Terminal].
 func (f Channels) Local() Channels { return Channels{Terminal: f.Terminal, Console: f.Console} }
 
 // String names them, with commas between.
 func (f Channels) String() string { return strings.Join(f.channelNames(), ", ") }
 
-// elsewhere are those who need no client: if they answer, and by which command.
+// elsewhere has the channels that need no client: at which place a person answers, and by which command.
 var elsewhere = [...]struct{ name, place, command string }{
 	{AskedTerminal, "at a terminal of the hub's user", "mcphub approve"},
 	{AskedConsole, "on the page of the hub's console", "mcphub console"},

@@ -41,7 +41,7 @@ type Report struct {
 	Questions []QuestionReport `json:"questions"`
 }
 
-// Report reports about the whole queue.
+// Report describes the whole queue.
 func (q *Queue) Report() Report {
 	grants, questions := []GrantReport{}, []QuestionReport{}
 	q.mu.Lock()

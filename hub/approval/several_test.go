@@ -128,7 +128,7 @@ func TestTheFirstAnswerCounts(t *testing.T) {
 	})
 }
 
-// Between a yes and the sending, a no of the one who was asked too counts, and a yes changes nothing.
+// Between a yes and the sending, a no of anyone who was asked too counts, and a yes changes nothing.
 func TestANoAfterAYes(t *testing.T) {
 	t.Parallel()
 	t.Run("control", func(t *testing.T) {

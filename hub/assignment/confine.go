@@ -46,7 +46,7 @@ func (m *Member[S]) boundaryOf(conf *configuration.Configuration, c *configurati
 // againAfter is when what could not be put on record is tried again.
 const againAfter = 5 * time.Second
 
-// recordWritable puts on record if a child may write from now on: in the boundary of its
+// recordWritable puts on record the places that a child may write from now on: in the boundary of its
 // calls, also if the kernel does not hold it to that, and in what the kernel opens beyond.
 // The boundary that it returns bars the child if that cannot be.
 func (m *Member[S]) recordWritable(c *configuration.Child, boundary sandbox.Boundary, roots ...[]guard.Root) sandbox.Boundary {

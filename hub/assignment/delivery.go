@@ -27,7 +27,7 @@ type CallRoots struct {
 	Number uint64 // counts what came with calls
 }
 
-// Delivery reports which roots the children of one session were given. The
+// Delivery describes which roots the children of one session were given. The
 // session's goroutine for that calls Set; all methods may be called by any
 // goroutine.
 type Delivery struct {

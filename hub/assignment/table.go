@@ -283,7 +283,7 @@ func (r renewals) putOffer(conf *configuration.Configuration, o *catalog.Offer) 
 }
 
 // unreadOffers returns, for each configuration in next, the offers that it wants and has not read, each
-// with its child's name. They are the they of children that go on. t.mu is held.
+// with its child's name. They belong to children that go on. t.mu is held.
 func (t *Table[S]) unreadOffers(next map[*configuration.Current]*configuration.Configuration, renewed renewals) map[*configuration.Configuration]map[*offers.Offer]string {
 	missing := map[*configuration.Configuration]map[*offers.Offer]string{}
 	note := func(conf *configuration.Configuration, k spec.Key, revision uint64, raw *offers.Offer) {

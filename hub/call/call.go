@@ -51,29 +51,29 @@ type scanned struct {
 // A target is what a Call is for. It is looked up before; finding out more about
 // it may replace what it holds.
 type target interface {
-	// owner is the child that it is for, and by which configuration it is judged.
+	// ownerChild returns the child that it is for, and the configuration that it is judged by.
 	ownerChild() (*configuration.Configuration, string)
 	requestMethod() string
 	recordSubject() record.Subject
 	// approvalRequest returns how a person is asked about it. Its digest is of all that
 	// would be sent.
 	approvalRequest(c *Call) approval.Request
-	// reset goes back to what was looked up.
+	// resetTarget goes back to what was looked up.
 	resetTarget()
-	// renew finds it as the instance has it that serves the session now.
+	// renewTarget finds it as the instance has it that serves the session now.
 	renewTarget(ctx context.Context, s *Sender) error
-	// scan finds what is to be judged.
+	// scanArguments finds what is to be judged.
 	scanArguments(ctx context.Context, c *Call) (*validate.Scan, error)
-	// checkDefinition returns an error if the child of a lease has it differently from it was scanned.
+	// checkDefinition returns an error if the child of a lease defines it differently from what was scanned.
 	// If scanning again may help, the error is an errRetry.
 	checkDefinition(c *Call, lease *children.Lease) error
 	// beforeSend is asked just before it is sent.
 	beforeSend(lease *children.Lease) error
-	// edits are what the verdict makes of the params.
+	// pathEdits returns what the verdict makes of the params.
 	pathEdits(s *Sender, v *validate.Verdict) []jsonrpc.Edit
 	// onList names what it is on a list of the child, by the child's own name; "" if it is on none.
 	onList() (kind offers.Kind, name string)
-	// deny is the answer if it was judged, and fail if it was not, or the child
+	// denyAttempt returns the answer if it was judged, and failRequest if it was not, or the child
 	// did not answer.
 	denyAttempt(att *attempt) jsonrpc.Answer
 	failRequest(ctx context.Context, err error) jsonrpc.Answer

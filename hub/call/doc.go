@@ -42,12 +42,12 @@
 // Steps 1 to 4 are one attempt, and one goroutine makes it. Whatever ends it gives back
 // the lease:
 //
-//	scanAndAwaitRoots -> precheck -> decide -> checkCurrent
-//	        |               |           |           |
-//	        +---------------+-----------+-----------+-> an error, or the verdict
+//	scanAndAwaitRoots -> checkEarly -> acquireAndJudge -> checkCurrent
+//	        |                |                |                |
+//	        +----------------+----------------+----------------+-> an error, or the verdict
 //
-// An error that says so has another attempt made. precheck takes the lease of a child that
-// runs. It judges a call of one that does not run: a denial ends there, without decide.
+// An error that says so has another attempt made. checkEarly takes the lease of a child that
+// runs. It judges a call of one that does not run: a denial ends there, without acquireAndJudge.
 //
 // A call of a tool is tried on the fast path first, without waiting (fast.go): the same steps, which end if one would have
 // to wait. What was let through goes on as an asyncCall, a sentCall that no goroutine waits for. It has one owner in each

@@ -52,7 +52,7 @@ type replier interface {
 // says. Only Abandon is called by others.
 type asyncCall struct {
 	sentCall
-	tool   toolTarget // with a copy of the arguments, if the result may be cut: see origin
+	tool   toolTarget // with a copy of the arguments, if the result may be cut: see resultOrigin
 	reply  replier
 	pooled *pooledCall // nil once the call is sent, unless the child may ask for more
 	timing telemetry.Call

@@ -151,7 +151,7 @@ func (att *attempt) awaitRoots(ctx context.Context) (err error) {
 }
 
 // checkEarly takes the lease of a child that runs. If the child does not run, or runs with other
-// roots, precheck judges the call by how the child would be started. A call that is not allowed
+// roots, judgeUnstarted judges the call by how the child would be started. A call that is not allowed
 // then starts nothing. refused: the call ends here.
 func (att *attempt) checkEarly(ctx context.Context) (refused bool, err error) {
 	s, spec := att.call.sender, &att.conf.Child(att.child).Spec
@@ -346,7 +346,7 @@ func (att *attempt) acquireLease(ctx context.Context) (err error) {
 	return c.target.checkDefinition(c, att.lease)
 }
 
-// acquireAgain is acquire by another lease.
+// acquireAgain gives the lease back and acquires another one.
 func (att *attempt) acquireAgain(ctx context.Context) error {
 	att.lease.Release()
 	att.lease = nil

@@ -71,7 +71,7 @@ func (s *Sender) routeExtension(ctx context.Context, m *jsonrpc.Message) (jsonrp
 }
 
 // routeExtensionByURI answers a request of an extension about what a URI names, as ServeResource does: of the children that have the
-// extension the one who has that is asked.
+// extension any child that has the extension is asked.
 func (s *Sender) routeExtensionByURI(ctx context.Context, m *jsonrpc.Message, extension, uri string) (jsonrpc.Answer, error) {
 	list, sure := s.Sources(ctx, uri)
 	c := s.Offering.Catalog()

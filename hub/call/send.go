@@ -55,7 +55,7 @@ func (c *Call) sendAllowed(ctx context.Context, att *attempt, ticket record.Tick
 	return c.target.failRequest(ctx, &failure.SentError{Err: err}), nil
 }
 
-// sendNotification is send for a notification, which has no answer.
+// sendNotification works like sendAllowed for a notification, which has no answer.
 func (c *Call) sendNotification(ctx context.Context, att *attempt, ticket record.Ticket) jsonrpc.Answer {
 	if err := att.lease.Notify(ctx, c.target.requestMethod(), c.childParams(nil, nil)...); err != nil {
 		ticket.Outcome(failure.Outcome(err))

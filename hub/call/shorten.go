@@ -36,7 +36,7 @@ func (t *toolTarget) resultOrigin(approved bool) *origin {
 	return o
 }
 
-// mayShorten reports whether an answer may be too large. max is the max of shorten.
+// mayShorten reports whether an answer may be too large. max is as in shortenAnswer.
 func mayShorten(a jsonrpc.Answer, max int) bool { return max > 0 && len(a.Result) > max }
 
 // shortenAnswer returns the answer to a call of a tool as its client is to have it. max is how many bytes of text that may have,
@@ -49,8 +49,8 @@ func (s *Sender) shortenAnswer(from client.Client, a jsonrpc.Answer, max int, of
 	return s.Results.Cut(a, max, from.Claims().Protocol, &results.Origin{Size: len(o.args), Withheld: func(ctx context.Context) (string, bool) { return s.withheldReason(ctx, o) }})
 }
 
-// ShortenTask returns what the client gets of an answer about a task that a child made of a call of tool. The result of the call is
-// the call of tasks/result, and a member of that of tasks/get (io.modelcontextprotocol/tasks).
+// ShortenTask returns what the client gets of an answer about a task that a child made of a call of tool. The result of the call comes by
+// tasks/result, and is a member of the result of tasks/get (io.modelcontextprotocol/tasks).
 func (s *Sender) ShortenTask(ctx context.Context, method, child, tool string, a jsonrpc.Answer) jsonrpc.Answer {
 	now := s.Current.Now()
 	max := now.ResultMax(child)

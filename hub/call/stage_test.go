@@ -579,7 +579,7 @@ func (h *host) AwaitServed(context.Context, rootsmgr.View, time.Duration) error 
 	return nil
 }
 
-// scriptedInstances are the scripted instances that the Supervisor runs, one of each child, of which a
+// scriptedInstances are the instances that the Supervisor runs, one of each child, of which a
 // test changes what it needs.
 type scriptedInstances struct {
 	s          *stage

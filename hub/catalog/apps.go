@@ -50,7 +50,7 @@ func (o *Offer) appURIs() (all []string) {
 	return all
 }
 
-// apps reports how the URIs of apps are called towards the client.
+// apps describes how the URIs of apps are called towards the client.
 type apps struct {
 	names map[string]map[string]string // by child, by its own URI: only the ones that are called otherwise
 	whose map[string]appURI            // by the URI towards the client

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Names reports how the tools of children are called towards the client.
+// Names describes how the tools of children are called towards the client.
 type Names struct {
 	Separator string // between child and tool, "__"
 	Max       int    // bytes of a whole name, 50: clients add a prefix of their own and cut at 60 to 64

@@ -54,7 +54,7 @@ func (r *Redefinitions) List() []Redefinition {
 	return slices.Clone(r.all)
 }
 
-// VisibleTo returns the visible to that a session may be told: not of servers that belong to another.
+// VisibleTo returns the redefinitions that a session may be told: not of servers that belong to another.
 func (r *Redefinitions) VisibleTo(session string) []Redefinition {
 	return slices.DeleteFunc(r.List(), func(d Redefinition) bool { return d.owner != "" && d.owner != session })
 }

@@ -277,7 +277,7 @@ func (s *SkillURIs) nameFor(at Source) (name string, ok bool) {
 	return "", false
 }
 
-// foldersOf returns the folders of that a URI is in, the innermost first; none that is longer than what can be claimed.
+// foldersOf returns the folders that a URI is in, the innermost first; none that is longer than what can be claimed.
 func foldersOf(uri string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		_, rest, ok := strings.Cut(uri[:min(len(uri), maxClaimed+1)], "://")
@@ -332,7 +332,7 @@ func (s *SkillURIs) renamedChildren() (children map[string]bool, any bool) {
 }
 
 // serverSkillURI returns a URI of a skill that names its server: skill://SERVER/REST, which keeps the name of the skill
-// where it is. One of another scheme is as the URI of any resource.
+// where it is. One of another scheme is treated as the URI of any resource.
 func serverSkillURI(child, uri string) string {
 	if !hasScheme(uri, skillScheme) {
 		return serverURI(child, uri)

@@ -258,7 +258,7 @@ func TestURIsOfSkillsStay(t *testing.T) {
 
 // TestURIsOfSkillsStayAcrossRestarts: hubs run one after the other, with the servers in another order in each and coming in another one. A hub
 // knows at its start what servers have listed before. No URI ever leads to another server than it once did, nor one that it is on no list of;
-// and what two claim keeps its URIs from the first start on that knew both. The control: if the order of the configuration decides what both
+// and what two claim keeps its URIs from the first start on that knew both. The control: if the order of the configuration decides about what both
 // claim, which is how a first-come rule starts again, a URI does change hands.
 func TestURIsOfSkillsStayAcrossRestarts(t *testing.T) {
 	t.Parallel()

@@ -19,11 +19,11 @@ import (
 type Peer interface {
 	// Call asks the client and waits for its answer, as jsonrpc.Conn.Call does.
 	Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error)
-	// Notify returns the client, waiting for room as long as ctx lasts.
+	// Notify informs the client, and waits for room as long as ctx lasts.
 	Notify(ctx context.Context, method string, params ...[]byte) error
 	// TryNotify informs the client if there is room; it never blocks.
 	TryNotify(method string, params ...[]byte) bool
-	// TryNotifyLeavingRoom works like TryNotify that leaves half of the room to whatever else
+	// TryNotifyLeavingRoom works like TryNotify, but leaves half of the room to whatever else
 	// there is to say.
 	TryNotifyLeavingRoom(method string, params ...[]byte) bool
 }
@@ -106,7 +106,7 @@ type Roots interface {
 
 // A Delivery gives what a child says the shape that its client is to have.
 type Delivery interface {
-	// Answer returns the child's as it is meant for this client.
+	// Answer returns the child's answer as it is meant for this client.
 	Answer(lease *children.Lease, method string, resp *jsonrpc.Response) jsonrpc.Answer
 	// KeepResultType keeps the resultType that the child has set: it was seen to be allowed.
 	KeepResultType()

@@ -151,7 +151,7 @@ func (c *Configuration) Replaced() <-chan struct{} { return c.replaced }
 // Child returns how a child is run, nil if there is none of this name.
 func (c *Configuration) Child(name string) *Child { return c.children[name] }
 
-// ResultMax returns the result max of a child, 0 if there is none of this name.
+// ResultMax returns the most bytes of text that a result of a child may have, 0 if there is none of this name.
 func (c *Configuration) ResultMax(child string) int {
 	if !c.cuts {
 		return 0

@@ -46,7 +46,7 @@ func (c *Configuration) Boundary(child *Child, roots, served []guard.Root, grant
 	return b
 }
 
-// CommonBoundary returns the common boundary of a child that serves everybody: the
+// CommonBoundary returns the boundary of a child that serves everybody: the
 // configured roots and the directories of the policy. If there are none it is empty,
 // whatever roots.when says: that is about calls, which each session's own roots judge.
 func (c *Configuration) CommonBoundary(child *Child) sandbox.Boundary {

@@ -7,7 +7,7 @@ import (
 	"mcphub/internal/principal"
 )
 
-// Current reports which Configuration is in force. Its methods may be called by
+// Current describes which Configuration is in force. Its methods may be called by
 // any goroutine.
 type Current struct {
 	now    atomic.Pointer[Configuration] // of a Current For someone, the last that it was asked for

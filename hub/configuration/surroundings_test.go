@@ -66,7 +66,7 @@ func TestForClient(t *testing.T) {
 		t.Error("what is to start anew does not, or something else does")
 	}
 
-	// What serves everybody is served what the hub was given, the one who asks.
+	// What serves everybody is served what the hub was given, no matter who asks.
 	paths := func(roots []guard.Root) (out []string) {
 		for _, r := range roots {
 			out = append(out, r.Path)

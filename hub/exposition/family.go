@@ -218,7 +218,7 @@ func (p *Page) Descs() (all []Desc) {
 	return all
 }
 
-// ContentType is the content type of what Append writes.
+// ContentType is the media type of what Append writes.
 const ContentType = "text/plain; version=0.0.4; charset=utf-8"
 
 // Append writes the page. A family without a value is left out.

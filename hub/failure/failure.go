@@ -105,7 +105,7 @@ func Outcome(err error) string {
 }
 
 // A SentError reports why a request that was handed to its server's connection has no answer. It may have run all
-// the same, unless that connection had ended before: see unsent.
+// the same, unless that connection had ended before: see isUnsent.
 type SentError struct{ Err error }
 
 func (e *SentError) Error() string { return e.Err.Error() }

@@ -45,7 +45,7 @@ func NoTool(server, tool string, c *offering.Catalog) jsonrpc.Answer {
 	return ToolError(texts.NoTool(server, tool, known))
 }
 
-// NotReady reports for a child that has not come up. stderr is what it wrote, if that is the session's own.
+// NotReady returns the answer about a child that has not come up. stderr is what it wrote, if that is the session's own.
 func NotReady(st children.Status, stderr string) string {
 	return texts.NotReady(st.Child, string(st.State), st.Err, stderr)
 }

@@ -16,7 +16,7 @@ type MainPeer interface {
 	AwaitReady(ctx context.Context) error // waits until the client can be asked
 }
 
-// mainReply is the main reply of a request which has none of its own.
+// mainReply replies to a request which has no reply of its own.
 type mainReply struct{ MainPeer }
 
 func (mainReply) AllowHubQuestions() (back func()) { return func() {} }

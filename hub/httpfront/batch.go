@@ -18,7 +18,7 @@ import (
 // (basic, Batching): each as if it had come by itself, side by side. What is to be
 // said before an answer goes on the session's own stream.
 
-// isBatch reports whether m is what message makes of a batch.
+// isBatch reports whether m is what readMessage makes of a batch.
 func isBatch(m *jsonrpc.Message) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(m.Frame, " \t\r\n"), []byte("["))
 }

@@ -81,7 +81,7 @@ func (f *Front) readMessage(w http.ResponseWriter, r *http.Request, c *Peer, s *
 	return nil, nil
 }
 
-// isJSON reports whether a Content-Type is the type of JSON, in UTF-8: there is no
+// isJSON reports whether a Content-Type stands for JSON, in UTF-8: there is no
 // other (RFC 8259, 8.1), and the one who stands before the hub may read it as it
 // says.
 func isJSON(kind string) bool {

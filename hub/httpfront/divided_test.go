@@ -84,7 +84,7 @@ func TestBodiesAreDivided(t *testing.T) {
 	}
 }
 
-// Large answers that a principal does not read, of however many sessions, leave room for the ones of another.
+// Large answers that a principal does not read, of however many sessions, leave room for the answers to another.
 func TestAnswersAreDivided(t *testing.T) {
 	t.Parallel()
 	for _, tokens := range [][]admission.Token{both, both[:1]} {

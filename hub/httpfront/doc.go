@@ -1,5 +1,5 @@
 // Package httpfront serves MCP clients over Streamable HTTP: those of the handshake (2025-03-26
-// to 2025-11-25), who have sessions, and the sessions of 2026-07-28, who have none. It admits
+// to 2025-11-25), who have sessions, and clients of 2026-07-28, who have none. It admits
 // requests, reads their messages, delivers these to a session of a [Hub], and writes what the
 // session answers and says.
 //

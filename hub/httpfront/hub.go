@@ -10,7 +10,7 @@ import (
 
 // A Hub is what the front opens sessions of.
 type Hub interface {
-	// Limits returns those in force now.
+	// Limits returns the limits that are in force now.
 	Limits() Limits
 	// Ready returns why no call could be served now, whatever it is; nil: calls are.
 	// Everybody is told the text.

@@ -227,13 +227,13 @@ func (mr *ModernReply) Notify(_ context.Context, method string, params ...[]byte
 	return nil
 }
 
-// TryNotify works like Notify if there is room.
+// TryNotify works like Notify, but only if there is room.
 func (mr *ModernReply) TryNotify(method string, params ...[]byte) bool {
 	st := mr.base.ensureStream()
 	return st != nil && st.Put(events.Message(nil, method, params), events.Note)
 }
 
-// TryNotifyLeavingRoom works like TryNotify where half of the room is free.
+// TryNotifyLeavingRoom works like TryNotify, but only if half of the room is free.
 func (mr *ModernReply) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
 	st := mr.base.ensureStream()
 	return st != nil && st.HasSpare() && st.Put(events.Message(nil, method, params), events.Note)

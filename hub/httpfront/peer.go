@@ -243,7 +243,7 @@ func (p *Peer) deliveryError() error {
 	return errNotReading
 }
 
-// TryNotifyLeavingRoom works like TryNotify where half of the room of the client's own stream is free.
+// TryNotifyLeavingRoom works like TryNotify, but only if half of the room of the client's own stream is free.
 func (p *Peer) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
 	return p.getStream.HasSpare() && p.TryNotify(method, params...)
 }

@@ -144,7 +144,7 @@ func (reply *Reply) Notify(ctx context.Context, method string, params ...[]byte)
 	return reply.peer.Notify(ctx, method, params...)
 }
 
-// TryNotifyLeavingRoom works like TryNotify where half of the room of the stream is free.
+// TryNotifyLeavingRoom works like TryNotify, but only if half of the room of the stream is free.
 func (reply *Reply) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
 	if st := reply.ensureStream(); st != nil {
 		return st.HasSpare() && st.Put(events.Message(nil, method, params), events.Note)

@@ -168,7 +168,7 @@ func (f *Front) shareOf(principal string) *quota.Share {
 	return s
 }
 
-// principalLimits returns those in force, with their defaults.
+// principalLimits returns the limits in force, with their defaults.
 func (f *Front) principalLimits() quota.Limits {
 	l := f.o.Principal
 	if l.Sessions <= 0 {

@@ -9,7 +9,7 @@ import (
 	"mcphub/internal/jsonrpc"
 )
 
-// Progress reports which request of which client a progress token of the hub
+// Progress describes which request of which client a progress token of the hub
 // belongs to. The tokens are the hub's own towards children, for two clients may
 // use the same. The zero value is ready.
 type Progress struct {

@@ -32,7 +32,7 @@ func (v *viewer) TryNotify(_ string, params ...[]byte) bool {
 	return true
 }
 
-// started works like Logins of a session, which ends with the test.
+// started returns the Logins of a session, which ends with the test.
 func started(t *testing.T) *Logins {
 	l := new(Logins)
 	l.Start(t.Context())

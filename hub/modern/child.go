@@ -76,7 +76,7 @@ func (c *Client) takeChild(payload []byte) (jsonrpc.Answer, bool) {
 }
 
 // childAnswers returns the answers in a raw object that a child of the same era
-// may have, nil for none. Roots are not among them, the one who asked: the ones
+// may have, nil for none. Roots are not among them, no matter who asked: the ones
 // that it has are the hub's to say. Neither is an answer to the hub's own
 // question.
 func childAnswers(responses []byte) []byte {
@@ -130,8 +130,8 @@ func WithRoots(responses, roots []byte, served bool) []byte {
 
 // RetryInput returns what the client brings for a child: what that wants to have
 // back, raw, nil for nothing, and the answers, a raw object or nil. ok is false if it
-// brings nothing, or for another child. Answers without a requestState are the
-// requestState of a client that knew the questions before, or was told them by a
+// brings nothing, or for another child. Answers without a requestState come from
+// a client that knew the questions before, or was told them by a
 // server that had no state: the request was judged as any other, and they bind no
 // one.
 func (c *Client) RetryInput(child string) (state, responses []byte, ok bool) {

@@ -124,12 +124,12 @@ func (c *Client) AllowsFastPath(share spec.Share, mirrored bool, lease *children
 	return free && !mirrored && (lease == nil || !lease.IsModern())
 }
 
-// Answer returns the child's as it is: finish gives it its shape.
+// Answer returns the child's answer as it is: finishAnswer gives it its shape.
 func (c *Client) Answer(_ *children.Lease, _ string, resp *jsonrpc.Response) jsonrpc.Answer {
 	return resp.Answer()
 }
 
-// Wants returns true: say looks at the level.
+// Wants returns true: routeNotification looks at the level.
 func (c *Client) Wants(*jsonrpc.Message) bool { return true }
 
 // YieldTurn gives back the turn of a child: clients with other roots may want it
@@ -188,13 +188,13 @@ func (c *Client) Notify(ctx context.Context, method string, params ...[]byte) er
 	return nil
 }
 
-// TryNotify works like Notify that never blocks.
+// TryNotify works like Notify, but never blocks.
 func (c *Client) TryNotify(method string, params ...[]byte) bool {
 	reply, params := c.routeNotification(method, params)
 	return reply == nil || reply.TryNotify(method, params...)
 }
 
-// TryNotifyLeavingRoom works like TryNotify that leaves room to others.
+// TryNotifyLeavingRoom works like TryNotify, but leaves room to others.
 func (c *Client) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
 	reply, params := c.routeNotification(method, params)
 	return reply == nil || reply.TryNotifyLeavingRoom(method, params...)

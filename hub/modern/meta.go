@@ -96,7 +96,7 @@ func unsupportedVersion(version string) jsonrpc.Answer {
 }
 
 // Strip returns a request without what belongs to this hop alone. It is made
-// again, so what is judged and sent has no part of the rest in it.
+// again, so what is judged and sent has nothing of the rest in it.
 func Strip(m *jsonrpc.Message) (*jsonrpc.Message, error) {
 	frame := make([]byte, 0, len(m.Frame))
 	frame = append(append(frame, `{"jsonrpc":"2.0","id":`...), m.ID...)

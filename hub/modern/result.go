@@ -11,7 +11,7 @@ import (
 // This file gives answers the shape of this era. What children of the other era
 // say is spliced, never decoded.
 
-// Caching reports how long a result may be kept, and by whom (2026-07-28,
+// Caching describes how long a result may be kept, and by whom (2026-07-28,
 // server/utilities/Caching). The zero value is: not at all, and by no one else.
 type Caching struct {
 	TTL    int64 // milliseconds

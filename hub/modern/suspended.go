@@ -159,7 +159,7 @@ func (t *callTable) takeCall(id string) *Client {
 	return t.removeCall(id)
 }
 
-// findCall is take that leaves it there.
+// findCall works like takeCall, but leaves it there.
 func (t *callTable) findCall(id string) *Client {
 	t.mu.Lock()
 	defer t.mu.Unlock()

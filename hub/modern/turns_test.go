@@ -23,7 +23,7 @@ type modelTicket struct {
 	turns int // that were given since it arrived
 }
 
-// The one who is inside together brings the same roots; no one waits whose turn
+// All who are inside together bring the same roots; no one waits whose turn
 // it could be; no caller waits for more turns than there were calls before it;
 // no more than most wait; and when all have left there is no one.
 func TestTurnsAreFair(t *testing.T) {

@@ -9,7 +9,7 @@
 //
 // An [Offering] has one leaf mutex. Its catalogue is an immutable value behind an atomic pointer,
 // made again when someone looks at it after a change. The hub tells it of changes of the one instance
-// that serves the session; the one who waits here is woken then.
+// that serves the session; all who wait here are woken then.
 //
 // # What it refuses to do
 //

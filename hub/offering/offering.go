@@ -93,7 +93,7 @@ func (o *Offering) Take(st *children.Status, offer *catalog.Offer) (restarted, c
 	return restarted, changed
 }
 
-// wakeWaiters has the one who waits look again. mu is held.
+// wakeWaiters has all who wait look again. mu is held.
 func (o *Offering) wakeWaiters() {
 	close(o.changed)
 	o.changed = make(chan struct{})
@@ -159,7 +159,7 @@ func (o *Offering) ChildStatus(name string) children.Status {
 	return st
 }
 
-// stateOf reports for a child what awaitChildren waits for. offered: the instance
+// stateOf reports what awaitChildren waits for, of one child. offered: the instance
 // that serves the session now has listed its tools, or what it offers is
 // remembered.
 func (o *Offering) stateOf(name string) (st children.Status, known, offered bool, changed <-chan struct{}) {
@@ -303,7 +303,7 @@ func (o *Offering) listsBy(wait time.Duration) time.Time {
 	return o.until
 }
 
-// hurryLists remembers that something is remembered. mu is held.
+// hurryLists shortens the wait for lists, because something is remembered. mu is held.
 func (o *Offering) hurryLists() {
 	if o.brief {
 		return

@@ -221,13 +221,13 @@ type Ticket struct {
 // TicketOf returns the Ticket of a request on the fast path, which has no context. It has no place in the record yet.
 func TicketOf(timing *telemetry.Call) Ticket { return Ticket{timing: timing} }
 
-// Outcome remembers what became of a request that its server did not answer.
+// Outcome records what became of a request that its server did not answer.
 func (t Ticket) Outcome(word string) {
 	t.Ticket.Outcome(word)
 	t.timing.ServerAnswered(word, nil)
 }
 
-// Answered remembers what its server answered, and returns the word for that.
+// Answered records what its server answered, and returns the word for that.
 func (t Ticket) Answered(a jsonrpc.Answer) (word string) {
 	word = Result(a.Result, a.Error)
 	t.Ticket.Outcome(word)

@@ -201,7 +201,7 @@ func (w *fullText) pageURI(n int) string { return w.textURI() + pageQuery + strc
 
 const pageQuery = "?page="
 
-// IsResult reports whether a URI can only be a result's. It is for no server, the one who lists it.
+// IsResult reports whether a URI can only stand for a result. Then it goes to no server, no matter who lists it.
 func IsResult(uri string) bool {
 	_, _, ok := parseURI(uri)
 	return ok

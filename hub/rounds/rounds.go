@@ -61,7 +61,7 @@ type Request interface {
 	Lease() *children.Lease
 	// Ask has a client of the handshake's era answer one question.
 	Ask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer
-	// Answer returns the child's as it is meant for the client.
+	// Answer returns the child's answer as it is meant for the client.
 	Answer(resp *jsonrpc.Response) jsonrpc.Answer
 	// Revalidate sees to it that the request may be sent again. With an error it may not.
 	Revalidate(ctx context.Context) error

@@ -105,7 +105,7 @@ func New(tools []Tool) *Index {
 	return x
 }
 
-// scoreRarity returns how much a word reports that some of all tools have.
+// scoreRarity returns how much a word counts that some of all tools have.
 func scoreRarity(all, having int) float64 {
 	return math.Log(1 + (float64(all)-float64(having)+0.5)/(float64(having)+0.5))
 }

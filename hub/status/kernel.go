@@ -9,7 +9,7 @@ import (
 	"mcphub/children/spec"
 )
 
-// Confinement reports how far the kernel holds a child. It is JSON; all are left out
+// Confinement describes how far the kernel holds a child. It is JSON; all are left out
 // of a child that is not to be confined.
 type Confinement struct {
 	Kernel string   `json:"kernel,omitempty"`        // held, partial or none

@@ -102,8 +102,8 @@ type Config struct {
 	Restart   []string   `json:"afterRestart,omitempty"` // keys whose change takes effect after a restart
 }
 
-// RootsOf reports how the roots stand for a request. word is the state of the roots, era the
-// protocol's. What belongs to more than the request is filled in by the session.
+// RootsOf reports how the roots stand for a request. word is the state of the roots, era is of the
+// protocol. What belongs to more than the request is filled in by the session.
 func RootsOf(view rootsmgr.View, word string, client declaration.Claims, era string, conf *configuration.Configuration) Roots {
 	snap := view.Snapshot
 	r := Roots{

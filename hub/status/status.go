@@ -31,7 +31,7 @@ type Hub struct {
 	Children  []Child                `json:"children"`                 // every instance, and those configured that have none; by name, then instance
 	NotServed []NotServed            `json:"notServed"`                // entries of hub.json that cannot be run, or are disabled
 	Sessions  []Session              `json:"sessions"`                 // by the time they began
-	Redefined []catalog.Redefinition `json:"redefinedTools,omitempty"` // tools that are defined differently from they were before
+	Redefined []catalog.Redefinition `json:"redefinedTools,omitempty"` // tools that are defined differently from before
 	Audit     Audit                  `json:"audit"`
 	Policy    *Policy                `json:"policy,omitempty"`
 	Refusals  []audit.Refusal        `json:"refusals,omitempty"` // the last, if no log is kept
@@ -98,7 +98,7 @@ type childLaunch struct {
 	Limits  *Limits  `json:"limits,omitempty"`
 }
 
-// A Package reports which package a confined server runs from.
+// A Package describes which package a confined server runs from.
 type Package struct {
 	Name      string    `json:"name"`
 	Version   string    `json:"version,omitempty"`

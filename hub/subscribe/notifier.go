@@ -86,7 +86,7 @@ type known struct {
 
 func knowsNothing() known { return known{map[int]string{}, map[int]time.Time{}} }
 
-// overtaken is how a list is known that was shown differently from the client was
+// overtaken is how a list is known that was shown differently from what the client was
 // told. No digest is equal to it, so the client is told next time.
 const overtaken = ""
 

@@ -35,7 +35,7 @@ type resource struct {
 	uri string // the child's own
 }
 
-// A subscriber is the one who of a session is told about resources: the client
+// A subscriber is that part of a session which is told about resources: the client
 // itself after its handshake, or one stream.
 type subscriber struct {
 	notifier *Notifier
@@ -90,7 +90,7 @@ func (t *Table) dropSubscription(at resource, who *subscriber) (last bool) {
 	return t.takeSubscription(at, who)
 }
 
-// takeSubscription is drop for callers that hold mu.
+// takeSubscription works like dropSubscription for callers that hold mu.
 func (t *Table) takeSubscription(at resource, who *subscriber) (last bool) {
 	delete(t.by[at], who)
 	delete(t.bySession[who.notifier], row{at, who})

@@ -79,7 +79,7 @@ func (t *Table) Serve(ctx context.Context, s Session, m *jsonrpc.Message, modern
 	return a
 }
 
-// acquireLease returns the acquire lease of the instance that made the task. A reload may have come to deny the tool: then no
+// acquireLease returns a lease of the instance that made the task. A reload may have come to deny the tool: then no
 // part of the task is told any more, and it can be cancelled for as long as its server runs.
 func (t *task) acquireLease(ctx context.Context, s Session, method string) (*children.Lease, jsonrpc.Answer) {
 	if s.Denies(t.key.Child, t.tool) {

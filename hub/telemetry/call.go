@@ -102,7 +102,7 @@ type clientKey struct{ transport, version, principal string }
 
 type decisionKey struct{ decision, rule string }
 
-// operationKey reports what a request is of; child and tool are "" if it is of none.
+// operationKey describes what a request is of; child and tool are "" if it is of none.
 type operationKey struct{ method, child, tool string }
 
 func (t *Telemetry) clientOf(k clientKey) *client {

@@ -1,4 +1,4 @@
-// Package telemetry counts and times what a hub does, for the caller that watches it.
+// Package telemetry counts and times what a hub does, for the one who watches it.
 //
 // A [Telemetry] belongs to one hub, a [Session] to one client of it, a [Call] to one request.
 // Package record holds the seam: where a decision is written down it is counted, and where

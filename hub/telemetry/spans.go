@@ -25,7 +25,7 @@ type spans struct {
 	server, client              tracing.Span // nil: not begun, or ended
 }
 
-// spansOf returns the spans of of a new Call; nil: the hub does not trace.
+// spansOf returns the spans of a new Call; nil: the hub does not trace.
 func (s *Session) spansOf(c *client) *spans {
 	if s.t.tracer == nil {
 		return nil

@@ -15,7 +15,7 @@ import (
 
 // This file makes the texts of calls that are denied, or whose arguments do not fit.
 
-// BadArguments is told about arguments that do not fit the schema of a tool.
+// BadArguments returns what is told about arguments that do not fit the schema of a tool.
 func BadArguments(server, tool string, err error) string {
 	what := err.Error()
 	if invalid, ok := errors.AsType[*schema.Error](err); ok {
@@ -30,7 +30,7 @@ func BadArguments(server, tool string, err error) string {
 // maxRoots is how many roots a denial names.
 const maxRoots = 20
 
-// Denied returns the text for a call that was denied: the text that a model reads, then if the path stands in the arguments and
+// Denied returns the text for a call that was denied: the text that a model reads, then the place of the path in the arguments and
 // its target, which case without a boundary holds, and what would change it. named is the path that the entry of the server
 // names and the denied one is or lies in; "" for none.
 func Denied(v *validate.Verdict, at, named string) string {

@@ -8,64 +8,64 @@ import (
 	"mcphub/internal/printable"
 )
 
-// MayHaveRun is told about a request that was sent and not answered.
+// MayHaveRun is the text about a request that was sent and not answered.
 const MayHaveRun = "It was sent to its server and may have run."
 
-// NotSent is told about a request that was not sent.
+// NotSent is the text about a request that was not sent.
 const NotSent = "The call was not sent, so nothing was done."
 
-// ChildTimedOut is told when nothing was heard of a server. what is a tool of its or a method.
+// ChildTimedOut returns what is told when nothing was heard of a server. what is a tool of its or a method.
 func ChildTimedOut(server, what string, after time.Duration) string {
 	return fmt.Sprintf("The server %s did not answer %s within %s, nor report progress. Raise \"timeout\": {\"call\": ...} of this server if that is too short.",
 		printable.Quote(server), printable.Quote(what), after)
 }
 
-// NoAnswer is told when a server did not answer for a reason of its own.
+// NoAnswer returns what is told when a server did not answer for a reason of its own.
 func NoAnswer(server, what, why string) string {
 	return fmt.Sprintf("The server %s did not answer %s: %s", printable.Quote(server), printable.Quote(what), why)
 }
 
-// UnstableTool is told when a server changes a tool whenever it is called.
+// UnstableTool returns what is told when a server changes a tool whenever it is called.
 func UnstableTool(server, tool string) string {
 	return fmt.Sprintf("The server %s changes the definition of %s again and again. Ask tools/list and try again.", printable.Quote(server), printable.Quote(tool))
 }
 
-// ToolGone is told when a server has listed a tool before, and does not now.
+// ToolGone returns what is told when a server has listed a tool before, and does not now.
 func ToolGone(server, tool string) string {
 	return fmt.Sprintf("The server %s does not offer the tool %s any more: it did when it was listed before. tools/list shows what it has now.", printable.Quote(server), printable.Quote(tool))
 }
 
-// NotOffered is told when a server has a tool that the hub leaves out.
+// NotOffered returns what is told when a server has a tool that the hub leaves out.
 func NotOffered(server, tool, why string) string {
 	return fmt.Sprintf("The tool %s of server %s is not offered: %s", printable.Quote(tool), printable.Quote(server), why)
 }
 
-// UnknownTool is told about a name that no tool has; count is how many tools there are.
+// UnknownTool returns what is told about a name that no tool has; count is how many tools there are.
 func UnknownTool(name string, count int) string {
 	return fmt.Sprintf("Unknown tool '%s'; tools/list names %d.", printable.Escape(name, 100), count)
 }
 
-// AmbiguousTool is told about a name that tools of several apps have.
+// AmbiguousTool returns what is told about a name that tools of several apps have.
 func AmbiguousTool(name string, names []string) string {
 	return "Several servers have apps and a tool " + printable.Quote(name) + ". Call it by one of its names here: " + printable.List(names)
 }
 
-// NoTool is told about a tool that a server does not have.
+// NoTool returns what is told about a tool that a server does not have.
 func NoTool(server, tool string, known []string) string {
 	return fmt.Sprintf("The server %s has no tool %s. Its tools: %s", printable.Quote(server), printable.Quote(tool), printable.List(known))
 }
 
-// NoServer is told about a name that no server has.
+// NoServer returns what is told about a name that no server has.
 func NoServer(name string, known []string) string {
 	return fmt.Sprintf("There is no server %s. Servers: %s", printable.Quote(name), printable.List(known))
 }
 
-// CannotRun is told about a server that hub.json describes wrongly.
+// CannotRun returns what is told about a server that hub.json describes wrongly.
 func CannotRun(server, why string) string {
 	return fmt.Sprintf("The server %s cannot be run: %s", printable.Quote(server), why)
 }
 
-// NotReady is told about a server that has not come up. stderr is what it wrote, if the session may see that.
+// NotReady returns what is told about a server that has not come up. stderr is what it wrote, if the session may see that.
 func NotReady(server, state, why, stderr string) string {
 	text := fmt.Sprintf("The server %s is not available (%s)", printable.Quote(server), state)
 	if why != "" {
@@ -77,20 +77,20 @@ func NotReady(server, state, why, stderr string) string {
 	return text
 }
 
-// NoPrompt is told about a name that no prompt has.
+// NoPrompt returns what is told about a name that no prompt has.
 func NoPrompt(name string) string {
 	return "There is no prompt " + printable.Quote(name) + "; prompts/list tells what there is."
 }
 
-// NoTemplate is told about a URI that no template has.
+// NoTemplate returns what is told about a URI that no template has.
 func NoTemplate(uri string) string {
 	return "There is no resource template " + printable.Quote(uri) + "; resources/templates/list tells what there is."
 }
 
-// NoTask is told about an id that no task of the session has.
+// NoTask returns what is told about an id that no task of the session has.
 func NoTask(id string) string { return "There is no task " + printable.Quote(id) + " here." }
 
-// NoResource is told about a URI that no server has. The ones that are away could not be asked.
+// NoResource returns what is told about a URI that no server has. The ones that are away could not be asked.
 func NoResource(away []string) string {
 	if len(away) > 0 {
 		return fmt.Sprintf("Resource not found: no server that is available has it. Not available: %s; `mcphub status` shows why.", printable.List(away))
@@ -98,55 +98,55 @@ func NoResource(away []string) string {
 	return "Resource not found: no server behind this hub has it."
 }
 
-// NoExtension is told about a request of an extension that no server offers.
+// NoExtension returns what is told about a request of an extension that no server offers.
 func NoExtension(extension, method string) string {
 	return "No server behind this hub offers " + extension + ", which " + printable.Quote(method) + " belongs to."
 }
 
-// NoExtensionResource is told about a URI that no server with an extension has.
+// NoExtensionResource returns what is told about a URI that no server with an extension has.
 func NoExtensionResource(extension, uri string) string {
 	return "No server behind this hub that offers " + extension + " has " + printable.Quote(uri) + "."
 }
 
-// NoExtensionMethod is told about a method that neither the protocol nor an extension has.
+// NoExtensionMethod returns what is told about a method that neither the protocol nor an extension has.
 func NoExtensionMethod(method string) string {
 	return "No server behind this hub offers an extension that " + printable.Quote(method) + " could belong to."
 }
 
-// AmbiguousMethod is told about a method that several servers may have.
+// AmbiguousMethod returns what is told about a method that several servers may have.
 func AmbiguousMethod(method string, servers []string) string {
 	return fmt.Sprintf("%s may belong to several servers (%s), and nothing in its params (a uri, name or taskId of one of them) tells to which.",
 		printable.Quote(method), printable.List(servers))
 }
 
-// Lacks is told about a request without a member that it needs.
+// Lacks returns what is told about a request without a member that it needs.
 func Lacks(method, what, pointer string) string {
 	return method + " needs " + what + " at " + pointer + "."
 }
 
-// LacksArgument is told about a call of a tool of the hub's own without an argument that it needs.
+// LacksArgument returns what is told about a call of a tool of the hub's own without an argument that it needs.
 func LacksArgument(tool, argument, what string) string {
 	return fmt.Sprintf("%s needs %q: %s (a string).", tool, argument, what)
 }
 
-// TaskDenied is told about a task whose tool the rules have come to deny.
+// TaskDenied returns what is told about a task whose tool the rules have come to deny.
 func TaskDenied(tool, server string) string {
 	return fmt.Sprintf("Access denied: The rules of hub.json have come to deny the tool %s of the server %s, and with it the task. tasks/cancel ends it, as does the end of the server.",
 		printable.Quote(tool), printable.Quote(server))
 }
 
-// TaskRefused is told about a task that its server gave an id which cannot be used.
+// TaskRefused returns what is told about a task that its server gave an id which cannot be used.
 func TaskRefused(server, why string) string {
 	return fmt.Sprintf("The server %s gave its task an id %s. The task was cancelled.", printable.Quote(server), why)
 }
 
-// Unanswered is told to a server whose question has no answer.
+// Unanswered returns the text for a server whose question has no answer.
 func Unanswered(why string) string { return "The client was not asked, or did not answer: " + why }
 
-// ClientGone is told to a server whose client has gone.
+// ClientGone is the text for a server whose client has gone.
 const ClientGone = "The client has gone."
 
-// SharedServer is told to a server that asks something and serves several sessions.
+// SharedServer returns the text for a server that asks something and serves several sessions.
 func SharedServer(method string) string {
 	return "No client can be asked for " + printable.Escape(method, 100) + ": several sessions may share this server, so it cannot be told which it belongs to."
 }
@@ -158,8 +158,8 @@ const (
 	OtherList     = "The cursor is none of this list: ask again without one."
 )
 
-// NoChanges is told about a subscription to a resource whose server tells about no changes.
+// NoChanges is the text about a subscription to a resource whose server tells about no changes.
 const NoChanges = "The server of this resource does not tell of changes."
 
-// HubEnded is told about a request that the hub served when it ended.
+// HubEnded is the text about a request that the hub served when it ended.
 const HubEnded = "The hub ended while it served this request, so it may have run. Look before you send it again."

@@ -1,7 +1,7 @@
-// Package tracing knows the context of a trace that a request carries in its _meta: if it stands there,
+// Package tracing knows the context of a trace that a request carries in its _meta: its place there,
 // what is passed on of it, and who makes the spans of the hub.
 //
-// The context is the context of W3C Trace Context and Baggage, under the unprefixed names that MCP keeps
+// The context is as in W3C Trace Context and Baggage, under the unprefixed names that MCP keeps
 // for it (SEP-414). A [Tracer] makes spans; cmd/mcphub/internal/otlp has the one that exports them. A hub
 // without a Tracer passes on what came.
 //

@@ -135,7 +135,7 @@ func (c *chain) recoverLogs() error {
 // errUnreadable is the reason why a log cannot be closed.
 var errUnreadable = errors.New("its end cannot be read")
 
-// closeLog remembers the end of a log whose process is gone. Before that it
+// closeLog writes the end of a log whose process is gone. Before that it
 // closes a line that was cut off. A log without a whole line is removed: no
 // decision rests on it.
 func (c *chain) closeLog(id string) error {

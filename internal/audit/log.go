@@ -176,7 +176,7 @@ func (l *Log) addLine(kind string, now time.Time, body func(line) line) {
 	l.pending = body(b).finishLine(from, &l.made.head)
 }
 
-// Outcome remembers what became of a request. It does not wait: it is written
+// Outcome records what became of a request. It does not wait: the outcome is written
 // soon, with others in one line.
 func (l *Log) Outcome(o Outcome) {
 	l.mu.Lock()
@@ -343,7 +343,7 @@ func (l *Log) writeFile(b []byte) (int, error) {
 	return n, err
 }
 
-// checkFile checks that the file is its place, and the same file. The caller holds writeMu.
+// checkFile checks that the file is in its place, and is the same file. The caller holds writeMu.
 func (l *Log) checkFile(now time.Time) error {
 	fi, err := os.Lstat(l.path)
 	l.mu.Lock()

@@ -215,7 +215,7 @@ func (r *Recorder) commitLog(ctx context.Context, l *Log, of int) error {
 	return err
 }
 
-// Outcome remembers what became of a request. The zero Ticket is of none.
+// Outcome records what became of a request. The zero Ticket is of none.
 func (t Ticket) Outcome(result string) {
 	if t.log != nil {
 		t.log.Outcome(Outcome{DecisionLine: t.number, Call: t.call, Result: result, Micros: time.Since(t.at).Microseconds()})

@@ -46,7 +46,7 @@ func (l *Log) sweepPending() {
 	}
 }
 
-// writeCheckpoint remembers the state of the log in the folder's chain, if it
+// writeCheckpoint writes the state of the log into the folder's chain, if it
 // has changed, with everything before on the disk.
 func (l *Log) writeCheckpoint() error {
 	l.mu.Lock()
@@ -58,7 +58,7 @@ func (l *Log) writeCheckpoint() error {
 	return l.syncAndMark(KindCheckpoint, nil)
 }
 
-// noteGone remembers in the folder's chain how far a log went whose file was
+// noteGone writes into the folder's chain how far a log went whose file was
 // taken away, if that chain still knows the log.
 func (l *Log) noteGone() error {
 	l.mu.Lock()

@@ -107,7 +107,7 @@ func (m procReader) atOtherEnd(socket int, want Want) error {
 		return err
 	}
 	if fd < 0 {
-		return nil // refuse has seen that it is the one that it was
+		return nil // refuseProcess has seen that it is the one that it was
 	}
 	n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
 	for errors.Is(err, unix.EINTR) {
@@ -146,7 +146,7 @@ func ownProc() error {
 	return nil
 }
 
-// peerOf returns the process that has connected, or listens, and if the kernel gives one a descriptor
+// peerOf returns the process that has connected, or listens, and, if the kernel gives one, a descriptor
 // of it; else -1.
 func peerOf(socket int) (pid, fd int, err error) {
 	cred, err := unix.GetsockoptUcred(socket, unix.SOL_SOCKET, unix.SO_PEERCRED)

@@ -165,7 +165,7 @@ func TestWhoIsMarked(t *testing.T) {
 	}
 }
 
-// TestFilters: the one who has more than the hub is refused, and the one who no one can tell.
+// TestFilters: a process that has more filters than the hub is refused, and so is one of which that cannot be told.
 func TestFilters(t *testing.T) {
 	m := among(50, []proctree.Process{{PID: 1}, {PID: 20, Parent: 1}, {PID: 50, Parent: 1}})
 	old := func(mode int) string { return fmt.Sprintf("\nSeccomp:\t%d\nSpeculation\n", mode) }

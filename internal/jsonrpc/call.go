@@ -129,7 +129,7 @@ func (c *Conn) forgetCall(n uint64) *call {
 	return p
 }
 
-// forgetRaw is forget for the id of an answer. Our ids are whole numbers. A strict peer
+// forgetRaw works like forgetCall for the id of an answer. Our ids are whole numbers. A strict peer
 // must return them as they were, because its answers may be decisions of people. A
 // lenient peer may spell them otherwise.
 func (c *Conn) forgetRaw(id string) *call {
@@ -190,7 +190,7 @@ func (c *Conn) TryNotify(method string, params ...[]byte) bool {
 	return c.tryNotify(0, method, params)
 }
 
-// TryNotifyLeavingRoom works like TryNotify that leaves half of the room to whatever else
+// TryNotifyLeavingRoom works like TryNotify, but leaves half of the room to whatever else
 // there is to send.
 func (c *Conn) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
 	return c.tryNotify(-c.o.QueueBytes/2, method, params)

@@ -92,7 +92,7 @@ type Stats struct {
 	Dropped   uint64 // notifications that TryNotify had no room for
 	Cancelled uint64 // calls that ended by their context
 	Heard     uint64 // reads that brought something
-	TextIDs   uint64 // answers of a lenient peer whose id was a string, and the id of the call a number
+	TextIDs   uint64 // answers of a lenient peer whose id was a string, although the id of the call is a number
 }
 
 // A Conn speaks JSON-RPC with one peer over a pair of streams.

@@ -309,7 +309,7 @@ func (c *Conn) replyTo(ctx context.Context, id string, a Answer, e *kept.Entry) 
 	a.Free()
 }
 
-// replyOnReadLoop is reply for the read loop, which must not block.
+// replyOnReadLoop works like replyTo for the read loop, which must not block.
 func (c *Conn) replyOnReadLoop(id string, a Answer) {
 	f := newFrame()
 	defer f.freeFrame()

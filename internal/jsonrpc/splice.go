@@ -12,7 +12,7 @@ func Splice(raw []byte, edits ...Edit) [][]byte {
 	return AppendSplice(make([][]byte, 0, 2*len(edits)+1), raw, slices.Clone(edits))
 }
 
-// AppendSplice works like Splice that appends to parts. It puts the edits in order.
+// AppendSplice works like Splice, but appends to parts. It puts the edits in order.
 func AppendSplice(parts [][]byte, raw []byte, edits []Edit) [][]byte {
 	at := func(e Edit) int { return offsetOf(raw, e.Old) }
 	slices.SortFunc(edits, func(a, b Edit) int { return at(a) - at(b) })

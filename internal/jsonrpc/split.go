@@ -219,7 +219,7 @@ func (s *splitter) readObject(frame []byte, m *Message, seen *memberSet) error {
 	return err
 }
 
-// memberSet reports which members of the envelope have been seen, and what
+// memberSet holds which members of the envelope have been seen, and what
 // was wrong with the first bad one: the rest is still read, since a frame
 // that is no JSON at all is refused as that.
 type memberSet struct {

@@ -5,7 +5,7 @@ import "bytes"
 // Words of an entry.
 const (
 	entryLine = 0  // the number of the line of the request; 0: the entry does not count
-	entryEnd  = 8  // if the frame ends in the output that answers the request, or that asks the question
+	entryEnd  = 8  // the place at which the frame ends in the output that answers the request, or that asks the question
 	entryText = 16 // the kind, and the length of the id
 )
 

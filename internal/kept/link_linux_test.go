@@ -189,7 +189,7 @@ func TestMemoryOfAnySize(t *testing.T) {
 	}
 }
 
-// TestNoPointerIsShared: what the hub gives to the kernel lies if no other process can change it, but for the number that the kernel gives
+// TestNoPointerIsShared: what the hub gives to the kernel lies in memory that no other process can change, but for the number that the kernel gives
 // back.
 func TestNoPointerIsShared(t *testing.T) {
 	files, err := NewFiles()

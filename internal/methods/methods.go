@@ -149,7 +149,7 @@ const (
 )
 
 // extensions has them: of no other is known more than its name. A list is merged as the ones of the protocol are; what
-// has a uri in its params goes to the one who has that.
+// has a uri in its params goes to the child that has that resource.
 var extensions = [...]Method{
 	{Name: ListSkills, Extension: ExtensionSkills},
 	{Name: GetSkill, Extension: ExtensionSkills, Cacheable: true},

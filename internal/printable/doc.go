@@ -3,7 +3,7 @@
 //
 // There are two ways. [Clean] is for prose: descriptions, instructions, error texts,
 // what a child writes to stderr. It removes what no reader sees and a terminal or a
-// model would obey. [Escape] is for names and paths, if it matters what exactly
+// model would obey. [Escape] is for names and paths, of which it matters what exactly
 // stands there: it removes nothing and shows everything, on one line. [Line] is for
 // what may be either and must not make up a line: honest prose stays, all else is
 // escaped. [JSON] does for JSON text what Escape does for a name, and loses nothing.

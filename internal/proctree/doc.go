@@ -4,7 +4,7 @@
 // time it started, so that a signal never goes to someone who was given the id later. [Family.End] ends a
 // whole family, even one that resists: everybody is stopped before anybody is killed, so that none can fork,
 // or lose the parent by which it is recognised, while the others go. [Subreaper] makes the kernel hand over to
-// this process the one who below it loses their parent.
+// this process all processes below it that lose their parents.
 //
 // Concurrency: all functions may be called from any goroutine; none starts
 // anything, and only Mark keeps state: what this process was before.

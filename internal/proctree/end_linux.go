@@ -7,13 +7,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Subreaper makes this process the parent of the one who below it loses theirs.
+// Subreaper makes this process the parent of all processes below it that lose theirs.
 func Subreaper() error {
 	return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 }
 
 // Signal sends a signal to this very process: if it has ended meanwhile the
-// error is ESRCH, the one who has its id now.
+// error is ESRCH, no matter which process has its id now.
 func (p Process) Signal(sig unix.Signal) error {
 	fd, err := p.openDescriptor()
 	switch {
@@ -133,7 +133,7 @@ func (f Family) End(atMost time.Duration) (left []Process, err error) {
 
 // freezeAll stops everybody in the family, until a look at the table shows no one
 // new, neither living nor ended. A process with STOP on its way can no longer
-// fork, so the one who is not in the last table has no living ancestor in it.
+// fork, so a process that is not in the last table has no living ancestor in it.
 func (f Family) freezeAll(foreign map[Process]bool, deadline time.Time) (stopped []Process, err error) {
 	seen := map[Process]bool{}
 	for {

@@ -18,7 +18,7 @@
 //     kernel itself.
 //   - [Listener] wraps a listener so that its connections do the same.
 //   - An [Appender] writes to a regular file, which may block: while the disk
-//     makes writers wait, and if the file is not on a disk of this machine, it
+//     makes writers wait, or if the file is not on a disk of this machine, it
 //     announces its writes.
 //   - [Look] reports what a path leads to, if the kernel has the way in memory.
 //

@@ -74,10 +74,10 @@ func newHanded(f *os.File, socket bool) *PassedStream {
 	return s
 }
 
-// SyscallConn returns the syscall conn of the descriptor. Who uses it must not block.
+// SyscallConn gives access to the descriptor. Who uses it must not block.
 func (s *PassedStream) SyscallConn() (syscall.RawConn, error) { return s.raw, nil }
 
-// SetWriteDeadline returns the write deadline of a file.
+// SetWriteDeadline sets the deadline of writes.
 func (s *PassedStream) SetWriteDeadline(t time.Time) error { return s.f.SetWriteDeadline(t) }
 
 // Close closes the descriptor, and ends a Read and a Write that wait.

@@ -9,8 +9,8 @@ import (
 const resolveCached = 0x20 // RESOLVE_CACHED of linux/openat2.h
 
 // Look is statx(2) of what a path leads to, by a name that ends with NUL. None of its system calls can wait: ok is false if the kernel
-// would have to read the way from a disk, before Linux 5.12, if a filter forbids openat2, and if there is nothing. flags and resolve are
-// the resolve of openat2(2) besides.
+// would have to read the way from a disk, before Linux 5.12, if a filter forbids openat2, and if there is nothing. flags and resolve are further
+// flags of openat2(2).
 func Look(name *byte, flags, resolve uint64, mask uint32) (st unix.Statx_t, ok bool) {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC | flags, Resolve: resolveCached | resolve}
 	here := unix.AT_FDCWD

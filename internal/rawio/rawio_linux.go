@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The transfers of pipes and sockets are the sockets of preadv2(2) and pwritev2(2)
+// Pipes and sockets are read and written by preadv2(2) and pwritev2(2)
 // with RWF_NOWAIT: they do not block even where someone else has made the
 // descriptor one that does, as every process may that shares our standard streams.
 // A call that blocks unannounced would hold up the collector, and with it
@@ -21,7 +21,7 @@ type transfer struct{ iov unix.Iovec }
 func (t *transfer) transferOnce(trap uintptr, fd uintptr, b []byte) (int, unix.Errno) {
 	t.iov.Base = unsafe.SliceData(b)
 	t.iov.SetLen(len(b))
-	const here = ^uintptr(0) // the offset -1: if the descriptor is
+	const here = ^uintptr(0) // the offset -1: the place at which the descriptor is
 	n, _, errno := unix.RawSyscall6(trap, fd, uintptr(unsafe.Pointer(&t.iov)), 1, here, offsetHigh, unix.RWF_NOWAIT)
 	t.iov.Base = nil
 	return int(n), errno

@@ -26,11 +26,11 @@ type Settings struct {
 	Key  File // its private key
 	Pins []string
 	// PinsAt is where Pins stand in hub.json. Each is "sha256/" and the SHA-256 of a server's public key in base64; one of
-	// them must be the them of the server.
+	// them must be the hash of the server's key.
 	PinsAt string
 }
 
-// A File is a path, and if it stands in hub.json. The zero value is none.
+// A File is a path, and its place in hub.json. The zero value is none.
 type File struct{ Path, At string }
 
 // IsZero reports whether the Settings change nothing.

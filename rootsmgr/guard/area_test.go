@@ -99,7 +99,7 @@ func TestAreaThroughALink(t *testing.T) {
 	}
 }
 
-// TestManyAreas: an area has its own bit in each set, however many there are, and a set that is filled again holds none of before.
+// TestManyAreas: an area has its own bit in each set, however many there are, and a set that is filled again holds nothing from before.
 func TestManyAreas(t *testing.T) {
 	t.Parallel()
 	const n = 150

@@ -76,7 +76,7 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
-// A machine may spell a path differently from it was given, and say what it cannot read.
+// A machine may spell a path differently from how it was given, and say what it cannot read.
 type spelling struct {
 	*rootstest.FS
 	to     string

@@ -286,7 +286,7 @@ func (d *Disk) enterNext(t *trail, next string) (target string, why *refusal) {
 	return target, nil
 }
 
-// aimAtTarget puts t if the target of the link at next starts from, and returns what is
+// aimAtTarget puts t at the place that the target of the link at next starts from, and returns what is
 // left to walk from there.
 func (d *Disk) aimAtTarget(t *trail, next, target string) (string, *refusal) {
 	p := d.Platform

@@ -29,12 +29,12 @@ type Profile struct {
 	RootsProbe string                        // the tool that lists the roots applied, "" none
 	knows      []string                      // patterns of the tools that the server has
 	Mode       *Mode
-	Stateless  bool // it keeps no part of a session between calls, but for roots, and asks clients nothing: sessions with the same roots may share it
+	Stateless  bool // it keeps nothing of a session between calls, but for roots, and asks clients nothing: sessions with the same roots may share it
 	First      bool // a relative path starts in the first directory served, and in no other unless it climbs
 	Rewrite    Rewriting
 }
 
-// Match reports which servers a profile is about.
+// Match describes which servers a profile is about.
 type Match struct {
 	Servers  []string // serverInfo.name, exactly
 	Packages []string // npm, PyPI or image name, without a version

@@ -64,7 +64,7 @@ type Finding struct {
 	Text       bool         // it is certainly no path: only what is protected counts
 	Typed      bool         // it is a word of a text for a running program, which may work anywhere below
 	Goes       bool         // a typed text goes there, and perhaps only the running program can determine where that is
-	Runs       bool         // it stands if a command has its program: it is run, not read or written
+	Runs       bool         // it stands in the place of the program of a command: it is run, not read or written
 	Course     shell.Course // where cd went before it, in a shell string
 	Glob       string       // the pattern, if it is one of a shell
 	Instead    string       // the text before an absolute tail; the tail counts only if no relative path begins with that text

@@ -31,7 +31,7 @@ type Searcher struct {
 type Result struct {
 	Findings  []Finding     // of the arguments as they stand, and after those the ones of a lenient reading
 	Reread    int           // how many of Findings are of that reading
-	Lenient   int           // how many values it takes differently from they stand; 0: there is none
+	Lenient   int           // how many values it takes differently from how they stand; 0: there is none
 	Resources []Finding     // URIs of schemes with prefixes; of any scheme if the client may give prefixes
 	Work      budget.Budget // what judging them may cost
 	tool      *Tool

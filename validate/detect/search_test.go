@@ -39,7 +39,7 @@ func TestCompletions(t *testing.T) {
 	}
 }
 
-// TestRefusedArguments are the TestRefusedArguments of which two parsers may read different calls, and the ones that cost too much to read.
+// TestRefusedArguments holds that arguments are refused of which two parsers may read different calls, and the ones that cost too much to read.
 func TestRefusedArguments(t *testing.T) {
 	t.Parallel()
 	read := reads.with(`{"type":"object","properties":{"path":{"type":"string"}}}`)

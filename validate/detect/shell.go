@@ -145,7 +145,7 @@ func (d *detector) searchStream(id int32, s string, p slot) {
 	d.inShell, d.typed, d.course.Lost = false, false, false
 }
 
-// goes is the target of a typed text to another directory: cd x, Set-Location -Path x, and chdir(x) if x is no literal.
+// goes matches a typed text that goes to another directory, and finds that directory: cd x, Set-Location -Path x, and chdir(x) if x is no literal.
 var goes = lazyregexp.New(`(?im)(?:^|[;&|({]|\b(?:do|then|else)\b)[ \t]*["']?[\\.:]?(?:cd|chdir|pushd|lcd|(?:set|push)-location)["']?(?:[ \t]+[-/]\w+)*[ \t]+("[^"\n]*"|[^\s;&|)]+)|chdir\(\s*([^'"\s)][^)\n]*)\)`)
 
 // refuseShell refuses a call whose shell string cannot be read to its end.

@@ -19,7 +19,7 @@ type callFS struct {
 	users map[string]home
 	find  func(user string) (string, bool)
 
-	windows bool                    // looks at other machines have to be refused: see admit
+	windows bool                    // looks at other machines have to be refused: see admitLook
 	local   map[string]bool         // directories that lead to no other machine
 	names   func(share string) bool // whether a root names a share; nil: none does
 
@@ -67,7 +67,7 @@ func (c *callFS) admitLook(name string) error {
 	return nil
 }
 
-// admitDir is admit for a look at what is in a directory, to which a link may lead.
+// admitDir works like admitLook for a look at what is in a directory, to which a link may lead.
 func (c *callFS) admitDir(dir string) error { return c.admitLook(platform.Windows.Join(dir, "x")) }
 
 // paySteps is asked before a look that may have to wait for a disk.

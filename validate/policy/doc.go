@@ -1,4 +1,4 @@
-// Package policy holds the rules that decide calls differently from the boundary does. It compiles them, finds the ones that are
+// Package policy holds the rules that decide calls differently from the boundary. It compiles them, finds the ones that are
 // about a tool, and applies them to the candidates of a finding.
 //
 // A candidate is an absolute path that a finding may stand for. It has three readings: as written, as the kernel follows

@@ -32,7 +32,7 @@ type Candidate struct {
 	BoundaryDecision Decision // by the boundary
 }
 
-// Candidates are what the candidates of one finding mean to the rules.
+// Candidates are the candidates of one finding, as the rules see them.
 type Candidates struct {
 	Hard  bool // a candidate is denied before any rule
 	many  bool // more kinds than are kept, which denies
@@ -250,7 +250,7 @@ func (e *Evaluation) lateArea(r *compiledRule, readings *guard.Readings) [3]bool
 }
 
 // takesAlong reports that a call removes or moves a directory which holds that of a rule that denies or escalates: what
-// the rule is about would be gone, or somewhere else, if no rule is about it.
+// the rule is about would be gone, or in a place that no rule is about.
 func (e *Evaluation) takesAlong(r *compiledRule, role access.Role, p *guard.Place) bool {
 	return role == access.Delete && p.Dir && r.confinesPaths() && !r.Paths.Outside &&
 		(e.Holds(p.Readings.Physical, r.dir.Path) || e.Holds(p.Readings.Cleaned, r.dir.Path))

@@ -59,7 +59,7 @@ func (s RoleSet) String() string {
 	return strings.Join(words, ", ")
 }
 
-// Policy is what is decided differently from by the boundary. The zero value adds nothing to the boundary.
+// Policy is what is decided differently from the boundary. The zero value adds nothing to the boundary.
 type Policy struct {
 	Sandbox   string   // absolute, or ~/...: a directory inside every boundary; "" none
 	Protected []string // absolute, or ~/...: what no rule opens, beside what is the hub's own
@@ -75,7 +75,7 @@ type Rule struct {
 	Tools   []string  // patterns of the children's own tool names; empty: any
 	People            // whom the rule is for
 	Paths   *PathRule // nil: the rule is about the call itself, with whatever paths, none included
-	At      string    // if it stands in hub.json (file:line), for people; may be ""
+	At      string    // its place in hub.json (file:line), for people; may be ""
 }
 
 // PathRule is what a rule asks of a path. The zero value matches every path, and no call without one.

@@ -256,7 +256,7 @@ func stepsTo(t *strictjson.Tree, id int32) (steps []step, ok bool) {
 	return steps, true
 }
 
-// schemasAt returns the schemas that stand if some steps lead to, without the ones that they apply to the value in turn; all is false
+// schemasAt returns the schemas that some steps lead to, without the ones that they apply to the value in turn; all is false
 // if there are too many on the way. declared reports that one of them names the value; sure leaves out what may not apply.
 func (s *Schema) schemasAt(steps []step, sure bool) (at map[*jsonschema.Schema]bool, declared, all bool) {
 	at = map[*jsonschema.Schema]bool{s.Root: true}

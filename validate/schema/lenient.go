@@ -16,7 +16,7 @@ import (
 
 // Many servers read more than their schema says: "5" for 5, a list that a model has put into a string, null for an argument
 // that may be left out, and members that they do not know. A lenient reading finds out whether arguments fit once they are
-// read so, and if they are read differently from they stand. It never changes them.
+// read so, and at which places they are read differently from how they stand. It never changes them.
 
 // How a value of the arguments is read.
 const (
@@ -26,7 +26,7 @@ const (
 	AsExtra    // a member that the schema does not know is not read, or read by its own name
 )
 
-// A Place is a value of the arguments that a lenient reading takes differently from it stands, or holds such a value. nil
+// A Place is a value of the arguments that a lenient reading takes differently from how it stands, or that holds such a value. nil
 // is neither.
 type Place struct {
 	How      int
@@ -60,7 +60,7 @@ func (p *Place) Spelling(name string) (declared string, ok bool) {
 // A Reading is how arguments fit a schema that they do not fit as they stand.
 type Reading struct {
 	Value  any   // the arguments, decoded, as they are read
-	Places Place // where they are read differently from they stand: of the arguments as a whole
+	Places Place // the places that are read differently from how they stand: of the arguments as a whole
 	Count  int   // how many values are
 }
 
@@ -271,7 +271,7 @@ func (r *reader) learnNames(object *Place, steps []step) bool {
 	return true
 }
 
-// findValue returns the value at a location, with its place. It finds nothing in what is read differently from it stands: what is
+// findValue returns the value at a location, with its place. It finds nothing in what is read differently from how it stands: what is
 // written in a string has to fit as it is.
 func (r *reader) findValue(at []string) (v any, place *Place, steps []step) {
 	v, place = r.Value, &r.Places

@@ -151,7 +151,7 @@ func (q *quick) takesKind(kind strictjson.Kind) bool {
 	return !q.unsure && (q.kinds == 0 || q.kinds&(1<<kind) != 0)
 }
 
-// fitsScalar is fits for a value that holds no others. raw is the value as it stands.
+// fitsScalar works like fitsFor for a value that holds no others. raw is the value as it stands.
 func (q *quick) fitsScalar(kind strictjson.Kind, raw []byte, escaped bool) bool {
 	if q == nil {
 		return true

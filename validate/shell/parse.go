@@ -39,7 +39,7 @@ func (p *parser) perhaps(in scope, read func(in scope)) {
 	p.where.join(before)
 }
 
-// again reads commands that may run more than once: if the last of them goes is where the first may start.
+// again reads commands that may run more than once: the first may start in the directory to which the last goes.
 func (p *parser) again(in scope, read func(in scope)) {
 	first, before := len(p.Items), p.where
 	read(in)

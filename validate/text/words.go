@@ -72,7 +72,7 @@ func undoubled(s, quote string) string {
 	return strings.ReplaceAll(v, one, quote)
 }
 
-// tagLength returns the tag length of a $tag$ at the start of s, 0 if there is none.
+// tagLength returns the length of a $tag$ at the start of s, 0 if there is none.
 func tagLength(s string) int {
 	for i := 1; i < len(s); i++ {
 		switch c := s[i]; {
@@ -232,7 +232,7 @@ func (r Reader) pieces(token string, yield func(word string, exists bool)) (head
 	return head
 }
 
-// endLength returns the end length of what ends a word at the start of s, 0 if nothing does.
+// endLength returns the length of what ends a word at the start of s, 0 if nothing does.
 func endLength(s string) int {
 	switch {
 	case wordEnds[s[0]]:

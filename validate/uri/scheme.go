@@ -34,7 +34,7 @@ var plainSchemes = chars.WordSet("http https ws wss ftp ftps sftp ssh git svn da
 var openSchemes = chars.WordSet("postgres postgresql mysql mongodb redis rediss ldap")
 
 // MayWrap reports a URI whose program may open a file of this machine that stands anywhere in it. A scheme that is not known may be
-// the known of any program if a command gets the URI; elsewhere it is mostly a server's own (repo://owner/name/etc/hosts).
+// the scheme of any program if a command gets the URI; elsewhere it is mostly a server's own (repo://owner/name/etc/hosts).
 func MayWrap(s string, inCommand bool) bool {
 	name, _, ok := cutScheme(chars.TrimEdges(s))
 	return ok && (openSchemes[name] || inCommand && !plainSchemes[name] && !remoteSchemes[name] && !editorSchemes[name])

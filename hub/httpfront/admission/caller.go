@@ -40,7 +40,7 @@ type Resource struct {
 	// Verify tells whose a token is. An error reports why it counts for nothing; it wraps
 	// [principal.ErrScope] if the token only lacks a scope. Any number of goroutines may call it.
 	Verify func(ctx context.Context, token string) (Caller, error)
-	// Basis is the basis of a caller whom Verify has told at any time, by the settings that
+	// Basis returns the basis of a caller whom Verify has returned at any time, by the settings that
 	// hold now: another one if these would tell otherwise.
 	Basis func(who Caller) string
 }

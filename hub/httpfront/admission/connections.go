@@ -48,7 +48,7 @@ func visitorOf(ctx context.Context) *connInfo {
 	return v
 }
 
-// lastCredentials returns the last credentials of the last request on this connection that the
+// lastCredentials returns the credentials of the last request on this connection that the
 // Admission let in by a token of the hub; nil if there was none.
 func (v *connInfo) lastCredentials(by *Admission) *credentials {
 	if v == nil {

@@ -236,8 +236,8 @@ func (s *Share) ReleaseSlot(k *Work) {
 	}
 }
 
-// Work is a token of Share.working: the hub works for one request. It is given back once: by its timer, or if that is
-// stopped before. Then it is used again, for its timer.
+// Work is a token of Share.working: the hub works for one request. It is given back once: by its timer, or by the one who
+// stops the timer before. Then it is used again, for its timer.
 type Work struct {
 	s     *Share
 	timer *time.Timer
@@ -245,7 +245,7 @@ type Work struct {
 
 func (k *Work) endWork() { <-k.s.working }
 
-// Release remembers that the hub has worked enough. It does nothing with nil.
+// Release ends the work: the hub has worked enough. It does nothing with nil.
 func (k *Work) Release() {
 	if k == nil || !k.timer.Stop() { // once that is stopped nothing else ends it
 		return

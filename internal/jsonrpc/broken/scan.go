@@ -187,7 +187,7 @@ func (s *Scanner) closeEnvelope(whole bool) {
 
 func atMost(ids []string) []string { return ids[:min(len(ids), scanIDs)] }
 
-// See reports that the object has a member of that name.
+// See takes in a member of that name.
 func (e *Envelope) See(name string) {
 	switch name {
 	case "jsonrpc":

@@ -255,7 +255,7 @@ func (w *Writer) acceptFrame(parts [][]byte, total int, borrow bool, marks []*ke
 	return nil, frameTurn
 }
 
-// keepFrame is accept in kept memory.
+// keepFrame works like acceptFrame in kept memory.
 func (w *Writer) keepFrame(parts [][]byte, total int, marks []*kept.Entry) turn {
 	alone := w.size[copied] == 0
 	w.size[copied] += total

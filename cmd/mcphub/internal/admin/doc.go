@@ -14,7 +14,7 @@
 // On Linux all is refused to whom a server of any hub has started (internal/caller). Codes
 // and answers are also refused to one that is not in the foreground of a terminal and, over
 // stdio, to one that descends from the hub's client. Those may look at the questions, which
-// have no ids for them. The digest of an answer is the answer of the question as it was
+// have no ids for them. The digest of an answer is the digest of the question as it was
 // shown.
 //
 // # Where the socket is

@@ -26,7 +26,7 @@ type Report struct {
 	status.Hub
 }
 
-// ConfigReport reports how the configuration in force compares with hub.json.
+// ConfigReport describes how the configuration in force compares with hub.json.
 type ConfigReport struct {
 	Path    string     `json:"path"`              // "" if there is no file
 	Loaded  time.Time  `json:"loaded"`            // when what holds now was read

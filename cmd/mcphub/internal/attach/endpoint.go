@@ -27,7 +27,7 @@ type Endpoint struct {
 	name   string
 }
 
-// EndpointOf returns the endpoint of of a command line in an environment: one for each
+// EndpointOf returns the endpoint of a command line in an environment: one for each
 // hub.json, version of this program and environment of a hub.
 func EndpointOf(l CommandLine, environ []string) (Endpoint, error) {
 	program, err := fileIdentity()

@@ -98,7 +98,7 @@ func (b *Book) Path(child string) string {
 	return filepath.Join(b.dir, name+".log")
 }
 
-// File works like Path if there is such a file, else "": a child that has
+// File works like Path, but returns "" if there is no such file: a child that has
 // written nothing has none.
 func (b *Book) File(child string) string {
 	path := b.Path(child)

@@ -13,7 +13,7 @@ import (
 )
 
 // Offered is what the servers of a hub offer: the answer of list-tools, with tokens. Its
-// shape in JSON is the JSON of mcphub tools.
+// shape in JSON is what mcphub tools prints.
 type Offered struct {
 	Servers []Server `json:"servers"`
 	Tokens  int      `json:"tokens"` // of all
@@ -73,7 +73,7 @@ func (s *Session) Offered(ctx context.Context) (*Offered, error) {
 	return out, nil
 }
 
-// Found is what the hub's find-tools answers. Its shape in JSON is the JSON of mcphub tools --find.
+// Found is what the hub's find-tools answers. Its shape in JSON is what mcphub tools --find prints.
 type Found struct {
 	Note  string      `json:"note,omitempty"` // said before the tools where none fits well
 	Weak  bool        `json:"weak,omitempty"` // none of Tools fits well

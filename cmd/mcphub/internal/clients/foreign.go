@@ -236,7 +236,7 @@ func isRelative(path string) bool {
 }
 
 // folderOf returns the folder that a file of a client is about. Folders that begin
-// with a dot are the dot of clients in a project.
+// with a dot are folders of clients in a project.
 func folderOf(path string, at edit.Container) string {
 	if len(at.Path) == 3 && at.Path[0] == "projects" {
 		return at.Path[1]

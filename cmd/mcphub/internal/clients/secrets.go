@@ -142,7 +142,7 @@ func moveURL(address string, swap func(key, name, value string) string) string {
 // anyReference is what stands for a secret or a variable.
 var anyReference = lazyregexp.New(`\$\{[^}]*\}`)
 
-// secretURL reports an address with a secret if no reference may stand, as in the
+// secretURL reports an address with a secret at a place at which no reference may stand, as in the
 // name of its host.
 func secretURL(entry edit.Table) bool {
 	url, _ := entry.Get("url").(string)

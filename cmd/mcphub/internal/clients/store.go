@@ -212,7 +212,7 @@ func (s *Store) changedFiles() ([]recordedFile, error) {
 	return out, nil
 }
 
-// UndoResult reports how one file was given back.
+// UndoResult describes how one file was given back.
 type UndoResult struct {
 	File  string `json:"file"`
 	State string `json:"state"`          // restored, edited, deleted, gone or unchanged

@@ -26,7 +26,7 @@ type Web struct {
 	File  string // that holds it
 }
 
-// TokenReference reports how a client's configuration refers to a token.
+// TokenReference describes how a client's configuration refers to a token.
 type TokenReference uint8
 
 // The kinds of reference.

@@ -13,7 +13,7 @@
 // load. A problem anywhere else makes the file unusable, because a boundary, a policy or
 // a token that could not be read must not be taken for one that was never written.
 // Unknown keys are warnings, except where dropping the key would open something: below
-// policy, roots.when, http.tokens, and the entry's paths and tools, and if the key looks
+// policy, roots.when, http.tokens, and the entry's paths and tools, and when the key looks
 // like a misspelling of one that guards.
 //
 // # Concurrency

@@ -18,7 +18,7 @@ const maxNesting = 8
 // laterName matches the placeholders that only a child's start can fill.
 var laterName = lazyregexp.New(`^(root|roots|root:.*)$`)
 
-// laterText finds them in the value of a variable, if they mean nothing.
+// laterText finds them in the value of a variable, in which they mean nothing.
 var laterText = lazyregexp.New(`(?s)\$\{(root|roots|root:[^}]*)\}`)
 
 // expandError reports why a text could not be expanded. It names variables, never values.

@@ -67,7 +67,7 @@ type Server struct {
 	Err       *Problem      `koanf:"-"` // why it must not be started; the first of its errors
 }
 
-// Sandbox reports what the kernel holds a server's process to.
+// Sandbox describes what the kernel holds a server's process to.
 type Sandbox struct {
 	Mode    string   `koanf:"mode"` // a keys.Sandbox constant
 	Default bool     `koanf:"-"`    // the entry says nothing about a sandbox
@@ -90,7 +90,7 @@ type Network struct {
 	Ports []int  `koanf:"ports"` // of TCP
 }
 
-// Process reports how to start a child. In Args, Env and Cwd the placeholders
+// Process describes how to start a child. In Args, Env and Cwd the placeholders
 // ${root}, ${roots} and ${root:NAME} are still to be expanded; if one is meant
 // literally, in the file or in a variable's value, it reads $${root}. In Args
 // and Env references to secrets are marks (internal/reference).
@@ -104,7 +104,7 @@ type Process struct {
 	Local   bool              `koanf:"local"`
 }
 
-// Remote reports where a server on the network is. References to secrets are marks.
+// Remote describes where a server on the network is. References to secrets are marks.
 type Remote struct {
 	URL     string            `koanf:"url"` // absolute, http or https
 	Headers map[string]string `koanf:"headers"`
@@ -121,7 +121,7 @@ type HeadersFrom struct {
 	TTL     time.Duration `koanf:"ttl"` // 0 = not said
 }
 
-// ServerTLS reports how a server on the network is known, and what it is shown.
+// ServerTLS describes how a server on the network is known, and what it is shown.
 type ServerTLS struct {
 	CA   string   `koanf:"ca"`   // a file; "" = none
 	Cert string   `koanf:"cert"` // a file; "" = none, and no Key
@@ -129,7 +129,7 @@ type ServerTLS struct {
 	Pin  []string `koanf:"pin"` // as trust.Pin has them
 }
 
-// Auth reports how to log in at a server. References to secrets are marks.
+// Auth describes how to log in at a server. References to secrets are marks.
 type Auth struct {
 	ClientID     string   `koanf:"clientId"` // "" = registered by itself
 	ClientSecret string   `koanf:"clientSecret"`
@@ -146,13 +146,13 @@ type OAuthClient struct {
 	ClientID string `koanf:"clientId"` // the https address of a client id metadata document; "" = none
 }
 
-// Paths reports how paths are found in the arguments of a server's tools.
+// Paths describes how paths are found in the arguments of a server's tools.
 type Paths struct {
 	Mode string                        `koanf:"mode"` // strict, declared, off; "" = not said
 	Args map[string]map[string]ArgRule `koanf:"args"` // tool or "*" -> JSON pointer with "*"
 }
 
-// ArgRule reports how one argument is judged.
+// ArgRule describes how one argument is judged.
 type ArgRule struct {
 	Role string `koanf:"role"` // read, write, delete or none
 	Base string `koanf:"base"` // JSON pointer of the argument a relative path starts from; ""
@@ -174,7 +174,7 @@ type Timeout struct {
 	Stop  time.Duration  `koanf:"stop"`
 }
 
-// Expose reports which tools of the children are listed.
+// Expose describes which tools of the children are listed.
 type Expose struct {
 	Mode   string `koanf:"mode"`   // direct, search or auto
 	Tokens int    `koanf:"tokens"` // what auto lists at most, at four bytes a token
@@ -204,13 +204,13 @@ type Input struct {
 	Type        string `koanf:"type"` // of other clients; without effect
 }
 
-// Secrets reports where secrets are kept.
+// Secrets describes where secrets are kept.
 type Secrets struct {
 	Store    string `koanf:"store"`    // keys.StoreKeyring or keys.StoreFile
 	Identity string `koanf:"identity"` // "" = default
 }
 
-// Names reports how tools are named.
+// Names describes how tools are named.
 type Names struct {
 	Separator string `koanf:"separator"`
 	Max       int    `koanf:"max"` // characters
@@ -236,7 +236,7 @@ type Fallback struct {
 	Name string `koanf:"name"` // may be ""
 }
 
-// When reports what holds if no boundary is known: true lets paths pass.
+// When describes what holds if no boundary is known: true lets paths pass.
 type When struct {
 	Unsupported string `koanf:"unsupported"` // keys.WhenProject, keys.WhenAllow or keys.WhenDeny
 	Empty       bool   `koanf:"empty"`
@@ -259,7 +259,7 @@ type Rule struct {
 	If    Condition `koanf:"if"`
 }
 
-// Condition reports which calls a rule is about; nil means any.
+// Condition describes which calls a rule is about; nil means any.
 type Condition struct {
 	Principals []string       `koanf:"principals"` // patterns
 	Groups     []string       `koanf:"groups"`     // patterns
@@ -268,14 +268,14 @@ type Condition struct {
 	Paths      *PathCondition `koanf:"paths"`
 }
 
-// PathCondition reports which paths a rule is about.
+// PathCondition describes which paths a rule is about.
 type PathCondition struct {
 	Roles   []string `koanf:"roles"`  // of read, write, delete; nil = any
 	Within  string   `koanf:"within"` // a directory; "" = any
 	Outside bool     `koanf:"outside"`
 }
 
-// Approval reports how a human is asked.
+// Approval describes how a human is asked.
 type Approval struct {
 	Timeout time.Duration `koanf:"timeout"`
 	From    []string      `koanf:"from"`   // who may answer: client, terminal, console; nil: see Local
@@ -283,7 +283,7 @@ type Approval struct {
 	Notify  string        `koanf:"notify"` // auto or off
 }
 
-// Audit reports what is recorded.
+// Audit describes what is recorded.
 type Audit struct {
 	Dir       string `koanf:"dir"` // "" = default; "off" = see Off
 	Required  bool   `koanf:"required"`
@@ -294,7 +294,7 @@ type Audit struct {
 // IsOff reports that no record is kept.
 func (a Audit) IsOff() bool { return a.Dir == "off" }
 
-// Logs reports where what the children write to stderr is kept.
+// Logs describes where what the children write to stderr is kept.
 type Logs struct {
 	Dir string `koanf:"dir"` // "" = default; "off" = see Off
 }
@@ -323,7 +323,7 @@ type HTTP struct {
 	Node     string        `koanf:"node"` // "" = the name of this machine
 }
 
-// HTTPWhen reports what holds for clients that show a token, if no boundary is known.
+// HTTPWhen describes what holds for clients that show a token, if no boundary is known.
 type HTTPWhen struct {
 	AllowWithoutRoots bool `koanf:"noRoots"` // true: what roots.when says; false: no path passes
 }
@@ -343,7 +343,7 @@ type TLS struct {
 	Key  string `koanf:"key"`
 }
 
-// Metrics reports where the hub reports what it counts.
+// Metrics describes where the hub reports what it counts.
 type Metrics struct {
 	Listen     string   `koanf:"listen"` // host:port; "" = nowhere
 	Token      Secret   `koanf:"token"`  // the zero Secret: none is needed

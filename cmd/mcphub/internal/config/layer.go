@@ -65,7 +65,7 @@ func Flags(given []string) ([]Setting, error) {
 }
 
 // fileOnly are the keys that only the file may give: what they open must stand
-// if the operator reads it.
+// in a place that the operator reads.
 var fileOnly = [][]string{{"policy"}, {"http", "tokens"}, {"http", "issuers"}}
 
 // overlaySettings puts the settings over the tree of the file, the later ones on top.

@@ -186,7 +186,7 @@ func (p *parser) Unmarshal([]byte) (map[string]any, error) {
 	return out, nil
 }
 
-// readServers is value for mcpServers: one bad entry is one bad entry.
+// readServers works like checkValue for mcpServers: one bad entry is one bad entry.
 func (p *parser) readServers(box *jsonc.Node) map[string]any {
 	out := map[string]any{}
 	for _, m := range box.Members {

@@ -10,7 +10,7 @@ import (
 	"mcphub/internal/printable"
 )
 
-// Severity reports what a Problem costs. The zero value is the worst.
+// Severity describes what a Problem costs. The zero value is the worst.
 type Severity uint8
 
 const (

@@ -94,7 +94,7 @@ func (s *Server) decisionsPage(r *http.Request) page {
 	return page{View: "/decisions", Live: d.Pick.Until == "", Data: d}
 }
 
-// readPage reads a page of the record. A page ends if the time changes, because the next one goes on from there.
+// readPage reads a page of the record. A page ends only between two times, because the next one goes on from there.
 func (d *decisionsData) readPage(ctx context.Context, dir string) {
 	full := false
 	reached, err := trail.Newest(ctx, dir, d.Pick.trailFilter(), func(one trail.Decision) bool {
@@ -131,7 +131,7 @@ func (d *decision) Class() string {
 	return "good"
 }
 
-// explainWith reports for a decision what it was, and what changes it.
+// explainWith explains a decision: what it was, and what changes it.
 func (d *decision) explainWith(mend func() func(audit.Refusal) Mend) {
 	d.Words = d.Decision.Decision
 	switch d.Kind {

@@ -77,7 +77,7 @@ func (s *Server) lookNow(ctx context.Context, holds string) nowData {
 	return d
 }
 
-// firstOf returns the first of of all that are like what is looked for, most at most, and how many others there are. Where
+// firstOf returns the first of all that are like what is looked for, most at most, and how many others there are. Where
 // not all are shown, the urgent ones come first.
 func firstOf[T any](most int, all []T, urgent, like func(*T) bool) (shown []T, others int) {
 	var rest []T
@@ -141,7 +141,7 @@ func (s *Server) configurationPage(r *http.Request) page {
 	return page{View: "/configuration", More: brief, Data: s.cfg.File(r.Context(), brief)}
 }
 
-// errLooks learns where a page may answer and allow nothing.
+// errLooks is what a person is told if a page may answer and allow nothing.
 var errLooks = errors.New("this page was loaded anew, so it only shows; end the console and start it again to answer and to allow on it")
 
 // questionsData is what the view of questions shows.

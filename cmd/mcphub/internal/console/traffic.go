@@ -105,7 +105,7 @@ const (
 func (curve) Width() int  { return curveWidth }
 func (curve) Height() int { return curveHeight }
 
-// drawCurves returns the draw curves of calls, refusals and the median time of an answer, until now.
+// drawCurves returns the curves of calls, refusals and the median time of an answer, until now.
 func (t *traffic) drawCurves(now time.Time) (all []curve, since time.Time, wrong string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

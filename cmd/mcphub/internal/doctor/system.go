@@ -123,7 +123,7 @@ func (e *examination) examineSeatbelt(k sandbox.Kernel) string {
 	return "asked for: each attempt of the hub to get out of it failed; that it holds is not proved"
 }
 
-// examineSecrets reports where secrets are kept.
+// examineSecrets describes where secrets are kept.
 func (e *examination) examineSecrets(ctx context.Context, m *SystemInfo) {
 	kept := setup.Secrets(e.found.File, e.found.Hub.Home)
 	kept.Wait = keyringTime

@@ -39,7 +39,7 @@ func Errorf(code int, format string, args ...any) error {
 	return &Error{code, fmt.Errorf(format, args...)}
 }
 
-// Failed gives an error without an exit status a failure's.
+// Failed gives an error without an exit status the status of a failure.
 func Failed(err error) error {
 	var e *Error
 	if err == nil || errors.As(err, &e) {

@@ -172,7 +172,7 @@ func (c *client) waitForEnd() (status int) {
 	}
 }
 
-// attachAgain is attach for a session that is kept: what keeps it from a hub may pass, so it tries again for againTime.
+// attachAgain works like attachSession for a session that is kept: what keeps it from a hub may pass, so it tries again for againTime.
 func (c *client) attachAgain() error {
 	said, pause := false, 50*time.Millisecond
 	for until := time.Now().Add(againTime); ; time.Sleep(pause) {

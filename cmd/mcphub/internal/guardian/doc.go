@@ -24,5 +24,5 @@
 // passes signals on.
 //
 // It does not start again what failed, reads and writes no byte of the protocol, and does
-// nothing on other systems than Linux, if a process cannot inherit its descendants.
+// nothing on other systems than Linux, because a process cannot inherit its descendants there.
 package guardian

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// What is longer than the terminal is cut if the page says, and never in silence.
+// What is longer than the terminal is cut at the place that the page names, and never in silence.
 func TestPagesFitTheTerminal(t *testing.T) {
 	t.Parallel()
 	page := []byte("1\n2\n3\n4\n5\n")

@@ -180,7 +180,7 @@ func (f *Flow) postJSON(ctx context.Context, at string, text []byte, into any) e
 	return err
 }
 
-// scopesToAsk returns the scopes to ask that a login asks for: hub.json's, else the
+// scopesToAsk returns the scopes that a login asks for: hub.json's, else the
 // ones that the server asks for; and the ones that an earlier login has, or was found
 // to lack.
 func (f *Flow) scopesToAsk(p *Discovery, more []string) []string {

@@ -28,7 +28,7 @@ const (
 	maxHops     = 5
 )
 
-// allowedHosts reports which addresses may be spoken to: public ones, and the ones that
+// allowedHosts describes which addresses may be spoken to: public ones, and the ones that
 // hub.json names, by host and port: what else listens on a machine is not meant.
 type allowedHosts map[string]bool
 

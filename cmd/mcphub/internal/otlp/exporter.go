@@ -106,7 +106,7 @@ func (s *span) End(at time.Time, failed bool, more ...tracing.Attribute) {
 // validText returns a text that can be exported: one that is no UTF-8 would take all the spans with it that are sent at once.
 func validText(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
-// convertAttributes returns the convert attributes that have a value.
+// convertAttributes returns the attributes that have a value.
 func convertAttributes(all []tracing.Attribute) []attribute.KeyValue {
 	out := make([]attribute.KeyValue, 0, len(all))
 	for _, a := range all {

@@ -60,7 +60,7 @@ func (c Candidates) Folders() []string {
 	}
 	add(c.Runtime, "mcphub")
 	add(c.State, "run")
-	if uid := os.Geteuid(); uid >= 0 { // there are none on Windows, if the state folder is short
+	if uid := os.Geteuid(); uid >= 0 { // Windows has no user ids, and the path of its state folder is short
 		add(c.Temp, ownName())
 	}
 	return all

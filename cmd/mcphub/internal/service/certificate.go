@@ -117,7 +117,7 @@ func (c *certificate) hasChanged() (bool, error) {
 func (c *certificates) tlsListener(ln net.Listener) net.Listener {
 	return tlsListener{ln, c, &tls.Config{
 		MinVersion: tls.VersionTLS12,
-		NextProtos: []string{"http/1.1"}, // the bounds of a connection are the connection of one request at a time
+		NextProtos: []string{"http/1.1"}, // the bounds of a connection are made for one request at a time
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 			if now := c.now.Load(); now != nil {
 				pair, _ := now.currentPair()

@@ -111,7 +111,7 @@ func openKept(h *hub.Hub, g *door.Guest) (*kept.Memory, error) {
 }
 
 // withoutEntries leaves out what is wrong with entries in the environment of the hub: no session is served by it. status
-// reports what is wrong in a session's.
+// reports what is wrong in the one of a session.
 func withoutEntries(said string) string {
 	var kept strings.Builder
 	for line := range strings.Lines(said) {

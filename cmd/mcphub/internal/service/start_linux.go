@@ -168,7 +168,7 @@ func startHub(ctx context.Context, by, args []string) error {
 	return fmt.Errorf("the shared hub did not start: %s (%s)", lastLine(path, end), path)
 }
 
-// usualPath is the PATH of a hub that is no one's window's. Servers get their session's.
+// usualPath is the PATH of a hub that belongs to no window. Servers get the PATH of their session.
 const usualPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 // hubLog opens the log of shared hubs.
@@ -206,7 +206,7 @@ func lastLine(path string, since int64) string {
 	return "it said nothing"
 }
 
-// cleanProcess makes this process what a hub shall inherit, which is no one's window's: its umask, nice value, processors,
+// cleanProcess makes this process what a hub shall inherit, which belongs to no window: its umask, nice value, processors,
 // limits, signals and descriptors. What cannot be made so is an error.
 func cleanProcess() error {
 	if first, err := os.ReadFile("/proc/1/status"); gaveUp(ownFile("status")) && (err != nil || !gaveUp(string(first))) {

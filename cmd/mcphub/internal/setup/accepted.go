@@ -50,7 +50,7 @@ type hubFile struct {
 	EnvFiles map[string]string `json:"envFiles,omitempty"` // digests of the files that belong to entries; "" of one that is missing
 }
 
-// itemID returns the item ID of a hub.json.
+// itemID returns the ID of the consent.Item of a hub.json.
 func itemID(path string) string { return "file:" + path }
 
 // makeItem makes the Item of a hub.json as it reads now, with the files that belong to its entries.

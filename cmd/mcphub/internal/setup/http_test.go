@@ -32,7 +32,7 @@ func TestTokens(t *testing.T) {
 		}
 	}
 	write("good", "s3cret\n", 0o600)
-	write("readable", "s3cret\n", 0o664) // which others may write, the one who is in the group
+	write("readable", "s3cret\n", 0o664) // which others may write, no matter who is in the group
 	write("empty", "\n", 0o600)
 	write("two", "a\nb\n", 0o600)
 	write("long", strings.Repeat("x", maxToken+1), 0o600)

@@ -96,7 +96,7 @@ func isReported(had, key string) bool {
 	return had == key || strings.HasPrefix(had, key+"[") || strings.HasPrefix(had, key+".") || had+".then" == key
 }
 
-// policyErrors reports for everything that is wrong with a policy where it
+// policyErrors reports all that is wrong with a policy, and where it
 // stands. Other errors come back as they are.
 func policyErrors(f *config.File, err error) error {
 	var list []config.Problem

@@ -13,7 +13,7 @@ import (
 )
 
 // shareByRoots has sessions with the same roots share the process of a server of which hub.json
-// does not say who shares it, if its profile states that it keeps no part of a session. A
+// does not say who shares it, if its profile says that it keeps nothing of a session. A
 // server that a rule may ask about stays with its session: a shared one takes no grants.
 func shareByRoots(file *config.File, cfg *hub.Config) {
 	said := map[string]*config.Server{}
@@ -46,7 +46,7 @@ func (s *Source) ShareAs() {
 	s.Shares = err == nil && file.Attach.Mode == keys.AttachAuto && runtime.GOOS == "linux"
 }
 
-// profileOf returns the profile of of what an entry starts, nil where none is known. What
+// profileOf returns the profile of what an entry starts, nil where none is known. What
 // a server calls itself does not count.
 func profileOf(entry *config.Server) *declare.Profile {
 	if entry.Builtin == keys.BuiltinFiles {

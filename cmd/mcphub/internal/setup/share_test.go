@@ -29,7 +29,7 @@ func shared(t *testing.T, several bool, text string) map[string]spec.Spec {
 }
 
 // TestShareByDefault: where several clients may share a hub, sessions with the same roots
-// share a server that its profile knows to keep none of theirs. hub.json always wins; a
+// share a server that its profile knows to keep nothing of theirs. hub.json always wins; a
 // rule that may ask keeps a server with its session.
 func TestShareByDefault(t *testing.T) {
 	const servers = `{"mcpServers":{

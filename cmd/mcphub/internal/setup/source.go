@@ -129,7 +129,7 @@ func (s *Source) overridingSettings(environ []string) ([]config.Setting, error) 
 	return append(config.Environment(environ), flags...), nil
 }
 
-// loadText works like Load where hub.json reads text.
+// loadText works like Load as it would be if hub.json read text.
 func (s *Source) loadText(w io.Writer, path string, text []byte, trail hubfile.Trail) (*config.File, error) {
 	above, err := s.overridingSettings(os.Environ())
 	if err != nil {

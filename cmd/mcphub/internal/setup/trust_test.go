@@ -12,7 +12,7 @@ import (
 	"mcphub/internal/trust"
 )
 
-// The TLS of an entry is the entry of its server and of the login there. Paths start at the folder of hub.json, and errors name its lines.
+// The TLS of an entry holds for its server and for the login there. Paths start at the folder of hub.json, and errors name its lines.
 func TestTLSOfAnEntry(t *testing.T) {
 	const pin = "sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
 	t.Parallel()

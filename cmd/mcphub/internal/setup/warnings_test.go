@@ -53,7 +53,7 @@ func TestWhoMayAnswer(t *testing.T) {
 	}
 }
 
-// A shared hub is wanted if there can be none: that is said, and nowhere else.
+// A shared hub is wanted although there can be none here: that is said, and nowhere else.
 func TestAttachHasNoEffectElsewhere(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

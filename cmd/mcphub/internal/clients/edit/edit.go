@@ -23,7 +23,7 @@ const (
 
 var bom = []byte("\xef\xbb\xbf")
 
-// Container reports where a file keeps its entries.
+// Container describes where a file keeps its entries.
 type Container struct {
 	Path []string `json:"path"`           // names of the tables from the top
 	List bool     `json:"list,omitempty"` // entries are a list, and each has its name under "name"

@@ -109,7 +109,7 @@ func jsonStyle(data []byte) jsonText {
 	return s
 }
 
-// indentAt returns the indent at of the line on which something stands.
+// indentAt returns the indentation of the line on which something stands.
 func (s jsonText) indentAt(data []byte, off int) string {
 	if s.flat {
 		return ""

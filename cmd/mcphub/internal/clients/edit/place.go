@@ -43,7 +43,7 @@ func Insert(data []byte, at Place, v any) ([]byte, error) {
 	})
 }
 
-// putValue puts a value if the way to a Place ends, instead of what is there.
+// putValue puts a value at the end of the way to a Place, instead of what is there.
 func (s jsonText) putValue(data []byte, box items, rest Place, v any) []Splice {
 	v, i := wrapValue(rest[1:], v), box.indexOf(rest[0])
 	if i < 0 {
@@ -107,7 +107,7 @@ func boxAt(data []byte, at Place) (box items, ok bool) {
 	return box, ok
 }
 
-// indexOf returns the index of of the member or element that a step of a Place names; -1 for none.
+// indexOf returns the index of the member or element that a step of a Place names; -1 for none.
 func (in *items) indexOf(step any) int {
 	switch step := step.(type) {
 	case string:
@@ -122,7 +122,7 @@ func (in *items) indexOf(step any) int {
 	return -1
 }
 
-// editAt edits a text if the way to a Place ends, and holds that the values are then what
+// editAt edits a text at the end of the way to a Place, and holds that the values are then what
 // change makes of them.
 func editAt(data []byte, at Place, splices func(body []byte, box items, style jsonText, rest Place) ([]Splice, error), change func(in, step any) (any, error)) ([]byte, error) {
 	whole, err := Decode(JSON, data)

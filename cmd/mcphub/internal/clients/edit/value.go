@@ -245,7 +245,7 @@ func fromMap(v any) any {
 	return fmt.Sprint(v)
 }
 
-// inline reports how a format writes a value on one line.
+// inline describes how a format writes a value on one line.
 type inline struct {
 	open, is, shut string // around the members of a table, and behind the name of each
 	name, text     func(string) string

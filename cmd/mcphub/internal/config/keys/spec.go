@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Kind reports what a value must be and what it becomes.
+// Kind describes what a value must be and what it becomes.
 type Kind uint8
 
 const (
@@ -42,7 +42,7 @@ type Spec struct {
 	Millis  bool                // duration: a bare number is milliseconds, however small
 }
 
-// Expansion reports which placeholders a string takes.
+// Expansion describes which placeholders a string takes.
 type Expansion uint8
 
 const (
