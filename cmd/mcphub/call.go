@@ -23,6 +23,7 @@ import (
 	"mcphub/cmd/mcphub/internal/service"
 	"mcphub/cmd/mcphub/internal/setup"
 	"mcphub/hub"
+	"mcphub/hub/texts"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
 	"mcphub/internal/stdio"
@@ -141,7 +142,7 @@ func (f *callFlags) runWith(cmd *cobra.Command, made *setup.Result, roots []stri
 		return nil
 	case errors.Is(err, context.DeadlineExceeded):
 		return exit.Errorf(exit.Timeout, "no answer within %s%s; --timeout %s gives more", f.timeout, layout.WithPrefix(": ", late), 2*f.timeout)
-	case errors.As(err, &refused) && strings.HasPrefix(refused.Message, "unknown tool"):
+	case errors.As(err, &refused) && strings.HasPrefix(refused.Message, texts.UnknownToolStart):
 		return exit.Errorf(exit.NotFound, "%s; 'mcphub call list-tools' shows them", refused.Message)
 	}
 	return exit.Failed(err)

@@ -666,7 +666,7 @@ func protocolSchemas(t testing.TB) (all []map[string]any, valid func(list, def s
 	t.Helper()
 	compiled := map[string][]*jsonschema.Schema{}
 	for _, era := range world.Eras {
-		text, err := os.ReadFile(world.Source("internal", "spectest", "schema", era.Version+".json"))
+		text, err := os.ReadFile(world.Source("e2e", "spectest", "schema", era.Version+".json"))
 		world.Must(t, err)
 		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 		world.Must(t, err)

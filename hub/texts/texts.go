@@ -40,9 +40,12 @@ func NotOffered(server, tool, why string) string {
 	return fmt.Sprintf("The tool %s of server %s is not offered: %s", printable.Quote(tool), printable.Quote(server), why)
 }
 
+// UnknownToolStart begins what UnknownTool returns. The program knows by it that a tool was not found.
+const UnknownToolStart = "Unknown tool"
+
 // UnknownTool returns what is told about a name that no tool has; count is how many tools there are.
 func UnknownTool(name string, count int) string {
-	return fmt.Sprintf("Unknown tool '%s'; tools/list names %d.", printable.Escape(name, 100), count)
+	return fmt.Sprintf(UnknownToolStart+" '%s'; tools/list names %d.", printable.Escape(name, 100), count)
 }
 
 // AmbiguousTool returns what is told about a name that tools of several apps have.
