@@ -137,13 +137,13 @@ func (s *Source) baseSettings(file *config.File, log zerolog.Logger) hub.Config 
 		},
 		AllowWithoutRoots: file.HTTP.When.AllowWithoutRoots,
 		Limits:            hub.Limits{Frame: int(file.Limits.Frame), ID: int(file.Limits.ID), Definitions: int(file.Limits.Definitions), Calls: file.Limits.Calls, Starting: file.Limits.Starting, Children: file.Limits.Children, PrincipalChildren: file.Limits.Principal.Children, MultiplePrincipals: file.HTTP.HasSeveral()},
-		Approval:          approval.Options{Timeout: file.Approval.Timeout, From: mayAnswer(&file.Approval, runtime.GOOS), Quiet: file.Approval.Notify == keys.NotifyOff},
+		Approval:          approval.Options{Timeout: file.Approval.Timeout, From: answerChannels(&file.Approval, runtime.GOOS), Quiet: file.Approval.Notify == keys.NotifyOff},
 		Log:               log,
 	}
 }
 
-// mayAnswer returns who may answer a question: on another system than Linux the client alone, see cannotAnswer.
-func mayAnswer(a *config.Approval, goos string) *approval.Channels {
+// answerChannels returns who may answer a question: on another system than Linux the client alone, see cannotAnswer.
+func answerChannels(a *config.Approval, goos string) *approval.Channels {
 	from := a.From
 	if from == nil {
 		from = []string{keys.FromClient}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"mcphub/children/sandbox"
+	"mcphub/cmd/mcphub/internal/config/hubfile"
 	"mcphub/internal/ownership"
 	"mcphub/rootsmgr"
 )
@@ -27,10 +29,8 @@ func guessProject(dir string, env func(string) (string, bool), client int, isWri
 		return rootsmgr.Guess{}
 	}
 	s := projectSearch{program: programFolder(client)}
-	for _, name := range []string{"HOME", "USERPROFILE"} {
-		if home, ok := env(name); ok && s.home == "" {
-			s.home, _ = filepath.EvalSymlinks(home)
-		}
+	if home, ok := env(hubfile.HomeVariable()); ok {
+		s.home, _ = filepath.EvalSymlinks(home)
 	}
 	if s.home == "" {
 		if u, err := user.Current(); err == nil {
@@ -71,7 +71,7 @@ func (s projectSearch) find(dir string) (project, refused string) {
 
 // isAbove reports whether a directory is the home folder, the root of the file system, or holds one of them.
 func (s projectSearch) isAbove(dir string) bool {
-	return dir == filepath.Dir(dir) || isWithin(s.home, dir)
+	return dir == filepath.Dir(dir) || sandbox.Contains(dir, s.home)
 }
 
 // controls are the names that version controls have at the top of what they hold.
@@ -128,10 +128,7 @@ func openToOthers(dir string) string {
 
 // fits reports whether a directory belongs to this user, and is none of a system, a program, a cache or an application's data.
 func (s projectSearch) fits(dir string) bool {
-	if !isOwn(dir) {
-		return false
-	}
-	if s.program != "" && isWithin(dir, s.program) || isOfSystem(dir) {
+	if !isOwn(dir) || s.program != "" && sandbox.Contains(s.program, dir) || isOfSystem(dir) {
 		return false
 	}
 	parts := strings.Split(dir, string(filepath.Separator))
@@ -139,8 +136,7 @@ func (s projectSearch) fits(dir string) bool {
 		return false
 	}
 	// A hidden folder of the home folder has an application's data. A worktree that an application made there is the user's work.
-	rest, err := filepath.Rel(s.home, dir)
-	if err != nil || !strings.HasPrefix(rest, ".") || strings.HasPrefix(rest, "..") {
+	if rest, below := sandbox.Rel(s.home, dir); !below || !strings.HasPrefix(rest, ".") {
 		return true
 	}
 	info, err := os.Lstat(filepath.Join(dir, ".git"))
@@ -161,16 +157,10 @@ func isOfSystem(dir string) bool {
 	case "darwin":
 		folders = []string{"/Applications", "/System", "/bin", "/sbin", "/usr", "/etc", "/var", "/private/etc", "/private/var/db", "/opt", "/dev"}
 	default:
-		if isWithin(dir, "/usr/src") { // images of containers have the work there
+		if sandbox.Contains("/usr/src", dir) { // images of containers have the work there
 			return false
 		}
 		folders = []string{"/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/nix", "/opt", "/proc", "/run", "/sbin", "/snap", "/sys", "/usr", "/var"}
 	}
-	return slices.ContainsFunc(folders, func(folder string) bool { return folder != "" && isWithin(dir, folder) })
-}
-
-// isWithin reports whether a path is a folder or lies below it.
-func isWithin(path, folder string) bool {
-	rest, err := filepath.Rel(folder, path)
-	return err == nil && rest != ".." && !strings.HasPrefix(rest, ".."+string(filepath.Separator))
+	return slices.ContainsFunc(folders, func(folder string) bool { return folder != "" && sandbox.Contains(folder, dir) })
 }

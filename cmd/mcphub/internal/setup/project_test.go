@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"testing"
 
+	"mcphub/cmd/mcphub/internal/config/hubfile"
 	"mcphub/rootsmgr"
 )
 
@@ -38,7 +39,7 @@ func unwritten(string) bool { return false }
 
 func guessed(t *testing.T, home, dir string) string {
 	t.Helper()
-	g := guessProject(dir, func(name string) (string, bool) { return home, name == "HOME" }, os.Getpid(), unwritten)
+	g := guessProject(dir, func(name string) (string, bool) { return home, name == hubfile.HomeVariable() }, os.Getpid(), unwritten)
 	if g == (rootsmgr.Guess{}) {
 		return ""
 	}
@@ -75,7 +76,7 @@ func TestGuessedProject(t *testing.T) {
 		}
 	}
 	for _, dir := range []string{"/", "/usr/share", "/etc", filepath.Dir(home)} {
-		if g := guessProject(dir, func(name string) (string, bool) { return home, name == "HOME" }, os.Getpid(), unwritten); g != (rootsmgr.Guess{}) {
+		if g := guessProject(dir, func(name string) (string, bool) { return home, name == hubfile.HomeVariable() }, os.Getpid(), unwritten); g != (rootsmgr.Guess{}) {
 			t.Errorf("%s: a project was found: %+v", dir, g)
 		}
 	}
@@ -128,7 +129,7 @@ func TestGuessedProjectOfOthers(t *testing.T) {
 func TestGuessedProjectWithoutItsMarks(t *testing.T) {
 	t.Parallel()
 	home := homeWith(t, "work/app/src/")
-	env := func(name string) (string, bool) { return home, name == "HOME" }
+	env := func(name string) (string, bool) { return home, name == hubfile.HomeVariable() }
 	dir := filepath.Join(home, "work", "app")
 	if g := guessProject(dir, env, os.Getpid(), unwritten); g != (rootsmgr.Guess{}) {
 		t.Errorf("control: %+v", g)

@@ -39,8 +39,11 @@ func (s *Source) readFallback(f *config.File, env func(string) (string, bool), d
 	}
 	if fb.IsEmpty() && f.Roots.When.Unsupported == keys.WhenProject {
 		fb.Guess = guessProject(dir, env, client, func(dir string) bool {
+			if !s.Consent.Keeps() {
+				return false
+			}
 			_, could := s.writtenFolder(dir)
-			return s.Consent.Keeps() && could
+			return could
 		})
 	}
 	return fb, nil

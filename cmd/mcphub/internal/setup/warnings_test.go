@@ -34,7 +34,7 @@ func TestWhoMayAnswer(t *testing.T) {
 		{`{"approval": {"from": ["client"], "local": "tty"}}`, "windows", approval.Channels{Client: true}, "", "approval.local"},
 	} {
 		f := file(t, tc.text)
-		if got := mayAnswer(&f.Approval, tc.goos); *got != tc.want {
+		if got := answerChannels(&f.Approval, tc.goos); *got != tc.want {
 			t.Errorf("%s on %s: %+v, want %+v", tc.text, tc.goos, *got, tc.want)
 		}
 		refused, warned := "", ""
