@@ -9,6 +9,7 @@ import (
 	"mcphub/cmd/mcphub/internal/layout"
 	"mcphub/cmd/mcphub/internal/progress"
 	"mcphub/hub/status"
+	"mcphub/internal/proctree"
 )
 
 // This file shows on a terminal what a command waits for.
@@ -61,7 +62,7 @@ func phaseOf(state, told, stderr string, pid int) string {
 		return "starts"
 	}
 	did := ""
-	if mib := progress.Written(pid) >> 20; mib > 0 { // npx says nothing about what it downloads
+	if mib := proctree.Written(pid) >> 20; mib > 0 { // npx says nothing about what it downloads
 		did = fmt.Sprintf(", has written %d MiB", mib)
 	}
 	return "has started" + did + ", and has not answered yet"

@@ -12,5 +12,5 @@
 // It refuses to decide who is to be ended, and imports next to nothing: the guardian runs before the rest of
 // the program is set up. It sends signals to no one outside the set it is given. On Windows it has
 // [JoinServers] and [IsServer] alone, which tell servers of hubs from other processes by a job object. On
-// other systems it is empty.
+// other systems it has [Written] alone, which returns 0.
 package proctree
