@@ -122,7 +122,7 @@ func (h Host) changeReason(name string, places []string, by found) string {
 	adds := slices.ContainsFunc(places, func(place string) bool {
 		return !slices.ContainsFunc(h.boundary.Areas, func(r sandbox.Rule) bool { return sandbox.Contains(r.Path, trimMark(place)) })
 	})
-	was, ok, err := h.memory.isSettled(memoryLine{Path: name, Owner: h.owner, Leads: places, found: by}, adds)
+	was, ok, err := h.memory.settledPlaces(memoryLine{Path: name, Owner: h.owner, Leads: places, found: by}, adds)
 	switch {
 	case err != nil:
 		return fmt.Sprintf("%s is not opened: what it led to cannot be remembered: %v", name, err)

@@ -159,10 +159,10 @@ var (
 	errFull    = errors.New("it is full; remove it while no hub runs, and what names lead to is remembered anew")
 )
 
-// isSettled reports whether a name may open what it leads to: that is what it opened when it
+// settledPlaces reports whether a name may open what it leads to: that is what it opened when it
 // was first used, or what a person has accepted since, or a part of that. Else a person is
 // asked, if ask is set. An error is one of the files: it cannot be known, and nothing opens.
-func (m *memory) isSettled(name memoryLine, ask bool) (was []string, ok bool, err error) {
+func (m *memory) settledPlaces(name memoryLine, ask bool) (was []string, ok bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	path, now := name.Path, name.Leads
@@ -401,12 +401,13 @@ func (m *memory) appendLine(file string, line memoryLine) error {
 		return err
 	}
 	before := fileState{fi.Size(), fi.ModTime()}
+	size := int64(len(text)) // as a hub counts that reads the line
 	text = append(append([]byte{'\n'}, text...), '\n')
 	if _, err := f.Write(text); err != nil {
 		return err
 	}
 	m.takeLine(line)
-	m.sizes[line.Owner] += int64(len(text))
+	m.sizes[line.Owner] += size
 	if fi, err = f.Stat(); err == nil && (before == m.read || m.read == fileState{} && before.size == 0) && fi.Size() == before.size+int64(len(text)) {
 		m.read = fileState{fi.Size(), fi.ModTime()} // no one else has written: what is known is what it says
 	}

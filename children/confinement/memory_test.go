@@ -22,19 +22,19 @@ func TestEachEntryHasAShareOfTheMemory(t *testing.T) {
 	var full error
 	n := 0
 	for ; full == nil && n < 1000; n++ {
-		_, _, full = m.isSettled(memoryLine{Path: fmt.Sprintf("/ws/%d", n), Owner: "hostile", Leads: []string{"/ws/" + long}}, true)
+		_, _, full = m.settledPlaces(memoryLine{Path: fmt.Sprintf("/ws/%d", n), Owner: "hostile", Leads: []string{"/ws/" + long}}, true)
 	}
 	if !errors.Is(full, errOwnFull) || n < 50 || n > maxOwned/4000+1 {
 		t.Fatalf("after %d names: %v", n, full)
 	}
 	for _, m := range []*memory{m, newMemory(state)} {
-		if _, ok, err := m.isSettled(memoryLine{Path: "/ws/0", Owner: "hostile", Leads: []string{"/ws/" + long}}, true); !ok || err != nil {
+		if _, ok, err := m.settledPlaces(memoryLine{Path: "/ws/0", Owner: "hostile", Leads: []string{"/ws/" + long}}, true); !ok || err != nil {
 			t.Errorf("what it named before: %t %v", ok, err)
 		}
-		if _, ok, err := m.isSettled(memoryLine{Path: "/ws/more", Owner: "hostile", Leads: []string{"/ws/" + long}}, true); ok || !errors.Is(err, errOwnFull) {
+		if _, ok, err := m.settledPlaces(memoryLine{Path: "/ws/more", Owner: "hostile", Leads: []string{"/ws/" + long}}, true); ok || !errors.Is(err, errOwnFull) {
 			t.Errorf("what it names besides: %t %v", ok, err)
 		}
-		if _, ok, err := m.isSettled(memoryLine{Path: "/home/" + fmt.Sprintf("%p", m), Owner: "honest", Leads: []string{"/home/x"}}, true); !ok || err != nil {
+		if _, ok, err := m.settledPlaces(memoryLine{Path: "/home/" + fmt.Sprintf("%p", m), Owner: "honest", Leads: []string{"/home/x"}}, true); !ok || err != nil {
 			t.Errorf("another entry: %t %v", ok, err)
 		}
 	}
@@ -51,7 +51,7 @@ func TestNamesThatAreGoneAreForgotten(t *testing.T) {
 	}
 	m := newMemory(state)
 	keep := func(l memoryLine) (bool, error) {
-		_, ok, err := m.isSettled(l, true)
+		_, ok, err := m.settledPlaces(l, true)
 		return ok, err
 	}
 	own := memoryLine{Path: "/vault", Owner: "entry", Leads: []string{"/vault/"}}
@@ -113,7 +113,7 @@ func TestNothingIsAddedWhileTheFileIsReplaced(t *testing.T) {
 	t.Parallel()
 	m := newMemory(t.TempDir())
 	line := func(path string) memoryLine { return memoryLine{Path: path, Owner: "kid", Leads: []string{"/x"}} }
-	if _, ok, err := m.isSettled(line("first"), true); !ok || err != nil {
+	if _, ok, err := m.settledPlaces(line("first"), true); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	dir, err := m.consent.Folder()
@@ -129,13 +129,13 @@ func TestNothingIsAddedWhileTheFileIsReplaced(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, ok, err := m.isSettled(line("second"), true)
+	_, ok, err := m.settledPlaces(line("second"), true)
 	after, errRead := os.ReadFile(file)
 	if ok || err == nil || errRead != nil || string(after) != string(before) {
 		t.Errorf("it opens: %t %v %v; the file holds %s", ok, err, errRead, after)
 	}
 	unlock()
-	if _, ok, err := m.isSettled(line("second"), true); !ok || err != nil {
+	if _, ok, err := m.settledPlaces(line("second"), true); !ok || err != nil {
 		t.Error(ok, err)
 	}
 }
@@ -170,7 +170,7 @@ func TestNothingIsLostWhileNamesAreForgotten(t *testing.T) {
 		all.Go(func() {
 			m := newMemory(state)
 			for n := range each {
-				if _, ok, err := m.isSettled(memoryLine{Path: fmt.Sprint(hub, " ", n), Owner: fmt.Sprint(hub), Leads: []string{"/x"}}, true); !ok || err != nil {
+				if _, ok, err := m.settledPlaces(memoryLine{Path: fmt.Sprint(hub, " ", n), Owner: fmt.Sprint(hub), Leads: []string{"/x"}}, true); !ok || err != nil {
 					t.Errorf("%d %d: %t %v", hub, n, ok, err)
 				}
 			}
@@ -186,5 +186,24 @@ func TestNothingIsLostWhileNamesAreForgotten(t *testing.T) {
 				t.Errorf("%d %d is lost", hub, n)
 			}
 		}
+	}
+}
+
+// The share of an entry is the same to the hub that has written its lines and to one that reads them.
+func TestSharesAreCountedAlike(t *testing.T) {
+	t.Parallel()
+	state := t.TempDir()
+	m := newMemory(state)
+	for n := range 10 {
+		if _, ok, err := m.settledPlaces(memoryLine{Path: fmt.Sprintf("/ws/%d", n), Owner: "entry", Leads: []string{"/ws/x"}}, true); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+	}
+	other := newMemory(state)
+	if err := other.readIfChanged(); err != nil {
+		t.Fatal(err)
+	}
+	if m.sizes["entry"] == 0 || m.sizes["entry"] != other.sizes["entry"] {
+		t.Errorf("%d bytes for the writer, %d for the reader", m.sizes["entry"], other.sizes["entry"])
 	}
 }

@@ -515,7 +515,7 @@ func (n *naming) decideRemembered(name string, w *way, f decision) decision {
 	if f.file == nil && (w.end == nil || f.rules == nil) && !n.h.memory.knowsName(name) {
 		places = append(places, w.endPlace(false)) // whatever comes to be there is at its own place
 	}
-	was, ok, err := n.h.memory.isSettled(memoryLine{Path: name, Owner: n.h.owner, Leads: places}, true)
+	was, ok, err := n.h.memory.settledPlaces(memoryLine{Path: name, Owner: n.h.owner, Leads: places}, true)
 	switch {
 	case err != nil:
 		return decideClosed("what it led to cannot be remembered: %v", err)

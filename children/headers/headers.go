@@ -94,12 +94,12 @@ func (c *Command) Find() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if dir, ok := c.isWritable(program); ok {
+	if dir, ok := c.writableFolder(program); ok {
 		return "", c.errorf("%s lies in %s, where servers may write, so it is not run; move it to a folder that no server is given", program, dir)
 	}
 	for _, arg := range c.Args {
 		for _, path := range c.pathsIn(arg) {
-			if dir, ok := c.isWritable(path); ok {
+			if dir, ok := c.writableFolder(path); ok {
 				return "", c.errorf("its argument %s lies in %s, where servers may write, so it is not run; move that to a folder that no server is given", path, dir)
 			}
 		}
@@ -147,7 +147,7 @@ func isExecutable(path string) bool {
 	return err == nil && info.Mode().IsRegular() && (runtime.GOOS == "windows" || info.Mode().Perm()&0o111 != 0)
 }
 
-func (c *Command) isWritable(paths ...string) (string, bool) {
+func (c *Command) writableFolder(paths ...string) (string, bool) {
 	if c.Written == nil || len(paths) == 0 {
 		return "", false
 	}
@@ -180,7 +180,7 @@ func (c *Command) childEnvironment() []string {
 		_, value, _ := strings.Cut(pair, "=")
 		all = append(all, c.pathsIn(value)...)
 	}
-	_, some := c.isWritable(all...)
+	_, some := c.writableFolder(all...)
 	var out []string
 	for _, pair := range c.Environ {
 		name, value, _ := strings.Cut(pair, "=")
@@ -189,7 +189,7 @@ func (c *Command) childEnvironment() []string {
 			pair = name + "=" + c.plainPath(value, some)
 		case !some || slices.Contains(kept, name) || strings.HasPrefix(name, "XDG_"):
 		default:
-			if _, bad := c.isWritable(c.pathsIn(value)...); bad {
+			if _, bad := c.writableFolder(c.pathsIn(value)...); bad {
 				continue
 			}
 		}
@@ -205,7 +205,7 @@ func (c *Command) plainPath(path string, some bool) string {
 		if !filepath.IsAbs(dir) || !some {
 			return !filepath.IsAbs(dir)
 		}
-		_, bad := c.isWritable(dir)
+		_, bad := c.writableFolder(dir)
 		return bad
 	}), string(filepath.ListSeparator))
 }

@@ -162,7 +162,7 @@ func TestWritten(t *testing.T) {
 	if got, err := c.Run(t.Context()); err != nil || got["Other"] != project+"/x" || !slices.Contains(filepath.SplitList(got["Path"]), project) {
 		t.Errorf("what no server writes is left out: %v, %v", got, err)
 	}
-	if home, ok := c.isWritable(c.pathsIn("~/x")...); ok || !slices.Equal(c.pathsIn("~/x"), []string{filepath.Join(lookupVariable(environ, "HOME"), "x")}) {
+	if home, ok := c.writableFolder(c.pathsIn("~/x")...); ok || !slices.Equal(c.pathsIn("~/x"), []string{filepath.Join(lookupVariable(environ, "HOME"), "x")}) {
 		t.Error(home)
 	}
 }

@@ -199,7 +199,7 @@ func (c *asyncCall) recordAndSend(m *jsonrpc.Message, from client.Client) {
 		c.attempt, c.body = &p.first, jsonrpc.Join(params)
 		params = append(p.parts[:0], c.body)
 		c.call.SetClient(from.ClientProfile())
-		c.mayWait()
+		c.makeContext()
 	}
 	// What m holds may be used again soon.
 	p.splicing, p.token, p.tool.args = splicing{}, nil, nil
@@ -227,8 +227,8 @@ func (c *asyncCall) Recorded(t audit.Ticket, err error) {
 	c.sendAsync(c.s.Records.Batch(), append(c.pooled.parts[:0], c.pooled.held))
 }
 
-// mayWait makes the context of what waits on account of the call.
-func (c *asyncCall) mayWait() {
+// makeContext makes the context of what waits on account of the call.
+func (c *asyncCall) makeContext() {
 	if c.ctx == nil {
 		c.ctx, c.cancel = context.WithCancelCause(c.context(client.NewContext(context.Background(), client.Request{Client: c.client()})))
 	}
@@ -251,7 +251,7 @@ func (c *asyncCall) sendAsync(b *lines.Batch, params [][]byte) {
 	c.started = c.lease.StartCall(&c.call, c, b, methods.CallTool, c.hubToken, params...)
 	if !c.started {
 		c.body = jsonrpc.Join(params)
-		c.mayWait()
+		c.makeContext()
 	}
 	c.reply.OnCancel(c)
 	if !c.started {

@@ -286,7 +286,7 @@ func (c *Call) ServerAnswered(word string, fault []byte) {
 	if c == nil {
 		return
 	}
-	c.spans.endServerSpan(word, fault)
+	c.spans.endClientSpan(word, fault)
 	if c.sent == 0 || c.op == nil {
 		return
 	}
@@ -311,7 +311,7 @@ func (c *Call) Answered(method, word string, fault []byte) {
 	c.op.observeServer(outcomeOf(word, fault), c.c.t.sinceEpoch()-c.began)
 	if c.spans != nil {
 		c.BeginServerSpan(tracing.Context{}, method, nil) // of one that no one asked about before
-		c.spans.endRequestSpan(word, fault)
+		c.spans.endServerSpan(word, fault)
 	}
 	c.c = nil
 }

@@ -108,8 +108,8 @@ func (c *Call) BeginClientSpan(in tracing.Context, version string) tracing.Conte
 	return sp.client.Context()
 }
 
-// endServerSpan ends the span of the request to the server.
-func (sp *spans) endServerSpan(word string, fault []byte) {
+// endClientSpan ends the span of the request to the server.
+func (sp *spans) endClientSpan(word string, fault []byte) {
 	if sp == nil || sp.client == nil {
 		return
 	}
@@ -118,9 +118,9 @@ func (sp *spans) endServerSpan(word string, fault []byte) {
 	sp.client = nil
 }
 
-// endRequestSpan ends the span of the request.
-func (sp *spans) endRequestSpan(word string, fault []byte) {
-	sp.endServerSpan(audit.ResultCancelled, nil) // its answer does not count any more
+// endServerSpan ends the span of the request.
+func (sp *spans) endServerSpan(word string, fault []byte) {
+	sp.endClientSpan(audit.ResultCancelled, nil) // its answer does not count any more
 	t := sp.s.t
 	endSpan(sp.server, t.epoch.Add(t.sinceEpoch()), outcomeOf(word, fault), tracing.Attribute{Name: attrDecision, Value: sp.decision}, tracing.Attribute{Name: attrRule, Value: sp.rule})
 	sp.server = nil

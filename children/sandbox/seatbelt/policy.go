@@ -262,7 +262,7 @@ func (w *writer) exceptName(top string, c Name, moving bool, not func(filter str
 			not("(subpath " + w.quoteText(at) + ")")
 		} else {
 			parent = at
-			pattern := "^" + matchExactly(strings.TrimSuffix(at, "/"))
+			pattern := "^" + exactPattern(strings.TrimSuffix(at, "/"))
 			parts := strings.Split(c.Missing, "/")
 			for i, part := range parts {
 				pattern += "/" + anyCase(part)

@@ -28,8 +28,8 @@ func (w *writer) quoteText(s string) string {
 
 func sortedKeys(set map[string]bool) []string { return slices.Sorted(maps.Keys(set)) }
 
-// matchExactly returns a regular expression for a text.
-func matchExactly(text string) string {
+// exactPattern returns a regular expression for a text.
+func exactPattern(text string) string {
 	var b strings.Builder
 	for _, r := range text {
 		if strings.ContainsRune(`\.+*?()|[]{}^$`, r) {
@@ -61,13 +61,13 @@ func anyCase(name string) string {
 		if fold := longestFold(name[i:]); fold != "" {
 			b.WriteString("(")
 			for _, c := range []byte(name[i : i+len(fold)]) {
-				b.WriteString(matchLetter(c))
+				b.WriteString(letterPattern(c))
 			}
 			b.WriteString("|" + beyondASCII + ")")
 			i += len(fold)
 			continue
 		}
-		b.WriteString(matchLetter(name[i]))
+		b.WriteString(letterPattern(name[i]))
 		i++
 	}
 	return b.String()
@@ -91,11 +91,11 @@ func longestFold(text string) string {
 	return ""
 }
 
-// matchLetter returns one byte of ASCII in either case.
-func matchLetter(c byte) string {
+// letterPattern returns one byte of ASCII in either case.
+func letterPattern(c byte) string {
 	low, up := strings.ToLower(string(rune(c))), strings.ToUpper(string(rune(c)))
 	if low != up {
 		return "[" + up + low + "]"
 	}
-	return matchExactly(low)
+	return exactPattern(low)
 }
