@@ -31,7 +31,7 @@ func (c *child) tellOpens(l launch.Launch) {
 	}
 }
 
-// putOnRecord returns where the child may write beyond what whom it serves opens to it. If
+// putOnRecord puts on record where the child may write beyond the roots of its sessions. If
 // it fails, the child must not run.
 func (c *child) putOnRecord(l launch.Launch) error {
 	if l.Sandbox == nil || l.Sandbox.Profile == nil || c.common.Writes == nil {

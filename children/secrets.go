@@ -75,7 +75,7 @@ func (c *child) headerSupply(s spec.Spec, w want) remote.Supply {
 	return remote.Supply{Headers: program.Run, TTL: s.HeadersFrom.TTL}
 }
 
-// HeaderProgram returns the program that prints the headers of a Spec. environ is the hub's; that of the Spec's session counts for more.
+// HeaderProgram returns the program that prints the headers of a Spec. environ is the hub's; the environment of the Spec's session counts for more.
 func HeaderProgram(s spec.Spec, environ []string, written func(paths ...string) (string, bool)) *headers.Command {
 	if s.Environ != nil {
 		environ = s.Environ

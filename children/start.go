@@ -17,7 +17,7 @@ import (
 	"mcphub/internal/reference"
 )
 
-// startRun takes a slot and brings a run to where it can be called.
+// startRun takes a slot and starts a run until it can be called.
 func (c *child) startRun() (*run.Run, *run.UnavailableError) {
 	turn := c.common.turns.Take(c.ctx, c.ownerName(), func() { c.setState(Waiting, "waits for its turn: many children are starting") })
 	if turn == nil {

@@ -106,7 +106,7 @@ func (h *Hub) Run(ctx context.Context) error { return h.sup.Run(ctx) }
 // Audit describes how decisions are recorded.
 type Audit = record.Settings
 
-// Terminal returns where a person at a terminal of the hub's user answers what
+// Terminal returns the place at which a person at a terminal of the hub's user answers what
 // clients cannot ask.
 func (h *Hub) Terminal() *approval.Terminal { return &h.terminal }
 

@@ -103,7 +103,7 @@ func TestModernChildIsGivenWhatItAsksFor(t *testing.T) {
 
 // TestModernChildThatAsksTooMuch plays the ways in which what a child asks is not
 // for anybody to answer. None reaches the client but the ones that are its own,
-// the call fails and says why, and the next one works.
+// the call fails with the reason, and the next one works.
 func TestModernChildThatAsksTooMuch(t *testing.T) {
 	const form = `{"q":{"method":"elicitation/create","params":{"message":"?"}}}`
 	many := "{"

@@ -215,7 +215,7 @@ func (s *Session) noteReady() {
 	})
 }
 
-// knowClient reports that the client has told what it can do, or will not.
+// knowClient notes that the client has declared what it can do, or never will.
 func (s *Session) knowClient() {
 	s.knownOnce.Do(func() {
 		if s.attachment != nil {

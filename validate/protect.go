@@ -94,7 +94,7 @@ func (j *judge) protectedEntries() ([]guard.Entry, bool) {
 }
 
 // reachesBelow reports whether the role concerns everything below a directory, as writing and deleting do. For a directory that only
-// reports where a tool works (cwd, projectRoot), and for a word of a longer string, only deleting does.
+// names the directory that a tool works in (cwd, projectRoot), and for a word of a longer string, only deleting does.
 func (j *judge) reachesBelow(f *detect.Finding) bool {
 	if f.Context || f.Form == detect.FormWord || f.Form == detect.FormLiteral || f.Form == detect.FormText || f.Operand && f.Relative() {
 		return f.Role == access.Delete
@@ -122,7 +122,7 @@ func isHarmless(f *detect.Finding, dev string) bool {
 // protectedPath is a protected path in every spelling.
 type protectedPath []string
 
-// resolvedPath returns where it really lies.
+// resolvedPath returns the path with links followed.
 func (p protectedPath) resolvedPath() string { return p[len(p)-1] }
 
 // protectPath resolves a protected path once, and keeps it. One that does not exist yet is kept as text.

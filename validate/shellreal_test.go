@@ -52,7 +52,7 @@ var (
 )
 
 // TestAgainstTheShell: whatever order of commands makes a real shell print the file outside is denied. What the judge
-// says about where cd leads is held against where it led.
+// says about the target of cd is held against the directory that cd led to.
 func TestAgainstTheShell(t *testing.T) {
 	t.Parallel()
 	shell := needs.Program(t, "bash")

@@ -73,7 +73,7 @@ type Verdict struct {
 	Child      string
 	Tool       string
 	Lenient    int  // how many values of the arguments fit the tool's schema by a lenient reading alone
-	WouldBlock bool // CallContext.NoWait, and the verdict takes a look at what is not at hand: nothing was decided
+	WouldBlock bool // CallContext.NoWait, and the verdict takes a look at what is not in memory: nothing was decided
 	Findings   []FindingVerdict
 	Rule       string          // what decided: one of the Rule constants, or where Fired is set that rule's name
 	Fired      *policy.Rule    // the rule of the policy that decided, nil where none did

@@ -262,7 +262,7 @@ func (a *act) endAct() {
 	}
 }
 
-// ownPlayer returns where a child states what belongs to no request.
+// ownPlayer returns the peer to which a child sends what belongs to no request.
 func (p *player) ownPlayer() *player {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -243,7 +243,7 @@ func TestAPlantedScriptOpensNothing(t *testing.T) {
 	}
 }
 
-// TestWhatTheKernelLacks: required refuses and says why, auto goes on. If no one has
+// TestWhatTheKernelLacks: required refuses with the reason, auto goes on. If no one has
 // asked for it and no file can be held, nothing is.
 func TestWhatTheKernelLacks(t *testing.T) {
 	h, home := confinedMachine(t)

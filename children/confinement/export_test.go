@@ -42,7 +42,7 @@ func (h Host) Forgetful() Host {
 	return h
 }
 
-// Store returns where a person is asked.
+// Store returns the store of what persons have accepted.
 func (h Host) Store() *consent.Store { return h.memory.consent }
 
 // ForRoots returns the host with these roots, and with places that the policy withholds.

@@ -39,7 +39,7 @@ func wayIn(looks *sandbox.LstatCache, path string) way {
 	return w
 }
 
-// endPlace returns where a way ends, as the memory has it. What is not there yet may become
+// endPlace returns the end of a way, as the memory has it. What is not there yet may become
 // either, but for what is a file by its nature.
 func (w *way) endPlace(file bool) string {
 	real := mounted.ReplaceAllString(w.real, "/..data$1")

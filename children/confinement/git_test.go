@@ -62,7 +62,7 @@ func TestTheRepositoryOfAWorktree(t *testing.T) {
 	}
 }
 
-// TestAForgedWorktree: the one who writes in a root makes its .git say what it likes, and
+// TestAForgedWorktree: a server that writes in a root gives its .git any content, and
 // what that leads to. The honest one is the control.
 func TestAForgedWorktree(t *testing.T) {
 	for name, forge := range map[string]func(t *testing.T, root, victim string){

@@ -92,7 +92,7 @@ type memoryLine struct {
 	found
 }
 
-// found is where a name was found that no entry has. The zero found is of one that an entry has.
+// found is the place of a name that no entry has. The zero found is for a name that an entry has.
 type found struct {
 	By   []string `json:"by,omitempty"`   // the links and files
 	Says string   `json:"says,omitempty"` // what a file of them holds; "": that one of them is there is enough

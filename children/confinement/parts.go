@@ -20,7 +20,7 @@ type part struct {
 	interpreter []string // the words of its first line, if it is a script
 }
 
-// foundAt returns where the name of a part was found.
+// foundAt returns the place at which the name of a part was found.
 func (p part) foundAt() found { return found{p.by, p.says} }
 
 // programParts returns the files that the child is made of: its program, what wraps it,

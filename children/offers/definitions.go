@@ -51,7 +51,7 @@ type serverDefinitions struct {
 	Tools  map[string][]form `json:"tools"` // the latest first
 }
 
-// definitionsFolder returns where they are kept, beside the folder for what is listed.
+// definitionsFolder returns the folder of definitions, beside the folder for what is listed.
 func definitionsFolder(cache string) string {
 	return filepath.Join(filepath.Dir(cache), "definitions")
 }

@@ -14,7 +14,7 @@ import (
 	"mcphub/e2e/seeds"
 )
 
-// someDefinitions returns those of one hub; the folder outlives it.
+// someDefinitions returns the definitions of one hub; the folder outlives it.
 func someDefinitions(dir string) (*Definitions, *bytes.Buffer) {
 	log := &bytes.Buffer{}
 	return NewDefinitions(dir, zerolog.New(log)), log

@@ -110,7 +110,7 @@ func (b *bounds) removeGroup(log zerolog.Logger) {
 	}
 }
 
-// exceededLimit returns which limit of the control group, or which default, was hit; "" if none was. That of the machine itself is none of
+// exceededLimit returns which limit of the control group, or which default, was hit; "" if none was. The limit of the machine itself is none of
 // them.
 func (b *bounds) exceededLimit(memory, processes bool) string {
 	switch {

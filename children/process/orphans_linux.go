@@ -98,7 +98,7 @@ func (r *processReaper) inheritedIn(t *proctree.Table) (all []proctree.Process, 
 	return all, own
 }
 
-// orphansOf returns those of the inherited who are to go when the child with this mark goes: they
+// orphansOf returns the inherited processes that are to go when the child with this mark goes: they
 // bear it, or the mark of no one who lives, or no mark that can be read while no one else lives who
 // could have started them. If the kernel confined the child, it confines the child's orphans too. A
 // confined orphan that hides its mark ends with the first child that it could belong to. Else it
@@ -115,7 +115,7 @@ func (r *processReaper) orphansOf(t *proctree.Table, mark string, mayHide func(p
 	return out
 }
 
-// markedIn returns those of the inherited that bear a mark.
+// markedIn returns the inherited processes that bear a mark.
 func (r *processReaper) markedIn(t *proctree.Table, mark string) (out []proctree.Process) {
 	all, _ := r.inheritedIn(t)
 	for _, p := range all {

@@ -250,7 +250,7 @@ func Innermost(command string, args []string) (inner string, rest []string) {
 	return command, args
 }
 
-// unwrapCommand returns where the arguments of the inner command begin of "env A=b npx
+// unwrapCommand returns the index at which the arguments of the inner command begin, for "env A=b npx
 // ...", or of "cmd /c npx ...", as configurations for Windows write it; 0 for none.
 func unwrapCommand(command string, args []string) int {
 	if BaseName(command) == "cmd" {

@@ -188,7 +188,7 @@ func (l *sseLink) Notify(ctx context.Context, method string, params ...[]byte) e
 	return l.postMessage(ctx, jsonrpc.RequestParts(nil, method, params))
 }
 
-// postMessage sends one message to where the child said.
+// postMessage sends one message to the address that the child named.
 func (l *sseLink) postMessage(ctx context.Context, parts [][]byte) error {
 	select {
 	case <-l.known:

@@ -228,7 +228,7 @@ func TestStartThatFails(t *testing.T) {
 	}
 }
 
-// Stop returns when no part of the run is left, and the child is told why.
+// Stop returns when no part of the run is left. The child learns the reason.
 func TestStop(t *testing.T) {
 	t.Parallel()
 	w := newWire()

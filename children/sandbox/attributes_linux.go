@@ -16,7 +16,7 @@ import (
 // call itself on what it has judged. It never lets the kernel go on: a thread could have
 // changed the name by then.
 
-// A change describes where a system call names what it changes, and reads what it sets there.
+// A change describes the arguments by which a system call names what it changes, and reads what it sets there.
 type change struct {
 	dir   int  // the argument that path starts from; cwd for the working directory
 	path  int  // itself an argument; none: what is changed is dir

@@ -85,7 +85,7 @@ func terminalFolder() string {
 	return "/dev/pts"
 }
 
-// BaseRules returns the rules of Base; those of the home folder only if there is one.
+// BaseRules returns the rules of Base. It returns rules of the home folder only if there is one.
 func BaseRules(home string) (rules []Rule) {
 	for _, need := range Base() {
 		for _, path := range need.PathsIn(home) {

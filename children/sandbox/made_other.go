@@ -2,5 +2,5 @@
 
 package sandbox
 
-// isForeign says no: no kernel but that of Linux asks about files.
+// isForeign returns false: no kernel but Linux asks about files.
 func (f *File) isForeign(string) bool { return false }

@@ -4,7 +4,7 @@
 // it is told about roots, who shares it, and its limits. A [Key] names one instance of it.
 // [Spec.Plan] computes how an instance starts with given roots. [Spec.Digest] names what it
 // would offer, so that what it offered last can be remembered. [Spec.VariantDigest] reports
-// what one entry comes to in different environments, and [Apart] names what makes the
+// what one entry means in different environments, and [Apart] names what makes the
 // difference.
 //
 // All of it is values: the package has no state and no goroutines, and may be used

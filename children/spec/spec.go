@@ -74,7 +74,7 @@ type Spec struct {
 	Probe string
 
 	// Environ and Dir are the environment that it inherits from, and the working directory if
-	// nothing else names one; nil and "": the hub's. Variant tells apart what one entry comes to
+	// nothing else names one; nil and "": the hub's. Variant tells apart what one entry means
 	// in different surroundings; "": what it is in the hub's. Equal looks at that alone.
 	Environ []string
 	Dir     string

@@ -115,7 +115,7 @@ type allowPlan struct {
 	targets []*target
 }
 
-// planChange makes a change for each path, and writes nothing. What hub.json comes to is w.text.
+// planChange makes a change for each path, and writes nothing. w.text is the changed hub.json.
 func (w *allowWork) planChange(state, name string, paths []string, change func(t *target) error) (*allowPlan, error) {
 	if err := w.openConfig(name); err != nil {
 		return nil, err

@@ -133,7 +133,7 @@ func (w *waitingCall) showQuestion(out io.Writer, n, of int) {
 		layout.WithPrefix(" of ", printable.Escape(w.Client, 60))+layout.WithPrefix(" in ", printable.Escape(w.Folder, 300))+layout.When(w.Process != 0, fmt.Sprintf(", process %d", w.Process))+layout.WithPrefix(", token ", printable.Escape(w.Token, 60)), layout.FormatDuration(time.Since(w.Since)), w.Until.Local().Format(time.TimeOnly), layout.Lines{Text: printableLines(w.Text)})
 }
 
-// whereElse returns where a call can be answered that cannot be answered here.
+// whereElse returns the other places at which a call can be answered.
 func (w *waitingCall) whereElse() string {
 	where := "in the client"
 	if slices.Contains(w.From, approval.AskedConsole) {

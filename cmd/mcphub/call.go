@@ -180,7 +180,7 @@ func (f *callFlags) startOnly(cfg *hub.Config) error {
 	return nil
 }
 
-// serversOf returns which servers a call is about: that of the longest prefix that the name
+// serversOf returns the servers that a call is about: the server of the longest prefix that the name
 // of the tool has. nil is all of them: the tool may be any server's.
 func serversOf(tool, asJSON string, pairs []string) func(cfg *hub.Config) ([]string, error) {
 	return func(cfg *hub.Config) ([]string, error) {

@@ -245,7 +245,7 @@ func (w *clientWork) mergeFound(found []clients.Inventory) (*mergeResult, error)
 	return m, nil
 }
 
-// secretStore returns where the secrets are that hub.json refers to.
+// secretStore returns the store of the secrets that hub.json refers to.
 func (w *clientWork) secretStore(path string, text []byte) (*secrets.Store, error) {
 	f := config.Default()
 	if text != nil {

@@ -174,7 +174,7 @@ func TestHeldKeysAreAskedFor(t *testing.T) {
 	}
 }
 
-// TestInitOffersToShare: only a yes has the clients share a hub, and no one is asked whose hub.json says whether they do.
+// TestInitOffersToShare: only a yes has the clients share a hub, and no person is asked if hub.json decides it.
 func TestInitOffersToShare(t *testing.T) {
 	const old = "{\n  // mine\n  \"mcpServers\": {},\n  \"attach\": \"off\" // for now\n}\n"
 	for name, tc := range map[string]struct {

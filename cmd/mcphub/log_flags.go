@@ -51,7 +51,7 @@ func (f *logFlags) ofSession(w io.Writer, level string) (zerolog.Logger, error) 
 	return own.newLogger(w)
 }
 
-// logTo returns where a log is written to: its lines as they are, or made for
+// logTo returns the writer of a log: its lines as they are, or made for
 // people. What others wrote is clean in both.
 func logTo(w io.Writer, people, times bool) io.Writer {
 	if !people {

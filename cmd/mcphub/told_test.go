@@ -86,7 +86,7 @@ func literal(e ast.Expr) string {
 	return ""
 }
 
-// toldIn gives the commands that a file has someone told about, each with its place. A list of words is one where it begins
+// toldIn returns the commands that a file names to a person, each with its place. A list of words is one where it begins
 // with mcphub, or is what mends something.
 func toldIn(t *testing.T, root *cobra.Command, path string) map[string]form {
 	t.Helper()

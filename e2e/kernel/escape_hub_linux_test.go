@@ -62,7 +62,7 @@ var hubAttacks = []struct{ command, shows string }{
 	{`nsenter -t {pid} -m cat {secret}`, world.SecretText},
 }
 
-// unaccepted is what a hub says that such a shell starts, if it could have: it runs nothing that the shell wrote.
+// unaccepted is the output of a hub that such a shell starts: the hub runs nothing that the shell wrote.
 const unaccepted = "nobody has accepted it yet. No server runs"
 
 // unsure are attacks that do not come through on every machine, if nothing holds them either: they need namespaces, tools, or

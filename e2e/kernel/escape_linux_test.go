@@ -163,7 +163,7 @@ func namingEntry(free bool) func(w *world.World) obj {
 	}
 }
 
-// zone returns where a free server may change something.
+// zone returns the folders in which a free server may change something.
 func zone(w *world.World) []string {
 	return []string{w.Outside, w.Sibling, w.Path("home", "outside"), w.Path("home", ".ssh"), w.Path("home", ".aws"), w.Path("projects")}
 }

@@ -202,7 +202,7 @@ func (r *relinked) forget() {
 	}
 }
 
-// kept returns where the hub keeps what a person has accepted: each user has a folder for that.
+// kept returns the folder in which the hub keeps what a person has accepted: each user has one.
 func (r *relinked) kept() string {
 	dir, err := r.Consent().Folder()
 	world.Must(r.t, err)

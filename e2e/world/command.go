@@ -9,7 +9,7 @@ import (
 	"mcphub/children/consent"
 )
 
-// AuditDir returns where a hub of this world records by default.
+// AuditDir returns the folder in which a hub of this world records by default.
 func (w *World) AuditDir() string { return w.Path("home", "state", "mcphub", "audit") }
 
 // Command runs the program under test and gives what it says and its exit status.

@@ -37,7 +37,7 @@ type World struct {
 
 	Sockets []string // says by the environment in which folder the sockets of its hubs lie; nil: beside the ones of other tests
 
-	Heard func(line string) // what servers say that a test waits for; nil: no one listens
+	Heard func(line string) // gets each line of a server; nil: no test listens
 }
 
 // SecretText is what lies outside, and what no answer may hold.

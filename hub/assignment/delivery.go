@@ -11,7 +11,7 @@ import (
 )
 
 // A State describes what the children of a session were given last. The zero
-// value is that of a session whose children were given nothing yet.
+// value is for a session whose children were given nothing yet.
 type State struct {
 	Given         bool
 	Configuration uint64 // number of the one that they were given it by

@@ -374,7 +374,7 @@ func (s *Sender) toolNow(ctx context.Context, tool offering.Tool) (offering.Tool
 	return offering.Tool{}, &run.UnavailableError{Child: tool.Child, Reason: "the process that serves the new roots has no tool " + strconv.Quote(printable.Escape(tool.Remote, 100))}
 }
 
-// findWorkplace returns where the child works that would run the request, and with which roots.
+// findWorkplace returns the working directory and the roots of the child that would run the request.
 func (att *attempt) findWorkplace() (cwd string, served []string) {
 	if att.lease == nil {
 		return att.cwd, att.servedRoots
@@ -382,7 +382,7 @@ func (att *attempt) findWorkplace() (cwd string, served []string) {
 	return att.lease.Where()
 }
 
-// planPlace remembers where the child would run, and with which roots: see Instances.
+// planPlace remembers the working directory and the roots of a child that would run: see Instances.
 func (att *attempt) planPlace(view *rootsmgr.View) (ok bool) {
 	att.cwd, att.servedRoots, ok = att.call.sender.Instances.Plan(att.conf, att.child, view)
 	return ok

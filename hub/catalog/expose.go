@@ -7,7 +7,7 @@ type Exposure struct {
 	Above  int  // the same if the definitions of all have more bytes than this; 0: never
 }
 
-// listedTools returns those of all tools that stand on the list.
+// listedTools returns the tools that stand on the list.
 func (b *Builder) listedTools(all []*Tool) []*Tool {
 	if search := b.cfg.Expose; !search.Search && (search.Above == 0 || bytesOf(all) <= search.Above) {
 		return all

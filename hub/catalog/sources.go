@@ -21,7 +21,7 @@ type Sources struct {
 	Others     []Source // they may know more than they list
 }
 
-// Sources returns whose a resource is: that of the child that lists it, or names
+// Sources returns the children that have a resource: the child that lists it, or names
 // it as the app of a tool; of the one that the URI itself names; else of one of
 // the ones that have resources.
 func (c *Catalog) Sources(uri string) (w Sources) {

@@ -1,4 +1,4 @@
-// Package failure knows what it means that a request comes to nothing: what its client is
+// Package failure knows what it means that a request has no result: what its client is
 // told, and what the record says.
 //
 //   - An error that ends a request has one [Kind], from which all else follows.

@@ -192,7 +192,7 @@ func plainModern(w http.ResponseWriter, reply *Reply, a jsonrpc.Answer, status i
 	}
 }
 
-// statusOf returns the status of an answer that is no stream: that of the
+// statusOf returns the status of an answer that is no stream: the status of the
 // errors which the specification gives one.
 func statusOf(request ModernRequest, a jsonrpc.Answer) int {
 	if a.Error == nil {

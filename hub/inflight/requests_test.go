@@ -53,7 +53,7 @@ func TestWhoseWordsTheyAre(t *testing.T) {
 	}
 }
 
-// TestQuestionsEndWithTheirRequest: if the request was given up. That of a
+// TestQuestionsEndWithTheirRequest: if the request was given up. The question of a
 // request that was answered goes on.
 func TestQuestionsEndWithTheirRequest(t *testing.T) {
 	t.Parallel()

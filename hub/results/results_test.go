@@ -248,7 +248,7 @@ func TestOldestGoFirst(t *testing.T) {
 	}
 }
 
-// TestBytesAreBounded: of one session, and of all together, where the one who holds most gives way.
+// TestBytesAreBounded: of one session, and of all together. The session that holds most gives way.
 func TestBytesAreBounded(t *testing.T) {
 	t.Parallel()
 	shelf := new(Shelf)

@@ -80,7 +80,7 @@ type List struct {
 
 // known is how a client knows the lists, by their places among Lists.
 type known struct {
-	digests map[int]string    // those of lists that it has not seen are missing; overtaken may stand instead of one
+	digests map[int]string    // of lists that the client has seen; overtaken may stand instead of one
 	warned  map[int]time.Time // when he learned that they are about to change, if he has not seen them since
 }
 

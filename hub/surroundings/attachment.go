@@ -167,7 +167,7 @@ func (a *Attachment) tryEnter() bool {
 	return true
 }
 
-// configurationAmong returns the Configuration: that of these which is the same, or its own.
+// configurationAmong returns the Configuration of these that is the same, or else its own.
 func (c *clientConfig) configurationAmong(all []*configuration.Configuration) *configuration.Configuration {
 	for _, conf := range all {
 		if conf != c.base && conf.Matches(&c.set) {

@@ -68,7 +68,7 @@ const (
 	TCP  = "tcp"  // HTTP
 )
 
-// isKnownMethod reports whether a method has a value of its own: those of the protocol have.
+// isKnownMethod reports whether a method has a value of its own: methods of the protocol have.
 func isKnownMethod(method string) bool { return methods.OfProtocol(method) }
 
 // An outcome is how a request ended.

@@ -1,4 +1,4 @@
-// Package texts has what a model and its user read when a request comes to nothing.
+// Package texts has what a model and its user read when a request has no result.
 //
 // Four rules hold for each text:
 //

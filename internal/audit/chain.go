@@ -55,7 +55,7 @@ func withChain(dir string, f func(*chain) error) error {
 	return errors.Join(err, file.Close())
 }
 
-// findEnd reads where the chain ends.
+// findEnd reads the end of the chain.
 func (c *chain) findEnd() error {
 	end, err := lastLine(c.file)
 	if err != nil {

@@ -22,7 +22,7 @@ var ErrScope = errors.New("the token lacks a scope")
 // Words for whom no token names. No configured token may be called so.
 const (
 	Local  = "local"  // the user of this machine
-	Nobody = "nobody" // the one who has reached an address that asks for no token
+	Nobody = "nobody" // a caller at an address that asks for no token
 )
 
 // CheckName returns what is wrong with the name of someone, or of a group; "" if nothing is. Names are shown to

@@ -38,7 +38,7 @@ var secretPairs = map[[2]string]bool{
 	{"auth", "key"}: true, {"session", "key"}: true, {"account", "key"}: true, {"ssh", "key"}: true,
 }
 
-// harmlessEnds are last words of keys that report where a secret is, or of one.
+// harmlessEnds are last words of keys that name the place of a secret, or describe one.
 var harmlessEnds = map[string]bool{
 	"file": true, "path": true, "dir": true, "directory": true, "folder": true, "name": true, "type": true, "count": true,
 	"limit": true, "length": true, "size": true, "env": true, "expiry": true, "expires": true,

@@ -8,7 +8,7 @@ import (
 	"mcphub/internal/lazyregexp"
 )
 
-// A Kind describes where a value is looked for.
+// A Kind is a place in which a value is looked for.
 type Kind string
 
 // The kinds.

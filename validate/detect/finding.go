@@ -53,7 +53,7 @@ type Finding struct {
 	Alts       []string     // other spellings of the text: untrimmed, or if a scheme is ambiguous
 	Node       int32        // where it was found
 	Rewritable Rewritable   // of the whole string, if it may have to be rewritten
-	Context    bool         // the argument reports where a tool works, not on what (cwd, projectRoot)
+	Context    bool         // the argument names the directory that a tool works in, not what it works on (cwd, projectRoot)
 	Assumed    bool         // the role is only guessed
 	Content    bool         // a lenient reading takes what is written in the string, such as a list
 	Written    bool         // it stands after a redirection

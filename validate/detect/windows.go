@@ -92,7 +92,7 @@ func namesShare(v string) bool {
 	return strings.HasPrefix(v, `\??\`) || ok && strings.Contains(strings.ReplaceAll(rest, `\/`, ""), "/")
 }
 
-// slash returns where the first separator of a path stands, -1 if there is none.
+// slash returns the index of the first separator of a path, -1 if there is none.
 func (d *detector) slash(v string) int {
 	if d.m.Windows {
 		return strings.IndexAny(v, `/\`)

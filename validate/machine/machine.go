@@ -110,7 +110,7 @@ func (v *View) Open(m *Machine, work *budget.Budget, atHand bool) *Machine {
 // SetShares reports by names which shares of other machines roots name. No other share is looked at.
 func (v *View) SetShares(names func(share string) bool) { v.disk.names = names }
 
-// Missed reports whether the call has looked for something that was not at hand.
+// Missed reports whether the call has looked for something that was not in memory.
 func (v *View) Missed() bool { return v.disk.missed }
 
 // A child writes out the variables that it has, so the hub reads only those: what its own environment holds beyond that

@@ -218,7 +218,7 @@ func (b *Buffer) LastWord(key string) string {
 	return string(list[len(list)-1])
 }
 
-// IsContext reports a key that reports where a tool works: cwd, workdir, working_directory, projectRoot, repo_path.
+// IsContext reports whether a key names the directory that a tool works in: cwd, workdir, working_directory, projectRoot, repo_path.
 func IsContext(b *Buffer, key string) bool {
 	list := b.Split(key)
 	for i, w := range list {

@@ -1,4 +1,4 @@
-// Package text cuts strings into the words that may name something. It knows no path, no machine and no tool: it reports where a
+// Package text cuts strings into the words that may name something. It knows no path, no machine and no tool: it finds the place at which a
 // word may begin and end, in a text of any language, in a joined list, and in the headers of a patch. What a word means is for
 // detect.
 //

@@ -64,7 +64,7 @@ func EachQuoted(s string, work *budget.Budget, yield, doubled func(v string)) {
 	}
 }
 
-// undoubled returns the text up to the quote that ends it, where a doubled quote stands for one.
+// undoubled returns the text up to the quote that ends it. A doubled quote stands for one.
 func undoubled(s, quote string) string {
 	const one = "\xff" // stands for it; no text holds that byte
 	v := strings.ReplaceAll(s[:min(len(s), chars.MaxPath)], quote+quote, one)

@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// folder returns a short path: those of t.TempDir are often too long for a socket.
+// folder returns a short path: paths of t.TempDir are often too long for a socket.
 func folder(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "mh")

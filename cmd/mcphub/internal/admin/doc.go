@@ -4,7 +4,7 @@
 //	GET  /status           a [Report], JSON
 //	POST /reload           reads hub.json again, as far as a person has accepted it.
 //	                       {"ok":true}, or {"error":"why not"} with status 422
-//	POST /restart          ?server=: starts a server anew, and answers when it has
+//	POST /restart          ?server=: starts a server again, and answers when it has
 //	POST /plan             ?file=: a [Plan], what a reload would do if hub.json read as
 //	                       that file does; without it, as it reads now
 //	GET  /approvals        the questions that wait for a person

@@ -96,7 +96,7 @@ func With(ctx context.Context, cfg hub.Config, log zerolog.Logger, name string, 
 	return WithAs(ctx, cfg, log, name, roots, nil, do)
 }
 
-// WithAs works like With for a session that is served as that of someone else; nil: the user of this machine.
+// WithAs works like With, for a session of another principal; nil: the user of this machine.
 func WithAs(ctx context.Context, cfg hub.Config, log zerolog.Logger, name string, roots []string, as *hub.As, do func(context.Context, *Session) error) error {
 	cfg.Approval = cfg.Approval.ClientOnly() // this hub has no socket, so no one could answer
 	cfg.Children = slices.Clone(cfg.Children)

@@ -323,7 +323,7 @@ func inputsIn(s string) (ids []string) {
 	return ids
 }
 
-// hubContainer returns where a hub.json has its servers.
+// hubContainer returns the part of a hub.json that holds its servers.
 func hubContainer(whole edit.Table) edit.Container {
 	for _, path := range [][]string{{"mcpServers"}, {"servers"}, {"context_servers"}, {"mcp_servers"}} {
 		if _, ok := whole.Get(path[0]).(edit.Table); ok {

@@ -145,7 +145,7 @@ func (f *Inventory) secretsOf(entry edit.Table) {
 	})
 }
 
-// A serverTable describes where one table of servers is in a file. toggle is the key that
+// A serverTable is the place of one table of servers in a file. toggle is the key that
 // turns an entry off.
 type serverTable struct {
 	where  edit.Container

@@ -122,7 +122,7 @@ func (e *expander) expandOne(body string, depth int) (string, *expandError) {
 		`write ${NAME}, ${NAME:-default} or ${env:NAME}, or "$${" where it is meant as it stands`}
 }
 
-// wherePlaced reports where a reference may stand.
+// wherePlaced names the places at which a reference may stand.
 var wherePlaced = &expandError{"a reference to a secret has no meaning here", "${keyring:NAME}, ${input:ID} and ${file:PATH} may stand in args, env, headers and url of an entry"}
 
 // markReference makes the mark of one reference. A path may hold variables.

@@ -104,7 +104,7 @@ type Process struct {
 	Local   bool              `koanf:"local"`
 }
 
-// Remote describes where a server on the network is. References to secrets are marks.
+// Remote describes a server on the network. References to secrets are marks.
 type Remote struct {
 	URL     string            `koanf:"url"` // absolute, http or https
 	Headers map[string]string `koanf:"headers"`
@@ -343,7 +343,7 @@ type TLS struct {
 	Key  string `koanf:"key"`
 }
 
-// Metrics describes where the hub reports what it counts.
+// Metrics is the address at which the hub reports what it counts.
 type Metrics struct {
 	Listen     string   `koanf:"listen"` // host:port; "" = nowhere
 	Token      Secret   `koanf:"token"`  // the zero Secret: none is needed

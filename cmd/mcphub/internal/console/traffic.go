@@ -84,7 +84,7 @@ func (t *traffic) noteLine(e trail.Event) {
 	}
 }
 
-// slotAt returns where a number has its place.
+// slotAt returns the slot of a number.
 func (t *traffic) slotAt(number int64) *slot {
 	return &t.slots[((number%slotCount)+slotCount)%slotCount]
 }

@@ -13,7 +13,7 @@ import (
 
 var errNoDesktop = errors.New("there is no session bus on a socket of this machine (DBUS_SESSION_BUS_ADDRESS)")
 
-// busAddress returns where the session bus is; "" for nowhere. It is not asked of the
+// busAddress returns the address of the session bus; "" if there is none. It is not asked of the
 // library, which would start one.
 func (n *Notifier) busAddress() string {
 	address := n.env("DBUS_SESSION_BUS_ADDRESS")

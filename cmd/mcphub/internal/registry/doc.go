@@ -1,4 +1,4 @@
-// Package registry reads a registry of MCP servers and reports what an entry of it comes to in
+// Package registry reads a registry of MCP servers and reports what an entry of it means in
 // hub.json. The API is the API of the official registry (/v0.1/servers), entries are
 // server.json of 2025-12-11.
 //

@@ -30,7 +30,7 @@ type keyringCalls struct {
 	ready func() error // reports why there is no keyring
 }
 
-// sessionBus returns why there is no keyring where it would be reached by D-Bus. It
+// sessionBus returns why there is no keyring on systems that reach it by D-Bus. It
 // is asked first, because the library would start a bus of its own.
 func sessionBus() error {
 	switch runtime.GOOS {

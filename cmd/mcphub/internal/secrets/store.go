@@ -31,7 +31,7 @@ const (
 	InFile    Place = "file"
 )
 
-// Options describe where a Store keeps what.
+// Options name the places in which a Store keeps its parts.
 type Options struct {
 	FileOnly bool          // the keyring is not asked
 	Dir      string        // folder of the encrypted file, made when needed; "": there is no file

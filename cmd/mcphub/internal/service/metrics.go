@@ -16,7 +16,7 @@ import (
 	"mcphub/internal/rawio"
 )
 
-// metrics are where a hub reports what it counts. The zero value tells no one.
+// metrics is what reports the counts of a hub. The zero value reports nothing.
 type metrics struct {
 	ln      net.Listener
 	opts    metricsfront.Options

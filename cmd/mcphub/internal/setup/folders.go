@@ -36,7 +36,7 @@ func ClientFolder(env func(string) string) string {
 	return ""
 }
 
-// LogFolder returns where the children's stderr is kept; "" if it is not.
+// LogFolder returns the folder of the children's stderr; "" if it is not kept.
 func LogFolder(f *config.File) string { return stateFolderFor(f, f.Logs.IsOff(), f.Logs.Dir, "logs") }
 
 // AuditFolder returns where decisions are recorded; "" if they are not.

@@ -53,7 +53,7 @@ func guessProject(dir string, env func(string) (string, bool), client int, isWri
 }
 
 // find returns the top of the version control that holds a directory. Without one it returns the nearest directory with a file that a
-// project has at its top. refused tells why what was found does not count.
+// project has at its top. refused is the reason why what was found does not count.
 func (s projectSearch) find(dir string) (project, refused string) {
 	for _, marked := range []func(string) bool{isUnderControl, hasManifest} {
 		for at := dir; !s.isAbove(at); at = filepath.Dir(at) {

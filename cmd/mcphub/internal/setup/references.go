@@ -27,7 +27,7 @@ func absoluteReferences(f *config.File, text, home string) string {
 	return out
 }
 
-// configFolder returns where the files of secrets are: mcphub in the XDG
+// configFolder returns the folder of the files of secrets: mcphub in the XDG
 // folder of configurations, on Windows below APPDATA. "" if the user has
 // none.
 func configFolder(env func(string) string) string {
@@ -43,7 +43,7 @@ func configFolder(env func(string) string) string {
 	return ""
 }
 
-// Secrets returns where the secrets are kept that a file refers to.
+// Secrets returns the store of the secrets that a file refers to.
 func Secrets(f *config.File, home string) secrets.Options {
 	return secrets.Options{
 		FileOnly: f.Secrets.Store == keys.StoreFile, Dir: configFolder(os.Getenv),

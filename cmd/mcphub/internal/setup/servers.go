@@ -211,7 +211,7 @@ func tlsSettings(file *config.File, s *config.Server, home string) trust.Setting
 	}
 }
 
-// lineOf returns where a key of hub.json stands.
+// lineOf returns the line of a key of hub.json.
 func lineOf(file *config.File, path ...string) string {
 	at := file.At(path...)
 	return fmt.Sprintf("%s:%d", at.File, at.Line)

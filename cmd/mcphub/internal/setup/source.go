@@ -19,7 +19,7 @@ import (
 	"mcphub/rootsmgr/guard"
 )
 
-// A Source describes where the configuration of a hub comes from.
+// A Source is the origin of the configuration of a hub.
 type Source struct {
 	Version     string      // of this program
 	Config      string      // --config: the file to read; "" for the one that is found

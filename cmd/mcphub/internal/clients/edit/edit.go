@@ -23,7 +23,7 @@ const (
 
 var bom = []byte("\xef\xbb\xbf")
 
-// Container describes where a file keeps its entries.
+// A Container is the part of a file that holds its entries.
 type Container struct {
 	Path []string `json:"path"`           // names of the tables from the top
 	List bool     `json:"list,omitempty"` // entries are a list, and each has its name under "name"
@@ -261,7 +261,7 @@ func findTwice(whole Table, at Container, name string) string {
 	return ""
 }
 
-// placeOf returns the place of an entry, or where a new one goes.
+// placeOf returns the place of an entry, or the place for a new one.
 func (at Container) placeOf(whole Table, name string) Place {
 	var place Place
 	var v any = whole

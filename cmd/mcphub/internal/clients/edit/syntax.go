@@ -11,7 +11,7 @@ import (
 	"mcphub/internal/lazyregexp"
 )
 
-// A SyntaxError describes where a text cannot be read.
+// A SyntaxError is a place in a text that cannot be read.
 type SyntaxError struct {
 	Line, Col int // from 1
 	Text      string

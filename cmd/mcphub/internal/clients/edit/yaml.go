@@ -44,7 +44,7 @@ func (y *yamlText) tokenOffset(p *token.Position) (int, error) {
 	return off + len(string(rest[:p.Column-1])), nil
 }
 
-// nextLine returns the offset of the first byte of the line behind that of off,
+// nextLine returns the offset of the first byte of the line after the line of off,
 // or the end of the text.
 func (y *yamlText) nextLine(off int) int {
 	if i := bytes.IndexByte(y.data[off:], '\n'); i >= 0 {
@@ -53,7 +53,7 @@ func (y *yamlText) nextLine(off int) int {
 	return len(y.data)
 }
 
-// blockEnd returns where a block ends that begins on the line of off and
+// blockEnd returns the end of a block that begins on the line of off and
 // whose first line is indented by col: behind the last line that belongs
 // to it.
 func (y *yamlText) blockEnd(off, col int) int {

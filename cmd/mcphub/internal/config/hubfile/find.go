@@ -78,7 +78,7 @@ func samePath(a, b string) bool {
 	return err1 == nil && err2 == nil && x == y
 }
 
-// DefaultPath returns where a new configuration is written if nothing is
+// DefaultPath returns the path of a new configuration if nothing is
 // named: the first place in which [Find] looks. "" if the user has no home.
 func DefaultPath(env func(string) (string, bool)) string {
 	for _, dir := range configDirs(env) {
