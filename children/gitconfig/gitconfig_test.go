@@ -87,7 +87,7 @@ func TestReadsAsGitDoes(t *testing.T) {
 			t.Errorf("%q: of what is written anew git reads %q, not %q: %v\n%s", text, got, want, err, anew)
 		}
 	}
-	if read < 40 || refused < 30 {
+	if few := len(texts) / 5; read < few || refused < few { // the race detector tries fewer
 		t.Errorf("%d were read and %d refused: this shows nothing", read, refused)
 	}
 }
