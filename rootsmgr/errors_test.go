@@ -23,7 +23,7 @@ func TestMeaning(t *testing.T) {
 			if strings.Contains(got, "refused") || strings.ContainsAny(got, "\x1b\n") || !strings.HasSuffix(got, ".") {
 				t.Errorf("%v: %q", c, got)
 			}
-			if v.Open && !strings.Contains(got, "no boundary is enforced (roots.when."+c.String()+` is "allow")`) {
+			if v.Open && !strings.Contains(got, "no boundary is enforced (roots.when."+c.String()) {
 				t.Errorf("%v: %q", c, got)
 			}
 		}
@@ -104,7 +104,7 @@ func TestWords(t *testing.T) {
 		{View{Case: CaseEmpty, Open: true}, `The client answered that no folder is open (an empty list of roots), so no boundary is enforced (roots.when.empty is "allow"): open a folder in the client to have one.`,
 			"The client answered that no folder is open (an empty list of roots): open a folder in the client."},
 		{View{Case: CaseUnsupported}, "The client gives no roots and no fallback is configured: " + cures + `, or set roots.when.unsupported to "allow".`, ""},
-		{View{Case: CaseUnsupported, Open: true}, `The client gives no roots and no fallback is configured, so no boundary is enforced (roots.when.unsupported is "allow"): to have one ` + cures + ".",
+		{View{Case: CaseUnsupported, Open: true}, `The client gives no roots and no fallback is configured, so no boundary is enforced (roots.when.unsupported): to have one ` + cures + ".",
 			"The client gives no roots and no fallback is configured: " + cures + "."},
 		{View{}, "No roots are known: " + cures + `, or set roots.when.failed to "allow".`, ""},
 		{View{Snapshot: asked}, "No roots are known: " + cures + `, or set roots.when.failed to "allow".`, ""},

@@ -59,6 +59,9 @@ func TestGuess(t *testing.T) {
 		if v.Case != tc.want || v.Open != tc.open || root != tc.root || v.Snapshot.Origin().String() != tc.origin {
 			t.Errorf("%s: case %v, open %v, root %q, origin %v", name, v.Case, v.Open, root, v.Snapshot.Origin())
 		}
+		if projectless := strings.Contains(v.Meaning(), "lies in no project"); projectless != (name == "no project") {
+			t.Errorf("%s: %q", name, v.Meaning())
+		}
 		if v.Snapshot.Origin() != OriginGuess {
 			continue
 		}

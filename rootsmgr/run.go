@@ -152,7 +152,7 @@ func (l *loop) greetClient(g greeting) {
 func (l *loop) publishUnsupported() {
 	l.view = l.terms.settings.fallbackView(l.m.fsys, l.m.generation.Add(1), l.terms.fallback, CaseUnsupported, nil)
 	if l.view.Open {
-		l.m.log.Warn().Msg("the client gives no roots and no fallback is configured: no boundary is enforced (roots.when.unsupported)")
+		l.m.log.Warn().Msg("the client gives no roots, no fallback is configured, and no project is known: no boundary is enforced (roots.when.unsupported)")
 	}
 }
 

@@ -71,6 +71,8 @@ type View struct {
 	mark     Mark
 	waiting  bool // the client has not answered yet, or not said initialized
 	unusable int  // entries of an answer of which none could be used
+	// projectless has the client's working directory in no project, which would have been the boundary
+	projectless bool
 }
 
 // A Mark is a place in the order in which a Manager makes its Views known. Generations
@@ -117,7 +119,9 @@ func (s Settings) fallbackView(fsys guard.FS, generation uint64, f Fallback, c C
 	top := s.ceilingSnapshot(fsys, generation)
 	bp := blueprint{skipped: skipped, top: top, places: s.settingPlaces()}
 	v := View{Case: c, Err: err}
-	guessed := c == CaseUnsupported && s.When.Project && s.AtWorkDir && f.IsEmpty() && f.Guess != Guess{}
+	projectCounts := c == CaseUnsupported && s.When.Project && s.AtWorkDir && f.IsEmpty()
+	guessed := projectCounts && f.Guess != Guess{}
+	v.projectless = projectCounts && !guessed
 	if guessed {
 		v.Snapshot = f.Guess.snapshot(fsys, generation, bp)
 	} else {
@@ -184,14 +188,18 @@ func (v View) WhyNone() string {
 	case v.Case == CaseEmpty:
 		return v.clientName() + " answered that no folder is open (an empty list of roots): open a folder in the client."
 	case v.Case == CaseUnsupported:
-		return v.clientName() + " gives no roots and no fallback is configured: " + cures + "."
+		return v.whyUnsupported() + ": " + cures + "."
 	}
 	return v.whyFailed() + ": " + v.remedyText() + cures + "."
 }
 
 // Meaning returns in a sentence or two which case holds and how to change that.
 func (v View) Meaning() string {
-	open := ", so no boundary is enforced (roots.when." + v.Case.String() + ` is "allow"): `
+	setting := "roots.when." + v.Case.String()
+	if v.Case != CaseUnsupported { // that one may be "project", too
+		setting += ` is "allow"`
+	}
+	open := ", so no boundary is enforced (" + setting + "): "
 	switch {
 	case v.Case == CaseKnown:
 		return v.whyKnown()
@@ -207,9 +215,9 @@ func (v View) Meaning() string {
 		}
 		return s + `: open a folder in the client, or set roots.when.empty to "allow" in hub.json.`
 	case v.Case == CaseUnsupported && v.Open:
-		return v.clientName() + " gives no roots and no fallback is configured" + open + "to have one " + cures + "."
+		return v.whyUnsupported() + open + "to have one " + cures + "."
 	case v.Case == CaseUnsupported:
-		return v.clientName() + " gives no roots and no fallback is configured: " + cures + `, or set roots.when.unsupported to "allow".`
+		return v.whyUnsupported() + ": " + cures + `, or set roots.when.unsupported to "allow".`
 	case v.Open:
 		return v.whyFailed() + open + v.remedyText() + cures + "."
 	}
@@ -225,6 +233,14 @@ func (v View) clientName() string {
 		return "The client"
 	}
 	return "The client " + platform.Quote(platform.Clip(v.ClientName, 100))
+}
+
+// whyUnsupported returns why a client that cannot give roots has none, without a full stop.
+func (v View) whyUnsupported() string {
+	if v.projectless {
+		return v.clientName() + " gives no roots, no fallback is configured, and its working directory lies in no project"
+	}
+	return v.clientName() + " gives no roots and no fallback is configured"
 }
 
 func (v View) whyKnown() string {

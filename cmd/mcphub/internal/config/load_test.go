@@ -123,7 +123,7 @@ func TestDefaults(t *testing.T) {
 			Sandbox: Sandbox{Mode: "off", Default: true, Network: Network{Word: "on"}}}},
 		Sandbox: keys.SandboxDefault,
 		Names:   Names{"__", 50}, Expose: Expose{"direct", 20000}, Attach: Attach{"off", 10 * time.Minute}, Secrets: Secrets{Store: "keyring"},
-		Roots:    Roots{Timeout: 10 * time.Second, Debounce: 250 * time.Millisecond, Stale: 10 * time.Minute, When: When{Unsupported: keys.WhenAllow}},
+		Roots:    Roots{Timeout: 10 * time.Second, Debounce: 250 * time.Millisecond, Stale: 10 * time.Minute, When: When{Unsupported: keys.WhenProject}},
 		Approval: Approval{2 * time.Minute, nil, "off", "auto"},
 		HTTP:     HTTP{Listen: "127.0.0.1:0", Auth: keys.AuthToken, Drain: 5 * time.Second, Grace: 20 * time.Second, Idle: 30 * time.Minute},
 		Limits:   Limits{64 << 20, 1 << 10, 64 << 20, 1000, 256, 256, 8, 128, PrincipalLimits{}},

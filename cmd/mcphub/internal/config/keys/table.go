@@ -214,7 +214,7 @@ var rootsTable = objectOf(
 	Key{Name: "map", Guard: true, Text: "Which directories here the roots of remote workspaces mean, by the beginning of their URI, such as `vscode-remote://ssh-remote+host/home/me`. The longest that fits counts. Relative ones start at the folder of this file. See [roots.md](roots.md#remote-workspaces).",
 		Spec: &Spec{Kind: KindMap, Named: checkRemote, Elem: placeValue()}},
 	Key{Name: "when", Guard: true, Text: "What holds for paths where no boundary is known.", Spec: guardingObject(
-		Key{Name: "unsupported", Guard: true, Def: `"` + WhenAllow + `"`, Spec: choiceOf(WhenProject, WhenAllow, WhenDeny), Text: "The client cannot give roots, and there is no fallback. `project`: a client over stdio has the project that its working directory lies in, and any other one is allowed. See [roots.md](roots.md#clients-without-roots)."},
+		Key{Name: "unsupported", Guard: true, Def: `"` + WhenProject + `"`, Spec: choiceOf(WhenProject, WhenAllow, WhenDeny), Text: "The client cannot give roots, and there is no fallback. `project`: a client over stdio has the project that its working directory lies in. Without a project, and over HTTP, every path is allowed. See [roots.md](roots.md#clients-without-roots)."},
 		Key{Name: "empty", Guard: true, Def: `"deny"`, Spec: allowSpec, Text: "The client answered that it has none."},
 		Key{Name: "failed", Guard: true, Def: `"deny"`, Spec: allowSpec, Text: "The client did not answer, or nothing it named could be used, and there is no fallback."},
 	)},
