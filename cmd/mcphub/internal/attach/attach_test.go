@@ -203,6 +203,7 @@ func TestTooManyEnds(t *testing.T) {
 	}
 	is(true, now.Add(59*time.Minute))
 	is(false, now.Add(61*time.Minute))
+	is(false, now.Add(-2*time.Hour)) // the clock was set back
 	for range 10_000 {
 		p.noteEnd(dir, 3, now)
 	}

@@ -129,7 +129,7 @@ const endsSize = 64 << 10
 func (e Endpoint) noteEnd(dir string, hub int, at time.Time) {
 	f, err := os.OpenFile(e.endsFile(dir), os.O_CREATE|os.O_WRONLY|os.O_APPEND|noLink, 0o600)
 	if err != nil {
-		return // then it is started again again
+		return // then it is started again, whatever it did
 	}
 	defer f.Close()
 	info, err := f.Stat()
@@ -153,7 +153,8 @@ func (e Endpoint) TooManyEnds(dir string, now time.Time) error {
 		for line := range strings.Lines(string(b)) {
 			hub, at, _ := strings.Cut(strings.TrimSpace(line), " ")
 			sec, err := strconv.ParseInt(at, 10, 64)
-			if err == nil && now.Sub(time.Unix(sec, 0)) < bound.within {
+			// A clock that was set back leaves times ahead, which would count for as long.
+			if err == nil && now.Sub(time.Unix(sec, 0)).Abs() < bound.within {
 				hubs[hub] = true
 			}
 		}
