@@ -1,0 +1,256 @@
+package pin
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"mcphub/internal/printable"
+	"mcphub/validate/names"
+)
+
+// A Change is a difference between what was accepted and what a server defines now.
+type Change struct {
+	Of    string `json:"of"`   // tool, prompt, resource, resource template or instructions
+	Name  string `json:"name"` // as the server calls it now; "" of instructions
+	Grows bool   `json:"grows"`
+	What  string `json:"what"` // the difference, for people
+}
+
+// Text returns a line for people.
+func (c Change) Text() string {
+	name := c.Of
+	if c.Name != "" {
+		name += " " + printable.Quote(c.Name)
+	}
+	return name + ": " + printable.Escape(c.What, 300)
+}
+
+// Compare returns how a server differs from what was accepted of it, in the order of kinds and names.
+func Compare(was, now *Server) []Change {
+	var d differences
+	d.compareTools(was, now)
+	lists := now.all()
+	for i, list := range was.all()[1:] {
+		d.of = list.noun
+		d.compareTexts(*list.definitions, *lists[i+1].definitions)
+	}
+	d.of, d.name = "instructions", ""
+	if _, varies := was.Varies[variesInstructions]; !varies && was.Instructions != now.Instructions {
+		d.compareProse([]string{was.Instructions}, []string{now.Instructions}, "the text reads differently")
+	}
+	return d.changes
+}
+
+// differences collects Changes. of and name are what is compared at the moment.
+type differences struct {
+	changes  []Change
+	of, name string
+}
+
+func (d *differences) grow(format string, args ...any) {
+	d.changes = append(d.changes, Change{d.of, d.name, true, fmt.Sprintf(format, args...)})
+}
+
+func (d *differences) differ(format string, args ...any) {
+	d.changes = append(d.changes, Change{d.of, d.name, false, fmt.Sprintf(format, args...)})
+}
+
+// compareTools compares the tools of a server. One that is gone and one that is new are taken for the same if they take the same
+// arguments or have the same description.
+func (d *differences) compareTools(was, now *Server) {
+	d.of = "tool"
+	former := renamedTools(was.Tools, now.Tools)
+	for _, d.name = range slices.Sorted(maps.Keys(now.Tools)) {
+		old, known := was.Tools[d.name]
+		name := d.name
+		if !known && former[d.name] != "" {
+			name = former[d.name]
+			old, known = was.Tools[name], true
+			d.differ("the server called it %s before", printable.Quote(name))
+			d.compareNames(name, old, now.Tools[d.name])
+		}
+		if !known {
+			d.addTool(now.Tools[d.name])
+			continue
+		}
+		d.compareTool(old, now.Tools[d.name], was.Varies[variesTools+name])
+	}
+	for _, d.name = range slices.Sorted(maps.Keys(was.Tools)) {
+		if _, stays := now.Tools[d.name]; !stays && !slices.Contains(slices.Collect(maps.Values(former)), d.name) {
+			d.differ("it is gone")
+		}
+	}
+}
+
+// renamedTools returns the former name of each tool that has another one now.
+func renamedTools(was, now Definitions) (former map[string]string) {
+	former = map[string]string{}
+	taken := map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		if _, known := was[name]; known {
+			continue
+		}
+		for _, old := range slices.Sorted(maps.Keys(was)) {
+			if _, stays := now[old]; stays || taken[old] || !isAlike(was[old], now[name]) {
+				continue
+			}
+			former[name], taken[old] = old, true
+			break
+		}
+	}
+	return former
+}
+
+// isAlike reports whether two tools have the same description or the same arguments, if they have any.
+func isAlike(was, now jsontext.Value) bool {
+	a, b := membersOf(was), membersOf(now)
+	if text := stringOf(a["description"]); text != "" && text == stringOf(b["description"]) {
+		return true
+	}
+	return bytes.Equal(a["inputSchema"], b["inputSchema"]) && len(argumentsOf(a["inputSchema"])) > 0
+}
+
+// traitsOf returns what the name and the hints of a tool promise.
+func traitsOf(name string, def jsontext.Value) names.Traits {
+	hints := hintsOf(def)
+	return names.TraitsOf(name, hints["readOnlyHint"] == "true", hints["destructiveHint"] == "true")
+}
+
+// compareNames reports a name that stands for more than the former name did.
+func (d *differences) compareNames(former string, was, now jsontext.Value) {
+	if traitsOf(d.name, now).Role > traitsOf(former, was).Role {
+		d.grow("its name stands for more than the former name %s did", printable.Quote(former))
+	}
+}
+
+// addTool reports a new tool.
+func (d *differences) addTool(def jsontext.Value) {
+	before := len(d.changes)
+	members := membersOf(def)
+	for _, a := range argumentsOf(members["inputSchema"]) {
+		if kind := a.authority(); kind != "" {
+			d.grow("the tool is new, and its argument %s names %s", a.pointer, kind)
+		}
+	}
+	if hintsOf(def)["readOnlyHint"] != "true" {
+		d.grow("the tool is new, and does not promise that it only reads")
+	}
+	d.compareProse(nil, textsIn(def), "")
+	if len(d.changes) == before {
+		d.differ("the tool is new, and only reads")
+	}
+}
+
+// compareTool compares two definitions of one tool, but for the members that vary.
+func (d *differences) compareTool(was, now jsontext.Value, varies []string) {
+	if len(varies) > 0 {
+		now = without(now, varies)
+	}
+	if bytes.Equal(was, now) {
+		return
+	}
+	before := len(d.changes)
+	d.compareHints(hintsOf(was), hintsOf(now))
+	a, b := membersOf(was), membersOf(now)
+	d.compareArguments(a["inputSchema"], b["inputSchema"])
+	d.compareProse(textsIn(was), textsIn(now), "")
+	for _, member := range slices.Sorted(maps.Keys(union(a, b))) {
+		if !bytes.Equal(a[member], b[member]) && member != "name" && (member != "inputSchema" || len(d.changes) == before) {
+			d.differ("its %s reads differently", printable.Escape(member, 50))
+		}
+	}
+}
+
+func union[V any](a, b map[string]V) map[string]bool {
+	all := map[string]bool{}
+	for k := range a {
+		all[k] = true
+	}
+	for k := range b {
+		all[k] = true
+	}
+	return all
+}
+
+// promises are the hints of a tool, with what they are if a server gives none, and the value that promises more (spec, ToolAnnotations).
+var promises = []struct{ hint, absent, more string }{
+	{"readOnlyHint", "false", "true"}, {"destructiveHint", "true", "false"}, {"idempotentHint", "false", "true"}, {"openWorldHint", "true", "false"},
+}
+
+// hintsOf returns the hints of a definition as they are written.
+func hintsOf(def jsontext.Value) map[string]string {
+	hints := map[string]string{}
+	for name, value := range membersOf(membersOf(def)["annotations"]) {
+		hints[name] = string(value)
+	}
+	return hints
+}
+
+func (d *differences) compareHints(was, now map[string]string) {
+	for _, p := range promises {
+		had, has := p.absent, p.absent
+		if v, given := was[p.hint]; given {
+			had = v
+		}
+		if v, given := now[p.hint]; given {
+			has = v
+		}
+		if has == p.more && had != p.more {
+			d.grow("its hint %s is %s now and promises more", p.hint, has)
+		}
+	}
+}
+
+// compareTexts compares prompts, resources and templates: what they are called, and what stands in them.
+func (d *differences) compareTexts(was, now Definitions) {
+	for _, d.name = range slices.Sorted(maps.Keys(union(was, now))) {
+		old, had := was[d.name]
+		def, has := now[d.name]
+		switch {
+		case !has:
+			d.differ("it is gone")
+		case !had:
+			before := len(d.changes)
+			d.compareProse(nil, textsIn(def), "")
+			if len(d.changes) == before {
+				d.differ("it is new")
+			}
+		case !bytes.Equal(old, def):
+			d.compareProse(textsIn(old), textsIn(def), "its definition reads differently")
+		}
+	}
+}
+
+// textsIn returns all strings of a definition, names of members too, in their order.
+func textsIn(def jsontext.Value) (texts []string) {
+	in := jsontext.NewDecoder(bytes.NewReader(def))
+	for {
+		token, err := in.ReadToken()
+		if err != nil {
+			return texts
+		}
+		if token.Kind() == '"' {
+			texts = append(texts, token.String())
+		}
+	}
+}
+
+func stringOf(raw jsontext.Value) (text string) {
+	_ = json.Unmarshal(raw, &text) // else it is no text
+	return text
+}
+
+// quoteAll quotes words for people.
+func quoteAll(words []string) string {
+	var quoted []string
+	for _, w := range words {
+		quoted = append(quoted, printable.Quote(w))
+	}
+	return strings.Join(quoted, ", ")
+}

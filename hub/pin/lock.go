@@ -1,0 +1,215 @@
+package pin
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"mcphub/children/offers"
+	"mcphub/internal/jsonrpc"
+)
+
+// version is the version of the format of hub.lock.
+const version = 1
+
+// A Lock is the content of a hub.lock.
+type Lock struct {
+	Version int                `json:"version"`
+	Servers map[string]*Server `json:"servers"` // by their names in hub.json
+}
+
+// A Server is what one server defines. Its definitions are canonical JSON (RFC 8785), by the names or URIs that the server gives.
+type Server struct {
+	Package      string      `json:"package,omitempty"` // NAME@VERSION of what runs; "" if the hub keeps no copy of it
+	Program      string      `json:"program,omitempty"` // digest of that copy
+	Instructions string      `json:"instructions,omitempty"`
+	Tools        Definitions `json:"tools"`
+	Prompts      Definitions `json:"prompts,omitempty"`
+	Resources    Definitions `json:"resources,omitempty"`
+	Templates    Definitions `json:"templates,omitempty"`
+	// Varies has what is another with other roots, and is not compared: members of tools, by "tools/NAME", and the instructions, by
+	// variesInstructions.
+	Varies map[string][]string `json:"varies,omitempty"`
+}
+
+// Definitions are whole definitions by what they are known by.
+type Definitions map[string]jsontext.Value
+
+// Parse reads a hub.lock.
+func Parse(text []byte) (*Lock, error) {
+	l := &Lock{}
+	if err := json.Unmarshal(text, l); err != nil {
+		return nil, err
+	}
+	if l.Version != version {
+		return nil, fmt.Errorf("it has version %d of the format, and this program reads version %d; write it again with mcphub lock", l.Version, version)
+	}
+	for name, s := range l.Servers {
+		if s == nil {
+			return nil, fmt.Errorf("the server %q has no definitions; write it again with mcphub lock", name)
+		}
+		for _, all := range s.all() {
+			for key, def := range *all.definitions {
+				canonical, err := canonicalize(def)
+				if err != nil {
+					return nil, fmt.Errorf("the %s %q of the server %q: %w", all.noun, key, name, err)
+				}
+				(*all.definitions)[key] = canonical
+			}
+		}
+	}
+	return l, nil
+}
+
+// Format returns the text of a hub.lock: the same for the same content.
+func (l *Lock) Format() ([]byte, error) {
+	l.Version = version
+	text, err := json.MarshalIndent(l, "", "  ") // members of structs stand in their order, and keys of maps are sorted
+	return append(text, '\n'), err
+}
+
+// A listOf is one of the lists of a server.
+type listOf struct {
+	kind        offers.Kind
+	noun        string
+	definitions *Definitions
+}
+
+func (s *Server) all() []listOf {
+	return []listOf{
+		{offers.Tools, "tool", &s.Tools}, {offers.Prompts, "prompt", &s.Prompts},
+		{offers.Resources, "resource", &s.Resources}, {offers.Templates, "resource template", &s.Templates},
+	}
+}
+
+// Of returns what an offer defines. The path of the home folder stands as "~" in it; home is "" if it is not known. odd names the
+// tools that cannot be compared: a member of their definition stands twice.
+func Of(offer *offers.Offer, home string) (s *Server, odd []string) {
+	s = &Server{Instructions: maskHome(offer.Instructions, home), Tools: Definitions{}}
+	for _, list := range s.all() {
+		for _, raw := range offer.Entries[list.kind] {
+			key, ok := jsonrpc.String(jsonrpc.Get(raw, list.kind.List().Key))
+			if !ok {
+				continue // it is offered to no client
+			}
+			def, err := canonicalize(maskInJSON(raw, home))
+			if err != nil {
+				if list.kind == offers.Tools {
+					odd = append(odd, key)
+				}
+				continue
+			}
+			if *list.definitions == nil {
+				*list.definitions = Definitions{}
+			}
+			if _, twice := (*list.definitions)[key]; !twice { // of two with a name the first counts
+				(*list.definitions)[key] = def
+			}
+		}
+	}
+	return s, odd
+}
+
+var errNoObject = errors.New("it is no JSON object")
+
+// canonicalize returns a definition in the one form that it has by RFC 8785.
+func canonicalize(raw []byte) (jsontext.Value, error) {
+	def := jsontext.Value(slices.Clone(raw))
+	if err := def.Canonicalize(); err != nil {
+		return nil, err
+	}
+	if def.Kind() != '{' {
+		return nil, errNoObject
+	}
+	return def, nil
+}
+
+// maskHome replaces the path of the home folder.
+func maskHome(text, home string) string {
+	if len(home) < 2 { // "/" is in every path
+		return text
+	}
+	return strings.ReplaceAll(text, home, "~")
+}
+
+// maskInJSON works like maskHome for the strings of JSON.
+func maskInJSON(raw []byte, home string) []byte {
+	if len(home) < 2 {
+		return raw
+	}
+	quoted := jsonrpc.AppendString(nil, home)
+	return bytes.ReplaceAll(raw, quoted[1:len(quoted)-1], []byte("~"))
+}
+
+// NoteVarying puts the members of tools on record that differ between two starts with other roots. s is the first start.
+func (s *Server) NoteVarying(other *Server) {
+	for name, def := range s.Tools {
+		was, now := membersOf(def), membersOf(other.Tools[name])
+		if now == nil {
+			continue // what is not there with other roots does not read differently
+		}
+		var varying []string
+		for member := range was {
+			if !bytes.Equal(was[member], now[member]) {
+				varying = append(varying, member)
+			}
+		}
+		for member := range now {
+			if _, had := was[member]; !had {
+				varying = append(varying, member)
+			}
+		}
+		if len(varying) == 0 {
+			continue
+		}
+		slices.Sort(varying)
+		s.noteVaries(variesTools+name, varying)
+		s.Tools[name] = without(def, varying)
+	}
+	if s.Instructions != other.Instructions {
+		s.noteVaries(variesInstructions, []string{variesInstructions})
+		s.Instructions = ""
+	}
+}
+
+// Keys of Server.Varies.
+const (
+	variesTools        = "tools/"
+	variesInstructions = "instructions"
+)
+
+func (s *Server) noteVaries(key string, members []string) {
+	if s.Varies == nil {
+		s.Varies = map[string][]string{}
+	}
+	s.Varies[key] = members
+}
+
+// membersOf returns the members of an object; nil if it is none.
+func membersOf(def []byte) (members map[string]jsontext.Value) {
+	if json.Unmarshal(def, &members) != nil {
+		return nil
+	}
+	return members
+}
+
+// without returns a definition without some of its members.
+func without(def jsontext.Value, members []string) jsontext.Value {
+	all := membersOf(def)
+	for _, member := range members {
+		delete(all, member)
+	}
+	left, err := json.Marshal(all)
+	if err != nil {
+		return def // of values that were parsed
+	}
+	if canonical, err := canonicalize(left); err == nil {
+		return canonical
+	}
+	return def
+}

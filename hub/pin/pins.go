@@ -1,0 +1,141 @@
+package pin
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"mcphub/children/offers"
+	"mcphub/internal/printable"
+)
+
+// A Mode is what becomes of a tool that has grown. The zero value refuses it.
+type Mode uint8
+
+const (
+	Refuse Mode = iota // it is withheld
+	Ask                // it is withheld until a person accepts it
+	Warn               // it is offered, and the log names it
+)
+
+// Accepted are the tools of a server that a person has accepted since hub.lock was written: digests of their definitions, by name.
+type Accepted map[string][]string
+
+// A Question asks a person about the tools of one server that have grown.
+type Question struct {
+	Server string
+	Lines  []string // what has changed, for people
+	Value  Accepted // what counts if it is accepted
+}
+
+// Options are what Pins are made of.
+type Options struct {
+	Lock     *Lock
+	Home     string                          // the home folder, whose path is in no Lock
+	Mode     func(server string) Mode        // by the entry of hub.json
+	Accepted func(server string) Accepted    // what a person has accepted so far
+	Ask      func(q Question) error          // puts a Question to a person, once
+	Warn     func(server string, c []Change) // reports what has grown and is offered
+}
+
+// Pins answer which tools are withheld.
+type Pins struct{ o Options }
+
+// NewPins returns Pins. Without a Lock nothing is withheld.
+func NewPins(o Options) *Pins { return &Pins{o} }
+
+// Withheld returns the tools of an offer that are not to be offered, with the reason of each. It asks a person about them, if the entry
+// of the server says so. A server that hub.lock does not have is new: none of its tools is withheld.
+func (p *Pins) Withheld(server string, offer *offers.Offer) map[string]string {
+	if p == nil || p.o.Lock == nil {
+		return nil
+	}
+	was := p.o.Lock.Servers[server]
+	if was == nil {
+		return nil
+	}
+	now, odd := Of(offer, p.o.Home)
+	grown := map[string][]Change{}
+	for _, c := range Compare(was, now) {
+		if c.Grows && c.Of == "tool" {
+			grown[c.Name] = append(grown[c.Name], c)
+		}
+	}
+	for _, name := range odd {
+		grown[name] = append(grown[name], Change{"tool", name, true, "it cannot be compared: a member of its definition stands twice"})
+	}
+	if len(grown) == 0 {
+		return nil
+	}
+	return p.decide(server, grown, now)
+}
+
+// decide returns what is withheld of what has grown.
+func (p *Pins) decide(server string, grown map[string][]Change, now *Server) map[string]string {
+	accepted := p.o.Accepted(server)
+	var changes []Change
+	ask := Question{Server: server, Value: Accepted{}}
+	for name, digests := range accepted {
+		ask.Value[name] = slices.Clip(digests)
+	}
+	withheld := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(grown)) {
+		digest := digestOf(now.Tools[name])
+		if digest != "" && slices.Contains(accepted[name], digest) {
+			continue
+		}
+		changes = append(changes, grown[name]...)
+		withheld[name] = "it has grown since hub.lock was written: " + grown[name][0].What
+		for _, c := range grown[name] {
+			ask.Lines = append(ask.Lines, c.Text())
+		}
+		if digest != "" {
+			ask.Value[name] = append(ask.Value[name], digest)
+		}
+	}
+	switch mode := p.o.Mode(server); {
+	case len(changes) == 0:
+		return nil
+	case mode == Warn:
+		p.o.Warn(server, changes)
+		return nil
+	case mode == Ask:
+		cure := "; mcphub reload in a terminal of your own shows it and asks"
+		if err := p.o.Ask(ask); err != nil {
+			cure = "; it cannot be asked: " + printable.Escape(err.Error(), 200)
+		}
+		for name := range withheld {
+			withheld[name] += cure
+		}
+	default:
+		for name := range withheld {
+			withheld[name] += "; mcphub lock accepts all that its server defines now"
+		}
+	}
+	return withheld
+}
+
+// digestOf returns the digest of a definition; "" if there is none that can be compared.
+func digestOf(def []byte) string {
+	if len(def) == 0 {
+		return ""
+	}
+	sum := sha256.Sum256(def)
+	return hex.EncodeToString(sum[:])
+}
+
+// ParseAccepted reads what Format wrote. What cannot be read accepts nothing.
+func ParseAccepted(text []byte) (a Accepted) {
+	if json.Unmarshal(text, &a) != nil {
+		return nil
+	}
+	return a
+}
+
+// Format returns the text that ParseAccepted reads.
+func (a Accepted) Format() []byte {
+	text, _ := json.Marshal(a) // of strings
+	return text
+}
