@@ -25,7 +25,7 @@ func TestBrowser(t *testing.T) {
 		top := real(t.TempDir())
 		p := profileFor(t, top)
 		p.Sockets, p.Attributes = true, attributes
-		p.Rules = append(p.Rules,
+		p.Rules = append(p.Rules, sandbox.Memory, // it shares memory there, unless the folder is small
 			sandbox.Rule{Path: "/proc", Access: sandbox.Read | sandbox.Write},
 			sandbox.Rule{Path: "/etc/chromium", Access: sandbox.Read},
 			sandbox.Rule{Path: "/etc/chromium.d", Access: sandbox.Read})

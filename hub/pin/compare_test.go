@@ -57,7 +57,7 @@ func TestCompare(t *testing.T) {
 		{`"note":{"type":"string"}`, `"file":{"type":"string"}`, true, "/file is new and names a path"},
 		{`"note":{"type":"string"}`, `"note":{"type":["string","object"]}`, true, `/note accepts "object"`},
 		{`"note":{"type":"string"}`, `"note":{}`, true, "/note accepts any value"},
-		{`"note":{"type":"string"}`, `"note":{"type":"string","description":"Text that is sent to the shell."}`, true, "/note names a command now"},
+		{`"note":{"type":"string"}`, `"note":{"type":"string","description":"Text that is sent to the shell."}`, true, "/note names a path, a URL or a command now"},
 		{`,"maxLength":200`, ``, true, "/url accepts more: it has no maxLength"},
 		{`"maxLength":200`, `"maxLength":2000`, true, "/url may accept more: its maxLength"},
 		{`"mode":{"enum":["raw","text"]}`, `"mode":{}`, true, "/mode accepts more: it has no enum"},
