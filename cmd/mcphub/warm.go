@@ -89,8 +89,17 @@ func warmRoots(cfg hub.Config, given []string) ([]guard.Root, error) {
 
 // warmServers starts every child once and reports what became of it.
 func warmServers(ctx context.Context, out io.Writer, cfg hub.Config, roots []guard.Root, asJSON bool) error {
+	became, started, err := startOnce(ctx, &cfg, roots)
+	if err != nil {
+		return err
+	}
+	return newWarmReport(&cfg, became, started).printWarm(out, asJSON)
+}
+
+// startOnce starts every child, waits until it has listed what it offers or has failed, and ends it. It returns what became of each.
+func startOnce(ctx context.Context, cfg *hub.Config, roots []guard.Root) (became map[string]children.Status, started *startTimes, err error) {
 	defer service.Adopt(cfg.Log)()
-	started := &startTimes{took: map[string]time.Duration{}, since: map[string]time.Time{}}
+	started = &startTimes{took: map[string]time.Duration{}, since: map[string]time.Time{}, offers: map[string]*offers.Offer{}}
 	options := children.Options{
 		Changed: started.noteChange, Request: refuseRequest, Log: cfg.Log, Version: cfg.Version, MaxStarting: cfg.Limits.Starting,
 		Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir, Cache: cfg.Cache, Secret: cfg.Secret, Login: cfg.Login, Renew: true,
@@ -130,18 +139,15 @@ func warmServers(ctx context.Context, out io.Writer, cfg hub.Config, roots []gua
 		}
 	}
 	over()
-	became := map[string]children.Status{}
+	became = map[string]children.Status{}
 	for _, st := range sup.Status() {
 		became[st.Child] = st
 	}
 	stop()
 	if err := <-done; err != nil {
-		return err
+		return nil, nil, err
 	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return newWarmReport(&cfg, became, started).printWarm(out, asJSON)
+	return became, started, ctx.Err()
 }
 
 // warmReport is the result of warm; the shape of --json.
@@ -218,16 +224,20 @@ func warmReason(st children.Status) string {
 	return reason
 }
 
-// startTimes notes how long each child took from its turn to being ready.
+// startTimes notes how long each child took from its turn to being ready, and what it offered last.
 type startTimes struct {
-	mu    sync.Mutex
-	since map[string]time.Time
-	took  map[string]time.Duration
+	mu     sync.Mutex
+	since  map[string]time.Time
+	took   map[string]time.Duration
+	offers map[string]*offers.Offer
 }
 
-func (s *startTimes) noteChange(st children.Status, _ *offers.Offer) {
+func (s *startTimes) noteChange(st children.Status, offer *offers.Offer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if offer != nil && st.State == children.Ready {
+		s.offers[st.Child] = offer
+	}
 	switch st.State {
 	case children.Starting:
 		s.since[st.Child] = st.Since
@@ -242,6 +252,13 @@ func (s *startTimes) startTime(name string) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.took[name]
+}
+
+// lastOffer returns what a child offered; nil if it has not listed it.
+func (s *startTimes) lastOffer(name string) *offers.Offer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.offers[name]
 }
 
 // refuseRequest is for what children ask: no one serves that.

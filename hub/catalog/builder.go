@@ -4,6 +4,7 @@ import (
 	"sort"
 	"strings"
 
+	"mcphub/hub/pin"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
 	"mcphub/validate/policy"
@@ -18,6 +19,7 @@ type Config struct {
 	Expose   Exposure
 	Children []Child    // in the order in which they are listed
 	URIs     *SkillURIs // nil: those of this Builder alone
+	Pins     *pin.Pins  // which tools are withheld; nil: none
 }
 
 // A Child is one server whose offers are taken in.

@@ -39,6 +39,7 @@ func (b *Builder) Read(name string, raw *offers.Offer) *Offer {
 	out := &Offer{Raw: raw, child: name, by: b}
 	seen := map[string]bool{}
 	bytes := 0
+	withheld := b.cfg.Pins.Withheld(name, raw)
 	for i, entry := range raw.Entries[offers.Tools] {
 		t, reason := b.makeTool(child, raw, entry)
 		if reason == hidden {
@@ -52,6 +53,8 @@ func (b *Builder) Read(name string, raw *offers.Offer) *Offer {
 			reason = "a second tool of this name; the first one counts"
 		case bytes > b.cfg.Limit:
 			reason = b.tooMuch(offers.Tools)
+		default:
+			reason = withheld[t.Remote]
 		}
 		if reason != "" {
 			label := fmt.Sprintf("entry %d", i+1)

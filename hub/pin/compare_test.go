@@ -200,7 +200,7 @@ func TestWithheld(t *testing.T) {
 		t.Errorf("a server that the lock does not have: %v", got)
 	}
 	got := p.Withheld("web", offering(grown, quiet))
-	if len(got) != 1 || !strings.Contains(got["fetch"], "mcphub reload") || len(asked) != 1 || len(asked[0].Lines) != 1 {
+	if len(got) != 1 || !strings.Contains(got["fetch"], "mcphub status") || len(asked) != 1 || len(asked[0].Lines) != 1 {
 		t.Fatalf("%v, asked %v", got, asked)
 	}
 	accepted = asked[0].Value
@@ -223,7 +223,7 @@ func TestWithheld(t *testing.T) {
 		t.Errorf("warn: %v, %d times", got, warned)
 	}
 	mode = pin.Refuse
-	if got := p.Withheld("web", offering(further)); len(got) != 1 || !strings.Contains(got["fetch"], "mcphub lock") {
+	if got := p.Withheld("web", offering(further)); len(got) != 1 || !strings.Contains(got["fetch"], "hub.json refuses") {
 		t.Errorf("refuse: %v", got)
 	}
 	var none *pin.Pins

@@ -12,5 +12,6 @@
 // Concurrency: a Lock and a Pins never change, and any goroutine may use them.
 //
 // The package refuses to compare what is no JSON object without members that stand twice: such a definition grows. It writes no file
-// and asks no one: the caller of [NewPins] gives the function that asks. No definition in a Lock holds the home folder's path.
+// and asks no one: the caller of [NewPins] gives the function that asks. A Lock holds no path of the home folder and nothing that looks
+// like a secret.
 package pin

@@ -12,6 +12,7 @@ import (
 
 	"mcphub/children/offers"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/redact"
 )
 
 // version is the version of the format of hub.lock.
@@ -26,7 +27,6 @@ type Lock struct {
 // A Server is what one server defines. Its definitions are canonical JSON (RFC 8785), by the names or URIs that the server gives.
 type Server struct {
 	Package      string      `json:"package,omitempty"` // NAME@VERSION of what runs; "" if the hub keeps no copy of it
-	Program      string      `json:"program,omitempty"` // digest of that copy
 	Instructions string      `json:"instructions,omitempty"`
 	Tools        Definitions `json:"tools"`
 	Prompts      Definitions `json:"prompts,omitempty"`
@@ -87,17 +87,19 @@ func (s *Server) all() []listOf {
 	}
 }
 
-// Of returns what an offer defines. The path of the home folder stands as "~" in it; home is "" if it is not known. odd names the
+// Of returns what an offer defines. The path of the home folder stands as "~" in it, and what looks like a secret is left
+// out; home is "" if it is not known. odd names the
 // tools that cannot be compared: a member of their definition stands twice.
 func Of(offer *offers.Offer, home string) (s *Server, odd []string) {
-	s = &Server{Instructions: maskHome(offer.Instructions, home), Tools: Definitions{}}
+	m := mask{home}
+	s = &Server{Instructions: m.text(offer.Instructions), Tools: Definitions{}}
 	for _, list := range s.all() {
 		for _, raw := range offer.Entries[list.kind] {
 			key, ok := jsonrpc.String(jsonrpc.Get(raw, list.kind.List().Key))
 			if !ok {
 				continue // it is offered to no client
 			}
-			def, err := canonicalize(maskInJSON(raw, home))
+			def, err := m.definition(raw)
 			if err != nil {
 				if list.kind == offers.Tools {
 					odd = append(odd, key)
@@ -129,21 +131,47 @@ func canonicalize(raw []byte) (jsontext.Value, error) {
 	return def, nil
 }
 
-// maskHome replaces the path of the home folder.
-func maskHome(text, home string) string {
-	if len(home) < 2 { // "/" is in every path
-		return text
+// A mask replaces in texts what no lock holds: the path of the home folder, and what looks like a secret.
+type mask struct{ home string }
+
+func (m mask) text(text string) string {
+	if len(m.home) > 1 { // "/" is in every path
+		text = strings.ReplaceAll(text, m.home, "~")
 	}
-	return strings.ReplaceAll(text, home, "~")
+	return redact.Text(text)
 }
 
-// maskInJSON works like maskHome for the strings of JSON.
-func maskInJSON(raw []byte, home string) []byte {
-	if len(home) < 2 {
-		return raw
+// definition returns a canonical definition with its strings masked. Names of members stay.
+func (m mask) definition(raw []byte) (jsontext.Value, error) {
+	def, err := canonicalize(raw)
+	if err != nil {
+		return nil, err
 	}
-	quoted := jsonrpc.AppendString(nil, home)
-	return bytes.ReplaceAll(raw, quoted[1:len(quoted)-1], []byte("~"))
+	var value any
+	if err := json.Unmarshal(def, &value); err != nil {
+		return nil, err
+	}
+	masked, err := json.Marshal(m.value(value))
+	if err != nil {
+		return nil, err
+	}
+	return canonicalize(masked)
+}
+
+func (m mask) value(value any) any {
+	switch v := value.(type) {
+	case string:
+		return m.text(v)
+	case []any:
+		for i := range v {
+			v[i] = m.value(v[i])
+		}
+	case map[string]any:
+		for name := range v {
+			v[name] = m.value(v[name])
+		}
+	}
+	return value
 }
 
 // NoteVarying puts the members of tools on record that differ between two starts with other roots. s is the first start.

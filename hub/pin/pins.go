@@ -102,7 +102,8 @@ func (p *Pins) decide(server string, grown map[string][]Change, now *Server) map
 		p.o.Warn(server, changes)
 		return nil
 	case mode == Ask:
-		cure := "; mcphub reload in a terminal of your own shows it and asks"
+		// A client reads this, too: a model that has a shell could run a command that accepts.
+		cure := "; it waits for your user (`mcphub status` shows what to do)"
 		if err := p.o.Ask(ask); err != nil {
 			cure = "; it cannot be asked: " + printable.Escape(err.Error(), 200)
 		}
@@ -111,7 +112,7 @@ func (p *Pins) decide(server string, grown map[string][]Change, now *Server) map
 		}
 	default:
 		for name := range withheld {
-			withheld[name] += "; mcphub lock accepts all that its server defines now"
+			withheld[name] += "; hub.json refuses that (changes)"
 		}
 	}
 	return withheld

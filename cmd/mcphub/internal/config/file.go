@@ -18,6 +18,7 @@ type File struct {
 	Path     string      `koanf:"-"`       // absolute where Load read it, as named where Parse did; "" for Default
 	Servers  []Server    `koanf:"-"`       // in the order of the file, disabled and failed ones too
 	Sandbox  string      `koanf:"sandbox"` // the mode of processes whose entry says none
+	Changes  string      `koanf:"changes"` // of servers whose entry says none: a keys.Changes constant; "" = not said
 	Names    Names       `koanf:"names"`
 	Expose   Expose      `koanf:"expose"`
 	Results  Results     `koanf:"results"`
@@ -54,6 +55,7 @@ type Server struct {
 	Paths     Paths         `koanf:"paths"`
 	Arguments string        `koanf:"arguments"` // lenient, strict or off: how they are held against the tools' schemas
 	Prefix    *string       `koanf:"prefix"`    // nil = not said: name and separator; "" = none
+	Changes   string        `koanf:"changes"`   // a keys.Changes constant; "" = not said
 	Tools     Tools         `koanf:"tools"`
 	Share     string        `koanf:"share"`    // session, roots, all; "" = not said
 	Start     string        `koanf:"start"`    // lazy or eager

@@ -15,6 +15,7 @@ const (
 	ToolError = 6
 	Timeout   = 8
 	NoHub     = 9
+	Differs   = 10
 	Interrupt = 130
 )
 

@@ -78,7 +78,8 @@ func (s *Source) Build(file *config.File, w io.Writer, log zerolog.Logger) (Resu
 	if err := addServers(file, cfg); err != nil {
 		return r, err
 	}
-	var wrong [3]error // one reading tells everything
+	var wrong [4]error // one reading tells everything
+	cfg.Pins, wrong[3] = s.readPins(file, home, log)
 	cfg.Audit, wrong[0] = auditSettings(file, r.Audit)
 	cfg.Fallback, wrong[1] = s.readFallback(file, os.LookupEnv, cfg.Dir, os.Getppid(), log)
 	var folders []string // the hub's own, which no call may touch

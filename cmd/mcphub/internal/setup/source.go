@@ -29,6 +29,7 @@ type Source struct {
 	RootsGiven  func() bool // --roots was on the command line, empty or not
 	Set         []string    // --set: keys of hub.json that count for more than the file, "roots.timeout=5s"
 	NoAuth      bool        // --no-auth: no one who calls over HTTP needs a token
+	WithoutLock bool        // nothing is withheld by hub.lock: it is about to be compared, or written again
 	BuiltinOnly bool        // the embedded server alone, whatever files there are
 	Shares      bool        // several clients may share this hub, and servers that keep no part of a session
 

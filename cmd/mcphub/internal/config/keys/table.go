@@ -41,6 +41,7 @@ var Table = objectOf(
 	Key{Name: "mcpServers", Guard: true, Text: "The child servers by name. A name of other signs than `A-Z a-z 0-9 _ . -` is shortened to these, and `mcphub validate` says how it is called.",
 		Spec: &Spec{Kind: KindMap, Elem: Entry}},
 	Key{Name: "sandbox", Guard: true, Def: `"` + SandboxDefault + `"`, Spec: choiceOf(SandboxOff, SandboxAuto, SandboxRequired), Text: "The `sandbox.mode` of each server with `command` whose entry says none; see [sandbox.md](sandbox.md)."},
+	Key{Name: "changes", Guard: true, Note: "`ask` if there is a hub.lock beside this file, else `warn`", Spec: choiceOf(ChangesAsk, ChangesRefuse, ChangesWarn), Text: "The `changes` of each server whose entry says none; see [servers.md](servers.md#what-was-accepted)."},
 	Key{Name: "names", Text: "How the tools of the children are named.", Spec: objectOf(
 		Key{Name: "separator", Def: `"__"`, Spec: stringValue(checkSeparator), Text: "Stands between the name of the server and that of its tool."},
 		Key{Name: "max", Def: `50`, Spec: wholeNumber(16, 128), Text: "Longest tool name offered. Clients put a prefix of their own before it and cut at 60 to 64. If it is at most 64, a `.` or `/` in the name of a tool becomes `_` and the name gets a mark: some models refuse every prompt that has such a tool."},
@@ -169,6 +170,7 @@ var Entry = objectOf(
 	Key{Name: "arguments", Guard: true, Def: `"lenient"`, Spec: choiceOf("lenient", "strict", "off"),
 		Text: "How arguments are held against the schemas of its tools. `strict`: they must fit. `lenient`: they may also fit once they are read as many servers read them; see [servers.md](servers.md#arguments). `off`: that is the server's business, and its arguments are searched for paths as if there were no schema."},
 	Key{Name: "prefix", Note: "name and separator", Spec: stringValue(checkPrefix), Text: "What its tools' names begin with; `\"\"` offers them as they are, as far as `names.max` goes."},
+	Key{Name: "changes", Guard: true, Note: "that of the top key `changes`", Spec: choiceOf(ChangesAsk, ChangesRefuse, ChangesWarn), Text: "What becomes of its tools that have grown since hub.lock was written. `ask`: they are withheld until you accept them. `refuse`: they are withheld. `warn`: they are offered, and the log names them."},
 	Key{Name: "tools", Guard: true, Text: "Which of its tools are offered. A plain list is short for `include`.", Spec: &Spec{Kind: KindObject, Closed: true, Short: "include", Keys: []Key{
 		{Name: "include", Guard: true, Note: "all", Spec: someOf(patternSpec), Text: "Patterns of tools to offer (`*` any text, `?` one character)."},
 		{Name: "exclude", Guard: true, Spec: listOf(patternSpec), Text: "Patterns of tools to hold back, also from `call-tool`; stronger than `include`."},

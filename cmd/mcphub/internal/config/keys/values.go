@@ -75,6 +75,13 @@ const (
 	WhenDeny    = "deny"
 )
 
+// Values of changes and mcpServers.*.changes.
+const (
+	ChangesAsk    = "ask"
+	ChangesRefuse = "refuse"
+	ChangesWarn   = "warn"
+)
+
 // Values of sandbox and mcpServers.*.sandbox.mode.
 const (
 	SandboxOff      = "off"
