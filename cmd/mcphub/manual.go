@@ -54,6 +54,7 @@ var statuses = []struct {
 	{exit.ToolError, "the tool answered with an error, or the call was refused"},
 	{exit.Timeout, "no answer in time"},
 	{exit.NoHub, "no hub runs, or nothing waits for an answer"},
+	{exit.Differs, "definitions read differently from hub.lock (`lock --check`)"},
 	{exit.Interrupt, "interrupted"},
 }
 
