@@ -87,11 +87,10 @@ func (s subscribeSession) Serving(child string) (spec.Key, children.Term) {
 // subscribableSources returns the children that may have a resource and tell about changes,
 // the likeliest first. If there are none the answer reports why.
 func (s *Session) subscribableSources(ctx context.Context, uri string) (list []offering.Source, sure bool, refusal jsonrpc.Answer) {
-	list, sure = s.sender.Sources(ctx, uri)
+	list, sure, tells := s.sender.Sources(ctx, uri)
 	if len(list) == 0 {
 		return nil, false, failure.NoResource(uri)
 	}
-	tells := s.Catalog()
 	list = slices.DeleteFunc(list, func(from offering.Source) bool {
 		return !tells.IsSubscribable(from.Child) && !from.Conf.IsDenied(from.Child) // that is denied, and recorded
 	})

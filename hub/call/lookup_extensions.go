@@ -45,8 +45,7 @@ func (s *Sender) ServeExtension(ctx context.Context, m *jsonrpc.Message) jsonrpc
 // notification: the child that it belongs to gets it, if the params are allowed as
 // arguments of a tool without a schema would be.
 func (s *Sender) routeExtension(ctx context.Context, m *jsonrpc.Message) (jsonrpc.Answer, error) {
-	s.Offering.AwaitOffers(ctx)
-	c := s.Offering.Catalog()
+	c := s.Offering.AwaitCatalog(ctx)
 	if of := methods.Of(m.Method).Extension; of != "" && m.ID != nil {
 		if uri, ok := jsonrpc.String(m.Param("uri")); ok && c.Extensions().Owners(of) != nil {
 			return s.routeExtensionByURI(ctx, m, of, uri)
@@ -73,7 +72,7 @@ func (s *Sender) routeExtension(ctx context.Context, m *jsonrpc.Message) (jsonrp
 // routeExtensionByURI answers a request of an extension about what a URI names, as ServeResource does: of the children that have the
 // extension any child that has the extension is asked.
 func (s *Sender) routeExtensionByURI(ctx context.Context, m *jsonrpc.Message, extension, uri string) (jsonrpc.Answer, error) {
-	list, sure := s.Sources(ctx, uri)
+	list, sure, _ := s.Sources(ctx, uri)
 	c := s.Offering.Catalog()
 	owners := c.Extensions().Owners(extension)
 	list = slices.DeleteFunc(list, func(from offering.Source) bool { return !slices.Contains(owners, from.Child) })

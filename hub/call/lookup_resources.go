@@ -19,29 +19,29 @@ import (
 )
 
 // Sources returns the children that may have a resource, the likeliest first, once
-// it is known what they offer. sure: no other child can have it. No child has what the hub
+// it is known what they offer, and the catalogue that they are in. sure: no other child can have it. No child has what the hub
 // itself keeps.
-func (s *Sender) Sources(ctx context.Context, uri string) (list []offering.Source, sure bool) {
+func (s *Sender) Sources(ctx context.Context, uri string) (list []offering.Source, sure bool, l *offering.Catalog) {
+	l = s.Offering.Catalog()
 	if results.IsResult(uri) {
-		return nil, true
+		return nil, true, l
 	}
-	if s.Offering.Catalog().Item(offers.Resources, uri) == nil {
-		s.Offering.AwaitOffers(ctx)
+	if l.Item(offers.Resources, uri) == nil {
+		l = s.Offering.AwaitCatalog(ctx)
 	}
-	l := s.Offering.Catalog()
 	w := l.Sources(uri)
 	for _, at := range slices.Concat(w.Likely, w.Unread, w.SameScheme, w.Others) {
 		list = append(list, offering.Source{Source: at, Conf: l.Conf})
 	}
-	return list, w.Certain
+	return list, w.Certain, l
 }
 
 // findTemplate finds a template, or a resource, by what the client knows it by.
 func (s *Sender) findTemplate(ctx context.Context, uri string) offering.Item {
-	if s.Offering.Catalog().Reference(uri) == nil {
-		s.Offering.AwaitOffers(ctx)
-	}
 	l := s.Offering.Catalog()
+	if l.Reference(uri) == nil {
+		l = s.Offering.AwaitCatalog(ctx)
+	}
 	it := l.Reference(uri)
 	if it == nil {
 		it = l.Addressed(uri)
@@ -64,7 +64,7 @@ func (s *Sender) ServeResource(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 	}
 	ctx = s.withLogins(s.withNotice(ctx, tokenOf(m)))
 	return configuration.RetryOnReload(func() (jsonrpc.Answer, error) {
-		list, sure := s.Sources(ctx, uri)
+		list, sure, _ := s.Sources(ctx, uri)
 		a, from, err := s.AskInTurn(ctx, uri, list, sure, func(from offering.Source) (jsonrpc.Answer, error) {
 			return s.AboutResource(ctx, m, from, quoted, nil)
 		})

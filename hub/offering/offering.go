@@ -3,6 +3,7 @@ package offering
 import (
 	"context"
 	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -166,8 +167,7 @@ func (o *Offering) stateOf(name string) (st children.Status, known, offered bool
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	st, known = o.lastStatus(name)
-	offer := o.byChild[name]
-	return st, known, offer != nil && !o.isReplacing(offer) && !o.moved(name), o.changed
+	return st, known, o.isOffered(name), o.changed
 }
 
 // StatusAndOffer returns one child as this session sees it, with the offer of the instance
@@ -176,11 +176,10 @@ func (o *Offering) StatusAndOffer(name string) (children.Status, *catalog.Offer)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	st, _ := o.lastStatus(name)
-	of := o.byChild[name]
-	if of == nil || o.isReplacing(of) || o.moved(name) {
+	if !o.isOffered(name) {
 		return st, nil
 	}
-	return st, of
+	return st, o.byChild[name]
 }
 
 // IsUnread reports whether a child may have what it has not listed: its list of a kind could not be read.
@@ -287,6 +286,35 @@ func (o *Offering) AwaitOffers(ctx context.Context) {
 // briefWait is how long lists wait for starting children if it is remembered what
 // others offer: enough for a server that is quick to start.
 const briefWait = 500 * time.Millisecond
+
+// AwaitCatalog works like AwaitOffers, and returns the catalogue of that moment. An offer may be withdrawn right after it was waited for:
+// another instance serves the session then, and is waited for, too.
+func (o *Offering) AwaitCatalog(ctx context.Context) *Catalog {
+	for {
+		o.AwaitOffers(ctx)
+		conf := o.current.Now()
+		if l, settled := o.catalogAndWhether(conf.ServedNames()); settled || ctx.Err() != nil || !time.Now().Before(o.listsBy(conf.Limits.ListWait)) {
+			return l
+		}
+	}
+}
+
+// catalogAndWhether returns the catalogue, and whether it is known by it what each of the children offers, or will not be soon.
+func (o *Offering) catalogAndWhether(names []string) (l *Catalog, settled bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	settled = !slices.ContainsFunc(names, func(name string) bool {
+		st, known := o.lastStatus(name)
+		return !isSettled(st, known, o.isOffered(name)) && !o.isGone(name)
+	})
+	return o.catalogNow(), settled
+}
+
+// isOffered reports whether the instance that serves the session now has listed its tools, or what it offers is remembered. mu is held.
+func (o *Offering) isOffered(name string) bool {
+	offer := o.byChild[name]
+	return offer != nil && !o.isReplacing(offer) && !o.moved(name)
+}
 
 // listsBy returns the time when the session's lists have waited for starting
 // children for long enough: a child that hangs delays the first of them, and not
