@@ -11,6 +11,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"mcphub/internal/lazyregexp"
+	"mcphub/internal/printable"
+	"mcphub/validate/access"
 	"mcphub/validate/chars"
 	"mcphub/validate/names"
 )
@@ -31,7 +33,7 @@ const deepest = 16
 func argumentsOf(schema jsontext.Value) []argument {
 	all := map[string]argument{}
 	w := argumentWalk{root: schema, found: all}
-	w.enter("", "", schema, 0)
+	w.enter(place{schema: schema})
 	delete(all, "")
 	var out []argument
 	for _, pointer := range slices.Sorted(maps.Keys(all)) {
@@ -46,40 +48,78 @@ type argumentWalk struct {
 	found map[string]argument
 }
 
-func (w *argumentWalk) enter(pointer, key string, schema jsontext.Value, depth int) {
-	members := membersOf(schema)
-	if was, twice := w.found[pointer]; twice { // another branch describes it, too
+// A place is where a walk is.
+type place struct {
+	pointer, key string
+	schema       jsontext.Value
+	refs         []string // that were followed on the way: none is followed twice, so that the walk ends
+	depth        int
+}
+
+func (w *argumentWalk) enter(p place) {
+	members := membersOf(p.schema)
+	if was, twice := w.found[p.pointer]; twice { // another branch describes it, too
 		members = joinBranches(was.members, members)
 	}
-	w.found[pointer] = argument{pointer: pointer, key: key, schema: schema, members: members, description: stringOf(members["description"])}
-	if depth == deepest {
+	w.found[p.pointer] = argument{pointer: p.pointer, key: p.key, schema: p.schema, members: members, description: stringOf(members["description"])}
+	if p.depth == deepest {
 		return
 	}
-	if target, ok := w.target(stringOf(members["$ref"])); ok {
-		w.enter(pointer, key, target, depth+1)
+	own := membersOf(p.schema)
+	if ref := stringOf(own["$ref"]); !slices.Contains(p.refs, ref) {
+		if target, ok := w.target(ref); ok {
+			w.enter(place{p.pointer, p.key, target, append(slices.Clip(p.refs), ref), p.depth + 1})
+		}
 	}
-	for name, of := range membersOf(members["properties"]) {
-		w.enter(pointer+"/"+escapePointer(name), name, of, depth+1)
+	inner := func(step, key string, schema jsontext.Value) {
+		w.enter(place{p.pointer + step, key, schema, p.refs, p.depth + 1})
 	}
-	for _, of := range membersOf(members["patternProperties"]) {
-		w.enter(pointer+"/*", key, of, depth+1)
+	properties := membersOf(own["properties"])
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		inner("/"+escapePointer(name), name, properties[name])
+	}
+	patterns := membersOf(own["patternProperties"])
+	for _, pattern := range slices.Sorted(maps.Keys(patterns)) {
+		inner("/*", p.key, patterns[pattern])
 	}
 	for _, word := range []string{"items", "additionalProperties", "contains"} {
-		if of := members[word]; of.Kind() == '{' {
-			w.enter(pointer+"/*", key, of, depth+1)
+		if of := own[word]; of.Kind() == '{' {
+			inner("/*", p.key, of)
 		}
 	}
 	for _, word := range []string{"anyOf", "oneOf", "allOf", "prefixItems"} {
 		var branches []jsontext.Value
-		_ = json.Unmarshal(members[word], &branches) // else there are none
-		at := pointer
+		_ = json.Unmarshal(own[word], &branches) // else there are none
+		step := ""
 		if word == "prefixItems" {
-			at += "/*"
+			step = "/*"
 		}
 		for _, of := range branches {
-			w.enter(at, key, of, depth+1)
+			inner(step, p.key, of)
+		}
+		if word == "anyOf" || word == "oneOf" {
+			w.loosen(p.pointer, own, branches)
 		}
 	}
+}
+
+// loosen takes the limits away that one of several branches does not have: what it accepts is accepted.
+func (w *argumentWalk) loosen(pointer string, own map[string]jsontext.Value, branches []jsontext.Value) {
+	members := maps.Clone(w.found[pointer].members)
+	for _, of := range branches {
+		branch := membersOf(of)
+		if string(branch["type"]) == `"null"` {
+			continue
+		}
+		for _, word := range limits {
+			if own[word] == nil && branch[word] == nil && branch["$ref"] == nil {
+				delete(members, word)
+			}
+		}
+	}
+	a := w.found[pointer]
+	a.members = members
+	w.found[pointer] = a
 }
 
 // joinBranches joins what two schemas of one place say: where one says nothing, the other counts. What both say is kept from both.
@@ -154,10 +194,48 @@ func (a *argument) authority() string {
 	return ""
 }
 
+// mayName is what the words of a new argument are about if it may name a place or a program.
+var mayName = lazyregexp.New(`(?i)\b(?:files?|folders?|director(?:y|ies)|paths?|disks?|drives?|volumes?|mounts?|stores?|saves?|outputs?|dumps?|exports?|attach(?:ments?)?|(?:up|down)loads?|url|uri|https?|addresses|address|hosts?|servers?|endpoints?|resolvers?|registr(?:y|ies)|mirrors?|prox(?:y|ies)|remotes?|feeds?|forward|post|kubeconfig|config|scripts?|programs?|executables?|binar(?:y|ies)|commands?|shell|bash|sh|python|ruby|javascript|js|node|npx|code|expressions?|expr|eval(?:uated)?|execut(?:e[ds]?|ing)|hooks?|plugins?|modules?|install(?:s|ed)?|pagers?|formatters?|entrypoints?)\b|[a-z]+://`)
+
+// readable is what each text in English has.
+var readable = lazyregexp.New(`(?i)\b(?:the|an?|of|to|for|in|on|by|with|if|is|are|or|and|only|from|as|at|not|this|that|it)\b`)
+
+// fewWords is how many words a text may have without one that shows that it can be read.
+const fewWords = 4
+
+// mayGiveAuthority works like authority for an argument that is new: what may name a place or a program counts, and text that cannot be
+// read.
+func (a *argument) mayGiveAuthority() string {
+	if kind := a.authority(); kind != "" {
+		return kind
+	}
+	if !a.acceptsText() || a.isChoice() {
+		return ""
+	}
+	var b names.Buffer
+	var words []string
+	for _, word := range b.Split(a.key) {
+		words = append(words, string(word))
+	}
+	for _, word := range []string{"title", "description", "default", "pattern", "$comment"} {
+		words = append(words, textsIn(a.members[word])...)
+	}
+	if mayName.MatchString(strings.Join(words, " ")) {
+		return "a path, a URL or a command, by its words"
+	}
+	if len(strings.Fields(a.description)) > fewWords && !readable.MatchString(a.description) {
+		return "what cannot be read"
+	}
+	return ""
+}
+
+// isChoice reports whether the argument accepts values of a list alone.
+func (a *argument) isChoice() bool { return a.members["enum"] != nil || a.members["const"] != nil }
+
 // acceptsText reports whether a string is among what the argument accepts.
 func (a *argument) acceptsText() bool {
 	kinds := a.kinds()
-	return len(kinds) == 0 || slices.Contains(kinds, "string") || slices.Contains(kinds, "array") && !strings.Contains(a.pointer, "/*")
+	return len(kinds) == 0 || slices.Contains(kinds, "string") || slices.Contains(kinds, "array") || slices.Contains(kinds, "object") && a.members["properties"] == nil
 }
 
 // kinds returns the JSON types that the argument accepts; none: any. A constant or a choice says it without "type".
@@ -207,10 +285,10 @@ func (d *differences) compareArguments(was, now jsontext.Value) {
 
 // addArgument reports a new argument. One that has taken the place of another with the same schema is renamed.
 func (d *differences) addArgument(a argument, old map[string]argument, stays map[string]bool) {
-	kind := a.authority()
+	kind := a.mayGiveAuthority()
 	for _, pointer := range slices.Sorted(maps.Keys(old)) {
 		former := old[pointer]
-		if !stays[pointer] && bytes.Equal(former.schema, a.schema) && former.authority() == kind {
+		if !stays[pointer] && bytes.Equal(former.schema, a.schema) && former.mayGiveAuthority() == kind {
 			d.differ("its argument %s has the name %s now", pointer, a.pointer)
 			return
 		}
@@ -222,13 +300,20 @@ func (d *differences) addArgument(a argument, old map[string]argument, stays map
 	d.differ("its argument %s is new", a.pointer)
 }
 
+// prose are the members of a schema that are for people alone.
+var prose = []string{"title", "description", "examples", "$comment"}
+
 // compareArgument reports whether an argument accepts more than before, or names something that it did not.
 func (d *differences) compareArgument(was, now argument) {
 	name := "its argument " + now.pointer
 	if now.pointer == "" {
 		name = "the object of its arguments"
 	}
-	if kind := now.authority(); now.pointer != "" && kind != "" && was.authority() == "" {
+	authority := (*argument).authority
+	if !bytes.Equal(without(was.schema, prose), without(now.schema, prose)) {
+		authority = (*argument).mayGiveAuthority // it is not the words alone that are others
+	}
+	if kind := authority(&now); now.pointer != "" && kind != "" && authority(&was) == "" {
 		d.grow("%s names %s now", name, kind)
 	}
 	if more := addedKinds(was.kinds(), now.kinds()); more != "" {
@@ -243,10 +328,37 @@ func (d *differences) compareArgument(was, now argument) {
 		case had == nil || bytes.Equal(had, has):
 		case has == nil:
 			d.grow("%s accepts more: it has no %s any more", name, word)
-		case now.authority() != "" && word != "format":
+		case word == "enum":
+			if value := strongerChoice(had, has); value != "" {
+				d.grow("%s offers %s now, which stands for more than the choices before", name, printable.Quote(value))
+			}
+		case word == "pattern", word == "const", word == "not", now.authority() != "" && word != "format":
 			d.grow("%s may accept more: its %s is another one", name, word)
 		}
 	}
+}
+
+// strongerChoice returns a new choice whose name stands for more than each choice before; "" if there is none.
+func strongerChoice(was, now jsontext.Value) string {
+	role := func(choice string) (most access.Role) {
+		for _, verb := range []string{choice, strings.TrimSuffix(choice, "d"), strings.TrimSuffix(choice, "ed")} {
+			if tr := names.TraitsOf(verb, false, false); tr.Known {
+				most = max(most, tr.Role)
+			}
+		}
+		return most
+	}
+	old := textsIn(was)
+	most := access.None
+	for _, choice := range old {
+		most = max(most, role(choice))
+	}
+	for _, choice := range textsIn(now) {
+		if !slices.Contains(old, choice) && role(choice) > most {
+			return choice
+		}
+	}
+	return ""
 }
 
 // closes reports whether an object accepts no members without a schema.

@@ -134,7 +134,7 @@ func (d *differences) addTool(def jsontext.Value) {
 	before := len(d.changes)
 	members := membersOf(def)
 	for _, a := range argumentsOf(members["inputSchema"]) {
-		if kind := a.authority(); kind != "" {
+		if kind := a.mayGiveAuthority(); kind != "" {
 			d.grow("the tool is new, and its argument %s names %s", a.pointer, kind)
 		}
 	}

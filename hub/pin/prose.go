@@ -1,6 +1,7 @@
 package pin
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -23,6 +24,9 @@ func (d *differences) compareProse(was, now []string, otherwise string) {
 	if words := newWords(old, text); len(words) > 0 {
 		d.grow("its text mixes letters that look alike: %s", quoteAll(words[:min(len(words), 3)]))
 	}
+	if script := newScript(old, text); script != "" && old != "" {
+		d.grow("its text has words in letters that it did not have before: %s", script)
+	}
 	if sentences := newOrders(was, now); len(sentences) > 0 {
 		d.grow("its text tells a model what to do: %s", quoteAll(sentences[:min(len(sentences), 2)]))
 	}
@@ -33,21 +37,39 @@ func (d *differences) compareProse(was, now []string, otherwise string) {
 
 // newRunes names the first hidden character of which a text has more than before.
 func newRunes(was, now string) string {
-	for _, r := range now {
-		if isUnseen(r) && strings.Count(now, string(r)) > strings.Count(was, string(r)) {
+	had := map[rune]int{}
+	for _, r := range unseenRunes(was) {
+		had[r]++
+	}
+	for _, r := range unseenRunes(now) {
+		if had[r]--; had[r] < 0 {
 			return printable.Rune(r)
 		}
 	}
 	return ""
 }
 
-// isUnseen reports whether a character is not seen, or changes how others are. Blanks of a text are seen.
-func isUnseen(r rune) bool {
-	switch r {
-	case '\n', '\r', '\t', '\u00a0', '\u202f', '\ufe0f', '\u200d': // the last two belong to emoji
-		return false
+// unseenRunes returns the characters of a text that are not seen, or change how others are. Blanks are seen, and what joins emoji is a
+// part of them.
+func unseenRunes(text string) (unseen []rune) {
+	runes := []rune(text)
+	joins := func(i int) bool {
+		return i >= 0 && i < len(runes) && (unicode.In(runes[i], unicode.So, unicode.Sk) || runes[i] == '\ufe0f')
 	}
-	return printable.Hidden(r)
+	for i, r := range runes {
+		switch r {
+		case '\n', '\r', '\t', '\u00a0', '\u202f':
+			continue
+		case '\u200d', '\ufe0f':
+			if joins(i - 1) {
+				continue
+			}
+		}
+		if printable.Hidden(r) {
+			unseen = append(unseen, r)
+		}
+	}
+	return unseen
 }
 
 // newWords returns the words that mix scripts and were not in the text before.
@@ -80,15 +102,27 @@ func mixesScripts(word string) bool {
 	return latin && other
 }
 
+// newScript names a script other than Latin of which the text has letters now, and had none before.
+func newScript(was, now string) string {
+	for _, name := range slices.Sorted(maps.Keys(unicode.Scripts)) {
+		is := func(r rune) bool { return unicode.Is(unicode.Scripts[name], r) }
+		if name != "Latin" && name != "Common" && name != "Inherited" && strings.ContainsFunc(now, is) && !strings.ContainsFunc(was, is) {
+			return name
+		}
+	}
+	return ""
+}
+
 // orders are ways in which a text speaks to a model, and not about a tool.
 var orders = []*lazyregexp.Regexp{
 	lazyregexp.New(`(?i)\b(?:you|assistants?|agents?|models?|llms?|ais?|claude|gpt|copilot|gemini)\b[^.]{0,40}\b(?:must|should|shall|needs? to|ha(?:s|ve) to|(?:is|are) (?:required|instructed|expected|asked)|always|never)\b`),
 	lazyregexp.New(`(?i)\b(?:always|never|first|before|after|prior to|whenever|every time|each time)\b[^.]{0,40}\b(?:call|calling|use|using|invoke|invoking|run|running|read|reading|send|sending|pass|passing|include|including|add|append|copy|fetch|answering|responding|replying|proceeding|continuing)\b`),
 	lazyregexp.New(`(?i)\b(?:ignore|disregard|forget|override|overrides|bypass|supersedes?|takes? precedence)\b`),
 	lazyregexp.New(`(?i)\b(?:do not|don't|never|without|no need to|avoid)\b[^.]{0,30}\b(?:tell|telling|mention|mentioning|inform|informing|ask|asking|show|showing|reveal|revealing|notify|notifying|disclose|explain|confirm|confirming|confirmation|permission|approval)\b`),
-	lazyregexp.New(`(?i)<\s*/?\s*(?:important|system|instructions?|secret|admin|assistant|user|note)\b|\[\s*/?\s*(?:system|inst|important)\b|^\s*(?:important|system|note to|attention|critical)\b[^.]{0,20}[:!]`),
+	lazyregexp.New(`(?i)<\s*/?\s*(?:important|system|instructions?|secret|admin|assistant|user|note)\b|\[\s*/?\s*(?:system|inst|important)\b|^\s*(?:system|note to)\b[^.]{0,20}[:!]`),
 	lazyregexp.New(`(?i)\b(?:system prompt|conversation (?:history|so far)|chat history|(?:previous|prior|earlier|other) (?:messages?|instructions?|tool results?)|(?:the )?user'?s? (?:messages?|prompt|request))\b`),
-	lazyregexp.New(`(?i)\b(?:api[ _-]?keys?|passwords?|passphrases?|credentials?|private keys?|access tokens?|secrets?|cookies?)\b|~/\.|\bid_(?:rsa|ed25519)\b|\.env\b`),
+	lazyregexp.New(`(?i)\b(?:send|pass|read|include|add|append|attach|copy|fetch|provide|paste|put|give|collect|forward|print|repeat)\w*\b[^.]{0,60}\b(?:api[ _-]?keys?|passwords?|passphrases?|credentials?|private keys?|access tokens?|secrets?|cookies?)\b|~/\.|\bid_(?:rsa|ed25519)\b|\.env\b`),
+	lazyregexp.New(`[\w.+-]+@[\w-]+\.[a-z]+|[A-Za-z0-9+/]{40,}={0,2}|\|\s*(?:ba|z)?sh\b`), // whom to write to, what is not to be read, and what runs
 	lazyregexp.New(`(?i)\b(?:instead of|rather than|in place of)\b[^.]{0,40}\b(?:tools?|function|server|command|using|calling)\b|\b(?:preferred|only|mandatory|required) (?:tool|way|method)\b`),
 	lazyregexp.New(`(?i)\b(?:make sure|be sure|ensure|remember|please|it is (?:essential|critical|important|necessary|mandatory))\b[^.]{0,20}\b(?:to|that|you|always)\b`),
 }

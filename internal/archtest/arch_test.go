@@ -116,7 +116,7 @@ var allowed = map[string][]string{
 	"hub/httpfront/headers":              {"internal/jsonrpc", "internal/methods", "internal/mirror", "internal/printable", "hub/tracing"},
 	"hub/httpfront":                      {"hub/httpfront/admission", "hub/httpfront/events", "hub/httpfront/headers", "hub/httpfront/quota", "internal/jsonrpc", "internal/mirror", "internal/printable", "internal/methods", "internal/worker"},
 	"hub/definition":                     {"children/offers", "internal/jsonrpc", "internal/lazyregexp", "internal/nesting", "internal/printable", "validate/strictjson"},
-	"hub/pin":                            {"children/offers", "internal/jsonrpc", "internal/lazyregexp", "internal/printable", "internal/redact", "validate/chars", "validate/names"},
+	"hub/pin":                            {"children/offers", "internal/jsonrpc", "internal/lazyregexp", "internal/printable", "internal/redact", "validate/access", "validate/chars", "validate/names"},
 	"hub/catalog":                        {"hub/pin", "hub/definition", "hub/declaration", "hub/search", "rootsmgr", "validate", "validate/policy", "internal/audit", "internal/jsonrpc", "internal/mirror", "internal/printable", "children/sandbox", "children/offers", "internal/methods", "hub/texts"},
 	"hub/search":                         {"internal/spelling"},
 	"hub/results":                        {"internal/jsonrpc", "internal/printable"},
