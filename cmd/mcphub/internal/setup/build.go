@@ -78,6 +78,12 @@ func (s *Source) Build(file *config.File, w io.Writer, log zerolog.Logger) (Resu
 	if err := addServers(file, cfg); err != nil {
 		return r, err
 	}
+	if cfg.Toolsets, err = toolsetTable(file, home); err == nil {
+		err = CheckToolsets(cfg.Toolsets, s.Toolsets)
+	}
+	if err != nil {
+		return r, err
+	}
 	var wrong [3]error // one reading tells everything
 	cfg.Audit, wrong[0] = auditSettings(file, r.Audit)
 	cfg.Fallback, wrong[1] = s.readFallback(file, os.LookupEnv, cfg.Dir, os.Getppid(), log)
