@@ -94,7 +94,7 @@ func (h *Hub) serveStdio(ctx context.Context, in io.ReadCloser, out io.Writer, a
 // would get has no project.
 func (h *Hub) toolsetsOf(of *Surroundings, as *As) toolset.Claim {
 	claim, conf := toolset.Claim{Bound: as.Toolsets, Flag: of.Toolsets}, h.currentConfiguration()
-	if dir := cmp.Or(of.Dir, conf.Dir); dir != "" && conf.Toolsets.HasProjects() && !conf.Inspect {
+	if dir := cmp.Or(of.Dir, conf.Dir); dir != "" && !conf.Inspect { // a reload may name its project
 		claim.Dirs = []string{dir}
 		if real, err := filepath.EvalSymlinks(dir); err == nil && real != dir {
 			claim.Dirs = append(claim.Dirs, real)

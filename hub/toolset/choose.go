@@ -64,9 +64,6 @@ func (t *Table) Names() (all []string) {
 	return all
 }
 
-// HasProjects reports whether the folder of a session may choose.
-func (t *Table) HasProjects() bool { return t != nil && len(t.Projects) > 0 }
-
 // HasClients reports whether the name of a client may choose.
 func (t *Table) HasClients() bool { return t != nil && len(t.Clients) > 0 }
 
