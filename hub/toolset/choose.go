@@ -83,7 +83,7 @@ func (t *Table) ViewOf(c *Claim) *View {
 			bound, bounded = c.Flag, true
 		}
 	}
-	chosen := t.choice(c)
+	chosen := t.chosenBy(c)
 	if chosen == nil && !bounded {
 		return nil
 	}
@@ -100,8 +100,8 @@ func (t *Table) ViewOf(c *Claim) *View {
 	return v
 }
 
-// choice returns the toolsets that are chosen within the bound; nil: nothing chooses.
-func (t *Table) choice(c *Claim) (chosen []string) {
+// chosenBy returns the toolsets that are chosen within the bound; nil: nothing chooses.
+func (t *Table) chosenBy(c *Claim) (chosen []string) {
 	switch {
 	case c.URL != "":
 		return []string{c.URL}
@@ -110,15 +110,15 @@ func (t *Table) choice(c *Claim) (chosen []string) {
 	}
 	chosen = t.Clients[c.Client]
 	for i := range t.Projects {
-		if p := &t.Projects[i]; p.holds(c.Dirs) {
+		if p := &t.Projects[i]; p.holdsFolder(c.Dirs) {
 			chosen = append(slices.Clip(chosen), p.Toolsets...)
 		}
 	}
 	return chosen
 }
 
-// holds reports whether one of some spellings of a folder is the project's or lies below it.
-func (p *Project) holds(dirs []string) bool {
+// holdsFolder reports whether one of some spellings of a folder is the project's or lies below it.
+func (p *Project) holdsFolder(dirs []string) bool {
 	return slices.ContainsFunc(dirs, func(dir string) bool {
 		return slices.ContainsFunc(p.Dirs, func(project string) bool {
 			below, err := filepath.Rel(project, dir)

@@ -39,13 +39,13 @@ func ParsePattern(text, separator string) (Pattern, error) {
 }
 
 // FitsServer reports whether some name of a server may fit.
-func (p *Pattern) FitsServer(server string) bool { return fits(p.Server, server) }
+func (p *Pattern) FitsServer(server string) bool { return matchesPattern(p.Server, server) }
 
 func (p *Pattern) matches(server, name string) bool {
-	return p.FitsServer(server) && fits(p.Name, name)
+	return p.FitsServer(server) && matchesPattern(p.Name, name)
 }
 
-func fits(pattern, name string) bool {
+func matchesPattern(pattern, name string) bool {
 	ok, err := policy.MatchName(pattern, name)
 	return ok && err == nil
 }

@@ -11,29 +11,29 @@ type View struct {
 	names []string // of sets
 }
 
-func (v *View) some(shows func(*Set) bool) bool {
+func (v *View) hasSet(shows func(*Set) bool) bool {
 	return v == nil || slices.ContainsFunc(v.sets, shows)
 }
 
 // ShowsServer reports whether anything of a server is shown. No other server is started for the session.
 func (v *View) ShowsServer(server string) bool {
-	return v.some(func(s *Set) bool { return s.showsServer(server) })
+	return v.hasSet(func(s *Set) bool { return s.showsServer(server) })
 }
 
 // ShowsWhole reports whether more of a server is shown than some of its tools: what it says about itself, its prompts, resources and
 // extensions.
 func (v *View) ShowsWhole(server string) bool {
-	return v.some(func(s *Set) bool { return s.showsWhole(server) })
+	return v.hasSet(func(s *Set) bool { return s.showsWhole(server) })
 }
 
 // ShowsTool reports whether a tool is shown, by the server's own name for it.
 func (v *View) ShowsTool(server, tool string) bool {
-	return v.some(func(s *Set) bool { return s.showsTool(server, tool) })
+	return v.hasSet(func(s *Set) bool { return s.showsTool(server, tool) })
 }
 
 // ShowsPrompt reports whether a prompt is shown, by the server's own name for it.
 func (v *View) ShowsPrompt(server, prompt string) bool {
-	return v.some(func(s *Set) bool { return s.showsWhole(server) && !anyMatches(s.Exclude, server, prompt) })
+	return v.hasSet(func(s *Set) bool { return s.showsWhole(server) && !anyMatches(s.Exclude, server, prompt) })
 }
 
 // Names returns the names of the toolsets, in order.

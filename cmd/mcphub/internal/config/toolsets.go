@@ -22,30 +22,30 @@ func (p *parser) readToolsets(f *File) {
 		p.checkToolset([]string{"toolsets", name}, f.Toolsets[name], sets.Get(name), servers, f.Names.Separator)
 	}
 	for _, key := range []string{"clients", "projects"} {
-		for _, of := range members(p.tree.Get(key)) {
+		for _, of := range membersOf(p.tree.Get(key)) {
 			p.checkToolsetNames([]string{key, of.Name}, of.Value, known)
 		}
 	}
 	http := p.tree.Get("http")
-	for i, token := range elements(http.Get("tokens")) {
+	for i, token := range elementsOf(http.Get("tokens")) {
 		p.checkToolsetNames([]string{"http", "tokens", jsonc.Index(i), "toolsets"}, token.Get("toolsets"), known)
 	}
-	for i, issuer := range elements(http.Get("issuers")) {
+	for i, issuer := range elementsOf(http.Get("issuers")) {
 		at := []string{"http", "issuers", jsonc.Index(i), "toolsets", "values"}
-		for _, of := range members(issuer.Get("toolsets").Get("values")) {
+		for _, of := range membersOf(issuer.Get("toolsets").Get("values")) {
 			p.checkToolsetNames(appendStep(at, of.Name), of.Value, known)
 		}
 	}
 }
 
-func members(n *jsonc.Node) []jsonc.Member {
+func membersOf(n *jsonc.Node) []jsonc.Member {
 	if n == nil || n.Kind != '{' {
 		return nil
 	}
 	return n.Members
 }
 
-func elements(n *jsonc.Node) []*jsonc.Node {
+func elementsOf(n *jsonc.Node) []*jsonc.Node {
 	if n == nil || n.Kind != '[' {
 		return nil
 	}
@@ -61,19 +61,22 @@ func (p *parser) checkToolset(at []string, set Toolset, n *jsonc.Node, servers [
 		}
 		p.reportError(at, n.Off, "the toolset names neither servers nor tools, so it shows nothing", `add "servers": [`+jsonc.Quote(example)+"]")
 	}
-	for i, e := range elements(n.Get("servers")) {
+	for i, e := range elementsOf(n.Get("servers")) {
 		if i < len(set.Servers) && !slices.Contains(servers, set.Servers[i]) {
 			text, hint := unknownName("server", set.Servers[i], servers)
 			p.reportError(append(at[:len(at):len(at)], "servers", jsonc.Index(i)), e.Off, text, hint)
 		}
 	}
-	for key, patterns := range map[string][]string{"tools": set.Tools, "exclude": set.Exclude} {
-		for i, e := range elements(n.Get(key)) {
-			if i >= len(patterns) {
+	for _, list := range []struct {
+		key      string
+		patterns []string
+	}{{"tools", set.Tools}, {"exclude", set.Exclude}} {
+		for i, e := range elementsOf(n.Get(list.key)) {
+			if i >= len(list.patterns) {
 				break // one is not sound, which was reported
 			}
-			where := append(at[:len(at):len(at)], key, jsonc.Index(i))
-			pattern, err := toolset.ParsePattern(patterns[i], separator)
+			where := append(at[:len(at):len(at)], list.key, jsonc.Index(i))
+			pattern, err := toolset.ParsePattern(list.patterns[i], separator)
 			switch {
 			case err != nil:
 				p.reportError(where, e.Off, err.Error(), "write the name of a server, "+jsonc.Quote(separator)+" and a pattern of its tools; a whole server belongs in \"servers\"")
@@ -87,7 +90,7 @@ func (p *parser) checkToolset(at []string, set Toolset, n *jsonc.Node, servers [
 
 // checkToolsetNames checks a list of names of toolsets.
 func (p *parser) checkToolsetNames(at []string, list *jsonc.Node, known []string) {
-	for i, e := range elements(list) {
+	for i, e := range elementsOf(list) {
 		if e.Kind != '"' || slices.Contains(known, e.Text) {
 			continue
 		}

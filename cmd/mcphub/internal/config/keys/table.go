@@ -52,7 +52,7 @@ var Table = objectOf(
 	}}},
 	Key{Name: "toolsets", Guard: true, Text: "What sessions see of the servers, by name; see [servers.md](servers.md#toolsets).", Spec: &Spec{Kind: KindMap, Named: checkToolset, Elem: guardingObject(
 		Key{Name: "servers", Guard: true, Spec: listOf(nameSpec), Text: "Servers of which it has everything."},
-		Key{Name: "tools", Guard: true, Spec: listOf(patternSpec), Text: "Tools of other servers, as patterns of their names, `SERVER__TOOL`: the first separator ends the pattern of the server, and the rest is that of the server's own name for the tool."},
+		Key{Name: "tools", Guard: true, Spec: listOf(patternSpec), Text: "Tools of other servers, as patterns of their names, `SERVER__TOOL`: the first separator ends the pattern of servers, and the rest is a pattern of their own names for tools."},
 		Key{Name: "exclude", Guard: true, Spec: listOf(patternSpec), Text: "Tools and prompts that it does not have, as such patterns."},
 		Key{Name: "instructions", Spec: &Spec{Kind: KindString}, Text: "What its clients are told, before what the servers say."},
 	)}},
