@@ -3,6 +3,7 @@ package attach
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"strings"
 )
 
@@ -38,6 +39,11 @@ type Surroundings struct {
 // Encode makes them what is sent: their length in four bytes, big-endian, then texts that
 // each end in NUL, which none of them can hold.
 func (s Surroundings) Encode() ([]byte, error) {
+	for _, name := range s.Toolsets {
+		if name == "" || strings.Contains(name, ",") { // it would arrive as none, or as several
+			return nil, fmt.Errorf("--toolset: %q is no name of a toolset", name)
+		}
+	}
 	texts := append([]string{s.Roots, encodeBit(s.RootsGiven), encodeBit(s.Again), s.LogLevel, strings.Join(s.Toolsets, ","), s.Dir}, s.Environ...)
 	b := make([]byte, 4)
 	for _, text := range texts {
