@@ -22,7 +22,6 @@ var ranElsewhere = map[string]string{
 	"mcphub approve":                "TestApproveAtATerminal",
 	"mcphub audit":                  "TestCanaryOfTheToken", // which shows what there is
 	"mcphub doctor --json":          "TestDoctorFindsAndMends",
-	"mcphub install --http --print": "TestInstallOverHTTP",
 }
 
 // A form is a command with the names of its flags, without what is filled in.
