@@ -125,6 +125,19 @@ func printExplanation(w io.Writer, src *setup.Source, raw []byte, asJSON bool) e
 	return nil
 }
 
+// toolsetPlace returns the file and the line at which hub.json has a toolset; "" if that cannot be told.
+func toolsetPlace(src *setup.Source, name string) string {
+	file, err := src.Load(io.Discard)
+	if err != nil {
+		return ""
+	}
+	at := file.At("toolsets", name)
+	if at.Line == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d", at.File, at.Line)
+}
+
 // printExplained prints an explanation for people.
 func printExplained(w io.Writer, src *setup.Source, e status.Explanation) {
 	layout.Printf(w, "%s: %s (%s)%s\n", e.Tool, strings.ToUpper(e.Decision), e.Rule, layout.When(e.Decision == "allow" && e.Closes(), ", AND THE KERNEL REFUSES IT"))
@@ -132,7 +145,7 @@ func printExplained(w io.Writer, src *setup.Source, e status.Explanation) {
 		layout.Printf(w, "  rule        %s: %s %s%s\n", p.Name, p.Then, p.If, layout.WithPrefix("  ", p.At))
 	}
 	for _, hides := range e.Toolsets {
-		layout.Printf(w, "  toolset     %s: %s\n", hides.Toolset, hides.Why)
+		layout.Printf(w, "  toolset     %s%s: %s\n", hides.Toolset, layout.WithPrefix(", ", toolsetPlace(src, hides.Toolset)), hides.Why)
 	}
 	if e.Server != "" && len(e.Toolsets) == 0 {
 		layout.Printf(w, "  server      %s, tool %s, mode %s%s\n", e.Server, e.ToolName, e.Mode, layout.WithPrefix(", profile ", e.Profile))

@@ -70,9 +70,9 @@ func (s *Set) whyHidden(server, tool string) string {
 	case s.showsTool(server, tool):
 		return ""
 	case anyMatches(s.Exclude, server, tool):
-		return "its exclude fits the tool"
+		return `"exclude" fits the tool: take that pattern out, and it is shown`
 	case s.showsServer(server):
-		return "no pattern of its tools fits the tool"
+		return `no pattern of "tools" fits the tool: add one that does`
 	}
-	return "it names the server neither in servers nor in tools"
+	return `it names the server neither in "servers" nor in "tools": add it to one of them`
 }

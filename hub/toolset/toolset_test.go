@@ -87,7 +87,7 @@ func TestPatterns(t *testing.T) {
 		{Name: "b", Tools: []Pattern{pattern("db__*")}},
 	}, names: []string{"a", "b"}}
 	for name, want := range map[string]bool{
-		"files/read": true, "files/read_secret": false, "github/get_issue": true, "gitlab/get_x/y": true, "github/get_secret": true, "github/delete": false,
+		"files/read": true, "files/read_secret": false, "github/get_issue": true, "gitlab/get_x/y": true, "github/get_secret": false, "github/delete": false,
 		"one/a__b": true, "one/a": false, "evil/git__get_x": false, "evil/files": false, "db/drop": true, "db/a_secret": true, "other/x": false,
 	} {
 		server, tool, _ := strings.Cut(name, "/")

@@ -48,6 +48,15 @@ func toolsetTable(f *config.File, home string) (*toolset.Table, error) {
 	return t, nil
 }
 
+// CheckToolsets returns why --toolset of this Source names what a reading of hub.json does not have. If hub.json waits for a person
+// nothing is known yet: clients see nothing of a toolset that is not there, and what it has once the person has accepted it.
+func (s *Source) CheckToolsets(st *AcceptedConfig, t *toolset.Table) error {
+	if st.Waiting != "" {
+		return nil
+	}
+	return CheckToolsets(t, s.Toolsets)
+}
+
 // CheckToolsets returns why --toolset names what hub.json does not have.
 func CheckToolsets(t *toolset.Table, given []string) error { return checkNames(t.Names(), given) }
 

@@ -61,8 +61,12 @@ func TestToolsetTable(t *testing.T) {
 	if err := CheckToolsets(nil, []string{"web"}); err == nil || !strings.Contains(err.Error(), `add "toolsets"`) {
 		t.Error(err)
 	}
-	if _, err := (&Source{Toolsets: []string{"wbe"}}).Build(f, os.Stderr, zerolog.Nop()); err == nil || !strings.Contains(err.Error(), "did you mean web?") {
-		t.Errorf("a hub is built for a toolset that is not there: %v", err)
+	given := &Source{Toolsets: []string{"wbe"}}
+	if err := given.CheckToolsets(&AcceptedConfig{}, got); err == nil || !strings.Contains(err.Error(), "did you mean web?") {
+		t.Errorf("a hub is there for a toolset that is not: %v", err)
+	}
+	if err := given.CheckToolsets(&AcceptedConfig{Waiting: "it waits"}, got); err != nil {
+		t.Errorf("a hub whose hub.json waits for a person ends: %v", err)
 	}
 }
 
