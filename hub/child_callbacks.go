@@ -229,7 +229,7 @@ func (h *Hub) taskTold(k spec.Key, m *jsonrpc.Message) {
 // toldRedefined logs, records and keeps what a child has redefined. It is called by the
 // goroutines of the children and waits for nothing.
 func (h *Hub) toldRedefined(k spec.Key, tools []offers.Redefinition) {
-	conf, owner := h.nowOf(k), ""
+	conf, owner := h.nowOf(k).Common(), "" // whatever toolsets show
 	if s, ok := h.sessions.Owner(k); ok {
 		owner = s.id
 	}

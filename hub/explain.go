@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"strings"
 
 	"mcphub/hub/configuration"
 	"mcphub/hub/failure"
@@ -26,6 +27,9 @@ func (s *Session) answerExplain(ctx context.Context, m *jsonrpc.Message) jsonrpc
 }
 
 func (s *Session) explainTool(ctx context.Context, name string, arguments []byte) (jsonrpc.Answer, error) {
+	if hidden := s.explainHidden(name); hidden != nil {
+		return jsonAnswer(hidden), nil
+	}
 	tool, refusal := s.sender.FindTool(ctx, name)
 	if tool.Tool == nil {
 		return refusal, nil
@@ -54,4 +58,29 @@ func (s *Session) explainTool(ctx context.Context, name string, arguments []byte
 		return failure.AnswerEnded(ctx, err), err
 	}
 	return jsonAnswer(e), nil
+}
+
+// explainHidden explains why the toolsets of the session hide a tool of this name; nil: they do not. The server of the longest prefix counts,
+// which was not started.
+func (s *Session) explainHidden(name string) *status.Explanation {
+	conf := s.currentConfiguration()
+	all := conf.Common()
+	owners := all.Offers.Owners(name)
+	if conf.View() == nil || len(owners) == 0 {
+		return nil
+	}
+	server := owners[0]
+	tool := strings.TrimPrefix(name, all.Child(server).Prefix)
+	reasons := conf.View().WhyHidden(server, tool)
+	if reasons == nil || s.Catalog().Tool(name) != nil { // the latter is of the hub itself, or of a server without a prefix
+		return nil
+	}
+	e := &status.Explanation{
+		Tool: name, Server: server, ToolName: tool, Decision: policy.Deny.String(), Rule: "toolset", Era: s.sender.ClientOf(context.Background()).Era(),
+		Roots: []string{}, Findings: []status.Finding{}, Refusal: texts.UnknownTool(name, len(s.Catalog().Tools())),
+	}
+	for _, r := range reasons {
+		e.Toolsets = append(e.Toolsets, status.HiddenBy{Toolset: r.Toolset, Why: r.Text})
+	}
+	return e
 }

@@ -13,6 +13,7 @@ import (
 	"mcphub/hub/httpfront/quota"
 	"mcphub/hub/modern"
 	"mcphub/hub/seal"
+	"mcphub/hub/texts"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
 	"mcphub/internal/mirror"
@@ -112,6 +113,36 @@ func (f httpSessions) Elsewhere(who admission.Caller, id string) string {
 	return f.node.otherHub(who.Owner(), id)
 }
 
+func (f httpSessions) CheckToolsets(who admission.Caller) error {
+	if who.Toolsets.IsZero() {
+		return nil
+	}
+	table := f.hub.currentConfiguration().Toolsets
+	view := table.ViewOf(&who.Toolsets)
+	switch {
+	case !view.IsEmpty():
+		return nil
+	case who.Toolsets.URL != "":
+		return errors.New(texts.NoToolset(who.Toolsets.URL))
+	}
+	return errors.New(texts.NoToolsetLeft(who.Toolsets.Client))
+}
+
+func (f httpSessions) WithClient(who admission.Caller, m *jsonrpc.Message) admission.Caller {
+	table := f.hub.currentConfiguration().Toolsets
+	if !table.HasClients() || who.Toolsets.URL != "" || who.Toolsets.Flag != nil {
+		return who
+	}
+	info := m.Param("clientInfo")
+	if modern.IsModern(m) {
+		info = jsonrpc.Get(m.Param("_meta"), modern.MetaClient)
+	}
+	if name, ok := jsonrpc.String(jsonrpc.Get(info, "name")); ok && table.NamesClient(name) {
+		who.Toolsets.Client = name
+	}
+	return who
+}
+
 func (f httpSessions) Open(who admission.Caller, c *httpfront.Peer) httpfront.Session {
 	return httpSession{f.makeSession(who, c, sessionOptions{yields: c.Yield})}
 }
@@ -124,7 +155,7 @@ func (f httpSessions) OpenModern(who admission.Caller, c *httpfront.Peer, listen
 
 // makeSession makes a Session of a caller, whose roots are under the caller's ceiling.
 func (f httpSessions) makeSession(who admission.Caller, main handshake.MainPeer, o sessionOptions) *Session {
-	o.principal, o.http, o.seal, o.node = who.Principal, true, f.node.seal, f.node.name
+	o.principal, o.toolsets, o.http, o.seal, o.node = who.Principal, who.Toolsets, true, f.node.seal, f.node.name
 	s := f.hub.newSession(o)
 	s.setMainPeer(main)
 	s.initRoots(who.Ceiling)

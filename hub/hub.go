@@ -20,6 +20,7 @@ import (
 	"mcphub/hub/subscribe"
 	"mcphub/hub/surroundings"
 	"mcphub/hub/telemetry"
+	"mcphub/hub/toolset"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr/guard"
@@ -99,6 +100,9 @@ func New(cfg Config) (*Hub, error) {
 
 // currentConfiguration returns the configuration that counts for what starts now and belongs to no session.
 func (h *Hub) currentConfiguration() *configuration.Configuration { return h.current.Now() }
+
+// Toolsets returns the toolsets of hub.json that are in force; nil: there are none.
+func (h *Hub) Toolsets() *toolset.Table { return h.currentConfiguration().Toolsets }
 
 // Run keeps the children until ctx ends, and returns when all have stopped.
 func (h *Hub) Run(ctx context.Context) error { return h.sup.Run(ctx) }

@@ -107,11 +107,11 @@ const listTTL = time.Minute
 
 // listCaching returns how long a list of now may be kept: the shortest of what the children that
 // have a part in it say, and not at all if one is missing that may still come. It is for everybody
-// only if they all say so, and no rule is for some people. k is Kinds for what the hub says about
+// only if they all say so, no rule is for some people, and there are no toolsets. k is Kinds for what the hub says about
 // itself, which is made of what they say about themselves.
 func (s *Session) listCaching(k offers.Kind) modern.Caching {
 	conf := s.currentConfiguration()
-	ttl, parts, public := listTTL, 0, !conf.Common().Checker.Rules().ForSome()
+	ttl, parts, public := listTTL, 0, !conf.Common().Checker.Rules().ForSome() && !conf.Toolsets.HasSets()
 	for _, name := range conf.ServedNames() {
 		st, o := s.StatusAndOffer(name)
 		if o == nil {
@@ -170,7 +170,7 @@ func (s *Session) acceptsNotification(k spec.Key, method string) bool {
 	return slices.Contains(among, k.Child) && (len(among) == 1 || offers[k.Child].Extends(method))
 }
 
-// withInstructions adds what the children say about themselves, as far as it
+// withInstructions adds what the toolsets say, and what the children say about themselves, as far as it
 // is known by now, each under its name.
 func (s *Session) withInstructions(result []byte, conf *configuration.Configuration, offers map[string]*catalog.Offer) []byte {
 	own := jsonrpc.Get(result, "instructions")
@@ -179,9 +179,12 @@ func (s *Session) withInstructions(result []byte, conf *configuration.Configurat
 		return result
 	}
 	before := len(text)
+	if said := conf.View().Instructions(); said != "" {
+		text += "\n\n" + said
+	}
 	for _, name := range conf.ChildNames() {
 		offer := offers[name]
-		if offer == nil || offer.Raw.Instructions == "" {
+		if offer == nil || !conf.Offers.ShowsOthers(name) || offer.Raw.Instructions == "" {
 			continue
 		}
 		said := printable.Clean(offer.Raw.Instructions)

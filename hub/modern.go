@@ -73,7 +73,7 @@ func (s *Session) startModern(first *declaration.Claims) {
 		s.mu.Unlock()
 		s.metrics.Modern(modern.Version)
 		s.roots.PerRequest()
-		s.knowClient()
+		s.knowClient(first.Name)
 	})
 }
 

@@ -53,6 +53,12 @@ func connectAs(t testing.TB, h *Hub, who principal.Principal) *testClient {
 // openAs opens a session of someone over stdio.
 func openAs(t testing.TB, h *Hub, who principal.Principal) *testClient {
 	t.Helper()
+	return openIn(t, h, Surroundings{Impersonate: &As{Principal: who}})
+}
+
+// openIn opens a session over stdio in some surroundings.
+func openIn(t testing.TB, h *Hub, in Surroundings) *testClient {
+	t.Helper()
 	toHub, fromClient, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +72,7 @@ func openAs(t testing.TB, h *Hub, who principal.Principal) *testClient {
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		_ = h.ServeStdio(context.Background(), toHub, fromHub, Surroundings{Impersonate: &As{Principal: who}})
+		_ = h.ServeStdio(context.Background(), toHub, fromHub, in)
 	})
 	wg.Go(func() { _ = c.conn.Run(ctx) })
 	t.Cleanup(func() {

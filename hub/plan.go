@@ -160,7 +160,7 @@ func (p *planner) listedTools(conf *configuration.Configuration) map[string][]st
 	for name := range offers {
 		out[name] = nil
 	}
-	for _, t := range conf.Offers.Catalog(offers).For(conf.For(principal.User()).Checker).Listed() {
+	for _, t := range conf.Offers.Catalog(offers).For(conf.For(configuration.Viewer{Principal: principal.User()}).Checker).Listed() {
 		if t.Child != "" {
 			out[t.Child] = append(out[t.Child], t.Name)
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"mcphub/children/spec"
+	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
 	"mcphub/hub/status"
 	"mcphub/internal/printable"
@@ -60,7 +61,7 @@ func everyChild(conf *configuration.Configuration, sessions []*Session) []Child 
 func (s *Session) reportStatus(nobody []status.NotServed) status.Session {
 	caps := s.clientClaims()
 	st := status.Session{
-		ID: s.id, Since: s.since, Principal: s.principal.String(), Client: s.clientName(), Protocol: caps.Protocol, Calls: s.client.Serving(), Passed: s.sender.InFlight.Started(),
+		ID: s.id, Since: s.since, Principal: s.principal.String(), Client: s.clientName(), Protocol: caps.Protocol, Calls: s.client.Serving(), Passed: s.sender.InFlight.Started(), Toolsets: s.currentConfiguration().View().Names(),
 		SessionRoots: status.SessionRootsOf(s.roots.View(), s.roots.Word()), Report: s.approvals.Report(),
 	}
 	if s.attachment == nil {
@@ -83,8 +84,11 @@ func (s *Session) rootsReport(ctx context.Context) status.Roots {
 	view, word, _ := c.RootsStatus(ctx) // ownTool has seen to it that there is one
 	r := status.RootsOf(view, word, c.Claims(), c.Era(), conf)
 	r.Config, r.Report, r.Redefined = s.hub.ConfigState(), s.approvals.Report(), s.hub.redefined.VisibleTo(s.id)
-	if !s.principal.Local {
+	if !s.principal.Local || conf.View() != nil {
 		r.HideOperator(conf.ServedNames())
+	}
+	if conf.View() != nil {
+		r.Redefined = slices.DeleteFunc(r.Redefined, func(d catalog.Redefinition) bool { return !conf.View().ShowsTool(d.Server, d.Tool) })
 	}
 	r.Extensions = status.ExtensionsOf(s.Catalog().Extensions())
 	for _, name := range conf.ServedNames() {

@@ -30,6 +30,7 @@ import (
 	"mcphub/hub/surroundings"
 	"mcphub/hub/tasks"
 	"mcphub/hub/telemetry"
+	"mcphub/hub/toolset"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/principal"
 	"mcphub/internal/printable"
@@ -95,6 +96,7 @@ type sessionOptions struct {
 	streams    int                      // of subscriptions/listen at a time; 0: as many as fit into the requests of one client
 	keeper     *keeper                  // keeps its state for another hub; nil: it is not kept
 	attachment *surroundings.Attachment // what its surroundings come to; nil: they are the hub's own
+	toolsets   toolset.Claim            // what its toolsets are told by, but for the name of a client that says initialize later
 	yields     func() bool              // has it end for another principal, if no one uses it; nil: it never does
 }
 
@@ -103,7 +105,7 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 	if o.attachment != nil {
 		current = &o.attachment.Current
 	}
-	current = current.For(o.principal)
+	current = current.For(configuration.Viewer{Principal: o.principal, Toolsets: o.toolsets})
 	conf := current.Now()
 	if o.bearer == "" {
 		o.bearer = "session " + id
@@ -206,7 +208,7 @@ func (s *Session) serveFront(ctx context.Context, front func(context.Context) er
 
 // noteReady reports that the client is there. Later calls do nothing.
 func (s *Session) noteReady() {
-	s.knowClient()
+	s.knowClient("")
 	s.startOnce.Do(func() {
 		s.mu.Lock()
 		s.hasStarted = true
@@ -215,9 +217,14 @@ func (s *Session) noteReady() {
 	})
 }
 
-// knowClient notes that the client has declared what it can do, or never will.
-func (s *Session) knowClient() {
+// knowClient notes that the client has declared what it can do, or never will. name is how it calls itself, which may choose its
+// toolsets. Only the first call counts.
+func (s *Session) knowClient(name string) {
 	s.knownOnce.Do(func() {
+		if name != "" && s.local {
+			s.current.NoteClient(name)
+			s.hub.sessions.Follow(s.member)
+		}
 		if s.attachment != nil {
 			s.tellClient(s.attachment.Surroundings)
 		}
@@ -241,7 +248,7 @@ func (s *Session) setCaps(params []byte) {
 		s.member.ModernFirst(false)
 	}
 	s.mu.Unlock()
-	s.knowClient()
+	s.knowClient(c.Name)
 }
 
 func (s *Session) clientClaims() declaration.Claims {

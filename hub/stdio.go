@@ -2,15 +2,18 @@ package hub
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
+	"path/filepath"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/hub/modern"
 	"mcphub/hub/surroundings"
 	"mcphub/hub/texts"
+	"mcphub/hub/toolset"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
 	"mcphub/internal/principal"
@@ -23,7 +26,7 @@ import (
 // because the client cannot be served in its surroundings.
 func (h *Hub) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Writer, s Surroundings) error {
 	if s.SameAsHub() && s.Log == nil && s.Client.PID == 0 {
-		return h.serveStdio(ctx, in, out, nil, s.Impersonate)
+		return h.serveStdio(ctx, in, out, nil, &s)
 	}
 	a, err := h.Prepare(ctx, s)
 	if err != nil {
@@ -39,7 +42,7 @@ func (a *Attachment) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Wr
 		return errors.Join(err, closeBoth(in, out))
 	}
 	defer leave()
-	err = a.hub.serveStdio(ctx, in, out, a.at, a.at.Surroundings.Impersonate)
+	err = a.hub.serveStdio(ctx, in, out, a.at, a.at.Surroundings)
 	if why := context.Cause(ctx); errors.Is(why, ErrSurroundings) {
 		return why
 	}
@@ -54,11 +57,12 @@ func closeBoth(in io.Closer, out io.Writer) error {
 	return in.Close()
 }
 
-func (h *Hub) serveStdio(ctx context.Context, in io.ReadCloser, out io.Writer, a *surroundings.Attachment, as *As) error {
+func (h *Hub) serveStdio(ctx context.Context, in io.ReadCloser, out io.Writer, a *surroundings.Attachment, of *Surroundings) error {
+	as := of.Impersonate
 	if as == nil {
 		as = &As{Principal: principal.User()}
 	}
-	o := sessionOptions{principal: as.Principal, local: true, attachment: a}
+	o := sessionOptions{principal: as.Principal, local: true, attachment: a, toolsets: h.toolsetsOf(of, as)}
 	if a != nil && a.Surroundings.Kept != nil {
 		var err error
 		if o.keeper, err = newKeeper(a.Surroundings.Kept); err != nil {
@@ -84,6 +88,19 @@ func (h *Hub) serveStdio(ctx context.Context, in io.ReadCloser, out io.Writer, a
 		}
 		return conn.Run(ctx)
 	})
+}
+
+// toolsetsOf returns what the toolsets of a client in some surroundings are told by, but for its name. A command that shows what a client
+// would get has no project.
+func (h *Hub) toolsetsOf(of *Surroundings, as *As) toolset.Claim {
+	claim, conf := toolset.Claim{Bound: as.Toolsets, Flag: of.Toolsets}, h.currentConfiguration()
+	if dir := cmp.Or(of.Dir, conf.Dir); dir != "" && !conf.Inspect { // a reload may name its project
+		claim.Dirs = []string{dir}
+		if real, err := filepath.EvalSymlinks(dir); err == nil && real != dir {
+			claim.Dirs = append(claim.Dirs, real)
+		}
+	}
+	return claim
 }
 
 // A pipeClient is a client over a pair of streams: it is there as long as they are.

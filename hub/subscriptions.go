@@ -76,7 +76,8 @@ func (s subscribeSession) At(child, uri string) subscribe.Source {
 }
 
 func (s subscribeSession) Denies(child string) bool {
-	return s.currentConfiguration().Checker.Refuses(child, methods.Subscribe)
+	conf := s.currentConfiguration()
+	return conf.Checker.Refuses(child, methods.Subscribe) || !conf.Offers.ShowsOthers(child)
 }
 
 func (s subscribeSession) Serving(child string) (spec.Key, children.Term) {

@@ -44,6 +44,7 @@ type callFlags struct {
 	step          string   // what it waits for, once the servers are ready
 	as            string   // whose call it is: see setup.As
 	asGroups      []string // that it is in
+	toolsets      []string // that it sees; nil: what it would see without --toolset
 }
 
 func callCommand() *cobra.Command {
@@ -104,6 +105,7 @@ func (f *callFlags) runAsClient(cmd *cobra.Command, src *setup.Source, logs *log
 	if err != nil {
 		return err
 	}
+	src.Toolsets = f.toolsets
 	made, err := src.Read(stderr, log)
 	if err != nil {
 		return err
@@ -135,7 +137,9 @@ func (f *callFlags) runWith(cmd *cobra.Command, made *setup.Result, roots []stri
 		defer func() { late = lateText(c.Status()) }()
 		return do(ctx, c)
 	}
-	err = service.WithRecord(cfg, folder, func() error { return client.WithAs(ctx, *cfg, log, "mcphub-"+cmd.Name(), roots, as, watched) })
+	err = service.WithRecord(cfg, folder, func() error {
+		return client.WithIn(ctx, *cfg, log, "mcphub-"+cmd.Name(), roots, hub.Surroundings{Impersonate: as, Toolsets: f.toolsets}, watched)
+	})
 	var refused *jsonrpc.Error
 	switch {
 	case err == nil:

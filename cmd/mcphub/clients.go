@@ -38,15 +38,16 @@ type clientWork struct {
 	again  []string      // the command itself, if it takes --timeout
 	brief  bool          // one line for a server
 
-	ctx     context.Context // of the command
-	env     clients.Env
-	store   *clients.Store
-	secrets *secrets.Store // set when hub.json was read
-	web     *clients.Web   // where clients reach the hub; nil: they start it
-	out     io.Writer      // the result
-	say     io.Writer      // what comes before it
-	in      *bufio.Reader  // nil if no one can be asked
-	try     tryFunc        // starts a server
+	ctx      context.Context // of the command
+	env      clients.Env
+	store    *clients.Store
+	secrets  *secrets.Store // set when hub.json was read
+	toolsets []string       // that clients are registered with; nil: nothing is said about them
+	web      *clients.Web   // where clients reach the hub; nil: they start it
+	out      io.Writer      // the result
+	say      io.Writer      // what comes before it
+	in       *bufio.Reader  // nil if no one can be asked
+	try      tryFunc        // starts a server
 }
 
 func (w *clientWork) registerFlags(cmd *cobra.Command) {

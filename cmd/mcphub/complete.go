@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -64,6 +65,17 @@ func completeServer(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.S
 		return nil, cobra.ShellCompDirectiveError
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeToolset offers the toolsets of hub.json as the value of a flag.
+func completeToolset(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	src := newSource()
+	src.Config = configOf(cmd)
+	file, err := src.Load(io.Discard)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	return slices.Sorted(maps.Keys(file.Toolsets)), cobra.ShellCompDirectiveNoFileComp
 }
 
 // configOf returns the hub.json that the command line names; "" for the one that is found.

@@ -39,7 +39,8 @@ func explainCommand() *cobra.Command {
 			"its arguments: where, how it was recognised, each way to take it and where that leads,\n" +
 			"the root that contains it, what decided, and the line of hub.json that would change it.\n" +
 			"Without --root the roots are those of the session that runs in this folder, if one does.\n" +
-			"With --as the call is that of another client, by the rules that are for it.\n" +
+			"With --as the call is that of another client, by the rules that are for it. With --toolset\n" +
+			"it is that of a client that has it, and a tool that this hides is said to be hidden.\n" +
 			"The exit code is 0 where the call would pass and 6 where it would be refused.",
 		Example: "  mcphub explain files__read_text_file path=/etc/passwd --root .\n" +
 			"  mcphub explain git__git_add --args '{\"repo_path\":\".\",\"files\":[\"../x\"]}' --root . --json",
@@ -73,6 +74,7 @@ func explainCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.args, "args", "", "the arguments as one JSON object, instead of key=value")
 	cmd.Flags().StringVar(&f.as, "as", "", "whose call it is: the name of a token of http.tokens, NAME@ISSUER, local or nobody (default: local, the user of this machine)")
 	cmd.Flags().StringArrayVar(&f.asGroups, "as-group", nil, "a group that it is in; may be repeated. Without one: those that its token has in hub.json")
+	toolsetFlag(cmd, &f.toolsets, "a toolset that it has; repeatable")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	f.registerFlags(cmd, 2*time.Minute)
 	configFlags(cmd, src)
@@ -123,13 +125,29 @@ func printExplanation(w io.Writer, src *setup.Source, raw []byte, asJSON bool) e
 	return nil
 }
 
+// toolsetPlace returns the file and the line at which hub.json has a toolset; "" if that cannot be told.
+func toolsetPlace(src *setup.Source, name string) string {
+	file, err := src.Load(io.Discard)
+	if err != nil {
+		return ""
+	}
+	at := file.At("toolsets", name)
+	if at.Line == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d", at.File, at.Line)
+}
+
 // printExplained prints an explanation for people.
 func printExplained(w io.Writer, src *setup.Source, e status.Explanation) {
 	layout.Printf(w, "%s: %s (%s)%s\n", e.Tool, strings.ToUpper(e.Decision), e.Rule, layout.When(e.Decision == "allow" && e.Closes(), ", AND THE KERNEL REFUSES IT"))
 	if p := e.Policy; p != nil {
 		layout.Printf(w, "  rule        %s: %s %s%s\n", p.Name, p.Then, p.If, layout.WithPrefix("  ", p.At))
 	}
-	if e.Server != "" {
+	for _, hides := range e.Toolsets {
+		layout.Printf(w, "  toolset     %s%s: %s\n", hides.Toolset, layout.WithPrefix(", ", toolsetPlace(src, hides.Toolset)), hides.Why)
+	}
+	if e.Server != "" && len(e.Toolsets) == 0 {
 		layout.Printf(w, "  server      %s, tool %s, mode %s%s\n", e.Server, e.ToolName, e.Mode, layout.WithPrefix(", profile ", e.Profile))
 	}
 	if e.Lenient > 0 {

@@ -45,6 +45,15 @@ func configFlags(cmd *cobra.Command, src *setup.Source) {
 	src.RootsGiven = func() bool { return cmd.Flags().Changed("roots") }
 }
 
+// toolsetFlag adds --toolset to a command, with its completion.
+func toolsetFlag(cmd *cobra.Command, names *[]string, usage string) {
+	const flag = "toolset"
+	cmd.Flags().StringArrayVar(names, flag, nil, usage)
+	if err := cmd.RegisterFlagCompletionFunc(flag, completeToolset); err != nil {
+		panic(err) // it was defined above
+	}
+}
+
 func newRoots(origin rootsmgr.Origin, paths []string) *rootsmgr.Snapshot {
 	entries := make([]rootsmgr.Entry, 0, len(paths))
 	for _, p := range paths {

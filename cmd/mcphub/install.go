@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"slices"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 	"mcphub/cmd/mcphub/internal/clients"
 	"mcphub/cmd/mcphub/internal/exit"
 	"mcphub/cmd/mcphub/internal/layout"
+	"mcphub/cmd/mcphub/internal/setup"
 )
 
 func installCommand() *cobra.Command {
@@ -29,9 +31,13 @@ func installCommand() *cobra.Command {
 			"by $MCPHUB_TOKEN or the token's file where the client takes such a reference, else the\n" +
 			"token itself, in a file that only you can read then. The address is that of the hub that\n" +
 			"runs with this hub.json, else http.listen, or the one given: --http=127.0.0.1:8080.\n\n" +
+			"With --toolset the client sees that toolset of hub.json alone.\n\n" +
 			"Clients: " + strings.Join(clientNames(), ", ") + ".",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := w.startWork(cmd); err != nil {
+				return err
+			}
+			if err := w.checkToolsets(address != ""); err != nil {
 				return err
 			}
 			given, err := existingFolders(roots)
@@ -58,8 +64,24 @@ func installCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&show, "print", false, "print what to put into the configuration, and change nothing")
 	cmd.Flags().StringVar(&address, "http", "", "register the address of a hub that serves HTTP, and its token (default: of the one that runs, else http.listen)")
 	cmd.Flags().Lookup("http").NoOptDefVal = addressFound
+	toolsetFlag(cmd, &w.toolsets, "show the client this toolset of hub.json alone; repeatable without --http")
 	cmd.Flags().StringSliceVar(&roots, "roots", nil, "folders for clients that do not tell which are open, separated by commas")
 	return cmd
+}
+
+// checkToolsets returns why clients cannot be registered with the toolsets that were given.
+func (w *clientWork) checkToolsets(overHTTP bool) error {
+	if len(w.toolsets) == 0 {
+		return nil
+	}
+	if overHTTP && len(w.toolsets) > 1 {
+		return exit.Errorf(exit.Usage, "a URL names one toolset, and --toolset names %d; make one of them in hub.json", len(w.toolsets))
+	}
+	file, err := (&setup.Source{Config: w.config}).Load(os.Stderr)
+	if err != nil {
+		return err
+	}
+	return setup.CheckToolsetsOf(file, w.toolsets)
 }
 
 func (w *clientWork) chosenClients(args []string, all bool) ([]*clients.Profile, error) {
@@ -114,6 +136,10 @@ func (w *clientWork) planClient(c *clients.Profile, h clients.Hub, given []strin
 	p := clientPlan{report: clientReport{Client: c.Name, State: "installed", Name: clients.HubName}}
 	roots, why := given, ""
 	found, err := clients.Read(c, w.env)
+	toolsets := w.toolsets
+	if toolsets == nil && err == nil && w.web == nil {
+		toolsets = found.Toolsets // as they were chosen
+	}
 	switch {
 	case w.web != nil:
 		if err == nil && found.Registered != "" && found.Registered != clients.HubName {
@@ -125,6 +151,8 @@ func (w *clientWork) planClient(c *clients.Profile, h clients.Hub, given []strin
 			return p, err
 		}
 	case len(given) > 0 && c.Roots != clients.GivesRoots:
+	case found.Registered == clients.HubName && w.toolsets != nil:
+		roots = found.HubRoots
 	case found.Registered == clients.HubName && c.Roots != clients.ListsRoots && w.isOurs(c):
 		roots = found.HubRoots // as they were chosen; its path or that of hub.json may be another now
 	default:
@@ -132,7 +160,7 @@ func (w *clientWork) planClient(c *clients.Profile, h clients.Hub, given []strin
 		p.report.State, p.report.Name, p.report.File = "present", found.Registered, found.Files[0]
 		return p, nil
 	}
-	plan, already, err := clients.PlanInstall(c, w.env, c.WithRoots(h, roots))
+	plan, already, err := clients.PlanInstall(c, w.env, c.WithRoots(h.WithToolsets(toolsets), roots))
 	if err != nil {
 		p.report.State, p.report.Error = "failed", err.Error()
 		return p, nil
@@ -275,7 +303,7 @@ func (w *clientWork) printClients(chosen []*clients.Profile, named bool, given [
 		if w.web != nil { // which knows no addresses
 			most = clients.Find("lm-studio")
 		}
-		_, text, err := clients.Snippet(most, w.env, most.WithRoots(h, given))
+		_, text, err := clients.Snippet(most, w.env, most.WithRoots(h.WithToolsets(w.toolsets), given))
 		if err != nil {
 			return exit.Failed(err)
 		}
@@ -296,7 +324,7 @@ func (w *clientWork) printClients(chosen []*clients.Profile, named bool, given [
 		case w.web == nil && len(given) == 0 && c.Roots == clients.StartsIn:
 			roots = []string{"."}
 		}
-		file, text, err := clients.Snippet(c, w.env, c.WithRoots(h, roots))
+		file, text, err := clients.Snippet(c, w.env, c.WithRoots(h.WithToolsets(w.toolsets), roots))
 		if err != nil {
 			return exit.Failed(err)
 		}

@@ -24,7 +24,8 @@ func serveCommand() *cobra.Command {
 		Short: "Serve MCP over standard input and output, or over HTTP",
 		Long: "Serves one MCP client over standard input and output. Register this command in an\n" +
 			"IDE or agent. Without a configuration the embedded filesystem server is offered.\n" +
-			"With --http it serves any number of clients over Streamable HTTP at /mcp instead.\n" +
+			"With --http it serves any number of clients over Streamable HTTP at /mcp instead, and at\n" +
+			"/mcp/NAME those that are to see a toolset of hub.json alone. --toolset is for all clients.\n" +
 			"Each shows a token: one of http.tokens or http.issuers in hub.json, else the one that\n" +
 			"the hub makes; `mcphub install CLIENT --http` gives that to a client.",
 		Args: cobra.NoArgs,
@@ -49,6 +50,7 @@ func serveCommand() *cobra.Command {
 		},
 	}
 	configFlags(cmd, src)
+	toolsetFlag(cmd, &src.Toolsets, "show clients this toolset of hub.json alone; repeatable, and several are shown together")
 	logs.registerFlags(cmd, "info")
 	cmd.Flags().StringVar(&address, "http", "", "serve Streamable HTTP on this address (host:port; config: that of http.listen in hub.json)")
 	cmd.Flags().BoolVar(&src.NoAuth, "no-auth", false, "with --http: nobody needs a token, so every user and process of this machine can call, servers of hubs as well")

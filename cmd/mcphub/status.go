@@ -443,6 +443,9 @@ func (p page) showSessions(all []status.Session) {
 		if who := principalText(s.Principal); who != "" {
 			layout.Printf(p.w, "%s: of %s\n", id, who)
 		}
+		if len(s.Toolsets) > 0 {
+			layout.Printf(p.w, "%s: sees the toolsets %s\n", id, strings.Join(s.Toolsets, ", "))
+		}
 		if s.RootsSkipped > 0 {
 			layout.Printf(p.w, "%s: %d roots cannot be used; get-roots says why\n", id, s.RootsSkipped)
 		}

@@ -19,10 +19,9 @@ import (
 // ranElsewhere are the commands that texts name and that no script and no page has run, with the test that runs each. It stands
 // in e2e.
 var ranElsewhere = map[string]string{
-	"mcphub approve":                "TestApproveAtATerminal",
-	"mcphub audit":                  "TestCanaryOfTheToken", // which shows what there is
-	"mcphub doctor --json":          "TestDoctorFindsAndMends",
-	"mcphub install --http --print": "TestInstallOverHTTP",
+	"mcphub approve":       "TestApproveAtATerminal",
+	"mcphub audit":         "TestCanaryOfTheToken", // which shows what there is
+	"mcphub doctor --json": "TestDoctorFindsAndMends",
 }
 
 // A form is a command with the names of its flags, without what is filled in.

@@ -32,7 +32,8 @@ func toolsCommand() *cobra.Command {
 			"shows what it offered then, and starts nothing; --anew starts it and asks. --cost adds\n" +
 			"how many tokens the definition of each tool takes of a model's context, at four bytes a\n" +
 			"token. --find shows the tools that fit some words instead, of all servers, the best fit\n" +
-			"first, as find-tools of the hub answers a client.",
+			"first, as find-tools of the hub answers a client. --toolset shows what a client of that\n" +
+			"toolset sees.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("find") {
@@ -69,6 +70,7 @@ func toolsCommand() *cobra.Command {
 	cmd.Flags().IntVar(&limit, "limit", 5, "how many tools --find shows at most")
 	cmd.MarkFlagsMutuallyExclusive("find", "cost")
 	cmd.Flags().BoolVar(&f.anew, "anew", false, "start the servers and ask them, also where it is known what they offered last")
+	toolsetFlag(cmd, &f.toolsets, "show what this toolset of hub.json has; repeatable")
 	f.registerFlags(cmd, 2*time.Minute)
 	configFlags(cmd, src)
 	logs.registerFlags(cmd, "error")

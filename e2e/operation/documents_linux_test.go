@@ -51,6 +51,7 @@ var documentStatus = []struct {
 	why    string
 }{
 	{regexp.MustCompile(`^mcphub explain .*path=/etc/passwd`), 6, "the call would be refused"},
+	{regexp.MustCompile(`^mcphub explain --toolset `), 6, "the toolset hides the tool"},
 	{regexp.MustCompile(`^mcphub auth (logout|status) `), 5, "nobody has logged in"},
 }
 
@@ -174,7 +175,7 @@ func documentHome(t *testing.T, without ...string) (w *world.World, project stri
 			servers[name] = entry
 		}
 	}
-	w.Write("home/you/.config/mcphub/hub.json", world.Raw(t, obj{"mcpServers": servers}))
+	w.Write("home/you/.config/mcphub/hub.json", world.Raw(t, obj{"mcpServers": servers, "toolsets": obj{"frontend": obj{"servers": []string{"files"}}}}))
 	w.Write("home/you/project/hub.json", world.Raw(t, obj{"mcpServers": obj{"files": obj{"builtin": "files"}}, "http": obj{"listen": "127.0.0.1:0"}}))
 	for _, name := range []string{"notes", "uvx", "npx", "node", "mail-server", "my-shell-server"} {
 		world.Must(t, os.Chmod(w.Write("home/you/bin/"+name, notesServer), 0o700))

@@ -36,6 +36,7 @@ func TestScripts(t *testing.T) {
 	cmds["serves"], cmds["ends"], cmds["kills"], cmds["until"] = serves, ends, kills, until
 	maps.Copy(cmds, consoles())
 	maps.Copy(cmds, registries())
+	maps.Copy(cmds, webs())
 	if scriptTerminal != nil {
 		cmds["answers"] = scriptTerminal
 	}

@@ -55,10 +55,22 @@ func NewTable[S any](current *configuration.Current) *Table[S] {
 func (t *Table[S]) Enter(m *Member[S]) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if conf := m.Current.Now(); m.Offering.Configuration() != conf { // it was made under an older one
+	m.followCurrent() // it was made under an older one
+	t.members[m.ID] = m
+}
+
+// Follow has a session that has entered go by what its Current has become by itself.
+func (t *Table[S]) Follow(m *Member[S]) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	m.followCurrent()
+}
+
+// followCurrent adopts the configuration that counts for a session. t.mu is held.
+func (m *Member[S]) followCurrent() {
+	if conf := m.Current.Now(); m.Offering.Configuration() != conf {
 		m.adoptConfiguration(conf, nil)
 	}
-	t.members[m.ID] = m
 }
 
 // Leave ends a session's part in everything: its own children stop, shared
@@ -156,7 +168,7 @@ func (t *Table[S]) readBy(known *instance, confs []*configuration.Configuration)
 		done = false
 		c := conf.Child(known.status.Child)
 		t.mu.Unlock()
-		o := conf.KeepOffer(c, known.raw)
+		o := conf.KeepOffer(c, known.raw).Whole()
 		t.mu.Lock()
 		known.read = append(slices.Clip(known.read), o)
 	}

@@ -95,7 +95,7 @@ func (b *Builder) nameApps(offers []*Offer) apps {
 		a.names[at.Child][at.URI] = name
 	}
 	for uri, at := range a.whose {
-		if at.by != b {
+		if at.by != b.reader {
 			delete(a.whose, uri) // its server is being replaced: see dropReplaced
 		}
 	}

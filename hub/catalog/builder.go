@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"mcphub/hub/pin"
+	"mcphub/hub/toolset"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
 	"mcphub/validate/policy"
@@ -32,6 +33,8 @@ type Child struct {
 
 	CutsResults bool   // results of its tools may be cut, and promise no shape
 	Revision    uint64 // of how it is run: of another revision it is another server
+
+	view *toolset.View // of a Builder For one: what of the child is shown; nil: everything
 }
 
 // HubTool is one of the hub's own tools.
@@ -46,6 +49,8 @@ type Builder struct {
 	cfg    Config
 	byName map[string]*Child
 	cache  cache
+	reader *Builder // reads what children list; another one than itself if it is For a View
+	shown  shown    // if it is For a View
 }
 
 // NewBuilder makes a Builder.
@@ -54,6 +59,7 @@ func NewBuilder(cfg Config) *Builder {
 		cfg.URIs = NewSkillURIs()
 	}
 	b := &Builder{cfg: cfg, byName: map[string]*Child{}}
+	b.reader = b
 	for i := range cfg.Children {
 		b.byName[cfg.Children[i].Name] = &cfg.Children[i]
 	}
@@ -86,16 +92,16 @@ func (b *Builder) Unlisted(child, remote string) *Tool {
 	if err != nil {
 		return nil
 	}
-	return &Tool{Name: b.cfg.Names.exposedName(child, c.Prefix, remote), Child: child, Remote: remote, Def: def, Checked: checked, Made: true, entry: def, by: b, plain: &Plain{}}
+	return &Tool{Name: b.cfg.Names.exposedName(child, c.Prefix, remote), Child: child, Remote: remote, Def: def, Checked: checked, Made: true, entry: def, by: b.reader, plain: &Plain{}}
 }
 
 // UnlistedItem works like Unlisted for a prompt, or another thing that is known by a name.
 func (b *Builder) UnlistedItem(child, remote string) *Item {
 	c := b.byName[child]
-	if c == nil || remote == "" {
+	if c == nil || remote == "" || !c.view.ShowsPrompt(child, remote) {
 		return nil
 	}
-	return &Item{Name: b.cfg.Names.exposedName(child, c.Prefix, remote), Child: child, Remote: remote, Made: true, by: b}
+	return &Item{Name: b.cfg.Names.exposedName(child, c.Prefix, remote), Child: child, Remote: remote, Made: true, by: b.reader}
 }
 
 // Prefixed splits a name into the child whose prefix it has, of the ones that fit, and the child's own name. ok is false if no child that
@@ -118,10 +124,10 @@ func (b *Builder) Wants(child, tool string) bool {
 }
 
 func (c *Child) wantsTool(tool string) bool {
-	if len(c.Include) > 0 && !matchesAny(c.Include, tool, false) {
+	if len(c.Include) > 0 && !matchesAny(c.Include, tool, false) || matchesAny(c.Exclude, tool, true) {
 		return false
 	}
-	return !matchesAny(c.Exclude, tool, true)
+	return c.view.ShowsTool(c.Name, tool)
 }
 
 // matchesAny reports whether a pattern fits; broken is what one counts that cannot be read.

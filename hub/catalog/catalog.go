@@ -220,12 +220,16 @@ func (b *Builder) addItems(c *Catalog, from []*Offer) {
 			}
 			all[k] = append(all[k], c.withSkillNames(k, name, items))
 		}
+		c.tasks = c.tasks || jsonrpc.Get(jsonrpc.Get(offer.Raw.Capabilities, memberExtensions), methods.ExtensionTasks) != nil
+		c.skillful = c.skillful || offer.skillful
+		c.schemes[name] = map[string]bool{}
+		if !b.ShowsOthers(name) {
+			continue
+		}
+		c.templates[name] = TemplatesOf(offer.Raw)
 		c.unread[name] = offer.Raw.IsUnread(offers.Resources)
 		c.resourceful[name] = offers.Resources.List().IsDeclared(offer.Raw.Capabilities)
 		c.subscribable[name] = string(jsonrpc.Get(jsonrpc.Get(offer.Raw.Capabilities, "resources"), "subscribe")) == "true"
-		c.tasks = c.tasks || jsonrpc.Get(jsonrpc.Get(offer.Raw.Capabilities, memberExtensions), methods.ExtensionTasks) != nil
-		c.skillful = c.skillful || offer.skillful
-		c.schemes[name], c.templates[name] = map[string]bool{}, TemplatesOf(offer.Raw)
 		for _, k := range []offers.Kind{offers.Resources, offers.Templates} {
 			for _, it := range offer.items[k] {
 				c.schemes[name][schemeOf(it.Remote)] = true
@@ -241,7 +245,7 @@ func (b *Builder) addItems(c *Catalog, from []*Offer) {
 // child is being replaced. They stay on the list of the client for that moment, but
 // a call must wait for what the new one offers.
 func (c *Catalog) dropReplaced() {
-	replaced := func(t *Tool) bool { return t.Child != "" && t.by != c.by }
+	replaced := func(t *Tool) bool { return t.Child != "" && t.by != c.by.reader }
 	if !slices.ContainsFunc(c.tools, replaced) {
 		return
 	}

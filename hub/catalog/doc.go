@@ -21,6 +21,11 @@
 // has it below its name, so that a hub that starts again decides the same in whatever order they come. It is one
 // decision for all principals: a URI means the same in every session, on record and in what a person has allowed.
 //
+// # Toolsets
+//
+// A Builder For a [toolset.View] makes catalogues of the part that the View shows. [Builder.Show] takes that part out of an offer, so
+// that a session holds nothing else. What is hidden is answered as what no child has.
+//
 // # Children that are being replaced
 //
 // An offer that another Builder read stays on the lists for as long as its child is

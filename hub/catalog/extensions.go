@@ -84,7 +84,9 @@ type Extensions []Extension
 func (b *Builder) Extensions(offers map[string]*Offer) Extensions {
 	all := make([]*Offer, 0, len(offers))
 	for i := range b.cfg.Children {
-		all = append(all, offers[b.cfg.Children[i].Name])
+		if name := b.cfg.Children[i].Name; b.ShowsOthers(name) {
+			all = append(all, offers[name])
+		}
 	}
 	return joinExtensions(all)
 }

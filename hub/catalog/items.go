@@ -99,7 +99,7 @@ func (b *Builder) nameItems(k offers.Kind, offered [][]*Item) (byName map[string
 		byName[it.Name] = it
 	}
 	for name, it := range byName {
-		if it.by != b {
+		if it.by != b.reader {
 			delete(byName, name) // its server is being replaced: see dropReplaced
 		}
 	}

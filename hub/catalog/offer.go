@@ -20,7 +20,8 @@ type Offer struct {
 	Hidden  []string   // tools that hub.json excludes, as the child calls them
 
 	child      string
-	by         *Builder
+	by         *Builder              // that read it
+	whole      *Offer                // of which it is what a toolset shows; nil: it is whole itself
 	items      [offers.Kinds][]*Item // but for tools
 	extensions []extension
 	apps       []string // URIs of apps: see appURIs
@@ -35,6 +36,9 @@ type Omission struct{ Name, Reason string }
 // Read reads what a child of the configuration listed. It compiles schemas, so it
 // may take a while.
 func (b *Builder) Read(name string, raw *offers.Offer) *Offer {
+	if b.reader != b {
+		return b.Show(b.reader.Read(name, raw))
+	}
 	child := b.byName[name]
 	out := &Offer{Raw: raw, child: name, by: b}
 	seen := map[string]bool{}
@@ -91,11 +95,11 @@ func (b *Builder) tooMuch(k offers.Kind) string {
 	return fmt.Sprintf(`the %ss of this server have more than %d bytes together ("limits": {"definitions": ...} in hub.json)`, k.List().Noun, b.cfg.Limit)
 }
 
-// ReadBy reports whether b read the offer.
-func (o *Offer) ReadBy(b *Builder) bool { return o.by == b }
+// ReadBy reports whether b, or what b is For a View of, read the offer.
+func (o *Offer) ReadBy(b *Builder) bool { return o.by == b.reader }
 
 // NamesAlike reports whether b gives the tools of the offer the same names as the
-// Builder that read it, and as much of their definitions.
+// Builder that read it, and as much of their definitions. What a toolset shows of them is another matter.
 func (o *Offer) NamesAlike(b *Builder) bool {
 	was, now := o.by.byName[o.child], b.byName[o.child]
 	return was != nil && now != nil && was.Prefix == now.Prefix && was.CutsResults == now.CutsResults && b.cfg.Names == o.by.cfg.Names &&

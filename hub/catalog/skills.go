@@ -349,9 +349,12 @@ func (b *Builder) claimSkills(c *Catalog, offers []*Offer) {
 		}
 	}
 	if len(all) > 0 {
-		c.refused = b.cfg.URIs.claimAll(all, func(name string) bool { return b.byName[name] != nil })
+		c.refused = b.cfg.URIs.claimAll(all, func(name string) bool { return b.reader.byName[name] != nil })
 	}
 	for child, refused := range c.refused {
+		if b.reader != b {
+			break // the reason may name a server that is not shown
+		}
 		for _, uri := range slices.Sorted(maps.Keys(refused)) {
 			c.omitted[child] = append(slices.Clip(c.omitted[child]), Omission{"skill " + uri, refused[uri]})
 		}

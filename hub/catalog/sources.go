@@ -29,8 +29,8 @@ func (c *Catalog) Sources(uri string) (w Sources) {
 		return Sources{Certain: true, Likely: []Source{{child, remote}}}
 	}
 	if at, ok := c.by.cfg.URIs.Source(uri); ok && hasScheme(uri, skillScheme) {
-		if c.by.byName[at.Child] == nil {
-			return Sources{Certain: true} // its server is gone, and no one has taken its place
+		if !c.by.ShowsOthers(at.Child) {
+			return Sources{Certain: true} // its server is gone or hidden, and no one has taken its place
 		}
 		return sure(at.Child, at.URI)
 	}
@@ -40,7 +40,7 @@ func (c *Catalog) Sources(uri string) (w Sources) {
 	if at, ok := c.apps.whose[uri]; ok {
 		return sure(at.Child, at.URI)
 	}
-	if child, rest, ok := parseServerURI(uri); ok && c.by.byName[child] != nil {
+	if child, rest, ok := parseServerURI(uri); ok && c.by.ShowsOthers(child) {
 		if !hasScheme(uri, uiScheme) {
 			return sure(child, rest)
 		}
@@ -48,7 +48,7 @@ func (c *Catalog) Sources(uri string) (w Sources) {
 			w.Likely = append(w.Likely, Source{child, rest})
 		}
 	}
-	if child, rest, ok := cutServer(skillScheme, uri); ok && c.by.byName[child] != nil {
+	if child, rest, ok := cutServer(skillScheme, uri); ok && c.by.ShowsOthers(child) {
 		if has, known := c.resourceful[child]; has || !known { // a skill of its own may really be called so
 			return Sources{Likely: []Source{{child, uri}, {child, rest}}}
 		}
@@ -107,8 +107,8 @@ func (c *Catalog) Reference(uri string) *Item {
 // Addressed returns what a URI stands for that names its server, although that does
 // not list it; nil for another URI.
 func (c *Catalog) Addressed(uri string) *Item {
-	if child, rest, ok := parseServerURI(uri); ok && c.by.byName[child] != nil {
-		return &Item{Name: uri, Child: child, Remote: rest, by: c.by}
+	if child, rest, ok := parseServerURI(uri); ok && c.by.ShowsOthers(child) {
+		return &Item{Name: uri, Child: child, Remote: rest, by: c.by.reader}
 	}
 	return nil
 }

@@ -10,10 +10,10 @@ import (
 	"mcphub/children/spec"
 	"mcphub/hub/approval"
 	"mcphub/hub/catalog"
+	"mcphub/hub/toolset"
 	"mcphub/internal/memo"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
-	"mcphub/validate"
 )
 
 // A Configuration is all of a hub that a reload replaces.
@@ -36,15 +36,16 @@ type Configuration struct {
 	variants func() map[string]string // see readVariants
 
 	common *Configuration // of one For someone: what it is for no one in particular; else nil
-	// what it is for principals; nil: it is the same for everybody
-	views *memo.Map[*validate.Checker, *Configuration]
+	// what it is for principals and toolsets; nil of one that is For someone
+	views *memo.Map[viewKey, *Configuration]
 
 	denied map[string]bool // children of which the rules deny everything; of one that is For no one in particular, the ones that no principal is served
+	view   *toolset.View   // what toolsets show; nil: everything
 
 	skills *catalog.SkillURIs // of the hub: they outlive a configuration
 
 	mu   sync.Mutex
-	read map[*Child]*catalog.Offer // the last that was read of each; guarded by mu
+	read map[string]*catalog.Offer // the last that was read of each child; guarded by mu
 }
 
 // New makes the Configuration that takes the place of old, nil for the first one. own
@@ -74,7 +75,7 @@ func newConfiguration(number uint64, skills *catalog.SkillURIs) *Configuration {
 		skills = catalog.NewSkillURIs()
 	}
 	return &Configuration{
-		Number: number, skills: skills, children: map[string]*Child{}, followed: make(chan struct{}), replaced: make(chan struct{}), read: map[*Child]*catalog.Offer{},
+		Number: number, skills: skills, children: map[string]*Child{}, followed: make(chan struct{}), replaced: make(chan struct{}), read: map[string]*catalog.Offer{}, views: &memo.Map[viewKey, *Configuration]{},
 	}
 }
 
@@ -100,9 +101,7 @@ func (c *Configuration) fillFrom(set Settings, own []catalog.HubTool, mark func(
 		mark(child)
 	}
 	c.Offers = c.catalogBuilder(own)
-	if c.Checker.Rules().ForSome() {
-		c.views = &memo.Map[*validate.Checker, *Configuration]{}
-	} else {
+	if !c.Checker.Rules().ForSome() {
 		c.noteDenied()
 	}
 	return nil
@@ -192,9 +191,14 @@ func (c *Configuration) noteDenied() {
 	}
 }
 
-// IsDenied reports whether the rules deny everything of a child to the principals that c is for. It serves none of them, and
-// they are shown nothing that it says about itself.
-func (c *Configuration) IsDenied(child string) bool { return c.denied[child] }
+// IsDenied reports whether the rules deny everything of a child to the principals that c is for, or no toolset shows any of it. It
+// serves none of them, and they are shown nothing that it says about itself.
+func (c *Configuration) IsDenied(child string) bool {
+	return c.denied[child] || c.view != nil && !c.view.ShowsServer(child)
+}
+
+// View returns what the toolsets of a session show; nil: everything.
+func (c *Configuration) View() *toolset.View { return c.view }
 
 // ServedNames returns the names of the children that are not Denied, in the order of hub.json.
 func (c *Configuration) ServedNames() []string {

@@ -2,22 +2,38 @@ package configuration
 
 import (
 	"errors"
+	"reflect"
 	"sync/atomic"
-
-	"mcphub/internal/principal"
 )
 
 // Current describes which Configuration is in force. Its methods may be called by
 // any goroutine.
 type Current struct {
-	now    atomic.Pointer[Configuration] // of a Current For someone, the last that it was asked for
+	now    atomic.Pointer[Configuration] // nil of a Current For someone
 	common *Current                      // of a Current For someone: what a reload sets; else nil
-	who    principal.Principal           // for whom, where common is not nil
+	who    atomic.Pointer[Viewer]        // for whom, where common is not nil; it is not changed
+	last   atomic.Pointer[lastView]      // of a Current For someone, the last that it was asked for
 }
 
-// For returns what is in force for a principal: it follows c.
-func (c *Current) For(who principal.Principal) *Current {
-	return &Current{common: c.Common(), who: who}
+// A lastView is a Configuration as it is for a Viewer.
+type lastView struct {
+	who  *Viewer
+	all  *Configuration
+	view *Configuration
+}
+
+// For returns what is in force for a session: it follows c.
+func (c *Current) For(who Viewer) *Current {
+	out := &Current{common: c.Common()}
+	out.who.Store(&who)
+	return out
+}
+
+// NoteClient takes in how the client of a session calls itself. c is For someone. It is called once, before anything is looked up.
+func (c *Current) NoteClient(name string) {
+	who := *c.who.Load()
+	who.Toolsets.Client = name
+	c.who.Store(&who)
 }
 
 // Common returns the Current that a reload sets: c itself, unless it is For someone.
@@ -36,15 +52,12 @@ func (c *Current) Now() *Configuration {
 	if c.common == nil {
 		return c.now.Load()
 	}
-	all := c.common.now.Load()
-	if all.views == nil {
-		return all
+	all, who := c.common.now.Load(), c.who.Load()
+	if last := c.last.Load(); last != nil && last.all == all && last.who == who {
+		return last.view
 	}
-	if last := c.now.Load(); last != nil && last.common == all {
-		return last
-	}
-	now := all.For(c.who)
-	c.now.Store(now)
+	now := all.For(*who)
+	c.last.Store(&lastView{who, all, now})
 	return now
 }
 
@@ -60,11 +73,12 @@ func (c *Current) AwaitInForce() *Configuration {
 var ErrSuperseded = errors.New("the configuration of this server has just changed; call again")
 
 // IsSuperseded reports whether a child is no longer run as a Configuration has it, or is denied by now to those whom that
-// Configuration is for.
+// Configuration is for, or whether toolsets show something else by now.
 func (c *Current) IsSuperseded(by *Configuration, child string) bool {
 	was, now := by.Child(child), c.Now()
 	is := now.Child(child)
-	return was == nil || is == nil || is.Spec.Revision != was.Spec.Revision || now.IsDenied(child) && !by.IsDenied(child)
+	return was == nil || is == nil || is.Spec.Revision != was.Spec.Revision || now.IsDenied(child) && !by.IsDenied(child) ||
+		now.view != by.view && !reflect.DeepEqual(now.view, by.view)
 }
 
 // maxReloads bounds how often one request is looked up again because a reload has overtaken it.

@@ -5,6 +5,9 @@
 // and a revision, and what they offer is read by it. A reload makes another one. [Current]
 // reports which one is in force.
 //
+// [Configuration.For] is the one place that decides what a session may see: by the rules for its principal, and by its
+// toolsets. A child that no toolset shows is not in what it returns.
+//
 // In other [Surroundings] than the hub's own the settings may be others. The Configuration
 // that [Configuration.ForClient] makes of those has the same Number. What serves everybody
 // is served by both as by the hub's own.

@@ -8,23 +8,29 @@ import (
 	"mcphub/internal/printable"
 )
 
-// ReadOffer returns a child's offer as it is read by this Configuration: the last reading if it is
+// ReadOffer returns what this Configuration shows of a child's offer. It is read once for all: the last reading counts if it is
 // the same offer.
 func (c *Configuration) ReadOffer(child *Child, raw *offers.Offer) *catalog.Offer {
-	c = c.Common()
+	return c.Offers.Show(c.Common().readWhole(child.Spec.Name, raw))
+}
+
+func (c *Configuration) readWhole(child string, raw *offers.Offer) *catalog.Offer {
 	c.mu.Lock()
 	last := c.read[child]
 	c.mu.Unlock()
 	if last != nil && last.Raw == raw {
 		return last
 	}
-	return c.Offers.Read(child.Spec.Name, raw)
+	return c.Offers.Read(child, raw)
 }
 
 // KeepOffer works like ReadOffer for an offer that others will want too.
 func (c *Configuration) KeepOffer(child *Child, raw *offers.Offer) *catalog.Offer {
-	c = c.Common()
-	o := c.ReadOffer(child, raw)
+	return c.Offers.Show(c.Common().keepWhole(child.Spec.Name, raw))
+}
+
+func (c *Configuration) keepWhole(child string, raw *offers.Offer) *catalog.Offer {
+	o := c.readWhole(child, raw)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if last := c.read[child]; last != nil && last.Raw == raw {

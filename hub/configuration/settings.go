@@ -16,6 +16,7 @@ import (
 	"mcphub/hub/pin"
 	"mcphub/hub/record"
 	"mcphub/hub/telemetry"
+	"mcphub/hub/toolset"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/reference"
 	"mcphub/rootsmgr"
@@ -32,6 +33,7 @@ type Settings struct {
 	Checker           *validate.Checker
 	Names             catalog.Names
 	Expose            catalog.Exposure
+	Toolsets          *toolset.Table    // nil: there are none
 	Roots             rootsmgr.Settings // see RootsOf
 	AllowWithoutRoots bool              // a principal that a token names goes by Roots.When too, where neither token nor client names roots
 	Fallback          rootsmgr.Fallback

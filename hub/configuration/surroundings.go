@@ -30,6 +30,7 @@ type Surroundings struct {
 	Adapter     caller.Process  // what the client has started, and has handed its streams over
 	Log         *zerolog.Logger // of its session; nil: the hub's
 	Kept        *kept.Memory    // holds the state of the session for a hub that comes after this one; nil: it is not kept
+	Toolsets    []string        // what its --toolset said; nil: nothing
 	Impersonate *Impersonation  // as whom it is served; nil: the user of this machine, as the one who has started the hub
 }
 
@@ -37,6 +38,7 @@ type Surroundings struct {
 type Impersonation struct {
 	Principal principal.Principal
 	Ceiling   []rootsmgr.Entry // of everything that it may touch; nil: none
+	Toolsets  []string         // that its token may have; nil: any
 }
 
 // SameAsHub reports whether a session in them is served as in the hub's own.

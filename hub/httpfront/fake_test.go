@@ -44,6 +44,10 @@ func (h *fakeHub) Modern(m *jsonrpc.Message) bool {
 	return jsonrpc.Get(m.Param("_meta"), mcp.MetaKeyProtocolVersion) != nil
 }
 
+func (h *fakeHub) CheckToolsets(admission.Caller) error { return nil }
+
+func (h *fakeHub) WithClient(who admission.Caller, _ *jsonrpc.Message) admission.Caller { return who }
+
 func (h *fakeHub) NewID(admission.Caller) string { return rand.Text() }
 
 func (h *fakeHub) Elsewhere(_ admission.Caller, id string) string {

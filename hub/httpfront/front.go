@@ -8,6 +8,7 @@ import (
 	stdlog "log"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"mcphub/hub/httpfront/events"
 	"mcphub/hub/httpfront/headers"
 	"mcphub/hub/httpfront/quota"
+	"mcphub/hub/toolset"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
 	"mcphub/internal/printable"
@@ -107,13 +109,13 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if f.currentStage() >= draining {
 		w.Header().Set("Connection", "close") // the next request finds another hub
 	}
-	served := r.URL.Path == endpoint || r.URL.Path == endpoint+"/" // people and clients write both
+	toolset, served := readEndpoint(r.URL.Path)
 	if r.ContentLength != 0 && (!served || r.Method != http.MethodPost) {
 		closeAfterAnswer(w) // nothing else reads a body
 	}
 	switch look := r.Method == http.MethodGet || r.Method == http.MethodHead; {
 	case served:
-		f.serveEndpoint(w, r)
+		f.serveEndpoint(w, r, toolset)
 	case f.metadataHandler(r.URL.Path) != nil:
 		f.metadataHandler(r.URL.Path).ServeHTTP(w, r)
 	case r.URL.Path == "/healthz" && look:
@@ -125,8 +127,19 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveEndpoint admits and routes one request to the endpoint.
-func (f *Front) serveEndpoint(w http.ResponseWriter, r *http.Request) {
+// readEndpoint reports whether a path is that of the endpoint, and which toolset it names; "" for none. People and clients write a
+// slash behind it, or none.
+func readEndpoint(path string) (name string, ok bool) {
+	rest, ok := strings.CutPrefix(strings.TrimSuffix(path, "/"), endpoint)
+	if !ok || rest == "" {
+		return "", ok
+	}
+	name, ok = strings.CutPrefix(rest, "/")
+	return name, ok && toolset.IsName(name)
+}
+
+// serveEndpoint admits and routes one request to the endpoint, of a caller that comes for a toolset, or for none.
+func (f *Front) serveEndpoint(w http.ResponseWriter, r *http.Request, name string) {
 	if len(r.TransferEncoding) > 0 {
 		// It may have had a Content-Length too, which net/http does not tell: what
 		// lies behind it may be no request of this client (RFC 9112, 6.1).
@@ -138,6 +151,11 @@ func (f *Front) serveEndpoint(w http.ResponseWriter, r *http.Request) {
 		if refused, ok := errors.AsType[*admission.Refusal](err); ok {
 			turnAway(w, refused.Status, refused.Text)
 		}
+		return
+	}
+	who.Toolsets.URL, who.Toolsets.Flag = name, f.o.Toolsets
+	if err := f.hub.CheckToolsets(who); err != nil {
+		turnAway(w, http.StatusForbidden, err.Error())
 		return
 	}
 	if key := headers.DuplicateHeader(r.Header); key != "" {
@@ -332,13 +350,18 @@ func (f *Front) openSession(w http.ResponseWriter, r *http.Request, m *jsonrpc.M
 		return
 	}
 	defer s.End(k)
-	c := newPeer(f.hub.NewID(who), who, f.hub.Limits().Calls, &f.slow)
+	named := f.hub.WithClient(who, m)
+	if err := f.hub.CheckToolsets(named); err != nil {
+		refuseRequest(w, http.StatusForbidden, m.ID, err.Error())
+		return
+	}
+	c := newPeer(f.hub.NewID(who), who, f.hub.Limits().Calls, &f.slow) // later requests do not name their client
 	if refused := f.enterSession(c); refused != nil {
 		refused.answerRefused(w, m.ID)
 		return
 	}
 	c.extendTo(who.Expires)
-	c.session = f.hub.Open(who, c)
+	c.session = f.hub.Open(named, c)
 	f.runSession(c)
 	a := c.session.Initialize(c.ctx, m)
 	if a.Result == nil {

@@ -22,6 +22,10 @@ type Hub interface {
 	// Elsewhere names the other hub whose NewID has made an id for the caller; "" if that is
 	// none, or cannot be told.
 	Elsewhere(who admission.Caller, id string) string
+	// CheckToolsets returns why a caller may have none of the toolsets that it comes for; nil if it may, or comes for none.
+	CheckToolsets(who admission.Caller) error
+	// WithClient returns a caller with how its client calls itself in a message, if that chooses its toolsets.
+	WithClient(who admission.Caller, m *jsonrpc.Message) admission.Caller
 	// Open returns a session for a client that is about to say initialize. It starts
 	// nothing.
 	Open(who admission.Caller, c *Peer) Session

@@ -67,6 +67,18 @@ func (f *Front) postModern(w http.ResponseWriter, r *http.Request, who admission
 		return
 	}
 	defer held.releaseBytes()
+	if named := f.hub.WithClient(who, m); named.Toolsets.Client != "" { // the client has toolsets of its own, so another session serves it
+		if err := f.hub.CheckToolsets(named); err != nil {
+			refuseRequest(w, http.StatusForbidden, m.ID, err.Error())
+			return
+		}
+		leave()
+		if c, refused = f.modernPeer(named); refused != nil {
+			refused.answerRefused(w, m.ID)
+			return
+		}
+		left = false
+	}
 	switch {
 	case m.IsRequest():
 	case m.IsNotification():

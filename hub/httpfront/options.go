@@ -29,6 +29,7 @@ type Options struct {
 	Drain      time.Duration       // the front goes on as before for so long after its end was asked for, while /readyz reports that it ends; 0: not
 	Grace      time.Duration       // for calls under way after that; 0: none
 	Hurry      <-chan struct{}     // closed: neither of both goes on; nil: never
+	Toolsets   []string            // names of the toolsets that all sessions are held to; nil: any. They stay New's
 	Log        zerolog.Logger
 }
 

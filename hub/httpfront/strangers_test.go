@@ -55,7 +55,7 @@ func TestNobodyWithoutAToken(t *testing.T) {
 				}
 			}
 		}
-		for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/": 404, "/mcp//": 404, "/mcp/x": 404, "//mcp": 404, "/.well-known/oauth-protected-resource": 404, "/.well-known/oauth-protected-resource/mcp": 404} {
+		for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/": 404, "/mcp//": 404, "/mcp/x/y": 404, "/mcp/a%20b": 404, "/mcp/..": 404, "//mcp": 404, "/.well-known/oauth-protected-resource": 404, "/.well-known/oauth-protected-resource/mcp": 404} {
 			r := fronttest.Do(t, w.c, "GET", strings.TrimSuffix(w.url, "/mcp")+path, "")
 			if text := body(t, r); r.StatusCode != want || len(text) > 40 {
 				t.Errorf("%s: %d %s", path, r.StatusCode, text)

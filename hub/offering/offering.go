@@ -67,12 +67,13 @@ func (o *Offering) Take(st *children.Status, offer *catalog.Offer) (restarted, c
 	if o.conf.IsDenied(st.Child) { // the session is about to be taken from it
 		return false, false
 	}
+	offer = o.conf.Offers.Show(offer)
 	before := o.statuses[st.Child]
 	restarted = st.State == children.Ready && (before == nil || before.State != children.Ready || st.Renewed != before.Renewed)
 	o.statuses[st.Child] = st
 	had := o.byChild[st.Child]
 	switch {
-	case offer != nil && had != offer:
+	case offer != nil && had.Whole() != offer.Whole():
 		o.byChild[st.Child], o.told[st.Child] = offer, true
 		if st.State == children.Cold {
 			o.hurryLists()
@@ -111,9 +112,11 @@ func (o *Offering) Adopt(conf *configuration.Configuration, renewed map[*offers.
 		case c == nil, conf.IsDenied(name):
 			delete(o.byChild, name)
 		case c.Spec.Revision == of.Revision() && renewed[of.Raw] != nil:
-			o.byChild[name] = renewed[of.Raw]
+			o.byChild[name] = conf.Offers.Show(renewed[of.Raw])
 		case !of.NamesAlike(conf.Offers):
 			delete(o.byChild, name)
+		default:
+			o.byChild[name] = conf.Offers.Show(of) // other toolsets may show other parts of it
 		}
 	}
 	for name, st := range o.statuses {

@@ -33,9 +33,17 @@ type Explanation struct {
 	Share      string    `json:"share,omitempty"`   // who shares its process: session, roots or all
 	Served     []string  `json:"served,omitempty"`  // the directories that it works with, as far as that is known
 	Findings   []Finding `json:"findings"`
+
+	Toolsets []HiddenBy `json:"toolsets,omitempty"` // of the session, all of which hide the tool: then nothing else is said
 	approval.Explanation
 	Confinement
 	ConfinementDetails
+}
+
+// HiddenBy is why one toolset hides a tool.
+type HiddenBy struct {
+	Toolset string `json:"toolset"`
+	Why     string `json:"why"`
 }
 
 // A Finding is one path that was found in the arguments.

@@ -136,8 +136,9 @@ type Session struct {
 	Principal string    `json:"principal"`        // whose it is: the name of a token, NAME@ISSUER, local or no one
 	Client    string    `json:"client,omitempty"` // name and version, as it calls itself
 	Protocol  string    `json:"protocolVersion,omitempty"`
-	Calls     int       `json:"calls"`  // requests of the client being served
-	Passed    uint64    `json:"passed"` // requests that went on to servers so far, calls of tools among them
+	Calls     int       `json:"calls"`              // requests of the client being served
+	Passed    uint64    `json:"passed"`             // requests that went on to servers so far, calls of tools among them
+	Toolsets  []string  `json:"toolsets,omitempty"` // what it sees of the servers; none: everything, or what a reload has taken away
 	Surroundings
 	SessionRoots
 	approval.Report

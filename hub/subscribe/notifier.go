@@ -242,7 +242,7 @@ func (n *Notifier) Restarted(children ...string) {
 	n.worker.Wake()
 }
 
-// endDenied ends the subscriptions that the rules deny by now.
+// endDenied ends the subscriptions that the rules deny by now, and the ones of servers whose resources no toolset shows.
 func (n *Notifier) endDenied() {
 	denied := map[string]bool{}
 	for _, w := range n.table.findSubscriptions(n, func(resource, *subscriber, subscription) bool { return true }) {
@@ -255,7 +255,7 @@ func (n *Notifier) endDenied() {
 			continue
 		}
 		n.table.dropSubscription(w.resource, w.who)
-		n.log.Info().Str("child", w.key.Child).Str("uri", printable.Escape(w.subscription.uri, 200)).Msg("a subscription ends: a rule of the policy denies it by now")
+		n.log.Info().Str("child", w.key.Child).Str("uri", printable.Escape(w.subscription.uri, 200)).Msg("a subscription ends: a rule of the policy denies it by now, or no toolset of the session shows the server")
 	}
 }
 

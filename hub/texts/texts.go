@@ -63,6 +63,20 @@ func NoServer(name string, known []string) string {
 	return fmt.Sprintf("There is no server %s. Servers: %s", printable.Quote(name), printable.List(known))
 }
 
+// NoToolset reports that a caller cannot have the toolset that its URL names, be it there or not.
+func NoToolset(name string) string {
+	return "There is no toolset " + printable.Quote(name) + " for this client. The operator of the hub gives it one: toolsets in hub.json, and those of its token in http.tokens or http.issuers."
+}
+
+// NoToolsetLeft reports that a caller may have none of the toolsets that hub.json has for it. client is how the caller calls itself, if
+// that has chosen; "" else.
+func NoToolsetLeft(client string) string {
+	if client == "" {
+		return "No toolset is left for this client. The operator of the hub gives it one: toolsets in hub.json, and those of its token in http.tokens or http.issuers."
+	}
+	return "No toolset is left for the client " + printable.Quote(client) + ", for which hub.json has others than its token may use. The operator of the hub changes clients, or the toolsets of the token, in hub.json."
+}
+
 // CannotRun returns what is told about a server that hub.json describes wrongly.
 func CannotRun(server, why string) string {
 	return fmt.Sprintf("The server %s cannot be run: %s", printable.Quote(server), why)

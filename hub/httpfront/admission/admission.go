@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"strings"
 
+	"mcphub/hub/toolset"
 	"mcphub/internal/mirror"
 	"mcphub/internal/principal"
 	"mcphub/internal/printable"
@@ -58,7 +59,7 @@ func New(o Options) (*Admission, error) {
 				return nil, fmt.Errorf("http.tokens: %q and %q have one name or one secret: whose a request is could not be told", other.caller.Principal.Name, t.Name)
 			}
 		}
-		who := Caller{Principal: principal.Principal{Name: t.Name, Groups: t.Groups}, Ceiling: t.Roots, Basis: Basis(t)}
+		who := Caller{Principal: principal.Principal{Name: t.Name, Groups: t.Groups}, Ceiling: t.Roots, Toolsets: toolset.Claim{Bound: t.Toolsets}, Basis: Basis(t)}
 		a.tokens = append(a.tokens, digest{who, sum})
 	}
 	known := len(a.tokens) > 0 || o.Resource != nil
@@ -122,7 +123,7 @@ func (a *Admission) Admit(w http.ResponseWriter, r *http.Request) (Caller, error
 // Metadata serves what tells clients where to get a token, to everybody; nil if that is
 // not at this path.
 func (a *Admission) Metadata(path string) http.Handler {
-	if a.resource == nil || path != a.resource.path && path != wellKnown {
+	if a.resource == nil || path != wellKnown && !a.resource.isAt(path) {
 		return nil
 	}
 	return a.resource.metadata

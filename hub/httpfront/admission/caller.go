@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"mcphub/hub/toolset"
 	"mcphub/internal/principal"
 	"mcphub/rootsmgr"
 )
@@ -29,6 +30,8 @@ type Token struct {
 	Groups []string // that rules name
 	Secret string
 	Roots  []rootsmgr.Entry
+
+	Toolsets []string // that bound what the client sees; nil: any
 }
 
 // A Resource is the hub as a protected resource of OAuth: clients get their tokens
@@ -52,13 +55,19 @@ type Caller struct {
 	Ceiling   []rootsmgr.Entry // of everything that the caller may touch; nil: none
 	Values    []string         // what an issuer reports that the ceiling comes from; nil if it says nothing about it
 	Expires   time.Time        // of the token; zero: never
+	Toolsets  toolset.Claim    // that the token bounds, and the request comes for
+	Named     []string         // what an issuer reports that the bound of Toolsets comes from; nil if it says nothing about it
 	Basis     string           // what of the settings the caller is admitted by, see [Basis]; "": that no one shows a token
 }
 
 // Owner tells callers apart: no session of one is found by another.
 func (c Caller) Owner() string {
-	if c.Values == nil && c.Principal.Groups == nil {
-		return c.Principal.Key()
+	key := c.Principal.Key()
+	if c.Values != nil || c.Principal.Groups != nil || c.Named != nil {
+		key = strings.Join([]string{key, strings.Join(c.Values, "\x00"), strings.Join(c.Principal.Groups, "\x00"), strings.Join(c.Named, "\x00")}, "\x00\x00")
 	}
-	return strings.Join([]string{c.Principal.Key(), strings.Join(c.Values, "\x00"), strings.Join(c.Principal.Groups, "\x00")}, "\x00\x00")
+	if of := c.Toolsets.Owner(); of != "" {
+		key += "\x00\x00\x00" + of
+	}
+	return key
 }

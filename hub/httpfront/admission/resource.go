@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 
+	"mcphub/hub/toolset"
 	"mcphub/internal/principal"
 	"mcphub/internal/printable"
 )
@@ -50,6 +51,13 @@ func newResource(o Resource, tokens []Token) (*resource, error) {
 		Resource: o.URL, AuthorizationServers: o.Issuers, ScopesSupported: o.Scopes,
 		BearerMethodsSupported: []string{"header"}, ResourceName: "mcphub",
 	})}, nil
+}
+
+// isAt reports whether metadata is at a path: that of the endpoint, or of a toolset below it, which takes the same tokens. Whether
+// there is such a toolset is told to no one without a token.
+func (p *resource) isAt(path string) bool {
+	below, ok := strings.CutPrefix(path, p.path+"/")
+	return path == p.path || ok && toolset.IsName(below)
 }
 
 // callerOf returns whose a request with this token is; token may be empty.

@@ -18,25 +18,27 @@ import (
 func TestParseLine(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]*CommandLine{
-		"serve":                     {},
-		"serve --config a -c b":     {Config: "b"},
-		"serve -ca":                 {Config: "a"},
-		"serve -c=a":                {Config: "a"},
-		"serve --config=a=b":        {Config: "a=b"},
-		"serve --set x=1 --set=y=2": {Set: []string{"x=1", "y=2"}},
-		"serve --roots=":            {RootsGiven: true},
-		"serve --log-level debug":   {LogLevel: "debug"},
-		"serve --http :1":           nil,
-		"serve --no-auth":           nil,
-		"serve --shared":            nil,
-		"serve --start-shared":      nil,
-		"serve -h":                  nil,
-		"serve -- x":                nil,
-		"serve x":                   nil,
-		"serve --config":            nil,
-		"status":                    nil,
-		"--config a serve":          nil,
-		"":                          nil,
+		"serve":                         {},
+		"serve --config a -c b":         {Config: "b"},
+		"serve -ca":                     {Config: "a"},
+		"serve -c=a":                    {Config: "a"},
+		"serve --config=a=b":            {Config: "a=b"},
+		"serve --set x=1 --set=y=2":     {Set: []string{"x=1", "y=2"}},
+		"serve --roots=":                {RootsGiven: true},
+		"serve --log-level debug":       {LogLevel: "debug"},
+		"serve --toolset a --toolset=b": {Toolsets: []string{"a", "b"}},
+		"serve --toolset":               nil,
+		"serve --http :1":               nil,
+		"serve --no-auth":               nil,
+		"serve --shared":                nil,
+		"serve --start-shared":          nil,
+		"serve -h":                      nil,
+		"serve -- x":                    nil,
+		"serve x":                       nil,
+		"serve --config":                nil,
+		"status":                        nil,
+		"--config a serve":              nil,
+		"":                              nil,
 	} {
 		got, ok := ParseCommandLine(strings.Fields(text))
 		if ok != (want != nil) || ok && !reflect.DeepEqual(got, *want) {
@@ -54,6 +56,7 @@ func TestSession(t *testing.T) {
 		s := Surroundings{
 			Roots: text.Draw(t, "roots"), RootsGiven: rapid.Bool().Draw(t, "given"), Again: rapid.Bool().Draw(t, "again"), LogLevel: text.Draw(t, "level"),
 			Dir: text.Draw(t, "dir"), Environ: texts.Draw(t, "environ"),
+			Toolsets: rapid.SampledFrom([][]string{nil, {"a"}, {"web", "b.c"}}).Draw(t, "toolsets"),
 		}
 		b, err := s.Encode()
 		if err != nil {
@@ -77,6 +80,11 @@ func TestSession(t *testing.T) {
 			}
 		}
 	})
+	for _, name := range []string{"", "a,b"} {
+		if _, err := (Surroundings{Toolsets: []string{name}}).Encode(); err == nil {
+			t.Errorf("the toolset %q was sent as another", name)
+		}
+	}
 	if _, err := (Surroundings{Environ: []string{"A=\x00"}}).Encode(); err == nil {
 		t.Error("a NUL was sent")
 	}
@@ -92,7 +100,7 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Add(b[4:])
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if s, err := Decode(b); err == nil {
+		if s, err := Decode(b); err == nil && !slices.Contains(s.Toolsets, "") {
 			if again, err := s.Encode(); err != nil || len(again)-4 != len(b) {
 				t.Errorf("%q became %q %v", b, again, err)
 			}

@@ -12,7 +12,8 @@ type CommandLine struct {
 	Set        []string // --set, in order
 	Roots      string   // --roots
 	RootsGiven bool
-	LogLevel   string // --log-level; "": the default
+	LogLevel   string   // --log-level; "": the default
+	Toolsets   []string // --toolset, in order; nil: none
 }
 
 // ParseCommandLine reads the arguments of this program, without its name. ok is false for all but
@@ -27,7 +28,7 @@ func ParseCommandLine(args []string) (l CommandLine, ok bool) {
 			name, value, joined = name[:2], strings.TrimPrefix(args[0][2:], "="), true
 		}
 		switch name {
-		case "-c", "--config", "--set", "--roots", "--log-level":
+		case "-c", "--config", "--set", "--roots", "--log-level", "--toolset":
 		default:
 			return l, false
 		}
@@ -47,6 +48,8 @@ func ParseCommandLine(args []string) (l CommandLine, ok bool) {
 			l.Roots, l.RootsGiven = value, true
 		case "--log-level":
 			l.LogLevel = value
+		case "--toolset":
+			l.Toolsets = append(l.Toolsets, value)
 		}
 	}
 	return l, true
@@ -54,7 +57,7 @@ func ParseCommandLine(args []string) (l CommandLine, ok bool) {
 
 // Surroundings returns what the adapter of this line brings.
 func (l CommandLine) Surroundings(dir string, environ []string) Surroundings {
-	return Surroundings{Roots: l.Roots, RootsGiven: l.RootsGiven, LogLevel: l.LogLevel, Dir: dir, Environ: environ}
+	return Surroundings{Roots: l.Roots, RootsGiven: l.RootsGiven, LogLevel: l.LogLevel, Toolsets: l.Toolsets, Dir: dir, Environ: environ}
 }
 
 // Args returns the arguments that a hub is started with which serves this line and

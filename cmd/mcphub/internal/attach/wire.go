@@ -3,6 +3,7 @@ package attach
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"strings"
 )
 
@@ -28,8 +29,9 @@ const (
 type Surroundings struct {
 	Roots      string // --roots
 	RootsGiven bool
-	LogLevel   string // --log-level; "": the default
-	Dir        string // working folder
+	LogLevel   string   // --log-level; "": the default
+	Toolsets   []string // --toolset: names without a comma; nil: none
+	Dir        string   // working folder
 	Environ    []string
 	Again      bool // another hub has served the session, which goes on
 }
@@ -37,7 +39,12 @@ type Surroundings struct {
 // Encode makes them what is sent: their length in four bytes, big-endian, then texts that
 // each end in NUL, which none of them can hold.
 func (s Surroundings) Encode() ([]byte, error) {
-	texts := append([]string{s.Roots, encodeBit(s.RootsGiven), encodeBit(s.Again), s.LogLevel, s.Dir}, s.Environ...)
+	for _, name := range s.Toolsets {
+		if name == "" || strings.Contains(name, ",") { // it would arrive as none, or as several
+			return nil, fmt.Errorf("--toolset: %q is no name of a toolset", name)
+		}
+	}
+	texts := append([]string{s.Roots, encodeBit(s.RootsGiven), encodeBit(s.Again), s.LogLevel, strings.Join(s.Toolsets, ","), s.Dir}, s.Environ...)
 	b := make([]byte, 4)
 	for _, text := range texts {
 		if strings.ContainsRune(text, 0) {
@@ -71,11 +78,15 @@ func Length(b []byte) (int, error) {
 
 // Decode reads what follows the length.
 func Decode(b []byte) (Surroundings, error) {
-	const fixed = 5
+	const fixed = 6
 	isBit := func(text string) bool { return text == "0" || text == "1" }
 	texts := strings.Split(string(b), "\x00")
 	if len(texts) < fixed+1 || texts[len(texts)-1] != "" || !isBit(texts[1]) || !isBit(texts[2]) {
 		return Surroundings{}, errMalformed
 	}
-	return Surroundings{Roots: texts[0], RootsGiven: texts[1] == "1", Again: texts[2] == "1", LogLevel: texts[3], Dir: texts[4], Environ: texts[fixed : len(texts)-1]}, nil
+	s := Surroundings{Roots: texts[0], RootsGiven: texts[1] == "1", Again: texts[2] == "1", LogLevel: texts[3], Dir: texts[5], Environ: texts[fixed : len(texts)-1]}
+	if texts[4] != "" {
+		s.Toolsets = strings.Split(texts[4], ",")
+	}
+	return s, nil
 }

@@ -93,11 +93,11 @@ func (s *Session) CallTool(ctx context.Context, tool string, args []byte) ([]byt
 
 // With runs a Hub and a session with it, which has these roots, until do returns.
 func With(ctx context.Context, cfg hub.Config, log zerolog.Logger, name string, roots []string, do func(context.Context, *Session) error) error {
-	return WithAs(ctx, cfg, log, name, roots, nil, do)
+	return WithIn(ctx, cfg, log, name, roots, hub.Surroundings{}, do)
 }
 
-// WithAs works like With, for a session of another principal; nil: the user of this machine.
-func WithAs(ctx context.Context, cfg hub.Config, log zerolog.Logger, name string, roots []string, as *hub.As, do func(context.Context, *Session) error) error {
+// WithIn works like With, for a session in some surroundings, in which it may be that of another principal.
+func WithIn(ctx context.Context, cfg hub.Config, log zerolog.Logger, name string, roots []string, in hub.Surroundings, do func(context.Context, *Session) error) error {
 	cfg.Approval = cfg.Approval.ClientOnly() // this hub has no socket, so no one could answer
 	cfg.Children = slices.Clone(cfg.Children)
 	for i := range cfg.Children {
@@ -121,7 +121,7 @@ func WithAs(ctx context.Context, cfg hub.Config, log zerolog.Logger, name string
 	outcome := make(chan error, 1) // of do; the front may be left behind
 	err = service.Run(ctx, h, log, func(ctx context.Context) error {
 		served := make(chan error, 1)
-		go func() { served <- h.ServeStdio(ctx, toHub, fromHub, hub.Surroundings{Impersonate: as}) }()
+		go func() { served <- h.ServeStdio(ctx, toHub, fromHub, in) }()
 		clientCtx, stop := context.WithCancel(ctx)
 		clientDone := make(chan error, 1)
 		go func() { clientDone <- s.conn.Run(clientCtx) }()

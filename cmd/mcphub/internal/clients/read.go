@@ -52,6 +52,7 @@ type Inventory struct {
 	Skipped    []Skipped
 	Registered string       // the name under which the hub is in it
 	HubRoots   []string     // the folders that it is registered with there
+	Toolsets   []string     // the toolsets that it is registered with there
 	HubProgram []string     // the program that it starts as the hub, and its arguments
 	Inputs     []edit.Table // questions of VS Code that entries refer to
 	Err        error        // why it could not be read, where several are read
@@ -203,6 +204,7 @@ func (f *Inventory) addEntry(name string, t edit.Table, d dialect, p Place, at s
 	if isHub(s.Entry) || isHubAt(name, s.Entry) {
 		if f.Registered == "" {
 			f.Registered, f.HubRoots, f.HubProgram = name, rootsIn(s.Entry), wordsOf(s.Entry)
+			f.Toolsets = toolsetsIn(f.HubProgram)
 		}
 		return
 	}
@@ -264,6 +266,34 @@ func rootsIn(t edit.Table) []string {
 		}
 	}
 	return nil
+}
+
+// toolsetsIn returns the toolsets that a command line of the hub names.
+func toolsetsIn(words []string) (all []string) {
+	for i, word := range words {
+		if word == ToolsetFlag && i+1 < len(words) {
+			all = append(all, words[i+1])
+		}
+	}
+	return all
+}
+
+// ToolsetFlag is the flag of serve that names a toolset.
+const ToolsetFlag = "--toolset"
+
+// WithToolsets returns how clients start the hub, or reach it, to see some toolsets alone. A URL names one at most.
+func (h Hub) WithToolsets(names []string) Hub {
+	if h.Web != nil && len(names) > 0 {
+		at := *h.Web
+		at.URL = strings.TrimSuffix(at.URL, "/") + "/" + names[0]
+		h.Web = &at
+		return h
+	}
+	h.Args = slices.Clone(h.Args)
+	for _, name := range names {
+		h.Args = append(h.Args, ToolsetFlag, name)
+	}
+	return h
 }
 
 // isHub reports an entry that starts mcphub.

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"path"
 	"strings"
 
 	"mcphub/cmd/mcphub/internal/clients/edit"
@@ -150,7 +151,7 @@ func isHubAt(name string, t edit.Table) bool {
 	for _, key := range []string{"url", "httpUrl", "serverUrl", "baseUrl", "uri"} {
 		text, _ := t.Get(key).(string)
 		u, err := url.Parse(text)
-		if err != nil || u.Path != "/mcp" {
+		if err != nil || u.Path != "/mcp" && path.Dir(u.Path) != "/mcp" { // with a toolset below it
 			continue
 		}
 		ip, err := netip.ParseAddr(u.Hostname())

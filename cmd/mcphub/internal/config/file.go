@@ -35,6 +35,10 @@ type File struct {
 	HTTP     HTTP        `koanf:"http"`
 	Limits   Limits      `koanf:"limits"`
 
+	Toolsets map[string]Toolset  `koanf:"toolsets"` // by name
+	Clients  map[string][]string `koanf:"clients"`  // names of toolsets, by the name of a client
+	Projects map[string][]string `koanf:"projects"` // names of toolsets, by a folder
+
 	Sum   string        `koanf:"-"` // of the bytes that were read, SHA-256 in hex; "" for Default
 	Trail hubfile.Trail `koanf:"-"` // how Path led to the file when Load read it
 
@@ -174,6 +178,14 @@ type Timeout struct {
 	Call  time.Duration  `koanf:"call"`
 	Idle  *time.Duration `koanf:"idle"` // nil = not said, which depends on sharing; 0 = never
 	Stop  time.Duration  `koanf:"stop"`
+}
+
+// Toolset names what a session sees. Its patterns read SERVER__TOOL with the separator of Names.
+type Toolset struct {
+	Servers      []string `koanf:"servers"` // names
+	Tools        []string `koanf:"tools"`   // patterns
+	Exclude      []string `koanf:"exclude"` // patterns
+	Instructions string   `koanf:"instructions"`
 }
 
 // Expose describes which tools of the children are listed.
@@ -366,6 +378,8 @@ type Token struct {
 	File   string   `koanf:"file"` // path of the file that holds it, not read here; "" with Env
 	Groups []string `koanf:"groups"`
 	Roots  []string `koanf:"roots"` // nil = no ceiling; never empty otherwise
+
+	Toolsets []string `koanf:"toolsets"` // nil = any; never empty otherwise
 }
 
 // Issuer is an authorization server whose tokens count.
@@ -376,9 +390,11 @@ type Issuer struct {
 	Groups    string        `koanf:"groups"` // a claim; "" = none
 	Scopes    []string      `koanf:"scopes"`
 	Roots     *IssuerValues `koanf:"roots"` // nil = no ceiling
+
+	Toolsets *IssuerValues `koanf:"toolsets"` // nil = any
 }
 
-// IssuerValues maps what a token says to directories.
+// IssuerValues maps what a token says to directories, or to toolsets.
 type IssuerValues struct {
 	Claim  string              `koanf:"claim"`
 	Values map[string][]string `koanf:"values"`

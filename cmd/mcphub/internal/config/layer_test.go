@@ -152,6 +152,9 @@ func TestEveryKeyByFileEnvironmentAndFlag(t *testing.T) {
 	}
 	n := 0
 	try := func(path []string, s *keys.Spec) {
+		if slices.Contains([]string{"toolsets", "clients", "projects"}, path[0]) { // they name what has to be there: see TestToolsets
+			return
+		}
 		if path[0] == "policy" || jsonc.FormatKey(path) == "http.tokens" || jsonc.FormatKey(path) == "http.issuers" || s.Kind == keys.KindChoice && len(s.Choices) == 1 { // which nothing could differ in
 			return
 		}

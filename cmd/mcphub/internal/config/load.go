@@ -301,6 +301,7 @@ func (p *parser) finishFile(f *File, servers map[string]*Server) {
 	if n := p.tree.Get("expose").Get("tokens"); n != nil && f.Expose.Mode != "auto" {
 		p.reportProblem(SeverityWarning, []string{"expose", "tokens"}, n.Off, fmt.Sprintf("has no effect with %q", f.Expose.Mode), `write "mode": "auto"`)
 	}
+	p.readToolsets(f)
 	p.readTokens(f)
 	p.readIssuers(f)
 	p.checkInputs(f)
@@ -373,6 +374,21 @@ func andMore(n int) string {
 	return fmt.Sprintf(" and %d more", n)
 }
 
+// unknownName reports that a name or a pattern fits none of the names of a kind of thing, and what to do.
+func unknownName(kind, pattern string, names []string) (text, hint string) {
+	text = "there is no " + kind + " " + jsonc.Quote(pattern)
+	if strings.ContainsAny(pattern, `*?[\`) {
+		text = "no " + kind + " is called like " + jsonc.Quote(pattern)
+	}
+	switch best := spelling.Suggest(pattern, names); {
+	case best != "":
+		hint = fmt.Sprintf("did you mean %q?", best)
+	case len(names) > 0:
+		hint = "the " + kind + "s are " + strings.Join(names[:min(len(names), maxNamed)], ", ") + andMore(len(names)-maxNamed)
+	}
+	return text, hint
+}
+
 // ruleServers warns of a rule for a server that is not there.
 func (p *parser) ruleServers(f *File, at []string, r *Rule, n *jsonc.Node) {
 	names := make([]string, len(f.Servers))
@@ -383,16 +399,7 @@ func (p *parser) ruleServers(f *File, at []string, r *Rule, n *jsonc.Node) {
 		if slices.ContainsFunc(names, func(name string) bool { ok, err := path.Match(pattern, name); return ok && err == nil }) {
 			continue
 		}
-		text, hint := "there is no server "+jsonc.Quote(pattern), ""
-		if strings.ContainsAny(pattern, `*?[\`) {
-			text = "no server is called like " + jsonc.Quote(pattern)
-		}
-		switch best := spelling.Suggest(pattern, names); {
-		case best != "":
-			hint = fmt.Sprintf("did you mean %q?", best)
-		case len(names) > 0:
-			hint = "the servers are " + strings.Join(names[:min(len(names), maxNamed)], ", ") + andMore(len(names)-maxNamed)
-		}
+		text, hint := unknownName("server", pattern, names)
 		p.reportProblem(SeverityWarning, append(at[:len(at):len(at)], "if", "servers", jsonc.Index(i)), n.Elems[i].Off, text, hint)
 	}
 }

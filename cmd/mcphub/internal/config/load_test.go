@@ -61,10 +61,12 @@ func TestEveryKeyIsRead(t *testing.T) {
 				Timeout: Timeout{30 * time.Second, 90 * time.Second, ptr(time.Duration(0)), time.Second}},
 		},
 		Sandbox: "auto", Changes: "warn",
-		Names:   Names{"--", 40},
-		Expose:  Expose{"auto", 12000},
-		Results: Results{100 << 10},
-		Attach:  Attach{"auto", time.Minute},
+		Names:    Names{"--", 40},
+		Expose:   Expose{"auto", 12000},
+		Results:  Results{100 << 10},
+		Attach:   Attach{"auto", time.Minute},
+		Toolsets: map[string]Toolset{"web": {[]string{"files"}, []string{"git--git_*"}, []string{"*--*_delete"}, "Look first."}},
+		Clients:  map[string][]string{"codex": {"web"}}, Projects: map[string][]string{"~/work/shop": {"web"}},
 		Inputs:  []Input{{"key", "The key", true, "promptString"}},
 		Secrets: Secrets{"file", "~/id"}, Auth: OAuthClient{"https://client.example/mcphub.json"},
 		Roots: Roots{5 * time.Second, 100 * time.Millisecond, time.Minute,
@@ -78,8 +80,8 @@ func TestEveryKeyIsRead(t *testing.T) {
 		Logs:     Logs{"off"},
 		Metrics:  Metrics{"127.0.0.1:9464", Secret{Env: "METRICS_TOKEN"}, []string{"hub.local"}, true},
 		HTTP: HTTP{"[::1]:8080", "token", []string{"hub.local"}, []string{"https://hub.local"}, 20 * time.Second, 3 * time.Second, time.Minute,
-			[]Token{{Name: "alice", Env: "ALICE_TOKEN", Groups: []string{"dev"}, Roots: []string{"/srv/alice"}}, {Name: "bob", File: "~/bob.token"}},
-			"https://hub.example/mcp", []Issuer{{Issuer: "https://login.example/realm", Audience: "hub", Principal: "email", Groups: "teams", Scopes: []string{"mcp"}, Roots: &IssuerValues{"groups", map[string][]string{"team-a": {"/srv/team-a"}}}}},
+			[]Token{{Name: "alice", Env: "ALICE_TOKEN", Groups: []string{"dev"}, Roots: []string{"/srv/alice"}, Toolsets: []string{"web"}}, {Name: "bob", File: "~/bob.token"}},
+			"https://hub.example/mcp", []Issuer{{Issuer: "https://login.example/realm", Audience: "hub", Principal: "email", Groups: "teams", Scopes: []string{"mcp"}, Roots: &IssuerValues{"groups", map[string][]string{"team-a": {"/srv/team-a"}}}, Toolsets: &IssuerValues{"groups", map[string][]string{"team-a": {"web"}}}}},
 			time.Hour, []Secret{{Env: "STATE_KEY"}}, &TLS{"cert.pem", "key.pem"}, HTTPWhen{true}, "hub-1"},
 		Limits: Limits{1 << 20, 2 << 10, 1 << 20, 1, 2, 3, 4, 8, PrincipalLimits{1, 2, 3, 4, 5}},
 	}
@@ -104,7 +106,7 @@ func TestTableAndTypesAgree(t *testing.T) {
 	t.Parallel()
 	f := must(t, everyKey, map[string]string{"GITHUB_TOKEN": "t"})
 	for _, k := range keys.Describe() {
-		path := strings.Split(strings.ReplaceAll(k.Path, "[]", ".0"), ".")
+		path := strings.Split(strings.NewReplacer("[]", ".0", "toolsets.*", "toolsets.web").Replace(k.Path), ".")
 		if path[0] == "mcpServers" || strings.HasPrefix(k.Path, "roots.fallback[]") || strings.HasSuffix(k.Path, "[].serve") || k.Path == "http.tokens[].file" || k.Path == "http.stateKey[].file" || k.Path == "metrics.token.file" {
 			continue // not in the first entry, or instead of another key
 		}

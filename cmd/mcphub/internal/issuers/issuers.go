@@ -22,12 +22,13 @@ import (
 
 // An Issuer is one authorization server whose tokens count.
 type Issuer struct {
-	URL       string   // as it calls itself: the claim iss, to the byte
-	Audience  string   // which the claim aud must name
-	Principal string   // the claim that names the principal; "": sub
-	Groups    string   // the claim that names its groups; "": none counts
-	Scopes    []string // that a token must have, all of them
-	Ceiling   *Ceiling // nil: its principals have no ceiling
+	URL       string    // as it calls itself: the claim iss, to the byte
+	Audience  string    // which the claim aud must name
+	Principal string    // the claim that names the principal; "": sub
+	Groups    string    // the claim that names its groups; "": none counts
+	Scopes    []string  // that a token must have, all of them
+	Ceiling   *Ceiling  // nil: its principals have no ceiling
+	Toolsets  *Toolsets // nil: its principals may have any
 }
 
 // A Ceiling maps the values of one claim to directories. A token with several of the
@@ -37,11 +38,19 @@ type Ceiling struct {
 	Values map[string][]rootsmgr.Entry
 }
 
+// Toolsets maps the values of one claim to names of toolsets. A token with several of the values has all of theirs, one with none has none.
+type Toolsets struct {
+	Claim  string
+	Values map[string][]string
+}
+
 // An Identity is whose a token is.
 type Identity struct {
 	Principal principal.Principal
 	Values    []string         // those of the ceiling's claim that count, in order; nil if there is no ceiling
 	Ceiling   []rootsmgr.Entry // nil: none. Without any directory it is empty, and not nil
+	Named     []string         // those values of the claim of Toolsets that count, in order; nil if the issuer has no Toolsets
+	Toolsets  []string         // nil: any. Without any toolset it is empty, and not nil
 	Expires   time.Time
 }
 
@@ -174,6 +183,14 @@ func (i *issuer) mapClaims(claims map[string]any, expires time.Time) (Identity, 
 	for _, scope := range i.Scopes {
 		if !slices.Contains(has, scope) {
 			return Identity{}, fmt.Errorf("%w: %q", principal.ErrScope, scope)
+		}
+	}
+	if i.Toolsets != nil {
+		id.Toolsets, id.Named = []string{}, []string{}
+		for _, value := range slices.Compact(slices.Sorted(slices.Values(claimTexts(claims[i.Toolsets.Claim], false)))) {
+			if sets, counts := i.Toolsets.Values[value]; counts {
+				id.Named, id.Toolsets = append(id.Named, value), append(id.Toolsets, sets...)
+			}
 		}
 	}
 	if i.Ceiling == nil {

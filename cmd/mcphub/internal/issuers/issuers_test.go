@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -198,6 +199,36 @@ func TestCeiling(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// A token may have the toolsets of the values of its claim, and none if no value counts. An issuer without toolsets says nothing about them.
+func TestToolsets(t *testing.T) {
+	t.Parallel()
+	a := newAuthority(t)
+	of := func(sets *Toolsets) *Verifier {
+		return New([]Issuer{{URL: a.URL, Audience: "https://hub.example/mcp", Principal: "sub", Toolsets: sets}}, a.Client())
+	}
+	with := of(&Toolsets{"groups", map[string][]string{"a": {"web"}, "b": {"ops", "web"}}})
+	for _, tc := range []struct {
+		verifier    *Verifier
+		claim       any
+		named, want []string
+	}{
+		{with, "a", []string{"a"}, []string{"web"}},
+		{with, []string{"b", "x", "a", "a"}, []string{"a", "b"}, []string{"web", "ops", "web"}},
+		{with, []string{"x"}, []string{}, []string{}},
+		{with, nil, []string{}, []string{}},
+		{with, map[string]any{"a": true}, []string{}, []string{}},
+		{of(nil), "a", nil, nil},
+	} {
+		id, err := tc.verifier.Verify(t.Context(), a.token(t, map[string]any{"groups": tc.claim, "sub": "alice"}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(id.Named, tc.named) || !reflect.DeepEqual(id.Toolsets, tc.want) {
+			t.Errorf("%v: %q and %q", tc.claim, id.Named, id.Toolsets)
+		}
 	}
 }
 

@@ -23,9 +23,9 @@ import (
 	"mcphub/internal/rawio"
 )
 
-// serveHTTP listens, and reports where and who may call. run serves Streamable HTTP there until its ctx
+// serveHTTP listens, and reports where and who may call. All sessions are held to toolsets, if these are not nil. run serves Streamable HTTP there until its ctx
 // ends; done is called after it has ended.
-func serveHTTP(ctx context.Context, s *serving, address string) (run func(context.Context) error, done func(), err error) {
+func serveHTTP(ctx context.Context, s *serving, address string, toolsets []string) (run func(context.Context) error, done func(), err error) {
 	file, log := s.made.File, s.log
 	if address == listenConfigured {
 		address = file.HTTP.Listen
@@ -40,7 +40,7 @@ func serveHTTP(ctx context.Context, s *serving, address string) (run func(contex
 		return nil, nil, errors.Join(err, ln.Close())
 	}
 	watch, done := context.WithCancel(context.WithoutCancel(ctx))
-	settings.Hurry = hurrySignal(watch)
+	settings.Hurry, settings.Toolsets = hurrySignal(watch), toolsets
 	if web.front, err = s.hub.NewHTTPFront(settings.HTTPOptions); err != nil {
 		done()
 		return nil, nil, errors.Join(exit.Errorf(exit.Config, "%w", err), ln.Close())

@@ -205,6 +205,9 @@ func (r *reloader) attemptReload(ctx context.Context) (setup.AcceptedConfig, *hu
 		return accepted, nil, nil
 	}
 	made, err := r.src.Build(accepted.File, warnings, r.log)
+	if err == nil {
+		err = r.src.CheckToolsets(&accepted, made.Hub.Toolsets)
+	}
 	if err != nil {
 		return accepted, nil, err
 	}

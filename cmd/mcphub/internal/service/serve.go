@@ -26,7 +26,7 @@ type Logger func(w io.Writer, level string) (zerolog.Logger, error)
 func Serve(ctx context.Context, src *setup.Source, log zerolog.Logger, address string) error {
 	if address != "" {
 		return serveHub(ctx, src, log, os.Stderr, front{ends: true, open: func(s *serving) (func(context.Context) error, func(), error) {
-			return serveHTTP(ctx, s, address)
+			return serveHTTP(ctx, s, address, src.Toolsets)
 		}})
 	}
 	client := guardian.ClientPID() // what it starts may not approve calls in its place
@@ -35,7 +35,9 @@ func Serve(ctx context.Context, src *setup.Source, log zerolog.Logger, address s
 		clients: func(*hub.Hub) []caller.Process { return []caller.Process{{PID: client}} },
 		open: func(s *serving) (func(context.Context) error, func(), error) {
 			in, out, restore := stdio.Open()
-			return func(ctx context.Context) error { return s.hub.ServeStdio(ctx, in, out, hub.Surroundings{}) }, restore, nil
+			return func(ctx context.Context) error {
+				return s.hub.ServeStdio(ctx, in, out, hub.Surroundings{Toolsets: src.Toolsets})
+			}, restore, nil
 		},
 	})
 }

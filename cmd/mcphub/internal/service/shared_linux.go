@@ -134,8 +134,13 @@ func prepareSession(ctx context.Context, h *hub.Hub, src *setup.Source, g *door.
 	if err != nil {
 		return nil, err
 	}
+	if state := h.ConfigState(); state == nil || state.Waiting == "" { // else no one knows yet what hub.json has
+		if err := setup.CheckToolsets(h.Toolsets(), g.Toolsets); err != nil {
+			return nil, err
+		}
+	}
 	session, err := h.Prepare(ctx, hub.Surroundings{
-		Environ: g.Environ, Dir: g.Dir, Roots: g.Roots, RootsGiven: g.RootsGiven,
+		Environ: g.Environ, Dir: g.Dir, Roots: g.Roots, RootsGiven: g.RootsGiven, Toolsets: g.Toolsets,
 		Client: g.Client, Adapter: g.Adapter, Log: &log,
 	})
 	if err != nil {

@@ -48,6 +48,9 @@ func (s *Source) Read(w io.Writer, log zerolog.Logger) (Result, error) {
 		fmt.Fprintln(w, "mcphub: "+printable.Clean(st.forTerminal()))
 	}
 	r, err := s.Build(st.File, w, log)
+	if err == nil {
+		err = s.CheckToolsets(&st, r.Hub.Toolsets)
+	}
 	r.Waiting = st.Waiting
 	return r, printErrors(w, err)
 }
@@ -76,6 +79,9 @@ func (s *Source) Build(file *config.File, w io.Writer, log zerolog.Logger) (Resu
 	r.Logins = Logins(store, kept)
 	cfg.Login, cfg.StartLogin = r.childLogin, r.logInByClient
 	if err := addServers(file, cfg); err != nil {
+		return r, err
+	}
+	if cfg.Toolsets, err = toolsetTable(file, home); err != nil {
 		return r, err
 	}
 	var wrong [4]error // one reading tells everything

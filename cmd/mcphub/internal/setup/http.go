@@ -24,6 +24,7 @@ import (
 	"mcphub/cmd/mcphub/internal/secrets"
 	"mcphub/hub"
 	"mcphub/hub/metricsfront"
+	"mcphub/hub/toolset"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 )
@@ -89,7 +90,7 @@ func HTTPOptions(f *config.File, env func(string) (string, bool), log zerolog.Lo
 				return o, &exit.Error{Code: exit.Config, Err: at}
 			}
 		}
-		o.Tokens = append(o.Tokens, hub.Token{Name: t.Name, Groups: groupsOf(t), Secret: secret, Roots: ceilingRoots(f, t.Roots, log, "http", "tokens", fmt.Sprint(i), "roots")})
+		o.Tokens = append(o.Tokens, hub.Token{Name: t.Name, Groups: groupsOf(t), Secret: secret, Roots: ceilingRoots(f, t.Roots, log, "http", "tokens", fmt.Sprint(i), "roots"), Toolsets: t.Toolsets})
 	}
 	o.Resource = protectedResource(f, log)
 	return o, nil
@@ -142,6 +143,9 @@ func protectedResource(f *config.File, log zerolog.Logger) *hub.Resource {
 				made.Ceiling.Values[value] = ceilingRoots(f, dirs, log, "http", "issuers", fmt.Sprint(i), "roots", "values", value)
 			}
 		}
+		if one.Toolsets != nil {
+			made.Toolsets = &issuers.Toolsets{Claim: one.Toolsets.Claim, Values: one.Toolsets.Values}
+		}
 		all = append(all, made)
 		r.Issuers = append(r.Issuers, one.Issuer)
 		for _, scope := range one.Scopes {
@@ -157,13 +161,13 @@ func protectedResource(f *config.File, log zerolog.Logger) *hub.Resource {
 		if err != nil {
 			return hub.Caller{}, err
 		}
-		return hub.Caller{Principal: id.Principal, Ceiling: id.Ceiling, Values: id.Values, Expires: id.Expires}, nil
+		return hub.Caller{Principal: id.Principal, Ceiling: id.Ceiling, Values: id.Values, Toolsets: toolset.Claim{Bound: id.Toolsets}, Named: id.Named, Expires: id.Expires}, nil
 	}
 	return r
 }
 
 // issuerBasis returns what a caller of an issuer is admitted by: all that is configured of the
-// issuer, and the directories of the values that the token has.
+// issuer, and the directories and toolsets of the values that the token has.
 func issuerBasis(all []issuers.Issuer, who hub.Caller) string {
 	for _, one := range all {
 		if one.URL != who.Principal.Issuer {
@@ -174,6 +178,12 @@ func issuerBasis(all []issuers.Issuer, who hub.Caller) string {
 			of = append(of, one.Ceiling.Claim)
 			for _, value := range who.Values {
 				of = append(of, value, one.Ceiling.Values[value])
+			}
+		}
+		if one.Toolsets != nil {
+			of = append(of, "toolsets", one.Toolsets.Claim)
+			for _, value := range who.Named {
+				of = append(of, value, one.Toolsets.Values[value])
 			}
 		}
 		return hub.Basis(of...)

@@ -37,7 +37,7 @@ func Principal(f *config.File, name string) (principal.Principal, bool) {
 // ViewAs returns as whom a command is served that shows what another client would get: whom hub.json admits under this name, in these groups;
 // without any, in the ones that its token has there. nil is the user of this machine, whose name is "".
 //
-// A ceiling that comes from another claim than the groups cannot be told: paths are then judged without one.
+// A ceiling or toolsets that come from another claim than the groups cannot be told: the call is then judged without them.
 func ViewAs(f *config.File, name string, groups []string) (*hub.As, error) {
 	if name == "" {
 		if len(groups) > 0 {
@@ -58,6 +58,16 @@ func ViewAs(f *config.File, name string, groups []string) (*hub.As, error) {
 	for i, t := range f.HTTP.Tokens {
 		if as.Principal.Issuer == "" && t.Name == as.Principal.Name && t.Name != "" {
 			as.Ceiling = ceilingRoots(f, t.Roots, zerolog.Nop(), "http", "tokens", strconv.Itoa(i), "roots")
+			as.Toolsets = t.Toolsets
+		}
+	}
+	for _, one := range f.HTTP.Issuers {
+		if one.Issuer != as.Principal.Issuer || one.Toolsets == nil || one.Toolsets.Claim != one.Groups {
+			continue
+		}
+		as.Toolsets = []string{}
+		for _, g := range as.Principal.Groups {
+			as.Toolsets = append(as.Toolsets, one.Toolsets.Values[g]...)
 		}
 	}
 	for i, one := range f.HTTP.Issuers {

@@ -27,6 +27,7 @@ type Source struct {
 	Bytes       []byte      // text that counts instead of Config's, which need not be there; nil: none
 	Roots       string      // --roots: directories separated by commas
 	RootsGiven  func() bool // --roots was on the command line, empty or not
+	Toolsets    []string    // --toolset: the names of toolsets; nil: nothing
 	Set         []string    // --set: keys of hub.json that count for more than the file, "roots.timeout=5s"
 	NoAuth      bool        // --no-auth: no one who calls over HTTP needs a token
 	WithoutLock bool        // nothing is withheld by hub.lock: it is about to be compared, or written again

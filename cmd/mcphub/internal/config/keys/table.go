@@ -51,6 +51,14 @@ var Table = objectOf(
 			Text: "`direct` lists every tool of every child. `search` lists the hub's own tools and those of `tools.always`; `find-tools` finds the others, and all can be called. `auto` is `search` where all definitions take more than `tokens`, and `direct` otherwise."},
 		{Name: "tokens", Def: `20000`, Spec: wholeNumber(1, 100_000_000), Text: "What `auto` lists at most: tokens of a model's context, at four bytes a token."},
 	}}},
+	Key{Name: "toolsets", Guard: true, Text: "What sessions see of the servers, by name; see [servers.md](servers.md#toolsets).", Spec: &Spec{Kind: KindMap, Named: checkToolset, Elem: guardingObject(
+		Key{Name: "servers", Guard: true, Spec: listOf(nameSpec), Text: "Servers of which it has everything."},
+		Key{Name: "tools", Guard: true, Spec: listOf(patternSpec), Text: "Tools of other servers, as patterns of their names, `SERVER__TOOL`: the first separator ends the pattern of servers, and the rest is a pattern of their own names for tools."},
+		Key{Name: "exclude", Guard: true, Spec: listOf(patternSpec), Text: "Tools and prompts that it does not have, as such patterns."},
+		Key{Name: "instructions", Spec: &Spec{Kind: KindString}, Text: "What its clients are told, before what the servers say."},
+	)}},
+	Key{Name: "clients", Guard: true, Text: "Toolsets by the name that a client gives itself. See [servers.md](servers.md#who-has-which-toolset).", Spec: &Spec{Kind: KindMap, Named: notEmpty, Elem: someOf(nameSpec)}},
+	Key{Name: "projects", Guard: true, Text: "Toolsets by the folder in which, or below which, a client on this machine was started. See [servers.md](servers.md#who-has-which-toolset).", Spec: &Spec{Kind: KindMap, Named: notEmpty, Elem: someOf(nameSpec)}},
 	Key{Name: "results", Text: "Results of tools that are too large for a client; see [results.md](results.md).", Spec: objectOf(
 		Key{Name: "max", Def: `"off"`, Spec: resultSpec, Text: "The most text that one result brings. Of a larger one the client gets head and tail, and a link to the whole. `\"off\"`: whatever the server sends. Its tools are listed without `outputSchema` where there is such a bound."},
 	)},
@@ -270,6 +278,7 @@ var httpTable = objectOf(
 		Key{Name: "file", Guard: true, Spec: placeValue(), Text: "A file that holds the token and that no other user can read; this or `env`."},
 		Key{Name: "groups", Guard: true, Spec: someOf(stringValue(checkGroup)), Text: "Groups that it belongs to, for `if.groups` of rules."},
 		Key{Name: "roots", Guard: true, Note: "no ceiling", Spec: someOf(placeValue()), Text: "Directories that its client never leaves, whatever else allows it. Patterns too: see [roots.md](roots.md)."},
+		Key{Name: "toolsets", Guard: true, Note: "any", Spec: someOf(nameSpec), Text: "Toolsets that its client may have, and no others. See [servers.md](servers.md#toolsets)."},
 	))},
 	Key{Name: "when", Guard: true, Text: "What holds for the clients of `tokens` and `issuers` where no boundary is known.", Spec: guardingObject(
 		Key{Name: "noRoots", Guard: true, Def: `"deny"`, Spec: allowSpec, Text: "Neither the client nor its token names roots, and there is no fallback. `deny`: no path is open to it. `allow`: `roots.when` decides, so that by default every path is. See [http.md](http.md#directories-of-a-token)."},
@@ -285,6 +294,11 @@ var httpTable = objectOf(
 			Key{Name: "claim", Required: true, Guard: true, Spec: nameSpec, Text: "The claim, such as `groups`: a text or a list of texts."},
 			Key{Name: "values", Required: true, Guard: true, Text: "Directories for each value. A token with several values has all of theirs, one with none of them no directory at all. Patterns too: see [roots.md](roots.md).",
 				Spec: &Spec{Kind: KindMap, Named: notEmpty, Elem: someOf(placeValue())}},
+		)},
+		Key{Name: "toolsets", Guard: true, Note: "any", Text: "Toolsets that a client may have, by what its token says. See [servers.md](servers.md#toolsets).", Spec: guardingObject(
+			Key{Name: "claim", Required: true, Guard: true, Spec: nameSpec, Text: "The claim, such as `groups`: a text or a list of texts."},
+			Key{Name: "values", Required: true, Guard: true, Text: "Toolsets for each value. A token with several values may have all of theirs, one with none of them no toolset at all: it is refused.",
+				Spec: &Spec{Kind: KindMap, Named: notEmpty, Elem: someOf(nameSpec)}},
 		)},
 	))},
 )

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"mcphub/hub/toolset"
 	"mcphub/internal/lazyregexp"
 	"mcphub/internal/principal"
 	"mcphub/internal/reference"
@@ -63,6 +64,14 @@ func checkTokenName(s string) string {
 func CheckVariable(s string) string {
 	if s == "" || strings.ContainsAny(s, "=\x00") {
 		return "is no name of a variable; write letters, digits and _"
+	}
+	return ""
+}
+
+// checkToolset keeps to what a URL names without being escaped.
+func checkToolset(s string) string {
+	if !toolset.IsName(s) {
+		return "is no name of a toolset; write at most 64 letters, digits and _ - ."
 	}
 	return ""
 }
