@@ -20,6 +20,7 @@ import (
 	"mcphub/hub/subscribe"
 	"mcphub/hub/surroundings"
 	"mcphub/hub/telemetry"
+	"mcphub/hub/turns"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr/guard"
@@ -57,6 +58,7 @@ type Hub struct {
 	redefined   catalog.Redefinitions
 	recent      audit.Recent // refusals, if no log is kept
 	recorded    *record.Group
+	turns       turns.Table // of calls at servers that hub.json bounds
 
 	sessions     *assignment.Table[*Session]
 	surroundings *surroundings.Table
@@ -82,6 +84,7 @@ func New(cfg Config) (*Hub, error) {
 	}
 	conf.PutInForce(nil)
 	h.current.Set(conf)
+	h.turns.Set(conf.CallLimits())
 	changed := h.sessions.UpdateInstance
 	if cfg.Telemetry != nil {
 		h.watchWith(cfg.Telemetry)
@@ -159,6 +162,7 @@ func (h *Hub) followConfiguration(conf *configuration.Configuration) {
 		h.sessions.Replace(next)
 		h.sup.SetMaxEach(principalChildren(&conf.Limits, h.sup.MaxChildren()))
 	}, h.tellEnd)
+	h.turns.Set(conf.CallLimits())
 }
 
 // diffConfigurations tells conf and old apart.

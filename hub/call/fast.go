@@ -127,7 +127,7 @@ func (s *Sender) TryCallTool(m *jsonrpc.Message, from client.Client, r replier, 
 	}
 	list := s.Offering.Catalog()
 	tool := offering.Tool{Tool: list.ToolNamed(quoted[1 : len(quoted)-1]), Conf: list.Conf}
-	if tool.Tool == nil || tool.Child == "" || m.Param("task") != nil || !allowsFastPath(from, tool, nil) || onReadLoop && tool.Costly || list.Renames(tool.Child) {
+	if tool.Tool == nil || tool.Child == "" || m.Param("task") != nil || s.Turns.Line(tool.Child) != nil || !allowsFastPath(from, tool, nil) || onReadLoop && tool.Costly || list.Renames(tool.Child) {
 		return false
 	}
 	p := pooledCalls.Get().(*pooledCall)

@@ -24,7 +24,7 @@ func (s *Sender) ServeTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
 	ctx = s.withLogins(s.withNotice(ctx, tokenOf(m)))
-	return configuration.RetryOnReload(func() (jsonrpc.Answer, error) {
+	return s.retryOnReload(ctx, func(ctx context.Context) (jsonrpc.Answer, error) {
 		tool, refusal := s.FindTool(ctx, name)
 		if tool.Tool == nil {
 			return refusal, nil

@@ -10,6 +10,7 @@ import (
 	"mcphub/children/spec"
 	"mcphub/hub/approval"
 	"mcphub/hub/catalog"
+	"mcphub/hub/turns"
 	"mcphub/internal/memo"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
@@ -169,6 +170,15 @@ func (c *Configuration) Specs() []spec.Spec {
 		specs = append(specs, c.Children[i].Spec)
 	}
 	return specs
+}
+
+// CallLimits returns the limits on the requests to each child, by name.
+func (c *Configuration) CallLimits() map[string]turns.Limits {
+	limits := map[string]turns.Limits{}
+	for i := range c.Children {
+		limits[c.Children[i].Spec.Name] = c.Children[i].Calls
+	}
+	return limits
 }
 
 // ChildNames returns the children's names in the order of hub.json.

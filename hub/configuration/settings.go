@@ -15,6 +15,7 @@ import (
 	"mcphub/hub/catalog"
 	"mcphub/hub/record"
 	"mcphub/hub/telemetry"
+	"mcphub/hub/turns"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/reference"
 	"mcphub/rootsmgr"
@@ -77,6 +78,8 @@ type Child struct {
 	Exclude []string         // globs of tool names, after Include
 	Always  []string         // globs of tools that are listed whatever Settings.Expose says
 	Roots   []rootsmgr.Entry // directories that count for it instead of its client's roots; nil: those count
+
+	Calls turns.Limits // on its requests
 
 	ResultMax int // bytes of text of a tool's result, beyond which it is cut; 0: it never is
 }

@@ -9,6 +9,7 @@ import (
 	"mcphub/hub/catalog"
 	"mcphub/hub/record"
 	"mcphub/hub/texts"
+	"mcphub/hub/turns"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
@@ -32,6 +33,7 @@ const (
 	NotAvailable             // its child is not
 	TimedOut                 // nothing was heard of the child for too long
 	Cancelled                // while it was with the child
+	Limited                  // its server has as many requests as hub.json lets it have
 )
 
 // KindOf returns the kind of an error that ends a request of ctx.
@@ -49,6 +51,8 @@ func KindOf(ctx context.Context, err error) Kind {
 		return Redefined
 	case isError[*jsonrpc.BrokenError](err):
 		return BadAnswer
+	case isError[*turns.ExceededError](err):
+		return Limited
 	case ctx.Err() != nil:
 		return Abandoned
 	case errors.Is(err, rootsmgr.ErrClosed):
@@ -78,6 +82,7 @@ func UnavailableText(err error) string {
 var codes = map[Kind]string{
 	Arguments: record.CodeArguments, Schema: record.CodeSchema, Missing: record.CodeDefinition, Redefined: record.CodeDefinition,
 	Abandoned: record.CodeCancelled, SessionEnded: record.CodeRoots, NotAvailable: record.CodeUnavailable,
+	Limited: record.CodeLimit,
 }
 
 // Code returns the record's word for a request that was not judged.
@@ -150,6 +155,8 @@ func AnswerTool(ctx context.Context, tool *catalog.Tool, err error) jsonrpc.Answ
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("%s: %s", tool.Child, err))
 	case Abandoned, SessionEnded:
 		return AnswerEnded(ctx, err)
+	case Limited:
+		return limitedTool(err)
 	}
 	return ToolError(unanswered(kind, tool.Child, tool.Remote, err))
 }
@@ -187,6 +194,8 @@ func AnswerRequest(ctx context.Context, child, method string, err error) jsonrpc
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "Refused: "+err.Error())
 	case Abandoned, SessionEnded:
 		return AnswerEnded(ctx, err)
+	case Limited:
+		return limitedRequest(err)
 	}
 	return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, unanswered(kind, child, method, err))
 }

@@ -78,10 +78,19 @@ type Sandbox struct {
 	Widen   string   `koanf:"widen"`   // restart or refuse
 }
 
-// ServerLimits bound all processes of a server together; 0: none.
+// ServerLimits bound all processes of a server together, and the calls of its tools; 0: none.
 type ServerLimits struct {
-	Memory    int64 `koanf:"memory"` // bytes
-	Processes int   `koanf:"processes"`
+	Memory     int64 `koanf:"memory"` // bytes
+	Processes  int   `koanf:"processes"`
+	CallLimits `koanf:",squash"`
+	Tools      map[string]CallLimits `koanf:"tools"` // by pattern
+}
+
+// CallLimits bound calls.
+type CallLimits struct {
+	Calls int    `koanf:"calls"` // under way at a time; 0: any number
+	Queue *int   `koanf:"queue"` // that wait; nil = not said
+	Rate  string `koanf:"rate"`  // as keys.ParseRate reads it; "" = none
 }
 
 // Network is a word, or some ports.

@@ -56,7 +56,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 				Prefix: ptr(""), Tools: Tools{Include: []string{"*"}, Exclude: []string{"git_reset"}},
 				Arguments: "strict", Share: "roots", Start: "eager", Era: "legacy", Protocol: "2025-06-18", Disabled: true,
 				Sandbox: Sandbox{"required", false, []string{"~/a"}, []string{"b"}, Network{Ports: []int{443, 80}}, "on", "refuse"},
-				Limits:  ServerLimits{1 << 30, 50},
+				Limits:  ServerLimits{1 << 30, 50, CallLimits{4, ptr(0), "60/min"}, map[string]CallLimits{"write_*": {Calls: 1, Queue: nil, Rate: "10/s"}}},
 				Results: ServerResults{ptr(int64(0))},
 				Timeout: Timeout{30 * time.Second, 90 * time.Second, ptr(time.Duration(0)), time.Second}},
 		},

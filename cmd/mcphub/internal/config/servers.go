@@ -268,7 +268,12 @@ func (c *checker) checkKind(at []string, s *Server, n *jsonc.Node, kind string) 
 	useless := []string{"url", "headers", "headersFrom", "auth"}
 	c.checkSecured(at, s, n)
 	if kind == "url" {
-		useless = []string{"args", "env", "envFile", "inherit", "cwd", "local", "limits"}
+		useless = []string{"args", "env", "envFile", "inherit", "cwd", "local"}
+		for _, k := range []string{"memory", "processes"} {
+			if v := n.Get("limits"); v != nil && v.Get(k) != nil {
+				c.reportProblem(SeverityWarning, appendStep(appendStep(at, "limits"), k), v.Get(k).Off, fmt.Sprintf("has no effect with %q", kind), "leave it out")
+			}
+		}
 		if v := n.Get("roots"); v != nil && s.RootsMode() == "args" {
 			c.reportError(appendStep(at, "roots"), v.Off, `"args" does not go with "url"`, `a server on the network can be told by "list" only`)
 		}

@@ -36,6 +36,13 @@ var (
 	commandSpec  = &Spec{Kind: KindString, Expand: ExpandNow, Valid: notEmpty}
 )
 
+// callLimits bound calls, of a server or of some of its tools.
+var callLimits = []Key{
+	{Name: "calls", Guard: true, Note: "no limit", Spec: wholeNumber(0, 1_000_000), Text: "Calls under way at a time, of all sessions and processes of the server; `0`: any number. More wait. See [servers.md](servers.md#limits-on-calls)."},
+	{Name: "queue", Guard: true, Note: "32", Spec: wholeNumber(0, 10_000), Text: "Calls that wait where `calls` is set; one more is refused."},
+	{Name: "rate", Guard: true, Note: "no limit", Spec: stringValue(checkRate), Text: "Calls that begin in any second, minute or hour: `10/s`, `60/min`, `1000/h`. One more is refused."},
+}
+
 // Table is hub.json: every key, once.
 var Table = objectOf(
 	Key{Name: "mcpServers", Guard: true, Text: "The child servers by name. A name of other signs than `A-Z a-z 0-9 _ . -` is shortened to these, and `mcphub validate` says how it is called.",
@@ -192,10 +199,11 @@ var Entry = objectOf(
 		{Name: "sockets", Guard: true, Note: "off, but for browsers", Spec: choiceOf("on", "off"), Text: "Unix sockets. `on`: it can reach D-Bus, docker and ssh-agent, and through them everything."},
 		{Name: "widen", Note: "restart, but for servers that are known to keep state: refuse", Spec: choiceOf("restart", "refuse"), Text: "What happens when the boundary becomes wider: a running process can only be held to less, so it is started anew, or stays as it is."},
 	}}},
-	Key{Name: "limits", Guard: true, Text: "What all its processes together may take. Beyond it the server is ended, and started again like any that fails; see [servers.md](servers.md#limits).", Spec: guardingObject(
-		Key{Name: "memory", Guard: true, Note: "half of the machine's or none: see [servers.md](servers.md#limits)", Spec: &Spec{Kind: KindSize, Min: 1 << 20}, Text: "Memory, such as `1GiB`."},
-		Key{Name: "processes", Guard: true, Note: "4096 or none: likewise", Spec: wholeNumber(1, 1_000_000), Text: "Processes and threads: a server of node has about 12 by itself."},
-	)},
+	Key{Name: "limits", Guard: true, Text: "What all its processes together may take, and how many calls it gets. Beyond `memory` or `processes` the server is ended, and started again like any that fails; see [servers.md](servers.md#limits).", Spec: guardingObject(append([]Key{
+		{Name: "memory", Guard: true, Note: "half of the machine's or none: see [servers.md](servers.md#limits)", Spec: &Spec{Kind: KindSize, Min: 1 << 20}, Text: "Memory, such as `1GiB`."},
+		{Name: "processes", Guard: true, Note: "4096 or none: likewise", Spec: wholeNumber(1, 1_000_000), Text: "Processes and threads: a server of node has about 12 by itself."},
+		{Name: "tools", Guard: true, Text: "The three for some of its calls, by pattern of the server's own tool names, or of methods such as `resources/read`. They count beside those of the server.", Spec: &Spec{Kind: KindMap, Named: checkPattern, Elem: guardingObject(callLimits...)}},
+	}, callLimits...)...)},
 	Key{Name: "results", Text: "Results of its tools that are too large for a client; see [results.md](results.md).", Spec: objectOf(
 		Key{Name: "max", Note: "that of the top key `results`", Spec: resultSpec, Text: "The most text that one result brings; `\"off\"`: whatever the server sends."},
 	)},

@@ -10,6 +10,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"time"
 
 	"mcphub/internal/lazyregexp"
 	"mcphub/internal/principal"
@@ -109,6 +110,30 @@ func checkPattern(s string) string {
 func checkToolName(s string) string {
 	if s == "" || strings.ContainsRune(s, 0) {
 		return "is no name of a tool"
+	}
+	return ""
+}
+
+// rateUnits are what a rate may be for.
+var rateUnits = map[string]time.Duration{"s": time.Second, "sec": time.Second, "min": time.Minute, "m": time.Minute, "h": time.Hour, "hour": time.Hour}
+
+// maxRate is the most calls of a rate: the time of each is remembered.
+const maxRate = 100_000
+
+// ParseRate reads a number of calls for a period, such as "60/min". "" is none.
+func ParseRate(s string) (n int, per time.Duration, ok bool) {
+	if s == "" {
+		return 0, 0, true
+	}
+	count, unit, _ := strings.Cut(s, "/")
+	n, err := strconv.Atoi(strings.TrimSpace(count))
+	per = rateUnits[strings.TrimSpace(unit)]
+	return n, per, err == nil && n > 0 && n <= maxRate && per > 0
+}
+
+func checkRate(s string) string {
+	if _, _, ok := ParseRate(s); !ok {
+		return `is no rate; write a number up to 100000 and a unit: "10/s", "60/min", "1000/h"`
 	}
 	return ""
 }
