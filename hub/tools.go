@@ -139,7 +139,7 @@ type foundTools struct {
 type foundTool struct {
 	Name        string          `json:"name"` // towards the client
 	ServerName  string          `json:"serverName"`
-	ToolName    string          `json:"toolName"` // the child's own, for call-tool
+	ToolName    string          `json:"toolName"` // the child's own, or what hub.json calls it; for call-tool
 	Description json.RawMessage `json:"description,omitempty"`
 	Required    json.RawMessage `json:"required,omitempty"`    // names of the arguments that it needs; left out beside InputSchema
 	InputSchema json.RawMessage `json:"inputSchema,omitempty"` // with definitions
@@ -173,7 +173,7 @@ func (s *Session) findTools(ctx context.Context, req mcp.CallToolRequest) (*mcp.
 
 // foundAs returns what find-tools says about a tool, with its whole definition or in short.
 func foundAs(t *catalog.Tool, whole bool) foundTool {
-	f := foundTool{Name: t.Name, ServerName: t.Child, ToolName: t.Remote, Description: jsonrpc.Get(t.Def, "description")}
+	f := foundTool{Name: t.Name, ServerName: t.Child, ToolName: t.Shown(), Description: jsonrpc.Get(t.Def, "description")}
 	schema := jsonrpc.Get(t.Def, "inputSchema")
 	if whole {
 		f.InputSchema = schema

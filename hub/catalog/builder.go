@@ -28,6 +28,8 @@ type Child struct {
 	Exclude []string // globs of tool names, after Include
 	Always  []string // globs of tool names that are listed whatever Config.Expose says
 
+	Words Words // of the operator, about its tools
+
 	CutsResults bool   // results of its tools may be cut, and promise no shape
 	Revision    uint64 // of how it is run: of another revision it is another server
 }
@@ -84,7 +86,9 @@ func (b *Builder) Unlisted(child, remote string) *Tool {
 	if err != nil {
 		return nil
 	}
-	return &Tool{Name: b.cfg.Names.exposedName(child, c.Prefix, remote), Child: child, Remote: remote, Def: def, Checked: checked, Made: true, entry: def, by: b, plain: &Plain{}}
+	t := &Tool{Child: child, Remote: remote, Def: def, Checked: checked, Made: true, entry: def, by: b, plain: &Plain{}, alias: c.Words.Rename[remote], Set: c.Words.Set[remote]}
+	t.Name = b.cfg.Names.exposedName(child, c.Prefix, t.Shown())
+	return t
 }
 
 // UnlistedItem works like Unlisted for a prompt, or another thing that is known by a name.

@@ -187,7 +187,7 @@ func (b *Builder) nameTools(c *Catalog, wanted map[string]int) {
 		if t.Child == "" || c.byName[t.Name] == t {
 			continue
 		}
-		t.Name = b.uniqueName(t.Child, t.Remote, func(name string) bool { return c.byName[name] != nil })
+		t.Name = b.uniqueName(t.Child, t.Shown(), func(name string) bool { return c.byName[name] != nil })
 		t.Def = withKey(t.Def, "name", t.Name)
 		c.byName[t.Name] = t
 	}

@@ -114,7 +114,7 @@ func (c *Configuration) catalogBuilder(own []catalog.HubTool) *catalog.Builder {
 	offered := make([]catalog.Child, len(c.Children))
 	for i := range c.Children {
 		child := &c.Children[i]
-		offered[i] = catalog.Child{Name: child.Spec.Name, Prefix: child.Prefix, Include: child.Include, Exclude: child.Exclude, Always: child.Always, Revision: child.Spec.Revision, CutsResults: child.ResultMax > 0}
+		offered[i] = catalog.Child{Name: child.Spec.Name, Prefix: child.Prefix, Include: child.Include, Exclude: child.Exclude, Always: child.Always, Words: child.Words, Revision: child.Spec.Revision, CutsResults: child.ResultMax > 0}
 	}
 	return catalog.NewBuilder(catalog.Config{
 		Names: c.Names, Limit: c.Limits.Definitions, Checker: c.Checker, Own: own, Expose: c.Expose, Children: offered, URIs: c.skills,

@@ -77,6 +77,7 @@ type Child struct {
 	Include []string         // globs of tool names; empty: all
 	Exclude []string         // globs of tool names, after Include
 	Always  []string         // globs of tools that are listed whatever Settings.Expose says
+	Words   catalog.Words    // of the operator, about its tools
 	Roots   []rootsmgr.Entry // directories that count for it instead of its client's roots; nil: those count
 
 	Calls turns.Limits // on its requests

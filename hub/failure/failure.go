@@ -7,6 +7,7 @@ import (
 
 	"mcphub/children/run"
 	"mcphub/hub/catalog"
+	"mcphub/hub/fixed"
 	"mcphub/hub/record"
 	"mcphub/hub/texts"
 	"mcphub/hub/turns"
@@ -43,7 +44,7 @@ func KindOf(ctx context.Context, err error) Kind {
 		return NotRecorded
 	case isError[*strictjson.Error](err):
 		return Arguments
-	case isError[*schema.Error](err):
+	case isError[*schema.Error](err), isError[*fixed.GivenError](err):
 		return Schema
 	case isError[*MissingToolError](err):
 		return Missing
@@ -150,7 +151,7 @@ func AnswerTool(ctx context.Context, tool *catalog.Tool, err error) jsonrpc.Answ
 	case Arguments:
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "Refused: "+err.Error())
 	case Schema:
-		return ToolError(texts.BadArguments(tool.Child, tool.Remote, err))
+		return ToolError(texts.BadArguments(tool.Child, tool.Shown(), err))
 	case BadAnswer:
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("%s: %s", tool.Child, err))
 	case Abandoned, SessionEnded:
@@ -158,7 +159,7 @@ func AnswerTool(ctx context.Context, tool *catalog.Tool, err error) jsonrpc.Answ
 	case Limited:
 		return limitedTool(err)
 	}
-	return ToolError(unanswered(kind, tool.Child, tool.Remote, err))
+	return ToolError(unanswered(kind, tool.Child, tool.Shown(), err))
 }
 
 // unanswered returns the text of a request to a server that has no answer, and may have run if it was sent. what is a tool or a method.

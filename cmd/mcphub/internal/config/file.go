@@ -173,6 +173,10 @@ type Tools struct {
 	Include []string `koanf:"include"`
 	Exclude []string `koanf:"exclude"`
 	Always  []string `koanf:"always"`
+
+	Rename   map[string]string            `koanf:"rename"`   // by the server's own name
+	Describe map[string]string            `koanf:"describe"` // likewise
+	Set      map[string]map[string]string `koanf:"set"`      // likewise, then by JSON pointer; values as JSON
 }
 
 // Timeout bounds a server's life. Call and Stop are above zero.

@@ -70,6 +70,8 @@ func samples(t *testing.T, s *keys.Spec) (a, b any) {
 		return "7ms", "8ms"
 	case keys.KindSize:
 		return max(s.Min, 1) + 1, max(s.Min, 1) + 2
+	case keys.KindJSON:
+		return []any{1}, nil
 	case keys.KindScalar:
 		return "a", "b"
 	case keys.KindString:

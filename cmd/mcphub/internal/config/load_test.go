@@ -53,7 +53,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 				Env: map[string]string{"LANG": "C.UTF-8", "a.b": "1"}, EnvFile: ".env", Inherit: []string{"GIT_SSH_COMMAND"}, Local: true},
 				Paths: Paths{Mode: "strict", Args: map[string]map[string]ArgRule{
 					"git_add": {"/files/*": {"write", "/repo_path"}}, "git_diff": {"/target": {Role: "none"}}}},
-				Prefix: ptr(""), Tools: Tools{Include: []string{"*"}, Exclude: []string{"git_reset"}},
+				Prefix: ptr(""), Tools: Tools{Include: []string{"*"}, Exclude: []string{"git_reset"}, Rename: map[string]string{"git_log": "history"}, Describe: map[string]string{"git_log": "What was done."}, Set: map[string]map[string]string{"git_log": {"/repo/path": `{"a":[1,null]}`}}},
 				Arguments: "strict", Share: "roots", Start: "eager", Era: "legacy", Protocol: "2025-06-18", Disabled: true,
 				Sandbox: Sandbox{"required", false, []string{"~/a"}, []string{"b"}, Network{Ports: []int{443, 80}}, "on", "refuse"},
 				Limits:  ServerLimits{1 << 30, 50, CallLimits{4, ptr(0), "60/min"}, map[string]CallLimits{"write_*": {Calls: 1, Queue: nil, Rate: "10/s"}}},

@@ -20,7 +20,7 @@ const everyKey = `{
              "envFile": ".env", "inherit": ["GIT_SSH_COMMAND"], "local": true,
              "paths": { "mode": "strict",
                         "args": { "git_add": { "/files/*": { "role": "write", "base": "/repo_path" } }, "git_diff": { "/target": "none" } } },
-             "arguments": "strict", "prefix": "", "tools": { "include": ["*"], "exclude": ["git_reset"] },
+             "arguments": "strict", "prefix": "", "tools": { "include": ["*"], "exclude": ["git_reset"], "rename": { "git_log": "history" }, "describe": { "git_log": "What was done." }, "set": { "git_log": { "/repo/path": { "a": [1, null] } } } },
              "share": "roots", "start": "eager", "era": "legacy", "protocol": "2025-06-18", "sandbox": { "mode": "required", "read": ["~/a"], "write": ["b"], "network": [443, 80], "sockets": "on", "widen": "refuse" },
              "timeout": { "start": "30s", "call": 90000, "idle": "0", "stop": "1s" }, "limits": { "memory": "1GiB", "processes": 50, "calls": 4, "queue": 0, "rate": "60/min", "tools": { "write_*": { "calls": 1, "rate": "10/s" } } }, "results": { "max": "off" },
              "disabled": true },

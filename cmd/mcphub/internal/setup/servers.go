@@ -21,11 +21,13 @@ import (
 	"mcphub/cmd/mcphub/internal/rundir"
 	"mcphub/hub"
 	"mcphub/hub/catalog"
+	"mcphub/hub/fixed"
 	"mcphub/hub/turns"
 	"mcphub/internal/trust"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 	"mcphub/validate/declare"
+	"mcphub/validate/strictjson"
 )
 
 // addServers makes the children of the addServers of a file, and what they are started in.
@@ -147,9 +149,30 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 		resultMax = *s.Results.Max
 	}
 	cfg.Children = append(cfg.Children, hub.Child{
-		Spec: child, Prefix: prefix, Include: s.Tools.Include, Exclude: s.Tools.Exclude, Always: s.Tools.Always, ResultMax: int(resultMax), Roots: ownRoots(file, s), Calls: calls,
+		Spec: child, Prefix: prefix, Include: s.Tools.Include, Exclude: s.Tools.Exclude, Always: s.Tools.Always, Words: toolWords(&s.Tools), ResultMax: int(resultMax), Roots: ownRoots(file, s), Calls: calls,
 	})
 	return nil
+}
+
+// toolWords returns what an entry says about tools of the server.
+func toolWords(t *config.Tools) catalog.Words {
+	out := catalog.Words{Rename: t.Rename, Describe: t.Describe}
+	for tool, args := range t.Set {
+		for _, pointer := range slices.Sorted(maps.Keys(args)) {
+			a := fixed.Argument{Value: []byte(args[pointer])}
+			for rest, ok := pointer, true; rest != "" && ok; {
+				var name string
+				if name, rest, ok = strictjson.CutToken(rest); ok {
+					a.Path = append(a.Path, name)
+				}
+			}
+			if out.Set == nil {
+				out.Set = map[string][]fixed.Argument{}
+			}
+			out.Set[tool] = append(out.Set[tool], a)
+		}
+	}
+	return out
 }
 
 // waitingCalls is how many calls wait for a server with limits.calls if hub.json does not say.

@@ -176,10 +176,13 @@ var Entry = objectOf(
 	Key{Name: "arguments", Guard: true, Def: `"lenient"`, Spec: choiceOf("lenient", "strict", "off"),
 		Text: "How arguments are held against the schemas of its tools. `strict`: they must fit. `lenient`: they may also fit once they are read as many servers read them; see [servers.md](servers.md#arguments). `off`: that is the server's business, and its arguments are searched for paths as if there were no schema."},
 	Key{Name: "prefix", Note: "name and separator", Spec: stringValue(checkPrefix), Text: "What its tools' names begin with; `\"\"` offers them as they are, as far as `names.max` goes."},
-	Key{Name: "tools", Guard: true, Text: "Which of its tools are offered. A plain list is short for `include`.", Spec: &Spec{Kind: KindObject, Closed: true, Short: "include", Keys: []Key{
+	Key{Name: "tools", Guard: true, Text: "Which of its tools are offered, and how. A plain list is short for `include`.", Spec: &Spec{Kind: KindObject, Closed: true, Short: "include", Keys: []Key{
 		{Name: "include", Guard: true, Note: "all", Spec: someOf(patternSpec), Text: "Patterns of tools to offer (`*` any text, `?` one character)."},
 		{Name: "exclude", Guard: true, Spec: listOf(patternSpec), Text: "Patterns of tools to hold back, also from `call-tool`; stronger than `include`."},
 		{Name: "always", Spec: listOf(patternSpec), Text: "Patterns of tools that are listed also where `expose` lists no others; of those that `include` and `exclude` leave."},
+		{Name: "rename", Spec: &Spec{Kind: KindMap, Named: checkToolName, Elem: stringValue(checkShownName)}, Text: "What clients know as the tool's own name, by the server's own name. Rules, the record and all other keys go by the latter. See [servers.md](servers.md#names-and-words-of-your-own)."},
+		{Name: "describe", Spec: &Spec{Kind: KindMap, Named: checkToolName, Elem: nameSpec}, Text: "The description of a tool, instead of the server's."},
+		{Name: "set", Guard: true, Spec: &Spec{Kind: KindMap, Named: checkToolName, Elem: &Spec{Kind: KindMap, Named: checkPointer, Elem: &Spec{Kind: KindJSON}}}, Text: "Arguments with a fixed value: by tool, then by JSON pointer. Clients do not see them, and a call that gives one is refused. No variable is replaced in a value."},
 	}}},
 	Key{Name: "share", Note: "session", Spec: choiceOf("session", "roots", "all"), Text: "Who shares one process: nobody, sessions with exactly the same roots (names and order included), or everybody. A process for everybody is served only the configured roots, and held to them. Where several clients share one hub of their user, the default is `roots` for [servers that keep nothing](servers.md#sharing)."},
 	Key{Name: "start", Def: `"lazy"`, Spec: choiceOf("lazy", "eager"), Text: "When it starts: with its session (`eager`), or when it is first called. A lazy server whose tools are not known yet (the first time, or after a change of its entry or program) starts at once; `mcphub warm` finds them out before."},

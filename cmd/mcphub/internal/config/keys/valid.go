@@ -24,6 +24,7 @@ import (
 var (
 	serverName = lazyregexp.New(`^[A-Za-z0-9_.-]+$`)
 	variable   = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	shownName  = lazyregexp.New(`^[A-Za-z0-9_.-]{1,64}$`)
 	nodeName   = lazyregexp.New("^[A-Za-z0-9.:_-]{1,100}$")
 	headerName = lazyregexp.New("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 )
@@ -134,6 +135,14 @@ func ParseRate(s string) (n int, per time.Duration, ok bool) {
 func checkRate(s string) string {
 	if _, _, ok := ParseRate(s); !ok {
 		return `is no rate; write a number up to 100000 and a unit: "10/s", "60/min", "1000/h"`
+	}
+	return ""
+}
+
+// checkShownName is for what clients know as the name of a tool.
+func checkShownName(s string) string {
+	if !shownName.MatchString(s) {
+		return "is no name of a tool for clients; write at most 64 letters, digits and _ . -"
 	}
 	return ""
 }
