@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"sync/atomic"
@@ -33,6 +34,7 @@ type (
 	Surroundings = configuration.Surroundings
 	As           = configuration.Impersonation
 	Child        = configuration.Child
+	About        = configuration.About
 	Broken       = configuration.Broken
 	Limits       = configuration.Limits
 )
@@ -71,9 +73,16 @@ func New(cfg Config) (*Hub, error) {
 	}
 	h := &Hub{replacing: make(chan struct{}, 1)}
 	h.sessions = assignment.NewTable[*Session](&h.current)
-	h.serverInfo = append(jsonrpc.AppendString([]byte(`{"name":"mcphub","version":`), cfg.Version), '}')
+	about := &cfg.About
+	about.Name = cmp.Or(about.Name, "mcphub")
+	h.serverInfo = jsonrpc.AppendString([]byte(`{"name":`), about.Name)
+	h.serverInfo = jsonrpc.AppendString(append(h.serverInfo, `,"version":`...), cfg.Version)
+	if about.Title != "" {
+		h.serverInfo = jsonrpc.AppendString(append(h.serverInfo, `,"title":`...), about.Title)
+	}
+	h.serverInfo = append(h.serverInfo, '}')
 	h.seal = seal.NewRandom()
-	if err := h.buildControl(cfg.Version); err != nil {
+	if err := h.buildControl(about, cfg.Version); err != nil {
 		return nil, err
 	}
 	cfg.Audit.Recent = &h.recent

@@ -95,13 +95,13 @@ func limiting(t *testing.T, l turns.Limits, test func(t *testing.T, h *Hub, s *t
 	})
 }
 
-func calls(n, queue int) turns.Limits { return turns.Limits{All: turns.Bound{Calls: n, Queue: queue}} }
+func callLimits(n, queue int) turns.Limits { return turns.Limits{All: turns.Bound{Calls: n, Queue: queue}} }
 
 // TestSixteenCallersOfFour: sixteen sessions call a server that may have four calls, and their limits change meanwhile.
 // Control: without limits the server has as many as there are callers.
 func TestSixteenCallersOfFour(t *testing.T) {
 	const callers, each = 16, 60
-	limiting(t, calls(4, 32), func(t *testing.T, h *Hub, s *turnstile) {
+	limiting(t, callLimits(4, 32), func(t *testing.T, h *Hub, s *turnstile) {
 		var wg sync.WaitGroup
 		for i := range callers {
 			c, _ := enter(t, h, t.TempDir())
@@ -131,7 +131,7 @@ func TestSixteenCallersOfFour(t *testing.T) {
 			}
 		}
 		s.mu.Unlock()
-		apply(t, h, s.limited(t, calls(2, 32)))
+		apply(t, h, s.limited(t, callLimits(2, 32)))
 		s.letGo(4) // those that had begun
 		s.mostNow()
 		s.letGo(40)
@@ -150,7 +150,7 @@ func TestSixteenCallersOfFour(t *testing.T) {
 // TestAReloadLosesNoWaitingCall: calls that wait when hub.json takes the queue away are made all the same, one after the other. A new one
 // is refused.
 func TestAReloadLosesNoWaitingCall(t *testing.T) {
-	limiting(t, calls(1, 2), func(t *testing.T, h *Hub, s *turnstile) {
+	limiting(t, callLimits(1, 2), func(t *testing.T, h *Hub, s *turnstile) {
 		c, _ := enter(t, h, t.TempDir())
 		c.handshake(`{"roots":{}}`)
 		c.raw("tools/list", `{}`)
@@ -163,7 +163,7 @@ func TestAReloadLosesNoWaitingCall(t *testing.T) {
 			})
 		}
 		synctest.Wait()
-		apply(t, h, s.limited(t, calls(1, 0)))
+		apply(t, h, s.limited(t, callLimits(1, 0)))
 		if msg, bad := text(c.raw("tools/call", toolCall("kid__noticed", `{}`))); !bad || !strings.Contains(msg, "limits.calls") {
 			t.Errorf("a call beside three others got %s", msg)
 		}
@@ -178,7 +178,7 @@ func TestAReloadLosesNoWaitingCall(t *testing.T) {
 // TestALimitedCall: who waits is told its place, one that has no room is refused with the limit and a time, and one that is
 // cancelled leaves its place to another.
 func TestALimitedCall(t *testing.T) {
-	l := calls(1, 1)
+	l := callLimits(1, 1)
 	l.Tools = []turns.ToolBound{{Pattern: "notic*", Bound: turns.Bound{Rate: turns.Rate{N: 1, Per: time.Minute}}}}
 	limiting(t, l, func(t *testing.T, h *Hub, s *turnstile) {
 		c, _ := enter(t, h, t.TempDir())

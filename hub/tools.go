@@ -12,6 +12,7 @@ import (
 
 	"mcphub/hub/call"
 	"mcphub/hub/catalog"
+	"mcphub/hub/configuration"
 	"mcphub/hub/failure"
 	"mcphub/hub/texts"
 	"mcphub/internal/jsonrpc"
@@ -26,8 +27,8 @@ const (
 )
 
 // buildControl makes the MCP server of the control plane with the hub's tools.
-func (h *Hub) buildControl(version string) error {
-	h.control = server.NewMCPServer("mcphub", version, server.WithToolCapabilities(true), server.WithPromptCapabilities(true),
+func (h *Hub) buildControl(about *configuration.About, version string) error {
+	h.control = server.NewMCPServer(about.Name, version, server.WithTitle(about.Title), server.WithToolCapabilities(true), server.WithPromptCapabilities(true),
 		server.WithResourceCapabilities(true, true), server.WithCompletions(), server.WithLogging(), server.WithTaskCapabilities(true, true, true), server.WithInstructions(instructions))
 	tools := []server.ServerTool{
 		{Tool: mcp.NewTool(toolGetRoots,
@@ -59,7 +60,7 @@ func (h *Hub) buildControl(version string) error {
 		if err != nil {
 			return fmt.Errorf("hub: definition of %s: %w", t.Tool.Name, err)
 		}
-		h.ownTools = append(h.ownTools, catalog.HubTool{Name: t.Tool.Name, Def: def})
+		h.ownTools = append(h.ownTools, catalog.HubTool{Name: t.Tool.Name, Def: def, Finds: t.Tool.Name == toolFindTools})
 	}
 	h.control.AddTools(tools...)
 	return nil

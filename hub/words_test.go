@@ -59,8 +59,8 @@ func (l *listenerLink) Call(ctx context.Context, method string, params ...[]byte
 	return l.Link.Call(ctx, method, params...)
 }
 
-// heard returns what came since it was called last.
-func (s *listener) heard() (child, name, args string) {
+// lastCall returns what came since it was called last.
+func (s *listener) lastCall() (child, name, args string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	child, name, args = s.child, s.name, s.args
@@ -218,7 +218,7 @@ func checkRenamed(t *testing.T, c *testClient, stage *listener, servers []realSe
 				denied++
 				for _, call := range []string{toolCall("memory__"+shown, `{}`), toolCall("call-tool", fmt.Sprintf(`{"serverName":"memory","toolName":%q}`, shown))} {
 					msg, bad := text(c.raw("tools/call", call))
-					if child, _, _ := stage.heard(); name != "" || !bad || child != "" || !strings.Contains(msg, `"no"`) {
+					if child, _, _ := stage.lastCall(); name != "" || !bad || child != "" || !strings.Contains(msg, `"no"`) {
 						t.Errorf("%s, which a rule denies, is listed as %q, or called: %s", own, name, msg)
 					}
 				}
@@ -247,7 +247,7 @@ func checkRenamed(t *testing.T, c *testClient, stage *listener, servers []realSe
 			for _, call := range []string{toolCall(name, args), toolCall("call-tool", fmt.Sprintf(`{"serverName":%q,"toolName":%q,"toolArgs":%s}`, s.Server, shown, args))} {
 				calls++
 				msg, bad := text(c.raw("tools/call", call))
-				child, tool, got := stage.heard()
+				child, tool, got := stage.lastCall()
 				if bad || child != s.Server || tool != own || got != want {
 					t.Errorf("%s reaches %s of %s with %s; want %s of %s with %s. %s", call, tool, child, got, own, s.Server, want, msg)
 				}
@@ -256,7 +256,7 @@ func checkRenamed(t *testing.T, c *testClient, stage *listener, servers []realSe
 				continue
 			}
 			msg, bad := text(c.raw("tools/call", toolCall(name, given)))
-			if child, _, _ := stage.heard(); !bad || child != "" || !strings.Contains(msg, "only the operator of this hub changes") {
+			if child, _, _ := stage.lastCall(); !bad || child != "" || !strings.Contains(msg, "only the operator of this hub changes") {
 				t.Errorf("%s of %s takes %s: %s", own, s.Server, given, msg)
 			}
 		}

@@ -45,10 +45,10 @@ func (c *Call) takeTurn(ctx context.Context, att *attempt) (waited bool, err err
 		return false, nil
 	}
 	name := c.limitedName()
-	if c.turn = keptTurn(ctx).take(line, name); c.turn != nil {
+	if c.turn = keptTurn(ctx).takeTurn(line, name); c.turn != nil {
 		return false, nil
 	}
-	turn, waits, err := line.Take(c.sender.ID, name)
+	turn, waits, err := line.TakeTurn(c.sender.ID, name)
 	if err != nil {
 		att.lease.Release()
 		return false, err
@@ -60,10 +60,10 @@ func (c *Call) takeTurn(ctx context.Context, att *attempt) (waited bool, err err
 	att.lease.Release()
 	att.client.YieldTurn()
 	over := client.RequestOf(ctx).Notice.Waiting(func() string {
-		place, of := turn.Place()
+		place, of := turn.PlaceInLine()
 		return fmt.Sprintf("waiting for a turn at %s: place %d of %d", att.child, place, of)
 	})
-	err = turn.Await(ctx)
+	err = turn.AwaitBegin(ctx)
 	over()
 	return true, err
 }
@@ -80,8 +80,8 @@ func keptTurn(ctx context.Context) *turnKeeper {
 	return k
 }
 
-// take returns the turn that was kept, if it is of that line and of a request of that name; else nil.
-func (k *turnKeeper) take(line *turns.Line, name string) (t *turns.Turn) {
+// takeTurn returns the turn that was kept, if it is of that line and of a request of that name; else nil.
+func (k *turnKeeper) takeTurn(line *turns.Line, name string) (t *turns.Turn) {
 	if k == nil || !k.turn.IsOf(line, name) {
 		return nil
 	}

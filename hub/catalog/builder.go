@@ -36,8 +36,9 @@ type Child struct {
 
 // HubTool is one of the hub's own tools.
 type HubTool struct {
-	Name string
-	Def  []byte // raw
+	Name  string
+	Def   []byte // raw
+	Finds bool   // it finds tools of children: its description names these if they are not listed
 }
 
 // A Builder makes catalogues by one configuration. Its configuration is not

@@ -97,7 +97,7 @@ func (o *Offer) ReadBy(b *Builder) bool { return o.by == b }
 func (o *Offer) NamesAlike(b *Builder) bool {
 	was, now := o.by.byName[o.child], b.byName[o.child]
 	return was != nil && now != nil && was.Prefix == now.Prefix && was.CutsResults == now.CutsResults && b.cfg.Names == o.by.cfg.Names &&
-		slices.Equal(was.Include, now.Include) && slices.Equal(was.Exclude, now.Exclude) && was.Words.equal(&now.Words)
+		slices.Equal(was.Include, now.Include) && slices.Equal(was.Exclude, now.Exclude) && was.Words.isEqual(&now.Words)
 }
 
 // Tokens returns about how many tokens the definitions of its tools take where they are listed.

@@ -32,6 +32,7 @@ type Tool struct {
 	Made    bool             // of a name that a client made up: see Builder.Unlisted
 
 	alias  string   // what hub.json calls it instead of Remote; "": it does not
+	finds  bool     // the hub's own tool that finds the ones of children
 	mended []string // what was mended in its definition, for people
 	older  bool     // clients before 2026-07-28 read another definition, or none
 	tasks  bool     // its definition reports whether its calls can be tasks of 2025-11-25

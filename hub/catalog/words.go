@@ -18,7 +18,7 @@ type Words struct {
 	Set      map[string][]fixed.Argument // arguments that clients neither see nor give
 }
 
-func (w *Words) equal(other *Words) bool {
+func (w *Words) isEqual(other *Words) bool {
 	same := func(a, b []fixed.Argument) bool { return slices.EqualFunc(a, b, fixed.Argument.Equal) }
 	return maps.Equal(w.Rename, other.Rename) && maps.Equal(w.Describe, other.Describe) && maps.EqualFunc(w.Set, other.Set, same)
 }
@@ -31,7 +31,7 @@ func (t *Tool) Shown() string {
 	return t.Remote
 }
 
-// applyWords gives the definition towards clients the words of the operator. The error says why the tool cannot be offered so.
+// applyWords gives the definition towards clients the words of the operator. The error is the reason why the tool cannot be offered so.
 func (t *Tool) applyWords(w *Words) error {
 	t.Set = w.Set[t.Remote]
 	if text, ok := w.Describe[t.Remote]; ok {

@@ -26,6 +26,7 @@ import (
 // Settings are everything that a hub is built from. They are not changed afterwards.
 type Settings struct {
 	Version           string
+	About             About
 	Children          []Child // in the order of hub.json
 	Broken            []Broken
 	Disabled          []string // entries that are left out on purpose: shown by Status
@@ -63,6 +64,13 @@ type Settings struct {
 	// ForSurroundings gives these settings as they are in the surroundings of a client. Its error reports
 	// what of them cannot differ from client to client, and what mends that. nil: they are the same in all.
 	ForSurroundings func(*Surroundings) (Settings, error)
+}
+
+// About describes the hub to its clients.
+type About struct {
+	Name         string // "mcphub" if it is ""
+	Title        string
+	Instructions string // before the hub's own
 }
 
 // Host returns what the children are started with.
@@ -138,6 +146,7 @@ func (c *Settings) RootsOf(principal string) rootsmgr.Settings {
 
 // keepFrom takes from old what holds for as long as a hub lives.
 func (c Settings) keepFrom(old *Settings) Settings {
+	c.About.Name, c.About.Title = old.About.Name, old.About.Title
 	c.Version, c.FS, c.Log, c.OnStderrLine, c.Record, c.Inspect, c.Launcher = old.Version, old.FS, old.Log, old.OnStderrLine, old.Record, old.Inspect, old.Launcher
 	c.Environ, c.Home, c.Dir, c.Cache = old.Environ, old.Home, old.Dir, old.Cache
 	c.Audit.Recorder, c.Audit.Recent = old.Audit.Recorder, old.Audit.Recent

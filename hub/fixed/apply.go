@@ -58,15 +58,15 @@ func Apply(args []byte, set []Argument) ([]byte, error) {
 	for i := range set {
 		a := &set[i]
 		var err error
-		if args, err = apply(args, a, 0); err != nil {
+		if args, err = setIn(args, a, 0); err != nil {
 			return nil, err
 		}
 	}
 	return args, nil
 }
 
-// apply sets the argument in an object that lies depth names deep.
-func apply(object []byte, a *Argument, depth int) ([]byte, error) {
+// setIn sets the argument in an object that lies depth names deep.
+func setIn(object []byte, a *Argument, depth int) ([]byte, error) {
 	refuse := func(name ...string) error {
 		return &GivenError{a.Pointer(), pointerOf(slices.Concat(a.Path[:depth], name))}
 	}
@@ -85,7 +85,7 @@ func apply(object []byte, a *Argument, depth int) ([]byte, error) {
 		}
 	}
 	if inner != nil {
-		edited, err := apply(inner, a, depth+1)
+		edited, err := setIn(inner, a, depth+1)
 		if err != nil {
 			return nil, err
 		}

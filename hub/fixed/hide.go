@@ -12,7 +12,7 @@ import (
 // maxDepth is how deep a schema is searched for an argument.
 const maxDepth = 64
 
-// Hide returns an inputSchema without these arguments. It is the schema itself, byte for byte, but for them. The error says which
+// Hide returns an inputSchema without these arguments. It is the schema itself, byte for byte, but for them. The error names the
 // argument it does not declare.
 func Hide(schema []byte, set []Argument) ([]byte, error) {
 	for i := range set {
@@ -64,7 +64,7 @@ func (h *hider) hideIn(schema []byte, at, depth int) (out []byte, found bool) {
 			}
 		case "$ref":
 			var ref string
-			if ref, value, is = h.follow(value, at, depth); is {
+			if ref, value, is = h.hideBehind(value, at, depth); is {
 				h.replaced = append(h.replaced, ref)
 				m.Name, value = "allOf", append(append([]byte{'['}, value...), ']')
 				if others := jsonrpc.Get(schema, "allOf"); others != nil {
@@ -116,8 +116,8 @@ func (h *hider) hideInEach(list []byte, at, depth int) (out []byte, found bool) 
 	return append(out, ']'), found
 }
 
-// follow returns the schema that a reference within the whole one leads to, without the argument.
-func (h *hider) follow(raw []byte, at, depth int) (ref string, out []byte, found bool) {
+// hideBehind returns the schema that a reference within the whole one leads to, without the argument.
+func (h *hider) hideBehind(raw []byte, at, depth int) (ref string, out []byte, found bool) {
 	ref, _ = jsonrpc.String(raw)
 	pointer, ok := strings.CutPrefix(ref, "#")
 	if !ok || strings.ContainsRune(pointer, '%') {

@@ -1,7 +1,7 @@
 // Package turns bounds how many requests each server has at a time, how many wait for that, and how many begin in a period.
 //
 // [Limits] are what hub.json sets for one server: a [Bound] of all its requests, and bounds of the ones whose name fits a
-// pattern. A [Line] holds the requests of one server. A request that may not begin yet waits in it ([Turn.Await]), and one
+// pattern. A [Line] holds the requests of one server. A request that may not begin yet waits in it ([Turn.AwaitBegin]), and one
 // that no bound has room for is refused ([ExceededError]).
 //
 // # Order

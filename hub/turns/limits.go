@@ -78,8 +78,8 @@ type gauge struct {
 	began   []time.Time // of the last requests, the oldest first, with a rate
 }
 
-// fits reports whether the gauge counts requests of a name. A pattern that cannot be read fits all: it bounds more.
-func (g *gauge) fits(name string) bool {
+// countsName reports whether the gauge counts requests of a name. A pattern that cannot be read fits all: it bounds more.
+func (g *gauge) countsName(name string) bool {
 	if g.pattern == "" {
 		return true
 	}
@@ -115,8 +115,8 @@ func (g *gauge) forgetOld(now time.Time) {
 	g.began = slices.Delete(g.began, 0, old)
 }
 
-// begin counts a request that begins.
-func (g *gauge) begin(now time.Time) {
+// countBegun counts a request that begins.
+func (g *gauge) countBegun(now time.Time) {
 	g.running++
 	if g.Rate.N > 0 {
 		g.forgetOld(now)

@@ -41,9 +41,9 @@ func newLine(server string) *Line {
 	return &Line{server: server, sessions: map[string]*session{}, running: map[*Turn]struct{}{}, round: 1}
 }
 
-// Take takes the turn of a request of a session by the name of its tool, or by its method. waits: it may not begin before
-// Await returns. The error is an *ExceededError.
-func (l *Line) Take(of, name string) (t *Turn, waits bool, err error) {
+// TakeTurn takes the turn of a request of a session by the name of its tool, or by its method. waits: it may not begin before
+// AwaitBegin returns. The error is an *ExceededError.
+func (l *Line) TakeTurn(of, name string) (t *Turn, waits bool, err error) {
 	now := time.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -51,10 +51,10 @@ func (l *Line) Take(of, name string) (t *Turn, waits bool, err error) {
 	waits = !t.hasRoom()
 	for _, g := range t.gauges {
 		if again := g.checkRate(now); again > 0 {
-			return nil, false, l.exceeded(g, true, again)
+			return nil, false, l.exceededError(g, true, again)
 		}
 		if waits && g.Calls > 0 && g.waiting >= g.Queue {
-			return nil, false, l.exceeded(g, false, retryAfter)
+			return nil, false, l.exceededError(g, false, retryAfter)
 		}
 	}
 	s := l.sessions[of]
@@ -64,7 +64,7 @@ func (l *Line) Take(of, name string) (t *Turn, waits bool, err error) {
 		l.sessions[of] = s
 	}
 	if !waits {
-		l.begin(t, s, now)
+		l.beginTurn(t, s, now)
 		return t, false, nil
 	}
 	t.begun = make(chan struct{})
@@ -73,13 +73,13 @@ func (l *Line) Take(of, name string) (t *Turn, waits bool, err error) {
 	return t, true, nil
 }
 
-func (l *Line) exceeded(g *gauge, ofRate bool, again time.Duration) error {
+func (l *Line) exceededError(g *gauge, ofRate bool, again time.Duration) error {
 	return &ExceededError{Server: l.server, Pattern: g.pattern, Bound: g.Bound, OfRate: ofRate, Again: again}
 }
 
 func (l *Line) gaugesOf(name string) (fit []*gauge) {
 	for _, g := range l.gauges {
-		if g.fits(name) {
+		if g.countsName(name) {
 			fit = append(fit, g)
 		}
 	}
@@ -97,18 +97,18 @@ func (l *Line) countWaiting(t *Turn, n int) {
 	}
 }
 
-// begin expects the caller to hold mu, as all below do.
-func (l *Line) begin(t *Turn, s *session, now time.Time) {
+// beginTurn expects the caller to hold mu, as all below do.
+func (l *Line) beginTurn(t *Turn, s *session, now time.Time) {
 	for _, g := range t.gauges {
-		g.begin(now)
+		g.countBegun(now)
 	}
 	l.running[t] = struct{}{}
 	l.round++
 	s.running, s.served = s.running+1, l.round
 }
 
-// Await waits until the request may begin. With an error, which is the cause of the end of ctx, it has left the line.
-func (t *Turn) Await(ctx context.Context) error {
+// AwaitBegin waits until the request may begin. With an error, which is the cause of the end of ctx, it has left the line.
+func (t *Turn) AwaitBegin(ctx context.Context) error {
 	select {
 	case <-t.begun:
 		return nil
@@ -121,9 +121,9 @@ func (t *Turn) Await(ctx context.Context) error {
 // IsOf reports whether the turn is of a line, for requests of that name. A nil Turn is of none.
 func (t *Turn) IsOf(l *Line, name string) bool { return t != nil && t.line == l && t.name == name }
 
-// Place returns how many requests begin before it, itself counted, as far as that is known, of how many that wait. It is 0
+// PlaceInLine returns how many requests begin before it, itself counted, as far as that is known, of how many that wait. It is 0
 // once the request may begin.
-func (t *Turn) Place() (place, of int) {
+func (t *Turn) PlaceInLine() (place, of int) {
 	l := t.line
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -211,7 +211,7 @@ func (l *Line) serveWaiting() {
 		t := next.waiting[turn]
 		next.waiting = slices.Delete(next.waiting, turn, turn+1)
 		l.countWaiting(t, -1)
-		l.begin(t, next, time.Now())
+		l.beginTurn(t, next, time.Now())
 		close(t.begun)
 	}
 }

@@ -23,10 +23,10 @@ func lineOf(limits Limits) (*Table, *Line) {
 	return table, table.Line("kid")
 }
 
-// take takes a turn, or puts the request in the line.
-func take(t testing.TB, l *Line, session, name string) *Turn {
+// takeTurn takes a turn, or puts the request in the line.
+func takeTurn(t testing.TB, l *Line, session, name string) *Turn {
 	t.Helper()
-	turn, _, err := l.Take(session, name)
+	turn, _, err := l.TakeTurn(session, name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,19 +67,19 @@ func TestServersWithoutLimits(t *testing.T) {
 func TestAFloodDelaysOthersByOneTurn(t *testing.T) {
 	t.Parallel()
 	_, l := lineOf(Limits{All: Bound{Calls: 1, Queue: 200}})
-	holder := take(t, l, "flood", "a")
+	holder := takeTurn(t, l, "flood", "a")
 	flood := make([]*Turn, 100)
 	for i := range flood {
-		flood[i] = take(t, l, "flood", "a")
+		flood[i] = takeTurn(t, l, "flood", "a")
 	}
-	one, two := take(t, l, "one", "a"), take(t, l, "two", "a")
-	if place, of := one.Place(); place != 1 || of != 102 {
+	one, two := takeTurn(t, l, "one", "a"), takeTurn(t, l, "two", "a")
+	if place, of := one.PlaceInLine(); place != 1 || of != 102 {
 		t.Errorf("place %d of %d", place, of)
 	}
-	if place, _ := two.Place(); place != 2 {
+	if place, _ := two.PlaceInLine(); place != 2 {
 		t.Errorf("place %d", place)
 	}
-	if place, _ := flood[1].Place(); place != 4 {
+	if place, _ := flood[1].PlaceInLine(); place != 4 {
 		t.Errorf("place %d", place)
 	}
 	holder.End()
@@ -87,7 +87,7 @@ func TestAFloodDelaysOthersByOneTurn(t *testing.T) {
 		if !next.hasBegun() {
 			t.Fatal("it had to wait for more than one turn of the other session")
 		}
-		if place, _ := next.Place(); place != 0 {
+		if place, _ := next.PlaceInLine(); place != 0 {
 			t.Errorf("place %d of a request that has begun", place)
 		}
 		next.End()
@@ -101,13 +101,13 @@ func TestSessionsWithOneRequestAtATime(t *testing.T) {
 	waiting := map[string][]*Turn{}
 	names := []string{"flood", "one", "two"}
 	for range 400 {
-		waiting["flood"] = append(waiting["flood"], take(t, l, "flood", "a"))
+		waiting["flood"] = append(waiting["flood"], takeTurn(t, l, "flood", "a"))
 	}
 	served := map[string]int{}
 	for range 300 {
 		for _, name := range names[1:] {
 			if len(waiting[name]) == 0 {
-				waiting[name] = append(waiting[name], take(t, l, name, "a"))
+				waiting[name] = append(waiting[name], takeTurn(t, l, name, "a"))
 			}
 		}
 		for _, name := range names {
@@ -129,19 +129,19 @@ func TestSessionsWithOneRequestAtATime(t *testing.T) {
 func TestWhatIsRefused(t *testing.T) {
 	t.Parallel()
 	_, l := lineOf(Limits{All: Bound{Calls: 1, Queue: 1}, Tools: []ToolBound{{"write_*", Bound{Rate: Rate{1, time.Hour}}}}})
-	take(t, l, "a", "read")
-	waits := take(t, l, "a", "write_one")
+	takeTurn(t, l, "a", "read")
+	waits := takeTurn(t, l, "a", "write_one")
 	for name, want := range map[string]ExceededError{
 		"read":      {Server: "kid", Bound: l.gauges[0].Bound, Again: retryAfter},
 		"write_two": {Server: "kid", Bound: l.gauges[0].Bound, Again: retryAfter},
 	} {
-		_, _, err := l.Take("b", name)
+		_, _, err := l.TakeTurn("b", name)
 		if e, ok := errors.AsType[*ExceededError](err); !ok || *e != want {
 			t.Errorf("%s: %+v, want %+v", name, err, want)
 		}
 	}
 	waits.End()
-	if turn := take(t, l, "b", "read"); turn.hasBegun() {
+	if turn := takeTurn(t, l, "b", "read"); turn.hasBegun() {
 		t.Error("two requests at a time")
 	}
 }
@@ -150,18 +150,18 @@ func TestWhatIsRefused(t *testing.T) {
 func TestCancelFreesThePlace(t *testing.T) {
 	t.Parallel()
 	_, l := lineOf(Limits{All: Bound{Calls: 1, Queue: 1}})
-	holder, waits := take(t, l, "a", "x"), take(t, l, "b", "x")
+	holder, waits := takeTurn(t, l, "a", "x"), takeTurn(t, l, "b", "x")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	enough := errors.New("enough")
 	cancel(enough)
-	if err := waits.Await(ctx); !errors.Is(err, enough) {
+	if err := waits.AwaitBegin(ctx); !errors.Is(err, enough) {
 		t.Errorf("it ended with %v", err)
 	}
-	next := take(t, l, "c", "x")
+	next := takeTurn(t, l, "c", "x")
 	waits.End()
 	holder.End()
 	holder.End()
-	if err := next.Await(t.Context()); err != nil {
+	if err := next.AwaitBegin(t.Context()); err != nil {
 		t.Error(err)
 	}
 	next.End()
@@ -178,7 +178,7 @@ func TestRateOfAnyPeriod(t *testing.T) {
 		began := []time.Time{}
 		random := seeds.Rand(t)
 		for len(began) < 30 {
-			turn, _, err := l.Take("a", "x")
+			turn, _, err := l.TakeTurn("a", "x")
 			if err == nil {
 				began = append(began, time.Now())
 				turn.End()
@@ -186,11 +186,11 @@ func TestRateOfAnyPeriod(t *testing.T) {
 				continue
 			}
 			<-time.After(err.(*ExceededError).Again - time.Millisecond)
-			if _, _, err := l.Take("a", "x"); err == nil {
+			if _, _, err := l.TakeTurn("a", "x"); err == nil {
 				t.Fatal("there was room before the pause was over")
 			}
 			<-time.After(time.Millisecond)
-			if _, _, err := l.Take("a", "x"); err != nil {
+			if _, _, err := l.TakeTurn("a", "x"); err != nil {
 				t.Fatal("there is no room after the pause")
 			}
 			began = append(began, time.Now())
@@ -220,7 +220,7 @@ func TestLines(t *testing.T) {
 		over := 0 // how many may be under way beyond the limits: those that were when they changed
 		t.Repeat(map[string]func(*rapid.T){
 			"take": func(t *rapid.T) {
-				turn, waits, err := l.Take(fmt.Sprint(rapid.IntRange(1, 4).Draw(t, "session")), rapid.SampledFrom(names).Draw(t, "name"))
+				turn, waits, err := l.TakeTurn(fmt.Sprint(rapid.IntRange(1, 4).Draw(t, "session")), rapid.SampledFrom(names).Draw(t, "name"))
 				if err != nil {
 					return
 				}

@@ -15,24 +15,27 @@ import (
 // File is one configuration, checked, with its defaults filled in. Paths are
 // as written once variables are replaced: "~" and relative ones are untouched.
 type File struct {
-	Path     string      `koanf:"-"`       // absolute where Load read it, as named where Parse did; "" for Default
-	Servers  []Server    `koanf:"-"`       // in the order of the file, disabled and failed ones too
-	Sandbox  string      `koanf:"sandbox"` // the mode of processes whose entry says none
-	Names    Names       `koanf:"names"`
-	Expose   Expose      `koanf:"expose"`
-	Results  Results     `koanf:"results"`
-	Attach   Attach      `koanf:"attach"`
-	Inputs   []Input     `koanf:"inputs"`
-	Secrets  Secrets     `koanf:"secrets"`
-	Auth     OAuthClient `koanf:"auth"`
-	Roots    Roots       `koanf:"roots"`
-	Policy   Policy      `koanf:"policy"`
-	Approval Approval    `koanf:"approval"`
-	Audit    Audit       `koanf:"audit"`
-	Logs     Logs        `koanf:"logs"`
-	Metrics  Metrics     `koanf:"metrics"`
-	HTTP     HTTP        `koanf:"http"`
-	Limits   Limits      `koanf:"limits"`
+	Path         string      `koanf:"-"`       // absolute where Load read it, as named where Parse did; "" for Default
+	Servers      []Server    `koanf:"-"`       // in the order of the file, disabled and failed ones too
+	Sandbox      string      `koanf:"sandbox"` // the mode of processes whose entry says none
+	Name         string      `koanf:"name"`    // of the hub, for clients; "" = not said, as of the next two
+	Title        string      `koanf:"title"`
+	Instructions string      `koanf:"instructions"`
+	Names        Names       `koanf:"names"`
+	Expose       Expose      `koanf:"expose"`
+	Results      Results     `koanf:"results"`
+	Attach       Attach      `koanf:"attach"`
+	Inputs       []Input     `koanf:"inputs"`
+	Secrets      Secrets     `koanf:"secrets"`
+	Auth         OAuthClient `koanf:"auth"`
+	Roots        Roots       `koanf:"roots"`
+	Policy       Policy      `koanf:"policy"`
+	Approval     Approval    `koanf:"approval"`
+	Audit        Audit       `koanf:"audit"`
+	Logs         Logs        `koanf:"logs"`
+	Metrics      Metrics     `koanf:"metrics"`
+	HTTP         HTTP        `koanf:"http"`
+	Limits       Limits      `koanf:"limits"`
 
 	Sum   string        `koanf:"-"` // of the bytes that were read, SHA-256 in hex; "" for Default
 	Trail hubfile.Trail `koanf:"-"` // how Path led to the file when Load read it

@@ -61,6 +61,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 				Timeout: Timeout{30 * time.Second, 90 * time.Second, ptr(time.Duration(0)), time.Second}},
 		},
 		Sandbox: "auto",
+		Name:    "team-hub", Title: "Hub of the team", Instructions: "Ask first.",
 		Names:   Names{"--", 40},
 		Expose:  Expose{"auto", 12000},
 		Results: Results{100 << 10},

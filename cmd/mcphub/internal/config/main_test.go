@@ -25,7 +25,7 @@ const everyKey = `{
              "timeout": { "start": "30s", "call": 90000, "idle": "0", "stop": "1s" }, "limits": { "memory": "1GiB", "processes": 50, "calls": 4, "queue": 0, "rate": "60/min", "tools": { "write_*": { "calls": 1, "rate": "10/s" } } }, "results": { "max": "off" },
              "disabled": true },
   },
-  "names": { "separator": "--", "max": 40 },
+  "name": "team-hub", "title": "Hub of the team", "instructions": "Ask first.", "names": { "separator": "--", "max": 40 },
   "expose": { "mode": "auto", "tokens": 12000 }, "results": { "max": "100KiB" },
   "inputs": [ { "id": "key", "description": "The key", "password": true, "type": "promptString" } ],
   "secrets": { "store": "file", "identity": "~/id" }, "auth": { "clientId": "https://client.example/mcphub.json" },

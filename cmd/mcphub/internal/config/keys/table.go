@@ -48,6 +48,9 @@ var Table = objectOf(
 	Key{Name: "mcpServers", Guard: true, Text: "The child servers by name. A name of other signs than `A-Z a-z 0-9 _ . -` is shortened to these, and `mcphub validate` says how it is called.",
 		Spec: &Spec{Kind: KindMap, Elem: Entry}},
 	Key{Name: "sandbox", Guard: true, Def: `"` + SandboxDefault + `"`, Spec: choiceOf(SandboxOff, SandboxAuto, SandboxRequired), Text: "The `sandbox.mode` of each server with `command` whose entry says none; see [sandbox.md](sandbox.md)."},
+	Key{Name: "name", Restart: true, Note: "mcphub", Spec: stringValue(notLonger(100)), Text: "The name by which clients know this hub (`serverInfo`)."},
+	Key{Name: "title", Restart: true, Note: "none", Spec: stringValue(notLonger(200)), Text: "The title of this hub that clients show."},
+	Key{Name: "instructions", Note: "none", Spec: stringValue(notLonger(8 << 10)), Text: "What clients are told about this hub, before what it says about itself and about its servers."},
 	Key{Name: "names", Text: "How the tools of the children are named.", Spec: objectOf(
 		Key{Name: "separator", Def: `"__"`, Spec: stringValue(checkSeparator), Text: "Stands between the name of the server and that of its tool."},
 		Key{Name: "max", Def: `50`, Spec: wholeNumber(16, 128), Text: "Longest tool name offered. Clients put a prefix of their own before it and cut at 60 to 64. If it is at most 64, a `.` or `/` in the name of a tool becomes `_` and the name gets a mark: some models refuse every prompt that has such a tool."},

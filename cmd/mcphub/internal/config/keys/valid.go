@@ -3,6 +3,7 @@ package keys
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"fmt"
 	"math"
 	"net"
 	"net/netip"
@@ -40,6 +41,16 @@ func notEmpty(s string) string {
 		return "must not be empty"
 	}
 	return ""
+}
+
+// notLonger is for a text that clients read.
+func notLonger(most int) func(string) string {
+	return func(s string) string {
+		if len(s) > most {
+			return fmt.Sprintf("has %d bytes, and %d are the most", len(s), most)
+		}
+		return ""
+	}
 }
 
 // checkGroup is for the name of a group of people.
