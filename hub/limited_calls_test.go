@@ -18,6 +18,7 @@ import (
 	"mcphub/children/spec"
 	"mcphub/hub/turns"
 	"mcphub/internal/jsonrpc"
+	"mcphub/validate"
 )
 
 // turnstile is a stage whose children hold each call until the test lets one of them go on.
@@ -241,4 +242,33 @@ func TestLimitsOfOtherRequests(t *testing.T) {
 			c.raw("resources/read", `{"uri":"note://1"}`)
 		}
 	})
+}
+
+// TestAnApprovedCallWaitsForItsTurn: while a person is asked about a call the call has no turn, and what the person has allowed is not
+// asked again when its turn has come.
+func TestAnApprovedCallWaitsForItsTurn(t *testing.T) {
+	approving(t, nil, func(a *askedHub) {
+		p, answer := saying(yes), make(chan struct{})
+		p.says = func(context.Context, *jsonrpc.Message) string {
+			<-answer
+			return yes
+		}
+		c, _ := a.client(p)
+		var wg sync.WaitGroup
+		wg.Go(func() { a.passes(c, "kid__echo", reading(a.at("data", "one", "1.txt"))) })
+		<-p.seen
+		other, _ := a.client(nil)
+		a.passes(other, "kid__echo", `{"x":1}`) // beside the question
+		ctx, cancel := context.WithCancel(context.Background())
+		wg.Go(func() { _, _ = other.conn.Call(ctx, "tools/call", []byte(toolCall("kid__sleep", `{}`))) })
+		synctest.Wait()
+		close(answer)
+		synctest.Wait()
+		if n := a.h.turns.Waiting(); n != 1 {
+			t.Errorf("%d calls wait for a turn, want the one that was allowed", n)
+		}
+		cancel()
+		wg.Wait()
+		a.asks(p, 1)
+	}, func(cfg *Config, _ *validate.Config) { cfg.Children[0].Calls = callLimits(1, 1) })
 }
