@@ -272,3 +272,22 @@ func TestAnApprovedCallWaitsForItsTurn(t *testing.T) {
 		a.asks(p, 1)
 	}, func(cfg *Config, _ *validate.Config) { cfg.Children[0].Calls = callLimits(1, 1) })
 }
+
+// TestALimitedCallOfAModernClient: a client of 2026-07-28 gets the time as well, in a result that the specification allows.
+func TestALimitedCallOfAModernClient(t *testing.T) {
+	limiting(t, turns.Limits{All: turns.Bound{Rate: turns.Rate{N: 1, Per: time.Minute}}}, func(t *testing.T, h *Hub, s *turnstile) {
+		m, _ := enterModern(t, h, `{}`)
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if msg, bad := text(m.raw("tools/call", toolCall("kid__noticed", `{}`))); bad {
+				t.Error(msg)
+			}
+		})
+		s.letGo(1)
+		wg.Wait()
+		got := m.raw("tools/call", toolCall("kid__noticed", `{}`))
+		if msg, bad := text(got); !bad || !strings.Contains(msg, "limits.rate") || !strings.Contains(got, `"mcphub/retryAfterMs":60000`) {
+			t.Errorf("it gets %s", got)
+		}
+	})
+}

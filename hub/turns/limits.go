@@ -2,7 +2,6 @@ package turns
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"mcphub/validate/policy"
@@ -112,7 +111,7 @@ func (g *gauge) forgetOld(now time.Time) {
 	for old < len(g.began) && now.Sub(g.began[old]) >= g.Rate.Per {
 		old++
 	}
-	g.began = slices.Delete(g.began, 0, old)
+	g.began = g.began[old:] // append moves what is left when it needs room
 }
 
 // countBegun counts a request that begins.
