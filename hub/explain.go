@@ -49,7 +49,7 @@ func (s *Session) explainTool(ctx context.Context, name string, arguments []byte
 	case kind == failure.Arguments:
 		e.Decision, e.Rule, e.Refusal = policy.Deny.String(), "arguments", err.Error()
 	case kind == failure.Schema:
-		e.Decision, e.Rule, e.Refusal = policy.Deny.String(), "schema", texts.BadArguments(tool.Child, tool.Remote, err)
+		e.Decision, e.Rule, e.Refusal = policy.Deny.String(), "schema", texts.BadArguments(tool.Child, tool.Shown(), err)
 	case kind == failure.Missing:
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error()), nil
 	case kind == failure.NotAvailable:

@@ -7,8 +7,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"mcphub/children/childtest"
+	"mcphub/children/spec"
 	"mcphub/hub/catalog"
 	"mcphub/hub/search"
 	"mcphub/internal/jsonrpc"
@@ -223,11 +225,18 @@ func TestCostOfExposure(t *testing.T) {
 			said = append(said, search.Tool{Server: server.Server, Name: d.Name, Title: d.Title, Description: d.Description, Schema: jsonrpc.Get(def, "inputSchema")})
 		}
 	}
-	cfg := testConfig(t, scripted("kid", childtest.Script{}))
-	cfg.Expose = catalog.Exposure{Search: true}
-	c := connect(t, runHub(t, cfg), t.TempDir())
-	c.handshake(`{"roots":{}}`)
-	list := len(jsonrpc.Get([]byte(c.raw("tools/list", `{}`)), "tools"))
+	list := 0
+	synctest.Test(t, func(t *testing.T) {
+		var specs []spec.Spec
+		for _, s := range realServers(t) {
+			specs = append(specs, played(s.Server, spec.ShareSession, childtest.Script{Defs: s.lines(t)}))
+		}
+		cfg := testConfig(t, specs...)
+		cfg.Launcher, cfg.Expose = newStage(), catalog.Exposure{Search: true}
+		c, _ := enter(t, runHub(t, cfg), t.TempDir())
+		c.handshake(`{"roots":{}}`)
+		list = len(jsonrpc.Get([]byte(c.raw("tools/list", `{}`)), "tools"))
+	})
 
 	questions, err := os.ReadFile("search/testdata/questions.tsv")
 	if err != nil {

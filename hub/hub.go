@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"sync/atomic"
@@ -21,6 +22,7 @@ import (
 	"mcphub/hub/surroundings"
 	"mcphub/hub/telemetry"
 	"mcphub/hub/toolset"
+	"mcphub/hub/turns"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr/guard"
@@ -33,6 +35,7 @@ type (
 	Surroundings = configuration.Surroundings
 	As           = configuration.Impersonation
 	Child        = configuration.Child
+	About        = configuration.About
 	Broken       = configuration.Broken
 	Limits       = configuration.Limits
 )
@@ -58,6 +61,7 @@ type Hub struct {
 	redefined   catalog.Redefinitions
 	recent      audit.Recent // refusals, if no log is kept
 	recorded    *record.Group
+	turns       turns.Table // of calls at servers that hub.json bounds
 
 	sessions     *assignment.Table[*Session]
 	surroundings *surroundings.Table
@@ -70,9 +74,16 @@ func New(cfg Config) (*Hub, error) {
 	}
 	h := &Hub{replacing: make(chan struct{}, 1)}
 	h.sessions = assignment.NewTable[*Session](&h.current)
-	h.serverInfo = append(jsonrpc.AppendString([]byte(`{"name":"mcphub","version":`), cfg.Version), '}')
+	about := &cfg.About
+	about.Name = cmp.Or(about.Name, "mcphub")
+	h.serverInfo = jsonrpc.AppendString([]byte(`{"name":`), about.Name)
+	h.serverInfo = jsonrpc.AppendString(append(h.serverInfo, `,"version":`...), cfg.Version)
+	if about.Title != "" {
+		h.serverInfo = jsonrpc.AppendString(append(h.serverInfo, `,"title":`...), about.Title)
+	}
+	h.serverInfo = append(h.serverInfo, '}')
 	h.seal = seal.NewRandom()
-	if err := h.buildControl(cfg.Version); err != nil {
+	if err := h.buildControl(about, cfg.Version); err != nil {
 		return nil, err
 	}
 	cfg.Audit.Recent = &h.recent
@@ -83,6 +94,7 @@ func New(cfg Config) (*Hub, error) {
 	}
 	conf.PutInForce(nil)
 	h.current.Set(conf)
+	h.turns.Set(conf.CallLimits())
 	changed := h.sessions.UpdateInstance
 	if cfg.Telemetry != nil {
 		h.watchWith(cfg.Telemetry)
@@ -163,6 +175,7 @@ func (h *Hub) followConfiguration(conf *configuration.Configuration) {
 		h.sessions.Replace(next)
 		h.sup.SetMaxEach(principalChildren(&conf.Limits, h.sup.MaxChildren()))
 	}, h.tellEnd)
+	h.turns.Set(conf.CallLimits())
 }
 
 // diffConfigurations tells conf and old apart.

@@ -170,15 +170,21 @@ func (s *Session) acceptsNotification(k spec.Key, method string) bool {
 	return slices.Contains(among, k.Child) && (len(among) == 1 || offers[k.Child].Extends(method))
 }
 
-// withInstructions adds what the toolsets say, and what the children say about themselves, as far as it
-// is known by now, each under its name.
+// withInstructions adds what hub.json says about the hub and its toolsets, the servers if their tools are not listed, and what the
+// children say about themselves, as far as it is known by now, each under its name.
 func (s *Session) withInstructions(result []byte, conf *configuration.Configuration, offers map[string]*catalog.Offer) []byte {
 	own := jsonrpc.Get(result, "instructions")
 	text, ok := jsonrpc.String(own)
 	if !ok {
 		return result
 	}
-	before := len(text)
+	before := text
+	if of := conf.About.Instructions; of != "" {
+		text = of + "\n\n" + text
+	}
+	if servers := conf.Offers.Catalog(offers).For(conf.Checker).Servers(); servers != "" {
+		text += " " + servers
+	}
 	if said := conf.View().Instructions(); said != "" {
 		text += "\n\n" + said
 	}
@@ -196,7 +202,7 @@ func (s *Session) withInstructions(result []byte, conf *configuration.Configurat
 		}
 		text += "\n\n## " + printable.Escape(name, 100) + "\n\n" + said
 	}
-	if len(text) == before {
+	if text == before {
 		return result
 	}
 	return jsonrpc.Join(jsonrpc.Splice(result, jsonrpc.Edit{Old: own, With: jsonrpc.AppendString(nil, text)}))

@@ -21,7 +21,7 @@ func NewTelemetry(o TelemetryOptions) *Telemetry { return telemetry.New(o) }
 func (h *Hub) watchWith(t *Telemetry) {
 	h.telemetry = t
 	t.SetOwner(telemetry.Owner{
-		Transport: h.transportOf, Questions: h.asked.Load, Suspended: h.suspended.Load,
+		Transport: h.transportOf, Questions: h.asked.Load, Suspended: h.suspended.Load, Waiting: h.turns.Waiting,
 		Unrecorded: func() uint64 { return h.currentConfiguration().Audit.Status().Unrecorded },
 	})
 }

@@ -138,7 +138,7 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 	}
 	s.sender = call.Sender{
 		ID: id, Principal: o.principal, Current: current, Offering: s.Offering, Instances: subscribedInstances{s.member, s.notifier}, Approvals: s.approvals, Terminal: &h.terminal,
-		Records: s.records, Tasks: &s.tasks, Progress: &h.progress, Results: results.NewStore(&h.results, o.principal.Key(), life), Own: s.ownTool, Log: s.log,
+		Records: s.records, Tasks: &s.tasks, Progress: &h.progress, Turns: &h.turns, Results: results.NewStore(&h.results, o.principal.Key(), life), Own: s.ownTool, Log: s.log,
 		AdoptTask: func(ctx context.Context, lease *children.Lease, tool string, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
 			return s.tasks.Adopt(ctx, taskSession{s}, lease, tool, a, drop)
 		},

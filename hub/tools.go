@@ -12,6 +12,7 @@ import (
 
 	"mcphub/hub/call"
 	"mcphub/hub/catalog"
+	"mcphub/hub/configuration"
 	"mcphub/hub/failure"
 	"mcphub/hub/texts"
 	"mcphub/internal/jsonrpc"
@@ -26,8 +27,8 @@ const (
 )
 
 // buildControl makes the MCP server of the control plane with the hub's tools.
-func (h *Hub) buildControl(version string) error {
-	h.control = server.NewMCPServer("mcphub", version, server.WithToolCapabilities(true), server.WithPromptCapabilities(true),
+func (h *Hub) buildControl(about *configuration.About, version string) error {
+	h.control = server.NewMCPServer(about.Name, version, server.WithTitle(about.Title), server.WithToolCapabilities(true), server.WithPromptCapabilities(true),
 		server.WithResourceCapabilities(true, true), server.WithCompletions(), server.WithLogging(), server.WithTaskCapabilities(true, true, true), server.WithInstructions(instructions))
 	tools := []server.ServerTool{
 		{Tool: mcp.NewTool(toolGetRoots,
@@ -59,7 +60,7 @@ func (h *Hub) buildControl(version string) error {
 		if err != nil {
 			return fmt.Errorf("hub: definition of %s: %w", t.Tool.Name, err)
 		}
-		h.ownTools = append(h.ownTools, catalog.HubTool{Name: t.Tool.Name, Def: def})
+		h.ownTools = append(h.ownTools, catalog.HubTool{Name: t.Tool.Name, Def: def, Finds: t.Tool.Name == toolFindTools})
 	}
 	h.control.AddTools(tools...)
 	return nil
@@ -139,7 +140,7 @@ type foundTools struct {
 type foundTool struct {
 	Name        string          `json:"name"` // towards the client
 	ServerName  string          `json:"serverName"`
-	ToolName    string          `json:"toolName"` // the child's own, for call-tool
+	ToolName    string          `json:"toolName"` // the child's own, or what hub.json calls it; for call-tool
 	Description json.RawMessage `json:"description,omitempty"`
 	Required    json.RawMessage `json:"required,omitempty"`    // names of the arguments that it needs; left out beside InputSchema
 	InputSchema json.RawMessage `json:"inputSchema,omitempty"` // with definitions
@@ -173,7 +174,7 @@ func (s *Session) findTools(ctx context.Context, req mcp.CallToolRequest) (*mcp.
 
 // foundAs returns what find-tools says about a tool, with its whole definition or in short.
 func foundAs(t *catalog.Tool, whole bool) foundTool {
-	f := foundTool{Name: t.Name, ServerName: t.Child, ToolName: t.Remote, Description: jsonrpc.Get(t.Def, "description")}
+	f := foundTool{Name: t.Name, ServerName: t.Child, ToolName: t.Shown(), Description: jsonrpc.Get(t.Def, "description")}
 	schema := jsonrpc.Get(t.Def, "inputSchema")
 	if whole {
 		f.InputSchema = schema

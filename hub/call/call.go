@@ -12,11 +12,11 @@ import (
 	"mcphub/hub/failure"
 	"mcphub/hub/record"
 	"mcphub/hub/tracing"
+	"mcphub/hub/turns"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
-	"mcphub/validate/policy"
 )
 
 // A Call is one thing that a client asks of a child: a tool, a prompt, a resource,
@@ -33,6 +33,7 @@ type Call struct {
 	splicing     splicing
 	scanned      scanned            // by an earlier attempt
 	approval     *approval.Approval // a person's, of this very call; nil: none
+	turn         *turns.Turn        // at its server; nil: nothing bounds it, or it has none yet
 	loginOffered bool               // a login was offered on account of what its server answered
 	wait         *rootsmgr.Wait     // the time that it may wait for roots, over all attempts
 
@@ -139,10 +140,10 @@ func (c *Call) Do(ctx context.Context) (jsonrpc.Answer, error) {
 	ctx = s.withNotice(ctx, c.token)
 	t.resetTarget()
 	c.approval = nil // one that a reload has overtaken was of other rules
-	att, err := c.prepareAttempt(ctx)
-	if err == nil && att.verdict.Decision == policy.Escalate {
-		att, err = c.askApproval(ctx, att)
-	}
+	var err error
+	defer func() { c.leaveTurn(ctx, err) }()
+	var att *attempt
+	att, err = c.judgeInTurn(ctx)
 	switch {
 	case errors.Is(err, configuration.ErrSuperseded) && ctx.Err() == nil:
 		return t.failRequest(ctx, err), configuration.ErrSuperseded

@@ -106,7 +106,12 @@ func (p *pooledCall) readRequest(s *Sender, m *jsonrpc.Message, quoted []byte, t
 // answer and the error of Call.Do.
 func (s *Sender) CallTool(ctx context.Context, m *jsonrpc.Message, quoted []byte, tool offering.Tool) (jsonrpc.Answer, error) {
 	c := new(pooledCall)
+	m, given := withSetArguments(m, tool)
+	if given == nil {
+		quoted = m.Param("name")
+	}
 	c.readRequest(s, m, quoted, tool)
+	c.tool.given = given
 	return c.Do(ctx)
 }
 
@@ -127,7 +132,7 @@ func (s *Sender) TryCallTool(m *jsonrpc.Message, from client.Client, r replier, 
 	}
 	list := s.Offering.Catalog()
 	tool := offering.Tool{Tool: list.ToolNamed(quoted[1 : len(quoted)-1]), Conf: list.Conf}
-	if tool.Tool == nil || tool.Child == "" || m.Param("task") != nil || !allowsFastPath(from, tool, nil) || onReadLoop && tool.Costly || list.Renames(tool.Child) {
+	if tool.Tool == nil || tool.Child == "" || m.Param("task") != nil || s.Turns.Line(tool.Child) != nil || len(tool.Set) > 0 || !allowsFastPath(from, tool, nil) || onReadLoop && tool.Costly || list.Renames(tool.Child) {
 		return false
 	}
 	p := pooledCalls.Get().(*pooledCall)

@@ -38,7 +38,8 @@ func (s *Sender) serveOwn(ctx context.Context, tool offering.Tool, m *jsonrpc.Me
 	if target.Tool == nil {
 		return refusal, nil
 	}
-	c := &Call{sender: s, target: &toolTarget{listed: target, args: inner, at: "/toolArgs"}, token: tokenOf(m), splicing: splicingOf(m, nil, "")}
+	inner, given := target.WithSet(inner)
+	c := &Call{sender: s, target: &toolTarget{listed: target, args: inner, given: given, at: "/toolArgs"}, token: tokenOf(m), splicing: splicingOf(m, nil, "")}
 	c.build = func(own []byte, edits []jsonrpc.Edit) [][]byte {
 		parts := [][]byte{jsonrpc.AppendString([]byte(`{"name":`), target.Remote)}
 		if inner != nil {
@@ -60,15 +61,26 @@ func (s *Sender) noServer(name string) jsonrpc.Answer {
 	return failure.ToolError(texts.NoServer(name, s.Current.Now().ServedNames()))
 }
 
-// findRemote finds a tool by its child and its own name.
-func (s *Sender) findRemote(ctx context.Context, child, remote string) (t offering.Tool, refusal jsonrpc.Answer) {
+// findRemote finds a tool by its child and the name that clients know as its own. The server's own name of a tool that hub.json renames
+// finds it as well, unless another one is called so.
+func (s *Sender) findRemote(ctx context.Context, child, name string) (t offering.Tool, refusal jsonrpc.Answer) {
+	remote := name
+	if own, ok := s.Current.Now().Offers.OwnName(child, name); ok {
+		remote = own
+	}
 	if s.Current.Now().IsDenied(child) {
 		if t := s.unlistedTool(child, remote); t.Tool != nil {
 			return t, jsonrpc.Answer{}
 		}
 		return offering.Tool{}, s.noServer(child)
 	}
-	find := func() bool { t = s.Offering.Catalog().OfChild(child, remote); return t.Tool != nil }
+	find := func() bool {
+		list := s.Offering.Catalog()
+		if t = list.OfChild(child, remote); t.Tool == nil {
+			t = list.OfChild(child, name)
+		}
+		return t.Tool != nil
+	}
 	found, down := s.awaitListed(ctx, func() []string { return []string{child} }, find)
 	switch {
 	case found:
@@ -81,5 +93,5 @@ func (s *Sender) findRemote(ctx context.Context, child, remote string) (t offeri
 	if t := s.unlistedTool(child, remote); t.Tool != nil {
 		return t, jsonrpc.Answer{}
 	}
-	return offering.Tool{}, failure.NoTool(child, remote, s.Offering.Catalog())
+	return offering.Tool{}, failure.NoTool(child, name, s.Offering.Catalog())
 }

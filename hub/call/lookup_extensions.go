@@ -33,7 +33,7 @@ func (s *Sender) ServeExtension(ctx context.Context, m *jsonrpc.Message) jsonrpc
 	from, r := s.ClientOf(ctx), client.RequestOf(ctx)
 	r.Record = s.Records.Start(m, from.StartTiming(s.Records.Telemetry()))
 	ctx = client.NewContext(ctx, r)
-	a := configuration.RetryOnReload(func() (jsonrpc.Answer, error) { return s.routeExtension(ctx, m) })
+	a := s.retryOnReload(ctx, func(ctx context.Context) (jsonrpc.Answer, error) { return s.routeExtension(ctx, m) })
 	if isExtensionResult(a.Result) {
 		from.KeepResultType()
 	}

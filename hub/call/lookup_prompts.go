@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"mcphub/children/offers"
-	"mcphub/hub/configuration"
 	"mcphub/hub/failure"
 	"mcphub/hub/offering"
 	"mcphub/hub/params"
@@ -20,7 +19,7 @@ func (s *Sender) ServePrompt(ctx context.Context, m *jsonrpc.Message) jsonrpc.An
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
 	ctx = s.withLogins(s.withNotice(ctx, tokenOf(m)))
-	return configuration.RetryOnReload(func() (jsonrpc.Answer, error) {
+	return s.retryOnReload(ctx, func(ctx context.Context) (jsonrpc.Answer, error) {
 		it, refusal := s.findPrompt(ctx, name)
 		if it.Item == nil {
 			return refusal, nil
@@ -76,7 +75,7 @@ func (s *Sender) ServeCompletion(ctx context.Context, m *jsonrpc.Message) jsonrp
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
 	ctx = s.withNotice(ctx, tokenOf(m))
-	return configuration.RetryOnReload(func() (jsonrpc.Answer, error) { return s.sendCompletion(ctx, m) })
+	return s.retryOnReload(ctx, func(ctx context.Context) (jsonrpc.Answer, error) { return s.sendCompletion(ctx, m) })
 }
 
 func (s *Sender) sendCompletion(ctx context.Context, m *jsonrpc.Message) (jsonrpc.Answer, error) {

@@ -63,7 +63,7 @@ func (s *Sender) ServeResource(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 		return s.Results.Read(ctx, uri)
 	}
 	ctx = s.withLogins(s.withNotice(ctx, tokenOf(m)))
-	return configuration.RetryOnReload(func() (jsonrpc.Answer, error) {
+	return s.retryOnReload(ctx, func(ctx context.Context) (jsonrpc.Answer, error) {
 		list, sure, _ := s.Sources(ctx, uri)
 		a, from, err := s.AskInTurn(ctx, uri, list, sure, func(from offering.Source) (jsonrpc.Answer, error) {
 			return s.AboutResource(ctx, m, from, quoted, nil)

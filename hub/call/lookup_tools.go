@@ -24,7 +24,7 @@ func (s *Sender) ServeTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
 	ctx = s.withLogins(s.withNotice(ctx, tokenOf(m)))
-	return configuration.RetryOnReload(func() (jsonrpc.Answer, error) {
+	return s.retryOnReload(ctx, func(ctx context.Context) (jsonrpc.Answer, error) {
 		tool, refusal := s.FindTool(ctx, name)
 		if tool.Tool == nil {
 			return refusal, nil
@@ -64,7 +64,11 @@ func (s *Sender) mayHaveMore(conf *configuration.Configuration, child string, k 
 
 // splitUnlisted splits a name into a child that may have more of a kind, and the child's own name.
 func (s *Sender) splitUnlisted(conf *configuration.Configuration, name string, k offers.Kind) (child, remote string, ok bool) {
-	return conf.Offers.Prefixed(name, func(child string) bool { return s.mayHaveMore(conf, child, k) })
+	child, remote, ok = conf.Offers.Prefixed(name, func(child string) bool { return s.mayHaveMore(conf, child, k) })
+	if ok && k == offers.Tools {
+		remote, ok = conf.Offers.OwnName(child, remote)
+	}
+	return child, remote, ok
 }
 
 // unlistedTool makes a tool of its name alone, if its child may have more. Calls of it are judged as the ones of a tool without a schema.

@@ -20,6 +20,7 @@ import (
 	"mcphub/hub/record"
 	"mcphub/hub/results"
 	"mcphub/hub/tasks"
+	"mcphub/hub/turns"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/principal"
 	"mcphub/internal/worker"
@@ -43,6 +44,7 @@ type Sender struct {
 	Records   *record.Writer
 	Tasks     *tasks.Table
 	Progress  *inflight.Progress
+	Turns     *turns.Table   // of the hub, at servers whose calls are bounded; nil: none is
 	Results   *results.Store // what was cut of results
 	InFlight  Requests
 	// AdoptTask makes a task of a child one of the session. drop ends the progress of

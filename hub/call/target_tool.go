@@ -25,6 +25,7 @@ type toolTarget struct {
 	args    []byte        // raw; nil when absent
 	at      string        // pointer of args within the arguments that the client sent
 	task    bool          // the client asks for a task instead of the result
+	given   error         // a *fixed.GivenError: args are the client's, and the call is refused for what they give; nil: none
 	current bool          // tool is what the child's instance defines, and not the catalogue
 }
 
@@ -68,6 +69,9 @@ func (t *toolTarget) renewTarget(ctx context.Context, s *Sender) error {
 
 // scanArguments looks for paths by the tool's definition.
 func (t *toolTarget) scanArguments(ctx context.Context, c *Call) (*validate.Scan, error) {
+	if t.given != nil {
+		return nil, t.given
+	}
 	if c.scanned.scan != nil && c.scanned.tool == t.tool.Checked {
 		return c.scanned.scan, nil
 	}

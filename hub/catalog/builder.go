@@ -31,6 +31,8 @@ type Child struct {
 	Exclude []string // globs of tool names, after Include
 	Always  []string // globs of tool names that are listed whatever Config.Expose says
 
+	Words Words // of the operator, about its tools
+
 	CutsResults bool   // results of its tools may be cut, and promise no shape
 	Revision    uint64 // of how it is run: of another revision it is another server
 
@@ -39,8 +41,9 @@ type Child struct {
 
 // HubTool is one of the hub's own tools.
 type HubTool struct {
-	Name string
-	Def  []byte // raw
+	Name  string
+	Def   []byte // raw
+	Finds bool   // it finds tools of children: its description names these if they are not listed
 }
 
 // A Builder makes catalogues by one configuration. Its configuration is not
@@ -92,7 +95,9 @@ func (b *Builder) Unlisted(child, remote string) *Tool {
 	if err != nil {
 		return nil
 	}
-	return &Tool{Name: b.cfg.Names.exposedName(child, c.Prefix, remote), Child: child, Remote: remote, Def: def, Checked: checked, Made: true, entry: def, by: b.reader, plain: &Plain{}}
+	t := &Tool{Child: child, Remote: remote, Def: def, Checked: checked, Made: true, entry: def, by: b.reader, plain: &Plain{}, alias: c.Words.Rename[remote], Set: c.Words.Set[remote]}
+	t.Name = b.cfg.Names.exposedName(child, c.Prefix, t.Shown())
+	return t
 }
 
 // UnlistedItem works like Unlisted for a prompt, or another thing that is known by a name.

@@ -20,6 +20,8 @@ type Catalog struct {
 	pages       [offers.Kinds]func() *Pages
 	modernTools func() *Pages // the tools for clients of 2026-07-28
 	found       func() toolIndex
+	servers     func() string   // see Servers
+	denied      map[string]bool // children that are not named, since the rules deny everything of them
 	omitted     map[string][]Omission
 	mended      map[string][]Omission
 
@@ -111,7 +113,7 @@ func (b *Builder) Catalog(offers map[string]*Offer) *Catalog {
 func (b *Builder) buildCatalog(offers []*Offer) *Catalog {
 	c := &Catalog{by: b, byName: map[string]*Tool{}, byChild: map[string]map[string]*Tool{}, omitted: map[string][]Omission{}, mended: map[string][]Omission{}, views: &memo.Map[*validate.Checker, *Catalog]{}}
 	for _, own := range b.cfg.Own {
-		t := &Tool{Name: own.Name, Remote: own.Name, Def: own.Def}
+		t := &Tool{Name: own.Name, Remote: own.Name, Def: own.Def, finds: own.Finds}
 		c.byName[t.Name] = t
 		c.tools = append(c.tools, t)
 	}
@@ -143,10 +145,17 @@ func (b *Builder) buildCatalog(offers []*Offer) *Catalog {
 // makeLists makes the lists of what is on offer, and the index of the tools, when someone asks for them.
 func (c *Catalog) makeLists() {
 	all := c.by.listedTools(c.onLists)
+	c.servers = func() string { return "" }
+	if c.by.isSearched(c.onLists) {
+		c.servers = sync.OnceValue(c.nameServers)
+	}
 	list := func(of func(t *Tool) []byte) *Pages {
 		defs := make([][]byte, 0, len(all))
 		for _, t := range all {
 			if def := of(t); def != nil {
+				if t.finds {
+					def = withServers(def, c.servers())
+				}
 				defs = append(defs, def)
 			}
 		}
@@ -187,7 +196,7 @@ func (b *Builder) nameTools(c *Catalog, wanted map[string]int) {
 		if t.Child == "" || c.byName[t.Name] == t {
 			continue
 		}
-		t.Name = b.uniqueName(t.Child, t.Remote, func(name string) bool { return c.byName[name] != nil })
+		t.Name = b.uniqueName(t.Child, t.Shown(), func(name string) bool { return c.byName[name] != nil })
 		t.Def = withKey(t.Def, "name", t.Name)
 		c.byName[t.Name] = t
 	}

@@ -13,7 +13,7 @@ import (
 // builder makes a Builder for children of these names, in this order.
 func builder(t *testing.T, names ...string) *Builder {
 	t.Helper()
-	cfg := Config{Names: Names{}.WithDefaults(), Limit: 1 << 20, Own: []HubTool{{"own", []byte(`{"name":"own"}`)}}}
+	cfg := Config{Names: Names{}.WithDefaults(), Limit: 1 << 20, Own: []HubTool{{Name: "own", Def: []byte(`{"name":"own"}`)}}}
 	var known []validate.ChildConfig
 	for _, name := range names {
 		cfg.Children = append(cfg.Children, Child{Name: name, Prefix: name + "__"})

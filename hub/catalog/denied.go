@@ -36,6 +36,12 @@ func (c *Catalog) withoutDenied(by *validate.Checker) *Catalog {
 		out.itemsOnList[k] = slices.DeleteFunc(slices.Clone(c.itemsOnList[k]), func(it *Item) bool { return refused[it.Child] })
 		same = same && len(out.itemsOnList[k]) == len(c.itemsOnList[k])
 	}
+	out.denied = map[string]bool{}
+	for i := range c.by.cfg.Children {
+		if name := c.by.cfg.Children[i].Name; by.DeniesChild(name) {
+			out.denied[name], same = true, false
+		}
+	}
 	if same {
 		return c
 	}

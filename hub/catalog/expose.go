@@ -7,9 +7,15 @@ type Exposure struct {
 	Above  int  // the same if the definitions of all have more bytes than this; 0: never
 }
 
+// isSearched reports whether only some of these tools stand on the list.
+func (b *Builder) isSearched(all []*Tool) bool {
+	search := b.cfg.Expose
+	return search.Search || search.Above > 0 && bytesOf(all) > search.Above
+}
+
 // listedTools returns the tools that stand on the list.
 func (b *Builder) listedTools(all []*Tool) []*Tool {
-	if search := b.cfg.Expose; !search.Search && (search.Above == 0 || bytesOf(all) <= search.Above) {
+	if !b.isSearched(all) {
 		return all
 	}
 	var some []*Tool

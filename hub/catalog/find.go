@@ -49,7 +49,7 @@ func (c *Catalog) makeIndex() toolIndex {
 			d.Title = d.Annotations.Title
 		}
 		s.tools = append(s.tools, t)
-		said = append(said, search.Tool{Server: t.Child, Name: t.Remote, Title: d.Title, Description: d.Description, Schema: jsonrpc.Get(t.Def, "inputSchema")})
+		said = append(said, search.Tool{Server: t.Child, Name: t.Shown(), Title: d.Title, Description: d.Description, Schema: jsonrpc.Get(t.Def, "inputSchema")})
 	}
 	s.index = search.New(said)
 	return s

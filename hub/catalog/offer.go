@@ -72,6 +72,7 @@ func (b *Builder) Read(name string, raw *offers.Offer) *Offer {
 		out.Tools = append(out.Tools, t)
 		out.Mended = appendMended(out.Mended, t.Remote, t.mended)
 	}
+	out.dropCollisions()
 	for k := offers.Prompts; k < offers.Kinds; k++ {
 		out.readItems(k, child, raw.Entries[k])
 	}
@@ -103,7 +104,7 @@ func (o *Offer) ReadBy(b *Builder) bool { return o.by == b.reader }
 func (o *Offer) NamesAlike(b *Builder) bool {
 	was, now := o.by.byName[o.child], b.byName[o.child]
 	return was != nil && now != nil && was.Prefix == now.Prefix && was.CutsResults == now.CutsResults && b.cfg.Names == o.by.cfg.Names &&
-		slices.Equal(was.Include, now.Include) && slices.Equal(was.Exclude, now.Exclude)
+		slices.Equal(was.Include, now.Include) && slices.Equal(was.Exclude, now.Exclude) && was.Words.isEqual(&now.Words)
 }
 
 // Tokens returns about how many tokens the definitions of its tools take where they are listed.

@@ -9,6 +9,7 @@ import (
 	"mcphub/children/offers"
 	"mcphub/children/sandbox"
 	"mcphub/hub/definition"
+	"mcphub/hub/fixed"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/mirror"
@@ -19,16 +20,19 @@ import (
 
 // A Tool is one tool as the client sees it.
 type Tool struct {
-	Name    string         // towards the client
-	Child   string         // "" for a tool of the hub itself
-	Remote  string         // the child's own name
-	Def     []byte         // definition towards the client
-	Offer   *offers.Offer  // that it is in
-	Checked *validate.Tool // its definition, by which calls are judged
-	Costly  bool           // its schema may take time to check
-	Mirrors []mirror.Mark  // parameters that headers repeat
-	Made    bool           // of a name that a client made up: see Builder.Unlisted
+	Name    string           // towards the client
+	Child   string           // "" for a tool of the hub itself
+	Remote  string           // the child's own name
+	Def     []byte           // definition towards the client
+	Offer   *offers.Offer    // that it is in
+	Checked *validate.Tool   // its definition, by which calls are judged
+	Costly  bool             // its schema may take time to check
+	Mirrors []mirror.Mark    // parameters that headers repeat
+	Set     []fixed.Argument // arguments that hub.json sets
+	Made    bool             // of a name that a client made up: see Builder.Unlisted
 
+	alias  string   // what hub.json calls it instead of Remote; "": it does not
+	finds  bool     // the hub's own tool that finds the ones of children
 	mended []string // what was mended in its definition, for people
 	older  bool     // clients before 2026-07-28 read another definition, or none
 	tasks  bool     // its definition reports whether its calls can be tasks of 2025-11-25
@@ -56,7 +60,7 @@ func (b *Builder) makeTool(child *Child, offer *offers.Offer, raw []byte) (*Tool
 	if !isUnambiguous(given.Members) {
 		return nil, "its definition has a member twice"
 	}
-	t := &Tool{Child: child.Name, Remote: remote, Offer: offer, by: b, entry: raw}
+	t := &Tool{Child: child.Name, Remote: remote, Offer: offer, by: b, entry: raw, alias: child.Words.Rename[remote]}
 	if !child.wantsTool(remote) {
 		return t, hidden
 	}
@@ -79,8 +83,11 @@ func (b *Builder) makeTool(child *Child, offer *offers.Offer, raw []byte) (*Tool
 	}
 	t.Checked = checked
 	t.Costly = bytes.Contains(raw, []byte(`"pattern`)) || bytes.Contains(raw, []byte(`\u`)) || len(raw) > cheapDefinition
-	t.Name = b.cfg.Names.exposedName(t.Child, child.Prefix, remote)
+	t.Name = b.cfg.Names.exposedName(t.Child, child.Prefix, t.Shown())
 	t.Def = withKey(cleanProse(def.Text), "name", t.Name)
+	if err := t.applyWords(&child.Words); err != nil {
+		return t, err.Error()
+	}
 	if child.CutsResults && results != nil {
 		t.Def = jsonrpc.Without(t.Def, "outputSchema") // a client that knows it refuses a result that lacks what was cut
 	}
@@ -89,7 +96,7 @@ func (b *Builder) makeTool(child *Child, offer *offers.Offer, raw []byte) (*Tool
 		t.Def = withoutTasks(t.Def)
 	}
 	t.ui, t.app = appOf(def.Get("_meta"))
-	t.Mirrors, _ = mirror.Marks(def.Get("inputSchema")) // an invalid one says nothing: clients leave the tool out
+	t.Mirrors, _ = mirror.Marks(jsonrpc.Get(t.Def, "inputSchema")) // an invalid one says nothing: clients leave the tool out
 	t.plain = &Plain{}
 	return t, ""
 }

@@ -11,6 +11,7 @@ import (
 	"mcphub/hub/approval"
 	"mcphub/hub/catalog"
 	"mcphub/hub/toolset"
+	"mcphub/hub/turns"
 	"mcphub/internal/memo"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
@@ -112,7 +113,7 @@ func (c *Configuration) catalogBuilder(own []catalog.HubTool) *catalog.Builder {
 	offered := make([]catalog.Child, len(c.Children))
 	for i := range c.Children {
 		child := &c.Children[i]
-		offered[i] = catalog.Child{Name: child.Spec.Name, Prefix: child.Prefix, Include: child.Include, Exclude: child.Exclude, Always: child.Always, Revision: child.Spec.Revision, CutsResults: child.ResultMax > 0}
+		offered[i] = catalog.Child{Name: child.Spec.Name, Prefix: child.Prefix, Include: child.Include, Exclude: child.Exclude, Always: child.Always, Words: child.Words, Revision: child.Spec.Revision, CutsResults: child.ResultMax > 0}
 	}
 	return catalog.NewBuilder(catalog.Config{
 		Names: c.Names, Limit: c.Limits.Definitions, Checker: c.Checker, Own: own, Expose: c.Expose, Children: offered, URIs: c.skills, Pins: c.Pins,
@@ -168,6 +169,15 @@ func (c *Configuration) Specs() []spec.Spec {
 		specs = append(specs, c.Children[i].Spec)
 	}
 	return specs
+}
+
+// CallLimits returns the limits on the requests to each child, by name.
+func (c *Configuration) CallLimits() map[string]turns.Limits {
+	limits := map[string]turns.Limits{}
+	for i := range c.Children {
+		limits[c.Children[i].Spec.Name] = c.Children[i].Calls
+	}
+	return limits
 }
 
 // ChildNames returns the children's names in the order of hub.json.

@@ -17,6 +17,7 @@ import (
 	"mcphub/hub/record"
 	"mcphub/hub/telemetry"
 	"mcphub/hub/toolset"
+	"mcphub/hub/turns"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/reference"
 	"mcphub/rootsmgr"
@@ -27,6 +28,7 @@ import (
 // Settings are everything that a hub is built from. They are not changed afterwards.
 type Settings struct {
 	Version           string
+	About             About
 	Children          []Child // in the order of hub.json
 	Broken            []Broken
 	Disabled          []string // entries that are left out on purpose: shown by Status
@@ -68,6 +70,13 @@ type Settings struct {
 	ForSurroundings func(*Surroundings) (Settings, error)
 }
 
+// About describes the hub to its clients.
+type About struct {
+	Name         string // "mcphub" if it is ""
+	Title        string
+	Instructions string // before the hub's own
+}
+
 // Host returns what the children are started with.
 func (s *Settings) Host() preflight.Host {
 	return preflight.Host{Environ: s.Environ, Home: s.Home, Dir: s.Dir}
@@ -80,7 +89,10 @@ type Child struct {
 	Include []string         // globs of tool names; empty: all
 	Exclude []string         // globs of tool names, after Include
 	Always  []string         // globs of tools that are listed whatever Settings.Expose says
+	Words   catalog.Words    // of the operator, about its tools
 	Roots   []rootsmgr.Entry // directories that count for it instead of its client's roots; nil: those count
+
+	Calls turns.Limits // on its requests
 
 	ResultMax int // bytes of text of a tool's result, beyond which it is cut; 0: it never is
 }
@@ -138,6 +150,7 @@ func (c *Settings) RootsOf(principal string) rootsmgr.Settings {
 
 // keepFrom takes from old what holds for as long as a hub lives.
 func (c Settings) keepFrom(old *Settings) Settings {
+	c.About.Name, c.About.Title = old.About.Name, old.About.Title
 	c.Version, c.FS, c.Log, c.OnStderrLine, c.Record, c.Inspect, c.Launcher = old.Version, old.FS, old.Log, old.OnStderrLine, old.Record, old.Inspect, old.Launcher
 	c.Environ, c.Home, c.Dir, c.Cache = old.Environ, old.Home, old.Dir, old.Cache
 	c.Audit.Recorder, c.Audit.Recent = old.Audit.Recorder, old.Audit.Recent

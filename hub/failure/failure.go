@@ -7,8 +7,10 @@ import (
 
 	"mcphub/children/run"
 	"mcphub/hub/catalog"
+	"mcphub/hub/fixed"
 	"mcphub/hub/record"
 	"mcphub/hub/texts"
+	"mcphub/hub/turns"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
@@ -32,6 +34,7 @@ const (
 	NotAvailable             // its child is not
 	TimedOut                 // nothing was heard of the child for too long
 	Cancelled                // while it was with the child
+	Limited                  // its server has as many requests as hub.json lets it have
 )
 
 // KindOf returns the kind of an error that ends a request of ctx.
@@ -41,7 +44,7 @@ func KindOf(ctx context.Context, err error) Kind {
 		return NotRecorded
 	case isError[*strictjson.Error](err):
 		return Arguments
-	case isError[*schema.Error](err):
+	case isError[*schema.Error](err), isError[*fixed.GivenError](err):
 		return Schema
 	case isError[*MissingToolError](err):
 		return Missing
@@ -49,6 +52,8 @@ func KindOf(ctx context.Context, err error) Kind {
 		return Redefined
 	case isError[*jsonrpc.BrokenError](err):
 		return BadAnswer
+	case isError[*turns.ExceededError](err):
+		return Limited
 	case ctx.Err() != nil:
 		return Abandoned
 	case errors.Is(err, rootsmgr.ErrClosed):
@@ -78,6 +83,7 @@ func UnavailableText(err error) string {
 var codes = map[Kind]string{
 	Arguments: record.CodeArguments, Schema: record.CodeSchema, Missing: record.CodeDefinition, Redefined: record.CodeDefinition,
 	Abandoned: record.CodeCancelled, SessionEnded: record.CodeRoots, NotAvailable: record.CodeUnavailable,
+	Limited: record.CodeLimit,
 }
 
 // Code returns the record's word for a request that was not judged.
@@ -145,13 +151,15 @@ func AnswerTool(ctx context.Context, tool *catalog.Tool, err error) jsonrpc.Answ
 	case Arguments:
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "Refused: "+err.Error())
 	case Schema:
-		return ToolError(texts.BadArguments(tool.Child, tool.Remote, err))
+		return ToolError(texts.BadArguments(tool.Child, tool.Shown(), err))
 	case BadAnswer:
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("%s: %s", tool.Child, err))
 	case Abandoned, SessionEnded:
 		return AnswerEnded(ctx, err)
+	case Limited:
+		return limitedTool(err)
 	}
-	return ToolError(unanswered(kind, tool.Child, tool.Remote, err))
+	return ToolError(unanswered(kind, tool.Child, tool.Shown(), err))
 }
 
 // unanswered returns the text of a request to a server that has no answer, and may have run if it was sent. what is a tool or a method.
@@ -187,6 +195,8 @@ func AnswerRequest(ctx context.Context, child, method string, err error) jsonrpc
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "Refused: "+err.Error())
 	case Abandoned, SessionEnded:
 		return AnswerEnded(ctx, err)
+	case Limited:
+		return limitedRequest(err)
 	}
 	return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, unanswered(kind, child, method, err))
 }

@@ -38,7 +38,7 @@ func NoTool(server, tool string, c *offering.Catalog) jsonrpc.Answer {
 	var known []string
 	for _, t := range c.Tools() {
 		if t.Child == server {
-			known = append(known, t.Remote)
+			known = append(known, t.Shown())
 		}
 	}
 	slices.Sort(known)

@@ -22,6 +22,7 @@ const (
 	CodeUnavailable = "unavailable" // the server is not there
 	CodeCancelled   = "cancelled"   // before it could be judged
 	CodeRoots       = "roots"       // the session ended while its roots were waited for
+	CodeLimit       = "limit"       // hub.json lets its server have no more requests
 	CodeUnjudged    = "not judged"  // another failure before the verdict
 	codeRequest     = "request"     // it names nothing that there is, or is malformed
 	codeNotServed   = "not served"  // by the server that it names

@@ -25,10 +25,19 @@ type Server struct {
 
 // Tool is one tool of a server.
 type Tool struct {
-	Name        string `json:"name"`     // towards the client
-	ToolName    string `json:"toolName"` // the child's own, for call-tool
+	Name        string `json:"name"`              // towards the client
+	ToolName    string `json:"toolName"`          // the child's own, or what hub.json calls it; for call-tool
+	OwnName     string `json:"ownName,omitempty"` // the child's own, of a tool that hub.json renames
 	Description string `json:"description,omitempty"`
 	Note        string `json:"note,omitempty"`
+}
+
+func toolOf(t *catalog.Tool) Tool {
+	out := Tool{Name: t.Name, ToolName: t.Shown(), Description: t.Description(), Note: t.Note()}
+	if t.Remote != out.ToolName {
+		out.OwnName = t.Remote
+	}
+	return out
 }
 
 // ServerTools are the tools of a server as it listed them last, for a person who looks after the hub.
@@ -51,7 +60,7 @@ func ServerToolsOf(offers map[string]*catalog.Offer) []ServerTools {
 	for _, name := range slices.Sorted(maps.Keys(offers)) {
 		r := ServerTools{Server: name, Tokens: offers[name].Tokens(), Tools: []OfferedTool{}}
 		for _, t := range offers[name].Tools {
-			r.Tools = append(r.Tools, OfferedTool{Tool{Name: t.Name, ToolName: t.Remote, Description: t.Description(), Note: t.Note()}, catalog.Tokens(t.Def)})
+			r.Tools = append(r.Tools, OfferedTool{toolOf(t), catalog.Tokens(t.Def)})
 		}
 		r.Hidden = append(r.Hidden, offers[name].Hidden...)
 		out = append(out, r)
@@ -93,7 +102,7 @@ func ServersOf(c *catalog.Catalog, conf *configuration.Configuration, only strin
 		}
 		for _, o := range c.Tools() {
 			if o.Child == name {
-				r.Tools = append(r.Tools, Tool{Name: o.Name, ToolName: o.Remote, Description: o.Description(), Note: o.Note()})
+				r.Tools = append(r.Tools, toolOf(o))
 			}
 		}
 		r.NotOffered, r.Mended = omissionsOf(c.Omitted(name)), omissionsOf(c.Mended(name))

@@ -110,6 +110,7 @@ type Owner struct {
 	Transport  func(child string) string // stdio is "pipe", HTTP is "tcp"; "" if there is no such server
 	Questions  func() int64              // that people have not answered
 	Suspended  func() int64              // requests that wait for their clients
+	Waiting    func() int64              // requests that wait for a turn at their server
 	Unrecorded func() uint64             // decisions whose line could not be written when it had to be
 }
 
@@ -121,6 +122,7 @@ func (t *Telemetry) SetOwner(o Owner) {
 	t.transport = o.Transport
 	t.page.Func(exposition.Desc{Name: "mcphub_questions_pending", Help: "Questions that people have not answered."}, "gauge", func() (float64, bool) { return float64(o.Questions()), true })
 	t.page.Func(exposition.Desc{Name: "mcphub_requests_suspended", Help: "Requests of 2026-07-28 that wait for their client to come again."}, "gauge", func() (float64, bool) { return float64(o.Suspended()), true })
+	t.page.Func(exposition.Desc{Name: "mcphub_calls_waiting", Help: "Calls that wait for a turn at their server (limits.calls of an entry)."}, "gauge", func() (float64, bool) { return float64(o.Waiting()), true })
 	t.page.Func(exposition.Desc{Name: "mcphub_decisions_unrecorded_total", Help: "Decisions whose line could not be written to the record."}, "counter", func() (float64, bool) { return float64(o.Unrecorded()), true })
 	t.page.Process()
 }

@@ -17,7 +17,7 @@ import (
 func watched(o Options) *Telemetry {
 	t := New(o)
 	zero := func() int64 { return 0 }
-	t.SetOwner(Owner{Transport: func(string) string { return Pipe }, Questions: zero, Suspended: zero, Unrecorded: func() uint64 { return 0 }})
+	t.SetOwner(Owner{Transport: func(string) string { return Pipe }, Questions: zero, Suspended: zero, Waiting: zero, Unrecorded: func() uint64 { return 0 }})
 	return t
 }
 

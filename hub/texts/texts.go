@@ -20,6 +20,16 @@ func ChildTimedOut(server, what string, after time.Duration) string {
 		printable.Quote(server), printable.Quote(what), after)
 }
 
+// QueueFull returns what is told when a server has as many requests under way and waiting as hub.json lets it have.
+func QueueFull(server, key string, calls, queue int, again time.Duration) string {
+	return fmt.Sprintf("The server %s has as many calls under way as %s in hub.json allows (%d), and %d wait. %s Try again in %s.", printable.Quote(server), printable.Escape(key, 200), calls, queue, NotSent, again)
+}
+
+// RateReached returns what is told when a server has had as many requests as its rate in hub.json allows.
+func RateReached(server, key, rate string, again time.Duration) string {
+	return fmt.Sprintf("The server %s has had as many calls as %s in hub.json allows (%s). %s Try again in %s.", printable.Quote(server), printable.Escape(key, 200), rate, NotSent, again)
+}
+
 // NoAnswer returns what is told when a server did not answer for a reason of its own.
 func NoAnswer(server, what, why string) string {
 	return fmt.Sprintf("The server %s did not answer %s: %s", printable.Quote(server), printable.Quote(what), why)

@@ -33,8 +33,9 @@ type Server struct {
 
 // A Tool is one that a server offers.
 type Tool struct {
-	Name        string `json:"name"`     // as clients call it
-	ToolName    string `json:"toolName"` // as its server calls it
+	Name        string `json:"name"`              // as clients call it
+	ToolName    string `json:"toolName"`          // as its server calls it, or hub.json instead
+	OwnName     string `json:"ownName,omitempty"` // as its server calls it, if hub.json renames it
 	Description string `json:"description,omitempty"`
 	Tokens      int    `json:"tokens"` // that its definition takes of a model's context; 0 if it is not listed to clients
 }
@@ -84,7 +85,7 @@ type Found struct {
 type FoundTool struct {
 	Name        string   `json:"name"` // as clients call it
 	ServerName  string   `json:"serverName"`
-	ToolName    string   `json:"toolName"` // as its server calls it
+	ToolName    string   `json:"toolName"` // as its server calls it, or hub.json instead
 	Description string   `json:"description,omitempty"`
 	Required    []string `json:"required,omitempty"` // arguments that it needs
 }

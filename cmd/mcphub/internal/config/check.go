@@ -77,6 +77,8 @@ func (c *checker) checkValue(at []string, n *jsonc.Node, s *keys.Spec) (any, boo
 		return c.checkList(at, n, s)
 	case keys.KindString, keys.KindScalar:
 		return c.checkText(at, n, s)
+	case keys.KindJSON:
+		return string(n.Canonical()), true
 	case keys.KindBool:
 		if n.Kind == 't' || n.Kind == 'f' {
 			return n.Kind == 't', true

@@ -15,25 +15,28 @@ import (
 // File is one configuration, checked, with its defaults filled in. Paths are
 // as written once variables are replaced: "~" and relative ones are untouched.
 type File struct {
-	Path     string      `koanf:"-"`       // absolute where Load read it, as named where Parse did; "" for Default
-	Servers  []Server    `koanf:"-"`       // in the order of the file, disabled and failed ones too
-	Sandbox  string      `koanf:"sandbox"` // the mode of processes whose entry says none
-	Changes  string      `koanf:"changes"` // of servers whose entry says none: a keys.Changes constant; "" = not said
-	Names    Names       `koanf:"names"`
-	Expose   Expose      `koanf:"expose"`
-	Results  Results     `koanf:"results"`
-	Attach   Attach      `koanf:"attach"`
-	Inputs   []Input     `koanf:"inputs"`
-	Secrets  Secrets     `koanf:"secrets"`
-	Auth     OAuthClient `koanf:"auth"`
-	Roots    Roots       `koanf:"roots"`
-	Policy   Policy      `koanf:"policy"`
-	Approval Approval    `koanf:"approval"`
-	Audit    Audit       `koanf:"audit"`
-	Logs     Logs        `koanf:"logs"`
-	Metrics  Metrics     `koanf:"metrics"`
-	HTTP     HTTP        `koanf:"http"`
-	Limits   Limits      `koanf:"limits"`
+	Path         string      `koanf:"-"`       // absolute where Load read it, as named where Parse did; "" for Default
+	Servers      []Server    `koanf:"-"`       // in the order of the file, disabled and failed ones too
+	Sandbox      string      `koanf:"sandbox"` // the mode of processes whose entry says none
+	Changes      string      `koanf:"changes"` // of servers whose entry says none: a keys.Changes constant; "" = not said
+	Name         string      `koanf:"name"`    // of the hub, for clients; "" = not said, as of the next two
+	Title        string      `koanf:"title"`
+	Instructions string      `koanf:"instructions"`
+	Names        Names       `koanf:"names"`
+	Expose       Expose      `koanf:"expose"`
+	Results      Results     `koanf:"results"`
+	Attach       Attach      `koanf:"attach"`
+	Inputs       []Input     `koanf:"inputs"`
+	Secrets      Secrets     `koanf:"secrets"`
+	Auth         OAuthClient `koanf:"auth"`
+	Roots        Roots       `koanf:"roots"`
+	Policy       Policy      `koanf:"policy"`
+	Approval     Approval    `koanf:"approval"`
+	Audit        Audit       `koanf:"audit"`
+	Logs         Logs        `koanf:"logs"`
+	Metrics      Metrics     `koanf:"metrics"`
+	HTTP         HTTP        `koanf:"http"`
+	Limits       Limits      `koanf:"limits"`
 
 	Toolsets map[string]Toolset  `koanf:"toolsets"` // by name
 	Clients  map[string][]string `koanf:"clients"`  // names of toolsets, by the name of a client
@@ -84,10 +87,19 @@ type Sandbox struct {
 	Widen   string   `koanf:"widen"`   // restart or refuse
 }
 
-// ServerLimits bound all processes of a server together; 0: none.
+// ServerLimits bound all processes of a server together, and the calls of its tools; 0: none.
 type ServerLimits struct {
-	Memory    int64 `koanf:"memory"` // bytes
-	Processes int   `koanf:"processes"`
+	Memory     int64 `koanf:"memory"` // bytes
+	Processes  int   `koanf:"processes"`
+	CallLimits `koanf:",squash"`
+	Tools      map[string]CallLimits `koanf:"tools"` // by pattern
+}
+
+// CallLimits bound calls.
+type CallLimits struct {
+	Calls int    `koanf:"calls"` // under way at a time; 0: any number
+	Queue *int   `koanf:"queue"` // that wait; nil = not said
+	Rate  string `koanf:"rate"`  // as keys.ParseRate reads it; "" = none
 }
 
 // Network is a word, or some ports.
@@ -170,6 +182,10 @@ type Tools struct {
 	Include []string `koanf:"include"`
 	Exclude []string `koanf:"exclude"`
 	Always  []string `koanf:"always"`
+
+	Rename   map[string]string            `koanf:"rename"`   // by the server's own name
+	Describe map[string]string            `koanf:"describe"` // likewise
+	Set      map[string]map[string]string `koanf:"set"`      // likewise, then by JSON pointer; values as JSON
 }
 
 // Timeout bounds a server's life. Call and Stop are above zero.

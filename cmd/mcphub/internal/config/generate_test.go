@@ -153,6 +153,8 @@ func schemaFor(s *keys.Spec) map[string]any {
 		return map[string]any{"type": []string{"string", "number"}, "description": about}
 	case keys.KindSize:
 		return map[string]any{"type": []string{"string", "number"}}
+	case keys.KindJSON:
+		return map[string]any{}
 	case keys.KindPorts:
 		return map[string]any{"anyOf": []any{map[string]any{"enum": s.Choices}, map[string]any{"type": "array", "items": schemaFor(s.Elem), "minItems": s.Min}}}
 	}

@@ -70,11 +70,13 @@ func samples(t *testing.T, s *keys.Spec) (a, b any) {
 		return "7ms", "8ms"
 	case keys.KindSize:
 		return max(s.Min, 1) + 1, max(s.Min, 1) + 2
+	case keys.KindJSON:
+		return []any{1}, nil
 	case keys.KindScalar:
 		return "a", "b"
 	case keys.KindString:
 		var sound []any
-		for _, v := range []string{"a", "b", "/a", "/b", "__", "--", "127.0.0.1:1", "127.0.0.1:2", "https://a.example/", "https://b.example/", "https://a.example/d", "https://b.example/d", "A", "B", "sha256/" + strings.Repeat("A", 43) + "=", "sha256/" + strings.Repeat("B", 42) + "A="} {
+		for _, v := range []string{"a", "b", "/a", "/b", "__", "--", "127.0.0.1:1", "127.0.0.1:2", "https://a.example/", "https://b.example/", "https://a.example/d", "https://b.example/d", "A", "B", "sha256/" + strings.Repeat("A", 43) + "=", "sha256/" + strings.Repeat("B", 42) + "A=", "1/s", "2/s"} {
 			if s.Valid == nil || s.Valid(v) == "" {
 				sound = append(sound, v)
 			}

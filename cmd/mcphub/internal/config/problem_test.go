@@ -121,7 +121,7 @@ func TestProblems(t *testing.T) {
 		{"misspelt decision", `{"mcpServers": {"f": {"builtin": "files"}}, "policy": {"rules": [{"then": "denny"}]}}`, `1:75: error: policy.rules[0].then: found "denny", want "allow", "deny" or "escalate"; did you mean "deny"?`},
 		{"misspelt role", `{"mcpServers": {"f": {"builtin": "files"}}, "policy": {"rules": [{"then": "deny", "if": {"paths": {"roles": ["wirte"]}}}]}}`, `1:110: error: policy.rules[0].if.paths.roles[0]: found "wirte", want "read", "write" or "delete"; did you mean "write"?`},
 		{"misspelt case", `{"mcpServers": {"f": {"builtin": "files"}}, "roots": {"when": {"unsuported": "deny"}}}`, `1:64: error: roots.when.unsuported: unknown key "unsuported"; did you mean "unsupported"?`},
-		{"misspelt exclude", in(`{"command": "x", "tools": {"hide": ["y"]}}`), `1:49: error: mcpServers.a.tools.hide: unknown key "hide"; want "include", "exclude" or "always"`},
+		{"misspelt exclude", in(`{"command": "x", "tools": {"hide": ["y"]}}`), `1:49: error: mcpServers.a.tools.hide: unknown key "hide"; want "include", "exclude", "always", "rename", "describe" or "set"`},
 		{"misspelt disabled", in(`{"command": "x", "disabeld": true}`), `1:39: error: mcpServers.a.disabeld: unknown key "disabeld"; did you mean "disabled"?`},
 		{"misspelt client filter", in(`{"command": "x", "disabledTool": ["y"]}`), `1:39: error: mcpServers.a.disabledTool: unknown key "disabledTool"; did you mean "disabledTools"?`},
 		{"misspelt ceiling", `{"mcpServers": {"f": {"builtin": "files"}}, "http": {"tokens": [{"name": "n", "env": "E", "root": ["/a"]}]}}`, `1:91: error: http.tokens[0].root: unknown key "root"; did you mean "roots"?`},

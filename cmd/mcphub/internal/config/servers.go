@@ -267,8 +267,14 @@ func (c *checker) checkKind(at []string, s *Server, n *jsonc.Node, kind string) 
 	}
 	useless := []string{"url", "headers", "headersFrom", "auth"}
 	c.checkSecured(at, s, n)
+	c.checkWords(at, n.Get("tools"))
 	if kind == "url" {
-		useless = []string{"args", "env", "envFile", "inherit", "cwd", "local", "limits"}
+		useless = []string{"args", "env", "envFile", "inherit", "cwd", "local"}
+		for _, k := range []string{"memory", "processes"} {
+			if v := n.Get("limits"); v != nil && v.Get(k) != nil {
+				c.reportProblem(SeverityWarning, appendStep(appendStep(at, "limits"), k), v.Get(k).Off, fmt.Sprintf("has no effect with %q", kind), "leave it out")
+			}
+		}
 		if v := n.Get("roots"); v != nil && s.RootsMode() == "args" {
 			c.reportError(appendStep(at, "roots"), v.Off, `"args" does not go with "url"`, `a server on the network can be told by "list" only`)
 		}
@@ -311,6 +317,36 @@ func (c *checker) checkSecured(at []string, s *Server, n *jsonc.Node) {
 	for _, pair := range [][2]string{{"cert", "key"}, {"key", "cert"}} {
 		if has, lacks := v.Get(pair[0]), v.Get(pair[1]); has != nil && lacks == nil {
 			c.reportError(appendStep(at, pair[0]), has.Off, fmt.Sprintf("needs %q beside it", pair[1]), "a server is shown a certificate and proves to have its key")
+		}
+	}
+}
+
+// checkWords checks that no two tools of an entry are renamed alike, and that no set argument lies in another one.
+func (c *checker) checkWords(at []string, tools *jsonc.Node) {
+	if tools == nil || tools.Kind != '{' {
+		return
+	}
+	at = appendStep(at, "tools")
+	if rename := tools.Get("rename"); rename != nil && rename.Kind == '{' {
+		called := map[string]string{}
+		for _, m := range rename.Members {
+			if other, taken := called[m.Value.Text]; taken && m.Value.Kind == '"' {
+				c.reportError(appendStep(appendStep(at, "rename"), m.Name), m.Off, fmt.Sprintf("is renamed to %s, as %s is", jsonc.Quote(m.Value.Text), jsonc.Quote(other)), "give one of them another name")
+			}
+			called[m.Value.Text] = m.Name
+		}
+	}
+	set := tools.Get("set")
+	if set == nil || set.Kind != '{' {
+		return
+	}
+	for _, tool := range set.Members {
+		for i, m := range tool.Value.Members {
+			for _, other := range tool.Value.Members[:i] {
+				if strings.HasPrefix(m.Name+"/", other.Name+"/") || strings.HasPrefix(other.Name+"/", m.Name+"/") {
+					c.reportError(appendStep(appendStep(appendStep(at, "set"), tool.Name), m.Name), m.Off, "lies in "+jsonc.Quote(other.Name)+", or holds it", "keep one of them")
+				}
+			}
 		}
 	}
 }

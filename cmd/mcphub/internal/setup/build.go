@@ -136,6 +136,7 @@ func (s *Source) writtenFolder(paths ...string) (dir string, ok bool) {
 func (s *Source) baseSettings(file *config.File, log zerolog.Logger) hub.Config {
 	return hub.Config{
 		Version: s.Version,
+		About:   hub.About{Name: file.Name, Title: file.Title, Instructions: file.Instructions},
 		Names:   catalog.Names{Separator: file.Names.Separator, Max: file.Names.Max},
 		Expose:  exposureOf(file.Expose),
 		Roots: rootsmgr.Settings{

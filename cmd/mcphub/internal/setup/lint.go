@@ -110,6 +110,32 @@ func (l *linter) lintEntry(c *hub.Child) {
 		for tool := range s.Paths.Args {
 			l.checkToolPattern([]string{name}, tool, "mcpServers", name, "paths", "args", tool)
 		}
+		l.lintWords(s)
+	}
+}
+
+// lintWords finds tools that a server is not known to have, in what its entry says about single ones, and a name that it has for two.
+func (l *linter) lintWords(s *config.Server) {
+	check := func(tool string, path ...string) {
+		l.checkToolPattern([]string{s.Name}, tool, append(append([]string{"mcpServers", s.Name}, path...), tool)...)
+	}
+	for _, own := range slices.Sorted(maps.Keys(s.Tools.Rename)) {
+		check(own, "tools", "rename")
+		alias := s.Tools.Rename[own]
+		if slices.Contains(l.tools[s.Name], alias) && s.Tools.Rename[alias] == "" && l.cfg.Wanted()(s.Name, alias) {
+			l.reportProblem(config.SeverityError, fmt.Sprintf("the server has another tool called %q", alias), "give this one another name, or rename the other one as well", "mcpServers", s.Name, "tools", "rename", own)
+		}
+	}
+	for tool := range s.Tools.Describe {
+		check(tool, "tools", "describe")
+	}
+	for tool := range s.Tools.Set {
+		check(tool, "tools", "set")
+	}
+	for pattern := range s.Limits.Tools {
+		if !strings.Contains(pattern, "/") { // that is of methods
+			check(pattern, "limits", "tools")
+		}
 	}
 }
 

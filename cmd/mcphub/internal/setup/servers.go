@@ -21,10 +21,13 @@ import (
 	"mcphub/cmd/mcphub/internal/rundir"
 	"mcphub/hub"
 	"mcphub/hub/catalog"
+	"mcphub/hub/fixed"
+	"mcphub/hub/turns"
 	"mcphub/internal/trust"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 	"mcphub/validate/declare"
+	"mcphub/validate/strictjson"
 )
 
 // addServers makes the children of the addServers of a file, and what they are started in.
@@ -135,15 +138,74 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 		child.Sandbox.Cannot = child.Program().Unheld(sandbox.CurrentKernel())
 	}
 	child.Limits.Memory, child.Limits.Processes = s.Limits.Memory, s.Limits.Processes
+	calls, err := callLimits(&s.Limits)
+	if err != nil {
+		broken("%s", err)
+		return nil
+	}
 	child.Probe = declare.RootsProbe(s.Command, s.Args)
 	resultMax := file.Results.Max
 	if s.Results.Max != nil {
 		resultMax = *s.Results.Max
 	}
 	cfg.Children = append(cfg.Children, hub.Child{
-		Spec: child, Prefix: prefix, Include: s.Tools.Include, Exclude: s.Tools.Exclude, Always: s.Tools.Always, ResultMax: int(resultMax), Roots: ownRoots(file, s),
+		Spec: child, Prefix: prefix, Include: s.Tools.Include, Exclude: s.Tools.Exclude, Always: s.Tools.Always, Words: toolWords(&s.Tools), ResultMax: int(resultMax), Roots: ownRoots(file, s), Calls: calls,
 	})
 	return nil
+}
+
+// toolWords returns what an entry says about tools of the server.
+func toolWords(t *config.Tools) catalog.Words {
+	out := catalog.Words{Rename: t.Rename, Describe: t.Describe}
+	for tool, args := range t.Set {
+		for _, pointer := range slices.Sorted(maps.Keys(args)) {
+			a := fixed.Argument{Value: []byte(args[pointer])}
+			for rest, ok := pointer, true; rest != "" && ok; {
+				var name string
+				if name, rest, ok = strictjson.CutToken(rest); ok {
+					a.Path = append(a.Path, name)
+				}
+			}
+			if out.Set == nil {
+				out.Set = map[string][]fixed.Argument{}
+			}
+			out.Set[tool] = append(out.Set[tool], a)
+		}
+	}
+	return out
+}
+
+// waitingCalls is how many calls wait for a server with limits.calls if hub.json does not say.
+const waitingCalls = 32
+
+// callLimits returns the limits of an entry on its calls.
+func callLimits(l *config.ServerLimits) (turns.Limits, error) {
+	bound := func(of config.CallLimits) (b turns.Bound, err error) {
+		var ok bool
+		if b.Rate.N, b.Rate.Per, ok = keys.ParseRate(of.Rate); !ok {
+			return b, fmt.Errorf("%q is no rate", of.Rate) // config has refused it
+		}
+		if b.Calls = of.Calls; b.Calls > 0 {
+			b.Queue = waitingCalls
+			if of.Queue != nil {
+				b.Queue = *of.Queue
+			}
+		}
+		return b, nil
+	}
+	var out turns.Limits
+	var err error
+	if out.All, err = bound(l.CallLimits); err != nil {
+		return out, err
+	}
+	for _, pattern := range slices.Sorted(maps.Keys(l.Tools)) {
+		b, err := bound(l.Tools[pattern])
+		if err != nil {
+			return out, err
+		}
+		out.Tools = append(out.Tools, turns.ToolBound{Pattern: pattern, Bound: b})
+	}
+	return out, nil
 }
 
 // addRecorded adds what a person has confirmed that the server opens.

@@ -71,6 +71,8 @@ func (s *Spec) describeType() string {
 			return OneOf(s.Choices) + ", or size"
 		}
 		return "size"
+	case KindJSON:
+		return "any value"
 	case KindPorts:
 		return OneOf(s.Choices) + ", or list of " + s.Elem.describeType()
 	}

@@ -20,6 +20,7 @@ const (
 	KindSize                     // "64MiB" or bytes, or a word that stands for none; becomes int64, 0 for the word
 	KindChoice                   // one of a few strings
 	KindAllow                    // "allow" or "deny"; becomes bool
+	KindJSON                     // any value; becomes its text
 	KindPorts                    // one of a few strings, or a list of TCP ports; becomes config.Network
 )
 
@@ -175,6 +176,8 @@ func (s *Spec) Want() string {
 			return OneOf(s.Choices) + `, a size such as "64KiB", or a number of bytes`
 		}
 		return `a size such as "64MiB", or a number of bytes`
+	case KindJSON:
+		return "a value"
 	case KindPorts:
 		return OneOf(s.Choices) + ", or a list of TCP ports"
 	}

@@ -36,12 +36,22 @@ var (
 	commandSpec  = &Spec{Kind: KindString, Expand: ExpandNow, Valid: notEmpty}
 )
 
+// callLimits bound calls, of a server or of some of its tools.
+var callLimits = []Key{
+	{Name: "calls", Guard: true, Note: "no limit", Spec: wholeNumber(0, 1_000_000), Text: "Calls under way at a time, of all sessions and processes of the server; `0`: any number. More wait. See [servers.md](servers.md#limits-on-calls)."},
+	{Name: "queue", Guard: true, Note: "32", Spec: wholeNumber(0, 10_000), Text: "Calls that wait where `calls` is set; one more is refused."},
+	{Name: "rate", Guard: true, Note: "no limit", Spec: stringValue(checkRate), Text: "Calls that begin in any second, minute or hour: `10/s`, `60/min`, `1000/h`. One more is refused."},
+}
+
 // Table is hub.json: every key, once.
 var Table = objectOf(
 	Key{Name: "mcpServers", Guard: true, Text: "The child servers by name. A name of other signs than `A-Z a-z 0-9 _ . -` is shortened to these, and `mcphub validate` says how it is called.",
 		Spec: &Spec{Kind: KindMap, Elem: Entry}},
 	Key{Name: "sandbox", Guard: true, Def: `"` + SandboxDefault + `"`, Spec: choiceOf(SandboxOff, SandboxAuto, SandboxRequired), Text: "The `sandbox.mode` of each server with `command` whose entry says none; see [sandbox.md](sandbox.md)."},
 	Key{Name: "changes", Guard: true, Note: "`ask` if there is a hub.lock beside this file, else `warn`", Spec: choiceOf(ChangesAsk, ChangesRefuse, ChangesWarn), Text: "The `changes` of each server whose entry says none; see [servers.md](servers.md#what-was-accepted)."},
+	Key{Name: "name", Restart: true, Note: "mcphub", Spec: stringValue(notLonger(100)), Text: "The name by which clients know this hub (`serverInfo`)."},
+	Key{Name: "title", Restart: true, Note: "none", Spec: stringValue(notLonger(200)), Text: "The title of this hub that clients show."},
+	Key{Name: "instructions", Note: "none", Spec: stringValue(notLonger(8 << 10)), Text: "What clients are told about this hub, before what it says about itself and about its servers."},
 	Key{Name: "names", Text: "How the tools of the children are named.", Spec: objectOf(
 		Key{Name: "separator", Def: `"__"`, Spec: stringValue(checkSeparator), Text: "Stands between the name of the server and that of its tool."},
 		Key{Name: "max", Def: `50`, Spec: wholeNumber(16, 128), Text: "Longest tool name offered. Clients put a prefix of their own before it and cut at 60 to 64. If it is at most 64, a `.` or `/` in the name of a tool becomes `_` and the name gets a mark: some models refuse every prompt that has such a tool."},
@@ -179,10 +189,13 @@ var Entry = objectOf(
 		Text: "How arguments are held against the schemas of its tools. `strict`: they must fit. `lenient`: they may also fit once they are read as many servers read them; see [servers.md](servers.md#arguments). `off`: that is the server's business, and its arguments are searched for paths as if there were no schema."},
 	Key{Name: "prefix", Note: "name and separator", Spec: stringValue(checkPrefix), Text: "What its tools' names begin with; `\"\"` offers them as they are, as far as `names.max` goes."},
 	Key{Name: "changes", Guard: true, Note: "that of the top key `changes`", Spec: choiceOf(ChangesAsk, ChangesRefuse, ChangesWarn), Text: "What becomes of its tools that have grown since hub.lock was written. `ask`: they are withheld until you accept them. `refuse`: they are withheld. `warn`: they are offered, and the log names them."},
-	Key{Name: "tools", Guard: true, Text: "Which of its tools are offered. A plain list is short for `include`.", Spec: &Spec{Kind: KindObject, Closed: true, Short: "include", Keys: []Key{
+	Key{Name: "tools", Guard: true, Text: "Which of its tools are offered, and how. A plain list is short for `include`.", Spec: &Spec{Kind: KindObject, Closed: true, Short: "include", Keys: []Key{
 		{Name: "include", Guard: true, Note: "all", Spec: someOf(patternSpec), Text: "Patterns of tools to offer (`*` any text, `?` one character)."},
 		{Name: "exclude", Guard: true, Spec: listOf(patternSpec), Text: "Patterns of tools to hold back, also from `call-tool`; stronger than `include`."},
 		{Name: "always", Spec: listOf(patternSpec), Text: "Patterns of tools that are listed also where `expose` lists no others; of those that `include` and `exclude` leave."},
+		{Name: "rename", Spec: &Spec{Kind: KindMap, Named: checkToolName, Elem: stringValue(checkShownName)}, Text: "What clients know as the tool's own name, by the server's own name. Rules, the record and all other keys go by the latter. See [servers.md](servers.md#names-and-words-of-your-own)."},
+		{Name: "describe", Spec: &Spec{Kind: KindMap, Named: checkToolName, Elem: nameSpec}, Text: "The description of a tool, instead of the server's."},
+		{Name: "set", Guard: true, Spec: &Spec{Kind: KindMap, Named: checkToolName, Elem: &Spec{Kind: KindMap, Named: checkPointer, Elem: &Spec{Kind: KindJSON}}}, Text: "Arguments with a fixed value: by tool, then by JSON pointer. Clients do not see them, and a call that gives one is refused. No variable is replaced in a value."},
 	}}},
 	Key{Name: "share", Note: "session", Spec: choiceOf("session", "roots", "all"), Text: "Who shares one process: nobody, sessions with exactly the same roots (names and order included), or everybody. A process for everybody is served only the configured roots, and held to them. Where several clients share one hub of their user, the default is `roots` for [servers that keep nothing](servers.md#sharing)."},
 	Key{Name: "start", Def: `"lazy"`, Spec: choiceOf("lazy", "eager"), Text: "When it starts: with its session (`eager`), or when it is first called. A lazy server whose tools are not known yet (the first time, or after a change of its entry or program) starts at once; `mcphub warm` finds them out before."},
@@ -202,10 +215,11 @@ var Entry = objectOf(
 		{Name: "sockets", Guard: true, Note: "off, but for browsers", Spec: choiceOf("on", "off"), Text: "Unix sockets. `on`: it can reach D-Bus, docker and ssh-agent, and through them everything."},
 		{Name: "widen", Note: "restart, but for servers that are known to keep state: refuse", Spec: choiceOf("restart", "refuse"), Text: "What happens when the boundary becomes wider: a running process can only be held to less, so it is started anew, or stays as it is."},
 	}}},
-	Key{Name: "limits", Guard: true, Text: "What all its processes together may take. Beyond it the server is ended, and started again like any that fails; see [servers.md](servers.md#limits).", Spec: guardingObject(
-		Key{Name: "memory", Guard: true, Note: "half of the machine's or none: see [servers.md](servers.md#limits)", Spec: &Spec{Kind: KindSize, Min: 1 << 20}, Text: "Memory, such as `1GiB`."},
-		Key{Name: "processes", Guard: true, Note: "4096 or none: likewise", Spec: wholeNumber(1, 1_000_000), Text: "Processes and threads: a server of node has about 12 by itself."},
-	)},
+	Key{Name: "limits", Guard: true, Text: "What all its processes together may take, and how many calls it gets. Beyond `memory` or `processes` the server is ended, and started again like any that fails; see [servers.md](servers.md#limits).", Spec: guardingObject(append([]Key{
+		{Name: "memory", Guard: true, Note: "half of the machine's or none: see [servers.md](servers.md#limits)", Spec: &Spec{Kind: KindSize, Min: 1 << 20}, Text: "Memory, such as `1GiB`."},
+		{Name: "processes", Guard: true, Note: "4096 or none: likewise", Spec: wholeNumber(1, 1_000_000), Text: "Processes and threads: a server of node has about 12 by itself."},
+		{Name: "tools", Guard: true, Text: "The three for some of its calls, by pattern of the server's own tool names, or of methods such as `resources/read`. They count beside those of the server.", Spec: &Spec{Kind: KindMap, Named: checkPattern, Elem: guardingObject(callLimits...)}},
+	}, callLimits...)...)},
 	Key{Name: "results", Text: "Results of its tools that are too large for a client; see [results.md](results.md).", Spec: objectOf(
 		Key{Name: "max", Note: "that of the top key `results`", Spec: resultSpec, Text: "The most text that one result brings; `\"off\"`: whatever the server sends."},
 	)},

@@ -3,6 +3,7 @@ package keys
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"fmt"
 	"math"
 	"net"
 	"net/netip"
@@ -10,6 +11,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"time"
 
 	"mcphub/hub/toolset"
 	"mcphub/internal/lazyregexp"
@@ -24,6 +26,7 @@ import (
 var (
 	serverName = lazyregexp.New(`^[A-Za-z0-9_.-]+$`)
 	variable   = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	shownName  = lazyregexp.New(`^[A-Za-z0-9_.-]{1,64}$`)
 	nodeName   = lazyregexp.New("^[A-Za-z0-9.:_-]{1,100}$")
 	headerName = lazyregexp.New("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 )
@@ -39,6 +42,16 @@ func notEmpty(s string) string {
 		return "must not be empty"
 	}
 	return ""
+}
+
+// notLonger is for a text that clients read.
+func notLonger(most int) func(string) string {
+	return func(s string) string {
+		if len(s) > most {
+			return fmt.Sprintf("has %d bytes, and %d are the most", len(s), most)
+		}
+		return ""
+	}
 }
 
 // checkGroup is for the name of a group of people.
@@ -118,6 +131,38 @@ func checkPattern(s string) string {
 func checkToolName(s string) string {
 	if s == "" || strings.ContainsRune(s, 0) {
 		return "is no name of a tool"
+	}
+	return ""
+}
+
+// rateUnits are what a rate may be for.
+var rateUnits = map[string]time.Duration{"s": time.Second, "sec": time.Second, "min": time.Minute, "m": time.Minute, "h": time.Hour, "hour": time.Hour}
+
+// maxRate is the most calls of a rate: the time of each is remembered.
+const maxRate = 100_000
+
+// ParseRate reads a number of calls for a period, such as "60/min". "" is none.
+func ParseRate(s string) (n int, per time.Duration, ok bool) {
+	if s == "" {
+		return 0, 0, true
+	}
+	count, unit, _ := strings.Cut(s, "/")
+	n, err := strconv.Atoi(strings.TrimSpace(count))
+	per = rateUnits[strings.TrimSpace(unit)]
+	return n, per, err == nil && n > 0 && n <= maxRate && per > 0
+}
+
+func checkRate(s string) string {
+	if _, _, ok := ParseRate(s); !ok {
+		return `is no rate; write a number up to 100000 and a unit: "10/s", "60/min", "1000/h"`
+	}
+	return ""
+}
+
+// checkShownName is for what clients know as the name of a tool.
+func checkShownName(s string) string {
+	if !shownName.MatchString(s) {
+		return "is no name of a tool for clients; write at most 64 letters, digits and _ . -"
 	}
 	return ""
 }

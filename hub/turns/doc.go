@@ -1,0 +1,22 @@
+// Package turns bounds how many requests each server has at a time, how many wait for that, and how many begin in a period.
+//
+// [Limits] are what hub.json sets for one server: a [Bound] of all its requests, and bounds of the ones whose name fits a
+// pattern. A [Line] holds the requests of one server. A request that may not begin yet waits in it ([Turn.AwaitBegin]), and one
+// that no bound has room for is refused ([ExceededError]).
+//
+// # Order
+//
+// A turn that ends goes to the session that has the fewest, of several to the session that has been served least recently.
+// So a session that sends many requests delays another one by one turn at most. The requests of one session keep their order,
+// unless a bound of some of them has no room: then the others go first. A request whose bounds have room never waits.
+//
+// # Who owns the state
+//
+// A [Table] has the lines of a hub by server. It finds a line without a lock, and a hub without limits has none. A Line has one
+// leaf mutex. A Turn belongs to the goroutine that makes the request.
+//
+// # What it refuses to do
+//
+// It starts no goroutine and sets no timer: a turn begins because another one ends, or because [Table.Set] makes room. It knows no
+// client and no server but by their names, judges nothing and sends nothing.
+package turns
