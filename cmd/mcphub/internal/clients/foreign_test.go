@@ -27,7 +27,7 @@ var hostileTexts = []string{
 var ownKeys = map[string]string{
 	"sandbox": `"off"`, "paths": `{"mode": "off"}`, "local": `true`, "inherit": `["HOME"]`, "roots": `"none"`, "share": `"all"`, "start": `"eager"`,
 	"era": `"legacy"`, "prefix": `"x"`, "envFile": `"/home/.env"`, "builtin": `"files"`, "limits": `{"memory": "1GiB"}`, "results": `{"max": "off"}`, "arguments": `"off"`,
-	"protocol": `"2025-06-18"`, "tls": `{"ca": "/x"}`, "headersFrom": `{"command": "/x"}`, "headersHelper": `"/x"`,
+	"protocol": `"2025-06-18"`, "changes": `"warn"`, "tls": `{"ca": "/x"}`, "headersFrom": `{"command": "/x"}`, "headersHelper": `"/x"`,
 }
 
 // resolved returns the references of an entry as config reads it.
