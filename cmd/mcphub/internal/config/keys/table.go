@@ -188,7 +188,7 @@ var Entry = objectOf(
 	Key{Name: "arguments", Guard: true, Def: `"lenient"`, Spec: choiceOf("lenient", "strict", "off"),
 		Text: "How arguments are held against the schemas of its tools. `strict`: they must fit. `lenient`: they may also fit once they are read as many servers read them; see [servers.md](servers.md#arguments). `off`: that is the server's business, and its arguments are searched for paths as if there were no schema."},
 	Key{Name: "prefix", Note: "name and separator", Spec: stringValue(checkPrefix), Text: "What its tools' names begin with; `\"\"` offers them as they are, as far as `names.max` goes."},
-	Key{Name: "changes", Guard: true, Note: "that of the top key `changes`", Spec: choiceOf(ChangesAsk, ChangesRefuse, ChangesWarn), Text: "What becomes of its tools that have grown since hub.lock was written. `ask`: they are withheld until you accept them. `refuse`: they are withheld. `warn`: they are offered, and the log names them."},
+	Key{Name: "changes", Guard: true, Note: "the top key `changes`", Spec: choiceOf(ChangesAsk, ChangesRefuse, ChangesWarn), Text: "What becomes of its tools that have grown since hub.lock was written. `ask`: they are withheld until you accept them. `refuse`: they are withheld. `warn`: they are offered, and the log names them."},
 	Key{Name: "tools", Guard: true, Text: "Which of its tools are offered, and how. A plain list is short for `include`.", Spec: &Spec{Kind: KindObject, Closed: true, Short: "include", Keys: []Key{
 		{Name: "include", Guard: true, Note: "all", Spec: someOf(patternSpec), Text: "Patterns of tools to offer (`*` any text, `?` one character)."},
 		{Name: "exclude", Guard: true, Spec: listOf(patternSpec), Text: "Patterns of tools to hold back, also from `call-tool`; stronger than `include`."},
@@ -208,7 +208,7 @@ var Entry = objectOf(
 		{Name: "stop", Def: `"2500ms"`, Spec: durationSpan(time.Millisecond, time.Hour), Text: "The whole way from closing its input to killing it."},
 	}}},
 	Key{Name: "sandbox", Guard: true, Text: "What the kernel holds its process to; see [sandbox.md](sandbox.md). A plain string is short for `mode`.", Spec: &Spec{Kind: KindObject, Closed: true, Short: "mode", Keys: []Key{
-		{Name: "mode", Guard: true, Note: "that of the top key `sandbox`; `off` for `builtin`", Spec: choiceOf(SandboxOff, SandboxAuto, SandboxRequired), Text: "`auto`: as far as the system can, and what it cannot is said. `required`: it does not start where the system cannot. `off`: it opens what its user may."},
+		{Name: "mode", Guard: true, Note: "the top key `sandbox`; `off` for `builtin`", Spec: choiceOf(SandboxOff, SandboxAuto, SandboxRequired), Text: "`auto`: as far as the system can, and what it cannot is said. `required`: it does not start where the system cannot. `off`: it opens what its user may."},
 		{Name: "read", Guard: true, Spec: listOf(placeValue()), Text: "Paths that it may read beside the boundary; relative ones start at the folder of this file."},
 		{Name: "write", Guard: true, Spec: listOf(placeValue()), Text: "Paths that it may read and write beside the boundary."},
 		{Name: "network", Guard: true, Def: `"on"`, Spec: &Spec{Kind: KindPorts, Choices: []string{"on", "off"}, Elem: wholeNumber(1, 65535), Min: 1}, Text: "`off`, or the TCP ports that it may use; UDP is not held to ports."},
