@@ -58,7 +58,7 @@ var Table = objectOf(
 	)},
 	Key{Name: "expose", Text: "Which tools of the children are listed. A plain string is short for `mode`.", Spec: &Spec{Kind: KindObject, Short: "mode", Keys: []Key{
 		{Name: "mode", Def: `"direct"`, Spec: choiceOf("direct", "search", "auto"),
-			Text: "`direct` lists every tool of every child. `search` lists the hub's own tools and those of `tools.always`; `find-tools` finds the others, and all can be called. `auto` is `search` where all definitions take more than `tokens`, and `direct` otherwise."},
+			Text: "`direct` lists every tool of every child. `search` lists the tools of the hub and of `tools.always`; `find-tools` finds the others, and all can be called. `auto` is `search` where all definitions take more than `tokens`, and `direct` otherwise."},
 		{Name: "tokens", Def: `20000`, Spec: wholeNumber(1, 100_000_000), Text: "What `auto` lists at most: tokens of a model's context, at four bytes a token."},
 	}}},
 	Key{Name: "toolsets", Guard: true, Text: "What sessions see of the servers, by name; see [servers.md](servers.md#toolsets).", Spec: &Spec{Kind: KindMap, Named: checkToolset, Elem: guardingObject(
