@@ -29,9 +29,9 @@ func connected(path string) (fd int, err error) {
 const hello = "mcphub attach 1 "
 
 // surroundings returns what an adapter sends of itself: the length in four bytes, then texts that each end in NUL. Without options the texts are
-// no roots, no log level, the working folder and the environment.
+// no roots, no log level, no toolsets, the working folder and the environment.
 func surroundings(dir string) []byte {
-	text := strings.Join(slices.Concat([]string{"", "0", "0", "", dir}, os.Environ(), []string{""}), "\x00")
+	text := strings.Join(slices.Concat([]string{"", "0", "0", "", "", dir}, os.Environ(), []string{""}), "\x00")
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(text))), text...)
 }
 
