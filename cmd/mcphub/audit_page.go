@@ -38,7 +38,7 @@ type auditRow struct {
 func rowOf(d *trail.Decision) auditRow {
 	r := auditRow{
 		Time: d.Time, Log: d.LogID, Line: d.Number, Call: d.Call, Kind: d.Kind, Session: d.Session, Principal: d.Principal, Request: d.Request, Trace: d.Trace, Method: d.RequestMethod(),
-		Child: d.Child, Decision: d.Decision, DecisionFields: d.DecisionFields, Arguments: d.Arguments, US: d.Micros,
+		ClientInfo: d.ClientInfo, Child: d.Child, Decision: d.Decision, DecisionFields: d.DecisionFields, Arguments: d.Arguments, US: d.Micros,
 	}
 	if d.Outcome != nil {
 		r.Outcome, r.US = d.Outcome.Result, d.Outcome.Micros
@@ -48,19 +48,16 @@ func rowOf(d *trail.Decision) auditRow {
 
 // auditPage writes decisions for people, or as JSON.
 type auditPage struct {
-	w       io.Writer
-	json    bool
-	clients trail.Clients // of the sessions of which that is known
-	rows    *watchedRows  // takes them instead of w; nil: w does
+	w    io.Writer
+	json bool
+	rows *watchedRows // takes them instead of w; nil: w does
 }
 
 func (p *auditPage) printDecision(d *trail.Decision) error {
-	by := p.clients[d.Session]
 	if p.json {
-		row := rowOf(d)
-		row.ClientInfo = by
-		return layout.JSONLine(p.w, row)
+		return layout.JSONLine(p.w, rowOf(d))
 	}
+	by := d.ClientInfo
 	what := d.Tool
 	if d.Method != "" {
 		what = strings.TrimSpace(d.Method + " " + d.Tool)

@@ -88,6 +88,8 @@ type ClientInfo struct {
 	Folder  string `json:"folder,omitempty"`  // its working directory
 	Process int    `json:"process,omitempty"` // its id
 	Adapter int    `json:"adapter,omitempty"` // process id of what the client has started to be served
+	Address string `json:"address,omitempty"` // that it came from over HTTP
+	Agent   string `json:"agent,omitempty"`   // the User-Agent that it came with
 }
 
 // DecisionFields is what was decided: of one call, of all calls of a line, or of each of them.
@@ -325,7 +327,8 @@ func (t *Trace) appendMembers(b line) line {
 
 func (c *ClientInfo) appendMembers(b line) line {
 	b = b.addText("client", redact.Text(c.Name)).addText("folder", redact.Text(c.Folder))
-	return b.addNumber("process", int64(c.Process)).addNumber("adapter", int64(c.Adapter))
+	b = b.addNumber("process", int64(c.Process)).addNumber("adapter", int64(c.Adapter))
+	return b.addText("address", c.Address).addText("agent", redact.Text(c.Agent))
 }
 
 func (d *DecisionFields) appendMembers(b line) line {
