@@ -31,6 +31,7 @@ const (
 	KindCheckpoint = "checkpoint" // of chain.jsonl: the state of a log
 	KindClose      = "close"      // a log ends
 	KindTorn       = "torn"       // a line before this one was cut off
+	KindRemoved    = "removed"    // of chain.jsonl: a file of a log was removed, as it was to be
 )
 
 // Values of Outcome.Result.

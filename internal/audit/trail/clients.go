@@ -22,7 +22,7 @@ func isSessionLine(line []byte) bool {
 	return h.kind == audit.KindSession
 }
 
-// Note takes what a line tells about a session, if it does.
+// Note takes the client from the line of a session.
 func (c Clients) Note(e *Event) {
 	if e.Kind == audit.KindSession {
 		c[e.Session] = e.ClientInfo
@@ -54,7 +54,7 @@ func (r *recentClients) clientOf(session string) audit.ClientInfo {
 	return c
 }
 
-// completeClient gives a decision what the line of its session tells about its client.
+// completeClient gives a decision the client that the line of its session names.
 func completeClient(e *Event, c audit.ClientInfo) {
 	if e.Kind == audit.KindSession || c == (audit.ClientInfo{}) {
 		return

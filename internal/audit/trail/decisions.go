@@ -13,7 +13,7 @@ type Decision struct {
 	Outcome *audit.Outcome // nil where none is recorded: refused, under way, or lost with the process
 }
 
-// Decisions returns what a folder tells about decisions, by time. Each does not keep them.
+// Decisions returns the decisions of a folder, by time. Each does not keep them.
 func Decisions(dir string, f Filter) ([]Decision, error) {
 	var all []Decision
 	err := Each(dir, f, func(d *Decision) bool {

@@ -31,7 +31,7 @@ type folder struct {
 
 func newFolder(dir string) *folder { return &folder{dir, func(int) {}, lookback} }
 
-// Each hands out what a folder tells about decisions, with their outcomes and clients, by time, until each returns false.
+// Each hands out the decisions of a folder, with their outcomes and clients, by time, until each returns false.
 // The decisions of one log come in the order in which they were written. What it keeps in memory does not grow with the
 // record: a block and the outcomes that lie a little ahead, for each log that was written at the time.
 func Each(dir string, f Filter, each func(*Decision) bool) error {
@@ -189,7 +189,7 @@ func (l *forward) end(err error) error {
 	return notEnd(err)
 }
 
-// noteSession remembers the client of a session if a line tells about one.
+// noteSession remembers the client if the line is that of a session.
 func (l *forward) noteSession(line []byte) {
 	if !isSessionLine(line) {
 		return
@@ -325,7 +325,7 @@ func (l *forward) readLate(number uint64) error {
 	}
 }
 
-// eachOutcome hands out what a line tells about outcomes. One that cannot be read tells about none.
+// eachOutcome hands out the outcomes of a line. One that cannot be read has none.
 func (l *forward) eachOutcome(line []byte, each func(audit.Outcome)) {
 	e, err := ParseEvent(l.id, bytes.Clone(line))
 	if err != nil {

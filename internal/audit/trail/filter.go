@@ -26,7 +26,7 @@ type Filter struct {
 	Since, Until time.Time
 }
 
-// decides reports whether a line of a kind tells about a decision.
+// decides reports whether a line of a kind is about a decision.
 func decides(kind string) bool {
 	switch kind {
 	case audit.KindDecision, audit.KindQuestion, audit.KindDefinition, audit.KindRefusal:
@@ -56,7 +56,7 @@ func (f *Filter) Matches(e *Event) bool {
 	return true
 }
 
-// asksSession reports whether the filter picks by what the line of a session alone tells.
+// asksSession reports whether the filter picks by what stands in the line of a session alone.
 func (f *Filter) asksSession() bool { return f.Client != "" || f.Address != "" }
 
 func isPattern(s string) bool { return strings.ContainsAny(s, "*?[{") }

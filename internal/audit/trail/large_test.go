@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"mcphub/internal/audit"
 	"mcphub/e2e/recordtest"
+	"mcphub/internal/audit"
 )
 
 // large writes a record of which each line is a second after the one before.

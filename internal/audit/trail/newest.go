@@ -27,8 +27,8 @@ const (
 	lateBytes   = 1 << 20
 )
 
-// Newest hands out decisions, the newest first, until each returns false or ctx ends. f picks by nothing that the line of
-// a session alone tells. It reads
+// Newest hands out decisions, the newest first, until each returns false or ctx ends. f picks by nothing that stands in the line of
+// a session alone. It reads
 // the files from their ends, so the first ones cost the same however long the record is. reached
 // is the time down to which all was looked at; zero if that is the whole record. Outcomes that
 // came long after f.Until are left out: ten minutes, or a MiB of the log.
@@ -97,7 +97,7 @@ func (b *backward) findClients(lookback int) error {
 	return nil
 }
 
-// noteSession notes the client of a session if a line tells about one that is wanted.
+// noteSession notes the client if the line is the one of a session that is wanted.
 func (b *backward) noteSession(raw []byte) {
 	if len(b.wanted) == 0 || !isSessionLine(raw) {
 		return

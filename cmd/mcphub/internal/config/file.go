@@ -289,6 +289,13 @@ type Audit struct {
 	Required  bool   `koanf:"required"`
 	Arguments bool   `koanf:"arguments"`
 	Stdout    bool   `koanf:"stdout"` // of serve --http
+	Keep      Keep   `koanf:"keep"`
+}
+
+// Keep bounds what is kept of the record.
+type Keep struct {
+	Age  time.Duration `koanf:"age"`  // 0 = of any age
+	Size int64         `koanf:"size"` // bytes; 0 = any number
 }
 
 // IsOff reports that no record is kept.

@@ -85,6 +85,10 @@ var Table = objectOf(
 		Key{Name: "required", Def: `false`, Spec: flagSpec, Text: "Deny what cannot be recorded, instead of going on with a loud warning. The line is written before the call is made either way."},
 		Key{Name: "arguments", Def: `false`, Spec: flagSpec, Text: "Record the arguments of calls too, not only the paths found in them. What looks like a secret is left out."},
 		Key{Name: "stdout", Restart: true, Def: `false`, Spec: flagSpec, Text: "`serve --http` writes each line to standard output as well, for a collector; see [audit.md](audit.md#for-a-collector). Over stdio it has no effect."},
+		Key{Name: "keep", Text: "How much of it is kept; see [audit.md](audit.md#where-it-is-and-how-long).", Spec: objectOf(
+			Key{Name: "age", Restart: true, Note: "all", Spec: durationSpan(time.Millisecond, 36500*day), Text: "Files whose lines are all older are removed. `90d` is a duration, too."},
+			Key{Name: "size", Restart: true, Note: "all", Spec: &Spec{Kind: KindSize, Min: 1 << 20}, Text: "The oldest files are removed while all take more. The file that a hub writes to and the one before it stay, 64 MiB each."},
+		)},
 	)},
 	Key{Name: "logs", Text: "What the children write to stderr, in a file for each.", Spec: objectOf(
 		Key{Name: "dir", Restart: true, Def: `""`, Note: "a folder of the XDG state folder", Spec: &Spec{Kind: KindString, Expand: ExpandNow},
