@@ -27,6 +27,7 @@ const (
 	KindQuestion   = "question"   // a human was asked, and what was answered
 	KindDefinition = "definition" // a tool that was offered before is defined otherwise
 	KindRefusal    = "refusal"    // the kernel has refused a child something, as far as the child tells
+	KindRejection  = "rejection"  // the HTTP front has refused a request
 	KindLost       = "lost"       // there was no room for so many lines while the file could not be written
 	KindCheckpoint = "checkpoint" // of chain.jsonl: the state of a log
 	KindClose      = "close"      // a log ends
@@ -67,12 +68,14 @@ type Record struct {
 	Method    string          `json:"method"`    // "" is tools/call
 	DecisionFields
 	Trace
-	Arguments  json.RawMessage `json:"arguments"` // raw, only where asked for
-	Within     []string        `json:"within"`    // the directories in scope, of what was not let through
-	NamedBy    string          `json:"namedBy"`   // of a refusal: who names the path: entry, call, server or notice
-	Opens      string          `json:"opens"`     // of a refusal: what has to be opened for it
-	Why        string          `json:"why"`       // of a refusal: why nothing is
-	Micros     int64           `json:"us"`        // microseconds until it was decided; of an outcome, until the answer
+	Arguments  json.RawMessage `json:"arguments"`  // raw, only where asked for
+	Within     []string        `json:"within"`     // the directories in scope, of what was not let through
+	NamedBy    string          `json:"namedBy"`    // of a refusal: who names the path: entry, call, server or notice
+	Opens      string          `json:"opens"`      // of a refusal: what has to be opened for it
+	Why        string          `json:"why"`        // of a refusal: why nothing is
+	Micros     int64           `json:"us"`         // microseconds until it was decided; of an outcome, until the answer
+	Status     int             `json:"status"`     // of HTTP, of a rejection
+	Suppressed int             `json:"suppressed"` // of a rejection: how many there were before that have no line
 	ClientInfo                 // of a session
 }
 
@@ -312,7 +315,7 @@ func (r *Record) appendMembers(b line, form EncodedDecision) line {
 	}
 	b = r.Trace.appendMembers(b).addArguments(r.Arguments)
 	b = b.addTexts("within", r.Within).addText("namedBy", r.NamedBy).addText("opens", redact.Text(r.Opens)).addText("why", redact.Text(r.Why))
-	b = b.addNumber("us", r.Micros)
+	b = b.addNumber("us", r.Micros).addNumber("status", int64(r.Status)).addNumber("suppressed", int64(r.Suppressed))
 	if r.ClientInfo == (ClientInfo{}) {
 		return b
 	}

@@ -58,7 +58,7 @@ func (p *resource) callerOf(w http.ResponseWriter, r *http.Request, token string
 	if len(p.Scopes) > 0 {
 		challenge = append(challenge, "scope="+quoteString(strings.Join(p.Scopes, " ")))
 	}
-	status, text := http.StatusUnauthorized, "a token is needed: "+p.address+" says which authorization servers give one"
+	status, reason, text := http.StatusUnauthorized, ReasonToken, "a token is needed: "+p.address+" says which authorization servers give one"
 	if token != "" {
 		who, err := p.Verify(r.Context(), token)
 		if err == nil {
@@ -68,12 +68,12 @@ func (p *resource) callerOf(w http.ResponseWriter, r *http.Request, token string
 		text = printable.Escape(err.Error(), 300)
 		code := "invalid_token"
 		if errors.Is(err, principal.ErrScope) {
-			status, code = http.StatusForbidden, "insufficient_scope"
+			status, reason, code = http.StatusForbidden, ReasonScope, "insufficient_scope"
 		}
 		challenge = append(challenge, "error="+quoteString(code), "error_description="+quoteString(text))
 	}
 	w.Header().Set("WWW-Authenticate", "Bearer "+strings.Join(challenge, ", "))
-	return Caller{}, &Refusal{status, text}
+	return Caller{}, &Refusal{Status: status, Reason: reason, Text: text}
 }
 
 // quoteString returns a text as a quoted-string (RFC 9110, 5.6.4), in ASCII.

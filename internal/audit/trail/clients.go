@@ -56,7 +56,7 @@ func (r *recentClients) clientOf(session string) audit.ClientInfo {
 
 // completeClient gives a decision the client that the line of its session names.
 func completeClient(e *Event, c audit.ClientInfo) {
-	if e.Kind == audit.KindSession || c == (audit.ClientInfo{}) {
+	if e.Kind == audit.KindSession || e.Kind == audit.KindRejection || c == (audit.ClientInfo{}) {
 		return
 	}
 	e.ClientInfo = c

@@ -29,7 +29,7 @@ type Filter struct {
 // decides reports whether a line of a kind is about a decision.
 func decides(kind string) bool {
 	switch kind {
-	case audit.KindDecision, audit.KindQuestion, audit.KindDefinition, audit.KindRefusal:
+	case audit.KindDecision, audit.KindQuestion, audit.KindDefinition, audit.KindRefusal, audit.KindRejection:
 		return true
 	}
 	return false
@@ -191,5 +191,5 @@ func headOf(line []byte) (h head, ok bool) {
 
 // readKinds are the kinds of lines that readers of decisions ask about.
 var readKinds = []string{
-	audit.KindDecision, audit.KindOutcome, audit.KindSession, audit.KindQuestion, audit.KindDefinition, audit.KindRefusal,
+	audit.KindDecision, audit.KindOutcome, audit.KindSession, audit.KindQuestion, audit.KindDefinition, audit.KindRefusal, audit.KindRejection,
 }

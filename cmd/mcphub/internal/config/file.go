@@ -328,6 +328,8 @@ type HTTP struct {
 	TLS      *TLS          `koanf:"tls"`      // nil: plain HTTP
 	When     HTTPWhen      `koanf:"when"`
 	Node     string        `koanf:"node"` // "" = the name of this machine
+
+	TrustedProxies []string `koanf:"trustedProxies"` // addresses, and networks as in CIDR
 }
 
 // HTTPWhen describes what holds for clients that show a token, if no boundary is known.

@@ -108,8 +108,10 @@ func TestSweepKeepsWhatWasChanged(t *testing.T) {
 		"a line of the third file": {func(_ string, files []string) error { return change(files[2], "read_text_file", "read_text_fili") }, 6},
 		"a line of the first":      {func(_ string, files []string) error { return change(files[0], "read_text_file", "read_text_fili") }, 8},
 		"the second is gone":       {func(_ string, files []string) error { return os.Remove(files[1]) }, 6},
-		"the chain":                {func(dir string, _ []string) error { return change(filepath.Join(dir, audit.ChainName), "close", "clos3") }, 8},
-		"no chain":                 {func(dir string, _ []string) error { return os.Remove(filepath.Join(dir, audit.ChainName)) }, 8},
+		"the chain": {func(dir string, _ []string) error {
+			return change(filepath.Join(dir, audit.ChainName), "close", "clos3")
+		}, 8},
+		"no chain": {func(dir string, _ []string) error { return os.Remove(filepath.Join(dir, audit.ChainName)) }, 8},
 	} {
 		dir, files := record(t)
 		if err := c.change(dir, files); err != nil {

@@ -53,6 +53,11 @@ func TokenPlace(f *config.File, env func(string) string) (bearer.Place, error) {
 // hub makes if it names none.
 func HTTPOptions(f *config.File, env func(string) (string, bool), log zerolog.Logger) (hub.HTTPOptions, error) {
 	o := hub.HTTPOptions{Hosts: f.HTTP.Hosts, Origins: f.HTTP.Origins, Sessions: f.Limits.Sessions, Poll: f.HTTP.Poll, Idle: f.HTTP.Idle, Drain: f.HTTP.Drain, Grace: f.HTTP.Grace, Open: f.HTTP.Auth == keys.AuthNone}
+	for _, text := range f.HTTP.TrustedProxies {
+		if network, err := keys.ParseNetwork(text); err == nil { // hub.json was checked
+			o.Proxies = append(o.Proxies, network)
+		}
+	}
 	if o.Node = f.HTTP.Node; o.Node == "" {
 		o.Node, _ = os.Hostname() // without one no other hub is told about this
 	}
