@@ -37,6 +37,9 @@ func principalChildren(l *Limits, all int) int {
 	return l.PrincipalChildren
 }
 
+// RefreshEvery is how often the front has what it knows of issuers fetched again, as far as it is too old by the next time.
+const RefreshEvery = httpfront.RefreshEvery
+
 // A Token admits one client of the Streamable HTTP front.
 type Token = admission.Token
 

@@ -41,7 +41,7 @@ for (const f of readdirSync(dir, { withFileTypes: true })) {
 }
 const { entries: chain } = follow("chain.jsonl", readFileSync(`${dir}/chain.jsonl`));
 for (const head of heads) if (!chain.some((e) => e.hash === head)) wrong("chain.jsonl", `no line has the hash ${head}`);
-const removals = (id) => { // the lines of a log that chain.jsonl has as removed: each follows the one before, and the lines were told of before
+const removals = (id) => { // the lines of a log that chain.jsonl has as removed: each follows the one before, and names lines that it had before
   const starts = new Map(), all = [];
   let told = [], next = 1;
   for (const m of chain.filter((e) => e.kind !== "torn" && e.log === id)) {

@@ -50,7 +50,7 @@ func TestLargeRecord(t *testing.T) {
 		world.Must(t, err)
 		world.Must(t, cmd.Start())
 		got, memory := 0, 0
-		for block := make([]byte, 1<<20); err == nil; { // while the program writes, the system tells how much it has held
+		for block := make([]byte, 1<<20); err == nil; { // the system reports how much the program holds while it runs
 			var n int
 			n, err = out.Read(block)
 			got += bytes.Count(block[:n], []byte{'\n'})

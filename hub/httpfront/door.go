@@ -50,11 +50,11 @@ const (
 	// doorBurst is how many rejections are told at once, and doorEvery how long it is until one more may be.
 	doorBurst = 100
 	doorEvery = time.Second
-	// doorFlush is how long a rejection waits that was not told, until one line tells how many there were.
+	// doorFlush is how long a rejection waits that was not told, until one line counts them all.
 	doorFlush = 10 * time.Second
 )
 
-// A door counts and tells what is refused.
+// A door counts all refusals, and reports as many as fit.
 type door struct {
 	count func(status int, reason string)
 	tell  func(Rejection)

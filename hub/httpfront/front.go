@@ -82,6 +82,11 @@ func (f *Front) Serve(ctx context.Context, ln net.Listener) error {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(ln) }()
+	refreshing, stop := context.WithCancel(ctx)
+	var refresh sync.WaitGroup
+	refresh.Go(func() { f.refreshIssuers(refreshing) })
+	defer refresh.Wait()
+	defer stop()
 	sweep, flush := time.NewTimer(f.sweepTime()), time.NewTicker(doorFlush)
 	defer sweep.Stop()
 	defer flush.Stop()
@@ -102,6 +107,25 @@ func (f *Front) Serve(ctx context.Context, ln net.Listener) error {
 			f.stopServer(server)
 			<-ended
 			return nil
+		}
+	}
+}
+
+// RefreshEvery is how often [admission.Resource.Refresh] is called.
+const RefreshEvery = 30 * time.Second
+
+// refreshIssuers has what is known of the issuers fetched before it is too old, until ctx ends.
+func (f *Front) refreshIssuers(ctx context.Context) {
+	tick := time.NewTicker(RefreshEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if r := f.now.Load().Resource; r != nil && r.Refresh != nil {
+				r.Refresh(ctx)
+			}
 		}
 	}
 }

@@ -128,7 +128,7 @@ func (c *chain) findResumable(id string) (link, bool) {
 		known.At == end.number && known.Head == string(end.head[:]) && len(end.torn) == 0 && !end.unterminated
 }
 
-// lastOf finds the last line about a log that tells how far it goes, or nil.
+// lastOf finds the last line about the end of a log, or nil.
 func (c *chain) lastOf(id string) (*Entry, error) {
 	fi, err := c.file.Stat()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// This file tells which address a request came from.
+// This file finds the address of a client.
 
 // ClientAddress returns the address of the client of a request, without its port. A request that comes from a trusted proxy
 // comes from the rightmost address in X-Forwarded-For or Forwarded that is not one of a trusted proxy: those further to

@@ -27,8 +27,8 @@ func ReadChain(dir string) (*Chain, error) {
 	return &Chain{dir, marks}, err
 }
 
-// ErrUntold means that chain.jsonl has not told of all lines of a file yet.
-var ErrUntold = errors.New("chain.jsonl has not told of its last line yet")
+// ErrUntold means that chain.jsonl does not know all lines of a file yet.
+var ErrUntold = errors.New("chain.jsonl does not know its last line yet")
 
 // CheckOldest checks the oldest file of a log as Verify does, since nothing proves it once it is removed.
 func (c *Chain) CheckOldest(id, path string) (*audit.Removal, error) {

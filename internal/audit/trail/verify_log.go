@@ -95,8 +95,8 @@ func newCheckedLog(id string, st logState, r *Report) *checkedLog {
 	return c
 }
 
-// noteRemoval checks a statement that lines were removed: they follow those that were removed before, and chain.jsonl had
-// told of them by then.
+// noteRemoval checks a statement that lines were removed: they follow those that were removed before, and chain.jsonl knew
+// them by then.
 func (c *checkedLog) noteRemoval(m *mark) {
 	from, told := uint64(1), uint64(0)
 	if c.removed != nil {

@@ -1,7 +1,7 @@
 // Package retention removes the old files of a record of decisions, as audit.keep of hub.json says: those whose lines are
 // older than an age, and the oldest ones while all together take more than a size.
 //
-// A file is removed only if it is whole and chain.jsonl has told of its last line before. A statement in chain.jsonl, with the
+// A file is removed only if it is whole and chain.jsonl knows its last line. A statement in chain.jsonl, with the
 // first and the last hash of what goes, comes before the removal, so that `mcphub audit verify` proves the rest
 // (docs/audit-format.md).
 //

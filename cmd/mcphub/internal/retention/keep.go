@@ -14,7 +14,7 @@ import (
 	"mcphub/internal/audit/trail"
 )
 
-// Bounds say what is kept. The zero value keeps all.
+// Bounds limit a record. The zero value keeps all.
 type Bounds struct {
 	Age  time.Duration // lines of so long ago at most; 0: of any age
 	Size int64         // so many bytes at most; 0: any number
@@ -93,7 +93,7 @@ func Sweep(ctx context.Context, dir string, b Bounds, now time.Time) (removed []
 		}
 		if e != nil {
 			blocked[f.log] = true
-			if !errors.Is(e, trail.ErrUntold) { // the next look finds it told
+			if !errors.Is(e, trail.ErrUntold) { // the next look may find it
 				err = errors.Join(err, e)
 			}
 			continue

@@ -156,6 +156,14 @@ func protectedResource(f *config.File, log zerolog.Logger) *hub.Resource {
 		}
 	}
 	verifier := issuers.New(all, http.DefaultClient)
+	verifier.Asked = func(issuer string, err error) {
+		if err == nil {
+			log.Info().Str("issuer", issuer).Msg("the issuer can be asked for its keys again")
+			return
+		}
+		log.Error().Str("issuer", issuer).Err(err).Msg("the issuer cannot be asked for its keys: tokens that need them are answered with 503, and those of keys that are known count for a day")
+	}
+	r.Refresh = func(ctx context.Context) { verifier.Refresh(ctx, hub.RefreshEvery) }
 	r.Basis = func(who hub.Caller) string { return issuerBasis(all, who) }
 	r.Verify = func(ctx context.Context, token string) (hub.Caller, error) {
 		id, err := verifier.Verify(ctx, token)
