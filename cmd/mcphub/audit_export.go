@@ -24,12 +24,12 @@ func auditExportCommand(from *auditSource) *cobra.Command {
 	var format, output string
 	cmd := &cobra.Command{
 		Use:   "export",
-		Short: "Write decisions with their outcomes as JSON lines or CSV",
+		Short: "Write decisions with their outcomes for other programs",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			i := slices.IndexFunc(exportFormats, func(f exportFormat) bool { return f.name == format })
 			if i < 0 {
-				return exit.Errorf(exit.Usage, "--format: %q is neither jsonl nor csv", format)
+				return exit.Errorf(exit.Usage, "--format: %q is none of jsonl, csv, ocsf, ecs and cef", format)
 			}
 			pick, dir, err := from.pickDecisions(&f)
 			if err != nil {
@@ -49,7 +49,7 @@ func auditExportCommand(from *auditSource) *cobra.Command {
 		},
 	}
 	f.registerFlags(cmd)
-	cmd.Flags().StringVar(&format, "format", "jsonl", "jsonl or csv")
+	cmd.Flags().StringVar(&format, "format", "jsonl", "jsonl, csv, or for a collector of security events ocsf, ecs or cef")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "a file, readable by its owner only (default: standard output)")
 	return cmd
 }
@@ -65,6 +65,9 @@ var exportFormats = []exportFormat{
 		return (&auditPage{w: w, json: true}).printDecision
 	}},
 	{"csv", "CSV", "text/csv; charset=utf-8", beginCSV},
+	{"ocsf", "OCSF", "application/x-ndjson", beginOCSF},
+	{"ecs", "ECS", "application/x-ndjson", beginECS},
+	{"cef", "CEF", "text/plain; charset=utf-8", beginCEF},
 }
 
 // writeAll writes the decisions of a folder that a filter picks, one after the other.
