@@ -48,7 +48,7 @@ type sidecar struct {
 // report what is to go there. Each line of the audit log goes to copied as well; nil: nowhere.
 func openSidecar(made *setup.Result, copied io.Writer) *sidecar {
 	cfg := &made.Hub
-	a := &sidecar{log: cfg.Log, version: cfg.Version, record: keepRecord(cfg, made.Audit, false, copied, retention.Bounds(made.File.Audit.Keep))}
+	a := &sidecar{log: cfg.Log, version: cfg.Version, record: keepRecord(cfg, made.Audit, false, copied, retention.Bounds(made.Keep))}
 	if made.Logs == "" {
 		return a
 	}
