@@ -241,6 +241,7 @@ func (s *Session) setCaps(params []byte) {
 		s.member.ModernFirst(false)
 	}
 	s.mu.Unlock()
+	s.records.SetClient(c.String())
 	s.knowClient()
 }
 

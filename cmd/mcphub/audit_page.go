@@ -66,6 +66,9 @@ func (p *auditPage) printDecision(d *trail.Decision) error {
 		return layout.JSONLine(p.w, rowOf(d))
 	}
 	by := d.ClientInfo
+	if by == (audit.ClientInfo{Name: by.Name}) { // a client that has the hub alone is not named to people
+		by.Name = ""
+	}
 	what := d.Tool
 	if d.Method != "" {
 		what = strings.TrimSpace(d.Method + " " + d.Tool)

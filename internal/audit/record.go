@@ -64,6 +64,7 @@ const (
 type Record struct {
 	Session   string          `json:"session"`
 	Principal string          `json:"principal"` // whose session it is
+	Client    string          `json:"-"`         // how the client of the session calls itself, without secrets; it is read as ClientInfo.Name
 	Request   json.RawMessage `json:"request"`   // the client's id, raw JSON; nil if the hub asks by itself
 	Method    string          `json:"method"`    // "" is tools/call
 	DecisionFields
@@ -141,6 +142,7 @@ type Granted struct {
 type CallRecord struct {
 	Session   string          `json:"-"`       // which the line has
 	Principal string          `json:"-"`       // which the line has
+	Client    string          `json:"-"`       // which the line has, as in a Record
 	Request   json.RawMessage `json:"request"` // as in a Record
 	Trace
 	Arguments      json.RawMessage `json:"arguments"` // as in a Record
@@ -307,7 +309,7 @@ func (b line) addRaw(name string, value []byte) line {
 
 // appendMembers writes what the Record holds. If form is not nil, it is written instead of the DecisionFields.
 func (r *Record) appendMembers(b line, form EncodedDecision) line {
-	b = b.addText("session", r.Session).addText("principal", r.Principal).addRequest(r.Request).addText("method", r.Method)
+	b = b.addText("session", r.Session).addText("principal", r.Principal).addText("client", r.Client).addRequest(r.Request).addText("method", r.Method)
 	if form != nil {
 		b = append(b, form...)
 	} else {
@@ -399,7 +401,7 @@ func (b line) addArguments(raw []byte) line {
 // membersOfCalls writes the members of a line about several calls of one session. If all
 // have the same EncodedDecision, it is written once, for the line.
 func membersOfCalls(b line, calls []CallRecord) line {
-	b = b.addText("session", calls[0].Session).addText("principal", calls[0].Principal)
+	b = b.addText("session", calls[0].Session).addText("principal", calls[0].Principal).addText("client", calls[0].Client)
 	alike := !slices.ContainsFunc(calls, func(c CallRecord) bool { return !bytes.Equal(c.Encoded, calls[0].Encoded) })
 	if alike {
 		b = append(b, calls[0].Encoded...)

@@ -59,5 +59,8 @@ func completeClient(e *Event, c audit.ClientInfo) {
 	if e.Kind == audit.KindSession || e.Kind == audit.KindRejection || c == (audit.ClientInfo{}) {
 		return
 	}
+	if c.Name == "" { // the line of the decision knows it
+		c.Name = e.Name
+	}
 	e.ClientInfo = c
 }
