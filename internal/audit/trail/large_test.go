@@ -178,3 +178,37 @@ func sizeOf(t *testing.T, path string) int64 {
 	}
 	return fi.Size()
 }
+
+// TestReadersBesideARemoval: a file that is removed while the record is read ends no reading.
+func TestReadersBesideARemoval(t *testing.T) {
+	t.Parallel()
+	for name, read := range map[string]func(dir string, each func() bool) error{
+		"forward": func(dir string, each func() bool) error {
+			return Each(dir, Filter{}, func(*Decision) bool { return each() })
+		},
+		"backward": func(dir string, each func() bool) error {
+			_, err := Newest(t.Context(), dir, Filter{}, func(Decision) bool { return each() })
+			return err
+		},
+	} {
+		dir, _, _ := large(t, 4000, nil)
+		files, err := audit.LogFiles(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		paths, n := files[recordtest.ID], 0
+		err = read(dir, func() bool {
+			if n++; n == 1 {
+				for _, path := range paths[:3] {
+					if err := os.Remove(path); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			return true
+		})
+		if err != nil || n < 1000 {
+			t.Errorf("%s: %d decisions: %v", name, n, err)
+		}
+	}
+}

@@ -299,6 +299,10 @@ func (b *backward) openOlder() (bool, error) {
 		return false, nil
 	}
 	file, err := atomicfile.Open(b.paths[len(b.paths)-1], 0)
+	if errors.Is(err, fs.ErrNotExist) { // it was removed meanwhile, and so were those before it
+		b.paths, b.at = nil, 0
+		return false, nil
+	}
 	if err != nil {
 		return false, err
 	}

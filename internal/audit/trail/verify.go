@@ -69,7 +69,7 @@ func Verify(dir string, heads ...string) (*Report, error) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(marks)) {
 		r.addRemoved(marks[id])
-		if _, ok := files[id]; !ok && !newCheckedLog(id, logState{nil, marks[id], audit.HasLock(dir, id)}, &Report{}).isGone() {
+		if _, ok := files[id]; !ok && !isGone(dir, id, marks[id]) {
 			r.Problems = append(r.Problems, Problem{id + audit.LogEnding, 0, "it is missing"})
 		}
 	}
@@ -146,6 +146,18 @@ func verifyStable(dir, id string, st logState, r *Report) error {
 		st = now
 	}
 	return verifyLog(id, st, r)
+}
+
+// isGone reports whether all of a log was removed, as chain.jsonl states or by now does.
+func isGone(dir, id string, marks []mark) bool {
+	gone := func(marks []mark) bool {
+		return newCheckedLog(id, logState{nil, marks, audit.HasLock(dir, id)}, &Report{}).isGone()
+	}
+	if gone(marks) {
+		return true
+	}
+	now, err := verifyChain(dir, &Report{}, nil)
+	return err == nil && gone(now[id])
 }
 
 // addRemoved counts the lines of a log that were removed.
