@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"strings"
 
 	"mcphub/hub/call"
 	"mcphub/hub/client"
@@ -14,9 +15,11 @@ import (
 	"mcphub/hub/modern"
 	"mcphub/hub/seal"
 	"mcphub/hub/texts"
+	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
 	"mcphub/internal/mirror"
+	"mcphub/internal/printable"
 )
 
 // This file opens the sessions of the Streamable HTTP front.
@@ -34,6 +37,9 @@ func principalChildren(l *Limits, all int) int {
 	}
 	return l.PrincipalChildren
 }
+
+// RefreshEvery is how often the front has what it knows of issuers fetched again, as far as it is too old by the next time.
+const RefreshEvery = httpfront.RefreshEvery
 
 // A Token admits one client of the Streamable HTTP front.
 type Token = admission.Token
@@ -72,6 +78,7 @@ func (h *Hub) NewHTTPFront(o HTTPOptions) (*HTTPFront, error) {
 		return nil, err
 	}
 	o.Log = h.currentConfiguration().Log
+	o.Count, o.Tell = h.telemetry.HTTPRefused, h.tellRejection
 	front, err := httpfront.New(httpSessions{h, n}, o)
 	return &HTTPFront{front, n}, err
 }
@@ -144,12 +151,13 @@ func (f httpSessions) WithClient(who admission.Caller, m *jsonrpc.Message) admis
 }
 
 func (f httpSessions) Open(who admission.Caller, c *httpfront.Peer) httpfront.Session {
-	return httpSession{f.makeSession(who, c, sessionOptions{yields: c.Yield})}
+	return httpSession{f.makeSession(who, c, sessionOptions{yields: c.Yield}), c}
 }
 
 func (f httpSessions) OpenModern(who admission.Caller, c *httpfront.Peer, listeners int) httpfront.ModernSession {
 	s := f.makeSession(who, handshake.Nobody, sessionOptions{stateless: true, bearer: "token " + who.Principal.Key(), streams: listeners, yields: c.Yield})
 	s.approvals.SetPerCall() // the session belongs to no client in particular
+	s.tellOrigin(c)
 	return modernSession{s}
 }
 
@@ -163,12 +171,19 @@ func (f httpSessions) makeSession(who admission.Caller, main handshake.MainPeer,
 }
 
 // An httpSession is the Session of a client over HTTP after its handshake.
-type httpSession struct{ *Session }
+type httpSession struct {
+	*Session
+	peer *httpfront.Peer
+}
 
 func (s httpSession) Run(ctx context.Context) { _ = s.serveFront(ctx, nil) }
 
 func (s httpSession) Initialize(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	return s.guardAnswer(m, func() jsonrpc.Answer { return s.ServeRequest(ctx, m) })
+	a := s.guardAnswer(m, func() jsonrpc.Answer { return s.ServeRequest(ctx, m) })
+	if a.Result != nil {
+		s.tellOrigin(s.peer)
+	}
+	return a
 }
 
 func (s httpSession) Protocol() string { return s.clientClaims().Protocol }
@@ -250,4 +265,27 @@ func (s *Session) serveAndWait(r client.Reply, end *jsonrpc.Cancellation, m *jso
 		}
 	}
 	return s.ServeRequest(withClient(end.Context(), &c.Client), m)
+}
+
+// tellOrigin tells the record who has begun a session over HTTP, and from where.
+func (s *Session) tellOrigin(c *httpfront.Peer) {
+	address, agent := c.Origin()
+	s.records.Session(audit.ClientInfo{Name: printable.Escape(s.clientName(), 200), Address: address, Agent: printable.Escape(agent, longestAgent)})
+}
+
+// longestAgent is how much of a User-Agent is told.
+const longestAgent = 200
+
+// tellRejection tells the log and the record of a request that the front has refused.
+func (h *Hub) tellRejection(r httpfront.Rejection) {
+	cfg := h.currentConfiguration()
+	agent := printable.Escape(r.Agent, longestAgent)
+	cfg.Log.Warn().Int("status", r.Status).Str("reason", r.Reason).Str("address", r.Address).Str("agent", agent).Str("principal", r.Principal).Int("suppressed", r.Suppressed).
+		Msg(strings.TrimSuffix("a request over HTTP was refused: "+printable.Escape(r.Text, 300), ": "))
+	if to := cfg.Audit.Recorder; to != nil {
+		to.Note(audit.KindRejection, &audit.Record{
+			Principal: r.Principal, DecisionFields: audit.DecisionFields{Decision: "refuse", Code: r.Reason}, Why: printable.Escape(r.Text, 300),
+			Status: r.Status, Suppressed: r.Suppressed, ClientInfo: audit.ClientInfo{Address: r.Address, Agent: agent},
+		})
+	}
 }

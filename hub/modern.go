@@ -67,6 +67,7 @@ func (s *Session) startModern(first *declaration.Claims) {
 			s.caps.ForChildren = modern.Bridged(first)
 			if !s.stateless {
 				s.name = first.String()
+				s.records.SetClient(s.name)
 			}
 			s.member.ModernFirst(!s.hasStarted)
 		}

@@ -17,14 +17,36 @@ func TestAClientWithoutRootsThatIsNeverInitialized(t *testing.T) {
 	cfg := testConfig(t, scripted("kid", childtest.Script{Library: true}))
 	cfg.Roots.Timeout = bounds.Of(time.Second) // each call starts a child, which counts as well
 	cfg.Roots.When = rootsmgr.NoRootsPolicy{Unsupported: true}
-	w := serveWeb(t, runHub(t, cfg), HTTPOptions{})
+	h := runHub(t, cfg)
+	w := serveWeb(t, h, HTTPOptions{})
 	for caps, waits := range map[string]bool{`{}`: false, `{"roots":{}}`: true} {
 		for method, params := range map[string]string{"tools/call": pathCall(t.TempDir(), "x"), "resources/read": `{"uri":"note://7"}`} {
-			c := w.initialize(caps)
-			began := time.Now()
-			c.frames(c.request(method, params), c.answering())
-			if took := time.Since(began); took >= cfg.Roots.Timeout != waits {
-				t.Errorf("%s of a client with %s took %s", method, caps, took)
+			for front, begin := range map[string]func(t *testing.T) (call func()){
+				"http": func(*testing.T) func() {
+					c := w.initialize(caps)
+					return func() { c.frames(c.request(method, params), c.answering()) }
+				},
+				"stdio": func(t *testing.T) func() {
+					c, leave := enter(t, h)
+					t.Cleanup(leave)
+					c.raw("initialize", `{"protocolVersion":"2025-06-18","capabilities":`+caps+`,"clientInfo":{"name":"test","version":"1"}}`)
+					return func() { c.raw(method, params) }
+				},
+			} {
+				t.Run(fmt.Sprint(front, " ", caps, " ", method), func(t *testing.T) {
+					t.Parallel()
+					call := begin(t)
+					for range 2 { // each call, and not the first one alone
+						began := time.Now()
+						call()
+						if took := time.Since(began); took >= cfg.Roots.Timeout != waits {
+							t.Errorf("a call took %s", took)
+						}
+						if waits {
+							break
+						}
+					}
+				})
 			}
 		}
 	}

@@ -248,6 +248,7 @@ func (s *Session) setCaps(params []byte) {
 		s.member.ModernFirst(false)
 	}
 	s.mu.Unlock()
+	s.records.SetClient(c.String())
 	s.knowClient(c.Name)
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -33,12 +34,19 @@ type auditRow struct {
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	Outcome   string          `json:"outcome,omitempty"`
 	US        int64           `json:"us,omitempty"`
+
+	Status     int    `json:"status,omitempty"` // this and the next two: of a request that the HTTP front has refused
+	Suppressed int    `json:"suppressed,omitempty"`
+	Why        string `json:"why,omitempty"`
 }
 
 func rowOf(d *trail.Decision) auditRow {
 	r := auditRow{
 		Time: d.Time, Log: d.LogID, Line: d.Number, Call: d.Call, Kind: d.Kind, Session: d.Session, Principal: d.Principal, Request: d.Request, Trace: d.Trace, Method: d.RequestMethod(),
-		Child: d.Child, Decision: d.Decision, DecisionFields: d.DecisionFields, Arguments: d.Arguments, US: d.Micros,
+		ClientInfo: d.ClientInfo, Child: d.Child, Decision: d.Decision, DecisionFields: d.DecisionFields, Arguments: d.Arguments, US: d.Micros,
+	}
+	if d.Kind == audit.KindRejection {
+		r.Status, r.Suppressed, r.Why = d.Status, d.Suppressed, d.Why
 	}
 	if d.Outcome != nil {
 		r.Outcome, r.US = d.Outcome.Result, d.Outcome.Micros
@@ -48,18 +56,18 @@ func rowOf(d *trail.Decision) auditRow {
 
 // auditPage writes decisions for people, or as JSON.
 type auditPage struct {
-	w       io.Writer
-	json    bool
-	clients trail.Clients // of the sessions of which that is known
-	rows    *watchedRows  // takes them instead of w; nil: w does
+	w    io.Writer
+	json bool
+	rows *watchedRows // takes them instead of w; nil: w does
 }
 
 func (p *auditPage) printDecision(d *trail.Decision) error {
-	by := p.clients[d.Session]
 	if p.json {
-		row := rowOf(d)
-		row.ClientInfo = by
-		return layout.JSONLine(p.w, row)
+		return layout.JSONLine(p.w, rowOf(d))
+	}
+	by := d.ClientInfo
+	if by == (audit.ClientInfo{Name: by.Name}) { // a client that has the hub alone is not named to people
+		by.Name = ""
 	}
 	what := d.Tool
 	if d.Method != "" {
@@ -76,6 +84,9 @@ func (p *auditPage) printDecision(d *trail.Decision) error {
 		text = "asked: " + text
 	case audit.KindDefinition:
 		text = "defined otherwise than before: " + d.Code
+	case audit.KindRejection:
+		what = "HTTP"
+		text = fmt.Sprintf("refused with %d, %s", d.Status, d.Code) + layout.When(d.Suppressed > 0, fmt.Sprintf(", and %d before it", d.Suppressed)) + layout.WithPrefix(": ", d.Why)
 	}
 	if d.By != "" {
 		text += ", by " + d.By

@@ -7,7 +7,6 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
-	"mcphub/cmd/mcphub/internal/exit"
 	"mcphub/cmd/mcphub/internal/layout"
 	"mcphub/cmd/mcphub/internal/replay"
 	"mcphub/internal/audit"
@@ -36,12 +35,20 @@ func auditReplayCommand(from *auditSource) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			all, _, err := from.readDecisions(&f)
+			pick, dir, err := from.pickDecisions(&f)
 			if err != nil {
 				return err
 			}
 			info, _ := made.Hub.Checker.Policy()
-			return replayDecisions(cmd.OutOrStdout(), &info, all, asJSON)
+			r := replayed{p: &info, json: asJSON}
+			err = printDecisions(cmd.OutOrStdout(), dir, pick, func(w io.Writer) func(*trail.Decision) error {
+				r.w = w
+				return r.replayDecision
+			})
+			if err == nil && !asJSON {
+				err = layout.Printf(cmd.OutOrStdout(), "%d decisions: %d would be turned, %d are as they were for all that the record tells\n", r.asked, r.changed, r.unsure)
+			}
+			return auditReadError(dir, err)
 		},
 	}
 	f.registerFlags(cmd)
@@ -60,37 +67,32 @@ type replayReport struct {
 	Open []string `json:"unsure,omitempty"` // what the record does not tell
 }
 
-func replayDecisions(w io.Writer, p *policy.Info, all []trail.Decision, asJSON bool) error {
-	asked, changed, unsure := 0, 0, 0
-	for i := range all {
-		d := &all[i]
-		if d.Kind != audit.KindDecision || d.Decision == "refuse" {
-			continue
-		}
-		asked++
-		now := replay.Judge(p, d)
-		if now.Decision.String() == d.Decision && len(now.Unknowns) == 0 {
-			continue
-		}
-		if now.Decision.String() != d.Decision {
-			changed++
-		} else {
-			unsure++
-		}
-		var err error
-		if asJSON {
-			err = layout.JSONLine(w, replayReport{rowOf(d), now.Decision.String(), now.By, now.Unknowns})
-		} else {
-			err = printTurned(w, d, &now)
-		}
-		if err != nil {
-			return exit.Failed(err)
-		}
+// replayed counts decisions that were judged again, and prints the ones that would be others.
+type replayed struct {
+	p                      *policy.Info
+	json                   bool
+	w                      io.Writer
+	asked, changed, unsure int
+}
+
+func (r *replayed) replayDecision(d *trail.Decision) error {
+	if d.Kind != audit.KindDecision || d.Decision == "refuse" {
+		return nil
 	}
-	if !asJSON {
-		layout.Printf(w, "%d decisions: %d would be turned, %d are as they were for all that the record tells\n", asked, changed, unsure)
+	r.asked++
+	now := replay.Judge(r.p, d)
+	switch {
+	case now.Decision.String() != d.Decision:
+		r.changed++
+	case len(now.Unknowns) > 0:
+		r.unsure++
+	default:
+		return nil
 	}
-	return nil
+	if r.json {
+		return layout.JSONLine(r.w, replayReport{rowOf(d), now.Decision.String(), now.By, now.Unknowns})
+	}
+	return printTurned(r.w, d, &now)
 }
 
 // printTurned prints a decision and what would become of it.

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"runtime/debug"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -34,8 +37,11 @@ func (a *auditSource) auditFolder() (string, error) {
 	return dir, nil
 }
 
-// auditReadError returns why a folder could not be read.
+// auditReadError returns why a folder could not be read; nil for nil.
 func auditReadError(dir string, err error) error {
+	if err == nil {
+		return nil
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return exit.Errorf(exit.NotFound, "there is no audit log in %s yet: a hub makes it with its first start", dir)
 	}
@@ -44,24 +50,11 @@ func auditReadError(dir string, err error) error {
 
 // pickDecisions returns which decisions are read, and from which folder.
 func (a *auditSource) pickDecisions(f *auditFilter) (pick trail.Filter, dir string, err error) {
+	debug.SetGCPercent(40) // reading a record makes much garbage and keeps little
 	if pick, err = f.trailFilter(time.Now()); err == nil {
 		dir, err = a.auditFolder()
 	}
 	return pick, dir, err
-}
-
-func (a *auditSource) readDecisions(f *auditFilter) (all []trail.Decision, by trail.Clients, err error) {
-	pick, dir, err := a.pickDecisions(f)
-	if err != nil {
-		return nil, nil, err
-	}
-	if all, err = trail.Decisions(dir, pick); err == nil {
-		by, err = trail.ReadClients(dir)
-	}
-	if err != nil {
-		return nil, nil, auditReadError(dir, err)
-	}
-	return all, by, nil
 }
 
 // auditFilter are the flags that pick decisions.
@@ -72,15 +65,26 @@ type auditFilter struct {
 
 func (f *auditFilter) registerFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.Session, "session", "", "only this session; the beginning of its id will do")
-	cmd.Flags().StringVar(&f.Principal, "principal", "", "only this principal: the name of a token, NAME@ISSUER, local or nobody")
+	cmd.Flags().StringVar(&f.Principal, "principal", "", "only this principal: the name of a token, NAME@ISSUER, local or nobody; * and ? stand for others")
+	cmd.Flags().StringVar(&f.Client, "client", "", "only this client, by the name that it gives itself; * and ? stand for others")
+	cmd.Flags().StringVar(&f.Address, "address", "", "only sessions that came from this address")
 	cmd.Flags().StringVar(&f.Child, "child", "", "only this server")
 	cmd.Flags().StringVar(&f.Tool, "tool", "", "only this tool, by the server's own name for it")
+	cmd.Flags().StringVar(&f.Path, "path", "", "only calls with this path or one below it; with * and ** what matches")
+	cmd.Flags().StringVar(&f.Rule, "rule", "", "only what this rule decided, by its name; * and ? stand for others")
+	cmd.Flags().StringVar(&f.Decision, "decision", "", "only this decision: allow, deny, escalate or refuse")
 	cmd.Flags().BoolVar(&f.Denied, "denied", false, "only what was not let through")
 	cmd.Flags().StringVar(&f.since, "since", "", "not before: 2h, 3d, 2026-01-31, or a time as in RFC 3339")
 	cmd.Flags().StringVar(&f.until, "until", "", "before, in the same forms")
 }
 
+// recordedDecisions are what a line of a decision may say.
+var recordedDecisions = []string{"allow", "deny", "escalate", "refuse"}
+
 func (f *auditFilter) trailFilter(now time.Time) (trail.Filter, error) {
+	if d := f.Decision; d != "" && !slices.Contains(recordedDecisions, d) {
+		return f.Filter, exit.Errorf(exit.Usage, "--decision: %q is neither of %s", d, strings.Join(recordedDecisions, ", "))
+	}
 	var err error
 	if f.Since, err = parseTime(f.since, now); err != nil {
 		return f.Filter, exit.Errorf(exit.Usage, "--since: %w", err)

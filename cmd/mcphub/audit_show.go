@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"math"
 
@@ -69,16 +70,19 @@ func (a *auditSource) tailDecisions(ctx context.Context, f *auditFilter, out *au
 	}
 	var wrong error
 	keep := func(err error) { wrong = errors.Join(wrong, err) }
+	if last == math.MaxInt && !follow {
+		return auditReadError(dir, printDecisions(out.w, dir, pick, func(w io.Writer) func(*trail.Decision) error {
+			out.w = w
+			return out.printDecision
+		}))
+	}
 	start := func() {
-		all, err := trail.Decisions(dir, pick)
-		if err == nil {
-			out.clients, err = trail.ReadClients(dir)
-		}
+		all, err := trail.Last(ctx, dir, pick, last)
 		if err != nil && (!follow || !errors.Is(err, fs.ErrNotExist)) {
 			keep(auditReadError(dir, err))
 			return
 		}
-		for i := max(0, len(all)-last); i < len(all); i++ {
+		for i := range all {
 			keep(out.printDecision(&all[i]))
 		}
 	}
@@ -88,12 +92,9 @@ func (a *auditSource) tailDecisions(ctx context.Context, f *auditFilter, out *au
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	shown := map[string]map[audit.Place]trail.Event{}
+	shown, by := map[string]map[audit.Place]trail.Event{}, followedClients{}
 	err = trail.Follow(ctx, dir, start, func(e trail.Event) {
-		if out.clients == nil { // there was no folder at first
-			out.clients = trail.Clients{}
-		}
-		out.clients.Note(&e)
+		by.note(ctx, dir, &e)
 		for _, one := range e.Each() {
 			if !pick.Matches(&one) {
 				continue
@@ -118,3 +119,30 @@ func (a *auditSource) tailDecisions(ctx context.Context, f *auditFilter, out *au
 	})
 	return exit.Failed(errors.Join(wrong, err))
 }
+
+// followedClients are the clients of the sessions whose lines are followed.
+type followedClients trail.Clients
+
+// note gives a line the client of its session, which it looks up in the record with the first line of a session.
+func (c followedClients) note(ctx context.Context, dir string, e *trail.Event) {
+	trail.Clients(c).Note(e)
+	if e.Session == "" || e.Kind == audit.KindSession {
+		return
+	}
+	known, ok := c[e.Session]
+	if !ok {
+		if last, err := trail.Last(ctx, dir, trail.Filter{Session: e.Session}, 1); err == nil && len(last) > 0 {
+			known = last[0].ClientInfo
+		}
+		if len(c) >= maxFollowed {
+			clear(c)
+		}
+		c[e.Session] = known
+	}
+	if known != (audit.ClientInfo{}) {
+		e.ClientInfo = known
+	}
+}
+
+// maxFollowed bounds how many clients are remembered.
+const maxFollowed = 10_000

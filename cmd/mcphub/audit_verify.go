@@ -49,6 +49,9 @@ func auditVerifyCommand(from *auditSource) *cobra.Command {
 					layout.Println(out, printable.Escape(p.String(), 2000))
 				}
 				layout.Printf(out, "%d lines in %d logs, %d of them open, %d lines cut off by a crash and recognised\n", report.Lines, report.Logs, report.Open, report.Torn)
+				if report.Removed > 0 {
+					layout.Printf(out, "%d lines before were removed, as chain.jsonl states (audit.keep)\n", report.Removed)
+				}
 				if report.IsWhole() {
 					layout.Printf(out, "whole; head %s\n", report.Head)
 				}
@@ -75,7 +78,7 @@ func verifiedJSON(dir string, r *trail.Report) any {
 	for _, p := range r.Problems {
 		all = append(all, problem{filepath.Join(dir, p.File), p.Line, p.Text})
 	}
-	return map[string]any{"whole": r.IsWhole(), "logs": r.Logs, "lines": r.Lines, "open": r.Open, "torn": r.Torn, "head": r.Head, "problems": all}
+	return map[string]any{"whole": r.IsWhole(), "logs": r.Logs, "lines": r.Lines, "open": r.Open, "torn": r.Torn, "removed": r.Removed, "head": r.Head, "problems": all}
 }
 
 var headPattern = lazyregexp.New(`\b[0-9a-f]{64}\b`)

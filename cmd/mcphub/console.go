@@ -176,15 +176,7 @@ func (c *consoleSource) findMends() func(audit.Refusal) webconsole.Mend {
 func (c *consoleSource) listExports() (all []webconsole.Export) {
 	for _, f := range exportFormats {
 		all = append(all, webconsole.Export{Name: f.name, Title: f.title, Media: f.media, Write: func(w io.Writer, pick trail.Filter) error {
-			found, err := trail.Decisions(c.record, pick)
-			if err != nil {
-				return err
-			}
-			by, err := trail.ReadClients(c.record)
-			if err != nil {
-				return err
-			}
-			return f.write(w, found, by)
+			return f.writeAll(w, c.record, pick)
 		}})
 	}
 	return all

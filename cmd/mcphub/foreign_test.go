@@ -43,7 +43,8 @@ func foreignShown(text string, verbose bool) map[string]string {
 	d.Time, d.Session, d.Principal, d.Child, d.Kind, d.Method, d.Decision = noon, "0123456789", text, text, audit.KindDecision, text, "deny"
 	d.DecisionFields = audit.DecisionFields{Child: text, Tool: text, Decision: "deny", Rule: text, Code: text, By: text, Kernel: text, Findings: []audit.Finding{{At: text, Role: text, Path: text}},
 		Granted: []audit.Granted{{File: text, Roles: text}}}
-	show := auditPage{w: &followed, clients: trail.Clients{"0123456789": {Name: text, Folder: text}}}
+	d.ClientInfo = audit.ClientInfo{Name: text, Folder: text}
+	show := auditPage{w: &followed}
 	_ = show.printDecision(&d) // to a buffer
 
 	w := waitingCall{Pending: approval.Pending{Session: text, Client: text, Folder: text, Token: text, Server: text, What: text, Text: strings.ReplaceAll(text, "\n", " "), Since: noon, Until: noon}}

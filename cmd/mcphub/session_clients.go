@@ -19,7 +19,7 @@ func clientText(c audit.ClientInfo) string {
 	if c == (audit.ClientInfo{}) {
 		return ""
 	}
-	return cmp.Or(printable.Escape(c.Name, 60), "a client") + layout.WithPrefix(" in ", printable.Escape(c.Folder, 300)) + layout.When(c.Process != 0, fmt.Sprintf(", process %d", c.Process))
+	return cmp.Or(printable.Escape(c.Name, 60), "a client") + layout.WithPrefix(" from ", printable.Escape(c.Address, 50)) + layout.WithPrefix(" in ", printable.Escape(c.Folder, 300)) + layout.When(c.Process != 0, fmt.Sprintf(", process %d", c.Process))
 }
 
 // principalText names a principal; "" for the user of this machine, who is not named to people.

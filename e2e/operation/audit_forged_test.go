@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -91,6 +92,7 @@ func (a *arena) ends() {
 		a.torn(name, line[:strings.Index(line, `,"kind"`)])
 	}
 	a.checkpoints()
+	a.removals()
 	a.long()
 }
 
@@ -171,4 +173,70 @@ func (a *arena) long() {
 	last := lines[len(lines)-2]
 	text := fmt.Appendf(slices.Clone(last[:bytes.LastIndex(last, []byte(`,"hash":"`))]), `,"more":"%s"`, junk)
 	a.try("a huge line that is well made", a.with(name, rechain(good, len(lines)-2, text)), hidden)
+}
+
+// removals takes files away and forges what chain.jsonl says about that.
+func (a *arena) removals() {
+	good := a.good["chain.jsonl"]
+	lines := bytes.SplitAfter(good, []byte("\n"))
+	last := lines[len(lines)-2]
+	head := fmt.Sprintf(`{"v":1,"n":%d,"prev":"%s","time":"2026-01-01T00:00:00.000000Z","kind":"removed"`, len(lines), last[len(last)-67:len(last)-3])
+	hashes := func(text []byte) (all []string) {
+		for _, l := range bytes.SplitAfter(text, []byte("\n")) {
+			if len(l) > 67 {
+				all = append(all, string(l[len(l)-67:len(l)-3]))
+			}
+		}
+		return all
+	}
+	first := a.closed + "-2026-01-01T00-00-02.000-size.jsonl"
+	middle := a.closed + "-2026-01-01T00-00-01.000-size.jsonl"
+	closed := hashes(slices.Concat(a.good[first], a.good[middle], a.good[a.closed+".jsonl"]))
+	end := len(closed)
+	open := hashes(a.good[a.open+".jsonl"])
+	second := a.trimmed + "-2026-01-01T00-00-01.000-size.jsonl"
+	trimmed := hashes(slices.Concat(a.good[second], a.good[a.trimmed+".jsonl"]))
+	says := func(log string, from int, firstHash string, to int, lastHash string) string {
+		return fmt.Sprintf(`,"log":"%s","at":%d,"head":"%s","from":%d,"first":"%s"`, log, to, lastHash, from, firstHash)
+	}
+	all := []string{first, middle, a.closed + ".jsonl"}
+	for what, f := range map[string]struct {
+		says    string
+		removed []string
+		want    verdict
+	}{
+		"with a statement":                    {says(a.closed, 1, closed[0], 2, closed[1]), all[:1], hidden},
+		"without one":                         {"", all[:1], found},
+		"only stated":                         {says(a.closed, 1, closed[0], 2, closed[1]), nil, hidden},
+		"another last hash":                   {says(a.closed, 1, closed[0], 2, closed[2]), all[:1], found},
+		"another last hash, and it is there":  {says(a.closed, 1, closed[0], 2, closed[2]), nil, found},
+		"another first hash, and it is there": {says(a.closed, 1, closed[1], 2, closed[1]), nil, found},
+		"another first hash":                  {says(a.closed, 1, closed[1], 2, closed[1]), all[:1], hidden},
+		"not from the first line":             {says(a.closed, 2, closed[1], 2, closed[1]), all[:1], found},
+		"fewer lines than went":               {says(a.closed, 1, closed[0], 1, closed[0]), all[:1], found},
+		"more lines than went":                {says(a.closed, 1, closed[0], 3, closed[2]), all[:1], found},
+		"backward":                            {says(a.closed, 1, closed[0], 0, closed[0]), nil, found},
+		"the whole log":                       {says(a.closed, 1, closed[0], end, closed[end-1]), all, hidden},
+		"the whole log, without its end":      {says(a.closed, 1, closed[0], end-1, closed[end-2]), all, found},
+		"the whole log, and more":             {says(a.closed, 1, closed[0], end+1, closed[end-1]), all, found},
+		"the whole log, with another end":     {says(a.closed, 1, closed[0], end, closed[0]), all, found},
+		"of an open log, what no line told":   {says(a.open, 1, open[0], 2, open[1]), nil, found},
+		"of an open log, all of it":           {says(a.open, 1, open[0], len(open), open[len(open)-1]), []string{a.open + ".jsonl"}, found},
+		"of no log":                           {says(strings.Repeat("0", 36), 1, closed[0], 2, closed[1]), nil, found},
+		"a second one":                        {says(a.trimmed, 3, trimmed[0], 5, trimmed[2]), []string{second}, hidden},
+		"a second one that leaves a gap":      {says(a.trimmed, 4, trimmed[1], 5, trimmed[2]), []string{second}, found},
+		"a second one that was there":         {says(a.trimmed, 1, trimmed[0], 2, trimmed[1]), nil, found},
+		"a second file without one":           {"", []string{second}, found},
+		"without what it was from":            {fmt.Sprintf(`,"log":"%s","at":2,"head":"%s"`, a.closed, closed[1]), all[:1], found},
+		"without a first hash":                {fmt.Sprintf(`,"log":"%s","at":2,"head":"%s","from":1`, a.closed, closed[1]), all[:1], found},
+	} {
+		files := maps.Clone(a.good)
+		if f.says != "" {
+			files["chain.jsonl"] = slices.Concat(good, sealed([]byte(head+f.says)))
+		}
+		for _, name := range f.removed {
+			delete(files, name)
+		}
+		a.try("removed: "+what, files, f.want)
+	}
 }

@@ -44,6 +44,7 @@ type arena struct {
 	heard *bufio.Scanner
 
 	closed, recovered, shared, open string // the logs in it
+	trimmed, gone                   string // a log without its oldest file, one without any
 	tries, cli                      int
 }
 
@@ -84,6 +85,20 @@ func (a *arena) build() {
 	a.recovered = recovered
 	a.shared = run(1, audit.Options{Continue: true})
 	run(1, audit.Options{Continue: true})
+	a.trimmed, a.gone = run(6, audit.Options{}), run(1, audit.Options{})
+	trimmed := a.w.Path("audit", a.trimmed+".jsonl")
+	text, err := os.ReadFile(trimmed)
+	world.Must(a.t, err)
+	parts := bytes.SplitAfter(text, []byte("\n"))
+	for i, part := range [][]byte{bytes.Join(parts[:2], nil), bytes.Join(parts[2:5], nil), bytes.Join(parts[5:], nil)} {
+		name := trimmed
+		if i < 2 {
+			name = a.w.Path("audit", fmt.Sprintf("%s-2026-01-01T00-00-0%d.000-size.jsonl", a.trimmed, i))
+		}
+		world.Must(a.t, os.WriteFile(name, part, 0o600))
+	}
+	a.remove(a.trimmed, a.w.Path("audit", a.trimmed+"-2026-01-01T00-00-00.000-size.jsonl"))
+	a.remove(a.gone, a.w.Path("audit", a.gone+".jsonl"))
 	a.open, end = a.begin(a.dir, 3, audit.Options{})
 	defer end()
 	files, err := os.ReadDir(a.dir)
@@ -100,6 +115,15 @@ func (a *arena) build() {
 	a.good[a.closed+".jsonl"] = append(slices.Clone(lines[4][20:]), bytes.Join(lines[5:], nil)...)
 	a.dir = a.w.Path("arena")
 	world.Must(a.t, os.Mkdir(a.dir, 0o700))
+}
+
+// remove removes the oldest file of a log as audit.keep does.
+func (a *arena) remove(id, path string) {
+	chain, err := trail.ReadChain(a.dir)
+	world.Must(a.t, err)
+	r, err := chain.CheckOldest(id, path)
+	world.Must(a.t, err)
+	world.Must(a.t, audit.RemoveFile(a.dir, r))
 }
 
 func (a *arena) begin(dir string, lines int, o audit.Options) (id string, end func()) {

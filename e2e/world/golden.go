@@ -17,6 +17,7 @@ var unsteady = []struct {
 	{what: regexp.MustCompile(`("uptimeSeconds":)[\d.e-]+`), by: "${1}0"},
 	{what: regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?`), by: "TIME"},
 	{what: regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`), by: "UUID"},
+	{what: regexp.MustCompile(`("client":"mcphub-\w+ )[^"]+"`), by: `${1}VERSION"`},
 	{what: regexp.MustCompile(`\b[0-9a-f]{64}\b`), by: "HASH"},
 	{what: regexp.MustCompile(`\b[0-9a-f]{32}\b`), by: "ID"},
 	{what: regexp.MustCompile(`\b[0-9a-f]{8}\b`), by: "SESSION"},

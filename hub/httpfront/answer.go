@@ -25,6 +25,7 @@ const (
 // A refusal is why nothing is done for a request.
 type refusal struct {
 	status int
+	reason string // one of the Reason constants
 	text   string
 	code   int64         // of JSON-RPC; 0: that of an invalid request
 	again  time.Duration // after which it is worth trying again; 0: that is not said
@@ -33,28 +34,33 @@ type refusal struct {
 func (r *refusal) Error() string { return r.text }
 
 // refusedUnknown is for a session that does not exist, or is another user's.
-var refusedUnknown = &refusal{status: http.StatusNotFound, text: "there is no such session: send initialize again"}
+var refusedUnknown = &refusal{status: http.StatusNotFound, reason: ReasonSession, text: "there is no such session: send initialize again"}
 
 // refuseBusy asks a client to come again.
-func refuseBusy(text string) *refusal {
-	return &refusal{http.StatusTooManyRequests, text, jsonrpc.CodeInternal, time.Second}
+func refuseBusy(reason, text string) *refusal {
+	return &refusal{http.StatusTooManyRequests, reason, text, jsonrpc.CodeInternal, time.Second}
 }
 
 // tooMany returns a principal that is at a bound which one it is, and when it ends.
-func tooMany(again time.Duration, text string, args ...any) *refusal {
-	return &refusal{status: http.StatusTooManyRequests, text: fmt.Sprintf(text, args...), again: again}
+func tooMany(reason string, again time.Duration, text string, args ...any) *refusal {
+	return &refusal{status: http.StatusTooManyRequests, reason: reason, text: fmt.Sprintf(text, args...), again: again}
 }
 
 // refusalOf makes a refusal of an error of package quota.
 func refusalOf(err error) *refusal {
 	if e, ok := errors.AsType[*quota.ExceededError](err); ok {
-		return &refusal{status: http.StatusTooManyRequests, text: e.Text, again: e.Again}
+		reason := ReasonCalls
+		if e.Rate {
+			reason = ReasonRate
+		}
+		return &refusal{status: http.StatusTooManyRequests, reason: reason, text: e.Text, again: e.Again}
 	}
-	return &refusal{status: http.StatusServiceUnavailable, text: err.Error(), code: jsonrpc.CodeInternal}
+	return &refusal{status: http.StatusServiceUnavailable, reason: ReasonCalls, text: err.Error(), code: jsonrpc.CodeInternal}
 }
 
 // answerRefused refuses a request. id is raw; nil: it is not known.
-func (r *refusal) answerRefused(w http.ResponseWriter, id []byte) {
+func (f *Front) answerRefused(w http.ResponseWriter, from *http.Request, r *refusal, id []byte) {
+	f.noteRejected(from, r.status, r.reason, r.text)
 	h := w.Header()
 	if r.again > 0 {
 		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(r.again.Seconds()))))
@@ -66,8 +72,20 @@ func (r *refusal) answerRefused(w http.ResponseWriter, id []byte) {
 }
 
 // refuseRequest is for a request that is wrong. id is raw; nil: it is not known.
-func refuseRequest(w http.ResponseWriter, status int, id []byte, text string) {
-	(&refusal{status: status, text: text}).answerRefused(w, id)
+func (f *Front) refuseRequest(w http.ResponseWriter, r *http.Request, status int, reason string, id []byte, text string) {
+	f.answerRefused(w, r, &refusal{status: status, reason: reason, text: text}, id)
+}
+
+// refuseWith is for a request that is wrong in a way for which the protocol has an error.
+func (f *Front) refuseWith(w http.ResponseWriter, r *http.Request, status int, reason string, id []byte, a jsonrpc.Answer) {
+	f.noteRejected(r, status, reason, "")
+	answerWith(w, status, id, a)
+}
+
+// refusePlain is for a request that is none of the protocol.
+func (f *Front) refusePlain(w http.ResponseWriter, r *http.Request, status int, reason, text string) {
+	f.noteRejected(r, status, reason, text)
+	http.Error(w, text, status)
 }
 
 // answerWith answers with a status of its own. id is raw; nil: it is not known.
@@ -114,9 +132,9 @@ func writeJSON(w http.ResponseWriter, id []byte, a jsonrpc.Answer) {
 }
 
 // turnAway refuses a request whose sender may not call, and ends the connection.
-func turnAway(w http.ResponseWriter, status int, text string) {
+func (f *Front) turnAway(w http.ResponseWriter, r *http.Request, why *refusal) {
 	closeAfterAnswer(w)
-	refuseRequest(w, status, nil, text)
+	f.answerRefused(w, r, why, nil)
 }
 
 // closeAfterAnswer ends the connection after the answer. The deadline is the connection's own, so

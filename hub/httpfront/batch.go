@@ -26,12 +26,12 @@ func isBatch(m *jsonrpc.Message) bool {
 // answerBatch answers with an array, without a certain order.
 func (f *Front) answerBatch(w http.ResponseWriter, r *http.Request, c *Peer, m *jsonrpc.Message, plain bool) {
 	if !plain {
-		refuseRequest(w, http.StatusNotAcceptable, nil, "accept application/json: a batch is answered with it")
+		f.refuseRequest(w, r, http.StatusNotAcceptable, ReasonAccept, nil, "accept application/json: a batch is answered with it")
 		return
 	}
 	all, err := jsonrpc.Messages(m.Frame)
 	if err != nil {
-		refuseRequest(w, http.StatusBadRequest, nil, err.Error())
+		f.refuseRequest(w, r, http.StatusBadRequest, ReasonBody, nil, err.Error())
 		return
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})

@@ -24,12 +24,12 @@ const greeting = 1 << 20
 // request is answered. What is held is given back with release, when the request is over.
 func (f *Front) readMessage(w http.ResponseWriter, r *http.Request, c *Peer, s *quota.Share) (*jsonrpc.Message, *bodyReservation) {
 	if kind := r.Header["Content-Type"]; len(kind) != 1 || !isJSON(kind[0]) {
-		refuseRequest(w, http.StatusUnsupportedMediaType, nil, "send application/json, in UTF-8")
+		f.refuseRequest(w, r, http.StatusUnsupportedMediaType, ReasonType, nil, "send application/json, in UTF-8")
 		return nil, nil
 	}
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
 		w.Header().Set("Accept-Encoding", "identity") // RFC 9110, 8.4
-		refuseRequest(w, http.StatusUnsupportedMediaType, nil, "send the message as it is, without a Content-Encoding")
+		f.refuseRequest(w, r, http.StatusUnsupportedMediaType, ReasonType, nil, "send the message as it is, without a Content-Encoding")
 		return nil, nil
 	}
 	limit := int64(f.hub.Limits().Frame)
@@ -37,7 +37,7 @@ func (f *Front) readMessage(w http.ResponseWriter, r *http.Request, c *Peer, s *
 		limit = min(limit, greeting)
 	}
 	if r.ContentLength > limit {
-		refuseRequest(w, http.StatusRequestEntityTooLarge, nil, fmt.Sprintf("the message has %d bytes, more than %d", r.ContentLength, limit))
+		f.refuseRequest(w, r, http.StatusRequestEntityTooLarge, ReasonSize, nil, fmt.Sprintf("the message has %d bytes, more than %d", r.ContentLength, limit))
 		return nil, nil
 	}
 	in := &struct {
@@ -59,7 +59,7 @@ func (f *Front) readMessage(w http.ResponseWriter, r *http.Request, c *Peer, s *
 	}
 	if text := in.m.LongID(f.hub.Limits().ID); err == nil && text != "" {
 		in.held.releaseBytes()
-		refuseRequest(w, http.StatusBadRequest, in.m.ID, text)
+		f.refuseRequest(w, r, http.StatusBadRequest, ReasonBody, in.m.ID, text)
 		return nil, nil
 	}
 	if err == nil {
@@ -70,13 +70,13 @@ func (f *Front) readMessage(w http.ResponseWriter, r *http.Request, c *Peer, s *
 	var syntax *jsonrpc.SyntaxError
 	switch {
 	case errors.As(err, &long):
-		refuseRequest(w, http.StatusRequestEntityTooLarge, nil, fmt.Sprintf("the message has more than %d bytes", limit))
+		f.refuseRequest(w, r, http.StatusRequestEntityTooLarge, ReasonSize, nil, fmt.Sprintf("the message has more than %d bytes", limit))
 	case errors.Is(err, errHeld):
-		refuseBusy(err.Error()).answerRefused(w, nil)
+		f.answerRefused(w, r, refuseBusy(ReasonMemory, err.Error()), nil)
 	case errors.As(err, &syntax):
-		(&refusal{status: http.StatusBadRequest, text: err.Error(), code: syntax.Code}).answerRefused(w, nil)
+		f.answerRefused(w, r, &refusal{status: http.StatusBadRequest, reason: ReasonBody, text: err.Error(), code: syntax.Code}, nil)
 	default:
-		(&refusal{status: http.StatusBadRequest, text: "the body could not be read", code: jsonrpc.CodeParse}).answerRefused(w, nil)
+		f.answerRefused(w, r, &refusal{status: http.StatusBadRequest, reason: ReasonBody, text: "the body could not be read", code: jsonrpc.CodeParse}, nil)
 	}
 	return nil, nil
 }

@@ -151,7 +151,7 @@ func TestNobodyEntersByFormerSettings(t *testing.T) {
 		if err := f.enterSession(newPeer("id", who, 1, &f.slow)); err != refusedRevoked {
 			t.Errorf("a session: %v", err)
 		}
-		if _, err := f.modernPeer(who); err != refusedRevoked {
+		if _, err := f.modernPeer(who, &http.Request{}); err != refusedRevoked {
 			t.Errorf("a request without a session: %v", err)
 		}
 	})

@@ -46,6 +46,7 @@ type Front struct {
 	unread pool // bytes of large answers being written
 
 	callers quota.Callers
+	door    door
 
 	mu          sync.Mutex
 	sessions    map[string]*Peer
@@ -63,7 +64,7 @@ func New(hub Hub, o Options) (*Front, error) {
 	if o.Sessions <= 0 {
 		o.Sessions = 1000
 	}
-	f := &Front{hub: hub, o: o, log: o.Log, sessions: map[string]*Peer{}, owned: map[string]int{}, shares: map[string]*quota.Share{}, modernPeers: map[string]*Peer{}}
+	f := &Front{hub: hub, o: o, log: o.Log, sessions: map[string]*Peer{}, owned: map[string]int{}, shares: map[string]*quota.Share{}, modernPeers: map[string]*Peer{}, door: door{count: o.Count, tell: o.Tell}}
 	follow, err := f.Prepare(o)
 	if err != nil {
 		return nil, err
@@ -83,8 +84,15 @@ func (f *Front) Serve(ctx context.Context, ln net.Listener) error {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(ln) }()
-	sweep := time.NewTimer(f.sweepTime())
+	refreshing, stop := context.WithCancel(ctx)
+	var refresh sync.WaitGroup
+	refresh.Go(func() { f.refreshIssuers(refreshing) })
+	defer refresh.Wait()
+	defer stop()
+	sweep, flush := time.NewTimer(f.sweepTime()), time.NewTicker(doorFlush)
 	defer sweep.Stop()
+	defer flush.Stop()
+	defer f.door.flush()
 	for {
 		select {
 		case err := <-ended:
@@ -92,6 +100,8 @@ func (f *Front) Serve(ctx context.Context, ln net.Listener) error {
 			f.closeAll(lastWords)
 			f.running.Wait()
 			return err
+		case <-flush.C:
+			f.door.flush()
 		case <-sweep.C:
 			f.sweepIdle()
 			sweep.Reset(f.sweepTime())
@@ -99,6 +109,25 @@ func (f *Front) Serve(ctx context.Context, ln net.Listener) error {
 			f.stopServer(server)
 			<-ended
 			return nil
+		}
+	}
+}
+
+// RefreshEvery is how often [admission.Resource.Refresh] is called.
+const RefreshEvery = 30 * time.Second
+
+// refreshIssuers has what is known of the issuers fetched before it is too old, until ctx ends.
+func (f *Front) refreshIssuers(ctx context.Context) {
+	tick := time.NewTicker(RefreshEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if r := f.now.Load().Resource; r != nil && r.Refresh != nil {
+				r.Refresh(ctx)
+			}
 		}
 	}
 }
@@ -123,7 +152,7 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == "/readyz" && look:
 		f.answerReadyz(w, r)
 	default:
-		http.Error(w, "only "+endpoint+" is here; /sse is not served", http.StatusNotFound)
+		f.refusePlain(w, r, http.StatusNotFound, ReasonPath, "only "+endpoint+" is here; /sse is not served")
 	}
 }
 
@@ -149,36 +178,36 @@ func (f *Front) serveEndpoint(w http.ResponseWriter, r *http.Request, name strin
 	who, err := f.now.Load().admission.Admit(w, r)
 	if err != nil {
 		if refused, ok := errors.AsType[*admission.Refusal](err); ok {
-			turnAway(w, refused.Status, refused.Text)
+			f.turnAway(w, r, &refusal{status: refused.Status, reason: refused.Reason, text: refused.Text, again: refused.Again})
 		}
 		return
 	}
 	who.Toolsets.URL, who.Toolsets.Flag = name, f.o.Toolsets
 	if err := f.hub.CheckToolsets(who); err != nil {
-		turnAway(w, http.StatusForbidden, err.Error())
+		f.turnAway(w, r, &refusal{status: http.StatusForbidden, reason: ReasonToolset, text: err.Error()})
 		return
 	}
 	if key := headers.DuplicateHeader(r.Header); key != "" {
-		turnAway(w, http.StatusBadRequest, "the header "+key+" is there more than once")
+		f.turnAway(w, r, &refusal{status: http.StatusBadRequest, reason: ReasonHeader, text: "the header " + key + " is there more than once"})
 		return
 	}
 	if key := who.Principal.Key(); !f.open.Assign(r.Context(), key, f.maxOpen()) {
 		closeAfterAnswer(w)
-		tooMany(time.Second, "%s has as many connections open as leave room for others; close some of them, or use them again", printable.Escape(key, 100)).answerRefused(w, nil)
+		f.answerRefused(w, r, tooMany(ReasonConnections, time.Second, "%s has as many connections open as leave room for others; close some of them, or use them again", printable.Escape(key, 100)), nil)
 		return
 	}
 	if !f.startRequest() {
 		if headers.SessionOf(r.Header) != "" && !headers.IsModern(r.Header) {
-			refusedUnknown.answerRefused(w, nil) // as it is from leaving on: its client opens another one, elsewhere
+			f.answerRefused(w, r, refusedUnknown, nil) // as it is from leaving on: its client opens another one, elsewhere
 			return
 		}
-		refusedStopping.answerRefused(w, nil)
+		f.answerRefused(w, r, refusedStopping, nil)
 		return
 	}
 	defer f.running.Done()
 	if r.Method != http.MethodPost && f.isModern(r.Header, who) {
 		w.Header().Set("Allow", http.MethodPost)
-		http.Error(w, "use POST: this version of the protocol has nothing else", http.StatusMethodNotAllowed)
+		f.refusePlain(w, r, http.StatusMethodNotAllowed, ReasonMethod, "use POST: this version of the protocol has nothing else")
 		return
 	}
 	switch r.Method {
@@ -190,7 +219,7 @@ func (f *Front) serveEndpoint(w http.ResponseWriter, r *http.Request, name strin
 		f.serveDelete(w, r, who)
 	default:
 		w.Header().Set("Allow", "GET, POST, DELETE")
-		http.Error(w, "use POST, GET or DELETE", http.StatusMethodNotAllowed)
+		f.refusePlain(w, r, http.StatusMethodNotAllowed, ReasonMethod, "use POST, GET or DELETE")
 	}
 }
 
@@ -215,7 +244,7 @@ func (f *Front) isModern(h http.Header, who admission.Caller) bool {
 func (f *Front) servePost(w http.ResponseWriter, r *http.Request, who admission.Caller) {
 	plain, events := headers.Accepted(r.Header)
 	if !plain && !events {
-		refuseRequest(w, http.StatusNotAcceptable, nil, "accept application/json and text/event-stream")
+		f.refuseRequest(w, r, http.StatusNotAcceptable, ReasonAccept, nil, "accept application/json and text/event-stream")
 		return
 	}
 	if f.isModern(r.Header, who) {
@@ -230,7 +259,7 @@ func (f *Front) servePost(w http.ResponseWriter, r *http.Request, who admission.
 			return
 		}
 		if refused := c.enterConnection(isPost); refused != nil {
-			refused.answerRefused(w, nil)
+			f.answerRefused(w, r, refused, nil)
 			return
 		}
 		defer c.leaveConnection(isPost)
@@ -255,12 +284,12 @@ func (f *Front) servePost(w http.ResponseWriter, r *http.Request, who admission.
 		if err == nil {
 			err = headers.Mismatch(headers.Protocol, "names a version of the handshake, and the body is of another one")
 		}
-		answerWith(w, http.StatusBadRequest, m.ID, headers.MismatchAnswer(err))
+		f.refuseWith(w, r, http.StatusBadRequest, ReasonHeader, m.ID, headers.MismatchAnswer(err))
 		return
 	}
 	switch {
 	case c != nil && f.currentStage() >= leaving && mayBeRequest(m):
-		refuseRequest(w, http.StatusNotFound, m.ID, errStopping.Reason.Error()+", and has not looked at this request: send initialize again")
+		f.refuseRequest(w, r, http.StatusNotFound, ReasonStopping, m.ID, errStopping.Reason.Error()+", and has not looked at this request: send initialize again")
 		return
 	case isBatch(m):
 		f.answerBatch(w, r, c, m, plain)
@@ -276,13 +305,13 @@ func (f *Front) servePost(w http.ResponseWriter, r *http.Request, who admission.
 		return
 	}
 	if refused := f.takeMessage(w, r, c, m); refused != nil {
-		refused.answerRefused(w, nil)
+		f.answerRefused(w, r, refused, nil)
 		return
 	}
 	w.WriteHeader(http.StatusAccepted)
 }
 
-var refusedMessage = &refusal{status: http.StatusBadRequest, text: "a message needs a method, or an id with either a result or an error"}
+var refusedMessage = &refusal{status: http.StatusBadRequest, reason: ReasonBody, text: "a message needs a method, or an id with either a result or an error"}
 
 // takeMessage takes in what is not answered. Answers to what the client was asked, and what it no longer wants, wait
 // for nothing: requests under way end by them.
@@ -316,12 +345,12 @@ func tellBalancer(w http.ResponseWriter, node string) {
 // Someone else's is no different from one that does not exist.
 func (f *Front) findSession(w http.ResponseWriter, r *http.Request, who admission.Caller) *Peer {
 	if v := headers.NonHandshakeVersion(r.Header); v != "" {
-		refuseRequest(w, http.StatusBadRequest, nil, fmt.Sprintf("the protocol version %q is not served", printable.Escape(v, 40)))
+		f.refuseRequest(w, r, http.StatusBadRequest, ReasonVersion, nil, fmt.Sprintf("the protocol version %q is not served", printable.Escape(v, 40)))
 		return nil
 	}
 	id := headers.SessionOf(r.Header)
 	if id == "" {
-		refuseRequest(w, http.StatusBadRequest, nil, "there is no "+headers.Session+" header: send initialize first and then the id that it is answered with")
+		f.refuseRequest(w, r, http.StatusBadRequest, ReasonSession, nil, "there is no "+headers.Session+" header: send initialize first and then the id that it is answered with")
 		return nil
 	}
 	f.mu.Lock()
@@ -331,7 +360,7 @@ func (f *Front) findSession(w http.ResponseWriter, r *http.Request, who admissio
 		if c == nil {
 			tellBalancer(w, f.hub.Elsewhere(who, id))
 		}
-		refusedUnknown.answerRefused(w, nil)
+		f.answerRefused(w, r, refusedUnknown, nil)
 		return nil
 	}
 	c.extendTo(who.Expires)
@@ -341,23 +370,24 @@ func (f *Front) findSession(w http.ResponseWriter, r *http.Request, who admissio
 // openSession opens a session of a caller, who has a share.
 func (f *Front) openSession(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message, who admission.Caller, s *quota.Share) {
 	if headers.SessionOf(r.Header) != "" {
-		refuseRequest(w, http.StatusBadRequest, m.ID, "initialize was already called in this session")
+		f.refuseRequest(w, r, http.StatusBadRequest, ReasonSession, m.ID, "initialize was already called in this session")
 		return
 	}
 	k, err := s.Begin(w, r, m.Method)
 	if err != nil {
-		refusalOf(err).answerRefused(w, m.ID)
+		f.answerRefused(w, r, refusalOf(err), m.ID)
 		return
 	}
 	defer s.End(k)
 	named := f.hub.WithClient(who, m)
 	if err := f.hub.CheckToolsets(named); err != nil {
-		refuseRequest(w, http.StatusForbidden, m.ID, err.Error())
+		f.refuseRequest(w, r, http.StatusForbidden, ReasonToolset, m.ID, err.Error())
 		return
 	}
 	c := newPeer(f.hub.NewID(who), who, f.hub.Limits().Calls, &f.slow) // later requests do not name their client
+	f.noteOrigin(c, r)
 	if refused := f.enterSession(c); refused != nil {
-		refused.answerRefused(w, m.ID)
+		f.answerRefused(w, r, refused, m.ID)
 		return
 	}
 	c.extendTo(who.Expires)
@@ -366,7 +396,7 @@ func (f *Front) openSession(w http.ResponseWriter, r *http.Request, m *jsonrpc.M
 	a := c.session.Initialize(c.ctx, m)
 	if a.Result == nil {
 		c.cancel(errSessionOver)
-		answerWith(w, http.StatusBadRequest, m.ID, a)
+		f.refuseWith(w, r, http.StatusBadRequest, ReasonVersion, m.ID, a)
 		return
 	}
 	w.Header().Set(headers.Session, c.id)

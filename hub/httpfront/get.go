@@ -15,7 +15,7 @@ import (
 // serveGet opens the client's own stream, or goes on with one that broke.
 func (f *Front) serveGet(w http.ResponseWriter, r *http.Request, who admission.Caller) {
 	if _, events := headers.Accepted(r.Header); !events {
-		refuseRequest(w, http.StatusNotAcceptable, nil, "accept text/event-stream")
+		f.refuseRequest(w, r, http.StatusNotAcceptable, ReasonAccept, nil, "accept text/event-stream")
 		return
 	}
 	c := f.findSession(w, r, who)
@@ -27,7 +27,7 @@ func (f *Front) serveGet(w http.ResponseWriter, r *http.Request, who admission.C
 		flow, number, _ := strings.Cut(last, "-")
 		n, err := strconv.ParseUint(number, 10, 64)
 		if st = c.findStream(flow); st == nil || err != nil || !st.Knows(n) {
-			refuseRequest(w, http.StatusBadRequest, nil, "nothing is known of the event in "+headers.LastEvent+" any more; send the request again")
+			f.refuseRequest(w, r, http.StatusBadRequest, ReasonSession, nil, "nothing is known of the event in "+headers.LastEvent+" any more; send the request again")
 			return
 		}
 		from = n + 1
@@ -39,7 +39,7 @@ func (f *Front) serveGet(w http.ResponseWriter, r *http.Request, who admission.C
 		from = c.getStream.Unread()
 	}
 	if refused := c.enterConnection(isGet); refused != nil {
-		refused.answerRefused(w, nil)
+		f.answerRefused(w, r, refused, nil)
 		return
 	}
 	defer c.leaveConnection(isGet)

@@ -22,7 +22,7 @@ import (
 
 // modernPeer finds what serves the modern requests of a token, and enters it; a refusal
 // is refusedStopping or refusedRevoked, or reports that there is no room in it.
-func (f *Front) modernPeer(who admission.Caller) (*Peer, *refusal) {
+func (f *Front) modernPeer(who admission.Caller, r *http.Request) (*Peer, *refusal) {
 	owner := who.Owner()
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -35,6 +35,7 @@ func (f *Front) modernPeer(who admission.Caller) (*Peer, *refusal) {
 		return nil, refusedRevoked // who was admitted a moment ago, before a reload
 	case !known:
 		c = newPeer("", who, f.hub.Limits().Calls, &f.slow)
+		f.noteOrigin(c, r)
 		c.modernSession = f.hub.OpenModern(who, c, f.o.Sessions)
 		f.modernPeers[owner] = c
 		c.share = f.shareOf(c.principal)
@@ -49,9 +50,9 @@ func (f *Front) modernPeer(who admission.Caller) (*Peer, *refusal) {
 
 // postModern takes one message of a client without a session.
 func (f *Front) postModern(w http.ResponseWriter, r *http.Request, who admission.Caller, events bool) {
-	c, refused := f.modernPeer(who)
+	c, refused := f.modernPeer(who, r)
 	if refused != nil {
-		refused.answerRefused(w, nil)
+		f.answerRefused(w, r, refused, nil)
 		return
 	}
 	left := false
@@ -69,12 +70,12 @@ func (f *Front) postModern(w http.ResponseWriter, r *http.Request, who admission
 	defer held.releaseBytes()
 	if named := f.hub.WithClient(who, m); named.Toolsets.Client != "" { // the client has toolsets of its own, so another session serves it
 		if err := f.hub.CheckToolsets(named); err != nil {
-			refuseRequest(w, http.StatusForbidden, m.ID, err.Error())
+			f.refuseRequest(w, r, http.StatusForbidden, ReasonToolset, m.ID, err.Error())
 			return
 		}
 		leave()
-		if c, refused = f.modernPeer(named); refused != nil {
-			refused.answerRefused(w, m.ID)
+		if c, refused = f.modernPeer(named, r); refused != nil {
+			f.answerRefused(w, r, refused, m.ID)
 			return
 		}
 		left = false
@@ -84,7 +85,7 @@ func (f *Front) postModern(w http.ResponseWriter, r *http.Request, who admission
 	case m.IsNotification():
 		k, err := c.share.Begin(w, r, m.Method)
 		if err != nil {
-			refusalOf(err).answerRefused(w, nil)
+			f.answerRefused(w, r, refusalOf(err), nil)
 			return
 		}
 		c.modernSession.Notify(m)
@@ -92,17 +93,17 @@ func (f *Front) postModern(w http.ResponseWriter, r *http.Request, who admission
 		w.WriteHeader(http.StatusAccepted)
 		return
 	default:
-		refuseRequest(w, http.StatusBadRequest, nil, "send requests only: what this hub asks is answered with inputResponses")
+		f.refuseRequest(w, r, http.StatusBadRequest, ReasonBody, nil, "send requests only: what this hub asks is answered with inputResponses")
 		return
 	}
 	request, status, refusal := examineRequest(r.Header, m, c.modernSession, events)
 	if status != http.StatusOK {
-		answerWith(w, status, m.ID, refusal)
+		f.refuseWith(w, r, status, ReasonHeader, m.ID, refusal)
 		return
 	}
 	if m.Method == methods.Listen {
 		if refused = f.countListener(c); refused != nil {
-			refused.answerRefused(w, m.ID)
+			f.answerRefused(w, r, refused, m.ID)
 			return
 		}
 		defer f.uncountListener(c)
@@ -148,7 +149,7 @@ func (f *Front) requestModern(w http.ResponseWriter, r *http.Request, c *Peer, m
 	if m.Method == methods.Listen {
 		k, err := c.share.Begin(w, r, m.Method)
 		if err != nil {
-			refusalOf(err).answerRefused(w, m.ID)
+			f.answerRefused(w, r, refusalOf(err), m.ID)
 			return
 		}
 		mr.base.startReply(r.Context(), w, headers.ModernVersion)
@@ -156,7 +157,7 @@ func (f *Front) requestModern(w http.ResponseWriter, r *http.Request, c *Peer, m
 		defer k.Release()
 	} else {
 		if err := c.share.Count(m.Method); err != nil {
-			refusalOf(err).answerRefused(w, m.ID)
+			f.answerRefused(w, r, refusalOf(err), m.ID)
 			return
 		}
 		defer c.share.Uncount()
@@ -283,9 +284,9 @@ func (f *Front) countListener(c *Peer) *refusal {
 	s := c.share
 	switch {
 	case s != nil && s.Listens >= s.MaxSessions:
-		return tooMany(listenAgain, "%d clients of %s listen already, as many as it may have sessions (limits.principal.sessions); try again later", s.Listens, s.Name)
+		return tooMany(ReasonSessions, listenAgain, "%d clients of %s listen already, as many as it may have sessions (limits.principal.sessions); try again later", s.Listens, s.Name)
 	case !c.startListening(f.o.Sessions):
-		return tooMany(listenAgain, "%d clients of this token listen already; try again later", f.o.Sessions)
+		return tooMany(ReasonSessions, listenAgain, "%d clients of this token listen already; try again later", f.o.Sessions)
 	case s != nil:
 		s.Listens++
 	}

@@ -1,6 +1,7 @@
 package httpfront
 
 import (
+	"net/netip"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -31,6 +32,10 @@ type Options struct {
 	Hurry      <-chan struct{}     // closed: neither of both goes on; nil: never
 	Toolsets   []string            // names of the toolsets that all sessions are held to; nil: any. They stay New's
 	Log        zerolog.Logger
+
+	Proxies []netip.Prefix                  // whose X-Forwarded-For and Forwarded count
+	Count   func(status int, reason string) // learns of each request that is refused; nil: no one does
+	Tell    func(Rejection)                 // learns of as many of them as a person can read, and of how many others there were; nil: no one does
 }
 
 // admissionOptions returns who may call.

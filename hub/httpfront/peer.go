@@ -36,6 +36,8 @@ type Peer struct {
 	id            string           // Mcp-Session-Id
 	who           admission.Caller // who has opened it
 	owner         string           // its key among callers; "" if no token is asked for
+	address       string           // of the request that began it
+	agent         string           // the User-Agent of that
 	principal     string           // the key of whom it belongs to, who may have several of those
 	session       Session          // nil where modernSession is set
 	modernSession ModernSession    // nil where session is not
@@ -84,6 +86,9 @@ func newPeer(id string, who admission.Caller, limit int, slow *slowReplies) *Pee
 	context.AfterFunc(p.ctx, p.endServing)
 	return p
 }
+
+// Origin returns the address and the User-Agent of the request that began it.
+func (p *Peer) Origin() (address, agent string) { return p.address, p.agent }
 
 // isOf reports whether it belongs to a caller, and that one is admitted as it was then.
 func (p *Peer) isOf(who admission.Caller) bool {
@@ -142,7 +147,7 @@ func (p *Peer) enterConnection(k connection) (refused *refusal) {
 	case p.ended, p.ctx.Err() != nil:
 		return refusedUnknown
 	case p.open >= (quota.Waiting+2)*cap(p.slots):
-		return refuseBusy("too many requests of this session, or of this token without one, are open at once")
+		return refuseBusy(ReasonCalls, "too many requests of this session, or of this token without one, are open at once")
 	}
 	p.open++
 	if k == isPost {
@@ -358,7 +363,7 @@ func (p *Peer) registerRequest(id string) (*activeRequest, *refusal) {
 	case twice:
 		return nil, &refusal{status: http.StatusBadRequest, text: "a request with this id is still being served"}
 	case len(p.serving) >= (quota.Waiting+1)*cap(p.slots):
-		return nil, refuseBusy("too many requests of this session wait for their turn; send it again later")
+		return nil, refuseBusy(ReasonCalls, "too many requests of this session wait for their turn; send it again later")
 	case p.ended:
 		u.End(context.Cause(p.ctx))
 	}

@@ -22,12 +22,12 @@ type activeRequest struct {
 func (f *Front) serveMessage(w http.ResponseWriter, r *http.Request, c *Peer, m *jsonrpc.Message, events bool, held *bodyReservation) (detached bool) {
 	u, refused := c.registerRequest(string(m.ID))
 	if refused != nil {
-		refused.answerRefused(w, m.ID)
+		f.answerRefused(w, r, refused, m.ID)
 		return false
 	}
 	if err := c.share.Count(m.Method); err != nil {
 		c.unregisterRequest(u)
-		refusalOf(err).answerRefused(w, m.ID)
+		f.answerRefused(w, r, refusalOf(err), m.ID)
 		return false
 	}
 	reply := &Reply{peer: c, id: m.ID, events: events, poll: f.now.Load().Poll}

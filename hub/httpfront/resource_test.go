@@ -35,6 +35,8 @@ func vouched() *admission.Resource {
 			switch {
 			case name == "bad":
 				return admission.Caller{}, errors.New(`the token is not valid: "quoted" é`)
+			case name == "away":
+				return admission.Caller{}, fmt.Errorf("%w: https://login.example", principal.ErrUnreachable)
 			case name == "small":
 				return admission.Caller{}, fmt.Errorf("%w: %q", principal.ErrScope, "mcp")
 			}
@@ -57,6 +59,7 @@ func TestChallenges(t *testing.T) {
 		{"another scheme", "Basic Z29vZA==", 401, []string{where}},
 		{"bad", "Bearer bad", 401, []string{where, `error="invalid_token"`, `error_description="the token is not valid: \"quoted\" ?"`}},
 		{"small", "Bearer small", 403, []string{where, `error="insufficient_scope"`, `scope="mcp"`}},
+		{"of an issuer that is away", "Bearer away", 503, nil},
 		{"good", "Bearer alice of a until 60", 200, nil},
 		{"static", "Bearer s3cret", 200, nil},
 	} {
@@ -65,6 +68,9 @@ func TestChallenges(t *testing.T) {
 			got := r.Header.Get("WWW-Authenticate")
 			if r.StatusCode != tc.status || (tc.want == nil) != (got == "") {
 				t.Fatalf("%d, %q", r.StatusCode, got)
+			}
+			if again := r.Header.Get("Retry-After"); (again != "") != (tc.status == 503) {
+				t.Errorf("Retry-After: %q", again)
 			}
 			for _, part := range tc.want {
 				if !strings.Contains(got, part) {

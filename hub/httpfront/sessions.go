@@ -76,13 +76,13 @@ func (f *Front) enterSession(c *Peer) *refusal {
 
 // Refusals that have nothing to say about their request.
 var (
-	refusedStopping = &refusal{http.StatusServiceUnavailable, errStopping.Reason.Error() + ": nothing was done for this request; try again, another hub may serve it", jsonrpc.CodeInternal, 2 * time.Second}
-	refusedRevoked  = &refusal{status: http.StatusUnauthorized, text: errRevoked.Reason.Error()} // while the request came
+	refusedStopping = &refusal{http.StatusServiceUnavailable, ReasonStopping, errStopping.Reason.Error() + ": nothing was done for this request; try again, another hub may serve it", jsonrpc.CodeInternal, 2 * time.Second}
+	refusedRevoked  = &refusal{status: http.StatusUnauthorized, reason: ReasonRevoked, text: errRevoked.Reason.Error()} // while the request came
 )
 
 // refuseFull reports that there is no room for a session.
 func refuseFull(text string, args ...any) *refusal {
-	return &refusal{http.StatusServiceUnavailable, fmt.Sprintf(text, args...), jsonrpc.CodeInternal, 10 * time.Second}
+	return &refusal{http.StatusServiceUnavailable, ReasonSessions, fmt.Sprintf(text, args...), jsonrpc.CodeInternal, 10 * time.Second}
 }
 
 // endSession ends a session and makes its place free. The caller holds mu.

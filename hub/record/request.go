@@ -90,7 +90,7 @@ func recordedName(name string) string { return redact.Text(printable.Escape(name
 // beginLine begins a line: who asks for what. It is for the goroutine that serves the
 // request.
 func (w *Writer) beginLine(req *Request, set *Settings, what Subject) audit.Record {
-	rec := audit.Record{Session: w.session, Principal: w.principal, Method: what.Method, DecisionFields: audit.DecisionFields{Child: what.Child, Tool: what.Tool}}
+	rec := audit.Record{Session: w.session, Principal: w.principal, Client: w.clientName(), Method: what.Method, DecisionFields: audit.DecisionFields{Child: what.Child, Tool: what.Tool}}
 	if what.Unlisted != "" {
 		rec.Tool = recordedName(what.Unlisted)
 	}

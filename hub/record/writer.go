@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -87,7 +88,8 @@ type Writer struct {
 	session, principal string
 	now                func() *Settings
 	group              *Group
-	metrics            *telemetry.Session // nil: no one watches
+	metrics            *telemetry.Session     // nil: no one watches
+	client             atomic.Pointer[string] // as lines have it; nil: it is not known
 }
 
 // A Group is the group commit of all sessions, for calls that wait for nothing but their
@@ -114,7 +116,23 @@ func NewGroup(to *audit.Recorder, log zerolog.Logger) *Group {
 // New makes the Writer of a session, which belongs to a principal. now returns the settings in force, whose
 // Recorder is always the group's.
 func New(session, principal string, now func() *Settings, group *Group, metrics *telemetry.Session) *Writer {
-	return &Writer{session, principal, now, group, metrics}
+	return &Writer{session: session, principal: principal, now: now, group: group, metrics: metrics}
+}
+
+// SetClient has the lines that follow name the client of the session, as it calls itself.
+func (w *Writer) SetClient(name string) {
+	if name != "" {
+		name = recordedName(name)
+		w.client.Store(&name)
+	}
+}
+
+// clientName returns the client as lines have it; "" if it is not known.
+func (w *Writer) clientName() string {
+	if name := w.client.Load(); name != nil {
+		return *name
+	}
+	return ""
 }
 
 // Session writes the line of a session that begins. It waits for nothing.
@@ -152,7 +170,7 @@ func (w *Writer) Enqueue(rec audit.CallRecord, m audit.GroupMember, batch *lines
 	if !w.now().Arguments {
 		rec.Arguments = nil
 	}
-	rec.Session, rec.Principal = w.session, w.principal
+	rec.Session, rec.Principal, rec.Client = w.session, w.principal, w.clientName()
 	if w.group.Add(rec, m); batch == nil {
 		w.group.Flush()
 	} else {

@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -32,6 +33,7 @@ type Telemetry struct {
 	clientSessions *exposition.Family[*exposition.Histogram]
 	decisions      *exposition.Family[*exposition.Counter]
 	refusals       *exposition.Family[*exposition.Counter]
+	rejections     *exposition.Family[*exposition.Counter]
 	sessions       *exposition.Family[*exposition.Gauge]
 	states         *exposition.Family[*exposition.Gauge]
 	restarts       *exposition.Family[*exposition.Counter]
@@ -84,6 +86,9 @@ func New(o Options) *Telemetry {
 	})
 	t.refusals = p.Counters(exposition.Desc{
 		Name: "mcphub_kernel_refusals_total", Help: "What the kernel has refused servers, as far as they tell.", Labels: []exposition.Label{server},
+	})
+	t.rejections = p.Counters(exposition.Desc{
+		Name: "mcphub_http_refusals_total", Help: "Requests that the HTTP front has refused, by status and reason.", Labels: []exposition.Label{{Name: "code"}, {Name: "reason"}},
 	})
 	t.sessions = p.Gauges(exposition.Desc{Name: "mcphub_sessions", Help: "Sessions that there are.", Labels: []exposition.Label{transport, principal}})
 	t.states = p.Gauges(exposition.Desc{Name: "mcphub_children", Help: "Instances of servers, by the state they are in.", Labels: []exposition.Label{server, {Name: "state"}}})
@@ -162,6 +167,13 @@ func (t *Telemetry) Applied() {
 func (t *Telemetry) KernelRefused(child string) {
 	if t != nil {
 		t.refusals.With(child).Add(1)
+	}
+}
+
+// HTTPRefused counts a request that the HTTP front has refused.
+func (t *Telemetry) HTTPRefused(status int, reason string) {
+	if t != nil {
+		t.rejections.With(strconv.Itoa(status), reason).Add(1)
 	}
 }
 

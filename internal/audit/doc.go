@@ -25,7 +25,8 @@
 //
 // Lines that cannot be written keep their places in the chain and are tried again. If too
 // many wait, further ones are counted, and the count becomes a line. [Recorder] keeps a Log
-// open, and opens another if its file was taken away. Nothing is ever deleted.
+// open, and opens another if its file was taken away. Nothing is deleted but by [RemoveFile], after a statement in
+// chain.jsonl.
 //
 // # Who owns its state
 //

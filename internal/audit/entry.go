@@ -30,6 +30,8 @@ type Entry struct {
 	SHA256 string `json:"sha256"`
 	At     uint64 `json:"at"`
 	Head   string `json:"head"`
+	From   uint64 `json:"from"` // this and the next: of a removed line
+	First  string `json:"first"`
 
 	Raw []byte `json:"-"` // without its line end
 }
@@ -119,6 +121,11 @@ func (e *Entry) readHead(b []byte) (err error) {
 	if s.acceptText(`,"at":`) {
 		e.At = s.readNumber()
 		e.Head = s.expectText(`,"head":"`).readHex()
+		s.expectText(`"`)
+	}
+	if s.acceptText(`,"from":`) {
+		e.From = s.readNumber()
+		e.First = s.expectText(`,"first":"`).readHex()
 		s.expectText(`"`)
 	}
 	if s.acceptText(`,"bytes":`) {

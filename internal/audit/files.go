@@ -3,6 +3,8 @@ package audit
 import (
 	"bufio"
 	"cmp"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,10 +31,19 @@ func LogFiles(dir string) (map[string][]string, error) {
 			continue
 		}
 		first := map[string]uint64{}
-		for _, path := range list {
-			if first[path], err = firstNumber(path); err != nil {
-				return nil, err
+		list = slices.DeleteFunc(list, func(path string) bool {
+			var e error
+			if first[path], e = firstNumber(path); errors.Is(e, fs.ErrNotExist) {
+				return true // RemoveFile has removed it meanwhile
 			}
+			err = errors.Join(err, e)
+			return false
+		})
+		if err != nil {
+			return nil, err
+		}
+		if files[id] = list; len(list) == 0 {
+			delete(files, id)
 		}
 		slices.SortFunc(list, func(a, b string) int {
 			// The one that is written to comes last: it may hold no line yet.

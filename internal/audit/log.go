@@ -115,7 +115,7 @@ func (l *Log) putSoon(kind string, r *Record) error {
 func (l *Log) PutCalls(calls []CallRecord, now time.Time) (uint64, error) {
 	if len(calls) == 1 {
 		c := &calls[0]
-		return l.Put(KindDecision, &Record{Session: c.Session, Principal: c.Principal, Request: c.Request, Trace: c.Trace, Arguments: c.Arguments}, c.Encoded, now)
+		return l.Put(KindDecision, &Record{Session: c.Session, Principal: c.Principal, Client: c.Client, Request: c.Request, Trace: c.Trace, Arguments: c.Arguments}, c.Encoded, now)
 	}
 	if err := l.lockForLine(); err != nil {
 		return 0, err

@@ -128,7 +128,7 @@ func (c *chain) findResumable(id string) (link, bool) {
 		known.At == end.number && known.Head == string(end.head[:]) && len(end.torn) == 0 && !end.unterminated
 }
 
-// lastOf finds the last line about a log, or nil.
+// lastOf finds the last line about the end of a log, or nil.
 func (c *chain) lastOf(id string) (*Entry, error) {
 	fi, err := c.file.Stat()
 	if err != nil {
@@ -138,16 +138,21 @@ func (c *chain) lastOf(id string) (*Entry, error) {
 	if _, err := c.file.ReadAt(b, 0); err != nil && len(b) > 0 {
 		return nil, err
 	}
-	at := bytes.LastIndex(b, []byte(`,"log":"`+id+`"`))
-	if at < 0 {
-		return nil, nil
+	for {
+		at := bytes.LastIndex(b, []byte(`,"log":"`+id+`"`))
+		if at < 0 {
+			return nil, nil
+		}
+		begin := bytes.LastIndexByte(b[:at], '\n') + 1
+		text := b[begin:]
+		if end := bytes.IndexByte(text, '\n'); end >= 0 {
+			text = text[:end]
+		}
+		if e, err := ReadLine(text); err != nil || e.Kind != KindRemoved {
+			return &e, err
+		}
+		b = b[:begin]
 	}
-	text := b[bytes.LastIndexByte(b[:at], '\n')+1:]
-	if end := bytes.IndexByte(text, '\n'); end >= 0 {
-		text = text[:end]
-	}
-	e, err := ReadLine(text)
-	return &e, err
 }
 
 // privateDir makes the folder, and refuses one that others may write to.

@@ -27,10 +27,12 @@ const (
 	KindQuestion   = "question"   // a human was asked, and what was answered
 	KindDefinition = "definition" // a tool that was offered before is defined otherwise
 	KindRefusal    = "refusal"    // the kernel has refused a child something, as far as the child tells
+	KindRejection  = "rejection"  // the HTTP front has refused a request
 	KindLost       = "lost"       // there was no room for so many lines while the file could not be written
 	KindCheckpoint = "checkpoint" // of chain.jsonl: the state of a log
 	KindClose      = "close"      // a log ends
 	KindTorn       = "torn"       // a line before this one was cut off
+	KindRemoved    = "removed"    // of chain.jsonl: a file of a log was removed, as it was to be
 )
 
 // Values of Outcome.Result.
@@ -62,16 +64,19 @@ const (
 type Record struct {
 	Session   string          `json:"session"`
 	Principal string          `json:"principal"` // whose session it is
+	Client    string          `json:"-"`         // how the client of the session calls itself, without secrets; it is read as ClientInfo.Name
 	Request   json.RawMessage `json:"request"`   // the client's id, raw JSON; nil if the hub asks by itself
 	Method    string          `json:"method"`    // "" is tools/call
 	DecisionFields
 	Trace
-	Arguments  json.RawMessage `json:"arguments"` // raw, only where asked for
-	Within     []string        `json:"within"`    // the directories in scope, of what was not let through
-	NamedBy    string          `json:"namedBy"`   // of a refusal: who names the path: entry, call, server or notice
-	Opens      string          `json:"opens"`     // of a refusal: what has to be opened for it
-	Why        string          `json:"why"`       // of a refusal: why nothing is
-	Micros     int64           `json:"us"`        // microseconds until it was decided; of an outcome, until the answer
+	Arguments  json.RawMessage `json:"arguments"`  // raw, only where asked for
+	Within     []string        `json:"within"`     // the directories in scope, of what was not let through
+	NamedBy    string          `json:"namedBy"`    // of a refusal: who names the path: entry, call, server or notice
+	Opens      string          `json:"opens"`      // of a refusal: what has to be opened for it
+	Why        string          `json:"why"`        // of a refusal: why nothing is
+	Micros     int64           `json:"us"`         // microseconds until it was decided; of an outcome, until the answer
+	Status     int             `json:"status"`     // of HTTP, of a rejection
+	Suppressed int             `json:"suppressed"` // of a rejection: how many there were before that have no line
 	ClientInfo                 // of a session
 }
 
@@ -88,6 +93,8 @@ type ClientInfo struct {
 	Folder  string `json:"folder,omitempty"`  // its working directory
 	Process int    `json:"process,omitempty"` // its id
 	Adapter int    `json:"adapter,omitempty"` // process id of what the client has started to be served
+	Address string `json:"address,omitempty"` // that it came from over HTTP
+	Agent   string `json:"agent,omitempty"`   // the User-Agent that it came with
 }
 
 // DecisionFields is what was decided: of one call, of all calls of a line, or of each of them.
@@ -135,6 +142,7 @@ type Granted struct {
 type CallRecord struct {
 	Session   string          `json:"-"`       // which the line has
 	Principal string          `json:"-"`       // which the line has
+	Client    string          `json:"-"`       // which the line has, as in a Record
 	Request   json.RawMessage `json:"request"` // as in a Record
 	Trace
 	Arguments      json.RawMessage `json:"arguments"` // as in a Record
@@ -301,7 +309,7 @@ func (b line) addRaw(name string, value []byte) line {
 
 // appendMembers writes what the Record holds. If form is not nil, it is written instead of the DecisionFields.
 func (r *Record) appendMembers(b line, form EncodedDecision) line {
-	b = b.addText("session", r.Session).addText("principal", r.Principal).addRequest(r.Request).addText("method", r.Method)
+	b = b.addText("session", r.Session).addText("principal", r.Principal).addText("client", r.Client).addRequest(r.Request).addText("method", r.Method)
 	if form != nil {
 		b = append(b, form...)
 	} else {
@@ -309,7 +317,7 @@ func (r *Record) appendMembers(b line, form EncodedDecision) line {
 	}
 	b = r.Trace.appendMembers(b).addArguments(r.Arguments)
 	b = b.addTexts("within", r.Within).addText("namedBy", r.NamedBy).addText("opens", redact.Text(r.Opens)).addText("why", redact.Text(r.Why))
-	b = b.addNumber("us", r.Micros)
+	b = b.addNumber("us", r.Micros).addNumber("status", int64(r.Status)).addNumber("suppressed", int64(r.Suppressed))
 	if r.ClientInfo == (ClientInfo{}) {
 		return b
 	}
@@ -325,7 +333,8 @@ func (t *Trace) appendMembers(b line) line {
 
 func (c *ClientInfo) appendMembers(b line) line {
 	b = b.addText("client", redact.Text(c.Name)).addText("folder", redact.Text(c.Folder))
-	return b.addNumber("process", int64(c.Process)).addNumber("adapter", int64(c.Adapter))
+	b = b.addNumber("process", int64(c.Process)).addNumber("adapter", int64(c.Adapter))
+	return b.addText("address", c.Address).addText("agent", redact.Text(c.Agent))
 }
 
 func (d *DecisionFields) appendMembers(b line) line {
@@ -392,7 +401,7 @@ func (b line) addArguments(raw []byte) line {
 // membersOfCalls writes the members of a line about several calls of one session. If all
 // have the same EncodedDecision, it is written once, for the line.
 func membersOfCalls(b line, calls []CallRecord) line {
-	b = b.addText("session", calls[0].Session).addText("principal", calls[0].Principal)
+	b = b.addText("session", calls[0].Session).addText("principal", calls[0].Principal).addText("client", calls[0].Client)
 	alike := !slices.ContainsFunc(calls, func(c CallRecord) bool { return !bytes.Equal(c.Encoded, calls[0].Encoded) })
 	if alike {
 		b = append(b, calls[0].Encoded...)

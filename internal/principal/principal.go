@@ -19,6 +19,9 @@ type Principal struct {
 // ErrScope is why a token is not enough that is right otherwise.
 var ErrScope = errors.New("the token lacks a scope")
 
+// ErrUnreachable is why a token can be judged neither right nor wrong.
+var ErrUnreachable = errors.New("the issuer of the token cannot be asked for its keys")
+
 // Words for whom no token names. No configured token may be called so.
 const (
 	Local  = "local"  // the user of this machine

@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"time"
 
 	"mcphub/hub/toolset"
 	"mcphub/internal/mirror"
@@ -85,8 +86,19 @@ func New(o Options) (*Admission, error) {
 // A Refusal is why a request is not taken.
 type Refusal struct {
 	Status int
+	Reason string // one of the Reason constants
 	Text   string
+	Again  time.Duration // after which it is worth trying again; 0: that is not known
 }
+
+// Reasons of a Refusal.
+const (
+	ReasonHost   = "host"
+	ReasonOrigin = "origin"
+	ReasonToken  = "token"  // there is none, or none that counts
+	ReasonScope  = "scope"  // the token lacks one
+	ReasonIssuer = "issuer" // it cannot be asked for its keys
+)
 
 func (e *Refusal) Error() string { return e.Text }
 
@@ -99,10 +111,10 @@ var ErrAnswered = errors.New("the request is answered")
 func (a *Admission) Admit(w http.ResponseWriter, r *http.Request) (Caller, error) {
 	before := visitorOf(r.Context()).lastCredentials(a)
 	if err := a.checkHost(r, before); err != nil {
-		return Caller{}, &Refusal{http.StatusForbidden, err.Error()}
+		return Caller{}, &Refusal{Status: http.StatusForbidden, Reason: ReasonHost, Text: err.Error()}
 	}
 	if err := a.checkOrigin(r); err != nil {
-		return Caller{}, &Refusal{http.StatusForbidden, err.Error()}
+		return Caller{}, &Refusal{Status: http.StatusForbidden, Reason: ReasonOrigin, Text: err.Error()}
 	}
 	if origin := r.Header.Get("Origin"); origin != "" && a.origins[strings.ToLower(origin)] {
 		h := w.Header()
@@ -210,7 +222,7 @@ func (a *Admission) authenticateByIssuer(w http.ResponseWriter, r *http.Request,
 		return a.resource.callerOf(w, r, secret)
 	}
 	w.Header().Set("WWW-Authenticate", `Bearer realm="mcphub"`)
-	return Caller{}, &Refusal{http.StatusUnauthorized, "a bearer token is needed that this hub knows; mcphub install CLIENT --http gives a client the one of this user"}
+	return Caller{}, &Refusal{Status: http.StatusUnauthorized, Reason: ReasonToken, Text: "a bearer token is needed that this hub knows; mcphub install CLIENT --http gives a client the one of this user"}
 }
 
 // checkHost refuses a name that the hub is not known by: a web page whose name was

@@ -41,11 +41,15 @@ type Resource struct {
 	Issuers []string // authorization servers whose tokens count
 	Scopes  []string // that tokens have to have
 	// Verify tells whose a token is. An error reports why it counts for nothing; it wraps
-	// [principal.ErrScope] if the token only lacks a scope. Any number of goroutines may call it.
+	// [principal.ErrScope] if the token only lacks a scope, and [principal.ErrUnreachable] if its issuer cannot be asked. Any number
+	// of goroutines may call it.
 	Verify func(ctx context.Context, token string) (Caller, error)
 	// Basis returns the basis of a caller whom Verify has returned at any time, by the settings that
 	// hold now: another one if these would tell otherwise.
 	Basis func(who Caller) string
+	// Refresh is called again and again while the front serves, to fetch what Verify needs of the issuers
+	// before it is too old; nil: nothing is.
+	Refresh func(ctx context.Context)
 }
 
 // A Caller is whom a request belongs to. Two requests are of one caller if all but

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
@@ -66,7 +67,7 @@ func (p *resource) callerOf(w http.ResponseWriter, r *http.Request, token string
 	if len(p.Scopes) > 0 {
 		challenge = append(challenge, "scope="+quoteString(strings.Join(p.Scopes, " ")))
 	}
-	status, text := http.StatusUnauthorized, "a token is needed: "+p.address+" says which authorization servers give one"
+	status, reason, text := http.StatusUnauthorized, ReasonToken, "a token is needed: "+p.address+" says which authorization servers give one"
 	if token != "" {
 		who, err := p.Verify(r.Context(), token)
 		if err == nil {
@@ -74,15 +75,22 @@ func (p *resource) callerOf(w http.ResponseWriter, r *http.Request, token string
 			return who, nil
 		}
 		text = printable.Escape(err.Error(), 300)
+		if errors.Is(err, principal.ErrUnreachable) {
+			// The token may be right: its client must not throw it away.
+			return Caller{}, &Refusal{Status: http.StatusServiceUnavailable, Reason: ReasonIssuer, Text: text + "; try again later with the same token", Again: issuerAgain}
+		}
 		code := "invalid_token"
 		if errors.Is(err, principal.ErrScope) {
-			status, code = http.StatusForbidden, "insufficient_scope"
+			status, reason, code = http.StatusForbidden, ReasonScope, "insufficient_scope"
 		}
 		challenge = append(challenge, "error="+quoteString(code), "error_description="+quoteString(text))
 	}
 	w.Header().Set("WWW-Authenticate", "Bearer "+strings.Join(challenge, ", "))
-	return Caller{}, &Refusal{status, text}
+	return Caller{}, &Refusal{Status: status, Reason: reason, Text: text}
 }
+
+// issuerAgain is when it is worth asking again, if an issuer could not be reached.
+const issuerAgain = 10 * time.Second
 
 // quoteString returns a text as a quoted-string (RFC 9110, 5.6.4), in ASCII.
 func quoteString(text string) string {

@@ -138,13 +138,14 @@ func (s *Share) Answers() *atomic.Int64 {
 // An ExceededError says at which bound a principal is.
 type ExceededError struct {
 	Text  string
+	Rate  bool          // it is that of calls a second, and not that of calls under way
 	Again time.Duration // after which it is worth trying again
 }
 
 func (e *ExceededError) Error() string { return e.Text }
 
 func exceededError(again time.Duration, text string, args ...any) *ExceededError {
-	return &ExceededError{fmt.Sprintf(text, args...), again}
+	return &ExceededError{Text: fmt.Sprintf(text, args...), Again: again}
 }
 
 // ErrGone is why a request is not served that no caller waits for any more.
@@ -177,7 +178,9 @@ func (s *Share) Count(method string) error {
 	if wait := r.Delay(); wait > 0 {
 		r.Cancel()
 		s.requests.Add(-1)
-		return exceededError(wait, "%s makes more than %d calls a second (limits.principal.rate): send it again in %s", s.Name, s.limits.Rate, max(wait.Round(time.Millisecond), time.Millisecond))
+		e := exceededError(wait, "%s makes more than %d calls a second (limits.principal.rate): send it again in %s", s.Name, s.limits.Rate, max(wait.Round(time.Millisecond), time.Millisecond))
+		e.Rate = true
+		return e
 	}
 	return nil
 }

@@ -18,7 +18,8 @@ type checkedChain struct {
 	tornAt  int
 	cut     bool // it is the last of the file, and has no line end
 	broken  bool
-	unended bool // the last line was read, and lacks its line end
+	unended bool              // the last line was read, and lacks its line end
+	starts  map[uint64]string // if lines before were removed: at which numbers the rest may begin, and the hash before each
 	r       *Report
 }
 
@@ -54,6 +55,9 @@ func (c *checkedChain) checkNext(n int, b []byte, whole bool, log string) (audit
 	case e.Kind == audit.KindTorn:
 		c.addProblem(n, "it says that a line before it was cut off, and there is none")
 		return e, false
+	}
+	if h, ok := c.starts[e.Number]; ok && c.number == 0 {
+		c.number, c.head = e.Number-1, h
 	}
 	switch {
 	case log != "" && (e.Kind == audit.KindOpen && e.Log != log || e.Number == 1 && e.Kind != audit.KindOpen):

@@ -1,29 +1,66 @@
 package trail
 
 import (
-	"bytes"
-
 	"mcphub/internal/audit"
 )
 
 // Clients are those whose sessions a record tells about, by the sessions' ids.
 type Clients map[string]audit.ClientInfo
 
-var sessionLine = []byte(`,"kind":"` + audit.KindSession + `",`)
-
 // ReadClients reads the lines of a folder's logs that tell about a session, and no others.
 func ReadClients(dir string) (Clients, error) {
 	found := Clients{}
-	err := readThose(dir, func(line []byte) bool { return bytes.Contains(line, sessionLine) }, func(e Event) bool {
+	err := readThose(dir, func(line []byte) bool { return isSessionLine(line) }, func(e Event) bool {
 		found.Note(&e)
 		return true
 	})
 	return found, err
 }
 
-// Note takes what a line tells about a session, if it does.
+func isSessionLine(line []byte) bool {
+	h, _ := headOf(line)
+	return h.kind == audit.KindSession
+}
+
+// Note takes the client from the line of a session.
 func (c Clients) Note(e *Event) {
 	if e.Kind == audit.KindSession {
 		c[e.Session] = e.ClientInfo
 	}
+}
+
+// maxSessions is how many sessions a reader remembers at least, of those that it met last.
+const maxSessions = 4096
+
+// recentClients remembers the clients of the sessions that were met last, so that a record with any
+// number of sessions needs no more memory.
+type recentClients struct{ now, before Clients }
+
+func (r *recentClients) noteClient(session string, c audit.ClientInfo) {
+	if r.now == nil || len(r.now) >= maxSessions {
+		r.now, r.before = Clients{}, r.now
+	}
+	r.now[session] = c
+}
+
+func (r *recentClients) clientOf(session string) audit.ClientInfo {
+	if c, ok := r.now[session]; ok {
+		return c
+	}
+	c, ok := r.before[session]
+	if ok {
+		r.noteClient(session, c)
+	}
+	return c
+}
+
+// completeClient gives a decision the client that the line of its session names.
+func completeClient(e *Event, c audit.ClientInfo) {
+	if e.Kind == audit.KindSession || e.Kind == audit.KindRejection || c == (audit.ClientInfo{}) {
+		return
+	}
+	if c.Name == "" { // the line of the decision knows it
+		c.Name = e.Name
+	}
+	e.ClientInfo = c
 }

@@ -2,8 +2,9 @@
 // as they come, matches decisions with their outcomes, and verifies that nothing was removed
 // or changed.
 //
-// [Read] goes through all logs of a folder, [Scan] through their decisions on all processors,
-// [Follow] through what is written from now on. [Decisions] picks by a [Filter],
+// [Each] hands out decisions by time, [Newest] and [Last] the newest ones: they keep a block of each log, however long the
+// record is. [Decisions] keeps them all. A [Filter] picks. [Read] goes through all lines, [Scan] through their decisions on all processors,
+// [Follow] through what is written from now on.
 // [ReadClients] tells whose sessions they are of. [Verify] checks the chain of each log, and
 // each log by chain.jsonl.
 //

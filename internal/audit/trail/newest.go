@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"sort"
@@ -26,22 +27,96 @@ const (
 	lateBytes   = 1 << 20
 )
 
-// Newest hands out decisions, the newest first, until each returns false or ctx ends. It reads
+// Newest hands out decisions, the newest first, until each returns false or ctx ends. f picks by nothing that stands in the line of
+// a session alone. It reads
 // the files from their ends, so the first ones cost the same however long the record is. reached
 // is the time down to which all was looked at; zero if that is the whole record. Outcomes that
 // came long after f.Until are left out: ten minutes, or a MiB of the log.
 func Newest(ctx context.Context, dir string, f Filter, each func(Decision) bool) (reached time.Time, err error) {
-	logs, err := backwardLogs(dir)
+	var open []*backward
+	defer func() { closeAll(open) }()
+	return newFolder(dir).readBack(ctx, &f, &open, each)
+}
+
+func closeAll(open []*backward) {
+	for _, b := range open {
+		b.closeFile()
+	}
+}
+
+// Last returns the last decisions that a filter picks, so many at most, by time. It reads as Newest does. The client of
+// a session that began more than 8 MiB before is not looked for.
+func Last(ctx context.Context, dir string, f Filter, most int) ([]Decision, error) {
+	return newFolder(dir).lastDecisions(ctx, f, most)
+}
+
+func (d *folder) lastDecisions(ctx context.Context, f Filter, most int) (all []Decision, err error) {
+	if most <= 0 {
+		return nil, nil
+	}
+	if f.asksSession() { // which stands before what it is the session of
+		err := d.eachDecision(f, func(one *Decision) bool {
+			if all = append(all, *one); len(all) >= 2*most {
+				all = append(all[:0], all[len(all)-most:]...)
+			}
+			return ctx.Err() == nil
+		})
+		return all[max(0, len(all)-most):], err
+	}
+	var open []*backward
+	defer func() { closeAll(open) }()
+	_, err = d.readBack(ctx, &f, &open, func(one Decision) bool {
+		all = append(all, one)
+		return len(all) < most
+	})
+	slices.Reverse(all)
+	clients := Clients{}
+	for _, b := range open {
+		if err == nil {
+			err = b.findClients(d.lookback)
+		}
+		maps.Copy(clients, b.clients)
+	}
+	for i := range all {
+		completeClient(&all[i].Event, clients[all[i].Session])
+	}
+	return all, err
+}
+
+// findClients reads on for the lines of the sessions whose decisions were handed out.
+func (b *backward) findClients(lookback int) error {
+	b.noteSession(b.next.Raw)
+	for left := lookback; left > 0 && len(b.wanted) > 0 && !b.ended; {
+		raw, err := b.readLine()
+		if err != nil {
+			return notEnd(err)
+		}
+		left -= len(raw) + 1
+		b.noteSession(raw)
+	}
+	return nil
+}
+
+// noteSession notes the client if the line is the one of a session that is wanted.
+func (b *backward) noteSession(raw []byte) {
+	if len(b.wanted) == 0 || !isSessionLine(raw) {
+		return
+	}
+	if e, err := ParseEvent(b.id, slices.Clone(raw)); err == nil && b.wanted[e.Session] {
+		b.clients.Note(&e)
+		delete(b.wanted, e.Session)
+	}
+}
+
+// readBack is Newest. It leaves open what it has opened.
+func (d *folder) readBack(ctx context.Context, f *Filter, opened *[]*backward, each func(Decision) bool) (reached time.Time, err error) {
+	logs, err := d.backwardLogs(f)
 	if err != nil {
 		return reached, err
 	}
 	reached = f.Until
 	var open []*backward
-	defer func() {
-		for _, b := range open {
-			b.closeFile()
-		}
-	}()
+	defer func() { *opened = open }()
 	for over, n := false, 0; ; n++ {
 		over = over || n%64 == 0 && ctx.Err() != nil
 		top := latestLog(open)
@@ -69,7 +144,7 @@ func Newest(ctx context.Context, dir string, f Filter, each func(Decision) bool)
 		if !f.Since.IsZero() && e.Time.Before(f.Since) {
 			return time.Time{}, nil
 		}
-		if !top.handOut(&e, &f, each) {
+		if !top.handOut(&e, f, each) {
 			return reached, nil
 		}
 		if err := top.stepBack(); err != nil {
@@ -99,16 +174,20 @@ type backward struct {
 	results map[audit.Place]audit.Outcome
 	next    Event
 	ended   bool
+	sieve   *sieve
+	took    func(int)
+	wanted  map[string]bool // sessions of decisions that were handed out, whose line has not come yet
+	clients Clients
 }
 
 // backwardLogs returns the logs of a folder, that which was changed last first.
-func backwardLogs(dir string) (logs []*backward, err error) {
-	files, err := audit.LogFiles(dir)
+func (d *folder) backwardLogs(f *Filter) (logs []*backward, err error) {
+	files, err := audit.LogFiles(d.dir)
 	if err != nil {
 		return nil, err
 	}
 	for id, paths := range files {
-		b := &backward{id: id, paths: paths, results: map[audit.Place]audit.Outcome{}}
+		b := &backward{id: id, paths: paths, results: map[audit.Place]audit.Outcome{}, sieve: newSieve(f), took: d.took, wanted: map[string]bool{}, clients: Clients{}}
 		fi, err := os.Stat(paths[len(paths)-1])
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // it was removed meanwhile
@@ -220,6 +299,10 @@ func (b *backward) openOlder() (bool, error) {
 		return false, nil
 	}
 	file, err := atomicfile.Open(b.paths[len(b.paths)-1], 0)
+	if errors.Is(err, fs.ErrNotExist) { // it was removed meanwhile, and so were those before it
+		b.paths, b.at = nil, 0
+		return false, nil
+	}
 	if err != nil {
 		return false, err
 	}
@@ -256,6 +339,7 @@ func (b *backward) readLine() ([]byte, error) {
 			continue
 		}
 		n := min(b.at, backBlock)
+		b.took(int(n))
 		block := make([]byte, n, n+int64(len(b.buf)))
 		if _, err := b.file.ReadAt(block, b.at-n); err != nil {
 			return nil, err
@@ -267,20 +351,43 @@ func (b *backward) readLine() ([]byte, error) {
 	}
 }
 
-// stepBack goes to the line before that can be read.
+// maxPassed is how many lines are passed over at a time: one that is read in between shows how far it is, and whether
+// someone still waits.
+const maxPassed = 256
+
+// maxResults is how many outcomes are kept until those are removed that no decision to come has.
+const maxResults = 8192
+
+// stepBack goes to the line before that can be read, and may be picked.
 func (b *backward) stepBack() error {
-	for {
+	for passed := 0; ; passed++ {
 		raw, err := b.readLine()
 		if err != nil {
 			b.ended = true
 			b.closeFile()
 			return notEnd(err)
 		}
+		b.noteSession(raw)
+		if h, ok := headOf(raw); passed < maxPassed && !b.mayCount(&h, ok, raw) {
+			continue
+		}
 		if e, err := ParseEvent(b.id, slices.Clone(raw)); err == nil {
 			b.next = e
 			return nil
 		}
 	}
+}
+
+// mayCount reports whether a line may be picked, or tell about the outcome of one that may.
+func (b *backward) mayCount(h *head, ok bool, raw []byte) bool {
+	if len(b.results) > maxResults && ok {
+		for p := range b.results {
+			if p.Line > h.number { // its decision has been passed
+				delete(b.results, p)
+			}
+		}
+	}
+	return ok && (h.kind == audit.KindOutcome && !b.sieve.f.Denied || b.sieve.letsPass(h.kind, raw))
 }
 
 // handOut gives out what a line tells about decisions, its last call first.
@@ -294,7 +401,13 @@ func (b *backward) handOut(e *Event, f *Filter, each func(Decision) bool) bool {
 			delete(b.results, one.Place())
 			d.Outcome = &r
 		}
-		if f.Matches(&one) && !each(d) {
+		if !f.Matches(&one) {
+			continue
+		}
+		if b.clients[one.Session] == (audit.ClientInfo{}) {
+			b.wanted[one.Session] = true
+		}
+		if !each(d) {
 			return false
 		}
 	}

@@ -32,6 +32,7 @@ type Report struct {
 	Logs, Lines int
 	Open        int    // logs whose process still runs, or has ended without closing them
 	Torn        int    // lines that were cut off and are recognised as such
+	Removed     uint64 // lines that were removed, as chain.jsonl states
 	Head        string // of chain.jsonl: kept elsewhere, it proves later that nothing was rewritten
 	Problems    []Problem
 }
@@ -46,7 +47,11 @@ func (r *Report) IsWhole() bool { return len(r.Problems) == 0 }
 func Verify(dir string, heads ...string) (*Report, error) {
 	r := &Report{}
 	// The chain is read first: the logs may be longer than it says, never shorter.
-	marks, seen, err := verifyChain(dir, r)
+	missing := map[string]bool{}
+	for _, h := range heads {
+		missing[h] = true
+	}
+	marks, err := verifyChain(dir, r, missing)
 	if errors.Is(err, fs.ErrNotExist) {
 		return r.reportChainless(dir, err)
 	}
@@ -54,7 +59,7 @@ func Verify(dir string, heads ...string) (*Report, error) {
 		return nil, err
 	}
 	for _, h := range heads {
-		if !seen[h] {
+		if missing[h] {
 			r.Problems = append(r.Problems, Problem{audit.ChainName, 0, "there is no line with the hash " + h + ": it was cut off or rewritten"})
 		}
 	}
@@ -63,7 +68,8 @@ func Verify(dir string, heads ...string) (*Report, error) {
 		return nil, err
 	}
 	for _, id := range slices.Sorted(maps.Keys(marks)) {
-		if _, ok := files[id]; !ok {
+		r.addRemoved(marks[id])
+		if _, ok := files[id]; !ok && !isGone(dir, id, marks[id]) {
 			r.Problems = append(r.Problems, Problem{id + audit.LogEnding, 0, "it is missing"})
 		}
 	}
@@ -127,9 +133,12 @@ func verifyStable(dir, id string, st logState, r *Report) error {
 			r.addReport(own)
 			return nil
 		}
-		marks, _, e := verifyChain(dir, &Report{})
+		marks, e := verifyChain(dir, &Report{}, nil)
 		files, e2 := audit.LogFiles(dir)
 		now := logState{files[id], marks[id], audit.HasLock(dir, id)}
+		if e == nil && e2 == nil && len(now.files) == 0 && newCheckedLog(id, now, &Report{}).isGone() {
+			return nil // its last file was removed meanwhile
+		}
 		if errors.Join(e, e2) != nil || len(now.files) == 0 || reflect.DeepEqual(st, now) {
 			r.addReport(own)
 			return err
@@ -137,6 +146,27 @@ func verifyStable(dir, id string, st logState, r *Report) error {
 		st = now
 	}
 	return verifyLog(id, st, r)
+}
+
+// isGone reports whether all of a log was removed, as chain.jsonl states or by now does.
+func isGone(dir, id string, marks []mark) bool {
+	gone := func(marks []mark) bool {
+		return newCheckedLog(id, logState{nil, marks, audit.HasLock(dir, id)}, &Report{}).isGone()
+	}
+	if gone(marks) {
+		return true
+	}
+	now, err := verifyChain(dir, &Report{}, nil)
+	return err == nil && gone(now[id])
+}
+
+// addRemoved counts the lines of a log that were removed.
+func (r *Report) addRemoved(marks []mark) {
+	for _, m := range marks {
+		if m.kind == audit.KindRemoved && m.at >= m.from {
+			r.Removed += m.at - m.from + 1
+		}
+	}
 }
 
 func (r *Report) addReport(o *Report) {

@@ -13,12 +13,16 @@ type mark struct {
 	at   uint64
 	head string
 	line int
+
+	from  uint64 // this and the next: of lines that were removed, of which at and head are the last
+	first string
 }
 
 func (m *mark) isEnd() bool { return m.kind == audit.KindClose || m.kind == audit.KindRecovered }
 
-func verifyChain(dir string, r *Report) (map[string][]mark, map[string]bool, error) {
-	marks, seen := map[string][]mark{}, map[string]bool{}
+// verifyChain checks chain.jsonl, and returns what it says about each log. It takes the hashes that it meets out of heads.
+func verifyChain(dir string, r *Report, heads map[string]bool) (map[string][]mark, error) {
+	marks := map[string][]mark{}
 	c := checkedChain{file: audit.ChainName, head: audit.NoHash, r: r}
 	err := eachLine([]string{filepath.Join(dir, audit.ChainName)}, func(_ string, n int, b []byte, whole bool) bool {
 		e, ok := c.checkNext(n, b, whole, "")
@@ -26,16 +30,16 @@ func verifyChain(dir string, r *Report) (map[string][]mark, map[string]bool, err
 		case ok && e.Kind != audit.KindTorn && (e.Log == "" || e.At == 0):
 			c.addProblem(n, "it tells of no log")
 		case ok && e.Kind != audit.KindTorn:
-			marks[e.Log] = append(marks[e.Log], mark{e.Kind, e.At, e.Head, n})
+			marks[e.Log] = append(marks[e.Log], mark{e.Kind, e.At, e.Head, n, e.From, e.First})
 		}
 		if ok {
-			seen[e.Hash] = true
+			delete(heads, e.Hash)
 		}
 		return !c.broken
 	})
 	c.finishFile()
 	r.Head = c.head
-	return marks, seen, err
+	return marks, err
 }
 
 // checkedLog is one log that is being checked.
@@ -46,16 +50,17 @@ type checkedLog struct {
 	marks []mark
 	at    map[uint64][]mark
 	last  audit.Entry
+
+	removed *mark // the last statement that lines were removed
 }
 
 func verifyLog(id string, st logState, r *Report) error {
 	r.Logs++
-	c := checkedLog{checkedChain: checkedChain{file: filepath.Base(st.files[0]), head: audit.NoHash, r: r}, id: id, held: st.held, marks: st.marks, at: map[uint64][]mark{}}
-	for _, m := range st.marks {
-		c.at[m.at] = append(c.at[m.at], m)
-	}
-	if len(st.marks) == 0 && !c.held {
+	c := newCheckedLog(id, st, r)
+	if len(c.marks) == 0 && !c.held {
 		c.addProblem(0, "chain.jsonl knows nothing of this log: it was put there")
+	}
+	if c.broken {
 		return nil
 	}
 	err := eachLine(st.files, func(path string, n int, b []byte, whole bool) bool {
@@ -71,6 +76,55 @@ func verifyLog(id string, st logState, r *Report) error {
 		c.checkEnd()
 	}
 	return nil
+}
+
+func newCheckedLog(id string, st logState, r *Report) *checkedLog {
+	c := &checkedLog{checkedChain: checkedChain{file: id + audit.LogEnding, head: audit.NoHash, r: r}, id: id, held: st.held, at: map[uint64][]mark{}}
+	if len(st.files) > 0 {
+		c.file = filepath.Base(st.files[0])
+	}
+	for _, m := range st.marks {
+		c.at[m.at] = append(c.at[m.at], m)
+		if m.kind == audit.KindRemoved {
+			c.noteRemoval(&m)
+			c.at[m.from] = append(c.at[m.from], mark{kind: m.kind, at: m.from, head: m.first, line: m.line})
+		} else {
+			c.marks = append(c.marks, m)
+		}
+	}
+	return c
+}
+
+// noteRemoval checks a statement that lines were removed: they follow those that were removed before, and chain.jsonl knew
+// them by then.
+func (c *checkedLog) noteRemoval(m *mark) {
+	from, told := uint64(1), uint64(0)
+	if c.removed != nil {
+		from = c.removed.at + 1
+	}
+	for i := range c.marks {
+		told = max(told, c.marks[i].at)
+		if c.marks[i].at == m.at && c.marks[i].head != m.head {
+			told = 0
+			break
+		}
+	}
+	if !c.broken && (m.from != from || m.at < m.from || m.at > told) {
+		c.addProblem(0, fmt.Sprintf("%s:%d says that its lines %d to %d were removed, which cannot be as it stands there", audit.ChainName, m.line, m.from, m.at))
+	}
+	if c.starts == nil {
+		c.starts = map[uint64]string{}
+	}
+	c.starts[m.at+1], c.removed = m.head, m
+}
+
+// isGone reports whether all lines of a log were removed, up to its end.
+func (c *checkedLog) isGone() bool {
+	if c.broken || c.held || c.removed == nil || len(c.marks) == 0 {
+		return false
+	}
+	final := &c.marks[len(c.marks)-1]
+	return final.isEnd() && final.at == c.removed.at && final.head == c.removed.head
 }
 
 func (c *checkedLog) checkLine(n int, b []byte, whole bool) {

@@ -319,6 +319,13 @@ type Audit struct {
 	Required  bool   `koanf:"required"`
 	Arguments bool   `koanf:"arguments"`
 	Stdout    bool   `koanf:"stdout"` // of serve --http
+	Keep      Keep   `koanf:"keep"`
+}
+
+// Keep bounds what is kept of the record.
+type Keep struct {
+	Age  time.Duration `koanf:"age"`  // 0 = of any age
+	Size int64         `koanf:"size"` // bytes; 0 = any number
 }
 
 // IsOff reports that no record is kept.
@@ -351,6 +358,8 @@ type HTTP struct {
 	TLS      *TLS          `koanf:"tls"`      // nil: plain HTTP
 	When     HTTPWhen      `koanf:"when"`
 	Node     string        `koanf:"node"` // "" = the name of this machine
+
+	TrustedProxies []string `koanf:"trustedProxies"` // addresses, and networks as in CIDR
 }
 
 // HTTPWhen describes what holds for clients that show a token, if no boundary is known.

@@ -11,7 +11,7 @@ import (
 	"mcphub/internal/lazyregexp"
 )
 
-// parseDuration reads text such as "1m30s", or a bare number. That is milliseconds, as
+// parseDuration reads text such as "1m30s" or "90d", or a bare number. That is milliseconds, as
 // clients write them, or seconds if it is below 1,000, as people do: a time-out of 30
 // ms is no one's wish. millis: it is milliseconds always.
 func parseDuration(n *jsonc.Node, millis bool) (time.Duration, string, string) {
@@ -25,7 +25,13 @@ func parseDuration(n *jsonc.Node, millis bool) (time.Duration, string, string) {
 		}
 		return time.Duration(v * float64(time.Millisecond)), "", ""
 	}
-	v, err := time.ParseDuration(strings.TrimSpace(n.Text))
+	text := strings.TrimSpace(n.Text)
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		if v, err := strconv.ParseUint(days, 10, 16); err == nil {
+			return time.Duration(v) * 24 * time.Hour, "", ""
+		}
+	}
+	v, err := time.ParseDuration(text)
 	if err != nil {
 		hint := `write it as "90s", "2m" or "1h30m"`
 		if _, err := strconv.ParseFloat(n.Text, 64); err == nil {

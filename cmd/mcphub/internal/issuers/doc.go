@@ -5,8 +5,9 @@
 //
 // A [Verifier] owns the keys of its issuers and the tokens that it has verified
 // lately. It fetches an issuer's metadata (RFC 8414, OpenID Connect Discovery) and
-// keys when the first token comes, and later no more than one time in a few seconds,
-// however many tokens with unknown keys come. All its methods may be called by any number of
+// keys when the first token comes, again when they have held for as long as the issuer says, an
+// hour at most, and later no more than one time in a few seconds,
+// however many tokens with unknown keys come. While the issuer cannot be asked its keys count for a day. All its methods may be called by any number of
 // goroutines. It starts none.
 //
 // It refuses to decide what a principal may do, and to speak HTTP with clients: see

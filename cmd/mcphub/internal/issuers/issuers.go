@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
+	"github.com/go-jose/go-jose/v4"
 
 	"mcphub/internal/nesting"
 	"mcphub/internal/principal"
@@ -67,12 +68,25 @@ var algorithms = []string{
 	oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.EdDSA,
 }
 
+// signatureAlgorithms are the same, as the library of signatures calls them.
+var signatureAlgorithms = func() (all []jose.SignatureAlgorithm) {
+	for _, a := range algorithms {
+		all = append(all, jose.SignatureAlgorithm(a))
+	}
+	return all
+}()
+
 // A Verifier verifies tokens of its issuers.
 type Verifier struct {
+	// Asked, if set before the first use, is called when an issuer cannot be asked for its keys, once a minute at most, and with nil
+	// when it can be again. It must not block.
+	Asked func(issuer string, err error)
+
 	issuers []*issuer
 
-	mu   sync.Mutex
-	kept map[[sha256.Size]byte]Identity // tokens that were verified, by their digest
+	mu      sync.Mutex
+	kept    map[[sha256.Size]byte]Identity // tokens that were verified, by their digest
+	changes int                            // how often other keys counted than before
 }
 
 // New makes a Verifier that fetches what it needs of the issuers with client. It
@@ -80,13 +94,31 @@ type Verifier struct {
 func New(all []Issuer, client *http.Client) *Verifier {
 	v := &Verifier{kept: map[[sha256.Size]byte]Identity{}}
 	for _, one := range all {
-		v.issuers = append(v.issuers, newIssuer(one, client))
+		v.issuers = append(v.issuers, newIssuer(one, client, v.forgetTokens))
 	}
 	return v
 }
 
+// forgetTokens forgets what was verified by keys that may count no more.
+func (v *Verifier) forgetTokens() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	clear(v.kept)
+	v.changes++
+}
+
+// Refresh fetches the keys that do not hold for so much longer. It is called again and again, so that a key that its issuer
+// has withdrawn counts no longer than an hour.
+func (v *Verifier) Refresh(ctx context.Context, ahead time.Duration) {
+	for _, i := range v.issuers {
+		if asked, err := i.refresh(ctx, ahead); asked && ctx.Err() == nil {
+			i.noteAsked(err, v.Asked)
+		}
+	}
+}
+
 // Verify returns whose a token is. An error says in a sentence why it counts for nothing, and
-// never holds the token; it is [principal.ErrScope] where only a scope is missing.
+// never holds the token; it is [principal.ErrScope] where only a scope is missing, and [principal.ErrUnreachable] where the token may be right.
 func (v *Verifier) Verify(ctx context.Context, token string) (Identity, error) {
 	if len(token) > maxToken {
 		return Identity{}, errors.New("the token is too long")
@@ -94,6 +126,7 @@ func (v *Verifier) Verify(ctx context.Context, token string) (Identity, error) {
 	sum := sha256.Sum256([]byte(token))
 	v.mu.Lock()
 	id, known := v.kept[sum]
+	changes := v.changes
 	v.mu.Unlock()
 	if known && time.Now().Before(id.Expires) {
 		return id, nil
@@ -104,6 +137,9 @@ func (v *Verifier) Verify(ctx context.Context, token string) (Identity, error) {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if v.changes != changes {
+		return id, nil // it was verified by keys of which some may count no more
+	}
 	if len(v.kept) >= maxKept {
 		clear(v.kept)
 	}
@@ -122,10 +158,15 @@ func (v *Verifier) verifyToken(ctx context.Context, token string) (Identity, err
 	}
 	i := v.issuers[at]
 	verifier, err := i.tokenVerifier(ctx)
-	if err != nil {
-		return Identity{}, fmt.Errorf("the issuer %s cannot be asked for its keys: %w", i.URL, err)
+	asked := &askError{err}
+	var verified *oidc.IDToken
+	if err == nil {
+		verified, err = verifier.Verify(context.WithValue(ctx, askedKey{}, asked), token)
 	}
-	verified, err := verifier.Verify(ctx, token)
+	if asked.err != nil {
+		i.noteAsked(asked.err, v.Asked)
+		return Identity{}, fmt.Errorf("%w: %s", principal.ErrUnreachable, i.URL)
+	}
 	var expired *oidc.TokenExpiredError
 	switch {
 	case errors.As(err, &expired):

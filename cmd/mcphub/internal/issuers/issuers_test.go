@@ -32,6 +32,8 @@ type authority struct {
 	at      string // path of the metadata
 	issuer  string // that the metadata names; "": its own address
 	fetched atomic.Int32
+	cache   string // Cache-Control of the keys
+	down    atomic.Bool
 }
 
 func newAuthority(t *testing.T) *authority {
@@ -42,6 +44,10 @@ func newAuthority(t *testing.T) *authority {
 	}
 	a := &authority{key: key, id: "k1", at: "/.well-known/oauth-authorization-server"}
 	a.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if a.down.Load() {
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
 		switch r.URL.Path {
 		case a.at:
 			issuer := a.issuer
@@ -51,6 +57,9 @@ func newAuthority(t *testing.T) *authority {
 			_ = json.NewEncoder(w).Encode(map[string]string{"issuer": issuer, "jwks_uri": a.URL + "/keys"})
 		case "/keys":
 			a.fetched.Add(1)
+			if a.cache != "" {
+				w.Header().Set("Cache-Control", a.cache)
+			}
 			_ = json.NewEncoder(w).Encode(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: &a.key.PublicKey, KeyID: a.id, Algorithm: "ES256", Use: "sig"}}})
 		default:
 			http.NotFound(w, r)
@@ -280,8 +289,10 @@ func TestMetadata(t *testing.T) {
 	}
 	a := newAuthority(t)
 	a.issuer = "https://other.example"
-	if _, err := a.verifier().Verify(t.Context(), a.token(t, nil)); err == nil || !strings.Contains(err.Error(), "is of the issuer") {
-		t.Errorf("metadata of another issuer: %v", err)
+	v, told := a.verifier(), ""
+	v.Asked = func(_ string, err error) { told = err.Error() }
+	if _, err := v.Verify(t.Context(), a.token(t, nil)); !errors.Is(err, principal.ErrUnreachable) || !strings.Contains(told, "is of the issuer") {
+		t.Errorf("metadata of another issuer: %v, and the operator is told %q", err, told)
 	}
 	b := newAuthority(t)
 	token := b.token(t, nil)

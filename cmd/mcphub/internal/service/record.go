@@ -3,9 +3,11 @@ package service
 import (
 	"context"
 	"io"
+	"sync"
 
 	"github.com/rs/zerolog"
 
+	"mcphub/cmd/mcphub/internal/retention"
 	"mcphub/hub"
 	"mcphub/internal/audit"
 )
@@ -13,8 +15,8 @@ import (
 // keepRecord has what the Hub of cfg decides recorded in a folder ("": not).
 // If that fails now it is tried again: the Hub decides what that means for
 // calls. run keeps the record until its context ends. Each line goes to
-// copied as well, if that is not nil.
-func keepRecord(cfg *hub.Config, dir string, short bool, copied io.Writer) (run func(context.Context) error) {
+// copied as well, if that is not nil. Old files are removed as keep says.
+func keepRecord(cfg *hub.Config, dir string, short bool, copied io.Writer, keep retention.Bounds) (run func(context.Context) error) {
 	if dir == "" {
 		return func(context.Context) error { return nil }
 	}
@@ -27,19 +29,17 @@ func keepRecord(cfg *hub.Config, dir string, short bool, copied io.Writer) (run 
 	}
 	cfg.Audit.Recorder = audit.NewRecorder(o, func(st audit.State) { warnOfRecord(cfg.Log, st, required) })
 	_ = cfg.Audit.Recorder.Open() // told by the line above
-	if o.Copy == nil {
-		return cfg.Audit.Recorder.Run
-	}
+	keeper := retention.Keeper{Dir: dir, Bounds: keep, Log: cfg.Log}
 	return func(ctx context.Context) error {
 		copying, stop := context.WithCancel(context.WithoutCancel(ctx))
-		ended := make(chan struct{})
-		go func() {
-			o.Copy.Run(copying)
-			close(ended)
-		}()
+		var beside sync.WaitGroup
+		if o.Copy != nil {
+			beside.Go(func() { o.Copy.Run(copying) })
+		}
+		beside.Go(func() { keeper.Run(ctx) })
 		err := cfg.Audit.Recorder.Run(ctx) // its last line is copied too
 		stop()
-		<-ended
+		beside.Wait()
 		return err
 	}
 }
@@ -60,7 +60,7 @@ func warnOfRecord(log zerolog.Logger, st audit.State, required bool) {
 // Such a run goes on with the log of those before it: a file for each would be
 // one for each call.
 func WithRecord(cfg *hub.Config, dir string, do func() error) error {
-	run := keepRecord(cfg, dir, true, nil)
+	run := keepRecord(cfg, dir, true, nil, retention.Bounds{})
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- run(ctx) }()

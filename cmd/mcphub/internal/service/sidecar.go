@@ -19,6 +19,7 @@ import (
 	"mcphub/cmd/mcphub/internal/desktop"
 	"mcphub/cmd/mcphub/internal/guardian"
 	"mcphub/cmd/mcphub/internal/otlp"
+	"mcphub/cmd/mcphub/internal/retention"
 	"mcphub/cmd/mcphub/internal/rundir"
 	"mcphub/cmd/mcphub/internal/setup"
 	"mcphub/hub"
@@ -47,7 +48,7 @@ type sidecar struct {
 // report what is to go there. Each line of the audit log goes to copied as well; nil: nowhere.
 func openSidecar(made *setup.Result, copied io.Writer) *sidecar {
 	cfg := &made.Hub
-	a := &sidecar{log: cfg.Log, version: cfg.Version, record: keepRecord(cfg, made.Audit, false, copied)}
+	a := &sidecar{log: cfg.Log, version: cfg.Version, record: keepRecord(cfg, made.Audit, false, copied, retention.Bounds(made.Keep))}
 	if made.Logs == "" {
 		return a
 	}

@@ -54,6 +54,11 @@ func TokenPlace(f *config.File, env func(string) string) (bearer.Place, error) {
 // hub makes if it names none.
 func HTTPOptions(f *config.File, env func(string) (string, bool), log zerolog.Logger) (hub.HTTPOptions, error) {
 	o := hub.HTTPOptions{Hosts: f.HTTP.Hosts, Origins: f.HTTP.Origins, Sessions: f.Limits.Sessions, Poll: f.HTTP.Poll, Idle: f.HTTP.Idle, Drain: f.HTTP.Drain, Grace: f.HTTP.Grace, Open: f.HTTP.Auth == keys.AuthNone}
+	for _, text := range f.HTTP.TrustedProxies {
+		if network, err := keys.ParseNetwork(text); err == nil { // hub.json was checked
+			o.Proxies = append(o.Proxies, network)
+		}
+	}
 	if o.Node = f.HTTP.Node; o.Node == "" {
 		o.Node, _ = os.Hostname() // without one no other hub is told about this
 	}
@@ -155,6 +160,14 @@ func protectedResource(f *config.File, log zerolog.Logger) *hub.Resource {
 		}
 	}
 	verifier := issuers.New(all, http.DefaultClient)
+	verifier.Asked = func(issuer string, err error) {
+		if err == nil {
+			log.Info().Str("issuer", issuer).Msg("the issuer can be asked for its keys again")
+			return
+		}
+		log.Error().Str("issuer", issuer).Err(err).Msg("the issuer cannot be asked for its keys: tokens that need them are answered with 503, and those of keys that are known count for a day")
+	}
+	r.Refresh = func(ctx context.Context) { verifier.Refresh(ctx, hub.RefreshEvery) }
 	r.Basis = func(who hub.Caller) string { return issuerBasis(all, who) }
 	r.Verify = func(ctx context.Context, token string) (hub.Caller, error) {
 		id, err := verifier.Verify(ctx, token)

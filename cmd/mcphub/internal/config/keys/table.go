@@ -104,6 +104,10 @@ var Table = objectOf(
 		Key{Name: "required", Def: `false`, Spec: flagSpec, Text: "Deny what cannot be recorded, instead of going on with a loud warning. The line is written before the call is made either way."},
 		Key{Name: "arguments", Def: `false`, Spec: flagSpec, Text: "Record the arguments of calls too, not only the paths found in them. What looks like a secret is left out."},
 		Key{Name: "stdout", Restart: true, Def: `false`, Spec: flagSpec, Text: "`serve --http` writes each line to standard output as well, for a collector; see [audit.md](audit.md#for-a-collector). Over stdio it has no effect."},
+		Key{Name: "keep", Text: "How much of it is kept; see [audit.md](audit.md#where-it-is-and-how-long).", Spec: objectOf(
+			Key{Name: "age", Restart: true, Note: "all", Spec: durationSpan(time.Millisecond, 36500*day), Text: "Files whose lines are all older are removed. `90d` is a duration, too."},
+			Key{Name: "size", Restart: true, Note: "all", Spec: &Spec{Kind: KindSize, Min: 1 << 20}, Text: "The oldest files are removed while all take more. The file that a hub writes to and the one before it stay, 64 MiB each."},
+		)},
 	)},
 	Key{Name: "logs", Text: "What the children write to stderr, in a file for each.", Spec: objectOf(
 		Key{Name: "dir", Restart: true, Def: `""`, Note: "a folder of the XDG state folder", Spec: &Spec{Kind: KindString, Expand: ExpandNow},
@@ -273,6 +277,7 @@ var httpTable = objectOf(
 	Key{Name: "auth", Guard: true, Def: `"token"`, Spec: choiceOf(AuthToken, AuthNone), Text: "`token`: a client shows a bearer token: one of `tokens` or of `issuers`, and where there is neither, the one that the hub makes. `none`: whoever reaches the address may call, with roots of its own choice: every user and process of this machine, the servers of hubs as well; only on loopback, and not with `tokens` or `issuers`. See [http.md](http.md#who-may-call)."},
 	Key{Name: "hosts", Spec: listOf(nameSpec), Text: "More names by which clients may call it (the Host header)."},
 	Key{Name: "origins", Spec: listOf(nameSpec), Text: "Web pages that may call it (the Origin header)."},
+	Key{Name: "trustedProxies", Spec: listOf(stringValue(checkNetwork)), Text: "Addresses and networks (`10.0.0.0/8`) of reverse proxies whose `X-Forwarded-For` or `Forwarded` tells where a request comes from, for the record and the log. Nothing is decided by it. See [http.md](http.md#what-is-refused)."},
 	Key{Name: "idle", Def: `"30m"`, Spec: durationSpan(time.Millisecond, 365*day), Text: "A session ends when it has had no connection and no request for this time. One that is idle ends earlier where another principal would be refused."},
 	Key{Name: "poll", Def: `"0s"`, Spec: durationSpan(0, day), Text: "End the connection of a request after this time, and let the client come back for the rest (2025-11-25). For proxies that end long connections; `0`: never."},
 	Key{Name: "drain", Def: `"5s"`, Spec: durationSpan(0, time.Hour), Text: "After TERM the hub serves on for so long, while `/readyz` says that it stops and no session opens: whoever spreads clients among hubs finds that out meanwhile. See [http.md](http.md#stopping-it)."},

@@ -208,6 +208,24 @@ func checkListen(s string) string {
 	return ""
 }
 
+// checkNetwork looks at an address or a network.
+func checkNetwork(s string) string {
+	if _, err := ParseNetwork(s); err != nil {
+		return "is no address and no network; want such as 10.0.0.7 or 10.0.0.0/8"
+	}
+	return ""
+}
+
+// ParseNetwork reads a network as in CIDR; an address is one of its own.
+func ParseNetwork(s string) (netip.Prefix, error) {
+	if addr, err := netip.ParseAddr(s); err == nil {
+		addr = addr.Unmap()
+		return addr.Prefix(addr.BitLen())
+	}
+	p, err := netip.ParsePrefix(s)
+	return p.Masked(), err
+}
+
 // CheckURL looks at an address that may hold references to secrets. Which host it
 // is must be written: no secret decides where the others are sent.
 func CheckURL(s string) string {
