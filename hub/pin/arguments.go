@@ -26,27 +26,35 @@ type argument struct {
 	description string
 }
 
-// deepest bounds how deep schemas are followed. Below it an argument counts as one that accepts anything.
-const deepest = 16
+// Bounds of a walk. What lies beyond them is not seen, so that a change of the schema grows.
+const (
+	deepest = 16
+	most    = 2_000 // places
+)
 
-// argumentsOf returns the arguments that an input schema describes, in the order of their pointers.
-func argumentsOf(schema jsontext.Value) []argument {
+// argumentsOf returns the arguments that an input schema describes, in the order of their pointers. whole: no part of the schema that
+// could describe one was left out.
+func argumentsOf(schema jsontext.Value) (arguments []argument, whole bool) {
 	all := map[string]argument{}
 	w := argumentWalk{root: schema, found: all}
 	w.enter(place{schema: schema})
 	delete(all, "")
-	var out []argument
 	for _, pointer := range slices.Sorted(maps.Keys(all)) {
-		out = append(out, all[pointer])
+		arguments = append(arguments, all[pointer])
 	}
-	return out
+	return arguments, !w.unseen
 }
 
 // An argumentWalk goes through a schema.
 type argumentWalk struct {
-	root  jsontext.Value
-	found map[string]argument
+	root   jsontext.Value
+	found  map[string]argument
+	steps  int
+	unseen bool // a part of the schema was not followed
 }
+
+// unfollowed are the words of a schema that describe arguments, and are not followed.
+var unfollowed = []string{"if", "then", "else", "dependentSchemas", "dependencies", "unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"}
 
 // A place is where a walk is.
 type place struct {
@@ -62,12 +70,15 @@ func (w *argumentWalk) enter(p place) {
 		members = joinBranches(was.members, members)
 	}
 	w.found[p.pointer] = argument{pointer: p.pointer, key: p.key, schema: p.schema, members: members, description: stringOf(members["description"])}
-	if p.depth == deepest {
+	own := membersOf(p.schema)
+	if w.steps++; p.depth == deepest || w.steps > most {
+		w.unseen = true
 		return
 	}
-	own := membersOf(p.schema)
-	if ref := stringOf(own["$ref"]); !slices.Contains(p.refs, ref) {
-		if target, ok := w.target(ref); ok {
+	w.unseen = w.unseen || slices.ContainsFunc(unfollowed, func(word string) bool { return own[word] != nil && string(own[word]) != "false" })
+	if ref := stringOf(own["$ref"]); own["$ref"] != nil && !slices.Contains(p.refs, ref) {
+		target, ok := w.target(ref)
+		if w.unseen = w.unseen || !ok; ok {
 			w.enter(place{p.pointer, p.key, target, append(slices.Clip(p.refs), ref), p.depth + 1})
 		}
 	}
@@ -143,6 +154,9 @@ func joinBranches(a, b map[string]jsontext.Value) map[string]jsontext.Value {
 
 // target returns the schema that a reference within the document names.
 func (w *argumentWalk) target(ref string) (jsontext.Value, bool) {
+	if ref == "#" {
+		return w.root, true
+	}
 	path, ok := strings.CutPrefix(ref, "#/")
 	if !ok {
 		return nil, false
@@ -259,10 +273,14 @@ func (d *differences) compareArguments(was, now jsontext.Value) {
 		return
 	}
 	old := map[string]argument{}
-	for _, a := range argumentsOf(was) {
+	former, _ := argumentsOf(was)
+	for _, a := range former {
 		old[a.pointer] = a
 	}
-	current := argumentsOf(now)
+	current, whole := argumentsOf(now)
+	if !whole {
+		d.grow("its arguments are described in a way that cannot be compared whole, and not as before")
+	}
 	stays := map[string]bool{}
 	for _, a := range current {
 		stays[a.pointer] = true
@@ -275,8 +293,12 @@ func (d *differences) compareArguments(was, now jsontext.Value) {
 		}
 		d.compareArgument(former, a)
 	}
-	for pointer := range old {
-		if !stays[pointer] {
+	for _, pointer := range slices.Sorted(maps.Keys(old)) {
+		switch {
+		case stays[pointer]:
+		case strings.HasSuffix(pointer, "/*"):
+			d.grow("what is below %s may be anything now", strings.TrimSuffix(pointer, "/*"))
+		default:
 			d.differ("its argument %s is gone", pointer)
 		}
 	}
@@ -328,7 +350,7 @@ func (d *differences) compareArgument(was, now argument) {
 		case had == nil || bytes.Equal(had, has):
 		case has == nil:
 			d.grow("%s accepts more: it has no %s any more", name, word)
-		case word == "enum":
+		case word == "enum" && now.authority() == "":
 			if value := strongerChoice(had, has); value != "" {
 				d.grow("%s offers %s now, which stands for more than the choices before", name, printable.Quote(value))
 			}

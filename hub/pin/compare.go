@@ -61,8 +61,8 @@ func (d *differences) differ(format string, args ...any) {
 	d.changes = append(d.changes, Change{d.of, d.name, false, fmt.Sprintf(format, args...)})
 }
 
-// compareTools compares the tools of a server. One that is gone and one that is new are taken for the same if they take the same
-// arguments or have the same description.
+// compareTools compares the tools of a server. One that is gone and one that is new are taken for the same if they
+// differ by their name alone.
 func (d *differences) compareTools(was, now *Server) {
 	d.of = "tool"
 	former := renamedTools(was.Tools, now.Tools)
@@ -107,13 +107,10 @@ func renamedTools(was, now Definitions) (former map[string]string) {
 	return former
 }
 
-// isAlike reports whether two tools have the same description or the same arguments, if they have any.
+// isAlike reports whether two tools differ by their name alone.
 func isAlike(was, now jsontext.Value) bool {
-	a, b := membersOf(was), membersOf(now)
-	if text := stringOf(a["description"]); text != "" && text == stringOf(b["description"]) {
-		return true
-	}
-	return bytes.Equal(a["inputSchema"], b["inputSchema"]) && len(argumentsOf(a["inputSchema"])) > 0
+	name := []string{"name"}
+	return bytes.Equal(without(was, name), without(now, name))
 }
 
 // traitsOf returns what the name and the hints of a tool promise.
@@ -133,7 +130,11 @@ func (d *differences) compareNames(former string, was, now jsontext.Value) {
 func (d *differences) addTool(def jsontext.Value) {
 	before := len(d.changes)
 	members := membersOf(def)
-	for _, a := range argumentsOf(members["inputSchema"]) {
+	arguments, whole := argumentsOf(members["inputSchema"])
+	if !whole {
+		d.grow("the tool is new, and its arguments are described in a way that cannot be read whole")
+	}
+	for _, a := range arguments {
 		if kind := a.mayGiveAuthority(); kind != "" {
 			d.grow("the tool is new, and its argument %s names %s", a.pointer, kind)
 		}
@@ -149,9 +150,6 @@ func (d *differences) addTool(def jsontext.Value) {
 
 // compareTool compares two definitions of one tool, but for the members that vary.
 func (d *differences) compareTool(was, now jsontext.Value, varies []string) {
-	if len(varies) > 0 {
-		now = without(now, varies)
-	}
 	if bytes.Equal(was, now) {
 		return
 	}
@@ -159,9 +157,9 @@ func (d *differences) compareTool(was, now jsontext.Value, varies []string) {
 	d.compareHints(hintsOf(was), hintsOf(now))
 	a, b := membersOf(was), membersOf(now)
 	d.compareArguments(a["inputSchema"], b["inputSchema"])
-	d.compareProse(textsIn(was), textsIn(now), "")
+	d.compareProse(textsIn(was), textsIn(now), "") // what varies may tell a model no more than before
 	for _, member := range slices.Sorted(maps.Keys(union(a, b))) {
-		if !bytes.Equal(a[member], b[member]) && member != "name" && (member != "inputSchema" || len(d.changes) == before) {
+		if !bytes.Equal(a[member], b[member]) && member != "name" && !slices.Contains(varies, member) && (member != "inputSchema" || len(d.changes) == before) {
 			d.differ("its %s reads differently", printable.Escape(member, 50))
 		}
 	}

@@ -32,8 +32,8 @@ type Server struct {
 	Prompts      Definitions `json:"prompts,omitempty"`
 	Resources    Definitions `json:"resources,omitempty"`
 	Templates    Definitions `json:"templates,omitempty"`
-	// Varies has what is another with other roots, and is not compared: members of tools, by "tools/NAME", and the instructions, by
-	// variesInstructions.
+	// Varies has what is another with other roots, and is not compared: texts of tools, by "tools/NAME", and the instructions, by
+	// variesInstructions. Arguments and hints never vary: a server would exempt itself.
 	Varies map[string][]string `json:"varies,omitempty"`
 }
 
@@ -89,7 +89,7 @@ func (s *Server) all() []listOf {
 
 // Of returns what an offer defines. The path of the home folder stands as "~" in it, and what looks like a secret is left
 // out; home is "" if it is not known. odd names the
-// tools that cannot be compared: a member of their definition stands twice.
+// tools that cannot be compared: they, or a member of their definition, stand twice.
 func Of(offer *offers.Offer, home string) (s *Server, odd []string) {
 	m := mask{home}
 	s = &Server{Instructions: m.text(offer.Instructions), Tools: Definitions{}}
@@ -109,9 +109,10 @@ func Of(offer *offers.Offer, home string) (s *Server, odd []string) {
 			if *list.definitions == nil {
 				*list.definitions = Definitions{}
 			}
-			if _, twice := (*list.definitions)[key]; !twice { // of two with a name the first counts
-				(*list.definitions)[key] = def
+			if _, twice := (*list.definitions)[key]; twice && list.kind == offers.Tools {
+				odd = append(odd, key) // which of them is offered depends on more than the name
 			}
+			(*list.definitions)[key] = def
 		}
 	}
 	return s, odd
@@ -182,28 +183,48 @@ func (s *Server) NoteVarying(other *Server) {
 			continue // what is not there with other roots does not read differently
 		}
 		var varying []string
-		for member := range was {
+		for _, member := range mayVary {
 			if !bytes.Equal(was[member], now[member]) {
-				varying = append(varying, member)
-			}
-		}
-		for member := range now {
-			if _, had := was[member]; !had {
 				varying = append(varying, member)
 			}
 		}
 		if len(varying) == 0 {
 			continue
 		}
-		slices.Sort(varying)
 		s.noteVaries(variesTools+name, varying)
-		s.Tools[name] = without(def, varying)
+		s.Tools[name] = withCommonText(def, was, now, varying)
 	}
 	if s.Instructions != other.Instructions {
 		s.noteVaries(variesInstructions, []string{variesInstructions})
 		s.Instructions = ""
 	}
 }
+
+// withCommonText returns a definition in which members that vary have the sentences that both starts gave.
+func withCommonText(def jsontext.Value, was, now map[string]jsontext.Value, varying []string) jsontext.Value {
+	for _, member := range varying {
+		other := sentencesOf(stringOf(now[member]))
+		var common []string
+		for _, sentence := range sentencesOf(stringOf(was[member])) {
+			if slices.Contains(other, sentence) {
+				common = append(common, sentence)
+			}
+		}
+		was[member] = jsonrpc.AppendString(nil, strings.Join(common, ".\n"))
+	}
+	text, err := json.Marshal(was)
+	if err != nil {
+		return without(def, varying)
+	}
+	common, err := canonicalize(text)
+	if err != nil {
+		return without(def, varying)
+	}
+	return common
+}
+
+// mayVary are the members of a tool that may be others with other roots.
+var mayVary = []string{"description", "title"}
 
 // Keys of Server.Varies.
 const (

@@ -64,7 +64,8 @@ func (p *Pins) Withheld(server string, offer *offers.Offer) map[string]string {
 		}
 	}
 	for _, name := range odd {
-		grown[name] = append(grown[name], Change{"tool", name, true, "it cannot be compared: a member of its definition stands twice"})
+		delete(now.Tools, name) // no digest can be accepted
+		grown[name] = append(grown[name], Change{"tool", name, true, "it cannot be compared: it, or a member of its definition, stands twice"})
 	}
 	if len(grown) == 0 {
 		return nil

@@ -145,7 +145,7 @@ func newOrders(was, now []string) (sentences []string) {
 	return sentences
 }
 
-// sentencesOf splits a text; blanks within a sentence are one blank.
+// sentencesOf splits a text; blanks within a sentence are one blank, and so is the end of a line. An empty line ends a sentence.
 func sentencesOf(text string) (sentences []string) {
 	start := 0
 	end := func(at, next int) {
@@ -156,7 +156,7 @@ func sentencesOf(text string) (sentences []string) {
 	}
 	for i, r := range text {
 		switch {
-		case r == '\n', strings.ContainsRune(".!?", r) && (i+1 == len(text) || unicode.IsSpace(rune(text[i+1]))):
+		case strings.HasPrefix(text[i:], "\n\n"), strings.ContainsRune(".!?", r) && (i+1 == len(text) || unicode.IsSpace(rune(text[i+1]))):
 			end(i, i+1)
 		}
 	}
