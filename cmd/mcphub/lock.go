@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -96,9 +97,10 @@ type lockedServer struct {
 	Package string       `json:"package,omitempty"`
 	New     bool         `json:"new,omitempty"` // hub.lock did not have it
 	Gone    bool         `json:"gone,omitempty"`
-	Changes []pin.Change `json:"changes"`         // against hub.lock as it was
-	Left    []string     `json:"left,omitempty"`  // tools that cannot be locked: a member of their definition stands twice
-	Error   string       `json:"error,omitempty"` // why it did not start; what hub.lock has of it stays
+	Changes []pin.Change `json:"changes"`          // against hub.lock as it was
+	Left    []string     `json:"left,omitempty"`   // tools that cannot be locked: they, or a member of their definition, stand twice
+	Varies  []string     `json:"varies,omitempty"` // texts that are others with other roots, and are not compared
+	Error   string       `json:"error,omitempty"`  // why it did not start; what hub.lock has of it stays
 }
 
 // lockServers starts the servers, compares what they define with hub.lock, and writes that. all: servers that hub.json does not have go.
@@ -148,7 +150,7 @@ func (w *lockWork) readServers(ctx context.Context, made *setup.Result, was, now
 	if err != nil {
 		return err
 	}
-	other, err := os.MkdirTemp("", "mcphub-lock-")
+	other, err := os.MkdirTemp("", "project-") // a name that does not tell a server which start it is
 	if err != nil {
 		return exit.Failed(err)
 	}
@@ -162,6 +164,9 @@ func (w *lockWork) readServers(ctx context.Context, made *setup.Result, was, now
 		s := lockedServer{Name: name, Changes: []pin.Change{}}
 		if offer := started.lastOffer(name); offer == nil {
 			s.Error = warmReason(became[name])
+			if now.Servers[name] == nil { // all that it defines later is new
+				now.Servers[name] = &pin.Server{Tools: pin.Definitions{}}
+			}
 		} else {
 			var defined *pin.Server
 			defined, s.Left = pin.Of(offer, made.Hub.Home)
@@ -170,6 +175,7 @@ func (w *lockWork) readServers(ctx context.Context, made *setup.Result, was, now
 				defined.NoteVarying(varied)
 			}
 			defined.Package = packageText(became[name])
+			s.Varies = slices.Sorted(maps.Keys(defined.Varies))
 			s.Tools, s.Package, s.New = len(defined.Tools), defined.Package, was.Servers[name] == nil
 			if !s.New {
 				s.Changes = append(s.Changes, pin.Compare(was.Servers[name], defined)...)
@@ -219,7 +225,10 @@ func (r *lockReport) showLock(out io.Writer) {
 			layout.Printf(out, "  %s %s\n", layout.When(c.Grows, "!")+layout.When(!c.Grows, "~"), c.Text())
 		}
 		for _, tool := range s.Left {
-			layout.Printf(out, "  tool %s is not locked: a member of its definition stands twice\n", printable.Quote(tool))
+			layout.Printf(out, "  tool %s is not locked: it, or a member of its definition, stands twice\n", printable.Quote(tool))
+		}
+		if len(s.Varies) > 0 {
+			layout.Printf(out, "  with other roots other texts: %s\n", printable.Escape(strings.Join(s.Varies, ", "), 500))
 		}
 	}
 	if r.Written {

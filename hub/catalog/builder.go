@@ -87,7 +87,7 @@ func (b *Builder) Owners(name string) []string {
 // everything of it, or because its list cannot be read. nil: there is no such child, or it can have no such tool.
 func (b *Builder) Unlisted(child, remote string) *Tool {
 	c := b.byName[child]
-	if c == nil || remote == "" || !c.wantsTool(remote) {
+	if c == nil || remote == "" || !c.wantsTool(remote) || b.cfg.Pins.Holds(child) {
 		return nil
 	}
 	def := append(jsonrpc.AppendString([]byte(`{"name":`), remote), '}')

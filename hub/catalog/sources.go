@@ -29,10 +29,12 @@ func (c *Catalog) Sources(uri string) (w Sources) {
 		return Sources{Certain: true, Likely: []Source{{child, remote}}}
 	}
 	if at, ok := c.by.cfg.URIs.Source(uri); ok && hasScheme(uri, skillScheme) {
-		if !c.by.ShowsOthers(at.Child) {
-			return Sources{Certain: true} // its server is gone or hidden, and no one has taken its place
-		}
-		return sure(at.Child, at.URI)
+		switch {
+		case c.by.ShowsOthers(at.Child):
+			return sure(at.Child, at.URI)
+		case c.by.reader == c.by:
+			return Sources{Certain: true} // its server is gone, and no one has taken its place
+		} // a toolset hides its server, and this is answered as a URI that no server has
 	}
 	if it := c.items[offers.Resources][uri]; it != nil {
 		return sure(it.Child, it.Remote)

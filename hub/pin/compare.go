@@ -77,9 +77,11 @@ func (d *differences) compareTools(was, now *Server) {
 		}
 		if !known {
 			d.addTool(now.Tools[d.name])
+			d.findMaskedOrders(now.whole[d.name], now.mask)
 			continue
 		}
 		d.compareTool(old, now.Tools[d.name], was.Varies[variesTools+name])
+		d.findMaskedOrders(now.whole[d.name], now.mask)
 	}
 	for _, d.name = range slices.Sorted(maps.Keys(was.Tools)) {
 		if _, stays := now.Tools[d.name]; !stays && !slices.Contains(slices.Collect(maps.Values(former)), d.name) {

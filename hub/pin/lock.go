@@ -35,6 +35,9 @@ type Server struct {
 	// Varies has what is another with other roots, and is not compared: texts of tools, by "tools/NAME", and the instructions, by
 	// variesInstructions. Arguments and hints never vary: a server would exempt itself.
 	Varies map[string][]string `json:"varies,omitempty"`
+
+	whole Definitions // of tools, as the server gave them: with what a Lock leaves out; nil of a Lock that was read
+	mask  mask        // that made Tools of whole
 }
 
 // Definitions are whole definitions by what they are known by.
@@ -92,7 +95,7 @@ func (s *Server) all() []listOf {
 // tools that cannot be compared: they, or a member of their definition, stand twice.
 func Of(offer *offers.Offer, home string) (s *Server, odd []string) {
 	m := mask{home}
-	s = &Server{Instructions: m.text(offer.Instructions), Tools: Definitions{}}
+	s = &Server{Instructions: m.text(offer.Instructions), Tools: Definitions{}, whole: Definitions{}, mask: m}
 	for _, list := range s.all() {
 		for _, raw := range offer.Entries[list.kind] {
 			key, ok := jsonrpc.String(jsonrpc.Get(raw, list.kind.List().Key))
@@ -113,6 +116,9 @@ func Of(offer *offers.Offer, home string) (s *Server, odd []string) {
 				odd = append(odd, key) // which of them is offered depends on more than the name
 			}
 			(*list.definitions)[key] = def
+			if list.kind == offers.Tools {
+				s.whole[key], _ = canonicalize(raw) // which has just been canonical
+			}
 		}
 	}
 	return s, odd

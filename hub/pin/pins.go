@@ -64,13 +64,18 @@ func (p *Pins) Withheld(server string, offer *offers.Offer) map[string]string {
 		}
 	}
 	for _, name := range odd {
-		delete(now.Tools, name) // no digest can be accepted
+		delete(now.whole, name) // no digest can be accepted
 		grown[name] = append(grown[name], Change{"tool", name, true, "it cannot be compared: it, or a member of its definition, stands twice"})
 	}
 	if len(grown) == 0 {
 		return nil
 	}
 	return p.decide(server, grown, now)
+}
+
+// Holds reports whether a server has no tools but the accepted ones: none that it does not list, either.
+func (p *Pins) Holds(server string) bool {
+	return p != nil && p.o.Lock != nil && p.o.Lock.Servers[server] != nil && p.o.Mode(server) != Warn
 }
 
 // decide returns what is withheld of what has grown.
@@ -83,7 +88,7 @@ func (p *Pins) decide(server string, grown map[string][]Change, now *Server) map
 	}
 	withheld := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(grown)) {
-		digest := digestOf(now.Tools[name])
+		digest := digestOf(now.whole[name])
 		if digest != "" && slices.Contains(accepted[name], digest) {
 			continue
 		}

@@ -137,12 +137,29 @@ func newOrders(was, now []string) (sentences []string) {
 	}
 	for _, text := range now {
 		for _, s := range sentencesOf(text) {
-			if !old[s] && slices.ContainsFunc(orders, func(o *lazyregexp.Regexp) bool { return o.MatchString(s) }) {
+			if !old[s] && givesOrder(s) {
 				sentences = append(sentences, s)
 			}
 		}
 	}
 	return sentences
+}
+
+func givesOrder(sentence string) bool {
+	return slices.ContainsFunc(orders, func(o *lazyregexp.Regexp) bool { return o.MatchString(sentence) })
+}
+
+// findMaskedOrders reports a sentence that tells a model what to do by the part of it that a mask leaves out: it looks like a secret, and
+// stands in no Lock.
+func (d *differences) findMaskedOrders(whole []byte, m mask) {
+	for _, text := range textsIn(whole) {
+		for _, s := range sentencesOf(text) {
+			if masked := m.text(s); masked != s && givesOrder(s) && !givesOrder(masked) {
+				d.grow("its text tells a model what to do in what looks like a secret: %s", quoteAll([]string{s}))
+				return
+			}
+		}
+	}
 }
 
 // sentencesOf splits a text; blanks within a sentence are one blank, and so is the end of a line. An empty line ends a sentence.

@@ -75,7 +75,7 @@ func readLock(path string) ([]byte, error) {
 // lockItem returns the Item of a hub.lock.
 func lockItem(path string, text []byte) (consent.Item, error) {
 	trail, err := hubfile.Follow(path)
-	i := consent.Item{ID: "lock:" + path, Title: path + " has changed, and a server could have written it", Paths: trail.All(), Value: text}
+	i := consent.Item{ID: "lock:" + trail.RealPath(), Title: path + " has changed, and a server could have written it", Paths: trail.All(), Value: text}
 	if i.Value == nil {
 		i.Value = []byte{}
 	}
@@ -133,7 +133,8 @@ func (s *Source) WriteLock(file *config.File, lock *pin.Lock) error {
 	}
 	failed := []error{s.Consent.Take(i)}
 	for server := range lock.Servers {
-		failed = append(failed, s.Consent.Withdraw(pinItem(path, server)))
+		none := consent.Item{ID: pinItem(path, server), Value: pin.Accepted{}.Format()}
+		failed = append(failed, s.Consent.Take(none))
 	}
 	return errors.Join(failed...)
 }
