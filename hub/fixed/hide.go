@@ -26,8 +26,8 @@ func Hide(schema []byte, set []Argument) ([]byte, error) {
 		h := hider{root: schema, path: set[i].Path, steps: maxSteps}
 		out, found := h.hideIn(schema, 0, 0)
 		if h.steps < 0 {
-			return nil, fmt.Errorf("its schema is too large, or refers to itself too often, to be searched for the argument %s, which \"tools.set\" of hub.json sets",
-				set[i].Pointer())
+			return nil, fmt.Errorf("its schema is too large, or refers to itself too often, to be searched for the argument %s, "+
+				"which \"tools.set\" of hub.json sets", set[i].Pointer())
 		}
 		if !found {
 			return nil, fmt.Errorf("its schema has no argument %s, which \"tools.set\" of hub.json sets", set[i].Pointer())
