@@ -51,7 +51,7 @@ func (c *Call) takeTurn(ctx context.Context, att *attempt) (waited bool, err err
 	if c.turn = keptTurn(ctx).takeTurn(line, name); c.turn != nil {
 		return false, nil
 	}
-	turn, waits, err := line.TakeTurn(c.sender.ID, name)
+	turn, waits, err := line.TakeTurn(c.sender.turnOwner(), name)
 	if err != nil {
 		att.lease.Release()
 		return false, err
@@ -69,6 +69,15 @@ func (c *Call) takeTurn(ctx context.Context, att *attempt) (waited bool, err err
 	err = turn.AwaitBegin(ctx)
 	over()
 	return true, err
+}
+
+// turnOwner returns whose turns the calls of the client are: more sessions of one principal have no more of them. The sessions of the local
+// user are different programs, and each stands for itself.
+func (s *Sender) turnOwner() turns.Owner {
+	if s.Principal.Local {
+		return turns.Owner{Session: s.ID}
+	}
+	return turns.Owner{Principal: s.Principal.String(), Session: s.ID}
 }
 
 // A turnKeeper has the turn of a request that is judged again: because it has waited for its turn, or because a reload has overtaken it

@@ -12,6 +12,7 @@ import (
 	"mcphub/children/link"
 	"mcphub/hub/configuration"
 	"mcphub/hub/turns"
+	"mcphub/internal/principal"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/platform"
 )
@@ -19,7 +20,7 @@ import (
 // takeTurn takes a turn at kid for another session.
 func (s *stage) takeTurn() (t *turns.Turn, waits bool) {
 	s.Helper()
-	t, waits, err := s.Turns.Line("kid").TakeTurn("another", "echo")
+	t, waits, err := s.Turns.Line("kid").TakeTurn(turns.Owner{Session: "another"}, "echo")
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -155,4 +156,48 @@ func TestWhoWaitsAgainAndAgain(t *testing.T) {
 		s.instances.busy, s.instances.acquire = 0, nil
 		s.free()
 	})
+}
+
+// TestTurnsOfOnePrincipal: a call waits for another principal if another session of its own principal was served before. Control: a session
+// of the local user does not, because it stands for itself.
+func TestTurnsOfOnePrincipal(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		of, same principal.Principal
+		first    bool
+	}{
+		{principal.Principal{Name: "team"}, principal.Principal{Name: "team"}, false},
+		{principal.Principal{}, principal.Principal{}, false},
+		{principal.Principal{Name: "team", Issuer: "https://one.example"}, principal.Principal{Name: "team"}, true},
+		{principal.User(), principal.User(), true},
+	} {
+		on(t, kid(childtest.Script{}), func(s *stage) {
+			s.letOneCall()
+			s.Principal = tc.of
+			take := func(principal, session string) *turns.Turn {
+				turn, _, err := s.Turns.Line("kid").TakeTurn(turns.Owner{Principal: principal, Session: session}, "echo")
+				if err != nil {
+					t.Fatal(err)
+				}
+				return turn
+			}
+			holder, same := take("holder", ""), take(tc.same.String(), "another")
+			answer := make(chan string, 1)
+			go func() { answer <- s.tool(echo(`{"a":1}`)) }()
+			synctest.Wait()
+			other := take("other", "")
+			holder.End()
+			if place, _ := same.PlaceInLine(); place != 0 {
+				t.Fatalf("place %d", place)
+			}
+			same.End()
+			synctest.Wait()
+			if first := len(answer) == 1; first != tc.first {
+				t.Errorf("a call of %s is made before one of another principal: %v", tc.of, first)
+			}
+			other.End()
+			s.want(<-answer, `{"a":1}`)
+			s.free()
+		})
+	}
 }
