@@ -146,6 +146,11 @@ func (att *attempt) scanAndAwaitRoots(ctx context.Context) (err error) {
 
 // awaitRoots waits for the roots.
 func (att *attempt) awaitRoots(ctx context.Context) (err error) {
+	if kept := keptTurn(ctx); kept.hasTurn() && !att.client.SendsRoots() {
+		if _, err := att.call.sender.rootsAtHand(att.client); err != nil {
+			kept.yieldTurn()
+		}
+	}
 	att.roots, err = att.client.Boundary(ctx, att.rootsWait)
 	return err
 }
@@ -238,6 +243,7 @@ func (att *attempt) judgeRequest(ctx context.Context) error {
 		return nil
 	}
 	forbidAgain := att.client.AllowHubQuestions()
+	keptTurn(ctx).yieldTurn()
 	again, newer, err := att.refreshRoots(ctx)
 	forbidAgain()
 	if err != nil || !newer {

@@ -27,7 +27,9 @@ import (
 // sendAllowed has the child do what was let through and recorded, and brings its answer
 // back as it is.
 func (c *Call) sendAllowed(ctx context.Context, att *attempt, ticket record.Ticket) (jsonrpc.Answer, error) {
-	s, sent := c.sender, &c.sent
+	s, sent, turn := c.sender, &c.sent, c.turn
+	c.turn = nil // if it is judged again it takes another one
+	defer turn.End()
 	*sent = sentCall{s: s, target: c.target, attempt: att, verdict: att.verdict, lease: att.lease, ticket: ticket}
 	sent.enter(Requester{att.client, att}, c.token)
 	defer sent.giveBack(errBroken)
@@ -48,6 +50,7 @@ func (c *Call) sendAllowed(ctx context.Context, att *attempt, ticket record.Tick
 		return c.denyCall(att)
 	}
 	ticket.Outcome(failure.Outcome(err))
+	turn.End() // a person may take minutes to log in
 	if !c.loginOffered && s.logIn(ctx, att.conf, att.child, err) {
 		c.loginOffered = true
 		return c.Do(ctx) // its server has refused it without looking at it

@@ -121,6 +121,7 @@ func (s *Sender) Acquire(ctx context.Context, conf *configuration.Configuration,
 	if lease := s.Instances.TryAcquire(conf, child); lease != nil {
 		return lease, nil
 	}
+	keptTurn(ctx).yieldTurn()
 	lease, err := s.acquireLease(ctx, conf, child)
 	if err != nil && s.logIn(ctx, conf, child, err) {
 		return s.acquireLease(ctx, conf, child)
@@ -192,6 +193,7 @@ func (s *Sender) logIn(ctx context.Context, conf *configuration.Configuration, c
 	}
 	to := s.ClientOf(ctx)
 	to.YieldTurn()
+	keptTurn(ctx).endTurn()
 	over := client.RequestOf(ctx).Notice.Waiting(func() string { return "waiting for the login at " + child })
 	if first {
 		offer.Show(ctx, to)

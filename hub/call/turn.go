@@ -15,12 +15,14 @@ import (
 // This file has a call wait for its turn at a server to which hub.json lets only so many calls.
 
 // judgeInTurn judges a call, has a person asked about it, and waits for its turn. A call that has waited is judged again: the roots,
-// its child and the rules may be others by then. While it waits, for a person too, it holds neither a lease nor a turn.
+// its child and the rules may be others by then. While it waits, for a person too, it holds neither a lease nor a turn. If judging it
+// again has to wait, it takes another turn afterwards: see turnKeeper.
 func (c *Call) judgeInTurn(ctx context.Context) (*attempt, error) {
 	for {
 		att, err := c.prepareAttempt(ctx)
 		if err == nil && att.verdict.Decision == policy.Escalate {
 			c.endTurn()
+			keptTurn(ctx).endTurn()
 			att, err = c.askApproval(ctx, att)
 		}
 		if err != nil || !att.isAllowed() || c.notification {
@@ -34,6 +36,7 @@ func (c *Call) judgeInTurn(ctx context.Context) (*attempt, error) {
 		if !waited {
 			return att, nil
 		}
+		c.keepTurn(ctx)
 	}
 }
 
@@ -48,7 +51,7 @@ func (c *Call) takeTurn(ctx context.Context, att *attempt) (waited bool, err err
 	if c.turn = keptTurn(ctx).takeTurn(line, name); c.turn != nil {
 		return false, nil
 	}
-	turn, waits, err := line.TakeTurn(c.sender.ID, name)
+	turn, waits, err := line.TakeTurn(c.sender.turnOwner(), name)
 	if err != nil {
 		att.lease.Release()
 		return false, err
@@ -68,9 +71,26 @@ func (c *Call) takeTurn(ctx context.Context, att *attempt) (waited bool, err err
 	return true, err
 }
 
-// A turnKeeper has the turn of a request that a reload has overtaken once its turn had come: looked up again, the request does not go
-// back to the end of the line. It belongs to the goroutine of the request.
-type turnKeeper struct{ turn *turns.Turn }
+// turnOwner returns whose turns the calls of the client are: more sessions of one principal have no more of them. The sessions of the local
+// user are different programs, and each stands for itself.
+func (s *Sender) turnOwner() turns.Owner {
+	if s.Principal.Local {
+		return turns.Owner{Session: s.ID}
+	}
+	return turns.Owner{Principal: s.Principal.String(), Session: s.ID}
+}
+
+// A turnKeeper has the turn of a request that is judged again: because it has waited for its turn, or because a reload has overtaken it
+// once its turn had come. The request takes that turn if it is allowed, and does not go back to the end of the line. Whatever makes it wait
+// before gives the turn back, so that no client and no person keeps others from the server. It belongs to the goroutine of the request.
+type turnKeeper struct {
+	turn    *turns.Turn
+	yielded int
+}
+
+// maxYields bounds how often a request gives its turn back because it has to wait for its client or for a process: a client that never says
+// what its roots are would not get beyond the line as long as others wait.
+const maxYields = 3
 
 type turnKey struct{}
 
@@ -89,21 +109,47 @@ func (k *turnKeeper) takeTurn(line *turns.Line, name string) (t *turns.Turn) {
 	return t
 }
 
+// hasTurn reports whether a turn is kept.
+func (k *turnKeeper) hasTurn() bool { return k != nil && k.turn != nil }
+
+// yieldTurn gives the turn back before the request waits, but not more than maxYields times.
+func (k *turnKeeper) yieldTurn() {
+	if k.hasTurn() && k.yielded < maxYields {
+		k.yielded++
+		k.endTurn()
+	}
+}
+
+// endTurn gives the turn back.
+func (k *turnKeeper) endTurn() {
+	if k.hasTurn() {
+		k.turn.End()
+		k.turn = nil
+	}
+}
+
 // retryOnReload makes a request, and makes it again if a reload came between.
 func (s *Sender) retryOnReload(ctx context.Context, request func(context.Context) (jsonrpc.Answer, error)) jsonrpc.Answer {
 	if s.Turns.BoundsAny() {
 		kept := &turnKeeper{}
-		defer func() { kept.turn.End() }()
+		defer kept.endTurn()
 		ctx = context.WithValue(ctx, turnKey{}, kept)
 	}
 	return configuration.RetryOnReload(func() (jsonrpc.Answer, error) { return request(ctx) })
 }
 
+// keepTurn has the turn kept while the call is judged again.
+func (c *Call) keepTurn(ctx context.Context) {
+	if k := keptTurn(ctx); k != nil && c.turn != nil {
+		k.endTurn()
+		k.turn, c.turn = c.turn, nil
+	}
+}
+
 // leaveTurn keeps the turn of a call that a reload has overtaken, and gives back the turn of any other.
 func (c *Call) leaveTurn(ctx context.Context, err error) {
-	if k := keptTurn(ctx); k != nil && errors.Is(err, configuration.ErrSuperseded) && c.turn != nil {
-		k.turn.End()
-		k.turn, c.turn = c.turn, nil
+	if errors.Is(err, configuration.ErrSuperseded) {
+		c.keepTurn(ctx)
 	}
 	c.endTurn()
 }

@@ -4,6 +4,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
 
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
@@ -77,11 +81,10 @@ func setIn(object []byte, a *Argument, depth int) ([]byte, error) {
 	var inner []byte
 	for _, m := range jsonrpc.MembersOf(object) {
 		switch {
-		case !IsLike(m.Name, name):
-		case last || m.Name != name || inner != nil:
-			return nil, refuse(m.Name)
-		default:
+		case !last && m.Name == name && inner == nil:
 			inner = m.Value
+		case isLikeStart(m.Name, a.Path[depth:]):
+			return nil, refuse(m.Name)
 		}
 	}
 	if inner != nil {
@@ -107,8 +110,30 @@ func withMember(object []byte, name string, value []byte) []byte {
 	return slices.Concat(added, object[1:])
 }
 
-// signs are what some servers leave out of the name of an argument.
-var signs = strings.NewReplacer("_", "", "-", "", ".", "")
+// isLikeStart reports whether a server may take a name for the first names of a path, of one or of several that it joins: some read
+// "repo.owner", "repo[owner]" and "repoOwner" as owner in repo.
+func isLikeStart(name string, path []string) bool {
+	name = foldName(name)
+	joined := ""
+	for _, next := range path {
+		if joined += foldName(next); joined == name {
+			return true
+		}
+	}
+	return false
+}
 
-// IsLike reports whether a server may take one name of an argument for another one.
-func IsLike(a, b string) bool { return strings.EqualFold(signs.Replace(a), signs.Replace(b)) }
+// foldName returns what names have in common that a server may take for each other: their letters and digits, whatever their case, width
+// and shape.
+func foldName(name string) string {
+	name = norm.NFKC.String(cases.Fold().String(norm.NFKC.String(name)))
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == 'ı':
+			return 'i'
+		case unicode.IsLetter(r), unicode.IsDigit(r):
+			return r
+		}
+		return -1
+	}, name)
+}

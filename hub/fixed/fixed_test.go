@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"mcphub/internal/printable"
 )
 
 func argument(value string, path ...string) Argument { return Argument{path, []byte(value)} }
@@ -24,7 +26,7 @@ func TestApply(t *testing.T) {
 		{`{"n":1e400}`, []Argument{owner, deep}, `{"repo":{"owner":{"id":{"a":1}}},"owner":"acme","n":1e400}`},
 		{`{"repo":{"name":"x"}}`, []Argument{deep}, `{"repo":{"owner":{"id":{"a":1}},"name":"x"}}`},
 		{`{"repo":{"owner":{}}}`, []Argument{deep, argument("2", "repo", "b")}, `{"repo":{"b":2,"owner":{"id":{"a":1}}}}`},
-		{`{"ownership":1,"own er":2}`, []Argument{owner}, `{"owner":"acme","ownership":1,"own er":2}`},
+		{`{"ownership":1,"own":2,"öwner":3}`, []Argument{owner}, `{"owner":"acme","ownership":1,"own":2,"öwner":3}`},
 	} {
 		var args []byte
 		if tc.args != "" {
@@ -42,6 +44,7 @@ func TestApply(t *testing.T) {
 func TestAClientGivesNoSetArgument(t *testing.T) {
 	t.Parallel()
 	owner, deep := argument(`"acme"`, "owner_id"), argument(`"acme"`, "repo", "owner")
+	deeper := argument(`"acme"`, "a", "b", "c")
 	for _, tc := range []struct {
 		set         Argument
 		args, fixed string // fixed: without what is refused
@@ -66,10 +69,28 @@ func TestAClientGivesNoSetArgument(t *testing.T) {
 		{deep, `{"repo":[{"owner":"evil"}]}`, `{}`, "/repo"},
 		{deep, `{"repo":null}`, `{}`, "/repo"},
 		{deep, `{"repo":{"OWNER":"evil"}}`, `{"repo":{}}`, "/repo/OWNER"},
+		{deep, `{"repo.owner":"evil"}`, `{"owner":"x"}`, "/repo.owner"},
+		{deep, `{"repo[owner]":"evil"}`, `{"repo[id]":"x"}`, "/repo[owner]"},
+		{deep, `{"repo/owner":"evil"}`, `{"repo/id":"x"}`, "/repo~1owner"},
+		{deep, `{"repo_owner":"evil"}`, `{"owner_repo":"x"}`, "/repo_owner"},
+		{deep, `{"repo":{},"repoOwner":"evil"}`, `{"repo":{}}`, "/repoOwner"},
+		{deeper, `{"a.b":{"c":"evil"}}`, `{"a":{"b":{}}}`, "/a.b"},
+		{deeper, `{"a":{"b[c]":"evil"}}`, `{"a":{"b":{},"c":1,"ac":2}}`, "/a/b[c]"},
+		{owner, `{"owner_id ":"evil"}`, `{}`, "/owner_id "},
+		{owner, `{"owner id":"evil"}`, `{}`, "/owner id"},
+		{owner, `{"owner_id[]":"evil"}`, `{}`, "/owner_id[]"},
+		{owner, `{"owner_id\u0000":"evil"}`, `{}`, "/owner_id\x00"},
+		{owner, `{"owner\u200b_id":"evil"}`, `{}`, "/owner\u200b_id"},
+		{owner, `{"ｏｗｎｅｒ_ｉｄ":"evil"}`, `{}`, "/ｏｗｎｅｒ_ｉｄ"},
+		{owner, `{"owner_ıd":"evil"}`, `{}`, "/owner_ıd"},
+		{owner, `{"OWNER_İD":"evil"}`, `{}`, "/OWNER_İD"},
+		{argument(`"acme"`, "ſtraße"), `{"STRASSE":"evil"}`, `{}`, "/STRASSE"},
+		{argument(`"acme"`, "_"), `{"-":"evil"}`, `{"x":1}`, "/-"},
+		{argument(`"acme"`, "repo", "$"), `{"Repo":"evil"}`, `{"repo":{}}`, "/Repo"},
 	} {
 		got, err := Apply([]byte(tc.args), []Argument{tc.set})
 		given, ok := errors.AsType[*GivenError](err)
-		if !ok || got != nil || given.At != tc.at || given.Pointer != tc.set.Pointer() || !strings.Contains(given.Error(), given.Pointer) {
+		if !ok || got != nil || given.At != tc.at || given.Pointer != tc.set.Pointer() || !strings.Contains(given.Error(), printable.Quote(given.Pointer)) {
 			t.Errorf("%s passes as %s, or is refused with %v", tc.args, got, err)
 		}
 		if got, err := Apply([]byte(tc.fixed), []Argument{tc.set}); err != nil || !strings.Contains(string(got), `"acme"`) {

@@ -3,6 +3,7 @@ package fixed
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"mcphub/internal/jsonrpc"
@@ -12,12 +13,22 @@ import (
 // maxDepth is how deep a schema is searched for an argument.
 const maxDepth = 64
 
+// maxSteps bounds the search: a schema that refers to itself twice doubles it with each level. A step reads one schema of stepSize.
+const (
+	maxSteps = 10_000
+	stepSize = 4 << 10
+)
+
 // Hide returns an inputSchema without these arguments. It is the schema itself, byte for byte, but for them. The error names the
-// argument it does not declare.
+// argument it does not declare, or for which the search would take too long.
 func Hide(schema []byte, set []Argument) ([]byte, error) {
 	for i := range set {
-		h := hider{root: schema, path: set[i].Path}
+		h := hider{root: schema, path: set[i].Path, steps: maxSteps}
 		out, found := h.hideIn(schema, 0, 0)
+		if h.steps < 0 {
+			return nil, fmt.Errorf("its schema is too large, or refers to itself too often, to be searched for the argument %s, "+
+				"which \"tools.set\" of hub.json sets", set[i].Pointer())
+		}
 		if !found {
 			return nil, fmt.Errorf("its schema has no argument %s, which \"tools.set\" of hub.json sets", set[i].Pointer())
 		}
@@ -34,12 +45,19 @@ type hider struct {
 	root     []byte
 	path     []string
 	replaced []string // references that were replaced by what they lead to
+	steps    int      // that are left; negative: the search was given up
+}
+
+// takeSteps takes the steps for a schema of that size. ok is false if they are not left.
+func (h *hider) takeSteps(size int) (ok bool) {
+	h.steps -= 1 + size/stepSize
+	return h.steps >= 0
 }
 
 // hideIn returns a schema of the object that lies at names deep without the argument. found: it declares it. Another part of the whole
 // schema may do so if it does not.
 func (h *hider) hideIn(schema []byte, at, depth int) (out []byte, found bool) {
-	if depth > maxDepth || !jsonrpc.IsObject(schema) {
+	if depth > maxDepth || !h.takeSteps(len(schema)) || !jsonrpc.IsObject(schema) {
 		return schema, false
 	}
 	name, last := h.path[at], at == len(h.path)-1
@@ -65,7 +83,9 @@ func (h *hider) hideIn(schema []byte, at, depth int) (out []byte, found bool) {
 		case "$ref":
 			var ref string
 			if ref, value, is = h.hideBehind(value, at, depth); is {
-				h.replaced = append(h.replaced, ref)
+				if !slices.Contains(h.replaced, ref) {
+					h.replaced = append(h.replaced, ref)
+				}
 				m.Name, value = "allOf", append(append([]byte{'['}, value...), ']')
 				if others := jsonrpc.Get(schema, "allOf"); others != nil {
 					return schema, false // two lists of one name; no generator writes that
@@ -120,7 +140,7 @@ func (h *hider) hideInEach(list []byte, at, depth int) (out []byte, found bool) 
 func (h *hider) hideBehind(raw []byte, at, depth int) (ref string, out []byte, found bool) {
 	ref, _ = jsonrpc.String(raw)
 	pointer, ok := strings.CutPrefix(ref, "#")
-	if !ok || strings.ContainsRune(pointer, '%') {
+	if !ok || strings.ContainsRune(pointer, '%') || !h.takeSteps(len(h.root)) {
 		return "", raw, false
 	}
 	to := h.root

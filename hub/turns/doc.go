@@ -6,9 +6,11 @@
 //
 // # Order
 //
-// A turn that ends goes to the session that has the fewest, of several to the session that has been served least recently.
-// So a session that sends many requests delays another one by one turn at most. The requests of one session keep their order,
-// unless a bound of some of them has no room: then the others go first. A request whose bounds have room never waits.
+// A turn that ends goes to the principal that has the fewest, of several to the one that has been served least recently, and of its
+// sessions to one by the same rule. A session without a principal stands for itself. So a principal that sends many requests, in however
+// many sessions, delays another one by one turn at most. The requests of one session keep their order, unless a bound of some of them has
+// no room: then the others go first. A request whose bounds have room never waits. A queue that is full refuses a session that has
+// requests already, and no other one.
 //
 // # Who owns the state
 //

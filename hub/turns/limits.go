@@ -73,7 +73,8 @@ type gauge struct {
 	Bound
 	pattern string // "": all requests
 	running int
-	waiting int
+	waiting int         // requests, whatever they wait for
+	queued  int         // those that had to wait for room of this gauge
 	began   []time.Time // of the last requests, the oldest first, with a rate
 }
 

@@ -11,66 +11,116 @@ import (
 type Line struct {
 	server string
 
-	mu       sync.Mutex
-	gauges   []*gauge
-	sessions map[string]*session
-	running  map[*Turn]struct{}
-	waiting  int
-	round    uint64 // counts what has begun
-	came     uint64 // counts sessions
+	mu         sync.Mutex
+	gauges     []*gauge
+	sessions   map[Owner]*session
+	principals map[Owner]*principal
+	running    map[*Turn]struct{}
+	waiting    int
+	round      uint64 // counts what has begun
+	came       uint64 // counts sessions and principals
+}
+
+// An Owner is the one whose request it is.
+type Owner struct {
+	Principal string // "": the session stands for itself
+	Session   string
+}
+
+// principal returns the key of what an owner shares its turns with.
+func (o Owner) principal() Owner {
+	if o.Principal == "" {
+		return o
+	}
+	return Owner{Principal: o.Principal}
+}
+
+// A share counts the turns that a principal, or a session, has had.
+type share struct {
+	running int
+	served  uint64 // the round in which it was served last; of a new one that before the round in which it came
+	number  uint64 // tells two of one round apart
+}
+
+// A principal has sessions.
+type principal struct {
+	share
+	sessions int
+	waiting  int // requests
 }
 
 // A session has turns, or waits for some.
 type session struct {
-	running int
-	served  uint64  // the round in which it was served last; of a new one that before the round in which it came
-	number  uint64  // tells two of one round apart
+	share
+	of      *principal
 	waiting []*Turn // the first one first
 }
 
 // A Turn is the right of one request to be with its server, or waits to be that. A nil Turn bounds nothing.
 type Turn struct {
-	line          *Line
-	session, name string
-	gauges        []*gauge
-	begun         chan struct{} // closed once it may begin; nil: it could at once
-	over          bool          // guarded by the line's mutex
+	line   *Line
+	owner  Owner
+	name   string
+	gauges []*gauge
+	full   []*gauge      // those of gauges that had no room when it came: it waits in their queues
+	begun  chan struct{} // closed once it may begin; nil: it could at once
+	over   bool          // guarded by the line's mutex
 }
 
 func newLine(server string) *Line {
-	return &Line{server: server, sessions: map[string]*session{}, running: map[*Turn]struct{}{}, round: 1}
+	return &Line{server: server, sessions: map[Owner]*session{}, principals: map[Owner]*principal{}, running: map[*Turn]struct{}{}, round: 1}
 }
 
-// TakeTurn takes the turn of a request of a session by the name of its tool, or by its method. waits: it may not begin before
-// AwaitBegin returns. The error is an *ExceededError.
-func (l *Line) TakeTurn(of, name string) (t *Turn, waits bool, err error) {
+// TakeTurn takes the turn of a request by the name of its tool, or by its method. waits: it may not begin before AwaitBegin returns. The
+// error is an *ExceededError. A session without requests finds a place in any queue: no other session can fill it up.
+func (l *Line) TakeTurn(of Owner, name string) (t *Turn, waits bool, err error) {
 	now := time.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	t = &Turn{line: l, session: of, name: name, gauges: l.gaugesOf(name)}
-	waits = !t.hasRoom()
+	t = &Turn{line: l, owner: of, name: name, gauges: l.gaugesOf(name)}
+	isNew := l.sessions[of] == nil
 	for _, g := range t.gauges {
 		if again := g.checkRate(now); again > 0 {
 			return nil, false, l.exceededError(g, true, again)
 		}
-		if waits && g.Calls > 0 && g.waiting >= g.Queue {
+		if g.hasRoom() {
+			continue
+		}
+		if waits = true; g.queued >= g.Queue && (g.Queue == 0 || !isNew) {
 			return nil, false, l.exceededError(g, false, retryAfter)
 		}
 	}
-	s := l.sessions[of]
-	if s == nil {
-		l.came++
-		s = &session{served: l.round - 1, number: l.came}
-		l.sessions[of] = s
-	}
+	s := l.enterSession(of)
 	if !waits {
 		l.beginTurn(t, s, now)
 		return t, false, nil
 	}
 	t.begun = make(chan struct{})
 	s.waiting = append(s.waiting, t)
+	t.noteFull()
 	l.countWaiting(t, 1)
 	return t, true, nil
+}
+
+// enterSession returns a session, which is a new one if it has no requests.
+func (l *Line) enterSession(of Owner) *session {
+	if s := l.sessions[of]; s != nil {
+		return s
+	}
+	p := l.principals[of.principal()]
+	if p == nil {
+		p = &principal{share: l.newShare()}
+		l.principals[of.principal()] = p
+	}
+	p.sessions++
+	s := &session{share: l.newShare(), of: p}
+	l.sessions[of] = s
+	return s
+}
+
+func (l *Line) newShare() share {
+	l.came++
+	return share{served: l.round - 1, number: l.came}
 }
 
 func (l *Line) exceededError(g *gauge, ofRate bool, again time.Duration) error {
@@ -90,10 +140,24 @@ func (t *Turn) hasRoom() bool {
 	return !slices.ContainsFunc(t.gauges, func(g *gauge) bool { return !g.hasRoom() })
 }
 
+// noteFull notes in whose queues the request waits.
+func (t *Turn) noteFull() {
+	t.full = nil
+	for _, g := range t.gauges {
+		if !g.hasRoom() {
+			t.full = append(t.full, g)
+		}
+	}
+}
+
 func (l *Line) countWaiting(t *Turn, n int) {
 	l.waiting += n
+	l.sessions[t.owner].of.waiting += n
 	for _, g := range t.gauges {
 		g.waiting += n
+	}
+	for _, g := range t.full {
+		g.queued += n
 	}
 }
 
@@ -104,7 +168,9 @@ func (l *Line) beginTurn(t *Turn, s *session, now time.Time) {
 	}
 	l.running[t] = struct{}{}
 	l.round++
-	s.running, s.served = s.running+1, l.round
+	for _, share := range []*share{&s.share, &s.of.share} {
+		share.running, share.served = share.running+1, l.round
+	}
 }
 
 // AwaitBegin waits until the request may begin. With an error, which is the cause of the end of ctx, it has left the line.
@@ -127,7 +193,7 @@ func (t *Turn) PlaceInLine() (place, of int) {
 	l := t.line
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	mine := l.sessions[t.session]
+	mine := l.sessions[t.owner]
 	if mine == nil {
 		return 0, l.waiting
 	}
@@ -136,16 +202,26 @@ func (t *Turn) PlaceInLine() (place, of int) {
 		return 0, l.waiting
 	}
 	place = at + 1
-	for name, s := range l.sessions {
-		switch {
-		case name == t.session:
-		case s.goesBefore(mine):
-			place += min(len(s.waiting), at+1)
-		default:
-			place += min(len(s.waiting), at)
+	for _, s := range l.sessions {
+		if s.of == mine.of && s != mine {
+			place += countBefore(&s.share, &mine.share, len(s.waiting), at+1)
+		}
+	}
+	own := place
+	for _, p := range l.principals {
+		if p != mine.of {
+			place += countBefore(&p.share, &mine.of.share, p.waiting, own)
 		}
 	}
 	return place, l.waiting
+}
+
+// countBefore returns how many of the waiting requests of one begin before the request of another one that is the nth of its own.
+func countBefore(one, another *share, waiting, nth int) int {
+	if !one.goesBefore(another) {
+		nth--
+	}
+	return min(waiting, nth)
 }
 
 // End gives the turn back, or leaves the line. Calling it again does nothing, as with nil.
@@ -160,10 +236,11 @@ func (t *Turn) End() {
 		return
 	}
 	t.over = true
-	s := l.sessions[t.session]
+	s := l.sessions[t.owner]
 	if _, runs := l.running[t]; runs {
 		delete(l.running, t)
 		s.running--
+		s.of.running--
 		for _, g := range t.gauges {
 			g.running--
 		}
@@ -171,18 +248,30 @@ func (t *Turn) End() {
 		s.waiting = slices.DeleteFunc(s.waiting, func(other *Turn) bool { return other == t })
 		l.countWaiting(t, -1)
 	}
-	l.forgetIdle(t.session)
+	l.forgetIdle(t.owner)
 	l.serveWaiting()
 }
 
-func (l *Line) forgetIdle(name string) {
-	if s := l.sessions[name]; s.running == 0 && len(s.waiting) == 0 {
-		delete(l.sessions, name)
+func (l *Line) forgetIdle(of Owner) {
+	s := l.sessions[of]
+	if s.running > 0 || len(s.waiting) > 0 {
+		return
+	}
+	delete(l.sessions, of)
+	if s.of.sessions--; s.of.sessions == 0 {
+		delete(l.principals, of.principal())
 	}
 }
 
-// goesBefore reports whether a session is served before another one.
+// goesBefore reports whether a session is served before another one: by their principals, and of one principal by themselves.
 func (s *session) goesBefore(other *session) bool {
+	if s.of != other.of {
+		return s.of.share.goesBefore(&other.of.share)
+	}
+	return s.share.goesBefore(&other.share)
+}
+
+func (s *share) goesBefore(other *share) bool {
 	if s.running != other.running {
 		return s.running < other.running
 	}
@@ -240,9 +329,13 @@ func (l *Line) setLimits(limits Limits) {
 		}
 	}
 	l.waiting = 0
+	for _, p := range l.principals {
+		p.waiting = 0
+	}
 	for _, s := range l.sessions {
 		for _, t := range s.waiting {
 			t.gauges = l.gaugesOf(t.name)
+			t.noteFull()
 			l.countWaiting(t, 1)
 		}
 	}

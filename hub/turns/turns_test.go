@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,7 +27,7 @@ func lineOf(limits Limits) (*Table, *Line) {
 // takeTurn takes a turn, or puts the request in the line.
 func takeTurn(t testing.TB, l *Line, session, name string) *Turn {
 	t.Helper()
-	turn, _, err := l.TakeTurn(session, name)
+	turn, _, err := l.TakeTurn(Owner{Session: session}, name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +136,7 @@ func TestWhatIsRefused(t *testing.T) {
 		"read":      {Server: "kid", Bound: l.gauges[0].Bound, Again: retryAfter},
 		"write_two": {Server: "kid", Bound: l.gauges[0].Bound, Again: retryAfter},
 	} {
-		_, _, err := l.TakeTurn("b", name)
+		_, _, err := l.TakeTurn(Owner{Session: "a"}, name)
 		if e, ok := errors.AsType[*ExceededError](err); !ok || *e != want {
 			t.Errorf("%s: %+v, want %+v", name, err, want)
 		}
@@ -143,6 +144,105 @@ func TestWhatIsRefused(t *testing.T) {
 	waits.End()
 	if turn := takeTurn(t, l, "b", "read"); turn.hasBegun() {
 		t.Error("two requests at a time")
+	}
+}
+
+// TestAFullQueueRefusesNoOtherSession: one session fills the queue, and another one that has no requests is admitted all the same, with one.
+// Control: the one that fills it is refused, and the other one with a second request.
+func TestAFullQueueRefusesNoOtherSession(t *testing.T) {
+	t.Parallel()
+	_, l := lineOf(Limits{All: Bound{Calls: 1, Queue: 2}})
+	holder := takeTurn(t, l, "flood", "a")
+	for range 2 {
+		takeTurn(t, l, "flood", "a")
+	}
+	other := takeTurn(t, l, "other", "a")
+	for _, session := range []string{"flood", "other"} {
+		if _, _, err := l.TakeTurn(Owner{Session: session}, "a"); err == nil {
+			t.Errorf("%s is admitted to a full queue", session)
+		}
+	}
+	holder.End()
+	if !other.hasBegun() {
+		t.Error("the other session is not the next")
+	}
+	_, none := lineOf(Limits{All: Bound{Calls: 1}})
+	takeTurn(t, none, "flood", "a")
+	if _, _, err := none.TakeTurn(Owner{Session: "other"}, "a"); err == nil {
+		t.Error("a request waits, and there is no queue")
+	}
+}
+
+// TestAQueueIsOfWhatHasNoRoom: what waits because of the bound of its tool takes no place from what waits because of another bound. Control:
+// it takes one in the queue of its own bound.
+func TestAQueueIsOfWhatHasNoRoom(t *testing.T) {
+	t.Parallel()
+	_, l := lineOf(Limits{All: Bound{Calls: 2, Queue: 1}, Tools: []ToolBound{{"write_*", Bound{Calls: 1, Queue: 3}}}})
+	takeTurn(t, l, "a", "write_one")
+	for range 3 {
+		takeTurn(t, l, "a", "write_one")
+	}
+	if _, _, err := l.TakeTurn(Owner{Session: "a"}, "write_one"); err == nil {
+		t.Error("the queue of the tool is full, and one more is admitted")
+	}
+	if turn := takeTurn(t, l, "a", "read"); !turn.hasBegun() {
+		t.Error("it waits, and there is room")
+	}
+	takeTurn(t, l, "a", "read") // in the queue of all
+	if _, _, err := l.TakeTurn(Owner{Session: "a"}, "read"); err == nil {
+		t.Error("the queue of all is full, and one more is admitted")
+	}
+}
+
+// TestManySessionsOfOnePrincipal: a principal with ten sessions gets as many turns as one with a single session, and its sessions as many as
+// each other. Control: sessions that stand for themselves get the same number each.
+func TestManySessionsOfOnePrincipal(t *testing.T) {
+	t.Parallel()
+	for principal, most := range map[string]int{"flood": 50, "": 10} {
+		_, l := lineOf(Limits{All: Bound{Calls: 1, Queue: 2000}})
+		holder := takeTurn(t, l, "holder", "a")
+		var waiting []*Turn
+		take := func(of Owner) {
+			turn, waits, err := l.TakeTurn(of, "a")
+			if err != nil || !waits {
+				t.Fatal(waits, err)
+			}
+			waiting = append(waiting, turn)
+		}
+		for range 100 {
+			for session := range 10 {
+				take(Owner{principal, fmt.Sprint(session)})
+			}
+		}
+		for range 100 {
+			take(Owner{"one", "its own"})
+		}
+		if place, _ := waiting[1000].PlaceInLine(); principal != "" && place != 2 || principal == "" && place != 11 {
+			t.Errorf("place %d", place)
+		}
+		served := map[Owner]int{}
+		holder.End()
+		for range 110 {
+			for _, turn := range waiting {
+				if turn.hasBegun() && !turn.over {
+					served[turn.owner]++
+					turn.End()
+					break
+				}
+			}
+		}
+		for of, n := range served {
+			want := most
+			if of.Principal != "one" && principal != "" {
+				want = most / 10
+			}
+			if n < want || n > want+want/5+1 {
+				t.Errorf("%v was served %d times of 110, want %d or a few more", of, n, want)
+			}
+		}
+		if len(served) != 11 {
+			t.Errorf("%d sessions were served", len(served))
+		}
 	}
 }
 
@@ -165,7 +265,7 @@ func TestCancelFreesThePlace(t *testing.T) {
 		t.Error(err)
 	}
 	next.End()
-	if len(l.sessions) != 0 || len(l.running) != 0 || l.waiting != 0 {
+	if len(l.sessions) != 0 || len(l.principals) != 0 || len(l.running) != 0 || l.waiting != 0 {
 		t.Errorf("left: %+v", l)
 	}
 }
@@ -178,7 +278,7 @@ func TestRateOfAnyPeriod(t *testing.T) {
 		began := []time.Time{}
 		random := seeds.Rand(t)
 		for len(began) < 30 {
-			turn, _, err := l.TakeTurn("a", "x")
+			turn, _, err := l.TakeTurn(Owner{Session: "a"}, "x")
 			if err == nil {
 				began = append(began, time.Now())
 				turn.End()
@@ -186,11 +286,11 @@ func TestRateOfAnyPeriod(t *testing.T) {
 				continue
 			}
 			<-time.After(err.(*ExceededError).Again - time.Millisecond)
-			if _, _, err := l.TakeTurn("a", "x"); err == nil {
+			if _, _, err := l.TakeTurn(Owner{Session: "a"}, "x"); err == nil {
 				t.Fatal("there was room before the pause was over")
 			}
 			<-time.After(time.Millisecond)
-			if _, _, err := l.TakeTurn("a", "x"); err != nil {
+			if _, _, err := l.TakeTurn(Owner{Session: "a"}, "x"); err != nil {
 				t.Fatal("there is no room after the pause")
 			}
 			began = append(began, time.Now())
@@ -220,8 +320,13 @@ func TestLines(t *testing.T) {
 		over := 0 // how many may be under way beyond the limits: those that were when they changed
 		t.Repeat(map[string]func(*rapid.T){
 			"take": func(t *rapid.T) {
-				turn, waits, err := l.TakeTurn(fmt.Sprint(rapid.IntRange(1, 4).Draw(t, "session")), rapid.SampledFrom(names).Draw(t, "name"))
+				of := Owner{rapid.SampledFrom([]string{"", "team"}).Draw(t, "principal"), fmt.Sprint(rapid.IntRange(1, 4).Draw(t, "session"))}
+				isNew := !slices.ContainsFunc(turns, func(t *Turn) bool { return t.owner == of })
+				turn, waits, err := l.TakeTurn(of, rapid.SampledFrom(names).Draw(t, "name"))
 				if err != nil {
+					if e := err.(*ExceededError); isNew && !e.OfRate && e.Bound.Queue > 0 {
+						t.Fatal("a session without requests is refused")
+					}
 					return
 				}
 				if waits == turn.hasBegun() {
@@ -270,6 +375,20 @@ func TestLines(t *testing.T) {
 						t.Fatalf("%d under way, and %d are allowed", running[of.key], of.Calls)
 					}
 				}
+				for _, g := range l.gauges {
+					var fit, queued int
+					for _, turn := range turns {
+						if !turn.hasBegun() && slices.Contains(turn.gauges, g) {
+							fit++
+						}
+						if !turn.hasBegun() && slices.Contains(turn.full, g) {
+							queued++
+						}
+					}
+					if g.waiting != fit || g.queued != queued {
+						t.Fatalf("%d of %d wait in a queue, and %d of %d are counted", queued, fit, g.queued, g.waiting)
+					}
+				}
 				if int64(waiting) != table.Waiting() && table.Line("kid") != nil {
 					t.Fatalf("%d wait, and %d are counted", waiting, table.Waiting())
 				}
@@ -282,7 +401,7 @@ func TestLines(t *testing.T) {
 			}
 			turn.End()
 		}
-		if len(l.sessions) != 0 || len(l.running) != 0 || l.waiting != 0 {
+		if len(l.sessions) != 0 || len(l.principals) != 0 || len(l.running) != 0 || l.waiting != 0 {
 			t.Fatalf("left: %+v", l)
 		}
 	})
