@@ -203,7 +203,7 @@ func TestAStoppedHub(t *testing.T) {
 	began := time.Now()
 	second := a.client(a.Project)
 	if !world.Within(world.WaitLimit, func() bool { return strings.Contains(second.Stderr(), "does not answer") }) {
-		t.Fatal(second.Stderr())
+		t.Fatalf("the hub is in state %s, and the client says %q", statOf(t, hub)[0], second.Stderr())
 	}
 	if took := time.Since(began); took > bounds.Of(2500*time.Millisecond) {
 		t.Errorf("it is told after %s", took)
