@@ -147,10 +147,9 @@ type process struct {
 	fd  int // stays this process's when the id is given to another; -1 if the kernel has no such
 }
 
-// startHub runs this program again below this one.
+// startHub runs this program again below this one. An upgrade may put another program there at that moment: no client would trust a hub
+// that runs another one than its guardian.
 func startHub(alone string) (process, error) {
-	exe := attach.Program()
-	p := process{fd: -1}
 	env := append(os.Environ(), variable+"="+strconv.Itoa(os.Getpid()))
 	if alone != "" {
 		env = append(env, attach.AloneVariable+"="+alone)
@@ -161,6 +160,21 @@ func startHub(alone string) (process, error) {
 		env = append(env, notify.RelayVariable+"="+strconv.Itoa(len(files)))
 		files = append(files, uintptr(fd))
 	}
+	p, err := startProgram(attach.Program(), env, files)
+	if err != nil || runsOwnProgram(p.pid) {
+		return p, err
+	}
+	p.sendSignal(unix.SIGKILL)
+	p.waitForEnd()
+	if p.fd >= 0 {
+		_ = unix.Close(p.fd)
+	}
+	return startProgram(ownProgram, env, files)
+}
+
+// startProgram runs a file as the hub.
+func startProgram(exe string, env []string, files []uintptr) (process, error) {
+	p := process{fd: -1}
 	var err error
 	p.pid, err = syscall.ForkExec(exe, os.Args, &syscall.ProcAttr{
 		Env:   env,
@@ -173,6 +187,18 @@ func startHub(alone string) (process, error) {
 		return p, errors.New(exe + ": " + err.Error())
 	}
 	return p, nil
+}
+
+const ownProgram = "/proc/self/exe"
+
+// runsOwnProgram reports whether a process runs the file that this one runs, as far as that can be told.
+func runsOwnProgram(pid int) bool {
+	own, err := os.Stat(ownProgram)
+	if err != nil {
+		return true
+	}
+	its, err := os.Stat("/proc/" + strconv.Itoa(pid) + "/exe")
+	return err != nil || os.SameFile(own, its)
 }
 
 // onTerminal reports whether the hub needs to be in the terminal's foreground.

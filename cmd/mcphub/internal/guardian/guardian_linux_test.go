@@ -2,6 +2,7 @@ package guardian
 
 import (
 	"os"
+	"os/exec"
 	"testing"
 )
 
@@ -39,6 +40,27 @@ func TestGuarded(t *testing.T) {
 			t.Errorf("%q: a test binary is guarded", c.args)
 		}
 	}
+}
+
+// A hub of another program than its guardian is told.
+func TestRunsOwnProgram(t *testing.T) {
+	t.Parallel()
+	if !runsOwnProgram(os.Getpid()) {
+		t.Error("this process runs another program than it does")
+	}
+	other := exec.CommandContext(t.Context(), "sh", "-c", "read line")
+	in, err := other.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if runsOwnProgram(other.Process.Pid) {
+		t.Error("sh is this program")
+	}
+	_ = in.Close()
+	_ = other.Wait() // read fails at the end of its input
 }
 
 // Only what surely equals its file may be given back.
