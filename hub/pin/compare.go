@@ -2,7 +2,6 @@ package pin
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
 	"mcphub/validate/names"
 )
@@ -83,36 +83,38 @@ func (d *differences) compareTools(was, now *Server) {
 		d.compareTool(old, now.Tools[d.name], was.Varies[variesTools+name])
 		d.findMaskedOrders(now.whole[d.name], now.mask)
 	}
+	renamed := map[string]bool{}
+	for _, old := range former {
+		renamed[old] = true
+	}
 	for _, d.name = range slices.Sorted(maps.Keys(was.Tools)) {
-		if _, stays := now.Tools[d.name]; !stays && !slices.Contains(slices.Collect(maps.Values(former)), d.name) {
+		if _, stays := now.Tools[d.name]; !stays && !renamed[d.name] {
 			d.differ("it is gone")
 		}
 	}
 }
 
-// renamedTools returns the former name of each tool that has another one now.
+// renamedTools returns the former name of each tool that has another one now, and differs by that alone.
 func renamedTools(was, now Definitions) (former map[string]string) {
+	content := func(def jsontext.Value) string { return string(without(def, []string{"name"})) }
+	gone := map[string][]string{} // names, by what else there was
+	for _, old := range slices.Sorted(maps.Keys(was)) {
+		if _, stays := now[old]; !stays {
+			key := content(was[old])
+			gone[key] = append(gone[key], old)
+		}
+	}
 	former = map[string]string{}
-	taken := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(now)) {
 		if _, known := was[name]; known {
 			continue
 		}
-		for _, old := range slices.Sorted(maps.Keys(was)) {
-			if _, stays := now[old]; stays || taken[old] || !isAlike(was[old], now[name]) {
-				continue
-			}
-			former[name], taken[old] = old, true
-			break
+		key := content(now[name])
+		if names := gone[key]; len(names) > 0 {
+			former[name], gone[key] = names[0], names[1:]
 		}
 	}
 	return former
-}
-
-// isAlike reports whether two tools differ by their name alone.
-func isAlike(was, now jsontext.Value) bool {
-	name := []string{"name"}
-	return bytes.Equal(without(was, name), without(now, name))
 }
 
 // traitsOf returns what the name and the hints of a tool promise.
@@ -241,8 +243,9 @@ func textsIn(def jsontext.Value) (texts []string) {
 	}
 }
 
-func stringOf(raw jsontext.Value) (text string) {
-	_ = json.Unmarshal(raw, &text) // else it is no text
+// stringOf returns a JSON string; "" for what is none.
+func stringOf(raw jsontext.Value) string {
+	text, _ := jsonrpc.String(raw)
 	return text
 }
 
