@@ -120,6 +120,8 @@ func (f httpSessions) Elsewhere(who admission.Caller, id string) string {
 	return f.node.otherHub(who.Owner(), id)
 }
 
+func (f httpSessions) Seal() *seal.Sealer { return f.node.seal }
+
 func (f httpSessions) CheckToolsets(who admission.Caller) error {
 	if who.Toolsets.IsZero() {
 		return nil
@@ -235,6 +237,10 @@ func (r *modernRequest) Mirrors() []mirror.Mark {
 	return nil
 }
 
+func (r *modernRequest) Elsewhere() (node string, refusal jsonrpc.Answer) {
+	return r.s.modernServer.OtherNode(r.m)
+}
+
 func (r *modernRequest) HasMethod() bool {
 	how := r.s.handlerOf(r.m.Method)
 	if r.m.Method == methods.ListSkills {
@@ -248,7 +254,7 @@ func (r *modernRequest) HasMethod() bool {
 
 func (r *modernRequest) Serve(ctx context.Context, reply *httpfront.ModernReply) jsonrpc.Answer {
 	return r.s.guardAnswer(r.m, func() jsonrpc.Answer {
-		return r.s.serveRead(client.NewContext(ctx, client.Request{Headers: reply}), r.m, r.meta, reply, reply.Elsewhere)
+		return r.s.serveRead(client.NewContext(ctx, client.Request{Headers: reply}), r.m, r.meta, reply)
 	})
 }
 

@@ -121,5 +121,8 @@ func (f *Front) noteOrigin(c *Peer, r *http.Request) {
 
 // addressOf returns the address that a request came from, behind the proxies that are trusted.
 func (f *Front) addressOf(r *http.Request) string {
+	if client, ok := senderOf(r); ok {
+		return client
+	}
 	return admission.ClientAddress(r, f.now.Load().Proxies)
 }

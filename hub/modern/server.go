@@ -95,9 +95,6 @@ type Request struct {
 	Meta    Meta
 	Reply   Reply
 	Asks    bool // it may be answered with a question
-	// Elsewhere is told about another hub of the same Seal, if the call is suspended that the request
-	// is to go on with. The request is refused then. nil: no one is told.
-	Elsewhere func(node string)
 }
 
 // Work answers a request, which is stripped of what belongs to its hop. For a
@@ -133,10 +130,7 @@ func (s *Server) Serve(ctx context.Context, r Request, work Work) jsonrpc.Answer
 		case kind == stateSuspended:
 			id, node, _ := strings.Cut(string(payload), "@")
 			if node != s.o.Node {
-				if r.Elsewhere != nil {
-					r.Elsewhere(node)
-				}
-				return refuseState("its call waits at another hub")
+				return refuseElsewhere()
 			}
 			if a, ok := s.resumeRequest(ctx, id, responses, c.state.current); ok {
 				return a

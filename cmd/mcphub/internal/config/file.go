@@ -360,6 +360,7 @@ type HTTP struct {
 	Node     string        `koanf:"node"` // "" = the name of this machine
 
 	TrustedProxies []string `koanf:"trustedProxies"` // addresses, and networks as in CIDR
+	Peers          []string `koanf:"peers"`          // addresses of the other hubs
 }
 
 // HTTPWhen describes what holds for clients that show a token, if no boundary is known.

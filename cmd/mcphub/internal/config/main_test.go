@@ -43,7 +43,7 @@ const everyKey = `{
   "logs": { "dir": "off" },
   "http": { "listen": "[::1]:8080", "hosts": ["hub.local"], "origins": ["https://hub.local"], "poll": "20s", "drain": "3s", "grace": "1m", "idle": "1h", "stateKey": [{ "env": "STATE_KEY" }],
             "tls": { "cert": "cert.pem", "key": "key.pem" },
-            "when": { "noRoots": "allow" }, "node": "hub-1", "trustedProxies": ["10.0.0.0/8", "::1"],
+            "when": { "noRoots": "allow" }, "node": "hub-1", "trustedProxies": ["10.0.0.0/8", "::1"], "peers": ["http://hub-2:8080"],
             "tokens": [ { "name": "alice", "env": "ALICE_TOKEN", "groups": ["dev"], "roots": ["/srv/alice"], "toolsets": ["web"] }, { "name": "bob", "file": "~/bob.token" } ],
             "resource": "https://hub.example/mcp",
             "issuers": [ { "issuer": "https://login.example/realm", "audience": "hub", "principal": "email", "groups": "teams", "scopes": ["mcp"],
