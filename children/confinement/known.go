@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"mcphub/children/program"
 	"mcphub/children/sandbox"
+	"mcphub/internal/commandline"
 )
 
 // A knownServer is what a well-known server needs beside what every confined child has. It
@@ -107,7 +107,7 @@ func (h Host) knownAs(child Child) *knownServer {
 		return nil
 	}
 	if child.Package != "" { // the copy is what its entry names, whatever leads to where in it
-		return knownPackage(program.WithoutVersion(child.Package))
+		return knownPackage(commandline.WithoutVersion(child.Package))
 	}
 	if child.Program.Escapes() != "" || h.Planted(child.Command) {
 		return nil
@@ -116,16 +116,16 @@ func (h Host) knownAs(child Child) *knownServer {
 		if child.Program.Local || h.Planted(cmp.Or(child.StartDir, child.Dir)) || len(p.Specs) != 1 { // it may take the package out of the project
 			return nil
 		}
-		return knownPackage(program.WithoutVersion(p.Specs[0]))
+		return knownPackage(commandline.WithoutVersion(p.Specs[0]))
 	}
-	name, args := program.Innermost(child.Program.Command, child.Args)
+	name, args := commandline.Innermost(child.Program.Command, child.Args)
 	switch {
 	case len(args) == len(child.Args):
 		name = child.Command
 	case !filepath.IsAbs(name): // behind env or timeout
 		name = h.lookUp(child.Env, name)
 	}
-	at := program.ProgramAt(name, args)
+	at := commandline.ProgramAt(name, args)
 	if at >= 0 && at < len(args) && filepath.IsAbs(args[at]) {
 		if k := h.knownFile(args[at]); k != nil {
 			return k
@@ -158,7 +158,7 @@ func (h Host) knownFile(file string) *knownServer {
 		}
 		return knownPackage(parts[0])
 	}
-	return findKnown(func(k *knownServer) bool { return slices.Contains(k.programs, program.BaseName(file)) })
+	return findKnown(func(k *knownServer) bool { return slices.Contains(k.programs, commandline.BaseName(file)) })
 }
 
 // Planted reports whether children may have put there what is at a path. If a root

@@ -13,6 +13,7 @@ import (
 	"mcphub/children/entry"
 	"mcphub/children/program"
 	"mcphub/children/sandbox"
+	"mcphub/internal/commandline"
 )
 
 // This file opens the paths that an entry of hub.json names. The operator wrote them. Landlock
@@ -78,10 +79,10 @@ func (h Host) ExecutedBy(prog program.Program) (o ExecutedPaths) {
 // runsIn reports whether a program is taken out of the folder that it works in, or obeys
 // what lies there.
 func (h Host) runsIn(prog program.Program, dir string) bool {
-	command, args := program.Innermost(prog.Command, prog.Args)
-	name, l, known := program.LauncherOf(command)
+	command, args := commandline.Innermost(prog.Command, prog.Args)
+	name, l, known := commandline.LauncherOf(command)
 	if name == "python" {
-		return h.hasModule(program.ModuleOf(args), dir)
+		return h.hasModule(commandline.ModuleOf(args), dir)
 	}
 	if _, fetches := l.Fetches(args); known && fetches {
 		return false // it starts elsewhere

@@ -3,6 +3,7 @@ package confinement
 import (
 	"mcphub/children/program"
 	"mcphub/children/sandbox"
+	"mcphub/internal/commandline"
 )
 
 // shares describes what a child gets of that which all programs of the user share. The
@@ -23,15 +24,15 @@ var sharing = map[string]shares{
 // the interpreter that its files name. A file that a child may have written says nothing.
 // Nor does a shell that only starts the program: many packages have one.
 func (s shares) addShares(prog program.Program, parts []part, h Host) shares {
-	command, _ := program.Innermost(prog.Command, prog.Args)
-	name, _, _ := program.LauncherOf(command)
+	command, _ := commandline.Innermost(prog.Command, prog.Args)
+	name, _, _ := commandline.LauncherOf(command)
 	s.memory, s.terminals = s.memory || sharing[name].memory, s.terminals || sharing[name].terminals
 	for _, p := range parts {
 		if s.memory || h.boundary.Writable(p.file) {
 			continue
 		}
 		for _, word := range append(p.interpreter, p.file) {
-			name, _, _ := program.LauncherOf(word)
+			name, _, _ := commandline.LauncherOf(word)
 			s.memory = s.memory || name == "python"
 		}
 	}

@@ -2,12 +2,12 @@ package program
 
 import (
 	"fmt"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"mcphub/children/sandbox"
+	"mcphub/internal/commandline"
 	"mcphub/rootsmgr/guard"
 )
 
@@ -19,19 +19,6 @@ const (
 // filesystemNames are the base names of commands and scripts whose positional
 // arguments are directories.
 var filesystemNames = []string{"filesystem-server", "mcp-server-filesystem"}
-
-// BaseName returns the last part of a command or script, whichever separator
-// it is written with, without the endings of programs and scripts, lower case.
-func BaseName(command string) string {
-	b := path.Base(strings.ReplaceAll(command, `\`, "/"))
-	low := strings.ToLower(b)
-	for _, ext := range []string{".exe", ".cmd", ".bat", ".ps1", ".js", ".mjs", ".cjs", ".ts", ".py", ".sh"} {
-		if s, ok := strings.CutSuffix(low, ext); ok && s != "" {
-			return s
-		}
-	}
-	return low
-}
 
 // isPackage reports whether arg is the official package, a version or tag of
 // it, or a file inside it.
@@ -50,7 +37,7 @@ func isFilesystemName(word string) bool {
 	if strings.HasPrefix(strings.TrimPrefix(word, "npm:"), "@") {
 		return false
 	}
-	base := BaseName(word)
+	base := commandline.BaseName(word)
 	if i := strings.IndexAny(base, "@=<>~"); i > 0 {
 		base = base[:i]
 	}
@@ -67,7 +54,7 @@ func isFilesystemName(word string) bool {
 // isContainer reports whether the command runs its program somewhere with
 // other paths.
 func isContainer(command string) bool {
-	name, _, _ := LauncherOf(command)
+	name, _, _ := commandline.LauncherOf(command)
 	return name == "docker"
 }
 
@@ -87,7 +74,7 @@ func findRootArgs(prog Program) (after int, ok bool) {
 			last = i
 		}
 	}
-	at := ProgramAt(prog.Command, prog.Args)
+	at := commandline.ProgramAt(prog.Command, prog.Args)
 	switch {
 	case at < 0 && isFilesystemName(prog.Command):
 		return -1, true
@@ -137,7 +124,7 @@ func (prog Program) RewrittenArgs(paths []string) []string {
 	}
 	after, known := findRootArgs(prog)
 	if !known {
-		after = ProgramAt(prog.Command, prog.Args)
+		after = commandline.ProgramAt(prog.Command, prog.Args)
 	}
 	out := slices.Clone(prog.Args[:min(after+1, len(prog.Args))])
 	placed := false

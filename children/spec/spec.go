@@ -10,6 +10,7 @@ import (
 	"mcphub/children/program"
 	"mcphub/children/remote"
 	"mcphub/children/sandbox"
+	"mcphub/internal/commandline"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/trust"
 	"mcphub/rootsmgr/guard"
@@ -90,7 +91,7 @@ type Spec struct {
 // server that is known.
 func (s Spec) WithDefaults() Spec {
 	if s.StartTimeout <= 0 {
-		if s.StartTimeout = DefaultStartTimeout; s.Program().Compiles() {
+		if s.StartTimeout = DefaultStartTimeout; commandline.Compiles(s.Command, s.Args) {
 			s.StartTimeout = CompilingStartTimeout
 		}
 	}

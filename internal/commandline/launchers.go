@@ -1,10 +1,9 @@
-package program
+package commandline
 
 import (
+	"path"
 	"slices"
 	"strings"
-
-	"mcphub/children/entry"
 )
 
 // A Launcher is a command that finds its program by its arguments (npx, uvx,
@@ -168,9 +167,9 @@ func (l *Launcher) Fetches(args []string) (upTo int, ok bool) {
 	return 0, false
 }
 
-// Compiles reports whether a program is compiled at each start, which may take minutes.
-func (prog Program) Compiles() bool {
-	command, args := Innermost(prog.Command, prog.Args)
+// Compiles reports whether the program of a command line is compiled at each start, which may take minutes.
+func Compiles(command string, args []string) bool {
+	command, args = Innermost(command, args)
 	_, l, _ := LauncherOf(command)
 	for i := 0; i < len(args); i++ {
 		switch {
@@ -201,7 +200,7 @@ func ProgramAt(command string, args []string) int {
 // the program's own. The second also counts if a module or a text is run instead of a
 // program.
 func LauncherWords(command string, args []string) (program, end int) {
-	at := unwrapCommand(command, args)
+	at := Unwrap(command, args)
 	if at > 0 {
 		if inner, end := LauncherWords(args[at-1], args[at:]); inner >= 0 {
 			return at + inner, at + end
@@ -244,15 +243,15 @@ func LauncherWords(command string, args []string) (program, end int) {
 // Innermost returns the command within all that wrap it, with its arguments: of "timeout 5
 // npx x" it is npx.
 func Innermost(command string, args []string) (inner string, rest []string) {
-	for at := unwrapCommand(command, args); at > 0; at = unwrapCommand(command, args) {
+	for at := Unwrap(command, args); at > 0; at = Unwrap(command, args) {
 		command, args = args[at-1], args[at:]
 	}
 	return command, args
 }
 
-// unwrapCommand returns the index at which the arguments of the inner command begin, for "env A=b npx
+// Unwrap returns the index at which the arguments of the inner command begin, for "env A=b npx
 // ...", or of "cmd /c npx ...", as configurations for Windows write it; 0 for none.
-func unwrapCommand(command string, args []string) int {
+func Unwrap(command string, args []string) int {
 	if BaseName(command) == "cmd" {
 		if len(args) > 1 && strings.EqualFold(args[0], "/c") {
 			return 2
@@ -291,79 +290,22 @@ func ModuleOf(args []string) string {
 	return args[at+1]
 }
 
-// argumentRoles returns what each argument of a command line is to what reads it.
-func argumentRoles(command string, args []string) []entry.Role {
-	out := make([]entry.Role, len(args))
-	name, l, known := LauncherOf(command)
-	if at := unwrapCommand(command, args); at > 0 {
-		l.launcherRoles(name, args[:at-1], out)
-		for i := range at - 1 {
-			if out[i] == entry.ServerArgument {
-				out[i] = entry.Void // timeout 5, nice -n 10
-			}
-		}
-		out[at-1] = entry.Runs
-		copy(out[at:], argumentRoles(args[at-1], args[at:]))
-		return out
-	}
-	if !known {
-		if i := slices.Index(args, "--") + 1; i > 0 && i < len(args) { // op run -- npx ...
-			if _, _, known := LauncherOf(args[i]); known {
-				out[i] = entry.Runs
-				copy(out[i+1:], argumentRoles(args[i], args[i+1:]))
-			}
-		}
-		return out
-	}
-	at := ProgramAt(command, args)
-	l.launcherRoles(name, args[:min(at, len(args))], out)
-	if at >= len(args) {
-		return out
-	}
-	out[at] = entry.Runs
-	if _, fetches := l.Fetches(args); fetches || l.fetch.manager != "" {
-		if out[at] = entry.Void; namesPath(args[at]) {
-			out[at] = entry.Runs
-		}
-		if inner, _, known := LauncherOf(WithoutVersion(args[at])); known {
-			copy(out[at+1:], argumentRoles(inner, args[at+1:])) // npx tsx FILE
+// BaseName returns the last part of a command or script, whichever separator
+// it is written with, without the endings of programs and scripts, lower case.
+func BaseName(command string) string {
+	b := path.Base(strings.ReplaceAll(command, `\`, "/"))
+	low := strings.ToLower(b)
+	for _, ext := range []string{".exe", ".cmd", ".bat", ".ps1", ".js", ".mjs", ".cjs", ".ts", ".py", ".sh"} {
+		if s, ok := strings.CutSuffix(low, ext); ok && s != "" {
+			return s
 		}
 	}
-	return out
+	return low
 }
 
-// launcherRoles reports what the arguments before the program are.
-func (l *Launcher) launcherRoles(name string, args []string, out []entry.Role) {
-	for i := 0; i < len(args); i++ {
-		flag, value, joined := strings.Cut(args[i], "=")
-		role := entry.ServerArgument
-		switch {
-		case l.IsCode(flag) && (name == "sh" || name == "env"):
-			role = entry.Text
-		case l.IsCode(flag):
-			role = entry.Void
-		case slices.Contains(l.files, flag):
-			role = entry.Runs
-		case slices.Contains(l.specs, flag):
-			if role = entry.Void; joined && namesPath(value) || !joined && i+1 < len(args) && namesPath(args[i+1]) {
-				role = entry.Runs
-			}
-		case slices.Contains(l.lists, flag):
-			role = entry.Search
-		case name == "env" && joined && !strings.HasPrefix(flag, "-"):
-			out[i] = entry.Sets
-			continue
-		case len(args[i]) > 2 && args[i][0] == '-' && args[i][1] != '-' && slices.Contains(l.files, args[i][:2]):
-			out[i] = entry.Runs // -Ilib
-			continue
-		default:
-			continue
-		}
-		if joined {
-			out[i] = role
-		} else if i+1 < len(args) {
-			i++
-			out[i] = role
-		}
-	}
+// RunsScript reports whether python is given a script: then its first import
+// directory is the script's own, and the script may need it.
+func RunsScript(args []string) bool {
+	at := ProgramAt("python", args)
+	return at < len(args)
 }
