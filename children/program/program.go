@@ -54,7 +54,11 @@ type Program struct {
 // is given roots in its arguments, cwd or environment, or is a filesystem-like
 // server that is told about them.
 func (prog Program) TakesDirectories() bool {
-	return prog.Directories || prog.GivenRoots() || prog.IsOfficial()
+	if prog.Directories || prog.GivenRoots() {
+		return true
+	}
+	_, serves := prog.serves()
+	return serves
 }
 
 // NeedsRoots reports whether the child cannot be started sensibly before the

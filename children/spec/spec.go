@@ -13,6 +13,7 @@ import (
 	"mcphub/internal/commandline"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/trust"
+	"mcphub/internal/wellknown"
 	"mcphub/rootsmgr/guard"
 )
 
@@ -107,10 +108,15 @@ func (s Spec) WithDefaults() Spec {
 	if s.IDLimit <= 0 {
 		s.IDLimit = jsonrpc.DefaultIDLimit
 	}
-	if s.Probe == "" && s.Roots != RootsNone && s.Program().IsOfficial() {
-		s.Probe = program.OfficialProbe
+	if known := s.known(); s.Probe == "" && known != nil {
+		s.Probe = known.RootsProbe
 	}
 	return s
+}
+
+// known returns the well-known server that lists the roots it applies, if the command line starts one.
+func (s *Spec) known() *wellknown.Server {
+	return wellknown.ByLine(commandline.Read(s.Command, s.Args), func(k *wellknown.Server) bool { return k.RootsProbe != "" })
 }
 
 // Equal reports whether s and o run the same child in the same way, defaults,

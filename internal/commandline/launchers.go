@@ -284,7 +284,7 @@ func Unwrap(command string, args []string) int {
 // ModuleOf returns the module that python runs by -m; "" for none.
 func ModuleOf(args []string) string {
 	at := slices.Index(args, "-m")
-	if at < 0 || at+1 >= len(args) || ProgramAt("python", args[:at+1]) < at {
+	if at < 0 || at+1 >= len(args) || ProgramAt("python", args[:at+1]) < at || slices.Contains(args[:at], "-c") {
 		return ""
 	}
 	return args[at+1]

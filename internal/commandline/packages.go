@@ -136,8 +136,7 @@ func (p *Package) readFlags(l *Launcher, args []string) bool {
 			return false
 		}
 	}
-	_, fetches := l.Fetches(args)
-	return fetches
+	return l.fetches(args)
 }
 
 // divideFlags finds the -- by which npm tells its own flags from the program's. Without one

@@ -155,8 +155,7 @@ func (l *Launcher) reachByFlags(here Reach, name string, args []string) Reach {
 			}
 		}
 	}
-	_, fetches := l.Fetches(args) // then its word is no script (bun x PACKAGE)
-	if at := ProgramAt(here.By, args); at >= 0 && at < len(args) && (l.script && !fetches || l.specs != nil && namesPath(args[at])) && isRelative(args[at]) {
+	if at := ProgramAt(here.By, args); at >= 0 && at < len(args) && (l.script && !l.fetches(args) || l.specs != nil && namesPath(args[at])) && isRelative(args[at]) {
 		here.File = args[at]
 	}
 	return here
@@ -169,7 +168,7 @@ func namesPath(word string) bool {
 
 // reachUntold returns what a launcher reads without being told.
 func (l *Launcher) reachUntold(here Reach, name string, args []string) Reach {
-	if _, fetches := l.Fetches(args); l.implied == "" || name == "uv" && fetches { // like uvx: settings of the project are not read
+	if l.implied == "" || name == "uv" && l.fetches(args) { // like uvx: settings of the project are not read
 		return here
 	}
 	if len(l.only) > 0 && !slices.ContainsFunc(l.only, func(sub string) bool { return slices.Contains(args, sub) }) {
@@ -182,14 +181,10 @@ func (l *Launcher) reachUntold(here Reach, name string, args []string) Reach {
 	return here
 }
 
-// reachOfText returns what text does that a shell runs: of plain words it can
-// be told.
+// reachOfText returns what text does that a shell runs: of plain words it can be told.
 func reachOfText(here Reach, shell bool, text string, within int) Reach {
-	words := strings.Fields(text)
-	for len(words) > 0 && (words[0] == "exec" || strings.Contains(words[0], "=") && !strings.HasPrefix(words[0], "-")) {
-		words = words[1:]
-	}
-	if !shell || len(words) == 0 || strings.ContainsAny(text, "\"'`$\\;&|<>(){}[]*?!#~\n\r=") {
+	words, plain := plainWords(text)
+	if !shell || !plain {
 		here.Opaque = text
 		return here
 	}
@@ -203,6 +198,15 @@ func reachOfText(here Reach, shell bool, text string, within int) Reach {
 		return here
 	}
 	return reachOf(words[0], words[1:], within+1)
+}
+
+// plainWords returns the words of a command in a text that a shell runs; false if the shell would read more in it.
+func plainWords(text string) ([]string, bool) {
+	words := strings.Fields(text)
+	for len(words) > 0 && (words[0] == "exec" || strings.Contains(words[0], "=") && !strings.HasPrefix(words[0], "-")) {
+		words = words[1:]
+	}
+	return words, len(words) > 0 && !strings.ContainsAny(text, "\"'`$\\;&|<>(){}[]*?!#~\n\r=")
 }
 
 // scheme begins what is no path: node:fs, npm:x, https://...

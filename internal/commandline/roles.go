@@ -47,7 +47,7 @@ func Roles(command string, args []string) []Role {
 		return out
 	}
 	out[at] = Runs
-	if _, fetches := l.Fetches(args); fetches || l.fetch.manager != "" {
+	if l.fetch.manager != "" {
 		if out[at] = Void; namesPath(args[at]) {
 			out[at] = Runs
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"mcphub/internal/commandline"
 	"mcphub/validate/chars"
 	"mcphub/validate/shell"
 )
@@ -22,9 +23,10 @@ type Container struct {
 // engines are the programs that run containers, with or without a version behind their name.
 var engines = []string{"docker", "podman", "nerdctl"}
 
-// ReadContainer reads the -v, --volume, --mount and -w options of a docker, podman or nerdctl command. It is nil
-// for any other command, and for one that runs no container.
+// ReadContainer reads the -v, --volume, --mount and -w options of a docker, podman or nerdctl command, also behind timeout,
+// nice and the like. It is nil for any other command, and for one that runs no container.
 func ReadContainer(command string, args []string) *Container {
+	command, args = commandline.Innermost(command, args)
 	name := shell.BaseName(command)
 	if !slices.ContainsFunc(engines, func(engine string) bool { return strings.HasPrefix(name, engine) }) {
 		return nil // most servers, for which the table of programs need not be read
