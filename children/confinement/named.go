@@ -14,6 +14,7 @@ import (
 	"mcphub/children/program"
 	"mcphub/children/sandbox"
 	"mcphub/internal/commandline"
+	"mcphub/internal/wellknown"
 )
 
 // This file opens the paths that an entry of hub.json names. The operator wrote them. Landlock
@@ -163,7 +164,7 @@ func decideOpened(path string, a sandbox.Access) decision {
 
 // collectNames collects the names of an entry, and what no one may write because of it. parts are what
 // its program is made of.
-func (h Host) collectNames(child Child, parts []part, k *knownServer) *naming {
+func (h Host) collectNames(child Child, parts []part, k *wellknown.Server) *naming {
 	n := &naming{h: h, prog: child.Program}
 	if child.Fresh != "" { // what installs a server is not the server
 		return n
@@ -183,9 +184,10 @@ func (h Host) collectNames(child Child, parts []part, k *knownServer) *naming {
 		}
 	}
 	users := h.Inherited(nil)
-	for i := range knownServers {
-		if o := &knownServers[i]; o != k {
-			for _, place := range o.write {
+	all := wellknown.All()
+	for i := range all {
+		if o := &all[i]; o != k && o.Kernel != nil {
+			for _, place := range o.Kernel.Write {
 				n.places = append(n.places, h.placePaths(place, users, h.cacheDir(users))...)
 			}
 		}

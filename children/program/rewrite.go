@@ -17,7 +17,7 @@ import (
 func (prog Program) serves() (line commandline.Started, ok bool) {
 	line = commandline.Read(prog.Command, prog.Args)
 	for _, name := range line.Names {
-		if name.Kind == commandline.File && filepath.IsAbs(name.Text) {
+		if filepath.IsAbs(name.Text) {
 			if real := sandbox.RealPath(name.Text); strings.Contains(filepath.ToSlash(real), "/node_modules/") {
 				name.Text = real // another package may have a program of that name
 			}

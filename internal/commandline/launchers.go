@@ -35,28 +35,31 @@ type Launcher struct {
 	// builds are the subcommands with which it compiles the program at each start.
 	builds []string
 
+	// What its programs cannot do without. Locks of Python lie in shared memory. Of a shell no one knows what it runs.
+	Memory, Terminals bool
+
 	fetch fetching // how the packages that it fetches are installed (packages.go)
 }
 
 var launchers = map[string]Launcher{
 	"npx":     {fetch: npmFetch, implied: "node_modules", given: []string{"--prefix"}, values: []string{"-p", "--package", "-c", "--call", "--prefix", "-w", "--workspace", "--cache", "--registry", "--userconfig", "--script-shell", "--shell"}, files: []string{"--prefix"}},
 	"npm":     {fetch: npmFetch.onlyFor("exec", "x"), sub: []string{"exec", "x"}, values: []string{"-p", "--package", "-c", "--call", "--prefix", "--cache", "--registry"}, files: []string{"--prefix"}, implied: "package.json"},
-	"uvx":     {fetch: uvFetch, values: uvValues, files: uvFiles, specs: uvSpecs},
-	"uv":      {fetch: uvFetch.onlyFor("tool"), sub: []string{"run", "tool"}, values: uvValues, files: uvFiles, specs: uvSpecs, implied: "pyproject.toml", given: []string{"--directory", "--project"}},
-	"pipx":    {fetch: pipxFetch, sub: []string{"run"}, values: []string{"--spec", "--python", "--index-url", "--pip-args"}, implied: "a script of that name"},
+	"uvx":     {Memory: true, fetch: uvFetch, values: uvValues, files: uvFiles, specs: uvSpecs},
+	"uv":      {Memory: true, fetch: uvFetch.onlyFor("tool"), sub: []string{"run", "tool"}, values: uvValues, files: uvFiles, specs: uvSpecs, implied: "pyproject.toml", given: []string{"--directory", "--project"}},
+	"pipx":    {Memory: true, fetch: pipxFetch, sub: []string{"run"}, values: []string{"--spec", "--python", "--index-url", "--pip-args"}, implied: "a script of that name"},
 	"bunx":    {fetch: bunFetch, values: []string{"-p", "--package"}, implied: "node_modules"},
 	"bun":     {fetch: bunFetch.onlyFor("x"), sub: []string{"x", "run", ""}, values: []string{"-p", "--package"}, files: []string{"--cwd", "-r", "--preload", "--import", "-c", "--config", "--env-file"}, code: []string{"-e", "--eval"}, script: true, implied: "package.json and bunfig.toml"},
 	"pnpx":    {fetch: pnpmFetch, values: []string{"--package"}, implied: "package.json"},
 	"pnpm":    {fetch: pnpmFetch.onlyFor("dlx"), sub: []string{"dlx", "exec", "run"}, values: []string{"--package"}, files: []string{"-C", "--dir"}, implied: "package.json"},
 	"yarn":    {fetch: yarnFetch, sub: []string{"dlx", "exec", "run"}, values: []string{"-p", "--package"}, files: []string{"--cwd"}, implied: "package.json and .yarnrc.yml"},
 	"deno":    {sub: []string{"run"}, values: []string{"-L", "--log-level"}, files: []string{"-c", "--config", "--import-map", "--env-file"}, script: true, implied: "deno.json"},
-	"poetry":  {sub: []string{"run"}, files: []string{"-C", "--directory", "-P", "--project"}, implied: "pyproject.toml"},
-	"pdm":     {sub: []string{"run"}, files: []string{"-p", "--project"}, implied: "pyproject.toml"},
-	"hatch":   {sub: []string{"run"}, values: []string{"-e", "--env", "-p", "--project"}, implied: "pyproject.toml"},
+	"poetry":  {Memory: true, sub: []string{"run"}, files: []string{"-C", "--directory", "-P", "--project"}, implied: "pyproject.toml"},
+	"pdm":     {Memory: true, sub: []string{"run"}, files: []string{"-p", "--project"}, implied: "pyproject.toml"},
+	"hatch":   {Memory: true, sub: []string{"run"}, values: []string{"-e", "--env", "-p", "--project"}, implied: "pyproject.toml"},
 	"node":    {values: []string{"-C", "--conditions"}, files: append([]string{"--experimental-loader", "--env-file", "--env-file-if-exists", "--experimental-config-file", "--snapshot-blob", "--run"}, nodeModules...), code: nodeCode, script: true},
 	"tsx":     {values: []string{"-C", "--conditions"}, files: append([]string{"--tsconfig", "--env-file"}, nodeModules...), code: nodeCode, script: true},
 	"ts-node": {files: append([]string{"-P", "--project"}, nodeModules...), code: nodeCode, script: true},
-	"python":  {values: []string{"-W", "-X", "--check-hash-based-pycs"}, ends: []string{"-m", "-c"}, script: true},
+	"python":  {Memory: true, values: []string{"-W", "-X", "--check-hash-based-pycs"}, ends: []string{"-m", "-c"}, script: true},
 	"ruby":    {values: []string{"-r"}, files: []string{"-I", "-C"}, code: []string{"-e"}, script: true},
 	"perl":    {files: []string{"-I"}, code: []string{"-e", "-E"}, script: true},
 	"php":     {values: []string{"-d"}, files: []string{"-c", "-f", "-S", "-t"}, code: []string{"-r"}, script: true},
@@ -73,10 +76,10 @@ var launchers = map[string]Launcher{
 	"r":       {code: []string{"-e"}, files: []string{"-f"}, implied: ".Rprofile and .Renviron", given: []string{"--vanilla"}},
 	"clojure": {files: []string{"-i", "--init"}, code: []string{"-e", "--eval"}, implied: "deps.edn"},
 	"bb":      {files: []string{"-f", "--file", "--config", "-cp", "--classpath"}, code: []string{"-e"}, script: true, implied: "bb.edn"},
-	"pixi":    {sub: []string{"run"}, files: []string{"--manifest-path"}, implied: "pixi.toml", given: []string{"--manifest-path"}},
+	"pixi":    {Memory: true, sub: []string{"run"}, files: []string{"--manifest-path"}, implied: "pixi.toml", given: []string{"--manifest-path"}},
 
-	"sh":   {values: []string{"-o", "+o", "-O", "+O"}, files: []string{"--rcfile", "--init-file"}, code: []string{"-c"}, script: true},
-	"pwsh": {values: []string{"-ExecutionPolicy"}, files: []string{"-File", "-f", "-WorkingDirectory"}, code: []string{"-Command", "-c", "-EncodedCommand"}, script: true},
+	"sh":   {Memory: true, Terminals: true, values: []string{"-o", "+o", "-O", "+O"}, files: []string{"--rcfile", "--init-file"}, code: []string{"-c"}, script: true},
+	"pwsh": {Memory: true, Terminals: true, values: []string{"-ExecutionPolicy"}, files: []string{"-File", "-f", "-WorkingDirectory"}, code: []string{"-Command", "-c", "-EncodedCommand"}, script: true},
 
 	"env":     {wraps: true, values: []string{"-u", "--unset"}, files: []string{"-C", "--chdir"}, code: []string{"-S", "--split-string"}},
 	"nice":    {wraps: true, values: []string{"-n", "--adjustment"}},

@@ -9,8 +9,9 @@ import (
 type Kind uint8
 
 const (
-	File    Kind = iota // a program or a script: a path, or a name that PATH has
-	Script              // a program of a project, which a launcher finds there (uv run NAME)
+	Command Kind = iota // a program: a path, or a name that PATH has
+	File                // a script or a program that a launcher runs, by its path
+	Project             // a program of a project, which a launcher finds there (uv run NAME)
 	Fetched             // a package of npm or PyPI, which a launcher fetches
 	Image               // an image, which runs in a container
 	Module              // a module of Python
@@ -86,7 +87,7 @@ func shellWords(command string, args []string) []string {
 // namesOf returns the names of what a command starts that nothing wraps.
 func namesOf(command string, args []string) []Name {
 	name, l, known := LauncherOf(command)
-	self := Name{File, command}
+	self := Name{Command, command}
 	at := ProgramAt(command, args)
 	if spec, fetches := l.fetchedSpec(args, at); fetches {
 		if spec == "" {
@@ -95,7 +96,7 @@ func namesOf(command string, args []string) []Name {
 		fetched := WithoutVersion(spec)
 		var names []Name
 		if at < len(args) && isLauncher(fetched) { // npx tsx FILE
-			names = slices.DeleteFunc(namesOf(fetched, args[at+1:]), func(n Name) bool { return n == Name{File, fetched} })
+			names = slices.DeleteFunc(namesOf(fetched, args[at+1:]), func(n Name) bool { return n == Name{Command, fetched} })
 		}
 		return append(names, Name{Fetched, fetched})
 	}
@@ -118,8 +119,8 @@ func namesOf(command string, args []string) []Name {
 	}
 	names := namesOf(args[at], args[at+1:]) // uv run python -m MODULE
 	for i := range names {
-		if n := &names[i]; n.Kind == File && !namesPath(n.Text) {
-			n.Kind = Script
+		if n := &names[i]; n.Kind == Command && !namesPath(n.Text) {
+			n.Kind = Project
 		}
 	}
 	return names

@@ -19,7 +19,8 @@ type Server struct {
 	Comment string `json:"//"`
 
 	Servers  []string // what it calls itself (serverInfo.name), in any letter case
-	Packages []string // of npm or PyPI, and images, without a version
+	Packages []string // of npm or PyPI, without a version
+	Images   []string // of containers, without a tag
 	Commands []string // names of its command or script
 
 	Stateless   bool            // it keeps nothing of a session between calls, but for roots, and asks clients nothing: sessions with the same roots may share it
@@ -123,12 +124,14 @@ func ByLine(line commandline.Started, has func(*Server) bool) *Server {
 func ByName(name commandline.Name) (s *Server, packaged bool) {
 	word := name.Text
 	switch name.Kind {
-	case commandline.Fetched, commandline.Image:
+	case commandline.Fetched:
 		return byPackage(word), true
+	case commandline.Image:
+		return find(func(s *Server) bool { return slices.Contains(s.Images, word) }), true
 	case commandline.Module:
 		top, _, _ := strings.Cut(word, ".")
 		word = strings.ReplaceAll(top, "_", "-")
-	case commandline.File:
+	case commandline.Command, commandline.File:
 		slashed := strings.ReplaceAll(word, `\`, "/")
 		if i := strings.LastIndex(slashed, "/node_modules/"); i >= 0 {
 			parts := strings.SplitN(slashed[i+len("/node_modules/"):], "/", 3)

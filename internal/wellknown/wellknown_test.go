@@ -90,6 +90,7 @@ func TestRecognise(t *testing.T) {
 		{"npx -p evil -p @playwright/mcp playwright-mcp", ""},
 		{"npx -y playwright-mcp", ""},
 		{"npx ./@playwright/mcp", ""},
+		{"npx mcp/filesystem", ""}, // of GitHub, and no image
 		{"npx -y @evil/mcp-server-filesystem", ""},
 		{"uvx --with mcp-server-git some-server", ""},
 		{"node /x/node_modules/evil/playwright-mcp.js", ""},
@@ -137,7 +138,7 @@ func TestProfiles(t *testing.T) {
 	}
 	seen := map[string]string{}
 	for _, s := range all {
-		names := slices.Concat(s.Servers, s.Packages, s.Commands)
+		names := slices.Concat(s.Servers, s.Packages, s.Images, s.Commands)
 		if len(names) == 0 || s.Arguments == nil && s.Kernel == nil {
 			t.Errorf("%s matches nothing, or says nothing", s.Name)
 		}
