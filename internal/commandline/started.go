@@ -28,6 +28,10 @@ type Started struct {
 	Names []Name // the most exact one first: of "npx tsx server.ts" the script, then tsx
 	At    int    // the argument that names the program; -1: the command does; Nowhere: no argument of the line does
 	Sure  bool   // all that stands before the program is understood, so that nothing else is started
+	Guess bool   // a command that is not known may start it, from what follows --
+
+	Command string // the innermost command, which nothing wraps
+	Args    []string
 }
 
 // Nowhere is Started.At if a text names the program, or if nothing does.
@@ -44,7 +48,7 @@ func Read(command string, args []string) (s Started) {
 			if at = slices.Index(args, "--") + 2; at == 1 || at > len(args) || !isLauncher(args[at-1]) || slices.Contains(remote, BaseName(command)) {
 				break
 			}
-			s.Sure = false
+			s.Sure, s.Guess = false, true
 		}
 		if at > 0 {
 			command, args, offset = args[at-1], args[at:], offset+at
@@ -60,7 +64,7 @@ func Read(command string, args []string) (s Started) {
 	if s.At = at + offset; offset < 0 || at >= 0 && at >= len(args) {
 		s.At = Nowhere
 	}
-	s.Names = namesOf(command, args)
+	s.Names, s.Command, s.Args = namesOf(command, args), command, args
 	if _, l, _ := LauncherOf(command); l.fetches(args) {
 		_, understood := ReadPackage(outer[0], outer[1:])
 		s.Sure = s.Sure && understood

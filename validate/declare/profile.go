@@ -136,8 +136,13 @@ func (p *Profile) hasTool(tool string) bool {
 func ByServer(name string) *Profile { return profileOf(wellknown.BySelf(name)) }
 
 // ByCommand looks at the operator's own command line, which outweighs what a server calls itself.
+// A guess exempts no argument.
 func ByCommand(command string, args []string) *Profile {
-	return profileOf(wellknown.ByLine(commandline.Read(command, args), func(s *wellknown.Server) bool { return s.Arguments != nil }))
+	line := commandline.Read(command, args)
+	if line.Guess {
+		return nil
+	}
+	return profileOf(wellknown.ByLine(line, func(s *wellknown.Server) bool { return s.Arguments != nil }))
 }
 
 // What a profile may say under "rewrite", and the words of Rewrite.Why. They are stable: audit lines and explain print

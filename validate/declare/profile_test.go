@@ -64,7 +64,7 @@ func TestByCommand(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
 		"npx -y @modelcontextprotocol/server-filesystem /x": "filesystem", "npx -y tsx /x/node_modules/@modelcontextprotocol/server-memory/index.js": "memory",
-		"tsx /x/server.ts": "", "gopls mcp": "", "go run .": "", "npx mcp-remote https://example.org": "", "kid": "",
+		"tsx /x/server.ts": "", "gopls mcp": "", "go run .": "", "npx mcp-remote https://example.org": "", "kid": "", "kid -- npx -y mcp-ripgrep": "",
 	} {
 		words, got := strings.Fields(line), ""
 		if p := ByCommand(words[0], words[1:]); p != nil {
