@@ -159,30 +159,16 @@ func (l *Launcher) Fetches(args []string) (upTo int, ok bool) {
 	if l.fetch.manager == "" || len(l.fetch.sub) == 0 {
 		return 0, l.fetch.manager != ""
 	}
-	for i := 0; i < len(args); i++ {
-		switch a := args[i]; {
-		case !strings.HasPrefix(a, "-"):
-			return i + 1, slices.Contains(l.fetch.sub, a)
-		case l.takesValue(a):
-			i++
-		}
-	}
-	return 0, false
+	sub, at := l.plainWord(args)
+	return at + 1, slices.Contains(l.fetch.sub, sub)
 }
 
 // Compiles reports whether the program of a command line is compiled at each start, which may take minutes.
 func Compiles(command string, args []string) bool {
 	command, args = Innermost(command, args)
 	_, l, _ := LauncherOf(command)
-	for i := 0; i < len(args); i++ {
-		switch {
-		case !strings.HasPrefix(args[i], "-"):
-			return slices.Contains(l.builds, args[i])
-		case l.takesValue(args[i]):
-			i++
-		}
-	}
-	return false
+	sub, _ := l.plainWord(args)
+	return slices.Contains(l.builds, sub)
 }
 
 // IsCode reports whether text to run follows a flag; letters may be put together
@@ -216,28 +202,24 @@ func LauncherWords(command string, args []string) (program, end int) {
 	}
 	none, most := len(args), func(i int) int { return min(i, len(args)) }
 	needSub := len(l.sub) > 0
-	for i := 0; i < len(args); i++ {
-		a := args[i]
-		switch {
+	for w := range l.words(args) {
+		switch a := args[w.at]; {
 		case a == "--":
-			return i + 1, most(i + 2)
+			return w.at + 1, most(w.at + 2)
 		case slices.Contains(l.ends, a), l.IsCode(a):
-			return none, most(i + 2)
+			return none, most(w.at + 2)
 		case slices.Contains(l.runs, a):
-			return most(i + 1), most(i + 2)
-		case strings.HasPrefix(a, "-"):
-			if l.takesValue(a) {
-				i++
-			}
+			return most(w.at + 1), most(w.at + 2)
+		case w.flag != "":
 		case needSub && slices.Contains(l.sub, a):
 			needSub = a == "tool" // uv tool run
 			if needSub {
 				l.sub = []string{"run"}
 			}
 		case needSub && !slices.Contains(l.sub, ""):
-			return none, i + 1
+			return none, w.at + 1
 		default:
-			return i, i + 1
+			return w.at, w.at + 1
 		}
 	}
 	return none, none
@@ -265,20 +247,15 @@ func Unwrap(command string, args []string) int {
 	if !l.wraps {
 		return 0
 	}
-	for i := 0; i < len(args); i++ {
-		a := args[i]
+	for w := range l.words(args) {
 		switch {
-		case l.IsCode(a):
+		case l.IsCode(args[w.at]):
 			return 0
-		case strings.HasPrefix(a, "-"):
-			if l.takesValue(a) {
-				i++
-			}
-		case name == "env" && strings.Contains(a, "="):
+		case w.flag != "", name == "env" && strings.Contains(w.value, "="):
 		case l.skip > 0:
 			l.skip--
 		default:
-			return i + 1
+			return w.at + 1
 		}
 	}
 	return 0

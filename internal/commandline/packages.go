@@ -112,26 +112,19 @@ func (p *Package) readWrapper(command string, args []string) bool {
 // readFlags reads what stands before the program.
 func (p *Package) readFlags(l *Launcher, args []string) bool {
 	f := &l.fetch
-	for i := 0; i < len(args); i++ {
-		flag, value, joined := strings.Cut(args[i], "=")
-		words := args[i : i+1]
-		if strings.HasPrefix(flag, "-") && !joined && l.takesValue(flag) {
-			if i++; i >= len(args) {
-				return false
-			}
-			value, words = args[i], args[i-1:i+1]
-		}
+	for w := range l.words(args) {
 		switch {
-		case flag == "--":
-		case !strings.HasPrefix(flag, "-"): // a subcommand
-		case slices.Contains(f.packages, flag):
-			p.Specs = append(p.Specs, value)
-		case slices.Contains(f.extras, flag):
-			p.Extras = append(p.Extras, value)
-		case slices.Contains(f.passed, flag), f.manager == "npm" && strings.HasPrefix(flag, "--@") && joined:
-			p.Flags = append(p.Flags, words...)
-		case slices.Contains(f.ignored, flag):
-			p.Bun = p.Bun || flag == bunFlag
+		case w.next > len(args):
+			return false
+		case w.flag == "", w.flag == "--": // "": a subcommand
+		case slices.Contains(f.packages, w.flag):
+			p.Specs = append(p.Specs, w.value)
+		case slices.Contains(f.extras, w.flag):
+			p.Extras = append(p.Extras, w.value)
+		case slices.Contains(f.passed, w.flag), f.manager == "npm" && strings.HasPrefix(w.flag, "--@") && w.has == w.at:
+			p.Flags = append(p.Flags, args[w.at:w.next]...)
+		case slices.Contains(f.ignored, w.flag):
+			p.Bun = p.Bun || w.flag == bunFlag
 		default:
 			return false
 		}

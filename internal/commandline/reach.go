@@ -123,34 +123,21 @@ func (l *Launcher) reachByFlags(here Reach, name string, args []string) Reach {
 	if l.tied || len(l.sub) == 0 && l.implied != "" {
 		end = len(args) // flags stand behind subcommands as well
 	}
-	for i := 0; i < min(end, len(args)); i++ {
-		flag, value, joined := strings.Cut(args[i], "=")
-		if !joined && i+1 < len(args) {
-			value = args[i+1]
-		}
+	for w := range l.words(args[:min(end, len(args))]) {
 		switch {
-		case slices.Contains(l.files, flag):
-		case slices.Contains(l.specs, flag) && namesPath(value):
-		case slices.Contains(l.lists, flag):
-			if i := slices.IndexFunc(strings.Split(value, string(filepath.ListSeparator)), func(v string) bool { return !filepath.IsAbs(v) }); i < 0 {
-				continue
+		case w.flag == "" && name == "env":
+			if v, value, ok := strings.Cut(w.value, "="); ok && LoadsFromWorkingDir(v, value) {
+				here.File = w.value
+				return here
 			}
-			here.File = flag + " " + value
-			return here
-		case len(args[i]) > 2 && args[i][1] != '-' && slices.Contains(l.files, args[i][:2]):
-			value = strings.TrimPrefix(args[i][2:], "=") // -Ilib
-		default:
-			continue
-		}
-		if isRelative(value) {
-			here.File = cmp.Or(value, args[i])
-			return here
-		}
-	}
-	if name == "env" {
-		for _, a := range args[:min(end, len(args))] {
-			if v, value, ok := strings.Cut(a, "="); ok && !strings.HasPrefix(a, "-") && LoadsFromWorkingDir(v, value) {
-				here.File = a
+		case slices.Contains(l.lists, w.flag):
+			if slices.ContainsFunc(strings.Split(w.value, string(filepath.ListSeparator)), func(v string) bool { return !filepath.IsAbs(v) }) {
+				here.File = w.flag + " " + w.value
+				return here
+			}
+		case slices.Contains(l.files, w.flag), slices.Contains(l.specs, w.flag) && namesPath(w.value):
+			if isRelative(w.value) {
+				here.File = cmp.Or(w.value, w.flag)
 				return here
 			}
 		}

@@ -60,36 +60,22 @@ func Roles(command string, args []string) []Role {
 
 // launcherRoles reports what the arguments before the program are.
 func (l *Launcher) launcherRoles(name string, args []string, out []Role) {
-	for i := 0; i < len(args); i++ {
-		flag, value, joined := strings.Cut(args[i], "=")
+	for w := range l.words(args) {
 		role := ServerArgument
 		switch {
-		case l.IsCode(flag) && (name == "sh" || name == "env"):
+		case w.flag == "" && name == "env" && strings.Contains(w.value, "="):
+			role = Sets
+		case l.IsCode(w.flag) && (name == "sh" || name == "env"):
 			role = Text
-		case l.IsCode(flag):
+		case l.IsCode(w.flag), slices.Contains(l.specs, w.flag) && !namesPath(w.value):
 			role = Void
-		case slices.Contains(l.files, flag):
+		case slices.Contains(l.files, w.flag), slices.Contains(l.specs, w.flag):
 			role = Runs
-		case slices.Contains(l.specs, flag):
-			if role = Void; joined && namesPath(value) || !joined && i+1 < len(args) && namesPath(args[i+1]) {
-				role = Runs
-			}
-		case slices.Contains(l.lists, flag):
+		case slices.Contains(l.lists, w.flag):
 			role = Search
-		case name == "env" && joined && !strings.HasPrefix(flag, "-"):
-			out[i] = Sets
-			continue
-		case len(args[i]) > 2 && args[i][0] == '-' && args[i][1] != '-' && slices.Contains(l.files, args[i][:2]):
-			out[i] = Runs // -Ilib
-			continue
-		default:
-			continue
 		}
-		if joined {
-			out[i] = role
-		} else if i+1 < len(args) {
-			i++
-			out[i] = role
+		if w.has >= 0 {
+			out[w.has] = role
 		}
 	}
 }

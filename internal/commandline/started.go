@@ -141,14 +141,9 @@ func (l *Launcher) fetchedSpec(args []string, at int) (spec string, fetches bool
 		return "", false
 	}
 	var specs []string
-	for i := 0; i < min(at, len(args)); i++ {
-		flag, value, joined := strings.Cut(args[i], "=")
-		if !joined && l.takesValue(flag) && i+1 < len(args) {
-			i++
-			value = args[i]
-		}
-		if slices.Contains(l.fetch.packages, flag) {
-			specs = append(specs, value)
+	for w := range l.words(args[:min(at, len(args))]) {
+		if slices.Contains(l.fetch.packages, w.flag) {
+			specs = append(specs, w.value)
 		}
 	}
 	if len(specs) == 0 && at >= 0 && at < len(args) {
