@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"mcphub/children/entry"
 	"mcphub/children/sandbox"
@@ -49,7 +48,7 @@ func (h Host) knownName(child Child, name commandline.Name) *wellknown.Server {
 		if !filepath.IsAbs(name.Text) || h.Planted(name.Text) {
 			return nil
 		}
-		if real := h.Real(name.Text); strings.Contains(filepath.ToSlash(real), "/node_modules/") {
+		if real := h.Real(name.Text); commandline.PackageOf(real) != "" {
 			name.Text = real
 		}
 	case commandline.Fetched:

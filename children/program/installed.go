@@ -1,6 +1,7 @@
 package program
 
 import (
+	"cmp"
 	"path"
 	"path/filepath"
 	"strings"
@@ -48,31 +49,20 @@ func (prog Program) OwnNames() (names []string) {
 			names = append(names, name)
 		}
 	}
-	if p, ok := prog.Package(); ok {
-		for _, spec := range p.Specs {
-			add(commandline.WithoutVersion(spec))
-		}
-		add(p.Program)
-		return names
-	}
-	command, args := commandline.Innermost(prog.Command, prog.Args)
-	name, _, known := commandline.LauncherOf(command)
-	switch at := commandline.ProgramAt(command, args); {
-	case !known:
-		add(commandline.BaseName(command))
-	case name == "python" && commandline.ModuleOf(args) != "":
-		module, _, _ := strings.Cut(commandline.ModuleOf(args), ".")
-		add(module)
-	case at >= 0 && at < len(args):
-		_, inside, ok := strings.Cut(filepath.ToSlash(args[at]), "/node_modules/")
-		if scope, rest, _ := strings.Cut(inside, "/"); strings.HasPrefix(scope, "@") {
-			inside = rest
-		}
-		if module, _, _ := strings.Cut(inside, "/"); ok {
+	for _, name := range commandline.Read(prog.Command, prog.Args).Names {
+		switch _, _, launcher := commandline.LauncherOf(name.Text); {
+		case name.Kind == commandline.Command && launcher:
+		case name.Kind == commandline.Module:
+			module, _, _ := strings.Cut(name.Text, ".")
 			add(module)
-		} else {
-			add(commandline.BaseName(args[at]))
+		case name.Kind == commandline.Fetched:
+			add(name.Text)
+		default:
+			add(cmp.Or(commandline.PackageOf(name.Text), commandline.BaseName(name.Text)))
 		}
+	}
+	if p, ok := prog.Package(); ok {
+		add(p.Program)
 	}
 	return names
 }

@@ -18,7 +18,7 @@ func (prog Program) serves() (line commandline.Started, ok bool) {
 	line = commandline.Read(prog.Command, prog.Args)
 	for _, name := range line.Names {
 		if filepath.IsAbs(name.Text) {
-			if real := sandbox.RealPath(name.Text); strings.Contains(filepath.ToSlash(real), "/node_modules/") {
+			if real := sandbox.RealPath(name.Text); commandline.PackageOf(real) != "" {
 				name.Text = real // another package may have a program of that name
 			}
 		}

@@ -201,3 +201,20 @@ func (p *Package) Replace(command string, args []string, by string, byArgs []str
 
 // Manager returns what installs the packages that the launcher fetches; "" if it fetches none.
 func (l *Launcher) Manager() string { return l.fetch.manager }
+
+// PackageOf returns the package of npm that a file lies in; "" if none can be told by its path.
+func PackageOf(file string) string {
+	file = strings.ReplaceAll(file, `\`, "/")
+	i := strings.LastIndex(file, "/node_modules/")
+	if i < 0 {
+		return ""
+	}
+	parts := strings.SplitN(file[i+len("/node_modules/"):], "/", 3)
+	switch {
+	case parts[0] == ".bin":
+		return ""
+	case strings.HasPrefix(parts[0], "@") && len(parts) > 1:
+		return parts[0] + "/" + parts[1]
+	}
+	return parts[0]
+}

@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -132,15 +131,8 @@ func ByName(name commandline.Name) (s *Server, packaged bool) {
 		top, _, _ := strings.Cut(word, ".")
 		word = strings.ReplaceAll(top, "_", "-")
 	case commandline.Command, commandline.File:
-		slashed := strings.ReplaceAll(word, `\`, "/")
-		if i := strings.LastIndex(slashed, "/node_modules/"); i >= 0 {
-			parts := strings.SplitN(slashed[i+len("/node_modules/"):], "/", 3)
-			switch {
-			case strings.HasPrefix(parts[0], "@") && len(parts) > 1:
-				return byPackage(path.Join(parts[0], parts[1])), true
-			case parts[0] != ".bin":
-				return byPackage(parts[0]), true
-			}
+		if pkg := commandline.PackageOf(word); pkg != "" {
+			return byPackage(pkg), true
 		}
 	}
 	word = commandline.BaseName(word)
