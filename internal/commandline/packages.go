@@ -187,7 +187,7 @@ func WithoutVersion(spec string) string {
 	return spec
 }
 
-// Replace returns the command line with another command and its arguments in place of the launcher and of what it
+// Replace returns the command line with another command and its arguments instead of the launcher and of what it
 // fetches. command and args are the line of which the Package was read, or that line with other arguments of the server.
 func (p *Package) Replace(command string, args []string, by string, byArgs []string) (string, []string) {
 	line := slices.Concat([]string{command}, args)
