@@ -8,6 +8,7 @@ import (
 	"mcphub/children/packages"
 	"mcphub/children/program"
 	"mcphub/children/run"
+	"mcphub/internal/commandline"
 	"mcphub/internal/reference"
 )
 
@@ -23,9 +24,9 @@ func packagesFolder(m launch.Machine) string {
 }
 
 // packageToFetch returns what is to be installed for the child.
-func (c *child) packageToFetch(w want) (program.Package, bool) {
+func (c *child) packageToFetch(w want) (commandline.Package, bool) {
 	if c.spec.URL != "" {
-		return program.Package{}, false
+		return commandline.Package{}, false
 	}
 	return c.baseMachine().WithBoundary(w.boundary).Fetches(c.spec.Program())
 }
@@ -58,7 +59,7 @@ func (c *child) installCopy(w want) *run.UnavailableError {
 }
 
 // packageRequest asks for the packages of the child.
-func (c *child) packageRequest(ctx context.Context, pkg program.Package, w want) *packages.Request {
+func (c *child) packageRequest(ctx context.Context, pkg commandline.Package, w want) *packages.Request {
 	prog := c.spec.Program()
 	return &packages.Request{
 		Name: c.key.Child, Program: prog, Package: pkg, Machine: c.baseMachine(), Roots: w.Roots, Within: w.boundary, Log: c.log, Said: c.handleStderr,

@@ -1,13 +1,13 @@
 package validate
 
 import (
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"mcphub/internal/wellknown"
 	"mcphub/validate/access"
 	"mcphub/validate/declare"
 	"mcphub/validate/machine"
@@ -23,16 +23,8 @@ func TestProfileByNameAlone(t *testing.T) {
 	c := w.checker()
 	calls := []string{`{"path":"/etc/passwd"}`, `{"path":"flink"}`, `{"repo_path":"{outside}"}`, `{"files":[{"path":"link/x","content":"a"}]}`,
 		`{"command":"cat /etc/passwd"}`, `{"target":"/etc/passwd"}`, `{"libraryId":"/etc/passwd"}`, `{"file":"../outside/secret.txt"}`, `{"filepath":"/etc/passwd"}`}
-	files, err := filepath.Glob("declare/profiles/*.json")
-	if err != nil || len(files) == 0 {
-		t.Fatal(err, files)
-	}
-	for _, file := range files {
-		p := struct{ Match declare.Match }{}
-		if raw, err := os.ReadFile(file); err != nil || json.Unmarshal(raw, &p) != nil {
-			t.Fatal(err, file)
-		}
-		for _, server := range p.Match.Servers {
+	for _, known := range wellknown.All() {
+		for _, server := range known.Servers {
 			for _, name := range []string{"write_file2", "export_to_file", "anything", "read"} {
 				tool := w.tool(c, server, `{"name":"`+name+`"}`)
 				for _, args := range calls {

@@ -334,6 +334,14 @@ func TestContainer(t *testing.T) {
 	if machine.ReadContainer("npx", []string{"run", "-v", "/a:/b"}) != nil {
 		t.Error("npx is no container")
 	}
+	for _, line := range [][]string{{"timeout", "60", "docker", "run", "-v", "/a:/b", "img"}, {"bash", "-c", "exec docker run -v /a:/b img"}} {
+		if got := machine.ReadContainer(line[0], line[1:]); got == nil || len(got.Mounts) != 1 {
+			t.Errorf("%q: %+v", line, got)
+		}
+	}
+	if got := machine.ReadContainer("kid", []string{"--", "docker", "run", "-v", "/a:/b", "img"}); got != nil {
+		t.Errorf("behind a command that is not known: %+v", got)
+	}
 	if got := machine.ReadContainer("podman", []string{"--log-level", "debug", "container", "run", "--volume=./x:/y", "-v", "named:/z", "-itv", "/q:/r", "img"}); got == nil || len(got.Mounts) != 2 {
 		t.Errorf("podman: %+v", got)
 	}

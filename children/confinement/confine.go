@@ -12,6 +12,7 @@ import (
 	"mcphub/children/hints"
 	"mcphub/children/program"
 	"mcphub/children/sandbox"
+	"mcphub/internal/wellknown"
 )
 
 // A Confinement is how the kernel holds one run of a child.
@@ -89,8 +90,8 @@ type confining struct {
 	host     Host // its boundary has what the entry opens for writing as well
 	child    Child
 	settings sandbox.Settings
-	server   *knownServer     // nil: it is not a well-known one
-	profile  *sandbox.Profile // what the kernel is to enforce
+	server   *wellknown.Server // nil: it is not a well-known one
+	profile  *sandbox.Profile  // what the kernel is to enforce
 	result   *Confinement
 	shared   shares // what server needs of that which all programs of the user share
 
@@ -128,16 +129,16 @@ func (c *confining) openForWriting() {
 // server if the entry says nothing.
 func (c *confining) recognizeServer() {
 	c.server = c.host.knownAs(c.child)
-	server := c.server
-	if server == nil {
-		server = &knownServer{}
+	needs := &wellknown.Kernel{}
+	if c.server != nil {
+		needs = c.server.Kernel
 	}
-	c.result.KeepRunning = c.settings.KeepRunning.Or(server.state)
+	c.result.KeepRunning = c.settings.KeepRunning.Or(needs.KeepRunning)
 	c.profile = &sandbox.Profile{
-		Network: c.settings.Network, Sockets: c.settings.Sockets.Or(server.sockets),
+		Network: c.settings.Network, Sockets: c.settings.Sockets.Or(needs.Sockets),
 		Attributes: c.settings.Mode == sandbox.Required, Except: c.host.memory.closedReason(),
 	}
-	c.shared = shares{memory: c.profile.Sockets, terminals: server.terminals}
+	c.shared = shares{memory: c.profile.Sockets, terminals: needs.Terminals}
 }
 
 // openFiles fills in the rules of the profile. Its error reports why the child's own program
@@ -186,12 +187,12 @@ func (c *confining) openFiles() error {
 // and what is known of its server.
 func (c *confining) openOwnFolders() []sandbox.Rule {
 	cache := c.host.cacheDir(c.child.Env) // of the user: the next line may set another
-	rules := c.child.privateFolders(c.server != nil && c.server.cache)
+	rules := c.child.privateFolders(c.server != nil && c.server.Kernel.Cache)
 	c.result.Temp = c.child.Temp
 	if c.server == nil {
 		return rules
 	}
-	c.fromServer = c.server.grantTo(c.child, cache, c.host)
+	c.fromServer = c.host.grantTo(c.server.Kernel, c.child, cache)
 	c.result.Makes, c.lacks = c.fromServer.makes, c.fromServer.lacks
 	return append(rules, c.fromServer.rules...)
 }
@@ -217,7 +218,7 @@ func (c *confining) fillReport() {
 	p, r, words := c.profile, &c.result.Report, &c.result.Words
 	c.result.Profile, r.Profile = p, p
 	r.Closed = c.closed
-	r.Gives = c.server.describeProfile(c.fromServer, p.Sockets && c.settings.Sockets == sandbox.Unsaid, c.result.KeepRunning && c.settings.KeepRunning == sandbox.Unsaid)
+	r.Gives = describeProfile(c.server, c.fromServer, p.Sockets && c.settings.Sockets == sandbox.Unsaid, c.result.KeepRunning && c.settings.KeepRunning == sandbox.Unsaid)
 	words.Profile, words.Named, words.Never, words.Shared = p, r.Named, r.Never, c.child.Program.Shared
 	for i := range p.Files {
 		p.Files[i].Refused = words.NoteRefused

@@ -7,6 +7,7 @@ import (
 
 	"mcphub/children/gitconfig"
 	"mcphub/children/sandbox"
+	"mcphub/internal/wellknown"
 )
 
 // This file opens the repositories that roots are worktrees and submodules of. What says so
@@ -14,10 +15,10 @@ import (
 // elsewhere, names the root back.
 
 // repositoryRules returns the rules of the repositories of the session's roots.
-func (h Host) repositoryRules(k *knownServer) (rules []sandbox.Rule) {
+func (h Host) repositoryRules(k *wellknown.Server) (rules []sandbox.Rule) {
 	for _, root := range h.boundary.Roots {
 		rules = append(rules, h.repositoryOf(root, true)...)
-		if k == nil || !k.git {
+		if k == nil || !k.Kernel.Repository {
 			continue
 		}
 		for at := filepath.Dir(root); h.isNarrow(at) && (h.home == "" || !sandbox.Contains(at, h.home)); at = filepath.Dir(at) {

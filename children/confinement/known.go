@@ -4,161 +4,84 @@ import (
 	"cmp"
 	"path/filepath"
 	"slices"
-	"strings"
 
-	"mcphub/children/program"
+	"mcphub/children/entry"
 	"mcphub/children/sandbox"
+	"mcphub/internal/commandline"
+	"mcphub/internal/wellknown"
 )
 
-// A knownServer is what a well-known server needs beside what every confined child has. It
-// gives no file that a program outside the sandbox would run.
-//
-// A path is absolute or begins with ~/, with $CACHE/ (the user's cache folder) or with
-// $NAME (a variable of the child, which may hold a list). Of several with a bar between
-// them the first counts that is set.
-type knownServer struct {
-	name      string   // for status and documents
-	packages  []string // of npm or PyPI, without a version
-	programs  []string // found on PATH
-	tools     []string // programs on PATH that it runs: their installations
-	read      []string // to read, and to execute
-	write     []string // folders for what it keeps; one that is missing is made
-	cache     bool     // XDG_CACHE_HOME stays the user's: it looks there for what it has installed
-	sockets   bool     // it needs unix sockets
-	terminals bool     // programs that it runs make terminals
-	proc      bool     // it writes below /proc; not if the hub runs as root
-	state     bool     // it keeps state in its process: it is not started again for a wider boundary
-	memory    bool     // it keeps one file beside its program, unless MEMORY_FILE_PATH says otherwise
-	git       bool     // it reads the repository that a root lies in
-	cannot    string   // what it cannot do so, for documents
-}
-
-// browserFiles are read by Chromium and its kin.
-var browserFiles = []string{
-	"/opt/google", "/opt/microsoft", "/opt/chromium.org", "/etc/chromium", "/etc/chromium.d", "/etc/opt", "~/.fonts", "~/.local/share/fonts", "~/.config/fontconfig", "~/.pki/nssdb",
-}
-
-// goRead is what the go command reads beside a module: the modules that it needs, its installation and its settings.
-var goRead = []string{"$GOMODCACHE", "$GOPATH/pkg/mod", "~/go/pkg/mod", "$GOROOT", "~/.config/go/env"}
-
-// knownServers are the profiles that come with the program.
-var knownServers = []knownServer{
-	{
-		name: "playwright", packages: []string{"@playwright/mcp"},
-		read: slices.Concat([]string{"$PLAYWRIGHT_BROWSERS_PATH", "$CACHE/ms-playwright"}, browserFiles), write: []string{"$CACHE/ms-playwright-mcp", "$CACHE/ms-playwright/b"},
-		cache: true, sockets: true, proc: true, state: true,
-		cannot: "install a browser: run `npx playwright install` yourself",
-	},
-	{
-		name: "chrome-devtools", packages: []string{"chrome-devtools-mcp"},
-		read: slices.Concat([]string{"$CACHE/puppeteer"}, browserFiles), write: []string{"~/.cache/chrome-devtools-mcp"},
-		cache: true, sockets: true, proc: true, state: true,
-		cannot: "find a browser that you have started (`--autoConnect`): name its port with `--browserUrl`",
-	},
-	{
-		name: "puppeteer", packages: []string{"@modelcontextprotocol/server-puppeteer"},
-		read:  slices.Concat([]string{"$PUPPETEER_CACHE_DIR", "~/.cache/puppeteer"}, browserFiles),
-		cache: true, sockets: true, proc: true, state: true,
-		cannot: "install a browser: run `npx puppeteer browsers install` yourself",
-	},
-	{
-		name: "memory", packages: []string{"@modelcontextprotocol/server-memory"},
-		memory: true, state: true,
-	},
-	{
-		name: "desktop-commander", packages: []string{"@wonderwhy-er/desktop-commander"},
-		write: []string{"~/.claude-server-commander", "~/.claude-server-commander-logs"}, terminals: true, state: true,
-		cannot: "use programs, keys and settings of your home folder",
-	},
-	{
-		name: "mcp-remote", packages: []string{"mcp-remote"},
-		write:  []string{"$MCP_REMOTE_CONFIG_DIR|~/.mcp-auth"},
-		cannot: "open a browser for a login: its log has the address",
-	},
-	{
-		name: "kubernetes", packages: []string{"mcp-server-kubernetes"},
-		read: []string{"~/.kube", "$KUBECONFIG"}, tools: []string{"kubectl", "helm"},
-		cannot: "change the contexts of `~/.kube/config`",
-	},
-	{
-		name: "git", packages: []string{"@cyanheads/git-mcp-server", "mcp-server-git"}, git: true,
-		cannot: "sign, or reach a remote with a key: keys and ssh-agent are closed",
-	},
-	{
-		name: "tsx", packages: []string{"tsx"}, programs: []string{"tsx"}, sockets: true,
-	},
-	{ // what it compiles goes into the cache folder of the entry
-		name: "go", programs: []string{"go"},
-		read:   goRead,
-		cannot: "download modules: run `go mod download` yourself",
-	},
-	{
-		name: "gopls", programs: []string{"gopls"},
-		read: goRead, tools: []string{"go"},
-		cannot: "download modules: run `go mod download` yourself",
-	},
-}
-
-// knownAs finds what is known of the program of a child. What its entry names counts,
-// and that only if no child may write it: the one who made a project has not made its
+// knownAs returns the well-known server that a child is, if that server needs something of the kernel; nil if none is
+// known. What its entry names counts, and that only if no child may write it: the one who made a project has not made its
 // profile.
-func (h Host) knownAs(child Child) *knownServer {
-	if child.Fresh != "" { // what installs a server is not the server
-		return nil
-	}
-	if child.Package != "" { // the copy is what its entry names, whatever leads to where in it
-		return knownPackage(program.WithoutVersion(child.Package))
-	}
-	if child.Program.Escapes() != "" || h.Planted(child.Command) {
-		return nil
-	}
-	if p, fetched := child.Program.Package(); fetched && child.Installed == nil {
-		if child.Program.Local || h.Planted(cmp.Or(child.StartDir, child.Dir)) || len(p.Specs) != 1 { // it may take the package out of the project
-			return nil
-		}
-		return knownPackage(program.WithoutVersion(p.Specs[0]))
-	}
-	name, args := program.Innermost(child.Program.Command, child.Args)
+func (h Host) knownAs(child Child) *wellknown.Server {
 	switch {
-	case len(args) == len(child.Args):
-		name = child.Command
-	case !filepath.IsAbs(name): // behind env or timeout
-		name = h.lookUp(child.Env, name)
+	case child.Fresh != "": // what installs a server is not the server
+		return nil
+	case child.Package != "": // the copy is what its entry names, whatever leads to where in it
+		return h.knownName(child, commandline.Name{Kind: commandline.Fetched, Text: commandline.WithoutVersion(child.Package)})
+	case child.Installed != nil, child.Program.Escapes() != "", h.Planted(child.Command):
+		return nil
 	}
-	at := program.ProgramAt(name, args)
-	if at >= 0 && at < len(args) && filepath.IsAbs(args[at]) {
-		if k := h.knownFile(args[at]); k != nil {
-			return k
+	line := commandline.Read(child.Program.Command, child.Program.Args)
+	if !line.Sure {
+		return nil
+	}
+	for _, name := range line.Names {
+		if s := h.knownName(child, name); s != nil {
+			return s
 		}
-	}
-	return h.knownFile(name)
-}
-
-func knownPackage(name string) *knownServer {
-	return findKnown(func(k *knownServer) bool { return slices.Contains(k.packages, name) })
-}
-
-func findKnown(is func(*knownServer) bool) *knownServer {
-	if i := slices.IndexFunc(knownServers, func(k knownServer) bool { return is(&k) }); i >= 0 {
-		return &knownServers[i]
 	}
 	return nil
 }
 
-// knownFile tells a server by the package that its file lies in, or by its name.
-func (h Host) knownFile(file string) *knownServer {
-	if file == "" || h.Planted(file) {
+// knownName returns the server of one name, if no child may write what the name leads to.
+func (h Host) knownName(child Child, name commandline.Name) *wellknown.Server {
+	switch name.Kind {
+	case commandline.Command, commandline.File:
+		switch {
+		case name.Kind == commandline.Command && name.Text == child.Program.Command:
+			name.Text = child.Command
+		case name.Kind == commandline.Command && !filepath.IsAbs(name.Text): // behind env or timeout
+			name.Text = h.lookUp(child.Env, name.Text)
+		}
+		if !filepath.IsAbs(name.Text) || h.Planted(name.Text) {
+			return nil
+		}
+		if real := h.Real(name.Text); commandline.PackageOf(real) != "" {
+			name.Text = real
+		}
+	case commandline.Fetched:
+		if child.Package == "" && (child.Program.Local || h.Planted(cmp.Or(child.StartDir, child.Dir))) { // it may take the package out of the project
+			return nil
+		}
+	case commandline.Project, commandline.Module:
+		if child.Program.Local || h.looksInPlanted(child, name.Kind == commandline.Module) {
+			return nil
+		}
+	default:
 		return nil
 	}
-	real := filepath.ToSlash(h.Real(file))
-	if i := strings.LastIndex(real, "/node_modules/"); i >= 0 {
-		parts := strings.SplitN(real[i+len("/node_modules/"):], "/", 3)
-		if strings.HasPrefix(parts[0], "@") && len(parts) > 1 {
-			return knownPackage(parts[0] + "/" + parts[1])
-		}
-		return knownPackage(parts[0])
+	s, packaged := wellknown.ByName(name)
+	if s == nil || s.Kernel == nil || !packaged && !s.Kernel.ByName {
+		return nil
 	}
-	return findKnown(func(k *knownServer) bool { return slices.Contains(k.programs, program.BaseName(file)) })
+	return s
+}
+
+// looksInPlanted reports whether a program of a project, or a module of Python, is looked for where children may write.
+func (h Host) looksInPlanted(child Child, module bool) bool {
+	modules, _ := child.Env.Get("PYTHONPATH")
+	places := filepath.SplitList(modules)
+	if module || child.Program.ReadsWorkingDir() {
+		places = append(places, cmp.Or(child.StartDir, child.Dir))
+	}
+	for _, n := range child.Program.Names(h.home) {
+		if n.Use == entry.Code || n.Use == entry.Cwd {
+			places = append(places, n.Path)
+		}
+	}
+	return slices.ContainsFunc(places, h.Planted)
 }
 
 // Planted reports whether children may have put there what is at a path. If a root
@@ -174,11 +97,11 @@ func (h Host) Planted(path string) bool {
 
 // describeProfile tell people of a profile: its name, what it opens, and, if the profile decides that and
 // not the entry, that sockets are on and that a run is kept as it is. A nil profile has none.
-func (k *knownServer) describeProfile(g *grant, sockets, stays bool) (words []string) {
-	if k == nil {
+func describeProfile(s *wellknown.Server, g *grant, sockets, stays bool) (words []string) {
+	if s == nil {
 		return nil
 	}
-	words = []string{"profile " + k.name}
+	words = []string{"profile " + s.Name}
 	if g != nil {
 		words = append(words, g.texts...)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"mcphub/children/program"
 	"mcphub/children/sandbox"
+	"mcphub/internal/wellknown"
 )
 
 // A StateFolder is a folder that is made before a child starts, and what is copied into it
@@ -57,21 +58,21 @@ type grant struct {
 	closed []string // what is opened no more, and why
 }
 
-// grantTo returns what a child is opened as this server. It sets variables of the child's
+// grantTo returns what a child is opened as a server with these needs. It sets variables of the child's
 // environment. cache is the user's cache folder.
-func (k *knownServer) grantTo(child Child, cache string, h Host) *grant {
+func (h Host) grantTo(k *wellknown.Kernel, child Child, cache string) *grant {
 	g := &grant{}
-	for _, place := range k.write {
+	for _, place := range k.Write {
 		for _, folder := range h.placePaths(place, child.Env, cache) {
 			g.keepFolder(folder, h)
 		}
 	}
-	for _, place := range k.read {
+	for _, place := range k.Read {
 		for _, path := range h.placePaths(place, child.Env, cache) {
 			g.openPath(path, runs, toOpen, h)
 		}
 	}
-	for _, tool := range k.tools {
+	for _, tool := range k.Tools {
 		file := h.lookUp(child.Env, tool)
 		if file == "" || h.Planted(file) {
 			continue
@@ -84,13 +85,13 @@ func (k *knownServer) grantTo(child Child, cache string, h Host) *grant {
 			g.addRule(w.path, w.real, runs)
 		}
 	}
-	if k.memory {
+	if k.Memory {
 		g.openMemoryFile(child, h)
 	}
-	if k.terminals {
+	if k.Terminals {
 		g.texts = append(g.texts, "the user's terminals")
 	}
-	if k.proc && !h.root {
+	if k.Proc && !h.root {
 		g.rules, g.texts = append(g.rules, sandbox.Rule{Path: "/proc", Access: sandbox.Write}), append(g.texts, "write /proc")
 	}
 	return g

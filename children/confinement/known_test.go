@@ -41,7 +41,7 @@ func TestAProfileIsNotClaimed(t *testing.T) {
 	at := func(p string) string { return filepath.Join(home, p) }
 	for _, p := range []string{
 		"tools/node_modules/@playwright/mcp/cli.js", "work/rooted/node_modules/@playwright/mcp/cli.js", "work/rooted/gopls", "work/rooted/node_modules/.bin/npx",
-		"tools/playwright-mcp/cli.js", "tools/node_modules/playwright/cli.js", "tools/node_modules/@evil/mcp/node_modules/x/cli.js", "tools/node_modules/tsx/dist/cli.mjs", "work/rooted/node_modules/tsx/dist/cli.mjs", ".local/bin/tsx", "work/server/index.ts", ".local/bin/gopls", ".local/bin/npx", ".local/bin/npm", ".local/bin/bunx",
+		"tools/playwright-mcp/cli.js", "tools/node_modules/playwright/cli.js", "tools/node_modules/@evil/mcp/node_modules/x/cli.js", "tools/node_modules/tsx/dist/cli.mjs", "work/rooted/node_modules/tsx/dist/cli.mjs", ".local/bin/tsx", "work/server/index.ts", ".local/bin/gopls", ".local/bin/npx", ".local/bin/npm", ".local/bin/bunx", ".local/bin/uv", ".local/bin/python3", ".local/bin/node", ".local/bin/timeout", ".local/bin/op", ".local/bin/bash", "srv/x",
 	} {
 		putFile(t, at(p), "")
 	}
@@ -71,6 +71,11 @@ func TestAProfileIsNotClaimed(t *testing.T) {
 		{"npx, which starts elsewhere", in(confinedProgram("npx", "@playwright/mcp"), func(p *program.Program) { p.Cwd = at("work/rooted") }), "", "playwright"},
 		{"bunx", confinedProgram("bunx", "@playwright/mcp"), "", "playwright"},
 		{"npm exec", confinedProgram("npm", "exec", "@playwright/mcp"), "", "playwright"},
+		{"npx behind timeout", confinedProgram("timeout", "60", "npx", "-y", "@playwright/mcp"), "", "playwright"},
+		{"npx in a shell", confinedProgram("bash", "-c", "npx -y @playwright/mcp"), "", "playwright"},
+		{"uv run", confinedProgram("uv", "run", "mcp-server-git"), "", "git"},
+		{"uv run in a folder of the operator", confinedProgram("uv", "run", "--directory", at("srv"), "mcp-server-git"), "", "git"},
+		{"a module", in(confinedProgram("python3", "-m", "mcp_server_git"), func(p *program.Program) { p.Cwd = at("srv") }), "", "git"},
 		{"a program", confinedProgram("gopls", "mcp"), "", "gopls"},
 		{"a program behind env", confinedProgram("env", "A=b", "gopls", "mcp"), "", "gopls"},
 		{"a root that holds the home folder", confinedProgram("node", cli), ".", "playwright"},
@@ -93,6 +98,15 @@ func TestAProfileIsNotClaimed(t *testing.T) {
 		{"a package beside it", confinedProgram("node", at("tools/node_modules/playwright/cli.js")), "", ""},
 		{"its file as an argument", confinedProgram("node", at("work/server/dist/index.js"), cli), "", ""},
 		{"a module before another script", confinedProgram("node", "-r", cli, at("work/server/dist/index.js")), "", ""},
+		{"uv run in a root", confinedProgram("uv", "run", "--directory", at("work/rooted"), "mcp-server-git"), "", ""},
+		{"uv run of the project", in(confinedProgram("uv", "run", "mcp-server-git"), func(p *program.Program) { p.Local = true }), "", ""},
+		{"a module, where a root may have it", confinedProgram("python3", "-m", "mcp_server_git"), "", ""},
+		{"a module, which a root may have", in(confinedProgram("python3", "-m", "mcp_server_git"), func(p *program.Program) {
+			p.Cwd, p.Env = at("srv"), map[string]string{"PYTHONPATH": at("work/rooted")}
+		}), "", ""},
+		{"a script that is called like a program", in(confinedProgram("node", "gopls"), func(p *program.Program) { p.Cwd = at("srv") }), "", ""},
+		{"behind what is not known", confinedProgram("op", "run", "--", "npx", "-y", "@playwright/mcp"), "", ""},
+		{"a flag that is not known", confinedProgram("npx", "--offline", "@playwright/mcp"), "", ""},
 		{"in a container", confinedProgram("docker", "run", "gopls"), "", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

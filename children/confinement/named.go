@@ -13,6 +13,8 @@ import (
 	"mcphub/children/entry"
 	"mcphub/children/program"
 	"mcphub/children/sandbox"
+	"mcphub/internal/commandline"
+	"mcphub/internal/wellknown"
 )
 
 // This file opens the paths that an entry of hub.json names. The operator wrote them. Landlock
@@ -78,10 +80,10 @@ func (h Host) ExecutedBy(prog program.Program) (o ExecutedPaths) {
 // runsIn reports whether a program is taken out of the folder that it works in, or obeys
 // what lies there.
 func (h Host) runsIn(prog program.Program, dir string) bool {
-	command, args := program.Innermost(prog.Command, prog.Args)
-	name, l, known := program.LauncherOf(command)
+	command, args := commandline.Innermost(prog.Command, prog.Args)
+	name, l, known := commandline.LauncherOf(command)
 	if name == "python" {
-		return h.hasModule(program.ModuleOf(args), dir)
+		return h.hasModule(commandline.ModuleOf(args), dir)
 	}
 	if _, fetches := l.Fetches(args); known && fetches {
 		return false // it starts elsewhere
@@ -162,7 +164,7 @@ func decideOpened(path string, a sandbox.Access) decision {
 
 // collectNames collects the names of an entry, and what no one may write because of it. parts are what
 // its program is made of.
-func (h Host) collectNames(child Child, parts []part, k *knownServer) *naming {
+func (h Host) collectNames(child Child, parts []part, k *wellknown.Server) *naming {
 	n := &naming{h: h, prog: child.Program}
 	if child.Fresh != "" { // what installs a server is not the server
 		return n
@@ -182,9 +184,10 @@ func (h Host) collectNames(child Child, parts []part, k *knownServer) *naming {
 		}
 	}
 	users := h.Inherited(nil)
-	for i := range knownServers {
-		if o := &knownServers[i]; o != k {
-			for _, place := range o.write {
+	all := wellknown.All()
+	for i := range all {
+		if o := &all[i]; o != k && o.Kernel != nil {
+			for _, place := range o.Kernel.Write {
 				n.places = append(n.places, h.placePaths(place, users, h.cacheDir(users))...)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"mcphub/children/entry"
 	"mcphub/children/program"
+	"mcphub/internal/commandline"
 )
 
 // A part is a file that the child is made of, and what names it.
@@ -47,7 +48,7 @@ func (h Host) programParts(child Child) (parts []part) {
 		parts = append(parts, part{file: child.Command, name: "program " + child.Program.Command, main: true})
 	}
 	add(child.Command, true)
-	at, end := program.LauncherWords(child.Program.Command, child.Args)
+	at, end := commandline.LauncherWords(child.Program.Command, child.Args)
 	for i, word := range child.Args[:end] {
 		switch {
 		case filepath.IsAbs(word):

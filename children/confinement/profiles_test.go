@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"mcphub/children/program"
+	"mcphub/internal/wellknown"
 )
 
 var update = flag.Bool("update", false, "write docs/sandbox.md anew")
@@ -39,23 +40,31 @@ func TestProfilesAreDocumented(t *testing.T) {
 	}
 	var b strings.Builder
 	b.WriteString("\n| profile | reads | writes | has also | cannot |\n|---|---|---|---|---|\n")
-	for _, k := range knownServers {
+	for _, s := range wellknown.All() {
+		k := s.Kernel
+		if k == nil {
+			continue
+		}
+		names := code(s.Packages)
+		if k.ByName {
+			names = code(slices.Compact(slices.Sorted(slices.Values(slices.Concat(s.Packages, s.Commands)))))
+		}
 		var also []string
-		for what, has := range map[string]bool{"unix sockets": k.sockets, "the user's terminals": k.terminals, "`/proc` to write, not as root": k.proc, "`widen`: `refuse`": k.state, "the repository that a root lies in, to read": k.git} {
+		for what, has := range map[string]bool{"unix sockets": k.Sockets, "the user's terminals": k.Terminals, "`/proc` to write, not as root": k.Proc, "`widen`: `refuse`": k.KeepRunning, "the repository that a root lies in, to read": k.Repository} {
 			if has {
 				also = append(also, what)
 			}
 		}
 		slices.Sort(also)
-		writes := code(k.write)
-		if k.memory {
+		writes := code(k.Write)
+		if k.Memory {
 			writes = "its memory, if `" + memoryVariable + "` is not set"
 		}
 		tools := ""
-		if len(k.tools) > 0 {
-			tools = cmp.Or(map[bool]string{true: ", "}[len(k.read) > 0], "") + "the installation of " + code(k.tools)
+		if len(k.Tools) > 0 {
+			tools = cmp.Or(map[bool]string{true: ", "}[len(k.Read) > 0], "") + "the installation of " + code(k.Tools)
 		}
-		fmt.Fprintf(&b, "| %s: %s | %s%s | %s | %s | %s |\n", k.name, code(k.packages, k.programs), code(k.read), tools, writes, strings.Join(also, ", "), k.cannot)
+		fmt.Fprintf(&b, "| %s: %s | %s%s | %s | %s | %s |\n", s.Name, names, code(k.Read), tools, writes, strings.Join(also, ", "), k.Cannot)
 	}
 	want := before + begin + b.String() + end + after
 	switch {
@@ -81,7 +90,7 @@ func TestKnownCopy(t *testing.T) {
 		h := New(Options{Environ: []string{"PATH=/usr/bin"}, Home: t.TempDir()})
 		got := ""
 		if k := h.knownAs(Child{Program: ran, Env: h.Inherited(nil), Command: ran.Command, Dir: "/", Args: ran.Args, Installed: in, Package: fetched}); k != nil {
-			got = k.name
+			got = k.Name
 		}
 		if got != want {
 			t.Errorf("%s: %q, not %q", line, got, want)

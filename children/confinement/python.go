@@ -7,6 +7,7 @@ import (
 
 	"mcphub/children/entry"
 	"mcphub/children/program"
+	"mcphub/internal/commandline"
 )
 
 // directoryFlags name the folder that a launcher works in.
@@ -23,7 +24,7 @@ func (h Host) ownModules(prog program.Program) bool {
 	if dir != "" && !h.runsIn(prog, dir) {
 		return false // it is for data
 	}
-	for i, flag := range prog.Args[:max(0, min(program.ProgramAt(prog.Command, prog.Args), len(prog.Args)))] {
+	for i, flag := range prog.Args[:max(0, min(commandline.ProgramAt(prog.Command, prog.Args), len(prog.Args)))] {
 		flag, value, joined := strings.Cut(flag, "=")
 		if !joined && i+1 < len(prog.Args) {
 			value = prog.Args[i+1]
@@ -42,9 +43,9 @@ func (h Host) ownModules(prog program.Program) bool {
 // can be told: of uv run SCRIPT, and of the text of a shell, if no server could have
 // written that. Python looks for the modules of a script beside it.
 func (h Host) ownScripts(prog program.Program) bool {
-	command, args := program.Innermost(prog.Command, prog.Args)
-	name, l, known := program.LauncherOf(command)
-	at := program.ProgramAt(command, args)
+	command, args := commandline.Innermost(prog.Command, prog.Args)
+	name, l, known := commandline.LauncherOf(command)
+	at := commandline.ProgramAt(command, args)
 	text, file := "", command
 	if known {
 		switch code := slices.IndexFunc(args, l.IsCode); {
@@ -60,7 +61,7 @@ func (h Host) ownScripts(prog program.Program) bool {
 	}
 	if file != "" {
 		if !filepath.IsAbs(file) ||
-			!known && !slices.ContainsFunc(interpreterWords(file), func(word string) bool { name, _, _ := program.LauncherOf(word); return name == "sh" }) ||
+			!known && !slices.ContainsFunc(interpreterWords(file), func(word string) bool { name, _, _ := commandline.LauncherOf(word); return name == "sh" }) ||
 			slices.ContainsFunc(h.looks.Hops(file), h.isReachable) {
 			return false
 		}
@@ -72,9 +73,9 @@ func (h Host) ownScripts(prog program.Program) bool {
 		if len(words) == 0 {
 			continue // exec that only redirects
 		}
-		command, args := program.Innermost(words[0], words[1:])
-		switch name, _, _ := program.LauncherOf(command); {
-		case command == "", name == "python" && !program.RunsScript(args):
+		command, args := commandline.Innermost(words[0], words[1:])
+		switch name, _, _ := commandline.LauncherOf(command); {
+		case command == "", name == "python" && !commandline.RunsScript(args):
 			return false
 		case name == "python":
 			scripts++

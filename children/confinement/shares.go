@@ -3,35 +3,27 @@ package confinement
 import (
 	"mcphub/children/program"
 	"mcphub/children/sandbox"
+	"mcphub/internal/commandline"
 )
 
 // shares describes what a child gets of that which all programs of the user share. The
-// zero value is nothing.
+// zero value is nothing. Databases and browsers need shared memory, too. They also need unix
+// sockets, so a server that has sockets gets the memory.
 type shares struct{ memory, terminals bool }
-
-// sharing are the programs that cannot do without, by the names that launchers are known by: locks
-// of Python lie in shared memory, and of a shell no one knows what it runs. Databases and browsers
-// need shared memory as well. They also need unix sockets, so a server that has sockets gets the
-// memory.
-var sharing = map[string]shares{
-	"python": {memory: true}, "uv": {memory: true}, "uvx": {memory: true}, "pipx": {memory: true},
-	"poetry": {memory: true}, "pdm": {memory: true}, "hatch": {memory: true}, "pixi": {memory: true},
-	"sh": {memory: true, terminals: true}, "pwsh": {memory: true, terminals: true},
-}
 
 // addShares adds what the program of the child needs, by the name that its entry says, and by
 // the interpreter that its files name. A file that a child may have written says nothing.
 // Nor does a shell that only starts the program: many packages have one.
 func (s shares) addShares(prog program.Program, parts []part, h Host) shares {
-	command, _ := program.Innermost(prog.Command, prog.Args)
-	name, _, _ := program.LauncherOf(command)
-	s.memory, s.terminals = s.memory || sharing[name].memory, s.terminals || sharing[name].terminals
+	command, _ := commandline.Innermost(prog.Command, prog.Args)
+	_, l, _ := commandline.LauncherOf(command)
+	s.memory, s.terminals = s.memory || l.Memory, s.terminals || l.Terminals
 	for _, p := range parts {
 		if s.memory || h.boundary.Writable(p.file) {
 			continue
 		}
 		for _, word := range append(p.interpreter, p.file) {
-			name, _, _ := program.LauncherOf(word)
+			name, _, _ := commandline.LauncherOf(word)
 			s.memory = s.memory || name == "python"
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"mcphub/children/launch"
 	"mcphub/children/program"
 	"mcphub/children/sandbox"
+	"mcphub/internal/commandline"
 )
 
 // TestWhoShares: what all programs of the user share is open to the ones that cannot
@@ -54,7 +55,7 @@ func TestWhoShares(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			m := writable(h, home, "work/rooted")
 			m = m.WithShelter(tc.prog, zerolog.Nop())
-			if name, _, _ := program.LauncherOf(tc.prog.Command); name == "uvx" { // installed first
+			if name, _, _ := commandline.LauncherOf(tc.prog.Command); name == "uvx" { // installed first
 				m = m.WithInstalled(&program.Installed{Dir: at("copy"), Command: at("copy/bin/server")})
 			}
 			l, err := launch.Plan(tc.prog, rootsAt(at("work/rooted")), m)

@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"mcphub/internal/commandline"
 	"mcphub/internal/lazyregexp"
-	"mcphub/internal/reference"
 )
 
 // A Use describes what a server does with a path. The zero Use is the narrowest.
@@ -32,18 +32,6 @@ type Name struct {
 	Text   bool // it is a word of what a shell runs
 }
 
-// A Role describes what an argument means to the program that reads the command line.
-type Role uint8
-
-const (
-	ServerArgument Role = iota // the server's own, or of a program of which nothing is known
-	Runs                       // a program, or a file, folder or module that is run or obeyed; or the value in a flag of that kind
-	Search                     // likewise, and it is a list of them
-	Text                       // text that a shell runs
-	Sets                       // NAME=value, a variable
-	Void                       // it names no path
-)
-
 // An Entry is what hub.json says about a program.
 type Entry struct {
 	Command string
@@ -51,9 +39,7 @@ type Entry struct {
 	Env     map[string]string
 	Cwd     string // absolute; "": what the session gives
 	Home    string
-
-	Void  func(arg int) bool                         // an argument is replaced, so that it names nothing; nil: none is
-	Roles func(command string, args []string) []Role // what the arguments are to a command
+	Void    func(arg int) bool // an argument is replaced, so that it names nothing; nil: none is
 }
 
 // maxNames bounds how many paths one entry names, and maxNested texts within texts.
@@ -67,7 +53,7 @@ const (
 func Names(e *Entry) []Name {
 	r := reader{Entry: e}
 	at := place{dir: e.Cwd}
-	if isFilledLater(e.Cwd) {
+	if commandline.IsFilledLater(e.Cwd) {
 		at.dir = ""
 	}
 	r.readWord(at, "/command", e.Command)
@@ -91,12 +77,6 @@ func escapeName(name string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 }
 
-// isFilledLater reports a text that is filled in when a session starts the server.
-func isFilledLater(text string) bool { return reference.Has(text) || placeholder.MatchString(text) }
-
-// placeholder matches what stands for roots.
-var placeholder = lazyregexp.New(`\$\{roots?[:}]`)
-
 type reader struct {
 	*Entry
 	names []Name
@@ -118,7 +98,7 @@ func (r *reader) addName(n Name) {
 // a separator may be one.
 func (r *reader) absolutePath(at place, text string, plain bool) string {
 	switch {
-	case text == "" || strings.ContainsAny(text, "\n\r\x00") || isFilledLater(text) || len(text) > 4096:
+	case text == "" || strings.ContainsAny(text, "\n\r\x00") || commandline.IsFilledLater(text) || len(text) > 4096:
 		return ""
 	case text == "~" && r.Home != "":
 		return r.Home
@@ -222,27 +202,27 @@ func (r *reader) readWord(at place, key, command string) {
 
 // readLine names what a command line does. key tells the place of an argument.
 func (r *reader) readLine(at place, command string, args []string, key func(int) string) {
-	roles := r.Roles(command, args)
+	roles := commandline.Roles(command, args)
 	flag := ""
 	for i, arg := range args {
 		name := flag
 		flag = ""
 		switch roles[i] {
-		case Void:
-		case Text:
+		case commandline.Void:
+		case commandline.Text:
 			r.readShell(at, key(i), arg)
-		case Sets:
+		case commandline.Sets:
 			if name, value, ok := strings.Cut(arg, "="); ok {
 				r.readVariable(at, key(i), name, value)
 			}
-		case Runs, Search:
+		case commandline.Runs, commandline.Search:
 			if before, value, ok := strings.Cut(arg, "="); ok && strings.HasPrefix(before, "-") {
 				arg = value
 			} else if len(arg) > 2 && arg[0] == '-' && arg[1] != '-' {
 				arg = arg[2:]
 			}
 			parts := []string{arg}
-			if roles[i] == Search {
+			if roles[i] == commandline.Search {
 				parts = filepath.SplitList(arg)
 			}
 			for _, part := range parts {

@@ -13,35 +13,8 @@ import (
 	"mcphub/internal/reference"
 )
 
-// flags returns how the tests read a command line: sh -c TEXT, run FILE, and env NAME=value.
-func flags(command string, args []string) []Role {
-	out := make([]Role, len(args))
-	switch command {
-	case "sh":
-		for i := range args {
-			if i > 0 && args[i-1] == "-c" {
-				out[i] = Text
-			}
-		}
-	case "python3", "node", "run":
-		for i, a := range args {
-			if !strings.HasPrefix(a, "-") {
-				out[i] = Runs
-				break
-			}
-		}
-	case "env":
-		for i, a := range args {
-			if strings.Contains(a, "=") {
-				out[i] = Sets
-			}
-		}
-	}
-	return out
-}
-
 func named(e Entry) string {
-	e.Home, e.Roles = "/home/u", flags
+	e.Home = "/home/u"
 	var b strings.Builder
 	for _, n := range Names(&e) {
 		fmt.Fprintln(&b, n.Key, n.Path, []string{"code", "config", "cwd", "data"}[n.Use])
@@ -81,7 +54,7 @@ func TestNames(t *testing.T) {
 		{"a relative path", Entry{Command: "srv", Args: []string{"--db", "x.db", "sub/y", "--mode", "fast", "$X/y", "@me/pkg"}, Cwd: "/w"},
 			"/args/1 /w/x.db data\n/args/2 /w/sub/y data\n/cwd /w cwd\n"},
 		{"of a session's folder", Entry{Command: "srv", Args: []string{"x.db"}, Cwd: "${root}"}, ""},
-		{"a script", Entry{Command: "run", Args: []string{"server.py", "--db", "d/x.db"}, Cwd: "/w"}, "/args/0 /w/server.py code\n/args/2 /w/d/x.db data\n/cwd /w cwd\n"},
+		{"a script", Entry{Command: "python3", Args: []string{"server.py", "--db", "d/x.db"}, Cwd: "/w"}, "/args/0 /w/server.py code\n/args/2 /w/d/x.db data\n/cwd /w cwd\n"},
 		{"a command", Entry{Command: "/x/srv"}, "/command /x/srv code\n"},
 
 		{"a variable", env("DATA_DIR", "~/d"), "/env/DATA_DIR /home/u/d data\n"},
@@ -102,7 +75,7 @@ func TestNames(t *testing.T) {
 		{"a text in a text", sh("sh -c 'srv /x/y'"), "/args/1 /x/y data\n"},
 		{"a text that is none", sh("if ("), ""},
 		{"a program in a text", sh("/x/y/srv --log /z/l"), "/args/1 /x/y/srv code\n/args/1 /z/l data\n"},
-		{"env", Entry{Command: "env", Args: []string{"DATA=/x", "PYTHONPATH=/m"}}, "/args/0 /x data\n/args/1 /m code\n"},
+		{"env", Entry{Command: "env", Args: []string{"DATA=/x", "PYTHONPATH=/m", "srv"}}, "/args/0 /x data\n/args/1 /m code\n"},
 	} {
 		if got := named(tc.e); got != tc.want {
 			t.Errorf("%s:\n%swant\n%s", tc.name, got, tc.want)
@@ -120,7 +93,7 @@ func TestNamesAreAbsolute(t *testing.T) {
 		e := Entry{
 			Command: rapid.SampledFrom([]string{"sh", "python3", "env", "srv"}).Draw(rt, "command"), Args: rapid.SliceOfN(text, 0, 5).Draw(rt, "args"),
 			Env: rapid.MapOfN(rapid.SampledFrom([]string{"DATA", "PATH", "NODE_OPTIONS", "EDITOR"}), text, 0, 3).Draw(rt, "env"), Cwd: rapid.SampledFrom([]string{"", "/w", "${root}"}).Draw(rt, "cwd"),
-			Home: "/home/u", Roles: flags,
+			Home: "/home/u",
 		}
 		if e.Command == "sh" && len(e.Args) > 1 {
 			e.Args[0] = "-c"
@@ -138,7 +111,7 @@ func FuzzText(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		e := Entry{Command: "sh", Args: []string{"-c", text}, Home: "/home/u", Roles: flags}
+		e := Entry{Command: "sh", Args: []string{"-c", text}, Home: "/home/u"}
 		for _, n := range Names(&e) {
 			if !filepath.IsAbs(n.Path) {
 				t.Fatalf("%+v", n)

@@ -5,12 +5,14 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"mcphub/internal/commandline"
 )
 
 // readShell names what a text does that a shell runs: the words of its commands, where it goes,
 // what it sources and redirects. Of a word that only the shell knows it names nothing.
 func (r *reader) readShell(at place, key, text string) {
-	if at.nested++; at.nested > maxNested || isFilledLater(text) {
+	if at.nested++; at.nested > maxNested || commandline.IsFilledLater(text) {
 		return
 	}
 	parsed, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")

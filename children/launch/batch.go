@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"mcphub/children/program"
+	"mcphub/internal/commandline"
 	"mcphub/internal/lazyregexp"
 	"mcphub/internal/reference"
 	"mcphub/rootsmgr/guard"
@@ -27,7 +28,7 @@ var npmShim = lazyregexp.New(`^@ECHO off GOTO start :find_dp0 SET dp0=%~dp0 EXIT
 // behindBatch returns the program that a batch file of npm runs, and the first arguments of that program. Such files are npx.cmd
 // and npm.cmd, and the ones that npm writes for programs of packages. ok is false for any other file.
 func behindBatch(batch string, env *program.Environment, h Machine) (command string, args []string, ok bool) {
-	dir, name := filepath.Dir(batch), program.BaseName(batch)
+	dir, name := filepath.Dir(batch), commandline.BaseName(batch)
 	below := func(path string) string {
 		return filepath.Join(dir, filepath.FromSlash(strings.ReplaceAll(path, `\`, "/")))
 	}
@@ -56,7 +57,7 @@ func behindBatch(batch string, env *program.Environment, h Machine) (command str
 func withoutCmd(prog program.Program, l Launch, env *program.Environment, h Machine) (command string, args []string) {
 	command, args = l.Command, l.Args
 	forCmd := func(a string) bool { return !reference.Has(a) && readByCmd(a) != "" }
-	if program.BaseName(prog.Command) == "cmd" && len(args) > 1 && strings.EqualFold(args[0], "/c") && !slices.ContainsFunc(prog.Args, forCmd) {
+	if commandline.BaseName(prog.Command) == "cmd" && len(args) > 1 && strings.EqualFold(args[0], "/c") && !slices.ContainsFunc(prog.Args, forCmd) {
 		prog.Command, args = args[1], args[2:]
 		command, _ = findProgram(prog, env, l.Dir, h)
 	}
@@ -86,7 +87,7 @@ func checkBatch(l Launch, roots []guard.Root, h Machine) error {
 				return fmt.Errorf("args: argument %d of %s, %q: %s; rename the folder, or run the program behind the batch file (node FILE.js in place of npx)", i+1, filepath.Base(l.Command), a, why)
 			}
 		}
-	case program.BaseName(l.Command) == "cmd":
+	case commandline.BaseName(l.Command) == "cmd":
 		for i, a := range l.Args {
 			if reference.Has(a) {
 				return fmt.Errorf("args: argument %d of cmd, %q: %s", i+1, a, secretToCmd)

@@ -8,14 +8,15 @@ import (
 
 	"mcphub/children/program"
 	"mcphub/children/sandbox"
+	"mcphub/internal/commandline"
 	"mcphub/rootsmgr/guard"
 )
 
 // Fetches returns what is to be installed before the program starts here, because
 // the kernel confines it: of others the launcher does what it does.
-func (m Machine) Fetches(prog program.Program) (program.Package, bool) {
+func (m Machine) Fetches(prog program.Program) (commandline.Package, bool) {
 	if !m.Confines(prog) {
-		return program.Package{}, false
+		return commandline.Package{}, false
 	}
 	return prog.Package()
 }
@@ -75,7 +76,7 @@ var hidden = []string{"SSH_AUTH_SOCK", "DOCKER_HOST", "DISPLAY", "WAYLAND_DISPLA
 // It is confined as much as prog, but for the network: it writes to its own folders, and
 // reads of what the entry adds only settings of managers. It is given no variable of the
 // entry but those settings.
-func PlanInstall(prog program.Program, p *program.Package, in Install, roots []guard.Root, h Machine) (Launch, error) {
+func PlanInstall(prog program.Program, p *commandline.Package, in Install, roots []guard.Root, h Machine) (Launch, error) {
 	m := program.Program{Command: p.Command, Args: in.Args, Env: map[string]string{}, Cwd: in.Fresh, Rewrite: program.RewriteNever}
 	m.Sandbox = sandbox.Settings{Mode: prog.Sandbox.Mode, Network: sandbox.Network{On: true}}
 	for _, path := range prog.Sandbox.Read {

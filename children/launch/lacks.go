@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"mcphub/children/program"
+	"mcphub/internal/commandline"
 )
 
 // A Lack is something that a server needs to start and that is not there.
@@ -41,7 +42,7 @@ func (m Machine) Lacks(prog program.Program) []Lack {
 		}
 		return append(out, lack)
 	}
-	if at := program.ProgramAt(prog.Command, prog.Args); at >= 0 && at < len(prog.Args) {
+	if at := commandline.ProgramAt(prog.Command, prog.Args); at >= 0 && at < len(prog.Args) {
 		if script := prog.Args[at]; filepath.IsAbs(script) && !m.IsForeign(script) && fileMark(script)[1] == "none" {
 			out = append(out, Lack{Key: []string{"args", strconv.Itoa(at)}, Text: "there is no file " + script, Hint: "correct the path"})
 		}

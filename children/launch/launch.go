@@ -11,6 +11,7 @@ import (
 	"mcphub/children/confinement"
 	"mcphub/children/program"
 	"mcphub/children/sandbox"
+	"mcphub/internal/commandline"
 	"mcphub/internal/reference"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
@@ -257,7 +258,7 @@ func trimSearch(prog program.Program, env *program.Environment, roots []guard.Ro
 		return skipped, nil
 	}
 	for _, name := range env.Names() {
-		if value, _ := env.Get(name); program.LoadsFromWorkingDir(env.Key(name), value) {
+		if value, _ := env.Get(name); commandline.LoadsFromWorkingDir(env.Key(name), value) {
 			return nil, fmt.Errorf("env %s: %q would make programs come from the working directory, which may be a project somebody else wrote; write absolute paths, set \"cwd\", or allow it with \"local\": true", name, value)
 		}
 	}

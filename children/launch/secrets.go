@@ -11,6 +11,7 @@ import (
 	"github.com/joho/godotenv"
 
 	"mcphub/children/program"
+	"mcphub/internal/commandline"
 	"mcphub/internal/reference"
 	"mcphub/rootsmgr/guard"
 )
@@ -102,7 +103,7 @@ func (m Machine) withEnvFile(prog program.Program, l Launch, text string, roots 
 		if own[key] || strings.HasPrefix(key, "MCP_ROOTS_") || strings.HasPrefix(key, "MCPHUB_") {
 			continue
 		}
-		if !prog.Local && (prog.Cwd == "" || program.NamesRoots(prog.Cwd)) && key != "PATH" && program.LoadsFromWorkingDir(key, vars[name]) {
+		if !prog.Local && (prog.Cwd == "" || program.NamesRoots(prog.Cwd)) && key != "PATH" && commandline.LoadsFromWorkingDir(key, vars[name]) {
 			return l, fmt.Errorf("its variable %s would make programs come from the working directory, which may be a project somebody else wrote; write absolute paths, set \"cwd\", or allow it with \"local\": true", name)
 		}
 		env.Set(name, vars[name])

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"mcphub/children/program"
+	"mcphub/internal/commandline"
 	"mcphub/rootsmgr/guard"
 )
 
@@ -46,7 +47,7 @@ func programFiles(prog program.Program, found string) []string {
 	if real, err := filepath.EvalSymlinks(found); err == nil && real != found {
 		files = append(files, real)
 	}
-	if at := program.ProgramAt(prog.Command, prog.Args); at >= 0 && at < len(prog.Args) {
+	if at := commandline.ProgramAt(prog.Command, prog.Args); at >= 0 && at < len(prog.Args) {
 		script := prog.Args[at]
 		if !filepath.IsAbs(script) && filepath.IsAbs(prog.Cwd) {
 			script = filepath.Join(prog.Cwd, script)

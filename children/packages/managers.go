@@ -13,42 +13,47 @@ import (
 	"mcphub/children/launch"
 	"mcphub/children/program"
 	"mcphub/children/sandbox"
+	"mcphub/internal/commandline"
 	"mcphub/internal/lazyregexp"
 )
 
 // A manager installs packages into a folder.
 type manager struct {
 	files map[string]string // that are in the folder before
-	args  func(p *program.Package) []string
+	args  func(p *commandline.Package) []string
 	env   map[string]string // COPY stands for the folder, CACHE for the manager's
 }
 
 var managers = map[string]manager{
 	"npm": {
 		files: map[string]string{"package.json": "{}\n"},
-		args: func(p *program.Package) []string {
+		args: func(p *commandline.Package) []string {
 			return slices.Concat([]string{"install", "--save-exact", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error"}, p.Flags, []string{"--"}, p.Specs)
 		},
 	},
 	"pnpm": {
 		files: map[string]string{"package.json": "{}\n"},
-		args: func(p *program.Package) []string {
+		args: func(p *commandline.Package) []string {
 			return slices.Concat([]string{"add", "--save-exact", "--reporter=append-only", "--store-dir=" + inCache("pnpm")}, p.Flags, p.Specs)
 		},
 		env: map[string]string{"PNPM_HOME": inCache("pnpm-home")},
 	},
 	"yarn": {
 		files: map[string]string{"package.json": "{}\n", "yarn.lock": "", ".yarnrc.yml": "nodeLinker: node-modules\nenableTelemetry: false\n"},
-		args:  func(p *program.Package) []string { return slices.Concat([]string{"add", "--exact"}, p.Flags, p.Specs) },
-		env:   map[string]string{"YARN_CACHE_FOLDER": inCache("yarn"), "YARN_GLOBAL_FOLDER": inCache("yarn-global")},
+		args: func(p *commandline.Package) []string {
+			return slices.Concat([]string{"add", "--exact"}, p.Flags, p.Specs)
+		},
+		env: map[string]string{"YARN_CACHE_FOLDER": inCache("yarn"), "YARN_GLOBAL_FOLDER": inCache("yarn-global")},
 	},
 	"bun": {
 		files: map[string]string{"package.json": "{}\n"},
-		args:  func(p *program.Package) []string { return slices.Concat([]string{"add", "--exact"}, p.Flags, p.Specs) },
-		env:   map[string]string{"BUN_INSTALL_CACHE_DIR": inCache("bun"), "BUN_INSTALL": inCache("bun-home")},
+		args: func(p *commandline.Package) []string {
+			return slices.Concat([]string{"add", "--exact"}, p.Flags, p.Specs)
+		},
+		env: map[string]string{"BUN_INSTALL_CACHE_DIR": inCache("bun"), "BUN_INSTALL": inCache("bun-home")},
 	},
 	"uv": {
-		args: func(p *program.Package) []string {
+		args: func(p *commandline.Package) []string {
 			words := slices.Concat([]string{"tool", "install"}, p.Flags)
 			for _, extra := range p.Extras {
 				words = append(words, "--with", extra)
@@ -58,7 +63,7 @@ var managers = map[string]manager{
 		env: map[string]string{"UV_TOOL_DIR": "COPY/tools", "UV_TOOL_BIN_DIR": "COPY/bin", "UV_PYTHON_INSTALL_DIR": "COPY/python", "UV_CACHE_DIR": inCache("uv")},
 	},
 	"pipx": {
-		args: func(p *program.Package) []string { return slices.Concat([]string{"install"}, p.Flags, p.Specs) },
+		args: func(p *commandline.Package) []string { return slices.Concat([]string{"install"}, p.Flags, p.Specs) },
 		env:  map[string]string{"PIPX_HOME": "COPY", "PIPX_BIN_DIR": "COPY/bin", "PIPX_MAN_DIR": "COPY/man", "PIP_CACHE_DIR": inCache("pip")},
 	},
 }
@@ -66,7 +71,7 @@ var managers = map[string]manager{
 func inCache(name string) string { return "CACHE/" + name }
 
 // planInstall returns how a manager fills a folder for an entry.
-func (m manager) planInstall(p *program.Package, prog program.Program, home, fresh, cache string) launch.Install {
+func (m manager) planInstall(p *commandline.Package, prog program.Program, home, fresh, cache string) launch.Install {
 	places := strings.NewReplacer("COPY", fresh, "CACHE", cache)
 	in := launch.Install{Fresh: fresh, Cache: cache, Env: map[string]string{}}
 	for name, value := range m.env {
@@ -101,7 +106,7 @@ type found struct {
 }
 
 // findProgram looks for the program of a package in a copy.
-func findProgram(dir string, p *program.Package, m launch.Machine) (f found, err error) {
+func findProgram(dir string, p *commandline.Package, m launch.Machine) (f found, err error) {
 	if p.IsPython() {
 		f, err = findPython(dir, p)
 	} else {
@@ -184,7 +189,7 @@ func (n *nodePackage) programName(name string) (string, error) {
 
 var nodeName = lazyregexp.New(`^(?:@[A-Za-z0-9~._-]+/)?[A-Za-z0-9~._-]+$`)
 
-func findNode(dir string, p *program.Package, m launch.Machine) (f found, err error) {
+func findNode(dir string, p *commandline.Package, m launch.Machine) (f found, err error) {
 	var project, pkg nodePackage
 	if err := readJSON(filepath.Join(dir, "package.json"), &project); err != nil {
 		return f, fmt.Errorf("package.json: %w", err)
@@ -222,7 +227,7 @@ var (
 	runsOfSigns   = lazyregexp.New(`[-_.]+`)
 )
 
-func findPython(dir string, p *program.Package) (f found, err error) {
+func findPython(dir string, p *commandline.Package) (f found, err error) {
 	tops, _ := filepath.Glob(filepath.Join(dir, map[string]string{"uv": "tools", "pipx": "venvs"}[p.Manager], "*", "bin"))
 	if len(tops) == 0 {
 		return f, fmt.Errorf("%s installed nothing", p.Manager)

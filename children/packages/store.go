@@ -26,6 +26,7 @@ import (
 	"mcphub/children/removal"
 	"mcphub/children/sandbox"
 	"mcphub/internal/atomicfile"
+	"mcphub/internal/commandline"
 	"mcphub/rootsmgr/guard"
 )
 
@@ -52,7 +53,7 @@ func NewStore(dir string) *Store { return &Store{dir, time.Now} }
 type Request struct {
 	Name    string // of the entry
 	Program program.Program
-	Package program.Package
+	Package commandline.Package
 	Machine launch.Machine
 	Roots   []guard.Root     // none of them is opened; programs in them are not run
 	Within  sandbox.Boundary // of which only what is withheld counts
@@ -228,7 +229,7 @@ func (s *Store) lockEntry(ctx context.Context, at place, r *Request) (unlock fun
 }
 
 // openCurrent gives the copy that is named; nil if there is none that can run.
-func (s *Store) openCurrent(at place, p *program.Package) *Copy {
+func (s *Store) openCurrent(at place, p *commandline.Package) *Copy {
 	for range 3 {
 		var rec record
 		if readJSON(at.currentFile(), &rec) != nil || rec.Copy == "" || filepath.Base(rec.Copy) != rec.Copy {

@@ -1,10 +1,8 @@
 // Package program reads what an entry of hub.json says about the process to start: its
 // command line and its environment.
 //
-// A [Program] is that entry. Its command is often a launcher (npx, uvx, node, sh, make),
-// which finds the program by its arguments. [LauncherOf] has what is known of each.
-// [ProgramAt] and [Innermost] find the program on the command line, [Program.Package] the
-// package that the launcher fetches, and [Program.Names] the paths that the entry names.
+// A [Program] is that entry. Package commandline reads its command line. [Program.Package] returns the package that its
+// launcher fetches, and [Program.Names] the paths that the entry names.
 //
 // Roots stand in arguments and variables for ${roots}, ${root} and ${root:NAME}
 // ([Expander]), and take the place of the directories in the arguments of filesystem-like

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"mcphub/children/sandbox"
+	"mcphub/internal/commandline"
 )
 
 // Unheld returns why the kernel cannot confine the program; "" if it can.
@@ -46,7 +47,7 @@ func escapeReason(command string) string {
 	if strings.HasPrefix(command, "/snap/bin/") {
 		return InItsOwnSandbox
 	}
-	switch name, _, _ := LauncherOf(command); name {
+	switch name, _, _ := commandline.LauncherOf(command); name {
 	case "docker", "docker-compose", "podman-compose", "lxc", "incus", "toolbox", "distrobox", "distrobox-enter":
 		return inContainer
 	case "systemd-run", "machinectl", "run0":
@@ -65,7 +66,7 @@ func escapeReason(command string) string {
 func (prog Program) allCommands() []string {
 	command, args := prog.Command, prog.Args
 	all := []string{command}
-	for at := unwrapCommand(command, args); at > 0; at = unwrapCommand(command, args) {
+	for at := commandline.Unwrap(command, args); at > 0; at = commandline.Unwrap(command, args) {
 		command, args = args[at-1], args[at:]
 		all = append([]string{command}, all...)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"mcphub/children/entry"
 	"mcphub/children/sandbox"
+	"mcphub/internal/commandline"
 )
 
 // Rewrite says when directories among the arguments of a program are replaced by
@@ -53,7 +54,11 @@ type Program struct {
 // is given roots in its arguments, cwd or environment, or is a filesystem-like
 // server that is told about them.
 func (prog Program) TakesDirectories() bool {
-	return prog.Directories || prog.GivenRoots() || prog.IsOfficial()
+	if prog.Directories || prog.GivenRoots() {
+		return true
+	}
+	_, serves := prog.serves()
+	return serves
 }
 
 // NeedsRoots reports whether the child cannot be started sensibly before the
@@ -95,11 +100,11 @@ func (prog Program) NameOf(path, home string) (name string, ok bool) {
 // Names returns the paths that the entry names. A directory that roots replace is none of
 // them.
 func (prog Program) Names(home string) []entry.Name {
-	e := entry.Entry{Command: prog.Command, Args: prog.Args, Env: prog.Env, Cwd: prog.Cwd, Home: home, Roles: argumentRoles}
+	e := entry.Entry{Command: prog.Command, Args: prog.Args, Env: prog.Env, Cwd: prog.Cwd, Home: home}
 	if prog.RewritesArgs() {
 		after, known := findRootArgs(prog)
 		if !known {
-			after = ProgramAt(prog.Command, prog.Args)
+			after = commandline.ProgramAt(prog.Command, prog.Args)
 		}
 		words := splitWords(prog.Args[min(after+1, len(prog.Args)):])
 		e.Void = func(arg int) bool {

@@ -2,119 +2,51 @@ package program
 
 import (
 	"fmt"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"mcphub/children/sandbox"
+	"mcphub/internal/commandline"
+	"mcphub/internal/wellknown"
 	"mcphub/rootsmgr/guard"
 )
 
-const (
-	officialPackage = "@modelcontextprotocol/server-filesystem"
-	OfficialProbe   = "list_allowed_directories"
-)
-
-// filesystemNames are the base names of commands and scripts whose positional
-// arguments are directories.
-var filesystemNames = []string{"filesystem-server", "mcp-server-filesystem"}
-
-// BaseName returns the last part of a command or script, whichever separator
-// it is written with, without the endings of programs and scripts, lower case.
-func BaseName(command string) string {
-	b := path.Base(strings.ReplaceAll(command, `\`, "/"))
-	low := strings.ToLower(b)
-	for _, ext := range []string{".exe", ".cmd", ".bat", ".ps1", ".js", ".mjs", ".cjs", ".ts", ".py", ".sh"} {
-		if s, ok := strings.CutSuffix(low, ext); ok && s != "" {
-			return s
+// serves returns what the command line starts, if that is a server whose plain arguments are the directories that it
+// serves. A server in a container has other paths.
+func (prog Program) serves() (line commandline.Started, ok bool) {
+	line = commandline.Read(prog.Command, prog.Args)
+	for _, name := range line.Names {
+		if filepath.IsAbs(name.Text) {
+			if real := sandbox.RealPath(name.Text); commandline.PackageOf(real) != "" {
+				name.Text = real // another package may have a program of that name
+			}
+		}
+		if s, _ := wellknown.ByName(name); s != nil && s.Directories && name.Kind != commandline.Image {
+			return line, true
 		}
 	}
-	return low
+	return line, false
 }
 
-// isPackage reports whether arg is the official package, a version or tag of
-// it, or a file inside it.
-func isPackage(arg string) bool {
-	arg = strings.TrimPrefix(arg, "npm:")
-	if rest, ok := strings.CutPrefix(arg, officialPackage); ok && (rest == "" || rest[0] == '@') {
-		return true
-	}
-	return strings.Contains(strings.ReplaceAll(arg, `\`, "/"), "/node_modules/"+officialPackage+"/")
-}
-
-// isFilesystemName reports whether a command, script or package has one of the
-// names of filesystem servers, a version suffix left aside. What someone else
-// publishes under such a name reads its arguments otherwise.
-func isFilesystemName(word string) bool {
-	if strings.HasPrefix(strings.TrimPrefix(word, "npm:"), "@") {
-		return false
-	}
-	base := BaseName(word)
-	if i := strings.IndexAny(base, "@=<>~"); i > 0 {
-		base = base[:i]
-	}
-	if !slices.Contains(filesystemNames, base) {
-		return false
-	}
-	if !filepath.IsAbs(word) {
-		return true
-	}
-	at := filepath.ToSlash(sandbox.RealPath(word))
-	return !strings.Contains(at, "/node_modules/") || isPackage(at)
-}
-
-// isContainer reports whether the command runs its program somewhere with
-// other paths.
-func isContainer(command string) bool {
-	name, _, _ := LauncherOf(command)
+// inContainer reports whether the program runs somewhere with other paths.
+func (prog Program) inContainer() bool {
+	command, _ := commandline.Innermost(prog.Command, prog.Args)
+	name, _, _ := commandline.LauncherOf(command)
 	return name == "docker"
 }
 
-// findRootArgs finds the word after which the arguments of a filesystem-like
-// server begin: an index into prog.Args, or -1 for the command itself.
+// findRootArgs finds the word after which the arguments of a filesystem-like server begin: an index into prog.Args, or -1
+// for the command itself.
 func findRootArgs(prog Program) (after int, ok bool) {
-	if isContainer(prog.Command) {
-		return 0, false
-	}
-	last := -2
-	for i, a := range prog.Args {
-		word := a
-		if v, isFlag := strings.CutPrefix(a, "--package="); isFlag {
-			word = v
-		}
-		if isPackage(word) {
-			last = i
-		}
-	}
-	at := ProgramAt(prog.Command, prog.Args)
-	switch {
-	case at < 0 && isFilesystemName(prog.Command):
-		return -1, true
-	case at >= 0 && at < len(prog.Args) && isFilesystemName(prog.Args[at]):
-		return max(at, last), true
-	case last < 0:
-		return 0, false
-	case at > last && at < len(prog.Args): // npx --package=PACKAGE program
-		return at, true
-	}
-	return last, true
-}
-
-// IsOfficial reports whether it is the official filesystem server.
-func (prog Program) IsOfficial() bool {
-	if isContainer(prog.Command) {
-		return false
-	}
-	return slices.ContainsFunc(prog.Args, func(a string) bool {
-		return isPackage(strings.TrimPrefix(a, "--package="))
-	})
+	line, ok := prog.serves()
+	return line.At, ok && line.At != commandline.Nowhere
 }
 
 // RewritesArgs reports whether directory arguments of the child are replaced
 // by root paths. Arguments that name ${roots} themselves say better where.
 func (prog Program) RewritesArgs() bool {
-	if isContainer(prog.Command) || slices.ContainsFunc(prog.Args, NamesRoots) {
+	if prog.inContainer() || slices.ContainsFunc(prog.Args, NamesRoots) {
 		return false
 	}
 	switch prog.Rewrite {
@@ -137,7 +69,7 @@ func (prog Program) RewrittenArgs(paths []string) []string {
 	}
 	after, known := findRootArgs(prog)
 	if !known {
-		after = ProgramAt(prog.Command, prog.Args)
+		after = commandline.ProgramAt(prog.Command, prog.Args)
 	}
 	out := slices.Clone(prog.Args[:min(after+1, len(prog.Args))])
 	placed := false

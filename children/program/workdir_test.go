@@ -3,6 +3,8 @@ package program
 import (
 	"strings"
 	"testing"
+
+	"mcphub/internal/commandline"
 )
 
 // TestSpellingsOfLaunchers: however a launcher is told to fetch a package, that package is
@@ -156,15 +158,15 @@ func TestReach(t *testing.T) {
 		for i := range args {
 			args[i] = strings.ReplaceAll(args[i], "~", " ")
 		}
-		r, got := reachOf(args[0], args[1:], 0), "safe"
+		r, got := commandline.ReachOf(args[0], args[1:]), "safe"
 		switch {
-		case r.file != "":
-			got = "file " + r.file
-		case r.tied:
+		case r.File != "":
+			got = "file " + r.File
+		case r.Tied:
 			got = "tied"
-		case r.implied != "":
+		case r.Implied != "":
 			got = "implied"
-		case r.opaque != "":
+		case r.Opaque != "":
 			got = "opaque"
 		}
 		if got != c.want {

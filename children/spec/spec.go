@@ -10,8 +10,10 @@ import (
 	"mcphub/children/program"
 	"mcphub/children/remote"
 	"mcphub/children/sandbox"
+	"mcphub/internal/commandline"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/trust"
+	"mcphub/internal/wellknown"
 	"mcphub/rootsmgr/guard"
 )
 
@@ -90,7 +92,7 @@ type Spec struct {
 // server that is known.
 func (s Spec) WithDefaults() Spec {
 	if s.StartTimeout <= 0 {
-		if s.StartTimeout = DefaultStartTimeout; s.Program().Compiles() {
+		if s.StartTimeout = DefaultStartTimeout; commandline.Compiles(s.Command, s.Args) {
 			s.StartTimeout = CompilingStartTimeout
 		}
 	}
@@ -106,10 +108,15 @@ func (s Spec) WithDefaults() Spec {
 	if s.IDLimit <= 0 {
 		s.IDLimit = jsonrpc.DefaultIDLimit
 	}
-	if s.Probe == "" && s.Roots != RootsNone && s.Program().IsOfficial() {
-		s.Probe = program.OfficialProbe
+	if known := s.known(); s.Probe == "" && known != nil {
+		s.Probe = known.RootsProbe
 	}
 	return s
+}
+
+// known returns the well-known server that lists the roots it applies, if the command line starts one.
+func (s *Spec) known() *wellknown.Server {
+	return wellknown.ByLine(commandline.Read(s.Command, s.Args), func(k *wellknown.Server) bool { return k.RootsProbe != "" })
 }
 
 // Equal reports whether s and o run the same child in the same way, defaults,

@@ -1,5 +1,5 @@
 // Package declare holds what is declared about the arguments of tools: by the operator in hub.json, and by the built-in
-// profiles of well-known servers (profiles/*.json). A declaration reports which argument is a path in which role, which
+// profiles of well-known servers (internal/wellknown). A declaration reports which argument is a path in which role, which
 // is none, and how a server needs its paths written. For each argument the operator's declaration wins over a
 // profile's.
 //

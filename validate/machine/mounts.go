@@ -2,9 +2,9 @@ package machine
 
 import (
 	"path"
-	"slices"
 	"strings"
 
+	"mcphub/internal/commandline"
 	"mcphub/validate/chars"
 	"mcphub/validate/shell"
 )
@@ -19,18 +19,15 @@ type Container struct {
 	Workdir string // in the container, "" if the image decides
 }
 
-// engines are the programs that run containers, with or without a version behind their name.
-var engines = []string{"docker", "podman", "nerdctl"}
-
-// ReadContainer reads the -v, --volume, --mount and -w options of a docker, podman or nerdctl command. It is nil
-// for any other command, and for one that runs no container.
+// ReadContainer reads the -v, --volume, --mount and -w options of a docker, podman or nerdctl command, also behind timeout,
+// nice and a shell. It is nil for any other command, and for one that runs no container.
 func ReadContainer(command string, args []string) *Container {
-	name := shell.BaseName(command)
-	if !slices.ContainsFunc(engines, func(engine string) bool { return strings.HasPrefix(name, engine) }) {
+	line := commandline.Read(command, args)
+	if name, _, _ := commandline.LauncherOf(line.Command); name != "docker" || !line.Sure {
 		return nil // most servers, for which the table of programs need not be read
 	}
-	words := []shell.Argument{{Text: name}}
-	for _, a := range args {
+	words := []shell.Argument{{Text: commandline.BaseName(line.Command)}}
+	for _, a := range line.Args {
 		words = append(words, shell.Argument{Text: a})
 	}
 	u := shell.Usage{Uses: make([]shell.Use, len(words)), Trusted: true}

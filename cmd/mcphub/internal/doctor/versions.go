@@ -15,6 +15,7 @@ import (
 	"mcphub/children/launch"
 	"mcphub/children/process"
 	"mcphub/children/spec"
+	"mcphub/internal/commandline"
 	"mcphub/internal/lazyregexp"
 )
 
@@ -27,18 +28,24 @@ func (e *examination) findInterpreter(ctx context.Context, s spec.Spec, program 
 	if s.URL != "" || !filepath.IsAbs(program) {
 		return nil
 	}
-	base := strings.TrimSuffix(strings.ToLower(filepath.Base(program)), ".exe")
+	command, args := commandline.Innermost(s.Command, s.Args)
+	if len(args) < len(s.Args) { // behind timeout or env
+		if program = command; !filepath.IsAbs(command) {
+			program = programNear(program, filepath.Base(command))
+		}
+	}
 	in := &Interpreter{Path: program}
-	switch {
-	case base == "node" || base == "nodejs":
-		in.Name = "node"
-		in.Package, in.Wants = wantedByScript(s.Args, "package.json")
-	case base == "npx" || base == "npx.cmd":
+	name, _, _ := commandline.LauncherOf(command)
+	switch p, fetched := commandline.ReadPackage(command, args); {
+	case fetched && p.Manager == "npm":
 		in.Name, in.Path = "node", programNear(program, "node")
-		in.Package, in.Wants = e.wantedByNpx(s.Args)
-	case strings.HasPrefix(base, "python"):
-		in.Name = "python"
-		in.Package, in.Wants = wantedByScript(s.Args, "pyproject.toml")
+		in.Package, in.Wants = e.wantedByNpx(commandline.WithoutVersion(p.Specs[0]))
+	case name == "node":
+		in.Name = name
+		in.Package, in.Wants = wantedByScript(args, "package.json")
+	case name == "python":
+		in.Name = name
+		in.Package, in.Wants = wantedByScript(args, "pyproject.toml")
 	default:
 		return nil
 	}
@@ -112,18 +119,8 @@ func wantedByScript(args []string, manifest string) (file, wants string) {
 	return "", ""
 }
 
-// wantedByNpx looks for the package where npx keeps the ones that it has installed.
-func (e *examination) wantedByNpx(args []string) (file, wants string) {
-	name := ""
-	for _, a := range args {
-		if !strings.HasPrefix(a, "-") {
-			name = a
-			break
-		}
-	}
-	if at := strings.LastIndexByte(name, '@'); at > 0 {
-		name = name[:at]
-	}
+// wantedByNpx looks for a package where npx keeps the ones that it has installed.
+func (e *examination) wantedByNpx(name string) (file, wants string) {
 	if name == "" || strings.ContainsAny(name, `*?[\:`) || strings.Contains(name, "..") {
 		return "", ""
 	}

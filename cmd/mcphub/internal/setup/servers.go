@@ -26,7 +26,6 @@ import (
 	"mcphub/internal/trust"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
-	"mcphub/validate/declare"
 	"mcphub/validate/strictjson"
 )
 
@@ -143,7 +142,6 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 		broken("%s", err)
 		return nil
 	}
-	child.Probe = declare.RootsProbe(s.Command, s.Args)
 	resultMax := file.Results.Max
 	if s.Results.Max != nil {
 		resultMax = *s.Results.Max

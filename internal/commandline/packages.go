@@ -1,12 +1,10 @@
-package program
+package commandline
 
 import (
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"mcphub/children/sandbox"
 	"mcphub/internal/lazyregexp"
 	"mcphub/internal/reference"
 )
@@ -55,11 +53,10 @@ type Package struct {
 	dashes   int // the word -- that is not the server's; 0: there is none
 }
 
-// Package returns what the program's launcher fetches. ok is false if the program is no
-// launcher, or if its command line says something that is not understood.
-func (prog Program) Package() (p Package, ok bool) {
-	command, args := prog.Command, prog.Args
-	for at := unwrapCommand(command, args); at > 0; at = unwrapCommand(command, args) {
+// ReadPackage returns what the launcher of a command line fetches. ok is false if the command is no launcher, or if the
+// line says something that is not understood.
+func ReadPackage(command string, args []string) (p Package, ok bool) {
+	for at := Unwrap(command, args); at > 0; at = Unwrap(command, args) {
 		if !p.readWrapper(command, args[:at-1]) {
 			return p, false
 		}
@@ -115,32 +112,24 @@ func (p *Package) readWrapper(command string, args []string) bool {
 // readFlags reads what stands before the program.
 func (p *Package) readFlags(l *Launcher, args []string) bool {
 	f := &l.fetch
-	for i := 0; i < len(args); i++ {
-		flag, value, joined := strings.Cut(args[i], "=")
-		words := args[i : i+1]
-		if strings.HasPrefix(flag, "-") && !joined && l.takesValue(flag) {
-			if i++; i >= len(args) {
-				return false
-			}
-			value, words = args[i], args[i-1:i+1]
-		}
+	for w := range l.words(args) {
 		switch {
-		case flag == "--":
-		case !strings.HasPrefix(flag, "-"): // a subcommand
-		case slices.Contains(f.packages, flag):
-			p.Specs = append(p.Specs, value)
-		case slices.Contains(f.extras, flag):
-			p.Extras = append(p.Extras, value)
-		case slices.Contains(f.passed, flag), f.manager == "npm" && strings.HasPrefix(flag, "--@") && joined:
-			p.Flags = append(p.Flags, words...)
-		case slices.Contains(f.ignored, flag):
-			p.Bun = p.Bun || flag == bunFlag
+		case w.next > len(args):
+			return false
+		case w.flag == "", w.flag == "--": // "": a subcommand
+		case slices.Contains(f.packages, w.flag):
+			p.Specs = append(p.Specs, w.value)
+		case slices.Contains(f.extras, w.flag):
+			p.Extras = append(p.Extras, w.value)
+		case slices.Contains(f.passed, w.flag), f.manager == "npm" && strings.HasPrefix(w.flag, "--@") && w.has == w.at:
+			p.Flags = append(p.Flags, args[w.at:w.next]...)
+		case slices.Contains(f.ignored, w.flag):
+			p.Bun = p.Bun || w.flag == bunFlag
 		default:
 			return false
 		}
 	}
-	_, fetches := l.Fetches(args)
-	return fetches
+	return l.fetches(args)
 }
 
 // divideFlags finds the -- by which npm tells its own flags from the program's. Without one
@@ -161,8 +150,13 @@ func (p *Package) divideFlags(rest []string) bool {
 // isUnclear reports a word that names a place on this machine, or is known only when the
 // server starts.
 func isUnclear(word string) bool {
-	return namesPath(word) || strings.HasPrefix(word, "file:") || NamesRoots(word) || reference.Has(word) || strings.ContainsAny(word, "\x00\n")
+	return namesPath(word) || strings.HasPrefix(word, "file:") || IsFilledLater(word) || strings.ContainsAny(word, "\x00\n")
 }
+
+// IsFilledLater reports whether a text is known only when the server starts: it holds a secret or a root.
+func IsFilledLater(text string) bool { return reference.Has(text) || placeholder.MatchString(text) }
+
+var placeholder = lazyregexp.New(`\$\{roots?[:}]`)
 
 // Versions that are written out: of npm's registry, of Python's, and of a commit.
 var (
@@ -184,38 +178,6 @@ func (p *Package) IsPinned() bool {
 	return !slices.ContainsFunc(slices.Concat(p.Specs, p.Extras), func(s string) bool { return !exact.MatchString(s) })
 }
 
-// An Installed is a copy of a Package that runs instead of its launcher.
-type Installed struct {
-	Dir     string   // all of it, without a link on the way; the child may read it
-	Command string   // what runs it; "": not known yet
-	Args    []string // before the ones of the server
-	Version string   // of the package
-	Beside  []string // programs whose interpreter the copy needs as well
-	Neutral bool     // what runs it obeys files of the directory that it starts in
-}
-
-// Holds reports whether a file is part of the copy.
-func (in *Installed) Holds(path string) bool {
-	return in != nil && in.Dir != "" && sandbox.Contains(in.Dir, path)
-}
-
-// WithInstalled returns the program and its arguments with an installed copy instead of the
-// launcher and its arguments. fetched is the package that the launcher was to fetch.
-func (prog Program) WithInstalled(args []string, in *Installed) (ran Program, fetched string, rest []string) {
-	p, ok := prog.Package()
-	if !ok {
-		return prog, "", args
-	}
-	line := slices.Concat([]string{prog.Command}, args)
-	rest = slices.Clone(line[p.to:])
-	if p.dashes > 0 {
-		rest = slices.Delete(rest, p.dashes-p.to, p.dashes-p.to+1)
-	}
-	line = slices.Concat(line[:p.from], []string{in.Command}, in.Args, rest)
-	prog.Command = line[0]
-	return prog, p.Specs[0], line[1:]
-}
-
 // WithoutVersion returns the name of a package of npm or PyPI without its version.
 func WithoutVersion(spec string) string {
 	spec = strings.TrimPrefix(spec, "npm:")
@@ -225,39 +187,34 @@ func WithoutVersion(spec string) string {
 	return spec
 }
 
-// OwnNames returns the names by which the program may call folders of its own: its own name, the name of its
-// package, and the name of its module.
-func (prog Program) OwnNames() (names []string) {
-	add := func(name string) {
-		if name = path.Base(filepath.ToSlash(name)); name != "" && !strings.HasPrefix(name, ".") && name != "/" {
-			names = append(names, name)
-		}
+// Replace returns the command line with another command and its arguments instead of the launcher and of what it
+// fetches. command and args are the line of which the Package was read, or that line with other arguments of the server.
+func (p *Package) Replace(command string, args []string, by string, byArgs []string) (string, []string) {
+	line := slices.Concat([]string{command}, args)
+	rest := slices.Clone(line[p.to:])
+	if p.dashes > 0 {
+		rest = slices.Delete(rest, p.dashes-p.to, p.dashes-p.to+1)
 	}
-	if p, ok := prog.Package(); ok {
-		for _, spec := range p.Specs {
-			add(WithoutVersion(spec))
-		}
-		add(p.Program)
-		return names
+	line = slices.Concat(line[:p.from], []string{by}, byArgs, rest)
+	return line[0], line[1:]
+}
+
+// Manager returns what installs the packages that the launcher fetches; "" if it fetches none.
+func (l *Launcher) Manager() string { return l.fetch.manager }
+
+// PackageOf returns the package of npm that a file lies in; "" if none can be told by its path.
+func PackageOf(file string) string {
+	file = strings.ReplaceAll(file, `\`, "/")
+	i := strings.LastIndex(file, "/node_modules/")
+	if i < 0 {
+		return ""
 	}
-	command, args := Innermost(prog.Command, prog.Args)
-	name, _, known := LauncherOf(command)
-	switch at := ProgramAt(command, args); {
-	case !known:
-		add(BaseName(command))
-	case name == "python" && ModuleOf(args) != "":
-		module, _, _ := strings.Cut(ModuleOf(args), ".")
-		add(module)
-	case at >= 0 && at < len(args):
-		_, inside, ok := strings.Cut(filepath.ToSlash(args[at]), "/node_modules/")
-		if scope, rest, _ := strings.Cut(inside, "/"); strings.HasPrefix(scope, "@") {
-			inside = rest
-		}
-		if module, _, _ := strings.Cut(inside, "/"); ok {
-			add(module)
-		} else {
-			add(BaseName(args[at]))
-		}
+	parts := strings.SplitN(file[i+len("/node_modules/"):], "/", 3)
+	switch {
+	case parts[0] == ".bin":
+		return ""
+	case strings.HasPrefix(parts[0], "@") && len(parts) > 1:
+		return parts[0] + "/" + parts[1]
 	}
-	return names
+	return parts[0]
 }

@@ -1,4 +1,4 @@
-package program
+package commandline
 
 import (
 	"reflect"
@@ -84,8 +84,7 @@ func TestPackage(t *testing.T) {
 		{"docker run foo", "", "", false},
 	} {
 		words := strings.Fields(c.line)
-		prog := Program{Command: words[0], Args: words[1:]}
-		p, ok := prog.Package()
+		p, ok := ReadPackage(words[0], words[1:])
 		if ok != (c.specs != "") {
 			t.Errorf("%s: understood %t: %+v", c.line, ok, p)
 			continue
@@ -108,12 +107,12 @@ func TestPackage(t *testing.T) {
 		if got != c.specs || p.IsPinned() != c.pinned {
 			t.Errorf("%s: %q, pinned %t", c.line, got, p.IsPinned())
 		}
-		ran, _, args := prog.WithInstalled(prog.Args, &Installed{Command: "C"})
-		if line := strings.Join(append([]string{ran.Command}, args...), " "); line != c.run {
+		command, args := p.Replace(words[0], words[1:], "C", nil)
+		if line := strings.Join(append([]string{command}, args...), " "); line != c.run {
 			t.Errorf("%s: it runs %q, not %q", c.line, line, c.run)
 		}
 	}
-	env, _ := Program{Command: "env", Args: []string{"npm_config_registry=r", "npx", "foo"}}.Package()
+	env, _ := ReadPackage("env", []string{"npm_config_registry=r", "npx", "foo"})
 	if !reflect.DeepEqual(env.Env, map[string]string{"npm_config_registry": "r"}) {
 		t.Errorf("%v", env.Env)
 	}
@@ -128,6 +127,19 @@ func TestManagers(t *testing.T) {
 			if !slices.Contains(l.sub, sub) {
 				t.Errorf("%s has no subcommand %s", name, sub)
 			}
+		}
+	}
+}
+
+func TestCompiles(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]bool{
+		"go run ./cmd/server": true, "go -C /srv run .": true, "/usr/local/go/bin/go run -tags x .": true, "env A=b go run .": true, "timeout 60 cargo run --release": true, "dotnet run --project /srv": true,
+		"go tool x": false, "go": false, "gopls run": false, "cargo --version": false, "dotnet server.dll": false, "node run": false, "": false,
+	} {
+		command, args, _ := strings.Cut(line, " ")
+		if got := Compiles(command, strings.Fields(args)); got != want {
+			t.Errorf("%s: %t", line, got)
 		}
 	}
 }

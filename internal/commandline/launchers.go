@@ -1,10 +1,9 @@
-package program
+package commandline
 
 import (
+	"path"
 	"slices"
 	"strings"
-
-	"mcphub/children/entry"
 )
 
 // A Launcher is a command that finds its program by its arguments (npx, uvx,
@@ -36,28 +35,31 @@ type Launcher struct {
 	// builds are the subcommands with which it compiles the program at each start.
 	builds []string
 
+	// What its programs cannot do without. Locks of Python lie in shared memory. Of a shell no one knows what it runs.
+	Memory, Terminals bool
+
 	fetch fetching // how the packages that it fetches are installed (packages.go)
 }
 
 var launchers = map[string]Launcher{
 	"npx":     {fetch: npmFetch, implied: "node_modules", given: []string{"--prefix"}, values: []string{"-p", "--package", "-c", "--call", "--prefix", "-w", "--workspace", "--cache", "--registry", "--userconfig", "--script-shell", "--shell"}, files: []string{"--prefix"}},
 	"npm":     {fetch: npmFetch.onlyFor("exec", "x"), sub: []string{"exec", "x"}, values: []string{"-p", "--package", "-c", "--call", "--prefix", "--cache", "--registry"}, files: []string{"--prefix"}, implied: "package.json"},
-	"uvx":     {fetch: uvFetch, values: uvValues, files: uvFiles, specs: uvSpecs},
-	"uv":      {fetch: uvFetch.onlyFor("tool"), sub: []string{"run", "tool"}, values: uvValues, files: uvFiles, specs: uvSpecs, implied: "pyproject.toml", given: []string{"--directory", "--project"}},
-	"pipx":    {fetch: pipxFetch, sub: []string{"run"}, values: []string{"--spec", "--python", "--index-url", "--pip-args"}, implied: "a script of that name"},
+	"uvx":     {Memory: true, fetch: uvFetch, values: uvValues, files: uvFiles, specs: uvSpecs},
+	"uv":      {Memory: true, fetch: uvFetch.onlyFor("tool"), sub: []string{"run", "tool"}, values: uvValues, files: uvFiles, specs: uvSpecs, implied: "pyproject.toml", given: []string{"--directory", "--project"}},
+	"pipx":    {Memory: true, fetch: pipxFetch, sub: []string{"run"}, values: []string{"--spec", "--python", "--index-url", "--pip-args"}, implied: "a script of that name"},
 	"bunx":    {fetch: bunFetch, values: []string{"-p", "--package"}, implied: "node_modules"},
 	"bun":     {fetch: bunFetch.onlyFor("x"), sub: []string{"x", "run", ""}, values: []string{"-p", "--package"}, files: []string{"--cwd", "-r", "--preload", "--import", "-c", "--config", "--env-file"}, code: []string{"-e", "--eval"}, script: true, implied: "package.json and bunfig.toml"},
 	"pnpx":    {fetch: pnpmFetch, values: []string{"--package"}, implied: "package.json"},
 	"pnpm":    {fetch: pnpmFetch.onlyFor("dlx"), sub: []string{"dlx", "exec", "run"}, values: []string{"--package"}, files: []string{"-C", "--dir"}, implied: "package.json"},
 	"yarn":    {fetch: yarnFetch, sub: []string{"dlx", "exec", "run"}, values: []string{"-p", "--package"}, files: []string{"--cwd"}, implied: "package.json and .yarnrc.yml"},
 	"deno":    {sub: []string{"run"}, values: []string{"-L", "--log-level"}, files: []string{"-c", "--config", "--import-map", "--env-file"}, script: true, implied: "deno.json"},
-	"poetry":  {sub: []string{"run"}, files: []string{"-C", "--directory", "-P", "--project"}, implied: "pyproject.toml"},
-	"pdm":     {sub: []string{"run"}, files: []string{"-p", "--project"}, implied: "pyproject.toml"},
-	"hatch":   {sub: []string{"run"}, values: []string{"-e", "--env", "-p", "--project"}, implied: "pyproject.toml"},
+	"poetry":  {Memory: true, sub: []string{"run"}, files: []string{"-C", "--directory", "-P", "--project"}, implied: "pyproject.toml"},
+	"pdm":     {Memory: true, sub: []string{"run"}, files: []string{"-p", "--project"}, implied: "pyproject.toml"},
+	"hatch":   {Memory: true, sub: []string{"run"}, values: []string{"-e", "--env", "-p", "--project"}, implied: "pyproject.toml"},
 	"node":    {values: []string{"-C", "--conditions"}, files: append([]string{"--experimental-loader", "--env-file", "--env-file-if-exists", "--experimental-config-file", "--snapshot-blob", "--run"}, nodeModules...), code: nodeCode, script: true},
 	"tsx":     {values: []string{"-C", "--conditions"}, files: append([]string{"--tsconfig", "--env-file"}, nodeModules...), code: nodeCode, script: true},
 	"ts-node": {files: append([]string{"-P", "--project"}, nodeModules...), code: nodeCode, script: true},
-	"python":  {values: []string{"-W", "-X", "--check-hash-based-pycs"}, ends: []string{"-m", "-c"}, script: true},
+	"python":  {Memory: true, values: []string{"-W", "-X", "--check-hash-based-pycs"}, ends: []string{"-m", "-c"}, script: true},
 	"ruby":    {values: []string{"-r"}, files: []string{"-I", "-C"}, code: []string{"-e"}, script: true},
 	"perl":    {files: []string{"-I"}, code: []string{"-e", "-E"}, script: true},
 	"php":     {values: []string{"-d"}, files: []string{"-c", "-f", "-S", "-t"}, code: []string{"-r"}, script: true},
@@ -74,10 +76,10 @@ var launchers = map[string]Launcher{
 	"r":       {code: []string{"-e"}, files: []string{"-f"}, implied: ".Rprofile and .Renviron", given: []string{"--vanilla"}},
 	"clojure": {files: []string{"-i", "--init"}, code: []string{"-e", "--eval"}, implied: "deps.edn"},
 	"bb":      {files: []string{"-f", "--file", "--config", "-cp", "--classpath"}, code: []string{"-e"}, script: true, implied: "bb.edn"},
-	"pixi":    {sub: []string{"run"}, files: []string{"--manifest-path"}, implied: "pixi.toml", given: []string{"--manifest-path"}},
+	"pixi":    {Memory: true, sub: []string{"run"}, files: []string{"--manifest-path"}, implied: "pixi.toml", given: []string{"--manifest-path"}},
 
-	"sh":   {values: []string{"-o", "+o", "-O", "+O"}, files: []string{"--rcfile", "--init-file"}, code: []string{"-c"}, script: true},
-	"pwsh": {values: []string{"-ExecutionPolicy"}, files: []string{"-File", "-f", "-WorkingDirectory"}, code: []string{"-Command", "-c", "-EncodedCommand"}, script: true},
+	"sh":   {Memory: true, Terminals: true, values: []string{"-o", "+o", "-O", "+O"}, files: []string{"--rcfile", "--init-file"}, code: []string{"-c"}, script: true},
+	"pwsh": {Memory: true, Terminals: true, values: []string{"-ExecutionPolicy"}, files: []string{"-File", "-f", "-WorkingDirectory"}, code: []string{"-Command", "-c", "-EncodedCommand"}, script: true},
 
 	"env":     {wraps: true, values: []string{"-u", "--unset"}, files: []string{"-C", "--chdir"}, code: []string{"-S", "--split-string"}},
 	"nice":    {wraps: true, values: []string{"-n", "--adjustment"}},
@@ -157,30 +159,16 @@ func (l *Launcher) Fetches(args []string) (upTo int, ok bool) {
 	if l.fetch.manager == "" || len(l.fetch.sub) == 0 {
 		return 0, l.fetch.manager != ""
 	}
-	for i := 0; i < len(args); i++ {
-		switch a := args[i]; {
-		case !strings.HasPrefix(a, "-"):
-			return i + 1, slices.Contains(l.fetch.sub, a)
-		case l.takesValue(a):
-			i++
-		}
-	}
-	return 0, false
+	sub, at := l.plainWord(args)
+	return at + 1, slices.Contains(l.fetch.sub, sub)
 }
 
-// Compiles reports whether a program is compiled at each start, which may take minutes.
-func (prog Program) Compiles() bool {
-	command, args := Innermost(prog.Command, prog.Args)
+// Compiles reports whether the program of a command line is compiled at each start, which may take minutes.
+func Compiles(command string, args []string) bool {
+	command, args = Innermost(command, args)
 	_, l, _ := LauncherOf(command)
-	for i := 0; i < len(args); i++ {
-		switch {
-		case !strings.HasPrefix(args[i], "-"):
-			return slices.Contains(l.builds, args[i])
-		case l.takesValue(args[i]):
-			i++
-		}
-	}
-	return false
+	sub, _ := l.plainWord(args)
+	return slices.Contains(l.builds, sub)
 }
 
 // IsCode reports whether text to run follows a flag; letters may be put together
@@ -201,7 +189,7 @@ func ProgramAt(command string, args []string) int {
 // the program's own. The second also counts if a module or a text is run instead of a
 // program.
 func LauncherWords(command string, args []string) (program, end int) {
-	at := unwrapCommand(command, args)
+	at := Unwrap(command, args)
 	if at > 0 {
 		if inner, end := LauncherWords(args[at-1], args[at:]); inner >= 0 {
 			return at + inner, at + end
@@ -214,28 +202,24 @@ func LauncherWords(command string, args []string) (program, end int) {
 	}
 	none, most := len(args), func(i int) int { return min(i, len(args)) }
 	needSub := len(l.sub) > 0
-	for i := 0; i < len(args); i++ {
-		a := args[i]
-		switch {
+	for w := range l.words(args) {
+		switch a := args[w.at]; {
 		case a == "--":
-			return i + 1, most(i + 2)
+			return w.at + 1, most(w.at + 2)
 		case slices.Contains(l.ends, a), l.IsCode(a):
-			return none, most(i + 2)
+			return none, most(w.at + 2)
 		case slices.Contains(l.runs, a):
-			return most(i + 1), most(i + 2)
-		case strings.HasPrefix(a, "-"):
-			if l.takesValue(a) {
-				i++
-			}
+			return most(w.at + 1), most(w.at + 2)
+		case w.flag != "":
 		case needSub && slices.Contains(l.sub, a):
 			needSub = a == "tool" // uv tool run
 			if needSub {
 				l.sub = []string{"run"}
 			}
 		case needSub && !slices.Contains(l.sub, ""):
-			return none, i + 1
+			return none, w.at + 1
 		default:
-			return i, i + 1
+			return w.at, w.at + 1
 		}
 	}
 	return none, none
@@ -244,15 +228,15 @@ func LauncherWords(command string, args []string) (program, end int) {
 // Innermost returns the command within all that wrap it, with its arguments: of "timeout 5
 // npx x" it is npx.
 func Innermost(command string, args []string) (inner string, rest []string) {
-	for at := unwrapCommand(command, args); at > 0; at = unwrapCommand(command, args) {
+	for at := Unwrap(command, args); at > 0; at = Unwrap(command, args) {
 		command, args = args[at-1], args[at:]
 	}
 	return command, args
 }
 
-// unwrapCommand returns the index at which the arguments of the inner command begin, for "env A=b npx
+// Unwrap returns the index at which the arguments of the inner command begin, for "env A=b npx
 // ...", or of "cmd /c npx ...", as configurations for Windows write it; 0 for none.
-func unwrapCommand(command string, args []string) int {
+func Unwrap(command string, args []string) int {
 	if BaseName(command) == "cmd" {
 		if len(args) > 1 && strings.EqualFold(args[0], "/c") {
 			return 2
@@ -263,20 +247,15 @@ func unwrapCommand(command string, args []string) int {
 	if !l.wraps {
 		return 0
 	}
-	for i := 0; i < len(args); i++ {
-		a := args[i]
+	for w := range l.words(args) {
 		switch {
-		case l.IsCode(a):
+		case l.IsCode(args[w.at]):
 			return 0
-		case strings.HasPrefix(a, "-"):
-			if l.takesValue(a) {
-				i++
-			}
-		case name == "env" && strings.Contains(a, "="):
+		case w.flag != "", name == "env" && strings.Contains(w.value, "="):
 		case l.skip > 0:
 			l.skip--
 		default:
-			return i + 1
+			return w.at + 1
 		}
 	}
 	return 0
@@ -285,85 +264,28 @@ func unwrapCommand(command string, args []string) int {
 // ModuleOf returns the module that python runs by -m; "" for none.
 func ModuleOf(args []string) string {
 	at := slices.Index(args, "-m")
-	if at < 0 || at+1 >= len(args) || ProgramAt("python", args[:at+1]) < at {
+	if at < 0 || at+1 >= len(args) || ProgramAt("python", args[:at+1]) < at || slices.Contains(args[:at], "-c") {
 		return ""
 	}
 	return args[at+1]
 }
 
-// argumentRoles returns what each argument of a command line is to what reads it.
-func argumentRoles(command string, args []string) []entry.Role {
-	out := make([]entry.Role, len(args))
-	name, l, known := LauncherOf(command)
-	if at := unwrapCommand(command, args); at > 0 {
-		l.launcherRoles(name, args[:at-1], out)
-		for i := range at - 1 {
-			if out[i] == entry.ServerArgument {
-				out[i] = entry.Void // timeout 5, nice -n 10
-			}
-		}
-		out[at-1] = entry.Runs
-		copy(out[at:], argumentRoles(args[at-1], args[at:]))
-		return out
-	}
-	if !known {
-		if i := slices.Index(args, "--") + 1; i > 0 && i < len(args) { // op run -- npx ...
-			if _, _, known := LauncherOf(args[i]); known {
-				out[i] = entry.Runs
-				copy(out[i+1:], argumentRoles(args[i], args[i+1:]))
-			}
-		}
-		return out
-	}
-	at := ProgramAt(command, args)
-	l.launcherRoles(name, args[:min(at, len(args))], out)
-	if at >= len(args) {
-		return out
-	}
-	out[at] = entry.Runs
-	if _, fetches := l.Fetches(args); fetches || l.fetch.manager != "" {
-		if out[at] = entry.Void; namesPath(args[at]) {
-			out[at] = entry.Runs
-		}
-		if inner, _, known := LauncherOf(WithoutVersion(args[at])); known {
-			copy(out[at+1:], argumentRoles(inner, args[at+1:])) // npx tsx FILE
+// BaseName returns the last part of a command or script, whichever separator
+// it is written with, without the endings of programs and scripts, lower case.
+func BaseName(command string) string {
+	b := path.Base(strings.ReplaceAll(command, `\`, "/"))
+	low := strings.ToLower(b)
+	for _, ext := range []string{".exe", ".cmd", ".bat", ".ps1", ".js", ".mjs", ".cjs", ".ts", ".py", ".sh"} {
+		if s, ok := strings.CutSuffix(low, ext); ok && s != "" {
+			return s
 		}
 	}
-	return out
+	return low
 }
 
-// launcherRoles reports what the arguments before the program are.
-func (l *Launcher) launcherRoles(name string, args []string, out []entry.Role) {
-	for i := 0; i < len(args); i++ {
-		flag, value, joined := strings.Cut(args[i], "=")
-		role := entry.ServerArgument
-		switch {
-		case l.IsCode(flag) && (name == "sh" || name == "env"):
-			role = entry.Text
-		case l.IsCode(flag):
-			role = entry.Void
-		case slices.Contains(l.files, flag):
-			role = entry.Runs
-		case slices.Contains(l.specs, flag):
-			if role = entry.Void; joined && namesPath(value) || !joined && i+1 < len(args) && namesPath(args[i+1]) {
-				role = entry.Runs
-			}
-		case slices.Contains(l.lists, flag):
-			role = entry.Search
-		case name == "env" && joined && !strings.HasPrefix(flag, "-"):
-			out[i] = entry.Sets
-			continue
-		case len(args[i]) > 2 && args[i][0] == '-' && args[i][1] != '-' && slices.Contains(l.files, args[i][:2]):
-			out[i] = entry.Runs // -Ilib
-			continue
-		default:
-			continue
-		}
-		if joined {
-			out[i] = role
-		} else if i+1 < len(args) {
-			i++
-			out[i] = role
-		}
-	}
+// RunsScript reports whether python is given a script: then its first import
+// directory is the script's own, and the script may need it.
+func RunsScript(args []string) bool {
+	at := ProgramAt("python", args)
+	return at < len(args)
 }
