@@ -89,6 +89,8 @@ func (s *Source) Build(file *config.File, w io.Writer, log zerolog.Logger) (Resu
 	cfg.Pins, wrong[3] = s.readPins(file, home, log)
 	cfg.Audit, wrong[0] = auditSettings(file, r.Audit)
 	cfg.Fallback, wrong[1] = s.readFallback(file, os.LookupEnv, cfg.Dir, os.Getppid(), log)
+	own := cfg.Toolsets
+	cfg.Toolsets = s.withChoice(own, os.LookupEnv, cfg.Dir, os.Getppid(), log)
 	var folders []string // the hub's own, which no call may touch
 	if cfg.Cache != "" {
 		folders = append(folders, filepath.Dir(cfg.Cache))
@@ -112,7 +114,7 @@ func (s *Source) Build(file *config.File, w io.Writer, log zerolog.Logger) (Resu
 			return nil
 		}
 	}
-	cfg.ForSurroundings = (&clientReader{src: *s, file: file, made: *cfg, folders: folders}).clientSettings
+	cfg.ForSurroundings = (&clientReader{src: *s, file: file, made: *cfg, toolsets: own, folders: folders}).clientSettings
 	return r, errors.Join(wrong[:]...)
 }
 

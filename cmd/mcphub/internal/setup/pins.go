@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/rs/zerolog"
@@ -57,19 +55,14 @@ func (s *Source) ReadLock(file *config.File) (*pin.Lock, error) {
 }
 
 func readLock(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	text, err := readBounded(path, maxLock)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
+	case err != nil:
+		return nil, exit.Errorf(exit.Failure, "%s: %w; mcphub lock writes it again", path, err)
 	}
-	if err != nil {
-		return nil, exit.Failed(err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxLock+1))
-	if err == nil && len(text) > maxLock {
-		err = fmt.Errorf("%s is larger than %d bytes; remove it and run mcphub lock", path, maxLock)
-	}
-	return text, err
+	return text, nil
 }
 
 // lockItem returns the Item of a hub.lock.
@@ -82,13 +75,18 @@ func lockItem(path string, text []byte) (consent.Item, error) {
 	return i, err
 }
 
-// acceptedLock returns the text of a hub.lock that counts, and asks a person about another one. A first lock only withholds, so that it
-// counts as it is.
+// acceptedLock returns the text of a hub.lock that counts. A first lock only withholds, so that it counts as it is.
 func (s *Source) acceptedLock(path string, text []byte) ([]byte, error) {
 	i, err := lockItem(path, text)
 	if err != nil {
 		return nil, err
 	}
+	return s.acceptedText(i, text, true)
+}
+
+// acceptedText returns the text of a file that counts: its own, or the one that a person has accepted last if a server could have written it
+// since. A person is asked about that. text is nil if there is no file. first reports whether a text counts before any was accepted.
+func (s *Source) acceptedText(i consent.Item, text []byte, first bool) ([]byte, error) {
 	was, known, err := s.Consent.Accepted(i.ID)
 	switch {
 	case err != nil:
@@ -98,7 +96,7 @@ func (s *Source) acceptedLock(path string, text []byte) ([]byte, error) {
 	case known && string(was) == string(text):
 		return text, s.Consent.Withdraw(i.ID)
 	}
-	if _, could := s.Consent.CouldBeWritten(i); !could || !known {
+	if _, could := s.Consent.CouldBeWritten(i); !could || !known && first {
 		if err := s.Consent.Take(i); err != nil {
 			s.AcceptErr = err
 		}

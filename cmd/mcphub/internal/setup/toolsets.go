@@ -20,7 +20,7 @@ func toolsetTable(f *config.File, home string) (*toolset.Table, error) {
 	t := &toolset.Table{Clients: f.Clients}
 	for _, name := range slices.Sorted(maps.Keys(f.Toolsets)) {
 		of := f.Toolsets[name]
-		set := toolset.Set{Name: name, Servers: of.Servers, Instructions: of.Instructions}
+		set := toolset.Set{Name: name, Servers: of.Servers, Instructions: of.Instructions, Selectable: of.Selectable}
 		for _, list := range []struct {
 			key  string
 			from []string
