@@ -43,7 +43,7 @@ func lockCommand() *cobra.Command {
 			"  mcphub lock --check --sarif > changes.sarif",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if w.asJSON && w.asSARIF {
-				return exit.Errorf(exit.Usage, "--json and --sarif are two forms of one output; choose one")
+				return errTwoForms
 			}
 			log, err := logs.newLogger(os.Stderr)
 			if err != nil {
@@ -205,9 +205,16 @@ func packageText(st children.Status) string {
 
 func (w *lockWork) printReport(r *lockReport) error {
 	if w.asSARIF {
-		return exit.Failed(layout.JSON(w.out, r.sarif()))
+		return exit.Failed(layout.JSON(w.out, sarifOf(r.File, r.changes())))
 	}
 	return writeResult(w.out, w.asJSON, r, func() { r.showLock(w.out) })
+}
+
+func (r *lockReport) changes() (all []serverChanges) {
+	for _, s := range r.Servers {
+		all = append(all, serverChanges{s.Name, s.Changes})
+	}
+	return all
 }
 
 func (r *lockReport) showLock(out io.Writer) {
@@ -222,7 +229,7 @@ func (r *lockReport) showLock(out io.Writer) {
 			layout.Printf(out, "%s: %s%s%s\n", name, pluralOf(s.Tools, "tool"), layout.WithPrefix(", ", printable.Escape(s.Package, 200)), layout.When(s.New, ", new in hub.lock"))
 		}
 		for _, c := range s.Changes {
-			layout.Printf(out, "  %s %s\n", layout.When(c.Grows, "!")+layout.When(!c.Grows, "~"), c.Text())
+			layout.Printf(out, "  %s\n", changeText(c))
 		}
 		for _, tool := range s.Left {
 			layout.Printf(out, "  tool %s is not locked: it, or a member of its definition, stands twice\n", printable.Quote(tool))
@@ -246,38 +253,64 @@ func (r *lockReport) outcomeError(check bool) error {
 		if s.New || s.Gone {
 			differ++
 		}
-		for _, c := range s.Changes {
-			if c.Grows {
-				grown++
-			} else {
-				differ++
-			}
-		}
+		g, d := countChanges(s.Changes)
+		grown, differ = grown+g, differ+d
 	}
 	switch {
 	case check && grown > 0:
-		return exit.Errorf(exit.ToolError, "%s since hub.lock was written; look at them, then run mcphub lock to accept them", layout.When(grown == 1, "one definition has grown")+layout.When(grown > 1, fmt.Sprintf("%d changes give more", grown)))
+		return grownError(grown)
 	case failed > 0:
 		return exit.Errorf(exit.Failure, "%d of %d servers did not start", failed, len(r.Servers))
 	case check && differ > 0:
-		return exit.Errorf(exit.Differs, "hub.lock is not up to date; run mcphub lock to accept what servers define now")
+		return errDiffers
 	}
 	return nil
 }
 
-// sarif returns the differences in the form that code hosts show (SARIF 2.1.0, OASIS).
-func (r *lockReport) sarif() any {
+// changeText returns a difference from hub.lock on a line, with a mark that tells growth from other differences.
+func changeText(c pin.Change) string {
+	return layout.When(c.Grows, "! ") + layout.When(!c.Grows, "~ ") + c.Text()
+}
+
+// countChanges counts the differences that grow, and the other ones.
+func countChanges(all []pin.Change) (grown, differ int) {
+	for _, c := range all {
+		if c.Grows {
+			grown++
+		}
+	}
+	return grown, len(all) - grown
+}
+
+var errTwoForms = exit.Errorf(exit.Usage, "--json and --sarif are two forms of one output; choose one")
+
+// errDiffers is the outcome if definitions read differently from hub.lock, and none has grown.
+var errDiffers = exit.Errorf(exit.Differs, "hub.lock is not up to date; run mcphub lock to accept what servers define now")
+
+// grownError returns the outcome if definitions have grown.
+func grownError(n int) error {
+	return exit.Errorf(exit.ToolError, "%s since hub.lock was written; look at them, then run mcphub lock to accept them", layout.When(n == 1, "one definition has grown")+layout.When(n > 1, fmt.Sprintf("%d changes give more", n)))
+}
+
+// serverChanges are the differences of one server.
+type serverChanges struct {
+	server  string
+	changes []pin.Change
+}
+
+// sarifOf returns differences from a hub.lock in the form that code hosts show (SARIF 2.1.0, OASIS).
+func sarifOf(lock string, all []serverChanges) any {
 	type object = map[string]any
 	results := []object{}
-	for _, s := range r.Servers {
-		for _, c := range s.Changes {
+	for _, s := range all {
+		for _, c := range s.changes {
 			rule, level := "reads-differently", "note"
 			if c.Grows {
 				rule, level = "grows", "error"
 			}
 			results = append(results, object{
-				"ruleId": rule, "level": level, "message": object{"text": "server " + printable.Quote(s.Name) + ", " + c.Text()},
-				"locations": []object{{"physicalLocation": object{"artifactLocation": object{"uri": filepath.Base(r.File)}}}},
+				"ruleId": rule, "level": level, "message": object{"text": "server " + printable.Quote(s.server) + ", " + c.Text()},
+				"locations": []object{{"physicalLocation": object{"artifactLocation": object{"uri": filepath.Base(lock)}}}},
 			})
 		}
 	}

@@ -49,13 +49,10 @@ func NewPins(o Options) *Pins { return &Pins{o} }
 // Withheld returns the tools of an offer that are not to be offered, with the reason of each. It asks a person about them, if the entry
 // of the server says so. A server that hub.lock does not have is new: none of its tools is withheld.
 func (p *Pins) Withheld(server string, offer *offers.Offer) map[string]string {
-	if p == nil || p.o.Lock == nil {
+	if !p.HasLocked(server) {
 		return nil
 	}
 	was := p.o.Lock.Servers[server]
-	if was == nil {
-		return nil
-	}
 	now, odd := Of(offer, p.o.Home)
 	grown := map[string][]Change{}
 	for _, c := range Compare(was, now) {
@@ -65,7 +62,7 @@ func (p *Pins) Withheld(server string, offer *offers.Offer) map[string]string {
 	}
 	for _, name := range odd {
 		delete(now.whole, name) // no digest can be accepted
-		grown[name] = append(grown[name], Change{"tool", name, true, "it cannot be compared: it, or a member of its definition, stands twice"})
+		grown[name] = append(grown[name], twiceChange(name))
 	}
 	if len(grown) == 0 {
 		return nil
@@ -73,9 +70,33 @@ func (p *Pins) Withheld(server string, offer *offers.Offer) map[string]string {
 	return p.decide(server, grown, now)
 }
 
+// HasLocked reports whether the Lock has a server.
+func (p *Pins) HasLocked(server string) bool {
+	return p != nil && p.o.Lock != nil && p.o.Lock.Servers[server] != nil
+}
+
+// Changes returns how an offer differs from what the Lock has of the server, whatever a person has accepted since. There is none if the Lock does
+// not have the server.
+func (p *Pins) Changes(server string, offer *offers.Offer) []Change {
+	if !p.HasLocked(server) {
+		return nil
+	}
+	now, odd := Of(offer, p.o.Home)
+	changes := Compare(p.o.Lock.Servers[server], now)
+	for _, name := range odd {
+		changes = append(changes, twiceChange(name))
+	}
+	return changes
+}
+
+// twiceChange is the Change of a tool that cannot be compared.
+func twiceChange(name string) Change {
+	return Change{"tool", name, true, "it cannot be compared: it, or a member of its definition, stands twice"}
+}
+
 // Holds reports whether a server has no tools but the accepted ones: none that it does not list, either.
 func (p *Pins) Holds(server string) bool {
-	return p != nil && p.o.Lock != nil && p.o.Lock.Servers[server] != nil && p.o.Mode(server) != Warn
+	return p.HasLocked(server) && p.o.Mode(server) != Warn
 }
 
 // decide returns what is withheld of what has grown.
