@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
 	"mcphub/children"
@@ -49,22 +50,8 @@ func lockCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if !w.check {
-				if err := checkNoClient(src.Consent, false); err != nil {
-					return exit.Errorf(exit.Failure, "hub.lock is not written: %w", err)
-				}
-			}
-			useDisabled(src, cmd.ErrOrStderr(), args...)
-			made, err := src.Read(stderr, log)
-			if err != nil {
-				return err
-			}
-			defer made.WaitForLogins()
-			if err := keepNamed(&made.Hub, args); err != nil {
-				return err
-			}
-			w.out = cmd.OutOrStdout()
-			return w.lockServers(cmd.Context(), &made, len(args) == 0)
+			w.out, w.say = cmd.OutOrStdout(), cmd.ErrOrStderr()
+			return w.run(cmd.Context(), args, log)
 		},
 	}
 	cmd.Flags().StringArrayVar(&w.roots, "root", nil, "a directory in scope while they start; may be repeated. Without one the fallbacks count")
@@ -81,7 +68,26 @@ type lockWork struct {
 	src                    *setup.Source
 	roots                  []string
 	check, asJSON, asSARIF bool
-	out                    io.Writer
+	out, say               io.Writer
+}
+
+// run locks the servers of hub.json, or those that are named.
+func (w *lockWork) run(ctx context.Context, names []string, log zerolog.Logger) error {
+	if !w.check {
+		if err := checkNoClient(w.src.Consent, false); err != nil {
+			return exit.Errorf(exit.Failure, "hub.lock is not written: %w", err)
+		}
+	}
+	useDisabled(w.src, w.say, names...)
+	made, err := w.src.Read(stderr, log)
+	if err != nil {
+		return err
+	}
+	defer made.WaitForLogins()
+	if err := keepNamed(&made.Hub, names); err != nil {
+		return err
+	}
+	return w.lockServers(ctx, &made, len(names) == 0)
 }
 
 // lockReport is the result of lock; the shape of --json.

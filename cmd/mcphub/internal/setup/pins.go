@@ -22,12 +22,15 @@ import (
 
 // This file reads and writes hub.lock, and decides which reading of it counts.
 
+// LockName is the name of a hub.lock.
+const LockName = "hub.lock"
+
 // LockPath returns where hub.lock lies: beside hub.json. "": there is no hub.json.
 func LockPath(file *config.File) string {
 	if file.Path == "" {
 		return ""
 	}
-	return filepath.Join(filepath.Dir(file.Path), "hub.lock")
+	return filepath.Join(filepath.Dir(file.Path), LockName)
 }
 
 // maxLock bounds hub.lock, in bytes.
