@@ -71,7 +71,7 @@ type lockWork struct {
 	out, say               io.Writer
 }
 
-// run locks the servers of hub.json, or those that are named.
+// run locks the servers of hub.json, or the servers that are named.
 func (w *lockWork) run(ctx context.Context, names []string, log zerolog.Logger) error {
 	if !w.check {
 		if err := checkNoClient(w.src.Consent, false); err != nil {
@@ -104,7 +104,7 @@ type lockedServer struct {
 	New     bool         `json:"new,omitempty"` // hub.lock did not have it
 	Gone    bool         `json:"gone,omitempty"`
 	Changes []pin.Change `json:"changes"`          // against hub.lock as it was
-	Left    []string     `json:"left,omitempty"`   // tools that cannot be locked: they, or a member of their definition, stand twice
+	Left    []string     `json:"left,omitempty"`   // what cannot be locked: it, or a member of its definition, stands twice
 	Varies  []string     `json:"varies,omitempty"` // texts that are others with other roots, and are not compared
 	Error   string       `json:"error,omitempty"`  // why it did not start; what hub.lock has of it stays
 }
@@ -175,7 +175,11 @@ func (w *lockWork) readServers(ctx context.Context, made *setup.Result, was, now
 			}
 		} else {
 			var defined *pin.Server
-			defined, s.Left = pin.Of(offer, made.Hub.Home)
+			var odd []pin.Thing
+			defined, odd = pin.Of(offer, made.Hub.Home)
+			for _, thing := range odd {
+				s.Left = append(s.Left, thing.String())
+			}
 			if second := elsewhere.lastOffer(name); second != nil {
 				varied, _ := pin.Of(second, made.Hub.Home)
 				defined.NoteVarying(varied)
@@ -237,8 +241,8 @@ func (r *lockReport) showLock(out io.Writer) {
 		for _, c := range s.Changes {
 			layout.Printf(out, "  %s\n", changeText(c))
 		}
-		for _, tool := range s.Left {
-			layout.Printf(out, "  tool %s is not locked: it, or a member of its definition, stands twice\n", printable.Quote(tool))
+		for _, thing := range s.Left {
+			layout.Printf(out, "  %s is not locked: it, or a member of its definition, stands twice\n", thing)
 		}
 		if len(s.Varies) > 0 {
 			layout.Printf(out, "  with other roots other texts: %s\n", printable.Escape(strings.Join(s.Varies, ", "), 500))

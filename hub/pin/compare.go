@@ -24,12 +24,10 @@ type Change struct {
 
 // Text returns a line for people.
 func (c Change) Text() string {
-	name := c.Of
-	if c.Name != "" {
-		name += " " + printable.Quote(c.Name)
-	}
-	return name + ": " + printable.Escape(c.What, 300)
+	return c.thing().String() + ": " + printable.Escape(c.What, 300)
 }
+
+func (c Change) thing() Thing { return Thing{c.Of, c.Name} }
 
 // Compare returns how a server differs from what was accepted of it, in the order of kinds and names.
 func Compare(was, now *Server) []Change {
@@ -37,12 +35,15 @@ func Compare(was, now *Server) []Change {
 	d.compareTools(was, now)
 	lists := now.all()
 	for i, list := range was.all()[1:] {
-		d.of = list.noun
-		d.compareTexts(*list.definitions, *lists[i+1].definitions)
+		d.of = nouns[list.kind]
+		d.compareTexts(*list.definitions, *lists[i+1].definitions, now)
 	}
-	d.of, d.name = "instructions", ""
-	if _, varies := was.Varies[variesInstructions]; !varies && was.Instructions != now.Instructions {
-		d.compareProse([]string{was.Instructions}, []string{now.Instructions}, "the text reads differently")
+	d.of, d.name = Instructions.Of, Instructions.Name
+	if _, varies := was.Varies[variesInstructions]; !varies {
+		if was.Instructions != now.Instructions {
+			d.compareProse([]string{was.Instructions}, []string{now.Instructions}, "the text reads differently")
+		}
+		d.findMaskedOrders(now)
 	}
 	return d.changes
 }
@@ -77,11 +78,11 @@ func (d *differences) compareTools(was, now *Server) {
 		}
 		if !known {
 			d.addTool(now.Tools[d.name])
-			d.findMaskedOrders(now.whole[d.name], now.mask)
+			d.findMaskedOrders(now)
 			continue
 		}
 		d.compareTool(old, now.Tools[d.name], was.Varies[variesTools+name])
-		d.findMaskedOrders(now.whole[d.name], now.mask)
+		d.findMaskedOrders(now)
 	}
 	renamed := map[string]bool{}
 	for _, old := range former {
@@ -210,7 +211,7 @@ func (d *differences) compareHints(was, now map[string]string) {
 }
 
 // compareTexts compares prompts, resources and templates: what they are called, and what stands in them.
-func (d *differences) compareTexts(was, now Definitions) {
+func (d *differences) compareTexts(was, now Definitions, of *Server) {
 	for _, d.name = range slices.Sorted(maps.Keys(union(was, now))) {
 		old, had := was[d.name]
 		def, has := now[d.name]
@@ -226,6 +227,7 @@ func (d *differences) compareTexts(was, now Definitions) {
 		case !bytes.Equal(old, def):
 			d.compareProse(textsIn(old), textsIn(def), "its definition reads differently")
 		}
+		d.findMaskedOrders(of)
 	}
 }
 

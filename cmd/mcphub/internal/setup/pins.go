@@ -174,12 +174,12 @@ func (s *Source) readPins(file *config.File, home string, log zerolog.Logger) (*
 			if !s.Consent.Keeps() {
 				return errors.New("there is no folder of state in which an answer could be kept; set HOME or XDG_STATE_HOME")
 			}
-			title := fmt.Sprintf("tools of the server %s have grown since %s was written", printable.Quote(q.Server), path)
+			title := fmt.Sprintf("what the server %s defines has grown since %s was written", printable.Quote(q.Server), path)
 			return s.Consent.Ask(consent.Item{ID: pinItem(path, q.Server), Title: title, Lines: q.Lines, Value: q.Value.Format()})
 		},
 		Warn: func(server string, changes []pin.Change) {
 			for _, c := range changes {
-				log.Warn().Str("child", server).Str("what", c.Text()).Msg("a tool has grown since hub.lock was written")
+				log.Warn().Str("child", server).Str("what", c.Text()).Msg("a definition has grown since hub.lock was written")
 			}
 		},
 	}), nil
