@@ -45,8 +45,8 @@ func TestCompare(t *testing.T) {
 		{`"note":{"type":"string"}`, `"note":{"type":"string"},"count":{"type":"integer"}`, false, "/count is new"},
 		{`"note":{"type":"string"}`, `"remark":{"type":"string"}`, false, "/note has the name /remark"},
 		{`"required":["url"]`, `"required":["url","note"]`, false, "its inputSchema reads differently"},
-		{`"maximum":10`, `"maximum":20`, false, "its inputSchema reads differently"},
-		{`"enum":["raw","text"]`, `"enum":["raw","text","html"]`, false, "its inputSchema reads differently"},
+		{`"maximum":10`, `"maximum":20`, false, "its argument /limit has another maximum"},
+		{`"enum":["raw","text"]`, `"enum":["raw","text","html"]`, false, "its argument /mode has another enum"},
 
 		{`"note":{"type":"string"}`, `"note":{"type":"string"},"path":{"type":"string"}`, true, "/path is new and names a path"},
 		{`"note":{"type":"string"}`, `"note":{"type":"string"},"out":{"type":"string","description":"Path to the file that is written."}`, true, "/out is new and names a path"},
