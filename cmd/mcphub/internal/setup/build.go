@@ -82,7 +82,7 @@ func (s *Source) Build(file *config.File, w io.Writer, log zerolog.Logger) (Resu
 	if err := addServers(file, cfg); err != nil {
 		return r, err
 	}
-	if cfg.Toolsets, err = toolsetTable(file, home); err != nil {
+	if cfg.Toolsets, err = ToolsetTable(file, home); err != nil {
 		return r, err
 	}
 	var wrong [4]error // one reading tells everything

@@ -12,8 +12,8 @@ import (
 	"mcphub/internal/spelling"
 )
 
-// toolsetTable makes the toolsets of hub.json, and of who chooses them; nil if there are none. Load has checked them.
-func toolsetTable(f *config.File, home string) (*toolset.Table, error) {
+// ToolsetTable makes the toolsets of hub.json, and of who chooses them; nil if there are none. Load has checked them.
+func ToolsetTable(f *config.File, home string) (*toolset.Table, error) {
 	if len(f.Toolsets) == 0 {
 		return nil, nil
 	}
