@@ -185,6 +185,7 @@ func (w *lockWork) readServers(ctx context.Context, made *setup.Result, was, now
 				defined.NoteVarying(varied)
 			}
 			defined.Package = packageText(became[name])
+			defined.Digest = programDigest(made.Hub.Children[i].Spec.Command, became[name])
 			s.Varies = slices.Sorted(maps.Keys(defined.Varies))
 			s.Tools, s.Package, s.New = len(defined.Tools), defined.Package, was.Servers[name] == nil
 			if !s.New {

@@ -16,7 +16,7 @@ import (
 
 // A Change is a difference between what was accepted and what a server defines now.
 type Change struct {
-	Of    string `json:"of"`   // tool, prompt, resource, resource template or instructions
+	Of    string `json:"of"`   // program, tool, prompt, resource, resource template or instructions
 	Name  string `json:"name"` // as the server calls it now; "" of instructions
 	Grows bool   `json:"grows"`
 	What  string `json:"what"` // the difference, for people
@@ -32,6 +32,7 @@ func (c Change) thing() Thing { return Thing{c.Of, c.Name} }
 // Compare returns how a server differs from what was accepted of it, in the order of kinds and names.
 func Compare(was, now *Server) []Change {
 	var d differences
+	d.comparePrograms(was, now)
 	d.compareTools(was, now)
 	lists := now.all()
 	for i, list := range was.all()[1:] {
@@ -60,6 +61,17 @@ func (d *differences) grow(format string, args ...any) {
 
 func (d *differences) differ(format string, args ...any) {
 	d.changes = append(d.changes, Change{d.of, d.name, false, fmt.Sprintf(format, args...)})
+}
+
+// comparePrograms reports that a server runs from other files. What is not known of one of the two is not compared.
+func (d *differences) comparePrograms(was, now *Server) {
+	d.of = "program"
+	switch {
+	case was.Package != "" && now.Package != "" && was.Package != now.Package:
+		d.differ("it is %s, and was %s", printable.Escape(now.Package, 100), printable.Escape(was.Package, 100))
+	case was.Digest != "" && now.Digest != "" && was.Digest != now.Digest:
+		d.differ("its files are others")
+	}
 }
 
 // compareTools compares the tools of a server. One that is gone and one that is new are taken for the same if they

@@ -341,3 +341,29 @@ func TestWithheldTexts(t *testing.T) {
 	fresh.Entries[offers.Prompts] = append(fresh.Entries[offers.Prompts], []byte(`{"name":"sum","description":"Sums up."}`), []byte(`{"name":"more","description":"More.`+order+`"}`))
 	holds("new prompts", fresh, pin.ThingOf(offers.Prompts, "more"))
 }
+
+// Another version and other files are a difference, if both are known. Neither grows.
+func TestComparePrograms(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		was, now pin.Server
+		want     string
+	}{
+		"the same":          {pin.Server{Package: "kid@1", Digest: "a"}, pin.Server{Package: "kid@1", Digest: "a"}, ""},
+		"another version":   {pin.Server{Package: "kid@1", Digest: "a"}, pin.Server{Package: "kid@2", Digest: "b"}, "program: it is kid@2, and was kid@1"},
+		"other files":       {pin.Server{Package: "kid@1", Digest: "a"}, pin.Server{Package: "kid@1", Digest: "b"}, "program: its files are others"},
+		"it is not known":   {pin.Server{Package: "kid@1", Digest: "a"}, pin.Server{}, ""},
+		"it was not known":  {pin.Server{}, pin.Server{Package: "kid@1", Digest: "a"}, ""},
+		"a file on the way": {pin.Server{Digest: "a"}, pin.Server{Digest: "b"}, "program: its files are others"},
+	} {
+		got := ""
+		for _, c := range pin.Compare(&tc.was, &tc.now) {
+			if got += c.Text(); c.Grows {
+				t.Errorf("%s: it grows", name)
+			}
+		}
+		if got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}

@@ -28,6 +28,7 @@ type Lock struct {
 // A Server is what one server defines. Its definitions are canonical JSON (RFC 8785), by the names or URIs that the server gives.
 type Server struct {
 	Package      string      `json:"package,omitempty"` // NAME@VERSION of what runs; "" if the hub keeps no copy of it
+	Digest       string      `json:"digest,omitempty"`  // of the files that it runs from, as their package manager lists them; "" if it is not known
 	Instructions string      `json:"instructions,omitempty"`
 	Tools        Definitions `json:"tools"`
 	Prompts      Definitions `json:"prompts,omitempty"`
