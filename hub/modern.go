@@ -32,7 +32,12 @@ func (s modernHost) RootsTimeout() time.Duration { return s.currentConfiguration
 func (s modernHost) FS() guard.FS                { return s.currentConfiguration().FS }
 func (s modernHost) DeclaredRoots() bool         { return s.clientClaims().Roots }
 
+func (modernHost) BeforeWait(ctx context.Context) { call.YieldTurn(ctx) }
+
 func (s modernHost) AwaitServed(ctx context.Context, view rootsmgr.View) error {
+	if !s.member.HasServed(view) {
+		s.BeforeWait(ctx)
+	}
 	return s.member.AwaitServed(ctx, view, s.RootsTimeout())
 }
 

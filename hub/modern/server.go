@@ -34,8 +34,11 @@ type Host interface {
 	// DeclaredRoots reports whether the same connection has had a handshake that
 	// declared roots. Those are asked for in the handshake's way.
 	DeclaredRoots() bool
+	// BeforeWait is called before the request of ctx waits for roots, or for its turn
+	// at a child: it must not keep others from a server meanwhile.
+	BeforeWait(ctx context.Context)
 	// AwaitServed waits until the children have been given the roots of a view, or
-	// newer ones.
+	// newer ones. It calls BeforeWait itself.
 	AwaitServed(ctx context.Context, view rootsmgr.View) error
 	// ServeRoots has a child served roots that came with a request, whose digest is set,
 	// and waits until it has been given them.

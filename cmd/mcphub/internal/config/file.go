@@ -202,6 +202,7 @@ type Toolset struct {
 	Tools        []string `koanf:"tools"`   // patterns
 	Exclude      []string `koanf:"exclude"` // patterns
 	Instructions string   `koanf:"instructions"`
+	Selectable   bool     `koanf:"selectable"` // a file in a project may choose it
 }
 
 // Expose describes which tools of the children are listed.

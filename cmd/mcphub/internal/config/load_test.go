@@ -66,7 +66,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 		Expose:   Expose{"auto", 12000},
 		Results:  Results{100 << 10},
 		Attach:   Attach{"auto", time.Minute},
-		Toolsets: map[string]Toolset{"web": {[]string{"files"}, []string{"git--git_*"}, []string{"*--*_delete"}, "Look first."}},
+		Toolsets: map[string]Toolset{"web": {[]string{"files"}, []string{"git--git_*"}, []string{"*--*_delete"}, "Look first.", true}},
 		Clients:  map[string][]string{"codex": {"web"}}, Projects: map[string][]string{"~/work/shop": {"web"}},
 		Inputs:  []Input{{"key", "The key", true, "promptString"}},
 		Secrets: Secrets{"file", "~/id"}, Auth: OAuthClient{"https://client.example/mcphub.json"},

@@ -49,7 +49,7 @@ const everyKey = `{
             "issuers": [ { "issuer": "https://login.example/realm", "audience": "hub", "principal": "email", "groups": "teams", "scopes": ["mcp"],
                            "roots": { "claim": "groups", "values": { "team-a": ["/srv/team-a"] } },
                            "toolsets": { "claim": "groups", "values": { "team-a": ["web"] } } } ] },
-  "toolsets": { "web": { "servers": ["files"], "tools": ["git--git_*"], "exclude": ["*--*_delete"], "instructions": "Look first." } },
+  "toolsets": { "web": { "servers": ["files"], "tools": ["git--git_*"], "exclude": ["*--*_delete"], "instructions": "Look first.", "selectable": true } },
   "clients": { "codex": ["web"] }, "projects": { "~/work/shop": ["web"] },
   "limits": { "frame": "1MiB", "id": "2KiB", "definitions": "1MiB", "sessions": 1, "calls": 2, "children": 3, "starting": 4, "depth": 8, "principal": { "sessions": 1, "calls": 2, "children": 3, "rate": 4, "burst": 5 } }, // a comment
 }`

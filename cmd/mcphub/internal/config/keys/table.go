@@ -66,6 +66,7 @@ var Table = objectOf(
 		Key{Name: "tools", Guard: true, Spec: listOf(patternSpec), Text: "Tools of other servers, as patterns of their names, `SERVER__TOOL`: the first separator ends the pattern of servers, and the rest is a pattern of their own names for tools."},
 		Key{Name: "exclude", Guard: true, Spec: listOf(patternSpec), Text: "Tools and prompts that it does not have, as such patterns."},
 		Key{Name: "instructions", Spec: &Spec{Kind: KindString}, Text: "What its clients are told, before what the servers say."},
+		Key{Name: "selectable", Def: "false", Guard: true, Spec: flagSpec, Text: "The file `.mcphub.json` of a project may choose it. See [servers.md](servers.md#a-project-that-chooses)."},
 	)}},
 	Key{Name: "clients", Guard: true, Text: "Toolsets by the name that a client gives itself. See [servers.md](servers.md#who-has-which-toolset).", Spec: &Spec{Kind: KindMap, Named: notEmpty, Elem: someOf(nameSpec)}},
 	Key{Name: "projects", Guard: true, Text: "Toolsets by the folder in which, or below which, a client on this machine was started. See [servers.md](servers.md#who-has-which-toolset).", Spec: &Spec{Kind: KindMap, Named: notEmpty, Elem: someOf(nameSpec)}},
