@@ -190,6 +190,7 @@ type Decision struct {
 	View     *rootsmgr.View // that it was decided by
 	Declined bool           // a person did not approve it, or was not asked
 	By       string         // who approved it; "" for no one
+	Approver string         // the name of that person
 	Kernel   string         // how far the kernel holds the child
 	Protocol string         // the version that the child is spoken to in; "" if it does not run
 }
@@ -197,9 +198,9 @@ type Decision struct {
 // IsAllowed reports whether the request may be sent.
 func (d Decision) IsAllowed() bool { return d.Verdict.Decision == policy.Allow && !d.Declined }
 
-// approverName returns what person's approval lets a request through: of this one,
+// approvedBy returns what person's approval lets a request through: of this one,
 // by the one who was asked, or an earlier one that is still open.
-func (d Decision) approverName() string {
+func (d Decision) approvedBy() string {
 	if d.By != "" {
 		return d.By
 	}
@@ -219,7 +220,7 @@ func (d Decision) fillFields(rec *audit.DecisionFields, at string) {
 	rec.RootsBasis, rec.Kernel = rootsBasisOf(v, d.View), d.Kernel
 	rec.Findings, rec.More = findingsOf(v, at)
 	if d.IsAllowed() {
-		rec.By = d.approverName()
+		rec.By, rec.Approver = d.approvedBy(), d.Approver
 	}
 }
 
@@ -393,7 +394,9 @@ const slowestLine = time.Second
 type Question struct {
 	What    string // asked, or the answer
 	Why, By string
-	Granted []audit.Granted
+	// Approver is the name of the person who has answered; "" for no one.
+	Approver string
+	Granted  []audit.Granted
 }
 
 // Question writes the line of a question. If that fails the question is asked all the same:
@@ -409,7 +412,7 @@ func (w *Writer) Question(ctx context.Context, req *Request, what Subject, d Dec
 	}
 	rec := w.beginLine(req, set, what)
 	rec.Decision, rec.Rule, rec.Code, rec.By, rec.Arguments, rec.Micros = q.What, d.Verdict.Rule, q.Why, q.By, nil, 0
-	rec.Granted = q.Granted
+	rec.Granted, rec.Approver = q.Granted, q.Approver
 	rec.RootsBasis = rootsBasisOf(d.Verdict, d.View)
 	rec.Findings, rec.More = findingsOf(d.Verdict, "")
 	_ = set.Recorder.Question(ctx, &rec)
