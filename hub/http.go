@@ -151,11 +151,11 @@ func (f httpSessions) WithClient(who admission.Caller, m *jsonrpc.Message) admis
 }
 
 func (f httpSessions) Open(who admission.Caller, c *httpfront.Peer) httpfront.Session {
-	return httpSession{f.makeSession(who, c, sessionOptions{yields: c.Yield}), c}
+	return httpSession{f.makeSession(who, c, sessionOptions{yields: c.Yield, ends: c.End}), c}
 }
 
 func (f httpSessions) OpenModern(who admission.Caller, c *httpfront.Peer, listeners int) httpfront.ModernSession {
-	s := f.makeSession(who, handshake.Nobody, sessionOptions{stateless: true, bearer: "token " + who.Principal.Key(), streams: listeners, yields: c.Yield})
+	s := f.makeSession(who, handshake.Nobody, sessionOptions{stateless: true, bearer: "token " + who.Principal.Key(), streams: listeners, yields: c.Yield, ends: c.End})
 	s.approvals.SetPerCall() // the session belongs to no client in particular
 	s.tellOrigin(c)
 	return modernSession{s}

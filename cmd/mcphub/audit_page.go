@@ -81,6 +81,8 @@ func (p *auditPage) printDecision(d *trail.Decision) error {
 		text = "asked: " + text
 	case audit.KindDefinition:
 		text = "defined otherwise than before: " + d.Code
+	case audit.KindEnded:
+		text = "the session was ended"
 	case audit.KindRejection:
 		what = "HTTP"
 		text = fmt.Sprintf("refused with %d, %s", d.Status, d.Code) + layout.When(d.Suppressed > 0, fmt.Sprintf(", and %d before it", d.Suppressed)) + layout.WithPrefix(": ", d.Why)

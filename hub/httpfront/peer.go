@@ -206,6 +206,9 @@ func (p *Peer) Yield() bool {
 	return true
 }
 
+// End ends the session: a request that names it finds none.
+func (p *Peer) End() { p.cancel(errEnded) }
+
 // noteUse remembers whether the session is used, after each change of what uses
 // it. The caller holds mu.
 func (p *Peer) noteUse() {
@@ -279,6 +282,7 @@ var (
 	errStopping    = &jsonrpc.ClosedError{Reason: errors.New("this hub is stopping")}
 	errRevoked     = &jsonrpc.ClosedError{Reason: errors.New("the token of the session counts no more, or not as it did")}
 	errExpired     = &jsonrpc.ClosedError{Reason: errors.New("the token of the session has expired")}
+	errEnded       = &jsonrpc.ClosedError{Reason: errors.New("the session was ended by who operates the hub")}
 	errYielded     = &jsonrpc.ClosedError{Reason: errors.New("the session was idle, and has made room for another principal")}
 	errNoStream    = errors.New("the client has no stream open on which it could be asked")
 	errNotReading  = errors.New("the client does not read what it is sent")

@@ -17,6 +17,7 @@ import (
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/jsonrpc/lines"
+	"mcphub/internal/principal"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
 	"mcphub/validate/access"
@@ -141,6 +142,16 @@ func (w *Writer) Session(by audit.ClientInfo) {
 		to.Note(audit.KindSession, &audit.Record{Session: w.session, Principal: w.principal, ClientInfo: by})
 	}
 }
+
+// Ended writes the line of a session that is ended by who operates the hub. It waits for nothing.
+func (w *Writer) Ended() {
+	if to := w.now().Recorder; to != nil {
+		to.Note(audit.KindEnded, &audit.Record{Session: w.session, Principal: w.principal, Client: w.clientName(), DecisionFields: audit.DecisionFields{By: byOperator, Approver: principal.Account()}})
+	}
+}
+
+// byOperator is who has ended a session.
+const byOperator = "operator"
 
 // IsEnabled reports whether decisions are recorded.
 func (w *Writer) IsEnabled() bool { return w.now().Recorder != nil }
@@ -345,6 +356,16 @@ func (s *Settings) keepRefusal(kind string, rec *audit.Record) {
 	}
 }
 
+// Flush waits for a moment until the lines that were noted are with the operating system.
+func (s *Settings) Flush(ctx context.Context) {
+	if s.Recorder == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, slowestLine)
+	defer cancel()
+	s.Recorder.Flush(ctx)
+}
+
 // KernelRefused records what the kernel has refused to a child that serves these directories. It
 // does not wait.
 func (s *Settings) KernelRefused(session, whose string, what Subject, f sandbox.Refusal, dirs []string) {
@@ -380,11 +401,7 @@ func (w *Writer) KernelRefused(what Subject, f sandbox.Refusal, dirs []string) {
 	set := w.now()
 	w.metrics.KernelRefused(what.Child)
 	set.KernelRefused(w.session, w.principal, what, f, dirs)
-	if set.Recorder != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), slowestLine)
-		defer cancel()
-		set.Recorder.Flush(ctx)
-	}
+	set.Flush(context.Background())
 }
 
 // slowestLine bounds how long an answer waits for a line that only explains it.

@@ -28,6 +28,7 @@ const (
 	KindDefinition = "definition" // a tool that was offered before is defined otherwise
 	KindRefusal    = "refusal"    // the kernel has refused a child something, as far as the child tells
 	KindRejection  = "rejection"  // the HTTP front has refused a request
+	KindEnded      = "ended"      // who operates the hub has ended a session
 	KindLost       = "lost"       // there was no room for so many lines while the file could not be written
 	KindCheckpoint = "checkpoint" // of chain.jsonl: the state of a log
 	KindClose      = "close"      // a log ends
