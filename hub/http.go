@@ -14,6 +14,7 @@ import (
 	"mcphub/hub/httpfront/quota"
 	"mcphub/hub/modern"
 	"mcphub/hub/seal"
+	"mcphub/hub/telemetry"
 	"mcphub/hub/texts"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
@@ -80,7 +81,15 @@ func (h *Hub) NewHTTPFront(o HTTPOptions) (*HTTPFront, error) {
 	o.Log = h.currentConfiguration().Log
 	o.Count, o.Tell = h.telemetry.HTTPRefused, h.tellRejection
 	front, err := httpfront.New(httpSessions{h, n}, o)
-	return &HTTPFront{front, n}, err
+	if err != nil {
+		return nil, err
+	}
+	used := func() telemetry.LimitUse {
+		u := front.SessionsUsed()
+		return telemetry.LimitUse{Used: u.All, Most: u.Most, UsedByOne: u.OfOne, MostOfOne: u.MostOfOne}
+	}
+	h.httpUse.Store(&used)
+	return &HTTPFront{front, n}, nil
 }
 
 // Prepare makes what other options need; see [httpfront.Front.Prepare].

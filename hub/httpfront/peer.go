@@ -90,7 +90,7 @@ func newPeer(id string, who admission.Caller, limit int, slow *slowReplies) *Pee
 // Origin returns the address and the User-Agent of the request that began it.
 func (p *Peer) Origin() (address, agent string) { return p.address, p.agent }
 
-// isOf reports whether it belongs to a caller, and that one is admitted as it was then.
+// isOf reports whether it belongs to a caller, and the caller is admitted as it was then.
 func (p *Peer) isOf(who admission.Caller) bool {
 	return p.who.Basis == who.Basis && p.owner == who.Owner()
 }
