@@ -14,6 +14,7 @@ import (
 	"mcphub/hub/httpfront/quota"
 	"mcphub/hub/modern"
 	"mcphub/hub/seal"
+	"mcphub/hub/telemetry"
 	"mcphub/hub/texts"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
@@ -80,7 +81,15 @@ func (h *Hub) NewHTTPFront(o HTTPOptions) (*HTTPFront, error) {
 	o.Log = h.currentConfiguration().Log
 	o.Count, o.Tell = h.telemetry.HTTPRefused, h.tellRejection
 	front, err := httpfront.New(httpSessions{h, n}, o)
-	return &HTTPFront{front, n}, err
+	if err != nil {
+		return nil, err
+	}
+	used := func() telemetry.LimitUse {
+		u := front.SessionsUsed()
+		return telemetry.LimitUse{Used: u.All, Most: u.Most, UsedByOne: u.OfOne, MostOfOne: u.MostOfOne}
+	}
+	h.httpUse.Store(&used)
+	return &HTTPFront{front, n}, nil
 }
 
 // Prepare makes what other options need; see [httpfront.Front.Prepare].
@@ -153,11 +162,11 @@ func (f httpSessions) WithClient(who admission.Caller, m *jsonrpc.Message) admis
 }
 
 func (f httpSessions) Open(who admission.Caller, c *httpfront.Peer) httpfront.Session {
-	return httpSession{f.makeSession(who, c, sessionOptions{yields: c.Yield}), c}
+	return httpSession{f.makeSession(who, c, sessionOptions{yields: c.Yield, ends: c.End}), c}
 }
 
 func (f httpSessions) OpenModern(who admission.Caller, c *httpfront.Peer, listeners int) httpfront.ModernSession {
-	s := f.makeSession(who, handshake.Nobody, sessionOptions{stateless: true, bearer: "token " + who.Principal.Key(), streams: listeners, yields: c.Yield})
+	s := f.makeSession(who, handshake.Nobody, sessionOptions{stateless: true, bearer: "token " + who.Principal.Key(), streams: listeners, yields: c.Yield, ends: c.End})
 	s.approvals.SetPerCall() // the session belongs to no client in particular
 	s.tellOrigin(c)
 	return modernSession{s}

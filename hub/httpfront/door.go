@@ -87,7 +87,7 @@ func (d *door) note(one Rejection, now time.Time) {
 	d.tellOne(one)
 }
 
-// flush tells the last of those that were not told, and how many there were.
+// flush tells the last of the refusals that were not told, and how many there were.
 func (d *door) flush() {
 	d.mu.Lock()
 	one, held := d.last, d.held

@@ -121,7 +121,7 @@ var Table = objectOf(
 			Key{Name: "file", Guard: true, Spec: placeValue(), Text: "A file that holds it and that no other user can read; this or `env`."},
 		)},
 		Key{Name: "hosts", Restart: true, Spec: listOf(nameSpec), Text: "More names by which it may be asked (the Host header)."},
-		Key{Name: "principals", Restart: true, Def: `false`, Spec: flagSpec, Text: "Name the principal, too: the token or `NAME@ISSUER`."},
+		Key{Name: "principals", Restart: true, Def: `false`, Spec: flagSpec, Text: "Name the principal, too: the token or `NAME@ISSUER`. Histograms do not."},
 	)},
 	Key{Name: "http", Guard: true, Text: "The Streamable HTTP front.", Spec: httpTable},
 	Key{Name: "limits", Text: "What the hub holds at most.", Spec: objectOf(
