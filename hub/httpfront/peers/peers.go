@@ -52,10 +52,10 @@ type Options struct {
 type Peers struct {
 	o        Options
 	listed   []*listed
-	looking  sync.Mutex // held while the addresses are asked
-	mu       sync.Mutex // guards what follows
-	known    map[string]place
+	looking  sync.Mutex // held while the addresses are asked; guards lookedAt
 	lookedAt time.Time
+	mu       sync.Mutex // guards known
+	known    map[string]place
 }
 
 // listed is one address of the configuration. Its transport is for all places that the name has.
@@ -263,9 +263,9 @@ func (p *Peers) findPlace(ctx context.Context, node string) (place, bool) {
 	if at, ok := p.placeOf(node); ok { // another request has found it
 		return at, true
 	}
-	if now := time.Now(); now.Sub(p.lookedAt) >= lookEvery {
+	if time.Since(p.lookedAt) >= lookEvery {
 		p.askAll(ctx)
-		p.lookedAt = now
+		p.lookedAt = time.Now() // those who have waited for this look do not look again
 	}
 	return p.placeOf(node)
 }
