@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"mcphub/children/confinement"
+	"mcphub/children/limits"
 	"mcphub/children/spec"
 )
 
@@ -83,6 +84,9 @@ func (s *Supervisor) Apply(specs []spec.Spec, seen ...InspectedPaths) {
 
 // MaxChildren returns how many children run at a time.
 func (s *Supervisor) MaxChildren() int { return s.common.places.Most() }
+
+// PlacesUsed returns how many children have a place.
+func (s *Supervisor) PlacesUsed() limits.PlaceUse { return s.common.places.Used() }
 
 // SetMaxEach replaces Options.MaxEach.
 func (s *Supervisor) SetMaxEach(each int) { s.common.places.SetEach(each) }

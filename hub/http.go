@@ -14,6 +14,7 @@ import (
 	"mcphub/hub/httpfront/quota"
 	"mcphub/hub/modern"
 	"mcphub/hub/seal"
+	"mcphub/hub/telemetry"
 	"mcphub/hub/texts"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
@@ -80,7 +81,15 @@ func (h *Hub) NewHTTPFront(o HTTPOptions) (*HTTPFront, error) {
 	o.Log = h.currentConfiguration().Log
 	o.Count, o.Tell = h.telemetry.HTTPRefused, h.tellRejection
 	front, err := httpfront.New(httpSessions{h, n}, o)
-	return &HTTPFront{front, n}, err
+	if err != nil {
+		return nil, err
+	}
+	used := func() telemetry.LimitUse {
+		u := front.SessionsUsed()
+		return telemetry.LimitUse{Used: u.All, Most: u.Most, UsedByOne: u.OfOne, MostOfOne: u.MostOfOne}
+	}
+	h.httpUse.Store(&used)
+	return &HTTPFront{front, n}, nil
 }
 
 // Prepare makes what other options need; see [httpfront.Front.Prepare].
@@ -120,6 +129,8 @@ func (f httpSessions) Elsewhere(who admission.Caller, id string) string {
 	return f.node.otherHub(who.Owner(), id)
 }
 
+func (f httpSessions) Seal() *seal.Sealer { return f.node.seal }
+
 func (f httpSessions) CheckToolsets(who admission.Caller) error {
 	if who.Toolsets.IsZero() {
 		return nil
@@ -151,11 +162,11 @@ func (f httpSessions) WithClient(who admission.Caller, m *jsonrpc.Message) admis
 }
 
 func (f httpSessions) Open(who admission.Caller, c *httpfront.Peer) httpfront.Session {
-	return httpSession{f.makeSession(who, c, sessionOptions{yields: c.Yield}), c}
+	return httpSession{f.makeSession(who, c, sessionOptions{yields: c.Yield, ends: c.End}), c}
 }
 
 func (f httpSessions) OpenModern(who admission.Caller, c *httpfront.Peer, listeners int) httpfront.ModernSession {
-	s := f.makeSession(who, handshake.Nobody, sessionOptions{stateless: true, bearer: "token " + who.Principal.Key(), streams: listeners, yields: c.Yield})
+	s := f.makeSession(who, handshake.Nobody, sessionOptions{stateless: true, bearer: "token " + who.Principal.Key(), streams: listeners, yields: c.Yield, ends: c.End})
 	s.approvals.SetPerCall() // the session belongs to no client in particular
 	s.tellOrigin(c)
 	return modernSession{s}
@@ -235,6 +246,10 @@ func (r *modernRequest) Mirrors() []mirror.Mark {
 	return nil
 }
 
+func (r *modernRequest) Elsewhere() (node string, refusal jsonrpc.Answer) {
+	return r.s.modernServer.OtherNode(r.m)
+}
+
 func (r *modernRequest) HasMethod() bool {
 	how := r.s.handlerOf(r.m.Method)
 	if r.m.Method == methods.ListSkills {
@@ -248,7 +263,7 @@ func (r *modernRequest) HasMethod() bool {
 
 func (r *modernRequest) Serve(ctx context.Context, reply *httpfront.ModernReply) jsonrpc.Answer {
 	return r.s.guardAnswer(r.m, func() jsonrpc.Answer {
-		return r.s.serveRead(client.NewContext(ctx, client.Request{Headers: reply}), r.m, r.meta, reply, reply.Elsewhere)
+		return r.s.serveRead(client.NewContext(ctx, client.Request{Headers: reply}), r.m, r.meta, reply)
 	})
 }
 

@@ -46,15 +46,16 @@ type Hub struct {
 	replacing   chan struct{}         // holds the token of the one who replaces it, who may wait for the disk
 	configState atomic.Pointer[status.Config]
 	sup         *children.Supervisor
-	control     *server.MCPServer    // initialize, the hub's own tools
-	welcomes    sync.Map             // results of initialize, raw, by version
-	ownTools    []catalog.HubTool    // definitions of the hub's own tools
-	serverInfo  []byte               // raw, for what a result says about its server
-	seal        *seal.Sealer         // of what clients carry
-	suspended   atomic.Int64         // requests that wait for their clients, of all sessions
-	results     results.Shelf        // what was cut of results, of all sessions
-	asked       atomic.Int64         // questions that people have not answered, of all sessions
-	telemetry   *telemetry.Telemetry // nil: no one watches
+	control     *server.MCPServer                         // initialize, the hub's own tools
+	welcomes    sync.Map                                  // results of initialize, raw, by version
+	ownTools    []catalog.HubTool                         // definitions of the hub's own tools
+	serverInfo  []byte                                    // raw, for what a result says about its server
+	seal        *seal.Sealer                              // of what clients carry
+	suspended   atomic.Int64                              // requests that wait for their clients, of all sessions
+	results     results.Shelf                             // what was cut of results, of all sessions
+	asked       atomic.Int64                              // questions that people have not answered, of all sessions
+	telemetry   *telemetry.Telemetry                      // nil: no one watches
+	httpUse     atomic.Pointer[func() telemetry.LimitUse] // of the sessions of the HTTP front; nil: there is none
 	progress    inflight.Progress
 	subs        subscribe.Table
 	terminal    approval.Terminal // holds what people answer outside of clients

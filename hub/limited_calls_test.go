@@ -201,7 +201,7 @@ func TestALimitedCall(t *testing.T) {
 			t.Errorf("the one who waits is told %s", told)
 		}
 		got := c.raw("tools/call", toolCall("kid__echo", `{}`))
-		for _, want := range []string{`"isError":true`, `\"kid\" has as many calls under way as limits.calls in hub.json allows (1), and 1 wait`, `"_meta":{"mcphub/retryAfterMs":1000}`} {
+		for _, want := range []string{`"isError":true`, `\"kid\" has as many calls under way as limits.calls in hub.json allows (1), and no place in its queue (limits.queue, 1)`, `"_meta":{"mcphub/retryAfterMs":1000}`} {
 			if !strings.Contains(got, want) {
 				t.Errorf("%s lacks %s", got, want)
 			}

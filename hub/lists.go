@@ -190,10 +190,10 @@ func (s *Session) withInstructions(result []byte, conf *configuration.Configurat
 	}
 	for _, name := range conf.ChildNames() {
 		offer := offers[name]
-		if offer == nil || !conf.Offers.ShowsOthers(name) || offer.Raw.Instructions == "" {
+		if offer == nil || !conf.Offers.ShowsOthers(name) || offer.Instructions == "" {
 			continue
 		}
-		said := printable.Clean(offer.Raw.Instructions)
+		said := printable.Clean(offer.Instructions)
 		if cut := platform.Clip(said, maxInstructions); cut != said {
 			said = cut + " ..."
 		}

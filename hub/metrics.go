@@ -22,8 +22,22 @@ func (h *Hub) watchWith(t *Telemetry) {
 	h.telemetry = t
 	t.SetOwner(telemetry.Owner{
 		Transport: h.transportOf, Questions: h.asked.Load, Suspended: h.suspended.Load, Waiting: h.turns.Waiting,
+		Sessions: h.sessionsUsed, Children: h.childrenUsed,
 		Unrecorded: func() uint64 { return h.currentConfiguration().Audit.Status().Unrecorded },
 	})
+}
+
+// sessionsUsed returns how many of its sessions the HTTP front has; none if there is no front.
+func (h *Hub) sessionsUsed() telemetry.LimitUse {
+	if used := h.httpUse.Load(); used != nil {
+		return (*used)()
+	}
+	return telemetry.LimitUse{}
+}
+
+func (h *Hub) childrenUsed() telemetry.LimitUse {
+	u := h.sup.PlacesUsed()
+	return telemetry.LimitUse{Used: u.All, Most: u.Most, UsedByOne: u.OfOne, MostOfOne: u.MostOfOne}
 }
 
 // transportOf returns how a server is spoken to, as the conventions call it.

@@ -32,7 +32,12 @@ func (s modernHost) RootsTimeout() time.Duration { return s.currentConfiguration
 func (s modernHost) FS() guard.FS                { return s.currentConfiguration().FS }
 func (s modernHost) DeclaredRoots() bool         { return s.clientClaims().Roots }
 
+func (modernHost) BeforeWait(ctx context.Context) { call.YieldTurn(ctx) }
+
 func (s modernHost) AwaitServed(ctx context.Context, view rootsmgr.View) error {
+	if !s.member.HasServed(view) {
+		s.BeforeWait(ctx)
+	}
 	return s.member.AwaitServed(ctx, view, s.RootsTimeout())
 }
 
@@ -86,12 +91,11 @@ func (s *Session) serveModern(ctx context.Context, m *jsonrpc.Message, out moder
 	if !ok {
 		return refusal
 	}
-	return s.serveRead(ctx, m, meta, out, nil)
+	return s.serveRead(ctx, m, meta, out)
 }
 
-// serveRead is serveModern for a request whose _meta was read already. elsewhere is as in
-// [modern.Request].
-func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta modern.Meta, out modern.Reply, elsewhere func(node string)) jsonrpc.Answer {
+// serveRead is serveModern for a request whose _meta was read already.
+func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta modern.Meta, out modern.Reply) jsonrpc.Answer {
 	s.startModern(&meta.Claims)
 	how := s.handlerOf(m.Method)
 	if !how.needsNoChild() {
@@ -106,7 +110,7 @@ func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta modern
 		return how.modern(s, withClient(ctx, s.modernServer.NewClient(meta, out)), m)
 	}
 	level := meta.Level
-	return s.modernServer.Serve(ctx, modern.Request{Message: m, Meta: meta, Reply: out, Asks: how.MayAsk, Elsewhere: elsewhere}, func(c *modern.Client, end *jsonrpc.Cancellation, request *jsonrpc.Message) jsonrpc.Answer {
+	return s.modernServer.Serve(ctx, modern.Request{Message: m, Meta: meta, Reply: out, Asks: how.MayAsk}, func(c *modern.Client, end *jsonrpc.Cancellation, request *jsonrpc.Message) jsonrpc.Answer {
 		if how.MayAsk {
 			if level != 0 {
 				s.hearLevel(end.Context(), level)

@@ -10,6 +10,7 @@ import (
 	"mcphub/children/spec"
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
+	"mcphub/hub/pin"
 	"mcphub/internal/principal"
 )
 
@@ -34,6 +35,9 @@ type PlannedServer struct {
 	Appear    []string `json:"appear,omitempty"`       // tools that are listed then and are not now, by their names towards clients
 	Opens     []string `json:"opens,omitempty"`        // what its entry names and the kernel opens to it from then on; said until it has started so
 	Vanish    []string `json:"vanish,omitempty"`       // and the other way round; of a server whose tools are unknown: the ones that may
+
+	Changes     []pin.Change `json:"changes,omitempty"`     // how what it offered last differs from hub.lock
+	NotCompared bool         `json:"notCompared,omitempty"` // hub.lock has it, but what it offers is not known
 }
 
 // Plan returns what Apply would do with this Config. It changes and starts nothing.
@@ -100,9 +104,24 @@ func (p *planner) planServers() []PlannedServer {
 		s.Opens = p.news[name]
 		s.Tools, s.Unknown = len(then), !known && s.Change != PlanStops
 		s.Appear, s.Vanish = missingFrom(then, before[name]), missingFrom(before[name], then)
+		s.Changes, s.NotCompared = p.compareLocked(name)
 		out = append(out, s)
 	}
 	return out
+}
+
+// compareLocked returns how what a server offers differs from hub.lock. unknown reports that hub.lock has the server, and that what it offers is
+// not known.
+func (p *planner) compareLocked(name string) (changes []pin.Change, unknown bool) {
+	c := p.next.Child(name)
+	if c == nil || !p.next.Pins.HasLocked(name) {
+		return nil, false
+	}
+	raw := p.offerOf(p.next, c)
+	if raw == nil {
+		return nil, true
+	}
+	return p.next.Pins.Changes(name, raw), false
 }
 
 // missingFrom returns the names of all that are not among have.

@@ -3,14 +3,17 @@ package hub
 import (
 	"bytes"
 	"slices"
+	"strings"
 	"testing"
 
+	"mcphub/internal/audit"
 	"mcphub/internal/audit/trail"
 	"mcphub/internal/principal"
 	"mcphub/validate/policy"
 )
 
-// TestTheRecordNamesWhoseSessionItIs: each line of a call does, however it came and whatever became of it, and so does status.
+// TestTheRecordNamesWhoseSessionItIs: each line of a call does, however it came and whatever became of it, and so does status. A line of
+// outcomes names client, server and tool, too.
 func TestTheRecordNamesWhoseSessionItIs(t *testing.T) {
 	r := newRecorded(t, Audit{Required: true})
 	if _, err := r.hub.Apply(t.Context(), under(t, r.hub.currentConfiguration().Settings, policy.Policy{Rules: []policy.Rule{{Name: "no", Tools: []string{"env"}}}})); err != nil {
@@ -34,6 +37,20 @@ func TestTheRecordNamesWhoseSessionItIs(t *testing.T) {
 	all := r.decisions(t)
 	if len(all) != 5 {
 		t.Errorf("%d decisions", len(all))
+	}
+	outcomes := ""
+	if err := trail.Read(r.dir, func(e trail.Event) bool {
+		if e.Kind == audit.KindOutcome {
+			outcomes += string(e.Raw)
+		}
+		return true
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{`"principal":"alice"`, `"principal":"bob"`, `"principal":"local"`, `"client":"test 1"`, `"child":"kid"`, `"tool":"echo"`} {
+		if !strings.Contains(outcomes, part) {
+			t.Errorf("no %s in %s", part, outcomes)
+		}
 	}
 	for who, want := range map[string]int{"alice": 3, "bob": 1, principal.Local: 1, "mallory": 0} {
 		f := trail.Filter{Principal: who}

@@ -97,6 +97,7 @@ type sessionOptions struct {
 	keeper     *keeper                  // keeps its state for another hub; nil: it is not kept
 	attachment *surroundings.Attachment // what its surroundings come to; nil: they are the hub's own
 	toolsets   toolset.Claim            // what its toolsets are told by, but for the name of a client that says initialize later
+	ends       func()                   // has it end; nil: it lasts as long as its streams
 	yields     func() bool              // has it end for another principal, if no one uses it; nil: it never does
 }
 

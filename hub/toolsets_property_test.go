@@ -34,6 +34,7 @@ type gallery struct {
 	sets    map[string]*wantedSet
 	clients map[string][]string
 	project []string // the toolsets of the folder shop
+	choice  []string // what a file in that folder chooses
 	shop    string
 }
 
@@ -41,6 +42,7 @@ type gallery struct {
 type wantedSet struct {
 	servers        []string
 	tools, exclude [][2]string
+	selectable     bool
 }
 
 func (s *wantedSet) shows(server, name string, tool bool) bool {
@@ -63,6 +65,15 @@ func (g *gallery) toolsetsOf(said *toolset.Claim) (all []*wantedSet, limited boo
 		chosen = slices.Clone(g.clients[said.Client])
 		if len(said.Dirs) > 0 {
 			chosen = append(chosen, g.project...)
+			var left []string
+			for _, name := range g.choice {
+				if s := g.sets[name]; s != nil && s.selectable && (len(chosen) == 0 || slices.Contains(chosen, name)) {
+					left = append(left, name)
+				}
+			}
+			if left != nil {
+				chosen = left
+			}
 		}
 	}
 	if limited = len(chosen) > 0; !limited {
@@ -191,11 +202,14 @@ func (g *gallery) configure() Config {
 	}
 	for _, name := range setNames {
 		if s := g.sets[name]; s != nil {
-			table.Sets = append(table.Sets, toolset.Set{Name: name, Servers: s.servers, Tools: halves(s.tools), Exclude: halves(s.exclude)})
+			table.Sets = append(table.Sets, toolset.Set{Name: name, Servers: s.servers, Tools: halves(s.tools), Exclude: halves(s.exclude), Selectable: s.selectable})
 		}
 	}
 	if g.project != nil {
 		table.Projects = []toolset.Project{{Dirs: []string{g.shop}, Toolsets: g.project}}
+	}
+	if g.choice != nil {
+		table.Choice = &toolset.Project{Dirs: []string{g.shop}, Toolsets: g.choice}
 	}
 	cfg.Toolsets = table
 	cfg.ForSurroundings = inAny(cfg)
@@ -229,12 +243,12 @@ func (g *gallery) change() {
 		return out
 	}
 	for _, name := range setNames {
-		g.sets[name] = &wantedSet{servers: some(g.random, galleryKids), tools: patterns(), exclude: patterns()}
+		g.sets[name] = &wantedSet{servers: some(g.random, galleryKids), tools: patterns(), exclude: patterns(), selectable: g.random.IntN(2) == 0}
 		if g.random.IntN(6) == 0 {
 			delete(g.sets, name)
 		}
 	}
-	g.clients, g.project = map[string][]string{}, nil
+	g.clients, g.project, g.choice = map[string][]string{}, nil, some(g.random, setNames)
 	if g.random.IntN(3) > 0 {
 		g.clients["codex"] = someNames()
 	}
@@ -345,7 +359,7 @@ func (g *gallery) amiss(v *seer, format string, args ...any) {
 	for name, s := range g.sets {
 		sets += fmt.Sprintf(" %s: %+v", name, *s)
 	}
-	g.Fatalf("%s %s %+v: %s\ntoolsets:%s, clients %v, project %v\nrules: %+v", v.way, v.Principal, v.said, fmt.Sprintf(format, args...), sets, g.clients, g.project, g.rules)
+	g.Fatalf("%s %s %+v: %s\ntoolsets:%s, clients %v, project %v, choice %v\nrules: %+v", v.way, v.Principal, v.said, fmt.Sprintf(format, args...), sets, g.clients, g.project, g.choice, g.rules)
 }
 
 // names returns what stands on a list, but for the hub's own tools.

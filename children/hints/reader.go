@@ -11,6 +11,7 @@ import (
 
 	"mcphub/children/sandbox"
 	"mcphub/internal/lazyregexp"
+	"mcphub/internal/printable"
 )
 
 // Bounds of what is read.
@@ -285,6 +286,27 @@ func (r *reading) isStateFolder(path string) bool {
 	return strings.LastIndexByte(name, '.') <= 0 && (hidden || slices.ContainsFunc(stateFolders, func(of string) bool { return dir == filepath.Join(r.Home, of) }))
 }
 
+// missingBase returns the folder in which programs keep their state and which a path needs, if it is not there; "" if it is there, or none
+// is needed. A program makes it on the way to its own folder. It is opened to no server, because it holds what other programs keep.
+func (r *reading) missingBase(path string) string {
+	home := filepath.Clean(r.Home)
+	if r.Home == "" || path == home {
+		return ""
+	}
+	for _, of := range stateFolders {
+		base := filepath.Join(home, of)
+		if sandbox.Contains(path, base) {
+			base = path
+		} else if !sandbox.Contains(base, path) {
+			continue
+		}
+		if !fileExists(base) {
+			return base
+		}
+	}
+	return ""
+}
+
 // pathOwner returns who names a path: the entry or the call, if the path is what one of
 // these names, lies in it, or was made beside it to take its place; else the child alone.
 func (r *reading) pathOwner(path string) (f sandbox.Refusal, access sandbox.Access) {
@@ -320,6 +342,11 @@ func (r *reading) finishRefusal(f sandbox.Refusal, path string, made bool) sandb
 		f.Opens = firstMissing(f.Path)
 	default:
 		f.Opens = firstMissing(path)
+	}
+	if base := r.missingBase(path); base != "" {
+		f.Kept, f.Opens = true, ""
+		f.Why = fmt.Sprintf("%s is not there. `%s` makes it; call the tool again after that, and this names the folder of the server alone", printable.Escape(base, 300), printable.CommandLine([]string{"mkdir", "-p", base}))
+		return f
 	}
 	if f.By == sandbox.ByServer && f.Opens != path && f.Opens != top && !made {
 		f.Path = f.Opens

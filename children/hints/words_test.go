@@ -269,6 +269,7 @@ func TestWhoNamesIt(t *testing.T) {
 		"a relative path":                    {[]sandbox.Named{{Key: "/args/0", Path: "read/run.sh", Access: sandbox.Read}}, "", "", "PermissionError: [Errno 13] Permission denied: 'notes/b.md'", "read/notes/b.md write read/notes server"},
 		"a folder of state":                  {nil, "", "", "PermissionError: [Errno 13] Permission denied: 'D/home/.keeper'", "home/.keeper write home/.keeper/ server"},
 		"such a folder among settings":       {nil, "", "", "PermissionError: [Errno 13] Permission denied: 'D/home/.config/keeper'", "home/.config/keeper write home/.config/keeper/ server"},
+		"what is made on the way to one":     {nil, "", "", "PermissionError: [Errno 13] Permission denied: 'D/home/.local'", "home/.local write nothing server kept"},
 		"a temporary file that is hidden":    {nil, "", "", "PermissionError: [Errno 13] Permission denied: 'D/home/.~a.ipynb'", "home/.~a.ipynb write nothing server"},
 		"one that lies nowhere":              {nil, "", "", "PermissionError: [Errno 13] Permission denied: 'nowhere/b.md'", ""},
 		"a linked module":                    {nil, "", "ws", "Error: Cannot find module 'linked'", "real read real server"},

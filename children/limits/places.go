@@ -86,6 +86,22 @@ func (p *Places) Each() int {
 	return p.each
 }
 
+// A PlaceUse is how many places are taken, by all owners and by the one that has most. A bound of 0 is none.
+type PlaceUse struct{ All, Most, OfOne, MostOfOne int }
+
+// Used returns how many places are taken.
+func (p *Places) Used() PlaceUse {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	u := PlaceUse{All: len(p.taken), Most: p.most, MostOfOne: p.each}
+	for owner, n := range p.owned {
+		if owner != "" {
+			u.OfOne = max(u.OfOne, n)
+		}
+	}
+	return u
+}
+
 // SetEach changes that. An owner who has more keeps them.
 func (p *Places) SetEach(each int) {
 	p.mu.Lock()

@@ -140,13 +140,12 @@ func (d *folder) fileOf(name string) *File {
 	return &d.files[at]
 }
 
-// mayBe reports whether a name is one that any of the folders could have, or a link to one.
+// mayBe reports whether a name is one that any of the folders could have, or a link to one. It goes by the name alone: fileOf
+// decides, once the folder is known.
 func (b *broker) mayBe(name string) bool {
-	return slices.ContainsFunc(b.folders, func(d *folder) bool { return d.fileOf(name) != nil || d.isLink(name) })
-}
-
-func (d *folder) isLink(name string) bool {
-	return slices.ContainsFunc(d.files, func(f File) bool { return slices.Contains(f.Links, name) })
+	return slices.ContainsFunc(b.folders, func(d *folder) bool {
+		return slices.ContainsFunc(d.files, func(f File) bool { return f.isNamed(name) || slices.Contains(f.Links, name) })
+	})
 }
 
 // findSpot finds the spot that a path in the arguments leads to, as the process would find it. The
@@ -181,7 +180,10 @@ func (b *broker) findSpot(c *brokering, dir, path int, slashed, follows bool) (s
 		base = parent
 		in := inodeOf(parent)
 		for _, d := range b.folders {
-			if f := d.fileOf(name); f != nil && d.inode == in {
+			if d.inode != in {
+				continue
+			}
+			if f := d.fileOf(name); f != nil {
 				return spot{d, f, name}, b.mayServe(c)
 			}
 		}
@@ -230,7 +232,8 @@ func openFolder(base int, path string) (fd int, err error) {
 // waits, and its names mean what they mean to the hub. In another user namespace, and only
 // there, a process can have another root or other mounts.
 func (b *broker) mayServe(c *brokering) error {
-	if users, err := os.Readlink(c.procPath("ns/user")); err != nil || users != b.users || !c.isValid(c.asked) {
+	var buf [64]byte
+	if n, err := unix.Readlink(c.procPath("ns/user"), buf[:]); err != nil || string(buf[:n]) != b.users || !c.isValid(c.asked) {
 		return errNotBrokered
 	}
 	return nil
@@ -380,8 +383,8 @@ func (s spot) makeFile(c *brokering, flags, mode uint64) (fd int, err error) {
 
 // setMask has the thread make files with the umask of the process.
 func (n *notice) setMask() (restore func(), err error) {
-	text, err := os.ReadFile(n.procPath("status"))
-	_, octal, ok := strings.Cut(string(text), "\nUmask:\t")
+	text, err := readShort(n.procPath("status"))
+	_, octal, ok := strings.Cut(text, "\nUmask:\t")
 	octal, _, _ = strings.Cut(octal, "\n")
 	mask, wrong := strconv.ParseUint(octal, 8, 12)
 	if err != nil || !ok || wrong != nil {
@@ -389,6 +392,18 @@ func (n *notice) setMask() (restore func(), err error) {
 	}
 	was := unix.Umask(int(mask))
 	return func() { unix.Umask(was) }, nil
+}
+
+// readShort returns the first part of a file of /proc, which one read gives whole. The file does not go through the runtime's poller.
+func readShort(path string) (string, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	var buf [1024]byte
+	n, err := unix.Read(fd, buf[:])
+	return string(buf[:max(n, 0)]), err
 }
 
 // openUnnamed refuses files without a name: they could be given one.

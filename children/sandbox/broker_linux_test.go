@@ -62,6 +62,10 @@ func init() {
 		}
 		return "", err
 	}
+	attacks["time opens"] = func(a []string) (string, error) { return timeCalls(a[0], a[1], unix.O_RDONLY) }
+	attacks["time creations"] = func(a []string) (string, error) {
+		return timeCalls(a[0], a[1], unix.O_RDWR|unix.O_CREAT|unix.O_EXCL)
+	}
 	attacks["hub"] = holdHub
 	attacks["end while it asks"] = endWhileAsking
 }
@@ -795,4 +799,84 @@ func TestHungFolder(t *testing.T) {
 		t.Error("the end of a run waits for a file system that hangs")
 	}
 	box.Close()
+}
+
+// timeCalls opens a file in so many blocks of 200, and prints the nanoseconds of an open in the fastest block. A file that an open
+// made is removed outside the measured time.
+func timeCalls(path, blocks string, flags int) (string, error) {
+	n, err := strconv.Atoi(blocks)
+	if err != nil {
+		return "", err
+	}
+	const calls = 200
+	fastest := time.Duration(0)
+	for range n {
+		var took time.Duration
+		for range calls {
+			begin := time.Now()
+			fd, err := unix.Open(path, flags|unix.O_CLOEXEC, 0o600)
+			took += time.Since(begin)
+			if err != nil {
+				return "", err
+			}
+			_ = unix.Close(fd)
+			if flags&unix.O_CREAT != 0 {
+				if err := unix.Unlink(path); err != nil {
+					return "", err
+				}
+			}
+		}
+		if fastest == 0 || took < fastest {
+			fastest = took
+		}
+	}
+	return strconv.FormatInt(int64(fastest)/calls, 10), nil
+}
+
+// TestWhatTheBrokerCosts holds how much longer a call takes for a server with a file in a closed folder than for one without. Only
+// the server with the file pays.
+func TestWhatTheBrokerCosts(t *testing.T) {
+	if !bounds.Strict() {
+		t.Skip("MCPHUB_STRICT_BOUNDS is not set: it wants a quiet machine")
+	}
+	brokered(t)
+	needs.Program(t, "node")
+	t.Setenv("TMPDIR", "/dev/shm") // ext4 takes longer to make a file, the more files were removed lately
+	w := newWorld(t)
+	with, without := fileProfile(t, w.root, w.out, "shop.db"), profileFor(t, w.root)
+	timed := func(p *sandbox.Profile, work, path string) time.Duration {
+		t.Helper()
+		said := confined(t, p, child(t, w.root, work, path, "20"))
+		text, ok := strings.CutPrefix(strings.TrimSpace(said), "done: ")
+		took, err := strconv.Atoi(text)
+		if !ok || err != nil || took == 0 {
+			t.Fatalf("%s of %s: %s", work, path, said)
+		}
+		return time.Duration(took)
+	}
+	node := func(p *sandbox.Profile) time.Duration {
+		t.Helper()
+		fastest := time.Duration(0)
+		for range 10 {
+			begin := time.Now()
+			if said := confined(t, p, command(t, w.root, "node", "-e", "console.log(require('http').METHODS.length > 10)")); said != "true\n" {
+				t.Fatalf("node prints %q", said)
+			}
+			if took := time.Since(begin); fastest == 0 || took < fastest {
+				fastest = took
+			}
+		}
+		return fastest
+	}
+	inside := filepath.Join(w.root, "mine")
+	passing := timed(with, "time opens", inside) - timed(without, "time opens", inside)
+	creation := timed(with, "time creations", filepath.Join(w.out, "shop.db.tmp")) - timed(without, "time creations", filepath.Join(w.root, "shop.db.tmp"))
+	held, free := node(with), node(without)
+	start := float64(held) / float64(free)
+	t.Logf("an open that passes costs %v more, a creation %v; Node starts in %v and %v, %.2f times", passing, creation, held, free, start)
+	for what, ok := range map[string]bool{"an open that passes": passing <= 15*time.Microsecond, "a creation": creation <= 40*time.Microsecond, "a start of Node": start <= 1.2} {
+		if !ok {
+			t.Errorf("%s costs too much", what)
+		}
+	}
 }

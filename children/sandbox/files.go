@@ -50,22 +50,35 @@ func (f *File) Beside(name string) bool {
 	if f.IsOwn(name) {
 		return true
 	}
-	beside := IsSibling(name, f.Name)
-	beside = beside || slices.ContainsFunc(f.Patterns, func(p string) bool { is, err := path.Match(p, name); return err == nil && is })
-	if !beside || slices.Contains([]string{"", ".", ".."}, name) || slices.Contains(f.Never, name) {
+	if !f.isNamed(name) || slices.Contains(f.Never, name) {
 		return false
 	}
 	at := filepath.Join(f.Folder, name)
-	return !Loaded(at) && WhySecret(at) == ""
+	return findWithin(at, loadedFiles) == "" && WhySecret(at) == ""
+}
+
+// isNamed reports whether a name has the form of one that Beside may report. It looks at nothing but the name.
+func (f *File) isNamed(name string) bool {
+	if name == "" || name == "." || name == ".." {
+		return false
+	}
+	return f.IsOwn(name) || IsSibling(name, f.Name) ||
+		slices.ContainsFunc(f.Patterns, func(p string) bool { is, err := path.Match(p, name); return err == nil && is })
 }
 
 // IsSibling reports whether a name is one that programs give what they make beside a file: the file's name, or that
 // behind a dot, with a sign and more behind it.
 func IsSibling(name, of string) bool {
-	return slices.ContainsFunc([]string{of, "." + of}, func(begin string) bool {
-		end, ok := strings.CutPrefix(name, begin)
-		return ok && end != "" && strings.Contains(".-~", end[:1])
-	})
+	for range 2 {
+		if end, ok := strings.CutPrefix(name, of); ok && end != "" && strings.Contains(".-~", end[:1]) {
+			return true
+		}
+		var hidden bool
+		if name, hidden = strings.CutPrefix(name, "."); !hidden {
+			return false
+		}
+	}
+	return false
 }
 
 // mayBeFolder reports whether the program may make a folder of that name: a lock.

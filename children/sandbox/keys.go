@@ -95,13 +95,29 @@ func KeyFolder(path string) string { return findWithin(path, keyPlaces) }
 func ClientFile(path string) string { return findWithin(path, clientFiles) }
 
 func findWithin(path string, places []string) string {
-	path = filepath.ToSlash(path) + "/"
+	path = filepath.ToSlash(path)
 	for _, place := range places {
-		if strings.Contains(path, "/"+place+"/") {
+		if isWithin(path, place) {
 			return place
 		}
 	}
 	return ""
+}
+
+// isWithin reports whether the components of place stand in path one after the other. It allocates nothing: a broker asks
+// for each call of a program.
+func isWithin(path, place string) bool {
+	for begin := 0; ; begin++ {
+		at := strings.Index(path[begin:], place)
+		if at < 0 {
+			return false
+		}
+		begin += at
+		end := begin + len(place)
+		if begin > 0 && path[begin-1] == '/' && (end == len(path) || path[end] == '/') {
+			return true
+		}
+	}
 }
 
 // IsKey reports whether a file looks like a key or a credential: by its name, by its shape, or by a private key that is written in it.

@@ -111,7 +111,7 @@ func beginOCSF(w io.Writer) func(*trail.Decision) error {
 			"api":           object{"operation": cmp.Or(e.Tool, e.action), "service": object{"name": cmp.Or(e.Child, "mcphub")}, "request": object{"uid": string(e.Request)}},
 			"src_endpoint":  object{"ip": e.Address, "name": "client"},
 			"http_request":  object{"user_agent": e.Agent},
-			"firewall_rule": object{"name": e.Rule}, "unmapped": object{"by": e.By, "outcome": e.Outcome, "kind": e.Kind, "decision": e.Decision, "code": e.Code},
+			"firewall_rule": object{"name": e.Rule}, "unmapped": object{"by": e.By, "approver": e.Approver, "outcome": e.Outcome, "kind": e.Kind, "decision": e.Decision, "code": e.Code},
 		})
 		if len(resources) > 0 {
 			out["resources"] = resources
@@ -152,7 +152,7 @@ func beginECS(w io.Writer) func(*trail.Decision) error {
 			"user": object{"name": e.Principal}, "source": object{"ip": e.Address, "address": e.Address}, "user_agent": object{"original": e.Agent},
 			"service": object{"name": e.Child, "type": "mcp"}, "rule": object{"name": e.Rule}, "file": object{"path": first}, "trace": object{"id": traceID(e.Parent)},
 			"related": object{"user": users, "ip": addresses},
-			"mcphub":  object{"session": e.Session, "client": e.Name, "tool": e.Tool, "decision": e.Decision, "code": e.Code, "by": e.By, "outcome": e.Outcome, "kind": e.Kind, "paths": paths},
+			"mcphub":  object{"session": e.Session, "client": e.Name, "tool": e.Tool, "decision": e.Decision, "code": e.Code, "by": e.By, "approver": e.Approver, "outcome": e.Outcome, "kind": e.Kind, "paths": paths},
 		})
 		return layout.JSONLine(w, out)
 	}
@@ -183,7 +183,7 @@ func beginCEF(w io.Writer) func(*trail.Decision) error {
 			{"rt", strconv.FormatInt(e.Time.UnixMilli(), 10)}, {"externalId", e.id}, {"act", e.Decision}, {"outcome", e.result}, {"reason", e.reason()},
 			{"suser", e.Principal}, {"src", e.Address}, {"requestClientApplication", cmp.Or(e.Agent, e.Name)}, {"dproc", e.Child}, {"requestMethod", e.Method},
 			{"filePath", strings.Join(e.paths(), " ")}, {"cs1Label", "tool"}, {"cs1", e.Tool}, {"cs2Label", "rule"}, {"cs2", e.Rule}, {"cs3Label", "session"}, {"cs3", e.Session},
-			{"cs4Label", "client"}, {"cs4", e.Name}, {"cs5Label", "approvedBy"}, {"cs5", e.By}, {"cs6Label", "result"}, {"cs6", e.Outcome},
+			{"cs4Label", "client"}, {"cs4", e.Name}, {"cs5Label", "approvedBy"}, {"cs5", strings.TrimSpace(e.By + " " + e.Approver)}, {"cs6Label", "result"}, {"cs6", e.Outcome},
 			{"cn1Label", "microseconds"}, {"cn1", strconv.FormatInt(e.US, 10)},
 		} {
 			if m[1] == "" {

@@ -65,10 +65,7 @@ func (p *auditPage) printDecision(d *trail.Decision) error {
 	if p.json {
 		return layout.JSONLine(p.w, rowOf(d))
 	}
-	by := d.ClientInfo
-	if by == (audit.ClientInfo{Name: by.Name}) { // a client that has the hub alone is not named to people
-		by.Name = ""
-	}
+	by := sharedClient(&d.Event)
 	what := d.Tool
 	if d.Method != "" {
 		what = strings.TrimSpace(d.Method + " " + d.Tool)
@@ -84,12 +81,14 @@ func (p *auditPage) printDecision(d *trail.Decision) error {
 		text = "asked: " + text
 	case audit.KindDefinition:
 		text = "defined otherwise than before: " + d.Code
+	case audit.KindEnded:
+		text = "the session was ended"
 	case audit.KindRejection:
 		what = "HTTP"
 		text = fmt.Sprintf("refused with %d, %s", d.Status, d.Code) + layout.When(d.Suppressed > 0, fmt.Sprintf(", and %d before it", d.Suppressed)) + layout.WithPrefix(": ", d.Why)
 	}
 	if d.By != "" {
-		text += ", by " + d.By
+		text += ", by " + d.By + layout.WithPrefix(" ", d.Approver)
 	}
 	if d.Kernel != "" {
 		text += ", kernel " + d.Kernel

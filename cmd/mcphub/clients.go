@@ -48,6 +48,8 @@ type clientWork struct {
 	say      io.Writer      // what comes before it
 	in       *bufio.Reader  // nil if no one can be asked
 	try      tryFunc        // starts a server
+
+	lock func(ctx context.Context, path string) error // writes the hub.lock of a hub.json
 }
 
 func (w *clientWork) registerFlags(cmd *cobra.Command) {
@@ -97,7 +99,7 @@ func (w *clientWork) startWork(cmd *cobra.Command) error {
 		return exit.Errorf(exit.Failure, "there is no folder for copies of what is changed: set HOME")
 	}
 	w.store.Cipher = w.copyCipher()
-	w.try = trial.Try
+	w.try, w.lock = trial.Try, w.writeLock
 	w.out = cmd.OutOrStdout()
 	w.say = w.out
 	if w.asJSON {

@@ -3,10 +3,15 @@ package main
 import (
 	"bytes"
 	"context"
+	"maps"
+	"os"
 	"slices"
 	"strings"
 
+	"mcphub/cmd/mcphub/internal/config"
 	webconsole "mcphub/cmd/mcphub/internal/console"
+	"mcphub/cmd/mcphub/internal/setup"
+	"mcphub/hub/toolset"
 	"mcphub/internal/printable"
 )
 
@@ -45,8 +50,74 @@ func (c *consoleSource) listEntries(ctx context.Context) (out webconsole.Entries
 			}
 		}
 	}
+	if out.Sets, err = listToolsets(file, out.Servers); err != nil {
+		said.WriteString(err.Error() + "\n")
+	}
 	out.Silent = slices.Collect(strings.Lines(said.String()))
 	return out
+}
+
+// listToolsets returns the toolsets of hub.json, with what each shows of the tools that the servers have listed.
+func listToolsets(file *config.File, servers []webconsole.Entry) (out []webconsole.Toolset, err error) {
+	home, _ := os.UserHomeDir() // without one no project is at home
+	table, err := setup.ToolsetTable(file, home)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range table.Names() {
+		view := table.ViewOf(&toolset.Claim{Flag: []string{name}})
+		set := webconsole.Toolset{Name: name, Instructions: view.Instructions(), By: toolsetOwners(file, name)}
+		for i := range servers {
+			e := &servers[i]
+			if !view.ShowsServer(e.Name) {
+				continue
+			}
+			shown := webconsole.ToolsetServer{Name: e.Name, Whole: view.ShowsWhole(e.Name), Known: e.Tools != nil}
+			if e.Tools != nil {
+				for _, tool := range e.Tools.Tools {
+					if view.ShowsTool(e.Name, tool.ToolName) {
+						shown.Tools = append(shown.Tools, tool.ToolName)
+					}
+				}
+			}
+			set.Servers = append(set.Servers, shown)
+		}
+		out = append(out, set)
+	}
+	return out, nil
+}
+
+// toolsetOwners returns who has a toolset, as hub.json says.
+func toolsetOwners(file *config.File, name string) (all []string) {
+	for _, of := range []struct {
+		kind string
+		sets map[string][]string
+	}{{"the client ", file.Clients}, {"clients that were started in ", file.Projects}} {
+		for _, who := range slices.Sorted(maps.Keys(of.sets)) {
+			if slices.Contains(of.sets[who], name) {
+				all = append(all, of.kind+who)
+			}
+		}
+	}
+	for _, token := range file.HTTP.Tokens {
+		if slices.Contains(token.Toolsets, name) {
+			all = append(all, "the token "+token.Name)
+		}
+	}
+	for _, issuer := range file.HTTP.Issuers {
+		if issuer.Toolsets == nil {
+			continue
+		}
+		for _, value := range slices.Sorted(maps.Keys(issuer.Toolsets.Values)) {
+			if slices.Contains(issuer.Toolsets.Values[value], name) {
+				all = append(all, "tokens of "+issuer.Issuer+" with "+value)
+			}
+		}
+	}
+	if file.Toolsets[name].Selectable {
+		all = append(all, "projects that choose it")
+	}
+	return all
 }
 
 // findServers searches the registry, as `mcphub search` does.

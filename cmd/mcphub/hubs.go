@@ -121,6 +121,7 @@ type statusReport struct {
 	Questions   []pendingQuestion `json:"questions,omitempty"` // what waits for a person, of all hubs
 
 	signs func() doctor.Signing // what the user's git does with commits; nil: it is not asked
+	each  bool                  // many sessions are shown one by one
 }
 
 // A pendingQuestion is a question to a person: what it is about, and no more than that.

@@ -2,16 +2,24 @@ package main
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
 	"mcphub/cmd/mcphub/internal/clients"
 	"mcphub/cmd/mcphub/internal/exit"
 	"mcphub/cmd/mcphub/internal/layout"
+	"mcphub/cmd/mcphub/internal/setup"
+	"mcphub/internal/printable"
 )
 
 func initCommand() *cobra.Command {
@@ -29,7 +37,8 @@ func initCommand() *cobra.Command {
 			"it can open beside its client's folders; -v shows each entry whole, and all that its\n" +
 			"server can open. One that does not work, or offers less, stays on\n" +
 			"in its client with the reason, and is disabled in hub.json; the exit status is 1 then.\n" +
-			"Where clients can share one hub, it asks whether they shall (docs/sharing.md).\n" +
+			"Where clients can share one hub, it asks whether they shall (docs/sharing.md), and at the end\n" +
+			"whether what the servers define is to be kept in hub.lock (docs/servers.md).\n" +
 			"Where a client has no switch for a server, the server is taken out of its configuration;\n" +
 			"a copy is kept. `mcphub uninstall --all` gives every file back as it was.",
 		Args: cobra.NoArgs,
@@ -125,6 +134,9 @@ func (w *clientWork) init(given []string) error {
 		return err
 	}
 	failed := w.applyPlans(all)
+	if err := w.offerLock(m); err != nil {
+		return err
+	}
 	const next = "call get-roots and tell me which folders are in scope"
 	if w.asJSON {
 		err = exit.Failed(layout.JSON(w.out, map[string]any{"config": m.path, "servers": m.importReports(found), "clients": reportsOf(all), "ask": next}))
@@ -170,6 +182,36 @@ func (w *clientWork) offerSharing(m *mergeResult) error {
 		m.after = after
 	}
 	return err
+}
+
+// offerLock asks a person whether what the servers define is to be kept in hub.lock. Everything else is done by then, so that no answer is a
+// no, and a lock that fails is reported and fails nothing.
+func (w *clientWork) offerLock(m *mergeResult) error {
+	if w.in == nil || !m.hasRunning() {
+		return nil
+	}
+	if _, err := os.Lstat(filepath.Join(filepath.Dir(m.path), setup.LockName)); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	yes, err := w.askDefaultNo("Keep what the servers define in hub.lock? A tool that gives more after that is withheld until you accept it. Each server is started twice for that.")
+	switch {
+	case w.ctx.Err() != nil:
+		return w.ctx.Err()
+	case err != nil || !yes:
+		return nil
+	}
+	if err := w.lock(w.ctx, m.path); err != nil {
+		layout.Printf(w.say, "%s; mcphub lock tries again\n", printable.Escape(err.Error(), 500))
+	}
+	return w.ctx.Err()
+}
+
+// writeLock writes the hub.lock of a hub.json, and shows it.
+func (w *clientWork) writeLock(ctx context.Context, path string) error {
+	src := newSource()
+	src.Config, src.WithoutLock = path, true
+	work := lockWork{src: src, out: w.say, say: w.say}
+	return work.run(ctx, nil, zerolog.Nop())
 }
 
 // leaveProjects leaves servers of single projects there, but for the ones that a person

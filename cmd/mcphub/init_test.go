@@ -106,6 +106,55 @@ func TestInitAsks(t *testing.T) {
 	}
 }
 
+// What servers define is kept in hub.lock if a person says so, once everything else is done. No answer is a no, --yes does not answer, and
+// a hub.lock that is there stays.
+func TestInitOffersALock(t *testing.T) {
+	const answers = "1,3\ny\nall\ny\n\n\ny\n"
+	for name, tc := range map[string]struct {
+		answers     string
+		yes, locked bool
+		fails       bool
+		want        int
+	}{
+		"yes": {answers: answers + "y\n", want: 1}, "no": {answers: answers + "n\n"}, "enter": {answers: answers + "\n"}, "the end": {answers: answers},
+		"--yes": {answers: "y\n", yes: true}, "it is there": {answers: answers + "y\n", locked: true}, "it fails": {answers: answers + "y\n", fails: true, want: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			written := 0
+			home, said, err := dialogue(t, tc.answers, func(w *clientWork) error {
+				w.yes = tc.yes
+				if tc.yes {
+					w.in = nil
+				}
+				dir := filepath.Join(w.env.Home, ".config", "mcphub")
+				if tc.locked {
+					if err := errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(filepath.Join(dir, "hub.lock"), []byte(`{"version": 1, "servers": {}}`), 0o600)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				w.lock = func(_ context.Context, path string) error {
+					written++
+					if path != filepath.Join(dir, "hub.json") || fileText(t, path) == "" {
+						t.Errorf("%s is locked, and is not there", path)
+					}
+					if tc.fails {
+						return errors.New("one does not start")
+					}
+					return nil
+				}
+				return initHere(w)
+			})
+			asked := strings.Contains(said, "Keep what the servers define in hub.lock?")
+			if err != nil && !tc.yes || written != tc.want || asked == (tc.yes || tc.locked) || tc.fails != strings.Contains(said, "one does not start; mcphub lock tries again") {
+				t.Errorf("%v, written %d times\n%s", err, written, said)
+			}
+			if !strings.Contains(fileText(t, home, ".config/mcphub/hub.json"), `"one"`) {
+				t.Error("nothing was imported")
+			}
+		})
+	}
+}
+
 // TestInitTakesNo: a no, or no more answers, changes nothing.
 func TestInitTakesNo(t *testing.T) {
 	for name, answers := range map[string]string{"no": "all\ny\nall\ny\n\n\nn\n", "end": "all\n", "nothing": ""} {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
 	"mcphub/children"
@@ -43,28 +44,14 @@ func lockCommand() *cobra.Command {
 			"  mcphub lock --check --sarif > changes.sarif",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if w.asJSON && w.asSARIF {
-				return exit.Errorf(exit.Usage, "--json and --sarif are two forms of one output; choose one")
+				return errTwoForms
 			}
 			log, err := logs.newLogger(os.Stderr)
 			if err != nil {
 				return err
 			}
-			if !w.check {
-				if err := checkNoClient(src.Consent, false); err != nil {
-					return exit.Errorf(exit.Failure, "hub.lock is not written: %w", err)
-				}
-			}
-			useDisabled(src, cmd.ErrOrStderr(), args...)
-			made, err := src.Read(stderr, log)
-			if err != nil {
-				return err
-			}
-			defer made.WaitForLogins()
-			if err := keepNamed(&made.Hub, args); err != nil {
-				return err
-			}
-			w.out = cmd.OutOrStdout()
-			return w.lockServers(cmd.Context(), &made, len(args) == 0)
+			w.out, w.say = cmd.OutOrStdout(), cmd.ErrOrStderr()
+			return w.run(cmd.Context(), args, log)
 		},
 	}
 	cmd.Flags().StringArrayVar(&w.roots, "root", nil, "a directory in scope while they start; may be repeated. Without one the fallbacks count")
@@ -81,7 +68,26 @@ type lockWork struct {
 	src                    *setup.Source
 	roots                  []string
 	check, asJSON, asSARIF bool
-	out                    io.Writer
+	out, say               io.Writer
+}
+
+// run locks the servers of hub.json, or the servers that are named.
+func (w *lockWork) run(ctx context.Context, names []string, log zerolog.Logger) error {
+	if !w.check {
+		if err := checkNoClient(w.src.Consent, false); err != nil {
+			return exit.Errorf(exit.Failure, "hub.lock is not written: %w", err)
+		}
+	}
+	useDisabled(w.src, w.say, names...)
+	made, err := w.src.Read(stderr, log)
+	if err != nil {
+		return err
+	}
+	defer made.WaitForLogins()
+	if err := keepNamed(&made.Hub, names); err != nil {
+		return err
+	}
+	return w.lockServers(ctx, &made, len(names) == 0)
 }
 
 // lockReport is the result of lock; the shape of --json.
@@ -98,7 +104,7 @@ type lockedServer struct {
 	New     bool         `json:"new,omitempty"` // hub.lock did not have it
 	Gone    bool         `json:"gone,omitempty"`
 	Changes []pin.Change `json:"changes"`          // against hub.lock as it was
-	Left    []string     `json:"left,omitempty"`   // tools that cannot be locked: they, or a member of their definition, stand twice
+	Left    []string     `json:"left,omitempty"`   // what cannot be locked: it, or a member of its definition, stands twice
 	Varies  []string     `json:"varies,omitempty"` // texts that are others with other roots, and are not compared
 	Error   string       `json:"error,omitempty"`  // why it did not start; what hub.lock has of it stays
 }
@@ -169,12 +175,17 @@ func (w *lockWork) readServers(ctx context.Context, made *setup.Result, was, now
 			}
 		} else {
 			var defined *pin.Server
-			defined, s.Left = pin.Of(offer, made.Hub.Home)
+			var odd []pin.Thing
+			defined, odd = pin.Of(offer, made.Hub.Home)
+			for _, thing := range odd {
+				s.Left = append(s.Left, thing.String())
+			}
 			if second := elsewhere.lastOffer(name); second != nil {
 				varied, _ := pin.Of(second, made.Hub.Home)
 				defined.NoteVarying(varied)
 			}
 			defined.Package = packageText(became[name])
+			defined.Digest = programDigest(made.Hub.Children[i].Spec.Command, became[name])
 			s.Varies = slices.Sorted(maps.Keys(defined.Varies))
 			s.Tools, s.Package, s.New = len(defined.Tools), defined.Package, was.Servers[name] == nil
 			if !s.New {
@@ -205,9 +216,16 @@ func packageText(st children.Status) string {
 
 func (w *lockWork) printReport(r *lockReport) error {
 	if w.asSARIF {
-		return exit.Failed(layout.JSON(w.out, r.sarif()))
+		return exit.Failed(layout.JSON(w.out, sarifOf(r.File, r.changes())))
 	}
 	return writeResult(w.out, w.asJSON, r, func() { r.showLock(w.out) })
+}
+
+func (r *lockReport) changes() (all []serverChanges) {
+	for _, s := range r.Servers {
+		all = append(all, serverChanges{s.Name, s.Changes})
+	}
+	return all
 }
 
 func (r *lockReport) showLock(out io.Writer) {
@@ -222,10 +240,10 @@ func (r *lockReport) showLock(out io.Writer) {
 			layout.Printf(out, "%s: %s%s%s\n", name, pluralOf(s.Tools, "tool"), layout.WithPrefix(", ", printable.Escape(s.Package, 200)), layout.When(s.New, ", new in hub.lock"))
 		}
 		for _, c := range s.Changes {
-			layout.Printf(out, "  %s %s\n", layout.When(c.Grows, "!")+layout.When(!c.Grows, "~"), c.Text())
+			layout.Printf(out, "  %s\n", changeText(c))
 		}
-		for _, tool := range s.Left {
-			layout.Printf(out, "  tool %s is not locked: it, or a member of its definition, stands twice\n", printable.Quote(tool))
+		for _, thing := range s.Left {
+			layout.Printf(out, "  %s is not locked: it, or a member of its definition, stands twice\n", thing)
 		}
 		if len(s.Varies) > 0 {
 			layout.Printf(out, "  with other roots other texts: %s\n", printable.Escape(strings.Join(s.Varies, ", "), 500))
@@ -246,38 +264,64 @@ func (r *lockReport) outcomeError(check bool) error {
 		if s.New || s.Gone {
 			differ++
 		}
-		for _, c := range s.Changes {
-			if c.Grows {
-				grown++
-			} else {
-				differ++
-			}
-		}
+		g, d := countChanges(s.Changes)
+		grown, differ = grown+g, differ+d
 	}
 	switch {
 	case check && grown > 0:
-		return exit.Errorf(exit.ToolError, "%s since hub.lock was written; look at them, then run mcphub lock to accept them", layout.When(grown == 1, "one definition has grown")+layout.When(grown > 1, fmt.Sprintf("%d changes give more", grown)))
+		return grownError(grown)
 	case failed > 0:
 		return exit.Errorf(exit.Failure, "%d of %d servers did not start", failed, len(r.Servers))
 	case check && differ > 0:
-		return exit.Errorf(exit.Differs, "hub.lock is not up to date; run mcphub lock to accept what servers define now")
+		return errDiffers
 	}
 	return nil
 }
 
-// sarif returns the differences in the form that code hosts show (SARIF 2.1.0, OASIS).
-func (r *lockReport) sarif() any {
+// changeText returns a difference from hub.lock on a line, with a mark that tells growth from other differences.
+func changeText(c pin.Change) string {
+	return layout.When(c.Grows, "! ") + layout.When(!c.Grows, "~ ") + c.Text()
+}
+
+// countChanges counts the differences that grow, and the other ones.
+func countChanges(all []pin.Change) (grown, differ int) {
+	for _, c := range all {
+		if c.Grows {
+			grown++
+		}
+	}
+	return grown, len(all) - grown
+}
+
+var errTwoForms = exit.Errorf(exit.Usage, "--json and --sarif are two forms of one output; choose one")
+
+// errDiffers is the outcome if definitions read differently from hub.lock, and none has grown.
+var errDiffers = exit.Errorf(exit.Differs, "hub.lock is not up to date; run mcphub lock to accept what servers define now")
+
+// grownError returns the outcome if definitions have grown.
+func grownError(n int) error {
+	return exit.Errorf(exit.ToolError, "%s since hub.lock was written; look at them, then run mcphub lock to accept them", layout.When(n == 1, "one definition has grown")+layout.When(n > 1, fmt.Sprintf("%d changes give more", n)))
+}
+
+// serverChanges are the differences of one server.
+type serverChanges struct {
+	server  string
+	changes []pin.Change
+}
+
+// sarifOf returns differences from a hub.lock in the form that code hosts show (SARIF 2.1.0, OASIS).
+func sarifOf(lock string, all []serverChanges) any {
 	type object = map[string]any
 	results := []object{}
-	for _, s := range r.Servers {
-		for _, c := range s.Changes {
+	for _, s := range all {
+		for _, c := range s.changes {
 			rule, level := "reads-differently", "note"
 			if c.Grows {
 				rule, level = "grows", "error"
 			}
 			results = append(results, object{
-				"ruleId": rule, "level": level, "message": object{"text": "server " + printable.Quote(s.Name) + ", " + c.Text()},
-				"locations": []object{{"physicalLocation": object{"artifactLocation": object{"uri": filepath.Base(r.File)}}}},
+				"ruleId": rule, "level": level, "message": object{"text": "server " + printable.Quote(s.server) + ", " + c.Text()},
+				"locations": []object{{"physicalLocation": object{"artifactLocation": object{"uri": filepath.Base(lock)}}}},
 			})
 		}
 	}

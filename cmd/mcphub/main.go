@@ -90,7 +90,7 @@ func rootCommand() *cobra.Command {
 	}{
 		{"set-up", "Set up:", []*cobra.Command{demoCommand(), initCommand(), importCommand(), installCommand(), tokenCommand(), uninstallCommand(), doctorCommand()}},
 		{"servers", "Servers:", []*cobra.Command{addCommand(), searchCommand(), removeCommand(), enableCommand(), disableCommand(), allowCommand(), revokeCommand(), listCommand(), toolsCommand(), authCommand(), secretCommand()}},
-		{"run", "Run:", []*cobra.Command{serveCommand(), statusCommand(), consoleCommand(), logsCommand(), restartCommand(), reloadCommand(), warmCommand(), lockCommand(), approveCommand()}},
+		{"run", "Run:", []*cobra.Command{serveCommand(), statusCommand(), sessionsCommand(), consoleCommand(), logsCommand(), restartCommand(), reloadCommand(), warmCommand(), lockCommand(), approveCommand()}},
 		{"check", "Look and check:", []*cobra.Command{validateCommand(), planCommand(), whyCommand(), callCommand(), explainCommand(), learnCommand(), rootsCommand(), auditCommand()}},
 		{"", "", []*cobra.Command{filesCommand(), schemaCommand(), manCommand(), versionCommand()}},
 	} {

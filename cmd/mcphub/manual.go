@@ -50,11 +50,11 @@ var statuses = []struct {
 	{exit.Failure, "failed"},
 	{exit.Usage, "wrong usage"},
 	{exit.Config, "hub.json cannot be used"},
-	{exit.NotFound, "there is no such server, tool or login"},
-	{exit.ToolError, "the tool answered with an error, or the call was refused"},
+	{exit.NotFound, "there is no such server, tool, login or session"},
+	{exit.ToolError, "the tool answered with an error, the call was refused, or a definition has grown since hub.lock was written"},
 	{exit.Timeout, "no answer in time"},
 	{exit.NoHub, "no hub runs, or nothing waits for an answer"},
-	{exit.Differs, "definitions read differently from hub.lock (`lock --check`)"},
+	{exit.Differs, "definitions read differently from hub.lock (`lock --check`, `plan`)"},
 	{exit.Interrupt, "interrupted"},
 }
 

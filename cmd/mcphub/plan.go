@@ -26,7 +26,7 @@ import (
 
 func planCommand() *cobra.Command {
 	src := newSource()
-	var asJSON bool
+	var asJSON, asSARIF bool
 	var days int
 	cmd := &cobra.Command{
 		Use:   "plan [FILE]",
@@ -35,7 +35,10 @@ func planCommand() *cobra.Command {
 			"start, stop and restart, which tools would appear and vanish, and which calls of the last\n" +
 			"days would be decided otherwise. Nothing is changed or started. Without FILE it looks at\n" +
 			"hub.json itself, where the hubs have not read it again yet. Where no hub runs, FILE is\n" +
-			"compared with hub.json. The exit status is 3 where a reload would refuse the file.",
+			"compared with hub.json. The exit status is 3 where a reload would refuse the file.\n" +
+			"With a hub.lock it compares what the servers offered last with that: the exit status is 6\n" +
+			"if something has grown, and 10 if something only reads differently. It starts no server for\n" +
+			"that; mcphub lock --check does.",
 		Example: "  cp ~/.config/mcphub/hub.json new.json && $EDITOR new.json\n" +
 			"  mcphub plan new.json\n" +
 			"  mcphub plan --days 30 --json new.json",
@@ -43,6 +46,9 @@ func planCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if days < 0 {
 				return exit.Errorf(exit.Usage, "--days: %d is less than none", days)
+			}
+			if asJSON && asSARIF {
+				return errTwoForms
 			}
 			p := planWork{src: src, say: cmd.ErrOrStderr(), days: days, out: planReport{Plans: []hubPlan{}, Problems: []problem{}}}
 			if len(args) == 1 {
@@ -55,13 +61,18 @@ func planCommand() *cobra.Command {
 				return err
 			}
 			out := cmd.OutOrStdout()
-			if err := writeResult(out, asJSON, p.out, func() { p.out.showPlan(out) }); err != nil {
+			if asSARIF {
+				if err := layout.JSON(out, sarifOf("hub.lock", p.out.changes())); err != nil {
+					return exit.Failed(err)
+				}
+			} else if err := writeResult(out, asJSON, p.out, func() { p.out.showPlan(out) }); err != nil {
 				return err
 			}
 			return p.out.outcomeError()
 		},
 	}
 	jsonFlag(cmd, &asJSON)
+	cmd.Flags().BoolVar(&asSARIF, "sarif", false, "print the differences from hub.lock as SARIF 2.1.0")
 	cmd.Flags().IntVar(&days, "days", 7, "how many days of recorded calls are asked about; 0: none")
 	configFlags(cmd, src)
 	return cmd
@@ -182,7 +193,31 @@ func (p *planReport) outcomeError() error {
 			return exit.Errorf(exit.Config, "hub %d would refuse this; what is in force there would stay", h.PID)
 		}
 	}
+	grown, differ := 0, 0
+	for _, s := range p.changes() {
+		g, d := countChanges(s.changes)
+		grown, differ = grown+g, differ+d
+	}
+	switch {
+	case grown > 0:
+		return grownError(grown)
+	case differ > 0:
+		return errDiffers
+	}
 	return nil
+}
+
+// changes returns how servers differ from hub.lock: each server once, as the first hub knows it that does.
+func (p *planReport) changes() (all []serverChanges) {
+	for _, h := range p.Plans {
+		for i := range h.Servers {
+			s := &h.Servers[i]
+			if len(s.Changes) > 0 && !slices.ContainsFunc(all, func(known serverChanges) bool { return known.server == s.Server }) {
+				all = append(all, serverChanges{s.Server, s.Changes})
+			}
+		}
+	}
+	return all
 }
 
 // maxShown is how many kinds of calls, and how many lines of tools, are shown to
@@ -267,8 +302,26 @@ func showPlan(w io.Writer, plan admin.Plan) {
 	}
 	showTools(w, "+", appear)
 	showTools(w, "-", vanish)
+	showLocked(w, plan.Servers)
 	for _, key := range plan.AfterRestart {
 		layout.Printf(w, "  %s takes effect when the hub is started anew\n", key)
+	}
+}
+
+// showLocked writes how what servers offered last differs from hub.lock.
+func showLocked(w io.Writer, servers []hub.PlannedServer) {
+	var unknown []string
+	for i := range servers {
+		s := &servers[i]
+		for _, c := range s.Changes {
+			layout.Printf(w, "  since hub.lock, %s: %s\n", printable.Escape(s.Server, 100), changeText(c))
+		}
+		if s.NotCompared {
+			unknown = append(unknown, s.Server)
+		}
+	}
+	if len(unknown) > 0 {
+		layout.Line(w, "  ", "not compared with hub.lock, because it is not known what they offer: "+joinFirst(unknown)+"; mcphub lock --check starts them")
 	}
 }
 

@@ -22,6 +22,14 @@ func clientText(c audit.ClientInfo) string {
 	return cmp.Or(printable.Escape(c.Name, 60), "a client") + layout.WithPrefix(" from ", printable.Escape(c.Address, 50)) + layout.WithPrefix(" in ", printable.Escape(c.Folder, 300)) + layout.When(c.Process != 0, fmt.Sprintf(", process %d", c.Process))
 }
 
+// sharedClient returns the client of a decision as people are told it: one that has a hub alone is not named.
+func sharedClient(e *trail.Event) audit.ClientInfo {
+	if e.ClientInfo == (audit.ClientInfo{Name: e.Name}) {
+		return audit.ClientInfo{}
+	}
+	return e.ClientInfo
+}
+
 // principalText names a principal; "" for the user of this machine, who is not named to people.
 func principalText(name string) string {
 	if name == principal.Local {

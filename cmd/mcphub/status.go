@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -29,13 +30,15 @@ const maxProblems = 10 // of a file that was not taken, that are shown
 func statusCommand() *cobra.Command {
 	var asJSON, verbose, again bool
 	var pid int
+	var only sessionFilter
 	cmd := &cobra.Command{
 		Use:     "status",
 		Aliases: []string{"ps", "top"},
 		Short:   "Show the hubs that run, their servers and their clients",
 		Long: "Shows every hub that this user runs: how its servers are and what they last said, and\n" +
 			"which clients it has. Each hub listens on a socket of its own that only its user can\n" +
-			"open. The exit status is 9 where no hub runs.",
+			"open. Of more than 50 sessions it shows sums by principal, client and server; --principal,\n" +
+			"--session and -v show each. The exit status is 9 where no hub runs.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			signs := sync.OnceValue(func() doctor.Signing {
@@ -45,11 +48,15 @@ func statusCommand() *cobra.Command {
 			var found statusReport
 			var failed error
 			page := func(out io.Writer) {
-				if found = collectStatus(cmd.Context(), pid); asJSON {
+				found = collectStatus(cmd.Context(), pid)
+				for i := range found.Hubs {
+					only.narrow(&found.Hubs[i])
+				}
+				if asJSON {
 					failed = layout.JSONLine(out, found)
 					return
 				}
-				found.signs = signs
+				found.signs, found.each = signs, verbose || only.isSet()
 				found.showStatus(out, time.Now(), verbose)
 			}
 			if again {
@@ -68,6 +75,8 @@ func statusCommand() *cobra.Command {
 	jsonFlag(cmd, &asJSON)
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "how each server was started, its roots, and more of what it last said")
 	cmd.Flags().IntVar(&pid, "pid", 0, "only the hub with this process id")
+	cmd.Flags().StringVar(&only.principal, "principal", "", "only sessions of this principal; * and ? stand for others")
+	cmd.Flags().StringVar(&only.session, "session", "", "only this session; the beginning of its id will do")
 	cmd.Flags().BoolVarP(&again, "watch", "w", false, "show it again every 2 seconds until interrupted: in place on a terminal, else below")
 	return cmd
 }
@@ -105,7 +114,7 @@ func (f statusReport) showStatus(w io.Writer, now time.Time, verbose bool) {
 		if i > 0 {
 			layout.Println(w)
 		}
-		p := page{w: w, now: now, verbose: verbose, signs: f.signs, brief: len(f.Hubs) > 1 && !verbose}
+		p := page{w: w, now: now, verbose: verbose, signs: f.signs, brief: len(f.Hubs) > 1 && !verbose, each: f.each}
 		if own := (&setup.Source{}).Path(); r.Config.Path != own { // what is found without being named needs no name
 			p.source.Config = r.Config.Path
 		}
@@ -130,6 +139,7 @@ type page struct {
 	signs   func() doctor.Signing // may be nil
 	brief   bool                  // one of several hubs: many servers that are well are counted only
 	clients trail.Clients         // that share the hub
+	each    bool                  // many sessions, and many instances, are shown one by one
 }
 
 func (p page) showHub(r admin.Report) {
@@ -172,7 +182,7 @@ func (p page) showHub(r admin.Report) {
 	p.showAudit(r.Audit)
 	p.showPolicy(r.Policy)
 	p.showChildren(r)
-	for _, c := range r.Children {
+	for _, c := range p.detailed(r.Children) {
 		p.showDetails(c)
 	}
 	p.showApart(r.Children)
@@ -226,6 +236,10 @@ func (p page) showChildren(r admin.Report) {
 	}
 	several := len(r.Sessions) > 1
 	layout.Println(p.w)
+	if len(r.Children) > maxListed && !p.each {
+		p.sumChildren(r.Children)
+		return
+	}
 	shown := p.countWell(r)
 	if len(shown) == 0 {
 		return
@@ -284,6 +298,15 @@ func countServed(c status.Child) string {
 }
 
 const stderrLines = 5
+
+// detailed returns the instances whose details are shown: of many, the first ones that are not well.
+func (p page) detailed(all []status.Child) []status.Child {
+	if p.each || len(all) <= maxListed {
+		return all
+	}
+	unwell := slices.DeleteFunc(slices.Clone(all), func(c status.Child) bool { return !isUnwell(c) })
+	return unwell[:min(len(unwell), maxProblems)]
+}
 
 // isUnwell reports whether there is more to tell about a server than the table has.
 func isUnwell(c status.Child) bool {
@@ -428,6 +451,10 @@ func nextStart(c status.Child, now time.Time) string {
 func (p page) showSessions(all []status.Session) {
 	if len(all) == 0 {
 		layout.Printf(p.w, "\nno clients\n")
+		return
+	}
+	if len(all) > maxListed && !p.each {
+		p.showSums(all)
 		return
 	}
 	layout.Println(p.w)

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -108,56 +109,91 @@ func (w *whyQuery) findRefusals(ctx context.Context) ([]reason, error) {
 		}
 	}
 	now := openedNow(w.src, file)
-	all, by, err := recordedRefusals(ctx, setup.AuditFolder(file))
-	if err != nil {
+	known := distinctReasons{}
+	if err := eachRefusal(ctx, setup.AuditFolder(file), func(r *audit.Refusal, client audit.ClientInfo) {
+		if (w.server == "" || r.Server == w.server) && w.isHere(r.Within, client.Folder) && !now.opensNow(r) {
+			known.add(r, client, max(w.last, maxReasons))
+		}
+	}); err != nil {
 		return nil, err
 	}
-	found := []reason{}
-	for _, r := range all {
-		client := by[r.Session]
-		if w.server != "" && r.Server != w.server || !w.isHere(r.Within, client.Folder) || now.opensNow(&r) {
-			continue
-		}
-		same := func(o reason) bool {
-			return o.ClientInfo == client && o.By == r.By && o.Server == r.Server && o.Path == r.Path && o.Role == r.Role && o.Code == r.Code && (r.Code != audit.CodeSockets || o.At == r.At)
-		}
-		one := reason{Refusal: r, ClientInfo: client, Times: 1}
-		if i := slices.IndexFunc(found, same); i >= 0 {
-			one.Times += found[i].Times
-			found = slices.Delete(found, i, i+1)
-		}
-		found = append(found, one)
-	}
-	found = found[max(0, len(found)-w.last):]
+	found := known.newest(w.last)
 	for i := range found {
 		w.mendReason(&found[i], file.Server(found[i].Server) != nil, now)
 	}
 	return found, nil
 }
 
-// recordedRefusals returns all refusals that are known, by time, and whose sessions they are of.
-func recordedRefusals(ctx context.Context, dir string) (all []audit.Refusal, by trail.Clients, err error) {
-	by = trail.Clients{}
+// maxReasons is how many reasons are counted at least, so that a record with any number of them needs no more memory.
+const maxReasons = 4096
+
+// distinctReasons are reasons by what has to be equal for two refusals to be the same.
+type distinctReasons map[reasonKey]*reason
+
+type reasonKey struct {
+	client                             audit.ClientInfo
+	by, server, path, role, code, atOf string
+}
+
+// add counts a refusal. If there are twice as many reasons as asked for, it drops the reasons that were met least recently.
+func (d distinctReasons) add(r *audit.Refusal, client audit.ClientInfo, most int) {
+	key := reasonKey{client, r.By, r.Server, r.Path, r.Role, r.Code, ""}
+	if r.Code == audit.CodeSockets {
+		key.atOf = r.At
+	}
+	times := 1
+	if same := d[key]; same != nil {
+		times += same.Times
+	}
+	d[key] = &reason{Refusal: *r, ClientInfo: client, Times: times}
+	if len(d) < 2*most {
+		return
+	}
+	oldest := d.newest(most)[0].Time
+	maps.DeleteFunc(d, func(_ reasonKey, one *reason) bool { return one.Time.Before(oldest) })
+}
+
+// newest returns so many reasons, the oldest first.
+func (d distinctReasons) newest(most int) []reason {
+	all := make([]reason, 0, len(d))
+	for _, one := range d {
+		all = append(all, *one)
+	}
+	slices.SortFunc(all, func(a, b reason) int {
+		return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.Server, b.Server), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Session, b.Session))
+	})
+	return all[max(0, len(all)-most):]
+}
+
+// eachRefusal hands out the refusals that are known, each with the client of its session. A record gives them by time.
+func eachRefusal(ctx context.Context, dir string, each func(*audit.Refusal, audit.ClientInfo)) error {
 	if dir == "" {
 		hubs, silent := askHubs(ctx, stderr, 0)
 		for _, u := range silent {
-			return nil, nil, exit.Errorf(exit.Failure, "no record of decisions is kept, and the hub at %s does not say what it refused: %s", u.Socket, u.Error)
+			return exit.Errorf(exit.Failure, "no record of decisions is kept, and the hub at %s does not say what it refused: %s", u.Socket, u.Error)
 		}
 		for _, h := range hubs {
-			all = append(all, h.report.Refusals...)
-			maps.Copy(by, clientsOf(&h.report))
+			by := clientsOf(&h.report)
+			for i := range h.report.Refusals {
+				each(&h.report.Refusals[i], by[h.report.Refusals[i].Session])
+			}
 		}
-	} else if err = trail.Read(dir, func(e trail.Event) bool {
-		if r, ok := e.Refusal(); ok {
-			all = append(all, r)
-		}
-		by.Note(&e)
-		return true
-	}); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, exit.Failed(err)
+		return nil
 	}
-	slices.SortStableFunc(all, func(a, b audit.Refusal) int { return a.Time.Compare(b.Time) })
-	return all, by, nil
+	debug.SetGCPercent(40) // as reading a record for audit does
+	err := trail.Each(dir, trail.Filter{Denied: true}, func(d *trail.Decision) bool {
+		if r, ok := d.Refusal(); ok {
+			each(&r, sharedClient(&d.Event))
+		}
+		return ctx.Err() == nil
+	})
+	if err == nil {
+		err = context.Cause(ctx)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return exit.Failed(err)
 }
 
 // isHere reports whether one of the directories contains w.dir or lies in it. A session without

@@ -28,6 +28,9 @@ type opened struct {
 	servers map[string]*spec.Spec
 }
 
+// maxHeld is how many confinements an opened remembers.
+const maxHeld = 1024
+
 // openedNow reads what hub.json opens.
 func openedNow(src *setup.Source, file *config.File) *opened {
 	o := &opened{held: map[string]*hints.Reader{}, servers: map[string]*spec.Spec{}}
@@ -88,6 +91,9 @@ func (o *opened) confinementOf(s *spec.Spec, roots []string) *hints.Reader {
 	key := s.Name + "\x00" + strings.Join(roots, "\x00")
 	held, known := o.held[key]
 	if !known {
+		if len(o.held) > maxHeld {
+			clear(o.held)
+		}
 		entries := make([]rootsmgr.Entry, len(roots))
 		for i, dir := range roots {
 			entries[i] = rootsmgr.Entry{URI: dir}

@@ -265,7 +265,7 @@ func TestAServerAdministersNoHub(t *testing.T) {
 		t.Fatal(sockets, err)
 	}
 	before := other.MustCallArgs("kid__shell", obj{"command": "echo $PPID"}).Text
-	for _, request := range []string{"GET /status", "POST /reload", "POST /plan?file=" + w.Path("other.json"), "POST /restart?server=kid", "GET /approvals", "POST /approvals/code", "POST /approvals/answer"} {
+	for _, request := range []string{"GET /status", "POST /reload", "POST /plan?file=" + w.Path("other.json"), "POST /restart?server=kid", "POST /sessions/end?principal=local", "GET /approvals", "POST /approvals/code", "POST /approvals/answer"} {
 		for _, socket := range sockets {
 			for _, server := range []string{"kid", "free"} {
 				for _, how := range []string{"", "env -i OPENER_NEEDLE=00 setsid -w "} {
@@ -281,7 +281,7 @@ func TestAServerAdministersNoHub(t *testing.T) {
 	if now := other.MustCallArgs("kid__shell", obj{"command": "echo $PPID"}).Text; now != before {
 		t.Errorf("the other hub's server was started anew: %s, then %s", before, now)
 	}
-	for _, request := range []string{"GET /status", "POST /reload", "POST /plan?file=" + w.Path("other.json"), "POST /restart?server=kid"} {
+	for _, request := range []string{"GET /status", "POST /reload", "POST /plan?file=" + w.Path("other.json"), "POST /restart?server=kid", "POST /sessions/end?principal=local"} {
 		for _, socket := range sockets {
 			if status, err := requests(t, socket, request); err != nil || status != http.StatusOK {
 				t.Errorf("the control, %s: %d %v", request, status, err)

@@ -102,12 +102,16 @@ func documented(t *testing.T, program string, hubs []*replica, change ...string)
 	return f
 }
 
-// shared starts two hubs with one key of requestState and so many tokens, each as named, and gives their addresses.
-func shared(t *testing.T, tokens int) []*replica {
+// shared starts two hubs with one key of requestState and so many tokens, each as named, and gives their addresses. peers: they forward to
+// each other.
+func shared(t *testing.T, tokens int, peers bool) []*replica {
 	w := world.New(t)
 	key := w.Write("state", "a key of requestState that is long enough for it\n")
 	web := obj{"stateKey": obj{"file": key}, "drain": "0s"}
 	hubs := replicas(w, 2, web, nil)
+	if peers {
+		web["peers"] = []string{"http://" + hubs[0].addr, "http://" + hubs[1].addr}
+	}
 	var list []obj
 	for n := range tokens {
 		list = append(list, obj{"name": fmt.Sprint("user-", n), "file": w.Write(fmt.Sprint("token-", n), secretOf(n)+"\n")})
@@ -269,12 +273,13 @@ func (p *person) pings(want int) bool {
 }
 
 // Of two hubs behind the documented haproxy and nginx no request goes to the wrong one, in both eras, also where a token was
-// renewed, and if the balancer has forgotten everything. Behind one that takes turns half of them do: the control.
+// renewed, and if the balancer has forgotten everything. Hubs that are peers need no such balancer. Behind one that takes turns half of the
+// requests of others are lost: the control.
 func TestNoRequestGoesToTheWrongReplica(t *testing.T) {
 	t.Parallel()
 	const people, calls = 20, 4 // of so many some are at each hub: which ones, the ports of this run say
-	// lost are calls that were not answered, of people*calls, in each era.
-	lost := func(t *testing.T, hubs []*replica, f *front) (sessions, states int) {
+	// lost are calls that were not answered, of people*calls, in each era. each is how many hubs answer for a session.
+	lost := func(t *testing.T, hubs []*replica, f *front, each int) (sessions, states int) {
 		at := map[string]int{}
 		var all []*person
 		for n := range people {
@@ -288,7 +293,7 @@ func TestNoRequestGoesToTheWrongReplica(t *testing.T) {
 			}
 			all = append(all, p)
 		}
-		if len(at) != 2 || at["0"]+at["1"] != people {
+		if len(at) != 2 || at["0"]+at["1"] != each*people {
 			t.Errorf("the hubs have %v of %d sessions", at, people)
 		}
 		for round := range calls {
@@ -309,18 +314,53 @@ func TestNoRequestGoesToTheWrongReplica(t *testing.T) {
 	for _, program := range []string{"haproxy", "nginx"} {
 		t.Run(program, func(t *testing.T) {
 			needs.Program(t, program) // before the hubs start
-			hubs := shared(t, people)
+			hubs := shared(t, people, false)
 			f := documented(t, program, hubs)
-			if sessions, states := lost(t, hubs, f); sessions+states > 0 {
+			if sessions, states := lost(t, hubs, f, 1); sessions+states > 0 {
 				t.Errorf("of %d calls each, %d in a session and %d with a question were lost", people*calls, sessions, states)
 			}
 			sessionsOfAGoneHub(t, hubs, f, people)
 		})
 	}
+	turns := []string{"balance hdr(Authorization)", "balance roundrobin", "stick on ", "# ", "stick store-response ", "# ", "retry-on conn-failure 404", "retry-on conn-failure", "hash-type", "# "}
+	t.Run("peers", func(t *testing.T) {
+		needs.Program(t, "haproxy")
+		hubs := shared(t, people, true)
+		f := documented(t, "haproxy", hubs, turns...)
+		if sessions, states := lost(t, hubs, f, len(hubs)); sessions+states > 0 { // each hub answers for all sessions
+			t.Errorf("of %d calls each, %d in a session and %d with a question were lost", people*calls, sessions, states)
+		}
+		for _, h := range hubs { // only the sessions of a hub that ends end
+			var all []*person
+			for n := range people {
+				p := &person{t: t, address: f.address, token: n}
+				if n%2 == 1 { // else each session would be opened by every second request, at one hub
+					p.pings(http.StatusBadRequest)
+				}
+				p.open()
+				all = append(all, p)
+			}
+			h.signal(os.Interrupt)
+			h.ended()
+			kept := 0
+			for _, p := range all {
+				if p.call() {
+					kept++
+				} else if !p.pings(http.StatusNotFound) {
+					t.Error("a session of a hub that is gone is not answered with 404")
+				}
+			}
+			if kept == 0 || kept == people {
+				t.Errorf("%d of %d sessions go on, and the balancer takes turns", kept, people)
+			}
+			h.start()
+			f.restart()
+		}
+	})
 	t.Run("control", func(t *testing.T) {
 		needs.Program(t, "haproxy")
-		hubs := shared(t, people)
-		f := documented(t, "haproxy", hubs, "balance hdr(Authorization)", "balance roundrobin", "stick on ", "# ", "stick store-response ", "# ", "retry-on conn-failure 404", "retry-on conn-failure", "hash-type", "# ", "http-response del-header", "# ")
+		hubs := shared(t, people, false)
+		f := documented(t, "haproxy", hubs, append(turns, "http-response del-header", "# ")...)
 		sessions, states := 0, 0
 		p := &person{t: t, address: f.address}
 		p.open()

@@ -331,10 +331,11 @@ var notYet = []struct {
 		"an index of dbm in the home folder", "memory that is replaced by a name of chance", "one notebook in the home folder", "one file of state in the home folder",
 	}},
 	{toldMended, "its state folder is made by its first write, which no trial has seen", []string{
+		"state of a package of npm",
 		"state in ~/.config", "state in ~/.NAME", "state in ~/.cache", "state in ~/.local/share",
 	}},
-	{toldReason, "its state folder is made by its first write, which no trial has seen", []string{"state by XDG_DATA_HOME", "state of a package of npm"}},
-	{toldReason, "its program keeps state in a folder of another name, which is not there", []string{"a kernel that keeps its runtime files"}},
+	{toldReason, "its state folder is made by its first write, which no trial has seen", []string{"state by XDG_DATA_HOME"}},
+	{toldMended, "its program keeps state in a folder of another name, which is not there", []string{"a kernel that keeps its runtime files"}},
 	{toldMended, "its state folder was there before, and nobody has confirmed it", []string{
 		"state in ~/.config that was there before", "state in ~/.NAME that was there before", "settings of another name", "dotfiles",
 	}},
@@ -349,5 +350,4 @@ var notYet = []struct {
 	{silent, "the program that it runs hides why", []string{"a program with settings of its own"}},
 	{toldMended, "a file that its script reads names the folder", []string{"a script that reads variables from a file"}},
 	{toldMended, "the folder of a program is not opened to write", []string{"data beside its program"}},
-	{leftMended, "uv keeps a cache in the home folder", []string{"uv run in its project"}},
 }

@@ -15,7 +15,19 @@ import (
 // newer ones. Where limit ends first, as it does for a client that never said that it
 // is initialized, the hub alone judges.
 func (m *Member[S]) AwaitServed(ctx context.Context, view rootsmgr.View, limit time.Duration) error {
-	return m.awaitGiven(ctx, max(limit, 0), func(now State) bool { return now.Given && now.Roots.Covers(view) })
+	return m.awaitGiven(ctx, max(limit, 0), func(now State) bool { return now.covers(view) })
+}
+
+// HasServed reports whether AwaitServed would not wait.
+func (m *Member[S]) HasServed(view rootsmgr.View) bool {
+	now, _ := m.served.Now()
+	return now.covers(view) && m.isCurrent(now)
+}
+
+func (s State) covers(view rootsmgr.View) bool { return s.Given && s.Roots.Covers(view) }
+
+func (m *Member[S]) isCurrent(now State) bool {
+	return now.Configuration == m.Offering.Configuration().Number
 }
 
 // awaitGiven waits until the children were given what enough looks for, by the
@@ -23,7 +35,7 @@ func (m *Member[S]) AwaitServed(ctx context.Context, view rootsmgr.View, limit t
 // the directories of that are served too.
 func (m *Member[S]) awaitGiven(ctx context.Context, limit time.Duration, enough func(State) bool) error {
 	return m.served.Await(ctx, limit, func(now State) bool {
-		return enough(now) && now.Configuration == m.Offering.Configuration().Number
+		return enough(now) && m.isCurrent(now)
 	})
 }
 

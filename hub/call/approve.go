@@ -10,6 +10,7 @@ import (
 	"mcphub/hub/record"
 	"mcphub/hub/texts"
 	"mcphub/internal/audit"
+	"mcphub/internal/principal"
 	"mcphub/internal/printable"
 )
 
@@ -105,9 +106,26 @@ func (e *approvalCaller) AwaitServed(ctx context.Context, version uint64) error 
 	return e.call.sender.Instances.AwaitGrants(ctx, max(e.last.conf.Roots.Timeout, 0), version)
 }
 
+// approverName returns the name of the person who has answered: of whose session it is, or of the account of the user of this machine.
+func (s *Sender) approverName(by string) string {
+	switch by {
+	case approval.AskedClient:
+		if !s.Principal.Local {
+			return s.Principal.String()
+		}
+		return principal.Account()
+	case approval.AskedTerminal, approval.AskedConsole:
+		return principal.Account()
+	}
+	return ""
+}
+
 // Record writes a line of its own about a question.
 func (e *approvalCaller) Record(ctx context.Context, ev *approval.Event) {
 	q := record.Question{What: ev.What, Why: ev.Why, By: ev.By}
+	if ev.What != approval.EventAsked {
+		q.Approver = e.call.sender.approverName(ev.By)
+	}
 	for _, g := range ev.Granted {
 		opened := audit.Granted{Directory: g.Path, Roles: g.Roles.String()}
 		if g.File {

@@ -12,6 +12,7 @@ import (
 	"mcphub/hub/approval"
 	"mcphub/hub/configuration"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/principal"
 	"mcphub/validate/policy"
 )
 
@@ -49,8 +50,8 @@ func TestOnlyWhatWasAllowedIsSent(t *testing.T) {
 		sent         int
 		recorded     []string
 	}{
-		"yes":      {yes, "a.txt", 1, []string{"kid echo asked by client", "kid echo allowed by client", "kid echo allow by client ok"}},
-		"no":       {no, "the person said no", 0, []string{"kid echo asked by client", "kid echo declined the person said no by client", "kid echo escalate rule-escalate"}},
+		"yes":      {yes, "a.txt", 1, []string{"kid echo asked by client", "kid echo allowed by client nobody", "kid echo allow by client nobody ok"}},
+		"no":       {no, "the person said no", 0, []string{"kid echo asked by client", "kid echo declined the person said no by client nobody", "kid echo escalate rule-escalate"}},
 		"declined": {`{"action":"decline"}`, "the person said no", 0, nil},
 		"no form":  {`{"action":"accept"}`, "without one of the answers", 0, nil},
 		"closed":   {`{"action":"cancel"}`, "closed the question", 0, nil},
@@ -86,6 +87,7 @@ func TestOnlyWhatWasAllowedIsSent(t *testing.T) {
 // refused all the same.
 func TestAnApprovalThatCameTooLongAgo(t *testing.T) {
 	asking(t, func(s *stage) {
+		s.Principal = principal.Principal{Name: "anna"}
 		s.answering(yes)
 		late := false
 		s.client.peer.answers = func(string, string) string { late = true; return yes }
@@ -96,7 +98,7 @@ func TestAnApprovalThatCameTooLongAgo(t *testing.T) {
 		}
 		s.want(s.tool(echo(reading(filepath.Join(s.outside, "a.txt")))), "the approval came too long ago", `"isError":true`)
 		s.reached("tools/call", 0)
-		s.recorded("kid echo asked by client", "kid echo allowed by client", "kid echo deny approval")
+		s.recorded("kid echo asked by client", "kid echo allowed by client anna", "kid echo deny approval")
 		s.free()
 	}, func(with *staging) { with.recorded = true })
 }
@@ -158,8 +160,10 @@ func TestTheTerminalIsAsked(t *testing.T) {
 		}
 		s.want(<-answer, "the person said no")
 		s.reached("tools/call", 0)
+		s.recorded("kid echo asked by terminal", "kid echo declined the person said no by terminal ACCOUNT", "kid echo escalate rule-escalate")
 		s.free()
 	}, func(with *staging) {
+		with.recorded = true
 		with.options = func(set *configuration.Settings) { set.Approval.From = &approval.Channels{Terminal: true} }
 	})
 }

@@ -215,6 +215,7 @@ func (c *asyncCall) recordAndSend(m *jsonrpc.Message, from client.Client) {
 	}
 	p.held = jsonrpc.AppendAll(p.held[:0], params)
 	rec := audit.CallRecord{Request: m.ID, Trace: audit.Trace(inside), Arguments: m.Param("arguments")}
+	rec.Child, rec.Tool = c.tool.tool.Child, c.tool.tool.Remote
 	if p.first.scan.NeedsJudge() {
 		rec.Encoded = p.first.recordedDecision().Encoded()
 	} else {

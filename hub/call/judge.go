@@ -417,6 +417,7 @@ func (att *attempt) recordedDecision() record.Decision {
 	d := record.Decision{Verdict: att.verdict, View: att.relevantRoots(), Declined: att.refusal != "", Kernel: att.lease.KernelState(), Protocol: att.lease.Protocol()}
 	if att.approval != nil {
 		d.By = att.approval.By()
+		d.Approver = att.call.sender.approverName(d.By)
 	}
 	return d
 }

@@ -40,6 +40,7 @@ import (
 	"mcphub/internal/audit"
 	"mcphub/internal/audit/trail"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/principal"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"
@@ -433,6 +434,9 @@ func words(all []trail.Decision) (out []string) {
 		word := strings.TrimSpace(d.Child + " " + d.Tool + " " + d.Decision + " " + d.Code)
 		if d.By != "" {
 			word += " by " + d.By
+		}
+		if d.Approver != "" {
+			word += " " + strings.ReplaceAll(d.Approver, principal.Account(), "ACCOUNT")
 		}
 		if d.Outcome != nil {
 			word += " " + d.Outcome.Result

@@ -120,6 +120,9 @@ func (k *turnKeeper) yieldTurn() {
 	}
 }
 
+// YieldTurn gives the turn back that the request of ctx has kept, before it waits.
+func YieldTurn(ctx context.Context) { keptTurn(ctx).yieldTurn() }
+
 // endTurn gives the turn back.
 func (k *turnKeeper) endTurn() {
 	if k.hasTurn() {

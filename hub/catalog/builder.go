@@ -20,7 +20,7 @@ type Config struct {
 	Expose   Exposure
 	Children []Child    // in the order in which they are listed
 	URIs     *SkillURIs // nil: those of this Builder alone
-	Pins     *pin.Pins  // which tools are withheld; nil: none
+	Pins     *pin.Pins  // which definitions are withheld; nil: none
 }
 
 // A Child is one server whose offers are taken in.

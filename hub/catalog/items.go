@@ -5,6 +5,7 @@ import (
 
 	"mcphub/children/offers"
 	"mcphub/hub/definition"
+	"mcphub/hub/pin"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -19,9 +20,9 @@ type Item struct {
 	by *Builder // that read it
 }
 
-// readItems reads a child's list of one kind. An entry that is none is left
-// out, with the reason.
-func (o *Offer) readItems(k offers.Kind, child *Child, entries [][]byte) {
+// readItems reads a child's list of one kind. An entry that is none, or is
+// withheld, is left out, with the reason.
+func (o *Offer) readItems(k offers.Kind, child *Child, entries [][]byte, withheld map[pin.Thing]string) {
 	b, l := o.by, k.List()
 	seen := map[string]bool{}
 	size := 0
@@ -39,6 +40,8 @@ func (o *Offer) readItems(k offers.Kind, child *Child, entries [][]byte) {
 			reason = fmt.Sprintf("a second %s of this %s; the first one counts", l.Noun, l.Key)
 		case size > b.cfg.Limit:
 			reason = b.tooMuch(k)
+		default:
+			reason = withheld[pin.ThingOf(k, remote)]
 		}
 		def, mended, err := definition.Check(k, given)
 		if reason == "" && err != nil {

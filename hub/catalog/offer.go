@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"mcphub/children/offers"
+	"mcphub/hub/pin"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
 )
@@ -18,6 +19,8 @@ type Offer struct {
 	Omitted []Omission
 	Mended  []Omission // what is offered in another form than the child gave it
 	Hidden  []string   // tools that hub.json excludes, as the child calls them
+
+	Instructions string // of the child for clients
 
 	child      string
 	by         *Builder              // that read it
@@ -58,7 +61,7 @@ func (b *Builder) Read(name string, raw *offers.Offer) *Offer {
 		case bytes > b.cfg.Limit:
 			reason = b.tooMuch(offers.Tools)
 		default:
-			reason = withheld[t.Remote]
+			reason = withheld[pin.ThingOf(offers.Tools, t.Remote)]
 		}
 		if reason != "" {
 			label := fmt.Sprintf("entry %d", i+1)
@@ -74,7 +77,12 @@ func (b *Builder) Read(name string, raw *offers.Offer) *Offer {
 	}
 	out.dropCollisions()
 	for k := offers.Prompts; k < offers.Kinds; k++ {
-		out.readItems(k, child, raw.Entries[k])
+		out.readItems(k, child, raw.Entries[k], withheld)
+	}
+	if reason := withheld[pin.Instructions]; reason != "" {
+		out.Omitted = append(out.Omitted, Omission{pin.Instructions.Of, reason})
+	} else {
+		out.Instructions = raw.Instructions
 	}
 	var omitted []Omission
 	out.extensions, omitted = readExtensions(raw.Capabilities)

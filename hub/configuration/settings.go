@@ -49,7 +49,7 @@ type Settings struct {
 	Written           func(paths ...string) (dir string, ok bool) // reports which folder that servers may write holds one of these paths; nil: none is known
 	Inspect           bool                                        // serve the method that explains a call: for the program's own commands only
 	Audit             record.Settings
-	Pins              *pin.Pins // which tools are withheld because they have grown since a person accepted them; nil: none
+	Pins              *pin.Pins // which definitions are withheld because they have grown since a person accepted them; nil: none
 
 	Telemetry *telemetry.Telemetry // of the hub, and of no other; nil: no one watches
 

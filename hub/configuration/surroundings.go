@@ -88,7 +88,8 @@ func (c *Configuration) ForClient(set Settings, own []catalog.HubTool) (*Configu
 // Matches reports whether ForClient would make the same of set. e is what it has made.
 func (e *Configuration) Matches(set *Settings) bool {
 	return e.Checker == set.Checker && e.Dir == set.Dir && slices.Equal(e.Environ, set.Environ) && reflect.DeepEqual(e.given, set.Children) &&
-		reflect.DeepEqual(e.Broken, set.Broken) && slices.Equal(e.Disabled, set.Disabled) && reflect.DeepEqual(e.Fallback, set.Fallback)
+		reflect.DeepEqual(e.Broken, set.Broken) && slices.Equal(e.Disabled, set.Disabled) && reflect.DeepEqual(e.Fallback, set.Fallback) &&
+		reflect.DeepEqual(e.Toolsets, set.Toolsets)
 }
 
 // readVariants digests what the children are in the hub's own surroundings, by name. It is

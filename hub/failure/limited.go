@@ -25,7 +25,7 @@ func limitedText(err error) (text, again string) {
 	if e.OfRate {
 		return texts.RateReached(e.Server, key+".rate", e.Bound.Rate.String(), pause), again
 	}
-	return texts.QueueFull(e.Server, key+".calls", e.Bound.Calls, e.Bound.Queue, pause), again
+	return texts.QueueFull(e.Server, key, e.Bound.Calls, e.Bound.Queue, pause), again
 }
 
 // limitedTool answers the call of a tool.

@@ -27,7 +27,7 @@ type refusal struct {
 	status int
 	reason string // one of the Reason constants
 	text   string
-	code   int64         // of JSON-RPC; 0: that of an invalid request
+	code   int64         // of JSON-RPC; 0: the code of an invalid request
 	again  time.Duration // after which it is worth trying again; 0: that is not said
 }
 

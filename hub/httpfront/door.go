@@ -87,7 +87,7 @@ func (d *door) note(one Rejection, now time.Time) {
 	d.tellOne(one)
 }
 
-// flush tells the last of those that were not told, and how many there were.
+// flush tells the last of the refusals that were not told, and how many there were.
 func (d *door) flush() {
 	d.mu.Lock()
 	one, held := d.last, d.held
@@ -121,5 +121,8 @@ func (f *Front) noteOrigin(c *Peer, r *http.Request) {
 
 // addressOf returns the address that a request came from, behind the proxies that are trusted.
 func (f *Front) addressOf(r *http.Request) string {
+	if client, ok := senderOf(r); ok {
+		return client
+	}
 	return admission.ClientAddress(r, f.now.Load().Proxies)
 }

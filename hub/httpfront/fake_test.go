@@ -16,6 +16,7 @@ import (
 
 	"mcphub/hub/httpfront/admission"
 	"mcphub/hub/httpfront/fronttest"
+	"mcphub/hub/seal"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/mirror"
 )
@@ -54,6 +55,8 @@ func (h *fakeHub) Elsewhere(_ admission.Caller, id string) string {
 	node, _ := strings.CutPrefix(id, "of ")
 	return node
 }
+
+func (h *fakeHub) Seal() *seal.Sealer { return nil }
 
 func (h *fakeHub) Open(_ admission.Caller, c *Peer) Session { return &fakeSession{hub: h, c: c} }
 
@@ -166,6 +169,9 @@ type fakeRequest struct {
 
 func (r fakeRequest) Mirrors() []mirror.Mark { return r.mirrors }
 func (r fakeRequest) HasMethod() bool        { return r.hasMethod }
+
+func (r fakeRequest) Elsewhere() (string, jsonrpc.Answer) { return "", jsonrpc.Answer{} }
+
 func (r fakeRequest) Serve(ctx context.Context, to *ModernReply) jsonrpc.Answer {
 	return r.serve(ctx, to)
 }

@@ -18,6 +18,7 @@ import (
 	"mcphub/hub/httpfront/admission"
 	"mcphub/hub/httpfront/events"
 	"mcphub/hub/httpfront/headers"
+	"mcphub/hub/httpfront/peers"
 	"mcphub/hub/httpfront/quota"
 	"mcphub/hub/toolset"
 	"mcphub/internal/jsonrpc"
@@ -45,8 +46,9 @@ type Front struct {
 	bodies pool // bytes of large requests being read or served
 	unread pool // bytes of large answers being written
 
-	callers quota.Callers
-	door    door
+	callers   quota.Callers
+	door      door
+	forwarded forwarding
 
 	mu          sync.Mutex
 	sessions    map[string]*Peer
@@ -65,6 +67,7 @@ func New(hub Hub, o Options) (*Front, error) {
 		o.Sessions = 1000
 	}
 	f := &Front{hub: hub, o: o, log: o.Log, sessions: map[string]*Peer{}, owned: map[string]int{}, shares: map[string]*quota.Share{}, modernPeers: map[string]*Peer{}, door: door{count: o.Count, tell: o.Tell}}
+	f.forwarded.prepare()
 	follow, err := f.Prepare(o)
 	if err != nil {
 		return nil, err
@@ -93,6 +96,7 @@ func (f *Front) Serve(ctx context.Context, ln net.Listener) error {
 	defer sweep.Stop()
 	defer flush.Stop()
 	defer f.door.flush()
+	defer func() { f.now.Load().peers.Close() }()
 	for {
 		select {
 		case err := <-ended:
@@ -151,6 +155,7 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "ok\n")
 	case r.URL.Path == "/readyz" && look:
 		f.answerReadyz(w, r)
+	case r.URL.Path == peers.Path && f.now.Load().peers.ServeName(w, r):
 	default:
 		f.refusePlain(w, r, http.StatusNotFound, ReasonPath, "only "+endpoint+" is here; /sse is not served")
 	}
@@ -182,6 +187,11 @@ func (f *Front) serveEndpoint(w http.ResponseWriter, r *http.Request, name strin
 		}
 		return
 	}
+	r, refused := f.noteSender(r)
+	if refused != nil {
+		f.turnAway(w, r, refused)
+		return
+	}
 	who.Toolsets.URL, who.Toolsets.Flag = name, f.o.Toolsets
 	if err := f.hub.CheckToolsets(who); err != nil {
 		f.turnAway(w, r, &refusal{status: http.StatusForbidden, reason: ReasonToolset, text: err.Error()})
@@ -191,7 +201,11 @@ func (f *Front) serveEndpoint(w http.ResponseWriter, r *http.Request, name strin
 		f.turnAway(w, r, &refusal{status: http.StatusBadRequest, reason: ReasonHeader, text: "the header " + key + " is there more than once"})
 		return
 	}
-	if key := who.Principal.Key(); !f.open.Assign(r.Context(), key, f.maxOpen()) {
+	key := who.Principal.Key()
+	if isForwarded(r) {
+		key = "" // the connection is the other hub's, and brings requests of everyone
+	}
+	if !f.open.Assign(r.Context(), key, f.maxOpen()) {
 		closeAfterAnswer(w)
 		f.answerRefused(w, r, tooMany(ReasonConnections, time.Second, "%s has as many connections open as leave room for others; close some of them, or use them again", printable.Escape(key, 100)), nil)
 		return
@@ -334,13 +348,6 @@ func (f *Front) takeMessage(w http.ResponseWriter, r *http.Request, c *Peer, m *
 	return nil
 }
 
-// tellBalancer informs a balancer of which hub a request is, if that is another one.
-func tellBalancer(w http.ResponseWriter, node string) {
-	if node != "" {
-		w.Header().Set(headers.Node, node)
-	}
-}
-
 // findSession returns the session that a request names, if it is the caller's.
 // Someone else's is no different from one that does not exist.
 func (f *Front) findSession(w http.ResponseWriter, r *http.Request, who admission.Caller) *Peer {
@@ -357,8 +364,8 @@ func (f *Front) findSession(w http.ResponseWriter, r *http.Request, who admissio
 	c := f.sessions[id]
 	f.mu.Unlock()
 	if c == nil || !c.isOf(who) || c.ctx.Err() != nil {
-		if c == nil {
-			tellBalancer(w, f.hub.Elsewhere(who, id))
+		if c == nil && f.forward(w, r, f.hub.Elsewhere(who, id), nil) {
+			return nil
 		}
 		f.answerRefused(w, r, refusedUnknown, nil)
 		return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"mcphub/hub/httpfront/admission"
+	"mcphub/hub/seal"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/mirror"
 )
@@ -22,6 +23,8 @@ type Hub interface {
 	// Elsewhere names the other hub whose NewID has made an id for the caller; "" if that is
 	// none, or cannot be told.
 	Elsewhere(who admission.Caller, id string) string
+	// Seal returns what seals by the StateKeys in force.
+	Seal() *seal.Sealer
 	// CheckToolsets returns why a caller may have none of the toolsets that it comes for; nil if it may, or comes for none.
 	CheckToolsets(who admission.Caller) error
 	// WithClient returns a caller with how its client calls itself in a message, if that chooses its toolsets.
@@ -77,6 +80,9 @@ type ModernRequest interface {
 	// Mirrors returns the parameters that headers repeat, of a call of a tool that is
 	// known already. A tool that is found later is compared by [ModernReply.Fits].
 	Mirrors() []mirror.Mark
+	// Elsewhere names the other hub at which the call waits that the request goes on with, and returns with what this hub refuses
+	// the request; "" if there is none.
+	Elsewhere() (node string, refusal jsonrpc.Answer)
 	// HasMethod reports whether the hub has such a method, or a server may have it.
 	HasMethod() bool
 	// Serve answers the request. What has to be said before the answer goes to r. The

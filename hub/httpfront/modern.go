@@ -101,6 +101,12 @@ func (f *Front) postModern(w http.ResponseWriter, r *http.Request, who admission
 		f.refuseWith(w, r, status, ReasonHeader, m.ID, refusal)
 		return
 	}
+	if node, refusal := request.Elsewhere(); node != "" {
+		if !f.forward(w, r, node, m.Frame) {
+			f.refuseWith(w, r, http.StatusNotFound, ReasonSession, m.ID, refusal)
+		}
+		return
+	}
 	if m.Method == methods.Listen {
 		if refused = f.countListener(c); refused != nil {
 			f.answerRefused(w, r, refused, m.ID)
@@ -181,12 +187,7 @@ func (f *Front) requestModern(w http.ResponseWriter, r *http.Request, c *Peer, m
 	}
 	n := f.reserveAnswer(c, &a)
 	if !mr.base.finishReply(a, unread) {
-		status := statusOf(request, a)
-		if mr.node != "" {
-			status = http.StatusNotFound
-			tellBalancer(w, mr.node)
-		}
-		plainModern(w, &mr.base, a, status, over)
+		plainModern(w, &mr.base, a, statusOf(request, a), over)
 	}
 	f.releaseAnswer(c, n)
 }
@@ -228,7 +229,6 @@ func statusOf(request ModernRequest, a jsonrpc.Answer) int {
 type ModernReply struct {
 	base    Reply
 	header  http.Header
-	node    string         // the hub that the request is for, if that is another one
 	refusal jsonrpc.Answer // of a call that its headers do not fit; base.mu guards it
 }
 
@@ -265,10 +265,6 @@ func (mr *ModernReply) Fits(mirrors []mirror.Mark, args []byte) (refusal jsonrpc
 	mr.base.mu.Unlock()
 	return refusal, false
 }
-
-// Elsewhere reports that the request is refused, as it goes on with what another hub has. It is
-// called before Serve returns, on its goroutine.
-func (mr *ModernReply) Elsewhere(node string) { mr.node = node }
 
 // refusedAnswer returns what Fits has refused the call with.
 func (mr *ModernReply) refusedAnswer() jsonrpc.Answer {

@@ -2,6 +2,7 @@ package httpfront
 
 import (
 	"net/netip"
+	"net/url"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -25,6 +26,7 @@ type Options struct {
 	Principal  quota.Limits        // of what each of those may take
 	StateKeys  [][]byte            // what the hub seals requestState with, 32 bytes or more each, so that several hubs may serve one client: the first seals, all open; nil: a random one
 	Node       string              // of several hubs of these StateKeys, this one: it is sealed into the ids of sessions
+	Peers      []*url.URL          // of those hubs: what is for one of them is forwarded. A name stands for all its addresses
 	Idle       time.Duration       // a session without connection and request ends after it; 0: 30 min
 	Poll       time.Duration       // a connection lasts no longer, if the client comes back for the rest (2025-11-25); 0: as long as its request
 	Drain      time.Duration       // the front goes on as before for so long after its end was asked for, while /readyz reports that it ends; 0: not

@@ -90,7 +90,7 @@ func newPeer(id string, who admission.Caller, limit int, slow *slowReplies) *Pee
 // Origin returns the address and the User-Agent of the request that began it.
 func (p *Peer) Origin() (address, agent string) { return p.address, p.agent }
 
-// isOf reports whether it belongs to a caller, and that one is admitted as it was then.
+// isOf reports whether it belongs to a caller, and the caller is admitted as it was then.
 func (p *Peer) isOf(who admission.Caller) bool {
 	return p.who.Basis == who.Basis && p.owner == who.Owner()
 }
@@ -206,6 +206,9 @@ func (p *Peer) Yield() bool {
 	return true
 }
 
+// End ends the session: a request that names it finds none.
+func (p *Peer) End() { p.cancel(errEnded) }
+
 // noteUse remembers whether the session is used, after each change of what uses
 // it. The caller holds mu.
 func (p *Peer) noteUse() {
@@ -279,6 +282,7 @@ var (
 	errStopping    = &jsonrpc.ClosedError{Reason: errors.New("this hub is stopping")}
 	errRevoked     = &jsonrpc.ClosedError{Reason: errors.New("the token of the session counts no more, or not as it did")}
 	errExpired     = &jsonrpc.ClosedError{Reason: errors.New("the token of the session has expired")}
+	errEnded       = &jsonrpc.ClosedError{Reason: errors.New("the session was ended by who operates the hub")}
 	errYielded     = &jsonrpc.ClosedError{Reason: errors.New("the session was idle, and has made room for another principal")}
 	errNoStream    = errors.New("the client has no stream open on which it could be asked")
 	errNotReading  = errors.New("the client does not read what it is sent")

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"mcphub/hub/httpfront/admission"
+	"mcphub/hub/httpfront/peers"
 )
 
 // This file has a front follow its options while it serves.
@@ -13,6 +14,7 @@ import (
 type activeOptions struct {
 	Options
 	admission *admission.Admission
+	peers     *peers.Peers // nil: nothing is forwarded
 }
 
 // hasSeveralCallers reports whether more than one caller can be told apart.
@@ -36,13 +38,16 @@ func (f *Front) Prepare(o Options) (follow func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	return func() { f.followOptions(&activeOptions{o, admitted}) }, nil
+	others := peers.New(peers.Options{Addresses: o.Peers, Node: o.Node, Seal: f.hub.Seal(), Log: f.log})
+	return func() { f.followOptions(&activeOptions{o, admitted, others}) }, nil
 }
 
 func (f *Front) followOptions(next *activeOptions) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.now.Store(next) // under mu: the one who enters is looked at by the one or by the other
+	if before := f.now.Swap(next); before != nil { // under mu: the one who enters is looked at by the one or by the other
+		before.peers.Close()
+	}
 	for _, s := range f.shares {
 		s.MaxSessions = f.principalLimits().Sessions // which depends on whether there may be others
 	}

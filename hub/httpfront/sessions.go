@@ -186,6 +186,25 @@ func (f *Front) principalLimits() quota.Limits {
 	return l
 }
 
+// A SessionUse is how many sessions there are, of all principals and of the one that has most. A bound of 0 is none.
+type SessionUse struct{ All, Most, OfOne, MostOfOne int }
+
+// SessionsUsed returns how many sessions there are.
+func (f *Front) SessionsUsed() SessionUse {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	u := SessionUse{All: len(f.sessions), Most: f.o.Sessions}
+	if now := f.now.Load(); len(now.Tokens) > 0 || now.Resource != nil {
+		u.MostOfOne = f.principalLimits().Sessions
+	}
+	for key, n := range f.owned {
+		if f.shares[key] != nil {
+			u.OfOne = max(u.OfOne, n)
+		}
+	}
+	return u
+}
+
 // maxOpen returns how many connections may be open on which a principal has come: so many that half of them are
 // enough for all that one may have. 0: any number, if there are no others.
 func (f *Front) maxOpen() int {

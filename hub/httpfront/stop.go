@@ -45,6 +45,7 @@ func (f *Front) setStage(s stage) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.at.Store(int32(s))
+	f.forwarded.follow(s)
 }
 
 // stopServer ends the front in order.
@@ -91,7 +92,7 @@ func (f *Front) retireAll(since time.Time) bool {
 	f.mu.Lock()
 	all := f.allSessions()
 	f.mu.Unlock()
-	left := true
+	left := f.forwarded.calls.Load() == 0
 	for _, c := range all {
 		if c.retireStreams(since) {
 			c.cancel(errStopping)
@@ -106,6 +107,7 @@ func (f *Front) retireAll(since time.Time) bool {
 func (f *Front) underWay() (n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	n = int(f.forwarded.calls.Load())
 	for _, c := range f.allSessions() {
 		n += c.pendingRequests()
 	}

@@ -1,10 +1,12 @@
 package metricsfront
 
 import (
+	"compress/gzip"
 	"context"
 	stdlog "log"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -53,6 +55,32 @@ func Serve(ctx context.Context, ln net.Listener, t *telemetry.Telemetry, log zer
 	return nil
 }
 
+// writePage writes the page, packed for one who takes that. Who has asked may have gone.
+func writePage(w http.ResponseWriter, r *http.Request, page []byte) {
+	w.Header().Set("Vary", "Accept-Encoding")
+	if !takesGzip(r.Header) {
+		_, _ = w.Write(page)
+		return
+	}
+	w.Header().Set("Content-Encoding", "gzip")
+	packed := gzip.NewWriter(w)
+	_, _ = packed.Write(page)
+	_ = packed.Close()
+}
+
+// takesGzip reports whether a request names gzip among the encodings that it takes, and does not refuse it.
+func takesGzip(h http.Header) bool {
+	for _, line := range h.Values("Accept-Encoding") {
+		for one := range strings.SplitSeq(line, ",") {
+			name, q, _ := strings.Cut(strings.ToLower(strings.ReplaceAll(one, " ", "")), ";")
+			if name == "gzip" {
+				return strings.Trim(strings.TrimPrefix(q, "q="), "0.") != "" || q == ""
+			}
+		}
+	}
+	return false
+}
+
 // answerMetrics answers a request, and reports whether its sender was admitted.
 func answerMetrics(t *telemetry.Telemetry, admitted *admission.Admission, w http.ResponseWriter, r *http.Request) bool {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -72,7 +100,7 @@ func answerMetrics(t *telemetry.Telemetry, admitted *admission.Admission, w http
 		http.Error(w, "metrics are read by GET", http.StatusMethodNotAllowed)
 	default:
 		w.Header().Set("Content-Type", exposition.ContentType)
-		_, _ = w.Write(t.Append(nil)) // to whom has asked, who may have gone
+		writePage(w, r, t.Append(nil))
 	}
 	return true
 }

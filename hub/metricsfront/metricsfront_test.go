@@ -2,6 +2,7 @@ package metricsfront
 
 import (
 	"bufio"
+	"compress/gzip"
 	"context"
 	"io"
 	"net"
@@ -118,6 +119,37 @@ func TestStrangersAreFew(t *testing.T) {
 		}
 		if got, stays := ask(own, token), token != ""; (got == http.StatusOK) != stays {
 			t.Errorf("token %q: the one that has shown it is answered %d", token, got)
+		}
+	}
+}
+
+// TestThePageIsPacked for those who take gzip, and reads the same.
+func TestThePageIsPacked(t *testing.T) {
+	url := metricsAt(t, Options{}) + "/metrics"
+	for accepts, packed := range map[string]bool{
+		"": false, "identity": false, "gzip": true, "GZIP": true, "br, gzip;q=0.5": true, "gzip;q=0": false, "gzip; q=0.000, identity": false, "x-gzip-not": false,
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Accept-Encoding", accepts)
+		res, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		if got := res.Header.Get("Content-Encoding") == "gzip"; got != packed {
+			t.Errorf("%q: packed %t", accepts, got)
+		}
+		body := io.Reader(res.Body)
+		if packed {
+			if body, err = gzip.NewReader(res.Body); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if page, err := io.ReadAll(body); err != nil || !strings.Contains(string(page), "mcphub_build_info") {
+			t.Errorf("%q: %v\n%.200s", accepts, err, page)
 		}
 	}
 }

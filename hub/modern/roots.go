@@ -100,6 +100,9 @@ func (s *Server) undeclaredView(ctx context.Context) (rootsmgr.View, error) {
 	switch {
 	case s.o.PerRequest:
 	case s.o.Host.DeclaredRoots():
+		if _, known := roots.TryAwait(); !known {
+			s.o.Host.BeforeWait(ctx)
+		}
 		view, err := roots.Await(ctx)
 		if err != nil {
 			return view, err

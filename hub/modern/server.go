@@ -34,8 +34,11 @@ type Host interface {
 	// DeclaredRoots reports whether the same connection has had a handshake that
 	// declared roots. Those are asked for in the handshake's way.
 	DeclaredRoots() bool
+	// BeforeWait is called before the request of ctx waits for roots, or for its turn
+	// at a child: it must not keep others from a server meanwhile.
+	BeforeWait(ctx context.Context)
 	// AwaitServed waits until the children have been given the roots of a view, or
-	// newer ones.
+	// newer ones. It calls BeforeWait itself.
 	AwaitServed(ctx context.Context, view rootsmgr.View) error
 	// ServeRoots has a child served roots that came with a request, whose digest is set,
 	// and waits until it has been given them.
@@ -95,9 +98,6 @@ type Request struct {
 	Meta    Meta
 	Reply   Reply
 	Asks    bool // it may be answered with a question
-	// Elsewhere is told about another hub of the same Seal, if the call is suspended that the request
-	// is to go on with. The request is refused then. nil: no one is told.
-	Elsewhere func(node string)
 }
 
 // Work answers a request, which is stripped of what belongs to its hop. For a
@@ -133,10 +133,7 @@ func (s *Server) Serve(ctx context.Context, r Request, work Work) jsonrpc.Answer
 		case kind == stateSuspended:
 			id, node, _ := strings.Cut(string(payload), "@")
 			if node != s.o.Node {
-				if r.Elsewhere != nil {
-					r.Elsewhere(node)
-				}
-				return refuseState("its call waits at another hub")
+				return refuseElsewhere()
 			}
 			if a, ok := s.resumeRequest(ctx, id, responses, c.state.current); ok {
 				return a

@@ -112,6 +112,25 @@ func (s *Server) openState(subject []byte, m *jsonrpc.Message) (kind byte, paylo
 	return raw[0], raw[1:], jsonrpc.Answer{}
 }
 
+// OtherNode names the other hub of the same Seal at which the call is suspended that a request goes on with, and returns with what this hub
+// refuses the request; "" if there is none.
+func (s *Server) OtherNode(m *jsonrpc.Message) (node string, refusal jsonrpc.Answer) {
+	if m.Param(MemberState) == nil {
+		return "", refusal
+	}
+	request, err := Strip(m)
+	if err != nil {
+		return "", refusal
+	}
+	kind, payload, wrong := s.openState(s.stateSubject(request), m)
+	if _, node, _ := strings.Cut(string(payload), "@"); wrong.Error == nil && kind == stateSuspended && node != s.o.Node {
+		return node, refuseElsewhere()
+	}
+	return "", refusal
+}
+
+func refuseElsewhere() jsonrpc.Answer { return refuseState("its call waits at another hub") }
+
 func refuseState(why string) jsonrpc.Answer {
 	return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "the requestState is refused: "+why+"; send the request again without it")
 }

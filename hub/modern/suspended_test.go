@@ -35,6 +35,7 @@ func (h testHost) Roots() *rootsmgr.Manager                                     
 func (testHost) RootsTimeout() time.Duration                                     { return time.Second }
 func (testHost) FS() guard.FS                                                    { return guard.OS{} }
 func (testHost) DeclaredRoots() bool                                             { return false }
+func (testHost) BeforeWait(context.Context)                                      {}
 func (testHost) AwaitServed(context.Context, rootsmgr.View) error                { return nil }
 func (testHost) Served(string) (set string, view rootsmgr.View)                  { return "", rootsmgr.View{} }
 func (testHost) ServeRoots(context.Context, string, string, rootsmgr.View) error { return nil }

@@ -56,9 +56,9 @@ var errTurns = errors.New("too many calls with other roots wait for it already; 
 func newTurns(most int) *turnGate { return &turnGate{most: most} }
 
 // enterGate waits for the turn of a call that brings a set of roots. Without an error
-// the caller has it until it calls leave. While it waits hurry, if it is not nil, is
-// called after GivesWayAfter, and every few seconds from then on.
-func (t *turnGate) enterGate(ctx context.Context, set string, hurry func()) error {
+// the caller has it until it calls leave. Before it waits, it calls waits. While it waits
+// it calls hurry after GivesWayAfter, and every few seconds from then on. Both may be nil.
+func (t *turnGate) enterGate(ctx context.Context, set string, waits, hurry func()) error {
 	k, ok := t.lineUp(set)
 	if !ok {
 		return errTurns
@@ -67,6 +67,9 @@ func (t *turnGate) enterGate(ctx context.Context, set string, hurry func()) erro
 	case <-k.turn:
 		return nil
 	default:
+	}
+	if waits != nil {
+		waits()
 	}
 	wait := time.NewTimer(GivesWayAfter)
 	defer wait.Stop()
@@ -227,7 +230,7 @@ func (c *Client) takeTurn(ctx context.Context, child string) error {
 // enterGate waits for the turn of a gate, and has calls give way that have it and
 // wait for their clients meanwhile.
 func (c *Client) enterGate(ctx context.Context, gate *turnGate, set string) error {
-	return gate.enterGate(ctx, set, func() { c.server.calls.giveWay(gate, time.Now().Add(-GivesWayAfter)) })
+	return gate.enterGate(ctx, set, func() { c.server.o.Host.BeforeWait(ctx) }, func() { c.server.calls.giveWay(gate, time.Now().Add(-GivesWayAfter)) })
 }
 
 // turnNow returns the turn that the request has.

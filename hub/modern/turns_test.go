@@ -138,7 +138,7 @@ func TestTurnsOfManyGoroutines(t *testing.T) {
 				go cancel()
 			}
 			defer cancel()
-			if gate.enterGate(ctx, fmt.Sprint(set), nil) != nil {
+			if gate.enterGate(ctx, fmt.Sprint(set), nil, nil) != nil {
 				return
 			}
 			inside[set].Add(1)
@@ -162,14 +162,19 @@ func TestTurnsRefuseAndGiveUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		gate := newTurns(1)
-		if err := gate.enterGate(t.Context(), "a", nil); err != nil {
-			t.Fatal(err)
+		var waiting atomic.Int32
+		waits := func() { waiting.Add(1) }
+		if err := gate.enterGate(t.Context(), "a", waits, nil); err != nil || waiting.Load() > 0 {
+			t.Fatalf("%v, told %d times that it waits", err, waiting.Load())
 		}
 		ctx, cancel := context.WithCancelCause(t.Context())
 		gone, second := make(chan error), make(chan error)
-		go func() { gone <- gate.enterGate(ctx, "b", nil) }()
+		go func() { gone <- gate.enterGate(ctx, "b", waits, nil) }()
 		synctest.Wait()
-		if err := gate.enterGate(t.Context(), "c", nil); !errors.Is(err, errTurns) {
+		if waiting.Load() != 1 {
+			t.Fatalf("told %d times that one waits", waiting.Load())
+		}
+		if err := gate.enterGate(t.Context(), "c", nil, nil); !errors.Is(err, errTurns) {
 			t.Fatalf("beyond the bound: %v", err)
 		}
 		why := errors.New("no more")
@@ -177,7 +182,7 @@ func TestTurnsRefuseAndGiveUp(t *testing.T) {
 		if err := <-gone; !errors.Is(err, why) {
 			t.Fatalf("given up: %v", err)
 		}
-		go func() { second <- gate.enterGate(t.Context(), "c", nil) }()
+		go func() { second <- gate.enterGate(t.Context(), "c", nil, nil) }()
 		synctest.Wait()
 		select {
 		case err := <-second:
@@ -197,7 +202,7 @@ func TestTurnsChange(t *testing.T) {
 	t.Parallel()
 	g := newTurns(10)
 	ctx := t.Context()
-	if err := g.enterGate(ctx, "a", nil); err != nil {
+	if err := g.enterGate(ctx, "a", nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	b, _ := g.lineUp("b")
@@ -212,7 +217,7 @@ func TestTurnsChange(t *testing.T) {
 		t.Error("alone again, it is to change")
 	}
 	g.leaveGate()
-	if err := g.enterGate(ctx, "d", nil); err != nil {
+	if err := g.enterGate(ctx, "d", nil, nil); err != nil {
 		t.Error(err)
 	}
 }

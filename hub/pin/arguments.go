@@ -353,9 +353,13 @@ func (d *differences) compareArgument(was, now argument) {
 		case word == "enum" && now.authority() == "":
 			if value := strongerChoice(had, has); value != "" {
 				d.grow("%s offers %s now, which stands for more than the choices before", name, printable.Quote(value))
+			} else {
+				d.differ("%s has another enum", name)
 			}
 		case word == "pattern", word == "const", word == "not", now.authority() != "" && word != "format":
 			d.grow("%s may accept more: its %s is another one", name, word)
+		default:
+			d.differ("%s has another %s", name, word)
 		}
 	}
 }

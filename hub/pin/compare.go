@@ -16,7 +16,7 @@ import (
 
 // A Change is a difference between what was accepted and what a server defines now.
 type Change struct {
-	Of    string `json:"of"`   // tool, prompt, resource, resource template or instructions
+	Of    string `json:"of"`   // program, tool, prompt, resource, resource template or instructions
 	Name  string `json:"name"` // as the server calls it now; "" of instructions
 	Grows bool   `json:"grows"`
 	What  string `json:"what"` // the difference, for people
@@ -24,25 +24,27 @@ type Change struct {
 
 // Text returns a line for people.
 func (c Change) Text() string {
-	name := c.Of
-	if c.Name != "" {
-		name += " " + printable.Quote(c.Name)
-	}
-	return name + ": " + printable.Escape(c.What, 300)
+	return c.thing().String() + ": " + printable.Escape(c.What, 300)
 }
+
+func (c Change) thing() Thing { return Thing{c.Of, c.Name} }
 
 // Compare returns how a server differs from what was accepted of it, in the order of kinds and names.
 func Compare(was, now *Server) []Change {
 	var d differences
+	d.comparePrograms(was, now)
 	d.compareTools(was, now)
 	lists := now.all()
 	for i, list := range was.all()[1:] {
-		d.of = list.noun
-		d.compareTexts(*list.definitions, *lists[i+1].definitions)
+		d.of = nouns[list.kind]
+		d.compareTexts(*list.definitions, *lists[i+1].definitions, now)
 	}
-	d.of, d.name = "instructions", ""
-	if _, varies := was.Varies[variesInstructions]; !varies && was.Instructions != now.Instructions {
-		d.compareProse([]string{was.Instructions}, []string{now.Instructions}, "the text reads differently")
+	d.of, d.name = Instructions.Of, Instructions.Name
+	if _, varies := was.Varies[variesInstructions]; !varies {
+		if was.Instructions != now.Instructions {
+			d.compareProse([]string{was.Instructions}, []string{now.Instructions}, "the text reads differently")
+		}
+		d.findMaskedOrders(now)
 	}
 	return d.changes
 }
@@ -61,6 +63,17 @@ func (d *differences) differ(format string, args ...any) {
 	d.changes = append(d.changes, Change{d.of, d.name, false, fmt.Sprintf(format, args...)})
 }
 
+// comparePrograms reports that a server runs from other files. What is not known of one of the two is not compared.
+func (d *differences) comparePrograms(was, now *Server) {
+	d.of = "program"
+	switch {
+	case was.Package != "" && now.Package != "" && was.Package != now.Package:
+		d.differ("it is %s, and was %s", printable.Escape(now.Package, 100), printable.Escape(was.Package, 100))
+	case was.Digest != "" && now.Digest != "" && was.Digest != now.Digest:
+		d.differ("its files are others")
+	}
+}
+
 // compareTools compares the tools of a server. One that is gone and one that is new are taken for the same if they
 // differ by their name alone.
 func (d *differences) compareTools(was, now *Server) {
@@ -77,11 +90,11 @@ func (d *differences) compareTools(was, now *Server) {
 		}
 		if !known {
 			d.addTool(now.Tools[d.name])
-			d.findMaskedOrders(now.whole[d.name], now.mask)
+			d.findMaskedOrders(now)
 			continue
 		}
 		d.compareTool(old, now.Tools[d.name], was.Varies[variesTools+name])
-		d.findMaskedOrders(now.whole[d.name], now.mask)
+		d.findMaskedOrders(now)
 	}
 	renamed := map[string]bool{}
 	for _, old := range former {
@@ -210,7 +223,7 @@ func (d *differences) compareHints(was, now map[string]string) {
 }
 
 // compareTexts compares prompts, resources and templates: what they are called, and what stands in them.
-func (d *differences) compareTexts(was, now Definitions) {
+func (d *differences) compareTexts(was, now Definitions, of *Server) {
 	for _, d.name = range slices.Sorted(maps.Keys(union(was, now))) {
 		old, had := was[d.name]
 		def, has := now[d.name]
@@ -226,6 +239,7 @@ func (d *differences) compareTexts(was, now Definitions) {
 		case !bytes.Equal(old, def):
 			d.compareProse(textsIn(old), textsIn(def), "its definition reads differently")
 		}
+		d.findMaskedOrders(of)
 	}
 }
 

@@ -2,7 +2,7 @@
 //
 // A [Lock] is the file: for each server its package and whole definitions, as they were when `mcphub lock` wrote it. [Of] makes the
 // entry of a server from an offer, [Compare] returns the differences between two entries, and [Pins] answers the one question of a
-// running hub: which tools of an offer are withheld, and why.
+// running hub: which definitions of an offer are withheld, and why.
 //
 // A difference either grows or only reads differently. It grows if it gives the server more authority, or tells a model what to do:
 // a new argument for a path, a URL or a command, an argument that accepts more, a hint that promises more, a new tool that has one

@@ -12,6 +12,7 @@ import (
 
 	"mcphub/children/offers"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/printable"
 	"mcphub/internal/redact"
 )
 
@@ -27,6 +28,7 @@ type Lock struct {
 // A Server is what one server defines. Its definitions are canonical JSON (RFC 8785), by the names or URIs that the server gives.
 type Server struct {
 	Package      string      `json:"package,omitempty"` // NAME@VERSION of what runs; "" if the hub keeps no copy of it
+	Digest       string      `json:"digest,omitempty"`  // of the files that it runs from, as their package manager lists them; "" if it is not known
 	Instructions string      `json:"instructions,omitempty"`
 	Tools        Definitions `json:"tools"`
 	Prompts      Definitions `json:"prompts,omitempty"`
@@ -36,8 +38,30 @@ type Server struct {
 	// variesInstructions. Arguments and hints never vary: a server would exempt itself.
 	Varies map[string][]string `json:"varies,omitempty"`
 
-	whole Definitions // of tools, as the server gave them: with what a Lock leaves out; nil of a Lock that was read
-	mask  mask        // that made Tools of whole
+	whole map[Thing]jsontext.Value // what the server gave, with what a Lock leaves out; nil of a Lock that was read
+	mask  mask                     // that made the rest of whole
+}
+
+// A Thing is what one definition is of.
+type Thing struct {
+	Of   string // tool, prompt, resource, resource template or instructions
+	Name string // as the server calls it; "" of instructions
+}
+
+// Instructions is the Thing of what a server says about itself.
+var Instructions = Thing{Of: "instructions"}
+
+// ThingOf returns the Thing of an entry in a list.
+func ThingOf(kind offers.Kind, name string) Thing { return Thing{nouns[kind], name} }
+
+var nouns = [offers.Kinds]string{offers.Tools: "tool", offers.Prompts: "prompt", offers.Resources: "resource", offers.Templates: "resource template"}
+
+// String returns the Thing for people.
+func (t Thing) String() string {
+	if t.Name == "" {
+		return t.Of
+	}
+	return t.Of + " " + printable.Quote(t.Name)
 }
 
 // Definitions are whole definitions by what they are known by.
@@ -60,7 +84,7 @@ func Parse(text []byte) (*Lock, error) {
 			for key, def := range *all.definitions {
 				canonical, err := canonicalize(def)
 				if err != nil {
-					return nil, fmt.Errorf("the %s %q of the server %q: %w", all.noun, key, name, err)
+					return nil, fmt.Errorf("the %s of the server %q: %w", ThingOf(all.kind, key), name, err)
 				}
 				(*all.definitions)[key] = canonical
 			}
@@ -79,46 +103,46 @@ func (l *Lock) Format() ([]byte, error) {
 // A listOf is one of the lists of a server.
 type listOf struct {
 	kind        offers.Kind
-	noun        string
 	definitions *Definitions
 }
 
 func (s *Server) all() []listOf {
-	return []listOf{
-		{offers.Tools, "tool", &s.Tools}, {offers.Prompts, "prompt", &s.Prompts},
-		{offers.Resources, "resource", &s.Resources}, {offers.Templates, "resource template", &s.Templates},
-	}
+	return []listOf{{offers.Tools, &s.Tools}, {offers.Prompts, &s.Prompts}, {offers.Resources, &s.Resources}, {offers.Templates, &s.Templates}}
 }
 
 // Of returns what an offer defines. The path of the home folder stands as "~" in it, and what looks like a secret is left
-// out; home is "" if it is not known. odd names the
-// tools that cannot be compared: they, or a member of their definition, stand twice.
-func Of(offer *offers.Offer, home string) (s *Server, odd []string) {
+// out; home is "" if it is not known. odd names what cannot be compared: it, or a member of its definition, stands twice.
+func Of(offer *offers.Offer, home string) (s *Server, odd []Thing) {
 	m := mask{home}
-	s = &Server{Instructions: m.text(offer.Instructions), Tools: Definitions{}, whole: Definitions{}, mask: m}
+	s = &Server{Instructions: m.text(offer.Instructions), Tools: Definitions{}, whole: map[Thing]jsontext.Value{}, mask: m}
+	s.whole[Instructions] = jsonrpc.AppendString(nil, offer.Instructions)
 	for _, list := range s.all() {
 		for _, raw := range offer.Entries[list.kind] {
 			key, ok := jsonrpc.String(jsonrpc.Get(raw, list.kind.List().Key))
 			if !ok {
 				continue // it is offered to no client
 			}
-			def, err := m.definition(raw)
+			thing := ThingOf(list.kind, key)
+			whole, err := canonicalize(raw)
 			if err != nil {
-				if list.kind == offers.Tools {
-					odd = append(odd, key)
+				odd = append(odd, thing)
+				continue
+			}
+			if was, twice := s.whole[thing]; twice {
+				if list.kind == offers.Tools || !bytes.Equal(was, whole) {
+					odd = append(odd, thing) // which of them is offered depends on more than the name
 				}
+				continue
+			}
+			def, err := m.definition(whole)
+			if err != nil {
+				odd = append(odd, thing)
 				continue
 			}
 			if *list.definitions == nil {
 				*list.definitions = Definitions{}
 			}
-			if _, twice := (*list.definitions)[key]; twice && list.kind == offers.Tools {
-				odd = append(odd, key) // which of them is offered depends on more than the name
-			}
-			(*list.definitions)[key] = def
-			if list.kind == offers.Tools {
-				s.whole[key], _ = canonicalize(raw) // which has just been canonical
-			}
+			(*list.definitions)[key], s.whole[thing] = def, whole
 		}
 	}
 	return s, odd

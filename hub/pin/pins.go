@@ -1,6 +1,7 @@
 package pin
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -11,7 +12,7 @@ import (
 	"mcphub/internal/printable"
 )
 
-// A Mode is what becomes of a tool that has grown. The zero value refuses it.
+// A Mode is what becomes of a definition that has grown. The zero value refuses it.
 type Mode uint8
 
 const (
@@ -20,10 +21,19 @@ const (
 	Warn               // it is offered, and the log names it
 )
 
-// Accepted are the tools of a server that a person has accepted since hub.lock was written: digests of their definitions, by name.
+// Accepted are the definitions of a server that a person has accepted since hub.lock was written: their digests, by what they are of. A tool
+// stands under its name alone.
 type Accepted map[string][]string
 
-// A Question asks a person about the tools of one server that have grown.
+// key returns what a Thing stands under in an Accepted.
+func (t Thing) key() string {
+	if t.Of == nouns[offers.Tools] {
+		return t.Name
+	}
+	return t.Of + "\x00" + t.Name
+}
+
+// A Question asks a person about the definitions of one server that have grown.
 type Question struct {
 	Server string
 	Lines  []string // what has changed, for people
@@ -40,32 +50,28 @@ type Options struct {
 	Warn     func(server string, c []Change) // reports what has grown and is offered
 }
 
-// Pins answer which tools are withheld.
+// Pins answer which definitions are withheld.
 type Pins struct{ o Options }
 
 // NewPins returns Pins. Without a Lock nothing is withheld.
 func NewPins(o Options) *Pins { return &Pins{o} }
 
-// Withheld returns the tools of an offer that are not to be offered, with the reason of each. It asks a person about them, if the entry
-// of the server says so. A server that hub.lock does not have is new: none of its tools is withheld.
-func (p *Pins) Withheld(server string, offer *offers.Offer) map[string]string {
-	if p == nil || p.o.Lock == nil {
-		return nil
-	}
-	was := p.o.Lock.Servers[server]
-	if was == nil {
+// Withheld returns what of an offer is not to be offered, with the reason of each. It asks a person about it, if the entry of the server says so.
+// A server that hub.lock does not have is new, and none of its definitions is withheld.
+func (p *Pins) Withheld(server string, offer *offers.Offer) map[Thing]string {
+	if !p.HasLocked(server) {
 		return nil
 	}
 	now, odd := Of(offer, p.o.Home)
-	grown := map[string][]Change{}
-	for _, c := range Compare(was, now) {
-		if c.Grows && c.Of == "tool" {
-			grown[c.Name] = append(grown[c.Name], c)
+	grown := map[Thing][]Change{}
+	for _, c := range Compare(p.o.Lock.Servers[server], now) {
+		if c.Grows {
+			grown[c.thing()] = append(grown[c.thing()], c)
 		}
 	}
-	for _, name := range odd {
-		delete(now.whole, name) // no digest can be accepted
-		grown[name] = append(grown[name], Change{"tool", name, true, "it cannot be compared: it, or a member of its definition, stands twice"})
+	for _, thing := range odd {
+		delete(now.whole, thing) // no digest can be accepted
+		grown[thing] = append(grown[thing], twiceChange(thing))
 	}
 	if len(grown) == 0 {
 		return nil
@@ -73,32 +79,56 @@ func (p *Pins) Withheld(server string, offer *offers.Offer) map[string]string {
 	return p.decide(server, grown, now)
 }
 
+// HasLocked reports whether the Lock has a server.
+func (p *Pins) HasLocked(server string) bool {
+	return p != nil && p.o.Lock != nil && p.o.Lock.Servers[server] != nil
+}
+
+// Changes returns how an offer differs from what the Lock has of the server, whatever a person has accepted since. There is none if the Lock does
+// not have the server.
+func (p *Pins) Changes(server string, offer *offers.Offer) []Change {
+	if !p.HasLocked(server) {
+		return nil
+	}
+	now, odd := Of(offer, p.o.Home)
+	changes := Compare(p.o.Lock.Servers[server], now)
+	for _, thing := range odd {
+		changes = append(changes, twiceChange(thing))
+	}
+	return changes
+}
+
+// twiceChange is the Change of what cannot be compared.
+func twiceChange(thing Thing) Change {
+	return Change{thing.Of, thing.Name, true, "it cannot be compared: it, or a member of its definition, stands twice"}
+}
+
 // Holds reports whether a server has no tools but the accepted ones: none that it does not list, either.
 func (p *Pins) Holds(server string) bool {
-	return p != nil && p.o.Lock != nil && p.o.Lock.Servers[server] != nil && p.o.Mode(server) != Warn
+	return p.HasLocked(server) && p.o.Mode(server) != Warn
 }
 
 // decide returns what is withheld of what has grown.
-func (p *Pins) decide(server string, grown map[string][]Change, now *Server) map[string]string {
+func (p *Pins) decide(server string, grown map[Thing][]Change, now *Server) map[Thing]string {
 	accepted := p.o.Accepted(server)
 	var changes []Change
 	ask := Question{Server: server, Value: Accepted{}}
 	for name, digests := range accepted {
 		ask.Value[name] = slices.Clip(digests)
 	}
-	withheld := map[string]string{}
-	for _, name := range slices.Sorted(maps.Keys(grown)) {
-		digest := digestOf(now.whole[name])
-		if digest != "" && slices.Contains(accepted[name], digest) {
+	withheld := map[Thing]string{}
+	for _, thing := range slices.SortedFunc(maps.Keys(grown), func(a, b Thing) int { return cmp.Compare(a.key(), b.key()) }) {
+		digest, key := digestOf(now.whole[thing]), thing.key()
+		if digest != "" && slices.Contains(accepted[key], digest) {
 			continue
 		}
-		changes = append(changes, grown[name]...)
-		withheld[name] = "it has grown since hub.lock was written: " + grown[name][0].What
-		for _, c := range grown[name] {
+		changes = append(changes, grown[thing]...)
+		withheld[thing] = "it has grown since hub.lock was written: " + grown[thing][0].What
+		for _, c := range grown[thing] {
 			ask.Lines = append(ask.Lines, c.Text())
 		}
 		if digest != "" {
-			ask.Value[name] = append(ask.Value[name], digest)
+			ask.Value[key] = append(ask.Value[key], digest)
 		}
 	}
 	switch mode := p.o.Mode(server); {
@@ -113,12 +143,12 @@ func (p *Pins) decide(server string, grown map[string][]Change, now *Server) map
 		if err := p.o.Ask(ask); err != nil {
 			cure = "; it cannot be asked: " + printable.Escape(err.Error(), 200)
 		}
-		for name := range withheld {
-			withheld[name] += cure
+		for thing := range withheld {
+			withheld[thing] += cure
 		}
 	default:
-		for name := range withheld {
-			withheld[name] += "; hub.json refuses that (changes)"
+		for thing := range withheld {
+			withheld[thing] += "; hub.json refuses that (changes)"
 		}
 	}
 	return withheld

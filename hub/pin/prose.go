@@ -151,10 +151,10 @@ func givesOrder(sentence string) bool {
 
 // findMaskedOrders reports a sentence that tells a model what to do by the part of it that a mask leaves out: it looks like a secret, and
 // stands in no Lock.
-func (d *differences) findMaskedOrders(whole []byte, m mask) {
-	for _, text := range textsIn(whole) {
+func (d *differences) findMaskedOrders(now *Server) {
+	for _, text := range textsIn(now.whole[Thing{d.of, d.name}]) {
 		for _, s := range sentencesOf(text) {
-			if masked := m.text(s); masked != s && givesOrder(s) && !givesOrder(masked) {
+			if masked := now.mask.text(s); masked != s && givesOrder(s) && !givesOrder(masked) {
 				d.grow("its text tells a model what to do in what looks like a secret: %s", quoteAll([]string{s}))
 				return
 			}

@@ -17,6 +17,7 @@ import (
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/jsonrpc/lines"
+	"mcphub/internal/principal"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
 	"mcphub/validate/access"
@@ -142,6 +143,16 @@ func (w *Writer) Session(by audit.ClientInfo) {
 	}
 }
 
+// Ended writes the line of a session that is ended by who operates the hub. It waits for nothing.
+func (w *Writer) Ended() {
+	if to := w.now().Recorder; to != nil {
+		to.Note(audit.KindEnded, &audit.Record{Session: w.session, Principal: w.principal, Client: w.clientName(), DecisionFields: audit.DecisionFields{By: byOperator, Approver: principal.Account()}})
+	}
+}
+
+// byOperator is who has ended a session.
+const byOperator = "operator"
+
 // IsEnabled reports whether decisions are recorded.
 func (w *Writer) IsEnabled() bool { return w.now().Recorder != nil }
 
@@ -190,6 +201,7 @@ type Decision struct {
 	View     *rootsmgr.View // that it was decided by
 	Declined bool           // a person did not approve it, or was not asked
 	By       string         // who approved it; "" for no one
+	Approver string         // the name of that person
 	Kernel   string         // how far the kernel holds the child
 	Protocol string         // the version that the child is spoken to in; "" if it does not run
 }
@@ -197,9 +209,9 @@ type Decision struct {
 // IsAllowed reports whether the request may be sent.
 func (d Decision) IsAllowed() bool { return d.Verdict.Decision == policy.Allow && !d.Declined }
 
-// approverName returns what person's approval lets a request through: of this one,
+// approvedBy returns what person's approval lets a request through: of this one,
 // by the one who was asked, or an earlier one that is still open.
-func (d Decision) approverName() string {
+func (d Decision) approvedBy() string {
 	if d.By != "" {
 		return d.By
 	}
@@ -219,7 +231,7 @@ func (d Decision) fillFields(rec *audit.DecisionFields, at string) {
 	rec.RootsBasis, rec.Kernel = rootsBasisOf(v, d.View), d.Kernel
 	rec.Findings, rec.More = findingsOf(v, at)
 	if d.IsAllowed() {
-		rec.By = d.approverName()
+		rec.By, rec.Approver = d.approvedBy(), d.Approver
 	}
 }
 
@@ -344,6 +356,16 @@ func (s *Settings) keepRefusal(kind string, rec *audit.Record) {
 	}
 }
 
+// Flush waits for a moment until the lines that were noted are with the operating system.
+func (s *Settings) Flush(ctx context.Context) {
+	if s.Recorder == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, slowestLine)
+	defer cancel()
+	s.Recorder.Flush(ctx)
+}
+
 // KernelRefused records what the kernel has refused to a child that serves these directories. It
 // does not wait.
 func (s *Settings) KernelRefused(session, whose string, what Subject, f sandbox.Refusal, dirs []string) {
@@ -379,11 +401,7 @@ func (w *Writer) KernelRefused(what Subject, f sandbox.Refusal, dirs []string) {
 	set := w.now()
 	w.metrics.KernelRefused(what.Child)
 	set.KernelRefused(w.session, w.principal, what, f, dirs)
-	if set.Recorder != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), slowestLine)
-		defer cancel()
-		set.Recorder.Flush(ctx)
-	}
+	set.Flush(context.Background())
 }
 
 // slowestLine bounds how long an answer waits for a line that only explains it.
@@ -393,7 +411,9 @@ const slowestLine = time.Second
 type Question struct {
 	What    string // asked, or the answer
 	Why, By string
-	Granted []audit.Granted
+	// Approver is the name of the person who has answered; "" for no one.
+	Approver string
+	Granted  []audit.Granted
 }
 
 // Question writes the line of a question. If that fails the question is asked all the same:
@@ -409,7 +429,7 @@ func (w *Writer) Question(ctx context.Context, req *Request, what Subject, d Dec
 	}
 	rec := w.beginLine(req, set, what)
 	rec.Decision, rec.Rule, rec.Code, rec.By, rec.Arguments, rec.Micros = q.What, d.Verdict.Rule, q.Why, q.By, nil, 0
-	rec.Granted = q.Granted
+	rec.Granted, rec.Approver = q.Granted, q.Approver
 	rec.RootsBasis = rootsBasisOf(d.Verdict, d.View)
 	rec.Findings, rec.More = findingsOf(d.Verdict, "")
 	_ = set.Recorder.Question(ctx, &rec)

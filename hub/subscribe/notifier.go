@@ -131,10 +131,11 @@ type Notifier struct {
 	rows    atomic.Int64    // its subscriptions; stored by the Table
 	renewal renewal
 
-	mu          sync.Mutex
-	initialized bool     // the client has said so: it may be told about lists
-	known       known    // by that client
-	restarted   []string // children at which subscriptions have to be made again
+	taking      sync.Mutex // held while a list is taken, so that none that is older counts later
+	mu          sync.Mutex // held for a moment only: a child's read loop may wait for it
+	initialized bool       // the client has said so: it may be told about lists
+	known       known      // by that client
+	restarted   []string   // children at which subscriptions have to be made again
 }
 
 // NewNotifier makes the Notifier of a session. It starts nothing.
@@ -181,9 +182,11 @@ func (n *Notifier) Initialized() (first bool) {
 // reaches everything in a client that keeps the list. An answer goes to what asked, and it may
 // be cancelled, lost, or refuse a cursor of the former list.
 func (n *Notifier) Seen(list int, take func() (digest string)) {
+	n.taking.Lock()
+	defer n.taking.Unlock()
+	digest := take()
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	digest := take()
 	if before, seen := n.known.digests[list]; seen && before != digest && !n.known.isWarned(list) {
 		digest = overtaken
 	}
@@ -208,15 +211,12 @@ func (n *Notifier) SeenModern(list int, digest func() string) {
 
 // Outdated reports that a child has announced a change of lists, by their places among Lists,
 // which are not read yet. Clients are told at once, the one of the handshake by to, so that they
-// know before they get the answer to what they have asked the child. Outdated does not block:
-// while lists are made, it leaves the client of the handshake to Changed.
+// know before they get the answer to what they have asked the child. Outdated does not block.
 func (n *Notifier) Outdated(which offers.Lists, to Listener) {
 	for _, l := range n.streams.allStreams() {
 		l.warnOfLists(which)
 	}
-	if !n.mu.TryLock() {
-		return
-	}
+	n.mu.Lock()
 	defer n.mu.Unlock()
 	told := map[string]bool{}
 	for k := range offers.Kinds {
@@ -290,12 +290,32 @@ func (n *Notifier) announceLists(ctx context.Context) {
 // changedLists returns the notifications that are due to the client of the
 // handshake, and notes that they were sent.
 func (n *Notifier) changedLists() []string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if !n.initialized || len(n.known.digests) == 0 { // while servers start, each changes lists that the client has not seen
+	n.taking.Lock()
+	defer n.taking.Unlock()
+	seen := n.seenLists()
+	if len(seen) == 0 { // while servers start, each changes lists that the client has not seen
 		return nil
 	}
-	return n.known.noteLists(n.session.Lists())
+	now := n.session.Lists()
+	for i := range now {
+		if slices.Contains(seen, i) {
+			digest := now[i].Digest()
+			now[i].Digest = func() string { return digest }
+		}
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.known.noteLists(now)
+}
+
+// seenLists returns the lists that the client has seen and may be told about.
+func (n *Notifier) seenLists() []int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !n.initialized {
+		return nil
+	}
+	return slices.Collect(maps.Keys(n.known.digests))
 }
 
 // Subscribe answers resources/subscribe of the client of the handshake.

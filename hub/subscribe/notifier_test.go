@@ -368,11 +368,15 @@ func TestWhoIsWarnedIsToldOnce(t *testing.T) {
 	}
 }
 
-// TestNobodyWaitsForAWarning: while the lists of a session are made, a child's read loop goes on.
-func TestNobodyWaitsForAWarning(t *testing.T) {
+// TestAWarningWaitsForNoList: while the lists of a session are made, a child's read loop goes on, and the client is told.
+func TestAWarningWaitsForNoList(t *testing.T) {
 	t.Parallel()
 	session := &oneList{}
 	n := NewNotifier(session, &Table{}, zerolog.Nop())
 	n.Initialized()
-	n.Seen(0, func() string { n.Outdated(1<<offers.Tools, session); return "a" })
+	n.Seen(0, func() string { return "a" })
+	n.Seen(0, func() string { n.Outdated(1<<offers.Tools, room{session, false}); return "a" })
+	if session.told != 1 {
+		t.Errorf("the client is told %d times while its list is taken", session.told)
+	}
 }

@@ -77,7 +77,7 @@ func (s *Session) Leave() {
 	s.t.sessions.With(s.transport, s.principal).Add(-1)
 	if !s.stateless {
 		c := s.byEra[0].Load()
-		s.t.serverSessions.With(c.version, c.transport, c.principal).Observe(s.t.sinceEpoch() - s.began)
+		s.t.serverSessions.With(c.version, c.transport).Observe(s.t.sinceEpoch() - s.began)
 	}
 }
 
@@ -131,8 +131,14 @@ func (c *client) forgetClient() {
 type operation struct {
 	c      *client
 	key    operationKey // as on the page
-	server [outcomes]atomic.Pointer[exposition.Histogram]
+	server [outcomes]atomic.Pointer[servedBy]
 	sent   atomic.Pointer[sentTo]
+}
+
+// servedBy is what counts the requests of a kind that ended in one way.
+type servedBy struct {
+	took  *exposition.Histogram
+	count *exposition.Counter
 }
 
 // sentTo are the histograms of a kind of request to a server that is spoken to in one version.
@@ -189,14 +195,15 @@ func (k *operationKey) operationName() string {
 }
 
 func (o *operation) observeServer(as outcome, took time.Duration) {
-	h := o.server[as].Load()
-	if h == nil {
+	s := o.server[as].Load()
+	if s == nil {
 		fault, code := as.outcomeWords()
 		k := &o.key
-		h = o.c.t.serverOps.With(k.method, k.child, k.tool, k.operationName(), fault, code, o.c.version, o.c.transport, o.c.principal)
-		o.server[as].Store(h)
+		s = &servedBy{o.c.t.serverOps.With(k.method, k.child, k.tool, k.operationName(), fault, code, o.c.version, o.c.transport), o.c.t.requests.With(k.child, fault, o.c.principal)}
+		o.server[as].Store(s)
 	}
-	h.Observe(took)
+	s.took.Observe(took)
+	s.count.Add(1)
 }
 
 func (o *operation) observeClient(version string, as outcome, took time.Duration) {

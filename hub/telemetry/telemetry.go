@@ -31,6 +31,7 @@ type Telemetry struct {
 	clientOps      *exposition.Family[*exposition.Histogram]
 	serverSessions *exposition.Family[*exposition.Histogram]
 	clientSessions *exposition.Family[*exposition.Histogram]
+	requests       *exposition.Family[*exposition.Counter]
 	decisions      *exposition.Family[*exposition.Counter]
 	refusals       *exposition.Family[*exposition.Counter]
 	rejections     *exposition.Family[*exposition.Counter]
@@ -66,15 +67,19 @@ func New(o Options) *Telemetry {
 	p.Gauges(exposition.Desc{Name: "mcphub_build_info", Help: "The version of the hub.", Labels: []exposition.Label{{Name: "version"}}}).With(o.Version).Set(1)
 	t.serverOps = p.Histograms(exposition.Desc{
 		Name: onPage(serverOperation), Help: "Requests of clients, from when they came until they were answered (" + serverOperation + ").", Most: 4000,
-		Labels: []exposition.Label{method, server, tool, operation, fault, code, version, transport, principal},
+		Labels: []exposition.Label{method, server, tool, operation, fault, code, version, transport},
 	}, buckets)
+	t.requests = p.Counters(exposition.Desc{
+		Name: "mcphub_requests_total", Help: "Requests of clients that were answered, by principal if metrics.principals is true. Histograms name no principal.", Most: 4000,
+		Labels: []exposition.Label{server, fault, principal},
+	})
 	t.clientOps = p.Histograms(exposition.Desc{
 		Name: onPage(clientOperation), Help: "Requests to servers, from when they were sent until they were answered (" + clientOperation + ").", Most: 4000,
 		Labels: []exposition.Label{method, server, tool, operation, fault, code, version, transport},
 	}, buckets)
 	t.serverSessions = p.Histograms(exposition.Desc{
 		Name: onPage(serverSession), Help: "Sessions of clients that have ended (" + serverSession + ").",
-		Labels: []exposition.Label{version, transport, principal},
+		Labels: []exposition.Label{version, transport},
 	}, buckets)
 	t.clientSessions = p.Histograms(exposition.Desc{
 		Name: onPage(clientSession), Help: "Stays of servers that have ended: from when one was ready (" + clientSession + ").",
@@ -117,7 +122,12 @@ type Owner struct {
 	Suspended  func() int64              // requests that wait for their clients
 	Waiting    func() int64              // requests that wait for a turn at their server
 	Unrecorded func() uint64             // decisions whose line could not be written when it had to be
+	Sessions   func() LimitUse           // of sessions over HTTP
+	Children   func() LimitUse           // of places for running servers
 }
+
+// A LimitUse is how much of a limit is used, by all and by the principal that uses most of it. A limit of 0 is none, or is not known.
+type LimitUse struct{ Used, Most, UsedByOne, MostOfOne int }
 
 // SetOwner adds what the hub knows. It is called once, before anything else.
 func (t *Telemetry) SetOwner(o Owner) {
@@ -129,7 +139,23 @@ func (t *Telemetry) SetOwner(o Owner) {
 	t.page.Func(exposition.Desc{Name: "mcphub_requests_suspended", Help: "Requests of 2026-07-28 that wait for their client to come again."}, "gauge", func() (float64, bool) { return float64(o.Suspended()), true })
 	t.page.Func(exposition.Desc{Name: "mcphub_calls_waiting", Help: "Calls that wait for a turn at their server (limits.calls of an entry)."}, "gauge", func() (float64, bool) { return float64(o.Waiting()), true })
 	t.page.Func(exposition.Desc{Name: "mcphub_decisions_unrecorded_total", Help: "Decisions whose line could not be written to the record."}, "counter", func() (float64, bool) { return float64(o.Unrecorded()), true })
+	t.addLimit("sessions", "Sessions over HTTP", "limits.sessions", "limits.principal.sessions", o.Sessions)
+	t.addLimit("children", "Servers that run", "limits.children", "limits.principal.children", o.Children)
 	t.page.Process()
+}
+
+// addLimit adds the gauges of a limit and of its use.
+func (t *Telemetry) addLimit(name, what, key, keyOfOne string, look func() LimitUse) {
+	add := func(name, help string, value func(LimitUse) (v, most int)) {
+		t.page.Func(exposition.Desc{Name: name, Help: help}, "gauge", func() (float64, bool) {
+			v, most := value(look())
+			return float64(v), most > 0
+		})
+	}
+	add("mcphub_limit_"+name, what+" at most ("+key+").", func(l LimitUse) (int, int) { return l.Most, l.Most })
+	add("mcphub_limit_"+name+"_used", what+" now.", func(l LimitUse) (int, int) { return l.Used, l.Most })
+	add("mcphub_limit_principal_"+name, what+" of one principal at most ("+keyOfOne+").", func(l LimitUse) (int, int) { return l.MostOfOne, l.MostOfOne })
+	add("mcphub_limit_principal_"+name+"_used", what+" now of the principal that has most.", func(l LimitUse) (int, int) { return l.UsedByOne, l.MostOfOne })
 }
 
 // Append writes the page; its type is [exposition.ContentType].

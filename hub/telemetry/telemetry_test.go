@@ -16,8 +16,8 @@ import (
 // watched returns a Telemetry of a hub with no servers that anybody knows of.
 func watched(o Options) *Telemetry {
 	t := New(o)
-	zero := func() int64 { return 0 }
-	t.SetOwner(Owner{Transport: func(string) string { return Pipe }, Questions: zero, Suspended: zero, Waiting: zero, Unrecorded: func() uint64 { return 0 }})
+	zero, limit := func() int64 { return 0 }, func() LimitUse { return LimitUse{1, 8, 1, 4} }
+	t.SetOwner(Owner{Transport: func(string) string { return Pipe }, Questions: zero, Suspended: zero, Waiting: zero, Unrecorded: func() uint64 { return 0 }, Sessions: limit, Children: limit})
 	return t
 }
 
@@ -58,10 +58,10 @@ func TestLabelsAreBounded(t *testing.T) {
 	}
 	request(w.Begin(Client{}), methods.CallTool, "honest", "read", audit.ResultOK, nil)
 	for name, most := range map[string]int{
-		onPage(serverOperation) + "_count": 4100, onPage(clientOperation) + "_count": 300,
-		onPage(serverSession) + "_count": 1100, "mcphub_decisions_total": 1100, "mcphub_sessions": 1100,
+		onPage(serverOperation) + "_count": 400, "mcphub_requests_total": 4100, onPage(clientOperation) + "_count": 300,
+		onPage(serverSession) + "_count": 3, "mcphub_decisions_total": 1100, "mcphub_sessions": 1100,
 	} {
-		if n := lines(w, name); n > most || n < 2 && name != "mcphub_decisions_total" {
+		if n := lines(w, name); n > most || n < 1 && name != "mcphub_decisions_total" {
 			t.Errorf("%s has %d series, want at most %d", name, n, most)
 		}
 	}
@@ -86,7 +86,7 @@ func TestLabelsAreBounded(t *testing.T) {
 	}
 }
 
-// TestPrincipalsOnlyWhereAskedFor and what becomes of a Call that ends twice.
+// TestPrincipalsOnlyWhereAskedFor, and in no histogram, of which each would have as many series as there are principals; and what becomes of a Call that ends twice.
 func TestPrincipalsOnlyWhereAskedFor(t *testing.T) {
 	t.Parallel()
 	for _, asked := range []bool{false, true} {
@@ -95,8 +95,14 @@ func TestPrincipalsOnlyWhereAskedFor(t *testing.T) {
 		s.Enter()
 		request(s, methods.CallTool, "kid", "echo", audit.ResultOK, nil)
 		s.Leave()
-		if page := string(w.Append(nil)); strings.Contains(page, "alice") != asked {
+		page := string(w.Append(nil))
+		if strings.Contains(page, "alice") != asked {
 			t.Errorf("metrics.principals %t: the page is\n%s", asked, page)
+		}
+		for l := range strings.Lines(page) {
+			if strings.Contains(l, "_seconds") && strings.Contains(l, "alice") {
+				t.Errorf("a histogram names a principal: %s", l)
+			}
 		}
 	}
 }

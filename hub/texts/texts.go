@@ -20,9 +20,11 @@ func ChildTimedOut(server, what string, after time.Duration) string {
 		printable.Quote(server), printable.Quote(what), after)
 }
 
-// QueueFull returns what is told when a server has as many requests under way and waiting as hub.json lets it have.
+// QueueFull returns what is told when a server has as many requests under way and in its queue as hub.json lets it have. key names the limits
+// in hub.json.
 func QueueFull(server, key string, calls, queue int, again time.Duration) string {
-	return fmt.Sprintf("The server %s has as many calls under way as %s in hub.json allows (%d), and %d wait. %s Try again in %s.", printable.Quote(server), printable.Escape(key, 200), calls, queue, NotSent, again)
+	key = printable.Escape(key, 200)
+	return fmt.Sprintf("The server %s has as many calls under way as %s.calls in hub.json allows (%d), and no place in its queue (%s.queue, %d). %s Try again in %s.", printable.Quote(server), key, calls, key, queue, NotSent, again)
 }
 
 // RateReached returns what is told when a server has had as many requests as its rate in hub.json allows.

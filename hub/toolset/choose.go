@@ -11,6 +11,7 @@ type Table struct {
 	Sets     []Set               // by name
 	Clients  map[string][]string // names of toolsets, by the name that a client gives itself
 	Projects []Project
+	Choice   *Project // what a file in a project chooses for the sessions of that project; nil: nothing
 }
 
 // A Project is a folder whose sessions have some toolsets, if they come from a client on this machine that was started in that folder or below it.
@@ -114,7 +115,30 @@ func (t *Table) chosenBy(c *Claim) (chosen []string) {
 			chosen = append(slices.Clip(chosen), p.Toolsets...)
 		}
 	}
-	return chosen
+	return t.narrowByChoice(chosen, c.Dirs)
+}
+
+// narrowByChoice returns the chosen toolsets that Choice names too; chosen nil: all toolsets are chosen. A toolset counts only if it is
+// selectable. If none is left, Choice names nothing that the session may have, and does not count.
+func (t *Table) narrowByChoice(chosen, dirs []string) (left []string) {
+	if t.Choice == nil || !t.Choice.holdsFolder(dirs) {
+		return chosen
+	}
+	for i := range t.Sets {
+		s := &t.Sets[i]
+		if s.Selectable && slices.Contains(t.Choice.Toolsets, s.Name) && (chosen == nil || slices.Contains(chosen, s.Name)) {
+			left = append(left, s.Name)
+		}
+	}
+	if left == nil {
+		return chosen
+	}
+	return left
+}
+
+// HasSelectable reports whether a file in a project may choose.
+func (t *Table) HasSelectable() bool {
+	return t != nil && slices.ContainsFunc(t.Sets, func(s Set) bool { return s.Selectable })
 }
 
 // holdsFolder reports whether one of some spellings of a folder is the project's or lies below it.

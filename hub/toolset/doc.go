@@ -5,7 +5,9 @@
 //
 //  1. The token bounds it, and so does --toolset: only what both name is left.
 //  2. A URL chooses within the bound. Without one and without --toolset the name of the client and its project choose there.
-//  3. If nothing chooses, the session has the bound. If nothing bounds it either, it sees everything: its View is nil.
+//  3. A file in the project narrows that: of the toolsets that it names, those count that are selectable and that the session would have
+//     without the file.
+//  4. If nothing chooses, the session has the bound. If nothing bounds it either, it sees everything: its View is nil.
 //
 // A View of several Sets shows what one of them shows. A name that no Set has shows nothing, so that a Set which a reload has
 // taken away leaves less and never more.

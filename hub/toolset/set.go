@@ -15,6 +15,7 @@ type Set struct {
 	Tools        []Pattern // of other servers it has these tools, and nothing else
 	Exclude      []Pattern // tools and prompts that it does not have
 	Instructions string    // for the clients that have it
+	Selectable   bool      // a file in a project may choose it
 }
 
 // A Pattern is a pattern of the names that tools and prompts have.

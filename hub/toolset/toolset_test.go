@@ -72,6 +72,52 @@ func TestChoice(t *testing.T) {
 	}
 }
 
+// A file in a project chooses among what the session would have without it, and only what is selectable.
+func TestChoiceOfAProject(t *testing.T) {
+	t.Parallel()
+	shop := []string{filepath.FromSlash("/work/tree/src")}
+	for name, tc := range map[string]struct {
+		said       Claim
+		choice     []string
+		selectable string
+		want       string
+	}{
+		"one of all":                           {Claim{Dirs: shop}, []string{"a"}, "a b", "a"},
+		"two of all":                           {Claim{Dirs: shop}, []string{"b", "a", "gone"}, "a b", "a b"},
+		"one that is not selectable":           {Claim{Dirs: shop}, []string{"c", "a"}, "a b", "a"},
+		"none that is selectable":              {Claim{Dirs: shop}, []string{"c", "gone"}, "a b", "all"},
+		"nothing":                              {Claim{Dirs: shop}, nil, "a b", "all"},
+		"a client of another folder":           {Claim{Dirs: []string{filepath.FromSlash("/work")}}, []string{"a"}, "a b", "all"},
+		"a client of no folder":                {Claim{Client: "other"}, []string{"a"}, "a b", "all"},
+		"beyond the client's":                  {Claim{Client: "codex", Dirs: shop}, []string{"a"}, "a b", "b"},
+		"within the client's":                  {Claim{Client: "codex", Dirs: shop}, []string{"a", "b"}, "a b", "b"},
+		"the flag counts for more":             {Claim{Flag: []string{"b", "c"}, Dirs: shop}, []string{"b"}, "a b", "b c"},
+		"beyond the bound, it shows less":      {Claim{Bound: []string{"c"}, Dirs: shop}, []string{"a"}, "a b", ""},
+		"within the bound":                     {Claim{Bound: []string{"a", "c"}, Dirs: shop}, []string{"a"}, "a b", "a"},
+		"within what projects of hub.json say": {Claim{Dirs: []string{filepath.FromSlash("/work/shop"), shop[0]}}, []string{"a"}, "a b c", "c"},
+	} {
+		table := home()
+		for i := range table.Sets {
+			table.Sets[i].Selectable = slices.Contains(strings.Fields(tc.selectable), table.Sets[i].Name)
+		}
+		table.Choice = &Project{Dirs: []string{filepath.FromSlash("/work/tree")}, Toolsets: tc.choice}
+		v := table.ViewOf(&tc.said)
+		got := strings.Join(v.Names(), " ")
+		if v == nil {
+			got = "all"
+		}
+		if got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+		if !table.HasSelectable() {
+			t.Errorf("%s: nothing is selectable", name)
+		}
+	}
+	if home().HasSelectable() || (*Table)(nil).HasSelectable() {
+		t.Error("without a mark something is selectable")
+	}
+}
+
 // A pattern has two halves: of the server, and of its own names. What a server calls its tools opens none of another's.
 func TestPatterns(t *testing.T) {
 	t.Parallel()

@@ -395,6 +395,36 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
+// A line of outcomes names what all of its calls have in common once, and the rest with each of them.
+func TestOutcomesNameTheirCalls(t *testing.T) {
+	t.Parallel()
+	of := func(principal, tool string) audit.Outcome {
+		return audit.Outcome{DecisionLine: 1, Result: audit.ResultOK, CallSubject: audit.CallSubject{Principal: principal, Client: "c 1", Child: "files", Tool: tool}}
+	}
+	for want, all := range map[string][]audit.Outcome{
+		`"of":1,"result":"ok","principal":"p","client":"c 1","child":"files","tool":"a"`:                                                       {of("p", "a")},
+		`"principal":"p","client":"c 1","child":"files","tool":"a","outcomes":[{"of":1,"result":"ok"},{"of":1,"result":"ok"}]`:                 {of("p", "a"), of("p", "a")},
+		`"principal":"p","client":"c 1","child":"files","outcomes":[{"of":1,"result":"ok","tool":"a"},{"of":1,"result":"ok"}]`:                 {of("p", "a"), of("p", "")},
+		`"client":"c 1","child":"files","tool":"a","outcomes":[{"of":1,"result":"ok","principal":"p"},{"of":1,"result":"ok","principal":"q"}]`: {of("p", "a"), of("q", "a")},
+	} {
+		dir := t.TempDir()
+		l, stop := running(t, audit.Options{Dir: dir})
+		for _, o := range all {
+			l.Outcome(o)
+		}
+		stop()
+		got := ""
+		if err := trail.Read(dir, func(e trail.Event) bool {
+			if e.Kind == audit.KindOutcome {
+				got += string(e.Raw)
+			}
+			return true
+		}); err != nil || !strings.Contains(got, `"kind":"outcome",`+want+`,"hash"`) {
+			t.Errorf("%s, want %s: %v", got, want, err)
+		}
+	}
+}
+
 // Calls that come together share a line, and each keeps its own outcome.
 func TestCallsShareALine(t *testing.T) {
 	t.Parallel()

@@ -28,6 +28,7 @@ const (
 	KindDefinition = "definition" // a tool that was offered before is defined otherwise
 	KindRefusal    = "refusal"    // the kernel has refused a child something, as far as the child tells
 	KindRejection  = "rejection"  // the HTTP front has refused a request
+	KindEnded      = "ended"      // who operates the hub has ended a session
 	KindLost       = "lost"       // there was no room for so many lines while the file could not be written
 	KindCheckpoint = "checkpoint" // of chain.jsonl: the state of a log
 	KindClose      = "close"      // a log ends
@@ -106,6 +107,7 @@ type DecisionFields struct {
 	Kernel   string    `json:"kernel,omitempty"`   // how far the kernel holds the child: held, partial, none; "" if it is not to be confined
 	Code     string    `json:"code,omitempty"`     // why, if it was not let through
 	By       string    `json:"by,omitempty"`       // who approved it
+	Approver string    `json:"approver,omitempty"` // the name of that person
 	Granted  []Granted `json:"granted,omitempty"`
 	RootsBasis
 	Rewritten int       `json:"rewritten,omitempty"` // how many arguments were given another spelling
@@ -147,7 +149,7 @@ type CallRecord struct {
 	Trace
 	Arguments      json.RawMessage `json:"arguments"` // as in a Record
 	Encoded        EncodedDecision `json:"-"`         // what was decided, when it is written
-	DecisionFields                 // the same, when it is read, where not all calls of the line have it in common
+	DecisionFields                 // the same, when it is read, where not all calls of the line have it in common; when it is written, Child and Tool, for the outcome
 }
 
 // An EncodedDecision is DecisionFields as they are written. The lines of many records may have one in common.
@@ -158,11 +160,16 @@ func EncodeDecision(d *DecisionFields) EncodedDecision { return EncodedDecision(
 
 // An Outcome is what became of a request that was let through.
 type Outcome struct {
-	DecisionLine uint64 `json:"of"`     // number of the decision's line
-	Call         int    `json:"call"`   // which of its calls, from 1; 0 if it has but one
-	Result       string `json:"result"` // one of the Result constants
-	Micros       int64  `json:"us"`     // microseconds from the decision to the answer
+	DecisionLine uint64     `json:"of"`     // number of the decision's line
+	Call         int        `json:"call"`   // which of its calls, from 1; 0 if it has but one
+	Result       string     `json:"result"` // one of the Result constants
+	Micros       int64      `json:"us"`     // microseconds from the decision to the answer
+	CallSubject  `json:"-"` // readers have it by the decision
 }
+
+// A CallSubject is whose call an outcome is of, and which. The line of the decision has more. A line of an outcome has this too, for
+// a program that searches lines or is sent single ones.
+type CallSubject struct{ Principal, Client, Child, Tool string }
 
 // Duration returns how long it was until the answer.
 func (o *Outcome) Duration() time.Duration { return time.Duration(o.Micros) * time.Microsecond }
@@ -339,7 +346,7 @@ func (c *ClientInfo) appendMembers(b line) line {
 
 func (d *DecisionFields) appendMembers(b line) line {
 	b = b.addText("child", d.Child).addText("tool", d.Tool).addText("decision", d.Decision).addText("rule", d.Rule).addText("kernel", d.Kernel)
-	b = appendList(b.addText("code", d.Code).addText("by", d.By), "granted", d.Granted, (*Granted).appendMembers)
+	b = appendList(b.addText("code", d.Code).addText("by", d.By).addText("approver", d.Approver), "granted", d.Granted, (*Granted).appendMembers)
 	b = b.addText("roots", d.Roots).addNumber("generation", int64(d.Generation)).addFlag("stale", d.Stale).addNumber("rewritten", int64(d.Rewritten)).addNumber("lenient", int64(d.Lenient))
 	return appendList(b, "findings", d.Findings, (*Finding).appendMembers).addNumber("more", int64(d.More))
 }
@@ -357,7 +364,12 @@ func (g *Granted) appendMembers(b line) line {
 }
 
 func (o *Outcome) appendMembers(b line) line {
-	return b.addNumber("of", int64(o.DecisionLine)).addNumber("call", int64(o.Call)).addText("result", o.Result).addNumber("us", o.Micros)
+	b = b.addNumber("of", int64(o.DecisionLine)).addNumber("call", int64(o.Call)).addText("result", o.Result).addNumber("us", o.Micros)
+	return o.CallSubject.appendMembers(b)
+}
+
+func (s *CallSubject) appendMembers(b line) line {
+	return b.addText("principal", s.Principal).addText("client", s.Client).addText("child", s.Child).addText("tool", s.Tool)
 }
 
 // appendList writes a list of objects.
@@ -415,10 +427,42 @@ func membersOfCalls(b line, calls []CallRecord) line {
 	})
 }
 
-// appendOutcomes writes the members of a line about one outcome, or about several.
+// appendOutcomes writes the members of a line about one outcome, or about several. What all have in common of their
+// CallSubject is written once, for the line. It is taken from the outcomes.
 func appendOutcomes(b line, all []Outcome) line {
 	if len(all) == 1 {
 		return all[0].appendMembers(b)
 	}
-	return appendList(b, "outcomes", all, (*Outcome).appendMembers)
+	common := all[0].CallSubject
+	for i := range all {
+		common.keepEqual(&all[i].CallSubject)
+	}
+	for i := range all {
+		all[i].CallSubject.removeEqual(&common)
+	}
+	return appendList(common.appendMembers(b), "outcomes", all, (*Outcome).appendMembers)
+}
+
+func (s *CallSubject) members() [4]*string {
+	return [4]*string{&s.Principal, &s.Client, &s.Child, &s.Tool}
+}
+
+// keepEqual keeps those members that the other one has too.
+func (s *CallSubject) keepEqual(other *CallSubject) {
+	theirs := other.members()
+	for i, own := range s.members() {
+		if *own != *theirs[i] {
+			*own = ""
+		}
+	}
+}
+
+// removeEqual removes those members that the other one has too.
+func (s *CallSubject) removeEqual(other *CallSubject) {
+	theirs := other.members()
+	for i, own := range s.members() {
+		if *own == *theirs[i] {
+			*own = ""
+		}
+	}
 }

@@ -49,6 +49,7 @@ type Ticket struct {
 	number uint64
 	call   int // as in an Outcome
 	at     time.Time
+	of     CallSubject
 }
 
 // NewRecorder makes the Recorder of a folder; tell may be nil. Nothing is
@@ -140,7 +141,7 @@ func (r *Recorder) appendRecord(ctx context.Context, kind string, rec *Record) (
 	if err != nil {
 		return Ticket{}, r.noteFailed(err, 1)
 	}
-	return Ticket{l, n, 0, now}, r.commitLog(ctx, l, 1)
+	return Ticket{l, n, 0, now, CallSubject{rec.Principal, rec.Client, rec.Child, rec.Tool}}, r.commitLog(ctx, l, 1)
 }
 
 // Flush waits until the lines that were noted are with the operating system, so that who
@@ -193,7 +194,8 @@ func (r *Recorder) AppendCalls(ctx context.Context, to []Ticket, calls []CallRec
 			return to, r.noteFailed(err, len(calls))
 		}
 		for i := range line {
-			t := Ticket{l, n, i + 1, now}
+			c := &line[i]
+			t := Ticket{l, n, i + 1, now, CallSubject{c.Principal, c.Client, c.Child, c.Tool}}
 			if len(line) == 1 {
 				t.call = 0
 			}
@@ -218,7 +220,7 @@ func (r *Recorder) commitLog(ctx context.Context, l *Log, of int) error {
 // Outcome records what became of a request. The zero Ticket is of none.
 func (t Ticket) Outcome(result string) {
 	if t.log != nil {
-		t.log.Outcome(Outcome{DecisionLine: t.number, Call: t.call, Result: result, Micros: time.Since(t.at).Microseconds()})
+		t.log.Outcome(Outcome{DecisionLine: t.number, Call: t.call, Result: result, Micros: time.Since(t.at).Microseconds(), CallSubject: t.of})
 	}
 }
 

@@ -2,8 +2,10 @@ package principal
 
 import (
 	"errors"
+	"os/user"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -38,6 +40,14 @@ func CheckName(name string) string {
 	}
 	return ""
 }
+
+// Account returns the name of the account that this process runs as, which the user of this machine has.
+var Account = sync.OnceValue(func() string {
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return Local
+})
 
 // User returns the user of this machine.
 func User() Principal { return Principal{Local: true} }

@@ -138,7 +138,7 @@ func (s *Share) Answers() *atomic.Int64 {
 // An ExceededError says at which bound a principal is.
 type ExceededError struct {
 	Text  string
-	Rate  bool          // it is that of calls a second, and not that of calls under way
+	Rate  bool          // it is the limit of calls a second, and not of calls under way
 	Again time.Duration // after which it is worth trying again
 }
 

@@ -29,7 +29,7 @@ type Filter struct {
 // decides reports whether a line of a kind is about a decision.
 func decides(kind string) bool {
 	switch kind {
-	case audit.KindDecision, audit.KindQuestion, audit.KindDefinition, audit.KindRefusal, audit.KindRejection:
+	case audit.KindDecision, audit.KindQuestion, audit.KindDefinition, audit.KindRefusal, audit.KindRejection, audit.KindEnded:
 		return true
 	}
 	return false
@@ -40,15 +40,15 @@ func (f *Filter) Matches(e *Event) bool {
 	switch {
 	case !decides(e.Kind),
 		f.Session != "" && !strings.HasPrefix(e.Session, f.Session),
-		!matchesName(f.Principal, e.Principal),
+		!MatchesName(f.Principal, e.Principal),
 		f.Child != "" && e.Child != f.Child,
 		f.Tool != "" && e.Tool != f.Tool,
-		!matchesName(f.Rule, e.Rule),
+		!MatchesName(f.Rule, e.Rule),
 		f.Decision != "" && e.Decision != f.Decision,
 		f.Path != "" && !slices.ContainsFunc(e.Findings, func(one audit.Finding) bool { return matchesPath(f.Path, one.Path) }),
 		!matchesClient(f.Client, e.Name),
 		f.Address != "" && e.Address != f.Address,
-		f.Denied && (e.Decision == "allow" || e.Kind == audit.KindDefinition),
+		f.Denied && (e.Decision == "allow" || e.Kind == audit.KindDefinition || e.Kind == audit.KindEnded),
 		!f.Since.IsZero() && e.Time.Before(f.Since),
 		!f.Until.IsZero() && !e.Time.Before(f.Until):
 		return false
@@ -61,8 +61,8 @@ func (f *Filter) asksSession() bool { return f.Client != "" || f.Address != "" }
 
 func isPattern(s string) bool { return strings.ContainsAny(s, "*?[{") }
 
-// matchesName reports whether a name is the one that is asked for. A slash is a character as others are.
-func matchesName(asked, name string) bool {
+// MatchesName reports whether a name is the one that is asked for. A slash is a character as others are.
+func MatchesName(asked, name string) bool {
 	if asked == "" || asked == name {
 		return true
 	}
@@ -73,13 +73,13 @@ func matchesName(asked, name string) bool {
 	return ok
 }
 
-// matchesClient works like matchesName for a client, which may be asked for without its version.
+// matchesClient works like MatchesName for a client, which may be asked for without its version.
 func matchesClient(asked, client string) bool {
-	if matchesName(asked, client) {
+	if MatchesName(asked, client) {
 		return true
 	}
 	name, _, versioned := strings.Cut(client, " ")
-	return versioned && matchesName(asked, name)
+	return versioned && MatchesName(asked, name)
 }
 
 // matchesPath reports whether a path is the one that is asked for or lies below it, or matches it.
@@ -191,5 +191,5 @@ func headOf(line []byte) (h head, ok bool) {
 
 // readKinds are the kinds of lines that readers of decisions ask about.
 var readKinds = []string{
-	audit.KindDecision, audit.KindOutcome, audit.KindSession, audit.KindQuestion, audit.KindDefinition, audit.KindRefusal, audit.KindRejection,
+	audit.KindDecision, audit.KindOutcome, audit.KindSession, audit.KindQuestion, audit.KindDefinition, audit.KindRefusal, audit.KindRejection, audit.KindEnded,
 }

@@ -69,7 +69,7 @@ func (c *Chain) NoteRemoved(r *audit.Removal) {
 	}
 }
 
-// EndOf returns the size of a file of a log and the time of its last line; of a file without one, that of its last change.
+// EndOf returns the size of a file of a log and the time of its last line; of a file without one, the time of its last change.
 func EndOf(path string) (size int64, end time.Time, err error) {
 	file, err := atomicfile.Open(path, 0)
 	if err != nil {

@@ -79,9 +79,9 @@ func ParseEvent(log string, raw []byte) (Event, error) {
 }
 
 // RequestMethod returns the method of the request that was decided on: the line of a call of a tool names none. It is ""
-// for a definition, which no one requested, and for a request that the HTTP front has refused.
+// for a definition and the end of a session, which no client requested, and for a request that the HTTP front has refused.
 func (e *Event) RequestMethod() string {
-	if e.Method == "" && e.Kind != audit.KindDefinition && e.Kind != audit.KindRejection {
+	if e.Method == "" && e.Kind != audit.KindDefinition && e.Kind != audit.KindRejection && e.Kind != audit.KindEnded {
 		return "tools/call"
 	}
 	return e.Method

@@ -119,6 +119,12 @@ func (h Hub) Restart(ctx context.Context, server string) (hub.Restarted, error) 
 	return askHub[hub.Restarted](ctx, h, writeTime, http.MethodPost, "/restart?server="+url.QueryEscape(server), nil)
 }
 
+// EndSessions has the hub end the session with this id, or all sessions of this principal, and returns the sessions that it has found.
+func (h Hub) EndSessions(ctx context.Context, id, principal string) ([]hub.EndedSession, error) {
+	query := url.Values{"id": {id}, "principal": {principal}}
+	return askHub[[]hub.EndedSession](ctx, h, answerTime, http.MethodPost, "/sessions/end?"+query.Encode(), nil)
+}
+
 // Plan asks what a reload would do if hub.json read as a file does; "": as it does now.
 func (h Hub) Plan(ctx context.Context, file string) (Plan, error) {
 	return askHub[Plan](ctx, h, writeTime, http.MethodPost, "/plan?file="+url.QueryEscape(file), nil)

@@ -5,6 +5,8 @@
 //	POST /reload           reads hub.json again, as far as a person has accepted it.
 //	                       {"ok":true}, or {"error":"why not"} with status 422
 //	POST /restart          ?server=: starts a server again, and answers when it has
+//	POST /sessions/end     ?id= or ?principal=: ends sessions over HTTP, and answers with
+//	                       the sessions that it has found
 //	POST /plan             ?file=: a [Plan], what a reload would do if hub.json read as
 //	                       that file does; without it, as it reads now
 //	GET  /approvals        the questions that wait for a person
@@ -43,6 +45,6 @@
 // # What it refuses to do
 //
 // It listens on no network address, shows no value of a variable, decides nothing about
-// calls, and changes nothing except by Config.Reload, by Config.Restart and by answers to
-// approvals.
+// calls, and changes nothing except by Config.Reload, by Config.Restart, by Config.EndSessions and by
+// answers to approvals.
 package admin

@@ -28,6 +28,10 @@ func TestRestartAndPlan(t *testing.T) {
 			}
 			return hub.Restarted{Processes: 2, Ready: 1}, nil
 		},
+		EndSessions: func(_ context.Context, id, principal string) []hub.EndedSession {
+			asked = append(asked, id+"/"+principal)
+			return []hub.EndedSession{{ID: "1", Kept: "why"}}
+		},
 		Plan: func(_ context.Context, file string) (Plan, error) {
 			asked = append(asked, file)
 			return Plan{Servers: []hub.PlannedServer{{Server: "kid", Change: hub.PlanStays}}}, nil
@@ -49,7 +53,18 @@ func TestRestartAndPlan(t *testing.T) {
 	if p, err := h.Plan(t.Context(), "/a b"); err != nil || len(p.Servers) != 1 || p.Servers[0].Server != "kid" {
 		t.Errorf("%+v, %v", p, err)
 	}
-	if got := strings.Join(asked, "|"); got != "kid|gone & away|/a b" {
+	if all, err := h.EndSessions(t.Context(), "", "a&b"); err != nil || len(all) != 1 || all[0].Kept != "why" {
+		t.Errorf("%+v, %v", all, err)
+	}
+	if _, err := h.EndSessions(t.Context(), "1", ""); err != nil {
+		t.Error(err)
+	}
+	for _, both := range []string{"", "1"} {
+		if _, err := h.EndSessions(t.Context(), both, both); err == nil {
+			t.Error("it does not ask for either")
+		}
+	}
+	if got := strings.Join(asked, "|"); got != "kid|gone & away|/a b|/a&b|1/" {
 		t.Errorf("asked: %s", got)
 	}
 }

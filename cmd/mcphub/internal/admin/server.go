@@ -53,6 +53,8 @@ type Config struct {
 	Reload func(ctx context.Context) error
 	// Restart starts a server again.
 	Restart func(ctx context.Context, server string) (hub.Restarted, error)
+	// EndSessions ends the sessions with this id, and of this principal.
+	EndSessions func(ctx context.Context, id, principal string) []hub.EndedSession
 	// Plan reports what a reload would do if hub.json read as this file does; "": as
 	// it does now.
 	Plan func(ctx context.Context, file string) (Plan, error)
@@ -204,6 +206,7 @@ func (s *Server) makeRoutes(busy *sync.WaitGroup) http.Handler {
 	mux.HandleFunc("GET /tools", s.onlyOwnUser(func(w http.ResponseWriter, _ *http.Request) { writeAnswer(w, http.StatusOK, s.cfg.Tools()) }))
 	mux.HandleFunc("POST /reload", s.onlyOwnUser(s.serveReload))
 	mux.HandleFunc("POST /restart", s.onlyOwnUser(s.serveRestart))
+	mux.HandleFunc("POST /sessions/end", s.onlyOwnUser(s.serveEndSessions))
 	mux.HandleFunc("POST /plan", s.onlyOwnUser(s.servePlan))
 	mux.HandleFunc("GET /approvals", s.onlyOwnUser(s.onlyIfAsked(s.listApprovals)))
 	mux.HandleFunc("POST /approvals/code", s.onlyPersons(s.approvalCode))
@@ -252,6 +255,15 @@ func (s *Server) serveRestart(w http.ResponseWriter, r *http.Request) {
 	}
 	done, err := s.cfg.Restart(r.Context(), name)
 	writeResponse(w, done, err)
+}
+
+func (s *Server) serveEndSessions(w http.ResponseWriter, r *http.Request) {
+	id, principal := r.URL.Query().Get("id"), r.URL.Query().Get("principal")
+	if (id == "") == (principal == "") {
+		writeAnswer(w, http.StatusBadRequest, outcome{Error: "either id names the session to end, or principal whose sessions end"})
+		return
+	}
+	writeResponse(w, s.cfg.EndSessions(r.Context(), id, principal), nil)
 }
 
 func (s *Server) servePlan(w http.ResponseWriter, r *http.Request) {

@@ -202,6 +202,7 @@ type Toolset struct {
 	Tools        []string `koanf:"tools"`   // patterns
 	Exclude      []string `koanf:"exclude"` // patterns
 	Instructions string   `koanf:"instructions"`
+	Selectable   bool     `koanf:"selectable"` // a file in a project may choose it
 }
 
 // Expose describes which tools of the children are listed.
@@ -360,6 +361,7 @@ type HTTP struct {
 	Node     string        `koanf:"node"` // "" = the name of this machine
 
 	TrustedProxies []string `koanf:"trustedProxies"` // addresses, and networks as in CIDR
+	Peers          []string `koanf:"peers"`          // addresses of the other hubs
 }
 
 // HTTPWhen describes what holds for clients that show a token, if no boundary is known.

@@ -66,7 +66,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 		Expose:   Expose{"auto", 12000},
 		Results:  Results{100 << 10},
 		Attach:   Attach{"auto", time.Minute},
-		Toolsets: map[string]Toolset{"web": {[]string{"files"}, []string{"git--git_*"}, []string{"*--*_delete"}, "Look first."}},
+		Toolsets: map[string]Toolset{"web": {[]string{"files"}, []string{"git--git_*"}, []string{"*--*_delete"}, "Look first.", true}},
 		Clients:  map[string][]string{"codex": {"web"}}, Projects: map[string][]string{"~/work/shop": {"web"}},
 		Inputs:  []Input{{"key", "The key", true, "promptString"}},
 		Secrets: Secrets{"file", "~/id"}, Auth: OAuthClient{"https://client.example/mcphub.json"},
@@ -83,7 +83,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 		HTTP: HTTP{"[::1]:8080", "token", []string{"hub.local"}, []string{"https://hub.local"}, 20 * time.Second, 3 * time.Second, time.Minute,
 			[]Token{{Name: "alice", Env: "ALICE_TOKEN", Groups: []string{"dev"}, Roots: []string{"/srv/alice"}, Toolsets: []string{"web"}}, {Name: "bob", File: "~/bob.token"}},
 			"https://hub.example/mcp", []Issuer{{Issuer: "https://login.example/realm", Audience: "hub", Principal: "email", Groups: "teams", Scopes: []string{"mcp"}, Roots: &IssuerValues{"groups", map[string][]string{"team-a": {"/srv/team-a"}}}, Toolsets: &IssuerValues{"groups", map[string][]string{"team-a": {"web"}}}}},
-			time.Hour, []Secret{{Env: "STATE_KEY"}}, &TLS{"cert.pem", "key.pem"}, HTTPWhen{true}, "hub-1", []string{"10.0.0.0/8", "::1"}},
+			time.Hour, []Secret{{Env: "STATE_KEY"}}, &TLS{"cert.pem", "key.pem"}, HTTPWhen{true}, "hub-1", []string{"10.0.0.0/8", "::1"}, []string{"http://hub-2:8080"}},
 		Limits: Limits{1 << 20, 2 << 10, 1 << 20, 1, 2, 3, 4, 8, PrincipalLimits{1, 2, 3, 4, 5}},
 	}
 	if diff := cmp.Diff(want, f, cmpopts.IgnoreUnexported(File{}), cmpopts.IgnoreFields(Policy{}, "Raw"), cmpopts.IgnoreFields(File{}, "Sum"), cmpopts.IgnoreFields(Server{}, "Key")); diff != "" {

@@ -43,13 +43,13 @@ const everyKey = `{
   "logs": { "dir": "off" },
   "http": { "listen": "[::1]:8080", "hosts": ["hub.local"], "origins": ["https://hub.local"], "poll": "20s", "drain": "3s", "grace": "1m", "idle": "1h", "stateKey": [{ "env": "STATE_KEY" }],
             "tls": { "cert": "cert.pem", "key": "key.pem" },
-            "when": { "noRoots": "allow" }, "node": "hub-1", "trustedProxies": ["10.0.0.0/8", "::1"],
+            "when": { "noRoots": "allow" }, "node": "hub-1", "trustedProxies": ["10.0.0.0/8", "::1"], "peers": ["http://hub-2:8080"],
             "tokens": [ { "name": "alice", "env": "ALICE_TOKEN", "groups": ["dev"], "roots": ["/srv/alice"], "toolsets": ["web"] }, { "name": "bob", "file": "~/bob.token" } ],
             "resource": "https://hub.example/mcp",
             "issuers": [ { "issuer": "https://login.example/realm", "audience": "hub", "principal": "email", "groups": "teams", "scopes": ["mcp"],
                            "roots": { "claim": "groups", "values": { "team-a": ["/srv/team-a"] } },
                            "toolsets": { "claim": "groups", "values": { "team-a": ["web"] } } } ] },
-  "toolsets": { "web": { "servers": ["files"], "tools": ["git--git_*"], "exclude": ["*--*_delete"], "instructions": "Look first." } },
+  "toolsets": { "web": { "servers": ["files"], "tools": ["git--git_*"], "exclude": ["*--*_delete"], "instructions": "Look first.", "selectable": true } },
   "clients": { "codex": ["web"] }, "projects": { "~/work/shop": ["web"] },
   "limits": { "frame": "1MiB", "id": "2KiB", "definitions": "1MiB", "sessions": 1, "calls": 2, "children": 3, "starting": 4, "depth": 8, "principal": { "sessions": 1, "calls": 2, "children": 3, "rate": 4, "burst": 5 } }, // a comment
 }`

@@ -93,7 +93,24 @@ type Entries struct {
 	Wrong   string // why there are none
 	Hubs    int    // that run on it
 	Servers []Entry
+	Sets    []Toolset
 	Silent  []string // what went wrong beside
+}
+
+// A Toolset is one of hub.json.
+type Toolset struct {
+	Name         string
+	Servers      []ToolsetServer // that it shows something of
+	Instructions string
+	By           []string // who has it, as hub.json says
+}
+
+// A ToolsetServer is what a toolset shows of a server.
+type ToolsetServer struct {
+	Name  string
+	Whole bool     // with what it has beside tools
+	Known bool     // what the server lists is known
+	Tools []string // of what it lists
 }
 
 // An Entry is one server of hub.json.

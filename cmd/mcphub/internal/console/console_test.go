@@ -31,7 +31,7 @@ func fakes(text, record string) Config {
 	r.Children = []status.Child{c}
 	r.NotServed = []status.NotServed{{Server: text, Reason: text}}
 	s := status.Session{ID: "0123456789", Since: at, Client: text, Principal: text, Protocol: text, Passed: 12345}
-	s.Folder, s.Roots, s.RootsError = text, []string{text}, text
+	s.Folder, s.Roots, s.RootsError, s.Toolsets = text, []string{text}, text, []string{text}
 	r.Sessions = []status.Session{s}
 	changed := func(e Edit) Change {
 		return Change{Edit: e, File: text, Entry: []string{text}, Opens: []string{text}, Lines: []string{" " + text, "-" + text, "+" + text}, Notes: []string{text}, Digest: text, Folder: text}
@@ -48,7 +48,8 @@ func fakes(text, record string) Config {
 		Servers: func(context.Context) Entries {
 			e := Entry{Name: text, Kind: text, Wrong: text, Instances: []Instance{{text, c}}, Tools: &status.ServerTools{Server: text, Hidden: []string{text}}}
 			e.Tools.Tools = []status.OfferedTool{{Tool: status.Tool{Name: text, ToolName: text, Description: text}, Tokens: 7}}
-			return Entries{File: text, Wrong: text, Servers: []Entry{e, {Name: text, Disabled: true}, {Name: text, Wrong: text}}, Silent: []string{text}}
+			return Entries{File: text, Wrong: text, Servers: []Entry{e, {Name: text, Disabled: true}, {Name: text, Wrong: text}}, Silent: []string{text},
+				Sets: []Toolset{{Name: text, Instructions: text, By: []string{text}, Servers: []ToolsetServer{{Name: text, Whole: true}, {Name: text, Known: true, Tools: []string{text}}}}}}
 		},
 		Find: func(context.Context, string) ([]Found, bool, error) {
 			return []Found{{Name: text, Version: text, Description: text, Ways: []string{text}}}, true, nil

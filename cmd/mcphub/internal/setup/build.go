@@ -82,13 +82,15 @@ func (s *Source) Build(file *config.File, w io.Writer, log zerolog.Logger) (Resu
 	if err := addServers(file, cfg); err != nil {
 		return r, err
 	}
-	if cfg.Toolsets, err = toolsetTable(file, home); err != nil {
+	if cfg.Toolsets, err = ToolsetTable(file, home); err != nil {
 		return r, err
 	}
 	var wrong [4]error // one reading tells everything
 	cfg.Pins, wrong[3] = s.readPins(file, home, log)
 	cfg.Audit, wrong[0] = auditSettings(file, r.Audit)
 	cfg.Fallback, wrong[1] = s.readFallback(file, os.LookupEnv, cfg.Dir, os.Getppid(), log)
+	own := cfg.Toolsets
+	cfg.Toolsets = s.withChoice(own, os.LookupEnv, cfg.Dir, os.Getppid(), log)
 	var folders []string // the hub's own, which no call may touch
 	if cfg.Cache != "" {
 		folders = append(folders, filepath.Dir(cfg.Cache))
@@ -112,7 +114,7 @@ func (s *Source) Build(file *config.File, w io.Writer, log zerolog.Logger) (Resu
 			return nil
 		}
 	}
-	cfg.ForSurroundings = (&clientReader{src: *s, file: file, made: *cfg, folders: folders}).clientSettings
+	cfg.ForSurroundings = (&clientReader{src: *s, file: file, made: *cfg, toolsets: own, folders: folders}).clientSettings
 	return r, errors.Join(wrong[:]...)
 }
 

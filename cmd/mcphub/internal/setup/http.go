@@ -62,6 +62,16 @@ func HTTPOptions(f *config.File, env func(string) (string, bool), log zerolog.Lo
 	if o.Node = f.HTTP.Node; o.Node == "" {
 		o.Node, _ = os.Hostname() // without one no other hub is told about this
 	}
+	for _, text := range f.HTTP.Peers {
+		if peer, err := keys.ParsePeer(text); err == nil { // hub.json was checked
+			o.Peers = append(o.Peers, peer)
+		}
+	}
+	if len(o.Peers) > 0 && len(f.HTTP.StateKey) == 0 {
+		at := f.At("http", "peers")
+		at.Text = "hubs forward to each other by a key that they have in common: give all of them one \"stateKey\", such as `openssl rand -base64 32` prints"
+		return o, &exit.Error{Code: exit.Config, Err: at}
+	}
 	l := f.Limits.Principal
 	o.Principal = hub.PrincipalLimits{Sessions: l.Sessions, Calls: l.Calls, Rate: l.Rate, Burst: l.Burst}
 	home, _ := os.UserHomeDir() // without one, what needs it stays relative and is refused

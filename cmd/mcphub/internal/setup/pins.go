@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/rs/zerolog"
@@ -24,12 +22,15 @@ import (
 
 // This file reads and writes hub.lock, and decides which reading of it counts.
 
+// LockName is the name of a hub.lock.
+const LockName = "hub.lock"
+
 // LockPath returns where hub.lock lies: beside hub.json. "": there is no hub.json.
 func LockPath(file *config.File) string {
 	if file.Path == "" {
 		return ""
 	}
-	return filepath.Join(filepath.Dir(file.Path), "hub.lock")
+	return filepath.Join(filepath.Dir(file.Path), LockName)
 }
 
 // maxLock bounds hub.lock, in bytes.
@@ -57,19 +58,14 @@ func (s *Source) ReadLock(file *config.File) (*pin.Lock, error) {
 }
 
 func readLock(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	text, err := readBounded(path, nil, maxLock)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
+	case err != nil:
+		return nil, exit.Errorf(exit.Failure, "%s: %w; mcphub lock writes it again", path, err)
 	}
-	if err != nil {
-		return nil, exit.Failed(err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxLock+1))
-	if err == nil && len(text) > maxLock {
-		err = fmt.Errorf("%s is larger than %d bytes; remove it and run mcphub lock", path, maxLock)
-	}
-	return text, err
+	return text, nil
 }
 
 // lockItem returns the Item of a hub.lock.
@@ -82,13 +78,18 @@ func lockItem(path string, text []byte) (consent.Item, error) {
 	return i, err
 }
 
-// acceptedLock returns the text of a hub.lock that counts, and asks a person about another one. A first lock only withholds, so that it
-// counts as it is.
+// acceptedLock returns the text of a hub.lock that counts. A first lock only withholds, so that it counts as it is.
 func (s *Source) acceptedLock(path string, text []byte) ([]byte, error) {
 	i, err := lockItem(path, text)
 	if err != nil {
 		return nil, err
 	}
+	return s.acceptedText(i, text, true)
+}
+
+// acceptedText returns the text of a file that counts: its own, or the one that a person has accepted last if a server could have written it
+// since. A person is asked about that. text is nil if there is no file. first reports whether a text counts before any was accepted.
+func (s *Source) acceptedText(i consent.Item, text []byte, first bool) ([]byte, error) {
 	was, known, err := s.Consent.Accepted(i.ID)
 	switch {
 	case err != nil:
@@ -98,7 +99,7 @@ func (s *Source) acceptedLock(path string, text []byte) ([]byte, error) {
 	case known && string(was) == string(text):
 		return text, s.Consent.Withdraw(i.ID)
 	}
-	if _, could := s.Consent.CouldBeWritten(i); !could || !known {
+	if _, could := s.Consent.CouldBeWritten(i); !could || !known && first {
 		if err := s.Consent.Take(i); err != nil {
 			s.AcceptErr = err
 		}
@@ -173,12 +174,12 @@ func (s *Source) readPins(file *config.File, home string, log zerolog.Logger) (*
 			if !s.Consent.Keeps() {
 				return errors.New("there is no folder of state in which an answer could be kept; set HOME or XDG_STATE_HOME")
 			}
-			title := fmt.Sprintf("tools of the server %s have grown since %s was written", printable.Quote(q.Server), path)
+			title := fmt.Sprintf("what the server %s defines has grown since %s was written", printable.Quote(q.Server), path)
 			return s.Consent.Ask(consent.Item{ID: pinItem(path, q.Server), Title: title, Lines: q.Lines, Value: q.Value.Format()})
 		},
 		Warn: func(server string, changes []pin.Change) {
 			for _, c := range changes {
-				log.Warn().Str("child", server).Str("what", c.Text()).Msg("a tool has grown since hub.lock was written")
+				log.Warn().Str("child", server).Str("what", c.Text()).Msg("a definition has grown since hub.lock was written")
 			}
 		},
 	}), nil

@@ -24,21 +24,12 @@ type projectSearch struct {
 // variables, and client is its process. isWritten reports whether a server could have written in a directory. Such a server could have taken
 // away what the project was known by, so the working directory itself counts then.
 func guessProject(dir string, env func(string) (string, bool), client int, isWritten func(string) bool) rootsmgr.Guess {
-	real, err := filepath.EvalSymlinks(dir)
-	if err != nil || strings.HasPrefix(filepath.VolumeName(real), `\\`) { // a share is on another machine
-		return rootsmgr.Guess{}
-	}
-	s := projectSearch{program: programFolder(client)}
-	if home, ok := env(hubfile.HomeVariable()); ok {
-		s.home, _ = filepath.EvalSymlinks(home)
-	}
-	if s.home == "" {
-		if u, err := user.Current(); err == nil {
-			s.home, _ = filepath.EvalSymlinks(u.HomeDir)
-		}
-	}
+	real, s, ok := newProjectSearch(dir, env, client)
 	workDir := rootsmgr.Entry{URI: dir}
-	if s.home == "" {
+	switch {
+	case !ok:
+		return rootsmgr.Guess{}
+	case s.home == "":
 		return rootsmgr.Guess{WorkDir: workDir, Refused: "your home folder is not known; set HOME"}
 	}
 	switch project, refused := s.find(real); {
@@ -52,8 +43,27 @@ func guessProject(dir string, env func(string) (string, bool), client int, isWri
 	return rootsmgr.Guess{}
 }
 
+// newProjectSearch returns the search for a client, and its working directory with links followed. ok is false if that directory is not on
+// this machine.
+func newProjectSearch(dir string, env func(string) (string, bool), client int) (real string, s projectSearch, ok bool) {
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil || strings.HasPrefix(filepath.VolumeName(real), `\\`) { // a share is on another machine
+		return "", s, false
+	}
+	s.program = programFolder(client)
+	if home, ok := env(hubfile.HomeVariable()); ok {
+		s.home, _ = filepath.EvalSymlinks(home)
+	}
+	if s.home == "" {
+		if u, err := user.Current(); err == nil {
+			s.home, _ = filepath.EvalSymlinks(u.HomeDir)
+		}
+	}
+	return real, s, true
+}
+
 // find returns the top of the version control that holds a directory. Without one it returns the nearest directory with a file that a
-// project has at its top. refused is the reason why what was found does not count.
+// project has at its top. refused is the reason why it does not count.
 func (s projectSearch) find(dir string) (project, refused string) {
 	for _, marked := range []func(string) bool{isUnderControl, hasManifest} {
 		for at := dir; !s.isAbove(at); at = filepath.Dir(at) {
@@ -61,7 +71,7 @@ func (s projectSearch) find(dir string) (project, refused string) {
 				continue
 			}
 			if open := openToOthers(at); open != "" {
-				return "", "another user may write in " + open + "; chmod go-w " + open
+				return at, "another user may write in " + open + "; chmod go-w " + open
 			}
 			return at, ""
 		}

@@ -17,6 +17,7 @@ import (
 	"mcphub/cmd/mcphub/internal/config/hubfile"
 	"mcphub/cmd/mcphub/internal/rundir"
 	"mcphub/hub"
+	"mcphub/hub/toolset"
 )
 
 // This file reads the configuration in the surroundings of clients: for each it is what a hub
@@ -28,6 +29,8 @@ type clientReader struct {
 	file    *config.File
 	made    hub.Config // of file
 	folders []string   // the hub's own
+
+	toolsets *toolset.Table // of file, whatever a project chooses
 
 	mu       sync.Mutex
 	readings []*reading // the newest last
@@ -88,6 +91,7 @@ func (c *clientReader) clientSettings(a *hub.Surroundings) (hub.Config, error) {
 	}
 	src := c.src
 	src.Roots, src.RootsGiven = a.Roots, func() bool { return a.RootsGiven }
+	cfg.Toolsets = src.withChoice(c.toolsets, env, cfg.Dir, a.Client.PID, log)
 	cfg.Fallback, err = src.readFallback(r.file, env, cfg.Dir, a.Client.PID, log)
 	return cfg, err
 }

@@ -12,15 +12,15 @@ import (
 	"mcphub/internal/spelling"
 )
 
-// toolsetTable makes the toolsets of hub.json, and of who chooses them; nil if there are none. Load has checked them.
-func toolsetTable(f *config.File, home string) (*toolset.Table, error) {
+// ToolsetTable makes the toolsets of hub.json, and of who chooses them; nil if there are none. Load has checked them.
+func ToolsetTable(f *config.File, home string) (*toolset.Table, error) {
 	if len(f.Toolsets) == 0 {
 		return nil, nil
 	}
 	t := &toolset.Table{Clients: f.Clients}
 	for _, name := range slices.Sorted(maps.Keys(f.Toolsets)) {
 		of := f.Toolsets[name]
-		set := toolset.Set{Name: name, Servers: of.Servers, Instructions: of.Instructions}
+		set := toolset.Set{Name: name, Servers: of.Servers, Instructions: of.Instructions, Selectable: of.Selectable}
 		for _, list := range []struct {
 			key  string
 			from []string

@@ -40,7 +40,7 @@ func TestToolsetTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	home := filepath.Join(f.Dir(), "home")
-	got, err := toolsetTable(f, home)
+	got, err := ToolsetTable(f, home)
 	want := &toolset.Table{
 		Sets:     []toolset.Set{{Name: "ops", Servers: []string{"git"}}, {Name: "web", Servers: []string{"files"}, Tools: []toolset.Pattern{{Server: "git", Name: "read_*"}}, Exclude: []toolset.Pattern{{Server: "*", Name: "x"}}, Instructions: "Look."}},
 		Clients:  map[string][]string{"codex": {"web"}},
@@ -49,7 +49,7 @@ func TestToolsetTable(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v %v, want %+v", got, err, want)
 	}
-	if none, err := toolsetTable(file(t, `{"mcpServers": {}}`), home); none != nil || err != nil {
+	if none, err := ToolsetTable(file(t, `{"mcpServers": {}}`), home); none != nil || err != nil {
 		t.Errorf("without toolsets there is %+v %v", none, err)
 	}
 	for name, want := range map[string]string{"web": "", "wbe": "did you mean web?", "other": "it has ops, web"} {

@@ -3,6 +3,7 @@ package keys
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"math"
 	"net"
@@ -224,6 +225,28 @@ func ParseNetwork(s string) (netip.Prefix, error) {
 	}
 	p, err := netip.ParsePrefix(s)
 	return p.Masked(), err
+}
+
+// ParsePeer reads the address of another hub: http or https, a name or an address, and a port if need be.
+func ParsePeer(s string) (*url.URL, error) {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil:
+		return nil, err
+	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
+		return nil, errors.New("write it as http://NAME:PORT or https://NAME:PORT")
+	case u.Path != "" && u.Path != "/", u.RawQuery != "", u.Fragment != "", u.User != nil:
+		return nil, errors.New("it has more than a scheme, a name and a port")
+	}
+	u.Path = ""
+	return u, nil
+}
+
+func checkPeer(s string) string {
+	if _, err := ParsePeer(s); err != nil {
+		return "is no address of a hub: " + err.Error()
+	}
+	return ""
 }
 
 // CheckURL looks at an address that may hold references to secrets. Which host it
