@@ -22,6 +22,7 @@ import (
 	"mcphub/hub"
 	"mcphub/hub/approval"
 	"mcphub/hub/catalog"
+	"mcphub/internal/callertoken"
 	"mcphub/internal/printable"
 	"mcphub/rootsmgr"
 )
@@ -80,6 +81,7 @@ func (s *Source) Build(file *config.File, w io.Writer, log zerolog.Logger) (Resu
 	store := secrets.New(kept)
 	cfg.Secret = s.acceptedResolver(file, home, store.Resolve)
 	r.Logins = Logins(store, kept)
+	cfg.Callers = callertoken.New()
 	cfg.Login, cfg.StartLogin = r.childLogin, r.logInByClient
 	if err := addServers(file, cfg); err != nil {
 		return r, err
