@@ -182,7 +182,7 @@ func imageOf(args []string) string {
 	return ""
 }
 
-// imageName returns the name of an image without what only says which of its builds it is.
+// imageName returns the name of an image without the name of a build.
 func imageName(image string) string {
 	image, _, _ = strings.Cut(image, "@")
 	if i := strings.LastIndexByte(image, ':'); i > strings.LastIndexByte(image, '/') {

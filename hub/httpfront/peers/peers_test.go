@@ -131,7 +131,7 @@ func TestServeName(t *testing.T) {
 	}))
 	t.Cleanup(replays.Close)
 	ask := func(p *Peers) (string, error) {
-		at := p.places(t.Context())
+		at := p.findPlaces(t.Context())
 		return p.askName(t.Context(), at[len(at)-1])
 	}
 	if name, err := ask(named(t, "a", "k", server.URL)); name != "b" || err != nil {
