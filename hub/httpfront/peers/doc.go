@@ -2,7 +2,7 @@
 //
 // The hubs have the keys of http.stateKey in common. The id of a session names its hub, sealed by such a key. It names no address:
 // a hub asks the addresses of http.peers which hub answers there, and the answer is sealed too. So neither a client nor an address
-// without a key chooses where a token goes.
+// without a key chooses where a token goes. An answer counts for 20 seconds: an address may go to another program.
 //
 // The hub that forwards has checked the token. It sends the request as it came, with one header more, which is sealed and bound to the
 // request: the name of the hub that is meant, and the address of the client. The other hub checks the token again, takes that

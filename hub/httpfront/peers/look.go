@@ -27,7 +27,7 @@ func tlsFor(name string) *tls.Config {
 	return &tls.Config{ServerName: name, MinVersion: tls.VersionTLS12}
 }
 
-// askAll asks all addresses for the names of their hubs, and remembers what they answer. A hub that does not answer is where it was.
+// askAll asks all addresses for the names of their hubs, and remembers what they answer.
 func (p *Peers) askAll(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTime) // others wait for the answers too
 	defer cancel()
@@ -47,10 +47,10 @@ func (p *Peers) askAll(ctx context.Context) {
 			}
 			p.mu.Lock()
 			defer p.mu.Unlock()
-			if before, had := p.known[name]; had && before != at {
+			if before, had := p.known[name]; had && before.place != at {
 				p.o.Log.Info().Str("node", printable.Escape(name, 100)).Str("address", at.host).Msg("a hub answers at another address")
 			}
-			p.known[name] = at
+			p.known[name] = sighting{at, time.Now().Add(knownTime)}
 		})
 	}
 	all.Wait()

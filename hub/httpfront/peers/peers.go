@@ -36,8 +36,9 @@ const (
 
 	validTime = 30 * time.Second // of what is sealed; the clocks of hubs may differ by less
 	dialTime  = 2 * time.Second
-	idleTime  = time.Minute // of a connection without a request; less than the other hub leaves it open
-	idleOpen  = 64          // such connections to one address
+	knownTime = 20 * time.Second // since a hub has answered; then it is asked again before it is sent a token, since another program may have its address
+	idleTime  = time.Minute      // of a connection without a request; less than the other hub leaves it open
+	idleOpen  = 64               // such connections to one address
 )
 
 // Options shape Peers.
@@ -55,7 +56,7 @@ type Peers struct {
 	looking  sync.Mutex // held while the addresses are asked; guards lookedAt
 	lookedAt time.Time
 	mu       sync.Mutex // guards known
-	known    map[string]place
+	known    map[string]sighting
 }
 
 // listed is one address of the configuration. Its transport is for all places that the name has.
@@ -70,12 +71,18 @@ type place struct {
 	host string // address and port
 }
 
+// A sighting is the place where a hub has answered last.
+type sighting struct {
+	place
+	until time.Time // then it is asked again
+}
+
 // New makes Peers; nil if there are no addresses. It asks no one.
 func New(o Options) *Peers {
 	if len(o.Addresses) == 0 {
 		return nil
 	}
-	p := &Peers{o: o, known: map[string]place{}}
+	p := &Peers{o: o, known: map[string]sighting{}}
 	for _, u := range o.Addresses {
 		t := &http.Transport{
 			DialContext:         (&net.Dialer{Timeout: dialTime}).DialContext,
@@ -195,7 +202,7 @@ func (p *Peers) Forward(w http.ResponseWriter, r *http.Request, f Request) (answ
 			}
 			return nil
 		},
-		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) {
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) { // w is out: it gives the text its time, however long the other hub took
 			answered = !p.noteFailure(f.Node, at, err)
 			if answered {
 				http.Error(w, "the hub that keeps this session has not answered; what was sent to it may have run", http.StatusBadGateway)
@@ -213,7 +220,7 @@ func (p *Peers) noteFailure(node string, at place, err error) (unsent bool) {
 	p.o.Log.Warn().Str("node", printable.Escape(node, 100)).Str("address", at.host).Bool("sent", !unsent).Err(err).Msg("a request could not be forwarded")
 	if unsent {
 		p.mu.Lock()
-		if p.known[node] == at {
+		if p.known[node].place == at {
 			delete(p.known, node)
 		}
 		p.mu.Unlock()
@@ -253,28 +260,50 @@ func (l *lastRead) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// findPlace returns where a hub answers. It asks all addresses if that is not known, unless they were asked a moment ago.
+// findPlace returns where a hub answers. If that was found out too long ago, it asks there. If it is not known, or another hub answers there, it
+// asks all addresses, unless they were asked a moment ago.
 func (p *Peers) findPlace(ctx context.Context, node string) (place, bool) {
-	if at, ok := p.placeOf(node); ok {
+	if at, fresh, _ := p.placeOf(node); fresh {
 		return at, true
 	}
 	p.looking.Lock()
 	defer p.looking.Unlock()
-	if at, ok := p.placeOf(node); ok { // another request has found it
+	at, fresh, known := p.placeOf(node)
+	if fresh { // another request has found it
+		return at, true
+	}
+	if known && p.confirmPlace(ctx, node, at) {
 		return at, true
 	}
 	if time.Since(p.lookedAt) >= lookEvery {
 		p.askAll(ctx)
 		p.lookedAt = time.Now() // those who have waited for this look do not look again
 	}
-	return p.placeOf(node)
+	at, fresh, _ = p.placeOf(node)
+	return at, fresh
 }
 
-func (p *Peers) placeOf(node string) (place, bool) {
+// confirmPlace asks at a place whether a hub is still there, and forgets the place if not.
+func (p *Peers) confirmPlace(ctx context.Context, node string, at place) bool {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTime) // others wait for the answer too
+	defer cancel()
+	name, err := p.askName(ctx, at)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	at, ok := p.known[node]
-	return at, ok
+	if err != nil || name != node {
+		delete(p.known, node)
+		return false
+	}
+	p.known[node] = sighting{at, time.Now().Add(knownTime)}
+	return true
+}
+
+// placeOf returns where a hub has answered, and whether that was a moment ago.
+func (p *Peers) placeOf(node string) (at place, fresh, known bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	seen, known := p.known[node]
+	return seen.place, time.Now().Before(seen.until), known
 }
 
 // isAddress reports whether a host is an address, and no name.

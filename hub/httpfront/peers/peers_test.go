@@ -192,3 +192,84 @@ func TestBrokenForwarding(t *testing.T) {
 		}
 	}
 }
+
+// TestAnotherProgramAtTheAddress is an attack: a hub has ended, and another program has its address. It is sent no token, for it does not answer as
+// the hub would. Control: before that the hub is sent the request, and once it is asked again.
+func TestAnotherProgramAtTheAddress(t *testing.T) {
+	t.Parallel()
+	hub := named(t, "b", "k")
+	var taken atomic.Bool
+	var served, stolen, asked atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case taken.Load() && r.Header.Get("Authorization") != "":
+			stolen.Add(1)
+		case taken.Load():
+			http.NotFound(w, r)
+		case hub.ServeName(w, r):
+			asked.Add(1)
+		default:
+			served.Add(1)
+		}
+	}))
+	t.Cleanup(server.Close)
+	p := named(t, "a", "k", server.URL)
+	forward := func() bool {
+		return p.Forward(httptest.NewRecorder(), request("POST", "/mcp", "Bearer x", "s"), Request{Node: "b", Client: "192.0.2.7", Body: []byte("{}")})
+	}
+	passTime := func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.known["b"] = sighting{p.known["b"].place, time.Now()}
+	}
+	if !forward() || !forward() || served.Load() != 2 || asked.Load() != 1 {
+		t.Fatalf("the control: served %d, asked %d times", served.Load(), asked.Load())
+	}
+	passTime()
+	if !forward() || served.Load() != 3 || asked.Load() != 2 {
+		t.Errorf("after a while: served %d, asked %d times", served.Load(), asked.Load())
+	}
+	taken.Store(true)
+	passTime()
+	if forward() || stolen.Load() != 0 {
+		t.Errorf("another program was sent %d tokens", stolen.Load())
+	}
+}
+
+// timedWriter notes what is written before it has time for it.
+type timedWriter struct {
+	*httptest.ResponseRecorder
+	timed bool
+	early int
+}
+
+func (w *timedWriter) SetReadDeadline(time.Time) error { return nil }
+
+func (w *timedWriter) SetWriteDeadline(time.Time) error {
+	w.timed = true
+	return nil
+}
+
+func (w *timedWriter) Write(b []byte) (int, error) {
+	if !w.timed {
+		w.early++
+	}
+	return w.ResponseRecorder.Write(b)
+}
+
+// TestBrokenForwardingIsTold: the client learns that its call may have run, however long the other hub had taken before it broke down.
+func TestBrokenForwardingIsTold(t *testing.T) {
+	t.Parallel()
+	hub := named(t, "b", "k")
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !hub.ServeName(w, r) {
+			panic(http.ErrAbortHandler)
+		}
+	}))
+	t.Cleanup(server.Close)
+	w := &timedWriter{ResponseRecorder: httptest.NewRecorder()}
+	answered := named(t, "a", "k", server.URL).Forward(w, request("POST", "/mcp", "Bearer x", "s"), Request{Node: "b", Body: []byte("{}")})
+	if !answered || w.Code != http.StatusBadGateway || w.early > 0 {
+		t.Errorf("%t, %d, %d writes by the deadline of the request", answered, w.Code, w.early)
+	}
+}
