@@ -12,6 +12,7 @@ import (
 type Token struct {
 	Issuer  string // that has given it, as it calls itself
 	Expires time.Time
+	Serial  uint64 // tells apart what one Table was shown; 0 of the zero Token
 
 	reveal func() string // a function, because whatever prints a value prints its texts
 }
@@ -28,8 +29,9 @@ func (t Token) Reveal() string {
 type Table struct {
 	wanted atomic.Bool // some server needs them
 
-	mu sync.Mutex
-	of map[string]map[*Holder]struct{} // by the key of the principal; those that hold a token
+	mu    sync.Mutex
+	of    map[string]map[*Holder]struct{} // by the key of the principal; those that hold a token
+	shown uint64                          // the last serial
 }
 
 // New makes a Table that holds nothing until it is wanted.
@@ -73,6 +75,21 @@ func (t *Table) Newest(key string) (Token, bool) {
 	return newest, true
 }
 
+// IsHeld reports whether a session of a principal, by its key, holds a token, by its serial, that lasts.
+func (t *Table) IsHeld(key string, serial uint64) bool {
+	if t == nil || key == "" || serial == 0 {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for h := range t.of[key] {
+		if h.token.Serial == serial {
+			return time.Now().Before(h.token.Expires)
+		}
+	}
+	return false
+}
+
 // A Holder holds the token of one session. nil holds nothing.
 type Holder struct {
 	table *Table
@@ -103,7 +120,8 @@ func (h *Holder) Show(text string, expires time.Time) {
 	if h.ended || !t.wanted.Load() || !expires.After(h.token.Expires) {
 		return
 	}
-	h.token = Token{Issuer: h.who.Issuer, Expires: expires, reveal: func() string { return text }}
+	t.shown++
+	h.token = Token{Issuer: h.who.Issuer, Expires: expires, reveal: func() string { return text }, Serial: t.shown}
 	key := h.who.Key()
 	if t.of[key] == nil {
 		t.of[key] = map[*Holder]struct{}{}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"mcphub/internal/principal"
@@ -49,6 +50,42 @@ func TestNewest(t *testing.T) {
 	table.Want(false)
 	want(alice, "")
 	want(namesake, "")
+}
+
+// TestIsHeld: a token is held until its session ends, shows a newer one or lets it expire, and for its principal alone.
+func TestIsHeld(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		now := time.Now()
+		alice, bob := principal.Principal{Name: "alice", Issuer: "https://login.example"}, principal.Principal{Name: "bob", Issuer: "https://login.example"}
+		table := New()
+		table.Want(true)
+		first, second := table.Holder(alice), table.Holder(alice)
+		show := func(h *Holder, lasts time.Duration) uint64 {
+			h.Show("secret", now.Add(lasts))
+			return h.token.Serial
+		}
+		a, b := show(first, time.Hour), show(second, 2*time.Hour)
+		want := func(what string, serial uint64, held bool) {
+			t.Helper()
+			if table.IsHeld(alice.Key(), serial) != held {
+				t.Errorf("%s: held is %t", what, !held)
+			}
+		}
+		want("the first", a, true)
+		want("the second", b, true)
+		want("none", 0, false)
+		if table.IsHeld(bob.Key(), a) || table.IsHeld("", a) || (*Table)(nil).IsHeld(alice.Key(), a) {
+			t.Error("it is held for another principal, or by no table")
+		}
+		renewed := show(first, 3*time.Hour)
+		want("the one before the renewed", a, false)
+		want("the renewed", renewed, true)
+		second.Forget()
+		want("the one of a session that has ended", b, false)
+		time.Sleep(3 * time.Hour) // no time passes in the bubble otherwise
+		want("the expired", renewed, false)
+	})
 }
 
 // TestWhoHasNone: the local user, no one and the client of a configured token have no token, and no key finds one.

@@ -154,6 +154,34 @@ func TestExchange(t *testing.T) {
 	}
 }
 
+// TestExchangeEndsWithItsSession: what was had in exchange for a token counts no longer than a session holds that token. Else a caller whose rights were
+// taken back, and whose sessions were ended for that, would call with the former rights again as soon as it begins another session.
+func TestExchangeEndsWithItsSession(t *testing.T) {
+	t.Parallel()
+	x, st := anExchanger(t, nil), store(t.TempDir())
+	alice, former := x.caller("alice", x.Issuer)
+	src := x.sourceFor(t, st, alice.Key(), nil)
+	want := func(exchanges int) {
+		t.Helper()
+		if token, advice := src.Token(t.Context()); x.User(token) != "alice" || advice != "" || len(x.exchanges()) != exchanges {
+			t.Errorf("%q, %q after %d exchanges, want %d", x.User(token), advice, len(x.exchanges()), exchanges)
+		}
+	}
+	want(1)
+	former.Forget()
+	_, session := x.caller("alice", x.Issuer)
+	want(2)
+	want(2)
+	session.Show(oauthtest.Canary+" of alice", time.Now().Add(time.Minute)) // lasts no longer than the one that is held
+	want(2)
+	session.Show(oauthtest.Canary+" of alice", time.Now().Add(2*time.Hour))
+	want(3)
+	_, other := x.caller("alice", x.Issuer) // another session of hers changes nothing
+	want(3)
+	other.Forget()
+	want(3)
+}
+
 // TestExchangeForNoOne: who has shown no token of an issuer gets no token, and no request is sent anywhere. Control: TestExchange.
 func TestExchangeForNoOne(t *testing.T) {
 	t.Parallel()

@@ -28,8 +28,8 @@ type Source struct {
 	callers   *callertoken.Table // whose tokens those are; nil: no one has any
 	headers   map[string]string  // of requests to the server
 	// fetch gets a token that is not kept; nil: there is a login, which is kept.
-	fetch  func(ctx context.Context, ch oauth.Challenge) (*oauth.TokenSet, error)
-	have   atomic.Pointer[held]
+	fetch  func(ctx context.Context, ch oauth.Challenge) (*unkept, error)
+	have   atomic.Pointer[held] // nil if a token is had in exchange: the Store alone holds that
 	looked atomic.Bool
 }
 
@@ -259,7 +259,9 @@ func (s *Source) renewTokens(ctx context.Context, used string, ch oauth.Challeng
 		case r.got.Access == used && r.used != used:
 			continue // it served someone who did not know yet that this token is refused
 		}
-		s.have.Store(&held{r.got, at})
+		if !s.exchange {
+			s.have.Store(&held{r.got, at})
+		}
 		return r.got, nil
 	}
 }

@@ -17,6 +17,7 @@ import (
 // An unkept is a token that is not kept, and is used by all Sources of its name.
 type unkept struct {
 	*oauth.TokenSet
+	subject uint64    // the serial of the caller's token that it was had for; 0: it was had for none
 	of      *Source   // one of them
 	got     time.Time // when
 	instead bool      // the server had refused the one before it
@@ -41,27 +42,25 @@ func (s *Source) fetchUnkept(ctx context.Context, used string, ch oauth.Challeng
 	case s.exchange && refused && have.instead && time.Since(have.got) < exchangeAgain:
 		return nil, fmt.Errorf("it refuses the token that %s gave in exchange for the caller's, and a new one too: the token is for another server, or the caller may not use this one; see \"auth\"%s", printable.Escape(have.Issuer, 200), s.place())
 	}
-	g, err := s.fetch(ctx, ch)
+	next, err := s.fetch(ctx, ch)
 	if err != nil {
 		return nil, err
 	}
+	next.of, next.got, next.instead = s, time.Now(), refused && !have.Expired()
 	st.mu.Lock()
-	st.unkept[s.name] = &unkept{TokenSet: g, of: s, got: time.Now(), instead: refused && !have.Expired()}
+	st.unkept[s.name] = next
 	st.mu.Unlock()
-	return g, nil
+	return next.TokenSet, nil
 }
 
-// isSpent reports whether a token that was had in exchange is of no use any more: it has expired, or its caller has no session.
+// isSpent reports whether a token that was had in exchange is of no use any more: it has expired, or no session holds the caller's token that it
+// was had for. The session has ended then, or has shown a newer one, which may have other rights.
 func (s *Source) isSpent(u *unkept) bool {
-	if !s.exchange {
-		return false
-	}
-	_, lasts := s.callers.Newest(s.principal)
-	return !lasts || !time.Now().Before(u.Expiry)
+	return s.exchange && (!s.callers.IsHeld(s.principal, u.subject) || !time.Now().Before(u.Expiry))
 }
 
 // logInAsMachine gets a token for the client itself.
-func (s *Source) logInAsMachine(ctx context.Context, ch oauth.Challenge) (*oauth.TokenSet, error) {
+func (s *Source) logInAsMachine(ctx context.Context, ch oauth.Challenge) (*unkept, error) {
 	p, err := s.client.Discover(ctx, ch)
 	var g *oauth.TokenSet
 	if err == nil {
@@ -70,18 +69,22 @@ func (s *Source) logInAsMachine(ctx context.Context, ch oauth.Challenge) (*oauth
 	if err != nil {
 		return nil, fmt.Errorf("no login as the client of hub.json: %w", err)
 	}
-	return g, nil
+	return &unkept{TokenSet: g}, nil
 }
 
 // errNoCaller is why there is nothing to exchange.
 var errNoCaller = errors.New(`this server is called with a token in exchange for the caller's, and this caller has shown none of an issuer; call over HTTP with a token of one of "http.issuers" of hub.json`)
 
-// tokenOfCaller returns the token that is had in exchange for the caller's. An earlier one counts only as long as the caller has a session.
+// tokenOfCaller returns the token that is had in exchange for the caller's. An earlier one counts only as long as a session holds the caller's token
+// that it was had for.
 func (s *Source) tokenOfCaller(ctx context.Context) (token, advice string) {
 	if _, ok := s.callers.Newest(s.principal); !ok {
 		return "", errNoCaller.Error()
 	}
-	if have := s.have.Load(); have != nil && !have.Expired() {
+	s.store.mu.Lock()
+	have := s.store.unkept[s.name]
+	s.store.mu.Unlock()
+	if have != nil && !s.isSpent(have) && !have.Expired() {
 		return have.Access, ""
 	}
 	g, err := s.renewTokens(ctx, "", oauth.Challenge{})
@@ -92,7 +95,7 @@ func (s *Source) tokenOfCaller(ctx context.Context) (token, advice string) {
 }
 
 // exchangeToken gets a token in exchange for the newest one of the caller.
-func (s *Source) exchangeToken(ctx context.Context, ch oauth.Challenge) (*oauth.TokenSet, error) {
+func (s *Source) exchangeToken(ctx context.Context, ch oauth.Challenge) (*unkept, error) {
 	shown, ok := s.callers.Newest(s.principal)
 	if !ok {
 		return nil, errNoCaller
@@ -114,7 +117,7 @@ func (s *Source) exchangeToken(ctx context.Context, ch oauth.Challenge) (*oauth.
 	if err != nil {
 		return nil, fmt.Errorf("there is no token in exchange for the caller's: %w; see \"auth\"%s", err, s.place())
 	}
-	return g, nil
+	return &unkept{TokenSet: g, subject: shown.Serial}, nil
 }
 
 // adviseScopes returns what helps if the server asks for a token that may do more.
