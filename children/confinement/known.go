@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 
 	"mcphub/children/entry"
 	"mcphub/children/sandbox"
@@ -19,12 +21,12 @@ func (h Host) knownAs(child Child) *wellknown.Server {
 	case child.Fresh != "": // what installs a server is not the server
 		return nil
 	case child.Package != "": // the copy is what its entry names, whatever leads to where in it
-		return h.knownName(child, commandline.Name{Kind: commandline.Fetched, Text: commandline.WithoutVersion(child.Package)})
+		return h.knownName(child, commandline.Name{Kind: commandline.Fetched, Text: commandline.RegistryName(child.Package)})
 	case child.Installed != nil, child.Program.Escapes() != "", h.Planted(child.Command):
 		return nil
 	}
 	line := commandline.Read(child.Program.Command, child.Program.Args)
-	if !line.Sure {
+	if !line.Sure || h.isWrappedByPlanted(child, &line) {
 		return nil
 	}
 	for _, name := range line.Names {
@@ -69,10 +71,38 @@ func (h Host) knownName(child Child, name commandline.Name) *wellknown.Server {
 	return s
 }
 
+// isWrappedByPlanted reports whether children may have put there what a wrapper or a shell starts, or what that runs or obeys before it does: another
+// program would be started then. A script is what the server runs, and knownName looks at it.
+func (h Host) isWrappedByPlanted(child Child, line *commandline.Started) bool {
+	if line.Command == child.Program.Command {
+		return false
+	}
+	inner := line.Command
+	if !filepath.IsAbs(inner) {
+		inner = h.lookUp(child.Env, inner)
+	}
+	if inner == "" || h.Planted(inner) {
+		return true
+	}
+	return slices.ContainsFunc(child.Program.Names(h.home), func(n entry.Name) bool {
+		at, isArg := strings.CutPrefix(n.Key, "/args/")
+		if i, err := strconv.Atoi(at); isArg && err == nil && line.At != commandline.Nowhere && i > line.At { // the server's own
+			return false
+		}
+		isScript := slices.ContainsFunc(line.Names, func(name commandline.Name) bool {
+			return name.Kind == commandline.File && (name.Text == n.Path || filepath.Join(child.Dir, name.Text) == n.Path)
+		})
+		return !isScript && (n.Use == entry.Code || n.Use == entry.Config && !n.Text) && h.Planted(n.Path)
+	})
+}
+
 // looksInPlanted reports whether a program of a project, or a module of Python, is looked for where children may write.
 func (h Host) looksInPlanted(child Child, module bool) bool {
-	modules, _ := child.Env.Get("PYTHONPATH")
-	places := filepath.SplitList(modules)
+	var places []string
+	for _, name := range []string{"PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "UV_PROJECT", "UV_PROJECT_ENVIRONMENT", "UV_WORKING_DIR", "UV_WORKING_DIRECTORY"} {
+		value, _ := child.Env.Get(name)
+		places = append(places, filepath.SplitList(value)...)
+	}
 	if module || child.Program.ReadsWorkingDir() {
 		places = append(places, cmp.Or(child.StartDir, child.Dir))
 	}

