@@ -56,11 +56,19 @@ func (OS) Stamp(dir string) (DirStamp, bool) {
 // from a clock that ticks each 10 ms at the slowest.
 const stampAge = 100 * time.Millisecond
 
+// hasAged reports whether a change that comes now has another time than the stamp. ext2, and ext3 and ext4 with small inodes, keep whole seconds.
+func (s DirStamp) hasAged(now time.Time) bool {
+	age := now.Sub(time.Unix(0, s.Changed))
+	if s.Changed%int64(time.Second) == 0 {
+		age -= time.Second
+	}
+	return age >= stampAge
+}
+
 // Settled implements [Stamper]. It holds for the filesystems of disks and of memory, which note the time of each change. A network, or a
 // program behind FUSE, may not.
 func (OS) Settled(dir string, s DirStamp) bool {
-	age := time.Since(time.Unix(0, s.Changed))
-	if age < stampAge {
+	if !s.hasAged(time.Now()) {
 		return false
 	}
 	var st unix.Statfs_t
