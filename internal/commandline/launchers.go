@@ -42,15 +42,15 @@ type Launcher struct {
 }
 
 var launchers = map[string]Launcher{
-	"npx":     {fetch: npmFetch, implied: "node_modules", given: []string{"--prefix"}, values: []string{"-p", "--package", "-c", "--call", "--prefix", "-w", "--workspace", "--cache", "--registry", "--userconfig", "--script-shell", "--shell"}, files: []string{"--prefix"}},
-	"npm":     {fetch: npmFetch.onlyFor("exec", "x"), sub: []string{"exec", "x"}, values: []string{"-p", "--package", "-c", "--call", "--prefix", "--cache", "--registry"}, files: []string{"--prefix"}, implied: "package.json"},
+	"npx":     {fetch: npmFetch, implied: "node_modules", given: []string{"--prefix"}, values: []string{"-p", "--package", "-c", "--call", "--prefix", "-w", "--workspace", "--cache", "--registry", "--loglevel", "--userconfig", "--script-shell", "--shell"}, files: []string{"--prefix"}},
+	"npm":     {fetch: npmFetch.onlyFor("exec", "x"), sub: []string{"exec", "x"}, values: []string{"-p", "--package", "-c", "--call", "--prefix", "--cache", "--registry", "--loglevel"}, files: []string{"--prefix"}, implied: "package.json"},
 	"uvx":     {Memory: true, fetch: uvFetch, values: uvValues, files: uvFiles, specs: uvSpecs},
 	"uv":      {Memory: true, fetch: uvFetch.onlyFor("tool"), sub: []string{"run", "tool"}, values: uvValues, files: uvFiles, specs: uvSpecs, implied: "pyproject.toml", given: []string{"--directory", "--project"}},
-	"pipx":    {Memory: true, fetch: pipxFetch, sub: []string{"run"}, values: []string{"--spec", "--python", "--index-url", "--pip-args"}, implied: "a script of that name"},
+	"pipx":    {Memory: true, fetch: pipxFetch, sub: []string{"run"}, values: []string{"--spec", "--python", "-i", "--index-url", "--pip-args"}, implied: "a script of that name"},
 	"bunx":    {fetch: bunFetch, values: []string{"-p", "--package"}, implied: "node_modules"},
 	"bun":     {fetch: bunFetch.onlyFor("x"), sub: []string{"x", "run", ""}, values: []string{"-p", "--package"}, files: []string{"--cwd", "-r", "--preload", "--import", "-c", "--config", "--env-file"}, code: []string{"-e", "--eval"}, script: true, implied: "package.json and bunfig.toml"},
-	"pnpx":    {fetch: pnpmFetch, values: []string{"--package"}, implied: "package.json"},
-	"pnpm":    {fetch: pnpmFetch.onlyFor("dlx"), sub: []string{"dlx", "exec", "run"}, values: []string{"--package"}, files: []string{"-C", "--dir"}, implied: "package.json"},
+	"pnpx":    {fetch: pnpmFetch, values: []string{"--package", "--registry", "--allow-build"}, implied: "package.json"},
+	"pnpm":    {fetch: pnpmFetch.onlyFor("dlx"), sub: []string{"dlx", "exec", "run"}, values: []string{"--package", "--registry", "--allow-build"}, files: []string{"-C", "--dir"}, implied: "package.json"},
 	"yarn":    {fetch: yarnFetch, sub: []string{"dlx", "exec", "run"}, values: []string{"-p", "--package"}, files: []string{"--cwd"}, implied: "package.json and .yarnrc.yml"},
 	"deno":    {sub: []string{"run"}, values: []string{"-L", "--log-level"}, files: []string{"-c", "--config", "--import-map", "--env-file"}, script: true, implied: "deno.json"},
 	"poetry":  {Memory: true, sub: []string{"run"}, files: []string{"-C", "--directory", "-P", "--project"}, implied: "pyproject.toml"},
@@ -111,7 +111,7 @@ var launchers = map[string]Launcher{
 }
 
 var (
-	uvValues       = []string{"--index", "--index-url", "--default-index", "--extra-index-url", "-i", "--cache-dir", "--extra", "--group"}
+	uvValues       = []string{"--index", "--index-url", "--default-index", "--extra-index-url", "-i", "--cache-dir", "--extra", "--group", "--prerelease", "--resolution", "--index-strategy", "--keyring-provider", "--exclude-newer", "--link-mode", "--python-preference", "--python-platform", "--color"}
 	uvFiles        = []string{"--with-editable", "--with-requirements", "--directory", "--project", "--env-file", "--config-file", "-c", "--constraints"}
 	uvSpecs        = []string{"--from", "--with", "-w", "-p", "--python", "-f", "--find-links"}
 	nodeModules    = []string{"-r", "--require", "--import", "--loader"} // a bare name is looked for in node_modules there

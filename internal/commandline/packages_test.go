@@ -53,6 +53,13 @@ func TestPackage(t *testing.T) {
 		{"uv tool run foo", "uv: foo", "C", false},
 		{"pipx run --spec foo==1 bar", "pipx: foo==1 (bar)", "C", true},
 		{"env A=b npx -y foo x", "npm: foo", "env A=b C x", false},
+		// The value of a flag is not the package.
+		{"npx --loglevel silent foo", "npm: foo", "C", false},
+		{"npm exec --loglevel silent foo", "npm: foo", "C", false},
+		{"pnpx --registry https://r.example/ foo", "pnpm: foo [--registry https://r.example/]", "C", false},
+		{"pnpm dlx --allow-build esbuild foo", "pnpm: foo [--allow-build esbuild]", "C", false},
+		{"uvx --prerelease allow foo", "uv: foo [--prerelease allow]", "C", false},
+		{"pipx run -i https://r.example/ foo", "pipx: foo [-i https://r.example/]", "C", false},
 		{"timeout 5 npx foo", "npm: foo", "timeout 5 C", false},
 
 		// What is not understood, and what fetches nothing.
