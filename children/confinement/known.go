@@ -26,7 +26,7 @@ func (h Host) knownAs(child Child) *wellknown.Server {
 		return nil
 	}
 	line := commandline.Read(child.Program.Command, child.Program.Args)
-	if !line.Sure || h.isWrappedByPlanted(child, &line) {
+	if !line.Sure || h.isLedByPlanted(child, &line) {
 		return nil
 	}
 	for _, name := range line.Names {
@@ -71,30 +71,42 @@ func (h Host) knownName(child Child, name commandline.Name) *wellknown.Server {
 	return s
 }
 
-// isWrappedByPlanted reports whether children may have put there what a wrapper or a shell starts, or what that runs or obeys before it does: another
-// program would be started then. A script is what the server runs, and knownName looks at it.
-func (h Host) isWrappedByPlanted(child Child, line *commandline.Started) bool {
-	if line.Command == child.Program.Command {
-		return false
+// isLedByPlanted reports whether children may have put there what is started before the program, or what the program is made to load: another
+// program would have the profile then. A script of a root has nothing to lose: knownName gives it no profile, and the profile of what runs it is for
+// any script.
+func (h Host) isLedByPlanted(child Child, line *commandline.Started) bool {
+	wrapped := line.Command != child.Program.Command
+	if wrapped {
+		inner := line.Command
+		if !filepath.IsAbs(inner) {
+			inner = h.lookUp(child.Env, inner)
+		}
+		if inner == "" || h.Planted(inner) {
+			return true
+		}
 	}
-	inner := line.Command
-	if !filepath.IsAbs(inner) {
-		inner = h.lookUp(child.Env, inner)
-	}
-	if inner == "" || h.Planted(inner) {
-		return true
+	for _, name := range line.Names {
+		if name.Kind == commandline.File && (filepath.IsAbs(name.Text) && h.Planted(name.Text) || !filepath.IsAbs(name.Text) && h.Planted(filepath.Join(child.Dir, name.Text))) {
+			return false
+		}
 	}
 	return slices.ContainsFunc(child.Program.Names(h.home), func(n entry.Name) bool {
 		at, isArg := strings.CutPrefix(n.Key, "/args/")
-		if i, err := strconv.Atoi(at); isArg && err == nil && line.At != commandline.Nowhere && i > line.At { // the server's own
+		i, err := strconv.Atoi(at)
+		switch {
+		case isArg && err == nil && line.At != commandline.Nowhere && i > line.At: // the server's own
+			return false
+		case n.Key == "/env/PATH": // places in roots are taken out of it
+			return false
+		case !isArg && !wrapped && !slices.Contains(preloads, n.Key):
 			return false
 		}
-		isScript := slices.ContainsFunc(line.Names, func(name commandline.Name) bool {
-			return name.Kind == commandline.File && (name.Text == n.Path || filepath.Join(child.Dir, name.Text) == n.Path)
-		})
-		return !isScript && (n.Use == entry.Code || n.Use == entry.Config && !n.Text) && h.Planted(n.Path)
+		return (n.Use == entry.Code || n.Use == entry.Config && !n.Text) && h.Planted(n.Path)
 	})
 }
+
+// preloads are the variables of an entry that make any program load more.
+var preloads = []string{"/env/NODE_OPTIONS", "/env/LD_PRELOAD"}
 
 // looksInPlanted reports whether a program of a project, or a module of Python, is looked for where children may write.
 func (h Host) looksInPlanted(child Child, module bool) bool {

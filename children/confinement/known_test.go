@@ -105,6 +105,15 @@ func TestAProfileIsNotClaimed(t *testing.T) {
 		{"another package of that name", confinedProgram("npx", "-y", "playwright-mcp"), "", ""},
 		{"another package with its name as an argument", confinedProgram("npx", "-y", "evil", "@playwright/mcp"), "", ""},
 		{"another package, and a program of its name", confinedProgram("npx", "-y", "--package=evil", "@playwright/mcp"), "", ""},
+		{"its file, and a module of a root before it", confinedProgram("node", "-r", at("work/rooted/x.js"), cli), "", ""},
+		{"npx, and a module of a root by a variable", in(confinedProgram("npx", "@playwright/mcp"), func(p *program.Program) {
+			p.Env = map[string]string{"NODE_OPTIONS": "--require " + at("work/rooted/x.js")}
+		}), "", ""},
+		{"npx behind env, which names a root in PATH", in(confinedProgram("env", "PATH="+at("work/rooted"), "npx", "@playwright/mcp"), srv), "", ""},
+		{"npx behind timeout, and a root later in PATH", in(confinedProgram("timeout", "5", "npx", "@playwright/mcp"), func(p *program.Program) {
+			p.Cwd, p.Env = at("srv"), map[string]string{"PATH": at(".local/bin") + ":" + at("work/rooted")}
+		}), "", "playwright"},
+		{"tsx of a script and a file of a root", confinedProgram("tsx", "--tsconfig", at("work/rooted/rc"), at("work/rooted/x.js")), "", "tsx"},
 		{"a folder of that name", confinedProgram("node", at("tools/playwright-mcp/cli.js")), "", ""},
 		{"a package beside it", confinedProgram("node", at("tools/node_modules/playwright/cli.js")), "", ""},
 		{"its file as an argument", confinedProgram("node", at("work/server/dist/index.js"), cli), "", ""},
@@ -120,10 +129,10 @@ func TestAProfileIsNotClaimed(t *testing.T) {
 		{"a flag that is not known", confinedProgram("npx", "--offline", "@playwright/mcp"), "", ""},
 		{"an interpreter in a root, behind timeout", in(confinedProgram("timeout", "5", at("work/rooted/python3"), "-m", "mcp_server_git"), srv), "", ""},
 		{"an interpreter in a root, by PATH of env", in(confinedProgram("env", "PATH="+at("work/rooted"), "python3", "-m", "mcp_server_git"), srv), "", ""},
-		{"an interpreter in a root, by PATH", in(confinedProgram("timeout", "5", "python3", "-m", "mcp_server_git"), path), "", ""},
-		{"npx in a root, by PATH behind timeout", in(confinedProgram("timeout", "5", "npx", "@playwright/mcp"), path), "", ""},
-		{"npx in a root, by PATH in a shell", in(confinedProgram("bash", "-c", "npx @playwright/mcp"), path), "", ""},
-		{"a program in a root, by PATH in a shell", in(confinedProgram("bash", "-c", "gopls mcp"), path), "", ""},
+		{"a module, and a root in PATH", in(confinedProgram("timeout", "5", "python3", "-m", "mcp_server_git"), path), "", ""},
+		{"npx behind timeout, and a root in PATH, which is taken out", in(confinedProgram("timeout", "5", "npx", "@playwright/mcp"), path), "", "playwright"},
+		{"npx in a shell, and a root in PATH, which is taken out", in(confinedProgram("bash", "-c", "npx @playwright/mcp"), path), "", "playwright"},
+		{"a program in a shell, and a root in PATH, which is taken out", in(confinedProgram("bash", "-c", "gopls mcp"), path), "", "gopls"},
 		{"a module, where env enters a root", in(confinedProgram("env", "-C", at("work/rooted"), "python3", "-m", "mcp_server_git"), srv), "", ""},
 		{"a module, which a root may have, by env", in(confinedProgram("env", "PYTHONPATH="+at("work/rooted"), "python3", "-m", "mcp_server_git"), srv), "", ""},
 		{"a module, where env enters a root in a shell", in(confinedProgram("bash", "-c", "env -C "+at("work/rooted")+" python3 -m mcp_server_git"), srv), "", ""},
