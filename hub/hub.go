@@ -98,7 +98,7 @@ func New(cfg Config) (*Hub, error) {
 	conf.PutInForce(nil)
 	h.current.Set(conf)
 	h.turns.Set(conf.CallLimits())
-	h.callers.Want(conf.ExchangesTokens())
+	h.callers.SetWanted(conf.ExchangesTokens())
 	changed := h.sessions.UpdateInstance
 	if cfg.Telemetry != nil {
 		h.watchWith(cfg.Telemetry)
@@ -180,7 +180,7 @@ func (h *Hub) followConfiguration(conf *configuration.Configuration) {
 		h.sup.SetMaxEach(principalChildren(&conf.Limits, h.sup.MaxChildren()))
 	}, h.tellEnd)
 	h.turns.Set(conf.CallLimits())
-	h.callers.Want(conf.ExchangesTokens())
+	h.callers.SetWanted(conf.ExchangesTokens())
 }
 
 // diffConfigurations tells conf and old apart.

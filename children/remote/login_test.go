@@ -91,7 +91,7 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// TestNoRequestWithoutToken: if there must be a token and is none, the server is not asked, and the error tells why. Control: the
+// TestNoRequestWithoutToken: if there must be a token and is none, the server is not asked, and the error has the reason. Control: the
 // same request, once there is one.
 func TestNoRequestWithoutToken(t *testing.T) {
 	t.Parallel()

@@ -157,7 +157,7 @@ type Auth struct {
 	Scopes       []string
 	Redirect     string // of the browser, without its port; "": as cmd/mcphub/internal/oauth has it
 	CallbackPort int    // of the redirect; 0: any
-	At           string // the line of hub.json that has it; "": none. It tells no two apart
+	At           string // the line of hub.json that has it; "": none. equalTo does not look at it
 }
 
 func (a Auth) equalTo(b Auth) bool {
