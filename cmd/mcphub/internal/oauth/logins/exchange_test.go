@@ -147,6 +147,12 @@ func TestExchange(t *testing.T) {
 			t.Errorf("%q %q", token, advice)
 		}
 	}
+
+	// Tokens of callers who have gone are forgotten when another one is had.
+	before := len(x.exchangesAsked())
+	want(x.sourceFor(t, st, bob.Key(), func(o *logins.Options) { o.Settings.Name = "other entry" }), "bob", before+1)
+	x.openSession("alice", x.Issuer)
+	want(x.sourceFor(t, st, alice.Key(), nil), "alice", before+2)
 	for _, call := range x.Calls() {
 		if call.User != "alice" && call.User != "bob" {
 			t.Errorf("the server was called by %+v", call)
@@ -203,6 +209,7 @@ func TestExchangeFails(t *testing.T) {
 		"an id token":         {map[string]string{"issued_token_type": "urn:ietf:params:oauth:token-type:id_token"}, `"issued_token_type"`},
 		"no type":             {map[string]string{"issued_token_type": ""}, `"issued_token_type"`},
 		"a type with a proof": {map[string]string{"token_type": "DPoP"}, `"token_type"`},
+		"a type of its own":   {map[string]string{"token_type": "user"}, `"token_type"`},
 		"no access token":     {map[string]string{"token_type": "N_A"}, `"token_type"`},
 		"a refusal":           {map[string]string{"error": "unauthorized_client", "error_description": "not " + oauthtest.Canary + " of alice"}, "the authorization server answers unauthorized_client"},
 		"the caller's own":    {map[string]string{"access_token": oauthtest.Canary + " of alice"}, "the caller's own token"},
