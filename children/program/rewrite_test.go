@@ -46,6 +46,9 @@ func TestRewriteArgs(t *testing.T) {
 		{"script in the package", "node", "/x/node_modules/" + pkg + "/dist/index.js /old", RewriteKnown, []string{"/r"}, "/x/node_modules/" + pkg + "/dist/index.js /r"},
 		{"script name", "node", "--no-warnings /x/filesystem-server.js /old", RewriteKnown, []string{"/r"}, "--no-warnings /x/filesystem-server.js /r"},
 		{"uvx name and version", "uvx", "mcp-server-filesystem==1.2 /old", RewriteKnown, []string{"/r"}, "mcp-server-filesystem==1.2 /r"},
+		{"behind timeout", "timeout", "5 npx -y " + pkg + " /old", RewriteKnown, []string{"/r"}, "5 npx -y " + pkg + " /r"},
+		{"behind a command that is not known", "op", "run -- npx -y " + pkg + " /old", RewriteKnown, []string{"/r"}, "run -- npx -y " + pkg + " /r"},
+		{"in a text", "bash", "-c timeout~5~npx~" + pkg + " /old", RewriteKnown, []string{"/r"}, "-c timeout~5~npx~" + pkg + " /old"},
 		{"a directory of that name is no script", "grep-server", "/x/filesystem-server", RewriteKnown, []string{"/r"}, "/x/filesystem-server"},
 		{"another server", "uvx", "mcp-server-git --repository /old", RewriteKnown, []string{"/r"}, "mcp-server-git --repository /old"},
 		{"docker never", "docker", "run -i mcp/filesystem " + pkg + " /old", RewriteKnown, []string{"/r"}, "run -i mcp/filesystem " + pkg + " /old"},
@@ -59,9 +62,12 @@ func TestRewriteArgs(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			prog := Program{Command: c.command, Args: strings.Fields(c.args), Rewrite: c.mode}
+			for i := range prog.Args {
+				prog.Args[i] = strings.ReplaceAll(prog.Args[i], "~", " ")
+			}
 			before := slices.Clone(prog.Args)
-			if got := strings.Join(prog.RewrittenArgs(c.paths), " "); got != c.want {
-				t.Errorf("got  %s\nwant %s", got, c.want)
+			if got, want := strings.Join(prog.RewrittenArgs(c.paths), " "), strings.ReplaceAll(c.want, "~", " "); got != want {
+				t.Errorf("got  %s\nwant %s", got, want)
 			}
 			if !slices.Equal(before, prog.Args) {
 				t.Errorf("the Spec was changed: %q", prog.Args)

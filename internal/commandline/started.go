@@ -41,7 +41,7 @@ const Nowhere = -2
 // plain words, and what follows -- of a command that is not known, of which nothing is sure.
 func Read(command string, args []string) (s Started) {
 	s.Sure = true
-	offset, outer := 0, slices.Concat([]string{command}, args)
+	offset, inText, outer := 0, false, slices.Concat([]string{command}, args)
 	for range maxWrapped {
 		at := Unwrap(command, args)
 		if _, _, known := LauncherOf(command); at == 0 && !known {
@@ -58,10 +58,10 @@ func Read(command string, args []string) (s Started) {
 		if words == nil {
 			break
 		}
-		command, args, offset, outer = words[0], words[1:], Nowhere, words
+		command, args, inText, outer = words[0], words[1:], true, words
 	}
 	at := ProgramAt(command, args)
-	if s.At = at + offset; offset < 0 || at >= 0 && at >= len(args) {
+	if s.At = at + offset; inText || at >= len(args) {
 		s.At = Nowhere
 	}
 	s.Names, s.Command, s.Args = namesOf(command, args), command, args
@@ -182,7 +182,7 @@ func imageOf(args []string) string {
 	return ""
 }
 
-// imageName returns the name of an image without what only says which of its builds it is.
+// imageName returns the name of an image without the name of a build.
 func imageName(image string) string {
 	image, _, _ = strings.Cut(image, "@")
 	if i := strings.LastIndexByte(image, ':'); i > strings.LastIndexByte(image, '/') {

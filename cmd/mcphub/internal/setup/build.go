@@ -32,10 +32,11 @@ type Result struct {
 	Hub     hub.Config
 	Logins  *logins.Store
 	File    *config.File
-	Logs    string      // folder where the children's stderr is kept; "" if it is not
-	Waiting string      // why this is not hub.json as it reads; "": it is
-	Audit   string      // folder where decisions are recorded; "" if they are not
-	Keep    config.Keep // how much of them
+	Logs    string        // folder where the children's stderr is kept; "" if it is not
+	Waiting string        // why this is not hub.json as it reads; "": it is
+	Audit   string        // folder where decisions are recorded; "" if they are not
+	Keep    config.Keep   // how much of them
+	Syslog  config.Syslog // where they are sent
 }
 
 // Read reads the configuration, as far as it is accepted, and builds everything a Hub
@@ -69,7 +70,8 @@ func (s *Source) Build(file *config.File, w io.Writer, log zerolog.Logger) (Resu
 	if err != nil {
 		log.Warn().Err(err).Msg("the home folder is unknown; paths that start with ~ are refused")
 	}
-	r := Result{File: file, Logs: LogFolder(file), Audit: AuditFolder(file), Keep: file.Audit.Keep}
+	r := Result{File: file, Logs: LogFolder(file), Audit: AuditFolder(file), Keep: file.Audit.Keep, Syslog: file.Audit.Syslog}
+	r.Syslog.CA = resolvePath(file, r.Syslog.CA, home, false)
 	r.Hub = s.baseSettings(file, log)
 	cfg := &r.Hub
 	cfg.FS = s.FS()

@@ -11,12 +11,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/rs/zerolog"
 
 	"mcphub/children/consent"
 	"mcphub/cmd/mcphub/internal/config/hubfile"
 	"mcphub/hub/toolset"
+	"mcphub/internal/atomicfile"
 	"mcphub/internal/ownership"
 	"mcphub/internal/printable"
 )
@@ -92,7 +94,7 @@ func (s *Source) readChoice(path string) ([]byte, error) {
 	}
 	var text []byte
 	if !missing {
-		if text, err = readBounded(path, maxChoice); err != nil {
+		if text, err = readBounded(path, info, maxChoice); err != nil {
 			return nil, err
 		}
 	}
@@ -111,13 +113,22 @@ func (s *Source) readChoice(path string) ([]byte, error) {
 	return counts, err
 }
 
-// readBounded reads a file of at most so many bytes.
-func readBounded(path string, limit int64) ([]byte, error) {
-	f, err := os.Open(path)
+// readBounded reads a regular file of at most so many bytes. looked is what was seen at the path before, and has to be there still; nil: nothing was
+// seen.
+func readBounded(path string, looked fs.FileInfo, limit int64) ([]byte, error) {
+	f, err := atomicfile.Open(path, syscall.O_NONBLOCK) // a pipe that has taken its place would wait for someone to write
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
+	switch info, err := f.Stat(); {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, errors.New("it is no regular file")
+	case looked != nil && !os.SameFile(looked, info):
+		return nil, errors.New("it was replaced while it was read; start the client again")
+	}
 	text, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err == nil && int64(len(text)) > limit {
 		err = fmt.Errorf("it is larger than %d bytes", limit)

@@ -58,7 +58,7 @@ func (s *Source) ReadLock(file *config.File) (*pin.Lock, error) {
 }
 
 func readLock(path string) ([]byte, error) {
-	text, err := readBounded(path, maxLock)
+	text, err := readBounded(path, nil, maxLock)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil

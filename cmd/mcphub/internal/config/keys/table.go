@@ -109,6 +109,10 @@ var Table = objectOf(
 			Key{Name: "age", Restart: true, Note: "all", Spec: durationSpan(time.Millisecond, 36500*day), Text: "Files whose lines are all older are removed. `90d` is a duration, too."},
 			Key{Name: "size", Restart: true, Note: "all", Spec: &Spec{Kind: KindSize, Min: 1 << 20}, Text: "The oldest files are removed while all take more. The file that a hub writes to and the one before it stay, 64 MiB each."},
 		)},
+		Key{Name: "syslog", Guard: true, Text: "Send each line to a collector as well; see [audit.md](audit.md#syslog).", Spec: guardingObject(
+			Key{Name: "address", Restart: true, Guard: true, Def: `""`, Note: "nowhere", Spec: &Spec{Kind: KindString, Expand: ExpandNow, Valid: orNone(checkCollector)}, Text: "`tcp://HOST:PORT` or `tls://HOST:PORT` of a collector that takes syslog (RFC 5424)."},
+			Key{Name: "ca", Restart: true, Guard: true, Def: `""`, Note: "those of the system", Spec: &Spec{Kind: KindString, Expand: ExpandNow}, Text: "File with the authorities that vouch for a collector by TLS."},
+		)},
 	)},
 	Key{Name: "logs", Text: "What the children write to stderr, in a file for each.", Spec: objectOf(
 		Key{Name: "dir", Restart: true, Def: `""`, Note: "a folder of the XDG state folder", Spec: &Spec{Kind: KindString, Expand: ExpandNow},
