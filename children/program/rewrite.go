@@ -43,6 +43,16 @@ func findRootArgs(prog Program) (after int, ok bool) {
 	return line.At, ok && line.At != commandline.Nowhere
 }
 
+// ownWords returns the arguments that are the program's own, and the index of the first. known: it is filesystem-like.
+func (prog Program) ownWords() (first int, words []word, known bool) {
+	after, known := findRootArgs(prog)
+	if !known {
+		after = commandline.ProgramAt(prog.Command, prog.Args)
+	}
+	first = min(after+1, len(prog.Args))
+	return first, splitWords(prog.Args[first:]), known
+}
+
 // RewritesArgs reports whether directory arguments of the child are replaced
 // by root paths. Arguments that name ${roots} themselves say better where.
 func (prog Program) RewritesArgs() bool {
@@ -67,13 +77,10 @@ func (prog Program) RewrittenArgs(paths []string) []string {
 	if !prog.RewritesArgs() || len(paths) == 0 {
 		return slices.Clone(prog.Args)
 	}
-	after, known := findRootArgs(prog)
-	if !known {
-		after = commandline.ProgramAt(prog.Command, prog.Args)
-	}
-	out := slices.Clone(prog.Args[:min(after+1, len(prog.Args))])
+	first, words, known := prog.ownWords()
+	out := slices.Clone(prog.Args[:first])
 	placed := false
-	for _, w := range splitWords(prog.Args[len(out):]) {
+	for _, w := range words {
 		if !w.isDirectory(known) {
 			out = append(out, w.text)
 			continue
@@ -91,12 +98,9 @@ func (prog Program) RewrittenArgs(paths []string) []string {
 
 // OwnDirectories returns the directory arguments of a server that is known to be filesystem-like, as they are written.
 func (prog Program) OwnDirectories() (dirs []string) {
-	after, known := findRootArgs(prog)
-	if !known {
-		return nil
-	}
-	for _, w := range splitWords(prog.Args[min(after+1, len(prog.Args)):]) {
-		if w.isDirectory(known) {
+	_, words, known := prog.ownWords()
+	for _, w := range words {
+		if known && w.positional {
 			dirs = append(dirs, w.text)
 		}
 	}
