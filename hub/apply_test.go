@@ -19,7 +19,9 @@ import (
 	"mcphub/hub/configuration"
 	"mcphub/hub/offering"
 	"mcphub/hub/status"
+	"mcphub/internal/callertoken"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/principal"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
 	"mcphub/validate/access"
@@ -427,5 +429,32 @@ func TestConfigStateIsShown(t *testing.T) {
 	got := jsonrpc.Get(jsonrpc.Get([]byte(c.raw("tools/call", toolCall("get-roots", `{}`))), "structuredContent"), "config")
 	if s, _ := jsonrpc.String(jsonrpc.Get(got, "lastError")); s != "hub.json:3:1: error: odd" {
 		t.Errorf("%s", got)
+	}
+}
+
+// TestApplyWantsTokens: the tokens of callers are held while some server needs them, by the configuration in force, and forgotten when none
+// does.
+func TestApplyWantsTokens(t *testing.T) {
+	t.Parallel()
+	table, who := callertoken.New(), principal.Principal{Name: "alice", Issuer: "https://login.example"}
+	exchanges := spec.Spec{Name: "far", URL: "https://mcp.example/mcp", Auth: spec.Auth{Asked: true, Exchange: true, ClientID: "hub"}}
+	cfg := testConfig(t)
+	cfg.Callers = table
+	h, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	session := table.Holder(who)
+	for i, specs := range [][]spec.Spec{nil, {exchanges}, nil} {
+		if i > 0 {
+			apply(t, h, testConfig(t, specs...))
+		}
+		if _, held := table.Newest(who.Key()); held {
+			t.Errorf("%d: held before it was shown again", i)
+		}
+		session.Show("token", time.Now().Add(time.Hour))
+		if _, held := table.Newest(who.Key()); held != (specs != nil) {
+			t.Errorf("%d: held: %t", i, held)
+		}
 	}
 }

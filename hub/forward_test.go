@@ -21,7 +21,7 @@ type fleet struct {
 }
 
 // newFleet starts hubs; change may change the options of each.
-func newFleet(t *testing.T, n int, change func(i int, o *HTTPOptions)) *fleet {
+func newFleet(t testing.TB, n int, change func(i int, o *HTTPOptions)) *fleet {
 	t.Helper()
 	f := &fleet{}
 	var all []*url.URL
@@ -203,5 +203,21 @@ func TestForwardedRate(t *testing.T) {
 		if refused > 0 != refuses {
 			t.Errorf("hub %d has a bound: %d of 20 calls are refused", bounded, refused)
 		}
+	}
+}
+
+// BenchmarkForwardedCall compares a call at the hub of its session with one that comes to another hub.
+func BenchmarkForwardedCall(b *testing.B) {
+	f := newFleet(b, 2, nil)
+	c := f.hubs[0].initialize(`{}`, "Authorization", "Bearer a").initialized()
+	for i, name := range []string{"direct", "forwarded"} {
+		at := f.at(i, c)
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if r := at.request("tools/call", toolCall("kid__echo", `{}`)); r.StatusCode != http.StatusOK || body(b, r) == "" {
+					b.Fatal(r.StatusCode)
+				}
+			}
+		})
 	}
 }

@@ -78,7 +78,7 @@ func (h *Hub) NewHTTPFront(o HTTPOptions) (*HTTPFront, error) {
 	if err := n.followKeys(o.StateKeys); err != nil {
 		return nil, err
 	}
-	o.Log = h.currentConfiguration().Log
+	o.Log, o.Callers = h.currentConfiguration().Log, h.callers
 	o.Count, o.Tell = h.telemetry.HTTPRefused, h.tellRejection
 	front, err := httpfront.New(httpSessions{h, n}, o)
 	if err != nil {

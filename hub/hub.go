@@ -24,6 +24,7 @@ import (
 	"mcphub/hub/toolset"
 	"mcphub/hub/turns"
 	"mcphub/internal/audit"
+	"mcphub/internal/callertoken"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr/guard"
 )
@@ -62,7 +63,8 @@ type Hub struct {
 	redefined   catalog.Redefinitions
 	recent      audit.Recent // refusals, if no log is kept
 	recorded    *record.Group
-	turns       turns.Table // of calls at servers that hub.json bounds
+	turns       turns.Table        // of calls at servers that hub.json bounds
+	callers     *callertoken.Table // the tokens by which callers over HTTP were admitted
 
 	sessions     *assignment.Table[*Session]
 	surroundings *surroundings.Table
@@ -73,7 +75,7 @@ func New(cfg Config) (*Hub, error) {
 	if cfg.FS == nil {
 		cfg.FS = guard.OS{}
 	}
-	h := &Hub{replacing: make(chan struct{}, 1)}
+	h := &Hub{replacing: make(chan struct{}, 1), callers: cfg.Callers}
 	h.sessions = assignment.NewTable[*Session](&h.current)
 	about := &cfg.About
 	about.Name = cmp.Or(about.Name, "mcphub")
@@ -96,6 +98,7 @@ func New(cfg Config) (*Hub, error) {
 	conf.PutInForce(nil)
 	h.current.Set(conf)
 	h.turns.Set(conf.CallLimits())
+	h.callers.Want(conf.ExchangesTokens())
 	changed := h.sessions.UpdateInstance
 	if cfg.Telemetry != nil {
 		h.watchWith(cfg.Telemetry)
@@ -177,6 +180,7 @@ func (h *Hub) followConfiguration(conf *configuration.Configuration) {
 		h.sup.SetMaxEach(principalChildren(&conf.Limits, h.sup.MaxChildren()))
 	}, h.tellEnd)
 	h.turns.Set(conf.CallLimits())
+	h.callers.Want(conf.ExchangesTokens())
 }
 
 // diffConfigurations tells conf and old apart.

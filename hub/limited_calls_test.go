@@ -293,3 +293,50 @@ func TestALimitedCallOfAModernClient(t *testing.T) {
 		}
 	})
 }
+
+// TestAModernCallThatWaitsForRootsHasNoTurn: a call of 2026-07-28 on a connection whose handshake has declared roots waits for these if they have
+// changed while it waited for its turn. It does not keep others from the server meanwhile, and takes another turn afterwards.
+func TestAModernCallThatWaitsForRootsHasNoTurn(t *testing.T) {
+	limiting(t, callLimits(1, 5), func(t *testing.T, h *Hub, s *turnstile) {
+		project := t.TempDir()
+		var mu sync.Mutex
+		var answered []string
+		var wg sync.WaitGroup
+		call := func(name string, c *testClient, params string) {
+			wg.Go(func() {
+				if msg, bad := text(c.raw("tools/call", params)); bad {
+					t.Errorf("%s: %s", name, msg)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				answered = append(answered, name)
+			})
+			synctest.Wait()
+		}
+		open := func() *testClient {
+			c, _ := enter(t, h, project)
+			c.handshake(`{"roots":{"listChanged":true}}`)
+			c.raw("tools/list", `{}`)
+			return c
+		}
+		first, waits, third := open(), open(), open()
+		call("first", first, toolCall("kid__echo", `{}`))
+		of := strings.TrimSuffix(toolCall("kid__echo", fmt.Sprintf(`{"path":%q}`, project)), "}")
+		call("waits", waits, of+`,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`)
+		waits.late = 5 * time.Second
+		waits.change(project)
+		time.Sleep(time.Second) // the hub has asked for the roots
+		call("third", third, toolCall("kid__echo", `{}`))
+		s.letGo(2)
+		mu.Lock()
+		if got := strings.Join(answered, " "); got != "first third" {
+			t.Errorf("while one waits for roots, these are answered: %s", got)
+		}
+		mu.Unlock()
+		s.letGo(1)
+		wg.Wait()
+		if most := s.mostNow(); most > 1 {
+			t.Errorf("%d calls were with the server at a time", most)
+		}
+	})
+}

@@ -55,7 +55,7 @@ func (r *release) linuxPackage(p platform, format string) error {
 }
 
 // installed returns what a package puts where: the program, its manual,
-// what completes its command line, a unit for systemd, and an example.
+// what completes its command line, units for systemd, and examples.
 func (r *release) installed(p platform) (files.Contents, error) {
 	manual, err := gzipped(r.manual, gzip.BestCompression)
 	if err != nil {
@@ -87,6 +87,11 @@ func (r *release) installed(p platform) (files.Contents, error) {
 		put(made("_mcphub"), "/usr/share/zsh/vendor-completions/_mcphub", 0o644),
 		put(made("mcphub.fish"), "/usr/share/fish/vendor_completions.d/mcphub.fish", 0o644),
 		put("files/mcphub.service", "/usr/lib/systemd/user/mcphub.service", 0o644),
+		put("files/mcphub-system.service", "/usr/lib/systemd/system/mcphub.service", 0o644),
+		put("files/mcphub.sysusers", "/usr/lib/sysusers.d/mcphub.conf", 0o644),
+		put("files/mcphub.tmpfiles", "/usr/lib/tmpfiles.d/mcphub.conf", 0o644),
+		put("monitoring/alerts.yaml", "/usr/share/doc/mcphub/examples/alerts.yaml", 0o644),
+		put("monitoring/dashboard.json", "/usr/share/doc/mcphub/examples/dashboard.json", 0o644),
 		put("../hub.json.example", "/usr/share/doc/mcphub/examples/hub.json.example", 0o644),
 		put("../LICENSE", "/usr/share/doc/mcphub/copyright", 0o644),
 		put(made(thirdParty), "/usr/share/doc/mcphub/"+thirdParty, 0o644),

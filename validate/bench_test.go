@@ -69,13 +69,13 @@ func BenchmarkContent1MiBPlain(b *testing.B) {
 	benchScan(b, anyTool, `{"name":"x","content":"`+string(bytes.Repeat([]byte("abcdefgh"), 1<<17))+`"}`)
 }
 
-func benchOnePath(b *testing.B, roots int) { benchUnder(b, roots, nil) }
+func benchOnePath(b *testing.B, roots int) { benchUnder(b, roots, nil, true) }
 
-// benchUnder is one call with one path under rules of which none is about it.
-func benchUnder(b *testing.B, roots int, rules []policy.Rule) {
+// benchUnder is one call with one path under rules of which none is about it. Their directories are made, or are missing.
+func benchUnder(b *testing.B, roots int, rules []policy.Rule, made bool) {
 	w := newWorld(b)
 	for _, r := range rules {
-		if r.Paths.Within != "" {
+		if made && r.Paths.Within != "" {
 			w.must(mkdir(w.fill(r.Paths.Within)))
 		}
 	}
@@ -113,7 +113,22 @@ func BenchmarkOnePathTwentyRules(b *testing.B) {
 		rules = append(rules, policy.Rule{Then: policy.Decision(i % 3), Paths: &policy.PathRule{Within: fmt.Sprintf("{outside}/d%d", i), Roles: []access.Role{access.Read}}})
 	}
 	rules[19].Paths = &policy.PathRule{Outside: true}
-	benchUnder(b, 1, rules)
+	benchUnder(b, 1, rules, true)
+}
+
+// BenchmarkManyRules: a call with a path costs the depth of the path, and not the number of rules.
+func BenchmarkManyRules(b *testing.B) {
+	for _, n := range []int{10, 10_000} {
+		for name, dir := range map[string]string{"there": "{outside}/d%d", "missing": "{outside}/no/d%d"} {
+			b.Run(fmt.Sprintf("%s-%d", name, n), func(b *testing.B) {
+				var rules []policy.Rule
+				for i := range n {
+					rules = append(rules, policy.Rule{Then: policy.Decision(i % 2), Paths: &policy.PathRule{Within: fmt.Sprintf(dir, i), Roles: []access.Role{access.Read}}})
+				}
+				benchUnder(b, 1, rules, name == "there")
+			})
+		}
+	}
 }
 
 // BenchmarkNoPathTwentyRules: none of them is about a call without a path.

@@ -40,6 +40,7 @@ type StatusError struct {
 	Text   string
 	Advice string // what a person can do if the server asks for a login; ""
 	LogIn  bool   // that is to log in
+	Unsent bool   // the request was not sent, because there is no token that it could carry, and the server has answered nothing
 
 	Challenge bool // it reports how one is to authenticate
 }
@@ -57,6 +58,9 @@ func (e *StatusError) SessionForgotten() bool {
 }
 
 func (e *StatusError) Error() string {
+	if e.Unsent {
+		return "was sent no request: " + e.Advice
+	}
 	text := fmt.Sprintf("answered with HTTP status %d (%s)", e.Code, http.StatusText(e.Code))
 	switch e.Code {
 	case http.StatusUnauthorized, http.StatusForbidden:

@@ -7,8 +7,9 @@ import (
 
 // A Login gives the tokens of requests to a server. It is used by many goroutines.
 type Login interface {
-	// Token returns the token of the next request; "" sends it without.
-	Token(ctx context.Context) string
+	// Token returns the token of the next request; "" sends it without. If there is advice for a person, the request must not be
+	// sent.
+	Token(ctx context.Context) (token, advice string)
 	// Refused learns that the server answered a request that carried the token used, or
 	// "", with this status, 401 or 403. It returns another token, with which the request
 	// is sent again; else advice for a person. Both may be "". logIn: the advice is to log
@@ -36,7 +37,10 @@ func (l *loggedIn) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Header.Get("Authorization") != "" { // by a Supply, whose business it is then
 		return l.next.RoundTrip(r)
 	}
-	token := l.login.Token(ctx)
+	token, why := l.login.Token(ctx)
+	if why != "" {
+		return refuseUnsent(r, why), nil
+	}
 	for try := 1; ; try++ {
 		resp, err := l.next.RoundTrip(withToken(r, token))
 		if err != nil || resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
@@ -47,7 +51,7 @@ func (l *loggedIn) RoundTrip(r *http.Request) (*http.Response, error) {
 			text, logIn = refusesAll, false
 		}
 		if next == "" || try == maxTries {
-			return addAdvice(resp, r, advice{text, logIn}), nil
+			return addAdvice(resp, r, advice{text: text, logIn: logIn}), nil
 		}
 		if r.GetBody != nil {
 			body, err := r.GetBody()
@@ -71,12 +75,22 @@ func withToken(r *http.Request, token string) *http.Request {
 	return r
 }
 
+// refuseUnsent answers a request that is not sent as the server would if it came without a token.
+func refuseUnsent(r *http.Request, why string) *http.Response {
+	if r.Body != nil {
+		_ = r.Body.Close() // as who sends it does
+	}
+	resp := &http.Response{StatusCode: http.StatusUnauthorized, ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Body: http.NoBody}
+	return addAdvice(resp, r, advice{text: why, unsent: true})
+}
+
 type adviceKey struct{}
 
 // advice is what a Login says about an answer.
 type advice struct {
-	text  string
-	logIn bool
+	text   string
+	logIn  bool
+	unsent bool // there is no answer: the request was not sent
 }
 
 // adviceOn returns what a Login said of an answer; the zero advice if it said nothing.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"mcphub/children/link"
 	"mcphub/children/remote"
 	"mcphub/e2e/oauthtest"
 )
@@ -17,13 +18,14 @@ type login struct {
 	mu     sync.Mutex
 	tokens []string
 	advice string
+	unsent string // why no request is sent
 	status []int
 }
 
-func (l *login) Token(context.Context) string {
+func (l *login) Token(context.Context) (token, advice string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.tokens[0]
+	return l.tokens[0], l.unsent
 }
 
 func (l *login) Refused(_ context.Context, used string, status int, _ http.Header) (token, advice string, logIn bool) {
@@ -86,6 +88,31 @@ func TestLogin(t *testing.T) {
 			}
 			_ = stop()
 		})
+	}
+}
+
+// TestNoRequestWithoutToken: if there must be a token and is none, the server is not asked, and the error tells why. Control: the
+// same request, once there is one.
+func TestNoRequestWithoutToken(t *testing.T) {
+	t.Parallel()
+	at, seen := guarded(t)
+	without := &login{tokens: []string{""}, unsent: "there is no token; run: this"}
+	l, _, _ := open(t, remote.Server{URL: at, Transport: remote.HTTP, Login: without})
+	_, err := l.Call(t.Context(), "tools/list", []byte(`{"a":1}`))
+	if err == nil || !strings.HasSuffix(err.Error(), "was sent no request: there is no token; run: this") || link.AsksForLogin(err) {
+		t.Error(err)
+	}
+	if err := l.Notify(t.Context(), "notifications/x"); err == nil || !strings.Contains(err.Error(), "was sent no request") {
+		t.Error(err)
+	}
+	if len(seen()) != 0 || len(without.status) != 0 {
+		t.Errorf("the server was asked: %q, %d", seen(), without.status)
+	}
+	without.mu.Lock()
+	without.tokens, without.unsent = []string{"good"}, ""
+	without.mu.Unlock()
+	if err := l.Notify(t.Context(), "notifications/x"); err != nil || len(seen()) != 1 {
+		t.Errorf("the control: %v, %q", err, seen())
 	}
 }
 

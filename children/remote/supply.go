@@ -117,7 +117,7 @@ type resupplied struct {
 func (t *resupplied) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := t.next.RoundTrip(r)
 	used, _ := r.Context().Value(suppliedKey{}).(*supplied)
-	if err != nil || resp.StatusCode != http.StatusUnauthorized || used == nil {
+	if err != nil || resp.StatusCode != http.StatusUnauthorized || used == nil || adviceOn(resp).unsent {
 		return resp, err
 	}
 	now, err := t.supply.renewHeaders(r.Context(), used)

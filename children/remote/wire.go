@@ -216,7 +216,7 @@ func (w *wire) deliverMessage(req *http.Request) error {
 func statusError(resp *http.Response) error {
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorText))
 	said := adviceOn(resp)
-	e := &link.StatusError{Code: resp.StatusCode, Advice: said.text, LogIn: said.logIn, Text: strings.Join(strings.Fields(printable.Clean(string(text))), " ")}
+	e := &link.StatusError{Code: resp.StatusCode, Advice: said.text, LogIn: said.logIn, Unsent: said.unsent, Text: strings.Join(strings.Fields(printable.Clean(string(text))), " ")}
 	e.Challenge = resp.Header.Get("WWW-Authenticate") != ""
 	if m := errorIn(text); m != nil {
 		e.Text = jsonrpc.ParseError(m.Error).Error()

@@ -149,6 +149,7 @@ func (p HeaderProgram) equalTo(o HeaderProgram) bool {
 type Auth struct {
 	Asked        bool // the configuration states that the server asks
 	Machine      bool // the client itself logs in, for no person
+	Exchange     bool // a token is had in exchange for the caller's own
 	ClientID     string
 	Document     string // the address of a client id metadata document, where ClientID is "" and the authorization server takes one
 	ClientSecret string
@@ -156,10 +157,11 @@ type Auth struct {
 	Scopes       []string
 	Redirect     string // of the browser, without its port; "": as cmd/mcphub/internal/oauth has it
 	CallbackPort int    // of the redirect; 0: any
+	At           string // the line of hub.json that has it; "": none. It tells no two apart
 }
 
 func (a Auth) equalTo(b Auth) bool {
-	return a.Asked == b.Asked && a.Machine == b.Machine && a.ClientID == b.ClientID && a.Document == b.Document && a.ClientSecret == b.ClientSecret &&
+	return a.Asked == b.Asked && a.Machine == b.Machine && a.Exchange == b.Exchange && a.ClientID == b.ClientID && a.Document == b.Document && a.ClientSecret == b.ClientSecret &&
 		a.Issuer == b.Issuer && slices.Equal(a.Scopes, b.Scopes) && a.Redirect == b.Redirect && a.CallbackPort == b.CallbackPort
 }
 
@@ -177,7 +179,7 @@ func (s Spec) LogsIn() bool {
 	return true
 }
 
-// IsPersonal reports whether each user logs in at this server, and not the hub for all.
+// IsPersonal reports whether each user logs in at this server, or has a token of their own there, and not the hub for all.
 func (s Spec) IsPersonal() bool { return s.LogsIn() && !s.Auth.Machine }
 
 // Program returns what the Spec says about the process to start.

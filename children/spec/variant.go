@@ -22,7 +22,7 @@ import (
 func (s Spec) VariantDigest(isDir func(path string) bool) string {
 	env, said := s.inheritedVariables(isDir), s.WithDefaults()
 	said.Environ, said.Variant, said.Revision, said.Start, said.Sandbox.At, said.ShareWhy = nil, "", 0, 0, "", ""
-	said.TLS, said.HeadersFrom.At, said.Supply = said.TLS.Bare(), "", remote.Supply{}
+	said.TLS, said.HeadersFrom.At, said.Auth.At, said.Supply = said.TLS.Bare(), "", "", remote.Supply{}
 	said.Inherit = nil // env has what is there of it
 	if said.URL != "" || said.Share != ShareSession {
 		said.Dir = "" // it starts in no one's folder

@@ -316,6 +316,8 @@ func (a *accounts) listServers(ctx context.Context, only string) ([]login, error
 		case found:
 		case spec.Auth.Machine:
 			out = append(out, login{Name: spec.Name, Server: redact.URL(spec.URL), State: "good", Why: "the client of hub.json logs in itself"})
+		case spec.Auth.Exchange:
+			out = append(out, login{Name: spec.Name, Server: redact.URL(spec.URL), State: "good", Why: "each caller over HTTP has a token in exchange for its own"})
 		case spec.Auth.Asked || only != "":
 			out = append(out, login{Name: spec.Name, Server: redact.URL(spec.URL), Principal: a.principal, State: "none", Advice: logins.Command(spec.Name, a.principal)})
 		}

@@ -1,13 +1,15 @@
 // A real authorization server, oidc-provider, and an MCP server that takes its tokens and says whose they are.
 //
 // node server.mjs: prints "protected http://.../mcp" once both listen. LIFE is how many seconds an access token lasts.
+// A registered client gets a token for itself by client_credentials, and a token for one server in exchange for that of another client by
+// token exchange (RFC 8693).
 // Beside /mcp there are servers with a fault: /audience/mcp takes tokens for another server only, /issuer/mcp names its
 // authorization server otherwise than that calls itself, /mixed/mcp names one that sends people to the login page of the other,
 // and /private/mcp names one at a private address.
 import { createServer } from 'node:http';
 import { once } from 'node:events';
 import { createRemoteJWKSet, jwtVerify } from 'jose';
-import { Provider } from 'oidc-provider';
+import { errors, Provider } from 'oidc-provider';
 
 const scope = 'tools';
 const life = Number(process.env.LIFE ?? 3600);
@@ -40,18 +42,39 @@ provider = new Provider(issuer, {
     registration: { enabled: true },
     revocation: { enabled: true },
     deviceFlow: { enabled: true },
+    clientCredentials: { enabled: true },
     resourceIndicators: {
       enabled: true,
       useGrantedResource: () => true,
-      getResourceServerInfo: (_, indicator) => {
-        if (!servers[new URL(indicator).pathname]) throw new Error(`what resource is ${indicator}`);
-        return { scope, audience: indicator, accessTokenFormat: 'jwt', accessTokenTTL: life };
-      },
+      getResourceServerInfo: (_, indicator) => infoOf(indicator),
     },
   },
 });
+provider.registerGrantType('urn:ietf:params:oauth:grant-type:token-exchange', exchange, ['subject_token', 'subject_token_type', 'requested_token_type', 'resource', 'scope']);
 provider.on('grant.success', (ctx) => console.log(`granted by ${ctx.oidc.params.grant_type}`));
 const keys = createRemoteJWKSet(new URL(`${issuer}/jwks`));
+
+function infoOf(indicator) {
+  if (!servers[new URL(indicator).pathname]) throw new Error(`what resource is ${indicator}`);
+  return { scope, audience: indicator, accessTokenFormat: 'jwt', accessTokenTTL: life };
+}
+
+// exchange gives a token for one server in exchange for that of someone for the hub.
+async function exchange(ctx) {
+  const { subject_token: subject, subject_token_type: kind, resource, scope: asked } = ctx.oidc.params;
+  const access = 'urn:ietf:params:oauth:token-type:access_token';
+  let who;
+  try {
+    if (kind !== access) throw new Error(kind);
+    who = (await jwtVerify(subject, keys, { issuer, audience: 'https://hub.example/mcp' })).payload.sub;
+  } catch {
+    throw new errors.InvalidGrant('the subject token is not good');
+  }
+  const token = new provider.AccessToken({ accountId: who, client: ctx.oidc.client, gty: 'token_exchange', scope: asked });
+  token.resourceServer = new provider.ResourceServer(resource, infoOf(resource));
+  ctx.body = { access_token: await token.save(), issued_token_type: access, token_type: token.tokenType, expires_in: token.expiration, scope: asked };
+  console.log(`exchanged ${who} for ${resource}`);
+}
 
 // mixUp is an authorization server of its own, whose page for people sends them on to that of the other one: it hopes for a code
 // of that.

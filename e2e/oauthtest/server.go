@@ -1,6 +1,7 @@
 package oauthtest
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -137,6 +138,14 @@ func (s *Server) User(token string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.now.access[token].User
+}
+
+// Give gives a user an access token, for what answers instead of the token endpoint.
+func (s *Server) Give(user string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now.Logins++
+	return s.addAccess(Seen{Login: s.now.Logins, User: user})
 }
 
 // Spend takes a refresh token as it is taken by a renewal whose answer gets lost.
@@ -310,17 +319,21 @@ func clientOf(r *http.Request) string {
 	return r.Form.Get("client_id")
 }
 
-// giveTokens gives out tokens. The caller holds the lock.
-func (s *Server) giveTokens(w http.ResponseWriter, seen Seen, refresh bool) {
-	life := s.Life
-	if life == 0 {
-		life = time.Hour
-	}
+// life returns how long an access token lasts.
+func (s *Server) life() time.Duration { return cmp.Or(s.Life, time.Hour) }
+
+// addAccess makes an access token. The caller holds the lock.
+func (s *Server) addAccess(seen Seen) string {
 	s.now.serial++
-	seen.Until = time.Now().Add(life)
+	seen.Until = time.Now().Add(s.life())
 	access := fmt.Sprintf("%s-access-%d", Canary, s.now.serial)
 	s.now.access[access] = seen
-	out := map[string]any{"access_token": access, "token_type": "bearer", "expires_in": int(life / time.Second)}
+	return access
+}
+
+// giveTokens gives out tokens. The caller holds the lock.
+func (s *Server) giveTokens(w http.ResponseWriter, seen Seen, refresh bool) {
+	out := map[string]any{"access_token": s.addAccess(seen), "token_type": "bearer", "expires_in": int(s.life() / time.Second)}
 	if len(seen.Scopes) > 0 {
 		out["scope"] = strings.Join(seen.Scopes, " ")
 	}

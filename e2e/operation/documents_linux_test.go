@@ -50,6 +50,7 @@ var documentStatus = []struct {
 	status int
 	why    string
 }{
+	{regexp.MustCompile(`^mcphub sessions end`), 5, "no client has such a session"},
 	{regexp.MustCompile(`^mcphub explain .*path=/etc/passwd`), 6, "the call would be refused"},
 	{regexp.MustCompile(`^mcphub explain --toolset `), 6, "the toolset hides the tool"},
 	{regexp.MustCompile(`^mcphub auth (logout|status) `), 5, "nobody has logged in"},
@@ -238,7 +239,7 @@ func typed(t *testing.T, line, project string, env []string) (said string, statu
 var (
 	asks        = regexp.MustCompile(`[\]?:)] $`)
 	addsServer  = regexp.MustCompile(`^mcphub add (\w+)`)
-	wantsHub    = regexp.MustCompile(`^mcphub (status|reload|restart|logs|plan|audit)`)
+	wantsHub    = regexp.MustCompile(`^mcphub (status|sessions|reload|restart|logs|plan|audit)`)
 	placeholder = regexp.MustCompile(`\[?\b(CLIENT|NAME)\b\]?`)
 )
 

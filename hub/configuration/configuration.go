@@ -180,6 +180,11 @@ func (c *Configuration) CallLimits() map[string]turns.Limits {
 	return limits
 }
 
+// ExchangesTokens reports whether a child is called with tokens that are had in exchange for those of callers.
+func (c *Configuration) ExchangesTokens() bool {
+	return slices.ContainsFunc(c.Children, func(child Child) bool { return child.Spec.Auth.Exchange })
+}
+
 // ChildNames returns the children's names in the order of hub.json.
 func (c *Configuration) ChildNames() []string {
 	out := make([]string, 0, len(c.Children))

@@ -18,6 +18,7 @@ import (
 	"mcphub/hub/telemetry"
 	"mcphub/hub/toolset"
 	"mcphub/hub/turns"
+	"mcphub/internal/callertoken"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/reference"
 	"mcphub/rootsmgr"
@@ -53,7 +54,8 @@ type Settings struct {
 
 	Telemetry *telemetry.Telemetry // of the hub, and of no other; nil: no one watches
 
-	Login func(k spec.Key, s spec.Spec) (remote.Login, error) // gives the login of a child; nil: none has any
+	Callers *callertoken.Table                                  // holds the tokens by which callers over HTTP were admitted, while a child needs them; of the hub, and of no other; nil: none is held
+	Login   func(k spec.Key, s spec.Spec) (remote.Login, error) // gives the login of a child; nil: none has any
 	// StartLogin logs in at the server of a child for a principal. page is given the address that
 	// a person is to open, and the code to enter there, if any; it returns once the person has
 	// agreed. nil: no one can log in this way.

@@ -370,7 +370,7 @@ func (f *Front) findSession(w http.ResponseWriter, r *http.Request, who admissio
 		f.answerRefused(w, r, refusedUnknown, nil)
 		return nil
 	}
-	c.extendTo(who.Expires)
+	c.noteToken(r, who)
 	return c
 }
 
@@ -391,13 +391,13 @@ func (f *Front) openSession(w http.ResponseWriter, r *http.Request, m *jsonrpc.M
 		f.refuseRequest(w, r, http.StatusForbidden, ReasonToolset, m.ID, err.Error())
 		return
 	}
-	c := newPeer(f.hub.NewID(who), who, f.hub.Limits().Calls, &f.slow) // later requests do not name their client
+	c := f.newPeer(f.hub.NewID(who), who) // later requests do not name their client
 	f.noteOrigin(c, r)
 	if refused := f.enterSession(c); refused != nil {
 		f.answerRefused(w, r, refused, m.ID)
 		return
 	}
-	c.extendTo(who.Expires)
+	c.noteToken(r, who)
 	c.session = f.hub.Open(named, c)
 	f.runSession(c)
 	a := c.session.Initialize(c.ctx, m)

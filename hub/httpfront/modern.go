@@ -34,7 +34,7 @@ func (f *Front) modernPeer(who admission.Caller, r *http.Request) (*Peer, *refus
 	case known && c.who.Basis != who.Basis, !known && !f.now.Load().admission.StillAdmits(who):
 		return nil, refusedRevoked // who was admitted a moment ago, before a reload
 	case !known:
-		c = newPeer("", who, f.hub.Limits().Calls, &f.slow)
+		c = f.newPeer("", who)
 		f.noteOrigin(c, r)
 		c.modernSession = f.hub.OpenModern(who, c, f.o.Sessions)
 		f.modernPeers[owner] = c
@@ -45,6 +45,7 @@ func (f *Front) modernPeer(who admission.Caller, r *http.Request) (*Peer, *refus
 	if refused := c.enterConnection(isPost); refused != nil {
 		return nil, refused
 	}
+	c.holdToken(r, who)
 	return c, nil
 }
 

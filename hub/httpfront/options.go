@@ -11,6 +11,7 @@ import (
 	"mcphub/hub/httpfront/admission"
 	"mcphub/hub/httpfront/headers"
 	"mcphub/hub/httpfront/quota"
+	"mcphub/internal/callertoken"
 )
 
 // Options shape the front. The zero value serves no one: one of LocalToken, Open, and Tokens or
@@ -33,6 +34,7 @@ type Options struct {
 	Grace      time.Duration       // for calls under way after that; 0: none
 	Hurry      <-chan struct{}     // closed: neither of both goes on; nil: never
 	Toolsets   []string            // names of the toolsets that all sessions are held to; nil: any. They stay New's
+	Callers    *callertoken.Table  // holds the tokens of issuers by which callers were admitted; nil: none is held. It stays New's
 	Log        zerolog.Logger
 
 	Proxies []netip.Prefix                  // whose X-Forwarded-For and Forwarded count

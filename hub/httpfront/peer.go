@@ -16,6 +16,7 @@ import (
 	"mcphub/hub/httpfront/admission"
 	"mcphub/hub/httpfront/events"
 	"mcphub/hub/httpfront/quota"
+	"mcphub/internal/callertoken"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
 	"mcphub/internal/worker"
@@ -44,15 +45,16 @@ type Peer struct {
 	getStream     *events.Stream   // what belongs to no request: the client's GET
 	ctx           context.Context
 	cancel        context.CancelCauseFunc
-	share         *quota.Share  // of its principal; nil if that has no bounds
-	slots         chan struct{} // one token for each request being served
-	slow          *slowReplies  // of the front
-	idlers        *idlePeers    // of the front; nil for what serves modern requests
-	idle          link[Peer]    // in idlers, whose mutex guards it
-	idleSince     time.Time     // when it came to rest; the same mutex guards it
-	held          atomic.Int64  // bytes of requests being read or served
-	unsent        atomic.Int64  // bytes that wait in all its streams
-	unread        atomic.Int64  // bytes of large answers being written
+	share         *quota.Share        // of its principal; nil if that has no bounds
+	slots         chan struct{}       // one token for each request being served
+	token         *callertoken.Holder // what its caller was admitted by; nil: not held
+	slow          *slowReplies        // of the front
+	idlers        *idlePeers          // of the front; nil for what serves modern requests
+	idle          link[Peer]          // in idlers, whose mutex guards it
+	idleSince     time.Time           // when it came to rest; the same mutex guards it
+	held          atomic.Int64        // bytes of requests being read or served
+	unsent        atomic.Int64        // bytes that wait in all its streams
+	unread        atomic.Int64        // bytes of large answers being written
 
 	mu          sync.Mutex                // guards what follows
 	streams     map[string]*events.Stream // of requests under way, by id
@@ -87,6 +89,13 @@ func newPeer(id string, who admission.Caller, limit int, slow *slowReplies) *Pee
 	return p
 }
 
+// newPeer makes the Peer of a caller of the front.
+func (f *Front) newPeer(id string, who admission.Caller) *Peer {
+	p := newPeer(id, who, f.hub.Limits().Calls, &f.slow)
+	p.token = f.o.Callers.Holder(who.Principal)
+	return p
+}
+
 // Origin returns the address and the User-Agent of the request that began it.
 func (p *Peer) Origin() (address, agent string) { return p.address, p.agent }
 
@@ -95,8 +104,20 @@ func (p *Peer) isOf(who admission.Caller) bool {
 	return p.who.Basis == who.Basis && p.owner == who.Owner()
 }
 
-// extendTo remembers that the client has shown a token that expires then. The
-// session ends with the last of its tokens.
+// noteToken remembers the token that a request of the session was admitted by. The session ends with the last of its tokens.
+func (p *Peer) noteToken(r *http.Request, who admission.Caller) {
+	p.holdToken(r, who)
+	p.extendTo(who.Expires)
+}
+
+// holdToken holds the token that a request was admitted by, if a server is called with one that is had in exchange for it.
+func (p *Peer) holdToken(r *http.Request, who admission.Caller) {
+	if p.token.IsWanted() {
+		p.token.Show(admission.BearerToken(r), who.Expires)
+	}
+}
+
+// extendTo lets the session last until a token expires that the client has shown.
 func (p *Peer) extendTo(t time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -378,6 +399,7 @@ func (p *Peer) registerRequest(id string) (*activeRequest, *refusal) {
 
 // endServing ends every request: the session has ended.
 func (p *Peer) endServing() {
+	p.token.Forget()
 	p.mu.Lock()
 	p.ended = true
 	all := slices.Collect(maps.Values(p.serving))

@@ -16,6 +16,8 @@ import (
 	"mcphub/hub/httpfront/admission"
 	"mcphub/hub/httpfront/fronttest"
 	"mcphub/hub/httpfront/headers"
+	"mcphub/internal/callertoken"
+	"mcphub/internal/jsonrpc"
 	"mcphub/internal/principal"
 	"mcphub/rootsmgr"
 )
@@ -149,6 +151,64 @@ func TestExpiry(t *testing.T) {
 					t.Error(context.Cause(c.ctx))
 				}
 				c.closeSession()
+			})
+		})
+	}
+}
+
+// TestTokensAreHeldForSessions: the newest token that admitted a request of a session is held as long as the session, in both eras, and
+// only if one is wanted. What was refused, and what came for the session of another, is not.
+func TestTokensAreHeldForSessions(t *testing.T) {
+	t.Parallel()
+	for _, era := range []struct {
+		name    string
+		message string
+		header  []string
+	}{{"handshake", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, nil}, {"2026-07-28", modernCall, modernHeaders}} {
+		t.Run(era.name, func(t *testing.T) {
+			table := callertoken.New()
+			synctest.Test(t, func(t *testing.T) {
+				h := newFakeHub()
+				h.modern = fakeRequest{hasMethod: true, serve: func(context.Context, *ModernReply) jsonrpc.Answer { return jsonrpc.ResultAnswer([]byte(`{}`)) }}
+				w, _, _ := bubbleWeb(t, h, Options{Resource: vouched(), Tokens: []admission.Token{{Name: "static", Secret: "s3cret"}}, Callers: table})
+				held := func(who, want string) {
+					t.Helper()
+					if got, _ := table.Newest(who); got.Reveal() != want {
+						t.Errorf("%s: %q is held, want %q", who, got.Reveal(), want)
+					}
+				}
+				var id []string
+				send := func(token string) {
+					w.do(http.MethodPost, era.message, append(append([]string{"Authorization", "Bearer " + token}, era.header...), id...)...)
+				}
+				if era.header == nil {
+					id = []string{headers.Session, w.do(http.MethodPost, initializeMessage, "Authorization", "Bearer alice of a until 60").Header.Get(headers.Session)}
+				}
+				send("alice of a until 60")
+				held("alice@login.example", "")
+				table.Want(true)
+				send("alice of a until 60")
+				held("alice@login.example", "alice of a until 60")
+				send("alice of a until 90")
+				send("alice of a until 60")
+				held("alice@login.example", "alice of a until 90")
+				send("bad")
+				send("s3cret")
+				if era.header == nil { // it is not bob's session
+					send("bob of a until 60")
+					held("bob@login.example", "")
+				}
+				held("static", "")
+				for _, c := range h.open() {
+					c.End()
+				}
+				h.front.Load().mu.Lock()
+				for _, c := range h.front.Load().modernPeers {
+					c.End()
+				}
+				h.front.Load().mu.Unlock()
+				synctest.Wait()
+				held("alice@login.example", "")
 			})
 		})
 	}

@@ -207,8 +207,13 @@ func hintsOf(def jsontext.Value) map[string]string {
 	return hints
 }
 
+// compareHints compares what tools promise. A tool that has promised only to read has promised more than to destroy nothing, and more than to
+// change nothing if it is called again (spec, ToolAnnotations).
 func (d *differences) compareHints(was, now map[string]string) {
 	for _, p := range promises {
+		if was["readOnlyHint"] == "true" && (p.hint == "destructiveHint" || p.hint == "idempotentHint") {
+			continue
+		}
 		had, has := p.absent, p.absent
 		if v, given := was[p.hint]; given {
 			had = v

@@ -104,6 +104,32 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// A tool that has promised only to read promises no more by a hint that it destroys nothing, or that calling it again changes nothing.
+func TestHintsOfWhatOnlyReads(t *testing.T) {
+	t.Parallel()
+	hints := func(text string) *pin.Server {
+		return serverOf(t, offering(`{"name":"list","inputSchema":{"type":"object"},"annotations":{`+text+`}}`))
+	}
+	for name, tc := range map[string]struct {
+		was, now string
+		grows    bool
+	}{
+		"more hints":               {`"readOnlyHint":true`, `"readOnlyHint":true,"destructiveHint":false,"idempotentHint":true`, false},
+		"it only changes a little": {`"readOnlyHint":true`, `"destructiveHint":false,"idempotentHint":true`, false},
+		"it leaves the network":    {`"readOnlyHint":true`, `"readOnlyHint":true,"openWorldHint":false`, true},
+		"it has not promised that": {`"readOnlyHint":false`, `"readOnlyHint":false,"destructiveHint":false`, true},
+		"it only reads now":        {`"destructiveHint":true`, `"readOnlyHint":true,"destructiveHint":false`, true},
+	} {
+		grows := false
+		for _, c := range pin.Compare(hints(tc.was), hints(tc.now)) {
+			grows = grows || c.Grows
+		}
+		if grows != tc.grows {
+			t.Errorf("%s: grows %v", name, grows)
+		}
+	}
+}
+
 // Tools that are new, gone or have another name.
 func TestCompareLists(t *testing.T) {
 	t.Parallel()

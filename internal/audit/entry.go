@@ -139,6 +139,13 @@ func (e *Entry) readHead(b []byte) (err error) {
 	return nil
 }
 
+// HeadNumber reads the number of a line from the begin of it.
+func HeadNumber(b []byte) (number uint64, ok bool) {
+	s := scan{b, true}
+	number = s.expectText(`{"v":1,"n":`).readNumber()
+	return number, s.ok
+}
+
 // scan reads a text from its beginning, until something is not as it must be.
 type scan struct {
 	b  []byte

@@ -16,7 +16,7 @@ type Area struct {
 	Path   string // its target; Given if that could not be looked up
 	Exists bool
 	Closed string // why it opens nothing: see Provenance; "" if it does
-	Number int    // its bit in the sets of Compare; the set of an earlier one for the same directory
+	Number int    // in the sets of Compare; the number of an earlier one for the same directory
 }
 
 // Areas are directories that paths are compared with as a [Guard] compares them
@@ -105,64 +105,59 @@ func (d *Disk) areaOf(raw string) (Area, error) {
 	return Area{Given: place.Readings.Lexical, Path: place.Path, Exists: place.Exists, Closed: closed}, nil
 }
 
-// Words returns the length of the sets that Compare fills.
-func (a *Areas) Words() int { return (a.count + 63) / 64 }
+// An AreaSet is the numbers of some areas, each once. It is as long as there are areas at and above a path.
+type AreaSet []int
 
-// AreaSets are sets of areas, bit n for the Area with Number n.
+// Has reports whether an area is in the set.
+func (s AreaSet) Has(number int) bool { return slices.Contains(s, number) }
+
+// AreaSets are the areas of three readings. Compare fills them.
 type AreaSets struct {
 	// For each reading: areas that it lies in by any spelling, and by any letter case
 	// if the system ignores case. Use them for what must not be missed.
-	Lexical, Physical, Cleaned []uint64
+	Lexical, Physical, Cleaned AreaSet
 	// Areas that all readings lie in, exactly as a Guard decides. Use it for what may
 	// be opened.
-	Every []uint64
-}
-
-// NewSets makes sets for Compare to fill.
-func (a *Areas) NewSets() *AreaSets {
-	n := a.Words()
-	all := make([]uint64, 4*n)
-	return &AreaSets{all[:n:n], all[n : 2*n : 2*n], all[2*n : 3*n : 3*n], all[3*n:]}
+	Every AreaSet
+	exact AreaSet
 }
 
 // Compare reports in which areas the readings lie.
 func (a *Areas) Compare(r *Readings, out *AreaSets) {
-	a.markAreas(r.Lexical, false, true, out.Lexical)
-	copy(out.Physical, out.Lexical)
-	if r.Physical != r.Lexical {
-		a.markAreas(r.Physical, false, true, out.Physical)
+	out.Lexical = a.appendAreas(out.Lexical[:0], r.Lexical, false, true)
+	if r.Physical == r.Lexical {
+		out.Physical = append(out.Physical[:0], out.Lexical...)
+	} else {
+		out.Physical = a.appendAreas(out.Physical[:0], r.Physical, false, true)
 	}
-	copy(out.Cleaned, out.Physical)
-	if r.Cleaned != r.Physical {
-		a.markAreas(r.Cleaned, false, true, out.Cleaned)
+	if r.Cleaned == r.Physical {
+		out.Cleaned = append(out.Cleaned[:0], out.Physical...)
+	} else {
+		out.Cleaned = a.appendAreas(out.Cleaned[:0], r.Cleaned, false, true)
 	}
-	a.markAreas(r.Physical, true, false, out.Every)
-	if !slices.ContainsFunc(out.Every, func(w uint64) bool { return w != 0 }) {
+	out.Every = a.appendAreas(out.Every[:0], r.Physical, true, false)
+	if len(out.Every) == 0 {
 		return
 	}
-	set := make([]uint64, len(out.Every))
-	a.markAreas(r.Lexical, false, false, set)
-	intersectSets(out.Every, set)
+	out.keepEvery(a, r.Lexical, false)
 	if r.Cleaned != r.Physical {
-		a.markAreas(r.Cleaned, true, false, set)
-		intersectSets(out.Every, set)
+		out.keepEvery(a, r.Cleaned, true)
 	}
 }
 
-func intersectSets(a, b []uint64) {
-	for i := range a {
-		a[i] &= b[i]
-	}
+// keepEvery leaves in Every the areas that a path lies in, too.
+func (s *AreaSets) keepEvery(a *Areas, path string, physical bool) {
+	s.exact = a.appendAreas(s.exact[:0], path, physical, false)
+	s.Every = slices.DeleteFunc(s.Every, func(number int) bool { return !s.exact.Has(number) })
 }
 
-// markAreas sets the bits of the areas at or above a clean path.
-func (a *Areas) markAreas(path string, physical, generous bool, set []uint64) {
-	clear(set)
+// appendAreas adds the areas at or above a clean path.
+func (a *Areas) appendAreas(set AreaSet, path string, physical, generous bool) AreaSet {
 	p := a.disk.Platform
 	generous = generous && p != platform.Linux
 	hit := func(i int32) {
-		if i != noRoot {
-			set[i/64] |= 1 << (i % 64)
+		if i != noRoot && !set.Has(int(i)) {
+			set = append(set, int(i))
 		}
 	}
 	a.index.visitPrefixes(p, path, func(end int) {
@@ -184,6 +179,7 @@ func (a *Areas) markAreas(path string, physical, generous bool, set []uint64) {
 			}
 		}
 	})
+	return set
 }
 
 // Inside returns which of the readings lie inside a root. The zero and the

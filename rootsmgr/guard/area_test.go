@@ -47,9 +47,9 @@ func TestAreas(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sets := a.NewSets()
-		a.Compare(&place.Readings, sets)
-		if some, every := sets.Lexical[0]|sets.Physical[0]|sets.Cleaned[0] != 0, sets.Every[0] != 0; some != e.some || every != e.every {
+		var sets guard.AreaSets
+		a.Compare(&place.Readings, &sets)
+		if some, every := len(sets.Lexical)+len(sets.Physical)+len(sets.Cleaned) > 0, len(sets.Every) > 0; some != e.some || every != e.every {
 			t.Errorf("%s in %s: some %t every %t, want %t %t (%+v)", e.path, e.dir, some, every, e.some, e.every, place.Readings)
 		}
 	}
@@ -75,9 +75,9 @@ func TestAreasThatMayBeOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sets := a.NewSets()
-	if a.Compare(&place.Readings, sets); list[1].Number != 1 || sets.Lexical[0] != 3 || sets.Every[0] != 1 {
-		t.Errorf("%+v: in %b, opened %b", list, sets.Lexical, sets.Every)
+	var sets guard.AreaSets
+	if a.Compare(&place.Readings, &sets); list[1].Number != 1 || len(sets.Lexical) != 2 || !slices.Equal(sets.Every, guard.AreaSet{0}) {
+		t.Errorf("%+v: in %d, opened %d", list, sets.Lexical, sets.Every)
 	}
 }
 
@@ -86,20 +86,20 @@ func TestAreaThroughALink(t *testing.T) {
 	t.Parallel()
 	fsys := rootstest.NewFS(t, platform.Darwin, []string{"/u/Docs/f", "/Short => u/Docs"}, rootstest.Folding())
 	a, _, _ := guard.NewAreas(fsys, []string{"/Short"})
-	sets := a.NewSets()
+	var sets guard.AreaSets
 	for _, path := range []string{"/Short/f", "/short/f"} {
-		a.Compare(&guard.Readings{Lexical: path, Physical: "/u/Docs/f", Cleaned: "/u/Docs/f"}, sets)
-		if sets.Lexical[0] != 1 || sets.Every[0] != 1 {
-			t.Errorf("%s: in %b, opened %b", path, sets.Lexical, sets.Every)
+		a.Compare(&guard.Readings{Lexical: path, Physical: "/u/Docs/f", Cleaned: "/u/Docs/f"}, &sets)
+		if !slices.Equal(sets.Lexical, guard.AreaSet{0}) || !slices.Equal(sets.Every, guard.AreaSet{0}) {
+			t.Errorf("%s: in %d, opened %d", path, sets.Lexical, sets.Every)
 		}
-		a.Compare(&guard.Readings{Lexical: path, Physical: path, Cleaned: path}, sets)
-		if sets.Lexical[0] != 1 || sets.Every[0] != 0 {
-			t.Errorf("%s by now: in %b, opened %b", path, sets.Lexical, sets.Every)
+		a.Compare(&guard.Readings{Lexical: path, Physical: path, Cleaned: path}, &sets)
+		if !slices.Equal(sets.Lexical, guard.AreaSet{0}) || len(sets.Every) != 0 {
+			t.Errorf("%s by now: in %d, opened %d", path, sets.Lexical, sets.Every)
 		}
 	}
 }
 
-// TestManyAreas: an area has its own bit in each set, however many there are, and a set that is filled again holds nothing from before.
+// TestManyAreas: an area has its own number in each set, however many there are, and a set that is filled again holds nothing from before.
 func TestManyAreas(t *testing.T) {
 	t.Parallel()
 	const n = 150
@@ -110,10 +110,7 @@ func TestManyAreas(t *testing.T) {
 	}
 	fsys := rootstest.NewFS(t, platform.Linux, lines)
 	a, _, _ := guard.NewAreas(fsys, dirs)
-	if a.Words() != 3 {
-		t.Fatalf("%d words for %d areas", a.Words(), n)
-	}
-	sets := a.NewSets()
+	var sets guard.AreaSets
 	for _, e := range []struct {
 		path                              string
 		lexical, physical, cleaned, every func(i int) []int
@@ -128,22 +125,16 @@ func TestManyAreas(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			a.Compare(&place.Readings, sets)
+			a.Compare(&place.Readings, &sets)
 			for name, set := range map[string]struct {
-				got  []uint64
+				got  guard.AreaSet
 				want []int
 			}{
 				"lexical": {sets.Lexical, e.lexical(i)}, "physical": {sets.Physical, e.physical(i)},
 				"cleaned": {sets.Cleaned, e.cleaned(i)}, "every": {sets.Every, e.every(i)},
 			} {
-				var got []int
-				for bit := range 64 * len(set.got) {
-					if set.got[bit/64]>>(bit%64)&1 != 0 {
-						got = append(got, bit)
-					}
-				}
-				if !slices.Equal(got, set.want) {
-					t.Errorf("%s of %s: %d, want %d", name, fmt.Sprintf(e.path, i), got, set.want)
+				if slices.Sort(set.got); !slices.Equal(set.got, set.want) {
+					t.Errorf("%s of %s: %d, want %d", name, fmt.Sprintf(e.path, i), set.got, set.want)
 				}
 			}
 		}

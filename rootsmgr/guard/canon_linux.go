@@ -1,6 +1,8 @@
 package guard
 
 import (
+	"time"
+
 	"golang.org/x/sys/unix"
 
 	"mcphub/internal/rawio"
@@ -32,4 +34,42 @@ func (OS) Whole(path string) (Entry, bool) {
 		return Entry{}, false
 	}
 	return Entry{typeOf(uint32(st.Mode)), unix.Mkdev(st.Dev_major, st.Dev_minor), st.Ino, uint64(st.Nlink)}, true
+}
+
+var _ Stamper = OS{}
+
+// Stamp implements [Stamper].
+func (OS) Stamp(dir string) (DirStamp, bool) {
+	name, err := unix.BytePtrFromString(dir)
+	if err != nil {
+		return DirStamp{}, false
+	}
+	const wanted = unix.STATX_INO | unix.STATX_CTIME
+	st, ok := rawio.Look(name, unix.O_DIRECTORY, unix.RESOLVE_NO_SYMLINKS, wanted)
+	if !ok {
+		return DirStamp{}, false
+	}
+	return DirStamp{unix.Mkdev(st.Dev_major, st.Dev_minor), st.Ino, st.Ctime.Sec*int64(time.Second) + int64(st.Ctime.Nsec)}, true
+}
+
+// stampAge is how long ago a directory must have changed, so that the next change has another time: filesystems take it
+// from a clock that ticks each 10 ms at the slowest.
+const stampAge = 100 * time.Millisecond
+
+// Settled implements [Stamper]. It holds for the filesystems of disks and of memory, which note the time of each change. A network, or a
+// program behind FUSE, may not.
+func (OS) Settled(dir string, s DirStamp) bool {
+	age := time.Since(time.Unix(0, s.Changed))
+	if age < stampAge {
+		return false
+	}
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return false
+	}
+	switch int64(st.Type) {
+	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC, unix.TMPFS_MAGIC, unix.OVERLAYFS_SUPER_MAGIC:
+		return true
+	}
+	return false
 }

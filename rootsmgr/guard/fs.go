@@ -13,7 +13,7 @@ import (
 // FS is all that resolving a path needs of a filesystem. Names are absolute. An
 // error that is not fs.ErrNotExist makes a path unresolvable, which denies.
 //
-// An FS may offer more, each by an interface of its own: Mode, Whole, Magic, Readable, Shared,
+// An FS may offer more, each by an interface of its own: Mode, Whole, Stamp, Magic, Readable, Shared,
 // WhyClosed, TrueCase, LongName, SameFile, ReadDir, Writable, Home and Platform. ReadDir has two forms: see packages
 // pattern and machine. [OS] has all that the system can tell.
 type FS interface {

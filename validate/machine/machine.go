@@ -107,6 +107,9 @@ func (v *View) Open(m *Machine, work *budget.Budget, atHand bool) *Machine {
 	return &v.m
 }
 
+// MayWait reports whether m may look for what takes waiting for a disk.
+func (m *Machine) MayWait() bool { return m.call == nil || !m.call.atHand }
+
 // SetShares reports by names which shares of other machines roots name. No other share is looked at.
 func (v *View) SetShares(names func(share string) bool) { v.disk.names = names }
 

@@ -12,8 +12,9 @@
 //   - If no rule matches, each candidate must be inside the boundary or matched by some rule that allows.
 //   - A rule that denies or escalates also matches when a directory above its own is deleted or moved.
 //
-// A rule's directory is looked up when the policy is read, as a root is. All are compared through one index. Rules that deny
-// or escalate look again at each call if their directory did not exist then.
+// A rule's directory is looked up when the policy is read, as a root is. All are compared through one index, and the rules of a tool are
+// kept by their directories: what a path costs depends on its depth, and not on the number of rules. Rules that deny
+// or escalate look again at each call if their directory did not exist then, with one look for all that are below one directory.
 //
 // A [Compiled] policy and a [Ruling] are immutable and safe for concurrent use; an [Evaluation] belongs to one goroutine. The zero
 // Decision and the zero Rule deny, and the zero Grant opens nothing.

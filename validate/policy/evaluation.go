@@ -18,9 +18,11 @@ type Evaluation struct {
 	Grants           []Grant
 	Approved         string // the rule under which a human has allowed this very call
 
-	sets *guard.AreaSets
-	hits []bool                   // room for the ones of one candidate
-	late map[*compiledRule]string // memo of lateArea
+	sets  guard.AreaSets
+	ask   []int                    // room for what rulesToAsk returns
+	hits  []int                    // room for the ones of one candidate
+	late  map[*compiledRule]string // memo of lateArea
+	loose []int                    // see looseRules; nil before that
 }
 
 // A Candidate is one absolute path that a finding may stand for, with the three readings of that path: as written, as the
@@ -41,8 +43,8 @@ type Candidates struct {
 
 // candidateKind is all that the rules can tell candidates apart by.
 type candidateKind struct {
-	id      int    // its index
-	hits    []bool // by rule of the ruling
+	id      int   // its index
+	hits    []int // the rules of the ruling that match, in order
 	alone   Decision
 	granted bool
 	asks    bool   // a rule escalates it, and no grant covers it
@@ -61,8 +63,11 @@ func (e *Evaluation) Add(t *Candidates, u *Candidate, role access.Role, leads st
 		facts = e.factsOf(&u.Place)
 	}
 	e.hits = e.hits[:0]
-	for _, rule := range e.Ruling.rules {
-		e.hits = append(e.hits, rule.roles.Has(role) && e.isAbout(rule, &facts, u.Known) || u.Known && e.takesAlong(rule, role, &u.Place))
+	for _, i := range e.rulesToAsk(&u.Place, &facts, u.Known, role) {
+		rule := e.Ruling.set.rules[i]
+		if rule.roles.Has(role) && e.isAbout(i, &facts, u.Known) || u.Known && e.takesAlong(rule, role, &u.Place) {
+			e.hits = append(e.hits, i)
+		}
 	}
 	return t.keepKind(candidateKind{hits: e.hits, alone: u.BoundaryDecision, granted: e.isGranted(role, &u.Place), leads: leads})
 }
@@ -127,16 +132,12 @@ func (e *Evaluation) Decide(t *Candidates) Outcome {
 // of it; a rule about calls is open for the one call that was approved under it. asks is set for the kinds of candidates that a
 // grant is missing for.
 func (e *Evaluation) decideCandidates(of *Candidates, candidates []candidateKind) Outcome {
-	for i, rule := range e.Ruling.rules {
-		r := rule.Rule
-		first := slices.IndexFunc(candidates, func(u candidateKind) bool { return u.hits[i] })
-		if first < 0 {
-			continue
-		}
-		leads := candidates[first].leads
+	for _, i := range matchingRules(candidates) {
+		r := e.Ruling.set.rules[i].Rule
+		leads := candidates[slices.IndexFunc(candidates, func(u candidateKind) bool { return u.isHit(i) })].leads
 		switch r.Then {
 		case Allow:
-			if !slices.ContainsFunc(candidates, func(u candidateKind) bool { return !u.hits[i] }) {
+			if !slices.ContainsFunc(candidates, func(u candidateKind) bool { return !u.isHit(i) }) {
 				return Outcome{Decision: Allow, Rule: r, Leads: leads}
 			}
 		case Escalate:
@@ -144,7 +145,7 @@ func (e *Evaluation) decideCandidates(of *Candidates, candidates []candidateKind
 			out := Outcome{Decision: Allow, Rule: r, Leads: leads, Granted: true}
 			for _, u := range candidates {
 				switch {
-				case !u.hits[i]:
+				case !u.isHit(i):
 					rest = append(rest, u)
 				case r.Paths == nil && e.Approved != r.Name, r.Paths != nil && !u.granted:
 					out = Outcome{Decision: Escalate, Rule: r, Leads: u.leads}
@@ -166,6 +167,24 @@ func (e *Evaluation) decideCandidates(of *Candidates, candidates []candidateKind
 	return e.decideEach(candidates)
 }
 
+func (k *candidateKind) isHit(rule int) bool {
+	_, ok := slices.BinarySearch(k.hits, rule)
+	return ok
+}
+
+// matchingRules returns the rules that match any of the candidates, in order.
+func matchingRules(candidates []candidateKind) []int {
+	if len(candidates) == 1 {
+		return candidates[0].hits
+	}
+	var list []int
+	for i := range candidates {
+		list = append(list, candidates[i].hits...)
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
 // decideEach decides candidates of which no rule denies or escalates any, and no rule allows all: each has to be inside the
 // boundary, or what a rule allows. Every one of them would be allowed if it had been sent as the absolute path that it is.
 func (e *Evaluation) decideEach(candidates []candidateKind) Outcome {
@@ -174,12 +193,11 @@ func (e *Evaluation) decideEach(candidates []candidateKind) Outcome {
 		if u.alone == Allow {
 			continue
 		}
-		i := slices.Index(u.hits, true)
-		if i < 0 {
+		if len(u.hits) == 0 {
 			return Outcome{Decision: Deny}
 		}
 		if out.Rule == nil {
-			out = Outcome{Decision: Allow, Rule: e.Ruling.rules[i].Rule, Leads: u.leads}
+			out = Outcome{Decision: Allow, Rule: e.Ruling.set.rules[u.hits[0]].Rule, Leads: u.leads}
 		}
 	}
 	return out
@@ -194,12 +212,9 @@ type pathFacts struct {
 
 // factsOf looks up in which directories of the policy a path lies. What it returns holds until the next call.
 func (e *Evaluation) factsOf(p *guard.Place) pathFacts {
-	if e.sets == nil {
-		e.sets = e.Ruling.policy.areas.NewSets()
-	}
-	e.Ruling.policy.areas.Compare(&p.Readings, e.sets)
-	f := pathFacts{readings: &p.Readings, sets: e.sets}
-	if e.Ruling.outside && !e.Unbounded && !machine.IsDevice(p.Path) {
+	e.Ruling.policy.areas.Compare(&p.Readings, &e.sets)
+	f := pathFacts{readings: &p.Readings, sets: &e.sets}
+	if e.Ruling.set.outside && !e.Unbounded && !machine.IsDevice(p.Path) {
 		lexical, physical, cleaned := e.Guard.Inside(&p.Readings)
 		f.outside = [3]bool{!lexical, !physical, !cleaned}
 	}
@@ -208,21 +223,22 @@ func (e *Evaluation) factsOf(p *guard.Place) pathFacts {
 
 // isAbout reports whether a rule is about a path. A path that could not be resolved lies in no directory. It was denied
 // already, or it passed because there is no boundary; the caller has asked HasAreaRule before.
-func (e *Evaluation) isAbout(r *compiledRule, f *pathFacts, known bool) bool {
+func (e *Evaluation) isAbout(i int, f *pathFacts, known bool) bool {
+	r := e.Ruling.set.rules[i]
 	if r.Paths == nil || r.area < 0 && !r.Paths.Outside {
 		return true
 	}
 	if !known {
 		return false
 	}
-	has := func(set []uint64) bool { return r.area < 0 || set[r.area/64]&(1<<(r.area%64)) != 0 }
+	has := func(set guard.AreaSet) bool { return r.area < 0 || set.Has(r.area) }
 	if r.Then == Allow {
 		return r.dir.Closed == "" && has(f.sets.Every) && (!r.Paths.Outside || f.outside == [3]bool{true, true, true})
 	}
 	in := [3]bool{has(f.sets.Lexical), has(f.sets.Physical), has(f.sets.Cleaned)}
-	if r.area >= 0 && (!r.dir.Exists || e.Machine.Windows) { // when the rule was read; or its volume may have other names
-		for i, also := range e.lateArea(r, f.readings) {
-			in[i] = in[i] || also
+	if r.area >= 0 && (e.Machine.Windows || !r.dir.Exists && (hasBackslash(f.readings) || e.isLoose(i))) { // its volume may have other names; or it was not there when the rule was read
+		for k, also := range e.lateArea(r, f.readings) {
+			in[k] = in[k] || also
 		}
 	}
 	for i := range in {
@@ -258,20 +274,34 @@ func (e *Evaluation) takesAlong(r *compiledRule, role access.Role, p *guard.Plac
 
 // TakesAny is takesAlong for the rules about a tool.
 func (e *Evaluation) TakesAny(role access.Role, p *guard.Place) bool {
-	return e.confinesPath(Roles(role), func(r *compiledRule) bool { return e.takesAlong(r, role, p) })
+	if role != access.Delete || !p.Dir || !e.HasAreaRule(role) {
+		return false
+	}
+	return e.someBelow(role, p.Readings.Physical, func(r *compiledRule) bool { return e.takesAlong(r, role, p) }) ||
+		e.someBelow(role, p.Readings.Cleaned, func(r *compiledRule) bool { return e.takesAlong(r, role, p) })
+}
+
+// someBelow asks the rules that deny or escalate, for a role, something in a directory which a path holds.
+func (e *Evaluation) someBelow(role access.Role, path string, is func(r *compiledRule) bool) bool {
+	s := e.Ruling.set
+	if s.everyRule {
+		e.ask = s.allRules(e.ask[:0])
+	} else {
+		e.ask = s.appendBelow(e.ask[:0], e.Fold(path))
+	}
+	return slices.ContainsFunc(e.ask, func(i int) bool { return s.rules[i].confinesPaths() && s.rules[i].roles.Has(role) && is(s.rules[i]) })
 }
 
 // MatchesArea reports a path that a pattern of a shell string has matched and that lies in the directory of a rule which
 // denies or escalates, or would take it along. It is compared as text: what goes through a link is looked at anyway.
 func (e *Evaluation) MatchesArea(role access.Role, p string) bool {
-	return e.confinesPath(Roles(role), func(r *compiledRule) bool {
-		return e.Holds(r.dir.Path, p) || e.Holds(r.dir.Given, p) || role == access.Delete && e.Holds(p, r.dir.Path)
-	})
+	return e.HasAreaRule(role) && (e.holdsPath(Roles(role), p) ||
+		role == access.Delete && e.someBelow(role, p, func(r *compiledRule) bool { return e.Holds(p, r.dir.Path) }))
 }
 
 // Confines reports a path that lies in the directory of a rule that denies or escalates, whatever the role. It is compared as text.
 func (e *Evaluation) Confines(p string) bool {
-	return e.confinesPath(AnyRole, func(r *compiledRule) bool { return e.Holds(r.dir.Path, p) || e.Holds(r.dir.Given, p) })
+	return e.Ruling != nil && e.Ruling.set.roles != 0 && e.holdsPath(AnyRole, p)
 }
 
 // isGranted reports whether what a human has allowed covers the target of a path, exactly and for its role.
@@ -289,16 +319,9 @@ func coversPath(g *Grant, p string) bool {
 	return ok
 }
 
-// confinesPath reports a rule that denies or escalates paths of one of these roles in a directory, and of which is says so.
-func (e *Evaluation) confinesPath(roles RoleSet, is func(r *compiledRule) bool) bool {
-	return e.Ruling != nil && e.Ruling.confines && slices.ContainsFunc(e.Ruling.rules, func(r *compiledRule) bool {
-		return r.confinesPaths() && r.roles&roles != 0 && is(r)
-	})
-}
-
 // HasAreaRule reports that a rule that denies or escalates asks of such a path in which directory it lies.
 func (e *Evaluation) HasAreaRule(role access.Role) bool {
-	return e.confinesPath(Roles(role), func(*compiledRule) bool { return true })
+	return e.Ruling != nil && e.Ruling.set.roles.Has(role)
 }
 
 // Touches reports that a place lies in the directory of a rule that denies or escalates: then a name counts that would
@@ -308,7 +331,10 @@ func (e *Evaluation) Touches(role access.Role, p *guard.Place) bool {
 		return false
 	}
 	facts := e.factsOf(p)
-	return e.confinesPath(Roles(role), func(r *compiledRule) bool { return e.isAbout(r, &facts, true) })
+	return slices.ContainsFunc(e.rulesToAsk(p, &facts, true, role), func(i int) bool {
+		r := e.Ruling.set.rules[i]
+		return r.confinesPaths() && r.roles.Has(role) && e.isAbout(i, &facts, true)
+	})
 }
 
 // KeepsGrant reports whether a grant that was given under another policy may stay: the first rule about the place does not
@@ -316,8 +342,8 @@ func (e *Evaluation) Touches(role access.Role, p *guard.Place) bool {
 func (e *Evaluation) KeepsGrant(role access.Role, place *guard.Place) bool {
 	facts := e.factsOf(place)
 	facts.outside = [3]bool{true, true, true}
-	for _, r := range e.Ruling.rules {
-		if r.roles.Has(role) && e.isAbout(r, &facts, true) {
+	for _, i := range e.rulesToAsk(place, &facts, true, role) {
+		if r := e.Ruling.set.rules[i]; r.roles.Has(role) && e.isAbout(i, &facts, true) {
 			return r.Then != Deny
 		}
 	}

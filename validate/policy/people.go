@@ -70,6 +70,7 @@ func (c *Compiled) chooseRules(chosen string) *Compiled {
 		}
 		out.rules = append(out.rules, r)
 	}
+	out.noteOpened()
 	return out
 }
 
@@ -78,7 +79,7 @@ func (c *Compiled) ForSome() bool { return c != nil && c.views != nil }
 
 // LetsPass reports whether a call without any path is allowed to everybody.
 func (r *Ruling) LetsPass() bool {
-	return r == nil || !r.named && (r.call == nil || r.call.Then == Allow)
+	return r == nil || !r.set.people && (r.set.call == nil || r.set.call.Then == Allow)
 }
 
 // What becomes of a rule for some people.
@@ -108,7 +109,7 @@ func (c *Compiled) selectionFor(who principal.Principal) string {
 // ForPolicy returns the Ruling as it is under a policy that For has returned. The Ruling of a policy with rules for some people
 // counts for no one before that.
 func (r *Ruling) ForPolicy(p *Compiled) *Ruling {
-	if r == nil || !r.named || r.policy == p && p.views == nil {
+	if r == nil || !r.set.people || r.policy == p && p.views == nil {
 		return r
 	}
 	p = p.For(principal.Principal{})
@@ -127,7 +128,7 @@ func (c *Compiled) DeniesChild(child string) bool {
 // condition on paths. A request that is no call of a tool has its method for a name.
 func (c *Compiled) Refuses(child, tool string) bool {
 	r := c.Ruling(child, tool).ForPolicy(c)
-	return r != nil && denyAll(r.rules, func(r *compiledRule) bool { return r.Paths == nil })
+	return r != nil && denyAll(r.set.rules, func(r *compiledRule) bool { return r.Paths == nil })
 }
 
 // denyAll reports whether rules leave nothing open: one that is about all denies, and no rule before it does otherwise.

@@ -48,7 +48,9 @@ type Compiled struct {
 	sandbox *sandbox
 	// the policy for each group of principals, by the key that selection makes; nil if no rule names
 	// principals or groups
-	views *memo.Map[string, *Compiled]
+	views  *memo.Map[string, *Compiled]
+	sets   memo.Map[string, *ruleSet] // by the rules in them
+	opened map[string]bool            // directories that rules open
 }
 
 // compiledRule is one rule with its directory.
@@ -146,7 +148,18 @@ func Compile(m *machine.Machine, p Policy, reserved []string) (*Compiled, error)
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
+	out.noteOpened()
 	return out, nil
+}
+
+// noteOpened notes the directories that rules open.
+func (c *Compiled) noteOpened() {
+	c.opened = map[string]bool{}
+	for _, r := range c.rules {
+		if r.opensDirectory() {
+			c.opened[r.dir.Path] = true
+		}
+	}
 }
 
 // AbsoluteDir expands ~, and spells extended paths of Windows plainly. hint is set if that gives no absolute path.
@@ -208,13 +221,8 @@ func (c *Compiled) rulesAbout(child string) (list []*compiledRule) {
 type Ruling struct {
 	policy      *Compiled
 	child, tool string
-	named       bool                         // some of the rules are for some people only: see ForPolicy
+	set         *ruleSet                     // of the rules that are about the tool
 	views       memo.Map[*Compiled, *Ruling] // what it amounts to for people; nil if no rule is about the tool then
-	rules       []*compiledRule
-	call        *Rule // nil: such a call is allowed
-	// What some rule that denies or escalates asks of the paths: then looks that an allowed call can do without are needed.
-	confines bool // a directory
-	outside  bool // whether they are outside the boundary; of any rule
 }
 
 // Ruling collects the rules for a tool of a child; a request that is no call of a tool has its method for a name.
@@ -222,23 +230,16 @@ func (c *Compiled) Ruling(child, tool string) *Ruling {
 	if c == nil {
 		return nil
 	}
-	out := &Ruling{policy: c, child: child, tool: tool}
-	for _, r := range c.rules {
-		if !r.About(child, tool) {
-			continue
+	var about []int
+	for i, r := range c.rules {
+		if r.About(child, tool) {
+			about = append(about, i)
 		}
-		out.rules = append(out.rules, r)
-		out.named = out.named || c.views != nil && r.Named()
-		if r.Paths == nil && out.call == nil {
-			out.call = r.Rule
-		}
-		out.confines = out.confines || r.confinesPaths()
-		out.outside = out.outside || r.Paths != nil && r.Paths.Outside
 	}
-	if len(out.rules) == 0 {
+	if len(about) == 0 {
 		return nil
 	}
-	return out
+	return &Ruling{policy: c, child: child, tool: tool, set: c.setOf(about)}
 }
 
 // WithoutPaths returns the rule that decides a call in which no path is found, nil where none does: such a call is allowed.
@@ -246,7 +247,7 @@ func (r *Ruling) WithoutPaths() *Rule {
 	if r == nil {
 		return nil
 	}
-	return r.call
+	return r.set.call
 }
 
 // sandbox is the directory that is inside every boundary.
@@ -468,12 +469,18 @@ func (c *Compiled) WritableDirs() (list []string) {
 	if c == nil {
 		return nil
 	}
+	listed := map[string]bool{}
+	add := func(dir string) {
+		if !listed[dir] {
+			list, listed[dir] = append(list, dir), true
+		}
+	}
 	if c.sandbox != nil {
-		list = append(list, c.sandbox.path)
+		add(c.sandbox.path)
 	}
 	for _, r := range c.rules {
-		if r.opensDirectory() && !slices.Contains(list, r.dir.Path) {
-			list = append(list, r.dir.Path)
+		if r.opensDirectory() {
+			add(r.dir.Path)
 		}
 	}
 	return list
@@ -481,6 +488,6 @@ func (c *Compiled) WritableDirs() (list []string) {
 
 // Serves reports a directory that is served beside the roots: one that a rule opens, or a grant.
 func (c *Compiled) Serves(dir string, grants []Grant) bool {
-	return c != nil && slices.ContainsFunc(c.rules, func(r *compiledRule) bool { return r.opensDirectory() && r.dir.Path == dir }) ||
+	return c != nil && c.opened[dir] ||
 		slices.ContainsFunc(grants, func(g Grant) bool { return !g.File && g.Path == dir })
 }

@@ -164,6 +164,15 @@ func bearerToken(authorization string) (secret string, ok bool) {
 	return strings.TrimSpace(secret), strings.EqualFold(scheme, "Bearer")
 }
 
+// BearerToken returns the token by which a request was admitted; "" if it has none.
+func BearerToken(r *http.Request) string {
+	secret, ok := bearerToken(r.Header.Get("Authorization"))
+	if !ok {
+		return ""
+	}
+	return secret
+}
+
 // authenticateBearer returns whose bearer token a request carries.
 func (a *Admission) authenticateBearer(w http.ResponseWriter, r *http.Request, before *credentials) (Caller, error) {
 	if a.open {

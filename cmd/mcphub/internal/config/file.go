@@ -321,6 +321,13 @@ type Audit struct {
 	Arguments bool   `koanf:"arguments"`
 	Stdout    bool   `koanf:"stdout"` // of serve --http
 	Keep      Keep   `koanf:"keep"`
+	Syslog    Syslog `koanf:"syslog"`
+}
+
+// Syslog is the collector that the record is sent to.
+type Syslog struct {
+	Address string `koanf:"address"` // "" = none
+	CA      string `koanf:"ca"`
 }
 
 // Keep bounds what is kept of the record.

@@ -76,7 +76,7 @@ func samples(t *testing.T, s *keys.Spec) (a, b any) {
 		return "a", "b"
 	case keys.KindString:
 		var sound []any
-		for _, v := range []string{"a", "b", "/a", "/b", "__", "--", "127.0.0.1:1", "127.0.0.1:2", "127.0.0.1", "10.0.0.0/8", "https://a.example/", "https://b.example/", "https://a.example/d", "https://b.example/d", "A", "B", "sha256/" + strings.Repeat("A", 43) + "=", "sha256/" + strings.Repeat("B", 42) + "A=", "1/s", "2/s"} {
+		for _, v := range []string{"a", "b", "/a", "/b", "__", "--", "127.0.0.1:1", "127.0.0.1:2", "127.0.0.1", "10.0.0.0/8", "https://a.example/", "https://b.example/", "https://a.example/d", "https://b.example/d", "A", "B", "tcp://a.example:1", "tcp://b.example:1", "sha256/" + strings.Repeat("A", 43) + "=", "sha256/" + strings.Repeat("B", 42) + "A=", "1/s", "2/s"} {
 			if s.Valid == nil || s.Valid(v) == "" {
 				sound = append(sound, v)
 			}

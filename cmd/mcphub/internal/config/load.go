@@ -404,7 +404,15 @@ func (p *parser) ruleServers(f *File, at []string, r *Rule, n *jsonc.Node) {
 	}
 }
 
+// readIssuers checks whose tokens count, and that there is someone whose tokens can be exchanged.
 func (p *parser) readIssuers(f *File) {
+	for i := range f.Servers {
+		s := &f.Servers[i]
+		if len(f.HTTP.Issuers) == 0 && s.Auth != nil && s.Auth.Flow == keys.FlowExchange && !s.Disabled && s.Err == nil {
+			flow := p.tree.Get("mcpServers").Get(s.Key).Get("auth").Get("flow")
+			p.reportProblem(SeverityWarning, []string{"mcpServers", s.Key, "auth", "flow"}, flow.Off, "no one can call this server: only tokens of issuers are exchanged, and no issuer is named", `add "issuers" under "http"`)
+		}
+	}
 	n := p.tree.Get("http").Get("issuers")
 	if n == nil || len(n.Elems) != len(f.HTTP.Issuers) {
 		return

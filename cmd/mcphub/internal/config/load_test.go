@@ -77,7 +77,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 			{"rule 2", "escalate", true, Condition{Paths: &PathCondition{[]string{"read", "write"}, "", true}}},
 			{"rule 3", "deny", false, Condition{}}}},
 		Approval: Approval{time.Minute, []string{"terminal", "console"}, "tty", "off"},
-		Audit:    Audit{"off", true, true, true, Keep{90 * 24 * time.Hour, 10 << 30}},
+		Audit:    Audit{"off", true, true, true, Keep{90 * 24 * time.Hour, 10 << 30}, Syslog{"tls://logs.example:6514", "/etc/ssl/logs.pem"}},
 		Logs:     Logs{"off"},
 		Metrics:  Metrics{"127.0.0.1:9464", Secret{Env: "METRICS_TOKEN"}, []string{"hub.local"}, true},
 		HTTP: HTTP{"[::1]:8080", "token", []string{"hub.local"}, []string{"https://hub.local"}, 20 * time.Second, 3 * time.Second, time.Minute,

@@ -38,7 +38,7 @@ const everyKey = `{
                          { "then": "escalate", "serve": true, "if": { "paths": { "roles": ["read", "write"], "outside": true } } },
                          { "then": "deny" } ] },
   "approval": { "timeout": "1m", "from": ["terminal", "console"], "local": "tty", "notify": "off" },
-  "audit": { "dir": "off", "required": true, "arguments": true, "stdout": true, "keep": { "age": "90d", "size": "10GiB" } },
+  "audit": { "dir": "off", "required": true, "arguments": true, "stdout": true, "keep": { "age": "90d", "size": "10GiB" }, "syslog": { "address": "tls://logs.example:6514", "ca": "/etc/ssl/logs.pem" } },
   "metrics": { "listen": "127.0.0.1:9464", "token": { "env": "METRICS_TOKEN" }, "hosts": ["hub.local"], "principals": true },
   "logs": { "dir": "off" },
   "http": { "listen": "[::1]:8080", "hosts": ["hub.local"], "origins": ["https://hub.local"], "poll": "20s", "drain": "3s", "grace": "1m", "idle": "1h", "stateKey": [{ "env": "STATE_KEY" }],

@@ -233,6 +233,23 @@ func (c *checker) checkServer(s *Server, n *jsonc.Node, nameOff int) {
 	}
 }
 
+// checkExchange checks an entry whose server is called with a token in exchange for the caller's.
+func (c *checker) checkExchange(at []string, s *Server, n *jsonc.Node) {
+	flow := n.Get("auth").Get("flow")
+	if s.Auth.ClientID == "" {
+		c.reportError(appendStep(appendStep(at, "auth"), "flow"), flow.Off, `the authorization server exchanges tokens for a client that it knows, which is not named`, `register one there, and write its "clientId" and "clientSecret" beside it`)
+	}
+	headers := n.Get("headers")
+	if headers == nil {
+		return
+	}
+	for _, m := range headers.Members {
+		if strings.EqualFold(m.Name, "Authorization") {
+			c.reportError(appendStep(appendStep(at, "headers"), m.Name), m.Off, `every caller would have these credentials, and none a token in exchange for its own`, `leave it out, or take "auth" out`)
+		}
+	}
+}
+
 // fillSandbox fills in the mode of an entry that says none. What is part of mcphub, and what
 // runs elsewhere, is held only where its entry says so.
 func (s *Server) fillSandbox(mode string, n *jsonc.Node) {
@@ -281,6 +298,9 @@ func (c *checker) checkKind(at []string, s *Server, n *jsonc.Node, kind string) 
 		if bad := keys.CheckURL(s.URL); s.URL != "" && bad != "" && !(s.Disabled && strings.Contains(s.URL, "${")) {
 			c.reportError(appendStep(at, "url"), n.Get("url").Off, "the text "+bad, `want "https://HOST/PATH"`)
 		}
+	}
+	if kind == "url" && s.Auth != nil && s.Auth.Flow == keys.FlowExchange {
+		c.checkExchange(at, s, n)
 	}
 	if v := n.Get("sandbox"); v != nil && kind == "url" && s.Sandbox.Mode != keys.SandboxOff {
 		sev := SeverityWarning

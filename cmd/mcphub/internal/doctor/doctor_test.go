@@ -183,6 +183,31 @@ func TestExamineHTTP(t *testing.T) {
 	}
 }
 
+// TestExamineExchange: a server that only callers over HTTP can call is not asked, and that is no error. Control: the same server with another
+// flow.
+func TestExamineExchange(t *testing.T) {
+	asked := make(chan struct{}, 100)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked <- struct{}{}
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	defer server.Close()
+	for flow, state := range map[string]string{"exchange": "untried", "browser": "failed"} {
+		o := options(t, `{"mcpServers": {"far": {"url": "`+server.URL+`/mcp", "auth": {"flow": "`+flow+`", "clientId": "hub"}}}, "http": {"resource": "https://hub.example/mcp", "issuers": [{"issuer": "https://login.example"}]}}`)
+		o.Servers = []string{"far"}
+		r, err := Examine(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.OK != (flow == "exchange") || r.Servers[0].State != state || (len(asked) == 0) != r.OK || r.OK && r.Findings[0].Severity != sevNote {
+			t.Errorf("%s: asked %d times, found %+v", flow, len(asked), r)
+		}
+		for len(asked) > 0 {
+			<-asked
+		}
+	}
+}
+
 // TestDefinitionsAreNamed: a definition that clients do not get, or get in another form, is a warning that names server, definition and member.
 // "tools" of the entry leaves out only tools.
 func TestDefinitionsAreNamed(t *testing.T) {

@@ -46,7 +46,7 @@ type Report struct {
 // A Server is one entry of hub.json, as it was when it was tried.
 type Server struct {
 	Name        string       `json:"name"`
-	State       string       `json:"state"` // ready, or why not: failed, unusable, disabled
+	State       string       `json:"state"` // ready, or why not: failed, unusable, disabled, untried
 	Command     string       `json:"command,omitempty"`
 	URL         string       `json:"url,omitempty"`
 	Interpreter *Interpreter `json:"interpreter,omitempty"`

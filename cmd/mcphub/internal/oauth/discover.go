@@ -29,6 +29,8 @@ type Settings struct {
 	Redirect     string         // of the browser, without its port: http, and 127.0.0.1 or localhost; "": http://127.0.0.1/callback
 	CallbackPort int            // of the redirect; 0: any
 	TLS          trust.Settings // of connections to Server; its authority counts for all
+
+	SubjectIssuer string // the issuer of the token that is to be exchanged, whose address hub.json names too; "": none is
 }
 
 // A Flow speaks to the authorization server of one server.
@@ -53,7 +55,7 @@ func New(s Settings) (*Flow, error) {
 	if err != nil || back.Scheme != "http" || back.Host != "127.0.0.1" && back.Host != loopback || back.User != nil || back.RawQuery != "" || back.Fragment != "" {
 		return nil, fmt.Errorf("the redirect %s does not come back to this machine, by 127.0.0.1 or localhost", showText(s.Redirect))
 	}
-	r := reachOf(s.Server, s.Issuer)
+	r := reachOf(s.Server, s.Issuer, s.SubjectIssuer)
 	plain, err := r.makeClient(u, s.TLS)
 	if err != nil {
 		return nil, fmt.Errorf("tls: %w", err)

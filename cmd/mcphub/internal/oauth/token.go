@@ -45,6 +45,15 @@ func newTokenSet(p *Discovery, i *Registration) *TokenSet {
 
 // askForToken asks for a token, and returns the TokenSet with it.
 func (f *Flow) askForToken(ctx context.Context, g *TokenSet, scopes []string, kind string, params url.Values) (*TokenSet, error) {
+	token, err := f.requestToken(ctx, g, scopes, kind, params)
+	if err != nil {
+		return nil, err
+	}
+	return g.withToken(token, scopes)
+}
+
+// requestToken asks for a token, and returns the answer.
+func (f *Flow) requestToken(ctx context.Context, g *TokenSet, scopes []string, kind string, params url.Values) (*oauth2.Token, error) {
 	if err := f.reach.checkText(g.TokenURL); err != nil {
 		return nil, fmt.Errorf("token_endpoint: %w", err)
 	}
@@ -62,10 +71,10 @@ func (f *Flow) askForToken(ctx context.Context, g *TokenSet, scopes []string, ki
 	conf := clientcredentials.Config{ClientID: proof.id, ClientSecret: proof.secret, TokenURL: g.TokenURL, AuthStyle: proof.style, Scopes: scopes, EndpointParams: all}
 	token, err := conf.Token(context.WithValue(ctx, oauth2.HTTPClient, f.token))
 	if err != nil {
-		err = sanitizeError(err, proof.secret, all.Get("refresh_token"), all.Get("code"), all.Get("code_verifier"), all.Get("client_assertion"))
+		err = sanitizeError(err, proof.secret, all.Get("refresh_token"), all.Get("code"), all.Get("code_verifier"), all.Get("client_assertion"), all.Get("subject_token"))
 		return nil, fmt.Errorf("%s: %w", showText(g.TokenURL), err)
 	}
-	return g.withToken(token, scopes)
+	return token, nil
 }
 
 // otherTypes are the types of tokens whose standards send them in another way than as Bearer. A type without a standard, such

@@ -8,6 +8,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/cmd/mcphub/internal/retention"
+	"mcphub/cmd/mcphub/internal/syslog"
 	"mcphub/hub"
 	"mcphub/internal/audit"
 )
@@ -15,8 +16,9 @@ import (
 // keepRecord has what the Hub of cfg decides recorded in a folder ("": not).
 // If that fails now it is tried again: the Hub decides what that means for
 // calls. run keeps the record until its context ends. Each line goes to
-// copied as well, if that is not nil. Old files are removed as keep says.
-func keepRecord(cfg *hub.Config, dir string, short bool, copied io.Writer, keep retention.Bounds) (run func(context.Context) error) {
+// copied as well, if that is not nil. Old files are removed as keep says, and a
+// collector gets the lines if to names one.
+func keepRecord(cfg *hub.Config, dir string, short bool, copied io.Writer, keep retention.Bounds, to syslog.Options) (run func(context.Context) error) {
 	if dir == "" {
 		return func(context.Context) error { return nil }
 	}
@@ -37,6 +39,10 @@ func keepRecord(cfg *hub.Config, dir string, short bool, copied io.Writer, keep 
 			beside.Go(func() { o.Copy.Run(copying) })
 		}
 		beside.Go(func() { keeper.Run(ctx) })
+		if !to.IsZero() {
+			sender := syslog.Sender{Dir: dir, Options: to, Log: cfg.Log}
+			beside.Go(func() { sender.Run(copying) })
+		}
 		err := cfg.Audit.Recorder.Run(ctx) // its last line is copied too
 		stop()
 		beside.Wait()
@@ -60,7 +66,7 @@ func warnOfRecord(log zerolog.Logger, st audit.State, required bool) {
 // Such a run goes on with the log of those before it: a file for each would be
 // one for each call.
 func WithRecord(cfg *hub.Config, dir string, do func() error) error {
-	run := keepRecord(cfg, dir, true, nil, retention.Bounds{})
+	run := keepRecord(cfg, dir, true, nil, retention.Bounds{}, syslog.Options{})
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- run(ctx) }()

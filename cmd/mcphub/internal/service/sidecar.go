@@ -22,6 +22,7 @@ import (
 	"mcphub/cmd/mcphub/internal/retention"
 	"mcphub/cmd/mcphub/internal/rundir"
 	"mcphub/cmd/mcphub/internal/setup"
+	"mcphub/cmd/mcphub/internal/syslog"
 	"mcphub/hub"
 	"mcphub/hub/status"
 	"mcphub/internal/caller"
@@ -48,7 +49,7 @@ type sidecar struct {
 // report what is to go there. Each line of the audit log goes to copied as well; nil: nowhere.
 func openSidecar(made *setup.Result, copied io.Writer) *sidecar {
 	cfg := &made.Hub
-	a := &sidecar{log: cfg.Log, version: cfg.Version, record: keepRecord(cfg, made.Audit, false, copied, retention.Bounds(made.Keep))}
+	a := &sidecar{log: cfg.Log, version: cfg.Version, record: keepRecord(cfg, made.Audit, false, copied, retention.Bounds(made.Keep), syslog.Options(made.Syslog))}
 	if made.Logs == "" {
 		return a
 	}

@@ -22,6 +22,7 @@ import (
 	"mcphub/hub"
 	"mcphub/hub/approval"
 	"mcphub/hub/catalog"
+	"mcphub/internal/callertoken"
 	"mcphub/internal/printable"
 	"mcphub/rootsmgr"
 )
@@ -31,10 +32,11 @@ type Result struct {
 	Hub     hub.Config
 	Logins  *logins.Store
 	File    *config.File
-	Logs    string      // folder where the children's stderr is kept; "" if it is not
-	Waiting string      // why this is not hub.json as it reads; "": it is
-	Audit   string      // folder where decisions are recorded; "" if they are not
-	Keep    config.Keep // how much of them
+	Logs    string        // folder where the children's stderr is kept; "" if it is not
+	Waiting string        // why this is not hub.json as it reads; "": it is
+	Audit   string        // folder where decisions are recorded; "" if they are not
+	Keep    config.Keep   // how much of them
+	Syslog  config.Syslog // where they are sent
 }
 
 // Read reads the configuration, as far as it is accepted, and builds everything a Hub
@@ -68,7 +70,8 @@ func (s *Source) Build(file *config.File, w io.Writer, log zerolog.Logger) (Resu
 	if err != nil {
 		log.Warn().Err(err).Msg("the home folder is unknown; paths that start with ~ are refused")
 	}
-	r := Result{File: file, Logs: LogFolder(file), Audit: AuditFolder(file), Keep: file.Audit.Keep}
+	r := Result{File: file, Logs: LogFolder(file), Audit: AuditFolder(file), Keep: file.Audit.Keep, Syslog: file.Audit.Syslog}
+	r.Syslog.CA = resolvePath(file, r.Syslog.CA, home, false)
 	r.Hub = s.baseSettings(file, log)
 	cfg := &r.Hub
 	cfg.FS = s.FS()
@@ -78,6 +81,7 @@ func (s *Source) Build(file *config.File, w io.Writer, log zerolog.Logger) (Resu
 	store := secrets.New(kept)
 	cfg.Secret = s.acceptedResolver(file, home, store.Resolve)
 	r.Logins = Logins(store, kept)
+	cfg.Callers = callertoken.New()
 	cfg.Login, cfg.StartLogin = r.childLogin, r.logInByClient
 	if err := addServers(file, cfg); err != nil {
 		return r, err

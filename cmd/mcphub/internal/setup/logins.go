@@ -99,6 +99,9 @@ func (r *Result) LogIn(ctx context.Context, name, principal string, by LoginMeth
 	if err != nil {
 		return nil, err
 	}
+	if account.Auth.Exchange {
+		return nil, exit.Errorf(exit.Usage, "there is nothing to log in at %s: with \"flow\": \"exchange\" it is called with a token in exchange for that of each caller over HTTP; see \"auth\" at %s", name, account.Auth.At)
+	}
 	if account.HeadersFrom.Command != "" {
 		more, err := children.HeaderProgram(account.Spec, r.Hub.Environ, r.Hub.Written).Run(ctx)
 		if err != nil {
@@ -184,7 +187,11 @@ func (r *Result) WaitForLogins() {
 // childLogin gives the login of a child. A server whose address is not encrypted has none,
 // unless hub.json states that it asks for one, which is an error then.
 func (r *Result) childLogin(k spec.Key, s spec.Spec) (remote.Login, error) {
-	src, err := r.Logins.Source(logins.Options{Settings: LoginSettings(&s), Principal: k.Principal, Asked: s.Auth.Asked, Machine: s.Auth.Machine})
+	o := logins.Options{Settings: LoginSettings(&s), Principal: k.Principal, Asked: s.Auth.Asked, Machine: s.Auth.Machine}
+	if s.Auth.Exchange {
+		o.Exchange, o.Callers, o.Headers, o.At = true, r.Hub.Callers, s.Headers, s.Auth.At
+	}
+	src, err := r.Logins.Source(o)
 	switch {
 	case err == nil:
 		return src, nil

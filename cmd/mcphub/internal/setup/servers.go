@@ -102,9 +102,10 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 	}
 	if a := s.Auth; a != nil {
 		child.Auth = spec.Auth{
-			Asked: true, Machine: a.Flow == keys.FlowClient, ClientID: a.ClientID, ClientSecret: absolute(a.ClientSecret),
+			Asked: true, Machine: a.Flow == keys.FlowClient, Exchange: a.Flow == keys.FlowExchange, ClientID: a.ClientID, ClientSecret: absolute(a.ClientSecret),
 			Document: child.Auth.Document, Issuer: a.Issuer, Scopes: a.Scopes,
 			Redirect: redirectOf(a), CallbackPort: a.CallbackPort,
+			At: lineOf(file, "mcpServers", s.Name, "auth"),
 		}
 	}
 	switch s.Protocol {

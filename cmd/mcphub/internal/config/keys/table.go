@@ -109,6 +109,10 @@ var Table = objectOf(
 			Key{Name: "age", Restart: true, Note: "all", Spec: durationSpan(time.Millisecond, 36500*day), Text: "Files whose lines are all older are removed. `90d` is a duration, too."},
 			Key{Name: "size", Restart: true, Note: "all", Spec: &Spec{Kind: KindSize, Min: 1 << 20}, Text: "The oldest files are removed while all take more. The file that a hub writes to and the one before it stay, 64 MiB each."},
 		)},
+		Key{Name: "syslog", Guard: true, Text: "Send each line to a collector as well; see [audit.md](audit.md#syslog).", Spec: guardingObject(
+			Key{Name: "address", Restart: true, Guard: true, Def: `""`, Note: "nowhere", Spec: &Spec{Kind: KindString, Expand: ExpandNow, Valid: orNone(checkCollector)}, Text: "`tcp://HOST:PORT` or `tls://HOST:PORT` of a collector that takes syslog (RFC 5424)."},
+			Key{Name: "ca", Restart: true, Guard: true, Def: `""`, Note: "those of the system", Spec: &Spec{Kind: KindString, Expand: ExpandNow}, Text: "File with the authorities that vouch for a collector by TLS."},
+		)},
 	)},
 	Key{Name: "logs", Text: "What the children write to stderr, in a file for each.", Spec: objectOf(
 		Key{Name: "dir", Restart: true, Def: `""`, Note: "a folder of the XDG state folder", Spec: &Spec{Kind: KindString, Expand: ExpandNow},
@@ -165,7 +169,7 @@ var Entry = objectOf(
 		Key{Name: "clientSecret", Spec: &Spec{Kind: KindString, Expand: ExpandNow, Secrets: true}, Text: "Its secret, or its private key in PEM: a reference such as `${keyring:NAME}`."},
 		Key{Name: "scopes", Note: "those that the server asks for", Spec: listOf(nameSpec), Text: "What the login is to be good for."},
 		Key{Name: "issuer", Note: "the first that the server names", Spec: &Spec{Kind: KindString, Expand: ExpandNow, Valid: orNone(checkIssuer)}, Text: "The authorization server, where the server names several. Its address may be a private one, which needs this key: one on another port of this machine too."},
-		Key{Name: "flow", Note: "browser", Spec: choiceOf(FlowBrowser, FlowDevice, FlowClient), Text: "`browser`: on this machine. `device`: by a code, on any device. `client`: the client logs in itself, and no person is asked."},
+		Key{Name: "flow", Note: "browser", Spec: choiceOf(FlowBrowser, FlowDevice, FlowClient, FlowExchange), Text: "`browser`: on this machine. `device`: by a code, on any device. `client`: the client logs in itself, and no person is asked. `exchange`: the server is called with a token in exchange for that of each caller over HTTP ([logins.md](logins.md#a-token-in-exchange))."},
 		Key{Name: "redirectHost", Note: RedirectIP, Spec: choiceOf(RedirectIP, RedirectName), Text: "The host of the redirect, at which the browser comes back to this machine, as the registration of the client has it. `oauth` with a `callbackPort`, as Claude Code writes it, means `localhost`. A `redirectUri` is split into these keys."},
 		Key{Name: "redirectPath", Note: RedirectPath, Spec: stringValue(orNone(checkRedirectPath)), Text: "The path of the redirect. `\"\"`: none."},
 		Key{Name: "callbackPort", Note: "any that is free", Spec: wholeNumber(1, 65535), Text: "The port of the redirect, if the registration of the client names one: the redirect is `http://127.0.0.1:PORT/callback`, with the host and the path above."},

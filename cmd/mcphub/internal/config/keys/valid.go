@@ -198,6 +198,15 @@ func checkPrefix(s string) string {
 	return ""
 }
 
+// checkCollector returns what is wrong with the address of a collector; "" if nothing is.
+func checkCollector(s string) string {
+	network, address, _ := strings.Cut(s, "://")
+	if host, port, err := net.SplitHostPort(address); network != "tcp" && network != "tls" || err != nil || host == "" || port == "" {
+		return "is no address of a collector; want tcp://HOST:PORT or tls://HOST:PORT"
+	}
+	return ""
+}
+
 func checkListen(s string) string {
 	_, port, err := net.SplitHostPort(s)
 	if err != nil {

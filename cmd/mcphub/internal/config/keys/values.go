@@ -18,9 +18,10 @@ const (
 
 // Values of mcpServers.*.auth.flow.
 const (
-	FlowBrowser = "browser"
-	FlowDevice  = "device"
-	FlowClient  = "client"
+	FlowBrowser  = "browser"
+	FlowDevice   = "device"
+	FlowClient   = "client"
+	FlowExchange = "exchange"
 )
 
 // Values of mcpServers.*.auth.redirectHost, and the path of a redirect whose entry names none.

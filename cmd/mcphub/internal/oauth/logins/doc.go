@@ -5,6 +5,9 @@
 // server and principal as a connection uses it: it gives the token, renews it before it
 // ends and when the server refuses it, and reports what helps if there is none.
 //
+// The tokens of a client itself, and those that are had in exchange for a caller's, are not kept: the Store holds them for all Sources of
+// their name. One that was had in exchange counts no longer than a session of its caller lasts.
+//
 // A refresh token may be good for one use only, and several hubs may share a login. So
 // the one who renews holds a lock among processes, reads the login again, and uses what
 // another has written meanwhile. Within the process one renewal serves all who wait; it

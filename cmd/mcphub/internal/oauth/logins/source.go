@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"mcphub/cmd/mcphub/internal/oauth"
+	"mcphub/internal/callertoken"
 	"mcphub/internal/printable"
 )
 
@@ -20,11 +21,16 @@ type Source struct {
 	set       oauth.Settings
 	client    *oauth.Flow
 	principal string
-	name      string // under which the login is kept
-	asked     bool   // hub.json states that the server needs a login
-	machine   bool   // the client itself logs in, for no person
-	have      atomic.Pointer[held]
-	looked    atomic.Bool
+	name      string             // under which the login is kept, or held
+	at        string             // the line of hub.json that has the settings
+	asked     bool               // hub.json states that the server needs a login
+	exchange  bool               // a token is had in exchange for that of a caller
+	callers   *callertoken.Table // whose tokens those are; nil: no one has any
+	headers   map[string]string  // of requests to the server
+	// fetch gets a token that is not kept; nil: there is a login, which is kept.
+	fetch  func(ctx context.Context, ch oauth.Challenge) (*oauth.TokenSet, error)
+	have   atomic.Pointer[held]
+	looked atomic.Bool
 }
 
 // held is the TokenSet in use.
@@ -39,6 +45,11 @@ type Options struct {
 	Principal string
 	Asked     bool // hub.json states that the server needs a login: it is looked for before the server asks
 	Machine   bool // the client itself logs in
+
+	Exchange bool               // a token is had in exchange for the newest one of the principal
+	Callers  *callertoken.Table // which holds that; nil: no one has any
+	Headers  map[string]string  // of hub.json, for requests to the server
+	At       string             // the line of hub.json that has the settings
 }
 
 // Source makes a Source. It looks at nothing.
@@ -50,20 +61,38 @@ func (s *Store) Source(o Options) (*Source, error) {
 	if o.Machine {
 		o.Principal = ""
 	}
-	return &Source{store: s, set: o.Settings, client: c, principal: o.Principal, name: nameOf(o.Settings.Server, o.Principal), asked: o.Asked || o.Machine, machine: o.Machine}, nil
+	src := &Source{store: s, set: o.Settings, client: c, principal: o.Principal, name: nameOf(o.Settings.Server, o.Principal), asked: o.Asked || o.Machine, exchange: o.Exchange, callers: o.Callers, headers: o.Headers, at: o.At}
+	switch {
+	case o.Exchange:
+		src.fetch = src.exchangeToken
+		src.name += "/" + strings.Join(append([]string{o.Settings.Name, o.Settings.ClientID, o.Settings.Issuer}, o.Settings.Scopes...), "\x00")
+	case o.Machine:
+		src.fetch = src.logInAsMachine
+		src.name += "/" + o.Settings.ClientID
+	}
+	return src, nil
 }
 
 // Token returns the token of the next request; "" if it goes without. It costs
 // nothing if the server has not asked for one. What goes wrong here, Refused says:
-// the server decides whether it needs a token.
-func (s *Source) Token(ctx context.Context) string {
+// the server decides whether it needs a token. Only if a token is had in exchange for a
+// caller's does no request go without one: advice is why there is none.
+func (s *Source) Token(ctx context.Context) (token, advice string) {
+	if s.exchange {
+		return s.tokenOfCaller(ctx)
+	}
+	return s.tokenOfLogin(ctx), ""
+}
+
+// tokenOfLogin returns the token of the login; "" if there is none.
+func (s *Source) tokenOfLogin(ctx context.Context) string {
 	have := s.have.Load()
-	if have != nil && !s.machine && !s.store.lastChange(s.name).Equal(have.at) {
+	if have != nil && !s.lastChange().Equal(have.at) {
 		s.looked.Store(false)
 		have = s.readLogin(ctx) // a person has logged out, or in as someone else
 	}
 	if have == nil {
-		if !s.asked || s.machine || s.looked.Load() {
+		if !s.asked || s.fetch != nil || s.looked.Load() {
 			return "" // the server states what it wants as it refuses
 		}
 		if have = s.readLogin(ctx); have == nil {
@@ -77,6 +106,14 @@ func (s *Source) Token(ctx context.Context) string {
 		return g.Access
 	}
 	return have.Access
+}
+
+// lastChange returns the time when a person has logged in or out last; zero if what is used is no login of a person.
+func (s *Source) lastChange() time.Time {
+	if s.fetch != nil {
+		return time.Time{}
+	}
+	return s.store.lastChange(s.name)
 }
 
 // readLogin reads the login; nil if there is none to be used.
@@ -99,7 +136,12 @@ func (s *Source) readLogin(ctx context.Context) *held {
 func (s *Source) Refused(ctx context.Context, used string, status int, header http.Header) (token, advice string, logIn bool) {
 	ch := oauth.ChallengeOf(header)
 	if status == http.StatusForbidden {
-		if ch.Error != "insufficient_scope" || s.machine {
+		switch {
+		case ch.Error != "insufficient_scope":
+			return "", "", false
+		case s.exchange:
+			return "", s.adviseScopes(ch.Scopes), false
+		case s.fetch != nil:
 			return "", "", false
 		}
 		token, advice = s.noteLacking(ctx, used, ch.Scopes)
@@ -200,7 +242,7 @@ const renewTime = 2 * time.Minute
 // renewTokens gives a TokenSet whose token is not used: one that another process has renewed,
 // or that is renewed now. One renewal serves all who wait.
 func (s *Source) renewTokens(ctx context.Context, used string, ch oauth.Challenge) (*oauth.TokenSet, error) {
-	at := s.store.lastChange(s.name)
+	at := s.lastChange()
 	if g := s.have.Load(); g != nil && g.at.Equal(at) && g.Access != used && !g.Expired() {
 		return g.TokenSet, nil
 	}
@@ -222,12 +264,9 @@ func (s *Source) renewTokens(ctx context.Context, used string, ch oauth.Challeng
 	}
 }
 
-// startRenewal returns the renewal that is startRenewal way, and starts one if there is none.
+// startRenewal returns the renewal that is under way, and starts one if there is none.
 func (s *Source) startRenewal(ctx context.Context, used string, ch oauth.Challenge) *renewal {
 	name, st := s.name, s.store
-	if s.machine {
-		name += "/" + s.set.ClientID
-	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if r := st.renewals[name]; r != nil {
@@ -238,8 +277,8 @@ func (s *Source) startRenewal(ctx context.Context, used string, ch oauth.Challen
 	on, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewTime)
 	st.wg.Go(func() {
 		defer cancel()
-		if s.machine {
-			r.got, r.err = s.logInAsMachine(on, name, used, ch)
+		if s.fetch != nil {
+			r.got, r.err = s.fetchUnkept(on, used, ch)
 		} else {
 			r.err = st.withLock(on, name, func() (err error) {
 				r.got, err = s.renewLocked(on, used)
@@ -327,27 +366,4 @@ func (s *Store) saveLate(ctx context.Context, name string) error {
 	delete(s.unsaved, name)
 	s.mu.Unlock()
 	return nil
-}
-
-// logInAsMachine gets a token for the client itself. There is nothing to be lost, so
-// nothing is kept.
-func (s *Source) logInAsMachine(ctx context.Context, name, used string, ch oauth.Challenge) (*oauth.TokenSet, error) {
-	s.store.mu.Lock()
-	have := s.store.machine[name]
-	s.store.mu.Unlock()
-	if have != nil && have.Access != used && !have.Expired() {
-		return have, nil
-	}
-	p, err := s.client.Discover(ctx, ch)
-	var g *oauth.TokenSet
-	if err == nil {
-		g, err = s.client.ClientCredentials(ctx, p)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("no login as the client of hub.json: %w", err)
-	}
-	s.store.mu.Lock()
-	s.store.machine[name] = g
-	s.store.mu.Unlock()
-	return g, nil
 }

@@ -45,16 +45,16 @@ type Store struct {
 	dir  string // of the locks
 
 	mu       sync.Mutex
-	renewals map[string]*renewal        // by the name of the login
-	unsaved  map[string]*Login          // answers that could not be written, and are used by no one
-	machine  map[string]*oauth.TokenSet // of clients themselves, which need no store
+	renewals map[string]*renewal // by the name of the login
+	unsaved  map[string]*Login   // answers that could not be written, and are used by no one
+	unkept   map[string]*unkept  // tokens that are had again at any time, and are in no store
 	wg       sync.WaitGroup
 }
 
 // New makes a Store that keeps logins among the secrets, and its locks in a folder. It
 // looks at nothing.
 func New(kept *secrets.Store, dir string) *Store {
-	return &Store{kept: kept, dir: dir, renewals: map[string]*renewal{}, unsaved: map[string]*Login{}, machine: map[string]*oauth.TokenSet{}}
+	return &Store{kept: kept, dir: dir, renewals: map[string]*renewal{}, unsaved: map[string]*Login{}, unkept: map[string]*unkept{}}
 }
 
 // Wait returns when no renewal is under way, or when ctx ends.

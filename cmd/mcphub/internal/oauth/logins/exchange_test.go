@@ -1,0 +1,225 @@
+package logins_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"mcphub/cmd/mcphub/internal/oauth"
+	"mcphub/cmd/mcphub/internal/oauth/logins"
+	"mcphub/e2e/oauthtest"
+	"mcphub/internal/callertoken"
+	"mcphub/internal/principal"
+)
+
+const (
+	grantExchange = "urn:ietf:params:oauth:grant-type:token-exchange"
+	typeAccess    = "urn:ietf:params:oauth:token-type:access_token"
+)
+
+// An exchanger is an authorization server that exchanges the tokens of callers, "of NAME", for others, "for NAME".
+type exchanger struct {
+	*oauthtest.Server
+	callers *callertoken.Table
+
+	mu    sync.Mutex
+	asked []url.Values // requests for an exchange
+	words map[string]string
+}
+
+// anExchanger makes one; change changes the members of its answer, or takes them out with "".
+func anExchanger(t *testing.T, words map[string]string) *exchanger {
+	x := &exchanger{Server: oauthtest.New(t), callers: callertoken.New(), words: words}
+	x.callers.Want(true)
+	x.Token = func(w http.ResponseWriter, f url.Values) bool {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.asked = append(x.asked, f)
+		name, _ := strings.CutPrefix(f.Get("subject_token"), oauthtest.Canary+" of ")
+		answer := map[string]string{"access_token": x.Give(name), "token_type": "Bearer", "expires_in": "3600", "issued_token_type": typeAccess, "refresh_token": oauthtest.Canary}
+		for member, text := range x.words {
+			if answer[member] = text; text == "" {
+				delete(answer, member)
+			}
+		}
+		w.Header().Set("Content-Type", "application/json")
+		if answer["error"] != "" {
+			w.WriteHeader(http.StatusBadRequest)
+		}
+		_ = json.NewEncoder(w).Encode(answer)
+		return true
+	}
+	return x
+}
+
+// exchanges returns the requests for an exchange.
+func (x *exchanger) exchanges() []url.Values {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return append([]url.Values(nil), x.asked...)
+}
+
+// caller opens a session of someone for whom an issuer vouches, and shows a token in it.
+func (x *exchanger) caller(name, issuer string) (who principal.Principal, session *callertoken.Holder) {
+	who = principal.Principal{Name: name, Issuer: issuer}
+	session = x.callers.Holder(who)
+	session.Show(oauthtest.Canary+" of "+name, time.Now().Add(time.Hour))
+	return who, session
+}
+
+// sourceFor returns the Source of a principal.
+func (x *exchanger) sourceFor(t *testing.T, st *logins.Store, key string, change func(o *logins.Options)) *logins.Source {
+	t.Helper()
+	o := logins.Options{
+		Settings:  oauth.Settings{Server: x.Resource, Name: "protected", ClientID: "confidential", ClientSecret: x.Secret},
+		Principal: key, Asked: true, Exchange: true, Callers: x.callers, At: "hub.json:7",
+	}
+	if change != nil {
+		change(&o)
+	}
+	src, err := st.Source(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return src
+}
+
+// TestExchange: each caller has a token of its own, in exchange for its own; it is used until it is refused or its session ends; and
+// the server is sent no token of a caller.
+func TestExchange(t *testing.T) {
+	t.Parallel()
+	x, st := anExchanger(t, nil), store(t.TempDir())
+	alice, session := x.caller("alice", x.Issuer)
+	bob, _ := x.caller("bob", x.Issuer)
+	of := map[string]*logins.Source{}
+	for _, who := range []principal.Principal{alice, bob} {
+		of[who.Name] = x.sourceFor(t, st, who.Key(), nil)
+	}
+	want := func(src *logins.Source, user string, exchanges int) string {
+		t.Helper()
+		token, advice := src.Token(t.Context())
+		if got := x.User(token); got != user || advice != "" || len(x.exchanges()) != exchanges {
+			t.Errorf("the token of %q, %q, after %d exchanges; want that of %q after %d", got, advice, len(x.exchanges()), user, exchanges)
+		}
+		return token
+	}
+	want(of["alice"], "alice", 1)
+	want(of["bob"], "bob", 2)
+	want(of["alice"], "alice", 2)
+	expect(t, of["alice"], x.Server, http.StatusOK, "")
+	another := x.sourceFor(t, st, alice.Key(), nil) // of another session of hers
+	want(another, "alice", 2)
+	want(x.sourceFor(t, st, alice.Key(), func(o *logins.Options) { o.Settings.Name = "other entry" }), "alice", 3)
+	for i, f := range x.exchanges() {
+		name := []string{"alice", "bob", "alice"}[i]
+		if f.Get("grant_type") != grantExchange || f.Get("subject_token") != oauthtest.Canary+" of "+name || f.Get("subject_token_type") != typeAccess || f.Get("resource") != x.Resource {
+			t.Errorf("asked for %q", f)
+		}
+	}
+
+	// The server refuses all tokens: one exchange makes up for it, for all sessions.
+	x.Expire()
+	expect(t, of["alice"], x.Server, http.StatusOK, "")
+	expect(t, another, x.Server, http.StatusOK, "")
+	want(of["alice"], "alice", 4)
+
+	// The newest token of a caller counts.
+	session.Show(oauthtest.Canary+" of newest", time.Now().Add(2*time.Hour))
+	x.Change(func() { x.Life = -time.Second })
+	x.Expire()
+	expect(t, of["alice"], x.Server, http.StatusUnauthorized, `it refuses the token that `+x.Issuer+` gave in exchange for the caller's, and a new one too`)
+	asked := x.exchanges()
+	expect(t, of["alice"], x.Server, http.StatusUnauthorized, `see "auth" of protected in hub.json (hub.json:7)`)
+	if len(x.exchanges()) != len(asked) {
+		t.Errorf("a server that refuses all makes the hub ask %d times more", len(x.exchanges())-len(asked))
+	}
+	x.Change(func() { x.Life = 0 })
+
+	// No session, no token, although one was had.
+	expect(t, of["bob"], x.Server, http.StatusOK, "")
+	session.Forget()
+	for _, src := range []*logins.Source{of["alice"], another} {
+		if token, advice := src.Token(t.Context()); token != "" || !strings.Contains(advice, `call over HTTP with a token of one of "http.issuers"`) {
+			t.Errorf("%q %q", token, advice)
+		}
+	}
+	for _, call := range x.Calls() {
+		if call.User != "alice" && call.User != "bob" {
+			t.Errorf("the server was called by %+v", call)
+		}
+	}
+}
+
+// TestExchangeForNoOne: who has shown no token of an issuer gets no token, and no request is sent anywhere. Control: TestExchange.
+func TestExchangeForNoOne(t *testing.T) {
+	t.Parallel()
+	x, st := anExchanger(t, nil), store(t.TempDir())
+	x.Asked = func(r *http.Request) { t.Errorf("asked for %s", r.URL) }
+	x.caller("alice", x.Issuer)
+	x.callers.Holder(principal.Principal{Name: "token"}).Show(oauthtest.Canary, time.Now().Add(time.Hour))
+	for _, key := range []string{"", "token", "alice", "alice@elsewhere.example"} {
+		expect(t, x.sourceFor(t, st, key, nil), x.Server, 0, "this caller has shown none of an issuer; call over HTTP")
+	}
+	expect(t, x.sourceFor(t, st, "alice@"+x.Issuer, func(o *logins.Options) { o.Callers = nil }), x.Server, 0, "this caller has shown none of an issuer; call over HTTP")
+}
+
+// TestTokensStayWithTheirIssuer is an attack: a server names another authorization server than the one that its caller's token is of, to
+// get the tokens of those who call it. Control: hub.json names that authorization server for the server.
+func TestTokensStayWithTheirIssuer(t *testing.T) {
+	t.Parallel()
+	x, far, st := anExchanger(t, nil), anExchanger(t, nil), store(t.TempDir())
+	tenant, _ := x.caller("alice", x.Issuer+"/tenant") // at the same address, so that nothing but its name keeps the token from it
+	expect(t, x.sourceFor(t, st, tenant.Key(), nil), x.Server, 0, "the caller's token is of "+x.Issuer+"/tenant: it is not sent there; if it may be, write \"auth\": {\"issuer\": \""+x.Issuer+"\"}")
+	alice, _ := x.caller("alice", x.Issuer)
+	x.Resources = func(m map[string]any) { m["authorization_servers"] = []string{far.Issuer} }
+	src := x.sourceFor(t, st, alice.Key(), nil)
+	expect(t, src, x.Server, 0, "is a private address")
+	x.Resources, x.Metadata = nil, func(m map[string]any) { m["issuer"] = far.Issuer }
+	expect(t, src, x.Server, 0, "says that it is another one")
+	if n := len(far.exchanges()) + len(x.exchanges()); n != 0 {
+		t.Errorf("%d exchanges", n)
+	}
+	x.Metadata = nil
+	expect(t, src, x.Server, http.StatusOK, "")
+	expect(t, x.sourceFor(t, st, tenant.Key(), func(o *logins.Options) { o.Settings.Issuer = x.Issuer }), x.Server, http.StatusOK, "")
+	if n := len(x.exchanges()); n != 2 {
+		t.Errorf("the control: %d exchanges", n)
+	}
+}
+
+// TestExchangeFails: an answer that is no token for the server is refused, and the error tells where and what next.
+func TestExchangeFails(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		words map[string]string
+		want  string // of the error; "": there is none
+	}{
+		"control":             {nil, ""},
+		"a JWT":               {map[string]string{"issued_token_type": "urn:ietf:params:oauth:token-type:jwt"}, ""},
+		"an id token":         {map[string]string{"issued_token_type": "urn:ietf:params:oauth:token-type:id_token"}, `"issued_token_type"`},
+		"no type":             {map[string]string{"issued_token_type": ""}, `"issued_token_type"`},
+		"a type with a proof": {map[string]string{"token_type": "DPoP"}, `"token_type"`},
+		"no access token":     {map[string]string{"token_type": "N_A"}, `"token_type"`},
+		"a refusal":           {map[string]string{"error": "unauthorized_client", "error_description": "not " + oauthtest.Canary + " of alice"}, "the authorization server answers unauthorized_client"},
+		"the caller's own":    {map[string]string{"access_token": oauthtest.Canary + " of alice"}, "the caller's own token"},
+		"nothing":             {map[string]string{"access_token": ""}, `"access_token"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			x, st := anExchanger(t, test.words), store(t.TempDir())
+			alice, _ := x.caller("alice", x.Issuer)
+			src := x.sourceFor(t, st, alice.Key(), nil)
+			token, advice := src.Token(t.Context())
+			switch {
+			case test.want == "" && (advice != "" || x.User(token) != "alice"):
+				t.Errorf("%q %q", token, advice)
+			case test.want != "" && (token != "" || !strings.Contains(advice, test.want) || !strings.Contains(advice, x.Issuer+"/token") || !strings.Contains(advice, "hub.json:7") || strings.Contains(advice, oauthtest.Canary)):
+				t.Errorf("%q %q, want %q", token, advice, test.want)
+			}
+		})
+	}
+}
