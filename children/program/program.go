@@ -56,7 +56,7 @@ func (prog Program) TakesDirectories() bool {
 	if prog.Directories || prog.GivenRoots() {
 		return true
 	}
-	_, serves := prog.serves()
+	_, serves := prog.servedLine()
 	return serves
 }
 

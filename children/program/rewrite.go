@@ -12,10 +12,10 @@ import (
 	"mcphub/rootsmgr/guard"
 )
 
-// serves returns what the command line starts, if that is a server whose plain arguments are the directories that it
+// servedLine returns what the command line starts, if that is a server whose plain arguments are the directories that it
 // serves. A server in a container has other paths.
-func (prog Program) serves() (line commandline.Started, ok bool) {
-	line = commandline.Read(prog.Command, prog.Args)
+func (prog Program) servedLine() (line commandline.Started, ok bool) {
+	line = commandline.ReadLine(prog.Command, prog.Args)
 	for _, name := range line.Names {
 		if filepath.IsAbs(name.Text) {
 			if real := sandbox.RealPath(name.Text); commandline.PackageOf(real) != "" {
@@ -39,7 +39,7 @@ func (prog Program) inContainer() bool {
 // findRootArgs finds the word after which the arguments of a filesystem-like server begin: an index into prog.Args, or -1
 // for the command itself.
 func findRootArgs(prog Program) (after int, ok bool) {
-	line, ok := prog.serves()
+	line, ok := prog.servedLine()
 	return line.At, ok && line.At != commandline.Nowhere
 }
 
