@@ -180,7 +180,7 @@ func (c *Configuration) CallLimits() map[string]turns.Limits {
 	return limits
 }
 
-// ExchangesTokens reports whether a child is called with tokens that are had in exchange for those of callers.
+// ExchangesTokens reports whether a child is called with tokens that are had in exchange for its callers' tokens.
 func (c *Configuration) ExchangesTokens() bool {
 	return slices.ContainsFunc(c.Children, func(child Child) bool { return child.Spec.Auth.Exchange })
 }

@@ -23,8 +23,8 @@ func (g *forwarding) prepare() {
 	g.all, g.stop = context.WithCancel(context.Background())
 }
 
-// follow ends what a front does not keep up any more at a stage.
-func (g *forwarding) follow(s stage) {
+// followStage ends what a front does not keep up any more at a stage.
+func (g *forwarding) followStage(s stage) {
 	if s >= leaving {
 		g.endStreams()
 	}
@@ -60,9 +60,9 @@ func isForwarded(r *http.Request) bool {
 	return is
 }
 
-// forward has the hub of a name serve a request, and reports whether that has answered. If not, the answer of this hub tells the name to
+// forwardRequest has the hub of a name serve a request, and reports whether that has answered. If not, the answer of this hub tells the name to
 // a balancer. body is what was read of the request; nil if nothing was.
-func (f *Front) forward(w http.ResponseWriter, r *http.Request, node string, body []byte) (answered bool) {
+func (f *Front) forwardRequest(w http.ResponseWriter, r *http.Request, node string, body []byte) (answered bool) {
 	if node == "" {
 		return false
 	}

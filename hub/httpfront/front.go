@@ -364,7 +364,7 @@ func (f *Front) findSession(w http.ResponseWriter, r *http.Request, who admissio
 	c := f.sessions[id]
 	f.mu.Unlock()
 	if c == nil || !c.isOf(who) || c.ctx.Err() != nil {
-		if c == nil && f.forward(w, r, f.hub.Elsewhere(who, id), nil) {
+		if c == nil && f.forwardRequest(w, r, f.hub.Elsewhere(who, id), nil) {
 			return nil
 		}
 		f.answerRefused(w, r, refusedUnknown, nil)

@@ -103,7 +103,7 @@ func (f *Front) postModern(w http.ResponseWriter, r *http.Request, who admission
 		return
 	}
 	if node, refusal := request.Elsewhere(); node != "" {
-		if !f.forward(w, r, node, m.Frame) {
+		if !f.forwardRequest(w, r, node, m.Frame) {
 			f.refuseWith(w, r, http.StatusNotFound, ReasonSession, m.ID, refusal)
 		}
 		return

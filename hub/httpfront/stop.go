@@ -45,7 +45,7 @@ func (f *Front) setStage(s stage) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.at.Store(int32(s))
-	f.forwarded.follow(s)
+	f.forwarded.followStage(s)
 }
 
 // stopServer ends the front in order.

@@ -35,7 +35,7 @@ type Table struct {
 // New makes a Table that holds nothing until it is wanted.
 func New() *Table { return &Table{of: map[string]map[*Holder]struct{}{}} }
 
-// Want tells whether some server needs the tokens. If none does, the Table forgets all.
+// Want notes if a server needs the tokens. If none does, the Table forgets all.
 func (t *Table) Want(wanted bool) {
 	if t == nil {
 		return

@@ -8,7 +8,7 @@
 //
 // # What it refuses to do
 //
-// A Table holds nothing before [Table.Want], and nothing of a session that has ended. It holds no token of anyone but an issuer. It gives no
+// A Table is empty before [Table.Want], and keeps no token after its session. It holds no token of anyone but an issuer. It gives no
 // principal the token of another, and none that has expired. A [Token] shows its text to [Token.Reveal] alone: not as it is printed,
 // and not as JSON.
 package callertoken

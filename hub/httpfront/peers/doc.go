@@ -8,7 +8,7 @@
 // request: the name of the hub that is meant, and the address of the client. The other hub checks the token again, takes that
 // address for the client's, and forwards nothing that was forwarded. What a request costs is counted there alone.
 //
-// [Peers] owns what is known of the other hubs, behind a mutex. It starts nothing of its own: it looks for a hub while a request waits,
+// [Peers] owns what is known of the other hubs, behind a mutex. It starts no goroutine: it looks for a hub while a request waits,
 // at most once a second, and each look ends by itself.
 //
 // It does not balance, keeps no copy of a session, and repeats no request: what was sent may have run.

@@ -33,7 +33,7 @@ func (p *Peers) askAll(ctx context.Context) {
 	defer cancel()
 	var all sync.WaitGroup
 	turns := make(chan struct{}, maxAtOnce)
-	for _, at := range p.places(ctx) {
+	for _, at := range p.findPlaces(ctx) {
 		all.Go(func() {
 			turns <- struct{}{}
 			defer func() { <-turns }()
@@ -56,8 +56,8 @@ func (p *Peers) askAll(ctx context.Context) {
 	all.Wait()
 }
 
-// places returns all addresses that the configured names have now.
-func (p *Peers) places(ctx context.Context) (all []place) {
+// findPlaces returns all addresses that the configured names have now.
+func (p *Peers) findPlaces(ctx context.Context) (all []place) {
 	for _, l := range p.listed {
 		host, port := l.url.Hostname(), l.url.Port()
 		if port == "" {

@@ -196,7 +196,7 @@ func (p *Peers) Forward(w http.ResponseWriter, r *http.Request, f Request) (answ
 			return nil
 		},
 		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) {
-			answered = !p.failed(f.Node, at, err)
+			answered = !p.noteFailure(f.Node, at, err)
 			if answered {
 				http.Error(w, "the hub that keeps this session has not answered; what was sent to it may have run", http.StatusBadGateway)
 			}
@@ -206,8 +206,8 @@ func (p *Peers) Forward(w http.ResponseWriter, r *http.Request, f Request) (answ
 	return answered
 }
 
-// failed reports whether a request has reached no hub, and forgets where the hub was that it was for.
-func (p *Peers) failed(node string, at place, err error) (unsent bool) {
+// noteFailure reports whether a request has reached no hub, and forgets where the hub was that it was for.
+func (p *Peers) noteFailure(node string, at place, err error) (unsent bool) {
 	operation, dialed := errors.AsType[*net.OpError](err)
 	unsent = errors.Is(err, errMisdirected) || dialed && operation.Op == "dial"
 	p.o.Log.Warn().Str("node", printable.Escape(node, 100)).Str("address", at.host).Bool("sent", !unsent).Err(err).Msg("a request could not be forwarded")

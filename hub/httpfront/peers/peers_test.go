@@ -131,7 +131,7 @@ func TestServeName(t *testing.T) {
 	}))
 	t.Cleanup(replays.Close)
 	ask := func(p *Peers) (string, error) {
-		at := p.places(t.Context())
+		at := p.findPlaces(t.Context())
 		return p.askName(t.Context(), at[len(at)-1])
 	}
 	if name, err := ask(named(t, "a", "k", server.URL)); name != "b" || err != nil {
@@ -149,11 +149,11 @@ func TestServeName(t *testing.T) {
 	}
 }
 
-// TestPlaces: a name stands for all of its addresses.
-func TestPlaces(t *testing.T) {
+// TestFindPlaces: a name stands for all of its addresses.
+func TestFindPlaces(t *testing.T) {
 	t.Parallel()
 	var hosts []string
-	for _, at := range named(t, "a", "k", "http://localhost:8765", "https://[::1]").places(t.Context()) {
+	for _, at := range named(t, "a", "k", "http://localhost:8765", "https://[::1]").findPlaces(t.Context()) {
 		hosts = append(hosts, at.host)
 	}
 	if all := strings.Join(hosts, " "); !strings.Contains(all, "127.0.0.1:8765") || !strings.HasSuffix(all, "[::1]:443") || strings.Contains(all, "localhost") {

@@ -26,7 +26,7 @@ type Subject struct {
 	Expires time.Time
 }
 
-// Exchange gets a token for the server in exchange for that of a caller. The caller's token goes to the issuer that has given it, or to the
+// Exchange gets a token for the server in exchange for a caller's token. The caller's token goes to the issuer that has given it, or to the
 // one that hub.json names for this server, and to no other: the server, which names the authorization server, cannot choose who gets
 // the tokens of callers.
 func (f *Flow) Exchange(ctx context.Context, p *Discovery, subject Subject) (*TokenSet, error) {

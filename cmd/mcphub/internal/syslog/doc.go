@@ -3,12 +3,12 @@
 //
 // # What is promised
 //
-// Each line is delivered at least once, and those of one log in their order. A message has the line as it is in the file, so the hashes of the
+// Each line is delivered at least once, and the lines of one log in their order. A message has the line as it is in the file, so the hashes of the
 // chain hold at the collector too, and names its log and number, by which doubled lines are told. A connection that breaks is made again, and
 // what may not have arrived is sent again. A file keeps how far each log was delivered, for the next hub.
 //
-// TCP does not say what the other program has read. So a line counts as delivered if the connection has lasted for a while after it, or if the
-// collector has closed it after it was told that no more comes.
+// TCP does not report what the other program has read. So a line counts as delivered if the connection has lasted for a while after it, or if the
+// collector has closed it after a message that no more comes.
 //
 // # Who owns the state
 //

@@ -28,10 +28,10 @@ import (
 	"mcphub/internal/audit"
 )
 
-// Options say where the lines go.
+// Options name the collector that gets the lines.
 type Options struct {
 	Address string // tcp://HOST:PORT or tls://HOST:PORT
-	CA      string // file with the authorities of a collector by TLS; "": those of the system
+	CA      string // file with the authorities of a collector by TLS; "": the system's
 }
 
 // IsZero reports whether nothing is sent.
@@ -212,7 +212,7 @@ func numbersOf(logs map[string]*logReader) map[string]uint64 {
 func (s *Sender) sendNews(logs map[string]*logReader, out *bufio.Writer) (n int, err error) {
 	files, err := audit.LogFiles(s.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil // a hub makes it anew
+		return 0, nil // a hub makes it again
 	}
 	if err != nil {
 		return 0, err

@@ -24,7 +24,7 @@ type Source struct {
 	name      string             // under which the login is kept, or held
 	at        string             // the line of hub.json that has the settings
 	asked     bool               // hub.json states that the server needs a login
-	exchange  bool               // a token is had in exchange for that of a caller
+	exchange  bool               // a token is had in exchange for a caller's token
 	callers   *callertoken.Table // whose tokens those are; nil: no one has any
 	headers   map[string]string  // of requests to the server
 	// fetch gets a token that is not kept; nil: there is a login, which is kept.

@@ -12,7 +12,7 @@ import (
 	"mcphub/internal/printable"
 )
 
-// This file gets the tokens that are not kept: those of the client itself, and those that are had in exchange for a caller's.
+// This file gets the tokens that are not kept: the tokens of the client itself, and the ones that are had in exchange for a caller's.
 
 // An unkept is a token that is not kept, and is used by all Sources of its name.
 type unkept struct {
