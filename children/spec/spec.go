@@ -116,7 +116,7 @@ func (s Spec) WithDefaults() Spec {
 
 // known returns the well-known server that lists the roots it applies, if the command line starts one.
 func (s *Spec) known() *wellknown.Server {
-	return wellknown.ByLine(commandline.Read(s.Command, s.Args), func(k *wellknown.Server) bool { return k.RootsProbe != "" })
+	return wellknown.ByLine(commandline.ReadLine(s.Command, s.Args), func(k *wellknown.Server) bool { return k.RootsProbe != "" })
 }
 
 // Equal reports whether s and o run the same child in the same way, defaults,
