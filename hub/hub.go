@@ -145,7 +145,7 @@ type Applied struct {
 // surroundings the new Config cannot be goes by the old one. Sessions that live get new roots settings and are
 // told about other tools.
 //
-// Version, FS, Log, Inspect, Environ, Home, Dir, Cache, Audit.To and Limits.Starting stay New's; Limits.Frame
+// What Settings.keepFrom names and Limits.Starting stay New's; Limits.Frame
 // and Limits.Calls hold for the sessions that begin later.
 func (h *Hub) Apply(ctx context.Context, cfg Config) (Applied, error) {
 	done, err := h.beginReplacing(ctx)
