@@ -103,8 +103,8 @@ type child struct {
 	settled   chan struct{} // ready and listed, or failed its first start
 	unheld    atomic.Bool   // every session that joined has left
 	view      atomic.Pointer[view]
-	cancel    context.CancelCauseFunc // ends live, calls under way too
-	cancelCtx context.CancelCauseFunc // ends live once calls under way have ended
+	cancel    context.CancelCauseFunc // ends life, calls under way too
+	cancelCtx context.CancelCauseFunc // ends ctx once calls under way have ended
 	life      context.Context         // ended by cancel
 	ctx       context.Context         // ended by either
 	machine   launch.Machine
@@ -135,7 +135,7 @@ type history struct {
 	digest      string       // of what was started last, wherever it works
 	seen        string       // digest with what it can see; "": what it lists is not remembered
 	offered     string       // what the offer was listed, or recalled, for; as seen
-	started     bool         // live was called before
+	started     bool         // runLife was called before
 	gen         uint64       // of the roots, when it was last looked whether to start
 	planned     uint64       // of the roots, with which it was started last
 	greeted     bool         // it has been ready in this instance
@@ -227,7 +227,7 @@ func (c *child) restIfIdle() bool {
 	return c.resting
 }
 
-// stopWith ends the instance, calls under way too; retire lets them end first.
+// stopWith ends the instance, calls under way too; retireWith lets them end first.
 func (c *child) stopWith(why error) {
 	c.cancel(why)
 	c.wakeOwner()
@@ -480,7 +480,7 @@ func (c *child) setState(s State, why string) {
 	})
 }
 
-// runLife returns the life of the instance until its context ends, or until it
+// runLife lives the life of the instance until its context ends, or until it
 // rests: then over is false, and runLife is called again when there is news.
 func (c *child) runLife() (over bool) {
 	if !c.history.started {

@@ -14,8 +14,8 @@ import (
 	"mcphub/internal/jsonrpc/lines"
 )
 
-// A Lease is the right to call one ready child until Release. The run it is
-// for does not drain before; should the child die, calls fail.
+// A Lease is the right to call one ready child until Release. Its run is kept until then, or for drainWait if the run is
+// replaced so as to start again. If the child dies or hangs, calls fail.
 type Lease struct {
 	r    *run.Run
 	v    *view

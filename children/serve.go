@@ -170,7 +170,7 @@ func (s *serving) publishReady() {
 	w := s.c.wantedState()
 	gen := w.Gen
 	if !servedroots.Same(w.Roots, s.r.Roots.Last()) || s.c.spec.Sandbox.Confines() && gen != s.c.history.planned {
-		gen = 0 // the roots, or the boundary, have changed since then; review is called next
+		gen = 0 // the roots, or the boundary, have changed since then; reviewWanted is called next
 	}
 	s.publishRoots(gen, true, "")
 }

@@ -20,7 +20,7 @@ import (
 // process. Who has to raise one says here what for.
 const (
 	maxOfACall = 8.5  // the call, its answer's message, the lease and texts of ids
-	maxOfAPath = 52.5 // findings, their readings, and the line of the record
+	maxOfAPath = 50.5 // findings, their readings, and the line of the record
 )
 
 // TestAllocationsOfACall: a call that is relayed, and one that is judged. Who is watched pays nothing more.

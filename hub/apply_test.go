@@ -444,16 +444,16 @@ func TestApplyWantsTokens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	session := table.Holder(who)
+	session := table.NewHolder(who)
 	for i, specs := range [][]spec.Spec{nil, {exchanges}, nil} {
 		if i > 0 {
 			apply(t, h, testConfig(t, specs...))
 		}
-		if _, held := table.Newest(who.Key()); held {
+		if _, held := table.NewestToken(who.Key()); held {
 			t.Errorf("%d: held before it was shown again", i)
 		}
-		session.Show("token", time.Now().Add(time.Hour))
-		if _, held := table.Newest(who.Key()); held != (specs != nil) {
+		session.KeepToken("token", time.Now().Add(time.Hour))
+		if _, held := table.NewestToken(who.Key()); held != (specs != nil) {
 			t.Errorf("%d: held: %t", i, held)
 		}
 	}

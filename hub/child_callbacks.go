@@ -66,8 +66,8 @@ func (h *Hub) listsChanged(k spec.Key, which offers.Lists) {
 	}
 }
 
-// clientOf returns an instance whom it serves: a session's own child
-// that session's client, a shared one no one in particular.
+// clientOf returns whom an instance serves: of a session's own child that session's client, of a shared one no one
+// in particular.
 func (h *Hub) clientOf(k spec.Key) (c link.ClientProfile) {
 	if s, ok := h.sessions.Owner(k); ok {
 		s.mu.Lock()

@@ -98,7 +98,7 @@ func New(cfg Config) (*Hub, error) {
 	conf.PutInForce(nil)
 	h.current.Set(conf)
 	h.turns.Set(conf.CallLimits())
-	h.callers.Want(conf.ExchangesTokens())
+	h.callers.SetWanted(conf.ExchangesTokens())
 	changed := h.sessions.UpdateInstance
 	if cfg.Telemetry != nil {
 		h.watchWith(cfg.Telemetry)
@@ -145,7 +145,7 @@ type Applied struct {
 // surroundings the new Config cannot be goes by the old one. Sessions that live get new roots settings and are
 // told about other tools.
 //
-// Version, FS, Log, Inspect, Environ, Home, Dir, Cache, Audit.To and Limits.Starting stay New's; Limits.Frame
+// What Settings.keepFrom names and Limits.Starting stay New's; Limits.Frame
 // and Limits.Calls hold for the sessions that begin later.
 func (h *Hub) Apply(ctx context.Context, cfg Config) (Applied, error) {
 	done, err := h.beginReplacing(ctx)
@@ -180,7 +180,7 @@ func (h *Hub) followConfiguration(conf *configuration.Configuration) {
 		h.sup.SetMaxEach(principalChildren(&conf.Limits, h.sup.MaxChildren()))
 	}, h.tellEnd)
 	h.turns.Set(conf.CallLimits())
-	h.callers.Want(conf.ExchangesTokens())
+	h.callers.SetWanted(conf.ExchangesTokens())
 }
 
 // diffConfigurations tells conf and old apart.

@@ -34,7 +34,7 @@ type PlannedServer struct {
 	Unknown   bool     `json:"toolsUnknown,omitempty"` // which tools it will offer is known once it has started
 	Appear    []string `json:"appear,omitempty"`       // tools that are listed then and are not now, by their names towards clients
 	Opens     []string `json:"opens,omitempty"`        // what its entry names and the kernel opens to it from then on; said until it has started so
-	Vanish    []string `json:"vanish,omitempty"`       // and the other way round; of a server whose tools are unknown: the ones that may
+	Vanish    []string `json:"vanish,omitempty"`       // tools that are listed now and are not then; of a server whose tools are unknown: the ones that may be
 
 	Changes     []pin.Change `json:"changes,omitempty"`     // how what it offered last differs from hub.lock
 	NotCompared bool         `json:"notCompared,omitempty"` // hub.lock has it, but what it offers is not known

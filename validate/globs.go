@@ -62,8 +62,8 @@ func (j *judge) yieldMatches(f *detect.Finding, base, pattern string, yield func
 			return
 		}
 	}
-	g := globber{judge: j, f: f, yield: func(found string) { yield(meaning{text: f.Value, path: found, base: start}) }}
-	if !g.walkParts(start, strings.Split(pattern, "/"), false) {
+	g := globber{judge: j, f: f}
+	if !g.walkParts(start, strings.Split(pattern, "/"), false, func(found string) { yield(meaning{text: f.Value, path: found, base: start}) }) {
 		yield(noPath(f.Value, CodeBudget, "the pattern has more files to match than can be looked at"))
 	}
 }
@@ -72,13 +72,13 @@ func (j *judge) yieldMatches(f *detect.Finding, base, pattern string, yield func
 type globber struct {
 	*judge
 	f       *detect.Finding
-	yield   func(path string)
 	matched int
 }
 
-// walkParts matches parts below dir. linked reports that the match so far went through a link or up. The result is false if there
+// walkParts matches parts below dir, and yields what matches. yield is no field, because the rules that g asks would have it put on the heap
+// for each path of a call. linked reports that the match so far went through a link or up. The result is false if there
 // is more than the budget allows.
-func (g *globber) walkParts(dir string, parts []string, linked bool) bool {
+func (g *globber) walkParts(dir string, parts []string, linked bool, yield func(path string)) bool {
 	for len(parts) > 0 && !shell.HasMeta(parts[0]) {
 		if !g.work.Spend(budget.LookSteps + len(dir)/budget.ByteSteps) {
 			return false
@@ -97,7 +97,7 @@ func (g *globber) walkParts(dir string, parts []string, linked bool) bool {
 			if g.matched++; g.matched > maxMatched {
 				return false
 			}
-			g.yield(dir)
+			yield(dir)
 		}
 		return true
 	}
@@ -109,12 +109,12 @@ func (g *globber) walkParts(dir string, parts []string, linked bool) bool {
 		return false
 	}
 	pattern := shell.Matchable(parts[0])
-	if pattern == "**" && !g.walkParts(dir, parts[1:], linked) {
+	if pattern == "**" && !g.walkParts(dir, parts[1:], linked, yield) {
 		return false
 	}
 	dots := pattern[0] == '.'
 	if last := len(parts) == 1; dots && !(last && pattern == ".*") { // which lists what is above in some shells only
-		if ok, _ := path.Match(pattern, ".."); ok && !g.walkParts(g.Platform.Join(dir, ".."), parts[1:], true) {
+		if ok, _ := path.Match(pattern, ".."); ok && !g.walkParts(g.Platform.Join(dir, ".."), parts[1:], true, yield) {
 			return false
 		}
 	}
@@ -132,7 +132,7 @@ func (g *globber) walkParts(dir string, parts []string, linked bool) bool {
 		if len(parts) > 1 && !link && !e.IsDir() || len(parts) == 1 && !link && !linked && !g.isGuarded(at) {
 			continue
 		}
-		if !g.walkParts(at, parts[1:], linked || link) {
+		if !g.walkParts(at, parts[1:], linked || link, yield) {
 			return false
 		}
 	}

@@ -25,7 +25,7 @@ func (h Host) knownAs(child Child) *wellknown.Server {
 	case child.Installed != nil, child.Program.Escapes() != "", h.Planted(child.Command):
 		return nil
 	}
-	line := commandline.Read(child.Program.Command, child.Program.Args)
+	line := commandline.ReadLine(child.Program.Command, child.Program.Args)
 	if !line.Sure || h.isLedByPlanted(child, &line) {
 		return nil
 	}

@@ -202,7 +202,7 @@ func (r *reader) readWord(at place, key, command string) {
 
 // readLine names what a command line does. key tells the place of an argument.
 func (r *reader) readLine(at place, command string, args []string, key func(int) string) {
-	roles := commandline.Roles(command, args)
+	roles := commandline.ArgumentRoles(command, args)
 	flag := ""
 	for i, arg := range args {
 		name := flag

@@ -192,7 +192,7 @@ func (l *listener) finalError(s *stream, err error) error {
 	switch {
 	case errors.As(err, &refused), errors.Is(err, jsonrpc.ErrClosed):
 		return err
-	case errors.As(err, &status) && status.Code < 500 && status.Code != http.StatusTooManyRequests && status.Code != http.StatusRequestTimeout:
+	case errors.As(err, &status) && !status.Unsent && status.Code < 500 && status.Code != http.StatusTooManyRequests && status.Code != http.StatusRequestTimeout:
 		return err
 	case err != nil:
 		return nil

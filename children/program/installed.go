@@ -37,7 +37,7 @@ func (prog Program) WithInstalled(args []string, in *Installed) (ran Program, fe
 	if !ok {
 		return prog, "", args
 	}
-	prog.Command, rest = p.Replace(prog.Command, args, in.Command, in.Args)
+	prog.Command, rest = p.ReplaceLauncher(prog.Command, args, in.Command, in.Args)
 	return prog, p.Specs[0], rest
 }
 
@@ -49,7 +49,7 @@ func (prog Program) OwnNames() (names []string) {
 			names = append(names, name)
 		}
 	}
-	for _, name := range commandline.Read(prog.Command, prog.Args).Names {
+	for _, name := range commandline.ReadLine(prog.Command, prog.Args).Names {
 		switch _, _, launcher := commandline.LauncherOf(name.Text); {
 		case name.Kind == commandline.Command && launcher:
 		case name.Kind == commandline.Module:

@@ -9,7 +9,6 @@ import (
 
 	"mcphub/children/entry"
 	"mcphub/children/sandbox"
-	"mcphub/internal/commandline"
 )
 
 // Rewrite says when directories among the arguments of a program are replaced by
@@ -57,7 +56,7 @@ func (prog Program) TakesDirectories() bool {
 	if prog.Directories || prog.GivenRoots() {
 		return true
 	}
-	_, serves := prog.serves()
+	_, serves := prog.servedLine()
 	return serves
 }
 
@@ -102,15 +101,8 @@ func (prog Program) NameOf(path, home string) (name string, ok bool) {
 func (prog Program) Names(home string) []entry.Name {
 	e := entry.Entry{Command: prog.Command, Args: prog.Args, Env: prog.Env, Cwd: prog.Cwd, Home: home}
 	if prog.RewritesArgs() {
-		after, known := findRootArgs(prog)
-		if !known {
-			after = commandline.ProgramAt(prog.Command, prog.Args)
-		}
-		words := splitWords(prog.Args[min(after+1, len(prog.Args)):])
-		e.Void = func(arg int) bool {
-			i := arg - (len(prog.Args) - len(words))
-			return i >= 0 && words[i].positional && (known || looksLikePath(words[i].text))
-		}
+		first, words, known := prog.ownWords()
+		e.Void = func(arg int) bool { return arg >= first && words[arg-first].isDirectory(known) }
 	}
 	return entry.Names(&e)
 }

@@ -12,10 +12,10 @@ import (
 	"mcphub/rootsmgr/guard"
 )
 
-// serves returns what the command line starts, if that is a server whose plain arguments are the directories that it
+// servedLine returns what the command line starts, if that is a server whose plain arguments are the directories that it
 // serves. A server in a container has other paths.
-func (prog Program) serves() (line commandline.Started, ok bool) {
-	line = commandline.Read(prog.Command, prog.Args)
+func (prog Program) servedLine() (line commandline.Started, ok bool) {
+	line = commandline.ReadLine(prog.Command, prog.Args)
 	for _, name := range line.Names {
 		if filepath.IsAbs(name.Text) {
 			if real := sandbox.RealPath(name.Text); commandline.PackageOf(real) != "" {
@@ -39,8 +39,18 @@ func (prog Program) inContainer() bool {
 // findRootArgs finds the word after which the arguments of a filesystem-like server begin: an index into prog.Args, or -1
 // for the command itself.
 func findRootArgs(prog Program) (after int, ok bool) {
-	line, ok := prog.serves()
+	line, ok := prog.servedLine()
 	return line.At, ok && line.At != commandline.Nowhere
+}
+
+// ownWords returns the arguments that are the program's own, and the index of the first. known: it is filesystem-like.
+func (prog Program) ownWords() (first int, words []word, known bool) {
+	after, known := findRootArgs(prog)
+	if !known {
+		after = commandline.ProgramAt(prog.Command, prog.Args)
+	}
+	first = min(after+1, len(prog.Args))
+	return first, splitWords(prog.Args[first:]), known
 }
 
 // RewritesArgs reports whether directory arguments of the child are replaced
@@ -67,13 +77,10 @@ func (prog Program) RewrittenArgs(paths []string) []string {
 	if !prog.RewritesArgs() || len(paths) == 0 {
 		return slices.Clone(prog.Args)
 	}
-	after, known := findRootArgs(prog)
-	if !known {
-		after = commandline.ProgramAt(prog.Command, prog.Args)
-	}
-	out := slices.Clone(prog.Args[:min(after+1, len(prog.Args))])
+	first, words, known := prog.ownWords()
+	out := slices.Clone(prog.Args[:first])
 	placed := false
-	for _, w := range splitWords(prog.Args[len(out):]) {
+	for _, w := range words {
 		if !w.isDirectory(known) {
 			out = append(out, w.text)
 			continue
@@ -91,12 +98,9 @@ func (prog Program) RewrittenArgs(paths []string) []string {
 
 // OwnDirectories returns the directory arguments of a server that is known to be filesystem-like, as they are written.
 func (prog Program) OwnDirectories() (dirs []string) {
-	after, known := findRootArgs(prog)
-	if !known {
-		return nil
-	}
-	for _, w := range splitWords(prog.Args[min(after+1, len(prog.Args)):]) {
-		if w.isDirectory(known) {
+	_, words, known := prog.ownWords()
+	for _, w := range words {
+		if known && w.positional {
 			dirs = append(dirs, w.text)
 		}
 	}

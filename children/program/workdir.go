@@ -38,7 +38,7 @@ func (prog Program) Precautions(args []string, prefix, shell string) (Precaution
 	r := commandline.ReachOf(prog.Command, args)
 	fixed := prog.Cwd != "" && !NamesRoots(prog.Cwd) // the operator's own choice
 	upTo, npx := l.Fetches(rest)
-	npx = npx && l.Manager() == "npm"
+	npx = npx && l.ManagerName() == "npm"
 	switch {
 	case !fixed && r.File != "":
 		return p, fmt.Errorf("%s would take %q from the working directory, which may be a project somebody else wrote; write an absolute path, set \"cwd\", or allow it with \"local\": true", r.By, r.File)

@@ -2,12 +2,15 @@ package remote_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
+	"mcphub/children/childtest"
 	"mcphub/children/link"
 	"mcphub/children/remote"
 	"mcphub/e2e/oauthtest"
@@ -91,7 +94,7 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// TestNoRequestWithoutToken: if there must be a token and is none, the server is not asked, and the error tells why. Control: the
+// TestNoRequestWithoutToken: if there must be a token and is none, the server is not asked, and the error has the reason. Control: the
 // same request, once there is one.
 func TestNoRequestWithoutToken(t *testing.T) {
 	t.Parallel()
@@ -113,6 +116,52 @@ func TestNoRequestWithoutToken(t *testing.T) {
 	without.mu.Unlock()
 	if err := l.Notify(t.Context(), "notifications/x"); err != nil || len(seen()) != 1 {
 		t.Errorf("the control: %v, %q", err, seen())
+	}
+}
+
+// An absence is a login whose token is missing once after each call of Store(true).
+type absence struct{ atomic.Bool }
+
+func (l *absence) Token(context.Context) (token, advice string) {
+	if l.Swap(false) {
+		return "", "there is no token"
+	}
+	return "good", ""
+}
+
+func (*absence) Refused(context.Context, string, int, http.Header) (token, advice string, logIn bool) {
+	return "", "", false
+}
+
+// TestOwnStreamWaitsForToken: the stream of a server is opened again once there is a token, because its caller may come back.
+func TestOwnStreamWaitsForToken(t *testing.T) {
+	t.Parallel()
+	s, without := childtest.NewServer(t), &absence{}
+	var opened atomic.Int32
+	s.Get = func(w http.ResponseWriter, r *http.Request) {
+		n := opened.Add(1)
+		if n == 1 {
+			without.Store(true)
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = fmt.Fprintf(w, "retry: 5\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"n%d\"}\n\n", n)
+		_ = http.NewResponseController(w).Flush()
+		if n > 1 {
+			<-r.Context().Done()
+		}
+	}
+	l, h, stop := open(t, remote.Server{URL: s.URL, Login: without})
+	greet(t, l)
+	for _, want := range []string{"n1", "n2"} {
+		if got := <-h.note; got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	if without.Load() {
+		t.Error("the control: no request lacked a token")
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -312,7 +312,7 @@ func (l *httpLink) keepStream(ctx context.Context) {
 					last, had = "", false // an event of a session that is no more
 					continue
 				}
-			} else if bad.Code < 500 && bad.Code != http.StatusTooManyRequests {
+			} else if bad.Code < 500 && bad.Code != http.StatusTooManyRequests && !bad.Unsent {
 				return // there is no such stream, which it may well not have
 			}
 		case err == nil:

@@ -116,7 +116,7 @@ func (s Spec) WithDefaults() Spec {
 
 // known returns the well-known server that lists the roots it applies, if the command line starts one.
 func (s *Spec) known() *wellknown.Server {
-	return wellknown.ByLine(commandline.Read(s.Command, s.Args), func(k *wellknown.Server) bool { return k.RootsProbe != "" })
+	return wellknown.ByLine(commandline.ReadLine(s.Command, s.Args), func(k *wellknown.Server) bool { return k.RootsProbe != "" })
 }
 
 // Equal reports whether s and o run the same child in the same way, defaults,
@@ -157,7 +157,7 @@ type Auth struct {
 	Scopes       []string
 	Redirect     string // of the browser, without its port; "": as cmd/mcphub/internal/oauth has it
 	CallbackPort int    // of the redirect; 0: any
-	At           string // the line of hub.json that has it; "": none. It tells no two apart
+	At           string // the line of hub.json that has it; "": none. equalTo does not look at it
 }
 
 func (a Auth) equalTo(b Auth) bool {

@@ -24,11 +24,11 @@ type auditRow struct {
 	Kind             string          `json:"kind"`
 	Session          string          `json:"session"`
 	Principal        string          `json:"principal,omitempty"` // whose session it is
-	audit.ClientInfo                 // whose session it is, of a hub that clients share
+	audit.ClientInfo                 // which client has come with it
 	Request          json.RawMessage `json:"request,omitempty"`
 	audit.Trace
 	Method   string `json:"method"`
-	Child    string `json:"child"`
+	Child    string `json:"child"` // this and the next one stand in DecisionFields too, and are written here also if they are empty
 	Decision string `json:"decision"`
 	audit.DecisionFields
 	Arguments json.RawMessage `json:"arguments,omitempty"`

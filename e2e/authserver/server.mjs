@@ -1,7 +1,7 @@
 // A real authorization server, oidc-provider, and an MCP server that takes its tokens and says whose they are.
 //
 // node server.mjs: prints "protected http://.../mcp" once both listen. LIFE is how many seconds an access token lasts.
-// A registered client gets a token for itself by client_credentials, and a token for one server in exchange for that of another client by
+// A registered client gets a token for itself by client_credentials, and a token for one server in exchange for another client's own by
 // token exchange (RFC 8693).
 // Beside /mcp there are servers with a fault: /audience/mcp takes tokens for another server only, /issuer/mcp names its
 // authorization server otherwise than that calls itself, /mixed/mcp names one that sends people to the login page of the other,
@@ -59,7 +59,7 @@ function infoOf(indicator) {
   return { scope, audience: indicator, accessTokenFormat: 'jwt', accessTokenTTL: life };
 }
 
-// exchange gives a token for one server in exchange for that of someone for the hub.
+// exchange gives a token for one server in exchange for someone's token for the hub.
 async function exchange(ctx) {
   const { subject_token: subject, subject_token_type: kind, resource, scope: asked } = ctx.oidc.params;
   const access = 'urn:ietf:params:oauth:token-type:access_token';

@@ -21,8 +21,8 @@ type machine struct {
 	Secret string `json:"client_secret"`
 }
 
-// register registers a client at an authorization server.
-func register(t *testing.T, issuer string, grants ...string) (m machine) {
+// registerMachine registers a client at an authorization server.
+func registerMachine(t *testing.T, issuer string, grants ...string) (m machine) {
 	t.Helper()
 	r, err := http.Post(issuer+"/reg", "application/json", strings.NewReader(world.Raw(t, obj{
 		"redirect_uris": []string{}, "response_types": []string{}, "grant_types": grants, "token_endpoint_auth_method": "client_secret_basic"})))
@@ -53,7 +53,7 @@ func (m machine) tokenFor(t *testing.T, issuer, resource string) string {
 	return got.Token
 }
 
-// TestTokensInExchange: at a real authorization server a hub gets a token for a server in exchange for that of each of its callers, which
+// TestTokensInExchange: at a real authorization server a hub gets a token for a server in exchange for each of its callers' own, who
 // come at the same time. Each is served as who it is. No server is sent a caller's token, a server whose metadata name an authorization
 // server of its own has none sent there, and the token is in no file and no log. Control: hub.json names that authorization server.
 func TestTokensInExchange(t *testing.T) {
@@ -88,7 +88,7 @@ func TestTokensInExchange(t *testing.T) {
 	}
 	const resource = "https://hub.example/mcp"
 	issuer := issuerOf("")
-	hub := register(t, issuer, "urn:ietf:params:oauth:grant-type:token-exchange")
+	hub := registerMachine(t, issuer, "urn:ietf:params:oauth:grant-type:token-exchange")
 	entry := func(kind string, more obj) obj {
 		auth := obj{"flow": "exchange", "clientId": hub.ID, "clientSecret": "${EXCHANGE_SECRET}", "scopes": []string{"tools"}}
 		for k, v := range more {
@@ -119,7 +119,7 @@ func TestTokensInExchange(t *testing.T) {
 	var people []machine
 	var all sync.WaitGroup
 	for range 2 {
-		person := register(t, issuer, "client_credentials")
+		person := registerMachine(t, issuer, "client_credentials")
 		secret := person.tokenFor(t, issuer, resource)
 		people, secrets = append(people, person), append(secrets, secret)
 		for range 2 { // sessions

@@ -140,8 +140,8 @@ func (s *Server) User(token string) string {
 	return s.now.access[token].User
 }
 
-// Give gives a user an access token, for what answers instead of the token endpoint.
-func (s *Server) Give(user string) string {
+// GiveAccess gives a user an access token, for what answers instead of the token endpoint.
+func (s *Server) GiveAccess(user string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.now.Logins++
@@ -319,13 +319,13 @@ func clientOf(r *http.Request) string {
 	return r.Form.Get("client_id")
 }
 
-// life returns how long an access token lasts.
-func (s *Server) life() time.Duration { return cmp.Or(s.Life, time.Hour) }
+// accessLife returns how long an access token lasts.
+func (s *Server) accessLife() time.Duration { return cmp.Or(s.Life, time.Hour) }
 
 // addAccess makes an access token. The caller holds the lock.
 func (s *Server) addAccess(seen Seen) string {
 	s.now.serial++
-	seen.Until = time.Now().Add(s.life())
+	seen.Until = time.Now().Add(s.accessLife())
 	access := fmt.Sprintf("%s-access-%d", Canary, s.now.serial)
 	s.now.access[access] = seen
 	return access
@@ -333,7 +333,7 @@ func (s *Server) addAccess(seen Seen) string {
 
 // giveTokens gives out tokens. The caller holds the lock.
 func (s *Server) giveTokens(w http.ResponseWriter, seen Seen, refresh bool) {
-	out := map[string]any{"access_token": s.addAccess(seen), "token_type": "bearer", "expires_in": int(s.life() / time.Second)}
+	out := map[string]any{"access_token": s.addAccess(seen), "token_type": "bearer", "expires_in": int(s.accessLife() / time.Second)}
 	if len(seen.Scopes) > 0 {
 		out["scope"] = strings.Join(seen.Scopes, " ")
 	}

@@ -68,7 +68,7 @@ func member(role string, setsid bool) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// playRole returns the life of a member.
+// playRole plays the part of a member, and returns the status to end with.
 func playRole(role string) int {
 	var err error
 	switch role {

@@ -16,7 +16,7 @@ import (
 // This file is where what a client asks leaves the hub for its child: by a lease, whose methods (children/lease.go) lead
 // to the connection of the process that runs now. All of it was judged and recorded before, but for what Relay says.
 //
-//	sentCall.await  a goroutine waits for the answer, that of the request on the waiting path: Lease.Call, or package rounds, which
+//	sentCall.await  a goroutine waits for the answer: that of the waiting path, or one that sendAsync starts if there is no room. Lease.Call, or package rounds, which
 //	                calls it for each round
 //	Call.sendNotification     a notification: Lease.Notify
 //	asyncCall.sendAsync  a call on the fast path, for whose answer no goroutine waits: Lease.StartCall. It is called by Recorded,

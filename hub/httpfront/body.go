@@ -21,7 +21,7 @@ const greeting = 1 << 20
 
 // readMessage reads the one message of a POST, bounded in size and time; c is nil if there is no session yet, and
 // s the share of whose it is. A batch, if the session has those, comes as it is (isBatch). If there is none the
-// request is answered. What is held is given back with release, when the request is over.
+// request is answered. What is held is given back with releaseBytes, when the request is over.
 func (f *Front) readMessage(w http.ResponseWriter, r *http.Request, c *Peer, s *quota.Share) (*jsonrpc.Message, *bodyReservation) {
 	if kind := r.Header["Content-Type"]; len(kind) != 1 || !isJSON(kind[0]) {
 		f.refuseRequest(w, r, http.StatusUnsupportedMediaType, ReasonType, nil, "send application/json, in UTF-8")

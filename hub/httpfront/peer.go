@@ -92,7 +92,7 @@ func newPeer(id string, who admission.Caller, limit int, slow *slowReplies) *Pee
 // newPeer makes the Peer of a caller of the front.
 func (f *Front) newPeer(id string, who admission.Caller) *Peer {
 	p := newPeer(id, who, f.hub.Limits().Calls, &f.slow)
-	p.token = f.o.Callers.Holder(who.Principal)
+	p.token = f.o.Callers.NewHolder(who.Principal)
 	return p
 }
 
@@ -113,7 +113,7 @@ func (p *Peer) noteToken(r *http.Request, who admission.Caller) {
 // holdToken holds the token that a request was admitted by, if a server is called with one that is had in exchange for it.
 func (p *Peer) holdToken(r *http.Request, who admission.Caller) {
 	if p.token.IsWanted() {
-		p.token.Show(admission.BearerToken(r), who.Expires)
+		p.token.KeepToken(admission.BearerToken(r), who.Expires)
 	}
 }
 
@@ -399,7 +399,7 @@ func (p *Peer) registerRequest(id string) (*activeRequest, *refusal) {
 
 // endServing ends every request: the session has ended.
 func (p *Peer) endServing() {
-	p.token.Forget()
+	p.token.ForgetToken()
 	p.mu.Lock()
 	p.ended = true
 	all := slices.Collect(maps.Values(p.serving))

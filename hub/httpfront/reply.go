@@ -13,7 +13,7 @@ import (
 )
 
 // A Reply is the answer to one request of a client, and everything that is said on
-// its account. The goroutine of the POST serves the request; what has to be said
+// its account. The goroutine of the POST, or one that it waits for, serves the request; what has to be said
 // before the answer opens a stream, written by a goroutine of its own.
 type Reply struct {
 	peer        *Peer
@@ -182,7 +182,7 @@ func (reply *Reply) writeStream() {
 	if reply.st.Follow(ctx, reply.w, 1, true, nil) {
 		return
 	}
-	reply.mu.Lock() // late may be at the connection
+	reply.mu.Lock() // noteLate may be at the connection
 	defer reply.mu.Unlock()
 	close(reply.left)
 }

@@ -173,7 +173,7 @@ func TestTokensAreHeldForSessions(t *testing.T) {
 				w, _, _ := bubbleWeb(t, h, Options{Resource: vouched(), Tokens: []admission.Token{{Name: "static", Secret: "s3cret"}}, Callers: table})
 				held := func(who, want string) {
 					t.Helper()
-					if got, _ := table.Newest(who); got.Reveal() != want {
+					if got, _ := table.NewestToken(who); got.Reveal() != want {
 						t.Errorf("%s: %q is held, want %q", who, got.Reveal(), want)
 					}
 				}
@@ -186,7 +186,7 @@ func TestTokensAreHeldForSessions(t *testing.T) {
 				}
 				send("alice of a until 60")
 				held("alice@login.example", "")
-				table.Want(true)
+				table.SetWanted(true)
 				send("alice of a until 60")
 				held("alice@login.example", "alice of a until 60")
 				send("alice of a until 90")

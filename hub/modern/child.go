@@ -24,7 +24,7 @@ type childState struct {
 // The child's questions keep their keys; of a request that was judged by roots the
 // client is asked for these along with them, for it will be judged again; likewise
 // if the child asks for roots that the client has not given (roots). The child has
-// asked for nothing that the client did not declare: see refuses.
+// asked for nothing that the client did not declare: package rounds asks Abilities.Refuses.
 func (c *Client) ForwardInput(child string, of func() []byte, roots bool) (jsonrpc.Answer, bool) {
 	result := of()
 	requests, state := jsonrpc.Get(result, MemberRequests), jsonrpc.Get(result, MemberState)

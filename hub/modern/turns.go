@@ -56,7 +56,7 @@ var errTurns = errors.New("too many calls with other roots wait for it already; 
 func newTurns(most int) *turnGate { return &turnGate{most: most} }
 
 // enterGate waits for the turn of a call that brings a set of roots. Without an error
-// the caller has it until it calls leave. Before it waits, it calls waits. While it waits
+// the caller has it until it calls leaveGate. Before it waits, it calls the function waits. While it waits
 // it calls hurry after GivesWayAfter, and every few seconds from then on. Both may be nil.
 func (t *turnGate) enterGate(ctx context.Context, set string, waits, hurry func()) error {
 	k, ok := t.lineUp(set)

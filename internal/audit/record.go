@@ -189,7 +189,7 @@ type line []byte
 
 // startLine writes what every line begins with: its number, the hash of the line
 // before, its time, its kind. Readers take these from their places (docs/audit-format.md), so a member that
-// every line is to have is written by finish, and read into trail.Event.
+// every line is to have is written by finishLine, and read into trail.Event.
 func (b line) startLine(number uint64, prev *[64]byte, at []byte, kind string) line {
 	b = append(b, `{"v":1,"n":`...)
 	b = append(strconv.AppendUint(b, number, 10), `,"prev":"`...)

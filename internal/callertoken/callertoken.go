@@ -37,8 +37,8 @@ type Table struct {
 // New makes a Table that holds nothing until it is wanted.
 func New() *Table { return &Table{of: map[string]map[*Holder]struct{}{}} }
 
-// Want notes if a server needs the tokens. If none does, the Table forgets all.
-func (t *Table) Want(wanted bool) {
+// SetWanted remembers whether some server needs the tokens. If none does, the Table forgets all.
+func (t *Table) SetWanted(wanted bool) {
 	if t == nil {
 		return
 	}
@@ -56,8 +56,8 @@ func (t *Table) Want(wanted bool) {
 	clear(t.of)
 }
 
-// Newest returns the token of a principal, by its key, that lasts longest; false if no session of it has shown one that lasts.
-func (t *Table) Newest(key string) (Token, bool) {
+// NewestToken returns the token of a principal, by its key, that lasts longest; false if no session of it has shown one that lasts.
+func (t *Table) NewestToken(key string) (Token, bool) {
 	if t == nil || key == "" {
 		return Token{}, false
 	}
@@ -98,8 +98,8 @@ type Holder struct {
 	ended bool
 }
 
-// Holder makes the Holder of a session of a principal; nil if no issuer vouches for it.
-func (t *Table) Holder(who principal.Principal) *Holder {
+// NewHolder makes the Holder of a session of a principal; nil if no issuer vouches for it.
+func (t *Table) NewHolder(who principal.Principal) *Holder {
 	if t == nil || who.Issuer == "" {
 		return nil
 	}
@@ -109,8 +109,8 @@ func (t *Table) Holder(who principal.Principal) *Holder {
 // IsWanted reports whether the Holder keeps what it is shown.
 func (h *Holder) IsWanted() bool { return h != nil && h.table.wanted.Load() }
 
-// Show takes the token of a request of the session, which expires then, unless the Holder has one that lasts as long.
-func (h *Holder) Show(text string, expires time.Time) {
+// KeepToken takes the token of a request of the session, which expires then, unless the Holder has one that lasts as long.
+func (h *Holder) KeepToken(text string, expires time.Time) {
 	if !h.IsWanted() || text == "" {
 		return
 	}
@@ -129,8 +129,8 @@ func (h *Holder) Show(text string, expires time.Time) {
 	t.of[key][h] = struct{}{}
 }
 
-// Forget ends the Holder with its session: the token is held no more, and no other is taken.
-func (h *Holder) Forget() {
+// ForgetToken ends the Holder with its session: the token is held no more, and no other is taken.
+func (h *Holder) ForgetToken() {
 	if h == nil {
 		return
 	}

@@ -20,34 +20,34 @@ func TestNewest(t *testing.T) {
 	table := New()
 	want := func(of principal.Principal, text string) {
 		t.Helper()
-		got, ok := table.Newest(of.Key())
+		got, ok := table.NewestToken(of.Key())
 		if got.Reveal() != text || ok != (text != "") || ok && got.Issuer != of.Issuer {
 			t.Errorf("%s has %q of %s, want %q", of, got.Reveal(), got.Issuer, text)
 		}
 	}
-	first, second, other := table.Holder(alice), table.Holder(alice), table.Holder(namesake)
-	first.Show("unwanted", now.Add(time.Hour))
+	first, second, other := table.NewHolder(alice), table.NewHolder(alice), table.NewHolder(namesake)
+	first.KeepToken("unwanted", now.Add(time.Hour))
 	want(alice, "")
-	table.Want(true)
-	first.Show("a1", now.Add(time.Hour))
+	table.SetWanted(true)
+	first.KeepToken("a1", now.Add(time.Hour))
 	want(alice, "a1")
 	want(namesake, "")
-	other.Show("other", now.Add(9*time.Hour))
-	second.Show("a2", now.Add(2*time.Hour))
-	first.Show("replayed", now.Add(time.Minute)) // an older one of the same session
+	other.KeepToken("other", now.Add(9*time.Hour))
+	second.KeepToken("a2", now.Add(2*time.Hour))
+	first.KeepToken("replayed", now.Add(time.Minute)) // an older one of the same session
 	want(alice, "a2")
 	want(namesake, "other")
-	second.Forget()
-	second.Show("late", now.Add(3*time.Hour)) // by a request that was under way as the session ended
+	second.ForgetToken()
+	second.KeepToken("late", now.Add(3*time.Hour)) // by a request that was under way as the session ended
 	want(alice, "a1")
-	first.Forget()
+	first.ForgetToken()
 	want(alice, "")
-	third := table.Holder(alice)
-	third.Show("expired", now.Add(-time.Second))
+	third := table.NewHolder(alice)
+	third.KeepToken("expired", now.Add(-time.Second))
 	want(alice, "")
-	third.Show("a3", now.Add(time.Hour))
+	third.KeepToken("a3", now.Add(time.Hour))
 	want(alice, "a3")
-	table.Want(false)
+	table.SetWanted(false)
 	want(alice, "")
 	want(namesake, "")
 }
@@ -59,10 +59,10 @@ func TestIsHeld(t *testing.T) {
 		now := time.Now()
 		alice, bob := principal.Principal{Name: "alice", Issuer: "https://login.example"}, principal.Principal{Name: "bob", Issuer: "https://login.example"}
 		table := New()
-		table.Want(true)
-		first, second := table.Holder(alice), table.Holder(alice)
+		table.SetWanted(true)
+		first, second := table.NewHolder(alice), table.NewHolder(alice)
 		show := func(h *Holder, lasts time.Duration) uint64 {
-			h.Show("secret", now.Add(lasts))
+			h.KeepToken("secret", now.Add(lasts))
 			return h.token.Serial
 		}
 		a, b := show(first, time.Hour), show(second, 2*time.Hour)
@@ -81,7 +81,7 @@ func TestIsHeld(t *testing.T) {
 		renewed := show(first, 3*time.Hour)
 		want("the one before the renewed", a, false)
 		want("the renewed", renewed, true)
-		second.Forget()
+		second.ForgetToken()
 		want("the one of a session that has ended", b, false)
 		time.Sleep(3 * time.Hour) // no time passes in the bubble otherwise
 		want("the expired", renewed, false)
@@ -92,19 +92,19 @@ func TestIsHeld(t *testing.T) {
 func TestWhoHasNone(t *testing.T) {
 	t.Parallel()
 	table := New()
-	table.Want(true)
+	table.SetWanted(true)
 	for _, who := range []principal.Principal{{}, principal.User(), {Name: "alice"}} {
-		h := table.Holder(who)
-		h.Show("secret", time.Now().Add(time.Hour))
-		if got, ok := table.Newest(who.Key()); ok || got.Reveal() != "" {
+		h := table.NewHolder(who)
+		h.KeepToken("secret", time.Now().Add(time.Hour))
+		if got, ok := table.NewestToken(who.Key()); ok || got.Reveal() != "" {
 			t.Errorf("%s has %q", who, got.Reveal())
 		}
-		h.Forget()
+		h.ForgetToken()
 	}
 	var none *Table
-	none.Want(true)
-	none.Holder(principal.Principal{Name: "a", Issuer: "b"}).Show("secret", time.Now().Add(time.Hour))
-	if _, ok := none.Newest("a@b"); ok {
+	none.SetWanted(true)
+	none.NewHolder(principal.Principal{Name: "a", Issuer: "b"}).KeepToken("secret", time.Now().Add(time.Hour))
+	if _, ok := none.NewestToken("a@b"); ok {
 		t.Error("what is no table holds a token")
 	}
 }
@@ -113,10 +113,10 @@ func TestWhoHasNone(t *testing.T) {
 func TestNothingShowsIt(t *testing.T) {
 	t.Parallel()
 	table := New()
-	table.Want(true)
-	h := table.Holder(principal.Principal{Name: "alice", Issuer: "https://login.example"})
-	h.Show("c4n4ry", time.Now().Add(time.Hour))
-	token, _ := table.Newest("alice@login.example")
+	table.SetWanted(true)
+	h := table.NewHolder(principal.Principal{Name: "alice", Issuer: "https://login.example"})
+	h.KeepToken("c4n4ry", time.Now().Add(time.Hour))
+	token, _ := table.NewestToken("alice@login.example")
 	asJSON, err := json.Marshal(token)
 	shown := string(asJSON) + fmt.Sprintf("%v %+v %#v %s", token, token, token, err) + fmt.Sprintf("%+v %#v", *h, *h) + fmt.Sprintf("%+v", []any{table.of})
 	if !strings.Contains(shown, "login.example") || strings.Contains(shown, "c4n4ry") {

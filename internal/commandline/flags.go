@@ -15,9 +15,9 @@ type word struct {
 	next  int    // the argument behind it
 }
 
-// words returns the words that a launcher may read itself, and goes on behind its program. --env-file=FILE, --env-file FILE
+// readWords returns the words that a launcher may read itself, and goes on behind its program. --env-file=FILE, --env-file FILE
 // and -Ilib are one word each.
-func (l *Launcher) words(args []string) iter.Seq[word] {
+func (l *Launcher) readWords(args []string) iter.Seq[word] {
 	return func(yield func(word) bool) {
 		for i := 0; i < len(args); {
 			w := l.wordAt(args, i)
@@ -48,7 +48,7 @@ func (l *Launcher) wordAt(args []string, at int) word {
 
 // plainWord returns the first plain word of a launcher, which may be a subcommand, and its index; -1 if there is none.
 func (l *Launcher) plainWord(args []string) (string, int) {
-	for w := range l.words(args) {
+	for w := range l.readWords(args) {
 		if w.flag == "" {
 			return w.value, w.at
 		}

@@ -202,7 +202,7 @@ func LauncherWords(command string, args []string) (program, end int) {
 	}
 	none, most := len(args), func(i int) int { return min(i, len(args)) }
 	needSub := len(l.sub) > 0
-	for w := range l.words(args) {
+	for w := range l.readWords(args) {
 		switch a := args[w.at]; {
 		case a == "--":
 			return w.at + 1, most(w.at + 2)
@@ -247,7 +247,7 @@ func Unwrap(command string, args []string) int {
 	if !l.wraps {
 		return 0
 	}
-	for w := range l.words(args) {
+	for w := range l.readWords(args) {
 		switch {
 		case l.IsCode(args[w.at]):
 			return 0

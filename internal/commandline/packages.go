@@ -112,7 +112,7 @@ func (p *Package) readWrapper(command string, args []string) bool {
 // readFlags reads what stands before the program.
 func (p *Package) readFlags(l *Launcher, args []string) bool {
 	f := &l.fetch
-	for w := range l.words(args) {
+	for w := range l.readWords(args) {
 		switch {
 		case w.next > len(args):
 			return false
@@ -197,9 +197,9 @@ func RegistryName(spec string) string {
 	return name
 }
 
-// Replace returns the command line with another command and its arguments instead of the launcher and of what it
+// ReplaceLauncher returns the command line with another command and its arguments instead of the launcher and of what it
 // fetches. command and args are the line of which the Package was read, or that line with other arguments of the server.
-func (p *Package) Replace(command string, args []string, by string, byArgs []string) (string, []string) {
+func (p *Package) ReplaceLauncher(command string, args []string, by string, byArgs []string) (string, []string) {
 	line := slices.Concat([]string{command}, args)
 	rest := slices.Clone(line[p.to:])
 	if p.dashes > 0 {
@@ -209,8 +209,8 @@ func (p *Package) Replace(command string, args []string, by string, byArgs []str
 	return line[0], line[1:]
 }
 
-// Manager returns what installs the packages that the launcher fetches; "" if it fetches none.
-func (l *Launcher) Manager() string { return l.fetch.manager }
+// ManagerName returns what installs the packages that the launcher fetches; "" if it fetches none.
+func (l *Launcher) ManagerName() string { return l.fetch.manager }
 
 // PackageOf returns the package of npm that a file lies in; "" if none can be told by its path.
 func PackageOf(file string) string {

@@ -114,7 +114,7 @@ func TestPackage(t *testing.T) {
 		if got != c.specs || p.IsPinned() != c.pinned {
 			t.Errorf("%s: %q, pinned %t", c.line, got, p.IsPinned())
 		}
-		command, args := p.Replace(words[0], words[1:], "C", nil)
+		command, args := p.ReplaceLauncher(words[0], words[1:], "C", nil)
 		if line := strings.Join(append([]string{command}, args...), " "); line != c.run {
 			t.Errorf("%s: it runs %q, not %q", c.line, line, c.run)
 		}

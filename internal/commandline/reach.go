@@ -123,7 +123,7 @@ func (l *Launcher) reachByFlags(here Reach, name string, args []string) Reach {
 	if l.tied || len(l.sub) == 0 && l.implied != "" {
 		end = len(args) // flags stand behind subcommands as well
 	}
-	for w := range l.words(args[:min(end, len(args))]) {
+	for w := range l.readWords(args[:min(end, len(args))]) {
 		switch {
 		case w.flag == "" && name == "env":
 			if v, value, ok := strings.Cut(w.value, "="); ok && LoadsFromWorkingDir(v, value) {

@@ -17,8 +17,8 @@ const (
 	Void                       // it names no path
 )
 
-// Roles returns what each argument of a command line is to what reads it.
-func Roles(command string, args []string) []Role {
+// ArgumentRoles returns what each argument of a command line is to what reads it.
+func ArgumentRoles(command string, args []string) []Role {
 	out := make([]Role, len(args))
 	name, l, known := LauncherOf(command)
 	if at := Unwrap(command, args); at > 0 {
@@ -29,14 +29,14 @@ func Roles(command string, args []string) []Role {
 			}
 		}
 		out[at-1] = Runs
-		copy(out[at:], Roles(args[at-1], args[at:]))
+		copy(out[at:], ArgumentRoles(args[at-1], args[at:]))
 		return out
 	}
 	if !known {
 		if i := slices.Index(args, "--") + 1; i > 0 && i < len(args) { // op run -- npx ...
 			if _, _, known := LauncherOf(args[i]); known {
 				out[i] = Runs
-				copy(out[i+1:], Roles(args[i], args[i+1:]))
+				copy(out[i+1:], ArgumentRoles(args[i], args[i+1:]))
 			}
 		}
 		return out
@@ -52,7 +52,7 @@ func Roles(command string, args []string) []Role {
 			out[at] = Runs
 		}
 		if inner, _, known := LauncherOf(WithoutVersion(args[at])); known {
-			copy(out[at+1:], Roles(inner, args[at+1:])) // npx tsx FILE
+			copy(out[at+1:], ArgumentRoles(inner, args[at+1:])) // npx tsx FILE
 		}
 	}
 	return out
@@ -60,7 +60,7 @@ func Roles(command string, args []string) []Role {
 
 // launcherRoles reports what the arguments before the program are.
 func (l *Launcher) launcherRoles(name string, args []string, out []Role) {
-	for w := range l.words(args) {
+	for w := range l.readWords(args) {
 		role := ServerArgument
 		switch {
 		case w.flag == "" && name == "env" && strings.Contains(w.value, "="):

@@ -37,9 +37,9 @@ type Started struct {
 // Nowhere is Started.At if a text names the program, or if nothing does.
 const Nowhere = -2
 
-// Read returns what a command line starts, behind all wrappers: "timeout 5", "sudo -u NAME", "bash -c" with a text of
+// ReadLine returns what a command line starts, behind all wrappers: "timeout 5", "sudo -u NAME", "bash -c" with a text of
 // plain words, and what follows -- of a command that is not known, of which nothing is sure.
-func Read(command string, args []string) (s Started) {
+func ReadLine(command string, args []string) (s Started) {
 	s.Sure = true
 	offset, inText, outer := 0, false, slices.Concat([]string{command}, args)
 	for range maxWrapped {
@@ -141,7 +141,7 @@ func (l *Launcher) fetchedSpec(args []string, at int) (spec string, fetches bool
 		return "", false
 	}
 	var specs []string
-	for w := range l.words(args[:min(at, len(args))]) {
+	for w := range l.readWords(args[:min(at, len(args))]) {
 		if slices.Contains(l.fetch.packages, w.flag) {
 			specs = append(specs, w.value)
 		}
@@ -182,7 +182,7 @@ func imageOf(args []string) string {
 	return ""
 }
 
-// imageName returns the name of an image without the name of a build.
+// imageName returns the name of an image without a tag, a digest and the default registry.
 func imageName(image string) string {
 	image, _, _ = strings.Cut(image, "@")
 	if i := strings.LastIndexByte(image, ':'); i > strings.LastIndexByte(image, '/') {

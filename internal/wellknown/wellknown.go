@@ -54,15 +54,15 @@ var profiles []byte
 
 // All returns all servers, by name. The caller changes none.
 var All = sync.OnceValue(func() []Server {
-	list, err := parse(profiles)
+	list, err := parseProfiles(profiles)
 	if err != nil {
 		panic("wellknown: profiles.json is broken: " + err.Error()) // a test parses it
 	}
 	return list
 })
 
-// parse reads the file. A place of it stands for the paths that it lists.
-func parse(raw []byte) ([]Server, error) {
+// parseProfiles reads the file. A place of it stands for the paths that it lists.
+func parseProfiles(raw []byte) ([]Server, error) {
 	var file struct {
 		Places  map[string][]string
 		Servers []Server
@@ -95,12 +95,12 @@ func parse(raw []byte) ([]Server, error) {
 
 // BySelf returns the server that calls itself so; nil if none is known.
 func BySelf(name string) *Server {
-	return find(func(s *Server) bool {
+	return findServer(func(s *Server) bool {
 		return slices.ContainsFunc(s.Servers, func(own string) bool { return strings.EqualFold(own, name) })
 	})
 }
 
-func find(is func(*Server) bool) *Server {
+func findServer(is func(*Server) bool) *Server {
 	all := All()
 	if i := slices.IndexFunc(all, func(s Server) bool { return is(&s) }); i >= 0 {
 		return &all[i]
@@ -118,7 +118,7 @@ func ByLine(line commandline.Started, has func(*Server) bool) *Server {
 	return nil
 }
 
-// ByName returns the server of a name; nil if none is known. packaged reports that its package tells, and not the name of
+// ByName returns the server of a name; nil if none is known. packaged reports that its package is known, and not only the name of
 // a command, which any program may have.
 func ByName(name commandline.Name) (s *Server, packaged bool) {
 	word := name.Text
@@ -126,7 +126,7 @@ func ByName(name commandline.Name) (s *Server, packaged bool) {
 	case commandline.Fetched:
 		return byPackage(word), true
 	case commandline.Image:
-		return find(func(s *Server) bool { return slices.Contains(s.Images, word) }), true
+		return findServer(func(s *Server) bool { return slices.Contains(s.Images, word) }), true
 	case commandline.Module:
 		top, _, _ := strings.Cut(word, ".")
 		word = strings.ReplaceAll(top, "_", "-")
@@ -136,9 +136,9 @@ func ByName(name commandline.Name) (s *Server, packaged bool) {
 		}
 	}
 	word = commandline.BaseName(word)
-	return find(func(s *Server) bool { return slices.Contains(s.Commands, word) }), false
+	return findServer(func(s *Server) bool { return slices.Contains(s.Commands, word) }), false
 }
 
 func byPackage(name string) *Server {
-	return find(func(s *Server) bool { return slices.Contains(s.Packages, name) })
+	return findServer(func(s *Server) bool { return slices.Contains(s.Packages, name) })
 }

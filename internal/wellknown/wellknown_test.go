@@ -115,7 +115,7 @@ func TestRecognise(t *testing.T) {
 		for i := range args {
 			args[i] = strings.ReplaceAll(args[i], "~", " ")
 		}
-		line := commandline.Read(args[0], args[1:])
+		line := commandline.ReadLine(args[0], args[1:])
 		got := ""
 		if s := ByLine(line, func(*Server) bool { return true }); s != nil {
 			got = s.Name
@@ -165,7 +165,7 @@ func TestBadProfiles(t *testing.T) {
 		"not JSON": `{`, "unknown member": `{"servers":[{"name":"x","y":1}]}`, "unknown need": `{"servers":[{"name":"x","kernel":{"y":1}}]}`,
 		"unknown places": `{"servers":[{"name":"x","kernel":{"read":["@y"]}}]}`, "bad stateless": `{"servers":[{"name":"x","stateless":"yes"}]}`,
 	} {
-		if _, err := parse([]byte(raw)); err == nil {
+		if _, err := parseProfiles([]byte(raw)); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}

@@ -138,7 +138,7 @@ func ByServer(name string) *Profile { return profileOf(wellknown.BySelf(name)) }
 // ByCommand looks at the operator's own command line, which outweighs what a server calls itself.
 // A guess exempts no argument.
 func ByCommand(command string, args []string) *Profile {
-	line := commandline.Read(command, args)
+	line := commandline.ReadLine(command, args)
 	if line.Guess {
 		return nil
 	}

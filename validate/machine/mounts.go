@@ -22,7 +22,7 @@ type Container struct {
 // ReadContainer reads the -v, --volume, --mount and -w options of a docker, podman or nerdctl command, also behind timeout,
 // nice and a shell. It is nil for any other command, and for one that runs no container.
 func ReadContainer(command string, args []string) *Container {
-	line := commandline.Read(command, args)
+	line := commandline.ReadLine(command, args)
 	if name, _, _ := commandline.LauncherOf(line.Command); name != "docker" || !line.Sure {
 		return nil // most servers, for which the table of programs need not be read
 	}

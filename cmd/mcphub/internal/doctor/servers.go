@@ -101,7 +101,7 @@ func (e *examination) reportServer(ctx context.Context, out *Server, c *hub.Chil
 	if c.Spec.Auth.Exchange { // nothing that is called from here has a caller
 		out.State = "untried"
 		e.report.addFinding(Finding{Group: Servers, Subject: c.Spec.Name, Severity: sevNote, At: e.entryPlace(c.Spec.Name),
-			Text: "it is not tried: the hub calls it with a token in exchange for that of a caller over HTTP", Cure: `call it by a client over HTTP that has a token of one of "http.issuers"`})
+			Text: "it is not tried: the hub calls it with a token in exchange for an HTTP caller's own", Cure: `call it by a client over HTTP that has a token of one of "http.issuers"`})
 		return
 	}
 	if st.State != children.Ready.String() {

@@ -137,7 +137,7 @@ func (c *client) attachSession() error {
 	return errors.New("the shared hub ended as soon as it had started")
 }
 
-// waitForEnd returns the life of an adapter: it reports what happens, until a hub has ended the session.
+// waitForEnd waits until a hub has ended the session of an adapter, and reports what happens meanwhile. It returns the status to end with.
 func (c *client) waitForEnd() (status int) {
 	signals := forSignals()
 	letGo()

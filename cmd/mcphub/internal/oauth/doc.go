@@ -4,7 +4,7 @@
 // 9728), then the metadata of the authorization server (RFC 8414 or OpenID Connect). A [Discovery]
 // is what it found. [Flow.Browser], [Flow.Device] and [Flow.ClientCredentials] log in there and
 // return a [TokenSet]; [Flow.Refresh] renews one, and [Flow.Revoke] gives it back. Package logins
-// keeps TokenSets. [Flow.Exchange] gets one in exchange for the token of a caller, which it sends to the issuer of that token, or to the
+// keeps TokenSets. [Flow.ExchangeToken] gets one in exchange for the token of a caller, which it sends to the issuer of that token, or to the
 // one that hub.json names, and to no other.
 //
 // What this program is to the authorization server is decided in this order: the

@@ -26,10 +26,10 @@ type Subject struct {
 	Expires time.Time
 }
 
-// Exchange gets a token for the server in exchange for a caller's token. The caller's token goes to the issuer that has given it, or to the
+// ExchangeToken gets a token for the server in exchange for a caller's own. The caller's token goes to the issuer that has given it, or to the
 // one that hub.json names for this server, and to no other: the server, which names the authorization server, cannot choose who gets
 // the tokens of callers.
-func (f *Flow) Exchange(ctx context.Context, p *Discovery, subject Subject) (*TokenSet, error) {
+func (f *Flow) ExchangeToken(ctx context.Context, p *Discovery, subject Subject) (*TokenSet, error) {
 	if f.set.ClientID == "" {
 		return nil, errors.New("\"flow\": \"exchange\" needs \"clientId\" beside it in hub.json")
 	}

@@ -19,6 +19,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
 
@@ -407,6 +408,32 @@ func TestMachine(t *testing.T) {
 	_, _ = client(t, set).ClientCredentials(t.Context(), p) // this server has no such clients
 	if strings.Count(form.Get("client_assertion"), ".") != 2 || form.Get("client_id") != "confidential" || form.Has("client_secret") {
 		t.Errorf("%v", form)
+	}
+}
+
+// TestExchangedTokenLasts: a token that is had in exchange lasts no longer than the one it is had for, and cannot be renewed without that.
+func TestExchangedTokenLasts(t *testing.T) {
+	t.Parallel()
+	s := oauthtest.New(t)
+	c := client(t, oauth.Settings{Server: s.Resource, Issuer: s.Issuer, ClientID: "confidential", ClientSecret: s.Secret})
+	p, err := discover(t, c, s.Resource)
+	if err != nil {
+		t.Fatal(err)
+	}
+	until := time.Now().Add(30 * time.Minute)
+	for said, own := range map[string]bool{`"expires_in":60`: true, `"expires_in":7200`: false, `"expires_in":null`: false} {
+		s.Token = func(w http.ResponseWriter, _ url.Values) bool {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write([]byte(`{"access_token":"a","token_type":"Bearer","refresh_token":"r","issued_token_type":"urn:ietf:params:oauth:token-type:access_token",` + said + `}`))
+			return true
+		}
+		g, err := c.ExchangeToken(t.Context(), p, oauth.Subject{Token: "subject", Issuer: s.Issuer, Expires: until})
+		if err != nil || g.Access != "a" || g.Refresh != "" || g.Expiry.Before(until) != own || g.Expiry.After(until) {
+			t.Errorf("%s: %+v %v", said, g, err)
+		}
+	}
+	if _, err := client(t, oauth.Settings{Server: s.Resource, Issuer: s.Issuer}).ExchangeToken(t.Context(), p, oauth.Subject{Token: "subject", Issuer: s.Issuer, Expires: until}); err == nil || !strings.Contains(err.Error(), `"clientId"`) {
+		t.Errorf("as no client: %v", err)
 	}
 }
 

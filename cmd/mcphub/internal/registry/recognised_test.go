@@ -36,7 +36,7 @@ func TestWhatIsInstalledIsRecognised(t *testing.T) {
 				}
 			}
 		}
-		line := commandline.Read(command, args)
+		line := commandline.ReadLine(command, args)
 		s := wellknown.ByLine(line, func(*wellknown.Server) bool { return true })
 		if !line.Sure || len(line.Names) != 1 || line.Names[0].Kind != tc.kindOfName || s == nil || s.Name != tc.want {
 			t.Errorf("%s %q: %+v", command, args, line)

@@ -100,7 +100,7 @@ func (r *Result) LogIn(ctx context.Context, name, principal string, by LoginMeth
 		return nil, err
 	}
 	if account.Auth.Exchange {
-		return nil, exit.Errorf(exit.Usage, "there is nothing to log in at %s: with \"flow\": \"exchange\" it is called with a token in exchange for that of each caller over HTTP; see \"auth\" at %s", name, account.Auth.At)
+		return nil, exit.Errorf(exit.Usage, "there is nothing to log in at %s: with \"flow\": \"exchange\" it is called with a token in exchange for each HTTP caller's own; see \"auth\" at %s", name, account.Auth.At)
 	}
 	if account.HeadersFrom.Command != "" {
 		more, err := children.HeaderProgram(account.Spec, r.Hub.Environ, r.Hub.Written).Run(ctx)

@@ -5,7 +5,7 @@
 // server and principal as a connection uses it: it gives the token, renews it before it
 // ends and when the server refuses it, and reports what helps if there is none.
 //
-// The tokens of a client itself, and those that are had in exchange for a caller's, are not kept: the Store holds them for all Sources of
+// The tokens of a client itself, and the tokens that are had in exchange for a caller's own, are not kept: the Store holds them for all Sources of
 // their name. One that was had in exchange counts no longer than a session holds the caller's token
 // that it was had for.
 //

@@ -34,13 +34,13 @@ type exchanger struct {
 // anExchanger makes one; change changes the members of its answer, or takes them out with "".
 func anExchanger(t *testing.T, words map[string]string) *exchanger {
 	x := &exchanger{Server: oauthtest.New(t), callers: callertoken.New(), words: words}
-	x.callers.Want(true)
+	x.callers.SetWanted(true)
 	x.Token = func(w http.ResponseWriter, f url.Values) bool {
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		x.asked = append(x.asked, f)
 		name, _ := strings.CutPrefix(f.Get("subject_token"), oauthtest.Canary+" of ")
-		answer := map[string]string{"access_token": x.Give(name), "token_type": "Bearer", "expires_in": "3600", "issued_token_type": typeAccess, "refresh_token": oauthtest.Canary}
+		answer := map[string]string{"access_token": x.GiveAccess(name), "token_type": "Bearer", "expires_in": "3600", "issued_token_type": typeAccess, "refresh_token": oauthtest.Canary}
 		for member, text := range x.words {
 			if answer[member] = text; text == "" {
 				delete(answer, member)
@@ -56,18 +56,18 @@ func anExchanger(t *testing.T, words map[string]string) *exchanger {
 	return x
 }
 
-// exchanges returns the requests for an exchange.
-func (x *exchanger) exchanges() []url.Values {
+// exchangesAsked returns the requests for an exchange.
+func (x *exchanger) exchangesAsked() []url.Values {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return append([]url.Values(nil), x.asked...)
 }
 
-// caller opens a session of someone for whom an issuer vouches, and shows a token in it.
-func (x *exchanger) caller(name, issuer string) (who principal.Principal, session *callertoken.Holder) {
+// openSession opens a session of someone for whom an issuer vouches, and shows a token in it.
+func (x *exchanger) openSession(name, issuer string) (who principal.Principal, session *callertoken.Holder) {
 	who = principal.Principal{Name: name, Issuer: issuer}
-	session = x.callers.Holder(who)
-	session.Show(oauthtest.Canary+" of "+name, time.Now().Add(time.Hour))
+	session = x.callers.NewHolder(who)
+	session.KeepToken(oauthtest.Canary+" of "+name, time.Now().Add(time.Hour))
 	return who, session
 }
 
@@ -93,8 +93,8 @@ func (x *exchanger) sourceFor(t *testing.T, st *logins.Store, key string, change
 func TestExchange(t *testing.T) {
 	t.Parallel()
 	x, st := anExchanger(t, nil), store(t.TempDir())
-	alice, session := x.caller("alice", x.Issuer)
-	bob, _ := x.caller("bob", x.Issuer)
+	alice, session := x.openSession("alice", x.Issuer)
+	bob, _ := x.openSession("bob", x.Issuer)
 	of := map[string]*logins.Source{}
 	for _, who := range []principal.Principal{alice, bob} {
 		of[who.Name] = x.sourceFor(t, st, who.Key(), nil)
@@ -102,8 +102,8 @@ func TestExchange(t *testing.T) {
 	want := func(src *logins.Source, user string, exchanges int) string {
 		t.Helper()
 		token, advice := src.Token(t.Context())
-		if got := x.User(token); got != user || advice != "" || len(x.exchanges()) != exchanges {
-			t.Errorf("the token of %q, %q, after %d exchanges; want that of %q after %d", got, advice, len(x.exchanges()), user, exchanges)
+		if got := x.User(token); got != user || advice != "" || len(x.exchangesAsked()) != exchanges {
+			t.Errorf("the token of %q, %q, after %d exchanges; want that of %q after %d", got, advice, len(x.exchangesAsked()), user, exchanges)
 		}
 		return token
 	}
@@ -114,7 +114,7 @@ func TestExchange(t *testing.T) {
 	another := x.sourceFor(t, st, alice.Key(), nil) // of another session of hers
 	want(another, "alice", 2)
 	want(x.sourceFor(t, st, alice.Key(), func(o *logins.Options) { o.Settings.Name = "other entry" }), "alice", 3)
-	for i, f := range x.exchanges() {
+	for i, f := range x.exchangesAsked() {
 		name := []string{"alice", "bob", "alice"}[i]
 		if f.Get("grant_type") != grantExchange || f.Get("subject_token") != oauthtest.Canary+" of "+name || f.Get("subject_token_type") != typeAccess || f.Get("resource") != x.Resource {
 			t.Errorf("asked for %q", f)
@@ -128,25 +128,31 @@ func TestExchange(t *testing.T) {
 	want(of["alice"], "alice", 4)
 
 	// The newest token of a caller counts.
-	session.Show(oauthtest.Canary+" of newest", time.Now().Add(2*time.Hour))
+	session.KeepToken(oauthtest.Canary+" of newest", time.Now().Add(2*time.Hour))
 	x.Change(func() { x.Life = -time.Second })
 	x.Expire()
 	expect(t, of["alice"], x.Server, http.StatusUnauthorized, `it refuses the token that `+x.Issuer+` gave in exchange for the caller's, and a new one too`)
-	asked := x.exchanges()
+	asked := x.exchangesAsked()
 	expect(t, of["alice"], x.Server, http.StatusUnauthorized, `see "auth" of protected in hub.json (hub.json:7)`)
-	if len(x.exchanges()) != len(asked) {
-		t.Errorf("a server that refuses all makes the hub ask %d times more", len(x.exchanges())-len(asked))
+	if len(x.exchangesAsked()) != len(asked) {
+		t.Errorf("a server that refuses all makes the hub ask %d times more", len(x.exchangesAsked())-len(asked))
 	}
 	x.Change(func() { x.Life = 0 })
 
 	// No session, no token, although one was had.
 	expect(t, of["bob"], x.Server, http.StatusOK, "")
-	session.Forget()
+	session.ForgetToken()
 	for _, src := range []*logins.Source{of["alice"], another} {
 		if token, advice := src.Token(t.Context()); token != "" || !strings.Contains(advice, `call over HTTP with a token of one of "http.issuers"`) {
 			t.Errorf("%q %q", token, advice)
 		}
 	}
+
+	// Tokens of callers who have gone are forgotten when another one is had.
+	before := len(x.exchangesAsked())
+	want(x.sourceFor(t, st, bob.Key(), func(o *logins.Options) { o.Settings.Name = "other entry" }), "bob", before+1)
+	x.openSession("alice", x.Issuer)
+	want(x.sourceFor(t, st, alice.Key(), nil), "alice", before+2)
 	for _, call := range x.Calls() {
 		if call.User != "alice" && call.User != "bob" {
 			t.Errorf("the server was called by %+v", call)
@@ -159,26 +165,26 @@ func TestExchange(t *testing.T) {
 func TestExchangeEndsWithItsSession(t *testing.T) {
 	t.Parallel()
 	x, st := anExchanger(t, nil), store(t.TempDir())
-	alice, former := x.caller("alice", x.Issuer)
+	alice, former := x.openSession("alice", x.Issuer)
 	src := x.sourceFor(t, st, alice.Key(), nil)
 	want := func(exchanges int) {
 		t.Helper()
-		if token, advice := src.Token(t.Context()); x.User(token) != "alice" || advice != "" || len(x.exchanges()) != exchanges {
-			t.Errorf("%q, %q after %d exchanges, want %d", x.User(token), advice, len(x.exchanges()), exchanges)
+		if token, advice := src.Token(t.Context()); x.User(token) != "alice" || advice != "" || len(x.exchangesAsked()) != exchanges {
+			t.Errorf("%q, %q after %d exchanges, want %d", x.User(token), advice, len(x.exchangesAsked()), exchanges)
 		}
 	}
 	want(1)
-	former.Forget()
-	_, session := x.caller("alice", x.Issuer)
+	former.ForgetToken()
+	_, session := x.openSession("alice", x.Issuer)
 	want(2)
 	want(2)
-	session.Show(oauthtest.Canary+" of alice", time.Now().Add(time.Minute)) // lasts no longer than the one that is held
+	session.KeepToken(oauthtest.Canary+" of alice", time.Now().Add(time.Minute)) // lasts no longer than the one that is held
 	want(2)
-	session.Show(oauthtest.Canary+" of alice", time.Now().Add(2*time.Hour))
+	session.KeepToken(oauthtest.Canary+" of alice", time.Now().Add(2*time.Hour))
 	want(3)
-	_, other := x.caller("alice", x.Issuer) // another session of hers changes nothing
+	_, other := x.openSession("alice", x.Issuer) // another session of hers changes nothing
 	want(3)
-	other.Forget()
+	other.ForgetToken()
 	want(3)
 }
 
@@ -187,8 +193,8 @@ func TestExchangeForNoOne(t *testing.T) {
 	t.Parallel()
 	x, st := anExchanger(t, nil), store(t.TempDir())
 	x.Asked = func(r *http.Request) { t.Errorf("asked for %s", r.URL) }
-	x.caller("alice", x.Issuer)
-	x.callers.Holder(principal.Principal{Name: "token"}).Show(oauthtest.Canary, time.Now().Add(time.Hour))
+	x.openSession("alice", x.Issuer)
+	x.callers.NewHolder(principal.Principal{Name: "token"}).KeepToken(oauthtest.Canary, time.Now().Add(time.Hour))
 	for _, key := range []string{"", "token", "alice", "alice@elsewhere.example"} {
 		expect(t, x.sourceFor(t, st, key, nil), x.Server, 0, "this caller has shown none of an issuer; call over HTTP")
 	}
@@ -200,26 +206,26 @@ func TestExchangeForNoOne(t *testing.T) {
 func TestTokensStayWithTheirIssuer(t *testing.T) {
 	t.Parallel()
 	x, far, st := anExchanger(t, nil), anExchanger(t, nil), store(t.TempDir())
-	tenant, _ := x.caller("alice", x.Issuer+"/tenant") // at the same address, so that nothing but its name keeps the token from it
+	tenant, _ := x.openSession("alice", x.Issuer+"/tenant") // at the same address, so that nothing but its name keeps the token from it
 	expect(t, x.sourceFor(t, st, tenant.Key(), nil), x.Server, 0, "the caller's token is of "+x.Issuer+"/tenant: it is not sent there; if it may be, write \"auth\": {\"issuer\": \""+x.Issuer+"\"}")
-	alice, _ := x.caller("alice", x.Issuer)
+	alice, _ := x.openSession("alice", x.Issuer)
 	x.Resources = func(m map[string]any) { m["authorization_servers"] = []string{far.Issuer} }
 	src := x.sourceFor(t, st, alice.Key(), nil)
 	expect(t, src, x.Server, 0, "is a private address")
 	x.Resources, x.Metadata = nil, func(m map[string]any) { m["issuer"] = far.Issuer }
 	expect(t, src, x.Server, 0, "says that it is another one")
-	if n := len(far.exchanges()) + len(x.exchanges()); n != 0 {
+	if n := len(far.exchangesAsked()) + len(x.exchangesAsked()); n != 0 {
 		t.Errorf("%d exchanges", n)
 	}
 	x.Metadata = nil
 	expect(t, src, x.Server, http.StatusOK, "")
 	expect(t, x.sourceFor(t, st, tenant.Key(), func(o *logins.Options) { o.Settings.Issuer = x.Issuer }), x.Server, http.StatusOK, "")
-	if n := len(x.exchanges()); n != 2 {
+	if n := len(x.exchangesAsked()); n != 2 {
 		t.Errorf("the control: %d exchanges", n)
 	}
 }
 
-// TestExchangeFails: an answer that is no token for the server is refused, and the error tells where and what next.
+// TestExchangeFails: an answer that is no token for the server is refused, and the error names the place and the next step.
 func TestExchangeFails(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -231,6 +237,7 @@ func TestExchangeFails(t *testing.T) {
 		"an id token":         {map[string]string{"issued_token_type": "urn:ietf:params:oauth:token-type:id_token"}, `"issued_token_type"`},
 		"no type":             {map[string]string{"issued_token_type": ""}, `"issued_token_type"`},
 		"a type with a proof": {map[string]string{"token_type": "DPoP"}, `"token_type"`},
+		"a type of its own":   {map[string]string{"token_type": "user"}, `"token_type"`},
 		"no access token":     {map[string]string{"token_type": "N_A"}, `"token_type"`},
 		"a refusal":           {map[string]string{"error": "unauthorized_client", "error_description": "not " + oauthtest.Canary + " of alice"}, "the authorization server answers unauthorized_client"},
 		"the caller's own":    {map[string]string{"access_token": oauthtest.Canary + " of alice"}, "the caller's own token"},
@@ -239,7 +246,7 @@ func TestExchangeFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			x, st := anExchanger(t, test.words), store(t.TempDir())
-			alice, _ := x.caller("alice", x.Issuer)
+			alice, _ := x.openSession("alice", x.Issuer)
 			src := x.sourceFor(t, st, alice.Key(), nil)
 			token, advice := src.Token(t.Context())
 			switch {

@@ -12,7 +12,7 @@ import (
 	"mcphub/internal/printable"
 )
 
-// This file gets the tokens that are not kept: the tokens of the client itself, and the ones that are had in exchange for a caller's.
+// This file gets the tokens that are not kept: the tokens of the client itself, and the tokens that are had in exchange for a caller's own.
 
 // An unkept is a token that is not kept, and is used by all Sources of its name.
 type unkept struct {
@@ -40,7 +40,7 @@ func (s *Source) fetchUnkept(ctx context.Context, used string, ch oauth.Challeng
 	case have != nil && !refused && !have.Expired():
 		return have.TokenSet, nil
 	case s.exchange && refused && have.instead && time.Since(have.got) < exchangeAgain:
-		return nil, fmt.Errorf("it refuses the token that %s gave in exchange for the caller's, and a new one too: the token is for another server, or the caller may not use this one; see \"auth\"%s", printable.Escape(have.Issuer, 200), s.place())
+		return nil, fmt.Errorf("it refuses the token that %s gave in exchange for the caller's, and a new one too: the token is for another server, or the caller may not use this one; see \"auth\"%s", printable.Escape(have.Issuer, 200), s.entryPlace())
 	}
 	next, err := s.fetch(ctx, ch)
 	if err != nil {
@@ -78,7 +78,7 @@ var errNoCaller = errors.New(`this server is called with a token in exchange for
 // tokenOfCaller returns the token that is had in exchange for the caller's. An earlier one counts only as long as a session holds the caller's token
 // that it was had for.
 func (s *Source) tokenOfCaller(ctx context.Context) (token, advice string) {
-	if _, ok := s.callers.Newest(s.principal); !ok {
+	if _, ok := s.callers.NewestToken(s.principal); !ok {
 		return "", errNoCaller.Error()
 	}
 	s.store.mu.Lock()
@@ -96,7 +96,7 @@ func (s *Source) tokenOfCaller(ctx context.Context) (token, advice string) {
 
 // exchangeToken gets a token in exchange for the newest one of the caller.
 func (s *Source) exchangeToken(ctx context.Context, ch oauth.Challenge) (*unkept, error) {
-	shown, ok := s.callers.Newest(s.principal)
+	shown, ok := s.callers.NewestToken(s.principal)
 	if !ok {
 		return nil, errNoCaller
 	}
@@ -112,10 +112,10 @@ func (s *Source) exchangeToken(ctx context.Context, ch oauth.Challenge) (*unkept
 	}
 	var g *oauth.TokenSet
 	if err == nil {
-		g, err = f.Exchange(ctx, p, oauth.Subject{Token: shown.Reveal(), Issuer: shown.Issuer, Expires: shown.Expires})
+		g, err = f.ExchangeToken(ctx, p, oauth.Subject{Token: shown.Reveal(), Issuer: shown.Issuer, Expires: shown.Expires})
 	}
 	if err != nil {
-		return nil, fmt.Errorf("there is no token in exchange for the caller's: %w; see \"auth\"%s", err, s.place())
+		return nil, fmt.Errorf("there is no token in exchange for the caller's: %w; see \"auth\"%s", err, s.entryPlace())
 	}
 	return &unkept{TokenSet: g, subject: shown.Serial}, nil
 }
@@ -126,11 +126,11 @@ func (s *Source) adviseScopes(scopes []string) string {
 	if len(scopes) > 0 {
 		text = "the server asks for a token with the scopes " + printable.Escape(strings.Join(scopes, " "), 300)
 	}
-	return text + `; write those that callers may have as "scopes" under "auth"` + s.place()
+	return text + `; write those that callers may have as "scopes" under "auth"` + s.entryPlace()
 }
 
-// place names the settings of the entry for a person.
-func (s *Source) place() string {
+// entryPlace names the settings of the entry for a person.
+func (s *Source) entryPlace() string {
 	text := " of " + printable.Word(s.set.Name) + " in hub.json"
 	if s.at != "" {
 		text += " (" + printable.Escape(s.at, 300) + ")"
