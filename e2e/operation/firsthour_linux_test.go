@@ -59,7 +59,7 @@ func TestFirstHour(t *testing.T) {
 		switch {
 		case line == "mcphub init":
 			s := w.OnTerminal(250, []func(*exec.Cmd){in}, words[1:]...)
-			for question := range 7 { // Enter agrees to each
+			for question := range 8 { // Enter agrees to each
 				s.Sees(question+1, `\] `)
 				s.Types("")
 			}
