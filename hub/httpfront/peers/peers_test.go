@@ -222,7 +222,7 @@ func TestAnotherProgramAtTheAddress(t *testing.T) {
 		defer p.mu.Unlock()
 		p.known["b"] = sighting{p.known["b"].place, time.Now()}
 	}
-	if !forward() || !forward() || served.Load() != 2 || asked.Load() != 1 {
+	if first, second := forward(), forward(); !first || !second || served.Load() != 2 || asked.Load() != 1 {
 		t.Fatalf("the control: served %d, asked %d times", served.Load(), asked.Load())
 	}
 	passTime()
