@@ -63,14 +63,10 @@ func (p *Peers) findPlaces(ctx context.Context) (all []place) {
 		if port == "" {
 			port = map[string]string{"http": "80", "https": "443"}[l.url.Scheme]
 		}
-		addresses := []string{host}
-		if !isAddress(host) {
-			found, err := net.DefaultResolver.LookupHost(ctx, host)
-			if err != nil {
-				p.o.Log.Debug().Str("name", host).Err(err).Msg("another hub has no address")
-				continue
-			}
-			addresses = found
+		addresses, err := net.DefaultResolver.LookupHost(ctx, host) // an address stands for itself
+		if err != nil {
+			p.o.Log.Debug().Str("name", host).Err(err).Msg("another hub has no address")
+			continue
 		}
 		for _, address := range addresses {
 			if len(all) < maxPlaces {

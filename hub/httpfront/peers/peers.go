@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
-	"strings"
 	"sync"
 	"time"
 
@@ -305,6 +304,3 @@ func (p *Peers) placeOf(node string) (at place, fresh, known bool) {
 	seen, known := p.known[node]
 	return seen.place, time.Now().Before(seen.until), known
 }
-
-// isAddress reports whether a host is an address, and no name.
-func isAddress(host string) bool { return net.ParseIP(strings.Trim(host, "[]")) != nil }
