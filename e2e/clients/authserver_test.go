@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 
 	"mcphub/e2e/ide"
@@ -27,19 +26,7 @@ func TestLoginAtRealServer(t *testing.T) {
 	chromium := needs.Program(t, "chromium")
 	n.Of(t, "authserver")
 	w := world.New(t)
-	var mu sync.Mutex
-	var said []string // by the servers
-	w.Heard = func(line string) { mu.Lock(); said = append(said, line); mu.Unlock() }
-	saidOf := func(what string) (n int) {
-		mu.Lock()
-		defer mu.Unlock()
-		for _, line := range said {
-			if strings.HasPrefix(line, what) {
-				n++
-			}
-		}
-		return n
-	}
+	said := listenTo(w)
 	resource := w.Listening(exec.Command(n.Program, world.Source("e2e", "authserver", "server.mjs")), regexp.MustCompile(`^protected (http://\S+/mcp)$`), "LIFE=2")
 	// at is a server, with the authorization server that it names: each is on a port of its own, which a person says to be meant.
 	at := func(kind string) obj {
@@ -86,19 +73,19 @@ func TestLoginAtRealServer(t *testing.T) {
 	login("Logged in at protected", person("yes", 0), "login", "protected", "--no-browser")
 	expect("ann")
 	const renewal = "granted by refresh_token"
-	renewed := saidOf(renewal)
+	renewed := said.countLines(renewal)
 	for range 5 { // each with a token that was renewed: they last no longer than it takes
 		if got := whoami(s); got != "ann" {
 			t.Errorf("got %q", got)
 		}
 	}
-	if !world.Within(world.WaitLimit, func() bool { return saidOf(renewal) >= renewed+5 }) {
-		t.Errorf("renewed %d times", saidOf(renewal)-renewed)
+	if !world.Within(world.WaitLimit, func() bool { return said.countLines(renewal) >= renewed+5 }) {
+		t.Errorf("renewed %d times", said.countLines(renewal)-renewed)
 	}
 	if got := s.MustCall("protected__expires", `{}`).Text; got != "ann" {
 		t.Errorf("amid a call that outlasts its token: %q", got)
 	}
-	if !world.Within(world.WaitLimit, func() bool { return saidOf("refused amid a call") >= 1 }) {
+	if !world.Within(world.WaitLimit, func() bool { return said.countLines("refused amid a call") >= 1 }) {
 		t.Error("no token has ended amid a call")
 	}
 
@@ -144,10 +131,10 @@ func TestLoginAtRealServer(t *testing.T) {
 	}) {
 		t.Errorf("a server that takes tokens for another one only: %q", got)
 	}
-	if saidOf("refused ERR_JWT_CLAIM_VALIDATION_FAILED") == 0 {
+	if said.countLines("refused ERR_JWT_CLAIM_VALIDATION_FAILED") == 0 {
 		t.Error("the control: no token for another server has come")
 	}
-	if n := saidOf("mixed up: "); n != 0 { // more than its metadata was asked for: the code would be with it
+	if n := said.countLines("mixed up: "); n != 0 { // more than its metadata was asked for: the code would be with it
 		t.Errorf("the server that mixes up logins was sent %d requests", n)
 	}
 }

@@ -61,19 +61,7 @@ func TestTokensInExchange(t *testing.T) {
 	n := world.RequireNode(t)
 	n.Of(t, "authserver")
 	w := world.New(t)
-	var mu sync.Mutex
-	var said []string // by the servers and the hub
-	w.Heard = func(line string) { mu.Lock(); said = append(said, line); mu.Unlock() }
-	saidOf := func(what string) (n int) {
-		mu.Lock()
-		defer mu.Unlock()
-		for _, line := range said {
-			if strings.HasPrefix(line, what) {
-				n++
-			}
-		}
-		return n
-	}
+	said := listenTo(w)
 	protected := w.Listening(exec.Command(n.Program, world.Source("e2e", "authserver", "server.mjs")), regexp.MustCompile(`^protected (http://\S+/mcp)$`))
 	base := strings.TrimSuffix(protected, "/mcp")
 	issuerOf := func(kind string) string {
@@ -136,8 +124,8 @@ func TestTokensInExchange(t *testing.T) {
 	all.Wait()
 	for _, person := range people {
 		line := "exchanged " + person.ID + " for " + protected
-		world.Within(world.WaitLimit, func() bool { return saidOf(line) > 0 }) // its output is read as it comes
-		if n := saidOf(line); n != 1 {
+		world.Within(world.WaitLimit, func() bool { return said.countLines(line) > 0 }) // its output is read as it comes
+		if n := said.countLines(line); n != 1 {
 			t.Errorf("%d tokens for %s in exchange, want one for all sessions", n, person.ID)
 		}
 	}
@@ -146,20 +134,20 @@ func TestTokensInExchange(t *testing.T) {
 	if got := through(s, "foreign"); !strings.Contains(got, "is a private address") {
 		t.Errorf("a server that names another authorization server: %s", got)
 	}
-	if n := saidOf("mixed up: /token"); n != 0 {
+	if n := said.countLines("mixed up: /token"); n != 0 {
 		t.Errorf("the other authorization server was sent %d tokens", n)
 	}
 	_, second := serve("second.json", obj{"named": entry("/mixed", obj{"issuer": issuerOf("/mixed")})})
 	if got := through(connect(second, secrets[0]), "named"); !strings.Contains(got, "/token: the authorization server answers with HTTP status 404") || !strings.Contains(got, `see "auth" of named in hub.json (`) {
 		t.Errorf("an exchange that fails: %s", got)
 	}
-	if !world.Within(world.WaitLimit, func() bool { return saidOf("mixed up: /token") > 0 }) {
+	if !world.Within(world.WaitLimit, func() bool { return said.countLines("mixed up: /token") > 0 }) {
 		t.Error("the control: the authorization server that hub.json names was not asked")
 	}
 	if got := through(connect(at, "token of carol"), "protected"); !strings.Contains(got, "was sent no request") || !strings.Contains(got, "call over HTTP with a token of one of") {
 		t.Errorf("a caller without a token of an issuer: %s", got)
 	}
-	if saidOf("refused ERR_JWT_CLAIM_VALIDATION_FAILED") != 0 {
+	if said.countLines("refused ERR_JWT_CLAIM_VALIDATION_FAILED") != 0 {
 		t.Error("the server was sent the token of a caller")
 	}
 	if got, err := w.AuthWith([]string{"EXCHANGE_SECRET=" + hub.Secret}, nil, "login", "protected", "--config", config); err == nil || !strings.Contains(got, "there is nothing to log in at protected") {
@@ -170,9 +158,7 @@ func TestTokensInExchange(t *testing.T) {
 	status.Env = w.Env()
 	told, err := status.CombinedOutput()
 	world.Must(t, err)
-	mu.Lock()
-	told = append(told, strings.Join(said, "\n")...)
-	mu.Unlock()
+	told = append(told, said.joinLines()...)
 	world.EachFile(t, w.Home, func(_ string, text []byte) { told = append(told, text...) })
 	for _, part := range []string{`"hubs":`, `"kind":"decision"`, people[0].ID} {
 		if !strings.Contains(string(told), part) {
