@@ -33,7 +33,7 @@ func sessionsEndCommand() *cobra.Command {
 		Long: "Ends one session, by its id or the beginning of it, or every session of a principal, in the\n" +
 			"hubs of this user. Calls under way end, and the record says who has ended them. A client with\n" +
 			"a good token may begin another session: to keep it out take its token from hub.json. The\n" +
-			"exit status is 5 where there is no such session, 1 where one goes on.",
+			"exit status is 5 if there is no such session, 1 if one goes on.",
 		Example: "  mcphub sessions end 4f1c09aa\n  mcphub sessions end --principal alice",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
