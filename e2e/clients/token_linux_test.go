@@ -43,7 +43,6 @@ func TestAServerIsNoClientOfAHub(t *testing.T) {
 			t.Run(fmt.Sprintf("free %t, no token needed %t", free, open), func(t *testing.T) {
 				t.Parallel()
 				w := world.New(t)
-				w.Sockets = world.SocketsIn(t)
 				args := []string{"serve", "--http", "127.0.0.1:0", "--config", w.Write("other.json", `{"mcpServers": {"f": {"builtin": "files"}}}`)}
 				if open {
 					args = append(args, "--no-auth")
@@ -56,7 +55,7 @@ func TestAServerIsNoClientOfAHub(t *testing.T) {
 				s := w.Start(ide.Options{Command: world.Hub(t), Args: []string{"serve", "--config", w.Config(obj{"kid": kid})}, Env: w.Env(), Capabilities: ide.DefaultCapabilities, Roots: ide.Folders(w.Project, w.Home)})
 				s.Handshake()
 				s.AwaitTool("kid__shell")
-				runtime := strings.TrimPrefix(w.Sockets[0], "XDG_RUNTIME_DIR=")
+				runtime := w.Runtime
 				attack := fmt.Sprintf("OPENER_NEEDLE=00 %s do call %s f__read_text_file %s", world.Bin.Opener, url, w.Path("outside", "secret.txt"))
 				for _, how := range []string{
 					attack,
@@ -209,7 +208,6 @@ func TestManyConnectionsWithoutAToken(t *testing.T) {
 func TestInstallOverHTTP(t *testing.T) {
 	t.Parallel()
 	w := world.New(t)
-	w.Sockets = world.SocketsIn(t)
 	w.Write("home/config/mcphub/hub.json", `{"mcpServers": {"f": {"builtin": "files"}}}`)
 	at := w.Listening(exec.Command(world.Hub(t), "serve", "--http", "127.0.0.1:0"), servingAt)
 	again := w.Listening(exec.Command(world.Hub(t), "serve", "--http", "127.0.0.1:0", "--config", w.Path("home", "config", "mcphub", "hub.json")), servingAt)
@@ -304,7 +302,6 @@ func TestInstallClaudeCodeOverHTTP(t *testing.T) {
 	t.Parallel()
 	n := world.RequireNode(t)
 	w := world.New(t)
-	w.Sockets = world.SocketsIn(t)
 	w.Write("home/config/mcphub/hub.json", `{"mcpServers": {"f": {"builtin": "files"}}}`)
 	at := w.Listening(exec.Command(world.Hub(t), "serve", "--http", "127.0.0.1:0"), servingAt)
 	w.Write("home/.claude.json", `{"numStartups": 3, "mcpServers": {}}`)
@@ -327,7 +324,6 @@ func TestNoAuthIsSaid(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
 			w := world.New(t)
-			w.Sockets = world.SocketsIn(t)
 			more, env := obj{}, []string{}
 			args := []string{"serve", "--http", "127.0.0.1:0"}
 			switch how {
@@ -366,7 +362,6 @@ func TestNoAuthIsSaid(t *testing.T) {
 func TestCanaryOfTheToken(t *testing.T) {
 	t.Parallel()
 	w := world.New(t)
-	w.Sockets = world.SocketsIn(t)
 	config := w.Config(obj{"rec": w.Recorder("rec"), "gone": obj{"url": "http://127.0.0.1:1/mcp"}}, obj{"audit": obj{"arguments": true}, "secrets": obj{"store": "file"}})
 	cmd := exec.Command(world.Hub(t), "serve", "--http", "127.0.0.1:0", "--config", config, "--log-level", "trace")
 	cmd.Env, cmd.Dir = w.Env("GOTRACEBACK=crash"), w.Home

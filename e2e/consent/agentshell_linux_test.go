@@ -27,7 +27,6 @@ type agentsShell struct {
 func startShell(t *testing.T, line string) *agentsShell {
 	t.Helper()
 	w := world.New(t)
-	w.Sockets = world.SocketsIn(t)
 	w.Write("far/f.txt", "far text")
 	a := &agentsShell{World: w}
 	fifo := func(name string) *os.File {

@@ -93,7 +93,7 @@ type waitingClient struct {
 func startWaiting(t *testing.T, client realClient, calls int, timeout string, from ...string) *waitingClient {
 	t.Helper()
 	w := world.New(t)
-	c := &waitingClient{World: w, env: w.Env(world.SocketsIn(t)...), path: w.Write("far/f.txt", "far text")}
+	c := &waitingClient{World: w, env: w.Env(), path: w.Write("far/f.txt", "far text")}
 	c.config = w.Config(obj{"files": obj{"builtin": "files"}}, obj{
 		"roots":    obj{"fallback": []string{w.Project}},
 		"policy":   obj{"rules": []obj{{"name": "ask", "then": "escalate", "if": obj{"paths": obj{"roles": []string{"read"}, "outside": true}}}}},

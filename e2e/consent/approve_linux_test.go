@@ -34,9 +34,8 @@ func TestApproveAtATerminal(t *testing.T) {
 	for i := range 4 {
 		w.Write(fmt.Sprintf("far/%d/f.txt", i), fmt.Sprintf("far text %d", i))
 	}
-	sockets := world.SocketsIn(t)
-	url := w.ServeHTTP(ttyConfig(w), sockets...)
-	env := w.Env(sockets...)
+	url := w.ServeHTTP(ttyConfig(w))
+	env := w.Env()
 	web := &http.Client{Transport: world.Given{Transport: &http.Transport{}}}
 	client, err := gosdk.NewClient(&gosdk.Implementation{Name: "go-sdk", Version: "1"}, nil).Connect(t.Context(),
 		&gosdk.StreamableClientTransport{Endpoint: url, HTTPClient: web}, &gosdk.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
@@ -146,8 +145,7 @@ func TestApproveIsNotForWhatTheClientStarts(t *testing.T) {
 	t.Parallel()
 	w := world.New(t)
 	w.Write("far/f.txt", "far text")
-	sockets := world.SocketsIn(t)
-	c, err := ide.Start(ide.Options{Command: world.Hub(t), Args: []string{"serve", "--config", ttyConfig(w)}, Dir: w.Home, Env: w.Env(sockets...), Roots: ide.Folders(w.Project)})
+	c, err := ide.Start(ide.Options{Command: world.Hub(t), Args: []string{"serve", "--config", ttyConfig(w)}, Dir: w.Home, Env: w.Env(), Roots: ide.Folders(w.Project)})
 	world.Must(t, err)
 	t.Cleanup(func() { c.Close(world.WaitLimit) })
 	_, err = c.Initialize(t.Context())
@@ -157,7 +155,7 @@ func TestApproveIsNotForWhatTheClientStarts(t *testing.T) {
 	if !world.Within(world.WaitLimit, func() bool { return strings.Contains(c.Stderr(), "run mcphub approve") }) {
 		t.Fatalf("no question waits:\n%s", c.Stderr())
 	}
-	s := w.Approver(w.Env(sockets...))
+	s := w.Approver(w.Env())
 	s.Sees(1, `what the hub's client starts may not approve`)
 	<-s.Ended
 	if regexp.MustCompile(codeShown).MatchString(s.Shown()) {

@@ -43,8 +43,7 @@ func sharing(t *testing.T, children obj, more ...obj) *shared {
 		needs.Missing(t, "only root can give a nice value back, which a shared hub has not")
 	}
 	w := world.New(t)
-	w.Sockets = world.SocketsIn(t)
-	s := &shared{World: w, run: filepath.Join(strings.TrimPrefix(w.Sockets[0], "XDG_RUNTIME_DIR="), "mcphub")}
+	s := &shared{World: w, run: filepath.Join(w.Runtime, "mcphub")}
 	s.config = w.Config(children, append([]obj{{"attach": attachAuto()}}, more...)...)
 	t.Cleanup(func() { // the hub is no one's, and ends by itself
 		mark := "HOME=" + w.Home

@@ -43,7 +43,6 @@ func aRegistry(t *testing.T, version *atomic.Value) *httptest.Server {
 // editable returns a hub with a client, and a console of it at a terminal.
 func editable(t *testing.T) (w *world.World, config string, env []string, version *atomic.Value) {
 	w = world.New(t)
-	sockets := world.SocketsIn(t)
 	version = &atomic.Value{}
 	version.Store("1.2.3")
 	config = w.Config(obj{"rec": w.Recorder("rec"), "files": obj{"builtin": "files"}, "broken": obj{"command": "no-such-program-at-all"}}, obj{"roots": obj{"fallback": []string{w.Project}}})
@@ -52,7 +51,7 @@ func editable(t *testing.T) (w *world.World, config string, env []string, versio
 	world.Must(t, os.WriteFile(config, append([]byte("// mine\n"), text...), 0o600))
 	given := &http.Client{Transport: world.Given{Transport: &http.Transport{}}}
 	client, err := gosdk.NewClient(&gosdk.Implementation{Name: "go-sdk", Version: "1"}, &gosdk.ClientOptions{Capabilities: &gosdk.ClientCapabilities{}}).Connect(t.Context(),
-		&gosdk.StreamableClientTransport{Endpoint: w.ServeHTTP(config, sockets...), HTTPClient: given}, &gosdk.ClientSessionOptions{})
+		&gosdk.StreamableClientTransport{Endpoint: w.ServeHTTP(config), HTTPClient: given}, &gosdk.ClientSessionOptions{})
 	world.Must(t, err)
 	t.Cleanup(func() {
 		_ = client.Close()
@@ -74,7 +73,7 @@ func editable(t *testing.T) (w *world.World, config string, env []string, versio
 	}) {
 		t.Fatal("the tools are not listed")
 	}
-	return w, config, w.Env(append(sockets, "MCPHUB_REGISTRY="+aRegistry(t, version).URL)...), version
+	return w, config, w.Env("MCPHUB_REGISTRY=" + aRegistry(t, version).URL), version
 }
 
 // TestConsoleEditedByKeyboard: in a browser, by keyboard alone and 390 pixels wide, a person adds a server from a registry, from a command line

@@ -22,7 +22,6 @@ func TestApproveOnTheConsole(t *testing.T) {
 			w := world.New(t)
 			w.Write("far/0/f.txt", "far text")
 			w.Write("far/1/f.txt", "far text")
-			sockets := world.SocketsIn(t)
 			config := w.Config(obj{"files": obj{"builtin": "files"}}, obj{
 				"roots":    obj{"fallback": []string{w.Project}},
 				"policy":   obj{"rules": []obj{{"name": "ask", "then": "escalate", "if": obj{"paths": obj{"roles": []string{"read"}, "outside": true}}}}},
@@ -30,13 +29,13 @@ func TestApproveOnTheConsole(t *testing.T) {
 			})
 			given := &http.Client{Transport: world.Given{Transport: &http.Transport{}}}
 			client, err := gosdk.NewClient(&gosdk.Implementation{Name: "go-sdk", Version: "1"}, nil).Connect(t.Context(),
-				&gosdk.StreamableClientTransport{Endpoint: w.ServeHTTP(config, sockets...), HTTPClient: given}, &gosdk.ClientSessionOptions{})
+				&gosdk.StreamableClientTransport{Endpoint: w.ServeHTTP(config), HTTPClient: given}, &gosdk.ClientSessionOptions{})
 			world.Must(t, err)
 			t.Cleanup(func() {
 				_ = client.Close()
 				given.CloseIdleConnections()
 			})
-			p := openPage(w, config, w.Env(sockets...))
+			p := openPage(w, config, w.Env())
 			ask := func(n string) (question string, answer <-chan string) {
 				t.Helper()
 				out := make(chan string, 1)
@@ -52,7 +51,7 @@ func TestApproveOnTheConsole(t *testing.T) {
 			}
 			q, answer := ask("0")
 			if name == "named" { // mcphub approve cannot allow it, and says where that can be done
-				w.Approver(w.Env(sockets...)).Sees(1, `Answer it (on the page of mcphub console)`)
+				w.Approver(w.Env()).Sees(1, `Answer it (on the page of mcphub console)`)
 			}
 			digest := field(q, "digest")
 			if said := p.click(q, "directory", strings.Repeat("0", len(digest))); !strings.Contains(said, "does not count") {
@@ -93,12 +92,11 @@ func TestAllowOnTheConsole(t *testing.T) {
 	t.Parallel()
 	w := world.New(t)
 	w.Write("far/f.txt", "far text")
-	sockets := world.SocketsIn(t)
 	config := w.Config(obj{"files": obj{"builtin": "files"}, "off": obj{"command": "sh", "disabled": true, "env": obj{"KEY": "Sup3r-S3cret"}}}, obj{"roots": obj{"fallback": []string{w.Project}}})
 	given := &http.Client{Transport: world.Given{Transport: &http.Transport{}}}
 	noRoots := &gosdk.ClientOptions{Capabilities: &gosdk.ClientCapabilities{}}
 	client, err := gosdk.NewClient(&gosdk.Implementation{Name: "go-sdk", Version: "1"}, noRoots).Connect(t.Context(),
-		&gosdk.StreamableClientTransport{Endpoint: w.ServeHTTP(config, sockets...), HTTPClient: given}, &gosdk.ClientSessionOptions{})
+		&gosdk.StreamableClientTransport{Endpoint: w.ServeHTTP(config), HTTPClient: given}, &gosdk.ClientSessionOptions{})
 	world.Must(t, err)
 	t.Cleanup(func() {
 		_ = client.Close()
@@ -113,7 +111,7 @@ func TestAllowOnTheConsole(t *testing.T) {
 	if got := read(); got == "far text" {
 		t.Fatal("nothing is refused")
 	}
-	p := openPage(w, config, w.Env(sockets...))
+	p := openPage(w, config, w.Env())
 	list := ""
 	if !world.Within(world.WaitLimit, func() bool {
 		list = p.asks("/decisions", url.Values{"decision": {"deny"}})

@@ -27,7 +27,6 @@ func TestAnotherUserOfTheMachine(t *testing.T) {
 		needs.Missing(t, "only root can become others")
 	}
 	w := world.New(t)
-	w.Sockets = world.SocketsIn(t)
 	w.Write("far/f.txt", "far text")
 	config := w.Config(obj{"files": obj{"builtin": "files"}}, obj{
 		"roots":    obj{"fallback": []string{w.Project}},
@@ -59,7 +58,7 @@ func TestAnotherUserOfTheMachine(t *testing.T) {
 		out, err := cmd.CombinedOutput()
 		return fmt.Sprint(string(out), err)
 	}
-	sockets, err := filepath.Glob(filepath.Join(strings.TrimPrefix(w.Sockets[0], "XDG_RUNTIME_DIR="), "*", "*.sock"))
+	sockets, err := filepath.Glob(filepath.Join(w.Runtime, "*", "*.sock"))
 	world.Must(t, err)
 	if len(sockets) == 0 {
 		t.Fatal("no socket")

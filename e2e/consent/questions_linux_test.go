@@ -118,7 +118,6 @@ func TestAPersonAnswersForAServer(t *testing.T) {
 	t.Parallel()
 	world.RequireLandlock(t)
 	w := world.New(t)
-	w.Sockets = world.SocketsIn(t)
 	servers := obj{"kid": shellServer(nil)}
 	path := w.Write("project/conf/hub.json", world.Raw(t, obj{"mcpServers": servers}))
 	s := shellHub(w, path, w.Project)
@@ -157,7 +156,6 @@ func TestAPersonAnswersForALink(t *testing.T) {
 	t.Parallel()
 	world.RequireLandlock(t)
 	w := world.New(t)
-	w.Sockets = world.SocketsIn(t)
 	w.Write("home/dotfiles/conf/app", "honest\n")
 	w.Write("home/private/x", world.SecretText)
 	link, was, now := w.Path("home", "conf"), w.Path("home", "dotfiles", "conf"), w.Path("home", "private")
@@ -206,7 +204,6 @@ func TestAnotherHubAndWhatAServerItselfWrote(t *testing.T) {
 	world.RequireLandlock(t)
 	for _, person := range []bool{false, true} {
 		w := world.New(t)
-		w.Sockets = world.SocketsIn(t)
 		ran := w.Path("outside", "ran")
 		servers := obj{"kid": shellServer(nil)}
 		path := w.Write("home/conf/hub.json", world.Raw(t, obj{"mcpServers": servers}))
@@ -256,11 +253,10 @@ func TestAServerAdministersNoHub(t *testing.T) {
 	world.RequireLandlock(t)
 	needs.Program(t, "setsid")
 	w := world.New(t)
-	w.Sockets = world.SocketsIn(t)
 	other := shellHub(w, w.Write("other.json", world.Raw(t, obj{"mcpServers": obj{"kid": shellServer(nil)}})), w.Other)
 	own := shellHub(w, w.Config(obj{"kid": shellServer(obj{"sandbox": obj{"sockets": "on", "read": []string{world.Bin.Opener}}}), "free": shellServer(obj{"sandbox": "off"})}), w.Project)
 	own.AwaitTool("free__shell")
-	sockets, err := filepath.Glob(filepath.Join(strings.TrimPrefix(w.Sockets[0], "XDG_RUNTIME_DIR="), "mcphub", "*.sock"))
+	sockets, err := filepath.Glob(filepath.Join(w.Runtime, "mcphub", "*.sock"))
 	if err != nil || len(sockets) != 2 {
 		t.Fatal(sockets, err)
 	}
@@ -314,7 +310,6 @@ func TestAPersonAllowsWhereAServerCouldWrite(t *testing.T) {
 	world.RequireLandlock(t)
 	for _, person := range []bool{true, false} {
 		w := world.New(t)
-		w.Sockets = world.SocketsIn(t)
 		path := w.Write("project/conf/hub.json", world.Raw(t, obj{"mcpServers": obj{"kid": shellServer(nil)}}))
 		vault := filepath.Dir(w.Write("home/vault/note", world.SecretText))
 		s := shellHub(w, path, w.Project)

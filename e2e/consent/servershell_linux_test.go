@@ -19,7 +19,6 @@ func TestAServersShellAnswersNothing(t *testing.T) {
 	world.RequireLandlock(t)
 	needs.Line(t, "script setsid bash")
 	w := world.New(t)
-	w.Sockets = world.SocketsIn(t)
 	w.Write("far/f.txt", "far text")
 	servers := obj{"files": obj{"builtin": "files"}}
 	for _, share := range []string{"session", "roots", "all"} {

@@ -48,7 +48,6 @@ func unseen(out string) (found []string) {
 func TestNothingUnseenIsPrinted(t *testing.T) {
 	t.Parallel()
 	w := world.New(t)
-	w.Sockets = world.SocketsIn(t)
 	odd := "odd" + unseenText
 	place := w.Path("project", odd)
 	world.Must(t, os.MkdirAll(place, 0o700))

@@ -18,8 +18,7 @@ func TestWatchAtATerminal(t *testing.T) {
 	t.Parallel()
 	w := world.New(t)
 	w.Write("project/one.txt", "one")
-	sockets := world.SocketsIn(t)
-	env := w.Env(sockets...)
+	env := w.Env()
 	config := w.Config(obj{"files": obj{"builtin": "files"}}, nil)
 	at := func(args ...string) *world.Console {
 		return w.Approver(env, func(c *exec.Cmd) { c.Args = append([]string{c.Args[0]}, args...) })

@@ -17,7 +17,6 @@ func TestAServerThatStays(t *testing.T) {
 	t.Parallel()
 	world.RequireLandlock(t)
 	w := world.New(t)
-	w.Sockets = world.SocketsIn(t)
 	entry := func(widen string) obj {
 		kid := w.Recorder("kid")
 		kid["sandbox"] = obj{"mode": "required", "widen": widen, "write": []string{w.Path("records")}}

@@ -84,8 +84,7 @@ func newSandboxed(t *testing.T, how way, entry func(w *world.World) obj) *sandbo
 	for _, name := range []string{"home/.ssh/id_ed25519", "home/.aws/credentials", "home/.netrc", "home/.bash_history"} {
 		w.Write(name, world.SecretText)
 	}
-	sockets := world.SocketsIn(t)
-	s := &sandboxed{w: w, way: how, runtime: strings.TrimPrefix(sockets[0], "XDG_RUNTIME_DIR="), reads: []string{w.Project, world.Bin.Opener}, writes: []string{w.Project}}
+	s := &sandboxed{w: w, way: how, runtime: w.Runtime, reads: []string{w.Project, world.Bin.Opener}, writes: []string{w.Project}}
 	kid := entry(w)
 	kid["paths"] = obj{"mode": "off"}
 	if _, told := kid["sandbox"]; !told {
@@ -99,7 +98,7 @@ func newSandboxed(t *testing.T, how way, entry func(w *world.World) obj) *sandbo
 		config = w.Config(obj{"kid": kid}, attachAuto(t, w))
 	}
 	s.Session = w.Start(ide.Options{Command: world.Hub(t), Args: []string{"serve", "--config", config}, Roots: ide.Folders(w.Project),
-		Env: w.Env(append(sockets, "THE_HUBS_SECRET="+world.SecretText, "OPENER_ZONE="+strings.Join(zone(w), ":"))...)})
+		Env: w.Env("THE_HUBS_SECRET="+world.SecretText, "OPENER_ZONE="+strings.Join(zone(w), ":"))})
 	s.Quotes = true // it repeats what it is asked to open, and honest values hold such words
 	s.Handshake()
 	if how.attached {

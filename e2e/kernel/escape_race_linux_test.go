@@ -65,7 +65,6 @@ func (s *swapped) session(t *testing.T) {
 			"sandbox": s.mode, "paths": obj{"mode": "off"}}
 		config := w.Config(obj{"fs": entry})
 		if s.attached {
-			w.Sockets = world.SocketsIn(t)
 			config = w.Config(obj{"fs": entry}, attachAuto(t, w))
 		}
 		client := w.Serve(config, ide.Folders(w.Project))

@@ -425,7 +425,6 @@ func newConfinedShell(t *testing.T, l limit, mode string) *confinedShell {
 	var placed obj
 	world.Must(t, json.Unmarshal([]byte(strings.ReplaceAll(world.Raw(t, kid), "{w}", w.Dir)), &placed))
 	config, hub := w.Config(obj{"kid": placed}), world.Hub(t)
-	sockets := world.SocketsIn(t)
 	var behind []string
 	if l.user && os.Getuid() == 0 {
 		setpriv := needs.Program(t, "setpriv")
@@ -440,12 +439,12 @@ func newConfinedShell(t *testing.T, l limit, mode string) *confinedShell {
 		}
 		world.Must(t, os.Chmod(hub, 0o755))
 		give(w.Dir)
-		give(strings.TrimPrefix(sockets[0], "XDG_RUNTIME_DIR="))
+		give(w.Runtime)
 	}
 	c.open = func(t *testing.T, project string) *world.Session {
 		t.Helper()
 		line := slices.Concat(behind, []string{hub, "serve", "--config", config})
-		s := w.Start(ide.Options{Command: line[0], Args: line[1:], Roots: ide.Folders(project), Env: w.Env(sockets...)})
+		s := w.Start(ide.Options{Command: line[0], Args: line[1:], Roots: ide.Folders(project), Env: w.Env()})
 		s.Handshake()
 		s.AwaitTool("kid__shell")
 		s.MustCallArgs("kid__shell", obj{"command": "true"})

@@ -34,7 +34,6 @@ func sharing(t *testing.T, children obj, more ...obj) *attached {
 	t.Helper()
 	w := world.New(t)
 	a := &attached{World: w, config: w.Config(children, append([]obj{{"attach": obj{"mode": "auto", "idle": "400ms"}}}, more...)...)}
-	w.Sockets = world.SocketsIn(t)
 	a.env = append(w.Env(), "XDG_MCPHUB_E2E="+w.Dir+";")
 	t.Cleanup(a.ends)
 	return a

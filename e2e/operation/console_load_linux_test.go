@@ -242,7 +242,6 @@ func TestConsoleUnderLoad(t *testing.T) {
 		l = consoleLoad{sessions: 1000, servers: 100, lines: 1_000_000, rate: 1000, lasts: time.Minute}
 	}
 	w := world.New(t)
-	w.Sockets = world.SocketsIn(t)
 	began := time.Now()
 	recordLines(t, w.AuditDir(), l.lines)
 	t.Logf("%d decisions are recorded after %v", l.lines, time.Since(began).Round(time.Millisecond))

@@ -19,7 +19,6 @@ type operated struct {
 // serve starts the hub.
 func (p *operated) serve(config obj) {
 	p.w.T.Helper()
-	p.w.Sockets = world.SocketsIn(p.w.T)
 	p.env = p.w.Env()
 	p.path = p.w.Write("conf/hub.json", world.Raw(p.w.T, config))
 	p.s = p.w.Start(ide.Options{Command: world.Hub(p.w.T), Args: []string{"serve", "--config", p.path}, Env: p.env})

@@ -38,7 +38,6 @@ func atTerminal(w *world.World, columns uint16, env []string, args ...string) st
 func TestNarrowTerminals(t *testing.T) {
 	t.Parallel()
 	w := world.New(t)
-	w.Sockets = world.SocketsIn(t)
 	config := w.Config(obj{"files": obj{"builtin": "files"}, "notes-of-the-house": w.Recorder("notes"), "gone": obj{"command": "no-such-program", "disabled": true}})
 	w.ServeHTTP(config)
 	for _, name := range []string{"a", "the-token-of-the-house"} {

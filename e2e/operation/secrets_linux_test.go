@@ -79,7 +79,6 @@ func TestCanary(t *testing.T) {
 	t.Parallel()
 	w := world.New(t)
 	bus := startKeyring(t)
-	sockets := world.SocketsIn(t)
 	noBus := []string{"DBUS_SESSION_BUS_ADDRESS=unix:path=" + w.Path("no-bus")}
 
 	var mu sync.Mutex
@@ -121,7 +120,7 @@ func TestCanary(t *testing.T) {
 	command := func(env []string, stdin string, args ...string) {
 		t.Helper()
 		cmd := exec.Command(world.Hub(t), args...)
-		cmd.Env, cmd.Dir, cmd.Stdin = w.Env(slices.Concat(sockets, env)...), w.Home, strings.NewReader(stdin)
+		cmd.Env, cmd.Dir, cmd.Stdin = w.Env(env...), w.Home, strings.NewReader(stdin)
 		out, _ := cmd.CombinedOutput() // some of them fail, and say so
 		fmt.Fprintf(&said, "--- %q\n%s\n", args, out)
 	}
@@ -160,7 +159,7 @@ func TestCanary(t *testing.T) {
 		t.Errorf("the control: nothing was imported: %v\n%s\n%s", err, text, said.String())
 	}
 
-	s := w.Start(ide.Options{Command: world.Hub(t), Args: []string{"serve", "--config", config, "--log-level", "trace"}, Env: w.Env(slices.Concat(sockets, bus, []string{"GOTRACEBACK=crash"})...), Roots: ide.Folders(w.Project)})
+	s := w.Start(ide.Options{Command: world.Hub(t), Args: []string{"serve", "--config", config, "--log-level", "trace"}, Env: w.Env(slices.Concat(bus, []string{"GOTRACEBACK=crash"})...), Roots: ide.Folders(w.Project)})
 	s.Handshake()
 	_, err := s.Call(s.Context(), "tools/list", `{}`)
 	world.Must(t, err)
@@ -217,7 +216,7 @@ func TestCanary(t *testing.T) {
 			}
 		}
 		world.EachFile(t, w.Home, look)
-		world.EachFile(t, strings.TrimPrefix(sockets[0], "XDG_RUNTIME_DIR="), look)
+		world.EachFile(t, w.Runtime, look)
 		if files < 4 || !slices.Equal(with, but) { // a log, a record, the cache, the encrypted file, a copy of the client's file
 			t.Errorf("of %d files these hold a secret: %q, want %q", files, with, but)
 		}

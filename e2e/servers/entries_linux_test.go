@@ -270,7 +270,6 @@ func newDesk(t *testing.T, e *configured) *desk {
 	for _, folder := range []string{".config", ".cache", ".local/share", ".local/state", ".local/bin"} { // that every home has
 		world.Must(t, os.MkdirAll(filepath.Join(w.Home, folder), 0o700))
 	}
-	w.Sockets = world.SocketsIn(t)
 	folder := func(name string) string {
 		return world.Source("e2e", name, "node_modules")
 	}
@@ -346,7 +345,7 @@ func (d *desk) environment(more ...string) []string {
 	if world.RaceDetector {
 		env = append(env, "GORACE=halt_on_error=1 atexit_sleep_ms=0")
 	}
-	return slices.Concat(env, d.Sockets, more)
+	return slices.Concat(env, d.Temp(), more)
 }
 
 // configure writes hub.json where it is looked for.

@@ -100,7 +100,6 @@ func TestFifteenClients(t *testing.T) {
 				t.Fatal(code, out)
 			}
 			mark := "XDG_MCPHUB_E2E=" + w.Dir + ";"
-			w.Sockets = world.SocketsIn(t)
 			base := append(w.Env(), mark)
 			ctx, cancel := context.WithTimeout(t.Context(), 10*bounds.Patience)
 			defer cancel()

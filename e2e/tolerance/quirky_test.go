@@ -79,7 +79,6 @@ func TestWhatWorksDirectly(t *testing.T) {
 	t.Parallel()
 	n := world.RequireNode(t)
 	w := world.New(t)
-	w.Sockets = world.SocketsIn(t)
 	t.Cleanup(func() { // the hub to which clients attach ends by itself
 		world.Within(world.WaitLimit, func() bool { return len(world.Marked(t, "HOME="+w.Home)) == 0 })
 	})

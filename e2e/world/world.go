@@ -35,7 +35,7 @@ type World struct {
 	URL      string       // of its hub over HTTP, "" before there is one
 	Sessions atomic.Int64 // started so far
 
-	Sockets []string // says by the environment in which folder the sockets of its hubs lie; nil: beside the ones of other tests
+	Runtime string // folder for the sockets of its hubs, with a short path
 
 	Heard func(line string) // gets each line of a server; nil: no test listens
 }
@@ -55,7 +55,7 @@ func NewIn(t testing.TB, dir string) *World {
 	dir, err := filepath.EvalSymlinks(dir)
 	Must(t, err)
 	w := &World{T: t, Dir: dir, Home: filepath.Join(dir, "home"), Project: filepath.Join(dir, "project"),
-		Other: filepath.Join(dir, "other"), Outside: filepath.Join(dir, "outside"), Sibling: filepath.Join(dir, "project-secret")}
+		Other: filepath.Join(dir, "other"), Outside: filepath.Join(dir, "outside"), Sibling: filepath.Join(dir, "project-secret"), Runtime: ShortFolder(t)}
 	w.Write("home/.keep", "")
 	Must(t, os.Mkdir(w.Path("records"), 0o700))
 	w.Write("project/hello.txt", "hello from the project\n")
@@ -108,7 +108,7 @@ func (w *World) Env(more ...string) []string {
 		path = filepath.Dir(NPM.Program) + string(os.PathListSeparator) + path
 	}
 	env = append(env, "PATH="+path)
-	for _, name := range []string{"TMPDIR", "TMP", "TEMP", "SYSTEMROOT", "USER", "LANG", "GOCOVERDIR"} {
+	for _, name := range []string{"TMP", "TEMP", "SYSTEMROOT", "USER", "LANG", "GOCOVERDIR"} {
 		if v, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+v)
 		}
@@ -117,7 +117,12 @@ func (w *World) Env(more ...string) []string {
 		// By itself the detector holds every end of a process up for a second: that is no time of the hub's.
 		env = append(env, "GORACE=halt_on_error=1 atexit_sleep_ms=0")
 	}
-	return slices.Concat(env, w.Sockets, more)
+	return slices.Concat(env, w.Temp(), more)
+}
+
+// Temp returns the variables that lead to the world's own folder for sockets. Without them what looks for hubs finds those of other tests.
+func (w *World) Temp() []string {
+	return []string{"XDG_RUNTIME_DIR=" + w.Runtime, "TMPDIR=" + w.Runtime, "LOCALAPPDATA=" + w.Runtime}
 }
 
 // ShortFolder returns a folder for sockets, for as long as the test runs: their paths may not be long.
@@ -130,13 +135,6 @@ func ShortFolder(t testing.TB) string {
 	Must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return dir
-}
-
-// SocketsIn returns by the environment where all sockets of a test's hubs lie. By itself a hub uses TMPDIR, and what looks
-// for hubs finds those of all tests there.
-func SocketsIn(t testing.TB) []string {
-	dir := ShortFolder(t)
-	return []string{"XDG_RUNTIME_DIR=" + dir, "TMPDIR=" + dir, "LOCALAPPDATA=" + dir}
 }
 
 // Config writes hub.json beside the home: the children, and what else is given.
