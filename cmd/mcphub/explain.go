@@ -41,7 +41,7 @@ func explainCommand() *cobra.Command {
 			"Without --root the roots are those of the session that runs in this folder, if one does.\n" +
 			"With --as the call is that of another client, by the rules that are for it. With --toolset\n" +
 			"it is that of a client that has it, and a tool that this hides is said to be hidden.\n" +
-			"The exit code is 0 where the call would pass and 6 where it would be refused.",
+			"The exit code is 0 if the call would pass and 6 if it would be refused.",
 		Example: "  mcphub explain files__read_text_file path=/etc/passwd --root .\n" +
 			"  mcphub explain git__git_add --args '{\"repo_path\":\".\",\"files\":[\"../x\"]}' --root . --json",
 		Args: cobra.MinimumNArgs(1),
@@ -218,7 +218,7 @@ func printExplained(w io.Writer, src *setup.Source, e status.Explanation) {
 	if e.Refusal != "" {
 		when := ""
 		if e.Question != "" {
-			when = "where they say no, "
+			when = "if they say no, "
 		}
 		layout.Printf(w, "  %sthe client would read:\n    %s\n", when, layout.Lines{Text: e.Refusal, Indent: "    "})
 	}
