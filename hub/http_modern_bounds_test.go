@@ -264,9 +264,9 @@ func TestModernHTTPListensAreBounded(t *testing.T) {
 	})
 }
 
-// TestModernHTTPTurnsHaveTheirTime: calls with other roots wait so long and no
+// TestModernHTTPGatesHaveTheirTime: calls with other roots wait so long and no
 // longer for one that holds the child; those with the same do not wait.
-func TestModernHTTPTurnsHaveTheirTime(t *testing.T) {
+func TestModernHTTPGatesHaveTheirTime(t *testing.T) {
 	modernStage(t, HTTPOptions{}, childtest.Script{Asks: true}, func(t *testing.T, h *Hub, w *web, _ func()) {
 		mine, other := t.TempDir(), t.TempDir()
 		holder, same, waits := w.modern("", mine), w.modern("", mine), w.modern("", other)

@@ -9,7 +9,7 @@ import (
 
 // One owner wants to start far more children than may start, and all of them take long. Another one that comes later starts with
 // the next slot that ends. Control: of one owner who comes first is served first.
-func TestTurnsAreFairAmongOwners(t *testing.T) {
+func TestSlotsAreFairAmongOwners(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		owner string
@@ -32,7 +32,7 @@ func TestTurnsAreFairAmongOwners(t *testing.T) {
 }
 
 // The one who does not wait any longer leaves nothing behind, also where a slot comes at that moment: all slots can be had afterwards.
-func TestTurnsOfThoseWhoLeave(t *testing.T) {
+func TestSlotsOfThoseWhoLeave(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		all := NewStartSlots(2)

@@ -26,7 +26,7 @@ type modelTicket struct {
 // All who are inside together bring the same roots; no call waits that could
 // be admitted; no caller waits for more sets than there were calls before it;
 // no more than most wait; and when all have left there is no one.
-func TestTurnsAreFair(t *testing.T) {
+func TestGateIsFair(t *testing.T) {
 	t.Parallel()
 	seeds.Check(t, func(t *rapid.T) {
 		most := rapid.IntRange(0, 8).Draw(t, "most")
@@ -124,7 +124,7 @@ func TestTurnsAreFair(t *testing.T) {
 
 // Calls of many goroutines, some of which give up: two sets are never inside
 // together, and in the end no one is.
-func TestTurnsOfManyGoroutines(t *testing.T) {
+func TestGateOfManyGoroutines(t *testing.T) {
 	t.Parallel()
 	gate := newRootsGate(1 << 20)
 	var inside [3]atomic.Int32
@@ -158,7 +158,7 @@ func TestTurnsOfManyGoroutines(t *testing.T) {
 	}
 }
 
-func TestTurnsRefuseAndGiveUp(t *testing.T) {
+func TestGateRefusesAndGivesUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		gate := newRootsGate(1)
@@ -198,7 +198,7 @@ func TestTurnsRefuseAndGiveUp(t *testing.T) {
 }
 
 // An admission can change to other roots while no other call is admitted.
-func TestTurnsChange(t *testing.T) {
+func TestGateChanges(t *testing.T) {
 	t.Parallel()
 	g := newRootsGate(10)
 	ctx := t.Context()
