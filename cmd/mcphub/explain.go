@@ -46,6 +46,7 @@ func explainCommand() *cobra.Command {
 			"  mcphub explain git__git_add --args '{\"repo_path\":\".\",\"files\":[\"../x\"]}' --root . --json",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			args = f.takeObject(args)
 			f.selectServers = serversOf(args[0], f.args, args[1:])
 			if len(f.roots) == 0 {
 				f.roots = rootsHere(cmd, src.Path())
@@ -71,7 +72,7 @@ func explainCommand() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&f.args, "args", "", "the arguments as one JSON object, instead of key=value")
+	cmd.Flags().StringVar(&f.args, "args", "", "the arguments as one JSON object, which may also stand alone behind the tool")
 	cmd.Flags().StringVar(&f.as, "as", "", "whose call it is: the name of a token of http.tokens, NAME@ISSUER, local or nobody (default: local, the user of this machine)")
 	cmd.Flags().StringArrayVar(&f.asGroups, "as-group", nil, "a group that it is in; may be repeated. Without one: those that its token has in hub.json")
 	toolsetFlag(cmd, &f.toolsets, "a toolset that it has; repeatable")
