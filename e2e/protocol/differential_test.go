@@ -604,6 +604,7 @@ var volatile = []struct {
 	{regexp.MustCompile(`MCPHUB_INSTANCE=[A-Z2-7]{26}`), "MCPHUB_INSTANCE=ID"},
 	{regexp.MustCompile(`\\*"pid\\*":\d+`), `"pid":PID`},
 	{regexp.MustCompile(`/mcp-\d+\b`), "/mcp-TEMP"}, // a server's own temporary folder
+	{regexp.MustCompile(`/mh\d+\b`), "/mhTEMP"},     // the folder for sockets
 }
 
 func settled(text string) string {
