@@ -165,7 +165,7 @@ func (r *recorder) joinSiblings() {
 	}
 	for i, path := range files {
 		for _, named := range r.Named { // what the entry names stands for its temporary files
-			if isSibling(path, named) {
+			if isSibling(path, named) && !sandbox.IsDir(named) {
 				files[i] = named
 			}
 		}

@@ -24,6 +24,7 @@ type Attempt struct {
 	Tools     []client.Tool
 	Prompts   []string
 	Resources []string
+	Failed    []string // why calls of Options.Calls failed
 }
 
 // Ready reports whether the server has answered the handshake and listed its tools.
@@ -169,7 +170,7 @@ func startOne(ctx context.Context, cfg hub.Config, c hub.Child, o Options) (Atte
 	if err != nil {
 		return Attempt{}, err
 	}
-	r := Attempt{Spec: c.Spec, Tools: seen.Tools[c.Spec.Name], Prompts: seen.Prompts, Resources: seen.Resources}
+	r := Attempt{Spec: c.Spec, Tools: seen.Tools[c.Spec.Name], Prompts: seen.Prompts, Resources: seen.Resources, Failed: seen.Failed}
 	for i := range seen.Status.Children {
 		if st := &seen.Status.Children[i]; st.Server == c.Spec.Name {
 			r.Status = *st
@@ -213,7 +214,7 @@ func kernelRefusals(r *Attempt, closed learn.Recording) (all []sandbox.Refusal) 
 		all = append(all, f)
 	}
 	held := r.Status.Sandbox
-	reads := hints.Reader{Profile: held.Profile, Named: held.Named, Never: held.Never}
+	reads := hints.Reader{Profile: held.Profile, Named: held.Named, Never: held.Never, Brokers: sandbox.CurrentKernel().Asks()}
 	for line := range strings.Lines(r.Status.Stderr) {
 		found, ok, first := reads.ReadStderr(line)
 		if ok && first && !slices.ContainsFunc(closed.Shown, func(p sandbox.RecordedPath) bool {
