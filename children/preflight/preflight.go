@@ -4,6 +4,7 @@ import (
 	"mcphub/children/confinement"
 	"mcphub/children/hints"
 	"mcphub/children/launch"
+	"mcphub/children/sandbox"
 	"mcphub/children/spec"
 	"mcphub/rootsmgr/guard"
 )
@@ -48,6 +49,26 @@ func (h Host) News(specs []spec.Spec) map[string][]string {
 		}
 	}
 	return news
+}
+
+// A RecordedProfile is what a person has confirmed for an entry, as it would be opened now.
+type RecordedProfile struct {
+	Paths   []sandbox.Named // Key is what is done there, Why is why it is not open
+	Differs bool            // the entry or its program is another one than the profile was confirmed for
+}
+
+// Recorded returns the recorded profiles of entries, by the names of the servers. It starts nothing and leaves no trace.
+func (h Host) Recorded(specs []spec.Spec) map[string]RecordedProfile {
+	m := h.launchMachine()
+	tellEntries(m, specs)
+	all := map[string]RecordedProfile{}
+	for i := range specs {
+		if s := &specs[i]; s.URL == "" && len(s.Sandbox.Recorded.Paths) > 0 && s.Sandbox.Confines() {
+			paths, differs := m.Recorded(s.Program())
+			all[s.Name] = RecordedProfile{paths, differs}
+		}
+	}
+	return all
 }
 
 // tellEntries informs a machine of all entries.
