@@ -7,7 +7,6 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/offers"
-	"mcphub/children/preflight"
 	"mcphub/children/spec"
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
@@ -59,7 +58,8 @@ func (h *Hub) Plan(cfg Config) ([]PlannedServer, error) {
 	in := h.surroundings.Preview(conf)
 	done()
 	p := planner{h: h, old: old, next: conf, nextFor: in, sessions: h.everySession(), offers: h.sessions.Offers()}
-	p.news, p.recorded = cfg.Host().News(conf.Specs()), cfg.Host().Recorded(conf.Specs())
+	p.news = cfg.Host().News(conf.Specs())
+	p.recorded, p.differs = cfg.Host().Recorded(conf.Specs())
 	return p.planServers(), nil
 }
 
@@ -71,7 +71,8 @@ type planner struct {
 	sessions  []*Session
 	offers    map[string]*catalog.Offer // of the children that run, by name
 	news      map[string][]string       // what names of entries open that no one was told about
-	recorded  map[string]preflight.RecordedProfile
+	recorded  map[string][]string       // what a person has confirmed for each server
+	differs   map[string]bool           // the servers that it was confirmed for are others now
 }
 
 func (h *Hub) everySession() []*Session {
@@ -107,14 +108,7 @@ func (p *planner) planServers() []PlannedServer {
 		}
 		then, known := after[name]
 		s.Opens = p.news[name]
-		s.RecordedDiffers = p.recorded[name].Differs
-		for _, n := range p.recorded[name].Paths {
-			text := n.Key + " " + n.Path
-			if n.Why != "" {
-				text += ", which is closed: " + n.Why
-			}
-			s.Recorded = append(s.Recorded, text)
-		}
+		s.Recorded, s.RecordedDiffers = p.recorded[name], p.differs[name]
 		s.Tools, s.Unknown = len(then), !known && s.Change != PlanStops
 		s.Appear, s.Vanish = missingFrom(then, before[name]), missingFrom(before[name], then)
 		s.Changes, s.NotCompared = p.compareLocked(name)

@@ -42,7 +42,7 @@ type Reader struct {
 	made time.Time // when the hub itself refused last
 	mine sandbox.Refusal
 	late []string // the last lines of stderr: the trace before an error shows the call
-	once bool     // a program that it ran has failed without a reason, and that was told
+	once bool     // the status of a failed program was told, without a reason
 	seen []sandbox.Refusal
 }
 
@@ -56,14 +56,14 @@ func (r *Reader) MayExplain(answer []byte, failed bool) bool {
 	return r.holdsAny() && (MentionsRefusal(answer) || failed && !r.Shared && r.hasSaid() || mentionsFailure(answer) && !r.hasToldFailure())
 }
 
-// hasToldFailure reports whether it was told that a program of the child has failed without a reason.
+// hasToldFailure reports whether tellsFailure has been true.
 func (r *Reader) hasToldFailure() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.once
 }
 
-// tellsFailure reports whether a text tells no more than that a program which the child ran has failed, as a program does that hides
+// tellsFailure reports whether a text holds no more than the status of a failed program, as if the program hides
 // what it was refused. It reports that once: a search that finds nothing ends so as well, each time.
 func (r *Reader) tellsFailure(text string) bool {
 	if r.Profile.Unbounded || !mentionsFailure([]byte(text)) || !isUnexplained(text) {

@@ -87,7 +87,7 @@ func RemedyFor(server string, f sandbox.Refusal, dirs []string) (m Remedy) {
 		m.Run = []string{"restart", server}
 	case f.Opens == "":
 		m.Text = f.Why
-		if f.Tool != "" { // without it, nothing says what uses the path
+		if f.Tool != "" { // without it, no one knows what uses the path
 			m.Text += "; this makes the call once more in its sandbox, and shows what can be opened for it"
 			m.Run = again
 		}

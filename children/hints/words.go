@@ -96,7 +96,7 @@ func MentionsRefusal(text []byte) bool {
 
 func (k kind) isRefusal() bool { return k != nothing && k != ended }
 
-// mentionsFailure reports whether a text may tell that a program ended with an error, and speaks of no refusal. A longer text is a
+// mentionsFailure reports whether a text may be about a program that ended with an error, and speaks of no refusal. A longer text is a
 // document. It is fast.
 func mentionsFailure(text []byte) bool {
 	return len(text) <= maxUnnamed && kindOf(text) == ended && failureIn(text, 0) >= 0
@@ -141,7 +141,7 @@ func failedStatus(text []byte) int {
 	return at
 }
 
-// isUnexplained reports whether a text tells no more than that a program ended with an error. What the program wrote, or a sentence
+// isUnexplained reports whether a text holds no more than the status of a failed program. What the program wrote, or a sentence
 // about it, is a reason.
 func isUnexplained(text string) bool {
 	failed := false

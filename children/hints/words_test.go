@@ -170,7 +170,7 @@ func TestResultsAndErrorsAreReadAlike(t *testing.T) {
 	}
 }
 
-// TestAProgramThatHidesWhy: an answer that tells no more than that a program ended with an error is told once for each run. What gives a
+// TestAProgramThatHidesWhy: an answer that holds no more than the status of a failed program is told once for each run. What gives a
 // reason, what ended well, and what is a sentence about that is not told.
 func TestAProgramThatHidesWhy(t *testing.T) {
 	t.Parallel()

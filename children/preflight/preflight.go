@@ -4,7 +4,6 @@ import (
 	"mcphub/children/confinement"
 	"mcphub/children/hints"
 	"mcphub/children/launch"
-	"mcphub/children/sandbox"
 	"mcphub/children/spec"
 	"mcphub/rootsmgr/guard"
 )
@@ -51,24 +50,18 @@ func (h Host) News(specs []spec.Spec) map[string][]string {
 	return news
 }
 
-// A RecordedProfile is what a person has confirmed for an entry, as it would be opened now.
-type RecordedProfile struct {
-	Paths   []sandbox.Named // Key is what is done there, Why is why it is not open
-	Differs bool            // the entry or its program is another one than the profile was confirmed for
-}
-
-// Recorded returns the recorded profiles of entries, by the names of the servers. It starts nothing and leaves no trace.
-func (h Host) Recorded(specs []spec.Spec) map[string]RecordedProfile {
+// Recorded returns what is opened of the recorded profile of each entry, in words, by the names of the servers. differs has those
+// whose entry or program is another one than the profile was confirmed for. It starts nothing and leaves no trace.
+func (h Host) Recorded(specs []spec.Spec) (opens map[string][]string, differs map[string]bool) {
 	m := h.launchMachine()
 	tellEntries(m, specs)
-	all := map[string]RecordedProfile{}
+	opens, differs = map[string][]string{}, map[string]bool{}
 	for i := range specs {
 		if s := &specs[i]; s.URL == "" && len(s.Sandbox.Recorded.Paths) > 0 && s.Sandbox.Confines() {
-			paths, differs := m.Recorded(s.Program())
-			all[s.Name] = RecordedProfile{paths, differs}
+			opens[s.Name], differs[s.Name] = m.Recorded(s.Program())
 		}
 	}
-	return all
+	return opens, differs
 }
 
 // tellEntries informs a machine of all entries.
