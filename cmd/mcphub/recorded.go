@@ -228,7 +228,7 @@ func confirmRecorded(cmd *cobra.Command, src *setup.Source, name string, roots [
 	case r.owner != "":
 		layout.Printf(out, "it is kept; `mcphub allow --list %s` shows it\n", name)
 		return reloadHubs(cmd.Context(), 0).keptError()
-	case r.State == tryUntried:
+	case r.State == tryUntried, r.State == tryFails && len(r.Closed) == 0:
 		return exit.Errorf(exit.Failure, "%s was not recorded: %s", name, r.Why)
 	case len(r.Closed) == 0:
 		layout.Println(out, "it uses nothing that is closed to it")

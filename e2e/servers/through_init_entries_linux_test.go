@@ -327,7 +327,7 @@ var notYet = []struct {
 	why     string
 	names   []string
 }{
-	{toldReason, "what it makes beside its file has another name each time", []string{"memory that is replaced by a name of chance"}},
+	{toldMended, "what it makes beside its file has another name each time", []string{"memory that is replaced by a name of chance"}},
 	{toldMended, "what it makes beside its file is named by no one", []string{"an index of dbm in the home folder", "one file of state in the home folder"}},
 	{toldMended, "its state folder is made by its first write, which no trial has seen", []string{
 		"state of a package of npm", "state by XDG_DATA_HOME",

@@ -46,7 +46,7 @@ const (
 const (
 	importedAll    = 89
 	importedWorks  = 62
-	importedMended = 84
+	importedMended = 85
 )
 
 // TestEntriesThroughInit has init take over entries as people write them, and does a day's work with each in another process. Each

@@ -3,6 +3,9 @@ package trial
 import (
 	"context"
 	"fmt"
+	"os"
+	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -102,6 +105,7 @@ func recordRun(ctx context.Context, cfg hub.Config, c *hub.Child, o Options) (ru
 			}
 		}
 	}
+	var tried []sandbox.RecordedPath
 	for round := 0; ; round++ {
 		cfg.Record = &sandbox.Recorder{}
 		if run, err = startOne(ctx, cfg, *c, o); err != nil {
@@ -126,6 +130,12 @@ func recordRun(ctx context.Context, cfg hub.Config, c *hub.Child, o Options) (ru
 				facts.Named = append(facts.Named, p.Path)
 			}
 		}
+		facts.Tried = nil
+		for _, p := range tried {
+			if _, err := os.Lstat(p.Path); err != nil { // no start has made it
+				facts.Tried = append(facts.Tried, p.Path)
+			}
+		}
 		closed = learn.Record(facts)
 		closed.Own, closed.Shown = pathsBeyond(closed.Own, had), pathsBeyond(closed.Shown, had)
 		if round == maxRounds || len(closed.Own)+len(closed.Shown) == 0 {
@@ -135,8 +145,25 @@ func recordRun(ctx context.Context, cfg hub.Config, c *hub.Child, o Options) (ru
 		if err != nil || len(given) == 0 {
 			return run, closed, err
 		}
-		c.Spec.Sandbox.Recorded = sandbox.Recorded{Of: held.Of, Paths: append(slices.Clip(had), given...)}
+		had = slices.DeleteFunc(slices.Clone(had), func(p sandbox.RecordedPath) bool { return isReplaced(p, tried, given) })
+		for _, p := range given {
+			if p.Use == sandbox.Writes && p.Temporary == "" {
+				tried = append(tried, p)
+			}
+		}
+		c.Spec.Sandbox.Recorded = sandbox.Recorded{Of: held.Of, Paths: append(had, given...)}
 	}
+}
+
+// isReplaced reports whether a path was given in this trial for a name that a pattern stands for now, or by a pattern that was too narrow.
+func isReplaced(p sandbox.RecordedPath, tried, given []sandbox.RecordedPath) bool {
+	return slices.ContainsFunc(given, func(g sandbox.RecordedPath) bool {
+		if g.Temporary == "" || filepath.Dir(g.Path) != filepath.Dir(p.Path) {
+			return false
+		}
+		is, err := path.Match(g.Temporary, filepath.Base(p.Path))
+		return g.Path == p.Path || err == nil && is && slices.Contains(tried, p)
+	})
 }
 
 // pathsBeyond returns the paths that others do not give.
