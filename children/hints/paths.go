@@ -83,7 +83,7 @@ func stringsIn(raw []byte, depth int) (lines []string, ok bool) {
 			}
 			open = open[:last]
 		case '0': // the status of a program is told by its name
-			if status := name + " " + token.String(); failureIn([]byte(status), 0) >= 0 {
+			if status := name + " " + token.String(); failureIn([]byte(status)) >= 0 {
 				lines = append(lines, status)
 			}
 		case '"':

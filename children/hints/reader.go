@@ -53,7 +53,11 @@ func (r *Reader) holdsAny() bool { return r != nil && r.Profile != nil }
 // its own words. failed is for an answer that is an error: then what was written to stderr just before
 // counts too. It is fast.
 func (r *Reader) MayExplain(answer []byte, failed bool) bool {
-	return r.holdsAny() && (MentionsRefusal(answer) || failed && !r.Shared && r.hasSaid() || mentionsFailure(answer) && !r.hasToldFailure())
+	if !r.holdsAny() {
+		return false
+	}
+	k := searchedKind(answer)
+	return k.isRefusal() || failed && !r.Shared && r.hasSaid() || k == ended && len(answer) <= maxUnnamed && failureIn(answer) >= 0 && !r.hasToldFailure()
 }
 
 // hasToldFailure reports whether tellsFailure has been true.
@@ -66,7 +70,7 @@ func (r *Reader) hasToldFailure() bool {
 // tellsFailure reports whether a text holds no more than the status of a failed program, as if the program hides
 // what it was refused. It reports that once: a search that finds nothing ends so as well, each time.
 func (r *Reader) tellsFailure(text string) bool {
-	if r.Profile.Unbounded || !mentionsFailure([]byte(text)) || !isUnexplained(text) {
+	if r.Profile.Unbounded || len(text) > maxUnnamed || kindOf([]byte(text)) != ended || !isUnexplained(text) {
 		return false
 	}
 	r.mu.Lock()

@@ -67,17 +67,21 @@ func RemedyFor(server string, f sandbox.Refusal, dirs []string) (m Remedy) {
 	for _, dir := range dirs {
 		roots = append(roots, "--root", dir)
 	}
+	records := sandbox.CurrentKernel().Asks()
 	again := slices.Concat([]string{"learn", server, "--confirm"}, roots)
 	if f.Tool != "" {
 		again = append(again, "--call", f.Tool)
 	}
 	switch {
-	case f.Unexplained:
+	case f.Unexplained && records:
 		m.Named, m.Run = "", again
 		m.Text = "this starts it once more in its sandbox, makes that call, shows what the kernel refuses, and asks what of that it is to have"
 		if f.Tool != "" {
 			m.Text += `; write the arguments of the call behind the name of the tool, as in --call 'TOOL {"key":"value"}'`
 		}
+	case f.Unexplained:
+		m.Named, m.Run = "", slices.Concat([]string{"learn", server}, roots)
+		m.Text = "this runs it once without a sandbox, and prints what it opens; with --call 'TOOL {...}' what it opens for a call"
 	case f.Sockets:
 		m.Named = ""
 		m.Text = `"sandbox": {"sockets": "on"} in its entry opens them: then it reaches D-Bus, docker and ssh-agent, and through them everything. This prints what it needs; with --call 'TOOL {...}' what it needs for a call`
@@ -87,7 +91,7 @@ func RemedyFor(server string, f sandbox.Refusal, dirs []string) (m Remedy) {
 		m.Run = []string{"restart", server}
 	case f.Opens == "":
 		m.Text = f.Why
-		if f.Tool != "" { // without it, no one knows what uses the path
+		if f.Tool != "" && records { // without it, no one knows what uses the path
 			m.Text += "; this makes the call once more in its sandbox, and shows what can be opened for it"
 			m.Run = again
 		}

@@ -37,7 +37,7 @@ var words = []struct {
 	{[]byte("publickey"), service}, {[]byte("onnecting to agent"), service}, {[]byte("authentication agent"), service}, {[]byte("onnect to the agent"), service},
 	{[]byte("ocker daemon"), service}, {[]byte("ocker API"), service}, {[]byte("essage bus"), service}, {[]byte("onnect to bus"), service},
 	{[]byte("ENOENT"), absent}, {[]byte("o such file or directory"), absent}, {[]byte("does not exist"), absent},
-	{[]byte("xit status"), ended}, {[]byte("xit_status"), ended}, {[]byte("xit code"), ended}, {[]byte("xit Code"), ended}, {[]byte("xit_code"), ended}, {[]byte("xitCode"), ended},
+	{[]byte("xit status"), ended}, {[]byte("xit code"), ended}, {[]byte("xit Code"), ended}, {[]byte("xit_code"), ended}, {[]byte("xitCode"), ended},
 	{[]byte("xit value"), ended}, {[]byte("xited with"), ended}, {[]byte("ailed with exit"), ended}, {[]byte("eturn code"), ended}, {[]byte("eturncode"), ended}, {[]byte(commandFailed), ended},
 }
 
@@ -87,29 +87,28 @@ func firstWord(text []byte, most int) int {
 }
 
 // MentionsRefusal reports whether a text may tell about a refusal. Of a long one it searches the edges. It is fast.
-func MentionsRefusal(text []byte) bool {
+func MentionsRefusal(text []byte) bool { return searchedKind(text).isRefusal() }
+
+// searchedKind returns what a text says first of all kinds. Of a long one it searches the edges.
+func searchedKind(text []byte) kind {
 	if len(text) <= maxWhole {
-		return kindOf(text).isRefusal()
+		return kindOf(text)
 	}
-	return kindOf(text[:maxEdge]).isRefusal() || kindOf(text[len(text)-maxEdge:]).isRefusal()
+	if k := kindOf(text[:maxEdge]); k.isRefusal() {
+		return k
+	}
+	return kindOf(text[len(text)-maxEdge:])
 }
 
 func (k kind) isRefusal() bool { return k != nothing && k != ended }
 
-// mentionsFailure reports whether a text may be about a program that ended with an error, and speaks of no refusal. A longer text is a
-// document. It is fast.
-func mentionsFailure(text []byte) bool {
-	return len(text) <= maxUnnamed && kindOf(text) == ended && failureIn(text, 0) >= 0
-}
-
-// failureIn returns where the status ends with which a program ended in error, or where its command line begins. It looks from a
-// place of the text on, and returns -1 if the text has none there.
-func failureIn(text []byte, from int) int {
+// failureIn returns where the status ends with which a program ended in error, or where its command line begins; -1 if the text has none.
+func failureIn(text []byte) int {
 	for _, w := range words {
 		if w.kind != ended {
 			continue
 		}
-		for at := from; ; {
+		for at := 0; ; {
 			i := bytes.Index(text[at:], w.text)
 			if i < 0 {
 				break
@@ -147,7 +146,7 @@ func isUnexplained(text string) bool {
 	failed := false
 	for _, line := range linesOf(text) {
 		line = strings.Trim(line, " \t\r,")
-		end := failureIn([]byte(line), 0)
+		end := failureIn([]byte(line))
 		switch {
 		case line == "", line == "text", strings.HasSuffix(line, ":"): // the type of a content, and the heading of an empty part
 		case end < 0:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -241,6 +242,36 @@ func TestAProgramThatHidesWhy(t *testing.T) {
 	}
 	if !d.isUnexplained(r, "exit status 1") {
 		t.Error("what was refused before hides it")
+	}
+}
+
+// TestWhatMendsWhatIsNotNamed: where nothing can be opened by name, the command that records the call is offered, if the kernel gives
+// notices. It opens nothing by itself.
+func TestWhatMendsWhatIsNotNamed(t *testing.T) {
+	t.Parallel()
+	records := sandbox.CurrentKernel().Asks()
+	again := []string{"learn", "kid", "--confirm", "--root", "/r", "--call", "get"}
+	for name, tc := range map[string]struct {
+		f    sandbox.Refusal
+		want []string
+	}{
+		"a program that hides why":   {sandbox.Refusal{Unexplained: true, Tool: "get"}, again},
+		"one without a tool":         {sandbox.Refusal{Unexplained: true}, again[:5]},
+		"a folder that is not given": {sandbox.Refusal{Path: "/home/u/x.tmp", Why: "it is the home folder", Tool: "get"}, again},
+		"the same without a tool":    {sandbox.Refusal{Path: "/home/u/x.tmp", Why: "it is the home folder"}, nil},
+		"what can be opened":         {sandbox.Refusal{Path: "/d/x", Opens: "/d/x", Tool: "get"}, []string{"allow", "kid", "/d/x"}},
+	} {
+		want := tc.want
+		switch {
+		case records || want == nil || want[0] == "allow":
+		case tc.f.Unexplained:
+			want = []string{"learn", "kid", "--root", "/r"}
+		default:
+			want = nil
+		}
+		if m := RemedyFor("kid", tc.f, []string{"/r"}); !slices.Equal(m.Run, want) || m.Text == "" {
+			t.Errorf("%s: %q, %q, want %q", name, m.Run, m.Text, want)
+		}
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/hints"
+	"mcphub/children/sandbox"
 	"mcphub/children/spec"
 	"mcphub/cmd/mcphub/internal/client"
 	"mcphub/cmd/mcphub/internal/exit"
@@ -78,7 +79,7 @@ func callCommand() *cobra.Command {
 				if err != nil {
 					said = err.Error()
 				}
-				if strings.Contains(said, "mcphub: "+hints.TextPrefix) {
+				if strings.Contains(said, "mcphub: "+hints.TextPrefix) && sandbox.CurrentKernel().Asks() {
 					f.offerRecording(cmd.ErrOrStderr(), src, c.Status(), args[0], arguments)
 				}
 				if err != nil {
