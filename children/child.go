@@ -52,7 +52,7 @@ var ErrReplaced = errors.New("the configuration has changed")
 type common struct {
 	Options
 	machine    launch.Machine
-	turns      limits.Turns
+	startSlots limits.StartSlots
 	memory     *offers.Memory
 	forms      *offers.Definitions
 	places     *limits.Places

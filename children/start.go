@@ -19,11 +19,11 @@ import (
 
 // startRun takes a slot and starts a run until it can be called.
 func (c *child) startRun() (*run.Run, *run.UnavailableError) {
-	turn := c.common.turns.Take(c.ctx, c.ownerName(), func() { c.setState(Waiting, "waits for its turn: many children are starting") })
-	if turn == nil {
+	slot := c.common.startSlots.Take(c.ctx, c.ownerName(), func() { c.setState(Waiting, "waits for its turn: many children are starting") })
+	if slot == nil {
 		return nil, nil
 	}
-	defer turn.End()
+	defer slot.End()
 	if err := c.takePlace(); err != nil || c.ctx.Err() != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (c *child) startRun() (*run.Run, *run.UnavailableError) {
 		r, err := c.launchRun(l, w)
 		var offer *offers.Offer
 		if err == nil {
-			offer, err = r.Connect(c.ctx, run.Try{ModernFirst: c.firstEra() == spec.EraModern, Long: c.spec.Era == spec.EraModern || c.history.spoke == spec.EraModern, Protocol: c.versionToPropose()}, turn.End)
+			offer, err = r.Connect(c.ctx, run.Try{ModernFirst: c.firstEra() == spec.EraModern, Long: c.spec.Era == spec.EraModern || c.history.spoke == spec.EraModern, Protocol: c.versionToPropose()}, slot.End)
 		}
 		switch {
 		case err == nil:

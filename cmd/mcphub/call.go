@@ -66,6 +66,7 @@ func callCommand() *cobra.Command {
 			"  mcphub call git__git_log --args '{\"repo_path\":\".\",\"max_count\":3}' --root .",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			args = f.takeObject(args)
 			useDisabled(src, cmd.ErrOrStderr(), src.ServersOf(args[0])...)
 			f.selectServers, f.step = serversOf(args[0], f.args, args[1:]), args[0]
 			return f.runAsClient(cmd, src, &logs, func(ctx context.Context, c *client.Session) error {
@@ -89,7 +90,7 @@ func callCommand() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&f.args, "args", "", "the arguments as one JSON object, instead of key=value")
+	cmd.Flags().StringVar(&f.args, "args", "", "the arguments as one JSON object, which may also stand alone behind the tool")
 	cmd.Flags().StringVar(&f.args, "json", "", "the same as --args, under its first name")
 	cmd.MarkFlagsMutuallyExclusive("args", "json") // everywhere else --json is how something is printed
 	_ = cmd.Flags().MarkHidden("json")
@@ -255,6 +256,14 @@ func serverNamed(asJSON string, pairs []string) string {
 	return name
 }
 
+// takeObject takes a JSON object that stands alone behind the tool for --args, and returns the other arguments.
+func (f *callFlags) takeObject(args []string) []string {
+	if f.args == "" && len(args) == 2 && strings.HasPrefix(strings.TrimSpace(args[1]), "{") {
+		f.args, args = args[1], args[:1]
+	}
+	return args
+}
+
 // callArguments makes the arguments from --args or from key=value pairs. It
 // waits for the list of tools in any case: by then the roots are known and the
 // servers that it is about have had their time, so that get-roots and list-tools tell all.
@@ -277,7 +286,7 @@ func callArguments(ctx context.Context, c *client.Session, tool, asJSON string, 
 	for i, pair := range pairs {
 		key, value, ok := strings.Cut(pair, "=")
 		if !ok || key == "" {
-			return nil, exit.Errorf(exit.Usage, "%q is not key=value", pair)
+			return nil, exit.Errorf(exit.Usage, "%q is not key=value; --args takes all arguments as one JSON object", pair)
 		}
 		if seen[key] {
 			return nil, exit.Errorf(exit.Usage, "%q is given twice; a list is written %s='[\"a\",\"b\"]'", key, key)

@@ -39,7 +39,7 @@ func whyCommand() *cobra.Command {
 		Long: "Shows the last refusals of sessions whose directories hold the working directory, or lie\n" +
 			"in it: by the monitor, which judges calls, and by the kernel, which holds servers, as far\n" +
 			"as these tell. Leaves out what has been opened since. Says of each what mends it, as a\n" +
-			"command where there is one, and changes nothing. It reads the record of decisions; where\n" +
+			"command if there is one, and changes nothing. It reads the record of decisions; if\n" +
 			"none is kept, it asks the hubs that run.",
 		Example: "  mcphub why\n  mcphub why memory --all\n  mcphub why --json",
 		Args:    cobra.MaximumNArgs(1),
@@ -258,7 +258,7 @@ func mendOfMonitor(r *audit.Refusal, named string) (m hints.Remedy) {
 	case validate.CodeRuleDeny:
 		m.Text = fmt.Sprintf("the rule %q of hub.json denies it: change that, or put a rule before it that allows it", strings.TrimPrefix(r.Rule, "rule "))
 	case validate.CodeRuleEscalate, "approval":
-		m.Text = fmt.Sprintf("the rule %q of hub.json has a person asked, and nobody has agreed; mcphub approve shows what waits for an answer, where approval.from in hub.json has the terminal", strings.TrimPrefix(r.Rule, "rule "))
+		m.Text = fmt.Sprintf("the rule %q of hub.json has a person asked, and no person has agreed; mcphub approve shows what waits for an answer, if approval.from in hub.json has the terminal", strings.TrimPrefix(r.Rule, "rule "))
 	case validate.CodeRootsUnsupported, validate.CodeRootsEmpty, validate.CodeRootsFailed:
 		m.Text = "the client gave no folder: open one there, or name folders with --roots or roots.fallback in hub.json"
 	case validate.CodeOutside, validate.CodeOutsideLink, validate.CodeCeiling:

@@ -192,7 +192,7 @@ func (s *Sender) logIn(ctx context.Context, conf *configuration.Configuration, c
 		return false
 	}
 	to := s.ClientOf(ctx)
-	to.YieldTurn()
+	to.YieldChild()
 	keptTurn(ctx).endTurn()
 	over := client.RequestOf(ctx).Notice.Waiting(func() string { return "waiting for the login at " + child })
 	if first {

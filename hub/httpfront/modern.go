@@ -169,14 +169,14 @@ func (f *Front) requestModern(w http.ResponseWriter, r *http.Request, c *Peer, m
 		}
 		defer c.share.Uncount()
 		mr.base.startReply(r.Context(), w, headers.ModernVersion)
-		t, ok := c.awaitTurn(w, func() context.Context { return ctx }, ctx)
+		s, ok := c.awaitSlot(w, func() context.Context { return ctx }, ctx)
 		if !ok {
 			if a := jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, context.Cause(ctx).Error()); !mr.base.finishReply(a, r.Context().Err() != nil) {
 				answerWith(w, http.StatusServiceUnavailable, m.ID, a)
 			}
 			return
 		}
-		defer t.endTurn()
+		defer s.releaseSlot()
 	}
 	a := request.Serve(ctx, mr)
 	over, unread := ctx.Err() != nil, r.Context().Err() != nil
