@@ -220,6 +220,7 @@ func (c *confining) fillReport() {
 	r.Closed = c.closed
 	r.Gives = describeProfile(c.server, c.fromServer, p.Sockets && c.settings.Sockets == sandbox.Unsaid, c.result.KeepRunning && c.settings.KeepRunning == sandbox.Unsaid)
 	words.Profile, words.Named, words.Never, words.Shared = p, r.Named, r.Never, c.child.Program.Shared
+	words.Brokers = c.host.kernel().Asks()
 	for i := range p.Files {
 		p.Files[i].Refused = words.NoteRefused
 	}

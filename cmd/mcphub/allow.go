@@ -309,7 +309,7 @@ func (w *allowWork) listAllowed(names []string) error {
 			t.Row(s.Server, "sandbox.write", "read, write", p.Path, p.At)
 		}
 		for _, p := range s.Recorded {
-			t.Row(s.Server, "recorded", string(p.Use)+layout.When(p.Beside, ", and beside it"), tildePath(home, p.Path), "-")
+			t.Row(s.Server, "recorded", string(p.Use)+layout.When(p.Beside, ", and beside it")+layout.WithPrefix(" as ", p.Temporary), tildePath(home, p.Path), "-")
 		}
 		for _, r := range s.Rules {
 			roles := cmp.Or(strings.Join(r.Roles, ", "), "any")

@@ -15,6 +15,9 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
+	"mcphub/children"
+	"mcphub/children/hints"
+	"mcphub/children/sandbox"
 	"mcphub/children/spec"
 	"mcphub/cmd/mcphub/internal/client"
 	"mcphub/cmd/mcphub/internal/exit"
@@ -23,6 +26,7 @@ import (
 	"mcphub/cmd/mcphub/internal/service"
 	"mcphub/cmd/mcphub/internal/setup"
 	"mcphub/hub"
+	"mcphub/hub/status"
 	"mcphub/hub/texts"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
@@ -71,10 +75,17 @@ func callCommand() *cobra.Command {
 					return err
 				}
 				result, err := c.CallTool(ctx, args[0], arguments)
+				running.End()
+				said, _ := resultText(result)
+				if err != nil {
+					said = err.Error()
+				}
+				if strings.Contains(said, "mcphub: "+hints.TextPrefix) && sandbox.CurrentKernel().Asks() {
+					f.offerRecording(cmd.ErrOrStderr(), src, c.Status(), args[0], arguments)
+				}
 				if err != nil {
 					return err
 				}
-				running.End()
 				return printResult(os.Stdout, result, f.raw)
 			})
 		},
@@ -88,6 +99,26 @@ func callCommand() *cobra.Command {
 	configFlags(cmd, src)
 	logs.registerFlags(cmd, "warn")
 	return cmd
+}
+
+// offerRecording prints the command that records what a call needs which was refused something, if no path is known whose opening
+// would do.
+func (f *callFlags) offerRecording(w io.Writer, src *setup.Source, now status.Hub, tool string, args []byte) {
+	for i := range now.Children {
+		c := &now.Children[i]
+		if c.State != children.Ready.String() || c.Mend != nil && len(c.Mend.Run) > 0 && c.Mend.Run[0] == "allow" {
+			continue
+		}
+		words := []string{"learn", c.Server, "--confirm"}
+		for _, root := range f.roots {
+			words = append(words, "--root", root)
+		}
+		if string(args) != "{}" {
+			tool += " " + string(args)
+		}
+		layout.Printf(w, "mcphub: this makes the call again, shows what it opens beyond its sandbox, and asks about that: %s\n", src.CommandLine(append(words, "--call", tool)...))
+		return
+	}
 }
 
 // registerFlags adds the flags that every command has which acts as a client.

@@ -231,6 +231,7 @@ func refusedByKernel(r *audit.Refusal) sandbox.Refusal {
 	f := sandbox.Refusal{
 		Path: r.Path, By: sandbox.Namer(r.NamedBy), At: r.At, Opens: r.Opens, Why: r.Why, Access: sandbox.Read,
 		Sockets: r.Code == audit.CodeSockets, KeepsRunning: r.Code == audit.CodeStays,
+		Unexplained: r.Code == audit.CodeUnexplained, Tool: r.Tool,
 	}
 	if r.Role == access.Write.String() {
 		f.Access = sandbox.Write
@@ -301,8 +302,12 @@ func (w *whyQuery) showRefusals(out io.Writer, found []reason, now time.Time) {
 		if r.Path != "" && r.Role != "" {
 			role = ", to " + r.Role
 		}
-		layout.Line(out, "", fmt.Sprintf("%s ago, by the %s: %s%s was refused %s%s%s", layout.FormatDuration(now.Sub(r.Time)), r.By, printable.Escape(r.Server, 60),
-			layout.WithPrefix(", ", printable.Escape(cmp.Or(r.Tool, r.Method), 100)), printable.Escape(what, 500), role, layout.When(r.Times > 1, fmt.Sprintf(", %d times", r.Times))))
+		whose := printable.Escape(r.Server, 60) + layout.WithPrefix(", ", printable.Escape(cmp.Or(r.Tool, r.Method), 100))
+		happened := fmt.Sprintf("by the %s: %s was refused %s%s", r.By, whose, printable.Escape(what, 500), role)
+		if r.Code == audit.CodeUnexplained {
+			happened = whose + " ran a program that failed without a reason; the kernel may have refused it something"
+		}
+		layout.Line(out, "", layout.FormatDuration(now.Sub(r.Time))+" ago, "+happened+layout.When(r.Times > 1, fmt.Sprintf(", %d times", r.Times)))
 		if of := clientText(r.ClientInfo); of != "" {
 			layout.Line(out, "    ", "session "+shortID(r.Session)+" of "+of)
 		}
