@@ -33,8 +33,26 @@ const provedPath = Prefix + "proved"
 
 // A Desk keeps the logins that people over HTTP are about to make. The zero value has none.
 type Desk struct {
-	mu      sync.Mutex
-	tickets map[string]*Ticket // by id
+	mu         sync.Mutex
+	tickets    map[string]*Ticket             // by id
+	identities map[string]*oauth.Registration // by issuer of callers' tokens: what this program is there
+}
+
+// IdentityAt returns what this program was to an issuer before; nil: nothing yet.
+func (d *Desk) IdentityAt(issuer string) *oauth.Registration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.identities[issuer]
+}
+
+// NoteIdentity remembers what this program is to an issuer, so that it registers itself there once.
+func (d *Desk) NoteIdentity(issuer string, r *oauth.Registration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.identities == nil {
+		d.identities = map[string]*oauth.Registration{}
+	}
+	d.identities[issuer] = r
 }
 
 // An Order is a login that someone is about to make.
@@ -44,7 +62,7 @@ type Order struct {
 	At     string              // its address, for people
 	Who    principal.Principal // for whom it is
 	// Prove begins a login at the issuer of the caller's tokens, by a browser that comes back to a redirect. It gives a token that the hub
-	// admits. nil: the person enters such a token.
+	// admits. nil: no issuer gives the caller's tokens.
 	Prove func(ctx context.Context, redirect string) (*oauth.Attempt, error)
 	// End is called if nothing has to be waited for any more: another Ticket for the same server and principal has led to a login (err
 	// is nil), or this one cannot.

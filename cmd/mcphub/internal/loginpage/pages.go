@@ -28,8 +28,8 @@ type Whose = func(ctx context.Context, token string) (principal.Principal, error
 // A page is what one answer shows.
 type page struct {
 	Title, Text string
-	Token       bool   // it asks for the token
-	Issuer      string // it offers a login there; ""
+	Proof       bool   // it asks for a proof of who opens it: the token
+	Issuer      string // or a login there; ""
 	To, At      string // it leads to an address, which is at a host; ""
 }
 
@@ -37,10 +37,11 @@ var shown = template.Must(template.New("").Parse(`<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>mcphub</title>
 <h1>{{.Title}}</h1>
 <p>{{.Text}}</p>
-{{- if .Token}}
-<form method="post"><p><label>Your token of this hub <input type="password" name="token" autocomplete="off" required autofocus></label></p><p><button>Go on</button></p></form>
-{{- end}}{{if .Issuer}}
+{{- if .Issuer}}
 <form method="post"><p><button>Log in at {{.Issuer}}</button></p></form>
+<p>Or show the hub your token:</p>
+{{- end}}{{if .Proof}}
+<form method="post"><p><label>The token that your client uses for this hub <input type="password" name="token" autocomplete="off" required></label></p><p><button>Go on</button></p></form>
 {{- end}}{{if .To}}
 <p><a href="{{.To}}" rel="noreferrer">Log in at {{.At}}</a></p>
 {{- end}}
@@ -91,7 +92,7 @@ func (t *Ticket) show(w http.ResponseWriter, r *http.Request) (int, string) {
 	one := page{Title: "Log in at " + clean(t.Server)}
 	if !t.isProvedBy(cookie) {
 		one.Text = clean(t.At) + " asks for a login of " + clean(t.Who.Key()) + ". Go on only if that is you, and if you have just used this server yourself. First show this hub who you are."
-		if one.Token = t.Prove == nil; !one.Token {
+		if one.Proof = true; t.Prove != nil {
 			one.Issuer = hostOf(t.Who.Issuer)
 		}
 		return write(w, http.StatusOK, one)
@@ -113,19 +114,19 @@ func (t *Ticket) takeForm(w http.ResponseWriter, r *http.Request, whose Whose) (
 	if cookie == "" {
 		return refuse(w, http.StatusBadRequest, "The browser has to keep the cookie of this page. Open the link again.")
 	}
-	if t.Prove != nil {
-		attempt, err := t.Prove(r.Context(), t.Base+provedPath)
-		if err != nil {
-			return refuse(w, http.StatusBadGateway, "You cannot log in at "+hostOf(t.Who.Issuer)+" now: "+err.Error())
-		}
-		t.beginProof(attempt, cookie)
-		return redirect(w, attempt.Address)
-	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if err := r.ParseForm(); err != nil {
 		return refuse(w, http.StatusBadRequest, "The form cannot be read.")
 	}
-	return t.prove(w, r, whose, strings.TrimSpace(r.PostForm.Get("token")), cookie)
+	if t.Prove == nil || r.PostForm.Has("token") {
+		return t.prove(w, r, whose, strings.TrimSpace(r.PostForm.Get("token")), cookie)
+	}
+	attempt, err := t.Prove(r.Context(), t.Base+provedPath)
+	if err != nil {
+		return refuse(w, http.StatusBadGateway, "You cannot log in at "+hostOf(t.Who.Issuer)+" now: "+err.Error())
+	}
+	t.beginProof(attempt, cookie)
+	return redirect(w, attempt.Address)
 }
 
 // serveProved serves the way back from the issuer of the caller's tokens.

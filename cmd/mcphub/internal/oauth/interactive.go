@@ -26,6 +26,7 @@ type Request struct {
 	Scopes  []string      // beside the ones that hub.json or the server asks for
 	Port    int           // of the redirect, where hub.json has none; 0: any
 	Return  *Return       // where the browser comes back; nil: to a port of this machine
+	Brief   bool          // no token for renewal is asked for
 }
 
 // A Return is an address at which a browser comes back with the answer of an authorization server.
@@ -102,7 +103,10 @@ func (f *Flow) Begin(ctx context.Context, p *Discovery, r Request, redirect stri
 	if err != nil {
 		return nil, err
 	}
-	a := &Attempt{State: rand.Text(), flow: f, at: p, identity: id, scopes: addOffline(p, f.scopesToAsk(p, r.Scopes)), redirect: redirect, verifier: oauth2.GenerateVerifier()}
+	a := &Attempt{State: rand.Text(), flow: f, at: p, identity: id, scopes: f.scopesToAsk(p, r.Scopes), redirect: redirect, verifier: oauth2.GenerateVerifier()}
+	if !r.Brief {
+		a.scopes = addOffline(p, a.scopes)
+	}
 	conf := &oauth2.Config{ClientID: id.ID, Endpoint: oauth2.Endpoint{AuthURL: p.Meta.AuthorizationEndpoint}, RedirectURL: redirect, Scopes: a.scopes}
 	params := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(a.verifier), oauth2.SetAuthURLParam("resource", p.Resource)}
 	if slices.Contains(a.scopes, offlineAccess) { // OpenID Connect Core, 11: without it the scope is passed over
@@ -111,6 +115,9 @@ func (f *Flow) Begin(ctx context.Context, p *Discovery, r Request, redirect stri
 	a.Address = conf.AuthCodeURL(a.State, params...)
 	return a, nil
 }
+
+// Identity returns what this program is to the authorization server.
+func (a *Attempt) Identity() *Registration { return a.identity }
 
 // Finish takes the answer that the browser has brought, whose state the caller has compared, and returns the tokens.
 func (a *Attempt) Finish(ctx context.Context, answer url.Values) (*TokenSet, error) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -184,7 +185,7 @@ func (r *Result) logInByPage(ctx context.Context, name string, who principal.Pri
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	ticket, err := r.Desk.Open(loginpage.Order{
-		Base: loginpage.BaseOf(r.File.HTTP.Resource), Server: name, At: redact.URL(account.URL), Who: who,
+		Base: loginpage.BaseOf(r.File.HTTP.Resource), Server: name, At: redact.URL(account.URL), Who: who, Prove: r.proverOf(who),
 		End: func(err error) { stop(cmp.Or(err, errLoggedIn)) },
 	})
 	if err != nil {
@@ -202,6 +203,39 @@ func (r *Result) logInByPage(ctx context.Context, name string, who principal.Pri
 	}
 	ticket.Close(err)
 	return err
+}
+
+// proverOf returns what begins a login at the issuer of someone's tokens, by which a browser proves whose it is; nil if no issuer gives them.
+func (r *Result) proverOf(who principal.Principal) func(ctx context.Context, redirect string) (*oauth.Attempt, error) {
+	for i, one := range r.File.HTTP.Issuers {
+		if one.Issuer != who.Issuer {
+			continue
+		}
+		return func(ctx context.Context, redirect string) (*oauth.Attempt, error) {
+			set := oauth.Settings{Server: r.File.HTTP.Resource, Issuer: one.Issuer, ClientID: one.Login.ClientID, Scopes: one.Scopes}
+			var err error
+			if one.Login.Secret != (config.Secret{}) {
+				home, _ := os.UserHomeDir() // without one, what needs it stays relative and is refused
+				if set.ClientSecret, err = readSecret(r.File, "the secret of the client", one.Login.Secret, home, os.LookupEnv); err != nil {
+					return nil, fmt.Errorf("%s: %w", r.File.At("http", "issuers", fmt.Sprint(i), "login"), err)
+				}
+			}
+			f, err := oauth.New(set)
+			if err != nil {
+				return nil, err
+			}
+			at, err := f.DiscoverIssuer(ctx)
+			if err != nil {
+				return nil, err
+			}
+			attempt, err := f.Begin(ctx, at, oauth.Request{Earlier: r.Desk.IdentityAt(one.Issuer), Brief: true}, redirect)
+			if err == nil {
+				r.Desk.NoteIdentity(one.Issuer, attempt.Identity())
+			}
+			return attempt, err
+		}
+	}
+	return nil
 }
 
 // logInByClient works like LogIn for a person whom a client of the hub shows the page.
