@@ -229,7 +229,7 @@ func (s modernSession) Notify(m *jsonrpc.Message) {
 	}
 }
 
-func (s modernSession) Busy() bool { return s.modernServer.IsBusy() }
+func (s modernSession) Busy() bool { return s.modernServer.IsBusy() || s.sender.Logins.IsPending() }
 func (s modernSession) HangUp()    { s.notifier.HangUp() }
 
 // A modernRequest is one request of 2026-07-28 that was read.

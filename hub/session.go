@@ -187,7 +187,7 @@ func (s *Session) serveFront(ctx context.Context, front func(context.Context) er
 	wg.Go(func() { _ = s.roots.Run(ctx) })
 	s.notifier.Start(ctx)
 	s.outbox.Start(ctx)
-	if s.local {
+	if s.sender.Logins.ByPage = s.http && s.principal.Name != ""; s.local || s.sender.Logins.ByPage {
 		s.sender.Logins.Start(ctx)
 	}
 	if front == nil {

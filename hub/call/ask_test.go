@@ -17,6 +17,7 @@ import (
 	"mcphub/hub/configuration"
 	"mcphub/hub/handshake"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/principal"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"
@@ -270,7 +271,7 @@ func TestALoginIsOffered(t *testing.T) {
 			with := kid(childtest.Script{})
 			var logged []string
 			with.options = func(set *configuration.Settings) {
-				set.StartLogin = func(_ context.Context, child, principal string, page func(address, code string) error) error {
+				set.StartLogin = func(_ context.Context, child string, _ principal.Principal, page func(address, code string) error) error {
 					if err := page("https://login.example/", ""); err != nil {
 						return err
 					}
@@ -311,7 +312,7 @@ func TestGivenUpWhileAPersonLogsIn(t *testing.T) {
 	t.Parallel()
 	with := kid(childtest.Script{})
 	with.options = func(set *configuration.Settings) {
-		set.StartLogin = func(ctx context.Context, _, _ string, page func(address, code string) error) error {
+		set.StartLogin = func(ctx context.Context, _ string, _ principal.Principal, page func(address, code string) error) error {
 			if err := page("https://login.example/", ""); err != nil {
 				return err
 			}

@@ -51,9 +51,11 @@ func (c *Call) sendAllowed(ctx context.Context, att *attempt, ticket record.Tick
 	}
 	ticket.Outcome(failure.Outcome(err))
 	turn.End() // a person may take minutes to log in
-	if !c.loginOffered && s.logIn(ctx, att.conf, att.child, err) {
-		c.loginOffered = true
-		return c.Do(ctx) // its server has refused it without looking at it
+	if !c.loginOffered {
+		if err = s.logIn(ctx, att.conf, att.child, err); err == nil {
+			c.loginOffered = true
+			return c.Do(ctx) // its server has refused it without looking at it
+		}
 	}
 	return c.target.failRequest(ctx, &failure.SentError{Err: err}), nil
 }

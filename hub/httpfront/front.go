@@ -143,12 +143,15 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Connection", "close") // the next request finds another hub
 	}
 	toolset, served := readEndpoint(r.URL.Path)
-	if r.ContentLength != 0 && (!served || r.Method != http.MethodPost) {
+	login := f.hasLoginPage(r.URL.Path)
+	if r.ContentLength != 0 && (!served && !login || r.Method != http.MethodPost) {
 		closeAfterAnswer(w) // nothing else reads a body
 	}
 	switch look := r.Method == http.MethodGet || r.Method == http.MethodHead; {
 	case served:
 		f.serveEndpoint(w, r, toolset)
+	case login:
+		f.serveLogin(w, r)
 	case f.metadataHandler(r.URL.Path) != nil:
 		f.metadataHandler(r.URL.Path).ServeHTTP(w, r)
 	case r.URL.Path == "/healthz" && look:

@@ -12,6 +12,7 @@ import (
 	"mcphub/children/consent"
 	"mcphub/cmd/mcphub/internal/exit"
 	"mcphub/cmd/mcphub/internal/guardian"
+	"mcphub/cmd/mcphub/internal/loginpage"
 	"mcphub/cmd/mcphub/internal/setup"
 	"mcphub/hub"
 	"mcphub/internal/caller"
@@ -25,8 +26,9 @@ type Logger func(w io.Writer, level string) (zerolog.Logger, error)
 // any number over HTTP, until ctx ends.
 func Serve(ctx context.Context, src *setup.Source, log zerolog.Logger, address string) error {
 	if address != "" {
+		src.Desk = new(loginpage.Desk) // it outlasts each reading of hub.json
 		return serveHub(ctx, src, log, os.Stderr, front{ends: true, open: func(s *serving) (func(context.Context) error, func(), error) {
-			return serveHTTP(ctx, s, address, src.Toolsets)
+			return serveHTTP(ctx, s, address, src)
 		}})
 	}
 	client := guardian.ClientPID() // what it starts may not approve calls in its place

@@ -325,5 +325,10 @@ var httpTable = objectOf(
 			Key{Name: "values", Required: true, Guard: true, Text: "Toolsets for each value. A token with several values may have all of theirs, one with none of them no toolset at all: it is refused.",
 				Spec: &Spec{Kind: KindMap, Named: notEmpty, Elem: someOf(nameSpec)}},
 		)},
+		Key{Name: "login", Guard: true, Note: "the hub registers itself", Text: "The client by which a person shows the hub in a browser who they are, before they log in at a server. See [logins.md](logins.md#over-http).", Spec: guardingObject(
+			Key{Name: "clientId", Required: true, Guard: true, Spec: nameSpec, Text: "What you have registered, with the redirect `https://hub.example/login/proved`."},
+			Key{Name: "env", Guard: true, Spec: stringValue(CheckVariable), Text: "The variable of the hub's environment that holds its secret; this, `file` or neither."},
+			Key{Name: "file", Guard: true, Spec: placeValue(), Text: "A file that holds its secret and that no other user can read; this, `env` or neither."},
+		)},
 	))},
 )
