@@ -23,7 +23,7 @@ func (s *Supervisor) Inspect(specs []spec.Spec) InspectedPaths {
 		if _, twice := seen[one.Entry()]; twice || one.URL != "" {
 			continue
 		}
-		prog := one.Program()
+		prog := one.Program().ReadOnce()
 		seen[one.Entry()] = machine.ExecutedBy(prog)
 		if one.Sandbox.Confines() {
 			machine.WithClientEnv(one.Environ, one.Dir).RememberLinks(prog)
