@@ -222,10 +222,11 @@ func TestSystemCallsOfAStart(t *testing.T) {
 	}
 }
 
-// maxInit is what may be allocated before main: 1.7 MB of it is the schemas of JSON Schema that its library compiles.
+// maxInit is what may be allocated before main, by all packages and by one.
 const (
-	maxInitBytes  = 2_200_000
-	maxInitAllocs = 24_500
+	maxInitBytes  = 600_000
+	maxInitAllocs = 3_500
+	maxInitOfOne  = 100_000
 )
 
 // TestPackageInit: every command pays for what packages do before main.
@@ -245,6 +246,9 @@ func TestPackageInit(t *testing.T) {
 		var b, a int
 		if n, _ := fmt.Sscanf(line, "init %s @%f ms, %f ms clock, %d bytes, %d allocs", &name, &at, &clock, &b, &a); n == 5 {
 			bytes, allocs, packages = bytes+b, allocs+a, packages+1
+			if b > maxInitOfOne {
+				t.Errorf("%s allocates %d bytes before main, want at most %d", name, b, maxInitOfOne)
+			}
 		}
 	}
 	t.Logf("%d packages: %d bytes in %d allocations", packages, bytes, allocs)
