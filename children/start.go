@@ -46,6 +46,7 @@ func (c *child) startRun() (*run.Run, *run.UnavailableError) {
 	machine := c.machine
 	if looks := w.looks.InBurst(); looks != nil {
 		machine = machine.WithLooks(looks)
+		defer looks.Hold()() // others start now, and open the same paths
 	}
 	l, err := c.planLaunch(w, machine)
 	var missing *program.MissingRootError

@@ -75,6 +75,8 @@ type LstatCache struct {
 	seen  memo.Looks[look]
 	dirs  memo.Looks[bool]
 	reals memo.Looks[string]
+
+	opened *openedPaths // a Profile keeps it, and nothing else of the cache
 }
 
 // burst is how long servers that start together share what was seen. A look that is older counts for no other start.
@@ -88,7 +90,7 @@ type look struct {
 }
 
 // NewLstatCache returns an LstatCache that has seen nothing yet.
-func NewLstatCache() *LstatCache { return &LstatCache{made: time.Now()} }
+func NewLstatCache() *LstatCache { return &LstatCache{made: time.Now(), opened: &openedPaths{}} }
 
 // InBurst returns the LstatCache if another start may still use it; else nil.
 func (l *LstatCache) InBurst() *LstatCache {
