@@ -28,7 +28,13 @@ func (c *child) startRun() (*run.Run, *run.UnavailableError) {
 		return nil, err
 	}
 	var w want
-	c.updateWanted(func(now *want) bool { now.demand, now.wish, now.evict = false, false, false; w = *now; return false })
+	c.updateWanted(func(now *want) bool {
+		if w = *now; now.demand {
+			w.looks = nil // what was changed before the call counts
+		}
+		now.demand, now.wish, now.evict, now.looks = false, false, false, nil
+		return false
+	})
 	c.history.digest = c.common.offerDigest(c.spec, c.key)
 	c.history.seen = c.common.narrowDigest(c.history.digest, c.spec, c.visibleSights(w))
 	c.history.starts++
@@ -37,7 +43,12 @@ func (c *child) startRun() (*run.Run, *run.UnavailableError) {
 	if err := c.installCopy(w); err != nil {
 		return nil, err
 	}
-	l, err := c.planLaunch(w, c.machine)
+	machine := c.machine
+	if looks := w.looks.InBurst(); looks != nil {
+		machine = machine.WithLooks(looks)
+		defer looks.Hold()() // others start now, and open the same paths
+	}
+	l, err := c.planLaunch(w, machine)
 	var missing *program.MissingRootError
 	if errors.As(err, &missing) && missing.NoRoot() {
 		err = fmt.Errorf("%w. %s", err, cmp.Or(c.NoRoots(), "Open a folder in the client, or set roots.fallback in hub.json."))

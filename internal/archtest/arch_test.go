@@ -27,7 +27,7 @@ var allowed = map[string][]string{
 	"rootsmgr/guard":                     {"internal/rawio", "rootsmgr/platform"},
 	"rootsmgr":                           {"internal/worker", "rootsmgr/guard", "rootsmgr/pattern", "rootsmgr/platform"},
 	"validate/strictjson":                {"validate/chars"},
-	"validate/schema":                    {"validate/budget", "validate/chars", "validate/strictjson"},
+	"validate/schema":                    {"internal/jsonschema", "validate/budget", "validate/chars", "validate/strictjson"},
 	"validate/access":                    {"validate/chars"},
 	"validate/shell":                     {"validate/access", "validate/budget", "validate/chars", "validate/uri"},
 	"validate/machine":                   {"internal/commandline", "internal/inherit", "rootsmgr/guard", "rootsmgr/platform", "validate/access", "validate/budget", "validate/chars", "validate/shell"},
@@ -36,7 +36,7 @@ var allowed = map[string][]string{
 	"validate/names":                     {"validate/access", "validate/chars"},
 	"validate/uri":                       {"validate/chars"},
 	"validate/text":                      {"validate/budget", "validate/chars", "validate/shell", "validate/uri"},
-	"validate/detect":                    {"validate/resource", "validate/access", "validate/budget", "validate/chars", "validate/declare", "validate/machine", "validate/names", "validate/schema", "validate/shell", "validate/strictjson", "validate/text", "validate/uri"},
+	"validate/detect":                    {"internal/jsonschema", "validate/access", "validate/budget", "validate/chars", "validate/declare", "validate/machine", "validate/names", "validate/resource", "validate/schema", "validate/shell", "validate/strictjson", "validate/text", "validate/uri"},
 	"validate/policy":                    {"rootsmgr", "rootsmgr/guard", "rootsmgr/platform", "validate/access", "validate/chars", "validate/machine"},
 	"validate":                           {"validate/resource", "rootsmgr", "rootsmgr/guard", "rootsmgr/platform", "validate/access", "validate/budget", "validate/chars", "validate/declare", "validate/detect", "validate/machine", "validate/names", "validate/policy", "validate/shell", "validate/strictjson", "validate/uri", "internal/methods"},
 	"internal/spelling":                  {},
@@ -79,7 +79,7 @@ var allowed = map[string][]string{
 	"children/vfork":                     {},
 	"children/cgroup":                    {"internal/proctree"},
 	"children/modernlink":                {"children/link", "children/offers", "internal/jsonrpc", "internal/printable", "internal/methods", "internal/worker"},
-	"children/negotiation":               {"children/link", "children/modernlink", "children/offers", "children/spec", "internal/jsonrpc"},
+	"children/negotiation":               {"children/link", "children/modernlink", "children/offers", "children/spec", "internal/jsonrpc", "internal/methods"},
 	"children/health":                    {"internal/worker"},
 	"children/limits":                    {},
 	"children/servedroots":               {"children/link", "internal/jsonrpc", "rootsmgr/guard", "internal/worker", "children/program", "internal/methods"},
@@ -169,8 +169,9 @@ var fenced = []struct {
 	only []string
 	why  string
 }{
-	{"github.com/mark3labs/mcp-go/server", []string{"hub", "cmd/mcphub/internal/files"}, "the data plane stays raw; mcp-go serves the control plane"},
-	{"github.com/mark3labs/mcp-go/client", []string{"children/negotiation"}, "only the handshake with a child goes through mcp-go's client"},
+	{"github.com/mark3labs/mcp-go/server", nil, "it compiles all meta-schemas of JSON Schema before main, in every command"},
+	{"github.com/mark3labs/mcp-go/client", nil, "it imports mcp-go's server"},
+	{"github.com/santhosh-tekuri/jsonschema/v6", []string{"internal/jsonschema", "validate/schema"}, "internal/jsonschema is a copy that compiles nothing before main; only the kinds of its errors are the library's"},
 	{"github.com/mark3labs/mcp-go", []string{"hub", "hub/...", "cmd/mcphub/internal/files", "children/negotiation", "children/modernlink", "children/offers", "children/remote", "cmd/mcphub/internal/client"}, "rootsmgr, validate and the data plane know no MCP"},
 	{"github.com/knadh/koanf", []string{"cmd/mcphub/internal/config"}, "configuration stops at one package"},
 	{"github.com/godbus/dbus", []string{"cmd/mcphub/internal/desktop"}, "one package speaks to the desktop"},
