@@ -86,6 +86,7 @@ type Session struct {
 // sessionOptions say whose a session is. The zero value is for whom nothing is known of.
 type sessionOptions struct {
 	principal  principal.Principal      // whom the session belongs to
+	caller     string                   // tells apart whose tokens servers are called by, as admission.Caller.Owner does
 	http       bool                     // its client comes over HTTP
 	local      bool                     // its client is a program of the user of this hub, on this machine
 	stateless  bool                     // it serves requests that have nothing in common but their token
@@ -129,7 +130,7 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 	s.records = record.New(id, o.principal.String(), func() *Audit { return &s.currentConfiguration().Audit }, h.recorded, s.metrics)
 	s.approvals = s.newApprovals()
 	s.member = h.sessions.NewMember(assignment.Options[*Session]{
-		Session: s, ID: id, Principal: o.principal.Key(), Rights: o.principal.RightsKey(), Current: current, PerRequest: o.stateless, Offering: s.Offering, Approvals: s.approvals,
+		Session: s, ID: id, Principal: o.principal.Key(), Rights: o.principal.RightsKey(), Caller: o.caller, Current: current, PerRequest: o.stateless, Offering: s.Offering, Approvals: s.approvals,
 		Restarted: s.notifier.Restarted, Changed: s.notifier.Changed,
 	})
 	life := time.Duration(0)

@@ -144,7 +144,7 @@ func examineRequest(h http.Header, m *jsonrpc.Message, s ModernSession, events b
 
 // requestModern serves one request. The end of its connection is the end of it.
 func (f *Front) requestModern(w http.ResponseWriter, r *http.Request, c *Peer, m *jsonrpc.Message, request ModernRequest, expires time.Time, events bool) {
-	ctx, cancel := context.WithCancelCause(c.ctx)
+	ctx, cancel := context.WithCancelCause(c.withToken(c.ctx, r))
 	defer cancel(nil)
 	if !expires.IsZero() {
 		defer time.AfterFunc(time.Until(expires), func() { cancel(errExpired) }).Stop()

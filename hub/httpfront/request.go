@@ -25,6 +25,7 @@ func (f *Front) serveMessage(w http.ResponseWriter, r *http.Request, c *Peer, m 
 		f.answerRefused(w, r, refused, m.ID)
 		return false
 	}
+	u.Base = c.withToken(context.Background(), r)
 	if err := c.share.Count(m.Method); err != nil {
 		c.unregisterRequest(u)
 		f.answerRefused(w, r, refusalOf(err), m.ID)
