@@ -31,7 +31,7 @@ type ownTool struct {
 	serve func(*Session, context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error)
 }
 
-// buildControl makes the hub's own tools, and what the hub tells about itself.
+// buildControl makes the hub's own tools, and its answer to initialize.
 func (h *Hub) buildControl(about *configuration.About, version string) error {
 	h.implementation = mcp.Implementation{Name: about.Name, Version: version, Title: about.Title}
 	h.own = []ownTool{

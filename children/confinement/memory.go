@@ -145,7 +145,7 @@ func (m *memory) clearTo(now fileState) {
 	m.read, m.led, m.sizes = now, map[string][]string{}, map[string]int64{}
 }
 
-// closedFolder returns what no server is to open, whatever it is served; "" if there is nothing of that kind.
+// closedFolder returns what no server is to open, whatever it is served; "" if there is none.
 func (h Host) closedFolder() string {
 	if h.memory == nil || h.memory.consent.Closed() == "" {
 		return ""

@@ -9,7 +9,7 @@ import (
 	"mcphub/internal/lazyregexp"
 )
 
-// This file knows the words by which programs tell that they were refused something.
+// This file knows the words with which programs report a refusal.
 
 // A kind is what a line says about a refusal.
 type kind uint8

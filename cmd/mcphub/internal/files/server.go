@@ -133,7 +133,7 @@ func (s *session) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 	return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "Method "+printable.Clip(m.Method, 200)+" not found")
 }
 
-// answerInitialize answers the handshake, and keeps what the client says of itself.
+// answerInitialize answers the handshake, and keeps the name of the client.
 func (s *session) answerInitialize(m *jsonrpc.Message) jsonrpc.Answer {
 	version, ok := jsonrpc.String(m.Param("protocolVersion"))
 	if !ok && m.Param("protocolVersion") != nil {
