@@ -84,7 +84,7 @@ func OpenLogs(ctx context.Context, getenv func(string) string, version string, l
 	}
 	c.of = &resource.Resource{}
 	for _, kv := range of.Attributes() {
-		c.of.Attributes = append(c.of.Attributes, textAttribute(string(kv.Key), kv.Value.Emit()))
+		c.of.Attributes = append(c.of.Attributes, textAttribute(string(kv.Key), kv.Value.String()))
 	}
 	c.client = &http.Client{
 		Timeout:   limit,
