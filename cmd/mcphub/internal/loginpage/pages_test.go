@@ -57,7 +57,7 @@ func (s *stage) ticket(who, server string) (t *Ticket, answers <-chan url.Values
 	if err != nil {
 		s.Fatal(err)
 	}
-	answers, _ = t.Return().Expect("state of " + who + " at " + server)
+	answers, _ = t.Return().Expect("state of " + t.id)
 	t.Lead("https://login.example/authorize?state=S")
 	return t, answers
 }
@@ -120,8 +120,23 @@ func (b *browser) prove(t *Ticket, token string) {
 	b.wants(200, leadsOn, "GET", t.Link(), "")
 }
 
+// back returns where the browser comes back to from the authorization server, with a state.
 func (t *Ticket) back(state string) string {
 	return t.Return().Address + "?code=C&state=" + url.QueryEscape(state)
+}
+
+// closeAfter closes a Ticket when its answer has come.
+func (s *stage) closeAfter(t *Ticket, answers <-chan url.Values, err error) {
+	go func() {
+		select {
+		case q := <-answers:
+			if q.Get("code") != "C" {
+				s.Errorf("the answer is %v", q)
+			}
+		case <-s.Context().Done():
+		}
+		t.Close(err)
+	}()
 }
 
 // A login by its owner: the answer comes to the one who waits for it, once, and the last page tells how it went.
@@ -133,17 +148,9 @@ func TestTheOwnersLogin(t *testing.T) {
 		other, _ := s.ticket("alice", "linear") // of another session
 		b := s.browser()
 		b.prove(ticket, "alice")
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			if q := <-answers; q.Get("code") != "C" {
-				t.Errorf("the answer is %v", q)
-			}
-			ticket.Close(err)
-		}()
-		b.wants(200, want, "GET", ticket.back("state of alice at linear"), "")
-		<-done
-		b.wants(400, "does not wait for this answer", "GET", ticket.back("state of alice at linear"), "") // replay
+		s.closeAfter(ticket, answers, err)
+		b.wants(200, want, "GET", ticket.back("state of "+ticket.id), "")
+		b.wants(400, "does not wait for this answer", "GET", ticket.back("state of "+ticket.id), "") // replay
 		b.wants(404, "This link has ended", "GET", ticket.Link(), "")
 		b.wants(404, "This link has ended", "POST", ticket.Link(), "token=alice")
 		if told := len(s.ended); told != 0 && err != nil || told != 1 && err == nil {
@@ -183,7 +190,7 @@ var attacks = map[string]func(s *stage, t *Ticket){
 		s.browser().prove(t, "alice")
 		victim := s.browser()
 		victim.wants(200, `name="token"`, "GET", t.Link(), "")
-		victim.wants(400, "from this browser", "GET", t.back("state of alice at linear"), "")
+		victim.wants(400, "from this browser", "GET", t.back("state of "+t.id), "")
 	},
 	// Fixation: the page of an attacker has the victim's browser send the attacker's token, so that the victim's login becomes the attacker's.
 	"a form of another page": func(s *stage, t *Ticket) {
@@ -206,14 +213,14 @@ var attacks = map[string]func(s *stage, t *Ticket){
 		for _, state := range []string{"", "S", "state of bob at linear"} {
 			b.wants(400, "does not wait for this answer", "GET", t.back(state), "")
 		}
-		b.wants(400, "does not wait for this answer", "POST", t.back("state of alice at linear"), "")
+		b.wants(400, "does not wait for this answer", "POST", t.back("state of "+t.id), "")
 		b.wants(400, "does not wait for this answer", "GET", s.base+provedPath+"?code=C&state=", "")
 	},
 	// Mix-up: the answer to the login at one server comes to the redirect of another one.
 	"an answer for another server": func(s *stage, t *Ticket) {
 		b := s.browser()
 		b.prove(t, "alice")
-		b.wants(400, "does not wait for this answer", "GET", s.base+backPath+"evil?code=C&state="+url.QueryEscape("state of alice at linear"), "")
+		b.wants(400, "does not wait for this answer", "GET", s.base+backPath+"evil?code=C&state="+url.QueryEscape("state of "+t.id), "")
 	},
 	"another way": func(s *stage, t *Ticket) {
 		s.browser().wants(405, "takes GET and POST", "PUT", t.Link(), "token=alice")
@@ -245,10 +252,47 @@ func TestAttacks(t *testing.T) {
 			// The control: the owner goes on afterwards.
 			b := s.browser()
 			b.prove(ticket, "alice")
-			go func() { <-answers; ticket.Close(nil) }()
-			b.wants(200, "Logged in at linear", "GET", ticket.back("state of alice at linear"), "")
+			s.closeAfter(ticket, answers, nil)
+			b.wants(200, "Logged in at linear", "GET", ticket.back("state of "+ticket.id), "")
 		})
 	}
+}
+
+// A browser proves whose it is by a login at the issuer. Only the browser that has begun the login brings its answer, once: else someone could
+// send another person's browser an answer of their own, and that person would log in for them.
+func TestTheProofAtAnIssuer(t *testing.T) {
+	t.Parallel()
+	s, attempt := newStage(t), &oauth.Attempt{Address: "https://issuer.example/authorize", State: "P"}
+	ticket, err := s.Open(Order{Base: s.base, Server: "linear", Who: principal.Principal{Name: "alice", Issuer: "https://issuer.example"}, Prove: func(_ context.Context, redirect string) (*oauth.Attempt, error) {
+		if redirect != s.base+"/login/proved" {
+			t.Errorf("the redirect is %s", redirect)
+		}
+		return attempt, nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, victim := s.browser(), s.browser()
+	own.wants(200, "<button>Log in at issuer.example</button>", "GET", ticket.Link(), "")
+	victim.send("GET", ticket.Link(), "")
+	resp, _ := own.send("POST", ticket.Link(), "")
+	if got := resp.Header.Get("Location"); resp.StatusCode != http.StatusSeeOther || got != attempt.Address {
+		t.Errorf("it is sent to %s: %d", got, resp.StatusCode)
+	}
+	const answer = "/login/proved?state=P&code=C"
+	victim.wants(400, "does not wait for this answer", "GET", s.base+answer, "")
+	own.wants(400, "does not wait for this answer", "GET", s.base+"/login/proved?state=Q&code=C", "")
+	if got := ticket.takeProof(own.cookie()); got != attempt { // the control
+		t.Errorf("the browser that has begun the proof is given %v", got)
+	}
+	own.wants(400, "does not wait for this answer", "GET", s.base+answer, "") // replay
+	own.wants(403, "does not admit this token", "POST", ticket.Link(), "token=")
+}
+
+// cookie returns the cookie by which a browser is known.
+func (b *browser) cookie() string {
+	at, _ := url.Parse(b.base)
+	return b.web.Jar.Cookies(at)[0].Value
 }
 
 // Bounds: of Tickets of one principal and of all, and of wrong proofs.
