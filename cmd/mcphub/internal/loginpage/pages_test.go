@@ -9,7 +9,9 @@ import (
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"mcphub/cmd/mcphub/internal/oauth"
@@ -33,7 +35,9 @@ func whose(_ context.Context, token string) (principal.Principal, error) {
 type stage struct {
 	*testing.T
 	Desk
-	base    string
+	base string
+
+	told    sync.Mutex // guards what follows
 	refused []string
 	ended   []error // what Tickets were told by End
 }
@@ -42,6 +46,8 @@ func newStage(t *testing.T) *stage {
 	s := &stage{T: t}
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if status, refused := s.Serve(w, r, whose); refused != "" {
+			s.told.Lock()
+			defer s.told.Unlock()
 			s.refused = append(s.refused, fmt.Sprint(status, " ", refused))
 		}
 	}))
@@ -50,10 +56,24 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
+// end notes what a Ticket is told by End.
+func (s *stage) end(err error) {
+	s.told.Lock()
+	defer s.told.Unlock()
+	s.ended = append(s.ended, err)
+}
+
+// ends returns what Tickets were told by End.
+func (s *stage) ends() []error {
+	s.told.Lock()
+	defer s.told.Unlock()
+	return slices.Clone(s.ended)
+}
+
 // ticket opens a Ticket for a person, whose login goes on at an address.
 func (s *stage) ticket(who, server string) (t *Ticket, answers <-chan url.Values) {
 	s.Helper()
-	t, err := s.Open(Order{Base: s.base, Server: server, At: "https://mcp.example/mcp", Who: principal.Principal{Name: who}, End: func(err error) { s.ended = append(s.ended, err) }})
+	t, err := s.Open(Order{Base: s.base, Server: server, At: "https://mcp.example/mcp", Who: principal.Principal{Name: who}, End: s.end})
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -139,7 +159,7 @@ func (s *stage) closeAfter(t *Ticket, answers <-chan url.Values, err error) {
 	}()
 }
 
-// A login by its owner: the answer comes to the one who waits for it, once, and the last page tells how it went.
+// A login by its owner: the answer comes to the one who waits for it, once, and the last page reports the result.
 func TestTheOwnersLogin(t *testing.T) {
 	t.Parallel()
 	for want, err := range map[string]error{"Logged in at linear": nil, "No login at linear": errors.New("the login was refused")} {
@@ -153,11 +173,28 @@ func TestTheOwnersLogin(t *testing.T) {
 		b.wants(400, "does not wait for this answer", "GET", ticket.back("state of "+ticket.id), "") // replay
 		b.wants(404, "This link has ended", "GET", ticket.Link(), "")
 		b.wants(404, "This link has ended", "POST", ticket.Link(), "token=alice")
-		if told := len(s.ended); told != 0 && err != nil || told != 1 && err == nil {
-			t.Errorf("the other session was told %v", s.ended)
+		if told := len(s.ends()); told != 0 && err != nil || told != 1 && err == nil {
+			t.Errorf("the other session was told %v", s.ends())
 		}
 		other.Close(nil)
 	}
+}
+
+// An answer is taken once, also while the one who waits looks at it.
+func TestAnAnswerIsTakenOnce(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	ticket, answers := s.ticket("alice", "linear")
+	b := s.browser()
+	b.prove(ticket, "alice")
+	if !ticket.takeAnswer(b.cookie(), url.Values{}) {
+		t.Fatal("the owner's answer is not taken")
+	}
+	<-answers
+	if ticket.takeAnswer(b.cookie(), url.Values{}) {
+		t.Error("it is taken again")
+	}
+	b.wants(400, "does not wait for this answer", "GET", ticket.back("state of "+ticket.id), "")
 }
 
 // attacks are what someone else does with a link, an answer or a form. Each is refused, and leads nowhere.
@@ -241,10 +278,13 @@ func TestAttacks(t *testing.T) {
 				t.Errorf("the answer was taken: %v", q)
 			default:
 			}
-			if len(s.refused) == 0 && name != "a cookie that someone has chosen" {
+			s.told.Lock()
+			refused := slices.Clone(s.refused)
+			s.told.Unlock()
+			if len(refused) == 0 && name != "a cookie that someone has chosen" {
 				t.Error("the front is told nothing")
 			}
-			for _, line := range s.refused {
+			for _, line := range refused {
 				if strings.Contains(line, "code=") || strings.Contains(line, "token=") {
 					t.Errorf("it tells a secret: %s", line)
 				}
@@ -329,8 +369,8 @@ func TestBounds(t *testing.T) {
 		b.wants(403, "does not admit this token", "POST", all[1].Link(), "token=guess")
 	}
 	b.wants(404, "This link has ended", "POST", all[1].Link(), "token=alice")
-	if len(s.ended) != 1 || !errors.Is(s.ended[0], ErrProofs) {
-		t.Errorf("the one who waits was told %v", s.ended)
+	if ended := s.ends(); len(ended) != 1 || !errors.Is(ended[0], ErrProofs) {
+		t.Errorf("the one who waits was told %v", s.ends())
 	}
 }
 
