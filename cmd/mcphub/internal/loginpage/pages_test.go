@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"mcphub/cmd/mcphub/internal/oauth"
 	"mcphub/internal/principal"
@@ -407,6 +409,37 @@ func TestNamesAreText(t *testing.T) {
 	if _, text := s.browser().send("GET", ticket.Link(), "", "Cookie", "mcphub-login=known"); strings.Contains(text, "href=\"javascript:") {
 		t.Errorf("it leads to a script: %s", text)
 	}
+}
+
+// What this program is to an issuer is used again for an hour, at the same redirect.
+func TestIdentities(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var d Desk
+		one, other := &oauth.Registration{ID: "1"}, &oauth.Registration{ID: "2"}
+		d.NoteIdentity("https://issuer.example", "/a", one)
+		time.Sleep(identityTime / 2)
+		d.NoteIdentity("https://issuer.example", "/a", one) // its use makes it no younger
+		d.NoteIdentity("https://issuer.example", "/b", other)
+		for _, tc := range []struct {
+			issuer, redirect string
+			want             *oauth.Registration
+		}{
+			{"https://issuer.example", "/a", one}, {"https://issuer.example", "/b", other}, {"https://issuer.example", "/c", nil}, {"https://evil.example", "/a", nil},
+		} {
+			if got := d.IdentityAt(tc.issuer, tc.redirect); got != tc.want {
+				t.Errorf("%s %s: %v", tc.issuer, tc.redirect, got)
+			}
+		}
+		time.Sleep(identityTime / 2)
+		if got := d.IdentityAt("https://issuer.example", "/a"); got != nil {
+			t.Errorf("after an hour: %v", got)
+		}
+		d.NoteIdentity("https://evil.example", "/a", other) // the server names another issuer
+		if got := d.IdentityAt("https://issuer.example", "/a"); got != nil {
+			t.Errorf("of another issuer: %v", got)
+		}
+	})
 }
 
 func TestBaseOf(t *testing.T) {

@@ -105,11 +105,10 @@ func TestLoginByAPage(t *testing.T) {
 	}{{"https://hub.example/login/proved", 1, "web"}, {"http://127.0.0.1:8080/login/proved", 2, "native"}} {
 		var earlier *oauth.Registration
 		for _, iss := range []string{s.Issuer, "https://evil.example", s.Issuer} {
-			a, err := c.Begin(t.Context(), p, oauth.Request{Brief: true, Earlier: earlier}, tc.redirect)
+			a, err := c.Begin(t.Context(), p, oauth.Request{Brief: true, Earlier: earlier, Registered: func(r *oauth.Registration) { earlier = r }}, tc.redirect)
 			if err != nil {
 				t.Fatal(err)
 			}
-			earlier = a.Identity()
 			answer := s.Authorize(t, a.Address)
 			if answer.Get("state") != a.State {
 				t.Errorf("the state is %s, want %s", answer.Get("state"), a.State)
