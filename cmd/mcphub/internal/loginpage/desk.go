@@ -21,6 +21,7 @@ const (
 	maxTickets = 1000 // of all principals
 	maxOfOne   = 16   // of one principal
 	maxProofs  = 10   // wrong ones, of one Ticket
+	maxBegun   = 20   // logins at the issuer, of one Ticket: each asks the issuer
 )
 
 // Prefix is how the paths of all pages begin.
@@ -96,6 +97,7 @@ type Ticket struct {
 	// What follows is guarded by desk.mu.
 	err     error             // why no login was made; set before done is closed
 	wrong   int               // proofs that were wrong
+	begun   int               // logins at the issuer that may have begun
 	browser [sha256.Size]byte // the digest of the cookie of the browser that has proved whose it is; zero: none has
 	proof   *oauth.Attempt    // the login at the issuer that has begun; nil: none
 	prover  [sha256.Size]byte // the digest of the cookie of the browser that has begun it
@@ -242,6 +244,14 @@ func (t *Ticket) noteWrong() {
 		t.Close(ErrProofs)
 		t.End(ErrProofs)
 	}
+}
+
+// mayBegin counts a login at the issuer that is about to begin. It returns false after too many.
+func (t *Ticket) mayBegin() bool {
+	t.desk.mu.Lock()
+	defer t.desk.mu.Unlock()
+	t.begun++
+	return t.begun <= maxBegun
 }
 
 // beginProof remembers the login at the issuer that the browser of a cookie has begun. It ends an earlier one.

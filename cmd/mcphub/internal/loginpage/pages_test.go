@@ -329,6 +329,12 @@ func TestTheProofAtAnIssuer(t *testing.T) {
 	}
 	own.wants(400, "does not wait for this answer", "GET", s.base+answer, "") // replay
 	own.wants(403, "does not admit this token", "POST", ticket.Link(), "token=")
+	for range maxBegun - 1 {
+		if resp, _ := victim.send("POST", ticket.Link(), ""); resp.StatusCode != http.StatusSeeOther {
+			t.Fatalf("it is refused too early: %d", resp.StatusCode)
+		}
+	}
+	victim.wants(429, "Too many logins", "POST", ticket.Link(), "")
 }
 
 // cookie returns the cookie by which a browser is known.
