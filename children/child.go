@@ -52,7 +52,7 @@ var ErrReplaced = errors.New("the configuration has changed")
 type common struct {
 	Options
 	machine    launch.Machine
-	turns      limits.Turns
+	startSlots limits.StartSlots
 	memory     *offers.Memory
 	forms      *offers.Definitions
 	places     *limits.Places
@@ -161,6 +161,8 @@ type want struct {
 	demand  bool // someone waits for it
 	wish    bool // it should run, unless it is to wait for a call
 	evict   bool // another child waits for its place
+
+	looks *sandbox.LstatCache // of those who are told with it, for a start that no call waits for; may be nil
 }
 
 // view is what others see of an instance: immutable.
@@ -223,7 +225,7 @@ func (c *child) restIfIdle() bool {
 		return false
 	default:
 	}
-	c.resting = c.ctx.Err() == nil
+	c.resting, c.desired.looks = c.ctx.Err() == nil, nil // it does not start with the others
 	return c.resting
 }
 
@@ -275,6 +277,13 @@ func (c *child) assumeRoots(roots []guard.Root, b sandbox.Boundary, whose string
 // heldTo reports whether another boundary makes a difference to the child.
 func (c *child) heldTo(was, now sandbox.Boundary) bool {
 	return was.Barred != now.Barred || c.spec.Sandbox.Confines() && !was.Equal(now)
+}
+
+// shareLooks has the next start look at the disk once with others, if it comes soon and no call waits for it.
+func (c *child) shareLooks(looks *sandbox.LstatCache) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.desired.looks = looks
 }
 
 func (c *child) wish() {

@@ -18,12 +18,13 @@ type InspectedPaths map[spec.Entry]confinement.ExecutedPaths
 func (s *Supervisor) Inspect(specs []spec.Spec) InspectedPaths {
 	seen := make(InspectedPaths, len(specs))
 	machine := s.common.machine.WithLookupCache() // most entries name the same paths
+	defer machine.HoldNames()()
 	for i := range specs {
 		one := &specs[i]
 		if _, twice := seen[one.Entry()]; twice || one.URL != "" {
 			continue
 		}
-		prog := one.Program()
+		prog := one.Program().ReadOnce()
 		seen[one.Entry()] = machine.ExecutedBy(prog)
 		if one.Sandbox.Confines() {
 			machine.WithClientEnv(one.Environ, one.Dir).RememberLinks(prog)

@@ -444,7 +444,7 @@ func TestApplyWantsTokens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	session := table.NewHolder(who)
+	session := table.NewHolder(who, who.Key())
 	for i, specs := range [][]spec.Spec{nil, {exchanges}, nil} {
 		if i > 0 {
 			apply(t, h, testConfig(t, specs...))

@@ -174,7 +174,7 @@ func (f httpSessions) OpenModern(who admission.Caller, c *httpfront.Peer, listen
 
 // makeSession makes a Session of a caller, whose roots are under the caller's ceiling.
 func (f httpSessions) makeSession(who admission.Caller, main handshake.MainPeer, o sessionOptions) *Session {
-	o.principal, o.toolsets, o.http, o.seal, o.node = who.Principal, who.Toolsets, true, f.node.seal, f.node.name
+	o.principal, o.caller, o.toolsets, o.http, o.seal, o.node = who.Principal, who.Owner(), who.Toolsets, true, f.node.seal, f.node.name
 	s := f.hub.newSession(o)
 	s.setMainPeer(main)
 	s.initRoots(who.Ceiling)

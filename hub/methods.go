@@ -17,7 +17,7 @@ import (
 // A handler is how the requests of one method are served.
 type handler struct {
 	methods.Method
-	handshake serveFunc // nil: mcp-go knows
+	handshake serveFunc // nil: that era does not have it
 	modern    serveFunc // nil: that era does not have it
 }
 

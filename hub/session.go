@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/rs/zerolog"
 
 	"mcphub/children"
@@ -87,6 +86,7 @@ type Session struct {
 // sessionOptions say whose a session is. The zero value is for whom nothing is known of.
 type sessionOptions struct {
 	principal  principal.Principal      // whom the session belongs to
+	caller     string                   // tells apart whose tokens servers are called by, as admission.Caller.Owner does
 	http       bool                     // its client comes over HTTP
 	local      bool                     // its client is a program of the user of this hub, on this machine
 	stateless  bool                     // it serves requests that have nothing in common but their token
@@ -130,7 +130,7 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 	s.records = record.New(id, o.principal.String(), func() *Audit { return &s.currentConfiguration().Audit }, h.recorded, s.metrics)
 	s.approvals = s.newApprovals()
 	s.member = h.sessions.NewMember(assignment.Options[*Session]{
-		Session: s, ID: id, Principal: o.principal.Key(), Rights: o.principal.RightsKey(), Current: current, PerRequest: o.stateless, Offering: s.Offering, Approvals: s.approvals,
+		Session: s, ID: id, Principal: o.principal.Key(), Rights: o.principal.RightsKey(), Caller: o.caller, Current: current, PerRequest: o.stateless, Offering: s.Offering, Approvals: s.approvals,
 		Restarted: s.notifier.Restarted, Changed: s.notifier.Changed,
 	})
 	life := time.Duration(0)
@@ -139,7 +139,7 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 	}
 	s.sender = call.Sender{
 		ID: id, Principal: o.principal, Current: current, Offering: s.Offering, Instances: subscribedInstances{s.member, s.notifier}, Approvals: s.approvals, Terminal: &h.terminal,
-		Records: s.records, Tasks: &s.tasks, Progress: &h.progress, Turns: &h.turns, Results: results.NewStore(&h.results, o.principal.Key(), life), Own: s.ownTool, Log: s.log,
+		Records: s.records, Tasks: &s.tasks, Progress: &h.progress, Turns: &h.turns, Results: results.NewStore(&h.results, o.principal.Key(), life), Own: s.serveOwnTool, Log: s.log,
 		AdoptTask: func(ctx context.Context, lease *children.Lease, tool string, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
 			return s.tasks.Adopt(ctx, taskSession{s}, lease, tool, a, drop)
 		},
@@ -264,36 +264,6 @@ func (s *Session) clientName() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.name
-}
-
-// clientSession is a Session as mcp-go's server knows it.
-type clientSession struct{ s *Session }
-
-func (c clientSession) Initialize()                                         {}
-func (c clientSession) Initialized() bool                                   { return true }
-func (c clientSession) NotificationChannel() chan<- mcp.JSONRPCNotification { return nil }
-func (c clientSession) SessionID() string                                   { return c.s.id }
-
-// serveControl has mcp-go's server answer a request of the control plane.
-func (s *Session) serveControl(ctx context.Context, frame []byte) jsonrpc.Answer {
-	ctx = s.hub.control.WithContext(ctx, clientSession{s})
-	switch resp := s.hub.control.HandleMessage(ctx, json.RawMessage(frame)).(type) {
-	case mcp.JSONRPCResponse:
-		return jsonAnswer(resp.Result)
-	case mcp.JSONRPCError:
-		raw, err := json.Marshal(resp.Error)
-		if err != nil {
-			return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, err.Error())
-		}
-		return jsonrpc.Answer{Error: raw}
-	default:
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was not answered")
-	}
-}
-
-// serveControlled does what serveControl does, as a serveFunc.
-func (s *Session) serveControlled(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	return s.serveControl(ctx, m.Frame)
 }
 
 func jsonAnswer(v any) jsonrpc.Answer {

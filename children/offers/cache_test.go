@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -220,5 +221,39 @@ func TestCacheIsBounded(t *testing.T) {
 	}
 	if _, err := os.Stat(foreign); err != nil || c.loadOffer("new") == nil || c.loadOffer("0") == nil {
 		t.Error("the wrong ones were removed")
+	}
+}
+
+// TestTheFolderIsLookedThroughSeldom: after the first file only when a quarter of what was left may be used up.
+func TestTheFolderIsLookedThroughSeldom(t *testing.T) {
+	t.Parallel()
+	r := &room{}
+	if r.takeFor(1) {
+		t.Error("nothing is known of the folder")
+	}
+	r.setLeft(maxCacheFiles-9, 0)
+	if got := []bool{r.takeFor(1), r.takeFor(1), r.takeFor(1)}; !slices.Equal(got, []bool{true, true, false}) {
+		t.Error("of nine files that are left two may be added")
+	}
+	r.setLeft(0, maxCacheBytes-400)
+	if !r.takeFor(99) || r.takeFor(2) {
+		t.Error("of 400 bytes that are left 100 may be added")
+	}
+	c, _ := testCache(t)
+	c.room = &room{}
+	c.storeOffer("first", someOffer()) // looks through it
+	for i := range maxCacheFiles + 1 {
+		if err := os.WriteFile(c.offerFile(fmt.Sprintf("f%d", i)), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.room.setLeft(maxCacheFiles-4, 0)
+	c.storeOffer("second", someOffer())
+	if left, err := filepath.Glob(c.offerFile("*")); err != nil || len(left) != maxCacheFiles+3 {
+		t.Errorf("%d files, %v: there was room for one", len(left), err)
+	}
+	c.storeOffer("third", someOffer())
+	if left, err := filepath.Glob(c.offerFile("*")); err != nil || len(left) != maxCacheFiles {
+		t.Errorf("%d files, %v: there was no room", len(left), err)
 	}
 }

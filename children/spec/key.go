@@ -1,10 +1,13 @@
 package spec
 
+import "strings"
+
 // Key names one instance of a child: Instance is the session for ShareSession, a
 // digest of the root set for ShareRoots, "" for ShareAll. Era is EraModern for clients
 // without a handshake and EraAuto for all others, so that a child that speaks both
 // eras is spoken to in its client's. Principal is whose login the instance uses, where
-// its server may ask for one: no one else is served by it. Variant is the variant of
+// its server may ask for one: no one else is served by it. It tells apart callers of one principal who may do different things, if
+// the server is called by their tokens. Variant is the variant of
 // the Spec.
 type Key struct {
 	Child, Instance string
@@ -27,8 +30,8 @@ func (k Key) String() string {
 	if k.Instance != "" {
 		name += "/" + k.Instance
 	}
-	if k.Principal != "" {
-		name += " of " + k.Principal
+	if who, _, _ := strings.Cut(k.Principal, "\x00"); who != "" { // the rest is only compared
+		name += " of " + who
 	}
 	if k.Era == EraModern {
 		name += " (modern)"

@@ -130,6 +130,20 @@ func TestTokensInExchange(t *testing.T) {
 		}
 	}
 
+	// A call goes by the token that it has come with, and not by another one of its principal.
+	person := registerMachine(t, issuer, "client_credentials")
+	one, other := person.tokenFor(t, issuer, resource), person.tokenFor(t, issuer, resource)
+	secrets = append(secrets, one, other)
+	for _, session := range []*gosdk.ClientSession{connect(at, one), connect(at, other)} {
+		if got := through(session, "protected"); got != person.ID {
+			t.Errorf("%s is served as %s", person.ID, got)
+		}
+	}
+	line := "exchanged " + person.ID + " for " + protected
+	if !world.Within(world.WaitLimit, func() bool { return said.countLines(line) >= 2 }) || said.countLines(line) != 2 {
+		t.Errorf("%d tokens in exchange for two tokens of one caller", said.countLines(line))
+	}
+
 	s := connect(at, secrets[0])
 	if got := through(s, "foreign"); !strings.Contains(got, "is a private address") {
 		t.Errorf("a server that names another authorization server: %s", got)

@@ -27,7 +27,8 @@ import (
 
 // A collector is built of OpenTelemetry's own modules. It writes what it takes to a file.
 type collector struct {
-	endpoint, file string
+	endpoint, file, logs string
+	start                func()
 }
 
 // built builds a program, in a folder of this tree, into one of the test.
@@ -42,17 +43,20 @@ func built(t *testing.T, folder string, args ...string) string {
 	return file
 }
 
+// collect makes a collector, which has not started.
 func collect(w *world.World) *collector {
 	port := world.FreePort(w.T)
-	c := &collector{"http://127.0.0.1:" + port, w.Path("traces.json")}
+	c := &collector{endpoint: "http://127.0.0.1:" + port, file: w.Path("traces.json"), logs: w.Path("logs.json")}
 	config := w.Write("collector.yaml", fmt.Sprintf(`receivers: { otlp: { protocols: { http: { endpoint: "127.0.0.1:%s" } } } }
-exporters: { file: { path: %q } }
+exporters: { file/traces: { path: %q }, file/logs: { path: %q } }
 service:
-  pipelines: { traces: { receivers: [otlp], exporters: [file] } }
+  pipelines: { traces: { receivers: [otlp], exporters: [file/traces] }, logs: { receivers: [otlp], exporters: [file/logs] } }
   telemetry: { metrics: { level: none } }
-`, port, c.file))
-	cmd := exec.Command(built(w.T.(*testing.T), world.Source("e2e", "collector")), "--config", "file:"+config)
-	w.Listening(cmd, regexp.MustCompile(`(Everything is ready)`))
+`, port, c.file, c.logs))
+	program := built(w.T.(*testing.T), world.Source("e2e", "collector"))
+	c.start = func() {
+		w.Listening(exec.Command(program, "--config", "file:"+config), regexp.MustCompile(`(Everything is ready)`))
+	}
 	return c
 }
 
@@ -152,6 +156,7 @@ func TestTracesReachACollector(t *testing.T) {
 	t.Parallel()
 	w := world.New(t)
 	at := collect(w)
+	at.start()
 	hub := built(t, world.Source("cmd", "mcphub"), "-tags", "otlp")
 	rec := w.Recorder("rec")
 	rec["share"], rec["sandbox"] = "all", "off"
@@ -296,5 +301,104 @@ func TestTracesReachACollector(t *testing.T) {
 	world.Must(t, err)
 	if bytes.Contains(text, []byte("secret")) || !bytes.Contains(text, []byte("hub-under-test")) {
 		t.Error("a span has an argument, or the hub was not named by OTEL_SERVICE_NAME")
+	}
+}
+
+// A logRecord is one in the collector's file.
+type logRecord struct {
+	Body       struct{ StringValue string }
+	Attributes []struct {
+		Key   string
+		Value struct{ StringValue string }
+	}
+}
+
+// records returns the log records that the collector has, and the lines that are their bodies.
+func (c *collector) records() (all []logRecord, lines string) {
+	text, _ := os.ReadFile(c.logs)
+	for line := range bytes.Lines(text) {
+		var batch struct {
+			ResourceLogs []struct {
+				ScopeLogs []struct{ LogRecords []logRecord }
+			}
+		}
+		if json.Unmarshal(line, &batch) != nil {
+			continue // it is being written
+		}
+		for _, r := range batch.ResourceLogs {
+			for _, s := range r.ScopeLogs {
+				all = append(all, s.LogRecords...)
+			}
+		}
+	}
+	for _, r := range all {
+		if r.Body.StringValue != "" {
+			lines += r.Body.StringValue + "\n"
+		}
+	}
+	return all, lines
+}
+
+// TestTheRecordReachesACollector: OpenTelemetry's own collector has each line of the record, although it starts after the calls, and a decision names who has called what.
+// A denial is among them.
+func TestTheRecordReachesACollector(t *testing.T) {
+	t.Parallel()
+	w := world.New(t)
+	at := collect(w)
+	hub := built(t, world.Source("cmd", "mcphub"), "-tags", "otlp")
+	root := w.Path("root")
+	world.Must(t, os.MkdirAll(root, 0o755))
+	config := w.Config(obj{"rec": w.Recorder("rec")})
+	cmd := exec.Command(hub, "serve", "--config", config, "--roots", root)
+	cmd.Env, cmd.Dir = w.Env("OTEL_EXPORTER_OTLP_LOGS_ENDPOINT="+at.endpoint+"/v1/logs"), w.Home
+	in, out := world.Converse(t, cmd)
+	answers := bufio.NewScanner(out)
+	say := func(frame string) {
+		_, err := io.WriteString(in, frame+"\n")
+		world.Must(t, err)
+		for strings.Contains(frame, `"id":`) && answers.Scan() && !strings.Contains(answers.Text(), `"result":`) {
+			continue
+		}
+	}
+	say(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"asker","version":"7"}}}`)
+	say(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	for i, path := range []string{filepath.Join(root, "a"), "/etc/passwd"} {
+		say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"rec__echo","arguments":{"text":"x","path":%q}}}`, i+1, path))
+	}
+	at.start()
+	has := func(decision string) bool {
+		all, _ := at.records()
+		for i := range all {
+			got := map[string]string{}
+			for _, a := range all[i].Attributes {
+				got[a.Key] = a.Value.StringValue
+			}
+			if got["mcphub.decision"] == decision && got["mcphub.client.name"] == "asker 7" && got["mcphub.server.name"] == "rec" && got["gen_ai.tool.name"] == "echo" && got["mcphub.principal"] != "" {
+				return true
+			}
+		}
+		return false
+	}
+	if !world.Within(world.WaitLimit, func() bool { return has("allow") && has("deny") }) {
+		all, _ := at.records()
+		t.Fatalf("%d log records, none of them of both calls: %+v", len(all), all)
+	}
+	world.Must(t, in.(io.Closer).Close())
+	var files string
+	if !world.Within(world.WaitLimit, func() bool {
+		paths, _ := filepath.Glob(filepath.Join(w.AuditDir(), "*.jsonl"))
+		files = ""
+		for _, path := range paths {
+			if filepath.Base(path) != "chain.jsonl" {
+				b, err := os.ReadFile(path)
+				world.Must(t, err)
+				files += string(b)
+			}
+		}
+		_, lines := at.records()
+		return strings.Contains(files, `"kind":"close"`) && lines == files
+	}) {
+		_, lines := at.records()
+		t.Errorf("the collector has\n%s\nand the file\n%s", lines, files)
 	}
 }

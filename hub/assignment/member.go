@@ -27,6 +27,7 @@ type Options[S any] struct {
 	ID         string
 	Principal  string                 // whom the session belongs to, as principal.Principal.Key tells
 	Rights     string                 // and what rules know of it, as principal.Principal.RightsKey tells
+	Caller     string                 // and whose tokens servers are called by, as admission.Caller.Owner tells
 	Current    *configuration.Current // what it goes by
 	PerRequest bool                   // it serves requests that have nothing in common but their token
 	Offering   *offering.Offering
@@ -107,7 +108,10 @@ func (m *Member[S]) KeyFor(c *configuration.Child, roots []guard.Root) spec.Key 
 	if c.Spec.Era == spec.EraAuto && m.modernFirst.Load() {
 		k.Era = spec.EraModern
 	}
-	if c.Spec.IsPersonal() {
+	switch {
+	case c.Spec.Auth.Exchange:
+		k.Principal = m.Caller // one principal may have tokens of different rights
+	case c.Spec.IsPersonal():
 		k.Principal = m.Principal
 	}
 	switch {

@@ -68,7 +68,7 @@ func (e *approvalCaller) Judge(ctx context.Context, a *approval.Approval) (*appr
 
 func (e *approvalCaller) Release(context.Context) {
 	e.last.lease.Release()
-	e.last.client.YieldTurn()
+	e.last.client.YieldChild()
 }
 
 func (e *approvalCaller) Waiting(ctx context.Context, what string) (over func()) {

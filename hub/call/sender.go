@@ -210,7 +210,7 @@ func (s *Sender) logIn(ctx context.Context, conf *configuration.Configuration, c
 		return err
 	}
 	to := s.ClientOf(ctx)
-	to.YieldTurn()
+	to.YieldChild()
 	keptTurn(ctx).endTurn()
 	defer client.RequestOf(ctx).Notice.Waiting(func() string { return "waiting for the login at " + child })()
 	if byLink {
@@ -227,7 +227,7 @@ func (s *Sender) logIn(ctx context.Context, conf *configuration.Configuration, c
 
 // awaitRetry waits until a server that has failed by err is tried again. It returns err if no caller waits for that.
 func (s *Sender) awaitRetry(ctx context.Context, notBefore time.Time, err error) error {
-	s.ClientOf(ctx).YieldTurn()
+	s.ClientOf(ctx).YieldChild()
 	keptTurn(ctx).endTurn()
 	if worker.Sleep(ctx, time.Until(notBefore)); ctx.Err() != nil {
 		return err

@@ -61,7 +61,7 @@ func (c *Call) takeTurn(ctx context.Context, att *attempt) (waited bool, err err
 		return false, nil
 	}
 	att.lease.Release()
-	att.client.YieldTurn()
+	att.client.YieldChild()
 	over := client.RequestOf(ctx).Notice.Waiting(func() string {
 		place, of := turn.PlaceInLine()
 		return fmt.Sprintf("waiting for a turn at %s: place %d of %d", att.child, place, of)

@@ -50,8 +50,8 @@ type Client interface {
 	Identity
 	Roots
 	Delivery
-	// YieldTurn lets other requests have the child while a person is asked.
-	YieldTurn()
+	// YieldChild lets other requests have the child while a person is asked.
+	YieldChild()
 }
 
 // An Identity is what is known of a client beside what it says about itself.

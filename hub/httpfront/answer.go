@@ -36,6 +36,9 @@ func (r *refusal) Error() string { return r.text }
 // refusedUnknown is for a session that does not exist, or is another user's.
 var refusedUnknown = &refusal{status: http.StatusNotFound, reason: ReasonSession, text: "there is no such session: send initialize again"}
 
+// refusedElsewhere is for a session of another hub, which has not got the request.
+var refusedElsewhere = &refusal{status: http.StatusNotFound, reason: ReasonSession, text: "another hub keeps this session, and the request was not sent to it: nothing has run; send initialize again"}
+
 // refuseBusy asks a client to come again.
 func refuseBusy(reason, text string) *refusal {
 	return &refusal{http.StatusTooManyRequests, reason, text, jsonrpc.CodeInternal, time.Second}

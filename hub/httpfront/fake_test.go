@@ -17,6 +17,7 @@ import (
 	"mcphub/hub/httpfront/admission"
 	"mcphub/hub/httpfront/fronttest"
 	"mcphub/hub/seal"
+	"mcphub/internal/callertoken"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/mirror"
 )
@@ -111,6 +112,8 @@ func (s *fakeSession) Serve(r *Reply, end *jsonrpc.Cancellation, m *jsonrpc.Mess
 	}
 	args := m.Param("arguments")
 	switch name, _ := jsonrpc.String(m.Param("name")); name {
+	case "token": // that its context has
+		return jsonrpc.ResultAnswer([]byte(tokenIn(end.Context())))
 	case "echo":
 		return jsonrpc.ResultAnswer(slices.Concat([]byte(`{"echo":`), args, []byte(`}`)))
 	case "large":
@@ -169,6 +172,12 @@ type fakeRequest struct {
 
 func (r fakeRequest) Mirrors() []mirror.Mark { return r.mirrors }
 func (r fakeRequest) HasMethod() bool        { return r.hasMethod }
+
+// tokenIn returns the text of the token that a context has, and whether it has one, as JSON.
+func tokenIn(ctx context.Context) string {
+	token, ok := callertoken.OfContext(ctx)
+	return fmt.Sprintf(`{"token":%q,"has":%t}`, token.Reveal(), ok)
+}
 
 func (r fakeRequest) Elsewhere() (string, jsonrpc.Answer) { return "", jsonrpc.Answer{} }
 

@@ -63,9 +63,6 @@ func isForwarded(r *http.Request) bool {
 // forwardRequest has the hub of a name serve a request, and reports whether that has answered. If not, the answer of this hub tells the name to
 // a balancer. body is what was read of the request; nil if nothing was.
 func (f *Front) forwardRequest(w http.ResponseWriter, r *http.Request, node string, body []byte) (answered bool) {
-	if node == "" {
-		return false
-	}
 	if !isForwarded(r) {
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()

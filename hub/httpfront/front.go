@@ -367,14 +367,25 @@ func (f *Front) findSession(w http.ResponseWriter, r *http.Request, who admissio
 	c := f.sessions[id]
 	f.mu.Unlock()
 	if c == nil || !c.isOf(who) || c.ctx.Err() != nil {
-		if c == nil && f.forwardRequest(w, r, f.hub.Elsewhere(who, id), nil) {
-			return nil
-		}
-		f.answerRefused(w, r, refusedUnknown, nil)
+		f.refuseSession(w, r, who, id, c == nil)
 		return nil
 	}
 	c.noteToken(r, who)
 	return c
+}
+
+// refuseSession answers a request whose session this hub does not have. The hub that keeps the session answers it, if that can be reached.
+func (f *Front) refuseSession(w http.ResponseWriter, r *http.Request, who admission.Caller, id string, unknown bool) {
+	node := ""
+	if unknown {
+		node = f.hub.Elsewhere(who, id)
+	}
+	switch {
+	case node == "":
+		f.answerRefused(w, r, refusedUnknown, nil)
+	case !f.forwardRequest(w, r, node, nil):
+		f.answerRefused(w, r, refusedElsewhere, nil)
+	}
 }
 
 // openSession opens a session of a caller, who has a share.

@@ -14,7 +14,7 @@ func (f *Front) hasLoginPage(path string) bool {
 	return strings.HasPrefix(path, LoginPrefix) && f.now.Load().Login != nil
 }
 
-// serveLogin serves a page of Login. Browsers come to it without a token, so the page finds out who somebody is.
+// serveLogin serves a page of Login. Browsers open it without a token, so the page finds out who a person is.
 func (f *Front) serveLogin(w http.ResponseWriter, r *http.Request) {
 	now := f.now.Load()
 	if err := now.admission.CheckHost(r); err != nil {

@@ -144,7 +144,7 @@ func examineRequest(h http.Header, m *jsonrpc.Message, s ModernSession, events b
 
 // requestModern serves one request. The end of its connection is the end of it.
 func (f *Front) requestModern(w http.ResponseWriter, r *http.Request, c *Peer, m *jsonrpc.Message, request ModernRequest, expires time.Time, events bool) {
-	ctx, cancel := context.WithCancelCause(c.ctx)
+	ctx, cancel := context.WithCancelCause(c.withToken(c.ctx, r))
 	defer cancel(nil)
 	if !expires.IsZero() {
 		defer time.AfterFunc(time.Until(expires), func() { cancel(errExpired) }).Stop()
@@ -169,14 +169,14 @@ func (f *Front) requestModern(w http.ResponseWriter, r *http.Request, c *Peer, m
 		}
 		defer c.share.Uncount()
 		mr.base.startReply(r.Context(), w, headers.ModernVersion)
-		t, ok := c.awaitTurn(w, func() context.Context { return ctx }, ctx)
+		s, ok := c.awaitSlot(w, func() context.Context { return ctx }, ctx)
 		if !ok {
 			if a := jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, context.Cause(ctx).Error()); !mr.base.finishReply(a, r.Context().Err() != nil) {
 				answerWith(w, http.StatusServiceUnavailable, m.ID, a)
 			}
 			return
 		}
-		defer t.endTurn()
+		defer s.releaseSlot()
 	}
 	a := request.Serve(ctx, mr)
 	over, unread := ctx.Err() != nil, r.Context().Err() != nil

@@ -92,7 +92,7 @@ func newPeer(id string, who admission.Caller, limit int, slow *slowReplies) *Pee
 // newPeer makes the Peer of a caller of the front.
 func (f *Front) newPeer(id string, who admission.Caller) *Peer {
 	p := newPeer(id, who, f.hub.Limits().Calls, &f.slow)
-	p.token = f.o.Callers.NewHolder(who.Principal)
+	p.token = f.o.Callers.NewHolder(who.Principal, who.Owner())
 	return p
 }
 
@@ -115,6 +115,14 @@ func (p *Peer) holdToken(r *http.Request, who admission.Caller) {
 	if p.token.IsWanted() {
 		p.token.KeepToken(admission.BearerToken(r), who.Expires)
 	}
+}
+
+// withToken returns ctx with the token that a request was admitted by, if a server is called with one that is had in exchange for it.
+func (p *Peer) withToken(ctx context.Context, r *http.Request) context.Context {
+	if !p.token.IsWanted() {
+		return ctx
+	}
+	return callertoken.NewContext(ctx, p.token.HeldToken(admission.BearerToken(r)))
 }
 
 // extendTo lets the session last until a token expires that the client has shown.
@@ -194,7 +202,7 @@ func (p *Peer) leaveConnection(k connection) {
 }
 
 // awaitPosts waits, for a limited time, until what the client has sent is answered: an
-// ended session learns why its requests come to nothing.
+// ended session learns why its requests fail.
 func (p *Peer) awaitPosts(limit time.Duration) {
 	p.mu.Lock()
 	if p.posts == 0 {
@@ -399,7 +407,7 @@ func (p *Peer) registerRequest(id string) (*activeRequest, *refusal) {
 
 // endServing ends every request: the session has ended.
 func (p *Peer) endServing() {
-	p.token.ForgetToken()
+	p.token.ForgetTokens()
 	p.mu.Lock()
 	p.ended = true
 	all := slices.Collect(maps.Values(p.serving))

@@ -164,41 +164,57 @@ func TestTokensAreHeldForSessions(t *testing.T) {
 		name    string
 		message string
 		header  []string
-	}{{"handshake", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, nil}, {"2026-07-28", modernCall, modernHeaders}} {
+	}{{"handshake", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + call("token", "{}") + `}`, nil}, {"2026-07-28", modernCall, modernHeaders}} {
 		t.Run(era.name, func(t *testing.T) {
 			table := callertoken.New()
 			synctest.Test(t, func(t *testing.T) {
 				h := newFakeHub()
-				h.modern = fakeRequest{hasMethod: true, serve: func(context.Context, *ModernReply) jsonrpc.Answer { return jsonrpc.ResultAnswer([]byte(`{}`)) }}
+				h.modern = fakeRequest{hasMethod: true, serve: func(ctx context.Context, _ *ModernReply) jsonrpc.Answer {
+					return jsonrpc.ResultAnswer([]byte(tokenIn(ctx)))
+				}}
 				w, _, _ := bubbleWeb(t, h, Options{Resource: vouched(), Tokens: []admission.Token{{Name: "static", Secret: "s3cret"}}, Callers: table})
-				held := func(who, want string) {
+				held := func(name, want string) {
 					t.Helper()
-					if got, _ := table.NewestToken(who); got.Reveal() != want {
-						t.Errorf("%s: %q is held, want %q", who, got.Reveal(), want)
+					owner := admission.Caller{Principal: principal.Principal{Name: name, Issuer: "https://login.example"}, Values: []string{"a"}}.Owner()
+					if got, _ := table.NewestToken(owner); got.Reveal() != want {
+						t.Errorf("%s: %q is held, want %q", name, got.Reveal(), want)
 					}
 				}
 				var id []string
-				send := func(token string) {
-					w.do(http.MethodPost, era.message, append(append([]string{"Authorization", "Bearer " + token}, era.header...), id...)...)
+				send := func(token, has string) {
+					t.Helper()
+					r := w.do(http.MethodPost, era.message, append(append([]string{"Authorization", "Bearer " + token}, era.header...), id...)...)
+					if got := body(w.t, r); r.StatusCode == http.StatusOK && !strings.Contains(got, has) || (r.StatusCode == http.StatusOK) != (has != "") {
+						t.Errorf("%s: %d %s, want %s", token, r.StatusCode, got, has)
+					}
 				}
+				shown := func(token string) string { return fmt.Sprintf(`{"token":%q,"has":true}`, token) }
+				const none = `{"token":"","has":false}`
 				if era.header == nil {
 					id = []string{headers.Session, w.do(http.MethodPost, initializeMessage, "Authorization", "Bearer alice of a until 60").Header.Get(headers.Session)}
 				}
-				send("alice of a until 60")
-				held("alice@login.example", "")
+				send("alice of a until 60", none)
+				held("alice", "")
 				table.SetWanted(true)
-				send("alice of a until 60")
-				held("alice@login.example", "alice of a until 60")
-				send("alice of a until 90")
-				send("alice of a until 60")
-				held("alice@login.example", "alice of a until 90")
-				send("bad")
-				send("s3cret")
-				if era.header == nil { // it is not bob's session
-					send("bob of a until 60")
-					held("bob@login.example", "")
+				send("alice of a until 60", shown("alice of a until 60"))
+				held("alice", "alice of a until 60")
+				send("alice of a until 90", shown("alice of a until 90"))
+				send("alice of a until 60", shown("alice of a until 60")) // a request goes by its own token
+				held("alice", "alice of a until 90")
+				send("bad", "")
+				if era.header == nil { // it is not their session
+					send("s3cret", "")
+					send("alice of b until 99", "")
+					send("bob of a until 60", "")
+					held("bob", "")
+				} else {
+					send("s3cret", none)
+					send("alice of b until 99", shown("alice of b until 99"))
 				}
-				held("static", "")
+				held("alice", "alice of a until 90")
+				if _, ok := table.NewestToken("static"); ok {
+					t.Error("a configured token is held")
+				}
 				for _, c := range h.open() {
 					c.End()
 				}
@@ -208,7 +224,7 @@ func TestTokensAreHeldForSessions(t *testing.T) {
 				}
 				h.front.Load().mu.Unlock()
 				synctest.Wait()
-				held("alice@login.example", "")
+				held("alice", "")
 			})
 		})
 	}

@@ -85,7 +85,7 @@ type clientState struct {
 	current    *roundTrip // nil while the client is not there: suspended, or over
 	open       []*question
 	keys       int         // given so far
-	turn       turn        // set by the work, and by a roots query while that is with a child
+	admission  admission   // set by the work, and by a roots query while that is with a child
 	abandoned  bool        // the client does not come again
 	over       bool        // the work has ended
 	typed      bool        // what it ended with keeps its own resultType
@@ -132,9 +132,9 @@ func (c *Client) Answer(_ *children.Lease, _ string, resp *jsonrpc.Response) jso
 // Wants returns true: routeNotification looks at the level.
 func (c *Client) Wants(*jsonrpc.Message) bool { return true }
 
-// YieldTurn gives back the turn of a child: clients with other roots may want it
+// YieldChild leaves the gate of a child: clients with other roots may want it
 // meanwhile.
-func (c *Client) YieldTurn() { c.leaveTurn() }
+func (c *Client) YieldChild() { c.leaveChild() }
 
 // clientMeta returns what the round trip under way says about its client; the first one while
 // there is none.
@@ -293,7 +293,7 @@ func (c *Client) startWork(serve func() jsonrpc.Answer) bool {
 			close(q.answer)
 		}
 		query.stopQuery()
-		c.leaveTurn()
+		c.leaveChild()
 		c.deliverAnswer(a)
 	})
 }

@@ -34,7 +34,7 @@ type Host interface {
 	// DeclaredRoots reports whether the same connection has had a handshake that
 	// declared roots. Those are asked for in the handshake's way.
 	DeclaredRoots() bool
-	// BeforeWait is called before the request of ctx waits for roots, or for its turn
+	// BeforeWait is called before the request of ctx waits for roots, or for its admission
 	// at a child: it must not keep others from a server meanwhile.
 	BeforeWait(ctx context.Context)
 	// AwaitServed waits until the children have been given the roots of a view, or

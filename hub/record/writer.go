@@ -374,6 +374,8 @@ func (s *Settings) KernelRefused(session, whose string, what Subject, f sandbox.
 		NamedBy: string(f.By), Opens: f.Opens, Why: f.Why, Within: dirs,
 	}
 	switch {
+	case f.Unexplained:
+		rec.Code = audit.CodeUnexplained
 	case f.Sockets:
 		rec.Code = audit.CodeSockets
 	case f.KeepsRunning:
@@ -399,7 +401,9 @@ func (s *Settings) KernelRefused(session, whose string, what Subject, f sandbox.
 // waits, because the answer reports where to read it.
 func (w *Writer) KernelRefused(what Subject, f sandbox.Refusal, dirs []string) {
 	set := w.now()
-	w.metrics.KernelRefused(what.Child)
+	if !f.Unexplained {
+		w.metrics.KernelRefused(what.Child)
+	}
 	set.KernelRefused(w.session, w.principal, what, f, dirs)
 	set.Flush(context.Background())
 }

@@ -17,6 +17,8 @@ type Options struct {
 	Version    string         // of the hub
 	Principals bool           // name principals
 	Tracer     tracing.Tracer // makes a span of each request; nil: no one does
+	// Undelivered returns how many lines of the record collectors will not get; nil: it is not known.
+	Undelivered func() uint64
 }
 
 // A Telemetry is what is counted of one hub. Its methods may be called from any goroutine, and
@@ -104,6 +106,12 @@ func New(o Options) *Telemetry {
 			return 0, r != nil
 		}
 		return 1, true
+	})
+	p.Func(exposition.Desc{Name: "mcphub_audit_undelivered_total", Help: "Lines of the record that a collector (audit.syslog, OTLP) has refused for good, or that were removed before they were sent."}, "counter", func() (float64, bool) {
+		if o.Undelivered == nil {
+			return 0, false
+		}
+		return float64(o.Undelivered()), true
 	})
 	p.Func(exposition.Desc{Name: "mcphub_config_last_reload_success_timestamp_seconds", Help: "When hub.json was read that is in force, since the epoch."}, "gauge", func() (float64, bool) {
 		r := t.reloaded.Load()

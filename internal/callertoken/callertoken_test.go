@@ -11,7 +11,7 @@ import (
 	"mcphub/internal/principal"
 )
 
-// TestNewest: a principal has its newest token, of whichever session, as long as that session lasts; and never another's.
+// TestNewest: an owner has its newest token, of whichever session, as long as that session lasts; and never another's.
 func TestNewest(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -25,7 +25,7 @@ func TestNewest(t *testing.T) {
 			t.Errorf("%s has %q of %s, want %q", of, got.Reveal(), got.Issuer, text)
 		}
 	}
-	first, second, other := table.NewHolder(alice), table.NewHolder(alice), table.NewHolder(namesake)
+	first, second, other := table.NewHolder(alice, alice.Key()), table.NewHolder(alice, alice.Key()), table.NewHolder(namesake, namesake.Key())
 	first.KeepToken("unwanted", now.Add(time.Hour))
 	want(alice, "")
 	table.SetWanted(true)
@@ -37,12 +37,12 @@ func TestNewest(t *testing.T) {
 	first.KeepToken("replayed", now.Add(time.Minute)) // an older one of the same session
 	want(alice, "a2")
 	want(namesake, "other")
-	second.ForgetToken()
+	second.ForgetTokens()
 	second.KeepToken("late", now.Add(3*time.Hour)) // by a request that was under way as the session ended
 	want(alice, "a1")
-	first.ForgetToken()
+	first.ForgetTokens()
 	want(alice, "")
-	third := table.NewHolder(alice)
+	third := table.NewHolder(alice, alice.Key())
 	third.KeepToken("expired", now.Add(-time.Second))
 	want(alice, "")
 	third.KeepToken("a3", now.Add(time.Hour))
@@ -52,40 +52,79 @@ func TestNewest(t *testing.T) {
 	want(namesake, "")
 }
 
-// TestIsHeld: a token is held until its session ends, shows a newer one or lets it expire, and for its principal alone.
+// TestIsHeld: each token that a session has shown is held until the session ends or the token expires, and for its owner alone. The session finds it by its text.
 func TestIsHeld(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		now := time.Now()
-		alice, bob := principal.Principal{Name: "alice", Issuer: "https://login.example"}, principal.Principal{Name: "bob", Issuer: "https://login.example"}
+		alice := principal.Principal{Name: "alice", Issuer: "https://login.example"}
 		table := New()
 		table.SetWanted(true)
-		first, second := table.NewHolder(alice), table.NewHolder(alice)
-		show := func(h *Holder, lasts time.Duration) uint64 {
-			h.KeepToken("secret", now.Add(lasts))
-			return h.token.Serial
+		first, second := table.NewHolder(alice, "alice"), table.NewHolder(alice, "alice of dev")
+		show := func(h *Holder, text string, lasts time.Duration) string {
+			h.KeepToken(text, now.Add(lasts))
+			return h.HeldToken(text).ID
 		}
-		a, b := show(first, time.Hour), show(second, 2*time.Hour)
-		want := func(what string, serial uint64, held bool) {
+		a, b, narrow := show(first, "a", time.Hour), show(first, "b", 2*time.Hour), show(second, "narrow", 3*time.Hour)
+		want := func(what, owner, id string, held bool) {
 			t.Helper()
-			if table.IsHeld(alice.Key(), serial) != held {
+			if table.IsHeld(owner, id) != held {
 				t.Errorf("%s: held is %t", what, !held)
 			}
 		}
-		want("the first", a, true)
-		want("the second", b, true)
-		want("none", 0, false)
-		if table.IsHeld(bob.Key(), a) || table.IsHeld("", a) || (*Table)(nil).IsHeld(alice.Key(), a) {
-			t.Error("it is held for another principal, or by no table")
+		want("the first", "alice", a, true)
+		want("the one after it", "alice", b, true)
+		want("the other owner's", "alice of dev", narrow, true)
+		want("none", "alice", "", false)
+		want("the other owner's, for this one", "alice", narrow, false)
+		want("this one's, for the other", "alice of dev", a, false)
+		want("that of no owner", "", a, false)
+		if got, _ := table.NewestToken("alice"); got.Reveal() != "b" {
+			t.Errorf("the newest is %q", got.Reveal())
 		}
-		renewed := show(first, 3*time.Hour)
-		want("the one before the renewed", a, false)
-		want("the renewed", renewed, true)
-		second.ForgetToken()
-		want("the one of a session that has ended", b, false)
-		time.Sleep(3 * time.Hour) // no time passes in the bubble otherwise
-		want("the expired", renewed, false)
+		if (*Table)(nil).IsHeld("alice", a) || second.HeldToken("a").ID != "" || (*Holder)(nil).HeldToken("a").ID != "" {
+			t.Error("it is held by no table, or by another session")
+		}
+		second.ForgetTokens()
+		want("that of a session that has ended", "alice of dev", narrow, false)
+		time.Sleep(time.Hour) // no time passes in the bubble otherwise
+		want("the expired", "alice", a, false)
+		want("the one that lasts", "alice", b, true)
 	})
+}
+
+// TestTokensAreBounded: a session holds so many tokens; those that have expired go first, then the one that ends first.
+func TestTokensAreBounded(t *testing.T) {
+	t.Parallel()
+	now, table := time.Now(), New()
+	table.SetWanted(true)
+	h := table.NewHolder(principal.Principal{Name: "alice", Issuer: "https://login.example"}, "alice")
+	held := func(text string) bool { return h.HeldToken(text).ID != "" }
+	h.KeepToken("expired", now.Add(-time.Second))
+	for i := range maxTokens {
+		h.KeepToken(fmt.Sprint(i), now.Add(time.Hour+time.Duration(i)*time.Minute))
+	}
+	if held("expired") || !held("0") || len(h.tokens) != maxTokens {
+		t.Errorf("%d are held, the expired one: %t, the first: %t", len(h.tokens), held("expired"), held("0"))
+	}
+	h.KeepToken("more", now.Add(3*time.Hour))
+	h.KeepToken("more", now.Add(3*time.Hour)) // the same takes no other place
+	if held("0") || !held("1") || !held("more") || len(h.tokens) != maxTokens {
+		t.Errorf("%d are held, the first: %t, the second: %t, the last: %t", len(h.tokens), held("0"), held("1"), held("more"))
+	}
+}
+
+// TestOfContext: the work on a request has the token of that, also if that is none.
+func TestOfContext(t *testing.T) {
+	t.Parallel()
+	if _, ok := OfContext(t.Context()); ok {
+		t.Error("work for no request has a token")
+	}
+	for _, id := range []string{"", "x"} {
+		if got, ok := OfContext(NewContext(t.Context(), Token{ID: id})); !ok || got.ID != id {
+			t.Errorf("%q, %t", got.ID, ok)
+		}
+	}
 }
 
 // TestWhoHasNone: the local user, no one and the client of a configured token have no token, and no key finds one.
@@ -94,16 +133,16 @@ func TestWhoHasNone(t *testing.T) {
 	table := New()
 	table.SetWanted(true)
 	for _, who := range []principal.Principal{{}, principal.User(), {Name: "alice"}} {
-		h := table.NewHolder(who)
+		h := table.NewHolder(who, who.Key())
 		h.KeepToken("secret", time.Now().Add(time.Hour))
 		if got, ok := table.NewestToken(who.Key()); ok || got.Reveal() != "" {
 			t.Errorf("%s has %q", who, got.Reveal())
 		}
-		h.ForgetToken()
+		h.ForgetTokens()
 	}
 	var none *Table
 	none.SetWanted(true)
-	none.NewHolder(principal.Principal{Name: "a", Issuer: "b"}).KeepToken("secret", time.Now().Add(time.Hour))
+	none.NewHolder(principal.Principal{Name: "a", Issuer: "b"}, "a@b").KeepToken("secret", time.Now().Add(time.Hour))
 	if _, ok := none.NewestToken("a@b"); ok {
 		t.Error("what is no table holds a token")
 	}
@@ -114,7 +153,7 @@ func TestNothingShowsIt(t *testing.T) {
 	t.Parallel()
 	table := New()
 	table.SetWanted(true)
-	h := table.NewHolder(principal.Principal{Name: "alice", Issuer: "https://login.example"})
+	h := table.NewHolder(principal.Principal{Name: "alice", Issuer: "https://login.example"}, "alice@login.example")
 	h.KeepToken("c4n4ry", time.Now().Add(time.Hour))
 	token, _ := table.NewestToken("alice@login.example")
 	asJSON, err := json.Marshal(token)

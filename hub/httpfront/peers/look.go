@@ -4,9 +4,13 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -38,6 +42,10 @@ func (p *Peers) askAll(ctx context.Context) {
 			turns <- struct{}{}
 			defer func() { <-turns }()
 			name, err := p.askName(ctx, at)
+			if errors.Is(err, errRelayed) {
+				p.o.Log.Warn().Str("address", at.host).Err(err).Msg("no request is forwarded to this address")
+				return
+			}
 			if err != nil {
 				p.o.Log.Debug().Str("address", at.host).Err(err).Msg("no other hub answers here")
 				return
@@ -77,7 +85,18 @@ func (p *Peers) findPlaces(ctx context.Context) (all []place) {
 	return all
 }
 
-// askName returns the name of the hub at a place. It is sealed and bound to the question, so it is no earlier answer.
+// An answer names a hub to another hub that asks for it.
+type answer struct {
+	Node string `json:"node"` // its name
+	At   string `json:"at"`   // the address and the port at which it was asked
+}
+
+// errRelayed: the hub was asked at another address than the question was sent to.
+var errRelayed = errors.New("something between the hubs relays the question")
+
+// askName returns the name of the hub at a place. The answer is sealed and bound to the question, so it is no earlier answer. Over https the
+// certificate proves who has answered. Over http the hub has to name the address that was asked: another program there could pass the question
+// on to a hub, and would be sent the tokens of clients.
 func (p *Peers) askName(ctx context.Context, at place) (string, error) {
 	question := rand.Text()
 	sealed, err := p.o.Seal.Seal(purposeAsk, nil, time.Now().Add(validTime), []byte(question))
@@ -95,12 +114,31 @@ func (p *Peers) askName(ctx context.Context, at place) (string, error) {
 		return "", err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
 		return "", err
 	}
-	name, err := p.o.Seal.Open(purposeName, []byte(question), time.Now(), string(answer))
-	return string(name), err
+	if text, err = p.o.Seal.Open(purposeName, []byte(question), time.Now(), string(text)); err != nil {
+		return "", err
+	}
+	var a answer
+	if err := json.Unmarshal(text, &a); err != nil {
+		return "", err
+	}
+	if at.of.url.Scheme != "https" && (a.At == "" || a.At != plainAddress(at.host)) {
+		return "", fmt.Errorf("%w: the hub %q was asked at %s; write https:// in http.peers of hub.json, or an address of the hub itself", errRelayed, printable.Escape(a.Node, 100), printable.Escape(a.At, 100))
+	}
+	return a.Node, nil
+}
+
+// plainAddress returns an address and port in the one form that both ends of a connection write; "" if it is none. The zone of an address is each
+// machine's own.
+func plainAddress(text string) string {
+	a, err := netip.ParseAddrPort(text)
+	if err != nil {
+		return ""
+	}
+	return netip.AddrPortFrom(a.Addr().Unmap().WithZone(""), a.Port()).String()
 }
 
 // ServeName tells another hub the name of this one. It reports whether another hub has asked; otherwise nothing is written.
@@ -112,11 +150,19 @@ func (p *Peers) ServeName(w http.ResponseWriter, r *http.Request) bool {
 	if err != nil {
 		return false
 	}
-	answer, err := p.o.Seal.Seal(purposeName, question, time.Now().Add(validTime), []byte(p.o.Node))
+	a := answer{Node: p.o.Node}
+	if local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
+		a.At = plainAddress(local.String())
+	}
+	text, err := json.Marshal(a)
+	if err != nil {
+		return false
+	}
+	sealed, err := p.o.Seal.Seal(purposeName, question, time.Now().Add(validTime), text)
 	if err != nil {
 		return false
 	}
 	w.Header().Set("Cache-Control", "no-store")
-	_, _ = io.WriteString(w, answer)
+	_, _ = io.WriteString(w, sealed)
 	return true
 }

@@ -10,6 +10,7 @@ import (
 	stdlog "log"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/http/httputil"
 	"net/url"
 	"sync"
@@ -156,8 +157,8 @@ type Request struct {
 	Body   []byte // what was read of it; nil: nothing was
 }
 
-// Forward has the hub of a name serve a request, and reports whether it has answered. Otherwise nothing was sent or written: the hub is not
-// known, or cannot be reached.
+// Forward has the hub of a name serve a request, and reports whether it has answered. Otherwise no request was sent and no answer written: the
+// hub is not known, or there is no connection to it.
 func (p *Peers) Forward(w http.ResponseWriter, r *http.Request, f Request) (answered bool) {
 	if p == nil || f.Node == "" || f.Node == p.o.Node {
 		return false
@@ -185,7 +186,11 @@ func (p *Peers) Forward(w http.ResponseWriter, r *http.Request, f Request) (answ
 		r = r.Clone(r.Context())
 		r.Body = &lastRead{r.Body, out.control}
 	}
-	answered = true
+	sent, answered := false, true
+	trace := &httptrace.ClientTrace{ // its functions are called by who forwards: the transport may try a second connection if it has sent nothing by the first
+		GetConn: func(string) { sent = false },
+		GotConn: func(httptrace.GotConnInfo) { sent = true },
+	}
 	proxy := httputil.ReverseProxy{
 		Rewrite: func(pr *httputil.ProxyRequest) {
 			pr.Out.URL.Scheme, pr.Out.URL.Host, pr.Out.Host = at.of.url.Scheme, at.host, pr.In.Host
@@ -202,29 +207,28 @@ func (p *Peers) Forward(w http.ResponseWriter, r *http.Request, f Request) (answ
 			return nil
 		},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) { // w is out: it gives the text its time, however long the other hub took
-			answered = !p.noteFailure(f.Node, at, err)
+			answered = sent && !errors.Is(err, errMisdirected)
+			p.noteFailure(f.Node, at, answered, err)
 			if answered {
 				http.Error(w, "the hub that keeps this session has not answered; what was sent to it may have run", http.StatusBadGateway)
 			}
 		},
 	}
-	proxy.ServeHTTP(out, r)
+	proxy.ServeHTTP(out, r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
 	return answered
 }
 
-// noteFailure reports whether a request has reached no hub, and forgets where the hub was that it was for.
-func (p *Peers) noteFailure(node string, at place, err error) (unsent bool) {
-	operation, dialed := errors.AsType[*net.OpError](err)
-	unsent = errors.Is(err, errMisdirected) || dialed && operation.Op == "dial"
-	p.o.Log.Warn().Str("node", printable.Escape(node, 100)).Str("address", at.host).Bool("sent", !unsent).Err(err).Msg("a request could not be forwarded")
-	if unsent {
-		p.mu.Lock()
-		if p.known[node].place == at {
-			delete(p.known, node)
-		}
-		p.mu.Unlock()
+// noteFailure logs that a request was not answered by the hub that it was for. If no hub may have served it, the place of that hub is forgotten.
+func (p *Peers) noteFailure(node string, at place, sent bool, err error) {
+	p.o.Log.Warn().Str("node", printable.Escape(node, 100)).Str("address", at.host).Bool("sent", sent).Err(err).Msg("a request could not be forwarded")
+	if sent || errors.Is(err, context.Canceled) { // that the client has gone is no fault of the place
+		return
 	}
-	return unsent
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.known[node].place == at {
+		delete(p.known, node)
+	}
 }
 
 // A patientWriter gives each part of an answer its time to be written, however long the answer takes.

@@ -2,7 +2,9 @@ package peers
 
 import (
 	"bytes"
+	"crypto/x509"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -16,6 +18,7 @@ import (
 	"github.com/rs/zerolog"
 	"go.uber.org/goleak"
 
+	"mcphub/e2e/trusttest"
 	"mcphub/hub/httpfront/headers"
 	"mcphub/hub/seal"
 )
@@ -233,6 +236,99 @@ func TestAnotherProgramAtTheAddress(t *testing.T) {
 	passTime()
 	if forward() || stolen.Load() != 0 {
 		t.Errorf("another program was sent %d tokens", stolen.Load())
+	}
+}
+
+// TestARelayAtTheAddress is an attack: a program without the key, at an address that hub.json names, passes the question for the name on to a hub, and its
+// answer back, to be sent the requests of clients. Control: the hub itself is sent them, at its own address.
+func TestARelayAtTheAddress(t *testing.T) {
+	t.Parallel()
+	hub := named(t, "b", "k")
+	var served, stolen, relayed atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !hub.ServeName(w, r) {
+			served.Add(1)
+		}
+	}))
+	t.Cleanup(server.Close)
+	relay := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "" {
+			stolen.Add(1)
+			return
+		}
+		question, err := http.NewRequestWithContext(r.Context(), http.MethodGet, server.URL+Path, nil)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		question.Header = r.Header
+		answer, err := http.DefaultTransport.RoundTrip(question)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer func() { _ = answer.Body.Close() }()
+		relayed.Add(1)
+		_, _ = io.Copy(w, answer.Body)
+	}))
+	t.Cleanup(relay.Close)
+	forwards := func(address string, log zerolog.Logger) bool {
+		p := named(t, "a", "k", address)
+		p.o.Log = log
+		return p.Forward(httptest.NewRecorder(), request("POST", "/mcp", "Bearer x", "s"), Request{Node: "b", Client: "192.0.2.7", Body: []byte("{}")})
+	}
+	if !forwards(server.URL, zerolog.Nop()) || served.Load() != 1 {
+		t.Fatal("the control: the hub was sent nothing")
+	}
+	var told bytes.Buffer
+	if forwards(relay.URL, zerolog.New(&told)) || stolen.Load() != 0 || relayed.Load() == 0 {
+		t.Errorf("the relay was sent %d tokens, and has passed on %d questions", stolen.Load(), relayed.Load())
+	}
+	for _, want := range []string{`"level":"warn"`, strings.TrimPrefix(relay.URL, "http://"), "was asked at " + strings.TrimPrefix(server.URL, "http://"), "write https:// in http.peers"} {
+		if !strings.Contains(told.String(), want) {
+			t.Errorf("the log lacks %q: %s", want, &told)
+		}
+	}
+}
+
+// TestPlainAddress: both ends of a connection write its address in one form.
+func TestPlainAddress(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"10.0.0.1:80": "10.0.0.1:80", "[::ffff:10.0.0.1]:80": "10.0.0.1:80", "[fe80::1%eth0]:80": "[fe80::1]:80",
+		"/run/hub.sock": "", "hub-1:80": "", "": "",
+	} {
+		if got := plainAddress(text); got != want {
+			t.Errorf("%q is %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestNoHandshake: a request whose connection by TLS was not made has not run, and no client is told that it may have. Control: one that broke after it was made.
+func TestNoHandshake(t *testing.T) {
+	t.Parallel()
+	authority := trusttest.New(t)
+	hub := named(t, "b", "k")
+	server := authority.Serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !hub.ServeName(w, r) {
+			panic(http.ErrAbortHandler)
+		}
+	}), nil)
+	p := named(t, "a", "k", server.URL)
+	at := p.listed[len(p.listed)-1]
+	trusted := authority.Pool()
+	at.transport.TLSClientConfig.RootCAs = trusted
+	forward := func() (bool, int) {
+		w := httptest.NewRecorder()
+		return p.Forward(w, request("POST", "/mcp", "Bearer x", "s"), Request{Node: "b", Client: "192.0.2.7", Body: []byte("{}")}), w.Code
+	}
+	if answered, code := forward(); !answered || code != http.StatusBadGateway {
+		t.Errorf("the control: %t, %d", answered, code)
+	}
+	at.transport.CloseIdleConnections()
+	at.transport.TLSClientConfig.RootCAs = x509.NewCertPool()
+	if answered, code := forward(); answered || code != http.StatusOK { // of the recorder: nothing was written
+		t.Errorf("of an authority that is not trusted: %t, %d", answered, code)
 	}
 }
 

@@ -56,7 +56,7 @@ func (d *Desk) Serve(w http.ResponseWriter, r *http.Request, whose Whose) (statu
 	h.Set("Content-Security-Policy", "default-src 'none'; base-uri 'none'; frame-ancestors 'none'")
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "same-origin") // without any, browsers send a form without its origin
+	h.Set("Referrer-Policy", "same-origin") // without any, browsers leave out the origin of a form
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	if r.Method != http.MethodPost && r.Method != http.MethodGet {
 		h.Set("Allow", "GET, POST")

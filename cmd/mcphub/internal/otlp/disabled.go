@@ -8,6 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"mcphub/cmd/mcphub/internal/delivery"
 	"mcphub/hub/tracing"
 )
 
@@ -20,6 +21,11 @@ type Tracing struct{ tracing.Tracer }
 // Open returns an error, for Built is false.
 func Open(context.Context, string, zerolog.Logger) (*Tracing, error) {
 	return nil, errors.New("this build of mcphub has no exporter for traces")
+}
+
+// OpenLogs returns an error, for Built is false.
+func OpenLogs(context.Context, func(string) string, string, zerolog.Logger) (delivery.Collector, error) {
+	return nil, errors.New("this build of mcphub has no exporter for logs")
 }
 
 // Close does nothing.

@@ -40,6 +40,16 @@ func Open(ctx context.Context, version string, log zerolog.Logger) (*Tracing, er
 	if err != nil {
 		return nil, fmt.Errorf("traces cannot be exported: %w", err)
 	}
+	of, err := resourceOf(ctx, version, log)
+	if err != nil {
+		return nil, err
+	}
+	provider := sdk.NewTracerProvider(sdk.WithBatcher(exporter), sdk.WithResource(of))
+	return &Tracing{provider, provider.Tracer("mcphub", trace.WithInstrumentationVersion(version))}, nil
+}
+
+// resourceOf returns the attributes of this process.
+func resourceOf(ctx context.Context, version string, log zerolog.Logger) (*resource.Resource, error) {
 	own := resource.NewSchemaless(attribute.String("service.name", "mcphub"), attribute.String("service.version", version))
 	said, err := resource.New(ctx, resource.WithTelemetrySDK(), resource.WithFromEnv())
 	if err != nil {
@@ -49,8 +59,7 @@ func Open(ctx context.Context, version string, log zerolog.Logger) (*Tracing, er
 	if err != nil {
 		return nil, fmt.Errorf("the attributes of the process: %w", err)
 	}
-	provider := sdk.NewTracerProvider(sdk.WithBatcher(exporter), sdk.WithResource(of))
-	return &Tracing{provider, provider.Tracer("mcphub", trace.WithInstrumentationVersion(version))}, nil
+	return of, nil
 }
 
 // Close sends what waits, as long as ctx lasts, and ends the Tracing.

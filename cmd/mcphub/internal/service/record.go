@@ -7,25 +7,30 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"mcphub/cmd/mcphub/internal/delivery"
 	"mcphub/cmd/mcphub/internal/retention"
-	"mcphub/cmd/mcphub/internal/syslog"
 	"mcphub/hub"
 	"mcphub/internal/audit"
 )
 
+// recordTo is where the lines of the record go besides the file.
+type recordTo struct {
+	copied     io.Writer // nil: none
+	collectors []delivery.Collector
+	lost       func(lines uint64) // is given the number of lines that a collector will not get
+}
+
 // keepRecord has what the Hub of cfg decides recorded in a folder ("": not).
 // If that fails now it is tried again: the Hub decides what that means for
-// calls. run keeps the record until its context ends. Each line goes to
-// copied as well, if that is not nil. Old files are removed as keep says, and a
-// collector gets the lines if to names one.
-func keepRecord(cfg *hub.Config, dir string, short bool, copied io.Writer, keep retention.Bounds, to syslog.Options) (run func(context.Context) error) {
+// calls. run keeps the record until its context ends. Old files are removed as keep says.
+func keepRecord(cfg *hub.Config, dir string, short bool, keep retention.Bounds, to recordTo) (run func(context.Context) error) {
 	if dir == "" {
 		return func(context.Context) error { return nil }
 	}
 	required := cfg.Audit.Required
 	o := audit.Options{Dir: dir, Program: "mcphub " + cfg.Version, Continue: short}
-	if copied != nil {
-		o.Copy = audit.NewCopy(copied, func(lines int) {
+	if to.copied != nil {
+		o.Copy = audit.NewCopy(to.copied, func(lines int) {
 			cfg.Log.Error().Int("lines", lines).Msg("lines of the audit log were left out on standard output, which takes too little; the file has them")
 		})
 	}
@@ -39,8 +44,8 @@ func keepRecord(cfg *hub.Config, dir string, short bool, copied io.Writer, keep 
 			beside.Go(func() { o.Copy.Run(copying) })
 		}
 		beside.Go(func() { keeper.Run(ctx) })
-		if !to.IsZero() {
-			sender := syslog.Sender{Dir: dir, Options: to, Log: cfg.Log}
+		for _, c := range to.collectors {
+			sender := delivery.Sender{Dir: dir, To: c, Lost: to.lost, Log: cfg.Log}
 			beside.Go(func() { sender.Run(copying) })
 		}
 		err := cfg.Audit.Recorder.Run(ctx) // its last line is copied too
@@ -66,7 +71,7 @@ func warnOfRecord(log zerolog.Logger, st audit.State, required bool) {
 // Such a run goes on with the log of those before it: a file for each would be
 // one for each call.
 func WithRecord(cfg *hub.Config, dir string, do func() error) error {
-	run := keepRecord(cfg, dir, true, nil, retention.Bounds{}, syslog.Options{})
+	run := keepRecord(cfg, dir, true, retention.Bounds{}, recordTo{})
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- run(ctx) }()

@@ -9,7 +9,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/cmd/mcphub/internal/retention"
-	"mcphub/cmd/mcphub/internal/syslog"
 	"mcphub/e2e/bounds"
 	"mcphub/e2e/recordtest"
 	"mcphub/hub"
@@ -35,7 +34,7 @@ func TestAHubKeepsItsRecordWithinBounds(t *testing.T) {
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		run := keepRecord(&cfg, dir, short, nil, retention.Bounds{Age: time.Hour}, syslog.Options{})
+		run := keepRecord(&cfg, dir, short, retention.Bounds{Age: time.Hour}, recordTo{})
 		go func() { ended <- run(ctx) }()
 		if !bounds.Within(bounds.Patience, func() bool { return !exists() }) {
 			t.Error("a hub keeps what is too old")

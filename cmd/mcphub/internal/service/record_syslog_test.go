@@ -11,8 +11,8 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"mcphub/cmd/mcphub/internal/delivery"
 	"mcphub/cmd/mcphub/internal/retention"
-	"mcphub/cmd/mcphub/internal/syslog"
 	"mcphub/e2e/bounds"
 	"mcphub/hub"
 )
@@ -43,7 +43,7 @@ func TestARecordIsSent(t *testing.T) {
 	}()
 	cfg := hub.Config{Log: zerolog.Nop()}
 	ctx, stop := context.WithCancel(t.Context())
-	run := keepRecord(&cfg, filepath.Join(t.TempDir(), "audit"), false, nil, retention.Bounds{}, syslog.Options{Address: "tcp://" + ln.Addr().String()})
+	run := keepRecord(&cfg, filepath.Join(t.TempDir(), "audit"), false, retention.Bounds{}, recordTo{collectors: []delivery.Collector{delivery.Syslog{Address: "tcp://" + ln.Addr().String()}}})
 	done := make(chan error, 1)
 	go func() { done <- run(ctx) }()
 	<-begun

@@ -44,7 +44,7 @@ func Serve(ctx context.Context, src *setup.Source, log zerolog.Logger, address s
 	})
 }
 
-// A front is how clients come to a hub.
+// A front connects clients with a hub.
 type front struct {
 	client  consent.ClientProcess             // whom it serves alone
 	clients func(h *hub.Hub) []caller.Process // that are served; nil: they come over HTTP

@@ -16,13 +16,13 @@ import (
 	"mcphub/cmd/mcphub/internal/admin"
 	"mcphub/cmd/mcphub/internal/childlog"
 	"mcphub/cmd/mcphub/internal/config/hubfile"
+	"mcphub/cmd/mcphub/internal/delivery"
 	"mcphub/cmd/mcphub/internal/desktop"
 	"mcphub/cmd/mcphub/internal/guardian"
 	"mcphub/cmd/mcphub/internal/otlp"
 	"mcphub/cmd/mcphub/internal/retention"
 	"mcphub/cmd/mcphub/internal/rundir"
 	"mcphub/cmd/mcphub/internal/setup"
-	"mcphub/cmd/mcphub/internal/syslog"
 	"mcphub/hub"
 	"mcphub/hub/status"
 	"mcphub/internal/caller"
@@ -42,14 +42,24 @@ type sidecar struct {
 	shared  bool                         // sessions attach to it
 	http    atomic.Pointer[httpSettings] // nil: it is not served
 	wg      sync.WaitGroup
-	cancel  context.CancelFunc
+
+	undelivered atomic.Uint64 // lines of the record that a collector will not get
+	cancel      context.CancelFunc
 }
 
 // openSidecar opens the audit log and the children's logs where they are to be, and has the Hub
 // report what is to go there. Each line of the audit log goes to copied as well; nil: nowhere.
 func openSidecar(made *setup.Result, copied io.Writer) *sidecar {
 	cfg := &made.Hub
-	a := &sidecar{log: cfg.Log, version: cfg.Version, record: keepRecord(cfg, made.Audit, false, copied, retention.Bounds(made.Keep), syslog.Options(made.Syslog))}
+	a := &sidecar{log: cfg.Log, version: cfg.Version}
+	to := recordTo{copied: copied, lost: func(lines uint64) { a.undelivered.Add(lines) }}
+	if made.Syslog.Address != "" {
+		to.collectors = append(to.collectors, delivery.Syslog(made.Syslog))
+	}
+	if c := findLogCollector(cfg.Version, cfg.Log); c != nil {
+		to.collectors = append(to.collectors, c)
+	}
+	a.record = keepRecord(cfg, made.Audit, false, retention.Bounds(made.Keep), to)
 	if made.Logs == "" {
 		return a
 	}

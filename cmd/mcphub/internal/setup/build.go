@@ -85,7 +85,7 @@ func (s *Source) Build(file *config.File, w io.Writer, log zerolog.Logger) (Resu
 	r.Logins = Logins(store, kept)
 	cfg.Callers = callertoken.New()
 	cfg.Login, cfg.StartLogin = r.childLogin, r.startLogin
-	if s.Desk != nil && file.HTTP.Resource != "" { // else the address of the pages is not known
+	if s.Desk != nil && file.HTTP.Resource != "" { // else no browser has an address of the pages
 		r.Desk, cfg.LoginPages = s.Desk, true
 	}
 	if err := addServers(file, cfg); err != nil {

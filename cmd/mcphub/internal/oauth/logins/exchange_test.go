@@ -1,6 +1,7 @@
 package logins_test
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -66,7 +67,7 @@ func (x *exchanger) exchangesAsked() []url.Values {
 // openSession opens a session of someone for whom an issuer vouches, and shows a token in it.
 func (x *exchanger) openSession(name, issuer string) (who principal.Principal, session *callertoken.Holder) {
 	who = principal.Principal{Name: name, Issuer: issuer}
-	session = x.callers.NewHolder(who)
+	session = x.callers.NewHolder(who, who.Key())
 	session.KeepToken(oauthtest.Canary+" of "+name, time.Now().Add(time.Hour))
 	return who, session
 }
@@ -141,7 +142,7 @@ func TestExchange(t *testing.T) {
 
 	// No session, no token, although one was had.
 	expect(t, of["bob"], x.Server, http.StatusOK, "")
-	session.ForgetToken()
+	session.ForgetTokens()
 	for _, src := range []*logins.Source{of["alice"], another} {
 		if token, advice := src.Token(t.Context()); token != "" || !strings.Contains(advice, `call over HTTP with a token of one of "http.issuers"`) {
 			t.Errorf("%q %q", token, advice)
@@ -167,25 +168,67 @@ func TestExchangeEndsWithItsSession(t *testing.T) {
 	x, st := anExchanger(t, nil), store(t.TempDir())
 	alice, former := x.openSession("alice", x.Issuer)
 	src := x.sourceFor(t, st, alice.Key(), nil)
-	want := func(exchanges int) {
+	want := func(user string, exchanges int) {
 		t.Helper()
-		if token, advice := src.Token(t.Context()); x.User(token) != "alice" || advice != "" || len(x.exchangesAsked()) != exchanges {
-			t.Errorf("%q, %q after %d exchanges, want %d", x.User(token), advice, len(x.exchangesAsked()), exchanges)
+		if token, advice := src.Token(t.Context()); x.User(token) != user || advice != "" || len(x.exchangesAsked()) != exchanges {
+			t.Errorf("%q, %q after %d exchanges, want %q after %d", x.User(token), advice, len(x.exchangesAsked()), user, exchanges)
 		}
 	}
-	want(1)
-	former.ForgetToken()
+	want("alice", 1)
+	former.ForgetTokens()
 	_, session := x.openSession("alice", x.Issuer)
-	want(2)
-	want(2)
-	session.KeepToken(oauthtest.Canary+" of alice", time.Now().Add(time.Minute)) // lasts no longer than the one that is held
-	want(2)
-	session.KeepToken(oauthtest.Canary+" of alice", time.Now().Add(2*time.Hour))
-	want(3)
+	want("alice", 2)
+	want("alice", 2)
+	session.KeepToken(oauthtest.Canary+" of older", time.Now().Add(time.Minute)) // lasts no longer than the one that is held
+	want("alice", 2)
+	session.KeepToken(oauthtest.Canary+" of newer", time.Now().Add(2*time.Hour))
+	want("newer", 3)
 	_, other := x.openSession("alice", x.Issuer) // another session of hers changes nothing
-	want(3)
-	other.ForgetToken()
-	want(3)
+	want("newer", 3)
+	other.ForgetTokens()
+	want("newer", 3)
+}
+
+// TestACallGoesByItsOwnToken is an attack: a call comes with a token that may do less than another one that its principal has shown, and that lasts longer. It goes by
+// what was had in exchange for its own token, also after the server has refused that, and by nothing if its own token is held no more or is another owner's. Control: what
+// the hub asks by itself goes by the one that lasts longest.
+func TestACallGoesByItsOwnToken(t *testing.T) {
+	t.Parallel()
+	x, st := anExchanger(t, nil), store(t.TempDir())
+	alice, session := x.openSession("wide", x.Issuer)
+	session.KeepToken(oauthtest.Canary+" of narrow", time.Now().Add(time.Minute))
+	src := x.sourceFor(t, st, alice.Key(), nil)
+	with := func(h *callertoken.Holder, name string) context.Context {
+		return callertoken.NewContext(t.Context(), h.HeldToken(oauthtest.Canary+" of "+name))
+	}
+	want := func(ctx context.Context, user string, exchanges int) string {
+		t.Helper()
+		token, advice := src.Token(ctx)
+		if x.User(token) != user || (advice == "") != (user != "") || len(x.exchangesAsked()) != exchanges {
+			t.Errorf("%q, %q after %d exchanges, want %q after %d", x.User(token), advice, len(x.exchangesAsked()), user, exchanges)
+		}
+		return token
+	}
+	want(t.Context(), "wide", 1)
+	narrow := with(session, "narrow")
+	used := want(narrow, "narrow", 2)
+	want(with(session, "wide"), "wide", 2)
+	want(narrow, "narrow", 2)
+	if token, advice, _ := src.Refused(narrow, used, http.StatusUnauthorized, http.Header{}); x.User(token) != "narrow" || token == used {
+		t.Errorf("instead of a refused one: %q, %q", x.User(token), advice)
+	}
+	want(narrow, "narrow", 3)
+
+	other := x.callers.NewHolder(alice, alice.Key()+"\x00\x00dev")
+	other.KeepToken(oauthtest.Canary+" of dev", time.Now().Add(9*time.Hour))
+	want(with(other, "dev"), "", 3)
+	want(t.Context(), "wide", 3)
+	want(with(session, "unknown"), "", 3)
+	session.ForgetTokens()
+	want(narrow, "", 3)
+	if token, advice, _ := src.Refused(narrow, used, http.StatusUnauthorized, http.Header{}); token != "" || advice == "" || len(x.exchangesAsked()) != 3 {
+		t.Errorf("after the end of its session: %q, %q", x.User(token), advice)
+	}
 }
 
 // TestExchangeForNoOne: who has shown no token of an issuer gets no token, and no request is sent anywhere. Control: TestExchange.
@@ -194,7 +237,7 @@ func TestExchangeForNoOne(t *testing.T) {
 	x, st := anExchanger(t, nil), store(t.TempDir())
 	x.Asked = func(r *http.Request) { t.Errorf("asked for %s", r.URL) }
 	x.openSession("alice", x.Issuer)
-	x.callers.NewHolder(principal.Principal{Name: "token"}).KeepToken(oauthtest.Canary, time.Now().Add(time.Hour))
+	x.callers.NewHolder(principal.Principal{Name: "token"}, "token").KeepToken(oauthtest.Canary, time.Now().Add(time.Hour))
 	for _, key := range []string{"", "token", "alice", "alice@elsewhere.example"} {
 		expect(t, x.sourceFor(t, st, key, nil), x.Server, 0, "this caller has shown none of an issuer; call over HTTP")
 	}

@@ -24,7 +24,7 @@ type Source struct {
 	name      string             // under which the login is kept, or held
 	at        string             // the line of hub.json that has the settings
 	asked     bool               // hub.json states that the server needs a login
-	exchange  bool               // a token is had in exchange for a caller's token
+	exchange  bool               // a token is had in exchange for a caller's token; principal is the owner of that
 	callers   *callertoken.Table // whose tokens those are; nil: no one has any
 	headers   map[string]string  // of requests to the server
 	// fetch gets a token that is not kept; nil: there is a login, which is kept.
@@ -42,11 +42,11 @@ type held struct {
 // Options are what a Source is made of.
 type Options struct {
 	Settings  oauth.Settings
-	Principal string
-	Asked     bool // hub.json states that the server needs a login: it is looked for before the server asks
-	Machine   bool // the client itself logs in
+	Principal string // whose login it is; with Exchange the owner of callers' tokens
+	Asked     bool   // hub.json states that the server needs a login: it is looked for before the server asks
+	Machine   bool   // the client itself logs in
 
-	Exchange bool               // a token is had in exchange for the newest one of the principal
+	Exchange bool               // a token is had in exchange for the one that the request was admitted by
 	Callers  *callertoken.Table // which holds that; nil: no one has any
 	Headers  map[string]string  // of hub.json, for requests to the server
 	At       string             // the line of hub.json that has the settings
@@ -79,6 +79,10 @@ func (s *Store) Source(o Options) (*Source, error) {
 // caller's does no request go without one: advice is why there is none.
 func (s *Source) Token(ctx context.Context) (token, advice string) {
 	if s.exchange {
+		ctx, ok := s.withSubject(ctx)
+		if !ok {
+			return "", errNoCaller.Error()
+		}
 		return s.tokenOfCaller(ctx)
 	}
 	return s.tokenOfLogin(ctx), ""
@@ -135,6 +139,12 @@ func (s *Source) readLogin(ctx context.Context) *held {
 // in.
 func (s *Source) Refused(ctx context.Context, used string, status int, header http.Header) (token, advice string, logIn bool) {
 	ch := oauth.ChallengeOf(header)
+	if s.exchange {
+		var ok bool
+		if ctx, ok = s.withSubject(ctx); !ok {
+			return "", errNoCaller.Error(), false
+		}
+	}
 	if status == http.StatusForbidden {
 		switch {
 		case ch.Error != "insufficient_scope":
@@ -268,7 +278,7 @@ func (s *Source) renewTokens(ctx context.Context, used string, ch oauth.Challeng
 
 // startRenewal returns the renewal that is under way, and starts one if there is none.
 func (s *Source) startRenewal(ctx context.Context, used string, ch oauth.Challenge) *renewal {
-	name, st := s.name, s.store
+	name, st := s.nameFor(ctx), s.store
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if r := st.renewals[name]; r != nil {

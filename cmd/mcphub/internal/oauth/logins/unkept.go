@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"mcphub/cmd/mcphub/internal/oauth"
+	"mcphub/internal/callertoken"
 	"mcphub/internal/printable"
 )
 
@@ -17,7 +18,7 @@ import (
 // An unkept is a token that is not kept, and is used by all Sources of its name.
 type unkept struct {
 	*oauth.TokenSet
-	subject uint64    // the serial of the caller's token that it was had for; 0: it was had for none
+	subject string    // the ID of the caller's token that it was had for; "": it was had for none
 	of      *Source   // one of them
 	got     time.Time // when
 	instead bool      // the server had refused the one before it
@@ -33,7 +34,7 @@ func (s *Source) fetchUnkept(ctx context.Context, used string, ch oauth.Challeng
 	st := s.store
 	st.mu.Lock()
 	maps.DeleteFunc(st.unkept, func(_ string, u *unkept) bool { return u.of.isSpent(u) })
-	have := st.unkept[s.name]
+	have := st.unkept[s.nameFor(ctx)]
 	st.mu.Unlock()
 	refused := have != nil && have.Access == used
 	switch {
@@ -48,13 +49,13 @@ func (s *Source) fetchUnkept(ctx context.Context, used string, ch oauth.Challeng
 	}
 	next.of, next.got, next.instead = s, time.Now(), refused && !have.Expired()
 	st.mu.Lock()
-	st.unkept[s.name] = next
+	st.unkept[s.nameFor(ctx)] = next
 	st.mu.Unlock()
 	return next.TokenSet, nil
 }
 
 // isSpent reports whether a token that was had in exchange is of no use any more: it has expired, or no session holds the caller's token that it
-// was had for. The session has ended then, or has shown a newer one, which may have other rights.
+// was had for.
 func (s *Source) isSpent(u *unkept) bool {
 	return s.exchange && (!s.callers.IsHeld(s.principal, u.subject) || !time.Now().Before(u.Expiry))
 }
@@ -75,14 +76,29 @@ func (s *Source) logInAsMachine(ctx context.Context, ch oauth.Challenge) (*unkep
 // errNoCaller is why there is nothing to exchange.
 var errNoCaller = errors.New(`this server is called with a token in exchange for the caller's, and this caller has shown none of an issuer; call over HTTP with a token of one of "http.issuers" of hub.json`)
 
-// tokenOfCaller returns the token that is had in exchange for the caller's. An earlier one counts only as long as a session holds the caller's token
-// that it was had for.
-func (s *Source) tokenOfCaller(ctx context.Context) (token, advice string) {
-	if _, ok := s.callers.NewestToken(s.principal); !ok {
-		return "", errNoCaller.Error()
+// withSubject returns ctx with the token of the caller that is exchanged for a request to the server; false if there is none. For a call it is the token
+// that the call has come with, and no other: another one of the same principal may have other rights. What the hub asks by itself, such as what the
+// server offers, goes by the newest token of the sessions that the instance serves.
+func (s *Source) withSubject(ctx context.Context) (context.Context, bool) {
+	if shown, ok := callertoken.OfContext(ctx); ok {
+		return ctx, s.callers.IsHeld(s.principal, shown.ID)
 	}
+	newest, ok := s.callers.NewestToken(s.principal)
+	return callertoken.NewContext(ctx, newest), ok
+}
+
+// nameFor returns the name under which a token is held that is used for a request: each token of a caller has its own.
+func (s *Source) nameFor(ctx context.Context) string {
+	if shown, ok := callertoken.OfContext(ctx); ok && s.exchange {
+		return s.name + "/" + shown.ID
+	}
+	return s.name
+}
+
+// tokenOfCaller returns the token that is had in exchange for the caller's, which ctx has. An earlier one counts only as long as a session holds that.
+func (s *Source) tokenOfCaller(ctx context.Context) (token, advice string) {
 	s.store.mu.Lock()
-	have := s.store.unkept[s.name]
+	have := s.store.unkept[s.nameFor(ctx)]
 	s.store.mu.Unlock()
 	if have != nil && !s.isSpent(have) && !have.Expired() {
 		return have.Access, ""
@@ -94,9 +110,9 @@ func (s *Source) tokenOfCaller(ctx context.Context) (token, advice string) {
 	return g.Access, ""
 }
 
-// exchangeToken gets a token in exchange for the newest one of the caller.
+// exchangeToken gets a token in exchange for the caller's, which ctx has.
 func (s *Source) exchangeToken(ctx context.Context, ch oauth.Challenge) (*unkept, error) {
-	shown, ok := s.callers.NewestToken(s.principal)
+	shown, ok := callertoken.OfContext(ctx)
 	if !ok {
 		return nil, errNoCaller
 	}
@@ -117,7 +133,7 @@ func (s *Source) exchangeToken(ctx context.Context, ch oauth.Challenge) (*unkept
 	if err != nil {
 		return nil, fmt.Errorf("there is no token in exchange for the caller's: %w; see \"auth\"%s", err, s.entryPlace())
 	}
-	return &unkept{TokenSet: g, subject: shown.Serial}, nil
+	return &unkept{TokenSet: g, subject: shown.ID}, nil
 }
 
 // adviseScopes returns what helps if the server asks for a token that may do more.

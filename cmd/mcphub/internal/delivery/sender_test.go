@@ -1,4 +1,4 @@
-package syslog
+package delivery
 
 import (
 	"bufio"
@@ -167,14 +167,14 @@ func (c *collector) wants(dir string) {
 }
 
 // run runs a sender until so many lines have come, and ends it.
-func (c *collector) run(dir string, o Options, lines int) {
+func (c *collector) run(dir string, to Syslog, lines int) {
 	c.t.Helper()
 	ctx, stop := context.WithTimeout(c.t.Context(), bounds.Patience)
 	defer stop()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		(&Sender{Dir: dir, Options: o, Log: zerolog.Nop(), wait: time.Millisecond}).Run(ctx)
+		(&Sender{Dir: dir, To: to, Log: zerolog.Nop(), wait: time.Millisecond}).Run(ctx)
 	}()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
@@ -201,7 +201,7 @@ func TestTheCollectorHasTheChain(t *testing.T) {
 		}
 		return 1 + rng.IntN(2500)
 	}, nil)
-	o := Options{Address: "tcp://" + c.ln.Addr().String()}
+	o := Syslog{Address: "tcp://" + c.ln.Addr().String()}
 	c.run(dir, o, 3000)
 	c.wants(dir)
 	before, conns := c.received()
@@ -243,14 +243,14 @@ func TestTLS(t *testing.T) {
 		if err := os.WriteFile(ca, tc.by.PEM(), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		s := Sender{Dir: dir, Options: Options{Address: "tls://" + c.ln.Addr().String(), CA: ca}}
-		conn, err := s.dial(t.Context())
+		to := Syslog{Address: "tls://" + c.ln.Addr().String(), CA: ca}
+		conn, err := to.dial(t.Context())
 		if (err == nil) != tc.want {
 			t.Errorf("%s authority: %v", name, err)
 		}
 		if err == nil {
 			_ = conn.Close()
-			c.run(dir, s.Options, 20)
+			c.run(dir, to, 20)
 			c.wants(dir)
 		}
 	}

@@ -1,4 +1,4 @@
-package syslog
+package delivery
 
 import (
 	"bufio"
