@@ -49,17 +49,20 @@ type sidecar struct {
 // report what is to go there. Each line of the audit log goes to copied as well; nil: nowhere.
 func openSidecar(made *setup.Result, copied io.Writer) *sidecar {
 	cfg := &made.Hub
-	a := &sidecar{log: cfg.Log, version: cfg.Version, record: keepRecord(cfg, made.Audit, false, copied, retention.Bounds(made.Keep), syslog.Options(made.Syslog))}
-	if made.Logs == "" {
-		return a
+	a := &sidecar{log: cfg.Log, version: cfg.Version}
+	var err error
+	var opening sync.WaitGroup // beside the record: each waits for the disk
+	if made.Logs != "" {
+		opening.Go(func() { a.book, err = childlog.Open(made.Logs, a.log) })
 	}
-	book, err := childlog.Open(made.Logs, cfg.Log)
-	if err != nil {
+	a.record = keepRecord(cfg, made.Audit, false, copied, retention.Bounds(made.Keep), syslog.Options(made.Syslog))
+	switch opening.Wait(); {
+	case err != nil:
 		a.log.Warn().Err(err).Msg("what the servers write to stderr is kept in no file")
-		return a
+		a.book = nil
+	case a.book != nil:
+		cfg.OnStderrLine = func(k spec.Key, pid int, line string) { a.book.Say(k.Child, k.Instance, pid, line) }
 	}
-	a.book = book
-	cfg.OnStderrLine = func(k spec.Key, pid int, line string) { book.Say(k.Child, k.Instance, pid, line) }
 	return a
 }
 
