@@ -69,12 +69,14 @@ type memory struct {
 	consent *consent.Store // if a person is asked, and in whose folder the file lies; without one it lasts as long as the process
 	dry     bool           // nothing is written, and no one is asked
 
-	mu    sync.Mutex
-	read  fileState // of file, when it was read last
-	led   map[string][]string
-	sizes map[string]int64 // bytes of the lines of each owner
-	asked map[string]bool  // names of which it is known whether a question of this hub waits
-	swept time.Time        // when it was last looked for names that are gone
+	mu     sync.Mutex
+	read   fileState // of file, when it was read last
+	led    map[string][]string
+	sizes  map[string]int64 // bytes of the lines of each owner
+	asked  map[string]bool  // names of which it is known whether a question of this hub waits
+	waits  consent.Asked    // the questions that waited at listed
+	listed time.Time
+	swept  time.Time // when it was last looked for names that are gone
 
 	holders int       // while there is one, held stays open once a line was added
 	held    *heldFile // nil: each line opens the file
@@ -255,11 +257,31 @@ func (m *memory) whyLinked(path string) string {
 // withdrawQuestion takes the question about a name back, which this hub or a former one may have
 // asked. The mutex is held.
 func (m *memory) withdrawQuestion(path string) error {
-	if waits, known := m.asked[path]; m.dry || known && !waits {
+	waits, known := m.asked[path]
+	if m.dry || known && !waits {
 		return nil
 	}
 	m.asked[path] = false
-	return m.consent.Withdraw(Change{Path: path}.consentItem().ID)
+	id := Change{Path: path}.consentItem().ID
+	if !known && !m.mayWait(id) {
+		return nil
+	}
+	return m.consent.Withdraw(id)
+}
+
+// listAge is how old a list of the questions that wait may be.
+const listAge = time.Second
+
+// mayWait reports whether another hub may have asked a question that still waits. The mutex is held.
+func (m *memory) mayWait(id string) bool {
+	if time.Since(m.listed) > listAge {
+		waits, err := m.consent.Asked()
+		if err != nil {
+			return true
+		}
+		m.waits, m.listed = waits, time.Now()
+	}
+	return m.waits.Has(id)
 }
 
 // HoldNames keeps the file of names open from the first name that is added until release is called, for who adds many. Other hubs may

@@ -234,6 +234,10 @@ const (
 	maxInitBytes  = 600_000
 	maxInitAllocs = 3_500
 	maxInitOfOne  = 100_000
+
+	// maxBeforeGuardian is how many packages initialize in the guardian, which uses few of them: those that it imports, and those
+	// that sort before it.
+	maxBeforeGuardian = 140
 )
 
 // TestPackageInit: every command pays for what packages do before main.
@@ -246,19 +250,25 @@ func TestPackageInit(t *testing.T) {
 	cmd.Env = append(w.Env(), "GODEBUG=inittrace=1")
 	out, err := cmd.CombinedOutput()
 	world.Must(t, err)
-	bytes, allocs, packages := 0, 0, 0
+	bytes, allocs, packages, before := 0, 0, 0, 0
 	for line := range strings.Lines(string(out)) {
 		var name string
 		var at, clock float64
 		var b, a int
 		if n, _ := fmt.Sscanf(line, "init %s @%f ms, %f ms clock, %d bytes, %d allocs", &name, &at, &clock, &b, &a); n == 5 {
 			bytes, allocs, packages = bytes+b, allocs+a, packages+1
+			if strings.HasSuffix(name, "/internal/guardian") {
+				before = packages
+			}
 			if b > maxInitOfOne {
 				t.Errorf("%s allocates %d bytes before main, want at most %d", name, b, maxInitOfOne)
 			}
 		}
 	}
-	t.Logf("%d packages: %d bytes in %d allocations", packages, bytes, allocs)
+	t.Logf("%d packages, %d of them in the guardian: %d bytes in %d allocations", packages, before, bytes, allocs)
+	if before == 0 || before > maxBeforeGuardian {
+		t.Errorf("%d packages initialize in the guardian, want at most %d", before, maxBeforeGuardian)
+	}
 	if packages < 20 || bytes > maxInitBytes || allocs > maxInitAllocs {
 		t.Errorf("want at most %d bytes in %d allocations, of at least 20 packages", maxInitBytes, maxInitAllocs)
 	}

@@ -60,9 +60,9 @@ type asyncCall struct {
 
 	// Set before Abandon may be called.
 	call    run.AsyncCall
+	cancel  context.CancelCauseFunc // of ctx
 	sent    bool                    // given to the child, by call or on a goroutine
 	started bool                    // by call, without a goroutine
-	cancel  context.CancelCauseFunc // of ctx
 
 	over atomic.Bool // a panic leaves more than one owner
 }

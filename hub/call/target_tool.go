@@ -24,8 +24,8 @@ type toolTarget struct {
 	tool    offering.Tool // as it is judged
 	args    []byte        // raw; nil when absent
 	at      string        // pointer of args within the arguments that the client sent
-	task    bool          // the client asks for a task instead of the result
 	given   error         // a *fixed.GivenError: args are the client's, and the call is refused for what they give; nil: none
+	task    bool          // the client asks for a task instead of the result
 	current bool          // tool is what the child's instance defines, and not the catalogue
 }
 

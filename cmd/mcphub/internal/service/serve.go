@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 
 	"github.com/rs/zerolog"
@@ -80,6 +81,14 @@ func serveHub(ctx context.Context, src *setup.Source, log zerolog.Logger, warnin
 	if overHTTP && made.File.Audit.Stdout {
 		copied = os.Stdout
 	}
+	// The record, the logs and the file of where servers may write are opened beside each other: each waits for the disk.
+	var keeping sync.WaitGroup
+	letGo := func() {}
+	keeping.Go(func() { letGo = src.Keep(f.client, log) })
+	defer func() {
+		keeping.Wait()
+		letGo()
+	}()
 	side := openSidecar(&made, copied)
 	defer side.stopAll()
 	if err := side.openTelemetry(ctx, &made, overHTTP); err != nil {
@@ -94,7 +103,7 @@ func serveHub(ctx context.Context, src *setup.Source, log zerolog.Logger, warnin
 	if f.clients != nil {
 		side.clients = func() []caller.Process { return f.clients(h) }
 	}
-	defer src.Keep(f.client, log)()
+	keeping.Wait() // before a server starts
 	side.startAll(h)
 	defer giveBack()()
 	run, done, err := f.open(s)
