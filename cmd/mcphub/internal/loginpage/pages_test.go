@@ -124,13 +124,23 @@ func (t *Ticket) back(state string) string {
 	return t.Return().Address + "?code=C&state=" + url.QueryEscape(state)
 }
 
+// finish brings the answer, agrees to finish, and wants a page.
+func (b *browser) finish(t *Ticket, state, want string) {
+	b.Helper()
+	b.wants(200, "Finish only if "+t.Who.Key()+" is you", "GET", t.back(state), "")
+	b.wants(200, want, "POST", t.back(state), "")
+}
+
 // A login by its owner: the answer comes to the one who waits for it, once, and the last page tells how it went.
 func TestTheOwnersLogin(t *testing.T) {
 	t.Parallel()
 	for want, err := range map[string]error{"Logged in at linear": nil, "No login at linear": errors.New("the login was refused")} {
 		s := newStage(t)
 		ticket, answers := s.ticket("alice", "linear")
-		other, _ := s.ticket("alice", "linear") // of another session
+		other, openErr := s.Open(Order{Base: s.base, Server: "linear", Who: ticket.Who, End: ticket.Order.End}) // of another session; its state would be another one
+		if openErr != nil {
+			t.Fatal(openErr)
+		}
 		b := s.browser()
 		b.prove(ticket, "alice")
 		done := make(chan struct{})
@@ -141,7 +151,7 @@ func TestTheOwnersLogin(t *testing.T) {
 			}
 			ticket.Close(err)
 		}()
-		b.wants(200, want, "GET", ticket.back("state of alice at linear"), "")
+		b.finish(ticket, "state of alice at linear", want)
 		<-done
 		b.wants(400, "does not wait for this answer", "GET", ticket.back("state of alice at linear"), "") // replay
 		b.wants(404, "This link has ended", "GET", ticket.Link(), "")
@@ -200,13 +210,21 @@ var attacks = map[string]func(s *stage, t *Ticket){
 		b.wants(200, `name="token"`, "GET", t.Link(), "", "Cookie", "mcphub-login=")
 		b.wants(200, `name="token"`, "GET", t.Link(), "", "Cookie", "mcphub-login=x")
 	},
+	// Fixation: a program at another port of the host plants the cookie of the attacker's browser in the victim's, and sends the victim to log in.
+	"a cookie that is planted": func(s *stage, t *Ticket) {
+		own, victim := s.browser(), s.browser()
+		own.prove(t, "alice")
+		at, _ := url.Parse(s.base)
+		victim.web.Jar.SetCookies(at, own.web.Jar.Cookies(at))
+		victim.wants(200, "This is a login of alice", "GET", t.back("state of alice at linear"), "")
+		victim.wants(403, "sent by another page", "POST", t.back("state of alice at linear"), "", "Sec-Fetch-Site", "same-site") // nor does that program finish it
+	},
 	"an answer of no one": func(s *stage, t *Ticket) {
 		b := s.browser()
 		b.prove(t, "alice")
 		for _, state := range []string{"", "S", "state of bob at linear"} {
 			b.wants(400, "does not wait for this answer", "GET", t.back(state), "")
 		}
-		b.wants(400, "does not wait for this answer", "POST", t.back("state of alice at linear"), "")
 		b.wants(400, "does not wait for this answer", "GET", s.base+provedPath+"?code=C&state=", "")
 	},
 	// Mix-up: the answer to the login at one server comes to the redirect of another one.
@@ -246,7 +264,7 @@ func TestAttacks(t *testing.T) {
 			b := s.browser()
 			b.prove(ticket, "alice")
 			go func() { <-answers; ticket.Close(nil) }()
-			b.wants(200, "Logged in at linear", "GET", ticket.back("state of alice at linear"), "")
+			b.finish(ticket, "state of alice at linear", "Logged in at linear")
 		})
 	}
 }
