@@ -19,7 +19,7 @@ type Recording struct {
 	Left  []Left                 // what it is not given
 }
 
-// maxShown bounds how many paths of one kind a person is asked about, and longestShown how long each is. The
+// maxShown bounds how many paths of one kind a person is asked about, and longestShown how long each is with its pattern. The
 // rest stays closed: no one says yes to what a line has no room for.
 const (
 	maxShown     = 8
@@ -256,7 +256,7 @@ func (r *recorder) finishPaths() {
 	r.Shown = dropInner(r.Shown, r.Own)
 	n := map[sandbox.RecordedUse]int{}
 	r.Shown = slices.DeleteFunc(r.Shown, func(p sandbox.RecordedPath) bool {
-		if n[p.Use]++; n[p.Use] > maxShown || len(strconv.Quote(p.Path)) > longestShown {
+		if n[p.Use]++; n[p.Use] > maxShown || len(strconv.Quote(p.Path+p.Temporary)) > longestShown {
 			r.Left = append(r.Left, Left{p.Path, sandbox.Read, "it opens more than a person can be asked about at a time"})
 			return true
 		}

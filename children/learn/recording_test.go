@@ -3,6 +3,7 @@ package learn
 import (
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -112,6 +113,26 @@ func TestNamesOfChance(t *testing.T) {
 		r := Record(f)
 		if got := strings.Join(Lines(r.Shown, filepath.Base), "; "); got != want || (want == "") != (len(r.Left) == 1) {
 			t.Errorf("%q, want %q; left: %v", got, want, r.Left)
+		}
+	}
+}
+
+// TestPatternsThatFillTheLine: a server that uses ever more long names of chance has no pattern confirmed for which the question has no room. Control: short names.
+func TestPatternsThatFillTheLine(t *testing.T) {
+	t.Parallel()
+	d := newDisk(t, "home/memory.json")
+	at := func(name string) string { return filepath.Join(d.home, name) }
+	for fill, want := range map[string]int{"t": maxShown, strings.Repeat("\x01", 200): 0} {
+		f := Facts{Home: d.home, Named: []string{at("memory.json")}}
+		for i := range maxShown {
+			name := fmt.Sprint(fill, "tmp", i, "-")
+			use := d.use("home/"+name+"k3l2m9qa", sandbox.Write)
+			use.Made = true
+			f.Uses, f.Tried = append(f.Uses, use), append(f.Tried, at(name+"9q2i5ms7"))
+		}
+		r := Record(f)
+		if lines := strings.Join(Lines(r.Shown, filepath.Base), "\n"); len(r.Shown) != want || len(strconv.Quote(lines)) > 4000 {
+			t.Errorf("%d paths are shown, want %d, in %d bytes", len(r.Shown), want, len(strconv.Quote(lines)))
 		}
 	}
 }

@@ -38,14 +38,15 @@ func doHandshake(ctx context.Context, conn link.Link, version, propose string, s
 	if err := json.Unmarshal(raw, &said); err != nil {
 		return nil, fmt.Errorf("initialize: failed to unmarshal response: %w", err)
 	}
+	// The version that is looked at is the one that is kept: mcp-go takes a member in other letters, PROTOCOLVERSION, for the version too.
+	answered, _ := jsonrpc.String(jsonrpc.Get(raw, "protocolVersion"))
 	// One of the stateless era has no handshake.
-	if v := said.ProtocolVersion; v != versionBefore && (!mcp.IsValidProtocolVersion(v) || mcp.IsModernProtocol(v)) {
-		return nil, fmt.Errorf("initialize: %w", mcp.UnsupportedProtocolVersionError{Version: v})
+	if answered != versionBefore && (!mcp.IsValidProtocolVersion(answered) || mcp.IsModernProtocol(answered)) {
+		return nil, fmt.Errorf("initialize: %w", mcp.UnsupportedProtocolVersionError{Version: answered})
 	}
 	if err := conn.Notify(ctx, methods.Initialized); err != nil {
 		return nil, fmt.Errorf("initialize: failed to send initialized notification: %w", err)
 	}
-	answered, _ := jsonrpc.String(jsonrpc.Get(raw, "protocolVersion"))
 	return &offers.Offer{
 		ServerName:    said.ServerInfo.Name,
 		ServerVersion: said.ServerInfo.Version,

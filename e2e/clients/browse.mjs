@@ -12,12 +12,15 @@ try {
     const next = page.locator('button[type=submit]').first();
     const name = page.locator('input[name=login]');
     const token = page.locator('input[name=token]');
+    const finish = page.locator('button:has-text("Finish")');
     const onwards = page.locator('a[rel=noreferrer]');
     if (answer === 'no') {
       await page.locator('a:has-text("Cancel")').click();
     } else if (process.env.TOKEN && await token.count()) {
       await token.fill(process.env.TOKEN);
       await page.locator('form:has(input[name=token]) button').click();
+    } else if (await finish.count()) {
+      await finish.click();
     } else if (await onwards.count()) {
       await onwards.click();
     } else if (await name.count()) {

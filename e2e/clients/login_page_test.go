@@ -48,6 +48,18 @@ func (b *browser) prove(link, token string) string {
 	return b.read(b.web.PostForm(link, url.Values{"token": {token}}))
 }
 
+// finish opens an address that leads back to the hub, and agrees there to finish the login of a caller.
+func (b *browser) finish(address, who string) string {
+	b.t.Helper()
+	r, err := b.web.Get(address)
+	page := b.read(r, err)
+	if err != nil || !strings.Contains(page, "This is a login of "+who) {
+		b.t.Errorf("got %q, %v", page, err)
+		return page
+	}
+	return b.read(b.web.PostForm(r.Request.URL.String(), url.Values{}))
+}
+
 func (b *browser) read(r *http.Response, err error) string {
 	b.t.Helper()
 	if err != nil {
@@ -130,7 +142,7 @@ func TestLoginPage(t *testing.T) {
 				wants(b.open(address), "asks for a login of alice")
 				page := b.prove(address, "token of alice")
 				wants(page, "You are alice")
-				wants(b.open(next(page)), "Logged in at protected")
+				wants(b.finish(next(page), "alice"), "Logged in at protected")
 			})
 			if got := whoami(alice); got != "alice" {
 				t.Errorf("alice is served as %q", got)
@@ -160,7 +172,7 @@ func TestLoginPage(t *testing.T) {
 			wants(victim.open(next(page)), "does not wait for this answer from this browser")
 			wants(whoami(bob), "asks for a login")
 			// The control: Bob's own browser.
-			wants(own.open(next(page)), "Logged in at protected")
+			wants(own.finish(next(page), "bob"), "Logged in at protected")
 			if got := whoami(bob); got != "robert" {
 				t.Errorf("bob is served as %q", got)
 			}
@@ -304,15 +316,16 @@ func TestLoginPageAtRealServer(t *testing.T) {
 	page2, _ := ben.logIn(next(page), "ben")
 	wants(page2, "does not wait for this answer from this browser")
 	page, done := ann.logIn(next(page), "ann")
-	wants(page, "Logged in at protected")
+	wants(page, "This is a login of ann@"+issuer)
+	wants(ann.finish(done, "ann@"+issuer), "Logged in at protected")
 	wants(ann.open(done), "does not wait for this answer")
 	if got := call("protected"); got != "ann" {
 		t.Errorf("ann is served as %q", got)
 	}
 
 	page = prove(ann, linkOfText.FindString(call("mixed")), "ann")
-	page, _ = ann.logIn(next(page), "ann")
-	wants(page, "the answer comes from another authorization server")
+	_, done = ann.logIn(next(page), "ann")
+	wants(ann.finish(done, "ann@"+issuer), "the answer comes from another authorization server")
 	if n := said.countLines("mixed up: "); n != 0 {
 		t.Errorf("the server that mixes up logins was sent %d requests", n)
 	}

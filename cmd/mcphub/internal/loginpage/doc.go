@@ -10,7 +10,8 @@
 // proves that it is the caller's in one of two ways, and both end with a token that the hub itself admits: the person logs
 // in at the issuer of the caller's tokens, or enters the token by which the hub knows the caller. The principal of that token
 // must be the principal of the Ticket. A cookie remembers which browser has proved it, and only that browser is shown where the login goes on and
-// may bring the answer. So neither a link nor an answer is of use in another browser.
+// may bring the answer. So neither a link nor an answer is of use in another browser. The last page names the caller and asks whether to finish:
+// who can set a cookie of the hub's host, from another port of it, could else have another person log in for them unseen.
 //
 // # Who owns the state
 //

@@ -31,6 +31,7 @@ type page struct {
 	Proof       bool   // it asks for a proof of who opens it: the token
 	Issuer      string // or a login there; ""
 	To, At      string // it leads to an address, which is at a host; ""
+	Finish      bool   // it asks whether the login is to be kept
 }
 
 var shown = template.Must(template.New("").Parse(`<!doctype html>
@@ -44,6 +45,8 @@ var shown = template.Must(template.New("").Parse(`<!doctype html>
 <form method="post"><p><label>The token that your client uses for this hub <input type="password" name="token" autocomplete="off" required></label></p><p><button>Go on</button></p></form>
 {{- end}}{{if .To}}
 <p><a href="{{.To}}" rel="noreferrer">Log in at {{.At}}</a></p>
+{{- end}}{{if .Finish}}
+<form method="post"><p><button>Finish</button></p></form>
 {{- end}}
 </html>
 `))
@@ -174,11 +177,23 @@ func (t *Ticket) prove(w http.ResponseWriter, r *http.Request, whose Whose, toke
 	return redirect(w, t.Link())
 }
 
-// serveBack takes the answer of an authorization server, and shows how the login went.
+// serveBack asks whether a login is to be kept, takes the answer of the authorization server, and shows how the login went.
+//
+// A program at another port of the hub's host can set the cookie of a browser: browsers share cookies among ports. It could have a browser
+// of another person bring an answer, and that person would never have seen a page of the hub. So the person is told whose login it is.
 func (d *Desk) serveBack(w http.ResponseWriter, r *http.Request, server string) (int, string) {
 	q := r.URL.Query()
 	t := d.findState(q.Get("state"), func(t *Ticket) string { return t.state })
-	if t == nil || t.Server != server || r.Method != http.MethodGet || !t.takeAnswer(t.readCookie(r), q) {
+	if t == nil || t.Server != server || !t.isProvedBy(t.readCookie(r)) {
+		return refuse(w, http.StatusBadRequest, notAwaited)
+	}
+	if r.Method == http.MethodGet && !q.Has("error") {
+		return write(w, http.StatusOK, page{
+			Title: "Finish the login at " + clean(server), Finish: true,
+			Text: "This is a login of " + clean(t.Who.Key()) + ". What that caller does at " + clean(t.At) + " by this hub is done as the person that you have just logged in as. Finish only if " + clean(t.Who.Key()) + " is you.",
+		})
+	}
+	if !t.takeAnswer(t.readCookie(r), q) {
 		return refuse(w, http.StatusBadRequest, notAwaited)
 	}
 	late := time.NewTimer(endTime)

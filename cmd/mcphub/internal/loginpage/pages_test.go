@@ -147,6 +147,13 @@ func (t *Ticket) back(state string) string {
 	return t.Return().Address + "?code=C&state=" + url.QueryEscape(state)
 }
 
+// finish brings the answer, agrees to finish, and wants a page.
+func (b *browser) finish(t *Ticket, want string) {
+	b.Helper()
+	b.wants(200, "Finish only if "+t.Who.Key()+" is you", "GET", t.back("state of "+t.id), "")
+	b.wants(200, want, "POST", t.back("state of "+t.id), "")
+}
+
 // closeAfter closes a Ticket when its answer has come.
 func (s *stage) closeAfter(t *Ticket, answers <-chan url.Values, err error) {
 	go func() {
@@ -171,7 +178,7 @@ func TestTheOwnersLogin(t *testing.T) {
 		b := s.browser()
 		b.prove(ticket, "alice")
 		s.closeAfter(ticket, answers, err)
-		b.wants(200, want, "GET", ticket.back("state of "+ticket.id), "")
+		b.finish(ticket, want)
 		b.wants(400, "does not wait for this answer", "GET", ticket.back("state of "+ticket.id), "") // replay
 		b.wants(404, "This link has ended", "GET", ticket.Link(), "")
 		b.wants(404, "This link has ended", "POST", ticket.Link(), "token=alice")
@@ -246,13 +253,21 @@ var attacks = map[string]func(s *stage, t *Ticket){
 		b.wants(200, `name="token"`, "GET", t.Link(), "", "Cookie", "mcphub-login=")
 		b.wants(200, `name="token"`, "GET", t.Link(), "", "Cookie", "mcphub-login=x")
 	},
+	// Fixation: a program at another port of the host plants the cookie of the attacker's browser in the victim's, and sends the victim to log in.
+	"a cookie that is planted": func(s *stage, t *Ticket) {
+		own, victim := s.browser(), s.browser()
+		own.prove(t, "alice")
+		at, _ := url.Parse(s.base)
+		victim.web.Jar.SetCookies(at, own.web.Jar.Cookies(at))
+		victim.wants(200, "This is a login of alice", "GET", t.back("state of "+t.id), "")
+		victim.wants(403, "sent by another page", "POST", t.back("state of "+t.id), "", "Sec-Fetch-Site", "same-site") // nor does that program finish it
+	},
 	"an answer of no one": func(s *stage, t *Ticket) {
 		b := s.browser()
 		b.prove(t, "alice")
 		for _, state := range []string{"", "S", "state of bob at linear"} {
 			b.wants(400, "does not wait for this answer", "GET", t.back(state), "")
 		}
-		b.wants(400, "does not wait for this answer", "POST", t.back("state of "+t.id), "")
 		b.wants(400, "does not wait for this answer", "GET", s.base+provedPath+"?code=C&state=", "")
 	},
 	// Mix-up: the answer to the login at one server comes to the redirect of another one.
@@ -295,7 +310,7 @@ func TestAttacks(t *testing.T) {
 			b := s.browser()
 			b.prove(ticket, "alice")
 			s.closeAfter(ticket, answers, nil)
-			b.wants(200, "Logged in at linear", "GET", ticket.back("state of "+ticket.id), "")
+			b.finish(ticket, "Logged in at linear")
 		})
 	}
 }
