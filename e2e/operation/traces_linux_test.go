@@ -349,22 +349,9 @@ func TestTheRecordReachesACollector(t *testing.T) {
 	root := w.Path("root")
 	world.Must(t, os.MkdirAll(root, 0o755))
 	config := w.Config(obj{"rec": w.Recorder("rec")})
-	cmd := exec.Command(hub, "serve", "--config", config, "--roots", root)
-	cmd.Env, cmd.Dir = w.Env("OTEL_EXPORTER_OTLP_LOGS_ENDPOINT="+at.endpoint+"/v1/logs"), w.Home
-	in, out := world.Converse(t, cmd)
-	answers := bufio.NewScanner(out)
-	say := func(frame string) {
-		_, err := io.WriteString(in, frame+"\n")
-		world.Must(t, err)
-		for strings.Contains(frame, `"id":`) && answers.Scan() && !strings.Contains(answers.Text(), `"result":`) {
-			continue
-		}
-	}
-	say(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"asker","version":"7"}}}`)
-	say(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-	for i, path := range []string{filepath.Join(root, "a"), "/etc/passwd"} {
-		say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"rec__echo","arguments":{"text":"x","path":%q}}}`, i+1, path))
-	}
+	say, end := converse(t, w, hub, []string{"OTEL_EXPORTER_OTLP_LOGS_ENDPOINT=" + at.endpoint + "/v1/logs"}, "--config", config, "--roots", root)
+	say(echoOf(1, filepath.Join(root, "a"), "x"))
+	say(echoOf(2, "/etc/passwd", "x"))
 	at.start()
 	has := func(decision string) bool {
 		all, _ := at.records()
@@ -383,22 +370,13 @@ func TestTheRecordReachesACollector(t *testing.T) {
 		all, _ := at.records()
 		t.Fatalf("%d log records, none of them of both calls: %+v", len(all), all)
 	}
-	world.Must(t, in.(io.Closer).Close())
-	var files string
+	end()
+	var files, lines string
 	if !world.Within(world.WaitLimit, func() bool {
-		paths, _ := filepath.Glob(filepath.Join(w.AuditDir(), "*.jsonl"))
-		files = ""
-		for _, path := range paths {
-			if filepath.Base(path) != "chain.jsonl" {
-				b, err := os.ReadFile(path)
-				world.Must(t, err)
-				files += string(b)
-			}
-		}
-		_, lines := at.records()
+		files = recordOf(t, w)
+		_, lines = at.records()
 		return strings.Contains(files, `"kind":"close"`) && lines == files
 	}) {
-		_, lines := at.records()
 		t.Errorf("the collector has\n%s\nand the file\n%s", lines, files)
 	}
 }

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"encoding/binary"
 	"slices"
 	"strings"
 
@@ -27,10 +28,12 @@ func (p *People) includesPrincipal(who principal.Principal) bool {
 		(len(p.Groups) == 0 || slices.ContainsFunc(who.Groups, func(group string) bool { return isNamed(p.Groups, group) }))
 }
 
+func isPattern(name string) bool { return strings.ContainsAny(name, `*?[]{}\`) }
+
 // isNamed reports whether a name is one of a list, or matches one that is a pattern.
 func isNamed(list []string, name string) bool {
 	return slices.ContainsFunc(list, func(g string) bool {
-		if !strings.ContainsAny(g, `*?[]{}\`) {
+		if !isPattern(g) {
 			return g == name
 		}
 		return matchesName([]string{g}, name)
@@ -53,14 +56,14 @@ func (c *Compiled) For(who principal.Principal) *Compiled {
 // chooseRules makes the policy for the principals that have this selection.
 func (c *Compiled) chooseRules(chosen string) *Compiled {
 	out := &Compiled{m: c.m, areas: c.areas, sandbox: c.sandbox}
-	at := 0
-	for _, r := range c.rules {
+	for i, r := range c.rules {
 		if r.Named() {
-			at++
-			switch chosen[at-1] {
-			case notChosen:
+			switch is := len(chosen) >= 4 && binary.BigEndian.Uint32([]byte(chosen)) == uint32(i); {
+			case is:
+				chosen = chosen[4:]
+			case chosen != unknown || r.Then == Allow:
 				continue
-			case denied:
+			default:
 				rule := *r.Rule
 				rule.Then = Deny
 				closed := *r
@@ -82,25 +85,39 @@ func (r *Ruling) LetsPass() bool {
 	return r == nil || !r.set.people && (r.set.call == nil || r.set.call.Then == Allow)
 }
 
-// What becomes of a rule for some people.
-const (
-	notChosen = 'n'
-	isChosen  = 'y'
-	denied    = 'd' // it counts as one that denies
-)
+// unknown is the selection of no one: each rule for some people counts as one that denies, unless it allows.
+const unknown = "?"
 
-// selectionFor reports for each rule for some people, in order, what becomes of it for a principal.
+// namedRules has the numbers of the rules for some people, so that the rules for others are not looked at for a principal.
+type namedRules struct {
+	byName map[string][]int // of rules whose principals are all written in full
+	others []int
+}
+
+// add adds a rule. Numbers come in order.
+func (n *namedRules) add(number int, p *People) {
+	if len(p.Principals) == 0 || slices.ContainsFunc(p.Principals, isPattern) {
+		n.others = append(n.others, number)
+		return
+	}
+	for _, name := range p.Principals {
+		if of := n.byName[name]; len(of) == 0 || of[len(of)-1] != number { // a name may be written twice
+			n.byName[name] = append(of, number)
+		}
+	}
+}
+
+// selectionFor returns the numbers of the rules for some people that are for a principal, in order, each in four bytes.
 func (c *Compiled) selectionFor(who principal.Principal) string {
-	b := make([]byte, 0, len(c.rules))
-	for _, r := range c.rules {
-		switch {
-		case !r.Named():
-		case !who.Known() && r.Then != Allow:
-			b = append(b, denied)
-		case who.Known() && r.includesPrincipal(who):
-			b = append(b, isChosen)
-		default:
-			b = append(b, notChosen)
+	if !who.Known() {
+		return unknown
+	}
+	numbers := slices.Concat(c.named.byName[who.String()], c.named.others)
+	slices.Sort(numbers)
+	var b []byte
+	for _, number := range numbers {
+		if c.rules[number].includesPrincipal(who) {
+			b = binary.BigEndian.AppendUint32(b, uint32(number))
 		}
 	}
 	return string(b)

@@ -126,3 +126,30 @@ func TestRefuses(t *testing.T) {
 		t.Error("no policy denies")
 	}
 }
+
+// TestRulesOfPeopleKeepTheirOrder: the rules for a principal are those that are for it, in the order of the file, whether its name is written in full, matches a pattern, or stands
+// there twice. For no one those that do not allow are left, and deny.
+func TestRulesOfPeopleKeepTheirOrder(t *testing.T) {
+	t.Parallel()
+	p := compiled3(t,
+		named(Escalate, "in full", []string{"alice"}, nil), named(Deny, "pattern", []string{"al*"}, nil), Rule{Name: "all", Then: Escalate}, named(Allow, "twice", []string{"bob", "alice", "alice"}, nil),
+		named(Deny, "other", []string{"bob"}, nil), named(Allow, "group", nil, []string{"dev"}), named(Deny, "both", []string{"alice"}, []string{"dev"}), named(Deny, "last", []string{"alice"}, nil))
+	for _, tc := range []struct {
+		who  principal.Principal
+		want []string
+	}{
+		{principal.Principal{Name: "alice", Groups: []string{"dev"}}, []string{"escalate in full", "deny pattern", "escalate all", "allow twice", "allow group", "deny both", "deny last"}},
+		{principal.Principal{Name: "alice"}, []string{"escalate in full", "deny pattern", "escalate all", "allow twice", "deny last"}},
+		{principal.Principal{Name: "bob"}, []string{"escalate all", "allow twice", "deny other"}},
+		{principal.Principal{Name: "carol"}, []string{"escalate all"}},
+		{principal.Principal{}, []string{"deny in full", "deny pattern", "escalate all", "deny other", "deny both", "deny last"}},
+	} {
+		var got []string
+		for _, r := range p.For(tc.who).rules {
+			got = append(got, r.Then.String()+" "+r.Name)
+		}
+		if !slices.Equal(got, tc.want) {
+			t.Errorf("%q: %q, want %q", tc.who, got, tc.want)
+		}
+	}
+}

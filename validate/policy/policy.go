@@ -46,9 +46,10 @@ type Compiled struct {
 	rules   []*compiledRule
 	areas   *guard.Areas
 	sandbox *sandbox
-	// the policy for each group of principals, by the key that selection makes; nil if no rule names
+	// the policy for each group of principals, by what selectionFor returns; nil if no rule names
 	// principals or groups
 	views  *memo.Map[string, *Compiled]
+	named  namedRules                 // of which those are chosen
 	sets   memo.Map[string, *ruleSet] // by the rules in them
 	opened map[string]bool            // directories that rules open
 }
@@ -103,8 +104,11 @@ func Compile(m *machine.Machine, p Policy, reserved []string) (*Compiled, error)
 			}
 		}
 		rule := &compiledRule{Rule: &r, roles: AnyRole, area: -1}
-		if r.Named() && out.views == nil {
-			out.views = &memo.Map[string, *Compiled]{}
+		if r.Named() {
+			if out.views == nil {
+				out.views, out.named.byName = &memo.Map[string, *Compiled]{}, map[string][]int{}
+			}
+			out.named.add(i, &r.People)
 		}
 		if r.Paths != nil {
 			if len(r.Paths.Roles) > 0 {

@@ -83,6 +83,7 @@ type Source struct {
 	Name  string
 	Data  []byte // without byte order mark
 	lines []int  // offset of each line's first byte
+	begun []int  // how many characters begin before each stretch of the text: a program may write all into one line
 	above []part
 }
 
@@ -95,12 +96,37 @@ type part struct {
 // NewSource takes a text; name stands in messages.
 func NewSource(name string, data []byte) *Source {
 	s := &Source{Name: name, Data: bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), lines: []int{0}}
+	begun := 0
 	for i, c := range s.Data {
+		if i%stretch == 0 {
+			s.begun = append(s.begun, begun)
+		}
+		if utf8.RuneStart(c) {
+			begun++
+		}
 		if c == '\n' {
 			s.lines = append(s.lines, i+1)
 		}
 	}
 	return s
+}
+
+// stretch is a part of a text, in bytes.
+const stretch = 1 << 10
+
+// begunBefore returns how many characters begin before an offset.
+func (s *Source) begunBefore(off int) (n int) {
+	if off == 0 {
+		return 0
+	}
+	k := (off - 1) / stretch
+	n = s.begun[k]
+	for _, c := range s.Data[k*stretch : off] {
+		if utf8.RuneStart(c) {
+			n++
+		}
+	}
+	return n
 }
 
 // Add puts the text of a setting behind the others, and returns where its offsets begin.
@@ -135,7 +161,7 @@ func (s *Source) At(off int) (line, col int) {
 	s, off = s.partAt(off)
 	off = max(0, min(off, len(s.Data)))
 	line = sort.SearchInts(s.lines, off+1)
-	return line, 1 + utf8.RuneCount(s.Data[s.lines[line-1]:off])
+	return line, 1 + s.begunBefore(off) - s.begunBefore(s.lines[line-1])
 }
 
 // A SyntaxError is what made a text unreadable.
