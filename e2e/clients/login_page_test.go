@@ -167,7 +167,9 @@ func TestLoginPage(t *testing.T) {
 				t.Errorf("bob is served as %q", got)
 			}
 			wants(own.open(link), "This link has ended")
-			if !world.Within(world.WaitLimit, func() bool { return strings.Contains(own.open(link2), "This link has ended") && whoami(bob2) == "robert" }) {
+			if !world.Within(world.WaitLimit, func() bool {
+				return strings.Contains(own.open(link2), "This link has ended") && whoami(bob2) == "robert"
+			}) {
 				t.Errorf("bob's other session is served as %q", whoami(bob2))
 			}
 			if got := whoami(alice); got != "alice" {
