@@ -156,6 +156,8 @@ func TestLoginPage(t *testing.T) {
 			if again := linkOfText.FindString(whoami(bob)); again != link {
 				t.Errorf("two links for one login: %q, %q", link, again)
 			}
+			bob2 := connect("bob", nil) // a session for which nothing has to be done again
+			link2 := linkOfText.FindString(whoami(bob2))
 			as.Change(func() { as.Consent = "robert" })
 
 			// Alice is sent Bob's link: her login would be Bob's. She is told so, and led nowhere.
@@ -177,6 +179,11 @@ func TestLoginPage(t *testing.T) {
 				t.Errorf("bob is served as %q", got)
 			}
 			wants(own.open(link), "This link has ended")
+			if !world.Within(world.WaitLimit, func() bool {
+				return strings.Contains(own.open(link2), "This link has ended") && whoami(bob2) == "robert"
+			}) {
+				t.Errorf("bob's other session is served as %q", whoami(bob2))
+			}
 			if got := whoami(alice); got != "alice" {
 				t.Errorf("alice is served as %q", got)
 			}

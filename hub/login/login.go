@@ -82,7 +82,7 @@ func (l *Logins) AreEnabled() bool {
 	return l.life != nil && l.life.Err() == nil
 }
 
-// A LogIn logs in at a server. It has page show the person where.
+// A LogIn logs in at a server. It has page show the person where. ctx ends after the Logins have taken in the result.
 type LogIn func(ctx context.Context, page func(address, code string) error) error
 
 // IsPending reports whether a login is offered.

@@ -198,3 +198,19 @@ func TestALinkIsGiven(t *testing.T) {
 		l.Stop()
 	})
 }
+
+// The one who logs in learns when the result is known: a call that comes after that is offered no login that has ended.
+func TestAResultIsKnown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l, known := started(t), make(chan bool, 1)
+		l.Offer("kid", func(ctx context.Context, _ func(address, code string) error) error {
+			context.AfterFunc(ctx, func() { known <- l.IsFresh("kid") && !l.IsPending() })
+			return nil
+		})
+		if !<-known {
+			t.Error("it is told before the result is known")
+		}
+		l.Stop()
+	})
+}

@@ -174,7 +174,8 @@ func (r *Result) startLogin(ctx context.Context, name string, who principal.Prin
 // errLoggedIn is why a login is not waited for any more: there is one.
 var errLoggedIn = errors.New("the person has logged in by another page")
 
-// logInByPage works like LogIn by a page of the hub.
+// logInByPage works like LogIn by a page of the hub. The page shows the result when ctx ends: the session, which ends ctx, knows the result by
+// then, so a person who calls again is not given the page again.
 func (r *Result) logInByPage(ctx context.Context, name string, who principal.Principal, page func(address, code string) error) error {
 	account, err := r.Account(ctx, name)
 	switch {
@@ -185,6 +186,7 @@ func (r *Result) logInByPage(ctx context.Context, name string, who principal.Pri
 	case account.Flow != "" && account.Flow != keys.FlowBrowser:
 		return exit.Errorf(exit.Config, "nobody logs in at %s by a browser: its \"auth\" has \"flow\": %q", name, account.Flow)
 	}
+	known := ctx
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	ticket, err := r.Desk.Open(loginpage.Order{
@@ -194,6 +196,8 @@ func (r *Result) logInByPage(ctx context.Context, name string, who principal.Pri
 	if err != nil {
 		return err
 	}
+	result := make(chan error, 1)
+	context.AfterFunc(known, func() { ticket.Close(<-result) })
 	_, err = r.LogIn(ctx, name, who.Key(), LoginMethod{Request: oauth.Request{Return: ticket.Return()}, Page: func(address string) error {
 		ticket.Lead(address)
 		return page(ticket.Link(), "")
@@ -204,7 +208,7 @@ func (r *Result) logInByPage(ctx context.Context, name string, who principal.Pri
 	case err != nil && cause != nil:
 		err = cause
 	}
-	ticket.Close(err)
+	result <- err
 	return err
 }
 
