@@ -263,7 +263,7 @@ func (r *modernRequest) HasMethod() bool {
 
 func (r *modernRequest) Serve(ctx context.Context, reply *httpfront.ModernReply) jsonrpc.Answer {
 	return r.s.guardAnswer(r.m, func() jsonrpc.Answer {
-		return r.s.serveRead(client.NewContext(ctx, client.Request{Headers: reply}), r.m, r.meta, reply)
+		return r.s.serveWithMeta(client.NewContext(ctx, client.Request{Headers: reply}), r.m, r.meta, reply)
 	})
 }
 

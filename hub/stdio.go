@@ -141,7 +141,7 @@ func (s *Session) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 	if how.handshake == nil {
 		how.handshake = (*Session).refuseMethod
 	}
-	return how.serveTraced(s, ctx, m, s.metrics.StartCall(), how.handshake)
+	return how.serveAndRecord(s, ctx, m, s.metrics.StartCall(), how.handshake)
 }
 
 // answerInitialize answers the handshake. mcp-go negotiates the version. What the client sent of itself is read here, from the raw bytes: a
@@ -178,7 +178,7 @@ func (s *Session) negotiateVersion(version string) jsonrpc.Answer {
 	if result, ok := s.hub.welcomes.Load(version); ok {
 		return jsonrpc.ResultAnswer(result.([]byte))
 	}
-	a := jsonAnswer(welcome{version, json.RawMessage(ownCapabilities), s.hub.implementation, instructions})
+	a := jsonAnswer(welcome{version, json.RawMessage(handshakeCapabilities), s.hub.implementation, instructions})
 	if a.Result != nil {
 		s.hub.welcomes.Store(version, a.Result)
 	}

@@ -17,6 +17,7 @@ import (
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
+	"mcphub/validate/policy"
 )
 
 // A Call is one thing that a client asks of a child: a tool, a prompt, a resource,
@@ -172,6 +173,32 @@ func (c *Call) Do(ctx context.Context) (jsonrpc.Answer, error) {
 		return c.sendNotification(ctx, att, ticket), nil
 	}
 	return c.sendAllowed(ctx, att, ticket)
+}
+
+// judgeInTurn judges a call, has a person asked about it, and waits for its turn. A call that has waited is judged again: the roots,
+// its child and the rules may be others by then. While it waits, for a person too, it holds neither a lease nor a turn. If judging it
+// again has to wait, it takes another turn afterwards: see turnKeeper.
+func (c *Call) judgeInTurn(ctx context.Context) (*attempt, error) {
+	for {
+		att, err := c.prepareAttempt(ctx)
+		if err == nil && att.verdict.Decision == policy.Escalate {
+			c.endTurn()
+			keptTurn(ctx).endTurn()
+			att, err = c.askApproval(ctx, att)
+		}
+		if err != nil || !att.isAllowed() || c.notification {
+			return att, err
+		}
+		waited, err := c.takeTurn(ctx, att)
+		if err != nil {
+			c.sender.Approvals.Done(att.approval)
+			return nil, err
+		}
+		if !waited {
+			return att, nil
+		}
+		c.keepTurn(ctx)
+	}
 }
 
 func (c *Call) denyCall(att *attempt) (jsonrpc.Answer, error) {

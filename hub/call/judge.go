@@ -14,6 +14,7 @@ import (
 	"mcphub/hub/configuration"
 	"mcphub/hub/offering"
 	"mcphub/hub/record"
+	"mcphub/hub/texts"
 	"mcphub/internal/printable"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
@@ -293,7 +294,7 @@ func (att *attempt) pathReplaced() bool {
 // a tool, what was decided of the first such call holds for all.
 func (s *Sender) judgeOnce(att *attempt) {
 	if t, ok := att.call.target.(*toolTarget); ok && !att.scan.NeedsJudge() {
-		att.verdict = t.tool.Plain(att.scan).Verdict
+		att.verdict = t.tool.CommonDecision(att.scan).Verdict
 		return
 	}
 	att.verdict = att.conf.Checker.Judge(att.scan, s.callContext(att), *att.relevantRoots())
@@ -420,4 +421,23 @@ func (att *attempt) recordedDecision() record.Decision {
 		d.Approver = att.call.sender.approverName(d.By)
 	}
 	return d
+}
+
+// denialText returns the text for a call that was denied, or not approved.
+func (att *attempt) denialText(at string) string {
+	if att.refusal != "" {
+		return texts.Unapproved(att.verdict, at, att.refusal)
+	}
+	return texts.Denied(att.verdict, at, att.entryName())
+}
+
+// entryName returns the path that the entry of the child names and that the denied one is or lies in; "" for none. Only the user of
+// this machine learns what hub.json names.
+func (att *attempt) entryName() string {
+	c, denied := att.conf.Child(att.child), att.verdict.Deciding
+	if c == nil || !att.call.sender.Principal.Local || c.Spec.URL != "" || denied == nil || denied.Leads == "" {
+		return ""
+	}
+	name, _ := c.Spec.Program().NameOf(denied.Leads, att.conf.Home)
+	return name
 }

@@ -265,7 +265,7 @@ func (f *Front) servePost(w http.ResponseWriter, r *http.Request, who admission.
 		return
 	}
 	if f.isModern(r.Header, who) {
-		f.postModern(w, r, who, events)
+		f.serveModernPost(w, r, who, events)
 		return
 	}
 	// The one who is of no session has nothing long to say.

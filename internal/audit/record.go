@@ -98,7 +98,10 @@ type ClientInfo struct {
 	Agent   string `json:"agent,omitempty"`   // the User-Agent that it came with
 }
 
-// DecisionFields is what was decided: of one call, of all calls of a line, or of each of them.
+// DecisionFields is what was decided: of one call, of all calls of a line, or of each of them. appendMembers writes
+// each field, and trail.Event reads it by its tag. Four functions fill the fields in: in package record Decision.fillFields for a verdict,
+// Writer.WriteRefusal for a request without a verdict and Writer.Question for a question, and in package catalog Tool.CommonDecision
+// for a call without a path. The formats for collectors (cmd/mcphub/audit_formats.go, cmd/mcphub/internal/otlp) choose fields by name.
 type DecisionFields struct {
 	Child    string    `json:"child,omitempty"`    // "" if the request names none that there is
 	Tool     string    `json:"tool,omitempty"`     // of the child, or the prompt
