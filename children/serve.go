@@ -145,7 +145,8 @@ func (c *child) drainCalls(r *run.Run) {
 	}
 }
 
-// serveUntilEnd returns why the run must end: "" when it has ended by itself.
+// serveUntilEnd serves the run until it ends or must end. It returns "" if the run has ended by itself, hung, idle or evicted if it is to be
+// stopped for that, the cause if the instance ends, and else the reason for which the run is replaced.
 func (s *serving) serveUntilEnd(ctx context.Context) string {
 	c, r := s.c, s.r
 	if why := s.reviewWanted(); why != "" {

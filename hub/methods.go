@@ -88,9 +88,8 @@ func (h *handler) needsNoChild() bool {
 	return false
 }
 
-// serveAndRecord has a request served by one of its handler's functions. Requests that are
-// judged are recorded, also if they are refused before that; see extension for the rest.
-// timing is the timing of the request.
+// serveAndRecord serves a request by one of the handler's functions. It records and times a request that is judged, also if that is
+// refused before it is judged. It only times any other request. call.Sender.ServeExtension does both for an extension.
 func (h *handler) serveAndRecord(s *Session, ctx context.Context, m *jsonrpc.Message, timing telemetry.Call, serve serveFunc) jsonrpc.Answer {
 	switch {
 	case h.Kind == methods.Call:

@@ -56,7 +56,7 @@ func modernOf(ctx context.Context) *modern.Client {
 	return c
 }
 
-// withClient returns the context of a request that its client has made on a way of its own.
+// withClient returns a context in which c is the client of the request, so that what the hub says on account of the request goes to c.
 func withClient(ctx context.Context, c client.Client) context.Context {
 	r := client.RequestOf(ctx)
 	r.Client = c
@@ -94,7 +94,7 @@ func (s *Session) serveModern(ctx context.Context, m *jsonrpc.Message, out moder
 	return s.serveWithMeta(ctx, m, meta, out)
 }
 
-// serveWithMeta is serveModern for a request whose _meta was read already.
+// serveWithMeta works like serveModern for a request whose _meta was read already.
 func (s *Session) serveWithMeta(ctx context.Context, m *jsonrpc.Message, meta modern.Meta, out modern.Reply) jsonrpc.Answer {
 	s.startModern(&meta.Claims)
 	how := s.handlerOf(m.Method)

@@ -123,13 +123,13 @@ func inOrder(method string) bool { return method == methods.Initialize }
 
 // tryServe takes a request that needs no waiting, on the read loop.
 func (s *Session) tryServe(m *jsonrpc.Message, r *jsonrpc.Responder) bool {
-	return !modern.IsModern(m) && !modern.DeclaresCapabilities(m) && s.handshaken.Load() && s.sender.TryCallTool(m, s.main, r, true)
+	return !modern.IsModern(m) && !modern.DeclaresCapabilities(m) && s.handshaken.Load() && s.sender.TryCallTool(m, s.mainClient, r, true)
 }
 
 // ServeRequest answers one request of the client.
 func (s *Session) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	if modern.IsModern(m) || modern.DeclaresCapabilities(m) && !s.handshaken.Load() {
-		return s.serveModern(ctx, m, s.client)
+		return s.serveModern(ctx, m, s.mainPeer)
 	}
 	how := s.handlerOf(m.Method)
 	if how.Kind == methods.Call && !s.handshaken.Load() {

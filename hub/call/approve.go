@@ -132,5 +132,5 @@ func (e *approvalCaller) Record(ctx context.Context, ev *approval.Event) {
 		}
 		q.Granted = append(q.Granted, opened)
 	}
-	e.call.sender.Records.Question(ctx, client.RequestOf(ctx).Record, e.call.target.recordSubject(), e.last.recordedDecision(), q)
+	e.call.sender.Records.WriteQuestion(ctx, client.RequestOf(ctx).Record, e.call.target.recordSubject(), e.last.recordedDecision(), q)
 }

@@ -22,8 +22,8 @@ import (
 )
 
 // An attempt is one pass of a Call through the steps up to the verdict: what they found,
-// and the right to call the child. Its steps are methods, run calls them in their order, and
-// it belongs to the goroutine that makes the Call.
+// and the right to call the child. Its steps are methods, which runSteps calls in their order. An attempt
+// belongs to the goroutine that makes the Call.
 type attempt struct {
 	call        *Call
 	client      client.Client
@@ -61,9 +61,8 @@ func (att *attempt) relevantRoots() *rootsmgr.View {
 // has other definitions than were known or another process serves the session.
 const maxAttempts = 4
 
-// prepareAttempt judges a call as the child that would run it has its target now. The
-// caller releases the lease. An error of validate is what is wrong with the
-// arguments; others report why the call could not be judged or made.
+// prepareAttempt judges a call by the definitions of the child that would run it. The caller releases the lease. An error of
+// package validate reports what is wrong with the arguments. Any other error reports why the call could not be judged.
 func (c *Call) prepareAttempt(ctx context.Context) (*attempt, error) {
 	c.wait = c.sender.Roots.NewWait()
 	for n := 1; ; n++ {

@@ -85,11 +85,11 @@ func (c *sentCall) awaitAnswer(ctx context.Context) (jsonrpc.Answer, error) {
 	return c.Answer(resp), nil
 }
 
-// A followUp is what is to be done about an answer before the client gets it. It takes its time: a large answer is read, so is the file
-// system if the kernel may have refused the child something, and so are lists of the child.
+// A followUp lists what the hub still has to do before the client gets an answer: explain a refusal of the kernel, adopt a task, read the
+// child's lists again, or shorten a long answer. Each of these may wait for a disk or for the child, so no read loop does them.
 type followUp struct{ refused, task, unknown, long bool }
 
-// recordAnswer records the answer of the child, and returns what is to be done about it.
+// recordAnswer records the answer of the child, and returns what settleAnswer has to do. It does not wait.
 func (c *sentCall) recordAnswer(a jsonrpc.Answer) (todo followUp) {
 	c.word = c.ticket.Answered(a)
 	todo.refused = failure.MayBeKernelRefusal(c.lease, c.word, a)
@@ -103,7 +103,7 @@ func (c *sentCall) recordAnswer(a jsonrpc.Answer) (todo followUp) {
 	return todo
 }
 
-// settleAnswer does what recordAnswer has found to be due, and returns what the client gets.
+// settleAnswer does what recordAnswer has returned, and returns the answer that the client gets. It may wait.
 func (c *sentCall) settleAnswer(ctx context.Context, a jsonrpc.Answer, todo followUp) jsonrpc.Answer {
 	if todo.refused {
 		a = failure.ExplainKernelRefusal(c.s.Records, c.target.recordSubject(), c.lease, c.word, failure.NamedPaths(c.verdict), a)

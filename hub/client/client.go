@@ -46,7 +46,7 @@ type Reply interface {
 // (2026-07-28). Nothing that a Call does depends on which it is.
 type Client interface {
 	Reply
-	rounds.Requester
+	rounds.Client
 	Identity
 	Roots
 	Delivery

@@ -14,9 +14,8 @@ import (
 )
 
 // This file serves clients of 2026-07-28 on the endpoint that serves the
-// handshake's. A request needs no session and makes none that the client could
-// know of: all requests of one token go through one ModernSession, which is made
-// by the first and ends when no one uses it.
+// handshake's. The client needs no session. All requests of one token go through one ModernSession:
+// the first request makes it, and it ends after a time without requests.
 
 // modernPeer finds what serves the modern requests of a token, and enters it; a refusal
 // is refusedStopping or refusedRevoked, or reports that there is no room in it.
@@ -179,7 +178,7 @@ func (f *Front) serveModernRequest(w http.ResponseWriter, r *http.Request, c *Pe
 	a := request.Serve(ctx, mr)
 	over, unread := ctx.Err() != nil, r.Context().Err() != nil
 	if refusal := mr.refusedAnswer(); !over && refusal.Error != nil {
-		a = refusal // as it is: of a child no one would believe it
+		a = refusal // with its code, which package modern has replaced as if a child had sent it
 	}
 	if !over && a.Error == nil && headers.PreferEvents(r.Header) {
 		mr.base.ensureStream() // not before: an error has its status

@@ -20,9 +20,8 @@ import (
 	"mcphub/rootsmgr"
 )
 
-// This file lets the work on a request wait for what its client is asked: the
-// client is answered with the questions, and the work goes on when the same
-// request comes again with the answers (2026-07-28, basic/patterns/mrtr).
+// In this file the work on a request asks its client. The client gets the questions as the answer to its request. It sends the
+// request again with its answers, and then the work goes on (2026-07-28, basic/patterns/mrtr). Server.Serve (server.go) starts the work.
 
 // Era is the word for the era of these clients.
 const Era = "modern"
