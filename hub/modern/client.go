@@ -50,7 +50,7 @@ type requestInput struct {
 	answers []byte         // for a child, raw, an object; nil for none
 }
 
-// A Client is the one who made one request, over all round trips that it takes.
+// A Client is the client of one request, over all round trips that the request takes.
 // The work on the request goes through it: what the client is told goes out with
 // the round trip under way, and what it is asked is the answer to that round
 // trip.
