@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/cookiejar"
+	"net/http/httptest"
 	"net/url"
 	"os/exec"
 	"regexp"
@@ -19,6 +20,7 @@ import (
 	gosdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/oauth2"
 
+	"mcphub/e2e/needs"
 	"mcphub/e2e/oauthtest"
 	"mcphub/e2e/world"
 )
@@ -167,6 +169,10 @@ func TestLoginPage(t *testing.T) {
 				t.Errorf("alice is served as %q", got)
 			}
 
+			if got := as.Registered(); got != 1 { // the hub is one client there, whoever logs in
+				t.Errorf("the hub has registered itself %d times", got)
+			}
+
 			// Neither a token nor a code is in a file or in the log.
 			told := said.joinLines()
 			world.EachFile(t, w.Home, func(_ string, text []byte) { told += string(text) })
@@ -309,5 +315,66 @@ func TestLoginPageAtRealServer(t *testing.T) {
 	wants(page, "the answer comes from another authorization server")
 	if n := said.countLines("mixed up: "); n != 0 {
 		t.Errorf("the server that mixes up logins was sent %d requests", n)
+	}
+}
+
+// TestLoginPageInARealBrowser: a person logs in by the page of the hub in Chromium, at an authorization server of another site. Before that a page of that
+// site sends the form of the hub with a token that is right, which would give the attacker the victim's login. The browser reports where the form comes from, and it is
+// refused. The control is that the same token is taken from the page itself.
+func TestLoginPageInARealBrowser(t *testing.T) {
+	t.Parallel()
+	n := world.RequireNode(t)
+	chromium := needs.Program(t, "chromium")
+	n.Of(t, "authserver")
+	w := world.New(t)
+	protected := w.Listening(exec.Command(n.Program, world.Source("e2e", "authserver", "server.mjs")), regexp.MustCompile(`^protected (http://\S+/mcp)$`))
+	r, err := http.Get(strings.TrimSuffix(protected, "/mcp") + "/.well-known/oauth-protected-resource/mcp")
+	world.Must(t, err)
+	var m struct {
+		Servers []string `json:"authorization_servers"`
+	}
+	world.Must(t, json.NewDecoder(r.Body).Decode(&m))
+	_ = r.Body.Close()
+	port := world.FreePort(t)
+	config := w.Config(obj{"protected": obj{"url": protected, "type": "http", "auth": obj{"issuer": m.Servers[0]}}}, obj{"secrets": obj{"store": "file"},
+		"http": obj{"resource": "http://localhost:" + port + "/mcp", "tokens": []obj{{"name": "ann", "env": "ANN"}}}})
+	endpoint := w.Listening(exec.Command(world.Hub(t), "serve", "--http", "127.0.0.1:"+port, "--config", config), regexp.MustCompile(`serving (http://\S+/mcp)`),
+		"ANN=token-of-ann", "DBUS_SESSION_BUS_ADDRESS=unix:path="+w.Path("no-bus"))
+	web := &http.Client{Transport: bearer{"token-of-ann", &http.Transport{}}}
+	s, err := gosdk.NewClient(&gosdk.Implementation{Name: "go-sdk", Version: "1"}, nil).Connect(t.Context(), &gosdk.StreamableClientTransport{Endpoint: endpoint, HTTPClient: web}, nil)
+	world.Must(t, err)
+	t.Cleanup(func() { _ = s.Close(); web.CloseIdleConnections() })
+	whoami := func() string {
+		text, _ := world.CallGoSDK(t, s, "call-tool", obj{"serverName": "protected", "toolName": "whoami"}, nil)
+		return text
+	}
+	link := regexp.MustCompile(`http://localhost:[0-9]+/login/[A-Z0-9]+`).FindString(whoami())
+	evil := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = io.WriteString(w, `<title>evil</title><form method="post" action="`+link+`"><input name="trap" value="x"><input type="hidden" name="token" value="token-of-ann"><button type="submit">A prize</button></form>`)
+	}))
+	defer evil.Close()
+	visit := func(address, token string) string {
+		ctx, cancel := context.WithTimeout(t.Context(), world.WaitLimit)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, n.Program, world.Source("e2e", "clients", "browse.mjs"), address, "ann", "yes")
+		cmd.Env, cmd.Dir = w.Env("CHROMIUM="+chromium, "TOKEN="+token), w.Home
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Errorf("the browser at %s: %v", address, err)
+		}
+		return string(out)
+	}
+	if got := visit(evil.URL, ""); !strings.Contains(got, "This form was sent by another page") {
+		t.Errorf("the form of another page: %s", got)
+	}
+	if got := whoami(); !strings.Contains(got, link) {
+		t.Errorf("after it: %q", got)
+	}
+	if got := visit(link, "token-of-ann"); !strings.Contains(got, "Logged in at protected") {
+		t.Errorf("the login: %s", got)
+	}
+	if got := whoami(); got != "ann" {
+		t.Errorf("ann is served as %q", got)
 	}
 }

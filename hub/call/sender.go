@@ -201,8 +201,10 @@ func (s *Sender) logIn(ctx context.Context, conf *configuration.Configuration, c
 		err := conf.StartLogin(ctx, child, s.Principal, page)
 		if err != nil {
 			s.Log.Info().Str("child", child).Err(err).Msg("the login that was offered was not made")
+			return err
 		}
-		return err
+		s.Log.Info().Str("child", child).Msg("the login that was offered was made")
+		return nil
 	})
 	if offer == nil {
 		return err

@@ -3,6 +3,7 @@ package httpfront
 import (
 	"net/http"
 	"strings"
+	"time"
 )
 
 // LoginPrefix is how the paths of the pages begin on which people log in at servers.
@@ -25,6 +26,10 @@ func (f *Front) serveLogin(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer f.running.Done()
+	if r.ContentLength != 0 { // a form of someone who has shown no token is small, and comes at once or not at all
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(headerTime))
+		w.Header().Set("Connection", "close")
+	}
 	if status, refused := now.Login(w, r, now.admission.Whose); refused != "" {
 		f.noteRejected(r, status, ReasonLogin, refused)
 	}

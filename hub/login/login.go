@@ -142,7 +142,7 @@ func (l *Logins) Offer(child string, logIn LogIn) *Offer {
 	return o
 }
 
-// Show has the client show the page of a login, unless another one does, and tells the login what the person answers. The error
+// Show has the client show the page of a login, unless another one does, and passes on what the person answers. The error
 // reports why the person is not going to open it.
 func (o *Offer) Show(ctx context.Context, client Viewer) error {
 	if o.shown.Swap(true) {
@@ -177,7 +177,7 @@ func (o *Offer) Link(ctx context.Context) string {
 	return ""
 }
 
-// take tells the login whether the page is going to be opened. What it was told first counts.
+// take reports to the login whether the page is going to be opened. The first report counts.
 func (o *Offer) take(err error) {
 	select {
 	case o.taken <- err:

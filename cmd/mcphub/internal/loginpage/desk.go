@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"time"
 
 	"mcphub/cmd/mcphub/internal/oauth"
 	"mcphub/internal/principal"
@@ -20,6 +21,7 @@ const (
 	maxTickets = 1000 // of all principals
 	maxOfOne   = 16   // of one principal
 	maxProofs  = 10   // wrong ones, of one Ticket
+	maxBegun   = 20   // logins at the issuer, of one Ticket: each asks the issuer
 )
 
 // Prefix is how the paths of all pages begin.
@@ -34,25 +36,41 @@ const provedPath = Prefix + "proved"
 // A Desk keeps the logins that people over HTTP are about to make. The zero value has none.
 type Desk struct {
 	mu         sync.Mutex
-	tickets    map[string]*Ticket             // by id
-	identities map[string]*oauth.Registration // by issuer of callers' tokens: what this program is there
+	tickets    map[string]*Ticket  // by id
+	identities map[string]identity // by redirect
 }
 
-// IdentityAt returns what this program was to an issuer before; nil: nothing yet.
-func (d *Desk) IdentityAt(issuer string) *oauth.Registration {
+// identityTime is how long an identity is used again. Not longer: an authorization server may forget it.
+const identityTime = time.Hour
+
+// An identity is what this program is to an authorization server.
+type identity struct {
+	issuer string
+	*oauth.Registration
+	since time.Time
+}
+
+// IdentityAt returns what this program is to an issuer for logins that come back to a redirect; nil: nothing is known.
+func (d *Desk) IdentityAt(issuer, redirect string) *oauth.Registration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.identities[issuer]
+	if i, ok := d.identities[redirect]; ok && i.issuer == issuer && time.Since(i.since) < identityTime {
+		return i.Registration
+	}
+	return nil
 }
 
-// NoteIdentity remembers what this program is to an issuer, so that it registers itself there once.
-func (d *Desk) NoteIdentity(issuer string, r *oauth.Registration) {
+// NoteIdentity remembers what this program is to an issuer, so that it does not register itself there for each login.
+func (d *Desk) NoteIdentity(issuer, redirect string, r *oauth.Registration) {
+	if d.IdentityAt(issuer, redirect) == r {
+		return
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.identities == nil {
-		d.identities = map[string]*oauth.Registration{}
+		d.identities = map[string]identity{}
 	}
-	d.identities[issuer] = r
+	d.identities[redirect] = identity{issuer, r, time.Now()}
 }
 
 // An Order is a login that someone is about to make.
@@ -79,6 +97,7 @@ type Ticket struct {
 	// What follows is guarded by desk.mu.
 	err     error             // why no login was made; set before done is closed
 	wrong   int               // proofs that were wrong
+	begun   int               // logins at the issuer that may have begun
 	browser [sha256.Size]byte // the digest of the cookie of the browser that has proved whose it is; zero: none has
 	proof   *oauth.Attempt    // the login at the issuer that has begun; nil: none
 	prover  [sha256.Size]byte // the digest of the cookie of the browser that has begun it
@@ -225,6 +244,14 @@ func (t *Ticket) noteWrong() {
 		t.Close(ErrProofs)
 		t.End(ErrProofs)
 	}
+}
+
+// mayBegin counts a login at the issuer that is about to begin. It returns false after too many.
+func (t *Ticket) mayBegin() bool {
+	t.desk.mu.Lock()
+	defer t.desk.mu.Unlock()
+	t.begun++
+	return t.begun <= maxBegun
 }
 
 // beginProof remembers the login at the issuer that the browser of a cookie has begun. It ends an earlier one.

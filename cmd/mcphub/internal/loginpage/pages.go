@@ -121,6 +121,9 @@ func (t *Ticket) takeForm(w http.ResponseWriter, r *http.Request, whose Whose) (
 	if t.Prove == nil || r.PostForm.Has("token") {
 		return t.prove(w, r, whose, strings.TrimSpace(r.PostForm.Get("token")), cookie)
 	}
+	if !t.mayBegin() {
+		return refuse(w, http.StatusTooManyRequests, "Too many logins have begun by this link. Call the tool again for another link in ten minutes.")
+	}
 	attempt, err := t.Prove(r.Context(), t.Base+provedPath)
 	if err != nil {
 		return refuse(w, http.StatusBadGateway, "You cannot log in at "+hostOf(t.Who.Issuer)+" now: "+err.Error())

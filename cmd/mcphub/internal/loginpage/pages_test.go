@@ -9,8 +9,12 @@ import (
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"mcphub/cmd/mcphub/internal/oauth"
 	"mcphub/internal/principal"
@@ -33,7 +37,9 @@ func whose(_ context.Context, token string) (principal.Principal, error) {
 type stage struct {
 	*testing.T
 	Desk
-	base    string
+	base string
+
+	told    sync.Mutex // guards what follows
 	refused []string
 	ended   []error // what Tickets were told by End
 }
@@ -42,6 +48,8 @@ func newStage(t *testing.T) *stage {
 	s := &stage{T: t}
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if status, refused := s.Serve(w, r, whose); refused != "" {
+			s.told.Lock()
+			defer s.told.Unlock()
 			s.refused = append(s.refused, fmt.Sprint(status, " ", refused))
 		}
 	}))
@@ -50,14 +58,28 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
+// end notes what a Ticket is told by End.
+func (s *stage) end(err error) {
+	s.told.Lock()
+	defer s.told.Unlock()
+	s.ended = append(s.ended, err)
+}
+
+// ends returns what Tickets were told by End.
+func (s *stage) ends() []error {
+	s.told.Lock()
+	defer s.told.Unlock()
+	return slices.Clone(s.ended)
+}
+
 // ticket opens a Ticket for a person, whose login goes on at an address.
 func (s *stage) ticket(who, server string) (t *Ticket, answers <-chan url.Values) {
 	s.Helper()
-	t, err := s.Open(Order{Base: s.base, Server: server, At: "https://mcp.example/mcp", Who: principal.Principal{Name: who}, End: func(err error) { s.ended = append(s.ended, err) }})
+	t, err := s.Open(Order{Base: s.base, Server: server, At: "https://mcp.example/mcp", Who: principal.Principal{Name: who}, End: s.end})
 	if err != nil {
 		s.Fatal(err)
 	}
-	answers, _ = t.Return().Expect("state of " + who + " at " + server)
+	answers, _ = t.Return().Expect("state of " + t.id)
 	t.Lead("https://login.example/authorize?state=S")
 	return t, answers
 }
@@ -120,11 +142,26 @@ func (b *browser) prove(t *Ticket, token string) {
 	b.wants(200, leadsOn, "GET", t.Link(), "")
 }
 
+// back returns where the browser comes back to from the authorization server, with a state.
 func (t *Ticket) back(state string) string {
 	return t.Return().Address + "?code=C&state=" + url.QueryEscape(state)
 }
 
-// A login by its owner: the answer comes to the one who waits for it, once, and the last page tells how it went.
+// closeAfter closes a Ticket when its answer has come.
+func (s *stage) closeAfter(t *Ticket, answers <-chan url.Values, err error) {
+	go func() {
+		select {
+		case q := <-answers:
+			if q.Get("code") != "C" {
+				s.Errorf("the answer is %v", q)
+			}
+		case <-s.Context().Done():
+		}
+		t.Close(err)
+	}()
+}
+
+// A login by its owner: the answer comes to the one who waits for it, once, and the last page reports the result.
 func TestTheOwnersLogin(t *testing.T) {
 	t.Parallel()
 	for want, err := range map[string]error{"Logged in at linear": nil, "No login at linear": errors.New("the login was refused")} {
@@ -133,24 +170,33 @@ func TestTheOwnersLogin(t *testing.T) {
 		other, _ := s.ticket("alice", "linear") // of another session
 		b := s.browser()
 		b.prove(ticket, "alice")
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			if q := <-answers; q.Get("code") != "C" {
-				t.Errorf("the answer is %v", q)
-			}
-			ticket.Close(err)
-		}()
-		b.wants(200, want, "GET", ticket.back("state of alice at linear"), "")
-		<-done
-		b.wants(400, "does not wait for this answer", "GET", ticket.back("state of alice at linear"), "") // replay
+		s.closeAfter(ticket, answers, err)
+		b.wants(200, want, "GET", ticket.back("state of "+ticket.id), "")
+		b.wants(400, "does not wait for this answer", "GET", ticket.back("state of "+ticket.id), "") // replay
 		b.wants(404, "This link has ended", "GET", ticket.Link(), "")
 		b.wants(404, "This link has ended", "POST", ticket.Link(), "token=alice")
-		if told := len(s.ended); told != 0 && err != nil || told != 1 && err == nil {
-			t.Errorf("the other session was told %v", s.ended)
+		if told := len(s.ends()); told != 0 && err != nil || told != 1 && err == nil {
+			t.Errorf("the other session was told %v", s.ends())
 		}
 		other.Close(nil)
 	}
+}
+
+// An answer is taken once, also while the one who waits looks at it.
+func TestAnAnswerIsTakenOnce(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	ticket, answers := s.ticket("alice", "linear")
+	b := s.browser()
+	b.prove(ticket, "alice")
+	if !ticket.takeAnswer(b.cookie(), url.Values{}) {
+		t.Fatal("the owner's answer is not taken")
+	}
+	<-answers
+	if ticket.takeAnswer(b.cookie(), url.Values{}) {
+		t.Error("it is taken again")
+	}
+	b.wants(400, "does not wait for this answer", "GET", ticket.back("state of "+ticket.id), "")
 }
 
 // attacks are what someone else does with a link, an answer or a form. Each is refused, and leads nowhere.
@@ -183,7 +229,7 @@ var attacks = map[string]func(s *stage, t *Ticket){
 		s.browser().prove(t, "alice")
 		victim := s.browser()
 		victim.wants(200, `name="token"`, "GET", t.Link(), "")
-		victim.wants(400, "from this browser", "GET", t.back("state of alice at linear"), "")
+		victim.wants(400, "from this browser", "GET", t.back("state of "+t.id), "")
 	},
 	// Fixation: the page of an attacker has the victim's browser send the attacker's token, so that the victim's login becomes the attacker's.
 	"a form of another page": func(s *stage, t *Ticket) {
@@ -206,14 +252,14 @@ var attacks = map[string]func(s *stage, t *Ticket){
 		for _, state := range []string{"", "S", "state of bob at linear"} {
 			b.wants(400, "does not wait for this answer", "GET", t.back(state), "")
 		}
-		b.wants(400, "does not wait for this answer", "POST", t.back("state of alice at linear"), "")
+		b.wants(400, "does not wait for this answer", "POST", t.back("state of "+t.id), "")
 		b.wants(400, "does not wait for this answer", "GET", s.base+provedPath+"?code=C&state=", "")
 	},
 	// Mix-up: the answer to the login at one server comes to the redirect of another one.
 	"an answer for another server": func(s *stage, t *Ticket) {
 		b := s.browser()
 		b.prove(t, "alice")
-		b.wants(400, "does not wait for this answer", "GET", s.base+backPath+"evil?code=C&state="+url.QueryEscape("state of alice at linear"), "")
+		b.wants(400, "does not wait for this answer", "GET", s.base+backPath+"evil?code=C&state="+url.QueryEscape("state of "+t.id), "")
 	},
 	"another way": func(s *stage, t *Ticket) {
 		s.browser().wants(405, "takes GET and POST", "PUT", t.Link(), "token=alice")
@@ -234,10 +280,13 @@ func TestAttacks(t *testing.T) {
 				t.Errorf("the answer was taken: %v", q)
 			default:
 			}
-			if len(s.refused) == 0 && name != "a cookie that someone has chosen" {
+			s.told.Lock()
+			refused := slices.Clone(s.refused)
+			s.told.Unlock()
+			if len(refused) == 0 && name != "a cookie that someone has chosen" {
 				t.Error("the front is told nothing")
 			}
-			for _, line := range s.refused {
+			for _, line := range refused {
 				if strings.Contains(line, "code=") || strings.Contains(line, "token=") {
 					t.Errorf("it tells a secret: %s", line)
 				}
@@ -245,10 +294,53 @@ func TestAttacks(t *testing.T) {
 			// The control: the owner goes on afterwards.
 			b := s.browser()
 			b.prove(ticket, "alice")
-			go func() { <-answers; ticket.Close(nil) }()
-			b.wants(200, "Logged in at linear", "GET", ticket.back("state of alice at linear"), "")
+			s.closeAfter(ticket, answers, nil)
+			b.wants(200, "Logged in at linear", "GET", ticket.back("state of "+ticket.id), "")
 		})
 	}
+}
+
+// A browser proves whose it is by a login at the issuer. Only the browser that has begun the login brings its answer, once: else someone could
+// send another person's browser an answer of their own, and that person would log in for them.
+func TestTheProofAtAnIssuer(t *testing.T) {
+	t.Parallel()
+	s, attempt := newStage(t), &oauth.Attempt{Address: "https://issuer.example/authorize", State: "P"}
+	ticket, err := s.Open(Order{Base: s.base, Server: "linear", Who: principal.Principal{Name: "alice", Issuer: "https://issuer.example"}, Prove: func(_ context.Context, redirect string) (*oauth.Attempt, error) {
+		if redirect != s.base+"/login/proved" {
+			t.Errorf("the redirect is %s", redirect)
+		}
+		return attempt, nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, victim := s.browser(), s.browser()
+	own.wants(200, "<button>Log in at issuer.example</button>", "GET", ticket.Link(), "")
+	victim.send("GET", ticket.Link(), "")
+	resp, _ := own.send("POST", ticket.Link(), "")
+	if got := resp.Header.Get("Location"); resp.StatusCode != http.StatusSeeOther || got != attempt.Address {
+		t.Errorf("it is sent to %s: %d", got, resp.StatusCode)
+	}
+	const answer = "/login/proved?state=P&code=C"
+	victim.wants(400, "does not wait for this answer", "GET", s.base+answer, "")
+	own.wants(400, "does not wait for this answer", "GET", s.base+"/login/proved?state=Q&code=C", "")
+	if got := ticket.takeProof(own.cookie()); got != attempt { // the control
+		t.Errorf("the browser that has begun the proof is given %v", got)
+	}
+	own.wants(400, "does not wait for this answer", "GET", s.base+answer, "") // replay
+	own.wants(403, "does not admit this token", "POST", ticket.Link(), "token=")
+	for range maxBegun - 1 {
+		if resp, _ := victim.send("POST", ticket.Link(), ""); resp.StatusCode != http.StatusSeeOther {
+			t.Fatalf("it is refused too early: %d", resp.StatusCode)
+		}
+	}
+	victim.wants(429, "Too many logins", "POST", ticket.Link(), "")
+}
+
+// cookie returns the cookie by which a browser is known.
+func (b *browser) cookie() string {
+	at, _ := url.Parse(b.base)
+	return b.web.Jar.Cookies(at)[0].Value
 }
 
 // Bounds: of Tickets of one principal and of all, and of wrong proofs.
@@ -285,8 +377,8 @@ func TestBounds(t *testing.T) {
 		b.wants(403, "does not admit this token", "POST", all[1].Link(), "token=guess")
 	}
 	b.wants(404, "This link has ended", "POST", all[1].Link(), "token=alice")
-	if len(s.ended) != 1 || !errors.Is(s.ended[0], ErrProofs) {
-		t.Errorf("the one who waits was told %v", s.ended)
+	if ended := s.ends(); len(ended) != 1 || !errors.Is(ended[0], ErrProofs) {
+		t.Errorf("the one who waits was told %v", s.ends())
 	}
 }
 
@@ -323,6 +415,37 @@ func TestNamesAreText(t *testing.T) {
 	if _, text := s.browser().send("GET", ticket.Link(), "", "Cookie", "mcphub-login=known"); strings.Contains(text, "href=\"javascript:") {
 		t.Errorf("it leads to a script: %s", text)
 	}
+}
+
+// What this program is to an issuer is used again for an hour, at the same redirect.
+func TestIdentities(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var d Desk
+		one, other := &oauth.Registration{ID: "1"}, &oauth.Registration{ID: "2"}
+		d.NoteIdentity("https://issuer.example", "/a", one)
+		time.Sleep(identityTime / 2)
+		d.NoteIdentity("https://issuer.example", "/a", one) // its use makes it no younger
+		d.NoteIdentity("https://issuer.example", "/b", other)
+		for _, tc := range []struct {
+			issuer, redirect string
+			want             *oauth.Registration
+		}{
+			{"https://issuer.example", "/a", one}, {"https://issuer.example", "/b", other}, {"https://issuer.example", "/c", nil}, {"https://evil.example", "/a", nil},
+		} {
+			if got := d.IdentityAt(tc.issuer, tc.redirect); got != tc.want {
+				t.Errorf("%s %s: %v", tc.issuer, tc.redirect, got)
+			}
+		}
+		time.Sleep(identityTime / 2)
+		if got := d.IdentityAt("https://issuer.example", "/a"); got != nil {
+			t.Errorf("after an hour: %v", got)
+		}
+		d.NoteIdentity("https://evil.example", "/a", other) // the server names another issuer
+		if got := d.IdentityAt("https://issuer.example", "/a"); got != nil {
+			t.Errorf("of another issuer: %v", got)
+		}
+	})
 }
 
 func TestBaseOf(t *testing.T) {

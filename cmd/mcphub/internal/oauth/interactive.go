@@ -27,6 +27,8 @@ type Request struct {
 	Port    int           // of the redirect, where hub.json has none; 0: any
 	Return  *Return       // where the browser comes back; nil: to a port of this machine
 	Brief   bool          // no token for renewal is asked for
+	// Registered is given what this program is to the authorization server, once a login by a browser has begun; nil: no one is.
+	Registered func(*Registration)
 }
 
 // A Return is an address at which a browser comes back with the answer of an authorization server.
@@ -104,6 +106,9 @@ func (f *Flow) Begin(ctx context.Context, p *Discovery, r Request, redirect stri
 		return nil, err
 	}
 	a := &Attempt{State: rand.Text(), flow: f, at: p, identity: id, scopes: f.scopesToAsk(p, r.Scopes), redirect: redirect, verifier: oauth2.GenerateVerifier()}
+	if r.Registered != nil {
+		r.Registered(id)
+	}
 	if !r.Brief {
 		a.scopes = addOffline(p, a.scopes)
 	}
@@ -115,9 +120,6 @@ func (f *Flow) Begin(ctx context.Context, p *Discovery, r Request, redirect stri
 	a.Address = conf.AuthCodeURL(a.State, params...)
 	return a, nil
 }
-
-// Identity returns what this program is to the authorization server.
-func (a *Attempt) Identity() *Registration { return a.identity }
 
 // Finish takes the answer that the browser has brought, whose state the caller has compared, and returns the tokens.
 func (a *Attempt) Finish(ctx context.Context, answer url.Values) (*TokenSet, error) {

@@ -147,6 +147,9 @@ func (r *Result) LogIn(ctx context.Context, name, principal string, by LoginMeth
 			by.Scopes = append(by.Scopes, was.Scopes...) // more, and not others
 		}
 	}
+	if by.Return != nil {
+		r.useIdentity(&by.Request, at.Meta.Issuer, by.Return.Address)
+	}
 	var g *oauth.TokenSet
 	if by.Device || account.Flow == keys.FlowDevice {
 		g, err = c.Device(ctx, at, by.Request, by.Code)
@@ -205,6 +208,14 @@ func (r *Result) logInByPage(ctx context.Context, name string, who principal.Pri
 	return err
 }
 
+// useIdentity has a login by a page use what this program is to an issuer already.
+func (r *Result) useIdentity(ask *oauth.Request, issuer, redirect string) {
+	if known := r.Desk.IdentityAt(issuer, redirect); known != nil {
+		ask.Earlier = known
+	}
+	ask.Registered = func(i *oauth.Registration) { r.Desk.NoteIdentity(issuer, redirect, i) }
+}
+
 // proverOf returns what begins a login at the issuer of someone's tokens, by which a browser proves whose it is; nil if no issuer gives them.
 func (r *Result) proverOf(who principal.Principal) func(ctx context.Context, redirect string) (*oauth.Attempt, error) {
 	for i, one := range r.File.HTTP.Issuers {
@@ -228,11 +239,9 @@ func (r *Result) proverOf(who principal.Principal) func(ctx context.Context, red
 			if err != nil {
 				return nil, err
 			}
-			attempt, err := f.Begin(ctx, at, oauth.Request{Earlier: r.Desk.IdentityAt(one.Issuer), Brief: true}, redirect)
-			if err == nil {
-				r.Desk.NoteIdentity(one.Issuer, attempt.Identity())
-			}
-			return attempt, err
+			ask := oauth.Request{Brief: true}
+			r.useIdentity(&ask, one.Issuer, redirect)
+			return f.Begin(ctx, at, ask, redirect)
 		}
 	}
 	return nil
