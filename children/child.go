@@ -3,7 +3,6 @@ package children
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -638,41 +637,4 @@ func (c *child) pauseUntilWanted(most time.Duration) {
 	case <-timer.C:
 	case <-c.kick:
 	}
-}
-
-// loginDelay is the longest pause before a server that asks for a login is started again.
-const loginDelay = 2 * time.Second
-
-// backOff counts a failure and publishes it. s is the run that was ready and
-// died; nil for a start that failed, which ends the wait of all callers.
-func (c *child) backOff(err *run.UnavailableError, s *serving) {
-	lived := time.Duration(0)
-	if s != nil {
-		lived = time.Since(s.since)
-	}
-	c.history.failures.RecordFailure(lived)
-	delay := c.history.failures.Delay(c.common.jitter())
-	var refused *link.StatusError
-	login := errors.As(err, &refused) && refused.Advice != ""
-	if login { // a person may log in at any time, and then calls at once
-		delay = min(delay, loginDelay)
-	}
-	c.history.next = time.Now().Add(delay)
-	c.updateWanted(func(w *want) bool { w.demand, w.wish = false, false; return false })
-	why := err.Reason
-	if c.history.failures.IsOpen() && !login {
-		why = fmt.Sprintf("crash loop, %d failures in a row: %s", c.history.failures.Failures, why)
-	}
-	c.history.last = "failed before: " + err.Reason
-	c.log.Warn().Str("reason", err.Reason).Int("failures", c.history.failures.Failures).Dur("delay", delay).Msg("child failed")
-	c.publishView(func(v *view) {
-		v.status.State, v.status.Err, v.status.PID = BackingOff, why, 0
-		v.status.Stderr, v.status.NextStart, v.status.ByItself = err.Stderr, c.history.next, c.startsByItself()
-		v.status.LastFailure, v.status.FailedAt, v.status.AsksLogin = err.Reason, time.Now(), link.AsksForLogin(err)
-		v.run, v.err = nil, err
-		if s == nil {
-			v.failed++
-		}
-	})
-	c.settle.Do(func() { close(c.settled) })
 }

@@ -50,7 +50,7 @@ func (s *Supervisor) InspectNew(specs []spec.Spec) InspectedPaths {
 
 // Apply replaces the Specs. An instance whose Spec is Equal to what it was is left
 // alone: same process, with the same Revision. Any other is retired: it takes no new call,
-// and stops when its last call has ended, or when its session or the hub ends.
+// and stops when its last call has ended, or when its session or the hub ends. Its calls keep the CallTimeout with which they began.
 // Nothing is started: Ensure and Prestart make the instances that take their place.
 // It returns at once.
 func (s *Supervisor) Apply(specs []spec.Spec, seen ...InspectedPaths) {

@@ -43,9 +43,9 @@ type Session struct {
 	sessionOptions
 	*offering.Offering // what it is offered
 	hub                *Hub
-	current            *configuration.Current // what it goes by
-	client             handshake.MainPeer     // whatever belongs to none of its requests goes there
-	main               *handshake.Client      // of requests that have no way of their own
+	current            *configuration.Current // the configuration of this session
+	mainPeer           handshake.MainPeer     // takes what belongs to no request of the client
+	mainClient         *handshake.Client      // the client of requests that have no way of their own
 	roots              *rootsmgr.Manager
 	member             *assignment.Member[*Session] // which instances serve it, with which roots
 	log                zerolog.Logger
@@ -83,7 +83,7 @@ type Session struct {
 	name        string            // and version of the client, as it calls itself
 }
 
-// sessionOptions say whose a session is. The zero value is for whom nothing is known of.
+// sessionOptions describe the client of a session. The zero value is of a client that nothing is known about.
 type sessionOptions struct {
 	principal  principal.Principal      // whom the session belongs to
 	caller     string                   // tells apart whose tokens servers are called by, as admission.Caller.Owner does
@@ -95,7 +95,7 @@ type sessionOptions struct {
 	node       string                   // of the hubs that share the seal, this one
 	streams    int                      // of subscriptions/listen at a time; 0: as many as fit into the requests of one client
 	keeper     *keeper                  // keeps its state for another hub; nil: it is not kept
-	attachment *surroundings.Attachment // what its surroundings come to; nil: they are the hub's own
+	attachment *surroundings.Attachment // to the configuration in its surroundings; nil: these are the hub's own
 	toolsets   toolset.Claim            // what its toolsets are told by, but for the name of a client that says initialize later
 	ends       func()                   // has it end; nil: it lasts as long as its streams
 	yields     func() bool              // has it end for another principal, if no one uses it; nil: it never does
@@ -162,7 +162,7 @@ func (s *Session) initRoots(ceiling []rootsmgr.Entry) {
 	cfg := &s.currentConfiguration().Settings
 	settings := cfg.RootsOf(s.principal.Key())
 	settings.Ceiling, settings.WritableDirs, settings.AtWorkDir = ceiling, s.writableDirs, !s.http
-	s.roots = rootsmgr.NewManager(handshake.Source{Client: s.client}, cfg.Fallback, settings, cfg.FS, s.log)
+	s.roots = rootsmgr.NewManager(handshake.Source{Client: s.mainPeer}, cfg.Fallback, settings, cfg.FS, s.log)
 	s.sender.Roots, s.member.Roots = s.roots, s.roots
 }
 
@@ -289,8 +289,8 @@ func (s *Session) writableDirs() []string {
 
 // setMainPeer sets the peer for whatever belongs to no request of the client.
 func (s *Session) setMainPeer(main handshake.MainPeer) {
-	s.client, s.main = main, handshake.NewMain(main, handshakeHost{s})
-	s.sender.Main = s.main
+	s.mainPeer, s.mainClient = main, handshake.NewMain(main, handshakeHost{s})
+	s.sender.Main = s.mainClient
 }
 
 // A handshakeHost is a Session as package handshake knows it.

@@ -123,13 +123,13 @@ func inOrder(method string) bool { return method == methods.Initialize }
 
 // tryServe takes a request that needs no waiting, on the read loop.
 func (s *Session) tryServe(m *jsonrpc.Message, r *jsonrpc.Responder) bool {
-	return !modern.IsModern(m) && !modern.DeclaresCapabilities(m) && s.handshaken.Load() && s.sender.TryCallTool(m, s.main, r, true)
+	return !modern.IsModern(m) && !modern.DeclaresCapabilities(m) && s.handshaken.Load() && s.sender.TryCallTool(m, s.mainClient, r, true)
 }
 
 // ServeRequest answers one request of the client.
 func (s *Session) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	if modern.IsModern(m) || modern.DeclaresCapabilities(m) && !s.handshaken.Load() {
-		return s.serveModern(ctx, m, s.client)
+		return s.serveModern(ctx, m, s.mainPeer)
 	}
 	how := s.handlerOf(m.Method)
 	if how.Kind == methods.Call && !s.handshaken.Load() {
@@ -141,7 +141,7 @@ func (s *Session) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 	if how.handshake == nil {
 		how.handshake = (*Session).refuseMethod
 	}
-	return how.serveTraced(s, ctx, m, s.metrics.StartCall(), how.handshake)
+	return how.serveAndRecord(s, ctx, m, s.metrics.StartCall(), how.handshake)
 }
 
 // answerInitialize answers the handshake. mcp-go negotiates the version. What the client sent of itself is read here, from the raw bytes: a
@@ -178,7 +178,7 @@ func (s *Session) negotiateVersion(version string) jsonrpc.Answer {
 	if result, ok := s.hub.welcomes.Load(version); ok {
 		return jsonrpc.ResultAnswer(result.([]byte))
 	}
-	a := jsonAnswer(welcome{version, json.RawMessage(ownCapabilities), s.hub.implementation, instructions})
+	a := jsonAnswer(welcome{version, json.RawMessage(handshakeCapabilities), s.hub.implementation, instructions})
 	if a.Result != nil {
 		s.hub.welcomes.Store(version, a.Result)
 	}

@@ -72,10 +72,6 @@ func (h *Hub) buildControl(about *configuration.About, version string) error {
 const instructions = "This hub joins several MCP servers. Their tools are called server__tool. " +
 	"Calls are held to the directories that the client has put in scope; get-roots shows them, list-tools shows the servers, find-tools finds tools by what they do."
 
-// ownCapabilities are what the hub declares by the handshake.
-const ownCapabilities = `{"logging":{},"prompts":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true},"tools":{"listChanged":true},` +
-	`"tasks":{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}},"completions":{}}`
-
 // A welcome is the answer to initialize.
 type welcome struct {
 	ProtocolVersion string             `json:"protocolVersion"`

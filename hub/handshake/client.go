@@ -34,7 +34,7 @@ type Host interface {
 	AwaitServed(ctx context.Context, view rootsmgr.View, limit time.Duration) error
 }
 
-// A Client is the one who made one request after a handshake.
+// A Client is the client of one request after a handshake.
 type Client struct {
 	client.Reply
 	Host Host

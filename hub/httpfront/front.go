@@ -136,8 +136,7 @@ func (f *Front) refreshIssuers(ctx context.Context) {
 	}
 }
 
-// ServeHTTP serves the endpoint, and tells the one who looks after the process
-// that it is well.
+// ServeHTTP serves the endpoint, the pages for logins and for metadata, and the checks /healthz and /readyz of a supervisor.
 func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if f.currentStage() >= draining {
 		w.Header().Set("Connection", "close") // the next request finds another hub
@@ -265,10 +264,10 @@ func (f *Front) servePost(w http.ResponseWriter, r *http.Request, who admission.
 		return
 	}
 	if f.isModern(r.Header, who) {
-		f.postModern(w, r, who, events)
+		f.serveModernPost(w, r, who, events)
 		return
 	}
-	// The one who is of no session has nothing long to say.
+	// Without a session there is only initialize, whose body is short (greeting).
 	var c *Peer
 	var s *quota.Share
 	if headers.SessionOf(r.Header) != "" {
@@ -296,7 +295,7 @@ func (f *Front) servePost(w http.ResponseWriter, r *http.Request, who admission.
 			held.releaseBytes()
 		}
 	}()
-	if f.hub.Modern(m) {
+	if f.hub.IsModern(m) {
 		err := headers.CheckVersion(r.Header, m)
 		if err == nil {
 			err = headers.Mismatch(headers.Protocol, "names a version of the handshake, and the body is of another one")

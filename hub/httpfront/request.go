@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 
-	"mcphub/hub/httpfront/events"
 	"mcphub/hub/httpfront/headers"
 	"mcphub/hub/httpfront/quota"
 	"mcphub/internal/jsonrpc"
@@ -87,20 +86,6 @@ func (f *Front) serveRequest(w http.ResponseWriter, reply *Reply, u *activeReque
 	}
 	f.releaseAnswer(c, n)
 	s.releaseSlot()
-}
-
-// answerPlain answers a request before whose answer nothing had to be said.
-func answerPlain(w http.ResponseWriter, reply *Reply, a jsonrpc.Answer, cancelled bool) {
-	reply.extendWrite(w)
-	defer a.Free()
-	switch {
-	case !cancelled:
-		writeJSON(w, reply.id, a)
-	case reply.events:
-		events.WriteHeader(w) // a stream without an answer
-	default:
-		answerWith(w, http.StatusOK, reply.id, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was cancelled"))
-	}
 }
 
 // A slot is the right of one request to be served.

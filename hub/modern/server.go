@@ -154,6 +154,67 @@ func (s *Server) Serve(ctx context.Context, r Request, work Work) jsonrpc.Answer
 	return c.awaitAnswer(ctx)
 }
 
+// startWork does the work on a goroutine of its own, which may outlive the round trip; false
+// once the Server was closed.
+func (c *Client) startWork(serve func() jsonrpc.Answer) bool {
+	return c.server.calls.startWork(c, func() {
+		a := c.server.o.Host.Guard(c.request, serve) // no one below catches a panic here
+		c.server.calls.addAnswerSize(c, len(a.Result)+len(a.Error))
+		c.mu.Lock()
+		c.state.over = true
+		open, query := c.state.open, c.state.query
+		c.state.open = nil
+		c.mu.Unlock()
+		for _, q := range open {
+			close(q.answer)
+		}
+		query.stopQuery()
+		c.leaveChild()
+		c.deliverAnswer(a)
+	})
+}
+
+// awaitAnswer waits with the client of a round trip for what becomes of its request: the
+// answer, or what it is asked first.
+func (c *Client) awaitAnswer(ctx context.Context) jsonrpc.Answer {
+	for {
+		select {
+		case a := <-c.done:
+			return c.finishAnswer(a)
+		case <-c.asked:
+			worker.Sleep(ctx, gatherTime)
+			if a, ok := c.suspendWork(); ok {
+				return a
+			}
+		case <-ctx.Done():
+			c.leaveRoundTrip()
+			c.end.End(context.Cause(ctx))
+			(<-c.done).Free()
+			return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, context.Cause(ctx).Error())
+		}
+	}
+}
+
+// finishAnswer gives the answer of the work the shape of this era.
+func (c *Client) finishAnswer(a jsonrpc.Answer) jsonrpc.Answer {
+	c.mu.Lock()
+	typed, roots := c.state.typed, c.state.needsRoots
+	c.state.current = nil
+	c.mu.Unlock()
+	if roots {
+		a.Free()
+		return c.rootsQuestion()
+	}
+	var keep *Caching
+	if methods.Of(c.request.Method).Cacheable && !typed {
+		keep = &Caching{}
+	}
+	if c.request.Method == methods.CallTool && !typed {
+		a = withContent(a)
+	}
+	return c.server.Result(a, keep, typed)
+}
+
 // NewClient returns the client of a request that is answered by none of Serve's
 // work. It can be told things, and says about itself what came with the request.
 func (s *Server) NewClient(meta Meta, reply Reply) *Client {
