@@ -3,7 +3,6 @@ package children
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -52,7 +51,7 @@ var ErrReplaced = errors.New("the configuration has changed")
 type common struct {
 	Options
 	machine    launch.Machine
-	turns      limits.Turns
+	startSlots limits.StartSlots
 	memory     *offers.Memory
 	forms      *offers.Definitions
 	places     *limits.Places
@@ -161,6 +160,8 @@ type want struct {
 	demand  bool // someone waits for it
 	wish    bool // it should run, unless it is to wait for a call
 	evict   bool // another child waits for its place
+
+	looks *sandbox.LstatCache // of those who are told with it, for a start that no call waits for; may be nil
 }
 
 // view is what others see of an instance: immutable.
@@ -223,7 +224,7 @@ func (c *child) restIfIdle() bool {
 		return false
 	default:
 	}
-	c.resting = c.ctx.Err() == nil
+	c.resting, c.desired.looks = c.ctx.Err() == nil, nil // it does not start with the others
 	return c.resting
 }
 
@@ -275,6 +276,13 @@ func (c *child) assumeRoots(roots []guard.Root, b sandbox.Boundary, whose string
 // heldTo reports whether another boundary makes a difference to the child.
 func (c *child) heldTo(was, now sandbox.Boundary) bool {
 	return was.Barred != now.Barred || c.spec.Sandbox.Confines() && !was.Equal(now)
+}
+
+// shareLooks has the next start look at the disk once with others, if it comes soon and no call waits for it.
+func (c *child) shareLooks(looks *sandbox.LstatCache) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.desired.looks = looks
 }
 
 func (c *child) wish() {
@@ -629,41 +637,4 @@ func (c *child) pauseUntilWanted(most time.Duration) {
 	case <-timer.C:
 	case <-c.kick:
 	}
-}
-
-// loginDelay is the longest pause before a server that asks for a login is started again.
-const loginDelay = 2 * time.Second
-
-// backOff counts a failure and publishes it. s is the run that was ready and
-// died; nil for a start that failed, which ends the wait of all callers.
-func (c *child) backOff(err *run.UnavailableError, s *serving) {
-	lived := time.Duration(0)
-	if s != nil {
-		lived = time.Since(s.since)
-	}
-	c.history.failures.RecordFailure(lived)
-	delay := c.history.failures.Delay(c.common.jitter())
-	var refused *link.StatusError
-	login := errors.As(err, &refused) && refused.Advice != ""
-	if login { // a person may log in at any time, and then calls at once
-		delay = min(delay, loginDelay)
-	}
-	c.history.next = time.Now().Add(delay)
-	c.updateWanted(func(w *want) bool { w.demand, w.wish = false, false; return false })
-	why := err.Reason
-	if c.history.failures.IsOpen() && !login {
-		why = fmt.Sprintf("crash loop, %d failures in a row: %s", c.history.failures.Failures, why)
-	}
-	c.history.last = "failed before: " + err.Reason
-	c.log.Warn().Str("reason", err.Reason).Int("failures", c.history.failures.Failures).Dur("delay", delay).Msg("child failed")
-	c.publishView(func(v *view) {
-		v.status.State, v.status.Err, v.status.PID = BackingOff, why, 0
-		v.status.Stderr, v.status.NextStart, v.status.ByItself = err.Stderr, c.history.next, c.startsByItself()
-		v.status.LastFailure, v.status.FailedAt, v.status.AsksLogin = err.Reason, time.Now(), link.AsksForLogin(err)
-		v.run, v.err = nil, err
-		if s == nil {
-			v.failed++
-		}
-	})
-	c.settle.Do(func() { close(c.settled) })
 }

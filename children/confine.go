@@ -87,6 +87,12 @@ func (c *child) keptFolder() string {
 		c.log.Warn().Err(err).Msg("a confined child has no folder to keep things in")
 		return ""
 	}
+	looks := c.wantedState().looks.InBurst()
+	if fi, err := os.Lstat(dir); looks != nil && err == nil && fi.IsDir() { // where its parent lies is looked up once for all
+		if parent, ok := looks.Real(filepath.Dir(dir)); ok {
+			return filepath.Join(parent, filepath.Base(dir))
+		}
+	}
 	return sandbox.RealPath(dir)
 }
 

@@ -102,8 +102,8 @@ func (l *Lease) Key() spec.Key { return l.v.status.Key }
 // Instance works like Key without a copy. It must not be changed.
 func (l *Lease) Instance() *spec.Key { return &l.v.status.Key }
 
-// Term returns the one in which the lease was given. What is sent by the lease
-// reaches the child in that one, or a later one.
+// Term returns the term of the child in which the lease was given. A request that is sent by the lease
+// reaches the child in this term, or in a later one.
 func (l *Lease) Term() Term { return l.v.status.Term() }
 
 // AskedRoots reports whether the child has asked roots/list in this run.

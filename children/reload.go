@@ -18,12 +18,13 @@ type InspectedPaths map[spec.Entry]confinement.ExecutedPaths
 func (s *Supervisor) Inspect(specs []spec.Spec) InspectedPaths {
 	seen := make(InspectedPaths, len(specs))
 	machine := s.common.machine.WithLookupCache() // most entries name the same paths
+	defer machine.HoldNames()()
 	for i := range specs {
 		one := &specs[i]
 		if _, twice := seen[one.Entry()]; twice || one.URL != "" {
 			continue
 		}
-		prog := one.Program()
+		prog := one.Program().ReadOnce()
 		seen[one.Entry()] = machine.ExecutedBy(prog)
 		if one.Sandbox.Confines() {
 			machine.WithClientEnv(one.Environ, one.Dir).RememberLinks(prog)
@@ -49,7 +50,7 @@ func (s *Supervisor) InspectNew(specs []spec.Spec) InspectedPaths {
 
 // Apply replaces the Specs. An instance whose Spec is Equal to what it was is left
 // alone: same process, with the same Revision. Any other is retired: it takes no new call,
-// and stops when its last call has ended, or when its session or the hub ends.
+// and stops when its last call has ended, or when its session or the hub ends. Its calls keep the CallTimeout with which they began.
 // Nothing is started: Ensure and Prestart make the instances that take their place.
 // It returns at once.
 func (s *Supervisor) Apply(specs []spec.Spec, seen ...InspectedPaths) {

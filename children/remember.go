@@ -73,7 +73,12 @@ func (c *common) narrowDigest(digest string, s spec.Spec, at sights) string {
 // client that can be asked. A child may offer each principal something else, so no one gets a guess from the list
 // of another. seen is the digest of the Spec with what can be seen.
 func (c *common) recallOffer(s spec.Spec, k spec.Key, at sights) (o *offers.Offer, seen string, guess bool) {
-	seen = c.narrowDigest(c.offerDigest(s, k), s, at)
+	return c.recallDigest(c.offerDigest(s, k), s, k, at)
+}
+
+// recallDigest works like recallOffer for who has the digest of the Spec.
+func (c *common) recallDigest(digest string, s spec.Spec, k spec.Key, at sights) (o *offers.Offer, seen string, guess bool) {
+	seen = c.narrowDigest(digest, s, at)
 	if o := c.memory.Recall(s.Name, seen); o != nil {
 		return o, seen, false
 	}
@@ -123,13 +128,14 @@ func (c *child) publishRecalled(w want) {
 		return
 	}
 	c.history.recalled, c.history.recalledFor = true, w.Gen
-	seen := c.common.narrowDigest(c.common.offerDigest(c.spec, c.key), c.spec, c.visibleSights(w))
+	digest := c.common.offerDigest(c.spec, c.key)
+	seen := c.common.narrowDigest(digest, c.spec, c.visibleSights(w))
 	if c.history.greeted && c.history.offered == seen && (seen != "" || c.spec.SeesNoProject()) {
 		return
 	}
 	c.history.greeted, c.history.listed = false, false
 	had := c.offer
-	c.offer, c.history.offered, c.history.guess = c.common.recallOffer(c.spec, c.key, c.visibleSights(w))
+	c.offer, c.history.offered, c.history.guess = c.common.recallDigest(digest, c.spec, c.key, c.visibleSights(w))
 	state := c.view.Load().status.State
 	switch {
 	case c.startsLazily() && (state == Configured || state == Waiting):

@@ -19,6 +19,14 @@ type BoundedSupervisor struct {
 	s        *Supervisor
 	boundary sandbox.Boundary
 	whose    string
+	looks    *sandbox.LstatCache
+}
+
+// WithLooks returns the BoundedSupervisor for one of several instances that are told at the same time. The instances that start then
+// look once at each path.
+func (b BoundedSupervisor) WithLooks(looks *sandbox.LstatCache) BoundedSupervisor {
+	b.looks = looks
+	return b
 }
 
 // For returns the BoundedSupervisor for sessions of those who have the same rights: what is listed for them is shown to no one else.
@@ -43,6 +51,7 @@ func (s *Supervisor) Prestart(k spec.Key) {
 // its roots is what the boundary holds.
 func (b BoundedSupervisor) Ensure(k spec.Key, roots []guard.Root) {
 	if c := b.s.instanceOf(k); c != nil {
+		c.shareLooks(b.looks)
 		c.setRoots(roots, b.boundary, b.whose, true)
 	}
 }
@@ -52,6 +61,7 @@ func (b BoundedSupervisor) Ensure(k spec.Key, roots []guard.Root) {
 // first roots are known is the same as after Prestart.
 func (b BoundedSupervisor) Assume(k spec.Key, roots []guard.Root) {
 	if c := b.s.instanceOf(k); c != nil {
+		c.shareLooks(b.looks)
 		c.assumeRoots(roots, b.boundary, b.whose)
 	}
 }

@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
 
 	"mcphub/children/health"
 	"mcphub/children/launch"
+	"mcphub/children/link"
 	"mcphub/children/program"
 	"mcphub/children/run"
 	"mcphub/children/servedroots"
@@ -73,6 +75,43 @@ func (c *child) serveRun(r *run.Run) {
 
 const idle = "stopped after being idle; the next call starts it"
 
+// loginDelay is the longest pause before a server that asks for a login is started again.
+const loginDelay = 2 * time.Second
+
+// backOff counts a failure and publishes it. s is the run that was ready and
+// died; nil for a start that failed, which ends the wait of all callers.
+func (c *child) backOff(err *run.UnavailableError, s *serving) {
+	lived := time.Duration(0)
+	if s != nil {
+		lived = time.Since(s.since)
+	}
+	c.history.failures.RecordFailure(lived)
+	delay := c.history.failures.Delay(c.common.jitter())
+	var refused *link.StatusError
+	login := errors.As(err, &refused) && refused.Advice != ""
+	if login { // a person may log in at any time, and then calls at once
+		delay = min(delay, loginDelay)
+	}
+	c.history.next = time.Now().Add(delay)
+	c.updateWanted(func(w *want) bool { w.demand, w.wish = false, false; return false })
+	why := err.Reason
+	if c.history.failures.IsOpen() && !login {
+		why = fmt.Sprintf("crash loop, %d failures in a row: %s", c.history.failures.Failures, why)
+	}
+	c.history.last = "failed before: " + err.Reason
+	c.log.Warn().Str("reason", err.Reason).Int("failures", c.history.failures.Failures).Dur("delay", delay).Msg("child failed")
+	c.publishView(func(v *view) {
+		v.status.State, v.status.Err, v.status.PID = BackingOff, why, 0
+		v.status.Stderr, v.status.NextStart, v.status.ByItself = err.Stderr, c.history.next, c.startsByItself()
+		v.status.LastFailure, v.status.FailedAt, v.status.AsksLogin = err.Reason, time.Now(), link.AsksForLogin(err)
+		v.run, v.err = nil, err
+		if s == nil {
+			v.failed++
+		}
+	})
+	c.settle.Do(func() { close(c.settled) })
+}
+
 // endRun drains and stops a run.
 func (c *child) endRun(r *run.Run, why string) {
 	r.Leases.Close()
@@ -106,7 +145,8 @@ func (c *child) drainCalls(r *run.Run) {
 	}
 }
 
-// serveUntilEnd returns why the run must end: "" when it has ended by itself.
+// serveUntilEnd serves the run until it ends or must end. It returns "" if the run has ended by itself, hung, idle or evicted if it is to be
+// stopped for that, the cause if the instance ends, and else the reason for which the run is replaced.
 func (s *serving) serveUntilEnd(ctx context.Context) string {
 	c, r := s.c, s.r
 	if why := s.reviewWanted(); why != "" {

@@ -19,16 +19,22 @@ import (
 
 // startRun takes a slot and starts a run until it can be called.
 func (c *child) startRun() (*run.Run, *run.UnavailableError) {
-	turn := c.common.turns.Take(c.ctx, c.ownerName(), func() { c.setState(Waiting, "waits for its turn: many children are starting") })
-	if turn == nil {
+	slot := c.common.startSlots.Take(c.ctx, c.ownerName(), func() { c.setState(Waiting, "waits for its turn: many children are starting") })
+	if slot == nil {
 		return nil, nil
 	}
-	defer turn.End()
+	defer slot.End()
 	if err := c.takePlace(); err != nil || c.ctx.Err() != nil {
 		return nil, err
 	}
 	var w want
-	c.updateWanted(func(now *want) bool { now.demand, now.wish, now.evict = false, false, false; w = *now; return false })
+	c.updateWanted(func(now *want) bool {
+		if w = *now; now.demand {
+			w.looks = nil // what was changed before the call counts
+		}
+		now.demand, now.wish, now.evict, now.looks = false, false, false, nil
+		return false
+	})
 	c.history.digest = c.common.offerDigest(c.spec, c.key)
 	c.history.seen = c.common.narrowDigest(c.history.digest, c.spec, c.visibleSights(w))
 	c.history.starts++
@@ -37,7 +43,12 @@ func (c *child) startRun() (*run.Run, *run.UnavailableError) {
 	if err := c.installCopy(w); err != nil {
 		return nil, err
 	}
-	l, err := c.planLaunch(w, c.machine)
+	machine := c.machine
+	if looks := w.looks.InBurst(); looks != nil {
+		machine = machine.WithLooks(looks)
+		defer looks.Hold()() // others start now, and open the same paths
+	}
+	l, err := c.planLaunch(w, machine)
 	var missing *program.MissingRootError
 	if errors.As(err, &missing) && missing.NoRoot() {
 		err = fmt.Errorf("%w. %s", err, cmp.Or(c.NoRoots(), "Open a folder in the client, or set roots.fallback in hub.json."))
@@ -58,7 +69,7 @@ func (c *child) startRun() (*run.Run, *run.UnavailableError) {
 		r, err := c.launchRun(l, w)
 		var offer *offers.Offer
 		if err == nil {
-			offer, err = r.Connect(c.ctx, run.Try{ModernFirst: c.firstEra() == spec.EraModern, Long: c.spec.Era == spec.EraModern || c.history.spoke == spec.EraModern, Protocol: c.versionToPropose()}, turn.End)
+			offer, err = r.Connect(c.ctx, run.Try{ModernFirst: c.firstEra() == spec.EraModern, Long: c.spec.Era == spec.EraModern || c.history.spoke == spec.EraModern, Protocol: c.versionToPropose()}, slot.End)
 		}
 		switch {
 		case err == nil:

@@ -61,7 +61,7 @@ func NewSupervisor(o Options) *Supervisor {
 		s.common.Launcher = ByURL{}
 	}
 	s.common.memory, s.common.forms = offers.NewMemory(o.Cache, o.Log), offers.NewDefinitions(o.Cache, o.Log)
-	s.common.turns = limits.NewTurns(o.MaxStarting)
+	s.common.startSlots = limits.NewStartSlots(o.MaxStarting)
 	s.common.places, s.common.dropUnheld, s.common.giveUp = limits.NewPlaces(o.MaxChildren, o.MaxEach), s.dropUnheld, s.giveUp
 	s.common.resume = func(c *child) { go s.liveChild(c) }
 	s.common.packages = packages.NewStore(packagesFolder(s.common.machine))

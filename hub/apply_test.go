@@ -209,11 +209,11 @@ func TestACallIsNeverJudgedByOneAndRunByAnother(t *testing.T) {
 			before := offering.New(list.Conf, &h.current, func(string) bool { return false })
 			before.Take(&children.Status{Key: spec.Key{Child: "kid"}, State: children.Ready}, offered)
 			stale := &call.Sender{
-				Main: s.main, Current: &h.current, Offering: before, Instances: s.member, Roots: s.roots, Approvals: s.approvals, Records: s.records, Progress: &h.progress, Log: s.log,
+				Main: s.mainClient, Current: &h.current, Offering: before, Instances: s.member, Roots: s.roots, Approvals: s.approvals, Records: s.records, Progress: &h.progress, Log: s.log,
 			}
 			m := &jsonrpc.Message{Method: "tools/call", Params: []byte(toolCall("kid__echo", `{}`)), Members: []jsonrpc.Member{
 				{Name: "name", Value: []byte(`"kid__echo"`)}, {Name: "arguments", Value: []byte(`{}`)}}}
-			if stale.TryCallTool(m, s.main, nil, true) {
+			if stale.TryCallTool(m, s.mainClient, nil, true) {
 				t.Error("the fast path sent it to the new one")
 			}
 		}

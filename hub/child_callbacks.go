@@ -58,8 +58,8 @@ func (h *Hub) listsChanged(k spec.Key, which offers.Lists) {
 		_, to, asks := s.sender.InFlight.Find(k, nil)
 		switch {
 		case !asks || s.currentConfiguration().IsDenied(k.Child):
-		case s.handshaken.Load() && s.client.Connected():
-			s.notifier.Outdated(which, s.client)
+		case s.handshaken.Load() && s.mainPeer.Connected():
+			s.notifier.Outdated(which, s.mainPeer)
 		default:
 			s.notifier.Outdated(which, to)
 		}
@@ -193,10 +193,10 @@ func (s *Session) wayOf(ctx context.Context, k spec.Key, m *jsonrpc.Message) cli
 	case on != nil && (on == came || !run.CallKnown(ctx) && m.Method == methods.Message):
 		return to
 	}
-	if to != nil && !s.client.Connected() {
+	if to != nil && !s.mainPeer.Connected() {
 		return to
 	}
-	return s.main
+	return s.mainClient
 }
 
 // taskNews informs the streams that asked for it what has become of a task of
@@ -221,7 +221,7 @@ func (h *Hub) taskTold(k spec.Key, m *jsonrpc.Message) {
 			continue
 		}
 		if mine || !known && s == own && s.handshaken.Load() {
-			s.client.TryNotify(m.Method, m.Params)
+			s.mainPeer.TryNotify(m.Method, m.Params)
 		}
 	}
 }

@@ -121,7 +121,7 @@ func (f httpSessions) Ready(ctx context.Context) error {
 	return f.hub.currentConfiguration().Audit.Ready(ctx)
 }
 
-func (f httpSessions) Modern(m *jsonrpc.Message) bool { return modern.IsModern(m) }
+func (f httpSessions) IsModern(m *jsonrpc.Message) bool { return modern.IsModern(m) }
 
 func (f httpSessions) NewID(who admission.Caller) string { return f.node.newSessionID(who.Owner()) }
 
@@ -229,7 +229,7 @@ func (s modernSession) Notify(m *jsonrpc.Message) {
 	}
 }
 
-func (s modernSession) Busy() bool { return s.modernServer.IsBusy() }
+func (s modernSession) Busy() bool { return s.modernServer.IsBusy() || s.sender.Logins.IsPending() }
 func (s modernSession) HangUp()    { s.notifier.HangUp() }
 
 // A modernRequest is one request of 2026-07-28 that was read.
@@ -263,7 +263,7 @@ func (r *modernRequest) HasMethod() bool {
 
 func (r *modernRequest) Serve(ctx context.Context, reply *httpfront.ModernReply) jsonrpc.Answer {
 	return r.s.guardAnswer(r.m, func() jsonrpc.Answer {
-		return r.s.serveRead(client.NewContext(ctx, client.Request{Headers: reply}), r.m, r.meta, reply)
+		return r.s.serveWithMeta(client.NewContext(ctx, client.Request{Headers: reply}), r.m, r.meta, reply)
 	})
 }
 
@@ -285,7 +285,7 @@ func (s *Session) serveAndWait(r client.Reply, end *jsonrpc.Cancellation, m *jso
 // tellOrigin tells the record who has begun a session over HTTP, and from where.
 func (s *Session) tellOrigin(c *httpfront.Peer) {
 	address, agent := c.Origin()
-	s.records.Session(audit.ClientInfo{Name: printable.Escape(s.clientName(), 200), Address: address, Agent: printable.Escape(agent, longestAgent)})
+	s.records.NoteSession(audit.ClientInfo{Name: printable.Escape(s.clientName(), 200), Address: address, Agent: printable.Escape(agent, longestAgent)})
 }
 
 // longestAgent is how much of a User-Agent is told.

@@ -48,7 +48,7 @@ func TestHTTPFastPath(t *testing.T) {
 			if err := jsonrpc.Split([]byte(`{"jsonrpc":"2.0","id":7,"method":`+tc.frame+`}`), tc.want, &m); err != nil {
 				t.Fatal(err)
 			}
-			a, ok := one.sender.TryCallToolAndWait(one.main, &call.SyncReply{Cancellation: &jsonrpc.Cancellation{}}, &m)
+			a, ok := one.sender.TryCallToolAndWait(one.mainClient, &call.SyncReply{Cancellation: &jsonrpc.Cancellation{}}, &m)
 			if ok != tc.want {
 				t.Errorf("taken: %v, want %v", ok, tc.want)
 			}

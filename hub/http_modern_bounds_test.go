@@ -264,9 +264,9 @@ func TestModernHTTPListensAreBounded(t *testing.T) {
 	})
 }
 
-// TestModernHTTPTurnsHaveTheirTime: calls with other roots wait so long and no
+// TestModernHTTPGatesHaveTheirTime: calls with other roots wait so long and no
 // longer for one that holds the child; those with the same do not wait.
-func TestModernHTTPTurnsHaveTheirTime(t *testing.T) {
+func TestModernHTTPGatesHaveTheirTime(t *testing.T) {
 	modernStage(t, HTTPOptions{}, childtest.Script{Asks: true}, func(t *testing.T, h *Hub, w *web, _ func()) {
 		mine, other := t.TempDir(), t.TempDir()
 		holder, same, waits := w.modern("", mine), w.modern("", mine), w.modern("", other)
@@ -285,7 +285,7 @@ func TestModernHTTPTurnsHaveTheirTime(t *testing.T) {
 		}
 		began := time.Now()
 		msg, bad := waits.call("kid__echo", fmt.Sprintf(`{"path":%q}`, other))
-		if took := time.Since(began); !bad || !strings.Contains(msg, "other roots") || took < modern.TurnTime || took > modern.TurnTime+time.Second {
+		if took := time.Since(began); !bad || !strings.Contains(msg, "other roots") || took < modern.GateTime || took > modern.GateTime+time.Second {
 			t.Errorf("after %s: %s", took, msg)
 		}
 		if _, bad := w.modern("").call("kid__noticed", `{}`); bad {

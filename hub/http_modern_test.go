@@ -287,10 +287,10 @@ func TestModernHTTPIsJudgedByTheRootsOfTheCall(t *testing.T) {
 	}
 }
 
-// TestModernHTTPRootsTakeTurns: calls of one token that bring other roots never
+// TestModernHTTPRootsWaitAtTheGate: calls of one token that bring other roots never
 // meet at the child: while one is under way the child is served its roots, and
 // has applied them before it gets the call.
-func TestModernHTTPRootsTakeTurns(t *testing.T) {
+func TestModernHTTPRootsWaitAtTheGate(t *testing.T) {
 	spec := scripted("kid", childtest.Script{AskRoots: true, ApplyDelay: 2 * time.Millisecond})
 	spec.Probe, spec.Cwd = "allowed", t.TempDir() // so it is told about other roots, and not started again in one of them
 	w := serveWeb(t, newTestHub(t, spec), HTTPOptions{})

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/mark3labs/mcp-go/server"
+	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/children"
 	"mcphub/hub/approval"
@@ -43,28 +43,29 @@ type (
 
 // A Hub serves any number of clients with one set of child servers.
 type Hub struct {
-	current     configuration.Current // what a reload replaces, in the hub's own surroundings
-	replacing   chan struct{}         // holds the token of the one who replaces it, who may wait for the disk
-	configState atomic.Pointer[status.Config]
-	sup         *children.Supervisor
-	control     *server.MCPServer                         // initialize, the hub's own tools
-	welcomes    sync.Map                                  // results of initialize, raw, by version
-	ownTools    []catalog.HubTool                         // definitions of the hub's own tools
-	serverInfo  []byte                                    // raw, for what a result says about its server
-	seal        *seal.Sealer                              // of what clients carry
-	suspended   atomic.Int64                              // requests that wait for their clients, of all sessions
-	results     results.Shelf                             // what was cut of results, of all sessions
-	asked       atomic.Int64                              // questions that people have not answered, of all sessions
-	telemetry   *telemetry.Telemetry                      // nil: no one watches
-	httpUse     atomic.Pointer[func() telemetry.LimitUse] // of the sessions of the HTTP front; nil: there is none
-	progress    inflight.Progress
-	subs        subscribe.Table
-	terminal    approval.Terminal // holds what people answer outside of clients
-	redefined   catalog.Redefinitions
-	recent      audit.Recent // refusals, if no log is kept
-	recorded    *record.Group
-	turns       turns.Table        // of calls at servers that hub.json bounds
-	callers     *callertoken.Table // the tokens by which callers over HTTP were admitted
+	current        configuration.Current // what a reload replaces, in the hub's own surroundings
+	replacing      chan struct{}         // holds the token of the one who replaces it, who may wait for the disk
+	configState    atomic.Pointer[status.Config]
+	sup            *children.Supervisor
+	implementation mcp.Implementation                        // what the hub says it is
+	own            []ownTool                                 // the hub's own tools
+	welcomes       sync.Map                                  // results of initialize, raw, by version
+	ownTools       []catalog.HubTool                         // definitions of the hub's own tools
+	serverInfo     []byte                                    // raw, for what a result says about its server
+	seal           *seal.Sealer                              // of what clients carry
+	suspended      atomic.Int64                              // requests that wait for their clients, of all sessions
+	results        results.Shelf                             // what was cut of results, of all sessions
+	asked          atomic.Int64                              // questions that people have not answered, of all sessions
+	telemetry      *telemetry.Telemetry                      // nil: no one watches
+	httpUse        atomic.Pointer[func() telemetry.LimitUse] // of the sessions of the HTTP front; nil: there is none
+	progress       inflight.Progress
+	subs           subscribe.Table
+	terminal       approval.Terminal // holds what people answer outside of clients
+	redefined      catalog.Redefinitions
+	recent         audit.Recent // refusals, if no log is kept
+	recorded       *record.Group
+	turns          turns.Table        // of calls at servers that hub.json bounds
+	callers        *callertoken.Table // the tokens by which callers over HTTP were admitted
 
 	sessions     *assignment.Table[*Session]
 	surroundings *surroundings.Table

@@ -12,12 +12,12 @@ import (
 	"mcphub/internal/methods"
 )
 
-// This file describes what serves each method of a client, in both eras.
+// This file has which function serves each method of a client, and what the hub declares that it serves, in both eras.
 
 // A handler is how the requests of one method are served.
 type handler struct {
 	methods.Method
-	handshake serveFunc // nil: mcp-go knows
+	handshake serveFunc // nil: that era does not have it
 	modern    serveFunc // nil: that era does not have it
 }
 
@@ -72,6 +72,13 @@ func (s *Session) handlerOf(name string) handler {
 	return h
 }
 
+// handshakeCapabilities are what the hub declares in its answer to initialize.
+const handshakeCapabilities = `{"logging":{},"prompts":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true},"tools":{"listChanged":true},` +
+	`"tasks":{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}},"completions":{}}`
+
+// modernCapabilities are what the hub declares in its answer to server/discover, before the extensions.
+const modernCapabilities = `"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"completions":{},"logging":{}`
+
 // needsNoChild reports whether a request needs no child, so that none has to be started for it.
 func (h *handler) needsNoChild() bool {
 	switch h.Kind {
@@ -81,10 +88,9 @@ func (h *handler) needsNoChild() bool {
 	return false
 }
 
-// serveTraced has a request served by one of its handler's functions. Requests that are
-// judged are recorded, also if they are refused before that; see extension for the rest.
-// timing is the timing of the request.
-func (h *handler) serveTraced(s *Session, ctx context.Context, m *jsonrpc.Message, timing telemetry.Call, serve serveFunc) jsonrpc.Answer {
+// serveAndRecord serves a request by one of the handler's functions. It records and times a request that is judged, also if that is
+// refused before it is judged. It only times any other request. call.Sender.ServeExtension does both for an extension.
+func (h *handler) serveAndRecord(s *Session, ctx context.Context, m *jsonrpc.Message, timing telemetry.Call, serve serveFunc) jsonrpc.Answer {
 	switch {
 	case h.Kind == methods.Call:
 		r := client.RequestOf(ctx)

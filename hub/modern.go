@@ -56,7 +56,7 @@ func modernOf(ctx context.Context) *modern.Client {
 	return c
 }
 
-// withClient returns the context of a request that its client has made on a way of its own.
+// withClient returns a context in which c is the client of the request, so that what the hub says on account of the request goes to c.
 func withClient(ctx context.Context, c client.Client) context.Context {
 	r := client.RequestOf(ctx)
 	r.Client = c
@@ -91,11 +91,11 @@ func (s *Session) serveModern(ctx context.Context, m *jsonrpc.Message, out moder
 	if !ok {
 		return refusal
 	}
-	return s.serveRead(ctx, m, meta, out)
+	return s.serveWithMeta(ctx, m, meta, out)
 }
 
-// serveRead is serveModern for a request whose _meta was read already.
-func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta modern.Meta, out modern.Reply) jsonrpc.Answer {
+// serveWithMeta works like serveModern for a request whose _meta was read already.
+func (s *Session) serveWithMeta(ctx context.Context, m *jsonrpc.Message, meta modern.Meta, out modern.Reply) jsonrpc.Answer {
 	s.startModern(&meta.Claims)
 	how := s.handlerOf(m.Method)
 	if !how.needsNoChild() {
@@ -105,7 +105,7 @@ func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta modern
 	case how.modern == nil:
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, fmt.Sprintf("%s is no method of %s here", printable.Escape(m.Method, 100), modern.Version))
 	case how.Kind == methods.Hub, how.Kind == methods.List:
-		return how.serveTraced(s, ctx, m, s.metrics.StartModernCall(), how.modern)
+		return how.serveAndRecord(s, ctx, m, s.metrics.StartModernCall(), how.modern)
 	case how.Kind == methods.Stream:
 		return how.modern(s, withClient(ctx, s.modernServer.NewClient(meta, out)), m)
 	}
@@ -119,7 +119,7 @@ func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta modern
 				return a
 			}
 		}
-		return how.serveTraced(s, withClient(end.Context(), c), request, s.metrics.StartModernCall(), how.modern)
+		return how.serveAndRecord(s, withClient(end.Context(), c), request, s.metrics.StartModernCall(), how.modern)
 	})
 }
 
@@ -145,8 +145,6 @@ func (s *Session) answerDiscover(ctx context.Context, _ *jsonrpc.Message) jsonrp
 	result := s.withInstructions(append(jsonrpc.AppendString(b, instructions), '}'), conf, offered)
 	return s.modernServer.Result(jsonrpc.ResultAnswer(result), &modern.Caching{TTL: s.listCaching(offers.Kinds).TTL}, false)
 }
-
-const modernCapabilities = `"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"completions":{},"logging":{}`
 
 // ProtocolVersions returns all versions that a hub speaks, the newest first.
 func ProtocolVersions() []string { return modern.Versions() }

@@ -36,6 +36,9 @@ type PlannedServer struct {
 	Opens     []string `json:"opens,omitempty"`        // what its entry names and the kernel opens to it from then on; said until it has started so
 	Vanish    []string `json:"vanish,omitempty"`       // tools that are listed now and are not then; of a server whose tools are unknown: the ones that may be
 
+	Recorded        []string `json:"recorded,omitempty"`        // what a person has confirmed that it opens, and of each path that is closed why
+	RecordedDiffers bool     `json:"recordedDiffers,omitempty"` // that was confirmed for another entry or program: it holds, and a person is asked
+
 	Changes     []pin.Change `json:"changes,omitempty"`     // how what it offered last differs from hub.lock
 	NotCompared bool         `json:"notCompared,omitempty"` // hub.lock has it, but what it offers is not known
 }
@@ -56,6 +59,7 @@ func (h *Hub) Plan(cfg Config) ([]PlannedServer, error) {
 	done()
 	p := planner{h: h, old: old, next: conf, nextFor: in, sessions: h.everySession(), offers: h.sessions.Offers()}
 	p.news = cfg.Host().News(conf.Specs())
+	p.recorded, p.differs = cfg.Host().Recorded(conf.Specs())
 	return p.planServers(), nil
 }
 
@@ -67,6 +71,8 @@ type planner struct {
 	sessions  []*Session
 	offers    map[string]*catalog.Offer // of the children that run, by name
 	news      map[string][]string       // what names of entries open that no one was told about
+	recorded  map[string][]string       // what a person has confirmed for each server
+	differs   map[string]bool           // the servers that it was confirmed for are others now
 }
 
 func (h *Hub) everySession() []*Session {
@@ -102,6 +108,7 @@ func (p *planner) planServers() []PlannedServer {
 		}
 		then, known := after[name]
 		s.Opens = p.news[name]
+		s.Recorded, s.RecordedDiffers = p.recorded[name], p.differs[name]
 		s.Tools, s.Unknown = len(then), !known && s.Change != PlanStops
 		s.Appear, s.Vanish = missingFrom(then, before[name]), missingFrom(before[name], then)
 		s.Changes, s.NotCompared = p.compareLocked(name)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/rs/zerolog"
 
 	"mcphub/children"
@@ -44,9 +43,9 @@ type Session struct {
 	sessionOptions
 	*offering.Offering // what it is offered
 	hub                *Hub
-	current            *configuration.Current // what it goes by
-	client             handshake.MainPeer     // whatever belongs to none of its requests goes there
-	main               *handshake.Client      // of requests that have no way of their own
+	current            *configuration.Current // the configuration of this session
+	mainPeer           handshake.MainPeer     // takes what belongs to no request of the client
+	mainClient         *handshake.Client      // the client of requests that have no way of their own
 	roots              *rootsmgr.Manager
 	member             *assignment.Member[*Session] // which instances serve it, with which roots
 	log                zerolog.Logger
@@ -84,7 +83,7 @@ type Session struct {
 	name        string            // and version of the client, as it calls itself
 }
 
-// sessionOptions say whose a session is. The zero value is for whom nothing is known of.
+// sessionOptions describe the client of a session. The zero value is of a client that nothing is known about.
 type sessionOptions struct {
 	principal  principal.Principal      // whom the session belongs to
 	caller     string                   // tells apart whose tokens servers are called by, as admission.Caller.Owner does
@@ -96,7 +95,7 @@ type sessionOptions struct {
 	node       string                   // of the hubs that share the seal, this one
 	streams    int                      // of subscriptions/listen at a time; 0: as many as fit into the requests of one client
 	keeper     *keeper                  // keeps its state for another hub; nil: it is not kept
-	attachment *surroundings.Attachment // what its surroundings come to; nil: they are the hub's own
+	attachment *surroundings.Attachment // to the configuration in its surroundings; nil: these are the hub's own
 	toolsets   toolset.Claim            // what its toolsets are told by, but for the name of a client that says initialize later
 	ends       func()                   // has it end; nil: it lasts as long as its streams
 	yields     func() bool              // has it end for another principal, if no one uses it; nil: it never does
@@ -140,7 +139,7 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 	}
 	s.sender = call.Sender{
 		ID: id, Principal: o.principal, Current: current, Offering: s.Offering, Instances: subscribedInstances{s.member, s.notifier}, Approvals: s.approvals, Terminal: &h.terminal,
-		Records: s.records, Tasks: &s.tasks, Progress: &h.progress, Turns: &h.turns, Results: results.NewStore(&h.results, o.principal.Key(), life), Own: s.ownTool, Log: s.log,
+		Records: s.records, Tasks: &s.tasks, Progress: &h.progress, Turns: &h.turns, Results: results.NewStore(&h.results, o.principal.Key(), life), Own: s.serveOwnTool, Log: s.log,
 		AdoptTask: func(ctx context.Context, lease *children.Lease, tool string, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
 			return s.tasks.Adopt(ctx, taskSession{s}, lease, tool, a, drop)
 		},
@@ -163,7 +162,7 @@ func (s *Session) initRoots(ceiling []rootsmgr.Entry) {
 	cfg := &s.currentConfiguration().Settings
 	settings := cfg.RootsOf(s.principal.Key())
 	settings.Ceiling, settings.WritableDirs, settings.AtWorkDir = ceiling, s.writableDirs, !s.http
-	s.roots = rootsmgr.NewManager(handshake.Source{Client: s.client}, cfg.Fallback, settings, cfg.FS, s.log)
+	s.roots = rootsmgr.NewManager(handshake.Source{Client: s.mainPeer}, cfg.Fallback, settings, cfg.FS, s.log)
 	s.sender.Roots, s.member.Roots = s.roots, s.roots
 }
 
@@ -188,7 +187,7 @@ func (s *Session) serveFront(ctx context.Context, front func(context.Context) er
 	wg.Go(func() { _ = s.roots.Run(ctx) })
 	s.notifier.Start(ctx)
 	s.outbox.Start(ctx)
-	if s.local {
+	if s.sender.Logins.ByPage = s.http && s.principal.Name != ""; s.local || s.sender.Logins.ByPage {
 		s.sender.Logins.Start(ctx)
 	}
 	if front == nil {
@@ -267,36 +266,6 @@ func (s *Session) clientName() string {
 	return s.name
 }
 
-// clientSession is a Session as mcp-go's server knows it.
-type clientSession struct{ s *Session }
-
-func (c clientSession) Initialize()                                         {}
-func (c clientSession) Initialized() bool                                   { return true }
-func (c clientSession) NotificationChannel() chan<- mcp.JSONRPCNotification { return nil }
-func (c clientSession) SessionID() string                                   { return c.s.id }
-
-// serveControl has mcp-go's server answer a request of the control plane.
-func (s *Session) serveControl(ctx context.Context, frame []byte) jsonrpc.Answer {
-	ctx = s.hub.control.WithContext(ctx, clientSession{s})
-	switch resp := s.hub.control.HandleMessage(ctx, json.RawMessage(frame)).(type) {
-	case mcp.JSONRPCResponse:
-		return jsonAnswer(resp.Result)
-	case mcp.JSONRPCError:
-		raw, err := json.Marshal(resp.Error)
-		if err != nil {
-			return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, err.Error())
-		}
-		return jsonrpc.Answer{Error: raw}
-	default:
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was not answered")
-	}
-}
-
-// serveControlled does what serveControl does, as a serveFunc.
-func (s *Session) serveControlled(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	return s.serveControl(ctx, m.Frame)
-}
-
 func jsonAnswer(v any) jsonrpc.Answer {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -320,8 +289,8 @@ func (s *Session) writableDirs() []string {
 
 // setMainPeer sets the peer for whatever belongs to no request of the client.
 func (s *Session) setMainPeer(main handshake.MainPeer) {
-	s.client, s.main = main, handshake.NewMain(main, handshakeHost{s})
-	s.sender.Main = s.main
+	s.mainPeer, s.mainClient = main, handshake.NewMain(main, handshakeHost{s})
+	s.sender.Main = s.mainClient
 }
 
 // A handshakeHost is a Session as package handshake knows it.

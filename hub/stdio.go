@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"path/filepath"
 
@@ -121,13 +123,13 @@ func inOrder(method string) bool { return method == methods.Initialize }
 
 // tryServe takes a request that needs no waiting, on the read loop.
 func (s *Session) tryServe(m *jsonrpc.Message, r *jsonrpc.Responder) bool {
-	return !modern.IsModern(m) && !modern.DeclaresCapabilities(m) && s.handshaken.Load() && s.sender.TryCallTool(m, s.main, r, true)
+	return !modern.IsModern(m) && !modern.DeclaresCapabilities(m) && s.handshaken.Load() && s.sender.TryCallTool(m, s.mainClient, r, true)
 }
 
 // ServeRequest answers one request of the client.
 func (s *Session) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	if modern.IsModern(m) || modern.DeclaresCapabilities(m) && !s.handshaken.Load() {
-		return s.serveModern(ctx, m, s.client)
+		return s.serveModern(ctx, m, s.mainPeer)
 	}
 	how := s.handlerOf(m.Method)
 	if how.Kind == methods.Call && !s.handshaken.Load() {
@@ -137,13 +139,12 @@ func (s *Session) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 		s.noteReady()
 	}
 	if how.handshake == nil {
-		how.handshake = (*Session).serveControlled
+		how.handshake = (*Session).refuseMethod
 	}
-	return how.serveTraced(s, ctx, m, s.metrics.StartCall(), how.handshake)
+	return how.serveAndRecord(s, ctx, m, s.metrics.StartCall(), how.handshake)
 }
 
-// answerInitialize answers the handshake through mcp-go, which negotiates the
-// version. What the client sent of itself is read here, from the raw bytes: a
+// answerInitialize answers the handshake. mcp-go negotiates the version. What the client sent of itself is read here, from the raw bytes: a
 // capability of an odd shape counts as undeclared and spoils nothing.
 func (s *Session) answerInitialize(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	if s.clientClaims().Known {
@@ -160,7 +161,7 @@ func (s *Session) answerInitialize(ctx context.Context, m *jsonrpc.Message) json
 		s.roots.Initialized(false, false) // there is nothing to wait for, and some clients never send notifications/initialized
 	}
 	s.log.Info().Str("client", c.Name).Str("version", c.Version).Str("protocol", c.Protocol).Bool("roots", c.Roots).Msg("client connected")
-	a := s.negotiateVersion(ctx, version)
+	a := s.negotiateVersion(version)
 	if a.Result != nil {
 		s.AwaitRecalled(ctx)
 		conf, offers := s.offersAtGreeting(ctx)
@@ -170,19 +171,26 @@ func (s *Session) answerInitialize(ctx context.Context, m *jsonrpc.Message) json
 	return a
 }
 
-// negotiateVersion returns what mcp-go answers to initialize: by the version that is agreed on, of
-// which there are few, and by nothing else. So it is asked once for each.
-func (s *Session) negotiateVersion(ctx context.Context, version string) jsonrpc.Answer {
+// negotiateVersion returns the answer to initialize: by the version that is agreed on, of which
+// there are few, and by nothing else. So it is made once for each.
+func (s *Session) negotiateVersion(version string) jsonrpc.Answer {
 	version = mcp.NegotiateLegacyVersion(version)
 	if result, ok := s.hub.welcomes.Load(version); ok {
 		return jsonrpc.ResultAnswer(result.([]byte))
 	}
-	b := jsonrpc.AppendString([]byte(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"capabilities":{},"clientInfo":{"name":"","version":""},"protocolVersion":`), version)
-	a := s.serveControl(ctx, append(b, `}}`...))
+	a := jsonAnswer(welcome{version, json.RawMessage(handshakeCapabilities), s.hub.implementation, instructions})
 	if a.Result != nil {
 		s.hub.welcomes.Store(version, a.Result)
 	}
 	return a
+}
+
+// refuseMethod answers a request of a method that the handshake's era does not have.
+func (s *Session) refuseMethod(_ context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+	if m.Method == methods.Discover || m.Method == methods.Listen {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, fmt.Sprintf("%q requires protocol version %s or later", m.Method, modern.Version))
+	}
+	return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "Method "+printable.Clip(m.Method, 200)+" not found")
 }
 
 // ServeNotification takes in what the client tells. It runs on the read loop.

@@ -32,11 +32,11 @@ type subscribeSession struct{ *Session }
 var _ subscribe.Session = subscribeSession{}
 
 func (s subscribeSession) Notify(ctx context.Context, method string, params ...[]byte) error {
-	return s.client.Notify(ctx, method, params...)
+	return s.mainPeer.Notify(ctx, method, params...)
 }
 
 func (s subscribeSession) TryNotify(method string, params ...[]byte) bool {
-	return s.client.TryNotify(method, params...)
+	return s.mainPeer.TryNotify(method, params...)
 }
 
 func (s subscribeSession) Lists() []subscribe.List {

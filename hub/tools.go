@@ -3,12 +3,11 @@ package hub
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mark3labs/mcp-go/server"
 
 	"mcphub/hub/call"
 	"mcphub/hub/catalog"
@@ -26,73 +25,86 @@ const (
 	toolFindTools = "find-tools"
 )
 
-// buildControl makes the MCP server of the control plane with the hub's tools.
+// An ownTool is a tool of the hub's own, and what serves it for the session that asks.
+type ownTool struct {
+	tool  mcp.Tool
+	serve func(*Session, context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error)
+}
+
+// buildControl makes the hub's own tools, and its answer to initialize.
 func (h *Hub) buildControl(about *configuration.About, version string) error {
-	h.control = server.NewMCPServer(about.Name, version, server.WithTitle(about.Title), server.WithToolCapabilities(true), server.WithPromptCapabilities(true),
-		server.WithResourceCapabilities(true, true), server.WithCompletions(), server.WithLogging(), server.WithTaskCapabilities(true, true, true), server.WithInstructions(instructions))
-	tools := []server.ServerTool{
-		{Tool: mcp.NewTool(toolGetRoots,
+	h.implementation = mcp.Implementation{Name: about.Name, Version: version, Title: about.Title}
+	h.own = []ownTool{
+		{tool: mcp.NewTool(toolGetRoots,
 			mcp.WithDescription("Shows which directories are in scope: the roots the client gave, where they came from, how fresh they are, and what was left out and why."),
 			mcp.WithReadOnlyHintAnnotation(true), mcp.WithDestructiveHintAnnotation(false), mcp.WithIdempotentHintAnnotation(true), mcp.WithOpenWorldHintAnnotation(false),
-		), Handler: forSession((*Session).getRoots)},
-		{Tool: mcp.NewTool(toolListTools,
+		), serve: (*Session).getRoots},
+		{tool: mcp.NewTool(toolListTools,
 			mcp.WithDescription("Lists the servers behind this hub with their state and tools, and for one that does not run, why."),
 			mcp.WithString("serverName", mcp.Description("Only this server; all of them when left out")),
 			mcp.WithReadOnlyHintAnnotation(true), mcp.WithDestructiveHintAnnotation(false), mcp.WithIdempotentHintAnnotation(true), mcp.WithOpenWorldHintAnnotation(false),
-		), Handler: forSession((*Session).listServers)},
-		{Tool: mcp.NewTool(toolFindTools,
+		), serve: (*Session).listServers},
+		{tool: mcp.NewTool(toolFindTools,
 			mcp.WithDescription("Finds tools of the servers behind this hub by what they do, the best fit first. Each comes with the start of its description and the arguments that it needs; definitions gives whole descriptions and input schemas. Where nothing fits well the answer says so, and names the nearest. A tool that is found is called by its name, or through call-tool."),
 			mcp.WithString("query", mcp.Required(), mcp.Description("What is to be done, in a few words; or the name of a tool")),
 			mcp.WithBoolean("definitions", mcp.Description("Whole descriptions and input schemas, as tools/list has them")),
 			mcp.WithInteger("limit", mcp.Description("How many tools at most; 5 when left out"), mcp.Min(1), mcp.Max(maxFound)),
 			mcp.WithReadOnlyHintAnnotation(true), mcp.WithDestructiveHintAnnotation(false), mcp.WithIdempotentHintAnnotation(true), mcp.WithOpenWorldHintAnnotation(false),
-		), Handler: forSession((*Session).findTools)},
-		{Tool: mcp.NewTool(call.ToolCallTool,
+		), serve: (*Session).findTools},
+		{tool: mcp.NewTool(call.ToolCallTool,
 			mcp.WithDescription("Calls a tool of a server behind this hub by the server's name and the tool's own name. The call is judged like any other. find-tools and list-tools tell the names."),
 			mcp.WithString("serverName", mcp.Required(), mcp.Description("Name of the server in hub.json")),
 			mcp.WithString("toolName", mcp.Required(), mcp.Description("The tool's own name, without prefix")),
 			mcp.WithObject("toolArgs", mcp.Description("Arguments of the tool")),
 			mcp.WithReadOnlyHintAnnotation(false), mcp.WithDestructiveHintAnnotation(true), mcp.WithIdempotentHintAnnotation(false), mcp.WithOpenWorldHintAnnotation(true),
-		), Handler: notHere},
+		), serve: notHere},
 	}
-	for _, t := range tools {
-		def, err := json.Marshal(t.Tool)
+	for _, t := range h.own {
+		def, err := json.Marshal(t.tool)
 		if err != nil {
-			return fmt.Errorf("hub: definition of %s: %w", t.Tool.Name, err)
+			return fmt.Errorf("hub: definition of %s: %w", t.tool.Name, err)
 		}
-		h.ownTools = append(h.ownTools, catalog.HubTool{Name: t.Tool.Name, Def: def, Finds: t.Tool.Name == toolFindTools})
+		h.ownTools = append(h.ownTools, catalog.HubTool{Name: t.tool.Name, Def: def, Finds: t.tool.Name == toolFindTools})
 	}
-	h.control.AddTools(tools...)
 	return nil
 }
 
 const instructions = "This hub joins several MCP servers. Their tools are called server__tool. " +
 	"Calls are held to the directories that the client has put in scope; get-roots shows them, list-tools shows the servers, find-tools finds tools by what they do."
 
-// ownTool has mcp-go's server answer a call of one of the hub's own tools.
-func (s *Session) ownTool(ctx context.Context, tool string, m *jsonrpc.Message) jsonrpc.Answer {
+// A welcome is the answer to initialize.
+type welcome struct {
+	ProtocolVersion string             `json:"protocolVersion"`
+	Capabilities    json.RawMessage    `json:"capabilities"`
+	ServerInfo      mcp.Implementation `json:"serverInfo"`
+	Instructions    string             `json:"instructions"`
+}
+
+// serveOwnTool answers a call of one of the hub's own tools.
+func (s *Session) serveOwnTool(ctx context.Context, tool string, m *jsonrpc.Message) jsonrpc.Answer {
 	if tool == toolGetRoots {
 		if _, _, err := s.sender.ClientOf(ctx).RootsStatus(ctx); err != nil {
 			return failure.AnswerEnded(ctx, err) // the client is asked for them first
 		}
 	}
-	return s.serveControl(ctx, m.Frame)
+	at := slices.IndexFunc(s.hub.own, func(o ownTool) bool { return o.tool.Name == tool })
+	if at < 0 {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, texts.UnknownTool(tool, len(s.hub.own)))
+	}
+	var req mcp.CallToolRequest
+	if err := json.Unmarshal(m.Frame, &req); err != nil {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, "unparsable tools/call request: "+err.Error())
+	}
+	res, err := s.hub.own[at].serve(s, ctx, req)
+	if err != nil {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, err.Error())
+	}
+	return jsonAnswer(res)
 }
 
 // notHere stands where a tool is served on the data plane and never arrives.
-func notHere(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+func notHere(*Session, context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	return mcp.NewToolResultError("call-tool cannot be reached this way"), nil
-}
-
-// forSession has a tool of the hub served for the session that asks.
-func forSession(serve func(*Session, context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error)) server.ToolHandlerFunc {
-	return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		c, ok := server.ClientSessionFromContext(ctx).(clientSession)
-		if !ok {
-			return nil, errors.New("the request belongs to no session")
-		}
-		return serve(c.s, ctx, req)
-	}
 }
 
 func structuredResult(v any) (*mcp.CallToolResult, error) {

@@ -41,12 +41,16 @@ func (h Host) brokeredFile(w *way) *sandbox.File {
 	return f
 }
 
-// closedFiles returns the files whose folder is closed to a child with these rules, each once.
+// closedFiles returns the files whose folder is closed to a child with these rules, each once with all its patterns.
 func closedFiles(files []sandbox.File, p *sandbox.Profile) (list []sandbox.File) {
 	for _, f := range files {
-		same := func(o sandbox.File) bool { return o.Path() == f.Path() }
-		if p.AccessAt(f.Folder)&sandbox.Write == 0 && !slices.ContainsFunc(list, same) {
+		at := slices.IndexFunc(list, func(o sandbox.File) bool { return o.Path() == f.Path() })
+		switch {
+		case p.AccessAt(f.Folder)&sandbox.Write != 0:
+		case at < 0:
 			list = append(list, f)
+		default:
+			list[at].Patterns = slices.Concat(list[at].Patterns, f.Patterns)
 		}
 	}
 	return list

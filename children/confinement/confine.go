@@ -55,7 +55,7 @@ func (h Host) Confine(child Child) (*Confinement, error) {
 	c := confining{host: h, child: child, settings: child.Program.Sandbox, result: &Confinement{Kernel: h.kernel()}}
 	c.openForWriting()
 	c.recognizeServer()
-	unheld := cmp.Or(child.Program.Unheld(c.result.Kernel), unheldFile(child.Command))
+	unheld := cmp.Or(child.Program.Unheld(c.result.Kernel), h.unheldFile(child.Command))
 	switch {
 	case unheld != "":
 		c.lacks = []string{unheld}
@@ -136,7 +136,7 @@ func (c *confining) recognizeServer() {
 	c.result.KeepRunning = c.settings.KeepRunning.Or(needs.KeepRunning)
 	c.profile = &sandbox.Profile{
 		Network: c.settings.Network, Sockets: c.settings.Sockets.Or(needs.Sockets),
-		Attributes: c.settings.Mode == sandbox.Required, Except: c.host.memory.closedReason(),
+		Attributes: c.settings.Mode == sandbox.Required, Except: c.host.closedFolder(),
 	}
 	c.shared = shares{memory: c.profile.Sockets, terminals: needs.Terminals}
 }
@@ -167,6 +167,7 @@ func (c *confining) openFiles() error {
 		c.profile.Withheld = c.host.boundary.Withheld
 	}
 	c.profile.Watch(o.watched)
+	c.profile.OpenWith(c.host.looks)
 	c.result.Makes = append(c.result.Makes, n.makes...)
 	c.result.Private = o.private
 	c.result.Report.Named, c.result.Opens, c.result.Report.Never = n.finishProfile(c.profile), n.opens, n.laterReason()
@@ -220,6 +221,7 @@ func (c *confining) fillReport() {
 	r.Closed = c.closed
 	r.Gives = describeProfile(c.server, c.fromServer, p.Sockets && c.settings.Sockets == sandbox.Unsaid, c.result.KeepRunning && c.settings.KeepRunning == sandbox.Unsaid)
 	words.Profile, words.Named, words.Never, words.Shared = p, r.Named, r.Never, c.child.Program.Shared
+	words.Brokers = c.host.kernel().Asks()
 	for i := range p.Files {
 		p.Files[i].Refused = words.NoteRefused
 	}
@@ -238,11 +240,12 @@ func (c *confining) fillReport() {
 
 // unheldFile works like [Program.Unheld] by the file that is started. A program below /snap/bin
 // is a link to the one that starts them all.
-func unheldFile(path string) string {
-	if to, err := filepath.EvalSymlinks(path); err == nil && filepath.Base(to) == "snap" {
+func (h Host) unheldFile(path string) string {
+	w := h.wayOf(path)
+	if filepath.Base(w.real) == "snap" {
 		return program.InItsOwnSandbox
 	}
-	if fi, err := os.Stat(path); err == nil && fi.Mode()&(os.ModeSetuid|os.ModeSetgid) != 0 {
+	if w.end != nil && w.end.Mode()&(os.ModeSetuid|os.ModeSetgid) != 0 {
 		return program.AsAnotherUser
 	}
 	return ""

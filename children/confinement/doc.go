@@ -16,7 +16,7 @@
 // All hubs of a user keep this in one file (memory.go), through children/consent. One mutex
 // guards it. The only other state that changes is a short-lived look at the system's folders
 // (needs.go), and the list of what the other entries run ([Host.SetExecuted]). A Host is a value
-// that any goroutine may use, but for one from [Host.WithLookupCache], which belongs to one goroutine.
+// that any goroutine may use.
 //
 // # What it refuses
 //

@@ -56,7 +56,7 @@ var mounted = lazyregexp.New(`/\.\.\d{4}_\d\d_\d\d_[^/]+(/|$)`)
 
 // hubFolders returns the hub's own folders.
 func (h Host) hubFolders() []string {
-	return slices.DeleteFunc([]string{h.stateFolder(), h.memory.closedReason(), h.CacheFolder()}, func(dir string) bool { return dir == "" })
+	return slices.DeleteFunc([]string{h.stateFolder(), h.closedFolder(), h.CacheFolder()}, func(dir string) bool { return dir == "" })
 }
 
 // neverReason returns why a link is not followed, no matter who made it: it leads into keys,

@@ -7,7 +7,6 @@ import (
 
 	"mcphub/children/program"
 	"mcphub/children/sandbox"
-	"mcphub/internal/memo"
 	"mcphub/rootsmgr/guard"
 )
 
@@ -32,7 +31,7 @@ type Host struct {
 	boundary sandbox.Boundary // what the session opens to the child
 	roots    []guard.Root     // of the session, whose shares are looked at
 	disk     Disk
-	looks    *sandbox.LstatCache // of one plan; nil: each path is looked at when it is asked for
+	looks    *sandbox.LstatCache // of one moment; nil: each path is looked at when it is asked for
 }
 
 // A Disk answers what is at a path.
@@ -80,23 +79,23 @@ func (h Host) WithLookupCache() Host {
 	if h.looks != nil {
 		return h
 	}
-	looks, disk := sandbox.NewLstatCache(), h.disk
+	return h.WithLooks(sandbox.NewLstatCache())
+}
+
+// WithLooks works like WithLookupCache with a cache that others use too.
+func (h Host) WithLooks(looks *sandbox.LstatCache) Host {
+	disk := h.disk
 	h.looks = looks
-	var dirs memo.Map[string, bool]
-	var reals memo.Map[string, string]
-	h.disk.IsDir = func(path string) bool {
-		return dirs.Get(path, func() bool { return disk.IsDir(path) })
-	}
-	h.disk.Real = func(path string) string {
-		return reals.Get(path, func() string {
-			if disk.ofSystem {
-				if real, ok := looks.Real(path); ok {
-					return real
-				}
+	h.disk.IsDir = func(path string) bool { return looks.IsDir(path, disk.IsDir) }
+	real := func(path string) string {
+		if disk.ofSystem {
+			if real, ok := looks.Real(path); ok {
+				return real
 			}
-			return disk.Real(path)
-		})
+		}
+		return disk.Real(path)
 	}
+	h.disk.Real = func(path string) string { return looks.RealBy(path, real) }
 	return h
 }
 

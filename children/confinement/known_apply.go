@@ -237,6 +237,9 @@ func (h Host) ownFolder(dir string) bool {
 func (h Host) resolvePath(path string) string {
 	path = filepath.Clean(path)
 	for at, rest := path, ""; ; at, rest = filepath.Dir(at), filepath.Join(filepath.Base(at), rest) {
+		if real, ok := h.looks.Real(at); ok {
+			return filepath.Join(real, rest)
+		}
 		if real, err := filepath.EvalSymlinks(at); err == nil {
 			return filepath.Join(real, rest)
 		}

@@ -69,12 +69,23 @@ type memory struct {
 	consent *consent.Store // if a person is asked, and in whose folder the file lies; without one it lasts as long as the process
 	dry     bool           // nothing is written, and no one is asked
 
-	mu    sync.Mutex
-	read  fileState // of file, when it was read last
-	led   map[string][]string
-	sizes map[string]int64 // bytes of the lines of each owner
-	asked map[string]bool  // names of which it is known whether a question of this hub waits
-	swept time.Time        // when it was last looked for names that are gone
+	mu     sync.Mutex
+	read   fileState // of file, when it was read last
+	led    map[string][]string
+	sizes  map[string]int64 // bytes of the lines of each owner
+	asked  map[string]bool  // names of which it is known whether a question of this hub waits
+	waits  consent.Asked    // the questions that waited at listed
+	listed time.Time
+	swept  time.Time // when it was last looked for names that are gone
+
+	holders int       // while there is one, held stays open once a line was added
+	held    *heldFile // nil: each line opens the file
+}
+
+// A heldFile is the file, open to add lines, with its lock.
+type heldFile struct {
+	*os.File
+	unlock func()
 }
 
 type fileState struct {
@@ -136,12 +147,15 @@ func (m *memory) clearTo(now fileState) {
 	m.read, m.led, m.sizes = now, map[string][]string{}, map[string]int64{}
 }
 
-// closedReason returns what no server is to open, whatever it is served.
-func (m *memory) closedReason() string {
-	if m == nil || m.consent.Closed() == "" {
+// closedFolder returns what no server is to open, whatever it is served; "" if there is none.
+func (h Host) closedFolder() string {
+	if h.memory == nil || h.memory.consent.Closed() == "" {
 		return ""
 	}
-	return sandbox.RealPath(m.consent.Closed())
+	if real, ok := h.looks.Real(h.memory.consent.Closed()); ok {
+		return real
+	}
+	return sandbox.RealPath(h.memory.consent.Closed())
 }
 
 // previewCopy returns the memory as it is now. What is remembered in it is lost.
@@ -243,11 +257,82 @@ func (m *memory) whyLinked(path string) string {
 // withdrawQuestion takes the question about a name back, which this hub or a former one may have
 // asked. The mutex is held.
 func (m *memory) withdrawQuestion(path string) error {
-	if waits, known := m.asked[path]; m.dry || known && !waits {
+	waits, known := m.asked[path]
+	if m.dry || known && !waits {
 		return nil
 	}
 	m.asked[path] = false
-	return m.consent.Withdraw(Change{Path: path}.consentItem().ID)
+	id := Change{Path: path}.consentItem().ID
+	if !known && !m.mayWait(id) {
+		return nil
+	}
+	return m.consent.Withdraw(id)
+}
+
+// listAge is how old a list of the questions that wait may be.
+const listAge = time.Second
+
+// mayWait reports whether another hub may have asked a question that still waits. The mutex is held.
+func (m *memory) mayWait(id string) bool {
+	if time.Since(m.listed) > listAge {
+		waits, err := m.consent.Asked()
+		if err != nil {
+			return true
+		}
+		m.waits, m.listed = waits, time.Now()
+	}
+	return m.waits.Has(id)
+}
+
+// HoldNames keeps the file of names open from the first name that is added until release is called, for who adds many. Other hubs may
+// add names meanwhile; they do not replace the file.
+func (h Host) HoldNames() (release func()) {
+	m := h.memory
+	if m == nil {
+		return func() {}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.holders++
+	return sync.OnceFunc(func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if m.holders--; m.holders == 0 {
+			m.closeHeld()
+		}
+	})
+}
+
+// closeHeld closes the file if it is held. The mutex is held.
+func (m *memory) closeHeld() {
+	if m.held != nil {
+		_ = m.held.Close()
+		m.held.unlock()
+		m.held = nil
+	}
+}
+
+// openFile opens the file to add a line. closeFile is to be called when it is added. The mutex is held.
+func (m *memory) openFile(file string) (f *os.File, closeFile func(), err error) {
+	if m.held != nil {
+		return m.held.File, func() {}, nil
+	}
+	unlock, err := lockFile(file, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	if f, err = os.OpenFile(file, os.O_WRONLY|os.O_APPEND|os.O_CREATE, consent.FileMode); err != nil {
+		unlock()
+		return nil, nil, err
+	}
+	if m.holders > 0 {
+		m.held = &heldFile{f, unlock}
+		return f, func() {}, nil
+	}
+	return f, func() {
+		_ = f.Close()
+		unlock()
+	}, nil
 }
 
 // knowsName reports whether a name has been used.
@@ -285,27 +370,43 @@ func (m *memory) noteAbsent(name memoryLine) bool {
 	return true
 }
 
+// lookAtFile returns the path of the file and what it is; nil if it is not there. The mutex is held.
+func (m *memory) lookAtFile() (file string, fi fs.FileInfo, err error) {
+	if m.held != nil { // no hub replaces it
+		fi, err = m.held.Stat()
+		return m.held.Name(), fi, err
+	}
+	dir, err := m.consent.Folder()
+	if err != nil {
+		return "", nil, err
+	}
+	file = filepath.Join(dir, memoryName)
+	fi, err = os.Lstat(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return file, nil, nil
+	case err != nil:
+		return file, nil, err
+	case !fi.Mode().IsRegular():
+		return file, nil, fmt.Errorf("%s is no regular file; take it away", file)
+	}
+	return file, fi, nil
+}
+
 // readIfChanged reads the file if it is not what it was. The mutex is held.
 func (m *memory) readIfChanged() error {
 	if !m.consent.Keeps() {
 		return nil
 	}
-	dir, err := m.consent.Folder()
+	file, fi, err := m.lookAtFile()
 	if err != nil {
 		return err
 	}
-	file := filepath.Join(dir, memoryName)
-	fi, err := os.Lstat(file)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && m.read == fileState{}:
+	if fi == nil {
+		if m.read != (fileState{}) {
+			m.clearTo(fileState{})
+		}
 		return nil
-	case errors.Is(err, fs.ErrNotExist):
-		m.clearTo(fileState{})
-		return nil
-	case err != nil:
-		return err
-	case !fi.Mode().IsRegular():
-		return fmt.Errorf("%s is no regular file; take it away", file)
 	}
 	now := fileState{fi.Size(), fi.ModTime()}
 	if now == m.read {
@@ -340,16 +441,24 @@ func (m *memory) addLine(line memoryLine) error {
 		m.takeLine(line)
 		return nil
 	}
-	dir, err := m.consent.MakeFolder()
+	file, err := m.fileToAdd()
 	if err != nil {
 		return err
 	}
-	file := filepath.Join(dir, memoryName)
 	err = m.appendLine(file, line)
 	if (errors.Is(err, errFull) || errors.Is(err, errOwnFull)) && m.sweepGone(file) {
 		err = m.appendLine(file, line)
 	}
 	return err
+}
+
+// fileToAdd returns the path of the file, in a folder that is there. The mutex is held.
+func (m *memory) fileToAdd() (string, error) {
+	if m.held != nil {
+		return m.held.Name(), nil
+	}
+	dir, err := m.consent.MakeFolder()
+	return filepath.Join(dir, memoryName), err
 }
 
 // lockWait bounds how long a hub waits for another one that writes the file.
@@ -379,16 +488,11 @@ func (m *memory) appendLine(file string, line memoryLine) error {
 	if err != nil {
 		return err
 	}
-	unlock, err := lockFile(file, false)
+	f, closeFile, err := m.openFile(file)
 	if err != nil {
 		return err
 	}
-	defer unlock()
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_APPEND|os.O_CREATE, consent.FileMode)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = f.Close() }()
+	defer closeFile()
 	fi, err := f.Stat()
 	switch {
 	case err != nil:
@@ -424,6 +528,7 @@ func (m *memory) sweepGone(file string) bool {
 		return false
 	}
 	m.swept = time.Now()
+	m.closeHeld() // it is replaced
 	text, err := atomicfile.Read(file)
 	if err != nil {
 		return false

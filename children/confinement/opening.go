@@ -131,7 +131,7 @@ func (o *opening) compareWithBoundary() {
 	if o.h.kernel().Excepts() {
 		return
 	}
-	closed := o.h.memory.closedReason() // it looks at the disk
+	closed := o.h.closedFolder()
 	for _, c := range o.h.boundary.Conflicts(o.rules) {
 		if sandbox.Contains(closed, c.Withheld) {
 			continue // the rule is made around it

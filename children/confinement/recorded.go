@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"mcphub/children/entry"
 	"mcphub/children/sandbox"
@@ -22,6 +23,11 @@ func (n *naming) openRecorded(paths []sandbox.RecordedPath) {
 	for _, p := range paths {
 		w := n.h.wayOf(p.Path)
 		d := n.decideRemembered("recorded "+w.path, &w, n.decideRecorded(p, &w))
+		if d.file != nil && p.Temporary != "" && !strings.ContainsAny(p.Temporary, `*[\/`) {
+			f := *d.file // what was remembered stays
+			f.Patterns = append(slices.Clip(f.Patterns), p.Temporary)
+			d.file = &f
+		}
 		n.takeDecision(d)
 		n.recorded = append(n.recorded, sandbox.Named{Key: string(p.Use), Path: p.Path, Why: d.why})
 	}

@@ -56,6 +56,36 @@ func TestRecordedPaths(t *testing.T) {
 	}
 }
 
+// TestTemporaryNames: with a file that is named and recorded, temporary names of its pattern may be used, and of no pattern that stands for any name.
+func TestTemporaryNames(t *testing.T) {
+	for pattern, want := range map[string]bool{"tmp????????": true, "": false, "*": false, "[a-z]*": false} {
+		h, home := confinedMachine(t)
+		h.Host = h.Forgetful().WithKernel(sandbox.Kernel{ABI: 7, Filters: true, Drops: true}) // it asks
+		file := filepath.Join(home, "memory.json")
+		putFile(t, file, "")
+		if err := os.Chmod(file, 0o600); err != nil { // it is no program
+			t.Fatal(err)
+		}
+		prog := served(home)
+		prog.Sandbox.Recorded = sandbox.Recorded{Paths: []sandbox.RecordedPath{{Path: file, Use: sandbox.Writes, Beside: true, Temporary: pattern}}}
+		for _, named := range []bool{false, true} {
+			if named {
+				prog.Args = append(prog.Args, "--db", file)
+			}
+			files := planOf(t, h, prog).Profile.Files
+			if len(files) != 1 || files[0].Path() != file {
+				t.Fatalf("%q: %+v", pattern, files)
+			}
+			if got := files[0].Beside("tmpabcdefgh"); got != want {
+				t.Errorf("%q, the entry names the file: %t; a temporary name: %t", pattern, named, got)
+			}
+			if files[0].Beside("other") || !files[0].Beside("memory.json.tmp") {
+				t.Errorf("%q: other names have changed", pattern)
+			}
+		}
+	}
+}
+
 // TestChangedEntry: a profile holds after its entry has changed, and a person is asked.
 func TestChangedEntry(t *testing.T) {
 	h, home := confinedMachine(t)

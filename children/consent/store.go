@@ -244,6 +244,32 @@ func (s *Store) Ask(i Item) error {
 	return s.write(asked, storedItem{Item: i, At: time.Now()}, atomicfile.Write)
 }
 
+// Asked is which questions waited for a person at one moment. The zero Asked is none.
+type Asked struct{ files map[string]bool }
+
+// Asked returns the questions that wait, of all hubs of the user.
+func (s *Store) Asked() (a Asked, err error) {
+	if !s.Keeps() {
+		return a, nil
+	}
+	dir, err := s.Folder()
+	if err != nil {
+		return a, err
+	}
+	entries, err := os.ReadDir(filepath.Join(dir, asked))
+	if err != nil && !missing(err) {
+		return a, err
+	}
+	a.files = make(map[string]bool, len(entries))
+	for _, e := range entries {
+		a.files[e.Name()] = true
+	}
+	return a, nil
+}
+
+// Has reports whether a question waited.
+func (a Asked) Has(id string) bool { return a.files[filepath.Base(file(asked, id))] }
+
 // Withdraw takes a question back: it is again as it was, or was accepted.
 func (s *Store) Withdraw(id string) error {
 	if !s.Keeps() {

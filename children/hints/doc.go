@@ -4,7 +4,9 @@
 // The kernel tells no one but the child. So a [Reader] reads what the child says: errors,
 // results, its standard error. It takes a text for a refusal if it speaks of one, and names
 // a path that the child's profile closes and that its user could open, or if the child's
-// entry or the call does. A text that names nothing of that kind counts for nothing.
+// entry or the call does. A text that names nothing of that kind counts for nothing. But an
+// answer that holds no more than the status of a failed program is reported once, as
+// unexplained.
 //
 // There are two listeners. [Text] is for the client, and so for a model: it names the path,
 // and no command but one that only looks. [RemedyFor] is for a person at a terminal: the

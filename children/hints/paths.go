@@ -67,6 +67,7 @@ func stringsIn(raw []byte, depth int) (lines []string, ok bool) {
 	}
 	dec := jsontext.NewDecoder(strings.NewReader(string(raw)))
 	var open [][]string // the strings of each object and array that the next token lies in
+	var name string     // of the member that the next token is
 	for {
 		token, err := dec.ReadToken()
 		if err != nil { // the end
@@ -81,8 +82,13 @@ func stringsIn(raw []byte, depth int) (lines []string, ok bool) {
 				lines = append(lines, joined)
 			}
 			open = open[:last]
+		case '0': // the status of a program is told by its name
+			if status := name + " " + token.String(); failureIn([]byte(status)) >= 0 {
+				lines = append(lines, status)
+			}
 		case '"':
-			if kind, n := dec.StackIndex(dec.StackDepth()); kind == '{' && n%2 == 1 { // a name
+			if kind, n := dec.StackIndex(dec.StackDepth()); kind == '{' && n%2 == 1 {
+				name = token.String()
 				continue
 			}
 			text := token.String()

@@ -32,6 +32,7 @@ type Reader struct {
 	Env     []string                 // its variables, which name sockets
 	Never   func(path string) string // why no name opens a path; "" if one may
 	Told    func(sandbox.Refusal)    // is told once of each refusal that the hub itself has made; nil: no one is
+	Brokers bool                     // the hub can open a file for it in a folder that stays closed
 	Shared  bool                     // several sessions share the run: what it writes to stderr is about none of their calls
 
 	mu   sync.Mutex // guards the rest
@@ -41,6 +42,7 @@ type Reader struct {
 	made time.Time // when the hub itself refused last
 	mine sandbox.Refusal
 	late []string // the last lines of stderr: the trace before an error shows the call
+	once bool     // the status of a failed program was told, without a reason
 	seen []sandbox.Refusal
 }
 
@@ -51,7 +53,31 @@ func (r *Reader) holdsAny() bool { return r != nil && r.Profile != nil }
 // its own words. failed is for an answer that is an error: then what was written to stderr just before
 // counts too. It is fast.
 func (r *Reader) MayExplain(answer []byte, failed bool) bool {
-	return r.holdsAny() && (MentionsRefusal(answer) || failed && !r.Shared && r.hasSaid())
+	if !r.holdsAny() {
+		return false
+	}
+	k := searchedKind(answer)
+	return k.isRefusal() || failed && !r.Shared && r.hasSaid() || k == ended && len(answer) <= maxUnnamed && failureIn(answer) >= 0 && !r.hasToldFailure()
+}
+
+// hasToldFailure reports whether tellsFailure has been true.
+func (r *Reader) hasToldFailure() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.once
+}
+
+// tellsFailure reports whether a text holds no more than the status of a failed program, as if the program hides
+// what it was refused. It reports that once: a search that finds nothing ends so as well, each time.
+func (r *Reader) tellsFailure(text string) bool {
+	if r.Profile.Unbounded || len(text) > maxUnnamed || kindOf([]byte(text)) != ended || !isUnexplained(text) {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	first := !r.once
+	r.once = true
+	return first
 }
 
 // hasSaid reports whether the child has written of a refusal, or the hub has refused it something.
@@ -121,8 +147,12 @@ func (r *Reader) ReadResponse(text string, called []sandbox.Rule, failed bool) (
 		r.n++
 		r.last = f
 		r.mu.Unlock()
+		return f, true
 	}
-	return f, ok
+	if r.tellsFailure(text) {
+		return sandbox.Refusal{Unexplained: true}, true // it counts for no refusal
+	}
+	return sandbox.Refusal{}, false
 }
 
 // Closes reports whether the child may not do that at a path which a call names.
@@ -209,7 +239,7 @@ func (r *reading) readRefusal(text string) (f sandbox.Refusal, ok bool) {
 	unnamed, looked := nothing, 0
 	for i, line := range lines {
 		k := kindOf([]byte(line))
-		if k == nothing {
+		if !k.isRefusal() {
 			continue
 		}
 		if looked++; looked > maxLines {
@@ -313,13 +343,16 @@ func (r *reading) pathOwner(path string) (f sandbox.Refusal, access sandbox.Acce
 	beside := func(name string) bool {
 		return filepath.Dir(name) == filepath.Dir(path) && !sandbox.IsDir(name) && strings.Contains(filepath.Base(path), filepath.Base(name))
 	}
+	inside := func(name string) bool { // a folder that is closed to all servers says nothing about what lies in it
+		return sandbox.Contains(name, path) && (name == path || r.keptReason(name) == "" || r.keptReason(path) != "")
+	}
 	for _, c := range r.called {
-		if sandbox.Contains(c.Path, path) || beside(c.Path) {
+		if inside(c.Path) || beside(c.Path) {
 			return sandbox.Refusal{Path: c.Path, By: sandbox.ByCall}, c.Access
 		}
 	}
 	for _, n := range r.Named {
-		if sandbox.Contains(n.Path, path) || beside(n.Path) {
+		if inside(n.Path) || beside(n.Path) {
 			return sandbox.Refusal{Path: n.Path, By: sandbox.ByEntry, At: n.Key}, 0
 		}
 	}
@@ -336,6 +369,9 @@ func (r *reading) finishRefusal(f sandbox.Refusal, path string, made bool) sandb
 		f.Opens = dir
 	case top != "" && !r.isOpened(top, sandbox.Read): // of a linked module all is wanted
 		f.Opens = top
+	case made && r.besideFile(path) != "": // with the file, what is made beside it is open
+		f.Opens, f.Access = r.besideFile(path), sandbox.Write
+		made = false
 	case made: // its directory has to be open, or the first on the way that is to be made
 		f.Opens = firstMissing(dir)
 	case f.By != sandbox.ByServer && sandbox.Contains(f.Path, path) && !r.isOpened(f.Path, sandbox.Read):
@@ -368,6 +404,22 @@ func (r *reading) finishRefusal(f sandbox.Refusal, path string, made bool) sandb
 		f.Opens, f.Why = "", fmt.Sprintf("its folder %s is not offered, for %s: give the file a folder of its own", f.Opens, why)
 	}
 	return f
+}
+
+// besideFile returns the file beside which a path was to be made, if its folder may not be opened and the hub can open it for the
+// child with what is made beside it; "" for none.
+func (r *reading) besideFile(path string) string {
+	dir := filepath.Dir(path)
+	if !r.Brokers || r.keptReason(dir) == "" {
+		return ""
+	}
+	for _, name := range sandbox.SiblingsOf(filepath.Base(path)) {
+		at := filepath.Join(dir, name)
+		if fi, err := os.Lstat(at); err == nil && fi.Mode().IsRegular() && r.keptReason(at) == "" {
+			return at
+		}
+	}
+	return ""
 }
 
 // moduleOf returns the folder of the installed module of Node that a path lies in; "" for none.

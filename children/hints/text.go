@@ -17,6 +17,8 @@ const TextPrefix = "the kernel holds this server"
 func Text(f sandbox.Refusal) string {
 	what := fmt.Sprintf("'%s' is closed to it", printable.Escape(f.Path, 200))
 	switch {
+	case f.Unexplained:
+		what = "a program that it ran failed without giving a reason, as one does that is refused a file and does not tell it"
 	case f.Variable != "":
 		what = "the socket of " + f.Variable + " is closed to it"
 	case f.Sockets:
@@ -61,19 +63,38 @@ func RemedyFor(server string, f sandbox.Refusal, dirs []string) (m Remedy) {
 	default:
 		m.Named = "the server named it; nothing else did"
 	}
+	var roots []string
+	for _, dir := range dirs {
+		roots = append(roots, "--root", dir)
+	}
+	records := sandbox.CurrentKernel().Asks()
+	again := slices.Concat([]string{"learn", server, "--confirm"}, roots)
+	if f.Tool != "" {
+		again = append(again, "--call", f.Tool)
+	}
 	switch {
+	case f.Unexplained && records:
+		m.Named, m.Run = "", again
+		m.Text = "this starts it once more in its sandbox, makes that call, shows what the kernel refuses, and asks what of that it is to have"
+		if f.Tool != "" {
+			m.Text += `; write the arguments of the call behind the name of the tool, as in --call 'TOOL {"key":"value"}'`
+		}
+	case f.Unexplained:
+		m.Named, m.Run = "", slices.Concat([]string{"learn", server}, roots)
+		m.Text = "this runs it once without a sandbox, and prints what it opens; with --call 'TOOL {...}' what it opens for a call"
 	case f.Sockets:
 		m.Named = ""
 		m.Text = `"sandbox": {"sockets": "on"} in its entry opens them: then it reaches D-Bus, docker and ssh-agent, and through them everything. This prints what it needs; with --call 'TOOL {...}' what it needs for a call`
-		m.Run = []string{"learn", server}
-		for _, dir := range dirs {
-			m.Run = append(m.Run, "--root", dir)
-		}
+		m.Run = slices.Concat([]string{"learn", server}, roots)
 	case f.KeepsRunning:
 		m.Text = `it keeps state, and was not started anew when that was opened; "sandbox": {"widen": "restart"} in its entry has it started anew each time`
 		m.Run = []string{"restart", server}
 	case f.Opens == "":
 		m.Text = f.Why
+		if f.Tool != "" && records { // without it, no one knows what uses the path
+			m.Text += "; this makes the call once more in its sandbox, and shows what can be opened for it"
+			m.Run = again
+		}
 	case f.Opens == f.Path, !sandbox.Contains(f.Opens, f.Path):
 		m.Text, m.Run = "if it is to have that", Allow(server, f.Access, f.Opens)
 	default:

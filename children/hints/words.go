@@ -9,7 +9,7 @@ import (
 	"mcphub/internal/lazyregexp"
 )
 
-// This file knows the words by which programs tell that they were refused something.
+// This file knows the words with which programs report a refusal.
 
 // A kind is what a line says about a refusal.
 type kind uint8
@@ -22,6 +22,7 @@ const (
 	module          // a module was not found, by its name
 	repository      // a directory is in no repository
 	service         // a service could not be reached, or a key that it has not be used
+	ended           // a program that it ran may have ended with an error: no refusal
 )
 
 // words are what is searched for, before anything is looked at.
@@ -36,7 +37,12 @@ var words = []struct {
 	{[]byte("publickey"), service}, {[]byte("onnecting to agent"), service}, {[]byte("authentication agent"), service}, {[]byte("onnect to the agent"), service},
 	{[]byte("ocker daemon"), service}, {[]byte("ocker API"), service}, {[]byte("essage bus"), service}, {[]byte("onnect to bus"), service},
 	{[]byte("ENOENT"), absent}, {[]byte("o such file or directory"), absent}, {[]byte("does not exist"), absent},
+	{[]byte("xit status"), ended}, {[]byte("xit code"), ended}, {[]byte("xit Code"), ended}, {[]byte("xit_code"), ended}, {[]byte("xitCode"), ended},
+	{[]byte("xit value"), ended}, {[]byte("xited with"), ended}, {[]byte("ailed with exit"), ended}, {[]byte("eturn code"), ended}, {[]byte("eturncode"), ended}, {[]byte(commandFailed), ended},
 }
+
+// commandFailed stands before the command line of a program that Node ran and that ended with an error.
+const commandFailed = "ommand failed: "
 
 // A clue is the place of a part of a word in it.
 type clue struct{ word, at int }
@@ -81,11 +87,79 @@ func firstWord(text []byte, most int) int {
 }
 
 // MentionsRefusal reports whether a text may tell about a refusal. Of a long one it searches the edges. It is fast.
-func MentionsRefusal(text []byte) bool {
+func MentionsRefusal(text []byte) bool { return searchedKind(text).isRefusal() }
+
+// searchedKind returns what a text says first of all kinds. Of a long one it searches the edges.
+func searchedKind(text []byte) kind {
 	if len(text) <= maxWhole {
-		return kindOf(text) != nothing
+		return kindOf(text)
 	}
-	return kindOf(text[:maxEdge]) != nothing || kindOf(text[len(text)-maxEdge:]) != nothing
+	if k := kindOf(text[:maxEdge]); k.isRefusal() {
+		return k
+	}
+	return kindOf(text[len(text)-maxEdge:])
+}
+
+func (k kind) isRefusal() bool { return k != nothing && k != ended }
+
+// failureIn returns where the status ends with which a program ended in error, or where its command line begins; -1 if the text has none.
+func failureIn(text []byte) int {
+	for _, w := range words {
+		if w.kind != ended {
+			continue
+		}
+		for at := 0; ; {
+			i := bytes.Index(text[at:], w.text)
+			if i < 0 {
+				break
+			}
+			at += i + len(w.text)
+			if string(w.text) == commandFailed {
+				return at
+			}
+			if n := failedStatus(text[at:]); n > 0 {
+				return at + n
+			}
+		}
+	}
+	return -1
+}
+
+// maxBeforeStatus is how much may stand between the words and the number, as in `exited with exit code 1` and `"exit_code": 1`.
+const maxBeforeStatus = 16
+
+// failedStatus returns how long the beginning of a text is that gives a status other than 0; 0 if it gives none.
+func failedStatus(text []byte) int {
+	at := bytes.IndexAny(text[:min(len(text), maxBeforeStatus)], "0123456789")
+	if at < 0 || text[at] == '0' || bytes.ContainsAny(text[:at], ".,;()\n") {
+		return 0
+	}
+	for at < len(text) && '0' <= text[at] && text[at] <= '9' {
+		at++
+	}
+	return at
+}
+
+// isUnexplained reports whether a text holds no more than the status of a failed program. What the program wrote, or a sentence
+// about it, is a reason.
+func isUnexplained(text string) bool {
+	failed := false
+	for _, line := range linesOf(text) {
+		line = strings.Trim(line, " \t\r,")
+		end := failureIn([]byte(line))
+		switch {
+		case line == "", line == "text", strings.HasSuffix(line, ":"): // the type of a content, and the heading of an empty part
+		case end < 0:
+			return false
+		case strings.Contains(line[:end], commandFailed), strings.Contains(line[:end], "failed with exit"): // the command line follows
+			failed = true
+		case strings.Trim(line[end:], " .:;,)]}'\"`") == "":
+			failed = true
+		default:
+			return false
+		}
+	}
+	return failed
 }
 
 // writing are words of a line by which something was to be changed or made.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -170,6 +171,116 @@ func TestResultsAndErrorsAreReadAlike(t *testing.T) {
 	}
 }
 
+// TestAProgramThatHidesWhy: an answer that holds no more than the status of a failed program is told once for each run. What gives a
+// reason, what ended well, and what is a sentence about that is not told.
+func TestAProgramThatHidesWhy(t *testing.T) {
+	t.Parallel()
+	d := newDisk(t, "out/x")
+	long := "exit status 1\n" + strings.Repeat(" ", maxUnnamed)
+	for text, want := range map[string]bool{
+		"Command '['/home/ada/bin/task', 'list']' returned non-zero exit status 1.":       true,
+		"Error executing tool get: Command '['task']' returned non-zero exit status 255.": true,
+		"exit status 1":                                                            true,
+		"task list: exit status 128":                                               true,
+		"Command failed: task list":                                                true,
+		"Command failed: task list\n":                                              true,
+		"Command failed with exit code 1: task list":                               true,
+		"Command failed with exit 1: task":                                         true,
+		"Process exited with code 2":                                               true,
+		"the program exited with exit code: 3.":                                    true,
+		"process 'task' exited with status 1":                                      true,
+		"finished with non-zero exit value 4":                                      true,
+		"Exit Code: 1\nstdout:\n\nstderr:\n":                                       true,
+		"return code 1":                                                            true,
+		`{"stdout":"","stderr":"","exit_code":1}`:                                  true,
+		`{"stdout":"","stderr":"","exitCode": 127}`:                                true,
+		`{"returncode":-9}`:                                                        true,
+		`{"content":[{"type":"text","text":"exit status 1"}],"isError":true}`:      true,
+		`{"content":[{"type":"text","text":"exit status 1"}]}`:                     true,
+		`{"content":[{"type":"text","text":"{\"stdout\":\"\",\"exit_code\":1}"}]}`: true,
+		`{"code":-32603,"message":"task: exit status 1"}`:                          true,
+		"exit status 0":                                                            false,
+		"exited with code 0":                                                       false,
+		`{"stdout":"","exit_code":0}`:                                              false,
+		`{"stdout":"3 files\n2 folders","exit_code":1}`:                            false, // it wrote something
+		"a.go:3: undefined: x\nexit status 1":                                      false,
+		"Command failed: task list\ntask: no such task":                            false,
+		"exit status 128: fatal: bad revision 'x'":                                 false,
+		"grep: x: No such file or directory\nexit status 2":                        false, // that is the reason
+		"The linter returns exit code 1 if it finds a problem.":                    false,
+		"Exit codes: 0 is well, 1 is a difference, 2 is trouble":                   false,
+		"exit status of the last command; 1 is an error":                           false,
+		"it returned 1":                                                            false,
+		"the door has exit 1 and exit 2":                                           false,
+		"1 test failed":                                                            false,
+		"code 1":                                                                   false,
+		"exit status":                                                              false,
+		long:                                                                       false, // a document
+		"# Manual\n\nIf it fails:\n\n    exit status 1\n\nLook at the log.":        false,
+	} {
+		for _, failed := range []bool{true, false} {
+			r := d.reader()
+			if got := r.MayExplain([]byte(text), failed) && d.isUnexplained(r, text); got != want {
+				t.Errorf("%q, an error %t: it is told: %t", text, failed, got)
+			}
+			if want && (r.MayExplain([]byte(text), failed) || d.isUnexplained(r, text)) {
+				t.Errorf("%q is told again", text)
+			}
+			if n, _ := r.Refusals(); n > 0 {
+				t.Errorf("%q counts for a refusal", text)
+			}
+		}
+	}
+	for _, r := range []*Reader{nil, {}, {Profile: &sandbox.Profile{Unbounded: true, Sockets: true}}} {
+		if d.isUnexplained(r, "exit status 1") {
+			t.Errorf("it is told about a server that nothing holds: %+v", r)
+		}
+	}
+	r := d.reader()
+	if f, ok := r.ReadResponse("open "+d.top+"/out/x: permission denied\nexit status 1", nil, true); !ok || f.Unexplained || f.Path != d.top+"/out/x" {
+		t.Errorf("what was refused comes first: %+v", f)
+	}
+	if !d.isUnexplained(r, "exit status 1") {
+		t.Error("what was refused before hides it")
+	}
+}
+
+// TestWhatMendsWhatIsNotNamed: where nothing can be opened by name, the command that records the call is offered, if the kernel gives
+// notices. It opens nothing by itself.
+func TestWhatMendsWhatIsNotNamed(t *testing.T) {
+	t.Parallel()
+	records := sandbox.CurrentKernel().Asks()
+	again := []string{"learn", "kid", "--confirm", "--root", "/r", "--call", "get"}
+	for name, tc := range map[string]struct {
+		f    sandbox.Refusal
+		want []string
+	}{
+		"a program that hides why":   {sandbox.Refusal{Unexplained: true, Tool: "get"}, again},
+		"one without a tool":         {sandbox.Refusal{Unexplained: true}, again[:5]},
+		"a folder that is not given": {sandbox.Refusal{Path: "/home/u/x.tmp", Why: "it is the home folder", Tool: "get"}, again},
+		"the same without a tool":    {sandbox.Refusal{Path: "/home/u/x.tmp", Why: "it is the home folder"}, nil},
+		"what can be opened":         {sandbox.Refusal{Path: "/d/x", Opens: "/d/x", Tool: "get"}, []string{"allow", "kid", "/d/x"}},
+	} {
+		want := tc.want
+		switch {
+		case records || want == nil || want[0] == "allow":
+		case tc.f.Unexplained:
+			want = []string{"learn", "kid", "--root", "/r"}
+		default:
+			want = nil
+		}
+		if m := RemedyFor("kid", tc.f, []string{"/r"}); !slices.Equal(m.Run, want) || m.Text == "" {
+			t.Errorf("%s: %q, %q, want %q", name, m.Run, m.Text, want)
+		}
+	}
+}
+
+// isUnexplained reports whether a text is told as the failure of a program that gave no reason.
+func (disk) isUnexplained(r *Reader, text string) bool {
+	f, ok := r.ReadResponse(SaidIn([]byte(text)), nil, true)
+	return ok && f == sandbox.Refusal{Unexplained: true}
+}
+
 // TestWhatIsSearched: of a long text the edges are, whether it is an error or not.
 func TestWhatIsSearched(t *testing.T) {
 	t.Parallel()
@@ -238,7 +349,7 @@ func TestWhatIsNoPath(t *testing.T) {
 // to take its place, and if a text names no path at all.
 func TestWhoNamesIt(t *testing.T) {
 	t.Parallel()
-	d := newDisk(t, "data/mem.json", "data/test.db", "home/mem.json", "py/pkg/__init__.py", "mono/.git/HEAD", "mono/sub/f", "ws/node_modules/", "real/index.js", "wt/f", "main/.git/worktrees/wt/HEAD", "home/keep.js", "home/.config/", "read/notes/", "read/run.sh")
+	d := newDisk(t, "data/mem.json", "data/test.db", "home/mem.json", "home/.netrc", "py/pkg/__init__.py", "mono/.git/HEAD", "mono/sub/f", "ws/node_modules/", "real/index.js", "wt/f", "main/.git/worktrees/wt/HEAD", "home/keep.js", "home/.config/", "read/notes/", "read/run.sh")
 	if err := os.WriteFile(filepath.Join(d.top, "wt/.git"), []byte("gitdir: "+d.top+"/main/.git/worktrees/wt\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -256,6 +367,11 @@ func TestWhoNamesIt(t *testing.T) {
 		"a file in what the entry names":     {[]sandbox.Named{named("data")}, "", "", "EACCES: permission denied, open 'D/data/mem.json'", "data read data entry"},
 		"a file that is replaced":            {[]sandbox.Named{named("data/mem.json")}, "", "", "EACCES: permission denied, open 'D/data/mem.json.8f3a.tmp'", "data/mem.json write data entry"},
 		"such a file of the home folder":     {[]sandbox.Named{named("home/mem.json")}, "", "", "EACCES: permission denied, open 'D/home/mem.json.8f3a.tmp'", "home/mem.json write nothing entry"},
+		"one that the hub can open":          {[]sandbox.Named{named("home/mem.json")}, "", "", "broker: EACCES: permission denied, open 'D/home/mem.json.8f3a.tmp'", "home/mem.json write home/mem.json entry"},
+		"one beside a file of the server's":  {nil, "", "", "broker: EACCES: permission denied, open 'D/home/.mem.json-1'", "home/mem.json write home/mem.json server"},
+		"one beside a file that is a key":    {nil, "", "", "broker: EACCES: permission denied, open 'D/home/.netrc.tmp'", "home/.netrc.tmp write nothing server"},
+		"one beside nothing":                 {nil, "", "", "broker: EACCES: permission denied, open 'D/home/none.json.tmp'", "home/none.json.tmp write nothing server"},
+		"a folder of a closed one":           {[]sandbox.Named{named("home")}, "", "", "EACCES: permission denied, mkdir 'D/home/.keeper'", "home/.keeper write home/.keeper/ server"},
 		"a file of the call":                 {nil, "data/mem.json", "", "EACCES: permission denied, open 'D/data/mem.json'", "data/mem.json read data/mem.json call"},
 		"nothing is named, but by the call":  {nil, "data/mem.json", "", "Permission denied", "data/mem.json read data/mem.json call"},
 		"nothing is named, but by the entry": {[]sandbox.Named{named("in/y"), named("data/test.db")}, "", "", "permission denied", "data/test.db read data/test.db entry"},
@@ -277,6 +393,7 @@ func TestWhoNamesIt(t *testing.T) {
 		"that of a worktree":                 {nil, "", "wt", "fatal: not a git repository (or any of the parent directories): .git", "main/.git/worktrees/wt read main/.git/worktrees/wt server"},
 	} {
 		r := d.reader(tc.named...)
+		r.Brokers = strings.HasPrefix(tc.text, "broker: ")
 		var called []sandbox.Rule
 		if tc.called != "" {
 			called = []sandbox.Rule{{Path: filepath.Join(d.top, tc.called), Access: sandbox.Read}}

@@ -61,6 +61,12 @@ func (m Machine) WithLookupCache() Machine {
 	return m
 }
 
+// WithLooks works like WithLookupCache with a cache that the plans of servers that start together use too.
+func (m Machine) WithLooks(looks *sandbox.LstatCache) Machine {
+	m.Host = m.Host.WithLooks(looks)
+	return m
+}
+
 // Variables returns the variables of an environment that anything is made of here: that
 // children may get, where their entries inherit or name more of them, and that report
 // where something is. Each is there once, in their order by name.

@@ -48,6 +48,24 @@ func (m Machine) News(prog program.Program) []string {
 	return nil
 }
 
+// Recorded returns what is opened of each path that a person has confirmed for a program, in words. differs reports that its entry or
+// its program is another one than the profile was confirmed for. Of a package that a launcher runs, only a start knows the version.
+func (m Machine) Recorded(prog program.Program) (opens []string, differs bool) {
+	c := m.planPreview(prog, nil)
+	if c == nil {
+		return nil, false
+	}
+	for _, n := range c.Report.Recorded {
+		text := n.Key + " " + n.Path
+		if n.Why != "" {
+			text += ", which is closed: " + n.Why
+		}
+		opens = append(opens, text)
+	}
+	_, runsPackage := prog.Package()
+	return opens, !runsPackage && c.Report.Of != "" && c.Report.Of != prog.Sandbox.Recorded.Of
+}
+
 // RememberLinks remembers where the names of a new entry lead, before any server runs. Names that depend on
 // roots are remembered at the first start.
 func (m Machine) RememberLinks(prog program.Program) {

@@ -41,12 +41,9 @@ func (m Machine) Traces(prog program.Program, remote bool) (t Fingerprint, err e
 }
 
 // programFiles returns the files that hold the program: the one that was found, and
-// for an interpreter the script.
+// for an interpreter the script. A link stands for the file that it leads to: see fileMark.
 func programFiles(prog program.Program, found string) []string {
 	files := []string{found}
-	if real, err := filepath.EvalSymlinks(found); err == nil && real != found {
-		files = append(files, real)
-	}
 	if at := commandline.ProgramAt(prog.Command, prog.Args); at >= 0 && at < len(prog.Args) {
 		script := prog.Args[at]
 		if !filepath.IsAbs(script) && filepath.IsAbs(prog.Cwd) {
@@ -59,7 +56,7 @@ func programFiles(prog program.Program, found string) []string {
 	return files
 }
 
-// fileMark tells a file from what stood at its path before.
+// fileMark tells a file from what stood at its path, or was led to by it, before.
 func fileMark(path string) []string {
 	fi, err := os.Stat(path)
 	if err != nil {

@@ -23,6 +23,7 @@ type Facts struct {
 	// Of a Recording alone.
 	Others []string                 // places of other servers
 	Named  []string                 // paths that the entry names
+	Tried  []string                 // files that were given to it in an earlier start of this trial, and that it has not made
 	Names  []string                 // by which its program may call its own folders
 	Never  func(path string) string // why no name opens a path; nil: nothing more is known
 }

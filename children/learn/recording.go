@@ -19,7 +19,7 @@ type Recording struct {
 	Left  []Left                 // what it is not given
 }
 
-// maxShown bounds how many paths of one kind a person is asked about, and longestShown how long each is. The
+// maxShown bounds how many paths of one kind a person is asked about, and longestShown how long each is with its pattern. The
 // rest stays closed: no one says yes to what a line has no room for.
 const (
 	maxShown     = 8
@@ -44,6 +44,7 @@ func Record(f Facts) Recording {
 		r.Shown = append(r.Shown, sandbox.RecordedPath{Path: path, Use: sandbox.Writes})
 	}
 	r.joinSiblings()
+	r.joinTemporary()
 	r.Left = append(r.Left, p.left...)
 	r.finishPaths()
 	return r.Recording
@@ -165,7 +166,7 @@ func (r *recorder) joinSiblings() {
 	}
 	for i, path := range files {
 		for _, named := range r.Named { // what the entry names stands for its temporary files
-			if isSibling(path, named) {
+			if isSibling(path, named) && !sandbox.IsDir(named) {
 				files[i] = named
 			}
 		}
@@ -178,13 +179,84 @@ func (r *recorder) joinSiblings() {
 	}
 }
 
+// joinTemporary joins a file whose name is another one at each start to the file that it is renamed onto: the one file in its folder
+// that the entry names. Of another one nothing can be given, because no one knows its next name.
+func (r *recorder) joinTemporary() {
+	var joined []sandbox.RecordedPath
+	r.Shown = slices.DeleteFunc(r.Shown, func(p sandbox.RecordedPath) bool {
+		pattern := r.temporaryPattern(p)
+		if pattern == "" {
+			return false
+		}
+		if onto := r.onlyNamedBeside(p.Path); onto != "" {
+			joined = append(joined, sandbox.RecordedPath{Path: onto, Use: sandbox.Writes, Beside: true, Temporary: pattern})
+		} else {
+			r.Left = append(r.Left, Left{p.Path, sandbox.Write, "it has another name at each start: give the file that it is for a folder of its own"})
+		}
+		return true
+	})
+	r.Shown = append(r.Shown, joined...)
+}
+
+// onlyNamedBeside returns the file that the entry names in the folder of a path; "" if it names none or several.
+func (r *recorder) onlyNamedBeside(path string) (file string) {
+	for _, named := range r.Named {
+		switch {
+		case filepath.Dir(named) != filepath.Dir(path) || named == file || slices.Contains(r.Tried, named) || sandbox.IsDir(named):
+		case file != "":
+			return ""
+		default:
+			file = named
+		}
+	}
+	return file
+}
+
+// temporaryPattern returns the pattern of the names that a written file and one of an earlier start have; "" if there is none.
+func (r *recorder) temporaryPattern(p sandbox.RecordedPath) string {
+	for _, tried := range r.Tried {
+		if p.Use == sandbox.Writes && filepath.Dir(tried) == filepath.Dir(p.Path) {
+			if pattern := patternOf(filepath.Base(tried), filepath.Base(p.Path)); pattern != "" {
+				return pattern
+			}
+		}
+	}
+	return ""
+}
+
+// Bounds of a pattern: what chance has made in a name, and what is the same in all.
+const (
+	leastChance = 6
+	leastSame   = 3
+)
+
+// patternOf returns the pattern of two names that differ in one part of letters and digits alone, which is equally long in both.
+func patternOf(a, b string) string {
+	begin, end := 0, 0
+	for begin < min(len(a), len(b)) && a[begin] == b[begin] {
+		begin++
+	}
+	for end < min(len(a), len(b))-begin && a[len(a)-1-end] == b[len(b)-1-end] {
+		end++
+	}
+	n := len(a) - begin - end
+	if len(a) != len(b) || n < leastChance || begin+end < leastSame || strings.ContainsAny(a[:begin]+a[len(a)-end:], `*?[\`) || !isChance(a[begin:begin+n]) || !isChance(b[begin:begin+n]) {
+		return ""
+	}
+	return a[:begin] + strings.Repeat("?", n) + a[len(a)-end:]
+}
+
+func isChance(part string) bool {
+	return strings.Trim(part, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == ""
+}
+
 // finishPaths leaves each path once, by the most that is done there, and no more than a person can read.
 func (r *recorder) finishPaths() {
 	r.Own = dropInner(r.Own, nil)
 	r.Shown = dropInner(r.Shown, r.Own)
 	n := map[sandbox.RecordedUse]int{}
 	r.Shown = slices.DeleteFunc(r.Shown, func(p sandbox.RecordedPath) bool {
-		if n[p.Use]++; n[p.Use] > maxShown || len(strconv.Quote(p.Path)) > longestShown {
+		if n[p.Use]++; n[p.Use] > maxShown || len(strconv.Quote(p.Path+p.Temporary)) > longestShown {
 			r.Left = append(r.Left, Left{p.Path, sandbox.Read, "it opens more than a person can be asked about at a time"})
 			return true
 		}
@@ -215,7 +287,7 @@ var useOrder = map[sandbox.RecordedUse]int{sandbox.Reads: 1, sandbox.Writes: 2, 
 
 // Covers reports whether one path gives what another one does.
 func Covers(o, p sandbox.RecordedPath) bool {
-	return sandbox.Contains(o.Path, p.Path) && (o.Use != sandbox.Reads || p.Use == sandbox.Reads) && (!p.Beside || o.Beside || o.Path != p.Path)
+	return sandbox.Contains(o.Path, p.Path) && (o.Use != sandbox.Reads || p.Use == sandbox.Reads) && (!p.Beside || o.Beside || o.Path != p.Path) && (p.Temporary == "" || o.Temporary == p.Temporary)
 }
 
 // Lines returns in at most three lines what paths give.
@@ -227,6 +299,9 @@ func Lines(paths []sandbox.RecordedPath, short func(path string) string) (lines 
 				text := short(p.Path)
 				if p.Beside {
 					text += " and beside it"
+				}
+				if p.Temporary != "" {
+					text += " as " + p.Temporary
 				}
 				texts = append(texts, text)
 			}

@@ -3,6 +3,7 @@ package learn
 import (
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -78,6 +79,62 @@ func shown8() (all []string) {
 		all = append(all, fmt.Sprintf("~/d%d.db and beside it", i))
 	}
 	return all
+}
+
+// TestNamesOfChance: a file that has another name at each start is joined to the one file beside it that the entry names.
+func TestNamesOfChance(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ tried, now, want string }{
+		{"tmp_9q2i5ms", "tmpk3l2m9qa", "tmp????????"},
+		{".a1b2c3d4.part", ".e5f6g7h8.part", ".????????.part"},
+		{"shop.db-abcdef", "shop.db-ghijkl", "shop.db-??????"},
+		{"tmpabc", "tmpdef", ""},                       // chance is longer
+		{"tmp12345678", "tmp123456789", ""},            // and equally long
+		{"abcdefghij", "klmnopqrst", ""},               // all of the name
+		{"tmp*abcdefgh", "tmp*ijklmnop", ""},           // a pattern in the name
+		{"tmpab.defgh1", "tmpij/lmnop2", ""},           // more than one part
+		{"notes-20261130.md", "notes-20261201.md", ""}, // a date
+		{"index.dat", "index.dir", ""},
+	} {
+		if got := patternOf(c.tried, c.now); got != c.want {
+			t.Errorf("%s, %s: %q, want %q", c.tried, c.now, got, c.want)
+		}
+	}
+	d := newDisk(t, "home/memory.json", "home/sub/x")
+	at := func(name string) string { return filepath.Join(d.home, name) }
+	made := d.use("home/tmpk3l2m9qa", sandbox.Write)
+	made.Made = true
+	for want, f := range map[string]Facts{
+		"writes tmpk3l2m9qa and beside it":                {Named: []string{at("memory.json")}},
+		"writes memory.json and beside it as tmp????????": {Named: []string{at("memory.json"), at("tmp_9q2i5ms"), at("sub"), at("sub/x")}, Tried: []string{at("tmp_9q2i5ms")}},
+		"": {Named: []string{at("memory.json"), at("other.json")}, Tried: []string{at("tmp_9q2i5ms")}},
+	} {
+		f.Home, f.Uses = d.home, []sandbox.Use{made}
+		r := Record(f)
+		if got := strings.Join(Lines(r.Shown, filepath.Base), "; "); got != want || (want == "") != (len(r.Left) == 1) {
+			t.Errorf("%q, want %q; left: %v", got, want, r.Left)
+		}
+	}
+}
+
+// TestPatternsThatFillTheLine: a server that uses ever more long names of chance has no pattern confirmed for which the question has no room. Control: short names.
+func TestPatternsThatFillTheLine(t *testing.T) {
+	t.Parallel()
+	d := newDisk(t, "home/memory.json")
+	at := func(name string) string { return filepath.Join(d.home, name) }
+	for fill, want := range map[string]int{"t": maxShown, strings.Repeat("\x01", 200): 0} {
+		f := Facts{Home: d.home, Named: []string{at("memory.json")}}
+		for i := range maxShown {
+			name := fmt.Sprint(fill, "tmp", i, "-")
+			use := d.use("home/"+name+"k3l2m9qa", sandbox.Write)
+			use.Made = true
+			f.Uses, f.Tried = append(f.Uses, use), append(f.Tried, at(name+"9q2i5ms7"))
+		}
+		r := Record(f)
+		if lines := strings.Join(Lines(r.Shown, filepath.Base), "\n"); len(r.Shown) != want || len(strconv.Quote(lines)) > 4000 {
+			t.Errorf("%d paths are shown, want %d, in %d bytes", len(r.Shown), want, len(strconv.Quote(lines)))
+		}
+	}
 }
 
 // TestRecordOfTheProgram: no one is asked about an installed package in which the program itself lies. A person is asked about a project.

@@ -148,6 +148,12 @@ func TestVersionThatIsRefused(t *testing.T) {
 			},
 			proposed: "2025-11-25", agreed: "2025-03-26",
 		},
+		"it answers with two versions, of which one is in other letters": {
+			refuse: func(string) (*jsonrpc.Response, error) {
+				return &jsonrpc.Response{Result: []byte(`{"protocolVersion":"2026-07-28","PROTOCOLVERSION":"2025-03-26","capabilities":{},"serverInfo":{"name":"s","version":"1"}}`)}, nil
+			},
+			proposed: "2025-11-25", fails: "2026-07-28",
+		},
 		"it answers with the oldest": {
 			refuse: func(string) (*jsonrpc.Response, error) {
 				return &jsonrpc.Response{Result: []byte(`{"protocolVersion":"2024-10-07","capabilities":{},"serverInfo":{"name":"s","version":"1"}}`)}, nil

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -38,11 +39,39 @@ const (
 	maxCacheBytes = 256 << 20
 )
 
-// cache keeps offers as files in one folder. It holds no state: any
-// number of hubs may use the folder at a time.
+// cache keeps offers as files in one folder. Any number of hubs may use the folder at a time.
 type cache struct {
-	dir string // "": nothing is kept
-	log zerolog.Logger
+	dir  string // "": nothing is kept
+	log  zerolog.Logger
+	room *room // nil: the folder is looked through after each file
+}
+
+// A room is how much may be added to a folder before it must be looked through again. The zero room is none. A mutex guards it.
+type room struct {
+	mu    sync.Mutex
+	files int
+	bytes int64
+}
+
+// takeFor takes the room of a file, and reports whether there was enough.
+func (r *room) takeFor(size int) bool {
+	if r == nil {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.files, r.bytes = r.files-1, r.bytes-int64(size)
+	return r.files >= 0 && r.bytes >= 0
+}
+
+// setLeft sets the room of a folder that has these files: a quarter of what is left, because other hubs add files too.
+func (r *room) setLeft(files int, bytes int64) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.files, r.bytes = (maxCacheFiles-files)/4, (maxCacheBytes-bytes)/4
 }
 
 // loadOffer returns the offer kept under a digest, nil if there is none that can be
@@ -160,6 +189,9 @@ func (c cache) writeFile(path string, raw []byte) error {
 	if err := atomicfile.WriteHint(path, raw, 0o600); err != nil || had != nil && had.Size() >= int64(len(raw)) {
 		return err
 	}
+	if c.room.takeFor(len(raw)) {
+		return nil
+	}
 	return c.pruneFiles() // there is more than before
 }
 
@@ -182,15 +214,18 @@ func (c cache) pruneFiles() error {
 	slices.SortFunc(files, func(a, b fs.FileInfo) int {
 		return cmp.Or(b.ModTime().Compare(a.ModTime()), cmp.Compare(a.Name(), b.Name()))
 	})
-	var size int64
+	var size, kept int64
+	count := 0
 	for i, fi := range files {
 		if size += fi.Size(); i < maxCacheFiles && size <= maxCacheBytes {
+			count, kept = i+1, size
 			continue
 		}
 		if err := os.Remove(filepath.Join(c.dir, fi.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
+	c.room.setLeft(count, kept)
 	return nil
 }
 

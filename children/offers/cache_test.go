@@ -222,3 +222,39 @@ func TestCacheIsBounded(t *testing.T) {
 		t.Error("the wrong ones were removed")
 	}
 }
+
+// TestTheFolderIsLookedThroughSeldom: after the first file only when a quarter of what was left may be used up.
+func TestTheFolderIsLookedThroughSeldom(t *testing.T) {
+	t.Parallel()
+	r := &room{}
+	if r.takeFor(1) {
+		t.Error("nothing is known of the folder")
+	}
+	r.setLeft(maxCacheFiles-9, 0)
+	for i := range 3 {
+		if r.takeFor(1) != (i < 2) {
+			t.Errorf("file %d: of nine files that are left two may be added", i+1)
+		}
+	}
+	r.setLeft(0, maxCacheBytes-400)
+	if !r.takeFor(99) || r.takeFor(2) {
+		t.Error("of 400 bytes that are left 100 may be added")
+	}
+	c, _ := testCache(t)
+	c.room = &room{}
+	c.storeOffer("first", someOffer()) // looks through it
+	for i := range maxCacheFiles + 1 {
+		if err := os.WriteFile(c.offerFile(fmt.Sprintf("f%d", i)), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.room.setLeft(maxCacheFiles-4, 0)
+	c.storeOffer("second", someOffer())
+	if left, err := filepath.Glob(c.offerFile("*")); err != nil || len(left) != maxCacheFiles+3 {
+		t.Errorf("%d files, %v: there was room for one", len(left), err)
+	}
+	c.storeOffer("third", someOffer())
+	if left, err := filepath.Glob(c.offerFile("*")); err != nil || len(left) != maxCacheFiles {
+		t.Errorf("%d files, %v: there was no room", len(left), err)
+	}
+}

@@ -62,7 +62,7 @@ type form map[string]string
 // NewDefinitions returns the ones that are kept beside a folder for offers; "": in
 // no file.
 func NewDefinitions(folder string, log zerolog.Logger) *Definitions {
-	files := cache{log: log}
+	files := cache{log: log, room: &room{}}
 	if folder != "" {
 		files.dir = definitionsFolder(folder)
 	}

@@ -19,7 +19,7 @@ type Memory struct {
 // NewMemory returns a Memory that keeps files in a folder, made when needed; "":
 // in none.
 func NewMemory(folder string, log zerolog.Logger) *Memory {
-	return &Memory{files: cache{dir: folder, log: log}, known: map[string][]remembered{}}
+	return &Memory{files: cache{dir: folder, log: log, room: &room{}}, known: map[string][]remembered{}}
 }
 
 // maxRemembered bounds how many offers of one Spec are kept in memory: one for

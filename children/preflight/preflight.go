@@ -50,6 +50,20 @@ func (h Host) News(specs []spec.Spec) map[string][]string {
 	return news
 }
 
+// Recorded returns what is opened of the recorded profile of each entry, in words, by the names of the servers. differs has those
+// whose entry or program is another one than the profile was confirmed for. It starts nothing and leaves no trace.
+func (h Host) Recorded(specs []spec.Spec) (opens map[string][]string, differs map[string]bool) {
+	m := h.launchMachine()
+	tellEntries(m, specs)
+	opens, differs = map[string][]string{}, map[string]bool{}
+	for i := range specs {
+		if s := &specs[i]; s.URL == "" && len(s.Sandbox.Recorded.Paths) > 0 && s.Sandbox.Confines() {
+			opens[s.Name], differs[s.Name] = m.Recorded(s.Program())
+		}
+	}
+	return opens, differs
+}
+
 // tellEntries informs a machine of all entries.
 func tellEntries(m launch.Machine, specs []spec.Spec) {
 	var all []confinement.ExecutedPaths

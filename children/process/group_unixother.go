@@ -10,7 +10,7 @@ import (
 	"mcphub/children/sandbox"
 )
 
-// descendants is empty here: no system call tells who descends from a process that has
+// descendants is empty here: no system call lists the processes that descend from one that has
 // ended, so those who leave the group are out of reach.
 type descendants struct{}
 

@@ -47,6 +47,8 @@ type Program struct {
 	Directories bool // it can do with directories only, if a root is a file
 
 	Sandbox sandbox.Settings
+
+	memo *lineMemo // nil: the command line is read each time
 }
 
 // TakesDirectories reports whether the child takes every root for a directory: it

@@ -12,9 +12,29 @@ import (
 	"mcphub/rootsmgr/guard"
 )
 
+// A lineMemo has what the command line of a Program starts, and whether that serves directories: see [Program.ReadOnce].
+type lineMemo struct {
+	command string
+	args    []string
+	line    commandline.Started
+	serves  bool
+}
+
+// ReadOnce returns the program with its command line read and its links followed as the disk is at this moment. What asks the
+// returned program does not look at the disk again, unless the command line is another one by then.
+func (prog Program) ReadOnce() Program {
+	prog.memo = nil
+	line, serves := prog.servedLine()
+	prog.memo = &lineMemo{prog.Command, prog.Args, line, serves}
+	return prog
+}
+
 // servedLine returns what the command line starts, if that is a server whose plain arguments are the directories that it
 // serves. A server in a container has other paths.
 func (prog Program) servedLine() (line commandline.Started, ok bool) {
+	if m := prog.memo; m != nil && m.command == prog.Command && slices.Equal(m.args, prog.Args) {
+		return m.line, m.serves
+	}
 	line = commandline.ReadLine(prog.Command, prog.Args)
 	for _, name := range line.Names {
 		if filepath.IsAbs(name.Text) {

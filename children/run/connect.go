@@ -64,6 +64,9 @@ func (r *Run) Connect(life context.Context, try Try, greeted func()) (*offers.Of
 	return offer, nil
 }
 
+// endWait bounds how long a run whose pipe is closed is given to end: on a busy machine a process takes seconds for that.
+const endWait = 5 * time.Second
+
 // firstListsTime is how long a start waits for a child that refuses to list its tools.
 const firstListsTime = 5 * time.Second
 
@@ -101,7 +104,7 @@ func (r *Run) greetChild(ctx context.Context, try Try) (*offers.Offer, error) {
 func (r *Run) Abort(cause error) *UnavailableError {
 	if errors.Is(cause, jsonrpc.ErrClosed) {
 		// How the process ended says more than how its pipe did.
-		r.endedWithin(time.Second)
+		r.endedWithin(endWait)
 	}
 	early := r.endedWithin(0)
 	r.Stop(cause)

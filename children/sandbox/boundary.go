@@ -6,7 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
+	"mcphub/internal/memo"
 	"mcphub/rootsmgr/platform"
 )
 
@@ -66,9 +68,19 @@ func (b Boundary) MayFollow(hops []string) bool {
 // maxHops bounds a chain of links, as Linux does.
 const maxHops = 40
 
-// An LstatCache remembers what was seen at each path, for the caller that needs the disk of one
-// moment. The nil LstatCache remembers nothing. It belongs to one goroutine.
-type LstatCache struct{ seen map[string]look }
+// An LstatCache remembers what was seen at each path, for those who need the disk of one moment: one plan, or the plans of
+// servers that start together. The nil LstatCache remembers nothing. Any goroutine may use it.
+type LstatCache struct {
+	made  time.Time
+	seen  memo.Looks[look]
+	dirs  memo.Looks[bool]
+	reals memo.Looks[string]
+
+	opened *openedPaths // a Profile keeps it, and nothing else of the cache
+}
+
+// burst is how long servers that start together share what was seen. A look that is older counts for no other start.
+const burst = time.Second
 
 // A look is what is at a path.
 type look struct {
@@ -78,7 +90,25 @@ type look struct {
 }
 
 // NewLstatCache returns an LstatCache that has seen nothing yet.
-func NewLstatCache() *LstatCache { return &LstatCache{seen: map[string]look{}} }
+func NewLstatCache() *LstatCache { return &LstatCache{made: time.Now(), opened: &openedPaths{}} }
+
+// InBurst returns the LstatCache if another start may still use it; else nil.
+func (l *LstatCache) InBurst() *LstatCache {
+	if l == nil || time.Since(l.made) > burst {
+		return nil
+	}
+	return l
+}
+
+// IsDir returns what isDir reports about a path, and asks it once.
+func (l *LstatCache) IsDir(path string, isDir func(path string) bool) bool {
+	return l.dirs.Get(path, func() bool { return isDir(path) })
+}
+
+// RealBy returns what realPath returns for a path, and asks it once.
+func (l *LstatCache) RealBy(path string, realPath func(path string) string) string {
+	return l.reals.Get(path, func() string { return realPath(path) })
+}
 
 // Lstat is os.Lstat.
 func (l *LstatCache) Lstat(path string) (fs.FileInfo, error) {
@@ -86,13 +116,15 @@ func (l *LstatCache) Lstat(path string) (fs.FileInfo, error) {
 	return at.fi, at.err
 }
 
-func (l *LstatCache) lookAt(path string) (at look) {
-	if l != nil {
-		if at, ok := l.seen[path]; ok {
-			return at
-		}
-		defer func() { l.seen[path] = at }()
+func (l *LstatCache) lookAt(path string) look {
+	if l == nil {
+		return lookNow(path)
 	}
+	return l.seen.Get(path, func() look { return lookNow(path) })
+}
+
+// lookNow returns what is at a path now.
+func lookNow(path string) (at look) {
 	if _, remote := platform.Host().Remote(path); remote { // no kernel holds anything there
 		at.err = fs.ErrNotExist
 	} else if at.fi, at.err = os.Lstat(path); at.err == nil && at.fi.Mode()&fs.ModeSymlink != 0 {

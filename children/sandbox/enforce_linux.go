@@ -179,12 +179,18 @@ func (r *Ruleset) addRules(attr *landlock.RulesetAttr, p *Profile) error {
 
 // lookAt returns what has a name, which ends with NUL. A look that cannot wait comes first: each judged call takes one.
 func lookAt(name []byte) inode {
-	st, ok := rawio.Look(&name[0], unix.O_NOFOLLOW, 0, unix.STATX_INO)
-	if !ok {
-		_, _, errno := unix.Syscall6(unix.SYS_STATX, syscallDescriptor(unix.AT_FDCWD), uintptr(unsafe.Pointer(&name[0])), unix.AT_SYMLINK_NOFOLLOW|unix.AT_STATX_DONT_SYNC, unix.STATX_INO, uintptr(unsafe.Pointer(&st)), 0)
-		if errno != 0 {
-			return inode{}
-		}
+	if st, ok := rawio.Look(&name[0], unix.O_NOFOLLOW, 0, unix.STATX_INO); ok {
+		return inode{unix.Mkdev(st.Dev_major, st.Dev_minor), st.Ino}
+	}
+	return inodeNow(name)
+}
+
+// inodeNow works like lookAt by one system call, which may wait for a disk.
+func inodeNow(name []byte) inode {
+	var st unix.Statx_t
+	_, _, errno := unix.Syscall6(unix.SYS_STATX, syscallDescriptor(unix.AT_FDCWD), uintptr(unsafe.Pointer(&name[0])), unix.AT_SYMLINK_NOFOLLOW|unix.AT_STATX_DONT_SYNC, unix.STATX_INO, uintptr(unsafe.Pointer(&st)), 0)
+	if errno != 0 {
+		return inode{}
 	}
 	return inode{unix.Mkdev(st.Dev_major, st.Dev_minor), st.Ino}
 }
@@ -237,26 +243,25 @@ func (r *Ruleset) addAround(p *Profile, rule Rule, handled uint64) error {
 
 // allowPath adds the rule of one path. place is what it is to sit on; nil: whatever is there.
 func (r *Ruleset) allowPath(path string, place *Place, rights uint64) error {
-	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
-	fd, err := unix.Openat2(unix.AT_FDCWD, path, &how)
+	opened := r.profile.opened
+	if rights&changes != 0 {
+		opened = nil // another server hardly opens it
+	}
+	at, closePath, err := opened.open(path)
 	if err != nil {
 		return nil // who may not open it here may not open it there
 	}
-	defer func() { _ = unix.Close(fd) }()
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return err
-	}
-	if place != nil && place.inode != (inode{uint64(st.Dev), st.Ino}) {
+	defer closePath()
+	if place != nil && place.inode != at.inode {
 		return nil // replaced since, which Replaced tells
 	}
-	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
+	if !at.dir {
 		rights &= onFiles
 	}
 	if rights == 0 {
 		return nil
 	}
-	return landlock.LandlockAddPathBeneathRule(r.fd, &landlock.PathBeneathAttr{AllowedAccess: rights, ParentFd: fd}, 0)
+	return landlock.LandlockAddPathBeneathRule(r.fd, &landlock.PathBeneathAttr{AllowedAccess: rights, ParentFd: at.fd}, 0)
 }
 
 // Enter confines the calling thread, and every process that is started on it, for good.

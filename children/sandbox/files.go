@@ -67,8 +67,11 @@ func (f *File) isNamed(name string) bool {
 }
 
 // IsSibling reports whether a name is one that programs give what they make beside a file: the file's name, or that
-// behind a dot, with a sign and more behind it.
+// behind a dot, with a sign and more behind it; or the file's name behind a dot and a tilde, as Jupyter names a notebook that it saves.
 func IsSibling(name, of string) bool {
+	if name == ".~"+of {
+		return true
+	}
 	for range 2 {
 		if end, ok := strings.CutPrefix(name, of); ok && end != "" && strings.Contains(".-~", end[:1]) {
 			return true
@@ -79,6 +82,21 @@ func IsSibling(name, of string) bool {
 		}
 	}
 	return false
+}
+
+// SiblingsOf returns the names of which a name is a sibling, the longest first.
+func SiblingsOf(name string) (of []string) {
+	for at := len(name) - 1; at > 0; at-- {
+		for _, first := range []string{name[:at], strings.TrimPrefix(name[:at], ".")} {
+			if first != "" && IsSibling(name, first) && !slices.Contains(of, first) {
+				of = append(of, first)
+			}
+		}
+	}
+	if first, ok := strings.CutPrefix(name, ".~"); ok && first != "" {
+		of = append([]string{first}, of...)
+	}
+	return of
 }
 
 // mayBeFolder reports whether the program may make a folder of that name: a lock.

@@ -53,6 +53,8 @@ type Profile struct {
 	// Attributes holds modes, owners, times and extended attributes of files, too: they
 	// are changed only where files may be written. Each change is asked about.
 	Attributes bool
+
+	opened *openedPaths // of the servers that start with it; nil: each opens its paths itself
 }
 
 // Equal reports whether two Profiles allow the same.

@@ -17,6 +17,8 @@ type RecordedPath struct {
 	Path   string      `json:"path"` // absolute, without links when it was confirmed
 	Use    RecordedUse `json:"use"`
 	Beside bool        `json:"beside,omitempty"` // a file that is written may have siblings: names that begin with its own
+
+	Temporary string `json:"temporary,omitempty"` // pattern of names in its folder, as path.Match has them, which are made and renamed onto it; "" for none
 }
 
 // A RecordedUse is the use that a server makes of a path. Another word than these opens nothing.

@@ -12,6 +12,8 @@ type Refusal struct {
 	Sockets      bool   // unix sockets are closed
 	Variable     string // that names the socket which was refused; "" if that is not known
 	KeepsRunning bool   // the child runs on without what was opened later, as its entry wants
+	Unexplained  bool   // a program that the child ran has failed without a reason: nothing is known to be closed
+	Tool         string // of the call that was refused; "" if that does not matter
 	Kept         bool   // it lies among keys, clients' settings or what the hub protects: a client is not told the path
 }
 

@@ -43,7 +43,7 @@ func allowCommand() *cobra.Command {
 		Use:   "allow NAME PATH... | allow --list [NAME]",
 		Short: "Let a server read a path beside the roots, or write it",
 		Long: "Adds paths to sandbox.read of a server in hub.json, or to sandbox.write, and leaves every\n" +
-			"other byte as it is. Where calls that name the path were refused by mcphub's own check, it\n" +
+			"other byte as it is. If calls that name the path were refused by mcphub's own check, it\n" +
 			"adds a rule for that server to policy.rules as well. A folder that is missing is made, if\n" +
 			"its parent is your own. Hubs that run take the change at once. `mcphub revoke` takes it\n" +
 			"back. A path counts from the working directory, and one that ends in / is a folder.",
@@ -68,7 +68,7 @@ func allowCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&w.write, "write", false, "to read and write")
-	cmd.Flags().BoolVar(&w.calls, "calls", false, "let calls name the path, by a rule of the policy; without it a rule is added where such a call was refused in the last days, and with --calls=false none is")
+	cmd.Flags().BoolVar(&w.calls, "calls", false, "let calls name the path, by a rule of the policy; without it a rule is added if such a call was refused in the last days, and with --calls=false none is")
 	cmd.Flags().BoolVar(&w.dryRun, "dry-run", false, "show the change and write nothing")
 	cmd.Flags().BoolVar(&list, "list", false, "list what is allowed beyond the default")
 	w.registerFlags(cmd)
@@ -82,7 +82,7 @@ func revokeCommand() *cobra.Command {
 		Short: "Take back what mcphub allow has given a server",
 		Long: "Takes paths out of sandbox.read and sandbox.write of a server in hub.json, the rule that\n" +
 			"mcphub allow has made for them, and what was recorded and you have confirmed. Every other\n" +
-			"byte stays as it is. Hubs that run take the change at once. The exit status is 5 where a\n" +
+			"byte stays as it is. Hubs that run take the change at once. The exit status is 5 if a\n" +
 			"path was not there.",
 		Example: "  mcphub revoke notes ~/vault",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -309,7 +309,7 @@ func (w *allowWork) listAllowed(names []string) error {
 			t.Row(s.Server, "sandbox.write", "read, write", p.Path, p.At)
 		}
 		for _, p := range s.Recorded {
-			t.Row(s.Server, "recorded", string(p.Use)+layout.When(p.Beside, ", and beside it"), tildePath(home, p.Path), "-")
+			t.Row(s.Server, "recorded", string(p.Use)+layout.When(p.Beside, ", and beside it")+layout.WithPrefix(" as ", p.Temporary), tildePath(home, p.Path), "-")
 		}
 		for _, r := range s.Rules {
 			roles := cmp.Or(strings.Join(r.Roles, ", "), "any")

@@ -26,10 +26,10 @@ func approveCommand() *cobra.Command {
 		Short: "Answer, at a terminal, what the hubs ask a person",
 		Long: "Shows the calls that wait for the approval of a person because a rule of the policy\n" +
 			"escalates them (approval.from in hub.json has \"terminal\").\n" +
-			"To allow one, type the code that is shown for it, and what it is to open where the\n" +
+			"To allow one, type the code that is shown for it, and what it is to open if the\n" +
 			"question leaves a choice: the code alone opens the file, the code and the word\n" +
 			"directory its directory. It works at a terminal only, and not in one that the client\n" +
-			"itself has opened. The exit status is 9 where nothing waits.",
+			"itself has opened. The exit status is 9 if nothing waits.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			t, err := stdio.OpenConsole()
@@ -51,7 +51,7 @@ func approveListCommand() *cobra.Command {
 		Short: "List the calls that wait for approval at a terminal",
 		Long: "Lists the calls that wait for mcphub approve, with what is asked about each. It makes no\n" +
 			"code and answers nothing. Its output may go to a file, but as with approve it is for a\n" +
-			"person. The exit status is 0 where nothing waits.",
+			"person. The exit status is 0 if nothing waits.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			list, failed := waitingCalls(cmd.Context(), cmd.ErrOrStderr(), false)
@@ -110,7 +110,7 @@ func approveWaiting(ctx context.Context, t terminal) error {
 		if failed > 0 {
 			return exit.Errorf(exit.Failure, "%d hubs could not be asked", failed)
 		}
-		return exit.Errorf(exit.NoHub, "no call waits for approval at a terminal; one does where a rule escalates it and approval.from has \"terminal\"")
+		return exit.Errorf(exit.NoHub, "no call waits for approval at a terminal; one does if a rule escalates it and approval.from has \"terminal\"")
 	}
 	layout.Printf(t, "%s for your answer. Ctrl-C ends this, and leaves what you have not answered waiting.\n", layout.When(len(list) == 1, "1 call waits")+layout.When(len(list) > 1, fmt.Sprintf("%d calls wait", len(list))))
 	in := bufio.NewReader(t)

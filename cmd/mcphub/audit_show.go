@@ -39,7 +39,7 @@ func auditShowCommand(from *auditSource) *cobra.Command {
 	f.registerFlags(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what is written, until interrupted: in place on a terminal, else an outcome comes on a line of its own")
-	cmd.Flags().IntVarP(&last, "last", "n", 0, "only so many, the newest; with -f 100 where nothing is said")
+	cmd.Flags().IntVarP(&last, "last", "n", 0, "only so many, the newest; with -f 100 by default")
 	return cmd
 }
 

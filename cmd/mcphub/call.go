@@ -15,6 +15,9 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
+	"mcphub/children"
+	"mcphub/children/hints"
+	"mcphub/children/sandbox"
 	"mcphub/children/spec"
 	"mcphub/cmd/mcphub/internal/client"
 	"mcphub/cmd/mcphub/internal/exit"
@@ -23,6 +26,7 @@ import (
 	"mcphub/cmd/mcphub/internal/service"
 	"mcphub/cmd/mcphub/internal/setup"
 	"mcphub/hub"
+	"mcphub/hub/status"
 	"mcphub/hub/texts"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
@@ -62,6 +66,7 @@ func callCommand() *cobra.Command {
 			"  mcphub call git__git_log --args '{\"repo_path\":\".\",\"max_count\":3}' --root .",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			args = f.takeObject(args)
 			useDisabled(src, cmd.ErrOrStderr(), src.ServersOf(args[0])...)
 			f.selectServers, f.step = serversOf(args[0], f.args, args[1:]), args[0]
 			return f.runAsClient(cmd, src, &logs, func(ctx context.Context, c *client.Session) error {
@@ -70,15 +75,22 @@ func callCommand() *cobra.Command {
 					return err
 				}
 				result, err := c.CallTool(ctx, args[0], arguments)
+				running.End()
+				said, _ := resultText(result)
+				if err != nil {
+					said = err.Error()
+				}
+				if strings.Contains(said, "mcphub: "+hints.TextPrefix) && sandbox.CurrentKernel().Asks() {
+					f.offerRecording(cmd.ErrOrStderr(), src, c.Status(), args[0], arguments)
+				}
 				if err != nil {
 					return err
 				}
-				running.End()
 				return printResult(os.Stdout, result, f.raw)
 			})
 		},
 	}
-	cmd.Flags().StringVar(&f.args, "args", "", "the arguments as one JSON object, instead of key=value")
+	cmd.Flags().StringVar(&f.args, "args", "", "the arguments as one JSON object, which may also stand alone behind the tool")
 	cmd.Flags().StringVar(&f.args, "json", "", "the same as --args, under its first name")
 	cmd.MarkFlagsMutuallyExclusive("args", "json") // everywhere else --json is how something is printed
 	_ = cmd.Flags().MarkHidden("json")
@@ -87,6 +99,26 @@ func callCommand() *cobra.Command {
 	configFlags(cmd, src)
 	logs.registerFlags(cmd, "warn")
 	return cmd
+}
+
+// offerRecording prints the command that records what a call needs which was refused something, if no path is known whose opening
+// would do.
+func (f *callFlags) offerRecording(w io.Writer, src *setup.Source, now status.Hub, tool string, args []byte) {
+	for i := range now.Children {
+		c := &now.Children[i]
+		if c.State != children.Ready.String() || c.Mend != nil && len(c.Mend.Run) > 0 && c.Mend.Run[0] == "allow" {
+			continue
+		}
+		words := []string{"learn", c.Server, "--confirm"}
+		for _, root := range f.roots {
+			words = append(words, "--root", root)
+		}
+		if string(args) != "{}" {
+			tool += " " + string(args)
+		}
+		layout.Printf(w, "mcphub: this makes the call again, shows what it opens beyond its sandbox, and asks about that: %s\n", src.CommandLine(append(words, "--call", tool)...))
+		return
+	}
 }
 
 // registerFlags adds the flags that every command has which acts as a client.
@@ -224,6 +256,14 @@ func serverNamed(asJSON string, pairs []string) string {
 	return name
 }
 
+// takeObject takes a JSON object that stands alone behind the tool for --args, and returns the other arguments.
+func (f *callFlags) takeObject(args []string) []string {
+	if f.args == "" && len(args) == 2 && strings.HasPrefix(strings.TrimSpace(args[1]), "{") {
+		f.args, args = args[1], args[:1]
+	}
+	return args
+}
+
 // callArguments makes the arguments from --args or from key=value pairs. It
 // waits for the list of tools in any case: by then the roots are known and the
 // servers that it is about have had their time, so that get-roots and list-tools tell all.
@@ -246,7 +286,7 @@ func callArguments(ctx context.Context, c *client.Session, tool, asJSON string, 
 	for i, pair := range pairs {
 		key, value, ok := strings.Cut(pair, "=")
 		if !ok || key == "" {
-			return nil, exit.Errorf(exit.Usage, "%q is not key=value", pair)
+			return nil, exit.Errorf(exit.Usage, "%q is not key=value; --args takes all arguments as one JSON object", pair)
 		}
 		if seen[key] {
 			return nil, exit.Errorf(exit.Usage, "%q is given twice; a list is written %s='[\"a\",\"b\"]'", key, key)

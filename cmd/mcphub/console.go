@@ -35,7 +35,7 @@ func consoleCommand() *cobra.Command {
 			"their servers and sessions, every decision with what changes it, what waits for a person,\n" +
 			"hub.json with what validate and plan say, and the record. The page opens with a code that\n" +
 			"is shown here and counts once. It answers a question, restarts a server and has hub.json read\n" +
-			"again where you click that. A path that a call was refused is allowed there, a server added, and a\n" +
+			"again if you click that. A path that a call was refused is allowed there, a server added, and a\n" +
 			"server or a tool switched on and off, after the change of hub.json is shown. It changes nothing\n" +
 			"else. Ctrl-C ends it.",
 		Args: cobra.NoArgs,
@@ -46,7 +46,7 @@ func consoleCommand() *cobra.Command {
 			return serveConsole(cmd, src, noBrowser)
 		},
 	}
-	cmd.Flags().BoolVar(&noBrowser, "no-browser", false, "do not open the page, only say where it is")
+	cmd.Flags().BoolVar(&noBrowser, "no-browser", false, "do not open the page, only print its address")
 	configFlags(cmd, src)
 	cmd.AddCommand(tryCommand())
 	return cmd

@@ -31,10 +31,10 @@ func doctorCommand() *cobra.Command {
 		Short: "Try everything, and say what is wrong and what mends it",
 		Long: "Starts each server as serve does and asks it for its tools, then looks at hub.json, the\n" +
 			"clients on this machine, the system and the hubs that run. Says for each finding what\n" +
-			"mends it, as a command where there is one, and changes nothing. All that it starts has\n" +
+			"mends it, as a command if there is one, and changes nothing. All that it starts has\n" +
 			"ended when it returns. With names it tries those servers alone.\n\n" +
-			"Prints one line where all is well. The exit status is 3 where hub.json has an error, 1\n" +
-			"where there is another error, 0 where there are warnings at the most.",
+			"Prints one line if all is well. The exit status is 3 if hub.json has an error, 1\n" +
+			"if there is another error, 0 if there are warnings at the most.",
 		Example: "  mcphub doctor\n  mcphub doctor github -v\n  mcphub doctor --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			log, err := logs.newLogger(os.Stderr)

@@ -41,11 +41,12 @@ func explainCommand() *cobra.Command {
 			"Without --root the roots are those of the session that runs in this folder, if one does.\n" +
 			"With --as the call is that of another client, by the rules that are for it. With --toolset\n" +
 			"it is that of a client that has it, and a tool that this hides is said to be hidden.\n" +
-			"The exit code is 0 where the call would pass and 6 where it would be refused.",
+			"The exit code is 0 if the call would pass and 6 if it would be refused.",
 		Example: "  mcphub explain files__read_text_file path=/etc/passwd --root .\n" +
 			"  mcphub explain git__git_add --args '{\"repo_path\":\".\",\"files\":[\"../x\"]}' --root . --json",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			args = f.takeObject(args)
 			f.selectServers = serversOf(args[0], f.args, args[1:])
 			if len(f.roots) == 0 {
 				f.roots = rootsHere(cmd, src.Path())
@@ -71,7 +72,7 @@ func explainCommand() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&f.args, "args", "", "the arguments as one JSON object, instead of key=value")
+	cmd.Flags().StringVar(&f.args, "args", "", "the arguments as one JSON object, which may also stand alone behind the tool")
 	cmd.Flags().StringVar(&f.as, "as", "", "whose call it is: the name of a token of http.tokens, NAME@ISSUER, local or nobody (default: local, the user of this machine)")
 	cmd.Flags().StringArrayVar(&f.asGroups, "as-group", nil, "a group that it is in; may be repeated. Without one: those that its token has in hub.json")
 	toolsetFlag(cmd, &f.toolsets, "a toolset that it has; repeatable")
@@ -218,7 +219,7 @@ func printExplained(w io.Writer, src *setup.Source, e status.Explanation) {
 	if e.Refusal != "" {
 		when := ""
 		if e.Question != "" {
-			when = "where they say no, "
+			when = "if they say no, "
 		}
 		layout.Printf(w, "  %sthe client would read:\n    %s\n", when, layout.Lines{Text: e.Refusal, Indent: "    "})
 	}

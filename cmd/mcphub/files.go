@@ -16,7 +16,7 @@ func filesCommand() *cobra.Command {
 		Use:   "files [DIR...]",
 		Short: "Run the embedded filesystem server over standard input and output",
 		Long: "Runs the filesystem server that mcphub brings along, as an MCP server of its own. It\n" +
-			"serves the roots of its client, or the directories given here where the client has\n" +
+			"serves the roots of its client, or the directories given here if the client has\n" +
 			"none, and opens every file below one of them and nowhere else.",
 		RunE: func(cmd *cobra.Command, dirs []string) error {
 			log, err := logs.newLogger(os.Stderr)

@@ -30,7 +30,7 @@ func importCommand() *cobra.Command {
 			"the name of another gets the name of its client behind its own. The client's own file is\n" +
 			"not changed: `mcphub init` does that as well. Each entry is shown whole before. References\n" +
 			"to secrets in a file are text, and keys that only hub.json has are left out, unless you\n" +
-			"allow each of them at the terminal. What is imported is started once, where the kernel\n" +
+			"allow each of them at the terminal. What is imported is started once, if the kernel\n" +
 			"holds it, to see that it works (--no-try: it is not). What --yes takes over from a FILE\n" +
 			"is not started, and is disabled until you have looked at it.",
 		Args: cobra.MaximumNArgs(1),

@@ -33,13 +33,13 @@ func initCommand() *cobra.Command {
 			"it copies the servers into hub.json, registers the hub in the clients, and switches off in\n" +
 			"each client what the hub now serves, so that no tool is there twice, once past the hub.\n" +
 			"Before that each server is started as the hub runs it, one at a time, and once more\n" +
-			"without the kernel where that holds it. One line says of each whether it works, and what\n" +
+			"without the kernel if that holds it. One line says of each whether it works, and what\n" +
 			"it can open beside its client's folders; -v shows each entry whole, and all that its\n" +
 			"server can open. One that does not work, or offers less, stays on\n" +
 			"in its client with the reason, and is disabled in hub.json; the exit status is 1 then.\n" +
-			"Where clients can share one hub, it asks whether they shall (docs/sharing.md), and at the end\n" +
+			"If clients can share one hub, it asks whether they shall (docs/sharing.md), and at the end\n" +
 			"whether what the servers define is to be kept in hub.lock (docs/servers.md).\n" +
-			"Where a client has no switch for a server, the server is taken out of its configuration;\n" +
+			"If a client has no switch for a server, the server is taken out of its configuration;\n" +
 			"a copy is kept. `mcphub uninstall --all` gives every file back as it was.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

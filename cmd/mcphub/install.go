@@ -28,7 +28,7 @@ func installCommand() *cobra.Command {
 			"A client that does not tell which folders are open is registered with --roots: those\n" +
 			"that are given, else the folder in which it starts servers, else the working directory.\n\n" +
 			"With --http the client is given the address of a hub that serves HTTP, and its token:\n" +
-			"by $MCPHUB_TOKEN or the token's file where the client takes such a reference, else the\n" +
+			"by $MCPHUB_TOKEN or the token's file if the client takes such a reference, else the\n" +
 			"token itself, in a file that only you can read then. The address is that of the hub that\n" +
 			"runs with this hub.json, else http.listen, or the one given: --http=127.0.0.1:8080.\n\n" +
 			"With --toolset the client sees that toolset of hub.json alone.\n\n" +

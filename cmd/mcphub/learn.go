@@ -25,6 +25,7 @@ import (
 	"mcphub/cmd/mcphub/internal/layout"
 	"mcphub/cmd/mcphub/internal/service"
 	"mcphub/cmd/mcphub/internal/setup"
+	"mcphub/cmd/mcphub/internal/trial"
 	"mcphub/hub"
 	"mcphub/hub/status"
 	"mcphub/internal/jsonrpc"
@@ -55,13 +56,13 @@ func learnCommand() *cobra.Command {
 			"call is seen if it is called: by --call, or by a client with --serve. What was opened\n" +
 			"and cannot be allowed by itself is said with the reason: keys, the home folder, what\n" +
 			"the policy protects. In the end the server is started once more under the proposal.\n\n" +
-			"With --confirm the server runs in its sandbox, and you are asked once about what it would\n" +
-			"open beyond it. What you confirm belongs to this entry, its program and the version of its\n" +
-			"package, and is kept outside of hub.json; mcphub allow --list shows it, and mcphub revoke\n" +
-			"takes a path of it back.",
+			"With --confirm the server runs in its sandbox, and you are asked about what it would open\n" +
+			"beyond it. It is started again after each yes, and the calls are made again. What you\n" +
+			"confirm belongs to this entry, its program and the version of its package, and is kept\n" +
+			"outside of hub.json; mcphub allow --list shows it, and mcphub revoke takes a path back.",
 		Example: "  mcphub learn files --root .\n" +
 			"  mcphub learn notes --root . --call 'notes__search {\"text\":\"x\"}' --call notes__list\n" +
-			"  mcphub learn notes --confirm\n" +
+			"  mcphub learn notes --confirm --root . --call notes__list\n" +
 			"  mcphub learn files --serve learned.json     as the command of a server in a client",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -74,7 +75,7 @@ func learnCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&f.confined, "confined", false, "run it in its sandbox, again and again, and go by its own errors: slower, and finds less")
 	cmd.Flags().BoolVar(&f.confirm, "confirm", false, "run it in its sandbox, show what it would open beyond that, and keep what you confirm at a terminal")
 	jsonFlag(cmd, &f.asJSON)
-	for _, other := range []string{"serve", "call", "for", "confined", "json"} {
+	for _, other := range []string{"serve", "for", "confined", "json"} {
 		cmd.MarkFlagsMutuallyExclusive("confirm", other)
 	}
 	cmd.MarkFlagsMutuallyExclusive("serve", "call")
@@ -112,13 +113,16 @@ func (f *learnFlags) learnServer(cmd *cobra.Command, src *setup.Source, logs *lo
 	if err != nil {
 		return err
 	}
-	if f.confirm {
-		return confirmRecorded(cmd, src, name, roots)
-	}
+	var calls []trial.Call
 	for _, call := range f.calls {
-		if _, args := callOf(call); !json.Valid([]byte(args)) {
+		tool, args := callOf(call)
+		if !json.Valid([]byte(args)) {
 			return exit.Errorf(exit.Usage, "--call %q: after the name of the tool comes one JSON object", call)
 		}
+		calls = append(calls, trial.Call{Tool: tool, Args: []byte(args)})
+	}
+	if f.confirm {
+		return confirmRecorded(cmd, src, name, roots, calls)
 	}
 	useDisabled(src, cmd.ErrOrStderr(), name)
 	made, err := src.Read(stderr, log)

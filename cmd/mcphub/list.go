@@ -18,8 +18,8 @@ func listCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls", "servers"},
-		Short:   "List the servers of hub.json, and how they are where a hub runs",
-		Long: "Lists the servers of hub.json with their kind. Where a hub runs on that file, it says in\n" +
+		Short:   "List the servers of hub.json, and their states if a hub runs",
+		Long: "Lists the servers of hub.json with their kind. If a hub runs on that file, it says in\n" +
 			"which state each is and how many tools it offers; mcphub status says more. Nothing is\n" +
 			"started.",
 		Args: cobra.NoArgs,

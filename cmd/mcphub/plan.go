@@ -296,6 +296,13 @@ func showPlan(w io.Writer, plan admin.Plan) {
 		for _, what := range s.Opens {
 			layout.Printf(w, "  %s may %s, because its entry names it\n", printable.Escape(s.Server, 100), printable.Escape(what, 300))
 		}
+		for _, what := range s.Recorded {
+			layout.Printf(w, "  %s %s (recorded)\n", printable.Escape(s.Server, 100), printable.Escape(what, 500))
+		}
+		if s.RecordedDiffers {
+			layout.Printf(w, "  %s: its entry or its program is not what you confirmed that for: it holds until you answer the question of mcphub reload; mcphub learn %s --confirm records again\n",
+				printable.Escape(s.Server, 100), printable.CommandLine([]string{s.Server}))
+		}
 		if s.ShareWhy != "" && s.Change != hub.PlanStays {
 			layout.Printf(w, "  %s has \"share\": \"%s\", because %s\n", printable.Escape(s.Server, 100), s.Share, printable.Escape(s.ShareWhy, 500))
 		}

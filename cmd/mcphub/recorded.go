@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"mcphub/children/consent"
+	"mcphub/children/hints"
 	"mcphub/children/learn"
 	"mcphub/children/sandbox"
 	"mcphub/cmd/mcphub/internal/clients"
@@ -98,14 +99,23 @@ func (t *trier) tellRecorded(r *tryReport, name string, did *trial.Result) {
 		}
 	}
 	for _, left := range did.Closed.Left {
-		if sandbox.WhySecret(left.Path) != "" {
-			r.Closed = append(r.Closed, "opens "+t.shortPath(left.Path)+", which is given to no server: "+left.Why)
+		if sandbox.WhySecret(left.Path) == "" {
+			continue
+		}
+		r.Closed = append(r.Closed, "opens "+t.shortPath(left.Path)+", which is given to no server: "+left.Why)
+		// Who has made a call knows what it is for. A start may open any key without being asked for that.
+		if len(t.calls) > 0 && left.Access&sandbox.Write == 0 && sandbox.ClientFile(left.Path) == "" && !sandbox.IsDir(left.Path) {
+			r.Keys = append(r.Keys, (&setup.Source{Config: t.config}).CommandLine(hints.Allow(name, sandbox.Read, left.Path)...))
 		}
 	}
+	r.Failed = did.Run.Failed
 	if len(did.Closed.Shown) > 0 {
 		words := []string{"learn", name, "--confirm"}
 		for _, root := range t.roots {
 			words = append(words, "--root", root)
+		}
+		for _, call := range t.calls {
+			words = append(words, "--call", call.Tool+layout.When(string(call.Args) != "{}", " "+string(call.Args)))
 		}
 		r.Record = (&setup.Source{Config: t.config}).CommandLine(words...)
 	}
@@ -120,6 +130,12 @@ func (r *tryReport) showRecorded(w io.Writer) {
 	}
 	if r.Record != "" && r.State == tryWorks {
 		layout.Printf(w, "       to be asked about what is closed: %s\n", r.Record)
+	}
+	for _, command := range r.Keys {
+		layout.Printf(w, "       if it is to read that key, in each of its calls: %s\n", command)
+	}
+	for _, failed := range r.Failed {
+		layout.Line(w, "       ", "the call failed: "+printable.Escape(failed, 4000))
 	}
 }
 
@@ -181,7 +197,7 @@ func (w *allowWork) putRevoked() error {
 }
 
 // confirmRecorded records what a server uses, asks about it, and keeps what is confirmed.
-func confirmRecorded(cmd *cobra.Command, src *setup.Source, name string, roots []string) error {
+func confirmRecorded(cmd *cobra.Command, src *setup.Source, name string, roots []string, calls []trial.Call) error {
 	if err := checkPerson(consentStore()); err != nil {
 		return exit.Errorf(exit.Failure, "nobody can be asked here: %w", err)
 	}
@@ -200,7 +216,7 @@ func confirmRecorded(cmd *cobra.Command, src *setup.Source, name string, roots [
 		return exit.Failed(err)
 	}
 	out := cmd.OutOrStdout()
-	t := trier{config: src.Config, path: path, text: text, env: env, roots: roots, confined: true, limit: tryAllTime, say: out, try: trial.Try, confirm: confirmAtTerminal}
+	t := trier{config: src.Config, path: path, text: text, env: env, roots: roots, confined: true, limit: tryAllTime, say: out, try: trial.Try, confirm: confirmAtTerminal, calls: calls}
 	tried, err := t.tryServers(cmd.Context(), []string{name})
 	if err != nil {
 		return err
@@ -210,9 +226,9 @@ func confirmRecorded(cmd *cobra.Command, src *setup.Source, name string, roots [
 	case err != nil:
 		return err
 	case r.owner != "":
-		layout.Printf(out, "it is kept; mcphub allow --list %s shows it\n", name)
+		layout.Printf(out, "it is kept; `mcphub allow --list %s` shows it\n", name)
 		return reloadHubs(cmd.Context(), 0).keptError()
-	case r.State == tryUntried:
+	case r.State == tryUntried, r.State == tryFails && len(r.Closed) == 0:
 		return exit.Errorf(exit.Failure, "%s was not recorded: %s", name, r.Why)
 	case len(r.Closed) == 0:
 		layout.Println(out, "it uses nothing that is closed to it")

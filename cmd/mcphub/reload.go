@@ -29,11 +29,11 @@ func reloadCommand() *cobra.Command {
 		Use:   "reload",
 		Short: "Answer what waits for a person, and have the hubs read hub.json again",
 		Long: "Has every hub that this user runs read its hub.json again and says what came of it. A\n" +
-			"hub does so by itself when the file changes. Where a server could have written the\n" +
+			"hub does so by itself when the file changes. If a server could have written the\n" +
 			"change, it counts only once a person has accepted it: reload shows what waits, whole,\n" +
-			"and asks. It asks at a terminal only, and not in one that a client has opened. Where a\n" +
+			"and asks. It asks at a terminal only, and not in one that a client has opened. If a\n" +
 			"file cannot be used, or waits, what was accepted stays in force and the exit status is\n" +
-			"3; it is 9 where no hub runs. SIGHUP has one hub look again, and answers nothing.",
+			"3; it is 9 if no hub runs. SIGHUP has one hub look again, and answers nothing.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			out := cmd.OutOrStdout()

@@ -30,7 +30,7 @@ func secretCommand() *cobra.Command {
 		Use:     "secret",
 		Aliases: []string{"secrets"},
 		Short:   "Keep the secrets that hub.json refers to",
-		Long: "Keeps secrets in the keyring of the system, or where there is none in a file encrypted by\n" +
+		Long: "Keeps secrets in the keyring of the system, or if there is none in a file encrypted by\n" +
 			"age. An entry of hub.json refers to them by ${keyring:NAME} or ${input:ID}, in args, env,\n" +
 			"headers and url, and they are looked up when its server starts.",
 		Args: cobra.NoArgs,

@@ -69,7 +69,7 @@ func toolsCommand() *cobra.Command {
 	cmd.Flags().StringVar(&find, "find", "", "show the tools that fit these words, the best fit first")
 	cmd.Flags().IntVar(&limit, "limit", 5, "how many tools --find shows at most")
 	cmd.MarkFlagsMutuallyExclusive("find", "cost")
-	cmd.Flags().BoolVar(&f.anew, "anew", false, "start the servers and ask them, also where it is known what they offered last")
+	cmd.Flags().BoolVar(&f.anew, "anew", false, "start the servers and ask them, also if it is known what they offered last")
 	toolsetFlag(cmd, &f.toolsets, "show what this toolset of hub.json has; repeatable")
 	f.registerFlags(cmd, 2*time.Minute)
 	configFlags(cmd, src)

@@ -67,6 +67,8 @@ type tryReport struct {
 	Recorded  []string      `json:"recorded,omitempty"` // what was seen in use and is open to it beside that; in words
 	Closed    []string      `json:"closed,omitempty"`   // what was seen in use and stays closed
 	Record    string        `json:"record,omitempty"`   // the command that asks about what stays closed
+	Keys      []string      `json:"keys,omitempty"`     // commands that open single keys which a call used
+	Failed    []string      `json:"failed,omitempty"`   // calls that failed, and why
 
 	owner   string           // by which profile is kept
 	profile sandbox.Recorded // what was confirmed
@@ -99,7 +101,8 @@ type trier struct {
 	brief    bool                             // one line for a server that works
 	say      io.Writer
 	try      tryFunc
-	confirm  confirmFunc // asks a person about what a server uses; nil: no person can be asked
+	confirm  confirmFunc  // asks a person about what a server uses; nil: no person can be asked
+	calls    []trial.Call // are made at each start
 
 	declined map[string]bool        // servers about which a person has said no
 	look     func() []progress.Step // what the server is at
@@ -124,7 +127,7 @@ func (t *trier) tryServers(ctx context.Context, names []string) (map[string]*try
 	}
 	defer t.found.WaitForLogins()
 	t.doctor = doctor.Options{Source: &setup.Source{Config: t.config}, Clients: t.env, Log: zerolog.Nop()}
-	t.o = trial.Options{Name: "mcphub-try", Log: zerolog.Nop(), Confined: t.confined, Confirm: t.chooseOpened}
+	t.o = trial.Options{Name: "mcphub-try", Log: zerolog.Nop(), Confined: t.confined, Confirm: t.chooseOpened, Calls: t.calls}
 	done, err := t.chooseScope()
 	if err != nil {
 		return nil, err

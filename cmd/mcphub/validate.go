@@ -29,9 +29,9 @@ func validateCommand() *cobra.Command {
 		Aliases: []string{"check"},
 		Short:   "Check hub.json and say what is wrong with it",
 		Long: "Reads hub.json and looks, without starting anything, for what would not work: programs\n" +
-			"and folders that are not there, an address that serve would refuse, rules that are about\n" +
-			"nobody, servers that cannot be told apart. Says ok where there is nothing. The exit\n" +
-			"status is 3 where there is an error, 0 where there are warnings at the most.",
+			"and folders that are not there, an address that serve would refuse, rules that concern\n" +
+			"no client, servers that cannot be told apart. Prints ok if there is nothing. The exit\n" +
+			"status is 3 if there is an error, 0 if there are warnings at the most.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {

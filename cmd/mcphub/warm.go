@@ -41,7 +41,7 @@ func warmCommand() *cobra.Command {
 			"the cache and stops it again. From then on tools/list is answered at once, and a server\n" +
 			"is started when it is first called (unless hub.json says \"start\": \"eager\"). What a\n" +
 			"server with a sandbox runs by npx, uvx and the like is installed before, and looked up\n" +
-			"again where its version is not written out. Prints for each server how many tools it\n" +
+			"again if its version is not written out. Prints for each server how many tools it\n" +
 			"has, how long it took, and the package; or why it does not start: then the exit status\n" +
 			"is 1.",
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -39,7 +39,7 @@ func whyCommand() *cobra.Command {
 		Long: "Shows the last refusals of sessions whose directories hold the working directory, or lie\n" +
 			"in it: by the monitor, which judges calls, and by the kernel, which holds servers, as far\n" +
 			"as these tell. Leaves out what has been opened since. Says of each what mends it, as a\n" +
-			"command where there is one, and changes nothing. It reads the record of decisions; where\n" +
+			"command if there is one, and changes nothing. It reads the record of decisions; if\n" +
 			"none is kept, it asks the hubs that run.",
 		Example: "  mcphub why\n  mcphub why memory --all\n  mcphub why --json",
 		Args:    cobra.MaximumNArgs(1),
@@ -231,6 +231,7 @@ func refusedByKernel(r *audit.Refusal) sandbox.Refusal {
 	f := sandbox.Refusal{
 		Path: r.Path, By: sandbox.Namer(r.NamedBy), At: r.At, Opens: r.Opens, Why: r.Why, Access: sandbox.Read,
 		Sockets: r.Code == audit.CodeSockets, KeepsRunning: r.Code == audit.CodeStays,
+		Unexplained: r.Code == audit.CodeUnexplained, Tool: r.Tool,
 	}
 	if r.Role == access.Write.String() {
 		f.Access = sandbox.Write
@@ -257,7 +258,7 @@ func mendOfMonitor(r *audit.Refusal, named string) (m hints.Remedy) {
 	case validate.CodeRuleDeny:
 		m.Text = fmt.Sprintf("the rule %q of hub.json denies it: change that, or put a rule before it that allows it", strings.TrimPrefix(r.Rule, "rule "))
 	case validate.CodeRuleEscalate, "approval":
-		m.Text = fmt.Sprintf("the rule %q of hub.json has a person asked, and nobody has agreed; mcphub approve shows what waits for an answer, where approval.from in hub.json has the terminal", strings.TrimPrefix(r.Rule, "rule "))
+		m.Text = fmt.Sprintf("the rule %q of hub.json has a person asked, and no person has agreed; mcphub approve shows what waits for an answer, if approval.from in hub.json has the terminal", strings.TrimPrefix(r.Rule, "rule "))
 	case validate.CodeRootsUnsupported, validate.CodeRootsEmpty, validate.CodeRootsFailed:
 		m.Text = "the client gave no folder: open one there, or name folders with --roots or roots.fallback in hub.json"
 	case validate.CodeOutside, validate.CodeOutsideLink, validate.CodeCeiling:
@@ -301,8 +302,12 @@ func (w *whyQuery) showRefusals(out io.Writer, found []reason, now time.Time) {
 		if r.Path != "" && r.Role != "" {
 			role = ", to " + r.Role
 		}
-		layout.Line(out, "", fmt.Sprintf("%s ago, by the %s: %s%s was refused %s%s%s", layout.FormatDuration(now.Sub(r.Time)), r.By, printable.Escape(r.Server, 60),
-			layout.WithPrefix(", ", printable.Escape(cmp.Or(r.Tool, r.Method), 100)), printable.Escape(what, 500), role, layout.When(r.Times > 1, fmt.Sprintf(", %d times", r.Times))))
+		whose := printable.Escape(r.Server, 60) + layout.WithPrefix(", ", printable.Escape(cmp.Or(r.Tool, r.Method), 100))
+		happened := fmt.Sprintf("by the %s: %s was refused %s%s", r.By, whose, printable.Escape(what, 500), role)
+		if r.Code == audit.CodeUnexplained {
+			happened = whose + " ran a program that failed without a reason; the kernel may have refused it something"
+		}
+		layout.Line(out, "", layout.FormatDuration(now.Sub(r.Time))+" ago, "+happened+layout.When(r.Times > 1, fmt.Sprintf(", %d times", r.Times)))
 		if of := clientText(r.ClientInfo); of != "" {
 			layout.Line(out, "    ", "session "+shortID(r.Session)+" of "+of)
 		}

@@ -172,7 +172,7 @@ func TestARefusalOfTheKernelIsToldToTheRightOne(t *testing.T) {
 				t.Errorf("in another folder why says %+v", elsewhere)
 			}
 			if tc.opens == "" {
-				if all[0].Command != "" || !strings.Contains(all[0].Mend, "a folder of its own") {
+				if !strings.Contains(all[0].Command, "mcphub learn kid --confirm ") || !strings.Contains(all[0].Mend, "a folder of its own") {
 					t.Errorf("why says %+v", all[0])
 				}
 				return

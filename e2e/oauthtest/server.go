@@ -155,6 +155,22 @@ func (s *Server) Spend(token string) {
 	s.now.spent[token]++
 }
 
+// Authorize returns what a browser brings back that opens the page of a login; it does not go there.
+func (s *Server) Authorize(t testing.TB, address string) url.Values {
+	t.Helper()
+	web := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	r, err := web.Get(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = r.Body.Close()
+	at, err := r.Location()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at.Query()
+}
+
 func writeReply(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

@@ -58,7 +58,7 @@ var documentStatus = []struct {
 }
 
 // runsOn are the commands that end when a person ends them.
-var runsOn = regexp.MustCompile(`^mcphub (serve|console)| --watch$| -[a-z0-9 ]*f( |$)`)
+var runsOn = regexp.MustCompile(`^([A-Z_]+=\S+ )*mcphub (serve|console)| --watch$| -[a-z0-9 ]*f( |$)`)
 
 // documentBlocks returns the commands of a page, block by block, and the pieces of hub.json.
 func documentBlocks(page string) (commands [][]string, configs []string) {

@@ -43,14 +43,18 @@ func startKeyring(t *testing.T) (env []string) {
 		})
 	}
 	daemon("", "dbus-daemon", "--session", "--nofork", "--nopidfile", "--address=unix:path="+bus)
-	if !world.Within(world.WaitLimit, func() bool { _, err := os.Stat(bus); return err == nil }) {
+	var conn *dbus.Conn
+	connected := func() bool { // the socket is there before it listens
+		var err error
+		conn, err = dbus.Connect("unix:path=" + bus)
+		return err == nil
+	}
+	if !world.Within(world.WaitLimit, connected) {
 		t.Fatal("the bus did not start")
 	}
+	defer conn.Close()
 	daemon("password of the keyring", "gnome-keyring-daemon", "--foreground", "--unlock", "--components=secrets")
 	// To ask it anything before it is there would have the bus start another one.
-	conn, err := dbus.Connect("unix:path=" + bus)
-	world.Must(t, err)
-	defer conn.Close()
 	const name = "org.freedesktop.secrets"
 	unlocked := func() bool {
 		var there bool

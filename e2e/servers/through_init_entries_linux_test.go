@@ -327,14 +327,12 @@ var notYet = []struct {
 	why     string
 	names   []string
 }{
-	{toldReason, "what it makes beside its file has a name of which no one can tell that it belongs to the file", []string{
-		"an index of dbm in the home folder", "memory that is replaced by a name of chance", "one notebook in the home folder", "one file of state in the home folder",
-	}},
+	{toldMended, "what it makes beside its file has another name each time", []string{"memory that is replaced by a name of chance"}},
+	{toldMended, "what it makes beside its file is named by no one", []string{"an index of dbm in the home folder", "one file of state in the home folder"}},
 	{toldMended, "its state folder is made by its first write, which no trial has seen", []string{
-		"state of a package of npm",
+		"state of a package of npm", "state by XDG_DATA_HOME",
 		"state in ~/.config", "state in ~/.NAME", "state in ~/.cache", "state in ~/.local/share",
 	}},
-	{toldReason, "its state folder is made by its first write, which no trial has seen", []string{"state by XDG_DATA_HOME"}},
 	{toldMended, "its program keeps state in a folder of another name, which is not there", []string{"a kernel that keeps its runtime files"}},
 	{toldMended, "its state folder was there before, and nobody has confirmed it", []string{
 		"state in ~/.config that was there before", "state in ~/.NAME that was there before", "settings of another name", "dotfiles",
@@ -342,12 +340,11 @@ var notYet = []struct {
 	{toldMended, "a program in the home folder that it runs is not named by its entry", []string{
 		"tsc", "a tool with a cache of packages like cargo", "aws with keys of its entry", "kubectl with a file that a variable names",
 	}},
-	{toldReason, "the program that it runs reads keys of the home folder, which no command opens", []string{
-		"aws with keys of the home folder", "gcloud", "gh", "terraform with a cache of plugins",
-	}},
+	{toldMended, "the program that it runs reads one file of keys, which no command opens before a person has made the call", []string{"aws with keys of the home folder", "gh"}},
+	{toldReason, "the program that it runs writes in a folder of keys, which no command opens", []string{"gcloud", "terraform with a cache of plugins"}},
 	{toldReason, "a browser keeps passwords beside its bookmarks, and no command opens that", []string{"bookmarks of a browser"}},
 	{toldReason, "no command opens a socket", []string{"a key of the agent of ssh"}},
-	{silent, "the program that it runs hides why", []string{"a program with settings of its own"}},
+	{toldMended, "the program that it runs hides why", []string{"a program with settings of its own"}},
 	{toldMended, "a file that its script reads names the folder", []string{"a script that reads variables from a file"}},
 	{toldMended, "the folder of a program is not opened to write", []string{"data beside its program"}},
 }

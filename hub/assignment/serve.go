@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"mcphub/children"
 	"mcphub/children/sandbox"
 	"mcphub/children/spec"
 	"mcphub/hub/configuration"
@@ -76,11 +77,11 @@ func (m *Member[S]) serveRootsNow(ctx context.Context, first bool) (updates, gra
 
 // serveAll starts the children that serve everybody: their roots are known.
 func (m *Member[S]) serveAll() {
-	conf := m.Current.AwaitInForce()
+	conf, looks := m.Current.AwaitInForce(), sandbox.NewLstatCache()
 	for i := range conf.Children {
 		if c := &conf.Children[i]; c.Spec.Share == spec.ShareAll && !conf.IsDenied(c.Spec.Name) {
 			roots, boundary := conf.CommonRoots()[c.Spec.Name], conf.CommonBoundary(c)
-			m.serveChild(c, roots, m.recordWritable(c, boundary, roots), true, false)
+			m.serveChild(c, roots, m.supervisorFor(c, m.recordWritable(c, boundary, roots)).WithLooks(looks), true, false)
 		}
 	}
 }
@@ -103,6 +104,7 @@ func (m *Member[S]) prestartOwn() {
 // serveChildren has every child of conf that is not denied serve the session with the roots of a
 // view, and no other.
 func (m *Member[S]) serveChildren(conf *configuration.Configuration, view rootsmgr.View, first bool) {
+	looks := sandbox.NewLstatCache() // those that start now need the same paths
 	for i := range conf.Children {
 		c := &conf.Children[i]
 		if conf.IsDenied(c.Spec.Name) {
@@ -115,10 +117,11 @@ func (m *Member[S]) serveChildren(conf *configuration.Configuration, view rootsm
 		roots := m.RootsFor(conf, c, its)
 		boundary := m.boundaryOf(conf, c, its, roots)
 		if c.Spec.Share == spec.ShareAll {
-			m.serveChild(c, roots, m.recordWritable(c, boundary, roots), first, false)
+			m.serveChild(c, roots, m.supervisorFor(c, m.recordWritable(c, boundary, roots)).WithLooks(looks), first, false)
 			continue
 		}
-		m.serveChild(c, roots, m.recordWritable(c, boundary, conf.ViewFor(c, its).Snapshot.Roots(), roots), first, its.Assumed)
+		boundary = m.recordWritable(c, boundary, conf.ViewFor(c, its).Snapshot.Roots(), roots)
+		m.serveChild(c, roots, m.supervisorFor(c, boundary).WithLooks(looks), first, its.Assumed)
 	}
 	for name, at := range m.assigned.Load().All() {
 		if conf.Child(name) == nil || conf.IsDenied(name) {
@@ -130,8 +133,7 @@ func (m *Member[S]) serveChildren(conf *configuration.Configuration, view rootsm
 
 // serveChild gives a child new roots; where other roots mean another instance,
 // it moves the session there. assumed: the roots stand in for those to come.
-func (m *Member[S]) serveChild(c *configuration.Child, roots []guard.Root, boundary sandbox.Boundary, first, assumed bool) {
-	sup := m.supervisorFor(c, boundary)
+func (m *Member[S]) serveChild(c *configuration.Child, roots []guard.Root, sup children.BoundedSupervisor, first, assumed bool) {
 	k := m.KeyFor(c, roots)
 	at, assigned := m.assigned.Load().Lookup(k.Child)
 	if assumed {

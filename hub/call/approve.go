@@ -8,7 +8,6 @@ import (
 	"mcphub/hub/approval"
 	"mcphub/hub/client"
 	"mcphub/hub/record"
-	"mcphub/hub/texts"
 	"mcphub/internal/audit"
 	"mcphub/internal/principal"
 	"mcphub/internal/printable"
@@ -68,7 +67,7 @@ func (e *approvalCaller) Judge(ctx context.Context, a *approval.Approval) (*appr
 
 func (e *approvalCaller) Release(context.Context) {
 	e.last.lease.Release()
-	e.last.client.YieldTurn()
+	e.last.client.YieldChild()
 }
 
 func (e *approvalCaller) Waiting(ctx context.Context, what string) (over func()) {
@@ -133,24 +132,5 @@ func (e *approvalCaller) Record(ctx context.Context, ev *approval.Event) {
 		}
 		q.Granted = append(q.Granted, opened)
 	}
-	e.call.sender.Records.Question(ctx, client.RequestOf(ctx).Record, e.call.target.recordSubject(), e.last.recordedDecision(), q)
-}
-
-// denialText returns the text for a call that was denied, or not approved.
-func (att *attempt) denialText(at string) string {
-	if att.refusal != "" {
-		return texts.Unapproved(att.verdict, at, att.refusal)
-	}
-	return texts.Denied(att.verdict, at, att.entryName())
-}
-
-// entryName returns the path that the entry of the child names and that the denied one is or lies in; "" for none. Only the user of
-// this machine learns what hub.json names.
-func (att *attempt) entryName() string {
-	c, denied := att.conf.Child(att.child), att.verdict.Deciding
-	if c == nil || !att.call.sender.Principal.Local || c.Spec.URL != "" || denied == nil || denied.Leads == "" {
-		return ""
-	}
-	name, _ := c.Spec.Program().NameOf(denied.Leads, att.conf.Home)
-	return name
+	e.call.sender.Records.WriteQuestion(ctx, client.RequestOf(ctx).Record, e.call.target.recordSubject(), e.last.recordedDecision(), q)
 }

@@ -124,7 +124,7 @@ func TestAnApprovalIsNotKeptOverALogin(t *testing.T) {
 	}, func(with *staging) {
 		with.rules = []policy.Rule{{Name: "ask", Then: policy.Escalate, Tools: []string{"echo"}}}
 		with.options = func(set *configuration.Settings) {
-			set.StartLogin = func(_ context.Context, _, _ string, page func(address, code string) error) error {
+			set.StartLogin = func(_ context.Context, _ string, _ principal.Principal, page func(address, code string) error) error {
 				return page("https://login.example/", "")
 			}
 		}

@@ -17,6 +17,7 @@ import (
 	"mcphub/hub/configuration"
 	"mcphub/hub/handshake"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/principal"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"
@@ -270,7 +271,7 @@ func TestALoginIsOffered(t *testing.T) {
 			with := kid(childtest.Script{})
 			var logged []string
 			with.options = func(set *configuration.Settings) {
-				set.StartLogin = func(_ context.Context, child, principal string, page func(address, code string) error) error {
+				set.StartLogin = func(_ context.Context, child string, _ principal.Principal, page func(address, code string) error) error {
 					if err := page("https://login.example/", ""); err != nil {
 						return err
 					}
@@ -306,12 +307,71 @@ func TestALoginIsOffered(t *testing.T) {
 	}
 }
 
+// A caller over HTTP whose client cannot show an address is given the address of the page, if the hub has such pages. The call that comes
+// after the login waits until the server is tried again.
+func TestALinkToALogin(t *testing.T) {
+	t.Parallel()
+	for _, pages := range []bool{true, false} {
+		with := kid(childtest.Script{})
+		come := make(chan struct{})
+		with.options = func(set *configuration.Settings) {
+			set.LoginPages = pages
+			set.StartLogin = func(_ context.Context, _ string, _ principal.Principal, page func(address, code string) error) error {
+				if err := page("https://hub.example/login/A", ""); err != nil {
+					return err
+				}
+				<-come
+				return nil
+			}
+		}
+		on(t, with, func(s *stage) {
+			come = make(chan struct{})
+			s.Logins.ByPage = true
+			s.Logins.Start(s.Context())
+			defer s.Logins.Stop()
+			made := false
+			s.instances.busy = 6
+			s.instances.acquire = func() error {
+				if made {
+					made = false
+					return refusing(3 * time.Second) // it was not asked since
+				}
+				if s.Logins.IsFresh("kid") {
+					return nil
+				}
+				return refusing(0)
+			}
+			if !pages {
+				close(come)
+				s.want(s.tool(echo(`{"a":1}`)), "it asks for a login")
+				s.free()
+				return
+			}
+			for range 2 {
+				s.want(s.tool(echo(`{"a":1}`)), `The server \"kid\" asks for a login. Open https://hub.example/login/A in a browser`)
+			}
+			close(come)
+			synctest.Wait()
+			made = true
+			start := time.Now()
+			s.want(s.tool(echo(`{"a":1}`)), `{"a":1}`)
+			if waited := time.Since(start); waited != 3*time.Second {
+				t.Errorf("it was tried again after %s", waited)
+			}
+			if got := s.client.peer.questions(); len(got) != 0 {
+				t.Errorf("asked %q", got)
+			}
+			s.free()
+		})
+	}
+}
+
 // A call that is given up while a person logs in is not made afterwards.
 func TestGivenUpWhileAPersonLogsIn(t *testing.T) {
 	t.Parallel()
 	with := kid(childtest.Script{})
 	with.options = func(set *configuration.Settings) {
-		set.StartLogin = func(ctx context.Context, _, _ string, page func(address, code string) error) error {
+		set.StartLogin = func(ctx context.Context, _ string, _ principal.Principal, page func(address, code string) error) error {
 			if err := page("https://login.example/", ""); err != nil {
 				return err
 			}

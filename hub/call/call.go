@@ -17,6 +17,7 @@ import (
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
+	"mcphub/validate/policy"
 )
 
 // A Call is one thing that a client asks of a child: a tool, a prompt, a resource,
@@ -49,10 +50,10 @@ type scanned struct {
 	scan *validate.Scan
 }
 
-// A target is what a Call is for. It is looked up before; finding out more about
-// it may replace what it holds.
+// A target is what a Call asks for. Looking up its name has made it. The steps of the Call may replace what it
+// holds by what the running child defines.
 type target interface {
-	// ownerChild returns the child that it is for, and the configuration that it is judged by.
+	// ownerChild returns the configuration that the request is judged by, and the name of the child that it is for.
 	ownerChild() (*configuration.Configuration, string)
 	requestMethod() string
 	recordSubject() record.Subject
@@ -68,15 +69,15 @@ type target interface {
 	// checkDefinition returns an error if the child of a lease defines it differently from what was scanned.
 	// If scanning again may help, the error is an errRetry.
 	checkDefinition(c *Call, lease *children.Lease) error
-	// beforeSend is asked just before it is sent.
+	// beforeSend is called after the decision is on record. If it returns an error, nothing is sent.
 	beforeSend(lease *children.Lease) error
 	// pathEdits returns what the verdict makes of the params.
 	pathEdits(s *Sender, v *validate.Verdict) []jsonrpc.Edit
 	// onList names what it is on a list of the child, by the child's own name; "" if it is on none.
 	onList() (kind offers.Kind, name string)
-	// denyAttempt returns the answer if it was judged, and failRequest if it was not, or the child
-	// did not answer.
+	// denyAttempt returns the answer to a request that was denied.
 	denyAttempt(att *attempt) jsonrpc.Answer
+	// failRequest returns the answer to a request that could not be judged or sent, or that the child has not answered.
 	failRequest(ctx context.Context, err error) jsonrpc.Answer
 }
 
@@ -121,8 +122,7 @@ var (
 	errRetry = errors.New("it has changed since it was looked at")
 	// errUnstable is an errRetry of a target that goes on changing.
 	errUnstable error = retryError{errors.New("it changes what it offers again and again")}
-	// errDenied comes with the answer to a request that was denied. It must not be tried at another
-	// child.
+	// errDenied comes with the answer to a request that was denied: see Call.Do.
 	errDenied = errors.New("the request was denied")
 )
 
@@ -132,9 +132,10 @@ type retryError struct{ error }
 func (retryError) Is(target error) bool { return target == errRetry }
 func (e retryError) Unwrap() error      { return e.error }
 
-// Do judges a call and, if it is allowed, has the child do it. There is an
-// answer always. ErrSuperseded: a reload came between, nothing was sent, and the
-// call has to start again with what it named. errDenied: see there.
+// Do judges a call and, if it is allowed, sends it to the child. It always returns an answer. If the error is
+// ErrSuperseded, a reload has replaced the child or the rules, and nothing was sent: the caller looks the name up again
+// and makes the call again. If it is errDenied, the answer is a denial, or a refusal of the
+// arguments, and the caller must not try another child.
 func (c *Call) Do(ctx context.Context) (jsonrpc.Answer, error) {
 	s, t := c.sender, c.target
 	ctx = s.withNotice(ctx, c.token)
@@ -172,6 +173,32 @@ func (c *Call) Do(ctx context.Context) (jsonrpc.Answer, error) {
 		return c.sendNotification(ctx, att, ticket), nil
 	}
 	return c.sendAllowed(ctx, att, ticket)
+}
+
+// judgeInTurn judges a call, has a person asked about it, and waits for its turn. A call that has waited is judged again: the roots,
+// its child and the rules may be others by then. While it waits, for a person too, it holds neither a lease nor a turn. If judging it
+// again has to wait, it takes another turn afterwards: see turnKeeper.
+func (c *Call) judgeInTurn(ctx context.Context) (*attempt, error) {
+	for {
+		att, err := c.prepareAttempt(ctx)
+		if err == nil && att.verdict.Decision == policy.Escalate {
+			c.endTurn()
+			keptTurn(ctx).endTurn()
+			att, err = c.askApproval(ctx, att)
+		}
+		if err != nil || !att.isAllowed() || c.notification {
+			return att, err
+		}
+		waited, err := c.takeTurn(ctx, att)
+		if err != nil {
+			c.sender.Approvals.Done(att.approval)
+			return nil, err
+		}
+		if !waited {
+			return att, nil
+		}
+		c.keepTurn(ctx)
+	}
 }
 
 func (c *Call) denyCall(att *attempt) (jsonrpc.Answer, error) {

@@ -60,9 +60,9 @@ type asyncCall struct {
 
 	// Set before Abandon may be called.
 	call    run.AsyncCall
+	cancel  context.CancelCauseFunc // of ctx
 	sent    bool                    // given to the child, by call or on a goroutine
 	started bool                    // by call, without a goroutine
-	cancel  context.CancelCauseFunc // of ctx
 
 	over atomic.Bool // a panic leaves more than one owner
 }
@@ -100,19 +100,6 @@ func (p *pooledCall) readRequest(s *Sender, m *jsonrpc.Message, quoted []byte, t
 	p.splicing = splicingOf(m, quoted, tool.Remote)
 	p.sender, p.target, p.token, p.spareAttempt = s, &p.tool, p.splicing.token, &p.first
 	p.tool = toolTarget{listed: tool, tool: tool, args: m.Param("arguments"), task: m.Param("task") != nil}
-}
-
-// CallTool makes the call of a tool that was looked up by its quoted name. It returns the
-// answer and the error of Call.Do.
-func (s *Sender) CallTool(ctx context.Context, m *jsonrpc.Message, quoted []byte, tool offering.Tool) (jsonrpc.Answer, error) {
-	c := new(pooledCall)
-	m, given := withSetArguments(m, tool)
-	if given == nil {
-		quoted = m.Param("name")
-	}
-	c.readRequest(s, m, quoted, tool)
-	c.tool.given = given
-	return c.Do(ctx)
 }
 
 // TryCallTool makes a tools/call if nothing has to be waited for: the tool is known, its child is
@@ -186,7 +173,7 @@ func (s *Sender) maySendAtOnce(m *jsonrpc.Message, from client.Client, att *atte
 // recordAndSend has a call recorded that was let through, and then sent.
 func (c *asyncCall) recordAndSend(m *jsonrpc.Message, from client.Client) {
 	s, p := c.s, c.pooled
-	c.enter(Requester{Client: from}, p.token)
+	c.enterInFlight(Requester{Client: from}, p.token)
 	defer func() {
 		if p := recover(); p != nil {
 			c.endCall(jsonrpc.Answer{}, errBroken)
@@ -219,7 +206,7 @@ func (c *asyncCall) recordAndSend(m *jsonrpc.Message, from client.Client) {
 	if p.first.scan.NeedsJudge() {
 		rec.Encoded = p.first.recordedDecision().Encoded()
 	} else {
-		rec.Encoded = c.tool.tool.Plain(p.first.scan).Encoded(c.lease.KernelState())
+		rec.Encoded = c.tool.tool.CommonDecision(p.first.scan).Encoded(c.lease.KernelState())
 	}
 	s.Records.Enqueue(rec, c, batch, len(p.held))
 }
@@ -261,7 +248,7 @@ func (c *asyncCall) sendAsync(b *lines.Batch, params [][]byte) {
 	}
 	c.reply.OnCancel(c)
 	if !c.started {
-		go c.await(func() (jsonrpc.Answer, error) { return c.sentCall.await(c.ctx) })
+		go c.awaitAndEnd(func() (jsonrpc.Answer, error) { return c.sentCall.awaitAnswer(c.ctx) })
 	}
 	if !asksAgain {
 		pooled.freeCall()
@@ -287,11 +274,11 @@ func (c *asyncCall) OnResponse(res *jsonrpc.Response, err error) {
 	case c.body != nil && res.Error == nil && rounds.AsksForInput(res.Result):
 		result := bytes.Clone(res.Result)
 		res.Release()
-		go c.await(func() (jsonrpc.Answer, error) { return rounds.Continue(c.ctx, c, c.client(), methods.CallTool, result) })
+		go c.awaitAndEnd(func() (jsonrpc.Answer, error) { return rounds.Continue(c.ctx, c, c.client(), methods.CallTool, result) })
 	default:
 		a := c.Answer(res)
-		todo := c.take(a)
-		if todo == (unsettled{}) {
+		todo := c.recordAnswer(a)
+		if todo == (followUp{}) {
 			c.endCall(a, nil)
 			return
 		}
@@ -300,24 +287,24 @@ func (c *asyncCall) OnResponse(res *jsonrpc.Response, err error) {
 	}
 }
 
-// await ends the call with what answer returns. It is for a goroutine.
-func (c *asyncCall) await(answer func() (jsonrpc.Answer, error)) {
+// awaitAndEnd ends the call with what answer returns. It is for a goroutine.
+func (c *asyncCall) awaitAndEnd(answer func() (jsonrpc.Answer, error)) {
 	c.guardPanic(func() {
 		a, err := answer()
 		if err == nil {
-			a = c.settle(c.ctx, a, c.take(a))
+			a = c.settleAnswer(c.ctx, a, c.recordAnswer(a))
 		}
 		c.endCall(a, err)
 	})
 }
 
-// settleAndEnd ends the call with what settle returns. It is for a goroutine.
-func (c *asyncCall) settleAndEnd(a jsonrpc.Answer, todo unsettled) {
+// settleAndEnd ends the call with what settleAnswer returns. It is for a goroutine.
+func (c *asyncCall) settleAndEnd(a jsonrpc.Answer, todo followUp) {
 	ctx := c.ctx
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	c.guardPanic(func() { c.endCall(c.settle(ctx, a, todo), nil) })
+	c.guardPanic(func() { c.endCall(c.settleAnswer(ctx, a, todo), nil) })
 }
 
 // guardPanic ends the call if f panics.

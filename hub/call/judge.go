@@ -14,6 +14,7 @@ import (
 	"mcphub/hub/configuration"
 	"mcphub/hub/offering"
 	"mcphub/hub/record"
+	"mcphub/hub/texts"
 	"mcphub/internal/printable"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
@@ -21,8 +22,8 @@ import (
 )
 
 // An attempt is one pass of a Call through the steps up to the verdict: what they found,
-// and the right to call the child. Its steps are methods, run calls them in their order, and
-// it belongs to the goroutine that makes the Call.
+// and the right to call the child. Its steps are methods, which runSteps calls in their order. An attempt
+// belongs to the goroutine that makes the Call.
 type attempt struct {
 	call        *Call
 	client      client.Client
@@ -60,9 +61,8 @@ func (att *attempt) relevantRoots() *rootsmgr.View {
 // has other definitions than were known or another process serves the session.
 const maxAttempts = 4
 
-// prepareAttempt judges a call as the child that would run it has its target now. The
-// caller releases the lease. An error of validate is what is wrong with the
-// arguments; others report why the call could not be judged or made.
+// prepareAttempt judges a call by the definitions of the child that would run it. The caller releases the lease. An error of
+// package validate reports what is wrong with the arguments. Any other error reports why the call could not be judged.
 func (c *Call) prepareAttempt(ctx context.Context) (*attempt, error) {
 	c.wait = c.sender.Roots.NewWait()
 	for n := 1; ; n++ {
@@ -293,7 +293,7 @@ func (att *attempt) pathReplaced() bool {
 // a tool, what was decided of the first such call holds for all.
 func (s *Sender) judgeOnce(att *attempt) {
 	if t, ok := att.call.target.(*toolTarget); ok && !att.scan.NeedsJudge() {
-		att.verdict = t.tool.Plain(att.scan).Verdict
+		att.verdict = t.tool.CommonDecision(att.scan).Verdict
 		return
 	}
 	att.verdict = att.conf.Checker.Judge(att.scan, s.callContext(att), *att.relevantRoots())
@@ -420,4 +420,23 @@ func (att *attempt) recordedDecision() record.Decision {
 		d.Approver = att.call.sender.approverName(d.By)
 	}
 	return d
+}
+
+// denialText returns the text for a call that was denied, or not approved.
+func (att *attempt) denialText(at string) string {
+	if att.refusal != "" {
+		return texts.Unapproved(att.verdict, at, att.refusal)
+	}
+	return texts.Denied(att.verdict, at, att.entryName())
+}
+
+// entryName returns the path that the entry of the child names and that the denied one is or lies in; "" for none. Only the user of
+// this machine learns what hub.json names.
+func (att *attempt) entryName() string {
+	c, denied := att.conf.Child(att.child), att.verdict.Deciding
+	if c == nil || !att.call.sender.Principal.Local || c.Spec.URL != "" || denied == nil || denied.Leads == "" {
+		return ""
+	}
+	name, _ := c.Spec.Program().NameOf(denied.Leads, att.conf.Home)
+	return name
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"mcphub/children/run"
 	"mcphub/hub/client"
 	"mcphub/hub/configuration"
 	"mcphub/hub/failure"
@@ -54,7 +53,6 @@ func (s *Sender) reviveChild(ctx context.Context, name string) (down string) {
 		return ""
 	}
 	lease, err := s.Acquire(ctx, s.Current.Now(), name)
-	var gone *run.UnavailableError
 	switch {
 	case err == nil:
 		lease.Release()
@@ -63,8 +61,8 @@ func (s *Sender) reviveChild(ctx context.Context, name string) (down string) {
 	case errors.Is(err, configuration.ErrSuperseded): // the one that takes its place may list it
 	case s.Current.Now().IsDenied(name): // by a reload meanwhile: the denial names the rule
 		return ""
-	case errors.As(err, &gone):
-		return gone.Error()
+	case failure.KindOf(ctx, err) == failure.NotAvailable:
+		return failure.UnavailableText(err)
 	default:
 		return failure.NotReady(st, s.StderrOf(st))
 	}

@@ -7,38 +7,13 @@ import (
 
 	"mcphub/children/offers"
 	"mcphub/hub/catalog"
-	"mcphub/hub/client"
 	"mcphub/hub/configuration"
 	"mcphub/hub/failure"
 	"mcphub/hub/offering"
-	"mcphub/hub/params"
 	"mcphub/hub/texts"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
 )
-
-// ServeTool answers a tools/call of the client.
-func (s *Sender) ServeTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	quoted, name, err := params.NameIn(m, "name", "the name of a tool")
-	if err != nil {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
-	}
-	ctx = s.withLogins(s.withNotice(ctx, tokenOf(m)))
-	return s.retryOnReload(ctx, func(ctx context.Context) (jsonrpc.Answer, error) {
-		tool, refusal := s.FindTool(ctx, name)
-		if tool.Tool == nil {
-			return refusal, nil
-		}
-		if tool.Child == "" {
-			return s.serveOwn(ctx, tool, m)
-		}
-		r := client.RequestOf(ctx)
-		if refusal, ok := r.FitHeaders(tool.Mirrors, m.Param("arguments")); !ok {
-			return refusal, nil
-		}
-		return s.CallTool(ctx, m, quoted, tool)
-	})
-}
 
 // CalledTool returns the tool that a call is of, nil if it is none, or the
 // server has not listed it yet.

@@ -13,16 +13,15 @@ import (
 	"mcphub/internal/jsonrpc"
 )
 
-// This file is where what a client asks leaves the hub for its child: by a lease, whose methods (children/lease.go) lead
-// to the connection of the process that runs now. All of it was judged and recorded before, but for what Relay says.
+// In this file a request of a client leaves the hub for its child. It is sent by a lease, whose methods (children/lease.go) lead
+// to the connection of the process that runs now. Each request but the ones of Relay was judged and recorded before.
 //
-//	sentCall.await  a goroutine waits for the answer: that of the waiting path, or one that sendAsync starts if there is no room. Lease.Call, or package rounds, which
-//	                calls it for each round
-//	Call.sendNotification     a notification: Lease.Notify
-//	asyncCall.sendAsync  a call on the fast path, for whose answer no goroutine waits: Lease.StartCall. It is called by Recorded,
-//	                on the goroutine that has written the line of this call and of all that came with it
-//	                (audit.GroupCommit). What it sends then leaves in one write, with that of the others (lines.Batch)
-//	Sender.Relay    a request about a task, which the session has already: Lease.Call
+//   - sentCall.awaitAnswer: a goroutine waits for the answer. It is the goroutine of the waiting path, or one that sendAsync has started
+//     because the pipe was full. It calls Lease.Call, or package rounds, which calls Lease.Call for each round.
+//   - asyncCall.sendAsync: a call on the fast path, for whose answer no goroutine waits. It calls Lease.StartCall, on the goroutine that
+//     has written the line of this call and of all that came with it (audit.GroupCommit). All these calls leave in one write (lines.Batch).
+//   - Call.sendNotification: a notification. It calls Lease.Notify.
+//   - Sender.Relay: a request about a task that the session has already. It calls Lease.Call.
 
 // sendAllowed has the child do what was let through and recorded, and brings its answer
 // back as it is.
@@ -31,12 +30,12 @@ func (c *Call) sendAllowed(ctx context.Context, att *attempt, ticket record.Tick
 	c.turn = nil // if it is judged again it takes another one
 	defer turn.End()
 	*sent = sentCall{s: s, target: c.target, attempt: att, verdict: att.verdict, lease: att.lease, ticket: ticket}
-	sent.enter(Requester{att.client, att}, c.token)
+	sent.enterInFlight(Requester{att.client, att}, c.token)
 	defer sent.giveBack(errBroken)
 	c.splicing.traceForChild = ticket.BeginClientSpan(c.splicing.carrier.Context, att.lease.Protocol())
-	a, err := sent.await(sent.context(ctx))
+	a, err := sent.awaitAnswer(sent.context(ctx))
 	if err == nil {
-		a = sent.settle(ctx, a, sent.take(a))
+		a = sent.settleAnswer(ctx, a, sent.recordAnswer(a))
 		sent.giveBack(nil)
 		return a, nil
 	}
@@ -51,9 +50,11 @@ func (c *Call) sendAllowed(ctx context.Context, att *attempt, ticket record.Tick
 	}
 	ticket.Outcome(failure.Outcome(err))
 	turn.End() // a person may take minutes to log in
-	if !c.loginOffered && s.logIn(ctx, att.conf, att.child, err) {
-		c.loginOffered = true
-		return c.Do(ctx) // its server has refused it without looking at it
+	if !c.loginOffered {
+		if err = s.logIn(ctx, att.conf, att.child, err); err == nil {
+			c.loginOffered = true
+			return c.Do(ctx) // its server has refused it without looking at it
+		}
 	}
 	return c.target.failRequest(ctx, &failure.SentError{Err: err}), nil
 }
@@ -84,7 +85,7 @@ type Requester struct {
 // it is judged no more. With an error, the child did not answer.
 func (s *Sender) Relay(ctx context.Context, lease *children.Lease, m *jsonrpc.Message, edits []jsonrpc.Edit) (jsonrpc.Answer, error) {
 	r, timing, sent := splicingOf(m, nil, ""), client.RequestOf(ctx).Timing, &sentCall{s: s, lease: lease}
-	sent.enter(Requester{Client: s.ClientOf(ctx)}, r.token)
+	sent.enterInFlight(Requester{Client: s.ClientOf(ctx)}, r.token)
 	defer sent.giveBack(errBroken)
 	r.traceForChild = timing.BeginClientSpan(r.traceForChild, lease.Protocol())
 	edits = append(edits, r.traceEdit(sent.hubToken))

@@ -14,6 +14,7 @@ import (
 	"mcphub/hub/approval"
 	"mcphub/hub/client"
 	"mcphub/hub/configuration"
+	"mcphub/hub/failure"
 	"mcphub/hub/inflight"
 	"mcphub/hub/login"
 	"mcphub/hub/offering"
@@ -123,10 +124,13 @@ func (s *Sender) Acquire(ctx context.Context, conf *configuration.Configuration,
 	}
 	keptTurn(ctx).yieldTurn()
 	lease, err := s.acquireLease(ctx, conf, child)
-	if err != nil && s.logIn(ctx, conf, child, err) {
+	if err == nil {
+		return lease, nil
+	}
+	if err = s.logIn(ctx, conf, child, err); err == nil {
 		return s.acquireLease(ctx, conf, child)
 	}
-	return lease, err
+	return nil, err
 }
 
 func (s *Sender) acquireLease(ctx context.Context, conf *configuration.Configuration, child string) (*children.Lease, error) {
@@ -164,10 +168,14 @@ func (s *Sender) StderrOf(st children.Status) string {
 	return st.Stderr
 }
 
-// withLogins returns a context of one request that a login is offered for, where its
-// client can show an address.
+// withLogins returns a context of one request that a login is offered for, if its client can show an address or, over HTTP, can be
+// given one.
 func (s *Sender) withLogins(ctx context.Context) context.Context {
-	if s.Current.Now().StartLogin == nil || !s.Logins.AreEnabled() || !s.ClientOf(ctx).Claims().Can.URL {
+	conf := s.Current.Now()
+	if conf.StartLogin == nil || !s.Logins.AreEnabled() {
+		return ctx
+	}
+	if s.Logins.ByPage && !conf.LoginPages || !s.Logins.ByPage && !s.ClientOf(ctx).Claims().Can.URL {
 		return ctx
 	}
 	r := client.RequestOf(ctx)
@@ -175,38 +183,54 @@ func (s *Sender) withLogins(ctx context.Context) context.Context {
 	return client.NewContext(ctx, r)
 }
 
-// logIn offers the login at a child whose server asks for one, as err says, and
-// returns when there is one; false if there is none.
-func (s *Sender) logIn(ctx context.Context, conf *configuration.Configuration, child string, err error) bool {
+// logIn offers the login at a child whose server asks for one, as err says. It returns nil when there is one, else the error that the
+// request ends with.
+func (s *Sender) logIn(ctx context.Context, conf *configuration.Configuration, child string, err error) error {
 	if !link.AsksForLogin(err) || conf.StartLogin == nil || !client.RequestOf(ctx).OffersLogin {
-		return false
+		return err
 	}
 	notBefore := time.Now()
 	if down, ok := errors.AsType[*run.UnavailableError](err); ok {
 		notBefore = notBefore.Add(down.RetryAfter)
 	}
-	offer, first := s.Logins.Offer(child, func(ctx context.Context, page func(address, code string) error) error {
-		return conf.StartLogin(ctx, child, s.Principal.Key(), page)
+	byLink := !s.ClientOf(ctx).Claims().Can.URL
+	if byLink && s.Logins.IsFresh(child) {
+		return s.awaitRetry(ctx, notBefore, err)
+	}
+	offer := s.Logins.Offer(child, func(ctx context.Context, page func(address, code string) error) error {
+		err := conf.StartLogin(ctx, child, s.Principal, page)
+		if err != nil {
+			s.Log.Info().Str("child", child).Err(err).Msg("the login that was offered was not made")
+			return err
+		}
+		s.Log.Info().Str("child", child).Msg("the login that was offered was made")
+		return nil
 	})
 	if offer == nil {
-		return false
+		return err
 	}
 	to := s.ClientOf(ctx)
-	to.YieldTurn()
+	to.YieldChild()
 	keptTurn(ctx).endTurn()
-	over := client.RequestOf(ctx).Notice.Waiting(func() string { return "waiting for the login at " + child })
-	if first {
-		offer.Show(ctx, to)
+	defer client.RequestOf(ctx).Notice.Waiting(func() string { return "waiting for the login at " + child })()
+	if byLink {
+		if address := offer.Link(ctx); address != "" {
+			return &failure.LoginError{Server: child, Address: address, Err: err}
+		}
+		return err
 	}
-	err = offer.Wait(ctx)
-	over()
-	if ctx.Err() != nil {
-		return false
+	if offer.Show(ctx, to) != nil || offer.Wait(ctx) != nil {
+		return err
 	}
-	if err != nil {
-		s.Log.Info().Str("child", child).Err(err).Msg("the login that was offered was not made")
-		return false
+	return s.awaitRetry(ctx, notBefore, err)
+}
+
+// awaitRetry waits until a server that has failed by err is tried again. It returns err if no caller waits for that.
+func (s *Sender) awaitRetry(ctx context.Context, notBefore time.Time, err error) error {
+	s.ClientOf(ctx).YieldChild()
+	keptTurn(ctx).endTurn()
+	if worker.Sleep(ctx, time.Until(notBefore)); ctx.Err() != nil {
+		return err
 	}
-	worker.Sleep(ctx, time.Until(notBefore))
-	return ctx.Err() == nil
+	return nil
 }

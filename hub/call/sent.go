@@ -42,8 +42,8 @@ type sentCall struct {
 
 var _ rounds.Request = (*sentCall)(nil)
 
-// enter enters the request among those under way, and opens the route of its progress to the client's token, nil for none.
-func (c *sentCall) enter(from Requester, token []byte) {
+// enterInFlight enters the request among those under way, and opens the route of its progress to the client's token, nil for none.
+func (c *sentCall) enterInFlight(from Requester, token []byte) {
 	c.held = true
 	c.inFlight.Key, c.inFlight.Client = c.lease.Instance(), from
 	c.s.InFlight.Start(&c.inFlight)
@@ -72,9 +72,9 @@ func (c *sentCall) context(ctx context.Context) context.Context {
 	return inflight.NewContext(run.WithProgressToken(ctx, c.hubToken), &c.inFlight)
 }
 
-// await sends the request and waits until the child does not ask for more. The error is one of Lease.Call, a deniedError, or
+// awaitAnswer sends the request and waits until the child does not ask for more. The error is one of Lease.Call, a deniedError, or
 // reports why the child does not get what it asks for.
-func (c *sentCall) await(ctx context.Context) (jsonrpc.Answer, error) {
+func (c *sentCall) awaitAnswer(ctx context.Context) (jsonrpc.Answer, error) {
 	if c.lease.IsModern() {
 		return rounds.Run(ctx, c, c.client(), c.target.requestMethod())
 	}
@@ -85,12 +85,12 @@ func (c *sentCall) await(ctx context.Context) (jsonrpc.Answer, error) {
 	return c.Answer(resp), nil
 }
 
-// An unsettled is what is to be done about an answer before the client gets it. It takes its time: a large answer is read, so is the file
-// system if the kernel may have refused the child something, and so are lists of the child.
-type unsettled struct{ refused, task, unknown, long bool }
+// A followUp lists what the hub still has to do before the client gets an answer: explain a refusal of the kernel, adopt a task, read the
+// child's lists again, or shorten a long answer. Each of these may wait for a disk or for the child, so no read loop does them.
+type followUp struct{ refused, task, unknown, long bool }
 
-// take records the answer of the child, and returns what is to be done about it.
-func (c *sentCall) take(a jsonrpc.Answer) (todo unsettled) {
+// recordAnswer records the answer of the child, and returns what settleAnswer has to do. It does not wait.
+func (c *sentCall) recordAnswer(a jsonrpc.Answer) (todo followUp) {
 	c.word = c.ticket.Answered(a)
 	todo.refused = failure.MayBeKernelRefusal(c.lease, c.word, a)
 	if kind, name := c.target.onList(); name != "" && c.word != audit.ResultOK {
@@ -103,8 +103,8 @@ func (c *sentCall) take(a jsonrpc.Answer) (todo unsettled) {
 	return todo
 }
 
-// settle does what take has found, and returns what the client gets.
-func (c *sentCall) settle(ctx context.Context, a jsonrpc.Answer, todo unsettled) jsonrpc.Answer {
+// settleAnswer does what recordAnswer has returned, and returns the answer that the client gets. It may wait.
+func (c *sentCall) settleAnswer(ctx context.Context, a jsonrpc.Answer, todo followUp) jsonrpc.Answer {
 	if todo.refused {
 		a = failure.ExplainKernelRefusal(c.s.Records, c.target.recordSubject(), c.lease, c.word, failure.NamedPaths(c.verdict), a)
 	}
@@ -156,7 +156,7 @@ func (c *sentCall) Revalidate(ctx context.Context) error {
 		return errReplaced // by a process of another era
 	}
 	if !c.lease.IsOpen() {
-		if err := c.move(ctx); err != nil {
+		if err := c.moveLease(ctx); err != nil {
 			return err
 		}
 	}
@@ -176,9 +176,9 @@ func (c *sentCall) Revalidate(ctx context.Context) error {
 	return nil
 }
 
-// move takes the request to the process that has taken the place of its child. A process
+// moveLease takes the request to the process that has taken the place of its child. A process
 // that is only being retired sees its requests through.
-func (c *sentCall) move(ctx context.Context) error {
+func (c *sentCall) moveLease(ctx context.Context) error {
 	now := attempt{call: c.attempt.call}
 	err := now.acquireLease(ctx)
 	if err == nil && now.lease.Revision() == c.lease.Revision() && now.lease.IsModern() {

@@ -479,7 +479,7 @@ func (c *scriptedClient) BringsOtherRoots(*spec.Spec) bool     { return c.otherR
 func (c *scriptedClient) CheckVerdict(*validate.Verdict) error { return c.verdict }
 func (c *scriptedClient) NoteScan(*validate.Scan)              {}
 func (c *scriptedClient) KeepResultType()                      { c.kept.Store(true) }
-func (c *scriptedClient) YieldTurn()                           { c.yielded.Add(1) }
+func (c *scriptedClient) YieldChild()                          { c.yielded.Add(1) }
 func (c *scriptedClient) RootsAfter(lease *children.Lease) error {
 	if c.after != nil {
 		lease.Release()

@@ -7,9 +7,11 @@ import (
 	"mcphub/children"
 	"mcphub/children/offers"
 	"mcphub/hub/approval"
+	"mcphub/hub/client"
 	"mcphub/hub/configuration"
 	"mcphub/hub/failure"
 	"mcphub/hub/offering"
+	"mcphub/hub/params"
 	"mcphub/hub/record"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
@@ -18,14 +20,50 @@ import (
 	"mcphub/validate/schema"
 )
 
+// ServeTool answers a tools/call of the client.
+func (s *Sender) ServeTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+	quoted, name, err := params.NameIn(m, "name", "the name of a tool")
+	if err != nil {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
+	}
+	ctx = s.withLogins(s.withNotice(ctx, tokenOf(m)))
+	return s.retryOnReload(ctx, func(ctx context.Context) (jsonrpc.Answer, error) {
+		tool, refusal := s.FindTool(ctx, name)
+		if tool.Tool == nil {
+			return refusal, nil
+		}
+		if tool.Child == "" {
+			return s.serveOwn(ctx, tool, m)
+		}
+		r := client.RequestOf(ctx)
+		if refusal, ok := r.FitHeaders(tool.Mirrors, m.Param("arguments")); !ok {
+			return refusal, nil
+		}
+		return s.CallTool(ctx, m, quoted, tool)
+	})
+}
+
+// CallTool makes the call of a tool that was looked up by its quoted name. It returns the
+// answer and the error of Call.Do.
+func (s *Sender) CallTool(ctx context.Context, m *jsonrpc.Message, quoted []byte, tool offering.Tool) (jsonrpc.Answer, error) {
+	c := new(pooledCall)
+	m, given := withSetArguments(m, tool)
+	if given == nil {
+		quoted = m.Param("name")
+	}
+	c.readRequest(s, m, quoted, tool)
+	c.tool.given = given
+	return c.Do(ctx)
+}
+
 // A toolTarget is a tool that is called, and its arguments.
 type toolTarget struct {
 	listed  offering.Tool // as it was looked up
 	tool    offering.Tool // as it is judged
 	args    []byte        // raw; nil when absent
 	at      string        // pointer of args within the arguments that the client sent
-	task    bool          // the client asks for a task instead of the result
 	given   error         // a *fixed.GivenError: args are the client's, and the call is refused for what they give; nil: none
+	task    bool          // the client asks for a task instead of the result
 	current bool          // tool is what the child's instance defines, and not the catalogue
 }
 

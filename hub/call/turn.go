@@ -9,36 +9,9 @@ import (
 	"mcphub/hub/configuration"
 	"mcphub/hub/turns"
 	"mcphub/internal/jsonrpc"
-	"mcphub/validate/policy"
 )
 
 // This file has a call wait for its turn at a server to which hub.json lets only so many calls.
-
-// judgeInTurn judges a call, has a person asked about it, and waits for its turn. A call that has waited is judged again: the roots,
-// its child and the rules may be others by then. While it waits, for a person too, it holds neither a lease nor a turn. If judging it
-// again has to wait, it takes another turn afterwards: see turnKeeper.
-func (c *Call) judgeInTurn(ctx context.Context) (*attempt, error) {
-	for {
-		att, err := c.prepareAttempt(ctx)
-		if err == nil && att.verdict.Decision == policy.Escalate {
-			c.endTurn()
-			keptTurn(ctx).endTurn()
-			att, err = c.askApproval(ctx, att)
-		}
-		if err != nil || !att.isAllowed() || c.notification {
-			return att, err
-		}
-		waited, err := c.takeTurn(ctx, att)
-		if err != nil {
-			c.sender.Approvals.Done(att.approval)
-			return nil, err
-		}
-		if !waited {
-			return att, nil
-		}
-		c.keepTurn(ctx)
-	}
-}
 
 // takeTurn takes the turn of a call that is allowed, if it has none. If the turn had to be waited for, the lease of the attempt was given
 // back, as with an error.
@@ -61,7 +34,7 @@ func (c *Call) takeTurn(ctx context.Context, att *attempt) (waited bool, err err
 		return false, nil
 	}
 	att.lease.Release()
-	att.client.YieldTurn()
+	att.client.YieldChild()
 	over := client.RequestOf(ctx).Notice.Waiting(func() string {
 		place, of := turn.PlaceInLine()
 		return fmt.Sprintf("waiting for a turn at %s: place %d of %d", att.child, place, of)

@@ -41,7 +41,7 @@ func TestWhoWaitsHasNoTurn(t *testing.T) {
 	var goOn chan struct{} // of the test that runs: closed when what is waited for comes
 	with := kid(childtest.Script{})
 	with.options = func(set *configuration.Settings) {
-		set.StartLogin = func(_ context.Context, _, _ string, page func(address, code string) error) error {
+		set.StartLogin = func(_ context.Context, _ string, _ principal.Principal, page func(address, code string) error) error {
 			if err := page(logInTo, ""); err != nil {
 				return err
 			}

@@ -95,7 +95,7 @@ func (b *Builder) Unlisted(child, remote string) *Tool {
 	if err != nil {
 		return nil
 	}
-	t := &Tool{Child: child, Remote: remote, Def: def, Checked: checked, Made: true, entry: def, by: b.reader, plain: &Plain{}, alias: c.Words.Rename[remote], Set: c.Words.Set[remote]}
+	t := &Tool{Child: child, Remote: remote, Def: def, Checked: checked, Made: true, entry: def, by: b.reader, common: &CommonDecision{}, alias: c.Words.Rename[remote], Set: c.Words.Set[remote]}
 	t.Name = b.cfg.Names.exposedName(child, c.Prefix, t.Shown())
 	return t
 }

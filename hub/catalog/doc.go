@@ -35,7 +35,7 @@
 //
 // Offers, tools, items and catalogues never change once they are made, and may be used by any number of goroutines.
 // Pages are made when someone asks for them first, and so is what all calls of a tool without paths have in common
-// ([Tool.Plain]). It stands here because it lives as long as the tool. A Builder remembers its last catalogues behind
+// ([Tool.CommonDecision]). It stands here because it lives as long as the tool. A Builder remembers its last catalogues behind
 // a mutex of its own, so that sessions with the same offers share one. [Redefinitions] and [SkillURIs] have mutexes
 // of their own as well.
 //

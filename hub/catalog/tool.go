@@ -31,17 +31,17 @@ type Tool struct {
 	Set     []fixed.Argument // arguments that hub.json sets
 	Made    bool             // of a name that a client made up: see Builder.Unlisted
 
-	alias  string   // what hub.json calls it instead of Remote; "": it does not
-	finds  bool     // the hub's own tool that finds the ones of children
-	mended []string // what was mended in its definition, for people
-	older  bool     // clients before 2026-07-28 read another definition, or none
-	tasks  bool     // its definition reports whether its calls can be tasks of 2025-11-25
-	id     string   // of the schema of its results; "" for none
-	entry  []byte   // definition as the child gave it
-	by     *Builder // that read it
-	app    bool     // it has an app, or is there for one
-	ui     string   // the child's URI of that app; "" if it names none
-	plain  *Plain   // nil for a tool of the hub itself
+	alias  string          // what hub.json calls it instead of Remote; "": it does not
+	finds  bool            // the hub's own tool that finds the ones of children
+	mended []string        // what was mended in its definition, for people
+	older  bool            // clients before 2026-07-28 read another definition, or none
+	tasks  bool            // its definition reports whether its calls can be tasks of 2025-11-25
+	id     string          // of the schema of its results; "" for none
+	entry  []byte          // definition as the child gave it
+	by     *Builder        // that read it
+	app    bool            // it has an app, or is there for one
+	ui     string          // the child's URI of that app; "" if it names none
+	common *CommonDecision // nil for a tool of the hub itself
 }
 
 // cheapDefinition is the longest definition, in bytes, that is cheap to check by.
@@ -97,7 +97,7 @@ func (b *Builder) makeTool(child *Child, offer *offers.Offer, raw []byte) (*Tool
 	}
 	t.ui, t.app = appOf(def.Get("_meta"))
 	t.Mirrors, _ = mirror.Marks(jsonrpc.Get(t.Def, "inputSchema")) // an invalid one says nothing: clients leave the tool out
-	t.plain = &Plain{}
+	t.common = &CommonDecision{}
 	return t, ""
 }
 
@@ -183,27 +183,27 @@ func (t *Tool) Description() string {
 	return printable.Clip(printable.Clean(d.Description), 300)
 }
 
-// Plain is what all calls of a tool have in common in which there is nothing to
-// judge: the verdict, and the forms of their audit line. They are calls of which all are allowed to everybody.
-type Plain struct {
+// A CommonDecision is the decision about all calls of a tool that hold nothing to judge. Policy lets each caller make
+// such a call, so one verdict and one encoding are used for all of them.
+type CommonDecision struct {
 	Verdict *validate.Verdict
 
-	once  sync.Once
-	forms map[string]audit.EncodedDecision // by what the kernel holds; not changed once it is made
+	once    sync.Once
+	encoded map[string]audit.EncodedDecision // by the state of the kernel (Lease.KernelState); not changed once it is made
 }
 
-// Encoded returns the encoded decision of a call to a child that the kernel holds as far as kernel says.
-func (p *Plain) Encoded(kernel string) audit.EncodedDecision { return p.forms[kernel] }
+// Encoded returns the decision as the record has it. kernel is the Lease.KernelState of the child that is called.
+func (d *CommonDecision) Encoded(kernel string) audit.EncodedDecision { return d.encoded[kernel] }
 
-// Plain returns what holds for a call in which there is nothing to judge. The first
-// such call makes it, for all that follow. The tool must not be one of the hub's own.
-func (t *Tool) Plain(scan *validate.Scan) *Plain {
-	p := t.plain
+// CommonDecision returns the decision about a call that holds nothing to judge. The first such call makes
+// it, and later calls use it again. The tool must not be one of the hub's own.
+func (t *Tool) CommonDecision(scan *validate.Scan) *CommonDecision {
+	p := t.common
 	p.once.Do(func() {
 		p.Verdict = t.by.cfg.Checker.Judge(scan, validate.CallContext{}, rootsmgr.View{})
-		p.forms = map[string]audit.EncodedDecision{}
+		p.encoded = map[string]audit.EncodedDecision{}
 		for _, kernel := range []string{"", sandbox.None.String(), sandbox.Partial.String(), sandbox.Held.String()} {
-			p.forms[kernel] = audit.EncodeDecision(&audit.DecisionFields{Child: p.Verdict.Child, Tool: p.Verdict.Tool, Decision: p.Verdict.Decision.String(), Rule: p.Verdict.Rule, Kernel: kernel})
+			p.encoded[kernel] = audit.EncodeDecision(&audit.DecisionFields{Child: p.Verdict.Child, Tool: p.Verdict.Tool, Decision: p.Verdict.Decision.String(), Rule: p.Verdict.Rule, Kernel: kernel})
 		}
 	})
 	return p

@@ -40,18 +40,17 @@ type Reply interface {
 	Reaches() bool
 }
 
-// A Client is the one who made one request, as a Call sees it. There are two: one of
-// the handshake has said once what it can do, and is asked and told at any time; a
-// *modern.Client says all that with the request, and is asked by its answer
-// (2026-07-28). Nothing that a Call does depends on which it is.
+// A Client is the client that made one request. There are two implementations. A *handshake.Client has declared once
+// what it can do, and the hub may ask it at any time. A *modern.Client (2026-07-28) declares that with each request, and
+// the hub asks it by the answer to the request. A Call does the same for both.
 type Client interface {
 	Reply
-	rounds.Requester
+	rounds.Client
 	Identity
 	Roots
 	Delivery
-	// YieldTurn lets other requests have the child while a person is asked.
-	YieldTurn()
+	// YieldChild lets other requests have the child while a person is asked.
+	YieldChild()
 }
 
 // An Identity is what is known of a client beside what it says about itself.
@@ -60,9 +59,8 @@ type Identity interface {
 	Era() string
 	// StartTiming begins to time its request.
 	StartTiming(t *telemetry.Session) telemetry.Call
-	// AllowsFastPath reports whether nothing has to be asked, waited for or compared before a
-	// tool of a child is called by a lease; nil: not known yet. mirrored: HTTP headers
-	// repeat parts of the call.
+	// AllowsFastPath reports whether a tool of a child with this share may be called without asking the client, waiting for
+	// it, or comparing its headers. mirrored: HTTP headers repeat parts of the call. lease is nil before the hub has one.
 	AllowsFastPath(share spec.Share, mirrored bool, lease *children.Lease) bool
 }
 
@@ -73,9 +71,9 @@ type Roots interface {
 	Boundary(ctx context.Context, wait *rootsmgr.Wait) (rootsmgr.View, error)
 	// RootsStatus returns the roots as they are known now, and the word of rootsmgr for that.
 	RootsStatus(ctx context.Context) (rootsmgr.View, string, error)
-	// NoteScan learns what will be judged, before Boundary.
+	// NoteScan gets the findings that will be judged. It is called before Boundary.
 	NoteScan(scan *validate.Scan)
-	// CheckVerdict is told about the verdict; an error: roots are needed first.
+	// CheckVerdict looks at the verdict, and returns an error if the client has to give its roots first.
 	CheckVerdict(v *validate.Verdict) error
 	// Reconsider asks again about roots by which a request would be denied; newer is
 	// false if there is nothing else. limit bounds how long it waits until the

@@ -18,7 +18,7 @@ type Request struct {
 	Record      *record.Request  // nil: it is neither recorded nor counted
 	Timing      *telemetry.Call  // of a request that has no Record; nil for none
 	Notice      *inflight.Notice // tells the client what the request waits for; nil: the client gave no progress token
-	OffersLogin bool             // its client can show the page of a login, and waits for it
+	OffersLogin bool             // a login is offered if a server asks for one
 }
 
 type requestKey struct{}

@@ -60,7 +60,7 @@ func (c *Configuration) CommonBoundary(child *Child) sandbox.Boundary {
 	return c.ofAll().Boundary(child, roots, c.CommonRoots()[child.Spec.Name], nil)
 }
 
-// AccessOf returns what roles come to in the kernel.
+// AccessOf returns the access in the kernel that roles give.
 func AccessOf(roles policy.RoleSet) (a sandbox.Access) {
 	if roles.Has(access.Read) {
 		a |= sandbox.Read | sandbox.Execute

@@ -12,8 +12,9 @@ import (
 
 // UsableRoots returns the roots among some that a child can do with.
 func (c *Child) UsableRoots(roots []guard.Root) []guard.Root {
-	if c.Spec.TakesDirectories() {
-		return rootsmgr.Directories(roots)
+	dirs := rootsmgr.Directories(roots)
+	if len(dirs) < len(roots) && c.Spec.TakesDirectories() { // the disk is looked at only if a root is a file
+		return dirs
 	}
 	return roots
 }

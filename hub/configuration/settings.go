@@ -20,6 +20,7 @@ import (
 	"mcphub/hub/turns"
 	"mcphub/internal/callertoken"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/principal"
 	"mcphub/internal/reference"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
@@ -58,8 +59,9 @@ type Settings struct {
 	Login   func(k spec.Key, s spec.Spec) (remote.Login, error) // gives the login of a child; nil: none has any
 	// StartLogin logs in at the server of a child for a principal. page is given the address that
 	// a person is to open, and the code to enter there, if any; it returns once the person has
-	// agreed. nil: no one can log in this way.
-	StartLogin func(ctx context.Context, child, principal string, page func(address, code string) error) error
+	// agreed. The address for one whom a token names is that of a page of the hub, which shows the result when ctx ends. nil: no one can log in this way.
+	StartLogin func(ctx context.Context, child string, who principal.Principal, page func(address, code string) error) error
+	LoginPages bool                                                                                      // StartLogin has pages for those whom a token names
 	Secret     func(ctx context.Context, r reference.Ref, leads func(real string) error) (string, error) // gives what a reference to a secret stands for; nil: nothing
 	Environ    []string                                                                                  // the hub's own environment, for the children's allow-list; what SettingsFor gives: the client's
 	Home, Dir  string                                                                                    // home folder and working directory of the hub

@@ -73,8 +73,24 @@ func isError[T error](err error) bool {
 	return ok
 }
 
+// A LoginError reports that a request was not made because its server asks for a login, and on which page of the hub its caller
+// logs in.
+type LoginError struct {
+	Server, Address string
+	Err             error
+}
+
+func (e *LoginError) Error() string {
+	return texts.NeedsLogin(e.Server, e.Address)
+}
+
+func (e *LoginError) Unwrap() error { return e.Err }
+
 // UnavailableText returns what is told about a child that is not available.
 func UnavailableText(err error) string {
+	if login, ok := errors.AsType[*LoginError](err); ok {
+		return login.Error()
+	}
 	down, _ := errors.AsType[*run.UnavailableError](err)
 	return down.Error()
 }
@@ -164,6 +180,9 @@ func AnswerTool(ctx context.Context, tool *catalog.Tool, err error) jsonrpc.Answ
 
 // unanswered returns the text of a request to a server that has no answer, and may have run if it was sent. what is a tool or a method.
 func unanswered(kind Kind, server, what string, err error) (text string) {
+	if isError[*LoginError](err) {
+		return UnavailableText(err) // its server has refused it without looking at it
+	}
 	late, _ := errors.AsType[*run.TimeoutError](err)
 	switch kind {
 	case TimedOut:

@@ -110,3 +110,22 @@ func TestATimeoutIsToldOnce(t *testing.T) {
 		}
 	}
 }
+
+// Who can log in by a page of the hub is told that, and neither what an operator does nor that the request may have run.
+func TestALoginIsNamed(t *testing.T) {
+	t.Parallel()
+	down := &run.UnavailableError{Child: "kid", Reason: "run: mcphub auth login kid"}
+	for _, err := range []error{down, errors.New("status 401; run: mcphub auth login kid")} {
+		login := &LoginError{Server: "kid", Address: "https://hub.example/login/A", Err: err}
+		for _, err := range []error{login, &SentError{Err: login}} {
+			for _, a := range []jsonrpc.Answer{
+				AnswerTool(t.Context(), &catalog.Tool{Child: "kid"}, err), AnswerRequest(t.Context(), "kid", "prompts/get", err),
+			} {
+				text := string(a.Result) + string(a.Error)
+				if !strings.Contains(text, "Open https://hub.example/login/A in a browser") || strings.Contains(text, "auth login") || strings.Contains(text, texts.MayHaveRun) {
+					t.Errorf("%T: %s", err, text)
+				}
+			}
+		}
+	}
+}

@@ -34,7 +34,7 @@ type Host interface {
 	AwaitServed(ctx context.Context, view rootsmgr.View, limit time.Duration) error
 }
 
-// A Client is the one who made one request after a handshake.
+// A Client is the client of one request after a handshake.
 type Client struct {
 	client.Reply
 	Host Host
@@ -118,8 +118,8 @@ func (c *Client) GaveRoots() bool { return false }
 // FetchRoots does nothing.
 func (c *Client) FetchRoots(context.Context, string, func(rootsmgr.View) error) {}
 
-// YieldTurn does nothing: no request of such a client keeps others from a child.
-func (c *Client) YieldTurn() {}
+// YieldChild does nothing: no request of such a client keeps others from a child.
+func (c *Client) YieldChild() {}
 
 // RetryInput is nothing: a request of such a client is no retry.
 func (c *Client) RetryInput(string) (state, responses []byte, ok bool) { return nil, nil, false }

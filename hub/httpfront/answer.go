@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
+
 	"mcphub/hub/httpfront/events"
 	"mcphub/hub/httpfront/quota"
 	"mcphub/internal/jsonrpc"
@@ -89,6 +91,51 @@ func (f *Front) refuseWith(w http.ResponseWriter, r *http.Request, status int, r
 func (f *Front) refusePlain(w http.ResponseWriter, r *http.Request, status int, reason, text string) {
 	f.noteRejected(r, status, reason, text)
 	http.Error(w, text, status)
+}
+
+// answerPlain answers a request before whose answer nothing had to be said.
+func answerPlain(w http.ResponseWriter, reply *Reply, a jsonrpc.Answer, cancelled bool) {
+	reply.extendWrite(w)
+	defer a.Free()
+	switch {
+	case !cancelled:
+		writeJSON(w, reply.id, a)
+	case reply.events:
+		events.WriteHeader(w) // a stream without an answer
+	default:
+		answerWith(w, http.StatusOK, reply.id, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was cancelled"))
+	}
+}
+
+// answerPlainModern answers a request before whose answer nothing had to be said.
+func answerPlainModern(w http.ResponseWriter, reply *Reply, a jsonrpc.Answer, status int, over bool) {
+	reply.extendWrite(w)
+	defer a.Free()
+	switch {
+	case over && a.Result == nil:
+		answerWith(w, http.StatusServiceUnavailable, reply.id, a)
+	case status != http.StatusOK:
+		answerWith(w, status, reply.id, a)
+	default:
+		writeJSON(w, reply.id, a)
+	}
+}
+
+// statusOf returns the status of an answer that is no stream: the status of the
+// errors which the specification gives one.
+func statusOf(request ModernRequest, a jsonrpc.Answer) int {
+	if a.Error == nil {
+		return http.StatusOK
+	}
+	switch jsonrpc.ParseError(a.Error).Code {
+	case mcp.HEADER_MISMATCH, mcp.MISSING_REQUIRED_CLIENT_CAPABILITY, mcp.UNSUPPORTED_PROTOCOL_VERSION:
+		return http.StatusBadRequest
+	case jsonrpc.CodeMethodNotFound:
+		if !request.HasMethod() {
+			return http.StatusNotFound
+		}
+	}
+	return http.StatusOK
 }
 
 // answerWith answers with a status of its own. id is raw; nil: it is not known.

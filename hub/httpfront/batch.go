@@ -49,7 +49,7 @@ func (f *Front) answerBatch(w http.ResponseWriter, r *http.Request, c *Peer, m *
 			b.refuseNext(nil, err.Error())
 		case one.LongID(f.hub.Limits().ID) != "":
 			b.refuseNext(one.ID, one.LongID(f.hub.Limits().ID))
-		case f.hub.Modern(one):
+		case f.hub.IsModern(one):
 			b.refuseNext(one.ID, "a batch is of 2025-03-26, and this message of another version")
 		case one.IsRequest() && one.Method == methods.Initialize: // its answer decides whether there may be batches
 			b.refuseNext(one.ID, one.Method+" must not be part of a batch")

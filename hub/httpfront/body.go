@@ -16,7 +16,7 @@ import (
 
 // This file reads the message of a POST.
 
-// greeting is the longest message, in bytes, of the one who is of no session.
+// greeting is the longest message, in bytes, of a client without a session.
 const greeting = 1 << 20
 
 // readMessage reads the one message of a POST, bounded in size and time; c is nil if there is no session yet, and

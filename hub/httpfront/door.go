@@ -44,6 +44,7 @@ const (
 	ReasonHeader      = "header" // one that is there twice, or does not fit the body
 	ReasonVersion     = "version"
 	ReasonBody        = "body"    // it is no message, or none that fits
+	ReasonLogin       = "login"   // on a page of Login
 	ReasonToolset     = "toolset" // its caller may have none of the toolsets that it comes for
 )
 

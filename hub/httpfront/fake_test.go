@@ -42,7 +42,7 @@ func (h *fakeHub) Limits() Limits { return h.limits }
 
 func (h *fakeHub) Ready(context.Context) error { return h.ill }
 
-func (h *fakeHub) Modern(m *jsonrpc.Message) bool {
+func (h *fakeHub) IsModern(m *jsonrpc.Message) bool {
 	return jsonrpc.Get(m.Param("_meta"), mcp.MetaKeyProtocolVersion) != nil
 }
 

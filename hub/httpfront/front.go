@@ -136,19 +136,21 @@ func (f *Front) refreshIssuers(ctx context.Context) {
 	}
 }
 
-// ServeHTTP serves the endpoint, and tells the one who looks after the process
-// that it is well.
+// ServeHTTP serves the endpoint, the pages for logins and for metadata, and the checks /healthz and /readyz of a supervisor.
 func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if f.currentStage() >= draining {
 		w.Header().Set("Connection", "close") // the next request finds another hub
 	}
 	toolset, served := readEndpoint(r.URL.Path)
-	if r.ContentLength != 0 && (!served || r.Method != http.MethodPost) {
+	login := f.hasLoginPage(r.URL.Path)
+	if r.ContentLength != 0 && (!served && !login || r.Method != http.MethodPost) {
 		closeAfterAnswer(w) // nothing else reads a body
 	}
 	switch look := r.Method == http.MethodGet || r.Method == http.MethodHead; {
 	case served:
 		f.serveEndpoint(w, r, toolset)
+	case login:
+		f.serveLogin(w, r)
 	case f.metadataHandler(r.URL.Path) != nil:
 		f.metadataHandler(r.URL.Path).ServeHTTP(w, r)
 	case r.URL.Path == "/healthz" && look:
@@ -262,10 +264,10 @@ func (f *Front) servePost(w http.ResponseWriter, r *http.Request, who admission.
 		return
 	}
 	if f.isModern(r.Header, who) {
-		f.postModern(w, r, who, events)
+		f.serveModernPost(w, r, who, events)
 		return
 	}
-	// The one who is of no session has nothing long to say.
+	// Without a session there is only initialize, whose body is short (greeting).
 	var c *Peer
 	var s *quota.Share
 	if headers.SessionOf(r.Header) != "" {
@@ -293,7 +295,7 @@ func (f *Front) servePost(w http.ResponseWriter, r *http.Request, who admission.
 			held.releaseBytes()
 		}
 	}()
-	if f.hub.Modern(m) {
+	if f.hub.IsModern(m) {
 		err := headers.CheckVersion(r.Header, m)
 		if err == nil {
 			err = headers.Mismatch(headers.Protocol, "names a version of the handshake, and the body is of another one")

@@ -16,8 +16,8 @@ type Hub interface {
 	// Ready returns why no call could be served now, whatever it is; nil: calls are.
 	// Everybody is told the text.
 	Ready(ctx context.Context) error
-	// Modern reports whether a message belongs to the era without a handshake.
-	Modern(m *jsonrpc.Message) bool
+	// IsModern reports whether a message belongs to the era without a handshake.
+	IsModern(m *jsonrpc.Message) bool
 	// NewID makes the id of a session, which no one can guess.
 	NewID(who admission.Caller) string
 	// Elsewhere names the other hub whose NewID has made an id for the caller; "" if that is

@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/mark3labs/mcp-go/mcp"
-
 	"mcphub/hub/httpfront/admission"
 	"mcphub/hub/httpfront/events"
 	"mcphub/hub/httpfront/headers"
@@ -16,9 +14,8 @@ import (
 )
 
 // This file serves clients of 2026-07-28 on the endpoint that serves the
-// handshake's. A request needs no session and makes none that the client could
-// know of: all requests of one token go through one ModernSession, which is made
-// by the first and ends when no one uses it.
+// handshake's. The client needs no session. All requests of one token go through one ModernSession:
+// the first request makes it, and it ends after a time without requests.
 
 // modernPeer finds what serves the modern requests of a token, and enters it; a refusal
 // is refusedStopping or refusedRevoked, or reports that there is no room in it.
@@ -49,8 +46,8 @@ func (f *Front) modernPeer(who admission.Caller, r *http.Request) (*Peer, *refus
 	return c, nil
 }
 
-// postModern takes one message of a client without a session.
-func (f *Front) postModern(w http.ResponseWriter, r *http.Request, who admission.Caller, events bool) {
+// serveModernPost takes one message of a client without a session.
+func (f *Front) serveModernPost(w http.ResponseWriter, r *http.Request, who admission.Caller, events bool) {
 	c, refused := f.modernPeer(who, r)
 	if refused != nil {
 		f.answerRefused(w, r, refused, nil)
@@ -116,7 +113,7 @@ func (f *Front) postModern(w http.ResponseWriter, r *http.Request, who admission
 		defer f.uncountListener(c)
 		leave()
 	}
-	f.requestModern(w, r, c, m, request, who.Expires, events)
+	f.serveModernRequest(w, r, c, m, request, who.Expires, events)
 }
 
 // examineRequest looks at a request before anything is done for it: the headers against
@@ -142,8 +139,8 @@ func examineRequest(h http.Header, m *jsonrpc.Message, s ModernSession, events b
 	return request, http.StatusOK, jsonrpc.Answer{}
 }
 
-// requestModern serves one request. The end of its connection is the end of it.
-func (f *Front) requestModern(w http.ResponseWriter, r *http.Request, c *Peer, m *jsonrpc.Message, request ModernRequest, expires time.Time, events bool) {
+// serveModernRequest serves one request. The end of its connection is the end of it.
+func (f *Front) serveModernRequest(w http.ResponseWriter, r *http.Request, c *Peer, m *jsonrpc.Message, request ModernRequest, expires time.Time, events bool) {
 	ctx, cancel := context.WithCancelCause(c.withToken(c.ctx, r))
 	defer cancel(nil)
 	if !expires.IsZero() {
@@ -169,59 +166,28 @@ func (f *Front) requestModern(w http.ResponseWriter, r *http.Request, c *Peer, m
 		}
 		defer c.share.Uncount()
 		mr.base.startReply(r.Context(), w, headers.ModernVersion)
-		t, ok := c.awaitTurn(w, func() context.Context { return ctx }, ctx)
+		s, ok := c.awaitSlot(w, func() context.Context { return ctx }, ctx)
 		if !ok {
 			if a := jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, context.Cause(ctx).Error()); !mr.base.finishReply(a, r.Context().Err() != nil) {
 				answerWith(w, http.StatusServiceUnavailable, m.ID, a)
 			}
 			return
 		}
-		defer t.endTurn()
+		defer s.releaseSlot()
 	}
 	a := request.Serve(ctx, mr)
 	over, unread := ctx.Err() != nil, r.Context().Err() != nil
 	if refusal := mr.refusedAnswer(); !over && refusal.Error != nil {
-		a = refusal // as it is: of a child no one would believe it
+		a = refusal // with its code, which package modern has replaced as if a child had sent it
 	}
 	if !over && a.Error == nil && headers.PreferEvents(r.Header) {
 		mr.base.ensureStream() // not before: an error has its status
 	}
 	n := f.reserveAnswer(c, &a)
 	if !mr.base.finishReply(a, unread) {
-		plainModern(w, &mr.base, a, statusOf(request, a), over)
+		answerPlainModern(w, &mr.base, a, statusOf(request, a), over)
 	}
 	f.releaseAnswer(c, n)
-}
-
-// plainModern answers a request before whose answer nothing had to be said.
-func plainModern(w http.ResponseWriter, reply *Reply, a jsonrpc.Answer, status int, over bool) {
-	reply.extendWrite(w)
-	defer a.Free()
-	switch {
-	case over && a.Result == nil:
-		answerWith(w, http.StatusServiceUnavailable, reply.id, a)
-	case status != http.StatusOK:
-		answerWith(w, status, reply.id, a)
-	default:
-		writeJSON(w, reply.id, a)
-	}
-}
-
-// statusOf returns the status of an answer that is no stream: the status of the
-// errors which the specification gives one.
-func statusOf(request ModernRequest, a jsonrpc.Answer) int {
-	if a.Error == nil {
-		return http.StatusOK
-	}
-	switch jsonrpc.ParseError(a.Error).Code {
-	case mcp.HEADER_MISMATCH, mcp.MISSING_REQUIRED_CLIENT_CAPABILITY, mcp.UNSUPPORTED_PROTOCOL_VERSION:
-		return http.StatusBadRequest
-	case jsonrpc.CodeMethodNotFound:
-		if !request.HasMethod() {
-			return http.StatusNotFound
-		}
-	}
-	return http.StatusOK
 }
 
 // A ModernReply is what a client without a session is told on account of one

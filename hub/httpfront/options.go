@@ -1,6 +1,8 @@
 package httpfront
 
 import (
+	"context"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"mcphub/hub/httpfront/headers"
 	"mcphub/hub/httpfront/quota"
 	"mcphub/internal/callertoken"
+	"mcphub/internal/principal"
 )
 
 // Options shape the front. The zero value serves no one: one of LocalToken, Open, and Tokens or
@@ -36,6 +39,10 @@ type Options struct {
 	Toolsets   []string            // names of the toolsets that all sessions are held to; nil: any. They stay New's
 	Callers    *callertoken.Table  // holds the tokens of issuers by which callers were admitted; nil: none is held. It stays New's
 	Log        zerolog.Logger
+
+	// Login serves the pages below LoginPrefix, on which people log in at servers. whose returns whom a token admits. refused is why Login has refused
+	// the request; "" if it has not. nil: there are no such pages.
+	Login func(w http.ResponseWriter, r *http.Request, whose func(ctx context.Context, token string) (principal.Principal, error)) (status int, refused string)
 
 	Proxies []netip.Prefix                  // whose X-Forwarded-For and Forwarded count
 	Count   func(status int, reason string) // learns of each request that is refused; nil: no one does

@@ -202,7 +202,7 @@ func (p *Peer) leaveConnection(k connection) {
 }
 
 // awaitPosts waits, for a limited time, until what the client has sent is answered: an
-// ended session learns why its requests come to nothing.
+// ended session learns why its requests fail.
 func (p *Peer) awaitPosts(limit time.Duration) {
 	p.mu.Lock()
 	if p.posts == 0 {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 
-	"mcphub/hub/httpfront/events"
 	"mcphub/hub/httpfront/headers"
 	"mcphub/hub/httpfront/quota"
 	"mcphub/internal/jsonrpc"
@@ -36,7 +35,7 @@ func (f *Front) serveMessage(w http.ResponseWriter, r *http.Request, c *Peer, m 
 		reply.left = make(chan struct{})
 	}
 	reply.startReply(r.Context(), w, c.session.Protocol())
-	t, ok := c.awaitTurn(w, u.Context, r.Context())
+	s, ok := c.awaitSlot(w, u.Context, r.Context())
 	if !ok {
 		c.share.Uncount()
 		c.unregisterRequest(u)
@@ -47,10 +46,10 @@ func (f *Front) serveMessage(w http.ResponseWriter, r *http.Request, c *Peer, m 
 	}
 	prefers := events && headers.PreferEvents(r.Header)
 	if reply.mayPoll() {
-		f.serveDetached(reply, held.releaseBytes, func() { f.serveRequest(w, reply, u, m, t, prefers) })
+		f.serveDetached(reply, held.releaseBytes, func() { f.serveRequest(w, reply, u, m, s, prefers) })
 		return true
 	}
-	f.serveRequest(w, reply, u, m, t, prefers)
+	f.serveRequest(w, reply, u, m, s, prefers)
 	return false
 }
 
@@ -72,7 +71,7 @@ func (f *Front) serveDetached(reply *Reply, release, serve func()) {
 
 // serveRequest answers a request that has its turn. prefers: as a stream from
 // the start.
-func (f *Front) serveRequest(w http.ResponseWriter, reply *Reply, u *activeRequest, m *jsonrpc.Message, t turn, prefers bool) {
+func (f *Front) serveRequest(w http.ResponseWriter, reply *Reply, u *activeRequest, m *jsonrpc.Message, s slot, prefers bool) {
 	c := reply.peer
 	defer c.share.Uncount()
 	if prefers {
@@ -86,45 +85,31 @@ func (f *Front) serveRequest(w http.ResponseWriter, reply *Reply, u *activeReque
 		answerPlain(w, reply, a, cancelled)
 	}
 	f.releaseAnswer(c, n)
-	t.endTurn()
+	s.releaseSlot()
 }
 
-// answerPlain answers a request before whose answer nothing had to be said.
-func answerPlain(w http.ResponseWriter, reply *Reply, a jsonrpc.Answer, cancelled bool) {
-	reply.extendWrite(w)
-	defer a.Free()
-	switch {
-	case !cancelled:
-		writeJSON(w, reply.id, a)
-	case reply.events:
-		events.WriteHeader(w) // a stream without an answer
-	default:
-		answerWith(w, http.StatusOK, reply.id, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was cancelled"))
-	}
-}
-
-// A turn is the right of one request to be served.
-type turn struct {
+// A slot is the right of one request to be served.
+type slot struct {
 	c    *Peer
 	work *quota.Work // nil if no one else calls
 }
 
-// endTurn lets the next one be served.
-func (t turn) endTurn() {
-	t.c.share.ReleaseSlot(t.work)
-	<-t.c.slots
+// releaseSlot lets the next one be served.
+func (s slot) releaseSlot() {
+	s.c.share.ReleaseSlot(s.work)
+	<-s.c.slots
 }
 
-// awaitTurn waits until a request may be served; false: no one wants it any more. While it
+// awaitSlot waits until a request may be served; false: no one wants it any more. While it
 // waits, the time for reading the request no longer counts.
-func (p *Peer) awaitTurn(w http.ResponseWriter, ctx func() context.Context, conn context.Context) (turn, bool) {
+func (p *Peer) awaitSlot(w http.ResponseWriter, ctx func() context.Context, conn context.Context) (slot, bool) {
 	if !quota.Await(p.slots, w, ctx, conn) {
-		return turn{}, false
+		return slot{}, false
 	}
 	k, ok := p.share.AcquireSlot(w, ctx, conn)
 	if !ok {
 		<-p.slots
-		return turn{}, false
+		return slot{}, false
 	}
-	return turn{p, k}, true
+	return slot{p, k}, true
 }

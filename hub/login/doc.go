@@ -1,7 +1,7 @@
 // Package login offers a login to the person of a client, if a server asks for one and the
-// client can show an address (elicitation in URL mode). That person is known only on a
-// pair of streams: the browser comes back to this machine, and over HTTP no one could say
-// whose browser it is.
+// client can show an address (elicitation in URL mode). On a pair of streams the person is the user of this machine, and the browser
+// comes back to it. Over HTTP the address is that of a page of the hub, which finds out whose browser has opened it. The address
+// alone is given to a client that cannot show it.
 //
 // # Who owns the state
 //

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -25,20 +26,24 @@ type Viewer interface {
 
 // Logins are the logins that a session offers. The zero value offers none.
 type Logins struct {
+	ByPage bool // the page is one of the hub's own, for a browser on any machine; not changed after Start
+
 	mu       sync.Mutex
 	life     context.Context // ends with the session
 	end      context.CancelFunc
-	open     map[string]*Offer // by server; one serves all calls that wait
-	declined map[string]bool   // servers whose login the person did not want: they are not asked again
+	open     map[string]*Offer    // by server; one serves all calls that wait
+	declined map[string]bool      // servers whose login the person did not want: they are not asked again
+	made     map[string]time.Time // when there was last a login, by server
 	wg       sync.WaitGroup
 }
 
-// Start lets logins be offered until Stop: the client is a person's on this machine.
+// Start lets logins be offered until Stop. The client is a person's on this machine, or the page finds out whose browser has opened it.
 func (l *Logins) Start(ctx context.Context) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.life, l.end = context.WithCancel(ctx)
 	l.open, l.declined = map[string]*Offer{}, map[string]bool{}
+	l.made = map[string]time.Time{}
 }
 
 // Stop gives up the logins that are offered, and returns when they have ended.
@@ -57,7 +62,9 @@ func (l *Logins) Stop() {
 type Offer struct {
 	of    *Logins
 	child string
-	pages chan page     // capacity 1: what is to be shown
+	ready chan struct{} // closed when it is known what is to be shown
+	page  page          // set before that
+	shown atomic.Bool   // a client was chosen to show it
 	taken chan error    // capacity 1: nil once the person has agreed to open it
 	done  chan struct{} // closed when it is over
 	err   error         // set before that
@@ -75,27 +82,46 @@ func (l *Logins) AreEnabled() bool {
 	return l.life != nil && l.life.Err() == nil
 }
 
-// A LogIn logs in at a server. It has page show the person where.
+// A LogIn logs in at a server. It has page show the person where. ctx ends after the Logins have taken in the result.
 type LogIn func(ctx context.Context, page func(address, code string) error) error
 
+// IsPending reports whether a login is offered.
+func (l *Logins) IsPending() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.open) > 0
+}
+
+// fresh is how long after a login a failure may be of the time before it.
+const fresh = time.Minute
+
+// IsFresh reports whether there was a login at the server of a child just now. A server that is said to ask for one was not asked since.
+func (l *Logins) IsFresh(child string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at, ok := l.made[child]
+	return ok && time.Since(at) < fresh
+}
+
 // Offer starts a login at the server of a child, or joins one that is under way; nil if
-// there is to be none. Who is first has it shown.
-func (l *Logins) Offer(child string, logIn LogIn) (o *Offer, first bool) {
+// there is to be none.
+func (l *Logins) Offer(child string, logIn LogIn) *Offer {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case l.life == nil || l.life.Err() != nil || l.declined[child]:
-		return nil, false
+		return nil
 	case l.open[child] != nil:
-		return l.open[child], false
+		return l.open[child]
 	}
-	o = &Offer{of: l, child: child, pages: make(chan page, 1), taken: make(chan error, 1), done: make(chan struct{})}
+	o := &Offer{of: l, child: child, ready: make(chan struct{}), taken: make(chan error, 1), done: make(chan struct{})}
 	l.open[child] = o
 	ctx, cancel := context.WithTimeout(l.life, timeout) // it goes on if the call is given up
 	l.wg.Go(func() {
 		defer cancel()
 		err := logIn(ctx, func(address, code string) error {
-			o.pages <- page{address, code}
+			o.page = page{address, code}
+			close(o.ready)
 			select {
 			case err := <-o.taken:
 				return err
@@ -106,30 +132,56 @@ func (l *Logins) Offer(child string, logIn LogIn) (o *Offer, first bool) {
 		l.mu.Lock()
 		delete(l.open, child)
 		l.declined[child] = errors.Is(err, errDeclined)
+		if err == nil {
+			l.made[child] = time.Now()
+		}
 		l.mu.Unlock()
 		o.err = err
 		close(o.done)
 	})
-	return o, true
+	return o
 }
 
-// Show has the client show the page of a login, and says to the login what the person
-// answers.
-func (o *Offer) Show(ctx context.Context, client Viewer) {
-	var page page
+// Show has the client show the page of a login, unless another one does, and passes on what the person answers. The error
+// reports why the person is not going to open it.
+func (o *Offer) Show(ctx context.Context, client Viewer) error {
+	if o.shown.Swap(true) {
+		return nil
+	}
 	select {
-	case page = <-o.pages:
+	case <-o.ready:
 	case <-o.done:
-		return
+		return nil
 	case <-ctx.Done():
-		o.taken <- context.Cause(ctx)
-		return
+		o.take(context.Cause(ctx))
+		return context.Cause(ctx)
 	}
 	id := uuid.NewString()
-	err := askPerson(ctx, client, id, o.child, page)
-	o.taken <- err
+	err := o.askPerson(ctx, client, id)
+	o.take(err)
 	if err == nil {
 		o.tellWhenDone(client, id)
+	}
+	return err
+}
+
+// Link returns the address of the page of a login, for a client that cannot show it; "" if there is none. The login goes on.
+func (o *Offer) Link(ctx context.Context) string {
+	select {
+	case <-o.ready:
+		o.take(nil)
+		return o.page.address
+	case <-o.done:
+	case <-ctx.Done():
+	}
+	return ""
+}
+
+// take reports to the login whether the page is going to be opened. The first report counts.
+func (o *Offer) take(err error) {
+	select {
+	case o.taken <- err:
+	default:
 	}
 }
 
@@ -145,8 +197,12 @@ func (o *Offer) Wait(ctx context.Context) error {
 
 // askPerson asks the person of the client to open a page (2025-11-25 and 2026-07-28,
 // client/elicitation). The later one has no id; the Viewer leaves it out.
-func askPerson(ctx context.Context, client Viewer, id, child string, page page) error {
-	text := fmt.Sprintf("The server %q asks for a login. Log in on this page, in a browser on this machine; then the call goes on.", printable.Escape(child, 100))
+func (o *Offer) askPerson(ctx context.Context, client Viewer, id string) error {
+	page, place := o.page, "in a browser on this machine"
+	if o.of.ByPage {
+		place = "which first asks who you are"
+	}
+	text := fmt.Sprintf("The server %q asks for a login. Log in on this page, %s; then the call goes on.", printable.Escape(o.child, 100), place)
 	if page.code != "" {
 		text += " The code to enter there: " + page.code
 	}

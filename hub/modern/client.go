@@ -20,9 +20,8 @@ import (
 	"mcphub/rootsmgr"
 )
 
-// This file lets the work on a request wait for what its client is asked: the
-// client is answered with the questions, and the work goes on when the same
-// request comes again with the answers (2026-07-28, basic/patterns/mrtr).
+// In this file the work on a request asks its client. The client gets the questions as the answer to its request. It sends the
+// request again with its answers, and then the work goes on (2026-07-28, basic/patterns/mrtr). Server.Serve (server.go) starts the work.
 
 // Era is the word for the era of these clients.
 const Era = "modern"
@@ -51,7 +50,7 @@ type requestInput struct {
 	answers []byte         // for a child, raw, an object; nil for none
 }
 
-// A Client is the one who made one request, over all round trips that it takes.
+// A Client is the client of one request, over all round trips that the request takes.
 // The work on the request goes through it: what the client is told goes out with
 // the round trip under way, and what it is asked is the answer to that round
 // trip.
@@ -85,7 +84,7 @@ type clientState struct {
 	current    *roundTrip // nil while the client is not there: suspended, or over
 	open       []*question
 	keys       int         // given so far
-	turn       turn        // set by the work, and by a roots query while that is with a child
+	admission  admission   // set by the work, and by a roots query while that is with a child
 	abandoned  bool        // the client does not come again
 	over       bool        // the work has ended
 	typed      bool        // what it ended with keeps its own resultType
@@ -132,9 +131,9 @@ func (c *Client) Answer(_ *children.Lease, _ string, resp *jsonrpc.Response) jso
 // Wants returns true: routeNotification looks at the level.
 func (c *Client) Wants(*jsonrpc.Message) bool { return true }
 
-// YieldTurn gives back the turn of a child: clients with other roots may want it
+// YieldChild leaves the gate of a child: clients with other roots may want it
 // meanwhile.
-func (c *Client) YieldTurn() { c.leaveTurn() }
+func (c *Client) YieldChild() { c.leaveChild() }
 
 // clientMeta returns what the round trip under way says about its client; the first one while
 // there is none.
@@ -278,72 +277,11 @@ func questionParams(method string, params []byte) []byte {
 	return append(b, '}')
 }
 
-// startWork does the work on a goroutine of its own, which may outlive the round trip; false
-// once the Server was closed.
-func (c *Client) startWork(serve func() jsonrpc.Answer) bool {
-	return c.server.calls.startWork(c, func() {
-		a := c.server.o.Host.Guard(c.request, serve) // no one below catches a panic here
-		c.server.calls.addAnswerSize(c, len(a.Result)+len(a.Error))
-		c.mu.Lock()
-		c.state.over = true
-		open, query := c.state.open, c.state.query
-		c.state.open = nil
-		c.mu.Unlock()
-		for _, q := range open {
-			close(q.answer)
-		}
-		query.stopQuery()
-		c.leaveTurn()
-		c.deliverAnswer(a)
-	})
-}
-
-// awaitAnswer waits with the client of a round trip for what becomes of its request: the
-// answer, or what it is asked first.
-func (c *Client) awaitAnswer(ctx context.Context) jsonrpc.Answer {
-	for {
-		select {
-		case a := <-c.done:
-			return c.finishAnswer(a)
-		case <-c.asked:
-			worker.Sleep(ctx, gatherTime)
-			if a, ok := c.suspendWork(); ok {
-				return a
-			}
-		case <-ctx.Done():
-			c.leaveRoundTrip()
-			c.end.End(context.Cause(ctx))
-			(<-c.done).Free()
-			return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, context.Cause(ctx).Error())
-		}
-	}
-}
-
 // leaveRoundTrip ends the round trip under way: nothing is said on it any more.
 func (c *Client) leaveRoundTrip() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.state.current = nil
-}
-
-// finishAnswer gives the answer of the work the shape of this era.
-func (c *Client) finishAnswer(a jsonrpc.Answer) jsonrpc.Answer {
-	c.mu.Lock()
-	typed, roots := c.state.typed, c.state.needsRoots
-	c.state.current = nil
-	c.mu.Unlock()
-	if roots {
-		a.Free()
-		return c.rootsQuestion()
-	}
-	var keep *Caching
-	if methods.Of(c.request.Method).Cacheable && !typed {
-		keep = &Caching{}
-	}
-	if c.request.Method == methods.CallTool && !typed {
-		a = withContent(a)
-	}
-	return c.server.Result(a, keep, typed)
 }
 
 // suspendWork answers the round trip with the questions that are open. false: there are none

@@ -20,14 +20,14 @@
 // calls are suspended, and how many bytes they hold, is bounded.
 //
 // Over HTTP each call may bring other roots to the same instance of a child. Calls with
-// other roots take turns (turns.go). A suspended call that has a turn gives way after
+// other roots follow one another (roots_gate.go). A suspended call that is admitted gives way after
 // [GivesWayAfter] to the ones that wait for it, and its retry starts again.
 //
 // # Concurrency
 //
 // [NewServer] starts nothing. Work that may wait for a client runs on a goroutine of
 // its own, which [Server.Close] waits for. A Client's state is guarded by its mutex;
-// the calls of a Server, its turns and its roots queries have one each, all leaves.
+// the calls of a Server, its gates and its roots queries have one each, all leaves.
 //
 // # What it refuses to do
 //

@@ -150,7 +150,7 @@ func (c *Client) RootsBefore(ctx context.Context, child *spec.Spec) error {
 	}
 	switch {
 	case c.server.o.PerRequest:
-		return c.takeTurn(ctx, child.Name)
+		return c.enterChild(ctx, child.Name)
 	case c.input.roots != nil && !c.server.rootsPerRequest(): // the child works with them, whatever it is sent
 		return c.server.o.Host.AwaitServed(ctx, *c.input.roots)
 	}

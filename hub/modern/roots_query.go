@@ -184,19 +184,19 @@ func (c *Client) useRoots(ctx context.Context, child string, page rootsmgr.Page,
 		return err
 	}
 	if c.server.o.PerRequest {
-		return c.changeTurn(ctx, child, view)
+		return c.changeRoots(ctx, child, view)
 	}
 	return host.AwaitServed(ctx, host.Roots().WithCall(page))
 }
 
-// changeTurn has a child of a stateless Server served roots that came in the middle
-// of a call, which has the turn from then on. A call that had a turn for other
+// changeRoots has a child of a stateless Server served roots that came in the middle
+// of a call, which is admitted from then on. A call that was admitted with other
 // roots, and cannot have this one, is over: what it was judged by does not hold.
-func (c *Client) changeTurn(ctx context.Context, child string, view rootsmgr.View) error {
+func (c *Client) changeRoots(ctx context.Context, child string, view rootsmgr.View) error {
 	set, gate := rootsmgr.RootSetID("", view.Snapshot.Roots()), c.server.gates.gateOf(child)
-	had := c.turnNow().gate == gate
+	had := c.admissionNow().gate == gate
 	if !had || !gate.changeSet(set) {
-		c.leaveTurn()
+		c.leaveChild()
 		if err := c.enterGate(ctx, gate, set); err != nil {
 			err = &run.UnavailableError{Child: child, Reason: "calls of the same token use it with other roots: " + err.Error()}
 			if had {
@@ -204,7 +204,7 @@ func (c *Client) changeTurn(ctx context.Context, child string, view rootsmgr.Vie
 			}
 			return err
 		}
-		c.swapTurn(turn{child, gate})
+		c.swapAdmission(admission{child, gate})
 	}
 	return c.server.o.Host.ServeRoots(ctx, child, set, view)
 }

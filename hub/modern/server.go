@@ -34,7 +34,7 @@ type Host interface {
 	// DeclaredRoots reports whether the same connection has had a handshake that
 	// declared roots. Those are asked for in the handshake's way.
 	DeclaredRoots() bool
-	// BeforeWait is called before the request of ctx waits for roots, or for its turn
+	// BeforeWait is called before the request of ctx waits for roots, or for its admission
 	// at a child: it must not keep others from a server meanwhile.
 	BeforeWait(ctx context.Context)
 	// AwaitServed waits until the children have been given the roots of a view, or
@@ -152,6 +152,67 @@ func (s *Server) Serve(ctx context.Context, r Request, work Work) jsonrpc.Answer
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, errClosed.Error())
 	}
 	return c.awaitAnswer(ctx)
+}
+
+// startWork does the work on a goroutine of its own, which may outlive the round trip; false
+// once the Server was closed.
+func (c *Client) startWork(serve func() jsonrpc.Answer) bool {
+	return c.server.calls.startWork(c, func() {
+		a := c.server.o.Host.Guard(c.request, serve) // no one below catches a panic here
+		c.server.calls.addAnswerSize(c, len(a.Result)+len(a.Error))
+		c.mu.Lock()
+		c.state.over = true
+		open, query := c.state.open, c.state.query
+		c.state.open = nil
+		c.mu.Unlock()
+		for _, q := range open {
+			close(q.answer)
+		}
+		query.stopQuery()
+		c.leaveChild()
+		c.deliverAnswer(a)
+	})
+}
+
+// awaitAnswer waits with the client of a round trip for what becomes of its request: the
+// answer, or what it is asked first.
+func (c *Client) awaitAnswer(ctx context.Context) jsonrpc.Answer {
+	for {
+		select {
+		case a := <-c.done:
+			return c.finishAnswer(a)
+		case <-c.asked:
+			worker.Sleep(ctx, gatherTime)
+			if a, ok := c.suspendWork(); ok {
+				return a
+			}
+		case <-ctx.Done():
+			c.leaveRoundTrip()
+			c.end.End(context.Cause(ctx))
+			(<-c.done).Free()
+			return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, context.Cause(ctx).Error())
+		}
+	}
+}
+
+// finishAnswer gives the answer of the work the shape of this era.
+func (c *Client) finishAnswer(a jsonrpc.Answer) jsonrpc.Answer {
+	c.mu.Lock()
+	typed, roots := c.state.typed, c.state.needsRoots
+	c.state.current = nil
+	c.mu.Unlock()
+	if roots {
+		a.Free()
+		return c.rootsQuestion()
+	}
+	var keep *Caching
+	if methods.Of(c.request.Method).Cacheable && !typed {
+		keep = &Caching{}
+	}
+	if c.request.Method == methods.CallTool && !typed {
+		a = withContent(a)
+	}
+	return c.server.Result(a, keep, typed)
 }
 
 // NewClient returns the client of a request that is answered by none of Serve's

@@ -169,10 +169,10 @@ func (t *callTable) findCall(id string) *Client {
 	return nil
 }
 
-// giveWay gives up the one who has a turn of a gate and has waited for its
-// client since then or longer: others wait for the turn. Their retries begin
+// giveWay gives up the call that is admitted by a gate and has waited for its
+// client since then or longer: others wait for the child. Their retries begin
 // again.
-func (t *callTable) giveWay(gate *turnGate, since time.Time) {
+func (t *callTable) giveWay(gate *rootsGate, since time.Time) {
 	t.mu.Lock()
 	long := map[string]*Client{}
 	for id, s := range t.slots {
@@ -182,7 +182,7 @@ func (t *callTable) giveWay(gate *turnGate, since time.Time) {
 	}
 	t.mu.Unlock()
 	for id, c := range long {
-		if c.turnNow().gate != gate {
+		if c.admissionNow().gate != gate {
 			continue
 		}
 		t.mu.Lock()

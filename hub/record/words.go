@@ -50,7 +50,7 @@ func findingsOf(v *validate.Verdict, at string) (list []audit.Finding, unnamed i
 	add := func(f *validate.FindingVerdict) {
 		path := f.Leads
 		if path == "" && len(f.Readings) > 0 {
-			path = f.Readings[0].Path // it could not be found out its target
+			path = f.Readings[0].Path // its target is not known
 		}
 		list = append(list, audit.Finding{At: at + f.Pointer, Role: f.Role.String(), Path: path, Inside: !f.Outside && path != "", Ways: waysOf(f, path)})
 	}

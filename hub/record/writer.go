@@ -94,16 +94,16 @@ type Writer struct {
 }
 
 // A Group is the group commit of all sessions, for calls that wait for nothing but their
-// line. What is sent once that is written leaves in one batch.
+// line. The calls whose lines are written together leave in one batch.
 type Group struct {
 	audit.GroupCommit
-	batch lines.Batch // of who writes
+	batch lines.Batch // of the goroutine that writes
 }
 
-// BeforeSend has those recorded that came in one read of a client.
+// BeforeSend records the calls that came in one read of a client.
 func (g *Group) BeforeSend(*lines.Batch) { g.Flush() }
 
-// NewGroup makes the Group of those who record to one audit.Recorder; nil: they do not.
+// NewGroup makes the Group of all sessions that record to one audit.Recorder; nil: they do not record.
 func NewGroup(to *audit.Recorder, log zerolog.Logger) *Group {
 	g := &Group{}
 	g.To = to
@@ -136,21 +136,21 @@ func (w *Writer) clientName() string {
 	return ""
 }
 
-// Session writes the line of a session that begins. It waits for nothing.
-func (w *Writer) Session(by audit.ClientInfo) {
+// NoteSession writes the line of a session that begins. It waits for nothing.
+func (w *Writer) NoteSession(by audit.ClientInfo) {
 	if to := w.now().Recorder; to != nil {
 		to.Note(audit.KindSession, &audit.Record{Session: w.session, Principal: w.principal, ClientInfo: by})
 	}
 }
 
-// Ended writes the line of a session that is ended by who operates the hub. It waits for nothing.
-func (w *Writer) Ended() {
+// NoteEnd writes the line of a session that the operator of the hub has ended. It waits for nothing.
+func (w *Writer) NoteEnd() {
 	if to := w.now().Recorder; to != nil {
 		to.Note(audit.KindEnded, &audit.Record{Session: w.session, Principal: w.principal, Client: w.clientName(), DecisionFields: audit.DecisionFields{By: byOperator, Approver: principal.Account()}})
 	}
 }
 
-// byOperator is who has ended a session.
+// byOperator is the word for the operator of the hub, in the line of a session that the operator has ended.
 const byOperator = "operator"
 
 // IsEnabled reports whether decisions are recorded.
@@ -164,8 +164,8 @@ func (w *Writer) CheckRequired() error {
 	return w.now().sendError(errNoLog)
 }
 
-// MaySend decides, by how writing the line of a call went, whether the call may be sent.
-// If not, the record says so, and there is no ticket.
+// MaySend decides whether a call may be sent. err is the error of writing its line. If the call may not be
+// sent, MaySend records that, and returns an error and no ticket.
 func (w *Writer) MaySend(t audit.Ticket, err error) (audit.Ticket, error) {
 	if err = w.now().sendError(err); err != nil {
 		t.Outcome(audit.ResultNotSent)
@@ -175,8 +175,8 @@ func (w *Writer) MaySend(t audit.Ticket, err error) (audit.Ticket, error) {
 }
 
 // Enqueue records an allowed call together with others that come at the same time. Calls of one batch
-// are recorded when the batch ends. It does not wait. m is told when that is done, on whichever
-// goroutine writes, and asks MaySend. size is what m holds until then, in bytes.
+// are recorded when the batch ends. Enqueue does not wait. The goroutine that writes the line calls m.Recorded, which asks
+// MaySend. size is how many bytes m holds until then.
 func (w *Writer) Enqueue(rec audit.CallRecord, m audit.GroupMember, batch *lines.Batch, size int) {
 	if !w.now().Arguments {
 		rec.Arguments = nil
@@ -189,7 +189,8 @@ func (w *Writer) Enqueue(rec audit.CallRecord, m audit.GroupMember, batch *lines
 	}
 }
 
-// Batch is for what is sent by the ones that Enqueue has told, while they are told.
+// Batch returns the batch that gathers calls as they are recorded. The member that Enqueue has taken sends its call by this batch, within
+// its method Recorded, so that all calls of one write leave together.
 func (w *Writer) Batch() *lines.Batch { return &w.group.batch }
 
 // Waiting returns how many calls, of all sessions, wait to be recorded together.
@@ -374,6 +375,8 @@ func (s *Settings) KernelRefused(session, whose string, what Subject, f sandbox.
 		NamedBy: string(f.By), Opens: f.Opens, Why: f.Why, Within: dirs,
 	}
 	switch {
+	case f.Unexplained:
+		rec.Code = audit.CodeUnexplained
 	case f.Sockets:
 		rec.Code = audit.CodeSockets
 	case f.KeepsRunning:
@@ -399,7 +402,9 @@ func (s *Settings) KernelRefused(session, whose string, what Subject, f sandbox.
 // waits, because the answer reports where to read it.
 func (w *Writer) KernelRefused(what Subject, f sandbox.Refusal, dirs []string) {
 	set := w.now()
-	w.metrics.KernelRefused(what.Child)
+	if !f.Unexplained {
+		w.metrics.KernelRefused(what.Child)
+	}
 	set.KernelRefused(w.session, w.principal, what, f, dirs)
 	set.Flush(context.Background())
 }
@@ -416,9 +421,9 @@ type Question struct {
 	Granted  []audit.Granted
 }
 
-// Question writes the line of a question. If that fails the question is asked all the same:
-// what is sent because of its answer has a line of its own.
-func (w *Writer) Question(ctx context.Context, req *Request, what Subject, d Decision, q Question) {
+// WriteQuestion writes the line of a question. If that fails, the person is asked nevertheless:
+// the request that their answer lets through has a line of its own.
+func (w *Writer) WriteQuestion(ctx context.Context, req *Request, what Subject, d Decision, q Question) {
 	set := w.now()
 	if set.Recorder == nil {
 		return

@@ -34,8 +34,8 @@ func (e *inputError) Error() string { return e.text }
 
 func badInput(format string, args ...any) error { return &inputError{fmt.Sprintf(format, args...)} }
 
-// A Requester is the one who made a request, as far as its rounds depend on that.
-type Requester interface {
+// A Client is the client that made a request, as far as its rounds depend on it.
+type Client interface {
 	// Claims returns what the client says about itself.
 	Claims() declaration.Claims
 	// ClientProfile returns what a child without a handshake is shown of it. Such a child
@@ -70,7 +70,7 @@ type Request interface {
 // Run sends a request of a method, with what the client has brought for its child, until the
 // child does not ask any more. The error is one of Lease.Call, of Revalidate, or reports why
 // the child does not get what it asks for.
-func Run(ctx context.Context, r Request, c Requester, method string) (jsonrpc.Answer, error) {
+func Run(ctx context.Context, r Request, c Client, method string) (jsonrpc.Answer, error) {
 	d := &dialogue{r, c, method}
 	add, err := d.readRetry()
 	if err != nil {
@@ -80,14 +80,14 @@ func Run(ctx context.Context, r Request, c Requester, method string) (jsonrpc.An
 }
 
 // Continue works like Run after a first result, which asks for input.
-func Continue(ctx context.Context, r Request, c Requester, method string, first []byte) (jsonrpc.Answer, error) {
+func Continue(ctx context.Context, r Request, c Client, method string, first []byte) (jsonrpc.Answer, error) {
 	return (&dialogue{r, c, method}).runRounds(ctx, nil, first)
 }
 
 // A dialogue is one request and its rounds.
 type dialogue struct {
 	Request
-	client Requester
+	client Client
 	method string
 }
 

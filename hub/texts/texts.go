@@ -37,6 +37,11 @@ func NoAnswer(server, what, why string) string {
 	return fmt.Sprintf("The server %s did not answer %s: %s", printable.Quote(server), printable.Quote(what), why)
 }
 
+// NeedsLogin returns what is told when a server asks for a login that the caller makes on a page of the hub.
+func NeedsLogin(server, address string) string {
+	return fmt.Sprintf("The server %s asks for a login. Open %s in a browser within ten minutes. The page first asks who you are, and then leads to the login. Call again after that.", printable.Quote(server), address)
+}
+
 // UnstableTool returns what is told when a server changes a tool whenever it is called.
 func UnstableTool(server, tool string) string {
 	return fmt.Sprintf("The server %s changes the definition of %s again and again. Ask tools/list and try again.", printable.Quote(server), printable.Quote(tool))

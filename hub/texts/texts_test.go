@@ -23,7 +23,7 @@ func TestTheRules(t *testing.T) {
 		"NoExtensionMethod": NoExtensionMethod(odd), "AmbiguousMethod": AmbiguousMethod(odd, names), "Lacks": Lacks("tools/call", "a name", "/params/name"),
 		"LacksArgument": LacksArgument("own", "query", "a word"), "TaskDenied": TaskDenied(odd, odd), "TaskRefused": TaskRefused(odd, "of more than 5 bytes"),
 		"Unanswered": Unanswered("Why."), "ClientGone": ClientGone, "SharedServer": SharedServer(odd), "UnknownCursor": UnknownCursor, "ListChanged": ListChanged,
-		"OtherList": OtherList, "NoChanges": NoChanges, "HubEnded": HubEnded, "BadArguments": BadArguments(odd, odd, errors.New("Why.")),
+		"OtherList": OtherList, "NoChanges": NoChanges, "HubEnded": HubEnded, "NeedsLogin": NeedsLogin(odd, "https://hub.example/login/A"), "BadArguments": BadArguments(odd, odd, errors.New("Why.")),
 	} {
 		if !form.MatchString(text) {
 			t.Errorf("%s: %s", name, text)

@@ -29,6 +29,8 @@ var sources = sync.OnceValues(func() (all []source, err error) {
 		switch {
 		case err != nil:
 			return err
+		case d.IsDir() && path == root+"/internal/jsonschema": // its files are those of a library
+			return filepath.SkipDir
 		case d.IsDir() && path != root && (d.Name() == "node_modules" || d.Name() == "testdata" || d.Name()[0] == '.' && d.Name() != ".."):
 			return filepath.SkipDir
 		case d.IsDir() || filepath.Ext(path) != ".go":

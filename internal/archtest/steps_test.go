@@ -23,8 +23,8 @@ var steps = []struct {
 	{"scan", []string{"ScanParams"}, "checker", map[string]string{"hub/call Sender.sendExtension": ""}},
 	{"scan", []string{"scanArguments"}, "t", map[string]string{"hub/call attempt.scanAndAwaitRoots": "whatever the target"}},
 	{"judge", []string{"Judge"}, "checker", map[string]string{
-		"hub/call Sender.judgeOnce": "",
-		"hub/catalog Tool.Plain":    "the verdict of every call of a tool in which there is nothing to judge, made once",
+		"hub/call Sender.judgeOnce":       "",
+		"hub/catalog Tool.CommonDecision": "the verdict of every call of a tool in which there is nothing to judge, made once",
 	}},
 	{"judge", []string{"judgeOnce"}, "", map[string]string{
 		"hub/call attempt.judgeRequest":   "twice: again by what the client has said when it was asked once more",
@@ -40,10 +40,10 @@ var steps = []struct {
 	}},
 	{"record", []string{"Enqueue"}, "records", map[string]string{"hub/call asyncCall.recordAndSend": "in a group with others: what is sent without waiting"}},
 	{"send", []string{"Call", "Notify", "StartCall"}, "lease", map[string]string{
-		"hub/call sentCall.await":             "",
+		"hub/call sentCall.awaitAnswer":       "",
 		"hub/rounds dialogue.runRounds":       "each round with a child without a handshake, judged again",
 		"hub/call Call.sendNotification":      "a notification",
-		"hub/call asyncCall.sendAsync":        "starts it and does not wait; if the pipe is full, sentCall.await does",
+		"hub/call asyncCall.sendAsync":        "starts it and does not wait; if the pipe is full, sentCall.awaitAnswer does",
 		"hub/call Sender.Relay":               "about a task, which its owner may ask about: there is nothing to judge in an id",
 		"hub Session.clientTold":              "news of a task that the client made for the child",
 		"hub/tasks Table.Adopt":               "ends a task that nobody wants",

@@ -10,18 +10,17 @@ import (
 	"time"
 )
 
-// A GroupCommit records decisions that come at the same time: one line for the ones of
-// each session, and one write for all of them. The one who calls Flush while no one
-// writes is the leader: it writes, and then tells every member. The others do not wait.
-// A member is told once: that its line is with the operating system, or why it is not.
-// So what it does then happens after its line was written.
+// A GroupCommit records decisions that come at the same time: one line for the decisions of
+// each session, and one write for all lines. A goroutine that calls Flush while no other goroutine
+// writes is the leader. It writes, and then calls Recorded of every member, once. Other goroutines do not wait.
+// A member sends its call in Recorded, so after its line was written.
 //
 // The fields are set before the first Add. Its methods may be called from any
 // goroutine.
 type GroupCommit struct {
 	To *Recorder
-	// InBatch, where set, is called by the leader, and calls tell once. What the
-	// members send then can leave in one write.
+	// InBatch, if set, is called by the leader, and calls tell once. tell calls Recorded of all members, so
+	// that the calls that they send can leave in one write.
 	InBatch func(tell func())
 	// Panicked, if set, is called with the value of a panic of a member or of the writer. It runs in
 	// the deferred call, so debug.Stack shows where the panic was.
@@ -51,7 +50,7 @@ type gathered struct {
 	buf     []byte // what the lines are made of
 }
 
-// Those of a session stand together, so that a single line tells about them.
+// Len, Less and Swap sort the decisions by session, because the decisions of a session share a line.
 func (w *gathered) Len() int           { return len(w.members) }
 func (w *gathered) Less(i, j int) bool { return w.records[i].Session < w.records[j].Session }
 func (w *gathered) Swap(i, j int) {

@@ -98,7 +98,10 @@ type ClientInfo struct {
 	Agent   string `json:"agent,omitempty"`   // the User-Agent that it came with
 }
 
-// DecisionFields is what was decided: of one call, of all calls of a line, or of each of them.
+// DecisionFields is what was decided: of one call, of all calls of a line, or of each of them. appendMembers writes
+// each field, and trail.Event reads it by its tag. Four functions fill the fields in: in package record Decision.fillFields for a verdict,
+// Writer.WriteRefusal for a request without a verdict and Writer.WriteQuestion for a question, and in package catalog Tool.CommonDecision
+// for a call without a path. The formats for collectors (cmd/mcphub/audit_formats.go, cmd/mcphub/internal/otlp) choose fields by name.
 type DecisionFields struct {
 	Child    string    `json:"child,omitempty"`    // "" if the request names none that there is
 	Tool     string    `json:"tool,omitempty"`     // of the child, or the prompt
@@ -174,7 +177,7 @@ type CallSubject struct{ Principal, Client, Child, Tool string }
 // Duration returns how long it was until the answer.
 func (o *Outcome) Duration() time.Duration { return time.Duration(o.Micros) * time.Microsecond }
 
-// A Place says the place of a decision in its log.
+// A Place is where a decision stands in its log.
 type Place struct {
 	Line uint64
 	Call int // from 1, of a line that tells about several; else 0

@@ -26,6 +26,8 @@ type Recorder struct {
 	log  atomic.Pointer[Log]
 	ill  atomic.Bool // err != nil, so that success need not take mu
 
+	subject atomic.Pointer[CallSubject] // of the last ticket
+
 	mu         sync.Mutex // guards what follows
 	closed     error      // why no log is open
 	err        error
@@ -47,9 +49,22 @@ type State struct {
 type Ticket struct {
 	log    *Log
 	number uint64
-	call   int // as in an Outcome
-	at     time.Time
-	of     CallSubject
+	call   int           // as in an Outcome
+	at     time.Duration // since epoch
+	of     *CallSubject
+}
+
+// epoch is what times of tickets are counted from: a duration takes a third of a time.
+var epoch = time.Now()
+
+// sharedSubject returns a subject that tickets share: nearly always it is that of the call before.
+func (r *Recorder) sharedSubject(s CallSubject) *CallSubject {
+	if was := r.subject.Load(); was != nil && *was == s {
+		return was
+	}
+	now := s
+	r.subject.Store(&now)
+	return &now
 }
 
 // NewRecorder makes the Recorder of a folder; tell may be nil. Nothing is
@@ -141,7 +156,7 @@ func (r *Recorder) appendRecord(ctx context.Context, kind string, rec *Record) (
 	if err != nil {
 		return Ticket{}, r.noteFailed(err, 1)
 	}
-	return Ticket{l, n, 0, now, CallSubject{rec.Principal, rec.Client, rec.Child, rec.Tool}}, r.commitLog(ctx, l, 1)
+	return Ticket{l, n, 0, now.Sub(epoch), r.sharedSubject(CallSubject{rec.Principal, rec.Client, rec.Child, rec.Tool})}, r.commitLog(ctx, l, 1)
 }
 
 // Flush waits until the lines that were noted are with the operating system, so that who
@@ -195,7 +210,7 @@ func (r *Recorder) AppendCalls(ctx context.Context, to []Ticket, calls []CallRec
 		}
 		for i := range line {
 			c := &line[i]
-			t := Ticket{l, n, i + 1, now, CallSubject{c.Principal, c.Client, c.Child, c.Tool}}
+			t := Ticket{l, n, i + 1, now.Sub(epoch), r.sharedSubject(CallSubject{c.Principal, c.Client, c.Child, c.Tool})}
 			if len(line) == 1 {
 				t.call = 0
 			}
@@ -220,7 +235,7 @@ func (r *Recorder) commitLog(ctx context.Context, l *Log, of int) error {
 // Outcome records what became of a request. The zero Ticket is of none.
 func (t Ticket) Outcome(result string) {
 	if t.log != nil {
-		t.log.Outcome(Outcome{DecisionLine: t.number, Call: t.call, Result: result, Micros: time.Since(t.at).Microseconds(), CallSubject: t.of})
+		t.log.Outcome(Outcome{DecisionLine: t.number, Call: t.call, Result: result, Micros: (time.Since(epoch) - t.at).Microseconds(), CallSubject: *t.of})
 	}
 }
 

@@ -18,6 +18,8 @@ const (
 	CodeClosed  = "closed"  // a path is closed to the child
 	CodeSockets = "sockets" // unix sockets are
 	CodeStays   = "stays"   // the child runs on without what was opened later
+
+	CodeUnexplained = "unexplained" // nothing is known to be closed, and a program of the child's has failed without a reason
 )
 
 // A Refusal is what was refused to a child, or to a call of one: by the monitor, which has

@@ -30,7 +30,8 @@ type Responder struct {
 	claimed bool // answered, or left to the slow path; guarded by mu
 }
 
-// claimAnswer reports whether the answer is still to be given, and by whom: once.
+// claimAnswer gives the caller the right to answer, once: first is false if another caller has it. cause is why the
+// answer is not wanted any more; nil: it is wanted.
 func (r *Responder) claimAnswer() (cause error, first bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

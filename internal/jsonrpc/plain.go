@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math/bits"
+	"unicode/utf8"
 )
 
 // This file reads plain frames fast, which are nearly all: the requests of a strict
@@ -101,6 +102,41 @@ func plainFrame(frame []byte, strict bool, m *Message) bool {
 	}
 	m.Frame = frame
 	return skipBlanks(frame, i) == len(frame)
+}
+
+// tellPlainMembers calls yield for each member of the object raw, as [Members] does, as long as they are plain. told is how many it
+// was called for. over: there are no more, or yield wants none.
+func tellPlainMembers(raw []byte, yield func(name string, value []byte) bool) (told int, over bool) {
+	p := newPlain(raw, false)
+	i := skipBlanks(raw, 0)
+	if i == len(raw) || raw[i] != '{' {
+		return 0, false
+	}
+	if i = skipBlanks(raw, i+1); i < len(raw) && raw[i] == '}' {
+		return 0, true
+	}
+	for more := true; more; told++ {
+		from := skipBlanks(raw, i)
+		to, at := p.scanName(from)
+		if to < 0 {
+			return told, false
+		}
+		name := raw[from+1 : to]
+		if bytes.IndexByte(name, '\\') >= 0 || !utf8.Valid(name) {
+			return told, false
+		}
+		end := p.scanValue(at)
+		if end < 0 {
+			return told, false
+		}
+		if i, more = p.scanNext(end, '}'); i < 0 {
+			return told, false
+		}
+		if !yield(knownName(name), raw[at:end]) {
+			return told, true
+		}
+	}
+	return told, true
 }
 
 func skipBlanks(b []byte, i int) int {

@@ -387,6 +387,15 @@ func Members(raw []byte, yield func(name string, value []byte) bool) error {
 	if len(raw) == 0 { // often there is no such member
 		return errNoObject
 	}
+	told, over := tellPlainMembers(raw, yield)
+	if over {
+		return nil
+	}
+	return tellMembers(raw, told, yield)
+}
+
+// tellMembers works like Members for the members behind the first ones, of which told were told already.
+func tellMembers(raw []byte, told int, yield func(name string, value []byte) bool) error {
 	s := splitters.Get().(*splitter)
 	defer s.freeSplitter()
 	s.resetTo(raw, false)
@@ -401,7 +410,7 @@ func Members(raw []byte, yield func(name string, value []byte) bool) error {
 		if err != nil {
 			return err
 		}
-		if !yield(n, v) {
+		if told--; told < 0 && !yield(n, v) {
 			return nil
 		}
 	}

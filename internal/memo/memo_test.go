@@ -34,3 +34,23 @@ func TestMap(t *testing.T) {
 		t.Error(made)
 	}
 }
+
+// TestLooksWaitForNoOther: a look that hangs holds up no other one, and the value that was there first counts.
+func TestLooksWaitForNoOther(t *testing.T) {
+	t.Parallel()
+	var looks Looks[int]
+	made := 0
+	got := looks.Get("slow", func() int {
+		if other := looks.Get("other", func() int { return 7 }); other != 7 {
+			t.Errorf("other is %d", other)
+		}
+		if first := looks.Get("slow", func() int { made++; return 1 }); first != 1 {
+			t.Errorf("the first is %d", first)
+		}
+		made++
+		return 2
+	})
+	if again := looks.Get("slow", func() int { made++; return 3 }); got != 1 || again != 1 || made != 2 {
+		t.Errorf("%d, then %d, made %d times", got, again, made)
+	}
+}

@@ -102,8 +102,10 @@ func BySelf(name string) *Server {
 
 func findServer(is func(*Server) bool) *Server {
 	all := All()
-	if i := slices.IndexFunc(all, func(s Server) bool { return is(&s) }); i >= 0 {
-		return &all[i]
+	for i := range all { // a Server is too large to be copied for each question
+		if is(&all[i]) {
+			return &all[i]
+		}
 	}
 	return nil
 }

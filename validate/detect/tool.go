@@ -5,8 +5,7 @@ import (
 	"encoding/json"
 	"sync"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-
+	"mcphub/internal/jsonschema"
 	"mcphub/validate/access"
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"

@@ -4,8 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-
+	"mcphub/internal/jsonschema"
 	"mcphub/internal/lazyregexp"
 	"mcphub/validate/chars"
 	"mcphub/validate/strictjson"

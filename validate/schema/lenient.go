@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
 	jskind "github.com/santhosh-tekuri/jsonschema/v6/kind"
 
+	"mcphub/internal/jsonschema"
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
 	"mcphub/validate/strictjson"

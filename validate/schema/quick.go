@@ -7,8 +7,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-
+	"mcphub/internal/jsonschema"
 	"mcphub/validate/chars"
 	"mcphub/validate/strictjson"
 )

@@ -5,7 +5,8 @@ import (
 	"time"
 
 	"github.com/dlclark/regexp2"
-	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"mcphub/internal/jsonschema"
 )
 
 const regexLength = 4096

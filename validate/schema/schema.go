@@ -12,11 +12,11 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 	jskind "github.com/santhosh-tekuri/jsonschema/v6/kind"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
 
+	"mcphub/internal/jsonschema"
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
 	"mcphub/validate/strictjson"

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/json"
@@ -202,6 +203,26 @@ func (a *Admission) StillAdmits(who Caller) bool {
 	}
 	return a.bases[who.Basis] || a.resource != nil && a.resource.Basis(who) == who.Basis
 }
+
+// CheckHost returns why a request is not for this hub, by its Host header.
+func (a *Admission) CheckHost(r *http.Request) error { return a.checkHost(r, nil) }
+
+// Whose returns whom a token admits. The error reports why it admits no one.
+func (a *Admission) Whose(ctx context.Context, token string) (principal.Principal, error) {
+	if token == "" || a.open {
+		return principal.Principal{}, errNoToken
+	}
+	if who, ok := a.callerByToken(token); ok {
+		return who.Principal, nil
+	}
+	if a.resource == nil {
+		return principal.Principal{}, errNoToken
+	}
+	who, err := a.resource.Verify(ctx, token)
+	return who.Principal, err
+}
+
+var errNoToken = errors.New("the token is of no one")
 
 // Basis returns a digest of what a caller is admitted by: callers of other settings have others.
 func Basis(settings ...any) string {

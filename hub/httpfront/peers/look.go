@@ -85,7 +85,7 @@ func (p *Peers) findPlaces(ctx context.Context) (all []place) {
 	return all
 }
 
-// An answer is what a hub tells another one that asks for its name.
+// An answer names a hub to another hub that asks for it.
 type answer struct {
 	Node string `json:"node"` // its name
 	At   string `json:"at"`   // the address and the port at which it was asked

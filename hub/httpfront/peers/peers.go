@@ -221,7 +221,7 @@ func (p *Peers) Forward(w http.ResponseWriter, r *http.Request, f Request) (answ
 // noteFailure logs that a request was not answered by the hub that it was for. If no hub may have served it, the place of that hub is forgotten.
 func (p *Peers) noteFailure(node string, at place, sent bool, err error) {
 	p.o.Log.Warn().Str("node", printable.Escape(node, 100)).Str("address", at.host).Bool("sent", sent).Err(err).Msg("a request could not be forwarded")
-	if sent || errors.Is(err, context.Canceled) { // whose client has gone says nothing of the place
+	if sent || errors.Is(err, context.Canceled) { // that the client has gone is no fault of the place
 		return
 	}
 	p.mu.Lock()

@@ -426,6 +426,13 @@ type Issuer struct {
 	Roots     *IssuerValues `koanf:"roots"` // nil = no ceiling
 
 	Toolsets *IssuerValues `koanf:"toolsets"` // nil = any
+	Login    IssuerLogin   `koanf:"login"`
+}
+
+// IssuerLogin is the client by which people log in at an Issuer, on a page of the hub.
+type IssuerLogin struct {
+	ClientID string `koanf:"clientId"` // "" = the hub registers itself
+	Secret   `koanf:",squash"`
 }
 
 // IssuerValues maps what a token says to directories, or to toolsets.

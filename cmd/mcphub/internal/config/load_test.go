@@ -82,7 +82,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 		Metrics:  Metrics{"127.0.0.1:9464", Secret{Env: "METRICS_TOKEN"}, []string{"hub.local"}, true},
 		HTTP: HTTP{"[::1]:8080", "token", []string{"hub.local"}, []string{"https://hub.local"}, 20 * time.Second, 3 * time.Second, time.Minute,
 			[]Token{{Name: "alice", Env: "ALICE_TOKEN", Groups: []string{"dev"}, Roots: []string{"/srv/alice"}, Toolsets: []string{"web"}}, {Name: "bob", File: "~/bob.token"}},
-			"https://hub.example/mcp", []Issuer{{Issuer: "https://login.example/realm", Audience: "hub", Principal: "email", Groups: "teams", Scopes: []string{"mcp"}, Roots: &IssuerValues{"groups", map[string][]string{"team-a": {"/srv/team-a"}}}, Toolsets: &IssuerValues{"groups", map[string][]string{"team-a": {"web"}}}}},
+			"https://hub.example/mcp", []Issuer{{Issuer: "https://login.example/realm", Audience: "hub", Principal: "email", Groups: "teams", Scopes: []string{"mcp"}, Roots: &IssuerValues{"groups", map[string][]string{"team-a": {"/srv/team-a"}}}, Toolsets: &IssuerValues{"groups", map[string][]string{"team-a": {"web"}}}, Login: IssuerLogin{"hub-login", Secret{Env: "LOGIN_SECRET"}}}},
 			time.Hour, []Secret{{Env: "STATE_KEY"}}, &TLS{"cert.pem", "key.pem"}, HTTPWhen{true}, "hub-1", []string{"10.0.0.0/8", "::1"}, []string{"http://hub-2:8080"}},
 		Limits: Limits{1 << 20, 2 << 10, 1 << 20, 1, 2, 3, 4, 8, PrincipalLimits{1, 2, 3, 4, 5}},
 	}
@@ -108,7 +108,7 @@ func TestTableAndTypesAgree(t *testing.T) {
 	f := must(t, everyKey, map[string]string{"GITHUB_TOKEN": "t"})
 	for _, k := range keys.Describe() {
 		path := strings.Split(strings.NewReplacer("[]", ".0", "toolsets.*", "toolsets.web").Replace(k.Path), ".")
-		if path[0] == "mcpServers" || strings.HasPrefix(k.Path, "roots.fallback[]") || strings.HasSuffix(k.Path, "[].serve") || k.Path == "http.tokens[].file" || k.Path == "http.stateKey[].file" || k.Path == "metrics.token.file" {
+		if path[0] == "mcpServers" || strings.HasPrefix(k.Path, "roots.fallback[]") || strings.HasSuffix(k.Path, "[].serve") || k.Path == "http.tokens[].file" || k.Path == "http.stateKey[].file" || k.Path == "http.issuers[].login.file" || k.Path == "metrics.token.file" {
 			continue // not in the first entry, or instead of another key
 		}
 		if p, around := f.At(path...), f.At(path[:len(path)-1]...); p.Line == 0 || p.Line == around.Line && p.Col == around.Col {

@@ -48,7 +48,8 @@ const everyKey = `{
             "resource": "https://hub.example/mcp",
             "issuers": [ { "issuer": "https://login.example/realm", "audience": "hub", "principal": "email", "groups": "teams", "scopes": ["mcp"],
                            "roots": { "claim": "groups", "values": { "team-a": ["/srv/team-a"] } },
-                           "toolsets": { "claim": "groups", "values": { "team-a": ["web"] } } } ] },
+                           "toolsets": { "claim": "groups", "values": { "team-a": ["web"] } },
+                           "login": { "clientId": "hub-login", "env": "LOGIN_SECRET" } } ] },
   "toolsets": { "web": { "servers": ["files"], "tools": ["git--git_*"], "exclude": ["*--*_delete"], "instructions": "Look first.", "selectable": true } },
   "clients": { "codex": ["web"] }, "projects": { "~/work/shop": ["web"] },
   "limits": { "frame": "1MiB", "id": "2KiB", "definitions": "1MiB", "sessions": 1, "calls": 2, "children": 3, "starting": 4, "depth": 8, "principal": { "sessions": 1, "calls": 2, "children": 3, "rate": 4, "burst": 5 } }, // a comment

@@ -141,6 +141,9 @@ func (d *decision) explainWith(mend func() func(audit.Refusal) Mend) {
 		d.Words = "defined otherwise"
 	case audit.KindRefusal:
 		d.Words = "refused by the kernel"
+		if d.Code == audit.CodeUnexplained {
+			d.Words = "a program failed without a reason"
+		}
 	}
 	if refused, ok := d.Event.Refusal(); ok {
 		d.Refused = true

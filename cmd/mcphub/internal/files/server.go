@@ -6,11 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mark3labs/mcp-go/server"
 	"github.com/rs/zerolog"
 
 	"mcphub/internal/jsonrpc"
@@ -58,7 +59,6 @@ func New(o Options) *Server {
 // session is one Serve.
 type session struct {
 	*Server
-	mcp    *server.MCPServer // initialize, ping and tools/list; what else there is it refuses
 	keeper *keeper
 	slots  chan struct{}
 }
@@ -113,14 +113,6 @@ func (s *Server) newSession() *session {
 		s.o.Log.Warn().Str("directory", sk.Root).Str("reason", sk.Reason).Msg("directory skipped")
 	}
 	ses := &session{Server: s, slots: make(chan struct{}, maxConcurrent), keeper: newKeeper(b, s.rootsTimeout, s.o.Log)}
-	hooks := &server.Hooks{}
-	hooks.AddAfterInitialize(func(_ context.Context, _ any, r *mcp.InitializeRequest, _ *mcp.InitializeResult) {
-		ses.keeper.noteHandshake(r.Params.ClientInfo.Name, r.Params.Capabilities.Roots != nil)
-	})
-	ses.mcp = server.NewMCPServer(serverName, s.o.Version, server.WithToolCapabilities(false), server.WithHooks(hooks))
-	for _, t := range tools {
-		ses.mcp.AddTool(t.toolDefinition(), nil) // to be listed: the session runs it
-	}
 	return ses
 }
 
@@ -131,20 +123,43 @@ func (s *session) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "Method not found: only the initialize handshake is spoken here")
 	case methods.CallTool:
 		return s.callTool(ctx, m)
+	case methods.Initialize:
+		return s.answerInitialize(m)
+	case methods.Ping:
+		return jsonrpc.ResultAnswer([]byte("{}"))
+	case methods.ListTools:
+		return listTools(m)
 	}
-	// mcp-go's decoder folds case and takes the last of two equal names. What it
-	// sees must be what a strict reader in front has seen.
-	frame := jsonrpc.AppendString([]byte(`{"jsonrpc":"2.0","id":0,"method":`), m.Method)
-	if m.Params != nil {
-		frame = jsonrpc.AppendMember(frame, "params", m.Params)
+	return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "Method "+printable.Clip(m.Method, 200)+" not found")
+}
+
+// answerInitialize answers the handshake, and keeps the name of the client.
+func (s *session) answerInitialize(m *jsonrpc.Message) jsonrpc.Answer {
+	version, ok := jsonrpc.String(m.Param("protocolVersion"))
+	if !ok && m.Param("protocolVersion") != nil {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "initialize: protocolVersion must be a string")
 	}
-	switch resp := s.mcp.HandleMessage(ctx, append(frame, '}')).(type) {
-	case mcp.JSONRPCResponse:
-		return resultAnswer(resp.Result)
-	case mcp.JSONRPCError:
-		return jsonrpc.ErrorAnswer(int64(resp.Error.Code), resp.Error.Message)
+	name, _ := jsonrpc.String(jsonrpc.Get(m.Param("clientInfo"), "name"))
+	roots := jsonrpc.Get(m.Param("capabilities"), "roots")
+	s.keeper.noteHandshake(name, len(roots) > 0 && roots[0] == '{')
+	return resultAnswer(struct {
+		ProtocolVersion string             `json:"protocolVersion"`
+		Capabilities    stdjson.RawMessage `json:"capabilities"`
+		ServerInfo      mcp.Implementation `json:"serverInfo"`
+	}{mcp.NegotiateLegacyVersion(version), stdjson.RawMessage(`{"tools":{}}`), mcp.Implementation{Name: serverName, Version: s.o.Version}})
+}
+
+// listTools answers tools/list: one page, in the order of names.
+func listTools(m *jsonrpc.Message) jsonrpc.Answer {
+	if cursor := m.Param("cursor"); cursor != nil && string(cursor) != "null" && string(cursor) != `""` {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "the list has one page, and no cursor was given out")
 	}
-	return jsonrpc.Answer{}
+	list := make([]mcp.Tool, 0, len(tools))
+	for _, t := range tools {
+		list = append(list, t.toolDefinition())
+	}
+	slices.SortFunc(list, func(a, b mcp.Tool) int { return strings.Compare(a.Name, b.Name) })
+	return resultAnswer(mcp.ListToolsResult{Tools: list})
 }
 
 // ServeNotification takes what the client tells; everything else needs an id, and

@@ -59,6 +59,20 @@ func init() {
 // IsRunning reports whether this process has a guardian.
 func IsRunning() bool { return own != 0 }
 
+// nameWait bounds how long a hub waits for the name of its guardian.
+const nameWait = 2 * time.Second
+
+// AwaitName waits until the guardian has its name, which it takes once it has started this process. By that name clients tell a hub from
+// a server that another hub has started.
+func AwaitName() {
+	name := proctree.GuardianName(os.Getpid())
+	for end := time.Now().Add(nameWait); own != 0 && time.Now().Before(end); time.Sleep(100 * time.Microsecond) {
+		if p, err := proctree.Find(own); err != nil || p.Hub == name {
+			return
+		}
+	}
+}
+
 // AloneReason returns why this hub serves by itself although hub.json states that it is shared;
 // "": it does not report that.
 func AloneReason() string {

@@ -243,6 +243,21 @@ func (f *Flow) Discover(ctx context.Context, ch Challenge) (*Discovery, error) {
 	return p, f.checkMetadata(meta)
 }
 
+// DiscoverIssuer returns where a person logs in for the server of the Settings at their Issuer. It asks the Issuer alone.
+func (f *Flow) DiscoverIssuer(ctx context.Context) (*Discovery, error) {
+	meta, err := f.readMetadata(ctx, f.set.Issuer)
+	if err == nil && meta == nil {
+		err = errors.New("none of its well-known addresses answers with metadata")
+	}
+	if err == nil {
+		err = f.checkMetadata(meta)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the authorization server %s: %w", showText(f.set.Issuer), err)
+	}
+	return &Discovery{Resource: f.set.Server, Meta: *meta}, nil
+}
+
 func showText(s string) string { return printable.Escape(s, 200) }
 
 // sameIssuer compares issuers as people write them.

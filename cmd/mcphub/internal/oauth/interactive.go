@@ -25,68 +25,136 @@ type Request struct {
 	Earlier *Registration // what this program was at the same issuer before; nil
 	Scopes  []string      // beside the ones that hub.json or the server asks for
 	Port    int           // of the redirect, where hub.json has none; 0: any
+	Return  *Return       // where the browser comes back; nil: to a port of this machine
+	Brief   bool          // no token for renewal is asked for
+	// Registered is given what this program is to the authorization server, once a login by a browser has begun; nil: no one is.
+	Registered func(*Registration)
 }
 
-// Browser has a person log in by a browser on this machine. open is given the address
+// A Return is an address at which a browser comes back with the answer of an authorization server.
+type Return struct {
+	Address string // the redirect
+	// Expect begins to wait for the answer to the request of a state. stop ends that.
+	Expect func(state string) (answers <-chan url.Values, stop func())
+	advice string // if no browser comes back
+}
+
+// Browser has a person log in by a browser: on this machine, if the Request names no Return. open is given the address
 // to be opened, once.
 func (f *Flow) Browser(ctx context.Context, p *Discovery, r Request, open func(address string) error) (*TokenSet, error) {
-	// Many authorization servers know S256 and do not list it; official clients send it to those too. One that lists other ways
-	// only would have the verifier itself go through the browser.
-	if known := p.Meta.CodeChallengeMethodsSupported; known != nil && !slices.Contains(known, "S256") {
-		return nil, fmt.Errorf("the authorization server %s has no PKCE with S256, without which a code could be stolen on its way: its \"code_challenge_methods_supported\" lists %q; it has to list S256", showText(p.Meta.Issuer), showText(strings.Join(known, " ")))
+	if err := checkPages(p); err != nil {
+		return nil, err
 	}
-	if p.Meta.AuthorizationEndpoint == "" {
-		return nil, fmt.Errorf("the authorization server %s has no page for people: its metadata have no \"authorization_endpoint\"", showText(p.Meta.Issuer))
+	back := r.Return
+	if back == nil {
+		all, err := f.listenForRedirect(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		defer closeAll(all)
+		back = f.loopbackReturn(ctx, all)
 	}
-	all, err := f.listenForRedirect(ctx, r)
+	attempt, err := f.Begin(ctx, p, r, back.Address)
 	if err != nil {
 		return nil, err
 	}
-	defer closeAll(all)
-	_, port, _ := net.SplitHostPort(all[0].Addr().String())
-	redirect := f.redirectAddress(port)
+	answers, stop := back.Expect(attempt.State)
+	defer stop()
+	if err := open(attempt.Address); err != nil {
+		return nil, err
+	}
+	select {
+	case answer := <-answers:
+		return attempt.Finish(ctx, answer)
+	case <-ctx.Done():
+		return nil, fmt.Errorf("nobody has logged in: the browser did not come back to %s (%w); if the page said that it does not know this redirect_uri, register it for the client there%s", back.Address, context.Cause(ctx), back.advice)
+	}
+}
+
+// checkPages returns why no browser can be sent to an authorization server.
+func checkPages(p *Discovery) error {
+	// Many authorization servers know S256 and do not list it; official clients send it to those too. One that lists other ways
+	// only would have the verifier itself go through the browser.
+	if known := p.Meta.CodeChallengeMethodsSupported; known != nil && !slices.Contains(known, "S256") {
+		return fmt.Errorf("the authorization server %s has no PKCE with S256, without which a code could be stolen on its way: its \"code_challenge_methods_supported\" lists %q; it has to list S256", showText(p.Meta.Issuer), showText(strings.Join(known, " ")))
+	}
+	if p.Meta.AuthorizationEndpoint == "" {
+		return fmt.Errorf("the authorization server %s has no page for people: its metadata have no \"authorization_endpoint\"", showText(p.Meta.Issuer))
+	}
+	return nil
+}
+
+// An Attempt is a login by a browser that has begun.
+type Attempt struct {
+	Address string // of the page to be opened
+	State   string // that the answer has to have
+
+	flow               *Flow
+	at                 *Discovery
+	identity           *Registration
+	scopes             []string
+	redirect, verifier string
+}
+
+// Begin begins a login by a browser that comes back to a redirect.
+func (f *Flow) Begin(ctx context.Context, p *Discovery, r Request, redirect string) (*Attempt, error) {
+	if err := checkPages(p); err != nil {
+		return nil, err
+	}
 	id, err := f.chooseIdentity(ctx, p, redirect, r.Earlier, "authorization_code")
 	if err != nil {
 		return nil, err
 	}
-	state, verifier := rand.Text(), oauth2.GenerateVerifier()
-	scopes := addOffline(p, f.scopesToAsk(p, r.Scopes))
-	conf := &oauth2.Config{ClientID: id.ID, Endpoint: oauth2.Endpoint{AuthURL: p.Meta.AuthorizationEndpoint}, RedirectURL: redirect, Scopes: scopes}
-	params := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(verifier), oauth2.SetAuthURLParam("resource", p.Resource)}
-	if slices.Contains(scopes, offlineAccess) { // OpenID Connect Core, 11: without it the scope is passed over
+	a := &Attempt{State: rand.Text(), flow: f, at: p, identity: id, scopes: f.scopesToAsk(p, r.Scopes), redirect: redirect, verifier: oauth2.GenerateVerifier()}
+	if r.Registered != nil {
+		r.Registered(id)
+	}
+	if !r.Brief {
+		a.scopes = addOffline(p, a.scopes)
+	}
+	conf := &oauth2.Config{ClientID: id.ID, Endpoint: oauth2.Endpoint{AuthURL: p.Meta.AuthorizationEndpoint}, RedirectURL: redirect, Scopes: a.scopes}
+	params := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(a.verifier), oauth2.SetAuthURLParam("resource", p.Resource)}
+	if slices.Contains(a.scopes, offlineAccess) { // OpenID Connect Core, 11: without it the scope is passed over
 		params = append(params, oauth2.SetAuthURLParam("prompt", "consent"))
 	}
-	address := conf.AuthCodeURL(state, params...)
-	answers := make(chan url.Values, 1)
-	web := &http.Server{Handler: callbackHandler(cmp.Or(f.back.Path, "/"), state, answers), ReadHeaderTimeout: requestTime, ErrorLog: nil}
-	var served sync.WaitGroup
-	for _, at := range all {
-		served.Go(func() { _ = web.Serve(at) })
-	}
-	defer func() {
-		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-		defer cancel()
-		if web.Shutdown(late) != nil { // the browser gets its page
-			_ = web.Close()
-		}
-		served.Wait()
-	}()
-	if err := open(address); err != nil {
-		return nil, err
-	}
-	var answer url.Values
-	select {
-	case answer = <-answers:
-	case <-ctx.Done():
-		return nil, fmt.Errorf("nobody has logged in: the browser did not come back to %s (%w); if the page said that it does not know this redirect_uri, register it for the client there, or write the registered one under \"auth\" of the server in hub.json, as \"redirectHost\", \"callbackPort\" and \"redirectPath\"", redirect, context.Cause(ctx))
-	}
-	code, err := codeOf(answer, &p.Meta)
+	a.Address = conf.AuthCodeURL(a.State, params...)
+	return a, nil
+}
+
+// Finish takes the answer that the browser has brought, whose state the caller has compared, and returns the tokens.
+func (a *Attempt) Finish(ctx context.Context, answer url.Values) (*TokenSet, error) {
+	code, err := codeOf(answer, &a.at.Meta)
 	if err != nil {
 		return nil, err
 	}
-	g := newTokenSet(p, id)
-	g.Scopes = scopes // unless the answer says others
-	return f.askForToken(ctx, g, nil, "authorization_code", url.Values{"code": {code}, "redirect_uri": {redirect}, "code_verifier": {verifier}})
+	g := newTokenSet(a.at, a.identity)
+	g.Scopes = a.scopes // unless the answer says others
+	return a.flow.askForToken(ctx, g, nil, "authorization_code", url.Values{"code": {code}, "redirect_uri": {a.redirect}, "code_verifier": {a.verifier}})
+}
+
+// loopbackReturn returns the Return of listeners on this machine.
+func (f *Flow) loopbackReturn(ctx context.Context, all []net.Listener) *Return {
+	_, port, _ := net.SplitHostPort(all[0].Addr().String())
+	return &Return{
+		Address: f.redirectAddress(port),
+		advice:  ", or write the registered one under \"auth\" of the server in hub.json, as \"redirectHost\", \"callbackPort\" and \"redirectPath\"",
+		Expect: func(state string) (<-chan url.Values, func()) {
+			answers := make(chan url.Values, 1)
+			web := &http.Server{Handler: callbackHandler(cmp.Or(f.back.Path, "/"), state, answers), ReadHeaderTimeout: requestTime, ErrorLog: nil}
+			var served sync.WaitGroup
+			for _, at := range all {
+				served.Go(func() { _ = web.Serve(at) })
+			}
+			return answers, func() {
+				late, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+				defer cancel()
+				if web.Shutdown(late) != nil { // the browser gets its page
+					_ = web.Close()
+				}
+				served.Wait()
+			}
+		},
+	}
 }
 
 // redirectAddress returns the address at which the browser is to come back, on a port of this machine; "": the port is not known yet.

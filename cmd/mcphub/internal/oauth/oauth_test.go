@@ -86,6 +86,58 @@ func TestBrowser(t *testing.T) {
 	}
 }
 
+// A login at the issuer that hub.json names, by a page of the hub: the issuer alone is asked, the browser comes back to the page, and no token
+// for renewal is asked for. An answer of another issuer is refused. What was registered is used again at the same page.
+func TestLoginByAPage(t *testing.T) {
+	t.Parallel()
+	s := oauthtest.New(t)
+	var kind any
+	s.Register = func(m map[string]any) { kind = m["application_type"] }
+	c := client(t, oauth.Settings{Server: s.Resource, Issuer: s.Issuer, Scopes: []string{"tools"}})
+	p, err := c.DiscoverIssuer(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		redirect   string
+		registered int
+		kind       string
+	}{{"https://hub.example/login/proved", 1, "web"}, {"http://127.0.0.1:8080/login/proved", 2, "native"}} {
+		var earlier *oauth.Registration
+		for _, iss := range []string{s.Issuer, "https://evil.example", s.Issuer} {
+			a, err := c.Begin(t.Context(), p, oauth.Request{Brief: true, Earlier: earlier, Registered: func(r *oauth.Registration) { earlier = r }}, tc.redirect)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer := s.Authorize(t, a.Address)
+			if answer.Get("state") != a.State {
+				t.Errorf("the state is %s, want %s", answer.Get("state"), a.State)
+			}
+			answer.Set("iss", iss)
+			g, err := a.Finish(t.Context(), answer)
+			if iss != s.Issuer {
+				if err == nil || !strings.Contains(err.Error(), "another authorization server") {
+					t.Errorf("an answer of another issuer: %v", err)
+				}
+				continue
+			}
+			if err != nil || !s.Accepts(g.Access) || !slices.Equal(g.Scopes, []string{"tools"}) {
+				t.Errorf("%+v: %v", g, err)
+			}
+			if _, err := a.Finish(t.Context(), answer); err == nil {
+				t.Error("a code counts twice")
+			}
+		}
+		if s.Registered() != tc.registered || kind != tc.kind {
+			t.Errorf("%s: registered %d times, as %v", tc.redirect, s.Registered(), kind)
+		}
+	}
+	s.Metadata = func(m map[string]any) { m["issuer"] = "https://evil.example" }
+	if _, err := c.DiscoverIssuer(t.Context()); err == nil || !strings.Contains(err.Error(), "it is another one") {
+		t.Errorf("metadata of another issuer: %v", err)
+	}
+}
+
 // Each fault ends the login before anything secret is sent, or the control, the same
 // without the fault, would fail too.
 func TestFaults(t *testing.T) {

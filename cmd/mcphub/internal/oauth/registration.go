@@ -120,8 +120,12 @@ func (f *Flow) registerClient(ctx context.Context, p *Discovery, redirect string
 	if len(known) > 0 && !slices.Contains(known, byNothing) {
 		method = p.Meta.methodOf("")
 	}
+	kind := "native" // OpenID Connect Registration, 2: such a client has redirects on its own machine alone
+	if strings.HasPrefix(redirect, "https://") {
+		kind = "web"
+	}
 	asked, err := json.Marshal(&oauthex.ClientRegistrationMetadata{
-		ClientName: clientName, RedirectURIs: []string{redirect}, ApplicationType: "native",
+		ClientName: clientName, RedirectURIs: []string{redirect}, ApplicationType: kind,
 		TokenEndpointAuthMethod: method, GrantTypes: append(slices.Clone(grants), "refresh_token"), ResponseTypes: []string{"code"},
 	})
 	if err != nil {

@@ -36,11 +36,14 @@ const (
 	logsPath    = "v1/logs"
 	defaultTime = 10 * time.Second // for a request
 	maxAnswer   = 64 << 10         // bytes of an answer
+	maxRequests = 64               // for one batch, of a collector that has taken nothing yet
 )
 
-// A logCollector takes the lines of the record as log records. It is the only Link to itself: each batch is a request of its own.
+// A logCollector takes the lines of the record as log records. It is the only Link to itself: each batch is a request of its own, or several if the
+// collector cannot read it.
 type logCollector struct {
 	url    string
+	place  string // the url without its password, for messages and the state
 	header http.Header
 	packed bool // by gzip
 	client *http.Client
@@ -48,6 +51,7 @@ type logCollector struct {
 	scope  *common.InstrumentationScope
 
 	records []*logs.LogRecord // of the batch
+	takes   bool              // the collector has taken something: what it refuses is no fault of the settings
 }
 
 // OpenLogs makes the Collector that the variables OTEL_* name, for the hub of a version. It sends nothing.
@@ -97,19 +101,19 @@ func OpenLogs(ctx context.Context, getenv func(string) string, version string, l
 
 // readAddress reads where the log records go: the variable for logs names the address itself, the one for all signals what it begins with.
 func (c *logCollector) readAddress(getenv func(string) string) error {
-	c.url = defaultLogs
+	c.url, c.place = defaultLogs, defaultLogs
 	text, by := Logs.setting(getenv, "ENDPOINT")
 	if text == "" {
 		return nil
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return fmt.Errorf("%s is %q: write http://HOST:PORT or https://HOST:PORT", by, text)
+		return fmt.Errorf("%s is no address: write http://HOST:PORT or https://HOST:PORT", by) // it may have a password
 	}
 	if by == varEndpoint {
 		u = u.JoinPath(logsPath)
 	}
-	c.url = u.String()
+	c.url, c.place = u.String(), u.Redacted()
 	return nil
 }
 
@@ -155,7 +159,7 @@ func readTLS(getenv func(string) string) (*tls.Config, error) {
 }
 
 func (c *logCollector) Name() string  { return "otlp" }
-func (c *logCollector) Place() string { return c.url }
+func (c *logCollector) Place() string { return c.place }
 
 // Connect returns what is there: a connection is made for the first batch.
 func (c *logCollector) Connect(ctx context.Context) (delivery.Link, error) {
@@ -213,19 +217,57 @@ func fillRecord(r *logs.LogRecord, e *trail.Event) {
 	}
 }
 
-// Flush sends the batch. The collector confirms it, or it is sent again. A batch that it cannot read is sent once.
+// Flush sends the batch. The collector confirms it, or it is sent again. A part that the collector cannot read is sent in two halves, down to a
+// single line, which is sent once: a caller whose line is refused does not hide the lines of others.
 func (c *logCollector) Flush(ctx context.Context) (delivery.Receipt, error) {
-	if len(c.records) == 0 {
-		return delivery.Receipt{Confirmed: true}, nil
+	all := delivery.Receipt{Confirmed: true}
+	parts := [][]*logs.LogRecord{c.records}
+	c.records = nil
+	for requests := 0; len(parts) > 0; requests++ {
+		part := parts[len(parts)-1]
+		parts = parts[:len(parts)-1]
+		r, err := c.sendPart(ctx, part)
+		if err != nil {
+			return delivery.Receipt{}, err
+		}
+		if first, second := halves(part); !r.Confirmed && len(second) > 0 && (c.takes || requests+len(parts) < maxRequests-2) {
+			parts = append(parts, second, first) // the first is sent next
+			continue
+		}
+		if all.Refused += r.Refused; r.Refused > 0 {
+			all.Why = r.Why
+		}
 	}
+	return all, nil
+}
+
+// halves returns the log records of one half of the lines, and of the other. Of a single line the second half is empty.
+func halves(part []*logs.LogRecord) (first, second []*logs.LogRecord) {
+	for at := (len(part) + 1) / 2; at > 0; at-- {
+		if at < len(part) && part[at].Body != nil {
+			return part[:at], part[at:]
+		}
+	}
+	for at := (len(part) + 1) / 2; at < len(part); at++ {
+		if part[at].Body != nil {
+			return part[:at], part[at:]
+		}
+	}
+	return part, nil
+}
+
+// sendPart sends log records, of whole lines. The Receipt is not Confirmed if the collector cannot read what was sent.
+func (c *logCollector) sendPart(ctx context.Context, part []*logs.LogRecord) (delivery.Receipt, error) {
 	lines := uint64(0)
-	for _, r := range c.records {
+	for _, r := range part {
 		if r.Body != nil {
 			lines++
 		}
 	}
-	body, err := c.encodeBatch()
-	c.records = nil
+	if lines == 0 {
+		return delivery.Receipt{Confirmed: true}, nil
+	}
+	body, err := c.encodeRecords(part)
 	if err != nil {
 		return delivery.Receipt{}, err
 	}
@@ -249,17 +291,18 @@ func (c *logCollector) Flush(ctx context.Context) (delivery.Receipt, error) {
 	}
 	switch resp.StatusCode {
 	case http.StatusOK, http.StatusAccepted, http.StatusNoContent:
+		c.takes = true
 		refused, why := readRefused(answer)
 		return delivery.Receipt{Confirmed: true, Refused: min(refused, lines), Why: validText(why)}, nil
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity: // so it would be the next time
-		return delivery.Receipt{Confirmed: true, Refused: lines, Why: "the collector answers " + resp.Status}, nil
+		return delivery.Receipt{Refused: lines, Why: "the collector answers " + resp.Status}, nil
 	}
 	return delivery.Receipt{}, fmt.Errorf("the collector answers %s", resp.Status)
 }
 
-// encodeBatch returns the batch as an ExportLogsServiceRequest, which has the fields of LogsData.
-func (c *logCollector) encodeBatch() ([]byte, error) {
-	body, err := proto.Marshal(&logs.LogsData{ResourceLogs: []*logs.ResourceLogs{{Resource: c.of, ScopeLogs: []*logs.ScopeLogs{{Scope: c.scope, LogRecords: c.records}}}}})
+// encodeRecords returns log records as an ExportLogsServiceRequest, which has the fields of LogsData.
+func (c *logCollector) encodeRecords(part []*logs.LogRecord) ([]byte, error) {
+	body, err := proto.Marshal(&logs.LogsData{ResourceLogs: []*logs.ResourceLogs{{Resource: c.of, ScopeLogs: []*logs.ScopeLogs{{Scope: c.scope, LogRecords: part}}}}})
 	if err != nil || !c.packed {
 		return body, err
 	}

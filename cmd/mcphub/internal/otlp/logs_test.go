@@ -203,7 +203,6 @@ func TestWhatACollectorRefuses(t *testing.T) {
 		again  bool
 	}{
 		"a part":    {func(w http.ResponseWriter) { _, _ = w.Write(partial) }, 5, false},
-		"all":       {func(w http.ResponseWriter) { w.WriteHeader(http.StatusBadRequest) }, 30, false},
 		"for now":   {func(w http.ResponseWriter) { w.WriteHeader(http.StatusTooManyRequests) }, 0, true},
 		"the token": {func(w http.ResponseWriter) { w.WriteHeader(http.StatusUnauthorized) }, 0, true},
 		"sends it away": {func(w http.ResponseWriter) {
@@ -227,6 +226,58 @@ func TestWhatACollectorRefuses(t *testing.T) {
 			}
 			if lost := deliverTo(t, dir, map[string]string{"OTEL_EXPORTER_OTLP_LOGS_ENDPOINT": server.URL}, delivered); lost != tc.lost || (len(receiver.got()) > 0) != tc.again {
 				t.Errorf("%d lines are lost, and %d log records have come", lost, len(receiver.got()))
+			}
+		})
+	}
+}
+
+// TestWhatACollectorCannotRead takes nothing else along: of a batch that it refuses, only the line is lost for which that is so. Else a caller whose
+// line the collector refuses would hide the lines of others. One that takes
+// nothing is sent a bounded number of requests.
+func TestWhatACollectorCannotRead(t *testing.T) {
+	const lines = 300
+	for name, tc := range map[string]struct {
+		answer func(r *http.Request, body string) int
+		lost   uint64
+	}{
+		"one line": {func(_ *http.Request, body string) int {
+			if strings.Contains(body, `"n":217,`) {
+				return http.StatusBadRequest
+			}
+			return http.StatusOK
+		}, 1},
+		"every tenth line": {func(_ *http.Request, body string) int {
+			if strings.Contains(body, `5,"prev":`) {
+				return http.StatusBadRequest
+			}
+			return http.StatusOK
+		}, lines / 10},
+		"more than it takes at a time": {func(r *http.Request, _ string) int {
+			if r.ContentLength > 64<<10 {
+				return http.StatusRequestEntityTooLarge
+			}
+			return http.StatusOK
+		}, 0},
+		"all": {func(*http.Request, string) int { return http.StatusUnprocessableEntity }, lines},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, _ := writeRecord(t, lines)
+			requests := 0
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				requests++ // one comes after the other
+				body, _ := io.ReadAll(r.Body)
+				w.WriteHeader(tc.answer(r, string(body)))
+			}))
+			t.Cleanup(server.Close)
+			delivered := func() bool {
+				_, err := os.Stat(filepath.Join(dir, "otlp.json"))
+				return err == nil
+			}
+			if lost := deliverTo(t, dir, map[string]string{"OTEL_EXPORTER_OTLP_LOGS_ENDPOINT": server.URL}, delivered); lost != tc.lost {
+				t.Errorf("%d lines are lost, want %d", lost, tc.lost)
+			}
+			if tc.lost == lines && requests > 2*maxRequests {
+				t.Errorf("%d requests", requests)
 			}
 		})
 	}
@@ -276,6 +327,18 @@ func TestVariablesOfLogs(t *testing.T) {
 		}, "1", zerolog.Nop())
 		if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), tc.name) || strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("%s=%s: %v, want %q", tc.name, tc.value, err, tc.want)
+		}
+	}
+	const address = "http://hub:s3cret@collector:4318/v1/logs"
+	for value, shown := range map[string]bool{address: true, "ftp" + address: false} {
+		c, err := OpenLogs(t.Context(), func(name string) string {
+			if name == "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT" {
+				return value
+			}
+			return ""
+		}, "1", zerolog.Nop())
+		if shown != (err == nil) || err != nil && strings.Contains(err.Error(), "s3cret") || err == nil && (strings.Contains(c.Place(), "s3cret") || !strings.Contains(c.Place(), "collector:4318")) {
+			t.Errorf("%s: the password is shown, or the address is not: %v", value, err)
 		}
 	}
 	c, err := OpenLogs(t.Context(), func(string) string { return "" }, "1", zerolog.Nop())

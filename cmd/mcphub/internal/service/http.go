@@ -17,15 +17,16 @@ import (
 	"mcphub/cmd/mcphub/internal/admin"
 	"mcphub/cmd/mcphub/internal/config"
 	"mcphub/cmd/mcphub/internal/exit"
+	"mcphub/cmd/mcphub/internal/loginpage"
 	"mcphub/cmd/mcphub/internal/notify"
 	"mcphub/cmd/mcphub/internal/setup"
 	"mcphub/hub"
 	"mcphub/internal/rawio"
 )
 
-// serveHTTP listens, and reports where and who may call. All sessions are held to toolsets, if these are not nil. run serves Streamable HTTP there until its ctx
+// serveHTTP listens, and reports where and who may call. All sessions are held to the toolsets of src, if these are not nil. run serves Streamable HTTP there until its ctx
 // ends; done is called after it has ended.
-func serveHTTP(ctx context.Context, s *serving, address string, toolsets []string) (run func(context.Context) error, done func(), err error) {
+func serveHTTP(ctx context.Context, s *serving, address string, src *setup.Source) (run func(context.Context) error, done func(), err error) {
 	file, log := s.made.File, s.log
 	if address == listenConfigured {
 		address = file.HTTP.Listen
@@ -34,13 +35,13 @@ func serveHTTP(ctx context.Context, s *serving, address string, toolsets []strin
 	if err != nil {
 		return nil, nil, exit.Errorf(exit.Failure, "cannot serve HTTP on %s: %w", address, err)
 	}
-	web := &httpServer{addr: ln.Addr().String(), log: log, now: &s.side.http}
+	web := &httpServer{addr: ln.Addr().String(), log: log, now: &s.side.http, desk: src.Desk}
 	settings, err := web.readSettings(ctx, file)
 	if err != nil {
 		return nil, nil, errors.Join(err, ln.Close())
 	}
 	watch, done := context.WithCancel(context.WithoutCancel(ctx))
-	settings.Hurry, settings.Toolsets = hurrySignal(watch), toolsets
+	settings.Hurry, settings.Toolsets = hurrySignal(watch), src.Toolsets
 	if web.front, err = s.hub.NewHTTPFront(settings.HTTPOptions); err != nil {
 		done()
 		return nil, nil, errors.Join(exit.Errorf(exit.Config, "%w", err), ln.Close())
@@ -65,6 +66,7 @@ type httpServer struct {
 	log          zerolog.Logger
 	front        *hub.HTTPFront
 	certificates certificates
+	desk         *loginpage.Desk               // serves the pages on which people log in
 	now          *atomic.Pointer[httpSettings] // in force; the one who tells about them reads it too
 }
 
@@ -101,6 +103,9 @@ func (s *httpServer) readSettings(ctx context.Context, file *config.File) (*http
 		return nil, exit.Errorf(exit.Config, "%s can be reached from other machines, so clients must show a token of their own: add http.tokens to hub.json, or listen on 127.0.0.1", s.addr)
 	}
 	next := &httpSettings{HTTPOptions: opts, file: file, report: &admin.HTTPReport{URL: "http://" + s.addr + "/mcp", Auth: admin.AuthConfigured}}
+	if file.HTTP.Resource != "" {
+		next.Login = s.desk.Serve
+	}
 	if now := s.now.Load(); now != nil && reflect.DeepEqual(now.file.HTTP.Issuers, file.HTTP.Issuers) && now.file.HTTP.Resource == file.HTTP.Resource {
 		next.Resource = now.Resource // it has the issuers' keys, and they may not be reached now
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 
 	"github.com/rs/zerolog"
@@ -12,6 +13,7 @@ import (
 	"mcphub/children/consent"
 	"mcphub/cmd/mcphub/internal/exit"
 	"mcphub/cmd/mcphub/internal/guardian"
+	"mcphub/cmd/mcphub/internal/loginpage"
 	"mcphub/cmd/mcphub/internal/setup"
 	"mcphub/hub"
 	"mcphub/internal/caller"
@@ -25,8 +27,9 @@ type Logger func(w io.Writer, level string) (zerolog.Logger, error)
 // any number over HTTP, until ctx ends.
 func Serve(ctx context.Context, src *setup.Source, log zerolog.Logger, address string) error {
 	if address != "" {
+		src.Desk = new(loginpage.Desk) // it outlasts each reading of hub.json
 		return serveHub(ctx, src, log, os.Stderr, front{ends: true, open: func(s *serving) (func(context.Context) error, func(), error) {
-			return serveHTTP(ctx, s, address, src.Toolsets)
+			return serveHTTP(ctx, s, address, src)
 		}})
 	}
 	client := guardian.ClientPID() // what it starts may not approve calls in its place
@@ -42,7 +45,7 @@ func Serve(ctx context.Context, src *setup.Source, log zerolog.Logger, address s
 	})
 }
 
-// A front is how clients come to a hub.
+// A front connects clients with a hub.
 type front struct {
 	client  consent.ClientProcess             // whom it serves alone
 	clients func(h *hub.Hub) []caller.Process // that are served; nil: they come over HTTP
@@ -78,6 +81,14 @@ func serveHub(ctx context.Context, src *setup.Source, log zerolog.Logger, warnin
 	if overHTTP && made.File.Audit.Stdout {
 		copied = os.Stdout
 	}
+	// The record, the logs and the file of where servers may write are opened beside each other: each waits for the disk.
+	var keeping sync.WaitGroup
+	letGo := func() {}
+	keeping.Go(func() { letGo = src.Keep(f.client, log) })
+	defer func() {
+		keeping.Wait()
+		letGo()
+	}()
 	side := openSidecar(&made, copied)
 	defer side.stopAll()
 	if err := side.openTelemetry(ctx, &made, overHTTP); err != nil {
@@ -92,7 +103,7 @@ func serveHub(ctx context.Context, src *setup.Source, log zerolog.Logger, warnin
 	if f.clients != nil {
 		side.clients = func() []caller.Process { return f.clients(h) }
 	}
-	defer src.Keep(f.client, log)()
+	keeping.Wait() // before a server starts
 	side.startAll(h)
 	defer giveBack()()
 	run, done, err := f.open(s)

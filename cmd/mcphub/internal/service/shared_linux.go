@@ -18,6 +18,7 @@ import (
 	"mcphub/cmd/mcphub/internal/attach"
 	"mcphub/cmd/mcphub/internal/attach/door"
 	"mcphub/cmd/mcphub/internal/exit"
+	"mcphub/cmd/mcphub/internal/guardian"
 	"mcphub/cmd/mcphub/internal/setup"
 	"mcphub/hub"
 	"mcphub/internal/caller"
@@ -78,8 +79,7 @@ func openDoor(s *serving, src *setup.Source, cfg door.Config, logger Logger) (ru
 	if err != nil {
 		return nil, nil, exit.Errorf(exit.Failure, "%w", err)
 	}
-	// Its guardian takes its own name beside this. An adapter that connects before would take the process for no hub, and serve its
-	// client alone.
+	guardian.AwaitName() // an adapter that connects before would take this process for a server, and serve its client alone
 	_ = proctree.Rename(proctree.HubName)
 	d, err := door.New(cfg)
 	if err != nil {

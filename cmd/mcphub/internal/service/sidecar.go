@@ -52,6 +52,11 @@ type sidecar struct {
 func openSidecar(made *setup.Result, copied io.Writer) *sidecar {
 	cfg := &made.Hub
 	a := &sidecar{log: cfg.Log, version: cfg.Version}
+	var err error
+	var opening sync.WaitGroup // beside the record: each waits for the disk
+	if made.Logs != "" {
+		opening.Go(func() { a.book, err = childlog.Open(made.Logs, a.log) })
+	}
 	to := recordTo{copied: copied, lost: func(lines uint64) { a.undelivered.Add(lines) }}
 	if made.Syslog.Address != "" {
 		to.collectors = append(to.collectors, delivery.Syslog(made.Syslog))
@@ -60,16 +65,13 @@ func openSidecar(made *setup.Result, copied io.Writer) *sidecar {
 		to.collectors = append(to.collectors, c)
 	}
 	a.record = keepRecord(cfg, made.Audit, false, retention.Bounds(made.Keep), to)
-	if made.Logs == "" {
-		return a
-	}
-	book, err := childlog.Open(made.Logs, cfg.Log)
-	if err != nil {
+	switch opening.Wait(); {
+	case err != nil:
 		a.log.Warn().Err(err).Msg("what the servers write to stderr is kept in no file")
-		return a
+		a.book = nil
+	case a.book != nil:
+		cfg.OnStderrLine = func(k spec.Key, pid int, line string) { a.book.Say(k.Child, k.Instance, pid, line) }
 	}
-	a.book = book
-	cfg.OnStderrLine = func(k spec.Key, pid int, line string) { book.Say(k.Child, k.Instance, pid, line) }
 	return a
 }
 

@@ -17,6 +17,7 @@ import (
 	"mcphub/cmd/mcphub/internal/config/hubfile"
 	"mcphub/cmd/mcphub/internal/config/keys"
 	"mcphub/cmd/mcphub/internal/exit"
+	"mcphub/cmd/mcphub/internal/loginpage"
 	"mcphub/cmd/mcphub/internal/oauth/logins"
 	"mcphub/cmd/mcphub/internal/secrets"
 	"mcphub/hub"
@@ -31,6 +32,7 @@ import (
 type Result struct {
 	Hub     hub.Config
 	Logins  *logins.Store
+	Desk    *loginpage.Desk // serves the pages on which people over HTTP log in; nil: there are none
 	File    *config.File
 	Logs    string        // folder where the children's stderr is kept; "" if it is not
 	Waiting string        // why this is not hub.json as it reads; "": it is
@@ -82,7 +84,10 @@ func (s *Source) Build(file *config.File, w io.Writer, log zerolog.Logger) (Resu
 	cfg.Secret = s.acceptedResolver(file, home, store.Resolve)
 	r.Logins = Logins(store, kept)
 	cfg.Callers = callertoken.New()
-	cfg.Login, cfg.StartLogin = r.childLogin, r.logInByClient
+	cfg.Login, cfg.StartLogin = r.childLogin, r.startLogin
+	if s.Desk != nil && file.HTTP.Resource != "" { // else no browser has an address of the pages
+		r.Desk, cfg.LoginPages = s.Desk, true
+	}
 	if err := addServers(file, cfg); err != nil {
 		return r, err
 	}

@@ -3,7 +3,9 @@ package setup
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -14,9 +16,12 @@ import (
 	"mcphub/cmd/mcphub/internal/config"
 	"mcphub/cmd/mcphub/internal/config/keys"
 	"mcphub/cmd/mcphub/internal/exit"
+	"mcphub/cmd/mcphub/internal/loginpage"
 	"mcphub/cmd/mcphub/internal/oauth"
 	"mcphub/cmd/mcphub/internal/oauth/logins"
 	"mcphub/cmd/mcphub/internal/secrets"
+	"mcphub/internal/principal"
+	"mcphub/internal/redact"
 	"mcphub/internal/reference"
 )
 
@@ -142,6 +147,9 @@ func (r *Result) LogIn(ctx context.Context, name, principal string, by LoginMeth
 			by.Scopes = append(by.Scopes, was.Scopes...) // more, and not others
 		}
 	}
+	if by.Return != nil {
+		r.useIdentity(&by.Request, at.Meta.Issuer, by.Return.Address)
+	}
 	var g *oauth.TokenSet
 	if by.Device || account.Flow == keys.FlowDevice {
 		g, err = c.Device(ctx, at, by.Request, by.Code)
@@ -155,11 +163,99 @@ func (r *Result) LogIn(ctx context.Context, name, principal string, by LoginMeth
 	return l, r.Logins.Keep(context.WithoutCancel(ctx), l)
 }
 
-// logInByClient works like LogIn for a person whom a client of the hub shows the page.
-func (r *Result) logInByClient(ctx context.Context, name, principal string, page func(address, code string) error) error {
+// startLogin works like LogIn for a person whom a client of the hub shows the page: a page of the hub, if a token names the person.
+func (r *Result) startLogin(ctx context.Context, name string, who principal.Principal, page func(address, code string) error) error {
+	if who.Key() == "" {
+		return r.logInByClient(ctx, name, page)
+	}
+	return r.logInByPage(ctx, name, who, page)
+}
+
+// errLoggedIn is why a login is not waited for any more: there is one.
+var errLoggedIn = errors.New("the person has logged in by another page")
+
+// logInByPage works like LogIn by a page of the hub. The page shows the result when ctx ends: the session, which ends ctx, knows the result by
+// then, so a person who calls again is not given the page again.
+func (r *Result) logInByPage(ctx context.Context, name string, who principal.Principal, page func(address, code string) error) error {
+	account, err := r.Account(ctx, name)
+	switch {
+	case err != nil:
+		return err
+	case r.Desk == nil:
+		return exit.Errorf(exit.Config, "nobody can log in over HTTP: \"http\" in hub.json has no \"resource\", the address of this hub as browsers know it")
+	case account.Flow != "" && account.Flow != keys.FlowBrowser:
+		return exit.Errorf(exit.Config, "nobody logs in at %s by a browser: its \"auth\" has \"flow\": %q", name, account.Flow)
+	}
+	known := ctx
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	_, err := r.LogIn(ctx, name, principal, LoginMethod{
+	ticket, err := r.Desk.Open(loginpage.Order{
+		Base: loginpage.BaseOf(r.File.HTTP.Resource), Server: name, At: redact.URL(account.URL), Who: who, Prove: r.proverOf(who),
+		End: func(err error) { stop(cmp.Or(err, errLoggedIn)) },
+	})
+	if err != nil {
+		return err
+	}
+	result := make(chan error, 1)
+	context.AfterFunc(known, func() { ticket.Close(<-result) })
+	_, err = r.LogIn(ctx, name, who.Key(), LoginMethod{Request: oauth.Request{Return: ticket.Return()}, Page: func(address string) error {
+		ticket.Lead(address)
+		return page(ticket.Link(), "")
+	}})
+	switch cause := context.Cause(ctx); {
+	case err != nil && errors.Is(cause, errLoggedIn):
+		err = nil
+	case err != nil && cause != nil:
+		err = cause
+	}
+	result <- err
+	return err
+}
+
+// useIdentity has a login by a page use what this program is to an issuer already.
+func (r *Result) useIdentity(ask *oauth.Request, issuer, redirect string) {
+	if known := r.Desk.IdentityAt(issuer, redirect); known != nil {
+		ask.Earlier = known
+	}
+	ask.Registered = func(i *oauth.Registration) { r.Desk.NoteIdentity(issuer, redirect, i) }
+}
+
+// proverOf returns what begins a login at the issuer of someone's tokens, by which a browser proves whose it is; nil if no issuer gives them.
+func (r *Result) proverOf(who principal.Principal) func(ctx context.Context, redirect string) (*oauth.Attempt, error) {
+	for i, one := range r.File.HTTP.Issuers {
+		if one.Issuer != who.Issuer {
+			continue
+		}
+		return func(ctx context.Context, redirect string) (*oauth.Attempt, error) {
+			set := oauth.Settings{Server: r.File.HTTP.Resource, Issuer: one.Issuer, ClientID: one.Login.ClientID, Scopes: one.Scopes}
+			var err error
+			if one.Login.Secret != (config.Secret{}) {
+				home, _ := os.UserHomeDir() // without one, what needs it stays relative and is refused
+				if set.ClientSecret, err = readSecret(r.File, "the secret of the client", one.Login.Secret, home, os.LookupEnv); err != nil {
+					return nil, fmt.Errorf("%s: %w", r.File.At("http", "issuers", fmt.Sprint(i), "login"), err)
+				}
+			}
+			f, err := oauth.New(set)
+			if err != nil {
+				return nil, err
+			}
+			at, err := f.DiscoverIssuer(ctx)
+			if err != nil {
+				return nil, err
+			}
+			ask := oauth.Request{Brief: true}
+			r.useIdentity(&ask, one.Issuer, redirect)
+			return f.Begin(ctx, at, ask, redirect)
+		}
+	}
+	return nil
+}
+
+// logInByClient works like LogIn for a person whom a client of the hub shows the page.
+func (r *Result) logInByClient(ctx context.Context, name string, page func(address, code string) error) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	_, err := r.LogIn(ctx, name, "", LoginMethod{
 		Page: func(address string) error { return page(address, "") },
 		Code: func(d oauth.DevicePrompt) {
 			if err := page(cmp.Or(d.Full, d.Address), d.Code); err != nil {

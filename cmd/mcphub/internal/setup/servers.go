@@ -37,11 +37,12 @@ func addServers(file *config.File, cfg *hub.Config) error {
 	}
 	cfg.Environ, cfg.Dir = os.Environ(), dir
 	cfg.Home, _ = os.UserHomeDir() // who calls has said where it is unknown
+	confirmed := consent.New(rundir.State(os.Getenv))
 	if cache := launch.NewMachine(cfg.Environ, cfg.Home, "").CacheFolder(); cache != "" {
 		cfg.Cache = filepath.Join(cache, "catalogue")
 	}
 	for i := range file.Servers {
-		if err := addServer(cfg, file, &file.Servers[i]); err != nil {
+		if err := addServer(cfg, file, &file.Servers[i], confirmed); err != nil {
 			return err
 		}
 	}
@@ -59,8 +60,8 @@ func prefixOf(file *config.File, s *config.Server) string {
 	return s.Name + file.Names.Separator
 }
 
-// addServer turns one entry into a child, or into a broken one with a reason.
-func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
+// addServer turns one entry into a child, or into a broken one with a reason. confirmed has what a person has confirmed for it.
+func addServer(cfg *hub.Config, file *config.File, s *config.Server, confirmed *consent.Store) error {
 	prefix := prefixOf(file, s)
 	broken := func(format string, args ...any) {
 		cfg.Broken = append(cfg.Broken, hub.Broken{Name: s.Name, Prefix: prefix, Reason: fmt.Sprintf(format, args...)})
@@ -132,7 +133,7 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 	}
 	child.Sandbox = sandboxSettings(file, s, cfg.Home)
 	if child.Sandbox.Confines() && file.Path != "" {
-		addRecorded(&child.Sandbox, file.Path, s.Key, cfg)
+		addRecorded(&child.Sandbox, file.Path, s.Key, cfg, confirmed)
 	}
 	if child.Sandbox.Mode == sandbox.Auto {
 		child.Sandbox.Cannot = child.Program().Unheld(sandbox.CurrentKernel())
@@ -208,11 +209,11 @@ func callLimits(l *config.ServerLimits) (turns.Limits, error) {
 }
 
 // addRecorded adds what a person has confirmed that the server opens.
-func addRecorded(s *sandbox.Settings, file, name string, cfg *hub.Config) {
+func addRecorded(s *sandbox.Settings, file, name string, cfg *hub.Config, confirmed *consent.Store) {
 	path, err := filepath.Abs(file)
 	if err == nil {
 		s.Owner = consent.RecordedOwner(path, name)
-		s.Recorded, err = consent.New(rundir.State(os.Getenv)).Recorded(s.Owner)
+		s.Recorded, err = confirmed.Recorded(s.Owner)
 	}
 	if err != nil {
 		cfg.Log.Warn().Err(err).Str("child", name).Msg("what was confirmed for this server cannot be read, so it is closed")

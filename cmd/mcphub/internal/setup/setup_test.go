@@ -7,6 +7,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"mcphub/children/consent"
 	"mcphub/children/spec"
 	"mcphub/cmd/mcphub/internal/config"
 	"mcphub/hub"
@@ -32,7 +33,7 @@ func TestProtocolOfAnEntry(t *testing.T) {
 		"builtin": {"builtin": "files", "protocol": "2025-06-18"}}}`)
 	var cfg hub.Config
 	for i := range f.Servers {
-		if err := addServer(&cfg, f, &f.Servers[i]); err != nil {
+		if err := addServer(&cfg, f, &f.Servers[i], consent.New(t.TempDir())); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -66,7 +67,7 @@ func TestTimeouts(t *testing.T) {
 		"off":      {"command": "x", "disabled": true}}, "limits": {"frame": "1MiB"}, "roots": {"timeout": "5s"}}`)
 	var cfg hub.Config
 	for i := range f.Servers {
-		if err := addServer(&cfg, f, &f.Servers[i]); err != nil {
+		if err := addServer(&cfg, f, &f.Servers[i], consent.New(t.TempDir())); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -103,7 +104,7 @@ func TestPrefixes(t *testing.T) {
 		f := file(t, `{"mcpServers": {"git.hub.io": {"command": "x"}, "own": {"command": "x", "prefix": "a.b."}}`+most+`}`)
 		var cfg hub.Config
 		for i := range f.Servers {
-			if err := addServer(&cfg, f, &f.Servers[i]); err != nil {
+			if err := addServer(&cfg, f, &f.Servers[i], consent.New(t.TempDir())); err != nil {
 				t.Fatal(err)
 			}
 		}

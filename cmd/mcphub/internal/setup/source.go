@@ -15,24 +15,26 @@ import (
 	"mcphub/cmd/mcphub/internal/config/jsonc"
 	"mcphub/cmd/mcphub/internal/config/keys"
 	"mcphub/cmd/mcphub/internal/exit"
+	"mcphub/cmd/mcphub/internal/loginpage"
 	"mcphub/internal/printable"
 	"mcphub/rootsmgr/guard"
 )
 
 // A Source is the origin of the configuration of a hub.
 type Source struct {
-	Version     string      // of this program
-	Config      string      // --config: the file to read; "" for the one that is found
-	Text        string      // a file that is read instead of Config, as if it stood there; "": Config itself
-	Bytes       []byte      // text that counts instead of Config's, which need not be there; nil: none
-	Roots       string      // --roots: directories separated by commas
-	RootsGiven  func() bool // --roots was on the command line, empty or not
-	Toolsets    []string    // --toolset: the names of toolsets; nil: nothing
-	Set         []string    // --set: keys of hub.json that count for more than the file, "roots.timeout=5s"
-	NoAuth      bool        // --no-auth: no one who calls over HTTP needs a token
-	WithoutLock bool        // nothing is withheld by hub.lock: it is about to be compared, or written again
-	BuiltinOnly bool        // the embedded server alone, whatever files there are
-	Shares      bool        // several clients may share this hub, and servers that keep no part of a session
+	Version     string          // of this program
+	Config      string          // --config: the file to read; "" for the one that is found
+	Text        string          // a file that is read instead of Config, as if it stood there; "": Config itself
+	Bytes       []byte          // text that counts instead of Config's, which need not be there; nil: none
+	Roots       string          // --roots: directories separated by commas
+	RootsGiven  func() bool     // --roots was on the command line, empty or not
+	Toolsets    []string        // --toolset: the names of toolsets; nil: nothing
+	Set         []string        // --set: keys of hub.json that count for more than the file, "roots.timeout=5s"
+	NoAuth      bool            // --no-auth: no one who calls over HTTP needs a token
+	WithoutLock bool            // nothing is withheld by hub.lock: it is about to be compared, or written again
+	BuiltinOnly bool            // the embedded server alone, whatever files there are
+	Desk        *loginpage.Desk // serves the pages on which people over HTTP log in; nil: there are none
+	Shares      bool            // several clients may share this hub, and servers that keep no part of a session
 
 	Consent   *consent.Store // what a person has accepted of hub.json; nil: the file counts as it is
 	Reach     *consent.Reach // what servers of this process may write; nil: it is not on record

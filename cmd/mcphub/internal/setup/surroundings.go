@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"mcphub/children/consent"
 	"mcphub/children/launch"
 	"mcphub/cmd/mcphub/internal/config"
 	"mcphub/cmd/mcphub/internal/config/hubfile"
@@ -210,6 +212,7 @@ func (c *clientReader) buildReading(r *reading) error {
 		return nil
 	}
 	r.cfg = hub.Config{Home: c.made.Home}
+	confirmed := consent.New(rundir.State(os.Getenv))
 	for i := range r.file.Servers {
 		s := &r.file.Servers[i]
 		was, now := ownFiles(c.file, &c.file.Servers[i], c.made.Home), ownFiles(r.file, s, c.made.Home)
@@ -219,7 +222,7 @@ func (c *clientReader) buildReading(r *reading) error {
 			p.Text, p.Hint = "another file for each client cannot be accepted for all", "name one for all, or give this client a hub of its own"
 			s.Err = &p
 		}
-		if err := addServer(&r.cfg, r.file, s); err != nil {
+		if err := addServer(&r.cfg, r.file, s, confirmed); err != nil {
 			return err
 		}
 	}

@@ -15,5 +15,5 @@
 //
 // The configuration is the caller's and is not changed. A [Result] is a value.
 //
-// It calls no tool. If Options.Confined is set, it starts no server that the kernel does not hold.
+// It calls no tool but those of Options.Calls, and these at each start. If Options.Confined is set, it starts no server that the kernel does not hold.
 package trial

@@ -2,8 +2,10 @@ package trial
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -35,8 +37,17 @@ type Options struct {
 	// to have. Try records for it, if the kernel holds the server and gives notices.
 	Confirm func(server string, closed learn.Recording) ([]sandbox.RecordedPath, error)
 
+	// Calls are made at each start, in order, once the servers have listed what they offer.
+	Calls []Call
+
 	// Watch, if set, is given at each start a function that returns how the servers stand, until over is called. It must not block.
 	Watch func(look func() status.Hub) (over func())
+}
+
+// A Call is one call of a tool.
+type Call struct {
+	Tool string // as clients call it, or as its server does
+	Args []byte // a JSON object
 }
 
 // Observation holds what servers offered during one start, and how they were at its end.
@@ -45,6 +56,7 @@ type Observation struct {
 	Tools     map[string][]client.Tool // of each server
 	Prompts   []string                 // of all servers together
 	Resources []string                 // URIs; likewise
+	Failed    []string                 // why calls failed, in words; empty if each one worked
 }
 
 // Start starts the servers of a configuration, all of them, and returns when they have
@@ -69,6 +81,10 @@ func Start(ctx context.Context, cfg hub.Config, o Options) (*Observation, error)
 				defer o.Watch(c.Status)()
 			}
 			err := seen.askServers(ctx, c)
+			for i := 0; err == nil && i < len(o.Calls); i++ {
+				err = seen.makeCall(ctx, c, &o.Calls[i])
+			}
+			seen.Status = c.Status()
 			if err == nil && cfg.Record != nil {
 				cfg.Record.WaitQuiet(ctx, 0)
 			}
@@ -93,7 +109,36 @@ func (s *Observation) askServers(ctx context.Context, c *client.Session) error {
 	if s.Resources, err = listNames(ctx, c, "resources", "uri"); err != nil {
 		return err
 	}
-	s.Status = c.Status()
+	return nil
+}
+
+// makeCall makes a call, and notes why it failed. Its error ends the trial.
+func (s *Observation) makeCall(ctx context.Context, c *client.Session, call *Call) error {
+	tool := call.Tool
+	for _, offered := range s.Tools {
+		for i := range offered {
+			if t := &offered[i]; call.Tool == t.ToolName || call.Tool == t.OwnName {
+				tool = t.Name
+			}
+		}
+	}
+	result, err := c.CallTool(ctx, tool, call.Args)
+	var refused *jsonrpc.Error
+	switch {
+	case errors.As(err, &refused):
+		s.Failed = append(s.Failed, call.Tool+": "+refused.Message)
+	case err == nil && string(jsonrpc.Get(result, "isError")) == "true":
+		var texts []string
+		err = jsonrpc.Elements(jsonrpc.Get(result, "content"), func(item []byte) bool {
+			text, _ := jsonrpc.String(jsonrpc.Get(item, "text"))
+			texts = append(texts, text)
+			return true
+		})
+		s.Failed = append(s.Failed, call.Tool+": "+strings.Join(texts, "\n"))
+		return err
+	default:
+		return err
+	}
 	return nil
 }
 

@@ -3,6 +3,9 @@ package trial
 import (
 	"context"
 	"fmt"
+	"os"
+	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -24,6 +27,7 @@ type Attempt struct {
 	Tools     []client.Tool
 	Prompts   []string
 	Resources []string
+	Failed    []string // why calls of Options.Calls failed
 }
 
 // Ready reports whether the server has answered the handshake and listed its tools.
@@ -101,6 +105,7 @@ func recordRun(ctx context.Context, cfg hub.Config, c *hub.Child, o Options) (ru
 			}
 		}
 	}
+	var tried []sandbox.RecordedPath
 	for round := 0; ; round++ {
 		cfg.Record = &sandbox.Recorder{}
 		if run, err = startOne(ctx, cfg, *c, o); err != nil {
@@ -125,6 +130,12 @@ func recordRun(ctx context.Context, cfg hub.Config, c *hub.Child, o Options) (ru
 				facts.Named = append(facts.Named, p.Path)
 			}
 		}
+		facts.Tried = nil
+		for _, p := range tried {
+			if _, err := os.Lstat(p.Path); err != nil { // no start has made it
+				facts.Tried = append(facts.Tried, p.Path)
+			}
+		}
 		closed = learn.Record(facts)
 		closed.Own, closed.Shown = pathsBeyond(closed.Own, had), pathsBeyond(closed.Shown, had)
 		if round == maxRounds || len(closed.Own)+len(closed.Shown) == 0 {
@@ -134,8 +145,25 @@ func recordRun(ctx context.Context, cfg hub.Config, c *hub.Child, o Options) (ru
 		if err != nil || len(given) == 0 {
 			return run, closed, err
 		}
-		c.Spec.Sandbox.Recorded = sandbox.Recorded{Of: held.Of, Paths: append(slices.Clip(had), given...)}
+		had = slices.DeleteFunc(slices.Clone(had), func(p sandbox.RecordedPath) bool { return isReplaced(p, tried, given) })
+		for _, p := range given {
+			if p.Use == sandbox.Writes && p.Temporary == "" {
+				tried = append(tried, p)
+			}
+		}
+		c.Spec.Sandbox.Recorded = sandbox.Recorded{Of: held.Of, Paths: append(had, given...)}
 	}
+}
+
+// isReplaced reports whether a path was given in this trial for a name that a pattern stands for now, or by a pattern that was too narrow.
+func isReplaced(p sandbox.RecordedPath, tried, given []sandbox.RecordedPath) bool {
+	return slices.ContainsFunc(given, func(g sandbox.RecordedPath) bool {
+		if g.Temporary == "" || filepath.Dir(g.Path) != filepath.Dir(p.Path) {
+			return false
+		}
+		is, err := path.Match(g.Temporary, filepath.Base(p.Path))
+		return g.Path == p.Path || err == nil && is && slices.Contains(tried, p)
+	})
 }
 
 // pathsBeyond returns the paths that others do not give.
@@ -169,7 +197,7 @@ func startOne(ctx context.Context, cfg hub.Config, c hub.Child, o Options) (Atte
 	if err != nil {
 		return Attempt{}, err
 	}
-	r := Attempt{Spec: c.Spec, Tools: seen.Tools[c.Spec.Name], Prompts: seen.Prompts, Resources: seen.Resources}
+	r := Attempt{Spec: c.Spec, Tools: seen.Tools[c.Spec.Name], Prompts: seen.Prompts, Resources: seen.Resources, Failed: seen.Failed}
 	for i := range seen.Status.Children {
 		if st := &seen.Status.Children[i]; st.Server == c.Spec.Name {
 			r.Status = *st
@@ -213,7 +241,7 @@ func kernelRefusals(r *Attempt, closed learn.Recording) (all []sandbox.Refusal) 
 		all = append(all, f)
 	}
 	held := r.Status.Sandbox
-	reads := hints.Reader{Profile: held.Profile, Named: held.Named, Never: held.Never}
+	reads := hints.Reader{Profile: held.Profile, Named: held.Named, Never: held.Never, Brokers: sandbox.CurrentKernel().Asks()}
 	for line := range strings.Lines(r.Status.Stderr) {
 		found, ok, first := reads.ReadStderr(line)
 		if ok && first && !slices.ContainsFunc(closed.Shown, func(p sandbox.RecordedPath) bool {

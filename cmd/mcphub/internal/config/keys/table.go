@@ -39,7 +39,7 @@ var (
 // callLimits bound calls, of a server or of some of its tools.
 var callLimits = []Key{
 	{Name: "calls", Guard: true, Note: "no limit", Spec: wholeNumber(0, 1_000_000), Text: "Calls under way at a time, of all sessions and processes of the server; `0`: any number. More wait. See [servers.md](servers.md#limits-on-calls)."},
-	{Name: "queue", Guard: true, Note: "32", Spec: wholeNumber(0, 10_000), Text: "Calls that wait where `calls` is set; one more is refused."},
+	{Name: "queue", Guard: true, Note: "32", Spec: wholeNumber(0, 10_000), Text: "Calls that wait if `calls` is set; one more is refused."},
 	{Name: "rate", Guard: true, Note: "no limit", Spec: stringValue(checkRate), Text: "Calls that begin in any second, minute or hour: `10/s`, `60/min`, `1000/h`. One more is refused."},
 }
 
@@ -58,7 +58,7 @@ var Table = objectOf(
 	)},
 	Key{Name: "expose", Text: "Which tools of the children are listed. A plain string is short for `mode`.", Spec: &Spec{Kind: KindObject, Short: "mode", Keys: []Key{
 		{Name: "mode", Def: `"direct"`, Spec: choiceOf("direct", "search", "auto"),
-			Text: "`direct` lists every tool of every child. `search` lists the tools of the hub and of `tools.always`; `find-tools` finds the others, and all can be called. `auto` is `search` where all definitions take more than `tokens`, and `direct` otherwise."},
+			Text: "`direct` lists every tool of every child. `search` lists the tools of the hub and of `tools.always`; `find-tools` finds the others, and all can be called. `auto` is `search` if all definitions take more than `tokens`, and `direct` otherwise."},
 		{Name: "tokens", Def: `20000`, Spec: wholeNumber(1, 100_000_000), Text: "What `auto` lists at most: tokens of a model's context, at four bytes a token."},
 	}}},
 	Key{Name: "toolsets", Guard: true, Text: "What sessions see of the servers, by name; see [servers.md](servers.md#toolsets).", Spec: &Spec{Kind: KindMap, Named: checkToolset, Elem: guardingObject(
@@ -71,7 +71,7 @@ var Table = objectOf(
 	Key{Name: "clients", Guard: true, Text: "Toolsets by the name that a client gives itself. See [servers.md](servers.md#who-has-which-toolset).", Spec: &Spec{Kind: KindMap, Named: notEmpty, Elem: someOf(nameSpec)}},
 	Key{Name: "projects", Guard: true, Text: "Toolsets by the folder in which, or below which, a client on this machine was started. See [servers.md](servers.md#who-has-which-toolset).", Spec: &Spec{Kind: KindMap, Named: notEmpty, Elem: someOf(nameSpec)}},
 	Key{Name: "results", Text: "Results of tools that are too large for a client; see [results.md](results.md).", Spec: objectOf(
-		Key{Name: "max", Def: `"off"`, Spec: resultSpec, Text: "The most text that one result brings. Of a larger one the client gets head and tail, and a link to the whole. `\"off\"`: whatever the server sends. Its tools are listed without `outputSchema` where there is such a bound."},
+		Key{Name: "max", Def: `"off"`, Spec: resultSpec, Text: "The most text that one result brings. Of a larger one the client gets head and tail, and a link to the whole. `\"off\"`: whatever the server sends. Its tools are listed without `outputSchema` if there is such a bound."},
 	)},
 	Key{Name: "attach", Text: "Whether the windows of a user share one hub; see [sharing.md](sharing.md). A plain string is short for `mode`.", Spec: &Spec{Kind: KindObject, Short: "mode", Keys: []Key{
 		{Name: "mode", Def: `"off"`, Spec: choiceOf(AttachOff, AttachAuto),
@@ -85,10 +85,10 @@ var Table = objectOf(
 		Key{Name: "type", Spec: &Spec{Kind: KindString}, Text: "Has no effect: a line of text is asked for."},
 	))},
 	Key{Name: "secrets", Text: "Where the values of `${keyring:NAME}` and `${input:ID}` are kept; see [secrets.md](secrets.md).", Spec: objectOf(
-		Key{Name: "store", Restart: true, Def: `"keyring"`, Spec: choiceOf(StoreKeyring, StoreFile), Text: "`keyring`: the system's, and a file encrypted by age where there is none. `file`: that file alone."},
+		Key{Name: "store", Restart: true, Def: `"keyring"`, Spec: choiceOf(StoreKeyring, StoreFile), Text: "`keyring`: the system's, and a file encrypted by age if there is none. `file`: that file alone."},
 		Key{Name: "identity", Restart: true, Def: `""`, Note: "`secrets.identity` beside the encrypted file", Spec: &Spec{Kind: KindString, Expand: ExpandNow}, Text: "The file of the key of age, which its owner alone can read. `mcphub secret set` makes it."},
 	)},
-	Key{Name: "auth", Text: "How this program logs in at servers, where they say nothing else; see [logins.md](logins.md).", Spec: objectOf(
+	Key{Name: "auth", Text: "How this program logs in at servers, if they say nothing else; see [logins.md](logins.md).", Spec: objectOf(
 		Key{Name: "clientId", Note: "registered by itself", Spec: &Spec{Kind: KindString, Expand: ExpandNow, Valid: orNone(checkDocument)}, Text: "The https address of a client id metadata document of this program. Authorization servers that take no such document are left to register it, or to `auth.clientId` of the server."},
 	)},
 	Key{Name: "roots", Guard: true, Text: "The directories that clients put in scope.", Spec: rootsTable},
@@ -97,7 +97,7 @@ var Table = objectOf(
 		Key{Name: "timeout", Def: `"2m"`, Spec: durationSpan(time.Millisecond, day), Text: "How long a question stands before it counts as a no."},
 		Key{Name: "from", Guard: true, Note: "`[\"client\"]`", Spec: someOf(choiceOf(FromClient, FromTerminal, FromConsole)), Text: "Who may answer, all of them at once. `client`: a person behind the client. `terminal`: one at `mcphub approve`. `console`: one on the page of the console. The last two are the hub's user, and on Linux alone: elsewhere a file that names them is refused. See [approval.md](approval.md)."},
 		Key{Name: "local", Def: `"off"`, Spec: choiceOf("off", LocalTTY), Text: "`tty` is an older way to write `\"from\": [\"client\", \"terminal\"]`. It has no effect beside `from`."},
-		Key{Name: "notify", Def: `"auto"`, Spec: choiceOf(NotifyAuto, NotifyOff), Text: "`auto`: where `terminal` or `console` may answer, the desktop shows that a question waits, with server and tool. It answers nothing. Linux only."},
+		Key{Name: "notify", Def: `"auto"`, Spec: choiceOf(NotifyAuto, NotifyOff), Text: "`auto`: if `terminal` or `console` may answer, the desktop shows that a question waits, with server and tool. It answers nothing. Linux only."},
 	)},
 	Key{Name: "audit", Text: "The record of every decision.", Spec: objectOf(
 		Key{Name: "dir", Restart: true, Def: `""`, Note: "a folder of the XDG state folder", Spec: &Spec{Kind: KindString, Expand: ExpandNow},
@@ -136,9 +136,9 @@ var Table = objectOf(
 		Key{Name: "calls", Restart: true, Def: `256`, Spec: wholeNumber(1, 1_000_000), Text: "Calls under way at a time."},
 		Key{Name: "children", Restart: true, Def: `256`, Spec: wholeNumber(1, 100_000), Text: "Child processes and connections at a time. Beyond it the hub stops the one that has been idle longest and belongs to no session. If there is none, the call fails with the reason."},
 		Key{Name: "principal", Text: "What one principal may take of it: whoever `http.tokens` or `http.issuers` name. The user of this machine alone is not held to it. See [http.md](http.md#fair-shares).", Spec: objectOf(
-			Key{Name: "sessions", Restart: true, Note: "three quarters of `limits.sessions` where there may be others", Spec: wholeNumber(1, 1_000_000), Text: "Sessions at a time."},
+			Key{Name: "sessions", Restart: true, Note: "three quarters of `limits.sessions` if there may be others", Spec: wholeNumber(1, 1_000_000), Text: "Sessions at a time."},
 			Key{Name: "calls", Restart: true, Note: "`limits.calls`", Spec: wholeNumber(1, 1_000_000), Text: "Calls under way at a time, of all its sessions. More wait, four times as many at most."},
-			Key{Name: "children", Note: "three quarters of `limits.children` where there may be others", Spec: wholeNumber(1, 100_000), Text: "Child processes and connections at a time that serve nobody else."},
+			Key{Name: "children", Note: "three quarters of `limits.children` if there may be others", Spec: wholeNumber(1, 100_000), Text: "Child processes and connections at a time that serve nobody else."},
 			Key{Name: "rate", Restart: true, Note: "no limit", Spec: wholeNumber(1, 1_000_000), Text: "Calls a second that go on to servers, and other messages that do. See [http.md](http.md#fair-shares)."},
 			Key{Name: "burst", Restart: true, Note: "`rate`", Spec: wholeNumber(1, 1_000_000), Text: "Of them at once, after a pause."},
 		)},
@@ -168,7 +168,7 @@ var Entry = objectOf(
 		Key{Name: "clientId", Note: "registered by itself", Spec: &Spec{Kind: KindString, Expand: ExpandNow}, Text: "The client that was registered at the authorization server for this program, or the https address of a client id metadata document."},
 		Key{Name: "clientSecret", Spec: &Spec{Kind: KindString, Expand: ExpandNow, Secrets: true}, Text: "Its secret, or its private key in PEM: a reference such as `${keyring:NAME}`."},
 		Key{Name: "scopes", Note: "those that the server asks for", Spec: listOf(nameSpec), Text: "What the login is to be good for."},
-		Key{Name: "issuer", Note: "the first that the server names", Spec: &Spec{Kind: KindString, Expand: ExpandNow, Valid: orNone(checkIssuer)}, Text: "The authorization server, where the server names several. Its address may be a private one, which needs this key: one on another port of this machine too."},
+		Key{Name: "issuer", Note: "the first that the server names", Spec: &Spec{Kind: KindString, Expand: ExpandNow, Valid: orNone(checkIssuer)}, Text: "The authorization server, if the server names several. Its address may be a private one, which needs this key: one on another port of this machine too."},
 		Key{Name: "flow", Note: "browser", Spec: choiceOf(FlowBrowser, FlowDevice, FlowClient, FlowExchange), Text: "`browser`: on this machine. `device`: by a code, on any device. `client`: the client logs in itself, and no person is asked. `exchange`: the server is called with a token in exchange for each HTTP caller's own ([logins.md](logins.md#a-token-in-exchange))."},
 		Key{Name: "redirectHost", Note: RedirectIP, Spec: choiceOf(RedirectIP, RedirectName), Text: "The host of the redirect, at which the browser comes back to this machine, as the registration of the client has it. `oauth` with a `callbackPort`, as Claude Code writes it, means `localhost`. A `redirectUri` is split into these keys."},
 		Key{Name: "redirectPath", Note: RedirectPath, Spec: stringValue(orNone(checkRedirectPath)), Text: "The path of the redirect. `\"\"`: none."},
@@ -201,7 +201,7 @@ var Entry = objectOf(
 	Key{Name: "tools", Guard: true, Text: "Which of its tools are offered, and how. A plain list is short for `include`.", Spec: &Spec{Kind: KindObject, Closed: true, Short: "include", Keys: []Key{
 		{Name: "include", Guard: true, Note: "all", Spec: someOf(patternSpec), Text: "Patterns of tools to offer (`*` any text, `?` one character)."},
 		{Name: "exclude", Guard: true, Spec: listOf(patternSpec), Text: "Patterns of tools to hold back, also from `call-tool`; stronger than `include`."},
-		{Name: "always", Spec: listOf(patternSpec), Text: "Patterns of tools that are listed also where `expose` lists no others; of those that `include` and `exclude` leave."},
+		{Name: "always", Spec: listOf(patternSpec), Text: "Patterns of tools that are listed also if `expose` lists no others; of those that `include` and `exclude` leave."},
 		{Name: "rename", Spec: &Spec{Kind: KindMap, Named: checkToolName, Elem: stringValue(checkShownName)}, Text: "What clients know as the tool's own name, by the server's own name. Rules, the record and all other keys go by the latter. See [servers.md](servers.md#names-and-words-of-your-own)."},
 		{Name: "describe", Spec: &Spec{Kind: KindMap, Named: checkToolName, Elem: nameSpec}, Text: "The description of a tool, instead of the server's."},
 		{Name: "set", Guard: true, Spec: &Spec{Kind: KindMap, Named: checkToolName, Elem: &Spec{Kind: KindMap, Named: checkPointer, Elem: &Spec{Kind: KindJSON}}}, Text: "Arguments with a fixed value: by tool, then by JSON pointer. Clients do not see them, and a call that gives one is refused. No variable is replaced in a value."},
@@ -246,7 +246,7 @@ var rootsTable = objectOf(
 		}}}},
 	Key{Name: "map", Guard: true, Text: "Which directories here the roots of remote workspaces mean, by the beginning of their URI, such as `vscode-remote://ssh-remote+host/home/me`. The longest that fits counts. Relative ones start at the folder of this file. See [roots.md](roots.md#remote-workspaces).",
 		Spec: &Spec{Kind: KindMap, Named: checkRemote, Elem: placeValue()}},
-	Key{Name: "when", Guard: true, Text: "What holds for paths where no boundary is known.", Spec: guardingObject(
+	Key{Name: "when", Guard: true, Text: "What holds for paths if no boundary is known.", Spec: guardingObject(
 		Key{Name: "unsupported", Guard: true, Def: `"` + WhenProject + `"`, Spec: choiceOf(WhenProject, WhenAllow, WhenDeny), Text: "The client cannot give roots, and there is no fallback. `project`: a client over stdio has the project that its working directory lies in. Without a project, and over HTTP, every path is allowed. See [roots.md](roots.md#clients-without-roots)."},
 		Key{Name: "empty", Guard: true, Def: `"deny"`, Spec: allowSpec, Text: "The client answered that it has none."},
 		Key{Name: "failed", Guard: true, Def: `"deny"`, Spec: allowSpec, Text: "The client did not answer, or nothing it named could be used, and there is no fallback."},
@@ -279,12 +279,12 @@ var policyTable = guardingObject(
 
 var httpTable = objectOf(
 	Key{Name: "listen", Restart: true, Def: `"127.0.0.1:0"`, Spec: &Spec{Kind: KindString, Expand: ExpandNow, Valid: checkListen}, Text: "Address to listen on; port 0 picks one."},
-	Key{Name: "auth", Guard: true, Def: `"token"`, Spec: choiceOf(AuthToken, AuthNone), Text: "`token`: a client shows a bearer token: one of `tokens` or of `issuers`, and where there is neither, the one that the hub makes. `none`: whoever reaches the address may call, with roots of its own choice: every user and process of this machine, the servers of hubs as well; only on loopback, and not with `tokens` or `issuers`. See [http.md](http.md#who-may-call)."},
+	Key{Name: "auth", Guard: true, Def: `"token"`, Spec: choiceOf(AuthToken, AuthNone), Text: "`token`: a client shows a bearer token: one of `tokens` or of `issuers`, and if there is neither, the one that the hub makes. `none`: whoever reaches the address may call, with roots of its own choice: every user and process of this machine, the servers of hubs as well; only on loopback, and not with `tokens` or `issuers`. See [http.md](http.md#who-may-call)."},
 	Key{Name: "hosts", Spec: listOf(nameSpec), Text: "More names by which clients may call it (the Host header)."},
 	Key{Name: "origins", Spec: listOf(nameSpec), Text: "Web pages that may call it (the Origin header)."},
 	Key{Name: "trustedProxies", Spec: listOf(stringValue(checkNetwork)), Text: "Addresses and networks (`10.0.0.0/8`) of reverse proxies whose `X-Forwarded-For` or `Forwarded` tells where a request comes from, for the record and the log. Nothing is decided by it. See [http.md](http.md#what-is-refused)."},
 	Key{Name: "peers", Spec: listOf(stringValue(checkPeer)), Text: "Addresses of the other hubs of the same `stateKey` (`http://hub-1:8765`). A hub forwards what is for a session of another one, so that a balancer may send each request to any of them. A name stands for all addresses that it has, so the name of a headless service is enough. See [team.md](team.md#a-balancer-that-takes-turns)."},
-	Key{Name: "idle", Def: `"30m"`, Spec: durationSpan(time.Millisecond, 365*day), Text: "A session ends when it has had no connection and no request for this time. One that is idle ends earlier where another principal would be refused."},
+	Key{Name: "idle", Def: `"30m"`, Spec: durationSpan(time.Millisecond, 365*day), Text: "A session ends when it has had no connection and no request for this time. One that is idle ends earlier if another principal would be refused."},
 	Key{Name: "poll", Def: `"0s"`, Spec: durationSpan(0, day), Text: "End the connection of a request after this time, and let the client come back for the rest (2025-11-25). For proxies that end long connections; `0`: never."},
 	Key{Name: "drain", Def: `"5s"`, Spec: durationSpan(0, time.Hour), Text: "After TERM the hub serves on for so long, while `/readyz` says that it stops and no session opens: whoever spreads clients among hubs finds that out meanwhile. See [http.md](http.md#stopping-it)."},
 	Key{Name: "grace", Def: `"20s"`, Spec: durationSpan(0, day), Text: "How long calls under way may take after that. What is left then is ended, and its client told."},
@@ -305,7 +305,7 @@ var httpTable = objectOf(
 		Key{Name: "roots", Guard: true, Note: "no ceiling", Spec: someOf(placeValue()), Text: "Directories that its client never leaves, whatever else allows it. Patterns too: see [roots.md](roots.md)."},
 		Key{Name: "toolsets", Guard: true, Note: "any", Spec: someOf(nameSpec), Text: "Toolsets that its client may have, and no others. See [servers.md](servers.md#toolsets)."},
 	))},
-	Key{Name: "when", Guard: true, Text: "What holds for the clients of `tokens` and `issuers` where no boundary is known.", Spec: guardingObject(
+	Key{Name: "when", Guard: true, Text: "What holds for the clients of `tokens` and `issuers` if no boundary is known.", Spec: guardingObject(
 		Key{Name: "noRoots", Guard: true, Def: `"deny"`, Spec: allowSpec, Text: "Neither the client nor its token names roots, and there is no fallback. `deny`: no path is open to it. `allow`: `roots.when` decides, so that by default every path is. See [http.md](http.md#directories-of-a-token)."},
 	)},
 	Key{Name: "resource", Guard: true, Note: "none", Spec: EndpointSpec, Text: "The address of this hub as clients know it, such as `https://hub.example/mcp`; needed with `issuers`. See [http.md](http.md#tokens-of-an-authorization-server)."},
@@ -324,6 +324,11 @@ var httpTable = objectOf(
 			Key{Name: "claim", Required: true, Guard: true, Spec: nameSpec, Text: "The claim, such as `groups`: a text or a list of texts."},
 			Key{Name: "values", Required: true, Guard: true, Text: "Toolsets for each value. A token with several values may have all of theirs, one with none of them no toolset at all: it is refused.",
 				Spec: &Spec{Kind: KindMap, Named: notEmpty, Elem: someOf(nameSpec)}},
+		)},
+		Key{Name: "login", Guard: true, Note: "the hub registers itself", Text: "The client by which a person shows the hub in a browser who they are, before they log in at a server. See [logins.md](logins.md#over-http).", Spec: guardingObject(
+			Key{Name: "clientId", Required: true, Guard: true, Spec: nameSpec, Text: "What you have registered, with the redirect `https://hub.example/login/proved`."},
+			Key{Name: "env", Guard: true, Spec: stringValue(CheckVariable), Text: "The variable of the hub's environment that holds its secret; this, `file` or neither."},
+			Key{Name: "file", Guard: true, Spec: placeValue(), Text: "A file that holds its secret and that no other user can read; this, `env` or neither."},
 		)},
 	))},
 )

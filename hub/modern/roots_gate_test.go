@@ -20,18 +20,18 @@ type modelTicket struct {
 	k     *ticket
 	set   string
 	ahead int // calls before it when it arrived, those inside counted as one
-	turns int // that were given since it arrived
+	sets  int // that were admitted since it arrived
 }
 
-// All who are inside together bring the same roots; no one waits whose turn
-// it could be; no caller waits for more turns than there were calls before it;
+// All who are inside together bring the same roots; no call waits that could
+// be admitted; no caller waits for more sets than there were calls before it;
 // no more than most wait; and when all have left there is no one.
-func TestTurnsAreFair(t *testing.T) {
+func TestGateIsFair(t *testing.T) {
 	t.Parallel()
 	seeds.Check(t, func(t *rapid.T) {
 		most := rapid.IntRange(0, 8).Draw(t, "most")
-		gate := newTurns(most)
-		var in, out []*modelTicket // with a turn, and waiting in order of arrival
+		gate := newRootsGate(most)
+		var in, out []*modelTicket // admitted, and waiting in order of arrival
 		settle := func(before string, had int) {
 			changed := had == 0 || before != gate.set
 			var still []*modelTicket
@@ -46,7 +46,7 @@ func TestTurnsAreFair(t *testing.T) {
 			}
 			if came > 0 && changed {
 				for _, m := range still {
-					m.turns++
+					m.sets++
 				}
 			}
 			out = still
@@ -57,7 +57,7 @@ func TestTurnsAreFair(t *testing.T) {
 					t.Fatalf("%q is inside with %q", m.set, gate.set)
 				}
 				select {
-				case <-m.k.turn:
+				case <-m.k.admitted:
 				default:
 					t.Fatal("one that is inside was not told")
 				}
@@ -69,8 +69,8 @@ func TestTurnsAreFair(t *testing.T) {
 				t.Fatalf("%q waits though it could go in", out[0].set)
 			}
 			for _, m := range out {
-				if m.turns > m.ahead {
-					t.Fatalf("%q has waited for %d turns, and %d were before it", m.set, m.turns, m.ahead)
+				if m.sets > m.ahead {
+					t.Fatalf("%q has waited for %d sets, and %d were before it", m.set, m.sets, m.ahead)
 				}
 			}
 		}
@@ -124,9 +124,9 @@ func TestTurnsAreFair(t *testing.T) {
 
 // Calls of many goroutines, some of which give up: two sets are never inside
 // together, and in the end no one is.
-func TestTurnsOfManyGoroutines(t *testing.T) {
+func TestGateOfManyGoroutines(t *testing.T) {
 	t.Parallel()
-	gate := newTurns(1 << 20)
+	gate := newRootsGate(1 << 20)
 	var inside [3]atomic.Int32
 	var both, through atomic.Int32
 	var wg sync.WaitGroup
@@ -158,10 +158,10 @@ func TestTurnsOfManyGoroutines(t *testing.T) {
 	}
 }
 
-func TestTurnsRefuseAndGiveUp(t *testing.T) {
+func TestGateRefusesAndGivesUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		gate := newTurns(1)
+		gate := newRootsGate(1)
 		var waiting atomic.Int32
 		waits := func() { waiting.Add(1) }
 		if err := gate.enterGate(t.Context(), "a", waits, nil); err != nil || waiting.Load() > 0 {
@@ -174,7 +174,7 @@ func TestTurnsRefuseAndGiveUp(t *testing.T) {
 		if waiting.Load() != 1 {
 			t.Fatalf("told %d times that one waits", waiting.Load())
 		}
-		if err := gate.enterGate(t.Context(), "c", nil, nil); !errors.Is(err, errTurns) {
+		if err := gate.enterGate(t.Context(), "c", nil, nil); !errors.Is(err, errGateFull) {
 			t.Fatalf("beyond the bound: %v", err)
 		}
 		why := errors.New("no more")
@@ -197,10 +197,10 @@ func TestTurnsRefuseAndGiveUp(t *testing.T) {
 	})
 }
 
-// A turn can be made one for other roots while no one else has it.
-func TestTurnsChange(t *testing.T) {
+// An admission can change to other roots while no other call is admitted.
+func TestGateChanges(t *testing.T) {
 	t.Parallel()
-	g := newTurns(10)
+	g := newRootsGate(10)
 	ctx := t.Context()
 	if err := g.enterGate(ctx, "a", nil, nil); err != nil {
 		t.Fatal(err)

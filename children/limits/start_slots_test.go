@@ -8,41 +8,41 @@ import (
 )
 
 // One owner wants to start far more children than may start, and all of them take long. Another one that comes later starts with
-// the next turn that ends. Control: of one owner who comes first is served first.
-func TestTurnsAreFairAmongOwners(t *testing.T) {
+// the next slot that ends. Control: of one owner who comes first is served first.
+func TestSlotsAreFairAmongOwners(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		owner string
 		want  time.Duration
-	}{{"modest", turnTime}, {"greedy", 10 * turnTime}} {
+	}{{"modest", slotTime}, {"greedy", 10 * slotTime}} {
 		synctest.Test(t, func(t *testing.T) {
-			all := NewTurns(4)
+			all := NewStartSlots(4)
 			for range 36 {
 				go all.Take(t.Context(), "greedy", func() {})
 			}
 			synctest.Wait()
 			began, waited := time.Now(), false
-			turn := all.Take(t.Context(), tc.owner, func() { waited = true })
-			if took := time.Since(began); turn == nil || !waited || took < tc.want-turnTime || took > tc.want+time.Second {
-				t.Errorf("%s had its turn after %s, want %s", tc.owner, took, tc.want)
+			slot := all.Take(t.Context(), tc.owner, func() { waited = true })
+			if took := time.Since(began); slot == nil || !waited || took < tc.want-slotTime || took > tc.want+time.Second {
+				t.Errorf("%s had its slot after %s, want %s", tc.owner, took, tc.want)
 			}
 			time.Sleep(time.Hour)
 		})
 	}
 }
 
-// The one who does not wait any longer leaves nothing behind, also where a turn comes at that moment: all turns can be had afterwards.
-func TestTurnsOfThoseWhoLeave(t *testing.T) {
+// The one who does not wait any longer leaves nothing behind, also where a slot comes at that moment: all slots can be had afterwards.
+func TestSlotsOfThoseWhoLeave(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		all := NewTurns(2)
+		all := NewStartSlots(2)
 		for n := range 200 {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(n%7)*turnTime/2)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(n%7)*slotTime/2)
 			go func() {
 				defer cancel()
-				if turn := all.Take(ctx, string(rune('a'+n%3)), func() {}); turn != nil && n%2 == 0 {
-					turn.End()
-					turn.End()
+				if slot := all.Take(ctx, string(rune('a'+n%3)), func() {}); slot != nil && n%2 == 0 {
+					slot.End()
+					slot.End()
 				}
 			}()
 		}

@@ -13,29 +13,29 @@ import (
 )
 
 // This file is about calls over HTTP that bring their own roots: one instance of a
-// child serves them all. The one who has the turn of an instance reports which
-// roots it is served, and has the turn until the work on its request has ended.
+// child serves them all. The call that is admitted to an instance reports which
+// roots it is served, and stays admitted until the work on its request has ended.
 
 const (
-	// maxTurns bounds how many calls wait for the turn of one instance.
-	maxTurns = 256
-	// TurnTime bounds how long one of them waits.
-	TurnTime = time.Minute
-	// GivesWayAfter is how long a call that waits for its client keeps a turn that
+	// maxWaiting bounds how many calls wait for one instance.
+	maxWaiting = 256
+	// GateTime bounds how long one of them waits.
+	GateTime = time.Minute
+	// GivesWayAfter is how long a call that waits for its client keeps an instance that
 	// others wait for, counted from when both do: time is left for the caller that
 	// has waited to be served its roots.
-	GivesWayAfter = TurnTime / 2
+	GivesWayAfter = GateTime / 2
 )
 
-var errTurnTime = fmt.Errorf("they were in use for more than %s; send the call again, or give each client a token of its own", TurnTime)
+var errGateTime = fmt.Errorf("they were in use for more than %s; send the call again, or give each client a token of its own", GateTime)
 
-// turnGate lets calls that bring their own roots into one instance of a child: those
+// rootsGate lets calls that bring their own roots into one instance of a child: those
 // with the same roots together, those with others after them. Calls that wait are
 // let in in the order of arrival; with the first one come all others that bring the
 // same roots. A call that arrives later is let in no sooner, so a call waits for no
-// more turns than there were calls before it. The one who has the turn reports which
+// more sets than there were calls before it. The call that is admitted reports which
 // roots the instance is served.
-type turnGate struct {
+type rootsGate struct {
 	most int // that may wait
 
 	mu     sync.Mutex
@@ -44,27 +44,27 @@ type turnGate struct {
 	queue  []*ticket
 }
 
-// A ticket is one call that has its turn, or waits for it.
+// A ticket is one call that is admitted, or waits for that.
 type ticket struct {
-	set  string
-	turn chan struct{} // closed when the turn has come
-	in   bool
+	set      string
+	admitted chan struct{} // closed when it is admitted
+	in       bool
 }
 
-var errTurns = errors.New("too many calls with other roots wait for it already; send it again later, or give each client a token of its own")
+var errGateFull = errors.New("too many calls with other roots wait for it already; send it again later, or give each client a token of its own")
 
-func newTurns(most int) *turnGate { return &turnGate{most: most} }
+func newRootsGate(most int) *rootsGate { return &rootsGate{most: most} }
 
-// enterGate waits for the turn of a call that brings a set of roots. Without an error
+// enterGate admits a call that brings a set of roots. Without an error
 // the caller has it until it calls leaveGate. Before it waits, it calls the function waits. While it waits
 // it calls hurry after GivesWayAfter, and every few seconds from then on. Both may be nil.
-func (t *turnGate) enterGate(ctx context.Context, set string, waits, hurry func()) error {
+func (t *rootsGate) enterGate(ctx context.Context, set string, waits, hurry func()) error {
 	k, ok := t.lineUp(set)
 	if !ok {
-		return errTurns
+		return errGateFull
 	}
 	select {
-	case <-k.turn:
+	case <-k.admitted:
 		return nil
 	default:
 	}
@@ -75,7 +75,7 @@ func (t *turnGate) enterGate(ctx context.Context, set string, waits, hurry func(
 	defer wait.Stop()
 	for {
 		select {
-		case <-k.turn:
+		case <-k.admitted:
 			return nil
 		case <-ctx.Done():
 			t.quitGate(k)
@@ -90,10 +90,10 @@ func (t *turnGate) enterGate(ctx context.Context, set string, waits, hurry func(
 }
 
 // lineUp lines up a call; false: too many wait.
-func (t *turnGate) lineUp(set string) (*ticket, bool) {
+func (t *rootsGate) lineUp(set string) (*ticket, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	k := &ticket{set: set, turn: make(chan struct{})}
+	k := &ticket{set: set, admitted: make(chan struct{})}
 	switch free := t.inside == 0 || t.set == set && len(t.queue) == 0; {
 	case free:
 		t.set = set
@@ -106,8 +106,8 @@ func (t *turnGate) lineUp(set string) (*ticket, bool) {
 	return k, true
 }
 
-// changeSet makes a turn one for another set of roots, if no one else has one.
-func (t *turnGate) changeSet(set string) bool {
+// changeSet changes the set of roots, if no other call is admitted.
+func (t *rootsGate) changeSet(set string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.inside != 1 {
@@ -118,17 +118,17 @@ func (t *turnGate) changeSet(set string) bool {
 	return true
 }
 
-// leaveGate gives a turn back.
-func (t *turnGate) leaveGate() {
+// leaveGate ends an admission.
+func (t *rootsGate) leaveGate() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.inside--
 	t.admitNext()
 }
 
-// quitGate takes out a call that waits no more, or gives its turn back if that
+// quitGate takes out a call that waits no more, or ends its admission if that
 // has come meanwhile.
-func (t *turnGate) quitGate(k *ticket) {
+func (t *rootsGate) quitGate(k *ticket) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if k.in {
@@ -139,8 +139,8 @@ func (t *turnGate) quitGate(k *ticket) {
 	t.admitNext()
 }
 
-// admitNext lets in the one whose turn it is. The caller holds mu.
-func (t *turnGate) admitNext() {
+// admitNext lets in the calls that come next. The caller holds mu.
+func (t *rootsGate) admitNext() {
 	if len(t.queue) == 0 || t.inside > 0 && t.queue[0].set != t.set {
 		return
 	}
@@ -155,48 +155,48 @@ func (t *turnGate) admitNext() {
 }
 
 // admitTicket expects the caller to hold mu.
-func (t *turnGate) admitTicket(k *ticket) {
+func (t *rootsGate) admitTicket(k *ticket) {
 	t.inside++
 	k.in = true
-	close(k.turn)
+	close(k.admitted)
 }
 
 // gates are the gates of a Server's children, made when first needed. The
 // mutex is a leaf.
 type gates struct {
 	mu sync.Mutex
-	by map[string]*turnGate
+	by map[string]*rootsGate
 }
 
-func (g *gates) gateOf(child string) *turnGate {
+func (g *gates) gateOf(child string) *rootsGate {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	t := g.by[child]
 	if t == nil {
-		t = newTurns(maxTurns)
+		t = newRootsGate(maxWaiting)
 		if g.by == nil {
-			g.by = map[string]*turnGate{}
+			g.by = map[string]*rootsGate{}
 		}
 		g.by[child] = t
 	}
 	return t
 }
 
-// A turn is what a request has of a child. The zero value is none.
-type turn struct {
+// An admission lets a request use a child. The zero value is none.
+type admission struct {
 	child string
-	gate  *turnGate
+	gate  *rootsGate
 }
 
-// takeTurn waits until a child is served the roots that this request is judged
+// enterChild waits until a child is served the roots that this request is judged
 // by, or brought, and keeps it so. A request without any takes the child as it
-// finds it. No one has two turns, or two requests could wait for each other.
-func (c *Client) takeTurn(ctx context.Context, child string) error {
+// finds it. No request has two admissions, or two requests could wait for each other.
+func (c *Client) enterChild(ctx context.Context, child string) error {
 	view := c.judging.view
 	if view == nil {
 		view = c.input.roots
 	}
-	if now := c.turnNow(); now.gate != nil && now.child == child {
+	if now := c.admissionNow(); now.gate != nil && now.child == child {
 		return nil // one request brings one set
 	}
 	var set string
@@ -210,9 +210,9 @@ func (c *Client) takeTurn(ctx context.Context, child string) error {
 	default:
 		return nil
 	}
-	c.leaveTurn()
+	c.leaveChild()
 	gate := c.server.gates.gateOf(child)
-	soon, cancel := context.WithTimeoutCause(ctx, TurnTime, errTurnTime)
+	soon, cancel := context.WithTimeoutCause(ctx, GateTime, errGateTime)
 	defer cancel()
 	if err := c.enterGate(soon, gate, set); err != nil {
 		if ctx.Err() != nil {
@@ -220,37 +220,37 @@ func (c *Client) takeTurn(ctx context.Context, child string) error {
 		}
 		return &run.UnavailableError{Child: child, Reason: "calls of the same token use it with other roots: " + err.Error()}
 	}
-	c.swapTurn(turn{child, gate})
+	c.swapAdmission(admission{child, gate})
 	if set == "" {
 		return nil // no call has brought any yet
 	}
 	return c.server.o.Host.ServeRoots(ctx, child, set, serve)
 }
 
-// enterGate waits for the turn of a gate, and has calls give way that have it and
+// enterGate waits at a gate, and has calls give way that are admitted and
 // wait for their clients meanwhile.
-func (c *Client) enterGate(ctx context.Context, gate *turnGate, set string) error {
+func (c *Client) enterGate(ctx context.Context, gate *rootsGate, set string) error {
 	return gate.enterGate(ctx, set, func() { c.server.o.Host.BeforeWait(ctx) }, func() { c.server.calls.giveWay(gate, time.Now().Add(-GivesWayAfter)) })
 }
 
-// turnNow returns the turn that the request has.
-func (c *Client) turnNow() turn {
+// admissionNow returns the admission that the request has.
+func (c *Client) admissionNow() admission {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.state.turn
+	return c.state.admission
 }
 
-// swapTurn remembers a turn and returns the one before.
-func (c *Client) swapTurn(t turn) (had turn) {
+// swapAdmission remembers an admission and returns the one before.
+func (c *Client) swapAdmission(t admission) (had admission) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	had, c.state.turn = c.state.turn, t
+	had, c.state.admission = c.state.admission, t
 	return had
 }
 
-// leaveTurn gives the turn back that the request has, if any.
-func (c *Client) leaveTurn() {
-	if had := c.swapTurn(turn{}); had.gate != nil {
+// leaveChild ends the admission of the request, if any.
+func (c *Client) leaveChild() {
+	if had := c.swapAdmission(admission{}); had.gate != nil {
 		had.gate.leaveGate()
 	}
 }
