@@ -277,7 +277,8 @@ func (p *person) pings(want int) bool {
 // requests of others are lost: the control.
 func TestNoRequestGoesToTheWrongReplica(t *testing.T) {
 	t.Parallel()
-	const people, calls = 20, 4 // of so many some are at each hub: which ones, the ports of this run say
+	const people = 20                         // of so many some are at each hub: which ones, the ports of this run say
+	calls := world.LongCases(t, 4, 1_000_000) // of each person, in each era
 	// lost are calls that were not answered, of people*calls, in each era. each is how many hubs answer for a session.
 	lost := func(t *testing.T, hubs []*replica, f *front, each int) (sessions, states int) {
 		at := map[string]int{}
