@@ -281,7 +281,7 @@ func TestARelayAtTheAddress(t *testing.T) {
 		t.Fatal("the control: the hub was sent nothing")
 	}
 	var told bytes.Buffer
-	if forwards(relay.URL, zerolog.New(&told)) || stolen.Load() != 0 || relayed.Load() == 0 {
+	if forwards(relay.URL, zerolog.New(zerolog.SyncWriter(&told))) || stolen.Load() != 0 || relayed.Load() == 0 {
 		t.Errorf("the relay was sent %d tokens, and has passed on %d questions", stolen.Load(), relayed.Load())
 	}
 	for _, want := range []string{`"level":"warn"`, strings.TrimPrefix(relay.URL, "http://"), "was asked at " + strings.TrimPrefix(server.URL, "http://"), "write https:// in http.peers"} {
