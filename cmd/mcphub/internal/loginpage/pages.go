@@ -209,7 +209,7 @@ func (d *Desk) serveBack(w http.ResponseWriter, r *http.Request, server string) 
 	err := t.err
 	d.mu.Unlock()
 	if err != nil {
-		return write(w, http.StatusOK, page{Title: "No login at " + clean(server), Text: err.Error() + ". You can close this page, and call the tool again."})
+		return write(w, http.StatusOK, page{Title: "No login at " + clean(server), Text: printable.Escape(err.Error(), 500) + ". You can close this page, and call the tool again."})
 	}
 	return write(w, http.StatusOK, page{Title: "Logged in at " + clean(server), Text: "You can close this page. If the tool does not go on by itself, call it again."})
 }
