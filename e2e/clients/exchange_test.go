@@ -53,6 +53,23 @@ func (m machine) tokenFor(t *testing.T, issuer, resource string) string {
 	return got.Token
 }
 
+// authorizationServer starts the real authorization server with the servers that it protects, below base. issuerOf returns the issuer that the
+// metadata of one of these name.
+func authorizationServer(w *world.World, n world.Node) (base string, issuerOf func(kind string) string) {
+	protected := w.Listening(exec.Command(n.Program, world.Source("e2e", "authserver", "server.mjs")), regexp.MustCompile(`^protected (http://\S+/mcp)$`))
+	base = strings.TrimSuffix(protected, "/mcp")
+	return base, func(kind string) string {
+		r, err := http.Get(base + "/.well-known/oauth-protected-resource" + kind + "/mcp")
+		world.Must(w.T, err)
+		defer func() { _ = r.Body.Close() }()
+		var m struct {
+			Servers []string `json:"authorization_servers"`
+		}
+		world.Must(w.T, json.NewDecoder(r.Body).Decode(&m))
+		return m.Servers[0]
+	}
+}
+
 // TestTokensInExchange: at a real authorization server a hub gets a token for a server in exchange for each of its callers' own, who
 // come at the same time. Each is served as who it is. No server is sent a caller's token, a server whose metadata name an authorization
 // server of its own has none sent there, and the token is in no file and no log. Control: hub.json names that authorization server.
@@ -62,18 +79,7 @@ func TestTokensInExchange(t *testing.T) {
 	n.Of(t, "authserver")
 	w := world.New(t)
 	said := listenTo(w)
-	protected := w.Listening(exec.Command(n.Program, world.Source("e2e", "authserver", "server.mjs")), regexp.MustCompile(`^protected (http://\S+/mcp)$`))
-	base := strings.TrimSuffix(protected, "/mcp")
-	issuerOf := func(kind string) string {
-		r, err := http.Get(base + "/.well-known/oauth-protected-resource" + kind + "/mcp")
-		world.Must(t, err)
-		defer func() { _ = r.Body.Close() }()
-		var m struct {
-			Servers []string `json:"authorization_servers"`
-		}
-		world.Must(t, json.NewDecoder(r.Body).Decode(&m))
-		return m.Servers[0]
-	}
+	base, issuerOf := authorizationServer(w, n)
 	const resource = "https://hub.example/mcp"
 	issuer := issuerOf("")
 	hub := registerMachine(t, issuer, "urn:ietf:params:oauth:grant-type:token-exchange")
@@ -123,7 +129,7 @@ func TestTokensInExchange(t *testing.T) {
 	}
 	all.Wait()
 	for _, person := range people {
-		line := "exchanged " + person.ID + " for " + protected
+		line := "exchanged " + person.ID + " for " + base + "/mcp"
 		world.Within(world.WaitLimit, func() bool { return said.countLines(line) > 0 }) // its output is read as it comes
 		if n := said.countLines(line); n != 1 {
 			t.Errorf("%d tokens for %s in exchange, want one for all sessions", n, person.ID)
@@ -139,7 +145,7 @@ func TestTokensInExchange(t *testing.T) {
 			t.Errorf("%s is served as %s", person.ID, got)
 		}
 	}
-	line := "exchanged " + person.ID + " for " + protected
+	line := "exchanged " + person.ID + " for " + base + "/mcp"
 	if !world.Within(world.WaitLimit, func() bool { return said.countLines(line) >= 2 }) || said.countLines(line) != 2 {
 		t.Errorf("%d tokens in exchange for two tokens of one caller", said.countLines(line))
 	}

@@ -238,18 +238,7 @@ func TestLoginPageAtRealServer(t *testing.T) {
 	n.Of(t, "authserver")
 	w := world.New(t)
 	said := listenTo(w)
-	protected := w.Listening(exec.Command(n.Program, world.Source("e2e", "authserver", "server.mjs")), regexp.MustCompile(`^protected (http://\S+/mcp)$`))
-	base := strings.TrimSuffix(protected, "/mcp")
-	issuerOf := func(kind string) string {
-		r, err := http.Get(base + "/.well-known/oauth-protected-resource" + kind + "/mcp")
-		world.Must(t, err)
-		defer func() { _ = r.Body.Close() }()
-		var m struct {
-			Servers []string `json:"authorization_servers"`
-		}
-		world.Must(t, json.NewDecoder(r.Body).Decode(&m))
-		return m.Servers[0]
-	}
+	base, issuerOf := authorizationServer(w, n)
 	issuer, at := issuerOf(""), "127.0.0.1:"+world.FreePort(t)
 	resource := "http://" + at + "/mcp"
 	entry := func(kind string) obj {
