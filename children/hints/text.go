@@ -51,6 +51,23 @@ func (m *Remedy) Told() string {
 	return m.Named + "; " + m.Text
 }
 
+// Record returns the words of the command that records what a server opens beyond its sandbox, with roots, at its start and in calls:
+// each names a tool, and its arguments as a JSON object behind the name.
+func Record(server string, roots []string, calls ...string) []string {
+	words := append([]string{"learn", server, "--confirm"}, rootFlags(roots)...)
+	for _, call := range calls {
+		words = append(words, "--call", call)
+	}
+	return words
+}
+
+func rootFlags(roots []string) (words []string) {
+	for _, root := range roots {
+		words = append(words, "--root", root)
+	}
+	return words
+}
+
 // RemedyFor returns what mends a refusal of a server that serves these directories.
 func RemedyFor(server string, f sandbox.Refusal, dirs []string) (m Remedy) {
 	switch f.By {
@@ -85,7 +102,7 @@ func RemedyFor(server string, f sandbox.Refusal, dirs []string) (m Remedy) {
 	case f.Sockets:
 		m.Named = ""
 		m.Text = `"sandbox": {"sockets": "on"} in its entry opens them: then it reaches D-Bus, docker and ssh-agent, and through them everything. This prints what it needs; with --call 'TOOL {...}' what it needs for a call`
-		m.Run = slices.Concat([]string{"learn", server}, roots)
+		m.Run = append([]string{"learn", server}, rootFlags(dirs)...)
 	case f.KeepsRunning:
 		m.Text = `it keeps state, and was not started anew when that was opened; "sandbox": {"widen": "restart"} in its entry has it started anew each time`
 		m.Run = []string{"restart", server}

@@ -109,14 +109,10 @@ func (f *callFlags) offerRecording(w io.Writer, src *setup.Source, now status.Hu
 		if c.State != children.Ready.String() || c.Mend != nil && len(c.Mend.Run) > 0 && c.Mend.Run[0] == "allow" {
 			continue
 		}
-		words := []string{"learn", c.Server, "--confirm"}
-		for _, root := range f.roots {
-			words = append(words, "--root", root)
-		}
 		if string(args) != "{}" {
 			tool += " " + string(args)
 		}
-		layout.Printf(w, "mcphub: this makes the call again, shows what it opens beyond its sandbox, and asks about that: %s\n", src.CommandLine(append(words, "--call", tool)...))
+		layout.Printf(w, "mcphub: this makes the call again, shows what it opens beyond its sandbox, and asks about that: %s\n", src.CommandLine(hints.Record(c.Server, f.roots, tool)...))
 		return
 	}
 }

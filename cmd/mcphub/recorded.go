@@ -110,14 +110,11 @@ func (t *trier) tellRecorded(r *tryReport, name string, did *trial.Result) {
 	}
 	r.Failed = did.Run.Failed
 	if len(did.Closed.Shown) > 0 {
-		words := []string{"learn", name, "--confirm"}
-		for _, root := range t.roots {
-			words = append(words, "--root", root)
-		}
+		var calls []string
 		for _, call := range t.calls {
-			words = append(words, "--call", call.Tool+layout.When(string(call.Args) != "{}", " "+string(call.Args)))
+			calls = append(calls, call.Tool+layout.When(string(call.Args) != "{}", " "+string(call.Args)))
 		}
-		r.Record = (&setup.Source{Config: t.config}).CommandLine(words...)
+		r.Record = (&setup.Source{Config: t.config}).CommandLine(hints.Record(name, t.roots, calls...)...)
 	}
 }
 

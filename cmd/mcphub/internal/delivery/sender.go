@@ -19,6 +19,7 @@ import (
 
 	"mcphub/internal/atomicfile"
 	"mcphub/internal/audit"
+	"mcphub/internal/worker"
 )
 
 // A Collector takes the lines of the record.
@@ -90,7 +91,7 @@ func (s *Sender) Run(ctx context.Context) {
 	for wait := s.wait; ; {
 		if ok, err := lock.TryLock(); !ok {
 			s.noteFailure(err)
-			if !sleepUntil(ctx, lockWait) {
+			if !worker.Sleep(ctx, lockWait) {
 				return
 			}
 			continue
@@ -104,20 +105,10 @@ func (s *Sender) Run(ctx context.Context) {
 		if time.Since(began) > mostWait {
 			wait = s.wait
 		}
-		if !sleepUntil(ctx, wait) {
+		if !worker.Sleep(ctx, wait) {
 			return
 		}
 		wait = min(2*wait, mostWait)
-	}
-}
-
-// sleepUntil waits, and reports whether ctx goes on.
-func sleepUntil(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-time.After(d):
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 
