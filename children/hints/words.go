@@ -102,7 +102,7 @@ func searchedKind(text []byte) kind {
 
 func (k kind) isRefusal() bool { return k != nothing && k != ended }
 
-// failureIn returns where the status ends with which a program ended in error, or where its command line begins; -1 if the text has none.
+// failureIn returns the end of the status of a failed program, or the begin of its command line, as a place in the text; -1 if it has none.
 func failureIn(text []byte) int {
 	for _, w := range words {
 		if w.kind != ended {

@@ -31,7 +31,7 @@ func TestSlotsAreFairAmongOwners(t *testing.T) {
 	}
 }
 
-// The one who does not wait any longer leaves nothing behind, also where a slot comes at that moment: all slots can be had afterwards.
+// A caller that waits no longer leaves nothing behind, also if a slot comes at that moment: all slots can be had afterwards.
 func TestSlotsOfThoseWhoLeave(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
