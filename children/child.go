@@ -97,27 +97,27 @@ type child struct {
 	common *common
 	log    zerolog.Logger
 
-	kick      chan struct{} // want has changed
-	relevel   chan struct{} // the level of its log may have changed
-	settled   chan struct{} // ready and listed, or failed its first start
-	unheld    atomic.Bool   // every session that joined has left
-	view      atomic.Pointer[view]
-	cancel    context.CancelCauseFunc // ends life, calls under way too
-	cancelCtx context.CancelCauseFunc // ends ctx once calls under way have ended
-	life      context.Context         // ended by cancel
-	ctx       context.Context         // ended by either
-	machine   launch.Machine
-	copyOf    atomic.Pointer[program.Installed] // what machine has of copied; for other goroutines
+	wantChanged  chan struct{} // want has changed
+	levelChanged chan struct{} // the level of its log may have changed
+	settled      chan struct{} // ready and listed, or failed its first start
+	unheld       atomic.Bool   // every session that joined has left
+	view         atomic.Pointer[view]
+	cancel       context.CancelCauseFunc // ends life, calls under way too
+	cancelCtx    context.CancelCauseFunc // ends ctx once calls under way have ended
+	life         context.Context         // ended by cancel
+	ctx          context.Context         // ended by either
+	machine      launch.Machine
+	copyOf       atomic.Pointer[program.Installed] // what machine has of copied; for other goroutines
 
 	mu      sync.Mutex
 	desired want
 	resting bool // runLife has returned and is to be called again when there is news
 
-	history history
-	copied  *packages.Copy // what this run is started from, instead of a launcher; nil: of nothing
-	offer   *offers.Offer  // what it offered last, be it in another instance
-	manner  *offers.Offer  // how it was spoken to last, be it in another instance; see offers.Offer.Manner
-	settle  sync.Once
+	history    history
+	copied     *packages.Copy // what this run is started from, instead of a launcher; nil: of nothing
+	offer      *offers.Offer  // what it offered last, be it in another instance
+	manner     *offers.Offer  // how it was spoken to last, be it in another instance; see offers.Offer.Manner
+	settleOnce sync.Once
 
 	removing sync.WaitGroup // what runs that are over have left behind
 }
@@ -178,7 +178,7 @@ type view struct {
 }
 
 func newChild(k spec.Key, s spec.Spec, serial uint64, h *common, log zerolog.Logger) *child {
-	c := &child{key: k, serial: serial, spec: s, common: h, kick: make(chan struct{}, 1), relevel: make(chan struct{}, 1), settled: make(chan struct{})}
+	c := &child{key: k, serial: serial, spec: s, common: h, wantChanged: make(chan struct{}, 1), levelChanged: make(chan struct{}, 1), settled: make(chan struct{})}
 	c.log = log.With().Str("child", k.Child).Logger()
 	if k.Instance != "" {
 		c.log = c.log.With().Str("instance", k.Instance).Logger()
@@ -204,7 +204,7 @@ func (c *child) updateWanted(change func(w *want) bool) {
 
 // wakeOwner has the owner look again at what is wanted, and whether its life goes on.
 func (c *child) wakeOwner() {
-	worker.Signal(c.kick)
+	worker.Signal(c.wantChanged)
 	c.mu.Lock()
 	resting := c.resting
 	c.resting = false
@@ -220,7 +220,7 @@ func (c *child) restIfIdle() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	select {
-	case <-c.kick:
+	case <-c.wantChanged:
 		return false
 	default:
 	}
@@ -576,7 +576,7 @@ func (c *child) publishEnd() {
 		v.run, v.final = nil, true
 		v.err = &run.UnavailableError{Child: c.key.Child, Reason: reason.Error(), Err: reason}
 	})
-	c.settle.Do(func() { close(c.settled) })
+	c.settleOnce.Do(func() { close(c.settled) })
 }
 
 // startsByItself reports whether the child is started again without a call: one that was
@@ -635,6 +635,6 @@ func (c *child) pauseUntilWanted(most time.Duration) {
 	select {
 	case <-c.ctx.Done():
 	case <-timer.C:
-	case <-c.kick:
+	case <-c.wantChanged:
 	}
 }

@@ -77,5 +77,5 @@ func (c *child) noPlace(err *run.UnavailableError) {
 		v.run, v.err = nil, err
 		v.failed++
 	})
-	c.settle.Do(func() { close(c.settled) })
+	c.settleOnce.Do(func() { close(c.settled) })
 }

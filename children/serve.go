@@ -42,7 +42,7 @@ func (c *child) serveRun(r *run.Run) {
 	}()
 	s := &serving{c: c, r: r, since: time.Now()}
 	s.publishReady()
-	c.settle.Do(func() { close(c.settled) })
+	c.settleOnce.Do(func() { close(c.settled) })
 	why := s.serveUntilEnd(ctx)
 	c.keepOffer()
 	r.Roots.Stop()
@@ -109,7 +109,7 @@ func (c *child) backOff(err *run.UnavailableError, s *serving) {
 			v.failed++
 		}
 	})
-	c.settle.Do(func() { close(c.settled) })
+	c.settleOnce.Do(func() { close(c.settled) })
 }
 
 // endRun drains and stops a run.
@@ -169,7 +169,7 @@ func (s *serving) serveUntilEnd(ctx context.Context) string {
 			return context.Cause(c.ctx).Error()
 		case <-r.Ended():
 			return ""
-		case <-c.kick:
+		case <-c.wantChanged:
 			if why = s.reviewWanted(); why == "" {
 				why = s.checkIdle()
 			}
@@ -186,7 +186,7 @@ func (s *serving) serveUntilEnd(ctx context.Context) string {
 			why = s.followStep(r.Roots.OnShown(err))
 		case <-r.Roots.Overdue():
 			why = s.followStep(r.Roots.OnOverdue())
-		case <-c.relevel:
+		case <-c.levelChanged:
 			offer := c.offer
 			s.wg.Go(func() { r.TellLevel(ctx, offer) })
 		case <-s.idleTimer.C:

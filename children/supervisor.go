@@ -194,7 +194,7 @@ func (s *Supervisor) TryAcquire(k spec.Key) (*Lease, bool) {
 // LevelChanged has an instance told the level of its log that its sessions want by now, if it runs or once it does. It does not wait.
 func (s *Supervisor) LevelChanged(k spec.Key) {
 	if c := s.childOf(k); c != nil {
-		worker.Signal(c.relevel)
+		worker.Signal(c.levelChanged)
 	}
 }
 

@@ -125,7 +125,7 @@ func (h *Hub) rootsQuery(ctx context.Context, k spec.Key) func(ctx context.Conte
 func (h *Hub) noRoots(k spec.Key) string {
 	if s, ok := h.sessions.Owner(k); ok {
 		view := s.roots.View()
-		if conf := s.current.Now(); conf.Child(k.Child) != nil {
+		if conf := s.current.InForce(); conf.Child(k.Child) != nil {
 			view = conf.ViewFor(conf.Child(k.Child), view)
 		}
 		view.ClientName = s.clientClaims().Name
@@ -147,7 +147,7 @@ func (h *Hub) handleChildRequest(ctx context.Context, k spec.Key, m *jsonrpc.Mes
 	if !ok {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, texts.SharedServer(m.Method))
 	}
-	return s.sender.Ask(ctx, k, m)
+	return s.sender.AskClient(ctx, k, m)
 }
 
 // passLog passes a log message on to the session that it belongs to, unless the
@@ -256,6 +256,6 @@ func (h *Hub) toldRefused(k spec.Key, f sandbox.Refusal, dirs []string) {
 	} else if s, ok := h.sessions.Any(k); ok && k.Instance != "" { // all whom it serves are the same
 		whose = s.principal.String()
 	}
-	h.telemetry.KernelRefused(k.Child)
-	h.currentConfiguration().Audit.KernelRefused(session, whose, record.Subject{Child: k.Child}, f, dirs)
+	h.telemetry.CountKernelRefusal(k.Child)
+	h.currentConfiguration().Audit.RecordKernelRefusal(session, whose, record.Subject{Child: k.Child}, f, dirs)
 }

@@ -79,8 +79,8 @@ func (h *Hub) NewHTTPFront(o HTTPOptions) (*HTTPFront, error) {
 		return nil, err
 	}
 	o.Log, o.Callers = h.currentConfiguration().Log, h.callers
-	o.Count, o.Tell = h.telemetry.HTTPRefused, h.tellRejection
-	front, err := httpfront.New(httpSessions{h, n}, o)
+	o.Count, o.Tell = h.telemetry.CountHTTPRefusal, h.recordRejection
+	front, err := httpfront.New(httpOpener{h, n}, o)
 	if err != nil {
 		return nil, err
 	}
@@ -104,34 +104,34 @@ func (f *HTTPFront) Prepare(o HTTPOptions) (follow func(), err error) {
 	}, err
 }
 
-// httpSessions opens sessions for one HTTP front.
-type httpSessions struct {
+// httpOpener opens sessions for one HTTP front.
+type httpOpener struct {
 	hub  *Hub
 	node *node
 }
 
-var _ httpfront.Hub = httpSessions{}
+var _ httpfront.Hub = httpOpener{}
 
-func (f httpSessions) Limits() httpfront.Limits {
+func (f httpOpener) Limits() httpfront.Limits {
 	l := &f.hub.currentConfiguration().Limits
 	return httpfront.Limits{Frame: l.Frame, ID: l.ID, Calls: l.Calls}
 }
 
-func (f httpSessions) Ready(ctx context.Context) error {
+func (f httpOpener) Ready(ctx context.Context) error {
 	return f.hub.currentConfiguration().Audit.Ready(ctx)
 }
 
-func (f httpSessions) IsModern(m *jsonrpc.Message) bool { return modern.IsModern(m) }
+func (f httpOpener) IsModern(m *jsonrpc.Message) bool { return modern.IsModern(m) }
 
-func (f httpSessions) NewID(who admission.Caller) string { return f.node.newSessionID(who.Owner()) }
+func (f httpOpener) NewID(who admission.Caller) string { return f.node.newSessionID(who.Owner()) }
 
-func (f httpSessions) Elsewhere(who admission.Caller, id string) string {
+func (f httpOpener) Elsewhere(who admission.Caller, id string) string {
 	return f.node.otherHub(who.Owner(), id)
 }
 
-func (f httpSessions) Seal() *seal.Sealer { return f.node.seal }
+func (f httpOpener) Seal() *seal.Sealer { return f.node.seal }
 
-func (f httpSessions) CheckToolsets(who admission.Caller) error {
+func (f httpOpener) CheckToolsets(who admission.Caller) error {
 	if who.Toolsets.IsZero() {
 		return nil
 	}
@@ -146,7 +146,7 @@ func (f httpSessions) CheckToolsets(who admission.Caller) error {
 	return errors.New(texts.NoToolsetLeft(who.Toolsets.Client))
 }
 
-func (f httpSessions) WithClient(who admission.Caller, m *jsonrpc.Message) admission.Caller {
+func (f httpOpener) WithClient(who admission.Caller, m *jsonrpc.Message) admission.Caller {
 	table := f.hub.currentConfiguration().Toolsets
 	if !table.HasClients() || who.Toolsets.URL != "" || who.Toolsets.Flag != nil {
 		return who
@@ -161,19 +161,19 @@ func (f httpSessions) WithClient(who admission.Caller, m *jsonrpc.Message) admis
 	return who
 }
 
-func (f httpSessions) Open(who admission.Caller, c *httpfront.Peer) httpfront.Session {
+func (f httpOpener) Open(who admission.Caller, c *httpfront.FrontSession) httpfront.Session {
 	return httpSession{f.makeSession(who, c, sessionOptions{yields: c.Yield, ends: c.End}), c}
 }
 
-func (f httpSessions) OpenModern(who admission.Caller, c *httpfront.Peer, listeners int) httpfront.ModernSession {
+func (f httpOpener) OpenModern(who admission.Caller, c *httpfront.FrontSession, listeners int) httpfront.ModernSession {
 	s := f.makeSession(who, handshake.Nobody, sessionOptions{stateless: true, bearer: "token " + who.Principal.Key(), streams: listeners, yields: c.Yield, ends: c.End})
 	s.approvals.SetPerCall() // the session belongs to no client in particular
-	s.tellOrigin(c)
+	s.recordOrigin(c)
 	return modernSession{s}
 }
 
 // makeSession makes a Session of a caller, whose roots are under the caller's ceiling.
-func (f httpSessions) makeSession(who admission.Caller, main handshake.MainPeer, o sessionOptions) *Session {
+func (f httpOpener) makeSession(who admission.Caller, main handshake.MainPeer, o sessionOptions) *Session {
 	o.principal, o.caller, o.toolsets, o.http, o.seal, o.node = who.Principal, who.Owner(), who.Toolsets, true, f.node.seal, f.node.name
 	s := f.hub.newSession(o)
 	s.setMainPeer(main)
@@ -184,7 +184,7 @@ func (f httpSessions) makeSession(who admission.Caller, main handshake.MainPeer,
 // An httpSession is the Session of a client over HTTP after its handshake.
 type httpSession struct {
 	*Session
-	peer *httpfront.Peer
+	peer *httpfront.FrontSession
 }
 
 func (s httpSession) Run(ctx context.Context) { _ = s.serveFront(ctx, nil) }
@@ -192,7 +192,7 @@ func (s httpSession) Run(ctx context.Context) { _ = s.serveFront(ctx, nil) }
 func (s httpSession) Initialize(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	a := s.guardAnswer(m, func() jsonrpc.Answer { return s.ServeRequest(ctx, m) })
 	if a.Result != nil {
-		s.tellOrigin(s.peer)
+		s.recordOrigin(s.peer)
 	}
 	return a
 }
@@ -263,7 +263,7 @@ func (r *modernRequest) HasMethod() bool {
 
 func (r *modernRequest) Serve(ctx context.Context, reply *httpfront.ModernReply) jsonrpc.Answer {
 	return r.s.guardAnswer(r.m, func() jsonrpc.Answer {
-		return r.s.serveWithMeta(client.NewContext(ctx, client.Request{Headers: reply}), r.m, r.meta, reply)
+		return r.s.serveWithMeta(client.NewContext(ctx, client.RequestContext{Headers: reply}), r.m, r.meta, reply)
 	})
 }
 
@@ -282,8 +282,8 @@ func (s *Session) serveAndWait(r client.Reply, end *jsonrpc.Cancellation, m *jso
 	return s.ServeRequest(withClient(end.Context(), &c.Client), m)
 }
 
-// tellOrigin tells the record who has begun a session over HTTP, and from where.
-func (s *Session) tellOrigin(c *httpfront.Peer) {
+// recordOrigin tells the record who has begun a session over HTTP, and from where.
+func (s *Session) recordOrigin(c *httpfront.FrontSession) {
 	address, agent := c.Origin()
 	s.records.NoteSession(audit.ClientInfo{Name: printable.Escape(s.clientName(), 200), Address: address, Agent: printable.Escape(agent, longestAgent)})
 }
@@ -291,8 +291,8 @@ func (s *Session) tellOrigin(c *httpfront.Peer) {
 // longestAgent is how much of a User-Agent is told.
 const longestAgent = 200
 
-// tellRejection tells the log and the record of a request that the front has refused.
-func (h *Hub) tellRejection(r httpfront.Rejection) {
+// recordRejection tells the log and the record of a request that the front has refused.
+func (h *Hub) recordRejection(r httpfront.Rejection) {
 	cfg := h.currentConfiguration()
 	agent := printable.Escape(r.Agent, longestAgent)
 	cfg.Log.Warn().Int("status", r.Status).Str("reason", r.Reason).Str("address", r.Address).Str("agent", agent).Str("principal", r.Principal).Int("suppressed", r.Suppressed).

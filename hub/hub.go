@@ -116,7 +116,7 @@ func New(cfg Config) (*Hub, error) {
 }
 
 // currentConfiguration returns the configuration that counts for what starts now and belongs to no session.
-func (h *Hub) currentConfiguration() *configuration.Configuration { return h.current.Now() }
+func (h *Hub) currentConfiguration() *configuration.Configuration { return h.current.InForce() }
 
 // Toolsets returns the toolsets of hub.json that are in force; nil: there are none.
 func (h *Hub) Toolsets() *toolset.Table { return h.currentConfiguration().Toolsets }
@@ -160,7 +160,7 @@ func (h *Hub) Apply(ctx context.Context, cfg Config) (Applied, error) {
 		return Applied{}, err
 	}
 	h.followConfiguration(conf)
-	h.telemetry.Applied()
+	h.telemetry.ForgetServerNames()
 	return diffConfigurations(conf, old), nil
 }
 
@@ -213,5 +213,5 @@ func (h *Hub) ConfigState() *status.Config { return h.configState.Load() }
 // SetConfigState is for the caller that loads the configuration.
 func (h *Hub) SetConfigState(c status.Config) {
 	h.configState.Store(&c)
-	h.telemetry.Reloaded(telemetry.Reload{Successful: c.LastError == "", At: c.LoadedAt})
+	h.telemetry.SetReload(telemetry.Reload{Successful: c.LastError == "", At: c.LoadedAt})
 }

@@ -52,11 +52,11 @@ func (s *Session) handlerOf(name string) handler {
 	case methods.Subscribe, methods.Unsubscribe:
 		h.handshake = (*Session).answerSubscribe
 	case methods.GetTask, methods.CancelTask:
-		h.handshake, h.modern = (*Session).aboutTask, (*Session).aboutModernTask
+		h.handshake, h.modern = (*Session).serveTask, (*Session).serveModernTask
 	case methods.UpdateTask:
-		h.modern = (*Session).aboutModernTask
+		h.modern = (*Session).serveModernTask
 	case methods.TaskResult:
-		h.handshake = (*Session).aboutTask
+		h.handshake = (*Session).serveTask
 	case methods.ListTasks:
 		h.handshake = (*Session).listTasks
 	case MethodExplain:
@@ -90,32 +90,32 @@ func (h *handler) needsNoChild() bool {
 
 // serveAndRecord serves a request by one of the handler's functions. It records and times a request that is judged, also if that is
 // refused before it is judged. It only times any other request. call.Sender.ServeExtension does both for an extension.
-func (h *handler) serveAndRecord(s *Session, ctx context.Context, m *jsonrpc.Message, timing telemetry.Call, serve serveFunc) jsonrpc.Answer {
+func (h *handler) serveAndRecord(s *Session, ctx context.Context, m *jsonrpc.Message, timing telemetry.RequestTiming, serve serveFunc) jsonrpc.Answer {
 	switch {
 	case h.Kind == methods.Call:
 		r := client.RequestOf(ctx)
-		r.Record = s.records.Start(m, timing)
+		r.Record = s.records.StartRequest(m, timing)
 		ctx = client.NewContext(ctx, r)
 		a := serve(s, ctx, m)
-		s.records.Finish(ctx, r.Record, a)
+		s.records.FinishRequest(ctx, r.Record, a)
 		return a
-	case s.metrics.Traces() && h.Kind != methods.Extension: // see call.Sender.ServeExtension
+	case s.metrics.IsTracing() && h.Kind != methods.Extension: // see call.Sender.ServeExtension
 		return s.serveWithSpan(ctx, m, timing, serve)
 	case s.metrics != nil && h.Kind != methods.Extension:
 		a := serve(s, ctx, m)
-		timing.Answered(m.Method, record.Result(a.Result, a.Error), a.Error)
+		timing.EndRequest(m.Method, record.Result(a.Result, a.Error), a.Error)
 		return a
 	}
 	return serve(s, ctx, m)
 }
 
 // serveWithSpan has a request served that is not recorded, and makes a span of it.
-func (s *Session) serveWithSpan(ctx context.Context, m *jsonrpc.Message, timing telemetry.Call, serve serveFunc) jsonrpc.Answer {
+func (s *Session) serveWithSpan(ctx context.Context, m *jsonrpc.Message, timing telemetry.RequestTiming, serve serveFunc) jsonrpc.Answer {
 	timing.BeginServerSpan(tracing.ParseMeta(m.Param("_meta")).Context, m.Method, m.ID)
 	r := client.RequestOf(ctx)
 	r.Timing = &timing
 	a := serve(s, client.NewContext(ctx, r), m)
-	timing.Answered(m.Method, record.Result(a.Result, a.Error), a.Error)
+	timing.EndRequest(m.Method, record.Result(a.Result, a.Error), a.Error)
 	return a
 }
 

@@ -20,7 +20,7 @@ func NewTelemetry(o TelemetryOptions) *Telemetry { return telemetry.New(o) }
 // watchWith has t count what the hub does. It is called before anything runs.
 func (h *Hub) watchWith(t *Telemetry) {
 	h.telemetry = t
-	t.SetOwner(telemetry.Owner{
+	t.SetGauges(telemetry.Gauges{
 		Transport: h.transportOf, Questions: h.asked.Load, Suspended: h.suspended.Load, Waiting: h.turns.Waiting,
 		Sessions: h.sessionsUsed, Children: h.childrenUsed,
 		Unrecorded: func() uint64 { return h.currentConfiguration().Audit.Status().Unrecorded },

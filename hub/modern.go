@@ -63,13 +63,13 @@ func withClient(ctx context.Context, c client.Client) context.Context {
 	return client.NewContext(ctx, r)
 }
 
-// startModern remembers that a client of 2026-07-28 is there, with its first request. Later
+// noteModernClient remembers that a client of 2026-07-28 is there, with its first request. Later
 // calls do nothing.
-func (s *Session) startModern(first *declaration.Claims) {
+func (s *Session) noteModernClient(first *declaration.Claims) {
 	s.modernOnce.Do(func() {
 		s.mu.Lock()
 		if !s.caps.Known {
-			s.caps.ForChildren = modern.Bridged(first)
+			s.caps.ForChildren = modern.BridgedWithApps(first)
 			if !s.stateless {
 				s.name = first.String()
 				s.records.SetClient(s.name)
@@ -77,9 +77,9 @@ func (s *Session) startModern(first *declaration.Claims) {
 			s.member.ModernFirst(!s.hasStarted)
 		}
 		s.mu.Unlock()
-		s.metrics.Modern(modern.Version)
-		s.roots.PerRequest()
-		s.knowClient(first.Name)
+		s.metrics.SetModernVersion(modern.Version)
+		s.roots.ExpectCallRoots()
+		s.noteClient(first.Name)
 	})
 }
 
@@ -96,7 +96,7 @@ func (s *Session) serveModern(ctx context.Context, m *jsonrpc.Message, out moder
 
 // serveWithMeta works like serveModern for a request whose _meta was read already.
 func (s *Session) serveWithMeta(ctx context.Context, m *jsonrpc.Message, meta modern.Meta, out modern.Reply) jsonrpc.Answer {
-	s.startModern(&meta.Claims)
+	s.noteModernClient(&meta.Claims)
 	how := s.handlerOf(m.Method)
 	if !how.needsNoChild() {
 		s.noteReady()
@@ -105,21 +105,21 @@ func (s *Session) serveWithMeta(ctx context.Context, m *jsonrpc.Message, meta mo
 	case how.modern == nil:
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, fmt.Sprintf("%s is no method of %s here", printable.Escape(m.Method, 100), modern.Version))
 	case how.Kind == methods.Hub, how.Kind == methods.List:
-		return how.serveAndRecord(s, ctx, m, s.metrics.StartModernCall(), how.modern)
+		return how.serveAndRecord(s, ctx, m, s.metrics.StartModernTiming(), how.modern)
 	case how.Kind == methods.Stream:
 		return how.modern(s, withClient(ctx, s.modernServer.NewClient(meta, out)), m)
 	}
 	level := meta.Level
-	return s.modernServer.Serve(ctx, modern.Request{Message: m, Meta: meta, Reply: out, Asks: how.MayAsk}, func(c *modern.Client, end *jsonrpc.Cancellation, request *jsonrpc.Message) jsonrpc.Answer {
+	return s.modernServer.Serve(ctx, modern.IncomingRequest{Message: m, Meta: meta, Reply: out, Asks: how.MayAsk}, func(c *modern.Client, end *jsonrpc.Cancellation, request *jsonrpc.Message) jsonrpc.Answer {
 		if how.MayAsk {
 			if level != 0 {
-				s.hearLevel(end.Context(), level)
+				s.noteModernLevel(end.Context(), level)
 			}
 			if a, ok := s.sender.TryCallToolAndWait(c, &call.SyncReply{Cancellation: end}, request); ok {
 				return a
 			}
 		}
-		return how.serveAndRecord(s, withClient(end.Context(), c), request, s.metrics.StartModernCall(), how.modern)
+		return how.serveAndRecord(s, withClient(end.Context(), c), request, s.metrics.StartModernTiming(), how.modern)
 	})
 }
 

@@ -107,7 +107,7 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 		current = &o.attachment.Current
 	}
 	current = current.For(configuration.Viewer{Principal: o.principal, Toolsets: o.toolsets})
-	conf := current.Now()
+	conf := current.InForce()
 	if o.bearer == "" {
 		o.bearer = "session " + id
 	}
@@ -126,7 +126,7 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 		Host: modernHost{s}, Info: h.serverInfo, Seal: o.seal, Node: o.node, Bearer: o.bearer, PerRequest: o.stateless, Suspended: &h.suspended, Log: s.log,
 	})
 	s.notifier = subscribe.NewNotifier(subscribeSession{s}, &h.subs, s.log)
-	s.metrics = h.telemetry.Begin(telemetry.Client{Session: id, HTTP: o.http, Principal: o.principal.String(), Stateless: o.stateless})
+	s.metrics = h.telemetry.NewSession(telemetry.SessionLabels{Session: id, HTTP: o.http, Principal: o.principal.String(), Stateless: o.stateless})
 	s.records = record.New(id, o.principal.String(), func() *Audit { return &s.currentConfiguration().Audit }, h.recorded, s.metrics)
 	s.approvals = s.newApprovals()
 	s.member = h.sessions.NewMember(assignment.Options[*Session]{
@@ -154,7 +154,7 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 func (s *Session) TryAcquire(k spec.Key) (*children.Lease, bool) { return s.hub.sup.TryAcquire(k) }
 
 // currentConfiguration returns the configuration that counts for what the session starts now.
-func (s *Session) currentConfiguration() *configuration.Configuration { return s.current.Now() }
+func (s *Session) currentConfiguration() *configuration.Configuration { return s.current.InForce() }
 
 // initRoots makes the manager of the session's roots. If ceiling is not nil, the roots stay
 // below it.
@@ -209,7 +209,7 @@ func (s *Session) serveFront(ctx context.Context, front func(context.Context) er
 
 // noteReady reports that the client is there. Later calls do nothing.
 func (s *Session) noteReady() {
-	s.knowClient("")
+	s.noteClient("")
 	s.startOnce.Do(func() {
 		s.mu.Lock()
 		s.hasStarted = true
@@ -218,9 +218,9 @@ func (s *Session) noteReady() {
 	})
 }
 
-// knowClient notes that the client has declared what it can do, or never will. name is how it calls itself, which may choose its
+// noteClient notes that the client has declared what it can do, or never will. name is how it calls itself, which may choose its
 // toolsets. Only the first call counts.
-func (s *Session) knowClient(name string) {
+func (s *Session) noteClient(name string) {
 	s.knownOnce.Do(func() {
 		if name != "" && s.local {
 			s.current.NoteClient(name)
@@ -250,7 +250,7 @@ func (s *Session) setCaps(params []byte) {
 	}
 	s.mu.Unlock()
 	s.records.SetClient(c.String())
-	s.knowClient(c.Name)
+	s.noteClient(c.Name)
 }
 
 func (s *Session) clientClaims() declaration.Claims {
@@ -348,9 +348,9 @@ func (s *Session) tellLevels(ctx context.Context) {
 	told.Wait()
 }
 
-// hearLevel sees to it that children log what a modern request wants to hear: those
+// noteModernLevel sees to it that children log what a modern request wants to hear: those
 // of the other era have one level for everything. The others go by the request.
-func (s *Session) hearLevel(ctx context.Context, level declaration.Level) {
+func (s *Session) noteModernLevel(ctx context.Context, level declaration.Level) {
 	s.mu.Lock()
 	more := s.modernLevel.MoreVerbose(level) != s.modernLevel
 	if more {

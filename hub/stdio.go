@@ -76,7 +76,7 @@ func (h *Hub) serveStdio(ctx context.Context, in io.ReadCloser, out io.Writer, a
 	cfg := &s.currentConfiguration().Settings
 	options := jsonrpc.Options{
 		Strict: true, FrameLimit: cfg.Limits.Frame, IDLimit: cfg.Limits.ID, MaxRequests: cfg.Limits.Calls, Grace: cfg.Limits.Grace,
-		OnReadLoop: inOrder, Fast: s.tryServe, Batches: s.maySendBatches, Ended: s.notifier.HangUp, Log: s.log,
+		OnReadLoop: isServedInOrder, Fast: s.tryFastCall, Batches: s.maySendBatches, Ended: s.notifier.HangUp, Log: s.log,
 	}
 	resumed := o.keeper.connectionOptions(s, &options)
 	conn := jsonrpc.NewConn(in, out, s, options)
@@ -117,12 +117,12 @@ func (s *Session) maySendBatches() bool {
 	return s.clientClaims().Protocol == mcp.ProtocolVersion20250326
 }
 
-// inOrder picks the requests whose effect the next message on the stream may
+// isServedInOrder picks the requests whose effect the next message on the stream may
 // build upon.
-func inOrder(method string) bool { return method == methods.Initialize }
+func isServedInOrder(method string) bool { return method == methods.Initialize }
 
-// tryServe takes a request that needs no waiting, on the read loop.
-func (s *Session) tryServe(m *jsonrpc.Message, r *jsonrpc.Responder) bool {
+// tryFastCall takes a request that needs no waiting, on the read loop.
+func (s *Session) tryFastCall(m *jsonrpc.Message, r *jsonrpc.Responder) bool {
 	return !modern.IsModern(m) && !modern.DeclaresCapabilities(m) && s.handshaken.Load() && s.sender.TryCallTool(m, s.mainClient, r, true)
 }
 
@@ -141,7 +141,7 @@ func (s *Session) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 	if how.handshake == nil {
 		how.handshake = (*Session).refuseMethod
 	}
-	return how.serveAndRecord(s, ctx, m, s.metrics.StartCall(), how.handshake)
+	return how.serveAndRecord(s, ctx, m, s.metrics.StartTiming(), how.handshake)
 }
 
 // answerInitialize answers the handshake. mcp-go negotiates the version. What the client sent of itself is read here, from the raw bytes: a
@@ -155,10 +155,10 @@ func (s *Session) answerInitialize(ctx context.Context, m *jsonrpc.Message) json
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, texts.Lacks(m.Method, "a protocol version (a string)", "/params/protocolVersion"))
 	}
 	s.setCaps(m.Params)
-	s.metrics.Negotiated(mcp.NegotiateLegacyVersion(version))
+	s.metrics.SetHandshakeVersion(mcp.NegotiateLegacyVersion(version))
 	c := s.clientClaims()
 	if !c.Roots {
-		s.roots.Initialized(false, false) // there is nothing to wait for, and some clients never send notifications/initialized
+		s.roots.NoteHandshake(false, false) // there is nothing to wait for, and some clients never send notifications/initialized
 	}
 	s.log.Info().Str("client", c.Name).Str("version", c.Version).Str("protocol", c.Protocol).Bool("roots", c.Roots).Msg("client connected")
 	a := s.negotiateVersion(version)
@@ -199,16 +199,16 @@ func (s *Session) ServeNotification(m *jsonrpc.Message) {
 	case methods.Initialized:
 		caps := s.clientClaims()
 		if caps.Known && s.notifier.Initialized() { // nothing is known of a client that did not introduce itself
-			s.roots.Initialized(caps.Roots, caps.RootsChange)
+			s.roots.NoteHandshake(caps.Roots, caps.RootsChange)
 			s.noteReady()
 		}
 	case methods.Progress:
 		s.sender.InFlight.Progress(m)
 	case methods.TaskStatus:
-		s.clientTold(m)
+		s.forwardTaskNews(m)
 	case methods.RootsChanged:
 		// Whatever roots its params may hold: they are asked for, never told.
-		s.roots.Changed()
+		s.roots.NoteChange()
 	default:
 		if !methods.OfProtocol(m.Method) {
 			s.forwardNotification(m)

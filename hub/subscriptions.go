@@ -112,7 +112,7 @@ func (p source) Ask(ctx context.Context, m *jsonrpc.Message, before func(spec.Ke
 	if before != nil {
 		leased = func(lease *children.Lease) error { return before(lease.Key(), lease.Term()) }
 	}
-	a, err := p.s.sender.AboutResource(ctx, m, p.from, m.Param("uri"), leased)
+	a, err := p.s.sender.SendAboutResource(ctx, m, p.from, m.Param("uri"), leased)
 	if errors.Is(err, configuration.ErrSuperseded) {
 		err = fmt.Errorf("%w: %w", subscribe.ErrReplaced, err)
 	}

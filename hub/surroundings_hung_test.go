@@ -147,7 +147,7 @@ func TestReplacedWhilePrepared(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer leave()
-		if now := a.at.Current.Now(); now.Number != was.Number+1 || now.Number != h.currentConfiguration().Number {
+		if now := a.at.Current.InForce(); now.Number != was.Number+1 || now.Number != h.currentConfiguration().Number {
 			t.Errorf("it goes by number %d, and %d is in force", now.Number, h.currentConfiguration().Number)
 		}
 	})

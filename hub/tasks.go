@@ -47,7 +47,7 @@ func (s taskSession) Send(ctx context.Context, lease *children.Lease, tool strin
 	if m.Method == methods.TaskResult {
 		ctx = run.WithoutTimeout(ctx) // it is answered when the task has ended
 	}
-	a, err := s.sender.Relay(ctx, lease, m, edits)
+	a, err := s.sender.RelayAboutTask(ctx, lease, m, edits)
 	if err == nil && (m.Method == methods.TaskResult || m.Method == methods.GetTask) {
 		a = s.sender.ShortenTask(ctx, m.Method, lease.Key().Child, tool, a)
 	}
@@ -71,13 +71,13 @@ func (s taskSession) Serving(child string) (k spec.Key, own, ok bool) {
 	return at.Key, ok && owned && owner == s.Session, ok
 }
 
-// aboutTask answers tasks/get, tasks/result and tasks/cancel.
-func (s *Session) aboutTask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+// serveTask answers tasks/get, tasks/result and tasks/cancel.
+func (s *Session) serveTask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	return s.tasks.Serve(ctx, taskSession{s}, m, false)
 }
 
-// aboutModernTask answers what the extension of the modern era asks of a task.
-func (s *Session) aboutModernTask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+// serveModernTask answers what the extension of the modern era asks of a task.
+func (s *Session) serveModernTask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	if refusal, ok := tasks.RequireExtension(s.sender.ClientOf(ctx).Claims().ForChildren); !ok {
 		return refusal
 	}
@@ -112,9 +112,9 @@ func (s *Session) listTasks(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 	return s.tasks.List(ctx, taskSession{s}, m)
 }
 
-// clientTold passes on what the client tells about a task that it made for a
+// forwardTaskNews passes on what the client tells about a task that it made for a
 // child. News that there is no room for are dropped: no one may rely on them.
-func (s *Session) clientTold(m *jsonrpc.Message) {
+func (s *Session) forwardTaskNews(m *jsonrpc.Message) {
 	id, _ := jsonrpc.String(m.Param("taskId"))
 	k, ok := s.tasks.ClientTaskOwner(id)
 	if !ok {

@@ -30,11 +30,11 @@ func TestCeilingHoldsWhateverTheOrigin(t *testing.T) {
 		return func(_ *testing.T, d *session) { d.known(uris...) }
 	}
 	mute := func(t *testing.T, d *session) { // declared, never answered
-		d.Initialized(true, true)
+		d.NoteHandshake(true, true)
 		d.question().Fail(ErrMalformed)
 		<-d.First()
 	}
-	none := func(_ *testing.T, d *session) { d.Initialized(false, false) }
+	none := func(_ *testing.T, d *session) { d.NoteHandshake(false, false) }
 	fb := Fallback{Origin: OriginFlag, Entries: []Entry{{URI: "/a"}, {URI: "/fb"}}}
 	far := Fallback{Origin: OriginConfig, Entries: []Entry{{URI: "/fb"}}}
 	all := NoRootsPolicy{Unsupported: true, Empty: true, Failed: true}
@@ -97,7 +97,7 @@ func TestCeilingOfRootsThatExpire(t *testing.T) {
 	s := setup{settings: Settings{Timeout: time.Second, Stale: time.Minute, When: NoRootsPolicy{Failed: true}, Ceiling: ceiling("/a")}}
 	bubble(t, s, func(t *testing.T, d *session) {
 		d.known("file:///a/sub")
-		d.Changed()
+		d.NoteChange()
 		c := d.call()
 		d.question().Fail(ErrMalformed)
 		c.judged(t, "known /a/sub stale by asked")

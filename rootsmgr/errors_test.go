@@ -117,7 +117,7 @@ func TestWords(t *testing.T) {
 			`, or set roots.when.failed to "allow".`, ""},
 		{FallbackView(f, 1, gone, CaseUnsupported, NoRootsPolicy{}, nil), "The client gave no roots, and none of the 1 in roots.fallback in hub.json can be used (get-roots says why): name directories that exist, " +
 			cures + `, or set roots.when.failed to "allow".`, ""},
-		{NewManager(nil, Fallback{}, Settings{}, f, zerolog.Nop()).StandIn(), "The client has given no roots with its calls: " + cures + `, or set roots.when.failed to "allow".`, ""},
+		{NewManager(nil, Fallback{}, Settings{}, f, zerolog.Nop()).StandInView(), "The client has given no roots with its calls: " + cures + `, or set roots.when.failed to "allow".`, ""},
 	} {
 		if tc.none == "" {
 			tc.none = tc.meaning

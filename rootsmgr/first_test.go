@@ -21,7 +21,7 @@ func TestFirstComesAfterTheAnswer(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- m.Run(ctx) }()
-		m.Initialized(false, false)
+		m.NoteHandshake(false, false)
 		<-m.First()
 		n := m.View().Snapshot.Len()
 		cancel()

@@ -24,7 +24,7 @@ func TestMalformedAnswer(t *testing.T) {
 	t.Parallel()
 	bad := []Skipped{{Raw: "7", Reason: "it is no object"}, {Raw: "{}", Reason: "it is no object"}}
 	bubble(t, setup{}, func(t *testing.T, d *session) {
-		d.Initialized(true, true)
+		d.NoteHandshake(true, true)
 		d.question().Page(Page{Skipped: bad})
 		v := d.call().judged(t, "failed").view
 		if !errors.Is(v.Err, ErrMalformed) || !strings.Contains(v.Why(), "none of its 2 entries") {
@@ -45,7 +45,7 @@ func TestMalformedAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, setup{}, func(t *testing.T, d *session) {
 				d.known("file:///a")
-				d.Changed()
+				d.NoteChange()
 				c := d.call()
 				for _, p := range tc.pages {
 					d.question().Page(p)
@@ -112,7 +112,7 @@ func TestLateRoot(t *testing.T) {
 			}
 			bubble(t, setup{fallback: fallback, settings: settings, fsys: guard.OS{}}, func(t *testing.T, d *session) {
 				if tc.other {
-					d.Initialized(false, false)
+					d.NoteHandshake(false, false)
 				} else {
 					d.known(list...)
 				}
@@ -154,7 +154,7 @@ func TestLateRoot(t *testing.T) {
 				if d.LookAgain(t.Context(), d.View(), denied) {
 					t.Error("looked again, though nothing is missing any more")
 				}
-				d.Changed() // and it stays
+				d.NoteChange() // and it stays
 				if !tc.other {
 					d.question().Roots(list...)
 					synctest.Wait()
@@ -174,7 +174,7 @@ func TestLateRootInVain(t *testing.T) {
 	settings := DefaultSettings()
 	fallback := Fallback{Origin: OriginConfig, Entries: []Entry{{URI: dir + "/p"}, {URI: dir + "/new"}}}
 	bubble(t, setup{fallback: fallback, settings: settings, fsys: guard.OS{}}, func(t *testing.T, d *session) {
-		d.Initialized(false, false)
+		d.NoteHandshake(false, false)
 		synctest.Wait()
 		old := d.View()
 		rootstest.Add(t, dir, "new/")
@@ -195,7 +195,7 @@ func TestLateRootAfterAnother(t *testing.T) {
 	dir := rootstest.Tree(t, "w/a/", "file")
 	fallback := Fallback{Origin: OriginConfig, Entries: []Entry{SettingEntry(guard.OS{}, "w/*", dir)}}
 	bubble(t, setup{fallback: fallback, fsys: guard.OS{}}, func(t *testing.T, d *session) {
-		d.Initialized(false, false)
+		d.NoteHandshake(false, false)
 		synctest.Wait()
 		look := func(name string, want int) {
 			t.Helper()
@@ -262,9 +262,9 @@ func TestLateRootOfAStandIn(t *testing.T) {
 	dir := rootstest.Tree(t, "p/")
 	fallback := Fallback{Origin: OriginConfig, Entries: []Entry{{URI: dir + "/p"}, {URI: dir + "/new"}}}
 	bubble(t, setup{fallback: fallback, fsys: guard.OS{}}, func(t *testing.T, d *session) {
-		d.PerRequest()
+		d.ExpectCallRoots()
 		synctest.Wait()
-		for i, view := range []func() View{d.Undeclared, d.StandIn} {
+		for i, view := range []func() View{d.UndeclaredView, d.StandInView} {
 			os.RemoveAll(dir + "/new")
 			d.Reconfigure(fallback, Settings{Timeout: time.Duration(i+1) * time.Minute}) // so both are made again
 			synctest.Wait()

@@ -94,7 +94,7 @@ func TestTryAwait(t *testing.T) {
 	run.amendView()
 	run.takeAnswer(event{snapshot: NewSnapshot(guard.OS{}, 1, OriginAsked, nil)})
 	try("after it", true)
-	m.Changed()
+	m.NoteChange()
 	try("announced", false)
 	run.takeAnswer(event{snapshot: NewSnapshot(guard.OS{}, 2, OriginAsked, nil), asOf: 1})
 	try("answered", true)
@@ -147,7 +147,7 @@ func TestHurry(t *testing.T) {
 			run.greetClient(greeting{supported: true})
 			run.queries, run.failures, run.retryAt = tc.queries, tc.failures, tc.retryAt
 			if tc.news {
-				m.Changed()
+				m.NoteChange()
 			}
 			run.hurryUp(t.Context(), now)
 			if asks := run.query != nil; asks != tc.asks {

@@ -72,7 +72,7 @@ func (s Settings) withDefaults() Settings {
 // goroutine is the only writer of what it publishes; every other method sends
 // to it or reads what was published, and may be called from any goroutine.
 //
-// Freshness is counted, not timed. Changed adds one to announced. A question
+// Freshness is counted, not timed. NoteChange adds one to announced. A question
 // remembers the count as it was sent, and once it has ended, well or badly,
 // what is published is attempted up to that count. A call notes the count when
 // it arrives and waits until attempted has reached it. So: list_changed (1),
@@ -129,7 +129,7 @@ type state struct {
 }
 
 // NewManager makes the Manager of one session. It starts nothing: until Run
-// and Initialized have been called, calls wait and are then judged as failed.
+// and NoteHandshake have been called, calls wait and are then judged as failed.
 func NewManager(src Source, fallback Fallback, s Settings, fsys guard.FS, log zerolog.Logger) *Manager {
 	m := &Manager{
 		src:     src,
@@ -152,10 +152,10 @@ func NewManager(src Source, fallback Fallback, s Settings, fsys guard.FS, log ze
 	return m
 }
 
-// Initialized tells the Manager that the client has finished its handshake, and
+// NoteHandshake tells the Manager that the client has finished its handshake, and
 // what it declared. It starts the first question. A client that did not declare
 // roots is never asked. Only the first call counts.
-func (m *Manager) Initialized(supported, listChanged bool) {
+func (m *Manager) NoteHandshake(supported, listChanged bool) {
 	m.greet.Do(func() {
 		if m.calls.known.Load() {
 			// Configured roots, or roots that came with a call, are no answer to this
@@ -166,9 +166,9 @@ func (m *Manager) Initialized(supported, listChanged bool) {
 	})
 }
 
-// Changed tells the Manager that the client announced other roots. It never
+// NoteChange tells the Manager that the client announced other roots. It never
 // blocks.
-func (m *Manager) Changed() {
+func (m *Manager) NoteChange() {
 	m.announced.Add(1)
 	worker.Signal(m.kick)
 }
@@ -186,7 +186,7 @@ func (m *Manager) First() <-chan struct{} { return m.first }
 func (m *Manager) Updates() <-chan struct{} { return m.pub.Load().changed }
 
 // Await returns what a call that arrives now is judged by. It waits for the first
-// answer, and for one at least as new as the last Changed. It does not wait for
+// answer, and for one at least as new as the last NoteChange. It does not wait for
 // the debounce, and asks again after a failure unless that was just now. After
 // Settings.Timeout it returns what there is: kept roots marked stale, else the
 // fallback, else the failed case. The error is the cause of ctx's end, or
@@ -283,7 +283,7 @@ func (w *Wait) Reconsider(ctx context.Context) (View, bool, error) {
 	last := m.reconsidered.Load()
 	recent := now.Sub(s.askedAt) < reconsiderGap || last != 0 && now.UnixNano()-last < int64(reconsiderGap)
 	if !recent && m.reconsidered.CompareAndSwap(last, now.UnixNano()) {
-		m.Changed()
+		m.NoteChange()
 	}
 	want := m.announced.Load()
 	if want <= s.attempted {

@@ -24,10 +24,10 @@ func TestUnsupported(t *testing.T) {
 	t.Parallel()
 	bubble(t, setup{}, func(t *testing.T, d *session) {
 		c := d.call()
-		d.Initialized(false, true)
+		d.NoteHandshake(false, true)
 		c.judged(t, "unsupported open").after(t, 0)
 		<-d.First()
-		d.Changed()
+		d.NoteChange()
 		d.call().judged(t, "unsupported open").after(t, 0)
 		if _, asked, _ := d.NewWait().Reconsider(t.Context()); asked {
 			t.Error("asked")
@@ -39,7 +39,7 @@ func TestUnsupported(t *testing.T) {
 		d.check("unsupported")
 	})
 	bubble(t, setup{settings: Settings{Timeout: time.Second}}, func(t *testing.T, d *session) {
-		d.Initialized(false, false)
+		d.NoteHandshake(false, false)
 		c := d.call().judged(t, "unsupported")
 		if !strings.Contains(c.view.Why(), "roots.when.unsupported") {
 			t.Error(c.view.Why())
@@ -59,7 +59,7 @@ func TestEmptyAndUnusable(t *testing.T) {
 			t.Error(c.view.Why())
 		}
 		d.check("empty")
-		d.Changed()
+		d.NoteChange()
 		c = d.call()
 		d.question().Roots("vscode-remote://x/y", "file:///gone")
 		c.judged(t, "known /fb by environment")
@@ -70,7 +70,7 @@ func TestEmptyAndUnusable(t *testing.T) {
 	})
 	bubble(t, setup{}, func(t *testing.T, d *session) {
 		d.known("file:///a")
-		d.Changed()
+		d.NoteChange()
 		c := d.call()
 		d.question().Roots("file:///gone")
 		c.judged(t, "failed")
@@ -83,7 +83,7 @@ func TestEmptyAndUnusable(t *testing.T) {
 	bubble(t, setup{settings: s}, func(t *testing.T, d *session) {
 		d.known()
 		d.call().judged(t, "empty open")
-		d.Changed()
+		d.NoteChange()
 		c := d.call()
 		d.question().Roots("file:///gone")
 		c.judged(t, "failed")
@@ -97,14 +97,14 @@ func TestFallbackLevels(t *testing.T) {
 		set := setup{fallback: Fallback{Origin: origin, Entries: []Entry{{URI: "/fb", Name: "x"}}}}
 		want := "known /fb by " + origin.String()
 		bubble(t, set, func(t *testing.T, d *session) {
-			d.Initialized(false, false)
+			d.NoteHandshake(false, false)
 			c := d.call().judged(t, want)
 			if !strings.Contains(c.view.Why(), "gives no roots") {
 				t.Error(c.view.Why())
 			}
 		})
 		bubble(t, set, func(t *testing.T, d *session) { // its query failed without a former snapshot
-			d.Initialized(true, true)
+			d.NoteHandshake(true, true)
 			c := d.call()
 			d.question().Fail(errors.New("no"))
 			c.judged(t, want)
@@ -115,7 +115,7 @@ func TestFallbackLevels(t *testing.T) {
 			c = d.call()
 			d.question().Roots("file:///a")
 			c.judged(t, "known /a by asked")
-			d.Changed()
+			d.NoteChange()
 			c = d.call()
 			d.question().Fail(errors.New("no")) // with one: kept, no fallback
 			c.judged(t, "known /a stale by asked")
@@ -124,7 +124,7 @@ func TestFallbackLevels(t *testing.T) {
 	}
 	// Configured, but nothing in it can be used: never as if it were not there.
 	bubble(t, setup{fallback: Fallback{Origin: OriginConfig, Entries: []Entry{{URI: "/gone"}}}}, func(t *testing.T, d *session) {
-		d.Initialized(false, false)
+		d.NoteHandshake(false, false)
 		c := d.call().judged(t, "failed")
 		if !strings.Contains(c.view.Why(), "roots.fallback") {
 			t.Error(c.view.Why())
@@ -137,7 +137,7 @@ func TestReconsider(t *testing.T) {
 	t.Parallel()
 	bubble(t, setup{}, func(t *testing.T, d *session) {
 		d.client.Always()
-		d.Initialized(true, true)
+		d.NoteHandshake(true, true)
 		d.call().judged(t, "empty")
 		if _, asked, _ := d.NewWait().Reconsider(t.Context()); asked {
 			t.Error("asked twice within 5 s")
@@ -154,7 +154,7 @@ func TestReconsider(t *testing.T) {
 		}
 	})
 	bubble(t, setup{}, func(t *testing.T, d *session) { // before the first answer, and after the end
-		for _, step := range []func(){func() {}, func() { d.Initialized(true, false); d.question() }, d.stop} {
+		for _, step := range []func(){func() {}, func() { d.NoteHandshake(true, false); d.question() }, d.stop} {
 			step()
 			time.Sleep(5 * time.Second)
 			start := time.Now()
@@ -165,7 +165,7 @@ func TestReconsider(t *testing.T) {
 	})
 	bubble(t, setup{}, func(t *testing.T, d *session) { // no listChanged: the answer may be old
 		d.client.Always("file:///a")
-		d.Initialized(true, false)
+		d.NoteHandshake(true, false)
 		d.call().judged(t, "known /a by asked")
 		time.Sleep(5 * time.Second)
 		d.client.Script(nil)
@@ -258,7 +258,7 @@ func TestPages(t *testing.T) {
 	} {
 		bubble(t, setup{}, func(t *testing.T, d *session) {
 			d.client.Script(tt.script)
-			d.Initialized(true, true)
+			d.NoteHandshake(true, true)
 			c := d.call()
 			<-c.done
 			if got := show(c.view); got != tt.want {
@@ -296,12 +296,12 @@ func TestTimerStartsWhenSent(t *testing.T) {
 		src := ready{rootstest.NewClient(), make(chan struct{})}
 		d := newSession(t, setup{src: src})
 		d.client = src.Client
-		d.Initialized(true, true)
+		d.NoteHandshake(true, true)
 		time.Sleep(time.Hour)
 		if src.Asked() != 0 || d.Word() != "asking" {
 			t.Errorf("asked %d, %s", src.Asked(), d.Word())
 		}
-		d.Changed() // before it was sent: part of the answer
+		d.NoteChange() // before it was sent: part of the answer
 		c := d.call()
 		close(src.open)
 		q := d.question()
@@ -320,7 +320,7 @@ func TestEndOfSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newSession(t, setup{settings: Settings{When: NoRootsPolicy{Unsupported: true, Empty: true, Failed: true}}})
 		d.known("file:///a")
-		d.Changed()
+		d.NoteChange()
 		c := d.call()
 		updates := d.Updates()
 		d.stop() // with a question on its way
@@ -351,8 +351,8 @@ func TestEndOfSession(t *testing.T) {
 	// Without Run nothing is judged by nothing.
 	synctest.Test(t, func(t *testing.T) {
 		m := NewManager(rootstest.NewClient(), Fallback{}, Settings{}, guard.OS{}, zerolog.Nop())
-		m.Initialized(true, true)
-		m.Changed()
+		m.NoteHandshake(true, true)
+		m.NoteChange()
 		if v, err := m.Await(t.Context()); show(v) != "failed" || err != nil {
 			t.Errorf("%q, %v", show(v), err)
 		}
@@ -364,7 +364,7 @@ func TestUpdates(t *testing.T) {
 	t.Parallel()
 	bubble(t, setup{}, func(t *testing.T, d *session) {
 		updates := d.Updates()
-		d.Initialized(true, true)
+		d.NoteHandshake(true, true)
 		synctest.Wait()
 		<-updates
 		q := d.question()
@@ -391,7 +391,7 @@ func TestSessionsDoNotMix(t *testing.T) {
 		two.known("file:///b")
 		one.call().judged(t, "known /a by asked")
 		two.call().judged(t, "known /b by asked")
-		one.Changed()
+		one.NoteChange()
 		two.call().judged(t, "known /b by asked").after(t, 0)
 		c := one.call()
 		one.question().Roots("file:///c")

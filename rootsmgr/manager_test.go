@@ -21,7 +21,7 @@ func TestFirstAnswer(t *testing.T) {
 		before := d.call() // a call sent before initialized
 		before.waits(t)
 		d.check("waiting")
-		d.Initialized(true, true)
+		d.NoteHandshake(true, true)
 		q := d.question()
 		d.check("asking")
 		during := d.call()
@@ -39,7 +39,7 @@ func TestFirstAnswer(t *testing.T) {
 		if s, v := d.Asked(), d.View(); s.Queries != 1 || !s.Supported || !s.ListChanged || v.Snapshot.Generation() != 1 || v.Snapshot.Origin() != OriginAsked {
 			t.Errorf("%+v, %+v", s, v)
 		}
-		d.Initialized(false, false) // once is enough
+		d.NoteHandshake(false, false) // once is enough
 		d.call().judged(t, "known /a /a/sub by asked")
 	})
 }
@@ -64,7 +64,7 @@ func TestNeverInitialized(t *testing.T) {
 func TestNoAnswer(t *testing.T) {
 	t.Parallel()
 	bubble(t, setup{}, func(t *testing.T, d *session) {
-		d.Initialized(true, true)
+		d.NoteHandshake(true, true)
 		c := d.call().judged(t, "failed")
 		c.after(t, 10*time.Second)
 		if !errors.Is(c.view.Err, ErrNoAnswer) {
@@ -93,7 +93,7 @@ func TestPatienceIsOneBudget(t *testing.T) {
 	bubble(t, setup{}, func(t *testing.T, d *session) {
 		c := d.call()
 		time.Sleep(6 * time.Second)
-		d.Initialized(true, false)
+		d.NoteHandshake(true, false)
 		q := d.question()
 		c.judged(t, "failed").after(t, 10*time.Second) // not 16
 		q.Roots("file:///a")
@@ -101,7 +101,7 @@ func TestPatienceIsOneBudget(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		w := d.NewWait()
 		time.Sleep(time.Hour) // for something else, which does not count
-		d.Changed()
+		d.NoteChange()
 		short, cancel := context.WithTimeout(t.Context(), 7*time.Second)
 		defer cancel()
 		if _, err := w.Await(short); err == nil {
@@ -127,7 +127,7 @@ func TestOvertaken(t *testing.T) {
 				t.Errorf("%s: %t, and with no time left %t", what, w.Overtaken(v), spent.Overtaken(v))
 			}
 		}
-		d.Changed()
+		d.NoteChange()
 		if late, err := spent.Await(t.Context()); err != nil || !late.Stale {
 			t.Fatalf("%+v, %v", late, err)
 		}
@@ -137,7 +137,7 @@ func TestOvertaken(t *testing.T) {
 		c := d.call()
 		q := d.question()
 		is("asked again", d.View(), false)
-		d.Changed()
+		d.NoteChange()
 		is("announced", d.View(), true)
 		q.Roots("file:///a")
 		d.question().Roots("file:///b")
@@ -158,7 +158,7 @@ func TestErrorKeepsRoots(t *testing.T) {
 	for _, failure := range []error{errors.New("-32603"), fmt.Errorf("%w: roots is a string", ErrMalformed), context.DeadlineExceeded} {
 		bubble(t, setup{}, func(t *testing.T, d *session) {
 			d.known("file:///a")
-			d.Changed()
+			d.NoteChange()
 			c := d.call()
 			d.question().Fail(failure)
 			c.judged(t, "known /a stale by asked")
@@ -184,7 +184,7 @@ func TestBackoff(t *testing.T) {
 	t.Parallel()
 	bubble(t, setup{}, func(t *testing.T, d *session) {
 		d.client.Script(func(string) (Page, error) { return Page{}, errors.New("no") })
-		d.Initialized(true, true)
+		d.NoteHandshake(true, true)
 		<-d.First()
 		for i, seconds := range []int{1, 2, 4, 8, 16, 32, 60, 60} {
 			pause := time.Duration(seconds) * time.Second
@@ -208,7 +208,7 @@ func TestBackoff(t *testing.T) {
 		}
 		// News of the client ends the pause.
 		d.client.Always("file:///a")
-		d.Changed()
+		d.NoteChange()
 		d.call().judged(t, "known /a by asked").after(t, 0)
 	})
 }
@@ -222,7 +222,7 @@ func TestStaleRootsExpire(t *testing.T) {
 			time.Sleep(time.Hour) // roots that no one refreshed are not stale
 			d.call().judged(t, "known /a by asked")
 			d.client.Script(func(string) (Page, error) { return Page{}, errors.New("no") })
-			d.Changed()
+			d.NoteChange()
 			d.call().judged(t, "known /a stale by asked")
 			time.Sleep(5 * time.Minute)
 			asked := d.client.Asked()
@@ -269,7 +269,7 @@ func TestBurst(t *testing.T) {
 			d.client.Always("file:///b")
 			before := d.client.Asked()
 			for range 50 {
-				d.Changed()
+				d.NoteChange()
 				time.Sleep(gap)
 			}
 			time.Sleep(time.Minute)
@@ -287,7 +287,7 @@ func TestBurst(t *testing.T) {
 		d.known("file:///a")
 		d.client.Always("file:///b")
 		for range 26 {
-			d.Changed()
+			d.NoteChange()
 			time.Sleep(200 * time.Millisecond)
 		}
 		synctest.Wait()
@@ -297,10 +297,10 @@ func TestBurst(t *testing.T) {
 	})
 	// During a question: exactly one more.
 	bubble(t, setup{}, func(t *testing.T, d *session) {
-		d.Initialized(true, true)
+		d.NoteHandshake(true, true)
 		q := d.question()
 		for range 50 {
-			d.Changed()
+			d.NoteChange()
 			time.Sleep(time.Millisecond)
 		}
 		q.Roots("file:///a")
@@ -319,16 +319,16 @@ func TestDebounce(t *testing.T) {
 	bubble(t, setup{}, func(t *testing.T, d *session) {
 		d.known("file:///a")
 		start := time.Now()
-		d.Changed()
+		d.NoteChange()
 		time.Sleep(100 * time.Millisecond)
-		d.Changed()
+		d.NoteChange()
 		d.question().Roots("file:///b")
 		if took := time.Since(start); took != 350*time.Millisecond {
 			t.Errorf("asked after %v", took)
 		}
 		synctest.Wait()
 		// A call cuts it short.
-		d.Changed()
+		d.NoteChange()
 		start = time.Now()
 		c := d.call()
 		d.question().Roots("file:///c")
@@ -347,11 +347,11 @@ func TestNarrowing(t *testing.T) {
 	t.Parallel()
 	bubble(t, setup{}, func(t *testing.T, d *session) {
 		d.known("file:///a", "file:///b")
-		d.Changed()
+		d.NoteChange()
 		old := d.call()
 		q := d.question()
 		d.check("refreshing")
-		d.Changed() // narrowed while q is on its way
+		d.NoteChange() // narrowed while q is on its way
 		late := d.call()
 		q.Roots("file:///a", "file:///b") // from before
 		old.judged(t, "known /a /b by asked")
@@ -376,7 +376,7 @@ func TestNarrowingUnanswered(t *testing.T) {
 	t.Parallel()
 	bubble(t, setup{}, func(t *testing.T, d *session) {
 		d.known("file:///a")
-		d.Changed()
+		d.NoteChange()
 		d.call().judged(t, "known /a stale by asked").after(t, 10*time.Second)
 		d.question()
 		d.quiet()
@@ -395,7 +395,7 @@ func TestLateAnswerIsDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := stubborn{make(chan Page)}
 		d := newSession(t, setup{src: src})
-		d.Initialized(true, true)
+		d.NoteHandshake(true, true)
 		d.call().judged(t, "failed").after(t, 10*time.Second)
 		src.release <- rootstest.Page("file:///b") // of the first question, too late
 		synctest.Wait()
@@ -412,9 +412,9 @@ func TestLateAnswerIsDropped(t *testing.T) {
 		c.judged(t, "known /a by asked").after(t, 0)
 
 		// A question that never returns holds up the next ones, not the calls.
-		d.Changed()
+		d.NoteChange()
 		d.call().judged(t, "known /a stale by asked").after(t, 10*time.Second)
-		d.Changed()
+		d.NoteChange()
 		c = d.call()
 		time.Sleep(5 * time.Second)
 		src.release <- rootstest.Page("file:///b") // late

@@ -56,16 +56,16 @@ func TestMappingIsForClients(t *testing.T) {
 	s := DefaultSettings()
 	s.Mapping = Mapping{Dirs: []MappedDir{{From: "file:///b", To: "/a"}}}
 	bubble(t, setup{settings: s, fallback: Fallback{Origin: OriginConfig, Entries: []Entry{{URI: "file:///b"}}}}, func(t *testing.T, d *session) {
-		d.Initialized(false, false)
+		d.NoteHandshake(false, false)
 		d.call().judged(t, "known /b by config")
 	})
 	bubble(t, setup{settings: s}, func(t *testing.T, d *session) {
 		d.known("file:///b", "file:///c")
 		d.call().judged(t, "known /a /c by asked")
 	})
-	for name, view := range map[string]func(m *Manager, p Page) View{"once": (*Manager).WithCallOnce, "session": (*Manager).WithCall} {
+	for name, view := range map[string]func(m *Manager, p Page) View{"once": (*Manager).ViewOfCallRoots, "session": (*Manager).TakeCallRoots} {
 		bubble(t, setup{settings: s}, func(t *testing.T, d *session) {
-			d.PerRequest()
+			d.ExpectCallRoots()
 			synctest.Wait()
 			if got := show(view(d.Manager, Page{Entries: []Entry{{URI: "file:///b"}}})); got != "known /a by inline" {
 				t.Errorf("%s: %q", name, got)

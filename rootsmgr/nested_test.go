@@ -204,7 +204,7 @@ func TestALinkThatAServerCouldHaveMade(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- m.Run(ctx) }()
-	m.Initialized(true, true)
+	m.NoteHandshake(true, true)
 	v, err := m.Await(t.Context())
 	if err != nil || v.Snapshot.Len() != 1 {
 		t.Fatalf("%q %v", v.Snapshot.Paths(), err)

@@ -170,7 +170,7 @@ func (d *session) quiet() {
 // known brings the session to where the client has given these roots.
 func (d *session) known(uris ...string) {
 	d.t.Helper()
-	d.Initialized(true, true)
+	d.NoteHandshake(true, true)
 	d.question().Roots(uris...)
 	<-d.First()
 }

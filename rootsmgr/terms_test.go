@@ -21,7 +21,7 @@ func TestReconfigure(t *testing.T) {
 	deny := with(NoRootsPolicy{})
 	t.Run("unsupported", func(t *testing.T) {
 		bubble(t, setup{settings: deny}, func(t *testing.T, d *session) {
-			d.Initialized(false, false)
+			d.NoteHandshake(false, false)
 			d.call().judged(t, "unsupported")
 			d.previewed(t, Fallback{}, with(NoRootsPolicy{Unsupported: true}))
 			d.call().judged(t, "unsupported open").after(t, 0)
@@ -41,7 +41,7 @@ func TestReconfigure(t *testing.T) {
 		all := NoRootsPolicy{Unsupported: true, Empty: true, Failed: true, Denied: true}
 		open := NoRootsPolicy{Unsupported: true, Empty: true, Failed: true}
 		for name, client := range map[string]func(d *session){
-			"unsupported": func(d *session) { d.Initialized(false, false) },
+			"unsupported": func(d *session) { d.NoteHandshake(false, false) },
 			"empty":       func(d *session) { d.known() },
 			"failed":      func(d *session) { d.known("file:///gone") },
 		} {
@@ -89,7 +89,7 @@ func TestReconfigure(t *testing.T) {
 	t.Run("stale", func(t *testing.T) {
 		bubble(t, setup{settings: deny}, func(t *testing.T, d *session) {
 			d.known("file:///a")
-			d.Changed()
+			d.NoteChange()
 			c := d.call()
 			failure := errors.New("no")
 			d.question().Fail(failure)
@@ -102,7 +102,7 @@ func TestReconfigure(t *testing.T) {
 	})
 	t.Run("failed", func(t *testing.T) {
 		bubble(t, setup{settings: deny}, func(t *testing.T, d *session) {
-			d.Initialized(true, true)
+			d.NoteHandshake(true, true)
 			d.question().Fail(errors.New("no"))
 			d.call().judged(t, "failed")
 			d.previewed(t, fb, deny)
@@ -113,7 +113,7 @@ func TestReconfigure(t *testing.T) {
 		bubble(t, setup{settings: deny}, func(t *testing.T, d *session) {
 			early := d.call()
 			d.previewed(t, fb, with(NoRootsPolicy{Empty: true}))
-			d.Initialized(true, true)
+			d.NoteHandshake(true, true)
 			q := d.question()
 			early.waits(t)
 			q.Roots()
@@ -122,27 +122,27 @@ func TestReconfigure(t *testing.T) {
 	})
 	t.Run("with calls", func(t *testing.T) {
 		bubble(t, setup{settings: deny}, func(t *testing.T, d *session) {
-			d.PerRequest()
+			d.ExpectCallRoots()
 			synctest.Wait()
 			d.call().judged(t, "failed")
 			d.previewed(t, fb, deny)
-			if v := d.call().judged(t, "known /fb by config").view; !v.Assumed || v.Snapshot != d.StandIn().Snapshot {
+			if v := d.call().judged(t, "known /fb by config").view; !v.Assumed || v.Snapshot != d.StandInView().Snapshot {
 				t.Errorf("it is no stand-in: %+v", v)
 			}
-			before := d.StandIn()
-			if d.StandIn().Snapshot != before.Snapshot || d.Undeclared().Snapshot == before.Snapshot {
+			before := d.StandInView()
+			if d.StandInView().Snapshot != before.Snapshot || d.UndeclaredView().Snapshot == before.Snapshot {
 				t.Error("a stand-in is made for each call, or one for all")
 			}
-			d.WithCall(Page{Entries: []Entry{{URI: "file:///a"}}})
+			d.TakeCallRoots(Page{Entries: []Entry{{URI: "file:///a"}}})
 			synctest.Wait()
 			d.previewed(t, Fallback{Origin: OriginFlag, Entries: []Entry{{URI: "/b"}}}, deny)
 			if v := d.call().judged(t, "known /a by inline").view; v.Assumed {
 				t.Errorf("it is a stand-in: %+v", v)
 			}
-			if got := show(d.StandIn()); got != "known /b by flag" {
+			if got := show(d.StandInView()); got != "known /b by flag" {
 				t.Errorf("by the former terms: %q", got)
 			}
-			d.WithCall(Page{Entries: []Entry{{URI: "file:///gone"}}})
+			d.TakeCallRoots(Page{Entries: []Entry{{URI: "file:///gone"}}})
 			synctest.Wait()
 			d.call().judged(t, "known /b by flag")
 			d.previewed(t, Fallback{}, deny)

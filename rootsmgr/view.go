@@ -87,7 +87,7 @@ type Mark struct {
 func (v View) Mark() Mark { return v.mark }
 
 // Covers reports whether a View was known at the Mark, or what replaced it. Roots that
-// come with a call, as WithCall returns them, are known once Run has taken them in.
+// come with a call, as TakeCallRoots returns them, are known once Run has taken them in.
 func (m Mark) Covers(v View) bool {
 	if v.mark.number > 0 {
 		return m.number >= v.mark.number

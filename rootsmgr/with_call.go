@@ -16,11 +16,11 @@ import (
 // errWithCalls is why nothing is known of such a client before its first roots.
 var errWithCalls = errors.New("the client gives its roots with its calls, and has given none yet")
 
-// PerRequest tells the Manager that the client gives its roots with its calls.
+// ExpectCallRoots tells the Manager that the client gives its roots with its calls.
 // Until it does, the configured roots hold. If there are none, nothing is known,
-// which is the failed case. A client that says Initialized afterwards is asked
+// which is the failed case. A client that says initialized afterwards is asked
 // nevertheless. Only the first call counts.
-func (m *Manager) PerRequest() {
+func (m *Manager) ExpectCallRoots() {
 	m.calls.declared.Do(func() {
 		m.calls.known.Store(true)
 		m.hello <- greeting{withCall: true}
@@ -41,10 +41,10 @@ type callRoots struct {
 	view          View
 }
 
-// WithCall takes the roots that came with a call and returns what that call is
+// TakeCallRoots takes the roots that came with a call and returns what that call is
 // judged by. They also become the roots of the session, unless newer ones have
 // come. It waits for the filesystem only.
-func (m *Manager) WithCall(p Page) View {
+func (m *Manager) TakeCallRoots(p Page) View {
 	t := m.terms.Load()
 	in := m.readPage(t, p, m.generation.Add(1))
 	now := m.pub.Load()
@@ -56,9 +56,9 @@ func (m *Manager) WithCall(p Page) View {
 	return in.view
 }
 
-// WithCallOnce works like WithCall for roots that hold for one call only. The
+// ViewOfCallRoots works like TakeCallRoots for roots that hold for one call only. The
 // roots of the session do not change.
-func (m *Manager) WithCallOnce(p Page) View {
+func (m *Manager) ViewOfCallRoots(p Page) View {
 	t := m.terms.Load()
 	in := m.readPage(t, p, m.generation.Add(1))
 	m.makeView(t, in)
@@ -105,11 +105,11 @@ func (m *Manager) handToRun(in *callRoots) {
 // HasCallRoots reports whether roots have come with a call.
 func (m *Manager) HasCallRoots() bool { return m.pub.Load().withCall != nil || len(m.calls.roots) > 0 }
 
-// Undeclared returns the View for a call whose client does not declare roots.
-func (m *Manager) Undeclared() View { return m.standIn().undeclared }
+// UndeclaredView returns the View for a call whose client does not declare roots.
+func (m *Manager) UndeclaredView() View { return m.standIn().undeclared }
 
-// StandIn returns the View for a request that can neither bring roots nor ask for them.
-func (m *Manager) StandIn() View { return m.standIn().waiting }
+// StandInView returns the View for a request that can neither bring roots nor ask for them.
+func (m *Manager) StandInView() View { return m.standIn().waiting }
 
 // standIns are Views that need no client. They are made once for each set of terms.
 type standIns struct {

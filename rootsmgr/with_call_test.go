@@ -32,7 +32,7 @@ func withCallManager(t *testing.T, src Source, f Fallback, s Settings, test func
 			defer close(done)
 			_ = m.Run(ctx)
 		}()
-		m.PerRequest()
+		m.ExpectCallRoots()
 		synctest.Wait()
 		test(m)
 		cancel()
@@ -70,13 +70,13 @@ func TestRootsWithCall(t *testing.T) {
 		default:
 			t.Error("who waits for the first roots waits in vain")
 		}
-		one := m.WithCall(page(a))
+		one := m.TakeCallRoots(page(a))
 		synctest.Wait()
 		if one.Case != CaseKnown || one.Snapshot.Origin() != OriginWithCall || one.Snapshot.Paths()[0] != a || m.View().Snapshot != one.Snapshot || m.View().Assumed || !m.HasCallRoots() {
 			t.Errorf("the first: %+v, the session goes by %v", one, m.View().Snapshot.Paths())
 		}
 		news := m.Updates()
-		if again := m.WithCall(page(a)); again.Snapshot != one.Snapshot {
+		if again := m.TakeCallRoots(page(a)); again.Snapshot != one.Snapshot {
 			t.Error("the same roots again are other ones")
 		}
 		synctest.Wait()
@@ -85,7 +85,7 @@ func TestRootsWithCall(t *testing.T) {
 			t.Error("the same roots again are news")
 		default:
 		}
-		two := m.WithCall(page(b))
+		two := m.TakeCallRoots(page(b))
 		synctest.Wait()
 		if two.Snapshot.Paths()[0] != b || two.Snapshot.Generation() <= one.Snapshot.Generation() || m.View().Snapshot != two.Snapshot {
 			t.Errorf("others: %+v", two)
@@ -93,17 +93,17 @@ func TestRootsWithCall(t *testing.T) {
 		if one.Snapshot.Paths()[0] != a {
 			t.Error("what a call is judged by has changed under it")
 		}
-		if v := m.WithCall(Page{}); v.Case != CaseEmpty || v.Open || v.Snapshot.Len() != 0 {
+		if v := m.TakeCallRoots(Page{}); v.Case != CaseEmpty || v.Open || v.Snapshot.Len() != 0 {
 			t.Errorf("an empty list: %+v", v)
 		}
 		// None can be used: what was configured counts, as for one that was asked.
-		if v := m.WithCall(Page{Entries: []Entry{{URI: "https://example.com"}}}); v.Case != CaseKnown || v.Snapshot.Origin() != OriginConfig {
+		if v := m.TakeCallRoots(Page{Entries: []Entry{{URI: "https://example.com"}}}); v.Case != CaseKnown || v.Snapshot.Origin() != OriginConfig {
 			t.Errorf("none can be used: %+v", v)
 		}
-		if v := m.Undeclared(); v.Case != CaseKnown || v.Snapshot.Paths()[0] != own {
+		if v := m.UndeclaredView(); v.Case != CaseKnown || v.Snapshot.Paths()[0] != own {
 			t.Errorf("not declared: %+v", v)
 		}
-		if v := m.WithCallOnce(page(a)); v.Snapshot.Paths()[0] != a {
+		if v := m.ViewOfCallRoots(page(a)); v.Snapshot.Paths()[0] != a {
 			t.Errorf("for one call: %+v", v)
 		}
 		synctest.Wait()
@@ -116,11 +116,11 @@ func TestRootsWithCall(t *testing.T) {
 func TestWithCallWithoutFallback(t *testing.T) {
 	t.Parallel()
 	withCallManager(t, neverAsked{t}, Fallback{}, DefaultSettings(), func(m *Manager) {
-		if v := m.Undeclared(); v.Case != CaseUnsupported || !v.Open {
+		if v := m.UndeclaredView(); v.Case != CaseUnsupported || !v.Open {
 			t.Errorf("a client that cannot give roots: %+v", v)
 		}
 		// One that can and has not yet is another thing: nothing is open.
-		for _, v := range []View{m.View(), m.StandIn()} {
+		for _, v := range []View{m.View(), m.StandInView()} {
 			if v.Case != CaseFailed || v.Open {
 				t.Errorf("a client that can: %+v", v)
 			}
@@ -138,14 +138,14 @@ func TestWithCallUnderACeiling(t *testing.T) {
 	s := DefaultSettings()
 	s.Ceiling = []Entry{{URI: top}}
 	withCallManager(t, neverAsked{t}, Fallback{}, s, func(m *Manager) {
-		v := m.WithCall(page(in, out))
+		v := m.TakeCallRoots(page(in, out))
 		if paths := v.Snapshot.Paths(); len(paths) != 1 || paths[0] != in || v.Ceiling == nil {
 			t.Errorf("%v", paths)
 		}
-		if v := m.WithCall(page(filepath.Dir(top))); len(v.Snapshot.Paths()) != 1 || v.Snapshot.Paths()[0] != top {
+		if v := m.TakeCallRoots(page(filepath.Dir(top))); len(v.Snapshot.Paths()) != 1 || v.Snapshot.Paths()[0] != top {
 			t.Errorf("above it: %v", v.Snapshot.Paths())
 		}
-		if v := m.Undeclared(); v.Open || v.Snapshot.Origin() != OriginCeiling {
+		if v := m.UndeclaredView(); v.Open || v.Snapshot.Origin() != OriginCeiling {
 			t.Errorf("not declared: %+v", v)
 		}
 	})
@@ -160,14 +160,14 @@ func TestHandshakeAfterRootsWithCall(t *testing.T) {
 		return page(b), nil
 	})
 	withCallManager(t, src, Fallback{}, DefaultSettings(), func(m *Manager) {
-		m.WithCall(page(a))
+		m.TakeCallRoots(page(a))
 		synctest.Wait()
-		m.Initialized(true, true)
+		m.NoteHandshake(true, true)
 		v, err := m.Await(context.Background())
 		if err != nil || v.Snapshot.Origin() != OriginAsked || v.Snapshot.Paths()[0] != b {
 			t.Errorf("%v %v: %v", v.Snapshot.Origin(), v.Snapshot.Paths(), err)
 		}
-		if v := m.WithCall(page(a)); v.Snapshot.Paths()[0] != a {
+		if v := m.TakeCallRoots(page(a)); v.Snapshot.Paths()[0] != a {
 			t.Errorf("a modern call after that: %v", v.Snapshot.Paths())
 		}
 	})
@@ -182,7 +182,7 @@ func (f sourceFunc) ListRoots(ctx context.Context, _ string) (Page, error) { ret
 func TestMarksFollowWhatIsKnown(t *testing.T) {
 	t.Parallel()
 	m := NewManager(neverAsked{t}, Fallback{}, DefaultSettings(), guard.OS{}, zerolog.Nop())
-	given := m.WithCall(page(real(t))) // by the goroutine of a call, before Run hears anything
+	given := m.TakeCallRoots(page(real(t))) // by the goroutine of a call, before Run hears anything
 	run := &loop{m: m, state: *m.pub.Load()}
 	run.greetClient(greeting{withCall: true})
 	standIn := m.View()

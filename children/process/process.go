@@ -159,7 +159,7 @@ func (p *process) runUntilExit(cmd *exec.Cmd, box *sandbox.Ruleset, started chan
 	}
 	p.pid = cmd.Process.Pid
 	started <- nil
-	p.waitErr = p.group.reapGroup(exited, p.restGone)
+	p.waitErr = p.group.reapGroup(exited, p.awaitStderrEnd)
 	box.End()
 	if what := p.group.exceededLimit(); what != "" {
 		p.beyond.CompareAndSwap(nil, &what)
@@ -169,9 +169,9 @@ func (p *process) runUntilExit(cmd *exec.Cmd, box *sandbox.Ruleset, started chan
 	close(p.ended)
 }
 
-// restGone gives those whom the child leaves behind in its group a moment to
+// awaitStderrEnd gives those whom the child leaves behind in its group a moment to
 // let go of stderr, which reports that they have ended.
-func (p *process) restGone() { worker.Within(p.stderrDone, restGrace) }
+func (p *process) awaitStderrEnd() { worker.Within(p.stderrDone, restGrace) }
 
 // exitError returns how the process ended; nil for status 0. Valid after ended.
 func (p *process) exitError() error {

@@ -44,11 +44,11 @@ func Start(l launch.Launch, o Options, h jsonrpc.Handler, log zerolog.Logger) (l
 }
 
 func newStdioLink(p *process, o Options, h jsonrpc.Handler, log zerolog.Logger) *stdioLink {
-	said := bucket{tokens: 10}
+	skipLog := bucket{tokens: 10}
 	conn := jsonrpc.NewConn(p.stdout, p.stdin, h, jsonrpc.Options{
 		FrameLimit: o.FrameLimit, IDLimit: o.IDLimit,
 		OnSkip: func(reason string, line []byte) { // on the read loop: one caller at a time
-			if said.takeToken(time.Now()) {
+			if skipLog.takeToken(time.Now()) {
 				log.Warn().Str("reason", reason).Str("line", printable.Escape(string(line[:min(len(line), 120)]), 120)).Msg("a line on stdout was skipped")
 			}
 		},
@@ -86,7 +86,7 @@ func (l *stdioLink) Run(ctx context.Context) error {
 			}
 		}
 	}
-	l.awaitEnd()
+	l.drainOutput()
 	endConn(nil)
 	<-l.conn.Done()
 	l.p.drainStderr()
@@ -105,8 +105,8 @@ func (l *stdioLink) Run(ctx context.Context) error {
 	return &ExitError{Text: "exited with status 0"}
 }
 
-// awaitEnd lets output that is in the pipe already be read.
-func (l *stdioLink) awaitEnd() { worker.Within(l.conn.Done(), drainGrace) }
+// drainOutput lets output that is in the pipe already be read.
+func (l *stdioLink) drainOutput() { worker.Within(l.conn.Done(), drainGrace) }
 
 func (l *stdioLink) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
 	res, err := l.conn.Call(ctx, method, params...)

@@ -129,8 +129,8 @@ func progressToken(ctx context.Context, params [][]byte) string {
 	return string(jsonrpc.Get(jsonrpc.Get(bytes.Join(params, nil), "_meta"), "progressToken"))
 }
 
-// starter is a Link that can send a request without waiting.
-type starter interface {
+// asyncLink is a Link that can send a request without waiting.
+type asyncLink interface {
 	Prepare(s *jsonrpc.PendingCall, handler jsonrpc.ResponseHandler)
 }
 
@@ -152,7 +152,7 @@ func (c *AsyncCall) SetClient(client link.ClientProfile) { c.client = &client }
 
 // CanStart reports whether StartCall may be tried: not every transport has it.
 func (r *Run) CanStart() bool {
-	_, can := r.link.(starter)
+	_, can := r.link.(asyncLink)
 	return can
 }
 
@@ -167,7 +167,7 @@ func (r *Run) StartCall(c *AsyncCall, handler jsonrpc.ResponseHandler, b *lines.
 	if m != nil {
 		base = m.Base()
 	}
-	able, can := base.(starter)
+	able, can := base.(asyncLink)
 	if !can {
 		return false
 	}

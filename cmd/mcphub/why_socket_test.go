@@ -15,7 +15,7 @@ func TestASocketIsShownByItsVariable(t *testing.T) {
 	t.Parallel()
 	for variable, want := range map[string]string{"SSH_AUTH_SOCK": "kid was refused the socket of SSH_AUTH_SOCK", "": "kid was refused unix sockets"} {
 		recent := &audit.Recent{}
-		(&record.Settings{Recent: recent}).KernelRefused("s", "local", record.Subject{Child: "kid"}, sandbox.Refusal{Sockets: true, Variable: variable, By: sandbox.ByServer}, []string{"/p"})
+		(&record.Settings{Recent: recent}).RecordKernelRefusal("s", "local", record.Subject{Child: "kid"}, sandbox.Refusal{Sockets: true, Variable: variable, By: sandbox.ByServer}, []string{"/p"})
 		list := recent.List()
 		if len(list) != 1 {
 			t.Fatalf("recorded is %+v", list)

@@ -18,7 +18,7 @@ import (
 func (m *Member[S]) RootsAreCurrent() bool {
 	view, ok := m.Roots.TryAwait()
 	now, _ := m.served.Now()
-	return ok && now.Given && now.Roots.Covers(view) && now.Configuration == m.Current.Now().Number
+	return ok && now.Given && now.Roots.Covers(view) && now.Configuration == m.Current.InForce().Number
 }
 
 // boundaryOf returns what the kernel is to hold a child to that is served roots from a

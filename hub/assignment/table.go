@@ -68,7 +68,7 @@ func (t *Table[S]) Follow(m *Member[S]) {
 
 // followCurrent adopts the configuration that counts for a session. t.mu is held.
 func (m *Member[S]) followCurrent() {
-	if conf := m.Current.Now(); m.Offering.Configuration() != conf {
+	if conf := m.Current.InForce(); m.Offering.Configuration() != conf {
 		m.adoptConfiguration(conf, nil)
 	}
 }
@@ -118,7 +118,7 @@ func (t *Table[S]) UpdateInstance(st children.Status, raw *offers.Offer) {
 		t.known[st.Key] = known
 	}
 	for m := range t.holders[st.Key] {
-		if conf := m.Current.Now(); runsInstance(conf, st.Key, st.Revision) {
+		if conf := m.Current.InForce(); runsInstance(conf, st.Key, st.Revision) {
 			m.noteChange(&st, known.offerBy(conf))
 		}
 	}
@@ -133,11 +133,11 @@ func (t *Table[S]) runningConfigurations(k spec.Key, revision uint64) (confs []*
 		}
 	}
 	if k.Variant == "" {
-		add(t.current.Now())
+		add(t.current.InForce())
 	}
 	for m := range t.holders[k] {
 		if m.Current.Common() != t.current {
-			add(m.Current.Common().Now())
+			add(m.Current.Common().InForce())
 		}
 	}
 	for _, m := range t.members {
@@ -145,7 +145,7 @@ func (t *Table[S]) runningConfigurations(k spec.Key, revision uint64) (confs []*
 			break
 		}
 		if m.Current.Common() != t.current {
-			add(m.Current.Common().Now())
+			add(m.Current.Common().InForce())
 		}
 	}
 	return confs
@@ -181,9 +181,9 @@ func (t *Table[S]) readBy(known *instance, confs []*configuration.Configuration)
 func (t *Table[S]) moveMember(m *Member[S], to Assignment, from spec.Key) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	conf, known := m.Current.Now(), instance{}
+	conf, known := m.Current.InForce(), instance{}
 	for done := false; !done; {
-		conf = m.Current.Now()
+		conf = m.Current.InForce()
 		known = t.known[to.Key]
 		if known.status == nil || known.status.Serial != to.Serial {
 			known = instance{status: &children.Status{Key: to.Key, Serial: to.Serial, Revision: to.Revision}}
@@ -280,7 +280,7 @@ func (t *Table[S]) Replace(next map[*configuration.Current]*configuration.Config
 		t.known[k] = c
 	}
 	for _, m := range t.members {
-		m.adoptConfiguration(m.Current.Now(), renewed[m.Current.Common().Now()])
+		m.adoptConfiguration(m.Current.InForce(), renewed[m.Current.Common().InForce()])
 	}
 }
 
@@ -453,7 +453,7 @@ func (t *Table[S]) Offers() map[string]*catalog.Offer {
 	offers := map[string]*catalog.Offer{}
 	for _, k := range slices.SortedFunc(maps.Keys(t.known), func(a, b spec.Key) int { return cmp.Compare(a.String(), b.String()) }) {
 		known := t.known[k]
-		of := known.offerBy(t.current.Now())
+		of := known.offerBy(t.current.InForce())
 		if of == nil && len(known.read) > 0 {
 			of = known.read[0]
 		}

@@ -24,10 +24,10 @@ func (c *Call) askApproval(ctx context.Context, att *attempt) (*attempt, error) 
 	if err != nil {
 		return nil, err
 	}
-	if e.last.refusal = refusal; refusal == "" && e.last.approval != nil {
+	if e.last.whyUnapproved = refusal; refusal == "" && e.last.approval != nil {
 		// The digest is made again, of what is sent.
 		if err := e.last.approval.Spend(c.approvalRequest().Digest, time.Now()); err != nil {
-			e.last.refusal = err.Error()
+			e.last.whyUnapproved = err.Error()
 		}
 	}
 	return e.last, nil
@@ -80,7 +80,7 @@ func (e *approvalCaller) Asker(context.Context) approval.Asker {
 	s := e.call.sender
 	c := e.last.client
 	caps := c.Claims()
-	named := *s.Current.Now().Approval.From
+	named := *s.Current.InForce().Approval.From
 	may := named
 	may.Client = may.Client && caps.Can.Form
 	var all []approval.Asker
@@ -90,7 +90,7 @@ func (e *approvalCaller) Asker(context.Context) approval.Asker {
 	if may.Terminal || may.Console {
 		from := s.Asking
 		from.Session, from.Client, from.Token = s.ID[:8], printable.Escape(strings.TrimSpace(caps.Name+" "+caps.Version), 60), s.Principal.Key()
-		all = append(all, s.Terminal.Asker(from, may, s.Current.Now().Approval.Quiet, s.Log))
+		all = append(all, s.Terminal.Asker(from, may, s.Current.InForce().Approval.Quiet, s.Log))
 	}
 	if len(all) == 0 {
 		return approval.Nobody{From: named}

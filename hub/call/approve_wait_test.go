@@ -231,7 +231,7 @@ func TestAReloadOfTheChildEndsItsGrants(t *testing.T) {
 		a.passes("kid__echo", reading(a.at("data", "one", "1.txt")))
 		reload := func(change func(*configuration.Settings)) {
 			a.reload(change)()
-			a.Approvals.Prune(a.inForce.Now().ApprovalRules())
+			a.Approvals.Prune(a.inForce.InForce().ApprovalRules())
 		}
 		reload(func(set *configuration.Settings) { set.Approval.Timeout = 2 * time.Minute })
 		a.passes("kid__echo", reading(a.at("data", "one", "1.txt")))

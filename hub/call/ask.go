@@ -15,9 +15,9 @@ import (
 
 // This file is about what a child asks: of the client, and the roots.
 
-// Ask brings one request of a child to the client and the answer back, both
+// AskClient brings one request of a child to the client and the answer back, both
 // as they are. How long that takes is the client's business: people are asked.
-func (s *Sender) Ask(ctx context.Context, k spec.Key, m *jsonrpc.Message) jsonrpc.Answer {
+func (s *Sender) AskClient(ctx context.Context, k spec.Key, m *jsonrpc.Message) jsonrpc.Answer {
 	came := inflight.FromContext[Requester](ctx)
 	able := s.AbilitiesFor(k, came)
 	if refusal, ok := able.Refuses(m); !ok {
@@ -44,7 +44,7 @@ func (s *Sender) Ask(ctx context.Context, k spec.Key, m *jsonrpc.Message) jsonrp
 
 // AbilitiesFor returns what the client can be asked for on the way that a question
 // of a child would take: a modern one says so with each request.
-func (s *Sender) AbilitiesFor(k spec.Key, came *Request) declaration.Abilities {
+func (s *Sender) AbilitiesFor(k spec.Key, came *OpenRequest) declaration.Abilities {
 	if _, to, ok := s.InFlight.Find(k, came); ok {
 		return to.Claims().Can
 	}
@@ -73,7 +73,7 @@ func (s *Sender) FetchRoots(ctx context.Context, k spec.Key) func(ctx context.Co
 		return nil
 	}
 	return func(ctx context.Context) {
-		ctx, cancel := context.WithTimeout(ctx, 2*s.Current.Now().Roots.Timeout)
+		ctx, cancel := context.WithTimeout(ctx, 2*s.Current.InForce().Roots.Timeout)
 		defer cancel()
 		for t := s.requestMissingRoots(k, came); t != nil && ctx.Err() == nil; t = s.requestMissingRoots(k, came) {
 			t.Client.FetchRoots(ctx, k.Child, func(view rootsmgr.View) error { return s.judgeBy(t.Client.judged, view) })
@@ -85,7 +85,7 @@ func (s *Sender) FetchRoots(ctx context.Context, k spec.Key) func(ctx context.Co
 // requestMissingRoots returns the request that a child's question for roots belongs to and whose
 // client is to be asked; if that cannot be told the newest one that may be. A newer one that has
 // brought roots leaves nothing to ask for.
-func (s *Sender) requestMissingRoots(k spec.Key, came *Request) *Request {
+func (s *Sender) requestMissingRoots(k spec.Key, came *OpenRequest) *OpenRequest {
 	for _, t := range s.sendingRoots(k, came) {
 		switch {
 		case t.Client.GaveRoots():
@@ -100,7 +100,7 @@ func (s *Sender) requestMissingRoots(k spec.Key, came *Request) *Request {
 // sendingRoots returns the requests that something of a child may belong to, the
 // likeliest first, of clients that bring roots with their requests. There are none
 // if it may belong to one of another client.
-func (s *Sender) sendingRoots(k spec.Key, came *Request) []*Request {
+func (s *Sender) sendingRoots(k spec.Key, came *OpenRequest) []*OpenRequest {
 	all := s.InFlight.Candidates(k, came)
 	for _, t := range all {
 		if !t.Client.SendsRoots() {

@@ -35,8 +35,8 @@ func TestWhomAChildAsks(t *testing.T) {
 		other.Client = handshake.NewMain(&other.peer, &host{s, s.Roots})
 		ask := request(t, "elicitation/create", `{"message":"?"}`)
 		key := s.instances.key("kid")
-		s.want(said(s.Ask(s.Context(), key, ask)), "accept") // of none
-		ctx := client.NewContext(s.Context(), client.Request{Client: other})
+		s.want(said(s.AskClient(s.Context(), key, ask)), "accept") // of none
+		ctx := client.NewContext(s.Context(), client.RequestContext{Client: other})
 		call := `{"name":"kid__ask","arguments":{"method":"elicitation/create","params":{"message":"?"}}}`
 		s.want(said(s.ServeTool(ctx, request(t, "tools/call", call))), "decline")
 		if got := len(s.client.peer.questions()); got != 1 {
@@ -44,7 +44,7 @@ func TestWhomAChildAsks(t *testing.T) {
 		}
 		other.form = false
 		s.want(said(s.ServeTool(ctx, request(t, "tools/call", call))), "did not declare elicitation")
-		s.want(said(s.Ask(s.Context(), key, request(t, "odd/question", `{}`))), "error")
+		s.want(said(s.AskClient(s.Context(), key, request(t, "odd/question", `{}`))), "error")
 		// One that ends for another reason.
 		other.form = true
 		other.peer.answers = nil
@@ -52,10 +52,10 @@ func TestWhomAChildAsks(t *testing.T) {
 		ended, end := context.WithCancelCause(s.Context())
 		end(cancelled)
 		s.client.peer.answers = func(string, string) string { return "" }
-		s.want(said(s.Ask(ended, key, ask)), "enough", "!was not asked")
+		s.want(said(s.AskClient(ended, key, ask)), "enough", "!was not asked")
 		late, stop := context.WithTimeout(s.Context(), time.Second)
 		defer stop()
-		s.want(said(s.Ask(late, key, ask)), "The client was not asked, or did not answer")
+		s.want(said(s.AskClient(late, key, ask)), "The client was not asked, or did not answer")
 		s.free()
 	})
 }
@@ -68,10 +68,10 @@ func TestAChildThatAsksTooMuch(t *testing.T) {
 		s.client.peer.answers = func(string, string) string { return "" }
 		ctx, end := context.WithCancel(s.Context())
 		for range 64 {
-			go s.Ask(ctx, s.instances.key("kid"), request(t, "elicitation/create", `{"message":"?"}`))
+			go s.AskClient(ctx, s.instances.key("kid"), request(t, "elicitation/create", `{"message":"?"}`))
 		}
 		synctest.Wait()
-		s.want(said(s.Ask(ctx, s.instances.key("kid"), request(t, "elicitation/create", `{"message":"?"}`))), "busy", "!was not asked")
+		s.want(said(s.AskClient(ctx, s.instances.key("kid"), request(t, "elicitation/create", `{"message":"?"}`))), "busy", "!was not asked")
 		end()
 		synctest.Wait()
 		s.free()
@@ -175,7 +175,7 @@ func TestACallIsJudgedByRootsThatComeLater(t *testing.T) {
 	on(t, kid(childtest.Script{}), func(s *stage) {
 		view := func(dir string) rootsmgr.View {
 			m := rootsmgr.NewManager(rootsOf(dir), rootsmgr.Fallback{}, rootsmgr.DefaultSettings(), guard.OS{}, s.settings.Log)
-			m.Initialized(true, true)
+			m.NoteHandshake(true, true)
 			s.run(m.Run)
 			v, err := m.Await(s.Context())
 			if err != nil {
@@ -220,12 +220,12 @@ func TestACallIsJudgedByRootsThatComeLater(t *testing.T) {
 func TestRelay(t *testing.T) {
 	t.Parallel()
 	on(t, kid(fastKid), func(s *stage) {
-		lease := s.instances.TryAcquire(s.inForce.Now(), "kid")
+		lease := s.instances.TryAcquire(s.inForce.InForce(), "kid")
 		defer s.free()
 		defer lease.Release()
 		for _, meta := range []string{``, `,"_meta":{"progressToken":"mine"}`} {
 			m := request(t, "tasks/get", `{"taskId":"hub's"`+meta+`}`)
-			a, err := s.Relay(s.Context(), lease, m, []jsonrpc.Edit{{Old: m.Param("taskId"), With: []byte(`"own"`)}})
+			a, err := s.RelayAboutTask(s.Context(), lease, m, []jsonrpc.Edit{{Old: m.Param("taskId"), With: []byte(`"own"`)}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -240,7 +240,7 @@ func TestRelay(t *testing.T) {
 		}
 		ctx, giveUp := context.WithCancel(s.Context())
 		giveUp()
-		if a, err := s.Relay(ctx, lease, request(t, "tasks/get", `{}`), nil); err == nil || a.Error == nil {
+		if a, err := s.RelayAboutTask(ctx, lease, request(t, "tasks/get", `{}`), nil); err == nil || a.Error == nil {
 			t.Errorf("given up: %s, %v", said(a), err)
 		}
 	})
@@ -415,7 +415,7 @@ func TestARoundIsJudgedByTheRootsOfThen(t *testing.T) {
 			s.client.peer.answers = func(string, string) string {
 				if gone {
 					s.roots.Always(platform.Host().FormatURI(s.outside))
-					s.Roots.Changed()
+					s.Roots.NoteChange()
 				}
 				return `{"action":"accept","content":{}}`
 			}

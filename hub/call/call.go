@@ -122,7 +122,7 @@ var (
 	errRetry = errors.New("it has changed since it was looked at")
 	// errUnstable is an errRetry of a target that goes on changing.
 	errUnstable error = retryError{errors.New("it changes what it offers again and again")}
-	// errDenied comes with the answer to a request that was denied: see Call.Do.
+	// errDenied comes with the answer to a request that was denied: see Call.JudgeAndSend.
 	errDenied = errors.New("the request was denied")
 )
 
@@ -132,11 +132,11 @@ type retryError struct{ error }
 func (retryError) Is(target error) bool { return target == errRetry }
 func (e retryError) Unwrap() error      { return e.error }
 
-// Do judges a call and, if it is allowed, sends it to the child. It always returns an answer. If the error is
+// JudgeAndSend judges a call and, if it is allowed, sends it to the child. It always returns an answer. If the error is
 // ErrSuperseded, a reload has replaced the child or the rules, and nothing was sent: the caller looks the name up again
 // and makes the call again. If it is errDenied, the answer is a denial, or a refusal of the
 // arguments, and the caller must not try another child.
-func (c *Call) Do(ctx context.Context) (jsonrpc.Answer, error) {
+func (c *Call) JudgeAndSend(ctx context.Context) (jsonrpc.Answer, error) {
 	s, t := c.sender, c.target
 	ctx = s.withNotice(ctx, c.token)
 	t.resetTarget()
@@ -166,7 +166,7 @@ func (c *Call) Do(ctx context.Context) (jsonrpc.Answer, error) {
 		return t.failRequest(ctx, err), nil
 	}
 	if err := t.beforeSend(att.lease); err != nil {
-		ticket.Outcome(audit.ResultNotSent)
+		ticket.RecordOutcome(audit.ResultNotSent)
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error()), nil
 	}
 	if c.notification {

@@ -39,7 +39,7 @@ func (att *attempt) confinementError() error {
 		}
 		told := sandbox.Refusal{Path: f.Leads, Access: configuration.AccessOf(policy.Roles(f.Role)), By: sandbox.ByCall, KeepsRunning: true}
 		_, dirs := att.lease.Where()
-		att.call.sender.Records.KernelRefused(att.call.target.recordSubject(), told, dirs)
+		att.call.sender.Records.RecordKernelRefusal(att.call.target.recordSubject(), told, dirs)
 		return &run.UnavailableError{Child: att.child, Reason: hints.Text(told)}
 	}
 	return nil

@@ -55,7 +55,7 @@ type asyncCall struct {
 	tool   toolTarget // with a copy of the arguments, if the result may be cut: see resultOrigin
 	reply  replier
 	pooled *pooledCall // nil once the call is sent, unless the child may ask for more
-	timing telemetry.Call
+	timing telemetry.RequestTiming
 	ctx    context.Context // of what waits on account of the call; nil: nothing does
 
 	// Set before Abandon may be called.
@@ -113,7 +113,7 @@ func (s *Sender) TryCallTool(m *jsonrpc.Message, from client.Client, r replier, 
 	if len(quoted) < 2 || quoted[0] != '"' || bytes.IndexByte(quoted, '\\') >= 0 {
 		return false
 	}
-	var timing telemetry.Call
+	var timing telemetry.RequestTiming
 	if t := s.Records.Telemetry(); t != nil {
 		timing = from.StartTiming(t)
 	}
@@ -141,7 +141,7 @@ func (s *Sender) TryCallTool(m *jsonrpc.Message, from client.Client, r replier, 
 	}
 	c.target = &c.tool
 	c.timing.SetOperation(methods.CallTool, tool.Child, tool.Remote)
-	c.timing.Decided(policy.Allow.String(), att.verdict.Rule)
+	c.timing.CountDecision(policy.Allow.String(), att.verdict.Rule)
 	c.ticket = record.TicketOf(&c.timing)
 	if c.tool.maxResult() > 0 {
 		c.tool.args = append([]byte{}, p.tool.args...)
@@ -223,7 +223,7 @@ func (c *asyncCall) Recorded(t audit.Ticket, err error) {
 // makeContext makes the context of what waits on account of the call.
 func (c *asyncCall) makeContext() {
 	if c.ctx == nil {
-		c.ctx, c.cancel = context.WithCancelCause(c.context(client.NewContext(context.Background(), client.Request{Client: c.client()})))
+		c.ctx, c.cancel = context.WithCancelCause(c.context(client.NewContext(context.Background(), client.RequestContext{Client: c.client()})))
 	}
 }
 
@@ -240,7 +240,7 @@ func (c *asyncCall) sendAsync(b *lines.Batch, params [][]byte) {
 		c.pooled = nil
 	}
 	c.sent = true
-	c.timing.Sent(c.lease.Protocol())
+	c.timing.StartServerTime(c.lease.Protocol())
 	c.started = c.lease.StartCall(&c.call, c, b, methods.CallTool, c.hubToken, params...)
 	if !c.started {
 		c.body = jsonrpc.Join(params)
@@ -332,9 +332,9 @@ func (c *asyncCall) endCall(a jsonrpc.Answer, err error) {
 			a = failure.AnswerEnded(context.Background(), sent(gone))
 			c.word = audit.ResultCancelled
 		}
-		c.ticket.Outcome(failure.Outcome(err))
+		c.ticket.RecordOutcome(failure.Outcome(err))
 	}
-	c.timing.Answered(methods.CallTool, c.word, a.Error)
+	c.timing.EndRequest(methods.CallTool, c.word, a.Error)
 	told := c.giveBack(err)
 	if c.cancel != nil {
 		c.cancel(nil)

@@ -25,17 +25,17 @@ import (
 // and the right to call the child. Its steps are methods, which runSteps calls in their order. An attempt
 // belongs to the goroutine that makes the Call.
 type attempt struct {
-	call        *Call
-	client      client.Client
-	conf        *configuration.Configuration
-	child       string
-	scan        *validate.Scan
-	verdict     *validate.Verdict
-	lease       *children.Lease    // nil: nothing was started for it, and it is not allowed
-	approval    *approval.Approval // a person's, of it; nil: none
-	refusal     string             // why a call that a rule escalates was not approved
-	cwd         string             // without a lease, where the child would work
-	servedRoots []string           // and with which roots
+	call          *Call
+	client        client.Client
+	conf          *configuration.Configuration
+	child         string
+	scan          *validate.Scan
+	verdict       *validate.Verdict
+	lease         *children.Lease    // nil: nothing was started for it, and it is not allowed
+	approval      *approval.Approval // a person's, of it; nil: none
+	whyUnapproved string             // why a call that a rule escalates was not approved
+	cwd           string             // without a lease, where the child would work
+	servedRoots   []string           // and with which roots
 
 	rootsWait     *rootsmgr.Wait // for roots; nil: they do not matter to the verdict
 	roots         rootsmgr.View  // as they are known to the call; zero where none were waited for
@@ -320,7 +320,7 @@ func (att *attempt) isHeld() bool { return att.lease.KernelState() == sandbox.He
 // to start again: its error is ErrSuperseded.
 func (att *attempt) checkCurrent(ctx context.Context) error {
 	switch {
-	case att.call.sender.Current.Now() == att.conf:
+	case att.call.sender.Current.InForce() == att.conf:
 		return nil
 	case att.call.fast:
 		return errWouldBlock
@@ -409,12 +409,12 @@ func (att *attempt) refreshRoots(ctx context.Context) (view rootsmgr.View, newer
 
 // isAllowed reports whether a request may be sent.
 func (att *attempt) isAllowed() bool {
-	return att.verdict.Decision == policy.Allow && att.refusal == ""
+	return att.verdict.Decision == policy.Allow && att.whyUnapproved == ""
 }
 
 // recordedDecision returns an attempt as it is recorded.
 func (att *attempt) recordedDecision() record.Decision {
-	d := record.Decision{Verdict: att.verdict, View: att.relevantRoots(), Declined: att.refusal != "", Kernel: att.lease.KernelState(), Protocol: att.lease.Protocol()}
+	d := record.Decision{Verdict: att.verdict, View: att.relevantRoots(), Declined: att.whyUnapproved != "", Kernel: att.lease.KernelState(), Protocol: att.lease.Protocol()}
 	if att.approval != nil {
 		d.By = att.approval.By()
 		d.Approver = att.call.sender.approverName(d.By)
@@ -424,8 +424,8 @@ func (att *attempt) recordedDecision() record.Decision {
 
 // denialText returns the text for a call that was denied, or not approved.
 func (att *attempt) denialText(at string) string {
-	if att.refusal != "" {
-		return texts.Unapproved(att.verdict, at, att.refusal)
+	if att.whyUnapproved != "" {
+		return texts.Unapproved(att.verdict, at, att.whyUnapproved)
 	}
 	return texts.Denied(att.verdict, at, att.entryName())
 }

@@ -157,7 +157,7 @@ func TestTheClientEndsACall(t *testing.T) {
 		},
 		"reconsider": func(s *stage) {
 			s.roots.Always()
-			s.Roots.Changed()
+			s.Roots.NoteChange()
 			s.client.reconsiders = func() (rootsmgr.View, bool, error) { return rootsmgr.View{}, false, why }
 		},
 	} {
@@ -270,7 +270,7 @@ func TestARelativePathStartsFromNoFile(t *testing.T) {
 	on(t, kid(childtest.Script{}), func(s *stage) {
 		file := filepath.Join(s.outside, "a.txt")
 		s.roots.Always(platform.Host().FormatURI(s.root), platform.Host().FormatURI(file))
-		s.Roots.Changed()
+		s.Roots.NoteChange()
 		s.instances.plan = func(*rootsmgr.View) ([]string, bool) { return []string{s.root, file}, true }
 		s.instances.busy, s.instances.acquire = 2, func() error { return errors.New("it does not start") }
 		s.want(s.tool(echo(reading("new.txt"))), "it does not start")
@@ -284,7 +284,7 @@ func TestARootThatComesIntoBeing(t *testing.T) {
 	on(t, kid(childtest.Script{}), func(s *stage) {
 		late := filepath.Join(filepath.Dir(s.root), "late")
 		s.roots.Always(platform.Host().FormatURI(s.root), platform.Host().FormatURI(late))
-		s.Roots.Changed()
+		s.Roots.NoteChange()
 		s.want(s.tool(echo(reading(s.root))), "!isError")
 		s.want(s.tool(echo(reading(late))), "isError")
 		if err := os.Mkdir(late, 0o700); err != nil {
@@ -304,7 +304,7 @@ func TestRootsThatChangeWhileACallWaits(t *testing.T) {
 			s.instances.acquire = nil
 			s.roots.Always(platform.Host().FormatURI(s.outside))
 			updates := s.Roots.Updates()
-			s.Roots.Changed()
+			s.Roots.NoteChange()
 			<-updates
 			time.Sleep(time.Second)
 			return nil
@@ -313,7 +313,7 @@ func TestRootsThatChangeWhileACallWaits(t *testing.T) {
 		s.want(s.tool(echo(reading(filepath.Join(s.root, "a.txt")))), "is outside")
 		s.reached("tools/call", 1)
 		// A call that has not waited goes by what it knows, and one without a path is not judged by roots at all.
-		s.instances.busy, s.instances.acquire = 2, func() error { s.Roots.Changed(); return nil }
+		s.instances.busy, s.instances.acquire = 2, func() error { s.Roots.NoteChange(); return nil }
 		s.want(s.tool(echo(`{}`)), "!isError")
 		s.free()
 	})
@@ -325,7 +325,7 @@ func TestRootsThatChooseTheProcess(t *testing.T) {
 	on(t, kid(childtest.Script{}), func(s *stage) {
 		s.instances.byRoots = true
 		asked := s.roots.Asked()
-		s.Roots.Changed()
+		s.Roots.NoteChange()
 		s.want(s.tool(echo(`{}`)), "!isError")
 		if s.roots.Asked() == asked {
 			t.Error("the roots were not waited for")
@@ -360,7 +360,7 @@ func TestACallWithoutAPathWaitsForNoRoots(t *testing.T) {
 	on(t, kid(childtest.Script{}), func(s *stage) {
 		s.want(s.tool(echo(reading(s.root))), "!isError") // the first are known
 		s.roots.Script(nil)
-		s.Roots.Changed()
+		s.Roots.NoteChange()
 		start := time.Now()
 		s.want(s.tool(echo(`{}`)), "!isError")
 		if waited := time.Since(start); waited != 0 {
@@ -377,7 +377,7 @@ func TestTheSessionEndsWhileRootsAreWaitedFor(t *testing.T) {
 		on(t, kid(childtest.Script{}), func(s *stage) {
 			s.instances.byRoots = byRoots
 			s.roots.Script(nil)
-			s.Roots.Changed()
+			s.Roots.NoteChange()
 			ctx, giveUp := context.WithTimeout(s.Context(), time.Second)
 			defer giveUp()
 			s.want(said(s.ServeTool(ctx, request(t, "tools/call", echo(reading(s.root))))), "error")
@@ -410,7 +410,7 @@ func defining(t *testing.T, test func(s *stage, define func(echo string))) {
 		test(s, func(echo string) {
 			s.deaf.Store(true)
 			write(echo)
-			lease := s.instances.TryAcquire(s.inForce.Now(), "kid")
+			lease := s.instances.TryAcquire(s.inForce.InForce(), "kid")
 			defer lease.Release()
 			if _, err := lease.Call(s.Context(), "tools/call", []byte(`{"name":"change","arguments":{"name":"x"}}`)); err != nil {
 				t.Fatal(err)

@@ -52,14 +52,14 @@ func (s *Sender) reviveChild(ctx context.Context, name string) (down string) {
 	if st.Listed || st.Unread {
 		return ""
 	}
-	lease, err := s.Acquire(ctx, s.Current.Now(), name)
+	lease, err := s.Acquire(ctx, s.Current.InForce(), name)
 	switch {
 	case err == nil:
 		lease.Release()
 	case ctx.Err() != nil:
 		return ""
 	case errors.Is(err, configuration.ErrSuperseded): // the one that takes its place may list it
-	case s.Current.Now().IsDenied(name): // by a reload meanwhile: the denial names the rule
+	case s.Current.InForce().IsDenied(name): // by a reload meanwhile: the denial names the rule
 		return ""
 	case failure.KindOf(ctx, err) == failure.NotAvailable:
 		return failure.UnavailableText(err)

@@ -15,23 +15,23 @@ import (
 const ToolCallTool = "call-tool"
 
 // serveOwn serves one of the hub's own tools. call-tool carries another call
-// inside it, whose bytes stay raw. Its error is the error of Call.Do.
+// inside it, whose bytes stay raw. Its error is the error of Call.JudgeAndSend.
 func (s *Sender) serveOwn(ctx context.Context, tool offering.Tool, m *jsonrpc.Message) (jsonrpc.Answer, error) {
 	if tool.Remote != ToolCallTool {
-		client.RequestOf(ctx).Record.OwnTool(tool.Remote)
+		client.RequestOf(ctx).Record.SetOwnTool(tool.Remote)
 		return s.Own(ctx, tool.Remote, m), nil
 	}
 	args := m.Param("arguments")
 	child, ok := jsonrpc.String(jsonrpc.Get(args, "serverName"))
 	if !ok {
-		return failure.ToolError(texts.LacksArgument(ToolCallTool, "serverName", "the name of a server") + " Servers: " + printable.List(s.Current.Now().ServedNames())), nil
+		return failure.ToolError(texts.LacksArgument(ToolCallTool, "serverName", "the name of a server") + " Servers: " + printable.List(s.Current.InForce().ServedNames())), nil
 	}
 	remote, ok := jsonrpc.String(jsonrpc.Get(args, "toolName"))
 	if !ok {
 		return failure.ToolError(texts.LacksArgument(ToolCallTool, "toolName", "the tool's own name")), nil
 	}
 	inner := jsonrpc.Get(args, "toolArgs")
-	if c := s.Current.Now().Child(child); c == nil {
+	if c := s.Current.InForce().Child(child); c == nil {
 		return s.noServer(child), nil
 	}
 	target, refusal := s.findRemote(ctx, child, remote)
@@ -50,25 +50,25 @@ func (s *Sender) serveOwn(ctx context.Context, tool offering.Tool, m *jsonrpc.Me
 		}
 		return append(parts, []byte(`}`))
 	}
-	return c.Do(ctx)
+	return c.JudgeAndSend(ctx)
 }
 
 // noServer returns why a name is not a server that can be called.
 func (s *Sender) noServer(name string) jsonrpc.Answer {
-	if b := s.Current.Now().BrokenEntry(name); b != nil {
+	if b := s.Current.InForce().BrokenEntry(name); b != nil {
 		return failure.Broken(*b)
 	}
-	return failure.ToolError(texts.NoServer(name, s.Current.Now().ServedNames()))
+	return failure.ToolError(texts.NoServer(name, s.Current.InForce().ServedNames()))
 }
 
 // findRemote finds a tool by its child and the name that clients know as its own. The server's own name of a tool that hub.json renames
 // finds it as well, unless another one is called so.
 func (s *Sender) findRemote(ctx context.Context, child, name string) (t offering.Tool, refusal jsonrpc.Answer) {
 	remote := name
-	if own, ok := s.Current.Now().Offers.OwnName(child, name); ok {
+	if own, ok := s.Current.InForce().Offers.OwnName(child, name); ok {
 		remote = own
 	}
-	if s.Current.Now().IsDenied(child) {
+	if s.Current.InForce().IsDenied(child) {
 		if t := s.unlistedTool(child, remote); t.Tool != nil {
 			return t, jsonrpc.Answer{}
 		}

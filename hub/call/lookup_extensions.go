@@ -31,13 +31,13 @@ func (s *Sender) ServeExtension(ctx context.Context, m *jsonrpc.Message) jsonrpc
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, fmt.Sprintf("no method has a name of more than %d bytes", longestMethod))
 	}
 	from, r := s.ClientOf(ctx), client.RequestOf(ctx)
-	r.Record = s.Records.Start(m, from.StartTiming(s.Records.Telemetry()))
+	r.Record = s.Records.StartRequest(m, from.StartTiming(s.Records.Telemetry()))
 	ctx = client.NewContext(ctx, r)
 	a := s.retryOnReload(ctx, func(ctx context.Context) (jsonrpc.Answer, error) { return s.routeExtension(ctx, m) })
 	if isExtensionResult(a.Result) {
 		from.KeepResultType()
 	}
-	s.Records.Finish(ctx, r.Record, a)
+	s.Records.FinishRequest(ctx, r.Record, a)
 	return a
 }
 
@@ -126,7 +126,7 @@ func (s *Sender) sendExtension(ctx context.Context, conf *configuration.Configur
 	if c.notification {
 		c.token, t.unaskable = nil, "nobody is asked about a notification"
 	}
-	return c.Do(ctx)
+	return c.JudgeAndSend(ctx)
 }
 
 // namedBy finds the child that the thing belongs to which the params name, and the

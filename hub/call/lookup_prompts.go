@@ -24,13 +24,13 @@ func (s *Sender) ServePrompt(ctx context.Context, m *jsonrpc.Message) jsonrpc.An
 		if it.Item == nil {
 			return refusal, nil
 		}
-		return s.Prompt(ctx, m, quoted, it)
+		return s.SendPrompt(ctx, m, quoted, it)
 	})
 }
 
-// Prompt asks for a prompt that was looked up by its quoted name. It returns the answer
-// and the error of Call.Do.
-func (s *Sender) Prompt(ctx context.Context, m *jsonrpc.Message, quoted []byte, it offering.Item) (jsonrpc.Answer, error) {
+// SendPrompt asks for a prompt that was looked up by its quoted name. It returns the answer
+// and the error of Call.JudgeAndSend.
+func (s *Sender) SendPrompt(ctx context.Context, m *jsonrpc.Message, quoted []byte, it offering.Item) (jsonrpc.Answer, error) {
 	listed := it.Remote
 	if it.Made {
 		listed = ""
@@ -60,7 +60,7 @@ func (s *Sender) findPrompt(ctx context.Context, name string) (it offering.Item,
 	case down != "":
 		return offering.Item{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, down)
 	}
-	conf := s.Current.Now()
+	conf := s.Current.InForce()
 	if child, remote, is := s.splitUnlisted(conf, name, offers.Prompts); is {
 		if it := conf.Offers.UnlistedItem(child, remote); it != nil {
 			return offering.Item{Item: it, Conf: conf}, jsonrpc.Answer{}

@@ -66,7 +66,7 @@ func (s *Sender) ServeResource(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 	return s.retryOnReload(ctx, func(ctx context.Context) (jsonrpc.Answer, error) {
 		list, sure, _ := s.Sources(ctx, uri)
 		a, from, err := s.AskInTurn(ctx, uri, list, sure, func(from offering.Source) (jsonrpc.Answer, error) {
-			return s.AboutResource(ctx, m, from, quoted, nil)
+			return s.SendAboutResource(ctx, m, from, quoted, nil)
 		})
 		if err == nil && a.Error == nil {
 			a = s.Offering.Catalog().WithURIs(from.Child, uri, from.URI, a)
@@ -107,16 +107,16 @@ func (s *Sender) AskInTurn(ctx context.Context, uri string, list []offering.Sour
 
 // unknownChildren returns the children of which it is not known what they have.
 func (s *Sender) unknownChildren() []string {
-	return slices.DeleteFunc(s.Current.Now().ServedNames(), func(child string) bool {
+	return slices.DeleteFunc(s.Current.InForce().ServedNames(), func(child string) bool {
 		_, of := s.Offering.StatusAndOffer(child)
 		return of != nil
 	})
 }
 
-// AboutResource makes a request about one resource of one child. It returns the
-// answer and the error of Call.Do; what a reload came between is made again here, as
+// SendAboutResource makes a request about one resource of one child. It returns the
+// answer and the error of Call.JudgeAndSend; what a reload came between is made again here, as
 // long as the child is the same.
-func (s *Sender) AboutResource(ctx context.Context, m *jsonrpc.Message, from offering.Source, quoted []byte, before func(*children.Lease) error) (jsonrpc.Answer, error) {
+func (s *Sender) SendAboutResource(ctx context.Context, m *jsonrpc.Message, from offering.Source, quoted []byte, before func(*children.Lease) error) (jsonrpc.Answer, error) {
 	listed := ""
 	if uri, ok := jsonrpc.String(quoted); ok {
 		if it := s.Offering.Catalog().Item(offers.Resources, uri); it != nil && it.Child == from.Child {
@@ -131,7 +131,7 @@ func (s *Sender) AboutResource(ctx context.Context, m *jsonrpc.Message, from off
 				return conf.Checker.ScanURI(from.Child, from.URI, validate.WithListed(templates, listed)...)
 			},
 		})
-		if from.Conf = s.Current.Now(); !errors.Is(err, configuration.ErrSuperseded) || from.Conf == conf || s.Current.IsSuperseded(conf, from.Child) {
+		if from.Conf = s.Current.InForce(); !errors.Is(err, configuration.ErrSuperseded) || from.Conf == conf || s.Current.IsSuperseded(conf, from.Child) {
 			return a, err
 		}
 	}

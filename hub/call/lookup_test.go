@@ -359,7 +359,7 @@ func TestWhatIsAskedBeforeARequestIsSent(t *testing.T) {
 		on(t, with, func(s *stage) {
 			m := request(t, "resources/subscribe", `{"uri":"note://1"}`)
 			list, _, _ := s.Sources(s.Context(), "note://1")
-			a, _ := s.AboutResource(s.Context(), m, list[0], m.Param("uri"), func(*children.Lease) error { return err })
+			a, _ := s.SendAboutResource(s.Context(), m, list[0], m.Param("uri"), func(*children.Lease) error { return err })
 			if err != nil {
 				s.want(said(a), "error", "the table is full")
 				s.recorded("kid  allow not-sent")

@@ -27,7 +27,7 @@ func (s *Sender) CalledTool(m *jsonrpc.Message) *catalog.Tool {
 
 // possibleOwners returns the children to which an unknown name may belong, without the ones that are denied.
 func (s *Sender) possibleOwners(name string) []string {
-	conf := s.Current.Now()
+	conf := s.Current.InForce()
 	return slices.DeleteFunc(conf.Offers.Owners(name), conf.IsDenied)
 }
 
@@ -48,7 +48,7 @@ func (s *Sender) splitUnlisted(conf *configuration.Configuration, name string, k
 
 // unlistedTool makes a tool of its name alone, if its child may have more. Calls of it are judged as the ones of a tool without a schema.
 func (s *Sender) unlistedTool(child, remote string) (t offering.Tool) {
-	if conf := s.Current.Now(); s.mayHaveMore(conf, child, offers.Tools) {
+	if conf := s.Current.InForce(); s.mayHaveMore(conf, child, offers.Tools) {
 		t = offering.Tool{Tool: conf.Offers.Unlisted(child, remote), Conf: conf}
 	}
 	return t
@@ -80,7 +80,7 @@ func (s *Sender) FindTool(ctx context.Context, name string) (t offering.Tool, re
 	case down != "":
 		return offering.Tool{}, failure.ToolError(down)
 	}
-	conf := s.Current.Now()
+	conf := s.Current.InForce()
 	if child, remote, is := s.splitUnlisted(conf, name, offers.Tools); is {
 		if t := conf.Offers.Unlisted(child, remote); t != nil {
 			return offering.Tool{Tool: t, Conf: conf}, jsonrpc.Answer{}

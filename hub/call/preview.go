@@ -27,7 +27,7 @@ type Preview struct {
 	Named    string            // the path that the entry of the child names, and that the denied one is or lies in; "" for none
 }
 
-// Preview judges a call of a tool as Call.Do does, and does not make it. An error is
+// Preview judges a call of a tool as Call.JudgeAndSend does, and does not make it. An error is
 // one of validate, or reports why the call could not be judged.
 func (s *Sender) Preview(ctx context.Context, tool offering.Tool, args []byte) (*Preview, error) {
 	args, given := tool.WithSet(args)
@@ -45,7 +45,7 @@ func (s *Sender) Preview(ctx context.Context, tool offering.Tool, args []byte) (
 		preview.Closed = att.closedPaths()
 	}
 	if att.verdict.Decision == policy.Escalate {
-		att.refusal = cmp.Or(preview.Approval.Unasked, approval.WhyDeclined)
+		att.whyUnapproved = cmp.Or(preview.Approval.Unasked, approval.WhyDeclined)
 	}
 	if !att.isAllowed() {
 		preview.Refusal, preview.Named = att.denialText(""), att.entryName()

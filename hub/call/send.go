@@ -14,14 +14,14 @@ import (
 )
 
 // In this file a request of a client leaves the hub for its child. It is sent by a lease, whose methods (children/lease.go) lead
-// to the connection of the process that runs now. Each request but the ones of Relay was judged and recorded before.
+// to the connection of the process that runs now. Each request but the ones of RelayAboutTask was judged and recorded before.
 //
 //   - sentCall.awaitAnswer: a goroutine waits for the answer. It is the goroutine of the waiting path, or one that sendAsync has started
 //     because the pipe was full. It calls Lease.Call, or package rounds, which calls Lease.Call for each round.
 //   - asyncCall.sendAsync: a call on the fast path, for whose answer no goroutine waits. It calls Lease.StartCall, on the goroutine that
 //     has written the line of this call and of all that came with it (audit.GroupCommit). All these calls leave in one write (lines.Batch).
 //   - Call.sendNotification: a notification. It calls Lease.Notify.
-//   - Sender.Relay: a request about a task that the session has already. It calls Lease.Call.
+//   - Sender.RelayAboutTask: a request about a task that the session has already. It calls Lease.Call.
 
 // sendAllowed has the child do what was let through and recorded, and brings its answer
 // back as it is.
@@ -44,16 +44,16 @@ func (c *Call) sendAllowed(ctx context.Context, att *attempt, ticket record.Tick
 	}
 	if late, ok := errors.AsType[*deniedError](err); ok {
 		att.verdict, att.roots, att.lease = late.verdict, late.view, sent.lease
-		ticket.Outcome(audit.ResultError)                        // the child has it, and did not get what it asked for
+		ticket.RecordOutcome(audit.ResultError)                  // the child has it, and did not get what it asked for
 		_, _ = c.recordDecision(context.WithoutCancel(ctx), att) // a second line: what was sent had one
 		return c.denyCall(att)
 	}
-	ticket.Outcome(failure.Outcome(err))
+	ticket.RecordOutcome(failure.Outcome(err))
 	turn.End() // a person may take minutes to log in
 	if !c.loginOffered {
 		if err = s.logIn(ctx, att.conf, att.child, err); err == nil {
 			c.loginOffered = true
-			return c.Do(ctx) // its server has refused it without looking at it
+			return c.JudgeAndSend(ctx) // its server has refused it without looking at it
 		}
 	}
 	return c.target.failRequest(ctx, &failure.SentError{Err: err}), nil
@@ -62,17 +62,17 @@ func (c *Call) sendAllowed(ctx context.Context, att *attempt, ticket record.Tick
 // sendNotification works like sendAllowed for a notification, which has no answer.
 func (c *Call) sendNotification(ctx context.Context, att *attempt, ticket record.Ticket) jsonrpc.Answer {
 	if err := att.lease.Notify(ctx, c.target.requestMethod(), c.childParams(nil, nil)...); err != nil {
-		ticket.Outcome(failure.Outcome(err))
+		ticket.RecordOutcome(failure.Outcome(err))
 		return c.target.failRequest(ctx, err)
 	}
-	ticket.Outcome(audit.ResultOK)
+	ticket.RecordOutcome(audit.ResultOK)
 	return jsonrpc.Answer{}
 }
 
 // A request of the client that is with a child, and all of them.
 type (
-	Request  = inflight.Request[Requester]
-	Requests = inflight.Requests[Requester]
+	OpenRequest  = inflight.OpenRequest[Requester]
+	OpenRequests = inflight.OpenRequests[Requester]
 )
 
 // Requester is the client that made a request, and the attempt that allowed it.
@@ -81,9 +81,9 @@ type Requester struct {
 	judged *attempt // nil: none, it was judged no more
 }
 
-// Relay sends a request about what the session has already, with edits of its params:
+// RelayAboutTask sends a request about what the session has already, with edits of its params:
 // it is judged no more. With an error, the child did not answer.
-func (s *Sender) Relay(ctx context.Context, lease *children.Lease, m *jsonrpc.Message, edits []jsonrpc.Edit) (jsonrpc.Answer, error) {
+func (s *Sender) RelayAboutTask(ctx context.Context, lease *children.Lease, m *jsonrpc.Message, edits []jsonrpc.Edit) (jsonrpc.Answer, error) {
 	r, timing, sent := splicingOf(m, nil, ""), client.RequestOf(ctx).Timing, &sentCall{s: s, lease: lease}
 	sent.enterInFlight(Requester{Client: s.ClientOf(ctx)}, r.token)
 	defer sent.giveBack(errBroken)
@@ -94,10 +94,10 @@ func (s *Sender) Relay(ctx context.Context, lease *children.Lease, m *jsonrpc.Me
 		for _, told := range sent.giveBack(err) {
 			<-told
 		}
-		timing.ServerAnswered(failure.Outcome(err), nil)
+		timing.EndServerTime(failure.Outcome(err), nil)
 		return failure.AnswerRequest(ctx, sent.inFlight.Key.Child, m.Method, &failure.SentError{Err: err}), err
 	}
-	timing.ServerAnswered(record.Result(resp.Result, resp.Error), resp.Error)
+	timing.EndServerTime(record.Result(resp.Result, resp.Error), resp.Error)
 	a := sent.client().Answer(lease, m.Method, resp)
 	sent.giveBack(nil)
 	return a, nil

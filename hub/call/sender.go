@@ -47,7 +47,7 @@ type Sender struct {
 	Progress  *inflight.Progress
 	Turns     *turns.Table   // of the hub, at servers whose calls are bounded; nil: none is
 	Results   *results.Store // what was cut of results
-	InFlight  Requests
+	InFlight  OpenRequests
 	// AdoptTask makes a task of a child one of the session. drop ends the progress of
 	// the call that made it.
 	AdoptTask func(ctx context.Context, lease *children.Lease, tool string, a jsonrpc.Answer, drop func()) jsonrpc.Answer
@@ -103,7 +103,7 @@ func (s *Sender) ClientOf(ctx context.Context) client.Client {
 // not longer than the slowest of them may take to start.
 func (s *Sender) awaitStart(ctx context.Context, names []string) {
 	var limit time.Duration
-	conf := s.Current.Now()
+	conf := s.Current.InForce()
 	for _, name := range names {
 		limit = max(limit, conf.StartLimit(name))
 	}
@@ -171,7 +171,7 @@ func (s *Sender) StderrOf(st children.Status) string {
 // withLogins returns a context of one request that a login is offered for, if its client can show an address or, over HTTP, can be
 // given one.
 func (s *Sender) withLogins(ctx context.Context) context.Context {
-	conf := s.Current.Now()
+	conf := s.Current.InForce()
 	if conf.StartLogin == nil || !s.Logins.AreEnabled() {
 		return ctx
 	}

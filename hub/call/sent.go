@@ -25,22 +25,22 @@ import (
 // process that has it, the route of its progress, its entry among the requests under way, and its ticket of the record. The waiting
 // path (Call.sendAllowed) and the fast path (asyncCall) both have one. They differ in who waits for the child, and in nothing else.
 //
-// A child without a handshake may ask for more by its result. A sentCall is then the [rounds.Request]: it is judged again for each round.
+// A child without a handshake may ask for more by its result. A sentCall is then the [rounds.RepeatedRequest]: it is judged again for each round.
 type sentCall struct {
 	s        *Sender
-	target   target            // nil: of Relay, which judges and settles nothing
+	target   target            // nil: of RelayAboutTask, which judges and settles nothing
 	attempt  *attempt          // that let it through, not changed meanwhile; nil: it is not judged again
 	verdict  *validate.Verdict // by which it was sent last
 	lease    *children.Lease
-	held     bool    // giveBack was not called yet
-	inFlight Request // with the client
-	hubToken []byte  // the hub's progress token; nil: none, or a task has it
-	body     []byte  // the params as they are sent; nil: the Call of the attempt builds them
+	held     bool        // giveBack was not called yet
+	inFlight OpenRequest // with the client
+	hubToken []byte      // the hub's progress token; nil: none, or a task has it
+	body     []byte      // the params as they are sent; nil: the Call of the attempt builds them
 	ticket   record.Ticket
 	word     string // of the record, for what the child has answered; "" before
 }
 
-var _ rounds.Request = (*sentCall)(nil)
+var _ rounds.RepeatedRequest = (*sentCall)(nil)
 
 // enterInFlight enters the request among those under way, and opens the route of its progress to the client's token, nil for none.
 func (c *sentCall) enterInFlight(from Requester, token []byte) {
@@ -91,7 +91,7 @@ type followUp struct{ refused, task, unknown, long bool }
 
 // recordAnswer records the answer of the child, and returns what settleAnswer has to do. It does not wait.
 func (c *sentCall) recordAnswer(a jsonrpc.Answer) (todo followUp) {
-	c.word = c.ticket.Answered(a)
+	c.word = c.ticket.RecordAnswer(a)
 	todo.refused = failure.MayBeKernelRefusal(c.lease, c.word, a)
 	if kind, name := c.target.onList(); name != "" && c.word != audit.ResultOK {
 		todo.unknown = meansUnknown(a, kind, name)
@@ -128,10 +128,10 @@ func (c *sentCall) settleAnswer(ctx context.Context, a jsonrpc.Answer, todo foll
 
 func (c *sentCall) client() client.Client { return c.inFlight.Client.Client }
 
-// Lease implements [rounds.Request].
+// Lease implements [rounds.RepeatedRequest].
 func (c *sentCall) Lease() *children.Lease { return c.lease }
 
-// Params implements [rounds.Request].
+// Params implements [rounds.RepeatedRequest].
 func (c *sentCall) Params() [][]byte {
 	if c.body != nil {
 		return [][]byte{c.body}
@@ -139,17 +139,17 @@ func (c *sentCall) Params() [][]byte {
 	return c.attempt.call.childParams(c.hubToken, c.target.pathEdits(c.s, c.verdict))
 }
 
-// Ask implements [rounds.Request].
+// Ask implements [rounds.RepeatedRequest].
 func (c *sentCall) Ask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	return c.s.Ask(ctx, *c.inFlight.Key, m)
+	return c.s.AskClient(ctx, *c.inFlight.Key, m)
 }
 
-// Answer implements [rounds.Request].
+// Answer implements [rounds.RepeatedRequest].
 func (c *sentCall) Answer(resp *jsonrpc.Response) jsonrpc.Answer {
 	return c.s.Offering.Catalog().WithNames(c.inFlight.Key.Child, c.client().Answer(c.lease, c.target.requestMethod(), resp))
 }
 
-// Revalidate implements [rounds.Request]: the answers may have taken long. The child may have been replaced meanwhile, but only by
+// Revalidate implements [rounds.RepeatedRequest]: the answers may have taken long. The child may have been replaced meanwhile, but only by
 // itself, and the request is judged by what the roots are now.
 func (c *sentCall) Revalidate(ctx context.Context) error {
 	if c.attempt == nil {

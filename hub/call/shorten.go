@@ -52,7 +52,7 @@ func (s *Sender) shortenAnswer(from client.Client, a jsonrpc.Answer, max int, of
 // ShortenTask returns what the client gets of an answer about a task that a child made of a call of tool. The result of the call comes by
 // tasks/result, and is a member of the result of tasks/get (io.modelcontextprotocol/tasks).
 func (s *Sender) ShortenTask(ctx context.Context, method, child, tool string, a jsonrpc.Answer) jsonrpc.Answer {
-	now := s.Current.Now()
+	now := s.Current.InForce()
 	max := now.ResultMax(child)
 	if !mayShorten(a, max) {
 		return a
@@ -76,7 +76,7 @@ func (s *Sender) ShortenTask(ctx context.Context, method, child, tool string, a 
 // then it is judged again, as it would be now, and nothing is started for that. gone is as of [results.Origin].
 func (s *Sender) withheldReason(ctx context.Context, o *origin) (why string, gone bool) {
 	const again = ". Call the tool again."
-	now := s.Current.Now()
+	now := s.Current.InForce()
 	switch {
 	case now.Number == o.number:
 		return "", false

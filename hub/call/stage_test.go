@@ -152,7 +152,7 @@ func newStage(t *testing.T, with staging) *stage {
 		Specs: s.conf.Specs(), Launcher: s.children,
 		Changed: func(st children.Status, raw *offers.Offer) {
 			var offer *catalog.Offer // nil: it has not listed anything yet
-			conf := s.inForce.Now()
+			conf := s.inForce.InForce()
 			if entry := conf.Child(st.Child); raw != nil && entry != nil {
 				offer = conf.ReadOffer(entry, raw)
 			}
@@ -160,7 +160,9 @@ func newStage(t *testing.T, with staging) *stage {
 				s.offering.Take(&st, offer)
 			}
 		},
-		Request: func(ctx context.Context, k spec.Key, m *jsonrpc.Message) jsonrpc.Answer { return s.Ask(ctx, k, m) },
+		Request: func(ctx context.Context, k spec.Key, m *jsonrpc.Message) jsonrpc.Answer {
+			return s.AskClient(ctx, k, m)
+		},
 		Notification: func(_ context.Context, k spec.Key, m *jsonrpc.Message) {
 			if m.Method == "notifications/progress" {
 				s.progress.Relay(k, m)
@@ -170,7 +172,7 @@ func newStage(t *testing.T, with staging) *stage {
 	s.roots = rootstest.NewClient()
 	s.roots.Always(platform.Host().FormatURI(s.root))
 	manager := rootsmgr.NewManager(s.roots, rootsmgr.Fallback{}, s.settings.Roots, guard.OS{}, zerolog.Nop())
-	manager.Initialized(true, !with.silent)
+	manager.NoteHandshake(true, !with.silent)
 	s.run(s.instances.supervisor.Run)
 	s.run(manager.Run)
 	s.conf.PutInForce(nil)
@@ -185,7 +187,7 @@ func newStage(t *testing.T, with staging) *stage {
 	}
 	s.Sender = &call.Sender{
 		ID: "session-0123456789", Main: s.client, Current: s.inForce, Offering: s.offering, Instances: s.instances, Roots: manager,
-		Approvals: approval.New(guard.OS{}, zerolog.Nop(), func() approval.Rules { return s.inForce.Now().ApprovalRules() }),
+		Approvals: approval.New(guard.OS{}, zerolog.Nop(), func() approval.Rules { return s.inForce.InForce().ApprovalRules() }),
 		Tasks:     &s.tasks, Progress: &s.progress, Results: results.NewStore(&results.Shelf{}, "somebody", 0), Log: zerolog.Nop(),
 		Own: func(_ context.Context, tool string, _ *jsonrpc.Message) jsonrpc.Answer {
 			return jsonrpc.ResultAnswer([]byte(`{"own":"` + tool + `"}`))
@@ -241,7 +243,7 @@ func (s *stage) run(f func(context.Context) error) {
 // has not been told yet, follow does that.
 func (s *stage) reload(change func(*configuration.Settings), rules ...policy.Rule) (follow func()) {
 	s.Helper()
-	set, old := s.settings, s.inForce.Now()
+	set, old := s.settings, s.inForce.InForce()
 	set.Children = slices.Clone(set.Children)
 	if change != nil {
 		change(&set)
@@ -271,9 +273,9 @@ func (s *stage) reload(change func(*configuration.Settings), rules ...policy.Rul
 // relist has the catalogue be what the children offer now.
 func (s *stage) relist() {
 	for _, c := range s.settings.Children {
-		lease := s.instances.TryAcquire(s.inForce.Now(), c.Spec.Name)
+		lease := s.instances.TryAcquire(s.inForce.InForce(), c.Spec.Name)
 		st := s.offering.ChildStatus(c.Spec.Name)
-		s.offering.Take(&st, s.inForce.Now().ReadOffer(s.inForce.Now().Child(c.Spec.Name), lease.Offer()))
+		s.offering.Take(&st, s.inForce.InForce().ReadOffer(s.inForce.InForce().Child(c.Spec.Name), lease.Offer()))
 		lease.Release()
 	}
 }
@@ -608,7 +610,7 @@ func (i *scriptedInstances) key(child string) spec.Key {
 
 // Start has the children run.
 func (i *scriptedInstances) Start() {
-	for _, name := range i.s.inForce.Now().ChildNames() {
+	for _, name := range i.s.inForce.InForce().ChildNames() {
 		i.supervisor.WithBoundary(sandbox.Boundary{Areas: []sandbox.Rule{{Path: i.s.root, Access: sandbox.Read | sandbox.Write | sandbox.Execute}}}).Ensure(i.key(name), nil)
 	}
 }

@@ -39,10 +39,10 @@ type requestTarget struct {
 }
 
 // sendRequest sends m to a target, with remote instead of quoted, the client's name for it.
-// It returns the answer and the error of Call.Do.
+// It returns the answer and the error of Call.JudgeAndSend.
 func (s *Sender) sendRequest(ctx context.Context, m *jsonrpc.Message, quoted []byte, remote string, t *requestTarget) (jsonrpc.Answer, error) {
 	c := &Call{sender: s, token: tokenOf(m), splicing: splicingOf(m, quoted, remote), target: t}
-	return c.Do(ctx)
+	return c.JudgeAndSend(ctx)
 }
 
 func (t *requestTarget) ownerChild() (*configuration.Configuration, string) { return t.conf, t.child }

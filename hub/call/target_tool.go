@@ -44,7 +44,7 @@ func (s *Sender) ServeTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 }
 
 // CallTool makes the call of a tool that was looked up by its quoted name. It returns the
-// answer and the error of Call.Do.
+// answer and the error of Call.JudgeAndSend.
 func (s *Sender) CallTool(ctx context.Context, m *jsonrpc.Message, quoted []byte, tool offering.Tool) (jsonrpc.Answer, error) {
 	c := new(pooledCall)
 	m, given := withSetArguments(m, tool)
@@ -53,7 +53,7 @@ func (s *Sender) CallTool(ctx context.Context, m *jsonrpc.Message, quoted []byte
 	}
 	c.readRequest(s, m, quoted, tool)
 	c.tool.given = given
-	return c.Do(ctx)
+	return c.JudgeAndSend(ctx)
 }
 
 // A toolTarget is a tool that is called, and its arguments.

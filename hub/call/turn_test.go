@@ -60,7 +60,7 @@ func TestWhoWaitsHasNoTurn(t *testing.T) {
 		}},
 		{name: "its roots", change: func(s *stage) {
 			s.roots.Script(nil)
-			s.Roots.Changed()
+			s.Roots.NoteChange()
 			go func() {
 				<-goOn
 				(<-s.roots.Next()).Roots(platform.Host().FormatURI(s.root))
@@ -68,7 +68,7 @@ func TestWhoWaitsHasNoTurn(t *testing.T) {
 		}},
 		{name: "other roots", want: "is outside", change: func(s *stage) {
 			s.roots.Always(platform.Host().FormatURI(s.outside))
-			s.Roots.Changed()
+			s.Roots.NoteChange()
 			time.Sleep(time.Minute)
 			s.client.reconsiders = func() (rootsmgr.View, bool, error) { <-goOn; return rootsmgr.View{}, false, nil }
 		}},

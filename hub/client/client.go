@@ -58,7 +58,7 @@ type Identity interface {
 	// Era returns the word for its era, for reports alone.
 	Era() string
 	// StartTiming begins to time its request.
-	StartTiming(t *telemetry.Session) telemetry.Call
+	StartTiming(t *telemetry.Session) telemetry.RequestTiming
 	// AllowsFastPath reports whether a tool of a child with this share may be called without asking the client, waiting for
 	// it, or comparing its headers. mirrored: HTTP headers repeat parts of the call. lease is nil before the hub has one.
 	AllowsFastPath(share spec.Share, mirrored bool, lease *children.Lease) bool

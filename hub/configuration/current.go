@@ -47,8 +47,8 @@ func (c *Current) Common() *Current {
 // Set puts a Configuration in force. c is not For someone.
 func (c *Current) Set(now *Configuration) { c.now.Store(now) }
 
-// Now returns the one that counts for what starts now.
-func (c *Current) Now() *Configuration {
+// InForce returns the Configuration that counts for what starts now.
+func (c *Current) InForce() *Configuration {
 	if c.common == nil {
 		return c.now.Load()
 	}
@@ -63,7 +63,7 @@ func (c *Current) Now() *Configuration {
 
 // AwaitInForce waits until the children are run by what Now returns: they may be asked for then.
 func (c *Current) AwaitInForce() *Configuration {
-	now := c.Now()
+	now := c.InForce()
 	<-now.followed
 	return now
 }
@@ -75,7 +75,7 @@ var ErrSuperseded = errors.New("the configuration of this server has just change
 // IsSuperseded reports whether a child is no longer run as a Configuration has it, or is denied by now to those whom that
 // Configuration is for, or whether toolsets show something else by now.
 func (c *Current) IsSuperseded(by *Configuration, child string) bool {
-	was, now := by.Child(child), c.Now()
+	was, now := by.Child(child), c.InForce()
 	is := now.Child(child)
 	return was == nil || is == nil || is.Spec.Revision != was.Spec.Revision || now.IsDenied(child) && !by.IsDenied(child) ||
 		now.view != by.view && !reflect.DeepEqual(now.view, by.view)

@@ -30,12 +30,12 @@ func TestToolsetsOfASession(t *testing.T) {
 	var common Current
 	common.Set(conf(toolset.Set{Name: "a", Servers: []string{"own", "odd"}}))
 	limited, free, named := common.For(Viewer{Toolsets: toolset.Claim{Flag: []string{"a"}}}), common.For(Viewer{}), common.For(Viewer{})
-	was := limited.Now()
-	if free.Now() != common.Now() || was == common.Now() || was.Common() != common.Now() || !slices.Equal(was.ChildNames(), []string{"own"}) || was.Child("all") != nil || !was.IsDenied("all") || was.IsDenied("own") ||
-		len(was.Broken) != 1 || was.BrokenEntry("odd") == nil || len(was.Disabled) != 0 || limited.Now() != was {
+	was := limited.InForce()
+	if free.InForce() != common.InForce() || was == common.InForce() || was.Common() != common.InForce() || !slices.Equal(was.ChildNames(), []string{"own"}) || was.Child("all") != nil || !was.IsDenied("all") || was.IsDenied("own") ||
+		len(was.Broken) != 1 || was.BrokenEntry("odd") == nil || len(was.Disabled) != 0 || limited.InForce() != was {
 		t.Errorf("it has %v, %+v and %v", was.ChildNames(), was.Broken, was.Disabled)
 	}
-	if named.NoteClient("codex"); named.Now() != was {
+	if named.NoteClient("codex"); named.InForce() != was {
 		t.Error("a session with the same toolsets goes by another Configuration")
 	}
 	for _, step := range []struct {
@@ -54,11 +54,11 @@ func TestToolsetsOfASession(t *testing.T) {
 		if got := limited.IsSuperseded(was, "own"); got != step.superseded {
 			t.Errorf("%s: superseded %v", step.name, got)
 		}
-		if free.IsSuperseded(free.Now(), "own") || free.Now() != common.Now() {
+		if free.IsSuperseded(free.InForce(), "own") || free.InForce() != common.InForce() {
 			t.Errorf("%s: a session without toolsets is another", step.name)
 		}
 	}
-	if now := limited.Now(); len(now.Children) != 0 || now.Child("own") != nil {
+	if now := limited.InForce(); len(now.Children) != 0 || now.Child("own") != nil {
 		t.Errorf("a toolset that is gone shows %v", now.ChildNames())
 	}
 }

@@ -45,7 +45,7 @@ func ExplainKernelRefusal(records *record.Writer, what record.Subject, lease *ch
 		return a
 	}
 	_, dirs := lease.Where()
-	records.KernelRefused(what, f, dirs)
+	records.RecordKernelRefusal(what, f, dirs)
 	line := "mcphub: " + hints.Text(f) + "."
 	if a.Result == nil {
 		quoted := jsonrpc.AppendString(nil, "\n"+line)

@@ -19,9 +19,9 @@ import (
 // This file writes answers that are no stream.
 
 const (
-	// parting is how long a body that nothing reads is thrown away, so that the answer
+	// discardTime is how long a body that nothing reads is thrown away, so that the answer
 	// reaches the one who reads it.
-	parting = time.Second
+	discardTime = time.Second
 )
 
 // A refusal is why nothing is done for a request.
@@ -41,13 +41,13 @@ var refusedUnknown = &refusal{status: http.StatusNotFound, reason: ReasonSession
 // refusedElsewhere is for a session of another hub, which has not got the request.
 var refusedElsewhere = &refusal{status: http.StatusNotFound, reason: ReasonSession, text: "another hub keeps this session, and the request was not sent to it: nothing has run; send initialize again"}
 
-// refuseBusy asks a client to come again.
-func refuseBusy(reason, text string) *refusal {
+// busyRefusal asks a client to come again.
+func busyRefusal(reason, text string) *refusal {
 	return &refusal{http.StatusTooManyRequests, reason, text, jsonrpc.CodeInternal, time.Second}
 }
 
-// tooMany returns a principal that is at a bound which one it is, and when it ends.
-func tooMany(reason string, again time.Duration, text string, args ...any) *refusal {
+// tooManyRefusal tells a principal at which bound it is, and after how long a new request is worth while.
+func tooManyRefusal(reason string, again time.Duration, text string, args ...any) *refusal {
 	return &refusal{status: http.StatusTooManyRequests, reason: reason, text: fmt.Sprintf(text, args...), again: again}
 }
 
@@ -73,7 +73,7 @@ func (f *Front) answerRefused(w http.ResponseWriter, from *http.Request, r *refu
 	if r.status == http.StatusUnauthorized && h.Get("WWW-Authenticate") == "" {
 		h.Set("WWW-Authenticate", `Bearer realm="mcphub"`)
 	}
-	answerWith(w, r.status, id, jsonrpc.ErrorAnswer(cmp.Or(r.code, jsonrpc.CodeInvalidRequest), r.text))
+	answerWithStatus(w, r.status, id, jsonrpc.ErrorAnswer(cmp.Or(r.code, jsonrpc.CodeInvalidRequest), r.text))
 }
 
 // refuseRequest is for a request that is wrong. id is raw; nil: it is not known.
@@ -81,14 +81,14 @@ func (f *Front) refuseRequest(w http.ResponseWriter, r *http.Request, status int
 	f.answerRefused(w, r, &refusal{status: status, reason: reason, text: text}, id)
 }
 
-// refuseWith is for a request that is wrong in a way for which the protocol has an error.
-func (f *Front) refuseWith(w http.ResponseWriter, r *http.Request, status int, reason string, id []byte, a jsonrpc.Answer) {
+// refuseWithAnswer is for a request that is wrong in a way for which the protocol has an error.
+func (f *Front) refuseWithAnswer(w http.ResponseWriter, r *http.Request, status int, reason string, id []byte, a jsonrpc.Answer) {
 	f.noteRejected(r, status, reason, "")
-	answerWith(w, status, id, a)
+	answerWithStatus(w, status, id, a)
 }
 
-// refusePlain is for a request that is none of the protocol.
-func (f *Front) refusePlain(w http.ResponseWriter, r *http.Request, status int, reason, text string) {
+// refuseAsText is for a request that is none of the protocol.
+func (f *Front) refuseAsText(w http.ResponseWriter, r *http.Request, status int, reason, text string) {
 	f.noteRejected(r, status, reason, text)
 	http.Error(w, text, status)
 }
@@ -103,7 +103,7 @@ func answerPlain(w http.ResponseWriter, reply *Reply, a jsonrpc.Answer, cancelle
 	case reply.events:
 		events.WriteHeader(w) // a stream without an answer
 	default:
-		answerWith(w, http.StatusOK, reply.id, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was cancelled"))
+		answerWithStatus(w, http.StatusOK, reply.id, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was cancelled"))
 	}
 }
 
@@ -113,9 +113,9 @@ func answerPlainModern(w http.ResponseWriter, reply *Reply, a jsonrpc.Answer, st
 	defer a.Free()
 	switch {
 	case over && a.Result == nil:
-		answerWith(w, http.StatusServiceUnavailable, reply.id, a)
+		answerWithStatus(w, http.StatusServiceUnavailable, reply.id, a)
 	case status != http.StatusOK:
-		answerWith(w, status, reply.id, a)
+		answerWithStatus(w, status, reply.id, a)
 	default:
 		writeJSON(w, reply.id, a)
 	}
@@ -138,8 +138,8 @@ func statusOf(request ModernRequest, a jsonrpc.Answer) int {
 	return http.StatusOK
 }
 
-// answerWith answers with a status of its own. id is raw; nil: it is not known.
-func answerWith(w http.ResponseWriter, status int, id []byte, a jsonrpc.Answer) {
+// answerWithStatus answers with a status of its own. id is raw; nil: it is not known.
+func answerWithStatus(w http.ResponseWriter, status int, id []byte, a jsonrpc.Answer) {
 	if id == nil {
 		id = []byte("null")
 	}
@@ -181,8 +181,8 @@ func writeJSON(w http.ResponseWriter, id []byte, a jsonrpc.Answer) {
 	}
 }
 
-// turnAway refuses a request whose sender may not call, and ends the connection.
-func (f *Front) turnAway(w http.ResponseWriter, r *http.Request, why *refusal) {
+// refuseAndClose refuses a request whose sender may not call, and ends the connection.
+func (f *Front) refuseAndClose(w http.ResponseWriter, r *http.Request, why *refusal) {
 	closeAfterAnswer(w)
 	f.answerRefused(w, r, why, nil)
 }
@@ -190,6 +190,6 @@ func (f *Front) turnAway(w http.ResponseWriter, r *http.Request, why *refusal) {
 // closeAfterAnswer ends the connection after the answer. The deadline is the connection's own, so
 // that it holds however much else there is to run.
 func closeAfterAnswer(w http.ResponseWriter) {
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(parting))
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(discardTime))
 	w.Header().Set("Connection", "close")
 }

@@ -24,7 +24,7 @@ func isBatch(m *jsonrpc.Message) bool {
 }
 
 // answerBatch answers with an array, without a certain order.
-func (f *Front) answerBatch(w http.ResponseWriter, r *http.Request, c *Peer, m *jsonrpc.Message, plain bool) {
+func (f *Front) answerBatch(w http.ResponseWriter, r *http.Request, c *FrontSession, m *jsonrpc.Message, plain bool) {
 	if !plain {
 		f.refuseRequest(w, r, http.StatusNotAcceptable, ReasonAccept, nil, "accept application/json: a batch is answered with it")
 		return

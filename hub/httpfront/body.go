@@ -16,13 +16,13 @@ import (
 
 // This file reads the message of a POST.
 
-// greeting is the longest message, in bytes, of a client without a session.
-const greeting = 1 << 20
+// maxInitialize is the longest message, in bytes, of a client without a session.
+const maxInitialize = 1 << 20
 
 // readMessage reads the one message of a POST, bounded in size and time; c is nil if there is no session yet, and
 // s the share of whose it is. A batch, if the session has those, comes as it is (isBatch). If there is none the
 // request is answered. What is held is given back with releaseBytes, when the request is over.
-func (f *Front) readMessage(w http.ResponseWriter, r *http.Request, c *Peer, s *quota.Share) (*jsonrpc.Message, *bodyReservation) {
+func (f *Front) readMessage(w http.ResponseWriter, r *http.Request, c *FrontSession, s *quota.Share) (*jsonrpc.Message, *bodyReservation) {
 	if kind := r.Header["Content-Type"]; len(kind) != 1 || !isJSON(kind[0]) {
 		f.refuseRequest(w, r, http.StatusUnsupportedMediaType, ReasonType, nil, "send application/json, in UTF-8")
 		return nil, nil
@@ -34,7 +34,7 @@ func (f *Front) readMessage(w http.ResponseWriter, r *http.Request, c *Peer, s *
 	}
 	limit := int64(f.hub.Limits().Frame)
 	if c == nil {
-		limit = min(limit, greeting)
+		limit = min(limit, maxInitialize)
 	}
 	if r.ContentLength > limit {
 		f.refuseRequest(w, r, http.StatusRequestEntityTooLarge, ReasonSize, nil, fmt.Sprintf("the message has %d bytes, more than %d", r.ContentLength, limit))
@@ -72,7 +72,7 @@ func (f *Front) readMessage(w http.ResponseWriter, r *http.Request, c *Peer, s *
 	case errors.As(err, &long):
 		f.refuseRequest(w, r, http.StatusRequestEntityTooLarge, ReasonSize, nil, fmt.Sprintf("the message has more than %d bytes", limit))
 	case errors.Is(err, errHeld):
-		f.answerRefused(w, r, refuseBusy(ReasonMemory, err.Error()), nil)
+		f.answerRefused(w, r, busyRefusal(ReasonMemory, err.Error()), nil)
 	case errors.As(err, &syntax):
 		f.answerRefused(w, r, &refusal{status: http.StatusBadRequest, reason: ReasonBody, text: err.Error(), code: syntax.Code}, nil)
 	default:

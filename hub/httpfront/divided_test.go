@@ -99,7 +99,7 @@ func TestAnswersAreDivided(t *testing.T) {
 					raw(t, m, postOf("a", s.session)+fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(text), text))
 				}
 				synctest.Wait()
-				held := int(h.front.Load().unread.taken.Load() >> 20)
+				held := int(h.front.Load().unreadAnswers.taken.Load() >> 20)
 				if want := map[int]int{1: allBodies, 2: allBodies / 2}[len(tokens)]; held != want {
 					t.Errorf("%d large answers wait, want %d", held, want)
 				}

@@ -17,7 +17,7 @@
 //
 // # Two eras
 //
-// A client of the handshake opens a session with initialize. Its [Peer] is what the
+// A client of the handshake opens a session with initialize. Its [FrontSession] is what the
 // hub speaks to outside of requests: on the stream that the client opened with GET.
 // The end of a connection does not end the request that came on it.
 //
@@ -28,7 +28,7 @@
 // # Concurrency
 //
 // [Front.Serve] starts everything and returns when all of it has ended. One mutex guards the
-// tables of the front, one those of each [Peer], one each [Reply] and each stream; they are
+// tables of the front, one those of each [FrontSession], one each [Reply] and each stream; they are
 // taken in this order, and none is held while the hub is called. A message is served on the
 // goroutine of its POST. If the client polls, or has no handshake (hub/modern), that one waits
 // for another goroutine. A stream is written by a goroutine of its own.

@@ -286,7 +286,7 @@ func TestStopOpensNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.setStage(closed)
-	if c, err := f.modernPeer(admission.Caller{Principal: principal.User(), Basis: admission.Basis("secret")}, &http.Request{}); err != refusedStopping || c != nil || len(f.modernPeers) > 0 {
+	if c, err := f.enterModernSession(admission.Caller{Principal: principal.User(), Basis: admission.Basis("secret")}, &http.Request{}); err != refusedStopping || c != nil || len(f.modernSessions) > 0 {
 		t.Errorf("%v, %v", c, err)
 	}
 }

@@ -30,8 +30,8 @@ type fakeHub struct {
 	modern ModernRequest // what every modern request is; nil: each is refused
 
 	mu       sync.Mutex
-	clients  []*Peer // whose sessions run
-	sleeping int     // calls of sleep so far
+	clients  []*FrontSession // whose sessions run
+	sleeping int             // calls of sleep so far
 }
 
 func newFakeHub() *fakeHub {
@@ -59,12 +59,16 @@ func (h *fakeHub) Elsewhere(_ admission.Caller, id string) string {
 
 func (h *fakeHub) Seal() *seal.Sealer { return nil }
 
-func (h *fakeHub) Open(_ admission.Caller, c *Peer) Session { return &fakeSession{hub: h, c: c} }
+func (h *fakeHub) Open(_ admission.Caller, c *FrontSession) Session {
+	return &fakeSession{hub: h, c: c}
+}
 
-func (h *fakeHub) OpenModern(admission.Caller, *Peer, int) ModernSession { return fakeModern{h} }
+func (h *fakeHub) OpenModern(admission.Caller, *FrontSession, int) ModernSession {
+	return fakeModern{h}
+}
 
 // open returns the clients whose sessions run.
-func (h *fakeHub) open() []*Peer {
+func (h *fakeHub) open() []*FrontSession {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.clients)
@@ -72,7 +76,7 @@ func (h *fakeHub) open() []*Peer {
 
 type fakeSession struct {
 	hub *fakeHub
-	c   *Peer
+	c   *FrontSession
 
 	mu       sync.Mutex
 	protocol string
@@ -85,7 +89,7 @@ func (s *fakeSession) Run(ctx context.Context) {
 	<-ctx.Done()
 	s.hub.mu.Lock()
 	defer s.hub.mu.Unlock()
-	s.hub.clients = slices.DeleteFunc(s.hub.clients, func(c *Peer) bool { return c == s.c })
+	s.hub.clients = slices.DeleteFunc(s.hub.clients, func(c *FrontSession) bool { return c == s.c })
 }
 
 func (s *fakeSession) Initialize(_ context.Context, m *jsonrpc.Message) jsonrpc.Answer {

@@ -138,7 +138,7 @@ func TestNobodyEntersByFormerSettings(t *testing.T) {
 	hostile(t, Options{Tokens: []admission.Token{token("leaked", "leaked-secret")}}, func(t *testing.T, h *fakeHub, w *web, _ *fronttest.Memory) {
 		synctest.Wait()
 		f := h.front.Load()
-		was := f.now.Load().admission
+		was := f.active.Load().admission
 		who := admission.Caller{Basis: admission.Basis(token("leaked", "leaked-secret"))}
 		if !was.StillAdmits(who) {
 			t.Fatal("the token has another basis")
@@ -148,10 +148,10 @@ func TestNobodyEntersByFormerSettings(t *testing.T) {
 			t.Fatal(err)
 		}
 		follow()
-		if err := f.enterSession(newPeer("id", who, 1, &f.slow)); err != refusedRevoked {
+		if err := f.enterSession(newFrontSession("id", who, 1, &f.slow)); err != refusedRevoked {
 			t.Errorf("a session: %v", err)
 		}
-		if _, err := f.modernPeer(who, &http.Request{}); err != refusedRevoked {
+		if _, err := f.enterModernSession(who, &http.Request{}); err != refusedRevoked {
 			t.Errorf("a request without a session: %v", err)
 		}
 	})
@@ -165,7 +165,7 @@ func TestBoundsFollow(t *testing.T) {
 		synctest.Wait()
 		f := h.front.Load()
 		open := func(id string) *refusal {
-			return f.enterSession(newPeer(id, admission.Caller{Principal: principal.Principal{Name: "a"}, Basis: admission.Basis(a)}, 1, &f.slow))
+			return f.enterSession(newFrontSession(id, admission.Caller{Principal: principal.Principal{Name: "a"}, Basis: admission.Basis(a)}, 1, &f.slow))
 		}
 		count := func() int {
 			f.mu.Lock()

@@ -37,7 +37,7 @@ type senderKey struct{}
 
 // noteSender returns a request with the address of its client, if another hub has forwarded it.
 func (f *Front) noteSender(r *http.Request) (*http.Request, *refusal) {
-	client, forwarded, err := f.now.Load().peers.Sender(r)
+	client, forwarded, err := f.active.Load().peers.Sender(r)
 	switch {
 	case peers.IsMisdirected(err):
 		return r, &refusal{status: http.StatusMisdirectedRequest, reason: ReasonSession, text: "this request is for another hub"}
@@ -73,7 +73,7 @@ func (f *Front) forwardRequest(w http.ResponseWriter, r *http.Request, node stri
 			defer f.forwarded.calls.Add(-1)
 			defer context.AfterFunc(f.forwarded.all, cancel)()
 		}
-		if f.now.Load().peers.Forward(w, r.WithContext(ctx), peers.Request{Node: node, Client: f.addressOf(r), Body: body}) {
+		if f.active.Load().peers.Forward(w, r.WithContext(ctx), peers.Request{Node: node, Client: f.addressOf(r), Body: body}) {
 			return true
 		}
 	}

@@ -36,29 +36,29 @@ const (
 
 // A Front serves one listener.
 type Front struct {
-	hub  Hub
-	o    Options                       // the ones that stay as they are
-	now  atomic.Pointer[activeOptions] // the others; replaced under mu
-	open admission.Connections
-	log  zerolog.Logger
-	slow slowReplies
+	hub         Hub
+	fixed       Options                       // the ones that stay as they are
+	active      atomic.Pointer[activeOptions] // the others; replaced under mu
+	connections admission.Connections
+	log         zerolog.Logger
+	slow        slowReplies
 
-	bodies pool // bytes of large requests being read or served
-	unread pool // bytes of large answers being written
+	bodies        pool // bytes of large requests being read or served
+	unreadAnswers pool // bytes of large answers being written
 
-	callers   quota.Callers
-	door      door
-	forwarded forwarding
+	callers    quota.Callers
+	rejections rejectionLog
+	forwarded  forwarding
 
-	mu          sync.Mutex
-	sessions    map[string]*Peer
-	owned       map[string]int          // how many of the sessions are of each principal, by its key
-	shares      map[string]*quota.Share // what principals take, by their keys
-	modernPeers map[string]*Peer        // what serves the requests without a handshake of a token, by its name
-	running     sync.WaitGroup          // sessions and requests
-	at          atomic.Int32            // a stage; changed under mu
+	mu             sync.Mutex
+	sessions       map[string]*FrontSession
+	owned          map[string]int           // how many of the sessions are of each principal, by its key
+	shares         map[string]*quota.Share  // what principals take, by their keys
+	modernSessions map[string]*FrontSession // what serves the requests without a handshake of a token, by its name
+	running        sync.WaitGroup           // sessions and requests
+	stage          atomic.Int32             // a stage; changed under mu
 
-	idle idlePeers
+	idle idleSessions
 }
 
 // New makes a Front for clients of hub. It starts nothing.
@@ -66,7 +66,7 @@ func New(hub Hub, o Options) (*Front, error) {
 	if o.Sessions <= 0 {
 		o.Sessions = 1000
 	}
-	f := &Front{hub: hub, o: o, log: o.Log, sessions: map[string]*Peer{}, owned: map[string]int{}, shares: map[string]*quota.Share{}, modernPeers: map[string]*Peer{}, door: door{count: o.Count, tell: o.Tell}}
+	f := &Front{hub: hub, fixed: o, log: o.Log, sessions: map[string]*FrontSession{}, owned: map[string]int{}, shares: map[string]*quota.Share{}, modernSessions: map[string]*FrontSession{}, rejections: rejectionLog{count: o.Count, tell: o.Tell}}
 	f.forwarded.prepare()
 	follow, err := f.Prepare(o)
 	if err != nil {
@@ -83,7 +83,7 @@ func (f *Front) Serve(ctx context.Context, ln net.Listener) error {
 		Handler: f, DisableGeneralOptionsHandler: true, ReadHeaderTimeout: headerTime, IdleTimeout: keepAlive, MaxHeaderBytes: maxHeader,
 		// Both hold until a handler says otherwise, so for every refusal too.
 		ReadTimeout: bodyTime, WriteTimeout: events.WriteTimeout,
-		ErrorLog: stdlog.New(f.log, "", 0), ConnContext: f.open.Track, ConnState: f.open.OnStateChange,
+		ErrorLog: stdlog.New(f.log, "", 0), ConnContext: f.connections.Track, ConnState: f.connections.OnStateChange,
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(ln) }()
@@ -92,20 +92,20 @@ func (f *Front) Serve(ctx context.Context, ln net.Listener) error {
 	refresh.Go(func() { f.refreshIssuers(refreshing) })
 	defer refresh.Wait()
 	defer stop()
-	sweep, flush := time.NewTimer(f.sweepTime()), time.NewTicker(doorFlush)
+	sweep, flush := time.NewTimer(f.sweepTime()), time.NewTicker(rejectionFlush)
 	defer sweep.Stop()
 	defer flush.Stop()
-	defer f.door.flush()
-	defer func() { f.now.Load().peers.Close() }()
+	defer f.rejections.flushHeld()
+	defer func() { f.active.Load().peers.Close() }()
 	for {
 		select {
 		case err := <-ended:
 			_ = server.Close()
-			f.closeAll(lastWords)
+			f.closeAll(lastAnswersTime)
 			f.running.Wait()
 			return err
 		case <-flush.C:
-			f.door.flush()
+			f.rejections.flushHeld()
 		case <-sweep.C:
 			f.sweepIdle()
 			sweep.Reset(f.sweepTime())
@@ -129,7 +129,7 @@ func (f *Front) refreshIssuers(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if r := f.now.Load().Resource; r != nil && r.Refresh != nil {
+			if r := f.active.Load().Resource; r != nil && r.Refresh != nil {
 				r.Refresh(ctx)
 			}
 		}
@@ -157,9 +157,9 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "ok\n")
 	case r.URL.Path == "/readyz" && look:
 		f.answerReadyz(w, r)
-	case r.URL.Path == peers.Path && f.now.Load().peers.ServeName(w, r):
+	case r.URL.Path == peers.Path && f.active.Load().peers.ServeName(w, r):
 	default:
-		f.refusePlain(w, r, http.StatusNotFound, ReasonPath, "only "+endpoint+" is here; /sse is not served")
+		f.refuseAsText(w, r, http.StatusNotFound, ReasonPath, "only "+endpoint+" is here; /sse is not served")
 	}
 }
 
@@ -182,34 +182,34 @@ func (f *Front) serveEndpoint(w http.ResponseWriter, r *http.Request, name strin
 		w.Header().Set("Connection", "close")
 	}
 	// Nothing that costs comes before this: no body is read, no table of the front looked at.
-	who, err := f.now.Load().admission.Admit(w, r)
+	who, err := f.active.Load().admission.Admit(w, r)
 	if err != nil {
 		if refused, ok := errors.AsType[*admission.Refusal](err); ok {
-			f.turnAway(w, r, &refusal{status: refused.Status, reason: refused.Reason, text: refused.Text, again: refused.Again})
+			f.refuseAndClose(w, r, &refusal{status: refused.Status, reason: refused.Reason, text: refused.Text, again: refused.Again})
 		}
 		return
 	}
 	r, refused := f.noteSender(r)
 	if refused != nil {
-		f.turnAway(w, r, refused)
+		f.refuseAndClose(w, r, refused)
 		return
 	}
-	who.Toolsets.URL, who.Toolsets.Flag = name, f.o.Toolsets
+	who.Toolsets.URL, who.Toolsets.Flag = name, f.fixed.Toolsets
 	if err := f.hub.CheckToolsets(who); err != nil {
-		f.turnAway(w, r, &refusal{status: http.StatusForbidden, reason: ReasonToolset, text: err.Error()})
+		f.refuseAndClose(w, r, &refusal{status: http.StatusForbidden, reason: ReasonToolset, text: err.Error()})
 		return
 	}
 	if key := headers.DuplicateHeader(r.Header); key != "" {
-		f.turnAway(w, r, &refusal{status: http.StatusBadRequest, reason: ReasonHeader, text: "the header " + key + " is there more than once"})
+		f.refuseAndClose(w, r, &refusal{status: http.StatusBadRequest, reason: ReasonHeader, text: "the header " + key + " is there more than once"})
 		return
 	}
 	key := who.Principal.Key()
 	if isForwarded(r) {
 		key = "" // the connection is the other hub's, and brings requests of everyone
 	}
-	if !f.open.Assign(r.Context(), key, f.maxOpen()) {
+	if !f.connections.Assign(r.Context(), key, f.maxOpen()) {
 		closeAfterAnswer(w)
-		f.answerRefused(w, r, tooMany(ReasonConnections, time.Second, "%s has as many connections open as leave room for others; close some of them, or use them again", printable.Escape(key, 100)), nil)
+		f.answerRefused(w, r, tooManyRefusal(ReasonConnections, time.Second, "%s has as many connections open as leave room for others; close some of them, or use them again", printable.Escape(key, 100)), nil)
 		return
 	}
 	if !f.startRequest() {
@@ -223,7 +223,7 @@ func (f *Front) serveEndpoint(w http.ResponseWriter, r *http.Request, name strin
 	defer f.running.Done()
 	if r.Method != http.MethodPost && f.isModern(r.Header, who) {
 		w.Header().Set("Allow", http.MethodPost)
-		f.refusePlain(w, r, http.StatusMethodNotAllowed, ReasonMethod, "use POST: this version of the protocol has nothing else")
+		f.refuseAsText(w, r, http.StatusMethodNotAllowed, ReasonMethod, "use POST: this version of the protocol has nothing else")
 		return
 	}
 	switch r.Method {
@@ -235,7 +235,7 @@ func (f *Front) serveEndpoint(w http.ResponseWriter, r *http.Request, name strin
 		f.serveDelete(w, r, who)
 	default:
 		w.Header().Set("Allow", "GET, POST, DELETE")
-		f.refusePlain(w, r, http.StatusMethodNotAllowed, ReasonMethod, "use POST, GET or DELETE")
+		f.refuseAsText(w, r, http.StatusMethodNotAllowed, ReasonMethod, "use POST, GET or DELETE")
 	}
 }
 
@@ -267,8 +267,8 @@ func (f *Front) servePost(w http.ResponseWriter, r *http.Request, who admission.
 		f.serveModernPost(w, r, who, events)
 		return
 	}
-	// Without a session there is only initialize, whose body is short (greeting).
-	var c *Peer
+	// Without a session there is only initialize, whose body is short (maxInitialize).
+	var c *FrontSession
 	var s *quota.Share
 	if headers.SessionOf(r.Header) != "" {
 		if c = f.findSession(w, r, who); c == nil {
@@ -300,7 +300,7 @@ func (f *Front) servePost(w http.ResponseWriter, r *http.Request, who admission.
 		if err == nil {
 			err = headers.Mismatch(headers.Protocol, "names a version of the handshake, and the body is of another one")
 		}
-		f.refuseWith(w, r, http.StatusBadRequest, ReasonHeader, m.ID, headers.MismatchAnswer(err))
+		f.refuseWithAnswer(w, r, http.StatusBadRequest, ReasonHeader, m.ID, headers.MismatchAnswer(err))
 		return
 	}
 	switch {
@@ -331,7 +331,7 @@ var refusedMessage = &refusal{status: http.StatusBadRequest, reason: ReasonBody,
 
 // takeMessage takes in what is not answered. Answers to what the client was asked, and what it no longer wants, wait
 // for nothing: requests under way end by them.
-func (f *Front) takeMessage(w http.ResponseWriter, r *http.Request, c *Peer, m *jsonrpc.Message) *refusal {
+func (f *Front) takeMessage(w http.ResponseWriter, r *http.Request, c *FrontSession, m *jsonrpc.Message) *refusal {
 	switch {
 	case m.Method == methods.Cancelled:
 		c.cancelRequest(m)
@@ -340,7 +340,7 @@ func (f *Front) takeMessage(w http.ResponseWriter, r *http.Request, c *Peer, m *
 		if err != nil {
 			return refusalOf(err)
 		}
-		c.session.Notify(m)
+		c.hubSession.Notify(m)
 		c.share.End(k)
 	case m.IsResponse() && (m.Result == nil) != (m.Error == nil):
 		c.takeAnswer(m)
@@ -352,7 +352,7 @@ func (f *Front) takeMessage(w http.ResponseWriter, r *http.Request, c *Peer, m *
 
 // findSession returns the session that a request names, if it is the caller's.
 // Someone else's is no different from one that does not exist.
-func (f *Front) findSession(w http.ResponseWriter, r *http.Request, who admission.Caller) *Peer {
+func (f *Front) findSession(w http.ResponseWriter, r *http.Request, who admission.Caller) *FrontSession {
 	if v := headers.NonHandshakeVersion(r.Header); v != "" {
 		f.refuseRequest(w, r, http.StatusBadRequest, ReasonVersion, nil, fmt.Sprintf("the protocol version %q is not served", printable.Escape(v, 40)))
 		return nil
@@ -404,19 +404,19 @@ func (f *Front) openSession(w http.ResponseWriter, r *http.Request, m *jsonrpc.M
 		f.refuseRequest(w, r, http.StatusForbidden, ReasonToolset, m.ID, err.Error())
 		return
 	}
-	c := f.newPeer(f.hub.NewID(who), who) // later requests do not name their client
+	c := f.newSession(f.hub.NewID(who), who) // later requests do not name their client
 	f.noteOrigin(c, r)
 	if refused := f.enterSession(c); refused != nil {
 		f.answerRefused(w, r, refused, m.ID)
 		return
 	}
 	c.noteToken(r, who)
-	c.session = f.hub.Open(named, c)
+	c.hubSession = f.hub.Open(named, c)
 	f.runSession(c)
-	a := c.session.Initialize(c.ctx, m)
+	a := c.hubSession.Initialize(c.ctx, m)
 	if a.Result == nil {
 		c.cancel(errSessionOver)
-		f.refuseWith(w, r, http.StatusBadRequest, ReasonVersion, m.ID, a)
+		f.refuseWithAnswer(w, r, http.StatusBadRequest, ReasonVersion, m.ID, a)
 		return
 	}
 	w.Header().Set(headers.Session, c.id)

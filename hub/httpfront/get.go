@@ -47,13 +47,13 @@ func (f *Front) serveGet(w http.ResponseWriter, r *http.Request, who admission.C
 	_ = control.SetReadDeadline(time.Time{})
 	over, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	if poll := f.now.Load().Poll; poll > 0 && st != c.getStream && expectsPrime(c.session.Protocol()) {
+	if poll := f.active.Load().Poll; poll > 0 && st != c.getStream && expectsPrime(c.hubSession.Protocol()) {
 		defer time.AfterFunc(poll, cancel).Stop()
 	}
 	defer context.AfterFunc(c.ctx, cancel)()
 	// The client may call as soon as it has the header. By then this connection has to have the stream: else what the call's
 	// server tells goes on the call's own POST.
-	st.Follow(over, w, from, expectsPrime(c.session.Protocol()), func() bool {
+	st.Follow(over, w, from, expectsPrime(c.hubSession.Protocol()), func() bool {
 		events.WriteHeader(w)
 		if control.Flush() != nil {
 			return false

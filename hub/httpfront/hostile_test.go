@@ -186,7 +186,7 @@ func TestHTTPStreamThatNobodyReads(t *testing.T) {
 }
 
 // clientOf finds a session's own side.
-func clientOf(t *testing.T, h *fakeHub, s *webClient) *Peer {
+func clientOf(t *testing.T, h *fakeHub, s *webClient) *FrontSession {
 	t.Helper()
 	for _, c := range h.open() {
 		if c.id == s.session {
@@ -201,7 +201,7 @@ func clientOf(t *testing.T, h *fakeHub, s *webClient) *Peer {
 // with questions for a client that does not read.
 func TestHTTPQuestionsOfOneThatDoesNotRead(t *testing.T) {
 	t.Parallel()
-	c := newPeer("s", admission.Caller{}, 1, &slowReplies{})
+	c := newFrontSession("s", admission.Caller{}, 1, &slowReplies{})
 	defer c.cancel(nil)
 	big := []byte(`{"x":"` + strings.Repeat("x", 1<<20) + `"}`)
 	for n := range 100 {
@@ -362,7 +362,7 @@ func TestHTTPBodiesAreBounded(t *testing.T) {
 		if n := c.held.Load(); n != 0 {
 			t.Errorf("%d bytes are held afterwards", n)
 		}
-		if r := w.do("POST", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"x":"`+strings.Repeat("x", greeting)+`"}}`); r.StatusCode != http.StatusRequestEntityTooLarge {
+		if r := w.do("POST", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"x":"`+strings.Repeat("x", maxInitialize)+`"}}`); r.StatusCode != http.StatusRequestEntityTooLarge {
 			t.Errorf("a long greeting: %d", r.StatusCode)
 		}
 	})

@@ -31,10 +31,10 @@ type Hub interface {
 	WithClient(who admission.Caller, m *jsonrpc.Message) admission.Caller
 	// Open returns a session for a client that is about to say initialize. It starts
 	// nothing.
-	Open(who admission.Caller, c *Peer) Session
+	Open(who admission.Caller, c *FrontSession) Session
 	// OpenModern returns what serves all requests without a handshake of one caller, and
 	// at most so many of its listeners at a time. It starts nothing.
-	OpenModern(who admission.Caller, c *Peer, listeners int) ModernSession
+	OpenModern(who admission.Caller, c *FrontSession, listeners int) ModernSession
 }
 
 // Limits bound what a client can make the hub hold. Each is more than zero.

@@ -5,28 +5,28 @@ import (
 	"time"
 )
 
-// idlePeers are the sessions over HTTP that have neither a connection nor a
+// idleSessions are the sessions over HTTP that have neither a connection nor a
 // request, those of each principal in the order in which they came to rest. So the
 // one that has been idle longest is found without looking at all others.
-type idlePeers struct {
+type idleSessions struct {
 	mu          sync.Mutex
-	byPrincipal map[string]*chain[Peer] // by principal, of those who have sessions
+	byPrincipal map[string]*chain[FrontSession] // by principal, of those who have sessions
 }
 
 // addIdle takes a session in that came to rest. One that has ended is left out: it
 // is taken out once, after its context has ended.
-func (p *idlePeers) addIdle(c *Peer, now time.Time) {
+func (p *idleSessions) addIdle(c *FrontSession, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if c.ctx.Err() != nil || c.idle.value != nil {
 		return
 	}
 	if p.byPrincipal == nil {
-		p.byPrincipal = map[string]*chain[Peer]{}
+		p.byPrincipal = map[string]*chain[FrontSession]{}
 	}
 	own := p.byPrincipal[c.principal]
 	if own == nil {
-		own = &chain[Peer]{}
+		own = &chain[FrontSession]{}
 		p.byPrincipal[c.principal] = own
 	}
 	own.addLink(&c.idle, c)
@@ -34,7 +34,7 @@ func (p *idlePeers) addIdle(c *Peer, now time.Time) {
 }
 
 // removeIdle takes a session out that is used again, or has ended.
-func (p *idlePeers) removeIdle(c *Peer) {
+func (p *idleSessions) removeIdle(c *FrontSession) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if own := p.byPrincipal[c.principal]; own != nil {
@@ -43,7 +43,7 @@ func (p *idlePeers) removeIdle(c *Peer) {
 }
 
 // forgetPrincipal takes a principal out who has no session any more.
-func (p *idlePeers) forgetPrincipal(principal string) {
+func (p *idleSessions) forgetPrincipal(principal string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.byPrincipal, principal)
@@ -51,10 +51,10 @@ func (p *idlePeers) forgetPrincipal(principal string) {
 
 // longestIdle returns the session that has been idle longest, of one principal or, with
 // all, of anybody; nil if there is none that came to rest before.
-func (p *idlePeers) longestIdle(principal string, all bool, before time.Time) *Peer {
+func (p *idleSessions) longestIdle(principal string, all bool, before time.Time) *FrontSession {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var found *Peer
+	var found *FrontSession
 	for name, own := range p.byPrincipal {
 		if !all && name != principal || own.first == nil {
 			continue
@@ -68,10 +68,10 @@ func (p *idlePeers) longestIdle(principal string, all bool, before time.Time) *P
 
 // heaviestIdle returns the session that has been idle longest of the principal that has most
 // sessions, of those who have more than so many. Its caller holds Front.mu.
-func (p *idlePeers) heaviestIdle(than int) *Peer {
+func (p *idleSessions) heaviestIdle(than int) *FrontSession {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var found *Peer
+	var found *FrontSession
 	for _, own := range p.byPrincipal {
 		if own.first == nil || own.first.value.share == nil {
 			continue

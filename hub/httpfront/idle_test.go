@@ -22,15 +22,15 @@ func TestWhichSessionMakesRoom(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		open := func(id, owner string) *Peer {
+		open := func(id, owner string) *FrontSession {
 			time.Sleep(time.Second)
-			c := newPeer(id, admission.Caller{Principal: principal.Principal{Name: owner}, Basis: admission.Basis(tokens[owner])}, 4, &f.slow)
+			c := newFrontSession(id, admission.Caller{Principal: principal.Principal{Name: owner}, Basis: admission.Basis(tokens[owner])}, 4, &f.slow)
 			if f.enterSession(c) != nil {
 				return nil
 			}
 			return c
 		}
-		alive := func(want ...*Peer) {
+		alive := func(want ...*FrontSession) {
 			t.Helper()
 			for _, c := range want {
 				if c.ctx.Err() != nil || f.sessions[c.id] != c {
@@ -46,13 +46,13 @@ func TestWhichSessionMakesRoom(t *testing.T) {
 			t.Error("one token took all places")
 		}
 		b1 := open("b1", "b")
-		for _, c := range []*Peer{a1, a2, a3, b1} {
+		for _, c := range []*FrontSession{a1, a2, a3, b1} {
 			c.enterConnection(isPost)
 		}
 		if open("b2", "b") != nil {
 			t.Error("there were more sessions than may be")
 		}
-		for _, c := range []*Peer{a2, a3, b1} {
+		for _, c := range []*FrontSession{a2, a3, b1} {
 			time.Sleep(time.Second)
 			c.leaveConnection(isPost)
 		} // a1 is used now, and rests later than the others
@@ -86,7 +86,7 @@ func TestWhichSessionMakesRoom(t *testing.T) {
 		if len(f.sessions) != 0 || len(f.owned) != 0 || len(f.shares) != 0 || len(f.idle.byPrincipal) != 0 {
 			t.Errorf("left: %v %v %v", f.sessions, f.owned, f.idle.byPrincipal)
 		}
-		for _, c := range []*Peer{a1, a2, a3, a5, b1, b2, b3} {
+		for _, c := range []*FrontSession{a1, a2, a3, a5, b1, b2, b3} {
 			c.closeSession()
 		}
 	})

@@ -11,18 +11,18 @@ const LoginPrefix = "/login/"
 
 // hasLoginPage reports whether a page of Login is at a path.
 func (f *Front) hasLoginPage(path string) bool {
-	return strings.HasPrefix(path, LoginPrefix) && f.now.Load().Login != nil
+	return strings.HasPrefix(path, LoginPrefix) && f.active.Load().Login != nil
 }
 
 // serveLogin serves a page of Login. Browsers open it without a token, so the page finds out who a person is.
 func (f *Front) serveLogin(w http.ResponseWriter, r *http.Request) {
-	now := f.now.Load()
+	now := f.active.Load()
 	if err := now.admission.CheckHost(r); err != nil {
-		f.refusePlain(w, r, http.StatusForbidden, ReasonHost, err.Error())
+		f.refuseAsText(w, r, http.StatusForbidden, ReasonHost, err.Error())
 		return
 	}
 	if !f.startRequest() {
-		f.refusePlain(w, r, http.StatusServiceUnavailable, ReasonStopping, "this hub is stopping; try again in a moment")
+		f.refuseAsText(w, r, http.StatusServiceUnavailable, ReasonStopping, "this hub is stopping; try again in a moment")
 		return
 	}
 	defer f.running.Done()

@@ -54,7 +54,7 @@ func (p *pool) giveBytes(own *atomic.Int64, n int64) {
 // what a request says about its own length binds no one. The zero value holds nothing.
 type bodyReservation struct {
 	r     io.Reader
-	c     *Peer // nil: none yet
+	c     *FrontSession // nil: none yet
 	share *quota.Share
 	of    *Front
 	frame int64 // bytes of the longest message
@@ -69,7 +69,7 @@ func (h *bodyReservation) Read(b []byte) (int, error) {
 		return 0, errHeld
 	}
 	if more := h.largeBytes() - before; more > 0 {
-		if ok, _ := h.of.bodies.takeBytes(h.share.Bodies(), more, allBodies*h.frame, h.of.now.Load().hasSeveralCallers()); !ok {
+		if ok, _ := h.of.bodies.takeBytes(h.share.Bodies(), more, allBodies*h.frame, h.of.active.Load().hasSeveralCallers()); !ok {
 			return 0, errHeld
 		}
 	}
@@ -91,14 +91,14 @@ func (h *bodyReservation) releaseBytes() {
 // reserveAnswer counts an answer that is about to be written, until drop: what clients
 // call for and do not read is held, all together, up to as much as their bodies.
 // One that there is no room for becomes an error, but not the only one.
-func (f *Front) reserveAnswer(c *Peer, a *jsonrpc.Answer) (n int64) {
+func (f *Front) reserveAnswer(c *FrontSession, a *jsonrpc.Answer) (n int64) {
 	n = int64(len(a.Result) + len(a.Error))
 	if n <= smallBody {
 		return 0
 	}
 	frame := int64(f.hub.Limits().Frame)
 	own := c.unread.Add(n)
-	fits, first := f.unread.takeBytes(c.share.Answers(), n, allBodies*frame, f.now.Load().hasSeveralCallers())
+	fits, first := f.unreadAnswers.takeBytes(c.share.Answers(), n, allBodies*frame, f.active.Load().hasSeveralCallers())
 	if first || fits && own <= heldBodies*frame {
 		return n
 	}
@@ -108,9 +108,9 @@ func (f *Front) reserveAnswer(c *Peer, a *jsonrpc.Answer) (n int64) {
 	return 0
 }
 
-func (f *Front) releaseAnswer(c *Peer, n int64) {
+func (f *Front) releaseAnswer(c *FrontSession, n int64) {
 	if n > 0 {
 		c.unread.Add(-n)
-		f.unread.giveBytes(c.share.Answers(), n)
+		f.unreadAnswers.giveBytes(c.share.Answers(), n)
 	}
 }

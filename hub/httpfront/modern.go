@@ -17,24 +17,24 @@ import (
 // handshake's. The client needs no session. All requests of one token go through one ModernSession:
 // the first request makes it, and it ends after a time without requests.
 
-// modernPeer finds what serves the modern requests of a token, and enters it; a refusal
+// enterModernSession finds what serves the modern requests of a token, and enters it; a refusal
 // is refusedStopping or refusedRevoked, or reports that there is no room in it.
-func (f *Front) modernPeer(who admission.Caller, r *http.Request) (*Peer, *refusal) {
+func (f *Front) enterModernSession(who admission.Caller, r *http.Request) (*FrontSession, *refusal) {
 	owner := who.Owner()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.currentStage() >= leaving {
 		return nil, refusedStopping
 	}
-	c := f.modernPeers[owner]
+	c := f.modernSessions[owner]
 	switch known := c != nil && c.ctx.Err() == nil; {
-	case known && c.who.Basis != who.Basis, !known && !f.now.Load().admission.StillAdmits(who):
+	case known && c.who.Basis != who.Basis, !known && !f.active.Load().admission.StillAdmits(who):
 		return nil, refusedRevoked // who was admitted a moment ago, before a reload
 	case !known:
-		c = f.newPeer("", who)
+		c = f.newSession("", who)
 		f.noteOrigin(c, r)
-		c.modernSession = f.hub.OpenModern(who, c, f.o.Sessions)
-		f.modernPeers[owner] = c
+		c.modernSession = f.hub.OpenModern(who, c, f.fixed.Sessions)
+		f.modernSessions[owner] = c
 		c.share = f.shareOf(c.principal)
 		c.share.AddUser()
 		f.runSession(c)
@@ -48,7 +48,7 @@ func (f *Front) modernPeer(who admission.Caller, r *http.Request) (*Peer, *refus
 
 // serveModernPost takes one message of a client without a session.
 func (f *Front) serveModernPost(w http.ResponseWriter, r *http.Request, who admission.Caller, events bool) {
-	c, refused := f.modernPeer(who, r)
+	c, refused := f.enterModernSession(who, r)
 	if refused != nil {
 		f.answerRefused(w, r, refused, nil)
 		return
@@ -72,7 +72,7 @@ func (f *Front) serveModernPost(w http.ResponseWriter, r *http.Request, who admi
 			return
 		}
 		leave()
-		if c, refused = f.modernPeer(named, r); refused != nil {
+		if c, refused = f.enterModernSession(named, r); refused != nil {
 			f.answerRefused(w, r, refused, m.ID)
 			return
 		}
@@ -96,12 +96,12 @@ func (f *Front) serveModernPost(w http.ResponseWriter, r *http.Request, who admi
 	}
 	request, status, refusal := examineRequest(r.Header, m, c.modernSession, events)
 	if status != http.StatusOK {
-		f.refuseWith(w, r, status, ReasonHeader, m.ID, refusal)
+		f.refuseWithAnswer(w, r, status, ReasonHeader, m.ID, refusal)
 		return
 	}
 	if node, refusal := request.Elsewhere(); node != "" {
 		if !f.forwardRequest(w, r, node, m.Frame) {
-			f.refuseWith(w, r, http.StatusNotFound, ReasonSession, m.ID, refusal)
+			f.refuseWithAnswer(w, r, http.StatusNotFound, ReasonSession, m.ID, refusal)
 		}
 		return
 	}
@@ -140,7 +140,7 @@ func examineRequest(h http.Header, m *jsonrpc.Message, s ModernSession, events b
 }
 
 // serveModernRequest serves one request. The end of its connection is the end of it.
-func (f *Front) serveModernRequest(w http.ResponseWriter, r *http.Request, c *Peer, m *jsonrpc.Message, request ModernRequest, expires time.Time, events bool) {
+func (f *Front) serveModernRequest(w http.ResponseWriter, r *http.Request, c *FrontSession, m *jsonrpc.Message, request ModernRequest, expires time.Time, events bool) {
 	ctx, cancel := context.WithCancelCause(c.withToken(c.ctx, r))
 	defer cancel(nil)
 	if !expires.IsZero() {
@@ -149,7 +149,7 @@ func (f *Front) serveModernRequest(w http.ResponseWriter, r *http.Request, c *Pe
 	defer context.AfterFunc(r.Context(), func() {
 		cancel(&jsonrpc.CancelledError{Reason: "the client has closed the response"})
 	})()
-	mr := &ModernReply{header: r.Header, base: Reply{peer: c, id: m.ID, events: events, unresumable: true}}
+	mr := &ModernReply{header: r.Header, base: Reply{session: c, id: m.ID, events: events, unresumable: true}}
 	if m.Method == methods.Listen {
 		k, err := c.share.Begin(w, r, m.Method)
 		if err != nil {
@@ -169,7 +169,7 @@ func (f *Front) serveModernRequest(w http.ResponseWriter, r *http.Request, c *Pe
 		s, ok := c.awaitSlot(w, func() context.Context { return ctx }, ctx)
 		if !ok {
 			if a := jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, context.Cause(ctx).Error()); !mr.base.finishReply(a, r.Context().Err() != nil) {
-				answerWith(w, http.StatusServiceUnavailable, m.ID, a)
+				answerWithStatus(w, http.StatusServiceUnavailable, m.ID, a)
 			}
 			return
 		}
@@ -219,9 +219,9 @@ func (mr *ModernReply) TryNotifyLeavingRoom(method string, params ...[]byte) boo
 	return st != nil && st.HasSpare() && st.Put(events.Message(nil, method, params), events.Note)
 }
 
-// Fits compares the headers of a call with its arguments, if the tool became
+// CheckHeaders compares the headers of a call with its arguments, if the tool became
 // known only while the call was served. ok false: refusal is the answer.
-func (mr *ModernReply) Fits(mirrors []mirror.Mark, args []byte) (refusal jsonrpc.Answer, ok bool) {
+func (mr *ModernReply) CheckHeaders(mirrors []mirror.Mark, args []byte) (refusal jsonrpc.Answer, ok bool) {
 	err := headers.CheckMirrors(mr.header, mirrors, args)
 	if err == nil {
 		return jsonrpc.Answer{}, true
@@ -233,7 +233,7 @@ func (mr *ModernReply) Fits(mirrors []mirror.Mark, args []byte) (refusal jsonrpc
 	return refusal, false
 }
 
-// refusedAnswer returns what Fits has refused the call with.
+// refusedAnswer returns what CheckHeaders has refused the call with.
 func (mr *ModernReply) refusedAnswer() jsonrpc.Answer {
 	mr.base.mu.Lock()
 	defer mr.base.mu.Unlock()
@@ -241,15 +241,15 @@ func (mr *ModernReply) refusedAnswer() jsonrpc.Answer {
 }
 
 // countListener counts a client that listens, as the session that it would have with a handshake.
-func (f *Front) countListener(c *Peer) *refusal {
+func (f *Front) countListener(c *FrontSession) *refusal {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s := c.share
 	switch {
 	case s != nil && s.Listens >= s.MaxSessions:
-		return tooMany(ReasonSessions, listenAgain, "%d clients of %s listen already, as many as it may have sessions (limits.principal.sessions); try again later", s.Listens, s.Name)
-	case !c.startListening(f.o.Sessions):
-		return tooMany(ReasonSessions, listenAgain, "%d clients of this token listen already; try again later", f.o.Sessions)
+		return tooManyRefusal(ReasonSessions, listenAgain, "%d clients of %s listen already, as many as it may have sessions (limits.principal.sessions); try again later", s.Listens, s.Name)
+	case !c.startListening(f.fixed.Sessions):
+		return tooManyRefusal(ReasonSessions, listenAgain, "%d clients of this token listen already; try again later", f.fixed.Sessions)
 	case s != nil:
 		s.Listens++
 	}
@@ -259,7 +259,7 @@ func (f *Front) countListener(c *Peer) *refusal {
 // listenAgain is after how long it is worth trying to listen again.
 const listenAgain = 10 * time.Second
 
-func (f *Front) uncountListener(c *Peer) {
+func (f *Front) uncountListener(c *FrontSession) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	c.stopListening()
@@ -269,7 +269,7 @@ func (f *Front) uncountListener(c *Peer) {
 }
 
 // startListening counts a client that listens, where fewer than most do.
-func (p *Peer) startListening(most int) bool {
+func (p *FrontSession) startListening(most int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.listens >= most {
@@ -280,7 +280,7 @@ func (p *Peer) startListening(most int) bool {
 	return true
 }
 
-func (p *Peer) stopListening() {
+func (p *FrontSession) stopListening() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.listens--

@@ -78,7 +78,7 @@ func TestModernHeadersOfAToolThatIsFoundLate(t *testing.T) {
 		h := newFakeHub()
 		request := fakeRequest{hasMethod: true, mirrors: marks}
 		request.serve = func(_ context.Context, r *ModernReply) jsonrpc.Answer {
-			if _, ok := r.Fits(marks, []byte(`{"a":"x"}`)); !ok {
+			if _, ok := r.CheckHeaders(marks, []byte(`{"a":"x"}`)); !ok {
 				return jsonrpc.ResultAnswer([]byte(`{"altered":true}`))
 			}
 			return jsonrpc.ResultAnswer([]byte(`{"served":true}`))

@@ -22,7 +22,7 @@ func (o *activeOptions) hasSeveralCallers() bool { return len(o.Tokens) > 1 || o
 
 // metadataHandler serves what tells clients where to get a token; nil if that is not at this path.
 func (f *Front) metadataHandler(path string) http.Handler {
-	return f.now.Load().admission.Metadata(path)
+	return f.active.Load().admission.Metadata(path)
 }
 
 // Prepare makes what other options need; follow puts them in force, at any time. The error
@@ -45,7 +45,7 @@ func (f *Front) Prepare(o Options) (follow func(), err error) {
 func (f *Front) followOptions(next *activeOptions) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if before := f.now.Swap(next); before != nil { // under mu: the one who enters is looked at by the one or by the other
+	if before := f.active.Swap(next); before != nil { // under mu: the one who enters is looked at by the one or by the other
 		before.peers.Close()
 	}
 	for _, s := range f.shares {

@@ -16,7 +16,7 @@ import (
 // its account. The goroutine of the POST, or one that it waits for, serves the request; what has to be said
 // before the answer opens a stream, written by a goroutine of its own.
 type Reply struct {
-	peer        *Peer
+	session     *FrontSession
 	id          []byte          // raw
 	events      bool            // the client takes a stream of events as the answer
 	unresumable bool            // what was said is not kept for a client that comes back
@@ -37,7 +37,7 @@ type Reply struct {
 // startReply gives the reply the connection that its request came on.
 func (reply *Reply) startReply(ctx context.Context, w http.ResponseWriter, protocol string) {
 	reply.ctx, reply.w, reply.protocol, reply.started = ctx, w, protocol, time.Now()
-	reply.peer.slow.addReply(reply)
+	reply.session.slow.addReply(reply)
 }
 
 // extendWrite gives an answer that comes late its time to be written.
@@ -72,9 +72,9 @@ func (reply *Reply) ensureStream() *events.Stream {
 		return nil
 	}
 	if reply.unresumable {
-		reply.st = events.New("", &reply.peer.unsent)
+		reply.st = events.New("", &reply.session.unsent)
 	} else {
-		reply.st = reply.peer.newRequestStream()
+		reply.st = reply.session.newRequestStream()
 	}
 	reply.written = make(chan struct{})
 	go reply.writeStream()
@@ -85,7 +85,7 @@ func (reply *Reply) ensureStream() *events.Stream {
 // is written or the connection gone; false: there is none. Nothing is said for
 // a request that was cancelled.
 func (reply *Reply) finishReply(a jsonrpc.Answer, cancelled bool) bool {
-	reply.peer.slow.removeReply(reply)
+	reply.session.slow.removeReply(reply)
 	reply.mu.Lock()
 	reply.over = true
 	st := reply.st
@@ -102,7 +102,7 @@ func (reply *Reply) finishReply(a jsonrpc.Answer, cancelled bool) bool {
 	if reply.unresumable {
 		st.Drop()
 	} else {
-		reply.peer.finishStream(st)
+		reply.session.finishStream(st)
 	}
 	return true
 }
@@ -110,15 +110,15 @@ func (reply *Reply) finishReply(a jsonrpc.Answer, cancelled bool) bool {
 // AllowHubQuestions lets the hub's own questions go on this reply, if the client has no stream of
 // its own, until back is called.
 func (reply *Reply) AllowHubQuestions() (back func()) {
-	reply.peer.mu.Lock()
-	reply.peer.lentReplies = append(reply.peer.lentReplies, reply)
-	reply.peer.mu.Unlock()
-	reply.peer.signalReachable()
+	reply.session.mu.Lock()
+	reply.session.lentReplies = append(reply.session.lentReplies, reply)
+	reply.session.mu.Unlock()
+	reply.session.signalReachable()
 	return func() {
-		reply.peer.mu.Lock()
-		defer reply.peer.mu.Unlock()
-		if i := slices.Index(reply.peer.lentReplies, reply); i >= 0 { // it may be lent more than once
-			reply.peer.lentReplies = slices.Delete(reply.peer.lentReplies, i, i+1)
+		reply.session.mu.Lock()
+		defer reply.session.mu.Unlock()
+		if i := slices.Index(reply.session.lentReplies, reply); i >= 0 { // it may be lent more than once
+			reply.session.lentReplies = slices.Delete(reply.session.lentReplies, i, i+1)
 		}
 	}
 }
@@ -133,7 +133,7 @@ func (reply *Reply) TryNotify(method string, params ...[]byte) bool {
 	if st := reply.ensureStream(); st != nil {
 		return st.Put(events.Message(nil, method, params), events.Note)
 	}
-	return reply.peer.TryNotify(method, params...)
+	return reply.session.TryNotify(method, params...)
 }
 
 // Notify works like TryNotify for one that must arrive.
@@ -141,7 +141,7 @@ func (reply *Reply) Notify(ctx context.Context, method string, params ...[]byte)
 	if st := reply.ensureStream(); st != nil && st.Put(events.Message(nil, method, params), events.Question) {
 		return nil
 	}
-	return reply.peer.Notify(ctx, method, params...)
+	return reply.session.Notify(ctx, method, params...)
 }
 
 // TryNotifyLeavingRoom works like TryNotify, but only if half of the room of the stream is free.
@@ -149,16 +149,16 @@ func (reply *Reply) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
 	if st := reply.ensureStream(); st != nil {
 		return st.HasSpare() && st.Put(events.Message(nil, method, params), events.Note)
 	}
-	return reply.peer.TryNotifyLeavingRoom(method, params...)
+	return reply.session.TryNotifyLeavingRoom(method, params...)
 }
 
 // Call asks the client before the answer; if the request can have no stream, on
 // the client's own.
 func (reply *Reply) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
 	if st := reply.ensureStream(); st != nil {
-		return reply.peer.askOn(ctx, st, method, params)
+		return reply.session.askOn(ctx, st, method, params)
 	}
-	return reply.peer.Call(ctx, method, params...)
+	return reply.session.Call(ctx, method, params...)
 }
 
 // A stream may be polled (2025-11-25, Sending Messages to the Server, 6; SEP-1699): its connection ends before it does.

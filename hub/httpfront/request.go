@@ -18,7 +18,7 @@ type activeRequest struct {
 // serveMessage serves one request of a session. The end of the connection is not
 // the end of the request: only notifications/cancelled is (2025-11-25). detached:
 // it goes on without the connection and gives back what is held when it ends.
-func (f *Front) serveMessage(w http.ResponseWriter, r *http.Request, c *Peer, m *jsonrpc.Message, events bool, held *bodyReservation) (detached bool) {
+func (f *Front) serveMessage(w http.ResponseWriter, r *http.Request, c *FrontSession, m *jsonrpc.Message, events bool, held *bodyReservation) (detached bool) {
 	u, refused := c.registerRequest(string(m.ID))
 	if refused != nil {
 		f.answerRefused(w, r, refused, m.ID)
@@ -30,17 +30,17 @@ func (f *Front) serveMessage(w http.ResponseWriter, r *http.Request, c *Peer, m 
 		f.answerRefused(w, r, refusalOf(err), m.ID)
 		return false
 	}
-	reply := &Reply{peer: c, id: m.ID, events: events, poll: f.now.Load().Poll}
+	reply := &Reply{session: c, id: m.ID, events: events, poll: f.active.Load().Poll}
 	if reply.poll > 0 {
 		reply.left = make(chan struct{})
 	}
-	reply.startReply(r.Context(), w, c.session.Protocol())
+	reply.startReply(r.Context(), w, c.hubSession.Protocol())
 	s, ok := c.awaitSlot(w, u.Context, r.Context())
 	if !ok {
 		c.share.Uncount()
 		c.unregisterRequest(u)
 		if a := jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was cancelled before it was served"); !reply.finishReply(a, false) {
-			answerWith(w, http.StatusOK, m.ID, a)
+			answerWithStatus(w, http.StatusOK, m.ID, a)
 		}
 		return false
 	}
@@ -72,12 +72,12 @@ func (f *Front) serveDetached(reply *Reply, release, serve func()) {
 // serveRequest answers a request that has its turn. prefers: as a stream from
 // the start.
 func (f *Front) serveRequest(w http.ResponseWriter, reply *Reply, u *activeRequest, m *jsonrpc.Message, s slot, prefers bool) {
-	c := reply.peer
+	c := reply.session
 	defer c.share.Uncount()
 	if prefers {
 		reply.ensureStream()
 	}
-	a := c.session.Serve(reply, &u.Cancellation, m)
+	a := c.hubSession.Serve(reply, &u.Cancellation, m)
 	cancelled := u.ByClient()
 	c.unregisterRequest(u)
 	n := f.reserveAnswer(c, &a)
@@ -90,7 +90,7 @@ func (f *Front) serveRequest(w http.ResponseWriter, reply *Reply, u *activeReque
 
 // A slot is the right of one request to be served.
 type slot struct {
-	c    *Peer
+	c    *FrontSession
 	work *quota.Work // nil if no one else calls
 }
 
@@ -102,7 +102,7 @@ func (s slot) releaseSlot() {
 
 // awaitSlot waits until a request may be served; false: no one wants it any more. While it
 // waits, the time for reading the request no longer counts.
-func (p *Peer) awaitSlot(w http.ResponseWriter, ctx func() context.Context, conn context.Context) (slot, bool) {
+func (p *FrontSession) awaitSlot(w http.ResponseWriter, ctx func() context.Context, conn context.Context) (slot, bool) {
 	if !quota.Await(p.slots, w, ctx, conn) {
 		return slot{}, false
 	}

@@ -136,7 +136,7 @@ func TestExpiry(t *testing.T) {
 	}{{"one token", false, 60 * time.Second}, {"a later one", true, 90 * time.Second}} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := newPeer("id", admission.Caller{Principal: principal.Principal{Name: "alice"}}, 1, nil)
+				c := newFrontSession("id", admission.Caller{Principal: principal.Principal{Name: "alice"}}, 1, nil)
 				start := time.Now()
 				c.extendTo(start.Add(60 * time.Second))
 				if tc.later {
@@ -219,7 +219,7 @@ func TestTokensAreHeldForSessions(t *testing.T) {
 					c.End()
 				}
 				h.front.Load().mu.Lock()
-				for _, c := range h.front.Load().modernPeers {
+				for _, c := range h.front.Load().modernSessions {
 					c.End()
 				}
 				h.front.Load().mu.Unlock()

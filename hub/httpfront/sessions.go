@@ -15,10 +15,10 @@ import (
 
 // runSession runs the session of a client until that is cancelled. The caller is one of
 // f.running, so no one has waited for them yet.
-func (f *Front) runSession(c *Peer) {
+func (f *Front) runSession(c *FrontSession) {
 	var session interface{ Run(context.Context) } = c.modernSession
 	if c.modernSession == nil {
-		session = c.session
+		session = c.hubSession
 	}
 	f.running.Go(func() {
 		session.Run(c.ctx)
@@ -35,19 +35,19 @@ const idleMinute = time.Minute
 // one that has been idle longest makes room, if no one has used it for a minute. If the caller has no
 // session, or at least two fewer than the principal with the most, an idle session of that principal
 // makes room. A refusal is refusedStopping, refusedRevoked, or reports why there is no room.
-func (f *Front) enterSession(c *Peer) *refusal {
+func (f *Front) enterSession(c *FrontSession) *refusal {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
 	case f.currentStage() >= draining:
 		return refusedStopping
-	case !f.now.Load().admission.StillAdmits(c.who):
+	case !f.active.Load().admission.StillAdmits(c.who):
 		return refusedRevoked
 	}
 	now, principal := time.Now(), c.principal
 	s := f.shareOf(principal)
 	own := s != nil && s.Sessions >= s.MaxSessions
-	if own || len(f.sessions) >= f.o.Sessions {
+	if own || len(f.sessions) >= f.fixed.Sessions {
 		oldest := f.idle.longestIdle(principal, !own, now.Add(-idleMinute))
 		if oldest == nil && !own && s != nil {
 			oldest = f.idle.heaviestIdle(s.Sessions + min(s.Sessions, 1)) // for one more than another has, a place would go to and fro
@@ -56,10 +56,10 @@ func (f *Front) enterSession(c *Peer) *refusal {
 		case oldest != nil:
 			f.endSession(oldest)
 		case own:
-			return refuseFull("%s has %d sessions, as many as it may have (limits.principal.sessions): end one, or try again when one has been idle for a minute", s.Name, s.Sessions)
+			return fullRefusal("%s has %d sessions, as many as it may have (limits.principal.sessions): end one, or try again when one has been idle for a minute", s.Name, s.Sessions)
 		default:
 			f.dropShare(s, now)
-			return refuseFull("there are as many sessions already as may be, of %d (limits.sessions); try again later", f.o.Sessions)
+			return fullRefusal("there are as many sessions already as may be, of %d (limits.sessions); try again later", f.fixed.Sessions)
 		}
 	}
 	f.sessions[c.id] = c
@@ -80,17 +80,17 @@ var (
 	refusedRevoked  = &refusal{status: http.StatusUnauthorized, reason: ReasonRevoked, text: errRevoked.Reason.Error()} // while the request came
 )
 
-// refuseFull reports that there is no room for a session.
-func refuseFull(text string, args ...any) *refusal {
+// fullRefusal reports that there is no room for a session.
+func fullRefusal(text string, args ...any) *refusal {
 	return &refusal{http.StatusServiceUnavailable, ReasonSessions, fmt.Sprintf(text, args...), jsonrpc.CodeInternal, 10 * time.Second}
 }
 
 // endSession ends a session and makes its place free. The caller holds mu.
-func (f *Front) endSession(c *Peer) {
+func (f *Front) endSession(c *FrontSession) {
 	c.cancel(errSessionOver)
 	f.idle.removeIdle(c)
-	if f.modernPeers[c.owner] == c {
-		delete(f.modernPeers, c.owner)
+	if f.modernSessions[c.owner] == c {
+		delete(f.modernSessions, c.owner)
 	}
 	if f.sessions[c.id] != c {
 		return
@@ -107,7 +107,7 @@ func (f *Front) endSession(c *Peer) {
 	}
 }
 
-func (f *Front) forgetSession(c *Peer) {
+func (f *Front) forgetSession(c *FrontSession) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.endSession(c)
@@ -118,20 +118,20 @@ func (f *Front) forgetSession(c *Peer) {
 }
 
 // sweepTime returns the time between two looks for sessions that no one uses.
-func (f *Front) sweepTime() time.Duration { return max(f.now.Load().Idle/8, time.Second) }
+func (f *Front) sweepTime() time.Duration { return max(f.active.Load().Idle/8, time.Second) }
 
 // sweepIdle ends sessions that no one uses.
 func (f *Front) sweepIdle() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	before := time.Now().Add(-f.now.Load().Idle)
+	before := time.Now().Add(-f.active.Load().Idle)
 	for c := f.idle.longestIdle("", true, before); c != nil; c = f.idle.longestIdle("", true, before) {
 		f.endSession(c)
 	}
 	for _, s := range f.shares {
 		f.dropShare(s, time.Now())
 	}
-	for _, c := range f.modernPeers {
+	for _, c := range f.modernSessions {
 		if since, idle := c.unusedSince(); idle && !since.After(before) && !c.modernSession.Busy() {
 			c.cancel(errSessionOver)
 		}
@@ -139,8 +139,8 @@ func (f *Front) sweepIdle() {
 }
 
 // allSessions returns the ones that the front serves. The caller holds mu.
-func (f *Front) allSessions() []*Peer {
-	return slices.AppendSeq(slices.Collect(maps.Values(f.sessions)), maps.Values(f.modernPeers))
+func (f *Front) allSessions() []*FrontSession {
+	return slices.AppendSeq(slices.Collect(maps.Values(f.sessions)), maps.Values(f.modernSessions))
 }
 
 // startRequest counts a request, unless no caller waits for it any more.
@@ -157,7 +157,7 @@ func (f *Front) startRequest() bool {
 // shareOf returns the share of a principal; nil if no one is named, or no one else can be. The
 // caller holds mu.
 func (f *Front) shareOf(principal string) *quota.Share {
-	if now := f.now.Load(); principal == "" || len(now.Tokens) == 0 && now.Resource == nil {
+	if now := f.active.Load(); principal == "" || len(now.Tokens) == 0 && now.Resource == nil {
 		return nil
 	}
 	s := f.shares[principal]
@@ -170,11 +170,11 @@ func (f *Front) shareOf(principal string) *quota.Share {
 
 // principalLimits returns the limits in force, with their defaults.
 func (f *Front) principalLimits() quota.Limits {
-	l := f.o.Principal
+	l := f.fixed.Principal
 	if l.Sessions <= 0 {
-		l.Sessions = f.o.Sessions
-		if f.now.Load().hasSeveralCallers() {
-			l.Sessions = quota.DefaultPart(f.o.Sessions)
+		l.Sessions = f.fixed.Sessions
+		if f.active.Load().hasSeveralCallers() {
+			l.Sessions = quota.DefaultPart(f.fixed.Sessions)
 		}
 	}
 	if l.Calls <= 0 {
@@ -193,8 +193,8 @@ type SessionUse struct{ All, Most, OfOne, MostOfOne int }
 func (f *Front) SessionsUsed() SessionUse {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	u := SessionUse{All: len(f.sessions), Most: f.o.Sessions}
-	if now := f.now.Load(); len(now.Tokens) > 0 || now.Resource != nil {
+	u := SessionUse{All: len(f.sessions), Most: f.fixed.Sessions}
+	if now := f.active.Load(); len(now.Tokens) > 0 || now.Resource != nil {
 		u.MostOfOne = f.principalLimits().Sessions
 	}
 	for key, n := range f.owned {
@@ -208,10 +208,10 @@ func (f *Front) SessionsUsed() SessionUse {
 // maxOpen returns how many connections may be open on which a principal has come: so many that half of them are
 // enough for all that one may have. 0: any number, if there are no others.
 func (f *Front) maxOpen() int {
-	if !f.now.Load().hasSeveralCallers() {
+	if !f.active.Load().hasSeveralCallers() {
 		return 0
 	}
-	return 4*f.o.Sessions + 2*(quota.Waiting+2)*max(f.hub.Limits().Calls, f.principalLimits().Calls)
+	return 4*f.fixed.Sessions + 2*(quota.Waiting+2)*max(f.hub.Limits().Calls, f.principalLimits().Calls)
 }
 
 // enterShare enters the share of a request that belongs to no session; nil as of shareOf. exit is called

@@ -34,24 +34,24 @@ const (
 // stopLook is the time between two looks at what is still under way.
 const stopLook = 20 * time.Millisecond
 
-// lastWords is how long the front waits for its last answers to be written.
-const lastWords = 2 * time.Second
+// lastAnswersTime is how long the front waits for its last answers to be written.
+const lastAnswersTime = 2 * time.Second
 
-func (f *Front) currentStage() stage { return stage(f.at.Load()) }
+func (f *Front) currentStage() stage { return stage(f.stage.Load()) }
 
 // setStage has the front come to a stage. It takes mu, so no one is still acting on the former stage
 // when it returns.
 func (f *Front) setStage(s stage) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.at.Store(int32(s))
+	f.stage.Store(int32(s))
 	f.forwarded.followStage(s)
 }
 
 // stopServer ends the front in order.
 func (f *Front) stopServer(server *http.Server) {
 	f.setStage(draining)
-	o := f.now.Load()
+	o := f.active.Load()
 	f.log.Info().Str("drain", o.Drain.String()).Str("grace", o.Grace.String()).Msg("stopping: no session opens any more, and /readyz says so; a second signal ends it at once")
 	since := time.Now()
 	f.drainWork(o.Drain, func() bool { return false })
@@ -60,8 +60,8 @@ func (f *Front) stopServer(server *http.Server) {
 	if n := f.underWay(); n > 0 {
 		f.log.Warn().Int("calls", n).Msg("calls under way are ended, and their clients told that they may have run")
 	}
-	f.closeAll(lastWords)
-	soon, cancel := context.WithTimeout(context.Background(), lastWords)
+	f.closeAll(lastAnswersTime)
+	soon, cancel := context.WithTimeout(context.Background(), lastAnswersTime)
 	defer cancel()
 	if server.Shutdown(soon) != nil {
 		_ = server.Close()
@@ -77,7 +77,7 @@ func (f *Front) drainWork(most time.Duration, over func() bool) {
 	defer look.Stop()
 	for !over() {
 		select {
-		case <-f.o.Hurry:
+		case <-f.fixed.Hurry:
 			return
 		case <-limit.C:
 			return
@@ -134,7 +134,7 @@ func (f *Front) closeAll(most time.Duration) {
 // retireStreams ends the streams of a client, if no call of it is under way, and reports whether
 // they have ended. Then it takes no connection any more. since is when the front began to
 // stop.
-func (p *Peer) retireStreams(since time.Time) bool {
+func (p *FrontSession) retireStreams(since time.Time) bool {
 	if p.modernSession != nil {
 		p.modernSession.HangUp()
 	}
@@ -154,7 +154,7 @@ func (p *Peer) retireStreams(since time.Time) bool {
 }
 
 // pendingRequests counts the requests whose client waits for an answer.
-func (p *Peer) pendingRequests() int {
+func (p *FrontSession) pendingRequests() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.modernSession != nil {

@@ -4,8 +4,8 @@
 //
 // # Ownership
 //
-// [Requests] belong to one session, [Progress] to a hub. Each has one leaf mutex,
-// and its methods may be called from any goroutine. A [Request] is entered by the
+// [OpenRequests] belong to one session, [Progress] to a hub. Each has one leaf mutex,
+// and its methods may be called from any goroutine. A [OpenRequest] is entered by the
 // one who sends it and taken out by the one who takes in its answer. A question
 // of a child stays open after its request was answered. It ends when the request
 // is cancelled or fails.

@@ -29,7 +29,7 @@ func (e *BusyError) Error() string { return "busy: " + e.text }
 // A question is one request of a child that is with the client.
 type question[C Owner] struct {
 	key    spec.Key
-	on     *Request[C] // that it is known to belong to; nil: none
+	on     *OpenRequest[C] // that it is known to belong to; nil: none
 	cancel context.CancelCauseFunc
 	token  []byte // the child's progress token, raw; nil if it gave none
 	own    []byte // what the client is given in its place
@@ -42,7 +42,7 @@ type question[C Owner] struct {
 // params: to the client of one of its requests, or where ok is false on no request.
 // The client's progress is told to the child before the answer. The error is a
 // BusyError, or one of put.
-func (rs *Requests[C]) Ask(ctx context.Context, k spec.Key, came *Request[C], m *jsonrpc.Message, put func(ctx context.Context, to C, ok bool, params []byte) (*jsonrpc.Response, error)) (*jsonrpc.Response, error) {
+func (rs *OpenRequests[C]) Ask(ctx context.Context, k spec.Key, came *OpenRequest[C], m *jsonrpc.Message, put func(ctx context.Context, to C, ok bool, params []byte) (*jsonrpc.Response, error)) (*jsonrpc.Response, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	q := &question[C]{key: k, cancel: cancel, over: make(chan struct{}), token: jsonrpc.Get(m.Param("_meta"), "progressToken")}
@@ -67,7 +67,7 @@ func (rs *Requests[C]) Ask(ctx context.Context, k spec.Key, came *Request[C], m 
 }
 
 // enterQuestion enters a question and finds its way to the client.
-func (rs *Requests[C]) enterQuestion(q *question[C], came *Request[C]) (to C, ok bool, err error) {
+func (rs *OpenRequests[C]) enterQuestion(q *question[C], came *OpenRequest[C]) (to C, ok bool, err error) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	each := 0
@@ -97,7 +97,7 @@ func (rs *Requests[C]) enterQuestion(q *question[C], came *Request[C]) (to C, ok
 }
 
 // leaveQuestion takes a question out. No progress comes for it any more.
-func (rs *Requests[C]) leaveQuestion(q *question[C]) {
+func (rs *OpenRequests[C]) leaveQuestion(q *question[C]) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	delete(rs.asked, q)
@@ -110,7 +110,7 @@ func (rs *Requests[C]) leaveQuestion(q *question[C]) {
 
 // Progress hands progress of the client to the question that it is about. What a
 // child does not take is dropped: newer progress follows.
-func (rs *Requests[C]) Progress(m *jsonrpc.Message) {
+func (rs *OpenRequests[C]) Progress(m *jsonrpc.Message) {
 	token := m.Param("progressToken")
 	rs.mu.Lock()
 	defer rs.mu.Unlock()

@@ -13,43 +13,43 @@ type Owner interface {
 	Reaches() bool
 }
 
-// Requests are the requests of one session that are with a child, and what the
+// OpenRequests are the requests of one session that are with a child, and what the
 // children ask meanwhile. The zero value is ready.
-type Requests[C Owner] struct {
+type OpenRequests[C Owner] struct {
 	mu    sync.Mutex
-	last  *Request[C] // the newest; a list by older and newer
-	count uint64      // of all that were started
+	last  *OpenRequest[C] // the newest; a list by older and newer
+	count uint64          // of all that were started
 
 	asked   map[*question[C]]struct{}
 	byToken map[string]*question[C] // by the progress token that the client was given
 	token   uint64                  // the last one given
 }
 
-// A Request is one that is with a child. Key and Client are set before Start. The
-// rest belongs to Requests.
-type Request[C Owner] struct {
+// An OpenRequest is one that is with a child. Key and Client are set before Start. The
+// rest belongs to OpenRequests.
+type OpenRequest[C Owner] struct {
 	Key    *spec.Key // of the instance that has it; not changed
 	Client C
 
-	older, newer *Request[C]
+	older, newer *OpenRequest[C]
 	started      bool
 }
 
 type contextKey[C Owner] struct{}
 
 // NewContext marks a context with the request that is sent by it.
-func NewContext[C Owner](ctx context.Context, r *Request[C]) context.Context {
+func NewContext[C Owner](ctx context.Context, r *OpenRequest[C]) context.Context {
 	return context.WithValue(ctx, contextKey[C]{}, r)
 }
 
 // FromContext returns the request that a context is marked with, nil for none.
-func FromContext[C Owner](ctx context.Context) *Request[C] {
-	r, _ := ctx.Value(contextKey[C]{}).(*Request[C])
+func FromContext[C Owner](ctx context.Context) *OpenRequest[C] {
+	r, _ := ctx.Value(contextKey[C]{}).(*OpenRequest[C])
 	return r
 }
 
 // Start enters a request.
-func (rs *Requests[C]) Start(r *Request[C]) {
+func (rs *OpenRequests[C]) Start(r *OpenRequest[C]) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	r.started = true
@@ -64,7 +64,7 @@ func (rs *Requests[C]) Start(r *Request[C]) {
 // account: each of the channels is closed when the child was told so, which comes
 // before the request is answered. A question whose request was answered goes on by
 // itself.
-func (rs *Requests[C]) End(r *Request[C], givenUp bool) (ending []<-chan struct{}) {
+func (rs *OpenRequests[C]) End(r *OpenRequest[C], givenUp bool) (ending []<-chan struct{}) {
 	rs.mu.Lock()
 	if r.newer != nil {
 		r.newer.older = r.older
@@ -94,7 +94,7 @@ func (rs *Requests[C]) End(r *Request[C], givenUp bool) (ending []<-chan struct{
 }
 
 // Started returns how many requests have gone on to children.
-func (rs *Requests[C]) Started() uint64 {
+func (rs *OpenRequests[C]) Started() uint64 {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	return rs.count
@@ -104,14 +104,14 @@ func (rs *Requests[C]) Started() uint64 {
 // transport tells, else the only one that is with the child. If the request is not known, on is
 // nil, and to is the client of the newest request of the child whose client can be reached. ok is
 // false if there is none.
-func (rs *Requests[C]) Find(k spec.Key, came *Request[C]) (on *Request[C], to C, ok bool) {
+func (rs *OpenRequests[C]) Find(k spec.Key, came *OpenRequest[C]) (on *OpenRequest[C], to C, ok bool) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	return rs.findRequest(k, came)
 }
 
 // findRequest works like Find for callers that hold mu.
-func (rs *Requests[C]) findRequest(k spec.Key, came *Request[C]) (on *Request[C], to C, ok bool) {
+func (rs *OpenRequests[C]) findRequest(k spec.Key, came *OpenRequest[C]) (on *OpenRequest[C], to C, ok bool) {
 	if came != nil && came.started && *came.Key == k {
 		return came, came.Client, true
 	}
@@ -134,11 +134,11 @@ func (rs *Requests[C]) findRequest(k spec.Key, came *Request[C]) (on *Request[C]
 
 // Candidates returns all requests that something of a child may belong to, the
 // likeliest first: the one that it came on, else all that are with the child.
-func (rs *Requests[C]) Candidates(k spec.Key, came *Request[C]) (all []*Request[C]) {
+func (rs *OpenRequests[C]) Candidates(k spec.Key, came *OpenRequest[C]) (all []*OpenRequest[C]) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	if came != nil && came.started && *came.Key == k {
-		return []*Request[C]{came}
+		return []*OpenRequest[C]{came}
 	}
 	for r := rs.last; r != nil; r = r.older {
 		if *r.Key == k {

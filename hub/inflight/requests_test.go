@@ -21,12 +21,12 @@ func (s someone) Reaches() bool { return s.reached }
 // or to the only one that is with the child, or to none.
 func TestWhoseWordsTheyAre(t *testing.T) {
 	t.Parallel()
-	var rs Requests[someone]
+	var rs OpenRequests[someone]
 	kid, other := spec.Key{Child: "kid"}, spec.Key{Child: "other"}
-	deaf := &Request[someone]{Key: &kid, Client: someone{"deaf", false}}
-	near := &Request[someone]{Key: &kid, Client: someone{"near", true}}
-	far := &Request[someone]{Key: &other, Client: someone{"far", true}}
-	check := func(came, on *Request[someone], to string, ok bool) {
+	deaf := &OpenRequest[someone]{Key: &kid, Client: someone{"deaf", false}}
+	near := &OpenRequest[someone]{Key: &kid, Client: someone{"near", true}}
+	far := &OpenRequest[someone]{Key: &other, Client: someone{"far", true}}
+	check := func(came, on *OpenRequest[someone], to string, ok bool) {
 		t.Helper()
 		gotOn, gotTo, gotOK := rs.Find(kid, came)
 		if gotOn != on || gotTo.name != to || gotOK != ok {
@@ -58,8 +58,8 @@ func TestWhoseWordsTheyAre(t *testing.T) {
 func TestQuestionsEndWithTheirRequest(t *testing.T) {
 	t.Parallel()
 	for _, givenUp := range []bool{true, false} {
-		var rs Requests[someone]
-		r := &Request[someone]{Key: &spec.Key{Child: "kid"}, Client: someone{"near", true}}
+		var rs OpenRequests[someone]
+		r := &OpenRequest[someone]{Key: &spec.Key{Child: "kid"}, Client: someone{"near", true}}
 		rs.Start(r)
 		there, end := make(chan struct{}), make(chan struct{})
 		ended := make(chan error)
@@ -97,7 +97,7 @@ func TestQuestionsEndWithTheirRequest(t *testing.T) {
 // TestQuestionsAreBounded: of one child and of all; what is over makes room.
 func TestQuestionsAreBounded(t *testing.T) {
 	t.Parallel()
-	var rs Requests[someone]
+	var rs OpenRequests[someone]
 	var all []*question[someone]
 	enter := func(child string) error {
 		q := &question[someone]{key: spec.Key{Child: child}, over: make(chan struct{})}

@@ -12,10 +12,10 @@ import (
 // client, for lists may not vary with the connection.
 const BridgedCaps = `{"elicitation":{"form":{},"url":{}},"sampling":{"context":{},"tools":{}}}`
 
-// Bridged works like BridgedCaps, and what the first request of a client
+// BridgedWithApps returns BridgedCaps, with what the first request of a client
 // declares of the extension for apps: servers offer those to clients that can
 // show them, and none of it is asked of the client.
-func Bridged(first *declaration.Claims) []byte {
+func BridgedWithApps(first *declaration.Claims) []byte {
 	ui := jsonrpc.Get(jsonrpc.Get(first.ForChildren, "extensions"), catalog.ExtensionUI)
 	if !jsonrpc.IsObject(ui) {
 		return []byte(BridgedCaps)

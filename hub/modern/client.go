@@ -105,7 +105,9 @@ type question struct {
 func (c *Client) Era() string { return Era }
 
 // StartTiming begins to time its request.
-func (c *Client) StartTiming(t *telemetry.Session) telemetry.Call { return t.StartModernCall() }
+func (c *Client) StartTiming(t *telemetry.Session) telemetry.RequestTiming {
+	return t.StartModernTiming()
+}
 
 // Claims returns what the client says about itself.
 func (c *Client) Claims() declaration.Claims { return c.clientMeta().Claims }

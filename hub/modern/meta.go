@@ -95,9 +95,9 @@ func unsupportedVersion(version string) jsonrpc.Answer {
 	return jsonrpc.Answer{Error: e.Raw()}
 }
 
-// Strip returns a request without what belongs to this hop alone. It is made
+// StripHopMembers returns a request without what belongs to this hop alone. It is made
 // again, so what is judged and sent has nothing of the rest in it.
-func Strip(m *jsonrpc.Message) (*jsonrpc.Message, error) {
+func StripHopMembers(m *jsonrpc.Message) (*jsonrpc.Message, error) {
 	frame := make([]byte, 0, len(m.Frame))
 	frame = append(append(frame, `{"jsonrpc":"2.0","id":`...), m.ID...)
 	frame = jsonrpc.AppendString(append(frame, `,"method":`...), m.Method)

@@ -82,7 +82,7 @@ func (c *Client) requestView(ctx context.Context) (rootsmgr.View, error) {
 		return rootsmgr.View{}, c.endForRoots()
 	}
 	if c.server.o.PerRequest {
-		return host.Roots().StandIn(), nil
+		return host.Roots().StandInView(), nil
 	}
 	return host.Roots().View(), nil // the ones that came last, or what stands in for them
 }
@@ -111,7 +111,7 @@ func (s *Server) undeclaredView(ctx context.Context) (rootsmgr.View, error) {
 	case roots.HasCallRoots():
 		return roots.View(), nil
 	}
-	return roots.Undeclared(), nil
+	return roots.UndeclaredView(), nil
 }
 
 // endForRoots ends the work: its client has to say first what its roots are.

@@ -177,7 +177,7 @@ func (c *Client) askForRoots(ctx context.Context, limit time.Duration) (rootsmgr
 // is denied by them: a name may be a path that leads out of them.
 func (c *Client) useRoots(ctx context.Context, child string, page rootsmgr.Page, judge func(rootsmgr.View) error) error {
 	host := c.server.o.Host
-	view := host.Roots().WithCallOnce(page)
+	view := host.Roots().ViewOfCallRoots(page)
 	view.ClientName = c.Claims().Name
 	if err := judge(view); err != nil {
 		c.end.End(err)
@@ -186,7 +186,7 @@ func (c *Client) useRoots(ctx context.Context, child string, page rootsmgr.Page,
 	if c.server.o.PerRequest {
 		return c.changeRoots(ctx, child, view)
 	}
-	return host.AwaitServed(ctx, host.Roots().WithCall(page))
+	return host.AwaitServed(ctx, host.Roots().TakeCallRoots(page))
 }
 
 // changeRoots has a child of a stateless Server served roots that came in the middle

@@ -92,8 +92,8 @@ type Reply interface {
 	TryNotifyLeavingRoom(method string, params ...[]byte) bool
 }
 
-// A Request is one request as it came.
-type Request struct {
+// An IncomingRequest is one request as it came.
+type IncomingRequest struct {
 	Message *jsonrpc.Message // the Server may keep parts of it
 	Meta    Meta
 	Reply   Reply
@@ -108,8 +108,8 @@ type Work func(c *Client, end *jsonrpc.Cancellation, request *jsonrpc.Message) j
 
 // Serve answers a request. ctx ends when the client no longer wants an answer, and
 // then no one reads it.
-func (s *Server) Serve(ctx context.Context, r Request, work Work) jsonrpc.Answer {
-	request, err := Strip(r.Message)
+func (s *Server) Serve(ctx context.Context, r IncomingRequest, work Work) jsonrpc.Answer {
+	request, err := StripHopMembers(r.Message)
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
@@ -301,9 +301,9 @@ func (c *Client) takeResponses(kind byte, payload, responses []byte) (a jsonrpc.
 		}
 		var view rootsmgr.View
 		if c.server.rootsPerRequest() {
-			view = c.server.o.Host.Roots().WithCallOnce(page)
+			view = c.server.o.Host.Roots().ViewOfCallRoots(page)
 		} else {
-			view = c.server.o.Host.Roots().WithCall(page)
+			view = c.server.o.Host.Roots().TakeCallRoots(page)
 		}
 		c.input.roots = &view
 	}

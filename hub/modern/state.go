@@ -118,7 +118,7 @@ func (s *Server) OtherNode(m *jsonrpc.Message) (node string, refusal jsonrpc.Ans
 	if m.Param(MemberState) == nil {
 		return "", refusal
 	}
-	request, err := Strip(m)
+	request, err := StripHopMembers(m)
 	if err != nil {
 		return "", refusal
 	}

@@ -59,7 +59,7 @@ func serve(t *testing.T, v *Server, members string, do func(ctx context.Context,
 		t.Fatal(err)
 	}
 	meta := Meta{Claims: declaration.Claims{Known: true, Can: declaration.Abilities{Form: true}}}
-	return v.Serve(t.Context(), Request{Message: m, Meta: meta, Reply: quiet{}, Asks: true}, func(c *Client, end *jsonrpc.Cancellation, _ *jsonrpc.Message) jsonrpc.Answer {
+	return v.Serve(t.Context(), IncomingRequest{Message: m, Meta: meta, Reply: quiet{}, Asks: true}, func(c *Client, end *jsonrpc.Cancellation, _ *jsonrpc.Message) jsonrpc.Answer {
 		return do(end.Context(), c)
 	})
 }

@@ -50,7 +50,7 @@ func TestStrippedRequest(t *testing.T) {
 		if err := jsonrpc.Split([]byte(`{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":`+params+`}`), true, &m); err != nil {
 			t.Fatal(err)
 		}
-		got, err := Strip(&m)
+		got, err := StripHopMembers(&m)
 		if err != nil || string(got.Params) != want {
 			t.Errorf("%s: %s, %v", method, got.Params, err)
 		}

@@ -224,7 +224,7 @@ func hasStarted(st children.Status, known, offered bool) bool {
 // AwaitStarted waits until there is something to tell about every child, within
 // the time that a list has.
 func (o *Offering) AwaitStarted(ctx context.Context) {
-	conf := o.current.Now()
+	conf := o.current.InForce()
 	ctx, cancel := context.WithTimeout(ctx, conf.Limits.ListWait)
 	defer cancel()
 	o.awaitChildren(ctx, conf.ServedNames(), hasStarted)
@@ -270,7 +270,7 @@ func awaitOne(ctx context.Context, until func() time.Time, changed <-chan struct
 
 // isGone reports whether there is no child of this name to wait for.
 func (o *Offering) isGone(name string) bool {
-	now := o.current.Now()
+	now := o.current.InForce()
 	return now.Child(name) == nil || now.IsDenied(name)
 }
 
@@ -278,7 +278,7 @@ func (o *Offering) isGone(name string) bool {
 // a list is answered with what there is by then. The client is told about what
 // comes later.
 func (o *Offering) AwaitOffers(ctx context.Context) {
-	conf := o.current.Now()
+	conf := o.current.InForce()
 	ctx, cancel := context.WithTimeout(ctx, conf.Limits.ListWait)
 	defer cancel()
 	o.AwaitRecalled(ctx)
@@ -295,7 +295,7 @@ const briefWait = 500 * time.Millisecond
 func (o *Offering) AwaitCatalog(ctx context.Context) *Catalog {
 	for {
 		o.AwaitOffers(ctx)
-		conf := o.current.Now()
+		conf := o.current.InForce()
 		if l, settled := o.catalogAndWhether(conf.ServedNames()); settled || ctx.Err() != nil || !time.Now().Before(o.listsBy(conf.Limits.ListWait)) {
 			return l
 		}
@@ -348,7 +348,7 @@ func (o *Offering) hurryLists() {
 // AwaitAllListed waits until every child that starts without a call has listed its tools or
 // failed, within the time that a list has.
 func (o *Offering) AwaitAllListed(ctx context.Context) {
-	conf := o.current.Now()
+	conf := o.current.InForce()
 	ctx, cancel := context.WithTimeout(ctx, conf.Limits.ListWait)
 	defer cancel()
 	o.AwaitRecalled(ctx)

@@ -23,44 +23,44 @@ type Subject struct {
 	Prompt      string // that a server lists
 }
 
-// A Request is what the record tells about one request of the client. It belongs to the goroutine that
-// serves it. A nil Request is one that the hub makes by itself, or that no one watches.
-type Request struct {
+// A RequestRecord is what the record tells about one request of the client. It belongs to the goroutine that
+// serves it. A nil RequestRecord is one that the hub makes by itself, or that no one watches.
+type RequestRecord struct {
 	m        *jsonrpc.Message
 	started  time.Time
 	recorded bool            // a line is written, or none is due
 	in       tracing.Context // that it came with
-	timing   telemetry.Call
+	timing   telemetry.RequestTiming
 }
 
-// Start begins a request of the client, whose answer Finish is given; nil: no one watches.
+// StartRequest begins a request of the client, whose answer FinishRequest is given; nil: no one watches.
 // timing is the timing of the request.
-func (w *Writer) Start(m *jsonrpc.Message, timing telemetry.Call) *Request {
+func (w *Writer) StartRequest(m *jsonrpc.Message, timing telemetry.RequestTiming) *RequestRecord {
 	if !w.IsEnabled() && w.metrics == nil {
 		return nil
 	}
-	return &Request{m: m, started: time.Now(), in: tracing.ParseMeta(m.Param("_meta")).Context, timing: timing}
+	return &RequestRecord{m: m, started: time.Now(), in: tracing.ParseMeta(m.Param("_meta")).Context, timing: timing}
 }
 
 // Telemetry times the requests of the session; nil: no one watches.
 func (w *Writer) Telemetry() *telemetry.Session { return w.metrics }
 
 // beginSpan begins the span of the request, and returns the context within the hub: see
-// telemetry.Call.
-func (req *Request) beginSpan() tracing.Context {
+// telemetry.RequestTiming.
+func (req *RequestRecord) beginSpan() tracing.Context {
 	return req.timing.BeginServerSpan(req.in, req.m.Method, req.m.ID)
 }
 
-// OwnTool reports that the request is of a tool of the hub's own.
-func (req *Request) OwnTool(tool string) {
+// SetOwnTool reports that the request is of a tool of the hub's own.
+func (req *RequestRecord) SetOwnTool(tool string) {
 	if req != nil {
 		req.timing.SetOperation(req.m.Method, "", tool)
 	}
 }
 
-// Finish takes the answer of a request. One that was refused before anybody judged it is
+// FinishRequest takes the answer of a request. One that was refused before anybody judged it is
 // recorded.
-func (w *Writer) Finish(ctx context.Context, req *Request, a jsonrpc.Answer) {
+func (w *Writer) FinishRequest(ctx context.Context, req *RequestRecord, a jsonrpc.Answer) {
 	if req == nil {
 		return
 	}
@@ -72,10 +72,10 @@ func (w *Writer) Finish(ctx context.Context, req *Request, a jsonrpc.Answer) {
 		word = audit.ResultCancelled
 	}
 	req.beginSpan()
-	req.timing.Answered(req.m.Method, word, a.Error)
+	req.timing.EndRequest(req.m.Method, word, a.Error)
 }
 
-func (w *Writer) recordUnjudged(ctx context.Context, req *Request, word string) {
+func (w *Writer) recordUnjudged(ctx context.Context, req *RequestRecord, word string) {
 	switch word {
 	case audit.ResultError:
 		w.WriteRefusal(ctx, req, Subject{Method: req.m.Method}, codeRequest)
@@ -89,7 +89,7 @@ func recordedName(name string) string { return redact.Text(printable.Escape(name
 
 // beginLine begins a line: who asks for what. It is for the goroutine that serves the
 // request.
-func (w *Writer) beginLine(req *Request, set *Settings, what Subject) audit.Record {
+func (w *Writer) beginLine(req *RequestRecord, set *Settings, what Subject) audit.Record {
 	rec := audit.Record{Session: w.session, Principal: w.principal, Client: w.clientName(), Method: what.Method, DecisionFields: audit.DecisionFields{Child: what.Child, Tool: what.Tool}}
 	if what.Unlisted != "" {
 		rec.Tool = recordedName(what.Unlisted)

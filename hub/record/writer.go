@@ -87,7 +87,7 @@ func (e *UnrecordedError) Unwrap() error { return e.err }
 // A Writer records what is decided in one session.
 type Writer struct {
 	session, principal string
-	now                func() *Settings
+	settings           func() *Settings
 	group              *Group
 	metrics            *telemetry.Session     // nil: no one watches
 	client             atomic.Pointer[string] // as lines have it; nil: it is not known
@@ -114,10 +114,10 @@ func NewGroup(to *audit.Recorder, log zerolog.Logger) *Group {
 	return g
 }
 
-// New makes the Writer of a session, which belongs to a principal. now returns the settings in force, whose
+// New makes the Writer of a session, which belongs to a principal. settings returns the settings in force, whose
 // Recorder is always the group's.
 func New(session, principal string, now func() *Settings, group *Group, metrics *telemetry.Session) *Writer {
-	return &Writer{session: session, principal: principal, now: now, group: group, metrics: metrics}
+	return &Writer{session: session, principal: principal, settings: now, group: group, metrics: metrics}
 }
 
 // SetClient has the lines that follow name the client of the session, as it calls itself.
@@ -138,14 +138,14 @@ func (w *Writer) clientName() string {
 
 // NoteSession writes the line of a session that begins. It waits for nothing.
 func (w *Writer) NoteSession(by audit.ClientInfo) {
-	if to := w.now().Recorder; to != nil {
+	if to := w.settings().Recorder; to != nil {
 		to.Note(audit.KindSession, &audit.Record{Session: w.session, Principal: w.principal, ClientInfo: by})
 	}
 }
 
 // NoteEnd writes the line of a session that the operator of the hub has ended. It waits for nothing.
 func (w *Writer) NoteEnd() {
-	if to := w.now().Recorder; to != nil {
+	if to := w.settings().Recorder; to != nil {
 		to.Note(audit.KindEnded, &audit.Record{Session: w.session, Principal: w.principal, Client: w.clientName(), DecisionFields: audit.DecisionFields{By: byOperator, Approver: principal.Account()}})
 	}
 }
@@ -154,21 +154,21 @@ func (w *Writer) NoteEnd() {
 const byOperator = "operator"
 
 // IsEnabled reports whether decisions are recorded.
-func (w *Writer) IsEnabled() bool { return w.now().Recorder != nil }
+func (w *Writer) IsEnabled() bool { return w.settings().Recorder != nil }
 
 // CheckRequired returns why nothing may be sent: the record is required, and none is kept.
 func (w *Writer) CheckRequired() error {
 	if w.IsEnabled() {
 		return nil
 	}
-	return w.now().sendError(errNoLog)
+	return w.settings().sendError(errNoLog)
 }
 
 // MaySend decides whether a call may be sent. err is the error of writing its line. If the call may not be
 // sent, MaySend records that, and returns an error and no ticket.
 func (w *Writer) MaySend(t audit.Ticket, err error) (audit.Ticket, error) {
-	if err = w.now().sendError(err); err != nil {
-		t.Outcome(audit.ResultNotSent)
+	if err = w.settings().sendError(err); err != nil {
+		t.RecordOutcome(audit.ResultNotSent)
 		return audit.Ticket{}, err
 	}
 	return t, nil
@@ -178,7 +178,7 @@ func (w *Writer) MaySend(t audit.Ticket, err error) (audit.Ticket, error) {
 // are recorded when the batch ends. Enqueue does not wait. The goroutine that writes the line calls m.Recorded, which asks
 // MaySend. size is how many bytes m holds until then.
 func (w *Writer) Enqueue(rec audit.CallRecord, m audit.GroupMember, batch *lines.Batch, size int) {
-	if !w.now().Arguments {
+	if !w.settings().Arguments {
 		rec.Arguments = nil
 	}
 	rec.Session, rec.Principal, rec.Client = w.session, w.principal, w.clientName()
@@ -246,35 +246,35 @@ func (d Decision) Encoded() audit.EncodedDecision {
 // A Ticket is the place of a decision, for its outcome.
 type Ticket struct {
 	audit.Ticket
-	timing *telemetry.Call // nil: no one watches
+	timing *telemetry.RequestTiming // nil: no one watches
 }
 
 // TicketOf returns the Ticket of a request on the fast path, which has no context. It has no place in the record yet.
-func TicketOf(timing *telemetry.Call) Ticket { return Ticket{timing: timing} }
+func TicketOf(timing *telemetry.RequestTiming) Ticket { return Ticket{timing: timing} }
 
-// Outcome records what became of a request that its server did not answer.
-func (t Ticket) Outcome(word string) {
-	t.Ticket.Outcome(word)
-	t.timing.ServerAnswered(word, nil)
+// RecordOutcome records what became of a request that its server did not answer.
+func (t Ticket) RecordOutcome(word string) {
+	t.Ticket.RecordOutcome(word)
+	t.timing.EndServerTime(word, nil)
 }
 
-// Answered records what its server answered, and returns the word for that.
-func (t Ticket) Answered(a jsonrpc.Answer) (word string) {
+// RecordAnswer records what its server answered, and returns the word for that.
+func (t Ticket) RecordAnswer(a jsonrpc.Answer) (word string) {
 	word = Result(a.Result, a.Error)
-	t.Ticket.Outcome(word)
-	t.timing.ServerAnswered(word, a.Error)
+	t.Ticket.RecordOutcome(word)
+	t.timing.EndServerTime(word, a.Error)
 	return word
 }
 
 // BeginClientSpan begins the span of the request to the server, and returns the context that the
-// server gets: see telemetry.Call.
+// server gets: see telemetry.RequestTiming.
 func (t Ticket) BeginClientSpan(in tracing.Context, version string) tracing.Context {
 	return t.timing.BeginClientSpan(in, version)
 }
 
 // WriteDecision writes the line of a request that was judged, and counts the decision. If there is
 // an error, nothing may be sent.
-func (w *Writer) WriteDecision(ctx context.Context, req *Request, what Subject, d Decision) (Ticket, error) {
+func (w *Writer) WriteDecision(ctx context.Context, req *RequestRecord, what Subject, d Decision) (Ticket, error) {
 	if req == nil {
 		t, err := w.appendDecision(ctx, nil, what, d)
 		return Ticket{Ticket: t}, err
@@ -285,18 +285,18 @@ func (w *Writer) WriteDecision(ctx context.Context, req *Request, what Subject, 
 		decision = policy.Deny
 	}
 	req.timing.SetOperation(req.m.Method, what.Child, what.Tool)
-	req.timing.Prompt(what.Prompt)
-	req.timing.Decided(decision.String(), d.Verdict.Rule)
+	req.timing.SetPrompt(what.Prompt)
+	req.timing.CountDecision(decision.String(), d.Verdict.Rule)
 	req.beginSpan()
 	t, err := w.appendDecision(ctx, req, what, d)
 	if err == nil && d.IsAllowed() {
-		req.timing.Sent(d.Protocol)
+		req.timing.StartServerTime(d.Protocol)
 	}
 	return Ticket{t, &req.timing}, err
 }
 
-func (w *Writer) appendDecision(ctx context.Context, req *Request, what Subject, d Decision) (audit.Ticket, error) {
-	set, v := w.now(), d.Verdict
+func (w *Writer) appendDecision(ctx context.Context, req *RequestRecord, what Subject, d Decision) (audit.Ticket, error) {
+	set, v := w.settings(), d.Verdict
 	if set.Recorder == nil && d.IsAllowed() {
 		return w.MaySend(audit.Ticket{}, errNoLog)
 	}
@@ -321,15 +321,15 @@ func (w *Writer) appendDecision(ctx context.Context, req *Request, what Subject,
 	}
 	t, err := set.Recorder.Append(ctx, &rec)
 	if err != nil && ctx.Err() != nil {
-		t.Outcome(audit.ResultCancelled) // no caller waits for it any more, so it is not sent
+		t.RecordOutcome(audit.ResultCancelled) // no caller waits for it any more, so it is not sent
 		return audit.Ticket{}, context.Cause(ctx)
 	}
 	return w.MaySend(t, err)
 }
 
 // WriteRefusal writes the line of a request that was not judged, and counts it.
-func (w *Writer) WriteRefusal(ctx context.Context, req *Request, what Subject, code string) {
-	set := w.now()
+func (w *Writer) WriteRefusal(ctx context.Context, req *RequestRecord, what Subject, code string) {
+	set := w.settings()
 	if errors.Is(context.Cause(ctx), modern.ErrRootsFirst) { // no refusal: it comes again with them
 		return
 	}
@@ -338,7 +338,7 @@ func (w *Writer) WriteRefusal(ctx context.Context, req *Request, what Subject, c
 		if what.Child != "" {
 			req.timing.SetOperation(req.m.Method, what.Child, what.Tool)
 		}
-		req.timing.Decided(refused, code)
+		req.timing.CountDecision(refused, code)
 	}
 	if set.Recorder == nil {
 		return
@@ -367,9 +367,9 @@ func (s *Settings) Flush(ctx context.Context) {
 	s.Recorder.Flush(ctx)
 }
 
-// KernelRefused records what the kernel has refused to a child that serves these directories. It
+// RecordKernelRefusal records what the kernel has refused to a child that serves these directories. It
 // does not wait.
-func (s *Settings) KernelRefused(session, whose string, what Subject, f sandbox.Refusal, dirs []string) {
+func (s *Settings) RecordKernelRefusal(session, whose string, what Subject, f sandbox.Refusal, dirs []string) {
 	rec := audit.Record{
 		Session: session, Principal: whose, Method: what.Method, DecisionFields: audit.DecisionFields{Child: what.Child, Tool: what.Tool, Code: audit.CodeClosed},
 		NamedBy: string(f.By), Opens: f.Opens, Why: f.Why, Within: dirs,
@@ -398,14 +398,14 @@ func (s *Settings) KernelRefused(session, whose string, what Subject, f sandbox.
 	s.Recorder.Note(audit.KindRefusal, &rec)
 }
 
-// KernelRefused records what the kernel has refused to a child while it served a request. It
+// RecordKernelRefusal records what the kernel has refused to a child while it served a request. It
 // waits, because the answer reports where to read it.
-func (w *Writer) KernelRefused(what Subject, f sandbox.Refusal, dirs []string) {
-	set := w.now()
+func (w *Writer) RecordKernelRefusal(what Subject, f sandbox.Refusal, dirs []string) {
+	set := w.settings()
 	if !f.Unexplained {
-		w.metrics.KernelRefused(what.Child)
+		w.metrics.CountKernelRefusal(what.Child)
 	}
-	set.KernelRefused(w.session, w.principal, what, f, dirs)
+	set.RecordKernelRefusal(w.session, w.principal, what, f, dirs)
 	set.Flush(context.Background())
 }
 
@@ -423,14 +423,14 @@ type Question struct {
 
 // WriteQuestion writes the line of a question. If that fails, the person is asked nevertheless:
 // the request that their answer lets through has a line of its own.
-func (w *Writer) WriteQuestion(ctx context.Context, req *Request, what Subject, d Decision, q Question) {
-	set := w.now()
+func (w *Writer) WriteQuestion(ctx context.Context, req *RequestRecord, what Subject, d Decision, q Question) {
+	set := w.settings()
 	if set.Recorder == nil {
 		return
 	}
 	if req != nil {
 		req.timing.SetOperation(req.m.Method, what.Child, what.Tool)
-		req.timing.Prompt(what.Prompt)
+		req.timing.SetPrompt(what.Prompt)
 	}
 	rec := w.beginLine(req, set, what)
 	rec.Decision, rec.Rule, rec.Code, rec.By, rec.Arguments, rec.Micros = q.What, d.Verdict.Rule, q.Why, q.By, nil, 0

@@ -13,7 +13,7 @@
 //
 // # What it refuses to do
 //
-// It judges nothing: [Request.Revalidate] does, before each round. It passes on no question that
+// It judges nothing: [RepeatedRequest.Revalidate] does, before each round. It passes on no question that
 // the client did not say it can answer, and no more rounds, questions and bytes than its
 // bounds say.
 package rounds

@@ -53,8 +53,8 @@ type Client interface {
 	ForwardInput(child string, result func() []byte, roots bool) (jsonrpc.Answer, bool)
 }
 
-// A Request is one that was judged and may be sent.
-type Request interface {
+// A RepeatedRequest is one that was judged and may be sent.
+type RepeatedRequest interface {
 	// Params returns the judged bytes.
 	Params() [][]byte
 	// Lease returns the right to call the child; it may be another one after Revalidate.
@@ -70,7 +70,7 @@ type Request interface {
 // Run sends a request of a method, with what the client has brought for its child, until the
 // child does not ask any more. The error is one of Lease.Call, of Revalidate, or reports why
 // the child does not get what it asks for.
-func Run(ctx context.Context, r Request, c Client, method string) (jsonrpc.Answer, error) {
+func Run(ctx context.Context, r RepeatedRequest, c Client, method string) (jsonrpc.Answer, error) {
 	d := &dialogue{r, c, method}
 	add, err := d.readRetry()
 	if err != nil {
@@ -80,13 +80,13 @@ func Run(ctx context.Context, r Request, c Client, method string) (jsonrpc.Answe
 }
 
 // Continue works like Run after a first result, which asks for input.
-func Continue(ctx context.Context, r Request, c Client, method string, first []byte) (jsonrpc.Answer, error) {
+func Continue(ctx context.Context, r RepeatedRequest, c Client, method string, first []byte) (jsonrpc.Answer, error) {
 	return (&dialogue{r, c, method}).runRounds(ctx, nil, first)
 }
 
 // A dialogue is one request and its rounds.
 type dialogue struct {
-	Request
+	RepeatedRequest
 	client Client
 	method string
 }

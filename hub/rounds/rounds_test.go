@@ -85,7 +85,7 @@ func TestReadInput(t *testing.T) {
 
 // A request is one with fixed params.
 type request struct {
-	Request
+	RepeatedRequest
 	params string
 }
 
@@ -109,7 +109,7 @@ func TestParamsOfARetry(t *testing.T) {
 		{`{"request\u0053tate":"s"}`, nil, ""},
 		{`[]`, nil, ""},
 	} {
-		got, err := (&dialogue{Request: request{params: tc.params}}).paramsWith(tc.add)
+		got, err := (&dialogue{RepeatedRequest: request{params: tc.params}}).paramsWith(tc.add)
 		if string(got) != tc.want || (err == nil) != (tc.want != "") {
 			t.Errorf("%s: %s, %v", tc.params, got, err)
 		}

@@ -148,7 +148,7 @@ func (a *Attachment) tryEnter() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c := a.prepared
-	if c.base != t.own.Now() {
+	if c.base != t.own.InForce() {
 		return false
 	}
 	inForce := t.inForce()
@@ -184,7 +184,7 @@ func (a *Attachment) leaveTable() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.attachments = slices.DeleteFunc(t.attachments, func(o *Attachment) bool { return o == a })
-	if !slices.Contains(t.inForce(), a.Current.Now()) {
+	if !slices.Contains(t.inForce(), a.Current.InForce()) {
 		t.sup.SetSpecs(t.allSpecs())
 	}
 }

@@ -135,9 +135,9 @@ func (t *Table) unreadAttachments(read map[*Attachment]rereadConfig) (all []*Att
 
 // inForce works like InForce; t.mu is held.
 func (t *Table) inForce() []*configuration.Configuration {
-	all := []*configuration.Configuration{t.own.Now()}
+	all := []*configuration.Configuration{t.own.InForce()}
 	for _, a := range t.attachments {
-		if conf := a.Current.Now(); !slices.Contains(all, conf) {
+		if conf := a.Current.InForce(); !slices.Contains(all, conf) {
 			all = append(all, conf)
 		}
 	}

@@ -22,16 +22,16 @@ type Session struct {
 	byEra                [2]atomic.Pointer[client] // of requests after the handshake, and of those without one
 }
 
-// A Client says whose a session is.
-type Client struct {
+// SessionLabels are the words by which the values of a session are told apart.
+type SessionLabels struct {
 	Session   string // its name, as the record has it
 	HTTP      bool
 	Principal string
 	Stateless bool // it is no session of the protocol, but all requests without a handshake of one principal
 }
 
-// Begin counts a session; End takes it out again.
-func (t *Telemetry) Begin(c Client) *Session {
+// NewSession makes the Session of a client. Enter counts it.
+func (t *Telemetry) NewSession(c SessionLabels) *Session {
 	if t == nil {
 		return nil
 	}
@@ -55,15 +55,15 @@ func (s *Session) Enter() {
 	}
 }
 
-// Negotiated remembers the version that was agreed on in the handshake: one that the hub has.
-func (s *Session) Negotiated(version string) {
+// SetHandshakeVersion remembers the version that was agreed on in the handshake: one that the hub has.
+func (s *Session) SetHandshakeVersion(version string) {
 	if s != nil {
 		s.byEra[0].Store(s.t.clientOf(clientKey{s.transport, version, s.principal}))
 	}
 }
 
-// Modern remembers the version of its requests without a handshake.
-func (s *Session) Modern(version string) {
+// SetModernVersion remembers the version of its requests without a handshake.
+func (s *Session) SetModernVersion(version string) {
 	if s != nil {
 		s.byEra[1].Store(s.t.clientOf(clientKey{s.transport, version, s.principal}))
 	}
@@ -81,10 +81,10 @@ func (s *Session) Leave() {
 	}
 }
 
-// KernelRefused counts what the kernel has refused a server.
-func (s *Session) KernelRefused(child string) {
+// CountKernelRefusal counts what the kernel has refused a server.
+func (s *Session) CountKernelRefusal(child string) {
 	if s != nil {
-		s.t.KernelRefused(child)
+		s.t.CountKernelRefusal(child)
 	}
 }
 
@@ -222,9 +222,9 @@ func (o *operation) observeClient(version string, as outcome, took time.Duration
 	h.Observe(took)
 }
 
-// A Call is one request of a client, from when it came until it is answered. The zero Call is
+// A RequestTiming is one request of a client, from when it came until it is answered. The zero RequestTiming is
 // not watched. It belongs to the one who has the request.
-type Call struct {
+type RequestTiming struct {
 	c       *client // nil: it is not watched, or was answered
 	op      *operation
 	version string // that its server is spoken to in
@@ -233,23 +233,23 @@ type Call struct {
 	spans   *spans        // nil: the hub does not trace
 }
 
-// StartCall begins to time a request after a handshake.
-func (s *Session) StartCall() Call { return s.countRequest(0) }
+// StartTiming begins to time a request after a handshake.
+func (s *Session) StartTiming() RequestTiming { return s.countRequest(0) }
 
-// StartModernCall begins to time a request without one.
-func (s *Session) StartModernCall() Call { return s.countRequest(1) }
+// StartModernTiming begins to time a request without one.
+func (s *Session) StartModernTiming() RequestTiming { return s.countRequest(1) }
 
-func (s *Session) countRequest(era int) Call {
+func (s *Session) countRequest(era int) RequestTiming {
 	if s == nil {
-		return Call{}
+		return RequestTiming{}
 	}
 	c := s.byEra[era].Load()
-	return Call{c: c, began: s.t.sinceEpoch(), spans: s.spansOf(c)}
+	return RequestTiming{c: c, began: s.t.sinceEpoch(), spans: s.spansOf(c)}
 }
 
 // SetOperation reports what the request is of: a method, a server of hub.json and one of its tools that
 // is listed.
-func (c *Call) SetOperation(method, child, tool string) {
+func (c *RequestTiming) SetOperation(method, child, tool string) {
 	if c.c == nil {
 		return
 	}
@@ -262,15 +262,15 @@ func (c *Call) SetOperation(method, child, tool string) {
 	}
 }
 
-// Prompt reports which prompt the request is of, which its server lists; "" for none.
-func (c *Call) Prompt(name string) {
+// SetPrompt sets which prompt the request is of, which its server lists; "" for none.
+func (c *RequestTiming) SetPrompt(name string) {
 	if c.c != nil && c.spans != nil {
 		c.spans.prompt = name
 	}
 }
 
-// Decided counts what was decided of the request.
-func (c *Call) Decided(decision, rule string) {
+// CountDecision counts what was decided of the request.
+func (c *RequestTiming) CountDecision(decision, rule string) {
 	if c.c == nil {
 		return
 	}
@@ -280,16 +280,16 @@ func (c *Call) Decided(decision, rule string) {
 	}
 }
 
-// Sent remembers that the request goes to its server, which is spoken to in a version.
-func (c *Call) Sent(version string) {
+// StartServerTime remembers that the request goes to its server, which is spoken to in a version.
+func (c *RequestTiming) StartServerTime(version string) {
 	if c.c != nil {
 		c.version, c.sent = version, max(c.c.t.sinceEpoch(), 1)
 	}
 }
 
-// ServerAnswered ends the time at the server: it has answered, or never will. word is the outcome as
+// EndServerTime ends the time at the server: it has answered, or never will. word is the outcome as
 // the record has it, fault the raw error of the answer. Only the first counts.
-func (c *Call) ServerAnswered(word string, fault []byte) {
+func (c *RequestTiming) EndServerTime(word string, fault []byte) {
 	if c == nil {
 		return
 	}
@@ -303,8 +303,8 @@ func (c *Call) ServerAnswered(word string, fault []byte) {
 	c.sent = 0
 }
 
-// Answered ends the request. Only the first counts.
-func (c *Call) Answered(method, word string, fault []byte) {
+// EndRequest ends the request. Only the first counts.
+func (c *RequestTiming) EndRequest(method, word string, fault []byte) {
 	if c.c == nil {
 		return
 	}

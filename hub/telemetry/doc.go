@@ -2,7 +2,7 @@
 //
 // A [Telemetry] belongs to one hub, a [Session] to one client of it, a [Call] to one request.
 // Package record holds the seam: where a decision is written down it is counted, and where
-// its outcome is, it is timed. A nil *Telemetry, a nil *Session and a zero Call are for a hub
+// its outcome is, it is timed. A nil *Telemetry, a nil *Session and a zero RequestTiming are for a hub
 // that no one watches: they do nothing.
 //
 // # Names

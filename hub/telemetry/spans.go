@@ -33,8 +33,8 @@ func (s *Session) spansOf(c *client) *spans {
 	return &spans{s: s, version: c.version}
 }
 
-// Traces reports whether requests have spans.
-func (s *Session) Traces() bool { return s != nil && s.t.tracer != nil }
+// IsTracing reports whether requests have spans.
+func (s *Session) IsTracing() bool { return s != nil && s.t.tracer != nil }
 
 // targetName returns the prompt or tool.
 func (sp *spans) targetName() string {
@@ -65,7 +65,7 @@ func (sp *spans) spanAttributes(version, transport string) []tracing.Attribute {
 // BeginServerSpan begins the span of a request with this id, which came with the context in, if the
 // hub traces. It returns the context within the hub: the span's, else in. A span that was begun
 // goes on.
-func (c *Call) BeginServerSpan(in tracing.Context, method string, id []byte) tracing.Context {
+func (c *RequestTiming) BeginServerSpan(in tracing.Context, method string, id []byte) tracing.Context {
 	if c.c == nil || c.spans == nil {
 		return in
 	}
@@ -96,7 +96,7 @@ func (c *Call) BeginServerSpan(in tracing.Context, method string, id []byte) tra
 // BeginClientSpan begins the span of the request to the server, which is spoken to in a version,
 // if the hub traces. It returns the context that the server gets: the span's, else in. It comes
 // after BeginServerSpan.
-func (c *Call) BeginClientSpan(in tracing.Context, version string) tracing.Context {
+func (c *RequestTiming) BeginClientSpan(in tracing.Context, version string) tracing.Context {
 	if c == nil || c.c == nil || c.spans == nil || c.spans.server == nil {
 		return in
 	}

@@ -123,8 +123,8 @@ func New(o Options) *Telemetry {
 	return t
 }
 
-// Owner is what the hub knows, and is asked when the page is written.
-type Owner struct {
+// Gauges are what the hub knows and is asked for when the page is written.
+type Gauges struct {
 	Transport  func(child string) string // stdio is "pipe", HTTP is "tcp"; "" if there is no such server
 	Questions  func() int64              // that people have not answered
 	Suspended  func() int64              // requests that wait for their clients
@@ -137,8 +137,8 @@ type Owner struct {
 // A LimitUse is how much of a limit is used, by all and by the principal that uses most of it. A limit of 0 is none, or is not known.
 type LimitUse struct{ Used, Most, UsedByOne, MostOfOne int }
 
-// SetOwner adds what the hub knows. It is called once, before anything else.
-func (t *Telemetry) SetOwner(o Owner) {
+// SetGauges adds what the hub knows. It is called once, before anything else.
+func (t *Telemetry) SetGauges(o Gauges) {
 	if t == nil {
 		return
 	}
@@ -178,15 +178,15 @@ type Reload struct {
 	At         time.Time // when that was read which is in force
 }
 
-// Reloaded remembers how hub.json stands now.
-func (t *Telemetry) Reloaded(r Reload) {
+// SetReload remembers how hub.json stands now.
+func (t *Telemetry) SetReload(r Reload) {
 	if t != nil {
 		t.reloaded.Store(&r)
 	}
 }
 
-// Applied remembers that another hub.json is in force: servers may be others by the same names.
-func (t *Telemetry) Applied() {
+// ForgetServerNames is called when another hub.json is in force, because other servers may have the same names.
+func (t *Telemetry) ForgetServerNames() {
 	if t == nil {
 		return
 	}
@@ -197,15 +197,15 @@ func (t *Telemetry) Applied() {
 	}
 }
 
-// KernelRefused counts what the kernel has refused a server.
-func (t *Telemetry) KernelRefused(child string) {
+// CountKernelRefusal counts what the kernel has refused a server.
+func (t *Telemetry) CountKernelRefusal(child string) {
 	if t != nil {
 		t.refusals.With(child).Add(1)
 	}
 }
 
-// HTTPRefused counts a request that the HTTP front has refused.
-func (t *Telemetry) HTTPRefused(status int, reason string) {
+// CountHTTPRefusal counts a request that the HTTP front has refused.
+func (t *Telemetry) CountHTTPRefusal(status int, reason string) {
 	if t != nil {
 		t.rejections.With(strconv.Itoa(status), reason).Add(1)
 	}

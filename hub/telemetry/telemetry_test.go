@@ -17,18 +17,18 @@ import (
 func watched(o Options) *Telemetry {
 	t := New(o)
 	zero, limit := func() int64 { return 0 }, func() LimitUse { return LimitUse{1, 8, 1, 4} }
-	t.SetOwner(Owner{Transport: func(string) string { return Pipe }, Questions: zero, Suspended: zero, Waiting: zero, Unrecorded: func() uint64 { return 0 }, Sessions: limit, Children: limit})
+	t.SetGauges(Gauges{Transport: func(string) string { return Pipe }, Questions: zero, Suspended: zero, Waiting: zero, Unrecorded: func() uint64 { return 0 }, Sessions: limit, Children: limit})
 	return t
 }
 
 // request is one request of a tool that its server answers so.
 func request(s *Session, method, child, tool, word string, fault []byte) {
-	c := s.StartCall()
+	c := s.StartTiming()
 	c.SetOperation(method, child, tool)
-	c.Decided("allow", "rule")
-	c.Sent("2025-11-25")
-	c.ServerAnswered(word, fault)
-	c.Answered(method, word, fault)
+	c.CountDecision("allow", "rule")
+	c.StartServerTime("2025-11-25")
+	c.EndServerTime(word, fault)
+	c.EndRequest(method, word, fault)
 }
 
 func lines(t *Telemetry, name string) (n int) {
@@ -47,16 +47,16 @@ func TestLabelsAreBounded(t *testing.T) {
 	w := watched(Options{Principals: true})
 	const many = 5000
 	for i := range many {
-		s := w.Begin(Client{HTTP: true, Principal: fmt.Sprintf("somebody %d@https://issuer", i%1000)})
+		s := w.NewSession(SessionLabels{HTTP: true, Principal: fmt.Sprintf("somebody %d@https://issuer", i%1000)})
 		s.Enter()
-		s.Negotiated("2025-11-25")
+		s.SetHandshakeVersion("2025-11-25")
 		request(s, methods.CallTool, "hostile", fmt.Sprintf("tool %d", i), audit.ResultError, fmt.Appendf(nil, `{"code":%d}`, i))
 		request(s, fmt.Sprintf("made/up/%d", i), "", "", audit.ResultOK, nil)
-		c := s.StartCall()
-		c.Answered(methods.CallTool, audit.ResultError, nil)
+		c := s.StartTiming()
+		c.EndRequest(methods.CallTool, audit.ResultError, nil)
 		s.Leave()
 	}
-	request(w.Begin(Client{}), methods.CallTool, "honest", "read", audit.ResultOK, nil)
+	request(w.NewSession(SessionLabels{}), methods.CallTool, "honest", "read", audit.ResultOK, nil)
 	for name, most := range map[string]int{
 		onPage(serverOperation) + "_count": 400, "mcphub_requests_total": 4100, onPage(clientOperation) + "_count": 300,
 		onPage(serverSession) + "_count": 3, "mcphub_decisions_total": 1100, "mcphub_sessions": 1100,
@@ -91,7 +91,7 @@ func TestPrincipalsOnlyWhereAskedFor(t *testing.T) {
 	t.Parallel()
 	for _, asked := range []bool{false, true} {
 		w := watched(Options{Principals: asked})
-		s := w.Begin(Client{Principal: "alice"})
+		s := w.NewSession(SessionLabels{Principal: "alice"})
 		s.Enter()
 		request(s, methods.CallTool, "kid", "echo", audit.ResultOK, nil)
 		s.Leave()
@@ -110,19 +110,19 @@ func TestPrincipalsOnlyWhereAskedFor(t *testing.T) {
 func TestACallEndsOnce(t *testing.T) {
 	t.Parallel()
 	w := watched(Options{})
-	s := w.Begin(Client{})
-	c := s.StartCall()
+	s := w.NewSession(SessionLabels{})
+	c := s.StartTiming()
 	c.SetOperation(methods.CallTool, "kid", "echo")
-	c.Sent("")
+	c.StartServerTime("")
 	for range 2 {
-		c.ServerAnswered(audit.ResultOK, nil)
-		c.Answered(methods.CallTool, audit.ResultOK, nil)
+		c.EndServerTime(audit.ResultOK, nil)
+		c.EndRequest(methods.CallTool, audit.ResultOK, nil)
 	}
-	var zero Call
+	var zero RequestTiming
 	zero.SetOperation("x", "y", "z")
-	zero.Sent("")
-	zero.ServerAnswered("ok", nil)
-	zero.Answered("x", "ok", nil)
+	zero.StartServerTime("")
+	zero.EndServerTime("ok", nil)
+	zero.EndRequest("x", "ok", nil)
 	page := string(w.Append(nil))
 	for _, name := range []string{serverOperation, clientOperation} {
 		if !strings.Contains(page, onPage(name)+`_count{mcp_method_name="tools/call",mcphub_server_name="kid",gen_ai_tool_name="echo",gen_ai_operation_name="execute_tool"`) || strings.Contains(page, "} 2\n") {
@@ -163,9 +163,9 @@ func TestAScrapeIsQuick(t *testing.T) {
 	t.Parallel()
 	w := watched(Options{})
 	for i := range 10_000 {
-		s := w.Begin(Client{HTTP: true})
+		s := w.NewSession(SessionLabels{HTTP: true})
 		s.Enter()
-		s.Negotiated("2025-11-25")
+		s.SetHandshakeVersion("2025-11-25")
 		request(s, methods.CallTool, fmt.Sprintf("server%d", i%30), fmt.Sprintf("tool%d", i%10), audit.ResultOK, nil)
 	}
 	quickest := time.Hour
@@ -186,14 +186,14 @@ func TestAScrapeIsQuick(t *testing.T) {
 
 func TestKnownRequestsAllocateNothing(t *testing.T) {
 	w := watched(Options{})
-	s := w.Begin(Client{})
+	s := w.NewSession(SessionLabels{})
 	if n := testing.AllocsPerRun(200, func() { request(s, methods.CallTool, "kid", "echo", audit.ResultOK, nil) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }
 
 func BenchmarkRequest(b *testing.B) {
-	s := watched(Options{}).Begin(Client{})
+	s := watched(Options{}).NewSession(SessionLabels{})
 	for b.Loop() {
 		request(s, methods.CallTool, "filesystem", "read_text_file", audit.ResultOK, nil)
 	}

@@ -17,8 +17,8 @@ var steps = []struct {
 	at   map[string]string
 }{
 	{"scan", []string{"Scan"}, "checker", map[string]string{"hub/call toolTarget.scanArguments": ""}},
-	{"scan", []string{"ScanURI"}, "checker", map[string]string{"hub/call Sender.AboutResource": ""}},
-	{"scan", []string{"ScanPrompt"}, "checker", map[string]string{"hub/call Sender.Prompt": ""}},
+	{"scan", []string{"ScanURI"}, "checker", map[string]string{"hub/call Sender.SendAboutResource": ""}},
+	{"scan", []string{"ScanPrompt"}, "checker", map[string]string{"hub/call Sender.SendPrompt": ""}},
 	{"scan", []string{"ScanCompletion"}, "checker", map[string]string{"hub/call Sender.sendCompletion": ""}},
 	{"scan", []string{"ScanParams"}, "checker", map[string]string{"hub/call Sender.sendExtension": ""}},
 	{"scan", []string{"scanArguments"}, "t", map[string]string{"hub/call attempt.scanAndAwaitRoots": "whatever the target"}},
@@ -35,8 +35,8 @@ var steps = []struct {
 	}},
 	{"record", []string{"WriteDecision"}, "records", map[string]string{"hub/call Call.recordDecision": ""}},
 	{"record", []string{"recordDecision"}, "", map[string]string{
-		"hub/call Call.Do":          "",
-		"hub/call Call.sendAllowed": "a denial after it was sent, when the child asked for more: the decision to send it has its line, and this is another one",
+		"hub/call Call.JudgeAndSend": "",
+		"hub/call Call.sendAllowed":  "a denial after it was sent, when the child asked for more: the decision to send it has its line, and this is another one",
 	}},
 	{"record", []string{"Enqueue"}, "records", map[string]string{"hub/call asyncCall.recordAndSend": "in a group with others: what is sent without waiting"}},
 	{"send", []string{"Call", "Notify", "StartCall"}, "lease", map[string]string{
@@ -44,8 +44,8 @@ var steps = []struct {
 		"hub/rounds dialogue.runRounds":       "each round with a child without a handshake, judged again",
 		"hub/call Call.sendNotification":      "a notification",
 		"hub/call asyncCall.sendAsync":        "starts it and does not wait; if the pipe is full, sentCall.awaitAnswer does",
-		"hub/call Sender.Relay":               "about a task, which its owner may ask about: there is nothing to judge in an id",
-		"hub Session.clientTold":              "news of a task that the client made for the child",
+		"hub/call Sender.RelayAboutTask":      "about a task, which its owner may ask about: there is nothing to judge in an id",
+		"hub Session.forwardTaskNews":         "news of a task that the client made for the child",
 		"hub/tasks Table.Adopt":               "ends a task that nobody wants",
 		"hub/tasks Table.listPage":            "the list of tasks",
 		"hub/subscribe stream.unsubscribeAll": "nobody follows the resource any more",

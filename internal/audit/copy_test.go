@@ -41,7 +41,7 @@ func TestACopyIsWhatTheFileHolds(t *testing.T) {
 	go func() { stream.Run(streaming); close(streamed) }()
 	for i := range 200 {
 		if ticket, err := r.Append(t.Context(), &Record{Session: "s", DecisionFields: DecisionFields{Child: "kid", Decision: "allow"}}); err == nil && i%3 == 0 {
-			ticket.Outcome(ResultOK)
+			ticket.RecordOutcome(ResultOK)
 		}
 	}
 	cancel()

@@ -73,7 +73,7 @@ func TestAGroupWritesFirst(t *testing.T) {
 					if !strings.Contains(h.lines(t), mark) {
 						err = errors.Join(err, errors.New("it was told before it was written"))
 					}
-					ticket.Outcome(audit.ResultOK)
+					ticket.RecordOutcome(audit.ResultOK)
 					told <- err
 				}))
 				copy(line.Request, "another request that came in the same buffer")
@@ -210,7 +210,7 @@ func TestAGroupOfSeveralSessions(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-			ticket.Outcome(result[session])
+			ticket.RecordOutcome(result[session])
 		}))
 	}
 	h.Flush()

@@ -232,8 +232,8 @@ func (r *Recorder) commitLog(ctx context.Context, l *Log, of int) error {
 	return err
 }
 
-// Outcome records what became of a request. The zero Ticket is of none.
-func (t Ticket) Outcome(result string) {
+// RecordOutcome records what became of a request. The zero Ticket is of none.
+func (t Ticket) RecordOutcome(result string) {
 	if t.log != nil {
 		t.log.Outcome(Outcome{DecisionLine: t.number, Call: t.call, Result: result, Micros: (time.Since(epoch) - t.at).Microseconds(), CallSubject: *t.of})
 	}

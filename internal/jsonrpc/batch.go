@@ -44,15 +44,15 @@ func (c *Conn) takeBatch(rd *lines.Reader) {
 		c.takeBadLine(frame, err, c.refuseRequest)
 		return
 	}
-	g := &answers{c: c, left: 1}
+	g := &batchReply{c: c, left: 1}
 	entries := c.openAll(all)
 	rd.Commit()
 	for i, raw := range all {
 		if entries != nil {
-			c.entry = entries[i]
+			c.keptEntry = entries[i]
 		}
 		c.takeMember(raw, g)
-		c.entry = nil
+		c.keptEntry = nil
 	}
 	g.endOne(true)
 }
@@ -73,7 +73,7 @@ func (c *Conn) openAll(all [][]byte) []*kept.Entry {
 }
 
 // takeMember deals with one message of a batch.
-func (c *Conn) takeMember(raw []byte, g *answers) {
+func (c *Conn) takeMember(raw []byte, g *batchReply) {
 	m := &Message{}
 	if err := Split(raw, c.o.Strict, m); err != nil {
 		c.takeBadLine(raw, err, g.addError)
@@ -94,14 +94,14 @@ func (c *Conn) takeMember(raw []byte, g *answers) {
 			g.addError(m.ID, CodeInvalidRequest, refusal)
 			return
 		}
-		q.m, q.together = m, g
+		q.m, q.batch = m, g
 		g.expectAnswer()
 		c.spawnRequest(q)
 	}
 }
 
-// answers gathers those to the requests of one batch. The last one sends them.
-type answers struct {
+// batchReply gathers the answers to the requests of one batch. The last one sends them.
+type batchReply struct {
 	c    *Conn
 	mu   sync.Mutex
 	left int    // answers that may still come
@@ -109,20 +109,20 @@ type answers struct {
 	kept []*kept.Entry
 }
 
-func (g *answers) expectAnswer() {
+func (g *batchReply) expectAnswer() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.left++
 }
 
 // addError adds an error, on the read loop.
-func (g *answers) addError(id []byte, code int64, text string) {
+func (g *batchReply) addError(id []byte, code int64, text string) {
 	g.addAnswer(orNull(id), ErrorAnswer(code, text), g.c.openedEntry())
 }
 
 // replyTo takes the answer to one request, unless that was cancelled: then the
 // peer expects none.
-func (g *answers) replyTo(ctx context.Context, id string, a Answer, e *kept.Entry) {
+func (g *batchReply) replyTo(ctx context.Context, id string, a Answer, e *kept.Entry) {
 	if isCancelled(context.Cause(ctx)) {
 		e.Void()
 	} else {
@@ -134,7 +134,7 @@ func (g *answers) replyTo(ctx context.Context, id string, a Answer, e *kept.Entr
 
 // addAnswer puts an answer into the array, unless that exceeds one frame: a batch must not
 // make the hub hold more than single requests could.
-func (g *answers) addAnswer(id string, a Answer, e *kept.Entry) {
+func (g *batchReply) addAnswer(id string, a Answer, e *kept.Entry) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.kept = append(g.kept, e.Marks()...)
@@ -153,7 +153,7 @@ func (g *answers) addAnswer(id string, a Answer, e *kept.Entry) {
 
 // endOne counts down, and sends what there is when nothing more comes. The read loop
 // must not block.
-func (g *answers) endOne(onReadLoop bool) {
+func (g *batchReply) endOne(onReadLoop bool) {
 	g.mu.Lock()
 	g.left--
 	last, body := g.left == 0, g.body

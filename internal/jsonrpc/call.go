@@ -9,10 +9,10 @@ import (
 	"mcphub/internal/kept"
 )
 
-// call is one request that waits for its answer. The one who takes it out of
+// pendingCall is one request of ours that waits for its answer. The one who takes it out of
 // the table sends to ch, once; if that is the caller itself, no one does.
 // Either way it can be used again when Call returns.
-type call struct {
+type pendingCall struct {
 	ch      chan outcome
 	handler ResponseHandler // of a PendingCall: instead of ch
 }
@@ -34,9 +34,9 @@ func (c *Conn) Call(ctx context.Context, method string, params ...[]byte) (*Resp
 		return nil, context.Cause(ctx)
 	}
 	n := c.next.Add(1)
-	p, ok := c.calls.Get().(*call)
+	p, ok := c.calls.Get().(*pendingCall)
 	if !ok {
-		p = &call{ch: make(chan outcome, 1)}
+		p = &pendingCall{ch: make(chan outcome, 1)}
 	}
 	c.mu.Lock()
 	if closed := c.tabs.closed; closed != nil {
@@ -121,7 +121,7 @@ func AppendCancel(b, id []byte, cause error) []byte {
 }
 
 // forgetCall takes a pending call out of the table; nil when there is none.
-func (c *Conn) forgetCall(n uint64) *call {
+func (c *Conn) forgetCall(n uint64) *pendingCall {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p := c.tabs.pending[n]
@@ -132,7 +132,7 @@ func (c *Conn) forgetCall(n uint64) *call {
 // forgetRaw works like forgetCall for the id of an answer. Our ids are whole numbers. A strict peer
 // must return them as they were, because its answers may be decisions of people. A
 // lenient peer may spell them otherwise.
-func (c *Conn) forgetRaw(id string) *call {
+func (c *Conn) forgetRaw(id string) *pendingCall {
 	if c.o.Strict {
 		n, err := strconv.ParseUint(id, 10, 64)
 		if err != nil {

@@ -10,16 +10,16 @@ type Stopper interface {
 	Abandon(cause error)
 }
 
-// ending reports whether the answer to one request is still wanted, and has the Stopper
+// interest reports whether the answer to one request is still wanted, and has the Stopper
 // that is told when it is not. Any goroutine may call its methods. The mutex is a leaf.
-type ending struct {
+type interest struct {
 	mu    sync.Mutex
 	stop  Stopper
 	cause error // why no caller waits for the answer any more
 }
 
 // endWith reports that the answer is not wanted. Only the first cause counts.
-func (e *ending) endWith(cause error) {
+func (e *interest) endWith(cause error) {
 	e.mu.Lock()
 	first := e.cause == nil
 	stop := e.stop
@@ -33,7 +33,7 @@ func (e *ending) endWith(cause error) {
 }
 
 // Cause returns why no caller waits for the answer any more, nil while someone does.
-func (e *ending) Cause() error {
+func (e *interest) Cause() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.cause
@@ -41,7 +41,7 @@ func (e *ending) Cause() error {
 
 // OnCancel sets the Stopper that is told when the request is cancelled, or the
 // connection of its client ends. If that has happened already, it is told at once.
-func (e *ending) OnCancel(stop Stopper) {
+func (e *interest) OnCancel(stop Stopper) {
 	e.mu.Lock()
 	e.stop = stop
 	cause := e.cause
@@ -57,7 +57,7 @@ func (e *ending) OnCancel(stop Stopper) {
 type Cancellation struct {
 	Base context.Context // whose values Context has; nil: none
 
-	ending
+	interest
 	ctx    context.Context // nil until Context is called
 	cancel context.CancelCauseFunc
 }

@@ -111,14 +111,14 @@ type Conn struct {
 	wg      sync.WaitGroup
 	done    chan struct{}
 
-	next  atomic.Uint64
-	calls sync.Pool     // of *call that can be used again
-	batch lines.Batch   // of the read loop
-	lines *lines.Reader // of the read loop
-	entry *kept.Entry   // of the request that the read loop takes, until another one owes its answer
-	resp  Response      // of the read loop, for a ResponseHandler
-	mu    sync.Mutex
-	tabs  tables
+	next      atomic.Uint64
+	calls     sync.Pool     // of *call that can be used again
+	batch     lines.Batch   // of the read loop
+	lines     *lines.Reader // of the read loop
+	keptEntry *kept.Entry   // of the request that the read loop takes, until another one owes its answer
+	resp      Response      // of the read loop, for a ResponseHandler
+	mu        sync.Mutex
+	tabs      tables
 
 	skipped, broken, dropped, cancelled, heard, textIDs atomic.Uint64
 }
@@ -130,11 +130,11 @@ type incoming interface {
 
 // tables is what Conn.mu guards.
 type tables struct {
-	pending map[uint64]*call    // our requests, by id
-	serving map[string]incoming // the peer's requests, by raw id
-	active  int                 // requests of the peer whose answer has not been taken by the Writer
-	held    int                 // bytes of their frames
-	closed  *ClosedError        // set once nothing can be sent or answered any more
+	pending map[uint64]*pendingCall // our requests, by id
+	serving map[string]incoming     // the peer's requests, by raw id
+	active  int                     // requests of the peer whose answer has not been taken by the Writer
+	held    int                     // bytes of their frames
+	closed  *ClosedError            // set once nothing can be sent or answered any more
 }
 
 // NewConn returns a Conn that reads r and writes w, and closes both (w if it
@@ -162,7 +162,7 @@ func NewConn(r io.ReadCloser, w io.Writer, h Handler, o Options) *Conn {
 	c.ctx, c.stop = context.WithCancelCause(context.Background())
 	c.sem = make(chan struct{}, o.MaxRequests)
 	c.workers = worker.NewPool(c.serveRequest, idleWorkers, c.ctx.Done())
-	c.tabs = tables{pending: map[uint64]*call{}, serving: map[string]incoming{}}
+	c.tabs = tables{pending: map[uint64]*pendingCall{}, serving: map[string]incoming{}}
 	return c
 }
 
@@ -220,7 +220,7 @@ func (c *Conn) resumeKept() {
 
 // answerTo sends an answer on the goroutine of Run, which must not block.
 func (c *Conn) answerTo(e *kept.Entry, a Answer) {
-	c.entry = e
+	c.keptEntry = e
 	c.replyOnReadLoop(string(e.ID()), a)
 }
 

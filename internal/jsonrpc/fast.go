@@ -26,7 +26,7 @@ type Responder struct {
 	size int
 
 	entry *kept.Entry
-	ending
+	interest
 	claimed bool // answered, or left to the slow path; guarded by mu
 }
 
@@ -103,17 +103,17 @@ func (c *Conn) offerFast(m *Message) bool {
 	if c.o.Fast == nil || len(m.Frame) > FastFrame {
 		return false
 	}
-	r := &Responder{c: c, id: string(m.ID), size: len(m.Frame), entry: c.entry}
+	r := &Responder{c: c, id: string(m.ID), size: len(m.Frame), entry: c.keptEntry}
 	if c.admitRequest(r.id, r, r.size, cap(c.sem)) != "" {
 		return false
 	}
 	c.busy.Add(1)
 	if c.callFast(m, r) {
-		c.entry = nil
+		c.keptEntry = nil
 		return true
 	}
 	if _, first := r.claimAnswer(); !first {
-		c.entry = nil
+		c.keptEntry = nil
 		return true // the handler returned false although it has answered
 	}
 	c.freeID(r.id)
@@ -154,7 +154,7 @@ type ResponseHandler interface {
 type PendingCall struct {
 	c    *Conn
 	n    uint64
-	call call
+	call pendingCall
 }
 
 // Prepare makes p a request that Start will send. handler is told about its
@@ -200,7 +200,7 @@ func (p *PendingCall) Abandon(cause error) {
 }
 
 // finishWith hands the outcome to the one who waits for it.
-func (p *call) finishWith(a outcome) {
+func (p *pendingCall) finishWith(a outcome) {
 	if p.handler != nil {
 		p.handler.OnResponse(a.resp, a.err)
 		return

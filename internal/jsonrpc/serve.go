@@ -51,12 +51,12 @@ func (c *Conn) newReader() *lines.Reader {
 }
 
 // openRequest enters a request into kept memory, before its line is committed.
-func (c *Conn) openRequest(id []byte) { c.entry = c.o.Kept.Open(id) }
+func (c *Conn) openRequest(id []byte) { c.keptEntry = c.o.Kept.Open(id) }
 
 // openedEntry returns the entry of the request that the read loop takes. Its answer is the caller's.
 func (c *Conn) openedEntry() *kept.Entry {
-	e := c.entry
-	c.entry = nil
+	e := c.keptEntry
+	c.keptEntry = nil
 	return e
 }
 
@@ -170,7 +170,7 @@ type request struct {
 	m      *Message
 	entry  *kept.Entry
 
-	together *answers // where it came in a batch
+	batch *batchReply // where it came in a batch
 }
 
 func (q *request) endWith(cause error) { q.cancel(cause) }
@@ -237,8 +237,8 @@ func (c *Conn) serveRequest(q *request) {
 		a = ErrorAnswer(CodeInternal, fmt.Sprintf("%s. The request was not served, so nothing was done", cmp.Or(context.Cause(c.ctx), context.Cause(ctx))))
 	}
 	c.freeID(string(m.ID))
-	if q.together != nil {
-		q.together.replyTo(ctx, string(m.ID), a, q.entry)
+	if q.batch != nil {
+		q.batch.replyTo(ctx, string(m.ID), a, q.entry)
 	} else {
 		c.replyTo(ctx, string(m.ID), a, q.entry)
 	}
@@ -332,7 +332,7 @@ func (c *Conn) refuseRequest(id []byte, code int64, text string) {
 	f := newFrame()
 	defer f.freeFrame()
 	f.makeAnswer(orNull(id), ErrorAnswer(code, text))
-	if c.entry == nil && id != nil { // of a line that is no message
+	if c.keptEntry == nil && id != nil { // of a line that is no message
 		c.openRequest(id)
 	}
 	c.lines.Commit()

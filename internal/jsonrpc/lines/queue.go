@@ -9,7 +9,7 @@ type class int
 
 const (
 	copied class = iota
-	lent
+	borrowed
 )
 
 // chunk is a run of bytes to be written. completion, where set, belongs to the frame
@@ -21,7 +21,7 @@ type chunk struct {
 
 func (c chunk) chunkClass() class {
 	if c.completion != nil {
-		return lent
+		return borrowed
 	}
 	return copied
 }
@@ -60,7 +60,7 @@ func (w *Writer) enqueueFrame(parts [][]byte, skip int, borrow bool) *Completion
 		}
 		s.left++
 		w.queue = append(w.queue, chunk{b: p, completion: s})
-		w.size[lent] += len(p)
+		w.size[borrowed] += len(p)
 	}
 	w.gatherBytes(newline[skip:])
 	return s
@@ -76,7 +76,7 @@ func (w *Writer) gatherBytes(p []byte) {
 	w.size[copied] += len(p)
 	if n := len(w.queue); n > w.inflight {
 		last := &w.queue[n-1]
-		if last.completion == nil && len(last.b)+len(p) <= piece {
+		if last.completion == nil && len(last.b)+len(p) <= pieceSize {
 			last.b = append(last.b, p...)
 			return
 		}
@@ -127,7 +127,7 @@ func (w *Writer) takeGroup() (group [][]byte, all int) {
 	if w.kept != nil {
 		return nil, w.size[copied]
 	}
-	w.inflight = min(len(w.queue), batch)
+	w.inflight = min(len(w.queue), maxGroup)
 	if w.raw == nil {
 		w.inflight = 1
 	}
@@ -173,7 +173,7 @@ func (w *Writer) advanceQueue(n int) {
 		}
 		if c.completion != nil {
 			c.completion.endWith(nil)
-		} else if cap(c.b) > cap(w.spare) && cap(c.b) <= 2*piece {
+		} else if cap(c.b) > cap(w.spare) && cap(c.b) <= 2*pieceSize {
 			w.spare = c.b
 		}
 		gone++

@@ -18,9 +18,9 @@ const DefaultQueue = 8 << 20
 const CopyLimit = 32 << 10
 
 const (
-	gathered       = 8 << 10  // parts up to here are copied to be written in one go
-	piece          = 64 << 10 // small parts are gathered into pieces of this size
-	batch          = 8        // chunks handed to the peer at a time
+	maxGathered    = 8 << 10  // parts up to here are copied to be written in one go
+	pieceSize      = 64 << 10 // small parts are gathered into pieces of this size
+	maxGroup       = 8        // chunks handed to the peer at a time
 	contentionLast = 8        // times that a lone sender yields to others, after there were some
 )
 
@@ -45,12 +45,12 @@ type Writer struct {
 	flushing   []flusher // in order
 	accepted   uint64    // bytes of all frames that got their place
 	sent       uint64
-	scratch    []byte        // of who is writing
-	group      [batch][]byte // of who is writing
-	spare      []byte        // a piece to be used again
-	contention int           // how often a lone sender still yields, since others came lately
-	wide       bool          // w has been widened
-	kept       *kept.Memory  // holds the frames instead of queue; nil: they are not kept
+	scratch    []byte           // of who is writing
+	group      [maxGroup][]byte // of who is writing
+	spare      []byte           // a piece to be used again
+	contention int              // how often a lone sender still yields, since others came lately
+	wide       bool             // w has been widened
+	kept       *kept.Memory     // holds the frames instead of queue; nil: they are not kept
 	wg         sync.WaitGroup
 }
 
@@ -178,7 +178,7 @@ func (w *Writer) measureFrame(parts [][]byte) (total int, c class) {
 	for _, p := range parts {
 		total += len(p)
 		if len(p) > CopyLimit && w.kept == nil {
-			c = lent
+			c = borrowed
 		}
 	}
 	return total, c
@@ -246,7 +246,7 @@ func (w *Writer) acceptFrame(parts [][]byte, total int, borrow bool, marks []*ke
 	case len(w.queue) > 0: // held back: this one comes behind
 		w.writing = true
 		return w.enqueueFrame(parts, 0, borrow), queueTurn
-	case w.contention > 0 && total <= gathered:
+	case w.contention > 0 && total <= maxGathered:
 		w.writing = true
 		w.enqueueFrame(parts, 0, false)
 		return nil, sharedTurn
@@ -264,7 +264,7 @@ func (w *Writer) keepFrame(parts [][]byte, total int, marks []*kept.Entry) turn 
 	case w.writing:
 		w.contention = contentionLast
 		return noTurn
-	case alone && w.contention > 0 && total <= gathered:
+	case alone && w.contention > 0 && total <= maxGathered:
 		w.writing = true
 		return sharedTurn
 	}
@@ -386,7 +386,7 @@ func (w *Writer) Offer(parts [][]byte, marks ...*kept.Entry) (*Completion, bool)
 	return s, err == nil
 }
 
-// holdFrame queues a small frame for kick to write, and returns its size. It never
+// holdFrame queues a small frame for kickHeld to write, and returns its size. It never
 // blocks; false: the frame must be sent as others are.
 func (w *Writer) holdFrame(parts [][]byte, marks []*kept.Entry) (total int, ok bool) {
 	total, c := w.measureFrame(parts)
@@ -422,7 +422,7 @@ func (w *Writer) kickHeld() {
 func (w *Writer) attemptWrite(parts [][]byte) (int, error) {
 	small := 1
 	for _, p := range parts {
-		if len(p) <= gathered {
+		if len(p) <= maxGathered {
 			small += len(p)
 		}
 	}
@@ -430,16 +430,16 @@ func (w *Writer) attemptWrite(parts [][]byte) (int, error) {
 	if small > cap(run) {
 		run = make([]byte, 0, max(small, 512))
 	}
-	if cap(run) <= piece {
+	if cap(run) <= pieceSize {
 		w.scratch = run
 	}
 	k, from, whole := 0, 0, true
 	for _, p := range parts {
-		if len(p) <= gathered {
+		if len(p) <= maxGathered {
 			run = append(run, p...)
 			continue
 		}
-		if k > batch-3 { // what does not fit into the group waits for the next attempt
+		if k > maxGroup-3 { // what does not fit into the group waits for the next attempt
 			whole = false
 			break
 		}
@@ -516,7 +516,7 @@ func (w *Writer) Flush(ctx context.Context) error {
 func (w *Writer) Waiting() (copies, borrows, senders int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.size[copied], w.size[lent], len(w.waiting)
+	return w.size[copied], w.size[borrowed], len(w.waiting)
 }
 
 // Wait returns when the goroutine of the Writer, if there was one, has ended.

@@ -30,17 +30,17 @@ const (
 	streamWait      = 10 * time.Second // for the client to open a stream that a question can go on
 )
 
-// A Peer is a client that has a session, as the hub speaks to it outside of requests. Where
+// A FrontSession is the part of the front in one session: the way to its client outside of requests, and what the client holds. Where
 // modernSession is set, it stands for all clients of one token that have no session (modern.go): it
 // counts what they hold, and is told and asked nothing.
-type Peer struct {
+type FrontSession struct {
 	id            string           // Mcp-Session-Id
 	who           admission.Caller // who has opened it
 	owner         string           // its key among callers; "" if no token is asked for
 	address       string           // of the request that began it
 	agent         string           // the User-Agent of that
 	principal     string           // the key of whom it belongs to, who may have several of those
-	session       Session          // nil where modernSession is set
+	hubSession    Session          // nil where modernSession is set
 	modernSession ModernSession    // nil where session is not
 	getStream     *events.Stream   // what belongs to no request: the client's GET
 	ctx           context.Context
@@ -49,8 +49,8 @@ type Peer struct {
 	slots         chan struct{}       // one token for each request being served
 	token         *callertoken.Holder // what its caller was admitted by; nil: not held
 	slow          *slowReplies        // of the front
-	idlers        *idlePeers          // of the front; nil for what serves modern requests
-	idle          link[Peer]          // in idlers, whose mutex guards it
+	idlers        *idleSessions       // of the front; nil for what serves modern requests
+	idle          link[FrontSession]  // in idlers, whose mutex guards it
 	idleSince     time.Time           // when it came to rest; the same mutex guards it
 	held          atomic.Int64        // bytes of requests being read or served
 	unsent        atomic.Int64        // bytes that wait in all its streams
@@ -76,8 +76,8 @@ type Peer struct {
 	expiry      *time.Timer   // ends it; nil: nothing does
 }
 
-func newPeer(id string, who admission.Caller, limit int, slow *slowReplies) *Peer {
-	p := &Peer{
+func newFrontSession(id string, who admission.Caller, limit int, slow *slowReplies) *FrontSession {
+	p := &FrontSession{
 		id: id, who: who, owner: who.Owner(), principal: who.Principal.Key(), slow: slow, slots: make(chan struct{}, limit),
 		streams: map[string]*events.Stream{}, changed: make(chan struct{}), asked: map[string]chan *jsonrpc.Response{},
 		serving: map[string]*activeRequest{}, used: time.Now(),
@@ -89,36 +89,36 @@ func newPeer(id string, who admission.Caller, limit int, slow *slowReplies) *Pee
 	return p
 }
 
-// newPeer makes the Peer of a caller of the front.
-func (f *Front) newPeer(id string, who admission.Caller) *Peer {
-	p := newPeer(id, who, f.hub.Limits().Calls, &f.slow)
-	p.token = f.o.Callers.NewHolder(who.Principal, who.Owner())
+// newSession makes the FrontSession of a caller of the front.
+func (f *Front) newSession(id string, who admission.Caller) *FrontSession {
+	p := newFrontSession(id, who, f.hub.Limits().Calls, &f.slow)
+	p.token = f.fixed.Callers.NewHolder(who.Principal, who.Owner())
 	return p
 }
 
 // Origin returns the address and the User-Agent of the request that began it.
-func (p *Peer) Origin() (address, agent string) { return p.address, p.agent }
+func (p *FrontSession) Origin() (address, agent string) { return p.address, p.agent }
 
 // isOf reports whether it belongs to a caller, and the caller is admitted as it was then.
-func (p *Peer) isOf(who admission.Caller) bool {
+func (p *FrontSession) isOf(who admission.Caller) bool {
 	return p.who.Basis == who.Basis && p.owner == who.Owner()
 }
 
 // noteToken remembers the token that a request of the session was admitted by. The session ends with the last of its tokens.
-func (p *Peer) noteToken(r *http.Request, who admission.Caller) {
+func (p *FrontSession) noteToken(r *http.Request, who admission.Caller) {
 	p.holdToken(r, who)
 	p.extendTo(who.Expires)
 }
 
 // holdToken holds the token that a request was admitted by, if a server is called with one that is had in exchange for it.
-func (p *Peer) holdToken(r *http.Request, who admission.Caller) {
+func (p *FrontSession) holdToken(r *http.Request, who admission.Caller) {
 	if p.token.IsWanted() {
 		p.token.KeepToken(admission.BearerToken(r), who.Expires)
 	}
 }
 
 // withToken returns ctx with the token that a request was admitted by, if a server is called with one that is had in exchange for it.
-func (p *Peer) withToken(ctx context.Context, r *http.Request) context.Context {
+func (p *FrontSession) withToken(ctx context.Context, r *http.Request) context.Context {
 	if !p.token.IsWanted() {
 		return ctx
 	}
@@ -126,7 +126,7 @@ func (p *Peer) withToken(ctx context.Context, r *http.Request) context.Context {
 }
 
 // extendTo lets the session last until a token expires that the client has shown.
-func (p *Peer) extendTo(t time.Time) {
+func (p *FrontSession) extendTo(t time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !t.After(p.until) {
@@ -142,12 +142,12 @@ func (p *Peer) extendTo(t time.Time) {
 
 // maySendBatches reports whether the client may send several messages in one array: only
 // 2025-03-26 has that (basic, Batching).
-func (p *Peer) maySendBatches() bool {
-	return p.session != nil && p.session.Protocol() == mcp.ProtocolVersion20250326
+func (p *FrontSession) maySendBatches() bool {
+	return p.hubSession != nil && p.hubSession.Protocol() == mcp.ProtocolVersion20250326
 }
 
 // Serving counts the requests under way.
-func (p *Peer) Serving() int {
+func (p *FrontSession) Serving() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.serving)
@@ -163,7 +163,7 @@ const (
 
 // enterConnection counts a connection of the client, leave ends it. There is room for
 // more than requests may wait: a client must be able to answer what they wait for.
-func (p *Peer) enterConnection(k connection) (refused *refusal) {
+func (p *FrontSession) enterConnection(k connection) (refused *refusal) {
 	p.share.AddUser() // before it is seen that the session goes on, which has the share
 	defer func() {
 		if refused != nil {
@@ -176,7 +176,7 @@ func (p *Peer) enterConnection(k connection) (refused *refusal) {
 	case p.ended, p.ctx.Err() != nil:
 		return refusedUnknown
 	case p.open >= (quota.Waiting+2)*cap(p.slots):
-		return refuseBusy(ReasonCalls, "too many requests of this session, or of this token without one, are open at once")
+		return busyRefusal(ReasonCalls, "too many requests of this session, or of this token without one, are open at once")
 	}
 	p.open++
 	if k == isPost {
@@ -186,7 +186,7 @@ func (p *Peer) enterConnection(k connection) (refused *refusal) {
 	return nil
 }
 
-func (p *Peer) leaveConnection(k connection) {
+func (p *FrontSession) leaveConnection(k connection) {
 	defer p.share.RemoveUser()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -203,7 +203,7 @@ func (p *Peer) leaveConnection(k connection) {
 
 // awaitPosts waits, for a limited time, until what the client has sent is answered: an
 // ended session learns why its requests fail.
-func (p *Peer) awaitPosts(limit time.Duration) {
+func (p *FrontSession) awaitPosts(limit time.Duration) {
 	p.mu.Lock()
 	if p.posts == 0 {
 		p.mu.Unlock()
@@ -219,7 +219,7 @@ func (p *Peer) awaitPosts(limit time.Duration) {
 
 // unusedSince tells since when the session has had no connection and no request; ok
 // is false while it has one.
-func (p *Peer) unusedSince() (since time.Time, ok bool) {
+func (p *FrontSession) unusedSince() (since time.Time, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.used, !p.busy
@@ -227,7 +227,7 @@ func (p *Peer) unusedSince() (since time.Time, ok bool) {
 
 // Yield ends the session if it has no connection and no request, for another principal that
 // needs what it holds; false: it is in use.
-func (p *Peer) Yield() bool {
+func (p *FrontSession) Yield() bool {
 	if _, idle := p.unusedSince(); !idle || p.modernSession != nil && p.modernSession.Busy() {
 		return false
 	}
@@ -236,11 +236,11 @@ func (p *Peer) Yield() bool {
 }
 
 // End ends the session: a request that names it finds none.
-func (p *Peer) End() { p.cancel(errEnded) }
+func (p *FrontSession) End() { p.cancel(errEnded) }
 
 // noteUse remembers whether the session is used, after each change of what uses
 // it. The caller holds mu.
-func (p *Peer) noteUse() {
+func (p *FrontSession) noteUse() {
 	busy := p.open > 0 || p.listens > 0 || len(p.serving) > 0
 	if busy == p.busy {
 		return
@@ -260,12 +260,12 @@ func (p *Peer) noteUse() {
 
 // TryNotify puts a notification on the client's own stream. Until the client
 // opens one it waits there, as far as there is room.
-func (p *Peer) TryNotify(method string, params ...[]byte) bool {
+func (p *FrontSession) TryNotify(method string, params ...[]byte) bool {
 	return p.getStream.Put(events.Message(nil, method, params), events.Note)
 }
 
 // Notify works like TryNotify for one that must arrive.
-func (p *Peer) Notify(_ context.Context, method string, params ...[]byte) error {
+func (p *FrontSession) Notify(_ context.Context, method string, params ...[]byte) error {
 	if !p.getStream.Put(events.Message(nil, method, params), events.Question) {
 		return p.deliveryError()
 	}
@@ -273,7 +273,7 @@ func (p *Peer) Notify(_ context.Context, method string, params ...[]byte) error 
 }
 
 // deliveryError returns why nothing can be said.
-func (p *Peer) deliveryError() error {
+func (p *FrontSession) deliveryError() error {
 	if p.ctx.Err() != nil {
 		return errSessionOver
 	}
@@ -281,22 +281,22 @@ func (p *Peer) deliveryError() error {
 }
 
 // TryNotifyLeavingRoom works like TryNotify, but only if half of the room of the client's own stream is free.
-func (p *Peer) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
+func (p *FrontSession) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
 	return p.getStream.HasSpare() && p.TryNotify(method, params...)
 }
 
 // Connected reports whether the client follows its own stream.
-func (p *Peer) Connected() bool { return p.getStream.HasFollower() }
+func (p *FrontSession) Connected() bool { return p.getStream.HasFollower() }
 
 // AwaitReady waits until there is a stream that a question can go on.
-func (p *Peer) AwaitReady(ctx context.Context) error {
+func (p *FrontSession) AwaitReady(ctx context.Context) error {
 	_, err := p.openStream(ctx)
 	return err
 }
 
 // Call asks the client on its own stream, or if it has none open, on one that
 // was lent. A stream that is not opened in time ends the question.
-func (p *Peer) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
+func (p *FrontSession) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
 	wait, cancel := context.WithTimeout(ctx, streamWait)
 	st, err := p.openStream(wait)
 	cancel()
@@ -318,7 +318,7 @@ var (
 )
 
 // openStream waits for a stream that a question of the hub can go on.
-func (p *Peer) openStream(ctx context.Context) (*events.Stream, error) {
+func (p *FrontSession) openStream(ctx context.Context) (*events.Stream, error) {
 	for {
 		p.mu.Lock()
 		changed := p.changed
@@ -343,7 +343,7 @@ func (p *Peer) openStream(ctx context.Context) (*events.Stream, error) {
 }
 
 // signalReachable wakes who waits for a way to the client.
-func (p *Peer) signalReachable() {
+func (p *FrontSession) signalReachable() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	close(p.changed)
@@ -352,7 +352,7 @@ func (p *Peer) signalReachable() {
 
 // askOn puts a request on a stream and waits for the answer, which comes as a
 // POST of its own.
-func (p *Peer) askOn(ctx context.Context, st *events.Stream, method string, params [][]byte) (*jsonrpc.Response, error) {
+func (p *FrontSession) askOn(ctx context.Context, st *events.Stream, method string, params [][]byte) (*jsonrpc.Response, error) {
 	answer := make(chan *jsonrpc.Response, 1)
 	p.mu.Lock()
 	p.lastID++
@@ -376,7 +376,7 @@ func (p *Peer) askOn(ctx context.Context, st *events.Stream, method string, para
 
 // takeAnswer hands over what the client answered. One that no caller waits for,
 // late or forged, is dropped.
-func (p *Peer) takeAnswer(m *jsonrpc.Message) {
+func (p *FrontSession) takeAnswer(m *jsonrpc.Message) {
 	p.mu.Lock()
 	answer := p.asked[string(m.ID)]
 	delete(p.asked, string(m.ID))
@@ -387,7 +387,7 @@ func (p *Peer) takeAnswer(m *jsonrpc.Message) {
 }
 
 // registerRequest remembers a request of the client, so that it can be ended.
-func (p *Peer) registerRequest(id string) (*activeRequest, *refusal) {
+func (p *FrontSession) registerRequest(id string) (*activeRequest, *refusal) {
 	u := &activeRequest{id: id}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -396,7 +396,7 @@ func (p *Peer) registerRequest(id string) (*activeRequest, *refusal) {
 	case twice:
 		return nil, &refusal{status: http.StatusBadRequest, text: "a request with this id is still being served"}
 	case len(p.serving) >= (quota.Waiting+1)*cap(p.slots):
-		return nil, refuseBusy(ReasonCalls, "too many requests of this session wait for their turn; send it again later")
+		return nil, busyRefusal(ReasonCalls, "too many requests of this session wait for their turn; send it again later")
 	case p.ended:
 		u.End(context.Cause(p.ctx))
 	}
@@ -406,7 +406,7 @@ func (p *Peer) registerRequest(id string) (*activeRequest, *refusal) {
 }
 
 // endServing ends every request: the session has ended.
-func (p *Peer) endServing() {
+func (p *FrontSession) endServing() {
 	p.token.ForgetTokens()
 	p.mu.Lock()
 	p.ended = true
@@ -418,7 +418,7 @@ func (p *Peer) endServing() {
 }
 
 // unregisterRequest takes a request out: it is about to be answered.
-func (p *Peer) unregisterRequest(u *activeRequest) {
+func (p *FrontSession) unregisterRequest(u *activeRequest) {
 	p.mu.Lock()
 	delete(p.serving, u.id)
 	p.noteUse()
@@ -427,7 +427,7 @@ func (p *Peer) unregisterRequest(u *activeRequest) {
 }
 
 // cancelRequest ends a request that the client no longer wants.
-func (p *Peer) cancelRequest(m *jsonrpc.Message) {
+func (p *FrontSession) cancelRequest(m *jsonrpc.Message) {
 	id := m.Param("requestId")
 	reason, _ := jsonrpc.String(m.Param("reason"))
 	p.mu.Lock()
@@ -439,7 +439,7 @@ func (p *Peer) cancelRequest(m *jsonrpc.Message) {
 }
 
 // newRequestStream makes a stream for one request.
-func (p *Peer) newRequestStream() *events.Stream {
+func (p *FrontSession) newRequestStream() *events.Stream {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lastFlow++
@@ -450,7 +450,7 @@ func (p *Peer) newRequestStream() *events.Stream {
 
 // finishStream remembers that a request's stream has ended. It is kept for a
 // while, in case the client's connection broke before it had everything.
-func (p *Peer) finishStream(st *events.Stream) {
+func (p *FrontSession) finishStream(st *events.Stream) {
 	p.mu.Lock()
 	all := append(p.finished, st)
 	total := 0
@@ -472,7 +472,7 @@ func (p *Peer) finishStream(st *events.Stream) {
 }
 
 // findStream finds a stream by its id within the session.
-func (p *Peer) findStream(id string) *events.Stream {
+func (p *FrontSession) findStream(id string) *events.Stream {
 	if id == p.getStream.ID {
 		return p.getStream
 	}
@@ -482,7 +482,7 @@ func (p *Peer) findStream(id string) *events.Stream {
 }
 
 // closeSession ends everything that the session still holds.
-func (p *Peer) closeSession() {
+func (p *FrontSession) closeSession() {
 	p.cancel(errSessionOver)
 	p.mu.Lock()
 	if p.expiry != nil {
@@ -506,7 +506,7 @@ var errAway = errors.New("the client has left its question without an answer, an
 
 // followsAny reports whether the client follows any stream. That a request of it
 // is being served tells nothing: its connection may have broken.
-func (p *Peer) followsAny() bool {
+func (p *FrontSession) followsAny() bool {
 	p.mu.Lock()
 	streams := slices.Collect(maps.Values(p.streams))
 	p.mu.Unlock()
@@ -515,7 +515,7 @@ func (p *Peer) followsAny() bool {
 
 // answerTo waits for the answer to a question of the hub, as long as ctx lasts
 // and the client is there.
-func (p *Peer) answerTo(ctx context.Context, answer <-chan *jsonrpc.Response) (*jsonrpc.Response, error) {
+func (p *FrontSession) answerTo(ctx context.Context, answer <-chan *jsonrpc.Response) (*jsonrpc.Response, error) {
 	const looks = 5
 	watch := time.NewTicker(awayTime / looks)
 	defer watch.Stop()

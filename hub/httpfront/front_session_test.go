@@ -19,7 +19,7 @@ import (
 func TestAClientThatHasGoneIsNotWaitedForForEver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := newPeer("id", admission.Caller{}, 1, &slowReplies{})
+		c := newFrontSession("id", admission.Caller{}, 1, &slowReplies{})
 		defer c.closeSession()
 		answer := make(chan *jsonrpc.Response, 1)
 		began := time.Now()

@@ -49,26 +49,26 @@ const (
 )
 
 const (
-	// doorBurst is how many rejections are told at once, and doorEvery how long it is until one more may be.
-	doorBurst = 100
-	doorEvery = time.Second
-	// doorFlush is how long a rejection waits that was not told, until one line counts them all.
-	doorFlush = 10 * time.Second
+	// rejectionBurst is how many rejections are told at once, and rejectionEvery how long it is until one more may be.
+	rejectionBurst = 100
+	rejectionEvery = time.Second
+	// rejectionFlush is how long a rejection waits that was not told, until one line counts them all.
+	rejectionFlush = 10 * time.Second
 )
 
-// A door counts all refusals, and reports as many as fit.
-type door struct {
+// A rejectionLog counts all refusals, and tells as many as a person can read.
+type rejectionLog struct {
 	count func(status int, reason string)
 	tell  func(Rejection)
 
 	mu   sync.Mutex // guards what follows
-	full time.Time  // when doorBurst may be told again
+	full time.Time  // when rejectionBurst may be told again
 	held int        // that were not told
 	last Rejection  // of those
 }
 
-// note takes a rejection, and tells it if there is room.
-func (d *door) note(one Rejection, now time.Time) {
+// noteRejection takes a rejection, and tells it if there is room.
+func (d *rejectionLog) noteRejection(one Rejection, now time.Time) {
 	if d.count != nil {
 		d.count(one.Status, one.Reason)
 	}
@@ -76,20 +76,20 @@ func (d *door) note(one Rejection, now time.Time) {
 	if d.full.Before(now) {
 		d.full = now
 	}
-	if d.full.Sub(now) > (doorBurst-1)*doorEvery {
+	if d.full.Sub(now) > (rejectionBurst-1)*rejectionEvery {
 		d.held++
 		d.last = one
 		d.mu.Unlock()
 		return
 	}
-	d.full = d.full.Add(doorEvery)
+	d.full = d.full.Add(rejectionEvery)
 	one.Suppressed, d.held = d.held, 0
 	d.mu.Unlock()
 	d.tellOne(one)
 }
 
-// flush tells the last of the refusals that were not told, and how many there were.
-func (d *door) flush() {
+// flushHeld tells the last of the refusals that were not told, and how many there were.
+func (d *rejectionLog) flushHeld() {
 	d.mu.Lock()
 	one, held := d.last, d.held
 	d.held, d.last = 0, Rejection{}
@@ -100,7 +100,7 @@ func (d *door) flush() {
 	}
 }
 
-func (d *door) tellOne(one Rejection) {
+func (d *rejectionLog) tellOne(one Rejection) {
 	if d.tell != nil {
 		d.tell(one)
 	}
@@ -112,11 +112,11 @@ func (f *Front) noteRejected(r *http.Request, status int, reason, text string) {
 	if status != http.StatusUnauthorized && status != http.StatusForbidden {
 		one.Principal = admission.PrincipalOn(r.Context())
 	}
-	f.door.note(one, time.Now())
+	f.rejections.noteRejection(one, time.Now())
 }
 
-// noteOrigin has a peer remember the request that it begins with.
-func (f *Front) noteOrigin(c *Peer, r *http.Request) {
+// noteOrigin has a session remember the request that it begins with.
+func (f *Front) noteOrigin(c *FrontSession, r *http.Request) {
 	c.address, c.agent = f.addressOf(r), r.UserAgent()
 }
 
@@ -125,5 +125,5 @@ func (f *Front) addressOf(r *http.Request) string {
 	if client, ok := senderOf(r); ok {
 		return client
 	}
-	return admission.ClientAddress(r, f.now.Load().Proxies)
+	return admission.ClientAddress(r, f.active.Load().Proxies)
 }

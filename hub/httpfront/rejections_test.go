@@ -28,7 +28,7 @@ func TestAFloodAtTheDoor(t *testing.T) {
 		for i := range flood {
 			if i%1000 == 0 {
 				time.Sleep(time.Second) // 100 s for all of them
-				f.door.flush()
+				f.rejections.flushHeld()
 			}
 			r, err := http.NewRequest(http.MethodPost, "http://127.0.0.1/mcp", http.NoBody)
 			if err != nil {
@@ -40,7 +40,7 @@ func TestAFloodAtTheDoor(t *testing.T) {
 			}
 			f.ServeHTTP(&silent{http.Header{}}, r)
 		}
-		f.door.flush()
+		f.rejections.flushHeld()
 		sum := len(told)
 		for _, one := range told {
 			sum += one.Suppressed
@@ -51,12 +51,12 @@ func TestAFloodAtTheDoor(t *testing.T) {
 		if counted != flood || sum != flood {
 			t.Errorf("%d were counted, and the lines account for %d of %d", counted, sum, flood)
 		}
-		if len(told) > 1000 || len(told) < doorBurst {
+		if len(told) > 1000 || len(told) < rejectionBurst {
 			t.Errorf("%d lines", len(told))
 		}
-		time.Sleep(doorBurst * doorEvery)
+		time.Sleep(rejectionBurst * rejectionEvery)
 		told = nil
-		f.door.flush()
+		f.rejections.flushHeld()
 		f.noteRejected(&http.Request{}, http.StatusNotFound, ReasonPath, strings.Repeat("x", 3))
 		if len(told) != 1 || told[0].Suppressed != 0 {
 			t.Errorf("after a while: %+v", told)
