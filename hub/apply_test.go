@@ -28,7 +28,7 @@ import (
 	"mcphub/validate/declare"
 )
 
-func apply(t *testing.T, h *Hub, cfg Config) Applied {
+func apply(t *testing.T, h *Hub, cfg Config) ReloadReport {
 	t.Helper()
 	a, err := h.Apply(t.Context(), cfg)
 	if err != nil {
@@ -80,7 +80,7 @@ func TestApplyAddsReplacesRemovesAndLeavesAlone(t *testing.T) {
 	before, changed := pid(t, h, "same"), pid(t, h, "changes")
 
 	a := apply(t, h, testConfig(t, same, other(changes, "x"), scripted("comes", childtest.Script{})))
-	if want := (Applied{2, []string{"comes"}, []string{"changes"}, []string{"same"}, []string{"goes"}}); fmt.Sprint(a) != fmt.Sprint(want) {
+	if want := (ReloadReport{2, []string{"comes"}, []string{"changes"}, []string{"same"}, []string{"goes"}}); fmt.Sprint(a) != fmt.Sprint(want) {
 		t.Errorf("%+v, want %+v", a, want)
 	}
 	c.awaitNote(listChanged)

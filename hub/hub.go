@@ -33,12 +33,12 @@ import (
 type (
 	Config = configuration.Settings
 
-	Surroundings = configuration.Surroundings
-	As           = configuration.Impersonation
-	Child        = configuration.Child
-	About        = configuration.About
-	Broken       = configuration.Broken
-	Limits       = configuration.Limits
+	Surroundings  = configuration.Surroundings
+	Impersonation = configuration.Impersonation
+	Child         = configuration.Child
+	About         = configuration.About
+	Broken        = configuration.Broken
+	Limits        = configuration.Limits
 )
 
 // A Hub serves any number of clients with one set of child servers.
@@ -131,8 +131,8 @@ type Audit = record.Settings
 // clients cannot ask.
 func (h *Hub) Terminal() *approval.Terminal { return &h.terminal }
 
-// An Applied describes what Apply did to children, by name, in the order of hub.json.
-type Applied struct {
+// A ReloadReport describes what Apply did to children, by name, in the order of hub.json.
+type ReloadReport struct {
 	Generation                 uint64
 	Added, Replaced, Untouched []string
 	Removed                    []string // in the old order
@@ -148,16 +148,16 @@ type Applied struct {
 //
 // What Settings.keepFrom names and Limits.Starting stay New's; Limits.Frame
 // and Limits.Calls hold for the sessions that begin later.
-func (h *Hub) Apply(ctx context.Context, cfg Config) (Applied, error) {
+func (h *Hub) Apply(ctx context.Context, cfg Config) (ReloadReport, error) {
 	done, err := h.beginReplacing(ctx)
 	if err != nil {
-		return Applied{}, err
+		return ReloadReport{}, err
 	}
 	defer done()
 	old := h.currentConfiguration()
 	conf, err := configuration.New(cfg, h.ownTools, old)
 	if err != nil {
-		return Applied{}, err
+		return ReloadReport{}, err
 	}
 	h.followConfiguration(conf)
 	h.telemetry.ForgetServerNames()
@@ -185,8 +185,8 @@ func (h *Hub) followConfiguration(conf *configuration.Configuration) {
 }
 
 // diffConfigurations tells conf and old apart.
-func diffConfigurations(conf, old *configuration.Configuration) Applied {
-	a := Applied{Generation: conf.Number}
+func diffConfigurations(conf, old *configuration.Configuration) ReloadReport {
+	a := ReloadReport{Generation: conf.Number}
 	for _, name := range conf.ChildNames() {
 		was := old.Child(name)
 		switch {

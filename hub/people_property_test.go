@@ -53,7 +53,7 @@ func connectAs(t testing.TB, h *Hub, who principal.Principal) *testClient {
 // openAs opens a session of someone over stdio.
 func openAs(t testing.TB, h *Hub, who principal.Principal) *testClient {
 	t.Helper()
-	return openIn(t, h, Surroundings{Impersonate: &As{Principal: who}})
+	return openIn(t, h, Surroundings{Impersonate: &Impersonation{Principal: who}})
 }
 
 // openIn opens a session over stdio in some surroundings.

@@ -21,8 +21,8 @@ func (e *NotServedError) Error() string {
 	return fmt.Sprintf("%s is not served: %s", e.Server, e.Reason)
 }
 
-// Restarted is what Restart has done. JSON.
-type Restarted struct {
+// RestartReport is what Restart has done. JSON.
+type RestartReport struct {
 	Processes int      `json:"processes"`          // that ran, or were to, and have ended or end with their calls
 	Ready     int      `json:"ready"`              // that run in their place
 	Error     string   `json:"error,omitempty"`    // why others do not
@@ -34,8 +34,8 @@ type Restarted struct {
 // failures before count no longer. It waits until there is a new process for each that
 // there was, or it is known why there is none. If there was none, the next call starts
 // it.
-func (h *Hub) Restart(ctx context.Context, name string) (Restarted, error) {
-	var r Restarted
+func (h *Hub) Restart(ctx context.Context, name string) (RestartReport, error) {
+	var r RestartReport
 	start, served, err := h.replaceChild(ctx, name)
 	if err != nil {
 		return r, err

@@ -27,7 +27,7 @@ func TestRestart(t *testing.T) {
 	c.raw("tools/call", toolCall("other__echo", `{}`))
 	was, beside := pid(t, h, "kid"), pid(t, h, "other")
 
-	if r, err := h.Restart(t.Context(), "kid"); err != nil || !reflect.DeepEqual(r, Restarted{Processes: 1, Ready: 1}) {
+	if r, err := h.Restart(t.Context(), "kid"); err != nil || !reflect.DeepEqual(r, RestartReport{Processes: 1, Ready: 1}) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	c.raw("tools/call", toolCall("kid__echo", `{}`))
@@ -58,7 +58,7 @@ func TestRestartDuringACall(t *testing.T) {
 		done := make(chan string)
 		go func() { done <- c.raw("tools/call", toolCall("kid__progress", `{"Steps":1,"Every":60000000000}`)) }()
 		synctest.Wait()
-		if r, err := h.Restart(context.Background(), "kid"); !reflect.DeepEqual(r, Restarted{Processes: 1, Ready: 1}) || err != nil {
+		if r, err := h.Restart(context.Background(), "kid"); !reflect.DeepEqual(r, RestartReport{Processes: 1, Ready: 1}) || err != nil {
 			t.Errorf("%+v, %v", r, err)
 		}
 		c.tagged(s, "kid", "after")

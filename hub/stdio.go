@@ -62,7 +62,7 @@ func closeBoth(in io.Closer, out io.Writer) error {
 func (h *Hub) serveStdio(ctx context.Context, in io.ReadCloser, out io.Writer, a *surroundings.Attachment, of *Surroundings) error {
 	as := of.Impersonate
 	if as == nil {
-		as = &As{Principal: principal.User()}
+		as = &Impersonation{Principal: principal.User()}
 	}
 	o := sessionOptions{principal: as.Principal, local: true, attachment: a, toolsets: h.toolsetsOf(of, as)}
 	if a != nil && a.Surroundings.Kept != nil {
@@ -94,7 +94,7 @@ func (h *Hub) serveStdio(ctx context.Context, in io.ReadCloser, out io.Writer, a
 
 // toolsetsOf returns what the toolsets of a client in some surroundings are told by, but for its name. A command that shows what a client
 // would get has no project.
-func (h *Hub) toolsetsOf(of *Surroundings, as *As) toolset.Claim {
+func (h *Hub) toolsetsOf(of *Surroundings, as *Impersonation) toolset.Claim {
 	claim, conf := toolset.Claim{Bound: as.Toolsets, Flag: of.Toolsets}, h.currentConfiguration()
 	if dir := cmp.Or(of.Dir, conf.Dir); dir != "" && !conf.Inspect { // a reload may name its project
 		claim.Dirs = []string{dir}

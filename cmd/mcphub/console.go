@@ -137,7 +137,7 @@ func (c *consoleSource) restartServer(ctx context.Context, socket, server string
 	if err != nil {
 		return "", err
 	}
-	report := restartReport{Server: server, Hubs: []restartHub{{Restarted: done}}}
+	report := restartReport{Server: server, Hubs: []restartHub{{RestartReport: done}}}
 	if r, err := h.Status(ctx); err == nil {
 		report.Hubs[0].PID = r.PID
 	}

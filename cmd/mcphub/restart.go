@@ -53,8 +53,8 @@ type restartReport struct {
 
 type restartHub struct {
 	PID int `json:"pid"`
-	hub.Restarted
-	Sessions []namedSession `json:"sessions,omitempty"` // Restarted's
+	hub.RestartReport
+	Sessions []namedSession `json:"sessions,omitempty"` // shown instead of those of RestartReport
 }
 
 func restartServer(ctx context.Context, say io.Writer, path, name string) (restartReport, error) {
@@ -79,11 +79,11 @@ func restartServer(ctx context.Context, say io.Writer, path, name string) (resta
 	}
 	for _, h := range on {
 		r := restartHub{PID: h.report.PID}
-		if r.Restarted, err = h.Restart(ctx, name); err != nil {
+		if r.RestartReport, err = h.Restart(ctx, name); err != nil {
 			r.Error = err.Error()
 		}
 		clients := clientsOf(&h.report)
-		for _, id := range r.Restarted.Sessions {
+		for _, id := range r.RestartReport.Sessions {
 			r.Sessions = append(r.Sessions, namedSession{id, clients[id]})
 		}
 		done.Hubs = append(done.Hubs, r)

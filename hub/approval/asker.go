@@ -42,7 +42,7 @@ type Answer struct {
 	notAsked bool   // no one could be asked: it tells nothing about what a person wants
 	late     bool   // no one has answered in time
 	closed   bool   // the question was closed without an answer: a no, unless others are asked too
-	others   *others
+	others   *remainingAskers
 }
 
 // Unanswered returns the answer if no one has answered in time.

@@ -15,21 +15,21 @@ import (
 // errElsewhere is why a question is taken back that someone else has answered.
 var errElsewhere = errors.New("the question was answered elsewhere")
 
-// All asks all of them at once. The first yes counts, and so does a no of any, also one that comes
+// AskAll asks all of them at once. The first yes counts, and so does a no of any, also one that comes
 // after a yes and before the request is sent. One who closes the question without an answer leaves it
 // to the others: some clients do so by themselves. The one who has not answered by then is told: their
 // question is taken back. It needs at least one.
-func All(askers ...Asker) Asker {
+func AskAll(askers ...Asker) Asker {
 	if len(askers) == 1 {
 		return askers[0]
 	}
-	return several(askers)
+	return askerGroup(askers)
 }
 
-type several []Asker
+type askerGroup []Asker
 
 // Who names all of them.
-func (s several) Who() string {
+func (s askerGroup) Who() string {
 	names := make([]string, len(s))
 	for i, a := range s {
 		names[i] = a.Who()
@@ -37,11 +37,11 @@ func (s several) Who() string {
 	return strings.Join(names, ", ")
 }
 
-// Ask returns with the first yes or no. After a yes the others are still asked: see [others].
-func (s several) Ask(ctx context.Context, q *Question) Answer {
+// Ask returns with the first yes or no. After a yes the others are still asked: see [remainingAskers].
+func (s askerGroup) Ask(ctx context.Context, q *Question) Answer {
 	asking, takeBack := context.WithCancelCause(ctx)
 	answers := make(chan Answer, len(s))
-	o := &others{takeBack: takeBack, answers: answers, left: len(s)}
+	o := &remainingAskers{takeBack: takeBack, answers: answers, left: len(s)}
 	for _, a := range s {
 		go func() {
 			given := askGuarded(asking, a, q)
@@ -89,12 +89,12 @@ func askGuarded(ctx context.Context, a Asker, q *Question) (given Answer) {
 // isNo reports whether a person has not allowed it.
 func (a *Answer) isNo() bool { return a.offer == nil && !a.notAsked && !a.late && !a.closed }
 
-// others are those who can still answer when one has said yes. A no of theirs counts until
+// remainingAskers are those who can still answer when one has said yes. A no of theirs counts until
 // close. nil: no one can.
-type others struct {
+type remainingAskers struct {
 	takeBack context.CancelCauseFunc
-	answers  <-chan Answer // one of each
-	same     *others       // who can be asked still of those who have said yes themselves
+	answers  <-chan Answer    // one of each
+	same     *remainingAskers // who can be asked still of those who have said yes themselves
 
 	mu   sync.Mutex
 	left int // answers that have not come
@@ -103,7 +103,7 @@ type others struct {
 }
 
 // keepQuestion has the question stand until close, which calls end; false if no one else was asked.
-func (o *others) keepQuestion(end func()) bool {
+func (o *remainingAskers) keepQuestion(end func()) bool {
 	if o == nil {
 		return false
 	}
@@ -111,7 +111,7 @@ func (o *others) keepQuestion(end func()) bool {
 	return true
 }
 
-func (o *others) nextAnswer() Answer {
+func (o *remainingAskers) nextAnswer() Answer {
 	given := <-o.answers
 	o.left--
 	return given
@@ -119,7 +119,7 @@ func (o *others) nextAnswer() Answer {
 
 // closeQuestion takes the question back from who has not answered it, and returns when all of them
 // have it no more. no is the answer of who has said no before that; nil: no one has.
-func (o *others) closeQuestion() (no *Answer) {
+func (o *remainingAskers) closeQuestion() (no *Answer) {
 	if o == nil {
 		return nil
 	}

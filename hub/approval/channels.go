@@ -29,8 +29,8 @@ func (f Channels) Local() Channels { return Channels{Terminal: f.Terminal, Conso
 // String names them, with commas between.
 func (f Channels) String() string { return strings.Join(f.channelNames(), ", ") }
 
-// elsewhere has the channels that need no client: at which place a person answers, and by which command.
-var elsewhere = [...]struct{ name, place, command string }{
+// channelPlaces has the channels that need no client: at which place a person answers, and by which command.
+var channelPlaces = [...]struct{ name, place, command string }{
 	{AskedTerminal, "at a terminal of the hub's user", "mcphub approve"},
 	{AskedConsole, "on the page of the hub's console", "mcphub console"},
 }
@@ -39,7 +39,7 @@ var elsewhere = [...]struct{ name, place, command string }{
 // by which commands; "" for nowhere. A model may read the places, but no command.
 func answerPlaces(who string) (places, commands string) {
 	var at, by []string
-	for _, e := range elsewhere {
+	for _, e := range channelPlaces {
 		if strings.Contains(who, e.name) {
 			at, by = append(at, e.place), append(by, e.command)
 		}

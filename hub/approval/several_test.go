@@ -31,7 +31,7 @@ func askingBoth(t *testing.T, test func(b *both)) {
 				return ""
 			}
 		}
-		s.all = All(s.asker, b.term.Asker(Pending{Session: "s"}, Channels{Client: true, Terminal: true, Console: true}, false, zerolog.Nop()))
+		s.all = AskAll(s.asker, b.term.Asker(Pending{Session: "s"}, Channels{Client: true, Terminal: true, Console: true}, false, zerolog.Nop()))
 		test(b)
 	})
 }
@@ -269,7 +269,7 @@ func TestAnAnswerAfterTheTime(t *testing.T) {
 func TestOneWhoCannotBeAsked(t *testing.T) {
 	t.Parallel()
 	askingBoth(t, func(b *both) {
-		b.all = All(unable{}, b.term.Asker(Pending{}, Channels{Client: true, Terminal: true}, false, zerolog.Nop()))
+		b.all = AskAll(unable{}, b.term.Asker(Pending{}, Channels{Client: true, Terminal: true}, false, zerolog.Nop()))
 		done := make(chan string, 1)
 		go func() { done <- b.call("echo", reading("/data/one/1.txt")).make(b.Context()) }()
 		synctest.Wait()
@@ -278,7 +278,7 @@ func TestOneWhoCannotBeAsked(t *testing.T) {
 			b.Error(err)
 		}
 		b.wants(done, "")
-		b.all = All(unable{}, unable{})
+		b.all = AskAll(unable{}, unable{})
 		b.refused(b.call("echo", reading("/data/two/2.txt")), "it cannot ask; it cannot ask")
 	})
 }
@@ -316,7 +316,7 @@ func TestAClientThatCloses(t *testing.T) {
 func TestAskingThatPanics(t *testing.T) {
 	t.Parallel()
 	askingBoth(t, func(b *both) {
-		b.all = All(broken{}, b.term.Asker(Pending{}, Channels{Client: true, Terminal: true}, false, zerolog.Nop()))
+		b.all = AskAll(broken{}, b.term.Asker(Pending{}, Channels{Client: true, Terminal: true}, false, zerolog.Nop()))
 		done := make(chan string, 1)
 		go func() { done <- b.call("echo", reading("/data/one/1.txt")).make(b.Context()) }()
 		synctest.Wait()

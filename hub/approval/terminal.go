@@ -355,7 +355,7 @@ func (a atTerminal) Ask(ctx context.Context, q *Question) Answer {
 		}
 	}
 	if given.offer != nil { // a no that comes here before the request is sent counts too
-		given.others = &others{takeBack: func(error) { away(true) }, answers: answer, left: 1}
+		given.others = &remainingAskers{takeBack: func(error) { away(true) }, answers: answer, left: 1}
 	}
 	return given
 }

@@ -95,7 +95,7 @@ func (e *approvalCaller) Asker(context.Context) approval.Asker {
 	if len(all) == 0 {
 		return approval.Nobody{From: named}
 	}
-	return approval.All(all...)
+	return approval.AskAll(all...)
 }
 
 // AwaitServed waits until the session's children have been given the grants of a

@@ -23,14 +23,14 @@ func (n Names) WithDefaults() Names {
 	return n
 }
 
-// Longest is the most bytes of a name that clients of today take. A Max above it is for clients that take whatever the protocol allows.
-const Longest = 64
+// MaxToolName is the most bytes of a name that clients of today take. A Max above it is for clients that take whatever the protocol allows.
+const MaxToolName = 64
 
 // isAcceptable reports whether every client takes the characters of a tool's own name. The protocol allows . and / too, but some models
 // refuse each prompt that has such a tool.
 func (n Names) isAcceptable(name string) bool {
 	signs := "_-"
-	if n.Max > Longest {
+	if n.Max > MaxToolName {
 		signs = "_-./"
 	}
 	for i := 0; i < len(name); i++ {

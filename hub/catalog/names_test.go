@@ -33,9 +33,9 @@ func TestExposedNames(t *testing.T) {
 			t.Errorf("%q is not a name that every client takes", got)
 		}
 	}
-	for _, most := range []int{Longest, Longest + 1} {
+	for _, most := range []int{MaxToolName, MaxToolName + 1} {
 		n := Names{Max: most}.WithDefaults()
-		if got := n.exposedName("fs", "fs__", "a.b/c"); (got == "fs__a.b/c") != (most > Longest) {
+		if got := n.exposedName("fs", "fs__", "a.b/c"); (got == "fs__a.b/c") != (most > MaxToolName) {
 			t.Errorf("names.max %d: %q", most, got)
 		}
 	}

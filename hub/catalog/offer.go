@@ -49,7 +49,7 @@ func (b *Builder) Read(name string, raw *offers.Offer) *Offer {
 	withheld := b.cfg.Pins.Withheld(name, raw)
 	for i, entry := range raw.Entries[offers.Tools] {
 		t, reason := b.makeTool(child, raw, entry)
-		if reason == hidden {
+		if reason == excludedByOperator {
 			out.Hidden = append(out.Hidden, t.Remote)
 			continue
 		}

@@ -47,8 +47,8 @@ type Tool struct {
 // cheapDefinition is the longest definition, in bytes, that is cheap to check by.
 const cheapDefinition = 16 << 10
 
-// hidden is the reason of a tool that the operator does not want.
-const hidden = "excluded by hub.json"
+// excludedByOperator is the reason of a tool that the operator does not want.
+const excludedByOperator = "excluded by hub.json"
 
 // makeTool makes a Tool of one entry of a child's list, or reports why not.
 func (b *Builder) makeTool(child *Child, offer *offers.Offer, raw []byte) (*Tool, string) {
@@ -62,7 +62,7 @@ func (b *Builder) makeTool(child *Child, offer *offers.Offer, raw []byte) (*Tool
 	}
 	t := &Tool{Child: child.Name, Remote: remote, Offer: offer, by: b, entry: raw, alias: child.Words.Rename[remote]}
 	if !child.wantsTool(remote) {
-		return t, hidden
+		return t, excludedByOperator
 	}
 	def, mended, err := definition.Check(offers.Tools, given)
 	if err != nil {
@@ -125,8 +125,8 @@ func (t *Tool) olderDef(ids map[string]string) []byte {
 }
 
 // makesTasks reports whether a child said that calls of its tools can be tasks
-// (2025-11-25). The hub says so for all of them, so it is the definition of each tool
-// that says it for its own.
+// (2025-11-25). The hub declares tasks once for the tools of all children. So the
+// definition of each tool has to report whether its own calls can be tasks.
 func makesTasks(offer *offers.Offer) bool {
 	requests := jsonrpc.Get(jsonrpc.Get(offer.Capabilities, "tasks"), "requests")
 	return !offer.IsModern() && jsonrpc.Get(jsonrpc.Get(requests, "tools"), "call") != nil

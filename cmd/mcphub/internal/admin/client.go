@@ -115,8 +115,8 @@ func (h Hub) Reload(ctx context.Context) error {
 }
 
 // Restart has the hub start a server again, and waits until it has.
-func (h Hub) Restart(ctx context.Context, server string) (hub.Restarted, error) {
-	return askHub[hub.Restarted](ctx, h, writeTime, http.MethodPost, "/restart?server="+url.QueryEscape(server), nil)
+func (h Hub) Restart(ctx context.Context, server string) (hub.RestartReport, error) {
+	return askHub[hub.RestartReport](ctx, h, writeTime, http.MethodPost, "/restart?server="+url.QueryEscape(server), nil)
 }
 
 // EndSessions has the hub end the session with this id, or all sessions of this principal, and returns the sessions that it has found.

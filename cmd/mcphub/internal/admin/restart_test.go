@@ -21,12 +21,12 @@ func TestRestartAndPlan(t *testing.T) {
 		Tools: func() []status.ServerTools {
 			return []status.ServerTools{{Server: "kid", Tokens: 7, Tools: []status.OfferedTool{{Tool: status.Tool{ToolName: "look"}, Tokens: 7}}, Hidden: []string{"drop"}}}
 		},
-		Restart: func(_ context.Context, server string) (hub.Restarted, error) {
+		Restart: func(_ context.Context, server string) (hub.RestartReport, error) {
 			asked = append(asked, server)
 			if server == "gone & away" {
-				return hub.Restarted{}, errors.New("it is not served")
+				return hub.RestartReport{}, errors.New("it is not served")
 			}
-			return hub.Restarted{Processes: 2, Ready: 1}, nil
+			return hub.RestartReport{Processes: 2, Ready: 1}, nil
 		},
 		EndSessions: func(_ context.Context, id, principal string) []hub.EndedSession {
 			asked = append(asked, id+"/"+principal)

@@ -52,7 +52,7 @@ type Config struct {
 	// Reload reads hub.json again, as far as a person has accepted it.
 	Reload func(ctx context.Context) error
 	// Restart starts a server again.
-	Restart func(ctx context.Context, server string) (hub.Restarted, error)
+	Restart func(ctx context.Context, server string) (hub.RestartReport, error)
 	// EndSessions ends the sessions with this id, and of this principal.
 	EndSessions func(ctx context.Context, id, principal string) []hub.EndedSession
 	// Plan reports what a reload would do if hub.json read as this file does; "": as

@@ -175,7 +175,7 @@ func waitingError(waiting string) error {
 
 // attemptReload loads, checks, wires and applies. applied is nil where what may be in force
 // is in force.
-func (r *reloader) attemptReload(ctx context.Context) (setup.AcceptedConfig, *hub.Applied, error) {
+func (r *reloader) attemptReload(ctx context.Context) (setup.AcceptedConfig, *hub.ReloadReport, error) {
 	if fi, err := os.Stat(r.loaded.Path); err == nil && !fi.Mode().IsRegular() && !fi.IsDir() {
 		return setup.AcceptedConfig{}, nil, fmt.Errorf("configuration %s is no regular file; what was read from it at the start stays in force", r.loaded.Path)
 	}

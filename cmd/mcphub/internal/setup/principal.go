@@ -38,14 +38,14 @@ func Principal(f *config.File, name string) (principal.Principal, bool) {
 // without any, in the ones that its token has there. nil is the user of this machine, whose name is "".
 //
 // A ceiling or toolsets that come from another claim than the groups cannot be told: the call is then judged without them.
-func ViewAs(f *config.File, name string, groups []string) (*hub.As, error) {
+func ViewAs(f *config.File, name string, groups []string) (*hub.Impersonation, error) {
 	if name == "" {
 		if len(groups) > 0 {
 			return nil, exit.Errorf(exit.Usage, "--as-group needs --as, the name of who is in the group")
 		}
 		return nil, nil
 	}
-	as := &hub.As{}
+	as := &hub.Impersonation{}
 	if name != principal.Nobody {
 		var known bool
 		if as.Principal, known = Principal(f, name); !known {

@@ -54,7 +54,7 @@ func prefixOf(file *config.File, s *config.Server) string {
 	switch {
 	case s.Prefix != nil:
 		return *s.Prefix
-	case file.Names.Max <= catalog.Longest: // of other clients some refuse each prompt that has a tool with a dot in its name
+	case file.Names.Max <= catalog.MaxToolName: // of other clients some refuse each prompt that has a tool with a dot in its name
 		return strings.ReplaceAll(s.Name, ".", "_") + file.Names.Separator
 	}
 	return s.Name + file.Names.Separator
