@@ -402,7 +402,7 @@ func TestHeadersThatHaveChanged(t *testing.T) {
 
 // A list that an answer of the child does not agree with is read again, and a call that waits for it goes on when it is in force. A child
 // that gives such answers without end is read a few times.
-func TestDoubt(t *testing.T) {
+func TestAListThatAnAnswerContradictsIsReadAgain(t *testing.T) {
 	t.Parallel()
 	const tools, most = offers.Lists(1 << offers.Tools), 2 * time.Second
 	follows(t, announces, func(t *testing.T, k *kid, l *lister) {
@@ -464,7 +464,7 @@ func TestAwaitIsBounded(t *testing.T) {
 }
 
 // What was not read for so long is read again, and nothing else.
-func TestRefresh(t *testing.T) {
+func TestOnlyListsThatAreOldAreReadAgain(t *testing.T) {
 	t.Parallel()
 	const both = 1<<offers.Tools | 1<<offers.Prompts
 	follows(t, announces, func(t *testing.T, k *kid, l *lister) {

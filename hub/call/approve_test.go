@@ -170,7 +170,7 @@ func TestTheTerminalIsAsked(t *testing.T) {
 
 // No person is asked about a completion or a notification, and neither is sent. A person is asked about a prompt, and what
 // they said no to is not sent.
-func TestWhatNobodyIsAskedAbout(t *testing.T) {
+func TestNoPersonIsAskedAboutACompletionOrANotification(t *testing.T) {
 	asking(t, func(s *stage) {
 		s.answering(no)
 		outside := filepath.Join(s.outside, "a.txt")

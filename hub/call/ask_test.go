@@ -25,7 +25,7 @@ import (
 )
 
 // A child's question goes to the client of the request that it belongs to, or to the client of the session if it belongs to none.
-func TestWhomAChildAsks(t *testing.T) {
+func TestAQuestionGoesToTheClientOfItsRequest(t *testing.T) {
 	t.Parallel()
 	on(t, kid(fastKid), func(s *stage) {
 		s.client.form = true
@@ -139,7 +139,7 @@ func TestRootsThatAChildAsksFor(t *testing.T) {
 }
 
 // Roots that are being given by another call are waited for too.
-func TestRootsThatAreOnTheirWay(t *testing.T) {
+func TestRootsOfAnotherCallAreAwaited(t *testing.T) {
 	fetching(t, func(s *stage, _ <-chan string) {
 		s.client.canFetch = false
 		s.instances.rootsGiven = func() bool { return false }
@@ -217,7 +217,7 @@ func TestACallIsJudgedByRootsThatComeLater(t *testing.T) {
 }
 
 // A request about what the session has already is passed on without being judged, under the hub's token.
-func TestRelay(t *testing.T) {
+func TestARequestAboutATaskIsPassedOnUnjudged(t *testing.T) {
 	t.Parallel()
 	on(t, kid(fastKid), func(s *stage) {
 		lease := s.instances.TryAcquire(s.inForce.InForce(), "kid")

@@ -12,7 +12,7 @@ import (
 
 // A request is split, and goes through the steps. What is inside the roots of the client reaches the child, and its
 // answer comes back; what is outside is denied, and none of it is sent.
-func TestSteps(t *testing.T) {
+func TestACallInsideTheRootsIsSentAndOneOutsideIsDenied(t *testing.T) {
 	t.Parallel()
 	on(t, kid(childtest.Script{}), func(s *stage) {
 		s.want(s.tool(echo(reading(filepath.Join(s.root, "a.txt")))), "a.txt", "!isError")

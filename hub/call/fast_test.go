@@ -24,7 +24,7 @@ var fastKid = childtest.Script{Asks: true}
 
 // A call that waits for nothing but its answer is made on the fast path, with what the waiting path would send and record. Then
 // nothing is held for it.
-func TestTheFastPath(t *testing.T) {
+func TestTheFastPathSendsAndRecordsAsTheWaitingPath(t *testing.T) {
 	t.Parallel()
 	with := kid(fastKid)
 	with.recorded = true
@@ -45,7 +45,7 @@ func TestTheFastPath(t *testing.T) {
 }
 
 // What would have to wait, or takes more than the fast path has, is left to the waiting path: nothing is sent or held.
-func TestWhatTheFastPathLeaves(t *testing.T) {
+func TestWhatWouldWaitIsLeftToTheWaitingPath(t *testing.T) {
 	t.Parallel()
 	plain := echo(`{"a":1}`)
 	within := func(s *stage) string { return echo(reading(filepath.Join(s.root, "a.txt"))) }
@@ -114,7 +114,7 @@ func TestWhatTheFastPathLeaves(t *testing.T) {
 }
 
 // A tool whose schema takes time to check is not called on a read loop. Control: it is called there if no other request waits.
-func TestACostlyTool(t *testing.T) {
+func TestACostlyToolIsNotCalledOnAReadLoop(t *testing.T) {
 	defining(t, func(s *stage, define func(string)) {
 		define(`{"type":"object","properties":{"a":{"type":"string","pattern":"^(a+)+$"}}}`)
 		s.relist()
@@ -239,7 +239,7 @@ func TestACallThatNobodyWaitsFor(t *testing.T) {
 }
 
 // A call that cannot be recorded is not sent if the record is required. Control: it is sent if the record is not required.
-func TestWhatCannotBeRecorded(t *testing.T) {
+func TestACallThatCannotBeRecordedIsNotSent(t *testing.T) {
 	t.Parallel()
 	for _, required := range []bool{true, false} {
 		with := kid(fastKid)
@@ -262,7 +262,7 @@ func TestWhatCannotBeRecorded(t *testing.T) {
 }
 
 // A child that says nothing for its time has the call end, and one that dies as well.
-func TestACallWithoutAnAnswer(t *testing.T) {
+func TestACallEndsIfItsChildIsSilentOrDies(t *testing.T) {
 	t.Parallel()
 	with := kid(fastKid)
 	with.recorded = true
@@ -296,7 +296,7 @@ func TestQuestionsEndWithACall(t *testing.T) {
 }
 
 // An error of the child is passed on as it is. One that its client answers with is told to the child.
-func TestErrorsOfAChild(t *testing.T) {
+func TestErrorsOfAChildArePassedOnUnchanged(t *testing.T) {
 	t.Parallel()
 	on(t, kid(fastKid), func(s *stage) {
 		s.client.form = true

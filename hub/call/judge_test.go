@@ -63,7 +63,7 @@ func TestACallThatAReloadOvertakes(t *testing.T) {
 }
 
 // A call that its client gives up does not wait until a reload is in force.
-func TestGivenUpAmidAReload(t *testing.T) {
+func TestACallThatIsGivenUpDoesNotAwaitAReload(t *testing.T) {
 	t.Parallel()
 	on(t, kid(childtest.Script{}), func(s *stage) {
 		ctx, giveUp := context.WithTimeout(s.Context(), time.Second)
@@ -122,7 +122,7 @@ func TestNothingIsStartedForWhatIsDenied(t *testing.T) {
 }
 
 // A call of a child that the rules deny altogether is answered with the rule, and no process is asked for.
-func TestADeniedChild(t *testing.T) {
+func TestADeniedChildIsNotStarted(t *testing.T) {
 	t.Parallel()
 	with := kid(childtest.Script{})
 	with.rules, with.unknown = []policy.Rule{{Name: "none", Then: policy.Deny, Servers: []string{"kid"}}}, true
@@ -138,7 +138,7 @@ func TestADeniedChild(t *testing.T) {
 }
 
 // What the client says about its roots ends a call at each place where it is asked, and nothing is sent.
-func TestTheClientEndsACall(t *testing.T) {
+func TestAnErrorAboutRootsEndsACallUnsent(t *testing.T) {
 	t.Parallel()
 	why := errors.New("roots are needed first")
 	for name, set := range map[string]func(s *stage){
@@ -279,7 +279,7 @@ func TestARelativePathStartsFromNoFile(t *testing.T) {
 }
 
 // A root that comes into being makes a call pass that would have been denied.
-func TestARootThatComesIntoBeing(t *testing.T) {
+func TestARootThatIsMadeLaterLetsACallPass(t *testing.T) {
 	t.Parallel()
 	on(t, kid(childtest.Script{}), func(s *stage) {
 		late := filepath.Join(filepath.Dir(s.root), "late")
@@ -444,7 +444,7 @@ func TestTheDefinitionOfTheChildCounts(t *testing.T) {
 }
 
 // A tool whose definition cannot be read any more is not called, and the reason is told.
-func TestADefinitionThatBreaks(t *testing.T) {
+func TestAToolWhoseDefinitionBreaksIsNotCalled(t *testing.T) {
 	defining(t, func(s *stage, define func(string)) {
 		define(`"nonsense"`)
 		before := len(s.children.sent("tools/call"))
@@ -484,7 +484,7 @@ func TestADefinitionThatChangesAgainAndAgain(t *testing.T) {
 
 // A call that the schema of an earlier time refuses is judged by the schema of now, while the child has not listed its tools in this session. Control:
 // the schema is the same.
-func TestASchemaOfAnEarlierTime(t *testing.T) {
+func TestACallIsJudgedByTheSchemaOfNow(t *testing.T) {
 	defining(t, func(s *stage, define func(string)) {
 		const wide, narrow = `{"type":"object","properties":{"mode":{"type":"string"}}}`, `{"type":"object","properties":{"mode":{"enum":["safe"]}}}`
 		define(narrow)

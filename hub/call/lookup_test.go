@@ -301,7 +301,7 @@ func TestAResourceOfAChildThatIsDown(t *testing.T) {
 }
 
 // Of what the children say that do not have a resource, the likeliest one's counts that knows the request at all.
-func TestWhatIsSaidOfAResource(t *testing.T) {
+func TestTheLikeliestChildAnswersForAResource(t *testing.T) {
 	t.Parallel()
 	on(t, two(childtest.Script{Offers: `{"resources":{}}`}, childtest.Script{Library: true}), func(s *stage) {
 		// kid says that it does not know the method.

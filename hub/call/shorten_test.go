@@ -246,7 +246,7 @@ func TestPreview(t *testing.T) {
 }
 
 // What a session may see of what a child wrote is what its own wrote.
-func TestStderrOfOthers(t *testing.T) {
+func TestASessionSeesTheStderrOfItsOwnChildAlone(t *testing.T) {
 	t.Parallel()
 	on(t, kid(childtest.Script{}), func(s *stage) {
 		st := s.offering.ChildStatus("kid")

@@ -33,9 +33,9 @@ func (s *stage) letOneCall() {
 	s.Turns.Set(map[string]turns.Limits{"kid": {All: turns.Bound{Calls: 1, Queue: 5}}})
 }
 
-// TestWhoWaitsHasNoTurn: a call whose turn has come, and that then waits for its client, a person or a process, does not keep others
+// TestACallThatWaitsAgainGivesItsTurnBack: a call whose turn has come, and that then waits for its client, a person or a process, does not keep others
 // from the server, and takes another turn afterwards. Control: a call that is with its server keeps the others waiting.
-func TestWhoWaitsHasNoTurn(t *testing.T) {
+func TestACallThatWaitsAgainGivesItsTurnBack(t *testing.T) {
 	t.Parallel()
 	const logInTo = "https://login.example/"
 	var goOn chan struct{} // of the test that runs: closed when what is waited for comes
@@ -128,8 +128,8 @@ func TestWhoWaitsHasNoTurn(t *testing.T) {
 	}
 }
 
-// TestWhoWaitsAgainAndAgain: a call that has to wait each time its turn has come keeps its turn in the end.
-func TestWhoWaitsAgainAndAgain(t *testing.T) {
+// TestACallThatWaitsEachTimeKeepsItsTurnInTheEnd: a call that has to wait each time its turn has come keeps its turn in the end.
+func TestACallThatWaitsEachTimeKeepsItsTurnInTheEnd(t *testing.T) {
 	t.Parallel()
 	on(t, kid(childtest.Script{}), func(s *stage) {
 		s.letOneCall()

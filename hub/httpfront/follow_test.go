@@ -158,7 +158,7 @@ func TestNobodyEntersByFormerSettings(t *testing.T) {
 }
 
 // How long a session may be idle, and what one principal may have, follow the settings.
-func TestBoundsFollow(t *testing.T) {
+func TestIdleTimeAndLimitsFollowAReload(t *testing.T) {
 	t.Parallel()
 	a, b := token("a", "a-secret"), token("b", "b-secret")
 	hostile(t, Options{Sessions: 4, Tokens: []admission.Token{a}}, func(t *testing.T, h *fakeHub, _ *web, _ *fronttest.Memory) {

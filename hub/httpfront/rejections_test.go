@@ -10,9 +10,9 @@ import (
 	"mcphub/hub/httpfront/admission"
 )
 
-// TestAFloodAtTheDoor: 100,000 requests that are refused are all counted, and 1,000 are told at most; the lines account for all
+// TestAFloodOfRefusalsIsCountedAndToldWithinBounds: 100,000 requests that are refused are all counted, and 1,000 are told at most; the lines account for all
 // of them.
-func TestAFloodAtTheDoor(t *testing.T) {
+func TestAFloodOfRefusalsIsCountedAndToldWithinBounds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		counted := 0
