@@ -18,8 +18,6 @@ import (
 	"mcphub/hub/texts"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
-	"mcphub/internal/methods"
-	"mcphub/internal/mirror"
 	"mcphub/internal/printable"
 )
 
@@ -205,66 +203,6 @@ func (s httpSession) Serve(r *httpfront.Reply, end *jsonrpc.Cancellation, m *jso
 
 func (s httpSession) Notify(m *jsonrpc.Message) {
 	jsonrpc.Guard(s.log, m, func() { s.ServeNotification(m) })
-}
-
-// A modernSession is the Session of all requests of 2026-07-28 that come with one
-// token.
-type modernSession struct{ *Session }
-
-func (s modernSession) Run(ctx context.Context) { _ = s.serveFront(ctx, nil) }
-
-func (s modernSession) Read(m *jsonrpc.Message) (httpfront.ModernRequest, jsonrpc.Answer, bool) {
-	meta, refusal, ok := modern.ReadMeta(m)
-	if !ok {
-		return nil, refusal, false
-	}
-	return &modernRequest{s.Session, m, meta}, jsonrpc.Answer{}, true
-}
-
-// Notify takes in what is no notification of the protocol: this revision has none of
-// clients.
-func (s modernSession) Notify(m *jsonrpc.Message) {
-	if !methods.OfProtocol(m.Method) {
-		jsonrpc.Guard(s.log, m, func() { s.ServeNotification(m) })
-	}
-}
-
-func (s modernSession) Busy() bool { return s.modernServer.IsBusy() || s.sender.Logins.IsPending() }
-func (s modernSession) HangUp()    { s.notifier.HangUp() }
-
-// A modernRequest is one request of 2026-07-28 that was read.
-type modernRequest struct {
-	s    *Session
-	m    *jsonrpc.Message
-	meta modern.Meta
-}
-
-func (r *modernRequest) Mirrors() []mirror.Mark {
-	if tool := r.s.sender.CalledTool(r.m); tool != nil {
-		return tool.Mirrors
-	}
-	return nil
-}
-
-func (r *modernRequest) Elsewhere() (node string, refusal jsonrpc.Answer) {
-	return r.s.modernServer.OtherNode(r.m)
-}
-
-func (r *modernRequest) HasMethod() bool {
-	how := r.s.handlerOf(r.m.Method)
-	if r.m.Method == methods.ListSkills {
-		return r.s.listsSkills()
-	}
-	if how.modern != nil && how.Kind == methods.Extension { // a server may have it, and the request may have been there
-		return len(r.s.sender.Offering.Catalog().Extensions().Speakers(r.m.Method)) > 0
-	}
-	return how.modern != nil
-}
-
-func (r *modernRequest) Serve(ctx context.Context, reply *httpfront.ModernReply) jsonrpc.Answer {
-	return r.s.guardAnswer(r.m, func() jsonrpc.Answer {
-		return r.s.serveWithMeta(client.NewContext(ctx, client.RequestContext{Headers: reply}), r.m, r.meta, reply)
-	})
 }
 
 // serveAndWait answers a request on a goroutine that waits for the answer.

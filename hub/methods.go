@@ -103,7 +103,7 @@ func (h *handler) serveAndRecord(s *Session, ctx context.Context, m *jsonrpc.Mes
 		return s.serveWithSpan(ctx, m, timing, serve)
 	case s.metrics != nil && h.Kind != methods.Extension:
 		a := serve(s, ctx, m)
-		timing.EndRequest(m.Method, record.Result(a.Result, a.Error), a.Error)
+		timing.EndRequest(m.Method, record.ResultWord(a.Result, a.Error), a.Error)
 		return a
 	}
 	return serve(s, ctx, m)
@@ -115,7 +115,7 @@ func (s *Session) serveWithSpan(ctx context.Context, m *jsonrpc.Message, timing 
 	r := client.RequestOf(ctx)
 	r.Timing = &timing
 	a := serve(s, client.NewContext(ctx, r), m)
-	timing.EndRequest(m.Method, record.Result(a.Result, a.Error), a.Error)
+	timing.EndRequest(m.Method, record.ResultWord(a.Result, a.Error), a.Error)
 	return a
 }
 

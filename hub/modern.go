@@ -10,15 +10,18 @@ import (
 	"mcphub/hub/call"
 	"mcphub/hub/client"
 	"mcphub/hub/declaration"
+	"mcphub/hub/httpfront"
 	"mcphub/hub/modern"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
+	"mcphub/internal/mirror"
 	"mcphub/internal/printable"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 )
 
-// This file serves clients of 2026-07-28, for whom package modern is the adapter.
+// This file serves clients of 2026-07-28, for whom package modern is the adapter. A request over HTTP comes to a modernRequest, a
+// request over stdio to serveModern. Both go on with serveWithMeta.
 
 // A modernHost is a Session as package modern needs it.
 type modernHost struct{ *Session }
@@ -61,6 +64,66 @@ func withClient(ctx context.Context, c client.Client) context.Context {
 	r := client.RequestOf(ctx)
 	r.Client = c
 	return client.NewContext(ctx, r)
+}
+
+// A modernSession is the Session of all requests of 2026-07-28 that come with one
+// token.
+type modernSession struct{ *Session }
+
+func (s modernSession) Run(ctx context.Context) { _ = s.serveFront(ctx, nil) }
+
+func (s modernSession) Read(m *jsonrpc.Message) (httpfront.ModernRequest, jsonrpc.Answer, bool) {
+	meta, refusal, ok := modern.ReadMeta(m)
+	if !ok {
+		return nil, refusal, false
+	}
+	return &modernRequest{s.Session, m, meta}, jsonrpc.Answer{}, true
+}
+
+// Notify takes in what is no notification of the protocol: this revision has none of
+// clients.
+func (s modernSession) Notify(m *jsonrpc.Message) {
+	if !methods.OfProtocol(m.Method) {
+		jsonrpc.Guard(s.log, m, func() { s.ServeNotification(m) })
+	}
+}
+
+func (s modernSession) Busy() bool { return s.modernServer.IsBusy() || s.sender.Logins.IsPending() }
+func (s modernSession) HangUp()    { s.notifier.HangUp() }
+
+// A modernRequest is one request of 2026-07-28 that was read.
+type modernRequest struct {
+	s    *Session
+	m    *jsonrpc.Message
+	meta modern.Meta
+}
+
+func (r *modernRequest) Mirrors() []mirror.Mark {
+	if tool := r.s.sender.CalledTool(r.m); tool != nil {
+		return tool.Mirrors
+	}
+	return nil
+}
+
+func (r *modernRequest) Elsewhere() (node string, refusal jsonrpc.Answer) {
+	return r.s.modernServer.OtherNode(r.m)
+}
+
+func (r *modernRequest) HasMethod() bool {
+	how := r.s.handlerOf(r.m.Method)
+	if r.m.Method == methods.ListSkills {
+		return r.s.listsSkills()
+	}
+	if how.modern != nil && how.Kind == methods.Extension { // a server that has the extension may have answered the request
+		return len(r.s.sender.Offering.Catalog().Extensions().Speakers(r.m.Method)) > 0
+	}
+	return how.modern != nil
+}
+
+func (r *modernRequest) Serve(ctx context.Context, reply *httpfront.ModernReply) jsonrpc.Answer {
+	return r.s.guardAnswer(r.m, func() jsonrpc.Answer {
+		return r.s.serveWithMeta(client.NewContext(ctx, client.RequestContext{Headers: reply}), r.m, r.meta, reply)
+	})
 }
 
 // noteModernClient remembers that a client of 2026-07-28 is there, with its first request. Later

@@ -10,12 +10,10 @@ import (
 	"mcphub/children"
 	"mcphub/children/run"
 	"mcphub/hub/client"
-	"mcphub/hub/failure"
 	"mcphub/hub/modern"
 	"mcphub/hub/offering"
 	"mcphub/hub/params"
 	"mcphub/hub/record"
-	"mcphub/hub/rounds"
 	"mcphub/hub/telemetry"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
@@ -27,6 +25,7 @@ import (
 // This file is the fast path: a call of a tool goes through its steps without ever waiting, on the read
 // loop of a client, or on a goroutine of which only the answer is waited for. Waking
 // goroutines costs more than the rest of such a call. Its states are drawn in doc.go.
+// send.go has what follows once such a call is recorded.
 
 // errWouldBlock ends an attempt if the next step would have to wait, or may take
 // its time. Nothing is held; the call is made again from the lookup on.
@@ -225,134 +224,6 @@ func (c *asyncCall) makeContext() {
 	if c.ctx == nil {
 		c.ctx, c.cancel = context.WithCancelCause(c.context(client.NewContext(context.Background(), client.RequestContext{Client: c.client()})))
 	}
-}
-
-// sendAsync sends the call, unless no caller waits for it any more. If there is no room for it at
-// once, a goroutine waits. If the call is given up while it is being sent, OnCancel calls Abandon at
-// once.
-func (c *asyncCall) sendAsync(b *lines.Batch, params [][]byte) {
-	if cause := c.reply.Cause(); cause != nil {
-		c.endCall(jsonrpc.Answer{}, cause)
-		return
-	}
-	pooled, asksAgain := c.pooled, c.body != nil
-	if !asksAgain {
-		c.pooled = nil
-	}
-	c.sent = true
-	c.timing.StartServerTime(c.lease.Protocol())
-	c.started = c.lease.StartCall(&c.call, c, b, methods.CallTool, c.hubToken, params...)
-	if !c.started {
-		c.body = jsonrpc.Join(params)
-		c.makeContext()
-	}
-	c.reply.OnCancel(c)
-	if !c.started {
-		go c.awaitAndEnd(func() (jsonrpc.Answer, error) { return c.sentCall.awaitAnswer(c.ctx) })
-	}
-	if !asksAgain {
-		pooled.freeCall()
-	}
-}
-
-// Abandon gives up a call that is with the child, or waits to be.
-func (c *asyncCall) Abandon(cause error) {
-	if c.cancel != nil {
-		c.cancel(cause)
-	}
-	if c.started {
-		c.call.Abandon(cause)
-	}
-}
-
-// OnResponse takes the answer of the child, on its read loop, behind all progress of
-// the call. If the child asks for more, a goroutine goes on.
-func (c *asyncCall) OnResponse(res *jsonrpc.Response, err error) {
-	switch {
-	case err != nil:
-		c.endCall(jsonrpc.Answer{}, err)
-	case c.body != nil && res.Error == nil && rounds.AsksForInput(res.Result):
-		result := bytes.Clone(res.Result)
-		res.Release()
-		go c.awaitAndEnd(func() (jsonrpc.Answer, error) { return rounds.Continue(c.ctx, c, c.client(), methods.CallTool, result) })
-	default:
-		a := c.Answer(res)
-		todo := c.recordAnswer(a)
-		if todo == (followUp{}) {
-			c.endCall(a, nil)
-			return
-		}
-		a.Detach()
-		go c.settleAndEnd(a, todo)
-	}
-}
-
-// awaitAndEnd ends the call with what answer returns. It is for a goroutine.
-func (c *asyncCall) awaitAndEnd(answer func() (jsonrpc.Answer, error)) {
-	c.guardPanic(func() {
-		a, err := answer()
-		if err == nil {
-			a = c.settleAnswer(c.ctx, a, c.recordAnswer(a))
-		}
-		c.endCall(a, err)
-	})
-}
-
-// settleAndEnd ends the call with what settleAnswer returns. It is for a goroutine.
-func (c *asyncCall) settleAndEnd(a jsonrpc.Answer, todo followUp) {
-	ctx := c.ctx
-	if ctx == nil {
-		ctx = context.Background()
-	}
-	c.guardPanic(func() { c.endCall(c.settleAnswer(ctx, a, todo), nil) })
-}
-
-// guardPanic ends the call if f panics.
-func (c *asyncCall) guardPanic(f func()) {
-	if !jsonrpc.Guard(c.s.Log, &jsonrpc.Message{Method: methods.CallTool, ID: []byte{'0'}}, f) {
-		c.endCall(jsonrpc.Answer{}, errBroken)
-	}
-}
-
-// endCall is the one end of a call: it gives back what the call holds, and has it answered. err is why there is no
-// answer of the child. The client is told about the end of what was asked on account of the call first. Only the
-// first end counts. After a panic another goroutine may still use the attempt, so it is not used again.
-func (c *asyncCall) endCall(a jsonrpc.Answer, err error) {
-	if c.over.Swap(true) {
-		return
-	}
-	if err != nil {
-		sent := func(err error) error { return err }
-		if c.sent {
-			sent = func(err error) error { return &failure.SentError{Err: err} }
-		}
-		a = c.target.failRequest(context.Background(), sent(err))
-		c.word = record.Result(a.Result, a.Error)
-		if gone := c.reply.Cause(); gone != nil {
-			a = failure.AnswerEnded(context.Background(), sent(gone))
-			c.word = audit.ResultCancelled
-		}
-		c.ticket.RecordOutcome(failure.Outcome(err))
-	}
-	c.timing.EndRequest(methods.CallTool, c.word, a.Error)
-	told := c.giveBack(err)
-	if c.cancel != nil {
-		c.cancel(nil)
-	}
-	if c.pooled != nil && err != errBroken && err != audit.ErrGroup {
-		c.pooled.freeCall()
-		c.pooled = nil
-	}
-	if len(told) == 0 {
-		c.reply.Answer(a)
-		return
-	}
-	go func() {
-		for _, told := range told {
-			<-told
-		}
-		c.reply.Answer(a)
-	}()
 }
 
 // A SyncReply takes the answer to a call for a goroutine that waits for it.

@@ -64,7 +64,7 @@ func (w *Writer) FinishRequest(ctx context.Context, req *RequestRecord, a jsonrp
 	if req == nil {
 		return
 	}
-	word := Result(a.Result, a.Error)
+	word := ResultWord(a.Result, a.Error)
 	if !req.recorded {
 		w.recordUnjudged(ctx, req, word)
 	}

@@ -101,8 +101,8 @@ const maxSearched = 64 << 10
 
 var isError = []byte(`"isError"`)
 
-// Result returns the record's word for an answer.
-func Result(result, fault []byte) string {
+// ResultWord returns the record's word for an answer.
+func ResultWord(result, fault []byte) string {
 	switch {
 	case fault != nil || result == nil:
 		return audit.ResultError

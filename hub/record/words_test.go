@@ -24,7 +24,7 @@ func TestWhatBecameOfACall(t *testing.T) {
 		if tc.fault != "" {
 			fault = []byte(tc.fault)
 		}
-		if got := Result(result, fault); got != tc.want {
+		if got := ResultWord(result, fault); got != tc.want {
 			t.Errorf("%.60s: %s, want %s", tc.result, got, tc.want)
 		}
 	}

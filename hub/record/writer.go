@@ -260,7 +260,7 @@ func (t Ticket) RecordOutcome(word string) {
 
 // RecordAnswer records what its server answered, and returns the word for that.
 func (t Ticket) RecordAnswer(a jsonrpc.Answer) (word string) {
-	word = Result(a.Result, a.Error)
+	word = ResultWord(a.Result, a.Error)
 	t.Ticket.RecordOutcome(word)
 	t.timing.EndServerTime(word, a.Error)
 	return word

@@ -28,6 +28,11 @@
 // Conn started has ended. One mutex guards the tables of a Conn; it is a leaf
 // and never held while writing.
 //
+// A request is answered once, and whole. Its id stands in a table from when it is read (admitRequest) until it is
+// answered (freeID): a second request of this id is refused. On the slow path the goroutine of serveRequest
+// answers, and nothing else. On the fast path the first caller of Responder.Answer does (claimAnswer). Each answer
+// is one frame of the lines.Writer, at which one goroutine at a time has the turn to write.
+//
 // A request of the peer may take the fast path instead (Options.Fast): on the
 // read loop, without a goroutine. What the fast path sends is gathered in the
 // read loop's lines.Batch while more lines wait in its buffer.
