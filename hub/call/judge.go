@@ -31,14 +31,14 @@ type attempt struct {
 	child         string
 	scan          *validate.Scan
 	verdict       *validate.Verdict
-	lease         *children.Lease    // nil: nothing was started for it, and it is not allowed
-	approval      *approval.Approval // a person's, of it; nil: none
+	lease         *children.Lease    // nil: no child was started for the call, because the call is not allowed
+	approval      *approval.Approval // what a person has approved of the call; nil: none
 	whyUnapproved string             // why a call that a rule escalates was not approved
-	cwd           string             // without a lease, where the child would work
-	servedRoots   []string           // and with which roots
+	cwd           string             // the directory in which the child would work, if there is no lease
+	servedRoots   []string           // the roots that the child would serve, if there is no lease
 
-	rootsWait     *rootsmgr.Wait // for roots; nil: they do not matter to the verdict
-	roots         rootsmgr.View  // as they are known to the call; zero where none were waited for
+	rootsWait     *rootsmgr.Wait // bounds how long the call waits for roots; nil: roots do not matter to the verdict
+	roots         rootsmgr.View  // the roots that the call is judged by; zero if it did not wait for any
 	mayHaveWaited bool           // the attempt may have waited for its child: the roots are looked at again
 }
 

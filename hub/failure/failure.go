@@ -22,18 +22,18 @@ import (
 type Kind int
 
 const (
-	Other        Kind = iota // a reason of its own
-	Arguments                // they cannot be read, or hold what they may not
+	Other        Kind = iota // none of the kinds below: the text of the error is the reason
+	Arguments                // the arguments cannot be read, or hold what they may not
 	Schema                   // the arguments do not fit the schema of the tool
 	Missing                  // the child has the tool no more
 	Redefined                // the child defines the tool otherwise, again and again
-	NotRecorded              // and hub.json requires that
-	BadAnswer                // it could not be read
-	Abandoned                // no caller waits for it any more
-	SessionEnded             // while roots were waited for
-	NotAvailable             // its child is not
+	NotRecorded              // the decision could not be recorded, and hub.json requires the record
+	BadAnswer                // the answer of the child could not be read
+	Abandoned                // no caller waits for the answer any more
+	SessionEnded             // the session ended while the request waited for roots
+	NotAvailable             // the child cannot be called, or died before it answered
 	TimedOut                 // nothing was heard of the child for too long
-	Cancelled                // while it was with the child
+	Cancelled                // the request was cancelled while it was with the child
 	Limited                  // its server has as many requests as hub.json lets it have
 )
 

@@ -46,7 +46,7 @@ func busyRefusal(reason, text string) *refusal {
 	return &refusal{http.StatusTooManyRequests, reason, text, jsonrpc.CodeInternal, time.Second}
 }
 
-// tooManyRefusal tells a principal at which bound it is, and after how long a new request is worth while.
+// tooManyRefusal returns the refusal of a principal that is at a bound: it names the bound, and after how long another try may succeed.
 func tooManyRefusal(reason string, again time.Duration, text string, args ...any) *refusal {
 	return &refusal{status: http.StatusTooManyRequests, reason: reason, text: fmt.Sprintf(text, args...), again: again}
 }

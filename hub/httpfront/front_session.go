@@ -30,9 +30,9 @@ const (
 	streamWait      = 10 * time.Second // for the client to open a stream that a question can go on
 )
 
-// A FrontSession is the part of the front in one session: the way to its client outside of requests, and what the client holds. Where
-// modernSession is set, it stands for all clients of one token that have no session (modern.go): it
-// counts what they hold, and is told and asked nothing.
+// A FrontSession is what the front has of one session: the way to its client outside of requests, and counts of what the client
+// holds. If modernSession is set, it stands for all clients of one token that have no session (modern.go). Then it counts what
+// they hold, and is told and asked nothing.
 type FrontSession struct {
 	id            string           // Mcp-Session-Id
 	who           admission.Caller // who has opened it

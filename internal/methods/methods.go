@@ -53,15 +53,15 @@ type Kind uint8
 
 // The kinds of methods.
 const (
-	Extension    Kind = iota // what the protocol does not know: the child that has the extension
-	Notification             // no one
-	Question                 // the client, whom a child asks
-	Hub                      // the hub itself
-	List                     // the hub: what is on offer
-	Stream                   // no one for as long as the client listens
-	Task                     // the one who made the task
-	Call                     // a child. It is judged before it is sent
-	Inspection               // this program's own: what would become of a call
+	Extension    Kind = iota // the child that has the extension answers: the protocol does not know the method
+	Notification             // a notification has no answer
+	Question                 // the client answers what a child asks
+	Hub                      // the hub itself answers
+	List                     // the hub answers with what is on offer
+	Stream                   // no answer comes as long as the client listens
+	Task                     // the one who made the task answers
+	Call                     // a child answers. The request is judged before it is sent
+	Inspection               // the hub answers what would become of a call
 )
 
 // A Method is what the protocol says about one.
