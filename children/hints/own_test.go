@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"mcphub/children/hints"
@@ -52,5 +53,27 @@ func TestOwnRefusals(t *testing.T) {
 	m := hints.RemedyFor("s", f, nil)
 	if !slices.Equal(m.Run, hints.Allow("s", sandbox.Write, f.Opens)) {
 		t.Errorf("%q", m.Run)
+	}
+}
+
+// TestANameLikeAFlag: a server whose name looks like a flag stands behind the flags and "--" in each command that is printed.
+func TestANameLikeAFlag(t *testing.T) {
+	t.Parallel()
+	for want, got := range map[string][]string{
+		"learn --confirm --root /r --call get -- -n": hints.Record("-n", []string{"/r"}, "get"),
+		"learn kid --confirm --root /r --call get":   hints.Record("kid", []string{"/r"}, "get"),
+		"learn --root . -- -n":                       hints.Learn("-n", "."),
+		"learn kid --root .":                         hints.Learn("kid", "."),
+		"allow --write -- -n /x /y":                  hints.Allow("-n", sandbox.Read|sandbox.Write, "/x", "/y"),
+		"allow -- -n /x":                             hints.Allow("-n", sandbox.Read, "/x"),
+		"allow kid /x --write":                       hints.Allow("kid", sandbox.Write, "/x"),
+		"allow --write --calls -- -n /x":             hints.AllowCalls("-n", sandbox.Write, "/x"),
+		"allow kid /x --calls":                       hints.AllowCalls("kid", sandbox.Read, "/x"),
+		"restart -- -n":                              hints.RemedyFor("-n", sandbox.Refusal{KeepsRunning: true}, nil).Run,
+		"learn --root /r -- -n":                      hints.RemedyFor("-n", sandbox.Refusal{Sockets: true}, []string{"/r"}).Run,
+	} {
+		if strings.Join(got, " ") != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }

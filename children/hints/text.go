@@ -54,11 +54,24 @@ func (m *Remedy) Told() string {
 // Record returns the words of the command that records what a server opens beyond its sandbox, with roots, at its start and in calls:
 // each names a tool, and its arguments as a JSON object behind the name.
 func Record(server string, roots []string, calls ...string) []string {
-	words := append([]string{"learn", server, "--confirm"}, rootFlags(roots)...)
+	flags := append([]string{"--confirm"}, rootFlags(roots)...)
 	for _, call := range calls {
-		words = append(words, "--call", call)
+		flags = append(flags, "--call", call)
 	}
-	return words
+	return commandFor("learn", server, nil, flags)
+}
+
+// Learn returns the arguments of mcphub that print what a server opens with roots.
+func Learn(server string, roots ...string) []string {
+	return commandFor("learn", server, nil, rootFlags(roots))
+}
+
+// commandFor returns the arguments of mcphub that name a server. A server whose name looks like a flag stands behind the flags.
+func commandFor(command, server string, paths, flags []string) []string {
+	if strings.HasPrefix(server, "-") {
+		return slices.Concat([]string{command}, flags, []string{"--", server}, paths)
+	}
+	return slices.Concat([]string{command, server}, paths, flags)
 }
 
 func rootFlags(roots []string) (words []string) {
@@ -80,14 +93,10 @@ func RemedyFor(server string, f sandbox.Refusal, dirs []string) (m Remedy) {
 	default:
 		m.Named = "the server named it; nothing else did"
 	}
-	var roots []string
-	for _, dir := range dirs {
-		roots = append(roots, "--root", dir)
-	}
 	records := sandbox.CurrentKernel().Asks()
-	again := slices.Concat([]string{"learn", server, "--confirm"}, roots)
+	again := Record(server, dirs)
 	if f.Tool != "" {
-		again = append(again, "--call", f.Tool)
+		again = Record(server, dirs, f.Tool)
 	}
 	switch {
 	case f.Unexplained && records:
@@ -97,15 +106,15 @@ func RemedyFor(server string, f sandbox.Refusal, dirs []string) (m Remedy) {
 			m.Text += `; write the arguments of the call behind the name of the tool, as in --call 'TOOL {"key":"value"}'`
 		}
 	case f.Unexplained:
-		m.Named, m.Run = "", slices.Concat([]string{"learn", server}, roots)
+		m.Named, m.Run = "", Learn(server, dirs...)
 		m.Text = "this runs it once without a sandbox, and prints what it opens; with --call 'TOOL {...}' what it opens for a call"
 	case f.Sockets:
 		m.Named = ""
 		m.Text = `"sandbox": {"sockets": "on"} in its entry opens them: then it reaches D-Bus, docker and ssh-agent, and through them everything. This prints what it needs; with --call 'TOOL {...}' what it needs for a call`
-		m.Run = append([]string{"learn", server}, rootFlags(dirs)...)
+		m.Run = Learn(server, dirs...)
 	case f.KeepsRunning:
 		m.Text = `it keeps state, and was not started anew when that was opened; "sandbox": {"widen": "restart"} in its entry has it started anew each time`
-		m.Run = []string{"restart", server}
+		m.Run = commandFor("restart", server, nil, nil)
 	case f.Opens == "":
 		m.Text = f.Why
 		if f.Tool != "" && records { // without it, no one knows what uses the path
@@ -142,15 +151,17 @@ func formatPointer(pointer string) string {
 
 // Allow returns the arguments of mcphub that open paths to a server.
 func Allow(server string, a sandbox.Access, paths ...string) []string {
-	words := append([]string{server}, paths...)
-	write := []string{"--write"}
-	switch flag := a&sandbox.Write != 0; {
-	case strings.HasPrefix(server, "-") && flag:
-		words = slices.Concat(write, []string{"--"}, words)
-	case strings.HasPrefix(server, "-"):
-		words = append([]string{"--"}, words...)
-	case flag:
-		words = append(words, write...)
+	return commandFor("allow", server, paths, writeFlag(a))
+}
+
+// AllowCalls returns the arguments of mcphub that open a path to a server and let calls name it.
+func AllowCalls(server string, a sandbox.Access, path string) []string {
+	return commandFor("allow", server, []string{path}, append(writeFlag(a), "--calls"))
+}
+
+func writeFlag(a sandbox.Access) []string {
+	if a&sandbox.Write == 0 {
+		return nil
 	}
-	return append([]string{"allow"}, words...)
+	return []string{"--write"}
 }

@@ -347,7 +347,7 @@ func (t *trier) addMend(r *tryReport, name string, did *trial.Result) {
 	}
 	if len(r.Commands) == 0 {
 		r.Cure = cmp.Or(r.Cure, "it has not said what it was refused; once it is in hub.json, find out what it opens")
-		r.addCommand(command("learn", name, "--root", "."))
+		r.addCommand(command(hints.Learn(name, ".")...))
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -27,14 +26,8 @@ func TestHTTPIssuerThatIsAway(t *testing.T) {
 	front := proxyTo(t, issuer, gate)
 	const resource = "https://hub.example/mcp"
 	config := w.Config(obj{"files": obj{"builtin": "files"}}, obj{"http": obj{"resource": resource, "issuers": []obj{{"issuer": front}}}})
-	var mu sync.Mutex
-	var log strings.Builder
-	w.Heard = func(line string) { mu.Lock(); log.WriteString(line + "\n"); mu.Unlock() }
-	says := func(text string) bool {
-		mu.Lock()
-		defer mu.Unlock()
-		return strings.Contains(log.String(), text)
-	}
+	log := listenTo(w)
+	says := func(text string) bool { return strings.Contains(log.joinLines(), text) }
 	url := w.ServeHTTP(config)
 	post := func(secret, body string) *http.Response {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))

@@ -76,8 +76,7 @@ func TestHTTPTokensOfAnIssuer(t *testing.T) {
 		"issuers": []obj{{"issuer": issuer, "scopes": []string{"mcp"}, "roots": obj{"claim": "groups", "values": obj{
 			"team": []string{"project"}, "others": []string{w.Outside}}}}},
 	}})
-	var log strings.Builder // of the hub
-	w.Heard = func(line string) { mu.Lock(); log.WriteString(line + "\n"); mu.Unlock() }
+	log := listenTo(w)
 	url := w.Listening(exec.Command(world.Hub(t), "serve", "--http", "127.0.0.1:0", "--config", config, "--log-level", "trace"), regexp.MustCompile(`serving (http://\S+/mcp)`))
 	var secrets []string // all tokens
 	claims := func(who string, groups ...string) obj {
@@ -181,9 +180,7 @@ func TestHTTPTokensOfAnIssuer(t *testing.T) {
 	if err != nil {
 		t.Errorf("%v: %s", err, told)
 	}
-	mu.Lock()
-	told = append(told, log.String()...)
-	mu.Unlock()
+	told = append(told, log.joinLines()...)
 	world.EachFile(t, w.Home, func(_ string, text []byte) { told = append(told, text...) })
 	for _, part := range []string{`"hubs":`, `"message":"call denied"`, `"kind":"decision"`} {
 		if !strings.Contains(string(told), part) {

@@ -335,13 +335,9 @@ func TestNoAuthIsSaid(t *testing.T) {
 				more["auth"] = "none"
 			}
 			config := w.Config(obj{"f": obj{"builtin": "files"}}, obj{"http": more})
-			var mu sync.Mutex
-			var log strings.Builder
-			w.Heard = func(line string) { mu.Lock(); log.WriteString(line + "\n"); mu.Unlock() }
+			log := listenTo(w)
 			w.Listening(exec.Command(world.Hub(t), append(args, "--config", config)...), servingAt, env...)
-			mu.Lock()
-			all := map[string]string{"the log": log.String()}
-			mu.Unlock()
+			all := map[string]string{"the log": log.joinLines()}
 			all["status"] = says(w, env, world.Hub(t), "status")
 			if how != "--no-auth" {
 				all["validate"] = says(w, env, world.Hub(t), "validate", "--config", config)

@@ -2,6 +2,8 @@ package protocol
 
 import (
 	"encoding/json"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"mcphub/e2e/ide"
@@ -62,4 +64,47 @@ func TestARealServerHasTheNewRoots(t *testing.T) {
 	world.Must(t, s.RootsChanged())
 	s.MustCall("fs__read_text_file", second)
 	s.Denied("fs__read_text_file", first, w.Path("project", "hello.txt"), w.Other)
+}
+
+// TestTheProjectOfAClientWithoutRoots: a client that gives no roots has the project of its working directory as its boundary. Outside of any
+// project every path passes, and the log tells that once.
+func TestTheProjectOfAClientWithoutRoots(t *testing.T) {
+	t.Parallel()
+	for dir, want := range map[string]string{
+		"app": "app", "app/pkg/src": "app", // version control comes before a manifest
+		"tree/src": "tree", "app/.worktrees/fix/src": "app/.worktrees/fix", // worktrees
+		"go/a": "go", "plain": "", "home": "", "home/notes": "", "/": "",
+	} {
+		t.Run(dir, func(t *testing.T) {
+			t.Parallel()
+			w := world.New(t)
+			for _, file := range []string{"app/.git/HEAD", "app/pkg/package.json", "app/pkg/src/x", "tree/.git", "tree/src/x", "app/.worktrees/fix/.git", "app/.worktrees/fix/src/x", "go/go.mod", "go/a/x", "plain/x", "home/package.json", "home/notes/x"} {
+				w.Write(file, "")
+			}
+			at := w.Path(dir)
+			if dir == "/" {
+				at = filepath.VolumeName(w.Dir) + string(filepath.Separator)
+			}
+			s := w.Start(ide.Options{Command: world.Hub(t), Args: []string{"serve", "--config", w.Config(obj{"rec": w.Recorder("rec")})}, Dir: at, Capabilities: `{}`})
+			s.Handshake()
+			s.AwaitTool("rec__echo")
+			v := getRoots(s)
+			outside := world.PathArgs(t, w.Path("outside", "secret.txt"))
+			for range 3 {
+				if want == "" {
+					s.MustCall("rec__echo", outside)
+				} else {
+					s.Denied("rec__echo", outside, w.Path("outside", "secret.txt"), w.Path(want))
+					s.MustCall("rec__echo", world.PathArgs(t, w.Path(want, "new.txt")))
+				}
+			}
+			told := strings.Count(s.Stderr(), `"message":"the client gives no roots`)
+			if want == "" && (v.RootsCount != 0 || told != 1) {
+				t.Errorf("%d roots by %s; told %d times:\n%s", v.RootsCount, v.Origin, told, s.Stderr())
+			}
+			if want != "" && (v.Origin != "project (guessed)" || v.RootsCount != 1 || told != 0) {
+				t.Errorf("%d roots by %s; told %d times:\n%s", v.RootsCount, v.Origin, told, s.Stderr())
+			}
+		})
+	}
 }

@@ -271,11 +271,16 @@ func (w *shop) servers() map[string]obj {
 	// It signs what it commits unless it is told not to.
 	repo := server(more, "git-mcp-server")
 	repo["env"] = obj{"GIT_SIGN_COMMITS": "false"}
+	// The remote of the repository is a folder of this disk, which a person opens: the kernel would hold git to the roots.
+	shell := server(more, "mcp-server-commands")
+	for _, entry := range []obj{repo, shell} {
+		entry["sandbox"] = obj{"write": []string{w.Path("remote")}}
+	}
 	search["env"] = obj{"PATH": strings.Join(append(rg, os.Getenv("PATH")), string(os.PathListSeparator))}
 	return map[string]obj{
 		"filesystem": server(n, "mcp-server-filesystem"), "everything": server(n, "mcp-server-everything"), "memory": memory,
 		"thinking": server(n, "mcp-server-sequential-thinking"), "playwright": browser, "devtools": devtools,
-		"commander": server(more, "desktop-commander"), "commands": server(more, "mcp-server-commands"), "git": repo,
+		"commander": server(more, "desktop-commander"), "commands": shell, "git": repo,
 		"dbhub":   server(more, "dbhub", "--transport", "stdio", "--dsn", "sqlite://"+w.Path("project", "app.db")),
 		"ripgrep": search, "eslint": server(more, "mcp"),
 	}

@@ -6,8 +6,9 @@
 //
 // A difference either grows or only reads differently. It grows if it gives the server more authority, or tells a model what to do:
 // a new argument for a path, a URL or a command, an argument that accepts more, a hint that promises more, a new tool that has one
-// of these or does not only read, characters that no one sees or takes for others, and wording that is addressed to a model. Tools
-// and arguments that have another name and are else the same are taken for renamed.
+// of these or does not only read, characters that no one sees or takes for others, and wording that is addressed to a model. Another
+// number as the bound of an argument that names none of these only reads differently: honest servers raise such bounds often, and it
+// gives no authority. Tools and arguments that have another name and are else the same are taken for renamed.
 //
 // Concurrency: a Lock and a Pins never change, and any goroutine may use them.
 //

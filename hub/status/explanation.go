@@ -114,7 +114,7 @@ func (e *Explanation) TakePreview(f *call.Preview) {
 			if out.Role != "read" {
 				access |= sandbox.Write
 			}
-			out.Hint, out.Mend = "", &Mend{Named: "its entry names " + to.Named, Text: "to let calls name it", Run: append(hints.Allow(e.Server, access, to.Named), "--calls")}
+			out.Hint, out.Mend = "", &Mend{Named: "its entry names " + to.Named, Text: "to let calls name it", Run: hints.AllowCalls(e.Server, access, to.Named)}
 		}
 		for _, r := range f.Readings {
 			out.Readings = append(out.Readings, Reading{Text: r.Text, Path: r.Path, Leads: r.Leads, Root: r.Root, Code: r.Code, Error: r.Err})

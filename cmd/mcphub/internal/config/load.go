@@ -422,22 +422,30 @@ func (p *parser) readIssuers(f *File) {
 	}
 	seen := map[string]int{}
 	for i, one := range f.HTTP.Issuers {
+		if one.Login.Env != "" {
+			p.checkHolder([]string{"http", "issuers", jsonc.Index(i), "login"}, n.Elems[i].Get("login"), one.Login.Secret, "a secret")
+		}
 		p.checkUnique(seen, one.Issuer, []string{"http", "issuers", jsonc.Index(i), "issuer"}, n.Elems[i], "line %d has this issuer too", "remove one of them")
 	}
 }
 
+// checkHolder checks that a secret at one place is held by a variable or by a file, and not by both.
+func (p *parser) checkHolder(at []string, n *jsonc.Node, s Secret, what string) {
+	if (s.Env == "") == (s.File == "") {
+		p.reportError(at, n.Off, what+" is held by a variable or by a file", `give one of "env" and "file"`)
+	}
+}
+
 func (p *parser) readTokens(f *File) {
-	if n, s := p.tree.Get("metrics").Get("token"), f.Metrics.Token; n != nil && (s.Env == "") == (s.File == "") {
-		p.reportError([]string{"metrics", "token"}, n.Off, "the token is held by a variable or by a file", `give one of "env" and "file"`)
+	if n := p.tree.Get("metrics").Get("token"); n != nil {
+		p.checkHolder([]string{"metrics", "token"}, n, f.Metrics.Token, "the token")
 	}
 	if n := p.tree.Get("http").Get("auth"); n != nil && f.HTTP.Auth == keys.AuthNone && f.HTTP.NamesTokens() {
 		p.reportError([]string{"http", "auth"}, n.Off, "hub.json says whose tokens count, and this, that nobody needs one", `leave it out, or take "http.tokens" and "http.issuers" out`)
 	}
 	if n := p.tree.Get("http").Get("stateKey"); n != nil {
 		for _, s := range f.HTTP.StateKey {
-			if (s.Env == "") == (s.File == "") {
-				p.reportError([]string{"http", "stateKey"}, n.Off, "each key is held by a variable or by a file", `give one of "env" and "file"`)
-			}
+			p.checkHolder([]string{"http", "stateKey"}, n, s, "each key")
 		}
 	}
 	n := p.tree.Get("http").Get("tokens")
@@ -446,9 +454,7 @@ func (p *parser) readTokens(f *File) {
 	}
 	seen := map[string]int{}
 	for i, t := range f.HTTP.Tokens {
-		if (t.Env == "") == (t.File == "") {
-			p.reportError([]string{"http", "tokens", jsonc.Index(i)}, n.Elems[i].Off, "a token is held by a variable or by a file", `give one of "env" and "file"`)
-		}
+		p.checkHolder([]string{"http", "tokens", jsonc.Index(i)}, n.Elems[i], Secret{Env: t.Env, File: t.File}, "a token")
 		p.checkUnique(seen, t.Name, []string{"http", "tokens", jsonc.Index(i), "name"}, n.Elems[i], "another token on line %d is called "+jsonc.Quote(t.Name), "rename one of them")
 	}
 }

@@ -233,6 +233,12 @@ func (c *checker) checkServer(s *Server, n *jsonc.Node, nameOff int) {
 	}
 }
 
+// leavesRedirectOpen reports whether a person logs in by a client that they have registered, whose redirect is not named.
+func (a *Auth) leavesRedirectOpen() bool {
+	return a != nil && a.ClientID != "" && !strings.HasPrefix(a.ClientID, "https://") && (a.Flow == "" || a.Flow == keys.FlowBrowser) &&
+		a.RedirectHost == "" && a.RedirectPath == nil && a.CallbackPort == 0
+}
+
 // checkExchange checks an entry whose server is called with a token in exchange for the caller's.
 func (c *checker) checkExchange(at []string, s *Server, n *jsonc.Node) {
 	flow := n.Get("auth").Get("flow")
@@ -301,6 +307,10 @@ func (c *checker) checkKind(at []string, s *Server, n *jsonc.Node, kind string) 
 	}
 	if kind == "url" && s.Auth != nil && s.Auth.Flow == keys.FlowExchange {
 		c.checkExchange(at, s, n)
+	}
+	if kind == "url" && s.Auth.leavesRedirectOpen() {
+		c.reportProblem(SeverityNote, appendStep(appendStep(at, "auth"), "clientId"), n.Get("auth").Get("clientId").Off,
+			"the browser comes back to http://127.0.0.1:PORT/callback, on any free port", `if the client is registered with another redirect, write its parts: "redirectHost", "redirectPath" and "callbackPort"`)
 	}
 	if v := n.Get("sandbox"); v != nil && kind == "url" && s.Sandbox.Mode != keys.SandboxOff {
 		sev := SeverityWarning
