@@ -195,7 +195,7 @@ func (w *allowWork) putPlan(p *allowPlan) error {
 
 func (w *allowWork) printReport(r *allowReport) error {
 	if w.asJSON {
-		return exit.Failed(layout.JSON(w.out, r))
+		return layout.JSON(w.out, r)
 	}
 	for _, text := range r.Warnings {
 		layout.Println(w.say, "warning: "+text)
@@ -292,7 +292,7 @@ func (w *allowWork) listAllowed(names []string) error {
 		}
 	}
 	if w.asJSON {
-		return exit.Failed(layout.JSON(w.out, out))
+		return layout.JSON(w.out, out)
 	}
 	if len(out.Servers) == 0 {
 		layout.Println(w.out, "nothing is allowed beyond the default")
@@ -316,7 +316,7 @@ func (w *allowWork) listAllowed(names []string) error {
 			t.Row(s.Server, "rule "+r.Name, r.Then+" "+roles, cmp.Or(r.Within, "-"), r.At)
 		}
 	}
-	return exit.Failed(t.Flush())
+	return t.Flush()
 }
 
 func allowedOf(file *config.File, s *config.Server) serverAllowances {

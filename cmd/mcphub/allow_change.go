@@ -96,7 +96,7 @@ func (w *allowWork) openConfig(name string) error {
 func (w *allowWork) parseEntry(name string) (currentEntry, error) {
 	trail, err := hubfile.Follow(w.path)
 	if err != nil {
-		return currentEntry{}, exit.Failed(err)
+		return currentEntry{}, err
 	}
 	file, _, err := config.LoadText(w.path, w.text, trail, os.LookupEnv, config.Environment(os.Environ())...)
 	if err != nil {
@@ -174,7 +174,7 @@ func (w *allowWork) readTarget(typed string, allow bool) (*target, error) {
 	}
 	given, err := filepath.Abs(path)
 	if err != nil {
-		return nil, exit.Failed(err)
+		return nil, err
 	}
 	t := &target{given: given, allowedPath: allowedPath{Path: given, Access: clients.MayRead}}
 	if w.write {
@@ -294,20 +294,20 @@ func (w *allowWork) makeFolder(path string) error {
 	folder := filepath.Dir(path)
 	in, err := os.OpenRoot(folder)
 	if err != nil {
-		return exit.Failed(err)
+		return err
 	}
 	defer func() { _ = in.Close() }()
 	opened, err := in.Stat(".")
 	if err != nil {
-		return exit.Failed(err)
+		return err
 	}
 	if now, err := os.Lstat(folder); err != nil || !os.SameFile(opened, now) {
-		return exit.Errorf(exit.Failure, "%s has changed meanwhile; nothing was changed", folder)
+		return fmt.Errorf("%s has changed meanwhile; nothing was changed", folder)
 	}
 	if err := w.ownFolder(path); err != nil {
 		return exit.Errorf(exit.Failure, "%w; nothing was changed", err)
 	}
-	return exit.Failed(in.Mkdir(filepath.Base(path), 0o700))
+	return in.Mkdir(filepath.Base(path), 0o700)
 }
 
 // allowTarget makes the change for one path.

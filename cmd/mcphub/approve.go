@@ -34,7 +34,7 @@ func approveCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			t, err := stdio.OpenConsole()
 			if err != nil {
-				return exit.Failed(err)
+				return err
 			}
 			defer t.Close()
 			return approveWaiting(cmd.Context(), t)
@@ -73,7 +73,7 @@ func approveListCommand() *cobra.Command {
 				return err
 			}
 			if failed > 0 {
-				return exit.Errorf(exit.Failure, "%d hubs could not be asked", failed)
+				return fmt.Errorf("%d hubs could not be asked", failed)
 			}
 			return nil
 		},
@@ -108,7 +108,7 @@ func approveWaiting(ctx context.Context, t terminal) error {
 	list, failed := waitingCalls(ctx, t, true)
 	if len(list) == 0 {
 		if failed > 0 {
-			return exit.Errorf(exit.Failure, "%d hubs could not be asked", failed)
+			return fmt.Errorf("%d hubs could not be asked", failed)
 		}
 		return exit.Errorf(exit.NoHub, "no call waits for approval at a terminal; one does if a rule escalates it and approval.from has \"terminal\"")
 	}

@@ -34,9 +34,9 @@ func auditExportCommand(from *auditSource) *cobra.Command {
 			}
 			file, err := os.OpenFile(output, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 			if err != nil {
-				return exit.Failed(err)
+				return err
 			}
-			return exit.Failed(errors.Join(exportFormats[i].writeAll(file, dir, pick), file.Close()))
+			return errors.Join(exportFormats[i].writeAll(file, dir, pick), file.Close())
 		},
 	}
 	f.registerFlags(cmd)

@@ -45,7 +45,7 @@ func auditReadError(dir string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return exit.Errorf(exit.NotFound, "there is no audit log in %s yet: a hub makes it with its first start", dir)
 	}
-	return exit.Failed(err)
+	return err
 }
 
 // pickDecisions returns which decisions are read, and from which folder.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mcphub/cmd/mcphub/internal/exit"
 	"mcphub/cmd/mcphub/internal/layout"
 	"mcphub/internal/audit"
 	"mcphub/internal/audit/trail"
@@ -88,7 +87,7 @@ func (a *auditSource) tailDecisions(ctx context.Context, f *auditFilter, out *au
 	}
 	if !follow {
 		start()
-		return exit.Failed(wrong)
+		return wrong
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -117,7 +116,7 @@ func (a *auditSource) tailDecisions(ctx context.Context, f *auditFilter, out *au
 			stop() // the one who read this is gone
 		}
 	})
-	return exit.Failed(errors.Join(wrong, err))
+	return errors.Join(wrong, err)
 }
 
 // followedClients are the clients of the sessions whose lines are followed.

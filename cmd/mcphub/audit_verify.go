@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -41,7 +42,7 @@ func auditVerifyCommand(from *auditSource) *cobra.Command {
 			out := cmd.OutOrStdout()
 			if asJSON {
 				if err := layout.JSONLine(out, verifiedJSON(dir, report)); err != nil {
-					return exit.Failed(err)
+					return err
 				}
 			} else {
 				for _, p := range report.Problems {
@@ -57,7 +58,7 @@ func auditVerifyCommand(from *auditSource) *cobra.Command {
 				}
 			}
 			if !report.IsWhole() {
-				return exit.Errorf(exit.Failure, "the record in %s is not whole", dir)
+				return fmt.Errorf("the record in %s is not whole", dir)
 			}
 			return nil
 		},

@@ -139,7 +139,7 @@ func authLoginCommand() *cobra.Command {
 			case err != nil:
 				return exit.Errorf(exit.Failure, "%s: no login: %w", args[0], err)
 			case asJSON:
-				return exit.Failed(layout.JSON(cmd.OutOrStdout(), shownLogin(args[0], l, false)))
+				return layout.JSON(cmd.OutOrStdout(), shownLogin(args[0], l, false))
 			case l.Server == "":
 				layout.Printf(say, "%s takes the client of hub.json. Nothing is kept.\n", args[0])
 			default:
@@ -194,7 +194,7 @@ func (a *accounts) listLogins(ctx context.Context) ([]login, error) {
 	}
 	kept, why, err := a.Logins.List(ctx)
 	if err != nil {
-		return nil, exit.Failed(err)
+		return nil, err
 	}
 	if why != "" {
 		layout.Println(stderr, printable.Clean("the encrypted file alone is read: "+why))
@@ -233,7 +233,7 @@ func authListCommand() *cobra.Command {
 
 func showLogins(out io.Writer, all []login, asJSON bool) error {
 	if asJSON {
-		return exit.Failed(layout.JSON(out, all))
+		return layout.JSON(out, all)
 	}
 	if len(all) == 0 {
 		layout.Println(stderr, "no login is kept; mcphub auth login NAME logs in at a server")
@@ -246,7 +246,7 @@ func showLogins(out io.Writer, all []login, asJSON bool) error {
 		}
 		t.Row(cmp.Or(l.Name, l.Server), printable.Escape(l.Principal, 100), l.State, l.Issuer, strings.TrimPrefix(why, "; "))
 	}
-	return exit.Failed(t.Flush())
+	return t.Flush()
 }
 
 func authStatusCommand() *cobra.Command {
@@ -364,7 +364,7 @@ func (a *accounts) logOut(ctx context.Context, out io.Writer, name string, asJSO
 	case errors.Is(err, logins.ErrNone):
 		return exit.Errorf(exit.NotFound, "%s has no login", name)
 	case err != nil:
-		return exit.Failed(err)
+		return err
 	}
 	told, done := "the authorization server was not told: it takes no such requests", false
 	if l != nil {
@@ -380,7 +380,7 @@ func (a *accounts) logOut(ctx context.Context, out io.Writer, name string, asJSO
 		}
 	}
 	if asJSON {
-		return exit.Failed(layout.JSON(out, map[string]any{"name": name, "server": redact.URL(server), "revoked": done, "text": printable.Clean(told)}))
+		return layout.JSON(out, map[string]any{"name": name, "server": redact.URL(server), "revoked": done, "text": printable.Clean(told)})
 	}
 	layout.Printf(out, "The login of %s is forgotten; %s.\n", name, printable.Clean(told))
 	return nil

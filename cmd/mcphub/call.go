@@ -177,7 +177,7 @@ func (f *callFlags) runWith(cmd *cobra.Command, made *setup.Result, roots []stri
 	case errors.As(err, &refused) && strings.HasPrefix(refused.Message, texts.UnknownToolStart):
 		return exit.Errorf(exit.NotFound, "%s; 'mcphub call list-tools' shows them", refused.Message)
 	}
-	return exit.Failed(err)
+	return err
 }
 
 // startOnly sets which servers start at once: only the selected ones, and of these only those whose
@@ -354,7 +354,7 @@ func printResult(w io.Writer, result []byte, raw bool) error {
 		text = b.String()
 	}
 	if _, err := io.WriteString(w, strings.TrimSuffix(text, "\n")+"\n"); err != nil {
-		return exit.Failed(err)
+		return err
 	}
 	if resultIsError(result) {
 		return &exit.Error{Code: exit.ToolError}

@@ -75,7 +75,7 @@ func (w *clientWork) findClients(cmd *cobra.Command) (err error) {
 func clientEnv() (clients.Env, error) {
 	home, err := os.UserHomeDir()
 	if err != nil || !filepath.IsAbs(home) {
-		return clients.Env{}, exit.Errorf(exit.Failure, "the home folder is not known: set HOME")
+		return clients.Env{}, errors.New("the home folder is not known: set HOME")
 	}
 	return clients.Env{OS: runtime.GOOS, Home: home, Get: os.Getenv}, nil
 }
@@ -96,7 +96,7 @@ func (w *clientWork) startWork(cmd *cobra.Command) error {
 		return err
 	}
 	if w.store == nil {
-		return exit.Errorf(exit.Failure, "there is no folder for copies of what is changed: set HOME")
+		return errors.New("there is no folder for copies of what is changed: set HOME")
 	}
 	w.store.Cipher = w.copyCipher()
 	w.try, w.lock = trial.Try, w.writeLock
@@ -170,7 +170,7 @@ func (w *clientWork) askPerson(question string) (string, error) {
 		return "", w.ctx.Err()
 	}
 	if err != nil && (line == "" || !errors.Is(err, io.EOF)) {
-		return "", exit.Errorf(exit.Failure, "no answer; nothing was changed")
+		return "", errors.New("no answer; nothing was changed")
 	}
 	return strings.TrimSpace(line), nil
 }
@@ -216,7 +216,7 @@ func (w *clientWork) askNumbers(question string, n int) ([]bool, error) {
 func (w *clientWork) hubCommand(will bool) (clients.Hub, error) {
 	command, err := ownPath()
 	if err != nil {
-		return clients.Hub{}, exit.Failed(err)
+		return clients.Hub{}, err
 	}
 	h := clients.Hub{Command: command, Args: []string{"serve"}}
 	path, text, err := hubFile(w.config)

@@ -99,7 +99,7 @@ func diagnosisError(r *doctor.Report) error {
 	if inFile {
 		return exit.Errorf(exit.Config, "%s", text)
 	}
-	return exit.Errorf(exit.Failure, "%s", text)
+	return fmt.Errorf("%s", text)
 }
 
 // diagnosis writes a report for people.

@@ -180,7 +180,7 @@ func typedPath(program string) (string, error) {
 		return program, nil
 	}
 	path, err := filepath.Abs(program)
-	return path, exit.Failed(err)
+	return path, err
 }
 
 // parsePairs reads NAME=VALUE. The first of signs ends the name.
@@ -221,7 +221,7 @@ func (w *entryWork) planAdd(name string, entry edit.Table) (*entryPlan, error) {
 		return nil, err
 	}
 	if slices.Contains(fileServerNames(file), name) {
-		return nil, exit.Errorf(exit.Failure, "%s has a server %q already; take it out first: mcphub remove %s", path, name, name)
+		return nil, fmt.Errorf("%s has a server %q already; take it out first: mcphub remove %s", path, name, name)
 	}
 	if env, err := clientEnv(); err == nil {
 		entry = locateProgram(env, entry)
@@ -359,7 +359,7 @@ func (w *entryWork) writePlan(p *entryPlan) error {
 	}
 	switch {
 	case w.asJSON:
-		return exit.Failed(layout.JSON(w.out, r))
+		return layout.JSON(w.out, r)
 	case !r.Changed:
 		layout.Printf(w.out, "%s is %s in %s already\n", r.changedSubject(), r.State, r.Config)
 	default:

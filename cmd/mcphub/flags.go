@@ -34,7 +34,7 @@ func writeHub(path string, before, after []byte, private bool) error {
 	if err != nil {
 		return exit.Errorf(exit.Config, "%w", err)
 	}
-	return exit.Failed(change.Write(after, func() error { return clients.WriteHub(path, before, after, private) }))
+	return change.Write(after, func() error { return clients.WriteHub(path, before, after, private) })
 }
 
 // configFlags are the flags of every command that reads hub.json.

@@ -152,7 +152,7 @@ func (w *clientWork) importAll(found []clients.Inventory, stranger bool) error {
 		}
 	}
 	if w.asJSON {
-		return exit.Failed(layout.JSON(w.out, map[string]any{"config": m.path, "servers": m.importReports(found)}))
+		return layout.JSON(w.out, map[string]any{"config": m.path, "servers": m.importReports(found)})
 	}
 	if m.countAdded() == 0 {
 		layout.Printf(w.out, "Nothing to import: %s has all %s.\n", w.shortPath(m.path), pluralOf(len(m.imports), "server"))
@@ -209,7 +209,7 @@ func (m *mergeResult) disableImported() (err error) {
 		if im := &m.imports[i]; im.Same == "" {
 			im.DisabledInHub = true
 			if m.after, err = clients.DisableInHub(m.path, m.after, im.Name, true); err != nil {
-				return exit.Failed(err)
+				return err
 			}
 		}
 	}
@@ -322,11 +322,11 @@ func (w *clientWork) writeMerge(m *mergeResult) error {
 		_, _, err := w.secrets.Set(w.ctx, name, value)
 		return err
 	}, func(name string) error { return w.secrets.Delete(w.ctx, name) }); err != nil {
-		return exit.Failed(err)
+		return err
 	}
 	for name, value := range m.answers {
 		if _, _, err := w.secrets.Set(w.ctx, name, value); err != nil {
-			return exit.Failed(err)
+			return err
 		}
 	}
 	plain := slices.ContainsFunc(m.imports, func(im clients.Import) bool { return len(im.Plain) > 0 })

@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"mcphub/cmd/mcphub/internal/clients"
-	"mcphub/cmd/mcphub/internal/exit"
 	"mcphub/cmd/mcphub/internal/layout"
 	"mcphub/cmd/mcphub/internal/setup"
 	"mcphub/internal/printable"
@@ -62,7 +61,7 @@ func initCommand() *cobra.Command {
 }
 
 // errNothingChosen ends init before it has changed anything.
-var errNothingChosen = exit.Errorf(exit.Failure, "nothing was changed")
+var errNothingChosen = errors.New("nothing was changed")
 
 func (w *clientWork) init(given []string) error {
 	found := w.readAll()
@@ -139,7 +138,7 @@ func (w *clientWork) init(given []string) error {
 	}
 	const next = "call get-roots and tell me which folders are in scope"
 	if w.asJSON {
-		err = exit.Failed(layout.JSON(w.out, map[string]any{"config": m.path, "servers": m.importReports(found), "clients": reportsOf(all), "ask": next}))
+		err = layout.JSON(w.out, map[string]any{"config": m.path, "servers": m.importReports(found), "clients": reportsOf(all), "ask": next})
 	} else {
 		again := ""
 		if n := len(m.imports) - m.countAdded(); n > 0 {
@@ -157,7 +156,7 @@ func (w *clientWork) init(given []string) error {
 		}
 	}
 	if failed > 0 && err == nil {
-		err = exit.Errorf(exit.Failure, "%s could not be changed", pluralOf(failed, "client"))
+		err = fmt.Errorf("%s could not be changed", pluralOf(failed, "client"))
 	}
 	if err == nil {
 		err = errUnfinished(m.unfinishedNames())
@@ -172,7 +171,7 @@ func (w *clientWork) offerSharing(m *mergeResult) error {
 	}
 	after, said, err := clients.ShareInHub(m.path, m.after)
 	if err != nil {
-		return exit.Failed(err)
+		return err
 	}
 	if said {
 		return nil

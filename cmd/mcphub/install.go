@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -238,7 +239,7 @@ func (w *clientWork) finishPlans(all []clientPlan) error {
 		return err
 	}
 	if failed > 0 {
-		return exit.Errorf(exit.Failure, "%s could not be changed", pluralOf(failed, "client"))
+		return fmt.Errorf("%s could not be changed", pluralOf(failed, "client"))
 	}
 	return nil
 }
@@ -305,7 +306,7 @@ func (w *clientWork) printClients(chosen []*clients.Profile, named bool, given [
 		}
 		_, text, err := clients.Snippet(most, w.env, most.WithRoots(h.WithToolsets(w.toolsets), given))
 		if err != nil {
-			return exit.Failed(err)
+			return err
 		}
 		layout.Printf(w.out, "%s", layout.Lines{Text: text})
 		return nil
@@ -326,7 +327,7 @@ func (w *clientWork) printClients(chosen []*clients.Profile, named bool, given [
 		}
 		file, text, err := clients.Snippet(c, w.env, c.WithRoots(h.WithToolsets(w.toolsets), roots))
 		if err != nil {
-			return exit.Failed(err)
+			return err
 		}
 		out = append(out, snippet{c.Name, file, text})
 		if !w.asJSON {
@@ -334,7 +335,7 @@ func (w *clientWork) printClients(chosen []*clients.Profile, named bool, given [
 		}
 	}
 	if w.asJSON {
-		return exit.Failed(layout.JSON(w.out, map[string]any{"clients": out}))
+		return layout.JSON(w.out, map[string]any{"clients": out})
 	}
 	return nil
 }
@@ -374,7 +375,7 @@ type uninstallReport struct {
 func (w *clientWork) uninstallClients(args []string, all, restore bool) error {
 	known, err := w.store.Known()
 	if err != nil {
-		return exit.Failed(err)
+		return err
 	}
 	var chosen []*clients.Profile
 	switch {
@@ -410,7 +411,7 @@ func (w *clientWork) uninstallClients(args []string, all, restore bool) error {
 		return err
 	}
 	if failed > 0 {
-		return exit.Errorf(exit.Failure, "%s could not be given back", pluralOf(failed, "client"))
+		return fmt.Errorf("%s could not be given back", pluralOf(failed, "client"))
 	}
 	return nil
 }

@@ -60,7 +60,7 @@ func (w *clientWork) overHTTP(address string, roots []string, show bool) error {
 	if !show {
 		w.web.Token, err = place.Make(w.ctx) // the hub that starts next finds it
 	}
-	return exit.Failed(err)
+	return err
 }
 
 // foundAddress returns the address at which the hub of this hub.json serves, else the address at which it would.
@@ -165,7 +165,7 @@ func tokenCommand() *cobra.Command {
 			}
 			token, err := place.Make(cmd.Context())
 			if err != nil {
-				return exit.Failed(err)
+				return err
 			}
 			layout.Println(cmd.OutOrStdout(), token)
 			return nil

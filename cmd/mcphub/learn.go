@@ -194,7 +194,7 @@ func (l *learnRun) recordRun() error {
 	if l.serve != "" {
 		err := l.serveClient()
 		if p := l.rec.Profile(); err == nil && (p == nil || p.Unbounded) {
-			err = exit.Errorf(exit.Failure, "%s was not started for directories that a sandbox could hold it to: its client gave none", l.name)
+			err = fmt.Errorf("%s was not started for directories that a sandbox could hold it to: its client gave none", l.name)
 		}
 		return err
 	}
@@ -218,7 +218,7 @@ func (l *learnRun) unheldError() error {
 		if len(l.roots) == 0 {
 			why += "; name the directories in scope with --root"
 		}
-		return exit.Errorf(exit.Failure, "no sandbox would hold the files of %s: %s", l.name, why)
+		return fmt.Errorf("no sandbox would hold the files of %s: %s", l.name, why)
 	}
 	return nil
 }
@@ -238,7 +238,7 @@ func (l *learnRun) runOnce(calls bool) error {
 		case l.made.Hub.Record == nil:
 			return nil // it has said what it lacks
 		default:
-			return exit.Errorf(exit.Failure, "%s does not start without a sandbox either: %s", l.name, l.notReadyReason())
+			return fmt.Errorf("%s does not start without a sandbox either: %s", l.name, l.notReadyReason())
 		}
 		for _, call := range l.calls {
 			if err := l.makeCall(ctx, c, call); err != nil {
@@ -478,15 +478,15 @@ func (l *learnRun) printReport(r *learnReport) error {
 	if l.serve != "" {
 		f, err := os.Create(l.serve)
 		if err != nil {
-			return exit.Failed(err)
+			return err
 		}
-		return exit.Failed(errors.Join(layout.JSON(f, r), f.Close()))
+		return errors.Join(layout.JSON(f, r), f.Close())
 	}
 	out := l.cmd.OutOrStdout()
 	if l.asJSON {
-		return exit.Failed(layout.JSON(out, r))
+		return layout.JSON(out, r)
 	}
-	return exit.Failed(r.showEntry(out))
+	return r.showEntry(out)
 }
 
 // showEntry prints the entry as it goes into hub.json, and what is to be known of it as

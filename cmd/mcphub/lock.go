@@ -136,7 +136,7 @@ func (w *lockWork) lockServers(ctx context.Context, made *setup.Result, all bool
 	}
 	if !w.check {
 		if err := w.src.WriteLock(made.File, now); err != nil {
-			return exit.Failed(err)
+			return err
 		}
 		report.Written = true
 	}
@@ -158,7 +158,7 @@ func (w *lockWork) readServers(ctx context.Context, made *setup.Result, was, now
 	}
 	other, err := os.MkdirTemp("", "project-") // a name that does not tell a server which start it is
 	if err != nil {
-		return exit.Failed(err)
+		return err
 	}
 	defer os.RemoveAll(other)
 	_, elsewhere, err := startOnce(ctx, &made.Hub, otherRoots(other))
@@ -216,7 +216,7 @@ func packageText(st children.Status) string {
 
 func (w *lockWork) printReport(r *lockReport) error {
 	if w.asSARIF {
-		return exit.Failed(layout.JSON(w.out, sarifOf(r.File, r.changes())))
+		return layout.JSON(w.out, sarifOf(r.File, r.changes()))
 	}
 	return writeResult(w.out, w.asJSON, r, func() { r.showLock(w.out) })
 }
@@ -271,7 +271,7 @@ func (r *lockReport) outcomeError(check bool) error {
 	case check && grown > 0:
 		return grownError(grown)
 	case failed > 0:
-		return exit.Errorf(exit.Failure, "%d of %d servers did not start", failed, len(r.Servers))
+		return fmt.Errorf("%d of %d servers did not start", failed, len(r.Servers))
 	case check && differ > 0:
 		return errDiffers
 	}

@@ -68,7 +68,7 @@ func logsCommand() *cobra.Command {
 			defer l.closeFiles()
 			found, err := l.showLast(lines)
 			if err != nil {
-				return exit.Failed(err)
+				return err
 			}
 			if !follow {
 				if !found {
@@ -76,7 +76,7 @@ func logsCommand() *cobra.Command {
 				}
 				return nil
 			}
-			return exit.Failed(l.followLog(cmd.Context()))
+			return l.followLog(cmd.Context())
 		},
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what it writes from now on")

@@ -22,16 +22,16 @@ func hubFile(named string) (path string, text []byte, err error) {
 		path = hubfile.DefaultPath(os.LookupEnv)
 	}
 	if path == "" {
-		return "", nil, exit.Errorf(exit.Failure, "there is no folder for hub.json: set HOME, or name a file with --config")
+		return "", nil, errors.New("there is no folder for hub.json: set HOME, or name a file with --config")
 	}
 	if path, err = filepath.Abs(path); err != nil {
-		return "", nil, exit.Failed(err)
+		return "", nil, err
 	}
 	text, err = atomicfile.Read(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return path, nil, nil
 	}
-	return path, text, exit.Failed(err)
+	return path, text, err
 }
 
 func pathExists(path string) bool {
@@ -52,7 +52,7 @@ func existingFolders(dirs []string) ([]string, error) {
 		}
 		abs, err := filepath.Abs(d)
 		if err != nil {
-			return nil, exit.Failed(err)
+			return nil, err
 		}
 		if !strings.ContainsAny(abs, "*?{[") && !pathExists(abs) {
 			return nil, exit.Errorf(exit.Usage, "%s: there is no such folder", abs)
@@ -164,7 +164,7 @@ func hubConfig(named string) (path string, text []byte, file *config.File, err e
 		if _, ok := errors.AsType[*config.LoadError](err); ok {
 			return "", nil, nil, exit.Errorf(exit.Config, "%w. Put that right first; nothing was changed", err)
 		}
-		return "", nil, nil, exit.Failed(err)
+		return "", nil, nil, err
 	}
 	return path, text, file, nil
 }

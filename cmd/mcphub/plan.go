@@ -54,7 +54,7 @@ func planCommand() *cobra.Command {
 			if len(args) == 1 {
 				var err error
 				if p.out.File, err = filepath.Abs(args[0]); err != nil {
-					return exit.Failed(err)
+					return err
 				}
 			}
 			if err := p.buildHub(cmd.Context()); err != nil {
@@ -63,7 +63,7 @@ func planCommand() *cobra.Command {
 			out := cmd.OutOrStdout()
 			if asSARIF {
 				if err := layout.JSON(out, sarifOf("hub.lock", p.out.changes())); err != nil {
-					return exit.Failed(err)
+					return err
 				}
 			} else if err := writeResult(out, asJSON, p.out, func() { p.out.showPlan(out) }); err != nil {
 				return err
@@ -148,11 +148,11 @@ func (p *planWork) buildHub(ctx context.Context) error {
 	case len(on) == 0:
 		h, err := hub.New(was.Hub)
 		if err != nil {
-			return exit.Failed(err)
+			return err
 		}
 		plan := hubPlan{}
 		if plan.Servers, err = h.Plan(found.Hub); err != nil {
-			return exit.Failed(err)
+			return err
 		}
 		p.out.Plans = append(p.out.Plans, plan)
 	}
@@ -178,7 +178,7 @@ func (p *planWork) compareCalls(was, then *setup.Result) error {
 	}
 	done, err := c.Run(then.Audit, time.Now().AddDate(0, 0, -p.days))
 	if err != nil && !os.IsNotExist(err) {
-		return exit.Failed(err)
+		return err
 	}
 	p.out.Calls = &plannedCalls{Days: p.days, Judged: done.Judged, Changed: done.Changed, Unsure: done.Unsure, Groups: append([]replay.Change{}, done.Groups...)}
 	return nil

@@ -70,7 +70,7 @@ func searchCommand() *cobra.Command {
 			l, err := c.Search(cmd.Context(), words, most)
 			over()
 			if err != nil {
-				return exit.Failed(err)
+				return err
 			}
 			found := []foundServer{}
 			for i := range l.Servers {
@@ -78,7 +78,7 @@ func searchCommand() *cobra.Command {
 				found = append(found, foundServer{s.Name, s.Title, s.Description, s.Version, s.Ways(), s.Status == registry.StatusDeprecated, s.Repository.URL})
 			}
 			if asJSON {
-				return exit.Failed(layout.JSON(cmd.OutOrStdout(), map[string]any{"servers": found, "more": l.More, "invalid": l.Invalid}))
+				return layout.JSON(cmd.OutOrStdout(), map[string]any{"servers": found, "more": l.More, "invalid": l.Invalid})
 			}
 			t := layout.NewTable(cmd.OutOrStdout())
 			t.Head("NAME", "VERSION", "AS", "DESCRIPTION")
@@ -87,7 +87,7 @@ func searchCommand() *cobra.Command {
 			}
 			if len(found) > 0 {
 				if err := t.Flush(); err != nil {
-					return exit.Failed(err)
+					return err
 				}
 			}
 			say := cmd.ErrOrStderr()
@@ -182,7 +182,7 @@ func (r *registryFlags) lookUp(w *clientWork, name string) (clients.Inventory, e
 	if errors.Is(err, registry.ErrNotFound) {
 		return none, exit.Errorf(exit.NotFound, "%w: %s; look for it: mcphub search WORD", err, name)
 	} else if err != nil {
-		return none, exit.Failed(err)
+		return none, err
 	}
 	o := r.setOptions(name)
 	o.Taken = func(id string) bool {

@@ -109,7 +109,7 @@ func (d reloadReport) outcomeError(pid int) error {
 	case slices.ContainsFunc(d.Hubs, func(h reloadedHub) bool { return h.Error != "" }):
 		return &exit.Error{Code: exit.Config}
 	case silent > 0:
-		return exit.Errorf(exit.Failure, "%d of %d hubs did not answer", silent, silent+len(d.Hubs))
+		return fmt.Errorf("%d of %d hubs did not answer", silent, silent+len(d.Hubs))
 	case len(d.Hubs) == 0 && d.answered == 0:
 		return noHubError(pid)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"slices"
 
@@ -117,7 +118,7 @@ func (r *restartReport) outcomeError() error {
 		}
 	}
 	if failed > 0 {
-		return exit.Errorf(exit.Failure, "%s is not ready in %d of %d hubs; mcphub logs %s shows what it wrote", r.Server, failed, len(r.Hubs), r.Server)
+		return fmt.Errorf("%s is not ready in %d of %d hubs; mcphub logs %s shows what it wrote", r.Server, failed, len(r.Hubs), r.Server)
 	}
 	return nil
 }

@@ -115,7 +115,7 @@ func (f *rootsFlags) printRoots(w io.Writer, snap *rootsmgr.Snapshot) error {
 	case f.explained:
 		return f.explainRoots(w, snap)
 	case f.asJSON:
-		return exit.Failed(layout.JSON(w, map[string]any{"origin": snap.Origin().String(), "roots": rootsJSON(snap), "skipped": skippedJSON(snap)}))
+		return layout.JSON(w, map[string]any{"origin": snap.Origin().String(), "roots": rootsJSON(snap), "skipped": skippedJSON(snap)})
 	}
 	for _, r := range snap.Roots() {
 		file := ""

@@ -76,7 +76,7 @@ func (k *secretKeeper) printChanges(out io.Writer, failed error) error {
 		return failed
 	}
 	if err := layout.JSON(out, k.changes); failed == nil {
-		return exit.Failed(err)
+		return err
 	}
 	return failed
 }
@@ -153,7 +153,7 @@ func (k *secretKeeper) setMissing(ctx context.Context, out io.Writer) error {
 		case errors.As(err, &unset):
 			missing = append(missing, name)
 		case err != nil:
-			return exit.Failed(err)
+			return err
 		}
 	}
 	switch {
@@ -341,13 +341,13 @@ func secretListCommand() *cobra.Command {
 			defer cancel()
 			all, why, err := k.listSecrets(ctx)
 			if err != nil {
-				return exit.Failed(err)
+				return err
 			}
 			if why != "" {
 				layout.Println(stderr, printable.Clean("the encrypted file alone is read: "+why))
 			}
 			if asJSON {
-				return exit.Failed(layout.JSON(cmd.OutOrStdout(), all))
+				return layout.JSON(cmd.OutOrStdout(), all)
 			}
 			if len(all) == 0 {
 				layout.Println(stderr, "no secret is kept, and hub.json refers to none; mcphub secret set NAME keeps one")
@@ -356,7 +356,7 @@ func secretListCommand() *cobra.Command {
 			for _, s := range all {
 				t.Row(s.Name, cmp.Or(s.Place, "not set"), strings.Join(s.Used, ", "))
 			}
-			return exit.Failed(t.Flush())
+			return t.Flush()
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -399,7 +399,7 @@ func secretRemoveCommand() *cobra.Command {
 			case errors.As(err, &unset):
 				return exit.Errorf(exit.NotFound, "the secret %q is not set%s", unset.Name, layout.WithPrefix(": ", unset.Why))
 			case err != nil:
-				return exit.Failed(err)
+				return err
 			}
 			if asJSON {
 				k.changes = &secretChanges{}

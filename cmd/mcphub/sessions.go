@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"strings"
 
@@ -135,7 +137,7 @@ func (r *endedReport) outcomeError() error {
 	kept := 0
 	for _, h := range r.Hubs {
 		if h.Error != "" {
-			return exit.Errorf(exit.Failure, "not every hub has answered; call it again")
+			return errors.New("not every hub has answered; call it again")
 		}
 		for _, s := range h.Sessions {
 			if s.Kept != "" {
@@ -144,7 +146,7 @@ func (r *endedReport) outcomeError() error {
 		}
 	}
 	if kept > 0 {
-		return exit.Errorf(exit.Failure, "%d sessions go on", kept)
+		return fmt.Errorf("%d sessions go on", kept)
 	}
 	return nil
 }

@@ -17,7 +17,6 @@ import (
 
 	"mcphub/cmd/mcphub/internal/admin"
 	"mcphub/cmd/mcphub/internal/doctor"
-	"mcphub/cmd/mcphub/internal/exit"
 	"mcphub/cmd/mcphub/internal/layout"
 	"mcphub/cmd/mcphub/internal/setup"
 	"mcphub/hub/status"
@@ -67,7 +66,7 @@ func statusCommand() *cobra.Command {
 				})
 			}
 			if page(cmd.OutOrStdout()); failed != nil {
-				return exit.Failed(failed)
+				return failed
 			}
 			return found.outcomeError(pid)
 		},
@@ -104,7 +103,7 @@ func (f statusReport) outcomeError(pid int) error {
 	case len(f.Hubs) == 0 && len(f.Unreachable) == 0:
 		return noHubError(pid)
 	case len(f.Unreachable) > 0:
-		return exit.Errorf(exit.Failure, "%d of %d hubs did not say how they are", len(f.Unreachable), len(f.Unreachable)+len(f.Hubs))
+		return fmt.Errorf("%d of %d hubs did not say how they are", len(f.Unreachable), len(f.Unreachable)+len(f.Hubs))
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ func toolsCommand() *cobra.Command {
 			return f.runAsClient(cmd, src, &logs, func(ctx context.Context, c *client.Session) error {
 				all, err := c.Offered(ctx)
 				if err != nil {
-					return exit.Failed(err)
+					return err
 				}
 				found := toolsReport{all}
 				found.keepOnly(args)
@@ -81,11 +81,11 @@ func toolsCommand() *cobra.Command {
 func findTools(ctx context.Context, cmd *cobra.Command, c *client.Session, words string, limit int, asJSON bool, timeout time.Duration) error {
 	all, err := c.Offered(ctx)
 	if err != nil {
-		return exit.Failed(err)
+		return err
 	}
 	found, err := c.Find(ctx, words, limit)
 	if err != nil {
-		return exit.Failed(err)
+		return err
 	}
 	out, say := cmd.OutOrStdout(), cmd.ErrOrStderr()
 	if err := writeResult(out, asJSON, found, func() {

@@ -16,7 +16,6 @@ import (
 	"mcphub/children/offers"
 	"mcphub/children/sandbox"
 	"mcphub/children/spec"
-	"mcphub/cmd/mcphub/internal/exit"
 	"mcphub/cmd/mcphub/internal/layout"
 	"mcphub/cmd/mcphub/internal/progress"
 	"mcphub/cmd/mcphub/internal/service"
@@ -205,10 +204,10 @@ func (w warmReport) printWarm(out io.Writer, asJSON bool) error {
 		err = t.Flush()
 	}
 	if err != nil {
-		return exit.Failed(err)
+		return err
 	}
 	if failed > 0 {
-		return exit.Errorf(exit.Failure, "%d of %d servers did not start", failed, len(w.Servers))
+		return fmt.Errorf("%d of %d servers did not start", failed, len(w.Servers))
 	}
 	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"mcphub/cmd/mcphub/internal/exit"
 	"mcphub/cmd/mcphub/internal/layout"
 	"mcphub/internal/audit"
 	"mcphub/internal/audit/trail"
@@ -25,7 +24,7 @@ func watchPage(ctx context.Context, s *layout.Screen, tick <-chan time.Time, pag
 	defer func() { _ = s.Close() }() // no one to tell
 	for {
 		if err := s.Show(page); err != nil {
-			return exit.Failed(err)
+			return err
 		}
 		select {
 		case <-ctx.Done():

@@ -170,7 +170,7 @@ func eachRefusal(ctx context.Context, dir string, each func(*audit.Refusal, audi
 	if dir == "" {
 		hubs, silent := askHubs(ctx, stderr, 0)
 		for _, u := range silent {
-			return exit.Errorf(exit.Failure, "no record of decisions is kept, and the hub at %s does not say what it refused: %s", u.Socket, u.Error)
+			return fmt.Errorf("no record of decisions is kept, and the hub at %s does not say what it refused: %s", u.Socket, u.Error)
 		}
 		for _, h := range hubs {
 			by := clientsOf(&h.report)
@@ -193,7 +193,7 @@ func eachRefusal(ctx context.Context, dir string, each func(*audit.Refusal, audi
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return exit.Failed(err)
+	return err
 }
 
 // isHere reports whether one of the directories contains w.dir or lies in it. A session without

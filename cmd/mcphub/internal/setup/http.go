@@ -43,11 +43,11 @@ func TokenPlace(f *config.File, env func(string) string) (bearer.Place, error) {
 	if path != "" {
 		var err error
 		if path, err = filepath.Abs(path); err != nil {
-			return bearer.Place{}, exit.Failed(err)
+			return bearer.Place{}, err
 		}
 	}
 	dir, err := consent.New(state).MakeFolder()
-	return bearer.At(dir, path), exit.Failed(err)
+	return bearer.At(dir, path), err
 }
 
 // HTTPOptions turns the http block of hub.json into values, but for the token that the
