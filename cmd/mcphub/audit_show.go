@@ -36,9 +36,10 @@ func auditShowCommand(from *auditSource) *cobra.Command {
 		},
 	}
 	f.registerFlags(cmd)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what is written, until interrupted: in place on a terminal, else an outcome comes on a line of its own")
-	cmd.Flags().IntVarP(&last, "last", "n", 0, "only so many, the newest; with -f 100 by default")
+	flags := cmd.Flags()
+	flags.BoolVar(&asJSON, "json", false, "one JSON object a line")
+	flags.BoolVarP(&follow, "follow", "f", false, "go on with what is written, until interrupted: in place on a terminal, else an outcome comes on a line of its own")
+	flags.IntVarP(&last, "last", "n", 0, "only so many, the newest; with -f 100 by default")
 	return cmd
 }
 
@@ -55,9 +56,10 @@ func auditTailCommand(from *auditSource) *cobra.Command {
 		},
 	}
 	f.registerFlags(cmd)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what is written, until interrupted; an outcome comes on a line of its own")
-	cmd.Flags().IntVarP(&last, "last", "n", 10, "how many of those that there are")
+	flags := cmd.Flags()
+	flags.BoolVar(&asJSON, "json", false, "one JSON object a line")
+	flags.BoolVarP(&follow, "follow", "f", false, "go on with what is written, until interrupted; an outcome comes on a line of its own")
+	flags.IntVarP(&last, "last", "n", 10, "how many of those that there are")
 	return cmd
 }
 

@@ -90,11 +90,11 @@ func keptHeads(files []string) ([]string, error) {
 	for _, name := range files {
 		text, err := os.ReadFile(name)
 		if err != nil {
-			return nil, exit.Errorf(exit.Usage, "--head: %w", err)
+			return nil, exit.UsageErrorf("--head: %w", err)
 		}
 		found := headPattern.FindAllString(string(text), -1)
 		if len(found) == 0 {
-			return nil, exit.Errorf(exit.Usage, "--head: %s holds no head (64 hexadecimal digits), so it proves nothing", name)
+			return nil, exit.UsageErrorf("--head: %s holds no head (64 hexadecimal digits), so it proves nothing", name)
 		}
 		all = append(all, found...)
 	}

@@ -50,7 +50,7 @@ func readAccounts(src *setup.Source, principal string) (*accounts, error) {
 		return nil, err
 	}
 	if of, known := setup.Principal(made.File, principal); principal != "" && (!known || of.Local) {
-		return nil, exit.Errorf(exit.Usage, "--principal: no token of \"http\" in hub.json is called %q, nor is that NAME@ISSUER of one of its issuers", principal)
+		return nil, exit.UsageErrorf("--principal: no token of \"http\" in hub.json is called %q, nor is that NAME@ISSUER of one of its issuers", principal)
 	}
 	return &accounts{made, principal}, nil
 }
@@ -150,11 +150,12 @@ func authLoginCommand() *cobra.Command {
 	}
 	configFlags(cmd, src)
 	principalFlag(cmd, &principal)
-	cmd.Flags().StringSliceVar(&scopes, "scope", nil, "ask for this scope too; repeatable")
-	cmd.Flags().BoolVar(&device, "device", false, "show a code, to be entered on any device")
-	cmd.Flags().BoolVar(&noBrowser, "no-browser", false, "print the address and open no browser")
-	cmd.Flags().IntVar(&port, "port", 0, "the port of this machine to which the browser comes back (default: any)")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the login as JSON, and all else to standard error")
+	flags := cmd.Flags()
+	flags.StringSliceVar(&scopes, "scope", nil, "ask for this scope too; repeatable")
+	flags.BoolVar(&device, "device", false, "show a code, to be entered on any device")
+	flags.BoolVar(&noBrowser, "no-browser", false, "print the address and open no browser")
+	flags.IntVar(&port, "port", 0, "the port of this machine to which the browser comes back (default: any)")
+	flags.BoolVar(&asJSON, "json", false, "print the login as JSON, and all else to standard error")
 	return cmd
 }
 
@@ -362,7 +363,7 @@ func (a *accounts) logOut(ctx context.Context, out io.Writer, name string, asJSO
 	l, err := a.Logins.Forget(ctx, server, a.principal)
 	switch {
 	case errors.Is(err, logins.ErrNone):
-		return exit.Errorf(exit.NotFound, "%s has no login", name)
+		return exit.NotFoundErrorf("%s has no login", name)
 	case err != nil:
 		return err
 	}

@@ -53,9 +53,10 @@ type clientWork struct {
 }
 
 func (w *clientWork) registerFlags(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&w.config, "config", "c", "", "hub.json to use (default: $MCPHUB_CONFIG, then mcphub/hub.json in the user's configuration folder)")
-	cmd.Flags().BoolVarP(&w.yes, "yes", "y", false, "agree to everything that would be asked, but to keys of hub.json alone in other files")
-	cmd.Flags().BoolVar(&w.asJSON, "json", false, "print JSON, and ask nothing")
+	flags := cmd.Flags()
+	flags.StringVarP(&w.config, "config", "c", "", "hub.json to use (default: $MCPHUB_CONFIG, then mcphub/hub.json in the user's configuration folder)")
+	flags.BoolVarP(&w.yes, "yes", "y", false, "agree to everything that would be asked, but to keys of hub.json alone in other files")
+	flags.BoolVar(&w.asJSON, "json", false, "print JSON, and ask nothing")
 }
 
 // findClients finds out what concerns clients on this system. The store is nil if there is
@@ -162,7 +163,7 @@ func (w *clientWork) askYesNo(question string, enter bool) (bool, error) {
 
 func (w *clientWork) askPerson(question string) (string, error) {
 	if w.in == nil {
-		return "", exit.Errorf(exit.Usage, "nobody can be asked here: add --yes to agree to what is shown without it")
+		return "", exit.UsageErrorf("nobody can be asked here: add --yes to agree to what is shown without it")
 	}
 	layout.Printf(w.say, "%s", layout.Lines{Text: question})
 	line, err := readUntil(w.ctx, func() (string, error) { return w.in.ReadString('\n') })

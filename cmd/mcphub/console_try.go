@@ -34,7 +34,7 @@ func tryCommand() *cobra.Command {
 		}
 		var order tryOrder
 		if err := json.NewDecoder(cmd.InOrStdin()).Decode(&order); err != nil {
-			return exit.Errorf(exit.Usage, "this is for the console: %w", err)
+			return exit.UsageErrorf("this is for the console: %w", err)
 		}
 		env, err := clientEnv()
 		if err != nil {

@@ -58,10 +58,10 @@ func (w *clientWork) readSources(args []string) ([]clients.Inventory, error) {
 	if c := clients.Find(args[0]); c != nil {
 		found, err := clients.Read(c, w.env)
 		if err != nil {
-			return nil, exit.Errorf(exit.Config, "%w", err)
+			return nil, exit.ConfigErrorf("%w", err)
 		}
 		if len(found.Files) == 0 {
-			return nil, exit.Errorf(exit.NotFound, "%s has no configuration here: %s is not there", c.Title, c.Places(w.env)[0].File)
+			return nil, exit.NotFoundErrorf("%s has no configuration here: %s is not there", c.Title, c.Places(w.env)[0].File)
 		}
 		return []clients.Inventory{found}, nil
 	}
@@ -71,7 +71,7 @@ func (w *clientWork) readSources(args []string) ([]clients.Inventory, error) {
 	}
 	found, err := clients.ReadFile(args[0], w.env)
 	if err != nil {
-		return nil, exit.Errorf(exit.Config, "%w", err)
+		return nil, exit.ConfigErrorf("%w", err)
 	}
 	return []clients.Inventory{found}, nil
 }
@@ -239,7 +239,7 @@ func (w *clientWork) mergeFound(found []clients.Inventory) (*mergeResult, error)
 		return err == nil
 	}}
 	if m.after, m.imports, err = clients.Merge(to, servers, inputs); err != nil {
-		return nil, exit.Errorf(exit.Config, "%w", err)
+		return nil, exit.ConfigErrorf("%w", err)
 	}
 	w.markUnanswered(m, kept)
 	return m, nil
@@ -251,7 +251,7 @@ func (w *clientWork) secretStore(path string, text []byte) (*secrets.Store, erro
 	if text != nil {
 		var err error
 		if f, _, err = config.Parse(path, text, os.LookupEnv); err != nil {
-			return nil, exit.Errorf(exit.Config, "%w", err)
+			return nil, exit.ConfigErrorf("%w", err)
 		}
 	}
 	kept := setup.Secrets(f, w.env.Home)

@@ -18,7 +18,6 @@ import (
 	"mcphub/cmd/mcphub/internal/clients"
 	"mcphub/cmd/mcphub/internal/layout"
 	"mcphub/cmd/mcphub/internal/setup"
-	"mcphub/internal/printable"
 )
 
 func initCommand() *cobra.Command {
@@ -54,9 +53,10 @@ func initCommand() *cobra.Command {
 		},
 	}
 	w.registerFlags(cmd)
-	cmd.Flags().StringSliceVar(&roots, "roots", nil, "folders for clients that do not tell which are open, separated by commas")
-	cmd.Flags().DurationVar(&w.limit, "timeout", tryAllTime, "for trying all servers together")
-	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "each entry whole, and all that each server can open")
+	flags := cmd.Flags()
+	flags.StringSliceVar(&roots, "roots", nil, "folders for clients that do not tell which are open, separated by commas")
+	flags.DurationVar(&w.limit, "timeout", tryAllTime, "for trying all servers together")
+	flags.BoolVarP(&verbose, "verbose", "v", false, "each entry whole, and all that each server can open")
 	return cmd
 }
 
@@ -200,7 +200,7 @@ func (w *clientWork) offerLock(m *mergeResult) error {
 		return nil
 	}
 	if err := w.lock(w.ctx, m.path); err != nil {
-		layout.Printf(w.say, "%s; mcphub lock tries again\n", printable.Escape(err.Error(), 500))
+		layout.Printf(w.say, "%.500s; mcphub lock tries again\n", err.Error())
 	}
 	return w.ctx.Err()
 }

@@ -61,12 +61,13 @@ func installCommand() *cobra.Command {
 		},
 	}
 	w.registerFlags(cmd)
-	cmd.Flags().BoolVar(&all, "all", false, "every client on this machine")
-	cmd.Flags().BoolVar(&show, "print", false, "print what to put into the configuration, and change nothing")
-	cmd.Flags().StringVar(&address, "http", "", "register the address of a hub that serves HTTP, and its token (default: of the one that runs, else http.listen)")
-	cmd.Flags().Lookup("http").NoOptDefVal = addressFound
+	flags := cmd.Flags()
+	flags.BoolVar(&all, "all", false, "every client on this machine")
+	flags.BoolVar(&show, "print", false, "print what to put into the configuration, and change nothing")
+	flags.StringVar(&address, "http", "", "register the address of a hub that serves HTTP, and its token (default: of the one that runs, else http.listen)")
+	flags.Lookup("http").NoOptDefVal = addressFound
 	toolsetFlag(cmd, &w.toolsets, "show the client this toolset of hub.json alone; repeatable without --http")
-	cmd.Flags().StringSliceVar(&roots, "roots", nil, "folders for clients that do not tell which are open, separated by commas")
+	flags.StringSliceVar(&roots, "roots", nil, "folders for clients that do not tell which are open, separated by commas")
 	return cmd
 }
 
@@ -76,7 +77,7 @@ func (w *clientWork) checkToolsets(overHTTP bool) error {
 		return nil
 	}
 	if overHTTP && len(w.toolsets) > 1 {
-		return exit.Errorf(exit.Usage, "a URL names one toolset, and --toolset names %d; make one of them in hub.json", len(w.toolsets))
+		return exit.UsageErrorf("a URL names one toolset, and --toolset names %d; make one of them in hub.json", len(w.toolsets))
 	}
 	file, err := (&setup.Source{Config: w.config}).Load(os.Stderr)
 	if err != nil {
@@ -88,11 +89,11 @@ func (w *clientWork) checkToolsets(overHTTP bool) error {
 func (w *clientWork) chosenClients(args []string, all bool) ([]*clients.Profile, error) {
 	switch {
 	case all && len(args) > 0:
-		return nil, exit.Errorf(exit.Usage, "--all and the name of a client: which is meant?")
+		return nil, exit.UsageErrorf("--all and the name of a client: which is meant?")
 	case all:
 		return w.installedClients(), nil
 	case len(args) == 0:
-		return nil, exit.Errorf(exit.Usage, "which client? Name one, or --all; there are %s", strings.Join(clientNames(), ", "))
+		return nil, exit.UsageErrorf("which client? Name one, or --all; there are %s", strings.Join(clientNames(), ", "))
 	}
 	var out []*clients.Profile
 	for _, name := range args {
@@ -358,11 +359,12 @@ func uninstallCommand() *cobra.Command {
 			return w.uninstallClients(args, all, restore)
 		},
 	}
-	cmd.Flags().BoolVar(&w.asJSON, "json", false, "print JSON")
-	cmd.Flags().BoolVar(&all, "all", false, "every client that the hub is registered in")
-	cmd.Flags().StringVarP(&w.config, "config", "c", "", "hub.json that says where the key of the copies is kept (default: as for init)")
-	cmd.Flags().BoolVar(&restore, "restore", false, "give files back as they were, whatever became of them since")
-	cmd.Flags().BoolVarP(&w.yes, "yes", "y", false, "for scripts that say it everywhere; uninstall asks nothing")
+	flags := cmd.Flags()
+	flags.BoolVar(&w.asJSON, "json", false, "print JSON")
+	flags.BoolVar(&all, "all", false, "every client that the hub is registered in")
+	flags.StringVarP(&w.config, "config", "c", "", "hub.json that says where the key of the copies is kept (default: as for init)")
+	flags.BoolVar(&restore, "restore", false, "give files back as they were, whatever became of them since")
+	flags.BoolVarP(&w.yes, "yes", "y", false, "for scripts that say it everywhere; uninstall asks nothing")
 	return cmd
 }
 
@@ -389,9 +391,9 @@ func (w *clientWork) uninstallClients(args []string, all, restore bool) error {
 		}
 	case !all && len(args) == 0:
 		if len(known) == 0 {
-			return exit.Errorf(exit.Usage, "which client? Nothing was installed by this program; name one, or --all")
+			return exit.UsageErrorf("which client? Nothing was installed by this program; name one, or --all")
 		}
-		return exit.Errorf(exit.Usage, "which client? Name one, or --all; the hub was installed in %s", strings.Join(known, ", "))
+		return exit.UsageErrorf("which client? Name one, or --all; the hub was installed in %s", strings.Join(known, ", "))
 	default:
 		if chosen, err = w.chosenClients(args, all); err != nil {
 			return err

@@ -45,7 +45,7 @@ func existingFolders(dirs []string) ([]string, error) {
 	for _, d := range dirs {
 		d = strings.TrimSpace(d)
 		if d == "" {
-			return nil, exit.Errorf(exit.Usage, "a folder's name is empty")
+			return nil, exit.UsageErrorf("a folder's name is empty")
 		}
 		if home, err := os.UserHomeDir(); err == nil && (d == "~" || strings.HasPrefix(d, "~/")) {
 			d = filepath.Join(home, d[1:])
@@ -55,7 +55,7 @@ func existingFolders(dirs []string) ([]string, error) {
 			return nil, err
 		}
 		if !strings.ContainsAny(abs, "*?{[") && !pathExists(abs) {
-			return nil, exit.Errorf(exit.Usage, "%s: there is no such folder", abs)
+			return nil, exit.UsageErrorf("%s: there is no such folder", abs)
 		}
 		out = append(out, abs)
 	}
@@ -72,7 +72,7 @@ func givenRoots(given []string) ([]string, error) {
 	out := make([]string, 0, len(given))
 	for _, p := range given {
 		if p == "" {
-			return nil, exit.Errorf(exit.Usage, "--root: the directory is empty")
+			return nil, exit.UsageErrorf("--root: the directory is empty")
 		}
 		if !filepath.IsAbs(p) {
 			p = filepath.Join(dir, p)
@@ -87,7 +87,7 @@ func existingRoots(given []string) ([]string, error) {
 	roots, err := givenRoots(given)
 	for _, r := range roots {
 		if _, err := os.Stat(r); err != nil {
-			return nil, exit.Errorf(exit.Usage, "--root: %w", err)
+			return nil, exit.UsageErrorf("--root: %w", err)
 		}
 	}
 	return roots, err
@@ -162,7 +162,7 @@ func hubConfig(named string) (path string, text []byte, file *config.File, err e
 	}
 	if file, _, err = config.Parse(path, text, os.LookupEnv); err != nil {
 		if _, ok := errors.AsType[*config.LoadError](err); ok {
-			return "", nil, nil, exit.Errorf(exit.Config, "%w. Put that right first; nothing was changed", err)
+			return "", nil, nil, exit.ConfigErrorf("%w. Put that right first; nothing was changed", err)
 		}
 		return "", nil, nil, err
 	}

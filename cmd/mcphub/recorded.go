@@ -48,7 +48,7 @@ func confirmAtTerminal(server string, lines []string) (bool, error) {
 	if err != nil {
 		return false, nil //nolint:nilerr // it is told with the command that asks
 	}
-	defer func() { _ = t.Close() }()
+	defer t.Close()
 	showUse(t, server, lines)
 	line, err := promptLine(t, bufio.NewReader(t), recordedQuestion+" [y/N]")
 	yes, _ := yesOrNo(line)
@@ -56,9 +56,9 @@ func confirmAtTerminal(server string, lines []string) (bool, error) {
 }
 
 func showUse(w io.Writer, server string, lines []string) {
-	layout.Printf(w, "\n  %s uses what is closed to it:\n", printable.Escape(server, 100))
+	layout.Printf(w, "\n  %.100s uses what is closed to it:\n", server)
 	for _, line := range lines {
-		layout.Printf(w, "       it %s\n", printable.Escape(line, 4000))
+		layout.Printf(w, "       it %.4000s\n", line)
 	}
 }
 
@@ -121,10 +121,10 @@ func (t *trier) tellRecorded(r *tryReport, name string, did *trial.Result) {
 
 func (r *tryReport) showRecorded(w io.Writer) {
 	for _, line := range r.Recorded {
-		layout.Printf(w, "       also:   it %s (recorded)\n", printable.Escape(line, 4000))
+		layout.Printf(w, "       also:   it %.4000s (recorded)\n", line)
 	}
 	for _, line := range r.Closed {
-		layout.Printf(w, "       closed: it %s\n", printable.Escape(line, 4000))
+		layout.Printf(w, "       closed: it %.4000s\n", line)
 	}
 	if r.Record != "" && r.State == tryWorks {
 		layout.Printf(w, "       to be asked about what is closed: %s\n", r.Record)

@@ -73,7 +73,7 @@ func restartServer(ctx context.Context, say io.Writer, path, name string) (resta
 	if !slices.Contains(served, name) {
 		for _, s := range on[0].report.NotServed {
 			if s.Server == name {
-				return done, exit.Errorf(exit.NotFound, "%s is not served: %s; mcphub validate says what to do", name, s.Reason)
+				return done, exit.NotFoundErrorf("%s is not served: %s; mcphub validate says what to do", name, s.Reason)
 			}
 		}
 		return done, checkServerName("the hub on "+path, name, served)

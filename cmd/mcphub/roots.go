@@ -51,11 +51,12 @@ func rootsCommand() *cobra.Command {
 			return f.printRoots(cmd.OutOrStdout(), snap)
 		},
 	}
-	cmd.Flags().StringArrayVar(&f.roots, "root", nil, "a directory in scope, as a client's root; may be repeated")
-	cmd.Flags().BoolVar(&f.count, "count", false, "print how many there are")
-	cmd.Flags().StringVar(&f.contains, "contains", "", "exit with 0 if every reading of this path lies in a root, else with 1")
-	cmd.Flags().StringVar(&f.why, "why", "", "say where this path leads, and which root contains it")
-	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print JSON")
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.roots, "root", nil, "a directory in scope, as a client's root; may be repeated")
+	flags.BoolVar(&f.count, "count", false, "print how many there are")
+	flags.StringVar(&f.contains, "contains", "", "exit with 0 if every reading of this path lies in a root, else with 1")
+	flags.StringVar(&f.why, "why", "", "say where this path leads, and which root contains it")
+	flags.BoolVar(&f.asJSON, "json", false, "print JSON")
 	cmd.MarkFlagsMutuallyExclusive("count", "contains", "why")
 	configFlags(cmd, src)
 	return cmd

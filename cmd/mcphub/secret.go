@@ -129,7 +129,7 @@ func secretSetCommand() *cobra.Command {
 
 func (k *secretKeeper) setOne(ctx context.Context, out io.Writer, name string) error {
 	if bad := reference.CheckName(name); bad != "" {
-		return exit.Errorf(exit.Usage, "%q %s", name, bad)
+		return exit.UsageErrorf("%q %s", name, bad)
 	}
 	var value string
 	var err error
@@ -163,7 +163,7 @@ func (k *secretKeeper) setMissing(ctx context.Context, out io.Writer) error {
 		}
 		return nil
 	case !stdio.IsTerminal(os.Stdin):
-		return exit.Errorf(exit.Usage, "not set: %s; without a name this asks at a terminal, and standard input is none: mcphub secret set NAME", strings.Join(missing, ", "))
+		return exit.UsageErrorf("not set: %s; without a name this asks at a terminal, and standard input is none: mcphub secret set NAME", strings.Join(missing, ", "))
 	}
 	for _, name := range missing {
 		value, err := readTerminalLine(ctx, k.questionFor(name), k.isHidden(name))
@@ -397,7 +397,7 @@ func secretRemoveCommand() *cobra.Command {
 			var unset *secrets.NotSetError
 			switch err := k.store.Delete(cmd.Context(), args[0]); {
 			case errors.As(err, &unset):
-				return exit.Errorf(exit.NotFound, "the secret %q is not set%s", unset.Name, layout.WithPrefix(": ", unset.Why))
+				return exit.NotFoundErrorf("the secret %q is not set%s", unset.Name, layout.WithPrefix(": ", unset.Why))
 			case err != nil:
 				return err
 			}

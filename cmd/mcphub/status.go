@@ -72,11 +72,12 @@ func statusCommand() *cobra.Command {
 		},
 	}
 	jsonFlag(cmd, &asJSON)
-	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "how each server was started, its roots, and more of what it last said")
-	cmd.Flags().IntVar(&pid, "pid", 0, "only the hub with this process id")
-	cmd.Flags().StringVar(&only.principal, "principal", "", "only sessions of this principal; * and ? stand for others")
-	cmd.Flags().StringVar(&only.session, "session", "", "only this session; the beginning of its id will do")
-	cmd.Flags().BoolVarP(&again, "watch", "w", false, "show it again every 2 seconds until interrupted: in place on a terminal, else below")
+	flags := cmd.Flags()
+	flags.BoolVarP(&verbose, "verbose", "v", false, "how each server was started, its roots, and more of what it last said")
+	flags.IntVar(&pid, "pid", 0, "only the hub with this process id")
+	flags.StringVar(&only.principal, "principal", "", "only sessions of this principal; * and ? stand for others")
+	flags.StringVar(&only.session, "session", "", "only this session; the beginning of its id will do")
+	flags.BoolVarP(&again, "watch", "w", false, "show it again every 2 seconds until interrupted: in place on a terminal, else below")
 	return cmd
 }
 
@@ -121,7 +122,7 @@ func (f statusReport) showStatus(w io.Writer, now time.Time, verbose bool) {
 		p.showHub(r)
 	}
 	for _, q := range f.Questions {
-		layout.Printf(w, "\nwaits for a person: %s: mcphub reload\n", printable.Escape(q.Title, 500))
+		layout.Printf(w, "\nwaits for a person: %.500s: mcphub reload\n", q.Title)
 	}
 	for _, u := range f.Unreachable {
 		u.showHub(w)
@@ -142,17 +143,17 @@ type page struct {
 }
 
 func (p page) showHub(r admin.Report) {
-	layout.Printf(p.w, "hub %d, up %s, version %s", r.PID, layout.FormatDuration(p.now.Sub(r.Started)), printable.Escape(r.Version, 40))
+	layout.Printf(p.w, "hub %d, up %s, version %.40s", r.PID, layout.FormatDuration(p.now.Sub(r.Started)), r.Version)
 	if r.Config.Path == "" {
 		layout.Printf(p.w, ", no hub.json\n")
 	} else {
-		layout.Printf(p.w, "\n%s, read %s ago\n", printable.Escape(r.Config.Path, 200), p.timeAgo(&r.Config.Loaded))
+		layout.Printf(p.w, "\n%.200s, read %s ago\n", r.Config.Path, p.timeAgo(&r.Config.Loaded))
 	}
 	if r.Config.Error != "" {
 		layout.Printf(p.w, "not read again since, %s ago:", p.timeAgo(r.Config.ErrorAt))
 		problems := strings.Split(r.Config.Error, "\n")
 		for i, line := range problems[:min(len(problems), maxProblems)] {
-			layout.Printf(p.w, "%s %s\n", strings.Repeat(" ", min(i, 1)), printable.Escape(line, 500))
+			layout.Printf(p.w, "%s %.500s\n", strings.Repeat(" ", min(i, 1)), line)
 		}
 		if n := len(problems) - maxProblems; n > 0 {
 			layout.Printf(p.w, "  and %d more: mcphub validate\n", n)
@@ -161,10 +162,10 @@ func (p page) showHub(r admin.Report) {
 	if r.Config.Waiting != "" {
 		layout.Println(p.w, printable.Escape(r.Config.Waiting, 1000))
 	} else if r.Config.Inside != "" {
-		layout.Printf(p.w, "hub.json lies inside %s, where servers of this hub may write it: what changes in it waits for mcphub reload\n", printable.Escape(r.Config.Inside, 300))
+		layout.Printf(p.w, "hub.json lies inside %.300s, where servers of this hub may write it: what changes in it waits for mcphub reload\n", r.Config.Inside)
 	}
 	for _, key := range r.Config.AfterRestart {
-		layout.Printf(p.w, "%s: takes effect after a restart\n", printable.Escape(key, 100))
+		layout.Printf(p.w, "%.100s: takes effect after a restart\n", key)
 	}
 	if r.HTTP != nil {
 		layout.Line(p.w, "", "serves "+printable.Escape(r.HTTP.URL, 200)+layout.When(r.HTTP.Auth == admin.AuthNone, "; "+setup.OpenText))
@@ -186,11 +187,11 @@ func (p page) showHub(r admin.Report) {
 	}
 	p.showApart(r.Children)
 	for _, n := range r.NotServed {
-		layout.Printf(p.w, "\n%s is not served: %s\n", printable.Escape(n.Server, 60), printable.Escape(n.Reason, 500))
+		layout.Printf(p.w, "\n%.60s is not served: %.500s\n", n.Server, n.Reason)
 	}
 	for _, d := range r.Redefined {
-		layout.Printf(p.w, "\n%s: the tool %s is defined otherwise than when it was offered before (%s), seen %s ago\n",
-			printable.Escape(d.Server, 60), printable.Escape(d.Tool, 100), strings.Join(d.Parts, ", "), p.timeAgo(&d.At))
+		layout.Printf(p.w, "\n%.60s: the tool %.100s is defined otherwise than when it was offered before (%s), seen %s ago\n",
+			d.Server, d.Tool, strings.Join(d.Parts, ", "), p.timeAgo(&d.At))
 	}
 	p.showSessions(r.Sessions)
 }
@@ -205,9 +206,9 @@ func (p page) showAudit(a status.Audit) {
 		if a.Required {
 			what = "calls are denied until it can"
 		}
-		layout.Printf(p.w, "AUDIT: %s CANNOT BE WRITTEN for %s: %s; %s\n", printable.Escape(a.Dir, 200), p.timeAgo(a.Since), printable.Escape(a.Error, 300), what)
+		layout.Printf(p.w, "AUDIT: %.200s CANNOT BE WRITTEN for %s: %.300s; %s\n", a.Dir, p.timeAgo(a.Since), a.Error, what)
 	default:
-		layout.Printf(p.w, "audit: %s%s\n", printable.Escape(a.Dir, 200), layout.When(a.Required, ", required"))
+		layout.Printf(p.w, "audit: %.200s%s\n", a.Dir, layout.When(a.Required, ", required"))
 	}
 	if a.Unrecorded > 0 {
 		layout.Printf(p.w, "audit: %d decisions were not recorded when they were made\n", a.Unrecorded)
@@ -224,7 +225,7 @@ func (p page) showPolicy(r *status.Policy) {
 		return
 	}
 	for _, rule := range r.Rules {
-		layout.Printf(p.w, "  %s: %s %s%s%s\n", printable.Escape(rule.Name, 60), rule.Then, printable.Escape(rule.If, 300), layout.WithPrefix(" -- ", rule.Note), layout.WithPrefix("  ", printable.Escape(rule.At, 200)))
+		layout.Printf(p.w, "  %.60s: %s %.300s%s%s\n", rule.Name, rule.Then, rule.If, layout.WithPrefix(" -- ", rule.Note), layout.WithPrefix("  ", printable.Escape(rule.At, 200)))
 	}
 }
 
@@ -476,20 +477,20 @@ func (p page) showSessions(all []status.Session) {
 			layout.Printf(p.w, "%s: %d roots cannot be used; get-roots says why\n", id, s.RootsSkipped)
 		}
 		for _, g := range s.Grants {
-			layout.Printf(p.w, "%s: a person let %s %s %s%s, for this %s, %s ago\n", id, printable.Escape(g.Server, 60), strings.Join(g.Roles, " and "),
-				printable.Escape(g.URI, 300), layout.When(g.File, " alone"), printable.Escape(g.Lifetime, 10), p.timeAgo(&g.Since))
+			layout.Printf(p.w, "%s: a person let %.60s %s %.300s%s, for this %.10s, %s ago\n", id, g.Server, strings.Join(g.Roles, " and "),
+				g.URI, layout.When(g.File, " alone"), g.Lifetime, p.timeAgo(&g.Since))
 		}
 		for _, q := range s.Questions {
-			layout.Printf(p.w, "%s: %s of %s waits for a person (%s), for %s\n", id, printable.Escape(q.What, 60), printable.Escape(q.Server, 60), printable.Escape(q.Asked, 40), p.timeAgo(&q.Since))
+			layout.Printf(p.w, "%s: %.60s of %.60s waits for a person (%.40s), for %s\n", id, q.What, q.Server, q.Asked, p.timeAgo(&q.Since))
 		}
 		if s.Folder != "" || s.Process != 0 {
 			layout.Printf(p.w, "%s: in %s, for process %s\n", id, cmp.Or(printable.Escape(s.Folder, 300), "-"), numberOrDash(s.Process))
 		}
 		for _, n := range s.NotServed {
-			layout.Printf(p.w, "%s: %s is not served: %s\n", id, printable.Escape(n.Server, 60), printable.Escape(n.Reason, 500))
+			layout.Printf(p.w, "%s: %.60s is not served: %.500s\n", id, n.Server, n.Reason)
 		}
 		if s.RootsError != "" {
-			layout.Printf(p.w, "%s: the client did not give its roots: %s\n", id, printable.Escape(s.RootsError, 300))
+			layout.Printf(p.w, "%s: the client did not give its roots: %.300s\n", id, s.RootsError)
 		}
 	}
 }

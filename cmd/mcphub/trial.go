@@ -118,7 +118,7 @@ func (t *trier) tryServers(ctx context.Context, names []string) (map[string]*try
 		return out, nil
 	}
 	if _, err := setup.Edit(consentStore(), t.path); err != nil { // it could not be written either
-		return nil, exit.Errorf(exit.Config, "%w", err)
+		return nil, exit.ConfigErrorf("%w", err)
 	}
 	src := &setup.Source{Version: buildVersion(), Config: t.path, Bytes: t.text}
 	var err error

@@ -262,5 +262,5 @@ func (s *startTimes) lastOffer(name string) *offers.Offer {
 
 // refuseRequest is for what children ask: no one serves that.
 func refuseRequest(_ context.Context, _ spec.Key, m *jsonrpc.Message) jsonrpc.Answer {
-	return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, m.Method+" is not served while warming up")
+	return jsonrpc.RefuseMethod(m.Method + " is not served while warming up")
 }

@@ -21,7 +21,7 @@ const (
 
 // watchPage shows a page, and again at each tick, until ctx ends.
 func watchPage(ctx context.Context, s *layout.Screen, tick <-chan time.Time, page func(io.Writer)) error {
-	defer func() { _ = s.Close() }() // no one to tell
+	defer s.Close() // no one to tell
 	for {
 		if err := s.Show(page); err != nil {
 			return err

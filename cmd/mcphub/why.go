@@ -45,7 +45,7 @@ func whyCommand() *cobra.Command {
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 && w.server != "" {
-				return exit.Errorf(exit.Usage, "name the server once: as an argument, or by --server")
+				return exit.UsageErrorf("name the server once: as an argument, or by --server")
 			}
 			if len(args) == 1 {
 				w.server, w.checks = args[0], true
@@ -58,10 +58,11 @@ func whyCommand() *cobra.Command {
 			return writeResult(out, asJSON, found, func() { w.showRefusals(out, found, time.Now()) })
 		},
 	}
-	cmd.Flags().BoolVarP(&w.all, "all", "a", false, "of all folders")
-	cmd.Flags().StringVar(&w.server, "server", "", "only this server")
-	cmd.Flags().IntVarP(&w.last, "last", "n", 10, "only so many, the newest")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON array; its shape is stable")
+	flags := cmd.Flags()
+	flags.BoolVarP(&w.all, "all", "a", false, "of all folders")
+	flags.StringVar(&w.server, "server", "", "only this server")
+	flags.IntVarP(&w.last, "last", "n", 10, "only so many, the newest")
+	flags.BoolVar(&asJSON, "json", false, "one JSON array; its shape is stable")
 	configFlags(cmd, src)
 	cmd.ValidArgsFunction = completeServer
 	_ = cmd.RegisterFlagCompletionFunc("server", completeServer)

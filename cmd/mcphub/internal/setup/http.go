@@ -37,7 +37,7 @@ const OpenText = "nobody needs a token over HTTP: every user and process of this
 func TokenPlace(f *config.File, env func(string) string) (bearer.Place, error) {
 	state := rundir.State(env)
 	if state == "" {
-		return bearer.Place{}, exit.Errorf(exit.Config, "there is no folder for the token of HTTP clients: set HOME or XDG_STATE_HOME, or give them tokens by http.tokens of hub.json")
+		return bearer.Place{}, exit.ConfigErrorf("there is no folder for the token of HTTP clients: set HOME or XDG_STATE_HOME, or give them tokens by http.tokens of hub.json")
 	}
 	path := f.Path
 	if path != "" {

@@ -68,7 +68,7 @@ func (s *Source) Load(w io.Writer) (*config.File, error) {
 		return s.loadText(w, s.Config, s.Bytes, trail)
 	case s.Text != "":
 		if fi, err := os.Stat(s.Text); err == nil && !fi.Mode().IsRegular() { // a pipe would be read but once, or never
-			return nil, exit.Errorf(exit.Usage, "%s is no regular file; name one that can be read again", s.Text)
+			return nil, exit.UsageErrorf("%s is no regular file; name one that can be read again", s.Text)
 		}
 		file, problems, err = config.LoadAs(path, s.Text, os.LookupEnv, above...)
 	case path == "":

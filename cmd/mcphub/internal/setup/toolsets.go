@@ -79,7 +79,7 @@ func checkNames(known, given []string) error {
 		default:
 			hint = `; add "toolsets": {"NAME": {"servers": ["SERVER"]}} to it`
 		}
-		return exit.Errorf(exit.Usage, "--toolset: hub.json has no toolset %q%s", name, hint)
+		return exit.UsageErrorf("--toolset: hub.json has no toolset %q%s", name, hint)
 	}
 	return nil
 }
