@@ -125,7 +125,7 @@ func (s *httpServer) readSettings(ctx context.Context, file *config.File) (*http
 			next.LocalToken, err = place.Make(ctx)
 		}
 		if err != nil {
-			return nil, &exit.Error{Code: exit.Config, Err: err}
+			return nil, exit.ConfigErrorf("%w", err)
 		}
 	}
 	return next, nil
