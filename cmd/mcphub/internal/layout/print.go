@@ -19,6 +19,9 @@ func Printf(w io.Writer, format string, args ...any) error {
 	return err
 }
 
+// Sprintf returns what Printf would write.
+func Sprintf(format string, args ...any) string { return fmt.Sprintf(format, safeArgs(args)...) }
+
 // Println works like Printf for fmt.Fprintln.
 func Println(w io.Writer, args ...any) error {
 	_, err := fmt.Fprintln(w, safeArgs(args)...)
