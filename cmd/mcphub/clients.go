@@ -112,6 +112,9 @@ func (w *clientWork) startWork(cmd *cobra.Command) error {
 	return nil
 }
 
+func (w *clientWork) printResult(format string, args ...any) { layout.Printf(w.out, format, args...) }
+func (w *clientWork) tellPerson(format string, args ...any)  { layout.Printf(w.say, format, args...) }
+
 // copyCipher encrypts copies of clients' files, with a key that is kept as a secret.
 func (w *clientWork) copyCipher() *secrets.Cipher {
 	path, text, _ := hubFile(w.config)
@@ -157,7 +160,7 @@ func (w *clientWork) askYesNo(question string, enter bool) (bool, error) {
 		if yes, known := yesOrNo(answer); known {
 			return yes, nil
 		}
-		layout.Printf(w.say, "%q is neither yes nor no.\n", answer)
+		w.tellPerson("%q is neither yes nor no.\n", answer)
 	}
 }
 
@@ -165,7 +168,7 @@ func (w *clientWork) askPerson(question string) (string, error) {
 	if w.in == nil {
 		return "", exit.UsageErrorf("nobody can be asked here: add --yes to agree to what is shown without it")
 	}
-	layout.Printf(w.say, "%s", layout.Lines{Text: question})
+	w.tellPerson("%s", layout.Lines{Text: question})
 	line, err := readUntil(w.ctx, func() (string, error) { return w.in.ReadString('\n') })
 	if w.ctx.Err() != nil {
 		return "", w.ctx.Err()
@@ -207,7 +210,7 @@ func (w *clientWork) askNumbers(question string, n int) ([]bool, error) {
 		if good {
 			return picked, nil
 		}
-		layout.Printf(w.say, "%q is none of that.\n", answer)
+		w.tellPerson("%q is none of that.\n", answer)
 	}
 }
 

@@ -147,10 +147,10 @@ func (w *clientWork) init(given []string) error {
 				again = fmt.Sprintf(", %d not again, since hub.json has them", n)
 			}
 		}
-		layout.Printf(w.out, "%s: %s imported%s\n", w.shortPath(m.path), pluralOf(m.countAdded(), "server"), again)
+		w.printResult("%s: %s imported%s\n", w.shortPath(m.path), pluralOf(m.countAdded(), "server"), again)
 		w.reportPlans(all)
 		if len(all) > 0 {
-			layout.Printf(w.out, "\nStart your client anew and ask its agent: %s.\n", next)
+			w.printResult("\nStart your client anew and ask its agent: %s.\n", next)
 		} else {
 			layout.Println(w.out, "No client has the hub yet: `mcphub install CLIENT` registers it.")
 		}
@@ -200,7 +200,7 @@ func (w *clientWork) offerLock(m *mergeResult) error {
 		return nil
 	}
 	if err := w.lock(w.ctx, m.path); err != nil {
-		layout.Printf(w.say, "%.500s; mcphub lock tries again\n", err.Error())
+		w.tellPerson("%.500s; mcphub lock tries again\n", err.Error())
 	}
 	return w.ctx.Err()
 }
@@ -232,7 +232,7 @@ func (w *clientWork) leaveProjects(found []clients.Inventory) error {
 				continue
 			}
 			why := "it is for " + s.Project + " alone; at a terminal, without --yes, this asks whether it is to be in every folder"
-			layout.Printf(w.say, "%s of %s stays where it is: %s\n", s.Name, sourceTitle(&s), why)
+			w.tellPerson("%s of %s stays where it is: %s\n", s.Name, sourceTitle(&s), why)
 			f.Skipped = append(f.Skipped, clients.Skipped{Name: s.Name, Why: why})
 		}
 		f.Servers = keep
@@ -262,7 +262,7 @@ func (w *clientWork) showOverview(found []clients.Inventory) {
 	w.writeTable(rows)
 	for _, f := range found {
 		for _, s := range f.Skipped {
-			layout.Printf(w.say, "%s of %s stays where it is: %s\n", s.Name, f.Client.Title, s.Why)
+			w.tellPerson("%s of %s stays where it is: %s\n", s.Name, f.Client.Title, s.Why)
 		}
 	}
 }
@@ -274,7 +274,7 @@ func (w *clientWork) chooseServers(found []clients.Inventory) (*mergeResult, err
 		return m, err
 	}
 	if !w.yes {
-		layout.Printf(w.say, "\nTo import into %s%s:\n", w.shortPath(m.path), layout.When(w.brief, " (-v shows the entries whole)"))
+		w.tellPerson("\nTo import into %s%s:\n", w.shortPath(m.path), layout.When(w.brief, " (-v shows the entries whole)"))
 	}
 	m.showImports(w)
 	picked, err := w.askNumbers("Import which?", m.countAdded())

@@ -193,9 +193,9 @@ func (w *clientWork) showPlan(p *clientPlan) {
 		if len(f.Changes) == 0 {
 			continue
 		}
-		layout.Printf(w.say, "%s:\n", w.shortPath(f.Place.File))
+		w.tellPerson("%s:\n", w.shortPath(f.Place.File))
 		for _, line := range f.Diff() {
-			layout.Printf(w.say, "  %s\n", line)
+			w.tellPerson("  %s\n", line)
 		}
 	}
 }
@@ -275,20 +275,20 @@ func (w *clientWork) reportPlans(all []clientPlan) {
 		title := clients.Find(r.Client).Title
 		switch r.State {
 		case "failed":
-			layout.Printf(w.out, "%s: not changed: %s\n", title, r.Error)
+			w.printResult("%s: not changed: %s\n", title, r.Error)
 		case "present":
-			layout.Printf(w.out, "%s: the hub is there already, as %s%s\n", title, r.Name, layout.WithPrefix("; ", r.Note))
+			w.printResult("%s: the hub is there already, as %s%s\n", title, r.Name, layout.WithPrefix("; ", r.Note))
 		default:
-			layout.Printf(w.out, "%s: installed in %s%s\n", title, w.shortPath(r.File), layout.WithPrefix("; ", r.Note))
+			w.printResult("%s: installed in %s%s\n", title, w.shortPath(r.File), layout.WithPrefix("; ", r.Note))
 		}
 		if len(r.Disabled) > 0 {
-			layout.Printf(w.out, "  switched off there: %s\n", strings.Join(r.Disabled, ", "))
+			w.printResult("  switched off there: %s\n", strings.Join(r.Disabled, ", "))
 		}
 		if len(r.Removed) > 0 {
-			layout.Printf(w.out, "  taken out there, kept in the backup: %s\n", strings.Join(r.Removed, ", "))
+			w.printResult("  taken out there, kept in the backup: %s\n", strings.Join(r.Removed, ", "))
 		}
 		for _, s := range r.Stays {
-			layout.Printf(w.out, "  stays on there: %s: %s\n", s.Server, s.Why)
+			w.printResult("  stays on there: %s: %s\n", s.Server, s.Why)
 		}
 	}
 }
@@ -309,7 +309,7 @@ func (w *clientWork) printClients(chosen []*clients.Profile, named bool, given [
 		if err != nil {
 			return err
 		}
-		layout.Printf(w.out, "%s", layout.Lines{Text: text})
+		w.printResult("%s", layout.Lines{Text: text})
 		return nil
 	}
 	type snippet struct {
@@ -332,7 +332,7 @@ func (w *clientWork) printClients(chosen []*clients.Profile, named bool, given [
 		}
 		out = append(out, snippet{c.Name, file, text})
 		if !w.asJSON {
-			layout.Printf(w.out, "%s, in %s:\n\n%s\n", c.Title, w.shortPath(file), layout.Lines{Text: text})
+			w.printResult("%s, in %s:\n\n%s\n", c.Title, w.shortPath(file), layout.Lines{Text: text})
 		}
 	}
 	if w.asJSON {
@@ -448,16 +448,16 @@ func (w *clientWork) tellUndone(reports []uninstallReport) {
 	for _, r := range reports {
 		title := clients.Find(r.Client).Title
 		if r.Error != "" {
-			layout.Printf(w.out, "%s: %s\n", title, r.Error)
+			w.printResult("%s: %s\n", title, r.Error)
 		} else if len(r.Files) == 0 {
-			layout.Printf(w.out, "%s: the hub is not in it\n", title)
+			w.printResult("%s: the hub is not in it\n", title)
 		}
 		for _, u := range r.Files {
 			kept := ""
 			if u.Kept {
 				kept = "; mcphub uninstall " + r.Client + " --restore gives it back as it was before that"
 			}
-			layout.Printf(w.out, "%s: %s %s%s\n", title, w.shortPath(u.File), map[string]string{
+			w.printResult("%s: %s %s%s\n", title, w.shortPath(u.File), map[string]string{
 				clients.Restored: "is as it was", clients.Edited: "was edited since: the hub is out, the edits are kept",
 				clients.Deleted: "was made for the hub and is gone", clients.Gone: "had been deleted", clients.Unchanged: "had been changed back already",
 			}[u.State], kept)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -67,7 +68,7 @@ func existingFolders(dirs []string) ([]string, error) {
 func givenRoots(given []string) ([]string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
-		return nil, exit.Errorf(exit.Failure, "the working directory is gone: %w", err)
+		return nil, fmt.Errorf("the working directory is gone: %w", err)
 	}
 	out := make([]string, 0, len(given))
 	for _, p := range given {

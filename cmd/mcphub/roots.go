@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -95,7 +96,7 @@ func servedRoots() (paths []string, ok bool, err error) {
 		err = json.Unmarshal(raw, &roots)
 	}
 	if err != nil {
-		return nil, false, exit.Errorf(exit.Failure, "MCP_ROOTS_FILE: %w", err)
+		return nil, false, fmt.Errorf("MCP_ROOTS_FILE: %w", err)
 	}
 	for _, r := range roots {
 		paths = append(paths, r.Path)

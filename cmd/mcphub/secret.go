@@ -259,7 +259,7 @@ func readTerminalLine(ctx context.Context, question string, hidden bool) (string
 	fd := int(os.Stdin.Fd())
 	before, err := term.MakeRaw(fd)
 	if err != nil {
-		return "", exit.Errorf(exit.Failure, "the terminal: %w", err)
+		return "", fmt.Errorf("the terminal: %w", err)
 	}
 	defer func() { _ = term.Restore(fd, before) }()
 	t := term.NewTerminal(struct {
@@ -305,7 +305,7 @@ func readUntil(ctx context.Context, read func() (string, error)) (string, error)
 func readSecretFrom(r io.Reader) (string, error) {
 	raw, err := io.ReadAll(io.LimitReader(r, secrets.MaxValue+3))
 	if err != nil {
-		return "", exit.Errorf(exit.Failure, "standard input: %w", err)
+		return "", fmt.Errorf("standard input: %w", err)
 	}
 	text := string(raw)
 	if cut, ok := strings.CutSuffix(text, "\n"); ok {

@@ -96,7 +96,7 @@ func (w *whyQuery) findRefusals(ctx context.Context) ([]reason, error) {
 	if !w.all {
 		dir, err := os.Getwd()
 		if err != nil {
-			return nil, exit.Errorf(exit.Failure, "%w; --all shows what was refused elsewhere", err)
+			return nil, fmt.Errorf("%w; --all shows what was refused elsewhere", err)
 		}
 		w.dir = sandbox.RealPath(dir)
 	}
