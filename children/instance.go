@@ -39,7 +39,7 @@ func (i instance) Current(r *run.Run) bool { return i.view.Load().run == r }
 // Request answers what the child asks.
 func (i instance) Request(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	if i.common.Request == nil {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "nobody here answers this")
+		return jsonrpc.RefuseMethod("nobody here answers this")
 	}
 	return i.common.Request(ctx, i.key, m)
 }

@@ -145,7 +145,7 @@ func (h *Hub) noRoots(k spec.Key) string {
 func (h *Hub) handleChildRequest(ctx context.Context, k spec.Key, m *jsonrpc.Message) jsonrpc.Answer {
 	s, ok := h.sessions.Owner(k)
 	if !ok {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, texts.SharedServer(m.Method))
+		return jsonrpc.RefuseMethod(texts.SharedServer(m.Method))
 	}
 	return s.sender.AskClient(ctx, k, m)
 }

@@ -21,7 +21,7 @@ const MethodExplain = "mcphub/explain"
 func (s *Session) answerExplain(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	name, ok := jsonrpc.String(m.Param("name"))
 	if !ok {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, texts.Lacks(MethodExplain, "the name of a tool (a string)", "/params/name"))
+		return jsonrpc.RefuseParams(texts.Lacks(MethodExplain, "the name of a tool (a string)", "/params/name"))
 	}
 	return configuration.RetryOnReload(func() (jsonrpc.Answer, error) { return s.explainTool(ctx, name, m.Param("arguments")) })
 }
@@ -35,7 +35,7 @@ func (s *Session) explainTool(ctx context.Context, name string, arguments []byte
 		return refusal, nil
 	}
 	if tool.Child == "" {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, name+" is the hub's own: only calls of servers are judged. For call-tool explain the tool that it would call"), nil
+		return jsonrpc.RefuseParams(name + " is the hub's own: only calls of servers are judged. For call-tool explain the tool that it would call"), nil
 	}
 	e := status.Explanation{
 		Tool: name, Server: tool.Child, ToolName: tool.Remote, Profile: tool.Checked.ProfileName(), Mode: tool.Checked.Mode().String(),
@@ -51,9 +51,9 @@ func (s *Session) explainTool(ctx context.Context, name string, arguments []byte
 	case kind == failure.Schema:
 		e.Decision, e.Rule, e.Refusal = policy.Deny.String(), "schema", texts.BadArguments(tool.Child, tool.Shown(), err)
 	case kind == failure.Missing:
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error()), nil
+		return jsonrpc.RefuseParams(err.Error()), nil
 	case kind == failure.NotAvailable:
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, failure.UnavailableText(err)), nil
+		return jsonrpc.AnswerFailure(failure.UnavailableText(err)), nil
 	default:
 		return failure.AnswerEnded(ctx, err), err
 	}

@@ -153,7 +153,7 @@ func (f httpOpener) WithClient(who admission.Caller, m *jsonrpc.Message) admissi
 	if modern.IsModern(m) {
 		info = jsonrpc.Get(m.Param("_meta"), modern.MetaClient)
 	}
-	if name, ok := jsonrpc.String(jsonrpc.Get(info, "name")); ok && table.NamesClient(name) {
+	if name, ok := jsonrpc.GetString(info, "name"); ok && table.NamesClient(name) {
 		who.Toolsets.Client = name
 	}
 	return who

@@ -164,7 +164,7 @@ func (k *keeper) connectionOptions(s *Session, o *jsonrpc.Options) (resume func(
 		if e.Line() == k.record.Line && (welcome.Result != nil || welcome.Error != nil) {
 			return welcome
 		}
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, texts.HubEnded)
+		return jsonrpc.AnswerFailure(texts.HubEnded)
 	}
 	return func(ctx context.Context) (func(), error) {
 		ctx, cancel := context.WithCancel(ctx)

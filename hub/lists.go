@@ -87,7 +87,7 @@ func (s *Session) listModern(ctx context.Context, m *jsonrpc.Message) jsonrpc.An
 func (s *Session) listsSkills() bool { return s.maySkills.Load() || s.Catalog().HasSkills() }
 
 func noSkills(m *jsonrpc.Message) jsonrpc.Answer {
-	return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, texts.NoExtension(methods.ExtensionSkills, m.Method))
+	return jsonrpc.RefuseMethod(texts.NoExtension(methods.ExtensionSkills, m.Method))
 }
 
 // unconfirmedExtensions returns raw members, of extensions that the hub offers as long as a server may turn out to have them: a client asks

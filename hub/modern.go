@@ -166,7 +166,7 @@ func (s *Session) serveWithMeta(ctx context.Context, m *jsonrpc.Message, meta mo
 	}
 	switch {
 	case how.modern == nil:
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, fmt.Sprintf("%s is no method of %s here", printable.Escape(m.Method, 100), modern.Version))
+		return jsonrpc.RefuseMethod(fmt.Sprintf("%s is no method of %s here", printable.Escape(m.Method, 100), modern.Version))
 	case how.Kind == methods.Hub, how.Kind == methods.List:
 		return how.serveAndRecord(s, ctx, m, s.metrics.StartModernTiming(), how.modern)
 	case how.Kind == methods.Stream:

@@ -239,9 +239,9 @@ func (s *Session) setCaps(params []byte) {
 	c := declaration.Claims{Known: true}
 	c.Read(jsonrpc.Get(params, "capabilities"))
 	info := jsonrpc.Get(params, "clientInfo")
-	c.Name, _ = jsonrpc.String(jsonrpc.Get(info, "name"))
-	c.Version, _ = jsonrpc.String(jsonrpc.Get(info, "version"))
-	c.Protocol, _ = jsonrpc.String(jsonrpc.Get(params, "protocolVersion"))
+	c.Name, _ = jsonrpc.GetString(info, "name")
+	c.Version, _ = jsonrpc.GetString(info, "version")
+	c.Protocol, _ = jsonrpc.GetString(params, "protocolVersion")
 	s.mu.Lock()
 	s.caps, s.name = c, c.String()
 	s.handshaken.Store(true)
@@ -269,7 +269,7 @@ func (s *Session) clientName() string {
 func jsonAnswer(v any) jsonrpc.Answer {
 	raw, err := json.Marshal(v)
 	if err != nil {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, err.Error())
+		return jsonrpc.AnswerFailure(err.Error())
 	}
 	return jsonrpc.ResultAnswer(raw)
 }
@@ -324,7 +324,7 @@ func (s *Session) guardAnswer(m *jsonrpc.Message, serve func() jsonrpc.Answer) (
 func (s *Session) setLevel(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	level, ok := declaration.ReadLevel(m.Param("level"))
 	if !ok {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "logging/setLevel needs one of debug, info, notice, warning, error, critical, alert and emergency at /params/level")
+		return jsonrpc.RefuseParams("logging/setLevel needs one of debug, info, notice, warning, error, critical, alert and emergency at /params/level")
 	}
 	s.putLevel(ctx, level)
 	s.keeper.changeRecord(func(r *keptRecord) { r.Level = level.String() })

@@ -152,7 +152,7 @@ func (s *Session) answerInitialize(ctx context.Context, m *jsonrpc.Message) json
 	}
 	version, ok := jsonrpc.String(m.Param("protocolVersion"))
 	if !ok {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, texts.Lacks(m.Method, "a protocol version (a string)", "/params/protocolVersion"))
+		return jsonrpc.RefuseParams(texts.Lacks(m.Method, "a protocol version (a string)", "/params/protocolVersion"))
 	}
 	s.setCaps(m.Params)
 	s.metrics.SetHandshakeVersion(mcp.NegotiateLegacyVersion(version))
@@ -188,9 +188,9 @@ func (s *Session) negotiateVersion(version string) jsonrpc.Answer {
 // refuseMethod answers a request of a method that the handshake's era does not have.
 func (s *Session) refuseMethod(_ context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	if m.Method == methods.Discover || m.Method == methods.Listen {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, fmt.Sprintf("%q requires protocol version %s or later", m.Method, modern.Version))
+		return jsonrpc.RefuseMethod(fmt.Sprintf("%q requires protocol version %s or later", m.Method, modern.Version))
 	}
-	return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "Method "+printable.Clip(m.Method, 200)+" not found")
+	return jsonrpc.RefuseMethod("Method " + printable.Clip(m.Method, 200) + " not found")
 }
 
 // ServeNotification takes in what the client tells. It runs on the read loop.

@@ -95,7 +95,7 @@ func (s *Session) subscribableSources(ctx context.Context, uri string) (list []o
 	list = slices.DeleteFunc(list, func(from offering.Source) bool {
 		return !tells.IsSubscribable(from.Child) && !from.Conf.IsDenied(from.Child) // that is denied, and recorded
 	})
-	return list, sure, jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, texts.NoChanges)
+	return list, sure, jsonrpc.RefuseMethod(texts.NoChanges)
 }
 
 // A source is one as package subscribe knows it.
@@ -123,7 +123,7 @@ func (p source) Ask(ctx context.Context, m *jsonrpc.Message, before func(spec.Ke
 func (s *Session) answerSubscribe(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	_, uri, err := params.NameIn(m, "uri", "a URI")
 	if err != nil {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
+		return jsonrpc.RefuseParams(err.Error())
 	}
 	if m.Method == methods.Unsubscribe {
 		a := s.notifier.Unsubscribe(ctx, m, uri)

@@ -107,7 +107,7 @@ func mayHaveTasks(conf *configuration.Configuration, offers map[string]*catalog.
 // listTasks answers tasks/list.
 func (s *Session) listTasks(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	if s.noTasks.Load() && !mayHaveTasks(s.Offers()) {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, texts.NoExtension("tasks", m.Method))
+		return jsonrpc.RefuseMethod(texts.NoExtension("tasks", m.Method))
 	}
 	return s.tasks.List(ctx, taskSession{s}, m)
 }

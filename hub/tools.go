@@ -89,7 +89,7 @@ func (s *Session) serveOwnTool(ctx context.Context, tool string, m *jsonrpc.Mess
 	}
 	at := slices.IndexFunc(s.hub.own, func(o ownTool) bool { return o.tool.Name == tool })
 	if at < 0 {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, texts.UnknownTool(tool, len(s.hub.own)))
+		return jsonrpc.RefuseParams(texts.UnknownTool(tool, len(s.hub.own)))
 	}
 	var req mcp.CallToolRequest
 	if err := json.Unmarshal(m.Frame, &req); err != nil {
@@ -97,7 +97,7 @@ func (s *Session) serveOwnTool(ctx context.Context, tool string, m *jsonrpc.Mess
 	}
 	res, err := s.hub.own[at].serve(s, ctx, req)
 	if err != nil {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, err.Error())
+		return jsonrpc.AnswerFailure(err.Error())
 	}
 	return jsonAnswer(res)
 }

@@ -50,7 +50,7 @@ func textOf(file string) string {
 	if f == nil {
 		return ""
 	}
-	defer func() { _ = f.Close() }()
+	defer f.Close()
 	b, _ := io.ReadAll(io.LimitReader(f, maxText))
 	return string(b)
 }

@@ -212,7 +212,7 @@ func readConfig(path string) ([]byte, error) {
 	if f == nil {
 		return nil, errors.New("it cannot be read")
 	}
-	defer func() { _ = f.Close() }()
+	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, gitconfig.MaxSize+1))
 	if err == nil && len(text) > gitconfig.MaxSize {
 		return nil, fmt.Errorf("it has more than %d bytes", gitconfig.MaxSize)
@@ -235,7 +235,7 @@ func (c *Confinement) WritePrivate() error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = folder.Close() }()
+	defer folder.Close()
 	for _, file := range c.Private {
 		name := filepath.Base(file.Path)
 		if err := folder.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {

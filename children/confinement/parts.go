@@ -142,7 +142,7 @@ func interpreterWords(path string) []string {
 	if f == nil {
 		return nil
 	}
-	defer func() { _ = f.Close() }()
+	defer f.Close()
 	line, _ := bufio.NewReaderSize(f, 256).ReadSlice('\n')
 	words, ok := strings.CutPrefix(string(line), "#!")
 	if !ok {

@@ -285,7 +285,7 @@ func readRecord(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }()
+	defer f.Close()
 	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() || fi.Size() > maxRecord {
 		return nil, cmp.Or(err, fmt.Errorf("%s is no record of where servers could write; remove it", path))
 	}

@@ -87,10 +87,10 @@ func chooseVersion(supported []string, version string, result []byte) Discovery 
 	switch {
 	case result != nil && slices.Contains(supported, version):
 		o := &offers.Offer{Protocol: version, Capabilities: slices.Clone(jsonrpc.Get(result, "capabilities"))}
-		o.Instructions, _ = jsonrpc.String(jsonrpc.Get(result, "instructions"))
+		o.Instructions, _ = jsonrpc.GetString(result, "instructions")
 		o.ServerInfo = slices.Clone(jsonrpc.Get(jsonrpc.Get(result, "_meta"), metaServerInfo))
-		o.ServerName, _ = jsonrpc.String(jsonrpc.Get(o.ServerInfo, "name"))
-		o.ServerVersion, _ = jsonrpc.String(jsonrpc.Get(o.ServerInfo, "version"))
+		o.ServerName, _ = jsonrpc.GetString(o.ServerInfo, "name")
+		o.ServerVersion, _ = jsonrpc.GetString(o.ServerInfo, "version")
 		o.Private, o.Lives.Self = offers.IsPrivate(result), offers.LifeOf(result)
 		return Discovery{Verdict: SpeaksModern, Offer: o}
 	case legacy || len(supported) == 0:

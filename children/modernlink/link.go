@@ -257,7 +257,7 @@ func (m *Link) Call(ctx context.Context, method string, params ...[]byte) (*json
 	case methods.Unsubscribe:
 		return m.subs.answerUnsubscribe(params)
 	case methods.SetLogLevel:
-		level, _ := jsonrpc.String(jsonrpc.Get(bytes.Join(params, nil), "level"))
+		level, _ := jsonrpc.GetString(bytes.Join(params, nil), "level")
 		m.level.Store(&level)
 		return &jsonrpc.Response{Result: []byte(`{}`)}, nil
 	}

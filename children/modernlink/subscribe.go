@@ -359,7 +359,7 @@ func refuseRequest(code int64, text string) (*jsonrpc.Response, error) {
 
 // answerSubscribe answers resources/subscribe in the child's place.
 func (l *listener) answerSubscribe(ctx context.Context, params [][]byte) (*jsonrpc.Response, error) {
-	uri, ok := jsonrpc.String(jsonrpc.Get(bytes.Join(params, nil), "uri"))
+	uri, ok := jsonrpc.GetString(bytes.Join(params, nil), "uri")
 	if !ok {
 		return refuseRequest(jsonrpc.CodeInvalidParams, "resources/subscribe needs a URI (a string) at /params/uri")
 	}
@@ -452,7 +452,7 @@ func filterHasTopic(filter []byte, t topic) bool {
 
 // answerUnsubscribe answers resources/unsubscribe in the child's place.
 func (l *listener) answerUnsubscribe(params [][]byte) (*jsonrpc.Response, error) {
-	uri, _ := jsonrpc.String(jsonrpc.Get(bytes.Join(params, nil), "uri"))
+	uri, _ := jsonrpc.GetString(bytes.Join(params, nil), "uri")
 	l.dropTopic(topic{name: uri})
 	return &jsonrpc.Response{Result: []byte(`{}`)}, nil
 }

@@ -39,7 +39,7 @@ func doHandshake(ctx context.Context, conn link.Link, version, propose string, s
 		return nil, fmt.Errorf("initialize: failed to unmarshal response: %w", err)
 	}
 	// The version that is looked at is the one that is kept: mcp-go takes a member in other letters, PROTOCOLVERSION, for the version too.
-	answered, _ := jsonrpc.String(jsonrpc.Get(raw, "protocolVersion"))
+	answered, _ := jsonrpc.GetString(raw, "protocolVersion")
 	// One of the stateless era has no handshake.
 	if answered != versionBefore && (!mcp.IsValidProtocolVersion(answered) || mcp.IsModernProtocol(answered)) {
 		return nil, fmt.Errorf("initialize: %w", mcp.UnsupportedProtocolVersionError{Version: answered})

@@ -126,7 +126,7 @@ func (c cache) readFile(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }()
+	defer f.Close()
 	fi, err := f.Stat()
 	switch {
 	case err != nil:

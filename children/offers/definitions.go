@@ -151,7 +151,7 @@ func digestOf[T ~[]byte](texts []T) string {
 func (d *serverDefinitions) compareOffer(o *Offer) (changed []Redefinition) {
 	seen := map[string]bool{}
 	for _, raw := range o.Entries[Tools] {
-		name, ok := jsonrpc.String(jsonrpc.Get(raw, "name"))
+		name, ok := jsonrpc.GetString(raw, "name")
 		if !ok || seen[name] { // of two with a name the first counts
 			continue
 		}

@@ -85,7 +85,7 @@ func (l Life) joinLife(o Life) Life {
 
 // LifeOf reads what a result says about its life.
 func LifeOf(result []byte) Life {
-	scope, _ := jsonrpc.String(jsonrpc.Get(result, "cacheScope"))
+	scope, _ := jsonrpc.GetString(result, "cacheScope")
 	return Life{HasTTL: jsonrpc.Get(result, "ttlMs") != nil, Fresh: freshFor(result), Public: scope == "public", At: time.Now()}
 }
 
@@ -145,7 +145,7 @@ func (o *Offer) memorySize() int {
 // HasTool reports whether an offer lists a tool.
 func (o *Offer) HasTool(name string) bool {
 	return slices.ContainsFunc(o.Entries[Tools], func(raw []byte) bool {
-		n, ok := jsonrpc.String(jsonrpc.Get(raw, "name"))
+		n, ok := jsonrpc.GetString(raw, "name")
 		return ok && n == name
 	})
 }
@@ -153,7 +153,7 @@ func (o *Offer) HasTool(name string) bool {
 // IsPrivate reports whether a result may not be shown to others than whom it was
 // made for.
 func IsPrivate(result []byte) bool {
-	scope, _ := jsonrpc.String(jsonrpc.Get(result, "cacheScope"))
+	scope, _ := jsonrpc.GetString(result, "cacheScope")
 	return scope == "private"
 }
 

@@ -25,7 +25,7 @@ func (m *marked) learnTools(tools [][]byte) (good [][]byte, odd []string) {
 	by := map[string][]mirror.Mark{}
 	good = make([][]byte, 0, len(tools))
 	for _, raw := range tools {
-		name, _ := jsonrpc.String(jsonrpc.Get(raw, "name"))
+		name, _ := jsonrpc.GetString(raw, "name")
 		marks, err := mirror.Marks(jsonrpc.Get(raw, "inputSchema"))
 		if err != nil {
 			odd = append(odd, fmt.Sprintf("the tool %.100q is left out: its inputSchema: %v", name, err))
@@ -53,7 +53,7 @@ func (m *marked) marksOf(tool string) []mirror.Mark {
 func (m *marked) headersOf(method string, params []byte) map[string]string {
 	out := map[string]string{mcp.HeaderMethod: mirror.Encode(method)}
 	member := methods.Of(method).Header
-	name, ok := jsonrpc.String(jsonrpc.Get(params, member))
+	name, ok := jsonrpc.GetString(params, member)
 	if member == "" || !ok {
 		return out
 	}

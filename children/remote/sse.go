@@ -82,7 +82,7 @@ func (l *sseLink) readEvents() error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = resp.Body.Close() }()
+	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK || !isEvents(resp) {
 		return statusError(resp)
 	}

@@ -163,7 +163,7 @@ func (l *httpLink) startSession(ctx context.Context, params [][]byte) (*jsonrpc.
 		}
 		return nil, err
 	}
-	if v, ok := jsonrpc.String(jsonrpc.Get(res.Result, "protocolVersion")); ok {
+	if v, ok := jsonrpc.GetString(res.Result, "protocolVersion"); ok {
 		l.mu.Lock()
 		l.protocol = v
 		l.mu.Unlock()
@@ -336,7 +336,7 @@ func nextPause(former, open time.Duration, said bool) time.Duration {
 
 // readEvents reads one stream of events to its end.
 func (l *httpLink) readEvents(ctx context.Context, resp *http.Response, last string) (id string, retry time.Duration, said bool) {
-	defer func() { _ = resp.Body.Close() }()
+	defer resp.Body.Close()
 	events := newEventReader(resp.Body, l.limit)
 	events.id = last
 	for {

@@ -323,7 +323,7 @@ func (w *wire) takeMessage(ctx, on context.Context, raw []byte, send func(ctx co
 		case w.served <- struct{}{}:
 		default:
 			w.jobs.startJob(func() {
-				parts := jsonrpc.AnswerParts(m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "too many requests at once"))
+				parts := jsonrpc.AnswerParts(m.ID, jsonrpc.AnswerFailure("too many requests at once"))
 				_ = send(ctx, parts[:])
 			})
 			return nil, nil

@@ -41,7 +41,7 @@ func removeFolder(dir string) error {
 	if err != nil {
 		return ignoreAbsent(err)
 	}
-	defer func() { _ = top.Close() }()
+	defer top.Close()
 	r := remover{top: int(top.Fd()), prefix: rand.Text(), until: time.Now().Add(longest)}
 	if err := r.emptyDirectory(top, false); err != nil {
 		return err
@@ -109,7 +109,7 @@ func (r *remover) removeOne(at int, name string, below bool) error {
 	if err != nil {
 		return ignoreAbsent(err)
 	}
-	defer func() { _ = dir.Close() }()
+	defer dir.Close()
 	if below { // it may be moved, now that it may be written to
 		r.moved++
 		return unix.Renameat(at, name, r.top, r.prefix+strconv.Itoa(r.moved))

@@ -17,7 +17,7 @@ import (
 func (r *Run) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	switch {
 	case r.modernLink.Load() != nil:
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "a server of this protocol version asks nothing by itself: it answers with what it needs (2026-07-28, basic/patterns/mrtr)")
+		return jsonrpc.RefuseMethod("a server of this protocol version asks nothing by itself: it answers with what it needs (2026-07-28, basic/patterns/mrtr)")
 	case m.Method == methods.Ping:
 		return jsonrpc.ResultAnswer([]byte(`{}`))
 	case m.Method == methods.ListRoots && r.spec.Roots != spec.RootsNone:
@@ -28,7 +28,7 @@ func (r *Run) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 		a.Release = func() { r.Roots.NoteAnswer(w.Gen) }
 		return a
 	case m.Method == methods.ListRoots:
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "roots are not served to this server (\"roots\": \"none\")")
+		return jsonrpc.RefuseMethod("roots are not served to this server (\"roots\": \"none\")")
 	}
 	r.Timers.Hold()
 	defer r.Timers.Release()

@@ -121,7 +121,7 @@ func (c Change) Decide() Action {
 func Shows(result []byte, paths []string) bool {
 	shown := map[string]bool{}
 	err := jsonrpc.Elements(jsonrpc.Get(result, "content"), func(v []byte) bool {
-		text, _ := jsonrpc.String(jsonrpc.Get(v, "text"))
+		text, _ := jsonrpc.GetString(v, "text")
 		for line := range strings.Lines(text) {
 			if p := strings.TrimSpace(line); filepath.IsAbs(p) {
 				shown[filepath.Clean(p)] = true

@@ -56,21 +56,22 @@ func allowCommand() *cobra.Command {
 			w.callsSaid = cmd.Flags().Changed("calls")
 			switch {
 			case list && (len(args) > 1 || w.write || w.dryRun || w.callsSaid):
-				return exit.Errorf(exit.Usage, "--list takes at most the name of a server, and --json")
+				return exit.UsageErrorf("--list takes at most the name of a server, and --json")
 			case list:
 				return w.listAllowed(args)
 			case len(args) == 0:
-				return exit.Errorf(exit.Usage, "name the server and a path: mcphub allow NAME PATH; mcphub allow --list shows what is allowed")
+				return exit.UsageErrorf("name the server and a path: mcphub allow NAME PATH; mcphub allow --list shows what is allowed")
 			case len(args) == 1:
-				return exit.Errorf(exit.Usage, "name the path as well: mcphub allow %s PATH", args[0])
+				return exit.UsageErrorf("name the path as well: mcphub allow %s PATH", args[0])
 			}
 			return w.runChange("allowed", args[0], args[1:], w.allowTarget)
 		},
 	}
-	cmd.Flags().BoolVar(&w.write, "write", false, "to read and write")
-	cmd.Flags().BoolVar(&w.calls, "calls", false, "let calls name the path, by a rule of the policy; without it a rule is added if such a call was refused in the last days, and with --calls=false none is")
-	cmd.Flags().BoolVar(&w.dryRun, "dry-run", false, "show the change and write nothing")
-	cmd.Flags().BoolVar(&list, "list", false, "list what is allowed beyond the default")
+	flags := cmd.Flags()
+	flags.BoolVar(&w.write, "write", false, "to read and write")
+	flags.BoolVar(&w.calls, "calls", false, "let calls name the path, by a rule of the policy; without it a rule is added if such a call was refused in the last days, and with --calls=false none is")
+	flags.BoolVar(&w.dryRun, "dry-run", false, "show the change and write nothing")
+	flags.BoolVar(&list, "list", false, "list what is allowed beyond the default")
 	w.registerFlags(cmd)
 	return cmd
 }
@@ -88,7 +89,7 @@ func revokeCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			w.startWork(cmd)
 			if len(args) < 2 {
-				return exit.Errorf(exit.Usage, "name the server and the path: mcphub revoke NAME PATH; mcphub allow --list shows what is allowed")
+				return exit.UsageErrorf("name the server and the path: mcphub revoke NAME PATH; mcphub allow --list shows what is allowed")
 			}
 			return w.runChange("revoked", args[0], args[1:], w.revokeTarget)
 		},
@@ -161,7 +162,7 @@ func (w *allowWork) runChange(state, name string, paths []string, change func(t 
 		return err
 	}
 	if slices.ContainsFunc(p.targets, func(t *target) bool { return t.absent }) {
-		return exit.Errorf(exit.NotFound, "not all of that was allowed; mcphub allow --list shows what is")
+		return exit.NotFoundErrorf("not all of that was allowed; mcphub allow --list shows what is")
 	}
 	return nil
 }
@@ -195,7 +196,7 @@ func (w *allowWork) putPlan(p *allowPlan) error {
 
 func (w *allowWork) printReport(r *allowReport) error {
 	if w.asJSON {
-		return exit.Failed(layout.JSON(w.out, r))
+		return layout.JSON(w.out, r)
 	}
 	for _, text := range r.Warnings {
 		layout.Println(w.say, "warning: "+text)
@@ -292,7 +293,7 @@ func (w *allowWork) listAllowed(names []string) error {
 		}
 	}
 	if w.asJSON {
-		return exit.Failed(layout.JSON(w.out, out))
+		return layout.JSON(w.out, out)
 	}
 	if len(out.Servers) == 0 {
 		layout.Println(w.out, "nothing is allowed beyond the default")
@@ -316,7 +317,7 @@ func (w *allowWork) listAllowed(names []string) error {
 			t.Row(s.Server, "rule "+r.Name, r.Then+" "+roles, cmp.Or(r.Within, "-"), r.At)
 		}
 	}
-	return exit.Failed(t.Flush())
+	return t.Flush()
 }
 
 func allowedOf(file *config.File, s *config.Server) serverAllowances {

@@ -96,21 +96,21 @@ func (w *allowWork) openConfig(name string) error {
 func (w *allowWork) parseEntry(name string) (currentEntry, error) {
 	trail, err := hubfile.Follow(w.path)
 	if err != nil {
-		return currentEntry{}, exit.Failed(err)
+		return currentEntry{}, err
 	}
 	file, _, err := config.LoadText(w.path, w.text, trail, os.LookupEnv, config.Environment(os.Environ())...)
 	if err != nil {
-		return currentEntry{}, exit.Errorf(exit.Config, "%w; nothing was changed", err)
+		return currentEntry{}, exit.ConfigErrorf("%w; nothing was changed", err)
 	}
 	s := currentEntry{file: file, server: file.Named(name)}
 	s.server.Disabled = false
 	if s.server.Err != nil {
-		return s, exit.Errorf(exit.Config, "the entry of %s cannot be used: %s. Put that right first; nothing was changed", name, s.server.Err.String())
+		return s, exit.ConfigErrorf("the entry of %s cannot be used: %s. Put that right first; nothing was changed", name, s.server.Err.String())
 	}
 	src := setup.Source{Version: buildVersion()}
 	made, err := src.Build(file, io.Discard, zerolog.Nop())
 	if s.checker, s.audit = made.Hub.Checker, made.Audit; s.checker == nil {
-		return s, exit.Errorf(exit.Config, "%w; nothing was changed", err)
+		return s, exit.ConfigErrorf("%w; nothing was changed", err)
 	}
 	for i := range made.Hub.Children {
 		if made.Hub.Children[i].Spec.Name == s.server.Name {
@@ -136,7 +136,7 @@ func (s *currentEntry) neverReason(path string) string {
 // takeEdit takes the text that a change has made.
 func (w *allowWork) takeEdit(text []byte, err error) error {
 	if err != nil {
-		return exit.Errorf(exit.Config, "%w; nothing was changed", err)
+		return exit.ConfigErrorf("%w; nothing was changed", err)
 	}
 	w.text = text
 	w.current, err = w.parseEntry(w.current.server.Key)
@@ -163,7 +163,7 @@ func (w *allowWork) readTarget(typed string, allow bool) (*target, error) {
 	path := typed
 	switch below, home := strings.CutPrefix(path, "~/"); {
 	case path == "":
-		return nil, exit.Errorf(exit.Usage, "a path is empty")
+		return nil, exit.UsageErrorf("a path is empty")
 	case !utf8.ValidString(path):
 		return bad("its name is no UTF-8, and hub.json can hold no other")
 	case home || path == "~":
@@ -174,7 +174,7 @@ func (w *allowWork) readTarget(typed string, allow bool) (*target, error) {
 	}
 	given, err := filepath.Abs(path)
 	if err != nil {
-		return nil, exit.Failed(err)
+		return nil, err
 	}
 	t := &target{given: given, allowedPath: allowedPath{Path: given, Access: clients.MayRead}}
 	if w.write {
@@ -294,20 +294,20 @@ func (w *allowWork) makeFolder(path string) error {
 	folder := filepath.Dir(path)
 	in, err := os.OpenRoot(folder)
 	if err != nil {
-		return exit.Failed(err)
+		return err
 	}
-	defer func() { _ = in.Close() }()
+	defer in.Close()
 	opened, err := in.Stat(".")
 	if err != nil {
-		return exit.Failed(err)
+		return err
 	}
 	if now, err := os.Lstat(folder); err != nil || !os.SameFile(opened, now) {
-		return exit.Errorf(exit.Failure, "%s has changed meanwhile; nothing was changed", folder)
+		return fmt.Errorf("%s has changed meanwhile; nothing was changed", folder)
 	}
 	if err := w.ownFolder(path); err != nil {
 		return exit.Errorf(exit.Failure, "%w; nothing was changed", err)
 	}
-	return exit.Failed(in.Mkdir(filepath.Base(path), 0o700))
+	return in.Mkdir(filepath.Base(path), 0o700)
 }
 
 // allowTarget makes the change for one path.
@@ -389,7 +389,7 @@ func (w *allowWork) allowKernel(t *target) error {
 		return err
 	}
 	if i, _ := w.current.findOpened(t.Access, t.isOpen); i < 0 {
-		return exit.Errorf(exit.Config, "%s: the sandbox of %s is written in a way in which it cannot be changed alone; change it by hand; nothing was changed", w.path, name)
+		return exit.ConfigErrorf("%s: the sandbox of %s is written in a way in which it cannot be changed alone; change it by hand; nothing was changed", w.path, name)
 	}
 	t.Done = append(t.Done, "sandbox."+t.Access)
 	return nil

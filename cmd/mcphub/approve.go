@@ -34,7 +34,7 @@ func approveCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			t, err := stdio.OpenConsole()
 			if err != nil {
-				return exit.Failed(err)
+				return err
 			}
 			defer t.Close()
 			return approveWaiting(cmd.Context(), t)
@@ -73,7 +73,7 @@ func approveListCommand() *cobra.Command {
 				return err
 			}
 			if failed > 0 {
-				return exit.Errorf(exit.Failure, "%d hubs could not be asked", failed)
+				return fmt.Errorf("%d hubs could not be asked", failed)
 			}
 			return nil
 		},
@@ -108,7 +108,7 @@ func approveWaiting(ctx context.Context, t terminal) error {
 	list, failed := waitingCalls(ctx, t, true)
 	if len(list) == 0 {
 		if failed > 0 {
-			return exit.Errorf(exit.Failure, "%d hubs could not be asked", failed)
+			return fmt.Errorf("%d hubs could not be asked", failed)
 		}
 		return exit.Errorf(exit.NoHub, "no call waits for approval at a terminal; one does if a rule escalates it and approval.from has \"terminal\"")
 	}
@@ -129,7 +129,7 @@ func approveWaiting(ctx context.Context, t terminal) error {
 
 // showQuestion writes the question, as one of several.
 func (w *waitingCall) showQuestion(out io.Writer, n, of int) {
-	layout.Printf(out, "\n%d of %d, session %s%s, waiting for %s, until %s\n\n%s\n", n, of, printable.Escape(w.Session, 8),
+	layout.Printf(out, "\n%d of %d, session %.8s%s, waiting for %s, until %s\n\n%s\n", n, of, w.Session,
 		layout.WithPrefix(" of ", printable.Escape(w.Client, 60))+layout.WithPrefix(" in ", printable.Escape(w.Folder, 300))+layout.When(w.Process != 0, fmt.Sprintf(", process %d", w.Process))+layout.WithPrefix(", token ", printable.Escape(w.Token, 60)), layout.FormatDuration(time.Since(w.Since)), w.Until.Local().Format(time.TimeOnly), layout.Lines{Text: printableLines(w.Text)})
 }
 
@@ -151,7 +151,7 @@ func waitingCalls(ctx context.Context, t io.Writer, toAnswer bool) (list []waiti
 			err = errors.New(waiting.Refused)
 		}
 		if err != nil {
-			layout.Printf(t, "%s: %s\n", printable.Escape(h.Socket, 200), printable.Escape(err.Error(), 300))
+			layout.Printf(t, "%.200s: %.300s\n", h.Socket, err.Error())
 			failed++
 			continue
 		}

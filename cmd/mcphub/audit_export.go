@@ -20,7 +20,7 @@ func auditExportCommand(from *auditSource) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			i := slices.IndexFunc(exportFormats, func(f exportFormat) bool { return f.name == format })
 			if i < 0 {
-				return exit.Errorf(exit.Usage, "--format: %q is none of jsonl, csv, ocsf, ecs and cef", format)
+				return exit.UsageErrorf("--format: %q is none of jsonl, csv, ocsf, ecs and cef", format)
 			}
 			pick, dir, err := from.pickDecisions(&f)
 			if err != nil {
@@ -34,9 +34,9 @@ func auditExportCommand(from *auditSource) *cobra.Command {
 			}
 			file, err := os.OpenFile(output, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 			if err != nil {
-				return exit.Failed(err)
+				return err
 			}
-			return exit.Failed(errors.Join(exportFormats[i].writeAll(file, dir, pick), file.Close()))
+			return errors.Join(exportFormats[i].writeAll(file, dir, pick), file.Close())
 		},
 	}
 	f.registerFlags(cmd)

@@ -11,7 +11,6 @@ import (
 	"mcphub/cmd/mcphub/internal/layout"
 	"mcphub/internal/audit"
 	"mcphub/internal/audit/trail"
-	"mcphub/internal/printable"
 )
 
 // auditRow is one decision as show --json and export give it; its shape is
@@ -97,10 +96,10 @@ func (p *auditPage) printDecision(d *trail.Decision) error {
 		text += ", roots stale"
 	}
 	var b strings.Builder
-	layout.Printf(&b, "%s %s%s%s %s %s: %s", d.Time.Local().Format("2006-01-02 15:04:05.000"), shortID(d.Session), layout.WithPrefix(" ", principalText(d.Principal)), layout.When(clientText(by) != "", " ("+clientText(by)+")"),
-		printable.Escape(cmp.Or(d.Child, "-"), 60), printable.Escape(cmp.Or(what, "-"), 100), printable.Escape(text, 200))
+	layout.Printf(&b, "%s %s%s%s %.60s %.100s: %.200s", d.Time.Local().Format("2006-01-02 15:04:05.000"), shortID(d.Session), layout.WithPrefix(" ", principalText(d.Principal)), layout.When(clientText(by) != "", " ("+clientText(by)+")"),
+		cmp.Or(d.Child, "-"), cmp.Or(what, "-"), text)
 	if d.Outcome != nil {
-		layout.Printf(&b, " -> %s in %s", printable.Escape(d.Outcome.Result, 20), d.Outcome.Duration().Round(time.Microsecond))
+		layout.Printf(&b, " -> %.20s in %s", d.Outcome.Result, d.Outcome.Duration().Round(time.Microsecond))
 	}
 	for i, f := range d.Findings {
 		if i == 8 {
@@ -111,14 +110,14 @@ func (p *auditPage) printDecision(d *trail.Decision) error {
 		if f.Inside {
 			where = "inside"
 		}
-		layout.Printf(&b, "\n    %s %s (%s) at %s", printable.Escape(cmp.Or(f.Role, "-"), 10), printable.Escape(cmp.Or(f.Path, "-"), 300), where, printable.Escape(f.At, 100))
+		layout.Printf(&b, "\n    %.10s %.300s (%s) at %.100s", cmp.Or(f.Role, "-"), cmp.Or(f.Path, "-"), where, f.At)
 	}
 	for _, g := range d.Granted {
 		what, path := "file", g.File
 		if path == "" {
 			what, path = "directory", g.Directory
 		}
-		layout.Printf(&b, "\n    granted: to %s the %s %s", printable.Escape(g.Roles, 30), what, printable.Escape(path, 300))
+		layout.Printf(&b, "\n    granted: to %.30s the %s %.300s", g.Roles, what, path)
 	}
 	b.WriteByte('\n')
 	if p.rows != nil {

@@ -11,7 +11,6 @@ import (
 	"mcphub/cmd/mcphub/internal/replay"
 	"mcphub/internal/audit"
 	"mcphub/internal/audit/trail"
-	"mcphub/internal/printable"
 	"mcphub/validate/policy"
 )
 
@@ -104,6 +103,6 @@ func printTurned(w io.Writer, d *trail.Decision, now *replay.Verdict) error {
 	if now.Decision.String() == d.Decision {
 		verb = "stays"
 	}
-	err := layout.Printf(w, "    => %s %s (%s)%s\n", verb, now.Decision, printable.Escape(now.By, 100), layout.WithPrefix("; not known: ", strings.Join(now.Unknowns, "; ")))
+	err := layout.Printf(w, "    => %s %s (%.100s)%s\n", verb, now.Decision, now.By, layout.WithPrefix("; not known: ", strings.Join(now.Unknowns, "; ")))
 	return err
 }

@@ -32,7 +32,7 @@ func (a *auditSource) auditFolder() (string, error) {
 	}
 	dir := setup.AuditFolder(file)
 	if dir == "" {
-		return "", exit.Errorf(exit.Config, `no audit log is kept: audit.dir is "off", or this user has no state folder; --dir names another one`)
+		return "", exit.ConfigErrorf(`no audit log is kept: audit.dir is "off", or this user has no state folder; --dir names another one`)
 	}
 	return dir, nil
 }
@@ -43,9 +43,9 @@ func auditReadError(dir string, err error) error {
 		return nil
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return exit.Errorf(exit.NotFound, "there is no audit log in %s yet: a hub makes it with its first start", dir)
+		return exit.NotFoundErrorf("there is no audit log in %s yet: a hub makes it with its first start", dir)
 	}
-	return exit.Failed(err)
+	return err
 }
 
 // pickDecisions returns which decisions are read, and from which folder.
@@ -64,18 +64,19 @@ type auditFilter struct {
 }
 
 func (f *auditFilter) registerFlags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.Session, "session", "", "only this session; the beginning of its id will do")
-	cmd.Flags().StringVar(&f.Principal, "principal", "", "only this principal: the name of a token, NAME@ISSUER, local or nobody; * and ? stand for others")
-	cmd.Flags().StringVar(&f.Client, "client", "", "only this client, by the name that it gives itself; * and ? stand for others")
-	cmd.Flags().StringVar(&f.Address, "address", "", "only sessions that came from this address")
-	cmd.Flags().StringVar(&f.Child, "child", "", "only this server")
-	cmd.Flags().StringVar(&f.Tool, "tool", "", "only this tool, by the server's own name for it")
-	cmd.Flags().StringVar(&f.Path, "path", "", "only calls with this path or one below it; with * and ** what matches")
-	cmd.Flags().StringVar(&f.Rule, "rule", "", "only what this rule decided, by its name; * and ? stand for others")
-	cmd.Flags().StringVar(&f.Decision, "decision", "", "only this decision: allow, deny, escalate or refuse")
-	cmd.Flags().BoolVar(&f.Denied, "denied", false, "only what was not let through")
-	cmd.Flags().StringVar(&f.since, "since", "", "not before: 2h, 3d, 2026-01-31, or a time as in RFC 3339")
-	cmd.Flags().StringVar(&f.until, "until", "", "before, in the same forms")
+	flags := cmd.Flags()
+	flags.StringVar(&f.Session, "session", "", "only this session; the beginning of its id will do")
+	flags.StringVar(&f.Principal, "principal", "", "only this principal: the name of a token, NAME@ISSUER, local or nobody; * and ? stand for others")
+	flags.StringVar(&f.Client, "client", "", "only this client, by the name that it gives itself; * and ? stand for others")
+	flags.StringVar(&f.Address, "address", "", "only sessions that came from this address")
+	flags.StringVar(&f.Child, "child", "", "only this server")
+	flags.StringVar(&f.Tool, "tool", "", "only this tool, by the server's own name for it")
+	flags.StringVar(&f.Path, "path", "", "only calls with this path or one below it; with * and ** what matches")
+	flags.StringVar(&f.Rule, "rule", "", "only what this rule decided, by its name; * and ? stand for others")
+	flags.StringVar(&f.Decision, "decision", "", "only this decision: allow, deny, escalate or refuse")
+	flags.BoolVar(&f.Denied, "denied", false, "only what was not let through")
+	flags.StringVar(&f.since, "since", "", "not before: 2h, 3d, 2026-01-31, or a time as in RFC 3339")
+	flags.StringVar(&f.until, "until", "", "before, in the same forms")
 }
 
 // recordedDecisions are what a line of a decision may say.
@@ -83,14 +84,14 @@ var recordedDecisions = []string{"allow", "deny", "escalate", "refuse"}
 
 func (f *auditFilter) trailFilter(now time.Time) (trail.Filter, error) {
 	if d := f.Decision; d != "" && !slices.Contains(recordedDecisions, d) {
-		return f.Filter, exit.Errorf(exit.Usage, "--decision: %q is neither of %s", d, strings.Join(recordedDecisions, ", "))
+		return f.Filter, exit.UsageErrorf("--decision: %q is neither of %s", d, strings.Join(recordedDecisions, ", "))
 	}
 	var err error
 	if f.Since, err = parseTime(f.since, now); err != nil {
-		return f.Filter, exit.Errorf(exit.Usage, "--since: %w", err)
+		return f.Filter, exit.UsageErrorf("--since: %w", err)
 	}
 	if f.Until, err = parseTime(f.until, now); err != nil {
-		return f.Filter, exit.Errorf(exit.Usage, "--until: %w", err)
+		return f.Filter, exit.UsageErrorf("--until: %w", err)
 	}
 	return f.Filter, nil
 }

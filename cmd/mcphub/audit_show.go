@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mcphub/cmd/mcphub/internal/exit"
 	"mcphub/cmd/mcphub/internal/layout"
 	"mcphub/internal/audit"
 	"mcphub/internal/audit/trail"
@@ -37,9 +36,10 @@ func auditShowCommand(from *auditSource) *cobra.Command {
 		},
 	}
 	f.registerFlags(cmd)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what is written, until interrupted: in place on a terminal, else an outcome comes on a line of its own")
-	cmd.Flags().IntVarP(&last, "last", "n", 0, "only so many, the newest; with -f 100 by default")
+	flags := cmd.Flags()
+	flags.BoolVar(&asJSON, "json", false, "one JSON object a line")
+	flags.BoolVarP(&follow, "follow", "f", false, "go on with what is written, until interrupted: in place on a terminal, else an outcome comes on a line of its own")
+	flags.IntVarP(&last, "last", "n", 0, "only so many, the newest; with -f 100 by default")
 	return cmd
 }
 
@@ -56,9 +56,10 @@ func auditTailCommand(from *auditSource) *cobra.Command {
 		},
 	}
 	f.registerFlags(cmd)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what is written, until interrupted; an outcome comes on a line of its own")
-	cmd.Flags().IntVarP(&last, "last", "n", 10, "how many of those that there are")
+	flags := cmd.Flags()
+	flags.BoolVar(&asJSON, "json", false, "one JSON object a line")
+	flags.BoolVarP(&follow, "follow", "f", false, "go on with what is written, until interrupted; an outcome comes on a line of its own")
+	flags.IntVarP(&last, "last", "n", 10, "how many of those that there are")
 	return cmd
 }
 
@@ -88,7 +89,7 @@ func (a *auditSource) tailDecisions(ctx context.Context, f *auditFilter, out *au
 	}
 	if !follow {
 		start()
-		return exit.Failed(wrong)
+		return wrong
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -117,7 +118,7 @@ func (a *auditSource) tailDecisions(ctx context.Context, f *auditFilter, out *au
 			stop() // the one who read this is gone
 		}
 	})
-	return exit.Failed(errors.Join(wrong, err))
+	return errors.Join(wrong, err)
 }
 
 // followedClients are the clients of the sessions whose lines are followed.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -41,7 +42,7 @@ func auditVerifyCommand(from *auditSource) *cobra.Command {
 			out := cmd.OutOrStdout()
 			if asJSON {
 				if err := layout.JSONLine(out, verifiedJSON(dir, report)); err != nil {
-					return exit.Failed(err)
+					return err
 				}
 			} else {
 				for _, p := range report.Problems {
@@ -57,7 +58,7 @@ func auditVerifyCommand(from *auditSource) *cobra.Command {
 				}
 			}
 			if !report.IsWhole() {
-				return exit.Errorf(exit.Failure, "the record in %s is not whole", dir)
+				return fmt.Errorf("the record in %s is not whole", dir)
 			}
 			return nil
 		},
@@ -89,11 +90,11 @@ func keptHeads(files []string) ([]string, error) {
 	for _, name := range files {
 		text, err := os.ReadFile(name)
 		if err != nil {
-			return nil, exit.Errorf(exit.Usage, "--head: %w", err)
+			return nil, exit.UsageErrorf("--head: %w", err)
 		}
 		found := headPattern.FindAllString(string(text), -1)
 		if len(found) == 0 {
-			return nil, exit.Errorf(exit.Usage, "--head: %s holds no head (64 hexadecimal digits), so it proves nothing", name)
+			return nil, exit.UsageErrorf("--head: %s holds no head (64 hexadecimal digits), so it proves nothing", name)
 		}
 		all = append(all, found...)
 	}

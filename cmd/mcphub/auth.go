@@ -50,7 +50,7 @@ func readAccounts(src *setup.Source, principal string) (*accounts, error) {
 		return nil, err
 	}
 	if of, known := setup.Principal(made.File, principal); principal != "" && (!known || of.Local) {
-		return nil, exit.Errorf(exit.Usage, "--principal: no token of \"http\" in hub.json is called %q, nor is that NAME@ISSUER of one of its issuers", principal)
+		return nil, exit.UsageErrorf("--principal: no token of \"http\" in hub.json is called %q, nor is that NAME@ISSUER of one of its issuers", principal)
 	}
 	return &accounts{made, principal}, nil
 }
@@ -139,7 +139,7 @@ func authLoginCommand() *cobra.Command {
 			case err != nil:
 				return exit.Errorf(exit.Failure, "%s: no login: %w", args[0], err)
 			case asJSON:
-				return exit.Failed(layout.JSON(cmd.OutOrStdout(), shownLogin(args[0], l, false)))
+				return layout.JSON(cmd.OutOrStdout(), shownLogin(args[0], l, false))
 			case l.Server == "":
 				layout.Printf(say, "%s takes the client of hub.json. Nothing is kept.\n", args[0])
 			default:
@@ -150,11 +150,12 @@ func authLoginCommand() *cobra.Command {
 	}
 	configFlags(cmd, src)
 	principalFlag(cmd, &principal)
-	cmd.Flags().StringSliceVar(&scopes, "scope", nil, "ask for this scope too; repeatable")
-	cmd.Flags().BoolVar(&device, "device", false, "show a code, to be entered on any device")
-	cmd.Flags().BoolVar(&noBrowser, "no-browser", false, "print the address and open no browser")
-	cmd.Flags().IntVar(&port, "port", 0, "the port of this machine to which the browser comes back (default: any)")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the login as JSON, and all else to standard error")
+	flags := cmd.Flags()
+	flags.StringSliceVar(&scopes, "scope", nil, "ask for this scope too; repeatable")
+	flags.BoolVar(&device, "device", false, "show a code, to be entered on any device")
+	flags.BoolVar(&noBrowser, "no-browser", false, "print the address and open no browser")
+	flags.IntVar(&port, "port", 0, "the port of this machine to which the browser comes back (default: any)")
+	flags.BoolVar(&asJSON, "json", false, "print the login as JSON, and all else to standard error")
 	return cmd
 }
 
@@ -194,7 +195,7 @@ func (a *accounts) listLogins(ctx context.Context) ([]login, error) {
 	}
 	kept, why, err := a.Logins.List(ctx)
 	if err != nil {
-		return nil, exit.Failed(err)
+		return nil, err
 	}
 	if why != "" {
 		layout.Println(stderr, printable.Clean("the encrypted file alone is read: "+why))
@@ -233,7 +234,7 @@ func authListCommand() *cobra.Command {
 
 func showLogins(out io.Writer, all []login, asJSON bool) error {
 	if asJSON {
-		return exit.Failed(layout.JSON(out, all))
+		return layout.JSON(out, all)
 	}
 	if len(all) == 0 {
 		layout.Println(stderr, "no login is kept; mcphub auth login NAME logs in at a server")
@@ -246,7 +247,7 @@ func showLogins(out io.Writer, all []login, asJSON bool) error {
 		}
 		t.Row(cmp.Or(l.Name, l.Server), printable.Escape(l.Principal, 100), l.State, l.Issuer, strings.TrimPrefix(why, "; "))
 	}
-	return exit.Failed(t.Flush())
+	return t.Flush()
 }
 
 func authStatusCommand() *cobra.Command {
@@ -362,9 +363,9 @@ func (a *accounts) logOut(ctx context.Context, out io.Writer, name string, asJSO
 	l, err := a.Logins.Forget(ctx, server, a.principal)
 	switch {
 	case errors.Is(err, logins.ErrNone):
-		return exit.Errorf(exit.NotFound, "%s has no login", name)
+		return exit.NotFoundErrorf("%s has no login", name)
 	case err != nil:
-		return exit.Failed(err)
+		return err
 	}
 	told, done := "the authorization server was not told: it takes no such requests", false
 	if l != nil {
@@ -380,7 +381,7 @@ func (a *accounts) logOut(ctx context.Context, out io.Writer, name string, asJSO
 		}
 	}
 	if asJSON {
-		return exit.Failed(layout.JSON(out, map[string]any{"name": name, "server": redact.URL(server), "revoked": done, "text": printable.Clean(told)}))
+		return layout.JSON(out, map[string]any{"name": name, "server": redact.URL(server), "revoked": done, "text": printable.Clean(told)})
 	}
 	layout.Printf(out, "The login of %s is forgotten; %s.\n", name, printable.Clean(told))
 	return nil

@@ -90,11 +90,12 @@ func callCommand() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&f.args, "args", "", "the arguments as one JSON object, which may also stand alone behind the tool")
-	cmd.Flags().StringVar(&f.args, "json", "", "the same as --args, under its first name")
+	flags := cmd.Flags()
+	flags.StringVar(&f.args, "args", "", "the arguments as one JSON object, which may also stand alone behind the tool")
+	flags.StringVar(&f.args, "json", "", "the same as --args, under its first name")
 	cmd.MarkFlagsMutuallyExclusive("args", "json") // everywhere else --json is how something is printed
 	_ = cmd.Flags().MarkHidden("json")
-	cmd.Flags().BoolVar(&f.raw, "raw", false, "print the whole result as JSON, as it came")
+	flags.BoolVar(&f.raw, "raw", false, "print the whole result as JSON, as it came")
 	f.registerFlags(cmd, 2*time.Minute)
 	configFlags(cmd, src)
 	logs.registerFlags(cmd, "warn")
@@ -175,9 +176,9 @@ func (f *callFlags) runWith(cmd *cobra.Command, made *setup.Result, roots []stri
 	case errors.Is(err, context.DeadlineExceeded):
 		return exit.Errorf(exit.Timeout, "no answer within %s%s; --timeout %s gives more", f.timeout, layout.WithPrefix(": ", late), 2*f.timeout)
 	case errors.As(err, &refused) && strings.HasPrefix(refused.Message, texts.UnknownToolStart):
-		return exit.Errorf(exit.NotFound, "%s; 'mcphub call list-tools' shows them", refused.Message)
+		return exit.NotFoundErrorf("%s; 'mcphub call list-tools' shows them", refused.Message)
 	}
-	return exit.Failed(err)
+	return err
 }
 
 // startOnly sets which servers start at once: only the selected ones, and of these only those whose
@@ -248,7 +249,7 @@ func serverNamed(asJSON string, pairs []string) string {
 			return name
 		}
 	}
-	name, _ := jsonrpc.String(jsonrpc.Get([]byte(asJSON), "serverName"))
+	name, _ := jsonrpc.GetString([]byte(asJSON), "serverName")
 	return name
 }
 
@@ -265,7 +266,7 @@ func (f *callFlags) takeObject(args []string) []string {
 // servers that it is about have had their time, so that get-roots and list-tools tell all.
 func callArguments(ctx context.Context, c *client.Session, tool, asJSON string, pairs []string) ([]byte, error) {
 	if asJSON != "" && len(pairs) > 0 {
-		return nil, exit.Errorf(exit.Usage, "give the arguments either as one JSON object or as key=value, not both")
+		return nil, exit.UsageErrorf("give the arguments either as one JSON object or as key=value, not both")
 	}
 	types, err := argumentTypes(ctx, c, tool)
 	if err != nil {
@@ -273,7 +274,7 @@ func callArguments(ctx context.Context, c *client.Session, tool, asJSON string, 
 	}
 	if asJSON != "" {
 		if !json.Valid([]byte(asJSON)) || !strings.HasPrefix(strings.TrimSpace(asJSON), "{") {
-			return nil, exit.Errorf(exit.Usage, "%q is no JSON object", asJSON)
+			return nil, exit.UsageErrorf("%q is no JSON object", asJSON)
 		}
 		return []byte(asJSON), nil
 	}
@@ -282,10 +283,10 @@ func callArguments(ctx context.Context, c *client.Session, tool, asJSON string, 
 	for i, pair := range pairs {
 		key, value, ok := strings.Cut(pair, "=")
 		if !ok || key == "" {
-			return nil, exit.Errorf(exit.Usage, "%q is not key=value; --args takes all arguments as one JSON object", pair)
+			return nil, exit.UsageErrorf("%q is not key=value; --args takes all arguments as one JSON object", pair)
 		}
 		if seen[key] {
-			return nil, exit.Errorf(exit.Usage, "%q is given twice; a list is written %s='[\"a\",\"b\"]'", key, key)
+			return nil, exit.UsageErrorf("%q is given twice; a list is written %s='[\"a\",\"b\"]'", key, key)
 		}
 		seen[key] = true
 		if i > 0 {
@@ -310,7 +311,7 @@ func argumentTypes(ctx context.Context, c *client.Session, tool string) (map[str
 	}
 	types := map[string]string{}
 	err = jsonrpc.Elements(jsonrpc.Get(list, "tools"), func(def []byte) bool {
-		if name, _ := jsonrpc.String(jsonrpc.Get(def, "name")); name != tool {
+		if name, _ := jsonrpc.GetString(def, "name"); name != tool {
 			return true
 		}
 		_ = jsonrpc.Members(jsonrpc.Get(jsonrpc.Get(def, "inputSchema"), "properties"), func(key string, schema []byte) bool {
@@ -354,7 +355,7 @@ func printResult(w io.Writer, result []byte, raw bool) error {
 		text = b.String()
 	}
 	if _, err := io.WriteString(w, strings.TrimSuffix(text, "\n")+"\n"); err != nil {
-		return exit.Failed(err)
+		return err
 	}
 	if resultIsError(result) {
 		return &exit.Error{Code: exit.ToolError}
@@ -368,8 +369,8 @@ func resultText(result []byte) (text string, plain bool) {
 	var parts []string
 	plain = true
 	err := jsonrpc.Elements(jsonrpc.Get(result, "content"), func(item []byte) bool {
-		kind, _ := jsonrpc.String(jsonrpc.Get(item, "type"))
-		t, ok := jsonrpc.String(jsonrpc.Get(item, "text"))
+		kind, _ := jsonrpc.GetString(item, "type")
+		t, ok := jsonrpc.GetString(item, "text")
 		plain = plain && kind == "text" && ok
 		parts = append(parts, t)
 		return plain

@@ -53,9 +53,10 @@ type clientWork struct {
 }
 
 func (w *clientWork) registerFlags(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&w.config, "config", "c", "", "hub.json to use (default: $MCPHUB_CONFIG, then mcphub/hub.json in the user's configuration folder)")
-	cmd.Flags().BoolVarP(&w.yes, "yes", "y", false, "agree to everything that would be asked, but to keys of hub.json alone in other files")
-	cmd.Flags().BoolVar(&w.asJSON, "json", false, "print JSON, and ask nothing")
+	flags := cmd.Flags()
+	flags.StringVarP(&w.config, "config", "c", "", "hub.json to use (default: $MCPHUB_CONFIG, then mcphub/hub.json in the user's configuration folder)")
+	flags.BoolVarP(&w.yes, "yes", "y", false, "agree to everything that would be asked, but to keys of hub.json alone in other files")
+	flags.BoolVar(&w.asJSON, "json", false, "print JSON, and ask nothing")
 }
 
 // findClients finds out what concerns clients on this system. The store is nil if there is
@@ -75,7 +76,7 @@ func (w *clientWork) findClients(cmd *cobra.Command) (err error) {
 func clientEnv() (clients.Env, error) {
 	home, err := os.UserHomeDir()
 	if err != nil || !filepath.IsAbs(home) {
-		return clients.Env{}, exit.Errorf(exit.Failure, "the home folder is not known: set HOME")
+		return clients.Env{}, errors.New("the home folder is not known: set HOME")
 	}
 	return clients.Env{OS: runtime.GOOS, Home: home, Get: os.Getenv}, nil
 }
@@ -96,7 +97,7 @@ func (w *clientWork) startWork(cmd *cobra.Command) error {
 		return err
 	}
 	if w.store == nil {
-		return exit.Errorf(exit.Failure, "there is no folder for copies of what is changed: set HOME")
+		return errors.New("there is no folder for copies of what is changed: set HOME")
 	}
 	w.store.Cipher = w.copyCipher()
 	w.try, w.lock = trial.Try, w.writeLock
@@ -110,6 +111,9 @@ func (w *clientWork) startWork(cmd *cobra.Command) error {
 	}
 	return nil
 }
+
+func (w *clientWork) printResult(format string, args ...any) { layout.Printf(w.out, format, args...) }
+func (w *clientWork) tellPerson(format string, args ...any)  { layout.Printf(w.say, format, args...) }
 
 // copyCipher encrypts copies of clients' files, with a key that is kept as a secret.
 func (w *clientWork) copyCipher() *secrets.Cipher {
@@ -156,21 +160,21 @@ func (w *clientWork) askYesNo(question string, enter bool) (bool, error) {
 		if yes, known := yesOrNo(answer); known {
 			return yes, nil
 		}
-		layout.Printf(w.say, "%q is neither yes nor no.\n", answer)
+		w.tellPerson("%q is neither yes nor no.\n", answer)
 	}
 }
 
 func (w *clientWork) askPerson(question string) (string, error) {
 	if w.in == nil {
-		return "", exit.Errorf(exit.Usage, "nobody can be asked here: add --yes to agree to what is shown without it")
+		return "", exit.UsageErrorf("nobody can be asked here: add --yes to agree to what is shown without it")
 	}
-	layout.Printf(w.say, "%s", layout.Lines{Text: question})
+	w.tellPerson("%s", layout.Lines{Text: question})
 	line, err := readUntil(w.ctx, func() (string, error) { return w.in.ReadString('\n') })
 	if w.ctx.Err() != nil {
 		return "", w.ctx.Err()
 	}
 	if err != nil && (line == "" || !errors.Is(err, io.EOF)) {
-		return "", exit.Errorf(exit.Failure, "no answer; nothing was changed")
+		return "", errors.New("no answer; nothing was changed")
 	}
 	return strings.TrimSpace(line), nil
 }
@@ -206,7 +210,7 @@ func (w *clientWork) askNumbers(question string, n int) ([]bool, error) {
 		if good {
 			return picked, nil
 		}
-		layout.Printf(w.say, "%q is none of that.\n", answer)
+		w.tellPerson("%q is none of that.\n", answer)
 	}
 }
 
@@ -216,7 +220,7 @@ func (w *clientWork) askNumbers(question string, n int) ([]bool, error) {
 func (w *clientWork) hubCommand(will bool) (clients.Hub, error) {
 	command, err := ownPath()
 	if err != nil {
-		return clients.Hub{}, exit.Failed(err)
+		return clients.Hub{}, err
 	}
 	h := clients.Hub{Command: command, Args: []string{"serve"}}
 	path, text, err := hubFile(w.config)

@@ -66,7 +66,7 @@ func serveConsole(cmd *cobra.Command, src *setup.Source, noBrowser bool) error {
 	}
 	l, err := webconsole.Listen(cmd.Context())
 	if err != nil {
-		return exit.Failed(err)
+		return err
 	}
 	server := webconsole.New(c.consoleConfig(), l)
 	out := cmd.OutOrStdout()
@@ -77,7 +77,7 @@ func serveConsole(cmd *cobra.Command, src *setup.Source, noBrowser bool) error {
 			layout.Printf(cmd.ErrOrStderr(), "No browser was opened (%s): open the address yourself.\n", err.Error())
 		}
 	}
-	return exit.Failed(server.Run(cmd.Context(), l))
+	return server.Run(cmd.Context(), l)
 }
 
 // consoleSource supplies what the console shows. It uses the code of the commands that print the same.

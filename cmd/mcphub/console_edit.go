@@ -215,11 +215,11 @@ func readPasted(e webconsole.Edit, env clients.Env) (clients.Inventory, error) {
 	}
 	whole, err := edit.Decode(edit.JSON, text)
 	if err != nil {
-		return clients.Inventory{}, exit.Errorf(exit.Config, "the entry cannot be read: %w", err)
+		return clients.Inventory{}, exit.ConfigErrorf("the entry cannot be read: %w", err)
 	}
 	if whole.Has("command") || whole.Has("url") {
 		if e.Server == "" {
-			return clients.Inventory{}, exit.Errorf(exit.Usage, "the entry has no name: fill in its name in hub.json")
+			return clients.Inventory{}, exit.UsageErrorf("the entry has no name: fill in its name in hub.json")
 		}
 		name, err := json.Marshal(e.Server)
 		if err != nil {
@@ -388,14 +388,14 @@ func commandWords(line string) (words []string, err error) {
 				begun = false
 			}
 		case strings.ContainsRune("|&;<>()`", r):
-			return nil, exit.Errorf(exit.Usage, "the command line has %q, which no shell reads here: put it in quotes, or write sh -c '...'", r)
+			return nil, exit.UsageErrorf("the command line has %q, which no shell reads here: put it in quotes, or write sh -c '...'", r)
 		default:
 			word.WriteRune(r)
 			begun = true
 		}
 	}
 	if quote != 0 || escaped {
-		return nil, exit.Errorf(exit.Usage, "a quote of the command line does not end")
+		return nil, exit.UsageErrorf("a quote of the command line does not end")
 	}
 	if begun {
 		words = append(words, word.String())

@@ -30,11 +30,11 @@ type tryOrder struct {
 func tryCommand() *cobra.Command {
 	return &cobra.Command{Use: "try", Hidden: true, Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
 		if err := caller.Self(caller.Want{}); err != nil {
-			return exit.Failed(err)
+			return err
 		}
 		var order tryOrder
 		if err := json.NewDecoder(cmd.InOrStdin()).Decode(&order); err != nil {
-			return exit.Errorf(exit.Usage, "this is for the console: %w", err)
+			return exit.UsageErrorf("this is for the console: %w", err)
 		}
 		env, err := clientEnv()
 		if err != nil {

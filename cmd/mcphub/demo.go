@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"mcphub/cmd/mcphub/internal/client"
-	"mcphub/cmd/mcphub/internal/exit"
 	"mcphub/cmd/mcphub/internal/layout"
 	"mcphub/cmd/mcphub/internal/setup"
 )
@@ -59,12 +58,12 @@ func runDemo(ctx context.Context, s *screen) error {
 	defer cancel()
 	dir, err := os.MkdirTemp("", "mcphub-demo-")
 	if err != nil {
-		return exit.Failed(err)
+		return err
 	}
 	defer os.RemoveAll(dir)
 	project, err := demoProject(dir)
 	if err != nil {
-		return exit.Failed(err)
+		return err
 	}
 	src := &setup.Source{Version: buildVersion(), BuiltinOnly: true} // it keeps nothing, nor is what is shown here on record
 	made, err := src.Read(io.Discard, zerolog.Nop())
@@ -99,10 +98,10 @@ func runDemo(ctx context.Context, s *screen) error {
 		return nil
 	})
 	if err != nil {
-		return exit.Failed(err)
+		return err
 	}
 	if failed > 0 {
-		return exit.Errorf(exit.Failure, "%d of %d steps did not come out as promised", failed, len(steps))
+		return fmt.Errorf("%d of %d steps did not come out as promised", failed, len(steps))
 	}
 	s.sayLine("%s Two calls passed, three never reached the server.", s.paintText("1;32", "All as promised."))
 	s.sayLine("\nNext: `mcphub init` takes over the servers of your clients and registers the hub in them.")

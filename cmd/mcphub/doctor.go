@@ -75,9 +75,10 @@ func doctorCommand() *cobra.Command {
 		},
 	}
 	jsonFlag(cmd, &asJSON)
-	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "notes too, and what was looked at")
-	cmd.Flags().StringArrayVar(&roots, "root", nil, "a directory in scope while the servers run; may be repeated. Without one those of hub.json count, else the working directory")
-	cmd.Flags().DurationVar(&timeout, "timeout", 2*time.Minute, "for all servers together")
+	flags := cmd.Flags()
+	flags.BoolVarP(&verbose, "verbose", "v", false, "notes too, and what was looked at")
+	flags.StringArrayVar(&roots, "root", nil, "a directory in scope while the servers run; may be repeated. Without one those of hub.json count, else the working directory")
+	flags.DurationVar(&timeout, "timeout", 2*time.Minute, "for all servers together")
 	configFlags(cmd, src)
 	logs.registerFlags(cmd, "error")
 	return cmd
@@ -97,9 +98,9 @@ func diagnosisError(r *doctor.Report) error {
 		return f.Group == doctor.Configuration && f.Severity == config.SeverityError.String()
 	})
 	if inFile {
-		return exit.Errorf(exit.Config, "%s", text)
+		return exit.ConfigErrorf("%s", text)
 	}
-	return exit.Errorf(exit.Failure, "%s", text)
+	return fmt.Errorf("%s", text)
 }
 
 // diagnosis writes a report for people.
@@ -160,7 +161,7 @@ func (d diagnosis) showFinding(f *doctor.Finding) {
 	}
 	line("cure: ", f.Cure)
 	if f.Command != "" { // whole, to be copied
-		layout.Printf(d.w, "           run:  %s\n", printable.Escape(f.Command, 1000))
+		layout.Printf(d.w, "           run:  %.1000s\n", f.Command)
 	}
 }
 
@@ -179,10 +180,10 @@ func (d diagnosis) showExamined(r *doctor.Report) {
 	_ = t.Flush()
 	for i := range r.Servers {
 		if s := &r.Servers[i]; len(s.Environment) > 0 {
-			layout.Printf(d.w, "%s gets the variables %s\n", printable.Escape(s.Name, 30), printable.Escape(strings.Join(s.Environment, " "), 2000))
+			layout.Printf(d.w, "%.30s gets the variables %.2000s\n", s.Name, strings.Join(s.Environment, " "))
 		}
 		if s := &r.Servers[i]; len(s.Lacks) > 0 {
-			layout.Printf(d.w, "%s is not held by the kernel to all of its boundary: %s\n", printable.Escape(s.Name, 30), printable.Escape(strings.Join(s.Lacks, "; "), 2000))
+			layout.Printf(d.w, "%.30s is not held by the kernel to all of its boundary: %.2000s\n", s.Name, strings.Join(s.Lacks, "; "))
 		}
 	}
 	if r.System == nil {

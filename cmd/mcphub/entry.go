@@ -87,19 +87,19 @@ func addCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			w.startWork(cmd)
 			if len(args) == 0 || cmd.ArgsLenAtDash() == 0 {
-				return exit.Errorf(exit.Usage, "name the server: mcphub add NAME -- COMMAND")
+				return exit.UsageErrorf("name the server: mcphub add NAME -- COMMAND")
 			}
 			if len(args) > 1 && cmd.ArgsLenAtDash() != 1 {
-				return exit.Errorf(exit.Usage, "the command stands behind --: mcphub add %s -- %s", args[0], strings.Join(args[1:], " "))
+				return exit.UsageErrorf("the command stands behind --: mcphub add %s -- %s", args[0], strings.Join(args[1:], " "))
 			}
 			if len(args) == 1 && g.url == "" && registry.IsName(args[0]) && strings.Contains(args[0], ".") {
 				if len(g.env) > 0 || len(g.headers) > 0 {
-					return exit.Errorf(exit.Usage, "--env and --header are for a server that you describe yourself; one of a registry takes --set NAME=VALUE")
+					return exit.UsageErrorf("--env and --header are for a server that you describe yourself; one of a registry takes --set NAME=VALUE")
 				}
 				return r.addServer(cmd, &w, args[0], g.disabled)
 			}
 			if flag := r.givenFlag(cmd); flag != "" {
-				return exit.Errorf(exit.Usage, "--%s is for a server of a registry, which is named alone: mcphub add io.github.user/weather", flag)
+				return exit.UsageErrorf("--%s is for a server of a registry, which is named alone: mcphub add io.github.user/weather", flag)
 			}
 			entry, err := g.makeEntry(args[0], args[1:])
 			if err != nil {
@@ -117,11 +117,12 @@ func addCommand() *cobra.Command {
 			return w.writePlan(p)
 		},
 	}
-	cmd.Flags().StringVar(&g.url, "url", "", "the address of a server that runs elsewhere")
-	cmd.Flags().StringArrayVar(&g.env, "env", nil, "NAME=VALUE: a variable of the server's environment; repeatable")
-	cmd.Flags().StringArrayVar(&g.headers, "header", nil, "NAME=VALUE or 'NAME: VALUE': a header of every request to --url; repeatable")
-	cmd.Flags().BoolVar(&g.disabled, "disabled", false, "add it, but do not serve or try it yet")
-	cmd.Flags().BoolVar(&w.noTry, "no-try", false, "do not start it")
+	flags := cmd.Flags()
+	flags.StringVar(&g.url, "url", "", "the address of a server that runs elsewhere")
+	flags.StringArrayVar(&g.env, "env", nil, "NAME=VALUE: a variable of the server's environment; repeatable")
+	flags.StringArrayVar(&g.headers, "header", nil, "NAME=VALUE or 'NAME: VALUE': a header of every request to --url; repeatable")
+	flags.BoolVar(&g.disabled, "disabled", false, "add it, but do not serve or try it yet")
+	flags.BoolVar(&w.noTry, "no-try", false, "do not start it")
 	r.registerFlags(cmd)
 	w.registerFlags(cmd)
 	return cmd
@@ -132,13 +133,13 @@ func (g *addFlags) makeEntry(name string, command []string) (edit.Table, error) 
 	var t edit.Table
 	switch {
 	case g.url == "" && len(command) == 0:
-		return nil, exit.Errorf(exit.Usage, "say what the server is: mcphub add %s -- COMMAND, or --url URL", name)
+		return nil, exit.UsageErrorf("say what the server is: mcphub add %s -- COMMAND, or --url URL", name)
 	case g.url != "" && len(command) > 0:
-		return nil, exit.Errorf(exit.Usage, "a server has a command or --url, not both")
+		return nil, exit.UsageErrorf("a server has a command or --url, not both")
 	case g.url != "" && len(g.env) > 0:
-		return nil, exit.Errorf(exit.Usage, "--env is for a server with a command; one with --url takes --header")
+		return nil, exit.UsageErrorf("--env is for a server with a command; one with --url takes --header")
 	case g.url == "" && len(g.headers) > 0:
-		return nil, exit.Errorf(exit.Usage, "--header is for a server with --url; one with a command takes --env")
+		return nil, exit.UsageErrorf("--header is for a server with --url; one with a command takes --env")
 	case g.url != "":
 		t = append(t, edit.Member{Name: "url", Value: g.url})
 	default:
@@ -180,7 +181,7 @@ func typedPath(program string) (string, error) {
 		return program, nil
 	}
 	path, err := filepath.Abs(program)
-	return path, exit.Failed(err)
+	return path, err
 }
 
 // parsePairs reads NAME=VALUE. The first of signs ends the name.
@@ -189,17 +190,17 @@ func parsePairs(flag, signs string, all []string) (edit.Table, error) {
 	for _, pair := range all {
 		at := strings.IndexAny(pair, signs)
 		if at < 1 {
-			return nil, exit.Errorf(exit.Usage, "%s: want NAME=VALUE", flag) // the text may be a secret
+			return nil, exit.UsageErrorf("%s: want NAME=VALUE", flag) // the text may be a secret
 		}
 		name, value := strings.TrimSpace(pair[:at]), pair[at+1:]
 		if signs != "=" {
 			value = strings.TrimSpace(value)
 			if http.CanonicalHeaderKey(name) == "" || strings.ContainsAny(name+value, "\r\n") {
-				return nil, exit.Errorf(exit.Usage, "%s: %q is no header", flag, name)
+				return nil, exit.UsageErrorf("%s: %q is no header", flag, name)
 			}
 		}
 		if t.Has(name) {
-			return nil, exit.Errorf(exit.Usage, "%s: %q is given twice", flag, name)
+			return nil, exit.UsageErrorf("%s: %q is given twice", flag, name)
 		}
 		t = append(t, edit.Member{Name: name, Value: value})
 	}
@@ -221,14 +222,14 @@ func (w *entryWork) planAdd(name string, entry edit.Table) (*entryPlan, error) {
 		return nil, err
 	}
 	if slices.Contains(fileServerNames(file), name) {
-		return nil, exit.Errorf(exit.Failure, "%s has a server %q already; take it out first: mcphub remove %s", path, name, name)
+		return nil, fmt.Errorf("%s has a server %q already; take it out first: mcphub remove %s", path, name, name)
 	}
 	if env, err := clientEnv(); err == nil {
 		entry = locateProgram(env, entry)
 	}
 	after, err := clients.AddToHub(path, text, name, entry)
 	if err != nil {
-		return nil, exit.Errorf(exit.Config, "%w; nothing was changed", err)
+		return nil, exit.ConfigErrorf("%w; nothing was changed", err)
 	}
 	p := &entryPlan{path: path, before: text, after: after, report: entryReport{Config: path, Server: name, State: "added"}}
 	for _, s := range clients.PlainSecrets(name, entry) {
@@ -324,7 +325,7 @@ func (w *entryWork) planChange(state string, change hubChange, name, tool string
 	}
 	after, err := change(path, text, name, tool)
 	if err != nil {
-		return nil, exit.Errorf(exit.Config, "%w; nothing was changed", err)
+		return nil, exit.ConfigErrorf("%w; nothing was changed", err)
 	}
 	return &entryPlan{path: path, before: text, after: after, report: entryReport{Config: path, Server: name, Tool: tool, State: state}}, nil
 }
@@ -359,7 +360,7 @@ func (w *entryWork) writePlan(p *entryPlan) error {
 	}
 	switch {
 	case w.asJSON:
-		return exit.Failed(layout.JSON(w.out, r))
+		return layout.JSON(w.out, r)
 	case !r.Changed:
 		layout.Printf(w.out, "%s is %s in %s already\n", r.changedSubject(), r.State, r.Config)
 	default:

@@ -72,11 +72,12 @@ func explainCommand() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&f.args, "args", "", "the arguments as one JSON object, which may also stand alone behind the tool")
-	cmd.Flags().StringVar(&f.as, "as", "", "whose call it is: the name of a token of http.tokens, NAME@ISSUER, local or nobody (default: local, the user of this machine)")
-	cmd.Flags().StringArrayVar(&f.asGroups, "as-group", nil, "a group that it is in; may be repeated. Without one: those that its token has in hub.json")
+	flags := cmd.Flags()
+	flags.StringVar(&f.args, "args", "", "the arguments as one JSON object, which may also stand alone behind the tool")
+	flags.StringVar(&f.as, "as", "", "whose call it is: the name of a token of http.tokens, NAME@ISSUER, local or nobody (default: local, the user of this machine)")
+	flags.StringArrayVar(&f.asGroups, "as-group", nil, "a group that it is in; may be repeated. Without one: those that its token has in hub.json")
 	toolsetFlag(cmd, &f.toolsets, "a toolset that it has; repeatable")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	flags.BoolVar(&asJSON, "json", false, "print JSON")
 	f.registerFlags(cmd, 2*time.Minute)
 	configFlags(cmd, src)
 	logs.registerFlags(cmd, "error")
@@ -158,10 +159,10 @@ func printExplained(w io.Writer, src *setup.Source, e status.Explanation) {
 		layout.Printf(w, "  kernel      %s\n", kernelText(e.Kernel, e.Lacks))
 	}
 	for _, closed := range e.Closed {
-		layout.Printf(w, "  closed      %s\n", printable.Escape(closed, 2000))
+		layout.Printf(w, "  closed      %.2000s\n", closed)
 	}
 	if e.Opens != nil {
-		layout.Printf(w, "  opens       %s\n", printable.Escape(e.Opens.Text(), 4000))
+		layout.Printf(w, "  opens       %.4000s\n", e.Opens.Text())
 	}
 	if e.Refused > 0 {
 		layout.Printf(w, "  refused     by the kernel, as far as what it says tells: %s%s\n", refusedText(e.Refused, e.LastRefused), layout.When(e.Mend != nil, "; "+e.Mend.Told()))
@@ -208,7 +209,7 @@ func printExplained(w io.Writer, src *setup.Source, e status.Explanation) {
 		}
 	}
 	for _, g := range e.Grants {
-		layout.Printf(w, "  granted     %s%s, to %s, for this %s\n", printable.Escape(g.URI, 400), layout.When(g.File, " alone"), strings.Join(g.Roles, " and "), g.Lifetime)
+		layout.Printf(w, "  granted     %.400s%s, to %s, for this %s\n", g.URI, layout.When(g.File, " alone"), strings.Join(g.Roles, " and "), g.Lifetime)
 	}
 	if e.Question != "" {
 		layout.Printf(w, "  a person would be asked:\n    %s\n", layout.Lines{Text: e.Question, Indent: "    "})

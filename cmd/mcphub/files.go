@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mcphub/cmd/mcphub/internal/exit"
 	"mcphub/cmd/mcphub/internal/files"
 	"mcphub/internal/stdio"
 )
@@ -27,7 +26,7 @@ func filesCommand() *cobra.Command {
 			in, out, restore := stdio.Open()
 			defer restore()
 			if err := srv.Serve(cmd.Context(), in, out); err != nil && cmd.Context().Err() == nil {
-				return exit.Failed(err)
+				return err
 			}
 			return nil
 		},

@@ -32,16 +32,17 @@ func writeHub(path string, before, after []byte, private bool) error {
 	}
 	change, err := setup.Edit(consentStore(), path)
 	if err != nil {
-		return exit.Errorf(exit.Config, "%w", err)
+		return exit.ConfigErrorf("%w", err)
 	}
-	return exit.Failed(change.Write(after, func() error { return clients.WriteHub(path, before, after, private) }))
+	return change.Write(after, func() error { return clients.WriteHub(path, before, after, private) })
 }
 
 // configFlags are the flags of every command that reads hub.json.
 func configFlags(cmd *cobra.Command, src *setup.Source) {
-	cmd.Flags().StringVarP(&src.Config, "config", "c", "", "hub.json to read (default: $MCPHUB_CONFIG, then mcphub/hub.json in the user's configuration folder)")
-	cmd.Flags().StringVar(&src.Roots, "roots", "", "directories in scope for a client that gives none, separated by commas; patterns such as ~/work/* too")
-	cmd.Flags().StringArrayVar(&src.Set, "set", nil, "KEY=VALUE: a key of hub.json that counts for more than the file and the environment, such as roots.timeout=5s; repeatable")
+	flags := cmd.Flags()
+	flags.StringVarP(&src.Config, "config", "c", "", "hub.json to read (default: $MCPHUB_CONFIG, then mcphub/hub.json in the user's configuration folder)")
+	flags.StringVar(&src.Roots, "roots", "", "directories in scope for a client that gives none, separated by commas; patterns such as ~/work/* too")
+	flags.StringArrayVar(&src.Set, "set", nil, "KEY=VALUE: a key of hub.json that counts for more than the file and the environment, such as roots.timeout=5s; repeatable")
 	src.RootsGiven = func() bool { return cmd.Flags().Changed("roots") }
 }
 

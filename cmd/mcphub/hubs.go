@@ -39,7 +39,7 @@ type unreachableHub struct {
 }
 
 func (u unreachableHub) showHub(w io.Writer) {
-	layout.Printf(w, "no answer from %s: %s\n", printable.Escape(u.Socket, 200), printable.Escape(u.Error, 300))
+	layout.Printf(w, "no answer from %.200s: %.300s\n", u.Socket, u.Error)
 }
 
 // askHubs asks every hub that this user runs how it is, by the time they started. If pid is not 0,

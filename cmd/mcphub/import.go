@@ -58,10 +58,10 @@ func (w *clientWork) readSources(args []string) ([]clients.Inventory, error) {
 	if c := clients.Find(args[0]); c != nil {
 		found, err := clients.Read(c, w.env)
 		if err != nil {
-			return nil, exit.Errorf(exit.Config, "%w", err)
+			return nil, exit.ConfigErrorf("%w", err)
 		}
 		if len(found.Files) == 0 {
-			return nil, exit.Errorf(exit.NotFound, "%s has no configuration here: %s is not there", c.Title, c.Places(w.env)[0].File)
+			return nil, exit.NotFoundErrorf("%s has no configuration here: %s is not there", c.Title, c.Places(w.env)[0].File)
 		}
 		return []clients.Inventory{found}, nil
 	}
@@ -71,7 +71,7 @@ func (w *clientWork) readSources(args []string) ([]clients.Inventory, error) {
 	}
 	found, err := clients.ReadFile(args[0], w.env)
 	if err != nil {
-		return nil, exit.Errorf(exit.Config, "%w", err)
+		return nil, exit.ConfigErrorf("%w", err)
 	}
 	return []clients.Inventory{found}, nil
 }
@@ -152,16 +152,16 @@ func (w *clientWork) importAll(found []clients.Inventory, stranger bool) error {
 		}
 	}
 	if w.asJSON {
-		return exit.Failed(layout.JSON(w.out, map[string]any{"config": m.path, "servers": m.importReports(found)}))
+		return layout.JSON(w.out, map[string]any{"config": m.path, "servers": m.importReports(found)})
 	}
 	if m.countAdded() == 0 {
-		layout.Printf(w.out, "Nothing to import: %s has all %s.\n", w.shortPath(m.path), pluralOf(len(m.imports), "server"))
+		w.printResult("Nothing to import: %s has all %s.\n", w.shortPath(m.path), pluralOf(len(m.imports), "server"))
 		return nil
 	}
-	layout.Printf(w.out, "%s imported into %s.\n", pluralOf(m.countAdded(), "server"), w.shortPath(m.path))
+	w.printResult("%s imported into %s.\n", pluralOf(m.countAdded(), "server"), w.shortPath(m.path))
 	for i := range m.imports {
 		if im := &m.imports[i]; im.Same == "" && im.DisabledInHub {
-			layout.Printf(w.out, "%s is disabled there, since --yes is no yes to what %s starts. Once you have looked at it: %s\n", im.Name, whatStarts(&im.Server), w.commandLine("enable", im.Name))
+			w.printResult("%s is disabled there, since --yes is no yes to what %s starts. Once you have looked at it: %s\n", im.Name, whatStarts(&im.Server), w.commandLine("enable", im.Name))
 		}
 	}
 	return nil
@@ -170,7 +170,7 @@ func (w *clientWork) importAll(found []clients.Inventory, stranger bool) error {
 func (w *clientWork) tellUnread(found []clients.Inventory) {
 	for _, f := range found {
 		if f.Err != nil {
-			layout.Printf(w.say, "%s is left alone, its configuration cannot be read: %v\n", f.Client.Title, f.Err)
+			w.tellPerson("%s is left alone, its configuration cannot be read: %v\n", f.Client.Title, f.Err)
 		}
 	}
 }
@@ -209,7 +209,7 @@ func (m *mergeResult) disableImported() (err error) {
 		if im := &m.imports[i]; im.Same == "" {
 			im.DisabledInHub = true
 			if m.after, err = clients.DisableInHub(m.path, m.after, im.Name, true); err != nil {
-				return exit.Failed(err)
+				return err
 			}
 		}
 	}
@@ -239,7 +239,7 @@ func (w *clientWork) mergeFound(found []clients.Inventory) (*mergeResult, error)
 		return err == nil
 	}}
 	if m.after, m.imports, err = clients.Merge(to, servers, inputs); err != nil {
-		return nil, exit.Errorf(exit.Config, "%w", err)
+		return nil, exit.ConfigErrorf("%w", err)
 	}
 	w.markUnanswered(m, kept)
 	return m, nil
@@ -251,7 +251,7 @@ func (w *clientWork) secretStore(path string, text []byte) (*secrets.Store, erro
 	if text != nil {
 		var err error
 		if f, _, err = config.Parse(path, text, os.LookupEnv); err != nil {
-			return nil, exit.Errorf(exit.Config, "%w", err)
+			return nil, exit.ConfigErrorf("%w", err)
 		}
 	}
 	kept := setup.Secrets(f, w.env.Home)
@@ -322,11 +322,11 @@ func (w *clientWork) writeMerge(m *mergeResult) error {
 		_, _, err := w.secrets.Set(w.ctx, name, value)
 		return err
 	}, func(name string) error { return w.secrets.Delete(w.ctx, name) }); err != nil {
-		return exit.Failed(err)
+		return err
 	}
 	for name, value := range m.answers {
 		if _, _, err := w.secrets.Set(w.ctx, name, value); err != nil {
-			return exit.Failed(err)
+			return err
 		}
 	}
 	plain := slices.ContainsFunc(m.imports, func(im clients.Import) bool { return len(im.Plain) > 0 })
@@ -379,44 +379,44 @@ func (m *mergeResult) showImports(w *clientWork) {
 			}
 			continue
 		}
-		layout.Printf(w.say, "  %d  %s  %s\n", n, im.Name, sourceTitle(&im.Server))
+		w.tellPerson("  %d  %s  %s\n", n, im.Name, sourceTitle(&im.Server))
 		for _, row := range rowsOf(im.Shown(), im.Server.Entry) {
-			layout.Printf(w.say, "       %-9s %s\n", row[0], row[1])
+			w.tellPerson("       %-9s %s\n", row[0], row[1])
 		}
 	}
 	for i := range m.imports {
 		im := &m.imports[i]
 		switch {
 		case im.Same != "" && im.Same != im.Server.Name:
-			layout.Printf(w.say, "%s of %s is the same as %s.\n", im.Server.Name, sourceTitle(&im.Server), im.Same)
+			w.tellPerson("%s of %s is the same as %s.\n", im.Server.Name, sourceTitle(&im.Server), im.Same)
 		case im.Same != "":
 		case im.Name != im.Server.Name:
-			layout.Printf(w.say, "%s of %s is called %s.\n", im.Server.Name, sourceTitle(&im.Server), im.Name)
+			w.tellPerson("%s of %s is called %s.\n", im.Server.Name, sourceTitle(&im.Server), im.Name)
 		}
 		if im.Same != "" {
 			continue
 		}
 		for _, note := range im.Notes {
-			layout.Printf(w.say, "%s: %s\n", im.Name, note)
+			w.tellPerson("%s: %s\n", im.Name, note)
 		}
 		if left := leftOut(im); len(left) > 0 {
-			layout.Printf(w.say, "%s: left out, since only hub.json and you say this: %s\n", im.Name, strings.Join(left, "; "))
+			w.tellPerson("%s: left out, since only hub.json and you say this: %s\n", im.Name, strings.Join(left, "; "))
 		}
 		for _, s := range im.Kept() {
 			if kept = append(kept, s.Name); w.brief {
 				continue
 			}
-			layout.Printf(w.say, "%s: the secret of %s is kept outside of hub.json, as %s\n", im.Name, s.Key, s.Name)
+			w.tellPerson("%s: the secret of %s is kept outside of hub.json, as %s\n", im.Name, s.Key, s.Name)
 		}
 		if len(im.Plain) > 0 {
-			layout.Printf(w.say, "%s: a secret stays in hub.json as plain text (%s); only you can read the file\n", im.Name, strings.Join(im.Plain, ", "))
+			w.tellPerson("%s: a secret stays in hub.json as plain text (%s); only you can read the file\n", im.Name, strings.Join(im.Plain, ", "))
 		}
 		if im.Err != "" {
-			layout.Printf(w.say, "%s: the hub cannot serve it yet: %s\n", im.Name, im.Err)
+			w.tellPerson("%s: the hub cannot serve it yet: %s\n", im.Name, im.Err)
 		}
 	}
 	if w.brief && len(kept) > 0 {
-		layout.Printf(w.say, "kept outside of hub.json, since they are secrets: %s\n", strings.Join(kept, ", "))
+		w.tellPerson("kept outside of hub.json, since they are secrets: %s\n", strings.Join(kept, ", "))
 	}
 }
 

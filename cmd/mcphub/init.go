@@ -16,10 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"mcphub/cmd/mcphub/internal/clients"
-	"mcphub/cmd/mcphub/internal/exit"
 	"mcphub/cmd/mcphub/internal/layout"
 	"mcphub/cmd/mcphub/internal/setup"
-	"mcphub/internal/printable"
 )
 
 func initCommand() *cobra.Command {
@@ -55,14 +53,15 @@ func initCommand() *cobra.Command {
 		},
 	}
 	w.registerFlags(cmd)
-	cmd.Flags().StringSliceVar(&roots, "roots", nil, "folders for clients that do not tell which are open, separated by commas")
-	cmd.Flags().DurationVar(&w.limit, "timeout", tryAllTime, "for trying all servers together")
-	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "each entry whole, and all that each server can open")
+	flags := cmd.Flags()
+	flags.StringSliceVar(&roots, "roots", nil, "folders for clients that do not tell which are open, separated by commas")
+	flags.DurationVar(&w.limit, "timeout", tryAllTime, "for trying all servers together")
+	flags.BoolVarP(&verbose, "verbose", "v", false, "each entry whole, and all that each server can open")
 	return cmd
 }
 
 // errNothingChosen ends init before it has changed anything.
-var errNothingChosen = exit.Errorf(exit.Failure, "nothing was changed")
+var errNothingChosen = errors.New("nothing was changed")
 
 func (w *clientWork) init(given []string) error {
 	found := w.readAll()
@@ -139,7 +138,7 @@ func (w *clientWork) init(given []string) error {
 	}
 	const next = "call get-roots and tell me which folders are in scope"
 	if w.asJSON {
-		err = exit.Failed(layout.JSON(w.out, map[string]any{"config": m.path, "servers": m.importReports(found), "clients": reportsOf(all), "ask": next}))
+		err = layout.JSON(w.out, map[string]any{"config": m.path, "servers": m.importReports(found), "clients": reportsOf(all), "ask": next})
 	} else {
 		again := ""
 		if n := len(m.imports) - m.countAdded(); n > 0 {
@@ -148,16 +147,16 @@ func (w *clientWork) init(given []string) error {
 				again = fmt.Sprintf(", %d not again, since hub.json has them", n)
 			}
 		}
-		layout.Printf(w.out, "%s: %s imported%s\n", w.shortPath(m.path), pluralOf(m.countAdded(), "server"), again)
+		w.printResult("%s: %s imported%s\n", w.shortPath(m.path), pluralOf(m.countAdded(), "server"), again)
 		w.reportPlans(all)
 		if len(all) > 0 {
-			layout.Printf(w.out, "\nStart your client anew and ask its agent: %s.\n", next)
+			w.printResult("\nStart your client anew and ask its agent: %s.\n", next)
 		} else {
 			layout.Println(w.out, "No client has the hub yet: `mcphub install CLIENT` registers it.")
 		}
 	}
 	if failed > 0 && err == nil {
-		err = exit.Errorf(exit.Failure, "%s could not be changed", pluralOf(failed, "client"))
+		err = fmt.Errorf("%s could not be changed", pluralOf(failed, "client"))
 	}
 	if err == nil {
 		err = errUnfinished(m.unfinishedNames())
@@ -172,7 +171,7 @@ func (w *clientWork) offerSharing(m *mergeResult) error {
 	}
 	after, said, err := clients.ShareInHub(m.path, m.after)
 	if err != nil {
-		return exit.Failed(err)
+		return err
 	}
 	if said {
 		return nil
@@ -201,7 +200,7 @@ func (w *clientWork) offerLock(m *mergeResult) error {
 		return nil
 	}
 	if err := w.lock(w.ctx, m.path); err != nil {
-		layout.Printf(w.say, "%s; mcphub lock tries again\n", printable.Escape(err.Error(), 500))
+		w.tellPerson("%.500s; mcphub lock tries again\n", err.Error())
 	}
 	return w.ctx.Err()
 }
@@ -233,7 +232,7 @@ func (w *clientWork) leaveProjects(found []clients.Inventory) error {
 				continue
 			}
 			why := "it is for " + s.Project + " alone; at a terminal, without --yes, this asks whether it is to be in every folder"
-			layout.Printf(w.say, "%s of %s stays where it is: %s\n", s.Name, sourceTitle(&s), why)
+			w.tellPerson("%s of %s stays where it is: %s\n", s.Name, sourceTitle(&s), why)
 			f.Skipped = append(f.Skipped, clients.Skipped{Name: s.Name, Why: why})
 		}
 		f.Servers = keep
@@ -263,7 +262,7 @@ func (w *clientWork) showOverview(found []clients.Inventory) {
 	w.writeTable(rows)
 	for _, f := range found {
 		for _, s := range f.Skipped {
-			layout.Printf(w.say, "%s of %s stays where it is: %s\n", s.Name, f.Client.Title, s.Why)
+			w.tellPerson("%s of %s stays where it is: %s\n", s.Name, f.Client.Title, s.Why)
 		}
 	}
 }
@@ -275,7 +274,7 @@ func (w *clientWork) chooseServers(found []clients.Inventory) (*mergeResult, err
 		return m, err
 	}
 	if !w.yes {
-		layout.Printf(w.say, "\nTo import into %s%s:\n", w.shortPath(m.path), layout.When(w.brief, " (-v shows the entries whole)"))
+		w.tellPerson("\nTo import into %s%s:\n", w.shortPath(m.path), layout.When(w.brief, " (-v shows the entries whole)"))
 	}
 	m.showImports(w)
 	picked, err := w.askNumbers("Import which?", m.countAdded())

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -60,12 +61,13 @@ func installCommand() *cobra.Command {
 		},
 	}
 	w.registerFlags(cmd)
-	cmd.Flags().BoolVar(&all, "all", false, "every client on this machine")
-	cmd.Flags().BoolVar(&show, "print", false, "print what to put into the configuration, and change nothing")
-	cmd.Flags().StringVar(&address, "http", "", "register the address of a hub that serves HTTP, and its token (default: of the one that runs, else http.listen)")
-	cmd.Flags().Lookup("http").NoOptDefVal = addressFound
+	flags := cmd.Flags()
+	flags.BoolVar(&all, "all", false, "every client on this machine")
+	flags.BoolVar(&show, "print", false, "print what to put into the configuration, and change nothing")
+	flags.StringVar(&address, "http", "", "register the address of a hub that serves HTTP, and its token (default: of the one that runs, else http.listen)")
+	flags.Lookup("http").NoOptDefVal = addressFound
 	toolsetFlag(cmd, &w.toolsets, "show the client this toolset of hub.json alone; repeatable without --http")
-	cmd.Flags().StringSliceVar(&roots, "roots", nil, "folders for clients that do not tell which are open, separated by commas")
+	flags.StringSliceVar(&roots, "roots", nil, "folders for clients that do not tell which are open, separated by commas")
 	return cmd
 }
 
@@ -75,7 +77,7 @@ func (w *clientWork) checkToolsets(overHTTP bool) error {
 		return nil
 	}
 	if overHTTP && len(w.toolsets) > 1 {
-		return exit.Errorf(exit.Usage, "a URL names one toolset, and --toolset names %d; make one of them in hub.json", len(w.toolsets))
+		return exit.UsageErrorf("a URL names one toolset, and --toolset names %d; make one of them in hub.json", len(w.toolsets))
 	}
 	file, err := (&setup.Source{Config: w.config}).Load(os.Stderr)
 	if err != nil {
@@ -87,11 +89,11 @@ func (w *clientWork) checkToolsets(overHTTP bool) error {
 func (w *clientWork) chosenClients(args []string, all bool) ([]*clients.Profile, error) {
 	switch {
 	case all && len(args) > 0:
-		return nil, exit.Errorf(exit.Usage, "--all and the name of a client: which is meant?")
+		return nil, exit.UsageErrorf("--all and the name of a client: which is meant?")
 	case all:
 		return w.installedClients(), nil
 	case len(args) == 0:
-		return nil, exit.Errorf(exit.Usage, "which client? Name one, or --all; there are %s", strings.Join(clientNames(), ", "))
+		return nil, exit.UsageErrorf("which client? Name one, or --all; there are %s", strings.Join(clientNames(), ", "))
 	}
 	var out []*clients.Profile
 	for _, name := range args {
@@ -191,9 +193,9 @@ func (w *clientWork) showPlan(p *clientPlan) {
 		if len(f.Changes) == 0 {
 			continue
 		}
-		layout.Printf(w.say, "%s:\n", w.shortPath(f.Place.File))
+		w.tellPerson("%s:\n", w.shortPath(f.Place.File))
 		for _, line := range f.Diff() {
-			layout.Printf(w.say, "  %s\n", line)
+			w.tellPerson("  %s\n", line)
 		}
 	}
 }
@@ -238,7 +240,7 @@ func (w *clientWork) finishPlans(all []clientPlan) error {
 		return err
 	}
 	if failed > 0 {
-		return exit.Errorf(exit.Failure, "%s could not be changed", pluralOf(failed, "client"))
+		return fmt.Errorf("%s could not be changed", pluralOf(failed, "client"))
 	}
 	return nil
 }
@@ -273,20 +275,20 @@ func (w *clientWork) reportPlans(all []clientPlan) {
 		title := clients.Find(r.Client).Title
 		switch r.State {
 		case "failed":
-			layout.Printf(w.out, "%s: not changed: %s\n", title, r.Error)
+			w.printResult("%s: not changed: %s\n", title, r.Error)
 		case "present":
-			layout.Printf(w.out, "%s: the hub is there already, as %s%s\n", title, r.Name, layout.WithPrefix("; ", r.Note))
+			w.printResult("%s: the hub is there already, as %s%s\n", title, r.Name, layout.WithPrefix("; ", r.Note))
 		default:
-			layout.Printf(w.out, "%s: installed in %s%s\n", title, w.shortPath(r.File), layout.WithPrefix("; ", r.Note))
+			w.printResult("%s: installed in %s%s\n", title, w.shortPath(r.File), layout.WithPrefix("; ", r.Note))
 		}
 		if len(r.Disabled) > 0 {
-			layout.Printf(w.out, "  switched off there: %s\n", strings.Join(r.Disabled, ", "))
+			w.printResult("  switched off there: %s\n", strings.Join(r.Disabled, ", "))
 		}
 		if len(r.Removed) > 0 {
-			layout.Printf(w.out, "  taken out there, kept in the backup: %s\n", strings.Join(r.Removed, ", "))
+			w.printResult("  taken out there, kept in the backup: %s\n", strings.Join(r.Removed, ", "))
 		}
 		for _, s := range r.Stays {
-			layout.Printf(w.out, "  stays on there: %s: %s\n", s.Server, s.Why)
+			w.printResult("  stays on there: %s: %s\n", s.Server, s.Why)
 		}
 	}
 }
@@ -305,9 +307,9 @@ func (w *clientWork) printClients(chosen []*clients.Profile, named bool, given [
 		}
 		_, text, err := clients.Snippet(most, w.env, most.WithRoots(h.WithToolsets(w.toolsets), given))
 		if err != nil {
-			return exit.Failed(err)
+			return err
 		}
-		layout.Printf(w.out, "%s", layout.Lines{Text: text})
+		w.printResult("%s", layout.Lines{Text: text})
 		return nil
 	}
 	type snippet struct {
@@ -326,15 +328,15 @@ func (w *clientWork) printClients(chosen []*clients.Profile, named bool, given [
 		}
 		file, text, err := clients.Snippet(c, w.env, c.WithRoots(h.WithToolsets(w.toolsets), roots))
 		if err != nil {
-			return exit.Failed(err)
+			return err
 		}
 		out = append(out, snippet{c.Name, file, text})
 		if !w.asJSON {
-			layout.Printf(w.out, "%s, in %s:\n\n%s\n", c.Title, w.shortPath(file), layout.Lines{Text: text})
+			w.printResult("%s, in %s:\n\n%s\n", c.Title, w.shortPath(file), layout.Lines{Text: text})
 		}
 	}
 	if w.asJSON {
-		return exit.Failed(layout.JSON(w.out, map[string]any{"clients": out}))
+		return layout.JSON(w.out, map[string]any{"clients": out})
 	}
 	return nil
 }
@@ -357,11 +359,12 @@ func uninstallCommand() *cobra.Command {
 			return w.uninstallClients(args, all, restore)
 		},
 	}
-	cmd.Flags().BoolVar(&w.asJSON, "json", false, "print JSON")
-	cmd.Flags().BoolVar(&all, "all", false, "every client that the hub is registered in")
-	cmd.Flags().StringVarP(&w.config, "config", "c", "", "hub.json that says where the key of the copies is kept (default: as for init)")
-	cmd.Flags().BoolVar(&restore, "restore", false, "give files back as they were, whatever became of them since")
-	cmd.Flags().BoolVarP(&w.yes, "yes", "y", false, "for scripts that say it everywhere; uninstall asks nothing")
+	flags := cmd.Flags()
+	flags.BoolVar(&w.asJSON, "json", false, "print JSON")
+	flags.BoolVar(&all, "all", false, "every client that the hub is registered in")
+	flags.StringVarP(&w.config, "config", "c", "", "hub.json that says where the key of the copies is kept (default: as for init)")
+	flags.BoolVar(&restore, "restore", false, "give files back as they were, whatever became of them since")
+	flags.BoolVarP(&w.yes, "yes", "y", false, "for scripts that say it everywhere; uninstall asks nothing")
 	return cmd
 }
 
@@ -374,7 +377,7 @@ type uninstallReport struct {
 func (w *clientWork) uninstallClients(args []string, all, restore bool) error {
 	known, err := w.store.Known()
 	if err != nil {
-		return exit.Failed(err)
+		return err
 	}
 	var chosen []*clients.Profile
 	switch {
@@ -388,9 +391,9 @@ func (w *clientWork) uninstallClients(args []string, all, restore bool) error {
 		}
 	case !all && len(args) == 0:
 		if len(known) == 0 {
-			return exit.Errorf(exit.Usage, "which client? Nothing was installed by this program; name one, or --all")
+			return exit.UsageErrorf("which client? Nothing was installed by this program; name one, or --all")
 		}
-		return exit.Errorf(exit.Usage, "which client? Name one, or --all; the hub was installed in %s", strings.Join(known, ", "))
+		return exit.UsageErrorf("which client? Name one, or --all; the hub was installed in %s", strings.Join(known, ", "))
 	default:
 		if chosen, err = w.chosenClients(args, all); err != nil {
 			return err
@@ -410,7 +413,7 @@ func (w *clientWork) uninstallClients(args []string, all, restore bool) error {
 		return err
 	}
 	if failed > 0 {
-		return exit.Errorf(exit.Failure, "%s could not be given back", pluralOf(failed, "client"))
+		return fmt.Errorf("%s could not be given back", pluralOf(failed, "client"))
 	}
 	return nil
 }
@@ -445,16 +448,16 @@ func (w *clientWork) tellUndone(reports []uninstallReport) {
 	for _, r := range reports {
 		title := clients.Find(r.Client).Title
 		if r.Error != "" {
-			layout.Printf(w.out, "%s: %s\n", title, r.Error)
+			w.printResult("%s: %s\n", title, r.Error)
 		} else if len(r.Files) == 0 {
-			layout.Printf(w.out, "%s: the hub is not in it\n", title)
+			w.printResult("%s: the hub is not in it\n", title)
 		}
 		for _, u := range r.Files {
 			kept := ""
 			if u.Kept {
 				kept = "; mcphub uninstall " + r.Client + " --restore gives it back as it was before that"
 			}
-			layout.Printf(w.out, "%s: %s %s%s\n", title, w.shortPath(u.File), map[string]string{
+			w.printResult("%s: %s %s%s\n", title, w.shortPath(u.File), map[string]string{
 				clients.Restored: "is as it was", clients.Edited: "was edited since: the hub is out, the edits are kept",
 				clients.Deleted: "was made for the hub and is gone", clients.Gone: "had been deleted", clients.Unchanged: "had been changed back already",
 			}[u.State], kept)

@@ -29,7 +29,7 @@ const shownToken = "TOKEN"
 // overHTTP finds out how clients reach the hub. With show the token is left out.
 func (w *clientWork) overHTTP(address string, roots []string, show bool) error {
 	if len(roots) > 0 {
-		return exit.Errorf(exit.Usage, "--roots is for a hub that the client starts; over HTTP write the folders into hub.json: roots.fallback")
+		return exit.UsageErrorf("--roots is for a hub that the client starts; over HTTP write the folders into hub.json: roots.fallback")
 	}
 	file, err := (&setup.Source{Config: w.config}).Load(os.Stderr)
 	if err != nil {
@@ -50,7 +50,7 @@ func (w *clientWork) overHTTP(address string, roots []string, show bool) error {
 	case show:
 		w.web.Token = shownToken
 	case file.HTTP.NamesTokens():
-		return exit.Errorf(exit.Usage, "hub.json says whose tokens count, and which is this client's only you know: mcphub install CLIENT --http --print shows the entry; put the client's own token into it")
+		return exit.UsageErrorf("hub.json says whose tokens count, and which is this client's only you know: mcphub install CLIENT --http --print shows the entry; put the client's own token into it")
 	}
 	place, err := setup.TokenPlace(file, os.Getenv)
 	if err != nil {
@@ -60,7 +60,7 @@ func (w *clientWork) overHTTP(address string, roots []string, show bool) error {
 	if !show {
 		w.web.Token, err = place.Make(w.ctx) // the hub that starts next finds it
 	}
-	return exit.Failed(err)
+	return err
 }
 
 // foundAddress returns the address at which the hub of this hub.json serves, else the address at which it would.
@@ -81,7 +81,7 @@ func (w *clientWork) foundAddress(file *config.File) (url, auth string, err erro
 		for i := range all {
 			urls[i] = all[i].URL
 		}
-		return "", "", exit.Errorf(exit.Usage, "several hubs of this hub.json serve HTTP: %s; say which: --http=HOST:PORT", strings.Join(urls, ", "))
+		return "", "", exit.UsageErrorf("several hubs of this hub.json serve HTTP: %s; say which: --http=HOST:PORT", strings.Join(urls, ", "))
 	case port == "0" || port == "":
 		return "", "", exit.Errorf(exit.NoHub, "no hub of this hub.json serves HTTP, and http.listen names no port; start one (mcphub serve --http 127.0.0.1:8080), or say where it will be: --http=127.0.0.1:8080")
 	}
@@ -97,10 +97,10 @@ func (w *clientWork) foundAddress(file *config.File) (url, auth string, err erro
 func localURL(address string) (string, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil || port == "" || port == "0" {
-		return "", exit.Errorf(exit.Usage, "%q is no address: --http=HOST:PORT, such as --http=127.0.0.1:8080", address)
+		return "", exit.UsageErrorf("%q is no address: --http=HOST:PORT, such as --http=127.0.0.1:8080", address)
 	}
 	if host != "localhost" && !setup.IsLocalAddress(address) {
-		return "", exit.Errorf(exit.Usage, "%s is not an address of this machine alone: give clients of other machines tokens of their own (http.tokens in hub.json), and put a proxy with TLS before the hub", address)
+		return "", exit.UsageErrorf("%s is not an address of this machine alone: give clients of other machines tokens of their own (http.tokens in hub.json), and put a proxy with TLS before the hub", address)
 	}
 	return "http://" + net.JoinHostPort(host, port) + "/mcp", nil
 }
@@ -155,9 +155,9 @@ func tokenCommand() *cobra.Command {
 			}
 			switch {
 			case file.HTTP.NamesTokens():
-				return exit.Errorf(exit.Usage, "the hub makes no token: http.tokens and http.issuers of hub.json say whose count")
+				return exit.UsageErrorf("the hub makes no token: http.tokens and http.issuers of hub.json say whose count")
 			case !file.HTTP.MakesToken():
-				return exit.Errorf(exit.Usage, "the hub asks for no token: http.auth is none")
+				return exit.UsageErrorf("the hub asks for no token: http.auth is none")
 			}
 			place, err := setup.TokenPlace(file, os.Getenv)
 			if err != nil {
@@ -165,7 +165,7 @@ func tokenCommand() *cobra.Command {
 			}
 			token, err := place.Make(cmd.Context())
 			if err != nil {
-				return exit.Failed(err)
+				return err
 			}
 			layout.Println(cmd.OutOrStdout(), token)
 			return nil

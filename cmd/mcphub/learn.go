@@ -69,11 +69,12 @@ func learnCommand() *cobra.Command {
 			return f.learnServer(cmd, src, &logs, args[0])
 		},
 	}
-	cmd.Flags().StringArrayVar(&f.calls, "call", nil, "a tool to call meanwhile, and its arguments: 'TOOL {\"key\":\"value\"}'; repeatable, made in order")
-	cmd.Flags().DurationVar(&f.span, "for", 0, "go on for so long, or until it is interrupted")
-	cmd.Flags().StringVar(&f.serve, "serve", "", "serve a client on standard input and output meanwhile, and write the result to this file")
-	cmd.Flags().BoolVar(&f.confined, "confined", false, "run it in its sandbox, again and again, and go by its own errors: slower, and finds less")
-	cmd.Flags().BoolVar(&f.confirm, "confirm", false, "run it in its sandbox, show what it would open beyond that, and keep what you confirm at a terminal")
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.calls, "call", nil, "a tool to call meanwhile, and its arguments: 'TOOL {\"key\":\"value\"}'; repeatable, made in order")
+	flags.DurationVar(&f.span, "for", 0, "go on for so long, or until it is interrupted")
+	flags.StringVar(&f.serve, "serve", "", "serve a client on standard input and output meanwhile, and write the result to this file")
+	flags.BoolVar(&f.confined, "confined", false, "run it in its sandbox, again and again, and go by its own errors: slower, and finds less")
+	flags.BoolVar(&f.confirm, "confirm", false, "run it in its sandbox, show what it would open beyond that, and keep what you confirm at a terminal")
 	jsonFlag(cmd, &f.asJSON)
 	for _, other := range []string{"serve", "for", "confined", "json"} {
 		cmd.MarkFlagsMutuallyExclusive("confirm", other)
@@ -117,7 +118,7 @@ func (f *learnFlags) learnServer(cmd *cobra.Command, src *setup.Source, logs *lo
 	for _, call := range f.calls {
 		tool, args := callOf(call)
 		if !json.Valid([]byte(args)) {
-			return exit.Errorf(exit.Usage, "--call %q: after the name of the tool comes one JSON object", call)
+			return exit.UsageErrorf("--call %q: after the name of the tool comes one JSON object", call)
 		}
 		calls = append(calls, trial.Call{Tool: tool, Args: []byte(args)})
 	}
@@ -148,11 +149,11 @@ func (l *learnRun) keepOnly() error {
 		return err
 	}
 	for _, b := range cfg.Broken {
-		return exit.Errorf(exit.Config, "%s: %s", l.name, b.Reason)
+		return exit.ConfigErrorf("%s: %s", l.name, b.Reason)
 	}
 	child := &cfg.Children[0].Spec
 	if child.URL != "" {
-		return exit.Errorf(exit.Usage, "%s runs elsewhere: nothing here could hold it", l.name)
+		return exit.UsageErrorf("%s runs elsewhere: nothing here could hold it", l.name)
 	}
 	child.Start, child.Share = spec.StartEager, spec.ShareSession
 	cfg.Broken, cfg.Cache = nil, "" // what it offered before would be listed without it
@@ -194,7 +195,7 @@ func (l *learnRun) recordRun() error {
 	if l.serve != "" {
 		err := l.serveClient()
 		if p := l.rec.Profile(); err == nil && (p == nil || p.Unbounded) {
-			err = exit.Errorf(exit.Failure, "%s was not started for directories that a sandbox could hold it to: its client gave none", l.name)
+			err = fmt.Errorf("%s was not started for directories that a sandbox could hold it to: its client gave none", l.name)
 		}
 		return err
 	}
@@ -218,7 +219,7 @@ func (l *learnRun) unheldError() error {
 		if len(l.roots) == 0 {
 			why += "; name the directories in scope with --root"
 		}
-		return exit.Errorf(exit.Failure, "no sandbox would hold the files of %s: %s", l.name, why)
+		return fmt.Errorf("no sandbox would hold the files of %s: %s", l.name, why)
 	}
 	return nil
 }
@@ -238,7 +239,7 @@ func (l *learnRun) runOnce(calls bool) error {
 		case l.made.Hub.Record == nil:
 			return nil // it has said what it lacks
 		default:
-			return exit.Errorf(exit.Failure, "%s does not start without a sandbox either: %s", l.name, l.notReadyReason())
+			return fmt.Errorf("%s does not start without a sandbox either: %s", l.name, l.notReadyReason())
 		}
 		for _, call := range l.calls {
 			if err := l.makeCall(ctx, c, call); err != nil {
@@ -291,7 +292,7 @@ func (l *learnRun) serveClient() error {
 	return service.WithRecord(cfg, l.made.Audit, func() error {
 		h, err := hub.New(*cfg)
 		if err != nil {
-			return exit.Errorf(exit.Config, "%w", err)
+			return exit.ConfigErrorf("%w", err)
 		}
 		return service.Run(l.cmd.Context(), h, l.log, func(ctx context.Context) error {
 			return h.ServeStdio(ctx, os.Stdin, os.Stdout, hub.Surroundings{})
@@ -478,15 +479,15 @@ func (l *learnRun) printReport(r *learnReport) error {
 	if l.serve != "" {
 		f, err := os.Create(l.serve)
 		if err != nil {
-			return exit.Failed(err)
+			return err
 		}
-		return exit.Failed(errors.Join(layout.JSON(f, r), f.Close()))
+		return errors.Join(layout.JSON(f, r), f.Close())
 	}
 	out := l.cmd.OutOrStdout()
 	if l.asJSON {
-		return exit.Failed(layout.JSON(out, r))
+		return layout.JSON(out, r)
 	}
-	return exit.Failed(r.showEntry(out))
+	return r.showEntry(out)
 }
 
 // showEntry prints the entry as it goes into hub.json, and what is to be known of it as

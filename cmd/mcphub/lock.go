@@ -54,9 +54,10 @@ func lockCommand() *cobra.Command {
 			return w.run(cmd.Context(), args, log)
 		},
 	}
-	cmd.Flags().StringArrayVar(&w.roots, "root", nil, "a directory in scope while they start; may be repeated. Without one the fallbacks count")
-	cmd.Flags().BoolVar(&w.check, "check", false, "compare with hub.lock, and write nothing")
-	cmd.Flags().BoolVar(&w.asSARIF, "sarif", false, "print the differences as SARIF 2.1.0")
+	flags := cmd.Flags()
+	flags.StringArrayVar(&w.roots, "root", nil, "a directory in scope while they start; may be repeated. Without one the fallbacks count")
+	flags.BoolVar(&w.check, "check", false, "compare with hub.lock, and write nothing")
+	flags.BoolVar(&w.asSARIF, "sarif", false, "print the differences as SARIF 2.1.0")
 	jsonFlag(cmd, &w.asJSON)
 	configFlags(cmd, src)
 	logs.registerFlags(cmd, "error")
@@ -113,7 +114,7 @@ type lockedServer struct {
 func (w *lockWork) lockServers(ctx context.Context, made *setup.Result, all bool) error {
 	path := setup.LockPath(made.File)
 	if path == "" {
-		return exit.Errorf(exit.Config, "there is no hub.json beside which hub.lock could lie; mcphub init writes one")
+		return exit.ConfigErrorf("there is no hub.json beside which hub.lock could lie; mcphub init writes one")
 	}
 	was, err := w.src.ReadLock(made.File)
 	if err != nil && w.check {
@@ -136,7 +137,7 @@ func (w *lockWork) lockServers(ctx context.Context, made *setup.Result, all bool
 	}
 	if !w.check {
 		if err := w.src.WriteLock(made.File, now); err != nil {
-			return exit.Failed(err)
+			return err
 		}
 		report.Written = true
 	}
@@ -158,7 +159,7 @@ func (w *lockWork) readServers(ctx context.Context, made *setup.Result, was, now
 	}
 	other, err := os.MkdirTemp("", "project-") // a name that does not tell a server which start it is
 	if err != nil {
-		return exit.Failed(err)
+		return err
 	}
 	defer os.RemoveAll(other)
 	_, elsewhere, err := startOnce(ctx, &made.Hub, otherRoots(other))
@@ -216,7 +217,7 @@ func packageText(st children.Status) string {
 
 func (w *lockWork) printReport(r *lockReport) error {
 	if w.asSARIF {
-		return exit.Failed(layout.JSON(w.out, sarifOf(r.File, r.changes())))
+		return layout.JSON(w.out, sarifOf(r.File, r.changes()))
 	}
 	return writeResult(w.out, w.asJSON, r, func() { r.showLock(w.out) })
 }
@@ -233,7 +234,7 @@ func (r *lockReport) showLock(out io.Writer) {
 		name := printable.Escape(s.Name, 100)
 		switch {
 		case s.Error != "":
-			layout.Printf(out, "%s: it did not start: %s\n", name, printable.Escape(s.Error, 500))
+			layout.Printf(out, "%s: it did not start: %.500s\n", name, s.Error)
 		case s.Gone:
 			layout.Printf(out, "%s: hub.json does not have it any more\n", name)
 		default:
@@ -246,11 +247,11 @@ func (r *lockReport) showLock(out io.Writer) {
 			layout.Printf(out, "  %s is not locked: it, or a member of its definition, stands twice\n", thing)
 		}
 		if len(s.Varies) > 0 {
-			layout.Printf(out, "  with other roots other texts: %s\n", printable.Escape(strings.Join(s.Varies, ", "), 500))
+			layout.Printf(out, "  with other roots other texts: %.500s\n", strings.Join(s.Varies, ", "))
 		}
 	}
 	if r.Written {
-		layout.Printf(out, "%s is written\n", printable.Escape(r.File, 300))
+		layout.Printf(out, "%.300s is written\n", r.File)
 	}
 }
 
@@ -271,7 +272,7 @@ func (r *lockReport) outcomeError(check bool) error {
 	case check && grown > 0:
 		return grownError(grown)
 	case failed > 0:
-		return exit.Errorf(exit.Failure, "%d of %d servers did not start", failed, len(r.Servers))
+		return fmt.Errorf("%d of %d servers did not start", failed, len(r.Servers))
 	case check && differ > 0:
 		return errDiffers
 	}
@@ -293,7 +294,7 @@ func countChanges(all []pin.Change) (grown, differ int) {
 	return grown, len(all) - grown
 }
 
-var errTwoForms = exit.Errorf(exit.Usage, "--json and --sarif are two forms of one output; choose one")
+var errTwoForms = exit.UsageErrorf("--json and --sarif are two forms of one output; choose one")
 
 // errDiffers is the outcome if definitions read differently from hub.lock, and none has grown.
 var errDiffers = exit.Errorf(exit.Differs, "hub.lock is not up to date; run mcphub lock to accept what servers define now")

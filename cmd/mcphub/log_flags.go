@@ -32,7 +32,7 @@ func (f *logFlags) newLogger(w io.Writer) (zerolog.Logger, error) {
 	}
 	level, err := zerolog.ParseLevel(f.level)
 	if err != nil {
-		return zerolog.Nop(), exit.Errorf(exit.Usage, "--log-level: %q is none of trace, debug, info, warn, error, off", f.level)
+		return zerolog.Nop(), exit.UsageErrorf("--log-level: %q is none of trace, debug, info, warn, error, off", f.level)
 	}
 	file, ok := w.(*os.File)
 	people := ok && stdio.IsTerminal(file)

@@ -49,14 +49,14 @@ func logsCommand() *cobra.Command {
 			}
 			dir := setup.LogFolder(file)
 			if dir == "" {
-				return exit.Errorf(exit.NotFound, "no logs are kept: \"logs.dir\" of hub.json is \"off\", or HOME is not set")
+				return exit.NotFoundErrorf("no logs are kept: \"logs.dir\" of hub.json is \"off\", or HOME is not set")
 			}
 			var names []string
 			for i := range file.Servers {
 				names = append(names, file.Servers[i].Name)
 			}
 			if len(args) == 0 {
-				return exit.Errorf(exit.Usage, "of which server? There are %s", strings.Join(names, ", "))
+				return exit.UsageErrorf("of which server? There are %s", strings.Join(names, ", "))
 			}
 			if err := checkServerName("hub.json", args[0], names); err != nil {
 				return err
@@ -68,20 +68,21 @@ func logsCommand() *cobra.Command {
 			defer l.closeFiles()
 			found, err := l.showLast(lines)
 			if err != nil {
-				return exit.Failed(err)
+				return err
 			}
 			if !follow {
 				if !found {
-					return exit.Errorf(exit.NotFound, "%s has written nothing to standard error, or was never started (looked in %s)", args[0], dir)
+					return exit.NotFoundErrorf("%s has written nothing to standard error, or was never started (looked in %s)", args[0], dir)
 				}
 				return nil
 			}
-			return exit.Failed(l.followLog(cmd.Context()))
+			return l.followLog(cmd.Context())
 		},
 	}
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what it writes from now on")
-	cmd.Flags().IntVarP(&lines, "lines", "n", 100, "how many lines of the past to show")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line; its shape is stable")
+	flags := cmd.Flags()
+	flags.BoolVarP(&follow, "follow", "f", false, "go on with what it writes from now on")
+	flags.IntVarP(&lines, "lines", "n", 100, "how many lines of the past to show")
+	flags.BoolVar(&asJSON, "json", false, "one JSON object a line; its shape is stable")
 	configFlags(cmd, src)
 	return cmd
 }

@@ -102,8 +102,20 @@ func rootCommand() *cobra.Command {
 			root.AddCommand(cmd)
 		}
 	}
+	failUncoded(root)
 	root.InitDefaultCompletionCmd()
 	completeArguments(root)
 	catchGuesses(root)
 	return root
+}
+
+// failUncoded has a command fail if its error carries no other exit status. What cobra refuses before a command runs carries none:
+// that is wrong usage.
+func failUncoded(cmd *cobra.Command) {
+	if run := cmd.RunE; run != nil {
+		cmd.RunE = func(cmd *cobra.Command, args []string) error { return exit.Failed(run(cmd, args)) }
+	}
+	for _, below := range cmd.Commands() {
+		failUncoded(below)
+	}
 }

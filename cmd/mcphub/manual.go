@@ -23,7 +23,7 @@ func schemaCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := io.WriteString(cmd.OutOrStdout(), config.Schema)
-			return exit.Failed(err)
+			return err
 		},
 	}
 }
@@ -36,7 +36,7 @@ func manCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := io.WriteString(cmd.OutOrStdout(), manualPage(cmd.Root()))
-			return exit.Failed(err)
+			return err
 		},
 	}
 }

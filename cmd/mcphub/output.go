@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mcphub/cmd/mcphub/internal/exit"
 	"mcphub/cmd/mcphub/internal/layout"
 	"mcphub/internal/printable"
 )
@@ -23,7 +22,7 @@ var stderr = printable.Writer(running.Over(os.Stderr))
 func writeResult(out io.Writer, asJSON bool, result any, show func()) error {
 	running.End()
 	if asJSON {
-		return exit.Failed(layout.JSON(out, result))
+		return layout.JSON(out, result)
 	}
 	show()
 	return nil

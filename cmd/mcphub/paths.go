@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -22,16 +23,16 @@ func hubFile(named string) (path string, text []byte, err error) {
 		path = hubfile.DefaultPath(os.LookupEnv)
 	}
 	if path == "" {
-		return "", nil, exit.Errorf(exit.Failure, "there is no folder for hub.json: set HOME, or name a file with --config")
+		return "", nil, errors.New("there is no folder for hub.json: set HOME, or name a file with --config")
 	}
 	if path, err = filepath.Abs(path); err != nil {
-		return "", nil, exit.Failed(err)
+		return "", nil, err
 	}
 	text, err = atomicfile.Read(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return path, nil, nil
 	}
-	return path, text, exit.Failed(err)
+	return path, text, err
 }
 
 func pathExists(path string) bool {
@@ -45,17 +46,17 @@ func existingFolders(dirs []string) ([]string, error) {
 	for _, d := range dirs {
 		d = strings.TrimSpace(d)
 		if d == "" {
-			return nil, exit.Errorf(exit.Usage, "a folder's name is empty")
+			return nil, exit.UsageErrorf("a folder's name is empty")
 		}
 		if home, err := os.UserHomeDir(); err == nil && (d == "~" || strings.HasPrefix(d, "~/")) {
 			d = filepath.Join(home, d[1:])
 		}
 		abs, err := filepath.Abs(d)
 		if err != nil {
-			return nil, exit.Failed(err)
+			return nil, err
 		}
 		if !strings.ContainsAny(abs, "*?{[") && !pathExists(abs) {
-			return nil, exit.Errorf(exit.Usage, "%s: there is no such folder", abs)
+			return nil, exit.UsageErrorf("%s: there is no such folder", abs)
 		}
 		out = append(out, abs)
 	}
@@ -67,12 +68,12 @@ func existingFolders(dirs []string) ([]string, error) {
 func givenRoots(given []string) ([]string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
-		return nil, exit.Errorf(exit.Failure, "the working directory is gone: %w", err)
+		return nil, fmt.Errorf("the working directory is gone: %w", err)
 	}
 	out := make([]string, 0, len(given))
 	for _, p := range given {
 		if p == "" {
-			return nil, exit.Errorf(exit.Usage, "--root: the directory is empty")
+			return nil, exit.UsageErrorf("--root: the directory is empty")
 		}
 		if !filepath.IsAbs(p) {
 			p = filepath.Join(dir, p)
@@ -87,7 +88,7 @@ func existingRoots(given []string) ([]string, error) {
 	roots, err := givenRoots(given)
 	for _, r := range roots {
 		if _, err := os.Stat(r); err != nil {
-			return nil, exit.Errorf(exit.Usage, "--root: %w", err)
+			return nil, exit.UsageErrorf("--root: %w", err)
 		}
 	}
 	return roots, err
@@ -162,9 +163,9 @@ func hubConfig(named string) (path string, text []byte, file *config.File, err e
 	}
 	if file, _, err = config.Parse(path, text, os.LookupEnv); err != nil {
 		if _, ok := errors.AsType[*config.LoadError](err); ok {
-			return "", nil, nil, exit.Errorf(exit.Config, "%w. Put that right first; nothing was changed", err)
+			return "", nil, nil, exit.ConfigErrorf("%w. Put that right first; nothing was changed", err)
 		}
-		return "", nil, nil, exit.Failed(err)
+		return "", nil, nil, err
 	}
 	return path, text, file, nil
 }

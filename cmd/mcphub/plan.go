@@ -45,7 +45,7 @@ func planCommand() *cobra.Command {
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if days < 0 {
-				return exit.Errorf(exit.Usage, "--days: %d is less than none", days)
+				return exit.UsageErrorf("--days: %d is less than none", days)
 			}
 			if asJSON && asSARIF {
 				return errTwoForms
@@ -54,7 +54,7 @@ func planCommand() *cobra.Command {
 			if len(args) == 1 {
 				var err error
 				if p.out.File, err = filepath.Abs(args[0]); err != nil {
-					return exit.Failed(err)
+					return err
 				}
 			}
 			if err := p.buildHub(cmd.Context()); err != nil {
@@ -63,7 +63,7 @@ func planCommand() *cobra.Command {
 			out := cmd.OutOrStdout()
 			if asSARIF {
 				if err := layout.JSON(out, sarifOf("hub.lock", p.out.changes())); err != nil {
-					return exit.Failed(err)
+					return err
 				}
 			} else if err := writeResult(out, asJSON, p.out, func() { p.out.showPlan(out) }); err != nil {
 				return err
@@ -144,15 +144,15 @@ func (p *planWork) buildHub(ctx context.Context) error {
 	case len(on) > 0 && (err != nil || p.out.File == "" || !allGoBy(on)):
 		was = setup.Result{} // no one but the hubs knows what is in force
 	case err != nil:
-		return exit.Errorf(exit.Config, "%s cannot be read, so there is nothing to compare with: %w", path, err)
+		return exit.ConfigErrorf("%s cannot be read, so there is nothing to compare with: %w", path, err)
 	case len(on) == 0:
 		h, err := hub.New(was.Hub)
 		if err != nil {
-			return exit.Failed(err)
+			return err
 		}
 		plan := hubPlan{}
 		if plan.Servers, err = h.Plan(found.Hub); err != nil {
-			return exit.Failed(err)
+			return err
 		}
 		p.out.Plans = append(p.out.Plans, plan)
 	}
@@ -178,7 +178,7 @@ func (p *planWork) compareCalls(was, then *setup.Result) error {
 	}
 	done, err := c.Run(then.Audit, time.Now().AddDate(0, 0, -p.days))
 	if err != nil && !os.IsNotExist(err) {
-		return exit.Failed(err)
+		return err
 	}
 	p.out.Calls = &plannedCalls{Days: p.days, Judged: done.Judged, Changed: done.Changed, Unsure: done.Unsure, Groups: append([]replay.Change{}, done.Groups...)}
 	return nil
@@ -186,11 +186,11 @@ func (p *planWork) compareCalls(was, then *setup.Result) error {
 
 func (p *planReport) outcomeError() error {
 	if len(p.Plans) == 0 {
-		return exit.Errorf(exit.Config, "a reload would refuse this; what is in force would stay")
+		return exit.ConfigErrorf("a reload would refuse this; what is in force would stay")
 	}
 	for _, h := range p.Plans {
 		if h.Error != "" {
-			return exit.Errorf(exit.Config, "hub %d would refuse this; what is in force there would stay", h.PID)
+			return exit.ConfigErrorf("hub %d would refuse this; what is in force there would stay", h.PID)
 		}
 	}
 	grown, differ := 0, 0
@@ -294,17 +294,17 @@ func showPlan(w io.Writer, plan admin.Plan) {
 	for i := range plan.Servers {
 		s := &plan.Servers[i]
 		for _, what := range s.Opens {
-			layout.Printf(w, "  %s may %s, because its entry names it\n", printable.Escape(s.Server, 100), printable.Escape(what, 300))
+			layout.Printf(w, "  %.100s may %.300s, because its entry names it\n", s.Server, what)
 		}
 		for _, what := range s.Recorded {
-			layout.Printf(w, "  %s %s (recorded)\n", printable.Escape(s.Server, 100), printable.Escape(what, 500))
+			layout.Printf(w, "  %.100s %.500s (recorded)\n", s.Server, what)
 		}
 		if s.RecordedDiffers {
-			layout.Printf(w, "  %s: its entry or its program is not what you confirmed that for: it holds until you answer the question of mcphub reload; mcphub learn %s --confirm records again\n",
-				printable.Escape(s.Server, 100), printable.CommandLine([]string{s.Server}))
+			layout.Printf(w, "  %.100s: its entry or its program is not what you confirmed that for: it holds until you answer the question of mcphub reload; mcphub learn %s --confirm records again\n",
+				s.Server, printable.CommandLine([]string{s.Server}))
 		}
 		if s.ShareWhy != "" && s.Change != hub.PlanStays {
-			layout.Printf(w, "  %s has \"share\": \"%s\", because %s\n", printable.Escape(s.Server, 100), s.Share, printable.Escape(s.ShareWhy, 500))
+			layout.Printf(w, "  %.100s has \"share\": \"%s\", because %.500s\n", s.Server, s.Share, s.ShareWhy)
 		}
 	}
 	showTools(w, "+", appear)
@@ -321,7 +321,7 @@ func showLocked(w io.Writer, servers []hub.PlannedServer) {
 	for i := range servers {
 		s := &servers[i]
 		for _, c := range s.Changes {
-			layout.Printf(w, "  since hub.lock, %s: %s\n", printable.Escape(s.Server, 100), changeText(c))
+			layout.Printf(w, "  since hub.lock, %.100s: %s\n", s.Server, changeText(c))
 		}
 		if s.NotCompared {
 			unknown = append(unknown, s.Server)
@@ -349,7 +349,7 @@ func showTools(w io.Writer, sign string, servers [][]string) {
 	all := slices.Concat(servers...)
 	if len(all) <= maxShown {
 		for _, name := range all {
-			layout.Printf(w, "  %s tool %s\n", sign, printable.Escape(name, 200))
+			layout.Printf(w, "  %s tool %.200s\n", sign, name)
 		}
 		return
 	}
@@ -379,7 +379,7 @@ func (c *plannedCalls) showCalls(w io.Writer) {
 		layout.When(c.Unsure > 0, fmt.Sprintf(", %d may be", c.Unsure)))
 	for i := range c.Groups[:min(len(c.Groups), maxShown)] {
 		g := &c.Groups[i]
-		layout.Printf(w, "    %6d  %s %s: %s becomes %s (%s)%s%s\n", g.Count, printable.Escape(g.Server, 100), printable.Escape(g.Tool, 100), g.Was, g.Now, printable.Escape(g.By, 100),
+		layout.Printf(w, "    %6d  %.100s %.100s: %s becomes %s (%.100s)%s%s\n", g.Count, g.Server, g.Tool, g.Was, g.Now, g.By,
 			layout.WithPrefix(", such as ", printable.Escape(strings.Join(g.Example.Paths, " "), 200)), layout.WithPrefix("; not known: ", printable.Escape(g.Unsure, 200)))
 	}
 	if more := len(c.Groups) - maxShown; more > 0 {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"path/filepath"
 	"slices"
@@ -47,17 +48,17 @@ func confirmAtTerminal(server string, lines []string) (bool, error) {
 	if err != nil {
 		return false, nil //nolint:nilerr // it is told with the command that asks
 	}
-	defer func() { _ = t.Close() }()
+	defer t.Close()
 	showUse(t, server, lines)
 	line, err := promptLine(t, bufio.NewReader(t), recordedQuestion+" [y/N]")
 	yes, _ := yesOrNo(line)
-	return yes && err == nil, exit.Failed(err)
+	return yes && err == nil, err
 }
 
 func showUse(w io.Writer, server string, lines []string) {
-	layout.Printf(w, "\n  %s uses what is closed to it:\n", printable.Escape(server, 100))
+	layout.Printf(w, "\n  %.100s uses what is closed to it:\n", server)
 	for _, line := range lines {
-		layout.Printf(w, "       it %s\n", printable.Escape(line, 4000))
+		layout.Printf(w, "       it %.4000s\n", line)
 	}
 }
 
@@ -120,10 +121,10 @@ func (t *trier) tellRecorded(r *tryReport, name string, did *trial.Result) {
 
 func (r *tryReport) showRecorded(w io.Writer) {
 	for _, line := range r.Recorded {
-		layout.Printf(w, "       also:   it %s (recorded)\n", printable.Escape(line, 4000))
+		layout.Printf(w, "       also:   it %.4000s (recorded)\n", line)
 	}
 	for _, line := range r.Closed {
-		layout.Printf(w, "       closed: it %s\n", printable.Escape(line, 4000))
+		layout.Printf(w, "       closed: it %.4000s\n", line)
 	}
 	if r.Record != "" && r.State == tryWorks {
 		layout.Printf(w, "       to be asked about what is closed: %s\n", r.Record)
@@ -141,7 +142,7 @@ func (r *tryReport) keepConfirmed() error {
 	if r == nil || r.owner == "" {
 		return nil
 	}
-	return exit.Failed(consentStore().Confirm(r.owner, r.profile))
+	return consentStore().Confirm(r.owner, r.profile)
 }
 
 // recordedOf returns what was confirmed for an entry.
@@ -151,7 +152,7 @@ func recordedOf(hub, name string) ([]sandbox.RecordedPath, error) {
 		return nil, err
 	}
 	r, err := consentStore().Recorded(owner)
-	return r.Paths, exit.Failed(err)
+	return r.Paths, err
 }
 
 // forgetRecorded forgets what was confirmed for an entry that is taken out.
@@ -160,13 +161,13 @@ func forgetRecorded(hub, name string) error {
 	if err != nil {
 		return err
 	}
-	return exit.Failed(consentStore().Confirm(owner, sandbox.Recorded{}))
+	return consentStore().Confirm(owner, sandbox.Recorded{})
 }
 
 // recordedOwner is by what the profile of an entry of a hub.json is kept.
 func recordedOwner(hub, name string) (string, error) {
 	path, err := filepath.Abs(hub)
-	return consent.RecordedOwner(path, name), exit.Failed(err)
+	return consent.RecordedOwner(path, name), err
 }
 
 // revokeRecorded plans to take the path out of what was recorded, if it is there.
@@ -188,7 +189,7 @@ func (w *allowWork) putRevoked() error {
 	r := s.Recorded
 	r.Paths = slices.DeleteFunc(slices.Clone(r.Paths), func(p sandbox.RecordedPath) bool { return slices.Contains(w.revoked, p.Path) })
 	if err := consentStore().Confirm(s.Owner, r); err != nil {
-		return exit.Failed(err)
+		return err
 	}
 	return reloadHubs(w.ctx, 0).keptError()
 }
@@ -210,7 +211,7 @@ func confirmRecorded(cmd *cobra.Command, src *setup.Source, name string, roots [
 		return err
 	}
 	if text, err = clients.DisableInHub(path, text, name, false); err != nil {
-		return exit.Failed(err)
+		return err
 	}
 	out := cmd.OutOrStdout()
 	t := trier{config: src.Config, path: path, text: text, env: env, roots: roots, confined: true, limit: tryAllTime, say: out, try: trial.Try, confirm: confirmAtTerminal, calls: calls}
@@ -226,7 +227,7 @@ func confirmRecorded(cmd *cobra.Command, src *setup.Source, name string, roots [
 		layout.Printf(out, "it is kept; `mcphub allow --list %s` shows it\n", name)
 		return reloadHubs(cmd.Context(), 0).keptError()
 	case r.State == tryUntried, r.State == tryFails && len(r.Closed) == 0:
-		return exit.Errorf(exit.Failure, "%s was not recorded: %s", name, r.Why)
+		return fmt.Errorf("%s was not recorded: %s", name, r.Why)
 	case len(r.Closed) == 0:
 		layout.Println(out, "it uses nothing that is closed to it")
 	}
@@ -237,7 +238,7 @@ func confirmRecorded(cmd *cobra.Command, src *setup.Source, name string, roots [
 func (d reloadReport) keptError() error {
 	for _, h := range d.Hubs {
 		if h.Error != "" {
-			return exit.Errorf(exit.Failure, "hub %d has not taken it: %s", h.PID, strings.TrimSpace(h.Error))
+			return fmt.Errorf("hub %d has not taken it: %s", h.PID, strings.TrimSpace(h.Error))
 		}
 	}
 	return nil

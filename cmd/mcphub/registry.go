@@ -31,7 +31,7 @@ func registryFlag(cmd *cobra.Command, address *string) {
 func registryAt(address string) (*registry.Client, error) {
 	c, err := registry.New(cmp.Or(address, os.Getenv(registryVariable), registry.Official))
 	if err != nil {
-		return nil, exit.Errorf(exit.Usage, "%w", err)
+		return nil, exit.UsageErrorf("%w", err)
 	}
 	return c, nil
 }
@@ -64,13 +64,13 @@ func searchCommand() *cobra.Command {
 				return err
 			}
 			if most < 1 {
-				return exit.Errorf(exit.Usage, "--limit is at least 1")
+				return exit.UsageErrorf("--limit is at least 1")
 			}
 			over := running.Watch(func() []progress.Step { return []progress.Step{{Name: "search", Phase: "asks the registry"}} })
 			l, err := c.Search(cmd.Context(), words, most)
 			over()
 			if err != nil {
-				return exit.Failed(err)
+				return err
 			}
 			found := []foundServer{}
 			for i := range l.Servers {
@@ -78,7 +78,7 @@ func searchCommand() *cobra.Command {
 				found = append(found, foundServer{s.Name, s.Title, s.Description, s.Version, s.Ways(), s.Status == registry.StatusDeprecated, s.Repository.URL})
 			}
 			if asJSON {
-				return exit.Failed(layout.JSON(cmd.OutOrStdout(), map[string]any{"servers": found, "more": l.More, "invalid": l.Invalid}))
+				return layout.JSON(cmd.OutOrStdout(), map[string]any{"servers": found, "more": l.More, "invalid": l.Invalid})
 			}
 			t := layout.NewTable(cmd.OutOrStdout())
 			t.Head("NAME", "VERSION", "AS", "DESCRIPTION")
@@ -87,7 +87,7 @@ func searchCommand() *cobra.Command {
 			}
 			if len(found) > 0 {
 				if err := t.Flush(); err != nil {
-					return exit.Failed(err)
+					return err
 				}
 			}
 			say := cmd.ErrOrStderr()
@@ -118,10 +118,11 @@ type registryFlags struct {
 
 func (r *registryFlags) registerFlags(cmd *cobra.Command) {
 	registryFlag(cmd, &r.address)
-	cmd.Flags().StringVar(&r.use, "use", "", "npm, pypi, oci or remote: which way of a registry's entry to take (default: the first that works here)")
-	cmd.Flags().StringVar(&r.name, "as", "", "its name in hub.json (default: the last part of its name in the registry)")
-	cmd.Flags().StringArrayVar(&r.set, "set", nil, "NAME=VALUE: a value that a registry's entry asks for; NAME alone: ask for it and keep it as a secret; repeatable")
-	cmd.Flags().BoolVarP(&r.yes, "yes", "y", false, "write a registry's entry without asking; the server is disabled")
+	flags := cmd.Flags()
+	flags.StringVar(&r.use, "use", "", "npm, pypi, oci or remote: which way of a registry's entry to take (default: the first that works here)")
+	flags.StringVar(&r.name, "as", "", "its name in hub.json (default: the last part of its name in the registry)")
+	flags.StringArrayVar(&r.set, "set", nil, "NAME=VALUE: a value that a registry's entry asks for; NAME alone: ask for it and keep it as a secret; repeatable")
+	flags.BoolVarP(&r.yes, "yes", "y", false, "write a registry's entry without asking; the server is disabled")
 }
 
 // givenFlag names a flag that was given; "": none was.
@@ -180,9 +181,9 @@ func (r *registryFlags) lookUp(w *clientWork, name string) (clients.Inventory, e
 	s, err := c.Latest(w.ctx, name)
 	over()
 	if errors.Is(err, registry.ErrNotFound) {
-		return none, exit.Errorf(exit.NotFound, "%w: %s; look for it: mcphub search WORD", err, name)
+		return none, exit.NotFoundErrorf("%w: %s; look for it: mcphub search WORD", err, name)
 	} else if err != nil {
-		return none, exit.Failed(err)
+		return none, err
 	}
 	o := r.setOptions(name)
 	o.Taken = func(id string) bool {
@@ -202,12 +203,12 @@ func (r *registryFlags) lookUp(w *clientWork, name string) (clients.Inventory, e
 
 // showEntry reports what a registry says about a server, before what it amounts to in hub.json.
 func (w *clientWork) showEntry(s *registry.Server, in *registry.Install) {
-	layout.Printf(w.say, "%s %s  %s\n", s.Name, printable.Escape(s.Version, 255), printable.Line(cmp.Or(s.Title, s.Description)))
+	layout.Printf(w.say, "%s %.255s  %s\n", s.Name, s.Version, printable.Line(cmp.Or(s.Title, s.Description)))
 	if s.Title != "" {
 		layout.Printf(w.say, "  %s\n", printable.Line(s.Description))
 	}
 	if s.Repository.URL != "" {
-		layout.Printf(w.say, "  %s\n", printable.Escape(s.Repository.URL, 500))
+		layout.Printf(w.say, "  %.500s\n", s.Repository.URL)
 	}
 	for _, q := range in.Inputs {
 		id, _ := q.Get("id").(string)

@@ -93,12 +93,12 @@ func (d reloadReport) showReload(out io.Writer) {
 	for _, h := range d.Hubs {
 		shared := layout.When(h.Shared > 0, ", which "+pluralOf(h.Shared, "client")+layout.When(h.Shared == 1, " shares")+layout.When(h.Shared > 1, " share"))
 		if h.Error == "" {
-			layout.Printf(out, "hub %d%s: %s read again\n", h.PID, shared, printable.Escape(cmp.Or(h.Config, "hub.json"), 200))
+			layout.Printf(out, "hub %d%s: %.200s read again\n", h.PID, shared, cmp.Or(h.Config, "hub.json"))
 			continue
 		}
 		layout.Printf(out, "hub %d%s: the former configuration stays in force:\n", h.PID, shared)
 		for line := range strings.SplitSeq(h.Error, "\n") {
-			layout.Printf(out, "  %s\n", printable.Escape(line, 500))
+			layout.Printf(out, "  %.500s\n", line)
 		}
 	}
 }
@@ -109,7 +109,7 @@ func (d reloadReport) outcomeError(pid int) error {
 	case slices.ContainsFunc(d.Hubs, func(h reloadedHub) bool { return h.Error != "" }):
 		return &exit.Error{Code: exit.Config}
 	case silent > 0:
-		return exit.Errorf(exit.Failure, "%d of %d hubs did not answer", silent, silent+len(d.Hubs))
+		return fmt.Errorf("%d of %d hubs did not answer", silent, silent+len(d.Hubs))
 	case len(d.Hubs) == 0 && d.answered == 0:
 		return noHubError(pid)
 	}
@@ -143,7 +143,7 @@ func answerQuestions(ctx context.Context, store *consent.Store, src *setup.Sourc
 		if err := ctx.Err(); err != nil {
 			return accepted, err
 		}
-		layout.Printf(t, "\n%d of %d: %s\n\n", i+1, len(questions), printable.Escape(q.Title, 500))
+		layout.Printf(t, "\n%d of %d: %.500s\n\n", i+1, len(questions), q.Title)
 		for _, line := range q.Lines {
 			layout.Println(t, "  "+escapeText(line))
 		}
@@ -156,7 +156,7 @@ func answerQuestions(ctx context.Context, store *consent.Store, src *setup.Sourc
 			continue
 		}
 		if err := store.Accept(q.ID, q.Digest); err != nil {
-			layout.Printf(t, "It is not accepted: %s\n", printable.Escape(err.Error(), 300))
+			layout.Printf(t, "It is not accepted: %.300s\n", err.Error())
 			continue
 		}
 		accepted++

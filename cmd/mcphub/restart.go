@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"slices"
 
@@ -72,7 +73,7 @@ func restartServer(ctx context.Context, say io.Writer, path, name string) (resta
 	if !slices.Contains(served, name) {
 		for _, s := range on[0].report.NotServed {
 			if s.Server == name {
-				return done, exit.Errorf(exit.NotFound, "%s is not served: %s; mcphub validate says what to do", name, s.Reason)
+				return done, exit.NotFoundErrorf("%s is not served: %s; mcphub validate says what to do", name, s.Reason)
 			}
 		}
 		return done, checkServerName("the hub on "+path, name, served)
@@ -117,7 +118,7 @@ func (r *restartReport) outcomeError() error {
 		}
 	}
 	if failed > 0 {
-		return exit.Errorf(exit.Failure, "%s is not ready in %d of %d hubs; mcphub logs %s shows what it wrote", r.Server, failed, len(r.Hubs), r.Server)
+		return fmt.Errorf("%s is not ready in %d of %d hubs; mcphub logs %s shows what it wrote", r.Server, failed, len(r.Hubs), r.Server)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -51,11 +52,12 @@ func rootsCommand() *cobra.Command {
 			return f.printRoots(cmd.OutOrStdout(), snap)
 		},
 	}
-	cmd.Flags().StringArrayVar(&f.roots, "root", nil, "a directory in scope, as a client's root; may be repeated")
-	cmd.Flags().BoolVar(&f.count, "count", false, "print how many there are")
-	cmd.Flags().StringVar(&f.contains, "contains", "", "exit with 0 if every reading of this path lies in a root, else with 1")
-	cmd.Flags().StringVar(&f.why, "why", "", "say where this path leads, and which root contains it")
-	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print JSON")
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.roots, "root", nil, "a directory in scope, as a client's root; may be repeated")
+	flags.BoolVar(&f.count, "count", false, "print how many there are")
+	flags.StringVar(&f.contains, "contains", "", "exit with 0 if every reading of this path lies in a root, else with 1")
+	flags.StringVar(&f.why, "why", "", "say where this path leads, and which root contains it")
+	flags.BoolVar(&f.asJSON, "json", false, "print JSON")
 	cmd.MarkFlagsMutuallyExclusive("count", "contains", "why")
 	configFlags(cmd, src)
 	return cmd
@@ -94,7 +96,7 @@ func servedRoots() (paths []string, ok bool, err error) {
 		err = json.Unmarshal(raw, &roots)
 	}
 	if err != nil {
-		return nil, false, exit.Errorf(exit.Failure, "MCP_ROOTS_FILE: %w", err)
+		return nil, false, fmt.Errorf("MCP_ROOTS_FILE: %w", err)
 	}
 	for _, r := range roots {
 		paths = append(paths, r.Path)
@@ -115,7 +117,7 @@ func (f *rootsFlags) printRoots(w io.Writer, snap *rootsmgr.Snapshot) error {
 	case f.explained:
 		return f.explainRoots(w, snap)
 	case f.asJSON:
-		return exit.Failed(layout.JSON(w, map[string]any{"origin": snap.Origin().String(), "roots": rootsJSON(snap), "skipped": skippedJSON(snap)}))
+		return layout.JSON(w, map[string]any{"origin": snap.Origin().String(), "roots": rootsJSON(snap), "skipped": skippedJSON(snap)})
 	}
 	for _, r := range snap.Roots() {
 		file := ""

@@ -76,7 +76,7 @@ func (k *secretKeeper) printChanges(out io.Writer, failed error) error {
 		return failed
 	}
 	if err := layout.JSON(out, k.changes); failed == nil {
-		return exit.Failed(err)
+		return err
 	}
 	return failed
 }
@@ -129,7 +129,7 @@ func secretSetCommand() *cobra.Command {
 
 func (k *secretKeeper) setOne(ctx context.Context, out io.Writer, name string) error {
 	if bad := reference.CheckName(name); bad != "" {
-		return exit.Errorf(exit.Usage, "%q %s", name, bad)
+		return exit.UsageErrorf("%q %s", name, bad)
 	}
 	var value string
 	var err error
@@ -153,7 +153,7 @@ func (k *secretKeeper) setMissing(ctx context.Context, out io.Writer) error {
 		case errors.As(err, &unset):
 			missing = append(missing, name)
 		case err != nil:
-			return exit.Failed(err)
+			return err
 		}
 	}
 	switch {
@@ -163,7 +163,7 @@ func (k *secretKeeper) setMissing(ctx context.Context, out io.Writer) error {
 		}
 		return nil
 	case !stdio.IsTerminal(os.Stdin):
-		return exit.Errorf(exit.Usage, "not set: %s; without a name this asks at a terminal, and standard input is none: mcphub secret set NAME", strings.Join(missing, ", "))
+		return exit.UsageErrorf("not set: %s; without a name this asks at a terminal, and standard input is none: mcphub secret set NAME", strings.Join(missing, ", "))
 	}
 	for _, name := range missing {
 		value, err := readTerminalLine(ctx, k.questionFor(name), k.isHidden(name))
@@ -259,7 +259,7 @@ func readTerminalLine(ctx context.Context, question string, hidden bool) (string
 	fd := int(os.Stdin.Fd())
 	before, err := term.MakeRaw(fd)
 	if err != nil {
-		return "", exit.Errorf(exit.Failure, "the terminal: %w", err)
+		return "", fmt.Errorf("the terminal: %w", err)
 	}
 	defer func() { _ = term.Restore(fd, before) }()
 	t := term.NewTerminal(struct {
@@ -305,7 +305,7 @@ func readUntil(ctx context.Context, read func() (string, error)) (string, error)
 func readSecretFrom(r io.Reader) (string, error) {
 	raw, err := io.ReadAll(io.LimitReader(r, secrets.MaxValue+3))
 	if err != nil {
-		return "", exit.Errorf(exit.Failure, "standard input: %w", err)
+		return "", fmt.Errorf("standard input: %w", err)
 	}
 	text := string(raw)
 	if cut, ok := strings.CutSuffix(text, "\n"); ok {
@@ -341,13 +341,13 @@ func secretListCommand() *cobra.Command {
 			defer cancel()
 			all, why, err := k.listSecrets(ctx)
 			if err != nil {
-				return exit.Failed(err)
+				return err
 			}
 			if why != "" {
 				layout.Println(stderr, printable.Clean("the encrypted file alone is read: "+why))
 			}
 			if asJSON {
-				return exit.Failed(layout.JSON(cmd.OutOrStdout(), all))
+				return layout.JSON(cmd.OutOrStdout(), all)
 			}
 			if len(all) == 0 {
 				layout.Println(stderr, "no secret is kept, and hub.json refers to none; mcphub secret set NAME keeps one")
@@ -356,7 +356,7 @@ func secretListCommand() *cobra.Command {
 			for _, s := range all {
 				t.Row(s.Name, cmp.Or(s.Place, "not set"), strings.Join(s.Used, ", "))
 			}
-			return exit.Failed(t.Flush())
+			return t.Flush()
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -397,9 +397,9 @@ func secretRemoveCommand() *cobra.Command {
 			var unset *secrets.NotSetError
 			switch err := k.store.Delete(cmd.Context(), args[0]); {
 			case errors.As(err, &unset):
-				return exit.Errorf(exit.NotFound, "the secret %q is not set%s", unset.Name, layout.WithPrefix(": ", unset.Why))
+				return exit.NotFoundErrorf("the secret %q is not set%s", unset.Name, layout.WithPrefix(": ", unset.Why))
 			case err != nil:
-				return exit.Failed(err)
+				return err
 			}
 			if asJSON {
 				k.changes = &secretChanges{}

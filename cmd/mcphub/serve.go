@@ -31,7 +31,7 @@ func serveCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if src.NoAuth && address == "" {
-				return exit.Errorf(exit.Usage, "--no-auth is about HTTP: give --http as well")
+				return exit.UsageErrorf("--no-auth is about HTTP: give --http as well")
 			}
 			if startShared {
 				return sayStarted(cmd, src)
@@ -52,10 +52,11 @@ func serveCommand() *cobra.Command {
 	configFlags(cmd, src)
 	toolsetFlag(cmd, &src.Toolsets, "show clients this toolset of hub.json alone; repeatable, and several are shown together")
 	logs.registerFlags(cmd, "info")
-	cmd.Flags().StringVar(&address, "http", "", "serve Streamable HTTP on this address (host:port; config: that of http.listen in hub.json)")
-	cmd.Flags().BoolVar(&src.NoAuth, "no-auth", false, "with --http: nobody needs a token, so every user and process of this machine can call, servers of hubs as well")
-	cmd.Flags().BoolVar(&shared, strings.TrimPrefix(attach.SharedFlag, "--"), false, "")
-	cmd.Flags().BoolVar(&startShared, strings.TrimPrefix(attach.StartFlag, "--"), false, "")
+	flags := cmd.Flags()
+	flags.StringVar(&address, "http", "", "serve Streamable HTTP on this address (host:port; config: that of http.listen in hub.json)")
+	flags.BoolVar(&src.NoAuth, "no-auth", false, "with --http: nobody needs a token, so every user and process of this machine can call, servers of hubs as well")
+	flags.BoolVar(&shared, strings.TrimPrefix(attach.SharedFlag, "--"), false, "")
+	flags.BoolVar(&startShared, strings.TrimPrefix(attach.StartFlag, "--"), false, "")
 	for _, name := range []string{attach.SharedFlag, attach.StartFlag} {
 		if err := cmd.Flags().MarkHidden(strings.TrimPrefix(name, "--")); err != nil {
 			panic(err) // it was defined above

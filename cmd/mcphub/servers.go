@@ -11,7 +11,6 @@ import (
 	"mcphub/cmd/mcphub/internal/layout"
 	"mcphub/cmd/mcphub/internal/setup"
 	"mcphub/hub"
-	"mcphub/internal/printable"
 	"mcphub/internal/spelling"
 )
 
@@ -21,9 +20,9 @@ func checkServerName(path, name string, have []string) error {
 		return nil
 	}
 	if best := spelling.Suggest(name, have); best != "" {
-		return exit.Errorf(exit.NotFound, "%s has no server %q; did you mean %q?", path, name, best)
+		return exit.NotFoundErrorf("%s has no server %q; did you mean %q?", path, name, best)
 	}
-	return exit.Errorf(exit.NotFound, "%s has no server %q; 'mcphub list' shows those that it has", path, name)
+	return exit.NotFoundErrorf("%s has no server %q; 'mcphub list' shows those that it has", path, name)
 }
 
 // fileServerNames lists the servers of a hub.json: as they are called in the hub, and as
@@ -55,7 +54,7 @@ func hubServerNames(cfg *hub.Config) (names []string) {
 // useDisabled has a command use those of its servers that hub.json disables, and reports them: a person tries them before they are enabled.
 func useDisabled(src *setup.Source, say io.Writer, servers ...string) {
 	for _, name := range src.Use(servers) {
-		layout.Printf(say, "mcphub: %s is disabled in hub.json and runs for this command alone; '%s' serves it\n", printable.Escape(name, 100), src.CommandLine("enable", name))
+		layout.Printf(say, "mcphub: %.100s is disabled in hub.json and runs for this command alone; '%s' serves it\n", name, src.CommandLine("enable", name))
 	}
 }
 
@@ -91,7 +90,7 @@ func clientNamed(name string) (*clients.Profile, error) {
 	}
 	names := clientNames()
 	if best := spelling.Suggest(name, names); best != "" {
-		return nil, exit.Errorf(exit.NotFound, "there is no client %q; did you mean %q?", name, best)
+		return nil, exit.NotFoundErrorf("there is no client %q; did you mean %q?", name, best)
 	}
-	return nil, exit.Errorf(exit.NotFound, "there is no client %q; there are %s", name, strings.Join(names, ", "))
+	return nil, exit.NotFoundErrorf("there is no client %q; there are %s", name, strings.Join(names, ", "))
 }

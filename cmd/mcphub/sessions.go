@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"strings"
 
@@ -39,7 +41,7 @@ func sessionsEndCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id := strings.Join(args, "")
 			if (id == "") == (principal == "") {
-				return exit.Errorf(exit.Usage, "name one session by its id, or a principal by --principal; mcphub status shows both")
+				return exit.UsageErrorf("name one session by its id, or a principal by --principal; mcphub status shows both")
 			}
 			done, err := endSessions(cmd.Context(), id, principal)
 			if err != nil {
@@ -92,7 +94,7 @@ func endSessions(ctx context.Context, id, principal string) (endedReport, error)
 		}
 	}
 	if len(done.Hubs) == 0 {
-		return done, exit.Errorf(exit.NotFound, "no hub has a session of %q; mcphub status shows the sessions that there are", principal+id)
+		return done, exit.NotFoundErrorf("no hub has a session of %q; mcphub status shows the sessions that there are", principal+id)
 	}
 	return done, nil
 }
@@ -109,24 +111,24 @@ func wholeSessionID(hubs []runningHub, begin string) (string, error) {
 	}
 	switch len(found) {
 	case 0:
-		return "", exit.Errorf(exit.NotFound, "no hub has a session %q; mcphub status shows the sessions that there are", begin)
+		return "", exit.NotFoundErrorf("no hub has a session %q; mcphub status shows the sessions that there are", begin)
 	case 1:
 		return found[0], nil
 	}
-	return "", exit.Errorf(exit.Usage, "%d sessions begin with %q: %s; give more of the id", len(found), begin, joinFirst(found))
+	return "", exit.UsageErrorf("%d sessions begin with %q: %s; give more of the id", len(found), begin, joinFirst(found))
 }
 
 func (r *endedReport) showEnded(w io.Writer) {
 	for _, h := range r.Hubs {
 		if h.Error != "" {
-			layout.Printf(w, "hub %d: %s\n", h.PID, printable.Escape(h.Error, 500))
+			layout.Printf(w, "hub %d: %.500s\n", h.PID, h.Error)
 		}
 		for _, s := range h.Sessions {
 			what := "ended"
 			if s.Kept != "" {
 				what = "goes on: " + printable.Escape(s.Kept, 300)
 			}
-			layout.Printf(w, "hub %d: session %s of %s%s %s\n", h.PID, shortID(s.ID), printable.Escape(s.Principal, 100), layout.WithPrefix(", ", printable.Escape(s.Client, 60)), what)
+			layout.Printf(w, "hub %d: session %s of %.100s%s %s\n", h.PID, shortID(s.ID), s.Principal, layout.WithPrefix(", ", printable.Escape(s.Client, 60)), what)
 		}
 	}
 }
@@ -135,7 +137,7 @@ func (r *endedReport) outcomeError() error {
 	kept := 0
 	for _, h := range r.Hubs {
 		if h.Error != "" {
-			return exit.Errorf(exit.Failure, "not every hub has answered; call it again")
+			return errors.New("not every hub has answered; call it again")
 		}
 		for _, s := range h.Sessions {
 			if s.Kept != "" {
@@ -144,7 +146,7 @@ func (r *endedReport) outcomeError() error {
 		}
 	}
 	if kept > 0 {
-		return exit.Errorf(exit.Failure, "%d sessions go on", kept)
+		return fmt.Errorf("%d sessions go on", kept)
 	}
 	return nil
 }

@@ -17,7 +17,6 @@ import (
 
 	"mcphub/cmd/mcphub/internal/admin"
 	"mcphub/cmd/mcphub/internal/doctor"
-	"mcphub/cmd/mcphub/internal/exit"
 	"mcphub/cmd/mcphub/internal/layout"
 	"mcphub/cmd/mcphub/internal/setup"
 	"mcphub/hub/status"
@@ -67,17 +66,18 @@ func statusCommand() *cobra.Command {
 				})
 			}
 			if page(cmd.OutOrStdout()); failed != nil {
-				return exit.Failed(failed)
+				return failed
 			}
 			return found.outcomeError(pid)
 		},
 	}
 	jsonFlag(cmd, &asJSON)
-	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "how each server was started, its roots, and more of what it last said")
-	cmd.Flags().IntVar(&pid, "pid", 0, "only the hub with this process id")
-	cmd.Flags().StringVar(&only.principal, "principal", "", "only sessions of this principal; * and ? stand for others")
-	cmd.Flags().StringVar(&only.session, "session", "", "only this session; the beginning of its id will do")
-	cmd.Flags().BoolVarP(&again, "watch", "w", false, "show it again every 2 seconds until interrupted: in place on a terminal, else below")
+	flags := cmd.Flags()
+	flags.BoolVarP(&verbose, "verbose", "v", false, "how each server was started, its roots, and more of what it last said")
+	flags.IntVar(&pid, "pid", 0, "only the hub with this process id")
+	flags.StringVar(&only.principal, "principal", "", "only sessions of this principal; * and ? stand for others")
+	flags.StringVar(&only.session, "session", "", "only this session; the beginning of its id will do")
+	flags.BoolVarP(&again, "watch", "w", false, "show it again every 2 seconds until interrupted: in place on a terminal, else below")
 	return cmd
 }
 
@@ -104,7 +104,7 @@ func (f statusReport) outcomeError(pid int) error {
 	case len(f.Hubs) == 0 && len(f.Unreachable) == 0:
 		return noHubError(pid)
 	case len(f.Unreachable) > 0:
-		return exit.Errorf(exit.Failure, "%d of %d hubs did not say how they are", len(f.Unreachable), len(f.Unreachable)+len(f.Hubs))
+		return fmt.Errorf("%d of %d hubs did not say how they are", len(f.Unreachable), len(f.Unreachable)+len(f.Hubs))
 	}
 	return nil
 }
@@ -122,7 +122,7 @@ func (f statusReport) showStatus(w io.Writer, now time.Time, verbose bool) {
 		p.showHub(r)
 	}
 	for _, q := range f.Questions {
-		layout.Printf(w, "\nwaits for a person: %s: mcphub reload\n", printable.Escape(q.Title, 500))
+		layout.Printf(w, "\nwaits for a person: %.500s: mcphub reload\n", q.Title)
 	}
 	for _, u := range f.Unreachable {
 		u.showHub(w)
@@ -142,30 +142,32 @@ type page struct {
 	each    bool                  // many sessions, and many instances, are shown one by one
 }
 
+func (p page) printf(format string, args ...any) { layout.Printf(p.w, format, args...) }
+
 func (p page) showHub(r admin.Report) {
-	layout.Printf(p.w, "hub %d, up %s, version %s", r.PID, layout.FormatDuration(p.now.Sub(r.Started)), printable.Escape(r.Version, 40))
+	p.printf("hub %d, up %s, version %.40s", r.PID, layout.FormatDuration(p.now.Sub(r.Started)), r.Version)
 	if r.Config.Path == "" {
-		layout.Printf(p.w, ", no hub.json\n")
+		p.printf(", no hub.json\n")
 	} else {
-		layout.Printf(p.w, "\n%s, read %s ago\n", printable.Escape(r.Config.Path, 200), p.timeAgo(&r.Config.Loaded))
+		p.printf("\n%.200s, read %s ago\n", r.Config.Path, p.timeAgo(&r.Config.Loaded))
 	}
 	if r.Config.Error != "" {
-		layout.Printf(p.w, "not read again since, %s ago:", p.timeAgo(r.Config.ErrorAt))
+		p.printf("not read again since, %s ago:", p.timeAgo(r.Config.ErrorAt))
 		problems := strings.Split(r.Config.Error, "\n")
 		for i, line := range problems[:min(len(problems), maxProblems)] {
-			layout.Printf(p.w, "%s %s\n", strings.Repeat(" ", min(i, 1)), printable.Escape(line, 500))
+			p.printf("%s %.500s\n", strings.Repeat(" ", min(i, 1)), line)
 		}
 		if n := len(problems) - maxProblems; n > 0 {
-			layout.Printf(p.w, "  and %d more: mcphub validate\n", n)
+			p.printf("  and %d more: mcphub validate\n", n)
 		}
 	}
 	if r.Config.Waiting != "" {
 		layout.Println(p.w, printable.Escape(r.Config.Waiting, 1000))
 	} else if r.Config.Inside != "" {
-		layout.Printf(p.w, "hub.json lies inside %s, where servers of this hub may write it: what changes in it waits for mcphub reload\n", printable.Escape(r.Config.Inside, 300))
+		p.printf("hub.json lies inside %.300s, where servers of this hub may write it: what changes in it waits for mcphub reload\n", r.Config.Inside)
 	}
 	for _, key := range r.Config.AfterRestart {
-		layout.Printf(p.w, "%s: takes effect after a restart\n", printable.Escape(key, 100))
+		p.printf("%.100s: takes effect after a restart\n", key)
 	}
 	if r.HTTP != nil {
 		layout.Line(p.w, "", "serves "+printable.Escape(r.HTTP.URL, 200)+layout.When(r.HTTP.Auth == admin.AuthNone, "; "+setup.OpenText))
@@ -187,11 +189,11 @@ func (p page) showHub(r admin.Report) {
 	}
 	p.showApart(r.Children)
 	for _, n := range r.NotServed {
-		layout.Printf(p.w, "\n%s is not served: %s\n", printable.Escape(n.Server, 60), printable.Escape(n.Reason, 500))
+		p.printf("\n%.60s is not served: %.500s\n", n.Server, n.Reason)
 	}
 	for _, d := range r.Redefined {
-		layout.Printf(p.w, "\n%s: the tool %s is defined otherwise than when it was offered before (%s), seen %s ago\n",
-			printable.Escape(d.Server, 60), printable.Escape(d.Tool, 100), strings.Join(d.Parts, ", "), p.timeAgo(&d.At))
+		p.printf("\n%.60s: the tool %.100s is defined otherwise than when it was offered before (%s), seen %s ago\n",
+			d.Server, d.Tool, strings.Join(d.Parts, ", "), p.timeAgo(&d.At))
 	}
 	p.showSessions(r.Sessions)
 }
@@ -206,12 +208,12 @@ func (p page) showAudit(a status.Audit) {
 		if a.Required {
 			what = "calls are denied until it can"
 		}
-		layout.Printf(p.w, "AUDIT: %s CANNOT BE WRITTEN for %s: %s; %s\n", printable.Escape(a.Dir, 200), p.timeAgo(a.Since), printable.Escape(a.Error, 300), what)
+		p.printf("AUDIT: %.200s CANNOT BE WRITTEN for %s: %.300s; %s\n", a.Dir, p.timeAgo(a.Since), a.Error, what)
 	default:
-		layout.Printf(p.w, "audit: %s%s\n", printable.Escape(a.Dir, 200), layout.When(a.Required, ", required"))
+		p.printf("audit: %.200s%s\n", a.Dir, layout.When(a.Required, ", required"))
 	}
 	if a.Unrecorded > 0 {
-		layout.Printf(p.w, "audit: %d decisions were not recorded when they were made\n", a.Unrecorded)
+		p.printf("audit: %d decisions were not recorded when they were made\n", a.Unrecorded)
 	}
 }
 
@@ -220,18 +222,18 @@ func (p page) showPolicy(r *status.Policy) {
 	if r == nil {
 		return
 	}
-	layout.Printf(p.w, "policy: %d rules%s\n", len(r.Rules), layout.WithPrefix(", sandbox ", printable.Escape(r.Sandbox, 200)))
+	p.printf("policy: %d rules%s\n", len(r.Rules), layout.WithPrefix(", sandbox ", printable.Escape(r.Sandbox, 200)))
 	if !p.verbose {
 		return
 	}
 	for _, rule := range r.Rules {
-		layout.Printf(p.w, "  %s: %s %s%s%s\n", printable.Escape(rule.Name, 60), rule.Then, printable.Escape(rule.If, 300), layout.WithPrefix(" -- ", rule.Note), layout.WithPrefix("  ", printable.Escape(rule.At, 200)))
+		p.printf("  %.60s: %s %.300s%s%s\n", rule.Name, rule.Then, rule.If, layout.WithPrefix(" -- ", rule.Note), layout.WithPrefix("  ", printable.Escape(rule.At, 200)))
 	}
 }
 
 func (p page) showChildren(r admin.Report) {
 	if len(r.Children) == 0 {
-		layout.Printf(p.w, "\nno servers\n")
+		p.printf("\nno servers\n")
 		return
 	}
 	several := len(r.Sessions) > 1
@@ -332,7 +334,7 @@ func (p page) showDetails(c status.Child) {
 	layout.Println(p.w)
 	layout.Line(p.w, "", printable.Escape(c.Server, 60)+": "+cmp.Or(printable.Escape(c.Error, 500), printable.Escape(c.State, 20)))
 	line := func(name, format string, args ...any) {
-		layout.Line(p.w, fmt.Sprintf("  %-12s ", name), fmt.Sprintf(format, args...))
+		layout.Line(p.w, fmt.Sprintf("  %-12s ", name), layout.Sprintf(format, args...))
 	}
 	for _, id := range c.Sessions {
 		line("for", "%s, %s", shortID(id), clientText(p.clients[id]))
@@ -341,24 +343,24 @@ func (p page) showDetails(c status.Child) {
 		line("next start", "%s", nextStart(c, p.now))
 	}
 	if c.LastFailure != "" && (p.verbose || !strings.Contains(c.Error, c.LastFailure)) {
-		line("last failure", "%s ago: %s", p.timeAgo(c.FailedAt), printable.Escape(c.LastFailure, 500))
+		line("last failure", "%s ago: %.500s", p.timeAgo(c.FailedAt), c.LastFailure)
 	}
 	if p.verbose {
-		line("command", "%s", printable.Escape(strings.Join(append([]string{c.Command}, c.Args...), " "), 2000))
+		line("command", "%.2000s", strings.Join(append([]string{c.Command}, c.Args...), " "))
 		if p := c.Package; p != nil {
-			line("package", "%s, installed %s%s", printable.Escape(p.Name+"@"+p.Version, 300), p.Installed.Local().Format(time.DateTime), layout.WithPrefix("; ", printable.Escape(p.Error, 1000)))
+			line("package", "%.300s, installed %s%s", p.Name+"@"+p.Version, p.Installed.Local().Format(time.DateTime), layout.WithPrefix("; ", printable.Escape(p.Error, 1000)))
 		}
-		line("directory", "%s", printable.Escape(cmp.Or(c.Cwd, "-"), 500))
-		line("environment", "%s", printable.Escape(strings.Join(c.Environment, " "), 4000))
-		line("roots", "%s", printable.Escape(cmp.Or(strings.Join(c.RootsServed, " "), "-"), 2000))
+		line("directory", "%.500s", cmp.Or(c.Cwd, "-"))
+		line("environment", "%.4000s", strings.Join(c.Environment, " "))
+		line("roots", "%.2000s", cmp.Or(strings.Join(c.RootsServed, " "), "-"))
 		if c.Kernel != "" || c.PID > 0 { // of one that does not run nothing is known
 			line("kernel", "%s", kernelText(c.Kernel, c.Lacks))
 		}
 		if c.Limits != nil {
-			line("limits", "%s", printable.Escape(c.Limits.Text(), 1000))
+			line("limits", "%.1000s", c.Limits.Text())
 		}
 		if len(c.Gives) > 0 {
-			line("profile", "%s", printable.Escape(strings.Join(c.Gives, "; "), 2000))
+			line("profile", "%.2000s", strings.Join(c.Gives, "; "))
 		}
 		if p.signs != nil {
 			if text, cure := p.signs().Fails(c.Command, c.Args, c.Kernel); text != "" {
@@ -366,10 +368,10 @@ func (p page) showDetails(c status.Child) {
 			}
 		}
 		if c.Opens != nil {
-			line("opens", "%s", printable.Escape(c.Opens.Text(), 4000))
+			line("opens", "%.4000s", c.Opens.Text())
 		}
-		line("share", "%s%s", printable.Escape(c.Share, 20), printable.Escape(layout.WithPrefix(": ", c.ShareWhy), 500))
-		line("era", "%s", printable.Escape(cmp.Or(c.Era, "-"), 20))
+		line("share", "%.20s%.500s", c.Share, layout.WithPrefix(": ", c.ShareWhy))
+		line("era", "%.20s", cmp.Or(c.Era, "-"))
 		if c.Skipped > 0 {
 			line("skipped", "%d lines on stdout that were no message", c.Skipped)
 		}
@@ -389,7 +391,7 @@ func (p page) showDetails(c status.Child) {
 		showOmissions(c.Mended, rest, func(text string) { line("mended", "%s", text) })
 	}
 	for _, closed := range c.Closed {
-		line("closed", "%s", printable.Escape(closed, 2000))
+		line("closed", "%.2000s", closed)
 	}
 	if c.Refused > 0 {
 		line("refused", "by the kernel, as far as what it says tells: %s%s", refusedText(c.Refused, c.LastRefused), layout.When(c.Mend != nil, "; "+printable.Escape(c.Mend.Told(), 1000)))
@@ -398,7 +400,7 @@ func (p page) showDetails(c status.Child) {
 		}
 	}
 	if c.Log != "" {
-		line("log", "%s", printable.Escape(c.Log, 500))
+		line("log", "%.500s", c.Log)
 	}
 	said := strings.Split(strings.TrimSpace(c.Stderr), "\n")
 	if !p.verbose {
@@ -420,7 +422,7 @@ func (p page) showApart(all []status.Child) {
 		}
 		line := fmt.Sprintf("\n%s runs once for each value of %s that clients have\n", printable.Escape(c.Server, 60), printable.Escape(joinFirst(c.Apart), 500))
 		if !said[line] {
-			layout.Printf(p.w, "%s", line)
+			p.printf("%s", line)
 		}
 		said[line] = true
 	}
@@ -450,7 +452,7 @@ func nextStart(c status.Child, now time.Time) string {
 
 func (p page) showSessions(all []status.Session) {
 	if len(all) == 0 {
-		layout.Printf(p.w, "\nno clients\n")
+		p.printf("\nno clients\n")
 		return
 	}
 	if len(all) > maxListed && !p.each {
@@ -468,29 +470,29 @@ func (p page) showSessions(all []status.Session) {
 	for _, s := range all {
 		id := shortID(s.ID)
 		if who := principalText(s.Principal); who != "" {
-			layout.Printf(p.w, "%s: of %s\n", id, who)
+			p.printf("%s: of %s\n", id, who)
 		}
 		if len(s.Toolsets) > 0 {
-			layout.Printf(p.w, "%s: sees the toolsets %s\n", id, strings.Join(s.Toolsets, ", "))
+			p.printf("%s: sees the toolsets %s\n", id, strings.Join(s.Toolsets, ", "))
 		}
 		if s.RootsSkipped > 0 {
-			layout.Printf(p.w, "%s: %d roots cannot be used; get-roots says why\n", id, s.RootsSkipped)
+			p.printf("%s: %d roots cannot be used; get-roots says why\n", id, s.RootsSkipped)
 		}
 		for _, g := range s.Grants {
-			layout.Printf(p.w, "%s: a person let %s %s %s%s, for this %s, %s ago\n", id, printable.Escape(g.Server, 60), strings.Join(g.Roles, " and "),
-				printable.Escape(g.URI, 300), layout.When(g.File, " alone"), printable.Escape(g.Lifetime, 10), p.timeAgo(&g.Since))
+			p.printf("%s: a person let %.60s %s %.300s%s, for this %.10s, %s ago\n", id, g.Server, strings.Join(g.Roles, " and "),
+				g.URI, layout.When(g.File, " alone"), g.Lifetime, p.timeAgo(&g.Since))
 		}
 		for _, q := range s.Questions {
-			layout.Printf(p.w, "%s: %s of %s waits for a person (%s), for %s\n", id, printable.Escape(q.What, 60), printable.Escape(q.Server, 60), printable.Escape(q.Asked, 40), p.timeAgo(&q.Since))
+			p.printf("%s: %.60s of %.60s waits for a person (%.40s), for %s\n", id, q.What, q.Server, q.Asked, p.timeAgo(&q.Since))
 		}
 		if s.Folder != "" || s.Process != 0 {
-			layout.Printf(p.w, "%s: in %s, for process %s\n", id, cmp.Or(printable.Escape(s.Folder, 300), "-"), numberOrDash(s.Process))
+			p.printf("%s: in %s, for process %s\n", id, cmp.Or(printable.Escape(s.Folder, 300), "-"), numberOrDash(s.Process))
 		}
 		for _, n := range s.NotServed {
-			layout.Printf(p.w, "%s: %s is not served: %s\n", id, printable.Escape(n.Server, 60), printable.Escape(n.Reason, 500))
+			p.printf("%s: %.60s is not served: %.500s\n", id, n.Server, n.Reason)
 		}
 		if s.RootsError != "" {
-			layout.Printf(p.w, "%s: the client did not give its roots: %s\n", id, printable.Escape(s.RootsError, 300))
+			p.printf("%s: the client did not give its roots: %.300s\n", id, s.RootsError)
 		}
 	}
 }

@@ -53,7 +53,7 @@ func (f *sessionFilter) narrow(r *admin.Report) {
 
 // showSums shows the sessions of a hub by principal and by client.
 func (p page) showSums(all []status.Session) {
-	layout.Printf(p.w, "\n%d sessions (mcphub status --principal NAME, or --session ID, shows each)\n", len(all))
+	p.printf("\n%d sessions (mcphub status --principal NAME, or --session ID, shows each)\n", len(all))
 	p.sumSessions("PRINCIPAL", all, func(s *status.Session) string { return s.Principal })
 	p.sumSessions("CLIENT", all, func(s *status.Session) string { return s.Client })
 }
@@ -126,6 +126,6 @@ func (p page) sumChildren(all []status.Child) {
 
 func (p page) tellMore(n int) {
 	if n > 0 {
-		layout.Printf(p.w, "and %d more: mcphub status --json names each\n", n)
+		p.printf("and %d more: mcphub status --json names each\n", n)
 	}
 }

@@ -38,7 +38,7 @@ func toolsCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("find") {
 				if len(args) > 0 {
-					return exit.Errorf(exit.Usage, "--find looks at the tools of all servers; leave out %s", printable.Word(args[0]))
+					return exit.UsageErrorf("--find looks at the tools of all servers; leave out %s", printable.Word(args[0]))
 				}
 				f.lists = false // it waits three times
 				return f.runAsClient(cmd, src, &logs, func(ctx context.Context, c *client.Session) error {
@@ -52,7 +52,7 @@ func toolsCommand() *cobra.Command {
 			return f.runAsClient(cmd, src, &logs, func(ctx context.Context, c *client.Session) error {
 				all, err := c.Offered(ctx)
 				if err != nil {
-					return exit.Failed(err)
+					return err
 				}
 				found := toolsReport{all}
 				found.keepOnly(args)
@@ -65,11 +65,12 @@ func toolsCommand() *cobra.Command {
 		},
 	}
 	jsonFlag(cmd, &asJSON)
-	cmd.Flags().BoolVar(&cost, "cost", false, "how many tokens each definition takes")
-	cmd.Flags().StringVar(&find, "find", "", "show the tools that fit these words, the best fit first")
-	cmd.Flags().IntVar(&limit, "limit", 5, "how many tools --find shows at most")
+	flags := cmd.Flags()
+	flags.BoolVar(&cost, "cost", false, "how many tokens each definition takes")
+	flags.StringVar(&find, "find", "", "show the tools that fit these words, the best fit first")
+	flags.IntVar(&limit, "limit", 5, "how many tools --find shows at most")
 	cmd.MarkFlagsMutuallyExclusive("find", "cost")
-	cmd.Flags().BoolVar(&f.anew, "anew", false, "start the servers and ask them, also if it is known what they offered last")
+	flags.BoolVar(&f.anew, "anew", false, "start the servers and ask them, also if it is known what they offered last")
 	toolsetFlag(cmd, &f.toolsets, "show what this toolset of hub.json has; repeatable")
 	f.registerFlags(cmd, 2*time.Minute)
 	configFlags(cmd, src)
@@ -81,11 +82,11 @@ func toolsCommand() *cobra.Command {
 func findTools(ctx context.Context, cmd *cobra.Command, c *client.Session, words string, limit int, asJSON bool, timeout time.Duration) error {
 	all, err := c.Offered(ctx)
 	if err != nil {
-		return exit.Failed(err)
+		return err
 	}
 	found, err := c.Find(ctx, words, limit)
 	if err != nil {
-		return exit.Failed(err)
+		return err
 	}
 	out, say := cmd.OutOrStdout(), cmd.ErrOrStderr()
 	if err := writeResult(out, asJSON, found, func() {

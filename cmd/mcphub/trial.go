@@ -118,12 +118,12 @@ func (t *trier) tryServers(ctx context.Context, names []string) (map[string]*try
 		return out, nil
 	}
 	if _, err := setup.Edit(consentStore(), t.path); err != nil { // it could not be written either
-		return nil, exit.Errorf(exit.Config, "%w", err)
+		return nil, exit.ConfigErrorf("%w", err)
 	}
 	src := &setup.Source{Version: buildVersion(), Config: t.path, Bytes: t.text}
 	var err error
 	if t.found, err = src.Check(io.Discard); err != nil {
-		return nil, exit.Failed(err)
+		return nil, err
 	}
 	defer t.found.WaitForLogins()
 	t.doctor = doctor.Options{Source: &setup.Source{Config: t.config}, Clients: t.env, Log: zerolog.Nop()}
@@ -213,7 +213,7 @@ func (t *trier) chooseScope() (done func(), err error) {
 	}
 	empty, err := os.MkdirTemp("", "mcphub-try-")
 	if err != nil {
-		return done, exit.Failed(err)
+		return done, err
 	}
 	t.o.Roots = []string{empty}
 	return func() { _ = os.RemoveAll(empty) }, nil
@@ -509,7 +509,7 @@ func (w *clientWork) tryMerged(m *mergeResult, roots []string, confined bool) er
 		if im.DisabledInHub {
 			var err error
 			if t.text, err = clients.DisableInHub(m.path, t.text, im.Name, false); err != nil {
-				return exit.Failed(err)
+				return err
 			}
 		}
 	}
@@ -565,7 +565,7 @@ func (m *mergeResult) setDisabled(off func(*clients.Import) bool) (err error) {
 			continue
 		}
 		if m.after, err = clients.DisableInHub(m.path, m.after, im.Name, !works); err != nil {
-			return exit.Failed(err)
+			return err
 		}
 	}
 	return nil
@@ -588,5 +588,5 @@ func errUnfinished(names []string) error {
 	if len(names) == 0 {
 		return nil
 	}
-	return exit.Errorf(exit.Failure, "%s not served by the hub yet: %s; mend what is said of them, and run mcphub init again", pluralOf(len(names), "server"), strings.Join(names, ", "))
+	return fmt.Errorf("%s not served by the hub yet: %s; mend what is said of them, and run mcphub init again", pluralOf(len(names), "server"), strings.Join(names, ", "))
 }

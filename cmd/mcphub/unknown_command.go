@@ -35,7 +35,7 @@ var guesses = map[string]string{
 // unknownCommandError returns what to do instead of a command that is not there.
 func unknownCommandError(root *cobra.Command, word string) error {
 	if advice := guesses[word]; advice != "" {
-		return exit.Errorf(exit.Usage, "unknown command %q; %s", word, advice)
+		return exit.UsageErrorf("unknown command %q; %s", word, advice)
 	}
 	var words []string
 	for _, c := range root.Commands() {
@@ -45,9 +45,9 @@ func unknownCommandError(root *cobra.Command, word string) error {
 	}
 	slices.Sort(words)
 	if best := spelling.Suggest(word, words); best != "" {
-		return exit.Errorf(exit.Usage, "unknown command %q; did you mean mcphub %s?", word, best)
+		return exit.UsageErrorf("unknown command %q; did you mean mcphub %s?", word, best)
 	}
-	return exit.Errorf(exit.Usage, "unknown command %q", word)
+	return exit.UsageErrorf("unknown command %q", word)
 }
 
 // catchGuesses has a word that is no command answered by guessed, also where

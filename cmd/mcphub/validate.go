@@ -36,7 +36,7 @@ func validateCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				if src.Config != "" {
-					return exit.Errorf(exit.Usage, "a file, and --config: which is meant?")
+					return exit.UsageErrorf("a file, and --config: which is meant?")
 				}
 				src.Config = args[0]
 			}
@@ -83,9 +83,9 @@ func validateConfig(src *setup.Source, out, w io.Writer, asJSON bool) error {
 func validationError(found *setup.CheckResult) error {
 	switch errs := found.Count(config.SeverityError); {
 	case found.Whole && len(found.Bad) > 0:
-		return exit.Errorf(exit.Config, "%d of %d servers cannot be served", len(found.Bad), len(found.Hub.Broken)+len(found.Hub.Children))
+		return exit.ConfigErrorf("%d of %d servers cannot be served", len(found.Bad), len(found.Hub.Broken)+len(found.Hub.Children))
 	case errs > 0:
-		return exit.Errorf(exit.Config, "%s", pluralOf(errs, "error"))
+		return exit.ConfigErrorf("%s", pluralOf(errs, "error"))
 	}
 	return nil
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mcphub/cmd/mcphub/internal/exit"
 	"mcphub/cmd/mcphub/internal/layout"
 	"mcphub/hub"
 )
@@ -24,10 +23,10 @@ func versionCommand() *cobra.Command {
 				layout.Printf(out, "mcphub %s (%s, %s/%s)\n", buildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 				return nil
 			}
-			return exit.Failed(layout.JSONLine(out, map[string]any{
+			return layout.JSONLine(out, map[string]any{
 				"version": buildVersion(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
 				"protocolVersions": hub.ProtocolVersions(),
-			}))
+			})
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")

@@ -16,7 +16,6 @@ import (
 	"mcphub/children/offers"
 	"mcphub/children/sandbox"
 	"mcphub/children/spec"
-	"mcphub/cmd/mcphub/internal/exit"
 	"mcphub/cmd/mcphub/internal/layout"
 	"mcphub/cmd/mcphub/internal/progress"
 	"mcphub/cmd/mcphub/internal/service"
@@ -205,10 +204,10 @@ func (w warmReport) printWarm(out io.Writer, asJSON bool) error {
 		err = t.Flush()
 	}
 	if err != nil {
-		return exit.Failed(err)
+		return err
 	}
 	if failed > 0 {
-		return exit.Errorf(exit.Failure, "%d of %d servers did not start", failed, len(w.Servers))
+		return fmt.Errorf("%d of %d servers did not start", failed, len(w.Servers))
 	}
 	return nil
 }
@@ -263,5 +262,5 @@ func (s *startTimes) lastOffer(name string) *offers.Offer {
 
 // refuseRequest is for what children ask: no one serves that.
 func refuseRequest(_ context.Context, _ spec.Key, m *jsonrpc.Message) jsonrpc.Answer {
-	return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, m.Method+" is not served while warming up")
+	return jsonrpc.RefuseMethod(m.Method + " is not served while warming up")
 }

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"mcphub/cmd/mcphub/internal/exit"
 	"mcphub/cmd/mcphub/internal/layout"
 	"mcphub/internal/audit"
 	"mcphub/internal/audit/trail"
@@ -22,10 +21,10 @@ const (
 
 // watchPage shows a page, and again at each tick, until ctx ends.
 func watchPage(ctx context.Context, s *layout.Screen, tick <-chan time.Time, page func(io.Writer)) error {
-	defer func() { _ = s.Close() }() // no one to tell
+	defer s.Close() // no one to tell
 	for {
 		if err := s.Show(page); err != nil {
-			return exit.Failed(err)
+			return err
 		}
 		select {
 		case <-ctx.Done():

@@ -45,7 +45,7 @@ func whyCommand() *cobra.Command {
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 && w.server != "" {
-				return exit.Errorf(exit.Usage, "name the server once: as an argument, or by --server")
+				return exit.UsageErrorf("name the server once: as an argument, or by --server")
 			}
 			if len(args) == 1 {
 				w.server, w.checks = args[0], true
@@ -58,10 +58,11 @@ func whyCommand() *cobra.Command {
 			return writeResult(out, asJSON, found, func() { w.showRefusals(out, found, time.Now()) })
 		},
 	}
-	cmd.Flags().BoolVarP(&w.all, "all", "a", false, "of all folders")
-	cmd.Flags().StringVar(&w.server, "server", "", "only this server")
-	cmd.Flags().IntVarP(&w.last, "last", "n", 10, "only so many, the newest")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON array; its shape is stable")
+	flags := cmd.Flags()
+	flags.BoolVarP(&w.all, "all", "a", false, "of all folders")
+	flags.StringVar(&w.server, "server", "", "only this server")
+	flags.IntVarP(&w.last, "last", "n", 10, "only so many, the newest")
+	flags.BoolVar(&asJSON, "json", false, "one JSON array; its shape is stable")
 	configFlags(cmd, src)
 	cmd.ValidArgsFunction = completeServer
 	_ = cmd.RegisterFlagCompletionFunc("server", completeServer)
@@ -95,7 +96,7 @@ func (w *whyQuery) findRefusals(ctx context.Context) ([]reason, error) {
 	if !w.all {
 		dir, err := os.Getwd()
 		if err != nil {
-			return nil, exit.Errorf(exit.Failure, "%w; --all shows what was refused elsewhere", err)
+			return nil, fmt.Errorf("%w; --all shows what was refused elsewhere", err)
 		}
 		w.dir = sandbox.RealPath(dir)
 	}
@@ -170,7 +171,7 @@ func eachRefusal(ctx context.Context, dir string, each func(*audit.Refusal, audi
 	if dir == "" {
 		hubs, silent := askHubs(ctx, stderr, 0)
 		for _, u := range silent {
-			return exit.Errorf(exit.Failure, "no record of decisions is kept, and the hub at %s does not say what it refused: %s", u.Socket, u.Error)
+			return fmt.Errorf("no record of decisions is kept, and the hub at %s does not say what it refused: %s", u.Socket, u.Error)
 		}
 		for _, h := range hubs {
 			by := clientsOf(&h.report)
@@ -193,7 +194,7 @@ func eachRefusal(ctx context.Context, dir string, each func(*audit.Refusal, audi
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return exit.Failed(err)
+	return err
 }
 
 // isHere reports whether one of the directories contains w.dir or lies in it. A session without

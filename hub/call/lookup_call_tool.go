@@ -22,11 +22,11 @@ func (s *Sender) serveOwn(ctx context.Context, tool offering.Tool, m *jsonrpc.Me
 		return s.Own(ctx, tool.Remote, m), nil
 	}
 	args := m.Param("arguments")
-	child, ok := jsonrpc.String(jsonrpc.Get(args, "serverName"))
+	child, ok := jsonrpc.GetString(args, "serverName")
 	if !ok {
 		return failure.ToolError(texts.LacksArgument(ToolCallTool, "serverName", "the name of a server") + " Servers: " + printable.List(s.Current.InForce().ServedNames())), nil
 	}
-	remote, ok := jsonrpc.String(jsonrpc.Get(args, "toolName"))
+	remote, ok := jsonrpc.GetString(args, "toolName")
 	if !ok {
 		return failure.ToolError(texts.LacksArgument(ToolCallTool, "toolName", "the tool's own name")), nil
 	}

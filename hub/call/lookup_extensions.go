@@ -28,7 +28,7 @@ const longestMethod = 256
 // ServeExtension serves what the protocol does not know, and records it.
 func (s *Sender) ServeExtension(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	if len(m.Method) > longestMethod {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, fmt.Sprintf("no method has a name of more than %d bytes", longestMethod))
+		return jsonrpc.RefuseMethod(fmt.Sprintf("no method has a name of more than %d bytes", longestMethod))
 	}
 	from, r := s.ClientOf(ctx), client.RequestOf(ctx)
 	r.Record = s.Records.StartRequest(m, from.StartTiming(s.Records.Telemetry()))
@@ -55,16 +55,16 @@ func (s *Sender) routeExtension(ctx context.Context, m *jsonrpc.Message) (jsonrp
 	named, edits := s.namedBy(c, m, among)
 	switch {
 	case len(among) == 0 || strings.HasPrefix(m.Method, ownMethods) || strings.HasPrefix(m.Method, "rpc."):
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, texts.NoExtensionMethod(m.Method)), nil
+		return jsonrpc.RefuseMethod(texts.NoExtensionMethod(m.Method)), nil
 	case slices.Contains(among, named):
 		among = []string{named}
 	case len(among) > 1:
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, texts.AmbiguousMethod(m.Method, among)), nil
+		return jsonrpc.RefuseMethod(texts.AmbiguousMethod(m.Method, among)), nil
 	default:
 		edits = nil
 	}
 	if m.Params != nil && !jsonrpc.IsObject(m.Params) {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "the params of "+printable.Quote(m.Method)+" are to be an object"), nil
+		return jsonrpc.RefuseParams("the params of " + printable.Quote(m.Method) + " are to be an object"), nil
 	}
 	return s.sendExtension(ctx, c.Conf, among[0], m, edits)
 }
@@ -80,7 +80,7 @@ func (s *Sender) routeExtensionByURI(ctx context.Context, m *jsonrpc.Message, ex
 		list = []offering.Source{{Source: catalog.Source{Child: owners[0], URI: uri}, Conf: c.Conf}}
 	}
 	if len(list) == 0 {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, texts.NoExtensionResource(extension, uri)), nil
+		return jsonrpc.RefuseParams(texts.NoExtensionResource(extension, uri)), nil
 	}
 	a, from, err := s.AskInTurn(ctx, uri, list, sure, func(from offering.Source) (jsonrpc.Answer, error) {
 		var edits []jsonrpc.Edit
@@ -100,7 +100,7 @@ const ownMethods = "mcphub/"
 
 // isExtensionResult reports whether a result has a type of an extension's own.
 func isExtensionResult(result []byte) bool {
-	kind, ok := jsonrpc.String(jsonrpc.Get(result, "resultType"))
+	kind, ok := jsonrpc.GetString(result, "resultType")
 	return ok && kind != link.ResultInput && kind != link.ResultTask
 }
 

@@ -16,7 +16,7 @@ import (
 func (s *Sender) ServePrompt(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	quoted, name, err := params.NameIn(m, "name", "the name of a prompt")
 	if err != nil {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
+		return jsonrpc.RefuseParams(err.Error())
 	}
 	ctx = s.withLogins(s.withNotice(ctx, tokenOf(m)))
 	return s.retryOnReload(ctx, func(ctx context.Context) (jsonrpc.Answer, error) {
@@ -58,7 +58,7 @@ func (s *Sender) findPrompt(ctx context.Context, name string) (it offering.Item,
 	case ctx.Err() != nil:
 		return offering.Item{}, failure.AnswerEnded(ctx, nil)
 	case down != "":
-		return offering.Item{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, down)
+		return offering.Item{}, jsonrpc.AnswerFailure(down)
 	}
 	conf := s.Current.InForce()
 	if child, remote, is := s.splitUnlisted(conf, name, offers.Prompts); is {
@@ -66,13 +66,13 @@ func (s *Sender) findPrompt(ctx context.Context, name string) (it offering.Item,
 			return offering.Item{Item: it, Conf: conf}, jsonrpc.Answer{}
 		}
 	}
-	return offering.Item{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, texts.NoPrompt(name))
+	return offering.Item{}, jsonrpc.RefuseParams(texts.NoPrompt(name))
 }
 
 // ServeCompletion answers completion/complete.
 func (s *Sender) ServeCompletion(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	if err := params.Check(m); err != nil {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
+		return jsonrpc.RefuseParams(err.Error())
 	}
 	ctx = s.withNotice(ctx, tokenOf(m))
 	return s.retryOnReload(ctx, func(ctx context.Context) (jsonrpc.Answer, error) { return s.sendCompletion(ctx, m) })
@@ -80,11 +80,11 @@ func (s *Sender) ServeCompletion(ctx context.Context, m *jsonrpc.Message) jsonrp
 
 func (s *Sender) sendCompletion(ctx context.Context, m *jsonrpc.Message) (jsonrpc.Answer, error) {
 	ref, argument := m.Param("ref"), m.Param("argument")
-	refType, _ := jsonrpc.String(jsonrpc.Get(ref, "type"))
-	name, named := jsonrpc.String(jsonrpc.Get(argument, "name"))
-	value, valued := jsonrpc.String(jsonrpc.Get(argument, "value"))
+	refType, _ := jsonrpc.GetString(ref, "type")
+	name, named := jsonrpc.GetString(argument, "name")
+	value, valued := jsonrpc.GetString(argument, "value")
 	if !named || !valued {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, texts.Lacks(m.Method, "an argument with name and value (strings)", "/params/argument")), nil
+		return jsonrpc.RefuseParams(texts.Lacks(m.Method, "an argument with name and value (strings)", "/params/argument")), nil
 	}
 	var it offering.Item
 	var quoted []byte
@@ -101,11 +101,11 @@ func (s *Sender) sendCompletion(ctx context.Context, m *jsonrpc.Message) (jsonrp
 		quoted = jsonrpc.Get(ref, "uri")
 		text, _ := jsonrpc.String(quoted)
 		if it = s.findTemplate(ctx, text); it.Item == nil {
-			return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, texts.NoTemplate(text)), nil
+			return jsonrpc.RefuseParams(texts.NoTemplate(text)), nil
 		}
 		template = it.Remote
 	default:
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, texts.Lacks(m.Method, `a ref of type "ref/prompt" or "ref/resource"`, "/params/ref")), nil
+		return jsonrpc.RefuseParams(texts.Lacks(m.Method, `a ref of type "ref/prompt" or "ref/resource"`, "/params/ref")), nil
 	}
 	return s.sendRequest(ctx, m, quoted, it.Remote, &requestTarget{
 		conf: it.Conf, child: it.Child, name: m.Method, unaskable: "nobody is asked while something is typed",

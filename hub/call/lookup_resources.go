@@ -57,7 +57,7 @@ const maxSources = 16
 func (s *Sender) ServeResource(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	quoted, uri, err := params.NameIn(m, "uri", "a URI")
 	if err != nil {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
+		return jsonrpc.RefuseParams(err.Error())
 	}
 	if results.IsResult(uri) {
 		return s.Results.Read(ctx, uri)

@@ -76,7 +76,7 @@ func (s *Sender) FindTool(ctx context.Context, name string) (t offering.Tool, re
 		for i, t := range of {
 			names[i] = t.Name
 		}
-		return offering.Tool{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, texts.AmbiguousTool(name, names))
+		return offering.Tool{}, jsonrpc.RefuseParams(texts.AmbiguousTool(name, names))
 	case down != "":
 		return offering.Tool{}, failure.ToolError(down)
 	}
@@ -91,5 +91,5 @@ func (s *Sender) FindTool(ctx context.Context, name string) (t offering.Tool, re
 			return offering.Tool{}, failure.Broken(b)
 		}
 	}
-	return offering.Tool{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, failure.UnknownTool(name, s.Offering.Catalog(), owners()))
+	return offering.Tool{}, jsonrpc.RefuseParams(failure.UnknownTool(name, s.Offering.Catalog(), owners()))
 }

@@ -134,7 +134,7 @@ func (o *Offer) Revision() uint64 { return o.by.byName[o.child].Revision }
 func TemplatesOf(o *offers.Offer) []string {
 	var all []string
 	for _, raw := range o.Entries[offers.Templates] {
-		if t, ok := jsonrpc.String(jsonrpc.Get(raw, offers.Templates.List().Key)); ok {
+		if t, ok := jsonrpc.GetString(raw, offers.Templates.List().Key); ok {
 			all = append(all, t)
 		}
 	}

@@ -68,9 +68,9 @@ func (p *Pages) At(cursor []byte) jsonrpc.Answer {
 	page, err := strconv.Atoi(number)
 	switch {
 	case err != nil || page < 1 || page >= len(p.results) && digest == p.Digest:
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, texts.UnknownCursor)
+		return jsonrpc.RefuseParams(texts.UnknownCursor)
 	case digest != p.Digest:
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, texts.ListChanged)
+		return jsonrpc.RefuseParams(texts.ListChanged)
 	}
 	return jsonrpc.ResultAnswer(p.results[page])
 }

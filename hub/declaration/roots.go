@@ -26,12 +26,12 @@ func ReadRoots(result []byte) (rootsmgr.Page, error) {
 		return page, fmt.Errorf("%w: it has no member roots", rootsmgr.ErrMalformed)
 	}
 	err := jsonrpc.Elements(list, func(raw []byte) bool {
-		uri, ok := jsonrpc.String(jsonrpc.Get(raw, "uri"))
+		uri, ok := jsonrpc.GetString(raw, "uri")
 		if !ok {
 			page.Skipped = append(page.Skipped, rootsmgr.Skipped{Raw: printable.Escape(string(raw), 200), Reason: "it is no object with a string uri"})
 			return true
 		}
-		name, _ := jsonrpc.String(jsonrpc.Get(raw, "name"))
+		name, _ := jsonrpc.GetString(raw, "name")
 		page.Entries = append(page.Entries, rootsmgr.Entry{URI: uri, Name: name})
 		return true
 	})

@@ -155,7 +155,7 @@ func AnswerEnded(ctx context.Context, err error) jsonrpc.Answer {
 	} else {
 		text += ". " + texts.NotSent
 	}
-	return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, text)
+	return jsonrpc.AnswerFailure(text)
 }
 
 // AnswerTool answers a call of a tool that was not judged, or that the child did not answer.
@@ -165,11 +165,11 @@ func AnswerTool(ctx context.Context, tool *catalog.Tool, err error) jsonrpc.Answ
 	case NotRecorded, Missing, Redefined:
 		return ToolError(err.Error())
 	case Arguments:
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "Refused: "+err.Error())
+		return jsonrpc.RefuseParams("Refused: " + err.Error())
 	case Schema:
 		return ToolError(texts.BadArguments(tool.Child, tool.Shown(), err))
 	case BadAnswer:
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("%s: %s", tool.Child, err))
+		return jsonrpc.AnswerFailure(fmt.Sprintf("%s: %s", tool.Child, err))
 	case Abandoned, SessionEnded:
 		return AnswerEnded(ctx, err)
 	case Limited:
@@ -209,15 +209,15 @@ func AnswerRequest(ctx context.Context, child, method string, err error) jsonrpc
 	kind := KindOf(ctx, err)
 	switch kind {
 	case NotRecorded:
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, err.Error())
+		return jsonrpc.AnswerFailure(err.Error())
 	case Arguments:
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "Refused: "+err.Error())
+		return jsonrpc.RefuseParams("Refused: " + err.Error())
 	case Abandoned, SessionEnded:
 		return AnswerEnded(ctx, err)
 	case Limited:
 		return limitedRequest(err)
 	}
-	return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, unanswered(kind, child, method, err))
+	return jsonrpc.AnswerFailure(unanswered(kind, child, method, err))
 }
 
 // A ChangedToolError means that the running child defines a tool differently

@@ -103,7 +103,7 @@ func answerPlain(w http.ResponseWriter, reply *Reply, a jsonrpc.Answer, cancelle
 	case reply.events:
 		events.WriteHeader(w) // a stream without an answer
 	default:
-		answerWithStatus(w, http.StatusOK, reply.id, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was cancelled"))
+		answerWithStatus(w, http.StatusOK, reply.id, jsonrpc.AnswerFailure("the request was cancelled"))
 	}
 }
 

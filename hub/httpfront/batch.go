@@ -140,7 +140,7 @@ var errBatchFull = errors.New("the answers of this batch are longer than a messa
 
 func (a *batchAnswer) bodyText() []byte {
 	if a.full || a.body == nil {
-		parts := jsonrpc.AnswerParts(a.id, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, errBatchFull.Error()))
+		parts := jsonrpc.AnswerParts(a.id, jsonrpc.AnswerFailure(errBatchFull.Error()))
 		return bytes.Join(parts[:], nil)
 	}
 	return a.body

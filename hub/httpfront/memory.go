@@ -104,7 +104,7 @@ func (f *Front) reserveAnswer(c *FrontSession, a *jsonrpc.Answer) (n int64) {
 	}
 	f.releaseAnswer(c, n)
 	a.Free()
-	*a = jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("the answer has %d bytes, and too many wait to be read by their clients already; read those first, then send the request again", n))
+	*a = jsonrpc.AnswerFailure(fmt.Sprintf("the answer has %d bytes, and too many wait to be read by their clients already; read those first, then send the request again", n))
 	return 0
 }
 

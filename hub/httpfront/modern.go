@@ -168,7 +168,7 @@ func (f *Front) serveModernRequest(w http.ResponseWriter, r *http.Request, c *Fr
 		mr.base.startReply(r.Context(), w, headers.ModernVersion)
 		s, ok := c.awaitSlot(w, func() context.Context { return ctx }, ctx)
 		if !ok {
-			if a := jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, context.Cause(ctx).Error()); !mr.base.finishReply(a, r.Context().Err() != nil) {
+			if a := jsonrpc.AnswerFailure(context.Cause(ctx).Error()); !mr.base.finishReply(a, r.Context().Err() != nil) {
 				answerWithStatus(w, http.StatusServiceUnavailable, m.ID, a)
 			}
 			return

@@ -39,7 +39,7 @@ func (f *Front) serveMessage(w http.ResponseWriter, r *http.Request, c *FrontSes
 	if !ok {
 		c.share.Uncount()
 		c.unregisterRequest(u)
-		if a := jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was cancelled before it was served"); !reply.finishReply(a, false) {
+		if a := jsonrpc.AnswerFailure("the request was cancelled before it was served"); !reply.finishReply(a, false) {
 			answerWithStatus(w, http.StatusOK, m.ID, a)
 		}
 		return false

@@ -217,7 +217,7 @@ func (o *Offer) askPerson(ctx context.Context, client Viewer, id string) error {
 	if e := resp.Err(); e != nil {
 		return e
 	}
-	if action, _ := jsonrpc.String(jsonrpc.Get(resp.Result, "action")); action != "accept" {
+	if action, _ := jsonrpc.GetString(resp.Result, "action"); action != "accept" {
 		return errDeclined
 	}
 	return nil

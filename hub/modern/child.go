@@ -30,7 +30,7 @@ func (c *Client) ForwardInput(child string, of func() []byte, roots bool) (jsonr
 	requests, state := jsonrpc.Get(result, MemberRequests), jsonrpc.Get(result, MemberState)
 	sealed, err := c.server.sealState(c.stateSubject(), stateChild, append(append([]byte(child), 0), state...))
 	if err != nil {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the requestState of the server "+strconv.Quote(printable.Escape(child, 100))+": "+err.Error()), true
+		return jsonrpc.AnswerFailure("the requestState of the server " + strconv.Quote(printable.Escape(child, 100)) + ": " + err.Error()), true
 	}
 	b := []byte(`{"resultType":"input_required"`)
 	all := []byte{'{'}

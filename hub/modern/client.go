@@ -301,7 +301,7 @@ func (c *Client) suspendWork() (jsonrpc.Answer, bool) {
 	if err != nil {
 		c.end.End(err)
 		(<-c.done).Free()
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "busy: "+err.Error()), true
+		return jsonrpc.AnswerFailure("busy: " + err.Error()), true
 	}
 	b := append([]byte(`{"resultType":"input_required","inputRequests":`), questions...)
 	b = jsonrpc.AppendString(append(b, `,"requestState":`...), state)

@@ -24,7 +24,7 @@ type Meta struct {
 // (2026-07-28, basic/index, _meta).
 func ReadMeta(m *jsonrpc.Message) (meta Meta, refusal jsonrpc.Answer, ok bool) {
 	refuse := func(format string, args ...any) (Meta, jsonrpc.Answer, bool) {
-		return Meta{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, fmt.Sprintf(format, args...)), false
+		return Meta{}, jsonrpc.RefuseParams(fmt.Sprintf(format, args...)), false
 	}
 	raw := m.Param("_meta")
 	if !jsonrpc.IsObject(raw) {
@@ -76,8 +76,8 @@ func ReadMeta(m *jsonrpc.Message) (meta Meta, refusal jsonrpc.Answer, ok bool) {
 		if !jsonrpc.IsObject(info) {
 			return refuse("clientInfo is to be an object, at /params/_meta/%s", strictjson.EscapeToken(MetaClient))
 		}
-		meta.Claims.Name, _ = jsonrpc.String(jsonrpc.Get(info, "name"))
-		meta.Claims.Version, _ = jsonrpc.String(jsonrpc.Get(info, "version"))
+		meta.Claims.Name, _ = jsonrpc.GetString(info, "name")
+		meta.Claims.Version, _ = jsonrpc.GetString(info, "version")
 	}
 	if level != nil {
 		if meta.Level, ok = declaration.ReadLevel(level); !ok {

@@ -27,7 +27,7 @@ func (s *Server) Result(a jsonrpc.Answer, keep *Caching, typed bool) jsonrpc.Ans
 	}
 	if !jsonrpc.IsObject(a.Result) {
 		a.Free()
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the answer of the server is no object")
+		return jsonrpc.AnswerFailure("the answer of the server is no object")
 	}
 	var head resultHead
 	head.readHead(a.Result)

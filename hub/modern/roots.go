@@ -127,7 +127,7 @@ func (c *Client) endForRoots() error {
 func (c *Client) rootsQuestion() jsonrpc.Answer {
 	state, err := c.server.sealState(c.stateSubject(), stateRoots, nil)
 	if err != nil {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, err.Error())
+		return jsonrpc.AnswerFailure(err.Error())
 	}
 	// With params, which may be left out: the official Go SDK cannot read a question without.
 	b := []byte(`{"resultType":"input_required","inputRequests":{"` + RootsKey + `":{"method":"roots/list","params":{}}},"requestState":`)

@@ -111,7 +111,7 @@ type Work func(c *Client, end *jsonrpc.Cancellation, request *jsonrpc.Message) j
 func (s *Server) Serve(ctx context.Context, r IncomingRequest, work Work) jsonrpc.Answer {
 	request, err := StripHopMembers(r.Message)
 	if err != nil {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
+		return jsonrpc.RefuseParams(err.Error())
 	}
 	c := s.NewClient(r.Meta, r.Reply)
 	c.request, c.asks, c.token, c.end.Base = request, r.Asks, slices.Clone(r.Meta.Token), ctx
@@ -123,7 +123,7 @@ func (s *Server) Serve(ctx context.Context, r IncomingRequest, work Work) jsonrp
 	c.done, c.asked = make(chan jsonrpc.Answer, 1), make(chan struct{}, 1)
 	responses := r.Message.Param(MemberResponses)
 	if responses != nil && !jsonrpc.IsObject(responses) {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "inputResponses is to be an object, at /params/inputResponses")
+		return jsonrpc.RefuseParams("inputResponses is to be an object, at /params/inputResponses")
 	}
 	c.input.answers = childAnswers(responses)
 	if r.Message.Param(MemberState) != nil {
@@ -149,7 +149,7 @@ func (s *Server) Serve(ctx context.Context, r IncomingRequest, work Work) jsonrp
 		defer c.end.Free()
 		return work(c, &c.end, request)
 	}) {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, errClosed.Error())
+		return jsonrpc.AnswerFailure(errClosed.Error())
 	}
 	return c.awaitAnswer(ctx)
 }
@@ -190,7 +190,7 @@ func (c *Client) awaitAnswer(ctx context.Context) jsonrpc.Answer {
 			c.leaveRoundTrip()
 			c.end.End(context.Cause(ctx))
 			(<-c.done).Free()
-			return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, context.Cause(ctx).Error())
+			return jsonrpc.AnswerFailure(context.Cause(ctx).Error())
 		}
 	}
 }
@@ -227,7 +227,7 @@ func (s *Server) resumeRequest(ctx context.Context, id string, responses []byte,
 	c := s.calls.findCall(id)
 	if c != nil {
 		if err := c.checkAnswers(responses); err != nil {
-			return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error()), true
+			return jsonrpc.RefuseParams(err.Error()), true
 		}
 		c = s.calls.takeCall(id)
 	}
@@ -259,7 +259,7 @@ func (c *Client) checkAnswers(responses []byte) error {
 
 // checkAnswer returns what is wrong with the answer to a question.
 func checkAnswer(method string, a []byte) error {
-	switch action, _ := jsonrpc.String(jsonrpc.Get(a, "action")); {
+	switch action, _ := jsonrpc.GetString(a, "action"); {
 	case method == methods.ListRoots:
 		_, err := declaration.ReadAllRoots(a)
 		return err
@@ -297,7 +297,7 @@ func (c *Client) takeResponses(kind byte, payload, responses []byte) (a jsonrpc.
 	if raw := jsonrpc.Get(responses, RootsKey); raw != nil && c.input.meta.Claims.Roots {
 		page, err := declaration.ReadAllRoots(raw)
 		if err != nil {
-			return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, fmt.Sprintf("/params/inputResponses/%s: %v", RootsKey, err)), false
+			return jsonrpc.RefuseParams(fmt.Sprintf("/params/inputResponses/%s: %v", RootsKey, err)), false
 		}
 		var view rootsmgr.View
 		if c.server.rootsPerRequest() {

@@ -100,7 +100,7 @@ const StateTime = 10 * time.Minute
 func (s *Server) openState(subject []byte, m *jsonrpc.Message) (kind byte, payload []byte, refusal jsonrpc.Answer) {
 	token, ok := jsonrpc.String(m.Param(MemberState))
 	if !ok {
-		return 0, nil, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "requestState is to be the string that was given, at /params/requestState")
+		return 0, nil, jsonrpc.RefuseParams("requestState is to be the string that was given, at /params/requestState")
 	}
 	raw, err := s.o.Seal.Open(purposeState, subject, time.Now(), token)
 	switch {
@@ -132,5 +132,5 @@ func (s *Server) OtherNode(m *jsonrpc.Message) (node string, refusal jsonrpc.Ans
 func refuseElsewhere() jsonrpc.Answer { return refuseState("its call waits at another hub") }
 
 func refuseState(why string) jsonrpc.Answer {
-	return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "the requestState is refused: "+why+"; send the request again without it")
+	return jsonrpc.RefuseParams("the requestState is refused: " + why + "; send the request again without it")
 }

@@ -15,6 +15,7 @@ import (
 	"mcphub/validate/access"
 	"mcphub/validate/chars"
 	"mcphub/validate/names"
+	"mcphub/validate/strictjson"
 )
 
 // An argument is a place in the arguments of a tool, as its input schema describes it.
@@ -87,7 +88,7 @@ func (w *argumentWalk) enter(p place) {
 	}
 	properties := membersOf(own["properties"])
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
-		inner("/"+escapePointer(name), name, properties[name])
+		inner("/"+strictjson.EscapeToken(name), name, properties[name])
 	}
 	patterns := membersOf(own["patternProperties"])
 	for _, pattern := range slices.Sorted(maps.Keys(patterns)) {
@@ -154,28 +155,16 @@ func joinBranches(a, b map[string]jsontext.Value) map[string]jsontext.Value {
 
 // target returns the schema that a reference within the document names.
 func (w *argumentWalk) target(ref string) (jsontext.Value, bool) {
-	if ref == "#" {
-		return w.root, true
-	}
-	path, ok := strings.CutPrefix(ref, "#/")
-	if !ok {
-		return nil, false
-	}
+	rest, ok := strings.CutPrefix(ref, "#")
 	at := w.root
-	for step := range strings.SplitSeq(path, "/") {
-		if at = membersOf(at)[unescapePointer(step)]; at == nil {
-			return nil, false
+	for ok && rest != "" {
+		var step string
+		if step, rest, ok = strictjson.CutToken(rest); ok {
+			at = membersOf(at)[step]
+			ok = at != nil
 		}
 	}
-	return at, true
-}
-
-func escapePointer(name string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
-}
-
-func unescapePointer(step string) string {
-	return strings.NewReplacer("~1", "/", "~0", "~").Replace(step)
+	return at, ok
 }
 
 // urlWords, as the last word of a name, make it a URL or a place in a network.

@@ -118,7 +118,7 @@ func Of(offer *offers.Offer, home string) (s *Server, odd []Thing) {
 	s.whole[Instructions] = jsonrpc.AppendString(nil, offer.Instructions)
 	for _, list := range s.all() {
 		for _, raw := range offer.Entries[list.kind] {
-			key, ok := jsonrpc.String(jsonrpc.Get(raw, list.kind.List().Key))
+			key, ok := jsonrpc.GetString(raw, list.kind.List().Key)
 			if !ok {
 				continue // it is offered to no client
 			}

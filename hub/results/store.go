@@ -244,7 +244,7 @@ func (s *Store) Read(ctx context.Context, uri string) jsonrpc.Answer {
 	case w == nil:
 		return notFound("there is no result " + printable.Quote(uri) + " in this session. Results are kept for the session whose call they answered, until it ends.")
 	case n < 1 || n > len(w.pages):
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, fmt.Sprintf("the result has pages 1 to %d: %s to %s", len(w.pages), w.pageURI(1), w.pageURI(len(w.pages))))
+		return jsonrpc.RefuseParams(fmt.Sprintf("the result has pages 1 to %d: %s to %s", len(w.pages), w.pageURI(1), w.pageURI(len(w.pages))))
 	}
 	if w.of != nil {
 		switch why, gone := w.of.Withheld(ctx); {

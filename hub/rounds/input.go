@@ -21,7 +21,7 @@ func AsksForInput(result []byte) bool {
 	if !bytes.Contains(result, []byte(link.ResultInput)) && !bytes.Contains(result, []byte(`\u`)) {
 		return false // as mostly; a name or value may be spelled in escapes
 	}
-	kind, _ := jsonrpc.String(jsonrpc.Get(result, "resultType"))
+	kind, _ := jsonrpc.GetString(result, "resultType")
 	return kind == link.ResultInput
 }
 
@@ -60,7 +60,7 @@ func readInput(result []byte) (demand, error) {
 	err := jsonrpc.Members(requests, func(key string, value []byte) bool {
 		in := input{key: key, raw: value, params: jsonrpc.Get(value, "params")}
 		var ok bool
-		in.method, ok = jsonrpc.String(jsonrpc.Get(value, "method"))
+		in.method, ok = jsonrpc.GetString(value, "method")
 		switch {
 		case seen[key]:
 			failed = badInput("it asks for two things under the same key %s", printable.Quote(key))

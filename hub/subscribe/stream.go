@@ -140,7 +140,7 @@ func (n *Notifier) Task(k spec.Key, m *jsonrpc.Message) {
 func (n *Notifier) Listen(ctx context.Context, listen ListenRequest) jsonrpc.Answer {
 	l := &stream{ListenRequest: listen, n: n, lists: map[string]bool{}, tasks: map[string]taskWatch{}, known: knowsNothing()}
 	if err := l.readFilter(l.Request.Param("notifications")); err != nil {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
+		return jsonrpc.RefuseParams(err.Error())
 	}
 	if len(l.ids) > 0 {
 		if refusal, ok := tasks.RequireExtension(l.Capabilities); !ok {
@@ -152,7 +152,7 @@ func (n *Notifier) Listen(ctx context.Context, listen ListenRequest) jsonrpc.Ans
 		l.known.digests[i] = list.Digest()
 	}
 	if err := n.streams.addStream(l); err != nil {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "busy: "+err.Error())
+		return jsonrpc.AnswerFailure("busy: " + err.Error())
 	}
 	defer n.streams.removeStream(l)
 	honoured := l.subscribeAll(ctx)
@@ -163,7 +163,7 @@ func (n *Notifier) Listen(ctx context.Context, listen ListenRequest) jsonrpc.Ans
 	n.Changed() // lists that have changed since they were read
 	select {
 	case <-ctx.Done():
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, context.Cause(ctx).Error())
+		return jsonrpc.AnswerFailure(context.Cause(ctx).Error())
 	case <-n.streams.over:
 	}
 	b := append(l.beginMeta(), `,"`+mcp.MetaKeyServerInfo+`":`...)

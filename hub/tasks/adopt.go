@@ -21,7 +21,7 @@ const cancelTime = 5 * time.Second
 // IsTask reports whether a result of a child without a handshake is a task of the
 // extension.
 func IsTask(result []byte) bool {
-	kind, _ := jsonrpc.String(jsonrpc.Get(result, "resultType"))
+	kind, _ := jsonrpc.GetString(result, "resultType")
 	return kind == link.ResultTask
 }
 
@@ -34,7 +34,7 @@ func (t *Table) Adopt(ctx context.Context, s Session, lease *children.Lease, too
 	if raw == nil && IsTask(a.Result) {
 		raw = a.Result // as the extension of 2026-07-28 spells it
 	}
-	id, ok := jsonrpc.String(jsonrpc.Get(raw, "taskId"))
+	id, ok := jsonrpc.GetString(raw, "taskId")
 	if !ok {
 		drop()
 		return a
@@ -45,7 +45,7 @@ func (t *Table) Adopt(ctx context.Context, s Session, lease *children.Lease, too
 		soon, cancel := context.WithTimeout(ctx, cancelTime)
 		defer cancel()
 		_, _ = lease.Call(soon, methods.CancelTask, append(jsonrpc.AppendString([]byte(`{"taskId":`), id), '}'))
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, texts.TaskRefused(key.Child, why))
+		return jsonrpc.AnswerFailure(texts.TaskRefused(key.Child, why))
 	}
 	if len(id) > maxID {
 		drop()

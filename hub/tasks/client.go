@@ -41,7 +41,7 @@ func (t *Table) HandleClientAnswer(k spec.Key, m *jsonrpc.Message, a jsonrpc.Ans
 	case m.Method == methods.ListTasks:
 		return t.filterList(k, a)
 	case jsonrpc.IsObject(m.Param("task")):
-		if id, ok := jsonrpc.String(jsonrpc.Get(jsonrpc.Get(a.Result, "task"), "taskId")); ok {
+		if id, ok := jsonrpc.GetString(jsonrpc.Get(a.Result, "task"), "taskId"); ok {
 			t.noteTask(id, k)
 		}
 	}
@@ -77,7 +77,7 @@ func (t *Table) filterList(k spec.Key, a jsonrpc.Answer) jsonrpc.Answer {
 	var its [][]byte
 	t.mu.Lock()
 	_ = jsonrpc.Elements(all, func(raw []byte) bool {
-		if id, ok := jsonrpc.String(jsonrpc.Get(raw, "taskId")); ok && t.clients[id] == k {
+		if id, ok := jsonrpc.GetString(raw, "taskId"); ok && t.clients[id] == k {
 			its = append(its, raw)
 		}
 		return true

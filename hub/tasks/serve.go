@@ -50,7 +50,7 @@ func RequireExtension(capabilities []byte) (refusal jsonrpc.Answer, ok bool) {
 }
 
 func noTask(id string) jsonrpc.Answer {
-	return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, texts.NoTask(id))
+	return jsonrpc.RefuseParams(texts.NoTask(id))
 }
 
 // Serve answers a request about one task: the instance that made it does. For a client of
@@ -58,7 +58,7 @@ func noTask(id string) jsonrpc.Answer {
 func (t *Table) Serve(ctx context.Context, s Session, m *jsonrpc.Message, modernClient bool) jsonrpc.Answer {
 	id, ok := jsonrpc.String(m.Param("taskId"))
 	if !ok {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, texts.Lacks(m.Method, "a task's id (a string)", "/params/taskId"))
+		return jsonrpc.RefuseParams(texts.Lacks(m.Method, "a task's id (a string)", "/params/taskId"))
 	}
 	found := t.findTask(id)
 	if found == nil {
@@ -88,7 +88,7 @@ func (t *task) acquireLease(ctx context.Context, s Session, method string) (*chi
 		} else if ok {
 			lease.Release()
 		}
-		return nil, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, texts.TaskDenied(t.tool, t.key.Child))
+		return nil, jsonrpc.RefuseParams(texts.TaskDenied(t.tool, t.key.Child))
 	}
 	lease, err := s.Acquire(ctx, t.key)
 	if err != nil {
@@ -110,7 +110,7 @@ func (t *Table) List(ctx context.Context, s Session, m *jsonrpc.Message) jsonrpc
 	if raw := m.Param("cursor"); raw != nil && string(raw) != "null" {
 		c, ok := readCursor(raw)
 		if at = slices.Index(names, c.child); !ok || at < 0 {
-			return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, texts.OtherList)
+			return jsonrpc.RefuseParams(texts.OtherList)
 		}
 		if c.own != "" {
 			own = []byte(c.own)
@@ -161,7 +161,7 @@ func (t *Table) listPage(ctx context.Context, s Session, name string, own []byte
 	}
 	defer resp.Release()
 	_ = jsonrpc.Elements(jsonrpc.Get(resp.Result, "tasks"), func(raw []byte) bool {
-		if id, ok := jsonrpc.String(jsonrpc.Get(raw, "taskId")); ok && t.admitListed(id, key, private) {
+		if id, ok := jsonrpc.GetString(raw, "taskId"); ok && t.admitListed(id, key, private) {
 			if made := t.findTask(id); made != nil && !s.Denies(name, made.tool) {
 				entries = append(entries, bytes.Clone(raw))
 			}

@@ -145,7 +145,7 @@ func (t *Table) Close() {
 
 // hasEnded reports whether a raw task has come to its end.
 func hasEnded(raw []byte) bool {
-	switch status, _ := jsonrpc.String(jsonrpc.Get(raw, "status")); status {
+	switch status, _ := jsonrpc.GetString(raw, "status"); status {
 	case "completed", "failed", "cancelled":
 		return true
 	}

@@ -123,7 +123,7 @@ var allowed = map[string][]string{
 	"hub/httpfront/peers":                {"hub/httpfront/events", "hub/httpfront/headers", "hub/seal", "internal/printable"},
 	"hub/httpfront":                      {"internal/callertoken", "hub/httpfront/admission", "hub/httpfront/events", "hub/httpfront/headers", "hub/httpfront/peers", "hub/httpfront/quota", "hub/seal", "internal/jsonrpc", "internal/mirror", "internal/printable", "internal/methods", "internal/worker", "hub/toolset"},
 	"hub/definition":                     {"children/offers", "internal/jsonrpc", "internal/lazyregexp", "internal/nesting", "internal/printable", "validate/strictjson"},
-	"hub/pin":                            {"children/offers", "internal/jsonrpc", "internal/lazyregexp", "internal/printable", "internal/redact", "validate/access", "validate/chars", "validate/names"},
+	"hub/pin":                            {"children/offers", "internal/jsonrpc", "internal/lazyregexp", "internal/printable", "internal/redact", "validate/access", "validate/chars", "validate/names", "validate/strictjson"},
 	"hub/catalog":                        {"hub/pin", "hub/definition", "hub/declaration", "hub/search", "rootsmgr", "validate", "validate/policy", "internal/audit", "internal/jsonrpc", "internal/mirror", "internal/printable", "children/sandbox", "children/offers", "internal/methods", "hub/texts", "hub/toolset", "hub/fixed"},
 	"hub/toolset":                        {"validate/policy"},
 	"hub/search":                         {"internal/spelling"},

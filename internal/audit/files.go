@@ -61,7 +61,7 @@ func firstNumber(path string) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = f.Close() }()
+	defer f.Close()
 	r := bufio.NewReaderSize(f, 64<<10)
 	for range 100 {
 		b, err := r.ReadBytes('\n')

@@ -95,6 +95,15 @@ func ErrorAnswer(code int64, message string) Answer {
 	return Answer{Error: (&Error{Code: code, Message: message}).Raw()}
 }
 
+// RefuseParams answers that the params of a request are not as they must be.
+func RefuseParams(message string) Answer { return ErrorAnswer(CodeInvalidParams, message) }
+
+// RefuseMethod answers that there is no such method here.
+func RefuseMethod(message string) Answer { return ErrorAnswer(CodeMethodNotFound, message) }
+
+// AnswerFailure answers that a request failed for no fault of its own.
+func AnswerFailure(message string) Answer { return ErrorAnswer(CodeInternal, message) }
+
 // AnswerParts returns the parts of the frame that answers a request; id is raw.
 func AnswerParts(id []byte, a Answer) [5][]byte {
 	member, body := a.memberAndBody()

@@ -495,6 +495,9 @@ func Get(raw []byte, name string) []byte {
 	return found
 }
 
+// GetString returns the text of a member that is a string.
+func GetString(raw []byte, name string) (text string, ok bool) { return String(Get(raw, name)) }
+
 // String decodes a raw JSON string; ok is false where raw is none.
 func String(raw []byte) (text string, ok bool) {
 	if len(raw) == 0 || raw[0] != '"' {

@@ -106,7 +106,7 @@ func (f *finder) readSchema(raw []byte, path []string, reachable bool, depth int
 // takeMark takes in one mark of a schema.
 func (f *finder) takeMark(schema, value []byte, path []string, reachable bool) error {
 	name, isString := jsonrpc.String(value)
-	kind, _ := jsonrpc.String(jsonrpc.Get(schema, "type"))
+	kind, _ := jsonrpc.GetString(schema, "type")
 	where := strings.Join(path, ".")
 	switch {
 	case !reachable || len(path) == 0:

@@ -72,7 +72,7 @@ func eachLine(path string, do func(line string)) bool {
 	if err != nil {
 		return errors.Is(err, os.ErrNotExist)
 	}
-	defer func() { _ = f.Close() }()
+	defer f.Close()
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
 		line, _, _ := strings.Cut(lines.Text(), "#")

@@ -169,7 +169,7 @@ func (f File) readFile(most int64) ([]byte, os.FileInfo, error) {
 	if err != nil {
 		return nil, nil, f.errorf("%v", err)
 	}
-	defer func() { _ = in.Close() }()
+	defer in.Close()
 	data, err := io.ReadAll(io.LimitReader(in, most+1))
 	switch {
 	case err != nil:

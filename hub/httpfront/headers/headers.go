@@ -99,7 +99,7 @@ func HasVersion(h http.Header, version string) bool { return slices.Contains(h[k
 // of a modern request. A body that names none is left to the one who reads
 // _meta: what is missing there is no mismatch.
 func CheckVersion(h http.Header, m *jsonrpc.Message) error {
-	version, named := jsonrpc.String(jsonrpc.Get(m.Param("_meta"), mcp.MetaKeyProtocolVersion))
+	version, named := jsonrpc.GetString(m.Param("_meta"), mcp.MetaKeyProtocolVersion)
 	said, err := singleValue(h, Protocol)
 	switch {
 	case err != nil:

@@ -143,7 +143,7 @@ func (l *forward) startIn(path string, i int) (begins time.Time, found bool, err
 	if err != nil {
 		return begins, false, err
 	}
-	defer func() { _ = file.Close() }()
+	defer file.Close()
 	fi, err := file.Stat()
 	if err != nil || fi.Size() == 0 || fi.ModTime().Before(l.f.Since) { // a file holds nothing that is newer than its last change
 		return begins, false, err

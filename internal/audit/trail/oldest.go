@@ -75,7 +75,7 @@ func EndOf(path string) (size int64, end time.Time, err error) {
 	if err != nil {
 		return 0, end, err
 	}
-	defer func() { _ = file.Close() }()
+	defer file.Close()
 	fi, err := file.Stat()
 	if err != nil {
 		return 0, end, err

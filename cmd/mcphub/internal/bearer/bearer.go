@@ -95,7 +95,7 @@ func (p Place) Read() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = f.Close() }()
+	defer f.Close()
 	open, err := f.Stat()
 	if err != nil {
 		return "", err

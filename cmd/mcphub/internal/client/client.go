@@ -45,7 +45,7 @@ func (s *Session) ServeRequest(_ context.Context, m *jsonrpc.Message) jsonrpc.An
 	case methods.Ping:
 		return jsonrpc.ResultAnswer([]byte(`{}`))
 	}
-	return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, m.Method+" is not served")
+	return jsonrpc.RefuseMethod(m.Method + " is not served")
 }
 
 // ServeNotification takes nothing in.
@@ -105,7 +105,7 @@ func WithIn(ctx context.Context, cfg hub.Config, log zerolog.Logger, name string
 	}
 	h, err := hub.New(cfg)
 	if err != nil {
-		return exit.Errorf(exit.Config, "%w", err)
+		return exit.ConfigErrorf("%w", err)
 	}
 	toHub, fromClient, err := os.Pipe()
 	if err != nil {

@@ -49,7 +49,7 @@ func (s *Session) Offered(ctx context.Context) (*Offered, error) {
 	}
 	tokens := map[string]int{}
 	if err := jsonrpc.Elements(jsonrpc.Get(list, "tools"), func(def []byte) bool {
-		name, _ := jsonrpc.String(jsonrpc.Get(def, "name"))
+		name, _ := jsonrpc.GetString(def, "name")
 		tokens[name] = catalog.Tokens(def)
 		return true
 	}); err != nil {

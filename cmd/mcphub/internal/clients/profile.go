@@ -142,9 +142,22 @@ func plainName(s string) string {
 }
 
 var (
-	mcpServers = edit.Container{Path: []string{"mcpServers"}}
+	mcpServers = memberOf("mcpServers")
 	asJSON     = func(file string) Place { return Place{File: file, Format: edit.JSON, Where: mcpServers} }
 )
+
+// memberOf returns the container of the servers that is a member of a whole file.
+func memberOf(name string) edit.Container { return edit.Container{Path: []string{name}} }
+
+// inHome returns places of files below the home folder.
+func inHome(files ...string) func(Env) []Place {
+	return func(e Env) (all []Place) {
+		for _, file := range files {
+			all = append(all, asJSON(filepath.Join(e.Home, file)))
+		}
+		return all
+	}
+}
 
 // All are the clients, in the order in which they are shown.
 var All = []Profile{
@@ -166,15 +179,13 @@ var All = []Profile{
 		},
 		marks: func(e Env) []string { return append(e.packagesOfClaude(), filepath.Join(e.supportFolder(), "Claude")) }},
 	{Name: "cursor", Title: "Cursor", Roots: GivesRoots, dialect: dialect{vars: varsEditor},
-		places: func(e Env) []Place { return []Place{asJSON(filepath.Join(e.Home, ".cursor", "mcp.json"))} }},
+		places: inHome(".cursor/mcp.json")},
 	{Name: "vscode", Title: "VS Code", Roots: GivesRoots, dialect: dialect{vars: varsEditor, inputs: true},
 		places: func(e Env) []Place {
-			return []Place{{File: e.codeFolder("mcp.json"), Format: edit.JSON, Where: edit.Container{Path: []string{"servers"}}}}
+			return []Place{{File: e.codeFolder("mcp.json"), Format: edit.JSON, Where: memberOf("servers")}}
 		}, entry: typedEntry("stdio")},
 	{Name: "windsurf", Title: "Windsurf", Roots: NoRoots, Switch: "disabled", dialect: dialect{vars: varsEditor},
-		places: func(e Env) []Place {
-			return []Place{asJSON(filepath.Join(e.Home, ".codeium", "windsurf", "mcp_config.json"))}
-		}},
+		places: inHome(".codeium/windsurf/mcp_config.json")},
 	{Name: "zed", Title: "Zed", Roots: NoRoots, Switch: "enabled", dialect: dialect{vars: varsNone},
 		places: func(e Env) []Place {
 			dir := filepath.Join(e.configFolder(), "zed")
@@ -184,7 +195,7 @@ var All = []Profile{
 			case "darwin":
 				dir = filepath.Join(e.Home, ".config", "zed")
 			}
-			return []Place{{File: filepath.Join(dir, "settings.json"), Format: edit.JSON, Where: edit.Container{Path: []string{"context_servers"}}}}
+			return []Place{{File: filepath.Join(dir, "settings.json"), Format: edit.JSON, Where: memberOf("context_servers")}}
 		},
 		entry: func(h Hub, _ Place) edit.Table {
 			return append(edit.Table{{Name: "source", Value: "custom"}}, commandEntry(h)...)
@@ -192,15 +203,15 @@ var All = []Profile{
 	{Name: "codex", Title: "Codex", Roots: StartsIn, Switch: "enabled", dialect: dialect{vars: varsNone},
 		places: func(e Env) []Place {
 			file := filepath.Join(e.folderFrom("CODEX_HOME", filepath.Join(e.Home, ".codex")), "config.toml")
-			return []Place{{File: file, Format: edit.TOML, Where: edit.Container{Path: []string{"mcp_servers"}}}}
+			return []Place{{File: file, Format: edit.TOML, Where: memberOf("mcp_servers")}}
 		}},
 	{Name: "gemini", Title: "Gemini CLI", Roots: GivesRoots, dialect: dialect{vars: varsGemini, millis: true, redirect: "http://localhost:7777/oauth/callback"},
-		places: func(e Env) []Place { return []Place{asJSON(filepath.Join(e.Home, ".gemini", "settings.json"))} }},
+		places: inHome(".gemini/settings.json")},
 	{Name: "opencode", Title: "opencode", Roots: GivesRoots, Switch: "enabled", dialect: dialect{vars: varsOpencode, millis: true, shape: opencodeShape, redirect: "http://127.0.0.1:19876/mcp/oauth/callback"},
 		places: func(e Env) []Place {
 			var out []Place
 			for _, name := range []string{"opencode.json", "opencode.jsonc", "config.json"} {
-				out = append(out, Place{File: filepath.Join(e.configFolder(), "opencode", name), Format: edit.JSON, Where: edit.Container{Path: []string{"mcp"}},
+				out = append(out, Place{File: filepath.Join(e.configFolder(), "opencode", name), Format: edit.JSON, Where: memberOf("mcp"),
 					Fresh: "{\n  \"$schema\": \"https://opencode.ai/config.json\"\n}\n"})
 			}
 			return out
@@ -232,7 +243,7 @@ var All = []Profile{
 			case "darwin":
 				dir = filepath.Join(e.Home, ".config", "goose")
 			}
-			return []Place{{File: filepath.Join(dir, "config.yaml"), Format: edit.YAML, Where: edit.Container{Path: []string{"extensions"}}}}
+			return []Place{{File: filepath.Join(dir, "config.yaml"), Format: edit.YAML, Where: memberOf("extensions")}}
 		},
 		entry: func(h Hub, _ Place) edit.Table {
 			return edit.Table{{Name: "enabled", Value: true}, {Name: "type", Value: "stdio"}, {Name: "name", Value: HubName},
@@ -255,21 +266,16 @@ var All = []Profile{
 			return edit.Table{{Name: "transport", Value: typedEntry("stdio")(h, at)}}
 		}, more: continueList},
 	{Name: "copilot", Title: "Copilot CLI", Roots: NoRoots, dialect: dialect{vars: varsEditor, millis: true},
-		places: func(e Env) []Place { return []Place{asJSON(filepath.Join(e.Home, ".copilot", "mcp-config.json"))} },
+		places: inHome(".copilot/mcp-config.json"),
 		entry: func(h Hub, _ Place) edit.Table {
 			return append(typedEntry("local")(h, Place{}), edit.Member{Name: "tools", Value: toList([]string{"*"})})
 		}},
 	{Name: "lm-studio", Title: "LM Studio", Roots: NoRoots, dialect: dialect{vars: varsNone},
-		places: func(e Env) []Place {
-			return []Place{asJSON(filepath.Join(e.Home, ".lmstudio", "mcp.json")), asJSON(filepath.Join(e.Home, ".cache", "lm-studio", "mcp.json"))}
-		}},
+		places: inHome(".lmstudio/mcp.json", ".cache/lm-studio/mcp.json")},
 	{Name: "mcporter", Title: "mcporter", Roots: NoRoots, dialect: dialect{vars: varsShell},
-		places: func(e Env) []Place {
-			dir := filepath.Join(e.Home, ".mcporter")
-			return []Place{asJSON(filepath.Join(dir, "mcporter.json")), asJSON(filepath.Join(dir, "mcporter.jsonc"))}
-		}},
+		places: inHome(".mcporter/mcporter.json", ".mcporter/mcporter.jsonc")},
 	{Name: "inspector", Title: "MCP Inspector", Roots: ListsRoots, dialect: dialect{vars: varsNone, millis: true},
-		places: func(e Env) []Place { return []Place{asJSON(filepath.Join(e.Home, ".mcp-inspector", "mcp.json"))} },
+		places: inHome(".mcp-inspector/mcp.json"),
 		entry: func(h Hub, at Place) edit.Table {
 			out := typedEntry("stdio")(h, at)
 			if len(h.Roots) > 0 {

@@ -86,7 +86,7 @@ func (s *Sender) stateFile() string { return filepath.Join(s.Dir, s.To.Name()+".
 // Run sends what there is and what comes until ctx ends, and then what is left, as far as there is time.
 func (s *Sender) Run(ctx context.Context) {
 	lock := flock.New(filepath.Join(s.Dir, s.To.Name()+audit.LockEnding), flock.SetPermissions(0o600))
-	defer func() { _ = lock.Close() }()
+	defer lock.Close()
 	s.wait = cmp.Or(s.wait, firstWait)
 	for wait := s.wait; ; {
 		if ok, err := lock.TryLock(); !ok {

@@ -56,7 +56,7 @@ func Examine(ctx context.Context, o Options) (*Report, error) {
 	if found.File != nil {
 		for _, name := range o.Servers {
 			if found.File.Server(name) == nil {
-				return nil, exit.Errorf(exit.NotFound, "hub.json has no server %q; mcphub list shows those that there are", name)
+				return nil, exit.NotFoundErrorf("hub.json has no server %q; mcphub list shows those that there are", name)
 			}
 		}
 	}

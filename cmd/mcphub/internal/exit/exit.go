@@ -40,6 +40,15 @@ func Errorf(code int, format string, args ...any) error {
 	return &Error{code, fmt.Errorf(format, args...)}
 }
 
+// UsageErrorf returns an error of a wrong command line.
+func UsageErrorf(format string, args ...any) error { return Errorf(Usage, format, args...) }
+
+// ConfigErrorf returns an error of hub.json, or of what it names.
+func ConfigErrorf(format string, args ...any) error { return Errorf(Config, format, args...) }
+
+// NotFoundErrorf returns an error of a name that nothing has.
+func NotFoundErrorf(format string, args ...any) error { return Errorf(NotFound, format, args...) }
+
 // Failed gives an error without an exit status the status of a failure.
 func Failed(err error) error {
 	var e *Error

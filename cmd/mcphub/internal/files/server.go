@@ -120,7 +120,7 @@ func (s *Server) newSession() *session {
 func (s *session) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	switch m.Method {
 	case methods.Discover:
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "Method not found: only the initialize handshake is spoken here")
+		return jsonrpc.RefuseMethod("Method not found: only the initialize handshake is spoken here")
 	case methods.CallTool:
 		return s.callTool(ctx, m)
 	case methods.Initialize:
@@ -130,16 +130,16 @@ func (s *session) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 	case methods.ListTools:
 		return listTools(m)
 	}
-	return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "Method "+printable.Clip(m.Method, 200)+" not found")
+	return jsonrpc.RefuseMethod("Method " + printable.Clip(m.Method, 200) + " not found")
 }
 
 // answerInitialize answers the handshake, and keeps the name of the client.
 func (s *session) answerInitialize(m *jsonrpc.Message) jsonrpc.Answer {
 	version, ok := jsonrpc.String(m.Param("protocolVersion"))
 	if !ok && m.Param("protocolVersion") != nil {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "initialize: protocolVersion must be a string")
+		return jsonrpc.RefuseParams("initialize: protocolVersion must be a string")
 	}
-	name, _ := jsonrpc.String(jsonrpc.Get(m.Param("clientInfo"), "name"))
+	name, _ := jsonrpc.GetString(m.Param("clientInfo"), "name")
 	roots := jsonrpc.Get(m.Param("capabilities"), "roots")
 	s.keeper.noteHandshake(name, len(roots) > 0 && roots[0] == '{')
 	return resultAnswer(struct {
@@ -152,7 +152,7 @@ func (s *session) answerInitialize(m *jsonrpc.Message) jsonrpc.Answer {
 // listTools answers tools/list: one page, in the order of names.
 func listTools(m *jsonrpc.Message) jsonrpc.Answer {
 	if cursor := m.Param("cursor"); cursor != nil && string(cursor) != "null" && string(cursor) != `""` {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "the list has one page, and no cursor was given out")
+		return jsonrpc.RefuseParams("the list has one page, and no cursor was given out")
 	}
 	list := make([]mcp.Tool, 0, len(tools))
 	for _, t := range tools {
@@ -176,7 +176,7 @@ func (s *session) ServeNotification(m *jsonrpc.Message) {
 func resultAnswer(v any) jsonrpc.Answer {
 	raw, err := stdjson.Marshal(v)
 	if err != nil {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the answer cannot be written as JSON: "+err.Error())
+		return jsonrpc.AnswerFailure("the answer cannot be written as JSON: " + err.Error())
 	}
 	if len(raw) > maxAnswer {
 		return resultAnswer(mcp.NewToolResultErrorf(
@@ -206,7 +206,7 @@ func (s *session) callTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 		}
 		return resultAnswer(res)
 	}
-	return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, fmt.Sprintf("tool '%s' not found: tool not found", printable.Clip(name, 200)))
+	return jsonrpc.RefuseParams(fmt.Sprintf("tool '%s' not found: tool not found", printable.Clip(name, 200)))
 }
 
 // runTool waits for the boundary and a slot, and runs a tool.

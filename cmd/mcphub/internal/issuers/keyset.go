@@ -172,7 +172,7 @@ func (i *issuer) fetchJSON(ctx context.Context, address string, into any) (http.
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = resp.Body.Close() }()
+	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("%s answers %s", address, resp.Status)
 	}

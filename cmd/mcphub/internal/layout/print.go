@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"mcphub/internal/printable"
@@ -11,11 +12,15 @@ import (
 
 // Printf writes as fmt.Fprintf does, and makes of each argument a text on one line
 // in which every character is seen. What is in the format is ours; an argument may
-// come from a file or a server, and would otherwise make up lines or colours.
+// come from a file or a server, and would otherwise make up lines or colours. %.200s
+// writes at most 200 characters, as [printable.Escape] does.
 func Printf(w io.Writer, format string, args ...any) error {
 	_, err := fmt.Fprintf(w, format, safeArgs(args)...)
 	return err
 }
+
+// Sprintf returns what Printf would write.
+func Sprintf(format string, args ...any) string { return fmt.Sprintf(format, safeArgs(args)...) }
 
 // Println works like Printf for fmt.Fprintln.
 func Println(w io.Writer, args ...any) error {
@@ -76,6 +81,11 @@ func (a argument) Format(f fmt.State, verb rune) {
 			}
 			_, _ = io.WriteString(f, line) // a fmt.State keeps its errors
 		}
+		return
+	}
+	if most, cut := f.Precision(); cut && verb == 's' {
+		a.value = printable.Escape(fmt.Sprint(a.value), most)
+		_, _ = fmt.Fprintf(f, strings.Replace(fmt.FormatString(f, verb), "."+strconv.Itoa(most), "", 1), a.value)
 		return
 	}
 	_, _ = io.WriteString(f, printable.Line(fmt.Sprintf(fmt.FormatString(f, verb), a.value)))

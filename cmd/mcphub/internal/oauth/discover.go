@@ -405,7 +405,7 @@ func (f *Flow) getJSON(ctx context.Context, at string, into any) error {
 	if err != nil {
 		return stripAddress(err)
 	}
-	defer func() { _ = resp.Body.Close() }()
+	defer resp.Body.Close()
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return &absentError{at, resp.StatusCode, fmt.Sprintf("answers with HTTP status %d", resp.StatusCode)}
 	}

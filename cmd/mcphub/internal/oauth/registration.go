@@ -166,7 +166,7 @@ func (f *Flow) postJSON(ctx context.Context, at string, text []byte, into any) e
 	if err != nil {
 		return stripAddress(err)
 	}
-	defer func() { _ = resp.Body.Close() }()
+	defer resp.Body.Close()
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		var no struct {
 			Code string `json:"error"`

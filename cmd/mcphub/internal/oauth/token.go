@@ -160,7 +160,7 @@ func (f *Flow) Revoke(ctx context.Context, g *TokenSet) (done bool, err error) {
 	if err != nil {
 		return false, stripAddress(err)
 	}
-	defer func() { _ = resp.Body.Close() }()
+	defer resp.Body.Close()
 	_, _ = io.Copy(io.Discard, resp.Body)
 	if resp.StatusCode != http.StatusOK {
 		return false, fmt.Errorf("it answers with HTTP status %d", resp.StatusCode)

@@ -284,7 +284,7 @@ func (c *logCollector) sendPart(ctx context.Context, part []*logs.LogRecord) (de
 	if err != nil {
 		return delivery.Receipt{}, err
 	}
-	defer func() { _ = resp.Body.Close() }()
+	defer resp.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
 		return delivery.Receipt{}, err

@@ -202,7 +202,7 @@ func readRegular(path string, most int, leads func(real string) error) ([]byte, 
 	if err != nil {
 		return nil, nil, err
 	}
-	defer func() { _ = f.Close() }()
+	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
 		return nil, nil, err

@@ -44,7 +44,7 @@ func serveHTTP(ctx context.Context, s *serving, address string, src *setup.Sourc
 	settings.Hurry, settings.Toolsets = hurrySignal(watch), src.Toolsets
 	if web.front, err = s.hub.NewHTTPFront(settings.HTTPOptions); err != nil {
 		done()
-		return nil, nil, errors.Join(exit.Errorf(exit.Config, "%w", err), ln.Close())
+		return nil, nil, errors.Join(exit.ConfigErrorf("%w", err), ln.Close())
 	}
 	web.followSettings(settings)
 	if settings.Open {
@@ -100,7 +100,7 @@ func (s *httpServer) readSettings(ctx context.Context, file *config.File) (*http
 		return nil, err
 	}
 	if !file.HTTP.NamesTokens() && !setup.IsLocalAddress(s.addr) {
-		return nil, exit.Errorf(exit.Config, "%s can be reached from other machines, so clients must show a token of their own: add http.tokens to hub.json, or listen on 127.0.0.1", s.addr)
+		return nil, exit.ConfigErrorf("%s can be reached from other machines, so clients must show a token of their own: add http.tokens to hub.json, or listen on 127.0.0.1", s.addr)
 	}
 	next := &httpSettings{HTTPOptions: opts, file: file, report: &admin.HTTPReport{URL: "http://" + s.addr + "/mcp", Auth: admin.AuthConfigured}}
 	if file.HTTP.Resource != "" {
@@ -112,7 +112,7 @@ func (s *httpServer) readSettings(ctx context.Context, file *config.File) (*http
 	if cert, key, ok := setup.Certificate(file); ok {
 		next.report.URL = "https://" + s.addr + "/mcp"
 		if next.certificate, err = loadCertificate(cert, key, s.log); err != nil {
-			return nil, exit.Errorf(exit.Config, "http.tls: %w", err)
+			return nil, exit.ConfigErrorf("http.tls: %w", err)
 		}
 	}
 	switch {
@@ -125,7 +125,7 @@ func (s *httpServer) readSettings(ctx context.Context, file *config.File) (*http
 			next.LocalToken, err = place.Make(ctx)
 		}
 		if err != nil {
-			return nil, &exit.Error{Code: exit.Config, Err: err}
+			return nil, exit.ConfigErrorf("%w", err)
 		}
 	}
 	return next, nil
@@ -143,7 +143,7 @@ func (s *httpServer) prepareSettings(ctx context.Context, file *config.File) (fo
 	}
 	front, err := s.front.Prepare(next.HTTPOptions)
 	if err != nil {
-		return nil, exit.Errorf(exit.Config, "%w", err)
+		return nil, exit.ConfigErrorf("%w", err)
 	}
 	return func() {
 		s.followSettings(next)

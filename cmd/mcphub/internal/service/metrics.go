@@ -39,7 +39,7 @@ func openMetrics(ctx context.Context, made *setup.Result) (metrics, error) {
 	}
 	addr := ln.Addr().String()
 	if file.Metrics.Token == (config.Secret{}) && !setup.IsLocalAddress(addr) {
-		return metrics{}, errors.Join(exit.Errorf(exit.Config, "%s can be reached from other machines, so who reads metrics must show a token: add metrics.token to hub.json, or listen on 127.0.0.1", addr), ln.Close())
+		return metrics{}, errors.Join(exit.ConfigErrorf("%s can be reached from other machines, so who reads metrics must show a token: add metrics.token to hub.json, or listen on 127.0.0.1", addr), ln.Close())
 	}
 	log.Info().Str("url", "http://"+addr+"/metrics").Msg("metrics are served")
 	return metrics{ln: ln, opts: opts}, nil

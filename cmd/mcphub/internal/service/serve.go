@@ -96,7 +96,7 @@ func serveHub(ctx context.Context, src *setup.Source, log zerolog.Logger, warnin
 	}
 	h, err := hub.New(made.Hub)
 	if err != nil {
-		return exit.Errorf(exit.Config, "%w", err)
+		return exit.ConfigErrorf("%w", err)
 	}
 	s := &serving{hub: h, made: &made, log: log, side: side, reload: newReloader(*src, &made, h, hangUps, log), hangUps: hangUps}
 	side.reload, side.shared = s.reload, f.shared

@@ -4,17 +4,17 @@ package service
 
 import (
 	"context"
+	"errors"
 
 	"github.com/rs/zerolog"
 
-	"mcphub/cmd/mcphub/internal/exit"
 	"mcphub/cmd/mcphub/internal/setup"
 )
 
 // ServeShared reports that there is none on this system: it does not say who descends from whom,
 // so a server of the hub could attach.
 func ServeShared(context.Context, *setup.Source, zerolog.Logger, Logger) error {
-	return exit.Errorf(exit.Failure, "sessions share a hub on Linux only")
+	return errors.New("sessions share a hub on Linux only")
 }
 
 // CannotShare says nothing: setup warns that attach has no effect here.

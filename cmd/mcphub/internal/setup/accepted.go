@@ -117,7 +117,7 @@ func digestOf(path string) string {
 	if err != nil {
 		return ""
 	}
-	defer func() { _ = f.Close() }()
+	defer f.Close()
 	sum := sha256.New()
 	if _, err := io.Copy(sum, io.LimitReader(f, maxOwnFile)); err != nil {
 		return ""

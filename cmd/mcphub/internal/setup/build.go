@@ -63,7 +63,7 @@ func (s *Source) Read(w io.Writer, log zerolog.Logger) (Result, error) {
 // Build turns a configuration that was read into what a Hub is made of.
 func (s *Source) Build(file *config.File, w io.Writer, log zerolog.Logger) (Result, error) {
 	if refused := cannotAnswer(file, runtime.GOOS); refused != nil {
-		return Result{}, &exit.Error{Code: exit.Config, Err: &config.LoadError{Path: file.Path, Errors: refused}}
+		return Result{}, exit.ConfigErrorf("%w", &config.LoadError{Path: file.Path, Errors: refused})
 	}
 	for _, p := range withoutEffect(file, runtime.GOOS) {
 		s.reportProblem(w, p)
@@ -108,7 +108,7 @@ func (s *Source) Build(file *config.File, w io.Writer, log zerolog.Logger) (Resu
 		s.reportProblem(w, p)
 	}
 	if cfg.Checker, err = s.buildChecker(file, home, folders); err != nil {
-		wrong[2] = &exit.Error{Code: exit.Config, Err: policyErrors(file, err)}
+		wrong[2] = exit.ConfigErrorf("%w", policyErrors(file, err))
 	} else if s.Shares {
 		shareByRoots(file, cfg)
 	}
@@ -194,7 +194,7 @@ func auditSettings(f *config.File, dir string) (hub.Audit, error) {
 	if f.Audit.Required && dir == "" {
 		p := f.At("audit", "required")
 		p.Text = `there is no folder for the audit log, so no call could be made; name one in audit.dir (it is "off", or this user has no state folder)`
-		return hub.Audit{}, &exit.Error{Code: exit.Config, Err: p}
+		return hub.Audit{}, exit.ConfigErrorf("%w", p)
 	}
 	return hub.Audit{Required: f.Audit.Required, Arguments: f.Audit.Arguments}, nil
 }

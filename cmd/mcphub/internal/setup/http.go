@@ -37,17 +37,17 @@ const OpenText = "nobody needs a token over HTTP: every user and process of this
 func TokenPlace(f *config.File, env func(string) string) (bearer.Place, error) {
 	state := rundir.State(env)
 	if state == "" {
-		return bearer.Place{}, exit.Errorf(exit.Config, "there is no folder for the token of HTTP clients: set HOME or XDG_STATE_HOME, or give them tokens by http.tokens of hub.json")
+		return bearer.Place{}, exit.ConfigErrorf("there is no folder for the token of HTTP clients: set HOME or XDG_STATE_HOME, or give them tokens by http.tokens of hub.json")
 	}
 	path := f.Path
 	if path != "" {
 		var err error
 		if path, err = filepath.Abs(path); err != nil {
-			return bearer.Place{}, exit.Failed(err)
+			return bearer.Place{}, err
 		}
 	}
 	dir, err := consent.New(state).MakeFolder()
-	return bearer.At(dir, path), exit.Failed(err)
+	return bearer.At(dir, path), err
 }
 
 // HTTPOptions turns the http block of hub.json into values, but for the token that the
@@ -70,7 +70,7 @@ func HTTPOptions(f *config.File, env func(string) (string, bool), log zerolog.Lo
 	if len(o.Peers) > 0 && len(f.HTTP.StateKey) == 0 {
 		at := f.At("http", "peers")
 		at.Text = "hubs forward to each other by a key that they have in common: give all of them one \"stateKey\", such as `openssl rand -base64 32` prints"
-		return o, &exit.Error{Code: exit.Config, Err: at}
+		return o, exit.ConfigErrorf("%w", at)
 	}
 	l := f.Limits.Principal
 	o.Principal = hub.PrincipalLimits{Sessions: l.Sessions, Calls: l.Calls, Rate: l.Rate, Burst: l.Burst}
@@ -83,26 +83,26 @@ func HTTPOptions(f *config.File, env func(string) (string, bool), log zerolog.Lo
 		}
 		if err != nil {
 			at.Text = err.Error()
-			return o, &exit.Error{Code: exit.Config, Err: at}
+			return o, exit.ConfigErrorf("%w", at)
 		}
 		o.StateKeys = append(o.StateKeys, []byte(secret))
 	}
 	if tls := f.HTTP.TLS; tls != nil && (tls.Cert == "" || tls.Key == "") {
 		at := f.At("http", "tls")
 		at.Text = "HTTPS needs a certificate and its key: give both \"cert\" and \"key\""
-		return o, &exit.Error{Code: exit.Config, Err: at}
+		return o, exit.ConfigErrorf("%w", at)
 	}
 	for i, t := range f.HTTP.Tokens {
 		at := f.At("http", "tokens", fmt.Sprint(i))
 		secret, err := readSecret(f, fmt.Sprintf("the token of %q", t.Name), config.Secret{Env: t.Env, File: t.File}, home, env)
 		if err != nil {
 			at.Text = err.Error()
-			return o, &exit.Error{Code: exit.Config, Err: at}
+			return o, exit.ConfigErrorf("%w", at)
 		}
 		for _, other := range o.Tokens {
 			if other.Secret == secret {
 				at.Text = fmt.Sprintf("%q and %q have one secret, so whose a request is could not be told; give each its own", other.Name, t.Name)
-				return o, &exit.Error{Code: exit.Config, Err: at}
+				return o, exit.ConfigErrorf("%w", at)
 			}
 		}
 		o.Tokens = append(o.Tokens, hub.Token{Name: t.Name, Groups: groupsOf(t), Secret: secret, Roots: ceilingRoots(f, t.Roots, log, "http", "tokens", fmt.Sprint(i), "roots"), Toolsets: t.Toolsets})
@@ -122,7 +122,7 @@ func MetricsOptions(f *config.File, env func(string) (string, bool)) (metricsfro
 	if err != nil {
 		at := f.At("metrics", "token")
 		at.Text = err.Error()
-		return o, &exit.Error{Code: exit.Config, Err: at}
+		return o, exit.ConfigErrorf("%w", at)
 	}
 	o.Token = secret
 	return o, nil

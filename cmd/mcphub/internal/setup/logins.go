@@ -67,13 +67,13 @@ func (r *Result) Account(ctx context.Context, name string) (*Account, error) {
 		}
 		switch {
 		case c.URL == "":
-			return nil, exit.Errorf(exit.Usage, "%s is a program on this machine; logins are for servers with \"url\"", name)
+			return nil, exit.UsageErrorf("%s is a program on this machine; logins are for servers with \"url\"", name)
 		case !c.LogsIn():
-			return nil, exit.Errorf(exit.Usage, "%s has its credentials in \"headers\" of hub.json (Authorization); take them out to log in", name)
+			return nil, exit.UsageErrorf("%s has its credentials in \"headers\" of hub.json (Authorization); take them out to log in", name)
 		}
 		s, err := children.Resolved(*c, func(ref reference.Ref) (string, error) { return r.Hub.Secret(ctx, ref, nil) })
 		if err != nil {
-			return nil, exit.Errorf(exit.Config, "%s: %w", name, err)
+			return nil, exit.ConfigErrorf("%s: %w", name, err)
 		}
 		a := &Account{Spec: s}
 		if auth := r.File.Server(name).Auth; auth != nil {
@@ -83,10 +83,10 @@ func (r *Result) Account(ctx context.Context, name string) (*Account, error) {
 	}
 	for _, b := range r.Hub.Broken {
 		if b.Name == name {
-			return nil, exit.Errorf(exit.Config, "%s: %s", name, b.Reason)
+			return nil, exit.ConfigErrorf("%s: %s", name, b.Reason)
 		}
 	}
-	return nil, exit.Errorf(exit.NotFound, "there is no server %q in %s that is served", name, r.File.Path)
+	return nil, exit.NotFoundErrorf("there is no server %q in %s that is served", name, r.File.Path)
 }
 
 // A LoginMethod is how a person logs in.
@@ -105,7 +105,7 @@ func (r *Result) LogIn(ctx context.Context, name, principal string, by LoginMeth
 		return nil, err
 	}
 	if account.Auth.Exchange {
-		return nil, exit.Errorf(exit.Usage, "there is nothing to log in at %s: with \"flow\": \"exchange\" it is called with a token in exchange for each HTTP caller's own; see \"auth\" at %s", name, account.Auth.At)
+		return nil, exit.UsageErrorf("there is nothing to log in at %s: with \"flow\": \"exchange\" it is called with a token in exchange for each HTTP caller's own; see \"auth\" at %s", name, account.Auth.At)
 	}
 	if account.HeadersFrom.Command != "" {
 		more, err := children.HeaderProgram(account.Spec, r.Hub.Environ, r.Hub.Written).Run(ctx)
@@ -114,7 +114,7 @@ func (r *Result) LogIn(ctx context.Context, name, principal string, by LoginMeth
 		}
 		for name, value := range more {
 			if strings.EqualFold(name, "Authorization") {
-				return nil, exit.Errorf(exit.Usage, "%s has its credentials of \"headersFrom\" of hub.json (Authorization); take that out to log in", account.Name)
+				return nil, exit.UsageErrorf("%s has its credentials of \"headersFrom\" of hub.json (Authorization); take that out to log in", account.Name)
 			}
 			account.Headers[name] = value
 		}
@@ -182,9 +182,9 @@ func (r *Result) logInByPage(ctx context.Context, name string, who principal.Pri
 	case err != nil:
 		return err
 	case r.Desk == nil:
-		return exit.Errorf(exit.Config, "nobody can log in over HTTP: \"http\" in hub.json has no \"resource\", the address of this hub as browsers know it")
+		return exit.ConfigErrorf("nobody can log in over HTTP: \"http\" in hub.json has no \"resource\", the address of this hub as browsers know it")
 	case account.Flow != "" && account.Flow != keys.FlowBrowser:
-		return exit.Errorf(exit.Config, "nobody logs in at %s by a browser: its \"auth\" has \"flow\": %q", name, account.Flow)
+		return exit.ConfigErrorf("nobody logs in at %s by a browser: its \"auth\" has \"flow\": %q", name, account.Flow)
 	}
 	known := ctx
 	ctx, stop := context.WithCancelCause(ctx)

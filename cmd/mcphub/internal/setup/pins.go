@@ -52,7 +52,7 @@ func (s *Source) ReadLock(file *config.File) (*pin.Lock, error) {
 	}
 	lock, err := pin.Parse(text)
 	if err != nil {
-		return nil, exit.Errorf(exit.Config, "%s: %w", path, err)
+		return nil, exit.ConfigErrorf("%s: %w", path, err)
 	}
 	return lock, nil
 }

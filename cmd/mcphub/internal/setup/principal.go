@@ -41,7 +41,7 @@ func Principal(f *config.File, name string) (principal.Principal, bool) {
 func ViewAs(f *config.File, name string, groups []string) (*hub.Impersonation, error) {
 	if name == "" {
 		if len(groups) > 0 {
-			return nil, exit.Errorf(exit.Usage, "--as-group needs --as, the name of who is in the group")
+			return nil, exit.UsageErrorf("--as-group needs --as, the name of who is in the group")
 		}
 		return nil, nil
 	}
@@ -49,7 +49,7 @@ func ViewAs(f *config.File, name string, groups []string) (*hub.Impersonation, e
 	if name != principal.Nobody {
 		var known bool
 		if as.Principal, known = Principal(f, name); !known {
-			return nil, exit.Errorf(exit.Usage, "--as: hub.json admits nobody who is called %q; it is the name of a token of http.tokens, NAME@ISSUER of one of http.issuers (without https://), local or nobody", name)
+			return nil, exit.UsageErrorf("--as: hub.json admits nobody who is called %q; it is the name of a token of http.tokens, NAME@ISSUER of one of http.issuers (without https://), local or nobody", name)
 		}
 	}
 	if len(groups) > 0 {

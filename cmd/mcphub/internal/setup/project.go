@@ -106,7 +106,7 @@ func hasManifest(dir string) bool {
 	if err != nil {
 		return false
 	}
-	defer func() { _ = f.Close() }()
+	defer f.Close()
 	for {
 		names, err := f.Readdirnames(1024)
 		if slices.ContainsFunc(names, func(name string) bool {

@@ -32,7 +32,7 @@ func (s *Source) readFallback(f *config.File, env func(string) (string, bool), d
 	}
 	fb, skipped, err := rootsmgr.BuildFallback(in)
 	if err != nil {
-		return fb, &exit.Error{Code: exit.Config, Err: err}
+		return fb, exit.ConfigErrorf("%w", err)
 	}
 	for _, sk := range skipped {
 		log.Warn().Str("root", sk.Raw).Str("reason", sk.Reason).Msg("a configured root is left out")
@@ -66,7 +66,7 @@ func (s *Source) FallbackRoots(w io.Writer, log zerolog.Logger) (*rootsmgr.Snaps
 	home, _ := os.UserHomeDir() // without one a path that starts with ~ is refused
 	judge, err := s.buildChecker(file, home, nil)
 	if err != nil {
-		return nil, &exit.Error{Code: exit.Config, Err: policyErrors(file, err)}
+		return nil, exit.ConfigErrorf("%w", policyErrors(file, err))
 	}
 	return fb.Snapshot(s.FS(), 1, judge.Rules().WritableDirs()), nil
 }

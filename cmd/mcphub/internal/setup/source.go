@@ -63,12 +63,12 @@ func (s *Source) Load(w io.Writer) (*config.File, error) {
 	case s.Bytes != nil:
 		trail, err := hubfile.Follow(s.Config)
 		if err != nil {
-			return nil, &exit.Error{Code: exit.Config, Err: err}
+			return nil, exit.ConfigErrorf("%w", err)
 		}
 		return s.loadText(w, s.Config, s.Bytes, trail)
 	case s.Text != "":
 		if fi, err := os.Stat(s.Text); err == nil && !fi.Mode().IsRegular() { // a pipe would be read but once, or never
-			return nil, exit.Errorf(exit.Usage, "%s is no regular file; name one that can be read again", s.Text)
+			return nil, exit.UsageErrorf("%s is no regular file; name one that can be read again", s.Text)
 		}
 		file, problems, err = config.LoadAs(path, s.Text, os.LookupEnv, above...)
 	case path == "":
@@ -152,7 +152,7 @@ func (s *Source) reportLoaded(w io.Writer, file *config.File, problems []config.
 	}
 	if err != nil {
 		home, _ := os.UserHomeDir() // without it nothing starts there
-		return nil, &exit.Error{Code: exit.Config, Err: withPolicyErrors(err, home)}
+		return nil, exit.ConfigErrorf("%w", withPolicyErrors(err, home))
 	}
 	return file, nil
 }

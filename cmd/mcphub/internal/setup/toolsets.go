@@ -31,7 +31,7 @@ func ToolsetTable(f *config.File, home string) (*toolset.Table, error) {
 				if err != nil {
 					at := f.At("toolsets", name, list.key)
 					at.Text = err.Error()
-					return nil, &exit.Error{Code: exit.Config, Err: at}
+					return nil, exit.ConfigErrorf("%w", at)
 				}
 				*list.to = append(*list.to, pattern)
 			}
@@ -79,7 +79,7 @@ func checkNames(known, given []string) error {
 		default:
 			hint = `; add "toolsets": {"NAME": {"servers": ["SERVER"]}} to it`
 		}
-		return exit.Errorf(exit.Usage, "--toolset: hub.json has no toolset %q%s", name, hint)
+		return exit.UsageErrorf("--toolset: hub.json has no toolset %q%s", name, hint)
 	}
 	return nil
 }

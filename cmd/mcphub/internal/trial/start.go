@@ -130,7 +130,7 @@ func (s *Observation) makeCall(ctx context.Context, c *client.Session, call *Cal
 	case err == nil && string(jsonrpc.Get(result, "isError")) == "true":
 		var texts []string
 		err = jsonrpc.Elements(jsonrpc.Get(result, "content"), func(item []byte) bool {
-			text, _ := jsonrpc.String(jsonrpc.Get(item, "text"))
+			text, _ := jsonrpc.GetString(item, "text")
 			texts = append(texts, text)
 			return true
 		})
@@ -149,7 +149,7 @@ func listNames(ctx context.Context, c *client.Session, kind, key string) (names 
 		return nil, err
 	}
 	err = jsonrpc.Elements(jsonrpc.Get(list, kind), func(def []byte) bool {
-		name, _ := jsonrpc.String(jsonrpc.Get(def, key))
+		name, _ := jsonrpc.GetString(def, key)
 		names = append(names, name)
 		return true
 	})

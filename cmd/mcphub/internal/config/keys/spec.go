@@ -60,6 +60,7 @@ type Key struct {
 	Note     string // default in words, where Def cannot say it
 	Text     string // one sentence for docs/config.md
 	Guard    bool   // losing it to a misspelling would open something
+	Loose    bool   // of an object that guards: a misspelling of this key opens nothing
 	Required bool
 	Restart  bool // a hub that runs goes on with the former value
 }
