@@ -60,6 +60,7 @@ func TestALogEndsBehindARotation(t *testing.T) {
 		"a long half of a line":  {last: `{"v":1,"n":` + strings.Repeat("1", 300_000), torn: 1},
 		"a line that is spoilt":  {last: "spoilt\n", spoilt: true},
 		"a spoilt line and half": {last: "spoilt\n{", spoilt: true},
+		"a line without a byte":  {last: "\n", spoilt: true},
 	} {
 		dir := t.TempDir()
 		l, err := audit.Open(audit.Options{Dir: dir, MaxSize: 1})

@@ -16,11 +16,13 @@ func TestTheLastFileIsRemovedOnceItsLogHasEnded(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		killed bool // the process of the log is gone, and has not closed it
+		next   bool // the next one has
 		lock   bool // a process has the log
 		missed uint64
 		gone   bool
 	}{
 		"it was closed":           {gone: true},
+		"the next one closed it":  {killed: true, next: true, gone: true},
 		"a process has taken it":  {lock: true},
 		"it is longer than read":  {missed: 1},
 		"nobody has closed it":    {killed: true},
@@ -42,15 +44,19 @@ func TestTheLastFileIsRemovedOnceItsLogHasEnded(t *testing.T) {
 			t.Fatal(err)
 		}
 		lock := filepath.Join(dir, l.ID()+audit.LockEnding)
-		if tc.lock {
+		r := oldest(t, l)
+		switch {
+		case tc.next:
+			_, stop := running(t, audit.Options{Dir: dir})
+			stop()
+		case tc.lock:
 			err = os.WriteFile(lock, nil, 0o600)
-		} else if tc.killed {
+		case tc.killed:
 			err = os.Remove(lock)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := oldest(t, l)
 		r.To -= tc.missed
 		err = audit.RemoveFile(dir, r)
 		if _, e := os.Lstat(l.Path()); os.IsNotExist(e) != tc.gone || (err == nil) != tc.gone {
