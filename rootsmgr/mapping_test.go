@@ -58,8 +58,16 @@ func TestMapping(t *testing.T) {
 	if got, ok := plain.mapPath(platform.Linux, "file:///c%3A/x"); ok {
 		t.Errorf("without drives: %q", got)
 	}
-	windows := Mapping{Dirs: []MappedDir{{"vscode-remote://h/a", `C:\a`}}}
-	for raw, want := range map[string]string{"vscode-remote://h/a/b/c": `C:\a\b\c`, `vscode-remote://h/a/..\..\Windows`: "", `vscode-remote://h/a/b\..\c`: `C:\a\c`} {
+	plain.WSL.Drives = "/mnt/"
+	if got, ok := plain.mapPath(platform.Linux, "file:///c%3A/x"); got != "/mnt/c/x" || !ok {
+		t.Errorf("without directories: %q, %t", got, ok)
+	}
+	twice := Mapping{Dirs: []MappedDir{{"vscode-remote://h/a", "/first"}, {"vscode-remote://H/a/", "/second"}}}
+	if got, ok := twice.mapPath(platform.Linux, "vscode-remote://h/a/b"); got != "/first/b" || !ok {
+		t.Errorf("a directory that is named twice: %q, %t", got, ok)
+	}
+	windows := Mapping{Dirs: []MappedDir{{"vscode-remote://h/a", `C:\a`}, {"vscode-remote://h", `C:\h`}}}
+	for raw, want := range map[string]string{"vscode-remote://h/a/b/c": `C:\a\b\c`, `vscode-remote://h/a/..\Windows`: `C:\h\Windows`, `vscode-remote://h/a/..\..\Windows`: "", `vscode-remote://h/a/b\..\c`: `C:\a\c`} {
 		if got, ok := windows.mapPath(platform.Windows, raw); got != want || ok != (want != "") {
 			t.Errorf("%s: %q, %t", raw, got, ok)
 		}

@@ -3,6 +3,7 @@ package confinement_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -111,5 +112,35 @@ func TestFilesInClosedFolders(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What the hub is told of a file: the links that lead to it, the names beside it that the policy withholds, and where it is kept what was made.
+func TestWhatTheHubKnowsOfAFile(t *testing.T) {
+	h, home := confinedMachine(t)
+	at := func(p string) string { return filepath.Join(home, p) }
+	for _, file := range []string{"many/shop.db", "many/keep.db", "other/keep.db"} {
+		putFile(t, at(file), "")
+		if err := os.Chmod(at(file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	relink(t, at("many/shop.db"), at("other/link.db"))
+	relink(t, at("other/link.db"), at("shop.db"))
+	h.Host = h.WithKernel(sandbox.Kernel{ABI: 7, Filters: true, Drops: true}).ForRoots(nil, at("many/keep.db"), at("other/keep.db"))
+	c := planOf(t, h, served(home, "--db", at("shop.db")))
+	if len(c.Profile.Files) != 1 {
+		t.Fatalf("%+v", c.Profile.Files)
+	}
+	f := c.Profile.Files[0]
+	if f.Path() != at("many/shop.db") || !slices.Equal(f.Links, []string{"link.db"}) || !slices.Equal(f.Never, []string{"keep.db"}) || f.Made == nil || f.Made.File == nil {
+		t.Errorf("%+v", f)
+	}
+	h.Host = h.Forgetful()
+	if c = planOf(t, h, served(home, "--db", at("shop.db"))); len(c.Profile.Files) != 1 || c.Profile.Files[0].Made == nil {
+		t.Errorf("without a memory: %+v", c.Profile.Files)
+	}
+	if c = planOf(t, h, served(home, "--db", at("many/keep.db"))); len(c.Profile.Files) != 0 {
+		t.Errorf("what is withheld is opened: %+v", c.Profile.Files)
 	}
 }

@@ -3,7 +3,10 @@
 package confinement
 
 import (
+	"io/fs"
+	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -21,3 +24,29 @@ func TestAPipeIsNoScript(t *testing.T) {
 		t.Errorf("%q", words)
 	}
 }
+
+// A file whose owner is not known, or is another user, is not ours.
+func TestWhoseAFileIs(t *testing.T) {
+	t.Parallel()
+	fi, err := os.Stat(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	us := uint32(os.Geteuid())
+	for _, tc := range []struct {
+		fi   fs.FileInfo
+		want bool
+	}{{fi, true}, {owned{fi, &syscall.Stat_t{Uid: us}}, true}, {owned{fi, &syscall.Stat_t{Uid: us + 1}}, false}, {owned{fi, nil}, false}} {
+		if got := isOwn(tc.fi); got != tc.want {
+			t.Errorf("%+v: %t", tc.fi.Sys(), got)
+		}
+	}
+}
+
+// owned is a file with another owner.
+type owned struct {
+	fs.FileInfo
+	sys any
+}
+
+func (o owned) Sys() any { return o.sys }

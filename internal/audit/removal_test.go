@@ -1,0 +1,108 @@
+package audit_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"mcphub/internal/audit"
+	"mcphub/internal/audit/trail"
+)
+
+// The file that a log was written to last is removed only if the log has ended at the line that was read. What goes is stated first, and the
+// rest is proved.
+func TestTheLastFileIsRemovedOnceItsLogHasEnded(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		killed bool // the process of the log is gone, and has not closed it
+		next   bool // the next one has
+		lock   bool // a process has the log
+		missed uint64
+		gone   bool
+	}{
+		"it was closed":           {gone: true},
+		"the next one closed it":  {killed: true, next: true, gone: true},
+		"a process has taken it":  {lock: true},
+		"it is longer than read":  {missed: 1},
+		"nobody has closed it":    {killed: true},
+		"nobody has closed it up": {killed: true, lock: true},
+	} {
+		dir := t.TempDir()
+		l, err := audit.Open(audit.Options{Dir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.Append(context.Background(), sample(1)); err != nil {
+			t.Fatal(err)
+		}
+		end := l.CloseNow
+		if tc.killed {
+			end = l.Release
+		}
+		if err := end(); err != nil {
+			t.Fatal(err)
+		}
+		lock := filepath.Join(dir, l.ID()+audit.LockEnding)
+		r := oldest(t, l)
+		switch {
+		case tc.next:
+			_, stop := running(t, audit.Options{Dir: dir})
+			stop()
+		case tc.lock:
+			err = os.WriteFile(lock, nil, 0o600)
+		case tc.killed:
+			err = os.Remove(lock)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.To -= tc.missed
+		err = audit.RemoveFile(dir, r)
+		if _, e := os.Lstat(l.Path()); os.IsNotExist(e) != tc.gone || (err == nil) != tc.gone {
+			t.Errorf("%s: %v, %v", name, err, e)
+		}
+		if tc.gone {
+			whole(t, dir)
+			if err := audit.RemoveFile(dir, r); err != nil {
+				t.Errorf("%s: what is removed already: %v", name, err)
+			}
+		}
+	}
+}
+
+// oldest returns which lines the only file of a log holds.
+func oldest(t *testing.T, l *audit.Log) *audit.Removal {
+	t.Helper()
+	r := &audit.Removal{Log: l.ID(), Path: l.Path()}
+	err := trail.Read(filepath.Dir(l.Path()), func(e trail.Event) bool {
+		if r.From == 0 {
+			r.From, r.First = e.Number, e.Hash
+		}
+		r.To, r.Last = e.Number, e.Hash
+		return true
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// The files that a process writes to, or that the next short run goes on with, stay.
+func TestHowManyFilesMayGo(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	shared := shortRun(t, dir, 1)
+	l, stop := running(t, audit.Options{Dir: dir})
+	for files, want := range []int{0, 0, 0, 1, 2} {
+		if got := audit.Removable(dir, l.ID(), files); got != want {
+			t.Errorf("%d files of a process that runs: %d, want %d", files, got, want)
+		}
+	}
+	stop()
+	for id, want := range map[string]int{l.ID(): 3, shared: 2, "no id": 2} {
+		if got := audit.Removable(dir, id, 3); got != want {
+			t.Errorf("%s: %d, want %d", id, got, want)
+		}
+	}
+}
