@@ -24,7 +24,7 @@ func (s *Supervisor) Inspect(specs []spec.Spec) InspectedPaths {
 		if _, twice := seen[one.Entry()]; twice || one.URL != "" {
 			continue
 		}
-		prog := one.Program().ReadOnce()
+		prog := one.Program().ReadOnce(machine.Real)
 		seen[one.Entry()] = machine.ExecutedBy(prog)
 		if one.Sandbox.Confines() {
 			machine.WithClientEnv(one.Environ, one.Dir).RememberLinks(prog)

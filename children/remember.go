@@ -72,22 +72,16 @@ func (c *common) narrowDigest(digest string, s spec.Spec, at sights) string {
 // principal without capabilities. That is a guess if they have capabilities: some servers offer more tools to a
 // client that can be asked. A child may offer each principal something else, so no one gets a guess from the list
 // of another. seen is the digest of the Spec with what can be seen.
-func (c *common) recallOffer(s spec.Spec, k spec.Key, at sights) (o *offers.Offer, seen string, guess bool) {
-	return c.recallDigest(c.offerDigest(s, k), s, k, at)
-}
-
-// recallDigest works like recallOffer for who has the digest of the Spec.
-func (c *common) recallDigest(digest string, s spec.Spec, k spec.Key, at sights) (o *offers.Offer, seen string, guess bool) {
-	seen = c.narrowDigest(digest, s, at)
+func (c *common) recallOffer(seen string, s spec.Spec, k spec.Key, at sights) (o *offers.Offer, guess bool) {
 	if o := c.memory.Recall(s.Name, seen); o != nil {
-		return o, seen, false
+		return o, false
 	}
 	plain, ok := c.plainDigest(s, k)
 	if !ok {
-		return nil, seen, false
+		return nil, false
 	}
 	o = c.memory.Recall(s.Name, c.narrowDigest(plain, s, at))
-	return o, seen, o != nil && !bytes.Equal(s.Capabilities(nil), s.Capabilities(c.clientProfile(k).Capabilities))
+	return o, o != nil && !bytes.Equal(s.Capabilities(nil), s.Capabilities(c.clientProfile(k).Capabilities))
 }
 
 // recallManner returns how a child of this Spec was spoken to last by the clients of this Key; nil if that is not known.
@@ -128,14 +122,14 @@ func (c *child) publishRecalled(w want) {
 		return
 	}
 	c.history.recalled, c.history.recalledFor = true, w.Gen
-	digest := c.common.offerDigest(c.spec, c.key)
-	seen := c.common.narrowDigest(digest, c.spec, c.visibleSights(w))
+	seen := c.common.narrowDigest(c.common.offerDigest(c.spec, c.key), c.spec, c.visibleSights(w))
 	if c.history.greeted && c.history.offered == seen && (seen != "" || c.spec.SeesNoProject()) {
 		return
 	}
 	c.history.greeted, c.history.listed = false, false
 	had := c.offer
-	c.offer, c.history.offered, c.history.guess = c.common.recallDigest(digest, c.spec, c.key, c.visibleSights(w))
+	c.history.offered = seen
+	c.offer, c.history.guess = c.common.recallOffer(seen, c.spec, c.key, c.visibleSights(w))
 	state := c.view.Load().status.State
 	switch {
 	case c.startsLazily() && (state == Configured || state == Waiting):

@@ -411,6 +411,8 @@ func (s *Supervisor) Manner(k spec.Key) *offers.Offer {
 
 // RecallAs works like Recall for an entry that is not configured yet, or is configured differently.
 func (b BoundedSupervisor) RecallAs(spec spec.Spec, k spec.Key, roots []guard.Root) *offers.Offer {
-	o, _, _ := b.s.common.recallOffer(spec.WithDefaults(), k, sights{roots, b.boundary, b.whose})
+	spec = spec.WithDefaults()
+	at := sights{roots, b.boundary, b.whose}
+	o, _ := b.s.common.recallOffer(b.s.common.narrowDigest(b.s.common.offerDigest(spec, k), spec, at), spec, k, at)
 	return o
 }

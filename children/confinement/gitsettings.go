@@ -158,7 +158,7 @@ func (c *gitCopy) readFile(path string) (copied string) {
 	var out []byte
 	lines, _, _ := gitconfig.Parse(text) // those before what it cannot read
 	for _, line := range lines {
-		if line.HoldsCredential() {
+		if secret != "" && line.HoldsCredential() { // else none does
 			continue
 		}
 		if line.Key == "path" && (line.Section == "include" || line.Section == "includeif") {

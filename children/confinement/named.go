@@ -317,13 +317,13 @@ func (h Host) isReachable(dir string) bool {
 }
 
 // temporaryFolders returns the folders that everybody shares.
-func temporaryFolders() []string {
-	return []string{os.TempDir(), sandbox.RealPath(os.TempDir()), "/tmp", "/var/tmp"}
+func (h Host) temporaryFolders() []string {
+	return []string{os.TempDir(), h.Real(os.TempDir()), "/tmp", "/var/tmp"}
 }
 
 // neverReason returns why a path is not opened, whatever it is for; "" if it may be.
 func (n *naming) neverReason(path string, w *way) string {
-	if underAny(path, temporaryFolders()) && !slices.Contains(temporaryFolders(), path) && !n.isUsers(path) {
+	if shared := n.h.temporaryFolders(); underAny(path, shared) && !slices.Contains(shared, path) && !n.isUsers(path) {
 		return "another user has it"
 	}
 	r := n.h.reservedPlaces(n.places)

@@ -37,13 +37,14 @@ func (n *needs) needsOf(home string) []need {
 		return n.list
 	}
 	n.list, n.home, n.at = nil, home, time.Now()
+	looks := sandbox.NewLstatCache() // most of them lie in the same folders
 	for _, base := range sandbox.Base() {
 		for _, path := range base.PathsIn(home) {
 			use := toOpen
 			if sandbox.IsFile(path, home) {
 				use = asFile
 			}
-			n.list = append(n.list, need{wayIn(nil, path), base.Access, use, home != "" && sandbox.Contains(home, path)})
+			n.list = append(n.list, need{wayIn(looks, path), base.Access, use, home != "" && sandbox.Contains(home, path)})
 		}
 	}
 	return n.list

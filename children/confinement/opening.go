@@ -142,9 +142,10 @@ func (o *opening) compareWithBoundary() {
 
 // openBase opens what every program needs, see [needs].
 func (o *opening) openBase() {
+	git := append(gitFiles(o.h.home), o.h.git)
 	for _, n := range o.h.needs.needsOf(o.h.home) {
 		w := n.way
-		if w.path == o.h.git || slices.Contains(gitFiles(o.h.home), w.path) {
+		if slices.Contains(git, w.path) {
 			continue // see openGit
 		}
 		if !onlySystem(w.hops) {

@@ -67,7 +67,7 @@ func (l Launch) SamePlace(o Launch) bool {
 // the operator or the person at the client can do.
 func Plan(prog program.Program, roots []guard.Root, h Machine) (Launch, error) {
 	h.Host = h.WithLookupCache().WithRoots(roots)
-	prog = prog.ReadOnce()
+	prog = prog.ReadOnce(h.Real)
 	dirs := rootsmgr.Directories(roots)
 	if prog.TakesDirectories() {
 		roots = dirs

@@ -137,7 +137,7 @@ func (d *descendants) killAll() {
 }
 
 // forgetLeader lets go of the leader's id. It has been waited for.
-func (d *descendants) forgetLeader() { reaper.forgetProcess(d.leader.PID) }
+func (d *descendants) forgetLeader() { reaper.forgetProcess(d.leader) }
 
 // tableReader reads the process table for all who need it at the same time: many
 // children stop at once.

@@ -32,9 +32,11 @@ type processReaper struct {
 	own      map[int]string // started here and not yet waited for: process id to mark
 	adopting bool           // all others are inherited
 	ending   int            // how many families are just being ended: see proctree.Family
+	// gone are the processes that left own while a family is being ended. A table that was read before still has them.
+	gone map[proctree.Process]bool
 }
 
-var reaper = &processReaper{own: map[int]string{}, dead: make(chan struct{}, 1)}
+var reaper = &processReaper{own: map[int]string{}, gone: map[proctree.Process]bool{}, dead: make(chan struct{}, 1)}
 
 // endFamily ends a family within reapGrace. No one is waited for meanwhile.
 func (r *processReaper) endFamily(members func(t *proctree.Table) []proctree.Process) ([]proctree.Process, error) {
@@ -45,6 +47,7 @@ func (r *processReaper) endFamily(members func(t *proctree.Table) []proctree.Pro
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if r.ending--; r.ending == 0 {
+			clear(r.gone)
 			worker.Signal(r.dead)
 		}
 	}()
@@ -69,10 +72,13 @@ func (r *processReaper) startProcess(cmd *exec.Cmd, fork func() error, mark stri
 	return nil
 }
 
-func (r *processReaper) forgetProcess(pid int) {
+func (r *processReaper) forgetProcess(p proctree.Process) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.own, pid)
+	delete(r.own, p.PID)
+	if r.ending > 0 {
+		r.gone[p.Identity()] = true
+	}
 }
 
 // inheritedIn returns the children in t that were not started here, and what was
@@ -91,7 +97,7 @@ func (r *processReaper) inheritedIn(t *proctree.Table) (all []proctree.Process, 
 		return nil, own
 	}
 	for _, p := range t.Children(os.Getpid()) {
-		if _, mine := own[p.PID]; !mine {
+		if _, mine := own[p.PID]; !mine && !r.gone[p.Identity()] {
 			all = append(all, p)
 		}
 	}

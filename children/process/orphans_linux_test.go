@@ -87,6 +87,33 @@ func TestMayHide(t *testing.T) {
 	}
 }
 
+// TestForgottenInATable: a leader that was waited for while families are ended is no orphan in a table from before. Each other family would read
+// its environment and look at all processes once more.
+func TestForgottenInATable(t *testing.T) {
+	cmd := exec.Command("/bin/cat")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	leader, err := proctree.Find(cmd.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := proctree.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // its stdin is empty
+	for ending, want := range []int{1, 0} {
+		r := &processReaper{own: map[int]string{leader.PID: "a mark"}, gone: map[proctree.Process]bool{}, adopting: true, ending: ending}
+		before, _ := r.inheritedIn(table)
+		r.forgetProcess(leader)
+		after, _ := r.inheritedIn(table)
+		if len(after)-len(before) != want {
+			t.Errorf("%d families are ended: %v is inherited, and before %v", ending, after, before)
+		}
+	}
+}
+
 // Many who need the table at once share a look at it, and none is given one
 // from before it asked.
 func TestLooksAreShared(t *testing.T) {

@@ -21,10 +21,10 @@ type lineMemo struct {
 }
 
 // ReadOnce returns the program with its command line read and its links followed as the disk is at this moment. What asks the
-// returned program does not look at the disk again, unless the command line is another one by then.
-func (prog Program) ReadOnce() Program {
-	prog.memo = nil
-	line, serves := prog.servedLine()
+// returned program does not look at the disk again, unless the command line is another one by then. Nor does ReadOnce itself.
+// realPath returns a path without links, as [sandbox.RealPath] does.
+func (prog Program) ReadOnce(realPath func(path string) string) Program {
+	line, serves := prog.readServed(realPath)
 	prog.memo = &lineMemo{prog.Command, prog.Args, line, serves}
 	return prog
 }
@@ -32,13 +32,17 @@ func (prog Program) ReadOnce() Program {
 // servedLine returns what the command line starts, if that is a server whose plain arguments are the directories that it
 // serves. A server in a container has other paths.
 func (prog Program) servedLine() (line commandline.Started, ok bool) {
+	return prog.readServed(sandbox.RealPath)
+}
+
+func (prog Program) readServed(realPath func(path string) string) (line commandline.Started, ok bool) {
 	if m := prog.memo; m != nil && m.command == prog.Command && slices.Equal(m.args, prog.Args) {
 		return m.line, m.serves
 	}
 	line = commandline.ReadLine(prog.Command, prog.Args)
 	for _, name := range line.Names {
 		if filepath.IsAbs(name.Text) {
-			if real := sandbox.RealPath(name.Text); commandline.PackageOf(real) != "" {
+			if real := realPath(name.Text); commandline.PackageOf(real) != "" {
 				name.Text = real // another package may have a program of that name
 			}
 		}

@@ -73,6 +73,7 @@ const maxHops = 40
 type LstatCache struct {
 	made  time.Time
 	seen  memo.Looks[look]
+	hops  memo.Looks[[]string]
 	dirs  memo.Looks[bool]
 	reals memo.Looks[string]
 
@@ -153,6 +154,13 @@ func (l *LstatCache) Real(path string) (real string, ok bool) {
 // Hops returns the spellings of a path on the way to its target: itself, and itself with
 // one link after the other replaced by what it says.
 func (l *LstatCache) Hops(path string) []string {
+	if l == nil {
+		return l.findHops(path)
+	}
+	return l.hops.Get(path, func() []string { return l.findHops(path) })
+}
+
+func (l *LstatCache) findHops(path string) []string {
 	all := []string{filepath.Clean(path)}
 	for len(all) <= maxHops {
 		next, ok := l.replaceLink(all[len(all)-1])
@@ -161,7 +169,7 @@ func (l *LstatCache) Hops(path string) []string {
 		}
 		all = append(all, next)
 	}
-	return all
+	return slices.Clip(all) // plans share it
 }
 
 // replaceLink replaces the first link of a clean path.

@@ -174,7 +174,7 @@ func TestMemoryIsGivenBackWhenLittleIsDone(t *testing.T) {
 
 // maxMore are the most system calls for one more server that starts with others, by the hub and by the server. What all confined servers
 // open is looked at once for all, and opened once.
-var maxMore = map[string]int{"newfstatat": 110, "openat2": 25, "landlock_add_rule": 60, "all looks": 220}
+var maxMore = map[string]int{"newfstatat": 100, "openat2": 25, "landlock_add_rule": 60, "all looks": 200}
 
 // TestSystemCallsOfAStart: until the tools are listed nothing waits for the disk, and nothing is written down of what servers
 // offer, which is a hint. One more server costs a bounded number of looks.

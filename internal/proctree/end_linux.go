@@ -122,7 +122,7 @@ func (f Family) End(atMost time.Duration) (left []Process, err error) {
 		for _, p := range f.Members(t) {
 			if !p.Ended() {
 				left = append(left, p)
-				over = over && foreign[identityOf(p)]
+				over = over && foreign[p.Identity()]
 			}
 		}
 		if over || !time.Now().Before(deadline) {
@@ -143,7 +143,7 @@ func (f Family) freezeAll(foreign map[Process]bool, deadline time.Time) (stopped
 		}
 		news := false
 		for _, p := range f.Members(t) {
-			n := identityOf(p)
+			n := p.Identity()
 			if seen[n] || foreign[n] {
 				continue
 			}
@@ -162,8 +162,8 @@ func (f Family) freezeAll(foreign map[Process]bool, deadline time.Time) (stopped
 	}
 }
 
-// identityOf returns what identifies a process from one table to the next.
-func identityOf(p Process) Process { return Process{PID: p.PID, Start: p.Start} }
+// Identity returns what identifies a process from one table to the next.
+func (p Process) Identity() Process { return Process{PID: p.PID, Start: p.Start} }
 
 // EndAll ends everybody below this process and waits for those who become its
 // children, at most that long. It must be a [Subreaper], or those who lost

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/go-viper/mapstructure/v2"
+	layers "github.com/knadh/koanf/maps"
 	"github.com/knadh/koanf/providers/confmap"
 	"github.com/knadh/koanf/providers/rawbytes"
 	"github.com/knadh/koanf/v2"
@@ -145,31 +146,38 @@ func WithoutFile(env func(string) (string, bool), above ...Setting) (*File, []Pr
 	return f, problems, err
 }
 
-// parser is the koanf.Parser of JSON with comments. Its map holds sound values
-// only, in our spelling, each already of the type that File wants.
+// parser reads JSON with comments.
 type parser struct {
 	checker
 	above []Setting
 	tree  *jsonc.Node
 }
 
-var errUnusable = errors.New("unusable")
+// values are those of a text that was read. They are the koanf.Parser of that text.
+type values map[string]any
 
 // Unmarshal implements koanf.Parser.
-func (p *parser) Unmarshal([]byte) (map[string]any, error) {
+func (v values) Unmarshal([]byte) (map[string]any, error) { return v, nil }
+
+// Marshal implements koanf.Parser; nothing here writes a configuration.
+func (v values) Marshal(m map[string]any) ([]byte, error) { return json.MarshalIndent(m, "", "  ") }
+
+// readText returns the sound values of the text, in our spelling, each already of the type that File wants.
+// ok is false if the text cannot be used.
+func (p *parser) readText() (out values, ok bool) {
 	raw, bad := p.src.Parse()
 	if bad != nil {
 		p.problems, p.fatal = append(p.problems, *problemAt(p.src, bad.Off, bad.Text, bad.Hint)), true
-		return nil, errUnusable
+		return nil, false
 	}
 	if raw.Kind != '{' {
 		p.reportError(nil, raw.Off, "found "+raw.What()+", want an object", `the least there can be is {"mcpServers": {}}`)
-		return nil, errUnusable
+		return nil, false
 	}
 	p.tree = p.gatherEntries(raw)
 	p.reportDuplicates(nil, raw)
 	p.tree = p.overlaySettings(p.tree)
-	out := map[string]any{}
+	out = values{}
 	for _, m := range p.tree.Members {
 		switch k := keys.Table.Find(m.Name); {
 		case out[m.Name] != nil:
@@ -183,7 +191,7 @@ func (p *parser) Unmarshal([]byte) (map[string]any, error) {
 			}
 		}
 	}
-	return out, nil
+	return out, true
 }
 
 // readServers works like checkValue for mcpServers: one bad entry is one bad entry.
@@ -202,32 +210,34 @@ func (p *parser) readServers(box *jsonc.Node) map[string]any {
 	return out
 }
 
-// Marshal implements koanf.Parser; nothing here writes a configuration.
-func (p *parser) Marshal(m map[string]any) ([]byte, error) { return json.MarshalIndent(m, "", "  ") }
-
 // loadFile loads the text over the defaults and fills a File.
 func (p *parser) loadFile() (*File, error) {
-	conf := koanf.Conf{Delim: delimiter}
-	given := koanf.NewWithConf(conf)
-	if err := given.Load(rawbytes.Provider(p.src.Data), p); err != nil {
-		if errors.Is(err, errUnusable) {
-			err = nil
-		}
-		return nil, err
+	given, ok := p.readText()
+	if !ok {
+		return nil, nil
 	}
-	k := koanf.NewWithConf(conf)
+	k := koanf.NewWithConf(koanf.Conf{Delim: delimiter})
 	if err := k.Load(confmap.Provider(defaultLayer(p.tree.Get("mcpServers")), ""), nil); err != nil {
 		return nil, err
 	}
-	if err := k.Merge(given); err != nil {
+	var whole map[string]any // koanf gives no one its map without a copy of it, which takes longer than all else if there are many rules
+	merge := koanf.WithMergeFunc(func(given, below map[string]any) error {
+		layers.Merge(given, below)
+		whole = below
+		return nil
+	})
+	if err := k.Load(rawbytes.Provider(p.src.Data), given, merge); err != nil {
 		return nil, err
 	}
 	var into struct {
 		File    `koanf:",squash"`
 		Servers map[string]*Server `koanf:"mcpServers"`
 	}
-	strict := &mapstructure.DecoderConfig{Result: &into, ErrorUnused: true, TagName: "koanf"}
-	if err := k.UnmarshalWithConf("", &into, koanf.UnmarshalConf{DecoderConfig: strict}); err != nil {
+	strict, err := mapstructure.NewDecoder(&mapstructure.DecoderConfig{Result: &into, ErrorUnused: true, TagName: "koanf"})
+	if err != nil {
+		return nil, err
+	}
+	if err := strict.Decode(whole); err != nil {
 		return nil, fmt.Errorf("the table and the types of hub.json disagree: %w", err)
 	}
 	f := &into.File
