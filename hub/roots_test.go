@@ -80,6 +80,7 @@ func TestRootIsNotFollowedOut(t *testing.T) {
 				roots = []string{dir + "/p", gen}
 			}
 			cfg := testConfig(t, scripted("kid", childtest.Script{AskRoots: true}))
+			cfg.Launcher = childtest.Pipes{}
 			if tc.policy != nil {
 				cfg = under(t, cfg, tc.policy(dir+"/p"))
 			}
@@ -128,6 +129,7 @@ func TestRootIsNotFollowedOutOfAGrant(t *testing.T) {
 	for _, granted := range []bool{true, false} {
 		dir := rootstest.Tree(t, "p/gen/", "p/other", "q/", "out/secret")
 		cfg := testConfig(t, scripted("kid", childtest.Script{AskRoots: true}))
+		cfg.Launcher = childtest.Pipes{}
 		cfg = under(t, cfg, policy.Policy{Rules: []policy.Rule{{Name: "ask", Then: policy.Escalate, Paths: &policy.PathRule{Outside: true}}}})
 		c := connect(t, runHub(t, cfg), dir+"/q")
 		answers := []string{no, yes}
@@ -156,6 +158,7 @@ func TestRootIsNotFollowedOutOfAGrant(t *testing.T) {
 func TestPolicyDirectoryIsNotFollowed(t *testing.T) {
 	dir := rootstest.Tree(t, "p/docs/", "out/secret")
 	cfg := testConfig(t, scripted("kid", childtest.Script{AskRoots: true}))
+	cfg.Launcher = childtest.Pipes{}
 	cfg = under(t, cfg, policy.Policy{Rules: []policy.Rule{{Name: "docs", Then: policy.Allow, Paths: &policy.PathRule{Within: dir + "/p/docs"}}}})
 	c := connect(t, runHub(t, cfg), dir+"/p")
 	c.handshake(declared)
@@ -194,6 +197,7 @@ func TestLateRoot(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := rootstest.Tree(t, "p/")
 			cfg := testConfig(t, scripted("kid", childtest.Script{AskRoots: true}))
+			cfg.Launcher = childtest.Pipes{}
 			for _, f := range tc.fallback {
 				cfg.Fallback.Origin = rootsmgr.OriginFlag
 				cfg.Fallback.Entries = append(cfg.Fallback.Entries, rootsmgr.SettingEntry(guard.OS{}, f, dir))
@@ -290,6 +294,7 @@ func TestTextsWithoutRoots(t *testing.T) {
 			needy := scripted("needy", childtest.Script{})
 			needy.Args = append(slices.Clone(needy.Args), "${root}")
 			cfg := testConfig(t, scripted("kid", childtest.Script{AskRoots: true}), needy)
+			cfg.Launcher = childtest.Pipes{}
 			cfg.Roots.When = tc.when
 			c := connect(t, runHub(t, cfg))
 			c.roots = []byte(tc.answer)
