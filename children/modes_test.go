@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -230,24 +229,6 @@ func TestLists(t *testing.T) {
 	<-s.Settled(one)
 	if st := statusOf(t, s, "kid"); !strings.Contains(st.Err, "this page is lost") {
 		t.Errorf("no list at all: %+v", st)
-	}
-}
-
-func TestListChangedIsFollowed(t *testing.T) {
-	t.Parallel()
-	s, w := startOne(t, childtest.Spec("kid", childtest.Script{}))
-	l := acquire(t, s, one)
-	var wg sync.WaitGroup
-	for i := range 20 {
-		wg.Go(func() { _, _ = callErr(t.Context(), l, "change", fmt.Sprintf(`{"name":"later%d"}`, i)) })
-	}
-	wg.Wait()
-	w.until(t, "all tools are on offer", func() bool { o := w.offers[one.String()]; return o != nil && len(o.Entries[offers.Tools]) == 30 })
-	if o := acquire(t, s, one).Offer(); len(o.Entries[offers.Tools]) != 30 {
-		t.Errorf("a new lease sees %d tools", len(o.Entries[offers.Tools]))
-	}
-	if len(l.Offer().Entries[offers.Tools]) != 10 {
-		t.Error("an offer must never change")
 	}
 }
 

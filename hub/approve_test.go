@@ -19,7 +19,6 @@ import (
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
 	"mcphub/rootsmgr/guard"
-	"mcphub/rootsmgr/platform"
 	"mcphub/validate"
 	"mcphub/validate/access"
 	"mcphub/validate/declare"
@@ -225,39 +224,4 @@ func (c *testClient) grants(t testing.TB) []approval.GrantReport {
 		return true
 	})
 	return list
-}
-
-// The three flows of the first seed: what a rule opens for reading is not
-// written; what is asked about is read once it was allowed; what was declined
-// never reaches the child.
-func TestApprovalFlows(t *testing.T) {
-	approving(t, nil, func(a *askedHub) {
-		p := saying(yes)
-		c, _ := a.client(p)
-		a.passes(c, "kid__echo", reading(a.at("open", "o.txt"))) // the control
-		a.refused(c, "kid__echo", writing(a.at("open", "o.txt")), "rule-deny")
-		a.asks(p, 0)
-		a.passes(c, "kid__echo", reading(a.at("data", "one", "1.txt")))
-		a.asks(p, 1)
-		want := []approval.GrantReport{{URI: platform.Host().FormatURI(a.at("data", "one")), Server: "kid", Lifetime: "session", Roles: []string{"read"}, Served: true}}
-		if got := c.grants(t); len(got) != 1 || fmt.Sprint(got) != fmt.Sprint(want) {
-			t.Errorf("grants %+v, want %+v", got, want)
-		}
-		if msg, _ := text(c.raw("tools/call", toolCall("kid__roots", `{}`))); !strings.Contains(msg, a.at("data", "one")) {
-			t.Errorf("the child has the roots %s", msg)
-		}
-		a.passes(c, "kid__echo", reading(a.at("data", "one", "1.txt")))
-		a.asks(p, 1) // a grant is asked for once
-
-		said := saying(no)
-		d, _ := a.client(said)
-		a.refused(d, "kid__echo", reading(a.at("data", "one", "1.txt")), "the person said no") // and it is the other session's alone
-		a.asks(said, 1)
-		if got := d.grants(t); len(got) != 0 {
-			t.Errorf("grants after a no: %+v", got)
-		}
-		if msg, _ := text(d.raw("tools/call", toolCall("kid__roots", `{}`))); strings.Contains(msg, "data") {
-			t.Errorf("the child has the roots %s", msg)
-		}
-	})
 }

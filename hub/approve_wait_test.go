@@ -7,7 +7,6 @@ import (
 	"io"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"mcphub/children/childtest"
 	"mcphub/children/spec"
@@ -49,26 +48,6 @@ func silent() (p *person, letGo func(answer string)) {
 		}
 	}
 	return p, func(answer string) { answers <- answer }
-}
-
-func TestAClientThatGoesWhileItIsAsked(t *testing.T) {
-	approving(t, nil, func(a *askedHub) {
-		p, _ := silent()
-		c, leave := a.client(p)
-		answer := a.begin(a.Context(), c, "kid__echo", tagged("gone", reading(a.at("data", "one", "1.txt"))))
-		<-p.seen
-		leave()
-		<-answer
-		synctest.Wait()
-		if a.s.who("gone") != nil {
-			t.Error("the child got the call")
-		}
-		// Another session is not affected, and has none of it.
-		q := saying(yes)
-		d, _ := a.client(q)
-		a.passes(d, "kid__echo", reading(a.at("data", "one", "1.txt")))
-		a.asks(q, 1)
-	})
 }
 
 func TestAGrantEndsWithItsSession(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"mcphub/children/childtest"
 	"mcphub/children/spec"
@@ -75,43 +74,6 @@ func TestChildIsShownWhatItsClientCanDo(t *testing.T) {
 	})
 }
 
-func TestQuestionsOfAChildReachItsClientAndComeBack(t *testing.T) {
-	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Asks: true})}, func(t *testing.T, h *Hub, _ *stage) {
-		c, _ := enter(t, h)
-		var mu sync.Mutex
-		got := map[string]string{}
-		c.asks = func(_ context.Context, _ *testClient, m *jsonrpc.Message) jsonrpc.Answer {
-			mu.Lock()
-			defer mu.Unlock()
-			got[m.Method] = string(m.Params)
-			if strings.Contains(string(m.Params), "fail") {
-				return jsonrpc.Answer{Error: []byte(`{"code":-42,"message":"no","data":{"n":12345678901234567890,"z":1.0}}`)}
-			}
-			return jsonrpc.ResultAnswer([]byte(`{"model":"m","n":12345678901234567890,"z":1.0,"a":0}`))
-		}
-		c.handshake(everything)
-		for _, q := range []struct{ method, params string }{
-			{"sampling/createMessage", `{"z":1.0,"temperature":0,"tools":[],"n":12345678901234567890}`},
-			{"elicitation/create", `{"message":"?","requestedSchema":{"z":{},"a":{}}}`},
-			{"elicitation/create", `{"mode":"url","elicitationId":"e","url":"https://example.org"}`},
-			{"odd/question", `{"z":1.0}`},
-		} {
-			for _, id := range []string{"", `,"id":12345678901234567890`, `,"id":"q 1"`} {
-				answer := answerOf(c.raw("tools/call", asking("kid", q.method, q.params, id)))
-				if want := `{"model":"m","n":12345678901234567890,"z":1.0,"a":0}`; answer != want {
-					t.Errorf("%s: answered %s", q.method, answer)
-				}
-			}
-			if got[q.method] != q.params {
-				t.Errorf("%s: the client got %s, want %s", q.method, got[q.method], q.params)
-			}
-		}
-		if answer := answerOf(c.raw("tools/call", asking("kid", "elicitation/create", `{"message":"fail"}`))); answer != `{"error":{"code":-42,"message":"no","data":{"n":12345678901234567890,"z":1.0}}}` {
-			t.Errorf("an error came back as %s", answer)
-		}
-	})
-}
-
 func TestQuestionsThatAClientCannotAnswerAreRefused(t *testing.T) {
 	shared := played("all", spec.ShareAll, childtest.Script{Asks: true})
 	specs := []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Asks: true}), shared}
@@ -142,28 +104,6 @@ func TestQuestionsThatAClientCannotAnswerAreRefused(t *testing.T) {
 				t.Errorf("%+v: %s", test, answer)
 			}
 			leave()
-		}
-	})
-}
-
-// TestAQuestionMayTakeAsLongAsItTakes: no time of the hub's own ends it, and
-// the call that waits for it does not time out either.
-func TestAQuestionMayTakeAsLongAsItTakes(t *testing.T) {
-	child := played("kid", spec.ShareSession, childtest.Script{Asks: true})
-	child.CallTimeout = time.Minute
-	play(t, []spec.Spec{child}, func(t *testing.T, h *Hub, _ *stage) {
-		c, _ := enter(t, h)
-		c.asks = func(context.Context, *testClient, *jsonrpc.Message) jsonrpc.Answer {
-			time.Sleep(time.Hour)
-			return jsonrpc.ResultAnswer([]byte(`{"action":"accept"}`))
-		}
-		c.handshake(everything)
-		if got := answerOf(c.raw("tools/call", asking("kid", "elicitation/create", `{}`))); got != `{"action":"accept"}` {
-			t.Errorf("answered %s", got)
-		}
-		began := time.Now()
-		if msg, bad := text(c.raw("tools/call", toolCall("kid__sleep", `{}`))); !bad || time.Since(began) != time.Minute {
-			t.Errorf("the control, a call that is silent: %s after %s", msg, time.Since(began))
 		}
 	})
 }
@@ -225,29 +165,6 @@ func TestQuestionsAreCancelledBothWays(t *testing.T) {
 	})
 }
 
-// TestAQuestionOutlivesTheAnswerOfItsCall: only the end of a call that was given
-// up ends its question.
-func TestAQuestionOutlivesTheAnswerOfItsCall(t *testing.T) {
-	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Asks: true})}, func(t *testing.T, h *Hub, _ *stage) {
-		c, _ := enter(t, h)
-		c.asks = func(ctx context.Context, _ *testClient, _ *jsonrpc.Message) jsonrpc.Answer {
-			select {
-			case <-time.After(time.Minute):
-				return jsonrpc.ResultAnswer([]byte(`{"ok":true}`))
-			case <-ctx.Done():
-				t.Errorf("it ended: %v", context.Cause(ctx))
-				return jsonrpc.Answer{}
-			}
-		}
-		c.handshake(everything)
-		c.raw("tools/call", asking("kid", "elicitation/create", `{}`, `,"later":true`))
-		time.Sleep(2 * time.Minute)
-		if got := c.noticed("kid", "answer"); len(got) != 1 || got[0] != `{"ok":true}` {
-			t.Errorf("the child was answered %q", got)
-		}
-	})
-}
-
 func TestProgressOfTheClientReachesTheChildThatAsked(t *testing.T) {
 	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Asks: true})}, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enter(t, h)
@@ -271,37 +188,6 @@ func TestProgressOfTheClientReachesTheChildThatAsked(t *testing.T) {
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("the child was told %q", got)
-		}
-	})
-}
-
-func TestAFloodOfQuestionsIsBounded(t *testing.T) {
-	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Asks: true})}, func(t *testing.T, h *Hub, _ *stage) {
-		c, _ := enter(t, h)
-		free := make(chan struct{})
-		c.asks = func(context.Context, *testClient, *jsonrpc.Message) jsonrpc.Answer {
-			<-free
-			return jsonrpc.ResultAnswer([]byte(`{"ok":true}`))
-		}
-		c.handshake(everything)
-		const maxAskedEach = 64
-		const calls = maxAskedEach + 24
-		answers := make(chan string, calls)
-		var wg sync.WaitGroup
-		for range calls {
-			wg.Go(func() { answers <- answerOf(c.raw("tools/call", asking("kid", "elicitation/create", `{}`))) })
-		}
-		for range calls - maxAskedEach {
-			if a := <-answers; !strings.Contains(a, "busy") {
-				t.Errorf("answered %s", a)
-			}
-		}
-		close(free)
-		wg.Wait()
-		for range maxAskedEach {
-			if a := <-answers; a != `{"ok":true}` {
-				t.Errorf("answered %s", a)
-			}
 		}
 	})
 }

@@ -127,6 +127,14 @@ func newTestHub(t testing.TB, specs ...spec.Spec) *Hub {
 	return runHub(t, testConfig(t, specs...))
 }
 
+// newPlayedHub builds a Hub over scripted children that run in this process: none of them takes the fast path.
+func newPlayedHub(t testing.TB, specs ...spec.Spec) *Hub {
+	t.Helper()
+	cfg := testConfig(t, specs...)
+	cfg.Launcher = childtest.Pipes{}
+	return runHub(t, cfg)
+}
+
 func testConfig(t testing.TB, specs ...spec.Spec) Config {
 	t.Helper()
 	judged := validate.Config{FS: guard.OS{}, Home: t.TempDir()}

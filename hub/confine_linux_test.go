@@ -201,43 +201,6 @@ func TestTheKernelCannotHold(t *testing.T) {
 	}
 }
 
-// TestACallBeyondWhatRuns: a server that is not started again for a wider boundary
-// is not sent what it could not open, and the answer says what helps.
-func TestACallBeyondWhatRuns(t *testing.T) {
-	c, d := confinedHub(t, sandbox.Required, func(v *validate.Config, _ map[string]string) {
-		v.Children[0].Mode = declare.ModeStrict
-	})
-	cfg := c.hub.currentConfiguration().Settings
-	cfg.Children = append([]Child(nil), cfg.Children...)
-	cfg.Children[0].Spec.Sandbox.KeepRunning = sandbox.Yes
-	apply(t, c.hub, cfg)
-	c.handshake(`{"roots":{"listChanged":true}}`)
-	if out, failed := c.callText("kid__echo", `{"path":"`+d["a"]+`/file"}`); failed {
-		t.Fatal(out)
-	}
-	c.setRoots(d["a"], d["b"])
-	if err := c.conn.Notify(context.Background(), "notifications/roots/list_changed"); err != nil {
-		t.Fatal(err)
-	}
-	if out, failed := c.callText("kid__echo", `{"path":"`+d["a"]+`/file"}`); failed {
-		t.Error(out)
-	}
-	if out, failed := c.callText("kid__echo", `{"path":"`+d["b"]+`/file"}`); !failed || !strings.Contains(out, "it keeps state") || !strings.Contains(out, "`mcphub why`") || strings.Contains(out, "restart kid") {
-		t.Errorf("it was sent: %s", out)
-	}
-	// What is less has it started again all the same.
-	c.setRoots(d["b"])
-	if err := c.conn.Notify(context.Background(), "notifications/roots/list_changed"); err != nil {
-		t.Fatal(err)
-	}
-	if out, failed := c.callText("kid__echo", `{"path":"`+d["b"]+`/file"}`); failed || !c.reads(d["b"]) {
-		t.Errorf("narrower: it cannot read what is open: %s", out)
-	}
-	if _, failed := c.callText("kid__echo", `{"path":"`+d["a"]+`/file"}`); !failed {
-		t.Error("narrower: what is closed was sent")
-	}
-}
-
 // TestAGrantedFileIsOpened: a file that a person grants has a server started again
 // that the kernel holds, and no other; nor if the server could open it already.
 func TestAGrantedFileIsOpened(t *testing.T) {

@@ -28,7 +28,7 @@ func TestDeepDefinitionsHarmNobody(t *testing.T) {
 	if err := os.WriteFile(file, []byte(strings.Join(defs, "\n")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	h := newTestHub(t, scripted("kid", childtest.Script{Defs: file}))
+	h := newPlayedHub(t, scripted("kid", childtest.Script{Defs: file}))
 	c := connect(t, h, t.TempDir())
 	c.handshake(`{"roots":{}}`)
 	if list := c.raw("tools/list", `{}`); !strings.Contains(list, `"kid__fine"`) || strings.Contains(list, `"kid__items"`) {

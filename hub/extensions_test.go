@@ -180,7 +180,7 @@ func TestUnknownMethodsPassAsBytes(t *testing.T) {
 	_ = child.Close()
 	wg.Wait()
 
-	h := newTestHub(t, scripted("kid", script))
+	h := newPlayedHub(t, scripted("kid", script))
 	toHub, fromClient := io.Pipe()
 	toClient, fromHub := io.Pipe()
 	wg.Go(func() { _ = h.ServeStdio(context.Background(), toHub, fromHub, Surroundings{}) })

@@ -218,11 +218,11 @@ func TestRootsInACallAreJudgedBefore(t *testing.T) {
 func TestRootsInACallOverHTTP(t *testing.T) {
 	spec := lazyKid(t)
 	mine, other, more := t.TempDir(), t.TempDir(), t.TempDir()
-	unasked := serveWeb(t, newTestHub(t, spec), HTTPOptions{})
+	unasked := serveWeb(t, newPlayedHub(t, spec), HTTPOptions{})
 	if got, _ := unasked.modern("").call("kid__roots", `{}`); unexplained(got) != nothing {
 		t.Errorf("a client that gives no roots: %s", got)
 	}
-	w := serveWeb(t, newTestHub(t, spec), HTTPOptions{}) // whose child has never asked
+	w := serveWeb(t, newPlayedHub(t, spec), HTTPOptions{}) // whose child has never asked
 	// One is asked, and has not answered; meanwhile another has its call done.
 	c := w.modern("", mine)
 	m := c.parked("kid__roots", `{}`)
@@ -278,7 +278,7 @@ func placeOf(t *testing.T, c *modernWeb, args string) string {
 
 // A name that may be a path has a turn from the start, which changes with the roots.
 func TestRootsInACallThatHasATurn(t *testing.T) {
-	w := serveWeb(t, newTestHub(t, lazyKid(t)), HTTPOptions{})
+	w := serveWeb(t, newPlayedHub(t, lazyKid(t)), HTTPOptions{})
 	mine, other := t.TempDir(), t.TempDir()
 	if got, _ := w.modern("", mine).call("kid__roots", `{"tag":"a/name"}`); got != served(mine) {
 		t.Errorf("the child was given %s", got)
@@ -292,7 +292,7 @@ func TestRootsInACallThatHasATurn(t *testing.T) {
 // the roots of one another.
 func TestRootsInACallTakeTurns(t *testing.T) {
 	for round := range 3 {
-		w := serveWeb(t, newTestHub(t, lazyKid(t)), HTTPOptions{})
+		w := serveWeb(t, newPlayedHub(t, lazyKid(t)), HTTPOptions{})
 		sets := []string{t.TempDir(), t.TempDir(), t.TempDir()}
 		var wg sync.WaitGroup
 		for i := range 24 {

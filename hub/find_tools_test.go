@@ -146,6 +146,7 @@ func TestExpose(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := testConfig(t, scripted("kid", childtest.Script{}), scripted("pinned", childtest.Script{}))
+			cfg.Launcher = childtest.Pipes{}
 			cfg.Expose, cfg.Children[1].Always = c.expose, []string{"ec*"}
 			client := connect(t, runHub(t, cfg), t.TempDir())
 			client.handshake(`{"roots":{}}`)

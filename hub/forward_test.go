@@ -36,7 +36,7 @@ func newFleet(t testing.TB, n int, change func(i int, o *HTTPOptions)) *fleet {
 		if change != nil {
 			change(i, &o)
 		}
-		h := newTestHub(t, askingKid("kid"))
+		h := newPlayedHub(t, askingKid("kid"))
 		c, stop := fronttest.Run(t, &http.Transport{}, func(ctx context.Context) error { return h.ServeStreamableHTTP(ctx, ln, o) })
 		f.hubs, f.stop = append(f.hubs, &web{t, "http://" + ln.Addr().String() + "/mcp", c}), append(f.stop, stop)
 	}

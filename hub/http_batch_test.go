@@ -64,6 +64,7 @@ func wantMixed(t *testing.T, got map[string]json.RawMessage, inside string) {
 func TestBatchOverHTTP(t *testing.T) {
 	root, outside := t.TempDir(), t.TempDir()
 	cfg := testConfig(t, scripted("kid", childtest.Script{}))
+	cfg.Launcher = childtest.Pipes{}
 	cfg.Fallback = rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.Entry{{URI: root}}}
 	w := serveWeb(t, runHub(t, cfg), HTTPOptions{})
 	frame := mixed(filepath.Join(root, "in"), filepath.Join(outside, "out"))
@@ -111,6 +112,7 @@ func TestBatchOverHTTP(t *testing.T) {
 // Many requests in one array are no way round the bounds of a session.
 func TestBatchIsBoundedLikeItsSession(t *testing.T) {
 	cfg := testConfig(t, scripted("kid", childtest.Script{}))
+	cfg.Launcher = childtest.Pipes{}
 	cfg.Limits.Calls, cfg.Limits.Frame = 50, 64<<10
 	w := serveWeb(t, runHub(t, cfg), HTTPOptions{})
 	r := w.do("POST", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
@@ -175,6 +177,7 @@ func rawStdio(t *testing.T, h *Hub) (say func(string), hear func() string) {
 func TestBatchOverStdio(t *testing.T) {
 	root, outside := t.TempDir(), t.TempDir()
 	cfg := testConfig(t, scripted("kid", childtest.Script{}))
+	cfg.Launcher = childtest.Pipes{}
 	cfg.Fallback = rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.Entry{{URI: root}}}
 	h := runHub(t, cfg)
 	for _, version := range []string{"2025-03-26", "2025-06-18"} {

@@ -31,6 +31,7 @@ func TestHTTPCeilingOfAToken(t *testing.T) {
 		played("own", spec.ShareSession, childtest.Script{AskRoots: true}),
 		played("common", spec.ShareAll, childtest.Script{AskRoots: true}),
 		played("same", spec.ShareRoots, childtest.Script{AskRoots: true}))
+	cfg.Launcher = childtest.Pipes{}
 	cfg.Fallback = rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.Entry{{URI: theirs}}}
 	h := runHub(t, cfg)
 	w := serveWeb(t, h, HTTPOptions{Tokens: []Token{

@@ -13,7 +13,7 @@ import (
 func TestHTTPChildrenOfIdleSessionsYield(t *testing.T) {
 	for _, there := range []bool{false, true} {
 		cfg := testConfig(t, scripted("kid", childtest.Script{}))
-		cfg.Limits.Children = 4
+		cfg.Launcher, cfg.Limits.Children = childtest.Pipes{}, 4
 		w := serveWeb(t, runHub(t, cfg), HTTPOptions{Tokens: []Token{{Name: "greedy", Secret: "a"}, {Name: "modest", Secret: "b"}}})
 		call := func(c *webClient) string {
 			return body(t, c.request("tools/call", toolCall("kid__echo", `{"a":1}`)))
@@ -44,7 +44,7 @@ func TestHTTPChildrenOfIdleSessionsYield(t *testing.T) {
 // A principal is held to its own part of the children, and told which bound it is at.
 func TestHTTPChildrenOfOnePrincipal(t *testing.T) {
 	cfg := testConfig(t, scripted("kid", childtest.Script{}))
-	cfg.Limits.Children, cfg.Limits.PrincipalChildren = 4, 2
+	cfg.Launcher, cfg.Limits.Children, cfg.Limits.PrincipalChildren = childtest.Pipes{}, 4, 2
 	w := serveWeb(t, runHub(t, cfg), HTTPOptions{Tokens: []Token{{Name: "greedy", Secret: "a"}, {Name: "modest", Secret: "b"}}})
 	for n, c := range []struct{ secret, want string }{
 		{"a", `"a":1`}, {"a", `"a":1`}, {"a", "greedy runs 2 children, as many as limits.principal.children in hub.json allows"}, {"b", `"a":1`},
@@ -61,7 +61,7 @@ func TestHTTPChildrenOfOnePrincipal(t *testing.T) {
 func TestHTTPChildrenOfOnePrincipalFollow(t *testing.T) {
 	for _, several := range []bool{true, false} {
 		cfg := testConfig(t, scripted("kid", childtest.Script{}))
-		cfg.Limits.Children = 4
+		cfg.Launcher, cfg.Limits.Children = childtest.Pipes{}, 4
 		h := runHub(t, cfg)
 		w := serveWeb(t, h, HTTPOptions{Tokens: []Token{{Name: "greedy", Secret: "a"}}})
 		call := func() string {

@@ -20,7 +20,7 @@ import (
 // TestModernHTTPStateIsItsCallsAlone: a requestState goes on with the very call
 // of the very token that it was given for, once.
 func TestModernHTTPStateIsItsCallsAlone(t *testing.T) {
-	w := serveWeb(t, newTestHub(t, askingKid("kid")), HTTPOptions{Tokens: []Token{{Name: "alice", Secret: "a"}, {Name: "bob", Secret: "b"}}})
+	w := serveWeb(t, newPlayedHub(t, askingKid("kid")), HTTPOptions{Tokens: []Token{{Name: "alice", Secret: "a"}, {Name: "bob", Secret: "b"}}})
 	alice, bob := w.modern("a"), w.modern("b")
 	for _, c := range []*modernWeb{alice, bob} {
 		c.caps = `{"elicitation":{"form":{}}}`
@@ -67,7 +67,7 @@ func TestModernHTTPStateIsItsCallsAlone(t *testing.T) {
 // they bring; who may see more is the control of who may not.
 func TestModernHTTPCeilings(t *testing.T) {
 	dirs := map[string]string{"a": t.TempDir(), "b": t.TempDir()}
-	w := serveWeb(t, newTestHub(t, scripted("kid", childtest.Script{AskRoots: true})), HTTPOptions{Tokens: []Token{
+	w := serveWeb(t, newPlayedHub(t, scripted("kid", childtest.Script{AskRoots: true})), HTTPOptions{Tokens: []Token{
 		{Name: "alice", Secret: "a", Roots: directories(dirs["a"])}, {Name: "bob", Secret: "b", Roots: directories(dirs["b"])}, {Name: "carol", Secret: "c"},
 	}})
 	var wg sync.WaitGroup
@@ -101,7 +101,7 @@ func TestModernHTTPCeilings(t *testing.T) {
 // refused, though others of its token do declare it, and the child's list is
 // the same for all.
 func TestModernHTTPUndeclaredIsNotAsked(t *testing.T) {
-	w := serveWeb(t, newTestHub(t, askingKid("kid")), HTTPOptions{})
+	w := serveWeb(t, newPlayedHub(t, askingKid("kid")), HTTPOptions{})
 	can, cannot := w.modern(""), w.modern("")
 	can.caps = `{"elicitation":{}}`
 	can.answer = func(string, []byte) string { return `{"action":"decline"}` }
@@ -124,7 +124,7 @@ func TestModernHTTPUndeclaredIsNotAsked(t *testing.T) {
 
 // TestModernHTTPProgressIsOnItsOwnResponse: in order, without ids of events.
 func TestModernHTTPProgressIsOnItsOwnResponse(t *testing.T) {
-	w := serveWeb(t, newTestHub(t, askingKid("kid")), HTTPOptions{})
+	w := serveWeb(t, newPlayedHub(t, askingKid("kid")), HTTPOptions{})
 	c := w.modern("")
 	c.call("kid__echo", `{}`) // a call that waits for its server says so by progress
 	r := c.once("tools/call", `{"name":"kid__progress","arguments":{"steps":20},"_meta":{"progressToken":"mine"}}`)
@@ -202,7 +202,7 @@ func (c *modernWeb) aborted(ctx context.Context, method, params string) error {
 // TestModernHTTPBesideHandshakes: both eras on one endpoint at once, of the same
 // token; neither takes anything from the other.
 func TestModernHTTPBesideHandshakes(t *testing.T) {
-	h := newTestHub(t, scripted("kid", childtest.Script{AskRoots: true}))
+	h := newPlayedHub(t, scripted("kid", childtest.Script{AskRoots: true}))
 	w := serveWeb(t, h, HTTPOptions{})
 	dirs := []string{t.TempDir(), t.TempDir()}
 	var wg sync.WaitGroup

@@ -6,16 +6,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"mcphub/children/childtest"
 	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
-	"mcphub/rootsmgr/platform"
 )
 
 // modernWeb is a modern client over HTTP. What one request says is all that the
@@ -154,7 +151,7 @@ func codeOf(m *jsonrpc.Message) int64 {
 }
 
 func TestModernHTTPNeedsNoSession(t *testing.T) {
-	h := newTestHub(t, scripted("kid", childtest.Script{}))
+	h := newPlayedHub(t, scripted("kid", childtest.Script{}))
 	w := serveWeb(t, h, HTTPOptions{})
 	c := w.modern("")
 	for _, header := range [][]string{nil, {headerSession, "made-up"}} {
@@ -186,7 +183,7 @@ func TestModernHTTPHeadersAreChecked(t *testing.T) {
 	if err := os.WriteFile(defs, fmt.Appendf(nil, "{\"name\":\"echo\",\"inputSchema\":%s}\n{\"name\":\"noticed\",\"inputSchema\":%s}\n", schema, odd), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w := serveWeb(t, newTestHub(t, scripted("kid", childtest.Script{Defs: defs})), HTTPOptions{Origins: []string{"https://ide.example"}})
+	w := serveWeb(t, newPlayedHub(t, scripted("kid", childtest.Script{Defs: defs})), HTTPOptions{Origins: []string{"https://ide.example"}})
 	c := w.modern("")
 	version, name := []string{"MCP-Protocol-Version", "2026-07-28"}, []string{"Mcp-Name", "kid__echo"}
 	method := []string{"Mcp-Method", "tools/call"}
@@ -256,66 +253,6 @@ func TestModernHTTPHeadersAreChecked(t *testing.T) {
 	if r := w.do("OPTIONS", "", "Origin", "https://ide.example", "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "mcp-param-region, x-evil, mcp-method"); !strings.Contains(r.Header.Get("Access-Control-Allow-Headers"), "mcp-param-region") || strings.Contains(r.Header.Get("Access-Control-Allow-Headers"), "x-evil") {
 		t.Errorf("%v", r.Header)
 	}
-}
-
-// TestModernHTTPIsJudgedByTheRootsOfTheCall: the ones that came with it are
-// the boundary, and the child is served them; a client without any is the
-// control.
-func TestModernHTTPIsJudgedByTheRootsOfTheCall(t *testing.T) {
-	mine, other := t.TempDir(), t.TempDir()
-	w := serveWeb(t, newTestHub(t, scripted("kid", childtest.Script{AskRoots: true})), HTTPOptions{})
-	c := w.modern("", mine)
-	m, status := c.outcome(c.once("tools/call", toolCall("kid__echo", fmt.Sprintf(`{"path":%q}`, mine))), nil)
-	if status != 200 || string(jsonrpc.Get(m.Result, "resultType")) != `"input_required"` || !strings.Contains(string(m.Result), `"roots/list"`) {
-		t.Fatalf("%d %s %s", status, m.Result, m.Error)
-	}
-	if msg, bad := c.call("kid__echo", fmt.Sprintf(`{"path":%q}`, filepath.Join(mine, "x"))); bad {
-		t.Errorf("inside: %s", msg)
-	}
-	if msg, bad := c.call("kid__echo", fmt.Sprintf(`{"path":%q}`, other)); !bad || !strings.HasPrefix(msg, "Access denied: Path '"+other+"'") || !strings.Contains(msg, platform.Host().FormatURI(mine)) {
-		t.Errorf("outside: %s", msg)
-	}
-	// It has its answer before the call, and may be a moment in applying it.
-	for has, bad := "", false; !strings.HasSuffix(strings.TrimSpace(has), mine); {
-		if has, bad = c.call("kid__allowed", fmt.Sprintf(`{"path":%q}`, mine)); bad || strings.Contains(has, other) {
-			t.Fatalf("the child has %s", has)
-		}
-	}
-	without := w.modern("")
-	if msg, bad := without.call("kid__echo", fmt.Sprintf(`{"path":%q}`, other)); bad {
-		t.Errorf("without roots and a boundary: %s", msg)
-	}
-}
-
-// TestModernHTTPRootsWaitAtTheGate: calls of one token that bring other roots never
-// meet at the child: while one is under way the child is served its roots, and
-// has applied them before it gets the call.
-func TestModernHTTPRootsWaitAtTheGate(t *testing.T) {
-	spec := scripted("kid", childtest.Script{AskRoots: true, ApplyDelay: 2 * time.Millisecond})
-	spec.Probe, spec.Cwd = "allowed", t.TempDir() // so it is told about other roots, and not started again in one of them
-	w := serveWeb(t, newTestHub(t, spec), HTTPOptions{})
-	sets := []string{t.TempDir(), t.TempDir(), t.TempDir()}
-	allowed := func(dir string) string {
-		got, _ := w.modern("", dir).call("kid__allowed", fmt.Sprintf(`{"path":%q}`, filepath.Join(dir, "x")))
-		return strings.TrimPrefix(got, "Allowed directories:\n")
-	}
-	var wg sync.WaitGroup
-	for i := range 50 {
-		wg.Go(func() {
-			dir := sets[i%len(sets)]
-			if i%2 == 0 {
-				if got := allowed(dir); got != dir {
-					t.Errorf("with %s the child has applied %q", dir, got)
-				}
-				return
-			}
-			got, bad := w.modern("", dir).call("kid__roots", fmt.Sprintf(`{"path":%q}`, dir))
-			if bad || got != served(dir) {
-				t.Errorf("with %s the child is served %s", dir, got)
-			}
-		})
-	}
-	wg.Wait()
 }
 
 // asker is a child that asks its client things.

@@ -131,7 +131,7 @@ var everyShare = []spec.Share{spec.ShareSession, spec.ShareRoots, spec.ShareAll}
 
 // A session at rest keeps at most 40 KiB in memory, and at most 120 KiB with its stream and
 // the connection of that: heap and stacks after a collection, as the slope between 100 and
-// 1,000 sessions.
+// 400 sessions.
 func TestASessionAtRest(t *testing.T) {
 	for _, share := range everyShare {
 		for _, stream := range []bool{false, true} {
@@ -149,7 +149,7 @@ func TestASessionAtRest(t *testing.T) {
 					return int(held())
 				}
 				before := kept(100)
-				each := (kept(900) - before) / 900
+				each := (kept(300) - before) / 300
 				t.Logf("%d bytes each", each)
 				if each > most {
 					t.Errorf("a session at rest keeps %d bytes, more than %d", each, most)

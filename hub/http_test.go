@@ -1,7 +1,6 @@
 package hub
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"net/http"
@@ -20,7 +19,6 @@ import (
 const (
 	headerSession  = "Mcp-Session-Id"
 	headerProtocol = "MCP-Protocol-Version"
-	headerLast     = "Last-Event-ID"
 	endpoint       = "/mcp"
 )
 
@@ -156,38 +154,6 @@ func TestHTTPRootsAreAskedOnTheGETStream(t *testing.T) {
 	}
 	if r := c.request("tools/list", `{}`); r.StatusCode != http.StatusNotFound {
 		t.Fatalf("after DELETE: %d", r.StatusCode)
-	}
-}
-
-func TestHTTPBrokenStreamGoesOnWhereItWas(t *testing.T) {
-	w := serveWeb(t, newTestHub(t, scripted("kid", childtest.Script{})), HTTPOptions{})
-	c := w.initialize(`{"roots":{}}`).initialized()
-	root := t.TempDir()
-	// The call waits for the roots, which are asked on its stream; then its connection breaks.
-	r := c.request("tools/call", toolCall("kid__echo", fmt.Sprintf(`{"path":%q}`, root)))
-	var asked []byte
-	last := ""
-	sc := bufio.NewScanner(r.Body)
-	for sc.Scan() && asked == nil {
-		if id, ok := strings.CutPrefix(sc.Text(), "id: "); ok {
-			last = id
-		}
-		if data, ok := strings.CutPrefix(sc.Text(), "data: "); ok && data != "" {
-			var m jsonrpc.Message
-			if err := jsonrpc.Split([]byte(data), false, &m); err != nil {
-				t.Fatal(err)
-			}
-			asked = append(asked, m.ID...)
-		}
-	}
-	_ = r.Body.Close()
-	c.send(rootsAnswer(asked, root))
-	got := c.frames(c.do("GET", "", headerSession, c.session, headerLast, last), nil)
-	if got == nil || string(got.ID) != "1" {
-		t.Fatalf("%+v", got)
-	}
-	if r := c.do("GET", "", headerSession, c.session, headerLast, "99-1"); r.StatusCode != http.StatusBadRequest {
-		t.Fatalf("an unknown event: %d", r.StatusCode)
 	}
 }
 

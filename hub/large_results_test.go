@@ -11,7 +11,6 @@ import (
 
 	"mcphub/children/childtest"
 	"mcphub/internal/jsonrpc"
-	"mcphub/validate/policy"
 )
 
 // This file is about results that are cut: see package results, which has the tests of where and how.
@@ -149,24 +148,6 @@ func TestALargeResultIsCutForEveryClient(t *testing.T) {
 	}
 }
 
-// TestASmallResultIsNotTouched: every byte is as the server sent it, below the bound and if there is none.
-func TestASmallResultIsNotTouched(t *testing.T) {
-	_, large := report()
-	small := ` { "content" : [ {"type":"text","text":"` + strings.Repeat("a", resultMax) + `"} ] , "structuredContent" : {"n":1.0,"n":1e2} }`
-	for _, tc := range []struct {
-		result string
-		max    int
-	}{{strings.TrimSpace(small), resultMax}, {large, 0}} {
-		cfg := cutting(t, childtest.Script{}, tc.result)
-		cfg.Children[0].ResultMax = tc.max
-		c := connect(t, runHub(t, cfg))
-		c.handshake(`{}`)
-		if got := c.raw("tools/call", toolCall("kid__echo", `{}`)); got != tc.result {
-			t.Errorf("with %d: %s", tc.max, got)
-		}
-	}
-}
-
 // TestALinkIsOfNoOtherSession: neither of another client of the same user, nor of another principal, nor of a child that
 // lists it or is asked for everything; and it ends with the session.
 func TestALinkIsOfNoOtherSession(t *testing.T) {
@@ -277,77 +258,6 @@ func TestNoSchemaIsPromisedOfWhatMayBeCut(t *testing.T) {
 		}
 		if got := []byte(c.raw("tools/call", toolCall("kid__shaped", `{}`))); (jsonrpc.Get(got, "structuredContent") != nil) != (max == 0) {
 			t.Errorf("with %d: %s", max, got)
-		}
-	}
-}
-
-// TestAResultOfATaskIsCut: like a call's, for clients of both eras; below the bound it passes as it came. It ends with a reload of other
-// rules, since what the call was given is not known any more.
-func TestAResultOfATaskIsCut(t *testing.T) {
-	whole, result := report()
-	for name, tc := range map[string]struct {
-		open    func(t *testing.T, h *Hub) reader
-		script  childtest.Script
-		make    string
-		method  string
-		replies map[string]string
-		within  func(answer []byte) []byte
-	}{
-		"handshake": {
-			open: func(t *testing.T, h *Hub) reader {
-				c := connect(t, h)
-				c.handshake(everything)
-				return c.reader()
-			},
-			make: tasked("kid", "t1"), method: "tasks/result", replies: map[string]string{"tasks/result": result}, within: func(answer []byte) []byte { return answer },
-		},
-		"modern": {
-			open: func(t *testing.T, h *Hub) reader {
-				c, _ := enterModern(t, h, `{"extensions":{"io.modelcontextprotocol/tasks":{}}}`)
-				return c.reader()
-			},
-			script: childtest.Script{Era: "modern", Tasks: true}, make: taskCall("t1"), method: "tasks/get",
-			replies: map[string]string{"tasks/get": `{"resultType":"complete","taskId":"t1","status":"completed","x-odd":1.0,"result":` + result + `}`},
-			within:  func(answer []byte) []byte { return jsonrpc.Get(answer, "result") },
-		},
-	} {
-		for _, max := range []int{0, resultMax, 1 << 20} {
-			t.Run(fmt.Sprint(name, max), func(t *testing.T) {
-				tc.script.Asks, tc.script.Replies = true, tc.replies
-				cfg := testConfig(t, scripted("kid", tc.script))
-				cfg.Launcher = childtest.Pipes{}
-				cfg.Children[0].ResultMax = max
-				h := runHub(t, cfg)
-				r := tc.open(t, h)
-				if made, fault := r("tools/call", tc.make); fault != nil || !strings.Contains(string(made), `"t1"`) {
-					t.Fatalf("no task: %s%s", made, fault)
-				}
-				answer, fault := r(tc.method, `{"taskId":"t1"}`)
-				if fault != nil {
-					t.Fatal(string(fault))
-				}
-				if max != resultMax {
-					if !strings.Contains(string(answer), result) {
-						t.Errorf("it is not as it came: %.200s", answer)
-					}
-					return
-				}
-				got := tc.within(answer)
-				uri := linked(got)
-				if shown, _ := text(string(got)); len(shown) > resultMax+1000 || !strings.Contains(shown, uri) || !strings.Contains(shown, "line 499:") {
-					t.Fatalf("%s", answer)
-				}
-				if back, pages := r.whole(t, uri); back != whole || pages < 4 {
-					t.Errorf("%d bytes in %d pages", len(back), pages)
-				}
-				if name == "modern" && !strings.Contains(string(answer), `"x-odd":1.0`) {
-					t.Errorf("%.200s", answer)
-				}
-				apply(t, h, under(t, cfg, policy.Policy{}))
-				if read, fault := r("resources/read", readParams(uri)); fault == nil || !strings.Contains(string(fault), "hub.json was changed") {
-					t.Errorf("after a reload: %.100s%s", read, fault)
-				}
-			})
 		}
 	}
 }

@@ -2,7 +2,6 @@ package hub
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -13,7 +12,7 @@ import (
 func libraries(t *testing.T, root string, s childtest.Script) *testClient {
 	t.Helper()
 	s.Library = true
-	c := connect(t, newTestHub(t, scripted("one", s), scripted("two", s), scripted("plain", childtest.Script{})), root)
+	c := connect(t, newPlayedHub(t, scripted("one", s), scripted("two", s), scripted("plain", childtest.Script{})), root)
 	c.handshake(`{"roots":{}}`)
 	return c
 }
@@ -33,35 +32,6 @@ func TestEverythingOnOfferIsListedAsItIs(t *testing.T) {
 	report := c.raw("tools/call", toolCall("list-tools", `{"serverName":"one"}`))
 	if !strings.Contains(report, "prompt 2") {
 		t.Errorf("the odd prompt is not shown: %s", report)
-	}
-}
-
-func TestPromptsAndResourcesReachTheirServer(t *testing.T) {
-	root := t.TempDir()
-	c := libraries(t, root, childtest.Script{})
-	inside := filepath.Join(root, "a b")
-	for _, tc := range []struct{ method, params, want string }{
-		{"prompts/get", fmt.Sprintf(`{"name":"two__greet","arguments":{"path":%q},"n":12345678901234567890}`, inside),
-			fmt.Sprintf(`{"description":"got","messages":[],"params":{"name":"greet","arguments":{"path":%q},"n":12345678901234567890}}`, inside)},
-		{"completion/complete", `{"ref":{"type":"ref/prompt","name":"one__greet"},"argument":{"name":"x","value":"v"}}`,
-			`{"completion":{"values":[],"total":0},"params":{"ref":{"type":"ref/prompt","name":"greet"},"argument":{"name":"x","value":"v"}}}`},
-		{"completion/complete", `{"ref":{"type":"ref/resource","uri":"mcphub://two/note://{id}"},"argument":{"name":"id","value":"v"}}`,
-			`{"completion":{"values":[],"total":0},"params":{"ref":{"type":"ref/resource","uri":"note://{id}"},"argument":{"name":"id","value":"v"}}}`},
-		{"resources/read", `{"uri":"note://1"}`, `{"contents":[{"uri":"note://1","text":"{\"uri\":\"note://1\"}"}]}`},
-		{"resources/read", `{"uri":"mcphub://two/note://1"}`, `{"contents":[{"uri":"mcphub://two/note://1","text":"{\"uri\":\"note://1\"}"}]}`},
-		{"resources/read", `{"uri":"note://77"}`, `{"contents":[{"uri":"note://77","text":"{\"uri\":\"note://77\"}"}]}`},
-	} {
-		if got := c.raw(tc.method, tc.params); got != tc.want {
-			t.Errorf("%s %s: %s", tc.method, tc.params, got)
-		}
-	}
-	if e := c.refused("resources/read", `{"uri":"gone:x"}`); e.Code != -32002 {
-		t.Errorf("a resource that nobody has: %v", e)
-	}
-	for method, params := range map[string]string{"prompts/get": `{"name":"one__nope"}`, "resources/read": `{}`, "completion/complete": `{"ref":{"type":"x"},"argument":{"name":"a","value":""}}`} {
-		if e := c.refused(method, params); e.Code != jsonrpc.CodeInvalidParams {
-			t.Errorf("%s %s: %v", method, params, e)
-		}
 	}
 }
 

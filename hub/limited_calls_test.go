@@ -150,34 +150,6 @@ func TestSixteenCallersOfFour(t *testing.T) {
 	})
 }
 
-// TestAReloadLosesNoWaitingCall: calls that wait when hub.json takes the queue away are made all the same, one after the other. A new one
-// is refused.
-func TestAReloadLosesNoWaitingCall(t *testing.T) {
-	limiting(t, callLimits(1, 2), func(t *testing.T, h *Hub, s *turnstile) {
-		c, _ := enter(t, h, t.TempDir())
-		c.handshake(`{"roots":{}}`)
-		c.raw("tools/list", `{}`)
-		var wg sync.WaitGroup
-		for i := range 3 {
-			wg.Go(func() {
-				if msg, bad := text(c.raw("tools/call", toolCall("kid__noticed", fmt.Sprintf(`{"n":%d}`, i)))); bad {
-					t.Errorf("call %d was lost: %s", i, msg)
-				}
-			})
-		}
-		synctest.Wait()
-		apply(t, h, s.limited(t, callLimits(1, 0)))
-		if msg, bad := text(c.raw("tools/call", toolCall("kid__noticed", `{}`))); !bad || !strings.Contains(msg, "limits.calls") {
-			t.Errorf("a call beside three others got %s", msg)
-		}
-		s.letGo(3)
-		wg.Wait()
-		if most := s.mostNow(); most != 1 {
-			t.Errorf("%d calls at a time", most)
-		}
-	})
-}
-
 // TestALimitedCall: who waits is told its place, one that has no room is refused with the limit and a time, and one that is
 // cancelled leaves its place to another.
 func TestALimitedCall(t *testing.T) {

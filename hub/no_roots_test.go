@@ -59,6 +59,7 @@ func TestATokenWithoutRootsOpensNothing(t *testing.T) {
 	dir := t.TempDir()
 	inside := dir + "/f"
 	cfg := testConfig(t, scripted("kid", childtest.Script{}))
+	cfg.Launcher = childtest.Pipes{}
 	cfg.Roots.When = rootsmgr.NoRootsPolicy{Unsupported: true, Empty: true}
 	h := runHub(t, cfg)
 	w := serveWeb(t, h, HTTPOptions{Tokens: []Token{{Name: "alice", Secret: "a"}, {Name: "bob", Secret: "b", Roots: directories(dir)}}})
@@ -137,6 +138,7 @@ func TestATokenWithoutRootsOpensNothing(t *testing.T) {
 func TestRootsWhenHoldsForTheUserOfThisMachine(t *testing.T) {
 	for name, o := range map[string]HTTPOptions{"made by the hub": {LocalToken: "mine"}, "none": {}} {
 		cfg := testConfig(t, scripted("kid", childtest.Script{}))
+		cfg.Launcher = childtest.Pipes{}
 		h := runHub(t, cfg)
 		w := serveWeb(t, h, o)
 		c := w.initialize(`{}`, "Authorization", "Bearer "+o.LocalToken).initialized()

@@ -12,8 +12,8 @@ import (
 // twoHubs are hubs of one key of requestState, and what makes another of it.
 func twoHubs(t *testing.T, keys ...[]byte) (a, b *web) {
 	tokens := []Token{{Name: "alice", Secret: "a"}, {Name: "bob", Secret: "b"}}
-	a = serveWeb(t, newTestHub(t, scripted("kid", childtest.Script{})), HTTPOptions{Tokens: tokens, StateKeys: keys, Node: "hub-a"})
-	b = serveWeb(t, newTestHub(t, scripted("kid", childtest.Script{})), HTTPOptions{Tokens: tokens, StateKeys: keys, Node: "hub-b"})
+	a = serveWeb(t, newPlayedHub(t, scripted("kid", childtest.Script{})), HTTPOptions{Tokens: tokens, StateKeys: keys, Node: "hub-a"})
+	b = serveWeb(t, newPlayedHub(t, scripted("kid", childtest.Script{})), HTTPOptions{Tokens: tokens, StateKeys: keys, Node: "hub-b"})
 	return a, b
 }
 
@@ -75,7 +75,7 @@ func (w *web) ended(t *testing.T) string {
 func TestACallSuspendedAtAnotherHub(t *testing.T) {
 	key := bytes.Repeat([]byte("k"), 32)
 	ask := func(node string, keys ...[]byte) *modernWeb {
-		c := serveWeb(t, newTestHub(t, askingKid("kid")), HTTPOptions{Tokens: []Token{{Name: "alice", Secret: "a"}}, StateKeys: keys, Node: node}).modern("a")
+		c := serveWeb(t, newPlayedHub(t, askingKid("kid")), HTTPOptions{Tokens: []Token{{Name: "alice", Secret: "a"}}, StateKeys: keys, Node: node}).modern("a")
 		c.caps = `{"elicitation":{"form":{}}}`
 		c.answer = func(string, []byte) string { return `{"action":"accept","content":{}}` }
 		return c

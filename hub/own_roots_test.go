@@ -30,6 +30,7 @@ func TestAServerWithDirectoriesOfItsOwn(t *testing.T) {
 	uri := platform.Host().FormatURI
 	for _, share := range []spec.Share{spec.ShareSession, spec.ShareRoots, spec.ShareAll} {
 		cfg := testConfig(t, played("own", share, childtest.Script{AskRoots: true}), played("other", spec.ShareSession, childtest.Script{AskRoots: true}))
+		cfg.Launcher = childtest.Pipes{}
 		cfg.Children[0].Roots = directories(d["own"])
 		h := runHub(t, cfg)
 		with, without := connect(t, h, d["project"]), connect(t, h)
@@ -59,6 +60,7 @@ func TestAServerWithDirectoriesOfItsOwn(t *testing.T) {
 func TestDirectoriesOfAServerUnderACeiling(t *testing.T) {
 	d := places(t, "mine", "own")
 	cfg := testConfig(t, played("own", spec.ShareSession, childtest.Script{AskRoots: true}))
+	cfg.Launcher = childtest.Pipes{}
 	cfg.Children[0].Roots = directories(d["own"], d["mine"])
 	h := runHub(t, cfg)
 	w := serveWeb(t, h, HTTPOptions{Tokens: []Token{{Name: "alice", Secret: "a", Roots: directories(d["mine"])}, {Name: "bob", Secret: "b"}, {Name: "carol", Secret: "c"}}})

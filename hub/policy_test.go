@@ -143,64 +143,6 @@ func TestPolicyDirectoriesUnderACeiling(t *testing.T) {
 	}
 }
 
-// TestRulesAboutCalls: a call without a path takes the fast path; one that a rule denies or escalates must not, and must
-// not reach the child.
-func TestRulesAboutCalls(t *testing.T) {
-	d := places(t, "project")
-	rule := func(then policy.Decision) policy.Policy {
-		return policy.Policy{Rules: []policy.Rule{{Name: "no echo", Then: then, Tools: []string{"ech*"}, At: "/home/me/hub.json:7"}}}
-	}
-	for then, want := range map[policy.Decision]string{
-		policy.Allow:    "",
-		policy.Deny:     `Access denied: This call is refused by the rule "no echo" of the policy (hub.json:7).`,
-		policy.Escalate: `Access denied: This call needs the approval of a person by the rule "no echo" of the policy (hub.json:7)`,
-	} {
-		h := runHub(t, under(t, testConfig(t, scripted("kid", childtest.Script{})), rule(then)))
-		c := connect(t, h, d["project"])
-		c.handshake(declared)
-		c.callText("kid__roots", `{}`) // it is ready, so that the fast path is open
-		for _, tool := range []string{toolCall("kid__echo", `{"text":"x"}`), toolCall("call-tool", `{"serverName":"kid","toolName":"echo","toolArgs":{"text":"x"}}`)} {
-			msg, bad := text(c.raw("tools/call", tool))
-			if bad != (want != "") || !strings.HasPrefix(msg, want) {
-				t.Errorf("%v: %s: %t %s", then, tool, bad, msg)
-			}
-			if strings.Contains(msg, "/home/me") {
-				t.Errorf("a denial tells the folder of hub.json: %s", msg)
-			}
-		}
-		if msg, bad := c.callText("kid__roots", `{}`); bad {
-			t.Errorf("%v: another tool is refused: %s", then, msg)
-		}
-	}
-}
-
-// TestRulesOfRequestsThroughTheHub: V7. Other requests are judged by the rules too, and refused with an error.
-func TestRulesOfRequestsThroughTheHub(t *testing.T) {
-	d := places(t, "project")
-	for _, e := range []struct {
-		name   string
-		policy policy.Policy
-		denied bool
-	}{
-		{"none", policy.Policy{}, false},
-		{"the method", policy.Policy{Rules: []policy.Rule{{Name: "r", Then: policy.Deny, Tools: []string{"resources/read"}}}}, true},
-		{"the server", policy.Policy{Rules: []policy.Rule{{Name: "r", Then: policy.Escalate, Servers: []string{"lib"}}}}, true},
-		{"tools", policy.Policy{Rules: []policy.Rule{{Name: "r", Then: policy.Deny, Tools: []string{"read_*"}}}}, false},
-	} {
-		h := runHub(t, under(t, testConfig(t, scripted("lib", childtest.Script{Library: true, Books: 1})), e.policy))
-		c := connect(t, h, d["project"])
-		c.handshake(declared)
-		c.raw("resources/list", `{}`)
-		if !e.denied {
-			c.raw("resources/read", `{"uri":"book://0"}`)
-			continue
-		}
-		if err := c.refused("resources/read", `{"uri":"book://0"}`); err.Code != jsonrpc.CodeInvalidParams || !strings.Contains(err.Message, `the rule "r" of the policy`) {
-			t.Errorf("%s: %v", e.name, err)
-		}
-	}
-}
-
 // TestPolicyReload: other rules take effect for the next call, and other directories are served to a child that lives on.
 func TestPolicyReload(t *testing.T) {
 	d := places(t, "project", "docs")

@@ -184,45 +184,6 @@ func TestSessionsAreRecordedTogether(t *testing.T) {
 	}
 }
 
-// A full disk denies each call of a group where the record is required, and the
-// record says so of each once it can be written; else they go on.
-func TestAFullDiskAndAGroup(t *testing.T) {
-	const callers = 64
-	for _, required := range []bool{true, false} {
-		r := newRecordedWeb(t, Audit{Required: required})
-		r.full.Store(true)
-		var wg sync.WaitGroup
-		var sent, denied atomic.Int32
-		for range callers {
-			wg.Go(func() {
-				switch got := body(t, r.request("tools/call", toolCall("kid__echo", `{"n":"mark"}`))); {
-				case strings.Contains(got, "audit.required"):
-					denied.Add(1)
-				case strings.Contains(got, "mark"):
-					sent.Add(1)
-				default:
-					t.Error(got)
-				}
-			})
-		}
-		wg.Wait()
-		want := map[string]int{audit.ResultOK: 1 + callers}
-		if required {
-			want = map[string]int{audit.ResultOK: 1, audit.ResultNotSent: callers}
-		}
-		if int(sent.Load()) != want[audit.ResultOK]-1 || int(denied.Load()) != want[audit.ResultNotSent] {
-			t.Errorf("required %v: %d sent, %d denied", required, sent.Load(), denied.Load())
-		}
-		if st := r.h.Status().Audit; st.Unrecorded != callers {
-			t.Errorf("%+v", st)
-		}
-		r.full.Store(false)
-		if got := r.results(t); !maps.Equal(got, want) {
-			t.Errorf("required %v: %v, want %v", required, got, want)
-		}
-	}
-}
-
 // A call that is cancelled while it waits for the record is not sent; the ones
 // that came with it are.
 func TestCancelledInAGroup(t *testing.T) {

@@ -280,56 +280,6 @@ func TestTheFastPathWritesFirst(t *testing.T) {
 	}
 }
 
-// Of calls that came together none is sent if they cannot be recorded, and
-// the record says so of each once it can be written.
-func TestAFullDiskDeniesCallsThatComeTogether(t *testing.T) {
-	const callers = 64
-	r := newRecorded(t, Audit{Required: true})
-	together := func() (sent, denied int) {
-		var wg sync.WaitGroup
-		var n, no atomic.Int32
-		for range callers {
-			wg.Go(func() {
-				resp, err := r.conn.Call(context.Background(), "tools/call", []byte(toolCall("kid__echo", `{"text":"x"}`)))
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				defer resp.Release()
-				if strings.Contains(string(resp.Result), "audit.required") {
-					no.Add(1)
-				} else {
-					n.Add(1)
-				}
-			})
-		}
-		wg.Wait()
-		return int(n.Load()), int(no.Load())
-	}
-	if sent, denied := together(); sent != callers || denied > 0 {
-		t.Errorf("%d sent, %d denied", sent, denied)
-	}
-	r.full.Store(true)
-	if sent, denied := together(); sent > 0 || denied != callers {
-		t.Errorf("%d sent, %d denied while the disk is full", sent, denied)
-	}
-	if st := r.hub.Status().Audit; st.Unrecorded != callers {
-		t.Errorf("%+v", st)
-	}
-	r.full.Store(false)
-	count := map[string]int{}
-	for _, d := range r.decisions(t) {
-		if d.Outcome == nil {
-			t.Errorf("no outcome: %s", d.Raw)
-			continue
-		}
-		count[d.Outcome.Result]++
-	}
-	if want := map[string]int{audit.ResultOK: callers, audit.ResultNotSent: callers}; !maps.Equal(count, want) {
-		t.Errorf("%v, want %v", count, want)
-	}
-}
-
 // What a modern client calls is recorded likewise: once, with the roots that
 // came with it. That it is asked for these is no decision.
 func TestModernRequestsAreRecorded(t *testing.T) {

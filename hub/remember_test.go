@@ -2,7 +2,6 @@ package hub
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -230,41 +229,6 @@ func TestChangedCatalogueIsAnnounced(t *testing.T) {
 	}
 }
 
-// TestJudgedByWhatTheChildHasNow calls a tool whose definition has changed
-// since it was remembered. That the same call passes if nothing has changed is
-// the control: the catalogue's definition alone would let it through.
-func TestJudgedByWhatTheChildHasNow(t *testing.T) {
-	cases := []struct {
-		name, then, now string
-		args            string
-		want            string // in the refusal; "" if the call is made
-	}{
-		{"control: unchanged", wideTool, wideTool, `{"mode":"wild"}`, ""},
-		{"narrower", wideTool, narrowTool, `{"mode":"wild"}`, "Invalid arguments"},
-		{"narrower, and good", wideTool, narrowTool, `{"mode":"safe"}`, ""},
-		{"wider", narrowTool, wideTool, `{"mode":"wild"}`, ""},
-		{"control: still narrow", narrowTool, narrowTool, `{"mode":"wild"}`, "Invalid arguments"},
-		{"gone", wideTool, otherTool, `{"mode":"wild"}`, "does not offer the tool"},
-		{"quarantined", wideTool, brokenTool, `{"mode":"wild"}`, "is not offered"},
-	}
-	for _, w := range cases {
-		t.Run(w.name, func(t *testing.T) {
-			p := newPast(t, w.then)
-			p.define(w.now)
-			c, end := p.client()
-			defer end()
-			got := c.raw("tools/call", toolCall("kid__echo", w.args))
-			msg, bad := text(got)
-			switch {
-			case w.want == "" && (bad || string(jsonrpc.Get([]byte(got), "structuredContent")) != w.args):
-				t.Errorf("not made: %s", got)
-			case w.want != "" && (!bad || !strings.Contains(msg, w.want)):
-				t.Errorf("got %s, want %q", got, w.want)
-			}
-		})
-	}
-}
-
 func TestQuarantineIsRemembered(t *testing.T) {
 	p := newPast(t, brokenTool, otherTool)
 	c, end := p.client()
@@ -319,59 +283,6 @@ func TestProgressWhileStarting(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestAMixedHouse has exactly what goes wrong in practice beside two good
-// children: late, silent, talking garbage, flooding, dead. The good ones are
-// listed and answer, the others are reported with their reasons.
-func TestAMixedHouse(t *testing.T) {
-	silent := scripted("silent", childtest.Script{Mute: true})
-	silent.StartTimeout = 1500 * time.Millisecond
-	missing := spec.Spec{Name: "missing", Command: "mcphub-no-such-program"}
-	gate := filepath.Join(t.TempDir(), "gate")
-	h := newTestHub(t,
-		scripted("late1", childtest.Script{Gate: gate}), scripted("late2", childtest.Script{Gate: gate}),
-		silent, scripted("garbage", childtest.Script{Garbage: 20}), scripted("flood", childtest.Script{FloodStderr: 500, FloodNotes: 500}),
-		scripted("dead", childtest.Script{Exit: 3}), missing,
-		scripted("good1", childtest.Script{}), scripted("good2", childtest.Script{}), scripted("good3", childtest.Script{}),
-	)
-	c := connect(t, h)
-	c.handshake(`{}`)
-	works := func(name string) {
-		t.Helper()
-		if got := c.raw("tools/call", toolCall(name+"__echo", `{"x":1}`)); string(jsonrpc.Get([]byte(got), "structuredContent")) != `{"x":1}` {
-			t.Errorf("%s: %s", name, got)
-		}
-	}
-	for _, name := range []string{"good1", "good2", "good3"} {
-		works(name)
-	}
-	for _, st := range h.sup.Status() {
-		if strings.HasPrefix(st.Child, "late") && st.State == children.Ready {
-			t.Errorf("control: %s was ready before the good ones had answered", st.Child)
-		}
-	}
-	if err := os.WriteFile(gate, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	list := c.raw("tools/list", `{}`) // waits for all, within bounds
-	for _, name := range []string{"good1", "good2", "good3", "late1", "late2", "garbage", "flood"} {
-		if !strings.Contains(list, fmt.Sprintf("%q", name+"__echo")) {
-			t.Errorf("%s is not listed", name)
-		}
-		works(name)
-	}
-	report, _ := text(c.raw("tools/call", toolCall("list-tools", `{}`)))
-	for _, want := range []string{"status 3", "exiting as told", "not found in PATH", "did not start within 1.5s"} {
-		if !strings.Contains(report, want) {
-			t.Errorf("list-tools does not say %q", want)
-		}
-	}
-	for name, want := range map[string]string{"silent": "did not start", "dead": "status 3", "missing": "not found in PATH"} {
-		if msg, bad := text(c.raw("tools/call", toolCall(name+"__echo", `{}`))); !bad || !strings.Contains(msg, want) {
-			t.Errorf("%s: %v %s", name, bad, msg)
-		}
-	}
 }
 
 // TestPromptThatWasNotRemembered asks for what a lazy child did not offer when it

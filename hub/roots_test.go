@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,7 +12,6 @@ import (
 	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
-	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/rootstest"
 	"mcphub/validate/policy"
 )
@@ -80,6 +78,7 @@ func TestRootIsNotFollowedOut(t *testing.T) {
 				roots = []string{dir + "/p", gen}
 			}
 			cfg := testConfig(t, scripted("kid", childtest.Script{AskRoots: true}))
+			cfg.Launcher = childtest.Pipes{}
 			if tc.policy != nil {
 				cfg = under(t, cfg, tc.policy(dir+"/p"))
 			}
@@ -128,6 +127,7 @@ func TestRootIsNotFollowedOutOfAGrant(t *testing.T) {
 	for _, granted := range []bool{true, false} {
 		dir := rootstest.Tree(t, "p/gen/", "p/other", "q/", "out/secret")
 		cfg := testConfig(t, scripted("kid", childtest.Script{AskRoots: true}))
+		cfg.Launcher = childtest.Pipes{}
 		cfg = under(t, cfg, policy.Policy{Rules: []policy.Rule{{Name: "ask", Then: policy.Escalate, Paths: &policy.PathRule{Outside: true}}}})
 		c := connect(t, runHub(t, cfg), dir+"/q")
 		answers := []string{no, yes}
@@ -156,6 +156,7 @@ func TestRootIsNotFollowedOutOfAGrant(t *testing.T) {
 func TestPolicyDirectoryIsNotFollowed(t *testing.T) {
 	dir := rootstest.Tree(t, "p/docs/", "out/secret")
 	cfg := testConfig(t, scripted("kid", childtest.Script{AskRoots: true}))
+	cfg.Launcher = childtest.Pipes{}
 	cfg = under(t, cfg, policy.Policy{Rules: []policy.Rule{{Name: "docs", Then: policy.Allow, Paths: &policy.PathRule{Within: dir + "/p/docs"}}}})
 	c := connect(t, runHub(t, cfg), dir+"/p")
 	c.handshake(declared)
@@ -166,72 +167,6 @@ func TestPolicyDirectoryIsNotFollowed(t *testing.T) {
 	c.change(dir + "/p")
 	if c.echoes(dir+"/out/secret") || strings.Contains(c.servedTo("kid"), "out") {
 		t.Errorf("served: %s", c.servedTo("kid"))
-	}
-}
-
-func echoed(c *modernClient, path string) (string, bool) {
-	result, _ := c.full("tools/call", toolCall("kid__echo", fmt.Sprintf(`{"path":%q}`, path)), nil)
-	return text(result)
-}
-
-// R13: a root that comes into being counts for the next call that needs it; until
-// then the denial says why it does not.
-func TestLateRoot(t *testing.T) {
-	for name, tc := range map[string]struct {
-		caps     string
-		roots    []string
-		fallback []string
-		modern   bool
-		said     string // by the denial
-	}{
-		"of the client":      {caps: declared, roots: []string{"p", "new"}, said: "it does not exist; it counts as soon as it does"},
-		"the only one":       {caps: declared, roots: []string{"new"}, said: "it does not exist"},
-		"of a fallback":      {caps: `{}`, fallback: []string{"p", "new"}, said: "it does not exist"},
-		"of a pattern":       {caps: `{}`, fallback: []string{"p", "n?w"}, said: "it is a pattern that matches no directory"},
-		"modern, undeclared": {caps: `{}`, fallback: []string{"p", "new"}, modern: true, said: "it does not exist"},
-		"modern, declared":   {caps: `{"roots":{}}`, roots: []string{"p", "new"}, modern: true, said: "it does not exist"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			dir := rootstest.Tree(t, "p/")
-			cfg := testConfig(t, scripted("kid", childtest.Script{AskRoots: true}))
-			for _, f := range tc.fallback {
-				cfg.Fallback.Origin = rootsmgr.OriginFlag
-				cfg.Fallback.Entries = append(cfg.Fallback.Entries, rootsmgr.SettingEntry(guard.OS{}, f, dir))
-			}
-			var roots []string
-			for _, r := range tc.roots {
-				roots = append(roots, filepath.Join(dir, r))
-			}
-			h := runHub(t, cfg)
-			var ask func(path string) (string, bool)
-			if tc.modern {
-				c, _ := enterModern(t, h, tc.caps, roots...)
-				ask = func(path string) (string, bool) {
-					return echoed(c, path)
-				}
-			} else {
-				c := connect(t, h, roots...)
-				c.handshake(tc.caps)
-				ask = func(path string) (string, bool) { return c.callText("kid__echo", fmt.Sprintf(`{"path":%q}`, path)) }
-			}
-			msg, bad := ask(dir + "/new/f")
-			if !bad || !strings.Contains(msg, `was skipped: `+tc.said) {
-				t.Errorf("denied %v: %s", bad, msg)
-			}
-			if other, bad := ask(dir + "/elsewhere"); !bad || strings.Contains(other, "was skipped") {
-				t.Errorf("a path that no skipped root would contain: %v %s", bad, other)
-			}
-			if _, err := os.Lstat(dir + "/new"); err == nil {
-				t.Fatal("the hub has made the root")
-			}
-			rootstest.Add(t, dir, "new/")
-			if msg, bad := ask(dir + "/new/f"); bad {
-				t.Errorf("once it is there: %s", msg)
-			}
-			if msg, bad := ask(dir + "/newer"); !bad {
-				t.Errorf("beside it: %s", msg)
-			}
-		})
 	}
 }
 
@@ -290,6 +225,7 @@ func TestTextsWithoutRoots(t *testing.T) {
 			needy := scripted("needy", childtest.Script{})
 			needy.Args = append(slices.Clone(needy.Args), "${root}")
 			cfg := testConfig(t, scripted("kid", childtest.Script{AskRoots: true}), needy)
+			cfg.Launcher = childtest.Pipes{}
 			cfg.Roots.When = tc.when
 			c := connect(t, runHub(t, cfg))
 			c.roots = []byte(tc.answer)

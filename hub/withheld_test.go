@@ -40,6 +40,7 @@ func TestNothingIsStartedForWhomItIsDenied(t *testing.T) {
 	for _, share := range []spec.Share{spec.ShareSession, spec.ShareRoots, spec.ShareAll} {
 		t.Run(share.String(), func(t *testing.T) {
 			cfg := testConfig(t, played("kid", share, childtest.Script{Asks: true, Library: true}), played("other", spec.ShareSession, childtest.Script{}))
+			cfg.Launcher = childtest.Pipes{}
 			cfg.Inspect, cfg.Cache, cfg.AllowWithoutRoots = true, t.TempDir(), true // this is about rules
 			denied := under(t, cfg, noKid("bob"))
 			h := runHub(t, denied)
@@ -151,6 +152,7 @@ func TestNothingIsStartedForWhomItIsDenied(t *testing.T) {
 func TestMadeUpNamesOfADeniedServer(t *testing.T) {
 	var log lockedBuffer
 	cfg := testConfig(t, played("kid", spec.ShareSession, childtest.Script{Library: true}), played("other", spec.ShareSession, childtest.Script{}))
+	cfg.Launcher = childtest.Pipes{}
 	cfg.Telemetry, cfg.AllowWithoutRoots, cfg.Log = telemetry.New(telemetry.Options{}), true, zerolog.New(&log)
 	h := runHub(t, under(t, cfg, noKid("bob")))
 	bob, alice := openAs(t, h, principal.Principal{Name: "bob"}), openAs(t, h, principal.Principal{Name: "alice"})

@@ -44,6 +44,55 @@ func TestTheFastPathSendsAndRecordsAsTheWaitingPath(t *testing.T) {
 	})
 }
 
+// However a call ends, it ends in the same words on both paths: in its answer and in the record.
+func TestBothPathsEndAlike(t *testing.T) {
+	t.Parallel()
+	sleep := `{"name":"kid__sleep","arguments":{}}`
+	for name, tc := range map[string]struct {
+		call   string
+		during func(s *stage, end func(error)) // while it is with its child; end gives it up
+		want   string
+		record string
+	}{
+		"given up": {sleep, func(_ *stage, end func(error)) { end(cancelled) }, "enough", "cancelled"},
+		"timeout":  {sleep, func(*stage, func(error)) { time.Sleep(2 * time.Minute) }, "1m0s", "timeout"},
+		"crash":    {sleep, func(s *stage, _ func(error)) { s.children.crash("kid") }, "hung up", "unavailable"},
+		"broken":   {`{"name":"kid__broken","arguments":{}}`, nil, "-32603", "error"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			answers := map[bool]string{}
+			for _, fast := range []bool{true, false} {
+				with := kid(fastKid)
+				with.recorded = true
+				on(t, with, func(s *stage) {
+					ctx, end := context.WithCancelCause(s.Context())
+					defer end(nil)
+					giveUp, l := end, &listener{}
+					if fast {
+						l = s.try(tc.call)
+						giveUp = l.end
+					} else {
+						go func() { l.Answer(s.ServeTool(ctx, request(t, "tools/call", tc.call))) }()
+						synctest.Wait()
+					}
+					if tc.during != nil {
+						tc.during(s, giveUp)
+					}
+					synctest.Wait()
+					answers[fast] = l.only(t)
+					s.want(answers[fast], tc.want)
+					tool, _, _ := strings.Cut(strings.TrimPrefix(tc.call, `{"name":"kid__`), `"`)
+					s.recorded("kid " + tool + " allow " + tc.record)
+					s.free()
+				})
+			}
+			if answers[true] != answers[false] {
+				t.Errorf("fast %s\nelse %s", answers[true], answers[false])
+			}
+		})
+	}
+}
+
 // What would have to wait, or takes more than the fast path has, is left to the waiting path: nothing is sent or held.
 func TestWhatWouldWaitIsLeftToTheWaitingPath(t *testing.T) {
 	t.Parallel()
@@ -64,6 +113,8 @@ func TestWhatWouldWaitIsLeftToTheWaitingPath(t *testing.T) {
 		"a task":                                      {call: func(*stage) string { return echo(`{}`, `"task":{}`) }},
 		"a long frame":                                {call: func(*stage) string { return echo(`{"a":"` + strings.Repeat("x", jsonrpc.FastFrame) + `"}`) }},
 		"arguments that do not fit":                   {call: func(*stage) string { return echo(`[]`) }},
+		"arguments by another name":                   {call: func(*stage) string { return `{"name":"kid__echo","Arguments":{}}` }},
+		"a path to nothing":                           {call: func(s *stage) string { return echo(reading(filepath.Join(s.root, "new.txt"))) }},
 		"a path that is outside":                      {call: func(s *stage) string { return echo(reading(filepath.Join(s.outside, "a.txt"))) }},
 		"the client, at first":                        {set: func(s *stage) { s.client.refuseFast = 1 }},
 		"the client, then":                            {set: func(s *stage) { s.client.refuseFast = 2 }},
