@@ -12,7 +12,8 @@ import (
 )
 
 // TestAToolThatGrowsWhileItsServerRuns: a tool that grows while its server runs is offered to no client before a person accepts it, and one
-// question is asked about it, also if the server goes back and forth. Control: the tool as it was stays on offer.
+// question is asked about it, also if the server goes back and forth. The lock and the answer have the server's own name for the tool, which
+// clients know by another one. Control: the tool as it was stays on offer.
 func TestAToolThatGrowsWhileItsServerRuns(t *testing.T) {
 	const change = `{"name":"change","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}`
 	const was = `{"name":"echo","description":"Keeps a note.","inputSchema":{"type":"object","properties":{"note":{"type":"string"}}}}`
@@ -28,6 +29,7 @@ func TestAToolThatGrowsWhileItsServerRuns(t *testing.T) {
 	p := &past{t: t, defs: filepath.Join(t.TempDir(), "defs"), dir: filepath.Join(t.TempDir(), "catalogue"), work: t.TempDir()}
 	p.define(was, change)
 	cfg := p.config(scripted("kid", childtest.Script{Defs: p.defs}))
+	cfg.Children[0].Words.Rename = map[string]string{"echo": "keep"}
 	cfg.Pins = pin.NewPins(pin.Options{
 		Lock: &pin.Lock{Servers: map[string]*pin.Server{"kid": locked}},
 		Mode: func(string) pin.Mode { return pin.Ask },
@@ -67,10 +69,10 @@ func TestAToolThatGrowsWhileItsServerRuns(t *testing.T) {
 			c.raw("tools/call", toolCall("kid__change", `{"name":"x"}`))
 			c.awaitNote("notifications/tools/list_changed")
 		}
-		if got := c.listed("kid__echo"); got != step.offered {
+		if got := c.listed("kid__keep"); got != step.offered {
 			t.Errorf("step %d: listed %v, want %v", i, got, step.offered)
 		}
-		call := toolCall("kid__echo", `{"note":"x"}`)
+		call := toolCall("kid__keep", `{"note":"x"}`)
 		if step.offered {
 			c.raw("tools/call", call)
 		} else if err := c.refused("tools/call", call); !strings.Contains(err.Message, "is not offered: it has grown since hub.lock was written") {

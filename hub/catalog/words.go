@@ -75,6 +75,14 @@ func (o *Offer) dropCollisions() {
 	})
 }
 
+// ShownName returns what clients know as the tool's own name by the server's name of it. The tool may be one that is not offered.
+func (c *Catalog) ShownName(child, own string) string {
+	if by := c.by.byName[child]; by != nil && by.Words.Rename[own] != "" {
+		return by.Words.Rename[own]
+	}
+	return own
+}
+
 // OwnName returns the server's own name of a tool by what clients know as that name. ok is false if it is the name of no tool: the
 // one that the server calls so is called otherwise.
 func (b *Builder) OwnName(child, shown string) (remote string, ok bool) {

@@ -20,8 +20,8 @@ import (
 func UnknownTool(name string, c *offering.Catalog, owners []string) string {
 	for _, owner := range owners {
 		for _, left := range c.Omitted(owner) {
-			if strings.HasSuffix(name, left.Name) {
-				return texts.NotOffered(owner, left.Name, left.Reason)
+			if shown := c.ShownName(owner, left.Name); strings.HasSuffix(name, shown) {
+				return texts.NotOffered(owner, shown, left.Reason)
 			}
 		}
 	}
@@ -32,7 +32,7 @@ func UnknownTool(name string, c *offering.Catalog, owners []string) string {
 func NoTool(server, tool string, c *offering.Catalog) jsonrpc.Answer {
 	for _, left := range c.Omitted(server) {
 		if left.Name == tool {
-			return ToolError(texts.NotOffered(server, tool, left.Reason))
+			return ToolError(texts.NotOffered(server, c.ShownName(server, tool), left.Reason))
 		}
 	}
 	var known []string
