@@ -36,6 +36,18 @@ func TestPrintfKeepsToItsFormat(t *testing.T) {
 	}
 }
 
+// A bounded text is cut and escaped, and then padded.
+func TestPrintfBoundsATextByItsFormat(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	if err := Printf(&b, "%.3s|%-8.2s|%.9s", "abcd", "\x1b[1m", named("é\n")); err != nil || b.String() != `abc…|\x1b[…  |é\n` {
+		t.Errorf("%q, %v", b.String(), err)
+	}
+	if got := Sprintf("%.2s", evil); got != `a\n…` {
+		t.Errorf("%q", got)
+	}
+}
+
 type evil2 struct{}
 
 func (*evil2) String() string { return evil }
