@@ -29,7 +29,7 @@ func (c *Checker) TooWide(dir string, others []string) bool {
 }
 
 // Upholds reports whether a grant that was given under another policy still holds under this one. It holds if nothing protects
-// what it opens, and the first rule about it does not deny. A grant that no rule is about holds too: then the boundary decides.
+// what it opens, and the first rule about it does not deny. A grant that no rule is about does not hold: nobody would be asked for it.
 // The grant was given to a tool of a child, or to another request, which is named by its method.
 func (c *Checker) Upholds(child, tool string, g policy.Grant) bool {
 	if c == nil || g.Roles == 0 {

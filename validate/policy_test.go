@@ -402,10 +402,11 @@ func TestCeilingBeforeRules(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.must(os.MkdirAll(w.home+"/sandbox", 0o700))
+	w.must(os.Symlink(w.project+"/src", w.outside+"/way"))
 	c := w.rules("{home}/sandbox", policy.Rule{Name: "ask", Then: policy.Escalate, Paths: within("{outside}/sub")}, policy.Rule{Name: "all", Then: policy.Allow})
 	tool := w.tool(c, "", anyTool)
 	ceiling := rootsmgr.NewSnapshot(guard.OS{}, 1, rootsmgr.OriginCeiling, []rootsmgr.Entry{{URI: w.project}, {URI: w.home + "/projects"}}).Guard()
-	for _, path := range []string{"{outside}/x", "{outside}/sub/x", "{home}/sandbox/x", "{project}/link/x", "/etc/passwd"} {
+	for _, path := range []string{"{outside}/x", "{outside}/sub/x", "{home}/sandbox/x", "{project}/link/x", "{project}/link/../a.txt", "{outside}/way/../a.txt", "/etc/passwd"} {
 		s, err := c.Scan(tool, w.json(`{"path":"`+path+`"}`))
 		w.must(err)
 		where := w.where()

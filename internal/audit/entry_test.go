@@ -96,6 +96,16 @@ func TestHowALineIsWritten(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, tc.got, tc.want)
 		}
 	}
+	for text, want := range map[string]string{
+		strings.Repeat("x", 4096):        strings.Repeat("x", 4096),
+		strings.Repeat("x", 4097):        strings.Repeat("x", 4096) + "…",
+		strings.Repeat("x", 4094) + "€€": strings.Repeat("x", 4094) + "…",
+		strings.Repeat("\x80", 4097):     "…",
+	} {
+		if got := line(audit.Record{Session: text}); got != `,"session":"`+want+`"` {
+			t.Errorf("%d bytes are cut to %d: %.20s", len(text), len(got), got)
+		}
+	}
 	many := line(audit.Record{Within: slices.Repeat([]string{"/a"}, 17)})
 	if n := strings.Count(many, `"/a"`); n != 16 {
 		t.Errorf("%d of 17 places are written", n)

@@ -229,3 +229,21 @@ func TestAGroupOfSeveralSessions(t *testing.T) {
 		}
 	}
 }
+
+// If no log is open there are no tickets, and each member is told why, once.
+func TestAGroupWithoutALog(t *testing.T) {
+	t.Parallel()
+	g := audit.GroupCommit{To: audit.NewRecorder(audit.Options{Dir: t.TempDir()}, nil), Panicked: func(p any) { t.Errorf("it panicked: %v", p) }}
+	told := 0
+	for range 3 {
+		g.Add(one("x"), memberFunc(func(ticket audit.Ticket, err error) {
+			if told++; err == nil || errors.Is(err, audit.ErrGroup) || ticket != (audit.Ticket{}) {
+				t.Errorf("%v, %v", ticket, err)
+			}
+		}))
+	}
+	g.Flush()
+	if told != 3 || g.To.State().Unrecorded != 3 {
+		t.Errorf("%d were told, %d are counted", told, g.To.State().Unrecorded)
+	}
+}

@@ -160,4 +160,7 @@ func TestAFailureIsToldOnce(t *testing.T) {
 	if err := r.Log().CloseNow(); err != nil {
 		t.Error(err)
 	}
+	if _, err := r.Append(context.Background(), sample(1)); err == nil || len(states) != 3 || states[2].Error == "" {
+		t.Errorf("the next failure: %v, %+v", err, states)
+	}
 }
