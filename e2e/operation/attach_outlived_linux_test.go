@@ -307,23 +307,40 @@ func TestAHubThatIsKilledAgainAndAgain(t *testing.T) {
 	}
 }
 
-// TestAHubThatCannotBeStartedForAMoment: what keeps the adapter from the next hub passes, here a folder instead of the log. The session
-// goes on then.
+// TestAHubThatCannotBeStartedForAMoment: what keeps the adapter from the next hub passes: a folder stands where the log belongs, or hub.json is
+// broken. The session goes on then.
 func TestAHubThatCannotBeStartedForAMoment(t *testing.T) {
 	t.Parallel()
-	a := sharing(t, obj{})
-	a.config = a.Config(obj{"rec": a.Recorder("rec")}, obj{"attach": obj{"mode": "auto", "idle": "400ms"}})
-	c := a.ready(a.Project)
-	a.started(c, "rec")
-	log := a.Path("home", "state", "mcphub", "shared.log")
-	world.Must(t, os.Remove(log))
-	world.Must(t, os.Mkdir(log, 0o700))
-	a.strikeShared()
-	if !world.Within(world.WaitLimit, func() bool { return strings.Contains(c.Stderr(), "no hub takes the session over yet") }) {
-		t.Fatalf("it is not told: %s", c.Stderr())
+	for name, path := range map[string]func(a *attached) string{
+		"a folder instead of the log": func(a *attached) string { return a.Path("home", "state", "mcphub", "shared.log") },
+		"a broken hub.json":           func(a *attached) string { return a.config },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := sharing(t, obj{})
+			a.config = a.Config(obj{"rec": a.Recorder("rec")}, obj{"attach": obj{"mode": "auto", "idle": "400ms"}})
+			c := a.ready(a.Project)
+			a.started(c, "rec")
+			path := path(a)
+			whole, err := os.ReadFile(path)
+			world.Must(t, err)
+			world.Must(t, os.Remove(path))
+			if path == a.config {
+				world.Must(t, os.WriteFile(path, whole[:len(whole)/2], 0o600))
+			} else {
+				world.Must(t, os.Mkdir(path, 0o700))
+			}
+			a.strikeShared()
+			if !world.Within(world.WaitLimit, func() bool { return strings.Contains(c.Stderr(), "no hub takes the session over yet") }) {
+				t.Fatalf("it is not told: %s", c.Stderr())
+			}
+			world.Must(t, os.Remove(path))
+			if path == a.config {
+				world.Must(t, os.WriteFile(path, whole, 0o600))
+			}
+			a.started(c, "rec")
+		})
 	}
-	world.Must(t, os.Remove(log))
-	a.started(c, "rec")
 }
 
 // TestARetryOpensAtTheNextHub: a client of 2026-07-28 was asked for its roots by a hub that is killed, and retries at the next one. A state

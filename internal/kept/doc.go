@@ -28,8 +28,10 @@
 //     the next one: a line is never torn, and an id never answered twice.
 //   - How much has left is known without a store after the write. To a socket the hub writes with sendmmsg(2), for which
 //     the kernel puts the number of bytes into the memory before the call returns. Into a pipe bytes come by splice(2) from
-//     a pipe that the adapter holds, too: what is left there has not left. That pipe is filled only when it is empty, between
-//     an attempt that is committed as intended and one that is committed as made.
+//     the memory itself, which the hub has opened again, and the kernel puts the place behind them into the memory in the same way.
+//     Before Linux 6.6 that would lend pages to the pipe, which later frames would change. There bytes come by splice(2) from a pipe that
+//     the adapter holds, too: what is left there has not left. That pipe is filled only when it is empty, between an attempt
+//     that is committed as intended and one that is committed as made.
 //   - The record has two places and a selector, as the place in the input has.
 //
 // A hub that goes on with the memory of another makes all changes in the same order. So it may be killed as well.
@@ -37,7 +39,7 @@
 // # What it trusts
 //
 // Nothing. [Open] holds every number to its bounds, because another process may have written it. The seals keep the size,
-// so that no access can fault. The reader of the lines copies each one before it is judged, so that what is served is what was
+// so that no access can fault. The hub can only read by the descriptor that it keeps for splice(2). The reader of the lines copies each one before it is judged, so that what is served is what was
 // judged.
 //
 // # Concurrency

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -15,6 +16,7 @@ type link struct {
 	between int // bytes in the pipe
 	holds   int // bytes that the pipe can hold
 	asked   int // bytes that the pipe was asked to hold last
+	direct  int // the memory, of which bytes are copied into the client's pipe; 0: they go through the adapter's pipe
 	socket  bool
 	region  []byte // the memory, behind private pages
 	iov     unix.Iovec
@@ -86,6 +88,9 @@ func Open(f Files, l Limits, out int) (m *Memory, restored bool, err error) {
 		return nil, false, err
 	}
 	by.holds = by.pipeSize()
+	if !by.socket && splicesCopies() {
+		by.direct, _ = openDirect(f[0])
+	}
 	if _, restored = readHead(b[:headSize]); restored {
 		if by.between, err = unix.IoctlGetInt(f[1], unix.TIOCINQ); err == nil {
 			m, err = restoreMemory(b, by)
@@ -98,7 +103,7 @@ func Open(f Files, l Limits, out int) (m *Memory, restored bool, err error) {
 		by.closePipe()
 		return nil, false, err
 	}
-	f.Close() // no process finds the memory among the files of the hub
+	f.Close()
 	return m, restored, nil
 }
 
@@ -152,7 +157,45 @@ func reopenPipe(r, w int) (pipe [2]int, err error) {
 	return pipe, nil
 }
 
-func (l *link) closePipe() { _, _ = unix.Close(l.pipe[0]), unix.Close(l.pipe[1]) }
+func (l *link) closePipe() {
+	_, _ = unix.Close(l.pipe[0]), unix.Close(l.pipe[1])
+	if l.direct > 0 {
+		_ = unix.Close(l.direct)
+	}
+}
+
+// openDirect opens memory again, to splice from it. O_DIRECT has splice(2) copy the bytes instead of lending the pages, since Linux 6.6.
+func openDirect(fd int) (direct int, err error) {
+	if direct, err = unix.Open("/proc/self/fd/"+strconv.Itoa(fd), unix.O_RDONLY|unix.O_DIRECT|unix.O_CLOEXEC, 0); err != nil {
+		return 0, err
+	}
+	return direct, nil
+}
+
+// splicesCopies reports whether what was spliced from memory into a pipe stays as it was when the memory changes.
+var splicesCopies = sync.OnceValue(func() bool {
+	f, err := NewFiles()
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	from, err := openDirect(f[0])
+	if err != nil {
+		return false
+	}
+	defer unix.Close(from)
+	got, at := make([]byte, 1), int64(0)
+	if _, err = unix.Pwrite(f[0], []byte{1}, 0); err == nil {
+		_, err = unix.Splice(from, &at, f[2], nil, 1, unix.SPLICE_F_NONBLOCK)
+	}
+	if err == nil {
+		_, err = unix.Pwrite(f[0], []byte{2}, 0)
+	}
+	if err == nil {
+		_, err = unix.Read(f[1], got)
+	}
+	return err == nil && at == 1 && got[0] == 1
+})
 
 // Close unmaps the memory and closes the files, when nothing is read or written any more. Late callers of other methods find
 // nothing.
@@ -187,7 +230,30 @@ func (m *Memory) Send(stream int, _ [][]byte) (int, error) {
 	if m.socket {
 		return m.sendToSocket(stream)
 	}
+	if m.direct > 0 && m.between == 0 {
+		return m.sendDirectly(stream)
+	}
 	return m.sendToPipe(stream)
+}
+
+// sendDirectly has the kernel copy bytes of the memory into the client's pipe, and put the place behind them into the memory.
+func (m *Memory) sendDirectly(stream int) (int, error) {
+	b := m.nextBytes()
+	if len(b) == 0 {
+		return 0, nil
+	}
+	from := uint64(uintptr(unsafe.Pointer(unsafe.SliceData(b))) - uintptr(unsafe.Pointer(unsafe.SliceData(m.b))))
+	slot := m.commitAttempt()
+	m.storeWord(atSent, from)
+	m.storeWord(slot+attemptBytes, from)
+	m.storeWord(slot+attemptMade, bySplice)
+	_, errno := moveBytes(unix.SYS_SPLICE, len(b), uintptr(m.direct), uintptr(unsafe.Pointer(m.wordAt(atSent))), uintptr(stream), 0, uintptr(len(b)), unix.SPLICE_F_NONBLOCK)
+	n := int(min(m.loadWord(atSent)-from, uint64(len(b))))
+	m.noteLeft(n)
+	if errno != 0 {
+		return n, errno
+	}
+	return n, nil
 }
 
 // sendToSocket has the kernel put how much has left into the memory. In the mmsghdr of sendmmsg(2) the number stands

@@ -2,8 +2,11 @@ package kept
 
 import (
 	"bytes"
+	"fmt"
 	"os"
+	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -11,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"mcphub/e2e/needs"
 	"mcphub/e2e/seeds"
 )
 
@@ -47,18 +51,33 @@ func opened(t *testing.T, f Files, out int) *Memory {
 	return m
 }
 
-// TestTheOutputGoesOn: hub after hub writes frames to a client that reads now and then, over a pipe and over a socket, and each is given up at
+// ways are the ways of the bytes to the client.
+var ways = []string{"spliced", "through the adapter's pipe", "socket"}
+
+// take has the memory take a way.
+func (m *Memory) take(t *testing.T, way string) {
+	t.Helper()
+	switch {
+	case way == "spliced" && m.direct == 0:
+		needs.Missing(t, "Linux 6.6: here splice(2) lends pages of memory")
+	case way != "spliced" && m.direct > 0:
+		_ = unix.Close(m.direct)
+		m.direct = 0
+	}
+}
+
+// TestTheOutputGoesOn: hub after hub writes frames to a client that reads now and then, in each way, and each is given up at
 // any point. The client gets each byte once, in order.
 func TestTheOutputGoesOn(t *testing.T) {
-	for name, socket := range map[string]bool{"pipe": false, "socket": true} {
-		t.Run(name, func(t *testing.T) {
+	for _, way := range ways {
+		t.Run(way, func(t *testing.T) {
 			r := seeds.Rand(t)
 			files, err := NewFiles()
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer files.Close()
-			client, hub := stream(t, socket)
+			client, hub := stream(t, way == "socket")
 			var want, got []byte
 			room := make([]byte, 1<<20)
 			read := func() {
@@ -69,6 +88,7 @@ func TestTheOutputGoesOn(t *testing.T) {
 			}
 			for range 40 {
 				m := opened(t, files, hub)
+				m.take(t, way)
 				for range r.IntN(6) {
 					frame := bytes.Repeat([]byte{byte('a' + r.IntN(26))}, []int{1, 300, 5000, 70_000, 1 << 20}[r.IntN(5)])
 					if m.Room(len(frame) + 1) {
@@ -95,6 +115,93 @@ func TestTheOutputGoesOn(t *testing.T) {
 				t.Errorf("%d of %d bytes have left, of %d", passed, accepted, len(want))
 			}
 		})
+	}
+}
+
+// whoSends names, in the environment of a process that TestKilledWhileItSends starts, the way that it takes.
+const whoSends = "MCPHUB_KEPT_SENDS"
+
+// numbered returns the frame of a number, and its line end.
+func numbered(n uint64) []byte { return fmt.Appendf(nil, "%0*d\n", 3000, n) }
+
+// TestKilledWhileItSends kills hub after hub with -9 while it writes to a client, in each way. The client gets each frame once, in order.
+// MCPHUB_LONG_CASES says how many hubs of each way.
+func TestKilledWhileItSends(t *testing.T) {
+	if way := os.Getenv(whoSends); way != "" {
+		sendUntilKilled(t, way)
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, way := range ways {
+		t.Run(way, func(t *testing.T) {
+			r := seeds.Rand(t)
+			files, err := NewFiles()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer files.Close()
+			client, hub := stream(t, way == "socket")
+			opened(t, files, hub).take(t, way)
+			handed := make([]*os.File, 0, 4)
+			for _, fd := range []int{files[0], files[1], files[2], hub} {
+				again, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
+				if err != nil {
+					t.Fatal(err)
+				}
+				f := os.NewFile(uintptr(again), "handed")
+				defer f.Close()
+				handed = append(handed, f)
+			}
+			var got []byte
+			next := uint64(0)
+			room := make([]byte, 64<<10)
+			for range seeds.Cases(t, 10) {
+				cmd := exec.CommandContext(t.Context(), exe, "-test.run=^TestKilledWhileItSends$")
+				cmd.Env = append(os.Environ(), whoSends+"="+way)
+				cmd.ExtraFiles = handed
+				if err := cmd.Start(); err != nil {
+					t.Fatal(err)
+				}
+				for until := next + 1 + r.Uint64N(200); next < until; {
+					if _, err := unix.Poll([]unix.PollFd{{Fd: int32(client), Events: unix.POLLIN}}, -1); err != nil {
+						continue
+					}
+					n, err := unix.Read(client, room)
+					if err != nil {
+						t.Fatal(err)
+					}
+					for got = append(got, room[:n]...); len(got) >= 3001; next++ {
+						if !bytes.Equal(got[:3001], numbered(next)) {
+							t.Fatalf("frame %d is %.20q ... %.20q", next, got, got[2980:3001])
+						}
+						got = got[3001:]
+					}
+				}
+				if err := cmd.Process.Kill(); err != nil {
+					t.Fatal(err)
+				}
+				_ = cmd.Wait()
+			}
+			t.Logf("%d frames", next)
+		})
+	}
+}
+
+// sendUntilKilled writes frame after frame, behind those of the hubs before.
+func sendUntilKilled(t *testing.T, way string) {
+	m, _, err := Open(Files{3, 4, 5}, Limits{Frame: 4 << 20, ID: 64, Requests: 100}, 6)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.take(t, way)
+	for {
+		if passed, accepted := m.Output(); accepted-passed < 100<<10 {
+			frame := numbered(accepted / 3001)
+			m.Append([][]byte{frame[:3000]}, nil)
+		}
+		_, _ = m.Send(6, nil)
 	}
 }
 
@@ -241,7 +348,8 @@ func TestAnotherVersionsMemory(t *testing.T) {
 	}
 }
 
-// TestMemoryIsGivenBack: what is no more used takes no memory and is 0, and nothing around it is. The hub holds no descriptor of it.
+// TestMemoryIsGivenBack: what is no more used takes no memory and is 0, and nothing around it is. The hub can only read
+// by the descriptor that it holds.
 func TestMemoryIsGivenBack(t *testing.T) {
 	files, err := NewFiles()
 	if err != nil {
@@ -254,14 +362,20 @@ func TestMemoryIsGivenBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	held := 0
+	written := 0
 	for _, l := range links {
 		if to, _ := os.Readlink("/proc/self/fd/" + l.Name()); strings.Contains(to, "mcphub session") {
-			held++
+			fd, err := strconv.Atoi(l.Name())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0); err != nil || flags&unix.O_ACCMODE != unix.O_RDONLY {
+				written++
+			}
 		}
 	}
-	if held != 1 { // the adapter's
-		t.Errorf("%d descriptors of the memory are open", held)
+	if written != 1 { // the adapter's
+		t.Errorf("%d descriptors can write to the memory", written)
 	}
 	arena := m.Arena()[:1<<20]
 	for i := range arena {
@@ -290,6 +404,7 @@ func TestALargeFrameLeavesNothingBehind(t *testing.T) {
 	defer files.Close()
 	client, hub := stream(t, false)
 	m := opened(t, files, hub)
+	m.take(t, "through the adapter's pipe")
 	room := make([]byte, 1<<20)
 	send := func(n int) (widest int) {
 		t.Helper()

@@ -8,7 +8,7 @@ import (
 // Words of an attempt to write.
 const (
 	attemptBase  = 0 // how much had left before
-	attemptBytes = 8 // how much is in the adapter's pipe since
+	attemptBytes = 8 // how much is in the adapter's pipe since, or where in the memory the bytes stand that are spliced
 	attemptMade  = 16
 )
 
@@ -16,6 +16,7 @@ const (
 const (
 	byPipe   = 1 // what is no more in the adapter's pipe has left
 	bySocket = 2 // what the kernel has put at atSent has left
+	bySplice = 3 // what stands before the place that the kernel has put at atSent has left
 )
 
 // Longest returns how many bytes the longest frame that ever finds room has, with its line end.
@@ -119,8 +120,10 @@ func (m *Memory) restoreOutput() error {
 	base, n := m.loadWord(slot+attemptBase), m.loadWord(slot+attemptBytes)
 	sent, between := uint64(0), m.between
 	switch made := m.loadWord(slot + attemptMade); {
-	case between < 0 || n > uint64(m.outputSize):
+	case between < 0 || made != bySplice && n > uint64(m.outputSize):
 		return errForged
+	case made == bySplice:
+		sent = m.loadWord(atSent) - n
 	case made == bySocket:
 		sent = m.sentBySocket()
 	case made == byPipe && uint64(between) > n:

@@ -23,6 +23,9 @@ var ErrSilent = errors.New("does not answer")
 // ErrOff means that a hub runs which takes no sessions any more, because hub.json says so.
 var ErrOff = errors.New("hub.json does not want a shared hub any more")
 
+// ErrBroken means that no hub can be started, because hub.json cannot be read.
+var ErrBroken = errors.New("hub.json cannot be read; mcphub validate shows why")
+
 // answerTime bounds each answer of the hub before it has the descriptors: a hub that hangs is said to within
 // two seconds.
 const answerTime = 1500 * time.Millisecond

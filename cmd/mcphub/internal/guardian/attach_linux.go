@@ -55,8 +55,8 @@ func attachFirst() (why string) {
 	}
 	if why := c.attachSession(); why != nil {
 		c.dropState()
-		if errors.Is(why, attach.ErrOff) {
-			return ""
+		if errors.Is(why, attach.ErrOff) || errors.Is(why, attach.ErrBroken) {
+			return "" // the hub that serves this client says what is wrong with hub.json
 		}
 		return why.Error()
 	}
@@ -218,7 +218,7 @@ func forSignals() chan os.Signal {
 }
 
 // startShared has the shared hub started by the whole program, which can read hub.json. The error is ErrOff if hub.json does not
-// want one.
+// want one, and ErrBroken if it cannot be read.
 func startShared() error {
 	var pipe [2]int
 	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
@@ -250,6 +250,8 @@ func startShared() error {
 	}
 	why := strings.TrimSpace(string(bytes.ToValidUTF8(text, nil)))
 	switch {
+	case why == attach.ErrBroken.Error():
+		return attach.ErrBroken
 	case why != "":
 		return errors.New(why)
 	case err == nil && ws.Exited():

@@ -34,8 +34,11 @@ const (
 // why there is none; nil with started false: hub.json does not want one.
 func StartShared(ctx context.Context, src *setup.Source) (started bool, err error) {
 	file, err := src.Load(io.Discard)
-	if err != nil || file.Attach.Mode != keys.AttachAuto {
-		return false, nil // what is wrong with it is said by the hub that serves this client
+	if err != nil {
+		return false, attach.ErrBroken
+	}
+	if file.Attach.Mode != keys.AttachAuto {
+		return false, nil
 	}
 	endpoint, dir, err := sharedEndpoint(src)
 	if err != nil {
