@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"mcphub/children"
-	"mcphub/children/childtest"
 	"mcphub/children/spec"
+	"mcphub/e2e/childtest"
 )
 
 // BenchmarkCall is what a Lease costs over the bare Link, with the same child.

@@ -7,9 +7,9 @@ import (
 	"testing/synctest"
 
 	"mcphub/children"
-	"mcphub/children/childtest"
 	"mcphub/children/run"
 	"mcphub/children/spec"
+	"mcphub/e2e/childtest"
 )
 
 // TestEraOfAShared: a child that is shared has an instance for each era that it

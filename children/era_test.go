@@ -10,11 +10,11 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/children"
-	"mcphub/children/childtest"
 	"mcphub/children/launch"
 	"mcphub/children/link"
 	"mcphub/children/offers"
 	"mcphub/children/spec"
+	"mcphub/e2e/childtest"
 	"mcphub/internal/jsonrpc"
 )
 

@@ -13,11 +13,11 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/children"
-	"mcphub/children/childtest"
 	"mcphub/children/launch"
 	"mcphub/children/link"
 	"mcphub/children/run"
 	"mcphub/children/spec"
+	"mcphub/e2e/childtest"
 	"mcphub/internal/jsonrpc"
 )
 

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"mcphub/children"
-	"mcphub/children/childtest"
 	"mcphub/children/run"
 	"mcphub/children/spec"
+	"mcphub/e2e/childtest"
 )
 
 // A child that answers neither calls nor whether it is there is shown as hung and

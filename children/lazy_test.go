@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"mcphub/children"
-	"mcphub/children/childtest"
 	"mcphub/children/link"
 	"mcphub/children/offers"
 	"mcphub/children/spec"
+	"mcphub/e2e/childtest"
 	"mcphub/rootsmgr/guard"
 )
 

@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"mcphub/children"
-	"mcphub/children/childtest"
 	"mcphub/children/offers"
 	"mcphub/children/spec"
+	"mcphub/e2e/childtest"
 )
 
 const discovery = `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"private"}`

@@ -17,12 +17,12 @@ import (
 	"time"
 
 	"mcphub/children"
-	"mcphub/children/childtest"
 	"mcphub/children/offers"
 	"mcphub/children/process"
 	"mcphub/children/run"
 	"mcphub/children/spec"
 	"mcphub/e2e/bounds"
+	"mcphub/e2e/childtest"
 	"mcphub/rootsmgr/guard"
 )
 

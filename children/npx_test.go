@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"mcphub/children"
-	"mcphub/children/childtest"
 	"mcphub/children/spec"
+	"mcphub/e2e/childtest"
 	"mcphub/e2e/needs"
 	"mcphub/rootsmgr/guard"
 )

@@ -14,10 +14,10 @@ import (
 	"testing"
 
 	"mcphub/children"
-	"mcphub/children/childtest"
 	"mcphub/children/launch"
 	"mcphub/children/program"
 	"mcphub/children/spec"
+	"mcphub/e2e/childtest"
 	"mcphub/e2e/needs"
 	"mcphub/e2e/seeds"
 	"mcphub/rootsmgr/guard"

@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"mcphub/children"
-	"mcphub/children/childtest"
 	"mcphub/children/sandbox"
 	"mcphub/children/spec"
 	"mcphub/e2e/bounds"
+	"mcphub/e2e/childtest"
 )
 
 const envHub = "CHILDREN_TEST_HUB"

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"mcphub/children"
-	"mcphub/children/childtest"
 	"mcphub/children/spec"
+	"mcphub/e2e/childtest"
 )
 
 // A versionServer answers initialize only in one version of the handshake, and keeps what

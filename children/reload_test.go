@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"mcphub/children"
-	"mcphub/children/childtest"
 	"mcphub/children/run"
 	"mcphub/children/spec"
+	"mcphub/e2e/childtest"
 	"mcphub/rootsmgr/guard"
 )
 

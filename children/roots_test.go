@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"mcphub/children"
-	"mcphub/children/childtest"
 	"mcphub/children/run"
 	"mcphub/children/spec"
+	"mcphub/e2e/childtest"
 	"mcphub/e2e/seeds"
 	"mcphub/rootsmgr/guard"
 )

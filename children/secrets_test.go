@@ -10,10 +10,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/children"
-	"mcphub/children/childtest"
 	"mcphub/children/launch"
 	"mcphub/children/link"
 	"mcphub/children/spec"
+	"mcphub/e2e/childtest"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/reference"
 )

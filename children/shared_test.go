@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"mcphub/children"
-	"mcphub/children/childtest"
 	"mcphub/children/run"
 	"mcphub/children/spec"
+	"mcphub/e2e/childtest"
 )
 
 // A child that many share, and that is served no roots, starts in no one's project

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"mcphub/children"
-	"mcphub/children/childtest"
 	"mcphub/children/spec"
+	"mcphub/e2e/childtest"
 )
 
 func TestLaunchers(t *testing.T) {

@@ -18,11 +18,11 @@ import (
 	"go.uber.org/goleak"
 
 	"mcphub/children"
-	"mcphub/children/childtest"
 	"mcphub/children/offers"
 	"mcphub/children/run"
 	"mcphub/children/spec"
 	"mcphub/e2e/bounds"
+	"mcphub/e2e/childtest"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr/guard"
 )

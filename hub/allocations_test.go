@@ -10,7 +10,7 @@ import (
 	"runtime"
 	"testing"
 
-	"mcphub/children/childtest"
+	"mcphub/e2e/childtest"
 	"mcphub/hub/telemetry"
 	"mcphub/internal/audit"
 )

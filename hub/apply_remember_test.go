@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"mcphub/children"
-	"mcphub/children/childtest"
+	"mcphub/e2e/childtest"
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
 	"mcphub/hub/offering"

@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"mcphub/children"
-	"mcphub/children/childtest"
 	"mcphub/children/spec"
+	"mcphub/e2e/childtest"
 	"mcphub/internal/jsonrpc"
 )
 

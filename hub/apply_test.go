@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"mcphub/children"
-	"mcphub/children/childtest"
 	"mcphub/children/offers"
 	"mcphub/children/spec"
+	"mcphub/e2e/childtest"
 	"mcphub/hub/call"
 	"mcphub/hub/configuration"
 	"mcphub/hub/offering"

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"mcphub/hub/httpfront/fronttest"
+	"mcphub/e2e/fronttest"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
 	"mcphub/rootsmgr/platform"

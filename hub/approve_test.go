@@ -13,8 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"mcphub/children/childtest"
 	"mcphub/children/spec"
+	"mcphub/e2e/childtest"
 	"mcphub/hub/approval"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"

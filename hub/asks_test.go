@@ -9,8 +9,8 @@ import (
 	"sync"
 	"testing"
 
-	"mcphub/children/childtest"
 	"mcphub/children/spec"
+	"mcphub/e2e/childtest"
 	"mcphub/internal/jsonrpc"
 )
 

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"testing"
 
-	"mcphub/children/childtest"
+	"mcphub/e2e/childtest"
 )
 
 // BenchmarkRelay is one call of a child's tool through a session, by as many

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"mcphub/children/childtest"
 	"mcphub/children/spec"
+	"mcphub/e2e/childtest"
 )
 
 // These tests hold what is the same for everything that a client may ask of a child.

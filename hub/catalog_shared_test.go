@@ -3,8 +3,8 @@ package hub
 import (
 	"testing"
 
-	"mcphub/children/childtest"
 	"mcphub/children/spec"
+	"mcphub/e2e/childtest"
 	"mcphub/hub/catalog"
 )
 

@@ -15,8 +15,8 @@ import (
 	"sync"
 	"testing"
 
-	"mcphub/children/childtest"
 	"mcphub/children/sandbox"
+	"mcphub/e2e/childtest"
 	"mcphub/e2e/seeds"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"mcphub/children/childtest"
+	"mcphub/e2e/childtest"
 )
 
 // TestDeepDefinitionsHarmNobody: a child's definitions may be as deep as a frame may

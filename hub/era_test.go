@@ -7,8 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"mcphub/children/childtest"
 	"mcphub/children/spec"
+	"mcphub/e2e/childtest"
 	"mcphub/hub/handshake"
 	"mcphub/hub/modern"
 	"mcphub/internal/jsonrpc"

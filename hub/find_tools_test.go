@@ -9,8 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"mcphub/children/childtest"
 	"mcphub/children/spec"
+	"mcphub/e2e/childtest"
 	"mcphub/hub/catalog"
 	"mcphub/hub/search"
 	"mcphub/internal/jsonrpc"

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"mcphub/hub/httpfront/fronttest"
+	"mcphub/e2e/fronttest"
 )
 
 // A fleet is several hubs of one key that forward to each other.

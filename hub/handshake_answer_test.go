@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"mcphub/children/childtest"
 	"mcphub/children/spec"
+	"mcphub/e2e/childtest"
 )
 
 // A client of the handshake gets from a child without one what a child of its own

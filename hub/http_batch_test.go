@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"mcphub/children/childtest"
+	"mcphub/e2e/childtest"
 	"mcphub/rootsmgr"
 )
 

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"testing"
 
-	"mcphub/hub/httpfront/fronttest"
+	"mcphub/e2e/fronttest"
 	"mcphub/internal/jsonrpc"
 )
 

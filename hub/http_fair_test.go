@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"mcphub/children/childtest"
+	"mcphub/e2e/childtest"
 )
 
 // One principal fills limits.children with its sessions and goes away. Another one gets its server

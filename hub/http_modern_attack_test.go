@@ -12,8 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"mcphub/children/childtest"
 	"mcphub/children/spec"
+	"mcphub/e2e/childtest"
 	"mcphub/internal/jsonrpc"
 )
 

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"mcphub/children/childtest"
 	"mcphub/children/spec"
+	"mcphub/e2e/childtest"
 )
 
 // A thinClient is one over HTTP that keeps as little as it can: what is measured in its

@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"mcphub/children/childtest"
 	"mcphub/children/spec"
+	"mcphub/e2e/childtest"
 )
 
 // BenchmarkHTTPOpen opens sessions beside as many others that are idle: what

@@ -9,9 +9,9 @@ import (
 	"sync"
 	"testing"
 
-	"mcphub/children/childtest"
 	"mcphub/children/spec"
-	"mcphub/hub/httpfront/fronttest"
+	"mcphub/e2e/childtest"
+	"mcphub/e2e/fronttest"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr/platform"
 )

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"mcphub/children/childtest"
 	"mcphub/children/spec"
+	"mcphub/e2e/childtest"
 )
 
 // TestHungChildIsShown: the one who asks meanwhile is told which server hangs, the

@@ -19,11 +19,11 @@ import (
 	"github.com/rs/zerolog"
 	"pgregory.net/rapid"
 
-	"mcphub/children/childtest"
 	"mcphub/children/launch"
 	"mcphub/children/link"
 	"mcphub/children/process"
 	"mcphub/children/spec"
+	"mcphub/e2e/childtest"
 	"mcphub/e2e/seeds"
 	"mcphub/internal/jsonrpc"
 )

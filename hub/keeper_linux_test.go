@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"mcphub/children/childtest"
 	"mcphub/e2e/bounds"
+	"mcphub/e2e/childtest"
 	"mcphub/internal/caller"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/kept"

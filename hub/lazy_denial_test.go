@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"mcphub/children/childtest"
 	"mcphub/children/spec"
+	"mcphub/e2e/childtest"
 )
 
 // TestAFirstCallWaitsForOneStart: a child that never answers costs the call that may

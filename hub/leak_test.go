@@ -7,8 +7,8 @@ import (
 	"sync"
 	"testing"
 
-	"mcphub/children/childtest"
 	"mcphub/e2e/bounds"
+	"mcphub/e2e/childtest"
 	"mcphub/e2e/seeds"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"mcphub/children/childtest"
+	"mcphub/e2e/childtest"
 	"mcphub/internal/audit"
 	"mcphub/internal/audit/trail"
 	"mcphub/rootsmgr/guard"

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"mcphub/children/childtest"
+	"mcphub/e2e/childtest"
 	"mcphub/internal/jsonrpc"
 )
 

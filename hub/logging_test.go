@@ -8,9 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"mcphub/children/childtest"
 	"mcphub/children/spec"
 	"mcphub/e2e/bounds"
+	"mcphub/e2e/childtest"
 	"mcphub/internal/jsonrpc"
 )
 

@@ -5,7 +5,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"mcphub/children/childtest"
+	"mcphub/e2e/childtest"
 )
 
 func TestMain(m *testing.M) {

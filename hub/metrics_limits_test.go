@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"mcphub/children/childtest"
+	"mcphub/e2e/childtest"
 	"mcphub/hub/telemetry"
 )
 

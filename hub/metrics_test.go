@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"mcphub/children/childtest"
+	"mcphub/e2e/childtest"
 	"mcphub/e2e/needs"
 	"mcphub/hub/status"
 	"mcphub/hub/telemetry"

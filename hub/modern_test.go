@@ -5,8 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"mcphub/children/childtest"
 	"mcphub/children/spec"
+	"mcphub/e2e/childtest"
 	"mcphub/hub/modern"
 	"mcphub/internal/jsonrpc"
 )

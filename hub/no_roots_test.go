@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"mcphub/children/childtest"
 	"mcphub/e2e/bounds"
+	"mcphub/e2e/childtest"
 	"mcphub/rootsmgr"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"mcphub/children/childtest"
+	"mcphub/e2e/childtest"
 )
 
 // twoHubs are hubs of one key of requestState, and what makes another of it.

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"mcphub/children/childtest"
 	"mcphub/children/spec"
 	"mcphub/e2e/bounds"
+	"mcphub/e2e/childtest"
 	"mcphub/e2e/seeds"
 	"mcphub/hub/httpfront/admission"
 	"mcphub/internal/jsonrpc"

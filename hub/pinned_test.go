@@ -6,8 +6,8 @@ import (
 	"sync"
 	"testing"
 
-	"mcphub/children/childtest"
 	"mcphub/children/offers"
+	"mcphub/e2e/childtest"
 	"mcphub/hub/pin"
 )
 

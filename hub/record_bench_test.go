@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"mcphub/children/childtest"
+	"mcphub/e2e/childtest"
 	"mcphub/internal/audit"
 )
 

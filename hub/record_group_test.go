@@ -16,9 +16,9 @@ import (
 	"syscall"
 	"testing"
 
-	"mcphub/children/childtest"
 	"mcphub/children/spec"
 	"mcphub/e2e/bounds"
+	"mcphub/e2e/childtest"
 	"mcphub/internal/audit"
 	"mcphub/internal/audit/trail"
 )

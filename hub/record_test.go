@@ -13,8 +13,8 @@ import (
 	"syscall"
 	"testing"
 
-	"mcphub/children/childtest"
 	"mcphub/e2e/bounds"
+	"mcphub/e2e/childtest"
 	"mcphub/internal/audit"
 	"mcphub/internal/audit/trail"
 	"mcphub/internal/redact"

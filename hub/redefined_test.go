@@ -11,8 +11,8 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"mcphub/children/childtest"
 	"mcphub/e2e/bounds"
+	"mcphub/e2e/childtest"
 	"mcphub/internal/audit"
 	"mcphub/internal/audit/trail"
 	"mcphub/internal/jsonrpc"

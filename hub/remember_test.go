@@ -12,9 +12,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/children"
-	"mcphub/children/childtest"
 	"mcphub/children/spec"
 	"mcphub/e2e/bounds"
+	"mcphub/e2e/childtest"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"

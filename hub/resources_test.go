@@ -11,9 +11,9 @@ import (
 	"sync"
 	"testing"
 
-	"mcphub/children/childtest"
 	"mcphub/children/remote"
 	"mcphub/children/spec"
+	"mcphub/e2e/childtest"
 )
 
 // reciter is a server over HTTP that gives to each method the answer that it was

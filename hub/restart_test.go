@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"mcphub/children/childtest"
 	"mcphub/children/spec"
+	"mcphub/e2e/childtest"
 )
 
 // A child that is started again lets its calls end, and the next one goes to

@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"mcphub/children/childtest"
 	"mcphub/children/spec"
+	"mcphub/e2e/childtest"
 	"mcphub/hub/status"
 	"mcphub/internal/jsonrpc"
 )

@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"testing"
 
-	"mcphub/children/childtest"
 	"mcphub/children/sandbox"
 	"mcphub/children/spec"
+	"mcphub/e2e/childtest"
 	"mcphub/internal/audit"
 	"mcphub/internal/audit/trail"
 	"mcphub/internal/principal"

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"mcphub/children/childtest"
 	"mcphub/children/spec"
+	"mcphub/e2e/childtest"
 )
 
 // TestADeniedCallChangesNothing: the roots that come with a call over HTTP are judged by before a

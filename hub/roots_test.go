@@ -8,11 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"mcphub/children/childtest"
 	"mcphub/children/spec"
+	"mcphub/e2e/childtest"
+	"mcphub/e2e/rootstest"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
-	"mcphub/rootsmgr/rootstest"
 	"mcphub/validate/policy"
 )
 

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"mcphub/children/childtest"
 	"mcphub/children/spec"
+	"mcphub/e2e/childtest"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
 	"mcphub/validate"

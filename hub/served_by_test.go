@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	"mcphub/children/childtest"
+	"mcphub/e2e/childtest"
 	"mcphub/hub/configuration"
 	"mcphub/validate/policy"
 )

@@ -11,8 +11,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"mcphub/children/childtest"
 	"mcphub/children/spec"
+	"mcphub/e2e/childtest"
 	"mcphub/e2e/seeds"
 )
 

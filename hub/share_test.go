@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"mcphub/children"
-	"mcphub/children/childtest"
 	"mcphub/children/spec"
+	"mcphub/e2e/childtest"
 	"mcphub/e2e/seeds"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"

@@ -12,8 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"mcphub/children/childtest"
 	"mcphub/children/spec"
+	"mcphub/e2e/childtest"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate/policy"
 )

@@ -10,8 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"mcphub/children/childtest"
 	"mcphub/children/spec"
+	"mcphub/e2e/childtest"
 	"mcphub/hub/surroundings"
 )
 

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"mcphub/children/childtest"
+	"mcphub/e2e/childtest"
 	"mcphub/e2e/seeds"
 	"mcphub/hub/toolset"
 	"mcphub/internal/jsonrpc"

@@ -12,11 +12,11 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/children"
-	"mcphub/children/childtest"
 	"mcphub/children/launch"
 	"mcphub/children/link"
 	"mcphub/children/spec"
 	"mcphub/e2e/bounds"
+	"mcphub/e2e/childtest"
 	"mcphub/hub/httpfront/admission"
 	"mcphub/hub/toolset"
 	"mcphub/internal/jsonrpc"

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"mcphub/children/childtest"
+	"mcphub/e2e/childtest"
 	"mcphub/hub/telemetry"
 	"mcphub/hub/tracing"
 	"mcphub/internal/audit"

@@ -10,9 +10,9 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"mcphub/children/childtest"
 	"mcphub/children/spec"
 	"mcphub/e2e/bounds"
+	"mcphub/e2e/childtest"
 	"mcphub/hub/telemetry"
 	"mcphub/internal/principal"
 	"mcphub/validate/policy"

@@ -14,10 +14,10 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"mcphub/children/childtest"
 	"mcphub/children/launch"
 	"mcphub/children/link"
 	"mcphub/children/spec"
+	"mcphub/e2e/childtest"
 	"mcphub/e2e/seeds"
 	"mcphub/hub/catalog"
 	"mcphub/hub/fixed"

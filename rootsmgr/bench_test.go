@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"mcphub/e2e/rootstest"
 	. "mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"
-	"mcphub/rootsmgr/rootstest"
 )
 
 // benchTree has 1,000 directories, of which n are roots, and a file in one of

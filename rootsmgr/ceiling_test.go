@@ -10,10 +10,10 @@ import (
 
 	"pgregory.net/rapid"
 
+	"mcphub/e2e/rootstest"
 	"mcphub/e2e/seeds"
 	. "mcphub/rootsmgr"
 	"mcphub/rootsmgr/platform"
-	"mcphub/rootsmgr/rootstest"
 )
 
 func ceiling(paths ...string) []Entry {

@@ -3,9 +3,9 @@ package rootsmgr_test
 import (
 	"testing"
 
+	"mcphub/e2e/rootstest"
 	. "mcphub/rootsmgr"
 	"mcphub/rootsmgr/platform"
-	"mcphub/rootsmgr/rootstest"
 )
 
 // The directories of a server's entry count instead of the roots, and open nothing that the ceiling of the session does not open.

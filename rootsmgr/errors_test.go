@@ -6,10 +6,10 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"mcphub/e2e/rootstest"
 	. "mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"
-	"mcphub/rootsmgr/rootstest"
 )
 
 // What get-roots says speaks of no denial, and names the client, whose name may

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"mcphub/e2e/rootstest"
 	. "mcphub/rootsmgr"
 	"mcphub/rootsmgr/platform"
-	"mcphub/rootsmgr/rootstest"
 )
 
 // A file beside and below directories, and under a ceiling.

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"mcphub/e2e/rootstest"
 	. "mcphub/rootsmgr"
 	"mcphub/rootsmgr/platform"
-	"mcphub/rootsmgr/rootstest"
 )
 
 // listed is a disk of Windows whose directories can be listed, and that remembers what was looked at.

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"mcphub/e2e/rootstest"
 	. "mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"
-	"mcphub/rootsmgr/rootstest"
 )
 
 // FuzzPattern writes patterns of an operator for a fixed tree: whatever they are,

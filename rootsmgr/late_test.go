@@ -12,10 +12,10 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"mcphub/e2e/rootstest"
 	. "mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"
-	"mcphub/rootsmgr/rootstest"
 )
 
 // R6: an answer none of whose entries is one is malformed, and keeps what was

@@ -13,10 +13,10 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"mcphub/e2e/rootstest"
 	. "mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"
-	"mcphub/rootsmgr/rootstest"
 )
 
 // TestUnsupported: a client that does not declare roots is never asked. The operator says whether its calls pass.

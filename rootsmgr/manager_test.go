@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"mcphub/e2e/rootstest"
 	. "mcphub/rootsmgr"
-	"mcphub/rootsmgr/rootstest"
 )
 
 // TestFirstAnswer: a call waits until the client has answered, also one that came before initialized, and is judged by the

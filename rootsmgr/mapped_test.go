@@ -5,10 +5,10 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"mcphub/e2e/rootstest"
 	. "mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"
-	"mcphub/rootsmgr/rootstest"
 )
 
 const workspace = "vscode-remote://ssh-remote+host/home/me"

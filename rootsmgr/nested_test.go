@@ -10,10 +10,10 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"mcphub/e2e/rootstest"
 	. "mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"
-	"mcphub/rootsmgr/rootstest"
 )
 
 // A root that lies inside another one is not followed out of it by a link,

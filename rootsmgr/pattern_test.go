@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"mcphub/e2e/rootstest"
 	. "mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"
-	"mcphub/rootsmgr/rootstest"
 )
 
 // R15: what patterns of settings stand for. base is a folder whose own name has

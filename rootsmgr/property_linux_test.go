@@ -12,11 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
+	"mcphub/e2e/rootstest"
 	"mcphub/e2e/seeds"
 	. "mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"
-	"mcphub/rootsmgr/rootstest"
 )
 
 // TestRootsAgainstKernel: the kernel says which roots a link leads out of, and which have come to be there.

@@ -10,10 +10,10 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"mcphub/e2e/rootstest"
 	. "mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"
-	"mcphub/rootsmgr/rootstest"
 )
 
 // session is one under test: a Manager that runs, and its client. All

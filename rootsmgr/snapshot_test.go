@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"mcphub/e2e/rootstest"
 	. "mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"
-	"mcphub/rootsmgr/rootstest"
 )
 
 func uris(paths ...string) []Entry {

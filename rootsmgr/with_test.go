@@ -4,10 +4,10 @@ import (
 	"slices"
 	"testing"
 
+	"mcphub/e2e/rootstest"
 	. "mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"
-	"mcphub/rootsmgr/rootstest"
 )
 
 // TestSnapshotWith: client roots first, then each further directory once, and nothing beyond a ceiling.

@@ -3,9 +3,9 @@ package rootsmgr_test
 import (
 	"testing"
 
+	"mcphub/e2e/rootstest"
 	. "mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
-	"mcphub/rootsmgr/rootstest"
 )
 
 // TestZero: what nothing was put into opens nothing.

@@ -11,11 +11,11 @@ import (
 	"sync"
 	"testing"
 
+	"mcphub/e2e/rootstest"
 	"mcphub/e2e/seeds"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"
-	"mcphub/rootsmgr/rootstest"
 	"mcphub/validate/policy"
 )
 

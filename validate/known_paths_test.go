@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"mcphub/e2e/rootstest"
 	"mcphub/rootsmgr/platform"
-	"mcphub/rootsmgr/rootstest"
 	"mcphub/validate/budget"
 	"mcphub/validate/declare"
 	"mcphub/validate/detect"

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"mcphub/e2e/rootstest"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"
-	"mcphub/rootsmgr/rootstest"
 	"mcphub/validate/access"
 	"mcphub/validate/declare"
 	"mcphub/validate/policy"

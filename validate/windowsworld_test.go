@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"mcphub/e2e/rootstest"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/platform"
-	"mcphub/rootsmgr/rootstest"
 	"mcphub/validate/declare"
 	"mcphub/validate/policy"
 )

@@ -14,10 +14,10 @@ import (
 	"mcphub/children/consent"
 	"mcphub/children/launch"
 	"mcphub/children/sandbox"
+	"mcphub/e2e/rootstest"
 	"mcphub/e2e/seeds"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
-	"mcphub/rootsmgr/rootstest"
 )
 
 // A city is a home folder over which hubs of one user open sessions. Its servers write if they may, and its person makes links, answers

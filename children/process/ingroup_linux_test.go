@@ -18,10 +18,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mcphub/children/cgroup"
-	"mcphub/children/childtest"
 	"mcphub/children/process"
 	"mcphub/children/sandbox"
 	"mcphub/e2e/bounds"
+	"mcphub/e2e/childtest"
 	"mcphub/e2e/needs"
 	"mcphub/internal/proctree"
 )

@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"testing"
 
-	"mcphub/children/childtest"
 	"mcphub/children/remote"
+	"mcphub/e2e/childtest"
 )
 
 // A server of 2025-03-26 may put several messages into one array: in an event, and

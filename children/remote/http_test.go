@@ -19,10 +19,10 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"mcphub/children/childtest"
 	"mcphub/children/link"
 	"mcphub/children/remote"
 	"mcphub/e2e/bounds"
+	"mcphub/e2e/childtest"
 	"mcphub/internal/jsonrpc"
 )
 

@@ -7,9 +7,9 @@ import (
 	"net/http"
 	"testing"
 
-	"mcphub/children/childtest"
 	"mcphub/children/link"
 	"mcphub/children/remote"
+	"mcphub/e2e/childtest"
 	"mcphub/internal/jsonrpc"
 )
 

@@ -10,9 +10,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"mcphub/children/childtest"
 	"mcphub/children/link"
 	"mcphub/children/remote"
+	"mcphub/e2e/childtest"
 	"mcphub/e2e/oauthtest"
 )
 

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"mcphub/children/childtest"
 	"mcphub/children/link"
 	"mcphub/children/remote"
+	"mcphub/e2e/childtest"
 	"mcphub/internal/jsonrpc"
 )
 

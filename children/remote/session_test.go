@@ -13,8 +13,8 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"mcphub/children/childtest"
 	"mcphub/children/remote"
+	"mcphub/e2e/childtest"
 	"mcphub/internal/jsonrpc"
 )
 

@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"mcphub/children/childtest"
 	"mcphub/children/link"
 	"mcphub/children/remote"
+	"mcphub/e2e/childtest"
 )
 
 // printer prints a token with a number that grows.

@@ -8,9 +8,9 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"mcphub/children/childtest"
 	"mcphub/children/link"
 	"mcphub/children/remote"
+	"mcphub/e2e/childtest"
 	"mcphub/e2e/trusttest"
 	"mcphub/internal/trust"
 )

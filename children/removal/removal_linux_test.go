@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"mcphub/children/childtest"
 	"mcphub/children/removal"
+	"mcphub/e2e/childtest"
 )
 
 func must(t testing.TB, err error) {

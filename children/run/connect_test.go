@@ -10,7 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"mcphub/children/childtest"
 	"mcphub/children/confinement"
 	"mcphub/children/hints"
 	"mcphub/children/launch"
@@ -20,6 +19,7 @@ import (
 	"mcphub/children/sandbox"
 	"mcphub/children/servedroots"
 	"mcphub/children/spec"
+	"mcphub/e2e/childtest"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"

@@ -13,7 +13,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"mcphub/children/childtest"
 	"mcphub/children/launch"
 	"mcphub/children/link"
 	"mcphub/children/offers"
@@ -21,6 +20,7 @@ import (
 	"mcphub/children/run"
 	"mcphub/children/servedroots"
 	"mcphub/children/spec"
+	"mcphub/e2e/childtest"
 	"mcphub/internal/jsonrpc"
 )
 

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"mcphub/children/childtest"
 	"mcphub/children/sandbox"
+	"mcphub/e2e/childtest"
 	"mcphub/e2e/needs"
 )
 

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"mcphub/children/childtest"
 	"mcphub/children/sandbox"
+	"mcphub/e2e/childtest"
 	"mcphub/e2e/needs"
 )
 

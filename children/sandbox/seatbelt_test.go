@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"mcphub/children/sandbox/seatbelt"
-	"mcphub/children/sandbox/seatbelt/seatbelttest"
+	"mcphub/e2e/seatbelttest"
 )
 
 // TestProfileInSeatbelt: what a Profile opens, its text for macOS opens, and none of what is withheld or not there.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"mcphub/children/sandbox/seatbelt"
-	"mcphub/children/sandbox/seatbelt/seatbelttest"
+	"mcphub/e2e/seatbelttest"
 	"mcphub/e2e/seeds"
 	"mcphub/e2e/world"
 )

@@ -13,10 +13,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/children/spec"
+	"mcphub/e2e/rootstest"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/platform"
-	"mcphub/rootsmgr/rootstest"
 	"mcphub/validate"
 	"mcphub/validate/access"
 	"mcphub/validate/declare"

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"mcphub/children/childtest"
 	"mcphub/children/link"
+	"mcphub/e2e/childtest"
 	"mcphub/hub/approval"
 	"mcphub/hub/configuration"
 	"mcphub/internal/jsonrpc"

@@ -10,9 +10,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"mcphub/children/childtest"
 	"mcphub/children/link"
 	"mcphub/children/run"
+	"mcphub/e2e/childtest"
+	"mcphub/e2e/rootstest"
 	"mcphub/hub/client"
 	"mcphub/hub/configuration"
 	"mcphub/hub/handshake"
@@ -21,7 +22,6 @@ import (
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"
-	"mcphub/rootsmgr/rootstest"
 )
 
 // A child's question goes to the client of the request that it belongs to, or to the client of the session if it belongs to none.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"mcphub/children/childtest"
+	"mcphub/e2e/childtest"
 	"mcphub/internal/jsonrpc"
 )
 

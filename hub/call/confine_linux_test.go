@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"mcphub/children/childtest"
 	"mcphub/children/sandbox"
+	"mcphub/e2e/childtest"
 	"mcphub/e2e/needs"
 	"mcphub/validate"
 	"mcphub/validate/access"

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"mcphub/children"
-	"mcphub/children/childtest"
+	"mcphub/e2e/childtest"
 	"mcphub/hub/call"
 	"mcphub/hub/catalog"
 	"mcphub/internal/jsonrpc"

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"mcphub/children/childtest"
+	"mcphub/e2e/childtest"
 	"mcphub/hub/approval"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"

@@ -11,12 +11,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"mcphub/children/childtest"
+	"mcphub/e2e/childtest"
+	"mcphub/e2e/rootstest"
 	"mcphub/hub/configuration"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/platform"
-	"mcphub/rootsmgr/rootstest"
 	"mcphub/validate/policy"
 )
 

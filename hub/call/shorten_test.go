@@ -10,7 +10,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"mcphub/children/childtest"
+	"mcphub/e2e/childtest"
 	"mcphub/hub/configuration"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"

@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"mcphub/children/childtest"
 	"mcphub/children/link"
+	"mcphub/e2e/childtest"
 	"mcphub/hub/configuration"
 	"mcphub/hub/turns"
 	"mcphub/internal/principal"

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"mcphub/children/childtest"
+	"mcphub/e2e/childtest"
 )
 
 // An answer by which a child shows that it does not know what it has listed has that list read again before the client gets it, on

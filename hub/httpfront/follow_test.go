@@ -10,8 +10,8 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"mcphub/e2e/fronttest"
 	"mcphub/hub/httpfront/admission"
-	"mcphub/hub/httpfront/fronttest"
 	"mcphub/hub/httpfront/headers"
 	"mcphub/internal/principal"
 	"mcphub/rootsmgr"

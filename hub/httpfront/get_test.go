@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"mcphub/hub/httpfront/fronttest"
+	"mcphub/e2e/fronttest"
 	"mcphub/hub/httpfront/headers"
 )
 

@@ -15,9 +15,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"mcphub/e2e/fronttest"
 	"mcphub/hub/httpfront/admission"
 	"mcphub/hub/httpfront/events"
-	"mcphub/hub/httpfront/fronttest"
 	"mcphub/hub/httpfront/headers"
 	"mcphub/hub/httpfront/quota"
 	"mcphub/internal/jsonrpc"

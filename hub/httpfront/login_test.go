@@ -10,8 +10,8 @@ import (
 	"sync"
 	"testing"
 
+	"mcphub/e2e/fronttest"
 	"mcphub/hub/httpfront/admission"
-	"mcphub/hub/httpfront/fronttest"
 	"mcphub/internal/principal"
 )
 

@@ -13,8 +13,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 
+	"mcphub/e2e/fronttest"
 	"mcphub/hub/httpfront/admission"
-	"mcphub/hub/httpfront/fronttest"
 	"mcphub/hub/httpfront/headers"
 	"mcphub/internal/callertoken"
 	"mcphub/internal/jsonrpc"

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"mcphub/e2e/bounds"
+	"mcphub/e2e/fronttest"
 	"mcphub/hub/httpfront/admission"
-	"mcphub/hub/httpfront/fronttest"
 	"mcphub/hub/httpfront/headers"
 	"mcphub/internal/jsonrpc"
 )

@@ -16,8 +16,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"mcphub/e2e/fronttest"
 	"mcphub/hub/httpfront/admission"
-	"mcphub/hub/httpfront/fronttest"
 	"mcphub/hub/httpfront/headers"
 )
 

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"mcphub/hub/httpfront/fronttest"
+	"mcphub/e2e/fronttest"
 	"mcphub/hub/httpfront/headers"
 	"mcphub/internal/jsonrpc"
 )

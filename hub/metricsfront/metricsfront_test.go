@@ -14,9 +14,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/e2e/bounds"
+	"mcphub/e2e/fronttest"
 	"mcphub/hub/exposition"
 	"mcphub/hub/httpfront/admission"
-	"mcphub/hub/httpfront/fronttest"
 	"mcphub/hub/telemetry"
 )
 

@@ -110,9 +110,6 @@ var allowed = map[string][]string{
 	"cmd/mcphub/internal/layout":         {"internal/printable"},
 	"cmd/mcphub/internal/progress":       {"cmd/mcphub/internal/layout", "internal/printable"},
 	"cmd/mcphub":                         {"hub/pin", "hub/toolset", "internal/proctree", "cmd/mcphub/internal/progress", "children/process", "internal/atomicfile", "children/preflight", "children/hints", "cmd/mcphub/internal/registry", "internal/caller", "children/consent", "children/learn", "children/sandbox", "children/sandbox/proof", "internal/spelling", "hub", "hub/approval", "validate", "validate/access", "validate/policy", "children", "children/offers", "children/spec", "rootsmgr", "rootsmgr/guard", "rootsmgr/platform", "cmd/mcphub/internal/setup", "cmd/mcphub/internal/service", "cmd/mcphub/internal/client", "cmd/mcphub/internal/doctor", "cmd/mcphub/internal/trial", "cmd/mcphub/internal/replay", "cmd/mcphub/internal/admin", "internal/audit", "internal/audit/trail", "cmd/mcphub/internal/clients", "cmd/mcphub/internal/config", "cmd/mcphub/internal/config/hubfile", "cmd/mcphub/internal/config/jsonc", "cmd/mcphub/internal/config/keys", "cmd/mcphub/internal/console", "cmd/mcphub/internal/exit", "cmd/mcphub/internal/files", "cmd/mcphub/internal/guardian", "internal/jsonrpc", "cmd/mcphub/internal/layout", "internal/printable", "internal/redact", "internal/reference", "cmd/mcphub/internal/secrets", "internal/stdio", "cmd/mcphub/internal/clients/edit", "cmd/mcphub/internal/oauth", "cmd/mcphub/internal/oauth/logins", "cmd/mcphub/internal/browser", "cmd/mcphub/internal/rundir", "cmd/mcphub/internal/attach", "hub/status", "hub/texts"},
-	"rootsmgr/rootstest":                 {"rootsmgr", "rootsmgr/guard", "rootsmgr/platform"},
-	"hub/httpfront/fronttest":            {"internal/jsonrpc"},
-	"children/childtest":                 {"e2e/bounds", "children", "children/sandbox", "children/launch", "children/link", "children/offers", "children/process", "children/remote", "children/spec", "rootsmgr/guard", "internal/jsonrpc", "e2e/needs"},
 	"hub/assignment":                     {"internal/worker", "children/sandbox", "children", "hub/approval", "hub/catalog", "hub/configuration", "hub/offering", "rootsmgr", "children/offers", "children/run", "children/spec", "rootsmgr/guard"},
 	"hub/inflight":                       {"internal/jsonrpc", "children/run", "children/spec", "internal/methods"},
 	"hub/tasks":                          {"children", "internal/jsonrpc", "children/link", "children/spec", "internal/methods", "hub/texts"},
@@ -180,8 +177,8 @@ var fenced = []struct {
 	{"golang.org/x/oauth2", []string{"cmd/mcphub/internal/oauth"}, "one package asks for tokens"},
 	{"github.com/modelcontextprotocol/go-sdk", []string{"cmd/mcphub/internal/oauth", "hub/httpfront/admission"}, "the Go SDK has the formats of authorization, and nothing else here"},
 	{"github.com/coreos/go-oidc", []string{"cmd/mcphub/internal/issuers"}, "one package verifies tokens"},
-	{"pgregory.net/rapid", []string{"e2e/seeds", "rootsmgr/rootstest"}, "one package seeds the tests, and another draws trees for them"},
-	{"os/exec", []string{"children/process", "children/childtest", "cmd/mcphub/internal/browser", "e2e/needs", "e2e/testrun"}, "one package starts programs, and another the browser of a person; the others serve tests"},
+	{"pgregory.net/rapid", []string{"e2e/seeds"}, "one package seeds the tests"},
+	{"os/exec", []string{"children/process", "cmd/mcphub/internal/browser", "e2e/needs", "e2e/testrun"}, "one package starts programs, and another the browser of a person; the others serve tests"},
 }
 
 type pkg struct {

@@ -15,7 +15,7 @@ import (
 )
 
 // supports are the folders of what tests share, beside the files of tests.
-var supports = []string{"children/childtest/", "e2e/", "hub/httpfront/fronttest/", "e2e/oauthtest/", "e2e/spectest/", "e2e/trusttest/", "rootsmgr/rootstest/"}
+var supports = []string{"e2e/"}
 
 // ownTimes are functions that keep a time of their own outside of a bubble, and why.
 var ownTimes = map[string]string{
@@ -33,12 +33,12 @@ var ownTimes = map[string]string{
 
 // awake are functions that sleep outside of a bubble, and why.
 var awake = map[string]string{
-	"children/childtest/calls.go callTool":                       "a scripted child: its script sets the time",
-	"children/childtest/calls.go freezeReading":                  "a scripted child that hangs",
-	"children/childtest/modern.go answerDiscover":                "a scripted child: its script sets the time",
-	"children/childtest/script.go Serve":                         "a scripted child: its script sets the time, or it waits for a file",
-	"children/childtest/script.go askRoots":                      "a scripted child: its script sets the time",
-	"children/childtest/script.go holdForEver":                   "a scripted child that hangs",
+	"e2e/childtest/calls.go callTool":                            "a scripted child: its script sets the time",
+	"e2e/childtest/calls.go freezeReading":                       "a scripted child that hangs",
+	"e2e/childtest/modern.go answerDiscover":                     "a scripted child: its script sets the time",
+	"e2e/childtest/script.go Serve":                              "a scripted child: its script sets the time, or it waits for a file",
+	"e2e/childtest/script.go askRoots":                           "a scripted child: its script sets the time",
+	"e2e/childtest/script.go holdForEver":                        "a scripted child that hangs",
 	"children/limits/places_test.go Yield":                       "in a bubble: the places call it",
 	"children/orphan_linux_test.go hub":                          "in a process of its own, which is killed",
 	"children/process/bounds_linux_test.go forkBomb":             "in processes of their own, which are killed",

@@ -21,7 +21,7 @@ var excuses = []string{`baseline == ""`, "runtime.GOOS", "runtime.GOARCH", "Host
 
 // ownSkips are functions with a skip that no excuse guards, and why.
 var ownSkips = map[string]string{
-	"children/childtest/user_linux.go asUser":             "the tests run as such a user already",
+	"e2e/childtest/user_linux.go asUser":                  "the tests run as such a user already",
 	"children/process/ingroup_linux_test.go emptyGroup":   "the tests run as a user who has been given no control group",
 	"e2e/world/others_linux.go asOther":                   "it asks for the long series as a test elsewhere does by world.Long",
 	"cmd/mcphub/internal/files/fifo_other_test.go mkfifo": "the file is for the other systems",

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"testing"
 
+	"mcphub/e2e/rootstest"
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"
-	"mcphub/rootsmgr/rootstest"
 )
 
 // TestAreas: what must not be missed is found in any spelling, what may be opened only as a Guard would have it.

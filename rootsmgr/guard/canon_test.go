@@ -8,9 +8,9 @@ import (
 	"syscall"
 	"testing"
 
+	"mcphub/e2e/rootstest"
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"
-	"mcphub/rootsmgr/rootstest"
 )
 
 // Canonical returns the place of a root and the links that lead there, or the reason why a path cannot be a root.

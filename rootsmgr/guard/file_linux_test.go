@@ -6,8 +6,8 @@ import (
 	"syscall"
 	"testing"
 
+	"mcphub/e2e/rootstest"
 	"mcphub/rootsmgr/guard"
-	"mcphub/rootsmgr/rootstest"
 )
 
 // A root that is a single file opens that file alone.

@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"mcphub/e2e/rootstest"
 	"mcphub/rootsmgr/guard"
-	"mcphub/rootsmgr/rootstest"
 )
 
 // FuzzGuard spells paths below, above and around a root of a fixed tree. What

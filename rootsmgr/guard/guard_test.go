@@ -9,9 +9,9 @@ import (
 	"syscall"
 	"testing"
 
+	"mcphub/e2e/rootstest"
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"
-	"mcphub/rootsmgr/rootstest"
 )
 
 // guardOf returns the Guard of these directories and files, all of which must be usable.

@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"mcphub/e2e/needs"
+	"mcphub/e2e/rootstest"
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"
-	"mcphub/rootsmgr/rootstest"
 )
 
 // OS returns what this machine knows about a path.

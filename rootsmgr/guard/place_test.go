@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"mcphub/e2e/rootstest"
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"
-	"mcphub/rootsmgr/rootstest"
 )
 
 // The error of a path names the reading that leads out, and the place that it leads to.

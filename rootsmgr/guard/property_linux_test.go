@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
+	"mcphub/e2e/rootstest"
 	"mcphub/e2e/seeds"
 	"mcphub/rootsmgr/guard"
-	"mcphub/rootsmgr/rootstest"
 )
 
 // The kernel is the judge: it opens what a child would open, and says where

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"mcphub/e2e/rootstest"
 	"mcphub/rootsmgr/guard"
-	"mcphub/rootsmgr/rootstest"
 )
 
 // TestRootThatClimbsOutOfNothing: a spelling that enters what does not exist

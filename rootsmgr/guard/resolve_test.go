@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"mcphub/e2e/rootstest"
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"
-	"mcphub/rootsmgr/rootstest"
 )
 
 // TestErrorTexts: the texts that people read name the path and the reason, and

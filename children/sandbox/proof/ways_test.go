@@ -6,7 +6,7 @@ import (
 
 	"mcphub/children/sandbox/proof"
 	"mcphub/children/sandbox/seatbelt"
-	"mcphub/children/sandbox/seatbelt/seatbelttest"
+	"mcphub/e2e/seatbelttest"
 )
 
 // outcome returns what comes of the ways, each of which fails if it is named.

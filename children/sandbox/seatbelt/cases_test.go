@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"mcphub/children/sandbox/proof"
-	"mcphub/children/sandbox/seatbelt/seatbelttest"
+	"mcphub/e2e/seatbelttest"
 )
 
 // A played case is a profile, and calls that it lets pass or not. In both {dir} is a folder with the tree of playedFiles, and {pid} another process.

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"mcphub/children/sandbox/seatbelt"
-	"mcphub/children/sandbox/seatbelt/seatbelttest"
+	"mcphub/e2e/seatbelttest"
 	"mcphub/e2e/seeds"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"mcphub/children/sandbox/seatbelt"
-	"mcphub/children/sandbox/seatbelt/seatbelttest"
+	"mcphub/e2e/seatbelttest"
 )
 
 var update = flag.Bool("update", false, "write testdata")

@@ -15,8 +15,8 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"mcphub/children/childtest"
 	"mcphub/children/spec"
+	"mcphub/e2e/childtest"
 	"mcphub/hub"
 	"mcphub/internal/caller"
 	"mcphub/internal/jsonrpc"
