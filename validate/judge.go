@@ -488,7 +488,7 @@ type relativeFinding struct {
 	verdict int // its place among the verdicts; -1: it has not counted so far
 }
 
-// readAgain judges the relative findings from j.starts, and adds what comes of it to their verdicts.
+// readAgain judges the relative findings from each of j.baseDirs, and adds what comes of it to their verdicts.
 func (j *judge) readAgain(findings []detect.Finding, list []FindingVerdict, relative []relativeFinding) []FindingVerdict {
 	for i := range relative {
 		if j.work.Spent() {

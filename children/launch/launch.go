@@ -26,7 +26,7 @@ type Launch struct {
 	Dir      string   // the working directory that the program is to have
 	StartDir string   // where the process starts instead; "" is Dir
 
-	EnvFile string // the file with more variables, see WithEnvFile; "": none
+	EnvFile string // the file with more variables, see withEnvFile; "": none
 
 	// RootsFile is the text of the file that MCP_ROOTS_FILE is to name; nil
 	// if the environment holds the roots themselves.

@@ -23,7 +23,7 @@ import (
 const envScript = "MCPHUB_CHILDTEST"
 
 // Script describes how a child behaves. The zero Script is a well-behaved
-// server with the tools of [serveTool] on one page.
+// server with the tools of [player.callTool] on one page.
 type Script struct {
 	Shell       bool          // it lists the tool "shell", which runs a line of sh
 	StartDelay  time.Duration // before it reads anything

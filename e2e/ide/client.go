@@ -210,7 +210,7 @@ func member(params string) string {
 	return `,"params":` + params
 }
 
-// Expect reports that an answer to this raw id will be no surprise: for requests sent with SendBytes.
+// Expect reports that an answer to this raw id will be no surprise: for requests that Send has sent as a line.
 func (c *Client) Expect(id string) { c.log.expect(id) }
 
 // Answer waits for the answer to a request.

@@ -157,7 +157,7 @@ xargs -I% cp hello.txt % <<< {d}/new
 gzip {f}
 `), "\n")
 
-// shellSpelling writes an absolute path as a word of bash. w is where it runs.
+// shellSpellings write an absolute path as a word of bash, which runs in w.
 var shellSpellings = []func(w *world.World, path string) string{
 	func(_ *world.World, path string) string { return path },
 	func(_ *world.World, path string) string { return `"` + path + `"` },

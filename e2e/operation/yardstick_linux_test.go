@@ -229,7 +229,7 @@ func TestSystemCallsOfAStart(t *testing.T) {
 	}
 }
 
-// maxInit is what may be allocated before main, by all packages and by one.
+// What may be allocated before main, by all packages and by one.
 const (
 	maxInitBytes  = 600_000
 	maxInitAllocs = 3_500

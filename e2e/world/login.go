@@ -18,7 +18,7 @@ func (w *World) AuthWith(env []string, visit func(address string), args ...strin
 	return w.Visiting(env, visit, append([]string{"auth"}, args...)...)
 }
 
-// Visiting is authWith for any command.
+// Visiting is AuthWith for any command.
 func (w *World) Visiting(env []string, visit func(address string), args ...string) (said string, err error) {
 	w.T.Helper()
 	cmd := exec.Command(Hub(w.T), args...)

@@ -99,7 +99,7 @@ func (e *approvalCaller) Asker(context.Context) approval.Asker {
 }
 
 // AwaitServed waits until the session's children have been given the grants of a
-// version, or newer ones. Being given is not having applied them, which acquire
+// version, or newer ones. Being given is not having applied them, which Acquire
 // waits for. After the timeout of the roots the hub alone judges.
 func (e *approvalCaller) AwaitServed(ctx context.Context, version uint64) error {
 	return e.call.sender.Instances.AwaitGrants(ctx, max(e.last.conf.Roots.Timeout, 0), version)

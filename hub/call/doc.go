@@ -53,12 +53,12 @@
 // to wait. What was let through goes on as an asyncCall, a sentCall that no goroutine waits for. It has one owner in each
 // state:
 //
-//	recording   whoever writes its line: the goroutine that took the call, or whoever
+//	recording   the goroutine that writes its line: the one that took the call, or the one that
 //	            writes the lines of several
 //	sending     the same
-//	sent        the child's read loop, or whoever ends the run of the child
+//	sent        the child's read loop, or the goroutine that ends the run of the child
 //	conversing  a goroutine: the child has asked for something, or made a task
-//	over        nobody
+//	over        none
 //
 //	recording -> sending -> sent -> over
 //	    |           |        | ^
@@ -66,7 +66,7 @@
 //	    |           |     conversing -> over
 //	    +-----------+-> over
 //
-// end alone leads to over. Its client may give it up at any time (Abandon): that ends
+// endCall alone leads to over. Its client may give it up at any time (Abandon): that ends
 // what it waits for, and its owner ends it.
 //
 // # Who owns the state

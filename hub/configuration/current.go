@@ -61,7 +61,7 @@ func (c *Current) InForce() *Configuration {
 	return now
 }
 
-// AwaitInForce waits until the children are run by what Now returns: they may be asked for then.
+// AwaitInForce waits until the children are run by what InForce returns: they may be asked for then.
 func (c *Current) AwaitInForce() *Configuration {
 	now := c.InForce()
 	<-now.followed

@@ -62,7 +62,7 @@ func (c *Configuration) SettingsFor(s *Surroundings) (Settings, error) {
 }
 
 // ForClient makes the Configuration of sessions in the surroundings that set is for. c is the
-// c of the hub's own.
+// Configuration of the hub's own surroundings.
 func (c *Configuration) ForClient(set Settings, own []catalog.HubTool) (*Configuration, error) {
 	e := newConfiguration(c.Number, c.skills)
 	e.base, e.given = c, set.Children

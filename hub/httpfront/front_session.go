@@ -40,8 +40,8 @@ type FrontSession struct {
 	address       string           // of the request that began it
 	agent         string           // the User-Agent of that
 	principal     string           // the key of whom it belongs to, who may have several of those
-	hubSession    Session          // nil where modernSession is set
-	modernSession ModernSession    // nil where session is not
+	hubSession    Session          // nil if modernSession is set
+	modernSession ModernSession    // nil if hubSession is set
 	getStream     *events.Stream   // what belongs to no request: the client's GET
 	ctx           context.Context
 	cancel        context.CancelCauseFunc
@@ -161,7 +161,7 @@ const (
 	isPost connection = true  // it brings something, which may be answered on it
 )
 
-// enterConnection counts a connection of the client, leave ends it. There is room for
+// enterConnection counts a connection of the client, and leaveConnection ends it. There is room for
 // more than requests may wait: a client must be able to answer what they wait for.
 func (p *FrontSession) enterConnection(k connection) (refused *refusal) {
 	p.share.AddUser() // before it is seen that the session goes on, which has the share

@@ -88,7 +88,7 @@ func (h *bodyReservation) releaseBytes() {
 	}
 }
 
-// reserveAnswer counts an answer that is about to be written, until drop: what clients
+// reserveAnswer counts an answer that is about to be written, until releaseAnswer: what clients
 // call for and do not read is held, all together, up to as much as their bodies.
 // One that there is no room for becomes an error, but not the only one.
 func (f *Front) reserveAnswer(c *FrontSession, a *jsonrpc.Answer) (n int64) {

@@ -18,7 +18,7 @@ type slowReplies struct {
 	timer *time.Timer // nil while it is not set
 }
 
-// addReply watches a reply until remove.
+// addReply watches a reply until removeReply.
 func (l *slowReplies) addReply(reply *Reply) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -114,7 +114,7 @@ func NewGroup(to *audit.Recorder, log zerolog.Logger) *Group {
 	return g
 }
 
-// New makes the Writer of a session, which belongs to a principal. settings returns the settings in force, whose
+// New makes the Writer of a session, which belongs to a principal. now returns the settings in force, whose
 // Recorder is always the group's.
 func New(session, principal string, now func() *Settings, group *Group, metrics *telemetry.Session) *Writer {
 	return &Writer{session: session, principal: principal, settings: now, group: group, metrics: metrics}

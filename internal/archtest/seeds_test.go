@@ -23,7 +23,7 @@ var ofChance = map[string]struct {
 }{
 	"math/rand":          {[]string{"Rand", "Source", "Zipf"}, "seeds.Rand"},
 	"math/rand/v2":       {[]string{"Rand", "Source", "Zipf"}, "seeds.Rand"},
-	"crypto/rand":        {[]string{"Text"}, "seeds.Rand to choose cases, rand.Text for a secret"}, // and see madeByCrypto
+	"crypto/rand":        {[]string{"Text"}, "seeds.Rand to choose cases, rand.Text for a secret"},
 	"hash/maphash":       {nil, "seeds.Rand"},
 	"testing/quick":      {nil, "rapid, and seeds.Check"},
 	"pgregory.net/rapid": {nil, "seeds.Check and seeds.Example"}, // only what drawsByItself

@@ -69,7 +69,7 @@ func (l Limits) layoutFor() layout {
 	return p
 }
 
-// maxSize bounds the memory, and maxFrame and so on what it is laid out for.
+// What a memory is laid out for at most.
 const (
 	maxFrame    = 1 << 32
 	maxID       = 1 << 20

@@ -90,7 +90,7 @@ type openLink struct {
 	after  int // how much of the path comes after it, in bytes
 }
 
-// magicDepth is more components than isMagic ever looks at.
+// magicDepth is more components than the path of a magic link has: /proc/PID/task/TID/fd/N.
 const magicDepth = 8
 
 // refusal is why a walk ended early.

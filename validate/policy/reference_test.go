@@ -10,7 +10,7 @@ import (
 	"mcphub/validate/policy"
 )
 
-// refCall and refWorld are the policy read off the table of P1, slowly and with nothing shared with the code: paths are
+// A refWorld is the policy read off the table of P1, slowly and with nothing shared with the code: paths are
 // followed by os.Readlink, directories compared as text with what they resolve to, and every rule is asked of every reading.
 type refWorld struct {
 	roots, ceiling, protected []string // as given; nil ceiling: none

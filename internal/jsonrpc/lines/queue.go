@@ -121,7 +121,7 @@ func (w *Writer) drainQueue() {
 }
 
 // takeGroup returns the first chunks of the queue, for the caller that has the turn to write
-// them, and how many bytes they have. They stay in the queue until advance. It is called with
+// them, and how many bytes they have. They stay in the queue until advanceQueue. It is called with
 // mu held.
 func (w *Writer) takeGroup() (group [][]byte, all int) {
 	if w.kept != nil {

@@ -219,7 +219,7 @@ func (w *Writer) TrySend(beyond int, parts [][]byte, marks ...*kept.Entry) bool 
 }
 
 // A turn says who writes next, and what. The one who has the turn is the only writer until
-// write returns. w.writing is true for that time.
+// writeTurn returns. w.writing is true for that time.
 type turn int
 
 const (
