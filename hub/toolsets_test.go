@@ -2,7 +2,9 @@ package hub
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -224,6 +226,41 @@ func TestToolsetsOfATokenOverHTTP(t *testing.T) {
 		r := at.do("GET", "")
 		if said := body(t, r); r.StatusCode != want || want == 200 && !strings.Contains(said, `"https://hub.example/mcp"`) {
 			t.Errorf("metadata at %q: %d %s", path, r.StatusCode, said)
+		}
+	}
+}
+
+// TestAWithheldToolOfOthersIsNotTold: a tool that a session's toolset excludes is answered alike whether it is well or withheld, by each of its
+// names. Control: a session without a toolset is told why it is not offered, by each of its names.
+func TestAWithheldToolOfOthersIsNotTold(t *testing.T) {
+	answers := map[string][]string{}
+	throughCallTool := func(name string) string {
+		return toolCall("call-tool", `{"serverName":"kid","toolName":"`+name+`","toolArgs":{}}`)
+	}
+	for what, def := range map[string]string{"well": `{"name":"echo","inputSchema":{"type":"object"}}`, "withheld": brokenTool} {
+		p := &past{t: t, defs: filepath.Join(t.TempDir(), "defs"), dir: filepath.Join(t.TempDir(), "catalogue"), work: t.TempDir()}
+		p.define(def, `{"name":"change","inputSchema":{"type":"object"}}`)
+		cfg := p.config(scripted("kid", childtest.Script{Defs: p.defs}))
+		cfg.Children[0].Words.Rename = map[string]string{"echo": "keep"}
+		h := runHub(t, withSets(cfg, toolset.Set{Name: "a", Servers: []string{"kid"}, Exclude: []toolset.Pattern{{Server: "kid", Name: "echo"}}}))
+		in := openIn(t, h, Surroundings{Toolsets: []string{"a"}})
+		in.handshake(`{}`)
+		if list := in.raw("tools/list", `{}`); !strings.Contains(list, "kid__change") || strings.Contains(list, "keep") {
+			t.Fatalf("%s: %s", what, list)
+		}
+		all := connect(t, h)
+		all.handshake(`{}`)
+		for _, name := range []string{"keep", "echo"} {
+			answers[what] = append(answers[what], fmt.Sprint(in.refused("tools/call", toolCall("kid__"+name, `{}`))),
+				in.raw("tools/call", throughCallTool(name)))
+			if answer := all.raw("tools/call", throughCallTool(name)); strings.Contains(answer, "is not offered") != (what == "withheld") {
+				t.Errorf("%s, without a toolset, call-tool %s: %s", what, name, answer)
+			}
+		}
+	}
+	for i, answer := range answers["withheld"] {
+		if answer != answers["well"][i] {
+			t.Errorf("an excluded tool is answered with\n%s\nif it is withheld, and with\n%s\nif it is well", answer, answers["well"][i])
 		}
 	}
 }

@@ -70,7 +70,7 @@ func (o *Offer) shownBy(c *Child) *Offer {
 	out := *o
 	out.whole = o
 	out.Tools = slices.DeleteFunc(slices.Clone(o.Tools), func(t *Tool) bool { return !c.view.ShowsTool(o.child, t.Remote) })
-	complete := len(out.Tools) == len(o.Tools)
+	complete := len(out.Tools) == len(o.Tools) && !slices.ContainsFunc(o.Omitted, func(left Omission) bool { return !c.view.ShowsTool(o.child, left.Name) })
 	hides := c.hidesOthers()
 	for k := offers.Prompts; k < offers.Kinds; k++ {
 		out.items[k] = slices.DeleteFunc(slices.Clone(o.items[k]), func(it *Item) bool {

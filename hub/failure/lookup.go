@@ -31,8 +31,8 @@ func UnknownTool(name string, c *offering.Catalog, owners []string) string {
 // NoTool answers a call of a tool, by its own name, that a server does not offer.
 func NoTool(server, tool string, c *offering.Catalog) jsonrpc.Answer {
 	for _, left := range c.Omitted(server) {
-		if left.Name == tool {
-			return ToolError(texts.NotOffered(server, c.ShownName(server, tool), left.Reason))
+		if shown := c.ShownName(server, left.Name); tool == left.Name || tool == shown {
+			return ToolError(texts.NotOffered(server, shown, left.Reason))
 		}
 	}
 	var known []string

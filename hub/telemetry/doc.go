@@ -1,6 +1,6 @@
 // Package telemetry counts and times what a hub does, for the one who watches it.
 //
-// A [Telemetry] belongs to one hub, a [Session] to one client of it, a [Call] to one request.
+// A [Telemetry] belongs to one hub, a [Session] to one client of it, a [RequestTiming] to one request.
 // Package record holds the seam: where a decision is written down it is counted, and where
 // its outcome is, it is timed. A nil *Telemetry, a nil *Session and a zero RequestTiming are for a hub
 // that no one watches: they do nothing.

@@ -112,7 +112,7 @@ type Conn struct {
 	done    chan struct{}
 
 	next      atomic.Uint64
-	calls     sync.Pool     // of *call that can be used again
+	calls     sync.Pool     // of *pendingCall that can be used again
 	batch     lines.Batch   // of the read loop
 	lines     *lines.Reader // of the read loop
 	keptEntry *kept.Entry   // of the request that the read loop takes, until another one owes its answer

@@ -39,8 +39,8 @@
 // # What it trusts
 //
 // Nothing. [Open] holds every number to its bounds, because another process may have written it. The seals keep the size,
-// so that no access can fault. The hub can only read by the descriptor that it keeps for splice(2). The reader of the lines copies each one before it is judged, so that what is served is what was
-// judged.
+// so that no access can fault. The hub can only read by the descriptor that it keeps for splice(2). The reader of the lines copies
+// each one before it is judged, so that what is served is what was judged.
 //
 // # Concurrency
 //

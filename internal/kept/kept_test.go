@@ -242,7 +242,7 @@ func TestForgedMemory(t *testing.T) {
 			m.storeWord(at, []uint64{r.Uint64(), uint64(r.IntN(1 << 13)), ^uint64(0), 1 << 63}[r.IntN(4)])
 		}
 		n := &Memory{layout: smallLayout(), b: m.b}
-		n.between = r.IntN(300)
+		n.between = []int{0, r.IntN(300)}[r.IntN(2)]
 		if n.restoreInput() != nil || n.restoreOutput() != nil || n.restoreEntries() != nil {
 			refused++
 			continue

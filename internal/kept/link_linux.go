@@ -247,12 +247,11 @@ func (m *Memory) sendDirectly(stream int) (int, error) {
 	m.storeWord(atSent, from)
 	m.storeWord(slot+attemptBytes, from)
 	m.storeWord(slot+attemptMade, bySplice)
-	_, errno := moveBytes(unix.SYS_SPLICE, len(b), uintptr(m.direct), uintptr(unsafe.Pointer(m.wordAt(atSent))), uintptr(stream), 0, uintptr(len(b)), unix.SPLICE_F_NONBLOCK)
-	n := int(min(m.loadWord(atSent)-from, uint64(len(b))))
-	m.noteLeft(n)
+	n, errno := moveBytes(unix.SYS_SPLICE, len(b), uintptr(m.direct), uintptr(unsafe.Pointer(m.wordAt(atSent))), uintptr(stream), 0, uintptr(len(b)), unix.SPLICE_F_NONBLOCK)
 	if errno != 0 {
-		return n, errno
+		return 0, errno
 	}
+	m.noteLeft(n)
 	return n, nil
 }
 
@@ -272,11 +271,11 @@ func (m *Memory) sendToSocket(stream int) (int, error) {
 	m.storeWord(atSent, 0)
 	m.storeWord(slot+attemptMade, bySocket)
 	_, errno := moveBytes(unix.SYS_SENDMMSG, len(b), uintptr(stream), uintptr(unsafe.Pointer(h)), 1, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
+	if errno != 0 {
+		return 0, errno // what stands in the memory then is no number of the kernel
+	}
 	n := int(min(m.sentBySocket(), uint64(len(b))))
 	m.noteLeft(n)
-	if errno != 0 {
-		return n, errno
-	}
 	return n, nil
 }
 

@@ -2,6 +2,7 @@ package kept
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -9,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"unsafe"
 
@@ -445,4 +447,57 @@ func blocks(t *testing.T, fd int) int64 {
 		t.Fatal(err)
 	}
 	return st.Blocks
+}
+
+// TestANumberOfAnotherProcessIsNoByteThatHasLeft: another process writes to the memory while the client's stream is full. What it stores where
+// the kernel puts its number does not count, so that the rest still goes to the client. Control: the numbers are stored all the time.
+func TestANumberOfAnotherProcessIsNoByteThatHasLeft(t *testing.T) {
+	for _, way := range []string{"spliced", "socket"} {
+		t.Run(way, func(t *testing.T) {
+			files, err := NewFiles()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer files.Close()
+			_, hub := stream(t, way == "socket")
+			m := opened(t, files, hub)
+			m.take(t, way)
+			m.Append([][]byte{make([]byte, 1<<20)}, nil)
+			for err = error(nil); err == nil; {
+				_, err = m.Send(hub, nil)
+			}
+			if !errors.Is(err, unix.EAGAIN) {
+				t.Fatal(err)
+			}
+			other, err := unix.Mmap(files[0], 0, headSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var stop atomic.Bool
+			stores, ended := atomic.Int64{}, make(chan struct{})
+			go func() {
+				defer close(ended)
+				for !stop.Load() {
+					atomic.StoreUint64((*uint64)(unsafe.Pointer(&other[atSent])), 1<<40|77)
+					stores.Add(1)
+				}
+			}()
+			passed, _ := m.Output()
+			for range 20_000 {
+				n, err := m.Send(hub, nil)
+				if now, _ := m.Output(); n != 0 || !errors.Is(err, unix.EAGAIN) || now != passed {
+					t.Errorf("the stream is full, and %d bytes have left: %d, %v", now-passed, n, err)
+					break
+				}
+			}
+			stop.Store(true)
+			<-ended
+			if stores.Load() == 0 {
+				t.Error("the other process stored nothing")
+			}
+			if err := unix.Munmap(other); err != nil {
+				t.Error(err)
+			}
+		})
+	}
 }

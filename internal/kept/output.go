@@ -120,7 +120,7 @@ func (m *Memory) restoreOutput() error {
 	base, n := m.loadWord(slot+attemptBase), m.loadWord(slot+attemptBytes)
 	sent, between := uint64(0), m.between
 	switch made := m.loadWord(slot + attemptMade); {
-	case between < 0 || made != bySplice && n > uint64(m.outputSize):
+	case between < 0 || made != bySplice && n > uint64(m.outputSize) || made == bySplice && between > 0:
 		return errForged
 	case made == bySplice:
 		sent = m.loadWord(atSent) - n
@@ -135,7 +135,8 @@ func (m *Memory) restoreOutput() error {
 		m.storeWord(slot+attemptMade, byPipe)
 	}
 	m.passed = base + sent
-	if m.passed < base || m.passed > m.accepted || m.accepted-m.passed > uint64(m.outputSize) || m.origin > m.passed {
+	if m.passed < base || m.passed > m.accepted || m.accepted-m.passed > uint64(m.outputSize) || m.origin > m.passed ||
+		uint64(between) > m.accepted-m.passed {
 		return errForged
 	}
 	m.high = m.outputSize
