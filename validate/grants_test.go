@@ -17,13 +17,13 @@ import (
 func TestGrantsUnderAnotherPolicy(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	dir := w.outside + "/sub"
+	dir := filepath.Join(w.outside, "sub")
 	ask := policy.Rule{Then: policy.Escalate, Paths: within("{outside}")}
 	opens := func(path string, roles ...access.Role) policy.Grant {
 		return policy.Grant{Path: path, Roles: policy.Roles(roles...)}
 	}
 	read := opens(dir, access.Read)
-	file := policy.Grant{Path: w.outside + "/secret.txt", File: true, Roles: read.Roles}
+	file := policy.Grant{Path: filepath.Join(w.outside, "secret.txt"), File: true, Roles: read.Roles}
 	everywhere := policy.Rule{Then: policy.Escalate, Paths: &policy.PathRule{}}
 	for name, tc := range map[string]struct {
 		rules []policy.Rule

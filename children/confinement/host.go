@@ -152,8 +152,13 @@ func (h Host) IsDir(path string) bool { return !h.IsForeign(path) && h.disk.IsDi
 // IsProgram reports whether path is a regular file that this user may execute.
 func (h Host) IsProgram(path string) bool { return !h.IsForeign(path) && h.disk.IsProgram(path) }
 
-// Real returns a path without links; path itself if it leads nowhere.
-func (h Host) Real(path string) string { return h.disk.Real(path) }
+// Real returns a path without links; path itself if it leads nowhere, or lies on another machine that no root names.
+func (h Host) Real(path string) string {
+	if h.IsForeign(path) {
+		return path
+	}
+	return h.disk.Real(path)
+}
 
 // Hops returns a path and the paths that its links lead to, one after the other.
 func (h Host) Hops(path string) []string { return h.looks.Hops(path) }

@@ -252,7 +252,7 @@ func (w *allowWork) reservedPlaces() sandbox.Reserved {
 	return sandbox.Reserved{Home: w.home, Withheld: w.current.checker.ClosedPaths(w.current.server.Name)}
 }
 
-// denyingRule names the rule that withholds a path; "" where none does.
+// denyingRule names the rule that withholds a path; "" if none does.
 func (s *currentEntry) denyingRule(path string) string {
 	info, _ := s.checker.Policy()
 	for i := range info.Rules {

@@ -29,7 +29,7 @@ func authCommand() *cobra.Command {
 		Use:   "auth",
 		Short: "Log in at the servers that ask for it",
 		Long: "Logs in at servers that ask for OAuth, and keeps the logins among the secrets: in the\n" +
-			"keyring of the system, or where there is none in a file encrypted by age. The hubs that\n" +
+			"keyring of the system, or if there is none in a file encrypted by age. The hubs that\n" +
 			"run use them at once, and renew them.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -73,7 +73,7 @@ type login struct {
 	Missing   []string  `json:"missing,omitempty"` // scopes that the server asked for
 	Made      time.Time `json:"made,omitzero"`
 	Renewed   time.Time `json:"renewed,omitzero"`
-	Expires   time.Time `json:"expires,omitzero"` // the token; it is renewed where Renewable
+	Expires   time.Time `json:"expires,omitzero"` // the token; it is renewed if Renewable
 	Renewable bool      `json:"renewable"`
 }
 
@@ -258,7 +258,7 @@ func authStatusCommand() *cobra.Command {
 		Use:   "status [NAME]",
 		Short: "Show which servers have a login, and what to do about those that have none",
 		Long: "Shows the servers of hub.json that say \"auth\" or have a login. Asks nobody. With a name the\n" +
-			"exit status is 5 where the server has no login, and 1 where its login is over.",
+			"exit status is 5 if the server has no login, and 1 if its login is over.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, err := readAccounts(src, principal)
@@ -333,7 +333,7 @@ func authLogoutCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "logout NAME",
 		Short: "Give a login back and forget it",
-		Long: "Tells the authorization server that the login is not needed any more, where it takes such\n" +
+		Long: "Tells the authorization server that the login is not needed any more, if it takes such\n" +
 			"requests, and forgets it. NAME may be the address of a server that hub.json names no more,\n" +
 			"as auth list shows it.",
 		Args: cobra.ExactArgs(1),

@@ -71,10 +71,10 @@ func addCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add NAME (-- COMMAND [ARG]... | --url URL)",
 		Short: "Add a server to hub.json",
-		Long: "Adds one server to hub.json and leaves every other byte of it as it is. Where there is\n" +
+		Long: "Adds one server to hub.json and leaves every other byte of it as it is. If there is\n" +
 			"no hub.json it is made, with the embedded filesystem server in it. Hubs that run take\n" +
 			"the server at once. What stands behind -- is the server's command line.\n\n" +
-			"Before that the server is started once, where the kernel holds it, to see that it works.\n" +
+			"Before that the server is started once, if the kernel holds it, to see that it works.\n" +
 			"It is added in any case; a warning says why it does not work, and what mends it.\n\n" +
 			"A name such as io.github.user/weather, alone, is looked up in a registry of servers. What its\n" +
 			"entry comes to in hub.json is shown whole: what is run, and what is asked for. Nothing is run or\n" +
@@ -222,7 +222,7 @@ func (w *entryWork) planAdd(name string, entry edit.Table) (*entryPlan, error) {
 		return nil, err
 	}
 	if slices.Contains(fileServerNames(file), name) {
-		return nil, fmt.Errorf("%s has a server %q already; take it out first: mcphub remove %s", path, name, name)
+		return nil, fmt.Errorf("%s has a server %q already; take it out first: %s", path, name, printable.CommandLine([]string{"mcphub", "remove", name}))
 	}
 	if env, err := clientEnv(); err == nil {
 		entry = locateProgram(env, entry)

@@ -39,7 +39,7 @@ func logsCommand() *cobra.Command {
 		Aliases: []string{"log", "tail"},
 		Short:   "Show what a server wrote to standard error",
 		Long: "Shows the last lines that a server wrote to standard error, of every hub that runs or ran,\n" +
-			"by time. -f goes on with what it writes from now on, until it is interrupted. Where clients\n" +
+			"by time. -f goes on with what it writes from now on, until it is interrupted. If clients\n" +
 			"share a hub, standard error says whose session each is.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -160,8 +160,8 @@ type loggedLine struct {
 	Time    string             `json:"time,omitempty"`
 	Server  string             `json:"server"`
 	PID     int                `json:"pid,omitempty"`     // of the process that wrote it
-	Session string             `json:"session,omitempty"` // the beginning of its id; absent where several share the process
-	Clients []audit.ClientInfo `json:"clients,omitempty"` // whose it is, where clients share the hub and that is known
+	Session string             `json:"session,omitempty"` // the beginning of its id; absent if several share the process
+	Clients []audit.ClientInfo `json:"clients,omitempty"` // whose it is, if clients share the hub and that is known
 	Text    string             `json:"text"`
 }
 

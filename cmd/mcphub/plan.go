@@ -34,8 +34,8 @@ func planCommand() *cobra.Command {
 		Long: "Says what would happen if hub.json read as FILE does: which servers the hubs that run would\n" +
 			"start, stop and restart, which tools would appear and vanish, and which calls of the last\n" +
 			"days would be decided otherwise. Nothing is changed or started. Without FILE it looks at\n" +
-			"hub.json itself, where the hubs have not read it again yet. Where no hub runs, FILE is\n" +
-			"compared with hub.json. The exit status is 3 where a reload would refuse the file.\n" +
+			"hub.json itself, if the hubs have not read it again yet. If no hub runs, FILE is\n" +
+			"compared with hub.json. The exit status is 3 if a reload would refuse the file.\n" +
 			"With a hub.lock it compares what the servers offered last with that: the exit status is 6\n" +
 			"if something has grown, and 10 if something only reads differently. It starts no server for\n" +
 			"that; mcphub lock --check does.",
@@ -82,7 +82,7 @@ func planCommand() *cobra.Command {
 type planReport struct {
 	Config   string        `json:"config"`
 	File     string        `json:"file,omitempty"` // that would stand in its place; "": it itself
-	Plans    []hubPlan     `json:"plans"`          // one for each hub that runs on it; one without a pid where none does
+	Plans    []hubPlan     `json:"plans"`          // one for each hub that runs on it; one without a pid if none does
 	Calls    *plannedCalls `json:"calls,omitempty"`
 	Problems []problem     `json:"problems"`
 }
@@ -129,7 +129,7 @@ func (p *planWork) buildHub(ctx context.Context) error {
 	}
 	on, err := hubsOn(ctx, p.say, path)
 	if err != nil && p.out.File == "" {
-		return exit.Errorf(exit.NoHub, "%w. Where none runs, name the changed file: mcphub plan FILE", err)
+		return exit.Errorf(exit.NoHub, "%w. If none runs, name the changed file: mcphub plan FILE", err)
 	}
 	for _, h := range on {
 		plan := hubPlan{PID: h.report.PID}

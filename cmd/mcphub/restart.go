@@ -11,6 +11,7 @@ import (
 	"mcphub/cmd/mcphub/internal/exit"
 	"mcphub/cmd/mcphub/internal/layout"
 	"mcphub/hub"
+	"mcphub/internal/printable"
 )
 
 func restartCommand() *cobra.Command {
@@ -18,11 +19,11 @@ func restartCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "restart NAME",
-		Short: "Start a server anew in the hubs that run",
-		Long: "Stops a server in every hub that runs on this hub.json, and starts it anew where it ran.\n" +
+		Short: "Start a server again in the hubs that run",
+		Long: "Stops a server in every hub that runs on this hub.json, and starts it again if it ran.\n" +
 			"Calls under way end in the old process, those that come go to the new one. Failures before\n" +
-			"count no longer. The exit status is 9 where no hub runs on the file, 5 where none of them\n" +
-			"serves the server, 1 where it does not start.",
+			"count no longer. The exit status is 9 if no hub runs on the file, 5 if none of them\n" +
+			"serves the server, 1 if it does not start.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path, _, err := hubFile(config)
@@ -118,7 +119,7 @@ func (r *restartReport) outcomeError() error {
 		}
 	}
 	if failed > 0 {
-		return fmt.Errorf("%s is not ready in %d of %d hubs; mcphub logs %s shows what it wrote", r.Server, failed, len(r.Hubs), r.Server)
+		return fmt.Errorf("%s is not ready in %d of %d hubs; %s shows what it wrote", r.Server, failed, len(r.Hubs), printable.CommandLine([]string{"mcphub", "logs", r.Server}))
 	}
 	return nil
 }

@@ -274,7 +274,7 @@ var rootsTable = objectOf(
 		Key{Name: "failed", Def: `"deny"`, Spec: allowSpec, Text: "The client did not answer, or nothing it named could be used, and there is no fallback."},
 	)},
 	Key{Name: "resources", Guard: true, Spec: listOf(expandedString(checkResource)),
-		Text: "Prefixes of URIs, such as `https://api.example.com/v1/`. Where there is one of a scheme, tools and resources/read may name URIs of that scheme at or below one only; other schemes stay as they are. See [policy.md](policy.md#beyond-files)."},
+		Text: "Prefixes of URIs, such as `https://api.example.com/v1/`. If there is one of a scheme, tools and resources/read may name URIs of that scheme at or below one only; other schemes stay as they are. See [policy.md](policy.md#beyond-files)."},
 	Key{Name: "clientResources", Guard: true, Def: `false`, Spec: flagSpec, Text: "Let the client's own roots of other schemes than `file` count among `resources`."},
 )
 
