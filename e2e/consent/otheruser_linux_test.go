@@ -45,10 +45,8 @@ func TestAnotherUserOfTheMachine(t *testing.T) {
 	world.Must(t, os.Chmod(open, 0o755)) //nolint:gosec // the other user goes through it
 	programs := map[string]string{}
 	for name, from := range map[string]string{"mcphub": world.Hub(t), "opener": world.Bin.Opener} {
-		text, err := os.ReadFile(from)
-		world.Must(t, err)
 		programs[name] = filepath.Join(open, name)
-		world.Must(t, os.WriteFile(programs[name], text, 0o755)) //nolint:gosec // the other user runs it
+		world.CopyProgram(t, from, programs[name])
 	}
 	as := func(uid uint32, args ...string) string {
 		t.Helper()

@@ -58,9 +58,9 @@ func asOther(t *testing.T, tests []string, uid uint32, filter []unix.SockFilter,
 	programs := filepath.Join(base, "programs")
 	Must(t, os.Mkdir(programs, 0o755))
 	self := filepath.Join(programs, "e2e.test")
-	copyProgram(t, "/proc/self/exe", self)
+	CopyProgram(t, "/proc/self/exe", self)
 	for _, path := range append([]string{Hub(t), Bin.Recorder, Bin.Fixture, Bin.Opener}, more...) {
-		copyProgram(t, path, filepath.Join(programs, filepath.Base(path)))
+		CopyProgram(t, path, filepath.Join(programs, filepath.Base(path)))
 	}
 	temp := filepath.Join(base, "t")
 	Must(t, os.Mkdir(temp, 0o700))
@@ -136,9 +136,9 @@ func Assembled(t *testing.T, program []bpf.Instruction) []unix.SockFilter {
 	return filter
 }
 
-// copyProgram copies a program. Nothing forks meanwhile: a process that another test starts would keep the copy open for writing until
+// CopyProgram copies a program. Nothing forks meanwhile: a process that another test starts would keep the copy open for writing until
 // it runs its own program, and what is open for writing does not run.
-func copyProgram(t *testing.T, from, to string) {
+func CopyProgram(t *testing.T, from, to string) {
 	t.Helper()
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
