@@ -56,9 +56,6 @@ func traced(t *testing.T, pid int, do func()) map[string]int {
 			if strings.Contains(call, `"/proc/`) {
 				counts["/proc"]++
 			}
-			if strings.Contains(call, "smaps") {
-				counts["smaps"]++ // memory is given back
-			}
 		}
 	}
 	return counts
@@ -151,25 +148,37 @@ func TestNobodyIsLookedUpOverHTTP(t *testing.T) {
 	}
 }
 
-// TestMemoryIsGivenBackWhenLittleIsDone: not while calls come, which would take it again at once, and soon when none do.
+// TestMemoryIsGivenBackWhenLittleIsDone: not while calls come, which would take it again at once, and soon when none do. A hub that gets
+// no processor for a while has done little, too, so it is tried with three hubs.
 func TestMemoryIsGivenBackWhenLittleIsDone(t *testing.T) {
-	needs.Program(t, "strace")
+	var why string
+	for range 3 {
+		if why = memoryUnderLoad(t); why == "" {
+			return
+		}
+		t.Log(why)
+	}
+	t.Error(why)
+}
+
+// memoryUnderLoad returns why a hub did not keep its memory under load and give it back afterwards; "" if it did.
+func memoryUnderLoad(t *testing.T) (why string) {
+	t.Helper()
 	w := world.New(t)
 	s := w.Serve(w.Config(obj{"rec": w.Recorder("rec")}), ide.Folders(w.Project))
 	s.Handshake()
 	hub := world.HubProper(t, s.PID())
-	counts := traced(t, hub, func() {
-		for began := time.Now(); time.Since(began) < 4*time.Second; {
-			s.MustCall("rec__echo", `{"text":"hello"}`)
-		}
-	})
-	if counts["smaps"] > 0 || counts["write"]+counts["writev"] < 100 {
-		t.Errorf("under load: %v", counts)
+	before, calls := memoryOf(t, hub, "RssFile:"), 0
+	for began := time.Now(); time.Since(began) < 4*time.Second; calls++ {
+		s.MustCall("rec__echo", `{"text":"hello"}`)
 	}
-	before := memoryOf(t, hub, "RssFile:")
+	if now := memoryOf(t, hub, "RssFile:"); now < before*3/4 || calls < 100 {
+		return fmt.Sprintf("under load: %d KiB of its program, and %d after %d calls", before, now, calls)
+	}
 	if !world.Within(world.WaitLimit, func() bool { return memoryOf(t, hub, "RssFile:") < before*3/4 }) {
-		t.Errorf("the control: it still has %d KiB of its program", before)
+		return fmt.Sprintf("the control: it still has %d KiB of its program", before)
 	}
+	return ""
 }
 
 // maxMore are the most system calls for one more server that starts with others, by the hub and by the server. What all confined servers
