@@ -40,7 +40,7 @@ func TestWhatAnEntryTellsIsHeld(t *testing.T) {
 	}
 }
 
-// Paths of other machines are looked at only where a root names them, and only Windows has any.
+// A path of another machine is looked at only if a root names that machine. Only Windows has such paths.
 func TestForeignPaths(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
