@@ -19,6 +19,9 @@ var ErrTooDeep = errTooDeep
 // RetryAtOnce has a log try again at once to write a file that could not be written.
 func RetryAtOnce(o Options) Options { o.retry = 1; return o }
 
+// LookAtOnce has each write look first whether the file is there.
+func LookAtOnce(o Options) Options { o.look = 1; return o }
+
 // PutWhole writes all of b to the end of a file, or nothing.
 func PutWhole(f *os.File, b []byte) error { return appendAll(f, b) }
 
@@ -47,7 +50,7 @@ func (l *Log) See() error {
 // Overlook makes it time to look at the file again.
 func (l *Log) Overlook() {
 	l.mu.Lock()
-	l.checkedAt = time.Time{}
+	l.checkedAt = time.Unix(1, 0)
 	l.mu.Unlock()
 }
 

@@ -248,6 +248,18 @@ func TestWhatThereIsNoRoomForIsCounted(t *testing.T) {
 	}
 }
 
+// The first line makes the file, however long after the start of Open it is written.
+func TestASlowOpenMissesNoFile(t *testing.T) {
+	t.Parallel()
+	for _, more := range []bool{false, true} {
+		l, stop := running(t, audit.LookAtOnce(audit.Options{Continue: more}))
+		if _, err := l.Append(context.Background(), sample(1)); err != nil {
+			t.Error(err)
+		}
+		stop()
+	}
+}
+
 // A Recorder goes on with another log where the folder is taken away, and says so.
 func TestTheFolderIsTakenAway(t *testing.T) {
 	t.Parallel()

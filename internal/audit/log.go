@@ -49,6 +49,7 @@ type Options struct {
 	Write func(file io.Writer, b []byte) (int, error)
 
 	retry time.Duration // between attempts to write a file that cannot be; 0: retryAfter
+	look  time.Duration // between two looks whether the file is still there; 0: lookEvery
 }
 
 // ErrClosed is returned by a Log that has ended, ErrGone by one whose file was
@@ -81,7 +82,7 @@ type Log struct {
 	writeScheduled bool      // Run knows that there are some
 	overdue        bool      // they have waited for long enough
 	dropped        uint64    // lines dropped because too many waited
-	checkedAt      time.Time // when the file was seen to be there
+	checkedAt      time.Time // when the file was seen to be there; zero: the first line, which makes the file, was not written yet
 	lastInfo       os.FileInfo
 	failure        error // of the last write; nil: it went well
 	failedAt       time.Time
@@ -298,7 +299,7 @@ func (l *Log) writePending() error {
 	}
 	b, made := l.pending, l.made
 	l.pending, l.spare = l.spare[:0], nil
-	look := now.Sub(l.checkedAt) >= lookEvery || now.Before(l.checkedAt)
+	look := !l.checkedAt.IsZero() && (now.Sub(l.checkedAt) >= l.o.look || now.Before(l.checkedAt))
 	l.mu.Unlock()
 	n := 0
 	if look {

@@ -30,6 +30,9 @@ func Open(o Options) (*Log, error) {
 	if o.retry <= 0 {
 		o.retry = retryAfter
 	}
+	if o.look <= 0 {
+		o.look = lookEvery
+	}
 	if err := privateDir(o.Dir); err != nil {
 		return nil, err
 	}
@@ -44,11 +47,11 @@ func Open(o Options) (*Log, error) {
 		return nil, err
 	}
 	l.file = newLogFile(l.path, o.MaxSize)
-	l.checkedAt = time.Now()
 	err = l.putOwn(KindOpen, func(b line) line {
 		return b.addText("log", l.id).addText("program", o.Program).addNumber("pid", int64(os.Getpid()))
 	})
 	if err == nil {
+		l.checkedAt = time.Now()
 		err = l.syncAndMark(KindOpen, nil)
 	}
 	if err != nil {
