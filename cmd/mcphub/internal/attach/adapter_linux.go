@@ -146,11 +146,11 @@ func attachIn(dir string, e Endpoint, s Surroundings, handed []int, trust func(s
 	return a, nil
 }
 
-// hubEnds reports whether the hub is ending, so that no one can tell any more what it was.
+// hubEnds reports whether the hub is ending, so that no one can tell any more what it was. A hub that ends removes its secret, and
+// then closes the connections, which takes a moment on a machine under load.
 func (a *Adapter) hubEnds() bool {
-	const moment = 100 // milliseconds
 	gone := []unix.PollFd{{Fd: int32(a.fd)}}
-	err := repeatInterrupted(func() error { _, err := unix.Poll(gone, moment); return err })
+	err := repeatInterrupted(func() error { _, err := unix.Poll(gone, int(answerTime.Milliseconds())); return err })
 	return err == nil && gone[0].Revents&(unix.POLLHUP|unix.POLLERR) != 0
 }
 

@@ -6,8 +6,10 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -47,6 +49,7 @@ type Door struct {
 	closing sync.Once
 
 	mu       sync.Mutex
+	entering map[*net.UnixConn]bool // the connections of adapters that are not attached yet
 	attached int
 	closed   bool
 	since    *time.Timer // ends Run; it runs while no one is attached
@@ -74,7 +77,7 @@ func New(cfg Config) (*Door, error) {
 		return nil, errors.Join(err, l.Close())
 	}
 	refused := cfg.Log.Sample(&zerolog.BurstSampler{Burst: maxRefused, Period: time.Minute})
-	return &Door{cfg: cfg, secret: secret, l: l, who: caller.Peer, refused: refused}, nil
+	return &Door{cfg: cfg, secret: secret, l: l, who: caller.Peer, refused: refused, entering: map[*net.UnixConn]bool{}}, nil
 }
 
 // Run lets adapters in until ctx ends or no one has been attached for Config.Idle.
@@ -90,12 +93,7 @@ func (d *Door) Run(ctx context.Context) {
 			d.closeDoor()
 		}
 	})
-	stop := context.AfterFunc(ctx, func() { // who is about to attach finds that no one is here
-		d.mu.Lock()
-		d.closed = true
-		d.mu.Unlock()
-		d.closeDoor()
-	})
+	stop := context.AfterFunc(ctx, d.closeDoor)
 	defer stop()
 	var guests sync.WaitGroup
 	waiting := make(chan struct{}, maxWaiting)
@@ -120,18 +118,42 @@ func (d *Door) Run(ctx context.Context) {
 }
 
 // closeDoor lets no one in any more. The secret goes first: once the socket is gone, another hub may have one at its place.
+// An adapter that is not attached yet finds at once that no one is here, and starts the next hub.
 func (d *Door) closeDoor() {
 	d.closing.Do(func() {
+		d.mu.Lock()
+		d.closed = true
+		entering := slices.Collect(maps.Keys(d.entering)) // none comes to these now
+		d.mu.Unlock()
 		d.cfg.Endpoint.RemoveSecret(d.cfg.Dir)
 		_ = d.l.Close()
+		for _, c := range entering {
+			_ = c.Close()
+		}
 	})
 }
 
-// enterGuest counts a Guest that is about to be attached. The error is errHungUp once the Door is closing: the adapter
-// finds that no one is here, and starts the next hub.
-func (d *Door) enterGuest() error {
+// noteEntering notes the connection of an adapter that is not attached yet. It returns false if the Door is closing.
+func (d *Door) noteEntering(c *net.UnixConn) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if !d.closed {
+		d.entering[c] = true
+	}
+	return !d.closed
+}
+
+func (d *Door) forgetEntering(c *net.UnixConn) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.entering, c)
+}
+
+// enterGuest counts a Guest that is about to be attached. The error is errHungUp once the Door is closing.
+func (d *Door) enterGuest(c *net.UnixConn) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.entering, c)
 	switch {
 	case d.closed:
 		return errHungUp
@@ -157,7 +179,7 @@ func (d *Door) serveGuest(ctx context.Context, c *net.UnixConn, waited func()) {
 	a, err := d.admitAdapter(ctx, c)
 	waited()
 	if err != nil {
-		if errors.Is(err, errHungUp) { // who only looks whether a hub is here
+		if errors.Is(err, errHungUp) || errors.Is(err, net.ErrClosed) { // who only looks whether a hub is here, or comes too late
 			return
 		}
 		if !errors.Is(err, errOff) {
@@ -200,6 +222,10 @@ type admitted struct {
 
 // admitAdapter finds out who an adapter is, takes its descriptors, and waits for its last word.
 func (d *Door) admitAdapter(ctx context.Context, c *net.UnixConn) (_ *admitted, err error) {
+	if !d.noteEntering(c) {
+		return nil, errHungUp
+	}
+	defer d.forgetEntering(c)
 	if err := c.SetDeadline(time.Now().Add(answerTime)); err != nil {
 		return nil, err
 	}
@@ -261,7 +287,7 @@ func (d *Door) admitAdapter(ctx context.Context, c *net.UnixConn) (_ *admitted, 
 		return nil, fmt.Errorf("%d descriptors were handed over, and not three or %d", len(in.fds), maxHanded)
 	}
 	g.In, g.Out, g.Err = in.fds[0], in.fds[1], in.fds[2]
-	if err := d.enterGuest(); err != nil {
+	if err := d.enterGuest(c); err != nil {
 		return nil, err
 	}
 	defer func() {

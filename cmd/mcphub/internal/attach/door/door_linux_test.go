@@ -336,7 +336,7 @@ func TestRunGoesOnWhileSomebodyIsAttached(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-o.served
-	if d.enterGuest() == nil { // the timer is stopped: only the last who leaves starts it
+	if d.enterGuest(nil) == nil { // the timer is stopped: only the last who leaves starts it
 		d.leaveGuest()
 	}
 	d.mu.Lock()
@@ -382,10 +382,28 @@ func TestTheNextHubKeepsItsSecret(t *testing.T) {
 // An adapter that comes when the hub is about to end is told nothing: it starts the next one.
 func TestAnAdapterThatComesTooLate(t *testing.T) {
 	t.Parallel()
-	o := open(t, time.Hour, func(d *Door) { d.closed = true })
+	var d *Door
+	o := open(t, time.Hour, func(door *Door) { d = door })
 	c := o.dial()
 	o.ask(c, o.hello())
+	d.mu.Lock()
+	d.closed = true
+	d.mu.Unlock()
 	if got := o.ask(c, encoded(t, attach.Surroundings{Dir: "/work"}), pipes(t)...); got != "<EOF>" {
+		t.Error(got)
+	}
+}
+
+// An adapter that has said a part of its words when the hub ends is told nothing at once, and waits for no time limit.
+func TestAnAdapterThatSpeaksWhileTheHubEnds(t *testing.T) {
+	t.Parallel()
+	o := open(t, time.Hour, nil)
+	c := o.dial()
+	if got := o.ask(c, o.hello()); got != attach.Ready {
+		t.Fatal(got)
+	}
+	o.stop()
+	if got := o.hear(c); got != "<EOF>" {
 		t.Error(got)
 	}
 }
