@@ -340,7 +340,7 @@ func (s *Supervisor) Refresh(k spec.Key, after time.Duration) {
 }
 
 // readyView returns the view of an instance that may be called; nil if it may not.
-func (s *Supervisor) readyView(k spec.Key) *view {
+func (s *Supervisor) readyView(k spec.Key) *publishedView {
 	c := s.childOf(k)
 	if c == nil {
 		return nil
@@ -373,7 +373,7 @@ func (s *Supervisor) ServedBy(k spec.Key) spec.Key {
 // currentView returns what there is of an instance by this Spec, started or not; else nil. If
 // there is one, what is known of its program was read when it was made: nothing is read
 // again.
-func (s *Supervisor) currentView(k spec.Key, spec spec.Spec) *view {
+func (s *Supervisor) currentView(k spec.Key, spec spec.Spec) *publishedView {
 	c := s.childOf(k)
 	if c == nil {
 		return nil

@@ -159,7 +159,7 @@ func (f httpOpener) WithClient(who admission.Caller, m *jsonrpc.Message) admissi
 	return who
 }
 
-func (f httpOpener) Open(who admission.Caller, c *httpfront.FrontSession) httpfront.Session {
+func (f httpOpener) Open(who admission.Caller, c *httpfront.FrontSession) httpfront.HubSession {
 	return httpSession{f.makeSession(who, c, sessionOptions{yields: c.Yield, ends: c.End}), c}
 }
 
@@ -171,10 +171,10 @@ func (f httpOpener) OpenModern(who admission.Caller, c *httpfront.FrontSession, 
 }
 
 // makeSession makes a Session of a caller, whose roots are under the caller's ceiling.
-func (f httpOpener) makeSession(who admission.Caller, main handshake.MainPeer, o sessionOptions) *Session {
+func (f httpOpener) makeSession(who admission.Caller, main handshake.MainMessenger, o sessionOptions) *Session {
 	o.principal, o.caller, o.toolsets, o.http, o.seal, o.node = who.Principal, who.Owner(), who.Toolsets, true, f.node.seal, f.node.name
 	s := f.hub.newSession(o)
-	s.setMainPeer(main)
+	s.setMainMessenger(main)
 	s.initRoots(who.Ceiling)
 	return s
 }

@@ -14,8 +14,8 @@ import (
 
 // This file has which function serves each method of a client, and what the hub declares that it serves, in both eras.
 
-// A handler is how the requests of one method are served.
-type handler struct {
+// A methodHandler is how the requests of one method are served.
+type methodHandler struct {
 	methods.Method
 	handshake serveFunc // nil: that era does not have it
 	modern    serveFunc // nil: that era does not have it
@@ -24,8 +24,8 @@ type handler struct {
 type serveFunc func(*Session, context.Context, *jsonrpc.Message) jsonrpc.Answer
 
 // handlerOf returns how a method is served.
-func (s *Session) handlerOf(name string) handler {
-	h := handler{Method: methods.Of(name)}
+func (s *Session) handlerOf(name string) methodHandler {
+	h := methodHandler{Method: methods.Of(name)}
 	switch name {
 	case methods.Initialize:
 		h.handshake = (*Session).answerInitialize
@@ -61,7 +61,7 @@ func (s *Session) handlerOf(name string) handler {
 		h.handshake = (*Session).listTasks
 	case MethodExplain:
 		if s.currentConfiguration().Inspect {
-			return handler{methods.Method{Name: name, Kind: methods.Inspection}, (*Session).answerExplain, (*Session).answerExplain}
+			return methodHandler{methods.Method{Name: name, Kind: methods.Inspection}, (*Session).answerExplain, (*Session).answerExplain}
 		}
 		h.handshake, h.modern = extension, extension
 	default:
@@ -80,7 +80,7 @@ const handshakeCapabilities = `{"logging":{},"prompts":{"listChanged":true},"res
 const modernCapabilities = `"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"completions":{},"logging":{}`
 
 // needsNoChild reports whether a request needs no child, so that none has to be started for it.
-func (h *handler) needsNoChild() bool {
+func (h *methodHandler) needsNoChild() bool {
 	switch h.Kind {
 	case methods.Hub, methods.Task, methods.Question, methods.Notification:
 		return true
@@ -90,7 +90,7 @@ func (h *handler) needsNoChild() bool {
 
 // serveAndRecord serves a request by one of the handler's functions. It records and times a request that is judged, also if that is
 // refused before it is judged. It only times any other request. call.Sender.ServeExtension does both for an extension.
-func (h *handler) serveAndRecord(s *Session, ctx context.Context, m *jsonrpc.Message, timing telemetry.RequestTiming, serve serveFunc) jsonrpc.Answer {
+func (h *methodHandler) serveAndRecord(s *Session, ctx context.Context, m *jsonrpc.Message, timing telemetry.RequestTiming, serve serveFunc) jsonrpc.Answer {
 	switch {
 	case h.Kind == methods.Call:
 		r := client.RequestOf(ctx)

@@ -51,8 +51,8 @@ func (h *Hub) transportOf(child string) string {
 	return telemetry.Pipe
 }
 
-// toldWatched is the Changed callback of a hub that has telemetry.
-func (h *Hub) toldWatched(st children.Status, offer *offers.Offer) {
+// noteChildStatus is the Changed callback of a hub that has telemetry.
+func (h *Hub) noteChildStatus(st children.Status, offer *offers.Offer) {
 	h.telemetry.UpdateChild(&st)
 	h.sessions.UpdateInstance(st, offer)
 }

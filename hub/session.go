@@ -43,9 +43,9 @@ type Session struct {
 	sessionOptions
 	*offering.Offering // what it is offered
 	hub                *Hub
-	current            *configuration.Current // the configuration of this session
-	mainPeer           handshake.MainPeer     // takes what belongs to no request of the client
-	mainClient         *handshake.Client      // the client of requests that have no way of their own
+	current            *configuration.Current  // the configuration of this session
+	mainMessenger      handshake.MainMessenger // takes what belongs to no request of the client
+	mainClient         *handshake.Client       // the client of requests that have no way of their own
 	roots              *rootsmgr.Manager
 	member             *assignment.Member[*Session] // which instances serve it, with which roots
 	log                zerolog.Logger
@@ -65,7 +65,7 @@ type Session struct {
 	tasks     tasks.Table
 	approvals *approval.Queue // what a person has allowed, or is asked
 	records   *record.Writer
-	metrics   *telemetry.Session // nil: no one watches
+	metrics   *telemetry.SessionMetrics // nil: no one watches
 
 	maySkills atomic.Bool // it was told about the extension for skills before that was known: see unconfirmedExtensions
 	noTasks   atomic.Bool // it was told about no tasks of 2025-11-25: no server had any
@@ -162,7 +162,7 @@ func (s *Session) initRoots(ceiling []rootsmgr.Entry) {
 	cfg := &s.currentConfiguration().Settings
 	settings := cfg.RootsOf(s.principal.Key())
 	settings.Ceiling, settings.WritableDirs, settings.AtWorkDir = ceiling, s.writableDirs, !s.http
-	s.roots = rootsmgr.NewManager(handshake.Source{Client: s.mainPeer}, cfg.Fallback, settings, cfg.FS, s.log)
+	s.roots = rootsmgr.NewManager(handshake.Source{Client: s.mainMessenger}, cfg.Fallback, settings, cfg.FS, s.log)
 	s.sender.Roots, s.member.Roots = s.roots, s.roots
 }
 
@@ -287,9 +287,9 @@ func (s *Session) writableDirs() []string {
 	return append(s.currentConfiguration().Checker.Rules().WritableDirs(), s.approvals.Directories()...)
 }
 
-// setMainPeer sets the peer for whatever belongs to no request of the client.
-func (s *Session) setMainPeer(main handshake.MainPeer) {
-	s.mainPeer, s.mainClient = main, handshake.NewMain(main, handshakeHost{s})
+// setMainMessenger sets what carries everything that belongs to no request of the client.
+func (s *Session) setMainMessenger(main handshake.MainMessenger) {
+	s.mainMessenger, s.mainClient = main, handshake.NewMain(main, handshakeHost{s})
 	s.sender.Main = s.mainClient
 }
 
@@ -313,7 +313,7 @@ func (s handshakeHost) AwaitServed(ctx context.Context, view rootsmgr.View, limi
 // guardAnswer has a request served; see jsonrpc.Guard.
 func (s *Session) guardAnswer(m *jsonrpc.Message, serve func() jsonrpc.Answer) (a jsonrpc.Answer) {
 	if !jsonrpc.Guard(s.log, m, func() { a = serve() }) {
-		return jsonrpc.Panicked()
+		return jsonrpc.PanicAnswer()
 	}
 	return a
 }

@@ -80,7 +80,7 @@ func (h *Hub) serveStdio(ctx context.Context, in io.ReadCloser, out io.Writer, a
 	}
 	resumed := o.keeper.connectionOptions(s, &options)
 	conn := jsonrpc.NewConn(in, out, s, options)
-	s.setMainPeer(pipeClient{conn})
+	s.setMainMessenger(pipeClient{conn})
 	s.initRoots(as.Ceiling)
 	return s.serveFront(ctx, func(ctx context.Context) error {
 		wait, err := resumed(ctx)
@@ -129,7 +129,7 @@ func (s *Session) tryFastCall(m *jsonrpc.Message, r *jsonrpc.Responder) bool {
 // ServeRequest answers one request of the client.
 func (s *Session) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	if modern.IsModern(m) || modern.DeclaresCapabilities(m) && !s.handshaken.Load() {
-		return s.serveModern(ctx, m, s.mainPeer)
+		return s.serveModern(ctx, m, s.mainMessenger)
 	}
 	how := s.handlerOf(m.Method)
 	if how.Kind == methods.Call && !s.handshaken.Load() {

@@ -32,11 +32,11 @@ type subscribeSession struct{ *Session }
 var _ subscribe.Session = subscribeSession{}
 
 func (s subscribeSession) Notify(ctx context.Context, method string, params ...[]byte) error {
-	return s.mainPeer.Notify(ctx, method, params...)
+	return s.mainMessenger.Notify(ctx, method, params...)
 }
 
 func (s subscribeSession) TryNotify(method string, params ...[]byte) bool {
-	return s.mainPeer.TryNotify(method, params...)
+	return s.mainMessenger.TryNotify(method, params...)
 }
 
 func (s subscribeSession) Lists() []subscribe.List {

@@ -131,7 +131,7 @@ func progressToken(ctx context.Context, params [][]byte) string {
 
 // asyncLink is a Link that can send a request without waiting.
 type asyncLink interface {
-	Prepare(s *jsonrpc.PendingCall, handler jsonrpc.ResponseHandler)
+	Prepare(s *jsonrpc.PreparedCall, handler jsonrpc.ResponseHandler)
 }
 
 // An AsyncCall is a call under way that no goroutine waits for: its caller must not wait, as the read loop of a client's connection must
@@ -143,7 +143,7 @@ type AsyncCall struct {
 	method  string
 	client  *link.ClientProfile
 	meta    *modernlink.Meta // of a child without a handshake
-	pending jsonrpc.PendingCall
+	pending jsonrpc.PreparedCall
 	waiting health.WaitingCall
 }
 

@@ -163,8 +163,8 @@ func (r *Run) awaitStale(ctx context.Context) bool {
 }
 
 // deliverOffer delivers what was read, instead of what the instance has not taken yet.
-func (r *Run) deliverOffer(o *offers.Offer, now *reading) {
-	u := Update{o, &r.stale, []*reading{now}}
+func (r *Run) deliverOffer(o *offers.Offer, now *listReading) {
+	u := Update{o, &r.stale, []*listReading{now}}
 	select {
 	case older := <-r.offers:
 		u.reads = append(older.reads, now)

@@ -40,7 +40,7 @@ func (q *Question) digestAsked() string {
 
 // makeQuestion makes the question for a request that was escalated. why reports
 // that no one may be asked, and the reason.
-func (q *Queue) makeQuestion(r *Request, j *Judgement) (asked *Question, why string) {
+func (q *Queue) makeQuestion(r *EscalatedRequest, j *Judgement) (asked *Question, why string) {
 	switch share := j.Child.Share; {
 	case share != spec.ShareSession:
 		return nil, fmt.Sprintf(`the server %q is shared between sessions ("share": %q in hub.json), so nothing can be opened in it for one of them; give it "share": "session"`, j.Child.Name, share)
@@ -48,7 +48,7 @@ func (q *Queue) makeQuestion(r *Request, j *Judgement) (asked *Question, why str
 		return nil, r.Unaskable
 	}
 	open := j.View.Snapshot.Paths()
-	plans := planner{
+	plans := grantPlanner{
 		fs: q.fs, ceiling: j.View.Ceiling,
 		wide:    func(dir string) bool { return j.Checker.TooWide(dir, open) },
 		useless: func(role access.Role) string { return uselessFile(j.Child, role) },
@@ -90,7 +90,7 @@ func (q *Question) Read(result []byte) Answer {
 
 // readChoice reads the answer to a form; why says about everything but an offer
 // what it was.
-func readChoice(result []byte, offers []offer) (chosen *offer, why string) {
+func readChoice(result []byte, offers []answerOffer) (chosen *answerOffer, why string) {
 	member := func(raw []byte, wanted string) (value []byte, ok bool) {
 		ok = true
 		err := jsonrpc.Members(raw, func(name string, v []byte) bool {
@@ -127,7 +127,7 @@ func readChoice(result []byte, offers []offer) (chosen *offer, why string) {
 }
 
 // chooseOffer finds the offer that a choice names.
-func chooseOffer(choice string, offers []offer) (chosen *offer, why string) {
+func chooseOffer(choice string, offers []answerOffer) (chosen *answerOffer, why string) {
 	if choice == choiceDeny {
 		return nil, WhyDeclined
 	}

@@ -64,7 +64,7 @@ type Queue struct {
 	version  uint64        // of the directories that grants serve
 	changed  chan struct{} // closed and replaced when version changes
 	granted  chan struct{} // closed and replaced when a grant is given
-	waiting  map[Digest]*entry
+	waiting  map[Digest]*queuedQuestion
 	refusals map[string]*refusalStreak // by child
 	serial   uint64
 }
@@ -74,7 +74,7 @@ type Queue struct {
 func New(fs guard.FS, log zerolog.Logger, inForce func() Rules) *Queue {
 	return &Queue{
 		fs: fs, log: log, inForce: inForce, turn: make(chan struct{}, 1),
-		changed: make(chan struct{}), granted: make(chan struct{}), waiting: map[Digest]*entry{}, refusals: map[string]*refusalStreak{},
+		changed: make(chan struct{}), granted: make(chan struct{}), waiting: map[Digest]*queuedQuestion{}, refusals: map[string]*refusalStreak{},
 	}
 }
 
@@ -104,8 +104,8 @@ func unansweredAt(who string) string {
 	return whyUnanswered
 }
 
-// An outcome is what all get who wait for one question.
-type outcome struct {
+// A questionOutcome is what all get who wait for one question.
+type questionOutcome struct {
 	Answer
 	approval *Approval // nil: it was not allowed
 	version  uint64    // of the grants that came of it
@@ -116,7 +116,7 @@ type outcome struct {
 // that is not needed any more, it has judged it without one. Its last judgement
 // decides. refusal reports why the request was not approved; then it must not be
 // sent.
-func (q *Queue) Ask(ctx context.Context, r *Request, j *Judgement, c Caller) (refusal string, err error) {
+func (q *Queue) Ask(ctx context.Context, r *EscalatedRequest, j *Judgement, c RequestOwner) (refusal string, err error) {
 	for {
 		asked, why := q.makeQuestion(r, j)
 		if why == "" {
@@ -130,7 +130,7 @@ func (q *Queue) Ask(ctx context.Context, r *Request, j *Judgement, c Caller) (re
 		if why != "" {
 			return why, nil
 		}
-		var out *outcome
+		var out *questionOutcome
 		var next *Judgement
 		if first {
 			out, next, err = q.putQuestion(ctx, r, asked, e, c)
@@ -158,7 +158,7 @@ func (q *Queue) Ask(ctx context.Context, r *Request, j *Judgement, c Caller) (re
 // putQuestion asks for all who wait for an entry. out is nil if there was no need to
 // ask, because the grants have changed while the request waited for its turn; next is
 // how it is judged now.
-func (q *Queue) putQuestion(ctx context.Context, r *Request, asked *Question, e *entry, c Caller) (out *outcome, next *Judgement, err error) {
+func (q *Queue) putQuestion(ctx context.Context, r *EscalatedRequest, asked *Question, e *queuedQuestion, c RequestOwner) (out *questionOutcome, next *Judgement, err error) {
 	defer func() { q.finishQuestion(e, out) }()
 	taken := q.perCall || q.tryTurn() // requests that stand alone may be of different people
 	defer func() {
@@ -193,7 +193,7 @@ func (q *Queue) putQuestion(ctx context.Context, r *Request, asked *Question, e 
 			cancel()
 		}
 	}()
-	c.Record(ctx, &Event{What: EventAsked, By: asker.Who()})
+	c.Record(ctx, &QuestionEvent{What: EventAsked, By: asker.Who()})
 	answer = q.askAndCount(until, asker, asked)
 	if ctx.Err() != nil {
 		return nil, nil, context.Cause(ctx) // no caller waits for it: whatever came opens nothing
@@ -208,7 +208,7 @@ func (q *Queue) putQuestion(ctx context.Context, r *Request, asked *Question, e 
 	q.noteAnswer(e.child, &answer, time.Now())
 	q.log.Info().Str("child", e.child).Str("what", r.Name).Str("answer", answer.choiceWord()).Str("by", answer.by).Str("why", answer.why).Msg("the question was answered")
 	out = q.grantAnswer(asked, answer)
-	event := Event{What: EventDeclined, By: answer.by, Why: out.why, Granted: out.grantsOpened()}
+	event := QuestionEvent{What: EventDeclined, By: answer.by, Why: out.why, Granted: out.grantsOpened()}
 	if out.approval != nil {
 		event.What = EventAllowed
 	}
@@ -226,25 +226,25 @@ func (q *Queue) askAndCount(ctx context.Context, asker Asker, asked *Question) A
 }
 
 // isSameQuestion reports whether the question for a request would still be this one.
-func (q *Queue) isSameQuestion(asked *Question, r *Request, j *Judgement) bool {
+func (q *Queue) isSameQuestion(asked *Question, r *EscalatedRequest, j *Judgement) bool {
 	now, why := q.makeQuestion(r, j)
 	return why == "" && now.key == asked.key
 }
 
 // grantAnswer opens what was allowed. Where something else stands there by now nothing
 // is opened.
-func (q *Queue) grantAnswer(asked *Question, answer Answer) *outcome {
+func (q *Queue) grantAnswer(asked *Question, answer Answer) *questionOutcome {
 	if answer.offer == nil {
-		return &outcome{Answer: answer}
+		return &questionOutcome{Answer: answer}
 	}
 	grants := answer.offer.grants
 	for i := range grants {
 		if g := &grants[i]; !g.isUnchanged(q.fs) {
-			return &outcome{Answer: Answer{why: fmt.Sprintf("it was allowed, but %s is not what it was when the question was asked", quoteLegible(clipText(g.Path, 200)))}}
+			return &questionOutcome{Answer: Answer{why: fmt.Sprintf("it was allowed, but %s is not what it was when the question was asked", quoteLegible(clipText(g.Path, 200)))}}
 		}
 	}
 	now := time.Now()
-	out := &outcome{Answer: answer, approval: &Approval{rules: asked.proposal.rules, by: answer.by}}
+	out := &questionOutcome{Answer: answer, approval: &Approval{rules: asked.proposal.rules, by: answer.by}}
 	given := make([]*grant, 0, len(grants))
 	for i := range grants {
 		given = append(given, &grant{
@@ -258,7 +258,7 @@ func (q *Queue) grantAnswer(asked *Question, answer Answer) *outcome {
 }
 
 // resumeRequest goes on with a request that was allowed.
-func (q *Queue) resumeRequest(ctx context.Context, r *Request, j *Judgement, asked *Question, out *outcome, c Caller) (refusal string, err error) {
+func (q *Queue) resumeRequest(ctx context.Context, r *EscalatedRequest, j *Judgement, asked *Question, out *questionOutcome, c RequestOwner) (refusal string, err error) {
 	a := out.approval
 	if !q.perCall { // each who waited has one of their own: it is good for one request
 		a = &Approval{rules: asked.proposal.rules, by: a.by}
@@ -291,12 +291,12 @@ const afterYes = ", after it was allowed elsewhere and before it was sent"
 
 // settleOpen ends what an answer has left open: no one is asked any more. A no that came
 // after the yes is noted and recorded.
-func (q *Queue) settleOpen(ctx context.Context, asked *Question, out *outcome, c Caller) {
+func (q *Queue) settleOpen(ctx context.Context, asked *Question, out *questionOutcome, c RequestOwner) {
 	no := out.others.closeQuestion()
 	if no == nil {
 		return
 	}
 	q.revokeGrants(out.approval)
 	q.noteAnswer(asked.child.Name, no, time.Now())
-	c.Record(ctx, &Event{What: EventDeclined, By: no.by, Why: no.why + afterYes})
+	c.Record(ctx, &QuestionEvent{What: EventDeclined, By: no.by, Why: no.why + afterYes})
 }

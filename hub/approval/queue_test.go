@@ -36,7 +36,7 @@ type session struct {
 	all     Asker // instead of asker, if it is set
 
 	mu     sync.Mutex
-	events []Event
+	events []QuestionEvent
 }
 
 // A person answers questions by the form, and keeps them.
@@ -131,14 +131,14 @@ func (c *call) Asker(context.Context) Asker {
 	return c.s.asker
 }
 
-func (c *call) Record(_ context.Context, e *Event) {
+func (c *call) Record(_ context.Context, e *QuestionEvent) {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
 	c.s.events = append(c.s.events, *e)
 }
 
-func (c *call) request() *Request {
-	return &Request{Tool: true, Name: c.tool, Args: []byte(c.args), Digest: DigestOf([]byte(c.child), []byte(c.tool), []byte(c.args))}
+func (c *call) request() *EscalatedRequest {
+	return &EscalatedRequest{Tool: true, Name: c.tool, Args: []byte(c.args), Digest: DigestOf([]byte(c.child), []byte(c.tool), []byte(c.args))}
 }
 
 // make judges the call and has a person asked. "" is that it may be sent.

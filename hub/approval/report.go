@@ -76,7 +76,7 @@ type Explanation struct {
 }
 
 // Explain makes the question by the code that asks it, and asks no one.
-func (q *Queue) Explain(r *Request, j *Judgement) (e Explanation) {
+func (q *Queue) Explain(r *EscalatedRequest, j *Judgement) (e Explanation) {
 	for _, g := range q.Report().Grants {
 		if g.Server == j.Child.Name {
 			e.Grants = append(e.Grants, g)

@@ -9,7 +9,7 @@ import (
 // paths, exactly what each answer opens and for how long, and the rule that
 // would make it needless. It is the same for the same request, whenever it is
 // made.
-func questionText(child string, r *Request, p *proposal, perCall bool) string {
+func questionText(child string, r *EscalatedRequest, p *proposal, perCall bool) string {
 	until := "until this session ends"
 	if perCall {
 		until = "for this one call"
@@ -46,7 +46,7 @@ func questionText(child string, r *Request, p *proposal, perCall bool) string {
 }
 
 // writeOffer reports what choosing an offer opens.
-func (o *offer) writeOffer(b *strings.Builder, until string) {
+func (o *answerOffer) writeOffer(b *strings.Builder, until string) {
 	if len(o.grants) == 0 {
 		return
 	}

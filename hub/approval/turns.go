@@ -17,9 +17,9 @@ const (
 	longestPause   = 30 * time.Minute
 )
 
-// An entry is a question that waits for its turn, or for its answer. Queue.mu
+// A queuedQuestion is a question that waits for its turn, or for its answer. Queue.mu
 // guards what changes.
-type entry struct {
+type queuedQuestion struct {
 	key      Digest
 	child    string
 	name     string // of the tool or method
@@ -27,7 +27,7 @@ type entry struct {
 	by       string // who is asked
 	since    time.Time
 	done     chan struct{}
-	out      *outcome // once done is closed; nil: the question was withdrawn
+	out      *questionOutcome // once done is closed; nil: the question was withdrawn
 }
 
 // A refusalStreak counts how often in a row a person has not allowed what a child wanted.
@@ -40,7 +40,7 @@ type refusalStreak struct {
 // Questions are equal that have the same key, so one answer serves requests that are
 // one and the same. In a queue of SetPerCall none are. why reports that there is no
 // room.
-func (q *Queue) joinQuestion(asked *Question) (e *entry, first bool, why string) {
+func (q *Queue) joinQuestion(asked *Question) (e *queuedQuestion, first bool, why string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	key := asked.key
@@ -67,14 +67,14 @@ func (q *Queue) joinQuestion(asked *Question) (e *entry, first bool, why string)
 	case len(q.waiting) >= maxWaiting:
 		return nil, false, fmt.Sprintf("%d questions wait for an answer already", len(q.waiting))
 	}
-	e = &entry{key: key, child: child, name: asked.name, requests: 1, done: make(chan struct{})}
+	e = &queuedQuestion{key: key, child: child, name: asked.name, requests: 1, done: make(chan struct{})}
 	q.waiting[key] = e
 	return e, true, ""
 }
 
 // awaitOutcome waits for the answer to a question that another request has asked; nil
 // if it was withdrawn.
-func (q *Queue) awaitOutcome(ctx context.Context, e *entry, c Caller) (*outcome, error) {
+func (q *Queue) awaitOutcome(ctx context.Context, e *queuedQuestion, c RequestOwner) (*questionOutcome, error) {
 	defer c.Waiting(ctx, waitsFor)()
 	defer func() {
 		q.mu.Lock()
@@ -90,14 +90,14 @@ func (q *Queue) awaitOutcome(ctx context.Context, e *entry, c Caller) (*outcome,
 }
 
 // noteAsked remembers that a question is with a person now.
-func (q *Queue) noteAsked(e *entry, by string, now time.Time) {
+func (q *Queue) noteAsked(e *queuedQuestion, by string, now time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	e.by, e.since = by, now
 }
 
 // finishQuestion takes a question out and hands its outcome to all who wait.
-func (q *Queue) finishQuestion(e *entry, out *outcome) {
+func (q *Queue) finishQuestion(e *queuedQuestion, out *questionOutcome) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	delete(q.waiting, e.key)

@@ -155,7 +155,7 @@ func TestTheTerminalIsAsked(t *testing.T) {
 		if len(all) != 1 || all[0].Session != s.ID[:8] || all[0].Client != "test 1" {
 			t.Fatalf("%+v", all)
 		}
-		if err := s.Terminal.Answer(approval.Reply{ID: all[0].ID, Digest: all[0].Digest, From: approval.AskedTerminal, Decision: "deny"}); err != nil {
+		if err := s.Terminal.Answer(approval.PendingAnswer{ID: all[0].ID, Digest: all[0].Digest, From: approval.AskedTerminal, Decision: "deny"}); err != nil {
 			t.Fatal(err)
 		}
 		s.want(<-answer, "the person said no")

@@ -32,11 +32,11 @@ type Call struct {
 	// params.
 	build        func(own []byte, edits []jsonrpc.Edit) [][]byte
 	splicing     splicing
-	scanned      scanned            // by an earlier attempt
+	scanned      scanResult         // by an earlier attempt
 	approval     *approval.Approval // a person's, of this very call; nil: none
 	turn         *turns.Turn        // at its server; nil: nothing bounds it, or it has none yet
 	loginOffered bool               // a login was offered on account of what its server answered
-	wait         *rootsmgr.Wait     // the time that it may wait for roots, over all attempts
+	rootsWait    *rootsmgr.Wait     // the time that it may wait for roots, over all attempts
 
 	fast         bool     // on the fast path: an attempt ends with errWouldBlock if it would have to wait
 	spareAttempt *attempt // for the next attempt; nil: none
@@ -44,8 +44,8 @@ type Call struct {
 	sent sentCall // once it is let through
 }
 
-// scanned is what an attempt found. It is of the very bytes that the call has.
-type scanned struct {
+// scanResult is what an attempt found. It is of the very bytes that the call has.
+type scanResult struct {
 	tool *validate.Tool
 	scan *validate.Scan
 }
@@ -59,7 +59,7 @@ type target interface {
 	recordSubject() record.Subject
 	// approvalRequest returns how a person is asked about it. Its digest is of all that
 	// would be sent.
-	approvalRequest(c *Call) approval.Request
+	approvalRequest(c *Call) approval.EscalatedRequest
 	// resetTarget goes back to what was looked up.
 	resetTarget()
 	// renewTarget finds it as the instance has it that serves the session now.

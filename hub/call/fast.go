@@ -47,9 +47,9 @@ type replier interface {
 	Batch() *lines.Batch
 }
 
-// An asyncCall is a sentCall of a tool that no goroutine waits for. One goroutine at a time owns it, as doc.go
+// A fastCall is a sentCall of a tool that no goroutine waits for. One goroutine at a time owns it, as doc.go
 // says. Only Abandon is called by others.
-type asyncCall struct {
+type fastCall struct {
 	sentCall
 	tool   toolTarget // with a copy of the arguments, if the result may be cut: see resultOrigin
 	reply  replier
@@ -58,12 +58,12 @@ type asyncCall struct {
 	ctx    context.Context // of what waits on account of the call; nil: nothing does
 
 	// Set before Abandon may be called.
-	call    run.AsyncCall
-	cancel  context.CancelCauseFunc // of ctx
-	sent    bool                    // given to the child, by call or on a goroutine
-	started bool                    // by call, without a goroutine
+	childCall    run.AsyncCall
+	cancel       context.CancelCauseFunc // of ctx
+	wasSent      bool                    // given to the child, by call or on a goroutine
+	startedAsync bool                    // by call, without a goroutine
 
-	over atomic.Bool // a panic leaves more than one owner
+	ended atomic.Bool // a panic leaves more than one owner
 }
 
 // A pooledCall is a Call of a tool in one piece, with the buffers that what the child
@@ -73,14 +73,14 @@ type pooledCall struct {
 	tool  toolTarget
 	first attempt // of the first attempt; it holds the lease
 
-	name  []byte
-	edits [2]jsonrpc.Edit
-	parts [5][]byte
-	held  []byte // the params, of a call that has to wait for its line
+	name   []byte
+	edits  [2]jsonrpc.Edit
+	parts  [5][]byte
+	params []byte // the params, of a call that has to wait for its line
 }
 
-// maxHeld is how large a buffer is kept for the next call.
-const maxHeld = 64 << 10
+// maxKeptParams is how large a buffer is kept for the next call.
+const maxKeptParams = 64 << 10
 
 var pooledCalls = sync.Pool{New: func() any { return new(pooledCall) }}
 
@@ -88,8 +88,8 @@ func (p *pooledCall) freeCall() {
 	p.Call, p.tool, p.first = Call{}, toolTarget{}, attempt{}
 	clear(p.edits[:])
 	clear(p.parts[:])
-	if cap(p.held) > maxHeld {
-		p.held = nil
+	if cap(p.params) > maxKeptParams {
+		p.params = nil
 	}
 	pooledCalls.Put(p)
 }
@@ -135,8 +135,8 @@ func (s *Sender) TryCallTool(m *jsonrpc.Message, from client.Client, r replier, 
 		p.freeCall()
 		return false
 	}
-	c := &asyncCall{
-		sentCall: sentCall{s: s, verdict: att.verdict, lease: att.lease}, tool: toolTarget{tool: p.tool.tool}, timing: timing, reply: r, pooled: p,
+	c := &fastCall{
+		sentCall: sentCall{sender: s, verdict: att.verdict, lease: att.lease}, tool: toolTarget{tool: p.tool.tool}, timing: timing, reply: r, pooled: p,
 	}
 	c.target = &c.tool
 	c.timing.SetOperation(methods.CallTool, tool.Child, tool.Remote)
@@ -170,8 +170,8 @@ func (s *Sender) maySendAtOnce(m *jsonrpc.Message, from client.Client, att *atte
 }
 
 // recordAndSend has a call recorded that was let through, and then sent.
-func (c *asyncCall) recordAndSend(m *jsonrpc.Message, from client.Client) {
-	s, p := c.s, c.pooled
+func (c *fastCall) recordAndSend(m *jsonrpc.Message, from client.Client) {
+	s, p := c.sender, c.pooled
 	c.enterInFlight(Requester{Client: from}, p.token)
 	defer func() {
 		if p := recover(); p != nil {
@@ -189,7 +189,7 @@ func (c *asyncCall) recordAndSend(m *jsonrpc.Message, from client.Client) {
 	if c.lease.IsModern() {
 		c.attempt, c.body = &p.first, jsonrpc.Join(params)
 		params = append(p.parts[:0], c.body)
-		c.call.SetClient(from.ClientProfile())
+		c.childCall.SetClient(from.ClientProfile())
 		c.makeContext()
 	}
 	// What m holds may be used again soon.
@@ -199,7 +199,7 @@ func (c *asyncCall) recordAndSend(m *jsonrpc.Message, from client.Client) {
 		c.sendAsync(batch, params)
 		return
 	}
-	p.held = jsonrpc.AppendAll(p.held[:0], params)
+	p.params = jsonrpc.AppendAll(p.params[:0], params)
 	rec := audit.CallRecord{Request: m.ID, Trace: audit.Trace(inside), Arguments: m.Param("arguments")}
 	rec.Child, rec.Tool = c.tool.tool.Child, c.tool.tool.Remote
 	if p.first.scan.NeedsJudge() {
@@ -207,20 +207,20 @@ func (c *asyncCall) recordAndSend(m *jsonrpc.Message, from client.Client) {
 	} else {
 		rec.Encoded = c.tool.tool.CommonDecision(p.first.scan).Encoded(c.lease.KernelState())
 	}
-	s.Records.Enqueue(rec, c, batch, len(p.held))
+	s.Records.Enqueue(rec, c, batch, len(p.params))
 }
 
 // Recorded sends the call, unless it may not be.
-func (c *asyncCall) Recorded(t audit.Ticket, err error) {
-	if c.ticket.Ticket, err = c.s.Records.MaySend(t, err); err != nil {
+func (c *fastCall) Recorded(t audit.Ticket, err error) {
+	if c.ticket.Ticket, err = c.sender.Records.MaySend(t, err); err != nil {
 		c.endCall(jsonrpc.Answer{}, err)
 		return
 	}
-	c.sendAsync(c.s.Records.Batch(), append(c.pooled.parts[:0], c.pooled.held))
+	c.sendAsync(c.sender.Records.Batch(), append(c.pooled.parts[:0], c.pooled.params))
 }
 
 // makeContext makes the context of what waits on account of the call.
-func (c *asyncCall) makeContext() {
+func (c *fastCall) makeContext() {
 	if c.ctx == nil {
 		c.ctx, c.cancel = context.WithCancelCause(c.context(client.NewContext(context.Background(), client.RequestContext{Client: c.client()})))
 	}

@@ -64,7 +64,7 @@ const maxAttempts = 4
 // prepareAttempt judges a call by the definitions of the child that would run it. The caller releases the lease. An error of
 // package validate reports what is wrong with the arguments. Any other error reports why the call could not be judged.
 func (c *Call) prepareAttempt(ctx context.Context) (*attempt, error) {
-	c.wait = c.sender.Roots.NewWait()
+	c.rootsWait = c.sender.Roots.NewWait()
 	for n := 1; ; n++ {
 		att, err := c.newAttempt(ctx)
 		if err == nil || n == maxAttempts || !errors.Is(err, errRetry) {
@@ -79,7 +79,7 @@ func (c *Call) newAttempt(ctx context.Context) (*attempt, error) {
 	if c.spareAttempt = nil; att == nil {
 		att = &attempt{}
 	}
-	*att = attempt{call: c, client: c.sender.ClientOf(ctx), approval: c.approval, rootsWait: c.wait}
+	*att = attempt{call: c, client: c.sender.ClientOf(ctx), approval: c.approval, rootsWait: c.rootsWait}
 	if err := att.runSteps(ctx); err != nil {
 		att.lease.Release()
 		return nil, err
@@ -213,7 +213,7 @@ func (att *attempt) acquireAndJudge(ctx context.Context) (err error) {
 		att.call.target.resetTarget() // asking again has moved the session to another instance
 		return errUnstable
 	}
-	if att.mayHaveWaited && att.roots.Snapshot != nil && !att.client.SendsRoots() && att.call.wait.Overtaken(att.roots) {
+	if att.mayHaveWaited && att.roots.Snapshot != nil && !att.client.SendsRoots() && att.call.rootsWait.Overtaken(att.roots) {
 		return errRetry // the client has other roots by now
 	}
 	return att.confinementError()

@@ -36,7 +36,7 @@ func TestAGroupThatPanics(t *testing.T) {
 		batch.Do(func(b *lines.Batch) {
 			for range 3 {
 				w := &SyncReply{Cancellation: &jsonrpc.Cancellation{}, done: make(chan struct{}, 1)}
-				c := &asyncCall{sentCall: sentCall{s: s}, tool: toolTarget{tool: offering.Tool{Tool: tool}}, reply: w, pooled: &pooledCall{}} // without a lease
+				c := &fastCall{sentCall: sentCall{sender: s}, tool: toolTarget{tool: offering.Tool{Tool: tool}}, reply: w, pooled: &pooledCall{}} // without a lease
 				c.target = &c.tool
 				s.Records.Enqueue(audit.CallRecord{Encoded: audit.EncodeDecision(&audit.DecisionFields{})}, c, b, 0)
 				some = append(some, w)

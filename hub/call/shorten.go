@@ -111,8 +111,8 @@ func (s *Sender) judgeAgain(ctx context.Context, o *origin) (policy.Decision, er
 	if tool.Tool == nil {
 		return policy.Deny, errNotOffered
 	}
-	c := &Call{sender: s, target: &toolTarget{listed: tool, tool: tool, args: bytes.Clone(o.args)}, wait: s.Roots.NewWait()}
-	att := &attempt{call: c, client: s.ClientOf(ctx), rootsWait: c.wait}
+	c := &Call{sender: s, target: &toolTarget{listed: tool, tool: tool, args: bytes.Clone(o.args)}, rootsWait: s.Roots.NewWait()}
+	att := &attempt{call: c, client: s.ClientOf(ctx), rootsWait: c.rootsWait}
 	err := att.scanAndAwaitRoots(ctx)
 	if err == nil && !att.conf.IsDenied(att.child) {
 		if att.lease = s.Instances.TryAcquire(att.conf, att.child); att.lease == nil && !att.planPlace(nil) {

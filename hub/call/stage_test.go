@@ -801,7 +801,7 @@ func (p *played) Notify(ctx context.Context, method string, params ...[]byte) er
 }
 
 // Prepare is for what is sent without waiting: what that is, the child alone knows.
-func (p *played) Prepare(s *jsonrpc.PendingCall, handler jsonrpc.ResponseHandler) {
+func (p *played) Prepare(s *jsonrpc.PreparedCall, handler jsonrpc.ResponseHandler) {
 	p.note("quick", nil)
 	p.conn.Prepare(s, handler)
 }

@@ -81,12 +81,12 @@ func (t *toolTarget) recordSubject() record.Subject {
 	return what
 }
 
-func (t *toolTarget) approvalRequest(*Call) approval.Request {
+func (t *toolTarget) approvalRequest(*Call) approval.EscalatedRequest {
 	task := []byte{}
 	if t.task {
 		task = []byte("task")
 	}
-	return approval.Request{
+	return approval.EscalatedRequest{
 		Tool: true, Name: t.tool.Remote, Args: t.args, Digest: approval.DigestOf([]byte(methods.CallTool), []byte(t.tool.Remote), t.args, task),
 	}
 }
@@ -120,7 +120,7 @@ func (t *toolTarget) scanArguments(ctx context.Context, c *Call) (*validate.Scan
 	case err != nil:
 		return nil, t.recheckSchemaRefusal(ctx, c, err)
 	}
-	c.scanned = scanned{t.tool.Checked, scan}
+	c.scanned = scanResult{t.tool.Checked, scan}
 	return scan, nil
 }
 

@@ -13,10 +13,10 @@ import (
 	"mcphub/validate"
 )
 
-// A Peer is a way to one client, whatever the transport. Over stdio there is
+// A Messenger is a way to one client, whatever the transport. Over stdio there is
 // one for everything; over HTTP each request of the client has its own, and
 // what belongs to none has another.
-type Peer interface {
+type Messenger interface {
 	// Call asks the client and waits for its answer, as jsonrpc.Conn.Call does.
 	Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error)
 	// Notify informs the client, and waits for room as long as ctx lasts.
@@ -31,7 +31,7 @@ type Peer interface {
 // A Reply is what a front gives a request: the client is told and asked on it,
 // before the answer, what belongs to the request.
 type Reply interface {
-	Peer
+	Messenger
 	// AllowHubQuestions lets the hub's own questions go on this reply, if there is no other way,
 	// until back is called.
 	AllowHubQuestions() (back func())
@@ -58,7 +58,7 @@ type Identity interface {
 	// Era returns the word for its era, for reports alone.
 	Era() string
 	// StartTiming begins to time its request.
-	StartTiming(t *telemetry.Session) telemetry.RequestTiming
+	StartTiming(t *telemetry.SessionMetrics) telemetry.RequestTiming
 	// AllowsFastPath reports whether a tool of a child with this share may be called without asking the client, waiting for
 	// it, or comparing its headers. mirrored: HTTP headers repeat parts of the call. lease is nil before the hub has one.
 	AllowsFastPath(share spec.Share, mirrored bool, lease *children.Lease) bool

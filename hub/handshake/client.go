@@ -46,7 +46,9 @@ var _ client.Client = (*Client)(nil)
 func (c *Client) Era() string { return Era }
 
 // StartTiming begins to time its request.
-func (c *Client) StartTiming(t *telemetry.Session) telemetry.RequestTiming { return t.StartTiming() }
+func (c *Client) StartTiming(t *telemetry.SessionMetrics) telemetry.RequestTiming {
+	return t.StartTiming()
+}
 
 // Claims returns what the client declared in its handshake.
 func (c *Client) Claims() declaration.Claims { return c.Host.Capabilities() }

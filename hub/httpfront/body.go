@@ -43,7 +43,7 @@ func (f *Front) readMessage(w http.ResponseWriter, r *http.Request, c *FrontSess
 	in := &struct {
 		m    jsonrpc.Message
 		held bodyReservation
-	}{held: bodyReservation{r: r.Body, c: c, share: s, of: f, frame: int64(f.hub.Limits().Frame)}}
+	}{held: bodyReservation{r: r.Body, session: c, share: s, front: f, frame: int64(f.hub.Limits().Frame)}}
 	if r.ContentLength < 0 { // else net/http reads no more than it says
 		in.held.r = http.MaxBytesReader(w, r.Body, limit)
 	}

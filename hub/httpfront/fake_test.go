@@ -59,7 +59,7 @@ func (h *fakeHub) Elsewhere(_ admission.Caller, id string) string {
 
 func (h *fakeHub) Seal() *seal.Sealer { return nil }
 
-func (h *fakeHub) Open(_ admission.Caller, c *FrontSession) Session {
+func (h *fakeHub) Open(_ admission.Caller, c *FrontSession) HubSession {
 	return &fakeSession{hub: h, c: c}
 }
 

@@ -43,8 +43,8 @@ type Front struct {
 	log         zerolog.Logger
 	slow        slowReplies
 
-	bodies        pool // bytes of large requests being read or served
-	unreadAnswers pool // bytes of large answers being written
+	bodies        byteBudget // bytes of large requests being read or served
+	unreadAnswers byteBudget // bytes of large answers being written
 
 	callers    quota.Callers
 	rejections rejectionLog

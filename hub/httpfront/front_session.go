@@ -40,7 +40,7 @@ type FrontSession struct {
 	address       string           // of the request that began it
 	agent         string           // the User-Agent of that
 	principal     string           // the key of whom it belongs to, who may have several of those
-	hubSession    Session          // nil if modernSession is set
+	hubSession    HubSession       // nil if modernSession is set
 	modernSession ModernSession    // nil if hubSession is set
 	getStream     *events.Stream   // what belongs to no request: the client's GET
 	ctx           context.Context
@@ -153,17 +153,17 @@ func (p *FrontSession) Serving() int {
 	return len(p.serving)
 }
 
-// A connection is what a request of a client is for.
-type connection bool
+// A connectionKind is what a request of a client is for.
+type connectionKind bool
 
 const (
-	isGet  connection = false // it follows a stream
-	isPost connection = true  // it brings something, which may be answered on it
+	isGet  connectionKind = false // it follows a stream
+	isPost connectionKind = true  // it brings something, which may be answered on it
 )
 
 // enterConnection counts a connection of the client, and leaveConnection ends it. There is room for
 // more than requests may wait: a client must be able to answer what they wait for.
-func (p *FrontSession) enterConnection(k connection) (refused *refusal) {
+func (p *FrontSession) enterConnection(k connectionKind) (refused *refusal) {
 	p.share.AddUser() // before it is seen that the session goes on, which has the share
 	defer func() {
 		if refused != nil {
@@ -186,7 +186,7 @@ func (p *FrontSession) enterConnection(k connection) (refused *refusal) {
 	return nil
 }
 
-func (p *FrontSession) leaveConnection(k connection) {
+func (p *FrontSession) leaveConnection(k connectionKind) {
 	defer p.share.RemoveUser()
 	p.mu.Lock()
 	defer p.mu.Unlock()

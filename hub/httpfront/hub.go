@@ -31,7 +31,7 @@ type Hub interface {
 	WithClient(who admission.Caller, m *jsonrpc.Message) admission.Caller
 	// Open returns a session for a client that is about to say initialize. It starts
 	// nothing.
-	Open(who admission.Caller, c *FrontSession) Session
+	Open(who admission.Caller, c *FrontSession) HubSession
 	// OpenModern returns what serves all requests without a handshake of one caller, and
 	// at most so many of its listeners at a time. It starts nothing.
 	OpenModern(who admission.Caller, c *FrontSession, listeners int) ModernSession
@@ -44,9 +44,9 @@ type Limits struct {
 	Calls int // requests of one client served at a time
 }
 
-// A Session serves one client after its handshake. Its methods may be called by any
+// A HubSession serves one client after its handshake. Its methods may be called by any
 // number of goroutines.
-type Session interface {
+type HubSession interface {
 	// Run keeps the session until ctx ends.
 	Run(ctx context.Context)
 	// Initialize answers the handshake.

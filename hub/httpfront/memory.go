@@ -24,15 +24,15 @@ const (
 
 var errHeld = errors.New("the requests that are being read or served hold too much already")
 
-// A pool bounds what all take together. If there are several principals, each may take as much as is
+// A byteBudget bounds what all take together. If there are several principals, each may take as much as is
 // then still free: one alone half of it, each of two a third. So there is room for one more,
 // whatever the others take.
-type pool struct{ taken atomic.Int64 }
+type byteBudget struct{ taken atomic.Int64 }
 
 // takeBytes adds n bytes and reports whether the total stays within most. The caller calls give in
 // either case. own is what the principal takes; nil: no one is told apart. divided: there may be
 // others. first: nothing was taken before.
-func (p *pool) takeBytes(own *atomic.Int64, n, most int64, divided bool) (ok, first bool) {
+func (p *byteBudget) takeBytes(own *atomic.Int64, n, most int64, divided bool) (ok, first bool) {
 	all := p.taken.Add(n)
 	first = all == n
 	if own != nil {
@@ -43,7 +43,7 @@ func (p *pool) takeBytes(own *atomic.Int64, n, most int64, divided bool) (ok, fi
 	return all <= most, first
 }
 
-func (p *pool) giveBytes(own *atomic.Int64, n int64) {
+func (p *byteBudget) giveBytes(own *atomic.Int64, n int64) {
 	p.taken.Add(-n)
 	if own != nil {
 		own.Add(-n)
@@ -53,23 +53,23 @@ func (p *pool) giveBytes(own *atomic.Int64, n int64) {
 // bodyReservation counts what is read for a session, and for all, while it is being read:
 // what a request says about its own length binds no one. The zero value holds nothing.
 type bodyReservation struct {
-	r     io.Reader
-	c     *FrontSession // nil: none yet
-	share *quota.Share
-	of    *Front
-	frame int64 // bytes of the longest message
-	n     int64
+	r       io.Reader
+	session *FrontSession // nil: none yet
+	share   *quota.Share
+	front   *Front
+	frame   int64 // bytes of the longest message
+	taken   int64
 }
 
 func (h *bodyReservation) Read(b []byte) (int, error) {
 	n, err := h.r.Read(b)
 	before := h.largeBytes()
-	h.n += int64(n)
-	if h.c != nil && h.c.held.Add(int64(n)) > heldBodies*h.frame {
+	h.taken += int64(n)
+	if h.session != nil && h.session.held.Add(int64(n)) > heldBodies*h.frame {
 		return 0, errHeld
 	}
 	if more := h.largeBytes() - before; more > 0 {
-		if ok, _ := h.of.bodies.takeBytes(h.share.Bodies(), more, allBodies*h.frame, h.of.active.Load().hasSeveralCallers()); !ok {
+		if ok, _ := h.front.bodies.takeBytes(h.share.Bodies(), more, allBodies*h.frame, h.front.active.Load().hasSeveralCallers()); !ok {
 			return 0, errHeld
 		}
 	}
@@ -77,14 +77,14 @@ func (h *bodyReservation) Read(b []byte) (int, error) {
 }
 
 // largeBytes returns what counts among all.
-func (h *bodyReservation) largeBytes() int64 { return max(h.n-smallBody, 0) }
+func (h *bodyReservation) largeBytes() int64 { return max(h.taken-smallBody, 0) }
 
 func (h *bodyReservation) releaseBytes() {
-	if h.c != nil {
-		h.c.held.Add(-h.n)
+	if h.session != nil {
+		h.session.held.Add(-h.taken)
 	}
 	if n := h.largeBytes(); n > 0 {
-		h.of.bodies.giveBytes(h.share.Bodies(), n)
+		h.front.bodies.giveBytes(h.share.Bodies(), n)
 	}
 }
 

@@ -71,7 +71,7 @@ func (f *Front) serveDetached(reply *Reply, release, serve func()) {
 
 // serveRequest answers a request that has its turn. prefers: as a stream from
 // the start.
-func (f *Front) serveRequest(w http.ResponseWriter, reply *Reply, u *activeRequest, m *jsonrpc.Message, s slot, prefers bool) {
+func (f *Front) serveRequest(w http.ResponseWriter, reply *Reply, u *activeRequest, m *jsonrpc.Message, s servingSlot, prefers bool) {
 	c := reply.session
 	defer c.share.Uncount()
 	if prefers {
@@ -88,28 +88,28 @@ func (f *Front) serveRequest(w http.ResponseWriter, reply *Reply, u *activeReque
 	s.releaseSlot()
 }
 
-// A slot is the right of one request to be served.
-type slot struct {
-	c    *FrontSession
-	work *quota.Work // nil if no one else calls
+// A servingSlot is the right of one request to be served.
+type servingSlot struct {
+	session *FrontSession
+	work    *quota.Work // nil if no one else calls
 }
 
 // releaseSlot lets the next one be served.
-func (s slot) releaseSlot() {
-	s.c.share.ReleaseSlot(s.work)
-	<-s.c.slots
+func (s servingSlot) releaseSlot() {
+	s.session.share.ReleaseSlot(s.work)
+	<-s.session.slots
 }
 
 // awaitSlot waits until a request may be served; false: no one wants it any more. While it
 // waits, the time for reading the request no longer counts.
-func (p *FrontSession) awaitSlot(w http.ResponseWriter, ctx func() context.Context, conn context.Context) (slot, bool) {
+func (p *FrontSession) awaitSlot(w http.ResponseWriter, ctx func() context.Context, conn context.Context) (servingSlot, bool) {
 	if !quota.Await(p.slots, w, ctx, conn) {
-		return slot{}, false
+		return servingSlot{}, false
 	}
 	k, ok := p.share.AcquireSlot(w, ctx, conn)
 	if !ok {
 		<-p.slots
-		return slot{}, false
+		return servingSlot{}, false
 	}
-	return slot{p, k}, true
+	return servingSlot{p, k}, true
 }

@@ -83,14 +83,14 @@ type judging struct {
 type clientState struct {
 	current    *roundTrip // nil while the client is not there: suspended, or over
 	open       []*question
-	keys       int         // given so far
-	admission  admission   // set by the work, and by a roots query while that is with a child
-	abandoned  bool        // the client does not come again
-	over       bool        // the work has ended
-	typed      bool        // what it ended with keeps its own resultType
-	needsRoots bool        // it ended because the client has to say first what its roots are
-	query      *rootsQuery // on account of a child; nil: none yet
-	subject    []byte      // that a requestState is bound to; nil: none was needed yet
+	keys       int           // given so far
+	admission  gateAdmission // set by the work, and by a roots query while that is with a child
+	abandoned  bool          // the client does not come again
+	over       bool          // the work has ended
+	typed      bool          // what it ended with keeps its own resultType
+	needsRoots bool          // it ended because the client has to say first what its roots are
+	query      *rootsQuery   // on account of a child; nil: none yet
+	subject    []byte        // that a requestState is bound to; nil: none was needed yet
 }
 
 // A question is one thing that the client is asked.
@@ -105,7 +105,7 @@ type question struct {
 func (c *Client) Era() string { return Era }
 
 // StartTiming begins to time its request.
-func (c *Client) StartTiming(t *telemetry.Session) telemetry.RequestTiming {
+func (c *Client) StartTiming(t *telemetry.SessionMetrics) telemetry.RequestTiming {
 	return t.StartModernTiming()
 }
 
@@ -294,7 +294,7 @@ func (c *Client) suspendWork() (jsonrpc.Answer, bool) {
 		return jsonrpc.Answer{}, false
 	}
 	id := uuid.NewString()
-	state, err := c.server.sealState(c.stateSubject(), stateSuspended, []byte(id+"@"+c.server.o.Node))
+	state, err := c.server.sealState(c.stateSubject(), stateSuspended, []byte(id+"@"+c.server.options.Node))
 	if err == nil {
 		err = c.server.calls.suspendCall(id, c, size)
 	}

@@ -53,9 +53,9 @@ func (s *Server) Result(a jsonrpc.Answer, keep *Caching, typed bool) jsonrpc.Ans
 	}
 	switch {
 	case head.meta == nil:
-		b = append(append(append(b, `"_meta":{"io.modelcontextprotocol/serverInfo":`...), s.o.Info...), `},`...)
+		b = append(append(append(b, `"_meta":{"io.modelcontextprotocol/serverInfo":`...), s.options.Info...), `},`...)
 	case jsonrpc.IsObject(head.meta):
-		edits = append(edits, jsonrpc.Edit{Old: head.meta, With: namedMeta(s.o.Info, head.meta)})
+		edits = append(edits, jsonrpc.Edit{Old: head.meta, With: namedMeta(s.options.Info, head.meta)})
 	}
 	open := a.Result[:1]
 	rest := 1 // what follows the brace

@@ -65,19 +65,19 @@ type Options struct {
 // A Server serves the requests of this era that come over one connection, or with
 // one token. The zero value is not usable.
 type Server struct {
-	o       Options
-	calls   callTable
+	options Options
+	calls   callRegistry
 	gates   gates
 	queries queries
 }
 
 // NewServer makes a Server. It starts nothing: a request starts its work.
 func NewServer(o Options) *Server {
-	return &Server{o: o, calls: callTable{total: o.Suspended}}
+	return &Server{options: o, calls: callRegistry{total: o.Suspended}}
 }
 
 // Close gives up everything, and returns when all work has ended.
-func (s *Server) Close() { s.calls.closeTable() }
+func (s *Server) Close() { s.calls.closeRegistry() }
 
 // IsBusy reports whether any work is under way, or waits for its client.
 func (s *Server) IsBusy() bool { return s.calls.isBusy() }
@@ -100,15 +100,15 @@ type IncomingRequest struct {
 	Asks    bool // it may be answered with a question
 }
 
-// Work answers a request, which is stripped of what belongs to its hop. For a
+// A RequestHandler answers a request, which is stripped of what belongs to its hop. For a
 // request that may be answered with a question it runs on a goroutine of its own,
 // which may outlive the context of the request, and end says when it is not wanted
 // any more.
-type Work func(c *Client, end *jsonrpc.Cancellation, request *jsonrpc.Message) jsonrpc.Answer
+type RequestHandler func(c *Client, end *jsonrpc.Cancellation, request *jsonrpc.Message) jsonrpc.Answer
 
 // Serve answers a request. ctx ends when the client no longer wants an answer, and
 // then no one reads it.
-func (s *Server) Serve(ctx context.Context, r IncomingRequest, work Work) jsonrpc.Answer {
+func (s *Server) Serve(ctx context.Context, r IncomingRequest, work RequestHandler) jsonrpc.Answer {
 	request, err := StripHopMembers(r.Message)
 	if err != nil {
 		return jsonrpc.RefuseParams(err.Error())
@@ -132,7 +132,7 @@ func (s *Server) Serve(ctx context.Context, r IncomingRequest, work Work) jsonrp
 			return refusal
 		case kind == stateSuspended:
 			id, node, _ := strings.Cut(string(payload), "@")
-			if node != s.o.Node {
+			if node != s.options.Node {
 				return refuseElsewhere()
 			}
 			if a, ok := s.resumeRequest(ctx, id, responses, c.state.current); ok {
@@ -158,7 +158,7 @@ func (s *Server) Serve(ctx context.Context, r IncomingRequest, work Work) jsonrp
 // once the Server was closed.
 func (c *Client) startWork(serve func() jsonrpc.Answer) bool {
 	return c.server.calls.startWork(c, func() {
-		a := c.server.o.Host.Guard(c.request, serve) // no one below catches a panic here
+		a := c.server.options.Host.Guard(c.request, serve) // no one below catches a panic here
 		c.server.calls.addAnswerSize(c, len(a.Result)+len(a.Error))
 		c.mu.Lock()
 		c.state.over = true
@@ -301,9 +301,9 @@ func (c *Client) takeResponses(kind byte, payload, responses []byte) (a jsonrpc.
 		}
 		var view rootsmgr.View
 		if c.server.rootsPerRequest() {
-			view = c.server.o.Host.Roots().ViewOfCallRoots(page)
+			view = c.server.options.Host.Roots().ViewOfCallRoots(page)
 		} else {
-			view = c.server.o.Host.Roots().TakeCallRoots(page)
+			view = c.server.options.Host.Roots().TakeCallRoots(page)
 		}
 		c.input.roots = &view
 	}

@@ -32,40 +32,40 @@ var (
 	errGaveWay = errors.New("its client had not answered what it was asked, and calls of the same token wait for the server with other roots")
 )
 
-// A callTable has the requests of one Server that are worked on. Some of these
+// A callRegistry has the requests of one Server that are worked on. Some of these
 // are suspended: they wait for their client. The mutex is a leaf.
-type callTable struct {
+type callRegistry struct {
 	total *atomic.Int64 // suspended calls of all Servers
 
-	mu      sync.Mutex
-	closed  bool
-	working map[*Client]struct{}
-	slots   map[string]*slot // of suspended calls, by id
-	order   []string         // ids of slots, the oldest first
-	bytes   int              // what suspended calls hold of their clients and servers
-	lapsed  []string         // ids of the ones that gave way, the oldest first
-	workers *worker.Pool[func()]
-	over    chan struct{} // closed with the calls
-	all     sync.WaitGroup
+	mu        sync.Mutex
+	closed    bool
+	working   map[*Client]struct{}
+	suspended map[string]*suspendedCall // of suspended calls, by id
+	order     []string                  // ids of suspended calls, the oldest first
+	bytes     int                       // what suspended calls hold of their clients and servers
+	lapsed    []string                  // ids of the ones that gave way, the oldest first
+	workers   *worker.Pool[func()]
+	over      chan struct{} // closed with the calls
+	all       sync.WaitGroup
 }
 
-// A slot has one suspended call.
-type slot struct {
-	c      *Client
+// A suspendedCall is one request that waits for its client.
+type suspendedCall struct {
+	client *Client
 	bytes  int // held for it
 	since  time.Time
 	expire *time.Timer
 }
 
 // startWork starts the work on a call; false once the Server was closed.
-func (t *callTable) startWork(c *Client, work func()) bool {
+func (t *callRegistry) startWork(c *Client, work func()) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
 		return false
 	}
 	if t.working == nil {
-		t.working, t.slots = map[*Client]struct{}{}, map[string]*slot{}
+		t.working, t.suspended = map[*Client]struct{}{}, map[string]*suspendedCall{}
 		t.over = make(chan struct{})
 		t.workers = worker.NewPool(func(job func()) { job() }, maxIdle, t.over)
 	}
@@ -77,7 +77,7 @@ func (t *callTable) startWork(c *Client, work func()) bool {
 	return true
 }
 
-func (t *callTable) finishWork(c *Client) {
+func (t *callRegistry) finishWork(c *Client) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.working, c)
@@ -85,7 +85,7 @@ func (t *callTable) finishWork(c *Client) {
 
 // suspendCall holds a call, and so many bytes of it, until its client comes again, for
 // StateTime at most. Where too many of the Server are held the oldest is given up.
-func (t *callTable) suspendCall(id string, c *Client, size int) error {
+func (t *callRegistry) suspendCall(id string, c *Client, size int) error {
 	if t.total.Add(1) > maxSuspendedInAll {
 		t.total.Add(-1)
 		return errFull
@@ -96,7 +96,7 @@ func (t *callTable) suspendCall(id string, c *Client, size int) error {
 		t.total.Add(-1)
 		return errClosed
 	}
-	t.slots[id] = &slot{c, size, time.Now(), time.AfterFunc(StateTime, func() {
+	t.suspended[id] = &suspendedCall{c, size, time.Now(), time.AfterFunc(StateTime, func() {
 		if t.takeCall(id) != nil {
 			c.abandonWork(errAbandoned)
 		}
@@ -112,11 +112,11 @@ func (t *callTable) suspendCall(id string, c *Client, size int) error {
 }
 
 // addAnswerSize counts the answer that a server gave to a call whose client is away.
-func (t *callTable) addAnswerSize(c *Client, n int) {
+func (t *callRegistry) addAnswerSize(c *Client, n int) {
 	t.mu.Lock()
 	var gone []*Client
-	for _, slot := range t.slots {
-		if slot.c == c {
+	for _, slot := range t.suspended {
+		if slot.client == c {
 			slot.bytes += n
 			t.bytes += n
 			gone = t.evictOldest()
@@ -131,40 +131,40 @@ func (t *callTable) addAnswerSize(c *Client, n int) {
 
 // evictOldest takes out the oldest that there is no room for. The caller holds mu, and
 // abandons them.
-func (t *callTable) evictOldest() (gone []*Client) {
-	for len(t.slots) > MaxSuspended || t.bytes > maxSuspendedBytes && len(t.slots) > 1 {
+func (t *callRegistry) evictOldest() (gone []*Client) {
+	for len(t.suspended) > MaxSuspended || t.bytes > maxSuspendedBytes && len(t.suspended) > 1 {
 		gone = append(gone, t.removeCall(t.order[0]))
 	}
 	return gone
 }
 
 // removeCall takes a call out, nil for none. The caller holds mu.
-func (t *callTable) removeCall(id string) *Client {
-	s := t.slots[id]
+func (t *callRegistry) removeCall(id string) *Client {
+	s := t.suspended[id]
 	if s == nil {
 		return nil
 	}
 	s.expire.Stop()
-	delete(t.slots, id)
+	delete(t.suspended, id)
 	t.order = slices.DeleteFunc(t.order, func(other string) bool { return other == id })
 	t.bytes -= s.bytes
 	t.total.Add(-1)
-	return s.c
+	return s.client
 }
 
 // takeCall takes a call out that waits for its client; nil for none.
-func (t *callTable) takeCall(id string) *Client {
+func (t *callRegistry) takeCall(id string) *Client {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.removeCall(id)
 }
 
 // findCall works like takeCall, but leaves it there.
-func (t *callTable) findCall(id string) *Client {
+func (t *callRegistry) findCall(id string) *Client {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if s := t.slots[id]; s != nil {
-		return s.c
+	if s := t.suspended[id]; s != nil {
+		return s.client
 	}
 	return nil
 }
@@ -172,12 +172,12 @@ func (t *callTable) findCall(id string) *Client {
 // giveWay gives up the call that is admitted by a gate and has waited for its
 // client since then or longer: others wait for the child. Their retries begin
 // again.
-func (t *callTable) giveWay(gate *rootsGate, since time.Time) {
+func (t *callRegistry) giveWay(gate *rootsGate, since time.Time) {
 	t.mu.Lock()
 	long := map[string]*Client{}
-	for id, s := range t.slots {
+	for id, s := range t.suspended {
 		if !s.since.After(since) {
-			long[id] = s.c
+			long[id] = s.client
 		}
 	}
 	t.mu.Unlock()
@@ -199,7 +199,7 @@ func (t *callTable) giveWay(gate *rootsGate, since time.Time) {
 
 // noteLapsed remembers one that gives way, instead of the oldest if there are many.
 // The caller holds mu.
-func (t *callTable) noteLapsed(id string) {
+func (t *callRegistry) noteLapsed(id string) {
 	if len(t.lapsed) == MaxSuspended {
 		t.lapsed = slices.Delete(t.lapsed, 0, 1)
 	}
@@ -208,7 +208,7 @@ func (t *callTable) noteLapsed(id string) {
 
 // takeLapsed reports whether a request is one that gave way, the first time that it
 // is asked.
-func (t *callTable) takeLapsed(id string) bool {
+func (t *callRegistry) takeLapsed(id string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	i := slices.Index(t.lapsed, id)
@@ -220,14 +220,14 @@ func (t *callTable) takeLapsed(id string) bool {
 }
 
 // isBusy reports whether any work is under way, or waits for its client.
-func (t *callTable) isBusy() bool {
+func (t *callRegistry) isBusy() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.working) > 0
 }
 
-// closeTable gives up everything, and returns when all work has ended.
-func (t *callTable) closeTable() {
+// closeRegistry gives up everything, and returns when all work has ended.
+func (t *callRegistry) closeRegistry() {
 	t.mu.Lock()
 	if t.over != nil && !t.closed {
 		close(t.over)

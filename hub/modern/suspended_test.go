@@ -25,7 +25,7 @@ type testHost struct{ t *testing.T }
 func (testHost) Guard(_ *jsonrpc.Message, serve func() jsonrpc.Answer) (a jsonrpc.Answer) {
 	defer func() {
 		if recover() != nil {
-			a = jsonrpc.Panicked()
+			a = jsonrpc.PanicAnswer()
 		}
 	}()
 	return serve()
@@ -78,7 +78,7 @@ func asks(ctx context.Context, c *Client) jsonrpc.Answer {
 func TestCallsDoAllWork(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var l callTable
+		var l callRegistry
 		var mu sync.Mutex
 		taken, done := 0, 0
 		start := func(wait <-chan struct{}) bool {
@@ -115,7 +115,7 @@ func TestCallsDoAllWork(t *testing.T) {
 				}
 			})
 		}
-		l.closeTable()
+		l.closeRegistry()
 		all.Wait()
 		if start(nil) {
 			t.Error("taken after the end")
@@ -142,7 +142,7 @@ func TestPanicOfOneRequest(t *testing.T) {
 // Beyond the bound the oldest that gave way is forgotten: its retry is refused.
 func TestWhoGaveWayIsRememberedWithinABound(t *testing.T) {
 	t.Parallel()
-	l := &callTable{}
+	l := &callRegistry{}
 	for i := range MaxSuspended + 5 {
 		l.mu.Lock()
 		l.noteLapsed(fmt.Sprint(i))
@@ -194,7 +194,7 @@ func TestSuspendedRequestsLeaveNoTimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := testServer(t)
 		defer v.Close()
-		var slots []*slot
+		var suspended []*suspendedCall
 		ask := func(n int) (state string) {
 			a := serve(t, v, fmt.Sprintf(`"n":%d`, n), asks)
 			state, ok := jsonrpc.String(jsonrpc.Get(a.Result, MemberState))
@@ -206,8 +206,8 @@ func TestSuspendedRequestsLeaveNoTimer(t *testing.T) {
 		note := func() {
 			v.calls.mu.Lock()
 			defer v.calls.mu.Unlock()
-			for _, s := range v.calls.slots {
-				slots = append(slots, s)
+			for _, s := range v.calls.suspended {
+				suspended = append(slots, s)
 			}
 		}
 		state := ask(-1)
@@ -225,15 +225,15 @@ func TestSuspendedRequestsLeaveNoTimer(t *testing.T) {
 				note() // the oldest, which is given up
 			}
 		}
-		if len(slots) != 2 {
-			t.Fatalf("%d slots", len(slots))
+		if len(suspended) != 2 {
+			t.Fatalf("%d suspended", len(slots))
 		}
-		for i, s := range slots {
+		for i, s := range suspended {
 			if s.expire.Stop() {
 				t.Errorf("%d: its timer still ran", i)
 			}
 		}
-		if n := v.o.Suspended.Load(); n != MaxSuspended {
+		if n := v.options.Suspended.Load(); n != MaxSuspended {
 			t.Errorf("%d are counted", n)
 		}
 	})

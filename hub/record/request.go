@@ -43,7 +43,7 @@ func (w *Writer) StartRequest(m *jsonrpc.Message, timing telemetry.RequestTiming
 }
 
 // Telemetry times the requests of the session; nil: no one watches.
-func (w *Writer) Telemetry() *telemetry.Session { return w.metrics }
+func (w *Writer) Telemetry() *telemetry.SessionMetrics { return w.metrics }
 
 // beginSpan begins the span of the request, and returns the context within the hub: see
 // telemetry.RequestTiming.

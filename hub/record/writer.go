@@ -89,8 +89,8 @@ type Writer struct {
 	session, principal string
 	settings           func() *Settings
 	group              *Group
-	metrics            *telemetry.Session     // nil: no one watches
-	client             atomic.Pointer[string] // as lines have it; nil: it is not known
+	metrics            *telemetry.SessionMetrics // nil: no one watches
+	client             atomic.Pointer[string]    // as lines have it; nil: it is not known
 }
 
 // A Group is the group commit of all sessions, for calls that wait for nothing but their
@@ -116,7 +116,7 @@ func NewGroup(to *audit.Recorder, log zerolog.Logger) *Group {
 
 // New makes the Writer of a session, which belongs to a principal. now returns the settings in force, whose
 // Recorder is always the group's.
-func New(session, principal string, now func() *Settings, group *Group, metrics *telemetry.Session) *Writer {
+func New(session, principal string, now func() *Settings, group *Group, metrics *telemetry.SessionMetrics) *Writer {
 	return &Writer{session: session, principal: principal, settings: now, group: group, metrics: metrics}
 }
 
@@ -412,8 +412,8 @@ func (w *Writer) RecordKernelRefusal(what Subject, f sandbox.Refusal, dirs []str
 // slowestLine bounds how long an answer waits for a line that only explains it.
 const slowestLine = time.Second
 
-// A Question is what a person is asked about a request, or what became of that.
-type Question struct {
+// QuestionFields are what a person is asked about a request, or what became of that.
+type QuestionFields struct {
 	What    string // asked, or the answer
 	Why, By string
 	// Approver is the name of the person who has answered; "" for no one.
@@ -423,7 +423,7 @@ type Question struct {
 
 // WriteQuestion writes the line of a question. If that fails, the person is asked nevertheless:
 // the request that their answer lets through has a line of its own.
-func (w *Writer) WriteQuestion(ctx context.Context, req *RequestRecord, what Subject, d Decision, q Question) {
+func (w *Writer) WriteQuestion(ctx context.Context, req *RequestRecord, what Subject, d Decision, q QuestionFields) {
 	set := w.settings()
 	if set.Recorder == nil {
 		return

@@ -45,7 +45,7 @@ type Telemetry struct {
 	reloaded  atomic.Pointer[Reload]
 
 	mu       sync.Mutex // guards what follows
-	clients  map[clientKey]*client
+	clients  map[clientKey]*clientMetrics
 	tools    map[string]map[string]bool // that have a series of their own, by server
 	children map[childKey]*childState
 }
@@ -60,7 +60,7 @@ const (
 func New(o Options) *Telemetry {
 	t := &Telemetry{
 		principals: o.Principals, tracer: o.Tracer, epoch: time.Now(), transport: func(string) string { return "" },
-		clients: map[clientKey]*client{}, tools: map[string]map[string]bool{}, children: map[childKey]*childState{},
+		clients: map[clientKey]*clientMetrics{}, tools: map[string]map[string]bool{}, children: map[childKey]*childState{},
 	}
 	method, tool, operation := makeLabel(attrMethod, false), makeLabel(attrTool, true), makeLabel(attrOperation, false)
 	server, fault, code := makeLabel(attrServer, true), makeLabel(attrError, false), makeLabel(attrCode, false)

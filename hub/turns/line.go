@@ -13,8 +13,8 @@ type Line struct {
 
 	mu         sync.Mutex
 	gauges     []*gauge
-	sessions   map[Owner]*session
-	principals map[Owner]*principal
+	sessions   map[Owner]*sessionShare
+	principals map[Owner]*principalShare
 	running    map[*Turn]struct{}
 	waiting    int
 	round      uint64 // counts what has begun
@@ -42,17 +42,17 @@ type share struct {
 	number  uint64 // tells two of one round apart
 }
 
-// A principal has sessions.
-type principal struct {
+// A principalShare has sessions.
+type principalShare struct {
 	share
 	sessions int
 	waiting  int // requests
 }
 
-// A session has turns, or waits for some.
-type session struct {
+// A sessionShare has turns, or waits for some.
+type sessionShare struct {
 	share
-	of      *principal
+	of      *principalShare
 	waiting []*Turn // the first one first
 }
 
@@ -68,7 +68,7 @@ type Turn struct {
 }
 
 func newLine(server string) *Line {
-	return &Line{server: server, sessions: map[Owner]*session{}, principals: map[Owner]*principal{}, running: map[*Turn]struct{}{}, round: 1}
+	return &Line{server: server, sessions: map[Owner]*sessionShare{}, principals: map[Owner]*principalShare{}, running: map[*Turn]struct{}{}, round: 1}
 }
 
 // TakeTurn takes the turn of a request by the name of its tool, or by its method. waits: it may not begin before AwaitBegin returns. The
@@ -103,17 +103,17 @@ func (l *Line) TakeTurn(of Owner, name string) (t *Turn, waits bool, err error) 
 }
 
 // enterSession returns a session, which is a new one if it has no requests.
-func (l *Line) enterSession(of Owner) *session {
+func (l *Line) enterSession(of Owner) *sessionShare {
 	if s := l.sessions[of]; s != nil {
 		return s
 	}
 	p := l.principals[of.principal()]
 	if p == nil {
-		p = &principal{share: l.newShare()}
+		p = &principalShare{share: l.newShare()}
 		l.principals[of.principal()] = p
 	}
 	p.sessions++
-	s := &session{share: l.newShare(), of: p}
+	s := &sessionShare{share: l.newShare(), of: p}
 	l.sessions[of] = s
 	return s
 }
@@ -162,7 +162,7 @@ func (l *Line) countWaiting(t *Turn, n int) {
 }
 
 // beginTurn expects the caller to hold mu, as all below do.
-func (l *Line) beginTurn(t *Turn, s *session, now time.Time) {
+func (l *Line) beginTurn(t *Turn, s *sessionShare, now time.Time) {
 	for _, g := range t.gauges {
 		g.countBegun(now)
 	}
@@ -264,7 +264,7 @@ func (l *Line) forgetIdle(of Owner) {
 }
 
 // goesBefore reports whether a session is served before another one: by their principals, and of one principal by themselves.
-func (s *session) goesBefore(other *session) bool {
+func (s *sessionShare) goesBefore(other *sessionShare) bool {
 	if s.of != other.of {
 		return s.of.share.goesBefore(&other.of.share)
 	}
@@ -284,7 +284,7 @@ func (s *share) goesBefore(other *share) bool {
 // serveWaiting has all begin for which there is room.
 func (l *Line) serveWaiting() {
 	for l.waiting > 0 {
-		var next *session
+		var next *sessionShare
 		var turn int
 		for _, s := range l.sessions {
 			if next != nil && !s.goesBefore(next) {

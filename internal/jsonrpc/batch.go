@@ -59,14 +59,14 @@ func (c *Conn) takeBatch(rd *lines.Reader) {
 
 // openAll enters the requests of a batch into kept memory; nil: there is none.
 func (c *Conn) openAll(all [][]byte) []*kept.Entry {
-	if c.o.Kept == nil {
+	if c.options.Kept == nil {
 		return nil
 	}
 	entries := make([]*kept.Entry, len(all))
 	for i, raw := range all {
 		m := &Message{}
-		if Split(raw, c.o.Strict, m) == nil && m.IsRequest() {
-			entries[i] = c.o.Kept.Open(m.ID)
+		if Split(raw, c.options.Strict, m) == nil && m.IsRequest() {
+			entries[i] = c.options.Kept.Open(m.ID)
 		}
 	}
 	return entries
@@ -75,28 +75,28 @@ func (c *Conn) openAll(all [][]byte) []*kept.Entry {
 // takeMember deals with one message of a batch.
 func (c *Conn) takeMember(raw []byte, g *batchReply) {
 	m := &Message{}
-	if err := Split(raw, c.o.Strict, m); err != nil {
+	if err := Split(raw, c.options.Strict, m); err != nil {
 		c.takeBadLine(raw, err, g.addError)
 		return
 	}
 	switch {
-	case c.o.Strict && m.Method == "" && (m.ID == nil || (m.Result == nil) == (m.Error == nil)):
+	case c.options.Strict && m.Method == "" && (m.ID == nil || (m.Result == nil) == (m.Error == nil)):
 		g.addError(m.ID, CodeInvalidRequest, "a message needs a method, or an id with either a result or an error")
 	case !m.IsRequest():
 		c.dispatchMessage(nil, m)
-	case m.LongID(c.o.IDLimit) != "":
-		g.addError(m.ID, CodeInvalidRequest, m.LongID(c.o.IDLimit))
+	case m.LongID(c.options.IDLimit) != "":
+		g.addError(m.ID, CodeInvalidRequest, m.LongID(c.options.IDLimit))
 	case c.onReadLoop(m): // 2025-03-26, lifecycle: initialize, because its answer decides whether there may be batches
 		g.addError(m.ID, CodeInvalidRequest, m.Method+" must not be part of a batch")
 	default:
-		q, refusal := c.enterRequest(m)
-		if q == nil {
+		req, refusal := c.enterRequest(m)
+		if req == nil {
 			g.addError(m.ID, CodeInvalidRequest, refusal)
 			return
 		}
-		q.m, q.batch = m, g
+		req.message, req.batch = m, g
 		g.expectAnswer()
-		c.spawnRequest(q)
+		c.spawnRequest(req)
 	}
 }
 
@@ -138,8 +138,8 @@ func (g *batchReply) addAnswer(id string, a Answer, e *kept.Entry) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.kept = append(g.kept, e.Marks()...)
-	if _, body := a.memberAndBody(); len(g.body)+len(body) > g.c.o.FrameLimit {
-		a = ErrorAnswer(CodeInternal, fmt.Sprintf("the answers of this batch have more than %d bytes: send the request by itself", g.c.o.FrameLimit))
+	if _, body := a.memberAndBody(); len(g.body)+len(body) > g.c.options.FrameLimit {
+		a = ErrorAnswer(CodeInternal, fmt.Sprintf("the answers of this batch have more than %d bytes: send the request by itself", g.c.options.FrameLimit))
 	}
 	between := byte(',')
 	if g.body == nil {
@@ -162,8 +162,8 @@ func (g *batchReply) endOne(onReadLoop bool) {
 		return
 	}
 	send := func() {
-		if _, err := g.c.w.Send(g.c.ctx, [][]byte{append(body, ']')}, g.kept...); err != nil {
-			g.c.o.Log.Debug().Err(err).Msg("the answers of a batch could not be written")
+		if _, err := g.c.writer.Send(g.c.ctx, [][]byte{append(body, ']')}, g.kept...); err != nil {
+			g.c.options.Log.Debug().Err(err).Msg("the answers of a batch could not be written")
 		}
 	}
 	if !onReadLoop {

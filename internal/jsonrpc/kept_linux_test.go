@@ -60,7 +60,7 @@ func TestWhatWasJudgedIsServed(t *testing.T) {
 		var p *peer
 		flipped := 0
 		o.Taking = func(*Message) {
-			arena := p.conn.o.Kept.Arena()[:256<<10]
+			arena := p.conn.options.Kept.Arena()[:256<<10]
 			for rest := arena; ; {
 				i := strings.Index(string(rest), judged)
 				if i < 0 {
@@ -103,7 +103,7 @@ func TestAnAnswerThatFindsNoRoom(t *testing.T) {
 	started := make(chan struct{})
 	huge := func() Answer {
 		<-started
-		return ResultAnswer(bytes.Repeat([]byte{'1'}, p.conn.o.Kept.Longest()))
+		return ResultAnswer(bytes.Repeat([]byte{'1'}, p.conn.options.Kept.Longest()))
 	}
 	h := &handler{request: func(context.Context, *Message) Answer { return huge() }}
 	p = linkKept(t, h, Options{Strict: true, FrameLimit: 1 << 20, OnReadLoop: func(method string) bool { return method == "loop" }, Fast: func(m *Message, r *Responder) bool {

@@ -146,4 +146,4 @@ func (p *peer) call(ctx context.Context, method string, params ...[]byte) <-chan
 }
 
 // lastID returns the id of the last call.
-func (p *peer) lastID() []byte { return strconv.AppendUint(nil, p.conn.next.Load(), 10) }
+func (p *peer) lastID() []byte { return strconv.AppendUint(nil, p.conn.lastID.Load(), 10) }

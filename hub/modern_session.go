@@ -93,36 +93,36 @@ func (s modernSession) HangUp()    { s.notifier.HangUp() }
 
 // A modernRequest is one request of 2026-07-28 that was read.
 type modernRequest struct {
-	s    *Session
-	m    *jsonrpc.Message
-	meta modern.Meta
+	session *Session
+	message *jsonrpc.Message
+	meta    modern.Meta
 }
 
 func (r *modernRequest) Mirrors() []mirror.Mark {
-	if tool := r.s.sender.CalledTool(r.m); tool != nil {
+	if tool := r.session.sender.CalledTool(r.message); tool != nil {
 		return tool.Mirrors
 	}
 	return nil
 }
 
 func (r *modernRequest) Elsewhere() (node string, refusal jsonrpc.Answer) {
-	return r.s.modernServer.OtherNode(r.m)
+	return r.session.modernServer.OtherNode(r.message)
 }
 
 func (r *modernRequest) HasMethod() bool {
-	how := r.s.handlerOf(r.m.Method)
-	if r.m.Method == methods.ListSkills {
-		return r.s.listsSkills()
+	how := r.session.handlerOf(r.message.Method)
+	if r.message.Method == methods.ListSkills {
+		return r.session.listsSkills()
 	}
 	if how.modern != nil && how.Kind == methods.Extension { // a server that has the extension may have answered the request
-		return len(r.s.sender.Offering.Catalog().Extensions().Speakers(r.m.Method)) > 0
+		return len(r.session.sender.Offering.Catalog().Extensions().Speakers(r.message.Method)) > 0
 	}
 	return how.modern != nil
 }
 
 func (r *modernRequest) Serve(ctx context.Context, reply *httpfront.ModernReply) jsonrpc.Answer {
-	return r.s.guardAnswer(r.m, func() jsonrpc.Answer {
-		return r.s.serveWithMeta(client.NewContext(ctx, client.RequestContext{Headers: reply}), r.m, r.meta, reply)
+	return r.session.guardAnswer(r.message, func() jsonrpc.Answer {
+		return r.session.serveWithMeta(client.NewContext(ctx, client.RequestContext{Headers: reply}), r.message, r.meta, reply)
 	})
 }
 
