@@ -561,7 +561,7 @@ func (c *child) makeFolder() (remove func()) {
 
 // unavailableError returns why the child cannot be called.
 func (c *child) unavailableError(reason, stderr string, cause error) *run.UnavailableError {
-	return run.Unavailable(c.spec, reason, stderr, cause)
+	return run.NewUnavailable(c.spec, reason, stderr, cause)
 }
 
 // publishEnd is the last view.

@@ -178,7 +178,7 @@ func (s *serving) serveUntilEnd(ctx context.Context) string {
 			now := r.Renewed()
 			c.publishView(func(v *publishedView) { v.status.Renewed += now - s.sessions })
 			s.sessions = now
-			u.Taken()
+			u.MarkTaken()
 			c.keepOffer()
 		case <-r.Roots.Written():
 			why = s.followStep(r.Roots.OnAsked(c.wantedState().Wanted))

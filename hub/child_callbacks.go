@@ -59,9 +59,9 @@ func (h *Hub) noteListsChanged(k spec.Key, which offers.Lists) {
 		switch {
 		case !asks || s.currentConfiguration().IsDenied(k.Child):
 		case s.handshaken.Load() && s.mainMessenger.Connected():
-			s.notifier.Outdated(which, s.mainMessenger)
+			s.notifier.NoteOutdated(which, s.mainMessenger)
 		default:
-			s.notifier.Outdated(which, to)
+			s.notifier.NoteOutdated(which, to)
 		}
 	}
 }
@@ -205,7 +205,7 @@ func (s *Session) wayOf(ctx context.Context, k spec.Key, m *jsonrpc.Message) cli
 func (h *Hub) passModernTaskStatus(k spec.Key, m *jsonrpc.Message) {
 	for _, s := range h.sessions.SessionsOf(k) {
 		if !s.tasks.IsDenied(taskSession{s}, m) {
-			s.notifier.Task(k, m)
+			s.notifier.PassTaskStatus(k, m)
 		}
 		s.tasks.HandleStatus(k, m)
 	}

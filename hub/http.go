@@ -188,11 +188,11 @@ type httpSession struct {
 func (s httpSession) Run(ctx context.Context) { _ = s.serveFront(ctx, nil) }
 
 func (s httpSession) Initialize(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	a := s.guardAnswer(m, func() jsonrpc.Answer { return s.ServeRequest(ctx, m) })
-	if a.Result != nil {
+	answer := s.guardAnswer(m, func() jsonrpc.Answer { return s.ServeRequest(ctx, m) })
+	if answer.Result != nil {
 		s.recordOrigin(s.peer)
 	}
-	return a
+	return answer
 }
 
 func (s httpSession) Protocol() string { return s.clientClaims().Protocol }
@@ -213,8 +213,8 @@ func (s *Session) serveAndWait(r client.Reply, end *jsonrpc.Cancellation, m *jso
 	}{handshake.Client{Reply: r, Host: handshakeHost{s}}, call.SyncReply{Cancellation: end}}
 	s.noteReady()
 	if !modern.DeclaresCapabilities(m) {
-		if a, ok := s.sender.TryCallToolAndWait(&c.Client, &c.SyncReply, m); ok {
-			return a
+		if answer, ok := s.sender.TryCallToolAndWait(&c.Client, &c.SyncReply, m); ok {
+			return answer
 		}
 	}
 	return s.ServeRequest(withClient(end.Context(), &c.Client), m)

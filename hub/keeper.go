@@ -189,8 +189,8 @@ func (k *keeper) connectionOptions(s *Session, o *jsonrpc.Options) (resume func(
 		if len(subscriptions) > 0 {
 			rest.Go(func() {
 				for _, uri := range subscriptions {
-					if a := s.notifier.Subscribe(ctx, subscribe.AboutURI(methods.Subscribe, uri), uri); a.Error != nil {
-						s.log.Warn().Str("uri", uri).Bytes("error", a.Error).Msg("a subscription ended with the hub that it was made at")
+					if answer := s.notifier.Subscribe(ctx, subscribe.AboutURI(methods.Subscribe, uri), uri); answer.Error != nil {
+						s.log.Warn().Str("uri", uri).Bytes("error", answer.Error).Msg("a subscription ended with the hub that it was made at")
 					}
 				}
 			})

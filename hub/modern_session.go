@@ -110,14 +110,14 @@ func (r *modernRequest) Elsewhere() (node string, refusal jsonrpc.Answer) {
 }
 
 func (r *modernRequest) HasMethod() bool {
-	how := r.session.handlerOf(r.message.Method)
+	handler := r.session.handlerOf(r.message.Method)
 	if r.message.Method == methods.ListSkills {
 		return r.session.listsSkills()
 	}
-	if how.modern != nil && how.Kind == methods.Extension { // a server that has the extension may have answered the request
+	if handler.modern != nil && handler.Kind == methods.Extension { // a server that has the extension may have answered the request
 		return len(r.session.sender.Offering.Catalog().Extensions().Speakers(r.message.Method)) > 0
 	}
-	return how.modern != nil
+	return handler.modern != nil
 }
 
 func (r *modernRequest) Serve(ctx context.Context, reply *httpfront.ModernReply) jsonrpc.Answer {
@@ -160,29 +160,29 @@ func (s *Session) serveModern(ctx context.Context, m *jsonrpc.Message, out moder
 // serveWithMeta works like serveModern for a request whose _meta was read already.
 func (s *Session) serveWithMeta(ctx context.Context, m *jsonrpc.Message, meta modern.Meta, out modern.Reply) jsonrpc.Answer {
 	s.noteModernClient(&meta.Claims)
-	how := s.handlerOf(m.Method)
-	if !how.needsNoChild() {
+	handler := s.handlerOf(m.Method)
+	if !handler.needsNoChild() {
 		s.noteReady()
 	}
 	switch {
-	case how.modern == nil:
+	case handler.modern == nil:
 		return jsonrpc.RefuseMethod(fmt.Sprintf("%s is no method of %s here", printable.Escape(m.Method, 100), modern.Version))
-	case how.Kind == methods.Hub, how.Kind == methods.List:
-		return how.serveAndRecord(s, ctx, m, s.metrics.StartModernTiming(), how.modern)
-	case how.Kind == methods.Stream:
-		return how.modern(s, withClient(ctx, s.modernServer.NewClient(meta, out)), m)
+	case handler.Kind == methods.Hub, handler.Kind == methods.List:
+		return handler.serveAndRecord(s, ctx, m, s.metrics.StartModernTiming(), handler.modern)
+	case handler.Kind == methods.Stream:
+		return handler.modern(s, withClient(ctx, s.modernServer.NewClient(meta, out)), m)
 	}
 	level := meta.Level
-	return s.modernServer.Serve(ctx, modern.IncomingRequest{Message: m, Meta: meta, Reply: out, Asks: how.MayAsk}, func(c *modern.Client, end *jsonrpc.Cancellation, request *jsonrpc.Message) jsonrpc.Answer {
-		if how.MayAsk {
+	return s.modernServer.Serve(ctx, modern.IncomingRequest{Message: m, Meta: meta, Reply: out, Asks: handler.MayAsk}, func(c *modern.Client, end *jsonrpc.Cancellation, request *jsonrpc.Message) jsonrpc.Answer {
+		if handler.MayAsk {
 			if level != 0 {
 				s.noteModernLevel(end.Context(), level)
 			}
-			if a, ok := s.sender.TryCallToolAndWait(c, &call.SyncReply{Cancellation: end}, request); ok {
-				return a
+			if answer, ok := s.sender.TryCallToolAndWait(c, &call.SyncReply{Cancellation: end}, request); ok {
+				return answer
 			}
 		}
-		return how.serveAndRecord(s, withClient(end.Context(), c), request, s.metrics.StartModernTiming(), how.modern)
+		return handler.serveAndRecord(s, withClient(end.Context(), c), request, s.metrics.StartModernTiming(), handler.modern)
 	})
 }
 

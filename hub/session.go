@@ -131,7 +131,7 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 	s.approvals = s.newApprovals()
 	s.member = h.sessions.NewMember(assignment.Options[*Session]{
 		Session: s, ID: id, Principal: o.principal.Key(), Rights: o.principal.RightsKey(), Caller: o.caller, Current: current, PerRequest: o.stateless, Offering: s.Offering, Approvals: s.approvals,
-		Restarted: s.notifier.Restarted, Changed: s.notifier.Changed,
+		Restarted: s.notifier.NoteRestart, Changed: s.notifier.NoteChange,
 	})
 	life := time.Duration(0)
 	if o.stateless { // it may last as long as its token is used
@@ -140,8 +140,8 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 	s.sender = call.Sender{
 		ID: id, Principal: o.principal, Current: current, Offering: s.Offering, Instances: subscribedInstances{s.member, s.notifier}, Approvals: s.approvals, Terminal: &h.terminal,
 		Records: s.records, Tasks: &s.tasks, Progress: &h.progress, Turns: &h.turns, Results: results.NewStore(&h.results, o.principal.Key(), life), Own: s.serveOwnTool, Log: s.log,
-		AdoptTask: func(ctx context.Context, lease *children.Lease, tool string, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
-			return s.tasks.Adopt(ctx, taskSession{s}, lease, tool, a, drop)
+		AdoptTask: func(ctx context.Context, lease *children.Lease, tool string, answer jsonrpc.Answer, drop func()) jsonrpc.Answer {
+			return s.tasks.Adopt(ctx, taskSession{s}, lease, tool, answer, drop)
 		},
 	}
 	if o.attachment != nil {
@@ -311,11 +311,11 @@ func (s handshakeHost) AwaitServed(ctx context.Context, view rootsmgr.View, limi
 }
 
 // guardAnswer has a request served; see jsonrpc.Guard.
-func (s *Session) guardAnswer(m *jsonrpc.Message, serve func() jsonrpc.Answer) (a jsonrpc.Answer) {
-	if !jsonrpc.Guard(s.log, m, func() { a = serve() }) {
+func (s *Session) guardAnswer(m *jsonrpc.Message, serve func() jsonrpc.Answer) (answer jsonrpc.Answer) {
+	if !jsonrpc.Guard(s.log, m, func() { answer = serve() }) {
 		return jsonrpc.PanicAnswer()
 	}
-	return a
+	return answer
 }
 
 // setLevel answers logging/setLevel: the session's messages are held to it from

@@ -83,7 +83,7 @@ func (r *Run) failureError(ctx context.Context, err error) error {
 
 // goneError returns the error of a call whose run has ended.
 func (r *Run) goneError(cause error) *UnavailableError {
-	e := Unavailable(r.spec, cause.Error(), r.Facts().Stderr, cause)
+	e := NewUnavailable(r.spec, cause.Error(), r.Facts().Stderr, cause)
 	if closed, ok := errors.AsType[*jsonrpc.ClosedError](cause); ok {
 		e.Unsent = closed.Unsent
 	}

@@ -37,7 +37,7 @@ func (r *Run) SessionRenewed() {
 }
 
 // Offers delivers what the child offers after its lists were read again; of several the
-// latest. The one who takes an Update calls its Taken.
+// latest. The one who takes an Update calls its MarkTaken.
 func (r *Run) Offers() <-chan Update { return r.offers }
 
 // Renewed counts the sessions that were started instead of forgotten ones.

@@ -120,8 +120,8 @@ type Update struct {
 	reads []*listReading
 }
 
-// Taken reports that what is offered is in force: a call that has waited for it goes on.
-func (u Update) Taken() { u.stale.endReadings(u.reads...) }
+// MarkTaken reports that what is offered is in force: a call that has waited for it goes on.
+func (u Update) MarkTaken() { u.stale.endReadings(u.reads...) }
 
 // outdateLists has lists read again. news are the ones that were not to be read anyway.
 func (r *Run) outdateLists(which offers.Lists) (news offers.Lists) {

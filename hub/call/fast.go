@@ -235,13 +235,13 @@ type SyncReply struct {
 }
 
 // Answer takes the first answer.
-func (w *SyncReply) Answer(a jsonrpc.Answer) {
+func (w *SyncReply) Answer(answer jsonrpc.Answer) {
 	if w.spent.Swap(true) {
-		a.Free()
+		answer.Free()
 		return
 	}
-	a.Detach()
-	w.answer = a
+	answer.Detach()
+	w.answer = answer
 	w.done <- struct{}{}
 }
 

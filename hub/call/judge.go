@@ -108,11 +108,11 @@ func (att *attempt) scanAndAwaitRoots(ctx context.Context) (err error) {
 	c, s, t := att.call, att.call.sender, att.call.target
 	conf, child := t.ownerChild()
 	entry := conf.Child(child)
-	served := !conf.IsDenied(child)
-	byRoots := served && s.Instances.ByRoots(entry)
-	held := served && heldToRoots(entry, att.client)
+	isServed := !conf.IsDenied(child)
+	byRoots := isServed && s.Instances.ByRoots(entry)
+	heldToRoots := isServed && isHeldToRoots(entry, att.client)
 	switch {
-	case c.fast && (byRoots || held && !s.Instances.RootsAreCurrent() || mustRecheckRoots(conf, child)):
+	case c.fast && (byRoots || heldToRoots && !s.Instances.RootsAreCurrent() || mustRecheckRoots(conf, child)):
 		return errWouldBlock
 	case byRoots: // they choose the process, and with it what its tools are
 		if err = att.awaitRoots(ctx); err == nil {
@@ -129,7 +129,7 @@ func (att *attempt) scanAndAwaitRoots(ctx context.Context) (err error) {
 	att.conf, att.child = t.ownerChild()
 	switch {
 	case !att.scan.NeedsBoundary():
-		if held && !c.fast && !byRoots {
+		if heldToRoots && !c.fast && !byRoots {
 			err = att.awaitRoots(ctx)
 		}
 		att.rootsWait = nil
@@ -151,7 +151,7 @@ func (att *attempt) awaitRoots(ctx context.Context) (err error) {
 			kept.yieldTurn()
 		}
 	}
-	att.roots, err = att.client.Boundary(ctx, att.rootsWait)
+	att.roots, err = att.client.AwaitRoots(ctx, att.rootsWait)
 	return err
 }
 
@@ -172,7 +172,7 @@ func (att *attempt) checkEarly(ctx context.Context) (refused bool, err error) {
 			return refused, err
 		}
 	}
-	if err = att.client.RootsBefore(ctx, spec); err != nil {
+	if err = att.client.AwaitRootsBefore(ctx, spec); err != nil {
 		return false, err
 	}
 	if att.lease = s.Instances.TryAcquire(att.conf, att.child); att.lease == nil && !att.call.fast {
@@ -199,7 +199,7 @@ func (att *attempt) acquireAndJudge(ctx context.Context) (err error) {
 	if err = att.acquireLease(ctx); err != nil {
 		return err
 	}
-	if err = att.client.RootsAfter(att.lease); err != nil {
+	if err = att.client.AwaitRootsAfter(att.lease); err != nil {
 		return err
 	}
 	before := att.lease.Key()
@@ -403,7 +403,7 @@ func (att *attempt) refreshRoots(ctx context.Context) (view rootsmgr.View, newer
 		view.ClientName = att.client.Claims().Name
 		return view, newer, err
 	}
-	view, err = att.client.Boundary(ctx, att.rootsWait)
+	view, err = att.client.AwaitRoots(ctx, att.rootsWait)
 	return view, true, err
 }
 

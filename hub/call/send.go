@@ -37,11 +37,11 @@ func (c *Call) sendAllowed(ctx context.Context, att *attempt, ticket record.Tick
 	sent.enterInFlight(Requester{att.client, att}, c.token)
 	defer sent.giveBack(errBroken)
 	c.splicing.traceForChild = ticket.BeginClientSpan(c.splicing.carrier.Context, att.lease.Protocol())
-	a, err := sent.awaitAnswer(sent.context(ctx))
+	answer, err := sent.awaitAnswer(sent.context(ctx))
 	if err == nil {
-		a = sent.settleAnswer(ctx, a, sent.recordAnswer(a))
+		answer = sent.settleAnswer(ctx, answer, sent.recordAnswer(answer))
 		sent.giveBack(nil)
-		return a, nil
+		return answer, nil
 	}
 	for _, told := range sent.giveBack(err) {
 		<-told
@@ -112,35 +112,35 @@ func (c *fastCall) OnResponse(res *jsonrpc.Response, err error) {
 		res.Release()
 		go c.awaitAndEnd(func() (jsonrpc.Answer, error) { return rounds.Continue(c.ctx, c, c.client(), methods.CallTool, result) })
 	default:
-		a := c.Answer(res)
-		todo := c.recordAnswer(a)
+		answer := c.Answer(res)
+		todo := c.recordAnswer(answer)
 		if todo == (followUp{}) {
-			c.endCall(a, nil)
+			c.endCall(answer, nil)
 			return
 		}
-		a.Detach()
-		go c.settleAndEnd(a, todo)
+		answer.Detach()
+		go c.settleAndEnd(answer, todo)
 	}
 }
 
 // awaitAndEnd ends the call with what answer returns. It is for a goroutine.
 func (c *fastCall) awaitAndEnd(answer func() (jsonrpc.Answer, error)) {
 	c.guardPanic(func() {
-		a, err := answer()
+		answer, err := answer()
 		if err == nil {
-			a = c.settleAnswer(c.ctx, a, c.recordAnswer(a))
+			answer = c.settleAnswer(c.ctx, answer, c.recordAnswer(answer))
 		}
-		c.endCall(a, err)
+		c.endCall(answer, err)
 	})
 }
 
 // settleAndEnd ends the call with what settleAnswer returns. It is for a goroutine.
-func (c *fastCall) settleAndEnd(a jsonrpc.Answer, todo followUp) {
+func (c *fastCall) settleAndEnd(answer jsonrpc.Answer, todo followUp) {
 	ctx := c.ctx
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	c.guardPanic(func() { c.endCall(c.settleAnswer(ctx, a, todo), nil) })
+	c.guardPanic(func() { c.endCall(c.settleAnswer(ctx, answer, todo), nil) })
 }
 
 // guardPanic ends the call if f panics.
@@ -153,24 +153,24 @@ func (c *fastCall) guardPanic(f func()) {
 // endCall is the one end of a call: it gives back what the call holds, and has it answered. err is why there is no
 // answer of the child. The client is told about the end of what was asked on account of the call first. Only the
 // first end counts. After a panic another goroutine may still use the attempt, so it is not used again.
-func (c *fastCall) endCall(a jsonrpc.Answer, err error) {
+func (c *fastCall) endCall(answer jsonrpc.Answer, err error) {
 	if c.ended.Swap(true) {
 		return
 	}
 	if err != nil {
-		sent := func(err error) error { return err }
+		asSentError := func(err error) error { return err }
 		if c.wasSent {
-			sent = func(err error) error { return &failure.SentError{Err: err} }
+			asSentError = func(err error) error { return &failure.SentError{Err: err} }
 		}
-		a = c.target.failRequest(context.Background(), sent(err))
-		c.word = record.ResultWord(a.Result, a.Error)
+		answer = c.target.failRequest(context.Background(), asSentError(err))
+		c.word = record.ResultWord(answer.Result, answer.Error)
 		if gone := c.reply.Cause(); gone != nil {
-			a = failure.AnswerEnded(context.Background(), sent(gone))
+			answer = failure.AnswerEnded(context.Background(), asSentError(gone))
 			c.word = audit.ResultCancelled
 		}
 		c.ticket.RecordOutcome(failure.Outcome(err))
 	}
-	c.timing.EndRequest(methods.CallTool, c.word, a.Error)
+	c.timing.EndRequest(methods.CallTool, c.word, answer.Error)
 	told := c.giveBack(err)
 	if c.cancel != nil {
 		c.cancel(nil)
@@ -180,14 +180,14 @@ func (c *fastCall) endCall(a jsonrpc.Answer, err error) {
 		c.pooled = nil
 	}
 	if len(told) == 0 {
-		c.reply.Answer(a)
+		c.reply.Answer(answer)
 		return
 	}
 	go func() {
 		for _, told := range told {
 			<-told
 		}
-		c.reply.Answer(a)
+		c.reply.Answer(answer)
 	}()
 }
 
@@ -230,7 +230,7 @@ func (s *Sender) RelayAboutTask(ctx context.Context, lease *children.Lease, m *j
 		return failure.AnswerRequest(ctx, sent.inFlight.Key.Child, m.Method, &failure.SentError{Err: err}), err
 	}
 	timing.EndServerTime(record.ResultWord(resp.Result, resp.Error), resp.Error)
-	a := sent.client().Answer(lease, m.Method, resp)
+	answer := sent.client().ShapeAnswer(lease, m.Method, resp)
 	sent.giveBack(nil)
-	return a, nil
+	return answer, nil
 }

@@ -50,7 +50,7 @@ type Sender struct {
 	InFlight  OpenRequests
 	// AdoptTask makes a task of a child one of the session. drop ends the progress of
 	// the call that made it.
-	AdoptTask func(ctx context.Context, lease *children.Lease, tool string, a jsonrpc.Answer, drop func()) jsonrpc.Answer
+	AdoptTask func(ctx context.Context, lease *children.Lease, tool string, answer jsonrpc.Answer, drop func()) jsonrpc.Answer
 	Own       func(ctx context.Context, tool string, m *jsonrpc.Message) jsonrpc.Answer // serves the hub's own tools but CallTool
 	Log       zerolog.Logger
 

@@ -90,30 +90,30 @@ func (c *sentCall) awaitAnswer(ctx context.Context) (jsonrpc.Answer, error) {
 type followUp struct{ refused, task, unknown, long bool }
 
 // recordAnswer records the answer of the child, and returns what settleAnswer has to do. It does not wait.
-func (c *sentCall) recordAnswer(a jsonrpc.Answer) (todo followUp) {
-	c.word = c.ticket.RecordAnswer(a)
-	todo.refused = failure.MayBeKernelRefusal(c.lease, c.word, a)
+func (c *sentCall) recordAnswer(answer jsonrpc.Answer) (todo followUp) {
+	c.word = c.ticket.RecordAnswer(answer)
+	todo.refused = failure.MayBeKernelRefusal(c.lease, c.word, answer)
 	if kind, name := c.target.onList(); name != "" && c.word != audit.ResultOK {
-		todo.unknown = meansUnknown(a, kind, name)
+		todo.unknown = meansUnknown(answer, kind, name)
 	}
 	if tool, ok := c.target.(*toolTarget); ok {
-		todo.task = tool.task || c.lease.IsModern() && tasks.IsTask(a.Result)
-		todo.long = mayShorten(a, tool.maxResult())
+		todo.task = tool.task || c.lease.IsModern() && tasks.IsTask(answer.Result)
+		todo.long = mayShorten(answer, tool.maxResult())
 	}
 	return todo
 }
 
 // settleAnswer does what recordAnswer has returned, and returns the answer that the client gets. It may wait.
-func (c *sentCall) settleAnswer(ctx context.Context, a jsonrpc.Answer, todo followUp) jsonrpc.Answer {
+func (c *sentCall) settleAnswer(ctx context.Context, answer jsonrpc.Answer, todo followUp) jsonrpc.Answer {
 	if todo.refused {
-		a = failure.ExplainKernelRefusal(c.sender.Records, c.target.recordSubject(), c.lease, c.word, failure.NamedPaths(c.verdict), a)
+		answer = failure.ExplainKernelRefusal(c.sender.Records, c.target.recordSubject(), c.lease, c.word, failure.NamedPaths(c.verdict), answer)
 	}
 	tool, _ := c.target.(*toolTarget)
 	if todo.task {
 		c.client().KeepResultType()
 		token, progress := c.hubToken, c.sender.Progress
 		c.hubToken = nil // the task has it until it ends
-		a = c.sender.AdoptTask(ctx, c.lease, tool.tool.Remote, a, func() { progress.Remove(token) })
+		answer = c.sender.AdoptTask(ctx, c.lease, tool.tool.Remote, answer, func() { progress.Remove(token) })
 	}
 	if todo.unknown {
 		kind, _ := c.target.onList()
@@ -121,9 +121,9 @@ func (c *sentCall) settleAnswer(ctx context.Context, a jsonrpc.Answer, todo foll
 	}
 	if todo.long {
 		approved := c.attempt != nil && c.attempt.approval != nil
-		a = c.sender.shortenAnswer(c.client(), a, tool.maxResult(), func() *origin { return tool.resultOrigin(approved) })
+		answer = c.sender.shortenAnswer(c.client(), answer, tool.maxResult(), func() *origin { return tool.resultOrigin(approved) })
 	}
-	return a
+	return answer
 }
 
 func (c *sentCall) client() client.Client { return c.inFlight.Client.Client }
@@ -146,7 +146,7 @@ func (c *sentCall) Ask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 
 // Answer implements [rounds.RepeatedRequest].
 func (c *sentCall) Answer(resp *jsonrpc.Response) jsonrpc.Answer {
-	return c.sender.Offering.Catalog().WithNames(c.inFlight.Key.Child, c.client().Answer(c.lease, c.target.requestMethod(), resp))
+	return c.sender.Offering.Catalog().WithNames(c.inFlight.Key.Child, c.client().ShapeAnswer(c.lease, c.target.requestMethod(), resp))
 }
 
 // Revalidate implements [rounds.RepeatedRequest]: the answers may have taken long. The child may have been replaced meanwhile, but only by
@@ -164,7 +164,7 @@ func (c *sentCall) Revalidate(ctx context.Context) error {
 	if again.scan == nil || !again.scan.NeedsBoundary() {
 		return nil
 	}
-	view, err := c.client().Boundary(ctx, c.sender.Roots.NewWait())
+	view, err := c.client().AwaitRoots(ctx, c.sender.Roots.NewWait())
 	if err != nil {
 		return err
 	}

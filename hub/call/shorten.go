@@ -37,39 +37,39 @@ func (t *toolTarget) resultOrigin(approved bool) *origin {
 }
 
 // mayShorten reports whether an answer may be too large. max is as in shortenAnswer.
-func mayShorten(a jsonrpc.Answer, max int) bool { return max > 0 && len(a.Result) > max }
+func mayShorten(answer jsonrpc.Answer, max int) bool { return max > 0 && len(answer.Result) > max }
 
 // shortenAnswer returns the answer to a call of a tool as its client is to have it. max is how many bytes of text that may have,
 // by the configuration that the call was judged by; 0: any number.
-func (s *Sender) shortenAnswer(from client.Client, a jsonrpc.Answer, max int, of func() *origin) jsonrpc.Answer {
-	if !mayShorten(a, max) {
-		return a
+func (s *Sender) shortenAnswer(from client.Client, answer jsonrpc.Answer, max int, of func() *origin) jsonrpc.Answer {
+	if !mayShorten(answer, max) {
+		return answer
 	}
 	o := of()
-	return s.Results.Cut(a, max, from.Claims().Protocol, &results.Origin{Size: len(o.args), Withheld: func(ctx context.Context) (string, bool) { return s.withheldReason(ctx, o) }})
+	return s.Results.Cut(answer, max, from.Claims().Protocol, &results.Origin{Size: len(o.args), Withheld: func(ctx context.Context) (string, bool) { return s.withheldReason(ctx, o) }})
 }
 
 // ShortenTask returns what the client gets of an answer about a task that a child made of a call of tool. The result of the call comes by
 // tasks/result, and is a member of the result of tasks/get (io.modelcontextprotocol/tasks).
-func (s *Sender) ShortenTask(ctx context.Context, method, child, tool string, a jsonrpc.Answer) jsonrpc.Answer {
+func (s *Sender) ShortenTask(ctx context.Context, method, child, tool string, answer jsonrpc.Answer) jsonrpc.Answer {
 	now := s.Current.InForce()
 	max := now.ResultMax(child)
-	if !mayShorten(a, max) {
-		return a
+	if !mayShorten(answer, max) {
+		return answer
 	}
 	of := func() *origin { return &origin{number: now.Number, child: child, tool: tool} }
 	if method == methods.TaskResult {
-		return s.shortenAnswer(s.ClientOf(ctx), a, max, of)
+		return s.shortenAnswer(s.ClientOf(ctx), answer, max, of)
 	}
-	within := jsonrpc.Get(a.Result, "result")
+	within := jsonrpc.Get(answer.Result, "result")
 	if !jsonrpc.IsObject(within) {
-		return a // the task has not ended
+		return answer // the task has not ended
 	}
 	short := s.shortenAnswer(s.ClientOf(ctx), jsonrpc.Answer{Result: within}, max, of)
 	if len(short.Result) == len(within) && &short.Result[0] == &within[0] {
-		return a
+		return answer
 	}
-	return a.Edited(jsonrpc.Edit{Old: within, With: short.Result})
+	return answer.WithEdits(jsonrpc.Edit{Old: within, With: short.Result})
 }
 
 // withheldReason returns why what is kept of a call's result is not to be read, "" if it may be. A reload may have come to deny the call:

@@ -59,8 +59,8 @@ func (h *fakeHub) Elsewhere(_ admission.Caller, id string) string {
 
 func (h *fakeHub) Seal() *seal.Sealer { return nil }
 
-func (h *fakeHub) Open(_ admission.Caller, c *FrontSession) HubSession {
-	return &fakeSession{hub: h, c: c}
+func (h *fakeHub) Open(_ admission.Caller, session *FrontSession) HubSession {
+	return &fakeSession{hub: h, c: session}
 }
 
 func (h *fakeHub) OpenModern(admission.Caller, *FrontSession, int) ModernSession {
@@ -89,7 +89,7 @@ func (s *fakeSession) Run(ctx context.Context) {
 	<-ctx.Done()
 	s.hub.mu.Lock()
 	defer s.hub.mu.Unlock()
-	s.hub.clients = slices.DeleteFunc(s.hub.clients, func(c *FrontSession) bool { return c == s.c })
+	s.hub.clients = slices.DeleteFunc(s.hub.clients, func(session *FrontSession) bool { return session == s.c })
 }
 
 func (s *fakeSession) Initialize(_ context.Context, m *jsonrpc.Message) jsonrpc.Answer {

@@ -252,8 +252,8 @@ func (f *Front) isModern(h http.Header, who admission.Caller) bool {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	c := f.sessions[id]
-	return c == nil || !c.isOf(who)
+	session := f.sessions[id]
+	return session == nil || !session.isOf(who)
 }
 
 // servePost takes one message of the client.
@@ -268,31 +268,31 @@ func (f *Front) servePost(w http.ResponseWriter, r *http.Request, who admission.
 		return
 	}
 	// Without a session there is only initialize, whose body is short (maxInitialize).
-	var c *FrontSession
-	var s *quota.Share
+	var session *FrontSession
+	var share *quota.Share
 	if headers.SessionOf(r.Header) != "" {
-		if c = f.findSession(w, r, who); c == nil {
+		if session = f.findSession(w, r, who); session == nil {
 			return
 		}
-		if refused := c.enterConnection(isPost); refused != nil {
+		if refused := session.enterConnection(isPost); refused != nil {
 			f.answerRefused(w, r, refused, nil)
 			return
 		}
-		defer c.leaveConnection(isPost)
-		s = c.share
+		defer session.leaveConnection(isPost)
+		share = session.share
 	} else {
 		var exit func()
-		s, exit = f.enterShare(who)
+		share, exit = f.enterShare(who)
 		defer exit()
 	}
-	m, held := f.readMessage(w, r, c, s)
+	m, body := f.readMessage(w, r, session, share)
 	if m == nil {
 		return
 	}
 	detached := false
 	defer func() {
 		if !detached {
-			held.releaseBytes()
+			body.releaseBytes()
 		}
 	}()
 	if f.hub.IsModern(m) {
@@ -304,23 +304,23 @@ func (f *Front) servePost(w http.ResponseWriter, r *http.Request, who admission.
 		return
 	}
 	switch {
-	case c != nil && f.currentStage() >= leaving && mayBeRequest(m):
+	case session != nil && f.currentStage() >= leaving && mayBeRequest(m):
 		f.refuseRequest(w, r, http.StatusNotFound, ReasonStopping, m.ID, errStopping.Reason.Error()+", and has not looked at this request: send initialize again")
 		return
 	case isBatch(m):
-		f.answerBatch(w, r, c, m, plain)
+		f.answerBatch(w, r, session, m, plain)
 		return
 	case m.IsRequest() && m.Method == methods.Initialize:
-		f.openSession(w, r, m, who, s)
+		f.openSession(w, r, m, who, share)
 		return
-	case c == nil:
+	case session == nil:
 		f.findSession(w, r, who) // reports what is missing
 		return
 	case m.IsRequest():
-		detached = f.serveMessage(w, r, c, m, events, held)
+		detached = f.serveMessage(w, r, session, m, events, body)
 		return
 	}
-	if refused := f.takeMessage(w, r, c, m); refused != nil {
+	if refused := f.takeMessage(w, r, session, m); refused != nil {
 		f.answerRefused(w, r, refused, nil)
 		return
 	}
@@ -331,19 +331,19 @@ var refusedMessage = &refusal{status: http.StatusBadRequest, reason: ReasonBody,
 
 // takeMessage takes in what is not answered. Answers to what the client was asked, and what it no longer wants, wait
 // for nothing: requests under way end by them.
-func (f *Front) takeMessage(w http.ResponseWriter, r *http.Request, c *FrontSession, m *jsonrpc.Message) *refusal {
+func (f *Front) takeMessage(w http.ResponseWriter, r *http.Request, session *FrontSession, m *jsonrpc.Message) *refusal {
 	switch {
 	case m.Method == methods.Cancelled:
-		c.cancelRequest(m)
+		session.cancelRequest(m)
 	case m.IsNotification():
-		k, err := c.share.Begin(w, r, m.Method)
+		work, err := session.share.Begin(w, r, m.Method)
 		if err != nil {
 			return refusalOf(err)
 		}
-		c.hubSession.Notify(m)
-		c.share.End(k)
+		session.hubSession.Notify(m)
+		session.share.End(work)
 	case m.IsResponse() && (m.Result == nil) != (m.Error == nil):
-		c.takeAnswer(m)
+		session.takeAnswer(m)
 	default:
 		return refusedMessage
 	}
@@ -363,14 +363,14 @@ func (f *Front) findSession(w http.ResponseWriter, r *http.Request, who admissio
 		return nil
 	}
 	f.mu.Lock()
-	c := f.sessions[id]
+	session := f.sessions[id]
 	f.mu.Unlock()
-	if c == nil || !c.isOf(who) || c.ctx.Err() != nil {
-		f.refuseSession(w, r, who, id, c == nil)
+	if session == nil || !session.isOf(who) || session.ctx.Err() != nil {
+		f.refuseSession(w, r, who, id, session == nil)
 		return nil
 	}
-	c.noteToken(r, who)
-	return c
+	session.noteToken(r, who)
+	return session
 }
 
 // refuseSession answers a request whose session this hub does not have. The hub that keeps the session answers it, if that can be reached.
@@ -388,37 +388,37 @@ func (f *Front) refuseSession(w http.ResponseWriter, r *http.Request, who admiss
 }
 
 // openSession opens a session of a caller, who has a share.
-func (f *Front) openSession(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message, who admission.Caller, s *quota.Share) {
+func (f *Front) openSession(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message, who admission.Caller, share *quota.Share) {
 	if headers.SessionOf(r.Header) != "" {
 		f.refuseRequest(w, r, http.StatusBadRequest, ReasonSession, m.ID, "initialize was already called in this session")
 		return
 	}
-	k, err := s.Begin(w, r, m.Method)
+	work, err := share.Begin(w, r, m.Method)
 	if err != nil {
 		f.answerRefused(w, r, refusalOf(err), m.ID)
 		return
 	}
-	defer s.End(k)
+	defer share.End(work)
 	named := f.hub.WithClient(who, m)
 	if err := f.hub.CheckToolsets(named); err != nil {
 		f.refuseRequest(w, r, http.StatusForbidden, ReasonToolset, m.ID, err.Error())
 		return
 	}
-	c := f.newSession(f.hub.NewID(who), who) // later requests do not name their client
-	f.noteOrigin(c, r)
-	if refused := f.enterSession(c); refused != nil {
+	session := f.newSession(f.hub.NewID(who), who) // later requests do not name their client
+	f.noteOrigin(session, r)
+	if refused := f.enterSession(session); refused != nil {
 		f.answerRefused(w, r, refused, m.ID)
 		return
 	}
-	c.noteToken(r, who)
-	c.hubSession = f.hub.Open(named, c)
-	f.runSession(c)
-	a := c.hubSession.Initialize(c.ctx, m)
-	if a.Result == nil {
-		c.cancel(errSessionOver)
-		f.refuseWithAnswer(w, r, http.StatusBadRequest, ReasonVersion, m.ID, a)
+	session.noteToken(r, who)
+	session.hubSession = f.hub.Open(named, session)
+	f.runSession(session)
+	answer := session.hubSession.Initialize(session.ctx, m)
+	if answer.Result == nil {
+		session.cancel(errSessionOver)
+		f.refuseWithAnswer(w, r, http.StatusBadRequest, ReasonVersion, m.ID, answer)
 		return
 	}
-	w.Header().Set(headers.Session, c.id)
-	writeJSON(w, m.ID, a)
+	w.Header().Set(headers.Session, session.id)
+	writeJSON(w, m.ID, answer)
 }

@@ -31,10 +31,10 @@ type Hub interface {
 	WithClient(who admission.Caller, m *jsonrpc.Message) admission.Caller
 	// Open returns a session for a client that is about to say initialize. It starts
 	// nothing.
-	Open(who admission.Caller, c *FrontSession) HubSession
+	Open(who admission.Caller, session *FrontSession) HubSession
 	// OpenModern returns what serves all requests without a handshake of one caller, and
 	// at most so many of its listeners at a time. It starts nothing.
-	OpenModern(who admission.Caller, c *FrontSession, listeners int) ModernSession
+	OpenModern(who admission.Caller, session *FrontSession, listeners int) ModernSession
 }
 
 // Limits bound what a client can make the hub hold. Each is more than zero.
@@ -78,7 +78,7 @@ type ModernSession interface {
 // A ModernRequest is one request of 2026-07-28 that was read.
 type ModernRequest interface {
 	// Mirrors returns the parameters that headers repeat, of a call of a tool that is
-	// known already. A tool that is found later is compared by [ModernReply.Fits].
+	// known already. A tool that is found later is compared by [ModernReply.CheckHeaders].
 	Mirrors() []mirror.Mark
 	// Elsewhere names the other hub at which the call waits that the request goes on with, and returns with what this hub refuses
 	// the request; "" if there is none.

@@ -26,29 +26,29 @@ func (f *Front) enterModernSession(who admission.Caller, r *http.Request) (*Fron
 	if f.currentStage() >= leaving {
 		return nil, refusedStopping
 	}
-	c := f.modernSessions[owner]
-	switch known := c != nil && c.ctx.Err() == nil; {
-	case known && c.who.Basis != who.Basis, !known && !f.active.Load().admission.StillAdmits(who):
+	session := f.modernSessions[owner]
+	switch known := session != nil && session.ctx.Err() == nil; {
+	case known && session.who.Basis != who.Basis, !known && !f.active.Load().admission.StillAdmits(who):
 		return nil, refusedRevoked // who was admitted a moment ago, before a reload
 	case !known:
-		c = f.newSession("", who)
-		f.noteOrigin(c, r)
-		c.modernSession = f.hub.OpenModern(who, c, f.fixed.Sessions)
-		f.modernSessions[owner] = c
-		c.share = f.shareOf(c.principal)
-		c.share.AddUser()
-		f.runSession(c)
+		session = f.newSession("", who)
+		f.noteOrigin(session, r)
+		session.modernSession = f.hub.OpenModern(who, session, f.fixed.Sessions)
+		f.modernSessions[owner] = session
+		session.share = f.shareOf(session.principal)
+		session.share.AddUser()
+		f.runSession(session)
 	}
-	if refused := c.enterConnection(isPost); refused != nil {
+	if refused := session.enterConnection(isPost); refused != nil {
 		return nil, refused
 	}
-	c.holdToken(r, who)
-	return c, nil
+	session.holdToken(r, who)
+	return session, nil
 }
 
 // serveModernPost takes one message of a client without a session.
 func (f *Front) serveModernPost(w http.ResponseWriter, r *http.Request, who admission.Caller, events bool) {
-	c, refused := f.enterModernSession(who, r)
+	session, refused := f.enterModernSession(who, r)
 	if refused != nil {
 		f.answerRefused(w, r, refused, nil)
 		return
@@ -57,22 +57,22 @@ func (f *Front) serveModernPost(w http.ResponseWriter, r *http.Request, who admi
 	leave := func() {
 		if !left {
 			left = true
-			c.leaveConnection(isPost)
+			session.leaveConnection(isPost)
 		}
 	}
 	defer leave()
-	m, held := f.readMessage(w, r, c, c.share)
+	m, body := f.readMessage(w, r, session, session.share)
 	if m == nil {
 		return
 	}
-	defer held.releaseBytes()
+	defer body.releaseBytes()
 	if named := f.hub.WithClient(who, m); named.Toolsets.Client != "" { // the client has toolsets of its own, so another session serves it
 		if err := f.hub.CheckToolsets(named); err != nil {
 			f.refuseRequest(w, r, http.StatusForbidden, ReasonToolset, m.ID, err.Error())
 			return
 		}
 		leave()
-		if c, refused = f.enterModernSession(named, r); refused != nil {
+		if session, refused = f.enterModernSession(named, r); refused != nil {
 			f.answerRefused(w, r, refused, m.ID)
 			return
 		}
@@ -81,20 +81,20 @@ func (f *Front) serveModernPost(w http.ResponseWriter, r *http.Request, who admi
 	switch {
 	case m.IsRequest():
 	case m.IsNotification():
-		k, err := c.share.Begin(w, r, m.Method)
+		work, err := session.share.Begin(w, r, m.Method)
 		if err != nil {
 			f.answerRefused(w, r, refusalOf(err), nil)
 			return
 		}
-		c.modernSession.Notify(m)
-		c.share.End(k)
+		session.modernSession.Notify(m)
+		session.share.End(work)
 		w.WriteHeader(http.StatusAccepted)
 		return
 	default:
 		f.refuseRequest(w, r, http.StatusBadRequest, ReasonBody, nil, "send requests only: what this hub asks is answered with inputResponses")
 		return
 	}
-	request, status, refusal := examineRequest(r.Header, m, c.modernSession, events)
+	request, status, refusal := examineRequest(r.Header, m, session.modernSession, events)
 	if status != http.StatusOK {
 		f.refuseWithAnswer(w, r, status, ReasonHeader, m.ID, refusal)
 		return
@@ -106,14 +106,14 @@ func (f *Front) serveModernPost(w http.ResponseWriter, r *http.Request, who admi
 		return
 	}
 	if m.Method == methods.Listen {
-		if refused = f.countListener(c); refused != nil {
+		if refused = f.countListener(session); refused != nil {
 			f.answerRefused(w, r, refused, m.ID)
 			return
 		}
-		defer f.uncountListener(c)
+		defer f.uncountListener(session)
 		leave()
 	}
-	f.serveModernRequest(w, r, c, m, request, who.Expires, events)
+	f.serveModernRequest(w, r, session, m, request, who.Expires, events)
 }
 
 // examineRequest looks at a request before anything is done for it: the headers against
@@ -140,8 +140,8 @@ func examineRequest(h http.Header, m *jsonrpc.Message, s ModernSession, events b
 }
 
 // serveModernRequest serves one request. The end of its connection is the end of it.
-func (f *Front) serveModernRequest(w http.ResponseWriter, r *http.Request, c *FrontSession, m *jsonrpc.Message, request ModernRequest, expires time.Time, events bool) {
-	ctx, cancel := context.WithCancelCause(c.withToken(c.ctx, r))
+func (f *Front) serveModernRequest(w http.ResponseWriter, r *http.Request, session *FrontSession, m *jsonrpc.Message, request ModernRequest, expires time.Time, events bool) {
+	ctx, cancel := context.WithCancelCause(session.withToken(session.ctx, r))
 	defer cancel(nil)
 	if !expires.IsZero() {
 		defer time.AfterFunc(time.Until(expires), func() { cancel(errExpired) }).Stop()
@@ -149,45 +149,45 @@ func (f *Front) serveModernRequest(w http.ResponseWriter, r *http.Request, c *Fr
 	defer context.AfterFunc(r.Context(), func() {
 		cancel(&jsonrpc.CancelledError{Reason: "the client has closed the response"})
 	})()
-	mr := &ModernReply{header: r.Header, base: Reply{session: c, id: m.ID, events: events, unresumable: true}}
+	reply := &ModernReply{header: r.Header, base: Reply{session: session, id: m.ID, events: events, unresumable: true}}
 	if m.Method == methods.Listen {
-		k, err := c.share.Begin(w, r, m.Method)
+		work, err := session.share.Begin(w, r, m.Method)
 		if err != nil {
 			f.answerRefused(w, r, refusalOf(err), m.ID)
 			return
 		}
-		mr.base.startReply(r.Context(), w, headers.ModernVersion)
-		c.share.Uncount() // it lasts: listen has counted it
-		defer k.Release()
+		reply.base.startReply(r.Context(), w, headers.ModernVersion)
+		session.share.Uncount() // it lasts: listen has counted it
+		defer work.Release()
 	} else {
-		if err := c.share.Count(m.Method); err != nil {
+		if err := session.share.Count(m.Method); err != nil {
 			f.answerRefused(w, r, refusalOf(err), m.ID)
 			return
 		}
-		defer c.share.Uncount()
-		mr.base.startReply(r.Context(), w, headers.ModernVersion)
-		s, ok := c.awaitSlot(w, func() context.Context { return ctx }, ctx)
+		defer session.share.Uncount()
+		reply.base.startReply(r.Context(), w, headers.ModernVersion)
+		slot, ok := session.awaitSlot(w, func() context.Context { return ctx }, ctx)
 		if !ok {
-			if a := jsonrpc.AnswerFailure(context.Cause(ctx).Error()); !mr.base.finishReply(a, r.Context().Err() != nil) {
-				answerWithStatus(w, http.StatusServiceUnavailable, m.ID, a)
+			if answer := jsonrpc.AnswerFailure(context.Cause(ctx).Error()); !reply.base.finishReply(answer, r.Context().Err() != nil) {
+				answerWithStatus(w, http.StatusServiceUnavailable, m.ID, answer)
 			}
 			return
 		}
-		defer s.releaseSlot()
+		defer slot.releaseSlot()
 	}
-	a := request.Serve(ctx, mr)
+	answer := request.Serve(ctx, reply)
 	over, unread := ctx.Err() != nil, r.Context().Err() != nil
-	if refusal := mr.refusedAnswer(); !over && refusal.Error != nil {
-		a = refusal // with its code, which package modern has replaced as if a child had sent it
+	if refusal := reply.refusedAnswer(); !over && refusal.Error != nil {
+		answer = refusal // with its code, which package modern has replaced as if a child had sent it
 	}
-	if !over && a.Error == nil && headers.PreferEvents(r.Header) {
-		mr.base.ensureStream() // not before: an error has its status
+	if !over && answer.Error == nil && headers.PreferEvents(r.Header) {
+		reply.base.ensureStream() // not before: an error has its status
 	}
-	n := f.reserveAnswer(c, &a)
-	if !mr.base.finishReply(a, unread) {
-		answerPlainModern(w, &mr.base, a, statusOf(request, a), over)
+	n := f.reserveAnswer(session, &answer)
+	if !reply.base.finishReply(answer, unread) {
+		answerPlainModern(w, &reply.base, answer, statusOf(request, answer), over)
 	}
-	f.releaseAnswer(c, n)
+	f.releaseAnswer(session, n)
 }
 
 // A ModernReply is what a client without a session is told on account of one
@@ -200,58 +200,58 @@ type ModernReply struct {
 }
 
 // Notify informs the client before the answer, or no one.
-func (mr *ModernReply) Notify(_ context.Context, method string, params ...[]byte) error {
-	if st := mr.base.ensureStream(); st != nil && !st.Put(events.Message(nil, method, params), events.Question) {
+func (reply *ModernReply) Notify(_ context.Context, method string, params ...[]byte) error {
+	if st := reply.base.ensureStream(); st != nil && !st.Put(events.Message(nil, method, params), events.Question) {
 		return errNotReading
 	}
 	return nil
 }
 
 // TryNotify works like Notify, but only if there is room.
-func (mr *ModernReply) TryNotify(method string, params ...[]byte) bool {
-	st := mr.base.ensureStream()
+func (reply *ModernReply) TryNotify(method string, params ...[]byte) bool {
+	st := reply.base.ensureStream()
 	return st != nil && st.Put(events.Message(nil, method, params), events.Note)
 }
 
 // TryNotifyLeavingRoom works like TryNotify, but only if half of the room is free.
-func (mr *ModernReply) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
-	st := mr.base.ensureStream()
+func (reply *ModernReply) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
+	st := reply.base.ensureStream()
 	return st != nil && st.HasSpare() && st.Put(events.Message(nil, method, params), events.Note)
 }
 
 // CheckHeaders compares the headers of a call with its arguments, if the tool became
 // known only while the call was served. ok false: refusal is the answer.
-func (mr *ModernReply) CheckHeaders(mirrors []mirror.Mark, args []byte) (refusal jsonrpc.Answer, ok bool) {
-	err := headers.CheckMirrors(mr.header, mirrors, args)
+func (reply *ModernReply) CheckHeaders(mirrors []mirror.Mark, args []byte) (refusal jsonrpc.Answer, ok bool) {
+	err := headers.CheckMirrors(reply.header, mirrors, args)
 	if err == nil {
 		return jsonrpc.Answer{}, true
 	}
 	refusal = headers.MismatchAnswer(err)
-	mr.base.mu.Lock()
-	mr.refusal = refusal
-	mr.base.mu.Unlock()
+	reply.base.mu.Lock()
+	reply.refusal = refusal
+	reply.base.mu.Unlock()
 	return refusal, false
 }
 
 // refusedAnswer returns what CheckHeaders has refused the call with.
-func (mr *ModernReply) refusedAnswer() jsonrpc.Answer {
-	mr.base.mu.Lock()
-	defer mr.base.mu.Unlock()
-	return mr.refusal
+func (reply *ModernReply) refusedAnswer() jsonrpc.Answer {
+	reply.base.mu.Lock()
+	defer reply.base.mu.Unlock()
+	return reply.refusal
 }
 
 // countListener counts a client that listens, as the session that it would have with a handshake.
-func (f *Front) countListener(c *FrontSession) *refusal {
+func (f *Front) countListener(session *FrontSession) *refusal {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	s := c.share
+	share := session.share
 	switch {
-	case s != nil && s.Listens >= s.MaxSessions:
-		return tooManyRefusal(ReasonSessions, listenAgain, "%d clients of %s listen already, as many as it may have sessions (limits.principal.sessions); try again later", s.Listens, s.Name)
-	case !c.startListening(f.fixed.Sessions):
+	case share != nil && share.Listens >= share.MaxSessions:
+		return tooManyRefusal(ReasonSessions, listenAgain, "%d clients of %s listen already, as many as it may have sessions (limits.principal.sessions); try again later", share.Listens, share.Name)
+	case !session.startListening(f.fixed.Sessions):
 		return tooManyRefusal(ReasonSessions, listenAgain, "%d clients of this token listen already; try again later", f.fixed.Sessions)
-	case s != nil:
-		s.Listens++
+	case share != nil:
+		share.Listens++
 	}
 	return nil
 }
@@ -259,30 +259,30 @@ func (f *Front) countListener(c *FrontSession) *refusal {
 // listenAgain is after how long it is worth trying to listen again.
 const listenAgain = 10 * time.Second
 
-func (f *Front) uncountListener(c *FrontSession) {
+func (f *Front) uncountListener(session *FrontSession) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	c.stopListening()
-	if c.share != nil {
-		c.share.Listens--
+	session.stopListening()
+	if session.share != nil {
+		session.share.Listens--
 	}
 }
 
 // startListening counts a client that listens, where fewer than most do.
-func (p *FrontSession) startListening(most int) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.listens >= most {
+func (session *FrontSession) startListening(most int) bool {
+	session.mu.Lock()
+	defer session.mu.Unlock()
+	if session.listens >= most {
 		return false
 	}
-	p.listens++
-	p.noteUse()
+	session.listens++
+	session.noteUse()
 	return true
 }
 
-func (p *FrontSession) stopListening() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.listens--
-	p.noteUse()
+func (session *FrontSession) stopListening() {
+	session.mu.Lock()
+	defer session.mu.Unlock()
+	session.listens--
+	session.noteUse()
 }

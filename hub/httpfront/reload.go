@@ -48,17 +48,17 @@ func (f *Front) followOptions(next *activeOptions) {
 	if before := f.active.Swap(next); before != nil { // under mu: the one who enters is looked at by the one or by the other
 		before.peers.Close()
 	}
-	for _, s := range f.shares {
-		s.MaxSessions = f.principalLimits().Sessions // which depends on whether there may be others
+	for _, share := range f.shares {
+		share.MaxSessions = f.principalLimits().Sessions // which depends on whether there may be others
 	}
 	gone := 0
-	for _, c := range f.allSessions() {
-		if next.admission.StillAdmits(c.who) {
+	for _, session := range f.allSessions() {
+		if next.admission.StillAdmits(session.who) {
 			continue
 		}
 		gone++
-		c.cancel(errRevoked)
-		f.endSession(c)
+		session.cancel(errRevoked)
+		f.endSession(session)
 	}
 	if gone > 0 {
 		f.log.Info().Int("sessions", gone).Msg("sessions end whose token counts no more, or not as it did")

@@ -22,9 +22,9 @@ const RootsKey = "mcphub-roots"
 // roots are.
 var ErrRootsFirst = errors.New("the client is asked for its roots first")
 
-// Boundary returns what this request is judged by: the roots that came with it. A
+// AwaitRoots returns what this request is judged by: the roots that came with it. A
 // client that can give them and has not is asked first. Nothing is held meanwhile.
-func (c *Client) Boundary(ctx context.Context, _ *rootsmgr.Wait) (rootsmgr.View, error) {
+func (c *Client) AwaitRoots(ctx context.Context, _ *rootsmgr.Wait) (rootsmgr.View, error) {
 	if !c.asks { // a subscription judges many at a time, and notes nothing
 		return c.requestView(ctx)
 	}
@@ -62,7 +62,7 @@ func (c *Client) Reconsider(context.Context, *rootsmgr.Wait, time.Duration) (roo
 
 // RootsStatus returns what this request would be judged by.
 func (c *Client) RootsStatus(ctx context.Context) (rootsmgr.View, string, error) {
-	view, err := c.Boundary(ctx, nil)
+	view, err := c.AwaitRoots(ctx, nil)
 	return view, view.Word(), err
 }
 
@@ -136,11 +136,11 @@ func (c *Client) rootsQuestion() jsonrpc.Answer {
 	return c.server.Result(jsonrpc.ResultAnswer(append(jsonrpc.AppendString(b, state), '}')), nil, true)
 }
 
-// RootsBefore sees to it that the client has given its roots before a
+// AwaitRootsBefore sees to it that the client has given its roots before a
 // request goes to a child that needs them without a path in the request: one
 // that asks for roots itself, and over stdio one whose working directory they are. Once
 // is enough: later ones work with what came last.
-func (c *Client) RootsBefore(ctx context.Context, child *spec.Spec) error {
+func (c *Client) AwaitRootsBefore(ctx context.Context, child *spec.Spec) error {
 	if !c.asks {
 		return nil
 	}
@@ -169,10 +169,10 @@ func (c *Client) BringsOtherRoots(child *spec.Spec) bool {
 	return set != rootsmgr.RootSetID("", c.judging.view.Snapshot.Roots())
 }
 
-// RootsAfter checks again when the child runs, because only then is it known whether
+// AwaitRootsAfter checks again when the child runs, because only then is it known whether
 // it has asked for roots. A child of the same era asks by its result when it needs
 // them: see RootsMissing. If there is an error the lease was released.
-func (c *Client) RootsAfter(lease *children.Lease) error {
+func (c *Client) AwaitRootsAfter(lease *children.Lease) error {
 	if !c.asks || lease.Key().Instance == "" || lease.IsModern() || !lease.AskedRoots() || !c.lacksRoots(lease.Key().Child) {
 		return nil
 	}

@@ -58,8 +58,8 @@ func newRootsGate(most int) *rootsGate { return &rootsGate{most: most} }
 // enterGate admits a call that brings a set of roots. Without an error
 // the caller has it until it calls leaveGate. Before it waits, it calls the function waits. While it waits
 // it calls hurry after GivesWayAfter, and every few seconds from then on. Both may be nil.
-func (t *rootsGate) enterGate(ctx context.Context, set string, waits, hurry func()) error {
-	waiter, ok := t.lineUp(set)
+func (gate *rootsGate) enterGate(ctx context.Context, set string, waits, hurry func()) error {
+	waiter, ok := gate.lineUp(set)
 	if !ok {
 		return errGateFull
 	}
@@ -78,7 +78,7 @@ func (t *rootsGate) enterGate(ctx context.Context, set string, waits, hurry func
 		case <-waiter.admitted:
 			return nil
 		case <-ctx.Done():
-			t.quitGate(waiter)
+			gate.quitGate(waiter)
 			return context.Cause(ctx)
 		case <-wait.C:
 			if hurry != nil {
@@ -90,73 +90,73 @@ func (t *rootsGate) enterGate(ctx context.Context, set string, waits, hurry func
 }
 
 // lineUp lines up a call; false: too many wait.
-func (t *rootsGate) lineUp(set string) (*gateWaiter, bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+func (gate *rootsGate) lineUp(set string) (*gateWaiter, bool) {
+	gate.mu.Lock()
+	defer gate.mu.Unlock()
 	waiter := &gateWaiter{set: set, admitted: make(chan struct{})}
-	switch free := t.inside == 0 || t.set == set && len(t.queue) == 0; {
+	switch free := gate.inside == 0 || gate.set == set && len(gate.queue) == 0; {
 	case free:
-		t.set = set
-		t.admitWaiter(waiter)
-	case len(t.queue) >= t.most:
+		gate.set = set
+		gate.admitWaiter(waiter)
+	case len(gate.queue) >= gate.most:
 		return nil, false
 	default:
-		t.queue = append(t.queue, waiter)
+		gate.queue = append(gate.queue, waiter)
 	}
 	return waiter, true
 }
 
 // changeSet changes the set of roots, if no other call is admitted.
-func (t *rootsGate) changeSet(set string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.inside != 1 {
+func (gate *rootsGate) changeSet(set string) bool {
+	gate.mu.Lock()
+	defer gate.mu.Unlock()
+	if gate.inside != 1 {
 		return false
 	}
-	t.set = set
-	t.admitNext()
+	gate.set = set
+	gate.admitNext()
 	return true
 }
 
 // leaveGate ends an admission.
-func (t *rootsGate) leaveGate() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.inside--
-	t.admitNext()
+func (gate *rootsGate) leaveGate() {
+	gate.mu.Lock()
+	defer gate.mu.Unlock()
+	gate.inside--
+	gate.admitNext()
 }
 
 // quitGate takes out a call that waits no more, or ends its admission if that
 // has come meanwhile.
-func (t *rootsGate) quitGate(waiter *gateWaiter) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+func (gate *rootsGate) quitGate(waiter *gateWaiter) {
+	gate.mu.Lock()
+	defer gate.mu.Unlock()
 	if waiter.in {
-		t.inside--
-	} else if i := slices.Index(t.queue, waiter); i >= 0 {
-		t.queue = slices.Delete(t.queue, i, i+1)
+		gate.inside--
+	} else if i := slices.Index(gate.queue, waiter); i >= 0 {
+		gate.queue = slices.Delete(gate.queue, i, i+1)
 	}
-	t.admitNext()
+	gate.admitNext()
 }
 
 // admitNext lets in the calls that come next. The caller holds mu.
-func (t *rootsGate) admitNext() {
-	if len(t.queue) == 0 || t.inside > 0 && t.queue[0].set != t.set {
+func (gate *rootsGate) admitNext() {
+	if len(gate.queue) == 0 || gate.inside > 0 && gate.queue[0].set != gate.set {
 		return
 	}
-	t.set = t.queue[0].set
-	t.queue = slices.DeleteFunc(t.queue, func(waiter *gateWaiter) bool {
-		if waiter.set != t.set {
+	gate.set = gate.queue[0].set
+	gate.queue = slices.DeleteFunc(gate.queue, func(waiter *gateWaiter) bool {
+		if waiter.set != gate.set {
 			return false
 		}
-		t.admitWaiter(waiter)
+		gate.admitWaiter(waiter)
 		return true
 	})
 }
 
 // admitWaiter expects the caller to hold mu.
-func (t *rootsGate) admitWaiter(waiter *gateWaiter) {
-	t.inside++
+func (gate *rootsGate) admitWaiter(waiter *gateWaiter) {
+	gate.inside++
 	waiter.in = true
 	close(waiter.admitted)
 }
@@ -171,15 +171,15 @@ type gates struct {
 func (g *gates) gateOf(child string) *rootsGate {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	t := g.by[child]
-	if t == nil {
-		t = newRootsGate(maxWaiting)
+	gate := g.by[child]
+	if gate == nil {
+		gate = newRootsGate(maxWaiting)
 		if g.by == nil {
 			g.by = map[string]*rootsGate{}
 		}
-		g.by[child] = t
+		g.by[child] = gate
 	}
-	return t
+	return gate
 }
 
 // A gateAdmission lets a request use a child. The zero value is none.

@@ -22,10 +22,10 @@ import (
 // testHost is a Host of clients that give no roots.
 type testHost struct{ t *testing.T }
 
-func (testHost) Guard(_ *jsonrpc.Message, serve func() jsonrpc.Answer) (a jsonrpc.Answer) {
+func (testHost) Guard(_ *jsonrpc.Message, serve func() jsonrpc.Answer) (answer jsonrpc.Answer) {
 	defer func() {
 		if recover() != nil {
-			a = jsonrpc.PanicAnswer()
+			answer = jsonrpc.PanicAnswer()
 		}
 	}()
 	return serve()
@@ -131,11 +131,11 @@ func TestPanicOfOneRequest(t *testing.T) {
 	t.Parallel()
 	v := testServer(t)
 	defer v.Close()
-	if a := serve(t, v, "", func(context.Context, *Client) jsonrpc.Answer { panic(errors.New("broken")) }); !strings.Contains(string(a.Error), "internal error") {
-		t.Errorf("%s %s", a.Result, a.Error)
+	if answer := serve(t, v, "", func(context.Context, *Client) jsonrpc.Answer { panic(errors.New("broken")) }); !strings.Contains(string(answer.Error), "internal error") {
+		t.Errorf("%s %s", answer.Result, answer.Error)
 	}
-	if a := serve(t, v, "", func(context.Context, *Client) jsonrpc.Answer { return jsonrpc.ResultAnswer([]byte(`{}`)) }); a.Result == nil {
-		t.Errorf("%s", a.Error)
+	if answer := serve(t, v, "", func(context.Context, *Client) jsonrpc.Answer { return jsonrpc.ResultAnswer([]byte(`{}`)) }); answer.Result == nil {
+		t.Errorf("%s", answer.Error)
 	}
 }
 
@@ -196,10 +196,10 @@ func TestSuspendedRequestsLeaveNoTimer(t *testing.T) {
 		defer v.Close()
 		var suspended []*suspendedCall
 		ask := func(n int) (state string) {
-			a := serve(t, v, fmt.Sprintf(`"n":%d`, n), asks)
-			state, ok := jsonrpc.String(jsonrpc.Get(a.Result, MemberState))
-			if !ok || jsonrpc.Get(jsonrpc.Get(a.Result, MemberRequests), "mcphub-1") == nil {
-				t.Fatalf("%s %s", a.Result, a.Error)
+			answer := serve(t, v, fmt.Sprintf(`"n":%d`, n), asks)
+			state, ok := jsonrpc.String(jsonrpc.Get(answer.Result, MemberState))
+			if !ok || jsonrpc.Get(jsonrpc.Get(answer.Result, MemberRequests), "mcphub-1") == nil {
+				t.Fatalf("%s %s", answer.Result, answer.Error)
 			}
 			return state
 		}
@@ -213,11 +213,11 @@ func TestSuspendedRequestsLeaveNoTimer(t *testing.T) {
 		state := ask(-1)
 		note()
 		retry := fmt.Sprintf(`"n":-1,"requestState":%q,"inputResponses":{"mcphub-1":{"action":"accept"}}`, state)
-		if a := serve(t, v, retry, asks); !strings.Contains(string(a.Result), `"accept"`) {
-			t.Errorf("%s %s", a.Result, a.Error)
+		if answer := serve(t, v, retry, asks); !strings.Contains(string(answer.Result), `"accept"`) {
+			t.Errorf("%s %s", answer.Result, answer.Error)
 		}
-		if a := serve(t, v, retry, asks); a.Error == nil || !strings.Contains(string(a.Error), "answered already") {
-			t.Errorf("a second time: %s %s", a.Result, a.Error)
+		if answer := serve(t, v, retry, asks); answer.Error == nil || !strings.Contains(string(answer.Error), "answered already") {
+			t.Errorf("a second time: %s %s", answer.Result, answer.Error)
 		}
 		for i := range MaxSuspended + 1 {
 			ask(i)

@@ -18,7 +18,7 @@ const maxRequestID = 64
 // spans are the spans of one Call. They are begun late, with the time when it came: then it is
 // known what it is of.
 type spans struct {
-	s                           *SessionMetrics
+	session                     *SessionMetrics
 	version                     string
 	method, child, tool, prompt string // "" while it is not known, or of none
 	decision, rule              string
@@ -30,7 +30,7 @@ func (s *SessionMetrics) spansOf(c *clientMetrics) *spans {
 	if s.telemetry.tracer == nil {
 		return nil
 	}
-	return &spans{s: s, version: c.version}
+	return &spans{session: s, version: c.version}
 }
 
 // IsTracing reports whether requests have spans.
@@ -83,7 +83,7 @@ func (timing *RequestTiming) BeginServerSpan(in tracing.Context, method string, 
 		if len(text) > maxRequestID {
 			text = text[:maxRequestID]
 		}
-		s := sp.s
+		s := sp.session
 		sp.server = s.telemetry.tracer.Begin(tracing.Start{
 			Name: sp.spanName(), Parent: in, At: s.telemetry.epoch.Add(timing.began),
 			Attributes: append(sp.spanAttributes(sp.version, s.transport), tracing.Attribute{Name: attrRequest, Value: text},
@@ -101,7 +101,7 @@ func (timing *RequestTiming) BeginClientSpan(in tracing.Context, version string)
 		return in
 	}
 	sp := timing.spans
-	t := sp.s.telemetry
+	t := sp.session.telemetry
 	sp.client = t.tracer.Begin(tracing.Start{
 		Name: sp.spanName(), Client: true, Within: sp.server, At: t.epoch.Add(t.sinceEpoch()), Attributes: sp.spanAttributes(version, t.transport(sp.child)),
 	})
@@ -113,7 +113,7 @@ func (sp *spans) endClientSpan(word string, fault []byte) {
 	if sp == nil || sp.client == nil {
 		return
 	}
-	t := sp.s.telemetry
+	t := sp.session.telemetry
 	endSpan(sp.client, t.epoch.Add(t.sinceEpoch()), outcomeOf(word, fault))
 	sp.client = nil
 }
@@ -121,7 +121,7 @@ func (sp *spans) endClientSpan(word string, fault []byte) {
 // endServerSpan ends the span of the request.
 func (sp *spans) endServerSpan(word string, fault []byte) {
 	sp.endClientSpan(audit.ResultCancelled, nil) // its answer does not count any more
-	t := sp.s.telemetry
+	t := sp.session.telemetry
 	endSpan(sp.server, t.epoch.Add(t.sinceEpoch()), outcomeOf(word, fault), tracing.Attribute{Name: attrDecision, Value: sp.decision}, tracing.Attribute{Name: attrRule, Value: sp.rule})
 	sp.server = nil
 }

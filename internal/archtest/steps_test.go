@@ -120,7 +120,7 @@ var eras = []string{"modern.IsModern(", "modern.DeclaresCapabilities(", "modern.
 // adapters are the files of the hub that may know the era of a client, and why. What knows
 // the era of a child is another matter.
 var adapters = map[string]string{
-	"hub/modern_session.go":          "serves requests of 2026-07-28",
+	"hub/modern_session.go":  "serves requests of 2026-07-28",
 	"hub/stdio.go":           "a front: takes requests of both eras from one stream",
 	"hub/http.go":            "a front: tells requests of both eras apart",
 	"hub/subscriptions.go":   "subscriptions/listen, which only one era has",

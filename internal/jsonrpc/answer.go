@@ -74,9 +74,9 @@ func (a *Answer) Detach() {
 // ResultAnswer answers with a raw JSON value.
 func ResultAnswer(raw []byte) Answer { return Answer{Result: raw} }
 
-// Edited returns the answer with parts of its result, or of its error, replaced. The
+// WithEdits returns the answer with parts of its result, or of its error, replaced. The
 // memory of the original is released.
-func (a Answer) Edited(edits ...Edit) Answer {
+func (a Answer) WithEdits(edits ...Edit) Answer {
 	if len(edits) == 0 {
 		return a
 	}

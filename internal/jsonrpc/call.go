@@ -34,17 +34,17 @@ func (c *Conn) Call(ctx context.Context, method string, params ...[]byte) (*Resp
 		return nil, context.Cause(ctx)
 	}
 	n := c.lastID.Add(1)
-	p, ok := c.freeCalls.Get().(*openCall)
+	call, ok := c.freeCalls.Get().(*openCall)
 	if !ok {
-		p = &openCall{ch: make(chan callOutcome, 1)}
+		call = &openCall{ch: make(chan callOutcome, 1)}
 	}
 	c.mu.Lock()
 	if closed := c.tables.closed; closed != nil {
 		c.mu.Unlock()
-		c.freeCalls.Put(p)
+		c.freeCalls.Put(call)
 		return nil, &ClosedError{Reason: closed.Reason, Unsent: true}
 	}
-	c.tables.pending[n] = p
+	c.tables.pending[n] = call
 	c.mu.Unlock()
 
 	f := newFrame()
@@ -55,19 +55,19 @@ func (c *Conn) Call(ctx context.Context, method string, params ...[]byte) (*Resp
 	if err == nil {
 		f.freeFrame()
 		select {
-		case a := <-p.ch:
-			c.freeCalls.Put(p)
+		case a := <-call.ch:
+			c.freeCalls.Put(call)
 			return a.resp, a.err
 		case <-ctx.Done():
 			err = context.Cause(ctx)
 		}
 	}
 	if c.forgetCall(n) == nil {
-		a := <-p.ch // the answer, or the end of the Conn, came at the same moment
-		c.freeCalls.Put(p)
+		a := <-call.ch // the answer, or the end of the Conn, came at the same moment
+		c.freeCalls.Put(call)
 		return a.resp, a.err
 	}
-	c.freeCalls.Put(p)
+	c.freeCalls.Put(call)
 	if ctx.Err() == nil {
 		return nil, closedBy(err)
 	}
@@ -124,9 +124,9 @@ func AppendCancel(b, id []byte, cause error) []byte {
 func (c *Conn) forgetCall(n uint64) *openCall {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	p := c.tables.pending[n]
+	call := c.tables.pending[n]
 	delete(c.tables.pending, n)
-	return p
+	return call
 }
 
 // forgetRaw works like forgetCall for the id of an answer. Our ids are whole numbers. A strict peer
@@ -141,11 +141,11 @@ func (c *Conn) forgetRaw(id string) *openCall {
 		return c.forgetCall(n)
 	}
 	n, text := OwnID(id)
-	p := c.forgetCall(n)
-	if p != nil && text {
+	call := c.forgetCall(n)
+	if call != nil && text {
 		c.textIDs.Add(1)
 	}
-	return p
+	return call
 }
 
 // OwnID reads the id of a lenient peer's answer. Our ids are whole numbers from 1 on. A

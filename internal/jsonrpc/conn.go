@@ -283,8 +283,8 @@ func (c *Conn) failPending(reason error) {
 	pending := c.tables.pending
 	c.tables.pending = nil
 	c.mu.Unlock()
-	for _, p := range pending {
-		p.finishWith(callOutcome{err: &ClosedError{Reason: reason}})
+	for _, call := range pending {
+		call.finishWith(callOutcome{err: &ClosedError{Reason: reason}})
 	}
 }
 

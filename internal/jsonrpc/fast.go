@@ -159,29 +159,29 @@ type PreparedCall struct {
 
 // Prepare makes p a request that Start will send. handler is told about its
 // outcome once, if Start returns true.
-func (c *Conn) Prepare(p *PreparedCall, handler ResponseHandler) {
-	p.conn, p.id, p.call.handler = c, c.lastID.Add(1), handler
+func (c *Conn) Prepare(prepared *PreparedCall, handler ResponseHandler) {
+	prepared.conn, prepared.id, prepared.call.handler = c, c.lastID.Add(1), handler
 }
 
 // Start sends the request if that takes no waiting, with others if the caller is
 // on a read loop and gives its Batch; false: nothing was sent, and its
 // ResponseHandler will not be told. params may be used again when it returns.
-func (p *PreparedCall) Start(b *lines.Batch, method string, params ...[]byte) bool {
-	c := p.conn
+func (prepared *PreparedCall) Start(b *lines.Batch, method string, params ...[]byte) bool {
+	c := prepared.conn
 	c.mu.Lock()
 	if c.tables.closed != nil || c.options.Kept != nil { // a question that is kept has an entry, and waits for it
 		c.mu.Unlock()
 		return false
 	}
-	c.tables.pending[p.id] = &p.call
+	c.tables.pending[prepared.id] = &prepared.call
 	c.mu.Unlock()
 	f := newFrame()
 	defer f.freeFrame()
-	f.makeRequest(p.id, method, params)
+	f.makeRequest(prepared.id, method, params)
 	if b.Send(c.writer, f.parts) {
 		return true
 	}
-	if c.forgetCall(p.id) == nil {
+	if c.forgetCall(prepared.id) == nil {
 		return true // the Conn ended meanwhile, and has told the handler
 	}
 	return false
@@ -189,21 +189,21 @@ func (p *PreparedCall) Start(b *lines.Batch, method string, params ...[]byte) bo
 
 // Abandon ends the request with a cause, which the peer is told, unless it has
 // been answered.
-func (p *PreparedCall) Abandon(cause error) {
-	waiting := p.conn.forgetCall(p.id)
+func (prepared *PreparedCall) Abandon(cause error) {
+	waiting := prepared.conn.forgetCall(prepared.id)
 	if waiting == nil {
 		return
 	}
-	p.conn.cancelled.Add(1)
-	p.conn.cancelPeer(strconv.AppendUint(nil, p.id, 10), cause)
+	prepared.conn.cancelled.Add(1)
+	prepared.conn.cancelPeer(strconv.AppendUint(nil, prepared.id, 10), cause)
 	waiting.finishWith(callOutcome{err: cause})
 }
 
 // finishWith hands the outcome to the one who waits for it.
-func (p *openCall) finishWith(a callOutcome) {
-	if p.handler != nil {
-		p.handler.OnResponse(a.resp, a.err)
+func (call *openCall) finishWith(a callOutcome) {
+	if call.handler != nil {
+		call.handler.OnResponse(a.resp, a.err)
 		return
 	}
-	p.ch <- a
+	call.ch <- a
 }

@@ -23,7 +23,7 @@ func (c *Conn) readLoop() error {
 	var m Message
 	for {
 		line, err := rd.Next()
-		held := c.batch.Hold(len(line) <= FastFrame && rd.More())
+		holding := c.batch.Hold(len(line) <= FastFrame && rd.More())
 		if len(line) > FastFrame {
 			c.batch.Flush() // reading it takes a while
 		}
@@ -37,7 +37,7 @@ func (c *Conn) readLoop() error {
 		case !isBlank(line):
 			c.takeLine(rd, line, &m)
 		}
-		if !held {
+		if !holding {
 			c.batch.Flush()
 		}
 	}
@@ -374,23 +374,23 @@ func (c *Conn) takeResponse(rd *lines.Reader, m *Message) {
 		c.skipLine("a line that is no answer, such as one of a log", m.Frame) // it may bear the id of a call, which goes on
 		return
 	}
-	p := c.forgetRaw(string(m.ID))
-	if p == nil && c.options.Strict && m.Result == nil && m.Error == nil {
+	call := c.forgetRaw(string(m.ID))
+	if call == nil && c.options.Strict && m.Result == nil && m.Error == nil {
 		c.refuseRequest(m.ID, CodeInvalidRequest, "a message needs a method, a result or an error")
 		return
 	}
-	if p == nil {
+	if call == nil {
 		c.skipLine("an answer that nobody waits for", m.Frame)
 		return
 	}
 	if (m.Result == nil) == (m.Error == nil) {
 		c.broken.Add(1)
-		p.finishWith(callOutcome{err: &BrokenError{"it has neither a result nor an error, or both"}})
+		call.finishWith(callOutcome{err: &BrokenError{"it has neither a result nor an error, or both"}})
 		return
 	}
-	if p.handler != nil && len(m.Frame) <= lines.CopyLimit {
+	if call.handler != nil && len(m.Frame) <= lines.CopyLimit {
 		c.lentResponse = Response{Result: m.Result, Error: m.Error, batch: &c.batch, lent: true}
-		p.finishWith(callOutcome{resp: &c.lentResponse})
+		call.finishWith(callOutcome{resp: &c.lentResponse})
 		return
 	}
 	frame, buf := m.Frame, (*lines.Buffer)(nil)
@@ -398,7 +398,7 @@ func (c *Conn) takeResponse(rd *lines.Reader, m *Message) {
 		frame, buf = rd.Take()
 	}
 	res := &Response{Result: m.movedPart(frame, m.Result), Error: m.movedPart(frame, m.Error), buf: buf}
-	p.finishWith(callOutcome{resp: res})
+	call.finishWith(callOutcome{resp: res})
 }
 
 // takeBadLine deals with a line that is no message. A line that is known to be an answer is
@@ -482,10 +482,10 @@ func (c *Conn) takeTooLong(e *lines.TooLongError) {
 func (c *Conn) endBroken(ids []string, reason string, line []byte) {
 	ended := false
 	for _, id := range ids {
-		if p := c.forgetRaw(id); p != nil {
+		if call := c.forgetRaw(id); call != nil {
 			c.broken.Add(1)
 			ended = true
-			p.finishWith(callOutcome{err: &BrokenError{reason}})
+			call.finishWith(callOutcome{err: &BrokenError{reason}})
 		}
 	}
 	if !ended {
