@@ -206,11 +206,11 @@ func diffConfigurations(conf, old *configuration.Configuration) ReloadReport {
 	return a
 }
 
-// ConfigState returns what SetConfigState was given last; nil if no one
-// tells. It must not be changed.
+// ConfigState returns what SetConfigState was given last, or nil if it was not called. The
+// caller must not change it.
 func (h *Hub) ConfigState() *status.Config { return h.configState.Load() }
 
-// SetConfigState is for the caller that loads the configuration.
+// SetConfigState sets what ConfigState returns. It is for the caller that loads the configuration.
 func (h *Hub) SetConfigState(c status.Config) {
 	h.configState.Store(&c)
 	h.telemetry.SetReload(telemetry.Reload{Successful: c.LastError == "", At: c.LoadedAt})

@@ -93,11 +93,11 @@ func (handler *methodHandler) needsNoChild() bool {
 func (handler *methodHandler) serveAndRecord(s *Session, ctx context.Context, m *jsonrpc.Message, timing telemetry.RequestTiming, serve serveFunc) jsonrpc.Answer {
 	switch {
 	case handler.Kind == methods.Call:
-		r := client.RequestOf(ctx)
-		r.Record = s.records.StartRequest(m, timing)
-		ctx = client.NewContext(ctx, r)
+		request := client.RequestOf(ctx)
+		request.Record = s.records.StartRequest(m, timing)
+		ctx = client.NewContext(ctx, request)
 		answer := serve(s, ctx, m)
-		s.records.FinishRequest(ctx, r.Record, answer)
+		s.records.FinishRequest(ctx, request.Record, answer)
 		return answer
 	case s.metrics.IsTracing() && handler.Kind != methods.Extension: // see call.Sender.ServeExtension
 		return s.serveWithSpan(ctx, m, timing, serve)
@@ -112,9 +112,9 @@ func (handler *methodHandler) serveAndRecord(s *Session, ctx context.Context, m 
 // serveWithSpan has a request served that is not recorded, and makes a span of it.
 func (s *Session) serveWithSpan(ctx context.Context, m *jsonrpc.Message, timing telemetry.RequestTiming, serve serveFunc) jsonrpc.Answer {
 	timing.BeginServerSpan(tracing.ParseMeta(m.Param("_meta")).Context, m.Method, m.ID)
-	r := client.RequestOf(ctx)
-	r.Timing = &timing
-	answer := serve(s, client.NewContext(ctx, r), m)
+	request := client.RequestOf(ctx)
+	request.Timing = &timing
+	answer := serve(s, client.NewContext(ctx, request), m)
 	timing.EndRequest(m.Method, record.ResultWord(answer.Result, answer.Error), answer.Error)
 	return answer
 }

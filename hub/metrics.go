@@ -14,7 +14,7 @@ type (
 	TelemetryOptions = telemetry.Options
 )
 
-// NewTelemetry makes what Config.Telemetry takes.
+// NewTelemetry makes the Telemetry that Config.Telemetry takes.
 func NewTelemetry(o TelemetryOptions) *Telemetry { return telemetry.New(o) }
 
 // watchWith has t count what the hub does. It is called before anything runs.

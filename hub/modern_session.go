@@ -61,9 +61,9 @@ func modernOf(ctx context.Context) *modern.Client {
 
 // withClient returns a context in which c is the client of the request, so that what the hub says on account of the request goes to c.
 func withClient(ctx context.Context, c client.Client) context.Context {
-	r := client.RequestOf(ctx)
-	r.Client = c
-	return client.NewContext(ctx, r)
+	request := client.RequestOf(ctx)
+	request.Client = c
+	return client.NewContext(ctx, request)
 }
 
 // A modernSession is the Session of all requests of 2026-07-28 that come with one

@@ -64,22 +64,22 @@ func (h *Hub) serveStdio(ctx context.Context, in io.ReadCloser, out io.Writer, a
 	if as == nil {
 		as = &Impersonation{Principal: principal.User()}
 	}
-	o := sessionOptions{principal: as.Principal, local: true, attachment: a, toolsets: h.toolsetsOf(of, as)}
+	options := sessionOptions{principal: as.Principal, local: true, attachment: a, toolsets: h.toolsetsOf(of, as)}
 	if a != nil && a.Surroundings.Kept != nil {
 		var err error
-		if o.keeper, err = newKeeper(a.Surroundings.Kept); err != nil {
+		if options.keeper, err = newKeeper(a.Surroundings.Kept); err != nil {
 			return errors.Join(err, closeBoth(in, out))
 		}
-		o.bearer, o.seal = o.keeper.requestBearer()
+		options.bearer, options.seal = options.keeper.requestBearer()
 	}
-	s := h.newSession(o)
+	s := h.newSession(options)
 	cfg := &s.currentConfiguration().Settings
-	options := jsonrpc.Options{
+	connOptions := jsonrpc.Options{
 		Strict: true, FrameLimit: cfg.Limits.Frame, IDLimit: cfg.Limits.ID, MaxRequests: cfg.Limits.Calls, Grace: cfg.Limits.Grace,
 		OnReadLoop: isServedInOrder, Fast: s.tryFastCall, Batches: s.maySendBatches, Ended: s.notifier.HangUp, Log: s.log,
 	}
-	resumed := o.keeper.connectionOptions(s, &options)
-	conn := jsonrpc.NewConn(in, out, s, options)
+	resumed := options.keeper.connectionOptions(s, &connOptions)
+	conn := jsonrpc.NewConn(in, out, s, connOptions)
 	s.setMainMessenger(pipeClient{conn})
 	s.initRoots(as.Ceiling)
 	return s.serveFront(ctx, func(ctx context.Context) error {

@@ -36,8 +36,7 @@ func (r *Run) SessionRenewed() {
 	r.relistAll()
 }
 
-// Offers delivers what the child offers after its lists were read again; of several the
-// latest. The one who takes an Update calls its MarkTaken.
+// Offers delivers what the child offers after its lists were read again; of several offers the latest. The one who takes an Update calls its MarkTaken.
 func (r *Run) Offers() <-chan Update { return r.offers }
 
 // Renewed counts the sessions that were started instead of forgotten ones.

@@ -40,26 +40,26 @@ func (q *Question) digestAsked() string {
 
 // makeQuestion makes the question for a request that was escalated. why reports
 // that no one may be asked, and the reason.
-func (q *Queue) makeQuestion(r *EscalatedRequest, j *Judgement) (asked *Question, why string) {
-	switch share := j.Child.Share; {
+func (q *Queue) makeQuestion(request *EscalatedRequest, judgement *Judgement) (question *Question, why string) {
+	switch share := judgement.Child.Share; {
 	case share != spec.ShareSession:
-		return nil, fmt.Sprintf(`the server %q is shared between sessions ("share": %q in hub.json), so nothing can be opened in it for one of them; give it "share": "session"`, j.Child.Name, share)
-	case r.Unaskable != "":
-		return nil, r.Unaskable
+		return nil, fmt.Sprintf(`the server %q is shared between sessions ("share": %q in hub.json), so nothing can be opened in it for one of them; give it "share": "session"`, judgement.Child.Name, share)
+	case request.Unaskable != "":
+		return nil, request.Unaskable
 	}
-	open := j.View.Snapshot.Paths()
+	open := judgement.View.Snapshot.Paths()
 	plans := grantPlanner{
-		fs: q.fs, ceiling: j.View.Ceiling,
-		wide:    func(dir string) bool { return j.Checker.TooWide(dir, open) },
-		useless: func(role access.Role) string { return uselessFile(j.Child, role) },
-		held:    j.Child.Sandbox.Confines(),
+		fs: q.fs, ceiling: judgement.View.Ceiling,
+		wide:    func(dir string) bool { return judgement.Checker.TooWide(dir, open) },
+		useless: func(role access.Role) string { return uselessFile(judgement.Child, role) },
+		held:    judgement.Child.Sandbox.Confines(),
 	}
-	proposal, why := plans.proposeGrants(j.Verdict, r.Args)
+	proposal, why := plans.proposeGrants(judgement.Verdict, request.Args)
 	if why != "" {
 		return nil, why
 	}
-	text := questionText(j.Child.Name, r, proposal, q.perCall)
-	return &Question{child: j.Child, name: r.Name, text: text, proposal: proposal, checker: j.Checker, key: DigestOf(r.Digest[:], []byte(text)), allowed: new(atomic.Pointer[string])}, ""
+	text := questionText(judgement.Child.Name, request, proposal, q.perCall)
+	return &Question{child: judgement.Child, name: request.Name, text: text, proposal: proposal, checker: judgement.Checker, key: DigestOf(request.Digest[:], []byte(text)), allowed: new(atomic.Pointer[string])}, ""
 }
 
 // The form of a question. The names of the choices are what a client shows.

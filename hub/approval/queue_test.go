@@ -143,9 +143,9 @@ func (c *call) request() *EscalatedRequest {
 
 // make judges the call and has a person asked. "" is that it may be sent.
 func (c *call) make(ctx context.Context) (refusal string) {
-	j, err := c.Judge(ctx, nil)
-	if err == nil && j.Verdict.Decision == policy.Escalate {
-		refusal, err = c.s.q.Ask(ctx, c.request(), j, c)
+	judgement, err := c.Judge(ctx, nil)
+	if err == nil && judgement.Verdict.Decision == policy.Escalate {
+		refusal, err = c.s.q.Ask(ctx, c.request(), judgement, c)
 	}
 	switch {
 	case err != nil:
@@ -437,11 +437,11 @@ func TestAGrantIsTakenBackWhereTheCallLeadsElsewhere(t *testing.T) {
 				c := s.call("echo", reading("/data/one/1.txt"))
 				request := c.request()
 				c.moved = func() { c.args = reading(to) }
-				j, err := c.Judge(s.Context(), nil)
+				judgement, err := c.Judge(s.Context(), nil)
 				if err != nil {
 					s.Fatal(err)
 				}
-				refusal, err := s.q.Ask(s.Context(), request, j, c)
+				refusal, err := s.q.Ask(s.Context(), request, judgement, c)
 				if err != nil || (refusal != "") != (name == "escalates") || (c.decision == policy.Allow) != (name == "as before") {
 					s.Errorf("refused by %q, %v, decided %v", refusal, err, c.decision)
 				}

@@ -37,11 +37,11 @@ type EscalatedRequest struct {
 }
 
 // questionTitle returns how the question names the request.
-func (r *EscalatedRequest) questionTitle() string {
-	if r.Tool {
-		return "its tool " + quoteLegible(clipText(r.Name, 100))
+func (request *EscalatedRequest) questionTitle() string {
+	if request.Tool {
+		return "its tool " + quoteLegible(clipText(request.Name, 100))
 	}
-	return "a request " + quoteLegible(r.Name)
+	return "a request " + quoteLegible(request.Name)
 }
 
 // A Judgement is how a request was judged, as far as a question goes by it.
@@ -71,7 +71,7 @@ type RequestOwner interface {
 	Record(ctx context.Context, e *QuestionEvent)
 }
 
-// A QuestionEvent is for the record.
+// A QuestionEvent is what the record gets about a question: that it was asked, or how it ended.
 type QuestionEvent struct {
 	What    string // EventAsked and so on
 	By      string // who was asked: see Asker

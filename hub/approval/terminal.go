@@ -116,10 +116,10 @@ type pendingQuestion struct {
 // enterQuestion enters a question until away is called; ok is false if there is no
 // room. No one looks over more, and the one who asks so much is not to keep out
 // others.
-func (t *Terminal) enterQuestion(p Pending, asked *Question) (answer <-chan Answer, away func(answered bool), ok bool) {
-	p.ID, p.Digest = randomID(), asked.digestAsked()
-	asked.describeAsked(&p)
-	e := &pendingQuestion{Pending: p, asked: asked, answer: make(chan Answer, 2)}
+func (t *Terminal) enterQuestion(p Pending, question *Question) (answer <-chan Answer, away func(answered bool), ok bool) {
+	p.ID, p.Digest = randomID(), question.digestAsked()
+	question.describeAsked(&p)
+	e := &pendingQuestion{Pending: p, asked: question, answer: make(chan Answer, 2)}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.open == nil {

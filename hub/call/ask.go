@@ -76,7 +76,7 @@ func (s *Sender) FetchRoots(ctx context.Context, k spec.Key) func(ctx context.Co
 		ctx, cancel := context.WithTimeout(ctx, 2*s.Current.InForce().Roots.Timeout)
 		defer cancel()
 		for t := s.requestMissingRoots(k, during); t != nil && ctx.Err() == nil; t = s.requestMissingRoots(k, during) {
-			t.Client.FetchRoots(ctx, k.Child, func(view rootsmgr.View) error { return s.judgeBy(t.Client.judged, view) })
+			t.Client.FetchRoots(ctx, k.Child, func(view rootsmgr.View) error { return s.judgeBy(t.Client.attempt, view) })
 		}
 		s.Instances.AwaitRootsGiven(ctx, k.Child)
 	}

@@ -25,7 +25,7 @@ import (
 // the same steps, each of which has one body: see doc.go.
 type Call struct {
 	sender       *Sender
-	target       target
+	target       callTarget
 	token        []byte // the client's progress token, raw; nil when it gave none
 	notification bool   // it is a notification: nothing is answered
 	// build, where set, builds what the child is sent instead of request: see
@@ -50,9 +50,9 @@ type scanResult struct {
 	scan *validate.Scan
 }
 
-// A target is what a Call asks for. Looking up its name has made it. The steps of the Call may replace what it
+// A callTarget is what a Call asks for. Looking up its name has made it. The steps of the Call may replace what it
 // holds by what the running child defines.
-type target interface {
+type callTarget interface {
 	// ownerChild returns the configuration that the request is judged by, and the name of the child that it is for.
 	ownerChild() (*configuration.Configuration, string)
 	requestMethod() string
@@ -202,8 +202,8 @@ func (c *Call) judgeInTurn(ctx context.Context) (*attempt, error) {
 }
 
 func (c *Call) denyCall(att *attempt) (jsonrpc.Answer, error) {
-	what := c.target.recordSubject()
-	c.sender.Log.Info().Str("child", what.Child).Str("tool", what.Tool).Str("method", c.target.requestMethod()).
+	subject := c.target.recordSubject()
+	c.sender.Log.Info().Str("child", subject.Child).Str("tool", subject.Tool).Str("method", c.target.requestMethod()).
 		Str("rule", att.verdict.Rule).Uint64("generation", att.verdict.Generation).Msg("call denied")
 	return c.target.denyAttempt(att), errDenied
 }

@@ -333,7 +333,7 @@ func (att *attempt) checkCurrent(ctx context.Context) error {
 }
 
 // acquireLease gets the right to call the child, if it is not there yet. It also returns the error of
-// target.checkDefinition.
+// callTarget.checkDefinition.
 func (att *attempt) acquireLease(ctx context.Context) (err error) {
 	c := att.call
 	if att.lease != nil && mustRecheckRoots(c.target.ownerChild()) && att.lease.PathsReplaced() {

@@ -25,19 +25,19 @@ import (
 // longestMethod bounds the name of a method that anything is looked up for, in bytes.
 const longestMethod = 256
 
-// ServeExtension serves what the protocol does not know, and records it.
+// ServeExtension answers a request whose method belongs to an extension of the protocol, and records the request.
 func (s *Sender) ServeExtension(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	if len(m.Method) > longestMethod {
 		return jsonrpc.RefuseMethod(fmt.Sprintf("no method has a name of more than %d bytes", longestMethod))
 	}
-	from, r := s.ClientOf(ctx), client.RequestOf(ctx)
-	r.Record = s.Records.StartRequest(m, from.StartTiming(s.Records.Telemetry()))
-	ctx = client.NewContext(ctx, r)
+	from, request := s.ClientOf(ctx), client.RequestOf(ctx)
+	request.Record = s.Records.StartRequest(m, from.StartTiming(s.Records.Telemetry()))
+	ctx = client.NewContext(ctx, request)
 	answer := s.retryOnReload(ctx, func(ctx context.Context) (jsonrpc.Answer, error) { return s.routeExtension(ctx, m) })
 	if isExtensionResult(answer.Result) {
 		from.KeepResultType()
 	}
-	s.Records.FinishRequest(ctx, r.Record, answer)
+	s.Records.FinishRequest(ctx, request.Record, answer)
 	return answer
 }
 

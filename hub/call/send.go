@@ -163,14 +163,14 @@ func (c *fastCall) endCall(answer jsonrpc.Answer, err error) {
 			asSentError = func(err error) error { return &failure.SentError{Err: err} }
 		}
 		answer = c.target.failRequest(context.Background(), asSentError(err))
-		c.word = record.ResultWord(answer.Result, answer.Error)
+		c.resultWord = record.ResultWord(answer.Result, answer.Error)
 		if gone := c.reply.Cause(); gone != nil {
 			answer = failure.AnswerEnded(context.Background(), asSentError(gone))
-			c.word = audit.ResultCancelled
+			c.resultWord = audit.ResultCancelled
 		}
 		c.ticket.RecordOutcome(failure.Outcome(err))
 	}
-	c.timing.EndRequest(methods.CallTool, c.word, answer.Error)
+	c.timing.EndRequest(methods.CallTool, c.resultWord, answer.Error)
 	told := c.giveBack(err)
 	if c.cancel != nil {
 		c.cancel(nil)
@@ -207,10 +207,10 @@ type (
 	OpenRequests = inflight.OpenRequests[Requester]
 )
 
-// Requester is the client that made a request, and the attempt that allowed it.
+// A Requester is the client that made a request, and the attempt that allowed it.
 type Requester struct {
 	client.Client
-	judged *attempt // nil: none, it was judged no more
+	attempt *attempt // nil: none, it was judged no more
 }
 
 // RelayAboutTask sends a request about what the session has already, with edits of its params:

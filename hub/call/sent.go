@@ -28,7 +28,7 @@ import (
 // A child without a handshake may ask for more by its result. A sentCall is then the [rounds.RepeatedRequest]: it is judged again for each round.
 type sentCall struct {
 	sender     *Sender
-	target     target            // nil: of RelayAboutTask, which judges and settles nothing
+	target     callTarget        // nil: of RelayAboutTask, which judges and settles nothing
 	attempt    *attempt          // that let it through, not changed meanwhile; nil: it is not judged again
 	verdict    *validate.Verdict // by which it was sent last
 	lease      *children.Lease
@@ -37,7 +37,7 @@ type sentCall struct {
 	hubToken   []byte      // the hub's progress token; nil: none, or a task has it
 	body       []byte      // the params as they are sent; nil: the Call of the attempt builds them
 	ticket     record.Ticket
-	word       string // of the record, for what the child has answered; "" before
+	resultWord string // of the record, for what the child has answered; "" before
 }
 
 var _ rounds.RepeatedRequest = (*sentCall)(nil)
@@ -87,41 +87,41 @@ func (c *sentCall) awaitAnswer(ctx context.Context) (jsonrpc.Answer, error) {
 
 // A followUp lists what the hub still has to do before the client gets an answer: explain a refusal of the kernel, adopt a task, read the
 // child's lists again, or shorten a long answer. Each of these may wait for a disk or for the child, so no read loop does them.
-type followUp struct{ refused, task, unknown, long bool }
+type followUp struct{ explainRefusal, adoptTask, rereadLists, shorten bool }
 
 // recordAnswer records the answer of the child, and returns what settleAnswer has to do. It does not wait.
 func (c *sentCall) recordAnswer(answer jsonrpc.Answer) (todo followUp) {
-	c.word = c.ticket.RecordAnswer(answer)
-	todo.refused = failure.MayBeKernelRefusal(c.lease, c.word, answer)
-	if kind, name := c.target.onList(); name != "" && c.word != audit.ResultOK {
-		todo.unknown = meansUnknown(answer, kind, name)
+	c.resultWord = c.ticket.RecordAnswer(answer)
+	todo.explainRefusal = failure.MayBeKernelRefusal(c.lease, c.resultWord, answer)
+	if kind, name := c.target.onList(); name != "" && c.resultWord != audit.ResultOK {
+		todo.rereadLists = meansUnknown(answer, kind, name)
 	}
 	if tool, ok := c.target.(*toolTarget); ok {
-		todo.task = tool.task || c.lease.IsModern() && tasks.IsTask(answer.Result)
-		todo.long = mayShorten(answer, tool.maxResult())
+		todo.adoptTask = tool.task || c.lease.IsModern() && tasks.IsTask(answer.Result)
+		todo.shorten = mayShorten(answer, tool.maxResult())
 	}
 	return todo
 }
 
 // settleAnswer does what recordAnswer has returned, and returns the answer that the client gets. It may wait.
 func (c *sentCall) settleAnswer(ctx context.Context, answer jsonrpc.Answer, todo followUp) jsonrpc.Answer {
-	if todo.refused {
-		answer = failure.ExplainKernelRefusal(c.sender.Records, c.target.recordSubject(), c.lease, c.word, failure.NamedPaths(c.verdict), answer)
+	if todo.explainRefusal {
+		answer = failure.ExplainKernelRefusal(c.sender.Records, c.target.recordSubject(), c.lease, c.resultWord, failure.NamedPaths(c.verdict), answer)
 	}
 	tool, _ := c.target.(*toolTarget)
-	if todo.task {
+	if todo.adoptTask {
 		c.client().KeepResultType()
 		token, progress := c.hubToken, c.sender.Progress
 		c.hubToken = nil // the task has it until it ends
 		answer = c.sender.AdoptTask(ctx, c.lease, tool.tool.Remote, answer, func() { progress.Remove(token) })
 	}
-	if todo.unknown {
+	if todo.rereadLists {
 		kind, _ := c.target.onList()
 		c.lease.Doubt(context.Background(), 1<<kind, doubtTime)
 	}
-	if todo.long {
+	if todo.shorten {
 		approved := c.attempt != nil && c.attempt.approval != nil
-		answer = c.sender.shortenAnswer(c.client(), answer, tool.maxResult(), func() *origin { return tool.resultOrigin(approved) })
+		answer = c.sender.shortenAnswer(c.client(), answer, tool.maxResult(), func() *resultOrigin { return tool.resultOrigin(approved) })
 	}
 	return answer
 }

@@ -55,9 +55,9 @@ type Client interface {
 
 // An Identity is what is known of a client beside what it says about itself.
 type Identity interface {
-	// Era returns the word for its era, for reports alone.
+	// Era returns the word for the era of the client, for reports alone.
 	Era() string
-	// StartTiming begins to time its request.
+	// StartTiming begins to time the request of the client.
 	StartTiming(t *telemetry.SessionMetrics) telemetry.RequestTiming
 	// AllowsFastPath reports whether a tool of a child with this share may be called without asking the client, waiting for
 	// it, or comparing its headers. mirrored: HTTP headers repeat parts of the call. lease is nil before the hub has one.

@@ -22,7 +22,7 @@ type mainReply struct{ MainMessenger }
 func (mainReply) AllowHubQuestions() (back func()) { return func() {} }
 func (mainReply) Reaches() bool                    { return true }
 
-// NewMain makes the Client of requests that have no way of their own.
+// NewMain makes the Client of requests that have no Reply of their own.
 func NewMain(main MainMessenger, host Host) *Client { return &Client{mainReply{main}, host} }
 
 // Nobody is the MainMessenger if there is no session: no one can be

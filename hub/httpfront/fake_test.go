@@ -48,7 +48,9 @@ func (h *fakeHub) IsModern(m *jsonrpc.Message) bool {
 
 func (h *fakeHub) CheckToolsets(admission.Caller) error { return nil }
 
-func (h *fakeHub) WithClient(who admission.Caller, _ *jsonrpc.Message) admission.Caller { return who }
+func (h *fakeHub) WithClient(caller admission.Caller, _ *jsonrpc.Message) admission.Caller {
+	return caller
+}
 
 func (h *fakeHub) NewID(admission.Caller) string { return rand.Text() }
 
@@ -193,11 +195,11 @@ func (r fakeRequest) Serve(ctx context.Context, to *ModernReply) jsonrpc.Answer 
 func call(name, args string) string { return fmt.Sprintf(`{"name":%q,"arguments":%s}`, name, args) }
 
 // hostile runs a test in a bubble, against a front of a fakeHub.
-func hostile(t *testing.T, o Options, test func(t *testing.T, h *fakeHub, w *web, m *fronttest.Memory)) {
+func hostile(t *testing.T, options Options, test func(t *testing.T, h *fakeHub, w *web, m *fronttest.Memory)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		h := newFakeHub()
-		w, m, _ := bubbleWeb(t, h, o)
+		w, m, _ := bubbleWeb(t, h, options)
 		test(t, h, w, m)
 	})
 }

@@ -35,7 +35,7 @@ const (
 // they hold, and is told and asked nothing.
 type FrontSession struct {
 	id            string           // Mcp-Session-Id
-	who           admission.Caller // who has opened it
+	caller        admission.Caller // who has opened it
 	owner         string           // its key among callers; "" if no token is asked for
 	address       string           // of the request that began it
 	agent         string           // the User-Agent of that
@@ -76,9 +76,9 @@ type FrontSession struct {
 	expiry        *time.Timer   // ends it; nil: nothing does
 }
 
-func newFrontSession(id string, who admission.Caller, limit int, slow *slowReplies) *FrontSession {
+func newFrontSession(id string, caller admission.Caller, limit int, slow *slowReplies) *FrontSession {
 	session := &FrontSession{
-		id: id, who: who, owner: who.Owner(), principal: who.Principal.Key(), slow: slow, slots: make(chan struct{}, limit),
+		id: id, caller: caller, owner: caller.Owner(), principal: caller.Principal.Key(), slow: slow, slots: make(chan struct{}, limit),
 		streams: map[string]*events.Stream{}, changed: make(chan struct{}), openQuestions: map[string]chan *jsonrpc.Response{},
 		serving: map[string]*activeRequest{}, lastUsed: time.Now(),
 	}
@@ -90,30 +90,30 @@ func newFrontSession(id string, who admission.Caller, limit int, slow *slowRepli
 }
 
 // newSession makes the FrontSession of a caller of the front.
-func (f *Front) newSession(id string, who admission.Caller) *FrontSession {
-	session := newFrontSession(id, who, f.hub.Limits().Calls, &f.slow)
-	session.token = f.fixed.Callers.NewHolder(who.Principal, who.Owner())
+func (f *Front) newSession(id string, caller admission.Caller) *FrontSession {
+	session := newFrontSession(id, caller, f.hub.Limits().Calls, &f.slow)
+	session.token = f.fixed.Callers.NewHolder(caller.Principal, caller.Owner())
 	return session
 }
 
-// Origin returns the address and the User-Agent of the request that began it.
+// Origin returns the address and the User-Agent of the request that began the session.
 func (session *FrontSession) Origin() (address, agent string) { return session.address, session.agent }
 
 // isOf reports whether it belongs to a caller, and the caller is admitted as it was then.
-func (session *FrontSession) isOf(who admission.Caller) bool {
-	return session.who.Basis == who.Basis && session.owner == who.Owner()
+func (session *FrontSession) isOf(caller admission.Caller) bool {
+	return session.caller.Basis == caller.Basis && session.owner == caller.Owner()
 }
 
 // noteToken remembers the token that a request of the session was admitted by. The session ends with the last of its tokens.
-func (session *FrontSession) noteToken(r *http.Request, who admission.Caller) {
-	session.holdToken(r, who)
-	session.extendTo(who.Expires)
+func (session *FrontSession) noteToken(r *http.Request, caller admission.Caller) {
+	session.holdToken(r, caller)
+	session.extendTo(caller.Expires)
 }
 
 // holdToken holds the token that a request was admitted by, if a server is called with one that is had in exchange for it.
-func (session *FrontSession) holdToken(r *http.Request, who admission.Caller) {
+func (session *FrontSession) holdToken(r *http.Request, caller admission.Caller) {
 	if session.token.IsWanted() {
-		session.token.KeepToken(admission.BearerToken(r), who.Expires)
+		session.token.KeepToken(admission.BearerToken(r), caller.Expires)
 	}
 }
 
@@ -146,7 +146,7 @@ func (session *FrontSession) maySendBatches() bool {
 	return session.hubSession != nil && session.hubSession.Protocol() == mcp.ProtocolVersion20250326
 }
 
-// Serving counts the requests under way.
+// Serving counts the requests of the session that are under way.
 func (session *FrontSession) Serving() int {
 	session.mu.Lock()
 	defer session.mu.Unlock()
@@ -264,7 +264,7 @@ func (session *FrontSession) TryNotify(method string, params ...[]byte) bool {
 	return session.getStream.Put(events.Message(nil, method, params), events.Note)
 }
 
-// Notify works like TryNotify for one that must arrive.
+// Notify works like TryNotify for a notification that must arrive.
 func (session *FrontSession) Notify(_ context.Context, method string, params ...[]byte) error {
 	if !session.getStream.Put(events.Message(nil, method, params), events.Question) {
 		return session.deliveryError()
@@ -298,12 +298,12 @@ func (session *FrontSession) AwaitReady(ctx context.Context) error {
 // was lent. A stream that is not opened in time ends the question.
 func (session *FrontSession) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
 	wait, cancel := context.WithTimeout(ctx, streamWait)
-	st, err := session.openStream(wait)
+	stream, err := session.openStream(wait)
 	cancel()
 	if err != nil {
 		return nil, err
 	}
-	return session.askOn(ctx, st, method, params)
+	return session.askOn(ctx, stream, method, params)
 }
 
 var (
@@ -328,8 +328,8 @@ func (session *FrontSession) openStream(ctx context.Context) (*events.Stream, er
 			return session.getStream, nil
 		}
 		for _, reply := range lent {
-			if st := reply.ensureStream(); st != nil {
-				return st, nil
+			if stream := reply.ensureStream(); stream != nil {
+				return stream, nil
 			}
 		}
 		select {
@@ -352,7 +352,7 @@ func (session *FrontSession) signalReachable() {
 
 // askOn puts a request on a stream and waits for the answer, which comes as a
 // POST of its own.
-func (session *FrontSession) askOn(ctx context.Context, st *events.Stream, method string, params [][]byte) (*jsonrpc.Response, error) {
+func (session *FrontSession) askOn(ctx context.Context, stream *events.Stream, method string, params [][]byte) (*jsonrpc.Response, error) {
 	answer := make(chan *jsonrpc.Response, 1)
 	session.mu.Lock()
 	session.lastID++
@@ -364,12 +364,12 @@ func (session *FrontSession) askOn(ctx context.Context, st *events.Stream, metho
 		defer session.mu.Unlock()
 		delete(session.openQuestions, id)
 	}()
-	if !st.Put(events.Message([]byte(id), method, params), events.Question) {
+	if !stream.Put(events.Message([]byte(id), method, params), events.Question) {
 		return nil, session.deliveryError()
 	}
 	r, err := session.answerTo(ctx, answer)
 	if err != nil {
-		st.Put(events.Message(nil, methods.Cancelled, [][]byte{jsonrpc.AppendCancel(nil, []byte(id), err)}), events.Question)
+		stream.Put(events.Message(nil, methods.Cancelled, [][]byte{jsonrpc.AppendCancel(nil, []byte(id), err)}), events.Question)
 	}
 	return r, err
 }
@@ -443,16 +443,16 @@ func (session *FrontSession) newRequestStream() *events.Stream {
 	session.mu.Lock()
 	defer session.mu.Unlock()
 	session.lastFlow++
-	st := events.New(strconv.FormatUint(session.lastFlow, 10), &session.unsentBytes)
-	session.streams[st.ID] = st
-	return st
+	stream := events.New(strconv.FormatUint(session.lastFlow, 10), &session.unsentBytes)
+	session.streams[stream.ID] = stream
+	return stream
 }
 
 // finishStream remembers that a request's stream has ended. It is kept for a
 // while, in case the client's connection broke before it had everything.
-func (session *FrontSession) finishStream(st *events.Stream) {
+func (session *FrontSession) finishStream(stream *events.Stream) {
 	session.mu.Lock()
-	all := append(session.finished, st)
+	all := append(session.finished, stream)
 	total := 0
 	for _, old := range all {
 		total += old.Bytes()
@@ -492,8 +492,8 @@ func (session *FrontSession) closeSession() {
 	session.streams, session.finished = map[string]*events.Stream{}, nil
 	session.mu.Unlock()
 	session.getStream.End()
-	for _, st := range streams {
-		st.End()
+	for _, stream := range streams {
+		stream.End()
 	}
 	session.signalReachable() // who waits for a way to the client waits in vain
 }

@@ -26,12 +26,12 @@ func TestAClientThatHasGoneIsNotWaitedForForEver(t *testing.T) {
 		if _, err := session.answerTo(context.Background(), answer); !errors.Is(err, errAway) || time.Since(began) != awayTime {
 			t.Errorf("a client without a connection: %v after %s", err, time.Since(began))
 		}
-		st := session.newRequestStream()
+		stream := session.newRequestStream()
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			st.Follow(ctx, httptest.NewRecorder(), 1, false, nil)
+			stream.Follow(ctx, httptest.NewRecorder(), 1, false, nil)
 		}()
 		time.AfterFunc(time.Hour, func() { answer <- &jsonrpc.Response{Result: []byte(`1`)} })
 		if r, err := session.answerTo(context.Background(), answer); err != nil || string(r.Result) != "1" {

@@ -47,7 +47,7 @@ func TestAQuestionWaitsForTheStreamOfItsClient(t *testing.T) {
 				r := httptest.NewRequestWithContext(ctx, http.MethodGet, endpoint, nil)
 				r.Header.Set("Accept", "text/event-stream")
 				r.Header.Set(headers.Session, c.session)
-				h.front.Load().serveGet(lost, r, session.who)
+				h.front.Load().serveGet(lost, r, session.caller)
 				if time.Since(start) > 0 || lost.Body.Len() > 0 || lost.flushed != 1 {
 					t.Errorf("it has gone on for %s: flushed %d times, wrote %q", time.Since(start), lost.flushed, lost.Body)
 				}

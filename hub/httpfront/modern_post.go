@@ -19,8 +19,8 @@ import (
 
 // enterModernSession finds what serves the modern requests of a token, and enters it; a refusal
 // is refusedStopping or refusedRevoked, or reports that there is no room in it.
-func (f *Front) enterModernSession(who admission.Caller, r *http.Request) (*FrontSession, *refusal) {
-	owner := who.Owner()
+func (f *Front) enterModernSession(caller admission.Caller, r *http.Request) (*FrontSession, *refusal) {
+	owner := caller.Owner()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.currentStage() >= leaving {
@@ -28,12 +28,12 @@ func (f *Front) enterModernSession(who admission.Caller, r *http.Request) (*Fron
 	}
 	session := f.modernSessions[owner]
 	switch known := session != nil && session.ctx.Err() == nil; {
-	case known && session.who.Basis != who.Basis, !known && !f.active.Load().admission.StillAdmits(who):
+	case known && session.caller.Basis != caller.Basis, !known && !f.active.Load().admission.StillAdmits(caller):
 		return nil, refusedRevoked // who was admitted a moment ago, before a reload
 	case !known:
-		session = f.newSession("", who)
+		session = f.newSession("", caller)
 		f.noteOrigin(session, r)
-		session.modernSession = f.hub.OpenModern(who, session, f.fixed.Sessions)
+		session.modernSession = f.hub.OpenModern(caller, session, f.fixed.Sessions)
 		f.modernSessions[owner] = session
 		session.share = f.shareOf(session.principal)
 		session.share.AddUser()
@@ -42,13 +42,13 @@ func (f *Front) enterModernSession(who admission.Caller, r *http.Request) (*Fron
 	if refused := session.enterConnection(isPost); refused != nil {
 		return nil, refused
 	}
-	session.holdToken(r, who)
+	session.holdToken(r, caller)
 	return session, nil
 }
 
 // serveModernPost takes one message of a client without a session.
-func (f *Front) serveModernPost(w http.ResponseWriter, r *http.Request, who admission.Caller, events bool) {
-	session, refused := f.enterModernSession(who, r)
+func (f *Front) serveModernPost(w http.ResponseWriter, r *http.Request, caller admission.Caller, events bool) {
+	session, refused := f.enterModernSession(caller, r)
 	if refused != nil {
 		f.answerRefused(w, r, refused, nil)
 		return
@@ -66,7 +66,7 @@ func (f *Front) serveModernPost(w http.ResponseWriter, r *http.Request, who admi
 		return
 	}
 	defer body.releaseBytes()
-	if named := f.hub.WithClient(who, m); named.Toolsets.Client != "" { // the client has toolsets of its own, so another session serves it
+	if named := f.hub.WithClient(caller, m); named.Toolsets.Client != "" { // the client has toolsets of its own, so another session serves it
 		if err := f.hub.CheckToolsets(named); err != nil {
 			f.refuseRequest(w, r, http.StatusForbidden, ReasonToolset, m.ID, err.Error())
 			return
@@ -113,7 +113,7 @@ func (f *Front) serveModernPost(w http.ResponseWriter, r *http.Request, who admi
 		defer f.uncountListener(session)
 		leave()
 	}
-	f.serveModernRequest(w, r, session, m, request, who.Expires, events)
+	f.serveModernRequest(w, r, session, m, request, caller.Expires, events)
 }
 
 // examineRequest looks at a request before anything is done for it: the headers against
@@ -199,24 +199,24 @@ type ModernReply struct {
 	refusal jsonrpc.Answer // of a call that its headers do not fit; base.mu guards it
 }
 
-// Notify informs the client before the answer, or no one.
+// Notify informs the client before the answer. After the answer it informs no one.
 func (reply *ModernReply) Notify(_ context.Context, method string, params ...[]byte) error {
-	if st := reply.base.ensureStream(); st != nil && !st.Put(events.Message(nil, method, params), events.Question) {
+	if stream := reply.base.ensureStream(); stream != nil && !stream.Put(events.Message(nil, method, params), events.Question) {
 		return errNotReading
 	}
 	return nil
 }
 
-// TryNotify works like Notify, but only if there is room.
+// TryNotify works like Notify, but drops the notification if the stream has no room.
 func (reply *ModernReply) TryNotify(method string, params ...[]byte) bool {
-	st := reply.base.ensureStream()
-	return st != nil && st.Put(events.Message(nil, method, params), events.Note)
+	stream := reply.base.ensureStream()
+	return stream != nil && stream.Put(events.Message(nil, method, params), events.Note)
 }
 
 // TryNotifyLeavingRoom works like TryNotify, but only if half of the room is free.
 func (reply *ModernReply) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
-	st := reply.base.ensureStream()
-	return st != nil && st.HasSpare() && st.Put(events.Message(nil, method, params), events.Note)
+	stream := reply.base.ensureStream()
+	return stream != nil && stream.HasSpare() && stream.Put(events.Message(nil, method, params), events.Note)
 }
 
 // CheckHeaders compares the headers of a call with its arguments, if the tool became

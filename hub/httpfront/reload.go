@@ -30,16 +30,16 @@ func (f *Front) metadataHandler(path string) http.Handler {
 //
 // Each session is then looked at by them: one whose caller they would not let in, or with
 // other rights, ends at once. The calls of all others go on.
-func (f *Front) Prepare(o Options) (follow func(), err error) {
-	if o.Idle <= 0 {
-		o.Idle = 30 * time.Minute
+func (f *Front) Prepare(options Options) (follow func(), err error) {
+	if options.Idle <= 0 {
+		options.Idle = 30 * time.Minute
 	}
-	admitted, err := admission.New(o.admissionOptions())
+	admitted, err := admission.New(options.admissionOptions())
 	if err != nil {
 		return nil, err
 	}
-	others := peers.New(peers.Options{Addresses: o.Peers, Node: o.Node, Seal: f.hub.Seal(), Log: f.log})
-	return func() { f.followOptions(&activeOptions{o, admitted, others}) }, nil
+	others := peers.New(peers.Options{Addresses: options.Peers, Node: options.Node, Seal: f.hub.Seal(), Log: f.log})
+	return func() { f.followOptions(&activeOptions{options, admitted, others}) }, nil
 }
 
 func (f *Front) followOptions(next *activeOptions) {
@@ -53,7 +53,7 @@ func (f *Front) followOptions(next *activeOptions) {
 	}
 	gone := 0
 	for _, session := range f.allSessions() {
-		if next.admission.StillAdmits(session.who) {
+		if next.admission.StillAdmits(session.caller) {
 			continue
 		}
 		gone++

@@ -88,21 +88,21 @@ func (reply *Reply) finishReply(answer jsonrpc.Answer, cancelled bool) bool {
 	reply.session.slow.removeReply(reply)
 	reply.mu.Lock()
 	reply.answered = true
-	st := reply.stream
+	stream := reply.stream
 	reply.mu.Unlock()
-	if st == nil {
+	if stream == nil {
 		return false
 	}
 	if !cancelled {
 		parts := jsonrpc.AnswerParts(bytes.Clone(reply.id), answer) // reply.id is a part of the request, which would be kept with it
-		st.Put(events.Event{Parts: parts[:]}, events.Reply)
+		stream.Put(events.Event{Parts: parts[:]}, events.Reply)
 	}
-	st.End()
+	stream.End()
 	<-reply.written
 	if reply.unresumable {
-		st.Drop()
+		stream.Drop()
 	} else {
-		reply.session.finishStream(st)
+		reply.session.finishStream(stream)
 	}
 	return true
 }
@@ -127,18 +127,18 @@ func (reply *Reply) AllowHubQuestions() (back func()) {
 // before the answer.
 func (reply *Reply) Reaches() bool { return reply.events }
 
-// TryNotify puts a notification before the answer; on the client's own stream
-// where this request can have none.
+// TryNotify puts a notification before the answer, or on the client's own stream if the
+// answer can have no stream.
 func (reply *Reply) TryNotify(method string, params ...[]byte) bool {
-	if st := reply.ensureStream(); st != nil {
-		return st.Put(events.Message(nil, method, params), events.Note)
+	if stream := reply.ensureStream(); stream != nil {
+		return stream.Put(events.Message(nil, method, params), events.Note)
 	}
 	return reply.session.TryNotify(method, params...)
 }
 
-// Notify works like TryNotify for one that must arrive.
+// Notify works like TryNotify for a notification that must arrive.
 func (reply *Reply) Notify(ctx context.Context, method string, params ...[]byte) error {
-	if st := reply.ensureStream(); st != nil && st.Put(events.Message(nil, method, params), events.Question) {
+	if stream := reply.ensureStream(); stream != nil && stream.Put(events.Message(nil, method, params), events.Question) {
 		return nil
 	}
 	return reply.session.Notify(ctx, method, params...)
@@ -146,17 +146,17 @@ func (reply *Reply) Notify(ctx context.Context, method string, params ...[]byte)
 
 // TryNotifyLeavingRoom works like TryNotify, but only if half of the room of the stream is free.
 func (reply *Reply) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
-	if st := reply.ensureStream(); st != nil {
-		return st.HasSpare() && st.Put(events.Message(nil, method, params), events.Note)
+	if stream := reply.ensureStream(); stream != nil {
+		return stream.HasSpare() && stream.Put(events.Message(nil, method, params), events.Note)
 	}
 	return reply.session.TryNotifyLeavingRoom(method, params...)
 }
 
-// Call asks the client before the answer; if the request can have no stream, on
-// the client's own.
+// Call asks the client before the answer, or on the client's own stream if the answer can
+// have no stream.
 func (reply *Reply) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
-	if st := reply.ensureStream(); st != nil {
-		return reply.session.askOn(ctx, st, method, params)
+	if stream := reply.ensureStream(); stream != nil {
+		return reply.session.askOn(ctx, stream, method, params)
 	}
 	return reply.session.Call(ctx, method, params...)
 }

@@ -29,7 +29,7 @@ func vouched() *admission.Resource {
 	start := time.Now()
 	return &admission.Resource{
 		URL: "https://hub.example/mcp", Issuers: []string{"https://login.example"}, Scopes: []string{"mcp"},
-		Basis: func(who admission.Caller) string { return admission.Basis("an issuer", who.Values) },
+		Basis: func(caller admission.Caller) string { return admission.Basis("an issuer", caller.Values) },
 		Verify: func(_ context.Context, token string) (admission.Caller, error) {
 			var name, group string
 			var seconds int

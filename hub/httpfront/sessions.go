@@ -41,7 +41,7 @@ func (f *Front) enterSession(session *FrontSession) *refusal {
 	switch {
 	case f.currentStage() >= draining:
 		return refusedStopping
-	case !f.active.Load().admission.StillAdmits(session.who):
+	case !f.active.Load().admission.StillAdmits(session.caller):
 		return refusedRevoked
 	}
 	now, principal := time.Now(), session.principal
@@ -186,7 +186,7 @@ func (f *Front) principalLimits() quota.Limits {
 	return l
 }
 
-// A SessionUse is how many sessions there are, of all principals and of the one that has most. A bound of 0 is none.
+// A SessionUse is how many sessions there are, of all principals and of the one that has most. A bound of 0 bounds nothing.
 type SessionUse struct{ All, Most, OfOne, MostOfOne int }
 
 // SessionsUsed returns how many sessions there are.
@@ -216,10 +216,10 @@ func (f *Front) maxOpen() int {
 
 // enterShare enters the share of a request that belongs to no session; nil as of shareOf. exit is called
 // when the request is over.
-func (f *Front) enterShare(who admission.Caller) (share *quota.Share, exit func()) {
+func (f *Front) enterShare(caller admission.Caller) (share *quota.Share, exit func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	share = f.shareOf(who.Principal.Key())
+	share = f.shareOf(caller.Principal.Key())
 	share.AddUser()
 	return share, share.RemoveUser
 }

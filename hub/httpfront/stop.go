@@ -143,8 +143,8 @@ func (session *FrontSession) retireStreams(since time.Time) bool {
 	if session.openPosts+session.listens+len(session.serving) > 0 {
 		return false
 	}
-	for _, st := range session.finished {
-		if st.HasUndelivered(since) {
+	for _, stream := range session.finished {
+		if stream.HasUndelivered(since) {
 			return false
 		}
 	}

@@ -81,20 +81,20 @@ type judging struct {
 
 // clientState is what Client.mu guards.
 type clientState struct {
-	current       *roundTrip // nil while the client is not there: suspended, or over
-	openQuestions []*question
-	keys          int           // given so far
-	admission     gateAdmission // set by the work, and by a roots query while that is with a child
-	abandoned     bool          // the client does not come again
-	over          bool          // the work has ended
-	typed         bool          // what it ended with keeps its own resultType
-	needsRoots    bool          // it ended because the client has to say first what its roots are
-	query         *rootsQuery   // on account of a child; nil: none yet
-	subject       []byte        // that a requestState is bound to; nil: none was needed yet
+	current         *roundTrip // nil while the client is not there: suspended, or over
+	openQuestions   []*clientQuestion
+	keys            int           // given so far
+	admission       gateAdmission // set by the work, and by a roots query while that is with a child
+	abandoned       bool          // the client does not come again
+	ended           bool          // the work has ended
+	keepsResultType bool          // what it ended with keeps its own resultType
+	needsRoots      bool          // it ended because the client has to say first what its roots are
+	query           *rootsQuery   // on account of a child; nil: none yet
+	subject         []byte        // that a requestState is bound to; nil: none was needed yet
 }
 
-// A question is one thing that the client is asked.
-type question struct {
+// A clientQuestion is one thing that the client is asked.
+type clientQuestion struct {
 	key    string
 	method string
 	params []byte
@@ -104,7 +104,7 @@ type question struct {
 // Era returns the word for the era of the client.
 func (c *Client) Era() string { return Era }
 
-// StartTiming begins to time its request.
+// StartTiming begins to time the request of the client.
 func (c *Client) StartTiming(t *telemetry.SessionMetrics) telemetry.RequestTiming {
 	return t.StartModernTiming()
 }
@@ -217,14 +217,14 @@ func (c *Client) Call(ctx context.Context, method string, params ...[]byte) (*js
 	if !c.asks || method != methods.Sample && method != methods.Elicit {
 		return nil, errNotAsked
 	}
-	return c.askQuestion(ctx, &question{method: method, params: questionParams(method, jsonrpc.Join(params))})
+	return c.askQuestion(ctx, &clientQuestion{method: method, params: questionParams(method, jsonrpc.Join(params))})
 }
 
 // askQuestion asks a question, whose key it makes if there is none.
-func (c *Client) askQuestion(ctx context.Context, q *question) (*jsonrpc.Response, error) {
+func (c *Client) askQuestion(ctx context.Context, q *clientQuestion) (*jsonrpc.Response, error) {
 	q.answer = make(chan *jsonrpc.Response, 1)
 	c.mu.Lock()
-	if c.state.over {
+	if c.state.ended {
 		c.mu.Unlock()
 		return nil, errOver
 	}
@@ -248,10 +248,10 @@ func (c *Client) askQuestion(ctx context.Context, q *question) (*jsonrpc.Respons
 }
 
 // withdrawQuestion takes back a question that no caller waits for any more.
-func (c *Client) withdrawQuestion(q *question) {
+func (c *Client) withdrawQuestion(q *clientQuestion) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.state.openQuestions = slices.DeleteFunc(c.state.openQuestions, func(o *question) bool { return o == q })
+	c.state.openQuestions = slices.DeleteFunc(c.state.openQuestions, func(o *clientQuestion) bool { return o == q })
 }
 
 // questionParams returns what a child of the other era asks, as this era has it:
@@ -314,11 +314,11 @@ func (c *Client) suspendWork() (jsonrpc.Answer, bool) {
 func (c *Client) openQuestions() (requests []byte, size int, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.state.over || c.state.current == nil {
+	if c.state.ended || c.state.current == nil {
 		return nil, 0, false
 	}
 	claims := &c.state.current.meta.Claims
-	var open []*question
+	var open []*clientQuestion
 	for _, q := range c.state.openQuestions {
 		if q.method == methods.ListRoots && claims.Roots {
 			open = append(open, q)

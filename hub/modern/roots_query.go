@@ -112,7 +112,7 @@ func (c *Client) wasAsked() bool {
 			return false // others wait for the end of it
 		}
 	}
-	return c.state.over
+	return c.state.ended
 }
 
 // FetchRoots asks the client for its roots and has the child served them. It returns at the latest
@@ -152,7 +152,7 @@ func (c *Client) FetchRoots(ctx context.Context, child string, judge func(rootsm
 func (c *Client) enterQuery(q *rootsQuery) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.state.over || c.state.query != nil {
+	if c.state.ended || c.state.query != nil {
 		return false
 	}
 	c.state.query = q
@@ -163,7 +163,7 @@ func (c *Client) enterQuery(q *rootsQuery) bool {
 func (c *Client) askForRoots(ctx context.Context, limit time.Duration) (rootsmgr.Page, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errNoRoots)
 	defer cancel()
-	resp, err := c.askQuestion(ctx, &question{key: RootsKey, method: methods.ListRoots, params: []byte(`{}`)})
+	resp, err := c.askQuestion(ctx, &clientQuestion{key: RootsKey, method: methods.ListRoots, params: []byte(`{}`)})
 	if err != nil {
 		return rootsmgr.Page{}, err
 	}

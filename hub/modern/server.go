@@ -47,7 +47,7 @@ type Host interface {
 	Served(child string) (set string, view rootsmgr.View)
 }
 
-// Options say whose requests a Server serves.
+// Options describe whose requests a Server serves, and by which Host.
 type Options struct {
 	Host Host
 	Info []byte // what a result says about its server, raw
@@ -72,14 +72,14 @@ type Server struct {
 }
 
 // NewServer makes a Server. It starts nothing: a request starts its work.
-func NewServer(o Options) *Server {
-	return &Server{options: o, calls: callRegistry{total: o.Suspended}}
+func NewServer(options Options) *Server {
+	return &Server{options: options, calls: callRegistry{total: options.Suspended}}
 }
 
-// Close gives up everything, and returns when all work has ended.
+// Close gives up all requests of the Server, and returns when all work has ended.
 func (s *Server) Close() { s.calls.closeRegistry() }
 
-// IsBusy reports whether any work is under way, or waits for its client.
+// IsBusy reports whether any work of the Server is under way, or waits for its client.
 func (s *Server) IsBusy() bool { return s.calls.isBusy() }
 
 // A Reply is what a transport lets the hub say on account of one request before
@@ -92,7 +92,7 @@ type Reply interface {
 	TryNotifyLeavingRoom(method string, params ...[]byte) bool
 }
 
-// An IncomingRequest is one request as it came.
+// An IncomingRequest is one request as the client has sent it.
 type IncomingRequest struct {
 	Message *jsonrpc.Message // the Server may keep parts of it
 	Meta    Meta
@@ -102,7 +102,7 @@ type IncomingRequest struct {
 
 // A RequestHandler answers a request, which is stripped of what belongs to its hop. For a
 // request that may be answered with a question it runs on a goroutine of its own,
-// which may outlive the context of the request, and end says when it is not wanted
+// which may outlive the context of the request, and end ends when the answer is not wanted
 // any more.
 type RequestHandler func(c *Client, end *jsonrpc.Cancellation, request *jsonrpc.Message) jsonrpc.Answer
 
@@ -161,7 +161,7 @@ func (c *Client) startWork(serve func() jsonrpc.Answer) bool {
 		answer := c.server.options.Host.Guard(c.request, serve) // no one below catches a panic here
 		c.server.calls.addAnswerSize(c, len(answer.Result)+len(answer.Error))
 		c.mu.Lock()
-		c.state.over = true
+		c.state.ended = true
 		open, query := c.state.openQuestions, c.state.query
 		c.state.openQuestions = nil
 		c.mu.Unlock()
@@ -198,7 +198,7 @@ func (c *Client) awaitAnswer(ctx context.Context) jsonrpc.Answer {
 // finishAnswer gives the answer of the work the shape of this era.
 func (c *Client) finishAnswer(answer jsonrpc.Answer) jsonrpc.Answer {
 	c.mu.Lock()
-	typed, roots := c.state.typed, c.state.needsRoots
+	typed, roots := c.state.keepsResultType, c.state.needsRoots
 	c.state.current = nil
 	c.mu.Unlock()
 	if roots {
@@ -278,7 +278,7 @@ func (c *Client) proceedWith(responses []byte, trip *roundTrip) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.state.current = trip
-	var open []*question
+	var open []*clientQuestion
 	for _, q := range c.state.openQuestions {
 		if a := jsonrpc.Get(responses, q.key); a != nil {
 			q.answer <- &jsonrpc.Response{Result: a}

@@ -207,7 +207,7 @@ func TestSuspendedRequestsLeaveNoTimer(t *testing.T) {
 			v.calls.mu.Lock()
 			defer v.calls.mu.Unlock()
 			for _, s := range v.calls.suspended {
-				suspended = append(slots, s)
+				suspended = append(suspended, s)
 			}
 		}
 		state := ask(-1)
@@ -226,7 +226,7 @@ func TestSuspendedRequestsLeaveNoTimer(t *testing.T) {
 			}
 		}
 		if len(suspended) != 2 {
-			t.Fatalf("%d suspended", len(slots))
+			t.Fatalf("%d suspended", len(suspended))
 		}
 		for i, s := range suspended {
 			if s.expire.Stop() {

@@ -31,16 +31,16 @@ type SessionLabels struct {
 }
 
 // NewSession makes the SessionMetrics of a client. Enter counts the session.
-func (t *Telemetry) NewSession(c SessionLabels) *SessionMetrics {
+func (t *Telemetry) NewSession(labels SessionLabels) *SessionMetrics {
 	if t == nil {
 		return nil
 	}
-	s := &SessionMetrics{telemetry: t, id: c.Session, transport: Pipe, stateless: c.Stateless, began: t.sinceEpoch()}
-	if c.HTTP {
+	s := &SessionMetrics{telemetry: t, id: labels.Session, transport: Pipe, stateless: labels.Stateless, began: t.sinceEpoch()}
+	if labels.HTTP {
 		s.transport = TCP
 	}
 	if t.principals {
-		s.principal = c.Principal
+		s.principal = labels.Principal
 	}
 	none := t.clientOf(clientKey{s.transport, "", s.principal})
 	s.byEra[0].Store(none)

@@ -14,8 +14,8 @@ import (
 )
 
 // watched returns a Telemetry of a hub with no servers that anybody knows of.
-func watched(o Options) *Telemetry {
-	t := New(o)
+func watched(options Options) *Telemetry {
+	t := New(options)
 	zero, limit := func() int64 { return 0 }, func() LimitUse { return LimitUse{1, 8, 1, 4} }
 	t.SetGauges(Gauges{Transport: func(string) string { return Pipe }, Questions: zero, Suspended: zero, Waiting: zero, Unrecorded: func() uint64 { return 0 }, Sessions: limit, Children: limit})
 	return t

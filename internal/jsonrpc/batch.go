@@ -37,8 +37,8 @@ func Messages(frame []byte) ([][]byte, error) {
 }
 
 // takeBatch deals with a line that is an array, on the read loop.
-func (c *Conn) takeBatch(rd *lines.Reader) {
-	frame, _ := rd.Take() // the requests in it are served from there
+func (c *Conn) takeBatch(reader *lines.Reader) {
+	frame, _ := reader.Take() // the requests in it are served from there
 	all, err := Messages(frame)
 	if err != nil {
 		c.takeBadLine(frame, err, c.refuseRequest)
@@ -46,7 +46,7 @@ func (c *Conn) takeBatch(rd *lines.Reader) {
 	}
 	reply := &batchReply{conn: c, left: 1}
 	entries := c.openAll(all)
-	rd.Commit()
+	reader.Commit()
 	for i, raw := range all {
 		if entries != nil {
 			c.keptEntry = entries[i]
@@ -122,24 +122,24 @@ func (reply *batchReply) addError(id []byte, code int64, text string) {
 
 // replyTo takes the answer to one request, unless that was cancelled: then the
 // peer expects none.
-func (reply *batchReply) replyTo(ctx context.Context, id string, a Answer, e *kept.Entry) {
+func (reply *batchReply) replyTo(ctx context.Context, id string, answer Answer, entry *kept.Entry) {
 	if isCancelled(context.Cause(ctx)) {
-		e.Void()
+		entry.Void()
 	} else {
-		reply.addAnswer(id, a, e)
+		reply.addAnswer(id, answer, entry)
 	}
-	a.Free()
+	answer.Free()
 	reply.endOne(false)
 }
 
 // addAnswer puts an answer into the array, unless that exceeds one frame: a batch must not
 // make the hub hold more than single requests could.
-func (reply *batchReply) addAnswer(id string, a Answer, e *kept.Entry) {
+func (reply *batchReply) addAnswer(id string, answer Answer, entry *kept.Entry) {
 	reply.mu.Lock()
 	defer reply.mu.Unlock()
-	reply.kept = append(reply.kept, e.Marks()...)
-	if _, body := a.memberAndBody(); len(reply.body)+len(body) > reply.conn.options.FrameLimit {
-		a = ErrorAnswer(CodeInternal, fmt.Sprintf("the answers of this batch have more than %d bytes: send the request by itself", reply.conn.options.FrameLimit))
+	reply.kept = append(reply.kept, entry.Marks()...)
+	if _, body := answer.memberAndBody(); len(reply.body)+len(body) > reply.conn.options.FrameLimit {
+		answer = ErrorAnswer(CodeInternal, fmt.Sprintf("the answers of this batch have more than %d bytes: send the request by itself", reply.conn.options.FrameLimit))
 	}
 	between := byte(',')
 	if reply.body == nil {
@@ -147,7 +147,7 @@ func (reply *batchReply) addAnswer(id string, a Answer, e *kept.Entry) {
 	}
 	f := newFrame()
 	defer f.freeFrame()
-	f.makeAnswer(id, a)
+	f.makeAnswer(id, answer)
 	reply.body = AppendAll(append(reply.body, between), f.parts)
 }
 

@@ -33,7 +33,7 @@ func (c *Conn) Call(ctx context.Context, method string, params ...[]byte) (*Resp
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	n := c.lastID.Add(1)
+	id := c.lastID.Add(1)
 	call, ok := c.freeCalls.Get().(*openCall)
 	if !ok {
 		call = &openCall{ch: make(chan callOutcome, 1)}
@@ -44,28 +44,28 @@ func (c *Conn) Call(ctx context.Context, method string, params ...[]byte) (*Resp
 		c.freeCalls.Put(call)
 		return nil, &ClosedError{Reason: closed.Reason, Unsent: true}
 	}
-	c.tables.pending[n] = call
+	c.tables.pending[id] = call
 	c.mu.Unlock()
 
 	f := newFrame()
-	f.makeRequest(n, method, params)
-	e := c.enterAsked(n)
-	defer e.Void()
-	queued, err := c.writer.Send(ctx, f.parts, e.Marks()...)
+	f.makeRequest(id, method, params)
+	entry := c.enterAsked(id)
+	defer entry.Void()
+	queued, err := c.writer.Send(ctx, f.parts, entry.Marks()...)
 	if err == nil {
 		f.freeFrame()
 		select {
-		case a := <-call.ch:
+		case outcome := <-call.ch:
 			c.freeCalls.Put(call)
-			return a.resp, a.err
+			return outcome.resp, outcome.err
 		case <-ctx.Done():
 			err = context.Cause(ctx)
 		}
 	}
-	if c.forgetCall(n) == nil {
-		a := <-call.ch // the answer, or the end of the Conn, came at the same moment
+	if c.forgetCall(id) == nil {
+		outcome := <-call.ch // the answer, or the end of the Conn, came at the same moment
 		c.freeCalls.Put(call)
-		return a.resp, a.err
+		return outcome.resp, outcome.err
 	}
 	c.freeCalls.Put(call)
 	if ctx.Err() == nil {
@@ -74,7 +74,7 @@ func (c *Conn) Call(ctx context.Context, method string, params ...[]byte) (*Resp
 	c.cancelled.Add(1)
 	err = context.Cause(ctx)
 	if queued && method != "initialize" {
-		c.cancelPeer(strconv.AppendUint(nil, n, 10), err)
+		c.cancelPeer(strconv.AppendUint(nil, id, 10), err)
 	}
 	return nil, err
 }

@@ -79,7 +79,7 @@ type Options struct {
 	// Kept, where set, holds what the next Conn with the peer needs to go on when this program is killed. Resume answers
 	// the requests that the Conn before has left open, on the goroutine of Run. Both streams must have descriptors.
 	Kept   *kept.Memory
-	Resume func(e *kept.Entry) Answer
+	Resume func(entry *kept.Entry) Answer
 	// Taking, where set, is called before a message is committed as taken in Kept. m is valid only until it returns.
 	Taking func(m *Message)
 	Log    zerolog.Logger
@@ -142,25 +142,25 @@ type connTables struct {
 // blocks, as it does for pipes and sockets that do not block; Run waits for
 // both. It starts nothing; calls may be made at once, and are answered once
 // Run runs.
-func NewConn(r io.ReadCloser, w io.Writer, h Handler, o Options) *Conn {
-	if o.MaxRequests <= 0 {
-		o.MaxRequests = DefaultMaxRequests
+func NewConn(r io.ReadCloser, w io.Writer, h Handler, options Options) *Conn {
+	if options.MaxRequests <= 0 {
+		options.MaxRequests = DefaultMaxRequests
 	}
-	if o.FrameLimit <= 0 {
-		o.FrameLimit = DefaultFrameLimit
+	if options.FrameLimit <= 0 {
+		options.FrameLimit = DefaultFrameLimit
 	}
-	if o.QueueBytes <= 0 {
-		o.QueueBytes = lines.DefaultQueue
+	if options.QueueBytes <= 0 {
+		options.QueueBytes = lines.DefaultQueue
 	}
-	c := &Conn{in: r, out: w, handler: h, options: o, done: make(chan struct{})}
-	if o.Kept != nil {
-		c.writer = lines.NewKeptWriter(w, o.QueueBytes, o.Kept)
+	c := &Conn{in: r, out: w, handler: h, options: options, done: make(chan struct{})}
+	if options.Kept != nil {
+		c.writer = lines.NewKeptWriter(w, options.QueueBytes, options.Kept)
 	} else {
-		c.writer = lines.NewWriter(w, o.QueueBytes)
+		c.writer = lines.NewWriter(w, options.QueueBytes)
 	}
-	c.lastID.Store(o.Kept.FirstID())
+	c.lastID.Store(options.Kept.FirstID())
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
-	c.servingSlots = make(chan struct{}, o.MaxRequests)
+	c.servingSlots = make(chan struct{}, options.MaxRequests)
 	c.workers = worker.NewPool(c.serveRequest, idleWorkers, c.ctx.Done())
 	c.tables = connTables{pending: map[uint64]*openCall{}, serving: map[string]incoming{}}
 	return c
@@ -209,19 +209,19 @@ func (c *Conn) Run(ctx context.Context) error {
 // resumeKept ends what the Conn before has left open: requests of the peer are answered, and its own are cancelled.
 func (c *Conn) resumeKept() {
 	requests, questions := c.options.Kept.Left()
-	for _, e := range requests {
-		c.answerTo(e, c.options.Resume(e))
+	for _, entry := range requests {
+		c.answerTo(entry, c.options.Resume(entry))
 	}
-	for _, e := range questions {
-		c.cancelPeer(e.ID(), errors.New("the hub that asked has ended"))
-		e.Void()
+	for _, entry := range questions {
+		c.cancelPeer(entry.ID(), errors.New("the hub that asked has ended"))
+		entry.Void()
 	}
 }
 
 // answerTo sends an answer on the goroutine of Run, which must not block.
-func (c *Conn) answerTo(e *kept.Entry, a Answer) {
-	c.keptEntry = e
-	c.replyOnReadLoop(string(e.ID()), a)
+func (c *Conn) answerTo(entry *kept.Entry, answer Answer) {
+	c.keptEntry = entry
+	c.replyOnReadLoop(string(entry.ID()), answer)
 }
 
 // watchContext ends the read loop when ctx ends, or lastReads after the peer could not be

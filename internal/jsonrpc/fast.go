@@ -43,48 +43,48 @@ func (r *Responder) claimAnswer() (cause error, first bool) {
 // Answer sends the answer and never blocks. A goroutine sends it if the queue is full,
 // or if it is large and the peer does not take it at once. A cancelled request is not
 // answered, but Answer must be called nevertheless. A second answer is dropped.
-func (r *Responder) Answer(a Answer) {
+func (r *Responder) Answer(answer Answer) {
 	cause, first := r.claimAnswer()
 	if !first {
-		a.Free()
+		answer.Free()
 		return
 	}
 	c := r.conn
 	c.freeID(r.id)
 	if isCancelled(cause) {
-		a.Free()
+		answer.Free()
 		r.entry.Void()
 		r.freePlace()
 		return
 	}
 	f := newFrame()
 	sent, pending := false, (*lines.Completion)(nil)
-	if f.makeAnswer(r.id, a) <= lines.CopyLimit {
-		sent = a.batch.Send(c.writer, f.parts, r.entry.Marks()...)
+	if f.makeAnswer(r.id, answer) <= lines.CopyLimit {
+		sent = answer.batch.Send(c.writer, f.parts, r.entry.Marks()...)
 	} else {
 		pending, sent = c.writer.Offer(f.parts, r.entry.Marks()...)
 	}
 	if sent && pending == nil {
 		f.freeFrame()
-		a.Free()
+		answer.Free()
 		r.freePlace()
 		return
 	}
 	if pending == nil {
-		a.Detach()
+		answer.Detach()
 	}
-	go r.answerLater(f, pending, a)
+	go r.answerLater(f, pending, answer)
 }
 
 // answerLater sends an answer for which the queue was full, or waits until an answer that
 // the peer took in part has left.
-func (r *Responder) answerLater(f *frame, s *lines.Completion, a Answer) {
+func (r *Responder) answerLater(f *frame, s *lines.Completion, answer Answer) {
 	defer r.freePlace()
 	if s == nil {
-		r.conn.replyTo(r.conn.ctx, r.id, a, r.entry)
+		r.conn.replyTo(r.conn.ctx, r.id, answer, r.entry)
 	} else if s.Wait(r.conn.ctx) == nil {
 		f.freeFrame()
-		a.Free()
+		answer.Free()
 	}
 }
 
@@ -157,7 +157,7 @@ type PreparedCall struct {
 	call openCall
 }
 
-// Prepare makes p a request that Start will send. handler is told about its
+// Prepare makes prepared a request that Start will send. handler is told about its
 // outcome once, if Start returns true.
 func (c *Conn) Prepare(prepared *PreparedCall, handler ResponseHandler) {
 	prepared.conn, prepared.id, prepared.call.handler = c, c.lastID.Add(1), handler
@@ -200,10 +200,10 @@ func (prepared *PreparedCall) Abandon(cause error) {
 }
 
 // finishWith hands the outcome to the one who waits for it.
-func (call *openCall) finishWith(a callOutcome) {
+func (call *openCall) finishWith(outcome callOutcome) {
 	if call.handler != nil {
-		call.handler.OnResponse(a.resp, a.err)
+		call.handler.OnResponse(outcome.resp, outcome.err)
 		return
 	}
-	call.ch <- a
+	call.ch <- outcome
 }

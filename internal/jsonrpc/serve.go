@@ -16,14 +16,14 @@ import (
 )
 
 func (c *Conn) readLoop() error {
-	rd := c.newReader()
-	c.reader = rd
-	rd.Heard = &c.heard
+	reader := c.newReader()
+	c.reader = reader
+	reader.Heard = &c.heard
 	defer c.batch.Flush()
 	var m Message
 	for {
-		line, err := rd.Next()
-		holding := c.batch.Hold(len(line) <= FastFrame && rd.More())
+		line, err := reader.Next()
+		holding := c.batch.Hold(len(line) <= FastFrame && reader.More())
 		if len(line) > FastFrame {
 			c.batch.Flush() // reading it takes a while
 		}
@@ -35,7 +35,7 @@ func (c *Conn) readLoop() error {
 			}
 			c.takeTooLong(long)
 		case !isBlank(line):
-			c.takeLine(rd, line, &m)
+			c.takeLine(reader, line, &m)
 		}
 		if !holding {
 			c.batch.Flush()
@@ -55,13 +55,13 @@ func (c *Conn) openRequest(id []byte) { c.keptEntry = c.options.Kept.Open(id) }
 
 // openedEntry returns the entry of the request that the read loop takes. Its answer is the caller's.
 func (c *Conn) openedEntry() *kept.Entry {
-	e := c.keptEntry
+	entry := c.keptEntry
 	c.keptEntry = nil
-	return e
+	return entry
 }
 
 // takeLine deals with one line.
-func (c *Conn) takeLine(rd *lines.Reader, line []byte, m *Message) {
+func (c *Conn) takeLine(reader *lines.Reader, line []byte, m *Message) {
 	err := Split(line, c.options.Strict, m)
 	if err == nil {
 		if m.IsRequest() {
@@ -70,17 +70,17 @@ func (c *Conn) takeLine(rd *lines.Reader, line []byte, m *Message) {
 		if c.options.Taking != nil {
 			c.options.Taking(m)
 		}
-		rd.Commit()
+		reader.Commit()
 	}
 	switch {
 	case err == nil && m.LongID(c.options.IDLimit) != "":
 		c.batch.Flush()
 		c.refuseRequest(m.ID, CodeInvalidRequest, m.LongID(c.options.IDLimit))
 	case err == nil:
-		c.dispatchMessage(rd, m)
+		c.dispatchMessage(reader, m)
 	case errors.Is(err, ErrBatch) && c.options.Batches != nil && c.options.Batches():
 		c.batch.Flush()
-		c.takeBatch(rd)
+		c.takeBatch(reader)
 	default:
 		c.batch.Flush()
 		c.takeBadLine(line, err, c.refuseRequest)
@@ -97,18 +97,18 @@ func isBlank(line []byte) bool {
 	return true
 }
 
-func (c *Conn) dispatchMessage(rd *lines.Reader, m *Message) {
+func (c *Conn) dispatchMessage(reader *lines.Reader, m *Message) {
 	switch {
 	case m.IsRequest() && !c.onReadLoop(m) && c.offerFast(m):
 		return
 	case m.IsResponse():
-		c.takeResponse(rd, m)
+		c.takeResponse(reader, m)
 		return
 	}
 	c.batch.Flush() // what follows may take a while
 	switch {
 	case m.IsRequest():
-		c.startRequest(rd, m)
+		c.startRequest(reader, m)
 	case m.Method == methodCancelled:
 		c.takeCancellation(m)
 	case m.IsNotification():
@@ -124,9 +124,9 @@ func (c *Conn) dispatchMessage(rd *lines.Reader, m *Message) {
 
 // startRequest registers one request of the peer, so that a cancellation that
 // comes next finds it, and serves it off the read loop.
-func (c *Conn) startRequest(rd *lines.Reader, m *Message) {
+func (c *Conn) startRequest(reader *lines.Reader, m *Message) {
 	if c.onReadLoop(m) {
-		frame, _ := rd.Take()
+		frame, _ := reader.Take()
 		own := m.rebaseOn(frame)
 		c.replyOnReadLoop(string(own.ID), c.callHandler(c.ctx, own))
 		return
@@ -138,7 +138,7 @@ func (c *Conn) startRequest(rd *lines.Reader, m *Message) {
 	}
 	// The buffer of a large request is left to the collector: a call to a child that
 	// was cancelled may still be writing from it.
-	frame, _ := rd.Take()
+	frame, _ := reader.Take()
 	req.message = m.rebaseOn(frame)
 	c.spawnRequest(req)
 }
@@ -226,7 +226,7 @@ func (c *Conn) serveRequest(req *peerRequest) {
 	ctx, m := req.ctx, req.message
 	defer c.busy.Done()
 	defer req.cancel(nil)
-	var a Answer
+	var answer Answer
 	turn := false
 	select {
 	case c.servingSlots <- struct{}{}:
@@ -234,15 +234,15 @@ func (c *Conn) serveRequest(req *peerRequest) {
 	case <-ctx.Done():
 	}
 	if c.ctx.Err() == nil && ctx.Err() == nil { // the end of c.ctx reaches one request after the other
-		a = c.callHandler(ctx, m)
+		answer = c.callHandler(ctx, m)
 	} else {
-		a = ErrorAnswer(CodeInternal, fmt.Sprintf("%s. The request was not served, so nothing was done", cmp.Or(context.Cause(c.ctx), context.Cause(ctx))))
+		answer = ErrorAnswer(CodeInternal, fmt.Sprintf("%s. The request was not served, so nothing was done", cmp.Or(context.Cause(c.ctx), context.Cause(ctx))))
 	}
 	c.freeID(string(m.ID))
 	if req.batch != nil {
-		req.batch.replyTo(ctx, string(m.ID), a, req.entry)
+		req.batch.replyTo(ctx, string(m.ID), answer, req.entry)
 	} else {
-		c.replyTo(ctx, string(m.ID), a, req.entry)
+		c.replyTo(ctx, string(m.ID), answer, req.entry)
 	}
 	c.freePlace(len(m.Frame))
 	if turn {
@@ -251,11 +251,11 @@ func (c *Conn) serveRequest(req *peerRequest) {
 }
 
 // callHandler calls the handler.
-func (c *Conn) callHandler(ctx context.Context, m *Message) (a Answer) {
-	if !Guard(c.options.Log, m, func() { a = c.handler.ServeRequest(ctx, m) }) {
+func (c *Conn) callHandler(ctx context.Context, m *Message) (answer Answer) {
+	if !Guard(c.options.Log, m, func() { answer = c.handler.ServeRequest(ctx, m) }) {
 		return PanicAnswer()
 	}
-	return a
+	return answer
 }
 
 func (c *Conn) takeNotification(m *Message) {
@@ -286,19 +286,19 @@ func PanicAnswer() Answer {
 
 // replyTo sends an answer, unless its request was cancelled: then the peer
 // expects none.
-func (c *Conn) replyTo(ctx context.Context, id string, a Answer, e *kept.Entry) {
+func (c *Conn) replyTo(ctx context.Context, id string, answer Answer, entry *kept.Entry) {
 	if isCancelled(context.Cause(ctx)) {
-		a.Free()
-		e.Void()
+		answer.Free()
+		entry.Void()
 		return
 	}
 	f := newFrame()
-	f.makeAnswer(id, a)
-	queued, err := c.writer.Send(c.ctx, f.parts, e.Marks()...)
+	f.makeAnswer(id, answer)
+	queued, err := c.writer.Send(c.ctx, f.parts, entry.Marks()...)
 	if errors.Is(err, lines.ErrLong) {
 		f.freeFrame()
-		a.Free()
-		c.replyTo(ctx, id, ErrorAnswer(CodeInternal, "the request may have run, and its answer was dropped: "+err.Error()), e)
+		answer.Free()
+		c.replyTo(ctx, id, ErrorAnswer(CodeInternal, "the request may have run, and its answer was dropped: "+err.Error()), entry)
 		return
 	}
 	if err != nil {
@@ -308,23 +308,23 @@ func (c *Conn) replyTo(ctx context.Context, id string, a Answer, e *kept.Entry) 
 		}
 	}
 	f.freeFrame()
-	a.Free()
+	answer.Free()
 }
 
 // replyOnReadLoop works like replyTo for the read loop, which must not block.
-func (c *Conn) replyOnReadLoop(id string, a Answer) {
+func (c *Conn) replyOnReadLoop(id string, answer Answer) {
 	f := newFrame()
 	defer f.freeFrame()
-	f.makeAnswer(id, a)
-	e := c.openedEntry()
-	if c.writer.TrySend(controlGap, f.parts, e.Marks()...) {
-		a.Free()
+	f.makeAnswer(id, answer)
+	entry := c.openedEntry()
+	if c.writer.TrySend(controlGap, f.parts, entry.Marks()...) {
+		answer.Free()
 		return
 	}
 	c.busy.Add(1)
 	c.wg.Go(func() {
 		defer c.busy.Done()
-		c.replyTo(c.ctx, id, a, e)
+		c.replyTo(c.ctx, id, answer, entry)
 	})
 }
 
@@ -338,10 +338,10 @@ func (c *Conn) refuseRequest(id []byte, code int64, text string) {
 		c.openRequest(id)
 	}
 	c.reader.Commit()
-	e := c.openedEntry()
-	if !c.writer.TrySend(controlGap, f.parts, e.Marks()...) {
+	entry := c.openedEntry()
+	if !c.writer.TrySend(controlGap, f.parts, entry.Marks()...) {
 		c.dropped.Add(1)
-		e.Void()
+		entry.Void()
 	}
 }
 
@@ -369,7 +369,7 @@ func (c *Conn) takeCancellation(m *Message) {
 }
 
 // takeResponse takes an answer of the peer. Without rd the frame of m is its own.
-func (c *Conn) takeResponse(rd *lines.Reader, m *Message) {
+func (c *Conn) takeResponse(reader *lines.Reader, m *Message) {
 	if !c.options.Strict && m.Result == nil && m.Error == nil {
 		c.skipLine("a line that is no answer, such as one of a log", m.Frame) // it may bear the id of a call, which goes on
 		return
@@ -394,8 +394,8 @@ func (c *Conn) takeResponse(rd *lines.Reader, m *Message) {
 		return
 	}
 	frame, buf := m.Frame, (*lines.Buffer)(nil)
-	if rd != nil {
-		frame, buf = rd.Take()
+	if reader != nil {
+		frame, buf = reader.Take()
 	}
 	res := &Response{Result: m.movedPart(frame, m.Result), Error: m.movedPart(frame, m.Error), buf: buf}
 	call.finishWith(callOutcome{resp: res})

@@ -55,7 +55,7 @@ type Deferred interface {
 }
 
 // Defer has l.BeforeSend called once, before the batch is sent. l then sends a frame of so
-// many bytes. It is for who must do something for all frames of the
+// many bytes. It is for a caller that must do something for all frames of the
 // batch, such as recording them, before the peer may see any.
 func (b *Batch) Defer(l Deferred, bytes int) {
 	b.frames++
@@ -79,7 +79,7 @@ func (b *Batch) Do(f func(b *Batch)) {
 // isFull reports whether the bounds of a batch are reached.
 func (b *Batch) isFull() bool { return b.frames >= batchFrames || b.bytes >= batchBytes }
 
-// Flush sends what is held.
+// Flush sends the frames that the Batch holds back.
 func (b *Batch) Flush() {
 	if len(b.deferred) > 0 {
 		on := b.holding
