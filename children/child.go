@@ -101,7 +101,7 @@ type child struct {
 	levelChanged chan struct{} // the level of its log may have changed
 	settled      chan struct{} // ready and listed, or failed its first start
 	unheld       atomic.Bool   // every session that joined has left
-	view         atomic.Pointer[view]
+	view         atomic.Pointer[publishedView]
 	cancel       context.CancelCauseFunc // ends life, calls under way too
 	cancelCtx    context.CancelCauseFunc // ends ctx once calls under way have ended
 	life         context.Context         // ended by cancel
@@ -164,8 +164,8 @@ type want struct {
 	looks *sandbox.LstatCache // of those who are told with it, for a start that no call waits for; may be nil
 }
 
-// view is what others see of an instance: immutable.
-type view struct {
+// publishedView is what others see of an instance: immutable.
+type publishedView struct {
 	status  Status
 	offer   *offers.Offer
 	run     *run.Run // nil unless Ready
@@ -185,7 +185,7 @@ func newChild(k spec.Key, s spec.Spec, serial uint64, h *common, log zerolog.Log
 	}
 	c.life, c.cancel = context.WithCancelCause(context.Background())
 	c.ctx, c.cancelCtx = context.WithCancelCause(c.life)
-	c.view.Store(&view{status: Status{Key: k, Serial: serial, Since: time.Now(), Command: s.Command, Args: s.Args, Environ: s.Environ, Revision: s.Revision}, changed: make(chan struct{})})
+	c.view.Store(&publishedView{status: Status{Key: k, Serial: serial, Since: time.Now(), Command: s.Command, Args: s.Args, Environ: s.Environ, Revision: s.Revision}, changed: make(chan struct{})})
 	return c
 }
 
@@ -357,7 +357,7 @@ func (c *child) awaitMove(applied uint64) (gen uint64) {
 
 // refusalReason returns why a caller that came when the view was first need not wait
 // any longer, now that it is v; nil if it should.
-func (v *view) refusalReason(first *view) error {
+func (v *publishedView) refusalReason(first *publishedView) error {
 	switch {
 	case v.final:
 		return v.err
@@ -386,7 +386,7 @@ func (c *child) notYet(ctx context.Context) error {
 	return c.unavailableError(reason, c.stderrTail(v), context.Cause(ctx))
 }
 
-func (c *child) stderrTail(v *view) string {
+func (c *child) stderrTail(v *publishedView) string {
 	if v.run != nil {
 		return v.run.Facts().Stderr
 	}
@@ -444,7 +444,7 @@ func (c *child) currentStatus() Status {
 
 // publishView makes a new view from the last one. A change of state or offer is
 // reported.
-func (c *child) publishView(change func(v *view)) {
+func (c *child) publishView(change func(v *publishedView)) {
 	old := c.view.Load()
 	v := *old
 	v.changed = make(chan struct{})
@@ -475,7 +475,7 @@ func (c *child) publishView(change func(v *view)) {
 }
 
 func (c *child) setState(s State, why string) {
-	c.publishView(func(v *view) {
+	c.publishView(func(v *publishedView) {
 		v.status.State, v.status.Err = s, why
 		v.run = nil
 		if s != BackingOff {
@@ -561,7 +561,7 @@ func (c *child) makeFolder() (remove func()) {
 
 // unavailableError returns why the child cannot be called.
 func (c *child) unavailableError(reason, stderr string, cause error) *run.UnavailableError {
-	return run.Unavailable(c.spec, reason, stderr, cause)
+	return run.NewUnavailable(c.spec, reason, stderr, cause)
 }
 
 // publishEnd is the last view.
@@ -570,7 +570,7 @@ func (c *child) publishEnd() {
 	if cause := context.Cause(c.ctx); cause != nil {
 		reason = cause
 	}
-	c.publishView(func(v *view) {
+	c.publishView(func(v *publishedView) {
 		v.status.State, v.status.Err, v.status.PID, v.status.Final = Stopped, reason.Error(), 0, true
 		v.status.OtherEra = errors.Is(reason, errOtherEra)
 		v.run, v.final = nil, true
@@ -585,17 +585,17 @@ func (c *child) startsByItself() bool {
 	return !c.startsLazily() && c.history.asked && !c.history.wasReady && !c.history.failures.IsOpen()
 }
 
-// next is what the life of an instance goes on with.
-type next int
+// nextStep is what the life of an instance goes on with.
+type nextStep int
 
 const (
-	toStart next = iota
-	toRest       // nothing is due until someone asks for something
+	toStart nextStep = iota
+	toRest           // nothing is due until someone asks for something
 	toEnd
 )
 
 // awaitStart waits while a start is due that has to wait for its time.
-func (c *child) awaitStart() next {
+func (c *child) awaitStart() nextStep {
 	for {
 		w := c.wantedState()
 		if c.history.badPlan && w.Gen != c.history.gen {

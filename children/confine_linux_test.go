@@ -385,17 +385,17 @@ func TestLacksAreSaidOnce(t *testing.T) {
 	t.Parallel()
 	auto := sandbox.Settings{Mode: sandbox.Auto, Default: true, Network: sandbox.Network{On: true}}
 	var log bytes.Buffer
-	o := children.Options{Log: zerolog.New(zerolog.SyncWriter(&log))}
+	options := children.Options{Log: zerolog.New(zerolog.SyncWriter(&log))}
 	for _, name := range []string{"kid", "other", "asked"} {
 		spec := childtest.Spec(name, childtest.Script{})
 		spec.Sandbox = auto
 		spec.Sandbox.Default = name != "asked"
-		o.Specs = append(o.Specs, spec)
+		options.Specs = append(options.Specs, spec)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	s, done := children.NewSupervisor(o), make(chan error, 1)
+	s, done := children.NewSupervisor(options), make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()
-	for _, child := range o.Specs {
+	for _, child := range options.Specs {
 		k := spec.Key{Child: child.Name, Instance: one.Instance}
 		s.WithBoundary(sandbox.Boundary{WhyOpen: "nobody said"}).Ensure(k, nil)
 		l := acquire(t, s, k)

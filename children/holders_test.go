@@ -63,12 +63,12 @@ func (c *counter) counts() (live, most, total int) {
 }
 
 // bubble runs a Supervisor of children in this process, in a time of its own.
-func bubble(t *testing.T, o children.Options, test func(t *testing.T, s *children.Supervisor, c *counter)) {
+func bubble(t *testing.T, options children.Options, test func(t *testing.T, s *children.Supervisor, c *counter)) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &counter{}
-		o := o
-		o.Launcher = c
-		s := children.NewSupervisor(o)
+		options := options
+		options.Launcher = c
+		s := children.NewSupervisor(options)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- s.Run(ctx) }()
@@ -112,8 +112,8 @@ func TestHoldersKeepASharedInstance(t *testing.T) {
 		{10 * time.Minute, 10 * time.Minute},
 		{0, 15 * time.Minute}, // it never idles, but what no one holds is not kept for ever
 	} {
-		o := children.Options{Specs: []spec.Spec{shared("kid", spec.ShareRoots, c.idle)}}
-		bubble(t, o, func(t *testing.T, s *children.Supervisor, n *counter) {
+		options := children.Options{Specs: []spec.Spec{shared("kid", spec.ShareRoots, c.idle)}}
+		bubble(t, options, func(t *testing.T, s *children.Supervisor, n *counter) {
 			one, two := s.Join(k), s.Join(k)
 			if one == 0 || one != two {
 				t.Fatalf("serials %d and %d of one instance", one, two)
@@ -137,7 +137,7 @@ func TestHoldersKeepASharedInstance(t *testing.T) {
 				t.Fatal("a call under way was cut off with the last holder's leaving")
 			}
 		})
-		bubble(t, o, func(t *testing.T, s *children.Supervisor, n *counter) {
+		bubble(t, options, func(t *testing.T, s *children.Supervisor, n *counter) {
 			first := s.Join(k)
 			s.Ensure(k, nil)
 			lease(t, s, k).Release()
@@ -166,8 +166,8 @@ func TestHoldersKeepASharedInstance(t *testing.T) {
 func TestLastHolderOfItsOwnEndsItAtOnce(t *testing.T) {
 	t.Parallel()
 	k := key("kid", "s1")
-	o := children.Options{Specs: []spec.Spec{shared("kid", spec.ShareSession, time.Hour)}}
-	bubble(t, o, func(t *testing.T, s *children.Supervisor, n *counter) {
+	options := children.Options{Specs: []spec.Spec{shared("kid", spec.ShareSession, time.Hour)}}
+	bubble(t, options, func(t *testing.T, s *children.Supervisor, n *counter) {
 		s.Join(k)
 		s.Ensure(k, nil)
 		lease(t, s, k).Release()

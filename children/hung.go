@@ -22,7 +22,7 @@ func (s *serving) checkPulse() (why string) {
 	now, p := time.Now(), &s.pulse
 	waited, inVain := s.r.Timers.Waited(now)
 	if p.Heard(now, s.r.Facts().Heard) && s.c.view.Load().status.State == Hung {
-		s.c.publishView(func(v *view) { v.status.State, v.status.Err = Ready, s.before })
+		s.c.publishView(func(v *publishedView) { v.status.State, v.status.Err = Ready, s.before })
 	}
 	switch p.Next(now, waited, inVain) {
 	case health.Hung:
@@ -58,5 +58,5 @@ func (s *serving) showHung(now time.Time) {
 	}
 	text := fmt.Sprintf("it answers neither its calls nor whether it is there; unless it does, it is started again in %s", left.Round(time.Second))
 	s.c.log.Warn().Msg(text)
-	s.c.publishView(func(v *view) { s.before, v.status.State, v.status.Err = v.status.Err, Hung, text })
+	s.c.publishView(func(v *publishedView) { s.before, v.status.State, v.status.Err = v.status.Err, Hung, text })
 }

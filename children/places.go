@@ -72,7 +72,7 @@ func (c *child) takePlace() *run.UnavailableError {
 func (c *child) noPlace(err *run.UnavailableError) {
 	c.history.next = time.Now().Add(busyPause)
 	c.updateWanted(func(w *want) bool { w.demand, w.wish = false, false; return false })
-	c.publishView(func(v *view) {
+	c.publishView(func(v *publishedView) {
 		v.status.State, v.status.Err, v.status.PID, v.status.NextStart, v.status.ByItself = BackingOff, err.Reason, 0, c.history.next, c.startsByItself()
 		v.run, v.err = nil, err
 		v.failed++

@@ -137,7 +137,7 @@ func (c *child) publishRecalled(w want) {
 	case (state == Stopped || state == Cold) && had != nil && c.offer == nil && !c.startsLazily():
 		c.setState(Configured, "")
 	case c.offer != had:
-		c.publishView(func(*view) {})
+		c.publishView(func(*publishedView) {})
 	}
 	if had != nil && c.offer == nil && !c.startsLazily() {
 		c.wish()

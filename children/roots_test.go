@@ -325,10 +325,10 @@ func TestRootsAreToldOneAtATime(t *testing.T) {
 		child := childtest.Spec("kid", childtest.Script{AskRoots: true})
 		child.Probe, child.Cwd = "allowed", t.TempDir()
 		found := make(chan struct{})
-		o := children.Options{Specs: []spec.Spec{child}, Roots: func(context.Context, spec.Key) func(context.Context) {
+		options := children.Options{Specs: []spec.Spec{child}, Roots: func(context.Context, spec.Key) func(context.Context) {
 			return func(context.Context) { <-found }
 		}}
-		bubble(t, o, func(t *testing.T, s *children.Supervisor, _ *counter) {
+		bubble(t, options, func(t *testing.T, s *children.Supervisor, _ *counter) {
 			found = make(chan struct{})
 			s.Ensure(one, nil)
 			lease(t, s, one).Release()

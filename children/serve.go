@@ -100,7 +100,7 @@ func (c *child) backOff(err *run.UnavailableError, s *serving) {
 	}
 	c.history.last = "failed before: " + err.Reason
 	c.log.Warn().Str("reason", err.Reason).Int("failures", c.history.failures.Failures).Dur("delay", delay).Msg("child failed")
-	c.publishView(func(v *view) {
+	c.publishView(func(v *publishedView) {
 		v.status.State, v.status.Err, v.status.PID = BackingOff, why, 0
 		v.status.Stderr, v.status.NextStart, v.status.ByItself = err.Stderr, c.history.next, c.startsByItself()
 		v.status.LastFailure, v.status.FailedAt, v.status.AsksLogin = err.Reason, time.Now(), link.AsksForLogin(err)
@@ -118,7 +118,7 @@ func (c *child) endRun(r *run.Run, why string) {
 	c.setState(Draining, why)
 	c.drainCalls(r)
 	r.Stop(errors.New(why))
-	c.publishView(func(v *view) { v.status.Stderr = r.Facts().Stderr })
+	c.publishView(func(v *publishedView) { v.status.Stderr = r.Facts().Stderr })
 }
 
 // drainCalls waits until the calls under way have ended. If the instance is to start
@@ -176,9 +176,9 @@ func (s *serving) serveUntilEnd(ctx context.Context) string {
 		case u := <-r.Offers():
 			c.takeOffer(u.Offer)
 			now := r.Renewed()
-			c.publishView(func(v *view) { v.status.Renewed += now - s.sessions })
+			c.publishView(func(v *publishedView) { v.status.Renewed += now - s.sessions })
 			s.sessions = now
-			u.Taken()
+			u.MarkTaken()
 			c.keepOffer()
 		case <-r.Roots.Written():
 			why = s.followStep(r.Roots.OnAsked(c.wantedState().Wanted))
@@ -216,7 +216,7 @@ func (s *serving) publishReady() {
 }
 
 func (s *serving) publishRoots(gen uint64, applied bool, why string) {
-	s.c.publishView(func(v *view) {
+	s.c.publishView(func(v *publishedView) {
 		v.status.State, v.status.Err, v.status.NextStart = Ready, why, time.Time{}
 		v.status.PID = s.r.Facts().PID
 		v.status.AskedRoots, v.status.RootsApplied = s.r.Roots.WasAsked(), applied
@@ -262,9 +262,9 @@ func (c *child) rootsChange(r *run.Run, w want, m launch.Machine) servedroots.Ch
 func (s *serving) followStep(step servedroots.Step) (why string) {
 	switch step.News {
 	case servedroots.Asked:
-		s.c.publishView(func(v *view) { v.status.AskedRoots = true })
+		s.c.publishView(func(v *publishedView) { v.status.AskedRoots = true })
 	case servedroots.Announced:
-		s.c.publishView(func(v *view) { v.status.RootsApplied = false })
+		s.c.publishView(func(v *publishedView) { v.status.RootsApplied = false })
 	case servedroots.Applied:
 		s.publishRoots(step.Gen, true, "")
 	case servedroots.Ignored:

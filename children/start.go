@@ -105,7 +105,7 @@ func (c *child) launchRun(l launch.Launch, w want) (*run.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.publishView(func(v *view) {
+	c.publishView(func(v *publishedView) {
 		f := r.Facts()
 		v.status.PID, v.status.Bounds = f.PID, f.Bounds
 		v.status.Command, v.status.Args, v.status.Cwd, v.status.EnvNames = l.Command, l.Args, l.Dir, names

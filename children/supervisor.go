@@ -51,23 +51,23 @@ type Supervisor struct {
 }
 
 // NewSupervisor returns a Supervisor. It starts nothing.
-func NewSupervisor(o Options) *Supervisor {
+func NewSupervisor(options Options) *Supervisor {
 	s := &Supervisor{
-		log: o.Log, fresh: make(chan struct{}, 1), children: map[spec.Key]*child{}, retired: map[*child]struct{}{}, bySession: map[string][]*child{}, held: map[spec.Key]int{},
-		common: common{Options: o, machine: launch.NewMachine(o.Environ, o.Home, o.Dir), jitter: rand.Float64, pace: health.UsualPace},
+		log: options.Log, fresh: make(chan struct{}, 1), children: map[spec.Key]*child{}, retired: map[*child]struct{}{}, bySession: map[string][]*child{}, held: map[spec.Key]int{},
+		common: common{Options: options, machine: launch.NewMachine(options.Environ, options.Home, options.Dir), jitter: rand.Float64, pace: health.UsualPace},
 	}
 	s.common.Specs = nil // Apply replaces them
 	if s.common.Launcher == nil {
 		s.common.Launcher = ByURL{}
 	}
-	s.common.memory, s.common.forms = offers.NewMemory(o.Cache, o.Log), offers.NewDefinitions(o.Cache, o.Log)
-	s.common.startSlots = limits.NewStartSlots(o.MaxStarting)
-	s.common.places, s.common.dropUnheld, s.common.giveUp = limits.NewPlaces(o.MaxChildren, o.MaxEach), s.dropUnheld, s.giveUp
+	s.common.memory, s.common.forms = offers.NewMemory(options.Cache, options.Log), offers.NewDefinitions(options.Cache, options.Log)
+	s.common.startSlots = limits.NewStartSlots(options.MaxStarting)
+	s.common.places, s.common.dropUnheld, s.common.giveUp = limits.NewPlaces(options.MaxChildren, options.MaxEach), s.dropUnheld, s.giveUp
 	s.common.resume = func(c *child) { go s.liveChild(c) }
 	s.common.packages = packages.NewStore(packagesFolder(s.common.machine))
 	s.life, s.end = context.WithCancelCause(context.Background())
 	s.common.background = func(f func(ctx context.Context)) { s.lives.Go(func() { f(s.life) }) }
-	s.specs = byEntry(o.Specs)
+	s.specs = byEntry(options.Specs)
 	return s
 }
 
@@ -340,7 +340,7 @@ func (s *Supervisor) Refresh(k spec.Key, after time.Duration) {
 }
 
 // readyView returns the view of an instance that may be called; nil if it may not.
-func (s *Supervisor) readyView(k spec.Key) *view {
+func (s *Supervisor) readyView(k spec.Key) *publishedView {
 	c := s.childOf(k)
 	if c == nil {
 		return nil
@@ -373,7 +373,7 @@ func (s *Supervisor) ServedBy(k spec.Key) spec.Key {
 // currentView returns what there is of an instance by this Spec, started or not; else nil. If
 // there is one, what is known of its program was read when it was made: nothing is read
 // again.
-func (s *Supervisor) currentView(k spec.Key, spec spec.Spec) *view {
+func (s *Supervisor) currentView(k spec.Key, spec spec.Spec) *publishedView {
 	c := s.childOf(k)
 	if c == nil {
 		return nil

@@ -66,12 +66,12 @@ func (w *watcher) tell(f func()) {
 }
 
 // watches returns Options by which the watcher is told.
-func (w *watcher) watches(o children.Options) children.Options {
-	o.Changed, o.Notification = w.childChanged, w.notification
-	o.Request = func(_ context.Context, _ spec.Key, m *jsonrpc.Message) jsonrpc.Answer {
+func (w *watcher) watches(options children.Options) children.Options {
+	options.Changed, options.Notification = w.childChanged, w.notification
+	options.Request = func(_ context.Context, _ spec.Key, m *jsonrpc.Message) jsonrpc.Answer {
 		return jsonrpc.ErrorAnswer(-32601, "not here: "+m.Method)
 	}
-	return o
+	return options
 }
 
 func (w *watcher) childChanged(st children.Status, o *offers.Offer) {
@@ -111,14 +111,14 @@ func (w *watcher) until(t *testing.T, what string, ok func() bool) {
 }
 
 // start runs a Supervisor for the length of a test.
-func start(t *testing.T, w *watcher, o children.Options) *children.Supervisor {
+func start(t *testing.T, w *watcher, options children.Options) *children.Supervisor {
 	t.Helper()
-	o = w.watches(o)
-	o.Log = zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel)
+	options = w.watches(options)
+	options.Log = zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel)
 	if os.Getenv("CHILDREN_VERBOSE") == "" {
-		o.Log = zerolog.Nop()
+		options.Log = zerolog.Nop()
 	}
-	s := children.NewSupervisor(o)
+	s := children.NewSupervisor(options)
 	runSupervisor(t, s)
 	return s
 }

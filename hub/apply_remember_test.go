@@ -127,10 +127,10 @@ func TestARequestIsJudgedAndRunByOneConfiguration(t *testing.T) {
 		apply(t, h, testConfig(t, next))
 		c.raw("prompts/get", `{"name":"kid__greet"}`) // the new one is there
 		m := split(t, `{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"kid__greet"}}`)
-		a, err := s.sender.SendPrompt(t.Context(), m, m.Param("name"), prompt)
-		if !errors.Is(err, configuration.ErrSuperseded) || a.Error == nil {
-			t.Errorf("replaced %t: %v, %s", replaced, err, a.Result)
+		answer, err := s.sender.SendPrompt(t.Context(), m, m.Param("name"), prompt)
+		if !errors.Is(err, configuration.ErrSuperseded) || answer.Error == nil {
+			t.Errorf("replaced %t: %v, %s", replaced, err, answer.Result)
 		}
-		a.Free()
+		answer.Free()
 	}
 }

@@ -200,11 +200,11 @@ func TestACallIsNeverJudgedByOneAndRunByAnother(t *testing.T) {
 		// What a call does that looked its tool up a moment before Apply.
 		s := sessionOfTest(h)
 		m := split(t, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":`+toolCall("kid__echo", fmt.Sprintf(`{"path":%q}`, outside))+`}`)
-		a, err := s.sender.CallTool(t.Context(), m, m.Param("name"), tool)
+		answer, err := s.sender.CallTool(t.Context(), m, m.Param("name"), tool)
 		if !errors.Is(err, configuration.ErrSuperseded) { // also where its child has stayed: what judges it has not
-			t.Errorf("replaced %t: judged by what was in force before, answer %s", replaced, a.Result)
+			t.Errorf("replaced %t: judged by what was in force before, answer %s", replaced, answer.Result)
 		}
-		a.Free()
+		answer.Free()
 		if replaced {
 			before := offering.New(list.Conf, &h.current, func(string) bool { return false })
 			before.Take(&children.Status{Key: spec.Key{Child: "kid"}, State: children.Ready}, offered)

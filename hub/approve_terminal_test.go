@@ -41,7 +41,7 @@ func (a *askedHub) code(id string) string {
 
 // answer answers a question from the terminal.
 func (a *askedHub) answer(q approval.Pending, code, decision string) error {
-	return a.h.Terminal().Answer(approval.Reply{ID: q.ID, Digest: q.Digest, From: approval.AskedTerminal, Code: code, Decision: decision})
+	return a.h.Terminal().Answer(approval.PendingAnswer{ID: q.ID, Digest: q.Digest, From: approval.AskedTerminal, Code: code, Decision: decision})
 }
 
 func TestAPersonAtATerminalAnswers(t *testing.T) {
@@ -108,7 +108,7 @@ func TestSeveralAreAskedAtOnce(t *testing.T) {
 				if len(q.Paths) != 1 || !q.Paths[0].Asks || q.Paths[0].Role != "read" || !strings.Contains(q.Paths[0].Path, a.at("data", "one", "1.txt")) || q.Server != "kid" || q.What != "echo" {
 					a.Errorf("what waits: %+v", q)
 				}
-				r := approval.Reply{ID: q.ID, Digest: q.Digest, From: by, Decision: "directory"}
+				r := approval.PendingAnswer{ID: q.ID, Digest: q.Digest, From: by, Decision: "directory"}
 				switch by {
 				case approval.AskedClient:
 					letGo(yes)
@@ -212,7 +212,7 @@ func TestWhoIsNotNamedAllowsNothing(t *testing.T) {
 		if err := a.answer(q, "", "directory"); !errors.Is(err, approval.ErrNotAsked) {
 			a.Errorf("from a terminal: %v", err)
 		}
-		if err := a.h.Terminal().Answer(approval.Reply{ID: q.ID, Digest: q.Digest, From: approval.AskedConsole, Decision: "directory"}); err != nil {
+		if err := a.h.Terminal().Answer(approval.PendingAnswer{ID: q.ID, Digest: q.Digest, From: approval.AskedConsole, Decision: "directory"}); err != nil {
 			a.Errorf("the control: %v", err)
 		}
 		if got := <-answer; got != "ok" {

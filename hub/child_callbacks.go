@@ -36,9 +36,9 @@ func (h *Hub) handleChildNotification(ctx context.Context, k spec.Key, m *jsonrp
 	case methods.Message:
 		h.passLog(ctx, k, m)
 	case methods.TaskStatus:
-		h.taskTold(k, m)
+		h.passTaskStatus(k, m)
 	case methods.TaskNews:
-		h.taskNews(k, m)
+		h.passModernTaskStatus(k, m)
 	case methods.Cancelled, methods.Initialized, methods.RootsChanged:
 		// Ids are the ids of one connection; the others are a client's to say.
 	default:
@@ -50,18 +50,18 @@ func (h *Hub) handleChildNotification(ctx context.Context, k spec.Key, m *jsonrp
 	}
 }
 
-// listsChanged informs clients that a child has announced a change of lists, if they have asked
+// noteListsChanged informs clients that a child has announced a change of lists, if they have asked
 // it for something: they know before they get the answer, which waits for no list. All others
 // are told when the lists have been read, if they have changed.
-func (h *Hub) listsChanged(k spec.Key, which offers.Lists) {
+func (h *Hub) noteListsChanged(k spec.Key, which offers.Lists) {
 	for _, s := range h.sessions.SessionsOf(k) {
 		_, to, asks := s.sender.InFlight.Find(k, nil)
 		switch {
 		case !asks || s.currentConfiguration().IsDenied(k.Child):
-		case s.handshaken.Load() && s.mainPeer.Connected():
-			s.notifier.Outdated(which, s.mainPeer)
+		case s.handshaken.Load() && s.mainMessenger.Connected():
+			s.notifier.NoteOutdated(which, s.mainMessenger)
 		default:
-			s.notifier.Outdated(which, to)
+			s.notifier.NoteOutdated(which, to)
 		}
 	}
 }
@@ -184,35 +184,35 @@ func (s *Session) passNotification(ctx context.Context, k spec.Key, m *jsonrpc.M
 // other words of its own belong to none. A client that follows no stream of its
 // own is told on one of its requests.
 func (s *Session) wayOf(ctx context.Context, k spec.Key, m *jsonrpc.Message) client.Client {
-	came := inflight.FromContext[call.Requester](ctx)
-	on, behalf, _ := s.sender.InFlight.Find(k, came)
+	during := inflight.FromContext[call.Requester](ctx)
+	on, behalf, _ := s.sender.InFlight.Find(k, during)
 	to := behalf.Client
 	switch {
 	case !s.handshaken.Load():
 		return to
-	case on != nil && (on == came || !run.CallKnown(ctx) && m.Method == methods.Message):
+	case on != nil && (on == during || !run.CallKnown(ctx) && m.Method == methods.Message):
 		return to
 	}
-	if to != nil && !s.mainPeer.Connected() {
+	if to != nil && !s.mainMessenger.Connected() {
 		return to
 	}
 	return s.mainClient
 }
 
-// taskNews informs the streams that asked for it what has become of a task of
+// passModernTaskStatus informs the streams that asked for it what has become of a task of
 // a child without a handshake, as it stands. It runs on the child's read
 // loop.
-func (h *Hub) taskNews(k spec.Key, m *jsonrpc.Message) {
+func (h *Hub) passModernTaskStatus(k spec.Key, m *jsonrpc.Message) {
 	for _, s := range h.sessions.SessionsOf(k) {
 		if !s.tasks.IsDenied(taskSession{s}, m) {
-			s.notifier.Task(k, m)
+			s.notifier.PassTaskStatus(k, m)
 		}
 		s.tasks.HandleStatus(k, m)
 	}
 }
 
-// taskTold passes on what a child tells about a task to the session that it is for.
-func (h *Hub) taskTold(k spec.Key, m *jsonrpc.Message) {
+// passTaskStatus passes on what a child tells about a task to the session that it is for.
+func (h *Hub) passTaskStatus(k spec.Key, m *jsonrpc.Message) {
 	own, _ := h.sessions.Owner(k)
 	for _, s := range h.sessions.SessionsOf(k) {
 		mine, known := s.tasks.HandleStatus(k, m)
@@ -221,14 +221,14 @@ func (h *Hub) taskTold(k spec.Key, m *jsonrpc.Message) {
 			continue
 		}
 		if mine || !known && s == own && s.handshaken.Load() {
-			s.mainPeer.TryNotify(m.Method, m.Params)
+			s.mainMessenger.TryNotify(m.Method, m.Params)
 		}
 	}
 }
 
-// toldRedefined logs, records and keeps what a child has redefined. It is called by the
+// noteRedefined logs, records and keeps what a child has redefined. It is called by the
 // goroutines of the children and waits for nothing.
-func (h *Hub) toldRedefined(k spec.Key, tools []offers.Redefinition) {
+func (h *Hub) noteRedefined(k spec.Key, tools []offers.Redefinition) {
 	conf, owner := h.nowOf(k).Common(), "" // whatever toolsets show
 	if s, ok := h.sessions.Owner(k); ok {
 		owner = s.id
@@ -247,9 +247,9 @@ func (h *Hub) toldRedefined(k spec.Key, tools []offers.Redefinition) {
 	}
 }
 
-// toldRefused records what the kernel has refused a child, as its stderr tells. It is
+// noteKernelRefusal records what the kernel has refused a child, as its stderr tells. It is
 // called by many goroutines and waits for nothing.
-func (h *Hub) toldRefused(k spec.Key, f sandbox.Refusal, dirs []string) {
+func (h *Hub) noteKernelRefusal(k spec.Key, f sandbox.Refusal, dirs []string) {
 	session, whose := "", "" // of a child that several principals may share no one's
 	if s, ok := h.sessions.Owner(k); ok {
 		session, whose = s.id, s.principal.String()

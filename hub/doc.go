@@ -6,7 +6,7 @@
 // A front (stdio.go, http.go and package httpfront) reads a frame. Package methods reports what
 // each method is, and methods.go what serves it, in which era. A request that a child has to answer
 // is looked up and taken through the steps of a call (package call). Lists and what the hub says
-// about itself come from the session's catalogue (lists.go, modern.go, report.go and package
+// about itself come from the session's catalogue (lists.go, modern_session.go, report.go and package
 // status). The hub's own tools are answered by mcp-go's server (tools.go).
 //
 // # Two eras

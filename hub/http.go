@@ -110,72 +110,74 @@ type httpOpener struct {
 
 var _ httpfront.Hub = httpOpener{}
 
-func (f httpOpener) Limits() httpfront.Limits {
-	l := &f.hub.currentConfiguration().Limits
+func (opener httpOpener) Limits() httpfront.Limits {
+	l := &opener.hub.currentConfiguration().Limits
 	return httpfront.Limits{Frame: l.Frame, ID: l.ID, Calls: l.Calls}
 }
 
-func (f httpOpener) Ready(ctx context.Context) error {
-	return f.hub.currentConfiguration().Audit.Ready(ctx)
+func (opener httpOpener) Ready(ctx context.Context) error {
+	return opener.hub.currentConfiguration().Audit.Ready(ctx)
 }
 
-func (f httpOpener) IsModern(m *jsonrpc.Message) bool { return modern.IsModern(m) }
+func (opener httpOpener) IsModern(m *jsonrpc.Message) bool { return modern.IsModern(m) }
 
-func (f httpOpener) NewID(who admission.Caller) string { return f.node.newSessionID(who.Owner()) }
-
-func (f httpOpener) Elsewhere(who admission.Caller, id string) string {
-	return f.node.otherHub(who.Owner(), id)
+func (opener httpOpener) NewID(caller admission.Caller) string {
+	return opener.node.newSessionID(caller.Owner())
 }
 
-func (f httpOpener) Seal() *seal.Sealer { return f.node.seal }
+func (opener httpOpener) Elsewhere(caller admission.Caller, id string) string {
+	return opener.node.otherHub(caller.Owner(), id)
+}
 
-func (f httpOpener) CheckToolsets(who admission.Caller) error {
-	if who.Toolsets.IsZero() {
+func (opener httpOpener) Seal() *seal.Sealer { return opener.node.seal }
+
+func (opener httpOpener) CheckToolsets(caller admission.Caller) error {
+	if caller.Toolsets.IsZero() {
 		return nil
 	}
-	table := f.hub.currentConfiguration().Toolsets
-	view := table.ViewOf(&who.Toolsets)
+	table := opener.hub.currentConfiguration().Toolsets
+	view := table.ViewOf(&caller.Toolsets)
 	switch {
 	case !view.IsEmpty():
 		return nil
-	case who.Toolsets.URL != "":
-		return errors.New(texts.NoToolset(who.Toolsets.URL))
+	case caller.Toolsets.URL != "":
+		return errors.New(texts.NoToolset(caller.Toolsets.URL))
 	}
-	return errors.New(texts.NoToolsetLeft(who.Toolsets.Client))
+	return errors.New(texts.NoToolsetLeft(caller.Toolsets.Client))
 }
 
-func (f httpOpener) WithClient(who admission.Caller, m *jsonrpc.Message) admission.Caller {
-	table := f.hub.currentConfiguration().Toolsets
-	if !table.HasClients() || who.Toolsets.URL != "" || who.Toolsets.Flag != nil {
-		return who
+func (opener httpOpener) WithClient(caller admission.Caller, m *jsonrpc.Message) admission.Caller {
+	table := opener.hub.currentConfiguration().Toolsets
+	if !table.HasClients() || caller.Toolsets.URL != "" || caller.Toolsets.Flag != nil {
+		return caller
 	}
 	info := m.Param("clientInfo")
 	if modern.IsModern(m) {
 		info = jsonrpc.Get(m.Param("_meta"), modern.MetaClient)
 	}
 	if name, ok := jsonrpc.GetString(info, "name"); ok && table.NamesClient(name) {
-		who.Toolsets.Client = name
+		caller.Toolsets.Client = name
 	}
-	return who
+	return caller
 }
 
-func (f httpOpener) Open(who admission.Caller, c *httpfront.FrontSession) httpfront.Session {
-	return httpSession{f.makeSession(who, c, sessionOptions{yields: c.Yield, ends: c.End}), c}
+func (opener httpOpener) Open(caller admission.Caller, c *httpfront.FrontSession) httpfront.HubSession {
+	return httpSession{opener.makeSession(caller, c, sessionOptions{yields: c.Yield, ends: c.End}), c}
 }
 
-func (f httpOpener) OpenModern(who admission.Caller, c *httpfront.FrontSession, listeners int) httpfront.ModernSession {
-	s := f.makeSession(who, handshake.Nobody, sessionOptions{stateless: true, bearer: "token " + who.Principal.Key(), streams: listeners, yields: c.Yield, ends: c.End})
+func (opener httpOpener) OpenModern(caller admission.Caller, c *httpfront.FrontSession, listeners int) httpfront.ModernSession {
+	s := opener.makeSession(caller, handshake.Nobody, sessionOptions{stateless: true, bearer: "token " + caller.Principal.Key(), streams: listeners, yields: c.Yield, ends: c.End})
 	s.approvals.SetPerCall() // the session belongs to no client in particular
 	s.recordOrigin(c)
 	return modernSession{s}
 }
 
 // makeSession makes a Session of a caller, whose roots are under the caller's ceiling.
-func (f httpOpener) makeSession(who admission.Caller, main handshake.MainPeer, o sessionOptions) *Session {
-	o.principal, o.caller, o.toolsets, o.http, o.seal, o.node = who.Principal, who.Owner(), who.Toolsets, true, f.node.seal, f.node.name
-	s := f.hub.newSession(o)
-	s.setMainPeer(main)
-	s.initRoots(who.Ceiling)
+func (opener httpOpener) makeSession(caller admission.Caller, main handshake.MainMessenger, options sessionOptions) *Session {
+	options.principal, options.caller, options.toolsets, options.http, options.seal, options.node = caller.Principal, caller.Owner(), caller.Toolsets, true, opener.node.seal, opener.node.name
+	s := opener.hub.newSession(options)
+	s.setMainMessenger(main)
+	s.initRoots(caller.Ceiling)
 	return s
 }
 
@@ -188,11 +190,11 @@ type httpSession struct {
 func (s httpSession) Run(ctx context.Context) { _ = s.serveFront(ctx, nil) }
 
 func (s httpSession) Initialize(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	a := s.guardAnswer(m, func() jsonrpc.Answer { return s.ServeRequest(ctx, m) })
-	if a.Result != nil {
+	answer := s.guardAnswer(m, func() jsonrpc.Answer { return s.ServeRequest(ctx, m) })
+	if answer.Result != nil {
 		s.recordOrigin(s.peer)
 	}
-	return a
+	return answer
 }
 
 func (s httpSession) Protocol() string { return s.clientClaims().Protocol }
@@ -213,8 +215,8 @@ func (s *Session) serveAndWait(r client.Reply, end *jsonrpc.Cancellation, m *jso
 	}{handshake.Client{Reply: r, Host: handshakeHost{s}}, call.SyncReply{Cancellation: end}}
 	s.noteReady()
 	if !modern.DeclaresCapabilities(m) {
-		if a, ok := s.sender.TryCallToolAndWait(&c.Client, &c.SyncReply, m); ok {
-			return a
+		if answer, ok := s.sender.TryCallToolAndWait(&c.Client, &c.SyncReply, m); ok {
+			return answer
 		}
 	}
 	return s.ServeRequest(withClient(end.Context(), &c.Client), m)

@@ -103,11 +103,11 @@ func New(cfg Config) (*Hub, error) {
 	changed := h.sessions.UpdateInstance
 	if cfg.Telemetry != nil {
 		h.watchWith(cfg.Telemetry)
-		changed = h.toldWatched
+		changed = h.noteChildStatus
 	}
 	limits := &conf.Limits
 	h.sup = children.NewSupervisor(children.Options{
-		Specs: conf.Specs(), Changed: changed, ListsChanged: h.listsChanged, Notification: h.handleChildNotification, Request: h.handleChildRequest, ClientProfile: h.clientOf, Principal: h.principalOf, Yield: h.yieldInstance, Level: h.levelOf, Roots: h.rootsQuery, NoRoots: h.noRoots, Log: cfg.Log, Version: cfg.Version, OnStderr: cfg.OnStderrLine, Record: cfg.Record, Redefined: h.toldRedefined, Refused: h.toldRefused, Launcher: cfg.Launcher,
+		Specs: conf.Specs(), Changed: changed, ListsChanged: h.noteListsChanged, Notification: h.handleChildNotification, Request: h.handleChildRequest, ClientProfile: h.clientOf, Principal: h.principalOf, Yield: h.yieldInstance, Level: h.levelOf, Roots: h.rootsQuery, NoRoots: h.noRoots, Log: cfg.Log, Version: cfg.Version, OnStderr: cfg.OnStderrLine, Record: cfg.Record, Redefined: h.noteRedefined, Refused: h.noteKernelRefusal, Launcher: cfg.Launcher,
 		MaxStarting: limits.Starting, MaxChildren: limits.Children, MaxEach: principalChildren(limits, limits.Children), Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir, Cache: cfg.Cache, Secret: cfg.Secret, Login: cfg.Login, Writes: cfg.RecordWritable, Written: cfg.Written,
 	})
 	h.sessions.Supervisor, h.sessions.RecordWritable = h.sup, cfg.RecordWritable
@@ -206,11 +206,11 @@ func diffConfigurations(conf, old *configuration.Configuration) ReloadReport {
 	return a
 }
 
-// ConfigState returns what SetConfigState was given last; nil if no one
-// tells. It must not be changed.
+// ConfigState returns what SetConfigState was given last, or nil if it was not called. The
+// caller must not change it.
 func (h *Hub) ConfigState() *status.Config { return h.configState.Load() }
 
-// SetConfigState is for the caller that loads the configuration.
+// SetConfigState sets what ConfigState returns. It is for the caller that loads the configuration.
 func (h *Hub) SetConfigState(c status.Config) {
 	h.configState.Store(&c)
 	h.telemetry.SetReload(telemetry.Reload{Successful: c.LastError == "", At: c.LoadedAt})

@@ -260,9 +260,9 @@ type overheard struct {
 
 func (o overheard) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	method := m.Method
-	a := o.Handler.ServeRequest(ctx, m)
-	o.w.sees("the answer to "+method, slices.Concat(a.Result, a.Error))
-	return a
+	answer := o.Handler.ServeRequest(ctx, m)
+	o.w.sees("the answer to "+method, slices.Concat(answer.Result, answer.Error))
+	return answer
 }
 
 // trip is one thing that happens.

@@ -142,13 +142,13 @@ func (k *keeper) keepSeen(list offers.Kind, digest string) {
 
 // connectionOptions has the connection of a session kept. resume, called before the connection runs, brings the session to the state in which the
 // client knows it to be; what it returns waits for the rest.
-func (k *keeper) connectionOptions(s *Session, o *jsonrpc.Options) (resume func(context.Context) (wait func(), err error)) {
+func (k *keeper) connectionOptions(s *Session, options *jsonrpc.Options) (resume func(context.Context) (wait func(), err error)) {
 	if k == nil {
 		return func(context.Context) (func(), error) { return func() {}, nil }
 	}
 	var welcome jsonrpc.Answer
-	o.Kept = k.memory
-	o.Taking = func(m *jsonrpc.Message) {
+	options.Kept = k.memory
+	options.Taking = func(m *jsonrpc.Message) {
 		if m.Method != methods.Initialize && m.Method != methods.Initialized {
 			return
 		}
@@ -160,7 +160,7 @@ func (k *keeper) connectionOptions(s *Session, o *jsonrpc.Options) (resume func(
 			k.changeRecord(func(r *keptRecord) { r.Initialize, r.Line = frame, k.memory.Line()+1 })
 		}
 	}
-	o.Resume = func(e *kept.Entry) jsonrpc.Answer {
+	options.Resume = func(e *kept.Entry) jsonrpc.Answer {
 		if e.Line() == k.record.Line && (welcome.Result != nil || welcome.Error != nil) {
 			return welcome
 		}
@@ -189,8 +189,8 @@ func (k *keeper) connectionOptions(s *Session, o *jsonrpc.Options) (resume func(
 		if len(subscriptions) > 0 {
 			rest.Go(func() {
 				for _, uri := range subscriptions {
-					if a := s.notifier.Subscribe(ctx, subscribe.AboutURI(methods.Subscribe, uri), uri); a.Error != nil {
-						s.log.Warn().Str("uri", uri).Bytes("error", a.Error).Msg("a subscription ended with the hub that it was made at")
+					if answer := s.notifier.Subscribe(ctx, subscribe.AboutURI(methods.Subscribe, uri), uri); answer.Error != nil {
+						s.log.Warn().Str("uri", uri).Bytes("error", answer.Error).Msg("a subscription ended with the hub that it was made at")
 					}
 				}
 			})

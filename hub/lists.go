@@ -34,7 +34,7 @@ func (s *Session) answerList(ctx context.Context, m *jsonrpc.Message) jsonrpc.An
 	}
 	s.awaitChanged(ctx, k)
 	var p *catalog.Pages
-	s.notifier.Seen(int(k), func() string {
+	s.notifier.NoteSeen(int(k), func() string {
 		p = s.Catalog().Pages(k)
 		return p.Digest
 	})
@@ -78,7 +78,7 @@ func (s *Session) listModern(ctx context.Context, m *jsonrpc.Message) jsonrpc.An
 	s.awaitChanged(ctx, k)
 	keep := s.listCaching(k) // before the list is taken: what comes in between makes it shorter, not wrong
 	list := s.Catalog()
-	s.notifier.SeenModern(int(k), func() string { return list.Pages(k).Digest })
+	s.notifier.NoteSeenModern(int(k), func() string { return list.Pages(k).Digest })
 	s.refreshLists()
 	return s.modernServer.Result(list.PagesModern(k).At(m.Param("cursor")), &keep, false)
 }

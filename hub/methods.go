@@ -14,8 +14,8 @@ import (
 
 // This file has which function serves each method of a client, and what the hub declares that it serves, in both eras.
 
-// A handler is how the requests of one method are served.
-type handler struct {
+// A methodHandler is how the requests of one method are served.
+type methodHandler struct {
 	methods.Method
 	handshake serveFunc // nil: that era does not have it
 	modern    serveFunc // nil: that era does not have it
@@ -24,52 +24,52 @@ type handler struct {
 type serveFunc func(*Session, context.Context, *jsonrpc.Message) jsonrpc.Answer
 
 // handlerOf returns how a method is served.
-func (s *Session) handlerOf(name string) handler {
-	h := handler{Method: methods.Of(name)}
+func (s *Session) handlerOf(name string) methodHandler {
+	handler := methodHandler{Method: methods.Of(name)}
 	switch name {
 	case methods.Initialize:
-		h.handshake = (*Session).answerInitialize
+		handler.handshake = (*Session).answerInitialize
 	case methods.Ping:
-		h.handshake = (*Session).answerPing
+		handler.handshake = (*Session).answerPing
 	case methods.SetLogLevel:
-		h.handshake = (*Session).setLevel
+		handler.handshake = (*Session).setLevel
 	case methods.Discover:
-		h.modern = (*Session).answerDiscover // a client may go on with the handshake
+		handler.modern = (*Session).answerDiscover // a client may go on with the handshake
 	case methods.ListTools, methods.ListPrompts, methods.ListResources, methods.ListTemplates:
-		h.handshake, h.modern = (*Session).answerList, (*Session).listModern
+		handler.handshake, handler.modern = (*Session).answerList, (*Session).listModern
 	case methods.ListSkills:
-		h.Kind, h.handshake, h.modern = methods.List, (*Session).answerList, (*Session).listModern
+		handler.Kind, handler.handshake, handler.modern = methods.List, (*Session).answerList, (*Session).listModern
 	case methods.Listen:
-		h.modern = (*Session).answerListen
+		handler.modern = (*Session).answerListen
 	case methods.CallTool:
-		h.handshake, h.modern = callTool, callTool
+		handler.handshake, handler.modern = callTool, callTool
 	case methods.GetPrompt:
-		h.handshake, h.modern = getPrompt, getPrompt
+		handler.handshake, handler.modern = getPrompt, getPrompt
 	case methods.ReadResource:
-		h.handshake, h.modern = readResource, readResource
+		handler.handshake, handler.modern = readResource, readResource
 	case methods.Complete:
-		h.handshake, h.modern = complete, complete
+		handler.handshake, handler.modern = complete, complete
 	case methods.Subscribe, methods.Unsubscribe:
-		h.handshake = (*Session).answerSubscribe
+		handler.handshake = (*Session).answerSubscribe
 	case methods.GetTask, methods.CancelTask:
-		h.handshake, h.modern = (*Session).serveTask, (*Session).serveModernTask
+		handler.handshake, handler.modern = (*Session).serveTask, (*Session).serveModernTask
 	case methods.UpdateTask:
-		h.modern = (*Session).serveModernTask
+		handler.modern = (*Session).serveModernTask
 	case methods.TaskResult:
-		h.handshake = (*Session).serveTask
+		handler.handshake = (*Session).serveTask
 	case methods.ListTasks:
-		h.handshake = (*Session).listTasks
+		handler.handshake = (*Session).listTasks
 	case MethodExplain:
 		if s.currentConfiguration().Inspect {
-			return handler{methods.Method{Name: name, Kind: methods.Inspection}, (*Session).answerExplain, (*Session).answerExplain}
+			return methodHandler{methods.Method{Name: name, Kind: methods.Inspection}, (*Session).answerExplain, (*Session).answerExplain}
 		}
-		h.handshake, h.modern = extension, extension
+		handler.handshake, handler.modern = extension, extension
 	default:
-		if h.Kind == methods.Extension {
-			h.handshake, h.modern = extension, extension
+		if handler.Kind == methods.Extension {
+			handler.handshake, handler.modern = extension, extension
 		}
 	}
-	return h
+	return handler
 }
 
 // handshakeCapabilities are what the hub declares in its answer to initialize.
@@ -80,8 +80,8 @@ const handshakeCapabilities = `{"logging":{},"prompts":{"listChanged":true},"res
 const modernCapabilities = `"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"completions":{},"logging":{}`
 
 // needsNoChild reports whether a request needs no child, so that none has to be started for it.
-func (h *handler) needsNoChild() bool {
-	switch h.Kind {
+func (handler *methodHandler) needsNoChild() bool {
+	switch handler.Kind {
 	case methods.Hub, methods.Task, methods.Question, methods.Notification:
 		return true
 	}
@@ -90,21 +90,21 @@ func (h *handler) needsNoChild() bool {
 
 // serveAndRecord serves a request by one of the handler's functions. It records and times a request that is judged, also if that is
 // refused before it is judged. It only times any other request. call.Sender.ServeExtension does both for an extension.
-func (h *handler) serveAndRecord(s *Session, ctx context.Context, m *jsonrpc.Message, timing telemetry.RequestTiming, serve serveFunc) jsonrpc.Answer {
+func (handler *methodHandler) serveAndRecord(s *Session, ctx context.Context, m *jsonrpc.Message, timing telemetry.RequestTiming, serve serveFunc) jsonrpc.Answer {
 	switch {
-	case h.Kind == methods.Call:
-		r := client.RequestOf(ctx)
-		r.Record = s.records.StartRequest(m, timing)
-		ctx = client.NewContext(ctx, r)
-		a := serve(s, ctx, m)
-		s.records.FinishRequest(ctx, r.Record, a)
-		return a
-	case s.metrics.IsTracing() && h.Kind != methods.Extension: // see call.Sender.ServeExtension
+	case handler.Kind == methods.Call:
+		request := client.RequestOf(ctx)
+		request.Record = s.records.StartRequest(m, timing)
+		ctx = client.NewContext(ctx, request)
+		answer := serve(s, ctx, m)
+		s.records.FinishRequest(ctx, request.Record, answer)
+		return answer
+	case s.metrics.IsTracing() && handler.Kind != methods.Extension: // see call.Sender.ServeExtension
 		return s.serveWithSpan(ctx, m, timing, serve)
-	case s.metrics != nil && h.Kind != methods.Extension:
-		a := serve(s, ctx, m)
-		timing.EndRequest(m.Method, record.ResultWord(a.Result, a.Error), a.Error)
-		return a
+	case s.metrics != nil && handler.Kind != methods.Extension:
+		answer := serve(s, ctx, m)
+		timing.EndRequest(m.Method, record.ResultWord(answer.Result, answer.Error), answer.Error)
+		return answer
 	}
 	return serve(s, ctx, m)
 }
@@ -112,11 +112,11 @@ func (h *handler) serveAndRecord(s *Session, ctx context.Context, m *jsonrpc.Mes
 // serveWithSpan has a request served that is not recorded, and makes a span of it.
 func (s *Session) serveWithSpan(ctx context.Context, m *jsonrpc.Message, timing telemetry.RequestTiming, serve serveFunc) jsonrpc.Answer {
 	timing.BeginServerSpan(tracing.ParseMeta(m.Param("_meta")).Context, m.Method, m.ID)
-	r := client.RequestOf(ctx)
-	r.Timing = &timing
-	a := serve(s, client.NewContext(ctx, r), m)
-	timing.EndRequest(m.Method, record.ResultWord(a.Result, a.Error), a.Error)
-	return a
+	request := client.RequestOf(ctx)
+	request.Timing = &timing
+	answer := serve(s, client.NewContext(ctx, request), m)
+	timing.EndRequest(m.Method, record.ResultWord(answer.Result, answer.Error), answer.Error)
+	return answer
 }
 
 // What package call serves, in both eras.

@@ -14,13 +14,13 @@ func TestMethodsAreServed(t *testing.T) {
 	compared := 0
 	for _, version := range spectest.Versions() {
 		for _, name := range spectest.Methods(version) {
-			h := (&Session{}).handlerOf(name)
-			by := h.handshake
+			handler := (&Session{}).handlerOf(name)
+			by := handler.handshake
 			if version == modern.Version {
-				by = h.modern
+				by = handler.modern
 			}
-			request := h.Kind != methods.Question && h.Kind != methods.Notification
-			if compared++; (by != nil) != request || !request && (h.handshake != nil || h.modern != nil) {
+			request := handler.Kind != methods.Question && handler.Kind != methods.Notification
+			if compared++; (by != nil) != request || !request && (handler.handshake != nil || handler.modern != nil) {
 				t.Errorf("%s: %s, a request of clients: %t, is served: %t", version, name, request, by != nil)
 			}
 		}

@@ -14,7 +14,7 @@ type (
 	TelemetryOptions = telemetry.Options
 )
 
-// NewTelemetry makes what Config.Telemetry takes.
+// NewTelemetry makes the Telemetry that Config.Telemetry takes.
 func NewTelemetry(o TelemetryOptions) *Telemetry { return telemetry.New(o) }
 
 // watchWith has t count what the hub does. It is called before anything runs.
@@ -51,8 +51,8 @@ func (h *Hub) transportOf(child string) string {
 	return telemetry.Pipe
 }
 
-// toldWatched is the Changed callback of a hub that has telemetry.
-func (h *Hub) toldWatched(st children.Status, offer *offers.Offer) {
+// noteChildStatus is the Changed callback of a hub that has telemetry.
+func (h *Hub) noteChildStatus(st children.Status, offer *offers.Offer) {
 	h.telemetry.UpdateChild(&st)
 	h.sessions.UpdateInstance(st, offer)
 }

@@ -57,14 +57,14 @@ func (h *Hub) Plan(cfg Config) ([]PlannedServer, error) {
 	}
 	in := h.surroundings.Preview(conf)
 	done()
-	p := planner{h: h, old: old, next: conf, nextFor: in, sessions: h.everySession(), offers: h.sessions.Offers()}
+	p := reloadPlanner{h: h, old: old, next: conf, nextFor: in, sessions: h.everySession(), offers: h.sessions.Offers()}
 	p.news = cfg.Host().News(conf.Specs())
 	p.recorded, p.differs = cfg.Host().Recorded(conf.Specs())
 	return p.planServers(), nil
 }
 
-// planner compares what is in force with what would be.
-type planner struct {
+// reloadPlanner compares what is in force with what would be.
+type reloadPlanner struct {
 	h         *Hub
 	old, next *configuration.Configuration
 	nextFor   map[*configuration.Current]*configuration.Configuration // what next amounts to for each session
@@ -79,7 +79,7 @@ func (h *Hub) everySession() []*Session {
 	return slices.SortedFunc(slices.Values(h.sessions.Sessions()), func(a, b *Session) int { return cmp.Compare(a.id, b.id) })
 }
 
-func (p *planner) planServers() []PlannedServer {
+func (p *reloadPlanner) planServers() []PlannedServer {
 	changes, processes := diffConfigurations(p.next, p.old), p.h.countProcesses()
 	before, after := p.listedTools(p.old), p.listedTools(p.next)
 	var out []PlannedServer
@@ -119,7 +119,7 @@ func (p *planner) planServers() []PlannedServer {
 
 // compareLocked returns how what a server offers differs from hub.lock. unknown reports that hub.lock has the server, and that what it offers is
 // not known.
-func (p *planner) compareLocked(name string) (changes []pin.Change, unknown bool) {
+func (p *reloadPlanner) compareLocked(name string) (changes []pin.Change, unknown bool) {
 	c := p.next.Child(name)
 	if c == nil || !p.next.Pins.HasLocked(name) {
 		return nil, false
@@ -143,7 +143,7 @@ func missingFrom(all, have []string) (out []string) {
 
 // restartReason returns why a child whose entry stays as it is starts again for some
 // session; "" if it does not.
-func (p *planner) restartReason(name string) string {
+func (p *reloadPlanner) restartReason(name string) string {
 	same := map[spec.Key]bool{} // instances that stay: sessions that share one have the same roots
 	for _, s := range p.sessions {
 		at, assigned := s.member.Assigned().Lookup(name)
@@ -174,7 +174,7 @@ func (p *planner) restartReason(name string) string {
 
 // listedTools returns the names of the tools of each server that are on the list
 // under a configuration, in its order, as far as their offers are known.
-func (p *planner) listedTools(conf *configuration.Configuration) map[string][]string {
+func (p *reloadPlanner) listedTools(conf *configuration.Configuration) map[string][]string {
 	offers := map[string]*catalog.Offer{}
 	for i := range conf.Children {
 		c := &conf.Children[i]
@@ -200,7 +200,7 @@ const maxAsked = 16
 
 // offerOf returns what a child offers: to a session of now if it is the one that
 // runs, else what is remembered of this very entry.
-func (p *planner) offerOf(conf *configuration.Configuration, c *Child) *offers.Offer {
+func (p *reloadPlanner) offerOf(conf *configuration.Configuration, c *Child) *offers.Offer {
 	if was := p.old.Child(c.Spec.Name); was != nil && was.Spec.Revision == c.Spec.Revision {
 		if o := p.offers[c.Spec.Name]; o != nil {
 			return o.Raw

@@ -61,7 +61,7 @@ func everyChild(conf *configuration.Configuration, sessions []*Session) []Child 
 func (s *Session) reportStatus(nobody []status.NotServed) status.Session {
 	caps := s.clientClaims()
 	st := status.Session{
-		ID: s.id, Since: s.since, Principal: s.principal.String(), Client: s.clientName(), Protocol: caps.Protocol, Calls: s.mainPeer.Serving(), Passed: s.sender.InFlight.Started(), Toolsets: s.currentConfiguration().View().Names(),
+		ID: s.id, Since: s.since, Principal: s.principal.String(), Client: s.clientName(), Protocol: caps.Protocol, Calls: s.mainMessenger.Serving(), Passed: s.sender.InFlight.Started(), Toolsets: s.currentConfiguration().View().Names(),
 		SessionRoots: status.SessionRootsOf(s.roots.View(), s.roots.Word()), Report: s.approvals.Report(),
 	}
 	if s.attachment == nil {

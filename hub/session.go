@@ -43,9 +43,9 @@ type Session struct {
 	sessionOptions
 	*offering.Offering // what it is offered
 	hub                *Hub
-	current            *configuration.Current // the configuration of this session
-	mainPeer           handshake.MainPeer     // takes what belongs to no request of the client
-	mainClient         *handshake.Client      // the client of requests that have no way of their own
+	current            *configuration.Current  // the configuration of this session
+	mainMessenger      handshake.MainMessenger // takes what belongs to no request of the client
+	mainClient         *handshake.Client       // the client of requests that have no way of their own
 	roots              *rootsmgr.Manager
 	member             *assignment.Member[*Session] // which instances serve it, with which roots
 	log                zerolog.Logger
@@ -65,7 +65,7 @@ type Session struct {
 	tasks     tasks.Table
 	approvals *approval.Queue // what a person has allowed, or is asked
 	records   *record.Writer
-	metrics   *telemetry.Session // nil: no one watches
+	metrics   *telemetry.SessionMetrics // nil: no one watches
 
 	maySkills atomic.Bool // it was told about the extension for skills before that was known: see unconfirmedExtensions
 	noTasks   atomic.Bool // it was told about no tasks of 2025-11-25: no server had any
@@ -101,51 +101,51 @@ type sessionOptions struct {
 	yields     func() bool              // has it end for another principal, if no one uses it; nil: it never does
 }
 
-func (h *Hub) newSession(o sessionOptions) *Session {
+func (h *Hub) newSession(options sessionOptions) *Session {
 	id, current := uuid.NewString(), &h.current
-	if o.attachment != nil {
-		current = &o.attachment.Current
+	if options.attachment != nil {
+		current = &options.attachment.Current
 	}
-	current = current.For(configuration.Viewer{Principal: o.principal, Toolsets: o.toolsets})
+	current = current.For(configuration.Viewer{Principal: options.principal, Toolsets: options.toolsets})
 	conf := current.InForce()
-	if o.bearer == "" {
-		o.bearer = "session " + id
+	if options.bearer == "" {
+		options.bearer = "session " + id
 	}
-	if o.seal == nil {
-		o.seal = h.seal
+	if options.seal == nil {
+		options.seal = h.seal
 	}
 	s := &Session{
-		id: id, sessionOptions: o, hub: h, current: current, since: time.Now(), started: make(chan struct{}), clientKnown: make(chan struct{}),
-		log: h.logOf(o.attachment).With().Str("session", id[:8]).Logger(),
+		id: id, sessionOptions: options, hub: h, current: current, since: time.Now(), started: make(chan struct{}), clientKnown: make(chan struct{}),
+		log: h.logOf(options.attachment).With().Str("session", id[:8]).Logger(),
 	}
-	if !o.principal.Local { // whom the whole hub serves, if no other
-		s.log = s.log.With().Str("principal", o.principal.String()).Logger()
+	if !options.principal.Local { // whom the whole hub serves, if no other
+		s.log = s.log.With().Str("principal", options.principal.String()).Logger()
 	}
 	s.Offering = offering.New(conf, current, func(child string) bool { return s.member.AwaitsList(child) })
 	s.modernServer = modern.NewServer(modern.Options{
-		Host: modernHost{s}, Info: h.serverInfo, Seal: o.seal, Node: o.node, Bearer: o.bearer, PerRequest: o.stateless, Suspended: &h.suspended, Log: s.log,
+		Host: modernHost{s}, Info: h.serverInfo, Seal: options.seal, Node: options.node, Bearer: options.bearer, PerRequest: options.stateless, Suspended: &h.suspended, Log: s.log,
 	})
 	s.notifier = subscribe.NewNotifier(subscribeSession{s}, &h.subs, s.log)
-	s.metrics = h.telemetry.NewSession(telemetry.SessionLabels{Session: id, HTTP: o.http, Principal: o.principal.String(), Stateless: o.stateless})
-	s.records = record.New(id, o.principal.String(), func() *Audit { return &s.currentConfiguration().Audit }, h.recorded, s.metrics)
+	s.metrics = h.telemetry.NewSession(telemetry.SessionLabels{Session: id, HTTP: options.http, Principal: options.principal.String(), Stateless: options.stateless})
+	s.records = record.New(id, options.principal.String(), func() *Audit { return &s.currentConfiguration().Audit }, h.recorded, s.metrics)
 	s.approvals = s.newApprovals()
 	s.member = h.sessions.NewMember(assignment.Options[*Session]{
-		Session: s, ID: id, Principal: o.principal.Key(), Rights: o.principal.RightsKey(), Caller: o.caller, Current: current, PerRequest: o.stateless, Offering: s.Offering, Approvals: s.approvals,
-		Restarted: s.notifier.Restarted, Changed: s.notifier.Changed,
+		Session: s, ID: id, Principal: options.principal.Key(), Rights: options.principal.RightsKey(), Caller: options.caller, Current: current, PerRequest: options.stateless, Offering: s.Offering, Approvals: s.approvals,
+		Restarted: s.notifier.NoteRestart, Changed: s.notifier.NoteChange,
 	})
 	life := time.Duration(0)
-	if o.stateless { // it may last as long as its token is used
+	if options.stateless { // it may last as long as its token is used
 		life = results.Lifetime
 	}
 	s.sender = call.Sender{
-		ID: id, Principal: o.principal, Current: current, Offering: s.Offering, Instances: subscribedInstances{s.member, s.notifier}, Approvals: s.approvals, Terminal: &h.terminal,
-		Records: s.records, Tasks: &s.tasks, Progress: &h.progress, Turns: &h.turns, Results: results.NewStore(&h.results, o.principal.Key(), life), Own: s.serveOwnTool, Log: s.log,
-		AdoptTask: func(ctx context.Context, lease *children.Lease, tool string, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
-			return s.tasks.Adopt(ctx, taskSession{s}, lease, tool, a, drop)
+		ID: id, Principal: options.principal, Current: current, Offering: s.Offering, Instances: subscribedInstances{s.member, s.notifier}, Approvals: s.approvals, Terminal: &h.terminal,
+		Records: s.records, Tasks: &s.tasks, Progress: &h.progress, Turns: &h.turns, Results: results.NewStore(&h.results, options.principal.Key(), life), Own: s.serveOwnTool, Log: s.log,
+		AdoptTask: func(ctx context.Context, lease *children.Lease, tool string, answer jsonrpc.Answer, drop func()) jsonrpc.Answer {
+			return s.tasks.Adopt(ctx, taskSession{s}, lease, tool, answer, drop)
 		},
 	}
-	if o.attachment != nil {
-		s.sender.Asking = approval.Pending{Folder: printable.Escape(o.attachment.Surroundings.Dir, longestFolder), Process: o.attachment.Surroundings.Client.PID}
+	if options.attachment != nil {
+		s.sender.Asking = approval.Pending{Folder: printable.Escape(options.attachment.Surroundings.Dir, longestFolder), Process: options.attachment.Surroundings.Client.PID}
 	}
 	return s
 }
@@ -162,7 +162,7 @@ func (s *Session) initRoots(ceiling []rootsmgr.Entry) {
 	cfg := &s.currentConfiguration().Settings
 	settings := cfg.RootsOf(s.principal.Key())
 	settings.Ceiling, settings.WritableDirs, settings.AtWorkDir = ceiling, s.writableDirs, !s.http
-	s.roots = rootsmgr.NewManager(handshake.Source{Client: s.mainPeer}, cfg.Fallback, settings, cfg.FS, s.log)
+	s.roots = rootsmgr.NewManager(handshake.Source{Client: s.mainMessenger}, cfg.Fallback, settings, cfg.FS, s.log)
 	s.sender.Roots, s.member.Roots = s.roots, s.roots
 }
 
@@ -287,9 +287,9 @@ func (s *Session) writableDirs() []string {
 	return append(s.currentConfiguration().Checker.Rules().WritableDirs(), s.approvals.Directories()...)
 }
 
-// setMainPeer sets the peer for whatever belongs to no request of the client.
-func (s *Session) setMainPeer(main handshake.MainPeer) {
-	s.mainPeer, s.mainClient = main, handshake.NewMain(main, handshakeHost{s})
+// setMainMessenger sets what carries everything that belongs to no request of the client.
+func (s *Session) setMainMessenger(main handshake.MainMessenger) {
+	s.mainMessenger, s.mainClient = main, handshake.NewMain(main, handshakeHost{s})
 	s.sender.Main = s.mainClient
 }
 
@@ -311,11 +311,11 @@ func (s handshakeHost) AwaitServed(ctx context.Context, view rootsmgr.View, limi
 }
 
 // guardAnswer has a request served; see jsonrpc.Guard.
-func (s *Session) guardAnswer(m *jsonrpc.Message, serve func() jsonrpc.Answer) (a jsonrpc.Answer) {
-	if !jsonrpc.Guard(s.log, m, func() { a = serve() }) {
-		return jsonrpc.Panicked()
+func (s *Session) guardAnswer(m *jsonrpc.Message, serve func() jsonrpc.Answer) (answer jsonrpc.Answer) {
+	if !jsonrpc.Guard(s.log, m, func() { answer = serve() }) {
+		return jsonrpc.PanicAnswer()
 	}
-	return a
+	return answer
 }
 
 // setLevel answers logging/setLevel: the session's messages are held to it from

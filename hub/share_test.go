@@ -326,7 +326,7 @@ func TestSharedChildMayAskNobody(t *testing.T) {
 		c, _ := enter(t, h)
 		c.handshake(`{"sampling":{}}`)
 		m := &jsonrpc.Message{Method: "sampling/createMessage"}
-		if a := h.handleChildRequest(context.Background(), spec.Key{Child: "kid"}, m); a.Error == nil {
+		if answer := h.handleChildRequest(context.Background(), spec.Key{Child: "kid"}, m); answer.Error == nil {
 			t.Error("answered for a session")
 		}
 	})

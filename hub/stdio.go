@@ -64,23 +64,23 @@ func (h *Hub) serveStdio(ctx context.Context, in io.ReadCloser, out io.Writer, a
 	if as == nil {
 		as = &Impersonation{Principal: principal.User()}
 	}
-	o := sessionOptions{principal: as.Principal, local: true, attachment: a, toolsets: h.toolsetsOf(of, as)}
+	options := sessionOptions{principal: as.Principal, local: true, attachment: a, toolsets: h.toolsetsOf(of, as)}
 	if a != nil && a.Surroundings.Kept != nil {
 		var err error
-		if o.keeper, err = newKeeper(a.Surroundings.Kept); err != nil {
+		if options.keeper, err = newKeeper(a.Surroundings.Kept); err != nil {
 			return errors.Join(err, closeBoth(in, out))
 		}
-		o.bearer, o.seal = o.keeper.requestBearer()
+		options.bearer, options.seal = options.keeper.requestBearer()
 	}
-	s := h.newSession(o)
+	s := h.newSession(options)
 	cfg := &s.currentConfiguration().Settings
-	options := jsonrpc.Options{
+	connOptions := jsonrpc.Options{
 		Strict: true, FrameLimit: cfg.Limits.Frame, IDLimit: cfg.Limits.ID, MaxRequests: cfg.Limits.Calls, Grace: cfg.Limits.Grace,
 		OnReadLoop: isServedInOrder, Fast: s.tryFastCall, Batches: s.maySendBatches, Ended: s.notifier.HangUp, Log: s.log,
 	}
-	resumed := o.keeper.connectionOptions(s, &options)
-	conn := jsonrpc.NewConn(in, out, s, options)
-	s.setMainPeer(pipeClient{conn})
+	resumed := options.keeper.connectionOptions(s, &connOptions)
+	conn := jsonrpc.NewConn(in, out, s, connOptions)
+	s.setMainMessenger(pipeClient{conn})
 	s.initRoots(as.Ceiling)
 	return s.serveFront(ctx, func(ctx context.Context) error {
 		wait, err := resumed(ctx)
@@ -129,19 +129,19 @@ func (s *Session) tryFastCall(m *jsonrpc.Message, r *jsonrpc.Responder) bool {
 // ServeRequest answers one request of the client.
 func (s *Session) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	if modern.IsModern(m) || modern.DeclaresCapabilities(m) && !s.handshaken.Load() {
-		return s.serveModern(ctx, m, s.mainPeer)
+		return s.serveModern(ctx, m, s.mainMessenger)
 	}
-	how := s.handlerOf(m.Method)
-	if how.Kind == methods.Call && !s.handshaken.Load() {
+	handler := s.handlerOf(m.Method)
+	if handler.Kind == methods.Call && !s.handshaken.Load() {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, m.Method+" came before initialize, and without the _meta of "+modern.Version+": say initialize first")
 	}
-	if !how.needsNoChild() {
+	if !handler.needsNoChild() {
 		s.noteReady()
 	}
-	if how.handshake == nil {
-		how.handshake = (*Session).refuseMethod
+	if handler.handshake == nil {
+		handler.handshake = (*Session).refuseMethod
 	}
-	return how.serveAndRecord(s, ctx, m, s.metrics.StartTiming(), how.handshake)
+	return handler.serveAndRecord(s, ctx, m, s.metrics.StartTiming(), handler.handshake)
 }
 
 // answerInitialize answers the handshake. mcp-go negotiates the version. What the client sent of itself is read here, from the raw bytes: a
@@ -161,14 +161,14 @@ func (s *Session) answerInitialize(ctx context.Context, m *jsonrpc.Message) json
 		s.roots.NoteHandshake(false, false) // there is nothing to wait for, and some clients never send notifications/initialized
 	}
 	s.log.Info().Str("client", c.Name).Str("version", c.Version).Str("protocol", c.Protocol).Bool("roots", c.Roots).Msg("client connected")
-	a := s.negotiateVersion(version)
-	if a.Result != nil {
+	answer := s.negotiateVersion(version)
+	if answer.Result != nil {
 		s.AwaitRecalled(ctx)
 		conf, offers := s.offersAtGreeting(ctx)
-		a.Result = s.withExtensions(s.withTasks(s.withInstructions(a.Result, conf, offers), conf, offers), conf, offers)
-		s.keeper.changeRecord(func(r *keptRecord) { r.Answer = a.Result })
+		answer.Result = s.withExtensions(s.withTasks(s.withInstructions(answer.Result, conf, offers), conf, offers), conf, offers)
+		s.keeper.changeRecord(func(r *keptRecord) { r.Answer = answer.Result })
 	}
-	return a
+	return answer
 }
 
 // negotiateVersion returns the answer to initialize: by the version that is agreed on, of which
@@ -178,11 +178,11 @@ func (s *Session) negotiateVersion(version string) jsonrpc.Answer {
 	if result, ok := s.hub.welcomes.Load(version); ok {
 		return jsonrpc.ResultAnswer(result.([]byte))
 	}
-	a := jsonAnswer(welcome{version, json.RawMessage(handshakeCapabilities), s.hub.implementation, instructions})
-	if a.Result != nil {
-		s.hub.welcomes.Store(version, a.Result)
+	answer := jsonAnswer(welcome{version, json.RawMessage(handshakeCapabilities), s.hub.implementation, instructions})
+	if answer.Result != nil {
+		s.hub.welcomes.Store(version, answer.Result)
 	}
-	return a
+	return answer
 }
 
 // refuseMethod answers a request of a method that the handshake's era does not have.
@@ -198,7 +198,7 @@ func (s *Session) ServeNotification(m *jsonrpc.Message) {
 	switch m.Method {
 	case methods.Initialized:
 		caps := s.clientClaims()
-		if caps.Known && s.notifier.Initialized() { // nothing is known of a client that did not introduce itself
+		if caps.Known && s.notifier.NoteInitialized() { // nothing is known of a client that did not introduce itself
 			s.roots.NoteHandshake(caps.Roots, caps.RootsChange)
 			s.noteReady()
 		}
@@ -228,8 +228,8 @@ func (s *Session) forwardNotification(m *jsonrpc.Message) {
 	ok := s.outbox.Put(len(own.Frame), func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, s.currentConfiguration().StartLimit(""))
 		defer cancel()
-		if a := s.sender.ServeExtension(ctx, own); a.Error != nil {
-			s.log.Debug().Str("method", printable.Escape(own.Method, 100)).Str("reason", jsonrpc.ParseError(a.Error).Message).Msg("notification of the client not passed on")
+		if answer := s.sender.ServeExtension(ctx, own); answer.Error != nil {
+			s.log.Debug().Str("method", printable.Escape(own.Method, 100)).Str("reason", jsonrpc.ParseError(answer.Error).Message).Msg("notification of the client not passed on")
 		}
 	})
 	if !ok {

@@ -32,11 +32,11 @@ type subscribeSession struct{ *Session }
 var _ subscribe.Session = subscribeSession{}
 
 func (s subscribeSession) Notify(ctx context.Context, method string, params ...[]byte) error {
-	return s.mainPeer.Notify(ctx, method, params...)
+	return s.mainMessenger.Notify(ctx, method, params...)
 }
 
 func (s subscribeSession) TryNotify(method string, params ...[]byte) bool {
-	return s.mainPeer.TryNotify(method, params...)
+	return s.mainMessenger.TryNotify(method, params...)
 }
 
 func (s subscribeSession) Lists() []subscribe.List {
@@ -54,8 +54,8 @@ func (s subscribeSession) InTurn(ctx context.Context, uri string, ask func(subsc
 		if len(list) == 0 {
 			return refusal, nil
 		}
-		a, _, err := s.sender.AskInTurn(ctx, uri, list, sure, func(from offering.Source) (jsonrpc.Answer, error) { return ask(source{s.Session, from}) })
-		return a, err
+		answer, _, err := s.sender.AskInTurn(ctx, uri, list, sure, func(from offering.Source) (jsonrpc.Answer, error) { return ask(source{s.Session, from}) })
+		return answer, err
 	})
 }
 
@@ -112,11 +112,11 @@ func (p source) Ask(ctx context.Context, m *jsonrpc.Message, before func(spec.Ke
 	if before != nil {
 		leased = func(lease *children.Lease) error { return before(lease.Key(), lease.Term()) }
 	}
-	a, err := p.s.sender.SendAboutResource(ctx, m, p.from, m.Param("uri"), leased)
+	answer, err := p.s.sender.SendAboutResource(ctx, m, p.from, m.Param("uri"), leased)
 	if errors.Is(err, configuration.ErrSuperseded) {
 		err = fmt.Errorf("%w: %w", subscribe.ErrReplaced, err)
 	}
-	return a, err
+	return answer, err
 }
 
 // answerSubscribe answers resources/subscribe and resources/unsubscribe.
@@ -126,15 +126,15 @@ func (s *Session) answerSubscribe(ctx context.Context, m *jsonrpc.Message) jsonr
 		return jsonrpc.RefuseParams(err.Error())
 	}
 	if m.Method == methods.Unsubscribe {
-		a := s.notifier.Unsubscribe(ctx, m, uri)
+		answer := s.notifier.Unsubscribe(ctx, m, uri)
 		s.keeper.keepSubscribed(uri, false)
-		return a
+		return answer
 	}
-	a := s.notifier.Subscribe(ctx, m, uri)
-	if a.Error == nil {
+	answer := s.notifier.Subscribe(ctx, m, uri)
+	if answer.Error == nil {
 		s.keeper.keepSubscribed(uri, true)
 	}
-	return a
+	return answer
 }
 
 // answerListen answers subscriptions/listen, when the client or the session ends it.

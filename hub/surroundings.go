@@ -82,7 +82,7 @@ func (h *Hub) attachedSessions(k spec.Key) (ids []string) {
 	return ids
 }
 
-// Clients returns the processes of all clients that have said theirs.
+// Clients returns the processes of all clients that have named their process.
 func (h *Hub) Clients() (all []caller.Process) {
 	for _, s := range h.sessions.Sessions() {
 		if s.attachment != nil {

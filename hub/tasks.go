@@ -47,11 +47,11 @@ func (s taskSession) Send(ctx context.Context, lease *children.Lease, tool strin
 	if m.Method == methods.TaskResult {
 		ctx = run.WithoutTimeout(ctx) // it is answered when the task has ended
 	}
-	a, err := s.sender.RelayAboutTask(ctx, lease, m, edits)
+	answer, err := s.sender.RelayAboutTask(ctx, lease, m, edits)
 	if err == nil && (m.Method == methods.TaskResult || m.Method == methods.GetTask) {
-		a = s.sender.ShortenTask(ctx, m.Method, lease.Key().Child, tool, a)
+		answer = s.sender.ShortenTask(ctx, m.Method, lease.Key().Child, tool, answer)
 	}
-	return a, err
+	return answer, err
 }
 
 func (s taskSession) Denies(child, tool string) bool {

@@ -59,7 +59,7 @@ func newStdioLink(p *process, o Options, h jsonrpc.Handler, log zerolog.Logger) 
 }
 
 // Prepare prepares a request that is sent without waiting.
-func (l *stdioLink) Prepare(s *jsonrpc.PendingCall, handler jsonrpc.ResponseHandler) {
+func (l *stdioLink) Prepare(s *jsonrpc.PreparedCall, handler jsonrpc.ResponseHandler) {
 	l.conn.Prepare(s, handler)
 }
 

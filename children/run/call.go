@@ -83,7 +83,7 @@ func (r *Run) failureError(ctx context.Context, err error) error {
 
 // goneError returns the error of a call whose run has ended.
 func (r *Run) goneError(cause error) *UnavailableError {
-	e := Unavailable(r.spec, cause.Error(), r.Facts().Stderr, cause)
+	e := NewUnavailable(r.spec, cause.Error(), r.Facts().Stderr, cause)
 	if closed, ok := errors.AsType[*jsonrpc.ClosedError](cause); ok {
 		e.Unsent = closed.Unsent
 	}
@@ -131,7 +131,7 @@ func progressToken(ctx context.Context, params [][]byte) string {
 
 // asyncLink is a Link that can send a request without waiting.
 type asyncLink interface {
-	Prepare(s *jsonrpc.PendingCall, handler jsonrpc.ResponseHandler)
+	Prepare(s *jsonrpc.PreparedCall, handler jsonrpc.ResponseHandler)
 }
 
 // An AsyncCall is a call under way that no goroutine waits for: its caller must not wait, as the read loop of a client's connection must
@@ -143,7 +143,7 @@ type AsyncCall struct {
 	method  string
 	client  *link.ClientProfile
 	meta    *modernlink.Meta // of a child without a handshake
-	pending jsonrpc.PendingCall
+	pending jsonrpc.PreparedCall
 	waiting health.WaitingCall
 }
 

@@ -108,7 +108,7 @@ func (r *Run) Abort(cause error) *UnavailableError {
 	}
 	early := r.endedWithin(0)
 	r.Stop(cause)
-	e := Unavailable(r.spec, cause.Error(), r.Facts().Stderr, cause)
+	e := NewUnavailable(r.spec, cause.Error(), r.Facts().Stderr, cause)
 	switch {
 	case early && r.err != nil:
 		e.Reason, e.Err = r.err.Error()+" while starting", r.err

@@ -161,9 +161,9 @@ func TestRootsAreShownFirst(t *testing.T) {
 				asked = asked || method == "tools/call" && strings.Contains(params, `"dirs"`)
 				return `{"content":[{"type":"text","text":` + string(jsonrpc.AppendString(nil, "Allowed:\n"+tc.shows)) + `}]}`, tc.fails
 			})
-			o := options(spec.Spec{Era: spec.EraLegacy, Probe: tc.tool, Roots: tc.mode})
-			o.Wanted = servedroots.Wanted{Roots: []guard.Root{{URI: platform.Host().FormatURI(own), Path: own}}, Known: true}
-			bubble(t, o, onWire(w), func(t *testing.T, k *kid) {
+			set := options(spec.Spec{Era: spec.EraLegacy, Probe: tc.tool, Roots: tc.mode})
+			set.Wanted = servedroots.Wanted{Roots: []guard.Root{{URI: platform.Host().FormatURI(own), Path: own}}, Known: true}
+			bubble(t, set, onWire(w), func(t *testing.T, k *kid) {
 				offer, err := k.Connect(t.Context(), run.Try{}, func() {})
 				if ended := errors.Is(tc.fails, jsonrpc.ErrClosed); (err != nil) != ended || (offer == nil) != ended {
 					t.Errorf("%v", err)

@@ -38,9 +38,9 @@ func (e *UnavailableError) Error() string {
 	return b.String()
 }
 
-// Unavailable returns why a child cannot be called. Its stderr is quoted only if the
+// NewUnavailable returns why a child cannot be called. Its stderr is quoted only if the
 // child belongs to one session.
-func Unavailable(s spec.Spec, reason, stderr string, cause error) *UnavailableError {
+func NewUnavailable(s spec.Spec, reason, stderr string, cause error) *UnavailableError {
 	return &UnavailableError{Child: s.Name, Reason: reason, Stderr: stderr, Err: cause, own: s.Share == spec.ShareSession}
 }
 

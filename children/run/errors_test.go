@@ -16,7 +16,7 @@ func TestUnavailable(t *testing.T) {
 	stderr := strings.Repeat("early\n", 5) + strings.Repeat("late\n", 9) + "last"
 	cause := errors.New("cause")
 	for _, share := range []spec.Share{spec.ShareSession, spec.ShareRoots, spec.ShareAll} {
-		e := run.Unavailable(spec.Spec{Name: "kid", Share: share}, "it is gone", stderr, cause)
+		e := run.NewUnavailable(spec.Spec{Name: "kid", Share: share}, "it is gone", stderr, cause)
 		if e.Child != "kid" || e.Stderr != stderr || !errors.Is(e, cause) {
 			t.Errorf("%+v", e)
 		}
@@ -29,11 +29,11 @@ func TestUnavailable(t *testing.T) {
 		}
 	}
 	for stderr, quoted := range map[string]bool{"": false, " \n": false, "gone": false, "gone\n": false, "why": true} {
-		if got := run.Unavailable(spec.Spec{}, "it is gone", stderr, nil).Error(); strings.Contains(got, "the end of its stderr") != quoted {
+		if got := run.NewUnavailable(spec.Spec{}, "it is gone", stderr, nil).Error(); strings.Contains(got, "the end of its stderr") != quoted {
 			t.Errorf("%q: %q", stderr, got)
 		}
 	}
-	e := run.Unavailable(spec.Spec{Name: "kid"}, "no", "", nil)
+	e := run.NewUnavailable(spec.Spec{Name: "kid"}, "no", "", nil)
 	e.RetryAfter = 1234 * time.Millisecond
 	if got := e.Error(); got != `server "kid" is not available: no; it is not started again for 1.2s, a call after that starts it` {
 		t.Errorf("%q", got)

@@ -176,16 +176,16 @@ func (p *pipe) Facts() link.Facts {
 }
 
 // bubble runs a child in time of its own, until test has ended.
-func bubble(t *testing.T, o run.Options, open func(h jsonrpc.Handler) (link.Link, error), test func(t *testing.T, k *kid)) {
+func bubble(t *testing.T, options run.Options, open func(h jsonrpc.Handler) (link.Link, error), test func(t *testing.T, k *kid)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		k := &kid{t: t, current: true}
-		o.Spec = o.Spec.WithDefaults()
-		o.Spec.Name = "kid"
-		o.Log = zerolog.New(&k.log)
-		o.Look = time.Minute
+		options.Spec = options.Spec.WithDefaults()
+		options.Spec.Name = "kid"
+		options.Log = zerolog.New(&k.log)
+		options.Look = time.Minute
 		var err error
-		if k.Run, err = run.Start(o, k, open); err != nil {
+		if k.Run, err = run.Start(options, k, open); err != nil {
 			t.Fatal(err)
 		}
 		defer k.Stop(errStopped)

@@ -59,7 +59,7 @@ func (l *Leases) IsClosed() bool {
 	return l.closing
 }
 
-// Unused returns how long none has been held, counted from started at the earliest; 0
+// Unused returns how long no lease has been held, counted from started at the earliest; 0
 // while one is held.
 func (l *Leases) Unused(now, started time.Time) time.Duration {
 	l.mu.Lock()
@@ -80,7 +80,7 @@ func (l *Leases) IsFree() bool {
 	return l.held == 0 && !l.closing
 }
 
-// CloseUnused closes if no lease is held; false if one is.
+// CloseUnused works like Close, but only if no lease is held; false: one is held.
 func (l *Leases) CloseUnused() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

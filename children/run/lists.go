@@ -36,8 +36,7 @@ func (r *Run) SessionRenewed() {
 	r.relistAll()
 }
 
-// Offers delivers what the child offers after its lists were read again; of several the
-// latest. The one who takes an Update calls its Taken.
+// Offers delivers what the child offers after its lists were read again; of several offers the latest. The one who takes an Update calls its MarkTaken.
 func (r *Run) Offers() <-chan Update { return r.offers }
 
 // Renewed counts the sessions that were started instead of forgotten ones.
@@ -163,8 +162,8 @@ func (r *Run) awaitStale(ctx context.Context) bool {
 }
 
 // deliverOffer delivers what was read, instead of what the instance has not taken yet.
-func (r *Run) deliverOffer(o *offers.Offer, now *reading) {
-	u := Update{o, &r.stale, []*reading{now}}
+func (r *Run) deliverOffer(o *offers.Offer, now *listReading) {
+	u := Update{o, &r.stale, []*listReading{now}}
 	select {
 	case older := <-r.offers:
 		u.reads = append(older.reads, now)

@@ -308,7 +308,7 @@ func TestPageThatIsNotAnswered(t *testing.T) {
 		if len(u.Entries[offers.Tools]) != 2 || u.FailedLists() != 0 || !u.IsWhole() {
 			t.Errorf("%+v", u.Offer)
 		}
-		u.Taken()
+		u.MarkTaken()
 		mu.Lock()
 		hangs = true
 		mu.Unlock()
@@ -420,7 +420,7 @@ func TestAListThatAnAnswerContradictsIsReadAgain(t *testing.T) {
 		}
 		u := <-k.Offers()
 		time.Sleep(time.Second)
-		u.Taken()
+		u.MarkTaken()
 		if after := <-inForce; after != time.Second || len(u.Entries[offers.Tools]) != 1 {
 			t.Errorf("%s: %s", after, u.Entries)
 		}

@@ -29,8 +29,8 @@ func TestPathsReplaced(t *testing.T) {
 	}
 	p := &sandbox.Profile{Rules: []sandbox.Rule{{Path: a, Access: sandbox.Read}, {Path: b, Access: sandbox.Read}}}
 	p.Watch([]string{a, b})
-	o := run.Options{Launch: launch.Launch{Sandbox: &confinement.Confinement{Profile: p}}}
-	bubble(t, o, onWire(newWire()), func(t *testing.T, k *kid) {
+	set := run.Options{Launch: launch.Launch{Sandbox: &confinement.Confinement{Profile: p}}}
+	bubble(t, set, onWire(newWire()), func(t *testing.T, k *kid) {
 		if !k.LookDue() {
 			t.Error("at first nobody has looked")
 		}
@@ -64,9 +64,9 @@ func TestPathsReplaced(t *testing.T) {
 func TestNothingIsReplaced(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]*confinement.Confinement{"not confined": nil, "no profile": {}, "no places": {Profile: &sandbox.Profile{}}} {
-		o := options(spec.Spec{})
-		o.Launch.Sandbox = c
-		bubble(t, o, onWire(newWire()), func(t *testing.T, k *kid) {
+		set := options(spec.Spec{})
+		set.Launch.Sandbox = c
+		bubble(t, set, onWire(newWire()), func(t *testing.T, k *kid) {
 			if k.LookDue() || k.PathsReplaced() || k.PathReplaced("/") {
 				t.Errorf("%s", name)
 			}

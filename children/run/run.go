@@ -106,17 +106,17 @@ const (
 
 // Start starts a run. open starts the child and returns the Link to it; what the child sends goes
 // to h. The run lasts until Stop, or until the child ends.
-func Start(o Options, of Instance, open func(h jsonrpc.Handler) (link.Link, error)) (*Run, error) {
+func Start(options Options, of Instance, open func(h jsonrpc.Handler) (link.Link, error)) (*Run, error) {
 	r := &Run{
-		Launch: o.Launch, instance: of, spec: o.Spec, version: o.Version, log: o.Log,
+		Launch: options.Launch, instance: of, spec: options.Spec, version: options.Version, log: options.Log,
 		ended: make(chan struct{}), relist: make(chan struct{}, 1), offers: make(chan Update, 1),
 		Leases: Leases{drained: make(chan struct{})},
-		level:  levelSetter{turn: make(chan struct{}, 1), wanted: func() string { return of.ClientProfile().Level }, log: o.Log},
-		Timers: health.NewCallTimers(o.Look),
+		level:  levelSetter{turn: make(chan struct{}, 1), wanted: func() string { return of.ClientProfile().Level }, log: options.Log},
+		Timers: health.NewCallTimers(options.Look),
 		logs:   rate.NewLimiter(maxTold, maxBurst), progress: rate.NewLimiter(maxTold, maxBurst),
 		notices: rate.NewLimiter(maxNotices, noticesBurst), doubts: rate.NewLimiter(maxDoubts, doubtsBurst),
 	}
-	r.Roots = servedroots.NewRoots(o.Wanted, o.Launch.Rewrote, r.Link, o.Log)
+	r.Roots = servedroots.NewRoots(options.Wanted, options.Launch.Rewrote, r.Link, options.Log)
 	r.level.turn <- struct{}{}
 	var err error
 	if r.link, err = open(r); err != nil {
@@ -143,14 +143,14 @@ func (r *Run) Link() link.Link {
 	return r.link
 }
 
-// Facts returns what can be seen of the run from outside.
+// Facts returns what can be seen of the child from outside.
 func (r *Run) Facts() link.Facts { return r.link.Facts() }
 
 // IsModern reports whether the child is spoken to without a handshake (2026-07-28).
 func (r *Run) IsModern() bool { return r.modernLink.Load() != nil }
 
 // WatchTask has a child without a handshake tell about one of its tasks, until end
-// is called. ok is false if it does not.
+// is called. ok is false if the child does not tell.
 func (r *Run) WatchTask(ctx context.Context, id string) (end func(), ok bool) {
 	m := r.modernLink.Load()
 	if m == nil {

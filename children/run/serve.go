@@ -24,9 +24,9 @@ func (r *Run) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 		r.Roots.NoteQuestion()
 		r.fetchRoots(ctx)
 		w := r.instance.Wanted()
-		a := jsonrpc.ResultAnswer(servedroots.Result(w.Roots, r.instance.NoRoots))
-		a.Release = func() { r.Roots.NoteAnswer(w.Gen) }
-		return a
+		answer := jsonrpc.ResultAnswer(servedroots.Result(w.Roots, r.instance.NoRoots))
+		answer.Release = func() { r.Roots.NoteAnswer(w.Gen) }
+		return answer
 	case m.Method == methods.ListRoots:
 		return jsonrpc.RefuseMethod("roots are not served to this server (\"roots\": \"none\")")
 	}
@@ -38,8 +38,8 @@ func (r *Run) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 // requesterKey is where the Link of a child stands that asks.
 type requesterKey struct{}
 
-// Tell sends a notification to the child whose request ctx is of: the one that
-// Instance.Request was given.
+// Tell sends a notification to the child whose request ctx belongs to. ctx is the context
+// that Instance.Request was given.
 func Tell(ctx context.Context, method string, params ...[]byte) error {
 	asker, ok := ctx.Value(requesterKey{}).(link.Link)
 	if !ok {

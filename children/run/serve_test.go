@@ -30,9 +30,9 @@ func message(t *testing.T, method, params string) *jsonrpc.Message {
 	return m
 }
 
-func answered(a jsonrpc.Answer) string {
-	defer a.Free()
-	return string(a.Result) + string(a.Error)
+func answered(answer jsonrpc.Answer) string {
+	defer answer.Free()
+	return string(answer.Result) + string(answer.Error)
 }
 
 // The run answers ping and roots/list itself. Whatever else the child asks is the Instance's.
@@ -77,11 +77,11 @@ func TestQuestionsOfTheChild(t *testing.T) {
 func TestRootsCountWhenTheyAreWritten(t *testing.T) {
 	t.Parallel()
 	bubble(t, options(spec.Spec{Roots: spec.RootsList}), onWire(newWire()), func(t *testing.T, k *kid) {
-		a := k.ServeRequest(t.Context(), message(t, "roots/list", `{}`))
+		answer := k.ServeRequest(t.Context(), message(t, "roots/list", `{}`))
 		if k.Roots.WasAsked() {
 			t.Error("it counts before it is written")
 		}
-		if a.Free(); !k.Roots.WasAsked() {
+		if answer.Free(); !k.Roots.WasAsked() {
 			t.Error("it does not count")
 		}
 	})

@@ -16,20 +16,20 @@ type staleLists struct {
 	sessions atomic.Uint64 // started instead of forgotten ones
 
 	mu    sync.Mutex
-	next  *reading   // of what has become stale since the last one began; nil: of nothing
-	under []*reading // that have begun and are not over, in order
+	next  *listReading   // of what has become stale since the last one began; nil: of nothing
+	under []*listReading // that have begun and are not over, in order
 	read  [offers.Kinds]time.Time
 }
 
-// A reading is one time that lists are read. It is over when the instance has taken in
+// A listReading is one time that lists are read. It is over when the instance has taken in
 // what was read.
-type reading struct {
+type listReading struct {
 	which offers.Lists
 	since time.Time // some are stale
 	over  chan struct{}
 }
 
-func newReading() *reading { return &reading{since: time.Now(), over: make(chan struct{})} }
+func newReading() *listReading { return &listReading{since: time.Now(), over: make(chan struct{})} }
 
 // addLists remembers lists that are to be read. news are the ones that were not to be read before.
 func (s *staleLists) addLists(which offers.Lists) (news offers.Lists) {
@@ -51,7 +51,7 @@ func (s *staleLists) isDue() bool {
 }
 
 // beginReading returns what is to be read. Lists that become stale from here on belong to another reading.
-func (s *staleLists) beginReading() *reading {
+func (s *staleLists) beginReading() *listReading {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.next
@@ -68,11 +68,11 @@ func (s *staleLists) beginReading() *reading {
 }
 
 // endReadings ends readings.
-func (s *staleLists) endReadings(all ...*reading) {
+func (s *staleLists) endReadings(all ...*listReading) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, one := range all {
-		s.under = slices.DeleteFunc(s.under, func(r *reading) bool { return r == one })
+		s.under = slices.DeleteFunc(s.under, func(r *listReading) bool { return r == one })
 		close(one.over)
 	}
 }
@@ -117,11 +117,11 @@ func (s *staleLists) olderThan(which offers.Lists, than time.Duration) (old offe
 type Update struct {
 	*offers.Offer
 	stale *staleLists
-	reads []*reading
+	reads []*listReading
 }
 
-// Taken reports that what is offered is in force: a call that has waited for it goes on.
-func (u Update) Taken() { u.stale.endReadings(u.reads...) }
+// MarkTaken reports that what is offered is in force: a call that has waited for it goes on.
+func (u Update) MarkTaken() { u.stale.endReadings(u.reads...) }
 
 // outdateLists has lists read again. news are the ones that were not to be read anyway.
 func (r *Run) outdateLists(which offers.Lists) (news offers.Lists) {

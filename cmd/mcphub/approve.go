@@ -180,7 +180,7 @@ func decideCall(ctx context.Context, t terminal, in *bufio.Reader, w waitingCall
 			return nil
 		}
 		typed, choice := readDecision(line, len(code), w.Choices)
-		err = w.hub.AnswerApproval(ctx, approval.Reply{ID: w.ID, Digest: w.Digest, From: approval.AskedTerminal, Code: typed, Decision: choice})
+		err = w.hub.AnswerApproval(ctx, approval.PendingAnswer{ID: w.ID, Digest: w.Digest, From: approval.AskedTerminal, Code: typed, Decision: choice})
 		switch {
 		case err != nil && (err.Error() == approval.ErrWrongCode.Error() || err.Error() == approval.ErrNoChoice.Error()):
 			layout.Println(t, printable.Escape(err.Error(), 300))

@@ -159,7 +159,7 @@ func (c *consoleSource) answerQuestion(ctx context.Context, a webconsole.Answer)
 	if err != nil {
 		return err
 	}
-	return h.AnswerApproval(ctx, approval.Reply{ID: a.ID, Digest: a.Digest, From: approval.AskedConsole, Decision: a.Decision})
+	return h.AnswerApproval(ctx, approval.PendingAnswer{ID: a.ID, Digest: a.Digest, From: approval.AskedConsole, Decision: a.Decision})
 }
 
 // findMends returns what mends refusals, by hub.json as it reads now.

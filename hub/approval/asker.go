@@ -36,12 +36,12 @@ const (
 
 // An Answer is what became of a question. The zero value allows nothing.
 type Answer struct {
-	offer    *offer // that was chosen; nil: it was not allowed
-	why      string // it was not allowed
-	by       string // who answered; "" for all whom the Asker asks
-	notAsked bool   // no one could be asked: it tells nothing about what a person wants
-	late     bool   // no one has answered in time
-	closed   bool   // the question was closed without an answer: a no, unless others are asked too
+	offer    *answerOffer // that was chosen; nil: it was not allowed
+	why      string       // it was not allowed
+	by       string       // who answered; "" for all whom the Asker asks
+	notAsked bool         // no one could be asked: it tells nothing about what a person wants
+	late     bool         // no one has answered in time
+	closed   bool         // the question was closed without an answer: a no, unless others are asked too
 	others   *remainingAskers
 }
 

@@ -4,7 +4,7 @@
 // A [Queue] is what a person is asked, and has allowed, in one session. Its
 // method Ask takes a [Request] and how it was judged. It makes one question of
 // all that the request names, waits for its turn, has an [Asker] put the
-// question, keeps the grants of a yes, and has the [Caller] judge the request
+// question, keeps the grants of a yes, and has the [RequestOwner] judge the request
 // again, with an [Approval]. Equal questions are asked once.
 //
 // How a person is reached is not known here, but for the [Terminal]: it holds the
@@ -32,5 +32,5 @@
 // A question that a person cannot read whole is not asked. No one is asked about a
 // child that several sessions share, again and again after several noes, or where an
 // answer could change nothing. It judges nothing itself, knows no call, session or
-// era, and writes no record: it tells its Caller what to write.
+// era, and writes no record: it tells the RequestOwner what to write.
 package approval

@@ -39,13 +39,13 @@ type proposal struct {
 	rules  []string
 	args   string // shown if a rule escalates the call itself, whatever its paths; "" otherwise
 	paths  []askedPath
-	others []askedPath // that the call names too, and that are open without being asked about
-	offers []offer     // the narrower first; never empty
-	plain  bool        // each path stands for one place only
+	others []askedPath   // that the call names too, and that are open without being asked about
+	offers []answerOffer // the narrower first; never empty
+	plain  bool          // each path stands for one place only
 }
 
-// An offer is one answer that lets the call pass, and what it opens. Immutable.
-type offer struct {
+// An answerOffer is one answer that lets the call pass, and what it opens. Immutable.
+type answerOffer struct {
 	choice string
 	grants []offeredGrant
 }
@@ -78,8 +78,8 @@ func (g *offeredGrant) isServed() bool { return !g.File }
 // so.
 func (g *offeredGrant) affectsChild() bool { return g.isServed() || g.held && g.info != nil }
 
-// planner makes proposals of verdicts. It looks at the disk and changes nothing.
-type planner struct {
+// grantPlanner makes proposals of verdicts. It looks at the disk and changes nothing.
+type grantPlanner struct {
 	fs      guard.FS
 	wide    func(dir string) bool         // too wide to be granted as a whole
 	useless func(role access.Role) string // why the child could do nothing with a single file; "" if it can
@@ -101,7 +101,7 @@ func uselessFile(spec *spec.Spec, role access.Role) string {
 
 // proposeGrants returns what would have to be allowed for the call to pass. why is
 // the reason that it can be allowed by no one, "" if it can be.
-func (p planner) proposeGrants(v *validate.Verdict, args []byte) (out *proposal, why string) {
+func (p grantPlanner) proposeGrants(v *validate.Verdict, args []byte) (out *proposal, why string) {
 	out = &proposal{plain: true}
 	if v.Deciding == nil || v.Fired != nil && v.Fired.Paths == nil {
 		if v.Fired == nil {
@@ -139,7 +139,7 @@ func (p planner) proposeGrants(v *validate.Verdict, args []byte) (out *proposal,
 	case len(out.paths) == 0 && out.rule == "":
 		return nil, "nothing that could be allowed was found"
 	case len(out.paths) == 0:
-		out.offers = []offer{{choice: choiceCall}}
+		out.offers = []answerOffer{{choice: choiceCall}}
 		return out, ""
 	case len(out.paths) > maxAskedPaths:
 		return nil, fmt.Sprintf("the call names %d such paths, more than a person can look over (%d)", len(out.paths), maxAskedPaths)
@@ -169,7 +169,7 @@ func (out *proposal) mentionPath(f *validate.FindingVerdict) {
 
 // askedPlaces returns where one path of the call may lead, of which each has
 // to be opened. why reports that one of them can be opened by no one.
-func (p planner) askedPlaces(f *validate.FindingVerdict) (list []askedPlace, why string) {
+func (p grantPlanner) askedPlaces(f *validate.FindingVerdict) (list []askedPlace, why string) {
 	for i := range f.Readings {
 		r := &f.Readings[i]
 		if !r.Asks {
@@ -203,13 +203,13 @@ func (p planner) askedPlaces(f *validate.FindingVerdict) (list []askedPlace, why
 func (a *askedPlace) isIdle() bool { return a.info == nil && a.role != access.Write }
 
 // findDirectory looks at what is to be a directory.
-func (p planner) findDirectory(path string) (info fs.FileInfo, ok bool) {
+func (p grantPlanner) findDirectory(path string) (info fs.FileInfo, ok bool) {
 	info, err := p.fs.Lstat(path)
 	return info, err == nil && info.IsDir()
 }
 
 // makeOffers returns the answers that open all places; why reports that there is none.
-func (p planner) makeOffers(places []askedPlace) (list []offer, why string) {
+func (p grantPlanner) makeOffers(places []askedPlace) (list []answerOffer, why string) {
 	var reasons []string
 	for _, choice := range []struct {
 		name  string
@@ -230,7 +230,7 @@ func (p planner) makeOffers(places []askedPlace) (list []offer, why string) {
 
 // makeOffer makes one answer of the grant that each place takes; why says for which
 // of them there is none. Of two grants for one path one is made.
-func (p planner) makeOffer(choice string, places []askedPlace, grant func(askedPlace) (offeredGrant, string)) (out offer, why string) {
+func (p grantPlanner) makeOffer(choice string, places []askedPlace, grant func(askedPlace) (offeredGrant, string)) (out answerOffer, why string) {
 	out.choice = choice
 	for _, a := range places {
 		g, why := grant(a)
@@ -253,7 +253,7 @@ func (p planner) makeOffer(choice string, places []askedPlace, grant func(askedP
 }
 
 // grantFile returns the grant of a place alone.
-func (p planner) grantFile(a askedPlace) (g offeredGrant, why string) {
+func (p grantPlanner) grantFile(a askedPlace) (g offeredGrant, why string) {
 	if a.info != nil && a.info.IsDir() {
 		return g, quoteLegible(clipText(a.leads, 200)) + " is a directory"
 	}
@@ -265,7 +265,7 @@ func (p planner) grantFile(a askedPlace) (g offeredGrant, why string) {
 
 // directoryGrant returns the grant of the directory that a place lies in; of a
 // directory, that of itself. If nothing is there its directory is not needed.
-func (p planner) directoryGrant(a askedPlace) (g offeredGrant, why string) {
+func (p grantPlanner) directoryGrant(a askedPlace) (g offeredGrant, why string) {
 	if a.isIdle() {
 		return offeredGrant{Grant: policy.Grant{Path: a.leads, File: true}}, ""
 	}

@@ -40,26 +40,26 @@ func (q *Question) digestAsked() string {
 
 // makeQuestion makes the question for a request that was escalated. why reports
 // that no one may be asked, and the reason.
-func (q *Queue) makeQuestion(r *Request, j *Judgement) (asked *Question, why string) {
-	switch share := j.Child.Share; {
+func (q *Queue) makeQuestion(request *EscalatedRequest, judgement *Judgement) (question *Question, why string) {
+	switch share := judgement.Child.Share; {
 	case share != spec.ShareSession:
-		return nil, fmt.Sprintf(`the server %q is shared between sessions ("share": %q in hub.json), so nothing can be opened in it for one of them; give it "share": "session"`, j.Child.Name, share)
-	case r.Unaskable != "":
-		return nil, r.Unaskable
+		return nil, fmt.Sprintf(`the server %q is shared between sessions ("share": %q in hub.json), so nothing can be opened in it for one of them; give it "share": "session"`, judgement.Child.Name, share)
+	case request.Unaskable != "":
+		return nil, request.Unaskable
 	}
-	open := j.View.Snapshot.Paths()
-	plans := planner{
-		fs: q.fs, ceiling: j.View.Ceiling,
-		wide:    func(dir string) bool { return j.Checker.TooWide(dir, open) },
-		useless: func(role access.Role) string { return uselessFile(j.Child, role) },
-		held:    j.Child.Sandbox.Confines(),
+	open := judgement.View.Snapshot.Paths()
+	plans := grantPlanner{
+		fs: q.fs, ceiling: judgement.View.Ceiling,
+		wide:    func(dir string) bool { return judgement.Checker.TooWide(dir, open) },
+		useless: func(role access.Role) string { return uselessFile(judgement.Child, role) },
+		held:    judgement.Child.Sandbox.Confines(),
 	}
-	proposal, why := plans.proposeGrants(j.Verdict, r.Args)
+	proposal, why := plans.proposeGrants(judgement.Verdict, request.Args)
 	if why != "" {
 		return nil, why
 	}
-	text := questionText(j.Child.Name, r, proposal, q.perCall)
-	return &Question{child: j.Child, name: r.Name, text: text, proposal: proposal, checker: j.Checker, key: DigestOf(r.Digest[:], []byte(text)), allowed: new(atomic.Pointer[string])}, ""
+	text := questionText(judgement.Child.Name, request, proposal, q.perCall)
+	return &Question{child: judgement.Child, name: request.Name, text: text, proposal: proposal, checker: judgement.Checker, key: DigestOf(request.Digest[:], []byte(text)), allowed: new(atomic.Pointer[string])}, ""
 }
 
 // The form of a question. The names of the choices are what a client shows.
@@ -90,7 +90,7 @@ func (q *Question) Read(result []byte) Answer {
 
 // readChoice reads the answer to a form; why says about everything but an offer
 // what it was.
-func readChoice(result []byte, offers []offer) (chosen *offer, why string) {
+func readChoice(result []byte, offers []answerOffer) (chosen *answerOffer, why string) {
 	member := func(raw []byte, wanted string) (value []byte, ok bool) {
 		ok = true
 		err := jsonrpc.Members(raw, func(name string, v []byte) bool {
@@ -127,7 +127,7 @@ func readChoice(result []byte, offers []offer) (chosen *offer, why string) {
 }
 
 // chooseOffer finds the offer that a choice names.
-func chooseOffer(choice string, offers []offer) (chosen *offer, why string) {
+func chooseOffer(choice string, offers []answerOffer) (chosen *answerOffer, why string) {
 	if choice == choiceDeny {
 		return nil, WhyDeclined
 	}

@@ -64,7 +64,7 @@ type Queue struct {
 	version  uint64        // of the directories that grants serve
 	changed  chan struct{} // closed and replaced when version changes
 	granted  chan struct{} // closed and replaced when a grant is given
-	waiting  map[Digest]*entry
+	waiting  map[Digest]*queuedQuestion
 	refusals map[string]*refusalStreak // by child
 	serial   uint64
 }
@@ -74,7 +74,7 @@ type Queue struct {
 func New(fs guard.FS, log zerolog.Logger, inForce func() Rules) *Queue {
 	return &Queue{
 		fs: fs, log: log, inForce: inForce, turn: make(chan struct{}, 1),
-		changed: make(chan struct{}), granted: make(chan struct{}), waiting: map[Digest]*entry{}, refusals: map[string]*refusalStreak{},
+		changed: make(chan struct{}), granted: make(chan struct{}), waiting: map[Digest]*queuedQuestion{}, refusals: map[string]*refusalStreak{},
 	}
 }
 
@@ -104,8 +104,8 @@ func unansweredAt(who string) string {
 	return whyUnanswered
 }
 
-// An outcome is what all get who wait for one question.
-type outcome struct {
+// A questionOutcome is what all get who wait for one question.
+type questionOutcome struct {
 	Answer
 	approval *Approval // nil: it was not allowed
 	version  uint64    // of the grants that came of it
@@ -116,26 +116,26 @@ type outcome struct {
 // that is not needed any more, it has judged it without one. Its last judgement
 // decides. refusal reports why the request was not approved; then it must not be
 // sent.
-func (q *Queue) Ask(ctx context.Context, r *Request, j *Judgement, c Caller) (refusal string, err error) {
+func (q *Queue) Ask(ctx context.Context, request *EscalatedRequest, judgement *Judgement, owner RequestOwner) (refusal string, err error) {
 	for {
-		asked, why := q.makeQuestion(r, j)
+		question, why := q.makeQuestion(request, judgement)
 		if why == "" {
-			why = q.pauseReason(j.Child.Name, time.Now())
+			why = q.pauseReason(judgement.Child.Name, time.Now())
 		}
 		if why != "" {
 			return why, nil
 		}
-		c.Release(ctx)
-		e, first, why := q.joinQuestion(asked)
+		owner.Release(ctx)
+		queued, first, why := q.joinQuestion(question)
 		if why != "" {
 			return why, nil
 		}
-		var out *outcome
+		var out *questionOutcome
 		var next *Judgement
 		if first {
-			out, next, err = q.putQuestion(ctx, r, asked, e, c)
-		} else if out, err = q.awaitOutcome(ctx, e, c); out == nil && err == nil {
-			next, err = c.Judge(ctx, nil) // the one who asked has gone, and the question with them
+			out, next, err = q.putQuestion(ctx, request, question, queued, owner)
+		} else if out, err = q.awaitOutcome(ctx, queued, owner); out == nil && err == nil {
+			next, err = owner.Judge(ctx, nil) // the one who asked has gone, and the question with them
 		}
 		switch {
 		case err != nil:
@@ -143,23 +143,23 @@ func (q *Queue) Ask(ctx context.Context, r *Request, j *Judgement, c Caller) (re
 		case out != nil && out.approval == nil:
 			return cmp.Or(out.why, whyUnanswered), nil
 		case out != nil:
-			refusal, err = q.resumeRequest(ctx, r, j, asked, out, c)
+			refusal, err = q.resumeRequest(ctx, request, judgement, question, out, owner)
 			if first {
-				q.settleOpen(ctx, asked, out, c)
+				q.settleOpen(ctx, question, out, owner)
 			}
 			return refusal, err
 		case next.Verdict.Decision != policy.Escalate:
 			return "", nil
 		}
-		j = next
+		judgement = next
 	}
 }
 
 // putQuestion asks for all who wait for an entry. out is nil if there was no need to
 // ask, because the grants have changed while the request waited for its turn; next is
 // how it is judged now.
-func (q *Queue) putQuestion(ctx context.Context, r *Request, asked *Question, e *entry, c Caller) (out *outcome, next *Judgement, err error) {
-	defer func() { q.finishQuestion(e, out) }()
+func (q *Queue) putQuestion(ctx context.Context, request *EscalatedRequest, question *Question, queued *queuedQuestion, owner RequestOwner) (out *questionOutcome, next *Judgement, err error) {
+	defer func() { q.finishQuestion(queued, out) }()
 	taken := q.perCall || q.tryTurn() // requests that stand alone may be of different people
 	defer func() {
 		if taken && !q.perCall {
@@ -167,24 +167,24 @@ func (q *Queue) putQuestion(ctx context.Context, r *Request, asked *Question, e 
 		}
 	}()
 	for waited := !taken; waited; waited = !taken {
-		over := c.Waiting(ctx, waitsFor)
+		over := owner.Waiting(ctx, waitsFor)
 		taken, err = q.takeTurn(ctx)
 		over()
 		if err != nil {
 			return nil, nil, err
 		}
-		if next, err = c.Judge(ctx, nil); err != nil {
+		if next, err = owner.Judge(ctx, nil); err != nil {
 			return nil, nil, err
 		}
-		if next.Verdict.Decision != policy.Escalate || !q.isSameQuestion(asked, r, next) || q.pauseReason(e.child, time.Now()) != "" {
+		if next.Verdict.Decision != policy.Escalate || !q.isSameQuestion(question, request, next) || q.pauseReason(queued.child, time.Now()) != "" {
 			return nil, next, nil
 		}
-		c.Release(ctx)
+		owner.Release(ctx)
 	}
-	asker := c.Asker(ctx)
-	defer c.Waiting(ctx, waitsAt(asker.Who()))()
-	q.noteAsked(e, asker.Who(), time.Now())
-	q.log.Info().Str("child", e.child).Str("what", r.Name).Str("asked", asker.Who()).Strs("rules", asked.proposal.rules).Msg("a person is asked to approve a call")
+	asker := owner.Asker(ctx)
+	defer owner.Waiting(ctx, waitsAt(asker.Who()))()
+	q.noteAsked(queued, asker.Who(), time.Now())
+	q.log.Info().Str("child", queued.child).Str("what", request.Name).Str("asked", asker.Who()).Strs("rules", question.proposal.rules).Msg("a person is asked to approve a call")
 	until, cancel := context.WithTimeoutCause(ctx, q.inForce().Timeout, ErrUnanswered)
 	var answer Answer
 	defer func() {
@@ -193,8 +193,8 @@ func (q *Queue) putQuestion(ctx context.Context, r *Request, asked *Question, e 
 			cancel()
 		}
 	}()
-	c.Record(ctx, &Event{What: EventAsked, By: asker.Who()})
-	answer = q.askAndCount(until, asker, asked)
+	owner.Record(ctx, &QuestionEvent{What: EventAsked, By: asker.Who()})
+	answer = q.askAndCount(until, asker, question)
 	if ctx.Err() != nil {
 		return nil, nil, context.Cause(ctx) // no caller waits for it: whatever came opens nothing
 	}
@@ -205,50 +205,50 @@ func (q *Queue) putQuestion(ctx context.Context, r *Request, asked *Question, e 
 		answer.by = AskedNobody
 	}
 	answer.by = cmp.Or(answer.by, asker.Who())
-	q.noteAnswer(e.child, &answer, time.Now())
-	q.log.Info().Str("child", e.child).Str("what", r.Name).Str("answer", answer.choiceWord()).Str("by", answer.by).Str("why", answer.why).Msg("the question was answered")
-	out = q.grantAnswer(asked, answer)
-	event := Event{What: EventDeclined, By: answer.by, Why: out.why, Granted: out.grantsOpened()}
+	q.noteAnswer(queued.child, &answer, time.Now())
+	q.log.Info().Str("child", queued.child).Str("what", request.Name).Str("answer", answer.choiceWord()).Str("by", answer.by).Str("why", answer.why).Msg("the question was answered")
+	out = q.grantAnswer(question, answer)
+	event := QuestionEvent{What: EventDeclined, By: answer.by, Why: out.why, Granted: out.grantsOpened()}
 	if out.approval != nil {
 		event.What = EventAllowed
 	}
-	c.Record(ctx, &event)
+	owner.Record(ctx, &event)
 	return out, nil, nil
 }
 
 // askAndCount asks, and counts the question while it stands.
-func (q *Queue) askAndCount(ctx context.Context, asker Asker, asked *Question) Answer {
+func (q *Queue) askAndCount(ctx context.Context, asker Asker, question *Question) Answer {
 	if q.pending != nil {
 		q.pending.Add(1)
 		defer q.pending.Add(-1)
 	}
-	return asker.Ask(ctx, asked)
+	return asker.Ask(ctx, question)
 }
 
 // isSameQuestion reports whether the question for a request would still be this one.
-func (q *Queue) isSameQuestion(asked *Question, r *Request, j *Judgement) bool {
-	now, why := q.makeQuestion(r, j)
-	return why == "" && now.key == asked.key
+func (q *Queue) isSameQuestion(question *Question, request *EscalatedRequest, judgement *Judgement) bool {
+	now, why := q.makeQuestion(request, judgement)
+	return why == "" && now.key == question.key
 }
 
 // grantAnswer opens what was allowed. Where something else stands there by now nothing
 // is opened.
-func (q *Queue) grantAnswer(asked *Question, answer Answer) *outcome {
+func (q *Queue) grantAnswer(question *Question, answer Answer) *questionOutcome {
 	if answer.offer == nil {
-		return &outcome{Answer: answer}
+		return &questionOutcome{Answer: answer}
 	}
 	grants := answer.offer.grants
 	for i := range grants {
 		if g := &grants[i]; !g.isUnchanged(q.fs) {
-			return &outcome{Answer: Answer{why: fmt.Sprintf("it was allowed, but %s is not what it was when the question was asked", quoteLegible(clipText(g.Path, 200)))}}
+			return &questionOutcome{Answer: Answer{why: fmt.Sprintf("it was allowed, but %s is not what it was when the question was asked", quoteLegible(clipText(g.Path, 200)))}}
 		}
 	}
 	now := time.Now()
-	out := &outcome{Answer: answer, approval: &Approval{rules: asked.proposal.rules, by: answer.by}}
+	out := &questionOutcome{Answer: answer, approval: &Approval{rules: question.proposal.rules, by: answer.by}}
 	given := make([]*grant, 0, len(grants))
 	for i := range grants {
 		given = append(given, &grant{
-			child: asked.child.Name, revision: asked.child.Revision, name: asked.name, checker: asked.checker,
+			child: question.child.Name, revision: question.child.Revision, name: question.name, checker: question.checker,
 			offer: grants[i], approval: out.approval, since: now, perCall: q.perCall,
 		})
 	}
@@ -258,17 +258,17 @@ func (q *Queue) grantAnswer(asked *Question, answer Answer) *outcome {
 }
 
 // resumeRequest goes on with a request that was allowed.
-func (q *Queue) resumeRequest(ctx context.Context, r *Request, j *Judgement, asked *Question, out *outcome, c Caller) (refusal string, err error) {
+func (q *Queue) resumeRequest(ctx context.Context, request *EscalatedRequest, judgement *Judgement, question *Question, out *questionOutcome, owner RequestOwner) (refusal string, err error) {
 	a := out.approval
 	if !q.perCall { // each who waited has one of their own: it is good for one request
-		a = &Approval{rules: asked.proposal.rules, by: a.by}
+		a = &Approval{rules: question.proposal.rules, by: a.by}
 	}
-	a.request, a.rule = r.Digest, asked.proposal.rule
-	a.expires = time.Now().Add(max(j.StartLimit, time.Minute))
-	if err := c.AwaitServed(ctx, out.version); err != nil {
+	a.request, a.rule = request.Digest, question.proposal.rule
+	a.expires = time.Now().Add(max(judgement.StartLimit, time.Minute))
+	if err := owner.AwaitServed(ctx, out.version); err != nil {
 		return "", err
 	}
-	next, err := c.Judge(ctx, a)
+	next, err := owner.Judge(ctx, a)
 	if err != nil {
 		q.Done(a)
 		return "", err
@@ -291,12 +291,12 @@ const afterYes = ", after it was allowed elsewhere and before it was sent"
 
 // settleOpen ends what an answer has left open: no one is asked any more. A no that came
 // after the yes is noted and recorded.
-func (q *Queue) settleOpen(ctx context.Context, asked *Question, out *outcome, c Caller) {
+func (q *Queue) settleOpen(ctx context.Context, question *Question, out *questionOutcome, owner RequestOwner) {
 	no := out.others.closeQuestion()
 	if no == nil {
 		return
 	}
 	q.revokeGrants(out.approval)
-	q.noteAnswer(asked.child.Name, no, time.Now())
-	c.Record(ctx, &Event{What: EventDeclined, By: no.by, Why: no.why + afterYes})
+	q.noteAnswer(question.child.Name, no, time.Now())
+	owner.Record(ctx, &QuestionEvent{What: EventDeclined, By: no.by, Why: no.why + afterYes})
 }

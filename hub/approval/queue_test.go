@@ -36,7 +36,7 @@ type session struct {
 	all     Asker // instead of asker, if it is set
 
 	mu     sync.Mutex
-	events []Event
+	events []QuestionEvent
 }
 
 // A person answers questions by the form, and keeps them.
@@ -131,21 +131,21 @@ func (c *call) Asker(context.Context) Asker {
 	return c.s.asker
 }
 
-func (c *call) Record(_ context.Context, e *Event) {
+func (c *call) Record(_ context.Context, e *QuestionEvent) {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
 	c.s.events = append(c.s.events, *e)
 }
 
-func (c *call) request() *Request {
-	return &Request{Tool: true, Name: c.tool, Args: []byte(c.args), Digest: DigestOf([]byte(c.child), []byte(c.tool), []byte(c.args))}
+func (c *call) request() *EscalatedRequest {
+	return &EscalatedRequest{Tool: true, Name: c.tool, Args: []byte(c.args), Digest: DigestOf([]byte(c.child), []byte(c.tool), []byte(c.args))}
 }
 
 // make judges the call and has a person asked. "" is that it may be sent.
 func (c *call) make(ctx context.Context) (refusal string) {
-	j, err := c.Judge(ctx, nil)
-	if err == nil && j.Verdict.Decision == policy.Escalate {
-		refusal, err = c.s.q.Ask(ctx, c.request(), j, c)
+	judgement, err := c.Judge(ctx, nil)
+	if err == nil && judgement.Verdict.Decision == policy.Escalate {
+		refusal, err = c.s.q.Ask(ctx, c.request(), judgement, c)
 	}
 	switch {
 	case err != nil:
@@ -437,11 +437,11 @@ func TestAGrantIsTakenBackWhereTheCallLeadsElsewhere(t *testing.T) {
 				c := s.call("echo", reading("/data/one/1.txt"))
 				request := c.request()
 				c.moved = func() { c.args = reading(to) }
-				j, err := c.Judge(s.Context(), nil)
+				judgement, err := c.Judge(s.Context(), nil)
 				if err != nil {
 					s.Fatal(err)
 				}
-				refusal, err := s.q.Ask(s.Context(), request, j, c)
+				refusal, err := s.q.Ask(s.Context(), request, judgement, c)
 				if err != nil || (refusal != "") != (name == "escalates") || (c.decision == policy.Allow) != (name == "as before") {
 					s.Errorf("refused by %q, %v, decided %v", refusal, err, c.decision)
 				}

@@ -59,9 +59,9 @@ func (q *Queue) Report() Report {
 		}
 		grants = append(grants, r)
 	}
-	for _, e := range q.waiting {
-		if !e.since.IsZero() {
-			questions = append(questions, QuestionReport{e.child, printable.Escape(e.name, 100), e.by, e.since, e.requests})
+	for _, queued := range q.waiting {
+		if !queued.since.IsZero() {
+			questions = append(questions, QuestionReport{queued.child, printable.Escape(queued.name, 100), queued.by, queued.since, queued.requests})
 		}
 	}
 	slices.SortFunc(questions, func(a, b QuestionReport) int { return a.Since.Compare(b.Since) })
@@ -76,18 +76,18 @@ type Explanation struct {
 }
 
 // Explain makes the question by the code that asks it, and asks no one.
-func (q *Queue) Explain(r *Request, j *Judgement) (e Explanation) {
+func (q *Queue) Explain(request *EscalatedRequest, judgement *Judgement) (e Explanation) {
 	for _, g := range q.Report().Grants {
-		if g.Server == j.Child.Name {
+		if g.Server == judgement.Child.Name {
 			e.Grants = append(e.Grants, g)
 		}
 	}
-	if j.Verdict.Decision != policy.Escalate {
+	if judgement.Verdict.Decision != policy.Escalate {
 		return e
 	}
-	asked, why := q.makeQuestion(r, j)
+	question, why := q.makeQuestion(request, judgement)
 	if e.Unasked = why; why == "" {
-		e.Question = asked.text
+		e.Question = question.text
 	}
 	return e
 }

@@ -27,8 +27,8 @@ func DigestOf(parts ...[]byte) Digest {
 	return Digest(h.Sum(nil))
 }
 
-// A Request is one call of a tool, or other request, that a rule escalates.
-type Request struct {
+// An EscalatedRequest is one call of a tool, or other request, that a rule escalates.
+type EscalatedRequest struct {
 	Tool      bool   // it calls a tool; else Name is its method
 	Name      string // of the tool or the method, as rules know it
 	Digest    Digest // of the session, the child and all that would be sent
@@ -37,11 +37,11 @@ type Request struct {
 }
 
 // questionTitle returns how the question names the request.
-func (r *Request) questionTitle() string {
-	if r.Tool {
-		return "its tool " + quoteLegible(clipText(r.Name, 100))
+func (request *EscalatedRequest) questionTitle() string {
+	if request.Tool {
+		return "its tool " + quoteLegible(clipText(request.Name, 100))
 	}
-	return "a request " + quoteLegible(r.Name)
+	return "a request " + quoteLegible(request.Name)
 }
 
 // A Judgement is how a request was judged, as far as a question goes by it.
@@ -53,8 +53,8 @@ type Judgement struct {
 	StartLimit time.Duration // how long the child may take to start
 }
 
-// A Caller is the one who has a request that a person is asked about.
-type Caller interface {
+// A RequestOwner is the one who has a request that a person is asked about.
+type RequestOwner interface {
 	// Judge judges the request from the start, with an approval of it; nil: without.
 	Judge(ctx context.Context, a *Approval) (*Judgement, error)
 	// Release gives back the right to call the child: a person takes their time.
@@ -68,18 +68,18 @@ type Caller interface {
 	AwaitServed(ctx context.Context, version uint64) error
 	// Record writes that a person is asked, and what became of it. A record that
 	// cannot be written stops no one: what is then sent has a line of its own.
-	Record(ctx context.Context, e *Event)
+	Record(ctx context.Context, e *QuestionEvent)
 }
 
-// An Event is for the record.
-type Event struct {
+// A QuestionEvent is what the record gets about a question: that it was asked, or how it ended.
+type QuestionEvent struct {
 	What    string // EventAsked and so on
 	By      string // who was asked: see Asker
 	Why     string // it was not allowed
 	Granted []policy.Grant
 }
 
-// What an Event tells.
+// The words of QuestionEvent.What.
 const (
 	EventAsked    = "asked"
 	EventAllowed  = "allowed"

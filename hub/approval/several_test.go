@@ -51,7 +51,7 @@ func (b *both) begin(c *call) (q Pending, done <-chan string) {
 }
 
 func (b *both) console(q Pending, decision string) error {
-	return b.term.Answer(Reply{ID: q.ID, Digest: q.Digest, From: AskedConsole, Decision: decision})
+	return b.term.Answer(PendingAnswer{ID: q.ID, Digest: q.Digest, From: AskedConsole, Decision: decision})
 }
 
 func (b *both) wants(done <-chan string, refusal string) {
@@ -183,7 +183,7 @@ func TestANoAfterAYes(t *testing.T) {
 				if _, err := b.term.Code(q.ID); !errors.Is(err, ErrAnswered) {
 					b.Errorf("a code to say yes: %v", err)
 				}
-				if err := b.term.Answer(Reply{ID: q.ID, Digest: q.Digest, From: AskedTerminal, Decision: choiceDeny}); err != nil {
+				if err := b.term.Answer(PendingAnswer{ID: q.ID, Digest: q.Digest, From: AskedTerminal, Decision: choiceDeny}); err != nil {
 					b.Errorf("the no: %v", err)
 				}
 			}
@@ -344,19 +344,19 @@ func TestRepliesThatAllowNothing(t *testing.T) {
 		q, done := b.begin(b.call("echo", reading("/data/one/1.txt")))
 		other := textQuestion().digestAsked()
 		for name, c := range map[string]struct {
-			reply Reply
+			reply PendingAnswer
 			want  error
 		}{
-			"swapped":              {Reply{ID: q.ID, Digest: other, From: AskedConsole, Decision: choiceFile}, ErrQuestionChanged},
-			"swapped, no":          {Reply{ID: q.ID, Digest: other, From: AskedConsole, Decision: choiceDeny}, ErrQuestionChanged},
-			"without a digest":     {Reply{ID: q.ID, From: AskedConsole, Decision: choiceFile}, ErrQuestionChanged},
-			"of nobody":            {Reply{ID: q.ID, Digest: q.Digest, Decision: choiceFile}, ErrNotAsked},
-			"of the client":        {Reply{ID: q.ID, Digest: q.Digest, From: AskedClient, Decision: choiceFile}, ErrNotAsked},
-			"what is not offered":  {Reply{ID: q.ID, Digest: q.Digest, From: AskedConsole, Decision: choiceCall}, ErrNoChoice},
-			"without a decision":   {Reply{ID: q.ID, Digest: q.Digest, From: AskedConsole}, ErrNoChoice},
-			"without an id":        {Reply{Digest: q.Digest, From: AskedConsole, Decision: choiceFile}, ErrNoQuestion},
-			"terminal, no code":    {Reply{ID: q.ID, Digest: q.Digest, From: AskedTerminal, Decision: choiceFile}, ErrWrongCode},
-			"the digest as its id": {Reply{ID: q.Digest, Digest: q.Digest, From: AskedConsole, Decision: choiceFile}, ErrNoQuestion},
+			"swapped":              {PendingAnswer{ID: q.ID, Digest: other, From: AskedConsole, Decision: choiceFile}, ErrQuestionChanged},
+			"swapped, no":          {PendingAnswer{ID: q.ID, Digest: other, From: AskedConsole, Decision: choiceDeny}, ErrQuestionChanged},
+			"without a digest":     {PendingAnswer{ID: q.ID, From: AskedConsole, Decision: choiceFile}, ErrQuestionChanged},
+			"of nobody":            {PendingAnswer{ID: q.ID, Digest: q.Digest, Decision: choiceFile}, ErrNotAsked},
+			"of the client":        {PendingAnswer{ID: q.ID, Digest: q.Digest, From: AskedClient, Decision: choiceFile}, ErrNotAsked},
+			"what is not offered":  {PendingAnswer{ID: q.ID, Digest: q.Digest, From: AskedConsole, Decision: choiceCall}, ErrNoChoice},
+			"without a decision":   {PendingAnswer{ID: q.ID, Digest: q.Digest, From: AskedConsole}, ErrNoChoice},
+			"without an id":        {PendingAnswer{Digest: q.Digest, From: AskedConsole, Decision: choiceFile}, ErrNoQuestion},
+			"terminal, no code":    {PendingAnswer{ID: q.ID, Digest: q.Digest, From: AskedTerminal, Decision: choiceFile}, ErrWrongCode},
+			"the digest as its id": {PendingAnswer{ID: q.Digest, Digest: q.Digest, From: AskedConsole, Decision: choiceFile}, ErrNoQuestion},
 		} {
 			if err := b.term.Answer(c.reply); !errors.Is(err, c.want) {
 				b.Errorf("%s: %v, want %v", name, err, c.want)

@@ -61,8 +61,8 @@ type PendingPath struct {
 	Asks bool   `json:"asks"`           // it is asked about; else it is open already
 }
 
-// A Reply is what a person answers to a Pending.
-type Reply struct {
+// A PendingAnswer is what a person answers to a Pending.
+type PendingAnswer struct {
 	ID       string `json:"id"`
 	Digest   string `json:"digest"`         // of the Pending that they were shown
 	From     string `json:"from"`           // terminal or console
@@ -96,13 +96,13 @@ type Terminal struct {
 	OnQuestion func(server, what string, until time.Time)
 
 	mu     sync.Mutex
-	open   map[string]*pendingEntry
+	open   map[string]*pendingQuestion
 	issued []time.Time // codes, of late
 	gone   []string    // ids of questions that were answered, the oldest first
 }
 
-// A pendingEntry is one question. Terminal.mu guards what changes.
-type pendingEntry struct {
+// A pendingQuestion is one question. Terminal.mu guards what changes.
+type pendingQuestion struct {
 	Pending
 	asked   *Question
 	code    string // "" when none is good
@@ -116,14 +116,14 @@ type pendingEntry struct {
 // enterQuestion enters a question until away is called; ok is false if there is no
 // room. No one looks over more, and the one who asks so much is not to keep out
 // others.
-func (t *Terminal) enterQuestion(p Pending, asked *Question) (answer <-chan Answer, away func(answered bool), ok bool) {
-	p.ID, p.Digest = randomID(), asked.digestAsked()
-	asked.describeAsked(&p)
-	e := &pendingEntry{Pending: p, asked: asked, answer: make(chan Answer, 2)}
+func (t *Terminal) enterQuestion(p Pending, question *Question) (answer <-chan Answer, away func(answered bool), ok bool) {
+	p.ID, p.Digest = randomID(), question.digestAsked()
+	question.describeAsked(&p)
+	e := &pendingQuestion{Pending: p, asked: question, answer: make(chan Answer, 2)}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.open == nil {
-		t.open = map[string]*pendingEntry{}
+		t.open = map[string]*pendingQuestion{}
 	}
 	same := 0
 	for _, other := range t.open {
@@ -174,7 +174,7 @@ func (q *Question) describeAsked(p *Pending) {
 }
 
 // findQuestion finds a question that waits. t.mu is held.
-func (t *Terminal) findQuestion(id string) (*pendingEntry, error) {
+func (t *Terminal) findQuestion(id string) (*pendingQuestion, error) {
 	switch e := t.open[id]; {
 	case e != nil:
 		return e, nil
@@ -247,7 +247,7 @@ func (t *Terminal) Code(id string) (string, error) {
 // Answer answers a question. To allow it from a terminal takes its code, which is used up
 // either way. A no takes none, and counts also where someone else has said yes already, as
 // long as the question waits.
-func (t *Terminal) Answer(r Reply) error {
+func (t *Terminal) Answer(r PendingAnswer) error {
 	now := time.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -288,7 +288,7 @@ func (t *Terminal) Answer(r Reply) error {
 }
 
 // spendCode uses up the code of a question. t.mu is held.
-func (t *Terminal) spendCode(e *pendingEntry, code string, now time.Time) error {
+func (t *Terminal) spendCode(e *pendingQuestion, code string, now time.Time) error {
 	good := e.code != "" && now.Sub(e.coded) < codeLife &&
 		subtle.ConstantTimeCompare([]byte(strings.ToUpper(strings.TrimSpace(code))), []byte(e.code)) == 1
 	e.code = ""
@@ -303,13 +303,13 @@ func (t *Terminal) spendCode(e *pendingEntry, code string, now time.Time) error 
 }
 
 // closeQuestion gives a question its last answer. t.mu is held.
-func (t *Terminal) closeQuestion(e *pendingEntry, a Answer) {
+func (t *Terminal) closeQuestion(e *pendingQuestion, a Answer) {
 	t.removeQuestion(e)
 	e.answer <- a
 }
 
 // removeQuestion takes a question out that was answered. t.mu is held.
-func (t *Terminal) removeQuestion(e *pendingEntry) {
+func (t *Terminal) removeQuestion(e *pendingQuestion) {
 	delete(t.open, e.ID)
 	t.gone = append(t.gone[max(0, len(t.gone)-maxGone+1):], e.ID)
 }

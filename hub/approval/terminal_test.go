@@ -48,13 +48,13 @@ func atTheTerminal(t *testing.T, test func(t *testing.T, term *Terminal, ask fun
 func textQuestion() *Question {
 	return &Question{
 		child: &spec.Spec{Name: "kid"}, text: "the text", allowed: new(atomic.Pointer[string]),
-		proposal: &proposal{offers: []offer{{choice: choiceFile}, {choice: choiceDirectory}}},
+		proposal: &proposal{offers: []answerOffer{{choice: choiceFile}, {choice: choiceDirectory}}},
 	}
 }
 
 // reply answers from a terminal what was shown last of a question.
-func reply(term *Terminal, id, code, decision string) Reply {
-	r := Reply{ID: id, Code: code, Decision: decision, From: AskedTerminal}
+func reply(term *Terminal, id, code, decision string) PendingAnswer {
+	r := PendingAnswer{ID: id, Code: code, Decision: decision, From: AskedTerminal}
 	for _, p := range term.Pending() {
 		if p.ID == id {
 			r.Digest = p.Digest

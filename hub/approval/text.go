@@ -9,13 +9,13 @@ import (
 // paths, exactly what each answer opens and for how long, and the rule that
 // would make it needless. It is the same for the same request, whenever it is
 // made.
-func questionText(child string, r *Request, p *proposal, perCall bool) string {
+func questionText(child string, request *EscalatedRequest, p *proposal, perCall bool) string {
 	until := "until this session ends"
 	if perCall {
 		until = "for this one call"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "Allow the server %s to run %s?", quoteLegible(child), r.questionTitle())
+	fmt.Fprintf(&b, "Allow the server %s to run %s?", quoteLegible(child), request.questionTitle())
 	if len(p.rules) > 0 {
 		fmt.Fprintf(&b, " The policy asks a person first (%s).", quotedNames("rule", p.rules))
 	}
@@ -41,12 +41,12 @@ func questionText(child string, r *Request, p *proposal, perCall bool) string {
 	for i := range p.offers {
 		p.offers[i].writeOffer(&b, until)
 	}
-	p.writeAlways(&b, child, r.Name)
+	p.writeAlways(&b, child, request.Name)
 	return b.String()
 }
 
 // writeOffer reports what choosing an offer opens.
-func (o *offer) writeOffer(b *strings.Builder, until string) {
+func (o *answerOffer) writeOffer(b *strings.Builder, until string) {
 	if len(o.grants) == 0 {
 		return
 	}

@@ -17,9 +17,9 @@ const (
 	longestPause   = 30 * time.Minute
 )
 
-// An entry is a question that waits for its turn, or for its answer. Queue.mu
+// A queuedQuestion is a question that waits for its turn, or for its answer. Queue.mu
 // guards what changes.
-type entry struct {
+type queuedQuestion struct {
 	key      Digest
 	child    string
 	name     string // of the tool or method
@@ -27,7 +27,7 @@ type entry struct {
 	by       string // who is asked
 	since    time.Time
 	done     chan struct{}
-	out      *outcome // once done is closed; nil: the question was withdrawn
+	out      *questionOutcome // once done is closed; nil: the question was withdrawn
 }
 
 // A refusalStreak counts how often in a row a person has not allowed what a child wanted.
@@ -40,22 +40,22 @@ type refusalStreak struct {
 // Questions are equal that have the same key, so one answer serves requests that are
 // one and the same. In a queue of SetPerCall none are. why reports that there is no
 // room.
-func (q *Queue) joinQuestion(asked *Question) (e *entry, first bool, why string) {
+func (q *Queue) joinQuestion(question *Question) (queued *queuedQuestion, first bool, why string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	key := asked.key
+	key := question.key
 	if q.perCall {
 		q.serial++
 		key = DigestOf(key[:], fmt.Append(nil, q.serial))
 	}
-	if e := q.waiting[key]; e != nil {
-		if e.requests >= maxWaitingEach {
+	if queued := q.waiting[key]; queued != nil {
+		if queued.requests >= maxWaitingEach {
 			return nil, false, "several calls wait for the answer to the same question already"
 		}
-		e.requests++
-		return e, false, ""
+		queued.requests++
+		return queued, false, ""
 	}
-	child, each := asked.child.Name, 0
+	child, each := question.child.Name, 0
 	for _, other := range q.waiting {
 		if other.child == child {
 			each++
@@ -67,42 +67,42 @@ func (q *Queue) joinQuestion(asked *Question) (e *entry, first bool, why string)
 	case len(q.waiting) >= maxWaiting:
 		return nil, false, fmt.Sprintf("%d questions wait for an answer already", len(q.waiting))
 	}
-	e = &entry{key: key, child: child, name: asked.name, requests: 1, done: make(chan struct{})}
-	q.waiting[key] = e
-	return e, true, ""
+	queued = &queuedQuestion{key: key, child: child, name: question.name, requests: 1, done: make(chan struct{})}
+	q.waiting[key] = queued
+	return queued, true, ""
 }
 
 // awaitOutcome waits for the answer to a question that another request has asked; nil
 // if it was withdrawn.
-func (q *Queue) awaitOutcome(ctx context.Context, e *entry, c Caller) (*outcome, error) {
-	defer c.Waiting(ctx, waitsFor)()
+func (q *Queue) awaitOutcome(ctx context.Context, queued *queuedQuestion, owner RequestOwner) (*questionOutcome, error) {
+	defer owner.Waiting(ctx, waitsFor)()
 	defer func() {
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		e.requests--
+		queued.requests--
 	}()
 	select {
-	case <-e.done:
-		return e.out, nil
+	case <-queued.done:
+		return queued.out, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
 }
 
 // noteAsked remembers that a question is with a person now.
-func (q *Queue) noteAsked(e *entry, by string, now time.Time) {
+func (q *Queue) noteAsked(queued *queuedQuestion, by string, now time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	e.by, e.since = by, now
+	queued.by, queued.since = by, now
 }
 
 // finishQuestion takes a question out and hands its outcome to all who wait.
-func (q *Queue) finishQuestion(e *entry, out *outcome) {
+func (q *Queue) finishQuestion(queued *queuedQuestion, out *questionOutcome) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	delete(q.waiting, e.key)
-	e.out = out
-	close(e.done)
+	delete(q.waiting, queued.key)
+	queued.out = out
+	close(queued.done)
 }
 
 // tryTurn takes the turn if no other question of the session is with a person.

@@ -19,30 +19,30 @@ import (
 // person allowed the call, that attempt was judged with the approval, and the approval is used up.
 // Otherwise its refusal reports why not. The caller ends the approval with the call.
 func (c *Call) askApproval(ctx context.Context, att *attempt) (*attempt, error) {
-	e := &approvalCaller{c, att}
-	refusal, err := c.sender.Approvals.Ask(ctx, c.approvalRequest(), e.last.forApproval(), e)
+	owner := &approvalOwner{c, att}
+	refusal, err := c.sender.Approvals.Ask(ctx, c.approvalRequest(), owner.last.forApproval(), owner)
 	if err != nil {
 		return nil, err
 	}
-	if e.last.whyUnapproved = refusal; refusal == "" && e.last.approval != nil {
+	if owner.last.whyUnapproved = refusal; refusal == "" && owner.last.approval != nil {
 		// The digest is made again, of what is sent.
-		if err := e.last.approval.Spend(c.approvalRequest().Digest, time.Now()); err != nil {
-			e.last.whyUnapproved = err.Error()
+		if err := owner.last.approval.Spend(c.approvalRequest().Digest, time.Now()); err != nil {
+			owner.last.whyUnapproved = err.Error()
 		}
 	}
-	return e.last, nil
+	return owner.last, nil
 }
 
 // approvalRequest returns the call as a person is asked about it.
-func (c *Call) approvalRequest() *approval.Request {
+func (c *Call) approvalRequest() *approval.EscalatedRequest {
 	_, child := c.target.ownerChild()
 	r := c.target.approvalRequest(c)
 	r.Digest = approval.DigestOf([]byte(c.sender.ID), []byte(child), r.Digest[:])
 	return &r
 }
 
-// approvalCaller is the Caller of a call.
-type approvalCaller struct {
+// approvalOwner is a call as the [approval.RequestOwner] of its request.
+type approvalOwner struct {
 	call *Call
 	last *attempt // the last one
 }
@@ -54,31 +54,31 @@ func (att *attempt) forApproval() *approval.Judgement {
 	}
 }
 
-func (e *approvalCaller) Judge(ctx context.Context, a *approval.Approval) (*approval.Judgement, error) {
-	e.call.approval = a
-	e.call.target.resetTarget()
-	att, err := e.call.prepareAttempt(ctx)
+func (owner *approvalOwner) Judge(ctx context.Context, a *approval.Approval) (*approval.Judgement, error) {
+	owner.call.approval = a
+	owner.call.target.resetTarget()
+	att, err := owner.call.prepareAttempt(ctx)
 	if err != nil {
 		return nil, err
 	}
-	e.last = att
-	return e.last.forApproval(), nil
+	owner.last = att
+	return owner.last.forApproval(), nil
 }
 
-func (e *approvalCaller) Release(context.Context) {
-	e.last.lease.Release()
-	e.last.client.YieldChild()
+func (owner *approvalOwner) Release(context.Context) {
+	owner.last.lease.Release()
+	owner.last.client.YieldChild()
 }
 
-func (e *approvalCaller) Waiting(ctx context.Context, what string) (over func()) {
+func (owner *approvalOwner) Waiting(ctx context.Context, what string) (over func()) {
 	return client.RequestOf(ctx).Notice.Waiting(func() string { return what })
 }
 
 // Asker returns all whom approval.from names and who can be asked: of clients, one that can
 // show a form.
-func (e *approvalCaller) Asker(context.Context) approval.Asker {
-	s := e.call.sender
-	c := e.last.client
+func (owner *approvalOwner) Asker(context.Context) approval.Asker {
+	s := owner.call.sender
+	c := owner.last.client
 	caps := c.Claims()
 	named := *s.Current.InForce().Approval.From
 	may := named
@@ -101,8 +101,8 @@ func (e *approvalCaller) Asker(context.Context) approval.Asker {
 // AwaitServed waits until the session's children have been given the grants of a
 // version, or newer ones. Being given is not having applied them, which Acquire
 // waits for. After the timeout of the roots the hub alone judges.
-func (e *approvalCaller) AwaitServed(ctx context.Context, version uint64) error {
-	return e.call.sender.Instances.AwaitGrants(ctx, max(e.last.conf.Roots.Timeout, 0), version)
+func (owner *approvalOwner) AwaitServed(ctx context.Context, version uint64) error {
+	return owner.call.sender.Instances.AwaitGrants(ctx, max(owner.last.conf.Roots.Timeout, 0), version)
 }
 
 // approverName returns the name of the person who has answered: of whose session it is, or of the account of the user of this machine.
@@ -120,10 +120,10 @@ func (s *Sender) approverName(by string) string {
 }
 
 // Record writes a line of its own about a question.
-func (e *approvalCaller) Record(ctx context.Context, ev *approval.Event) {
-	q := record.Question{What: ev.What, Why: ev.Why, By: ev.By}
+func (owner *approvalOwner) Record(ctx context.Context, ev *approval.QuestionEvent) {
+	q := record.QuestionFields{What: ev.What, Why: ev.Why, By: ev.By}
 	if ev.What != approval.EventAsked {
-		q.Approver = e.call.sender.approverName(ev.By)
+		q.Approver = owner.call.sender.approverName(ev.By)
 	}
 	for _, g := range ev.Granted {
 		opened := audit.Granted{Directory: g.Path, Roles: g.Roles.String()}
@@ -132,5 +132,5 @@ func (e *approvalCaller) Record(ctx context.Context, ev *approval.Event) {
 		}
 		q.Granted = append(q.Granted, opened)
 	}
-	e.call.sender.Records.WriteQuestion(ctx, client.RequestOf(ctx).Record, e.call.target.recordSubject(), e.last.recordedDecision(), q)
+	owner.call.sender.Records.WriteQuestion(ctx, client.RequestOf(ctx).Record, owner.call.target.recordSubject(), owner.last.recordedDecision(), q)
 }

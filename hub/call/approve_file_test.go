@@ -31,14 +31,14 @@ func TestAFileOpensItselfAlone(t *testing.T) {
 				put(a.T, key)
 				p := saying(answer)
 				a.isAsked(p)
-				a.passes("kid__echo", reading(config))
-				a.passes("kid__echo", reading(config)) // it is asked about once
+				a.passes("kid__echo", readArgs(config))
+				a.passes("kid__echo", readArgs(config)) // it is asked about once
 				a.asks(p, 1)
 				p.says = func(context.Context) string { return no }
 				if name == "directory" {
-					a.passes("kid__echo", reading(key))
+					a.passes("kid__echo", readArgs(key))
 				} else {
-					a.refused("kid__echo", reading(key), "the person said no")
+					a.refused("kid__echo", readArgs(key), "the person said no")
 				}
 				want := approval.GrantReport{URI: platform.Host().FormatURI(config), Server: "kid", Lifetime: "session", Roles: []string{"read"}, File: true}
 				if name == "directory" {
@@ -51,10 +51,10 @@ func TestAFileOpensItselfAlone(t *testing.T) {
 				if fmt.Sprint(got) != fmt.Sprint([]approval.GrantReport{want}) {
 					t.Errorf("grants %+v, want %+v", got, want)
 				}
-				a.refused("kid__echo", writing(config), "the person said no")
-				a.refused("other__echo", reading(config), "the person said no")
+				a.refused("kid__echo", writeArgs(config), "the person said no")
+				a.refused("other__echo", readArgs(config), "the person said no")
 			}, func(with *staging, _ *validate.Config) {
-				with.scripts = append(with.scripts, child{name: "other"})
+				with.scripts = append(with.scripts, scriptedChild{name: "other"})
 			})
 		})
 	}
@@ -92,13 +92,13 @@ func TestALinkInThePlaceOfAGrantedFile(t *testing.T) {
 				put(a.T, a.at("ssh", "id_rsa"))
 				p := saying(yes)
 				a.isAsked(p)
-				a.passes("kid__echo", reading(config))
+				a.passes("kid__echo", readArgs(config))
 				p.says = func(context.Context) string { return no }
-				a.passes("kid__echo", reading(config)) // the control
+				a.passes("kid__echo", readArgs(config)) // the control
 				if err := swap(a); err != nil {
 					t.Fatal(err)
 				}
-				a.refused("kid__echo", reading(config), "the person said no")
+				a.refused("kid__echo", readArgs(config), "the person said no")
 				a.asks(p, 2)
 			})
 		})
@@ -133,10 +133,10 @@ func TestAFileThatIsReplacedWhileAPersonIsAsked(t *testing.T) {
 				}
 				a.isAsked(p)
 				if name == "as it was" { // the control
-					a.passes("kid__echo", reading(path))
+					a.passes("kid__echo", readArgs(path))
 					return
 				}
-				a.refused("kid__echo", reading(path), "Access denied")
+				a.refused("kid__echo", readArgs(path), "Access denied")
 				if got := a.grants(); len(got) != 0 {
 					t.Errorf("open: %+v", got)
 				}
@@ -155,7 +155,7 @@ func TestAPathWithBlanksIsAskedAbout(t *testing.T) {
 				put(a.T, path)
 				p := saying(answer)
 				a.isAsked(p)
-				a.passes("kid__echo", reading(path))
+				a.passes("kid__echo", readArgs(path))
 				a.asks(p, 1)
 				for _, g := range a.grants() {
 					if g.URI == platform.Host().FormatURI(a.at("data")) || g.URI == platform.Host().FormatURI(a.at("data", "my")) && !g.File {
@@ -163,10 +163,10 @@ func TestAPathWithBlanksIsAskedAbout(t *testing.T) {
 					}
 				}
 				p.says = func(context.Context) string { return no }
-				a.refused("kid__echo", reading(a.at("data", "one", "1.txt")), "the person said no")
+				a.refused("kid__echo", readArgs(a.at("data", "one", "1.txt")), "the person said no")
 				put(a.T, a.at("data", "my", "secret.txt")) // what was nothing is a directory now
-				a.refused("kid__echo", reading(a.at("data", "my")), "the person said no")
-				a.refused("kid__echo", reading(a.at("data", "my", "secret.txt")), "the person said no")
+				a.refused("kid__echo", readArgs(a.at("data", "my")), "the person said no")
+				a.refused("kid__echo", readArgs(a.at("data", "my", "secret.txt")), "the person said no")
 			})
 		})
 	}
@@ -182,9 +182,9 @@ func TestSeveralFilesAndRoles(t *testing.T) {
 		a.asks(p, 1)
 		p.says = func(context.Context) string { return no }
 		a.passes("kid__echo", deleting(one))
-		a.passes("kid__echo", reading(two))
+		a.passes("kid__echo", readArgs(two))
 		a.refused("kid__echo", deleting(two), "the person said no")
-		a.refused("kid__echo", writing(one), "the person said no")
+		a.refused("kid__echo", writeArgs(one), "the person said no")
 	})
 }
 
@@ -197,7 +197,7 @@ func TestTheRuleThatAllowsItAlways(t *testing.T) {
 		put(a.T, filepath.Join(dir, "1.txt"))
 		p := saying(no)
 		a.isAsked(p)
-		a.refused("kid__echo", reading(filepath.Join(dir, "1.txt")), "the person said no")
+		a.refused("kid__echo", readArgs(filepath.Join(dir, "1.txt")), "the person said no")
 		_, line, ok := strings.Cut(strings.Join(p.asked(), ""), `before the rule "ask":`+"\n")
 		if !ok || strings.Contains(line, "\n") {
 			a.Fatalf("asked %q", p.asked())
@@ -209,10 +209,10 @@ func TestTheRuleThatAllowsItAlways(t *testing.T) {
 		}
 		a.rules = slices.Insert(slices.Clone(a.rules), 3, ruleOf(t, line))
 		a.reload(nil)()
-		a.passes("kid__echo", reading(filepath.Join(dir, "1.txt")))
+		a.passes("kid__echo", readArgs(filepath.Join(dir, "1.txt")))
 		a.asks(p, 1)
-		a.refused("kid__env", reading(filepath.Join(dir, "1.txt")), "the person said no")
-		a.refused("kid__echo", writing(filepath.Join(dir, "1.txt")), "the person said no")
+		a.refused("kid__env", readArgs(filepath.Join(dir, "1.txt")), "the person said no")
+		a.refused("kid__echo", writeArgs(filepath.Join(dir, "1.txt")), "the person said no")
 	})
 }
 
@@ -262,7 +262,7 @@ func TestTheRecordSaysWhatWasGranted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			approving(t, func(a *askedCall) {
 				a.isAsked(saying(tc.answer))
-				_, _, _ = a.try("kid__echo", reading(a.at("data", "one", "1.txt")))
+				_, _, _ = a.try("kid__echo", readArgs(a.at("data", "one", "1.txt")))
 				all, err := trail.Decisions(a.recorder.State().Dir, trail.Filter{})
 				if err != nil {
 					t.Fatal(err)

@@ -26,12 +26,12 @@ const (
 func asking(t *testing.T, test func(s *stage), change ...func(*staging)) {
 	t.Helper()
 	t.Parallel()
-	with := kid(childtest.Script{Library: true})
+	with := oneChild(childtest.Script{Library: true})
 	with.rules = []policy.Rule{{Name: "ask", Then: policy.Escalate, Paths: &policy.PathRule{Outside: true}}}
 	for _, f := range change {
 		f(&with)
 	}
-	on(t, with, func(s *stage) {
+	onStage(t, with, func(s *stage) {
 		s.client.form = true
 		test(s)
 	})
@@ -39,7 +39,7 @@ func asking(t *testing.T, test func(s *stage), change ...func(*staging)) {
 
 // answering has the person of the stage answer.
 func (s *stage) answering(answer string) {
-	s.client.peer.answers = func(string, string) string { return answer }
+	s.client.messenger.answers = func(string, string) string { return answer }
 }
 
 // Only what a person has allowed is sent, and the record has their answer. Their yes is good for one path, and the
@@ -61,23 +61,23 @@ func TestOnlyWhatWasAllowedIsSent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			asking(t, func(s *stage) {
 				s.answering(tc.answer)
-				call := echo(reading(filepath.Join(s.outside, "a.txt")))
-				got := s.tool(call)
-				s.want(got, tc.want)
+				call := echoParams(readArgs(filepath.Join(s.outside, "a.txt")))
+				got := s.callWaiting(call)
+				s.wantParts(got, tc.want)
 				if denied := strings.Contains(got, `"isError":true`); denied != (tc.sent == 0) {
 					t.Errorf("denied %t: %s", denied, got)
 				}
-				s.reached("tools/call", tc.sent)
-				if got := len(s.client.peer.questions()); got != 1 {
+				s.wantReached("tools/call", tc.sent)
+				if got := len(s.client.messenger.questions()); got != 1 {
 					t.Errorf("%d questions", got)
 				}
 				if s.client.yielded.Load() == 0 {
 					t.Error("other requests wait for the child while a person is asked")
 				}
 				if tc.recorded != nil {
-					s.recorded(tc.recorded...)
+					s.wantRecorded(tc.recorded...)
 				}
-				s.free()
+				s.wantReleased()
 			}, func(with *staging) { with.recorded = true })
 		})
 	}
@@ -90,16 +90,16 @@ func TestAnApprovalThatCameTooLongAgo(t *testing.T) {
 		s.Principal = principal.Principal{Name: "anna"}
 		s.answering(yes)
 		late := false
-		s.client.peer.answers = func(string, string) string { late = true; return yes }
+		s.client.messenger.answers = func(string, string) string { late = true; return yes }
 		s.instances.tried = func() {
 			if late {
 				time.Sleep(time.Hour)
 			}
 		}
-		s.want(s.tool(echo(reading(filepath.Join(s.outside, "a.txt")))), "the approval came too long ago", `"isError":true`)
-		s.reached("tools/call", 0)
-		s.recorded("kid echo asked by client", "kid echo allowed by client anna", "kid echo deny approval")
-		s.free()
+		s.wantParts(s.callWaiting(echoParams(readArgs(filepath.Join(s.outside, "a.txt")))), "the approval came too long ago", `"isError":true`)
+		s.wantReached("tools/call", 0)
+		s.wantRecorded("kid echo asked by client", "kid echo allowed by client anna", "kid echo deny approval")
+		s.wantReleased()
 	}, func(with *staging) { with.recorded = true })
 }
 
@@ -114,13 +114,13 @@ func TestAnApprovalIsNotKeptOverALogin(t *testing.T) {
 			return &link.StatusError{LogIn: true}
 		}
 		answers := []string{yesCall, `{"action":"accept"}`, no} // to the approval, the login and the second approval
-		s.client.peer.answers = func(string, string) (answer string) {
+		s.client.messenger.answers = func(string, string) (answer string) {
 			answer, answers = answers[0], answers[1:]
 			return answer
 		}
-		s.want(s.tool(echo(`{}`)), "the person said no")
-		s.reached("tools/call", 1)
-		s.free()
+		s.wantParts(s.callWaiting(echoParams(`{}`)), "the person said no")
+		s.wantReached("tools/call", 1)
+		s.wantReleased()
 	}, func(with *staging) {
 		with.rules = []policy.Rule{{Name: "ask", Then: policy.Escalate, Tools: []string{"echo"}}}
 		with.options = func(set *configuration.Settings) {
@@ -136,11 +136,11 @@ func TestWhoCannotBeAsked(t *testing.T) {
 	asking(t, func(s *stage) {
 		s.client.form = false
 		s.answering(yes)
-		s.want(s.tool(echo(reading(filepath.Join(s.outside, "a.txt")))), "the client cannot ask")
-		if got := s.client.peer.questions(); len(got) != 0 {
+		s.wantParts(s.callWaiting(echoParams(readArgs(filepath.Join(s.outside, "a.txt")))), "the client cannot ask")
+		if got := s.client.messenger.questions(); len(got) != 0 {
 			t.Errorf("it was asked %q", got)
 		}
-		s.reached("tools/call", 0)
+		s.wantReached("tools/call", 0)
 	})
 }
 
@@ -149,19 +149,19 @@ func TestTheTerminalIsAsked(t *testing.T) {
 	asking(t, func(s *stage) {
 		s.Terminal = &approval.Terminal{}
 		answer := make(chan string)
-		go func() { answer <- s.tool(echo(reading(filepath.Join(s.outside, "a.txt")))) }()
+		go func() { answer <- s.callWaiting(echoParams(readArgs(filepath.Join(s.outside, "a.txt")))) }()
 		time.Sleep(time.Second)
 		all := s.Terminal.Pending()
 		if len(all) != 1 || all[0].Session != s.ID[:8] || all[0].Client != "test 1" {
 			t.Fatalf("%+v", all)
 		}
-		if err := s.Terminal.Answer(approval.Reply{ID: all[0].ID, Digest: all[0].Digest, From: approval.AskedTerminal, Decision: "deny"}); err != nil {
+		if err := s.Terminal.Answer(approval.PendingAnswer{ID: all[0].ID, Digest: all[0].Digest, From: approval.AskedTerminal, Decision: "deny"}); err != nil {
 			t.Fatal(err)
 		}
-		s.want(<-answer, "the person said no")
-		s.reached("tools/call", 0)
-		s.recorded("kid echo asked by terminal", "kid echo declined the person said no by terminal ACCOUNT", "kid echo escalate rule-escalate")
-		s.free()
+		s.wantParts(<-answer, "the person said no")
+		s.wantReached("tools/call", 0)
+		s.wantRecorded("kid echo asked by terminal", "kid echo declined the person said no by terminal ACCOUNT", "kid echo escalate rule-escalate")
+		s.wantReleased()
 	}, func(with *staging) {
 		with.recorded = true
 		with.options = func(set *configuration.Settings) { set.Approval.From = &approval.Channels{Terminal: true} }
@@ -175,17 +175,17 @@ func TestNoPersonIsAskedAboutACompletionOrANotification(t *testing.T) {
 		s.answering(no)
 		outside := filepath.Join(s.outside, "a.txt")
 		ref := `{"ref":{"type":"ref/prompt","name":"kid__greet"},"argument":{"name":"path","value":"` + outside + `"}}`
-		s.want(said(s.ServeCompletion(s.Context(), request(t, "completion/complete", ref))), "nobody is asked while something is typed")
-		if got := s.client.peer.questions(); len(got) != 0 {
+		s.wantParts(answerText(s.ServeCompletion(s.Context(), request(t, "completion/complete", ref))), "nobody is asked while something is typed")
+		if got := s.client.messenger.questions(); len(got) != 0 {
 			t.Errorf("asked %q", got)
 		}
-		s.want(said(s.ServePrompt(s.Context(), request(t, "prompts/get", `{"name":"kid__greet","arguments":`+reading(outside)+`}`))), "the person said no")
-		if got := s.client.peer.questions(); len(got) != 1 {
+		s.wantParts(answerText(s.ServePrompt(s.Context(), request(t, "prompts/get", `{"name":"kid__greet","arguments":`+readArgs(outside)+`}`))), "the person said no")
+		if got := s.client.messenger.questions(); len(got) != 1 {
 			t.Errorf("asked %q", got)
 		}
-		s.reached("completion/complete", 0)
-		s.reached("prompts/get", 0)
-		s.free()
+		s.wantReached("completion/complete", 0)
+		s.wantReached("prompts/get", 0)
+		s.wantReleased()
 	})
 }
 
@@ -193,18 +193,18 @@ func TestNoPersonIsAskedAboutACompletionOrANotification(t *testing.T) {
 func TestAResourceIsAskedAbout(t *testing.T) {
 	asking(t, func(s *stage) {
 		read := func() string {
-			return said(s.ServeResource(s.Context(), request(t, "resources/read", `{"uri":"file://`+filepath.Join(s.outside, "a.txt")+`"}`)))
+			return answerText(s.ServeResource(s.Context(), request(t, "resources/read", `{"uri":"file://`+filepath.Join(s.outside, "a.txt")+`"}`)))
 		}
 		s.answering(no)
-		s.want(read(), "the person said no")
-		s.reached("resources/read", 0)
-		if got := s.client.peer.questions(); len(got) != 1 || !strings.Contains(got[0], `a request \"resources/read\"`) {
+		s.wantParts(read(), "the person said no")
+		s.wantReached("resources/read", 0)
+		if got := s.client.messenger.questions(); len(got) != 1 || !strings.Contains(got[0], `a request \"resources/read\"`) {
 			t.Errorf("asked %q", got)
 		}
 		s.answering(yes)
-		s.want(read(), "!denied")
-		s.reached("resources/read", 1)
-		s.free()
+		s.wantParts(read(), "!denied")
+		s.wantReached("resources/read", 1)
+		s.wantReleased()
 	})
 }
 
@@ -212,13 +212,13 @@ func TestAResourceIsAskedAbout(t *testing.T) {
 // the answer opens nothing.
 func TestAReloadWhileAPersonIsAsked(t *testing.T) {
 	asking(t, func(s *stage) {
-		s.client.peer.answers = func(string, string) string {
+		s.client.messenger.answers = func(string, string) string {
 			s.reload(nil, policy.Rule{Name: "no more", Then: policy.Deny, Paths: &policy.PathRule{Outside: true}})()
 			return yes
 		}
-		s.want(s.tool(echo(reading(filepath.Join(s.outside, "a.txt")))), "no more", `"isError":true`)
-		s.reached("tools/call", 0)
-		s.free()
+		s.wantParts(s.callWaiting(echoParams(readArgs(filepath.Join(s.outside, "a.txt")))), "no more", `"isError":true`)
+		s.wantReached("tools/call", 0)
+		s.wantReleased()
 	})
 }
 
@@ -226,10 +226,10 @@ func TestAReloadWhileAPersonIsAsked(t *testing.T) {
 func TestGivenUpWhileAPersonIsAsked(t *testing.T) {
 	asking(t, func(s *stage) {
 		ctx, giveUp := context.WithCancel(s.Context())
-		s.client.peer.answers = func(string, string) string { giveUp(); return yes }
-		s.ServeTool(ctx, request(t, "tools/call", echo(reading(filepath.Join(s.outside, "a.txt")))))
-		s.reached("tools/call", 0)
-		s.free()
+		s.client.messenger.answers = func(string, string) string { giveUp(); return yes }
+		s.ServeTool(ctx, request(t, "tools/call", echoParams(readArgs(filepath.Join(s.outside, "a.txt")))))
+		s.wantReached("tools/call", 0)
+		s.wantReleased()
 	})
 }
 
@@ -237,14 +237,14 @@ func TestGivenUpWhileAPersonIsAsked(t *testing.T) {
 func TestTheDigestIsOfTheWholeCall(t *testing.T) {
 	asking(t, func(s *stage) {
 		s.answering(no)
-		for _, args := range []string{reading(filepath.Join(s.outside, "a.txt")), writing(filepath.Join(s.outside, "a.txt"))} {
-			s.tool(echo(args))
+		for _, args := range []string{readArgs(filepath.Join(s.outside, "a.txt")), writeArgs(filepath.Join(s.outside, "a.txt"))} {
+			s.callWaiting(echoParams(args))
 		}
-		if got := s.client.peer.questions(); len(got) != 2 || strings.EqualFold(got[0], got[1]) {
+		if got := s.client.messenger.questions(); len(got) != 2 || strings.EqualFold(got[0], got[1]) {
 			t.Errorf("%q", got)
 		}
-		if a := jsonrpc.Answer(s.ServeTool(s.Context(), request(t, "tools/call", echo(`{}`)))); a.Error != nil {
-			t.Error(said(a))
+		if answer := jsonrpc.Answer(s.ServeTool(s.Context(), request(t, "tools/call", echoParams(`{}`)))); answer.Error != nil {
+			t.Error(answerText(answer))
 		}
 	})
 }

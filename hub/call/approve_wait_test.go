@@ -31,7 +31,7 @@ func TestAQuestionThatNobodyAnswersCountsAsNo(t *testing.T) {
 		}
 		a.isAsked(p)
 		began := time.Now()
-		a.refused("kid__echo", reading(a.at("data", "one", "1.txt")), "nobody has answered in time")
+		a.refused("kid__echo", readArgs(a.at("data", "one", "1.txt")), "nobody has answered in time")
 		if d := time.Since(began); d < time.Minute || d > time.Minute+time.Second {
 			t.Errorf("it took %s", d)
 		}
@@ -41,7 +41,7 @@ func TestAQuestionThatNobodyAnswersCountsAsNo(t *testing.T) {
 		}
 		p.says = inner
 		letGo(yesDirectory) // the control
-		a.passes("kid__echo", reading(a.at("data", "one", "1.txt")))
+		a.passes("kid__echo", readArgs(a.at("data", "one", "1.txt")))
 	})
 }
 
@@ -56,17 +56,17 @@ func TestACallThatIsCancelledWithdrawsItsQuestion(t *testing.T) {
 		}
 		a.isAsked(p)
 		ctx, cancel := context.WithCancel(a.Context())
-		answer := a.begin(ctx, "kid__echo", tagged("cancelled", reading(a.at("data", "one", "1.txt"))))
+		answer := a.begin(ctx, "kid__echo", tagged("cancelled", readArgs(a.at("data", "one", "1.txt"))))
 		<-p.seen
 		cancel()
 		<-over
 		<-answer
 		synctest.Wait()
-		if len(a.children.sent("tools/call")) > 0 || len(a.grants()) != 0 {
+		if len(a.children.messagesSent("tools/call")) > 0 || len(a.grants()) != 0 {
 			t.Error("a cancelled call was made, or has opened something")
 		}
 		letGo(yesDirectory) // the control; and a question that was withdrawn leaves the way free
-		a.passes("kid__echo", reading(a.at("data", "one", "1.txt")))
+		a.passes("kid__echo", readArgs(a.at("data", "one", "1.txt")))
 		a.asks(p, 2)
 	})
 }
@@ -77,12 +77,12 @@ func TestEqualQuestionsAreJoinedAndOthersQueued(t *testing.T) {
 	approving(t, func(a *askedCall) {
 		p, letGo := silent()
 		a.isAsked(p)
-		one := reading(a.at("data", "one", "1.txt"))
+		one := readArgs(a.at("data", "one", "1.txt"))
 		equal := []<-chan string{a.begin(a.Context(), "kid__echo", one), a.begin(a.Context(), "kid__echo", one), a.begin(a.Context(), "kid__echo", one)}
 		<-p.seen
 		synctest.Wait()
 		beside := a.begin(a.Context(), "kid__echo", tagged("beside", one)) // other bytes
-		two := a.begin(a.Context(), "kid__echo", reading(a.at("data", "two", "2.txt")))
+		two := a.begin(a.Context(), "kid__echo", readArgs(a.at("data", "two", "2.txt")))
 		synctest.Wait()
 		a.asks(p, 1)
 		if st := a.Approvals.Report(); len(st.Questions) != 1 || st.Questions[0].Calls != 3 || st.Questions[0].Asked != approval.AskedClient {
@@ -100,7 +100,7 @@ func TestEqualQuestionsAreJoinedAndOthersQueued(t *testing.T) {
 		if got := <-two; !strings.Contains(got, "the person said no") {
 			t.Errorf("answered %s", got)
 		}
-		if !strings.Contains(strings.Join(a.children.sent("tools/call"), ""), `"beside"`) {
+		if !strings.Contains(strings.Join(a.children.messagesSent("tools/call"), ""), `"beside"`) {
 			t.Error("a call in what was granted did not reach the child")
 		}
 	})
@@ -110,7 +110,7 @@ func TestANoServesEqualCallsAndOthersAreAsked(t *testing.T) {
 	approving(t, func(a *askedCall) {
 		p, letGo := silent()
 		a.isAsked(p)
-		one := reading(a.at("data", "one", "1.txt"))
+		one := readArgs(a.at("data", "one", "1.txt"))
 		first, same := a.begin(a.Context(), "kid__echo", one), a.begin(a.Context(), "kid__echo", one)
 		<-p.seen
 		other := a.begin(a.Context(), "kid__echo", tagged("other", one))
@@ -134,7 +134,7 @@ func TestWhoWaitsAsksWhereTheFirstHasGone(t *testing.T) {
 	approving(t, func(a *askedCall) {
 		p, letGo := silent()
 		a.isAsked(p)
-		one := reading(a.at("data", "one", "1.txt"))
+		one := readArgs(a.at("data", "one", "1.txt"))
 		ctx, cancel := context.WithCancel(a.Context())
 		first := a.begin(ctx, "kid__echo", one)
 		<-p.seen
@@ -156,14 +156,14 @@ func TestASharedChildTakesNoGrants(t *testing.T) {
 	approving(t, func(a *askedCall) {
 		p := saying(yesDirectory)
 		a.isAsked(p)
-		a.refused("all__echo", reading(a.at("data", "one", "1.txt")), `\"share\": \"session\"`)
-		a.refused("same__echo", reading(a.at("data", "one", "1.txt")), `\"share\": \"session\"`)
+		a.refused("all__echo", readArgs(a.at("data", "one", "1.txt")), `\"share\": \"session\"`)
+		a.refused("same__echo", readArgs(a.at("data", "one", "1.txt")), `\"share\": \"session\"`)
 		a.asks(p, 0)
-		a.passes("kid__echo", reading(a.at("data", "one", "1.txt"))) // the control
+		a.passes("kid__echo", readArgs(a.at("data", "one", "1.txt"))) // the control
 		// What was granted to one child is not another's.
-		a.refused("same__echo", reading(a.at("data", "one", "1.txt")), `\"share\": \"session\"`)
+		a.refused("same__echo", readArgs(a.at("data", "one", "1.txt")), `\"share\": \"session\"`)
 	}, func(with *staging, _ *validate.Config) {
-		with.scripts = append(with.scripts, child{name: "all", share: spec.ShareAll}, child{name: "same", share: spec.ShareRoots})
+		with.scripts = append(with.scripts, scriptedChild{name: "all", share: spec.ShareAll}, scriptedChild{name: "same", share: spec.ShareRoots})
 	})
 }
 
@@ -174,10 +174,10 @@ func TestProgressWhileAPersonIsAsked(t *testing.T) {
 		a.isAsked(p)
 		answer := make(chan string, 1)
 		go func() {
-			answer <- a.tool(echo(reading(a.at("data", "one", "1.txt")), `"_meta":{"progressToken":"tok"}`))
+			answer <- a.callWaiting(echoParams(readArgs(a.at("data", "one", "1.txt")), `"_meta":{"progressToken":"tok"}`))
 		}()
 		time.Sleep(12 * time.Second)
-		all := a.client.peer.notes()
+		all := a.client.messenger.notes()
 		if len(all) != 3 {
 			t.Errorf("told %q", all)
 		}
@@ -187,7 +187,7 @@ func TestProgressWhileAPersonIsAsked(t *testing.T) {
 			}
 		}
 		letGo(yes)
-		a.want(<-answer, "!isError")
+		a.wantParts(<-answer, "!isError")
 	})
 }
 
@@ -199,7 +199,7 @@ func TestAGrantForOneCall(t *testing.T) {
 		a.isAsked(p)
 		a.Approvals.SetPerCall()
 		for n := range 3 {
-			a.passes("kid__echo", reading(a.at("data", "one", "1.txt")))
+			a.passes("kid__echo", readArgs(a.at("data", "one", "1.txt")))
 			a.asks(p, n+1)
 			if got := a.grants(); len(got) != 0 {
 				t.Errorf("grants: %+v", got)
@@ -210,8 +210,8 @@ func TestAGrantForOneCall(t *testing.T) {
 		}
 		q, letGo := silent()
 		p.says = q.says
-		one := a.begin(a.Context(), "kid__echo", reading(a.at("data", "one", "1.txt")))
-		two := a.begin(a.Context(), "kid__echo", reading(a.at("data", "one", "1.txt")))
+		one := a.begin(a.Context(), "kid__echo", readArgs(a.at("data", "one", "1.txt")))
+		two := a.begin(a.Context(), "kid__echo", readArgs(a.at("data", "one", "1.txt")))
 		synctest.Wait()
 		letGo(yesDirectory)
 		letGo(yesDirectory)
@@ -228,16 +228,16 @@ func TestAReloadOfTheChildEndsItsGrants(t *testing.T) {
 	approving(t, func(a *askedCall) {
 		p := saying(yesDirectory)
 		a.isAsked(p)
-		a.passes("kid__echo", reading(a.at("data", "one", "1.txt")))
+		a.passes("kid__echo", readArgs(a.at("data", "one", "1.txt")))
 		reload := func(change func(*configuration.Settings)) {
 			a.reload(change)()
 			a.Approvals.Prune(a.inForce.InForce().ApprovalRules())
 		}
 		reload(func(set *configuration.Settings) { set.Approval.Timeout = 2 * time.Minute })
-		a.passes("kid__echo", reading(a.at("data", "one", "1.txt")))
+		a.passes("kid__echo", readArgs(a.at("data", "one", "1.txt")))
 		a.asks(p, 1)
 		reload(func(set *configuration.Settings) { set.Children[0].Spec.Args = []string{"x"} })
-		a.passes("kid__echo", reading(a.at("data", "one", "1.txt")))
+		a.passes("kid__echo", readArgs(a.at("data", "one", "1.txt")))
 		a.asks(p, 2)
 		if got := a.grants(); len(got) != 1 {
 			t.Errorf("grants: %+v", got)
@@ -254,7 +254,7 @@ func TestAReloadBetweenQuestionAndAnswer(t *testing.T) {
 				approving(t, func(a *askedCall) {
 					args := `{}`
 					if tool == "kid__echo" {
-						args = reading(a.at("data", "one", "1.txt"))
+						args = readArgs(a.at("data", "one", "1.txt"))
 					}
 					q, letGo := silent()
 					a.isAsked(q)

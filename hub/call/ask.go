@@ -18,15 +18,15 @@ import (
 // AskClient brings one request of a child to the client and the answer back, both
 // as they are. How long that takes is the client's business: people are asked.
 func (s *Sender) AskClient(ctx context.Context, k spec.Key, m *jsonrpc.Message) jsonrpc.Answer {
-	came := inflight.FromContext[Requester](ctx)
-	able := s.AbilitiesFor(k, came)
+	during := inflight.FromContext[Requester](ctx)
+	able := s.AbilitiesFor(k, during)
 	if refusal, ok := able.Refuses(m); !ok {
 		return refusal
 	}
 	if refusal, ok := s.Tasks.MayUse(k, m); !ok {
 		return refusal
 	}
-	resp, err := s.InFlight.Ask(ctx, k, came, m, func(ctx context.Context, to Requester, _ bool, params []byte) (*jsonrpc.Response, error) {
+	resp, err := s.InFlight.Ask(ctx, k, during, m, func(ctx context.Context, to Requester, _ bool, params []byte) (*jsonrpc.Response, error) {
 		if to.Client == nil { // it belongs to no request
 			to.Client = s.Main
 		}
@@ -44,8 +44,8 @@ func (s *Sender) AskClient(ctx context.Context, k spec.Key, m *jsonrpc.Message) 
 
 // AbilitiesFor returns what the client can be asked for on the way that a question
 // of a child would take: a modern one says so with each request.
-func (s *Sender) AbilitiesFor(k spec.Key, came *OpenRequest) declaration.Abilities {
-	if _, to, ok := s.InFlight.Find(k, came); ok {
+func (s *Sender) AbilitiesFor(k spec.Key, during *OpenRequest) declaration.Abilities {
+	if _, to, ok := s.InFlight.Find(k, during); ok {
 		return to.Claims().Can
 	}
 	return s.Main.Claims().Can
@@ -68,15 +68,15 @@ func (s *Sender) unansweredReason(ctx context.Context, err error) string {
 // call do not count, for the client has had no way to tell that they have changed. The wait ends
 // after twice roots.timeout, even if other clients are asked meanwhile.
 func (s *Sender) FetchRoots(ctx context.Context, k spec.Key) func(ctx context.Context) {
-	came := inflight.FromContext[Requester](ctx)
-	if s.requestMissingRoots(k, came) == nil && (s.Instances.RootsGiven(k.Child) || len(s.sendingRoots(k, came)) == 0) {
+	during := inflight.FromContext[Requester](ctx)
+	if s.requestMissingRoots(k, during) == nil && (s.Instances.RootsGiven(k.Child) || len(s.sendingRoots(k, during)) == 0) {
 		return nil
 	}
 	return func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, 2*s.Current.InForce().Roots.Timeout)
 		defer cancel()
-		for t := s.requestMissingRoots(k, came); t != nil && ctx.Err() == nil; t = s.requestMissingRoots(k, came) {
-			t.Client.FetchRoots(ctx, k.Child, func(view rootsmgr.View) error { return s.judgeBy(t.Client.judged, view) })
+		for t := s.requestMissingRoots(k, during); t != nil && ctx.Err() == nil; t = s.requestMissingRoots(k, during) {
+			t.Client.FetchRoots(ctx, k.Child, func(view rootsmgr.View) error { return s.judgeBy(t.Client.attempt, view) })
 		}
 		s.Instances.AwaitRootsGiven(ctx, k.Child)
 	}
@@ -85,8 +85,8 @@ func (s *Sender) FetchRoots(ctx context.Context, k spec.Key) func(ctx context.Co
 // requestMissingRoots returns the request that a child's question for roots belongs to and whose
 // client is to be asked; if that cannot be told the newest one that may be. A newer one that has
 // brought roots leaves nothing to ask for.
-func (s *Sender) requestMissingRoots(k spec.Key, came *OpenRequest) *OpenRequest {
-	for _, t := range s.sendingRoots(k, came) {
+func (s *Sender) requestMissingRoots(k spec.Key, during *OpenRequest) *OpenRequest {
+	for _, t := range s.sendingRoots(k, during) {
 		switch {
 		case t.Client.GaveRoots():
 			return nil
@@ -100,8 +100,8 @@ func (s *Sender) requestMissingRoots(k spec.Key, came *OpenRequest) *OpenRequest
 // sendingRoots returns the requests that something of a child may belong to, the
 // likeliest first, of clients that bring roots with their requests. There are none
 // if it may belong to one of another client.
-func (s *Sender) sendingRoots(k spec.Key, came *OpenRequest) []*OpenRequest {
-	all := s.InFlight.Candidates(k, came)
+func (s *Sender) sendingRoots(k spec.Key, during *OpenRequest) []*OpenRequest {
+	all := s.InFlight.Candidates(k, during)
 	for _, t := range all {
 		if !t.Client.SendsRoots() {
 			return nil

@@ -27,54 +27,54 @@ import (
 // A child's question goes to the client of the request that it belongs to, or to the client of the session if it belongs to none.
 func TestAQuestionGoesToTheClientOfItsRequest(t *testing.T) {
 	t.Parallel()
-	on(t, kid(fastKid), func(s *stage) {
+	onStage(t, oneChild(fastKid), func(s *stage) {
 		s.client.form = true
 		s.answering(`{"action":"accept"}`)
 		other := &scriptedClient{form: true}
-		other.peer.answers = func(string, string) string { return `{"action":"decline"}` }
-		other.Client = handshake.NewMain(&other.peer, &host{s, s.Roots})
+		other.messenger.answers = func(string, string) string { return `{"action":"decline"}` }
+		other.Client = handshake.NewMain(&other.messenger, &host{s, s.Roots})
 		ask := request(t, "elicitation/create", `{"message":"?"}`)
 		key := s.instances.key("kid")
-		s.want(said(s.AskClient(s.Context(), key, ask)), "accept") // of none
+		s.wantParts(answerText(s.AskClient(s.Context(), key, ask)), "accept") // of none
 		ctx := client.NewContext(s.Context(), client.RequestContext{Client: other})
 		call := `{"name":"kid__ask","arguments":{"method":"elicitation/create","params":{"message":"?"}}}`
-		s.want(said(s.ServeTool(ctx, request(t, "tools/call", call))), "decline")
-		if got := len(s.client.peer.questions()); got != 1 {
+		s.wantParts(answerText(s.ServeTool(ctx, request(t, "tools/call", call))), "decline")
+		if got := len(s.client.messenger.questions()); got != 1 {
 			t.Errorf("the client of the session was asked %d times", got)
 		}
 		other.form = false
-		s.want(said(s.ServeTool(ctx, request(t, "tools/call", call))), "did not declare elicitation")
-		s.want(said(s.AskClient(s.Context(), key, request(t, "odd/question", `{}`))), "error")
+		s.wantParts(answerText(s.ServeTool(ctx, request(t, "tools/call", call))), "did not declare elicitation")
+		s.wantParts(answerText(s.AskClient(s.Context(), key, request(t, "odd/question", `{}`))), "error")
 		// One that ends for another reason.
 		other.form = true
-		other.peer.answers = nil
-		s.want(said(s.ServeTool(ctx, request(t, "tools/call", call))), "The client has gone")
+		other.messenger.answers = nil
+		s.wantParts(answerText(s.ServeTool(ctx, request(t, "tools/call", call))), "The client has gone")
 		ended, end := context.WithCancelCause(s.Context())
 		end(cancelled)
-		s.client.peer.answers = func(string, string) string { return "" }
-		s.want(said(s.AskClient(ended, key, ask)), "enough", "!was not asked")
+		s.client.messenger.answers = func(string, string) string { return "" }
+		s.wantParts(answerText(s.AskClient(ended, key, ask)), "enough", "!was not asked")
 		late, stop := context.WithTimeout(s.Context(), time.Second)
 		defer stop()
-		s.want(said(s.AskClient(late, key, ask)), "The client was not asked, or did not answer")
-		s.free()
+		s.wantParts(answerText(s.AskClient(late, key, ask)), "The client was not asked, or did not answer")
+		s.wantReleased()
 	})
 }
 
 // A child that asks too much at a time is told so.
 func TestAChildThatAsksTooMuch(t *testing.T) {
 	t.Parallel()
-	on(t, kid(fastKid), func(s *stage) {
+	onStage(t, oneChild(fastKid), func(s *stage) {
 		s.client.form = true
-		s.client.peer.answers = func(string, string) string { return "" }
+		s.client.messenger.answers = func(string, string) string { return "" }
 		ctx, end := context.WithCancel(s.Context())
 		for range 64 {
 			go s.AskClient(ctx, s.instances.key("kid"), request(t, "elicitation/create", `{"message":"?"}`))
 		}
 		synctest.Wait()
-		s.want(said(s.AskClient(ctx, s.instances.key("kid"), request(t, "elicitation/create", `{"message":"?"}`))), "busy", "!was not asked")
+		s.wantParts(answerText(s.AskClient(ctx, s.instances.key("kid"), request(t, "elicitation/create", `{"message":"?"}`))), "busy", "!was not asked")
 		end()
 		synctest.Wait()
-		s.free()
+		s.wantReleased()
 	})
 }
 
@@ -82,19 +82,19 @@ func TestAChildThatAsksTooMuch(t *testing.T) {
 func fetching(t *testing.T, test func(s *stage, answer <-chan string)) {
 	t.Helper()
 	t.Parallel()
-	on(t, kid(childtest.Script{}), func(s *stage) {
+	onStage(t, oneChild(childtest.Script{}), func(s *stage) {
 		s.client.sendsRoots, s.client.canFetch = true, true
 		s.instances.rootsGiven = func() bool { return !s.client.canFetch }
 		answer := make(chan string, 1)
 		ctx, giveUp := context.WithCancel(s.Context())
 		go func() {
-			answer <- said(s.ServeTool(ctx, request(t, "tools/call", `{"name":"kid__sleep","arguments":{}}`)))
+			answer <- answerText(s.ServeTool(ctx, request(t, "tools/call", `{"name":"kid__sleep","arguments":{}}`)))
 		}()
 		synctest.Wait()
 		test(s, answer)
 		giveUp()
 		<-answer
-		s.free()
+		s.wantReleased()
 	})
 }
 
@@ -172,7 +172,7 @@ func TestTheWaitForRootsEnds(t *testing.T) {
 // A call with a path that is with its child is judged by the roots that come then: what they do not contain ends it.
 func TestACallIsJudgedByRootsThatComeLater(t *testing.T) {
 	t.Parallel()
-	on(t, kid(childtest.Script{}), func(s *stage) {
+	onStage(t, oneChild(childtest.Script{}), func(s *stage) {
 		view := func(dir string) rootsmgr.View {
 			m := rootsmgr.NewManager(rootsOf(dir), rootsmgr.Fallback{}, rootsmgr.DefaultSettings(), guard.OS{}, s.settings.Log)
 			m.NoteHandshake(true, true)
@@ -189,7 +189,7 @@ func TestACallIsJudgedByRootsThatComeLater(t *testing.T) {
 		over := make(chan struct{})
 		go func() {
 			defer close(over)
-			s.ServeTool(ctx, request(t, "tools/call", `{"name":"kid__sleep","arguments":`+reading(filepath.Join(s.root, "a.txt"))+`}`))
+			s.ServeTool(ctx, request(t, "tools/call", `{"name":"kid__sleep","arguments":`+readArgs(filepath.Join(s.root, "a.txt"))+`}`))
 		}()
 		synctest.Wait()
 		for _, tc := range []struct {
@@ -212,25 +212,25 @@ func TestACallIsJudgedByRootsThatComeLater(t *testing.T) {
 		}
 		giveUp()
 		<-over
-		s.free()
+		s.wantReleased()
 	})
 }
 
 // A request about what the session has already is passed on without being judged, under the hub's token.
 func TestARequestAboutATaskIsPassedOnUnjudged(t *testing.T) {
 	t.Parallel()
-	on(t, kid(fastKid), func(s *stage) {
+	onStage(t, oneChild(fastKid), func(s *stage) {
 		lease := s.instances.TryAcquire(s.inForce.InForce(), "kid")
-		defer s.free()
+		defer s.wantReleased()
 		defer lease.Release()
 		for _, meta := range []string{``, `,"_meta":{"progressToken":"mine"}`} {
 			m := request(t, "tasks/get", `{"taskId":"hub's"`+meta+`}`)
-			a, err := s.RelayAboutTask(s.Context(), lease, m, []jsonrpc.Edit{{Old: m.Param("taskId"), With: []byte(`"own"`)}})
+			answer, err := s.RelayAboutTask(s.Context(), lease, m, []jsonrpc.Edit{{Old: m.Param("taskId"), With: []byte(`"own"`)}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.want(said(a), `"taskId":"own"`)
-			got := s.children.sent("tasks/get")
+			s.wantParts(answerText(answer), `"taskId":"own"`)
+			got := s.children.messagesSent("tasks/get")
 			if last := got[len(got)-1]; strings.Contains(last, "mine") || strings.Contains(last, "progressToken") != (meta != "") {
 				t.Errorf("sent %s", last)
 			}
@@ -240,8 +240,8 @@ func TestARequestAboutATaskIsPassedOnUnjudged(t *testing.T) {
 		}
 		ctx, giveUp := context.WithCancel(s.Context())
 		giveUp()
-		if a, err := s.RelayAboutTask(ctx, lease, request(t, "tasks/get", `{}`), nil); err == nil || a.Error == nil {
-			t.Errorf("given up: %s, %v", said(a), err)
+		if answer, err := s.RelayAboutTask(ctx, lease, request(t, "tasks/get", `{}`), nil); err == nil || answer.Error == nil {
+			t.Errorf("given up: %s, %v", answerText(answer), err)
 		}
 	})
 }
@@ -268,7 +268,7 @@ func TestALoginIsOffered(t *testing.T) {
 		"not a person": {true, false, `{"action":"accept"}`, nil, "it asks for a login", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			with := kid(childtest.Script{})
+			with := oneChild(childtest.Script{})
 			var logged []string
 			with.options = func(set *configuration.Settings) {
 				set.StartLogin = func(_ context.Context, child string, _ principal.Principal, page func(address, code string) error) error {
@@ -279,7 +279,7 @@ func TestALoginIsOffered(t *testing.T) {
 					return tc.fails
 				}
 			}
-			on(t, with, func(s *stage) {
+			onStage(t, with, func(s *stage) {
 				s.client.url = tc.url
 				s.answering(tc.answer)
 				if tc.begun {
@@ -294,14 +294,14 @@ func TestALoginIsOffered(t *testing.T) {
 					}
 					return refusing(3 * time.Second)
 				}
-				s.want(s.tool(echo(`{"a":1}`)), tc.want)
-				if got := s.client.peer.questions(); len(got) != tc.asked {
+				s.wantParts(s.callWaiting(echoParams(`{"a":1}`)), tc.want)
+				if got := s.client.messenger.questions(); len(got) != tc.asked {
 					t.Errorf("asked %q", got)
 				}
 				if made := tc.asked == 1 && tc.want == `{"a":1}`; made && time.Since(start) != 3*time.Second {
 					t.Errorf("it was tried again after %s", time.Since(start))
 				}
-				s.free()
+				s.wantReleased()
 			})
 		})
 	}
@@ -312,7 +312,7 @@ func TestALoginIsOffered(t *testing.T) {
 func TestALinkToALogin(t *testing.T) {
 	t.Parallel()
 	for _, pages := range []bool{true, false} {
-		with := kid(childtest.Script{})
+		with := oneChild(childtest.Script{})
 		come := make(chan struct{})
 		with.options = func(set *configuration.Settings) {
 			set.LoginPages = pages
@@ -324,7 +324,7 @@ func TestALinkToALogin(t *testing.T) {
 				return nil
 			}
 		}
-		on(t, with, func(s *stage) {
+		onStage(t, with, func(s *stage) {
 			come = make(chan struct{})
 			s.Logins.ByPage = true
 			s.Logins.Start(s.Context())
@@ -343,25 +343,25 @@ func TestALinkToALogin(t *testing.T) {
 			}
 			if !pages {
 				close(come)
-				s.want(s.tool(echo(`{"a":1}`)), "it asks for a login")
-				s.free()
+				s.wantParts(s.callWaiting(echoParams(`{"a":1}`)), "it asks for a login")
+				s.wantReleased()
 				return
 			}
 			for range 2 {
-				s.want(s.tool(echo(`{"a":1}`)), `The server \"kid\" asks for a login. Open https://hub.example/login/A in a browser`)
+				s.wantParts(s.callWaiting(echoParams(`{"a":1}`)), `The server \"kid\" asks for a login. Open https://hub.example/login/A in a browser`)
 			}
 			close(come)
 			synctest.Wait()
 			made = true
 			start := time.Now()
-			s.want(s.tool(echo(`{"a":1}`)), `{"a":1}`)
+			s.wantParts(s.callWaiting(echoParams(`{"a":1}`)), `{"a":1}`)
 			if waited := time.Since(start); waited != 3*time.Second {
 				t.Errorf("it was tried again after %s", waited)
 			}
-			if got := s.client.peer.questions(); len(got) != 0 {
+			if got := s.client.messenger.questions(); len(got) != 0 {
 				t.Errorf("asked %q", got)
 			}
-			s.free()
+			s.wantReleased()
 		})
 	}
 }
@@ -369,7 +369,7 @@ func TestALinkToALogin(t *testing.T) {
 // A call that is given up while a person logs in is not made afterwards.
 func TestGivenUpWhileAPersonLogsIn(t *testing.T) {
 	t.Parallel()
-	with := kid(childtest.Script{})
+	with := oneChild(childtest.Script{})
 	with.options = func(set *configuration.Settings) {
 		set.StartLogin = func(ctx context.Context, _ string, _ principal.Principal, page func(address, code string) error) error {
 			if err := page("https://login.example/", ""); err != nil {
@@ -379,7 +379,7 @@ func TestGivenUpWhileAPersonLogsIn(t *testing.T) {
 			return ctx.Err()
 		}
 	}
-	on(t, with, func(s *stage) {
+	onStage(t, with, func(s *stage) {
 		s.client.url = true
 		s.answering(`{"action":"accept"}`)
 		s.Logins.Start(s.Context())
@@ -387,13 +387,13 @@ func TestGivenUpWhileAPersonLogsIn(t *testing.T) {
 		s.instances.acquire = func() error { return refusing(0) }
 		ctx, giveUp := context.WithTimeout(s.Context(), time.Minute)
 		defer giveUp()
-		s.want(said(s.ServeTool(ctx, request(t, "tools/call", echo(`{}`, `"_meta":{"progressToken":1}`)))), "deadline exceeded")
-		if got := strings.Join(s.client.peer.notes(), ""); !strings.Contains(got, "waiting for the login at kid") {
+		s.wantParts(answerText(s.ServeTool(ctx, request(t, "tools/call", echoParams(`{}`, `"_meta":{"progressToken":1}`)))), "deadline exceeded")
+		if got := strings.Join(s.client.messenger.notes(), ""); !strings.Contains(got, "waiting for the login at kid") {
 			t.Errorf("told %s", got)
 		}
-		s.reached("tools/call", 0)
+		s.wantReached("tools/call", 0)
 		s.Logins.Stop()
-		s.free()
+		s.wantReleased()
 	})
 }
 
@@ -408,27 +408,27 @@ func rootsOf(dir string) rootsmgr.Source {
 func TestARoundIsJudgedByTheRootsOfThen(t *testing.T) {
 	t.Parallel()
 	for _, gone := range []bool{true, false} {
-		with := kid(modernKid)
+		with := oneChild(modernKid)
 		with.recorded = true
-		on(t, with, func(s *stage) {
+		onStage(t, with, func(s *stage) {
 			s.client.form = true
-			s.client.peer.answers = func(string, string) string {
+			s.client.messenger.answers = func(string, string) string {
 				if gone {
 					s.roots.Always(platform.Host().FormatURI(s.outside))
 					s.Roots.NoteChange()
 				}
 				return `{"action":"accept","content":{}}`
 			}
-			got := s.tool(`{"name":"kid__input","arguments":{"path":` + string(jsonrpc.AppendString(nil, s.root)) + `,"ask":{"q":{"method":"elicitation/create","params":{"message":"?"}}}}}`)
+			got := s.callWaiting(`{"name":"kid__input","arguments":{"path":` + string(jsonrpc.AppendString(nil, s.root)) + `,"ask":{"q":{"method":"elicitation/create","params":{"message":"?"}}}}}`)
 			if gone {
-				s.want(got, "is outside", "isError")
-				s.reached("tools/call", 1)
-				s.recorded("kid input allow error", "kid input deny outside")
+				s.wantParts(got, "is outside", "isError")
+				s.wantReached("tools/call", 1)
+				s.wantRecorded("kid input allow error", "kid input deny outside")
 			} else {
-				s.want(got, "accept")
-				s.reached("tools/call", 2)
+				s.wantParts(got, "accept")
+				s.wantReached("tools/call", 2)
 			}
-			s.free()
+			s.wantReleased()
 		})
 	}
 }
@@ -455,9 +455,9 @@ func TestARoundAfterTheChildWasReplaced(t *testing.T) {
 	} {
 		for _, fast := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, fast path %v", name, fast), func(t *testing.T) {
-				on(t, kid(modernKid), func(s *stage) {
+				onStage(t, oneChild(modernKid), func(s *stage) {
 					s.client.form = true
-					s.client.peer.answers = func(string, string) string {
+					s.client.messenger.answers = func(string, string) string {
 						tc.replace(s)
 						time.Sleep(time.Second)
 						return `{"action":"accept","content":{}}`
@@ -466,12 +466,12 @@ func TestARoundAfterTheChildWasReplaced(t *testing.T) {
 					if fast {
 						l := s.try(params)
 						time.Sleep(10 * time.Second)
-						s.want(l.only(t), tc.want)
+						s.wantParts(l.only(t), tc.want)
 					} else {
-						s.want(s.tool(params), tc.want)
+						s.wantParts(s.callWaiting(params), tc.want)
 					}
 					s.instances.acquire = nil
-					s.free()
+					s.wantReleased()
 				})
 			})
 		}

@@ -25,18 +25,18 @@ import (
 // the same steps, each of which has one body: see doc.go.
 type Call struct {
 	sender       *Sender
-	target       target
+	target       callTarget
 	token        []byte // the client's progress token, raw; nil when it gave none
 	notification bool   // it is a notification: nothing is answered
 	// build, where set, builds what the child is sent instead of request: see
 	// params.
 	build        func(own []byte, edits []jsonrpc.Edit) [][]byte
 	splicing     splicing
-	scanned      scanned            // by an earlier attempt
+	scanned      scanResult         // by an earlier attempt
 	approval     *approval.Approval // a person's, of this very call; nil: none
 	turn         *turns.Turn        // at its server; nil: nothing bounds it, or it has none yet
 	loginOffered bool               // a login was offered on account of what its server answered
-	wait         *rootsmgr.Wait     // the time that it may wait for roots, over all attempts
+	rootsWait    *rootsmgr.Wait     // the time that it may wait for roots, over all attempts
 
 	fast         bool     // on the fast path: an attempt ends with errWouldBlock if it would have to wait
 	spareAttempt *attempt // for the next attempt; nil: none
@@ -44,22 +44,22 @@ type Call struct {
 	sent sentCall // once it is let through
 }
 
-// scanned is what an attempt found. It is of the very bytes that the call has.
-type scanned struct {
+// scanResult is what an attempt found. It is of the very bytes that the call has.
+type scanResult struct {
 	tool *validate.Tool
 	scan *validate.Scan
 }
 
-// A target is what a Call asks for. Looking up its name has made it. The steps of the Call may replace what it
+// A callTarget is what a Call asks for. Looking up its name has made it. The steps of the Call may replace what it
 // holds by what the running child defines.
-type target interface {
+type callTarget interface {
 	// ownerChild returns the configuration that the request is judged by, and the name of the child that it is for.
 	ownerChild() (*configuration.Configuration, string)
 	requestMethod() string
 	recordSubject() record.Subject
 	// approvalRequest returns how a person is asked about it. Its digest is of all that
 	// would be sent.
-	approvalRequest(c *Call) approval.Request
+	approvalRequest(c *Call) approval.EscalatedRequest
 	// resetTarget goes back to what was looked up.
 	resetTarget()
 	// renewTarget finds it as the instance has it that serves the session now.
@@ -202,8 +202,8 @@ func (c *Call) judgeInTurn(ctx context.Context) (*attempt, error) {
 }
 
 func (c *Call) denyCall(att *attempt) (jsonrpc.Answer, error) {
-	what := c.target.recordSubject()
-	c.sender.Log.Info().Str("child", what.Child).Str("tool", what.Tool).Str("method", c.target.requestMethod()).
+	subject := c.target.recordSubject()
+	c.sender.Log.Info().Str("child", subject.Child).Str("tool", subject.Tool).Str("method", c.target.requestMethod()).
 		Str("rule", att.verdict.Rule).Uint64("generation", att.verdict.Generation).Msg("call denied")
 	return c.target.denyAttempt(att), errDenied
 }

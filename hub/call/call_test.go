@@ -14,12 +14,12 @@ import (
 // answer comes back; what is outside is denied, and none of it is sent.
 func TestACallInsideTheRootsIsSentAndOneOutsideIsDenied(t *testing.T) {
 	t.Parallel()
-	on(t, kid(childtest.Script{}), func(s *stage) {
-		s.want(s.tool(echo(reading(filepath.Join(s.root, "a.txt")))), "a.txt", "!isError")
-		s.reached("tools/call", 1)
-		s.want(s.tool(echo(reading(filepath.Join(s.outside, "a.txt")))), "is outside the allowed roots boundaries", `"isError":true`)
-		s.reached("tools/call", 1)
-		s.free()
+	onStage(t, oneChild(childtest.Script{}), func(s *stage) {
+		s.wantParts(s.callWaiting(echoParams(readArgs(filepath.Join(s.root, "a.txt")))), "a.txt", "!isError")
+		s.wantReached("tools/call", 1)
+		s.wantParts(s.callWaiting(echoParams(readArgs(filepath.Join(s.outside, "a.txt")))), "is outside the allowed roots boundaries", `"isError":true`)
+		s.wantReached("tools/call", 1)
+		s.wantReleased()
 	})
 }
 
@@ -37,13 +37,13 @@ func (s *stage) serve(method, params string) string {
 	m := request(s.T, method, params)
 	switch method {
 	case "prompts/get":
-		return said(s.ServePrompt(s.Context(), m))
+		return answerText(s.ServePrompt(s.Context(), m))
 	case "resources/read":
-		return said(s.ServeResource(s.Context(), m))
+		return answerText(s.ServeResource(s.Context(), m))
 	case "completion/complete":
-		return said(s.ServeCompletion(s.Context(), m))
+		return answerText(s.ServeCompletion(s.Context(), m))
 	}
-	return said(s.ServeTool(s.Context(), m))
+	return answerText(s.ServeTool(s.Context(), m))
 }
 
 // The client of a request that waits for a server to start gets progress, if it gave a token.
@@ -54,14 +54,14 @@ func TestWhoeverWaitsIsTold(t *testing.T) {
 			continue // whose it is can be told when all have started: it waits for no one of them
 		}
 		t.Run(method, func(t *testing.T) {
-			with := kid(childtest.Script{Library: true, StartDelay: 2 * time.Second})
+			with := oneChild(childtest.Script{Library: true, StartDelay: 2 * time.Second})
 			with.unknown = true
-			on(t, with, func(s *stage) {
-				s.want(s.serve(method, `{"_meta":{"progressToken":"mine"},`+members+`}`), "!error")
-				if got := s.client.peer.notes(); len(got) != 1 || !strings.Contains(got[0], `"mine"`) || !strings.Contains(got[0], "starting kid") {
+			onStage(t, with, func(s *stage) {
+				s.wantParts(s.serve(method, `{"_meta":{"progressToken":"mine"},`+members+`}`), "!error")
+				if got := s.client.messenger.notes(); len(got) != 1 || !strings.Contains(got[0], `"mine"`) || !strings.Contains(got[0], "starting kid") {
 					t.Errorf("told %q", got)
 				}
-				s.free()
+				s.wantReleased()
 			})
 		})
 	}
@@ -72,13 +72,13 @@ func TestNoChildSeesATokenOfAClient(t *testing.T) {
 	t.Parallel()
 	for method, members := range forEachTarget {
 		t.Run(method, func(t *testing.T) {
-			on(t, kid(childtest.Script{Library: true}), func(s *stage) {
-				s.want(s.serve(method, `{"_meta":{"progressToken":"mine"},`+members+`}`), "!error")
-				sent := strings.Join(s.children.sent(method), "")
+			onStage(t, oneChild(childtest.Script{Library: true}), func(s *stage) {
+				s.wantParts(s.serve(method, `{"_meta":{"progressToken":"mine"},`+members+`}`), "!error")
+				sent := strings.Join(s.children.messagesSent(method), "")
 				if sent == "" || strings.Contains(sent, "mine") || jsonrpc.Get(jsonrpc.Get([]byte(sent), "_meta"), "progressToken") == nil {
 					t.Errorf("the child was sent %s", sent)
 				}
-				s.free()
+				s.wantReleased()
 			})
 		})
 	}

@@ -11,9 +11,9 @@ import (
 
 // This file is about children that the kernel holds to the boundary of their calls.
 
-// heldToRoots reports whether every call of a child has to wait for the roots that the
+// isHeldToRoots reports whether every call of a child has to wait for the roots that the
 // client has announced, one without a path too: the kernel holds the child to them.
-func heldToRoots(c *configuration.Child, from client.Client) bool {
+func isHeldToRoots(c *configuration.Child, from client.Client) bool {
 	return c.Spec.Sandbox.Confines() && !from.SendsRoots()
 }
 

@@ -24,21 +24,21 @@ func held(t *testing.T, settings sandbox.Settings, test func(s *stage)) {
 	}
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	settings.Mode, settings.Network = sandbox.Required, sandbox.Network{On: true}
-	with := kid(childtest.Script{})
-	with.scripts[0].held = settings
+	with := oneChild(childtest.Script{})
+	with.scripts[0].sandbox = settings
 	with.judge = func(s *stage, judged *validate.Config) {
 		judged.Policy.Rules = []policy.Rule{{Name: "open", Then: policy.Allow, Paths: &policy.PathRule{Roles: []access.Role{access.Read, access.Write}, Within: s.outside}}}
 	}
-	on(t, with, test)
+	onStage(t, with, test)
 }
 
 // Something else has come to the place of a root: a call about it is served by a process that is held to what is there now, and the fast
 // path leaves it. Control: the same call before.
 func TestARootThatWasReplaced(t *testing.T) {
 	held(t, sandbox.Settings{}, func(s *stage) {
-		call := echo(reading(filepath.Join(s.root, "a.txt")))
-		s.want(s.tool(call), "!isError")
-		if got, ok := s.quickly(call); !ok {
+		call := echoParams(readArgs(filepath.Join(s.root, "a.txt")))
+		s.wantParts(s.callWaiting(call), "!isError")
+		if got, ok := s.callFast(call); !ok {
 			t.Error("the control is left to the waiting path: ", got)
 		}
 		if n := s.children.launched(); n != 1 {
@@ -48,7 +48,7 @@ func TestARootThatWasReplaced(t *testing.T) {
 			t.Fatal(err)
 		}
 		put(t, filepath.Join(s.root, "a.txt"))
-		if got, ok := s.quick(call); ok {
+		if got, ok := s.tryFast(call); ok {
 			t.Error("it is made on the fast path: ", got)
 		}
 		leases := 0
@@ -58,13 +58,13 @@ func TestARootThatWasReplaced(t *testing.T) {
 			}
 		}
 		s.instances.acquire = func() error { return errors.New("it does not start") }
-		s.want(s.tool(call), "it does not start")
+		s.wantParts(s.callWaiting(call), "it does not start")
 		s.instances.tried, s.instances.acquire = nil, nil
-		s.want(s.tool(call), "!isError")
+		s.wantParts(s.callWaiting(call), "!isError")
 		if n := s.children.launched(); n != 2 {
 			t.Errorf("%d processes: it was served by one that is held to what has left its place", n)
 		}
-		s.free()
+		s.wantReleased()
 	})
 }
 
@@ -73,7 +73,7 @@ func TestARootThatWasReplaced(t *testing.T) {
 func TestARootThatWasReplacedIsLookedAtAgain(t *testing.T) {
 	held(t, sandbox.Settings{}, func(s *stage) {
 		file := filepath.Join(s.root, "a.txt")
-		s.want(s.tool(echo(reading(file))), "!isError")
+		s.wantParts(s.callWaiting(echoParams(readArgs(file))), "!isError")
 		if err := os.Rename(s.root, s.root+".moved"); err != nil {
 			t.Fatal(err)
 		}
@@ -90,9 +90,9 @@ func TestARootThatWasReplacedIsLookedAtAgain(t *testing.T) {
 				}
 			}
 		}
-		s.want(s.tool(echo(reading(file))), "is outside")
-		s.reached("tools/call", 1)
-		s.free()
+		s.wantParts(s.callWaiting(echoParams(readArgs(file))), "is outside")
+		s.wantReached("tools/call", 1)
+		s.wantReleased()
 	})
 }
 
@@ -105,21 +105,21 @@ func TestAServerThatKeepsRunning(t *testing.T) {
 			settings.KeepRunning = sandbox.Yes
 		}
 		held(t, settings, func(s *stage) {
-			s.want(s.tool(echo(reading(filepath.Join(s.root, "a.txt")))), "!isError")
-			call := echo(reading(filepath.Join(s.outside, "a.txt")))
+			s.wantParts(s.callWaiting(echoParams(readArgs(filepath.Join(s.root, "a.txt")))), "!isError")
+			call := echoParams(readArgs(filepath.Join(s.outside, "a.txt")))
 			sent := 2
 			if keeps {
 				sent = 1
-				if got, ok := s.quick(call); ok {
+				if got, ok := s.tryFast(call); ok {
 					t.Errorf("on the fast path: %s", got)
 				}
-				s.want(s.tool(call), "isError")
-				s.want(s.tool(fmt.Sprintf(`{"name":"kid__echo","arguments":{"path":%q,"out":%q}}`, filepath.Join(s.root, "a.txt"), filepath.Join(s.outside, "a.txt"))), "isError", "it keeps state")
+				s.wantParts(s.callWaiting(call), "isError")
+				s.wantParts(s.callWaiting(fmt.Sprintf(`{"name":"kid__echo","arguments":{"path":%q,"out":%q}}`, filepath.Join(s.root, "a.txt"), filepath.Join(s.outside, "a.txt"))), "isError", "it keeps state")
 			} else {
-				s.want(s.tool(call), "!isError")
+				s.wantParts(s.callWaiting(call), "!isError")
 			}
-			s.reached("tools/call", sent)
-			s.free()
+			s.wantReached("tools/call", sent)
+			s.wantReleased()
 		})
 	}
 }

@@ -50,7 +50,7 @@
 // runs. It judges a call of one that does not run: a denial ends there, without acquireAndJudge.
 //
 // A call of a tool is tried on the fast path first, without waiting (fast.go): the same steps, which end if one would have
-// to wait. What was let through goes on as an asyncCall, a sentCall that no goroutine waits for. It has one owner in each
+// to wait. What was let through goes on as a fastCall, a sentCall that no goroutine waits for. It has one owner in each
 // state:
 //
 //	recording   the goroutine that writes its line: the one that took the call, or the one that

@@ -47,9 +47,9 @@ type replier interface {
 	Batch() *lines.Batch
 }
 
-// An asyncCall is a sentCall of a tool that no goroutine waits for. One goroutine at a time owns it, as doc.go
+// A fastCall is a sentCall of a tool that no goroutine waits for. One goroutine at a time owns it, as doc.go
 // says. Only Abandon is called by others.
-type asyncCall struct {
+type fastCall struct {
 	sentCall
 	tool   toolTarget // with a copy of the arguments, if the result may be cut: see resultOrigin
 	reply  replier
@@ -58,53 +58,53 @@ type asyncCall struct {
 	ctx    context.Context // of what waits on account of the call; nil: nothing does
 
 	// Set before Abandon may be called.
-	call    run.AsyncCall
-	cancel  context.CancelCauseFunc // of ctx
-	sent    bool                    // given to the child, by call or on a goroutine
-	started bool                    // by call, without a goroutine
+	childCall    run.AsyncCall
+	cancel       context.CancelCauseFunc // of ctx
+	wasSent      bool                    // given to the child, by call or on a goroutine
+	startedAsync bool                    // by call, without a goroutine
 
-	over atomic.Bool // a panic leaves more than one owner
+	ended atomic.Bool // a panic leaves more than one owner
 }
 
 // A pooledCall is a Call of a tool in one piece, with the buffers that what the child
 // is sent is put together in. It is used again once it is freed.
 type pooledCall struct {
 	Call
-	tool  toolTarget
-	first attempt // of the first attempt; it holds the lease
+	tool         toolTarget
+	firstAttempt attempt // of the first attempt; it holds the lease
 
-	name  []byte
-	edits [2]jsonrpc.Edit
-	parts [5][]byte
-	held  []byte // the params, of a call that has to wait for its line
+	name   []byte
+	edits  [2]jsonrpc.Edit
+	parts  [5][]byte
+	params []byte // the params, of a call that has to wait for its line
 }
 
-// maxHeld is how large a buffer is kept for the next call.
-const maxHeld = 64 << 10
+// maxKeptParams is how large a buffer is kept for the next call.
+const maxKeptParams = 64 << 10
 
 var pooledCalls = sync.Pool{New: func() any { return new(pooledCall) }}
 
-func (p *pooledCall) freeCall() {
-	p.Call, p.tool, p.first = Call{}, toolTarget{}, attempt{}
-	clear(p.edits[:])
-	clear(p.parts[:])
-	if cap(p.held) > maxHeld {
-		p.held = nil
+func (pooled *pooledCall) freeCall() {
+	pooled.Call, pooled.tool, pooled.firstAttempt = Call{}, toolTarget{}, attempt{}
+	clear(pooled.edits[:])
+	clear(pooled.parts[:])
+	if cap(pooled.params) > maxKeptParams {
+		pooled.params = nil
 	}
-	pooledCalls.Put(p)
+	pooledCalls.Put(pooled)
 }
 
 // readRequest makes it a call of the request m, of a tool that was looked up.
-func (p *pooledCall) readRequest(s *Sender, m *jsonrpc.Message, quoted []byte, tool offering.Tool) {
-	p.splicing = splicingOf(m, quoted, tool.Remote)
-	p.sender, p.target, p.token, p.spareAttempt = s, &p.tool, p.splicing.token, &p.first
-	p.tool = toolTarget{listed: tool, tool: tool, args: m.Param("arguments"), task: m.Param("task") != nil}
+func (pooled *pooledCall) readRequest(s *Sender, m *jsonrpc.Message, quoted []byte, tool offering.Tool) {
+	pooled.splicing = splicingOf(m, quoted, tool.Remote)
+	pooled.sender, pooled.target, pooled.token, pooled.spareAttempt = s, &pooled.tool, pooled.splicing.token, &pooled.firstAttempt
+	pooled.tool = toolTarget{listed: tool, tool: tool, args: m.Param("arguments"), task: m.Param("task") != nil}
 }
 
 // TryCallTool makes a tools/call if nothing has to be waited for: the tool is known, its child is
 // ready, and the roots and paths that decide are in memory. The caller has seen that the call is
 // small. false: nothing was done for it. onReadLoop: what may take its time is not begun either.
-func (s *Sender) TryCallTool(m *jsonrpc.Message, from client.Client, r replier, onReadLoop bool) bool {
+func (s *Sender) TryCallTool(m *jsonrpc.Message, from client.Client, reply replier, onReadLoop bool) bool {
 	if m.Method != methods.CallTool || params.Check(m) != nil {
 		return false
 	}
@@ -121,29 +121,29 @@ func (s *Sender) TryCallTool(m *jsonrpc.Message, from client.Client, r replier, 
 	if tool.Tool == nil || tool.Child == "" || m.Param("task") != nil || s.Turns.Line(tool.Child) != nil || len(tool.Set) > 0 || !allowsFastPath(from, tool, nil) || onReadLoop && tool.Costly || list.Renames(tool.Child) {
 		return false
 	}
-	p := pooledCalls.Get().(*pooledCall)
-	p.readRequest(s, m, quoted, tool)
-	p.fast = true
-	att, err := p.newAttempt(context.Background()) // no client is asked for anything on this path
-	p.fast = false
+	pooled := pooledCalls.Get().(*pooledCall)
+	pooled.readRequest(s, m, quoted, tool)
+	pooled.fast = true
+	att, err := pooled.newAttempt(context.Background()) // no client is asked for anything on this path
+	pooled.fast = false
 	if err != nil {
-		p.freeCall()
+		pooled.freeCall()
 		return false
 	}
 	if !s.maySendAtOnce(m, from, att) {
 		att.lease.Release()
-		p.freeCall()
+		pooled.freeCall()
 		return false
 	}
-	c := &asyncCall{
-		sentCall: sentCall{s: s, verdict: att.verdict, lease: att.lease}, tool: toolTarget{tool: p.tool.tool}, timing: timing, reply: r, pooled: p,
+	c := &fastCall{
+		sentCall: sentCall{sender: s, verdict: att.verdict, lease: att.lease}, tool: toolTarget{tool: pooled.tool.tool}, timing: timing, reply: reply, pooled: pooled,
 	}
 	c.target = &c.tool
 	c.timing.SetOperation(methods.CallTool, tool.Child, tool.Remote)
 	c.timing.CountDecision(policy.Allow.String(), att.verdict.Rule)
 	c.ticket = record.TicketOf(&c.timing)
 	if c.tool.maxResult() > 0 {
-		c.tool.args = append([]byte{}, p.tool.args...)
+		c.tool.args = append([]byte{}, pooled.tool.args...)
 	}
 	c.recordAndSend(m, from)
 	return true
@@ -170,57 +170,57 @@ func (s *Sender) maySendAtOnce(m *jsonrpc.Message, from client.Client, att *atte
 }
 
 // recordAndSend has a call recorded that was let through, and then sent.
-func (c *asyncCall) recordAndSend(m *jsonrpc.Message, from client.Client) {
-	s, p := c.s, c.pooled
-	c.enterInFlight(Requester{Client: from}, p.token)
+func (c *fastCall) recordAndSend(m *jsonrpc.Message, from client.Client) {
+	s, pooled := c.sender, c.pooled
+	c.enterInFlight(Requester{Client: from}, pooled.token)
 	defer func() {
 		if p := recover(); p != nil {
 			c.endCall(jsonrpc.Answer{}, errBroken)
 			panic(p)
 		}
 	}()
-	p.name = jsonrpc.AppendString(p.name[:0], p.splicing.remote)
-	edits := p.edits[:]
-	edits[0] = jsonrpc.Edit{Old: p.splicing.quoted, With: p.name}
-	inside := c.timing.BeginServerSpan(p.splicing.carrier.Context, methods.CallTool, m.ID)
-	p.splicing.traceForChild = c.timing.BeginClientSpan(p.splicing.carrier.Context, c.lease.Protocol())
-	edits[1] = p.splicing.traceEdit(c.hubToken)
-	params := jsonrpc.AppendSplice(p.parts[:0], m.Params, edits)
+	pooled.name = jsonrpc.AppendString(pooled.name[:0], pooled.splicing.remote)
+	edits := pooled.edits[:]
+	edits[0] = jsonrpc.Edit{Old: pooled.splicing.quoted, With: pooled.name}
+	inside := c.timing.BeginServerSpan(pooled.splicing.carrier.Context, methods.CallTool, m.ID)
+	pooled.splicing.traceForChild = c.timing.BeginClientSpan(pooled.splicing.carrier.Context, c.lease.Protocol())
+	edits[1] = pooled.splicing.traceEdit(c.hubToken)
+	params := jsonrpc.AppendSplice(pooled.parts[:0], m.Params, edits)
 	if c.lease.IsModern() {
-		c.attempt, c.body = &p.first, jsonrpc.Join(params)
-		params = append(p.parts[:0], c.body)
-		c.call.SetClient(from.ClientProfile())
+		c.attempt, c.body = &pooled.firstAttempt, jsonrpc.Join(params)
+		params = append(pooled.parts[:0], c.body)
+		c.childCall.SetClient(from.ClientProfile())
 		c.makeContext()
 	}
 	// What m holds may be used again soon.
-	p.splicing, p.token, p.tool.args = splicing{}, nil, nil
+	pooled.splicing, pooled.token, pooled.tool.args = splicing{}, nil, nil
 	batch := c.reply.Batch()
 	if !s.Records.IsEnabled() {
 		c.sendAsync(batch, params)
 		return
 	}
-	p.held = jsonrpc.AppendAll(p.held[:0], params)
+	pooled.params = jsonrpc.AppendAll(pooled.params[:0], params)
 	rec := audit.CallRecord{Request: m.ID, Trace: audit.Trace(inside), Arguments: m.Param("arguments")}
 	rec.Child, rec.Tool = c.tool.tool.Child, c.tool.tool.Remote
-	if p.first.scan.NeedsJudge() {
-		rec.Encoded = p.first.recordedDecision().Encoded()
+	if pooled.firstAttempt.scan.NeedsJudge() {
+		rec.Encoded = pooled.firstAttempt.recordedDecision().Encoded()
 	} else {
-		rec.Encoded = c.tool.tool.CommonDecision(p.first.scan).Encoded(c.lease.KernelState())
+		rec.Encoded = c.tool.tool.CommonDecision(pooled.firstAttempt.scan).Encoded(c.lease.KernelState())
 	}
-	s.Records.Enqueue(rec, c, batch, len(p.held))
+	s.Records.Enqueue(rec, c, batch, len(pooled.params))
 }
 
 // Recorded sends the call, unless it may not be.
-func (c *asyncCall) Recorded(t audit.Ticket, err error) {
-	if c.ticket.Ticket, err = c.s.Records.MaySend(t, err); err != nil {
+func (c *fastCall) Recorded(t audit.Ticket, err error) {
+	if c.ticket.Ticket, err = c.sender.Records.MaySend(t, err); err != nil {
 		c.endCall(jsonrpc.Answer{}, err)
 		return
 	}
-	c.sendAsync(c.s.Records.Batch(), append(c.pooled.parts[:0], c.pooled.held))
+	c.sendAsync(c.sender.Records.Batch(), append(c.pooled.parts[:0], c.pooled.params))
 }
 
 // makeContext makes the context of what waits on account of the call.
-func (c *asyncCall) makeContext() {
+func (c *fastCall) makeContext() {
 	if c.ctx == nil {
 		c.ctx, c.cancel = context.WithCancelCause(c.context(client.NewContext(context.Background(), client.RequestContext{Client: c.client()})))
 	}
@@ -234,34 +234,34 @@ type SyncReply struct {
 	done                  chan struct{} // gets a token with the answer
 }
 
-// Answer takes the first answer.
-func (w *SyncReply) Answer(a jsonrpc.Answer) {
-	if w.spent.Swap(true) {
-		a.Free()
+// Answer takes the first answer to the call, and frees any other.
+func (reply *SyncReply) Answer(answer jsonrpc.Answer) {
+	if reply.spent.Swap(true) {
+		answer.Free()
 		return
 	}
-	a.Detach()
-	w.answer = a
-	w.done <- struct{}{}
+	answer.Detach()
+	reply.answer = answer
+	reply.done <- struct{}{}
 }
 
-// Batch returns nil: each request comes by itself.
-func (w *SyncReply) Batch() *lines.Batch { return nil }
+// Batch returns nil: no other calls come with the request of a SyncReply.
+func (reply *SyncReply) Batch() *lines.Batch { return nil }
 
 // TryCallToolAndWait answers a call that waits for nothing but its answer; false: nothing
 // was done for it.
-func (s *Sender) TryCallToolAndWait(from client.Client, w *SyncReply, m *jsonrpc.Message) (jsonrpc.Answer, bool) {
+func (s *Sender) TryCallToolAndWait(from client.Client, reply *SyncReply, m *jsonrpc.Message) (jsonrpc.Answer, bool) {
 	if len(m.Frame) > jsonrpc.FastFrame {
 		return jsonrpc.Answer{}, false
 	}
 	var made bool
-	if w.done, made = s.dones.Get().(chan struct{}); !made {
-		w.done = make(chan struct{}, 1)
+	if reply.done, made = s.dones.Get().(chan struct{}); !made {
+		reply.done = make(chan struct{}, 1)
 	}
-	ok := s.TryCallTool(m, from, w, false)
+	ok := s.TryCallTool(m, from, reply, false)
 	if ok {
-		<-w.done
+		<-reply.done
 	}
-	s.dones.Put(w.done)
-	return w.answer, ok
+	s.dones.Put(reply.done)
+	return reply.answer, ok
 }

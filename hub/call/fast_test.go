@@ -26,21 +26,21 @@ var fastKid = childtest.Script{Asks: true}
 // nothing is held for it.
 func TestTheFastPathSendsAndRecordsAsTheWaitingPath(t *testing.T) {
 	t.Parallel()
-	with := kid(fastKid)
+	with := oneChild(fastKid)
 	with.recorded = true
-	on(t, with, func(s *stage) {
+	onStage(t, with, func(s *stage) {
 		for _, call := range []string{
-			echo(`{"a":1}`), echo(reading(filepath.Join(s.root, "a.txt"))), `{"name":"kid__echo"}`,
-			echo(`{"a":1}`, `"_meta":{"progressToken":"mine"}`),
+			echoParams(`{"a":1}`), echoParams(readArgs(filepath.Join(s.root, "a.txt"))), `{"name":"kid__echo"}`,
+			echoParams(`{"a":1}`, `"_meta":{"progressToken":"mine"}`),
 		} {
-			got, ok := s.quickly(call)
-			if slow := s.tool(call); !ok || got != slow {
+			got, ok := s.callFast(call)
+			if slow := s.callWaiting(call); !ok || got != slow {
 				t.Errorf("%s: %t %s, else %s", call, ok, got, slow)
 			}
 		}
-		s.reached("quick", 4)
-		s.recorded("kid echo allow ok", "kid echo allow ok", "kid echo allow ok", "kid echo allow ok", "kid echo allow ok", "kid echo allow ok", "kid echo allow ok", "kid echo allow ok")
-		s.free()
+		s.wantReached("quick", 4)
+		s.wantRecorded("kid echo allow ok", "kid echo allow ok", "kid echo allow ok", "kid echo allow ok", "kid echo allow ok", "kid echo allow ok", "kid echo allow ok", "kid echo allow ok")
+		s.wantReleased()
 	})
 }
 
@@ -62,9 +62,9 @@ func TestBothPathsEndAlike(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			answers := map[bool]string{}
 			for _, fast := range []bool{true, false} {
-				with := kid(fastKid)
+				with := oneChild(fastKid)
 				with.recorded = true
-				on(t, with, func(s *stage) {
+				onStage(t, with, func(s *stage) {
 					ctx, end := context.WithCancelCause(s.Context())
 					defer end(nil)
 					giveUp, l := end, &listener{}
@@ -80,10 +80,10 @@ func TestBothPathsEndAlike(t *testing.T) {
 					}
 					synctest.Wait()
 					answers[fast] = l.only(t)
-					s.want(answers[fast], tc.want)
+					s.wantParts(answers[fast], tc.want)
 					tool, _, _ := strings.Cut(strings.TrimPrefix(tc.call, `{"name":"kid__`), `"`)
-					s.recorded("kid " + tool + " allow " + tc.record)
-					s.free()
+					s.wantRecorded("kid " + tool + " allow " + tc.record)
+					s.wantReleased()
 				})
 			}
 			if answers[true] != answers[false] {
@@ -96,8 +96,8 @@ func TestBothPathsEndAlike(t *testing.T) {
 // What would have to wait, or takes more than the fast path has, is left to the waiting path: nothing is sent or held.
 func TestWhatWouldWaitIsLeftToTheWaitingPath(t *testing.T) {
 	t.Parallel()
-	plain := echo(`{"a":1}`)
-	within := func(s *stage) string { return echo(reading(filepath.Join(s.root, "a.txt"))) }
+	plain := echoParams(`{"a":1}`)
+	within := func(s *stage) string { return echoParams(readArgs(filepath.Join(s.root, "a.txt"))) }
 	for name, tc := range map[string]struct {
 		set  func(s *stage)
 		call func(s *stage) string
@@ -110,12 +110,12 @@ func TestWhatWouldWaitIsLeftToTheWaitingPath(t *testing.T) {
 		"a name of another kind":                      {call: func(*stage) string { return `{"name":["kid__echo"]}` }},
 		"params that are none":                        {call: func(*stage) string { return `[1]` }},
 		"no name":                                     {call: func(*stage) string { return `{}` }},
-		"a task":                                      {call: func(*stage) string { return echo(`{}`, `"task":{}`) }},
-		"a long frame":                                {call: func(*stage) string { return echo(`{"a":"` + strings.Repeat("x", jsonrpc.FastFrame) + `"}`) }},
-		"arguments that do not fit":                   {call: func(*stage) string { return echo(`[]`) }},
+		"a task":                                      {call: func(*stage) string { return echoParams(`{}`, `"task":{}`) }},
+		"a long frame":                                {call: func(*stage) string { return echoParams(`{"a":"` + strings.Repeat("x", jsonrpc.FastFrame) + `"}`) }},
+		"arguments that do not fit":                   {call: func(*stage) string { return echoParams(`[]`) }},
 		"arguments by another name":                   {call: func(*stage) string { return `{"name":"kid__echo","Arguments":{}}` }},
-		"a path to nothing":                           {call: func(s *stage) string { return echo(reading(filepath.Join(s.root, "new.txt"))) }},
-		"a path that is outside":                      {call: func(s *stage) string { return echo(reading(filepath.Join(s.outside, "a.txt"))) }},
+		"a path to nothing":                           {call: func(s *stage) string { return echoParams(readArgs(filepath.Join(s.root, "new.txt"))) }},
+		"a path that is outside":                      {call: func(s *stage) string { return echoParams(readArgs(filepath.Join(s.outside, "a.txt"))) }},
 		"the client, at first":                        {set: func(s *stage) { s.client.refuseFast = 1 }},
 		"the client, then":                            {set: func(s *stage) { s.client.refuseFast = 2 }},
 		"a child that does not run":                   {set: func(s *stage) { s.instances.busy = 1 }},
@@ -123,7 +123,7 @@ func TestWhatWouldWaitIsLeftToTheWaitingPath(t *testing.T) {
 		"other roots are announced":                   {set: func(s *stage) { s.roots.Script(nil); s.Roots.NoteChange() }, call: within},
 		"children have other roots":                   {set: func(s *stage) { s.instances.stale = true }, call: within},
 		"roots come with requests":                    {set: func(s *stage) { s.client.sendsRoots = true }, call: within},
-		"before a reload is followed":                 {set: func(s *stage) { s.Cleanup(s.reload(nil, denying(far))) }, call: within},
+		"before a reload is followed":                 {set: func(s *stage) { s.Cleanup(s.reload(nil, denying(farDirectory))) }, call: within},
 		"a link without it":                           {with: func(with *staging) { with.scripts[0].slow = true }},
 		"a record that is required, and none is kept": {with: func(with *staging) { with.required = true }},
 		"a person is asked": {with: func(with *staging) {
@@ -135,11 +135,11 @@ func TestWhatWouldWaitIsLeftToTheWaitingPath(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			with := kid(fastKid)
+			with := oneChild(fastKid)
 			if tc.with != nil {
 				tc.with(&with)
 			}
-			on(t, with, func(s *stage) {
+			onStage(t, with, func(s *stage) {
 				if tc.set != nil {
 					tc.set(s)
 				}
@@ -147,16 +147,16 @@ func TestWhatWouldWaitIsLeftToTheWaitingPath(t *testing.T) {
 				if tc.call != nil {
 					params = tc.call(s)
 				}
-				if got, ok := s.quick(params); ok {
+				if got, ok := s.tryFast(params); ok {
 					t.Errorf("it was made: %s", got)
 				}
-				s.reached("quick", 0)
-				s.free()
+				s.wantReached("quick", 0)
+				s.wantReleased()
 			})
 		})
 	}
 	t.Run("another method", func(t *testing.T) {
-		on(t, kid(fastKid), func(s *stage) {
+		onStage(t, oneChild(fastKid), func(s *stage) {
 			if s.TryCallTool(request(t, "prompts/get", plain), s.client, &listener{}, false) {
 				t.Error("it was made")
 			}
@@ -170,12 +170,12 @@ func TestACostlyToolIsNotCalledOnAReadLoop(t *testing.T) {
 		define(`{"type":"object","properties":{"a":{"type":"string","pattern":"^(a+)+$"}}}`)
 		s.relist()
 		for onReadLoop, want := range map[bool]bool{true: false, false: true} {
-			if s.TryCallTool(request(s.T, "tools/call", echo(`{"a":"a"}`)), s.client, &listener{}, onReadLoop) != want {
+			if s.TryCallTool(request(s.T, "tools/call", echoParams(`{"a":"a"}`)), s.client, &listener{}, onReadLoop) != want {
 				t.Errorf("on a read loop %t: not %t", onReadLoop, want)
 			}
 		}
 		synctest.Wait()
-		s.free()
+		s.wantReleased()
 	})
 }
 
@@ -187,10 +187,10 @@ type listener struct {
 	answers []string
 }
 
-func (l *listener) Answer(a jsonrpc.Answer) {
+func (l *listener) Answer(answer jsonrpc.Answer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.answers = append(l.answers, said(a))
+	l.answers = append(l.answers, answerText(answer))
 }
 
 func (l *listener) Cause() error {
@@ -242,7 +242,7 @@ func (s *stage) try(params string) *listener {
 		if tries++; tries == fastTries {
 			s.Fatal("it was left to the waiting path")
 		}
-		s.remind()
+		s.warmUpPaths()
 	}
 	synctest.Wait()
 	return l
@@ -254,19 +254,19 @@ var cancelled = &jsonrpc.CancelledError{Reason: "enough"}
 func TestACallIsGivenUp(t *testing.T) {
 	t.Parallel()
 	for _, token := range []string{"", `,"_meta":{"progressToken":7}`} {
-		with := kid(fastKid)
+		with := oneChild(fastKid)
 		with.recorded = true
-		on(t, with, func(s *stage) {
+		onStage(t, with, func(s *stage) {
 			l := s.try(`{"name":"kid__sleep","arguments":{}` + token + `}`)
 			if len(l.answers) > 0 {
 				t.Fatal("it was answered: ", l.answers)
 			}
 			l.end(cancelled)
 			synctest.Wait()
-			s.want(l.only(t), "enough")
-			s.want(s.tool(`{"name":"kid__noticed","arguments":{}}`), "sleeping", "cancelled")
-			s.recorded("kid sleep allow cancelled", "kid noticed allow ok")
-			s.free()
+			s.wantParts(l.only(t), "enough")
+			s.wantParts(s.callWaiting(`{"name":"kid__noticed","arguments":{}}`), "sleeping", "cancelled")
+			s.wantRecorded("kid sleep allow cancelled", "kid noticed allow ok")
+			s.wantReleased()
 		})
 	}
 }
@@ -274,18 +274,18 @@ func TestACallIsGivenUp(t *testing.T) {
 // A call whose client has gone before it is sent reaches no child.
 func TestACallThatNobodyWaitsFor(t *testing.T) {
 	t.Parallel()
-	with := kid(fastKid)
+	with := oneChild(fastKid)
 	with.recorded = true
-	on(t, with, func(s *stage) {
+	onStage(t, with, func(s *stage) {
 		l := &listener{cause: cancelled}
-		if !s.TryCallTool(request(t, "tools/call", echo(`{}`)), s.client, l, false) {
+		if !s.TryCallTool(request(t, "tools/call", echoParams(`{}`)), s.client, l, false) {
 			t.Fatal("it was left to the waiting path")
 		}
 		synctest.Wait()
-		s.want(l.only(t), "enough", "!may have run")
-		s.reached("quick", 0)
-		s.recorded("kid echo allow cancelled")
-		s.free()
+		s.wantParts(l.only(t), "enough", "!may have run")
+		s.wantReached("quick", 0)
+		s.wantRecorded("kid echo allow cancelled")
+		s.wantReleased()
 	})
 }
 
@@ -293,21 +293,21 @@ func TestACallThatNobodyWaitsFor(t *testing.T) {
 func TestACallThatCannotBeRecordedIsNotSent(t *testing.T) {
 	t.Parallel()
 	for _, required := range []bool{true, false} {
-		with := kid(fastKid)
+		with := oneChild(fastKid)
 		with.recorded, with.required = true, required
-		on(t, with, func(s *stage) {
-			s.full.Store(true)
+		onStage(t, with, func(s *stage) {
+			s.recordFull.Store(true)
 			sent := map[bool]int{true: 0, false: 1}[required]
-			for method, got := range map[string]string{"quick": s.try(echo(`{}`)).only(t), "tools/call": s.tool(echo(`{}`))} {
+			for method, got := range map[string]string{"quick": s.try(echoParams(`{}`)).only(t), "tools/call": s.callWaiting(echoParams(`{}`))} {
 				if strings.Contains(got, "cannot be recorded") != required {
 					t.Errorf("required %t, %s: %s", required, method, got)
 				}
-				s.reached(method, sent)
+				s.wantReached(method, sent)
 			}
-			s.full.Store(false)
+			s.recordFull.Store(false)
 			time.Sleep(time.Minute)
-			s.want(s.try(echo(`{}`)).only(t), "!isError")
-			s.free()
+			s.wantParts(s.try(echoParams(`{}`)).only(t), "!isError")
+			s.wantReleased()
 		})
 	}
 }
@@ -315,50 +315,50 @@ func TestACallThatCannotBeRecordedIsNotSent(t *testing.T) {
 // A child that says nothing for its time has the call end, and one that dies as well.
 func TestACallEndsIfItsChildIsSilentOrDies(t *testing.T) {
 	t.Parallel()
-	with := kid(fastKid)
+	with := oneChild(fastKid)
 	with.recorded = true
-	on(t, with, func(s *stage) {
+	onStage(t, with, func(s *stage) {
 		l := s.try(`{"name":"kid__sleep","arguments":{}}`)
 		time.Sleep(2 * time.Minute)
-		s.want(l.only(t), "isError", "1m0s")
-		s.recorded("kid sleep allow timeout")
-		s.free()
+		s.wantParts(l.only(t), "isError", "1m0s")
+		s.wantRecorded("kid sleep allow timeout")
+		s.wantReleased()
 	})
 }
 
 // What the child asks for on account of a call reaches the client, and ends with the call: the client sees that end first.
 func TestQuestionsEndWithACall(t *testing.T) {
 	t.Parallel()
-	on(t, kid(fastKid), func(s *stage) {
+	onStage(t, oneChild(fastKid), func(s *stage) {
 		s.client.form = true
-		s.client.peer.answers = func(string, string) string { return "" }
+		s.client.messenger.answers = func(string, string) string { return "" }
 		l := s.try(`{"name":"kid__ask","arguments":{"method":"elicitation/create","params":{"message":"?"}}}`)
-		if got := s.client.peer.questions(); len(got) != 1 || !strings.HasPrefix(got[0], "elicitation/create") {
+		if got := s.client.messenger.questions(); len(got) != 1 || !strings.HasPrefix(got[0], "elicitation/create") {
 			t.Fatalf("%q", got)
 		}
 		l.end(cancelled)
 		synctest.Wait()
-		s.want(l.only(t), "enough")
-		s.want(s.tool(`{"name":"kid__noticed","arguments":{}}`), "answer")
-		s.client.peer.answers = func(string, string) string { return `{"action":"accept"}` }
-		s.want(s.try(`{"name":"kid__ask","arguments":{"method":"elicitation/create","params":{"message":"?"}}}`).only(t), `{"answer":{"action":"accept"}}`)
-		s.free()
+		s.wantParts(l.only(t), "enough")
+		s.wantParts(s.callWaiting(`{"name":"kid__noticed","arguments":{}}`), "answer")
+		s.client.messenger.answers = func(string, string) string { return `{"action":"accept"}` }
+		s.wantParts(s.try(`{"name":"kid__ask","arguments":{"method":"elicitation/create","params":{"message":"?"}}}`).only(t), `{"answer":{"action":"accept"}}`)
+		s.wantReleased()
 	})
 }
 
 // An error of the child is passed on as it is. One that its client answers with is told to the child.
 func TestErrorsOfAChildArePassedOnUnchanged(t *testing.T) {
 	t.Parallel()
-	on(t, kid(fastKid), func(s *stage) {
+	onStage(t, oneChild(fastKid), func(s *stage) {
 		s.client.form = true
-		s.client.peer.answers = func(string, string) string { return "!odd" }
+		s.client.messenger.answers = func(string, string) string { return "!odd" }
 		call := `{"name":"kid__ask","arguments":{"method":"elicitation/create","params":{"message":"?"}}}`
-		s.want(s.try(call).only(t), `"message":"odd"`)
-		s.client.peer.answers = nil // it has gone
-		s.want(s.try(call).only(t), "The client has gone")
+		s.wantParts(s.try(call).only(t), `"message":"odd"`)
+		s.client.messenger.answers = nil // it has gone
+		s.wantParts(s.try(call).only(t), "The client has gone")
 		s.client.form = false
-		s.want(s.try(call).only(t), "did not declare elicitation")
-		s.free()
+		s.wantParts(s.try(call).only(t), "did not declare elicitation")
+		s.wantReleased()
 	})
 }
 
@@ -366,25 +366,25 @@ func TestErrorsOfAChildArePassedOnUnchanged(t *testing.T) {
 func TestProgressIsRouted(t *testing.T) {
 	t.Parallel()
 	for _, fast := range []bool{true, false} {
-		on(t, kid(fastKid), func(s *stage) {
+		onStage(t, oneChild(fastKid), func(s *stage) {
 			call := `{"name":"kid__progress","arguments":{"Steps":2},"_meta":{"progressToken":"mine"}}`
 			if fast {
-				s.want(s.try(call).only(t), "done")
+				s.wantParts(s.try(call).only(t), "done")
 			} else {
-				s.want(s.tool(call), "done")
+				s.wantParts(s.callWaiting(call), "done")
 			}
-			got := s.client.peer.notes()
+			got := s.client.messenger.notes()
 			if len(got) != 2 || !strings.Contains(got[0], `"progressToken":"mine"`) {
 				t.Errorf("%q", got)
 			}
 			if s.progress.Routes() != 0 {
 				t.Error("the route is open after the answer")
 			}
-			s.want(s.tool(`{"name":"kid__progress","arguments":{"Steps":1}}`), "done") // without a token
-			if len(s.client.peer.notes()) != 2 {
+			s.wantParts(s.callWaiting(`{"name":"kid__progress","arguments":{"Steps":1}}`), "done") // without a token
+			if len(s.client.messenger.notes()) != 2 {
 				t.Error("progress that nobody wants")
 			}
-			s.free()
+			s.wantReleased()
 		})
 	}
 }
@@ -397,9 +397,9 @@ var modernKid = childtest.Script{Era: "modern", Library: true, Tasks: true}
 func TestAChildThatAsksByItsResult(t *testing.T) {
 	t.Parallel()
 	for _, fast := range []bool{true, false} {
-		with := kid(modernKid)
+		with := oneChild(modernKid)
 		with.recorded = true
-		on(t, with, func(s *stage) {
+		onStage(t, with, func(s *stage) {
 			s.client.form = true
 			s.client.profile.Capabilities = []byte(`{"elicitation":{},"mine":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}`)
 			s.answering(`{"action":"accept","content":{"n":1.0}}`)
@@ -408,25 +408,25 @@ func TestAChildThatAsksByItsResult(t *testing.T) {
 				if fast {
 					return s.try(params).only(t)
 				}
-				return s.tool(params)
+				return s.callWaiting(params)
 			}
-			s.want(call(`{"name":"kid__input","arguments":{"ask":{"q":{"method":"elicitation/create","params":{"message":"?"}}},"state":"s"},"_meta":{"progressToken":1}}`),
+			s.wantParts(call(`{"name":"kid__input","arguments":{"ask":{"q":{"method":"elicitation/create","params":{"message":"?"}}},"state":"s"},"_meta":{"progressToken":1}}`),
 				`"given":{"q":{"action":"accept","content":{"n":1.0}}}`, `"mine":{}`, "!resultType")
-			s.want(call(`{"name":"kid__meta","arguments":{}}`), `"mine":{}`, "!resultType")
-			s.client.peer.answers = func(string, string) string { return "!odd" }
-			s.want(call(`{"name":"kid__input","arguments":{"ask":{"q":{"method":"elicitation/create","params":{"message":"?"}}}}}`), "odd", "isError")
-			s.want(call(`{"name":"kid__kind","arguments":{"type":"\"task\""}}`), `"adopted":"kind"`)
+			s.wantParts(call(`{"name":"kid__meta","arguments":{}}`), `"mine":{}`, "!resultType")
+			s.client.messenger.answers = func(string, string) string { return "!odd" }
+			s.wantParts(call(`{"name":"kid__input","arguments":{"ask":{"q":{"method":"elicitation/create","params":{"message":"?"}}}}}`), "odd", "isError")
+			s.wantParts(call(`{"name":"kid__kind","arguments":{"type":"\"task\""}}`), `"adopted":"kind"`)
 			for _, member := range []string{`"inputResponses":{}`, `"requestState":"x"`} {
 				params := `{"name":"kid__meta","arguments":{},` + member + `}`
-				if got, ok := s.quick(params); ok {
+				if got, ok := s.tryFast(params); ok {
 					t.Errorf("%s: made on the fast path: %s", member, got)
 				}
-				s.want(s.tool(params), "leave it out")
+				s.wantParts(s.callWaiting(params), "leave it out")
 			}
-			if got, ok := s.quick(`{"name":"kid__meta","arguments":` + reading(s.root) + `}`); ok {
+			if got, ok := s.tryFast(`{"name":"kid__meta","arguments":` + readArgs(s.root) + `}`); ok {
 				t.Errorf("a call that may have to be judged once more: %s", got)
 			}
-			s.free()
+			s.wantReleased()
 		})
 	}
 }
@@ -435,24 +435,24 @@ func TestAChildThatAsksByItsResult(t *testing.T) {
 func TestProgressOfATask(t *testing.T) {
 	t.Parallel()
 	for _, fast := range []bool{true, false} {
-		on(t, kid(modernKid), func(s *stage) {
+		onStage(t, oneChild(modernKid), func(s *stage) {
 			s.client.profile.Capabilities = []byte(`{"extensions":{"io.modelcontextprotocol/tasks":{}}}`)
 			var taskEnds func()
-			s.AdoptTask = func(_ context.Context, _ *children.Lease, _ string, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
+			s.AdoptTask = func(_ context.Context, _ *children.Lease, _ string, answer jsonrpc.Answer, drop func()) jsonrpc.Answer {
 				taskEnds = drop
-				return a
+				return answer
 			}
 			params := `{"name":"kid__kind","arguments":{"type":"\"task\""},"_meta":{"progressToken":1}}`
 			if fast {
 				s.try(params).only(t)
 			} else {
-				s.tool(params)
+				s.callWaiting(params)
 			}
 			if n := s.progress.Routes(); n != 1 {
 				t.Errorf("fast path %v: %d routes of progress are open while the task runs", fast, n)
 			}
 			taskEnds()
-			s.free()
+			s.wantReleased()
 		})
 	}
 }
@@ -460,52 +460,52 @@ func TestProgressOfATask(t *testing.T) {
 // A call of a child without a handshake that is given up while its client is asked ends there.
 func TestGivenUpWhileItsClientIsAsked(t *testing.T) {
 	t.Parallel()
-	on(t, kid(modernKid), func(s *stage) {
+	onStage(t, oneChild(modernKid), func(s *stage) {
 		s.client.form = true
-		s.client.peer.answers = func(string, string) string { return "" }
+		s.client.messenger.answers = func(string, string) string { return "" }
 		l := s.try(`{"name":"kid__input","arguments":{"ask":{"q":{"method":"elicitation/create","params":{"message":"?"}}}}}`)
 		if len(l.answers) > 0 {
 			t.Fatal("it was answered: ", l.answers)
 		}
 		l.end(cancelled)
 		synctest.Wait()
-		s.want(l.only(t), "enough")
-		s.free()
+		s.wantParts(l.only(t), "enough")
+		s.wantReleased()
 	})
 }
 
 // Many calls at a time use the same few buffers, one after the other: each gets its own answer.
 func TestBuffersAreUsedAgain(t *testing.T) {
 	t.Parallel()
-	with := kid(fastKid)
+	with := oneChild(fastKid)
 	with.recorded = true
-	on(t, with, func(s *stage) {
+	onStage(t, with, func(s *stage) {
 		var all sync.WaitGroup
 		for n := range 40 {
 			args := fmt.Sprintf(`{"n":%d,"x":%q}`, n, strings.Repeat("x", 300*n))
 			all.Go(func() {
-				if got, ok := s.quickly(echo(args)); !ok || !strings.Contains(got, args) {
+				if got, ok := s.callFast(echoParams(args)); !ok || !strings.Contains(got, args) {
 					t.Errorf("%d: %t %.100s", n, ok, got)
 				}
 			})
 		}
 		all.Wait()
-		s.free()
+		s.wantReleased()
 	})
 }
 
 // A call of which nothing is known is not answered twice.
 func TestASyncReplyTakesOneAnswer(t *testing.T) {
 	t.Parallel()
-	on(t, kid(fastKid), func(s *stage) {
-		w := &call.SyncReply{Cancellation: &jsonrpc.Cancellation{}}
-		a, ok := s.TryCallToolAndWait(s.client, w, request(t, "tools/call", echo(`{"a":1}`)))
-		if !ok || !strings.Contains(said(a), `{"a":1}`) {
-			t.Fatalf("%t %s", ok, said(a))
+	onStage(t, oneChild(fastKid), func(s *stage) {
+		reply := &call.SyncReply{Cancellation: &jsonrpc.Cancellation{}}
+		answer, ok := s.TryCallToolAndWait(s.client, reply, request(t, "tools/call", echoParams(`{"a":1}`)))
+		if !ok || !strings.Contains(answerText(answer), `{"a":1}`) {
+			t.Fatalf("%t %s", ok, answerText(answer))
 		}
-		w.Answer(jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "late"))
-		if w.Batch() != nil || !strings.Contains(said(a), `{"a":1}`) {
-			t.Error(said(a))
+		reply.Answer(jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "late"))
+		if reply.Batch() != nil || !strings.Contains(answerText(answer), `{"a":1}`) {
+			t.Error(answerText(answer))
 		}
 	})
 }

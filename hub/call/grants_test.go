@@ -50,7 +50,7 @@ func approving(t *testing.T, test func(a *askedCall), change ...func(*staging, *
 		t.Skip("these are paths of Unix")
 	}
 	t.Parallel()
-	with := kid(childtest.Script{})
+	with := oneChild(childtest.Script{})
 	for _, f := range change {
 		f(&with, nil)
 	}
@@ -79,7 +79,7 @@ func approving(t *testing.T, test func(a *askedCall), change ...func(*staging, *
 			f(&staging{}, judged)
 		}
 	}
-	on(t, with, func(s *stage) { test(a) })
+	onStage(t, with, func(s *stage) { test(a) })
 }
 
 // A person answers the questions of a client and keeps them.
@@ -131,14 +131,14 @@ func (p *person) asked() []string {
 }
 
 // isAsked has a person answer for the client.
-func (a *askedCall) isAsked(p *person) { a.client.form, a.client.peer.asks = true, p.ask }
+func (a *askedCall) isAsked(p *person) { a.client.form, a.client.messenger.asks = true, p.ask }
 
 // try makes a call and tells what came back and whether the child saw it.
 func (a *askedCall) try(tool, args string) (msg string, denied, reached bool) {
 	a.Helper()
-	before := len(a.children.sent("tools/call"))
-	msg = a.tool(fmt.Sprintf(`{"name":%q,"arguments":%s}`, tool, args))
-	return msg, strings.Contains(msg, `"isError":true`), len(a.children.sent("tools/call")) > before
+	before := len(a.children.messagesSent("tools/call"))
+	msg = a.callWaiting(fmt.Sprintf(`{"name":%q,"arguments":%s}`, tool, args))
+	return msg, strings.Contains(msg, `"isError":true`), len(a.children.messagesSent("tools/call")) > before
 }
 
 // passes wants a call to reach the child, refused wants it not to, and a text.
@@ -162,7 +162,7 @@ func (a *askedCall) begin(ctx context.Context, tool, args string) (answer <-chan
 	out := make(chan string, 1)
 	m := request(a.T, "tools/call", fmt.Sprintf(`{"name":%q,"arguments":%s}`, tool, args))
 	go func() {
-		msg := said(a.ServeTool(ctx, m))
+		msg := answerText(a.ServeTool(ctx, m))
 		if !strings.Contains(msg, `"isError":true`) {
 			msg = "ok"
 		}
@@ -199,14 +199,14 @@ func TestTheQuestionNamesWhereALinkLeads(t *testing.T) {
 		}
 		p := saying(yesDirectory)
 		a.isAsked(p)
-		a.passes("kid__echo", reading(a.at("link", "1.txt")))
+		a.passes("kid__echo", readArgs(a.at("link", "1.txt")))
 		a.asks(p, 1)
 		if want := fmt.Sprintf("- to read: %q, given as %q\n", a.at("data", "one", "1.txt"), a.at("link", "1.txt")); len(p.asked()) == 1 && !strings.Contains(p.asked()[0], want) {
 			a.Errorf("asked %s", p.asked()[0])
 		}
-		a.passes("kid__echo", reading(a.at("data", "one", "1.txt")))
+		a.passes("kid__echo", readArgs(a.at("data", "one", "1.txt")))
 		a.asks(p, 1)
-		a.refused("kid__echo", reading(a.at("bad", "k.txt")), "protects")
+		a.refused("kid__echo", readArgs(a.at("bad", "k.txt")), "protects")
 		a.asks(p, 1)
 	})
 }
@@ -218,14 +218,14 @@ func TestNobodyIsAskedInVain(t *testing.T) {
 		p := saying(yesDirectory)
 		a.isAsked(p)
 		for args, want := range map[string]string{
-			reading(a.at("never", "n.txt")):            "never",
-			reading(a.at("kept", "k.txt")):             "protects",
-			deleting(a.base):                           "",
-			writing(a.at("data", "not", "there", "x")): "does not exist",
-			reading(a.at("data", "one", "not-there")):  "there is nothing at",
-			deleting(a.at("home")):                     "",
+			readArgs(a.at("never", "n.txt")):             "never",
+			readArgs(a.at("kept", "k.txt")):              "protects",
+			deleting(a.base):                             "",
+			writeArgs(a.at("data", "not", "there", "x")): "does not exist",
+			readArgs(a.at("data", "one", "not-there")):   "there is nothing at",
+			deleting(a.at("home")):                       "",
 			fmt.Sprintf(`{"path":%q,"also":%q}`, a.at("data", "one", "1.txt"), a.at("never", "n.txt")): "never",
-			reading("/" + strings.Repeat("../", 2000) + "etc/hosts"):                                   "",
+			readArgs("/" + strings.Repeat("../", 2000) + "etc/hosts"):                                  "",
 		} {
 			a.refused("kid__echo", args, want)
 		}
@@ -233,7 +233,7 @@ func TestNobodyIsAskedInVain(t *testing.T) {
 		if got := a.grants(); len(got) != 0 {
 			t.Errorf("grants: %+v", got)
 		}
-		a.passes("kid__echo", reading(a.at("data", "one", "1.txt"))) // the control
+		a.passes("kid__echo", readArgs(a.at("data", "one", "1.txt"))) // the control
 		a.asks(p, 1)
 	})
 }
@@ -246,11 +246,11 @@ func TestAGrantOpensNothingThatIsDenied(t *testing.T) {
 		a.isAsked(p)
 		put(a.T, a.at("data", "one", "kept", "k.txt"))
 		put(a.T, a.at("data", "two", "never", "n.txt"))
-		a.refused("kid__echo", reading(a.at("data", "one", "1.txt")), "without one of the answers") // its directory holds a protected one
-		a.passes("kid__echo", reading(a.at("data", "two", "2.txt")))
+		a.refused("kid__echo", readArgs(a.at("data", "one", "1.txt")), "without one of the answers") // its directory holds a protected one
+		a.passes("kid__echo", readArgs(a.at("data", "two", "2.txt")))
 		a.asks(p, 2)
-		a.refused("kid__echo", reading(a.at("data", "one", "kept", "k.txt")), "protects")
-		a.refused("kid__echo", reading(a.at("data", "two", "never", "n.txt")), "rule-deny")
+		a.refused("kid__echo", readArgs(a.at("data", "one", "kept", "k.txt")), "protects")
+		a.refused("kid__echo", readArgs(a.at("data", "two", "never", "n.txt")), "rule-deny")
 		a.asks(p, 2)
 	}, func(_ *staging, v *validate.Config) {
 		if v == nil {
@@ -304,10 +304,10 @@ func TestWhatChangesBetweenQuestionAndAnswer(t *testing.T) {
 				}
 				a.isAsked(p)
 				if plant == nil {
-					a.passes("kid__echo", reading(a.at("data", "one", "x")))
+					a.passes("kid__echo", readArgs(a.at("data", "one", "x")))
 					return
 				}
-				a.refused("kid__echo", reading(a.at("data", "one", "x")), "Access denied")
+				a.refused("kid__echo", readArgs(a.at("data", "one", "x")), "Access denied")
 				a.asks(p, 1)
 				if got := a.grants(); len(got) != 0 {
 					t.Errorf("open: %+v", got)
@@ -329,8 +329,8 @@ func TestACallWithoutPathsIsAllowedOnce(t *testing.T) {
 			t.Errorf("asked %q", p.asked()[0])
 		}
 		// With a path as well, and with one that another rule asks about.
-		a.passes("kid__env", reading(a.at("root", "in.txt")))
-		a.passes("kid__env", reading(a.at("root", "in.txt")))
+		a.passes("kid__env", readArgs(a.at("root", "in.txt")))
+		a.passes("kid__env", readArgs(a.at("root", "in.txt")))
 		a.asks(p, 4)
 		if want := fmt.Sprintf("It also names what needs no approval of its own:\n- to read: %q\n\nIts arguments are: {\"path\":", a.at("root", "in.txt")); !strings.Contains(p.asked()[3], want) {
 			a.Errorf("asked %s", p.asked()[3])
@@ -361,7 +361,7 @@ func TestPathsThatCannotBeShownWholeAreNotAskedAbout(t *testing.T) {
 			long = filepath.Join(long, strings.Repeat("n", 200))
 		}
 		put(t, filepath.Join(long, "x"))
-		a.refused("kid__echo", reading(filepath.Join(long, "x")), "too long to be shown")
+		a.refused("kid__echo", readArgs(filepath.Join(long, "x")), "too long to be shown")
 		var all []string
 		for i := range 13 { // one more than a question names
 			path := a.at("data", fmt.Sprint(i), "x")
@@ -378,7 +378,7 @@ func TestPathsThatCannotBeShownWholeAreNotAskedAbout(t *testing.T) {
 			t.Fatal(err)
 		}
 		put(t, filepath.Join(odd, "x"))
-		_, _, _ = a.try("kid__echo", reading(filepath.Join(odd, "x")))
+		_, _, _ = a.try("kid__echo", readArgs(filepath.Join(odd, "x")))
 		for _, said := range p.asked() {
 			if strings.Contains(said, "\nAllow everything") || strings.Contains(said, "\u202e") {
 				t.Errorf("asked %q", said)

@@ -64,7 +64,7 @@ const maxAttempts = 4
 // prepareAttempt judges a call by the definitions of the child that would run it. The caller releases the lease. An error of
 // package validate reports what is wrong with the arguments. Any other error reports why the call could not be judged.
 func (c *Call) prepareAttempt(ctx context.Context) (*attempt, error) {
-	c.wait = c.sender.Roots.NewWait()
+	c.rootsWait = c.sender.Roots.NewWait()
 	for n := 1; ; n++ {
 		att, err := c.newAttempt(ctx)
 		if err == nil || n == maxAttempts || !errors.Is(err, errRetry) {
@@ -79,7 +79,7 @@ func (c *Call) newAttempt(ctx context.Context) (*attempt, error) {
 	if c.spareAttempt = nil; att == nil {
 		att = &attempt{}
 	}
-	*att = attempt{call: c, client: c.sender.ClientOf(ctx), approval: c.approval, rootsWait: c.wait}
+	*att = attempt{call: c, client: c.sender.ClientOf(ctx), approval: c.approval, rootsWait: c.rootsWait}
 	if err := att.runSteps(ctx); err != nil {
 		att.lease.Release()
 		return nil, err
@@ -108,11 +108,11 @@ func (att *attempt) scanAndAwaitRoots(ctx context.Context) (err error) {
 	c, s, t := att.call, att.call.sender, att.call.target
 	conf, child := t.ownerChild()
 	entry := conf.Child(child)
-	served := !conf.IsDenied(child)
-	byRoots := served && s.Instances.ByRoots(entry)
-	held := served && heldToRoots(entry, att.client)
+	isServed := !conf.IsDenied(child)
+	byRoots := isServed && s.Instances.ByRoots(entry)
+	heldToRoots := isServed && isHeldToRoots(entry, att.client)
 	switch {
-	case c.fast && (byRoots || held && !s.Instances.RootsAreCurrent() || mustRecheckRoots(conf, child)):
+	case c.fast && (byRoots || heldToRoots && !s.Instances.RootsAreCurrent() || mustRecheckRoots(conf, child)):
 		return errWouldBlock
 	case byRoots: // they choose the process, and with it what its tools are
 		if err = att.awaitRoots(ctx); err == nil {
@@ -129,7 +129,7 @@ func (att *attempt) scanAndAwaitRoots(ctx context.Context) (err error) {
 	att.conf, att.child = t.ownerChild()
 	switch {
 	case !att.scan.NeedsBoundary():
-		if held && !c.fast && !byRoots {
+		if heldToRoots && !c.fast && !byRoots {
 			err = att.awaitRoots(ctx)
 		}
 		att.rootsWait = nil
@@ -151,7 +151,7 @@ func (att *attempt) awaitRoots(ctx context.Context) (err error) {
 			kept.yieldTurn()
 		}
 	}
-	att.roots, err = att.client.Boundary(ctx, att.rootsWait)
+	att.roots, err = att.client.AwaitRoots(ctx, att.rootsWait)
 	return err
 }
 
@@ -172,7 +172,7 @@ func (att *attempt) checkEarly(ctx context.Context) (refused bool, err error) {
 			return refused, err
 		}
 	}
-	if err = att.client.RootsBefore(ctx, spec); err != nil {
+	if err = att.client.AwaitRootsBefore(ctx, spec); err != nil {
 		return false, err
 	}
 	if att.lease = s.Instances.TryAcquire(att.conf, att.child); att.lease == nil && !att.call.fast {
@@ -199,7 +199,7 @@ func (att *attempt) acquireAndJudge(ctx context.Context) (err error) {
 	if err = att.acquireLease(ctx); err != nil {
 		return err
 	}
-	if err = att.client.RootsAfter(att.lease); err != nil {
+	if err = att.client.AwaitRootsAfter(att.lease); err != nil {
 		return err
 	}
 	before := att.lease.Key()
@@ -213,7 +213,7 @@ func (att *attempt) acquireAndJudge(ctx context.Context) (err error) {
 		att.call.target.resetTarget() // asking again has moved the session to another instance
 		return errUnstable
 	}
-	if att.mayHaveWaited && att.roots.Snapshot != nil && !att.client.SendsRoots() && att.call.wait.Overtaken(att.roots) {
+	if att.mayHaveWaited && att.roots.Snapshot != nil && !att.client.SendsRoots() && att.call.rootsWait.Overtaken(att.roots) {
 		return errRetry // the client has other roots by now
 	}
 	return att.confinementError()
@@ -333,7 +333,7 @@ func (att *attempt) checkCurrent(ctx context.Context) error {
 }
 
 // acquireLease gets the right to call the child, if it is not there yet. It also returns the error of
-// target.checkDefinition.
+// callTarget.checkDefinition.
 func (att *attempt) acquireLease(ctx context.Context) (err error) {
 	c := att.call
 	if att.lease != nil && mustRecheckRoots(c.target.ownerChild()) && att.lease.PathsReplaced() {
@@ -403,7 +403,7 @@ func (att *attempt) refreshRoots(ctx context.Context) (view rootsmgr.View, newer
 		view.ClientName = att.client.Claims().Name
 		return view, newer, err
 	}
-	view, err = att.client.Boundary(ctx, att.rootsWait)
+	view, err = att.client.AwaitRoots(ctx, att.rootsWait)
 	return view, true, err
 }
 

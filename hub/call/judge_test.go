@@ -30,7 +30,7 @@ func denying(dir string) policy.Rule {
 func TestACallThatAReloadOvertakes(t *testing.T) {
 	t.Parallel()
 	for _, denies := range []bool{true, false} {
-		on(t, kid(childtest.Script{}), func(s *stage) {
+		onStage(t, oneChild(childtest.Script{}), func(s *stage) {
 			s.instances.busy = 2
 			s.instances.acquire = func() error {
 				s.instances.acquire = nil
@@ -46,18 +46,18 @@ func TestACallThatAReloadOvertakes(t *testing.T) {
 				return nil
 			}
 			start := time.Now()
-			got := s.tool(echo(reading(filepath.Join(s.root, "a.txt"))))
+			got := s.callWaiting(echoParams(readArgs(filepath.Join(s.root, "a.txt"))))
 			if denies {
-				s.want(got, "no more", `"isError":true`)
-				s.reached("tools/call", 0)
+				s.wantParts(got, "no more", `"isError":true`)
+				s.wantReached("tools/call", 0)
 			} else {
-				s.want(got, "a.txt", "!isError")
-				s.reached("tools/call", 1)
+				s.wantParts(got, "a.txt", "!isError")
+				s.wantReached("tools/call", 1)
 			}
 			if waited := time.Since(start); waited < time.Second {
 				t.Errorf("it was judged after %s by rules that are not in force yet", waited)
 			}
-			s.free()
+			s.wantReleased()
 		})
 	}
 }
@@ -65,75 +65,75 @@ func TestACallThatAReloadOvertakes(t *testing.T) {
 // A call that its client gives up does not wait until a reload is in force.
 func TestACallThatIsGivenUpDoesNotAwaitAReload(t *testing.T) {
 	t.Parallel()
-	on(t, kid(childtest.Script{}), func(s *stage) {
+	onStage(t, oneChild(childtest.Script{}), func(s *stage) {
 		ctx, giveUp := context.WithTimeout(s.Context(), time.Second)
 		defer giveUp()
 		s.instances.busy = 2
 		var follow func()
 		s.instances.acquire = func() error { follow = s.reload(nil, denying(s.outside)); return nil }
-		s.want(said(s.ServeTool(ctx, request(t, "tools/call", echo(reading(s.root))))), "error")
-		s.reached("tools/call", 0)
+		s.wantParts(answerText(s.ServeTool(ctx, request(t, "tools/call", echoParams(readArgs(s.root))))), "error")
+		s.wantReached("tools/call", 0)
 		follow()
-		s.free()
+		s.wantReleased()
 	})
 }
 
 // A reload that replaces the child has the call made again by the new one.
 func TestAReloadThatReplacesTheChild(t *testing.T) {
 	t.Parallel()
-	on(t, kid(childtest.Script{}), func(s *stage) {
+	onStage(t, oneChild(childtest.Script{}), func(s *stage) {
 		s.instances.busy = 2
 		s.instances.acquire = func() error {
 			s.instances.acquire = nil
 			s.reload(func(set *configuration.Settings) { set.Children[0].Spec.Args = []string{"new"} })()
 			return nil
 		}
-		s.want(s.tool(echo(`{"a":1}`)), `{"a":1}`)
-		s.reached("tools/call", 1)
-		s.free()
+		s.wantParts(s.callWaiting(echoParams(`{"a":1}`)), `{"a":1}`)
+		s.wantReached("tools/call", 1)
+		s.wantReleased()
 	})
 }
 
 // Nothing is started for a call that would be denied by how its child would run; what is allowed waits for it.
 func TestNothingIsStartedForWhatIsDenied(t *testing.T) {
 	t.Parallel()
-	on(t, kid(childtest.Script{}), func(s *stage) {
+	onStage(t, oneChild(childtest.Script{}), func(s *stage) {
 		waited := 0
 		s.instances.acquire = func() error { waited++; return nil }
 		s.instances.plan = func(*rootsmgr.View) ([]string, bool) { return []string{s.root}, true }
 		s.instances.busy = 1
-		s.want(s.tool(echo(reading(filepath.Join(s.outside, "a.txt")))), "is outside the allowed roots boundaries")
+		s.wantParts(s.callWaiting(echoParams(readArgs(filepath.Join(s.outside, "a.txt")))), "is outside the allowed roots boundaries")
 		if waited != 0 {
 			t.Error("it waited for a child on account of a denied call")
 		}
 		s.instances.busy = 2
-		s.want(s.tool(echo(reading(filepath.Join(s.root, "a.txt")))), "!isError")
+		s.wantParts(s.callWaiting(echoParams(readArgs(filepath.Join(s.root, "a.txt")))), "!isError")
 		s.instances.busy = 2
-		s.want(s.tool(echo(`{}`)), "!isError")
+		s.wantParts(s.callWaiting(echoParams(`{}`)), "!isError")
 		if waited != 2 {
 			t.Errorf("it waited %d times for the calls that are allowed", waited)
 		}
 		// Where it works, a relative path leads.
 		s.instances.busy = 1
-		s.want(s.tool(echo(reading("../outside/a.txt"))), "is outside the allowed roots boundaries")
-		s.reached("tools/call", 2)
-		s.free()
+		s.wantParts(s.callWaiting(echoParams(readArgs("../outside/a.txt"))), "is outside the allowed roots boundaries")
+		s.wantReached("tools/call", 2)
+		s.wantReleased()
 	})
 }
 
 // A call of a child that the rules deny altogether is answered with the rule, and no process is asked for.
 func TestADeniedChildIsNotStarted(t *testing.T) {
 	t.Parallel()
-	with := kid(childtest.Script{})
+	with := oneChild(childtest.Script{})
 	with.rules, with.unknown = []policy.Rule{{Name: "none", Then: policy.Deny, Servers: []string{"kid"}}}, true
-	on(t, with, func(s *stage) {
+	onStage(t, with, func(s *stage) {
 		s.instances.tried = func() { t.Error("a process is looked for") }
 		s.instances.acquire = func() error { t.Error("a process is waited for"); return nil }
-		s.want(s.tool(echo(`{}`)), `the rule \"none\"`, `"isError":true`)
-		if got, ok := s.quick(echo(`{}`)); ok {
+		s.wantParts(s.callWaiting(echoParams(`{}`)), `the rule \"none\"`, `"isError":true`)
+		if got, ok := s.tryFast(echoParams(`{}`)); ok {
 			t.Errorf("on the fast path: %s", got)
 		}
-		s.reached("tools/call", 0)
+		s.wantReached("tools/call", 0)
 	})
 }
 
@@ -162,14 +162,14 @@ func TestAnErrorAboutRootsEndsACallUnsent(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			with := kid(childtest.Script{})
+			with := oneChild(childtest.Script{})
 			with.recorded = true
-			on(t, with, func(s *stage) {
+			onStage(t, with, func(s *stage) {
 				set(s)
-				s.want(s.tool(echo(reading(filepath.Join(s.root, "a.txt")))), "roots are needed first")
-				s.reached("tools/call", 0)
-				s.recorded("kid echo refuse not judged")
-				s.free()
+				s.wantParts(s.callWaiting(echoParams(readArgs(filepath.Join(s.root, "a.txt")))), "roots are needed first")
+				s.wantReached("tools/call", 0)
+				s.wantRecorded("kid echo refuse not judged")
+				s.wantReleased()
 			})
 		})
 	}
@@ -178,20 +178,20 @@ func TestAnErrorAboutRootsEndsACallUnsent(t *testing.T) {
 // A child that is served other roots with the request is judged by those, before it is called.
 func TestOtherRootsWithTheRequest(t *testing.T) {
 	t.Parallel()
-	on(t, kid(childtest.Script{}), func(s *stage) {
+	onStage(t, oneChild(childtest.Script{}), func(s *stage) {
 		s.client.otherRoots = true
 		var seen *rootsmgr.View
 		s.instances.plan = func(view *rootsmgr.View) ([]string, bool) { seen = view; return []string{s.root}, true }
 		taken := false
 		s.instances.tried = func() { taken = true }
-		s.want(s.tool(echo(reading(filepath.Join(s.outside, "a.txt")))), "is outside")
+		s.wantParts(s.callWaiting(echoParams(readArgs(filepath.Join(s.outside, "a.txt")))), "is outside")
 		if taken || seen == nil {
 			t.Errorf("a lease was taken (%t) for what its own roots deny (%v)", taken, seen)
 		}
-		s.want(s.tool(echo(reading(filepath.Join(s.root, "a.txt")))), "!isError")
-		s.want(s.tool(echo(`{}`)), "!isError")
-		s.reached("tools/call", 2)
-		s.free()
+		s.wantParts(s.callWaiting(echoParams(readArgs(filepath.Join(s.root, "a.txt")))), "!isError")
+		s.wantParts(s.callWaiting(echoParams(`{}`)), "!isError")
+		s.wantReached("tools/call", 2)
+		s.wantReleased()
 	})
 }
 
@@ -201,10 +201,10 @@ func TestOlderRootsDenyNothing(t *testing.T) {
 	t.Parallel()
 	for _, more := range []bool{true, false} {
 		for _, running := range []bool{true, false} {
-			with := kid(childtest.Script{})
+			with := oneChild(childtest.Script{})
 			with.silent = true
-			on(t, with, func(s *stage) {
-				s.want(s.tool(echo(reading(s.root))), "!isError") // they are known
+			onStage(t, with, func(s *stage) {
+				s.wantParts(s.callWaiting(echoParams(readArgs(s.root))), "!isError") // they are known
 				time.Sleep(time.Minute)
 				if more {
 					s.roots.Always(platform.Host().FormatURI(s.root), platform.Host().FormatURI(s.outside))
@@ -215,19 +215,19 @@ func TestOlderRootsDenyNothing(t *testing.T) {
 					s.instances.plan = func(*rootsmgr.View) ([]string, bool) { return nil, true }
 				}
 				asked := s.roots.Asked()
-				got := s.tool(echo(reading(filepath.Join(s.outside, "a.txt"))))
+				got := s.callWaiting(echoParams(readArgs(filepath.Join(s.outside, "a.txt"))))
 				if s.roots.Asked() == asked {
 					t.Error("the client was not asked once more")
 				}
 				if more {
-					s.want(got, "!isError")
+					s.wantParts(got, "!isError")
 					if running && s.instances.given.Load() != given+2 {
 						t.Errorf("%d leases: the child has to apply the new roots first", s.instances.given.Load()-given)
 					}
 				} else {
-					s.want(got, "is outside")
+					s.wantParts(got, "is outside")
 				}
-				s.free()
+				s.wantReleased()
 			})
 		}
 	}
@@ -238,10 +238,10 @@ func TestOlderRootsDenyNothing(t *testing.T) {
 func TestTheSessionMovesWhileRootsAreAskedFor(t *testing.T) {
 	t.Parallel()
 	for _, moves := range []bool{true, false} {
-		with := kid(childtest.Script{})
+		with := oneChild(childtest.Script{})
 		with.silent = true
-		on(t, with, func(s *stage) {
-			s.want(s.tool(echo(reading(s.root))), "!isError") // the roots are known
+		onStage(t, with, func(s *stage) {
+			s.wantParts(s.callWaiting(echoParams(readArgs(s.root))), "!isError") // the roots are known
 			time.Sleep(time.Minute)
 			s.roots.Script(func(string) (rootsmgr.Page, error) {
 				if moves {
@@ -251,15 +251,15 @@ func TestTheSessionMovesWhileRootsAreAskedFor(t *testing.T) {
 				s.client.after = errors.New("its own roots are needed first")
 				return rootstest.Page(platform.Host().FormatURI(s.root), platform.Host().FormatURI(s.outside)), nil
 			})
-			got := s.tool(echo(reading(filepath.Join(s.outside, "a.txt"))))
+			got := s.callWaiting(echoParams(readArgs(filepath.Join(s.outside, "a.txt"))))
 			if moves {
-				s.want(got, "its own roots are needed first")
-				s.reached("tools/call", 1)
+				s.wantParts(got, "its own roots are needed first")
+				s.wantReached("tools/call", 1)
 			} else {
-				s.want(got, "!isError")
-				s.reached("tools/call", 2)
+				s.wantParts(got, "!isError")
+				s.wantReached("tools/call", 2)
 			}
-			s.free()
+			s.wantReleased()
 		})
 	}
 }
@@ -267,39 +267,39 @@ func TestTheSessionMovesWhileRootsAreAskedFor(t *testing.T) {
 // A relative path starts from the roots that are directories, and not from one that is a file: its call is let through, and waits for its child.
 func TestARelativePathStartsFromNoFile(t *testing.T) {
 	t.Parallel()
-	on(t, kid(childtest.Script{}), func(s *stage) {
+	onStage(t, oneChild(childtest.Script{}), func(s *stage) {
 		file := filepath.Join(s.outside, "a.txt")
 		s.roots.Always(platform.Host().FormatURI(s.root), platform.Host().FormatURI(file))
 		s.Roots.NoteChange()
 		s.instances.plan = func(*rootsmgr.View) ([]string, bool) { return []string{s.root, file}, true }
 		s.instances.busy, s.instances.acquire = 2, func() error { return errors.New("it does not start") }
-		s.want(s.tool(echo(reading("new.txt"))), "it does not start")
-		s.free()
+		s.wantParts(s.callWaiting(echoParams(readArgs("new.txt"))), "it does not start")
+		s.wantReleased()
 	})
 }
 
 // A root that comes into being makes a call pass that would have been denied.
 func TestARootThatIsMadeLaterLetsACallPass(t *testing.T) {
 	t.Parallel()
-	on(t, kid(childtest.Script{}), func(s *stage) {
+	onStage(t, oneChild(childtest.Script{}), func(s *stage) {
 		late := filepath.Join(filepath.Dir(s.root), "late")
 		s.roots.Always(platform.Host().FormatURI(s.root), platform.Host().FormatURI(late))
 		s.Roots.NoteChange()
-		s.want(s.tool(echo(reading(s.root))), "!isError")
-		s.want(s.tool(echo(reading(late))), "isError")
+		s.wantParts(s.callWaiting(echoParams(readArgs(s.root))), "!isError")
+		s.wantParts(s.callWaiting(echoParams(readArgs(late))), "isError")
 		if err := os.Mkdir(late, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		s.want(s.tool(echo(reading(late))), "!isError")
-		s.free()
+		s.wantParts(s.callWaiting(echoParams(readArgs(late))), "!isError")
+		s.wantReleased()
 	})
 }
 
 // Roots that change while a call waits for its child decide: it is judged again by them.
 func TestRootsThatChangeWhileACallWaits(t *testing.T) {
 	t.Parallel()
-	on(t, kid(childtest.Script{}), func(s *stage) {
-		s.want(s.tool(echo(reading(s.root))), "!isError")
+	onStage(t, oneChild(childtest.Script{}), func(s *stage) {
+		s.wantParts(s.callWaiting(echoParams(readArgs(s.root))), "!isError")
 		change := func() error {
 			s.instances.acquire = nil
 			s.roots.Always(platform.Host().FormatURI(s.outside))
@@ -310,63 +310,63 @@ func TestRootsThatChangeWhileACallWaits(t *testing.T) {
 			return nil
 		}
 		s.instances.busy, s.instances.acquire = 2, change
-		s.want(s.tool(echo(reading(filepath.Join(s.root, "a.txt")))), "is outside")
-		s.reached("tools/call", 1)
+		s.wantParts(s.callWaiting(echoParams(readArgs(filepath.Join(s.root, "a.txt")))), "is outside")
+		s.wantReached("tools/call", 1)
 		// A call that has not waited goes by what it knows, and one without a path is not judged by roots at all.
 		s.instances.busy, s.instances.acquire = 2, func() error { s.Roots.NoteChange(); return nil }
-		s.want(s.tool(echo(`{}`)), "!isError")
-		s.free()
+		s.wantParts(s.callWaiting(echoParams(`{}`)), "!isError")
+		s.wantReleased()
 	})
 }
 
 // Where the roots decide which process serves a session, a call waits for them, and finds its tool as that process has it.
 func TestRootsThatChooseTheProcess(t *testing.T) {
 	t.Parallel()
-	on(t, kid(childtest.Script{}), func(s *stage) {
+	onStage(t, oneChild(childtest.Script{}), func(s *stage) {
 		s.instances.byRoots = true
 		asked := s.roots.Asked()
 		s.Roots.NoteChange()
-		s.want(s.tool(echo(`{}`)), "!isError")
+		s.wantParts(s.callWaiting(echoParams(`{}`)), "!isError")
 		if s.roots.Asked() == asked {
 			t.Error("the roots were not waited for")
 		}
-		s.want(s.tool(echo(reading(filepath.Join(s.root, "a.txt")))), "!isError")
-		s.want(s.tool(echo(reading(filepath.Join(s.outside, "a.txt")))), "is outside")
-		s.reached("tools/call", 2)
-		if got, ok := s.quick(echo(`{}`)); ok {
+		s.wantParts(s.callWaiting(echoParams(readArgs(filepath.Join(s.root, "a.txt")))), "!isError")
+		s.wantParts(s.callWaiting(echoParams(readArgs(filepath.Join(s.outside, "a.txt")))), "is outside")
+		s.wantReached("tools/call", 2)
+		if got, ok := s.tryFast(echoParams(`{}`)); ok {
 			t.Errorf("the fast path waits for roots: %s", got)
 		}
 		moved := "kid"
 		s.instances.moved.Store(&moved) // until it has listed its tools
 		start := time.Now()
 		go func() { time.Sleep(time.Second); s.instances.moved.Store(nil) }()
-		s.tool(echo(`{}`))
+		s.callWaiting(echoParams(`{}`))
 		if time.Since(start) == 0 {
 			t.Error("it does not wait for the list of the process that serves it now")
 		}
 		ctx, end := context.WithCancelCause(s.Context())
 		s.instances.moved.Store(&moved)
 		end(&jsonrpc.CancelledError{Reason: "enough"})
-		s.ServeTool(ctx, request(t, "tools/call", echo(`{}`)))
+		s.ServeTool(ctx, request(t, "tools/call", echoParams(`{}`)))
 		s.instances.moved.Store(nil)
-		s.reached("tools/call", 3)
-		s.free()
+		s.wantReached("tools/call", 3)
+		s.wantReleased()
 	})
 }
 
 // A call without a path waits for no roots if the kernel does not hold its child to them.
 func TestACallWithoutAPathWaitsForNoRoots(t *testing.T) {
 	t.Parallel()
-	on(t, kid(childtest.Script{}), func(s *stage) {
-		s.want(s.tool(echo(reading(s.root))), "!isError") // the first are known
+	onStage(t, oneChild(childtest.Script{}), func(s *stage) {
+		s.wantParts(s.callWaiting(echoParams(readArgs(s.root))), "!isError") // the first are known
 		s.roots.Script(nil)
 		s.Roots.NoteChange()
 		start := time.Now()
-		s.want(s.tool(echo(`{}`)), "!isError")
+		s.wantParts(s.callWaiting(echoParams(`{}`)), "!isError")
 		if waited := time.Since(start); waited != 0 {
 			t.Errorf("it waited for %s", waited)
 		}
-		s.free()
+		s.wantReleased()
 	})
 }
 
@@ -374,15 +374,15 @@ func TestACallWithoutAPathWaitsForNoRoots(t *testing.T) {
 func TestTheSessionEndsWhileRootsAreWaitedFor(t *testing.T) {
 	t.Parallel()
 	for _, byRoots := range []bool{true, false} {
-		on(t, kid(childtest.Script{}), func(s *stage) {
+		onStage(t, oneChild(childtest.Script{}), func(s *stage) {
 			s.instances.byRoots = byRoots
 			s.roots.Script(nil)
 			s.Roots.NoteChange()
 			ctx, giveUp := context.WithTimeout(s.Context(), time.Second)
 			defer giveUp()
-			s.want(said(s.ServeTool(ctx, request(t, "tools/call", echo(reading(s.root))))), "error")
-			s.reached("tools/call", 0)
-			s.free()
+			s.wantParts(answerText(s.ServeTool(ctx, request(t, "tools/call", echoParams(readArgs(s.root))))), "error")
+			s.wantReached("tools/call", 0)
+			s.wantReleased()
 		})
 	}
 }
@@ -405,10 +405,10 @@ func defining(t *testing.T, test func(s *stage, define func(echo string))) {
 		}
 	}
 	write(`{"type":"object","properties":{"mode":{"type":"string"}}}`)
-	with := kid(childtest.Script{Defs: file})
-	on(t, with, func(s *stage) {
+	with := oneChild(childtest.Script{Defs: file})
+	onStage(t, with, func(s *stage) {
 		test(s, func(echo string) {
-			s.deaf.Store(true)
+			s.ignoresOffers.Store(true)
 			write(echo)
 			lease := s.instances.TryAcquire(s.inForce.InForce(), "kid")
 			defer lease.Release()
@@ -424,22 +424,22 @@ func defining(t *testing.T, test func(s *stage, define func(echo string))) {
 // A call is judged by the definition that its child has now, whatever is listed. Control: one that lets it pass.
 func TestTheDefinitionOfTheChildCounts(t *testing.T) {
 	defining(t, func(s *stage, define func(string)) {
-		call := echo(`{"mode":"wild"}`)
-		s.want(s.tool(call), "wild", "!isError")
+		call := echoParams(`{"mode":"wild"}`)
+		s.wantParts(s.callWaiting(call), "wild", "!isError")
 		define(`{"type":"object","properties":{"mode":{"type":"string"}}}`) // the same one, in another list
-		if got, ok := s.quick(call); ok {
+		if got, ok := s.tryFast(call); ok {
 			t.Errorf("on the fast path, without having been read: %s", got)
 		}
-		s.want(s.tool(call), "wild", "!isError")
+		s.wantParts(s.callWaiting(call), "wild", "!isError")
 		define(`{"type":"object","properties":{"mode":{"enum":["safe"]}}}`)
-		before := len(s.children.sent("tools/call"))
-		s.want(s.tool(call), "isError", "safe")
-		s.want(s.tool(echo(`{"mode":"safe"}`)), "!isError")
-		s.reached("tools/call", before+1)
+		before := len(s.children.messagesSent("tools/call"))
+		s.wantParts(s.callWaiting(call), "isError", "safe")
+		s.wantParts(s.callWaiting(echoParams(`{"mode":"safe"}`)), "!isError")
+		s.wantReached("tools/call", before+1)
 		define("")
-		s.want(s.tool(call), "isError", "echo")
-		s.reached("tools/call", before+2) // with the call of define
-		s.free()
+		s.wantParts(s.callWaiting(call), "isError", "echo")
+		s.wantReached("tools/call", before+2) // with the call of define
+		s.wantReleased()
 	})
 }
 
@@ -447,10 +447,10 @@ func TestTheDefinitionOfTheChildCounts(t *testing.T) {
 func TestAToolWhoseDefinitionBreaksIsNotCalled(t *testing.T) {
 	defining(t, func(s *stage, define func(string)) {
 		define(`"nonsense"`)
-		before := len(s.children.sent("tools/call"))
-		s.want(s.tool(echo(`{}`)), "isError", "its member /inputSchema is no object")
-		s.reached("tools/call", before)
-		s.free()
+		before := len(s.children.messagesSent("tools/call"))
+		s.wantParts(s.callWaiting(echoParams(`{}`)), "isError", "its member /inputSchema is no object")
+		s.wantReached("tools/call", before)
+		s.wantReleased()
 	})
 }
 
@@ -468,17 +468,17 @@ func TestADefinitionThatChangesAgainAndAgain(t *testing.T) {
 			define(`{"type":"object","properties":{"mode":{"type":"string"},"n` + strings.Repeat("x", n) + `":{}}}`)
 			inside = false
 		}
-		s.want(s.tool(echo(`{"mode":"wild"}`)), "isError", "again")
+		s.wantParts(s.callWaiting(echoParams(`{"mode":"wild"}`)), "isError", "again")
 		if n != 4 {
 			t.Errorf("%d attempts", n)
 		}
-		for _, got := range s.children.sent("tools/call") {
+		for _, got := range s.children.messagesSent("tools/call") {
 			if strings.Contains(got, "wild") {
 				t.Error("it was sent")
 			}
 		}
 		s.instances.tried = nil
-		s.free()
+		s.wantReleased()
 	})
 }
 
@@ -492,23 +492,23 @@ func TestACallIsJudgedByTheSchemaOfNow(t *testing.T) {
 		st, remembered := s.offering.StatusAndOffer("kid")
 		st.Listed = false
 		s.offering.Take(&st, remembered)
-		call := echo(`{"mode":"wild"}`)
-		before := len(s.children.sent("tools/call"))
-		s.want(s.tool(call), "isError", "safe")
-		if got, ok := s.quick(call); ok {
+		call := echoParams(`{"mode":"wild"}`)
+		before := len(s.children.messagesSent("tools/call"))
+		s.wantParts(s.callWaiting(call), "isError", "safe")
+		if got, ok := s.tryFast(call); ok {
 			t.Errorf("on the fast path: %s", got)
 		}
-		s.reached("tools/call", before)
+		s.wantReached("tools/call", before)
 		s.instances.busy, s.instances.acquire = 1, func() error { return errors.New("it is not there") }
-		s.want(s.tool(call), "isError", "safe") // the refusal that there is
+		s.wantParts(s.callWaiting(call), "isError", "safe") // the refusal that there is
 		s.instances.busy, s.instances.acquire = 1, func() error {
 			s.instances.acquire = nil
 			s.reload(nil, denying(s.root))()
 			return configuration.ErrSuperseded
 		}
-		s.want(s.tool(call), "isError", "safe")
+		s.wantParts(s.callWaiting(call), "isError", "safe")
 		define(wide)
-		s.want(s.tool(call), "wild", "!isError")
-		s.free()
+		s.wantParts(s.callWaiting(call), "wild", "!isError")
+		s.wantReleased()
 	})
 }

@@ -25,20 +25,20 @@ import (
 // longestMethod bounds the name of a method that anything is looked up for, in bytes.
 const longestMethod = 256
 
-// ServeExtension serves what the protocol does not know, and records it.
+// ServeExtension answers a request whose method belongs to an extension of the protocol, and records the request.
 func (s *Sender) ServeExtension(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	if len(m.Method) > longestMethod {
 		return jsonrpc.RefuseMethod(fmt.Sprintf("no method has a name of more than %d bytes", longestMethod))
 	}
-	from, r := s.ClientOf(ctx), client.RequestOf(ctx)
-	r.Record = s.Records.StartRequest(m, from.StartTiming(s.Records.Telemetry()))
-	ctx = client.NewContext(ctx, r)
-	a := s.retryOnReload(ctx, func(ctx context.Context) (jsonrpc.Answer, error) { return s.routeExtension(ctx, m) })
-	if isExtensionResult(a.Result) {
+	from, request := s.ClientOf(ctx), client.RequestOf(ctx)
+	request.Record = s.Records.StartRequest(m, from.StartTiming(s.Records.Telemetry()))
+	ctx = client.NewContext(ctx, request)
+	answer := s.retryOnReload(ctx, func(ctx context.Context) (jsonrpc.Answer, error) { return s.routeExtension(ctx, m) })
+	if isExtensionResult(answer.Result) {
 		from.KeepResultType()
 	}
-	s.Records.FinishRequest(ctx, r.Record, a)
-	return a
+	s.Records.FinishRequest(ctx, request.Record, answer)
+	return answer
 }
 
 // routeExtension answers a request that the protocol does not know, and passes on such a
@@ -82,17 +82,17 @@ func (s *Sender) routeExtensionByURI(ctx context.Context, m *jsonrpc.Message, ex
 	if len(list) == 0 {
 		return jsonrpc.RefuseParams(texts.NoExtensionResource(extension, uri)), nil
 	}
-	a, from, err := s.AskInTurn(ctx, uri, list, sure, func(from offering.Source) (jsonrpc.Answer, error) {
+	answer, from, err := s.AskInTurn(ctx, uri, list, sure, func(from offering.Source) (jsonrpc.Answer, error) {
 		var edits []jsonrpc.Edit
 		if from.URI != uri {
 			edits = []jsonrpc.Edit{{Old: m.Param("uri"), With: jsonrpc.AppendString(nil, from.URI)}}
 		}
 		return s.sendExtension(ctx, from.Conf, from.Child, m, edits)
 	})
-	if err == nil && a.Error == nil {
-		a = c.WithURIs(from.Child, uri, from.URI, a)
+	if err == nil && answer.Error == nil {
+		answer = c.WithURIs(from.Child, uri, from.URI, answer)
 	}
-	return a, err
+	return answer, err
 }
 
 // ownMethods begins the names of the hub's own methods.

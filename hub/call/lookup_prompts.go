@@ -28,7 +28,7 @@ func (s *Sender) ServePrompt(ctx context.Context, m *jsonrpc.Message) jsonrpc.An
 	})
 }
 
-// SendPrompt asks for a prompt that was looked up by its quoted name. It returns the answer
+// SendPrompt asks a child for a prompt that was looked up by its quoted name. It returns the answer
 // and the error of Call.JudgeAndSend.
 func (s *Sender) SendPrompt(ctx context.Context, m *jsonrpc.Message, quoted []byte, it offering.Item) (jsonrpc.Answer, error) {
 	listed := it.Remote

@@ -65,13 +65,13 @@ func (s *Sender) ServeResource(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 	ctx = s.withLogins(s.withNotice(ctx, tokenOf(m)))
 	return s.retryOnReload(ctx, func(ctx context.Context) (jsonrpc.Answer, error) {
 		list, sure, _ := s.Sources(ctx, uri)
-		a, from, err := s.AskInTurn(ctx, uri, list, sure, func(from offering.Source) (jsonrpc.Answer, error) {
+		answer, from, err := s.AskInTurn(ctx, uri, list, sure, func(from offering.Source) (jsonrpc.Answer, error) {
 			return s.SendAboutResource(ctx, m, from, quoted, nil)
 		})
-		if err == nil && a.Error == nil {
-			a = s.Offering.Catalog().WithURIs(from.Child, uri, from.URI, a)
+		if err == nil && answer.Error == nil {
+			answer = s.Offering.Catalog().WithURIs(from.Child, uri, from.URI, answer)
 		}
-		return a, err
+		return answer, err
 	})
 }
 
@@ -84,19 +84,19 @@ func (s *Sender) AskInTurn(ctx context.Context, uri string, list []offering.Sour
 		if i == maxSources || ctx.Err() != nil {
 			break
 		}
-		a, err := ask(from)
+		answer, err := ask(from)
 		switch {
 		case errors.Is(err, configuration.ErrSuperseded):
-			return a, from, err
+			return answer, from, err
 		case errors.Is(err, errDenied):
-			return a, from, nil
-		case a.Error == nil || sure || !notFound(a):
-			return a, from, nil
+			return answer, from, nil
+		case answer.Error == nil || sure || !notFound(answer):
+			return answer, from, nil
 		}
 		if i == 0 || jsonrpc.ParseError(said.Error).Code == jsonrpc.CodeMethodNotFound {
-			said, a = a, said
+			said, answer = answer, said
 		}
-		a.Free()
+		answer.Free()
 	}
 	if away := s.unknownChildren(); len(away) > 0 && !sure && ctx.Err() == nil {
 		said.Free()
@@ -125,14 +125,14 @@ func (s *Sender) SendAboutResource(ctx context.Context, m *jsonrpc.Message, from
 	}
 	for {
 		conf := from.Conf
-		a, err := s.sendRequest(ctx, m, quoted, from.URI, &requestTarget{
+		answer, err := s.sendRequest(ctx, m, quoted, from.URI, &requestTarget{
 			conf: conf, child: from.Child, name: m.Method, listed: listed, kind: offers.Resources, before: before, usesTemplates: true, templates: s.Offering.Catalog().TemplatesOf(from.Child),
 			scanWith: func(templates []string) (*validate.Scan, error) {
 				return conf.Checker.ScanURI(from.Child, from.URI, validate.WithListed(templates, listed)...)
 			},
 		})
 		if from.Conf = s.Current.InForce(); !errors.Is(err, configuration.ErrSuperseded) || from.Conf == conf || s.Current.IsSuperseded(conf, from.Child) {
-			return a, err
+			return answer, err
 		}
 	}
 }
@@ -140,8 +140,8 @@ func (s *Sender) SendAboutResource(ctx context.Context, m *jsonrpc.Message, from
 // notFound reports whether an error reports that a child does not have a
 // resource. Before 2026-07-28 it is -32002; servers also say -32602, and some
 // -32603.
-func notFound(a jsonrpc.Answer) bool {
-	switch jsonrpc.ParseError(a.Error).Code {
+func notFound(answer jsonrpc.Answer) bool {
+	switch jsonrpc.ParseError(answer.Error).Code {
 	case mcp.RESOURCE_NOT_FOUND, jsonrpc.CodeInvalidParams, jsonrpc.CodeInternal, jsonrpc.CodeMethodNotFound:
 		return true
 	}

@@ -20,20 +20,20 @@ import (
 
 // two returns a stage with two children of these scripts.
 func two(one, other childtest.Script) staging {
-	return staging{scripts: []child{{name: "kid", script: one}, {name: "two", script: other}}}
+	return staging{scripts: []scriptedChild{{name: "kid", script: one}, {name: "two", script: other}}}
 }
 
 // A name that stands for no tool is refused with what there is.
 func TestToolsThatThereAreNot(t *testing.T) {
 	t.Parallel()
-	with := kid(fastKid)
+	with := oneChild(fastKid)
 	with.broken = []configuration.Broken{{Name: "odd", Prefix: "odd__", Reason: "hub.json:3:1: it is odd"}, {Name: "bare", Reason: "no prefix"}}
 	with.own = []catalog.HubTool{
 		{Name: "list-tools", Def: []byte(`{"name":"list-tools","inputSchema":{"type":"object"}}`)},
 		{Name: "call-tool", Def: []byte(`{"name":"call-tool","inputSchema":{"type":"object"}}`)},
 	}
 	with.recorded = true
-	on(t, with, func(s *stage) {
+	onStage(t, with, func(s *stage) {
 		for params, want := range map[string][]string{
 			`{"name":"kid__nothing"}`: {"Unknown tool 'kid__nothing'"},
 			`{"name":"odd__tool"}`:    {"isError", `The server \"odd\" cannot be run`, "it is odd"},
@@ -49,29 +49,29 @@ func TestToolsThatThereAreNot(t *testing.T) {
 			`{"name":"call-tool","arguments":{"serverName":"kid","toolName":"echo","toolArgs":{"z":1.0}}}`: {`"structuredContent":{"z":1.0}`, "!isError"},
 			`{"name":"call-tool","arguments":{"serverName":"kid","toolName":"noticed"}}`:                   {"initialize", "!isError"},
 		} {
-			got := s.tool(params)
+			got := s.callWaiting(params)
 			for _, part := range want {
 				if not, is := strings.CutPrefix(part, "!"); is == strings.Contains(got, not) {
 					t.Errorf("%s: want %q in %s", params, part, got)
 				}
 			}
 		}
-		if got := s.children.sent("tools/call"); len(got) != 2 || !strings.Contains(strings.Join(got, ""), `{"name":"echo","arguments":{"z":1.0}}`) || !strings.Contains(strings.Join(got, ""), `{"name":"noticed"}`) {
+		if got := s.children.messagesSent("tools/call"); len(got) != 2 || !strings.Contains(strings.Join(got, ""), `{"name":"echo","arguments":{"z":1.0}}`) || !strings.Contains(strings.Join(got, ""), `{"name":"noticed"}`) {
 			t.Errorf("sent %q", got)
 		}
 		// Inside call-tool a path has the pointer that the client sees, and a token is passed on.
-		s.want(s.tool(`{"name":"call-tool","arguments":{"serverName":"kid","toolName":"echo","toolArgs":`+reading(s.outside)+`}}`), "/toolArgs/path")
-		s.tool(`{"name":"call-tool","arguments":{"serverName":"kid","toolName":"echo","toolArgs":{}},"_meta":{"progressToken":9,"traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}}`)
-		if got := s.children.sent("tools/call"); !strings.Contains(got[len(got)-1], `"_meta":{`) || !strings.Contains(got[len(got)-1], "traceparent") || strings.Contains(got[len(got)-1], `"progressToken":9`) {
+		s.wantParts(s.callWaiting(`{"name":"call-tool","arguments":{"serverName":"kid","toolName":"echo","toolArgs":`+readArgs(s.outside)+`}}`), "/toolArgs/path")
+		s.callWaiting(`{"name":"call-tool","arguments":{"serverName":"kid","toolName":"echo","toolArgs":{}},"_meta":{"progressToken":9,"traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}}`)
+		if got := s.children.messagesSent("tools/call"); !strings.Contains(got[len(got)-1], `"_meta":{`) || !strings.Contains(got[len(got)-1], "traceparent") || strings.Contains(got[len(got)-1], `"progressToken":9`) {
 			t.Errorf("sent %q", got)
 		}
-		if of := s.CalledTool(request(t, "tools/call", echo(`{}`))); of == nil || of.Remote != "echo" {
+		if of := s.CalledTool(request(t, "tools/call", echoParams(`{}`))); of == nil || of.Remote != "echo" {
 			t.Errorf("a call of %+v", of)
 		}
-		if of := s.CalledTool(request(t, "prompts/get", echo(`{}`))); of != nil {
+		if of := s.CalledTool(request(t, "prompts/get", echoParams(`{}`))); of != nil {
 			t.Errorf("a prompt is a call of %+v", of)
 		}
-		s.free()
+		s.wantReleased()
 	})
 }
 
@@ -81,12 +81,12 @@ func TestToolsOfADeniedServer(t *testing.T) {
 	with := two(childtest.Script{Library: true}, childtest.Script{})
 	with.own = []catalog.HubTool{{Name: "call-tool", Def: []byte(`{"name":"call-tool","inputSchema":{"type":"object"}}`)}}
 	with.rules, with.unknown = []policy.Rule{{Name: "none", Then: policy.Deny, Servers: []string{"kid"}}}, true
-	on(t, with, func(s *stage) {
-		s.want(s.tool(`{"name":"call-tool","arguments":{"serverName":"kid","toolName":"echo"}}`), `the rule \"none\"`)
-		s.want(s.tool(echo(`{}`)), `the rule \"none\"`)
-		s.want(said(s.ServePrompt(s.Context(), request(t, "prompts/get", `{"name":"kid__greet"}`))), `the rule \"none\"`)
-		s.reached("tools/call", 0)
-		s.reached("prompts/get", 0)
+	onStage(t, with, func(s *stage) {
+		s.wantParts(s.callWaiting(`{"name":"call-tool","arguments":{"serverName":"kid","toolName":"echo"}}`), `the rule \"none\"`)
+		s.wantParts(s.callWaiting(echoParams(`{}`)), `the rule \"none\"`)
+		s.wantParts(answerText(s.ServePrompt(s.Context(), request(t, "prompts/get", `{"name":"kid__greet"}`))), `the rule \"none\"`)
+		s.wantReached("tools/call", 0)
+		s.wantReached("prompts/get", 0)
 	})
 }
 
@@ -97,44 +97,46 @@ func TestANameOfAListThatCannotBeRead(t *testing.T) {
 	for name, refusal := range map[string]string{"it fails": `{"code":-32603,"message":"no list"}`, "it is not known": `{"code":-32601,"message":"no list"}`} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			with := kid(childtest.Script{Library: true, Errors: map[string]string{"tools/list": refusal, "prompts/list": refusal}})
+			with := oneChild(childtest.Script{Library: true, Errors: map[string]string{"tools/list": refusal, "prompts/list": refusal}})
 			with.own = []catalog.HubTool{{Name: "call-tool", Def: []byte(`{"name":"call-tool","inputSchema":{"type":"object"}}`)}}
 			with.options = func(set *configuration.Settings) { set.Children[0].Exclude = []string{"noticed"} }
 			with.unknown, with.recorded = true, true
-			on(t, with, func(s *stage) {
+			onStage(t, with, func(s *stage) {
 				began := time.Now()
-				s.want(s.tool(echo(`{"z":1.0}`)), `"structuredContent":{"z":1.0}`, "!isError")
+				s.wantParts(s.callWaiting(echoParams(`{"z":1.0}`)), `"structuredContent":{"z":1.0}`, "!isError")
 				if took := time.Since(began); took > 6*time.Second {
 					t.Errorf("the first call took %s", took)
 				}
 				began = time.Now()
-				s.want(s.tool(echo(`{"z":2.0}`)), `"structuredContent":{"z":2.0}`, "!isError")
-				s.want(s.tool(echo(reading(s.root))), "!isError")
-				s.want(s.tool(echo(reading(s.outside))), "isError", "is outside")
-				s.want(s.tool(`{"name":"kid__noticed"}`), "Unknown tool 'kid__noticed'")
-				s.want(s.tool(`{"name":"kid__"}`), "Unknown tool 'kid__'")
-				s.want(s.tool(`{"name":"other"}`), "Unknown tool 'other'")
+				s.wantParts(s.callWaiting(echoParams(`{"z":2.0}`)), `"structuredContent":{"z":2.0}`, "!isError")
+				s.wantParts(s.callWaiting(echoParams(readArgs(s.root))), "!isError")
+				s.wantParts(s.callWaiting(echoParams(readArgs(s.outside))), "isError", "is outside")
+				s.wantParts(s.callWaiting(`{"name":"kid__noticed"}`), "Unknown tool 'kid__noticed'")
+				s.wantParts(s.callWaiting(`{"name":"kid__"}`), "Unknown tool 'kid__'")
+				s.wantParts(s.callWaiting(`{"name":"other"}`), "Unknown tool 'other'")
 				inner := `{"name":"call-tool","arguments":{"serverName":"kid","toolName":`
-				s.want(s.tool(inner+`"echo","toolArgs":{"z":3.0}}}`), `"structuredContent":{"z":3.0}`, "!isError")
-				s.want(s.tool(inner+`"noticed"}}`), "isError", `has no tool \"noticed\"`)
-				prompt := func(params string) string { return said(s.ServePrompt(s.Context(), request(t, "prompts/get", params))) }
-				s.want(prompt(`{"name":"kid__greet","arguments":`+reading(s.root)+`}`), `"name":"greet"`)
-				s.want(prompt(`{"name":"kid__greet","arguments":`+reading(s.outside)+`}`), "error", "is outside")
+				s.wantParts(s.callWaiting(inner+`"echo","toolArgs":{"z":3.0}}}`), `"structuredContent":{"z":3.0}`, "!isError")
+				s.wantParts(s.callWaiting(inner+`"noticed"}}`), "isError", `has no tool \"noticed\"`)
+				prompt := func(params string) string {
+					return answerText(s.ServePrompt(s.Context(), request(t, "prompts/get", params)))
+				}
+				s.wantParts(prompt(`{"name":"kid__greet","arguments":`+readArgs(s.root)+`}`), `"name":"greet"`)
+				s.wantParts(prompt(`{"name":"kid__greet","arguments":`+readArgs(s.outside)+`}`), "error", "is outside")
 				if took := time.Since(began); took != 0 {
 					t.Errorf("the other calls took %s", took)
 				}
-				s.reached("tools/call", 4)
-				s.reached("prompts/get", 1)
-				s.recorded("kid echo allow ok", "kid echo allow ok", "kid echo allow ok", "kid echo deny outside", "kid echo allow ok", "kid  allow ok", "kid  deny outside")
-				s.free()
+				s.wantReached("tools/call", 4)
+				s.wantReached("prompts/get", 1)
+				s.wantRecorded("kid echo allow ok", "kid echo allow ok", "kid echo allow ok", "kid echo deny outside", "kid echo allow ok", "kid  allow ok", "kid  deny outside")
+				s.wantReleased()
 			})
 		})
 	}
-	on(t, kid(childtest.Script{Library: true}), func(s *stage) { // control: the lists are read
-		s.want(s.tool(`{"name":"kid__other"}`), "Unknown tool 'kid__other'")
-		s.want(said(s.ServePrompt(s.Context(), request(t, "prompts/get", `{"name":"kid__other"}`))), "There is no prompt")
-		s.reached("tools/call", 0)
-		s.reached("prompts/get", 0)
+	onStage(t, oneChild(childtest.Script{Library: true}), func(s *stage) { // control: the lists are read
+		s.wantParts(s.callWaiting(`{"name":"kid__other"}`), "Unknown tool 'kid__other'")
+		s.wantParts(answerText(s.ServePrompt(s.Context(), request(t, "prompts/get", `{"name":"kid__other"}`))), "There is no prompt")
+		s.wantReached("tools/call", 0)
+		s.wantReached("prompts/get", 0)
 	})
 }
 
@@ -148,59 +150,59 @@ func TestAListThatCanBeReadMeanwhile(t *testing.T) {
 		}
 	}
 	define(`broken`)
-	on(t, kid(childtest.Script{Defs: defs}), func(s *stage) {
+	onStage(t, oneChild(childtest.Script{Defs: defs}), func(s *stage) {
 		args := `{"n":"text"}`
-		s.want(s.tool(echo(args)), "!isError")
+		s.wantParts(s.callWaiting(echoParams(args)), "!isError")
 		define(`{"name":"echo","inputSchema":{"type":"object","properties":{"n":{"type":"integer"}}}}`)
 		time.Sleep(10 * time.Minute)
-		s.want(s.tool(echo(args)), "isError", "Invalid arguments")
-		s.reached("tools/call", 1)
-		s.free()
+		s.wantParts(s.callWaiting(echoParams(args)), "isError", "Invalid arguments")
+		s.wantReached("tools/call", 1)
+		s.wantReleased()
 	})
 }
 
 // A name that may belong to a child which has not listed its tools yet waits for it. What does not come up is told.
 func TestANameWaitsForItsChild(t *testing.T) {
 	t.Parallel()
-	with := kid(childtest.Script{StartDelay: 3 * time.Second, Library: true})
+	with := oneChild(childtest.Script{StartDelay: 3 * time.Second, Library: true})
 	with.unknown = true
 	with.own = []catalog.HubTool{{Name: "call-tool", Def: []byte(`{"name":"call-tool","inputSchema":{"type":"object"}}`)}}
 	for name, ask := range map[string]func(s *stage, ctx context.Context) string{
 		"a tool": func(s *stage, ctx context.Context) string {
-			return said(s.ServeTool(ctx, request(s.T, "tools/call", echo(`{}`, `"_meta":{"progressToken":"mine"}`))))
+			return answerText(s.ServeTool(ctx, request(s.T, "tools/call", echoParams(`{}`, `"_meta":{"progressToken":"mine"}`))))
 		},
 		"call-tool": func(s *stage, ctx context.Context) string {
-			return said(s.ServeTool(ctx, request(s.T, "tools/call", `{"name":"call-tool","arguments":{"serverName":"kid","toolName":"echo"},"_meta":{"progressToken":"mine"}}`)))
+			return answerText(s.ServeTool(ctx, request(s.T, "tools/call", `{"name":"call-tool","arguments":{"serverName":"kid","toolName":"echo"},"_meta":{"progressToken":"mine"}}`)))
 		},
 		"a prompt": func(s *stage, ctx context.Context) string {
-			return said(s.ServePrompt(ctx, request(s.T, "prompts/get", `{"name":"kid__greet","_meta":{"progressToken":"mine"}}`)))
+			return answerText(s.ServePrompt(ctx, request(s.T, "prompts/get", `{"name":"kid__greet","_meta":{"progressToken":"mine"}}`)))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			on(t, with, func(s *stage) {
+			onStage(t, with, func(s *stage) {
 				start := time.Now()
-				s.want(ask(s, s.Context()), "!error", "!isError")
+				s.wantParts(ask(s, s.Context()), "!error", "!isError")
 				if waited := time.Since(start); waited != 3*time.Second {
 					t.Errorf("it waited %s", waited)
 				}
-				if got := s.client.peer.notes(); len(got) != 1 || !strings.Contains(got[0], `"message":"starting kid"`) || !strings.Contains(got[0], `"progressToken":"mine"`) {
+				if got := s.client.messenger.notes(); len(got) != 1 || !strings.Contains(got[0], `"message":"starting kid"`) || !strings.Contains(got[0], `"progressToken":"mine"`) {
 					t.Errorf("told %q", got)
 				}
-				s.free()
+				s.wantReleased()
 			})
-			on(t, with, func(s *stage) { // given up
+			onStage(t, with, func(s *stage) { // given up
 				ctx, giveUp := context.WithTimeout(s.Context(), time.Second)
 				defer giveUp()
-				s.want(ask(s, ctx), "!unknown", "!there is no", "!has no tool")
-				if time.Sleep(5 * time.Second); len(s.children.sent("tools/call"))+len(s.children.sent("prompts/get")) != 0 {
+				s.wantParts(ask(s, ctx), "!unknown", "!there is no", "!has no tool")
+				if time.Sleep(5 * time.Second); len(s.children.messagesSent("tools/call"))+len(s.children.messagesSent("prompts/get")) != 0 {
 					t.Error("it was made after it was given up")
 				}
-				s.free()
+				s.wantReleased()
 			})
 			dead := with
-			dead.scripts = []child{{name: "kid", script: childtest.Script{Exit: 3}}}
-			on(t, dead, func(s *stage) {
-				s.want(ask(s, s.Context()), "hung up while starting")
+			dead.scripts = []scriptedChild{{name: "kid", script: childtest.Script{Exit: 3}}}
+			onStage(t, dead, func(s *stage) {
+				s.wantParts(ask(s, s.Context()), "hung up while starting")
 			})
 		})
 	}
@@ -209,35 +211,37 @@ func TestANameWaitsForItsChild(t *testing.T) {
 // A prompt and a completion are scanned, and reach their child under its own name. What there is not is refused.
 func TestPromptsAndCompletions(t *testing.T) {
 	t.Parallel()
-	with := kid(childtest.Script{Library: true})
+	with := oneChild(childtest.Script{Library: true})
 	with.recorded = true
-	on(t, with, func(s *stage) {
-		prompt := func(params string) string { return said(s.ServePrompt(s.Context(), request(t, "prompts/get", params))) }
+	onStage(t, with, func(s *stage) {
+		prompt := func(params string) string {
+			return answerText(s.ServePrompt(s.Context(), request(t, "prompts/get", params)))
+		}
 		complete := func(params string) string {
-			return said(s.ServeCompletion(s.Context(), request(t, "completion/complete", params)))
+			return answerText(s.ServeCompletion(s.Context(), request(t, "completion/complete", params)))
 		}
 		inside, outside := s.root, s.outside
-		s.want(prompt(`{"name":"kid__greet","arguments":{"path":"`+inside+`"}}`), `"name":"greet"`)
-		s.want(prompt(`{"name":"kid__greet","arguments":`+reading(outside)+`}`), "error", "is outside")
-		s.want(prompt(`{"name":"kid__none"}`), "There is no prompt")
-		s.want(prompt(`{}`), "the name of a prompt")
+		s.wantParts(prompt(`{"name":"kid__greet","arguments":{"path":"`+inside+`"}}`), `"name":"greet"`)
+		s.wantParts(prompt(`{"name":"kid__greet","arguments":`+readArgs(outside)+`}`), "error", "is outside")
+		s.wantParts(prompt(`{"name":"kid__none"}`), "There is no prompt")
+		s.wantParts(prompt(`{}`), "the name of a prompt")
 		ref := func(kind, of, value string) string {
 			name := map[string]string{"prompt": "path", "resource": "id", "other": "id"}[kind]
 			return `{"ref":{"type":"ref/` + kind + `",` + of + `},"argument":{"name":"` + name + `","value":"` + value + `"}}`
 		}
-		s.want(complete(ref("prompt", `"name":"kid__greet"`, inside)), `"name":"greet"`)
-		s.want(complete(ref("prompt", `"name":"kid__greet"`, outside)), "is outside")
-		s.want(complete(ref("prompt", `"name":"kid__none"`, inside)), "There is no prompt")
-		s.want(complete(ref("resource", `"uri":"note://{id}"`, "x")), `"uri":"note://{id}"`)
-		s.want(complete(ref("resource", `"uri":"note://1"`, "x")), `"completion"`)
-		s.want(complete(ref("resource", `"uri":"none://{id}"`, "x")), "There is no resource template")
-		s.want(complete(ref("other", `"uri":"x"`, "x")), "ref/prompt")
-		s.want(complete(`{"ref":{}}`), "needs an argument")
-		s.want(complete(`{"ref":{},"argument":{"name":"x"}}`), "needs an argument")
-		s.want(complete(`[1]`), "error")
-		s.reached("prompts/get", 1)
-		s.reached("completion/complete", 3)
-		s.free()
+		s.wantParts(complete(ref("prompt", `"name":"kid__greet"`, inside)), `"name":"greet"`)
+		s.wantParts(complete(ref("prompt", `"name":"kid__greet"`, outside)), "is outside")
+		s.wantParts(complete(ref("prompt", `"name":"kid__none"`, inside)), "There is no prompt")
+		s.wantParts(complete(ref("resource", `"uri":"note://{id}"`, "x")), `"uri":"note://{id}"`)
+		s.wantParts(complete(ref("resource", `"uri":"note://1"`, "x")), `"completion"`)
+		s.wantParts(complete(ref("resource", `"uri":"none://{id}"`, "x")), "There is no resource template")
+		s.wantParts(complete(ref("other", `"uri":"x"`, "x")), "ref/prompt")
+		s.wantParts(complete(`{"ref":{}}`), "needs an argument")
+		s.wantParts(complete(`{"ref":{},"argument":{"name":"x"}}`), "needs an argument")
+		s.wantParts(complete(`[1]`), "error")
+		s.wantReached("prompts/get", 1)
+		s.wantReached("completion/complete", 3)
+		s.wantReleased()
 	})
 }
 
@@ -245,25 +249,25 @@ func TestPromptsAndCompletions(t *testing.T) {
 func TestResources(t *testing.T) {
 	t.Parallel()
 	with := two(childtest.Script{Library: true}, childtest.Script{Library: true, Books: 1})
-	on(t, with, func(s *stage) {
+	onStage(t, with, func(s *stage) {
 		read := func(uri string) string {
-			return said(s.ServeResource(s.Context(), request(t, "resources/read", fmt.Sprintf(`{"uri":%q}`, uri))))
+			return answerText(s.ServeResource(s.Context(), request(t, "resources/read", fmt.Sprintf(`{"uri":%q}`, uri))))
 		}
-		s.want(read("note://1"), `"uri":"note://1"`)
-		s.want(read("book://0"), `"uri":"book://0"`)
-		s.want(read("mcphub://two/note://1"), `"contents":[{"uri":"mcphub://two/note://1"`)
-		s.reached("resources/read", 3)
-		s.want(read("gone:x"), "error", "-32002", "not here")
-		s.reached("resources/read", 5)
-		s.want(read("file://"+s.outside), "is outside")
-		s.reached("resources/read", 5)
-		s.want(read("mcphub://results/AAAAAAAAAAAAAAAAAAAAAAAAAA"), "error", "there is no result")
-		s.want(said(s.ServeResource(s.Context(), request(t, "resources/read", `{}`))), "a URI")
+		s.wantParts(read("note://1"), `"uri":"note://1"`)
+		s.wantParts(read("book://0"), `"uri":"book://0"`)
+		s.wantParts(read("mcphub://two/note://1"), `"contents":[{"uri":"mcphub://two/note://1"`)
+		s.wantReached("resources/read", 3)
+		s.wantParts(read("gone:x"), "error", "-32002", "not here")
+		s.wantReached("resources/read", 5)
+		s.wantParts(read("file://"+s.outside), "is outside")
+		s.wantReached("resources/read", 5)
+		s.wantParts(read("mcphub://results/AAAAAAAAAAAAAAAAAAAAAAAAAA"), "error", "there is no result")
+		s.wantParts(answerText(s.ServeResource(s.Context(), request(t, "resources/read", `{}`))), "a URI")
 		ctx, giveUp := context.WithCancel(s.Context())
 		giveUp()
 		s.ServeResource(ctx, request(t, "resources/read", `{"uri":"gone:x"}`))
-		s.reached("resources/read", 5)
-		s.free()
+		s.wantReached("resources/read", 5)
+		s.wantReleased()
 	})
 }
 
@@ -277,10 +281,10 @@ func TestAResourceOfAListThatCannotBeRead(t *testing.T) {
 			owner.Errors = map[string]string{"resources/list": refusal, "resources/templates/list": refusal}
 			delete(owner.Replies, "resources/list")
 		}
-		on(t, two(childtest.Script{Library: true, Books: 1}, owner), func(s *stage) {
-			s.want(said(s.ServeResource(s.Context(), request(t, "resources/read", `{"uri":"book://9"}`))), want, "!error")
-			s.reached("resources/read", 1)
-			s.free()
+		onStage(t, two(childtest.Script{Library: true, Books: 1}, owner), func(s *stage) {
+			s.wantParts(answerText(s.ServeResource(s.Context(), request(t, "resources/read", `{"uri":"book://9"}`))), want, "!error")
+			s.wantReached("resources/read", 1)
+			s.wantReleased()
 		})
 	}
 }
@@ -290,41 +294,41 @@ func TestAResourceOfAChildThatIsDown(t *testing.T) {
 	t.Parallel()
 	with := two(childtest.Script{Library: true}, childtest.Script{Exit: 3})
 	with.unknown = true
-	on(t, with, func(s *stage) {
+	onStage(t, with, func(s *stage) {
 		read := func(uri string) string {
-			return said(s.ServeResource(s.Context(), request(t, "resources/read", fmt.Sprintf(`{"uri":%q}`, uri))))
+			return answerText(s.ServeResource(s.Context(), request(t, "resources/read", fmt.Sprintf(`{"uri":%q}`, uri))))
 		}
-		s.want(read("gone:x"), "error", "-32002", `Not available: \"two\"`, "mcphub status")
-		s.want(read("note://1"), `"uri":"note://1"`, "!Not available")
-		s.free()
+		s.wantParts(read("gone:x"), "error", "-32002", `Not available: \"two\"`, "mcphub status")
+		s.wantParts(read("note://1"), `"uri":"note://1"`, "!Not available")
+		s.wantReleased()
 	})
 }
 
 // Of what the children say that do not have a resource, the likeliest one's counts that knows the request at all.
 func TestTheLikeliestChildAnswersForAResource(t *testing.T) {
 	t.Parallel()
-	on(t, two(childtest.Script{Offers: `{"resources":{}}`}, childtest.Script{Library: true}), func(s *stage) {
+	onStage(t, two(childtest.Script{Offers: `{"resources":{}}`}, childtest.Script{Library: true}), func(s *stage) {
 		// kid says that it does not know the method.
-		s.want(said(s.ServeResource(s.Context(), request(t, "resources/read", `{"uri":"gone:x"}`))), "-32002", "not here")
-		s.reached("resources/read", 2)
-		s.free()
+		s.wantParts(answerText(s.ServeResource(s.Context(), request(t, "resources/read", `{"uri":"gone:x"}`))), "-32002", "not here")
+		s.wantReached("resources/read", 2)
+		s.wantReleased()
 	})
-	on(t, two(childtest.Script{Library: true}, childtest.Script{Offers: `{"resources":{}}`}), func(s *stage) {
-		s.want(said(s.ServeResource(s.Context(), request(t, "resources/read", `{"uri":"gone:x"}`))), "-32002", "not here")
-		s.reached("resources/read", 2)
-		s.free()
+	onStage(t, two(childtest.Script{Library: true}, childtest.Script{Offers: `{"resources":{}}`}), func(s *stage) {
+		s.wantParts(answerText(s.ServeResource(s.Context(), request(t, "resources/read", `{"uri":"gone:x"}`))), "-32002", "not here")
+		s.wantReached("resources/read", 2)
+		s.wantReleased()
 	})
 }
 
 // A completion of a template waits until what the children offer is known.
 func TestATemplateWaitsForItsChild(t *testing.T) {
 	t.Parallel()
-	with := kid(childtest.Script{StartDelay: 3 * time.Second, Library: true})
+	with := oneChild(childtest.Script{StartDelay: 3 * time.Second, Library: true})
 	with.unknown = true
-	on(t, with, func(s *stage) {
+	onStage(t, with, func(s *stage) {
 		ref := `{"ref":{"type":"ref/resource","uri":"note://{id}"},"argument":{"name":"id","value":""}}`
-		s.want(said(s.ServeCompletion(s.Context(), request(t, "completion/complete", ref))), `"completion"`)
-		s.free()
+		s.wantParts(answerText(s.ServeCompletion(s.Context(), request(t, "completion/complete", ref))), `"completion"`)
+		s.wantReleased()
 	})
 }
 
@@ -332,7 +336,7 @@ func TestATemplateWaitsForItsChild(t *testing.T) {
 func TestAResourceThatAReloadOvertakes(t *testing.T) {
 	t.Parallel()
 	for _, replaced := range []bool{true, false} {
-		on(t, kid(childtest.Script{Library: true}), func(s *stage) {
+		onStage(t, oneChild(childtest.Script{Library: true}), func(s *stage) {
 			s.instances.busy = 2
 			s.instances.acquire = func() error {
 				s.instances.acquire = nil
@@ -343,9 +347,9 @@ func TestAResourceThatAReloadOvertakes(t *testing.T) {
 				})()
 				return nil
 			}
-			s.want(said(s.ServeResource(s.Context(), request(t, "resources/read", `{"uri":"note://1"}`))), "note://1", "!error")
-			s.reached("resources/read", 1)
-			s.free()
+			s.wantParts(answerText(s.ServeResource(s.Context(), request(t, "resources/read", `{"uri":"note://1"}`))), "note://1", "!error")
+			s.wantReached("resources/read", 1)
+			s.wantReleased()
 		})
 	}
 }
@@ -354,18 +358,18 @@ func TestAResourceThatAReloadOvertakes(t *testing.T) {
 func TestWhatIsAskedBeforeARequestIsSent(t *testing.T) {
 	t.Parallel()
 	for sent, err := range []error{errors.New("the table is full"), nil} {
-		with := kid(childtest.Script{Library: true})
+		with := oneChild(childtest.Script{Library: true})
 		with.recorded = true
-		on(t, with, func(s *stage) {
+		onStage(t, with, func(s *stage) {
 			m := request(t, "resources/subscribe", `{"uri":"note://1"}`)
 			list, _, _ := s.Sources(s.Context(), "note://1")
-			a, _ := s.SendAboutResource(s.Context(), m, list[0], m.Param("uri"), func(*children.Lease) error { return err })
+			answer, _ := s.SendAboutResource(s.Context(), m, list[0], m.Param("uri"), func(*children.Lease) error { return err })
 			if err != nil {
-				s.want(said(a), "error", "the table is full")
-				s.recorded("kid  allow not-sent")
+				s.wantParts(answerText(answer), "error", "the table is full")
+				s.wantRecorded("kid  allow not-sent")
 			}
-			s.reached("resources/subscribe", sent)
-			s.free()
+			s.wantReached("resources/subscribe", sent)
+			s.wantReleased()
 		})
 	}
 }
@@ -379,67 +383,67 @@ func TestExtensions(t *testing.T) {
 	t.Parallel()
 	with := two(childtest.Script{Offers: chartsOf, Library: true}, childtest.Script{Offers: chartsOf, Library: true, Books: 1})
 	with.recorded = true
-	on(t, with, func(s *stage) {
+	onStage(t, with, func(s *stage) {
 		ask := func(method, params string) string {
-			return said(s.ServeExtension(s.Context(), request(t, method, params)))
+			return answerText(s.ServeExtension(s.Context(), request(t, method, params)))
 		}
-		s.want(ask("charts/draw", `{"z":1.0}`), "may belong to several servers")
-		s.want(ask("charts/draw", `{"uri":"book://0","z":1.0}`), `"sent":{"uri":"book://0","z":1.0}`)
-		s.want(ask("charts/draw", `{"name":"two__echo"}`), `"sent":{"name":"echo"}`)
-		s.want(ask("charts/draw", `{"name":"two__greet"}`), `"sent":{"name":"greet"}`)
-		s.want(ask("charts/draw", `{"name":"nothing"}`), "may belong to several servers")
-		s.want(ask("charts/draw", `{"taskId":"none"}`), "may belong to several servers")
-		s.want(ask("charts/draw", fmt.Sprintf(`{"name":"two__echo","path":%q}`, s.outside)), "is outside")
-		s.want(ask("charts/draw", fmt.Sprintf(`{"name":"two__echo","path":%q}`, s.root)), reading(s.root)[len(`{"path":`):], "!error")
-		s.want(ask("mcphub/own", `{"uri":"book://0"}`), "No server behind this hub offers")
-		s.want(ask("rpc.discover", `{"uri":"book://0"}`), "No server behind this hub offers")
-		s.want(ask(strings.Repeat("x", 256), `{"uri":"book://0"}`), "!no method has a name")
-		s.want(ask(strings.Repeat("x", 257), `{"uri":"book://0"}`), "no method has a name of more than 256 bytes")
-		s.free()
+		s.wantParts(ask("charts/draw", `{"z":1.0}`), "may belong to several servers")
+		s.wantParts(ask("charts/draw", `{"uri":"book://0","z":1.0}`), `"sent":{"uri":"book://0","z":1.0}`)
+		s.wantParts(ask("charts/draw", `{"name":"two__echo"}`), `"sent":{"name":"echo"}`)
+		s.wantParts(ask("charts/draw", `{"name":"two__greet"}`), `"sent":{"name":"greet"}`)
+		s.wantParts(ask("charts/draw", `{"name":"nothing"}`), "may belong to several servers")
+		s.wantParts(ask("charts/draw", `{"taskId":"none"}`), "may belong to several servers")
+		s.wantParts(ask("charts/draw", fmt.Sprintf(`{"name":"two__echo","path":%q}`, s.outside)), "is outside")
+		s.wantParts(ask("charts/draw", fmt.Sprintf(`{"name":"two__echo","path":%q}`, s.root)), readArgs(s.root)[len(`{"path":`):], "!error")
+		s.wantParts(ask("mcphub/own", `{"uri":"book://0"}`), "No server behind this hub offers")
+		s.wantParts(ask("rpc.discover", `{"uri":"book://0"}`), "No server behind this hub offers")
+		s.wantParts(ask(strings.Repeat("x", 256), `{"uri":"book://0"}`), "!no method has a name")
+		s.wantParts(ask(strings.Repeat("x", 257), `{"uri":"book://0"}`), "no method has a name of more than 256 bytes")
+		s.wantReleased()
 	})
-	on(t, kid(childtest.Script{Offers: chartsOf}), func(s *stage) {
+	onStage(t, oneChild(childtest.Script{Offers: chartsOf}), func(s *stage) {
 		ask := func(method, params string) string {
-			return said(s.ServeExtension(s.Context(), request(t, method, params)))
+			return answerText(s.ServeExtension(s.Context(), request(t, method, params)))
 		}
-		s.want(ask("charts/draw", `{"z":1.0,"name":"kid__echo"}`), `"sent":{"z":1.0,"name":"echo"}`)
-		s.want(ask("charts/draw", `{"z":1.0}`), `"sent":{"z":1.0}`)
-		s.want(ask("charts/draw", `[1]`), "are to be an object")
+		s.wantParts(ask("charts/draw", `{"z":1.0,"name":"kid__echo"}`), `"sent":{"z":1.0,"name":"echo"}`)
+		s.wantParts(ask("charts/draw", `{"z":1.0}`), `"sent":{"z":1.0}`)
+		s.wantParts(ask("charts/draw", `[1]`), "are to be an object")
 		m := &jsonrpc.Message{}
 		if err := jsonrpc.Split([]byte(`{"jsonrpc":"2.0","id":1,"method":"charts/draw"}`), true, m); err != nil {
 			t.Fatal(err)
 		}
-		s.want(said(s.ServeExtension(s.Context(), m)), `"sent":null`)
-		s.want(ask("other/thing", `{}`), "!error") // there is but one
+		s.wantParts(answerText(s.ServeExtension(s.Context(), m)), `"sent":null`)
+		s.wantParts(ask("other/thing", `{}`), "!error") // there is but one
 		// A notification is passed on, without the client's token, and is not answered.
-		if a := s.ServeExtension(s.Context(), notification(t, "notifications/charts/x", `{"z":1.0,"_meta":{"progressToken":5}}`)); a.Error != nil || a.Result != nil {
-			t.Errorf("answered %s", said(a))
+		if answer := s.ServeExtension(s.Context(), notification(t, "notifications/charts/x", `{"z":1.0,"_meta":{"progressToken":5}}`)); answer.Error != nil || answer.Result != nil {
+			t.Errorf("answered %s", answerText(answer))
 		}
-		if got := s.children.sent("notifications/charts/x"); len(got) != 1 || !strings.Contains(got[0], `"z":1.0`) {
+		if got := s.children.messagesSent("notifications/charts/x"); len(got) != 1 || !strings.Contains(got[0], `"z":1.0`) {
 			t.Errorf("%q", got)
 		}
-		s.want(said(s.ServeExtension(s.Context(), notification(t, "notifications/charts/x", reading(s.outside)))), "is outside")
-		s.reached("notifications/charts/x", 1)
-		s.free()
+		s.wantParts(answerText(s.ServeExtension(s.Context(), notification(t, "notifications/charts/x", readArgs(s.outside)))), "is outside")
+		s.wantReached("notifications/charts/x", 1)
+		s.wantReleased()
 	})
-	on(t, kid(childtest.Script{}), func(s *stage) {
-		s.want(said(s.ServeExtension(s.Context(), request(t, "charts/draw", `{}`))), "No server behind this hub offers")
+	onStage(t, oneChild(childtest.Script{}), func(s *stage) {
+		s.wantParts(answerText(s.ServeExtension(s.Context(), request(t, "charts/draw", `{}`))), "No server behind this hub offers")
 	})
 }
 
 // A result of an extension's own type keeps that, and one of the protocol's does not.
 func TestResultsOfExtensions(t *testing.T) {
 	t.Parallel()
-	with := kid(childtest.Script{Era: "modern", Offers: chartsOf, Replies: map[string]string{"charts/draw": `{"resultType":"chart","n":1.0}`, "charts/plain": `{"n":1.0}`}})
-	on(t, with, func(s *stage) {
-		s.want(said(s.ServeExtension(s.Context(), request(t, "charts/plain", `{}`))), `"n":1.0`)
+	with := oneChild(childtest.Script{Era: "modern", Offers: chartsOf, Replies: map[string]string{"charts/draw": `{"resultType":"chart","n":1.0}`, "charts/plain": `{"n":1.0}`}})
+	onStage(t, with, func(s *stage) {
+		s.wantParts(answerText(s.ServeExtension(s.Context(), request(t, "charts/plain", `{}`))), `"n":1.0`)
 		plain := s.client.kept.Load()
-		s.want(said(s.ServeExtension(s.Context(), request(t, "charts/draw", `{}`))), `"resultType":"chart"`)
+		s.wantParts(answerText(s.ServeExtension(s.Context(), request(t, "charts/draw", `{}`))), `"resultType":"chart"`)
 		if plain || !s.client.kept.Load() {
 			t.Errorf("kept: %t, then %t", plain, s.client.kept.Load())
 		}
-		s.free()
+		s.wantReleased()
 	})
-	on(t, kid(childtest.Script{Offers: chartsOf}), func(s *stage) {
+	onStage(t, oneChild(childtest.Script{Offers: chartsOf}), func(s *stage) {
 		s.ServeExtension(s.Context(), request(t, "charts/draw", `{}`))
 		if s.client.kept.Load() {
 			t.Error("a result without a type keeps it")
@@ -452,23 +456,23 @@ func TestExtensionsByURI(t *testing.T) {
 	t.Parallel()
 	file := "skill://a/SKILL.md"
 	skilled := childtest.Script{Skills: map[string]string{file: "---\nname: a\ndescription: b\n---\n"}}
-	on(t, two(skilled, childtest.Script{Library: true}), func(s *stage) {
+	onStage(t, two(skilled, childtest.Script{Library: true}), func(s *stage) {
 		read := func(uri string) string {
-			return said(s.ServeExtension(s.Context(), request(t, "resources/directory/read", fmt.Sprintf(`{"uri":%q}`, uri))))
+			return answerText(s.ServeExtension(s.Context(), request(t, "resources/directory/read", fmt.Sprintf(`{"uri":%q}`, uri))))
 		}
-		s.want(read("skill://a"), "SKILL.md")
-		s.want(read("file://"+s.outside), "error")
-		s.want(read("book://0"), "error")
-		s.free()
+		s.wantParts(read("skill://a"), "SKILL.md")
+		s.wantParts(read("file://"+s.outside), "error")
+		s.wantParts(read("book://0"), "error")
+		s.wantReleased()
 	})
 	other := childtest.Script{Skills: map[string]string{"skill://b/SKILL.md": "---\nname: b\ndescription: c\n---\n"}}
-	on(t, two(skilled, other), func(s *stage) {
+	onStage(t, two(skilled, other), func(s *stage) {
 		read := func(uri string) string {
-			return said(s.ServeExtension(s.Context(), request(t, "resources/directory/read", fmt.Sprintf(`{"uri":%q}`, uri))))
+			return answerText(s.ServeExtension(s.Context(), request(t, "resources/directory/read", fmt.Sprintf(`{"uri":%q}`, uri))))
 		}
-		s.want(read("skill://b"), "skill://b/SKILL.md")
-		s.want(read("skill://none"), "error", "!may belong to several servers")
-		s.want(said(s.ServeExtension(s.Context(), request(t, "resources/directory/read", `{}`))), "may belong to several servers")
-		s.free()
+		s.wantParts(read("skill://b"), "skill://b/SKILL.md")
+		s.wantParts(read("skill://none"), "error", "!may belong to several servers")
+		s.wantParts(answerText(s.ServeExtension(s.Context(), request(t, "resources/directory/read", `{}`))), "may belong to several servers")
+		s.wantReleased()
 	})
 }

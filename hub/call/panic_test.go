@@ -35,16 +35,16 @@ func TestAGroupThatPanics(t *testing.T) {
 		var batch lines.Batch
 		batch.Do(func(b *lines.Batch) {
 			for range 3 {
-				w := &SyncReply{Cancellation: &jsonrpc.Cancellation{}, done: make(chan struct{}, 1)}
-				c := &asyncCall{sentCall: sentCall{s: s}, tool: toolTarget{tool: offering.Tool{Tool: tool}}, reply: w, pooled: &pooledCall{}} // without a lease
+				reply := &SyncReply{Cancellation: &jsonrpc.Cancellation{}, done: make(chan struct{}, 1)}
+				c := &fastCall{sentCall: sentCall{sender: s}, tool: toolTarget{tool: offering.Tool{Tool: tool}}, reply: reply, pooled: &pooledCall{}} // without a lease
 				c.target = &c.tool
 				s.Records.Enqueue(audit.CallRecord{Encoded: audit.EncodeDecision(&audit.DecisionFields{})}, c, b, 0)
-				some = append(some, w)
+				some = append(some, reply)
 			}
 		})
-		for _, w := range some {
-			if <-w.done; !strings.Contains(string(w.answer.Result), audit.ErrGroup.Error()) {
-				t.Errorf("it is not told of it: %s", w.answer.Result)
+		for _, reply := range some {
+			if <-reply.done; !strings.Contains(string(reply.answer.Result), audit.ErrGroup.Error()) {
+				t.Errorf("it is not told of it: %s", reply.answer.Result)
 			}
 		}
 	}

@@ -22,7 +22,7 @@ import (
 //
 //   - sentCall.awaitAnswer: a goroutine waits for the answer. It is the goroutine of the waiting path, or one that sendAsync has started
 //     because the pipe was full. It calls Lease.Call, or package rounds, which calls Lease.Call for each round.
-//   - asyncCall.sendAsync: a call on the fast path, for whose answer no goroutine waits. It calls Lease.StartCall, on the goroutine that
+//   - fastCall.sendAsync: a call on the fast path, for whose answer no goroutine waits. It calls Lease.StartCall, on the goroutine that
 //     has written the line of this call and of all that came with it (audit.GroupCommit). All these calls leave in one write (lines.Batch).
 //   - Call.sendNotification: a notification. It calls Lease.Notify.
 //   - Sender.RelayAboutTask: a request about a task that the session has already. It calls Lease.Call.
@@ -33,15 +33,15 @@ func (c *Call) sendAllowed(ctx context.Context, att *attempt, ticket record.Tick
 	s, sent, turn := c.sender, &c.sent, c.turn
 	c.turn = nil // if it is judged again it takes another one
 	defer turn.End()
-	*sent = sentCall{s: s, target: c.target, attempt: att, verdict: att.verdict, lease: att.lease, ticket: ticket}
+	*sent = sentCall{sender: s, target: c.target, attempt: att, verdict: att.verdict, lease: att.lease, ticket: ticket}
 	sent.enterInFlight(Requester{att.client, att}, c.token)
 	defer sent.giveBack(errBroken)
 	c.splicing.traceForChild = ticket.BeginClientSpan(c.splicing.carrier.Context, att.lease.Protocol())
-	a, err := sent.awaitAnswer(sent.context(ctx))
+	answer, err := sent.awaitAnswer(sent.context(ctx))
 	if err == nil {
-		a = sent.settleAnswer(ctx, a, sent.recordAnswer(a))
+		answer = sent.settleAnswer(ctx, answer, sent.recordAnswer(answer))
 		sent.giveBack(nil)
-		return a, nil
+		return answer, nil
 	}
 	for _, told := range sent.giveBack(err) {
 		<-told
@@ -66,7 +66,7 @@ func (c *Call) sendAllowed(ctx context.Context, att *attempt, ticket record.Tick
 // sendAsync sends the call, unless no caller waits for it any more. If there is no room for it at
 // once, a goroutine waits. If the call is given up while it is being sent, OnCancel calls Abandon at
 // once.
-func (c *asyncCall) sendAsync(b *lines.Batch, params [][]byte) {
+func (c *fastCall) sendAsync(b *lines.Batch, params [][]byte) {
 	if cause := c.reply.Cause(); cause != nil {
 		c.endCall(jsonrpc.Answer{}, cause)
 		return
@@ -75,15 +75,15 @@ func (c *asyncCall) sendAsync(b *lines.Batch, params [][]byte) {
 	if !asksAgain {
 		c.pooled = nil
 	}
-	c.sent = true
+	c.wasSent = true
 	c.timing.StartServerTime(c.lease.Protocol())
-	c.started = c.lease.StartCall(&c.call, c, b, methods.CallTool, c.hubToken, params...)
-	if !c.started {
+	c.startedAsync = c.lease.StartCall(&c.childCall, c, b, methods.CallTool, c.hubToken, params...)
+	if !c.startedAsync {
 		c.body = jsonrpc.Join(params)
 		c.makeContext()
 	}
 	c.reply.OnCancel(c)
-	if !c.started {
+	if !c.startedAsync {
 		go c.awaitAndEnd(func() (jsonrpc.Answer, error) { return c.sentCall.awaitAnswer(c.ctx) })
 	}
 	if !asksAgain {
@@ -92,18 +92,18 @@ func (c *asyncCall) sendAsync(b *lines.Batch, params [][]byte) {
 }
 
 // Abandon gives up a call that is with the child, or waits to be.
-func (c *asyncCall) Abandon(cause error) {
+func (c *fastCall) Abandon(cause error) {
 	if c.cancel != nil {
 		c.cancel(cause)
 	}
-	if c.started {
-		c.call.Abandon(cause)
+	if c.startedAsync {
+		c.childCall.Abandon(cause)
 	}
 }
 
 // OnResponse takes the answer of the child, on its read loop, behind all progress of
 // the call. If the child asks for more, a goroutine goes on.
-func (c *asyncCall) OnResponse(res *jsonrpc.Response, err error) {
+func (c *fastCall) OnResponse(res *jsonrpc.Response, err error) {
 	switch {
 	case err != nil:
 		c.endCall(jsonrpc.Answer{}, err)
@@ -112,40 +112,40 @@ func (c *asyncCall) OnResponse(res *jsonrpc.Response, err error) {
 		res.Release()
 		go c.awaitAndEnd(func() (jsonrpc.Answer, error) { return rounds.Continue(c.ctx, c, c.client(), methods.CallTool, result) })
 	default:
-		a := c.Answer(res)
-		todo := c.recordAnswer(a)
+		answer := c.Answer(res)
+		todo := c.recordAnswer(answer)
 		if todo == (followUp{}) {
-			c.endCall(a, nil)
+			c.endCall(answer, nil)
 			return
 		}
-		a.Detach()
-		go c.settleAndEnd(a, todo)
+		answer.Detach()
+		go c.settleAndEnd(answer, todo)
 	}
 }
 
 // awaitAndEnd ends the call with what answer returns. It is for a goroutine.
-func (c *asyncCall) awaitAndEnd(answer func() (jsonrpc.Answer, error)) {
+func (c *fastCall) awaitAndEnd(answer func() (jsonrpc.Answer, error)) {
 	c.guardPanic(func() {
-		a, err := answer()
+		answer, err := answer()
 		if err == nil {
-			a = c.settleAnswer(c.ctx, a, c.recordAnswer(a))
+			answer = c.settleAnswer(c.ctx, answer, c.recordAnswer(answer))
 		}
-		c.endCall(a, err)
+		c.endCall(answer, err)
 	})
 }
 
 // settleAndEnd ends the call with what settleAnswer returns. It is for a goroutine.
-func (c *asyncCall) settleAndEnd(a jsonrpc.Answer, todo followUp) {
+func (c *fastCall) settleAndEnd(answer jsonrpc.Answer, todo followUp) {
 	ctx := c.ctx
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	c.guardPanic(func() { c.endCall(c.settleAnswer(ctx, a, todo), nil) })
+	c.guardPanic(func() { c.endCall(c.settleAnswer(ctx, answer, todo), nil) })
 }
 
 // guardPanic ends the call if f panics.
-func (c *asyncCall) guardPanic(f func()) {
-	if !jsonrpc.Guard(c.s.Log, &jsonrpc.Message{Method: methods.CallTool, ID: []byte{'0'}}, f) {
+func (c *fastCall) guardPanic(f func()) {
+	if !jsonrpc.Guard(c.sender.Log, &jsonrpc.Message{Method: methods.CallTool, ID: []byte{'0'}}, f) {
 		c.endCall(jsonrpc.Answer{}, errBroken)
 	}
 }
@@ -153,24 +153,24 @@ func (c *asyncCall) guardPanic(f func()) {
 // endCall is the one end of a call: it gives back what the call holds, and has it answered. err is why there is no
 // answer of the child. The client is told about the end of what was asked on account of the call first. Only the
 // first end counts. After a panic another goroutine may still use the attempt, so it is not used again.
-func (c *asyncCall) endCall(a jsonrpc.Answer, err error) {
-	if c.over.Swap(true) {
+func (c *fastCall) endCall(answer jsonrpc.Answer, err error) {
+	if c.ended.Swap(true) {
 		return
 	}
 	if err != nil {
-		sent := func(err error) error { return err }
-		if c.sent {
-			sent = func(err error) error { return &failure.SentError{Err: err} }
+		asSentError := func(err error) error { return err }
+		if c.wasSent {
+			asSentError = func(err error) error { return &failure.SentError{Err: err} }
 		}
-		a = c.target.failRequest(context.Background(), sent(err))
-		c.word = record.ResultWord(a.Result, a.Error)
+		answer = c.target.failRequest(context.Background(), asSentError(err))
+		c.resultWord = record.ResultWord(answer.Result, answer.Error)
 		if gone := c.reply.Cause(); gone != nil {
-			a = failure.AnswerEnded(context.Background(), sent(gone))
-			c.word = audit.ResultCancelled
+			answer = failure.AnswerEnded(context.Background(), asSentError(gone))
+			c.resultWord = audit.ResultCancelled
 		}
 		c.ticket.RecordOutcome(failure.Outcome(err))
 	}
-	c.timing.EndRequest(methods.CallTool, c.word, a.Error)
+	c.timing.EndRequest(methods.CallTool, c.resultWord, answer.Error)
 	told := c.giveBack(err)
 	if c.cancel != nil {
 		c.cancel(nil)
@@ -180,14 +180,14 @@ func (c *asyncCall) endCall(a jsonrpc.Answer, err error) {
 		c.pooled = nil
 	}
 	if len(told) == 0 {
-		c.reply.Answer(a)
+		c.reply.Answer(answer)
 		return
 	}
 	go func() {
 		for _, told := range told {
 			<-told
 		}
-		c.reply.Answer(a)
+		c.reply.Answer(answer)
 	}()
 }
 
@@ -207,16 +207,16 @@ type (
 	OpenRequests = inflight.OpenRequests[Requester]
 )
 
-// Requester is the client that made a request, and the attempt that allowed it.
+// A Requester is the client that made a request, and the attempt that allowed it.
 type Requester struct {
 	client.Client
-	judged *attempt // nil: none, it was judged no more
+	attempt *attempt // nil: none, it was judged no more
 }
 
 // RelayAboutTask sends a request about what the session has already, with edits of its params:
 // it is judged no more. With an error, the child did not answer.
 func (s *Sender) RelayAboutTask(ctx context.Context, lease *children.Lease, m *jsonrpc.Message, edits []jsonrpc.Edit) (jsonrpc.Answer, error) {
-	r, timing, sent := splicingOf(m, nil, ""), client.RequestOf(ctx).Timing, &sentCall{s: s, lease: lease}
+	r, timing, sent := splicingOf(m, nil, ""), client.RequestOf(ctx).Timing, &sentCall{sender: s, lease: lease}
 	sent.enterInFlight(Requester{Client: s.ClientOf(ctx)}, r.token)
 	defer sent.giveBack(errBroken)
 	r.traceForChild = timing.BeginClientSpan(r.traceForChild, lease.Protocol())
@@ -230,7 +230,7 @@ func (s *Sender) RelayAboutTask(ctx context.Context, lease *children.Lease, m *j
 		return failure.AnswerRequest(ctx, sent.inFlight.Key.Child, m.Method, &failure.SentError{Err: err}), err
 	}
 	timing.EndServerTime(record.ResultWord(resp.Result, resp.Error), resp.Error)
-	a := sent.client().Answer(lease, m.Method, resp)
+	answer := sent.client().ShapeAnswer(lease, m.Method, resp)
 	sent.giveBack(nil)
-	return a, nil
+	return answer, nil
 }

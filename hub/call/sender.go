@@ -50,7 +50,7 @@ type Sender struct {
 	InFlight  OpenRequests
 	// AdoptTask makes a task of a child one of the session. drop ends the progress of
 	// the call that made it.
-	AdoptTask func(ctx context.Context, lease *children.Lease, tool string, a jsonrpc.Answer, drop func()) jsonrpc.Answer
+	AdoptTask func(ctx context.Context, lease *children.Lease, tool string, answer jsonrpc.Answer, drop func()) jsonrpc.Answer
 	Own       func(ctx context.Context, tool string, m *jsonrpc.Message) jsonrpc.Answer // serves the hub's own tools but CallTool
 	Log       zerolog.Logger
 
@@ -141,12 +141,12 @@ func (s *Sender) acquireLease(ctx context.Context, conf *configuration.Configura
 
 // withNotice returns a context of one call whose waiting is told to the client.
 func (s *Sender) withNotice(ctx context.Context, token []byte) context.Context {
-	r := client.RequestOf(ctx)
-	if token == nil || r.Notice != nil { // the values of one request must increase
+	request := client.RequestOf(ctx)
+	if token == nil || request.Notice != nil { // the values of one request must increase
 		return ctx
 	}
-	r.Notice = inflight.NewNotice(s.ClientOf(ctx), token)
-	return client.NewContext(ctx, r)
+	request.Notice = inflight.NewNotice(s.ClientOf(ctx), token)
+	return client.NewContext(ctx, request)
 }
 
 // showWaiting reports that the call of ctx waits for a server until over is called.
@@ -178,9 +178,9 @@ func (s *Sender) withLogins(ctx context.Context) context.Context {
 	if s.Logins.ByPage && !conf.LoginPages || !s.Logins.ByPage && !s.ClientOf(ctx).Claims().Can.URL {
 		return ctx
 	}
-	r := client.RequestOf(ctx)
-	r.OffersLogin = true
-	return client.NewContext(ctx, r)
+	request := client.RequestOf(ctx)
+	request.OffersLogin = true
+	return client.NewContext(ctx, request)
 }
 
 // logIn offers the login at a child whose server asks for one, as err says. It returns nil when there is one, else the error that the

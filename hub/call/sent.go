@@ -23,45 +23,45 @@ import (
 
 // A sentCall is a request from the verdict that lets it through until it is over. It owns what the request holds: the lease of the
 // process that has it, the route of its progress, its entry among the requests under way, and its ticket of the record. The waiting
-// path (Call.sendAllowed) and the fast path (asyncCall) both have one. They differ in who waits for the child, and in nothing else.
+// path (Call.sendAllowed) and the fast path (fastCall) both have one. They differ in who waits for the child, and in nothing else.
 //
 // A child without a handshake may ask for more by its result. A sentCall is then the [rounds.RepeatedRequest]: it is judged again for each round.
 type sentCall struct {
-	s        *Sender
-	target   target            // nil: of RelayAboutTask, which judges and settles nothing
-	attempt  *attempt          // that let it through, not changed meanwhile; nil: it is not judged again
-	verdict  *validate.Verdict // by which it was sent last
-	lease    *children.Lease
-	held     bool        // giveBack was not called yet
-	inFlight OpenRequest // with the client
-	hubToken []byte      // the hub's progress token; nil: none, or a task has it
-	body     []byte      // the params as they are sent; nil: the Call of the attempt builds them
-	ticket   record.Ticket
-	word     string // of the record, for what the child has answered; "" before
+	sender     *Sender
+	target     callTarget        // nil: of RelayAboutTask, which judges and settles nothing
+	attempt    *attempt          // that let it through, not changed meanwhile; nil: it is not judged again
+	verdict    *validate.Verdict // by which it was sent last
+	lease      *children.Lease
+	holdsLease bool        // giveBack was not called yet
+	inFlight   OpenRequest // with the client
+	hubToken   []byte      // the hub's progress token; nil: none, or a task has it
+	body       []byte      // the params as they are sent; nil: the Call of the attempt builds them
+	ticket     record.Ticket
+	resultWord string // of the record, for what the child has answered; "" before
 }
 
 var _ rounds.RepeatedRequest = (*sentCall)(nil)
 
 // enterInFlight enters the request among those under way, and opens the route of its progress to the client's token, nil for none.
 func (c *sentCall) enterInFlight(from Requester, token []byte) {
-	c.held = true
+	c.holdsLease = true
 	c.inFlight.Key, c.inFlight.Client = c.lease.Instance(), from
-	c.s.InFlight.Start(&c.inFlight)
+	c.sender.InFlight.Start(&c.inFlight)
 	if token != nil {
-		c.hubToken = c.s.Progress.Add(*c.inFlight.Key, from.Client, bytes.Clone(token))
+		c.hubToken = c.sender.Progress.Add(*c.inFlight.Key, from.Client, bytes.Clone(token))
 	}
 }
 
 // giveBack gives back what the request holds. err is why the child has not answered. Then what was asked on account of the request
 // ends, and each of the channels is closed when the child was told so.
 func (c *sentCall) giveBack(err error) (told []<-chan struct{}) {
-	if !c.held {
+	if !c.holdsLease {
 		return nil
 	}
-	c.held = false
-	told = c.s.InFlight.End(&c.inFlight, err != nil)
+	c.holdsLease = false
+	told = c.sender.InFlight.End(&c.inFlight, err != nil)
 	if c.hubToken != nil {
-		c.s.Progress.Remove(c.hubToken)
+		c.sender.Progress.Remove(c.hubToken)
 	}
 	c.lease.Release()
 	return told
@@ -87,43 +87,43 @@ func (c *sentCall) awaitAnswer(ctx context.Context) (jsonrpc.Answer, error) {
 
 // A followUp lists what the hub still has to do before the client gets an answer: explain a refusal of the kernel, adopt a task, read the
 // child's lists again, or shorten a long answer. Each of these may wait for a disk or for the child, so no read loop does them.
-type followUp struct{ refused, task, unknown, long bool }
+type followUp struct{ explainRefusal, adoptTask, rereadLists, shorten bool }
 
 // recordAnswer records the answer of the child, and returns what settleAnswer has to do. It does not wait.
-func (c *sentCall) recordAnswer(a jsonrpc.Answer) (todo followUp) {
-	c.word = c.ticket.RecordAnswer(a)
-	todo.refused = failure.MayBeKernelRefusal(c.lease, c.word, a)
-	if kind, name := c.target.onList(); name != "" && c.word != audit.ResultOK {
-		todo.unknown = meansUnknown(a, kind, name)
+func (c *sentCall) recordAnswer(answer jsonrpc.Answer) (todo followUp) {
+	c.resultWord = c.ticket.RecordAnswer(answer)
+	todo.explainRefusal = failure.MayBeKernelRefusal(c.lease, c.resultWord, answer)
+	if kind, name := c.target.onList(); name != "" && c.resultWord != audit.ResultOK {
+		todo.rereadLists = meansUnknown(answer, kind, name)
 	}
 	if tool, ok := c.target.(*toolTarget); ok {
-		todo.task = tool.task || c.lease.IsModern() && tasks.IsTask(a.Result)
-		todo.long = mayShorten(a, tool.maxResult())
+		todo.adoptTask = tool.task || c.lease.IsModern() && tasks.IsTask(answer.Result)
+		todo.shorten = mayShorten(answer, tool.maxResult())
 	}
 	return todo
 }
 
 // settleAnswer does what recordAnswer has returned, and returns the answer that the client gets. It may wait.
-func (c *sentCall) settleAnswer(ctx context.Context, a jsonrpc.Answer, todo followUp) jsonrpc.Answer {
-	if todo.refused {
-		a = failure.ExplainKernelRefusal(c.s.Records, c.target.recordSubject(), c.lease, c.word, failure.NamedPaths(c.verdict), a)
+func (c *sentCall) settleAnswer(ctx context.Context, answer jsonrpc.Answer, todo followUp) jsonrpc.Answer {
+	if todo.explainRefusal {
+		answer = failure.ExplainKernelRefusal(c.sender.Records, c.target.recordSubject(), c.lease, c.resultWord, failure.NamedPaths(c.verdict), answer)
 	}
 	tool, _ := c.target.(*toolTarget)
-	if todo.task {
+	if todo.adoptTask {
 		c.client().KeepResultType()
-		token, progress := c.hubToken, c.s.Progress
+		token, progress := c.hubToken, c.sender.Progress
 		c.hubToken = nil // the task has it until it ends
-		a = c.s.AdoptTask(ctx, c.lease, tool.tool.Remote, a, func() { progress.Remove(token) })
+		answer = c.sender.AdoptTask(ctx, c.lease, tool.tool.Remote, answer, func() { progress.Remove(token) })
 	}
-	if todo.unknown {
+	if todo.rereadLists {
 		kind, _ := c.target.onList()
 		c.lease.Doubt(context.Background(), 1<<kind, doubtTime)
 	}
-	if todo.long {
+	if todo.shorten {
 		approved := c.attempt != nil && c.attempt.approval != nil
-		a = c.s.shortenAnswer(c.client(), a, tool.maxResult(), func() *origin { return tool.resultOrigin(approved) })
+		answer = c.sender.shortenAnswer(c.client(), answer, tool.maxResult(), func() *resultOrigin { return tool.resultOrigin(approved) })
 	}
-	return a
+	return answer
 }
 
 func (c *sentCall) client() client.Client { return c.inFlight.Client.Client }
@@ -136,17 +136,17 @@ func (c *sentCall) Params() [][]byte {
 	if c.body != nil {
 		return [][]byte{c.body}
 	}
-	return c.attempt.call.childParams(c.hubToken, c.target.pathEdits(c.s, c.verdict))
+	return c.attempt.call.childParams(c.hubToken, c.target.pathEdits(c.sender, c.verdict))
 }
 
 // Ask implements [rounds.RepeatedRequest].
 func (c *sentCall) Ask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	return c.s.AskClient(ctx, *c.inFlight.Key, m)
+	return c.sender.AskClient(ctx, *c.inFlight.Key, m)
 }
 
 // Answer implements [rounds.RepeatedRequest].
 func (c *sentCall) Answer(resp *jsonrpc.Response) jsonrpc.Answer {
-	return c.s.Offering.Catalog().WithNames(c.inFlight.Key.Child, c.client().Answer(c.lease, c.target.requestMethod(), resp))
+	return c.sender.Offering.Catalog().WithNames(c.inFlight.Key.Child, c.client().ShapeAnswer(c.lease, c.target.requestMethod(), resp))
 }
 
 // Revalidate implements [rounds.RepeatedRequest]: the answers may have taken long. The child may have been replaced meanwhile, but only by
@@ -164,12 +164,12 @@ func (c *sentCall) Revalidate(ctx context.Context) error {
 	if again.scan == nil || !again.scan.NeedsBoundary() {
 		return nil
 	}
-	view, err := c.client().Boundary(ctx, c.s.Roots.NewWait())
+	view, err := c.client().AwaitRoots(ctx, c.sender.Roots.NewWait())
 	if err != nil {
 		return err
 	}
 	again.lease, again.roots = c.lease, view
-	c.s.judgeOnce(&again)
+	c.sender.judgeOnce(&again)
 	if c.verdict = again.verdict; c.verdict.Decision != policy.Allow {
 		return &deniedError{c.verdict, view}
 	}

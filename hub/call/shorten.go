@@ -18,9 +18,9 @@ import (
 // maxKeptArguments bounds the arguments that are kept with a result, in bytes.
 const maxKeptArguments = 64 << 10
 
-// An origin is the call that a result answers, as far as it takes to judge it again: what is kept of a result is not to be read once a
+// A resultOrigin is the call that a result answers, as far as it takes to judge it again: what is kept of a result is not to be read once a
 // reload denies the call.
-type origin struct {
+type resultOrigin struct {
 	number      uint64 // of the configuration that it was judged by
 	child, tool string // the child's own name of the tool
 	args        []byte // a copy; nil if they are not known
@@ -28,8 +28,8 @@ type origin struct {
 }
 
 // resultOrigin returns what is kept of the call. It is asked for if the result is too large.
-func (t *toolTarget) resultOrigin(approved bool) *origin {
-	o := &origin{number: t.tool.Conf.Number, child: t.tool.Child, tool: t.tool.Remote, approved: approved}
+func (t *toolTarget) resultOrigin(approved bool) *resultOrigin {
+	o := &resultOrigin{number: t.tool.Conf.Number, child: t.tool.Child, tool: t.tool.Remote, approved: approved}
 	if len(t.args) <= maxKeptArguments {
 		o.args = append([]byte{}, t.args...)
 	}
@@ -37,44 +37,44 @@ func (t *toolTarget) resultOrigin(approved bool) *origin {
 }
 
 // mayShorten reports whether an answer may be too large. max is as in shortenAnswer.
-func mayShorten(a jsonrpc.Answer, max int) bool { return max > 0 && len(a.Result) > max }
+func mayShorten(answer jsonrpc.Answer, max int) bool { return max > 0 && len(answer.Result) > max }
 
 // shortenAnswer returns the answer to a call of a tool as its client is to have it. max is how many bytes of text that may have,
 // by the configuration that the call was judged by; 0: any number.
-func (s *Sender) shortenAnswer(from client.Client, a jsonrpc.Answer, max int, of func() *origin) jsonrpc.Answer {
-	if !mayShorten(a, max) {
-		return a
+func (s *Sender) shortenAnswer(from client.Client, answer jsonrpc.Answer, max int, of func() *resultOrigin) jsonrpc.Answer {
+	if !mayShorten(answer, max) {
+		return answer
 	}
 	o := of()
-	return s.Results.Cut(a, max, from.Claims().Protocol, &results.Origin{Size: len(o.args), Withheld: func(ctx context.Context) (string, bool) { return s.withheldReason(ctx, o) }})
+	return s.Results.Cut(answer, max, from.Claims().Protocol, &results.Origin{Size: len(o.args), Withheld: func(ctx context.Context) (string, bool) { return s.withheldReason(ctx, o) }})
 }
 
 // ShortenTask returns what the client gets of an answer about a task that a child made of a call of tool. The result of the call comes by
 // tasks/result, and is a member of the result of tasks/get (io.modelcontextprotocol/tasks).
-func (s *Sender) ShortenTask(ctx context.Context, method, child, tool string, a jsonrpc.Answer) jsonrpc.Answer {
+func (s *Sender) ShortenTask(ctx context.Context, method, child, tool string, answer jsonrpc.Answer) jsonrpc.Answer {
 	now := s.Current.InForce()
 	max := now.ResultMax(child)
-	if !mayShorten(a, max) {
-		return a
+	if !mayShorten(answer, max) {
+		return answer
 	}
-	of := func() *origin { return &origin{number: now.Number, child: child, tool: tool} }
+	of := func() *resultOrigin { return &resultOrigin{number: now.Number, child: child, tool: tool} }
 	if method == methods.TaskResult {
-		return s.shortenAnswer(s.ClientOf(ctx), a, max, of)
+		return s.shortenAnswer(s.ClientOf(ctx), answer, max, of)
 	}
-	within := jsonrpc.Get(a.Result, "result")
+	within := jsonrpc.Get(answer.Result, "result")
 	if !jsonrpc.IsObject(within) {
-		return a // the task has not ended
+		return answer // the task has not ended
 	}
 	short := s.shortenAnswer(s.ClientOf(ctx), jsonrpc.Answer{Result: within}, max, of)
 	if len(short.Result) == len(within) && &short.Result[0] == &within[0] {
-		return a
+		return answer
 	}
-	return a.Edited(jsonrpc.Edit{Old: within, With: short.Result})
+	return answer.WithEdits(jsonrpc.Edit{Old: within, With: short.Result})
 }
 
 // withheldReason returns why what is kept of a call's result is not to be read, "" if it may be. A reload may have come to deny the call:
 // then it is judged again, as it would be now, and nothing is started for that. gone is as of [results.Origin].
-func (s *Sender) withheldReason(ctx context.Context, o *origin) (why string, gone bool) {
+func (s *Sender) withheldReason(ctx context.Context, o *resultOrigin) (why string, gone bool) {
 	const again = ". Call the tool again."
 	now := s.Current.InForce()
 	switch {
@@ -106,13 +106,13 @@ func (s *Sender) withheldReason(ctx context.Context, o *origin) (why string, gon
 var errNotOffered = errors.New("the tool is not offered")
 
 // judgeAgain decides about a call that was made, by the configuration and the roots as they are now.
-func (s *Sender) judgeAgain(ctx context.Context, o *origin) (policy.Decision, error) {
+func (s *Sender) judgeAgain(ctx context.Context, o *resultOrigin) (policy.Decision, error) {
 	tool := s.Offering.Catalog().OfChild(o.child, o.tool)
 	if tool.Tool == nil {
 		return policy.Deny, errNotOffered
 	}
-	c := &Call{sender: s, target: &toolTarget{listed: tool, tool: tool, args: bytes.Clone(o.args)}, wait: s.Roots.NewWait()}
-	att := &attempt{call: c, client: s.ClientOf(ctx), rootsWait: c.wait}
+	c := &Call{sender: s, target: &toolTarget{listed: tool, tool: tool, args: bytes.Clone(o.args)}, rootsWait: s.Roots.NewWait()}
+	att := &attempt{call: c, client: s.ClientOf(ctx), rootsWait: c.rootsWait}
 	err := att.scanAndAwaitRoots(ctx)
 	if err == nil && !att.conf.IsDenied(att.child) {
 		if att.lease = s.Instances.TryAcquire(att.conf, att.child); att.lease == nil && !att.planPlace(nil) {

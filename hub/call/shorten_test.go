@@ -33,7 +33,7 @@ func cutting(t *testing.T, test func(s *stage), change ...func(*staging)) {
 	for _, f := range change {
 		f(&with)
 	}
-	on(t, with, test)
+	onStage(t, with, test)
 }
 
 var resultURI = regexp.MustCompile(`mcphub://results/[A-Z2-7]+`)
@@ -45,7 +45,7 @@ func (s *stage) read(result string) string {
 	if uri == "" {
 		s.Fatalf("nothing was cut of %.300s", result)
 	}
-	return said(s.ServeResource(s.Context(), request(s.T, "resources/read", fmt.Sprintf(`{"uri":%q}`, uri))))
+	return answerText(s.ServeResource(s.Context(), request(s.T, "resources/read", fmt.Sprintf(`{"uri":%q}`, uri))))
 }
 
 // either makes a call on one of the paths.
@@ -54,7 +54,7 @@ func (s *stage) either(fast bool, params string) string {
 	if fast {
 		return s.try(params).only(s.T)
 	}
-	return s.tool(params)
+	return s.callWaiting(params)
 }
 
 // A result that is too large is cut, on either path, and the rest can be read. Control: without a limit, and a result that is
@@ -63,17 +63,17 @@ func TestALargeResultIsCut(t *testing.T) {
 	t.Parallel()
 	for _, fast := range []bool{true, false} {
 		cutting(t, func(s *stage) {
-			got := s.either(fast, echo(`{"a":1}`))
+			got := s.either(fast, echoParams(`{"a":1}`))
 			if len(got) > 2*limit {
 				t.Errorf("%d bytes", len(got))
 			}
-			s.want(s.read(got), "line 0 of a report")
-			s.want(s.either(fast, `{"name":"two__echo","arguments":{"a":1}}`), `{"a":1}`, "!mcphub://results")
-			s.free()
+			s.wantParts(s.read(got), "line 0 of a report")
+			s.wantParts(s.either(fast, `{"name":"two__echo","arguments":{"a":1}}`), `{"a":1}`, "!mcphub://results")
+			s.wantReleased()
 		})
 		cutting(t, func(s *stage) {
-			s.want(s.either(fast, echo(`{"a":1}`)), "line 500 of a report")
-			s.free()
+			s.wantParts(s.either(fast, echoParams(`{"a":1}`)), "line 500 of a report")
+			s.wantReleased()
 		}, func(with *staging) { with.limit = 0 })
 	}
 }
@@ -82,8 +82,8 @@ func TestALargeResultIsCut(t *testing.T) {
 // call whose arguments were too long to be kept is not judged again.
 func TestAKeptResultIsWithheld(t *testing.T) {
 	t.Parallel()
-	within := func(s *stage) string { return echo(reading(filepath.Join(s.root, "a.txt"))) }
-	plain := func(*stage) string { return echo(`{"a":1}`) }
+	within := func(s *stage) string { return echoParams(readArgs(filepath.Join(s.root, "a.txt"))) }
+	plain := func(*stage) string { return echoParams(`{"a":1}`) }
 	for name, tc := range map[string]struct {
 		call   func(s *stage) string
 		reload func(s *stage) (change func(*configuration.Settings), rules []policy.Rule)
@@ -107,8 +107,8 @@ func TestAKeptResultIsWithheld(t *testing.T) {
 		"it has gone": {plain, func(*stage) (func(*configuration.Settings), []policy.Rule) {
 			return func(set *configuration.Settings) { set.Children = set.Children[1:] }, nil
 		}, "no longer has its server"},
-		"long":     {func(*stage) string { return echo(`{"a":"` + strings.Repeat("x", 64<<10-8) + `"}`) }, func(*stage) (func(*configuration.Settings), []policy.Rule) { return nil, nil }, "line 0 of a report"},
-		"too long": {func(*stage) string { return echo(`{"a":"` + strings.Repeat("x", 64<<10-7) + `"}`) }, func(*stage) (func(*configuration.Settings), []policy.Rule) { return nil, nil }, "hub.json was changed since"},
+		"long":     {func(*stage) string { return echoParams(`{"a":"` + strings.Repeat("x", 64<<10-8) + `"}`) }, func(*stage) (func(*configuration.Settings), []policy.Rule) { return nil, nil }, "line 0 of a report"},
+		"too long": {func(*stage) string { return echoParams(`{"a":"` + strings.Repeat("x", 64<<10-7) + `"}`) }, func(*stage) (func(*configuration.Settings), []policy.Rule) { return nil, nil }, "hub.json was changed since"},
 		"not offered": {plain, func(*stage) (func(*configuration.Settings), []policy.Rule) {
 			return func(set *configuration.Settings) { set.Children[0].Exclude = []string{"echo"} }, nil
 		}, "cannot be judged at this moment"},
@@ -120,14 +120,14 @@ func TestAKeptResultIsWithheld(t *testing.T) {
 				}
 				cutting(t, func(s *stage) {
 					got := s.either(fast, tc.call(s))
-					s.want(s.read(got), "line 0 of a report")
+					s.wantParts(s.read(got), "line 0 of a report")
 					change, rules := tc.reload(s)
 					s.reload(change, rules...)()
 					synctest.Wait()
-					sent := len(s.children.sent("tools/call"))
-					s.want(s.read(got), tc.want)
-					s.reached("tools/call", sent)
-					s.free()
+					sent := len(s.children.messagesSent("tools/call"))
+					s.wantParts(s.read(got), tc.want)
+					s.wantReached("tools/call", sent)
+					s.wantReleased()
 				})
 			}
 		})
@@ -140,10 +140,10 @@ func TestAnApprovedResultStays(t *testing.T) {
 	cutting(t, func(s *stage) {
 		s.client.form = true
 		s.answering(`{"action":"accept","content":{"decision":"call"}}`)
-		got := s.tool(echo(`{}`))
-		s.reload(nil, policy.Rule{Name: "ask", Then: policy.Escalate, Tools: []string{"echo"}}, denying(far))()
-		s.want(s.read(got), "line 0 of a report")
-		s.free()
+		got := s.callWaiting(echoParams(`{}`))
+		s.reload(nil, policy.Rule{Name: "ask", Then: policy.Escalate, Tools: []string{"echo"}}, denying(farDirectory))()
+		s.wantParts(s.read(got), "line 0 of a report")
+		s.wantReleased()
 	}, func(with *staging) {
 		with.rules = []policy.Rule{{Name: "ask", Then: policy.Escalate, Tools: []string{"echo"}}}
 	})
@@ -154,17 +154,17 @@ func TestAKeptResultStartsNothing(t *testing.T) {
 	t.Parallel()
 	for _, planned := range []bool{true, false} {
 		cutting(t, func(s *stage) {
-			got := s.tool(echo(reading(filepath.Join(s.root, "a.txt"))))
+			got := s.callWaiting(echoParams(readArgs(filepath.Join(s.root, "a.txt"))))
 			s.reload(nil, denying(s.outside))()
 			s.instances.busy = 1
 			s.instances.acquire = func() error { t.Error("it is started"); return nil }
 			s.instances.plan = func(*rootsmgr.View) ([]string, bool) { return []string{s.root}, planned }
 			if planned {
-				s.want(s.read(got), "line 0 of a report")
+				s.wantParts(s.read(got), "line 0 of a report")
 			} else {
-				s.want(s.read(got), "cannot be judged at this moment")
+				s.wantParts(s.read(got), "cannot be judged at this moment")
 			}
-			s.free()
+			s.wantReleased()
 		})
 	}
 }
@@ -188,13 +188,13 @@ func TestTheResultOfATaskIsCut(t *testing.T) {
 				t.Errorf("%s: %d bytes: %.200s", method, len(got), got)
 			}
 			if tc.cut && method == "tasks/get" {
-				s.want(got, `"taskId":"x"`, `"z":1.0`)
+				s.wantParts(got, `"taskId":"x"`, `"z":1.0`)
 			}
 			if tc.cut {
-				s.want(s.read(got), "a line of a report")
+				s.wantParts(s.read(got), "a line of a report")
 				follow := s.reload(nil)
 				follow()
-				s.want(s.read(got), "hub.json was changed since")
+				s.wantParts(s.read(got), "hub.json was changed since")
 			}
 		}
 		short := `{"content":[{"type":"text","text":"x"}]}`
@@ -208,17 +208,17 @@ func TestTheResultOfATaskIsCut(t *testing.T) {
 func TestPreview(t *testing.T) {
 	t.Parallel()
 	system := cmp.Or(os.Getenv("SystemRoot"), "/usr") // a directory of Windows, or of Unix
-	with := kid(childtest.Script{})
+	with := oneChild(childtest.Script{})
 	with.rules = []policy.Rule{{Name: "ask", Then: policy.Escalate, Paths: &policy.PathRule{Within: system}}}
-	on(t, with, func(s *stage) {
+	onStage(t, with, func(s *stage) {
 		tool, _ := s.FindTool(s.Context(), "kid__echo")
 		for args, want := range map[string]struct {
 			decision policy.Decision
 			refusal  string
 		}{
-			reading(s.root):    {policy.Allow, ""},
-			reading(s.outside): {policy.Deny, "is outside"},
-			reading(system):    {policy.Escalate, "the person said no"},
+			readArgs(s.root):    {policy.Allow, ""},
+			readArgs(s.outside): {policy.Deny, "is outside"},
+			readArgs(system):    {policy.Escalate, "the person said no"},
 		} {
 			p, err := s.Preview(s.Context(), tool, []byte(args))
 			if err != nil {
@@ -236,19 +236,19 @@ func TestPreview(t *testing.T) {
 		}
 		s.instances.busy = 1
 		s.instances.plan = func(*rootsmgr.View) ([]string, bool) { return []string{s.root}, true }
-		p, err := s.Preview(s.Context(), tool, []byte(reading(s.outside)))
+		p, err := s.Preview(s.Context(), tool, []byte(readArgs(s.outside)))
 		if err != nil || p.Cwd != s.root || len(p.Served) != 1 {
 			t.Errorf("without a child: %+v, %v", p, err)
 		}
-		s.reached("tools/call", 0)
-		s.free()
+		s.wantReached("tools/call", 0)
+		s.wantReleased()
 	})
 }
 
 // What a session may see of what a child wrote is what its own wrote.
 func TestASessionSeesTheStderrOfItsOwnChildAlone(t *testing.T) {
 	t.Parallel()
-	on(t, kid(childtest.Script{}), func(s *stage) {
+	onStage(t, oneChild(childtest.Script{}), func(s *stage) {
 		st := s.offering.ChildStatus("kid")
 		st.Stderr = "a secret"
 		if st.Instance != s.ID || s.StderrOf(st) != "a secret" {

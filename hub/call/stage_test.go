@@ -68,15 +68,15 @@ type stage struct {
 	roots         *rootstest.Client
 	settings      configuration.Settings
 	recorder      *audit.Recorder
-	full          atomic.Bool // there is no room for the record
+	recordFull    atomic.Bool // there is no room for the record
 	tasks         tasks.Table
 	progress      inflight.Progress
-	deaf          atomic.Bool // the catalogue learns nothing about what children offer from now on
+	ignoresOffers atomic.Bool // the catalogue learns nothing about what children offer from now on
 }
 
 // staging is what a test changes before a stage is made.
 type staging struct {
-	scripts  []child
+	scripts  []scriptedChild
 	rules    []policy.Rule
 	limit    int // on the text of a result; 0: none
 	broken   []configuration.Broken
@@ -90,22 +90,22 @@ type staging struct {
 	unknown bool
 }
 
-// A child is one entry of hub.json.
-type child struct {
-	name   string
-	script childtest.Script
-	share  spec.Share
-	held   sandbox.Settings // how the kernel is to hold it
-	slow   bool             // its link has nothing that is sent without waiting
+// A scriptedChild is one entry of hub.json.
+type scriptedChild struct {
+	name    string
+	script  childtest.Script
+	share   spec.Share
+	sandbox sandbox.Settings // how the kernel is to hold it
+	slow    bool             // its link has nothing that is sent without waiting
 }
 
-// kid returns a stage with one child of that name.
-func kid(script childtest.Script) staging {
-	return staging{scripts: []child{{name: "kid", script: script}}}
+// oneChild returns a stage with one child of that name.
+func oneChild(script childtest.Script) staging {
+	return staging{scripts: []scriptedChild{{name: "kid", script: script}}}
 }
 
-// on runs a test on a stage, beside the others.
-func on(t *testing.T, with staging, test func(s *stage)) {
+// onStage runs a test on a stage, beside the others.
+func onStage(t *testing.T, with staging, test func(s *stage)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { test(newStage(t, with)) })
 }
@@ -130,7 +130,7 @@ func newStage(t *testing.T, with staging) *stage {
 	for _, c := range with.scripts {
 		entry := childtest.Spec(c.name, c.script)
 		entry.StartTimeout, entry.CallTimeout = 20*time.Second, time.Minute
-		entry.Share, entry.Sandbox = c.share, c.held
+		entry.Share, entry.Sandbox = c.share, c.sandbox
 		s.children.scripts[c.name] = c
 		s.settings.Children = append(s.settings.Children, configuration.Child{Spec: entry, Prefix: c.name + "__", ResultMax: with.limit})
 	}
@@ -156,7 +156,7 @@ func newStage(t *testing.T, with staging) *stage {
 			if entry := conf.Child(st.Child); raw != nil && entry != nil {
 				offer = conf.ReadOffer(entry, raw)
 			}
-			if !s.deaf.Load() {
+			if !s.ignoresOffers.Load() {
 				s.offering.Take(&st, offer)
 			}
 		},
@@ -180,10 +180,10 @@ func newStage(t *testing.T, with staging) *stage {
 	close(known)
 	s.offering.Recall(t.Context(), known, func(*configuration.Configuration, *configuration.Child) *offers.Offer { return nil })
 	s.client = &scriptedClient{}
-	s.client.Client = handshake.NewMain(&s.client.peer, &host{s, manager})
+	s.client.Client = handshake.NewMain(&s.client.messenger, &host{s, manager})
 	set := record.Settings{Required: with.required}
 	if with.recorded {
-		s.recording(&set)
+		s.startRecord(&set)
 	}
 	s.Sender = &call.Sender{
 		ID: "session-0123456789", Main: s.client, Current: s.inForce, Offering: s.offering, Instances: s.instances, Roots: manager,
@@ -192,7 +192,7 @@ func newStage(t *testing.T, with staging) *stage {
 		Own: func(_ context.Context, tool string, _ *jsonrpc.Message) jsonrpc.Answer {
 			return jsonrpc.ResultAnswer([]byte(`{"own":"` + tool + `"}`))
 		},
-		AdoptTask: func(_ context.Context, _ *children.Lease, tool string, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
+		AdoptTask: func(_ context.Context, _ *children.Lease, tool string, answer jsonrpc.Answer, drop func()) jsonrpc.Answer {
 			drop()
 			return jsonrpc.ResultAnswer([]byte(`{"adopted":"` + tool + `"}`))
 		},
@@ -300,25 +300,25 @@ func notification(t testing.TB, method, params string) *jsonrpc.Message {
 	return m
 }
 
-// echo returns the params of a call of the tool echo of kid. more are further members of them.
-func echo(args string, more ...string) string {
+// echoParams returns the params of a call of the tool echo of kid. more are further members of them.
+func echoParams(args string, more ...string) string {
 	return `{"name":"kid__echo","arguments":` + args + strings.Join(append([]string{""}, more...), ",") + `}`
 }
 
-func reading(path string) string { return fmt.Sprintf(`{"path":%q}`, path) }
-func writing(path string) string { return fmt.Sprintf(`{"out":%q}`, path) }
+func readArgs(path string) string  { return fmt.Sprintf(`{"path":%q}`, path) }
+func writeArgs(path string) string { return fmt.Sprintf(`{"out":%q}`, path) }
 
-// tool makes a call of a tool on the waiting path.
-func (s *stage) tool(params string) string {
+// callWaiting makes a call of a tool on the waiting path.
+func (s *stage) callWaiting(params string) string {
 	s.Helper()
-	return said(s.ServeTool(s.Context(), request(s.T, "tools/call", params)))
+	return answerText(s.ServeTool(s.Context(), request(s.T, "tools/call", params)))
 }
 
-// quick makes a call of a tool on the fast path; false: that left it to the other one.
-func (s *stage) quick(params string) (string, bool) {
+// tryFast makes a call of a tool on the fast path; false: that left it to the other one.
+func (s *stage) tryFast(params string) (string, bool) {
 	s.Helper()
-	a, ok := s.TryCallToolAndWait(s.client, &call.SyncReply{Cancellation: &jsonrpc.Cancellation{}}, request(s.T, "tools/call", params))
-	return said(a), ok
+	answer, ok := s.TryCallToolAndWait(s.client, &call.SyncReply{Cancellation: &jsonrpc.Cancellation{}}, request(s.T, "tools/call", params))
+	return answerText(answer), ok
 }
 
 // fastTries is how often a call is made that was left to the waiting path: nothing is done for it then, and the kernel may have its path in
@@ -326,39 +326,39 @@ func (s *stage) quick(params string) (string, bool) {
 // Other systems than Linux have no look that may not wait.
 var fastTries = map[bool]int{true: 1000, false: 1}[runtime.GOOS == "linux"]
 
-// far is an absolute directory in which no part of a stage lies.
-var far = filepath.VolumeName(os.TempDir()) + filepath.FromSlash("/nowhere")
+// farDirectory is an absolute directory in which no part of a stage lies.
+var farDirectory = filepath.VolumeName(os.TempDir()) + filepath.FromSlash("/nowhere")
 
-// remind has the kernel take the directories of the stage into memory: a look that may not wait does not.
-func (s *stage) remind() {
+// warmUpPaths has the kernel take the directories of the stage into memory: a look that may not wait does not.
+func (s *stage) warmUpPaths() {
 	for _, dir := range []string{s.root, s.outside} {
 		_, _ = os.ReadDir(dir)
 		_, _ = os.Lstat(filepath.Join(dir, "a.txt"))
 	}
 }
 
-// quickly is quick for a call that nothing keeps from the fast path.
-func (s *stage) quickly(params string) (got string, ok bool) {
+// callFast works like tryFast for a call that nothing keeps from the fast path.
+func (s *stage) callFast(params string) (got string, ok bool) {
 	s.Helper()
 	for range fastTries {
-		s.remind()
-		if got, ok = s.quick(params); ok {
+		s.warmUpPaths()
+		if got, ok = s.tryFast(params); ok {
 			break
 		}
 	}
 	return got, ok
 }
 
-// said returns an answer as text.
-func said(a jsonrpc.Answer) string {
-	if a.Error != nil {
-		return "error " + string(a.Error)
+// answerText returns an answer as text.
+func answerText(answer jsonrpc.Answer) string {
+	if answer.Error != nil {
+		return "error " + string(answer.Error)
 	}
-	return string(a.Result)
+	return string(answer.Result)
 }
 
-// want compares an answer with what is to be in it.
-func (s *stage) want(got string, parts ...string) {
+// wantParts compares an answer with what is to be in it.
+func (s *stage) wantParts(got string, parts ...string) {
 	s.Helper()
 	for _, part := range parts {
 		not, is := strings.CutPrefix(part, "!")
@@ -368,16 +368,16 @@ func (s *stage) want(got string, parts ...string) {
 	}
 }
 
-// reached wants the child kid to have had so many requests or notifications of a method.
-func (s *stage) reached(method string, n int) {
+// wantReached wants the children to have had so many requests or notifications of a method.
+func (s *stage) wantReached(method string, n int) {
 	s.Helper()
-	if got := s.children.sent(method); len(got) != n {
+	if got := s.children.messagesSent(method); len(got) != n {
 		s.Errorf("%s has reached a child %d times, want %d: %q", method, len(got), n, got)
 	}
 }
 
-// free wants every lease to have been released, and nothing to be under way.
-func (s *stage) free() {
+// wantReleased wants every lease to have been released, and nothing to be under way.
+func (s *stage) wantReleased() {
 	s.Helper()
 	synctest.Wait()
 	if n := s.progress.Routes(); n != 0 {
@@ -386,16 +386,16 @@ func (s *stage) free() {
 	s.instances.supervisor.Apply(nil) // a run whose leases are not all released goes on
 	time.Sleep(5 * time.Second)
 	synctest.Wait()
-	if s.children.live() != 0 {
+	if s.children.liveCount() != 0 {
 		s.Error("a lease was not released")
 	}
 }
 
-// recording makes the record of a stage, in a folder of the test.
-func (s *stage) recording(set *record.Settings) {
+// startRecord makes the record of a stage, in a folder of the test.
+func (s *stage) startRecord(set *record.Settings) {
 	s.Helper()
 	to := audit.NewRecorder(audit.Options{Dir: filepath.Join(s.TempDir(), "audit"), Write: func(f io.Writer, b []byte) (int, error) {
-		if s.full.Load() {
+		if s.recordFull.Load() {
 			return 0, syscall.ENOSPC
 		}
 		return f.Write(b)
@@ -418,19 +418,19 @@ func (s *stage) decisions() []string {
 	if err != nil {
 		s.Fatal(err)
 	}
-	return words(all)
+	return decisionWords(all)
 }
 
-// recorded wants these decisions.
-func (s *stage) recorded(want ...string) {
+// wantRecorded wants these decisions.
+func (s *stage) wantRecorded(want ...string) {
 	s.Helper()
 	if got := s.decisions(); !slices.Equal(got, want) {
 		s.Errorf("recorded %q, want %q", got, want)
 	}
 }
 
-// words returns the decisions of a record in short: what was decided, why, by whom, and what became of it.
-func words(all []trail.Decision) (out []string) {
+// decisionWords returns the decisions of a record in short: what was decided, why, by whom, and what became of it.
+func decisionWords(all []trail.Decision) (out []string) {
 	for i := range all {
 		d := &all[i]
 		word := strings.TrimSpace(d.Child + " " + d.Tool + " " + d.Decision + " " + d.Code)
@@ -451,7 +451,7 @@ func words(all []trail.Decision) (out []string) {
 // scriptedClient is a client of the handshake's era, of which a test changes what it needs.
 type scriptedClient struct {
 	*handshake.Client
-	peer        peer
+	messenger   scriptedMessenger
 	form        bool // it can show a form
 	url         bool
 	sendsRoots  bool
@@ -482,15 +482,15 @@ func (c *scriptedClient) CheckVerdict(*validate.Verdict) error { return c.verdic
 func (c *scriptedClient) NoteScan(*validate.Scan)              {}
 func (c *scriptedClient) KeepResultType()                      { c.kept.Store(true) }
 func (c *scriptedClient) YieldChild()                          { c.yielded.Add(1) }
-func (c *scriptedClient) RootsAfter(lease *children.Lease) error {
+func (c *scriptedClient) AwaitRootsAfter(lease *children.Lease) error {
 	if c.after != nil {
 		lease.Release()
 	}
 	return c.after
 }
-func (c *scriptedClient) RootsBefore(context.Context, *spec.Spec) error { return c.before }
-func (c *scriptedClient) CanFetchRoots(string) bool                     { return c.canFetch }
-func (c *scriptedClient) GaveRoots() bool                               { return c.gaveRoots }
+func (c *scriptedClient) AwaitRootsBefore(context.Context, *spec.Spec) error { return c.before }
+func (c *scriptedClient) CanFetchRoots(string) bool                          { return c.canFetch }
+func (c *scriptedClient) GaveRoots() bool                                    { return c.gaveRoots }
 func (c *scriptedClient) FetchRoots(_ context.Context, _ string, judge func(rootsmgr.View) error) {
 	c.canFetch = false
 	c.fetched(judge)
@@ -508,8 +508,8 @@ func (c *scriptedClient) Reconsider(ctx context.Context, wait *rootsmgr.Wait, li
 	return c.Client.Reconsider(ctx, wait, limit)
 }
 
-// A peer is the way to the client.
-type peer struct {
+// A scriptedMessenger is the way to the client.
+type scriptedMessenger struct {
 	mu    sync.Mutex
 	told  []string // methods and params of notifications
 	asked []string
@@ -518,7 +518,7 @@ type peer struct {
 	asks    func(ctx context.Context, params string) string // in its place
 }
 
-func (p *peer) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
+func (p *scriptedMessenger) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
 	raw := string(slices.Concat(params...))
 	p.mu.Lock()
 	p.asked = append(p.asked, method+" "+raw)
@@ -541,32 +541,32 @@ func (p *peer) Call(ctx context.Context, method string, params ...[]byte) (*json
 	}
 	return &jsonrpc.Response{Result: []byte(result)}, nil
 }
-func (p *peer) TryNotify(method string, params ...[]byte) bool {
+func (p *scriptedMessenger) TryNotify(method string, params ...[]byte) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.told = append(p.told, method+" "+string(slices.Concat(params...)))
 	return true
 }
-func (p *peer) Notify(_ context.Context, method string, params ...[]byte) error {
+func (p *scriptedMessenger) Notify(_ context.Context, method string, params ...[]byte) error {
 	p.TryNotify(method, params...)
 	return nil
 }
-func (p *peer) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
+func (p *scriptedMessenger) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
 	return p.TryNotify(method, params...)
 }
-func (p *peer) Serving() int                     { return 0 }
-func (p *peer) Connected() bool                  { return true }
-func (p *peer) AwaitReady(context.Context) error { return nil }
+func (p *scriptedMessenger) Serving() int                     { return 0 }
+func (p *scriptedMessenger) Connected() bool                  { return true }
+func (p *scriptedMessenger) AwaitReady(context.Context) error { return nil }
 
 // notes returns what the client was told so far.
-func (p *peer) notes() []string {
+func (p *scriptedMessenger) notes() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.told)
 }
 
 // questions returns what the client was asked so far.
-func (p *peer) questions() []string {
+func (p *scriptedMessenger) questions() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.asked)
@@ -679,18 +679,18 @@ func (i *scriptedInstances) Acquire(ctx context.Context, conf *configuration.Con
 
 // A theater is a Launcher that plays children in this process, and notes what each is sent.
 type theater struct {
-	scripts map[string]child
+	scripts map[string]scriptedChild
 	mu      sync.Mutex
 	heard   []string // child, method and params
 	running int
-	played  []*played
+	played  []*scriptedLink
 	refuse  func(method string) error // what a request fails with instead of its answer; nil: none does
 }
 
-func newTheater() *theater { return &theater{scripts: map[string]child{}} }
+func newTheater() *theater { return &theater{scripts: map[string]scriptedChild{}} }
 
-// sent returns the params of what the children got of a method, in its order.
-func (th *theater) sent(method string) (all []string) {
+// messagesSent returns the params of what the children got of a method, in its order.
+func (th *theater) messagesSent(method string) (all []string) {
 	th.mu.Lock()
 	defer th.mu.Unlock()
 	for _, what := range th.heard {
@@ -719,7 +719,7 @@ func (th *theater) launched() int {
 	return len(th.played)
 }
 
-func (th *theater) live() int {
+func (th *theater) liveCount() int {
 	th.mu.Lock()
 	defer th.mu.Unlock()
 	return th.running
@@ -730,7 +730,7 @@ func (th *theater) Launch(l launch.Launch, entry spec.Spec, h jsonrpc.Handler, l
 	c := th.scripts[entry.Name]
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
-	p := &played{theater: th, child: entry.Name, conn: jsonrpc.NewConn(outR, inW, h, jsonrpc.Options{Log: log}), ended: make(chan int, 1)}
+	p := &scriptedLink{theater: th, child: entry.Name, conn: jsonrpc.NewConn(outR, inW, h, jsonrpc.Options{Log: log}), ended: make(chan int, 1)}
 	p.hangUp = sync.OnceFunc(func() {
 		_ = inR.CloseWithError(io.ErrClosedPipe)
 		_ = outW.Close()
@@ -753,8 +753,8 @@ func (th *theater) Launch(l launch.Launch, entry spec.Spec, h jsonrpc.Handler, l
 	return p, nil
 }
 
-// played is the link to a child that is played.
-type played struct {
+// scriptedLink is the link to a child that a script plays.
+type scriptedLink struct {
 	theater *theater
 	child   string
 	conn    *jsonrpc.Conn
@@ -762,7 +762,7 @@ type played struct {
 	hangUp  func()
 }
 
-func (p *played) Run(ctx context.Context) error {
+func (p *scriptedLink) Run(ctx context.Context) error {
 	err := p.conn.Run(ctx)
 	p.hangUp()
 	code := <-p.ended
@@ -779,13 +779,13 @@ func (p *played) Run(ctx context.Context) error {
 }
 
 // note keeps what the child is sent.
-func (p *played) note(method string, params [][]byte) {
+func (p *scriptedLink) note(method string, params [][]byte) {
 	p.theater.mu.Lock()
 	defer p.theater.mu.Unlock()
 	p.theater.heard = append(p.theater.heard, p.child+" "+method+" "+string(slices.Concat(params...)))
 }
 
-func (p *played) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
+func (p *scriptedLink) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
 	p.note(method, params)
 	if refuse := p.theater.refuse; refuse != nil {
 		if err := refuse(method); err != nil {
@@ -795,15 +795,15 @@ func (p *played) Call(ctx context.Context, method string, params ...[]byte) (*js
 	return p.conn.Call(ctx, method, params...)
 }
 
-func (p *played) Notify(ctx context.Context, method string, params ...[]byte) error {
+func (p *scriptedLink) Notify(ctx context.Context, method string, params ...[]byte) error {
 	p.note(method, params)
 	return p.conn.Notify(ctx, method, params...)
 }
 
 // Prepare is for what is sent without waiting: what that is, the child alone knows.
-func (p *played) Prepare(s *jsonrpc.PendingCall, handler jsonrpc.ResponseHandler) {
+func (p *scriptedLink) Prepare(s *jsonrpc.PreparedCall, handler jsonrpc.ResponseHandler) {
 	p.note("quick", nil)
 	p.conn.Prepare(s, handler)
 }
 
-func (p *played) Facts() link.Facts { return link.Facts{Heard: p.conn.Stats().Heard} }
+func (p *scriptedLink) Facts() link.Facts { return link.Facts{Heard: p.conn.Stats().Heard} }

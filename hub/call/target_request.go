@@ -53,9 +53,9 @@ func (t *requestTarget) recordSubject() record.Subject {
 	return record.Subject{Method: t.name, Child: t.child, Prompt: t.prompt}
 }
 
-func (t *requestTarget) approvalRequest(c *Call) approval.Request {
+func (t *requestTarget) approvalRequest(c *Call) approval.EscalatedRequest {
 	params := jsonrpc.Join(c.childParams(nil, nil))
-	return approval.Request{Name: t.name, Args: params, Digest: approval.DigestOf([]byte(t.name), nil, params), Unaskable: t.unaskable}
+	return approval.EscalatedRequest{Name: t.name, Args: params, Digest: approval.DigestOf([]byte(t.name), nil, params), Unaskable: t.unaskable}
 }
 
 func (t *requestTarget) resetTarget() {}

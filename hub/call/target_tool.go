@@ -35,8 +35,8 @@ func (s *Sender) ServeTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 		if tool.Child == "" {
 			return s.serveOwn(ctx, tool, m)
 		}
-		r := client.RequestOf(ctx)
-		if refusal, ok := r.FitHeaders(tool.Mirrors, m.Param("arguments")); !ok {
+		request := client.RequestOf(ctx)
+		if refusal, ok := request.FitHeaders(tool.Mirrors, m.Param("arguments")); !ok {
 			return refusal, nil
 		}
 		return s.CallTool(ctx, m, quoted, tool)
@@ -74,19 +74,19 @@ func (t *toolTarget) ownerChild() (*configuration.Configuration, string) {
 func (t *toolTarget) requestMethod() string { return methods.CallTool }
 
 func (t *toolTarget) recordSubject() record.Subject {
-	what := record.Subject{Child: t.tool.Child, Tool: t.tool.Remote, Arguments: t.args, At: t.at}
+	subject := record.Subject{Child: t.tool.Child, Tool: t.tool.Remote, Arguments: t.args, At: t.at}
 	if t.tool.Made {
-		what.Tool, what.Unlisted = "", t.tool.Remote
+		subject.Tool, subject.Unlisted = "", t.tool.Remote
 	}
-	return what
+	return subject
 }
 
-func (t *toolTarget) approvalRequest(*Call) approval.Request {
+func (t *toolTarget) approvalRequest(*Call) approval.EscalatedRequest {
 	task := []byte{}
 	if t.task {
 		task = []byte("task")
 	}
-	return approval.Request{
+	return approval.EscalatedRequest{
 		Tool: true, Name: t.tool.Remote, Args: t.args, Digest: approval.DigestOf([]byte(methods.CallTool), []byte(t.tool.Remote), t.args, task),
 	}
 }
@@ -120,7 +120,7 @@ func (t *toolTarget) scanArguments(ctx context.Context, c *Call) (*validate.Scan
 	case err != nil:
 		return nil, t.recheckSchemaRefusal(ctx, c, err)
 	}
-	c.scanned = scanned{t.tool.Checked, scan}
+	c.scanned = scanResult{t.tool.Checked, scan}
 	return scan, nil
 }
 

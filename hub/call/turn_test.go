@@ -39,7 +39,7 @@ func TestACallThatWaitsAgainGivesItsTurnBack(t *testing.T) {
 	t.Parallel()
 	const logInTo = "https://login.example/"
 	var goOn chan struct{} // of the test that runs: closed when what is waited for comes
-	with := kid(childtest.Script{})
+	with := oneChild(childtest.Script{})
 	with.options = func(set *configuration.Settings) {
 		set.StartLogin = func(_ context.Context, _ string, _ principal.Principal, page func(address, code string) error) error {
 			if err := page(logInTo, ""); err != nil {
@@ -93,7 +93,7 @@ func TestACallThatWaitsAgainGivesItsTurnBack(t *testing.T) {
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			on(t, with, func(s *stage) {
+			onStage(t, with, func(s *stage) {
 				goOn = make(chan struct{})
 				s.letOneCall()
 				s.Logins.Start(s.Context())
@@ -102,7 +102,7 @@ func TestACallThatWaitsAgainGivesItsTurnBack(t *testing.T) {
 				s.answering(`{"action":"accept"}`)
 				first, _ := s.takeTurn()
 				answer := make(chan string)
-				go func() { answer <- s.tool(echo(reading(filepath.Join(s.root, "a.txt")))) }()
+				go func() { answer <- s.callWaiting(echoParams(readArgs(filepath.Join(s.root, "a.txt")))) }()
 				synctest.Wait()
 				if n := s.Turns.Waiting(); n != 1 {
 					t.Fatalf("%d calls wait for their turn", n)
@@ -121,8 +121,8 @@ func TestACallThatWaitsAgainGivesItsTurnBack(t *testing.T) {
 				}
 				other.End()
 				close(goOn)
-				s.want(<-answer, cmp.Or(tc.want, `a.txt"}`))
-				s.free()
+				s.wantParts(<-answer, cmp.Or(tc.want, `a.txt"}`))
+				s.wantReleased()
 			})
 		})
 	}
@@ -131,11 +131,11 @@ func TestACallThatWaitsAgainGivesItsTurnBack(t *testing.T) {
 // TestACallThatWaitsEachTimeKeepsItsTurnInTheEnd: a call that has to wait each time its turn has come keeps its turn in the end.
 func TestACallThatWaitsEachTimeKeepsItsTurnInTheEnd(t *testing.T) {
 	t.Parallel()
-	on(t, kid(childtest.Script{}), func(s *stage) {
+	onStage(t, oneChild(childtest.Script{}), func(s *stage) {
 		s.letOneCall()
 		held, _ := s.takeTurn()
 		answer := make(chan string)
-		go func() { answer <- s.tool(echo(`{"a":1}`)) }()
+		go func() { answer <- s.callWaiting(echoParams(`{"a":1}`)) }()
 		synctest.Wait()
 		s.instances.busy, s.instances.acquire = 1000, func() error { time.Sleep(time.Second); return nil }
 		yielded := 0
@@ -151,10 +151,10 @@ func TestACallThatWaitsEachTimeKeepsItsTurnInTheEnd(t *testing.T) {
 		if yielded != 3 {
 			t.Errorf("it gave its turn back %d times", yielded)
 		}
-		s.want(<-answer, `{"a":1}`)
+		s.wantParts(<-answer, `{"a":1}`)
 		held.End()
 		s.instances.busy, s.instances.acquire = 0, nil
-		s.free()
+		s.wantReleased()
 	})
 }
 
@@ -171,7 +171,7 @@ func TestTurnsOfOnePrincipal(t *testing.T) {
 		{principal.Principal{Name: "team", Issuer: "https://one.example"}, principal.Principal{Name: "team"}, true},
 		{principal.User(), principal.User(), true},
 	} {
-		on(t, kid(childtest.Script{}), func(s *stage) {
+		onStage(t, oneChild(childtest.Script{}), func(s *stage) {
 			s.letOneCall()
 			s.Principal = tc.of
 			take := func(principal, session string) *turns.Turn {
@@ -183,7 +183,7 @@ func TestTurnsOfOnePrincipal(t *testing.T) {
 			}
 			holder, same := take("holder", ""), take(tc.same.String(), "another")
 			answer := make(chan string, 1)
-			go func() { answer <- s.tool(echo(`{"a":1}`)) }()
+			go func() { answer <- s.callWaiting(echoParams(`{"a":1}`)) }()
 			synctest.Wait()
 			other := take("other", "")
 			holder.End()
@@ -196,8 +196,8 @@ func TestTurnsOfOnePrincipal(t *testing.T) {
 				t.Errorf("a call of %s is made before one of another principal: %v", tc.of, first)
 			}
 			other.End()
-			s.want(<-answer, `{"a":1}`)
-			s.free()
+			s.wantParts(<-answer, `{"a":1}`)
+			s.wantReleased()
 		})
 	}
 }

@@ -46,7 +46,7 @@ func TestWhatAChildDoesNotKnow(t *testing.T) {
 		"a resource, -32602":    {refusal("resources/read", `{"code":-32602,"message":"Resource note://1 not found"}`), resource, "resources/list"},
 		"a resource's trouble":  {refusal("resources/read", `{"code":-32603,"message":"disk"}`), resource, ""},
 		"an unlisted resource": {refusal("resources/read", `{"code":-32002,"message":"gone"}`), func(s *stage) string {
-			return said(s.ServeResource(s.Context(), request(s.T, "resources/read", `{"uri":"note://unlisted"}`)))
+			return answerText(s.ServeResource(s.Context(), request(s.T, "resources/read", `{"uri":"note://unlisted"}`)))
 		}, ""},
 		"a tool, quickly":              {result("Unknown tool: echo"), quickly, "tools/list"},
 		"a tool, quickly, -32602":      {refusal("tools/call", `{"code":-32602,"message":"Unknown tool: echo"}`), quickly, "tools/list"},
@@ -56,27 +56,27 @@ func TestWhatAChildDoesNotKnow(t *testing.T) {
 		"quickly, without a handshake": {childtest.Script{Era: "modern", Errors: map[string]string{"tools/call": `{"code":-32602,"message":"Unknown tool: echo"}`}}, quickly, "tools/list"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			on(t, kid(c.script), func(s *stage) {
+			onStage(t, oneChild(c.script), func(s *stage) {
 				lists := []string{"tools/list", "prompts/list", "resources/list"}
 				before := map[string]int{}
 				for _, list := range lists {
-					before[list] = len(s.children.sent(list))
+					before[list] = len(s.children.messagesSent(list))
 				}
 				got := c.ask(s)
 				for _, e := range c.script.Errors {
-					s.want(got, e[strings.Index(e, `"message"`):])
+					s.wantParts(got, e[strings.Index(e, `"message"`):])
 				}
 				for _, r := range c.script.Replies {
-					s.want(got, strings.TrimSuffix(strings.TrimPrefix(r, "{"), "}"))
+					s.wantParts(got, strings.TrimSuffix(strings.TrimPrefix(r, "{"), "}"))
 				}
 				for _, list := range lists {
 					again := 0
 					if list == c.list {
 						again = 1
 					}
-					s.reached(list, before[list]+again) // by now: the answer has waited for it
+					s.wantReached(list, before[list]+again) // by now: the answer has waited for it
 				}
-				s.free()
+				s.wantReleased()
 			})
 		})
 	}
@@ -87,17 +87,17 @@ func wantedBy(method string) func(s *stage) string {
 	return func(s *stage) string {
 		switch method {
 		case "prompts/get":
-			return said(s.ServePrompt(s.Context(), request(s.T, method, `{"name":"kid__greet"}`)))
+			return answerText(s.ServePrompt(s.Context(), request(s.T, method, `{"name":"kid__greet"}`)))
 		case "resources/read":
-			return said(s.ServeResource(s.Context(), request(s.T, method, `{"uri":"note://1"}`)))
+			return answerText(s.ServeResource(s.Context(), request(s.T, method, `{"uri":"note://1"}`)))
 		}
-		return s.tool(echo(`{}`))
+		return s.callWaiting(echoParams(`{}`))
 	}
 }
 
 // quickly calls the tool on the fast path.
 func quickly(s *stage) string {
-	got, ok := s.quickly(echo(`{}`))
+	got, ok := s.callFast(echoParams(`{}`))
 	if !ok {
 		s.Error("it was left to the waiting path")
 	}
@@ -118,26 +118,26 @@ func TestTheListIsInForceBeforeTheAnswer(t *testing.T) {
 			}
 			list("echo")
 			unknown := map[string]string{"tools/call": `{"code":-32602,"message":"Unknown tool: echo"}`}
-			on(t, kid(childtest.Script{Defs: defs, Quiet: true, Errors: unknown}), func(s *stage) {
+			onStage(t, oneChild(childtest.Script{Defs: defs, Quiet: true, Errors: unknown}), func(s *stage) {
 				list("new")
-				s.want(ask(s), "Unknown tool")
+				s.wantParts(ask(s), "Unknown tool")
 				if c := s.Offering.Catalog(); c.Tool("kid__new") == nil || c.Tool("kid__echo") != nil {
 					t.Error("the former list is in force")
 				}
-				s.free()
+				s.wantReleased()
 			})
 		})
 	}
 	withheld := filepath.Join(t.TempDir(), "withheld")
-	on(t, kid(childtest.Script{Library: true, Withheld: withheld, Errors: map[string]string{"prompts/get": `{"code":-32602,"message":"Unknown prompt: greet"}`}}), func(s *stage) {
+	onStage(t, oneChild(childtest.Script{Library: true, Withheld: withheld, Errors: map[string]string{"prompts/get": `{"code":-32602,"message":"Unknown prompt: greet"}`}}), func(s *stage) {
 		if err := os.WriteFile(withheld, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		s.want(wantedBy("prompts/get")(s), "Unknown prompt")
+		s.wantParts(wantedBy("prompts/get")(s), "Unknown prompt")
 		if took := time.Since(began); took != 2*time.Second {
 			t.Errorf("the answer took %s", took)
 		}
-		s.free()
+		s.wantReleased()
 	})
 }

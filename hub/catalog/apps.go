@@ -166,7 +166,7 @@ func (c *Catalog) WithNames(child string, said jsonrpc.Answer) jsonrpc.Answer {
 		edit(jsonrpc.Get(block, "resource"))
 		return true
 	})
-	return said.Edited(edits...)
+	return said.WithEdits(edits...)
 }
 
 // AppTools finds tools by their children's own name for them, as an app calls them:

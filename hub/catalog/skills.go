@@ -405,7 +405,7 @@ func (c *Catalog) WithURIs(child, asked, own string, said jsonrpc.Answer) jsonrp
 			return true
 		})
 	}
-	return said.Edited(edits...)
+	return said.WithEdits(edits...)
 }
 
 // editsOf puts names instead of the URIs of a raw entry: its own, and its resources'. name is URIs.Name if it is nil.

@@ -11,7 +11,7 @@ import (
 )
 
 // An Asker asks a person through the client, by an elicitation on the way of the call.
-type Asker struct{ To Peer }
+type Asker struct{ To Messenger }
 
 // Who implements [approval.Asker].
 func (Asker) Who() string { return approval.AskedClient }

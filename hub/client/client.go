@@ -13,10 +13,10 @@ import (
 	"mcphub/validate"
 )
 
-// A Peer is a way to one client, whatever the transport. Over stdio there is
+// A Messenger is a way to one client, whatever the transport. Over stdio there is
 // one for everything; over HTTP each request of the client has its own, and
 // what belongs to none has another.
-type Peer interface {
+type Messenger interface {
 	// Call asks the client and waits for its answer, as jsonrpc.Conn.Call does.
 	Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error)
 	// Notify informs the client, and waits for room as long as ctx lasts.
@@ -31,7 +31,7 @@ type Peer interface {
 // A Reply is what a front gives a request: the client is told and asked on it,
 // before the answer, what belongs to the request.
 type Reply interface {
-	Peer
+	Messenger
 	// AllowHubQuestions lets the hub's own questions go on this reply, if there is no other way,
 	// until back is called.
 	AllowHubQuestions() (back func())
@@ -55,10 +55,10 @@ type Client interface {
 
 // An Identity is what is known of a client beside what it says about itself.
 type Identity interface {
-	// Era returns the word for its era, for reports alone.
+	// Era returns the word for the era of the client, for reports alone.
 	Era() string
-	// StartTiming begins to time its request.
-	StartTiming(t *telemetry.Session) telemetry.RequestTiming
+	// StartTiming begins to time the request of the client.
+	StartTiming(t *telemetry.SessionMetrics) telemetry.RequestTiming
 	// AllowsFastPath reports whether a tool of a child with this share may be called without asking the client, waiting for
 	// it, or comparing its headers. mirrored: HTTP headers repeat parts of the call. lease is nil before the hub has one.
 	AllowsFastPath(share spec.Share, mirrored bool, lease *children.Lease) bool
@@ -66,12 +66,12 @@ type Identity interface {
 
 // Roots are how the roots of a client come to its request and its children.
 type Roots interface {
-	// Boundary waits for the roots that the request is judged by, and until the
+	// AwaitRoots waits for the roots that the request is judged by, and until the
 	// children have been given them.
-	Boundary(ctx context.Context, wait *rootsmgr.Wait) (rootsmgr.View, error)
+	AwaitRoots(ctx context.Context, wait *rootsmgr.Wait) (rootsmgr.View, error)
 	// RootsStatus returns the roots as they are known now, and the word of rootsmgr for that.
 	RootsStatus(ctx context.Context) (rootsmgr.View, string, error)
-	// NoteScan gets the findings that will be judged. It is called before Boundary.
+	// NoteScan gets the findings that will be judged. It is called before AwaitRoots.
 	NoteScan(scan *validate.Scan)
 	// CheckVerdict looks at the verdict, and returns an error if the client has to give its roots first.
 	CheckVerdict(v *validate.Verdict) error
@@ -79,11 +79,12 @@ type Roots interface {
 	// false if there is nothing else. limit bounds how long it waits until the
 	// children have been given them.
 	Reconsider(ctx context.Context, wait *rootsmgr.Wait, limit time.Duration) (view rootsmgr.View, newer bool, err error)
-	// RootsBefore waits until a child that needs roots has been given them, for a
-	// request without a path. RootsAfter does the rest, once the child runs. If it
-	// returns an error, it has released the lease.
-	RootsBefore(ctx context.Context, spec *spec.Spec) error
-	RootsAfter(lease *children.Lease) error
+	// AwaitRootsBefore waits until a child that needs roots has been given them, for a
+	// request without a path.
+	AwaitRootsBefore(ctx context.Context, spec *spec.Spec) error
+	// AwaitRootsAfter does the rest of AwaitRootsBefore, once the child runs. If it returns an
+	// error, it has released the lease.
+	AwaitRootsAfter(lease *children.Lease) error
 	// BringsOtherRoots reports whether a child is served other roots than it has before
 	// the request goes to it.
 	BringsOtherRoots(spec *spec.Spec) bool
@@ -104,8 +105,8 @@ type Roots interface {
 
 // A Delivery gives what a child says the shape that its client is to have.
 type Delivery interface {
-	// Answer returns the child's answer as it is meant for this client.
-	Answer(lease *children.Lease, method string, resp *jsonrpc.Response) jsonrpc.Answer
+	// ShapeAnswer returns the child's answer as it is meant for this client.
+	ShapeAnswer(lease *children.Lease, method string, resp *jsonrpc.Response) jsonrpc.Answer
 	// KeepResultType keeps the resultType that the child has set: it was seen to be allowed.
 	KeepResultType()
 	// Wants reports whether the client wants a log message of a child.

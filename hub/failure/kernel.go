@@ -49,7 +49,7 @@ func ExplainKernelRefusal(records *record.Writer, what record.Subject, lease *ch
 	line := "mcphub: " + hints.Text(f) + "."
 	if a.Result == nil {
 		quoted := jsonrpc.AppendString(nil, "\n"+line)
-		return a.Edited(jsonrpc.Edit{Old: end, With: quoted[1:]})
+		return a.WithEdits(jsonrpc.Edit{Old: end, With: quoted[1:]})
 	}
 	block := append(jsonrpc.AppendString([]byte(`{"type":"text","text":`), line), '}')
 	switch {
@@ -60,7 +60,7 @@ func ExplainKernelRefusal(records *record.Writer, what record.Subject, lease *ch
 	default:
 		block = slices.Concat([]byte{','}, block, []byte{']'})
 	}
-	return a.Edited(jsonrpc.Edit{Old: end, With: block})
+	return a.WithEdits(jsonrpc.Edit{Old: end, With: block})
 }
 
 // NamedPaths returns the paths that a verdict was about, with what the call wants there.

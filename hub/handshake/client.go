@@ -46,7 +46,9 @@ var _ client.Client = (*Client)(nil)
 func (c *Client) Era() string { return Era }
 
 // StartTiming begins to time its request.
-func (c *Client) StartTiming(t *telemetry.Session) telemetry.RequestTiming { return t.StartTiming() }
+func (c *Client) StartTiming(t *telemetry.SessionMetrics) telemetry.RequestTiming {
+	return t.StartTiming()
+}
 
 // Claims returns what the client declared in its handshake.
 func (c *Client) Claims() declaration.Claims { return c.Host.Capabilities() }
@@ -59,9 +61,9 @@ func (c *Client) ClientProfile() link.ClientProfile {
 // AllowsFastPath returns true: nothing has to be asked with the request.
 func (c *Client) AllowsFastPath(spec.Share, bool, *children.Lease) bool { return true }
 
-// Boundary waits for the roots of the session, and until the children have been given
+// AwaitRoots waits for the roots of the session, and until the children have been given
 // them.
-func (c *Client) Boundary(ctx context.Context, wait *rootsmgr.Wait) (rootsmgr.View, error) {
+func (c *Client) AwaitRoots(ctx context.Context, wait *rootsmgr.Wait) (rootsmgr.View, error) {
 	start := time.Now()
 	defer c.AllowHubQuestions()()
 	view, err := wait.Await(ctx)
@@ -94,11 +96,11 @@ func (c *Client) Reconsider(ctx context.Context, wait *rootsmgr.Wait, limit time
 	return view, newer, err
 }
 
-// RootsBefore returns nil: no roots come with the request.
-func (c *Client) RootsBefore(context.Context, *spec.Spec) error { return nil }
+// AwaitRootsBefore returns nil: no roots come with the request.
+func (c *Client) AwaitRootsBefore(context.Context, *spec.Spec) error { return nil }
 
-// RootsAfter returns nil: no roots come with the request.
-func (c *Client) RootsAfter(*children.Lease) error { return nil }
+// AwaitRootsAfter returns nil: no roots come with the request.
+func (c *Client) AwaitRootsAfter(*children.Lease) error { return nil }
 
 // BringsOtherRoots returns false: no roots come with the request.
 func (c *Client) BringsOtherRoots(*spec.Spec) bool { return false }
@@ -129,14 +131,14 @@ func (c *Client) ForwardInput(string, func() []byte, bool) (jsonrpc.Answer, bool
 	return jsonrpc.Answer{}, false
 }
 
-// Answer gives the answer of a child the shape of the handshake's era: what only the
+// ShapeAnswer gives the answer of a child the shape of the handshake's era: what only the
 // other one has is cut out of the bytes.
-func (c *Client) Answer(lease *children.Lease, method string, resp *jsonrpc.Response) jsonrpc.Answer {
+func (c *Client) ShapeAnswer(lease *children.Lease, method string, resp *jsonrpc.Response) jsonrpc.Answer {
 	a := resp.Answer()
 	if !lease.IsModern() || a.Error != nil {
 		return a
 	}
-	return a.Edited(modern.HandshakeEdits(a.Result, method)...)
+	return a.WithEdits(modern.HandshakeEdits(a.Result, method)...)
 }
 
 // KeepResultType does nothing: answers of this era do not report what they are.

@@ -12,7 +12,7 @@ import (
 
 // A Source is the rootsmgr.Source of a client: it sends roots/list
 // to the client itself.
-type Source struct{ Client MainPeer }
+type Source struct{ Client MainMessenger }
 
 // AwaitReady returns once the client can be asked.
 func (a Source) AwaitReady(ctx context.Context) error { return a.Client.AwaitReady(ctx) }

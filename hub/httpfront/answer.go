@@ -82,9 +82,9 @@ func (f *Front) refuseRequest(w http.ResponseWriter, r *http.Request, status int
 }
 
 // refuseWithAnswer is for a request that is wrong in a way for which the protocol has an error.
-func (f *Front) refuseWithAnswer(w http.ResponseWriter, r *http.Request, status int, reason string, id []byte, a jsonrpc.Answer) {
+func (f *Front) refuseWithAnswer(w http.ResponseWriter, r *http.Request, status int, reason string, id []byte, answer jsonrpc.Answer) {
 	f.noteRejected(r, status, reason, "")
-	answerWithStatus(w, status, id, a)
+	answerWithStatus(w, status, id, answer)
 }
 
 // refuseAsText is for a request that is none of the protocol.
@@ -94,12 +94,12 @@ func (f *Front) refuseAsText(w http.ResponseWriter, r *http.Request, status int,
 }
 
 // answerPlain answers a request before whose answer nothing had to be said.
-func answerPlain(w http.ResponseWriter, reply *Reply, a jsonrpc.Answer, cancelled bool) {
+func answerPlain(w http.ResponseWriter, reply *Reply, answer jsonrpc.Answer, cancelled bool) {
 	reply.extendWrite(w)
-	defer a.Free()
+	defer answer.Free()
 	switch {
 	case !cancelled:
-		writeJSON(w, reply.id, a)
+		writeJSON(w, reply.id, answer)
 	case reply.events:
 		events.WriteHeader(w) // a stream without an answer
 	default:
@@ -108,26 +108,26 @@ func answerPlain(w http.ResponseWriter, reply *Reply, a jsonrpc.Answer, cancelle
 }
 
 // answerPlainModern answers a request before whose answer nothing had to be said.
-func answerPlainModern(w http.ResponseWriter, reply *Reply, a jsonrpc.Answer, status int, over bool) {
+func answerPlainModern(w http.ResponseWriter, reply *Reply, answer jsonrpc.Answer, status int, over bool) {
 	reply.extendWrite(w)
-	defer a.Free()
+	defer answer.Free()
 	switch {
-	case over && a.Result == nil:
-		answerWithStatus(w, http.StatusServiceUnavailable, reply.id, a)
+	case over && answer.Result == nil:
+		answerWithStatus(w, http.StatusServiceUnavailable, reply.id, answer)
 	case status != http.StatusOK:
-		answerWithStatus(w, status, reply.id, a)
+		answerWithStatus(w, status, reply.id, answer)
 	default:
-		writeJSON(w, reply.id, a)
+		writeJSON(w, reply.id, answer)
 	}
 }
 
 // statusOf returns the status of an answer that is no stream: the status of the
 // errors which the specification gives one.
-func statusOf(request ModernRequest, a jsonrpc.Answer) int {
-	if a.Error == nil {
+func statusOf(request ModernRequest, answer jsonrpc.Answer) int {
+	if answer.Error == nil {
 		return http.StatusOK
 	}
-	switch jsonrpc.ParseError(a.Error).Code {
+	switch jsonrpc.ParseError(answer.Error).Code {
 	case mcp.HEADER_MISMATCH, mcp.MISSING_REQUIRED_CLIENT_CAPABILITY, mcp.UNSUPPORTED_PROTOCOL_VERSION:
 		return http.StatusBadRequest
 	case jsonrpc.CodeMethodNotFound:
@@ -139,13 +139,13 @@ func statusOf(request ModernRequest, a jsonrpc.Answer) int {
 }
 
 // answerWithStatus answers with a status of its own. id is raw; nil: it is not known.
-func answerWithStatus(w http.ResponseWriter, status int, id []byte, a jsonrpc.Answer) {
+func answerWithStatus(w http.ResponseWriter, status int, id []byte, answer jsonrpc.Answer) {
 	if id == nil {
 		id = []byte("null")
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	for _, p := range jsonrpc.AnswerParts(id, a) {
+	for _, p := range jsonrpc.AnswerParts(id, answer) {
 		_, _ = w.Write(p)
 	}
 }
@@ -154,8 +154,8 @@ func answerWithStatus(w http.ResponseWriter, status int, id []byte, a jsonrpc.An
 var jsonType = []string{"application/json"}
 
 // writeJSON answers with a frame that is no stream.
-func writeJSON(w http.ResponseWriter, id []byte, a jsonrpc.Answer) {
-	parts := jsonrpc.AnswerParts(id, a)
+func writeJSON(w http.ResponseWriter, id []byte, answer jsonrpc.Answer) {
+	parts := jsonrpc.AnswerParts(id, answer)
 	size := 0
 	for _, p := range parts {
 		size += len(p)

@@ -24,7 +24,7 @@ func isBatch(m *jsonrpc.Message) bool {
 }
 
 // answerBatch answers with an array, without a certain order.
-func (f *Front) answerBatch(w http.ResponseWriter, r *http.Request, c *FrontSession, m *jsonrpc.Message, plain bool) {
+func (f *Front) answerBatch(w http.ResponseWriter, r *http.Request, session *FrontSession, m *jsonrpc.Message, plain bool) {
 	if !plain {
 		f.refuseRequest(w, r, http.StatusNotAcceptable, ReasonAccept, nil, "accept application/json: a batch is answered with it")
 		return
@@ -54,10 +54,10 @@ func (f *Front) answerBatch(w http.ResponseWriter, r *http.Request, c *FrontSess
 		case one.IsRequest() && one.Method == methods.Initialize: // its answer decides whether there may be batches
 			b.refuseNext(one.ID, one.Method+" must not be part of a batch")
 		case one.IsRequest():
-			k := b.nextAnswer(one.ID)
-			serving.Go(func() { f.serveMessage(k, r, c, one, false, &bodyReservation{}) })
+			answer := b.nextAnswer(one.ID)
+			serving.Go(func() { f.serveMessage(answer, r, session, one, false, &bodyReservation{}) })
 		default:
-			if refused := f.takeMessage(w, r, c, one); refused != nil {
+			if refused := f.takeMessage(w, r, session, one); refused != nil {
 				b.refuseNext(one.ID, refused.text)
 			}
 		}
@@ -74,9 +74,9 @@ type batchAnswers struct {
 
 // nextAnswer returns the place of one more answer.
 func (b *batchAnswers) nextAnswer(id []byte) *batchAnswer {
-	k := &batchAnswer{b: b, id: id, head: http.Header{}}
-	b.all = append(b.all, k)
-	return k
+	answer := &batchAnswer{answers: b, id: id, head: http.Header{}}
+	b.all = append(b.all, answer)
+	return answer
 }
 
 func (b *batchAnswers) refuseNext(id []byte, text string) {
@@ -95,9 +95,9 @@ func (b *batchAnswers) writeBatch(w http.ResponseWriter) {
 	w.Header()["Content-Type"] = jsonType
 	to := http.NewResponseController(w)
 	between := []byte("[")
-	for _, k := range b.all {
+	for _, answer := range b.all {
 		_ = to.SetWriteDeadline(time.Now().Add(events.WriteTimeout))
-		if _, err := w.Write(between); err != nil || !events.Write(w, to, k.bodyText()) {
+		if _, err := w.Write(between); err != nil || !events.Write(w, to, answer.bodyText()) {
 			return
 		}
 		between = []byte(",")
@@ -107,11 +107,11 @@ func (b *batchAnswers) writeBatch(w http.ResponseWriter) {
 
 // A batchAnswer takes what would be the body of the answer to a request of its own.
 type batchAnswer struct {
-	b    *batchAnswers
-	id   []byte
-	head http.Header
-	body []byte
-	full bool
+	answers *batchAnswers
+	id      []byte
+	head    http.Header
+	body    []byte
+	full    bool
 }
 
 var _ http.ResponseWriter = (*batchAnswer)(nil)
@@ -127,8 +127,8 @@ func (a *batchAnswer) SetReadDeadline(time.Time) error  { return nil }
 func (a *batchAnswer) SetWriteDeadline(time.Time) error { return nil }
 
 func (a *batchAnswer) Write(p []byte) (int, error) {
-	if a.full = a.full || a.b.room.Add(-int64(len(p))) < 0; a.full {
-		a.b.room.Add(int64(len(a.body)))
+	if a.full = a.full || a.answers.room.Add(-int64(len(p))) < 0; a.full {
+		a.answers.room.Add(int64(len(a.body)))
 		a.body = nil
 		return 0, errBatchFull
 	}

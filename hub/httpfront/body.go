@@ -22,7 +22,7 @@ const maxInitialize = 1 << 20
 // readMessage reads the one message of a POST, bounded in size and time; c is nil if there is no session yet, and
 // s the share of whose it is. A batch, if the session has those, comes as it is (isBatch). If there is none the
 // request is answered. What is held is given back with releaseBytes, when the request is over.
-func (f *Front) readMessage(w http.ResponseWriter, r *http.Request, c *FrontSession, s *quota.Share) (*jsonrpc.Message, *bodyReservation) {
+func (f *Front) readMessage(w http.ResponseWriter, r *http.Request, session *FrontSession, share *quota.Share) (*jsonrpc.Message, *bodyReservation) {
 	if kind := r.Header["Content-Type"]; len(kind) != 1 || !isJSON(kind[0]) {
 		f.refuseRequest(w, r, http.StatusUnsupportedMediaType, ReasonType, nil, "send application/json, in UTF-8")
 		return nil, nil
@@ -33,7 +33,7 @@ func (f *Front) readMessage(w http.ResponseWriter, r *http.Request, c *FrontSess
 		return nil, nil
 	}
 	limit := int64(f.hub.Limits().Frame)
-	if c == nil {
+	if session == nil {
 		limit = min(limit, maxInitialize)
 	}
 	if r.ContentLength > limit {
@@ -43,7 +43,7 @@ func (f *Front) readMessage(w http.ResponseWriter, r *http.Request, c *FrontSess
 	in := &struct {
 		m    jsonrpc.Message
 		held bodyReservation
-	}{held: bodyReservation{r: r.Body, c: c, share: s, of: f, frame: int64(f.hub.Limits().Frame)}}
+	}{held: bodyReservation{r: r.Body, session: session, share: share, front: f, frame: int64(f.hub.Limits().Frame)}}
 	if r.ContentLength < 0 { // else net/http reads no more than it says
 		in.held.r = http.MaxBytesReader(w, r.Body, limit)
 	}
@@ -54,7 +54,7 @@ func (f *Front) readMessage(w http.ResponseWriter, r *http.Request, c *FrontSess
 	if err == nil {
 		err = headers.CarryTrace(r.Header, &in.m)
 	}
-	if errors.Is(err, jsonrpc.ErrBatch) && c != nil && c.maySendBatches() {
+	if errors.Is(err, jsonrpc.ErrBatch) && session != nil && session.maySendBatches() {
 		in.m, err = jsonrpc.Message{Frame: body}, nil
 	}
 	if text := in.m.LongID(f.hub.Limits().ID); err == nil && text != "" {

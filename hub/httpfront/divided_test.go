@@ -273,9 +273,9 @@ func TestNotificationsQueueApart(t *testing.T) {
 		w, m, _ := bubbleWeb(t, h, Options{Tokens: both})
 		b := w.initialize(`{}`, ofB...).initialized()
 		a := w.initialize(`{}`, ofA...).initialized()
-		s := clientOf(t, h, a).share
+		share := clientOf(t, h, a).share
 		for range quota.WorksAtOnce() { // as if the hub were at work for so many
-			if _, err := s.Begin(nil, httptest.NewRequest("POST", "/mcp", nil), "ping"); err != nil {
+			if _, err := share.Begin(nil, httptest.NewRequest("POST", "/mcp", nil), "ping"); err != nil {
 				t.Fatal(err)
 			}
 		}

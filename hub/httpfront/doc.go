@@ -8,7 +8,7 @@
 //	admission  host, origin and token of the request (package admission)
 //	routing    POST, GET and DELETE, by session and version (front.go)
 //	body       one message, or a batch, bounded in bytes and time (body.go, batch.go)
-//	delivery   to the session, when the request has its turn (request.go, modern.go)
+//	delivery   to the session, when the request has its turn (request.go, modern_post.go)
 //	answer     as JSON, or at the end of a stream of events (answer.go, reply.go, package events)
 //
 // The answer becomes a stream when something has to be said before it, when it takes
@@ -22,7 +22,7 @@
 // The end of a connection does not end the request that came on it.
 //
 // A request of 2026-07-28 says for itself what it needs, so all that come with one
-// token are served by one [ModernSession] (modern.go). Their headers are compared
+// token are served by one [ModernSession] (modern_post.go). Their headers are compared
 // with their bodies (package headers). The end of a connection ends the request.
 //
 // # Concurrency

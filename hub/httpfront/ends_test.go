@@ -286,8 +286,8 @@ func TestStopOpensNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.setStage(closed)
-	if c, err := f.enterModernSession(admission.Caller{Principal: principal.User(), Basis: admission.Basis("secret")}, &http.Request{}); err != refusedStopping || c != nil || len(f.modernSessions) > 0 {
-		t.Errorf("%v, %v", c, err)
+	if session, err := f.enterModernSession(admission.Caller{Principal: principal.User(), Basis: admission.Basis("secret")}, &http.Request{}); err != refusedStopping || session != nil || len(f.modernSessions) > 0 {
+		t.Errorf("%v, %v", session, err)
 	}
 }
 

@@ -48,7 +48,9 @@ func (h *fakeHub) IsModern(m *jsonrpc.Message) bool {
 
 func (h *fakeHub) CheckToolsets(admission.Caller) error { return nil }
 
-func (h *fakeHub) WithClient(who admission.Caller, _ *jsonrpc.Message) admission.Caller { return who }
+func (h *fakeHub) WithClient(caller admission.Caller, _ *jsonrpc.Message) admission.Caller {
+	return caller
+}
 
 func (h *fakeHub) NewID(admission.Caller) string { return rand.Text() }
 
@@ -59,8 +61,8 @@ func (h *fakeHub) Elsewhere(_ admission.Caller, id string) string {
 
 func (h *fakeHub) Seal() *seal.Sealer { return nil }
 
-func (h *fakeHub) Open(_ admission.Caller, c *FrontSession) Session {
-	return &fakeSession{hub: h, c: c}
+func (h *fakeHub) Open(_ admission.Caller, session *FrontSession) HubSession {
+	return &fakeSession{hub: h, c: session}
 }
 
 func (h *fakeHub) OpenModern(admission.Caller, *FrontSession, int) ModernSession {
@@ -89,7 +91,7 @@ func (s *fakeSession) Run(ctx context.Context) {
 	<-ctx.Done()
 	s.hub.mu.Lock()
 	defer s.hub.mu.Unlock()
-	s.hub.clients = slices.DeleteFunc(s.hub.clients, func(c *FrontSession) bool { return c == s.c })
+	s.hub.clients = slices.DeleteFunc(s.hub.clients, func(session *FrontSession) bool { return session == s.c })
 }
 
 func (s *fakeSession) Initialize(_ context.Context, m *jsonrpc.Message) jsonrpc.Answer {
@@ -193,11 +195,11 @@ func (r fakeRequest) Serve(ctx context.Context, to *ModernReply) jsonrpc.Answer 
 func call(name, args string) string { return fmt.Sprintf(`{"name":%q,"arguments":%s}`, name, args) }
 
 // hostile runs a test in a bubble, against a front of a fakeHub.
-func hostile(t *testing.T, o Options, test func(t *testing.T, h *fakeHub, w *web, m *fronttest.Memory)) {
+func hostile(t *testing.T, options Options, test func(t *testing.T, h *fakeHub, w *web, m *fronttest.Memory)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		h := newFakeHub()
-		w, m, _ := bubbleWeb(t, h, o)
+		w, m, _ := bubbleWeb(t, h, options)
 		test(t, h, w, m)
 	})
 }

@@ -121,9 +121,9 @@ func TestPrepareRefuses(t *testing.T) {
 	t.Parallel()
 	hostile(t, Options{Tokens: []admission.Token{token("a", "secret")}}, func(t *testing.T, h *fakeHub, w *web, _ *fronttest.Memory) {
 		c := w.initialize(`{}`, as("secret")...).initialized()
-		for _, o := range []Options{{}, {Tokens: []admission.Token{token("a", "x"), token("b", "x")}}, {Open: true, LocalToken: "x"}} {
-			if _, err := h.front.Load().Prepare(o); err == nil {
-				t.Errorf("%+v was taken", o)
+		for _, options := range []Options{{}, {Tokens: []admission.Token{token("a", "x"), token("b", "x")}}, {Open: true, LocalToken: "x"}} {
+			if _, err := h.front.Load().Prepare(options); err == nil {
+				t.Errorf("%+v was taken", options)
 			}
 		}
 		if r := c.request("ping", `{}`); r.StatusCode != http.StatusOK {
@@ -139,8 +139,8 @@ func TestNobodyEntersByFormerSettings(t *testing.T) {
 		synctest.Wait()
 		f := h.front.Load()
 		was := f.active.Load().admission
-		who := admission.Caller{Basis: admission.Basis(token("leaked", "leaked-secret"))}
-		if !was.StillAdmits(who) {
+		caller := admission.Caller{Basis: admission.Basis(token("leaked", "leaked-secret"))}
+		if !was.StillAdmits(caller) {
 			t.Fatal("the token has another basis")
 		}
 		follow, err := f.Prepare(Options{Tokens: []admission.Token{token("other", "other-secret")}})
@@ -148,10 +148,10 @@ func TestNobodyEntersByFormerSettings(t *testing.T) {
 			t.Fatal(err)
 		}
 		follow()
-		if err := f.enterSession(newFrontSession("id", who, 1, &f.slow)); err != refusedRevoked {
+		if err := f.enterSession(newFrontSession("id", caller, 1, &f.slow)); err != refusedRevoked {
 			t.Errorf("a session: %v", err)
 		}
-		if _, err := f.enterModernSession(who, &http.Request{}); err != refusedRevoked {
+		if _, err := f.enterModernSession(caller, &http.Request{}); err != refusedRevoked {
 			t.Errorf("a request without a session: %v", err)
 		}
 	})

@@ -43,8 +43,8 @@ type Front struct {
 	log         zerolog.Logger
 	slow        slowReplies
 
-	bodies        pool // bytes of large requests being read or served
-	unreadAnswers pool // bytes of large answers being written
+	bodies        byteBudget // bytes of large requests being read or served
+	unreadAnswers byteBudget // bytes of large answers being written
 
 	callers    quota.Callers
 	rejections rejectionLog
@@ -61,14 +61,14 @@ type Front struct {
 	idle idleSessions
 }
 
-// New makes a Front for clients of hub. It starts nothing.
-func New(hub Hub, o Options) (*Front, error) {
-	if o.Sessions <= 0 {
-		o.Sessions = 1000
+// New makes a Front for the clients of hub. New starts nothing.
+func New(hub Hub, options Options) (*Front, error) {
+	if options.Sessions <= 0 {
+		options.Sessions = 1000
 	}
-	f := &Front{hub: hub, fixed: o, log: o.Log, sessions: map[string]*FrontSession{}, owned: map[string]int{}, shares: map[string]*quota.Share{}, modernSessions: map[string]*FrontSession{}, rejections: rejectionLog{count: o.Count, tell: o.Tell}}
+	f := &Front{hub: hub, fixed: options, log: options.Log, sessions: map[string]*FrontSession{}, owned: map[string]int{}, shares: map[string]*quota.Share{}, modernSessions: map[string]*FrontSession{}, rejections: rejectionLog{count: options.Count, tell: options.Tell}}
 	f.forwarded.prepare()
-	follow, err := f.Prepare(o)
+	follow, err := f.Prepare(options)
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +182,7 @@ func (f *Front) serveEndpoint(w http.ResponseWriter, r *http.Request, name strin
 		w.Header().Set("Connection", "close")
 	}
 	// Nothing that costs comes before this: no body is read, no table of the front looked at.
-	who, err := f.active.Load().admission.Admit(w, r)
+	caller, err := f.active.Load().admission.Admit(w, r)
 	if err != nil {
 		if refused, ok := errors.AsType[*admission.Refusal](err); ok {
 			f.refuseAndClose(w, r, &refusal{status: refused.Status, reason: refused.Reason, text: refused.Text, again: refused.Again})
@@ -194,8 +194,8 @@ func (f *Front) serveEndpoint(w http.ResponseWriter, r *http.Request, name strin
 		f.refuseAndClose(w, r, refused)
 		return
 	}
-	who.Toolsets.URL, who.Toolsets.Flag = name, f.fixed.Toolsets
-	if err := f.hub.CheckToolsets(who); err != nil {
+	caller.Toolsets.URL, caller.Toolsets.Flag = name, f.fixed.Toolsets
+	if err := f.hub.CheckToolsets(caller); err != nil {
 		f.refuseAndClose(w, r, &refusal{status: http.StatusForbidden, reason: ReasonToolset, text: err.Error()})
 		return
 	}
@@ -203,7 +203,7 @@ func (f *Front) serveEndpoint(w http.ResponseWriter, r *http.Request, name strin
 		f.refuseAndClose(w, r, &refusal{status: http.StatusBadRequest, reason: ReasonHeader, text: "the header " + key + " is there more than once"})
 		return
 	}
-	key := who.Principal.Key()
+	key := caller.Principal.Key()
 	if isForwarded(r) {
 		key = "" // the connection is the other hub's, and brings requests of everyone
 	}
@@ -221,18 +221,18 @@ func (f *Front) serveEndpoint(w http.ResponseWriter, r *http.Request, name strin
 		return
 	}
 	defer f.running.Done()
-	if r.Method != http.MethodPost && f.isModern(r.Header, who) {
+	if r.Method != http.MethodPost && f.isModern(r.Header, caller) {
 		w.Header().Set("Allow", http.MethodPost)
 		f.refuseAsText(w, r, http.StatusMethodNotAllowed, ReasonMethod, "use POST: this version of the protocol has nothing else")
 		return
 	}
 	switch r.Method {
 	case http.MethodPost:
-		f.servePost(w, r, who)
+		f.servePost(w, r, caller)
 	case http.MethodGet:
-		f.serveGet(w, r, who)
+		f.serveGet(w, r, caller)
 	case http.MethodDelete:
-		f.serveDelete(w, r, who)
+		f.serveDelete(w, r, caller)
 	default:
 		w.Header().Set("Allow", "GET, POST, DELETE")
 		f.refuseAsText(w, r, http.StatusMethodNotAllowed, ReasonMethod, "use POST, GET or DELETE")
@@ -242,7 +242,7 @@ func (f *Front) serveEndpoint(w http.ResponseWriter, r *http.Request, name strin
 // isModern reports whether the headers of a request make it one of the era without
 // a handshake. A version that is not served is taken for a later one of that era,
 // but in a session: the one who has one has said initialize.
-func (f *Front) isModern(h http.Header, who admission.Caller) bool {
+func (f *Front) isModern(h http.Header, caller admission.Caller) bool {
 	if !headers.IsModern(h) {
 		return false
 	}
@@ -252,47 +252,47 @@ func (f *Front) isModern(h http.Header, who admission.Caller) bool {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	c := f.sessions[id]
-	return c == nil || !c.isOf(who)
+	session := f.sessions[id]
+	return session == nil || !session.isOf(caller)
 }
 
 // servePost takes one message of the client.
-func (f *Front) servePost(w http.ResponseWriter, r *http.Request, who admission.Caller) {
+func (f *Front) servePost(w http.ResponseWriter, r *http.Request, caller admission.Caller) {
 	plain, events := headers.Accepted(r.Header)
 	if !plain && !events {
 		f.refuseRequest(w, r, http.StatusNotAcceptable, ReasonAccept, nil, "accept application/json and text/event-stream")
 		return
 	}
-	if f.isModern(r.Header, who) {
-		f.serveModernPost(w, r, who, events)
+	if f.isModern(r.Header, caller) {
+		f.serveModernPost(w, r, caller, events)
 		return
 	}
 	// Without a session there is only initialize, whose body is short (maxInitialize).
-	var c *FrontSession
-	var s *quota.Share
+	var session *FrontSession
+	var share *quota.Share
 	if headers.SessionOf(r.Header) != "" {
-		if c = f.findSession(w, r, who); c == nil {
+		if session = f.findSession(w, r, caller); session == nil {
 			return
 		}
-		if refused := c.enterConnection(isPost); refused != nil {
+		if refused := session.enterConnection(isPost); refused != nil {
 			f.answerRefused(w, r, refused, nil)
 			return
 		}
-		defer c.leaveConnection(isPost)
-		s = c.share
+		defer session.leaveConnection(isPost)
+		share = session.share
 	} else {
 		var exit func()
-		s, exit = f.enterShare(who)
+		share, exit = f.enterShare(caller)
 		defer exit()
 	}
-	m, held := f.readMessage(w, r, c, s)
+	m, body := f.readMessage(w, r, session, share)
 	if m == nil {
 		return
 	}
 	detached := false
 	defer func() {
 		if !detached {
-			held.releaseBytes()
+			body.releaseBytes()
 		}
 	}()
 	if f.hub.IsModern(m) {
@@ -304,23 +304,23 @@ func (f *Front) servePost(w http.ResponseWriter, r *http.Request, who admission.
 		return
 	}
 	switch {
-	case c != nil && f.currentStage() >= leaving && mayBeRequest(m):
+	case session != nil && f.currentStage() >= leaving && mayBeRequest(m):
 		f.refuseRequest(w, r, http.StatusNotFound, ReasonStopping, m.ID, errStopping.Reason.Error()+", and has not looked at this request: send initialize again")
 		return
 	case isBatch(m):
-		f.answerBatch(w, r, c, m, plain)
+		f.answerBatch(w, r, session, m, plain)
 		return
 	case m.IsRequest() && m.Method == methods.Initialize:
-		f.openSession(w, r, m, who, s)
+		f.openSession(w, r, m, caller, share)
 		return
-	case c == nil:
-		f.findSession(w, r, who) // reports what is missing
+	case session == nil:
+		f.findSession(w, r, caller) // reports what is missing
 		return
 	case m.IsRequest():
-		detached = f.serveMessage(w, r, c, m, events, held)
+		detached = f.serveMessage(w, r, session, m, events, body)
 		return
 	}
-	if refused := f.takeMessage(w, r, c, m); refused != nil {
+	if refused := f.takeMessage(w, r, session, m); refused != nil {
 		f.answerRefused(w, r, refused, nil)
 		return
 	}
@@ -331,19 +331,19 @@ var refusedMessage = &refusal{status: http.StatusBadRequest, reason: ReasonBody,
 
 // takeMessage takes in what is not answered. Answers to what the client was asked, and what it no longer wants, wait
 // for nothing: requests under way end by them.
-func (f *Front) takeMessage(w http.ResponseWriter, r *http.Request, c *FrontSession, m *jsonrpc.Message) *refusal {
+func (f *Front) takeMessage(w http.ResponseWriter, r *http.Request, session *FrontSession, m *jsonrpc.Message) *refusal {
 	switch {
 	case m.Method == methods.Cancelled:
-		c.cancelRequest(m)
+		session.cancelRequest(m)
 	case m.IsNotification():
-		k, err := c.share.Begin(w, r, m.Method)
+		work, err := session.share.Begin(w, r, m.Method)
 		if err != nil {
 			return refusalOf(err)
 		}
-		c.hubSession.Notify(m)
-		c.share.End(k)
+		session.hubSession.Notify(m)
+		session.share.End(work)
 	case m.IsResponse() && (m.Result == nil) != (m.Error == nil):
-		c.takeAnswer(m)
+		session.takeAnswer(m)
 	default:
 		return refusedMessage
 	}
@@ -352,7 +352,7 @@ func (f *Front) takeMessage(w http.ResponseWriter, r *http.Request, c *FrontSess
 
 // findSession returns the session that a request names, if it is the caller's.
 // Someone else's is no different from one that does not exist.
-func (f *Front) findSession(w http.ResponseWriter, r *http.Request, who admission.Caller) *FrontSession {
+func (f *Front) findSession(w http.ResponseWriter, r *http.Request, caller admission.Caller) *FrontSession {
 	if v := headers.NonHandshakeVersion(r.Header); v != "" {
 		f.refuseRequest(w, r, http.StatusBadRequest, ReasonVersion, nil, fmt.Sprintf("the protocol version %q is not served", printable.Escape(v, 40)))
 		return nil
@@ -363,21 +363,21 @@ func (f *Front) findSession(w http.ResponseWriter, r *http.Request, who admissio
 		return nil
 	}
 	f.mu.Lock()
-	c := f.sessions[id]
+	session := f.sessions[id]
 	f.mu.Unlock()
-	if c == nil || !c.isOf(who) || c.ctx.Err() != nil {
-		f.refuseSession(w, r, who, id, c == nil)
+	if session == nil || !session.isOf(caller) || session.ctx.Err() != nil {
+		f.refuseSession(w, r, caller, id, session == nil)
 		return nil
 	}
-	c.noteToken(r, who)
-	return c
+	session.noteToken(r, caller)
+	return session
 }
 
 // refuseSession answers a request whose session this hub does not have. The hub that keeps the session answers it, if that can be reached.
-func (f *Front) refuseSession(w http.ResponseWriter, r *http.Request, who admission.Caller, id string, unknown bool) {
+func (f *Front) refuseSession(w http.ResponseWriter, r *http.Request, caller admission.Caller, id string, unknown bool) {
 	node := ""
 	if unknown {
-		node = f.hub.Elsewhere(who, id)
+		node = f.hub.Elsewhere(caller, id)
 	}
 	switch {
 	case node == "":
@@ -388,37 +388,37 @@ func (f *Front) refuseSession(w http.ResponseWriter, r *http.Request, who admiss
 }
 
 // openSession opens a session of a caller, who has a share.
-func (f *Front) openSession(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message, who admission.Caller, s *quota.Share) {
+func (f *Front) openSession(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message, caller admission.Caller, share *quota.Share) {
 	if headers.SessionOf(r.Header) != "" {
 		f.refuseRequest(w, r, http.StatusBadRequest, ReasonSession, m.ID, "initialize was already called in this session")
 		return
 	}
-	k, err := s.Begin(w, r, m.Method)
+	work, err := share.Begin(w, r, m.Method)
 	if err != nil {
 		f.answerRefused(w, r, refusalOf(err), m.ID)
 		return
 	}
-	defer s.End(k)
-	named := f.hub.WithClient(who, m)
+	defer share.End(work)
+	named := f.hub.WithClient(caller, m)
 	if err := f.hub.CheckToolsets(named); err != nil {
 		f.refuseRequest(w, r, http.StatusForbidden, ReasonToolset, m.ID, err.Error())
 		return
 	}
-	c := f.newSession(f.hub.NewID(who), who) // later requests do not name their client
-	f.noteOrigin(c, r)
-	if refused := f.enterSession(c); refused != nil {
+	session := f.newSession(f.hub.NewID(caller), caller) // later requests do not name their client
+	f.noteOrigin(session, r)
+	if refused := f.enterSession(session); refused != nil {
 		f.answerRefused(w, r, refused, m.ID)
 		return
 	}
-	c.noteToken(r, who)
-	c.hubSession = f.hub.Open(named, c)
-	f.runSession(c)
-	a := c.hubSession.Initialize(c.ctx, m)
-	if a.Result == nil {
-		c.cancel(errSessionOver)
-		f.refuseWithAnswer(w, r, http.StatusBadRequest, ReasonVersion, m.ID, a)
+	session.noteToken(r, caller)
+	session.hubSession = f.hub.Open(named, session)
+	f.runSession(session)
+	answer := session.hubSession.Initialize(session.ctx, m)
+	if answer.Result == nil {
+		session.cancel(errSessionOver)
+		f.refuseWithAnswer(w, r, http.StatusBadRequest, ReasonVersion, m.ID, answer)
 		return
 	}
-	w.Header().Set(headers.Session, c.id)
-	writeJSON(w, m.ID, a)
+	w.Header().Set(headers.Session, session.id)
+	writeJSON(w, m.ID, answer)
 }

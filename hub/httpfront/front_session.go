@@ -31,16 +31,16 @@ const (
 )
 
 // A FrontSession is what the front has of one session: the way to its client outside of requests, and counts of what the client
-// holds. If modernSession is set, it stands for all clients of one token that have no session (modern.go). Then it counts what
+// holds. If modernSession is set, it stands for all clients of one token that have no session (modern_post.go). Then it counts what
 // they hold, and is told and asked nothing.
 type FrontSession struct {
 	id            string           // Mcp-Session-Id
-	who           admission.Caller // who has opened it
+	caller        admission.Caller // who has opened it
 	owner         string           // its key among callers; "" if no token is asked for
 	address       string           // of the request that began it
 	agent         string           // the User-Agent of that
 	principal     string           // the key of whom it belongs to, who may have several of those
-	hubSession    Session          // nil if modernSession is set
+	hubSession    HubSession       // nil if modernSession is set
 	modernSession ModernSession    // nil if hubSession is set
 	getStream     *events.Stream   // what belongs to no request: the client's GET
 	ctx           context.Context
@@ -50,260 +50,260 @@ type FrontSession struct {
 	token         *callertoken.Holder // what its caller was admitted by; nil: not held
 	slow          *slowReplies        // of the front
 	idlers        *idleSessions       // of the front; nil for what serves modern requests
-	idle          link[FrontSession]  // in idlers, whose mutex guards it
+	idleLink      link[FrontSession]  // in idlers, whose mutex guards it
 	idleSince     time.Time           // when it came to rest; the same mutex guards it
-	held          atomic.Int64        // bytes of requests being read or served
-	unsent        atomic.Int64        // bytes that wait in all its streams
-	unread        atomic.Int64        // bytes of large answers being written
+	heldBytes     atomic.Int64        // bytes of requests being read or served
+	unsentBytes   atomic.Int64        // bytes that wait in all its streams
+	unreadBytes   atomic.Int64        // bytes of large answers being written
 
-	mu          sync.Mutex                // guards what follows
-	streams     map[string]*events.Stream // of requests under way, by id
-	finished    []*events.Stream
-	lentReplies []*Reply
-	changed     chan struct{} // closed and replaced when there is another way to the client
-	asked       map[string]chan *jsonrpc.Response
-	serving     map[string]*activeRequest
-	ended       bool          // no request is taken any more
-	lastID      uint64        // of the hub's own requests
-	lastFlow    uint64        // of streams
-	open        int           // connections
-	posts       int           // of them that bring something, or are being answered
-	noPosts     chan struct{} // closed when there are none any more; nil: no caller waits for that
-	listens     int           // of them that listen, modern
-	busy        bool          // there is a connection, a request or a listener
-	used        time.Time     // when there was one last
-	until       time.Time     // the session ends then: its client's tokens have expired; zero: never
-	expiry      *time.Timer   // ends it; nil: nothing does
+	mu            sync.Mutex                // guards what follows
+	streams       map[string]*events.Stream // of requests under way, by id
+	finished      []*events.Stream
+	lentReplies   []*Reply
+	changed       chan struct{} // closed and replaced when there is another way to the client
+	openQuestions map[string]chan *jsonrpc.Response
+	serving       map[string]*activeRequest
+	ended         bool          // no request is taken any more
+	lastID        uint64        // of the hub's own requests
+	lastFlow      uint64        // of streams
+	connections   int           // connections
+	openPosts     int           // of them that bring something, or are being answered
+	noPosts       chan struct{} // closed when there are none any more; nil: no caller waits for that
+	listens       int           // of them that listen, modern
+	busy          bool          // there is a connection, a request or a listener
+	lastUsed      time.Time     // when there was one last
+	endsAt        time.Time     // the session ends then: its client's tokens have expired; zero: never
+	expiry        *time.Timer   // ends it; nil: nothing does
 }
 
-func newFrontSession(id string, who admission.Caller, limit int, slow *slowReplies) *FrontSession {
-	p := &FrontSession{
-		id: id, who: who, owner: who.Owner(), principal: who.Principal.Key(), slow: slow, slots: make(chan struct{}, limit),
-		streams: map[string]*events.Stream{}, changed: make(chan struct{}), asked: map[string]chan *jsonrpc.Response{},
-		serving: map[string]*activeRequest{}, used: time.Now(),
+func newFrontSession(id string, caller admission.Caller, limit int, slow *slowReplies) *FrontSession {
+	session := &FrontSession{
+		id: id, caller: caller, owner: caller.Owner(), principal: caller.Principal.Key(), slow: slow, slots: make(chan struct{}, limit),
+		streams: map[string]*events.Stream{}, changed: make(chan struct{}), openQuestions: map[string]chan *jsonrpc.Response{},
+		serving: map[string]*activeRequest{}, lastUsed: time.Now(),
 	}
-	p.getStream = events.New("0", &p.unsent)
-	p.getStream.UnfollowedLimit = events.MaxAlone
-	p.ctx, p.cancel = context.WithCancelCause(context.Background())
-	context.AfterFunc(p.ctx, p.endServing)
-	return p
+	session.getStream = events.New("0", &session.unsentBytes)
+	session.getStream.UnfollowedLimit = events.MaxAlone
+	session.ctx, session.cancel = context.WithCancelCause(context.Background())
+	context.AfterFunc(session.ctx, session.endServing)
+	return session
 }
 
 // newSession makes the FrontSession of a caller of the front.
-func (f *Front) newSession(id string, who admission.Caller) *FrontSession {
-	p := newFrontSession(id, who, f.hub.Limits().Calls, &f.slow)
-	p.token = f.fixed.Callers.NewHolder(who.Principal, who.Owner())
-	return p
+func (f *Front) newSession(id string, caller admission.Caller) *FrontSession {
+	session := newFrontSession(id, caller, f.hub.Limits().Calls, &f.slow)
+	session.token = f.fixed.Callers.NewHolder(caller.Principal, caller.Owner())
+	return session
 }
 
-// Origin returns the address and the User-Agent of the request that began it.
-func (p *FrontSession) Origin() (address, agent string) { return p.address, p.agent }
+// Origin returns the address and the User-Agent of the request that began the session.
+func (session *FrontSession) Origin() (address, agent string) { return session.address, session.agent }
 
 // isOf reports whether it belongs to a caller, and the caller is admitted as it was then.
-func (p *FrontSession) isOf(who admission.Caller) bool {
-	return p.who.Basis == who.Basis && p.owner == who.Owner()
+func (session *FrontSession) isOf(caller admission.Caller) bool {
+	return session.caller.Basis == caller.Basis && session.owner == caller.Owner()
 }
 
 // noteToken remembers the token that a request of the session was admitted by. The session ends with the last of its tokens.
-func (p *FrontSession) noteToken(r *http.Request, who admission.Caller) {
-	p.holdToken(r, who)
-	p.extendTo(who.Expires)
+func (session *FrontSession) noteToken(r *http.Request, caller admission.Caller) {
+	session.holdToken(r, caller)
+	session.extendTo(caller.Expires)
 }
 
 // holdToken holds the token that a request was admitted by, if a server is called with one that is had in exchange for it.
-func (p *FrontSession) holdToken(r *http.Request, who admission.Caller) {
-	if p.token.IsWanted() {
-		p.token.KeepToken(admission.BearerToken(r), who.Expires)
+func (session *FrontSession) holdToken(r *http.Request, caller admission.Caller) {
+	if session.token.IsWanted() {
+		session.token.KeepToken(admission.BearerToken(r), caller.Expires)
 	}
 }
 
 // withToken returns ctx with the token that a request was admitted by, if a server is called with one that is had in exchange for it.
-func (p *FrontSession) withToken(ctx context.Context, r *http.Request) context.Context {
-	if !p.token.IsWanted() {
+func (session *FrontSession) withToken(ctx context.Context, r *http.Request) context.Context {
+	if !session.token.IsWanted() {
 		return ctx
 	}
-	return callertoken.NewContext(ctx, p.token.HeldToken(admission.BearerToken(r)))
+	return callertoken.NewContext(ctx, session.token.HeldToken(admission.BearerToken(r)))
 }
 
 // extendTo lets the session last until a token expires that the client has shown.
-func (p *FrontSession) extendTo(t time.Time) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !t.After(p.until) {
+func (session *FrontSession) extendTo(t time.Time) {
+	session.mu.Lock()
+	defer session.mu.Unlock()
+	if !t.After(session.endsAt) {
 		return
 	}
-	p.until = t
-	if p.expiry == nil {
-		p.expiry = time.AfterFunc(time.Until(t), func() { p.cancel(errExpired) })
+	session.endsAt = t
+	if session.expiry == nil {
+		session.expiry = time.AfterFunc(time.Until(t), func() { session.cancel(errExpired) })
 		return
 	}
-	p.expiry.Reset(time.Until(t))
+	session.expiry.Reset(time.Until(t))
 }
 
 // maySendBatches reports whether the client may send several messages in one array: only
 // 2025-03-26 has that (basic, Batching).
-func (p *FrontSession) maySendBatches() bool {
-	return p.hubSession != nil && p.hubSession.Protocol() == mcp.ProtocolVersion20250326
+func (session *FrontSession) maySendBatches() bool {
+	return session.hubSession != nil && session.hubSession.Protocol() == mcp.ProtocolVersion20250326
 }
 
-// Serving counts the requests under way.
-func (p *FrontSession) Serving() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return len(p.serving)
+// Serving counts the requests of the session that are under way.
+func (session *FrontSession) Serving() int {
+	session.mu.Lock()
+	defer session.mu.Unlock()
+	return len(session.serving)
 }
 
-// A connection is what a request of a client is for.
-type connection bool
+// A connectionKind is what a request of a client is for.
+type connectionKind bool
 
 const (
-	isGet  connection = false // it follows a stream
-	isPost connection = true  // it brings something, which may be answered on it
+	isGet  connectionKind = false // it follows a stream
+	isPost connectionKind = true  // it brings something, which may be answered on it
 )
 
 // enterConnection counts a connection of the client, and leaveConnection ends it. There is room for
 // more than requests may wait: a client must be able to answer what they wait for.
-func (p *FrontSession) enterConnection(k connection) (refused *refusal) {
-	p.share.AddUser() // before it is seen that the session goes on, which has the share
+func (session *FrontSession) enterConnection(k connectionKind) (refused *refusal) {
+	session.share.AddUser() // before it is seen that the session goes on, which has the share
 	defer func() {
 		if refused != nil {
-			p.share.RemoveUser()
+			session.share.RemoveUser()
 		}
 	}()
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	session.mu.Lock()
+	defer session.mu.Unlock()
 	switch {
-	case p.ended, p.ctx.Err() != nil:
+	case session.ended, session.ctx.Err() != nil:
 		return refusedUnknown
-	case p.open >= (quota.Waiting+2)*cap(p.slots):
+	case session.connections >= (quota.Waiting+2)*cap(session.slots):
 		return busyRefusal(ReasonCalls, "too many requests of this session, or of this token without one, are open at once")
 	}
-	p.open++
+	session.connections++
 	if k == isPost {
-		p.posts++
+		session.openPosts++
 	}
-	p.noteUse()
+	session.noteUse()
 	return nil
 }
 
-func (p *FrontSession) leaveConnection(k connection) {
-	defer p.share.RemoveUser()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.open--
+func (session *FrontSession) leaveConnection(k connectionKind) {
+	defer session.share.RemoveUser()
+	session.mu.Lock()
+	defer session.mu.Unlock()
+	session.connections--
 	if k == isPost {
-		p.posts--
+		session.openPosts--
 	}
-	if p.posts == 0 && p.noPosts != nil {
-		close(p.noPosts)
-		p.noPosts = nil
+	if session.openPosts == 0 && session.noPosts != nil {
+		close(session.noPosts)
+		session.noPosts = nil
 	}
-	p.noteUse()
+	session.noteUse()
 }
 
 // awaitPosts waits, for a limited time, until what the client has sent is answered: an
 // ended session learns why its requests fail.
-func (p *FrontSession) awaitPosts(limit time.Duration) {
-	p.mu.Lock()
-	if p.posts == 0 {
-		p.mu.Unlock()
+func (session *FrontSession) awaitPosts(limit time.Duration) {
+	session.mu.Lock()
+	if session.openPosts == 0 {
+		session.mu.Unlock()
 		return
 	}
-	if p.noPosts == nil {
-		p.noPosts = make(chan struct{})
+	if session.noPosts == nil {
+		session.noPosts = make(chan struct{})
 	}
-	none := p.noPosts
-	p.mu.Unlock()
+	none := session.noPosts
+	session.mu.Unlock()
 	worker.Within(none, limit)
 }
 
 // unusedSince tells since when the session has had no connection and no request; ok
 // is false while it has one.
-func (p *FrontSession) unusedSince() (since time.Time, ok bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.used, !p.busy
+func (session *FrontSession) unusedSince() (since time.Time, ok bool) {
+	session.mu.Lock()
+	defer session.mu.Unlock()
+	return session.lastUsed, !session.busy
 }
 
 // Yield ends the session if it has no connection and no request, for another principal that
 // needs what it holds; false: it is in use.
-func (p *FrontSession) Yield() bool {
-	if _, idle := p.unusedSince(); !idle || p.modernSession != nil && p.modernSession.Busy() {
+func (session *FrontSession) Yield() bool {
+	if _, idle := session.unusedSince(); !idle || session.modernSession != nil && session.modernSession.Busy() {
 		return false
 	}
-	p.cancel(errYielded)
+	session.cancel(errYielded)
 	return true
 }
 
 // End ends the session: a request that names it finds none.
-func (p *FrontSession) End() { p.cancel(errEnded) }
+func (session *FrontSession) End() { session.cancel(errEnded) }
 
 // noteUse remembers whether the session is used, after each change of what uses
 // it. The caller holds mu.
-func (p *FrontSession) noteUse() {
-	busy := p.open > 0 || p.listens > 0 || len(p.serving) > 0
-	if busy == p.busy {
+func (session *FrontSession) noteUse() {
+	busy := session.connections > 0 || session.listens > 0 || len(session.serving) > 0
+	if busy == session.busy {
 		return
 	}
-	p.busy = busy
+	session.busy = busy
 	if !busy {
-		p.used = time.Now()
+		session.lastUsed = time.Now()
 	}
 	switch {
-	case p.idlers == nil:
+	case session.idlers == nil:
 	case busy:
-		p.idlers.removeIdle(p)
+		session.idlers.removeIdle(session)
 	default:
-		p.idlers.addIdle(p, p.used)
+		session.idlers.addIdle(session, session.lastUsed)
 	}
 }
 
 // TryNotify puts a notification on the client's own stream. Until the client
 // opens one it waits there, as far as there is room.
-func (p *FrontSession) TryNotify(method string, params ...[]byte) bool {
-	return p.getStream.Put(events.Message(nil, method, params), events.Note)
+func (session *FrontSession) TryNotify(method string, params ...[]byte) bool {
+	return session.getStream.Put(events.Message(nil, method, params), events.Note)
 }
 
-// Notify works like TryNotify for one that must arrive.
-func (p *FrontSession) Notify(_ context.Context, method string, params ...[]byte) error {
-	if !p.getStream.Put(events.Message(nil, method, params), events.Question) {
-		return p.deliveryError()
+// Notify works like TryNotify for a notification that must arrive.
+func (session *FrontSession) Notify(_ context.Context, method string, params ...[]byte) error {
+	if !session.getStream.Put(events.Message(nil, method, params), events.Question) {
+		return session.deliveryError()
 	}
 	return nil
 }
 
 // deliveryError returns why nothing can be said.
-func (p *FrontSession) deliveryError() error {
-	if p.ctx.Err() != nil {
+func (session *FrontSession) deliveryError() error {
+	if session.ctx.Err() != nil {
 		return errSessionOver
 	}
 	return errNotReading
 }
 
 // TryNotifyLeavingRoom works like TryNotify, but only if half of the room of the client's own stream is free.
-func (p *FrontSession) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
-	return p.getStream.HasSpare() && p.TryNotify(method, params...)
+func (session *FrontSession) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
+	return session.getStream.HasSpare() && session.TryNotify(method, params...)
 }
 
 // Connected reports whether the client follows its own stream.
-func (p *FrontSession) Connected() bool { return p.getStream.HasFollower() }
+func (session *FrontSession) Connected() bool { return session.getStream.HasFollower() }
 
 // AwaitReady waits until there is a stream that a question can go on.
-func (p *FrontSession) AwaitReady(ctx context.Context) error {
-	_, err := p.openStream(ctx)
+func (session *FrontSession) AwaitReady(ctx context.Context) error {
+	_, err := session.openStream(ctx)
 	return err
 }
 
 // Call asks the client on its own stream, or if it has none open, on one that
 // was lent. A stream that is not opened in time ends the question.
-func (p *FrontSession) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
+func (session *FrontSession) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
 	wait, cancel := context.WithTimeout(ctx, streamWait)
-	st, err := p.openStream(wait)
+	stream, err := session.openStream(wait)
 	cancel()
 	if err != nil {
 		return nil, err
 	}
-	return p.askOn(ctx, st, method, params)
+	return session.askOn(ctx, stream, method, params)
 }
 
 var (
@@ -318,141 +318,141 @@ var (
 )
 
 // openStream waits for a stream that a question of the hub can go on.
-func (p *FrontSession) openStream(ctx context.Context) (*events.Stream, error) {
+func (session *FrontSession) openStream(ctx context.Context) (*events.Stream, error) {
 	for {
-		p.mu.Lock()
-		changed := p.changed
-		lent := append([]*Reply(nil), p.lentReplies...)
-		p.mu.Unlock()
-		if p.getStream.HasFollower() {
-			return p.getStream, nil
+		session.mu.Lock()
+		changed := session.changed
+		lent := append([]*Reply(nil), session.lentReplies...)
+		session.mu.Unlock()
+		if session.getStream.HasFollower() {
+			return session.getStream, nil
 		}
 		for _, reply := range lent {
-			if st := reply.ensureStream(); st != nil {
-				return st, nil
+			if stream := reply.ensureStream(); stream != nil {
+				return stream, nil
 			}
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
 			return nil, errors.Join(errNoStream, context.Cause(ctx))
-		case <-p.ctx.Done():
+		case <-session.ctx.Done():
 			return nil, errSessionOver
 		}
 	}
 }
 
 // signalReachable wakes who waits for a way to the client.
-func (p *FrontSession) signalReachable() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	close(p.changed)
-	p.changed = make(chan struct{})
+func (session *FrontSession) signalReachable() {
+	session.mu.Lock()
+	defer session.mu.Unlock()
+	close(session.changed)
+	session.changed = make(chan struct{})
 }
 
 // askOn puts a request on a stream and waits for the answer, which comes as a
 // POST of its own.
-func (p *FrontSession) askOn(ctx context.Context, st *events.Stream, method string, params [][]byte) (*jsonrpc.Response, error) {
+func (session *FrontSession) askOn(ctx context.Context, stream *events.Stream, method string, params [][]byte) (*jsonrpc.Response, error) {
 	answer := make(chan *jsonrpc.Response, 1)
-	p.mu.Lock()
-	p.lastID++
-	id := strconv.FormatUint(p.lastID, 10)
-	p.asked[id] = answer
-	p.mu.Unlock()
+	session.mu.Lock()
+	session.lastID++
+	id := strconv.FormatUint(session.lastID, 10)
+	session.openQuestions[id] = answer
+	session.mu.Unlock()
 	defer func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		delete(p.asked, id)
+		session.mu.Lock()
+		defer session.mu.Unlock()
+		delete(session.openQuestions, id)
 	}()
-	if !st.Put(events.Message([]byte(id), method, params), events.Question) {
-		return nil, p.deliveryError()
+	if !stream.Put(events.Message([]byte(id), method, params), events.Question) {
+		return nil, session.deliveryError()
 	}
-	r, err := p.answerTo(ctx, answer)
+	r, err := session.answerTo(ctx, answer)
 	if err != nil {
-		st.Put(events.Message(nil, methods.Cancelled, [][]byte{jsonrpc.AppendCancel(nil, []byte(id), err)}), events.Question)
+		stream.Put(events.Message(nil, methods.Cancelled, [][]byte{jsonrpc.AppendCancel(nil, []byte(id), err)}), events.Question)
 	}
 	return r, err
 }
 
 // takeAnswer hands over what the client answered. One that no caller waits for,
 // late or forged, is dropped.
-func (p *FrontSession) takeAnswer(m *jsonrpc.Message) {
-	p.mu.Lock()
-	answer := p.asked[string(m.ID)]
-	delete(p.asked, string(m.ID))
-	p.mu.Unlock()
+func (session *FrontSession) takeAnswer(m *jsonrpc.Message) {
+	session.mu.Lock()
+	answer := session.openQuestions[string(m.ID)]
+	delete(session.openQuestions, string(m.ID))
+	session.mu.Unlock()
 	if answer != nil {
 		answer <- &jsonrpc.Response{Result: m.Result, Error: m.Error}
 	}
 }
 
 // registerRequest remembers a request of the client, so that it can be ended.
-func (p *FrontSession) registerRequest(id string) (*activeRequest, *refusal) {
-	u := &activeRequest{id: id}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	_, twice := p.serving[id]
+func (session *FrontSession) registerRequest(id string) (*activeRequest, *refusal) {
+	active := &activeRequest{id: id}
+	session.mu.Lock()
+	defer session.mu.Unlock()
+	_, twice := session.serving[id]
 	switch {
 	case twice:
 		return nil, &refusal{status: http.StatusBadRequest, text: "a request with this id is still being served"}
-	case len(p.serving) >= (quota.Waiting+1)*cap(p.slots):
+	case len(session.serving) >= (quota.Waiting+1)*cap(session.slots):
 		return nil, busyRefusal(ReasonCalls, "too many requests of this session wait for their turn; send it again later")
-	case p.ended:
-		u.End(context.Cause(p.ctx))
+	case session.ended:
+		active.End(context.Cause(session.ctx))
 	}
-	p.serving[id] = u
-	p.noteUse()
-	return u, nil
+	session.serving[id] = active
+	session.noteUse()
+	return active, nil
 }
 
 // endServing ends every request: the session has ended.
-func (p *FrontSession) endServing() {
-	p.token.ForgetTokens()
-	p.mu.Lock()
-	p.ended = true
-	all := slices.Collect(maps.Values(p.serving))
-	p.mu.Unlock()
-	for _, u := range all {
-		u.End(context.Cause(p.ctx))
+func (session *FrontSession) endServing() {
+	session.token.ForgetTokens()
+	session.mu.Lock()
+	session.ended = true
+	all := slices.Collect(maps.Values(session.serving))
+	session.mu.Unlock()
+	for _, active := range all {
+		active.End(context.Cause(session.ctx))
 	}
 }
 
 // unregisterRequest takes a request out: it is about to be answered.
-func (p *FrontSession) unregisterRequest(u *activeRequest) {
-	p.mu.Lock()
-	delete(p.serving, u.id)
-	p.noteUse()
-	p.mu.Unlock()
-	u.Free()
+func (session *FrontSession) unregisterRequest(active *activeRequest) {
+	session.mu.Lock()
+	delete(session.serving, active.id)
+	session.noteUse()
+	session.mu.Unlock()
+	active.Free()
 }
 
 // cancelRequest ends a request that the client no longer wants.
-func (p *FrontSession) cancelRequest(m *jsonrpc.Message) {
+func (session *FrontSession) cancelRequest(m *jsonrpc.Message) {
 	id := m.Param("requestId")
 	reason, _ := jsonrpc.String(m.Param("reason"))
-	p.mu.Lock()
-	u := p.serving[string(id)]
-	p.mu.Unlock()
-	if u != nil {
-		u.End(&jsonrpc.CancelledError{Reason: reason})
+	session.mu.Lock()
+	active := session.serving[string(id)]
+	session.mu.Unlock()
+	if active != nil {
+		active.End(&jsonrpc.CancelledError{Reason: reason})
 	}
 }
 
 // newRequestStream makes a stream for one request.
-func (p *FrontSession) newRequestStream() *events.Stream {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.lastFlow++
-	st := events.New(strconv.FormatUint(p.lastFlow, 10), &p.unsent)
-	p.streams[st.ID] = st
-	return st
+func (session *FrontSession) newRequestStream() *events.Stream {
+	session.mu.Lock()
+	defer session.mu.Unlock()
+	session.lastFlow++
+	stream := events.New(strconv.FormatUint(session.lastFlow, 10), &session.unsentBytes)
+	session.streams[stream.ID] = stream
+	return stream
 }
 
 // finishStream remembers that a request's stream has ended. It is kept for a
 // while, in case the client's connection broke before it had everything.
-func (p *FrontSession) finishStream(st *events.Stream) {
-	p.mu.Lock()
-	all := append(p.finished, st)
+func (session *FrontSession) finishStream(stream *events.Stream) {
+	session.mu.Lock()
+	all := append(session.finished, stream)
 	total := 0
 	for _, old := range all {
 		total += old.Bytes()
@@ -461,41 +461,41 @@ func (p *FrontSession) finishStream(st *events.Stream) {
 	for len(all) > 0 && (len(all) > finishedStreams || total > finishedBytes) {
 		gone = append(gone, all[0])
 		total -= all[0].Bytes()
-		delete(p.streams, all[0].ID)
+		delete(session.streams, all[0].ID)
 		all = append(all[:0:0], all[1:]...)
 	}
-	p.finished = all
-	p.mu.Unlock()
+	session.finished = all
+	session.mu.Unlock()
 	for _, old := range gone {
 		old.Drop()
 	}
 }
 
 // findStream finds a stream by its id within the session.
-func (p *FrontSession) findStream(id string) *events.Stream {
-	if id == p.getStream.ID {
-		return p.getStream
+func (session *FrontSession) findStream(id string) *events.Stream {
+	if id == session.getStream.ID {
+		return session.getStream
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.streams[id]
+	session.mu.Lock()
+	defer session.mu.Unlock()
+	return session.streams[id]
 }
 
 // closeSession ends everything that the session still holds.
-func (p *FrontSession) closeSession() {
-	p.cancel(errSessionOver)
-	p.mu.Lock()
-	if p.expiry != nil {
-		p.expiry.Stop()
+func (session *FrontSession) closeSession() {
+	session.cancel(errSessionOver)
+	session.mu.Lock()
+	if session.expiry != nil {
+		session.expiry.Stop()
 	}
-	streams := p.streams
-	p.streams, p.finished = map[string]*events.Stream{}, nil
-	p.mu.Unlock()
-	p.getStream.End()
-	for _, st := range streams {
-		st.End()
+	streams := session.streams
+	session.streams, session.finished = map[string]*events.Stream{}, nil
+	session.mu.Unlock()
+	session.getStream.End()
+	for _, stream := range streams {
+		stream.End()
 	}
-	p.signalReachable() // who waits for a way to the client waits in vain
+	session.signalReachable() // who waits for a way to the client waits in vain
 }
 
 // awayTime is how long a client that was asked something may follow no stream:
@@ -506,16 +506,16 @@ var errAway = errors.New("the client has left its question without an answer, an
 
 // followsAny reports whether the client follows any stream. That a request of it
 // is being served tells nothing: its connection may have broken.
-func (p *FrontSession) followsAny() bool {
-	p.mu.Lock()
-	streams := slices.Collect(maps.Values(p.streams))
-	p.mu.Unlock()
-	return p.getStream.HasFollower() || slices.ContainsFunc(streams, (*events.Stream).HasFollower)
+func (session *FrontSession) followsAny() bool {
+	session.mu.Lock()
+	streams := slices.Collect(maps.Values(session.streams))
+	session.mu.Unlock()
+	return session.getStream.HasFollower() || slices.ContainsFunc(streams, (*events.Stream).HasFollower)
 }
 
 // answerTo waits for the answer to a question of the hub, as long as ctx lasts
 // and the client is there.
-func (p *FrontSession) answerTo(ctx context.Context, answer <-chan *jsonrpc.Response) (*jsonrpc.Response, error) {
+func (session *FrontSession) answerTo(ctx context.Context, answer <-chan *jsonrpc.Response) (*jsonrpc.Response, error) {
 	const looks = 5
 	watch := time.NewTicker(awayTime / looks)
 	defer watch.Stop()
@@ -523,12 +523,12 @@ func (p *FrontSession) answerTo(ctx context.Context, answer <-chan *jsonrpc.Resp
 		select {
 		case r := <-answer:
 			return r, nil
-		case <-p.ctx.Done():
+		case <-session.ctx.Done():
 			return nil, errSessionOver
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		case <-watch.C:
-			if away++; p.followsAny() {
+			if away++; session.followsAny() {
 				away = 0
 			}
 			if away == looks {

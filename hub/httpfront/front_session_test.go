@@ -19,22 +19,22 @@ import (
 func TestAClientThatHasGoneIsNotWaitedForForEver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := newFrontSession("id", admission.Caller{}, 1, &slowReplies{})
-		defer c.closeSession()
+		session := newFrontSession("id", admission.Caller{}, 1, &slowReplies{})
+		defer session.closeSession()
 		answer := make(chan *jsonrpc.Response, 1)
 		began := time.Now()
-		if _, err := c.answerTo(context.Background(), answer); !errors.Is(err, errAway) || time.Since(began) != awayTime {
+		if _, err := session.answerTo(context.Background(), answer); !errors.Is(err, errAway) || time.Since(began) != awayTime {
 			t.Errorf("a client without a connection: %v after %s", err, time.Since(began))
 		}
-		st := c.newRequestStream()
+		stream := session.newRequestStream()
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			st.Follow(ctx, httptest.NewRecorder(), 1, false, nil)
+			stream.Follow(ctx, httptest.NewRecorder(), 1, false, nil)
 		}()
 		time.AfterFunc(time.Hour, func() { answer <- &jsonrpc.Response{Result: []byte(`1`)} })
-		if r, err := c.answerTo(context.Background(), answer); err != nil || string(r.Result) != "1" {
+		if r, err := session.answerTo(context.Background(), answer); err != nil || string(r.Result) != "1" {
 			t.Errorf("a client with one: %v", err)
 		}
 		cancel()

@@ -13,62 +13,62 @@ import (
 )
 
 // serveGet opens the client's own stream, or goes on with one that broke.
-func (f *Front) serveGet(w http.ResponseWriter, r *http.Request, who admission.Caller) {
+func (f *Front) serveGet(w http.ResponseWriter, r *http.Request, caller admission.Caller) {
 	if _, events := headers.Accepted(r.Header); !events {
 		f.refuseRequest(w, r, http.StatusNotAcceptable, ReasonAccept, nil, "accept text/event-stream")
 		return
 	}
-	c := f.findSession(w, r, who)
-	if c == nil {
+	session := f.findSession(w, r, caller)
+	if session == nil {
 		return
 	}
-	st, from := c.getStream, uint64(0)
+	stream, from := session.getStream, uint64(0)
 	if last := r.Header.Get(headers.LastEvent); last != "" {
 		flow, number, _ := strings.Cut(last, "-")
 		n, err := strconv.ParseUint(number, 10, 64)
-		if st = c.findStream(flow); st == nil || err != nil || !st.Knows(n) {
+		if stream = session.findStream(flow); stream == nil || err != nil || !stream.Knows(n) {
 			f.refuseRequest(w, r, http.StatusBadRequest, ReasonSession, nil, "nothing is known of the event in "+headers.LastEvent+" any more; send the request again")
 			return
 		}
 		from = n + 1
-		if st.IsComplete(from) { // else it would come again and again
+		if stream.IsComplete(from) { // else it would come again and again
 			w.WriteHeader(http.StatusNoContent) // HTML, Server-sent events: do not reconnect
 			return
 		}
 	} else {
-		from = c.getStream.Unread()
+		from = session.getStream.Unread()
 	}
-	if refused := c.enterConnection(isGet); refused != nil {
+	if refused := session.enterConnection(isGet); refused != nil {
 		f.answerRefused(w, r, refused, nil)
 		return
 	}
-	defer c.leaveConnection(isGet)
+	defer session.leaveConnection(isGet)
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Time{})
 	over, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	if poll := f.active.Load().Poll; poll > 0 && st != c.getStream && expectsPrime(c.hubSession.Protocol()) {
+	if poll := f.active.Load().Poll; poll > 0 && stream != session.getStream && expectsPrime(session.hubSession.Protocol()) {
 		defer time.AfterFunc(poll, cancel).Stop()
 	}
-	defer context.AfterFunc(c.ctx, cancel)()
+	defer context.AfterFunc(session.ctx, cancel)()
 	// The client may call as soon as it has the header. By then this connection has to have the stream: else what the call's
 	// server tells goes on the call's own POST.
-	st.Follow(over, w, from, expectsPrime(c.hubSession.Protocol()), func() bool {
+	stream.Follow(over, w, from, expectsPrime(session.hubSession.Protocol()), func() bool {
 		events.WriteHeader(w)
 		if control.Flush() != nil {
 			return false
 		}
-		c.signalReachable()
+		session.signalReachable()
 		return true
 	})
 }
 
 // serveDelete ends a session.
-func (f *Front) serveDelete(w http.ResponseWriter, r *http.Request, who admission.Caller) {
-	c := f.findSession(w, r, who)
-	if c == nil {
+func (f *Front) serveDelete(w http.ResponseWriter, r *http.Request, caller admission.Caller) {
+	session := f.findSession(w, r, caller)
+	if session == nil {
 		return
 	}
-	c.cancel(errSessionOver)
+	session.cancel(errSessionOver)
 	w.WriteHeader(http.StatusNoContent)
 }

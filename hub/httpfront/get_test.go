@@ -34,11 +34,11 @@ func TestAQuestionWaitsForTheStreamOfItsClient(t *testing.T) {
 		hostile(t, Options{}, func(t *testing.T, h *fakeHub, w *web, _ *fronttest.Memory) {
 			c := w.initialize(`{"sampling":{}}`).initialized()
 			synctest.Wait()
-			p := h.open()[0]
+			session := h.open()[0]
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			ready := make(chan error, 1)
-			go func() { ready <- p.AwaitReady(ctx) }()
+			go func() { ready <- session.AwaitReady(ctx) }()
 			synctest.Wait()
 			if arrives {
 				c.do("GET", "", headers.Session, c.session, headers.Protocol, "2025-11-25")
@@ -47,7 +47,7 @@ func TestAQuestionWaitsForTheStreamOfItsClient(t *testing.T) {
 				r := httptest.NewRequestWithContext(ctx, http.MethodGet, endpoint, nil)
 				r.Header.Set("Accept", "text/event-stream")
 				r.Header.Set(headers.Session, c.session)
-				h.front.Load().serveGet(lost, r, p.who)
+				h.front.Load().serveGet(lost, r, session.caller)
 				if time.Since(start) > 0 || lost.Body.Len() > 0 || lost.flushed != 1 {
 					t.Errorf("it has gone on for %s: flushed %d times, wrote %q", time.Since(start), lost.flushed, lost.Body)
 				}

@@ -141,11 +141,11 @@ func TestHTTPStreamThatNobodyReads(t *testing.T) {
 	t.Parallel()
 	hostile(t, Options{}, func(t *testing.T, h *fakeHub, w *web, m *fronttest.Memory) {
 		s := w.initialize(`{}`).initialized()
-		c := clientOf(t, h, s)
+		session := clientOf(t, h, s)
 		note := []byte(`{"text":"` + strings.Repeat("x", 1<<16) + `"}`)
 		flood := func() (taken int) {
 			for range 1000 {
-				if !c.TryNotify("notifications/message", note) {
+				if !session.TryNotify("notifications/message", note) {
 					return taken
 				}
 				taken += len(note)
@@ -172,14 +172,14 @@ func TestHTTPStreamThatNobodyReads(t *testing.T) {
 		if n := flood(); n < events.MaxAlone || n > events.MaxWaiting {
 			t.Errorf("with a stream that nobody reads %d bytes wait", n)
 		}
-		if !c.getStream.HasFollower() {
+		if !session.getStream.HasFollower() {
 			t.Error("the stream is not there")
 		}
 		time.Sleep(events.WriteTimeout + events.Heartbeat)
-		if c.getStream.HasFollower() {
+		if session.getStream.HasFollower() {
 			t.Error("a stream that nobody reads is kept")
 		}
-		if err := c.Notify(t.Context(), "notifications/x", note); err != nil {
+		if err := session.Notify(t.Context(), "notifications/x", note); err != nil {
 			t.Errorf("one that matters: %v", err)
 		}
 	})
@@ -188,9 +188,9 @@ func TestHTTPStreamThatNobodyReads(t *testing.T) {
 // clientOf finds a session's own side.
 func clientOf(t *testing.T, h *fakeHub, s *webClient) *FrontSession {
 	t.Helper()
-	for _, c := range h.open() {
-		if c.id == s.session {
-			return c
+	for _, session := range h.open() {
+		if session.id == s.session {
+			return session
 		}
 	}
 	t.Fatal("there is no such session")
@@ -201,14 +201,14 @@ func clientOf(t *testing.T, h *fakeHub, s *webClient) *FrontSession {
 // with questions for a client that does not read.
 func TestHTTPQuestionsOfOneThatDoesNotRead(t *testing.T) {
 	t.Parallel()
-	c := newFrontSession("s", admission.Caller{}, 1, &slowReplies{})
-	defer c.cancel(nil)
+	session := newFrontSession("s", admission.Caller{}, 1, &slowReplies{})
+	defer session.cancel(nil)
 	big := []byte(`{"x":"` + strings.Repeat("x", 1<<20) + `"}`)
 	for n := range 100 {
-		err := c.Notify(t.Context(), "notifications/x", big)
+		err := session.Notify(t.Context(), "notifications/x", big)
 		switch {
-		case err == nil && c.unsent.Load() > 2*events.MaxWaiting+2<<20:
-			t.Fatalf("%d bytes wait", c.unsent.Load())
+		case err == nil && session.unsentBytes.Load() > 2*events.MaxWaiting+2<<20:
+			t.Fatalf("%d bytes wait", session.unsentBytes.Load())
 		case errors.Is(err, errNotReading) && n > 2:
 			return
 		case err != nil:
@@ -224,7 +224,7 @@ func TestHTTPStreamIsTakenOver(t *testing.T) {
 	t.Parallel()
 	hostile(t, Options{}, func(t *testing.T, h *fakeHub, w *web, _ *fronttest.Memory) {
 		s := w.initialize(`{}`).initialized()
-		c := clientOf(t, h, s)
+		session := clientOf(t, h, s)
 		var mu sync.Mutex
 		seen := map[string][]int{}
 		var readers sync.WaitGroup
@@ -240,7 +240,7 @@ func TestHTTPStreamIsTakenOver(t *testing.T) {
 			})
 			synctest.Wait()
 			for n := range 10 {
-				if !c.TryNotify("notifications/n", fmt.Appendf(nil, `{"n":"%d-%d"}`, i, n)) {
+				if !session.TryNotify("notifications/n", fmt.Appendf(nil, `{"n":"%d-%d"}`, i, n)) {
 					t.Fatal("no room")
 				}
 			}
@@ -344,9 +344,9 @@ func TestHTTPBodiesAreBounded(t *testing.T) {
 		for range heldBodies {
 			raw(t, m, head+chunk)
 		}
-		c := clientOf(t, h, s)
+		session := clientOf(t, h, s)
 		synctest.Wait()
-		if n := c.held.Load(); n < heldBodies*(2<<20-10) {
+		if n := session.heldBytes.Load(); n < heldBodies*(2<<20-10) {
 			t.Fatalf("%d bytes are held", n)
 		}
 		for _, who := range []*webClient{s, other} {
@@ -359,7 +359,7 @@ func TestHTTPBodiesAreBounded(t *testing.T) {
 			}
 		}
 		time.Sleep(bodyTime + time.Second)
-		if n := c.held.Load(); n != 0 {
+		if n := session.heldBytes.Load(); n != 0 {
 			t.Errorf("%d bytes are held afterwards", n)
 		}
 		if r := w.do("POST", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"x":"`+strings.Repeat("x", maxInitialize)+`"}}`); r.StatusCode != http.StatusRequestEntityTooLarge {

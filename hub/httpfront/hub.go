@@ -9,7 +9,7 @@ import (
 	"mcphub/internal/mirror"
 )
 
-// A Hub is what the front opens sessions of.
+// A Hub opens the sessions of the front.
 type Hub interface {
 	// Limits returns the limits that are in force now.
 	Limits() Limits
@@ -19,22 +19,22 @@ type Hub interface {
 	// IsModern reports whether a message belongs to the era without a handshake.
 	IsModern(m *jsonrpc.Message) bool
 	// NewID makes the id of a session, which no one can guess.
-	NewID(who admission.Caller) string
+	NewID(caller admission.Caller) string
 	// Elsewhere names the other hub whose NewID has made an id for the caller; "" if that is
 	// none, or cannot be told.
-	Elsewhere(who admission.Caller, id string) string
+	Elsewhere(caller admission.Caller, id string) string
 	// Seal returns what seals by the StateKeys in force.
 	Seal() *seal.Sealer
 	// CheckToolsets returns why a caller may have none of the toolsets that it comes for; nil if it may, or comes for none.
-	CheckToolsets(who admission.Caller) error
+	CheckToolsets(caller admission.Caller) error
 	// WithClient returns a caller with how its client calls itself in a message, if that chooses its toolsets.
-	WithClient(who admission.Caller, m *jsonrpc.Message) admission.Caller
+	WithClient(caller admission.Caller, m *jsonrpc.Message) admission.Caller
 	// Open returns a session for a client that is about to say initialize. It starts
 	// nothing.
-	Open(who admission.Caller, c *FrontSession) Session
+	Open(caller admission.Caller, session *FrontSession) HubSession
 	// OpenModern returns what serves all requests without a handshake of one caller, and
 	// at most so many of its listeners at a time. It starts nothing.
-	OpenModern(who admission.Caller, c *FrontSession, listeners int) ModernSession
+	OpenModern(caller admission.Caller, session *FrontSession, listeners int) ModernSession
 }
 
 // Limits bound what a client can make the hub hold. Each is more than zero.
@@ -44,9 +44,9 @@ type Limits struct {
 	Calls int // requests of one client served at a time
 }
 
-// A Session serves one client after its handshake. Its methods may be called by any
+// A HubSession serves one client after its handshake. Its methods may be called by any
 // number of goroutines.
-type Session interface {
+type HubSession interface {
 	// Run keeps the session until ctx ends.
 	Run(ctx context.Context)
 	// Initialize answers the handshake.
@@ -78,7 +78,7 @@ type ModernSession interface {
 // A ModernRequest is one request of 2026-07-28 that was read.
 type ModernRequest interface {
 	// Mirrors returns the parameters that headers repeat, of a call of a tool that is
-	// known already. A tool that is found later is compared by [ModernReply.Fits].
+	// known already. A tool that is found later is compared by [ModernReply.CheckHeaders].
 	Mirrors() []mirror.Mark
 	// Elsewhere names the other hub at which the call waits that the request goes on with, and returns with what this hub refuses
 	// the request; "" if there is none.

@@ -15,30 +15,30 @@ type idleSessions struct {
 
 // addIdle takes a session in that came to rest. One that has ended is left out: it
 // is taken out once, after its context has ended.
-func (p *idleSessions) addIdle(c *FrontSession, now time.Time) {
+func (p *idleSessions) addIdle(session *FrontSession, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if c.ctx.Err() != nil || c.idle.value != nil {
+	if session.ctx.Err() != nil || session.idleLink.value != nil {
 		return
 	}
 	if p.byPrincipal == nil {
 		p.byPrincipal = map[string]*chain[FrontSession]{}
 	}
-	own := p.byPrincipal[c.principal]
+	own := p.byPrincipal[session.principal]
 	if own == nil {
 		own = &chain[FrontSession]{}
-		p.byPrincipal[c.principal] = own
+		p.byPrincipal[session.principal] = own
 	}
-	own.addLink(&c.idle, c)
-	c.idleSince = now
+	own.addLink(&session.idleLink, session)
+	session.idleSince = now
 }
 
 // removeIdle takes a session out that is used again, or has ended.
-func (p *idleSessions) removeIdle(c *FrontSession) {
+func (p *idleSessions) removeIdle(session *FrontSession) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if own := p.byPrincipal[c.principal]; own != nil {
-		own.removeLink(&c.idle)
+	if own := p.byPrincipal[session.principal]; own != nil {
+		own.removeLink(&session.idleLink)
 	}
 }
 

@@ -24,17 +24,17 @@ func TestWhichSessionMakesRoom(t *testing.T) {
 		}
 		open := func(id, owner string) *FrontSession {
 			time.Sleep(time.Second)
-			c := newFrontSession(id, admission.Caller{Principal: principal.Principal{Name: owner}, Basis: admission.Basis(tokens[owner])}, 4, &f.slow)
-			if f.enterSession(c) != nil {
+			session := newFrontSession(id, admission.Caller{Principal: principal.Principal{Name: owner}, Basis: admission.Basis(tokens[owner])}, 4, &f.slow)
+			if f.enterSession(session) != nil {
 				return nil
 			}
-			return c
+			return session
 		}
 		alive := func(want ...*FrontSession) {
 			t.Helper()
-			for _, c := range want {
-				if c.ctx.Err() != nil || f.sessions[c.id] != c {
-					t.Errorf("session %s was ended", c.id)
+			for _, session := range want {
+				if session.ctx.Err() != nil || f.sessions[session.id] != session {
+					t.Errorf("session %s was ended", session.id)
 				}
 			}
 			if len(f.sessions) != len(want) {
@@ -46,15 +46,15 @@ func TestWhichSessionMakesRoom(t *testing.T) {
 			t.Error("one token took all places")
 		}
 		b1 := open("b1", "b")
-		for _, c := range []*FrontSession{a1, a2, a3, b1} {
-			c.enterConnection(isPost)
+		for _, session := range []*FrontSession{a1, a2, a3, b1} {
+			session.enterConnection(isPost)
 		}
 		if open("b2", "b") != nil {
 			t.Error("there were more sessions than may be")
 		}
-		for _, c := range []*FrontSession{a2, a3, b1} {
+		for _, session := range []*FrontSession{a2, a3, b1} {
 			time.Sleep(time.Second)
-			c.leaveConnection(isPost)
+			session.leaveConnection(isPost)
 		} // a1 is used now, and rests later than the others
 		time.Sleep(2 * time.Minute)
 		a1.leaveConnection(isPost)
@@ -86,8 +86,8 @@ func TestWhichSessionMakesRoom(t *testing.T) {
 		if len(f.sessions) != 0 || len(f.owned) != 0 || len(f.shares) != 0 || len(f.idle.byPrincipal) != 0 {
 			t.Errorf("left: %v %v %v", f.sessions, f.owned, f.idle.byPrincipal)
 		}
-		for _, c := range []*FrontSession{a1, a2, a3, a5, b1, b2, b3} {
-			c.closeSession()
+		for _, session := range []*FrontSession{a1, a2, a3, a5, b1, b2, b3} {
+			session.closeSession()
 		}
 	})
 }

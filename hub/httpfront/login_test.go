@@ -34,7 +34,7 @@ func TestPagesOfALogin(t *testing.T) {
 		_, _ = fmt.Fprintf(w, "you are %s", who)
 		return http.StatusOK, ""
 	}
-	o := Options{
+	options := Options{
 		Tokens: []admission.Token{{Name: "alice", Secret: "token of alice"}}, Login: page,
 		Resource: &admission.Resource{URL: "https://hub.example/mcp", Issuers: []string{"https://issuer.example"}, Basis: func(admission.Caller) string { return "b" }, Verify: func(_ context.Context, token string) (admission.Caller, error) {
 			if token != "signed" {
@@ -48,7 +48,7 @@ func TestPagesOfALogin(t *testing.T) {
 			told = append(told, fmt.Sprint(r.Status, " ", r.Reason, " ", r.Text))
 		},
 	}
-	w := serveWeb(t, newFakeHub(), o)
+	w := serveWeb(t, newFakeHub(), options)
 	for _, tc := range []struct {
 		path, form, host string
 		status           int
@@ -76,8 +76,8 @@ func TestPagesOfALogin(t *testing.T) {
 	if strings.Count(got, "403 login") != 2 || strings.Count(got, "403 host") != 1 || !strings.Contains(got, "it is not signed") {
 		t.Errorf("told\n%s", got)
 	}
-	o.Login = nil
-	w = serveWeb(t, newFakeHub(), o)
+	options.Login = nil
+	w = serveWeb(t, newFakeHub(), options)
 	if r := fronttest.Do(t, w.c, "GET", strings.TrimSuffix(w.url, "/mcp")+"/login/A", ""); r.StatusCode != http.StatusNotFound {
 		t.Errorf("without pages: %d", r.StatusCode)
 	} else {

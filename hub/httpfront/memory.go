@@ -24,15 +24,15 @@ const (
 
 var errHeld = errors.New("the requests that are being read or served hold too much already")
 
-// A pool bounds what all take together. If there are several principals, each may take as much as is
+// A byteBudget bounds what all take together. If there are several principals, each may take as much as is
 // then still free: one alone half of it, each of two a third. So there is room for one more,
 // whatever the others take.
-type pool struct{ taken atomic.Int64 }
+type byteBudget struct{ taken atomic.Int64 }
 
 // takeBytes adds n bytes and reports whether the total stays within most. The caller calls give in
 // either case. own is what the principal takes; nil: no one is told apart. divided: there may be
 // others. first: nothing was taken before.
-func (p *pool) takeBytes(own *atomic.Int64, n, most int64, divided bool) (ok, first bool) {
+func (p *byteBudget) takeBytes(own *atomic.Int64, n, most int64, divided bool) (ok, first bool) {
 	all := p.taken.Add(n)
 	first = all == n
 	if own != nil {
@@ -43,7 +43,7 @@ func (p *pool) takeBytes(own *atomic.Int64, n, most int64, divided bool) (ok, fi
 	return all <= most, first
 }
 
-func (p *pool) giveBytes(own *atomic.Int64, n int64) {
+func (p *byteBudget) giveBytes(own *atomic.Int64, n int64) {
 	p.taken.Add(-n)
 	if own != nil {
 		own.Add(-n)
@@ -53,23 +53,23 @@ func (p *pool) giveBytes(own *atomic.Int64, n int64) {
 // bodyReservation counts what is read for a session, and for all, while it is being read:
 // what a request says about its own length binds no one. The zero value holds nothing.
 type bodyReservation struct {
-	r     io.Reader
-	c     *FrontSession // nil: none yet
-	share *quota.Share
-	of    *Front
-	frame int64 // bytes of the longest message
-	n     int64
+	r       io.Reader
+	session *FrontSession // nil: none yet
+	share   *quota.Share
+	front   *Front
+	frame   int64 // bytes of the longest message
+	taken   int64
 }
 
-func (h *bodyReservation) Read(b []byte) (int, error) {
-	n, err := h.r.Read(b)
-	before := h.largeBytes()
-	h.n += int64(n)
-	if h.c != nil && h.c.held.Add(int64(n)) > heldBodies*h.frame {
+func (body *bodyReservation) Read(b []byte) (int, error) {
+	n, err := body.r.Read(b)
+	before := body.largeBytes()
+	body.taken += int64(n)
+	if body.session != nil && body.session.heldBytes.Add(int64(n)) > heldBodies*body.frame {
 		return 0, errHeld
 	}
-	if more := h.largeBytes() - before; more > 0 {
-		if ok, _ := h.of.bodies.takeBytes(h.share.Bodies(), more, allBodies*h.frame, h.of.active.Load().hasSeveralCallers()); !ok {
+	if more := body.largeBytes() - before; more > 0 {
+		if ok, _ := body.front.bodies.takeBytes(body.share.Bodies(), more, allBodies*body.frame, body.front.active.Load().hasSeveralCallers()); !ok {
 			return 0, errHeld
 		}
 	}
@@ -77,40 +77,40 @@ func (h *bodyReservation) Read(b []byte) (int, error) {
 }
 
 // largeBytes returns what counts among all.
-func (h *bodyReservation) largeBytes() int64 { return max(h.n-smallBody, 0) }
+func (body *bodyReservation) largeBytes() int64 { return max(body.taken-smallBody, 0) }
 
-func (h *bodyReservation) releaseBytes() {
-	if h.c != nil {
-		h.c.held.Add(-h.n)
+func (body *bodyReservation) releaseBytes() {
+	if body.session != nil {
+		body.session.heldBytes.Add(-body.taken)
 	}
-	if n := h.largeBytes(); n > 0 {
-		h.of.bodies.giveBytes(h.share.Bodies(), n)
+	if n := body.largeBytes(); n > 0 {
+		body.front.bodies.giveBytes(body.share.Bodies(), n)
 	}
 }
 
 // reserveAnswer counts an answer that is about to be written, until releaseAnswer: what clients
 // call for and do not read is held, all together, up to as much as their bodies.
 // One that there is no room for becomes an error, but not the only one.
-func (f *Front) reserveAnswer(c *FrontSession, a *jsonrpc.Answer) (n int64) {
-	n = int64(len(a.Result) + len(a.Error))
+func (f *Front) reserveAnswer(session *FrontSession, answer *jsonrpc.Answer) (n int64) {
+	n = int64(len(answer.Result) + len(answer.Error))
 	if n <= smallBody {
 		return 0
 	}
 	frame := int64(f.hub.Limits().Frame)
-	own := c.unread.Add(n)
-	fits, first := f.unreadAnswers.takeBytes(c.share.Answers(), n, allBodies*frame, f.active.Load().hasSeveralCallers())
+	own := session.unreadBytes.Add(n)
+	fits, first := f.unreadAnswers.takeBytes(session.share.Answers(), n, allBodies*frame, f.active.Load().hasSeveralCallers())
 	if first || fits && own <= heldBodies*frame {
 		return n
 	}
-	f.releaseAnswer(c, n)
-	a.Free()
-	*a = jsonrpc.AnswerFailure(fmt.Sprintf("the answer has %d bytes, and too many wait to be read by their clients already; read those first, then send the request again", n))
+	f.releaseAnswer(session, n)
+	answer.Free()
+	*answer = jsonrpc.AnswerFailure(fmt.Sprintf("the answer has %d bytes, and too many wait to be read by their clients already; read those first, then send the request again", n))
 	return 0
 }
 
-func (f *Front) releaseAnswer(c *FrontSession, n int64) {
+func (f *Front) releaseAnswer(session *FrontSession, n int64) {
 	if n > 0 {
-		c.unread.Add(-n)
-		f.unreadAnswers.giveBytes(c.share.Answers(), n)
+		session.unreadBytes.Add(-n)
+		f.unreadAnswers.giveBytes(session.share.Answers(), n)
 	}
 }

@@ -50,7 +50,7 @@ type Options struct {
 }
 
 // admissionOptions returns who may call.
-func (o *Options) admissionOptions() admission.Options {
-	return admission.Options{Hosts: o.Hosts, Origins: o.Origins, LocalToken: o.LocalToken, Open: o.Open, Tokens: o.Tokens, Resource: o.Resource,
+func (options *Options) admissionOptions() admission.Options {
+	return admission.Options{Hosts: options.Hosts, Origins: options.Origins, LocalToken: options.LocalToken, Open: options.Open, Tokens: options.Tokens, Resource: options.Resource,
 		Headers: []string{headers.Session, headers.Protocol, headers.LastEvent, mcp.HeaderMethod, mcp.HeaderName}, Exposed: []string{headers.Session, headers.Protocol}}
 }

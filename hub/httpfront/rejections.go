@@ -116,8 +116,8 @@ func (f *Front) noteRejected(r *http.Request, status int, reason, text string) {
 }
 
 // noteOrigin has a session remember the request that it begins with.
-func (f *Front) noteOrigin(c *FrontSession, r *http.Request) {
-	c.address, c.agent = f.addressOf(r), r.UserAgent()
+func (f *Front) noteOrigin(session *FrontSession, r *http.Request) {
+	session.address, session.agent = f.addressOf(r), r.UserAgent()
 }
 
 // addressOf returns the address that a request came from, behind the proxies that are trusted.

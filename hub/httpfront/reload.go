@@ -30,16 +30,16 @@ func (f *Front) metadataHandler(path string) http.Handler {
 //
 // Each session is then looked at by them: one whose caller they would not let in, or with
 // other rights, ends at once. The calls of all others go on.
-func (f *Front) Prepare(o Options) (follow func(), err error) {
-	if o.Idle <= 0 {
-		o.Idle = 30 * time.Minute
+func (f *Front) Prepare(options Options) (follow func(), err error) {
+	if options.Idle <= 0 {
+		options.Idle = 30 * time.Minute
 	}
-	admitted, err := admission.New(o.admissionOptions())
+	admitted, err := admission.New(options.admissionOptions())
 	if err != nil {
 		return nil, err
 	}
-	others := peers.New(peers.Options{Addresses: o.Peers, Node: o.Node, Seal: f.hub.Seal(), Log: f.log})
-	return func() { f.followOptions(&activeOptions{o, admitted, others}) }, nil
+	others := peers.New(peers.Options{Addresses: options.Peers, Node: options.Node, Seal: f.hub.Seal(), Log: f.log})
+	return func() { f.followOptions(&activeOptions{options, admitted, others}) }, nil
 }
 
 func (f *Front) followOptions(next *activeOptions) {
@@ -48,17 +48,17 @@ func (f *Front) followOptions(next *activeOptions) {
 	if before := f.active.Swap(next); before != nil { // under mu: the one who enters is looked at by the one or by the other
 		before.peers.Close()
 	}
-	for _, s := range f.shares {
-		s.MaxSessions = f.principalLimits().Sessions // which depends on whether there may be others
+	for _, share := range f.shares {
+		share.MaxSessions = f.principalLimits().Sessions // which depends on whether there may be others
 	}
 	gone := 0
-	for _, c := range f.allSessions() {
-		if next.admission.StillAdmits(c.who) {
+	for _, session := range f.allSessions() {
+		if next.admission.StillAdmits(session.caller) {
 			continue
 		}
 		gone++
-		c.cancel(errRevoked)
-		f.endSession(c)
+		session.cancel(errRevoked)
+		f.endSession(session)
 	}
 	if gone > 0 {
 		f.log.Info().Int("sessions", gone).Msg("sessions end whose token counts no more, or not as it did")

@@ -21,22 +21,22 @@ type Reply struct {
 	events      bool            // the client takes a stream of events as the answer
 	unresumable bool            // what was said is not kept for a client that comes back
 	ctx         context.Context // of the connection
-	w           http.ResponseWriter
+	response    http.ResponseWriter
 	protocol    string
 	started     time.Time
 	slow        link[Reply]
-	poll        time.Duration // its connection lasts no longer; 0: as long as the request
+	pollTime    time.Duration // its connection lasts no longer; 0: as long as the request
 	left        chan struct{} // closed when the connection ended before the request; nil if the client does not poll
 
-	mu      sync.Mutex
-	st      *events.Stream // nil until something is said before the answer
-	over    bool           // it was answered
-	written chan struct{}  // closed when nothing writes to w any more; nil without a stream
+	mu       sync.Mutex
+	stream   *events.Stream // nil until something is said before the answer
+	answered bool           // it was answered
+	written  chan struct{}  // closed when nothing writes to w any more; nil without a stream
 }
 
 // startReply gives the reply the connection that its request came on.
 func (reply *Reply) startReply(ctx context.Context, w http.ResponseWriter, protocol string) {
-	reply.ctx, reply.w, reply.protocol, reply.started = ctx, w, protocol, time.Now()
+	reply.ctx, reply.response, reply.protocol, reply.started = ctx, w, protocol, time.Now()
 	reply.session.slow.addReply(reply)
 }
 
@@ -51,8 +51,8 @@ func (reply *Reply) extendWrite(w http.ResponseWriter) {
 // request no longer counts, and the client is shown that there is life.
 func (reply *Reply) noteLate() {
 	reply.mu.Lock()
-	if !reply.over && !reply.isGone() { // else the connection serves another request
-		_ = http.NewResponseController(reply.w).SetReadDeadline(time.Time{})
+	if !reply.answered && !reply.isGone() { // else the connection serves another request
+		_ = http.NewResponseController(reply.response).SetReadDeadline(time.Time{})
 	}
 	reply.mu.Unlock()
 	reply.ensureStream()
@@ -64,45 +64,45 @@ func (reply *Reply) ensureStream() *events.Stream {
 	reply.mu.Lock()
 	defer reply.mu.Unlock()
 	switch {
-	case reply.over || !reply.events:
+	case reply.answered || !reply.events:
 		return nil
-	case reply.st != nil:
-		return reply.st
+	case reply.stream != nil:
+		return reply.stream
 	case reply.ctx.Err() != nil: // the connection broke; what has no stream by then gets none
 		return nil
 	}
 	if reply.unresumable {
-		reply.st = events.New("", &reply.session.unsent)
+		reply.stream = events.New("", &reply.session.unsentBytes)
 	} else {
-		reply.st = reply.session.newRequestStream()
+		reply.stream = reply.session.newRequestStream()
 	}
 	reply.written = make(chan struct{})
 	go reply.writeStream()
-	return reply.st
+	return reply.stream
 }
 
 // finishReply answers the request on its stream, which ends, and returns when that
 // is written or the connection gone; false: there is none. Nothing is said for
 // a request that was cancelled.
-func (reply *Reply) finishReply(a jsonrpc.Answer, cancelled bool) bool {
+func (reply *Reply) finishReply(answer jsonrpc.Answer, cancelled bool) bool {
 	reply.session.slow.removeReply(reply)
 	reply.mu.Lock()
-	reply.over = true
-	st := reply.st
+	reply.answered = true
+	stream := reply.stream
 	reply.mu.Unlock()
-	if st == nil {
+	if stream == nil {
 		return false
 	}
 	if !cancelled {
-		parts := jsonrpc.AnswerParts(bytes.Clone(reply.id), a) // reply.id is a part of the request, which would be kept with it
-		st.Put(events.Event{Parts: parts[:]}, events.Reply)
+		parts := jsonrpc.AnswerParts(bytes.Clone(reply.id), answer) // reply.id is a part of the request, which would be kept with it
+		stream.Put(events.Event{Parts: parts[:]}, events.Reply)
 	}
-	st.End()
+	stream.End()
 	<-reply.written
 	if reply.unresumable {
-		st.Drop()
+		stream.Drop()
 	} else {
-		reply.session.finishStream(st)
+		reply.session.finishStream(stream)
 	}
 	return true
 }
@@ -127,18 +127,18 @@ func (reply *Reply) AllowHubQuestions() (back func()) {
 // before the answer.
 func (reply *Reply) Reaches() bool { return reply.events }
 
-// TryNotify puts a notification before the answer; on the client's own stream
-// where this request can have none.
+// TryNotify puts a notification before the answer, or on the client's own stream if the
+// answer can have no stream.
 func (reply *Reply) TryNotify(method string, params ...[]byte) bool {
-	if st := reply.ensureStream(); st != nil {
-		return st.Put(events.Message(nil, method, params), events.Note)
+	if stream := reply.ensureStream(); stream != nil {
+		return stream.Put(events.Message(nil, method, params), events.Note)
 	}
 	return reply.session.TryNotify(method, params...)
 }
 
-// Notify works like TryNotify for one that must arrive.
+// Notify works like TryNotify for a notification that must arrive.
 func (reply *Reply) Notify(ctx context.Context, method string, params ...[]byte) error {
-	if st := reply.ensureStream(); st != nil && st.Put(events.Message(nil, method, params), events.Question) {
+	if stream := reply.ensureStream(); stream != nil && stream.Put(events.Message(nil, method, params), events.Question) {
 		return nil
 	}
 	return reply.session.Notify(ctx, method, params...)
@@ -146,17 +146,17 @@ func (reply *Reply) Notify(ctx context.Context, method string, params ...[]byte)
 
 // TryNotifyLeavingRoom works like TryNotify, but only if half of the room of the stream is free.
 func (reply *Reply) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
-	if st := reply.ensureStream(); st != nil {
-		return st.HasSpare() && st.Put(events.Message(nil, method, params), events.Note)
+	if stream := reply.ensureStream(); stream != nil {
+		return stream.HasSpare() && stream.Put(events.Message(nil, method, params), events.Note)
 	}
 	return reply.session.TryNotifyLeavingRoom(method, params...)
 }
 
-// Call asks the client before the answer; if the request can have no stream, on
-// the client's own.
+// Call asks the client before the answer, or on the client's own stream if the answer can
+// have no stream.
 func (reply *Reply) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
-	if st := reply.ensureStream(); st != nil {
-		return reply.session.askOn(ctx, st, method, params)
+	if stream := reply.ensureStream(); stream != nil {
+		return reply.session.askOn(ctx, stream, method, params)
 	}
 	return reply.session.Call(ctx, method, params...)
 }
@@ -166,20 +166,20 @@ func (reply *Reply) Call(ctx context.Context, method string, params ...[]byte) (
 // mayPoll reports whether the connection of the reply may end before the
 // reply does: the client learned where to go on and comes back.
 func (reply *Reply) mayPoll() bool {
-	return reply.poll > 0 && reply.events && expectsPrime(reply.protocol)
+	return reply.pollTime > 0 && reply.events && expectsPrime(reply.protocol)
 }
 
 // writeStream writes the stream to the connection of the POST, as long as that lasts.
 func (reply *Reply) writeStream() {
 	defer close(reply.written)
-	events.WriteHeader(reply.w)
+	events.WriteHeader(reply.response)
 	if !reply.mayPoll() {
-		reply.st.Follow(reply.ctx, reply.w, 1, !reply.unresumable && expectsPrime(reply.protocol), nil)
+		reply.stream.Follow(reply.ctx, reply.response, 1, !reply.unresumable && expectsPrime(reply.protocol), nil)
 		return
 	}
-	ctx, cancel := context.WithTimeout(reply.ctx, reply.poll)
+	ctx, cancel := context.WithTimeout(reply.ctx, reply.pollTime)
 	defer cancel()
-	if reply.st.Follow(ctx, reply.w, 1, true, nil) {
+	if reply.stream.Follow(ctx, reply.response, 1, true, nil) {
 		return
 	}
 	reply.mu.Lock() // noteLate may be at the connection

@@ -18,38 +18,38 @@ type activeRequest struct {
 // serveMessage serves one request of a session. The end of the connection is not
 // the end of the request: only notifications/cancelled is (2025-11-25). detached:
 // it goes on without the connection and gives back what is held when it ends.
-func (f *Front) serveMessage(w http.ResponseWriter, r *http.Request, c *FrontSession, m *jsonrpc.Message, events bool, held *bodyReservation) (detached bool) {
-	u, refused := c.registerRequest(string(m.ID))
+func (f *Front) serveMessage(w http.ResponseWriter, r *http.Request, session *FrontSession, m *jsonrpc.Message, events bool, body *bodyReservation) (detached bool) {
+	active, refused := session.registerRequest(string(m.ID))
 	if refused != nil {
 		f.answerRefused(w, r, refused, m.ID)
 		return false
 	}
-	u.Base = c.withToken(context.Background(), r)
-	if err := c.share.Count(m.Method); err != nil {
-		c.unregisterRequest(u)
+	active.Base = session.withToken(context.Background(), r)
+	if err := session.share.Count(m.Method); err != nil {
+		session.unregisterRequest(active)
 		f.answerRefused(w, r, refusalOf(err), m.ID)
 		return false
 	}
-	reply := &Reply{session: c, id: m.ID, events: events, poll: f.active.Load().Poll}
-	if reply.poll > 0 {
+	reply := &Reply{session: session, id: m.ID, events: events, pollTime: f.active.Load().Poll}
+	if reply.pollTime > 0 {
 		reply.left = make(chan struct{})
 	}
-	reply.startReply(r.Context(), w, c.hubSession.Protocol())
-	s, ok := c.awaitSlot(w, u.Context, r.Context())
+	reply.startReply(r.Context(), w, session.hubSession.Protocol())
+	slot, ok := session.awaitSlot(w, active.Context, r.Context())
 	if !ok {
-		c.share.Uncount()
-		c.unregisterRequest(u)
-		if a := jsonrpc.AnswerFailure("the request was cancelled before it was served"); !reply.finishReply(a, false) {
-			answerWithStatus(w, http.StatusOK, m.ID, a)
+		session.share.Uncount()
+		session.unregisterRequest(active)
+		if answer := jsonrpc.AnswerFailure("the request was cancelled before it was served"); !reply.finishReply(answer, false) {
+			answerWithStatus(w, http.StatusOK, m.ID, answer)
 		}
 		return false
 	}
 	prefers := events && headers.PreferEvents(r.Header)
 	if reply.mayPoll() {
-		f.serveDetached(reply, held.releaseBytes, func() { f.serveRequest(w, reply, u, m, s, prefers) })
+		f.serveDetached(reply, body.releaseBytes, func() { f.serveRequest(w, reply, active, m, slot, prefers) })
 		return true
 	}
-	f.serveRequest(w, reply, u, m, s, prefers)
+	f.serveRequest(w, reply, active, m, slot, prefers)
 	return false
 }
 
@@ -71,45 +71,45 @@ func (f *Front) serveDetached(reply *Reply, release, serve func()) {
 
 // serveRequest answers a request that has its turn. prefers: as a stream from
 // the start.
-func (f *Front) serveRequest(w http.ResponseWriter, reply *Reply, u *activeRequest, m *jsonrpc.Message, s slot, prefers bool) {
-	c := reply.session
-	defer c.share.Uncount()
+func (f *Front) serveRequest(w http.ResponseWriter, reply *Reply, active *activeRequest, m *jsonrpc.Message, slot servingSlot, prefers bool) {
+	session := reply.session
+	defer session.share.Uncount()
 	if prefers {
 		reply.ensureStream()
 	}
-	a := c.hubSession.Serve(reply, &u.Cancellation, m)
-	cancelled := u.ByClient()
-	c.unregisterRequest(u)
-	n := f.reserveAnswer(c, &a)
-	if !reply.finishReply(a, cancelled) {
-		answerPlain(w, reply, a, cancelled)
+	answer := session.hubSession.Serve(reply, &active.Cancellation, m)
+	cancelled := active.ByClient()
+	session.unregisterRequest(active)
+	n := f.reserveAnswer(session, &answer)
+	if !reply.finishReply(answer, cancelled) {
+		answerPlain(w, reply, answer, cancelled)
 	}
-	f.releaseAnswer(c, n)
-	s.releaseSlot()
+	f.releaseAnswer(session, n)
+	slot.releaseSlot()
 }
 
-// A slot is the right of one request to be served.
-type slot struct {
-	c    *FrontSession
-	work *quota.Work // nil if no one else calls
+// A servingSlot is the right of one request to be served.
+type servingSlot struct {
+	session *FrontSession
+	work    *quota.Work // nil if no one else calls
 }
 
 // releaseSlot lets the next one be served.
-func (s slot) releaseSlot() {
-	s.c.share.ReleaseSlot(s.work)
-	<-s.c.slots
+func (slot servingSlot) releaseSlot() {
+	slot.session.share.ReleaseSlot(slot.work)
+	<-slot.session.slots
 }
 
 // awaitSlot waits until a request may be served; false: no one wants it any more. While it
 // waits, the time for reading the request no longer counts.
-func (p *FrontSession) awaitSlot(w http.ResponseWriter, ctx func() context.Context, conn context.Context) (slot, bool) {
-	if !quota.Await(p.slots, w, ctx, conn) {
-		return slot{}, false
+func (session *FrontSession) awaitSlot(w http.ResponseWriter, ctx func() context.Context, conn context.Context) (servingSlot, bool) {
+	if !quota.Await(session.slots, w, ctx, conn) {
+		return servingSlot{}, false
 	}
-	k, ok := p.share.AcquireSlot(w, ctx, conn)
+	work, ok := session.share.AcquireSlot(w, ctx, conn)
 	if !ok {
-		<-p.slots
-		return slot{}, false
+		<-session.slots
+		return servingSlot{}, false
 	}
-	return slot{p, k}, true
+	return servingSlot{session, work}, true
 }

@@ -29,7 +29,7 @@ func vouched() *admission.Resource {
 	start := time.Now()
 	return &admission.Resource{
 		URL: "https://hub.example/mcp", Issuers: []string{"https://login.example"}, Scopes: []string{"mcp"},
-		Basis: func(who admission.Caller) string { return admission.Basis("an issuer", who.Values) },
+		Basis: func(caller admission.Caller) string { return admission.Basis("an issuer", caller.Values) },
 		Verify: func(_ context.Context, token string) (admission.Caller, error) {
 			var name, group string
 			var seconds int
@@ -136,21 +136,21 @@ func TestExpiry(t *testing.T) {
 	}{{"one token", false, 60 * time.Second}, {"a later one", true, 90 * time.Second}} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := newFrontSession("id", admission.Caller{Principal: principal.Principal{Name: "alice"}}, 1, nil)
+				session := newFrontSession("id", admission.Caller{Principal: principal.Principal{Name: "alice"}}, 1, nil)
 				start := time.Now()
-				c.extendTo(start.Add(60 * time.Second))
+				session.extendTo(start.Add(60 * time.Second))
 				if tc.later {
-					c.extendTo(start.Add(90 * time.Second))
-					c.extendTo(start.Add(30 * time.Second)) // the older of two that are shown in turn
+					session.extendTo(start.Add(90 * time.Second))
+					session.extendTo(start.Add(30 * time.Second)) // the older of two that are shown in turn
 				}
-				<-c.ctx.Done()
+				<-session.ctx.Done()
 				if got := time.Since(start); got != tc.lives {
 					t.Errorf("it lived %s", got)
 				}
-				if context.Cause(c.ctx) != errExpired {
-					t.Error(context.Cause(c.ctx))
+				if context.Cause(session.ctx) != errExpired {
+					t.Error(context.Cause(session.ctx))
 				}
-				c.closeSession()
+				session.closeSession()
 			})
 		})
 	}
@@ -215,12 +215,12 @@ func TestTokensAreHeldForSessions(t *testing.T) {
 				if _, ok := table.NewestToken("static"); ok {
 					t.Error("a configured token is held")
 				}
-				for _, c := range h.open() {
-					c.End()
+				for _, session := range h.open() {
+					session.End()
 				}
 				h.front.Load().mu.Lock()
-				for _, c := range h.front.Load().modernSessions {
-					c.End()
+				for _, session := range h.front.Load().modernSessions {
+					session.End()
 				}
 				h.front.Load().mu.Unlock()
 				synctest.Wait()

@@ -15,16 +15,16 @@ import (
 
 // runSession runs the session of a client until that is cancelled. The caller is one of
 // f.running, so no one has waited for them yet.
-func (f *Front) runSession(c *FrontSession) {
-	var session interface{ Run(context.Context) } = c.modernSession
-	if c.modernSession == nil {
-		session = c.hubSession
+func (f *Front) runSession(session *FrontSession) {
+	var runner interface{ Run(context.Context) } = session.modernSession
+	if session.modernSession == nil {
+		runner = session.hubSession
 	}
 	f.running.Go(func() {
-		session.Run(c.ctx)
-		f.forgetSession(c)
-		c.awaitPosts(answerTime)
-		c.closeSession()
+		runner.Run(session.ctx)
+		f.forgetSession(session)
+		session.awaitPosts(answerTime)
+		session.closeSession()
 	})
 }
 
@@ -35,42 +35,42 @@ const idleMinute = time.Minute
 // one that has been idle longest makes room, if no one has used it for a minute. If the caller has no
 // session, or at least two fewer than the principal with the most, an idle session of that principal
 // makes room. A refusal is refusedStopping, refusedRevoked, or reports why there is no room.
-func (f *Front) enterSession(c *FrontSession) *refusal {
+func (f *Front) enterSession(session *FrontSession) *refusal {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
 	case f.currentStage() >= draining:
 		return refusedStopping
-	case !f.active.Load().admission.StillAdmits(c.who):
+	case !f.active.Load().admission.StillAdmits(session.caller):
 		return refusedRevoked
 	}
-	now, principal := time.Now(), c.principal
-	s := f.shareOf(principal)
-	own := s != nil && s.Sessions >= s.MaxSessions
+	now, principal := time.Now(), session.principal
+	share := f.shareOf(principal)
+	own := share != nil && share.Sessions >= share.MaxSessions
 	if own || len(f.sessions) >= f.fixed.Sessions {
 		oldest := f.idle.longestIdle(principal, !own, now.Add(-idleMinute))
-		if oldest == nil && !own && s != nil {
-			oldest = f.idle.heaviestIdle(s.Sessions + min(s.Sessions, 1)) // for one more than another has, a place would go to and fro
+		if oldest == nil && !own && share != nil {
+			oldest = f.idle.heaviestIdle(share.Sessions + min(share.Sessions, 1)) // for one more than another has, a place would go to and fro
 		}
 		switch {
 		case oldest != nil:
 			f.endSession(oldest)
 		case own:
-			return fullRefusal("%s has %d sessions, as many as it may have (limits.principal.sessions): end one, or try again when one has been idle for a minute", s.Name, s.Sessions)
+			return fullRefusal("%s has %d sessions, as many as it may have (limits.principal.sessions): end one, or try again when one has been idle for a minute", share.Name, share.Sessions)
 		default:
-			f.dropShare(s, now)
+			f.dropShare(share, now)
 			return fullRefusal("there are as many sessions already as may be, of %d (limits.sessions); try again later", f.fixed.Sessions)
 		}
 	}
-	f.sessions[c.id] = c
+	f.sessions[session.id] = session
 	f.owned[principal]++
-	if s != nil {
-		c.share = s
-		s.Sessions++
-		s.AddUser()
+	if share != nil {
+		session.share = share
+		share.Sessions++
+		share.AddUser()
 	}
-	c.idlers = &f.idle
-	f.idle.addIdle(c, now)
+	session.idlers = &f.idle
+	f.idle.addIdle(session, now)
 	return nil
 }
 
@@ -86,34 +86,34 @@ func fullRefusal(text string, args ...any) *refusal {
 }
 
 // endSession ends a session and makes its place free. The caller holds mu.
-func (f *Front) endSession(c *FrontSession) {
-	c.cancel(errSessionOver)
-	f.idle.removeIdle(c)
-	if f.modernSessions[c.owner] == c {
-		delete(f.modernSessions, c.owner)
+func (f *Front) endSession(session *FrontSession) {
+	session.cancel(errSessionOver)
+	f.idle.removeIdle(session)
+	if f.modernSessions[session.owner] == session {
+		delete(f.modernSessions, session.owner)
 	}
-	if f.sessions[c.id] != c {
+	if f.sessions[session.id] != session {
 		return
 	}
-	delete(f.sessions, c.id)
-	if c.share != nil {
-		c.share.Sessions--
-		c.share.RemoveUser()
-		f.dropShare(c.share, time.Now())
+	delete(f.sessions, session.id)
+	if session.share != nil {
+		session.share.Sessions--
+		session.share.RemoveUser()
+		f.dropShare(session.share, time.Now())
 	}
-	if f.owned[c.principal]--; f.owned[c.principal] == 0 {
-		delete(f.owned, c.principal)
-		f.idle.forgetPrincipal(c.principal)
+	if f.owned[session.principal]--; f.owned[session.principal] == 0 {
+		delete(f.owned, session.principal)
+		f.idle.forgetPrincipal(session.principal)
 	}
 }
 
-func (f *Front) forgetSession(c *FrontSession) {
+func (f *Front) forgetSession(session *FrontSession) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.endSession(c)
-	if c.modernSession != nil {
-		c.share.RemoveUser()
-		f.dropShare(c.share, time.Now())
+	f.endSession(session)
+	if session.modernSession != nil {
+		session.share.RemoveUser()
+		f.dropShare(session.share, time.Now())
 	}
 }
 
@@ -125,15 +125,15 @@ func (f *Front) sweepIdle() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	before := time.Now().Add(-f.active.Load().Idle)
-	for c := f.idle.longestIdle("", true, before); c != nil; c = f.idle.longestIdle("", true, before) {
-		f.endSession(c)
+	for session := f.idle.longestIdle("", true, before); session != nil; session = f.idle.longestIdle("", true, before) {
+		f.endSession(session)
 	}
-	for _, s := range f.shares {
-		f.dropShare(s, time.Now())
+	for _, share := range f.shares {
+		f.dropShare(share, time.Now())
 	}
-	for _, c := range f.modernSessions {
-		if since, idle := c.unusedSince(); idle && !since.After(before) && !c.modernSession.Busy() {
-			c.cancel(errSessionOver)
+	for _, session := range f.modernSessions {
+		if since, idle := session.unusedSince(); idle && !since.After(before) && !session.modernSession.Busy() {
+			session.cancel(errSessionOver)
 		}
 	}
 }
@@ -160,12 +160,12 @@ func (f *Front) shareOf(principal string) *quota.Share {
 	if now := f.active.Load(); principal == "" || len(now.Tokens) == 0 && now.Resource == nil {
 		return nil
 	}
-	s := f.shares[principal]
-	if s == nil {
-		s = quota.New(principal, f.principalLimits(), &f.callers)
-		f.shares[principal] = s
+	share := f.shares[principal]
+	if share == nil {
+		share = quota.New(principal, f.principalLimits(), &f.callers)
+		f.shares[principal] = share
 	}
-	return s
+	return share
 }
 
 // principalLimits returns the limits in force, with their defaults.
@@ -186,7 +186,7 @@ func (f *Front) principalLimits() quota.Limits {
 	return l
 }
 
-// A SessionUse is how many sessions there are, of all principals and of the one that has most. A bound of 0 is none.
+// A SessionUse is how many sessions there are, of all principals and of the one that has most. A bound of 0 bounds nothing.
 type SessionUse struct{ All, Most, OfOne, MostOfOne int }
 
 // SessionsUsed returns how many sessions there are.
@@ -216,17 +216,17 @@ func (f *Front) maxOpen() int {
 
 // enterShare enters the share of a request that belongs to no session; nil as of shareOf. exit is called
 // when the request is over.
-func (f *Front) enterShare(who admission.Caller) (s *quota.Share, exit func()) {
+func (f *Front) enterShare(caller admission.Caller) (share *quota.Share, exit func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	s = f.shareOf(who.Principal.Key())
-	s.AddUser()
-	return s, s.RemoveUser
+	share = f.shareOf(caller.Principal.Key())
+	share.AddUser()
+	return share, share.RemoveUser
 }
 
 // dropShare forgets a share of which nothing is taken. The caller holds mu.
-func (f *Front) dropShare(s *quota.Share, now time.Time) {
-	if s != nil && f.shares[s.Key] == s && s.IsUnused(now) {
-		delete(f.shares, s.Key)
+func (f *Front) dropShare(share *quota.Share, now time.Time) {
+	if share != nil && f.shares[share.Key] == share && share.IsUnused(now) {
+		delete(f.shares, share.Key)
 	}
 }

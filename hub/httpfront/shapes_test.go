@@ -150,7 +150,7 @@ func TestHTTPAnswersAreBounded(t *testing.T) {
 			text := fmt.Sprintf(`{"jsonrpc":"2.0","id":"deaf %d","method":"tools/call","params":%s}`, i, call("large", `{}`))
 			deaf = append(deaf, raw(t, m, plainHead+"Content-Type: application/json\r\n"+headers.Session+": "+s.session+fmt.Sprintf("\r\nContent-Length: %d\r\n\r\n%s", len(text), text)))
 			synctest.Wait()
-			if n := clientOf(t, h, s).unread.Load(); n > heldBodies<<20 {
+			if n := clientOf(t, h, s).unreadBytes.Load(); n > heldBodies<<20 {
 				t.Fatalf("%d bytes wait", n)
 			}
 		}
@@ -172,7 +172,7 @@ func TestHTTPAnswersAreBounded(t *testing.T) {
 		if whole == 0 || whole >= heldBodies || whole+refused != len(deaf) {
 			t.Errorf("%d whole, %d refused", whole, refused)
 		}
-		if !large(s) || clientOf(t, h, s).unread.Load() != 0 {
+		if !large(s) || clientOf(t, h, s).unreadBytes.Load() != 0 {
 			t.Error("no answer afterwards")
 		}
 	})

@@ -113,12 +113,12 @@ func TestPrincipalQueuesApart(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := newFakeHub()
 				h.limits.Calls = 300
-				o := Options{}
+				options := Options{}
 				who := []string(nil)
 				if c.tokens > 0 {
-					o.Tokens, who = []admission.Token{{Name: "a", Secret: "a"}, {Name: "b", Secret: "b"}}, ofA
+					options.Tokens, who = []admission.Token{{Name: "a", Secret: "a"}, {Name: "b", Secret: "b"}}, ofA
 				}
-				w, _, _ := bubbleWeb(t, h, o)
+				w, _, _ := bubbleWeb(t, h, options)
 				if c.tokens > 0 {
 					w.initialize(`{}`, ofB...).initialized()
 				}

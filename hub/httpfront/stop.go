@@ -93,9 +93,9 @@ func (f *Front) retireAll(since time.Time) bool {
 	all := f.allSessions()
 	f.mu.Unlock()
 	left := f.forwarded.calls.Load() == 0
-	for _, c := range all {
-		if c.retireStreams(since) {
-			c.cancel(errStopping)
+	for _, session := range all {
+		if session.retireStreams(since) {
+			session.cancel(errStopping)
 		} else {
 			left = false
 		}
@@ -108,8 +108,8 @@ func (f *Front) underWay() (n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	n = int(f.forwarded.calls.Load())
-	for _, c := range f.allSessions() {
-		n += c.pendingRequests()
+	for _, session := range f.allSessions() {
+		n += session.pendingRequests()
 	}
 	return n
 }
@@ -120,8 +120,8 @@ func (f *Front) closeAll(most time.Duration) {
 	f.mu.Lock()
 	all := f.allSessions()
 	f.mu.Unlock()
-	for _, c := range all {
-		c.cancel(errStopping)
+	for _, session := range all {
+		session.cancel(errStopping)
 	}
 	over := make(chan struct{})
 	go func() { // it ends with the front, which waits for the same
@@ -134,33 +134,33 @@ func (f *Front) closeAll(most time.Duration) {
 // retireStreams ends the streams of a client, if no call of it is under way, and reports whether
 // they have ended. Then it takes no connection any more. since is when the front began to
 // stop.
-func (p *FrontSession) retireStreams(since time.Time) bool {
-	if p.modernSession != nil {
-		p.modernSession.HangUp()
+func (session *FrontSession) retireStreams(since time.Time) bool {
+	if session.modernSession != nil {
+		session.modernSession.HangUp()
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.posts+p.listens+len(p.serving) > 0 {
+	session.mu.Lock()
+	defer session.mu.Unlock()
+	if session.openPosts+session.listens+len(session.serving) > 0 {
 		return false
 	}
-	for _, st := range p.finished {
-		if st.HasUndelivered(since) {
+	for _, stream := range session.finished {
+		if stream.HasUndelivered(since) {
 			return false
 		}
 	}
-	p.ended = true
-	p.getStream.End()
-	return !p.getStream.HasFollower()
+	session.ended = true
+	session.getStream.End()
+	return !session.getStream.HasFollower()
 }
 
 // pendingRequests counts the requests whose client waits for an answer.
-func (p *FrontSession) pendingRequests() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.modernSession != nil {
-		return p.posts
+func (session *FrontSession) pendingRequests() int {
+	session.mu.Lock()
+	defer session.mu.Unlock()
+	if session.modernSession != nil {
+		return session.openPosts
 	}
-	return len(p.serving)
+	return len(session.serving)
 }
 
 // mayBeRequest reports whether a message, or one of a batch, may be a request.

@@ -29,11 +29,11 @@ const secret = "mcphub_a-secret-of-this-user"
 func TestNobodyWithoutAToken(t *testing.T) {
 	t.Parallel()
 	for _, open := range []bool{false, true} {
-		o := Options{LocalToken: secret}
+		options := Options{LocalToken: secret}
 		if open {
-			o = Options{Open: true}
+			options = Options{Open: true}
 		}
-		w := serveWeb(t, newFakeHub(), o)
+		w := serveWeb(t, newFakeHub(), options)
 		right := []string{"Authorization", "Bearer " + secret}
 		session := w.initialize(`{}`, right...).session
 		for _, wrong := range [][]string{nil, {"Authorization", "Bearer " + secret + "x"}, {"Authorization", "Bearer " + secret[:10]}, {"Authorization", "Bearer "}, {"Authorization", secret}, {"Authorization", "Basic " + secret}} {

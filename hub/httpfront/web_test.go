@@ -22,17 +22,17 @@ type web struct {
 	c   *http.Client
 }
 
-func serveWeb(t testing.TB, h *fakeHub, o Options) *web {
+func serveWeb(t testing.TB, h *fakeHub, options Options) *web {
 	t.Helper()
-	o.Open = len(o.Tokens) == 0 && o.Resource == nil && o.LocalToken == ""
+	options.Open = len(options.Tokens) == 0 && options.Resource == nil && options.LocalToken == ""
 	ln := fronttest.Listen(t)
-	c, _ := fronttest.Run(t, &http.Transport{}, func(ctx context.Context) error { return serve(ctx, ln, h, o) })
+	c, _ := fronttest.Run(t, &http.Transport{}, func(ctx context.Context) error { return serve(ctx, ln, h, options) })
 	return &web{t, "http://" + ln.Addr().String() + "/mcp", c}
 }
 
 // serve serves a new front.
-func serve(ctx context.Context, ln net.Listener, h *fakeHub, o Options) error {
-	f, err := New(h, o)
+func serve(ctx context.Context, ln net.Listener, h *fakeHub, options Options) error {
+	f, err := New(h, options)
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
@@ -100,11 +100,11 @@ func (c *webClient) frames(r *http.Response, each func(m *jsonrpc.Message, event
 }
 
 // bubbleWeb returns an HTTP front in a bubble of its own; stop ends it.
-func bubbleWeb(t *testing.T, h *fakeHub, o Options) (w *web, m *fronttest.Memory, stop func()) {
+func bubbleWeb(t *testing.T, h *fakeHub, options Options) (w *web, m *fronttest.Memory, stop func()) {
 	t.Helper()
-	o.Open = len(o.Tokens) == 0 && o.Resource == nil && o.LocalToken == ""
+	options.Open = len(options.Tokens) == 0 && options.Resource == nil && options.LocalToken == ""
 	m = fronttest.NewMemory()
-	o.Hosts = append(o.Hosts, "hub.test")
-	c, stop := fronttest.Run(t, &http.Transport{DialContext: m.Dial}, func(ctx context.Context) error { return serve(ctx, m, h, o) })
+	options.Hosts = append(options.Hosts, "hub.test")
+	c, stop := fronttest.Run(t, &http.Transport{DialContext: m.Dial}, func(ctx context.Context) error { return serve(ctx, m, h, options) })
 	return &web{t, "http://hub.test/mcp", c}, m, stop
 }

@@ -27,7 +27,7 @@ type BusyError struct{ text string }
 func (e *BusyError) Error() string { return "busy: " + e.text }
 
 // A question is one request of a child that is with the client.
-type question[C Owner] struct {
+type question[C RequestClient] struct {
 	key    spec.Key
 	on     *OpenRequest[C] // that it is known to belong to; nil: none
 	cancel context.CancelCauseFunc

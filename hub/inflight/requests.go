@@ -7,15 +7,15 @@ import (
 	"mcphub/children/spec"
 )
 
-// An Owner is whose request it is.
-type Owner interface {
+// A RequestClient is whose request it is.
+type RequestClient interface {
 	// Reaches reports whether it can be told anything before its request is answered.
 	Reaches() bool
 }
 
 // OpenRequests are the requests of one session that are with a child, and what the
 // children ask meanwhile. The zero value is ready.
-type OpenRequests[C Owner] struct {
+type OpenRequests[C RequestClient] struct {
 	mu    sync.Mutex
 	last  *OpenRequest[C] // the newest; a list by older and newer
 	count uint64          // of all that were started
@@ -27,7 +27,7 @@ type OpenRequests[C Owner] struct {
 
 // An OpenRequest is one that is with a child. Key and Client are set before Start. The
 // rest belongs to OpenRequests.
-type OpenRequest[C Owner] struct {
+type OpenRequest[C RequestClient] struct {
 	Key    *spec.Key // of the instance that has it; not changed
 	Client C
 
@@ -35,15 +35,15 @@ type OpenRequest[C Owner] struct {
 	started      bool
 }
 
-type contextKey[C Owner] struct{}
+type contextKey[C RequestClient] struct{}
 
 // NewContext marks a context with the request that is sent by it.
-func NewContext[C Owner](ctx context.Context, r *OpenRequest[C]) context.Context {
+func NewContext[C RequestClient](ctx context.Context, r *OpenRequest[C]) context.Context {
 	return context.WithValue(ctx, contextKey[C]{}, r)
 }
 
 // FromContext returns the request that a context is marked with, nil for none.
-func FromContext[C Owner](ctx context.Context) *OpenRequest[C] {
+func FromContext[C RequestClient](ctx context.Context) *OpenRequest[C] {
 	r, _ := ctx.Value(contextKey[C]{}).(*OpenRequest[C])
 	return r
 }

@@ -58,11 +58,11 @@ func (c *Client) ClientProfile() link.ClientProfile {
 	return link.ClientProfile{Capabilities: meta.Claims.ForChildren, Level: meta.Level.String()}
 }
 
-// KeepResultType remembers that the answer of the work says about itself what it is.
+// KeepResultType remembers that the answer of the work keeps the resultType that it has.
 func (c *Client) KeepResultType() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.state.typed = true
+	c.state.keepsResultType = true
 }
 
 // takeChild takes in what a child wants to have back.
@@ -103,7 +103,7 @@ func holdsRoots(answer []byte) (yes bool) {
 	return yes
 }
 
-// AnswersRoots reports whether there is such an answer in a raw object.
+// AnswersRoots reports whether a raw object of answers has one about roots.
 func AnswersRoots(responses []byte) (yes bool) {
 	_ = jsonrpc.Members(responses, func(_ string, value []byte) bool {
 		yes = holdsRoots(value)

@@ -81,20 +81,20 @@ type judging struct {
 
 // clientState is what Client.mu guards.
 type clientState struct {
-	current    *roundTrip // nil while the client is not there: suspended, or over
-	open       []*question
-	keys       int         // given so far
-	admission  admission   // set by the work, and by a roots query while that is with a child
-	abandoned  bool        // the client does not come again
-	over       bool        // the work has ended
-	typed      bool        // what it ended with keeps its own resultType
-	needsRoots bool        // it ended because the client has to say first what its roots are
-	query      *rootsQuery // on account of a child; nil: none yet
-	subject    []byte      // that a requestState is bound to; nil: none was needed yet
+	current         *roundTrip // nil while the client is not there: suspended, or over
+	openQuestions   []*clientQuestion
+	keys            int           // given so far
+	admission       gateAdmission // set by the work, and by a roots query while that is with a child
+	abandoned       bool          // the client does not come again
+	ended           bool          // the work has ended
+	keepsResultType bool          // what it ended with keeps its own resultType
+	needsRoots      bool          // it ended because the client has to say first what its roots are
+	query           *rootsQuery   // on account of a child; nil: none yet
+	subject         []byte        // that a requestState is bound to; nil: none was needed yet
 }
 
-// A question is one thing that the client is asked.
-type question struct {
+// A clientQuestion is one thing that the client is asked.
+type clientQuestion struct {
 	key    string
 	method string
 	params []byte
@@ -104,8 +104,8 @@ type question struct {
 // Era returns the word for the era of the client.
 func (c *Client) Era() string { return Era }
 
-// StartTiming begins to time its request.
-func (c *Client) StartTiming(t *telemetry.Session) telemetry.RequestTiming {
+// StartTiming begins to time the request of the client.
+func (c *Client) StartTiming(t *telemetry.SessionMetrics) telemetry.RequestTiming {
 	return t.StartModernTiming()
 }
 
@@ -125,8 +125,8 @@ func (c *Client) AllowsFastPath(share spec.Share, mirrored bool, lease *children
 	return free && !mirrored && (lease == nil || !lease.IsModern())
 }
 
-// Answer returns the child's answer as it is: finishAnswer gives it its shape.
-func (c *Client) Answer(_ *children.Lease, _ string, resp *jsonrpc.Response) jsonrpc.Answer {
+// ShapeAnswer returns the child's answer as it is: finishAnswer gives it its shape.
+func (c *Client) ShapeAnswer(_ *children.Lease, _ string, resp *jsonrpc.Response) jsonrpc.Answer {
 	return resp.Answer()
 }
 
@@ -140,8 +140,8 @@ func (c *Client) YieldChild() { c.leaveChild() }
 // clientMeta returns what the round trip under way says about its client; the first one while
 // there is none.
 func (c *Client) clientMeta() Meta {
-	if t := c.currentTrip(); t != nil {
-		return t.meta
+	if trip := c.currentTrip(); trip != nil {
+		return trip.meta
 	}
 	return c.input.meta
 }
@@ -156,28 +156,28 @@ func (c *Client) currentTrip() *roundTrip {
 // with it: its progress, by the token of the round trip, and the log as far as the round trip
 // asked for it.
 func (c *Client) routeNotification(method string, params [][]byte) (Reply, [][]byte) {
-	t := c.currentTrip()
-	if t == nil {
+	trip := c.currentTrip()
+	if trip == nil {
 		return nil, nil
 	}
 	switch method {
 	case methods.Progress:
-		if t.meta.Token == nil {
+		if trip.meta.Token == nil {
 			return nil, nil
 		}
-		if string(t.meta.Token) != string(c.token) {
+		if string(trip.meta.Token) != string(c.token) {
 			whole := jsonrpc.Join(params)
-			params = jsonrpc.Splice(whole, jsonrpc.Edit{Old: jsonrpc.Get(whole, "progressToken"), With: t.meta.Token})
+			params = jsonrpc.Splice(whole, jsonrpc.Edit{Old: jsonrpc.Get(whole, "progressToken"), With: trip.meta.Token})
 		}
 	case methods.Message:
 		level, ok := declaration.ReadLevel(jsonrpc.Get(jsonrpc.Join(params), "level"))
-		if t.meta.Level == 0 || ok && level < t.meta.Level {
+		if trip.meta.Level == 0 || ok && level < trip.meta.Level {
 			return nil, nil
 		}
 	default:
 		return nil, nil
 	}
-	return t.reply, params
+	return trip.reply, params
 }
 
 // Notify informs the client with the round trip under way; what it is not to be told
@@ -206,9 +206,9 @@ func (c *Client) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
 func (c *Client) Detach() Reply {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t := c.state.current
+	trip := c.state.current
 	c.state.current = nil
-	return t.reply
+	return trip.reply
 }
 
 // Call asks the client, instead of the answer to its request, and waits until it
@@ -217,14 +217,14 @@ func (c *Client) Call(ctx context.Context, method string, params ...[]byte) (*js
 	if !c.asks || method != methods.Sample && method != methods.Elicit {
 		return nil, errNotAsked
 	}
-	return c.askQuestion(ctx, &question{method: method, params: questionParams(method, jsonrpc.Join(params))})
+	return c.askQuestion(ctx, &clientQuestion{method: method, params: questionParams(method, jsonrpc.Join(params))})
 }
 
 // askQuestion asks a question, whose key it makes if there is none.
-func (c *Client) askQuestion(ctx context.Context, q *question) (*jsonrpc.Response, error) {
+func (c *Client) askQuestion(ctx context.Context, q *clientQuestion) (*jsonrpc.Response, error) {
 	q.answer = make(chan *jsonrpc.Response, 1)
 	c.mu.Lock()
-	if c.state.over {
+	if c.state.ended {
 		c.mu.Unlock()
 		return nil, errOver
 	}
@@ -232,7 +232,7 @@ func (c *Client) askQuestion(ctx context.Context, q *question) (*jsonrpc.Respons
 		c.state.keys++
 		q.key = "mcphub-" + strconv.Itoa(c.state.keys)
 	}
-	c.state.open = append(c.state.open, q)
+	c.state.openQuestions = append(c.state.openQuestions, q)
 	c.mu.Unlock()
 	worker.Signal(c.asked)
 	select {
@@ -248,10 +248,10 @@ func (c *Client) askQuestion(ctx context.Context, q *question) (*jsonrpc.Respons
 }
 
 // withdrawQuestion takes back a question that no caller waits for any more.
-func (c *Client) withdrawQuestion(q *question) {
+func (c *Client) withdrawQuestion(q *clientQuestion) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.state.open = slices.DeleteFunc(c.state.open, func(o *question) bool { return o == q })
+	c.state.openQuestions = slices.DeleteFunc(c.state.openQuestions, func(o *clientQuestion) bool { return o == q })
 }
 
 // questionParams returns what a child of the other era asks, as this era has it:
@@ -294,7 +294,7 @@ func (c *Client) suspendWork() (jsonrpc.Answer, bool) {
 		return jsonrpc.Answer{}, false
 	}
 	id := uuid.NewString()
-	state, err := c.server.sealState(c.stateSubject(), stateSuspended, []byte(id+"@"+c.server.o.Node))
+	state, err := c.server.sealState(c.stateSubject(), stateSuspended, []byte(id+"@"+c.server.options.Node))
 	if err == nil {
 		err = c.server.calls.suspendCall(id, c, size)
 	}
@@ -314,12 +314,12 @@ func (c *Client) suspendWork() (jsonrpc.Answer, bool) {
 func (c *Client) openQuestions() (requests []byte, size int, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.state.over || c.state.current == nil {
+	if c.state.ended || c.state.current == nil {
 		return nil, 0, false
 	}
 	claims := &c.state.current.meta.Claims
-	var open []*question
-	for _, q := range c.state.open {
+	var open []*clientQuestion
+	for _, q := range c.state.openQuestions {
 		if q.method == methods.ListRoots && claims.Roots {
 			open = append(open, q)
 			continue
@@ -331,7 +331,7 @@ func (c *Client) openQuestions() (requests []byte, size int, ok bool) {
 		}
 		open = append(open, q)
 	}
-	c.state.open = open
+	c.state.openQuestions = open
 	if len(open) == 0 {
 		return nil, 0, false
 	}
@@ -367,22 +367,22 @@ func (c *Client) abandonWork(cause error) {
 	c.state.abandoned = true
 	c.mu.Unlock()
 	select {
-	case a := <-c.done:
-		a.Free()
+	case answer := <-c.done:
+		answer.Free()
 	default:
 	}
 }
 
 // deliverAnswer hands over what the work ended with, or lets go of it if no one wants it
 // any more.
-func (c *Client) deliverAnswer(a jsonrpc.Answer) {
+func (c *Client) deliverAnswer(answer jsonrpc.Answer) {
 	c.mu.Lock()
 	wanted := !c.state.abandoned
 	if wanted {
-		c.done <- a
+		c.done <- answer
 	}
 	c.mu.Unlock()
 	if !wanted {
-		a.Free()
+		answer.Free()
 	}
 }

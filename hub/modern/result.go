@@ -21,16 +21,16 @@ type Caching struct {
 // Result makes a result one of this era: resultType, the hub as the server that it came
 // from, and where keep is not nil how long it may be kept. typed keeps the
 // resultType that the result has; else it is complete, whatever a child put there.
-func (s *Server) Result(a jsonrpc.Answer, keep *Caching, typed bool) jsonrpc.Answer {
-	if a.Error != nil {
-		return shapeError(a)
+func (s *Server) Result(answer jsonrpc.Answer, keep *Caching, typed bool) jsonrpc.Answer {
+	if answer.Error != nil {
+		return shapeError(answer)
 	}
-	if !jsonrpc.IsObject(a.Result) {
-		a.Free()
+	if !jsonrpc.IsObject(answer.Result) {
+		answer.Free()
 		return jsonrpc.AnswerFailure("the answer of the server is no object")
 	}
 	var head resultHead
-	head.readHead(a.Result)
+	head.readHead(answer.Result)
 	var edits []jsonrpc.Edit
 	b := []byte{'{'}
 	switch {
@@ -53,28 +53,28 @@ func (s *Server) Result(a jsonrpc.Answer, keep *Caching, typed bool) jsonrpc.Ans
 	}
 	switch {
 	case head.meta == nil:
-		b = append(append(append(b, `"_meta":{"io.modelcontextprotocol/serverInfo":`...), s.o.Info...), `},`...)
+		b = append(append(append(b, `"_meta":{"io.modelcontextprotocol/serverInfo":`...), s.options.Info...), `},`...)
 	case jsonrpc.IsObject(head.meta):
-		edits = append(edits, jsonrpc.Edit{Old: head.meta, With: namedMeta(s.o.Info, head.meta)})
+		edits = append(edits, jsonrpc.Edit{Old: head.meta, With: namedMeta(s.options.Info, head.meta)})
 	}
-	open := a.Result[:1]
+	open := answer.Result[:1]
 	rest := 1 // what follows the brace
-	for rest < len(a.Result) && isBlank(a.Result[rest]) {
+	for rest < len(answer.Result) && isBlank(answer.Result[rest]) {
 		rest++
 	}
-	if a.Result[rest] == '}' && len(b) > 1 {
+	if answer.Result[rest] == '}' && len(b) > 1 {
 		b = b[:len(b)-1] // nothing follows
 	}
-	return a.Edited(append(edits, jsonrpc.Edit{Old: open, With: b})...)
+	return answer.WithEdits(append(edits, jsonrpc.Edit{Old: open, With: b})...)
 }
 
 // withContent gives the result of a tool empty content if it has none: so SDKs of the era before read it, and those of this one drop it.
-func withContent(a jsonrpc.Answer) jsonrpc.Answer {
-	if !jsonrpc.IsObject(a.Result) || jsonrpc.Get(a.Result, "content") != nil {
-		return a
+func withContent(answer jsonrpc.Answer) jsonrpc.Answer {
+	if !jsonrpc.IsObject(answer.Result) || jsonrpc.Get(answer.Result, "content") != nil {
+		return answer
 	}
-	result := jsonrpc.AppendMembers([]byte(`{"content":[]`), a.Result, func(string) bool { return true })
-	a.Free()
+	result := jsonrpc.AppendMembers([]byte(`{"content":[]`), answer.Result, func(string) bool { return true })
+	answer.Free()
 	return jsonrpc.ResultAnswer(append(result, '}'))
 }
 
@@ -129,8 +129,8 @@ func namedMeta(server, meta []byte) []byte {
 // shapeError gives another code to an error that this era must not send: -32002
 // has become -32602, the rest of what is reserved to the specification is an
 // internal error of the one who said so (2026-07-28, basic/index, error codes).
-func shapeError(a jsonrpc.Answer) jsonrpc.Answer {
-	e := jsonrpc.ParseError(a.Error)
+func shapeError(answer jsonrpc.Answer) jsonrpc.Answer {
+	e := jsonrpc.ParseError(answer.Error)
 	code := e.Code
 	switch {
 	case code == mcp.RESOURCE_NOT_FOUND:
@@ -143,10 +143,10 @@ func shapeError(a jsonrpc.Answer) jsonrpc.Answer {
 		code = jsonrpc.CodeInternal
 	}
 	if code == e.Code {
-		return a
+		return answer
 	}
 	out := jsonrpc.Answer{Error: (&jsonrpc.Error{Code: code, Message: e.Message, Data: e.Data}).Raw()}
-	a.Free()
+	answer.Free()
 	return out
 }
 

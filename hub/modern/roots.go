@@ -22,9 +22,9 @@ const RootsKey = "mcphub-roots"
 // roots are.
 var ErrRootsFirst = errors.New("the client is asked for its roots first")
 
-// Boundary returns what this request is judged by: the roots that came with it. A
+// AwaitRoots returns what this request is judged by: the roots that came with it. A
 // client that can give them and has not is asked first. Nothing is held meanwhile.
-func (c *Client) Boundary(ctx context.Context, _ *rootsmgr.Wait) (rootsmgr.View, error) {
+func (c *Client) AwaitRoots(ctx context.Context, _ *rootsmgr.Wait) (rootsmgr.View, error) {
 	if !c.asks { // a subscription judges many at a time, and notes nothing
 		return c.requestView(ctx)
 	}
@@ -62,12 +62,12 @@ func (c *Client) Reconsider(context.Context, *rootsmgr.Wait, time.Duration) (roo
 
 // RootsStatus returns what this request would be judged by.
 func (c *Client) RootsStatus(ctx context.Context) (rootsmgr.View, string, error) {
-	view, err := c.Boundary(ctx, nil)
+	view, err := c.AwaitRoots(ctx, nil)
 	return view, view.Word(), err
 }
 
 func (c *Client) requestView(ctx context.Context) (rootsmgr.View, error) {
-	host := c.server.o.Host
+	host := c.server.options.Host
 	switch {
 	case c.input.roots != nil && c.server.rootsPerRequest():
 		return *c.input.roots, nil // served when it is this request's turn, or never
@@ -81,7 +81,7 @@ func (c *Client) requestView(ctx context.Context) (rootsmgr.View, error) {
 	case c.asks:
 		return rootsmgr.View{}, c.endForRoots()
 	}
-	if c.server.o.PerRequest {
+	if c.server.options.PerRequest {
 		return host.Roots().StandInView(), nil
 	}
 	return host.Roots().View(), nil // the ones that came last, or what stands in for them
@@ -90,24 +90,26 @@ func (c *Client) requestView(ctx context.Context) (rootsmgr.View, error) {
 // rootsPerRequest reports whether the roots that come with a request hold for that
 // request alone: over HTTP, and if a handshake has declared roots, which are the
 // process's.
-func (s *Server) rootsPerRequest() bool { return s.o.PerRequest || s.o.Host.DeclaredRoots() }
+func (s *Server) rootsPerRequest() bool {
+	return s.options.PerRequest || s.options.Host.DeclaredRoots()
+}
 
 // undeclaredView returns the roots by which a request is judged that does not declare any. If
 // the same process has said what its roots are, in its handshake or with another request, those
 // hold: saying nothing opens nothing. Over HTTP no request stands for another.
 func (s *Server) undeclaredView(ctx context.Context) (rootsmgr.View, error) {
-	roots := s.o.Host.Roots()
+	roots := s.options.Host.Roots()
 	switch {
-	case s.o.PerRequest:
-	case s.o.Host.DeclaredRoots():
+	case s.options.PerRequest:
+	case s.options.Host.DeclaredRoots():
 		if _, known := roots.TryAwait(); !known {
-			s.o.Host.BeforeWait(ctx)
+			s.options.Host.BeforeWait(ctx)
 		}
 		view, err := roots.Await(ctx)
 		if err != nil {
 			return view, err
 		}
-		return view, s.o.Host.AwaitServed(ctx, view)
+		return view, s.options.Host.AwaitServed(ctx, view)
 	case roots.HasCallRoots():
 		return roots.View(), nil
 	}
@@ -134,25 +136,25 @@ func (c *Client) rootsQuestion() jsonrpc.Answer {
 	return c.server.Result(jsonrpc.ResultAnswer(append(jsonrpc.AppendString(b, state), '}')), nil, true)
 }
 
-// RootsBefore sees to it that the client has given its roots before a
+// AwaitRootsBefore sees to it that the client has given its roots before a
 // request goes to a child that needs them without a path in the request: one
 // that asks for roots itself, and over stdio one whose working directory they are. Once
 // is enough: later ones work with what came last.
-func (c *Client) RootsBefore(ctx context.Context, child *spec.Spec) error {
+func (c *Client) AwaitRootsBefore(ctx context.Context, child *spec.Spec) error {
 	if !c.asks {
 		return nil
 	}
 	if child.Share == spec.ShareAll {
 		return nil // it is served no one's roots
 	}
-	if c.lacksRoots(child.Name) && (child.GivenRoots() || !c.server.o.PerRequest && (child.NeedsRoots() || child.Command != "" && child.Cwd == "")) {
+	if c.lacksRoots(child.Name) && (child.GivenRoots() || !c.server.options.PerRequest && (child.NeedsRoots() || child.Command != "" && child.Cwd == "")) {
 		return c.endForRoots()
 	}
 	switch {
-	case c.server.o.PerRequest:
+	case c.server.options.PerRequest:
 		return c.enterChild(ctx, child.Name)
 	case c.input.roots != nil && !c.server.rootsPerRequest(): // the child works with them, whatever it is sent
-		return c.server.o.Host.AwaitServed(ctx, *c.input.roots)
+		return c.server.options.Host.AwaitServed(ctx, *c.input.roots)
 	}
 	return nil
 }
@@ -160,17 +162,17 @@ func (c *Client) RootsBefore(ctx context.Context, child *spec.Spec) error {
 // BringsOtherRoots reports whether a child would be served other roots than it has, for
 // this request alone.
 func (c *Client) BringsOtherRoots(child *spec.Spec) bool {
-	if !c.asks || !c.server.o.PerRequest || c.judging.view == nil || child.Share == spec.ShareAll {
+	if !c.asks || !c.server.options.PerRequest || c.judging.view == nil || child.Share == spec.ShareAll {
 		return false
 	}
-	set, _ := c.server.o.Host.Served(child.Name)
+	set, _ := c.server.options.Host.Served(child.Name)
 	return set != rootsmgr.RootSetID("", c.judging.view.Snapshot.Roots())
 }
 
-// RootsAfter checks again when the child runs, because only then is it known whether
+// AwaitRootsAfter checks again when the child runs, because only then is it known whether
 // it has asked for roots. A child of the same era asks by its result when it needs
 // them: see RootsMissing. If there is an error the lease was released.
-func (c *Client) RootsAfter(lease *children.Lease) error {
+func (c *Client) AwaitRootsAfter(lease *children.Lease) error {
 	if !c.asks || lease.Key().Instance == "" || lease.IsModern() || !lease.AskedRoots() || !c.lacksRoots(lease.Key().Child) {
 		return nil
 	}
@@ -188,15 +190,15 @@ func (c *Client) lacksRoots(child string) bool {
 // without. Those of an earlier one may be old. If a handshake on the same connection has
 // declared roots, those hold: their client tells when they change.
 func (c *Client) RootsMissing() bool {
-	return c.asks && c.input.roots == nil && c.input.meta.Claims.Roots && (c.server.o.PerRequest || !c.server.o.Host.DeclaredRoots())
+	return c.asks && c.input.roots == nil && c.input.meta.Claims.Roots && (c.server.options.PerRequest || !c.server.options.Host.DeclaredRoots())
 }
 
 // rootsReached reports whether roots that came with a call have reached a child: over
 // stdio those of one call reach all.
 func (s *Server) rootsReached(child string) bool {
-	if !s.o.PerRequest {
-		return s.o.Host.Roots().HasCallRoots() || s.o.Host.DeclaredRoots()
+	if !s.options.PerRequest {
+		return s.options.Host.Roots().HasCallRoots() || s.options.Host.DeclaredRoots()
 	}
-	set, _ := s.o.Host.Served(child)
+	set, _ := s.options.Host.Served(child)
 	return set != ""
 }

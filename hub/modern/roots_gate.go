@@ -41,11 +41,11 @@ type rootsGate struct {
 	mu     sync.Mutex
 	set    string // the roots of those inside
 	inside int
-	queue  []*ticket
+	queue  []*gateWaiter
 }
 
-// A ticket is one call that is admitted, or waits for that.
-type ticket struct {
+// A gateWaiter is one call that is admitted, or waits for that.
+type gateWaiter struct {
 	set      string
 	admitted chan struct{} // closed when it is admitted
 	in       bool
@@ -58,13 +58,13 @@ func newRootsGate(most int) *rootsGate { return &rootsGate{most: most} }
 // enterGate admits a call that brings a set of roots. Without an error
 // the caller has it until it calls leaveGate. Before it waits, it calls the function waits. While it waits
 // it calls hurry after GivesWayAfter, and every few seconds from then on. Both may be nil.
-func (t *rootsGate) enterGate(ctx context.Context, set string, waits, hurry func()) error {
-	k, ok := t.lineUp(set)
+func (gate *rootsGate) enterGate(ctx context.Context, set string, waits, hurry func()) error {
+	waiter, ok := gate.lineUp(set)
 	if !ok {
 		return errGateFull
 	}
 	select {
-	case <-k.admitted:
+	case <-waiter.admitted:
 		return nil
 	default:
 	}
@@ -75,10 +75,10 @@ func (t *rootsGate) enterGate(ctx context.Context, set string, waits, hurry func
 	defer wait.Stop()
 	for {
 		select {
-		case <-k.admitted:
+		case <-waiter.admitted:
 			return nil
 		case <-ctx.Done():
-			t.quitGate(k)
+			gate.quitGate(waiter)
 			return context.Cause(ctx)
 		case <-wait.C:
 			if hurry != nil {
@@ -90,75 +90,75 @@ func (t *rootsGate) enterGate(ctx context.Context, set string, waits, hurry func
 }
 
 // lineUp lines up a call; false: too many wait.
-func (t *rootsGate) lineUp(set string) (*ticket, bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	k := &ticket{set: set, admitted: make(chan struct{})}
-	switch free := t.inside == 0 || t.set == set && len(t.queue) == 0; {
+func (gate *rootsGate) lineUp(set string) (*gateWaiter, bool) {
+	gate.mu.Lock()
+	defer gate.mu.Unlock()
+	waiter := &gateWaiter{set: set, admitted: make(chan struct{})}
+	switch free := gate.inside == 0 || gate.set == set && len(gate.queue) == 0; {
 	case free:
-		t.set = set
-		t.admitTicket(k)
-	case len(t.queue) >= t.most:
+		gate.set = set
+		gate.admitWaiter(waiter)
+	case len(gate.queue) >= gate.most:
 		return nil, false
 	default:
-		t.queue = append(t.queue, k)
+		gate.queue = append(gate.queue, waiter)
 	}
-	return k, true
+	return waiter, true
 }
 
 // changeSet changes the set of roots, if no other call is admitted.
-func (t *rootsGate) changeSet(set string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.inside != 1 {
+func (gate *rootsGate) changeSet(set string) bool {
+	gate.mu.Lock()
+	defer gate.mu.Unlock()
+	if gate.inside != 1 {
 		return false
 	}
-	t.set = set
-	t.admitNext()
+	gate.set = set
+	gate.admitNext()
 	return true
 }
 
 // leaveGate ends an admission.
-func (t *rootsGate) leaveGate() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.inside--
-	t.admitNext()
+func (gate *rootsGate) leaveGate() {
+	gate.mu.Lock()
+	defer gate.mu.Unlock()
+	gate.inside--
+	gate.admitNext()
 }
 
 // quitGate takes out a call that waits no more, or ends its admission if that
 // has come meanwhile.
-func (t *rootsGate) quitGate(k *ticket) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if k.in {
-		t.inside--
-	} else if i := slices.Index(t.queue, k); i >= 0 {
-		t.queue = slices.Delete(t.queue, i, i+1)
+func (gate *rootsGate) quitGate(waiter *gateWaiter) {
+	gate.mu.Lock()
+	defer gate.mu.Unlock()
+	if waiter.in {
+		gate.inside--
+	} else if i := slices.Index(gate.queue, waiter); i >= 0 {
+		gate.queue = slices.Delete(gate.queue, i, i+1)
 	}
-	t.admitNext()
+	gate.admitNext()
 }
 
 // admitNext lets in the calls that come next. The caller holds mu.
-func (t *rootsGate) admitNext() {
-	if len(t.queue) == 0 || t.inside > 0 && t.queue[0].set != t.set {
+func (gate *rootsGate) admitNext() {
+	if len(gate.queue) == 0 || gate.inside > 0 && gate.queue[0].set != gate.set {
 		return
 	}
-	t.set = t.queue[0].set
-	t.queue = slices.DeleteFunc(t.queue, func(k *ticket) bool {
-		if k.set != t.set {
+	gate.set = gate.queue[0].set
+	gate.queue = slices.DeleteFunc(gate.queue, func(waiter *gateWaiter) bool {
+		if waiter.set != gate.set {
 			return false
 		}
-		t.admitTicket(k)
+		gate.admitWaiter(waiter)
 		return true
 	})
 }
 
-// admitTicket expects the caller to hold mu.
-func (t *rootsGate) admitTicket(k *ticket) {
-	t.inside++
-	k.in = true
-	close(k.admitted)
+// admitWaiter expects the caller to hold mu.
+func (gate *rootsGate) admitWaiter(waiter *gateWaiter) {
+	gate.inside++
+	waiter.in = true
+	close(waiter.admitted)
 }
 
 // gates are the gates of a Server's children, made when first needed. The
@@ -171,19 +171,19 @@ type gates struct {
 func (g *gates) gateOf(child string) *rootsGate {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	t := g.by[child]
-	if t == nil {
-		t = newRootsGate(maxWaiting)
+	gate := g.by[child]
+	if gate == nil {
+		gate = newRootsGate(maxWaiting)
 		if g.by == nil {
 			g.by = map[string]*rootsGate{}
 		}
-		g.by[child] = t
+		g.by[child] = gate
 	}
-	return t
+	return gate
 }
 
-// An admission lets a request use a child. The zero value is none.
-type admission struct {
+// A gateAdmission lets a request use a child. The zero value is none.
+type gateAdmission struct {
 	child string
 	gate  *rootsGate
 }
@@ -206,7 +206,7 @@ func (c *Client) enterChild(ctx context.Context, child string) error {
 		serve = *view
 		set = rootsmgr.RootSetID("", view.Snapshot.Roots())
 	case c.judging.provisional: // what was looked for among the roots served is to stay so
-		set, serve = c.server.o.Host.Served(child)
+		set, serve = c.server.options.Host.Served(child)
 	default:
 		return nil
 	}
@@ -220,37 +220,37 @@ func (c *Client) enterChild(ctx context.Context, child string) error {
 		}
 		return &run.UnavailableError{Child: child, Reason: "calls of the same token use it with other roots: " + err.Error()}
 	}
-	c.swapAdmission(admission{child, gate})
+	c.swapAdmission(gateAdmission{child, gate})
 	if set == "" {
 		return nil // no call has brought any yet
 	}
-	return c.server.o.Host.ServeRoots(ctx, child, set, serve)
+	return c.server.options.Host.ServeRoots(ctx, child, set, serve)
 }
 
 // enterGate waits at a gate, and has calls give way that are admitted and
 // wait for their clients meanwhile.
 func (c *Client) enterGate(ctx context.Context, gate *rootsGate, set string) error {
-	return gate.enterGate(ctx, set, func() { c.server.o.Host.BeforeWait(ctx) }, func() { c.server.calls.giveWay(gate, time.Now().Add(-GivesWayAfter)) })
+	return gate.enterGate(ctx, set, func() { c.server.options.Host.BeforeWait(ctx) }, func() { c.server.calls.giveWay(gate, time.Now().Add(-GivesWayAfter)) })
 }
 
 // admissionNow returns the admission that the request has.
-func (c *Client) admissionNow() admission {
+func (c *Client) admissionNow() gateAdmission {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.state.admission
 }
 
 // swapAdmission remembers an admission and returns the one before.
-func (c *Client) swapAdmission(t admission) (had admission) {
+func (c *Client) swapAdmission(next gateAdmission) (had gateAdmission) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	had, c.state.admission = c.state.admission, t
+	had, c.state.admission = c.state.admission, next
 	return had
 }
 
 // leaveChild ends the admission of the request, if any.
 func (c *Client) leaveChild() {
-	if had := c.swapAdmission(admission{}); had.gate != nil {
+	if had := c.swapAdmission(gateAdmission{}); had.gate != nil {
 		had.gate.leaveGate()
 	}
 }

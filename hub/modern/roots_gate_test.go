@@ -17,7 +17,7 @@ import (
 
 // modelTicket is what the model knows of a call.
 type modelTicket struct {
-	k     *ticket
+	k     *gateWaiter
 	set   string
 	ahead int // calls before it when it arrived, those inside counted as one
 	sets  int // that were admitted since it arrived
@@ -80,15 +80,15 @@ func TestGateIsFair(t *testing.T) {
 			case what <= 1:
 				m := &modelTicket{set: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "set"), ahead: len(out) + 1}
 				free := len(in) == 0 || in[0].set == m.set && len(out) == 0
-				k, ok := gate.lineUp(m.set)
+				waiter, ok := gate.lineUp(m.set)
 				if ok != (free || len(out) < most) {
 					t.Fatalf("taken: %v, with %d of %d waiting", ok, len(out), most)
 				}
 				if !ok {
 					break
 				}
-				if m.k = k; k.in != free {
-					t.Fatalf("let in: %v, free: %v", k.in, free)
+				if m.k = waiter; waiter.in != free {
+					t.Fatalf("let in: %v, free: %v", waiter.in, free)
 				}
 				if free {
 					in = append(in, m)

@@ -74,10 +74,10 @@ func (c *Client) CanFetchRoots(child string) bool {
 	if !c.asks || c.input.roots != nil || !c.input.meta.Claims.Roots || c.wasAsked() {
 		return false
 	}
-	if c.server.o.PerRequest {
+	if c.server.options.PerRequest {
 		return !c.server.rootsReached(child)
 	}
-	return !c.server.o.Host.DeclaredRoots()
+	return !c.server.options.Host.DeclaredRoots()
 }
 
 // GaveRoots reports whether the client has given its roots with this request, or because it was
@@ -112,7 +112,7 @@ func (c *Client) wasAsked() bool {
 			return false // others wait for the end of it
 		}
 	}
-	return c.state.over
+	return c.state.ended
 }
 
 // FetchRoots asks the client for its roots and has the child served them. It returns at the latest
@@ -136,7 +136,7 @@ func (c *Client) FetchRoots(ctx context.Context, child string, judge func(rootsm
 	if !c.enterQuery(own) {
 		return
 	}
-	limit := c.server.o.Host.RootsTimeout()
+	limit := c.server.options.Host.RootsTimeout()
 	page, err := c.askForRoots(ctx, limit)
 	if err == nil {
 		soon, cancel := context.WithTimeoutCause(ctx, limit, errNoRoots)
@@ -144,7 +144,7 @@ func (c *Client) FetchRoots(ctx context.Context, child string, judge func(rootsm
 		err = c.useRoots(soon, child, page, judge)
 	}
 	if own.given = err == nil; !own.given {
-		c.server.o.Log.Info().Str("child", child).Err(err).Msg("the child asked for roots, and goes by what it is served without those of this client")
+		c.server.options.Log.Info().Str("child", child).Err(err).Msg("the child asked for roots, and goes by what it is served without those of this client")
 	}
 }
 
@@ -152,7 +152,7 @@ func (c *Client) FetchRoots(ctx context.Context, child string, judge func(rootsm
 func (c *Client) enterQuery(q *rootsQuery) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.state.over || c.state.query != nil {
+	if c.state.ended || c.state.query != nil {
 		return false
 	}
 	c.state.query = q
@@ -163,7 +163,7 @@ func (c *Client) enterQuery(q *rootsQuery) bool {
 func (c *Client) askForRoots(ctx context.Context, limit time.Duration) (rootsmgr.Page, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errNoRoots)
 	defer cancel()
-	resp, err := c.askQuestion(ctx, &question{key: RootsKey, method: methods.ListRoots, params: []byte(`{}`)})
+	resp, err := c.askQuestion(ctx, &clientQuestion{key: RootsKey, method: methods.ListRoots, params: []byte(`{}`)})
 	if err != nil {
 		return rootsmgr.Page{}, err
 	}
@@ -176,14 +176,14 @@ func (c *Client) askForRoots(ctx context.Context, limit time.Duration) (rootsmgr
 // useRoots has the child served the roots that the client gave, unless the request
 // is denied by them: a name may be a path that leads out of them.
 func (c *Client) useRoots(ctx context.Context, child string, page rootsmgr.Page, judge func(rootsmgr.View) error) error {
-	host := c.server.o.Host
+	host := c.server.options.Host
 	view := host.Roots().ViewOfCallRoots(page)
 	view.ClientName = c.Claims().Name
 	if err := judge(view); err != nil {
 		c.end.End(err)
 		return err
 	}
-	if c.server.o.PerRequest {
+	if c.server.options.PerRequest {
 		return c.changeRoots(ctx, child, view)
 	}
 	return host.AwaitServed(ctx, host.Roots().TakeCallRoots(page))
@@ -204,7 +204,7 @@ func (c *Client) changeRoots(ctx context.Context, child string, view rootsmgr.Vi
 			}
 			return err
 		}
-		c.swapAdmission(admission{child, gate})
+		c.swapAdmission(gateAdmission{child, gate})
 	}
-	return c.server.o.Host.ServeRoots(ctx, child, set, view)
+	return c.server.options.Host.ServeRoots(ctx, child, set, view)
 }

@@ -47,7 +47,7 @@ type Host interface {
 	Served(child string) (set string, view rootsmgr.View)
 }
 
-// Options say whose requests a Server serves.
+// Options describe whose requests a Server serves, and by which Host.
 type Options struct {
 	Host Host
 	Info []byte // what a result says about its server, raw
@@ -65,21 +65,21 @@ type Options struct {
 // A Server serves the requests of this era that come over one connection, or with
 // one token. The zero value is not usable.
 type Server struct {
-	o       Options
-	calls   callTable
+	options Options
+	calls   callRegistry
 	gates   gates
 	queries queries
 }
 
 // NewServer makes a Server. It starts nothing: a request starts its work.
-func NewServer(o Options) *Server {
-	return &Server{o: o, calls: callTable{total: o.Suspended}}
+func NewServer(options Options) *Server {
+	return &Server{options: options, calls: callRegistry{total: options.Suspended}}
 }
 
-// Close gives up everything, and returns when all work has ended.
-func (s *Server) Close() { s.calls.closeTable() }
+// Close gives up all requests of the Server, and returns when all work has ended.
+func (s *Server) Close() { s.calls.closeRegistry() }
 
-// IsBusy reports whether any work is under way, or waits for its client.
+// IsBusy reports whether any work of the Server is under way, or waits for its client.
 func (s *Server) IsBusy() bool { return s.calls.isBusy() }
 
 // A Reply is what a transport lets the hub say on account of one request before
@@ -92,7 +92,7 @@ type Reply interface {
 	TryNotifyLeavingRoom(method string, params ...[]byte) bool
 }
 
-// An IncomingRequest is one request as it came.
+// An IncomingRequest is one request as the client has sent it.
 type IncomingRequest struct {
 	Message *jsonrpc.Message // the Server may keep parts of it
 	Meta    Meta
@@ -100,15 +100,15 @@ type IncomingRequest struct {
 	Asks    bool // it may be answered with a question
 }
 
-// Work answers a request, which is stripped of what belongs to its hop. For a
+// A RequestHandler answers a request, which is stripped of what belongs to its hop. For a
 // request that may be answered with a question it runs on a goroutine of its own,
-// which may outlive the context of the request, and end says when it is not wanted
+// which may outlive the context of the request, and end ends when the answer is not wanted
 // any more.
-type Work func(c *Client, end *jsonrpc.Cancellation, request *jsonrpc.Message) jsonrpc.Answer
+type RequestHandler func(c *Client, end *jsonrpc.Cancellation, request *jsonrpc.Message) jsonrpc.Answer
 
 // Serve answers a request. ctx ends when the client no longer wants an answer, and
 // then no one reads it.
-func (s *Server) Serve(ctx context.Context, r IncomingRequest, work Work) jsonrpc.Answer {
+func (s *Server) Serve(ctx context.Context, r IncomingRequest, work RequestHandler) jsonrpc.Answer {
 	request, err := StripHopMembers(r.Message)
 	if err != nil {
 		return jsonrpc.RefuseParams(err.Error())
@@ -132,16 +132,16 @@ func (s *Server) Serve(ctx context.Context, r IncomingRequest, work Work) jsonrp
 			return refusal
 		case kind == stateSuspended:
 			id, node, _ := strings.Cut(string(payload), "@")
-			if node != s.o.Node {
+			if node != s.options.Node {
 				return refuseElsewhere()
 			}
-			if a, ok := s.resumeRequest(ctx, id, responses, c.state.current); ok {
-				return a
+			if answer, ok := s.resumeRequest(ctx, id, responses, c.state.current); ok {
+				return answer
 			}
 			c.input.answers = nil // to questions that will be asked again
 		default:
-			if a, ok := c.takeResponses(kind, payload, responses); !ok {
-				return a
+			if answer, ok := c.takeResponses(kind, payload, responses); !ok {
+				return answer
 			}
 		}
 	}
@@ -158,19 +158,19 @@ func (s *Server) Serve(ctx context.Context, r IncomingRequest, work Work) jsonrp
 // once the Server was closed.
 func (c *Client) startWork(serve func() jsonrpc.Answer) bool {
 	return c.server.calls.startWork(c, func() {
-		a := c.server.o.Host.Guard(c.request, serve) // no one below catches a panic here
-		c.server.calls.addAnswerSize(c, len(a.Result)+len(a.Error))
+		answer := c.server.options.Host.Guard(c.request, serve) // no one below catches a panic here
+		c.server.calls.addAnswerSize(c, len(answer.Result)+len(answer.Error))
 		c.mu.Lock()
-		c.state.over = true
-		open, query := c.state.open, c.state.query
-		c.state.open = nil
+		c.state.ended = true
+		open, query := c.state.openQuestions, c.state.query
+		c.state.openQuestions = nil
 		c.mu.Unlock()
 		for _, q := range open {
 			close(q.answer)
 		}
 		query.stopQuery()
 		c.leaveChild()
-		c.deliverAnswer(a)
+		c.deliverAnswer(answer)
 	})
 }
 
@@ -179,12 +179,12 @@ func (c *Client) startWork(serve func() jsonrpc.Answer) bool {
 func (c *Client) awaitAnswer(ctx context.Context) jsonrpc.Answer {
 	for {
 		select {
-		case a := <-c.done:
-			return c.finishAnswer(a)
+		case answer := <-c.done:
+			return c.finishAnswer(answer)
 		case <-c.asked:
 			worker.Sleep(ctx, gatherTime)
-			if a, ok := c.suspendWork(); ok {
-				return a
+			if answer, ok := c.suspendWork(); ok {
+				return answer
 			}
 		case <-ctx.Done():
 			c.leaveRoundTrip()
@@ -196,13 +196,13 @@ func (c *Client) awaitAnswer(ctx context.Context) jsonrpc.Answer {
 }
 
 // finishAnswer gives the answer of the work the shape of this era.
-func (c *Client) finishAnswer(a jsonrpc.Answer) jsonrpc.Answer {
+func (c *Client) finishAnswer(answer jsonrpc.Answer) jsonrpc.Answer {
 	c.mu.Lock()
-	typed, roots := c.state.typed, c.state.needsRoots
+	typed, roots := c.state.keepsResultType, c.state.needsRoots
 	c.state.current = nil
 	c.mu.Unlock()
 	if roots {
-		a.Free()
+		answer.Free()
 		return c.rootsQuestion()
 	}
 	var keep *Caching
@@ -210,9 +210,9 @@ func (c *Client) finishAnswer(a jsonrpc.Answer) jsonrpc.Answer {
 		keep = &Caching{}
 	}
 	if c.request.Method == methods.CallTool && !typed {
-		a = withContent(a)
+		answer = withContent(answer)
 	}
-	return c.server.Result(a, keep, typed)
+	return c.server.Result(answer, keep, typed)
 }
 
 // NewClient returns the client of a request that is answered by none of Serve's
@@ -223,7 +223,7 @@ func (s *Server) NewClient(meta Meta, reply Reply) *Client {
 
 // resumeRequest goes on with a suspended request: its client has come again. ok is false
 // for one that gave way to others meanwhile: it is made again.
-func (s *Server) resumeRequest(ctx context.Context, id string, responses []byte, t *roundTrip) (a jsonrpc.Answer, ok bool) {
+func (s *Server) resumeRequest(ctx context.Context, id string, responses []byte, trip *roundTrip) (answer jsonrpc.Answer, ok bool) {
 	c := s.calls.findCall(id)
 	if c != nil {
 		if err := c.checkAnswers(responses); err != nil {
@@ -233,7 +233,7 @@ func (s *Server) resumeRequest(ctx context.Context, id string, responses []byte,
 	}
 	switch {
 	case c != nil:
-		c.proceedWith(responses, t)
+		c.proceedWith(responses, trip)
 		return c.awaitAnswer(ctx), true
 	case s.calls.takeLapsed(id):
 		return jsonrpc.Answer{}, false
@@ -245,7 +245,7 @@ func (s *Server) resumeRequest(ctx context.Context, id string, responses []byte,
 func (c *Client) checkAnswers(responses []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, q := range c.state.open {
+	for _, q := range c.state.openQuestions {
 		a := jsonrpc.Get(responses, q.key)
 		if a == nil {
 			continue
@@ -274,26 +274,26 @@ func checkAnswer(method string, a []byte) error {
 }
 
 // proceedWith hands over what the client answered; what it left out is asked again.
-func (c *Client) proceedWith(responses []byte, t *roundTrip) {
+func (c *Client) proceedWith(responses []byte, trip *roundTrip) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.state.current = t
-	var open []*question
-	for _, q := range c.state.open {
+	c.state.current = trip
+	var open []*clientQuestion
+	for _, q := range c.state.openQuestions {
 		if a := jsonrpc.Get(responses, q.key); a != nil {
 			q.answer <- &jsonrpc.Response{Result: a}
 		} else {
 			open = append(open, q)
 		}
 	}
-	if c.state.open = open; len(open) > 0 {
+	if c.state.openQuestions = open; len(open) > 0 {
 		worker.Signal(c.asked)
 	}
 }
 
 // takeResponses takes in what a client brings with a request that is not held here: the
 // roots, and for a child what it asked. ok false: the answer is why not.
-func (c *Client) takeResponses(kind byte, payload, responses []byte) (a jsonrpc.Answer, ok bool) {
+func (c *Client) takeResponses(kind byte, payload, responses []byte) (answer jsonrpc.Answer, ok bool) {
 	if raw := jsonrpc.Get(responses, RootsKey); raw != nil && c.input.meta.Claims.Roots {
 		page, err := declaration.ReadAllRoots(raw)
 		if err != nil {
@@ -301,9 +301,9 @@ func (c *Client) takeResponses(kind byte, payload, responses []byte) (a jsonrpc.
 		}
 		var view rootsmgr.View
 		if c.server.rootsPerRequest() {
-			view = c.server.o.Host.Roots().ViewOfCallRoots(page)
+			view = c.server.options.Host.Roots().ViewOfCallRoots(page)
 		} else {
-			view = c.server.o.Host.Roots().TakeCallRoots(page)
+			view = c.server.options.Host.Roots().TakeCallRoots(page)
 		}
 		c.input.roots = &view
 	}

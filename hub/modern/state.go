@@ -31,7 +31,7 @@ const purposeState = "requestState"
 // what the retry adds.
 func (s *Server) stateSubject(m *jsonrpc.Message) []byte {
 	h := sha256.New()
-	hashField(h, 's', []byte(s.o.Bearer))
+	hashField(h, 's', []byte(s.options.Bearer))
 	hashField(h, 'm', []byte(m.Method))
 	members := slices.DeleteFunc(slices.Clone(m.Members), func(mb jsonrpc.Member) bool {
 		return mb.Name == "_meta" || mb.Name == MemberResponses || mb.Name == MemberState
@@ -90,7 +90,7 @@ func digestValue(h hash.Hash, raw []byte) {
 
 // sealState makes a requestState that lives for StateTime.
 func (s *Server) sealState(subject []byte, kind byte, payload []byte) (string, error) {
-	return s.o.Seal.Seal(purposeState, subject, time.Now().Add(StateTime), append([]byte{kind}, payload...))
+	return s.options.Seal.Seal(purposeState, subject, time.Now().Add(StateTime), append([]byte{kind}, payload...))
 }
 
 // StateTime is how long a client may take to answer what a request was asked.
@@ -102,7 +102,7 @@ func (s *Server) openState(subject []byte, m *jsonrpc.Message) (kind byte, paylo
 	if !ok {
 		return 0, nil, jsonrpc.RefuseParams("requestState is to be the string that was given, at /params/requestState")
 	}
-	raw, err := s.o.Seal.Open(purposeState, subject, time.Now(), token)
+	raw, err := s.options.Seal.Open(purposeState, subject, time.Now(), token)
 	switch {
 	case errors.Is(err, seal.ErrExpired):
 		return 0, nil, refuseState("it was given out too long ago")
@@ -123,7 +123,7 @@ func (s *Server) OtherNode(m *jsonrpc.Message) (node string, refusal jsonrpc.Ans
 		return "", refusal
 	}
 	kind, payload, wrong := s.openState(s.stateSubject(request), m)
-	if _, node, _ := strings.Cut(string(payload), "@"); wrong.Error == nil && kind == stateSuspended && node != s.o.Node {
+	if _, node, _ := strings.Cut(string(payload), "@"); wrong.Error == nil && kind == stateSuspended && node != s.options.Node {
 		return node, refuseElsewhere()
 	}
 	return "", refusal

@@ -32,79 +32,79 @@ var (
 	errGaveWay = errors.New("its client had not answered what it was asked, and calls of the same token wait for the server with other roots")
 )
 
-// A callTable has the requests of one Server that are worked on. Some of these
+// A callRegistry has the requests of one Server that are worked on. Some of these
 // are suspended: they wait for their client. The mutex is a leaf.
-type callTable struct {
+type callRegistry struct {
 	total *atomic.Int64 // suspended calls of all Servers
 
-	mu      sync.Mutex
-	closed  bool
-	working map[*Client]struct{}
-	slots   map[string]*slot // of suspended calls, by id
-	order   []string         // ids of slots, the oldest first
-	bytes   int              // what suspended calls hold of their clients and servers
-	lapsed  []string         // ids of the ones that gave way, the oldest first
-	workers *worker.Pool[func()]
-	over    chan struct{} // closed with the calls
-	all     sync.WaitGroup
+	mu        sync.Mutex
+	closed    bool
+	working   map[*Client]struct{}
+	suspended map[string]*suspendedCall // of suspended calls, by id
+	order     []string                  // ids of suspended calls, the oldest first
+	bytes     int                       // what suspended calls hold of their clients and servers
+	lapsed    []string                  // ids of the ones that gave way, the oldest first
+	workers   *worker.Pool[func()]
+	over      chan struct{} // closed with the calls
+	all       sync.WaitGroup
 }
 
-// A slot has one suspended call.
-type slot struct {
-	c      *Client
+// A suspendedCall is one request that waits for its client.
+type suspendedCall struct {
+	client *Client
 	bytes  int // held for it
 	since  time.Time
 	expire *time.Timer
 }
 
 // startWork starts the work on a call; false once the Server was closed.
-func (t *callTable) startWork(c *Client, work func()) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.closed {
+func (registry *callRegistry) startWork(c *Client, work func()) bool {
+	registry.mu.Lock()
+	defer registry.mu.Unlock()
+	if registry.closed {
 		return false
 	}
-	if t.working == nil {
-		t.working, t.slots = map[*Client]struct{}{}, map[string]*slot{}
-		t.over = make(chan struct{})
-		t.workers = worker.NewPool(func(job func()) { job() }, maxIdle, t.over)
+	if registry.working == nil {
+		registry.working, registry.suspended = map[*Client]struct{}{}, map[string]*suspendedCall{}
+		registry.over = make(chan struct{})
+		registry.workers = worker.NewPool(func(job func()) { job() }, maxIdle, registry.over)
 	}
-	t.working[c] = struct{}{}
-	t.workers.Go(&t.all, func() {
-		defer t.finishWork(c)
+	registry.working[c] = struct{}{}
+	registry.workers.Go(&registry.all, func() {
+		defer registry.finishWork(c)
 		work()
 	})
 	return true
 }
 
-func (t *callTable) finishWork(c *Client) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.working, c)
+func (registry *callRegistry) finishWork(c *Client) {
+	registry.mu.Lock()
+	defer registry.mu.Unlock()
+	delete(registry.working, c)
 }
 
 // suspendCall holds a call, and so many bytes of it, until its client comes again, for
 // StateTime at most. Where too many of the Server are held the oldest is given up.
-func (t *callTable) suspendCall(id string, c *Client, size int) error {
-	if t.total.Add(1) > maxSuspendedInAll {
-		t.total.Add(-1)
+func (registry *callRegistry) suspendCall(id string, c *Client, size int) error {
+	if registry.total.Add(1) > maxSuspendedInAll {
+		registry.total.Add(-1)
 		return errFull
 	}
-	t.mu.Lock()
-	if t.closed {
-		t.mu.Unlock()
-		t.total.Add(-1)
+	registry.mu.Lock()
+	if registry.closed {
+		registry.mu.Unlock()
+		registry.total.Add(-1)
 		return errClosed
 	}
-	t.slots[id] = &slot{c, size, time.Now(), time.AfterFunc(StateTime, func() {
-		if t.takeCall(id) != nil {
+	registry.suspended[id] = &suspendedCall{c, size, time.Now(), time.AfterFunc(StateTime, func() {
+		if registry.takeCall(id) != nil {
 			c.abandonWork(errAbandoned)
 		}
 	})}
-	t.order = append(t.order, id)
-	t.bytes += size
-	gone := t.evictOldest()
-	t.mu.Unlock()
+	registry.order = append(registry.order, id)
+	registry.bytes += size
+	gone := registry.evictOldest()
+	registry.mu.Unlock()
 	for _, oldest := range gone {
 		oldest.abandonWork(errFull)
 	}
@@ -112,18 +112,18 @@ func (t *callTable) suspendCall(id string, c *Client, size int) error {
 }
 
 // addAnswerSize counts the answer that a server gave to a call whose client is away.
-func (t *callTable) addAnswerSize(c *Client, n int) {
-	t.mu.Lock()
+func (registry *callRegistry) addAnswerSize(c *Client, n int) {
+	registry.mu.Lock()
 	var gone []*Client
-	for _, slot := range t.slots {
-		if slot.c == c {
+	for _, slot := range registry.suspended {
+		if slot.client == c {
 			slot.bytes += n
-			t.bytes += n
-			gone = t.evictOldest()
+			registry.bytes += n
+			gone = registry.evictOldest()
 			break
 		}
 	}
-	t.mu.Unlock()
+	registry.mu.Unlock()
 	for _, oldest := range gone {
 		oldest.abandonWork(errFull)
 	}
@@ -131,40 +131,40 @@ func (t *callTable) addAnswerSize(c *Client, n int) {
 
 // evictOldest takes out the oldest that there is no room for. The caller holds mu, and
 // abandons them.
-func (t *callTable) evictOldest() (gone []*Client) {
-	for len(t.slots) > MaxSuspended || t.bytes > maxSuspendedBytes && len(t.slots) > 1 {
-		gone = append(gone, t.removeCall(t.order[0]))
+func (registry *callRegistry) evictOldest() (gone []*Client) {
+	for len(registry.suspended) > MaxSuspended || registry.bytes > maxSuspendedBytes && len(registry.suspended) > 1 {
+		gone = append(gone, registry.removeCall(registry.order[0]))
 	}
 	return gone
 }
 
 // removeCall takes a call out, nil for none. The caller holds mu.
-func (t *callTable) removeCall(id string) *Client {
-	s := t.slots[id]
+func (registry *callRegistry) removeCall(id string) *Client {
+	s := registry.suspended[id]
 	if s == nil {
 		return nil
 	}
 	s.expire.Stop()
-	delete(t.slots, id)
-	t.order = slices.DeleteFunc(t.order, func(other string) bool { return other == id })
-	t.bytes -= s.bytes
-	t.total.Add(-1)
-	return s.c
+	delete(registry.suspended, id)
+	registry.order = slices.DeleteFunc(registry.order, func(other string) bool { return other == id })
+	registry.bytes -= s.bytes
+	registry.total.Add(-1)
+	return s.client
 }
 
 // takeCall takes a call out that waits for its client; nil for none.
-func (t *callTable) takeCall(id string) *Client {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.removeCall(id)
+func (registry *callRegistry) takeCall(id string) *Client {
+	registry.mu.Lock()
+	defer registry.mu.Unlock()
+	return registry.removeCall(id)
 }
 
 // findCall works like takeCall, but leaves it there.
-func (t *callTable) findCall(id string) *Client {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if s := t.slots[id]; s != nil {
-		return s.c
+func (registry *callRegistry) findCall(id string) *Client {
+	registry.mu.Lock()
+	defer registry.mu.Unlock()
+	if s := registry.suspended[id]; s != nil {
+		return s.client
 	}
 	return nil
 }
@@ -172,25 +172,25 @@ func (t *callTable) findCall(id string) *Client {
 // giveWay gives up the call that is admitted by a gate and has waited for its
 // client since then or longer: others wait for the child. Their retries begin
 // again.
-func (t *callTable) giveWay(gate *rootsGate, since time.Time) {
-	t.mu.Lock()
+func (registry *callRegistry) giveWay(gate *rootsGate, since time.Time) {
+	registry.mu.Lock()
 	long := map[string]*Client{}
-	for id, s := range t.slots {
+	for id, s := range registry.suspended {
 		if !s.since.After(since) {
-			long[id] = s.c
+			long[id] = s.client
 		}
 	}
-	t.mu.Unlock()
+	registry.mu.Unlock()
 	for id, c := range long {
 		if c.admissionNow().gate != gate {
 			continue
 		}
-		t.mu.Lock()
-		gone := t.removeCall(id)
+		registry.mu.Lock()
+		gone := registry.removeCall(id)
 		if gone != nil {
-			t.noteLapsed(id)
+			registry.noteLapsed(id)
 		}
-		t.mu.Unlock()
+		registry.mu.Unlock()
 		if gone != nil {
 			gone.abandonWork(errGaveWay)
 		}
@@ -199,52 +199,52 @@ func (t *callTable) giveWay(gate *rootsGate, since time.Time) {
 
 // noteLapsed remembers one that gives way, instead of the oldest if there are many.
 // The caller holds mu.
-func (t *callTable) noteLapsed(id string) {
-	if len(t.lapsed) == MaxSuspended {
-		t.lapsed = slices.Delete(t.lapsed, 0, 1)
+func (registry *callRegistry) noteLapsed(id string) {
+	if len(registry.lapsed) == MaxSuspended {
+		registry.lapsed = slices.Delete(registry.lapsed, 0, 1)
 	}
-	t.lapsed = append(t.lapsed, id)
+	registry.lapsed = append(registry.lapsed, id)
 }
 
 // takeLapsed reports whether a request is one that gave way, the first time that it
 // is asked.
-func (t *callTable) takeLapsed(id string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	i := slices.Index(t.lapsed, id)
+func (registry *callRegistry) takeLapsed(id string) bool {
+	registry.mu.Lock()
+	defer registry.mu.Unlock()
+	i := slices.Index(registry.lapsed, id)
 	if i < 0 {
 		return false
 	}
-	t.lapsed = slices.Delete(t.lapsed, i, i+1)
+	registry.lapsed = slices.Delete(registry.lapsed, i, i+1)
 	return true
 }
 
 // isBusy reports whether any work is under way, or waits for its client.
-func (t *callTable) isBusy() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.working) > 0
+func (registry *callRegistry) isBusy() bool {
+	registry.mu.Lock()
+	defer registry.mu.Unlock()
+	return len(registry.working) > 0
 }
 
-// closeTable gives up everything, and returns when all work has ended.
-func (t *callTable) closeTable() {
-	t.mu.Lock()
-	if t.over != nil && !t.closed {
-		close(t.over)
+// closeRegistry gives up everything, and returns when all work has ended.
+func (registry *callRegistry) closeRegistry() {
+	registry.mu.Lock()
+	if registry.over != nil && !registry.closed {
+		close(registry.over)
 	}
-	t.closed = true
-	working := t.working
-	t.working = nil
+	registry.closed = true
+	working := registry.working
+	registry.working = nil
 	var held []*Client
-	for len(t.order) > 0 {
-		held = append(held, t.removeCall(t.order[0]))
+	for len(registry.order) > 0 {
+		held = append(held, registry.removeCall(registry.order[0]))
 	}
-	t.mu.Unlock()
+	registry.mu.Unlock()
 	for c := range working {
 		c.end.End(errClosed)
 	}
 	for _, c := range held {
 		c.abandonWork(errClosed)
 	}
-	t.all.Wait()
+	registry.all.Wait()
 }

@@ -22,10 +22,10 @@ import (
 // testHost is a Host of clients that give no roots.
 type testHost struct{ t *testing.T }
 
-func (testHost) Guard(_ *jsonrpc.Message, serve func() jsonrpc.Answer) (a jsonrpc.Answer) {
+func (testHost) Guard(_ *jsonrpc.Message, serve func() jsonrpc.Answer) (answer jsonrpc.Answer) {
 	defer func() {
 		if recover() != nil {
-			a = jsonrpc.Panicked()
+			answer = jsonrpc.PanicAnswer()
 		}
 	}()
 	return serve()
@@ -78,7 +78,7 @@ func asks(ctx context.Context, c *Client) jsonrpc.Answer {
 func TestCallsDoAllWork(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var l callTable
+		var l callRegistry
 		var mu sync.Mutex
 		taken, done := 0, 0
 		start := func(wait <-chan struct{}) bool {
@@ -115,7 +115,7 @@ func TestCallsDoAllWork(t *testing.T) {
 				}
 			})
 		}
-		l.closeTable()
+		l.closeRegistry()
 		all.Wait()
 		if start(nil) {
 			t.Error("taken after the end")
@@ -131,18 +131,18 @@ func TestPanicOfOneRequest(t *testing.T) {
 	t.Parallel()
 	v := testServer(t)
 	defer v.Close()
-	if a := serve(t, v, "", func(context.Context, *Client) jsonrpc.Answer { panic(errors.New("broken")) }); !strings.Contains(string(a.Error), "internal error") {
-		t.Errorf("%s %s", a.Result, a.Error)
+	if answer := serve(t, v, "", func(context.Context, *Client) jsonrpc.Answer { panic(errors.New("broken")) }); !strings.Contains(string(answer.Error), "internal error") {
+		t.Errorf("%s %s", answer.Result, answer.Error)
 	}
-	if a := serve(t, v, "", func(context.Context, *Client) jsonrpc.Answer { return jsonrpc.ResultAnswer([]byte(`{}`)) }); a.Result == nil {
-		t.Errorf("%s", a.Error)
+	if answer := serve(t, v, "", func(context.Context, *Client) jsonrpc.Answer { return jsonrpc.ResultAnswer([]byte(`{}`)) }); answer.Result == nil {
+		t.Errorf("%s", answer.Error)
 	}
 }
 
 // Beyond the bound the oldest that gave way is forgotten: its retry is refused.
 func TestWhoGaveWayIsRememberedWithinABound(t *testing.T) {
 	t.Parallel()
-	l := &callTable{}
+	l := &callRegistry{}
 	for i := range MaxSuspended + 5 {
 		l.mu.Lock()
 		l.noteLapsed(fmt.Sprint(i))
@@ -194,30 +194,30 @@ func TestSuspendedRequestsLeaveNoTimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := testServer(t)
 		defer v.Close()
-		var slots []*slot
+		var suspended []*suspendedCall
 		ask := func(n int) (state string) {
-			a := serve(t, v, fmt.Sprintf(`"n":%d`, n), asks)
-			state, ok := jsonrpc.String(jsonrpc.Get(a.Result, MemberState))
-			if !ok || jsonrpc.Get(jsonrpc.Get(a.Result, MemberRequests), "mcphub-1") == nil {
-				t.Fatalf("%s %s", a.Result, a.Error)
+			answer := serve(t, v, fmt.Sprintf(`"n":%d`, n), asks)
+			state, ok := jsonrpc.String(jsonrpc.Get(answer.Result, MemberState))
+			if !ok || jsonrpc.Get(jsonrpc.Get(answer.Result, MemberRequests), "mcphub-1") == nil {
+				t.Fatalf("%s %s", answer.Result, answer.Error)
 			}
 			return state
 		}
 		note := func() {
 			v.calls.mu.Lock()
 			defer v.calls.mu.Unlock()
-			for _, s := range v.calls.slots {
-				slots = append(slots, s)
+			for _, s := range v.calls.suspended {
+				suspended = append(suspended, s)
 			}
 		}
 		state := ask(-1)
 		note()
 		retry := fmt.Sprintf(`"n":-1,"requestState":%q,"inputResponses":{"mcphub-1":{"action":"accept"}}`, state)
-		if a := serve(t, v, retry, asks); !strings.Contains(string(a.Result), `"accept"`) {
-			t.Errorf("%s %s", a.Result, a.Error)
+		if answer := serve(t, v, retry, asks); !strings.Contains(string(answer.Result), `"accept"`) {
+			t.Errorf("%s %s", answer.Result, answer.Error)
 		}
-		if a := serve(t, v, retry, asks); a.Error == nil || !strings.Contains(string(a.Error), "answered already") {
-			t.Errorf("a second time: %s %s", a.Result, a.Error)
+		if answer := serve(t, v, retry, asks); answer.Error == nil || !strings.Contains(string(answer.Error), "answered already") {
+			t.Errorf("a second time: %s %s", answer.Result, answer.Error)
 		}
 		for i := range MaxSuspended + 1 {
 			ask(i)
@@ -225,15 +225,15 @@ func TestSuspendedRequestsLeaveNoTimer(t *testing.T) {
 				note() // the oldest, which is given up
 			}
 		}
-		if len(slots) != 2 {
-			t.Fatalf("%d slots", len(slots))
+		if len(suspended) != 2 {
+			t.Fatalf("%d suspended", len(suspended))
 		}
-		for i, s := range slots {
+		for i, s := range suspended {
 			if s.expire.Stop() {
 				t.Errorf("%d: its timer still ran", i)
 			}
 		}
-		if n := v.o.Suspended.Load(); n != MaxSuspended {
+		if n := v.options.Suspended.Load(); n != MaxSuspended {
 			t.Errorf("%d are counted", n)
 		}
 	})

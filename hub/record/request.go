@@ -43,7 +43,7 @@ func (w *Writer) StartRequest(m *jsonrpc.Message, timing telemetry.RequestTiming
 }
 
 // Telemetry times the requests of the session; nil: no one watches.
-func (w *Writer) Telemetry() *telemetry.Session { return w.metrics }
+func (w *Writer) Telemetry() *telemetry.SessionMetrics { return w.metrics }
 
 // beginSpan begins the span of the request, and returns the context within the hub: see
 // telemetry.RequestTiming.
@@ -89,10 +89,10 @@ func recordedName(name string) string { return redact.Text(printable.Escape(name
 
 // beginLine begins a line: who asks for what. It is for the goroutine that serves the
 // request.
-func (w *Writer) beginLine(req *RequestRecord, set *Settings, what Subject) audit.Record {
-	rec := audit.Record{Session: w.session, Principal: w.principal, Client: w.clientName(), Method: what.Method, DecisionFields: audit.DecisionFields{Child: what.Child, Tool: what.Tool}}
-	if what.Unlisted != "" {
-		rec.Tool = recordedName(what.Unlisted)
+func (w *Writer) beginLine(req *RequestRecord, settings *Settings, subject Subject) audit.Record {
+	rec := audit.Record{Session: w.session, Principal: w.principal, Client: w.clientName(), Method: subject.Method, DecisionFields: audit.DecisionFields{Child: subject.Child, Tool: subject.Tool}}
+	if subject.Unlisted != "" {
+		rec.Tool = recordedName(subject.Unlisted)
 	}
 	if req == nil { // the hub asks by itself
 		return rec
@@ -100,17 +100,17 @@ func (w *Writer) beginLine(req *RequestRecord, set *Settings, what Subject) audi
 	req.recorded = true
 	rec.Request, rec.Micros = req.m.ID, max(time.Since(req.started).Microseconds(), 1)
 	rec.Trace = audit.Trace(req.beginSpan())
-	if what.Method == methods.CallTool {
+	if subject.Method == methods.CallTool {
 		rec.Method = ""
 	}
-	if what.Tool == "" && what.Unlisted == "" && rec.Method != methods.ReadResource {
+	if subject.Tool == "" && subject.Unlisted == "" && rec.Method != methods.ReadResource {
 		// A name, which is no argument, as the URI of a resource is; and of a call
 		// that came to no tool, one that the client made up.
 		name, _ := jsonrpc.String(req.m.Param("name"))
 		rec.Tool = recordedName(name)
 	}
-	if set.Arguments {
-		if rec.Arguments = what.Arguments; what.Method != "" {
+	if settings.Arguments {
+		if rec.Arguments = subject.Arguments; subject.Method != "" {
 			rec.Arguments = req.m.Params
 		}
 	}

@@ -89,8 +89,8 @@ type Writer struct {
 	session, principal string
 	settings           func() *Settings
 	group              *Group
-	metrics            *telemetry.Session     // nil: no one watches
-	client             atomic.Pointer[string] // as lines have it; nil: it is not known
+	metrics            *telemetry.SessionMetrics // nil: no one watches
+	client             atomic.Pointer[string]    // as lines have it; nil: it is not known
 }
 
 // A Group is the group commit of all sessions, for calls that wait for nothing but their
@@ -116,7 +116,7 @@ func NewGroup(to *audit.Recorder, log zerolog.Logger) *Group {
 
 // New makes the Writer of a session, which belongs to a principal. now returns the settings in force, whose
 // Recorder is always the group's.
-func New(session, principal string, now func() *Settings, group *Group, metrics *telemetry.Session) *Writer {
+func New(session, principal string, now func() *Settings, group *Group, metrics *telemetry.SessionMetrics) *Writer {
 	return &Writer{session: session, principal: principal, settings: now, group: group, metrics: metrics}
 }
 
@@ -274,9 +274,9 @@ func (t Ticket) BeginClientSpan(in tracing.Context, version string) tracing.Cont
 
 // WriteDecision writes the line of a request that was judged, and counts the decision. If there is
 // an error, nothing may be sent.
-func (w *Writer) WriteDecision(ctx context.Context, req *RequestRecord, what Subject, d Decision) (Ticket, error) {
+func (w *Writer) WriteDecision(ctx context.Context, req *RequestRecord, subject Subject, d Decision) (Ticket, error) {
 	if req == nil {
-		t, err := w.appendDecision(ctx, nil, what, d)
+		t, err := w.appendDecision(ctx, nil, subject, d)
 		return Ticket{Ticket: t}, err
 	}
 	req.recorded = true
@@ -284,24 +284,24 @@ func (w *Writer) WriteDecision(ctx context.Context, req *RequestRecord, what Sub
 	if !d.IsAllowed() {
 		decision = policy.Deny
 	}
-	req.timing.SetOperation(req.m.Method, what.Child, what.Tool)
-	req.timing.SetPrompt(what.Prompt)
+	req.timing.SetOperation(req.m.Method, subject.Child, subject.Tool)
+	req.timing.SetPrompt(subject.Prompt)
 	req.timing.CountDecision(decision.String(), d.Verdict.Rule)
 	req.beginSpan()
-	t, err := w.appendDecision(ctx, req, what, d)
+	t, err := w.appendDecision(ctx, req, subject, d)
 	if err == nil && d.IsAllowed() {
 		req.timing.StartServerTime(d.Protocol)
 	}
 	return Ticket{t, &req.timing}, err
 }
 
-func (w *Writer) appendDecision(ctx context.Context, req *RequestRecord, what Subject, d Decision) (audit.Ticket, error) {
-	set, v := w.settings(), d.Verdict
-	if set.Recorder == nil && d.IsAllowed() {
+func (w *Writer) appendDecision(ctx context.Context, req *RequestRecord, subject Subject, d Decision) (audit.Ticket, error) {
+	settings, v := w.settings(), d.Verdict
+	if settings.Recorder == nil && d.IsAllowed() {
 		return w.MaySend(audit.Ticket{}, errNoLog)
 	}
-	rec := w.beginLine(req, set, what)
-	d.fillFields(&rec.DecisionFields, what.At)
+	rec := w.beginLine(req, settings, subject)
+	d.fillFields(&rec.DecisionFields, subject.At)
 	switch {
 	case d.IsAllowed():
 		rec.Micros = 0
@@ -315,11 +315,11 @@ func (w *Writer) appendDecision(ctx context.Context, req *RequestRecord, what Su
 	if !d.IsAllowed() && d.View.Snapshot != nil {
 		rec.Within = d.View.Snapshot.Paths()
 	}
-	if set.Recorder == nil {
-		set.keepRefusal(audit.KindDecision, &rec)
+	if settings.Recorder == nil {
+		settings.keepRefusal(audit.KindDecision, &rec)
 		return audit.Ticket{}, nil
 	}
-	t, err := set.Recorder.Append(ctx, &rec)
+	t, err := settings.Recorder.Append(ctx, &rec)
 	if err != nil && ctx.Err() != nil {
 		t.RecordOutcome(audit.ResultCancelled) // no caller waits for it any more, so it is not sent
 		return audit.Ticket{}, context.Cause(ctx)
@@ -328,25 +328,25 @@ func (w *Writer) appendDecision(ctx context.Context, req *RequestRecord, what Su
 }
 
 // WriteRefusal writes the line of a request that was not judged, and counts it.
-func (w *Writer) WriteRefusal(ctx context.Context, req *RequestRecord, what Subject, code string) {
-	set := w.settings()
+func (w *Writer) WriteRefusal(ctx context.Context, req *RequestRecord, subject Subject, code string) {
+	settings := w.settings()
 	if errors.Is(context.Cause(ctx), modern.ErrRootsFirst) { // no refusal: it comes again with them
 		return
 	}
 	if req != nil {
 		req.recorded = true
-		if what.Child != "" {
-			req.timing.SetOperation(req.m.Method, what.Child, what.Tool)
+		if subject.Child != "" {
+			req.timing.SetOperation(req.m.Method, subject.Child, subject.Tool)
 		}
 		req.timing.CountDecision(refused, code)
 	}
-	if set.Recorder == nil {
+	if settings.Recorder == nil {
 		return
 	}
-	rec := w.beginLine(req, set, what)
+	rec := w.beginLine(req, settings, subject)
 	rec.Decision, rec.Code = refused, code
 	// Whether it can be written or not, nothing is sent.
-	_, _ = set.Recorder.Append(context.WithoutCancel(ctx), &rec)
+	_, _ = settings.Recorder.Append(context.WithoutCancel(ctx), &rec)
 }
 
 // keepRefusal keeps a refusal if no log does.
@@ -369,9 +369,9 @@ func (s *Settings) Flush(ctx context.Context) {
 
 // RecordKernelRefusal records what the kernel has refused to a child that serves these directories. It
 // does not wait.
-func (s *Settings) RecordKernelRefusal(session, whose string, what Subject, f sandbox.Refusal, dirs []string) {
+func (s *Settings) RecordKernelRefusal(session, whose string, subject Subject, f sandbox.Refusal, dirs []string) {
 	rec := audit.Record{
-		Session: session, Principal: whose, Method: what.Method, DecisionFields: audit.DecisionFields{Child: what.Child, Tool: what.Tool, Code: audit.CodeClosed},
+		Session: session, Principal: whose, Method: subject.Method, DecisionFields: audit.DecisionFields{Child: subject.Child, Tool: subject.Tool, Code: audit.CodeClosed},
 		NamedBy: string(f.By), Opens: f.Opens, Why: f.Why, Within: dirs,
 	}
 	switch {
@@ -400,20 +400,20 @@ func (s *Settings) RecordKernelRefusal(session, whose string, what Subject, f sa
 
 // RecordKernelRefusal records what the kernel has refused to a child while it served a request. It
 // waits, because the answer reports where to read it.
-func (w *Writer) RecordKernelRefusal(what Subject, f sandbox.Refusal, dirs []string) {
-	set := w.settings()
+func (w *Writer) RecordKernelRefusal(subject Subject, f sandbox.Refusal, dirs []string) {
+	settings := w.settings()
 	if !f.Unexplained {
-		w.metrics.CountKernelRefusal(what.Child)
+		w.metrics.CountKernelRefusal(subject.Child)
 	}
-	set.RecordKernelRefusal(w.session, w.principal, what, f, dirs)
-	set.Flush(context.Background())
+	settings.RecordKernelRefusal(w.session, w.principal, subject, f, dirs)
+	settings.Flush(context.Background())
 }
 
 // slowestLine bounds how long an answer waits for a line that only explains it.
 const slowestLine = time.Second
 
-// A Question is what a person is asked about a request, or what became of that.
-type Question struct {
+// QuestionFields are what a person is asked about a request, or what became of that.
+type QuestionFields struct {
 	What    string // asked, or the answer
 	Why, By string
 	// Approver is the name of the person who has answered; "" for no one.
@@ -423,19 +423,19 @@ type Question struct {
 
 // WriteQuestion writes the line of a question. If that fails, the person is asked nevertheless:
 // the request that their answer lets through has a line of its own.
-func (w *Writer) WriteQuestion(ctx context.Context, req *RequestRecord, what Subject, d Decision, q Question) {
-	set := w.settings()
-	if set.Recorder == nil {
+func (w *Writer) WriteQuestion(ctx context.Context, req *RequestRecord, subject Subject, d Decision, q QuestionFields) {
+	settings := w.settings()
+	if settings.Recorder == nil {
 		return
 	}
 	if req != nil {
-		req.timing.SetOperation(req.m.Method, what.Child, what.Tool)
-		req.timing.SetPrompt(what.Prompt)
+		req.timing.SetOperation(req.m.Method, subject.Child, subject.Tool)
+		req.timing.SetPrompt(subject.Prompt)
 	}
-	rec := w.beginLine(req, set, what)
+	rec := w.beginLine(req, settings, subject)
 	rec.Decision, rec.Rule, rec.Code, rec.By, rec.Arguments, rec.Micros = q.What, d.Verdict.Rule, q.Why, q.By, nil, 0
 	rec.Granted, rec.Approver = q.Granted, q.Approver
 	rec.RootsBasis = rootsBasisOf(d.Verdict, d.View)
 	rec.Findings, rec.More = findingsOf(d.Verdict, "")
-	_ = set.Recorder.Question(ctx, &rec)
+	_ = settings.Recorder.Question(ctx, &rec)
 }

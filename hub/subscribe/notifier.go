@@ -166,9 +166,9 @@ func (n *Notifier) HangUp() { n.streams.hangUp() }
 // Streams returns how many streams are open.
 func (n *Notifier) Streams() int { return len(n.streams.allStreams()) }
 
-// Initialized remembers that the client may be told about lists. first: it was
+// NoteInitialized remembers that the client may be told about lists. first: it was
 // not noted before.
-func (n *Notifier) Initialized() (first bool) {
+func (n *Notifier) NoteInitialized() (first bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	first = !n.initialized
@@ -176,12 +176,12 @@ func (n *Notifier) Initialized() (first bool) {
 	return first
 }
 
-// Seen remembers that the client of the handshake sees a list, by its place among Lists. take
+// NoteSeen remembers that the client of the handshake sees a list, by its place among Lists. take
 // takes the list and returns its digest. The client gets a notification for each change after
 // the first list that it sees, also if it was shown the change before. Only a notification
 // reaches everything in a client that keeps the list. An answer goes to what asked, and it may
 // be cancelled, lost, or refuse a cursor of the former list.
-func (n *Notifier) Seen(list int, take func() (digest string)) {
+func (n *Notifier) NoteSeen(list int, take func() (digest string)) {
 	n.taking.Lock()
 	defer n.taking.Unlock()
 	digest := take()
@@ -201,18 +201,18 @@ func (n *Notifier) Restore(digests map[int]string) {
 	maps.Copy(n.known.digests, digests)
 }
 
-// SeenModern remembers that a client of 2026-07-28 sees a list. digest is called if a stream
+// NoteSeenModern remembers that a client of 2026-07-28 sees a list. digest is called if a stream
 // learned that the list is about to change: a notice after that is about another change.
-func (n *Notifier) SeenModern(list int, digest func() string) {
+func (n *Notifier) NoteSeenModern(list int, digest func() string) {
 	for _, l := range n.streams.allStreams() {
 		l.noteSeen(list, digest)
 	}
 }
 
-// Outdated reports that a child has announced a change of lists, by their places among Lists,
+// NoteOutdated reports that a child has announced a change of lists, by their places among Lists,
 // which are not read yet. Clients are told at once, the one of the handshake by to, so that they
-// know before they get the answer to what they have asked the child. Outdated does not block.
-func (n *Notifier) Outdated(which offers.Lists, to Listener) {
+// know before they get the answer to what they have asked the child. NoteOutdated does not block.
+func (n *Notifier) NoteOutdated(which offers.Lists, to Listener) {
 	for _, l := range n.streams.allStreams() {
 		l.warnOfLists(which)
 	}
@@ -229,12 +229,12 @@ func (n *Notifier) Outdated(which offers.Lists, to Listener) {
 	}
 }
 
-// Changed reports that lists may have changed.
-func (n *Notifier) Changed() { n.worker.Wake() }
+// NoteChange reports that lists may have changed.
+func (n *Notifier) NoteChange() { n.worker.Wake() }
 
-// Restarted reports that children were started: what was subscribed to at an earlier process
+// NoteRestart reports that children were started: what was subscribed to at an earlier process
 // is subscribed to again. It may be another configuration: what its rules deny ends.
-func (n *Notifier) Restarted(children ...string) {
+func (n *Notifier) NoteRestart(children ...string) {
 	n.endDenied()
 	n.mu.Lock()
 	n.restarted = append(n.restarted, children...)

@@ -160,7 +160,7 @@ func TestSubscriptionsEndThatRulesDeny(t *testing.T) {
 			t.Fatalf("%s", a.Error)
 		}
 		session.denied = denied
-		n.Restarted()
+		n.NoteRestart()
 		table.Updated(session.key, AboutURI("notifications/resources/updated", uri))
 		if want := map[bool]int{false: 1, true: 0}[denied]; told != want {
 			t.Errorf("denied %v: told %d times", denied, told)
@@ -265,14 +265,14 @@ func TestWhoHasSeenAChangeIsToldOfItAllTheSame(t *testing.T) {
 				n := NewNotifier(session, &Table{}, zerolog.Nop())
 				ctx, end := context.WithCancel(t.Context())
 				n.Start(ctx)
-				n.Initialized()
+				n.NoteInitialized()
 				settle := func() {
-					n.Changed()
+					n.NoteChange()
 					time.Sleep(2 * announceDelay)
 					synctest.Wait()
 				}
 				for _, session.digest = range c.shown {
-					n.Seen(0, func() string { return session.digest })
+					n.NoteSeen(0, func() string { return session.digest })
 				}
 				session.digest = c.now
 				if settle(); session.told != c.told {
@@ -329,14 +329,14 @@ func TestWhoIsWarnedIsToldOnce(t *testing.T) {
 				n := NewNotifier(session, &Table{}, zerolog.Nop())
 				ctx, end := context.WithCancel(t.Context())
 				n.Start(ctx)
-				see := func() { n.Seen(0, func() string { return session.digest }) }
-				if n.Outdated(tools, room{session, false}); session.told != 0 {
+				see := func() { n.NoteSeen(0, func() string { return session.digest }) }
+				if n.NoteOutdated(tools, room{session, false}); session.told != 0 {
 					t.Error("told before it has said that it may be")
 				}
-				if n.Initialized(); !c.unseen {
+				if n.NoteInitialized(); !c.unseen {
 					see()
 				}
-				if n.Outdated(c.which, room{session, c.full}); session.told != c.told {
+				if n.NoteOutdated(c.which, room{session, c.full}); session.told != c.told {
 					t.Errorf("told %d times at once, want %d", session.told, c.told)
 				}
 				time.Sleep(c.later)
@@ -345,7 +345,7 @@ func TestWhoIsWarnedIsToldOnce(t *testing.T) {
 				}
 				session.digest = "b"
 				for range 2 {
-					n.Changed()
+					n.NoteChange()
 					time.Sleep(2 * announceDelay)
 					synctest.Wait()
 				}
@@ -354,7 +354,7 @@ func TestWhoIsWarnedIsToldOnce(t *testing.T) {
 				}
 				if session.digest, c.more = "c", c.more+1; !c.unseen {
 					time.Sleep(time.Minute)
-					n.Changed()
+					n.NoteChange()
 					time.Sleep(2 * announceDelay)
 					synctest.Wait()
 					if session.told != c.told+c.more {
@@ -373,9 +373,9 @@ func TestAWarningWaitsForNoList(t *testing.T) {
 	t.Parallel()
 	session := &oneList{}
 	n := NewNotifier(session, &Table{}, zerolog.Nop())
-	n.Initialized()
-	n.Seen(0, func() string { return "a" })
-	n.Seen(0, func() string { n.Outdated(1<<offers.Tools, room{session, false}); return "a" })
+	n.NoteInitialized()
+	n.NoteSeen(0, func() string { return "a" })
+	n.NoteSeen(0, func() string { n.NoteOutdated(1<<offers.Tools, room{session, false}); return "a" })
 	if session.told != 1 {
 		t.Errorf("the client is told %d times while its list is taken", session.told)
 	}

@@ -122,9 +122,9 @@ func (s *streams) tellChanged(ctx context.Context, lists func() []List) {
 	}
 }
 
-// Task informs the streams that asked for it what has become of a task of a
+// PassTaskStatus informs the streams that asked for it what has become of a task of a
 // child. It runs on the child's read loop.
-func (n *Notifier) Task(k spec.Key, m *jsonrpc.Message) {
+func (n *Notifier) PassTaskStatus(k spec.Key, m *jsonrpc.Message) {
 	id, ok := jsonrpc.String(m.Param("taskId"))
 	if !ok {
 		return
@@ -160,7 +160,7 @@ func (n *Notifier) Listen(ctx context.Context, listen ListenRequest) jsonrpc.Ans
 	ids := l.watchTasks(ctx)
 	defer l.unwatchTasks()
 	l.acknowledgeTopics(ctx, honoured, ids)
-	n.Changed() // lists that have changed since they were read
+	n.NoteChange() // lists that have changed since they were read
 	select {
 	case <-ctx.Done():
 		return jsonrpc.AnswerFailure(context.Cause(ctx).Error())

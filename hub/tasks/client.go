@@ -84,5 +84,5 @@ func (t *Table) filterList(k spec.Key, a jsonrpc.Answer) jsonrpc.Answer {
 	})
 	t.mu.Unlock()
 	list := append(append([]byte{'['}, bytes.Join(its, []byte{','})...), ']')
-	return a.Edited(jsonrpc.Edit{Old: all, With: list})
+	return a.WithEdits(jsonrpc.Edit{Old: all, With: list})
 }

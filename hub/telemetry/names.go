@@ -71,11 +71,11 @@ const (
 // isKnownMethod reports whether a method has a value of its own: methods of the protocol have.
 func isKnownMethod(method string) bool { return methods.OfProtocol(method) }
 
-// An outcome is how a request ended.
-type outcome uint8
+// An outcomeClass is how a request ended.
+type outcomeClass uint8
 
 const (
-	succeeded outcome = iota
+	succeeded outcomeClass = iota
 	toolError
 	cancelled
 	timeout
@@ -90,7 +90,7 @@ var codes = [...]int{-32700, -32600, -32601, -32602, -32603, -32000, -32001, -32
 const outcomes = int(firstCode) + len(codes)
 
 // outcomeWords returns the attributes of an outcome.
-func (o outcome) outcomeWords() (errorType, code string) {
+func (o outcomeClass) outcomeWords() (errorType, code string) {
 	switch o {
 	case succeeded:
 		return "", ""
@@ -110,7 +110,7 @@ func (o outcome) outcomeWords() (errorType, code string) {
 }
 
 // outcomeOf returns the outcome for a word of the record; fault is the error of the answer.
-func outcomeOf(word string, fault []byte) outcome {
+func outcomeOf(word string, fault []byte) outcomeClass {
 	switch word {
 	case audit.ResultOK, audit.ResultAnswered:
 		return succeeded
@@ -125,7 +125,7 @@ func outcomeOf(word string, fault []byte) outcome {
 	}
 	if n, err := strconv.Atoi(string(jsonrpc.Get(fault, "code"))); err == nil {
 		if i := slices.Index(codes[:], n); i >= 0 {
-			return firstCode + outcome(i)
+			return firstCode + outcomeClass(i)
 		}
 	}
 	return failed

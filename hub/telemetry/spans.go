@@ -18,7 +18,7 @@ const maxRequestID = 64
 // spans are the spans of one Call. They are begun late, with the time when it came: then it is
 // known what it is of.
 type spans struct {
-	s                           *Session
+	session                     *SessionMetrics
 	version                     string
 	method, child, tool, prompt string // "" while it is not known, or of none
 	decision, rule              string
@@ -26,15 +26,15 @@ type spans struct {
 }
 
 // spansOf returns the spans of a new Call; nil: the hub does not trace.
-func (s *Session) spansOf(c *client) *spans {
-	if s.t.tracer == nil {
+func (s *SessionMetrics) spansOf(c *clientMetrics) *spans {
+	if s.telemetry.tracer == nil {
 		return nil
 	}
-	return &spans{s: s, version: c.version}
+	return &spans{session: s, version: c.version}
 }
 
 // IsTracing reports whether requests have spans.
-func (s *Session) IsTracing() bool { return s != nil && s.t.tracer != nil }
+func (s *SessionMetrics) IsTracing() bool { return s != nil && s.telemetry.tracer != nil }
 
 // targetName returns the prompt or tool.
 func (sp *spans) targetName() string {
@@ -65,11 +65,11 @@ func (sp *spans) spanAttributes(version, transport string) []tracing.Attribute {
 // BeginServerSpan begins the span of a request with this id, which came with the context in, if the
 // hub traces. It returns the context within the hub: the span's, else in. A span that was begun
 // goes on.
-func (c *RequestTiming) BeginServerSpan(in tracing.Context, method string, id []byte) tracing.Context {
-	if c.c == nil || c.spans == nil {
+func (timing *RequestTiming) BeginServerSpan(in tracing.Context, method string, id []byte) tracing.Context {
+	if timing.client == nil || timing.spans == nil {
 		return in
 	}
-	sp := c.spans
+	sp := timing.spans
 	if sp.server == nil {
 		if sp.method == "" {
 			if sp.method = method; !isKnownMethod(method) {
@@ -83,9 +83,9 @@ func (c *RequestTiming) BeginServerSpan(in tracing.Context, method string, id []
 		if len(text) > maxRequestID {
 			text = text[:maxRequestID]
 		}
-		s := sp.s
-		sp.server = s.t.tracer.Begin(tracing.Start{
-			Name: sp.spanName(), Parent: in, At: s.t.epoch.Add(c.began),
+		s := sp.session
+		sp.server = s.telemetry.tracer.Begin(tracing.Start{
+			Name: sp.spanName(), Parent: in, At: s.telemetry.epoch.Add(timing.began),
 			Attributes: append(sp.spanAttributes(sp.version, s.transport), tracing.Attribute{Name: attrRequest, Value: text},
 				tracing.Attribute{Name: attrSession, Value: s.id}, tracing.Attribute{Name: attrPrincipal, Value: s.principal}),
 		})
@@ -96,12 +96,12 @@ func (c *RequestTiming) BeginServerSpan(in tracing.Context, method string, id []
 // BeginClientSpan begins the span of the request to the server, which is spoken to in a version,
 // if the hub traces. It returns the context that the server gets: the span's, else in. It comes
 // after BeginServerSpan.
-func (c *RequestTiming) BeginClientSpan(in tracing.Context, version string) tracing.Context {
-	if c == nil || c.c == nil || c.spans == nil || c.spans.server == nil {
+func (timing *RequestTiming) BeginClientSpan(in tracing.Context, version string) tracing.Context {
+	if timing == nil || timing.client == nil || timing.spans == nil || timing.spans.server == nil {
 		return in
 	}
-	sp := c.spans
-	t := sp.s.t
+	sp := timing.spans
+	t := sp.session.telemetry
 	sp.client = t.tracer.Begin(tracing.Start{
 		Name: sp.spanName(), Client: true, Within: sp.server, At: t.epoch.Add(t.sinceEpoch()), Attributes: sp.spanAttributes(version, t.transport(sp.child)),
 	})
@@ -113,7 +113,7 @@ func (sp *spans) endClientSpan(word string, fault []byte) {
 	if sp == nil || sp.client == nil {
 		return
 	}
-	t := sp.s.t
+	t := sp.session.telemetry
 	endSpan(sp.client, t.epoch.Add(t.sinceEpoch()), outcomeOf(word, fault))
 	sp.client = nil
 }
@@ -121,12 +121,12 @@ func (sp *spans) endClientSpan(word string, fault []byte) {
 // endServerSpan ends the span of the request.
 func (sp *spans) endServerSpan(word string, fault []byte) {
 	sp.endClientSpan(audit.ResultCancelled, nil) // its answer does not count any more
-	t := sp.s.t
+	t := sp.session.telemetry
 	endSpan(sp.server, t.epoch.Add(t.sinceEpoch()), outcomeOf(word, fault), tracing.Attribute{Name: attrDecision, Value: sp.decision}, tracing.Attribute{Name: attrRule, Value: sp.rule})
 	sp.server = nil
 }
 
-func endSpan(s tracing.Span, at time.Time, as outcome, more ...tracing.Attribute) {
+func endSpan(s tracing.Span, at time.Time, as outcomeClass, more ...tracing.Attribute) {
 	fault, code := as.outcomeWords()
 	s.End(at, as != succeeded, append(more, tracing.Attribute{Name: attrError, Value: fault}, tracing.Attribute{Name: attrCode, Value: code})...)
 }

@@ -45,7 +45,7 @@ type Telemetry struct {
 	reloaded  atomic.Pointer[Reload]
 
 	mu       sync.Mutex // guards what follows
-	clients  map[clientKey]*client
+	clients  map[clientKey]*clientMetrics
 	tools    map[string]map[string]bool // that have a series of their own, by server
 	children map[childKey]*childState
 }
@@ -57,16 +57,16 @@ const (
 )
 
 // New makes a Telemetry. It starts nothing.
-func New(o Options) *Telemetry {
+func New(options Options) *Telemetry {
 	t := &Telemetry{
-		principals: o.Principals, tracer: o.Tracer, epoch: time.Now(), transport: func(string) string { return "" },
-		clients: map[clientKey]*client{}, tools: map[string]map[string]bool{}, children: map[childKey]*childState{},
+		principals: options.Principals, tracer: options.Tracer, epoch: time.Now(), transport: func(string) string { return "" },
+		clients: map[clientKey]*clientMetrics{}, tools: map[string]map[string]bool{}, children: map[childKey]*childState{},
 	}
 	method, tool, operation := makeLabel(attrMethod, false), makeLabel(attrTool, true), makeLabel(attrOperation, false)
 	server, fault, code := makeLabel(attrServer, true), makeLabel(attrError, false), makeLabel(attrCode, false)
 	version, transport, principal := makeLabel(attrVersion, false), makeLabel(attrTransport, false), makeLabel(attrPrincipal, true)
 	p := &t.page
-	p.Gauges(exposition.Desc{Name: "mcphub_build_info", Help: "The version of the hub.", Labels: []exposition.Label{{Name: "version"}}}).With(o.Version).Set(1)
+	p.Gauges(exposition.Desc{Name: "mcphub_build_info", Help: "The version of the hub.", Labels: []exposition.Label{{Name: "version"}}}).With(options.Version).Set(1)
 	t.serverOps = p.Histograms(exposition.Desc{
 		Name: onPage(serverOperation), Help: "Requests of clients, from when they came until they were answered (" + serverOperation + ").", Most: 4000,
 		Labels: []exposition.Label{method, server, tool, operation, fault, code, version, transport},
@@ -108,10 +108,10 @@ func New(o Options) *Telemetry {
 		return 1, true
 	})
 	p.Func(exposition.Desc{Name: "mcphub_audit_undelivered_total", Help: "Lines of the record that a collector (audit.syslog, OTLP) has refused for good, or that were removed before they were sent."}, "counter", func() (float64, bool) {
-		if o.Undelivered == nil {
+		if options.Undelivered == nil {
 			return 0, false
 		}
-		return float64(o.Undelivered()), true
+		return float64(options.Undelivered()), true
 	})
 	p.Func(exposition.Desc{Name: "mcphub_config_last_reload_success_timestamp_seconds", Help: "When hub.json was read that is in force, since the epoch."}, "gauge", func() (float64, bool) {
 		r := t.reloaded.Load()

@@ -14,21 +14,21 @@ import (
 )
 
 // watched returns a Telemetry of a hub with no servers that anybody knows of.
-func watched(o Options) *Telemetry {
-	t := New(o)
+func watched(options Options) *Telemetry {
+	t := New(options)
 	zero, limit := func() int64 { return 0 }, func() LimitUse { return LimitUse{1, 8, 1, 4} }
 	t.SetGauges(Gauges{Transport: func(string) string { return Pipe }, Questions: zero, Suspended: zero, Waiting: zero, Unrecorded: func() uint64 { return 0 }, Sessions: limit, Children: limit})
 	return t
 }
 
 // request is one request of a tool that its server answers so.
-func request(s *Session, method, child, tool, word string, fault []byte) {
-	c := s.StartTiming()
-	c.SetOperation(method, child, tool)
-	c.CountDecision("allow", "rule")
-	c.StartServerTime("2025-11-25")
-	c.EndServerTime(word, fault)
-	c.EndRequest(method, word, fault)
+func request(s *SessionMetrics, method, child, tool, word string, fault []byte) {
+	timing := s.StartTiming()
+	timing.SetOperation(method, child, tool)
+	timing.CountDecision("allow", "rule")
+	timing.StartServerTime("2025-11-25")
+	timing.EndServerTime(word, fault)
+	timing.EndRequest(method, word, fault)
 }
 
 func lines(t *Telemetry, name string) (n int) {
@@ -52,8 +52,8 @@ func TestLabelsAreBounded(t *testing.T) {
 		s.SetHandshakeVersion("2025-11-25")
 		request(s, methods.CallTool, "hostile", fmt.Sprintf("tool %d", i), audit.ResultError, fmt.Appendf(nil, `{"code":%d}`, i))
 		request(s, fmt.Sprintf("made/up/%d", i), "", "", audit.ResultOK, nil)
-		c := s.StartTiming()
-		c.EndRequest(methods.CallTool, audit.ResultError, nil)
+		timing := s.StartTiming()
+		timing.EndRequest(methods.CallTool, audit.ResultError, nil)
 		s.Leave()
 	}
 	request(w.NewSession(SessionLabels{}), methods.CallTool, "honest", "read", audit.ResultOK, nil)
@@ -111,12 +111,12 @@ func TestACallEndsOnce(t *testing.T) {
 	t.Parallel()
 	w := watched(Options{})
 	s := w.NewSession(SessionLabels{})
-	c := s.StartTiming()
-	c.SetOperation(methods.CallTool, "kid", "echo")
-	c.StartServerTime("")
+	timing := s.StartTiming()
+	timing.SetOperation(methods.CallTool, "kid", "echo")
+	timing.StartServerTime("")
 	for range 2 {
-		c.EndServerTime(audit.ResultOK, nil)
-		c.EndRequest(methods.CallTool, audit.ResultOK, nil)
+		timing.EndServerTime(audit.ResultOK, nil)
+		timing.EndRequest(methods.CallTool, audit.ResultOK, nil)
 	}
 	var zero RequestTiming
 	zero.SetOperation("x", "y", "z")

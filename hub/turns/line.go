@@ -13,12 +13,12 @@ type Line struct {
 
 	mu         sync.Mutex
 	gauges     []*gauge
-	sessions   map[Owner]*session
-	principals map[Owner]*principal
+	sessions   map[Owner]*sessionShare
+	principals map[Owner]*principalShare
 	running    map[*Turn]struct{}
 	waiting    int
 	round      uint64 // counts what has begun
-	came       uint64 // counts sessions and principals
+	arrivals   uint64 // counts sessions and principals
 }
 
 // An Owner is the one whose request it is.
@@ -42,33 +42,33 @@ type share struct {
 	number  uint64 // tells two of one round apart
 }
 
-// A principal has sessions.
-type principal struct {
+// A principalShare has sessions.
+type principalShare struct {
 	share
 	sessions int
 	waiting  int // requests
 }
 
-// A session has turns, or waits for some.
-type session struct {
+// A sessionShare has turns, or waits for some.
+type sessionShare struct {
 	share
-	of      *principal
-	waiting []*Turn // the first one first
+	principal *principalShare
+	waiting   []*Turn // the first one first
 }
 
 // A Turn is the right of one request to be with its server, or waits to be that. A nil Turn bounds nothing.
 type Turn struct {
-	line   *Line
-	owner  Owner
-	name   string
-	gauges []*gauge
-	full   []*gauge      // those of gauges that had no room when it came: it waits in their queues
-	begun  chan struct{} // closed once it may begin; nil: it could at once
-	over   bool          // guarded by the line's mutex
+	line       *Line
+	owner      Owner
+	name       string
+	gauges     []*gauge
+	fullGauges []*gauge      // those of gauges that had no room when it came: it waits in their queues
+	begun      chan struct{} // closed once it may begin; nil: it could at once
+	over       bool          // guarded by the line's mutex
 }
 
 func newLine(server string) *Line {
-	return &Line{server: server, sessions: map[Owner]*session{}, principals: map[Owner]*principal{}, running: map[*Turn]struct{}{}, round: 1}
+	return &Line{server: server, sessions: map[Owner]*sessionShare{}, principals: map[Owner]*principalShare{}, running: map[*Turn]struct{}{}, round: 1}
 }
 
 // TakeTurn takes the turn of a request by the name of its tool, or by its method. waits: it may not begin before AwaitBegin returns. The
@@ -103,24 +103,24 @@ func (l *Line) TakeTurn(of Owner, name string) (t *Turn, waits bool, err error) 
 }
 
 // enterSession returns a session, which is a new one if it has no requests.
-func (l *Line) enterSession(of Owner) *session {
+func (l *Line) enterSession(of Owner) *sessionShare {
 	if s := l.sessions[of]; s != nil {
 		return s
 	}
 	p := l.principals[of.principal()]
 	if p == nil {
-		p = &principal{share: l.newShare()}
+		p = &principalShare{share: l.newShare()}
 		l.principals[of.principal()] = p
 	}
 	p.sessions++
-	s := &session{share: l.newShare(), of: p}
+	s := &sessionShare{share: l.newShare(), principal: p}
 	l.sessions[of] = s
 	return s
 }
 
 func (l *Line) newShare() share {
-	l.came++
-	return share{served: l.round - 1, number: l.came}
+	l.arrivals++
+	return share{served: l.round - 1, number: l.arrivals}
 }
 
 func (l *Line) exceededError(g *gauge, ofRate bool, again time.Duration) error {
@@ -142,33 +142,33 @@ func (t *Turn) hasRoom() bool {
 
 // noteFull notes in whose queues the request waits.
 func (t *Turn) noteFull() {
-	t.full = nil
+	t.fullGauges = nil
 	for _, g := range t.gauges {
 		if !g.hasRoom() {
-			t.full = append(t.full, g)
+			t.fullGauges = append(t.fullGauges, g)
 		}
 	}
 }
 
 func (l *Line) countWaiting(t *Turn, n int) {
 	l.waiting += n
-	l.sessions[t.owner].of.waiting += n
+	l.sessions[t.owner].principal.waiting += n
 	for _, g := range t.gauges {
 		g.waiting += n
 	}
-	for _, g := range t.full {
+	for _, g := range t.fullGauges {
 		g.queued += n
 	}
 }
 
 // beginTurn expects the caller to hold mu, as all below do.
-func (l *Line) beginTurn(t *Turn, s *session, now time.Time) {
+func (l *Line) beginTurn(t *Turn, s *sessionShare, now time.Time) {
 	for _, g := range t.gauges {
 		g.countBegun(now)
 	}
 	l.running[t] = struct{}{}
 	l.round++
-	for _, share := range []*share{&s.share, &s.of.share} {
+	for _, share := range []*share{&s.share, &s.principal.share} {
 		share.running, share.served = share.running+1, l.round
 	}
 }
@@ -203,14 +203,14 @@ func (t *Turn) PlaceInLine() (place, of int) {
 	}
 	place = at + 1
 	for _, s := range l.sessions {
-		if s.of == mine.of && s != mine {
+		if s.principal == mine.principal && s != mine {
 			place += countBefore(&s.share, &mine.share, len(s.waiting), at+1)
 		}
 	}
 	own := place
 	for _, p := range l.principals {
-		if p != mine.of {
-			place += countBefore(&p.share, &mine.of.share, p.waiting, own)
+		if p != mine.principal {
+			place += countBefore(&p.share, &mine.principal.share, p.waiting, own)
 		}
 	}
 	return place, l.waiting
@@ -240,7 +240,7 @@ func (t *Turn) End() {
 	if _, runs := l.running[t]; runs {
 		delete(l.running, t)
 		s.running--
-		s.of.running--
+		s.principal.running--
 		for _, g := range t.gauges {
 			g.running--
 		}
@@ -258,15 +258,15 @@ func (l *Line) forgetIdle(of Owner) {
 		return
 	}
 	delete(l.sessions, of)
-	if s.of.sessions--; s.of.sessions == 0 {
+	if s.principal.sessions--; s.principal.sessions == 0 {
 		delete(l.principals, of.principal())
 	}
 }
 
 // goesBefore reports whether a session is served before another one: by their principals, and of one principal by themselves.
-func (s *session) goesBefore(other *session) bool {
-	if s.of != other.of {
-		return s.of.share.goesBefore(&other.of.share)
+func (s *sessionShare) goesBefore(other *sessionShare) bool {
+	if s.principal != other.principal {
+		return s.principal.share.goesBefore(&other.principal.share)
 	}
 	return s.share.goesBefore(&other.share)
 }
@@ -284,7 +284,7 @@ func (s *share) goesBefore(other *share) bool {
 // serveWaiting has all begin for which there is room.
 func (l *Line) serveWaiting() {
 	for l.waiting > 0 {
-		var next *session
+		var next *sessionShare
 		var turn int
 		for _, s := range l.sessions {
 			if next != nil && !s.goesBefore(next) {

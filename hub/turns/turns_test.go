@@ -381,7 +381,7 @@ func TestLines(t *testing.T) {
 						if !turn.hasBegun() && slices.Contains(turn.gauges, g) {
 							fit++
 						}
-						if !turn.hasBegun() && slices.Contains(turn.full, g) {
+						if !turn.hasBegun() && slices.Contains(turn.fullGauges, g) {
 							queued++
 						}
 					}

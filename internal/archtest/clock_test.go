@@ -47,7 +47,6 @@ var awake = map[string]string{
 	"e2e/recorder/main.go forever":                               "a server that has to be killed",
 	"e2e/recorder/main.go run":                                   "a server: its test sets the time",
 	"e2e/windows/witness/main.go hold":                           "a server that has to be killed",
-	"hub/call/stage_test.go decisions":                           "in a bubble: a method of its stage",
 	"hub/client_test.go ServeRequest":                            "the scripted client, which is used in bubbles",
 	"hub/isolation_property_test.go calm":                        "in a bubble: a method of the model",
 	"hub/isolation_property_test.go do":                          "in a bubble: a step of the model",

@@ -38,12 +38,12 @@ var steps = []struct {
 		"hub/call Call.JudgeAndSend": "",
 		"hub/call Call.sendAllowed":  "a denial after it was sent, when the child asked for more: the decision to send it has its line, and this is another one",
 	}},
-	{"record", []string{"Enqueue"}, "records", map[string]string{"hub/call asyncCall.recordAndSend": "in a group with others: what is sent without waiting"}},
+	{"record", []string{"Enqueue"}, "records", map[string]string{"hub/call fastCall.recordAndSend": "in a group with others: what is sent without waiting"}},
 	{"send", []string{"Call", "Notify", "StartCall"}, "lease", map[string]string{
 		"hub/call sentCall.awaitAnswer":       "",
 		"hub/rounds dialogue.runRounds":       "each round with a child without a handshake, judged again",
 		"hub/call Call.sendNotification":      "a notification",
-		"hub/call asyncCall.sendAsync":        "starts it and does not wait; if the pipe is full, sentCall.awaitAnswer does",
+		"hub/call fastCall.sendAsync":         "starts it and does not wait; if the pipe is full, sentCall.awaitAnswer does",
 		"hub/call Sender.RelayAboutTask":      "about a task, which its owner may ask about: there is nothing to judge in an id",
 		"hub Session.forwardTaskNews":         "news of a task that the client made for the child",
 		"hub/tasks Table.Adopt":               "ends a task that nobody wants",
@@ -120,7 +120,7 @@ var eras = []string{"modern.IsModern(", "modern.DeclaresCapabilities(", "modern.
 // adapters are the files of the hub that may know the era of a client, and why. What knows
 // the era of a child is another matter.
 var adapters = map[string]string{
-	"hub/modern.go":          "serves requests of 2026-07-28",
+	"hub/modern_session.go":  "serves requests of 2026-07-28",
 	"hub/stdio.go":           "a front: takes requests of both eras from one stream",
 	"hub/http.go":            "a front: tells requests of both eras apart",
 	"hub/subscriptions.go":   "subscriptions/listen, which only one era has",
@@ -143,8 +143,8 @@ func TestOnlyAdaptersKnowTheEra(t *testing.T) {
 			found[s.path] = true
 		}
 		for _, i := range s.file.Imports {
-			if i.Path.Value == `"`+module+`/hub/httpfront"` && s.path != "hub/http.go" && s.path != "hub/modern.go" {
-				t.Errorf("%s imports the HTTP front: only hub/http.go opens sessions for it, and hub/modern.go serves its requests without one", s.path)
+			if i.Path.Value == `"`+module+`/hub/httpfront"` && s.path != "hub/http.go" && s.path != "hub/modern_session.go" {
+				t.Errorf("%s imports the HTTP front: only hub/http.go opens sessions for it, and hub/modern_session.go serves its requests without one", s.path)
 			}
 		}
 	})

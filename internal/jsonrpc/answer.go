@@ -21,14 +21,14 @@ type Response struct {
 // other servers have under way. If r was given to a ResponseHandler, the Answer must go to a
 // Responder before OnResponse returns.
 func (r *Response) Answer() Answer {
-	a := Answer{Result: r.Result, Error: r.Error, batch: r.batch, lent: r.lent}
+	answer := Answer{Result: r.Result, Error: r.Error, batch: r.batch, lent: r.lent}
 	if r.Error != nil {
-		a.Error = errorObject(r.Error)
+		answer.Error = errorObject(r.Error)
 	}
 	if r.buf != nil {
-		a.Release = r.Release
+		answer.Release = r.Release
 	}
-	return a
+	return answer
 }
 
 // Err returns the error object of r, nil for a result.
@@ -62,31 +62,31 @@ type Answer struct {
 	lent  bool         // Result and Error are in the memory of that read loop
 }
 
-// Detach copies what is in the memory of a read loop, so that a stays valid after the
+// Detach copies what is in the memory of a read loop, so that answer stays valid after the
 // loop goes on, and on another goroutine.
-func (a *Answer) Detach() {
-	a.batch = nil
-	if a.lent {
-		a.Result, a.Error, a.lent = bytes.Clone(a.Result), bytes.Clone(a.Error), false
+func (answer *Answer) Detach() {
+	answer.batch = nil
+	if answer.lent {
+		answer.Result, answer.Error, answer.lent = bytes.Clone(answer.Result), bytes.Clone(answer.Error), false
 	}
 }
 
 // ResultAnswer answers with a raw JSON value.
 func ResultAnswer(raw []byte) Answer { return Answer{Result: raw} }
 
-// Edited returns the answer with parts of its result, or of its error, replaced. The
+// WithEdits returns the answer with parts of its result, or of its error, replaced. The
 // memory of the original is released.
-func (a Answer) Edited(edits ...Edit) Answer {
+func (answer Answer) WithEdits(edits ...Edit) Answer {
 	if len(edits) == 0 {
-		return a
+		return answer
 	}
 	var edited Answer
-	if a.Result != nil {
-		edited.Result = Join(Splice(a.Result, edits...))
+	if answer.Result != nil {
+		edited.Result = Join(Splice(answer.Result, edits...))
 	} else {
-		edited.Error = Join(Splice(a.Error, edits...))
+		edited.Error = Join(Splice(answer.Error, edits...))
 	}
-	a.Free()
+	answer.Free()
 	return edited
 }
 
@@ -105,25 +105,25 @@ func RefuseMethod(message string) Answer { return ErrorAnswer(CodeMethodNotFound
 func AnswerFailure(message string) Answer { return ErrorAnswer(CodeInternal, message) }
 
 // AnswerParts returns the parts of the frame that answers a request; id is raw.
-func AnswerParts(id []byte, a Answer) [5][]byte {
-	member, body := a.memberAndBody()
+func AnswerParts(id []byte, answer Answer) [5][]byte {
+	member, body := answer.memberAndBody()
 	return [...][]byte{headID, id, member, body, endObject}
 }
 
 // memberAndBody returns the member of the envelope and its value that a makes.
-func (a Answer) memberAndBody() (member, body []byte) {
+func (answer Answer) memberAndBody() (member, body []byte) {
 	switch {
-	case a.Result != nil:
-		return memberAnswer, a.Result
-	case a.Error != nil:
-		return memberFault, a.Error
+	case answer.Result != nil:
+		return memberAnswer, answer.Result
+	case answer.Error != nil:
+		return memberFault, answer.Error
 	}
 	return memberFault, (&Error{Code: CodeInternal, Message: "the request was not answered"}).Raw()
 }
 
 // Free gives back what the answer borrows, once it was written or no one wants it.
-func (a Answer) Free() {
-	if a.Release != nil {
-		a.Release()
+func (answer Answer) Free() {
+	if answer.Release != nil {
+		answer.Release()
 	}
 }

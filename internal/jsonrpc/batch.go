@@ -37,142 +37,142 @@ func Messages(frame []byte) ([][]byte, error) {
 }
 
 // takeBatch deals with a line that is an array, on the read loop.
-func (c *Conn) takeBatch(rd *lines.Reader) {
-	frame, _ := rd.Take() // the requests in it are served from there
+func (c *Conn) takeBatch(reader *lines.Reader) {
+	frame, _ := reader.Take() // the requests in it are served from there
 	all, err := Messages(frame)
 	if err != nil {
 		c.takeBadLine(frame, err, c.refuseRequest)
 		return
 	}
-	g := &batchReply{c: c, left: 1}
+	reply := &batchReply{conn: c, left: 1}
 	entries := c.openAll(all)
-	rd.Commit()
+	reader.Commit()
 	for i, raw := range all {
 		if entries != nil {
 			c.keptEntry = entries[i]
 		}
-		c.takeMember(raw, g)
+		c.takeMember(raw, reply)
 		c.keptEntry = nil
 	}
-	g.endOne(true)
+	reply.endOne(true)
 }
 
 // openAll enters the requests of a batch into kept memory; nil: there is none.
 func (c *Conn) openAll(all [][]byte) []*kept.Entry {
-	if c.o.Kept == nil {
+	if c.options.Kept == nil {
 		return nil
 	}
 	entries := make([]*kept.Entry, len(all))
 	for i, raw := range all {
 		m := &Message{}
-		if Split(raw, c.o.Strict, m) == nil && m.IsRequest() {
-			entries[i] = c.o.Kept.Open(m.ID)
+		if Split(raw, c.options.Strict, m) == nil && m.IsRequest() {
+			entries[i] = c.options.Kept.Open(m.ID)
 		}
 	}
 	return entries
 }
 
 // takeMember deals with one message of a batch.
-func (c *Conn) takeMember(raw []byte, g *batchReply) {
+func (c *Conn) takeMember(raw []byte, reply *batchReply) {
 	m := &Message{}
-	if err := Split(raw, c.o.Strict, m); err != nil {
-		c.takeBadLine(raw, err, g.addError)
+	if err := Split(raw, c.options.Strict, m); err != nil {
+		c.takeBadLine(raw, err, reply.addError)
 		return
 	}
 	switch {
-	case c.o.Strict && m.Method == "" && (m.ID == nil || (m.Result == nil) == (m.Error == nil)):
-		g.addError(m.ID, CodeInvalidRequest, "a message needs a method, or an id with either a result or an error")
+	case c.options.Strict && m.Method == "" && (m.ID == nil || (m.Result == nil) == (m.Error == nil)):
+		reply.addError(m.ID, CodeInvalidRequest, "a message needs a method, or an id with either a result or an error")
 	case !m.IsRequest():
 		c.dispatchMessage(nil, m)
-	case m.LongID(c.o.IDLimit) != "":
-		g.addError(m.ID, CodeInvalidRequest, m.LongID(c.o.IDLimit))
+	case m.LongID(c.options.IDLimit) != "":
+		reply.addError(m.ID, CodeInvalidRequest, m.LongID(c.options.IDLimit))
 	case c.onReadLoop(m): // 2025-03-26, lifecycle: initialize, because its answer decides whether there may be batches
-		g.addError(m.ID, CodeInvalidRequest, m.Method+" must not be part of a batch")
+		reply.addError(m.ID, CodeInvalidRequest, m.Method+" must not be part of a batch")
 	default:
-		q, refusal := c.enterRequest(m)
-		if q == nil {
-			g.addError(m.ID, CodeInvalidRequest, refusal)
+		req, refusal := c.enterRequest(m)
+		if req == nil {
+			reply.addError(m.ID, CodeInvalidRequest, refusal)
 			return
 		}
-		q.m, q.batch = m, g
-		g.expectAnswer()
-		c.spawnRequest(q)
+		req.message, req.batch = m, reply
+		reply.expectAnswer()
+		c.spawnRequest(req)
 	}
 }
 
 // batchReply gathers the answers to the requests of one batch. The last one sends them.
 type batchReply struct {
-	c    *Conn
+	conn *Conn
 	mu   sync.Mutex
 	left int    // answers that may still come
 	body []byte // the array so far, without its end
 	kept []*kept.Entry
 }
 
-func (g *batchReply) expectAnswer() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.left++
+func (reply *batchReply) expectAnswer() {
+	reply.mu.Lock()
+	defer reply.mu.Unlock()
+	reply.left++
 }
 
 // addError adds an error, on the read loop.
-func (g *batchReply) addError(id []byte, code int64, text string) {
-	g.addAnswer(orNull(id), ErrorAnswer(code, text), g.c.openedEntry())
+func (reply *batchReply) addError(id []byte, code int64, text string) {
+	reply.addAnswer(orNull(id), ErrorAnswer(code, text), reply.conn.openedEntry())
 }
 
 // replyTo takes the answer to one request, unless that was cancelled: then the
 // peer expects none.
-func (g *batchReply) replyTo(ctx context.Context, id string, a Answer, e *kept.Entry) {
+func (reply *batchReply) replyTo(ctx context.Context, id string, answer Answer, entry *kept.Entry) {
 	if isCancelled(context.Cause(ctx)) {
-		e.Void()
+		entry.Void()
 	} else {
-		g.addAnswer(id, a, e)
+		reply.addAnswer(id, answer, entry)
 	}
-	a.Free()
-	g.endOne(false)
+	answer.Free()
+	reply.endOne(false)
 }
 
 // addAnswer puts an answer into the array, unless that exceeds one frame: a batch must not
 // make the hub hold more than single requests could.
-func (g *batchReply) addAnswer(id string, a Answer, e *kept.Entry) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.kept = append(g.kept, e.Marks()...)
-	if _, body := a.memberAndBody(); len(g.body)+len(body) > g.c.o.FrameLimit {
-		a = ErrorAnswer(CodeInternal, fmt.Sprintf("the answers of this batch have more than %d bytes: send the request by itself", g.c.o.FrameLimit))
+func (reply *batchReply) addAnswer(id string, answer Answer, entry *kept.Entry) {
+	reply.mu.Lock()
+	defer reply.mu.Unlock()
+	reply.kept = append(reply.kept, entry.Marks()...)
+	if _, body := answer.memberAndBody(); len(reply.body)+len(body) > reply.conn.options.FrameLimit {
+		answer = ErrorAnswer(CodeInternal, fmt.Sprintf("the answers of this batch have more than %d bytes: send the request by itself", reply.conn.options.FrameLimit))
 	}
 	between := byte(',')
-	if g.body == nil {
+	if reply.body == nil {
 		between = '['
 	}
 	f := newFrame()
 	defer f.freeFrame()
-	f.makeAnswer(id, a)
-	g.body = AppendAll(append(g.body, between), f.parts)
+	f.makeAnswer(id, answer)
+	reply.body = AppendAll(append(reply.body, between), f.parts)
 }
 
 // endOne counts down, and sends what there is when nothing more comes. The read loop
 // must not block.
-func (g *batchReply) endOne(onReadLoop bool) {
-	g.mu.Lock()
-	g.left--
-	last, body := g.left == 0, g.body
-	g.mu.Unlock()
+func (reply *batchReply) endOne(onReadLoop bool) {
+	reply.mu.Lock()
+	reply.left--
+	last, body := reply.left == 0, reply.body
+	reply.mu.Unlock()
 	if !last || body == nil {
 		return
 	}
 	send := func() {
-		if _, err := g.c.w.Send(g.c.ctx, [][]byte{append(body, ']')}, g.kept...); err != nil {
-			g.c.o.Log.Debug().Err(err).Msg("the answers of a batch could not be written")
+		if _, err := reply.conn.writer.Send(reply.conn.ctx, [][]byte{append(body, ']')}, reply.kept...); err != nil {
+			reply.conn.options.Log.Debug().Err(err).Msg("the answers of a batch could not be written")
 		}
 	}
 	if !onReadLoop {
 		send()
 		return
 	}
-	g.c.busy.Add(1)
-	g.c.wg.Go(func() {
-		defer g.c.busy.Done()
+	reply.conn.busy.Add(1)
+	reply.conn.wg.Go(func() {
+		defer reply.conn.busy.Done()
 		send()
 	})
 }

@@ -60,10 +60,10 @@ func TestBatchWaitsForNobody(t *testing.T) {
 	if _, err := io.WriteString(in, sent.String()); err != nil {
 		t.Fatal(err)
 	}
-	rd := lines.NewReader(out, 0)
+	reader := lines.NewReader(out, 0)
 	seen := map[string]bool{} // the far end answers in any order
 	for range 5 {
-		line, err := rd.Next()
+		line, err := reader.Next()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,15 +9,15 @@ import (
 	"mcphub/internal/kept"
 )
 
-// pendingCall is one request of ours that waits for its answer. The one who takes it out of
+// openCall is one request of ours that waits for its answer. The one who takes it out of
 // the table sends to ch, once; if that is the caller itself, no one does.
 // Either way it can be used again when Call returns.
-type pendingCall struct {
-	ch      chan outcome
-	handler ResponseHandler // of a PendingCall: instead of ch
+type openCall struct {
+	ch      chan callOutcome
+	handler ResponseHandler // of a PreparedCall: instead of ch
 }
 
-type outcome struct {
+type callOutcome struct {
 	resp *Response
 	err  error
 }
@@ -33,58 +33,58 @@ func (c *Conn) Call(ctx context.Context, method string, params ...[]byte) (*Resp
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	n := c.next.Add(1)
-	p, ok := c.calls.Get().(*pendingCall)
+	id := c.lastID.Add(1)
+	call, ok := c.freeCalls.Get().(*openCall)
 	if !ok {
-		p = &pendingCall{ch: make(chan outcome, 1)}
+		call = &openCall{ch: make(chan callOutcome, 1)}
 	}
 	c.mu.Lock()
-	if closed := c.tabs.closed; closed != nil {
+	if closed := c.tables.closed; closed != nil {
 		c.mu.Unlock()
-		c.calls.Put(p)
+		c.freeCalls.Put(call)
 		return nil, &ClosedError{Reason: closed.Reason, Unsent: true}
 	}
-	c.tabs.pending[n] = p
+	c.tables.pending[id] = call
 	c.mu.Unlock()
 
 	f := newFrame()
-	f.makeRequest(n, method, params)
-	e := c.enterAsked(n)
-	defer e.Void()
-	queued, err := c.w.Send(ctx, f.parts, e.Marks()...)
+	f.makeRequest(id, method, params)
+	entry := c.enterAsked(id)
+	defer entry.Void()
+	queued, err := c.writer.Send(ctx, f.parts, entry.Marks()...)
 	if err == nil {
 		f.freeFrame()
 		select {
-		case a := <-p.ch:
-			c.calls.Put(p)
-			return a.resp, a.err
+		case outcome := <-call.ch:
+			c.freeCalls.Put(call)
+			return outcome.resp, outcome.err
 		case <-ctx.Done():
 			err = context.Cause(ctx)
 		}
 	}
-	if c.forgetCall(n) == nil {
-		a := <-p.ch // the answer, or the end of the Conn, came at the same moment
-		c.calls.Put(p)
-		return a.resp, a.err
+	if c.forgetCall(id) == nil {
+		outcome := <-call.ch // the answer, or the end of the Conn, came at the same moment
+		c.freeCalls.Put(call)
+		return outcome.resp, outcome.err
 	}
-	c.calls.Put(p)
+	c.freeCalls.Put(call)
 	if ctx.Err() == nil {
 		return nil, closedBy(err)
 	}
 	c.cancelled.Add(1)
 	err = context.Cause(ctx)
 	if queued && method != "initialize" {
-		c.cancelPeer(strconv.AppendUint(nil, n, 10), err)
+		c.cancelPeer(strconv.AppendUint(nil, id, 10), err)
 	}
 	return nil, err
 }
 
 // enterAsked enters a request of our own into kept memory.
 func (c *Conn) enterAsked(n uint64) *kept.Entry {
-	if c.o.Kept == nil {
+	if c.options.Kept == nil {
 		return nil
 	}
-	return c.o.Kept.Ask(strconv.AppendUint(nil, n, 10))
+	return c.options.Kept.Ask(strconv.AppendUint(nil, n, 10))
 }
 
 // closedBy makes an error of the Writer one that matches ErrClosed. Part of the message may have been written.
@@ -100,7 +100,7 @@ func (c *Conn) cancelPeer(id []byte, cause error) {
 	f := newFrame()
 	defer f.freeFrame()
 	f.makeNotification(methodCancelled, [][]byte{AppendCancel(nil, id, cause)})
-	if !c.w.TrySend(controlGap, f.parts) {
+	if !c.writer.TrySend(controlGap, f.parts) {
 		c.dropped.Add(1)
 	}
 }
@@ -121,19 +121,19 @@ func AppendCancel(b, id []byte, cause error) []byte {
 }
 
 // forgetCall takes a pending call out of the table; nil when there is none.
-func (c *Conn) forgetCall(n uint64) *pendingCall {
+func (c *Conn) forgetCall(n uint64) *openCall {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	p := c.tabs.pending[n]
-	delete(c.tabs.pending, n)
-	return p
+	call := c.tables.pending[n]
+	delete(c.tables.pending, n)
+	return call
 }
 
 // forgetRaw works like forgetCall for the id of an answer. Our ids are whole numbers. A strict peer
 // must return them as they were, because its answers may be decisions of people. A
 // lenient peer may spell them otherwise.
-func (c *Conn) forgetRaw(id string) *pendingCall {
-	if c.o.Strict {
+func (c *Conn) forgetRaw(id string) *openCall {
+	if c.options.Strict {
 		n, err := strconv.ParseUint(id, 10, 64)
 		if err != nil {
 			return nil
@@ -141,11 +141,11 @@ func (c *Conn) forgetRaw(id string) *pendingCall {
 		return c.forgetCall(n)
 	}
 	n, text := OwnID(id)
-	p := c.forgetCall(n)
-	if p != nil && text {
+	call := c.forgetCall(n)
+	if call != nil && text {
 		c.textIDs.Add(1)
 	}
-	return p
+	return call
 }
 
 // OwnID reads the id of a lenient peer's answer. Our ids are whole numbers from 1 on. A
@@ -174,7 +174,7 @@ func OwnID(raw string) (n uint64, text bool) {
 func (c *Conn) Notify(ctx context.Context, method string, params ...[]byte) error {
 	f := newFrame()
 	f.makeNotification(method, params)
-	if _, err := c.w.Send(ctx, f.parts); err != nil {
+	if _, err := c.writer.Send(ctx, f.parts); err != nil {
 		if ctx.Err() == nil {
 			err = closedBy(err)
 		}
@@ -193,14 +193,14 @@ func (c *Conn) TryNotify(method string, params ...[]byte) bool {
 // TryNotifyLeavingRoom works like TryNotify, but leaves half of the room to whatever else
 // there is to send.
 func (c *Conn) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
-	return c.tryNotify(-c.o.QueueBytes/2, method, params)
+	return c.tryNotify(-c.options.QueueBytes/2, method, params)
 }
 
 func (c *Conn) tryNotify(beyond int, method string, params [][]byte) bool {
 	f := newFrame()
 	defer f.freeFrame()
 	f.makeNotification(method, params)
-	if c.w.TrySend(beyond, f.parts) {
+	if c.writer.TrySend(beyond, f.parts) {
 		return true
 	}
 	c.dropped.Add(1)

@@ -79,7 +79,7 @@ type Options struct {
 	// Kept, where set, holds what the next Conn with the peer needs to go on when this program is killed. Resume answers
 	// the requests that the Conn before has left open, on the goroutine of Run. Both streams must have descriptors.
 	Kept   *kept.Memory
-	Resume func(e *kept.Entry) Answer
+	Resume func(entry *kept.Entry) Answer
 	// Taking, where set, is called before a message is committed as taken in Kept. m is valid only until it returns.
 	Taking func(m *Message)
 	Log    zerolog.Logger
@@ -97,28 +97,28 @@ type Stats struct {
 
 // A Conn speaks JSON-RPC with one peer over a pair of streams.
 type Conn struct {
-	r   io.ReadCloser
-	out io.Writer
-	w   *lines.Writer
-	h   Handler
-	o   Options
+	in      io.ReadCloser
+	out     io.Writer
+	writer  *lines.Writer
+	handler Handler
+	options Options
 
-	ctx     context.Context // of the requests being served; ends with the Conn
-	stop    context.CancelCauseFunc
-	sem     chan struct{}
-	workers *worker.Pool[*request]
-	busy    sync.WaitGroup // requests that are being served
-	wg      sync.WaitGroup
-	done    chan struct{}
+	ctx          context.Context // of the requests being served; ends with the Conn
+	cancel       context.CancelCauseFunc
+	servingSlots chan struct{}
+	workers      *worker.Pool[*peerRequest]
+	busy         sync.WaitGroup // requests that are being served
+	wg           sync.WaitGroup
+	done         chan struct{}
 
-	next      atomic.Uint64
-	calls     sync.Pool     // of *pendingCall that can be used again
-	batch     lines.Batch   // of the read loop
-	lines     *lines.Reader // of the read loop
-	keptEntry *kept.Entry   // of the request that the read loop takes, until another one owes its answer
-	resp      Response      // of the read loop, for a ResponseHandler
-	mu        sync.Mutex
-	tabs      tables
+	lastID       atomic.Uint64
+	freeCalls    sync.Pool     // of *openCall that can be used again
+	batch        lines.Batch   // of the read loop
+	reader       *lines.Reader // of the read loop
+	keptEntry    *kept.Entry   // of the request that the read loop takes, until another one owes its answer
+	lentResponse Response      // of the read loop, for a ResponseHandler
+	mu           sync.Mutex
+	tables       connTables
 
 	skipped, broken, dropped, cancelled, heard, textIDs atomic.Uint64
 }
@@ -128,13 +128,13 @@ type incoming interface {
 	endWith(cause error) // no caller waits for its answer any more
 }
 
-// tables is what Conn.mu guards.
-type tables struct {
-	pending map[uint64]*pendingCall // our requests, by id
-	serving map[string]incoming     // the peer's requests, by raw id
-	active  int                     // requests of the peer whose answer has not been taken by the Writer
-	held    int                     // bytes of their frames
-	closed  *ClosedError            // set once nothing can be sent or answered any more
+// connTables is what Conn.mu guards.
+type connTables struct {
+	pending   map[uint64]*openCall // our requests, by id
+	serving   map[string]incoming  // the peer's requests, by raw id
+	active    int                  // requests of the peer whose answer has not been taken by the Writer
+	heldBytes int                  // bytes of their frames
+	closed    *ClosedError         // set once nothing can be sent or answered any more
 }
 
 // NewConn returns a Conn that reads r and writes w, and closes both (w if it
@@ -142,27 +142,27 @@ type tables struct {
 // blocks, as it does for pipes and sockets that do not block; Run waits for
 // both. It starts nothing; calls may be made at once, and are answered once
 // Run runs.
-func NewConn(r io.ReadCloser, w io.Writer, h Handler, o Options) *Conn {
-	if o.MaxRequests <= 0 {
-		o.MaxRequests = DefaultMaxRequests
+func NewConn(r io.ReadCloser, w io.Writer, h Handler, options Options) *Conn {
+	if options.MaxRequests <= 0 {
+		options.MaxRequests = DefaultMaxRequests
 	}
-	if o.FrameLimit <= 0 {
-		o.FrameLimit = DefaultFrameLimit
+	if options.FrameLimit <= 0 {
+		options.FrameLimit = DefaultFrameLimit
 	}
-	if o.QueueBytes <= 0 {
-		o.QueueBytes = lines.DefaultQueue
+	if options.QueueBytes <= 0 {
+		options.QueueBytes = lines.DefaultQueue
 	}
-	c := &Conn{r: r, out: w, h: h, o: o, done: make(chan struct{})}
-	if o.Kept != nil {
-		c.w = lines.NewKeptWriter(w, o.QueueBytes, o.Kept)
+	c := &Conn{in: r, out: w, handler: h, options: options, done: make(chan struct{})}
+	if options.Kept != nil {
+		c.writer = lines.NewKeptWriter(w, options.QueueBytes, options.Kept)
 	} else {
-		c.w = lines.NewWriter(w, o.QueueBytes)
+		c.writer = lines.NewWriter(w, options.QueueBytes)
 	}
-	c.next.Store(o.Kept.FirstID())
-	c.ctx, c.stop = context.WithCancelCause(context.Background())
-	c.sem = make(chan struct{}, o.MaxRequests)
+	c.lastID.Store(options.Kept.FirstID())
+	c.ctx, c.cancel = context.WithCancelCause(context.Background())
+	c.servingSlots = make(chan struct{}, options.MaxRequests)
 	c.workers = worker.NewPool(c.serveRequest, idleWorkers, c.ctx.Done())
-	c.tabs = tables{pending: map[uint64]*pendingCall{}, serving: map[string]incoming{}}
+	c.tables = connTables{pending: map[uint64]*openCall{}, serving: map[string]incoming{}}
 	return c
 }
 
@@ -181,19 +181,19 @@ func (c *Conn) Run(ctx context.Context) error {
 		err = context.Cause(ctx)
 	case errors.Is(err, io.EOF):
 		err = nil
-	case c.w.Broken() != nil:
-		err = c.w.Broken()
+	case c.writer.Broken() != nil:
+		err = c.writer.Broken()
 	}
 	c.failPending(err)
-	if c.o.Ended != nil {
-		c.o.Ended()
+	if c.options.Ended != nil {
+		c.options.Ended()
 	}
-	if err == nil && c.o.Grace > 0 {
+	if err == nil && c.options.Grace > 0 {
 		c.drainRequests(ctx)
 	}
 	c.cancelServed(&ClosedError{Reason: err})
-	c.w.Close(&ClosedError{Reason: err})
-	_ = c.r.Close()
+	c.writer.Close(&ClosedError{Reason: err})
+	_ = c.in.Close()
 	if closer, ok := c.out.(io.Closer); ok {
 		_ = closer.Close() // frees a writer that blocks
 	}
@@ -201,27 +201,27 @@ func (c *Conn) Run(ctx context.Context) error {
 	watcher.Wait()
 	c.wg.Wait()
 	c.busy.Wait()
-	c.w.Wait()
+	c.writer.Wait()
 	close(c.done)
 	return err
 }
 
 // resumeKept ends what the Conn before has left open: requests of the peer are answered, and its own are cancelled.
 func (c *Conn) resumeKept() {
-	requests, questions := c.o.Kept.Left()
-	for _, e := range requests {
-		c.answerTo(e, c.o.Resume(e))
+	requests, questions := c.options.Kept.Left()
+	for _, entry := range requests {
+		c.answerTo(entry, c.options.Resume(entry))
 	}
-	for _, e := range questions {
-		c.cancelPeer(e.ID(), errors.New("the hub that asked has ended"))
-		e.Void()
+	for _, entry := range questions {
+		c.cancelPeer(entry.ID(), errors.New("the hub that asked has ended"))
+		entry.Void()
 	}
 }
 
 // answerTo sends an answer on the goroutine of Run, which must not block.
-func (c *Conn) answerTo(e *kept.Entry, a Answer) {
-	c.keptEntry = e
-	c.replyOnReadLoop(string(e.ID()), a)
+func (c *Conn) answerTo(entry *kept.Entry, answer Answer) {
+	c.keptEntry = entry
+	c.replyOnReadLoop(string(entry.ID()), answer)
 }
 
 // watchContext ends the read loop when ctx ends, or lastReads after the peer could not be
@@ -231,10 +231,10 @@ func (c *Conn) watchContext(ctx context.Context, over <-chan struct{}) {
 	case <-over:
 		return
 	case <-ctx.Done():
-	case <-c.w.Failed():
+	case <-c.writer.Failed():
 		c.mu.Lock()
-		if c.tabs.closed == nil {
-			c.tabs.closed = &ClosedError{Reason: c.w.Broken()}
+		if c.tables.closed == nil {
+			c.tables.closed = &ClosedError{Reason: c.writer.Broken()}
 		}
 		c.mu.Unlock()
 		select {
@@ -247,12 +247,12 @@ func (c *Conn) watchContext(ctx context.Context, over <-chan struct{}) {
 	if ctx.Err() != nil {
 		c.cancelServed(context.Cause(ctx))
 	}
-	_ = c.r.Close()
+	_ = c.in.Close()
 }
 
 // drainRequests waits for the requests under way, and for what they wrote.
 func (c *Conn) drainRequests(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, c.o.Grace)
+	ctx, cancel := context.WithTimeout(ctx, c.options.Grace)
 	defer cancel()
 	idle := make(chan struct{})
 	go func() {
@@ -261,7 +261,7 @@ func (c *Conn) drainRequests(ctx context.Context) {
 	}()
 	select {
 	case <-idle:
-		_ = c.w.Flush(ctx)
+		_ = c.writer.Flush(ctx)
 	case <-ctx.Done():
 		c.cancelServed(&ClosedError{Reason: context.Cause(ctx)})
 		<-idle
@@ -279,14 +279,14 @@ func (c *Conn) Stats() Stats {
 // failPending ends all calls: nothing will answer them.
 func (c *Conn) failPending(reason error) {
 	c.mu.Lock()
-	c.tabs.closed = &ClosedError{Reason: reason}
-	pending := c.tabs.pending
-	c.tabs.pending = nil
+	c.tables.closed = &ClosedError{Reason: reason}
+	pending := c.tables.pending
+	c.tables.pending = nil
 	c.mu.Unlock()
-	for _, p := range pending {
-		p.finishWith(outcome{err: &ClosedError{Reason: reason}})
+	for _, call := range pending {
+		call.finishWith(callOutcome{err: &ClosedError{Reason: reason}})
 	}
 }
 
 // Flush waits until what was sent before has left for the peer.
-func (c *Conn) Flush(ctx context.Context) error { return c.w.Flush(ctx) }
+func (c *Conn) Flush(ctx context.Context) error { return c.writer.Flush(ctx) }

@@ -260,12 +260,12 @@ func TestPeerThatDoesNotRead(t *testing.T) {
 		wg.Wait()
 		for p.conn.TryNotify("n", []byte("1")) {
 		}
-		copies, borrows, senders := p.conn.w.Waiting()
+		copies, borrows, senders := p.conn.writer.Waiting()
 		if copies > queue+controlGap || borrows > queue+96<<10 || senders != 0 {
 			t.Fatalf("%d and %d bytes wait in the queue, %d senders for room", copies, borrows, senders)
 		}
-		if s := p.conn.Stats(); s.Dropped == 0 || len(p.conn.tabs.pending) != 0 {
-			t.Fatalf("%+v, %d pending", s, len(p.conn.tabs.pending))
+		if s := p.conn.Stats(); s.Dropped == 0 || len(p.conn.tables.pending) != 0 {
+			t.Fatalf("%+v, %d pending", s, len(p.conn.tables.pending))
 		}
 	})
 }
@@ -283,12 +283,12 @@ func TestPeerThatOnlyAsks(t *testing.T) {
 		synctest.Wait()
 		c := p.conn
 		c.mu.Lock()
-		active, held, serving := c.tabs.active, c.tabs.held, len(c.tabs.serving)
+		active, held, serving := c.tables.active, c.tables.heldBytes, len(c.tables.serving)
 		c.mu.Unlock()
 		if active > 4*(1+waitingRequests) || held > heldFrames<<10 || serving > active {
 			t.Fatalf("%d requests are active, their frames hold %d bytes", active, held)
 		}
-		if copies, _, _ := c.w.Waiting(); copies > 4<<10+controlGap {
+		if copies, _, _ := c.writer.Waiting(); copies > 4<<10+controlGap {
 			t.Fatalf("%d bytes wait to be written", copies)
 		}
 		if c.Stats().Dropped == 0 {

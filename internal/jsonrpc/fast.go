@@ -21,7 +21,7 @@ const FastFrame = 16 << 10
 
 // A Responder answers, once, a request that Options.Fast has taken.
 type Responder struct {
-	c    *Conn
+	conn *Conn
 	id   string
 	size int
 
@@ -43,68 +43,68 @@ func (r *Responder) claimAnswer() (cause error, first bool) {
 // Answer sends the answer and never blocks. A goroutine sends it if the queue is full,
 // or if it is large and the peer does not take it at once. A cancelled request is not
 // answered, but Answer must be called nevertheless. A second answer is dropped.
-func (r *Responder) Answer(a Answer) {
+func (r *Responder) Answer(answer Answer) {
 	cause, first := r.claimAnswer()
 	if !first {
-		a.Free()
+		answer.Free()
 		return
 	}
-	c := r.c
+	c := r.conn
 	c.freeID(r.id)
 	if isCancelled(cause) {
-		a.Free()
+		answer.Free()
 		r.entry.Void()
 		r.freePlace()
 		return
 	}
 	f := newFrame()
 	sent, pending := false, (*lines.Completion)(nil)
-	if f.makeAnswer(r.id, a) <= lines.CopyLimit {
-		sent = a.batch.Send(c.w, f.parts, r.entry.Marks()...)
+	if f.makeAnswer(r.id, answer) <= lines.CopyLimit {
+		sent = answer.batch.Send(c.writer, f.parts, r.entry.Marks()...)
 	} else {
-		pending, sent = c.w.Offer(f.parts, r.entry.Marks()...)
+		pending, sent = c.writer.Offer(f.parts, r.entry.Marks()...)
 	}
 	if sent && pending == nil {
 		f.freeFrame()
-		a.Free()
+		answer.Free()
 		r.freePlace()
 		return
 	}
 	if pending == nil {
-		a.Detach()
+		answer.Detach()
 	}
-	go r.answerLater(f, pending, a)
+	go r.answerLater(f, pending, answer)
 }
 
 // answerLater sends an answer for which the queue was full, or waits until an answer that
 // the peer took in part has left.
-func (r *Responder) answerLater(f *frame, s *lines.Completion, a Answer) {
+func (r *Responder) answerLater(f *frame, s *lines.Completion, answer Answer) {
 	defer r.freePlace()
 	if s == nil {
-		r.c.replyTo(r.c.ctx, r.id, a, r.entry)
-	} else if s.Wait(r.c.ctx) == nil {
+		r.conn.replyTo(r.conn.ctx, r.id, answer, r.entry)
+	} else if s.Wait(r.conn.ctx) == nil {
 		f.freeFrame()
-		a.Free()
+		answer.Free()
 	}
 }
 
-// Batch returns what gathers frames sent by Options.Fast, for PendingCall.Start
+// Batch returns what gathers frames sent by Options.Fast, for PreparedCall.Start
 // before Options.Fast returns.
-func (r *Responder) Batch() *lines.Batch { return &r.c.batch }
+func (r *Responder) Batch() *lines.Batch { return &r.conn.batch }
 
 // freePlace frees the request's place among the ones that are served.
 func (r *Responder) freePlace() {
-	r.c.freePlace(r.size)
-	r.c.busy.Done()
+	r.conn.freePlace(r.size)
+	r.conn.busy.Done()
 }
 
 // offerFast offers a request to Options.Fast. false: it takes the slow path.
 func (c *Conn) offerFast(m *Message) bool {
-	if c.o.Fast == nil || len(m.Frame) > FastFrame {
+	if c.options.Fast == nil || len(m.Frame) > FastFrame {
 		return false
 	}
-	r := &Responder{c: c, id: string(m.ID), size: len(m.Frame), entry: c.keptEntry}
-	if c.admitRequest(r.id, r, r.size, cap(c.sem)) != "" {
+	r := &Responder{conn: c, id: string(m.ID), size: len(m.Frame), entry: c.keptEntry}
+	if c.admitRequest(r.id, r, r.size, cap(c.servingSlots)) != "" {
 		return false
 	}
 	c.busy.Add(1)
@@ -123,8 +123,8 @@ func (c *Conn) offerFast(m *Message) bool {
 
 // callFast calls Options.Fast. If that panics, the request counts as taken.
 func (c *Conn) callFast(m *Message, r *Responder) (ok bool) {
-	if !Guard(c.o.Log, m, func() { ok = c.o.Fast(m, r) }) {
-		r.Answer(Panicked())
+	if !Guard(c.options.Log, m, func() { ok = c.options.Fast(m, r) }) {
+		r.Answer(PanicAnswer())
 		return true
 	}
 	return ok
@@ -133,9 +133,9 @@ func (c *Conn) callFast(m *Message, r *Responder) (ok bool) {
 // cancelServed cancels every request that is being served: those on the fast path
 // have no context.
 func (c *Conn) cancelServed(cause error) {
-	c.stop(cause)
+	c.cancel(cause)
 	c.mu.Lock()
-	all := slices.Collect(maps.Values(c.tabs.serving))
+	all := slices.Collect(maps.Values(c.tables.serving))
 	c.mu.Unlock()
 	for _, request := range all {
 		request.endWith(cause)
@@ -149,39 +149,39 @@ type ResponseHandler interface {
 	OnResponse(res *Response, err error)
 }
 
-// A PendingCall is a request that no goroutine waits for. The zero PendingCall can be
+// A PreparedCall is a request that no goroutine waits for. The zero PreparedCall can be
 // prepared, once.
-type PendingCall struct {
-	c    *Conn
-	n    uint64
-	call pendingCall
+type PreparedCall struct {
+	conn *Conn
+	id   uint64
+	call openCall
 }
 
-// Prepare makes p a request that Start will send. handler is told about its
+// Prepare makes prepared a request that Start will send. handler is told about its
 // outcome once, if Start returns true.
-func (c *Conn) Prepare(p *PendingCall, handler ResponseHandler) {
-	p.c, p.n, p.call.handler = c, c.next.Add(1), handler
+func (c *Conn) Prepare(prepared *PreparedCall, handler ResponseHandler) {
+	prepared.conn, prepared.id, prepared.call.handler = c, c.lastID.Add(1), handler
 }
 
 // Start sends the request if that takes no waiting, with others if the caller is
 // on a read loop and gives its Batch; false: nothing was sent, and its
 // ResponseHandler will not be told. params may be used again when it returns.
-func (p *PendingCall) Start(b *lines.Batch, method string, params ...[]byte) bool {
-	c := p.c
+func (prepared *PreparedCall) Start(b *lines.Batch, method string, params ...[]byte) bool {
+	c := prepared.conn
 	c.mu.Lock()
-	if c.tabs.closed != nil || c.o.Kept != nil { // a question that is kept has an entry, and waits for it
+	if c.tables.closed != nil || c.options.Kept != nil { // a question that is kept has an entry, and waits for it
 		c.mu.Unlock()
 		return false
 	}
-	c.tabs.pending[p.n] = &p.call
+	c.tables.pending[prepared.id] = &prepared.call
 	c.mu.Unlock()
 	f := newFrame()
 	defer f.freeFrame()
-	f.makeRequest(p.n, method, params)
-	if b.Send(c.w, f.parts) {
+	f.makeRequest(prepared.id, method, params)
+	if b.Send(c.writer, f.parts) {
 		return true
 	}
-	if c.forgetCall(p.n) == nil {
+	if c.forgetCall(prepared.id) == nil {
 		return true // the Conn ended meanwhile, and has told the handler
 	}
 	return false
@@ -189,21 +189,21 @@ func (p *PendingCall) Start(b *lines.Batch, method string, params ...[]byte) boo
 
 // Abandon ends the request with a cause, which the peer is told, unless it has
 // been answered.
-func (p *PendingCall) Abandon(cause error) {
-	waiting := p.c.forgetCall(p.n)
+func (prepared *PreparedCall) Abandon(cause error) {
+	waiting := prepared.conn.forgetCall(prepared.id)
 	if waiting == nil {
 		return
 	}
-	p.c.cancelled.Add(1)
-	p.c.cancelPeer(strconv.AppendUint(nil, p.n, 10), cause)
-	waiting.finishWith(outcome{err: cause})
+	prepared.conn.cancelled.Add(1)
+	prepared.conn.cancelPeer(strconv.AppendUint(nil, prepared.id, 10), cause)
+	waiting.finishWith(callOutcome{err: cause})
 }
 
 // finishWith hands the outcome to the one who waits for it.
-func (p *pendingCall) finishWith(a outcome) {
-	if p.handler != nil {
-		p.handler.OnResponse(a.resp, a.err)
+func (call *openCall) finishWith(outcome callOutcome) {
+	if call.handler != nil {
+		call.handler.OnResponse(outcome.resp, outcome.err)
 		return
 	}
-	p.ch <- a
+	call.ch <- outcome
 }

@@ -24,7 +24,7 @@ func (r *hop) take(m *Message, reply *Responder) bool {
 	if !r.short {
 		return false
 	}
-	s := new(PendingCall)
+	s := new(PreparedCall)
 	r.to.Prepare(s, passOn{reply})
 	if !s.Start(reply.Batch(), m.Method, m.Params) {
 		return false

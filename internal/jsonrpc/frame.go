@@ -78,8 +78,8 @@ func RequestParts(id []byte, method string, params [][]byte) [][]byte {
 }
 
 // makeAnswer makes the frame an answer, and returns how long its result or error is.
-func (f *frame) makeAnswer(id string, a Answer) (size int) {
-	member, body := a.memberAndBody()
+func (f *frame) makeAnswer(id string, answer Answer) (size int) {
+	member, body := answer.memberAndBody()
 	f.head = append(append(append(f.head, memberID0...), id...), member...)
 	f.parts = append(f.parts, f.head, body, endObject)
 	return len(body)

@@ -31,21 +31,21 @@ func benchKept(b *testing.B, sockets, keeps bool, together int) {
 	const round = 400
 	toIn, in := benchStream(b, sockets, true)
 	fromOut, out := benchStream(b, sockets, false)
-	o := Options{Strict: true, FrameLimit: 1 << 20, Fast: func(m *Message, r *Responder) bool {
+	options := Options{Strict: true, FrameLimit: 1 << 20, Fast: func(m *Message, r *Responder) bool {
 		r.Answer(Answer{Result: m.Params, batch: r.Batch()})
 		return true
 	}}
 	if keeps {
 		files, err := kept.NewFiles()
 		if err == nil {
-			o.Kept, _, err = kept.Open(files, kept.Limits{Frame: 1 << 20, ID: 1 << 10, Requests: 4000}, out)
+			options.Kept, _, err = kept.Open(files, kept.Limits{Frame: 1 << 20, ID: 1 << 10, Requests: 4000}, out)
 		}
 		if err != nil {
 			b.Fatal(err)
 		}
-		b.Cleanup(o.Kept.Close)
+		b.Cleanup(options.Kept.Close)
 	}
-	c := NewConn(stdio.Handed(in, "in", os.O_RDONLY), stdio.Handed(out, "out", os.O_WRONLY), &handler{}, o)
+	c := NewConn(stdio.Handed(in, "in", os.O_RDONLY), stdio.Handed(out, "out", os.O_WRONLY), &handler{}, options)
 	ctx, stop := context.WithCancel(context.Background())
 	go func() { _ = c.Run(ctx) }()
 	b.Cleanup(func() {

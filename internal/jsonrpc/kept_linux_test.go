@@ -12,7 +12,7 @@ import (
 )
 
 // linkKept starts a Conn over pipes whose state is kept.
-func linkKept(t *testing.T, h *handler, o Options) *peer {
+func linkKept(t *testing.T, h *handler, options Options) *peer {
 	t.Helper()
 	r, in, err := os.Pipe()
 	if err != nil {
@@ -26,12 +26,12 @@ func linkKept(t *testing.T, h *handler, o Options) *peer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o.Kept, _, err = kept.Open(files, kept.Limits{Frame: 1 << 20, ID: 64, Requests: 100}, int(w.Fd())); err != nil {
+	if options.Kept, _, err = kept.Open(files, kept.Limits{Frame: 1 << 20, ID: 64, Requests: 100}, int(w.Fd())); err != nil {
 		files.Close()
 		t.Fatal(err)
 	}
-	t.Cleanup(o.Kept.Close)
-	return linkOver(t, r, in, out, w, h, o)
+	t.Cleanup(options.Kept.Close)
+	return linkOver(t, r, in, out, w, h, options)
 }
 
 // TestWhatWasJudgedIsServed: another process changes the memory after a message was judged. The handlers get what was judged.
@@ -47,8 +47,8 @@ func TestWhatWasJudgedIsServed(t *testing.T) {
 			},
 			notify: func(m *Message) { seen <- string(m.Frame) + string(m.Params) },
 		}
-		o := Options{Strict: true, FrameLimit: 1 << 20}
-		o.Fast = func(m *Message, r *Responder) bool {
+		options := Options{Strict: true, FrameLimit: 1 << 20}
+		options.Fast = func(m *Message, r *Responder) bool {
 			if m.Method != "fast" {
 				return false
 			}
@@ -59,8 +59,8 @@ func TestWhatWasJudgedIsServed(t *testing.T) {
 		}
 		var p *peer
 		flipped := 0
-		o.Taking = func(*Message) {
-			arena := p.conn.o.Kept.Arena()[:256<<10]
+		options.Taking = func(*Message) {
+			arena := p.conn.options.Kept.Arena()[:256<<10]
 			for rest := arena; ; {
 				i := strings.Index(string(rest), judged)
 				if i < 0 {
@@ -72,9 +72,9 @@ func TestWhatWasJudgedIsServed(t *testing.T) {
 			}
 		}
 		started := make(chan struct{})
-		taking := o.Taking
-		o.Taking = func(m *Message) { <-started; taking(m) }
-		p = linkKept(t, h, o)
+		taking := options.Taking
+		options.Taking = func(m *Message) { <-started; taking(m) }
+		p = linkKept(t, h, options)
 		close(started)
 		params := `"` + judged + strings.Repeat("x", size) + `"`
 		for i, method := range []string{"fast", "slow", "note"} {
@@ -103,7 +103,7 @@ func TestAnAnswerThatFindsNoRoom(t *testing.T) {
 	started := make(chan struct{})
 	huge := func() Answer {
 		<-started
-		return ResultAnswer(bytes.Repeat([]byte{'1'}, p.conn.o.Kept.Longest()))
+		return ResultAnswer(bytes.Repeat([]byte{'1'}, p.conn.options.Kept.Longest()))
 	}
 	h := &handler{request: func(context.Context, *Message) Answer { return huge() }}
 	p = linkKept(t, h, Options{Strict: true, FrameLimit: 1 << 20, OnReadLoop: func(method string) bool { return method == "loop" }, Fast: func(m *Message, r *Responder) bool {

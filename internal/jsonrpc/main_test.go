@@ -48,14 +48,14 @@ type peer struct {
 
 // link starts a Conn whose peer is played by the test, over pipes without any
 // room of their own.
-func link(t *testing.T, h *handler, o Options) *peer {
+func link(t *testing.T, h *handler, options Options) *peer {
 	r, in := net.Pipe()
 	out, w := net.Pipe()
-	return linkOver(t, r, in, out, w, h, o)
+	return linkOver(t, r, in, out, w, h, options)
 }
 
 // linkOS does so over pipes of the system.
-func linkOS(t *testing.T, h *handler, o Options) *peer {
+func linkOS(t *testing.T, h *handler, options Options) *peer {
 	r, in, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -64,12 +64,12 @@ func linkOS(t *testing.T, h *handler, o Options) *peer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return linkOver(t, r, in, out, w, h, o)
+	return linkOver(t, r, in, out, w, h, options)
 }
 
-func linkOver(t *testing.T, r io.ReadCloser, in io.WriteCloser, out io.ReadCloser, w io.Writer, h *handler, o Options) *peer {
+func linkOver(t *testing.T, r io.ReadCloser, in io.WriteCloser, out io.ReadCloser, w io.Writer, h *handler, options Options) *peer {
 	p := &peer{t: t, in: in, out: out, r: bufio.NewReaderSize(out, 64<<10), err: make(chan error, 1)}
-	p.conn = NewConn(r, w, h, o)
+	p.conn = NewConn(r, w, h, options)
 	ctx, stop := context.WithCancel(context.Background())
 	p.stop = stop
 	go func() { p.err <- p.conn.Run(ctx) }()
@@ -146,4 +146,4 @@ func (p *peer) call(ctx context.Context, method string, params ...[]byte) <-chan
 }
 
 // lastID returns the id of the last call.
-func (p *peer) lastID() []byte { return strconv.AppendUint(nil, p.conn.next.Load(), 10) }
+func (p *peer) lastID() []byte { return strconv.AppendUint(nil, p.conn.lastID.Load(), 10) }

@@ -16,14 +16,14 @@ import (
 )
 
 func (c *Conn) readLoop() error {
-	rd := c.newReader()
-	c.lines = rd
-	rd.Heard = &c.heard
+	reader := c.newReader()
+	c.reader = reader
+	reader.Heard = &c.heard
 	defer c.batch.Flush()
 	var m Message
 	for {
-		line, err := rd.Next()
-		held := c.batch.Hold(len(line) <= FastFrame && rd.More())
+		line, err := reader.Next()
+		holding := c.batch.Hold(len(line) <= FastFrame && reader.More())
 		if len(line) > FastFrame {
 			c.batch.Flush() // reading it takes a while
 		}
@@ -33,54 +33,54 @@ func (c *Conn) readLoop() error {
 			if !errors.As(err, &long) {
 				return err
 			}
-			c.tooLong(long)
+			c.takeTooLong(long)
 		case !isBlank(line):
-			c.takeLine(rd, line, &m)
+			c.takeLine(reader, line, &m)
 		}
-		if !held {
+		if !holding {
 			c.batch.Flush()
 		}
 	}
 }
 
 func (c *Conn) newReader() *lines.Reader {
-	if c.o.Kept != nil {
-		return lines.NewKeptReader(c.r, c.o.FrameLimit, c.o.Kept)
+	if c.options.Kept != nil {
+		return lines.NewKeptReader(c.in, c.options.FrameLimit, c.options.Kept)
 	}
-	return lines.NewReader(c.r, c.o.FrameLimit)
+	return lines.NewReader(c.in, c.options.FrameLimit)
 }
 
 // openRequest enters a request into kept memory, before its line is committed.
-func (c *Conn) openRequest(id []byte) { c.keptEntry = c.o.Kept.Open(id) }
+func (c *Conn) openRequest(id []byte) { c.keptEntry = c.options.Kept.Open(id) }
 
 // openedEntry returns the entry of the request that the read loop takes. Its answer is the caller's.
 func (c *Conn) openedEntry() *kept.Entry {
-	e := c.keptEntry
+	entry := c.keptEntry
 	c.keptEntry = nil
-	return e
+	return entry
 }
 
 // takeLine deals with one line.
-func (c *Conn) takeLine(rd *lines.Reader, line []byte, m *Message) {
-	err := Split(line, c.o.Strict, m)
+func (c *Conn) takeLine(reader *lines.Reader, line []byte, m *Message) {
+	err := Split(line, c.options.Strict, m)
 	if err == nil {
 		if m.IsRequest() {
 			c.openRequest(m.ID)
 		}
-		if c.o.Taking != nil {
-			c.o.Taking(m)
+		if c.options.Taking != nil {
+			c.options.Taking(m)
 		}
-		rd.Commit()
+		reader.Commit()
 	}
 	switch {
-	case err == nil && m.LongID(c.o.IDLimit) != "":
+	case err == nil && m.LongID(c.options.IDLimit) != "":
 		c.batch.Flush()
-		c.refuseRequest(m.ID, CodeInvalidRequest, m.LongID(c.o.IDLimit))
+		c.refuseRequest(m.ID, CodeInvalidRequest, m.LongID(c.options.IDLimit))
 	case err == nil:
-		c.dispatchMessage(rd, m)
-	case errors.Is(err, ErrBatch) && c.o.Batches != nil && c.o.Batches():
+		c.dispatchMessage(reader, m)
+	case errors.Is(err, ErrBatch) && c.options.Batches != nil && c.options.Batches():
 		c.batch.Flush()
-		c.takeBatch(rd)
+		c.takeBatch(reader)
 	default:
 		c.batch.Flush()
 		c.takeBadLine(line, err, c.refuseRequest)
@@ -97,25 +97,25 @@ func isBlank(line []byte) bool {
 	return true
 }
 
-func (c *Conn) dispatchMessage(rd *lines.Reader, m *Message) {
+func (c *Conn) dispatchMessage(reader *lines.Reader, m *Message) {
 	switch {
 	case m.IsRequest() && !c.onReadLoop(m) && c.offerFast(m):
 		return
 	case m.IsResponse():
-		c.takeResponse(rd, m)
+		c.takeResponse(reader, m)
 		return
 	}
 	c.batch.Flush() // what follows may take a while
 	switch {
 	case m.IsRequest():
-		c.startRequest(rd, m)
+		c.startRequest(reader, m)
 	case m.Method == methodCancelled:
-		c.peerCancelled(m)
+		c.takeCancellation(m)
 	case m.IsNotification():
 		c.takeNotification(m)
 	case m.Result != nil || m.Error != nil:
 		c.skipLine("an answer without an id", m.Frame)
-	case c.o.Strict:
+	case c.options.Strict:
 		c.refuseRequest(nil, CodeInvalidRequest, "a message needs a method, or an id with a result or an error")
 	default:
 		c.skipLine("neither a method nor an id", m.Frame)
@@ -124,74 +124,76 @@ func (c *Conn) dispatchMessage(rd *lines.Reader, m *Message) {
 
 // startRequest registers one request of the peer, so that a cancellation that
 // comes next finds it, and serves it off the read loop.
-func (c *Conn) startRequest(rd *lines.Reader, m *Message) {
+func (c *Conn) startRequest(reader *lines.Reader, m *Message) {
 	if c.onReadLoop(m) {
-		frame, _ := rd.Take()
+		frame, _ := reader.Take()
 		own := m.rebaseOn(frame)
 		c.replyOnReadLoop(string(own.ID), c.callHandler(c.ctx, own))
 		return
 	}
-	q, refusal := c.enterRequest(m)
-	if q == nil {
+	req, refusal := c.enterRequest(m)
+	if req == nil {
 		c.refuseRequest(m.ID, CodeInvalidRequest, refusal)
 		return
 	}
 	// The buffer of a large request is left to the collector: a call to a child that
 	// was cancelled may still be writing from it.
-	frame, _ := rd.Take()
-	q.m = m.rebaseOn(frame)
-	c.spawnRequest(q)
+	frame, _ := reader.Take()
+	req.message = m.rebaseOn(frame)
+	c.spawnRequest(req)
 }
 
 // enterRequest registers a request; refusal reports why there is none.
-func (c *Conn) enterRequest(m *Message) (q *request, refusal string) {
-	q = &request{}
-	q.ctx, q.cancel = context.WithCancelCause(c.ctx)
-	if refusal = c.admitRequest(string(m.ID), q, len(m.Frame), cap(c.sem)*(1+waitingRequests)); refusal != "" {
-		q.cancel(nil)
+func (c *Conn) enterRequest(m *Message) (req *peerRequest, refusal string) {
+	req = &peerRequest{}
+	req.ctx, req.cancel = context.WithCancelCause(c.ctx)
+	if refusal = c.admitRequest(string(m.ID), req, len(m.Frame), cap(c.servingSlots)*(1+waitingRequests)); refusal != "" {
+		req.cancel(nil)
 		return nil, refusal
 	}
-	q.entry = c.openedEntry()
-	return q, ""
+	req.entry = c.openedEntry()
+	return req, ""
 }
 
 // spawnRequest has a request served off the read loop.
-func (c *Conn) spawnRequest(q *request) {
+func (c *Conn) spawnRequest(req *peerRequest) {
 	c.busy.Add(1)
-	c.workers.Go(&c.wg, q)
+	c.workers.Go(&c.wg, req)
 }
 
-func (c *Conn) onReadLoop(m *Message) bool { return c.o.OnReadLoop != nil && c.o.OnReadLoop(m.Method) }
+func (c *Conn) onReadLoop(m *Message) bool {
+	return c.options.OnReadLoop != nil && c.options.OnReadLoop(m.Method)
+}
 
-// request is one request of the peer under way.
-type request struct {
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	m      *Message
-	entry  *kept.Entry
+// peerRequest is one request of the peer under way.
+type peerRequest struct {
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	message *Message
+	entry   *kept.Entry
 
 	batch *batchReply // where it came in a batch
 }
 
-func (q *request) endWith(cause error) { q.cancel(cause) }
+func (req *peerRequest) endWith(cause error) { req.cancel(cause) }
 
 // admitRequest enters a request of size bytes into the table, if there are fewer than most;
 // the text states why it is refused.
 func (c *Conn) admitRequest(id string, r incoming, size, most int) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, twice := c.tabs.serving[id]; twice {
+	if _, twice := c.tables.serving[id]; twice {
 		return "a request with this id is still being served"
 	}
-	if c.tabs.active >= most {
+	if c.tables.active >= most {
 		return fmt.Sprintf("too many requests at once (%d): send again when some have been answered", most)
 	}
-	if c.tabs.active > 0 && c.tabs.held+size > heldFrames*c.o.FrameLimit {
-		return fmt.Sprintf("the requests that wait hold %d bytes: send again when some have been answered", c.tabs.held)
+	if c.tables.active > 0 && c.tables.heldBytes+size > heldFrames*c.options.FrameLimit {
+		return fmt.Sprintf("the requests that wait hold %d bytes: send again when some have been answered", c.tables.heldBytes)
 	}
-	c.tabs.serving[id] = r
-	c.tabs.active++
-	c.tabs.held += size
+	c.tables.serving[id] = r
+	c.tables.active++
+	c.tables.heldBytes += size
 	return ""
 }
 
@@ -199,15 +201,15 @@ func (c *Conn) admitRequest(id string, r incoming, size, most int) string {
 func (c *Conn) freeID(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.tabs.serving, id)
+	delete(c.tables.serving, id)
 }
 
 // freePlace gives back the place of a request, once the Writer has taken its answer.
 func (c *Conn) freePlace(size int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.tabs.active--
-	c.tabs.held -= size
+	c.tables.active--
+	c.tables.heldBytes -= size
 }
 
 // Serving returns how many requests of the peer are being served, those
@@ -215,49 +217,49 @@ func (c *Conn) freePlace(size int) {
 func (c *Conn) Serving() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.tabs.active
+	return c.tables.active
 }
 
 // serveRequest answers one request. The request keeps its place until the Writer has taken
 // the answer, so a peer that asks and does not read cannot fill the memory.
-func (c *Conn) serveRequest(q *request) {
-	ctx, m := q.ctx, q.m
+func (c *Conn) serveRequest(req *peerRequest) {
+	ctx, m := req.ctx, req.message
 	defer c.busy.Done()
-	defer q.cancel(nil)
-	var a Answer
+	defer req.cancel(nil)
+	var answer Answer
 	turn := false
 	select {
-	case c.sem <- struct{}{}:
+	case c.servingSlots <- struct{}{}:
 		turn = true
 	case <-ctx.Done():
 	}
 	if c.ctx.Err() == nil && ctx.Err() == nil { // the end of c.ctx reaches one request after the other
-		a = c.callHandler(ctx, m)
+		answer = c.callHandler(ctx, m)
 	} else {
-		a = ErrorAnswer(CodeInternal, fmt.Sprintf("%s. The request was not served, so nothing was done", cmp.Or(context.Cause(c.ctx), context.Cause(ctx))))
+		answer = ErrorAnswer(CodeInternal, fmt.Sprintf("%s. The request was not served, so nothing was done", cmp.Or(context.Cause(c.ctx), context.Cause(ctx))))
 	}
 	c.freeID(string(m.ID))
-	if q.batch != nil {
-		q.batch.replyTo(ctx, string(m.ID), a, q.entry)
+	if req.batch != nil {
+		req.batch.replyTo(ctx, string(m.ID), answer, req.entry)
 	} else {
-		c.replyTo(ctx, string(m.ID), a, q.entry)
+		c.replyTo(ctx, string(m.ID), answer, req.entry)
 	}
 	c.freePlace(len(m.Frame))
 	if turn {
-		<-c.sem
+		<-c.servingSlots
 	}
 }
 
 // callHandler calls the handler.
-func (c *Conn) callHandler(ctx context.Context, m *Message) (a Answer) {
-	if !Guard(c.o.Log, m, func() { a = c.h.ServeRequest(ctx, m) }) {
-		return Panicked()
+func (c *Conn) callHandler(ctx context.Context, m *Message) (answer Answer) {
+	if !Guard(c.options.Log, m, func() { answer = c.handler.ServeRequest(ctx, m) }) {
+		return PanicAnswer()
 	}
-	return a
+	return answer
 }
 
 func (c *Conn) takeNotification(m *Message) {
-	Guard(c.o.Log, m, func() { c.h.ServeNotification(m) })
+	Guard(c.options.Log, m, func() { c.handler.ServeNotification(m) })
 }
 
 // Guard calls serve, which serves m, and reports whether it returned. A panic is
@@ -277,52 +279,52 @@ func Guard(log zerolog.Logger, m *Message, serve func()) (ok bool) {
 	return true
 }
 
-// Panicked returns the answer to a request whose handler panicked.
-func Panicked() Answer {
+// PanicAnswer returns the answer to a request whose handler panicked.
+func PanicAnswer() Answer {
 	return ErrorAnswer(CodeInternal, "internal error: this request made its handler panic; the log has the details")
 }
 
 // replyTo sends an answer, unless its request was cancelled: then the peer
 // expects none.
-func (c *Conn) replyTo(ctx context.Context, id string, a Answer, e *kept.Entry) {
+func (c *Conn) replyTo(ctx context.Context, id string, answer Answer, entry *kept.Entry) {
 	if isCancelled(context.Cause(ctx)) {
-		a.Free()
-		e.Void()
+		answer.Free()
+		entry.Void()
 		return
 	}
 	f := newFrame()
-	f.makeAnswer(id, a)
-	queued, err := c.w.Send(c.ctx, f.parts, e.Marks()...)
+	f.makeAnswer(id, answer)
+	queued, err := c.writer.Send(c.ctx, f.parts, entry.Marks()...)
 	if errors.Is(err, lines.ErrLong) {
 		f.freeFrame()
-		a.Free()
-		c.replyTo(ctx, id, ErrorAnswer(CodeInternal, "the request may have run, and its answer was dropped: "+err.Error()), e)
+		answer.Free()
+		c.replyTo(ctx, id, ErrorAnswer(CodeInternal, "the request may have run, and its answer was dropped: "+err.Error()), entry)
 		return
 	}
 	if err != nil {
-		c.o.Log.Debug().Err(err).Msg("an answer could not be written")
+		c.options.Log.Debug().Err(err).Msg("an answer could not be written")
 		if queued {
 			return // the Writer may still use it
 		}
 	}
 	f.freeFrame()
-	a.Free()
+	answer.Free()
 }
 
 // replyOnReadLoop works like replyTo for the read loop, which must not block.
-func (c *Conn) replyOnReadLoop(id string, a Answer) {
+func (c *Conn) replyOnReadLoop(id string, answer Answer) {
 	f := newFrame()
 	defer f.freeFrame()
-	f.makeAnswer(id, a)
-	e := c.openedEntry()
-	if c.w.TrySend(controlGap, f.parts, e.Marks()...) {
-		a.Free()
+	f.makeAnswer(id, answer)
+	entry := c.openedEntry()
+	if c.writer.TrySend(controlGap, f.parts, entry.Marks()...) {
+		answer.Free()
 		return
 	}
 	c.busy.Add(1)
 	c.wg.Go(func() {
 		defer c.busy.Done()
-		c.replyTo(c.ctx, id, a, e)
+		c.replyTo(c.ctx, id, answer, entry)
 	})
 }
 
@@ -335,11 +337,11 @@ func (c *Conn) refuseRequest(id []byte, code int64, text string) {
 	if c.keptEntry == nil && id != nil { // of a line that is no message
 		c.openRequest(id)
 	}
-	c.lines.Commit()
-	e := c.openedEntry()
-	if !c.w.TrySend(controlGap, f.parts, e.Marks()...) {
+	c.reader.Commit()
+	entry := c.openedEntry()
+	if !c.writer.TrySend(controlGap, f.parts, entry.Marks()...) {
 		c.dropped.Add(1)
-		e.Void()
+		entry.Void()
 	}
 }
 
@@ -355,11 +357,11 @@ func isCancelled(cause error) bool {
 	return cause != nil && errors.As(cause, new(*CancelledError))
 }
 
-func (c *Conn) peerCancelled(m *Message) {
+func (c *Conn) takeCancellation(m *Message) {
 	id := m.Param("requestId")
 	text, _ := String(m.Param("reason"))
 	c.mu.Lock()
-	request := c.tabs.serving[string(id)]
+	request := c.tables.serving[string(id)]
 	c.mu.Unlock()
 	if request != nil {
 		request.endWith(&CancelledError{Reason: text})
@@ -367,36 +369,36 @@ func (c *Conn) peerCancelled(m *Message) {
 }
 
 // takeResponse takes an answer of the peer. Without rd the frame of m is its own.
-func (c *Conn) takeResponse(rd *lines.Reader, m *Message) {
-	if !c.o.Strict && m.Result == nil && m.Error == nil {
+func (c *Conn) takeResponse(reader *lines.Reader, m *Message) {
+	if !c.options.Strict && m.Result == nil && m.Error == nil {
 		c.skipLine("a line that is no answer, such as one of a log", m.Frame) // it may bear the id of a call, which goes on
 		return
 	}
-	p := c.forgetRaw(string(m.ID))
-	if p == nil && c.o.Strict && m.Result == nil && m.Error == nil {
+	call := c.forgetRaw(string(m.ID))
+	if call == nil && c.options.Strict && m.Result == nil && m.Error == nil {
 		c.refuseRequest(m.ID, CodeInvalidRequest, "a message needs a method, a result or an error")
 		return
 	}
-	if p == nil {
+	if call == nil {
 		c.skipLine("an answer that nobody waits for", m.Frame)
 		return
 	}
 	if (m.Result == nil) == (m.Error == nil) {
 		c.broken.Add(1)
-		p.finishWith(outcome{err: &BrokenError{"it has neither a result nor an error, or both"}})
+		call.finishWith(callOutcome{err: &BrokenError{"it has neither a result nor an error, or both"}})
 		return
 	}
-	if p.handler != nil && len(m.Frame) <= lines.CopyLimit {
-		c.resp = Response{Result: m.Result, Error: m.Error, batch: &c.batch, lent: true}
-		p.finishWith(outcome{resp: &c.resp})
+	if call.handler != nil && len(m.Frame) <= lines.CopyLimit {
+		c.lentResponse = Response{Result: m.Result, Error: m.Error, batch: &c.batch, lent: true}
+		call.finishWith(callOutcome{resp: &c.lentResponse})
 		return
 	}
 	frame, buf := m.Frame, (*lines.Buffer)(nil)
-	if rd != nil {
-		frame, buf = rd.Take()
+	if reader != nil {
+		frame, buf = reader.Take()
 	}
 	res := &Response{Result: m.movedPart(frame, m.Result), Error: m.movedPart(frame, m.Error), buf: buf}
-	p.finishWith(outcome{resp: res})
+	call.finishWith(callOutcome{resp: res})
 }
 
 // takeBadLine deals with a line that is no message. A line that is known to be an answer is
@@ -408,7 +410,7 @@ func (c *Conn) takeBadLine(line []byte, err error, refuse func(id []byte, code i
 		code = se.Code
 	}
 	if code == CodeParse || !wellFormed(line) {
-		c.notJSON(line, code, reason, refuse)
+		c.takeNotJSON(line, code, reason, refuse)
 		return
 	}
 	e, object := envelopeOf(line)
@@ -417,7 +419,7 @@ func (c *Conn) takeBadLine(line []byte, err error, refuse func(id []byte, code i
 		id = []byte(text)
 	}
 	switch {
-	case !object && c.o.Strict:
+	case !object && c.options.Strict:
 		c.skipped.Add(1)
 		refuse(nil, code, "refused: "+reason)
 	case !object:
@@ -426,7 +428,7 @@ func (c *Conn) takeBadLine(line []byte, err error, refuse func(id []byte, code i
 		c.endBroken(e.IDs, reason, line)
 	case e.Method && !e.HasID:
 		c.skipLine(reason, line)
-	case e.Method || c.o.Strict:
+	case e.Method || c.options.Strict:
 		c.skipped.Add(1)
 		refuse(id, code, "refused: "+reason)
 	default:
@@ -434,17 +436,17 @@ func (c *Conn) takeBadLine(line []byte, err error, refuse func(id []byte, code i
 	}
 }
 
-// notJSON deals with a line that is no JSON, or too deep to be sure of that.
-func (c *Conn) notJSON(line []byte, code int64, reason string, refuse func(id []byte, code int64, text string)) {
+// takeNotJSON deals with a line that is no JSON, or too deep to be sure of that.
+func (c *Conn) takeNotJSON(line []byte, code int64, reason string, refuse func(id []byte, code int64, text string)) {
 	f := broken.Scan(line)
 	c.endBroken(f.Answers, reason, line)
 	id := f.Request()
 	switch {
-	case c.o.Strict && code == CodeParse:
+	case c.options.Strict && code == CodeParse:
 		refuse(nil, code, "not JSON: "+reason) // the id must be null then
 	case id != "":
 		refuse([]byte(id), code, "refused: "+reason)
-	case c.o.Strict:
+	case c.options.Strict:
 		refuse(nil, code, "refused: "+reason)
 	}
 }
@@ -462,14 +464,14 @@ func envelopeOf(line []byte) (e broken.Envelope, object bool) {
 	return e, err == nil
 }
 
-func (c *Conn) tooLong(e *lines.TooLongError) {
+func (c *Conn) takeTooLong(e *lines.TooLongError) {
 	switch {
 	case len(e.Found.Answers) > 0:
 		c.endBroken(e.Found.Answers, e.Error(), nil)
 	case e.Found.Request() != "":
 		c.skipped.Add(1)
 		c.refuseRequest([]byte(e.Found.Request()), CodeInvalidParams, "refused: "+e.Error())
-	case c.o.Strict && !e.Found.Asks:
+	case c.options.Strict && !e.Found.Asks:
 		c.refuseRequest(nil, CodeInvalidRequest, "refused: "+e.Error())
 	default:
 		c.skipLine(e.Error(), nil)
@@ -480,10 +482,10 @@ func (c *Conn) tooLong(e *lines.TooLongError) {
 func (c *Conn) endBroken(ids []string, reason string, line []byte) {
 	ended := false
 	for _, id := range ids {
-		if p := c.forgetRaw(id); p != nil {
+		if call := c.forgetRaw(id); call != nil {
 			c.broken.Add(1)
 			ended = true
-			p.finishWith(outcome{err: &BrokenError{reason}})
+			call.finishWith(callOutcome{err: &BrokenError{reason}})
 		}
 	}
 	if !ended {
@@ -493,8 +495,8 @@ func (c *Conn) endBroken(ids []string, reason string, line []byte) {
 
 func (c *Conn) skipLine(reason string, line []byte) {
 	c.skipped.Add(1)
-	if c.o.OnSkip != nil {
+	if c.options.OnSkip != nil {
 		c.batch.Flush() // it may write a log
-		c.o.OnSkip(reason, line)
+		c.options.OnSkip(reason, line)
 	}
 }

@@ -12,11 +12,11 @@ import (
 // or does anything that takes time, and when the bounds below are reached. To a nil Batch
 // only frames may be given: it holds none back.
 type Batch struct {
-	on      bool       // another line waits
-	later   []Deferred // given to Defer
-	writers []*Writer  // that hold frames
-	frames  int
-	bytes   int
+	holding  bool       // another line waits
+	deferred []Deferred // given to Defer
+	writers  []*Writer  // that hold frames
+	frames   int
+	bytes    int
 }
 
 const (
@@ -27,13 +27,13 @@ const (
 // Hold reports whether frames are to be held back from now on, and returns whether
 // they are: not if the bounds are reached.
 func (b *Batch) Hold(back bool) bool {
-	b.on = back && !b.isFull()
-	return b.on
+	b.holding = back && !b.isFull()
+	return b.holding
 }
 
 // Send sends one frame as TrySend does, now or with others.
 func (b *Batch) Send(w *Writer, parts [][]byte, marks ...*kept.Entry) bool {
-	if b == nil || !b.on {
+	if b == nil || !b.holding {
 		return w.TrySend(0, parts, marks...)
 	}
 	n, ok := w.holdFrame(parts, marks)
@@ -55,22 +55,22 @@ type Deferred interface {
 }
 
 // Defer has l.BeforeSend called once, before the batch is sent. l then sends a frame of so
-// many bytes. It is for who must do something for all frames of the
+// many bytes. It is for a caller that must do something for all frames of the
 // batch, such as recording them, before the peer may see any.
 func (b *Batch) Defer(l Deferred, bytes int) {
 	b.frames++
 	b.bytes += bytes
-	if !slices.Contains(b.later, l) {
-		b.later = append(b.later, l)
+	if !slices.Contains(b.deferred, l) {
+		b.deferred = append(b.deferred, l)
 	}
 }
 
 // Do calls f and then sends what f has sent with b. It is for callers without a
 // read loop that send many frames at once.
 func (b *Batch) Do(f func(b *Batch)) {
-	b.on = true
+	b.holding = true
 	defer func() {
-		b.on = false
+		b.holding = false
 		b.Flush()
 	}()
 	f(b)
@@ -79,16 +79,16 @@ func (b *Batch) Do(f func(b *Batch)) {
 // isFull reports whether the bounds of a batch are reached.
 func (b *Batch) isFull() bool { return b.frames >= batchFrames || b.bytes >= batchBytes }
 
-// Flush sends what is held.
+// Flush sends the frames that the Batch holds back.
 func (b *Batch) Flush() {
-	if len(b.later) > 0 {
-		on := b.on
-		b.on = true
-		for i, l := range b.later {
-			b.later[i] = nil
+	if len(b.deferred) > 0 {
+		on := b.holding
+		b.holding = true
+		for i, l := range b.deferred {
+			b.deferred[i] = nil
 			l.BeforeSend(b)
 		}
-		b.on, b.later = on, b.later[:0]
+		b.holding, b.deferred = on, b.deferred[:0]
 	}
 	for i, w := range b.writers {
 		w.kickHeld()

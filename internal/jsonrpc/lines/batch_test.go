@@ -13,7 +13,7 @@ import (
 func (w *Writer) waits() (queued int, sent, accepted uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.size[copied], w.sent, w.accepted
+	return w.size[copied], w.sentBytes, w.acceptedBytes
 }
 
 // What a Batch holds is written with one flush, in order, and at the latest
@@ -24,7 +24,7 @@ func TestBatchHoldsAndSends(t *testing.T) {
 		"flush":         func(b *Batch, _ *Writer) error { b.Flush(); return nil },
 		"another frame": func(_ *Batch, w *Writer) error { return send(context.Background(), w, []byte("3")) },
 		"a last frame": func(b *Batch, w *Writer) error {
-			b.on = false
+			b.holding = false
 			if !b.Send(w, [][]byte{[]byte("3")}) {
 				return errors.New("not taken")
 			}
@@ -46,7 +46,7 @@ func TestBatchHoldsAndSends(t *testing.T) {
 				t.Fatal(err)
 			}
 			w := NewWriter(out, 0)
-			b := &Batch{on: true}
+			b := &Batch{holding: true}
 			for _, frame := range []string{"1", "2"} {
 				if !b.Send(w, [][]byte{[]byte(frame)}) {
 					t.Fatal("not taken")
@@ -78,7 +78,7 @@ func TestBatchIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := NewWriter(out, 1000)
-	b := &Batch{on: true}
+	b := &Batch{holding: true}
 	taken := 0
 	for range batchFrames {
 		if b.Send(w, [][]byte{[]byte(strings.Repeat("x", 99))}) {
@@ -91,7 +91,7 @@ func TestBatchIsBounded(t *testing.T) {
 	if !b.isFull() && taken == batchFrames {
 		t.Error("it could go on")
 	}
-	big := &Batch{on: true}
+	big := &Batch{holding: true}
 	for range batchBytes / 1000 * 2 {
 		big.Send(NewWriter(out, 0), [][]byte{make([]byte, 1000)})
 	}

@@ -143,7 +143,7 @@ func (w *Writer) putGroup(group [][]byte) (int, error) {
 	if w.raw != nil {
 		return w.raw.writeNow(group)
 	}
-	n, err := w.w.Write(group[0])
+	n, err := w.stream.Write(group[0])
 	if n == 0 && err == nil {
 		err = io.ErrShortWrite
 	}
@@ -186,8 +186,8 @@ func (w *Writer) advanceQueue(n int) {
 
 // countWritten counts bytes that have been written, and tells who waits for them.
 func (w *Writer) countWritten(n int) {
-	w.sent += uint64(n)
-	for len(w.flushing) > 0 && w.flushing[0].at <= w.sent {
+	w.sentBytes += uint64(n)
+	for len(w.flushing) > 0 && w.flushing[0].position <= w.sentBytes {
 		close(w.flushing[0].done)
 		w.flushing = w.flushing[1:]
 	}
@@ -207,14 +207,14 @@ func (w *Writer) admitWaiters() {
 			still = append(still, next)
 			continue
 		}
-		w.accepted += uint64(next.total)
+		w.acceptedBytes += uint64(next.total)
 		if w.kept != nil {
 			w.size[copied] += next.total
 			w.kept.Append(next.parts, next.marks)
 		} else {
 			next.completion = w.enqueueFrame(next.parts, 0, true)
 		}
-		close(next.turn)
+		close(next.placed)
 	}
 	clear(w.waiting[len(still):])
 	w.waiting = still
@@ -235,7 +235,7 @@ func (w *Writer) failWriter(err error, broken bool) {
 	}
 	for _, next := range w.waiting {
 		next.err = w.err
-		close(next.turn)
+		close(next.placed)
 	}
 	w.waiting = nil
 	for _, f := range w.flushing {

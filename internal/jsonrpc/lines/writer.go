@@ -30,28 +30,28 @@ const (
 // without waking a goroutine. Only the rest is left to a goroutine, which ends when
 // nothing is left to write.
 type Writer struct {
-	w      io.Writer
+	stream io.Writer
 	raw    rawWriter // nil: no attempt without blocking can be made
 	limit  int
 	failed chan struct{} // closed when the peer could not be written to
 
-	mu         sync.Mutex
-	queue      []chunk
-	inflight   int    // the first chunks, which are being written
-	size       [2]int // bytes of queue, by class
-	writing    bool
-	err        error
-	waiting    []*waiter // for room, in order
-	flushing   []flusher // in order
-	accepted   uint64    // bytes of all frames that got their place
-	sent       uint64
-	scratch    []byte           // of who is writing
-	group      [maxGroup][]byte // of who is writing
-	spare      []byte           // a piece to be used again
-	contention int              // how often a lone sender still yields, since others came lately
-	wide       bool             // w has been widened
-	kept       *kept.Memory     // holds the frames instead of queue; nil: they are not kept
-	wg         sync.WaitGroup
+	mu            sync.Mutex
+	queue         []chunk
+	inflight      int    // the first chunks, which are being written
+	size          [2]int // bytes of queue, by class
+	writing       bool
+	err           error
+	waiting       []*waiter // for room, in order
+	flushing      []flusher // in order
+	acceptedBytes uint64    // bytes of all frames that got their place
+	sentBytes     uint64
+	scratch       []byte           // of who is writing
+	group         [maxGroup][]byte // of who is writing
+	spare         []byte           // a piece to be used again
+	contention    int              // how often a lone sender still yields, since others came lately
+	widened       bool             // w has been widened
+	kept          *kept.Memory     // holds the frames instead of queue; nil: they are not kept
+	wg            sync.WaitGroup
 }
 
 // waiter is a frame that waits for a place in the queue. turn is closed when it has
@@ -61,14 +61,14 @@ type waiter struct {
 	marks      []*kept.Entry
 	class      class
 	total      int
-	turn       chan struct{}
+	placed     chan struct{}
 	completion *Completion
 	err        error
 }
 
 type flusher struct {
-	at   uint64
-	done chan struct{}
+	position uint64
+	done     chan struct{}
 }
 
 // NewWriter returns a Writer with room for limit bytes (0: the default).
@@ -76,7 +76,7 @@ func NewWriter(w io.Writer, limit int) *Writer {
 	if limit <= 0 {
 		limit = DefaultQueue
 	}
-	return &Writer{w: w, raw: newRawWriter(w), limit: limit, failed: make(chan struct{})}
+	return &Writer{stream: w, raw: newRawWriter(w), limit: limit, failed: make(chan struct{})}
 }
 
 // NewKeptWriter works like NewWriter for a stream whose frames are kept until they have left. What another Writer has not
@@ -85,8 +85,8 @@ func NewKeptWriter(w io.Writer, limit int, k *kept.Memory) *Writer {
 	n := NewWriter(w, limit)
 	n.kept, n.raw = k, newKeptWriter(w, k)
 	n.limit *= 2 // of all frames, large ones included
-	n.sent, n.accepted = k.Output()
-	n.size[copied] = int(n.accepted - n.sent)
+	n.sentBytes, n.acceptedBytes = k.Output()
+	n.size[copied] = int(n.acceptedBytes - n.sentBytes)
 	if n.hasLeft() {
 		n.startTurn()
 	}
@@ -96,7 +96,7 @@ func NewKeptWriter(w io.Writer, limit int, k *kept.Memory) *Writer {
 // hasLeft reports whether anything waits to be written. It is called with mu held.
 func (w *Writer) hasLeft() bool {
 	if w.kept != nil {
-		return w.sent < w.accepted
+		return w.sentBytes < w.acceptedBytes
 	}
 	return len(w.queue) > 0
 }
@@ -121,7 +121,7 @@ func (w *Writer) Send(ctx context.Context, parts [][]byte, marks ...*kept.Entry)
 		defer w.mu.Unlock()
 		return false, ErrLong
 	case !w.fitsFrame(class, total, 0) || w.isAwaited(class):
-		me := &waiter{parts: parts, marks: marks, class: class, total: total, turn: make(chan struct{})}
+		me := &waiter{parts: parts, marks: marks, class: class, total: total, placed: make(chan struct{})}
 		w.waiting = append(w.waiting, me)
 		w.mu.Unlock()
 		return w.awaitPlace(ctx, me)
@@ -137,7 +137,7 @@ func (w *Writer) Send(ctx context.Context, parts [][]byte, marks ...*kept.Entry)
 // awaitPlace waits for a place in the queue.
 func (w *Writer) awaitPlace(ctx context.Context, me *waiter) (queued bool, err error) {
 	select {
-	case <-me.turn:
+	case <-me.placed:
 	case <-ctx.Done():
 		w.mu.Lock()
 		for i, other := range w.waiting {
@@ -149,7 +149,7 @@ func (w *Writer) awaitPlace(ctx context.Context, me *waiter) (queued bool, err e
 			}
 		}
 		w.mu.Unlock()
-		<-me.turn // its turn came at the same moment
+		<-me.placed // its turn came at the same moment
 	}
 	if me.err != nil || me.completion == nil {
 		return me.err == nil, me.err
@@ -233,7 +233,7 @@ const (
 // parts are borrowed if that is allowed: then the completion says when they are free again.
 // It is called with mu held.
 func (w *Writer) acceptFrame(parts [][]byte, total int, borrow bool, marks []*kept.Entry) (*Completion, turn) {
-	w.accepted += uint64(total)
+	w.acceptedBytes += uint64(total)
 	if w.kept != nil {
 		return nil, w.keepFrame(parts, total, marks)
 	}
@@ -309,20 +309,20 @@ func (w *Writer) endAttempt(n int, err error, parts [][]byte, total int, borrow 
 
 // widen has the stream hold more, since it did not take all at once.
 func (w *Writer) widen() {
-	if !w.wide {
-		w.wide = true
-		widenPipe(w.w)
+	if !w.widened {
+		w.widened = true
+		widenPipe(w.stream)
 	}
 }
 
 // yieldTurn lets other senders queue their frames, so that one caller writes for all.
 func (w *Writer) yieldTurn() {
 	w.mu.Lock()
-	mine := w.accepted
+	mine := w.acceptedBytes
 	w.mu.Unlock()
 	runtime.Gosched()
 	w.mu.Lock()
-	if w.accepted == mine {
+	if w.acceptedBytes == mine {
 		w.contention--
 	}
 	w.mu.Unlock()
@@ -395,7 +395,7 @@ func (w *Writer) holdFrame(parts [][]byte, marks []*kept.Entry) (total int, ok b
 	if c != copied || w.err != nil || w.raw == nil || !w.fitsFrame(copied, total, 0) || w.isAwaited(copied) {
 		return total, false
 	}
-	w.accepted += uint64(total)
+	w.acceptedBytes += uint64(total)
 	if w.kept != nil {
 		w.size[copied] += total
 		w.kept.Append(parts, marks)
@@ -491,11 +491,11 @@ func (w *Writer) Broken() error {
 func (w *Writer) Flush(ctx context.Context) error {
 	w.kickHeld()
 	w.mu.Lock()
-	if w.err != nil || w.sent >= w.accepted {
+	if w.err != nil || w.sentBytes >= w.acceptedBytes {
 		defer w.mu.Unlock()
 		return w.err
 	}
-	f := flusher{w.accepted, make(chan struct{})}
+	f := flusher{w.acceptedBytes, make(chan struct{})}
 	w.flushing = append(w.flushing, f)
 	w.mu.Unlock()
 	select {
@@ -505,7 +505,7 @@ func (w *Writer) Flush(ctx context.Context) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.sent >= f.at {
+	if w.sentBytes >= f.position {
 		return nil
 	}
 	return w.err

@@ -118,8 +118,8 @@ func TestWriterKeepsFramesWhole(t *testing.T) {
 			w.Close(io.ErrClosedPipe)
 			w.Wait()
 			_ = r.Close()
-			if w.size != [2]int{} || len(w.queue) != 0 || w.sent != w.accepted || w.writing {
-				t.Fatalf("left over: %v bytes, %d chunks, %d of %d sent", w.size, len(w.queue), w.sent, w.accepted)
+			if w.size != [2]int{} || len(w.queue) != 0 || w.sentBytes != w.acceptedBytes || w.writing {
+				t.Fatalf("left over: %v bytes, %d chunks, %d of %d sent", w.size, len(w.queue), w.sentBytes, w.acceptedBytes)
 			}
 		})
 	}
@@ -354,7 +354,7 @@ func TestWriterWritesInline(t *testing.T) {
 		if err := send(t.Context(), w, []byte("head "), bytes.Repeat([]byte("x"), size), []byte(" tail")); err != nil {
 			t.Fatal(err)
 		}
-		if w.writing || w.sent != w.accepted {
+		if w.writing || w.sentBytes != w.acceptedBytes {
 			t.Fatalf("%d bytes were left to somebody else", size)
 		}
 	}

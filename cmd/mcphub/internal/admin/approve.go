@@ -22,7 +22,7 @@ import (
 type Approvals interface {
 	Pending() []approval.Pending
 	Code(id string) (string, error)
-	Answer(r approval.Reply) error
+	Answer(r approval.PendingAnswer) error
 }
 
 type issuedCode struct {
@@ -82,7 +82,7 @@ func (s *Server) approvalCode(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) answerApproval(w http.ResponseWriter, r *http.Request) {
-	var a approval.Reply
+	var a approval.PendingAnswer
 	d := json.NewDecoder(r.Body)
 	d.DisallowUnknownFields()
 	if err := d.Decode(&a); err != nil {
@@ -105,7 +105,7 @@ func (h Hub) ApprovalCode(ctx context.Context, id string) (string, error) {
 
 // AnswerApproval answers one question. The errors of [approval.Terminal.Answer] come as
 // errors of the same text.
-func (h Hub) AnswerApproval(ctx context.Context, r approval.Reply) error {
+func (h Hub) AnswerApproval(ctx context.Context, r approval.PendingAnswer) error {
 	body, err := json.Marshal(r)
 	if err != nil {
 		return fmt.Errorf("the answer cannot be sent: %w", err)

@@ -32,7 +32,7 @@ func (c *counter) Code(id string) (string, error) {
 	return "THECODE", c.err
 }
 
-func (c *counter) Answer(r approval.Reply) error {
+func (c *counter) Answer(r approval.PendingAnswer) error {
 	c.asked = append(c.asked, strings.Join([]string{r.Decision, r.ID, r.Digest, r.From, r.Code}, " "))
 	return c.err
 }
@@ -60,10 +60,10 @@ func TestApprovals(t *testing.T) {
 	if code, err := h.ApprovalCode(t.Context(), "a&id=b"); err != nil || code != "THECODE" {
 		t.Errorf("%q, %v", code, err)
 	}
-	if err := h.AnswerApproval(t.Context(), approval.Reply{ID: "i", Digest: "d", From: "terminal", Code: "c", Decision: "file"}); err != nil {
+	if err := h.AnswerApproval(t.Context(), approval.PendingAnswer{ID: "i", Digest: "d", From: "terminal", Code: "c", Decision: "file"}); err != nil {
 		t.Error(err)
 	}
-	if err := h.AnswerApproval(t.Context(), approval.Reply{ID: "i", Digest: "d", From: "console", Decision: "deny"}); err != nil {
+	if err := h.AnswerApproval(t.Context(), approval.PendingAnswer{ID: "i", Digest: "d", From: "console", Decision: "deny"}); err != nil {
 		t.Error(err)
 	}
 	if got := strings.Join(c.asked, "; "); got != "list; code a&id=b; file i d terminal c; deny i d console " {
@@ -71,7 +71,7 @@ func TestApprovals(t *testing.T) {
 	}
 	for _, want := range []error{approval.ErrNoQuestion, approval.ErrWrongCode, approval.ErrNoChoice, approval.ErrTooMany, approval.ErrTooManyCodes, approval.ErrAnswered, approval.ErrQuestionChanged, approval.ErrNotAsked} {
 		c.err = want
-		if err := h.AnswerApproval(t.Context(), approval.Reply{ID: "i", Digest: "d", From: "terminal", Code: "c", Decision: "file"}); err == nil || err.Error() != want.Error() {
+		if err := h.AnswerApproval(t.Context(), approval.PendingAnswer{ID: "i", Digest: "d", From: "terminal", Code: "c", Decision: "file"}); err == nil || err.Error() != want.Error() {
 			t.Errorf("%v came as %v", want, err)
 		}
 	}
@@ -139,7 +139,7 @@ func TestWhoMayLookAnswersNothing(t *testing.T) {
 		t.Error("it gets a code")
 	}
 	for _, decision := range []string{"file", "deny"} {
-		if err := h.AnswerApproval(t.Context(), approval.Reply{ID: "the id", From: "console", Decision: decision}); err == nil || err.Error() != "no person" {
+		if err := h.AnswerApproval(t.Context(), approval.PendingAnswer{ID: "the id", From: "console", Decision: decision}); err == nil || err.Error() != "no person" {
 			t.Errorf("%s: %v", decision, err)
 		}
 	}
@@ -162,14 +162,14 @@ func TestStrangersApproveNothing(t *testing.T) {
 		if code, err := h.ApprovalCode(t.Context(), "i"); err == nil || code != "" {
 			t.Errorf("%s: a code", name)
 		}
-		if err := h.AnswerApproval(t.Context(), approval.Reply{ID: "i", Digest: "d", From: "terminal", Code: "c", Decision: "file"}); err == nil {
+		if err := h.AnswerApproval(t.Context(), approval.PendingAnswer{ID: "i", Digest: "d", From: "terminal", Code: "c", Decision: "file"}); err == nil {
 			t.Errorf("%s: an answer", name)
 		}
 	}
 	if runtime.GOOS == "linux" {
 		// The hub itself, which is this process, is not a person either.
 		h := approving(t, c, caller.Peer)
-		if err := h.AnswerApproval(t.Context(), approval.Reply{ID: "i", Digest: "d", From: "terminal", Code: "c", Decision: "file"}); err == nil {
+		if err := h.AnswerApproval(t.Context(), approval.PendingAnswer{ID: "i", Digest: "d", From: "terminal", Code: "c", Decision: "file"}); err == nil {
 			t.Error("the hub has approved its own call")
 		}
 	}

@@ -11,7 +11,7 @@
 //	                       that file does; without it, as it reads now
 //	GET  /approvals        the questions that wait for a person
 //	POST /approvals/code   ?id=: a code for one of them, for a terminal
-//	POST /approvals/answer an [approval.Reply]: {"id","digest","from","code","decision"}
+//	POST /approvals/answer an [approval.PendingAnswer]: {"id","digest","from","code","decision"}
 //
 // On Linux all is refused to whom a server of any hub has started (internal/caller). Codes
 // and answers are also refused to one that is not in the foreground of a terminal and, over

@@ -61,9 +61,9 @@ func modernOf(ctx context.Context) *modern.Client {
 
 // withClient returns a context in which c is the client of the request, so that what the hub says on account of the request goes to c.
 func withClient(ctx context.Context, c client.Client) context.Context {
-	r := client.RequestOf(ctx)
-	r.Client = c
-	return client.NewContext(ctx, r)
+	request := client.RequestOf(ctx)
+	request.Client = c
+	return client.NewContext(ctx, request)
 }
 
 // A modernSession is the Session of all requests of 2026-07-28 that come with one
@@ -93,36 +93,36 @@ func (s modernSession) HangUp()    { s.notifier.HangUp() }
 
 // A modernRequest is one request of 2026-07-28 that was read.
 type modernRequest struct {
-	s    *Session
-	m    *jsonrpc.Message
-	meta modern.Meta
+	session *Session
+	message *jsonrpc.Message
+	meta    modern.Meta
 }
 
 func (r *modernRequest) Mirrors() []mirror.Mark {
-	if tool := r.s.sender.CalledTool(r.m); tool != nil {
+	if tool := r.session.sender.CalledTool(r.message); tool != nil {
 		return tool.Mirrors
 	}
 	return nil
 }
 
 func (r *modernRequest) Elsewhere() (node string, refusal jsonrpc.Answer) {
-	return r.s.modernServer.OtherNode(r.m)
+	return r.session.modernServer.OtherNode(r.message)
 }
 
 func (r *modernRequest) HasMethod() bool {
-	how := r.s.handlerOf(r.m.Method)
-	if r.m.Method == methods.ListSkills {
-		return r.s.listsSkills()
+	handler := r.session.handlerOf(r.message.Method)
+	if r.message.Method == methods.ListSkills {
+		return r.session.listsSkills()
 	}
-	if how.modern != nil && how.Kind == methods.Extension { // a server that has the extension may have answered the request
-		return len(r.s.sender.Offering.Catalog().Extensions().Speakers(r.m.Method)) > 0
+	if handler.modern != nil && handler.Kind == methods.Extension { // a server that has the extension may have answered the request
+		return len(r.session.sender.Offering.Catalog().Extensions().Speakers(r.message.Method)) > 0
 	}
-	return how.modern != nil
+	return handler.modern != nil
 }
 
 func (r *modernRequest) Serve(ctx context.Context, reply *httpfront.ModernReply) jsonrpc.Answer {
-	return r.s.guardAnswer(r.m, func() jsonrpc.Answer {
-		return r.s.serveWithMeta(client.NewContext(ctx, client.RequestContext{Headers: reply}), r.m, r.meta, reply)
+	return r.session.guardAnswer(r.message, func() jsonrpc.Answer {
+		return r.session.serveWithMeta(client.NewContext(ctx, client.RequestContext{Headers: reply}), r.message, r.meta, reply)
 	})
 }
 
@@ -160,29 +160,29 @@ func (s *Session) serveModern(ctx context.Context, m *jsonrpc.Message, out moder
 // serveWithMeta works like serveModern for a request whose _meta was read already.
 func (s *Session) serveWithMeta(ctx context.Context, m *jsonrpc.Message, meta modern.Meta, out modern.Reply) jsonrpc.Answer {
 	s.noteModernClient(&meta.Claims)
-	how := s.handlerOf(m.Method)
-	if !how.needsNoChild() {
+	handler := s.handlerOf(m.Method)
+	if !handler.needsNoChild() {
 		s.noteReady()
 	}
 	switch {
-	case how.modern == nil:
+	case handler.modern == nil:
 		return jsonrpc.RefuseMethod(fmt.Sprintf("%s is no method of %s here", printable.Escape(m.Method, 100), modern.Version))
-	case how.Kind == methods.Hub, how.Kind == methods.List:
-		return how.serveAndRecord(s, ctx, m, s.metrics.StartModernTiming(), how.modern)
-	case how.Kind == methods.Stream:
-		return how.modern(s, withClient(ctx, s.modernServer.NewClient(meta, out)), m)
+	case handler.Kind == methods.Hub, handler.Kind == methods.List:
+		return handler.serveAndRecord(s, ctx, m, s.metrics.StartModernTiming(), handler.modern)
+	case handler.Kind == methods.Stream:
+		return handler.modern(s, withClient(ctx, s.modernServer.NewClient(meta, out)), m)
 	}
 	level := meta.Level
-	return s.modernServer.Serve(ctx, modern.IncomingRequest{Message: m, Meta: meta, Reply: out, Asks: how.MayAsk}, func(c *modern.Client, end *jsonrpc.Cancellation, request *jsonrpc.Message) jsonrpc.Answer {
-		if how.MayAsk {
+	return s.modernServer.Serve(ctx, modern.IncomingRequest{Message: m, Meta: meta, Reply: out, Asks: handler.MayAsk}, func(c *modern.Client, end *jsonrpc.Cancellation, request *jsonrpc.Message) jsonrpc.Answer {
+		if handler.MayAsk {
 			if level != 0 {
 				s.noteModernLevel(end.Context(), level)
 			}
-			if a, ok := s.sender.TryCallToolAndWait(c, &call.SyncReply{Cancellation: end}, request); ok {
-				return a
+			if answer, ok := s.sender.TryCallToolAndWait(c, &call.SyncReply{Cancellation: end}, request); ok {
+				return answer
 			}
 		}
-		return how.serveAndRecord(s, withClient(end.Context(), c), request, s.metrics.StartModernTiming(), how.modern)
+		return handler.serveAndRecord(s, withClient(end.Context(), c), request, s.metrics.StartModernTiming(), handler.modern)
 	})
 }
 

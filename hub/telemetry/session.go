@@ -11,15 +11,15 @@ import (
 	"mcphub/internal/methods"
 )
 
-// A Session is one client's stay at the hub. Its methods may be called from any goroutine,
+// A SessionMetrics is one client's stay at the hub. Its methods may be called from any goroutine,
 // and do nothing if it is nil.
-type Session struct {
-	t                    *Telemetry
+type SessionMetrics struct {
+	telemetry            *Telemetry
 	id                   string
 	transport, principal string
 	stateless            bool
 	began                time.Duration
-	byEra                [2]atomic.Pointer[client] // of requests after the handshake, and of those without one
+	byEra                [2]atomic.Pointer[clientMetrics] // of requests after the handshake, and of those without one
 }
 
 // SessionLabels are the words by which the values of a session are told apart.
@@ -30,17 +30,17 @@ type SessionLabels struct {
 	Stateless bool // it is no session of the protocol, but all requests without a handshake of one principal
 }
 
-// NewSession makes the Session of a client. Enter counts it.
-func (t *Telemetry) NewSession(c SessionLabels) *Session {
+// NewSession makes the SessionMetrics of a client. Enter counts the session.
+func (t *Telemetry) NewSession(labels SessionLabels) *SessionMetrics {
 	if t == nil {
 		return nil
 	}
-	s := &Session{t: t, id: c.Session, transport: Pipe, stateless: c.Stateless, began: t.sinceEpoch()}
-	if c.HTTP {
+	s := &SessionMetrics{telemetry: t, id: labels.Session, transport: Pipe, stateless: labels.Stateless, began: t.sinceEpoch()}
+	if labels.HTTP {
 		s.transport = TCP
 	}
 	if t.principals {
-		s.principal = c.Principal
+		s.principal = labels.Principal
 	}
 	none := t.clientOf(clientKey{s.transport, "", s.principal})
 	s.byEra[0].Store(none)
@@ -49,49 +49,49 @@ func (t *Telemetry) NewSession(c SessionLabels) *Session {
 }
 
 // Enter counts the session among the ones that there are.
-func (s *Session) Enter() {
+func (s *SessionMetrics) Enter() {
 	if s != nil {
-		s.t.sessions.With(s.transport, s.principal).Add(1)
+		s.telemetry.sessions.With(s.transport, s.principal).Add(1)
 	}
 }
 
 // SetHandshakeVersion remembers the version that was agreed on in the handshake: one that the hub has.
-func (s *Session) SetHandshakeVersion(version string) {
+func (s *SessionMetrics) SetHandshakeVersion(version string) {
 	if s != nil {
-		s.byEra[0].Store(s.t.clientOf(clientKey{s.transport, version, s.principal}))
+		s.byEra[0].Store(s.telemetry.clientOf(clientKey{s.transport, version, s.principal}))
 	}
 }
 
 // SetModernVersion remembers the version of its requests without a handshake.
-func (s *Session) SetModernVersion(version string) {
+func (s *SessionMetrics) SetModernVersion(version string) {
 	if s != nil {
-		s.byEra[1].Store(s.t.clientOf(clientKey{s.transport, version, s.principal}))
+		s.byEra[1].Store(s.telemetry.clientOf(clientKey{s.transport, version, s.principal}))
 	}
 }
 
 // Leave ends what Enter began.
-func (s *Session) Leave() {
+func (s *SessionMetrics) Leave() {
 	if s == nil {
 		return
 	}
-	s.t.sessions.With(s.transport, s.principal).Add(-1)
+	s.telemetry.sessions.With(s.transport, s.principal).Add(-1)
 	if !s.stateless {
 		c := s.byEra[0].Load()
-		s.t.serverSessions.With(c.version, c.transport).Observe(s.t.sinceEpoch() - s.began)
+		s.telemetry.serverSessions.With(c.version, c.transport).Observe(s.telemetry.sinceEpoch() - s.began)
 	}
 }
 
 // CountKernelRefusal counts what the kernel has refused a server.
-func (s *Session) CountKernelRefusal(child string) {
+func (s *SessionMetrics) CountKernelRefusal(child string) {
 	if s != nil {
-		s.t.CountKernelRefusal(child)
+		s.telemetry.CountKernelRefusal(child)
 	}
 }
 
-// client is what all sessions with the same labels share.
-type client struct {
+// clientMetrics is what all sessions with the same labels share.
+type clientMetrics struct {
 	clientKey
-	t *Telemetry
+	telemetry *Telemetry
 
 	mu         sync.RWMutex
 	operations map[operationKey]*operation
@@ -105,7 +105,7 @@ type decisionKey struct{ decision, rule string }
 // operationKey describes what a request is of; child and tool are "" if it is of none.
 type operationKey struct{ method, child, tool string }
 
-func (t *Telemetry) clientOf(k clientKey) *client {
+func (t *Telemetry) clientOf(k clientKey) *clientMetrics {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c := t.clients[k]
@@ -114,13 +114,13 @@ func (t *Telemetry) clientOf(k clientKey) *client {
 		c = t.clients[k]
 	}
 	if c == nil {
-		c = &client{clientKey: k, t: t, operations: map[operationKey]*operation{}, decisions: map[decisionKey]*exposition.Counter{}}
+		c = &clientMetrics{clientKey: k, telemetry: t, operations: map[operationKey]*operation{}, decisions: map[decisionKey]*exposition.Counter{}}
 		t.clients[k] = c
 	}
 	return c
 }
 
-func (c *client) forgetClient() {
+func (c *clientMetrics) forgetClient() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	clear(c.operations)
@@ -129,7 +129,7 @@ func (c *client) forgetClient() {
 
 // operation has the histograms of one kind of request, which are found by its outcome.
 type operation struct {
-	c      *client
+	client *clientMetrics
 	key    operationKey // as on the page
 	server [outcomes]atomic.Pointer[servedBy]
 	sent   atomic.Pointer[sentTo]
@@ -147,7 +147,7 @@ type sentTo struct {
 	client  [outcomes]atomic.Pointer[exposition.Histogram]
 }
 
-func (c *client) operationOf(k operationKey) *operation {
+func (c *clientMetrics) operationOf(k operationKey) *operation {
 	c.mu.RLock()
 	o := c.operations[k]
 	c.mu.RUnlock()
@@ -159,7 +159,7 @@ func (c *client) operationOf(k operationKey) *operation {
 		shown.method = otherError
 	}
 	if k.child != "" && k.tool != "" {
-		shown.tool = c.t.toolValue(k.child, k.tool)
+		shown.tool = c.telemetry.toolValue(k.child, k.tool)
 	}
 	if shown.tool == exposition.Other || shown.method == otherError {
 		k = shown // what is not shown apart is not kept apart
@@ -167,18 +167,18 @@ func (c *client) operationOf(k operationKey) *operation {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if o = c.operations[k]; o == nil {
-		o = &operation{c: c, key: shown}
+		o = &operation{client: c, key: shown}
 		c.operations[k] = o
 	}
 	return o
 }
 
-func (c *client) countDecision(k decisionKey) {
+func (c *clientMetrics) countDecision(k decisionKey) {
 	c.mu.RLock()
 	n := c.decisions[k]
 	c.mu.RUnlock()
 	if n == nil {
-		n = c.t.decisions.With(k.decision, k.rule, c.principal)
+		n = c.telemetry.decisions.With(k.decision, k.rule, c.principal)
 		c.mu.Lock()
 		c.decisions[k] = n
 		c.mu.Unlock()
@@ -194,19 +194,19 @@ func (k *operationKey) operationName() string {
 	return ""
 }
 
-func (o *operation) observeServer(as outcome, took time.Duration) {
+func (o *operation) observeServer(as outcomeClass, took time.Duration) {
 	s := o.server[as].Load()
 	if s == nil {
 		fault, code := as.outcomeWords()
 		k := &o.key
-		s = &servedBy{o.c.t.serverOps.With(k.method, k.child, k.tool, k.operationName(), fault, code, o.c.version, o.c.transport), o.c.t.requests.With(k.child, fault, o.c.principal)}
+		s = &servedBy{o.client.telemetry.serverOps.With(k.method, k.child, k.tool, k.operationName(), fault, code, o.client.version, o.client.transport), o.client.telemetry.requests.With(k.child, fault, o.client.principal)}
 		o.server[as].Store(s)
 	}
 	s.took.Observe(took)
 	s.count.Add(1)
 }
 
-func (o *operation) observeClient(version string, as outcome, took time.Duration) {
+func (o *operation) observeClient(version string, as outcomeClass, took time.Duration) {
 	s := o.sent.Load()
 	if s == nil || s.version != version {
 		s = &sentTo{version: version}
@@ -216,7 +216,7 @@ func (o *operation) observeClient(version string, as outcome, took time.Duration
 	if h == nil {
 		fault, code := as.outcomeWords()
 		k := &o.key
-		h = o.c.t.clientOps.With(k.method, k.child, k.tool, k.operationName(), fault, code, version, o.c.t.transport(k.child))
+		h = o.client.telemetry.clientOps.With(k.method, k.child, k.tool, k.operationName(), fault, code, version, o.client.telemetry.transport(k.child))
 		s.client[as].Store(h)
 	}
 	h.Observe(took)
@@ -225,37 +225,37 @@ func (o *operation) observeClient(version string, as outcome, took time.Duration
 // A RequestTiming is one request of a client, from when it came until it is answered. The zero RequestTiming is
 // not watched. It belongs to the one who has the request.
 type RequestTiming struct {
-	c       *client // nil: it is not watched, or was answered
-	op      *operation
-	version string // that its server is spoken to in
-	began   time.Duration
-	sent    time.Duration // 0: it is with no server
-	spans   *spans        // nil: the hub does not trace
+	client    *clientMetrics // nil: it is not watched, or was answered
+	operation *operation
+	version   string // that its server is spoken to in
+	began     time.Duration
+	sent      time.Duration // 0: it is with no server
+	spans     *spans        // nil: the hub does not trace
 }
 
 // StartTiming begins to time a request after a handshake.
-func (s *Session) StartTiming() RequestTiming { return s.countRequest(0) }
+func (s *SessionMetrics) StartTiming() RequestTiming { return s.countRequest(0) }
 
 // StartModernTiming begins to time a request without one.
-func (s *Session) StartModernTiming() RequestTiming { return s.countRequest(1) }
+func (s *SessionMetrics) StartModernTiming() RequestTiming { return s.countRequest(1) }
 
-func (s *Session) countRequest(era int) RequestTiming {
+func (s *SessionMetrics) countRequest(era int) RequestTiming {
 	if s == nil {
 		return RequestTiming{}
 	}
 	c := s.byEra[era].Load()
-	return RequestTiming{c: c, began: s.t.sinceEpoch(), spans: s.spansOf(c)}
+	return RequestTiming{client: c, began: s.telemetry.sinceEpoch(), spans: s.spansOf(c)}
 }
 
 // SetOperation reports what the request is of: a method, a server of hub.json and one of its tools that
 // is listed.
-func (c *RequestTiming) SetOperation(method, child, tool string) {
-	if c.c == nil {
+func (timing *RequestTiming) SetOperation(method, child, tool string) {
+	if timing.client == nil {
 		return
 	}
-	c.op = c.c.operationOf(operationKey{method, child, tool})
-	if sp := c.spans; sp != nil {
-		if sp.method = c.op.key.method; child == "" && tool == exposition.Other {
+	timing.operation = timing.client.operationOf(operationKey{method, child, tool})
+	if sp := timing.spans; sp != nil {
+		if sp.method = timing.operation.key.method; child == "" && tool == exposition.Other {
 			tool = ""
 		}
 		sp.child, sp.tool = child, tool
@@ -263,62 +263,62 @@ func (c *RequestTiming) SetOperation(method, child, tool string) {
 }
 
 // SetPrompt sets which prompt the request is of, which its server lists; "" for none.
-func (c *RequestTiming) SetPrompt(name string) {
-	if c.c != nil && c.spans != nil {
-		c.spans.prompt = name
+func (timing *RequestTiming) SetPrompt(name string) {
+	if timing.client != nil && timing.spans != nil {
+		timing.spans.prompt = name
 	}
 }
 
 // CountDecision counts what was decided of the request.
-func (c *RequestTiming) CountDecision(decision, rule string) {
-	if c.c == nil {
+func (timing *RequestTiming) CountDecision(decision, rule string) {
+	if timing.client == nil {
 		return
 	}
-	c.c.countDecision(decisionKey{decision, rule})
-	if c.spans != nil {
-		c.spans.decision, c.spans.rule = decision, rule
+	timing.client.countDecision(decisionKey{decision, rule})
+	if timing.spans != nil {
+		timing.spans.decision, timing.spans.rule = decision, rule
 	}
 }
 
 // StartServerTime remembers that the request goes to its server, which is spoken to in a version.
-func (c *RequestTiming) StartServerTime(version string) {
-	if c.c != nil {
-		c.version, c.sent = version, max(c.c.t.sinceEpoch(), 1)
+func (timing *RequestTiming) StartServerTime(version string) {
+	if timing.client != nil {
+		timing.version, timing.sent = version, max(timing.client.telemetry.sinceEpoch(), 1)
 	}
 }
 
 // EndServerTime ends the time at the server: it has answered, or never will. word is the outcome as
 // the record has it, fault the raw error of the answer. Only the first counts.
-func (c *RequestTiming) EndServerTime(word string, fault []byte) {
-	if c == nil {
+func (timing *RequestTiming) EndServerTime(word string, fault []byte) {
+	if timing == nil {
 		return
 	}
-	c.spans.endClientSpan(word, fault)
-	if c.sent == 0 || c.op == nil {
+	timing.spans.endClientSpan(word, fault)
+	if timing.sent == 0 || timing.operation == nil {
 		return
 	}
 	if word != audit.ResultNotSent {
-		c.op.observeClient(c.version, outcomeOf(word, fault), c.c.t.sinceEpoch()-c.sent)
+		timing.operation.observeClient(timing.version, outcomeOf(word, fault), timing.client.telemetry.sinceEpoch()-timing.sent)
 	}
-	c.sent = 0
+	timing.sent = 0
 }
 
 // EndRequest ends the request. Only the first counts.
-func (c *RequestTiming) EndRequest(method, word string, fault []byte) {
-	if c.c == nil {
+func (timing *RequestTiming) EndRequest(method, word string, fault []byte) {
+	if timing.client == nil {
 		return
 	}
-	if c.op == nil {
+	if timing.operation == nil {
 		tool := ""
 		if method == methods.CallTool {
 			tool = exposition.Other // a name of the client's making
 		}
-		c.SetOperation(method, "", tool)
+		timing.SetOperation(method, "", tool)
 	}
-	c.op.observeServer(outcomeOf(word, fault), c.c.t.sinceEpoch()-c.began)
-	if c.spans != nil {
-		c.BeginServerSpan(tracing.Context{}, method, nil) // of one that no one asked about before
-		c.spans.endServerSpan(word, fault)
+	timing.operation.observeServer(outcomeOf(word, fault), timing.client.telemetry.sinceEpoch()-timing.began)
+	if timing.spans != nil {
+		timing.BeginServerSpan(tracing.Context{}, method, nil) // of one that no one asked about before
+		timing.spans.endServerSpan(word, fault)
 	}
-	c.c = nil
+	timing.client = nil
 }

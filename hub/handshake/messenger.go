@@ -8,26 +8,26 @@ import (
 	"mcphub/internal/jsonrpc"
 )
 
-// A MainPeer is the peer of what belongs to no request of the client.
-type MainPeer interface {
-	client.Peer
+// A MainMessenger carries what belongs to no request of the client.
+type MainMessenger interface {
+	client.Messenger
 	Serving() int                         // requests of the client under way
 	Connected() bool                      // the client takes what belongs to no request now
 	AwaitReady(ctx context.Context) error // waits until the client can be asked
 }
 
 // mainReply replies to a request which has no reply of its own.
-type mainReply struct{ MainPeer }
+type mainReply struct{ MainMessenger }
 
 func (mainReply) AllowHubQuestions() (back func()) { return func() {} }
 func (mainReply) Reaches() bool                    { return true }
 
-// NewMain makes the Client of requests that have no way of their own.
-func NewMain(main MainPeer, host Host) *Client { return &Client{mainReply{main}, host} }
+// NewMain makes the Client of requests that have no Reply of their own.
+func NewMain(main MainMessenger, host Host) *Client { return &Client{mainReply{main}, host} }
 
-// Nobody is the peer of what belongs to no request, if there is no session: no one can be
+// Nobody is the MainMessenger if there is no session: no one can be
 // told or asked.
-var Nobody MainPeer = nobody{}
+var Nobody MainMessenger = nobody{}
 
 type nobody struct{}
 
