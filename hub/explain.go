@@ -77,7 +77,7 @@ func (s *Session) explainHidden(name string) *status.Explanation {
 	}
 	e := &status.Explanation{
 		Tool: name, Server: server, ToolName: tool, Decision: policy.Deny.String(), Rule: "toolset", Era: s.sender.ClientOf(context.Background()).Era(),
-		Roots: []string{}, Findings: []status.Finding{}, Refusal: texts.UnknownTool(name, len(s.Catalog().Tools())),
+		Roots: []string{}, Findings: []status.Finding{}, Refusal: texts.UnknownTool(name),
 	}
 	for _, r := range reasons {
 		e.Toolsets = append(e.Toolsets, status.HiddenBy{Toolset: r.Toolset, Why: r.Text})

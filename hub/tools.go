@@ -89,7 +89,7 @@ func (s *Session) serveOwnTool(ctx context.Context, tool string, m *jsonrpc.Mess
 	}
 	at := slices.IndexFunc(s.hub.own, func(o ownTool) bool { return o.tool.Name == tool })
 	if at < 0 {
-		return jsonrpc.RefuseParams(texts.UnknownTool(tool, len(s.hub.own)))
+		return jsonrpc.RefuseParams(texts.UnknownTool(tool))
 	}
 	var req mcp.CallToolRequest
 	if err := json.Unmarshal(m.Frame, &req); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,6 +22,7 @@ import (
 	"mcphub/e2e/seeds"
 	"mcphub/hub/catalog"
 	"mcphub/hub/fixed"
+	"mcphub/hub/pin"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr/guard"
 	"mcphub/validate"
@@ -75,6 +77,9 @@ type realServer struct {
 	names  []string
 }
 
+// lockedVariable names a folder with files like hub.lock: then the servers in them take part, too.
+const lockedVariable = "MCPHUB_DEFINITIONS"
+
 func realServers(t *testing.T) (all []realServer) {
 	t.Helper()
 	files, err := filepath.Glob("search/testdata/tools/*.json")
@@ -82,21 +87,49 @@ func realServers(t *testing.T) (all []realServer) {
 		t.Fatalf("%d servers, %v", len(files), err)
 	}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
 		var s realServer
-		if err := json.Unmarshal(text, &s); err != nil {
-			t.Fatal(err)
+		readJSON(t, file, &s)
+		all = append(all, s.named())
+	}
+	folder := os.Getenv(lockedVariable)
+	if folder == "" {
+		return all
+	}
+	if files, err = filepath.Glob(filepath.Join(folder, "*.lock")); err != nil || len(files) == 0 {
+		t.Fatalf("%s=%s has no definitions: %v", lockedVariable, folder, err)
+	}
+	for i, file := range files {
+		var lock pin.Lock
+		readJSON(t, file, &lock)
+		for _, name := range slices.Sorted(maps.Keys(lock.Servers)) {
+			s := realServer{Server: fmt.Sprintf("locked-%d-%s", i, name)}
+			for _, tool := range slices.Sorted(maps.Keys(lock.Servers[name].Tools)) {
+				s.Tools = append(s.Tools, json.RawMessage(lock.Servers[name].Tools[tool]))
+			}
+			all = append(all, s.named())
 		}
-		for _, def := range s.Tools {
-			name, _ := jsonrpc.String(jsonrpc.Get(def, "name"))
-			s.names = append(s.names, name)
-		}
-		all = append(all, s)
 	}
 	return all
+}
+
+func readJSON(t *testing.T, file string, into any) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+}
+
+// named returns the server with the names of its tools.
+func (s realServer) named() realServer {
+	for _, def := range s.Tools {
+		name, _ := jsonrpc.String(jsonrpc.Get(def, "name"))
+		s.names = append(s.names, name)
+	}
+	return s
 }
 
 // lines writes the definitions as a scripted child reads them.
@@ -118,7 +151,8 @@ func (s *realServer) lines(t *testing.T) string {
 }
 
 // TestRenamedThereAndBack renames, describes and sets at random what 27 servers of npm define: calls reach the right tool with the right
-// arguments, by the name towards the client and by call-tool; rules go by the server's own names.
+// arguments, by the name towards the client and by call-tool; rules go by the server's own names. With MCPHUB_DEFINITIONS the servers of a
+// folder of locks take part, too.
 func TestRenamedThereAndBack(t *testing.T) {
 	random := seeds.Rand(t)
 	servers := realServers(t)
@@ -264,5 +298,5 @@ func checkRenamed(t *testing.T, c *testClient, stage *listener, servers []realSe
 	if calls < 500 || renamed*4 < calls/2 || set*8 < calls/2 || denied == 0 {
 		t.Errorf("%d calls, %d tools renamed, %d with set arguments, %d denied: too few", calls, renamed, set, denied)
 	}
-	t.Logf("%d calls; %d tools renamed, %d with set arguments", calls, renamed, set)
+	t.Logf("%d servers, %d calls; %d tools renamed, %d with set arguments", len(servers), calls, renamed, set)
 }

@@ -73,6 +73,6 @@ func (s *Store) AskRecorded(owner string, r sandbox.Recorded, of string) (waits 
 	for _, p := range r.Paths {
 		i.Lines = append(i.Lines, string(p.Use)+" "+Shown(p.Path))
 	}
-	i.Lines = append(i.Lines, "If you accept it, this holds from now on. To record it again: "+printable.CommandLine([]string{"mcphub", "learn", name, "--confirm"}))
+	i.Lines = append(i.Lines, "If you accept it, this holds from now on. To record it again: "+printable.CommandLine(printable.BuildCommand("mcphub learn", []string{"--confirm"}, name)))
 	return true, s.Ask(i)
 }

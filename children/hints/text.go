@@ -2,8 +2,6 @@ package hints
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	"mcphub/children/sandbox"
 	"mcphub/internal/printable"
@@ -58,20 +56,12 @@ func Record(server string, roots []string, calls ...string) []string {
 	for _, call := range calls {
 		flags = append(flags, "--call", call)
 	}
-	return commandFor("learn", server, nil, flags)
+	return printable.BuildCommand("learn", flags, server)
 }
 
 // Learn returns the arguments of mcphub that print what a server opens with roots.
 func Learn(server string, roots ...string) []string {
-	return commandFor("learn", server, nil, rootFlags(roots))
-}
-
-// commandFor returns the arguments of mcphub that name a server. A server whose name looks like a flag stands behind the flags.
-func commandFor(command, server string, paths, flags []string) []string {
-	if strings.HasPrefix(server, "-") {
-		return slices.Concat([]string{command}, flags, []string{"--", server}, paths)
-	}
-	return slices.Concat([]string{command, server}, paths, flags)
+	return printable.BuildCommand("learn", rootFlags(roots), server)
 }
 
 func rootFlags(roots []string) (words []string) {
@@ -114,7 +104,7 @@ func RemedyFor(server string, f sandbox.Refusal, dirs []string) (m Remedy) {
 		m.Run = Learn(server, dirs...)
 	case f.KeepsRunning:
 		m.Text = `it keeps state, and was not started anew when that was opened; "sandbox": {"widen": "restart"} in its entry has it started anew each time`
-		m.Run = commandFor("restart", server, nil, nil)
+		m.Run = printable.BuildCommand("restart", nil, server)
 	case f.Opens == "":
 		m.Text = f.Why
 		if f.Tool != "" && records { // without it, no one knows what uses the path
@@ -151,12 +141,12 @@ func formatPointer(pointer string) string {
 
 // Allow returns the arguments of mcphub that open paths to a server.
 func Allow(server string, a sandbox.Access, paths ...string) []string {
-	return commandFor("allow", server, paths, writeFlag(a))
+	return printable.BuildCommand("allow", writeFlag(a), append([]string{server}, paths...)...)
 }
 
 // AllowCalls returns the arguments of mcphub that open a path to a server and let calls name it.
 func AllowCalls(server string, a sandbox.Access, path string) []string {
-	return commandFor("allow", server, []string{path}, append(writeFlag(a), "--calls"))
+	return printable.BuildCommand("allow", append(writeFlag(a), "--calls"), server, path)
 }
 
 func writeFlag(a sandbox.Access) []string {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"mcphub/internal/lazyregexp"
+	"mcphub/internal/printable"
 )
 
 // An InstallError means that a package could not be installed, and what helps.
@@ -38,10 +39,15 @@ var (
 	noAccess  = lazyregexp.New(`E401|E403|ENEEDAUTH|401 Unauthorized|403 Forbidden`)
 )
 
+// commandLine returns a command line of this program that is about the server.
+func (r *Request) commandLine(command string) string {
+	return printable.CommandLine(printable.BuildCommand("mcphub "+command, nil, r.Name))
+}
+
 // installError returns the error of an install.
 func (r *Request) installError(said string, err error) error {
 	e := &InstallError{Package: r.packageNames(), Manager: r.Package.Manager, Said: lastWords(said), Err: err}
-	again := "mcphub warm " + r.Name + " tries again"
+	again := r.commandLine("warm") + " tries again"
 	switch {
 	case noPackage.MatchString(said):
 		e.Hint = "correct its name and version in hub.json; " + again
@@ -56,7 +62,7 @@ func (r *Request) installError(said string, err error) error {
 			e.Hint += ". " + r.settingsHint()
 		}
 	default:
-		e.Hint = "mcphub logs " + r.Name + " shows what it wrote; " + again
+		e.Hint = r.commandLine("logs") + " shows what it wrote; " + again
 	}
 	return e
 }

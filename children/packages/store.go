@@ -223,7 +223,7 @@ func (s *Store) lockEntry(ctx context.Context, at place, r *Request) (unlock fun
 		ok, err = l.TryLockContext(ctx, lockPause)
 	}
 	if err != nil || !ok {
-		return nil, fmt.Errorf("%s could not be installed: another hub installs into %s: %w; mcphub warm %s waits for it", r.packageNames(), at, err, r.Name)
+		return nil, fmt.Errorf("%s could not be installed: another hub installs into %s: %w; %s waits for it", r.packageNames(), at, err, r.commandLine("warm"))
 	}
 	return func() { _ = l.Unlock() }, nil
 }

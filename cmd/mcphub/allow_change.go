@@ -211,7 +211,7 @@ func (w *allowWork) readTarget(typed string, allow bool) (*target, error) {
 			}
 			advice := "give the server a folder of its own, and tell it to keep the file there"
 			if w.reservedPlaces().Why(folder) == "" {
-				advice = "give the server its folder: " + printable.CommandLine(append(w.retryCommand(true), "--", filepath.Dir(given)))
+				advice = "give the server its folder: " + w.retryCommand(true, filepath.Dir(given))
 			}
 			return bad("there is no such file, and only what is there can be opened; %s. If %s is to be a folder, write a / behind it", advice, printable.Escape(name, 200))
 		}
@@ -427,25 +427,25 @@ func (w *allowWork) allowCalls(t *target) error {
 		return nil
 	case !t.dir:
 		t.addNote("%s, and is still refused: a rule opens a folder, not a file. If calls of %s may name all that lies in %s: %s", last.describeRefusal(), name, filepath.Dir(t.Path),
-			printable.CommandLine(append(w.retryCommand(w.write), "--calls", "--", t.given)))
+			w.retryCommand(w.write, t.given, "--calls"))
 		return nil
 	case last.role != access.Read && !w.write:
-		t.addNote("%s, and is still refused: it wants to %s there. To let it: %s", last.describeRefusal(), last.role, printable.CommandLine(append(w.retryCommand(true), "--", t.given)))
+		t.addNote("%s, and is still refused: it wants to %s there. To let it: %s", last.describeRefusal(), last.role, w.retryCommand(true, t.given))
 		return nil
 	}
 	return w.addRule(t, last)
 }
 
-// retryCommand returns the words of this command, for another path.
-func (w *allowWork) retryCommand(write bool) []string {
-	words := []string{"mcphub", "allow", w.current.server.Name}
+// retryCommand returns this command line for another path.
+func (w *allowWork) retryCommand(write bool, path string, more ...string) string {
+	var flags []string
 	if w.config != "" {
-		words = append(words, "--config", w.path)
+		flags = append(flags, "--config", w.path)
 	}
 	if write {
-		words = append(words, "--write")
+		flags = append(flags, "--write")
 	}
-	return words
+	return printable.CommandLine(printable.BuildCommand("mcphub allow", append(flags, more...), w.current.server.Name, path))
 }
 
 func (w *allowWork) addRule(t *target, last *refusal) error {

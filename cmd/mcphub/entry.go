@@ -222,7 +222,7 @@ func (w *entryWork) planAdd(name string, entry edit.Table) (*entryPlan, error) {
 		return nil, err
 	}
 	if slices.Contains(fileServerNames(file), name) {
-		return nil, fmt.Errorf("%s has a server %q already; take it out first: %s", path, name, printable.CommandLine([]string{"mcphub", "remove", name}))
+		return nil, fmt.Errorf("%s has a server %q already; take it out first: %s", path, name, printable.CommandLine(printable.BuildCommand("mcphub remove", nil, name)))
 	}
 	if env, err := clientEnv(); err == nil {
 		entry = locateProgram(env, entry)

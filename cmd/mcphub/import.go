@@ -161,7 +161,7 @@ func (w *clientWork) importAll(found []clients.Inventory, stranger bool) error {
 	w.printResult("%s imported into %s.\n", pluralOf(m.countAdded(), "server"), w.shortPath(m.path))
 	for i := range m.imports {
 		if im := &m.imports[i]; im.Same == "" && im.DisabledInHub {
-			w.printResult("%s is disabled there, since --yes is no yes to what %s starts. Once you have looked at it: %s\n", im.Name, whatStarts(&im.Server), w.commandLine("enable", im.Name))
+			w.printResult("%s is disabled there, since --yes is no yes to what %s starts. Once you have looked at it: %s\n", im.Name, whatStarts(&im.Server), w.commandLine(printable.BuildCommand("enable", nil, im.Name)...))
 		}
 	}
 	return nil

@@ -25,6 +25,7 @@ import (
 	"mcphub/internal/audit"
 	"mcphub/internal/audit/trail"
 	"mcphub/internal/lazyregexp"
+	"mcphub/internal/printable"
 )
 
 // followEvery is how often logs -f looks for news.
@@ -62,6 +63,9 @@ func logsCommand() *cobra.Command {
 				return err
 			}
 			l := serverLog{dir: dir, name: args[0], out: cmd.OutOrStdout(), json: asJSON, read: map[string]*logEnd{}, told: map[string]bool{}}
+			if s := file.Server(args[0]); s != nil && s.Disabled {
+				layout.Printf(cmd.ErrOrStderr(), "mcphub: %.100s is disabled in hub.json, so no client starts it; '%s' serves it\n", args[0], src.CommandLine(printable.BuildCommand("enable", nil, args[0])...))
+			}
 			if file.Attach.Mode == keys.AttachAuto {
 				l.say, l.look = cmd.ErrOrStderr(), func() []sessionOf { return sessionsOf(cmd.Context(), args[0], setup.AuditFolder(file)) }
 			}

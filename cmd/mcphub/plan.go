@@ -300,8 +300,8 @@ func showPlan(w io.Writer, plan admin.Plan) {
 			layout.Printf(w, "  %.100s %.500s (recorded)\n", s.Server, what)
 		}
 		if s.RecordedDiffers {
-			layout.Printf(w, "  %.100s: its entry or its program is not what you confirmed that for: it holds until you answer the question of mcphub reload; mcphub learn %s --confirm records again\n",
-				s.Server, printable.CommandLine([]string{s.Server}))
+			layout.Printf(w, "  %.100s: its entry or its program is not what you confirmed that for: it holds until you answer the question of mcphub reload; %s records again\n",
+				s.Server, printable.CommandLine(printable.BuildCommand("mcphub learn", []string{"--confirm"}, s.Server)))
 		}
 		if s.ShareWhy != "" && s.Change != hub.PlanStays {
 			layout.Printf(w, "  %.100s has \"share\": \"%s\", because %.500s\n", s.Server, s.Share, s.ShareWhy)

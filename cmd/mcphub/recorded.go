@@ -224,7 +224,7 @@ func confirmRecorded(cmd *cobra.Command, src *setup.Source, name string, roots [
 	case err != nil:
 		return err
 	case r.owner != "":
-		layout.Printf(out, "it is kept; `mcphub allow --list %s` shows it\n", name)
+		layout.Printf(out, "it is kept; `%s` shows it\n", printable.CommandLine(printable.BuildCommand("mcphub allow --list", nil, name)))
 		return reloadHubs(cmd.Context(), 0).keptError()
 	case r.State == tryUntried, r.State == tryFails && len(r.Closed) == 0:
 		return fmt.Errorf("%s was not recorded: %s", name, r.Why)

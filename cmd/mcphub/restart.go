@@ -119,7 +119,7 @@ func (r *restartReport) outcomeError() error {
 		}
 	}
 	if failed > 0 {
-		return fmt.Errorf("%s is not ready in %d of %d hubs; %s shows what it wrote", r.Server, failed, len(r.Hubs), printable.CommandLine([]string{"mcphub", "logs", r.Server}))
+		return fmt.Errorf("%s is not ready in %d of %d hubs; %s shows what it wrote", r.Server, failed, len(r.Hubs), printable.CommandLine(printable.BuildCommand("mcphub logs", nil, r.Server)))
 	}
 	return nil
 }

@@ -250,7 +250,7 @@ func (t *trier) tryOne(ctx context.Context, name string) (*tryReport, error) {
 	if at := slices.IndexFunc(t.found.Hub.Children, func(c hub.Child) bool { return c.Spec.Name == name }); at >= 0 {
 		t.o.Timeout += t.found.Hub.Children[at].Spec.WithDefaults().StartTimeout
 	}
-	t.doctor.Timeout, t.doctor.More = t.o.Timeout, []string{"warm", name}
+	t.doctor.Timeout, t.doctor.More = t.o.Timeout, printable.BuildCommand("warm", nil, name)
 	did, err := t.try(ctx, t.found.Hub, name, t.o)
 	switch {
 	case ctx.Err() != nil:
@@ -268,7 +268,7 @@ func (t *trier) tryOne(ctx context.Context, name string) (*tryReport, error) {
 // reportUntried reports a server for which no time was left, and the command that gives more time.
 func (t *trier) reportUntried(name, why string) *tryReport {
 	r := &tryReport{State: tryUntried, Why: why, Opens: opensUnknown, Cure: "try it again with more time"}
-	again := []string{"warm", name}
+	again := printable.BuildCommand("warm", nil, name)
 	if t.again != nil {
 		again = append(slices.Clone(t.again), "--timeout", (2 * t.limit).String())
 	}

@@ -14,15 +14,18 @@ import (
 	"mcphub/e2e/world"
 )
 
-// listedServers are servers of npm whose lists alone are compared, those of e2e/listed: their programs, and what they need to say what they have.
-var listedServers = []struct {
+// A listedServer is a server of npm, and how it starts.
+type listedServer struct {
 	server, program string
 	args            []string
 	env             obj
 	keeps           []string // its own folders in the home folder, which its entry has to open
 	cleaned         []string // tools of which the hub takes what no one sees out of their texts
 	renamed         bool     // some of its names are too long for models, so the hub gives them others
-}{
+}
+
+// listedServers are servers of npm whose lists alone are compared, those of e2e/listed: their programs, and what they need to say what they have.
+var listedServers = []listedServer{
 	{server: "@agentdeskai/browser-tools-mcp", program: "@agentdeskai/browser-tools-mcp/dist/mcp-server.js"},
 	{server: "@amap/amap-maps-mcp-server", program: "@amap/amap-maps-mcp-server/build/index.js", env: obj{"AMAP_MAPS_API_KEY": "none"}},
 	{server: "@brightdata/mcp", program: "@brightdata/mcp/server.js", env: obj{"API_TOKEN": "none"}},

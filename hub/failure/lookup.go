@@ -25,7 +25,7 @@ func UnknownTool(name string, c *offering.Catalog, owners []string) string {
 			}
 		}
 	}
-	return texts.UnknownTool(name, len(c.Tools()))
+	return texts.UnknownTool(name)
 }
 
 // NoTool answers a call of a tool, by its own name, that a server does not offer.

@@ -2,6 +2,7 @@ package pin
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -235,6 +236,16 @@ func (a *argument) mayGiveAuthority() string {
 // isChoice reports whether the argument accepts values of a list alone.
 func (a *argument) isChoice() bool { return a.members["enum"] != nil || a.members["const"] != nil }
 
+// acceptsAll reports whether no word of its schema leaves a value out.
+func (a *argument) acceptsAll() bool {
+	for word := range a.members {
+		if !slices.Contains(prose, word) {
+			return false
+		}
+	}
+	return true
+}
+
 // acceptsText reports whether a string is among what the argument accepts.
 func (a *argument) acceptsText() bool {
 	kinds := a.kinds()
@@ -270,7 +281,7 @@ func (d *differences) compareArguments(was, now jsontext.Value) {
 	if !whole {
 		d.grow("its arguments are described in a way that cannot be compared whole, and not as before")
 	}
-	stays := map[string]bool{}
+	stays := map[string]bool{"": true}
 	for _, a := range current {
 		stays[a.pointer] = true
 	}
@@ -283,12 +294,19 @@ func (d *differences) compareArguments(was, now jsontext.Value) {
 		d.compareArgument(former, a)
 	}
 	for _, pointer := range slices.Sorted(maps.Keys(old)) {
+		former := old[pointer]
+		above, below := strings.CutSuffix(pointer, "/*")
+		place := cmp.Or(above, "the object of its arguments")
 		switch {
 		case stays[pointer]:
-		case strings.HasSuffix(pointer, "/*"):
-			d.grow("what is below %s may be anything now", strings.TrimSuffix(pointer, "/*"))
-		default:
+		case !below, !stays[above]:
 			d.differ("its argument %s is gone", pointer)
+		case former.acceptsAll():
+			d.differ("what is below %s might be anything, and is not described any more", place)
+		case above == "" && string(membersOf(now)["additionalProperties"]) == "false":
+			d.differ("%s accepts no members any more that it has no name for", place)
+		default:
+			d.grow("what is below %s may be anything now", place)
 		}
 	}
 	d.compareArgument(argument{members: membersOf(was)}, argument{members: membersOf(now)})

@@ -60,9 +60,10 @@ func NotOffered(server, tool, why string) string {
 // UnknownToolStart begins what UnknownTool returns. The program knows by it that a tool was not found.
 const UnknownToolStart = "Unknown tool"
 
-// UnknownTool returns what is told about a name that no tool has; count is how many tools there are.
-func UnknownTool(name string, count int) string {
-	return fmt.Sprintf(UnknownToolStart+" '%s'; tools/list names %d.", printable.Escape(name, 100), count)
+// UnknownTool returns what is told about a name that no tool has. It gives no number of tools: a server that is not listed yet would change it,
+// and so a hidden tool could be told from one that is not there.
+func UnknownTool(name string) string {
+	return fmt.Sprintf(UnknownToolStart+" '%s'; tools/list names those that there are.", printable.Escape(name, 100))
 }
 
 // AmbiguousTool returns what is told about a name that tools of several apps have.

@@ -16,7 +16,7 @@ func TestTheRules(t *testing.T) {
 	form := regexp.MustCompile(`^([A-Z"]|tools/call |own )[^\x1b]*(\.|"c")$`)
 	for name, text := range map[string]string{
 		"MayHaveRun": MayHaveRun, "NotSent": NotSent, "ChildTimedOut": ChildTimedOut(odd, odd, time.Second), "NoAnswer": NoAnswer(odd, odd, "Why."),
-		"UnstableTool": UnstableTool(odd, odd), "ToolGone": ToolGone(odd, odd), "NotOffered": NotOffered(odd, odd, "Why."), "UnknownTool": UnknownTool(odd, 2),
+		"UnstableTool": UnstableTool(odd, odd), "ToolGone": ToolGone(odd, odd), "NotOffered": NotOffered(odd, odd, "Why."), "UnknownTool": UnknownTool(odd),
 		"AmbiguousTool": AmbiguousTool(odd, names), "NoTool": NoTool(odd, odd, names), "NoServer": NoServer(odd, names), "CannotRun": CannotRun(odd, "Why."), "NoToolset": NoToolset(odd), "NoToolsetLeft": NoToolsetLeft(""), "NoToolsetLeft client": NoToolsetLeft(odd),
 		"NotReady": NotReady(odd, "failed", "Why.", "Why."), "NoPrompt": NoPrompt(odd), "NoTemplate": NoTemplate(odd), "NoTask": NoTask(odd),
 		"NoResource": NoResource(nil), "NoResource away": NoResource(names), "NoExtension": NoExtension("ext", odd), "NoExtensionResource": NoExtensionResource("ext", odd),

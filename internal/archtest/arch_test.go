@@ -152,7 +152,7 @@ var allowed = map[string][]string{
 	"children/sandbox":                   {"children/sandbox/proof", "children/sandbox/seatbelt", "children/gitconfig", "internal/rawio", "rootsmgr/guard", "rootsmgr/platform"},
 	"children/hints":                     {"children/sandbox", "internal/printable"},
 	"children/learn":                     {"children/sandbox"},
-	"children/packages":                  {"internal/commandline", "children/confinement", "internal/atomicfile", "children/removal", "children/launch", "children/program", "children/process", "children/sandbox", "rootsmgr/guard"},
+	"children/packages":                  {"internal/commandline", "children/confinement", "internal/atomicfile", "internal/printable", "children/removal", "children/launch", "children/program", "children/process", "children/sandbox", "rootsmgr/guard"},
 	"hub/status":                         {"children", "children/hints", "children/link", "children/sandbox", "children/spec", "hub/approval", "hub/call", "hub/catalog", "hub/configuration", "hub/declaration", "hub/handshake", "hub/modern", "hub/record", "internal/audit", "internal/printable", "internal/redact", "rootsmgr", "rootsmgr/platform", "validate", "validate/policy"},
 	"hub/texts":                          {"internal/printable", "validate", "validate/detect", "validate/policy", "validate/schema"},
 }

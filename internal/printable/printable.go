@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -342,6 +343,15 @@ func quoteWord(w string) string {
 		i += n
 	}
 	return string(append(b, '\''))
+}
+
+// BuildCommand returns the words of a command line that is about names. If a name looks like a flag, the names stand behind the flags and "--".
+func BuildCommand(command string, flags []string, names ...string) []string {
+	words := strings.Fields(command)
+	if slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, "-") }) {
+		return slices.Concat(words, flags, []string{"--"}, names)
+	}
+	return slices.Concat(words, names, flags)
 }
 
 // Word returns a name from outside as one word of a CommandLine, of at most 300

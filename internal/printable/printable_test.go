@@ -155,6 +155,25 @@ func TestWord(t *testing.T) {
 }
 
 // A word comes through a shell as it is, and its line shows every character.
+func TestBuildCommand(t *testing.T) {
+	t.Parallel()
+	for want, got := range map[string][]string{
+		"mcphub logs kid":                        BuildCommand("mcphub logs", nil, "kid"),
+		"mcphub logs -- -x":                      BuildCommand("mcphub logs", nil, "-x"),
+		"mcphub allow --list -- -x":              BuildCommand("mcphub allow --list", nil, "-x"),
+		"mcphub learn kid --confirm":             BuildCommand("mcphub learn", []string{"--confirm"}, "kid"),
+		"mcphub learn --confirm -- -x":           BuildCommand("mcphub learn", []string{"--confirm"}, "-x"),
+		"mcphub allow kid /a --write --calls":    BuildCommand("mcphub allow", []string{"--write", "--calls"}, "kid", "/a"),
+		"mcphub allow --write --calls -- kid -a": BuildCommand("mcphub allow", []string{"--write", "--calls"}, "kid", "-a"),
+		"auth login --principal -me -- --all":    BuildCommand("auth login", []string{"--principal", "-me"}, "--all"),
+		"mcphub":                                 BuildCommand("mcphub", nil),
+	} {
+		if strings.Join(got, " ") != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 func TestCommandLineIsReadBack(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {

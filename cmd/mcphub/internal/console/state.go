@@ -8,6 +8,7 @@ import (
 
 	"mcphub/cmd/mcphub/internal/layout"
 	"mcphub/hub/status"
+	"mcphub/internal/printable"
 )
 
 // A standing is how a server stands, for a person: a word, a sentence with what to do, and what does it.
@@ -22,7 +23,7 @@ func standingOf(c *status.Child, asks int, now time.Time, command func(words ...
 	why := strings.TrimSuffix(c.Error, ".")
 	defer func() {
 		if strings.Contains(why+c.LastFailure, "; run: mcphub auth login ") && c.State != "ready" {
-			s = standing{Word: "waits for a login", Text: "Log in by this command. The next call starts it.", Command: command("auth", "login", c.Server)}
+			s = standing{Word: "waits for a login", Text: "Log in by this command. The next call starts it.", Command: command(printable.BuildCommand("auth login", nil, c.Server)...)}
 		}
 		if asks > 0 {
 			s.Text = fmt.Sprintf("%d of its calls wait for your answer: open Questions. %s", asks, s.Text)
@@ -32,10 +33,10 @@ func standingOf(c *status.Child, asks int, now time.Time, command func(words ...
 	case c.State == "ready":
 		s.Word, s.Text = "runs", "It answers calls; there is nothing to do."
 		if why != "" {
-			s.Text, s.Command = "It answers calls, and this is wrong with it: "+why+".", command("logs", c.Server)
+			s.Text, s.Command = "It answers calls, and this is wrong with it: "+why+".", command(printable.BuildCommand("logs", nil, c.Server)...)
 		}
 	case c.CircuitOpen || c.State == "backing off":
-		s.Word, s.Restart, s.Command = "failed", true, command("doctor", c.Server)
+		s.Word, s.Restart, s.Command = "failed", true, command(printable.BuildCommand("doctor", nil, c.Server)...)
 		last := cmp.Or(strings.TrimSuffix(c.LastFailure, "."), why, "it has not said why")
 		again := "It is tried again with the next call"
 		if c.NextStart != nil && c.NextStart.After(now) {
@@ -60,7 +61,7 @@ func standingOf(c *status.Child, asks int, now time.Time, command func(words ...
 		s.Word, s.Text = "waits", "It starts soon"+layout.WithPrefix(": ", why)+"; there is nothing to do."
 	case c.State == "starting":
 		s.Word, s.Text = "starting", "It is "+cmp.Or(why, "waiting for the first answer")+layout.When(c.Since != nil, ", "+timeSince(c.Since, now))+". Wait; if it takes long, see what it says by the command."
-		s.Command = command("logs", c.Server)
+		s.Command = command(printable.BuildCommand("logs", nil, c.Server)...)
 	case c.State == "draining":
 		s.Word, s.Text = "changed since its start", "This process ends when its calls have"+layout.WithPrefix(": ", why)+". New calls go to another; there is nothing to do."
 	case c.State == "hung":

@@ -118,7 +118,7 @@ func (e *examination) reportServer(ctx context.Context, out *Server, c *hub.Chil
 		e.report.addFinding(f)
 	}
 	if st.Error != "" {
-		warn(sevWarning, st.Error, "it runs all the same; what it wrote, mcphub logs "+c.Spec.Name+" shows")
+		warn(sevWarning, st.Error, "it runs all the same; what it wrote, "+e.commandLine(printable.BuildCommand("logs", nil, c.Spec.Name)...)+" shows")
 	}
 	if st.Skipped > 0 {
 		warn(sevWarning, fmt.Sprintf("it wrote %d lines to stdout that are no messages; the hub passes over them, other programs may not", st.Skipped),
@@ -300,11 +300,11 @@ var noVariable = lazyregexp.New(`[^A-Za-z0-9]+`)
 // calls. It is the one place for that.
 func (e *examination) explainUnauthorized(f *Finding, s spec.Spec) {
 	if text, login, _ := strings.Cut(f.Text, "; run: "); strings.HasPrefix(login, "mcphub auth login ") {
-		f.Text, f.Cure, f.Command = text, "log in at it", e.commandLine("auth", "login", s.Name)
+		f.Text, f.Cure, f.Command = text, "log in at it", e.commandLine(printable.BuildCommand("auth login", nil, s.Name)...)
 		return
 	}
 	if strings.Contains(f.Text, "it refuses the token of the login") {
-		f.Cure, f.Command = "log in with an account that may use it", e.commandLine("auth", "login", s.Name)
+		f.Cure, f.Command = "log in with an account that may use it", e.commandLine(printable.BuildCommand("auth login", nil, s.Name)...)
 		return
 	}
 	name := strings.ToUpper(noVariable.ReplaceAllString(s.Name, "_")) + "_TOKEN"
@@ -322,7 +322,7 @@ func diagnoseFailure(f *Finding, s spec.Spec, st *status.Child, e *examination) 
 		}
 	}
 	f.Cure = "correct its entry by what it says; until then, leave it out"
-	f.Command = e.commandLine("disable", s.Name)
+	f.Command = e.commandLine(printable.BuildCommand("disable", nil, s.Name)...)
 }
 
 // showURL returns an address without what may be a secret.

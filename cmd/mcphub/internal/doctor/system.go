@@ -322,7 +322,7 @@ func (e *examination) examineHubs() {
 		for i := range r.Children {
 			if c := &r.Children[i]; c.CircuitOpen && c.State != "ready" {
 				report(sevError, fmt.Sprintf("has given up the server %s after %d failures: %s", c.Server, c.Failures, firstLine(c.LastFailure)), "mend what it says, and have it started again",
-					e.commandLine("restart", c.Server))
+					e.commandLine(printable.BuildCommand("restart", nil, c.Server)...))
 			}
 		}
 	}

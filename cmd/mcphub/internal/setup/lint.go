@@ -26,6 +26,7 @@ import (
 	"mcphub/cmd/mcphub/internal/secrets"
 	"mcphub/hub"
 	"mcphub/internal/methods"
+	"mcphub/internal/printable"
 	"mcphub/internal/reference"
 	"mcphub/internal/spelling"
 	"mcphub/internal/trust"
@@ -287,7 +288,7 @@ func (l *linter) checkToolPattern(servers []string, pattern string, path ...stri
 	}
 	hint := "mcphub tools lists what there is"
 	if len(servers) == 1 {
-		hint = fmt.Sprintf("mcphub tools %s lists what there is", servers[0])
+		hint = printable.CommandLine(printable.BuildCommand("mcphub tools", nil, servers[0])) + " lists what there is"
 	}
 	if best := spelling.Suggest(pattern, all); best != "" {
 		hint = fmt.Sprintf("did you mean %q?", best)

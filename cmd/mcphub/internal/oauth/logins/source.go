@@ -183,13 +183,16 @@ func (s *Source) overError(why string) error {
 	return &loginError{why, Command(s.set.Name, s.principal)}
 }
 
-// Command returns the command line by which a person logs in at a server for a principal.
-func Command(server, principal string) string {
-	text := "mcphub auth login " + printable.Word(server)
+// Command returns the command line by which a person logs in at a server for a principal. scopes are asked for beside the others.
+func Command(server, principal string, scopes ...string) string {
+	var flags []string
 	if principal != "" {
-		text += " --principal " + printable.Word(principal)
+		flags = append(flags, "--principal", printable.Escape(principal, 300))
 	}
-	return text
+	if len(scopes) > 0 {
+		flags = append(flags, "--scope", printable.Escape(strings.Join(scopes, ","), 300))
+	}
+	return printable.CommandLine(printable.BuildCommand("mcphub auth login", flags, printable.Escape(server, 300)))
 }
 
 // noteLacking remembers which scopes are missing, so that the next login asks for them.
@@ -199,7 +202,7 @@ func (s *Source) noteLacking(ctx context.Context, used string, scopes []string) 
 	if len(scopes) > 0 {
 		text = fmt.Sprintf("the server asks for a login with the scopes %s", printable.Escape(strings.Join(scopes, " "), 300))
 	}
-	text += "; run: " + Command(s.set.Name, s.principal)
+	run := Command(s.set.Name, s.principal)
 	at := s.store.lastChange(s.name)
 	err := s.store.withLock(ctx, s.name, func() error {
 		l, err := s.store.Find(ctx, s.set.Server, s.principal)
@@ -227,9 +230,9 @@ func (s *Source) noteLacking(ctx context.Context, used string, scopes []string) 
 		return token, ""
 	}
 	if err != nil && len(scopes) > 0 {
-		text += " --scope " + printable.Word(strings.Join(scopes, ","))
+		run = Command(s.set.Name, s.principal, scopes...)
 	}
-	return "", text
+	return "", text + "; run: " + run
 }
 
 // Bounds of what a server may ask for.
