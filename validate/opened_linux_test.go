@@ -8,11 +8,14 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 
 	"mcphub/e2e/bounds"
 	"mcphub/e2e/needs"
 	"mcphub/e2e/seeds"
+	"mcphub/rootsmgr/guard"
+	"mcphub/validate/detect"
 	"mcphub/validate/policy"
 )
 
@@ -99,5 +102,21 @@ func TestOpenedFiles(t *testing.T) {
 	}
 	if allowed == 0 {
 		t.Error("every command is refused")
+	}
+}
+
+// What is executable and no regular file is no program that only runs. The control is a program.
+func TestAPipeIsNoProgram(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	j := w.judge(w.checker())
+	pipe := filepath.Join(w.outside, "pipe")
+	w.must(syscall.Mkfifo(pipe, 0o700))
+	f := &detect.Finding{Form: detect.FormLink, Runs: true}
+	for path, counts := range map[string]bool{pipe: true, filepath.Join(w.outside, "tool"): false} {
+		place := guard.Place{Path: path, Exists: true}
+		if got := j.leavesByLink(f, meaning{base: w.project, path: path}, &place, &guard.EscapeError{}); got != counts {
+			t.Errorf("%s: %t", path, got)
+		}
 	}
 }

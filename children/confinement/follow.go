@@ -71,8 +71,11 @@ func (h Host) neverReason(w *way) string {
 		return why
 	}
 	for _, own := range h.hubFolders() {
-		if sandbox.Contains(own, w.real) && !sandbox.Contains(own, w.path) {
+		switch {
+		case sandbox.Contains(own, w.real) && !sandbox.Contains(own, w.path):
 			return "it is the hub's own"
+		case sandbox.Contains(w.real, own):
+			return "it holds the hub's own " + own
 		}
 	}
 	if w.end == nil || !w.end.IsDir() || underAny(w.real, h.installs) {

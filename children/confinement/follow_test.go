@@ -56,6 +56,7 @@ func TestNothingLeadsToKeys(t *testing.T) {
 		"private/x": true, "private": true, ".aws/x": false, ".aws": false, ".ssh/id_ed25519": false, ".ssh": false, "private/.env": false, "private/server.pem": false,
 		".claude.json": false, ".cursor/mcp.json": false, ".cursor": false, ".config/gcloud/x": false, ".config": false, ".local/share": false, "": false, "..": false, "../..": false,
 		".local/state/mcphub/audit": false, ".cache/mcphub/packages": false, ".config/mcphub/hub.json": false,
+		".local/state": false, ".cache": false,
 	} {
 		for _, name := range []string{".gitconfig", ".ssh/config", ".local/bin", ".kube", "named"} {
 			t.Run(name+" to "+to, func(t *testing.T) {

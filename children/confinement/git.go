@@ -21,7 +21,7 @@ func (h Host) repositoryRules(k *wellknown.Server) (rules []sandbox.Rule) {
 		if k == nil || !k.Kernel.Repository {
 			continue
 		}
-		for at := filepath.Dir(root); h.isNarrow(at) && (h.home == "" || !sandbox.Contains(at, h.home)); at = filepath.Dir(at) {
+		for at := filepath.Dir(root); h.isNarrow(at); at = filepath.Dir(at) {
 			git := filepath.Join(at, ".git")
 			if fi, err := os.Lstat(git); err == nil && fi.IsDir() && isRepository(git) {
 				rules = append(rules, h.readRule(git)...)

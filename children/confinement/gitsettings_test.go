@@ -76,9 +76,10 @@ func TestSettingsOfGit(t *testing.T) {
 			files: map[string]string{"dotfiles/gitconfig": person + header + "[includeIf \"gitdir:./proj/\"]\n\tpath = work.inc\n", "work.inc": "[user]\n\temail = work@b.c\n"}, links: map[string]string{".gitconfig": "dotfiles/gitconfig"}, cwd: "dotfiles/proj",
 			closed: []string{"dotfiles/gitconfig"}, copied: true, reads: map[string]string{"user.email": "work@b.c"},
 		},
-		"one that includes itself": {files: map[string]string{".gitconfig": person + header + "[include]\n\tpath = .gitconfig\n"}, closed: []string{".gitconfig"}, copied: true, reads: map[string]string{"user.name": "A Person"}},
-		"keys that are included":   {files: map[string]string{".gitconfig": person + "[include]\n\tpath = .aws/config\n", ".aws/config": "[a]\n\tb = c\n"}, open: []string{".gitconfig"}, closed: []string{".aws/config"}, copied: true, reads: map[string]string{"a.b": "", "user.name": "A Person"}},
-		"a root that holds it":     {files: map[string]string{".gitconfig": person + header}, root: ".", open: []string{".gitconfig"}},
+		"what is not there is included first": {files: map[string]string{".gitconfig": header + "[include]\n\tpath = missing\n[x]\n\tpath = p\n" + person}, closed: []string{".gitconfig"}, copied: true, reads: map[string]string{"user.name": "A Person", "x.path": "p"}},
+		"one that includes itself":            {files: map[string]string{".gitconfig": person + header + "[include]\n\tpath = .gitconfig\n"}, closed: []string{".gitconfig"}, copied: true, reads: map[string]string{"user.name": "A Person"}},
+		"keys that are included":              {files: map[string]string{".gitconfig": person + "[include]\n\tpath = .aws/config\n", ".aws/config": "[a]\n\tb = c\n"}, open: []string{".gitconfig"}, closed: []string{".aws/config"}, copied: true, reads: map[string]string{"a.b": "", "user.name": "A Person"}},
+		"a root that holds it":                {files: map[string]string{".gitconfig": person + header}, root: ".", open: []string{".gitconfig"}},
 		"an entry that says another": {
 			files: map[string]string{".gitconfig": person + header, "other": person}, env: map[string]string{"GIT_CONFIG_GLOBAL": "other"}, open: []string{"other"}, closed: []string{".gitconfig"},
 		},

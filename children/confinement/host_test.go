@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"mcphub/children/program"
 	"mcphub/children/sandbox"
@@ -128,6 +129,14 @@ func TestNeedsAreOfOneHome(t *testing.T) {
 			t.Errorf("%s needs nothing of its own", home)
 		}
 	}
+	n.list[0].use = toMake // by which this look is known
+	for age, again := range map[time.Duration]bool{-time.Hour: false, 2 * needsAge: true} {
+		n.at = time.Now().Add(-age)
+		if list := n.needsOf("/home/a"); (list[0].use != toMake) != again {
+			t.Errorf("%s after a look there is another one: %t", age, !again)
+		}
+		n.list[0].use = toMake
+	}
 }
 
 // The file of names stays open until the last who adds many has gone.
@@ -170,5 +179,15 @@ func TestConfinementsAreTheSame(t *testing.T) {
 	var none *Confinement
 	if !none.Same(nil) || none.Same(c) || c.Same(nil) || !c.Same(&Confinement{Profile: &sandbox.Profile{}}) || c.Same(&Confinement{Profile: &sandbox.Profile{}, Temp: "/t"}) {
 		t.Error("compared wrongly")
+	}
+}
+
+// A host that has looked remembers what it saw, and keeps that.
+func TestLooksAreKept(t *testing.T) {
+	t.Parallel()
+	h := Host{disk: systemDisk()}
+	cached := h.WithLookupCache()
+	if h.looks != nil || cached.looks == nil || cached.WithLookupCache().looks != cached.looks {
+		t.Error("the cache is not made once")
 	}
 }

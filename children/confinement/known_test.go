@@ -109,6 +109,9 @@ func TestAProfileIsNotClaimed(t *testing.T) {
 		{"npx, and a module of a root by a variable", in(confinedProgram("npx", "@playwright/mcp"), func(p *program.Program) {
 			p.Env = map[string]string{"NODE_OPTIONS": "--require " + at("work/rooted/x.js")}
 		}), "", ""},
+		{"a program, and a library of a root before it", in(confinedProgram("gopls", "mcp"), func(p *program.Program) {
+			p.Env = map[string]string{"LD_PRELOAD": at("work/rooted/x.js")}
+		}), "", ""},
 		{"npx behind env, which names a root in PATH", in(confinedProgram("env", "PATH="+at("work/rooted"), "npx", "@playwright/mcp"), srv), "", ""},
 		{"npx behind timeout, and a root later in PATH", in(confinedProgram("timeout", "5", "npx", "@playwright/mcp"), func(p *program.Program) {
 			p.Cwd, p.Env = at("srv"), map[string]string{"PATH": at(".local/bin") + ":" + at("work/rooted")}
@@ -200,6 +203,11 @@ func TestAnEntrySaysMore(t *testing.T) {
 		}
 		if want := tc.want == sandbox.Yes; l.Sandbox.Profile.Sockets != want || l.Sandbox.KeepRunning != want {
 			t.Errorf("%s: sockets %t, stays %t", name, l.Sandbox.Profile.Sockets, l.Sandbox.KeepRunning)
+		}
+		for _, word := range []string{"unix sockets", "not started anew for a wider boundary"} {
+			if given := slices.Contains(l.Sandbox.Report.Gives, word); given != (tc.set == sandbox.Unsaid) {
+				t.Errorf("%s: the profile gives %q: %t", name, word, given)
+			}
 		}
 	}
 }

@@ -207,3 +207,217 @@ func TestSharesAreCountedAlike(t *testing.T) {
 		t.Errorf("%d bytes for the writer, %d for the reader", m.sizes["entry"], other.sizes["entry"])
 	}
 }
+
+// A name is gone if nothing leads by it any more. What cannot be looked at may be there.
+func TestWhichNamesAreGone(t *testing.T) {
+	skipOnWindows(t)
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "x.pth")
+	if err := os.WriteFile(file, []byte("/a\n/b\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	gone := filepath.Join(dir, "gone")
+	for name, tc := range map[string]struct {
+		f    found
+		want bool
+	}{
+		"of the entry":          {found{}, false},
+		"there":                 {found{By: []string{file}}, false},
+		"not there":             {found{By: []string{gone}}, true},
+		"below a file":          {found{By: []string{filepath.Join(file, "x")}}, true},
+		"one of two":            {found{By: []string{gone, file}}, false},
+		"said":                  {found{By: []string{file}, Says: "/b\n"}, false},
+		"no more said":          {found{By: []string{file}, Says: "/c\n"}, true},
+		"that cannot be opened": {found{By: []string{filepath.Join(dir, strings.Repeat("x", 4000))}, Says: "/c\n"}, false},
+	} {
+		if got := tc.f.isGone(); got != tc.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// A hub that adds a line reads the lines that another one has added before, however it has read the file.
+func TestLinesOfAnotherHubAreRead(t *testing.T) {
+	skipOnWindows(t)
+	t.Parallel()
+	state := t.TempDir()
+	line := func(path string) memoryLine { return memoryLine{Path: path, Owner: "entry", Leads: []string{"/x"}} }
+	add := func(m *memory, path string) {
+		t.Helper()
+		if err := m.addLine(line(path)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first, second := newMemory(state), newMemory(state)
+	add(first, "a")
+	if (first.read == fileState{}) {
+		t.Error("the first hub is to read its own line")
+	}
+	add(second, "b") // without a look at the file
+	if !second.knowsName("a") || !second.knowsName("b") {
+		t.Error("the second hub does not know both names")
+	}
+	add(first, "c")
+	for _, path := range []string{"a", "b", "c"} {
+		if !first.knowsName(path) {
+			t.Errorf("the first hub does not know %s", path)
+		}
+	}
+	read := first.read
+	add(first, "d")
+	if first.read == read {
+		t.Error("the first hub is to read its own line, though no other hub has added one")
+	}
+	if dir, err := first.consent.Folder(); err != nil || os.Remove(filepath.Join(dir, memoryName)) != nil {
+		t.Fatal(err)
+	}
+	if first.knowsName("z") || len(first.led) != 0 || first.knowsName("a") {
+		t.Error("the file is gone, and names are known")
+	}
+}
+
+// No server is to open the folder of what persons have accepted. If nothing is kept, there is none.
+func TestTheClosedFolder(t *testing.T) {
+	skipOnWindows(t)
+	t.Parallel()
+	for want, h := range map[bool]Host{true: {memory: newMemory(t.TempDir())}, false: {memory: newMemory("")}} {
+		if got := h.closedFolder(); (got != "") != want {
+			t.Errorf("%q", got)
+		}
+	}
+	if got := (Host{}).closedFolder(); got != "" {
+		t.Errorf("without a memory: %q", got)
+	}
+}
+
+// A preview remembers nothing that lasts, asks no one, and takes no question back.
+func TestAPreviewLeavesNoTrace(t *testing.T) {
+	skipOnWindows(t)
+	t.Parallel()
+	var none *memory
+	if none.previewCopy() != nil {
+		t.Error("there is a copy of nothing")
+	}
+	m := newMemory(t.TempDir())
+	line := func(to string) memoryLine { return memoryLine{Path: "a", Owner: "entry", Leads: []string{to}} }
+	if _, ok, err := m.settledPlaces(line("/x"), true); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	count := func() int {
+		t.Helper()
+		list, err := m.consent.Questions()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(list)
+	}
+	p := m.previewCopy()
+	if was, ok, err := p.settledPlaces(line("/y"), true); ok || err != nil || len(was) != 1 || count() != 0 {
+		t.Errorf("a change: %q %t %v, and %d questions", was, ok, err, count())
+	}
+	if !p.noteAbsent(memoryLine{Path: "b"}) || p.noteAbsent(memoryLine{Path: "b"}) || m.knowsName("b") {
+		t.Error("a name of a preview is lost at once, or lasts")
+	}
+	if _, ok, err := m.settledPlaces(line("/y"), false); ok || err != nil || count() != 0 {
+		t.Errorf("what is not asked about: %t %v, and %d questions", ok, err, count())
+	}
+	if _, ok, err := m.settledPlaces(line("/y"), true); ok || err != nil || count() != 1 {
+		t.Errorf("a change: %t %v, and %d questions", ok, err, count())
+	}
+	if _, ok, err := m.previewCopy().settledPlaces(line("/x"), true); !ok || err != nil || count() != 1 {
+		t.Errorf("a preview of what it was: %t %v, and %d questions", ok, err, count())
+	}
+	if _, ok, err := m.settledPlaces(line("/x"), true); !ok || err != nil || count() != 0 {
+		t.Errorf("what it was: %t %v, and %d questions", ok, err, count())
+	}
+}
+
+// Another hub's question is taken back by a hub that has not asked it.
+func TestAQuestionOfAnotherHubIsTakenBack(t *testing.T) {
+	skipOnWindows(t)
+	t.Parallel()
+	state := t.TempDir()
+	line := func(to string) memoryLine { return memoryLine{Path: "a", Owner: "entry", Leads: []string{to}} }
+	first, second := newMemory(state), newMemory(state)
+	for _, to := range []string{"/x", "/y"} {
+		if _, _, err := first.settledPlaces(line(to), true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, ok, err := second.settledPlaces(line("/x"), true); !ok || err != nil {
+		t.Error(ok, err)
+	}
+	if list, err := second.consent.Questions(); err != nil || len(list) != 0 {
+		t.Errorf("%v %v", list, err)
+	}
+	second.listed = time.Now().Add(time.Hour) // the list is new, and holds no question
+	if second.mayWait(Change{Path: "b"}.consentItem().ID) {
+		t.Error("a question waits that no one has asked")
+	}
+	if _, _, err := first.settledPlaces(memoryLine{Path: "b", Leads: []string{"/x"}}, true); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := first.settledPlaces(memoryLine{Path: "b", Leads: []string{"/y"}}, true); err != nil {
+		t.Fatal(err)
+	}
+	if second.mayWait(Change{Path: "b"}.consentItem().ID) {
+		t.Error("the list was made again, although it is new")
+	}
+	for _, id := range []string{"never asked", Change{Path: "a"}.consentItem().ID} {
+		if second.listed = time.Now().Add(-2 * listAge); second.mayWait(id) {
+			t.Errorf("%s waits", id)
+		}
+	}
+	second.listed = time.Now().Add(-2 * listAge)
+	if !second.mayWait(Change{Path: "b"}.consentItem().ID) {
+		t.Error("the list is old, and was not made again")
+	}
+}
+
+// What a person has answered to another hub holds at once, though this one knows the name.
+func TestAnswersToAnotherHub(t *testing.T) {
+	skipOnWindows(t)
+	t.Parallel()
+	state := t.TempDir()
+	line := func(to string) memoryLine { return memoryLine{Path: "a", Owner: "entry", Leads: []string{to}} }
+	first, second := newMemory(state), newMemory(state)
+	for _, m := range []*memory{first, second} {
+		if _, ok, err := m.settledPlaces(line("/x"), true); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+	}
+	accepted := line("/y")
+	accepted.Accepted = true
+	if err := second.addLine(accepted); err != nil {
+		t.Fatal(err)
+	}
+	if was, ok, err := first.settledPlaces(line("/y"), true); !ok || err != nil || len(was) != 1 || was[0] != "/y" {
+		t.Errorf("%q %t %v", was, ok, err)
+	}
+}
+
+// Which places are covered by what a name opened, and how they are shown.
+func TestCoveredPlaces(t *testing.T) {
+	skipOnWindows(t)
+	t.Parallel()
+	for _, tc := range []struct {
+		was, now []string
+		want     bool
+	}{
+		{nil, nil, true}, {nil, []string{"/a"}, false}, {[]string{"/a"}, nil, true}, {[]string{"/a"}, []string{"/a"}, true}, {[]string{"/a"}, []string{"/a/"}, false}, {[]string{"/a"}, []string{"/a/b"}, false},
+		{[]string{"/a/"}, []string{"/a"}, true}, {[]string{"/a/"}, []string{"/a/"}, true}, {[]string{"/a/"}, []string{"/a/b"}, true}, {[]string{"/a/"}, []string{"/ab"}, false}, {[]string{"/a/", "/b"}, []string{"/b", "/c"}, false}, {[]string{"/"}, []string{"/a/"}, true},
+	} {
+		if got := coversAll(tc.was, tc.now); got != tc.want {
+			t.Errorf("%q of %q: %t", tc.now, tc.was, got)
+		}
+	}
+	for place, want := range map[string]string{"/a/": "/a", "/a": "/a", "/": "/", "": ""} {
+		if got := trimMark(place); got != want {
+			t.Errorf("%q: %q", place, got)
+		}
+	}
+	if got := leadsTo(nil); got == "" || strings.Contains(got, "/") || leadsTo([]string{"/a/", "/b"}) == got {
+		t.Errorf("%q", got)
+	}
+}

@@ -77,6 +77,7 @@ func TestWhatAnEntryNames(t *testing.T) {
 		"a file in a folder of its own":      {flag("--db", "own/x.db"), map[string]string{"own/x.db-wal": "rxw", "own": "rxw"}, ""},
 		"a file that is to be made":          {flag("--log", "empty/x.log"), map[string]string{"empty": "rxw"}, ""},
 		"one in a folder that is to be made": {flag("--log", "made/x.log"), map[string]string{"made": "rxw"}, ""},
+		"a file of the name of another":      {served(home, "--db="+at("many/x.db"), at("vault/other")), map[string]string{"many/x.db": "rxw", "many/other": "", "many": ""}, ""},
 		"one among others":                   {flag("--log", "many/new.log"), map[string]string{"many": "", "many/new.log": ""}, "give it a folder of its own"},
 		"one in the home folder":             {flag("--log", "new.log"), map[string]string{"~": ""}, "give it a folder of its own"},
 		"a file in the home folder":          {arg("script.sh"), map[string]string{"script.sh": "rxw", "~": ""}, ""},
@@ -198,6 +199,7 @@ func TestANameOpensNoMoreThanItDid(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, "d/x.db/x", "rxw"},
+		"a folder in the place of no file": {"d/x.db", "", func(t *testing.T, home string) { putFile(t, home+"/d/x.db/y", "") }, "d/x.db/y", "rxw"},
 		"a file that was removed, and all beside it": {"d/x.db", "file", func(t *testing.T, home string) {
 			for _, file := range []string{"x.db", "beside"} {
 				if err := os.Remove(filepath.Join(home, "d", file)); err != nil {
@@ -443,6 +445,8 @@ func TestOwnScriptsOfPython(t *testing.T) {
 		"a text behind env":           {confinedProgram("env", "A=b", "sh", "-c", "exec env C=d python3 "+at("srv/server.py")), false},
 		"a text with a module":        {confinedProgram("bash", "-c", "cd "+at("srv")+" && exec python3 -m server"), true},
 		"a text with code":            {confinedProgram("sh", "-c", "python3 -c 'import server'"), true},
+		"a text that redirects first": {confinedProgram("sh", "-c", "exec 2>x; python3 "+at("srv/server.py")), false},
+		"a shell without its text":    {confinedProgram("sh", "-c"), true},
 		"a text that runs what input": {confinedProgram("sh", "-c", "python3"), true},
 		"a text without Python":       {confinedProgram("sh", "-c", "exec node "+at("srv/x.js")), true},
 		"no text":                     {confinedProgram("sh", "-c", "exec 2>x; ("), true},
@@ -481,6 +485,10 @@ func TestOwnModulesOfPython(t *testing.T) {
 		}, false},
 		"another folder":       {func(_ *testing.T, _ launch.Machine, p *program.Program, _ string) { p.Args[1] = "installed" }, true},
 		"the session's folder": {func(_ *testing.T, _ launch.Machine, p *program.Program, _ string) { p.Cwd = "${root}" }, true},
+		"the home folder": {func(t *testing.T, _ launch.Machine, p *program.Program, dir string) {
+			p.Cwd = filepath.Dir(dir)
+			putFile(t, filepath.Join(p.Cwd, "pkg/__main__.py"), "")
+		}, true},
 		"in reach of a server": {func(t *testing.T, h launch.Machine, _ *program.Program, dir string) {
 			if err := h.Store().Reach().Add(dir); err != nil {
 				t.Fatal(err)

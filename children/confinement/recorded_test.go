@@ -18,18 +18,19 @@ func TestRecordedPaths(t *testing.T) {
 		probe  string
 		want   string
 	}{
-		"a folder to read":          {"vault", sandbox.Reads, nil, "vault/a", "rx"},
-		"a file to write":           {"shop.db", sandbox.Writes, nil, "shop.db", "rxw"},
-		"and nothing beside it":     {"shop.db", sandbox.Writes, nil, "other", ""},
-		"a folder of state":         {".tool", sandbox.Keeps, nil, ".tool", "rxw"},
-		"one that was there":        {"vault", sandbox.Keeps, nil, "vault/a", "rxw"},
-		"no key":                    {".netrc", sandbox.Reads, nil, ".netrc", ""},
-		"no folder of keys":         {".ssh", sandbox.Keeps, nil, ".ssh/id_rsa", ""},
-		"not the home folder":       {".", sandbox.Reads, nil, "other", ""},
-		"what shells load, to read": {".bashrc", sandbox.Writes, nil, ".bashrc", "rx"},
-		"an unknown use":            {"shop.db", "takes", nil, "shop.db", ""},
-		"a link in its place":       {"vault", sandbox.Reads, func(t *testing.T, home string) { relink(t, home+"/private", home+"/vault") }, "private/x", ""},
-		"a link to a key":           {"shop.db", sandbox.Writes, func(t *testing.T, home string) { relink(t, home+"/.netrc", home+"/shop.db") }, ".netrc", ""},
+		"a folder to read":           {"vault", sandbox.Reads, nil, "vault/a", "rx"},
+		"a file to write":            {"shop.db", sandbox.Writes, nil, "shop.db", "rxw"},
+		"and nothing beside it":      {"shop.db", sandbox.Writes, nil, "other", ""},
+		"a folder of state":          {".tool", sandbox.Keeps, nil, ".tool", "rxw"},
+		"one with a dot in its name": {".tool.d", sandbox.Keeps, nil, ".tool.d/x", "rxw"},
+		"one that was there":         {"vault", sandbox.Keeps, nil, "vault/a", "rxw"},
+		"no key":                     {".netrc", sandbox.Reads, nil, ".netrc", ""},
+		"no folder of keys":          {".ssh", sandbox.Keeps, nil, ".ssh/id_rsa", ""},
+		"not the home folder":        {".", sandbox.Reads, nil, "other", ""},
+		"what shells load, to read":  {".bashrc", sandbox.Writes, nil, ".bashrc", "rx"},
+		"an unknown use":             {"shop.db", "takes", nil, "shop.db", ""},
+		"a link in its place":        {"vault", sandbox.Reads, func(t *testing.T, home string) { relink(t, home+"/private", home+"/vault") }, "private/x", ""},
+		"a link to a key":            {"shop.db", sandbox.Writes, func(t *testing.T, home string) { relink(t, home+"/.netrc", home+"/shop.db") }, ".netrc", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h, home := confinedMachine(t)

@@ -122,3 +122,33 @@ func TestAStreamThatStaysStuckEndsAfterASecond(t *testing.T) {
 		close(s.letGo)
 	})
 }
+
+// A stream that fails in the middle loses the lines that it did not take to their end, and each of them is counted once.
+func TestLinesOfAFailedStreamAreCounted(t *testing.T) {
+	t.Parallel()
+	for taken, want := range map[int]int{0: 3, 3: 2, 4: 2, 9: 0} {
+		left := 0
+		c := NewCopy(failing(taken), func(n int) { left += n })
+		c.takeBytes([]byte("a1\nb2\nc3\n"))
+		if c.writeLines(); left != want {
+			t.Errorf("after %d bytes %d lines are left out, want %d", taken, left, want)
+		}
+		if c.writeLines(); left != want {
+			t.Errorf("after %d bytes: they are counted again: %d", taken, left)
+		}
+	}
+	left := 0
+	c := NewCopy(failing(0), func(n int) { left += n })
+	c.left = 2 // before
+	c.takeBytes([]byte("a\n"))
+	if c.writeLines(); left != 3 {
+		t.Errorf("%d lines are left out in all", left)
+	}
+}
+
+// failing takes so many bytes of each write.
+type failing int
+
+func (f failing) Write(b []byte) (int, error) {
+	return min(int(f), len(b)), errors.New("the stream is gone")
+}

@@ -329,6 +329,40 @@ func TestAFolderThatCannotBeMade(t *testing.T) {
 	stop()
 }
 
+// Without a log nothing is recorded, and each decision and each note is counted. So it is if the log has ended. An outcome of nothing is none.
+func TestWhatIsNotedNowhere(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	r := audit.NewRecorder(audit.Options{Dir: t.TempDir()}, nil)
+	r.Flush(ctx)
+	if err := r.Ready(ctx); err == nil || r.State().Unrecorded != 0 {
+		t.Errorf("before it is open: %v, %+v", err, r.State())
+	}
+	r.Note(audit.KindQuestion, sample(1))
+	audit.Ticket{}.RecordOutcome("answered")
+	if s := r.State(); s.Unrecorded != 1 || s.Error == "" || s.Log != "" {
+		t.Errorf("a note before it is open: %+v", s)
+	}
+	if err := r.Open(); err != nil {
+		t.Fatal(err)
+	}
+	r.Note(audit.KindQuestion, sample(1))
+	r.Flush(ctx)
+	if s := r.State(); s.Unrecorded != 1 || s.Error != "" || s.Log == "" || r.Ready(ctx) != nil {
+		t.Errorf("a note: %+v", s)
+	}
+	if err := r.Log().CloseNow(); err != nil {
+		t.Fatal(err)
+	}
+	r.Note(audit.KindQuestion, sample(1))
+	if s := r.State(); s.Unrecorded != 2 || s.Error == "" {
+		t.Errorf("a note to a log that has ended: %+v", s)
+	}
+	if got, want := (&audit.Outcome{Micros: 1500}).Duration(), 1500*time.Microsecond; got != want {
+		t.Errorf("it took %s, want %s", got, want)
+	}
+}
+
 func runRecorder(t *testing.T, r *audit.Recorder) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
