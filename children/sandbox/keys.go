@@ -221,6 +221,9 @@ func WhySecret(path string) string {
 // a directory holds; "" for none. It goes by names, but for the ones that any folder may
 // have.
 func SecretIn(dir, home string) string {
+	if !Contains(dir, home) && !Contains(home, dir) {
+		return "" // it holds nothing of home
+	}
 	for _, list := range [][]string{keyPlaces, clientFiles} {
 		for _, place := range list {
 			hidden := strings.HasPrefix(place, ".") && filepath.Ext(filepath.Base(place)[1:]) == "" // a folder

@@ -204,20 +204,20 @@ func isPlain(path string) bool {
 	if path == "" || path[0] != '/' {
 		return false
 	}
-	if path == "/" {
-		return true
-	}
-	if path[len(path)-1] == '/' || strings.Contains(path, "//") {
-		return false
-	}
-	for {
-		_, rest, found := strings.Cut(path, "/.")
-		if !found {
-			return true
+	for i := range len(path) {
+		if path[i] != '/' {
+			continue
 		}
-		if name, _, _ := strings.Cut(rest, "/"); name == "" || name == "." {
+		switch rest := path[i+1:]; {
+		case rest == "":
+			return i == 0
+		case rest[0] == '/':
 			return false
+		case rest[0] == '.':
+			if name, _, _ := strings.Cut(rest, "/"); name == "." || name == ".." {
+				return false
+			}
 		}
-		path = rest
 	}
+	return true
 }
