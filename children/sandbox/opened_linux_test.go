@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"mcphub/e2e/needs"
 )
 
 // TestKeptPathsAreThoseOfNow: a path that starts share is opened once, and anew if something else has its name by then.
@@ -65,5 +67,29 @@ func TestKeptPathsAreThoseOfNow(t *testing.T) {
 	closePath()
 	if _, err := unix.FcntlInt(uintptr(p.fd), unix.F_GETFD, 0); err == nil && inodeOf(p.fd) == p.inode {
 		t.Error("kept for no one")
+	}
+}
+
+// TestDevicesStayOpenForOthers: every server opens the devices, but hardly two one folder that they write in.
+func TestDevicesStayOpenForOthers(t *testing.T) {
+	t.Parallel()
+	k := CurrentKernel()
+	if k.ABI == 0 {
+		needs.Missing(t, k.Why)
+	}
+	dir := RealPath(t.TempDir())
+	looks := NewLstatCache()
+	defer looks.Hold()()
+	p := &Profile{Rules: []Rule{{Path: dir, Access: Read | Write}, {Path: "/dev/null", Access: Read | Write}, {Path: "/usr", Access: Read}}}
+	p.OpenWith(looks)
+	r, err := Prepare(k, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	for path, want := range map[string]bool{dir: false, "/dev/null": true, "/usr": true} {
+		if _, kept := looks.opened.keptAt(path); kept != want {
+			t.Errorf("%s is kept open: %v", path, kept)
+		}
 	}
 }
