@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/children/spec"
+	"mcphub/e2e/bounds"
 	"mcphub/e2e/childtest"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
@@ -149,6 +150,7 @@ func testConfig(t testing.TB, specs ...spec.Spec) Config {
 		Version: "test", Checker: checker, Roots: rootsmgr.DefaultSettings(), Log: zerolog.Nop(),
 		Environ: os.Environ(), Home: t.TempDir(), Dir: t.TempDir(),
 	}
+	cfg.Limits.ListWait = bounds.Patience // a list lacks no server because the machine is slow
 	for _, s := range specs {
 		cfg.Children = append(cfg.Children, Child{Spec: s, Prefix: s.Name + "__"})
 	}

@@ -55,7 +55,7 @@ func TestAKnownListHardlyWaits(t *testing.T) {
 		cache := filepath.Join(t.TempDir(), "catalogue")
 		first := func(specs ...spec.Spec) (*testClient, time.Duration) {
 			cfg := testConfig(t, specs...)
-			cfg.Launcher, cfg.Cache, cfg.Dir = newStage(), cache, filepath.Dir(cache)
+			cfg.Launcher, cfg.Cache, cfg.Dir, cfg.Limits.ListWait = newStage(), cache, filepath.Dir(cache), 0 // as shipped
 			c, _ := enter(t, runHub(t, cfg))
 			c.handshake(`{}`)
 			began := time.Now()

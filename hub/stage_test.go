@@ -138,7 +138,7 @@ func playWith(t *testing.T, specs []spec.Spec, o playOptions, test func(t *testi
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage()
 		cfg := testConfig(t, specs...)
-		cfg.Launcher, cfg.Limits.Children = s, o.children
+		cfg.Launcher, cfg.Limits.Children, cfg.Limits.ListWait = s, o.children, 0 // as shipped: the clock is the test's own
 		if o.fallback != "" {
 			cfg.Fallback = rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.Entry{{URI: o.fallback}}}
 		}
