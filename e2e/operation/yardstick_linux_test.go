@@ -183,59 +183,72 @@ func memoryUnderLoad(t *testing.T) (why string) {
 
 // maxMore are the most system calls for one more server that starts with others, by the hub and by the server. What all confined servers
 // open is looked at once for all, and opened once.
-var maxMore = map[string]int{"newfstatat": 100, "openat2": 25, "landlock_add_rule": 60, "all looks": 200}
+var maxMore = map[string]int{"newfstatat": 90, "openat2": 15, "landlock_add_rule": 60, "all looks": 190}
 
 // TestSystemCallsOfAStart: until the tools are listed nothing waits for the disk, and nothing is written down of what servers
-// offer, which is a hint. One more server costs a bounded number of looks.
+// offer, which is a hint. One more server costs a bounded number of looks: in one of three tries, since servers start together for a
+// second, and a machine under load starts fewer in that time.
 func TestSystemCallsOfAStart(t *testing.T) {
 	world.RequireLandlock(t)
 	needs.Program(t, "strace")
-	seen := map[int]map[string]int{}
-	for _, servers := range []int{1, 11} {
-		seen[servers] = map[string]int{}
-		w := world.New(t)
-		all := obj{}
-		for i := range servers {
-			all[fmt.Sprintf("s%d", i)] = w.Recorder(fmt.Sprintf("s%d", i))
-		}
-		out := w.Path("trace")
-		calls := strings.Join(looks, ",") + ",fsync,fdatasync,execve,renameat,renameat2,rename,landlock_add_rule"
-		s := w.Start(ide.Options{Command: "strace", Args: []string{"-f", "-o", out, "-e", "trace=" + calls, world.Hub(t), "serve", "--config", w.Config(all)}, Roots: ide.Folders(w.Project)})
-		began := time.Now()
-		s.Handshake()
-		for i := range servers {
-			s.AwaitTool(fmt.Sprintf("s%d__echo", i))
-		}
-		raw, err := os.ReadFile(out)
-		world.Must(t, err)
-		slow := time.Since(began) > 2*time.Second // so long after the first server the list is written
-		s.End(2 * world.StopBound)
-		for line := range strings.Lines(string(raw)) {
-			_, call, _ := strings.Cut(strings.TrimSpace(line), " ")
-			name, _, _ := strings.Cut(strings.TrimSpace(call), "(")
-			if _, bounded := maxMore[name]; bounded {
-				seen[servers][name]++
-			}
-			switch {
-			case name == "fsync", name == "fdatasync":
-				t.Errorf("%d servers: a start waits for the disk: %s", servers, line)
-			case strings.HasPrefix(name, "rename") && strings.Contains(line, ".catalogue") && !slow:
-				t.Errorf("%d servers: what is offered is written down before it is listed: %s", servers, line)
-			case slices.Contains(looks, name):
-				seen[servers]["all looks"]++
+	var why []string
+	for range 3 {
+		one, eleven := callsOfAStart(t, 1), callsOfAStart(t, 11)
+		why = nil
+		for name, most := range maxMore {
+			more := (eleven[name] - one[name]) / 10
+			t.Logf("%s: %d for one server, %d for each more", name, one[name], more)
+			if more <= 0 || more > most {
+				why = append(why, fmt.Sprintf("%s: %d for one more server, want at most %d", name, more, most))
 			}
 		}
-		if started := strings.Count(string(raw), world.Bin.Recorder); started < servers {
-			t.Fatalf("%d of %d servers were started", started, servers)
+		if why == nil || t.Failed() {
+			return
 		}
 	}
-	for name, most := range maxMore {
-		more := (seen[11][name] - seen[1][name]) / 10
-		t.Logf("%s: %d for one server, %d for each more", name, seen[1][name], more)
-		if more <= 0 || more > most {
-			t.Errorf("%s: %d for one more server, want at most %d", name, more, most)
+	t.Error(strings.Join(why, "\n"))
+}
+
+// callsOfAStart returns how often each system call of maxMore is made until the tools of so many servers are listed.
+func callsOfAStart(t *testing.T, servers int) map[string]int {
+	t.Helper()
+	w := world.New(t)
+	all := obj{}
+	for i := range servers {
+		all[fmt.Sprintf("s%d", i)] = w.Recorder(fmt.Sprintf("s%d", i))
+	}
+	out := w.Path("trace")
+	calls := strings.Join(looks, ",") + ",fsync,fdatasync,execve,renameat,renameat2,rename,landlock_add_rule"
+	s := w.Start(ide.Options{Command: "strace", Args: []string{"-f", "-o", out, "-e", "trace=" + calls, world.Hub(t), "serve", "--config", w.Config(all)}, Roots: ide.Folders(w.Project)})
+	began := time.Now()
+	s.Handshake()
+	for i := range servers {
+		s.AwaitTool(fmt.Sprintf("s%d__echo", i))
+	}
+	raw, err := os.ReadFile(out)
+	world.Must(t, err)
+	slow := time.Since(began) > 2*time.Second // so long after the first server the list is written
+	s.End(2 * world.StopBound)
+	seen := map[string]int{}
+	for line := range strings.Lines(string(raw)) {
+		_, call, _ := strings.Cut(strings.TrimSpace(line), " ")
+		name, _, _ := strings.Cut(strings.TrimSpace(call), "(")
+		if _, bounded := maxMore[name]; bounded {
+			seen[name]++
+		}
+		switch {
+		case name == "fsync", name == "fdatasync":
+			t.Errorf("%d servers: a start waits for the disk: %s", servers, line)
+		case strings.HasPrefix(name, "rename") && strings.Contains(line, ".catalogue") && !slow:
+			t.Errorf("%d servers: what is offered is written down before it is listed: %s", servers, line)
+		case slices.Contains(looks, name):
+			seen["all looks"]++
 		}
 	}
+	if started := strings.Count(string(raw), world.Bin.Recorder); started < servers {
+		t.Fatalf("%d of %d servers were started", started, servers)
+	}
+	return seen
 }
 
 // What may be allocated before main, by all packages and by one.
