@@ -24,7 +24,7 @@ type Reply struct {
 	response    http.ResponseWriter
 	protocol    string
 	started     time.Time
-	slow        link[Reply]
+	slow        chainNode[Reply]
 	pollTime    time.Duration // its connection lasts no longer; 0: as long as the request
 	left        chan struct{} // closed when the connection ended before the request; nil if the client does not poll
 
