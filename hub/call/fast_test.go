@@ -312,8 +312,8 @@ func TestACallThatCannotBeRecordedIsNotSent(t *testing.T) {
 	}
 }
 
-// A child that says nothing for its time has the call end, and one that dies as well.
-func TestACallEndsIfItsChildIsSilentOrDies(t *testing.T) {
+// A child that says nothing for its time has the call end. TestBothPathsEndAlike has one that dies.
+func TestACallEndsIfItsChildIsSilent(t *testing.T) {
 	t.Parallel()
 	with := oneChild(fastKid)
 	with.recorded = true

@@ -31,7 +31,7 @@ type Reply struct {
 	mu       sync.Mutex
 	stream   *events.Stream // nil until something is said before the answer
 	answered bool           // it was answered
-	written  chan struct{}  // closed when nothing writes to w any more; nil without a stream
+	written  chan struct{}  // closed when nothing writes to response any more; nil without a stream
 }
 
 // startReply gives the reply the connection that its request came on.
