@@ -255,7 +255,7 @@ func TestModernHTTPHeadersAreChecked(t *testing.T) {
 	}
 }
 
-// asker is a child that asks its client things.
+// askingKid is a child that asks its client things.
 func askingKid(name string) spec.Spec { return scripted(name, childtest.Script{Asks: true}) }
 
 const elicits = `{"method":"elicitation/create","params":{"mode":"form","message":"sure?","requestedSchema":{"type":"object","properties":{}}}}`
