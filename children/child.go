@@ -86,8 +86,8 @@ func (c *common) clientProfile(k spec.Key) link.ClientProfile {
 	return c.ClientProfile(k)
 }
 
-// child is one instance. runLife runs on one goroutine at a time, which owns past and
-// offer. The rest is an immutable view, a channel, or guarded by mu. While an
+// child is one instance. runLife runs on one goroutine at a time, which owns history and
+// offer. The rest is an immutable snapshot, a channel, or guarded by mu. While an
 // instance only waits for others it rests and has no goroutine, because a hub may
 // hold thousands of instances that no one calls.
 type child struct {
@@ -101,7 +101,7 @@ type child struct {
 	levelChanged chan struct{} // the level of its log may have changed
 	settled      chan struct{} // ready and listed, or failed its first start
 	unheld       atomic.Bool   // every session that joined has left
-	view         atomic.Pointer[publishedView]
+	snapshot     atomic.Pointer[instanceSnapshot]
 	cancel       context.CancelCauseFunc // ends life, calls under way too
 	cancelCtx    context.CancelCauseFunc // ends ctx once calls under way have ended
 	life         context.Context         // ended by cancel
@@ -156,16 +156,16 @@ type want struct {
 	boundary sandbox.Boundary // of whom it serves; for one that is confined
 	whose    string           // see sights
 
-	assumed bool // roots are in use until the first ones are known
-	demand  bool // someone waits for it
-	wish    bool // it should run, unless it is to wait for a call
-	evict   bool // another child waits for its place
+	assumed     bool // roots are in use until the first ones are known
+	callerWaits bool // someone waits for it
+	shouldRun   bool // it should run, unless it is to wait for a call
+	evict       bool // another child waits for its place
 
 	looks *sandbox.LstatCache // of those who are told with it, for a start that no call waits for; may be nil
 }
 
-// publishedView is what others see of an instance: immutable.
-type publishedView struct {
+// instanceSnapshot is what others see of an instance: immutable.
+type instanceSnapshot struct {
 	status  Status
 	offer   *offers.Offer
 	run     *run.Run // nil unless Ready
@@ -174,7 +174,7 @@ type publishedView struct {
 	failed  int                   // how many starts have failed
 	err     *run.UnavailableError // why it is not ready; nil while it is or may become so
 	final   bool                  // it will not come back
-	changed chan struct{}         // closed when a newer view is there
+	changed chan struct{}         // closed when a newer snapshot is there
 }
 
 func newChild(k spec.Key, s spec.Spec, serial uint64, h *common, log zerolog.Logger) *child {
@@ -185,7 +185,7 @@ func newChild(k spec.Key, s spec.Spec, serial uint64, h *common, log zerolog.Log
 	}
 	c.life, c.cancel = context.WithCancelCause(context.Background())
 	c.ctx, c.cancelCtx = context.WithCancelCause(c.life)
-	c.view.Store(&publishedView{status: Status{Key: k, Serial: serial, Since: time.Now(), Command: s.Command, Args: s.Args, Environ: s.Environ, Revision: s.Revision}, changed: make(chan struct{})})
+	c.snapshot.Store(&instanceSnapshot{status: Status{Key: k, Serial: serial, Since: time.Now(), Command: s.Command, Args: s.Args, Environ: s.Environ, Revision: s.Revision}, changed: make(chan struct{})})
 	return c
 }
 
@@ -246,11 +246,11 @@ func (c *child) wantedState() want {
 }
 
 // setRoots remembers new roots; the owner applies them.
-func (c *child) setRoots(roots []guard.Root, b sandbox.Boundary, whose string, wish bool) {
+func (c *child) setRoots(roots []guard.Root, b sandbox.Boundary, whose string, shouldRun bool) {
 	roots = slices.Clone(roots)
 	c.updateWanted(func(w *want) bool {
-		news := wish && !w.wish
-		w.wish = w.wish || wish
+		news := shouldRun && !w.shouldRun
+		w.shouldRun = w.shouldRun || shouldRun
 		if !w.Known || !servedroots.Same(w.Roots, roots) || c.heldTo(w.boundary, b) {
 			w.Roots, w.boundary, w.whose, w.Known, news = roots, b, whose, true, true
 			w.Gen++
@@ -263,8 +263,8 @@ func (c *child) setRoots(roots []guard.Root, b sandbox.Boundary, whose string, w
 func (c *child) assumeRoots(roots []guard.Root, b sandbox.Boundary, whose string) {
 	roots = slices.Clone(roots)
 	c.updateWanted(func(w *want) bool {
-		news := !w.wish || !w.assumed
-		w.wish, w.assumed = true, true
+		news := !w.shouldRun || !w.assumed
+		w.shouldRun, w.assumed = true, true
 		if !w.Known && (!servedroots.Same(w.Roots, roots) || c.heldTo(w.boundary, b)) {
 			w.Roots, w.boundary, w.whose, news = roots, b, whose, true
 			w.Gen++
@@ -285,18 +285,18 @@ func (c *child) shareLooks(looks *sandbox.LstatCache) {
 	c.desired.looks = looks
 }
 
-func (c *child) wish() {
+func (c *child) noteShouldRun() {
 	c.updateWanted(func(w *want) bool {
-		news := !w.wish
-		w.wish = true
+		news := !w.shouldRun
+		w.shouldRun = true
 		return news
 	})
 }
 
-func (c *child) demand() {
+func (c *child) noteCallerWaits() {
 	c.updateWanted(func(w *want) bool {
-		news := !w.demand
-		w.demand = true
+		news := !w.callerWaits
+		w.callerWaits = true
 		return news
 	})
 }
@@ -309,7 +309,7 @@ const maxMoves = 3
 // disk.
 func (c *child) acquireLease(ctx context.Context) (*Lease, error) {
 	gen, over := c.wantedState().Gen, c.ctx.Done()
-	first := c.view.Load()
+	first := c.snapshot.Load()
 	var seen *run.Run // that was told about what has moved, and is what serves all the same
 	moves := 0
 	for v := first; ; {
@@ -325,16 +325,16 @@ func (c *child) acquireLease(ctx context.Context) (*Lease, error) {
 			return nil, err
 		}
 		if v.run == nil {
-			c.demand()
+			c.noteCallerWaits()
 		}
 		select {
 		case <-v.changed:
-			v = c.view.Load()
+			v = c.snapshot.Load()
 		case <-over:
 			if cause := context.Cause(c.ctx); errors.Is(cause, ErrReplaced) {
 				return nil, &run.UnavailableError{Child: c.key.Child, Reason: cause.Error(), Err: cause}
 			}
-			over = nil // its last view will report how it ended
+			over = nil // its last snapshot will report how it ended
 		case <-ctx.Done():
 			return nil, c.notYet(ctx)
 		}
@@ -355,9 +355,9 @@ func (c *child) awaitMove(applied uint64) (gen uint64) {
 	return gen
 }
 
-// refusalReason returns why a caller that came when the view was first need not wait
+// refusalReason returns why a caller that came when the snapshot was first need not wait
 // any longer, now that it is v; nil if it should.
-func (v *publishedView) refusalReason(first *publishedView) error {
+func (v *instanceSnapshot) refusalReason(first *instanceSnapshot) error {
 	switch {
 	case v.final:
 		return v.err
@@ -375,7 +375,7 @@ func (v *publishedView) refusalReason(first *publishedView) error {
 
 // notYet returns the error of a call whose context ended while it waited.
 func (c *child) notYet(ctx context.Context) error {
-	v := c.view.Load()
+	v := c.snapshot.Load()
 	reason := "it is still " + v.status.State.String()
 	if v.status.State == Ready {
 		reason = "it has not yet applied the new roots"
@@ -386,7 +386,7 @@ func (c *child) notYet(ctx context.Context) error {
 	return c.unavailableError(reason, c.stderrTail(v), context.Cause(ctx))
 }
 
-func (c *child) stderrTail(v *publishedView) string {
+func (c *child) stderrTail(v *instanceSnapshot) string {
 	if v.run != nil {
 		return v.run.Facts().Stderr
 	}
@@ -424,9 +424,9 @@ func (c *child) listenToStderr(l *launch.Launch, w want) {
 	}
 }
 
-// currentStatus returns the current status of the view, with those values read now that change unannounced.
+// currentStatus returns the current status of the snapshot, with those values read now that change unannounced.
 func (c *child) currentStatus() Status {
-	v := c.view.Load()
+	v := c.snapshot.Load()
 	st := v.status
 	if st.State == Ready && st.Err == "" && v.offer != nil {
 		st.Err = strings.Join(v.offer.Notes, "; ")
@@ -442,10 +442,10 @@ func (c *child) currentStatus() Status {
 	return st
 }
 
-// publishView makes a new view from the last one. A change of state or offer is
+// publishSnapshot makes a new snapshot from the last one. A change of state or offer is
 // reported.
-func (c *child) publishView(change func(v *publishedView)) {
-	old := c.view.Load()
+func (c *child) publishSnapshot(change func(v *instanceSnapshot)) {
+	old := c.snapshot.Load()
 	v := *old
 	v.changed = make(chan struct{})
 	change(&v)
@@ -464,7 +464,7 @@ func (c *child) publishView(change func(v *publishedView)) {
 	if c.history.greeted && v.offer != nil {
 		v.status.Protocol, v.status.Unread = v.offer.Protocol, v.offer.IsUnread(offers.Tools)
 	}
-	c.view.Store(&v)
+	c.snapshot.Store(&v)
 	close(old.changed)
 	if v.status.State != old.status.State || v.status.Final || v.status.Renewed != old.status.Renewed || v.status.Lives != old.status.Lives || v.status.Package != old.status.Package || v.offer != old.offer {
 		c.log.Debug().Stringer("state", v.status.State).Int("pid", v.status.PID).Msg("child")
@@ -475,7 +475,7 @@ func (c *child) publishView(change func(v *publishedView)) {
 }
 
 func (c *child) setState(s State, why string) {
-	c.publishView(func(v *publishedView) {
+	c.publishSnapshot(func(v *instanceSnapshot) {
 		v.status.State, v.status.Err = s, why
 		v.run = nil
 		if s != BackingOff {
@@ -564,13 +564,13 @@ func (c *child) unavailableError(reason, stderr string, cause error) *run.Unavai
 	return run.NewUnavailable(c.spec, reason, stderr, cause)
 }
 
-// publishEnd is the last view.
+// publishEnd publishes the last snapshot.
 func (c *child) publishEnd() {
 	reason := errShutdown
 	if cause := context.Cause(c.ctx); cause != nil {
 		reason = cause
 	}
-	c.publishView(func(v *publishedView) {
+	c.publishSnapshot(func(v *instanceSnapshot) {
 		v.status.State, v.status.Err, v.status.PID, v.status.Final = Stopped, reason.Error(), 0, true
 		v.status.OtherEra = errors.Is(reason, errOtherEra)
 		v.run, v.final = nil, true
@@ -600,20 +600,20 @@ func (c *child) awaitStart() nextStep {
 		w := c.wantedState()
 		if c.history.badPlan && w.Gen != c.history.gen {
 			c.history.next = time.Time{} // other roots may be what was missing
-			w.demand = true
-			c.demand()
+			w.callerWaits = true
+			c.noteCallerWaits()
 		}
 		c.history.gen = w.Gen
 		c.publishRecalled(w)
 		blocked := !w.Known && !w.assumed && c.spec.NeedsRoots()
-		c.history.asked = c.history.asked || w.demand || w.wish
-		ask := w.demand || !c.startsLazily() && w.wish || c.startsByItself()
+		c.history.asked = c.history.asked || w.callerWaits || w.shouldRun
+		ask := w.callerWaits || !c.startsLazily() && w.shouldRun || c.startsByItself()
 		wait := time.Until(c.history.next)
 		switch {
 		case c.ctx.Err() != nil, c.unheld.Load() && c.common.dropUnheld(c):
 			return toEnd
 		case blocked && (ask || c.offer == nil && !c.startsLazily()):
-			if c.view.Load().status.State != Waiting {
+			if c.snapshot.Load().status.State != Waiting {
 				c.setState(Waiting, "waits for the client's roots")
 			}
 		case ask && wait <= 0:

@@ -112,7 +112,7 @@ func (s *Supervisor) dropInstances(instance string, match func(*child) bool) {
 }
 
 // takeBack takes those out of gone whose life has not started: no one else gives
-// them their last view. The caller holds mu.
+// them their last snapshot. The caller holds mu.
 func (s *Supervisor) takeBack(gone []*child) (unstarted []*child) {
 	s.unstarted = slices.DeleteFunc(s.unstarted, func(c *child) bool {
 		out := slices.Contains(gone, c)

@@ -21,8 +21,8 @@ const hung = "hung"
 func (s *serving) checkPulse() (why string) {
 	now, p := time.Now(), &s.pulse
 	waited, inVain := s.r.Timers.Waited(now)
-	if p.Heard(now, s.r.Facts().Heard) && s.c.view.Load().status.State == Hung {
-		s.c.publishView(func(v *publishedView) { v.status.State, v.status.Err = Ready, s.before })
+	if p.Heard(now, s.r.Facts().Heard) && s.c.snapshot.Load().status.State == Hung {
+		s.c.publishSnapshot(func(v *instanceSnapshot) { v.status.State, v.status.Err = Ready, s.before })
 	}
 	switch p.Next(now, waited, inVain) {
 	case health.Hung:
@@ -53,10 +53,10 @@ func (s *serving) askChild(now time.Time) {
 // showHung publishes that the child is hung, before it is stopped for that.
 func (s *serving) showHung(now time.Time) {
 	left := s.pulse.Left(now)
-	if s.c.view.Load().status.State == Hung {
+	if s.c.snapshot.Load().status.State == Hung {
 		return
 	}
 	text := fmt.Sprintf("it answers neither its calls nor whether it is there; unless it does, it is started again in %s", left.Round(time.Second))
 	s.c.log.Warn().Msg(text)
-	s.c.publishView(func(v *publishedView) { s.before, v.status.State, v.status.Err = v.status.Err, Hung, text })
+	s.c.publishSnapshot(func(v *instanceSnapshot) { s.before, v.status.State, v.status.Err = v.status.Err, Hung, text })
 }

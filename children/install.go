@@ -45,13 +45,13 @@ func (c *child) installCopy(w want) *run.UnavailableError {
 	}
 	copied, err := open(c.ctx, c.packageRequest(c.ctx, pkg, w))
 	if err != nil {
-		c.publishView(func(v *publishedView) { v.status.Package = Package{} })
+		c.publishSnapshot(func(v *instanceSnapshot) { v.status.Package = Package{} })
 		return &run.UnavailableError{Child: c.key.Child, Reason: reference.Show(err.Error()), Err: err}
 	}
 	c.copied = copied
 	c.copyOf.Store(&copied.Installed)
 	c.machine = c.machine.WithInstalled(&copied.Installed)
-	c.publishView(func(v *publishedView) {
+	c.publishSnapshot(func(v *instanceSnapshot) {
 		v.status.Package = Package{Name: copied.Package, Version: copied.Version, At: copied.At, Change: copied.Change, Problem: copied.Problem}
 		v.status.Err = c.history.last
 	})
@@ -64,7 +64,7 @@ func (c *child) packageRequest(ctx context.Context, pkg commandline.Package, w w
 	return &packages.Request{
 		Name: c.key.Child, Program: prog, Package: pkg, Machine: c.baseMachine(), Roots: w.Roots, Within: w.boundary, Log: c.log, Said: c.handleStderr,
 		Tell: func(what string) {
-			c.publishView(func(v *publishedView) { v.status.Err, v.status.Package = what, Package{Doing: what} })
+			c.publishSnapshot(func(v *instanceSnapshot) { v.status.Err, v.status.Package = what, Package{Doing: what} })
 		},
 		Values: func(l launch.Launch) (launch.Launch, error) {
 			return c.baseMachine().WithSecrets(prog, l, nil, c.valueOf(ctx, w))

@@ -34,7 +34,7 @@ func (i instance) ClientProfile() link.ClientProfile {
 }
 
 // Current reports whether this is the run that may be called.
-func (i instance) Current(r *run.Run) bool { return i.view.Load().run == r }
+func (i instance) Current(r *run.Run) bool { return i.snapshot.Load().run == r }
 
 // Request answers what the child asks.
 func (i instance) Request(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {

@@ -18,7 +18,7 @@ import (
 // replaced so as to start again. If the child dies or hangs, calls fail.
 type Lease struct {
 	r    *run.Run
-	v    *publishedView
+	v    *instanceSnapshot
 	once sync.Once
 }
 

@@ -29,7 +29,7 @@ type Options struct {
 	MaxEach     int      // running at a time of one principal; 0: as many
 	Environ     []string // what children inherit from; nil: this process's
 	Home, Dir   string   // "": this user's home, this process's working directory
-	Launcher    Launcher // nil: Stdio, and Remote for a Spec with a URL
+	Launcher    Launcher // nil: ByURL
 	Cache       string   // folder for what children offered last, made when needed; "": nothing is kept
 
 	// Renew has packages of confined children that are not pinned looked up before they

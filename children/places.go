@@ -20,7 +20,7 @@ const (
 // Use returns how the instance uses its place: a child holds it from its start
 // until its process has ended.
 func (c *child) Use(now time.Time) limits.Use {
-	v := c.view.Load()
+	v := c.snapshot.Load()
 	u := limits.Use{Leaving: v.status.State == Draining || c.ctx.Err() != nil, Evictable: v.run != nil && c.isEvictable()}
 	if u.Evictable {
 		u.Unused, u.Free = v.run.Leases.Unused(now, v.status.Since), v.run.Leases.IsFree()
@@ -71,8 +71,8 @@ func (c *child) takePlace() *run.UnavailableError {
 // noPlace reports that there was no place. It is no failure of the child.
 func (c *child) noPlace(err *run.UnavailableError) {
 	c.history.next = time.Now().Add(busyPause)
-	c.updateWanted(func(w *want) bool { w.demand, w.wish = false, false; return false })
-	c.publishView(func(v *publishedView) {
+	c.updateWanted(func(w *want) bool { w.callerWaits, w.shouldRun = false, false; return false })
+	c.publishSnapshot(func(v *instanceSnapshot) {
 		v.status.State, v.status.Err, v.status.PID, v.status.NextStart, v.status.ByItself = BackingOff, err.Reason, 0, c.history.next, c.startsByItself()
 		v.run, v.err = nil, err
 		v.failed++

@@ -130,17 +130,17 @@ func (c *child) publishRecalled(w want) {
 	had := c.offer
 	c.history.offered = seen
 	c.offer, c.history.guess = c.common.recallOffer(seen, c.spec, c.key, c.visibleSights(w))
-	state := c.view.Load().status.State
+	state := c.snapshot.Load().status.State
 	switch {
 	case c.startsLazily() && (state == Configured || state == Waiting):
 		c.setState(Cold, "")
 	case (state == Stopped || state == Cold) && had != nil && c.offer == nil && !c.startsLazily():
 		c.setState(Configured, "")
 	case c.offer != had:
-		c.publishView(func(*publishedView) {})
+		c.publishSnapshot(func(*instanceSnapshot) {})
 	}
 	if had != nil && c.offer == nil && !c.startsLazily() {
-		c.wish()
+		c.noteShouldRun()
 	}
 }
 

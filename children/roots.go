@@ -41,7 +41,7 @@ func (b BoundedSupervisor) For(whose string) BoundedSupervisor {
 // here too.
 func (s *Supervisor) Prestart(k spec.Key) {
 	if c := s.instanceOf(k); c != nil {
-		c.wish()
+		c.noteShouldRun()
 	}
 }
 

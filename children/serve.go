@@ -61,14 +61,14 @@ func (c *child) serveRun(r *run.Run) {
 		c.setState(Hung, run.ErrHung.Error())
 		r.StopHung()
 		c.backOff(c.unavailableError(run.ErrHung.Error(), r.Facts().Stderr, run.ErrHung), s)
-		c.demand()
+		c.noteCallerWaits()
 	case why == idle, why == evicted:
 		c.endRun(r, why)
 		c.setState(Stopped, why)
 	default:
 		c.log.Info().Str("reason", why).Msg("child is replaced")
 		c.endRun(r, why)
-		c.demand()
+		c.noteCallerWaits()
 		c.setState(Waiting, why)
 	}
 }
@@ -93,14 +93,14 @@ func (c *child) backOff(err *run.UnavailableError, s *serving) {
 		delay = min(delay, loginDelay)
 	}
 	c.history.next = time.Now().Add(delay)
-	c.updateWanted(func(w *want) bool { w.demand, w.wish = false, false; return false })
+	c.updateWanted(func(w *want) bool { w.callerWaits, w.shouldRun = false, false; return false })
 	why := err.Reason
 	if c.history.failures.IsOpen() && !login {
 		why = fmt.Sprintf("crash loop, %d failures in a row: %s", c.history.failures.Failures, why)
 	}
 	c.history.last = "failed before: " + err.Reason
 	c.log.Warn().Str("reason", err.Reason).Int("failures", c.history.failures.Failures).Dur("delay", delay).Msg("child failed")
-	c.publishView(func(v *publishedView) {
+	c.publishSnapshot(func(v *instanceSnapshot) {
 		v.status.State, v.status.Err, v.status.PID = BackingOff, why, 0
 		v.status.Stderr, v.status.NextStart, v.status.ByItself = err.Stderr, c.history.next, c.startsByItself()
 		v.status.LastFailure, v.status.FailedAt, v.status.AsksLogin = err.Reason, time.Now(), link.AsksForLogin(err)
@@ -118,7 +118,7 @@ func (c *child) endRun(r *run.Run, why string) {
 	c.setState(Draining, why)
 	c.drainCalls(r)
 	r.Stop(errors.New(why))
-	c.publishView(func(v *publishedView) { v.status.Stderr = r.Facts().Stderr })
+	c.publishSnapshot(func(v *instanceSnapshot) { v.status.Stderr = r.Facts().Stderr })
 }
 
 // drainCalls waits until the calls under way have ended. If the instance is to start
@@ -176,7 +176,7 @@ func (s *serving) serveUntilEnd(ctx context.Context) string {
 		case u := <-r.Offers():
 			c.takeOffer(u.Offer)
 			now := r.Renewed()
-			c.publishView(func(v *publishedView) { v.status.Renewed += now - s.sessions })
+			c.publishSnapshot(func(v *instanceSnapshot) { v.status.Renewed += now - s.sessions })
 			s.sessions = now
 			u.MarkTaken()
 			c.keepOffer()
@@ -216,7 +216,7 @@ func (s *serving) publishReady() {
 }
 
 func (s *serving) publishRoots(gen uint64, applied bool, why string) {
-	s.c.publishView(func(v *publishedView) {
+	s.c.publishSnapshot(func(v *instanceSnapshot) {
 		v.status.State, v.status.Err, v.status.NextStart = Ready, why, time.Time{}
 		v.status.PID = s.r.Facts().PID
 		v.status.AskedRoots, v.status.RootsApplied = s.r.Roots.WasAsked(), applied
@@ -229,8 +229,8 @@ func (s *serving) publishRoots(gen uint64, applied bool, why string) {
 func (s *serving) reviewWanted() (why string) {
 	c := s.c
 	w := c.wantedState()
-	c.updateWanted(func(now *want) bool { now.demand, now.wish = false, false; return false })
-	if !s.r.Roots.IsDue(w.Wanted, c.view.Load().gen) {
+	c.updateWanted(func(now *want) bool { now.callerWaits, now.shouldRun = false, false; return false })
+	if !s.r.Roots.IsDue(w.Wanted, c.snapshot.Load().gen) {
 		return ""
 	}
 	return s.followStep(s.r.Roots.Review(w.Wanted, c.rootsChange(s.r, w, c.machine)))
@@ -262,9 +262,9 @@ func (c *child) rootsChange(r *run.Run, w want, m launch.Machine) servedroots.Ch
 func (s *serving) followStep(step servedroots.Step) (why string) {
 	switch step.News {
 	case servedroots.Asked:
-		s.c.publishView(func(v *publishedView) { v.status.AskedRoots = true })
+		s.c.publishSnapshot(func(v *instanceSnapshot) { v.status.AskedRoots = true })
 	case servedroots.Announced:
-		s.c.publishView(func(v *publishedView) { v.status.RootsApplied = false })
+		s.c.publishSnapshot(func(v *instanceSnapshot) { v.status.RootsApplied = false })
 	case servedroots.Applied:
 		s.publishRoots(step.Gen, true, "")
 	case servedroots.Ignored:

@@ -29,10 +29,10 @@ func (c *child) startRun() (*run.Run, *run.UnavailableError) {
 	}
 	var w want
 	c.updateWanted(func(now *want) bool {
-		if w = *now; now.demand {
+		if w = *now; now.callerWaits {
 			w.looks = nil // what was changed before the call counts
 		}
-		now.demand, now.wish, now.evict, now.looks = false, false, false, nil
+		now.callerWaits, now.shouldRun, now.evict, now.looks = false, false, false, nil
 		return false
 	})
 	c.history.digest = c.common.offerDigest(c.spec, c.key)
@@ -105,7 +105,7 @@ func (c *child) launchRun(l launch.Launch, w want) (*run.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.publishView(func(v *publishedView) {
+	c.publishSnapshot(func(v *instanceSnapshot) {
 		f := r.Facts()
 		v.status.PID, v.status.Bounds = f.PID, f.Bounds
 		v.status.Command, v.status.Args, v.status.Cwd, v.status.EnvNames = l.Command, l.Args, l.Dir, names

@@ -116,7 +116,7 @@ func (s *Supervisor) takeUnstarted() []*child {
 }
 
 // closeToChildren ends the taking of children. One whose life has not started gets its
-// last view here.
+// last snapshot here.
 func (s *Supervisor) closeToChildren() []*child {
 	s.mu.Lock()
 	s.closed = true
@@ -139,7 +139,7 @@ func (s *Supervisor) instanceOf(k spec.Key) *child {
 	return s.instanceLocked(k, nil)
 }
 
-// instanceLocked is instance, under mu. A new one is made in the surroundings of by, if that
+// instanceLocked works like instanceOf, under mu. A new one is made in the surroundings of by, if that
 // is what its Spec still is; nil: in the ones of the one who has told the Spec.
 func (s *Supervisor) instanceLocked(k spec.Key, by *spec.Spec) *child {
 	if c := s.children[k]; c != nil {
@@ -184,7 +184,7 @@ func (s *Supervisor) TryAcquire(k spec.Key) (*Lease, bool) {
 	if c == nil {
 		return nil, false
 	}
-	v := c.view.Load()
+	v := c.snapshot.Load()
 	if v.run == nil || v.gen < c.wantedState().Gen || v.run.LookDue() || !v.run.Enter() {
 		return nil, false
 	}
@@ -218,7 +218,7 @@ func (s *Supervisor) Plan(k spec.Key) (cwd string, served []string, ok bool) {
 	if c == nil {
 		return "", nil, false
 	}
-	if v := c.view.Load(); v.run != nil || v.final {
+	if v := c.snapshot.Load(); v.run != nil || v.final {
 		return "", nil, false
 	}
 	return s.planWith(c, c.wantedState())
@@ -231,7 +231,7 @@ func (s *Supervisor) PlanWith(k spec.Key, roots []guard.Root) (cwd string, serve
 	if c == nil {
 		return "", nil, false
 	}
-	if r := c.view.Load().run; r != nil && !s.WouldReplace(k, roots) {
+	if r := c.snapshot.Load().run; r != nil && !s.WouldReplace(k, roots) {
 		return r.Launch.Dir, program.RootPaths(roots), true
 	}
 	w := c.wantedState()
@@ -258,7 +258,7 @@ func (s *Supervisor) WouldReplace(k spec.Key, roots []guard.Root) bool {
 	if c == nil {
 		return false
 	}
-	r := c.view.Load().run
+	r := c.snapshot.Load().run
 	if r == nil {
 		return false
 	}
@@ -326,7 +326,7 @@ func (s *Supervisor) Settled(k spec.Key) <-chan struct{} {
 // AwaitLists waits until lists of a child that runs are in force, if the child has said
 // that they have changed. It waits no longer than most.
 func (s *Supervisor) AwaitLists(ctx context.Context, k spec.Key, which offers.Lists, most time.Duration) {
-	if v := s.readyView(k); v != nil {
+	if v := s.readySnapshot(k); v != nil {
 		v.run.Await(ctx, which, most)
 	}
 }
@@ -334,18 +334,18 @@ func (s *Supervisor) AwaitLists(ctx context.Context, k spec.Key, which offers.Li
 // Refresh has lists of a child that runs read again in the background whose changes it does not
 // announce, and which were not read for so long.
 func (s *Supervisor) Refresh(k spec.Key, after time.Duration) {
-	if v := s.readyView(k); v != nil {
+	if v := s.readySnapshot(k); v != nil {
 		v.run.Refresh(offers.Quiet(v.offer, &v.status.Lives), after)
 	}
 }
 
-// readyView returns the view of an instance that may be called; nil if it may not.
-func (s *Supervisor) readyView(k spec.Key) *publishedView {
+// readySnapshot returns the snapshot of an instance that may be called; nil if it may not.
+func (s *Supervisor) readySnapshot(k spec.Key) *instanceSnapshot {
 	c := s.childOf(k)
 	if c == nil {
 		return nil
 	}
-	if v := c.view.Load(); v.run != nil {
+	if v := c.snapshot.Load(); v.run != nil {
 		return v
 	}
 	return nil
@@ -364,21 +364,21 @@ func (s *Supervisor) specOf(k spec.Key) (spec.Spec, bool) {
 // the other era, it is the Key with that era.
 func (s *Supervisor) ServedBy(k spec.Key) spec.Key {
 	spec, ok := s.specOf(k)
-	if !ok || s.currentView(k, spec) != nil {
+	if !ok || s.currentSnapshot(k, spec) != nil {
 		return k
 	}
 	return s.common.servedBy(spec, k)
 }
 
-// currentView returns what there is of an instance by this Spec, started or not; else nil. If
+// currentSnapshot returns what there is of an instance by this Spec, started or not; else nil. If
 // there is one, what is known of its program was read when it was made: nothing is read
 // again.
-func (s *Supervisor) currentView(k spec.Key, spec spec.Spec) *publishedView {
+func (s *Supervisor) currentSnapshot(k spec.Key, spec spec.Spec) *instanceSnapshot {
 	c := s.childOf(k)
 	if c == nil {
 		return nil
 	}
-	v := c.view.Load()
+	v := c.snapshot.Load()
 	if v.final || v.status.Revision != spec.Revision {
 		return nil
 	}
@@ -394,7 +394,7 @@ func (b BoundedSupervisor) Recall(k spec.Key, roots []guard.Root) *offers.Offer 
 	if !ok {
 		return nil
 	}
-	if v := b.s.currentView(k, spec); v != nil && v.offer != nil && v.offer.IsWhole() {
+	if v := b.s.currentSnapshot(k, spec); v != nil && v.offer != nil && v.offer.IsWhole() {
 		return v.offer
 	}
 	return b.RecallAs(spec, k, roots)

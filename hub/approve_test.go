@@ -25,7 +25,7 @@ import (
 	"mcphub/validate/policy"
 )
 
-// asked is a Hub with a policy that escalates, and a tree to call it about:
+// askedHub is a Hub with a policy that escalates, and a tree to call it about:
 // root (the client's), open (a rule lets it be read), data and home (reading and
 // writing them is asked about), never (a rule denies it), kept (protected).
 type askedHub struct {
@@ -49,7 +49,7 @@ func write(t testing.TB, path string) {
 	}
 }
 
-// tree makes the directories and returns the configuration of the Hub.
+// config makes the directories and returns the configuration of the Hub.
 func (a *askedHub) config(specs []spec.Spec, change ...func(*Config, *validate.Config)) Config {
 	a.Helper()
 	base, err := filepath.EvalSymlinks(a.TempDir())

@@ -96,7 +96,7 @@ func (h *Hub) principalOf(k spec.Key) string {
 // yieldInstance has the session end whose own an instance is, if no one uses that.
 func (h *Hub) yieldInstance(k spec.Key) bool {
 	s, ok := h.sessions.Owner(k)
-	return ok && s.yields != nil && s.yields()
+	return ok && s.yieldSession != nil && s.yieldSession()
 }
 
 // levelOf returns the most verbose level that a session of an instance wants.

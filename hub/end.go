@@ -28,7 +28,7 @@ func (h *Hub) EndSessions(ctx context.Context, id, principal string) []EndedSess
 			continue
 		}
 		one := EndedSession{ID: s.id, Principal: s.principal.String(), Client: s.clientName()}
-		if s.ends == nil {
+		if s.endSession == nil {
 			one.Kept = whyStdio
 		} else {
 			ended = append(ended, s)
@@ -39,7 +39,7 @@ func (h *Hub) EndSessions(ctx context.Context, id, principal string) []EndedSess
 	h.currentConfiguration().Audit.Flush(ctx)
 	for _, s := range ended {
 		s.log.Info().Msg("the session is ended by who operates the hub")
-		s.ends()
+		s.endSession()
 	}
 	slices.SortFunc(found, func(a, b EndedSession) int { return cmp.Compare(a.ID, b.ID) })
 	return found

@@ -225,7 +225,7 @@ func TestRootsInACallOverHTTP(t *testing.T) {
 	w := serveWeb(t, newPlayedHub(t, spec), HTTPOptions{}) // whose child has never asked
 	// One is asked, and has not answered; meanwhile another has its call done.
 	c := w.modern("", mine)
-	m := c.parked("kid__roots", `{}`)
+	m := c.suspendCall("kid__roots", `{}`)
 	if !strings.Contains(string(m.Result), `"mcphub-roots":{"method":"roots/list","params":{}}`) {
 		t.Fatalf("asked %s", m.Result)
 	}

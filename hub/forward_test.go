@@ -104,7 +104,7 @@ func TestForwardedQuestion(t *testing.T) {
 	}
 	a, b := ask(0), ask(1)
 	params := toolCall("kid__ask", elicits)
-	r := b.once("tools/call", a.again(params, a.parked("kid__ask", elicits).Result))
+	r := b.once("tools/call", a.again(params, a.suspendCall("kid__ask", elicits).Result))
 	if m, _ := b.outcome(r, nil); r.StatusCode != http.StatusOK || !strings.Contains(string(m.Result), `"action":"accept"`) {
 		t.Errorf("%d: %s%s", r.StatusCode, m.Result, m.Error)
 	}

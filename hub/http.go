@@ -161,14 +161,14 @@ func (opener httpOpener) WithClient(caller admission.Caller, m *jsonrpc.Message)
 	return caller
 }
 
-func (opener httpOpener) Open(caller admission.Caller, c *httpfront.FrontSession) httpfront.HubSession {
-	return httpSession{opener.makeSession(caller, c, sessionOptions{yields: c.Yield, ends: c.End}), c}
+func (opener httpOpener) Open(caller admission.Caller, frontSession *httpfront.FrontSession) httpfront.HubSession {
+	return httpSession{opener.makeSession(caller, frontSession, sessionOptions{yieldSession: frontSession.Yield, endSession: frontSession.End}), frontSession}
 }
 
-func (opener httpOpener) OpenModern(caller admission.Caller, c *httpfront.FrontSession, listeners int) httpfront.ModernSession {
-	s := opener.makeSession(caller, handshake.Nobody, sessionOptions{stateless: true, bearer: "token " + caller.Principal.Key(), streams: listeners, yields: c.Yield, ends: c.End})
+func (opener httpOpener) OpenModern(caller admission.Caller, frontSession *httpfront.FrontSession, listeners int) httpfront.ModernSession {
+	s := opener.makeSession(caller, handshake.Nobody, sessionOptions{stateless: true, bearer: "token " + caller.Principal.Key(), streams: listeners, yieldSession: frontSession.Yield, endSession: frontSession.End})
 	s.approvals.SetPerCall() // the session belongs to no client in particular
-	s.recordOrigin(c)
+	s.recordOrigin(frontSession)
 	return modernSession{s}
 }
 
@@ -184,7 +184,7 @@ func (opener httpOpener) makeSession(caller admission.Caller, main handshake.Mai
 // An httpSession is the Session of a client over HTTP after its handshake.
 type httpSession struct {
 	*Session
-	peer *httpfront.FrontSession
+	frontSession *httpfront.FrontSession
 }
 
 func (s httpSession) Run(ctx context.Context) { _ = s.serveFront(ctx, nil) }
@@ -192,7 +192,7 @@ func (s httpSession) Run(ctx context.Context) { _ = s.serveFront(ctx, nil) }
 func (s httpSession) Initialize(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	answer := s.guardAnswer(m, func() jsonrpc.Answer { return s.ServeRequest(ctx, m) })
 	if answer.Result != nil {
-		s.recordOrigin(s.peer)
+		s.recordOrigin(s.frontSession)
 	}
 	return answer
 }
@@ -223,8 +223,8 @@ func (s *Session) serveAndWait(r client.Reply, end *jsonrpc.Cancellation, m *jso
 }
 
 // recordOrigin tells the record who has begun a session over HTTP, and from where.
-func (s *Session) recordOrigin(c *httpfront.FrontSession) {
-	address, agent := c.Origin()
+func (s *Session) recordOrigin(frontSession *httpfront.FrontSession) {
+	address, agent := frontSession.Origin()
 	s.records.NoteSession(audit.ClientInfo{Name: printable.Escape(s.clientName(), 200), Address: address, Agent: printable.Escape(agent, longestAgent)})
 }
 

@@ -27,7 +27,7 @@ func TestModernHTTPStateIsItsCallsAlone(t *testing.T) {
 		c.answer = func(string, []byte) string { return `{"action":"accept","content":{}}` }
 	}
 	params := toolCall("kid__ask", elicits)
-	m := alice.parked("kid__ask", elicits)
+	m := alice.suspendCall("kid__ask", elicits)
 	retry := alice.again(params, m.Result)
 	state, _ := jsonrpc.String(jsonrpc.Get(m.Result, "requestState"))
 	flipped := []byte(state)

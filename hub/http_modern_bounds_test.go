@@ -42,8 +42,8 @@ func TestModernHTTPParkedCallEnds(t *testing.T) {
 	modernStage(t, HTTPOptions{Idle: time.Minute}, childtest.Script{Asks: true}, func(t *testing.T, h *Hub, w *web, _ func()) {
 		c := elicitor(w)
 		params := toolCall("kid__ask", elicits)
-		late, inTime := c.parked("kid__ask", elicits), c.parked("kid__ask", elicits)
-		w.c.CloseIdleConnections() // it goes while its call is parked
+		late, inTime := c.suspendCall("kid__ask", elicits), c.suspendCall("kid__ask", elicits)
+		w.c.CloseIdleConnections() // it goes while its call is suspended
 		time.Sleep(modern.StateTime - time.Second)
 		if m, _ := c.outcome(c.once("tools/call", c.again(params, inTime.Result)), nil); m.Error != nil || !strings.Contains(string(m.Result), `"accept"`) {
 			t.Fatalf("in time: %s%s", m.Result, m.Error)
@@ -89,7 +89,7 @@ func TestModernHTTPAbandonedCallsAreBounded(t *testing.T) {
 		var before uint64
 		var last *jsonrpc.Message
 		for i := range calls {
-			last = c.parked("kid__ask", elicits)
+			last = c.suspendCall("kid__ask", elicits)
 			if i == 2*modern.MaxSuspended {
 				synctest.Wait()
 				before = heap()
@@ -97,7 +97,7 @@ func TestModernHTTPAbandonedCallsAreBounded(t *testing.T) {
 		}
 		synctest.Wait()
 		if n := h.suspended.Load(); n != modern.MaxSuspended {
-			t.Errorf("%d are parked, want %d", n, modern.MaxSuspended)
+			t.Errorf("%d are suspended, want %d", n, modern.MaxSuspended)
 		}
 		if after := heap(); after > before+8<<20 {
 			t.Errorf("%d bytes after %d calls, %d after the first", after, calls, before)
@@ -118,11 +118,11 @@ func TestModernHTTPParkedBytesAreBounded(t *testing.T) {
 		const size = 5 << 20
 		large := strings.Replace(elicits, `"sure?"`, `"sure?","x":"`+strings.Repeat("x", size)+`"`, 1)
 		for range 3 {
-			c.parked("kid__ask", large)
+			c.suspendCall("kid__ask", large)
 		}
 		synctest.Wait()
 		if n := h.suspended.Load(); n != 1 {
-			t.Errorf("%d are parked", n)
+			t.Errorf("%d are suspended", n)
 		}
 	})
 }

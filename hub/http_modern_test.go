@@ -255,14 +255,14 @@ func TestModernHTTPHeadersAreChecked(t *testing.T) {
 	}
 }
 
-// asker is a child that asks its client things.
+// askingKid is a child that asks its client things.
 func askingKid(name string) spec.Spec { return scripted(name, childtest.Script{Asks: true}) }
 
 const elicits = `{"method":"elicitation/create","params":{"mode":"form","message":"sure?","requestedSchema":{"type":"object","properties":{}}}}`
 
-// parked makes a call that its child asks something on, and returns the result
+// suspendCall makes a call that its child asks something on, and returns the result
 // that asks the client.
-func (c *modernWeb) parked(tool, args string) *jsonrpc.Message {
+func (c *modernWeb) suspendCall(tool, args string) *jsonrpc.Message {
 	c.t.Helper()
 	m, status := c.outcome(c.once("tools/call", toolCall(tool, args)), nil)
 	if status != 200 || string(jsonrpc.Get(m.Result, "resultType")) != `"input_required"` {

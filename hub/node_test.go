@@ -82,7 +82,7 @@ func TestACallSuspendedAtAnotherHub(t *testing.T) {
 	}
 	a := ask("hub-a", key)
 	params := toolCall("kid__ask", elicits)
-	retry := a.again(params, a.parked("kid__ask", elicits).Result)
+	retry := a.again(params, a.suspendCall("kid__ask", elicits).Result)
 	for name, tc := range map[string]struct {
 		c      *modernWeb
 		status int

@@ -20,7 +20,7 @@ import (
 	"mcphub/internal/redact"
 )
 
-// recorded is a hub whose decisions go to a folder that a test can fill up.
+// recordedHub is a hub whose decisions go to a folder that a test can fill up.
 type recordedHub struct {
 	*testClient
 	dir  string

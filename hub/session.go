@@ -85,20 +85,20 @@ type Session struct {
 
 // sessionOptions describe the client of a session. The zero value is of a client that nothing is known about.
 type sessionOptions struct {
-	principal  principal.Principal      // whom the session belongs to
-	caller     string                   // tells apart whose tokens servers are called by, as admission.Caller.Owner does
-	http       bool                     // its client comes over HTTP
-	local      bool                     // its client is a program of the user of this hub, on this machine
-	stateless  bool                     // it serves requests that have nothing in common but their token
-	bearer     string                   // whom a requestState may come from; "": this session alone
-	seal       *seal.Sealer             // of a requestState; nil: the hub's
-	node       string                   // of the hubs that share the seal, this one
-	streams    int                      // of subscriptions/listen at a time; 0: as many as fit into the requests of one client
-	keeper     *keeper                  // keeps its state for another hub; nil: it is not kept
-	attachment *surroundings.Attachment // to the configuration in its surroundings; nil: these are the hub's own
-	toolsets   toolset.Claim            // what its toolsets are told by, but for the name of a client that says initialize later
-	ends       func()                   // has it end; nil: it lasts as long as its streams
-	yields     func() bool              // has it end for another principal, if no one uses it; nil: it never does
+	principal    principal.Principal      // whom the session belongs to
+	caller       string                   // tells apart whose tokens servers are called by, as admission.Caller.Owner does
+	http         bool                     // its client comes over HTTP
+	local        bool                     // its client is a program of the user of this hub, on this machine
+	stateless    bool                     // it serves requests that have nothing in common but their token
+	bearer       string                   // whom a requestState may come from; "": this session alone
+	seal         *seal.Sealer             // of a requestState; nil: the hub's
+	node         string                   // of the hubs that share the seal, this one
+	streams      int                      // of subscriptions/listen at a time; 0: as many as fit into the requests of one client
+	keeper       *keeper                  // keeps its state for another hub; nil: it is not kept
+	attachment   *surroundings.Attachment // to the configuration in its surroundings; nil: these are the hub's own
+	toolsets     toolset.Claim            // what its toolsets are told by, but for the name of a client that says initialize later
+	endSession   func()                   // has it end; nil: it lasts as long as its streams
+	yieldSession func() bool              // has it end for another principal, if no one uses it; nil: it never does
 }
 
 func (h *Hub) newSession(options sessionOptions) *Session {

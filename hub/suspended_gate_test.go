@@ -52,7 +52,7 @@ func TestParkedCallsGiveWay(t *testing.T) {
 		}
 		synctest.Wait()
 		if n := h.suspended.Load(); n != 0 {
-			t.Errorf("%d are parked", n)
+			t.Errorf("%d are suspended", n)
 		}
 		if got := w.modern("").noticed("kid"); strings.Count(got, "notifications/cancelled") != 1 || !strings.Contains(got, "other roots") {
 			t.Errorf("the child was told %s", got)

@@ -68,7 +68,7 @@ type windowsWorld struct {
 	view  rootsmgr.View
 }
 
-// protected are files beside hub.json, which is in no root.
+// newWindowsWorld makes one. protected are files beside hub.json, which is in no root.
 func newWindowsWorld(t *testing.T, mode declare.Mode, protected []string, rules ...policy.Rule) *windowsWorld {
 	t.Helper()
 	disk := listedDisk{rootstest.NewFS(t, platform.Windows, windowsFiles, rootstest.Folding())}

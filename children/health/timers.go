@@ -15,7 +15,7 @@ type CallTimers struct {
 	mu      sync.Mutex
 	timer   *time.Timer
 	due     time.Time               // what timer is set for; zero: not set
-	ring    WaitingCall             // the ring of the ones that wait begins and ends here
+	ring    WaitingCall             // is in the ring of the calls that wait: the oldest is its next one, and the newest its previous one
 	calls   map[string]*WaitingCall // by raw progress token
 	holders int                     // how many hold the clock
 	since   time.Time               // when the first of them did
@@ -36,7 +36,8 @@ type WaitingCall struct {
 	call       Expirer
 }
 
-// An Expirer is told, on a goroutine of its own, that its time is over.
+// An Expirer is told that its time is over. All are told by the goroutine of the timer, one after the other, so Expired must not
+// wait.
 type Expirer interface{ Expired() }
 
 // An ExpireFunc is an Expirer that is a function.

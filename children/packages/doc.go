@@ -2,7 +2,7 @@
 // confined server runs from a copy that it cannot change, and needs neither its launcher
 // nor the network for that.
 //
-// What a line of hub.json has fetched is known to [program.Package]. A [Store] keeps the
+// What a line of hub.json has fetched is known to [program.Program.Package]. A [Store] keeps the
 // copies in a folder of the hub's. [Store.Open] gives the copy that is there and installs
 // one if there is none; [Store.Renew] looks for a newer version of what is not pinned. A
 // [Copy] stays on disk until it is released.

@@ -165,7 +165,7 @@ func TestClaudeCode(t *testing.T) {
 	}
 }
 
-// claude runs Claude Code in the project, with one server called hub and every tool of it allowed.
+// runClaude runs Claude Code in the project, with one server called hub and every tool of it allowed.
 func runClaude(w *world.World, n world.Node, model *standIn, negotiation string, server obj) {
 	w.T.Helper()
 	api := httptest.NewServer(model)

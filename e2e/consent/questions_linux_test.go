@@ -47,7 +47,7 @@ func writes(s *world.Session, path, text string) {
 	}
 }
 
-// without runs mcphub if there is no terminal, and gives all that it said and its exit status.
+// ranWithout runs mcphub if there is no terminal, and gives all that it said and its exit status.
 func ranWithout(w *world.World, args ...string) (said string, status int) {
 	w.T.Helper()
 	ctx, stop := context.WithTimeout(context.Background(), world.WaitLimit)

@@ -122,7 +122,7 @@ func leave(s *world.Session) {
 	}
 }
 
-// again ends sessions and their hubs, and takes away what hubs remember, for the control.
+// anew ends sessions and their hubs, and takes away what hubs remember, for the control.
 func (r *relinked) anew(sessions ...*world.Session) {
 	r.t.Helper()
 	for _, s := range sessions {

@@ -272,7 +272,7 @@ func (l leg) judgeClient(t *testing.T, n world.Node, scenarios []string) {
 	}
 }
 
-// required gives the scenarios that a revision of the specification asks for, scored or not, as the suite's own file has them.
+// requiredOf gives the scenarios that a revision of the specification asks for, scored or not, as the suite's own file has them.
 func requiredOf(n world.Node, t testing.TB, revision, role string) []string {
 	t.Helper()
 	file := filepath.Join(n.Modules, "@modelcontextprotocol", "conformance", "requirements", revision+".yaml")

@@ -41,7 +41,7 @@ type request struct {
 	pending bool   // it waits for an answer, and no notification
 }
 
-// answer is the answer to it, with this id.
+// with returns the answer to it, with this id.
 func (r request) with(id string) string {
 	return `{"jsonrpc":"2.0","id":` + id + `,` + r.body + `}`
 }

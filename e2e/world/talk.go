@@ -38,7 +38,7 @@ func newTalk() *Talk {
 	return t
 }
 
-// begin must be called with mu held, or before anybody else knows t.
+// begin must be called with mu held, or before anybody else knows k.
 func (k *Talk) begin() *spectest.Conversation {
 	c := spectest.NewConversation()
 	k.all = append(k.all, c)

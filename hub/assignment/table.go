@@ -66,7 +66,7 @@ func (t *Table[S]) Follow(m *Member[S]) {
 	m.followCurrent()
 }
 
-// followCurrent adopts the configuration that counts for a session. t.mu is held.
+// followCurrent adopts the configuration that counts for a session. The mutex of the table is held.
 func (m *Member[S]) followCurrent() {
 	if conf := m.Current.InForce(); m.Offering.Configuration() != conf {
 		m.adoptConfiguration(conf, nil)
@@ -322,7 +322,7 @@ func (t *Table[S]) unreadOffers(next map[*configuration.Current]*configuration.C
 	return missing
 }
 
-// adoptConfiguration makes conf what the session goes by. t.mu is held.
+// adoptConfiguration makes conf what the session goes by. The mutex of the table is held.
 func (m *Member[S]) adoptConfiguration(conf *configuration.Configuration, renewed map[*offers.Offer]*catalog.Offer) {
 	m.Roots.Reconfigure(conf.Fallback, conf.RootsOf(m.Principal))
 	before := m.Offering.Configuration()

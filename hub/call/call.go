@@ -67,7 +67,7 @@ type callTarget interface {
 	// scanArguments finds what is to be judged.
 	scanArguments(ctx context.Context, c *Call) (*validate.Scan, error)
 	// checkDefinition returns an error if the child of a lease defines it differently from what was scanned.
-	// If scanning again may help, the error is an errRetry.
+	// If scanning again may help, the error is an errScanAgain.
 	checkDefinition(c *Call, lease *children.Lease) error
 	// beforeSend is called after the decision is on record. If it returns an error, nothing is sent.
 	beforeSend(lease *children.Lease) error
@@ -118,19 +118,19 @@ func (c *Call) childParams(own []byte, edits []jsonrpc.Edit) [][]byte {
 func tokenOf(m *jsonrpc.Message) []byte { return jsonrpc.Get(m.Param("_meta"), "progressToken") }
 
 var (
-	// errRetry: nothing was sent, and the target is to be scanned again.
-	errRetry = errors.New("it has changed since it was looked at")
-	// errUnstable is an errRetry of a target that goes on changing.
-	errUnstable error = retryError{errors.New("it changes what it offers again and again")}
+	// errScanAgain: nothing was sent, and the target is to be scanned again.
+	errScanAgain = errors.New("it has changed since it was looked at")
+	// errUnstable is an errScanAgain of a target that goes on changing.
+	errUnstable error = scanAgainError{errors.New("it changes what it offers again and again")}
 	// errDenied comes with the answer to a request that was denied: see Call.JudgeAndSend.
 	errDenied = errors.New("the request was denied")
 )
 
-// retryError is an errRetry for a reason.
-type retryError struct{ error }
+// scanAgainError is an errScanAgain for a reason.
+type scanAgainError struct{ error }
 
-func (retryError) Is(target error) bool { return target == errRetry }
-func (e retryError) Unwrap() error      { return e.error }
+func (scanAgainError) Is(target error) bool { return target == errScanAgain }
+func (e scanAgainError) Unwrap() error      { return e.error }
 
 // JudgeAndSend judges a call and, if it is allowed, sends it to the child. It always returns an answer. If the error is
 // ErrSuperseded, a reload has replaced the child or the rules, and nothing was sent: the caller looks the name up again

@@ -22,16 +22,17 @@
 //     would be denied: it is judged first by how it would be started. Should the child
 //     define the target differently from the catalogue, again from step 1.
 //  4. Judge, with the instance's own working directory. A denial becomes a text (package
-//     failure) and never reaches the child.
+//     texts) in an answer (package failure), and the call never reaches the child.
 //  5. Approve: a call that a rule escalates is put to a person (package approval);
 //     what they allow is granted and served to the child, and the call judged again
 //     with the bytes it had.
 //  6. Record: the decision, whatever it is, is with the operating system before
 //     anything is sent; what cannot be recorded is denied where hub.json says so.
-//  7. Send (send.go): the judged bytes go out with only the name and the progress token
-//     replaced. A child without a handshake may ask for more by its result; the
+//  7. Send (send.go): the judged bytes go out. Only the name, the progress token, the trace and
+//     the paths that the verdict spells otherwise are replaced. A child without a handshake may ask for more by its result; the
 //     request is sent again with the answers (package rounds).
-//  8. Settle: the child's answer comes back as it was sent.
+//  8. Settle (sent.go): the child's answer comes back. Its names and URIs become the ones of the hub. A
+//     refusal of the kernel is explained, a task is adopted, and a large result is cut.
 //
 // From step 7 on a sentCall (sent.go) owns what the request holds, whichever path it is on.
 //

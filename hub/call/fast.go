@@ -60,8 +60,8 @@ type fastCall struct {
 	// Set before Abandon may be called.
 	childCall    run.AsyncCall
 	cancel       context.CancelCauseFunc // of ctx
-	wasSent      bool                    // given to the child, by call or on a goroutine
-	startedAsync bool                    // by call, without a goroutine
+	wasSent      bool                    // given to the child, by childCall or on a goroutine
+	startedAsync bool                    // by childCall, without a goroutine
 
 	ended atomic.Bool // a panic leaves more than one owner
 }

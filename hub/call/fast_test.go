@@ -38,7 +38,7 @@ func TestTheFastPathSendsAndRecordsAsTheWaitingPath(t *testing.T) {
 				t.Errorf("%s: %t %s, else %s", call, ok, got, slow)
 			}
 		}
-		s.wantReached("quick", 4)
+		s.wantReached("fast", 4)
 		s.wantRecorded("kid echo allow ok", "kid echo allow ok", "kid echo allow ok", "kid echo allow ok", "kid echo allow ok", "kid echo allow ok", "kid echo allow ok", "kid echo allow ok")
 		s.wantReleased()
 	})
@@ -150,7 +150,7 @@ func TestWhatWouldWaitIsLeftToTheWaitingPath(t *testing.T) {
 				if got, ok := s.tryFast(params); ok {
 					t.Errorf("it was made: %s", got)
 				}
-				s.wantReached("quick", 0)
+				s.wantReached("fast", 0)
 				s.wantReleased()
 			})
 		})
@@ -283,7 +283,7 @@ func TestACallThatNobodyWaitsFor(t *testing.T) {
 		}
 		synctest.Wait()
 		s.wantParts(l.only(t), "enough", "!may have run")
-		s.wantReached("quick", 0)
+		s.wantReached("fast", 0)
 		s.wantRecorded("kid echo allow cancelled")
 		s.wantReleased()
 	})
@@ -298,7 +298,7 @@ func TestACallThatCannotBeRecordedIsNotSent(t *testing.T) {
 		onStage(t, with, func(s *stage) {
 			s.recordFull.Store(true)
 			sent := map[bool]int{true: 0, false: 1}[required]
-			for method, got := range map[string]string{"quick": s.try(echoParams(`{}`)).only(t), "tools/call": s.callWaiting(echoParams(`{}`))} {
+			for method, got := range map[string]string{"fast": s.try(echoParams(`{}`)).only(t), "tools/call": s.callWaiting(echoParams(`{}`))} {
 				if strings.Contains(got, "cannot be recorded") != required {
 					t.Errorf("required %t, %s: %s", required, method, got)
 				}
@@ -312,8 +312,8 @@ func TestACallThatCannotBeRecordedIsNotSent(t *testing.T) {
 	}
 }
 
-// A child that says nothing for its time has the call end, and one that dies as well.
-func TestACallEndsIfItsChildIsSilentOrDies(t *testing.T) {
+// A child that says nothing for its time has the call end. TestBothPathsEndAlike has one that dies.
+func TestACallEndsIfItsChildIsSilent(t *testing.T) {
 	t.Parallel()
 	with := oneChild(fastKid)
 	with.recorded = true

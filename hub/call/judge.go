@@ -67,7 +67,7 @@ func (c *Call) prepareAttempt(ctx context.Context) (*attempt, error) {
 	c.rootsWait = c.sender.Roots.NewWait()
 	for n := 1; ; n++ {
 		att, err := c.newAttempt(ctx)
-		if err == nil || n == maxAttempts || !errors.Is(err, errRetry) {
+		if err == nil || n == maxAttempts || !errors.Is(err, errScanAgain) {
 			return att, err
 		}
 	}
@@ -214,7 +214,7 @@ func (att *attempt) acquireAndJudge(ctx context.Context) (err error) {
 		return errUnstable
 	}
 	if att.mayHaveWaited && att.roots.Snapshot != nil && !att.client.SendsRoots() && att.call.rootsWait.Overtaken(att.roots) {
-		return errRetry // the client has other roots by now
+		return errScanAgain // the client has other roots by now
 	}
 	return att.confinementError()
 }
@@ -423,11 +423,11 @@ func (att *attempt) recordedDecision() record.Decision {
 }
 
 // denialText returns the text for a call that was denied, or not approved.
-func (att *attempt) denialText(at string) string {
+func (att *attempt) denialText(argumentsPointer string) string {
 	if att.whyUnapproved != "" {
-		return texts.Unapproved(att.verdict, at, att.whyUnapproved)
+		return texts.Unapproved(att.verdict, argumentsPointer, att.whyUnapproved)
 	}
-	return texts.Denied(att.verdict, at, att.entryName())
+	return texts.Denied(att.verdict, argumentsPointer, att.entryName())
 }
 
 // entryName returns the path that the entry of the child names and that the denied one is or lies in; "" for none. Only the user of

@@ -38,8 +38,8 @@ func (s *Sender) serveOwn(ctx context.Context, tool offering.Tool, m *jsonrpc.Me
 	if target.Tool == nil {
 		return refusal, nil
 	}
-	inner, given := target.WithSet(inner)
-	c := &Call{sender: s, target: &toolTarget{listed: target, args: inner, given: given, at: "/toolArgs"}, token: tokenOf(m), splicing: splicingOf(m, nil, "")}
+	inner, setArgumentErr := target.WithSet(inner)
+	c := &Call{sender: s, target: &toolTarget{listed: target, args: inner, setArgumentErr: setArgumentErr, argumentsPointer: "/toolArgs"}, token: tokenOf(m), splicing: splicingOf(m, nil, "")}
 	c.build = func(own []byte, edits []jsonrpc.Edit) [][]byte {
 		parts := [][]byte{jsonrpc.AppendString([]byte(`{"name":`), target.Remote)}
 		if inner != nil {

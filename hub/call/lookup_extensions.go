@@ -69,8 +69,8 @@ func (s *Sender) routeExtension(ctx context.Context, m *jsonrpc.Message) (jsonrp
 	return s.sendExtension(ctx, c.Conf, among[0], m, edits)
 }
 
-// routeExtensionByURI answers a request of an extension about what a URI names, as ServeResource does: of the children that have the
-// extension any child that has the extension is asked.
+// routeExtensionByURI answers a request of an extension about what a URI names, as ServeResource does. Only
+// children that have the extension are asked, in turn.
 func (s *Sender) routeExtensionByURI(ctx context.Context, m *jsonrpc.Message, extension, uri string) (jsonrpc.Answer, error) {
 	list, sure, _ := s.Sources(ctx, uri)
 	c := s.Offering.Catalog()

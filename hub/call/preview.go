@@ -30,8 +30,8 @@ type Preview struct {
 // Preview judges a call of a tool as Call.JudgeAndSend does, and does not make it. An error is
 // one of validate, or reports why the call could not be judged.
 func (s *Sender) Preview(ctx context.Context, tool offering.Tool, args []byte) (*Preview, error) {
-	args, given := tool.WithSet(args)
-	t := &toolTarget{listed: tool, tool: tool, args: args, given: given}
+	args, setArgumentErr := tool.WithSet(args)
+	t := &toolTarget{listed: tool, tool: tool, args: args, setArgumentErr: setArgumentErr}
 	c := &Call{sender: s, target: t}
 	att, err := c.prepareAttempt(ctx)
 	if err != nil {

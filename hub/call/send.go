@@ -43,8 +43,8 @@ func (c *Call) sendAllowed(ctx context.Context, att *attempt, ticket record.Tick
 		sent.giveBack(nil)
 		return answer, nil
 	}
-	for _, told := range sent.giveBack(err) {
-		<-told
+	for _, noticeSent := range sent.giveBack(err) {
+		<-noticeSent
 	}
 	if late, ok := errors.AsType[*deniedError](err); ok {
 		att.verdict, att.roots, att.lease = late.verdict, late.view, sent.lease
@@ -171,7 +171,7 @@ func (c *fastCall) endCall(answer jsonrpc.Answer, err error) {
 		c.ticket.RecordOutcome(failure.Outcome(err))
 	}
 	c.timing.EndRequest(methods.CallTool, c.resultWord, answer.Error)
-	told := c.giveBack(err)
+	notices := c.giveBack(err)
 	if c.cancel != nil {
 		c.cancel(nil)
 	}
@@ -179,13 +179,13 @@ func (c *fastCall) endCall(answer jsonrpc.Answer, err error) {
 		c.pooled.freeCall()
 		c.pooled = nil
 	}
-	if len(told) == 0 {
+	if len(notices) == 0 {
 		c.reply.Answer(answer)
 		return
 	}
 	go func() {
-		for _, told := range told {
-			<-told
+		for _, noticeSent := range notices {
+			<-noticeSent
 		}
 		c.reply.Answer(answer)
 	}()
@@ -223,8 +223,8 @@ func (s *Sender) RelayAboutTask(ctx context.Context, lease *children.Lease, m *j
 	edits = append(edits, r.traceEdit(sent.hubToken))
 	resp, err := lease.Call(sent.context(ctx), m.Method, jsonrpc.Splice(m.Params, edits...)...)
 	if err != nil {
-		for _, told := range sent.giveBack(err) {
-			<-told
+		for _, noticeSent := range sent.giveBack(err) {
+			<-noticeSent
 		}
 		timing.EndServerTime(failure.Outcome(err), nil)
 		return failure.AnswerRequest(ctx, sent.inFlight.Key.Child, m.Method, &failure.SentError{Err: err}), err

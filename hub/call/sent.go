@@ -54,17 +54,17 @@ func (c *sentCall) enterInFlight(from Requester, token []byte) {
 
 // giveBack gives back what the request holds. err is why the child has not answered. Then what was asked on account of the request
 // ends, and each of the channels is closed when the child was told so.
-func (c *sentCall) giveBack(err error) (told []<-chan struct{}) {
+func (c *sentCall) giveBack(err error) (notices []<-chan struct{}) {
 	if !c.holdsLease {
 		return nil
 	}
 	c.holdsLease = false
-	told = c.sender.InFlight.End(&c.inFlight, err != nil)
+	notices = c.sender.InFlight.End(&c.inFlight, err != nil)
 	if c.hubToken != nil {
 		c.sender.Progress.Remove(c.hubToken)
 	}
 	c.lease.Release()
-	return told
+	return notices
 }
 
 // context returns the context that the child is called by.

@@ -802,7 +802,7 @@ func (p *scriptedLink) Notify(ctx context.Context, method string, params ...[]by
 
 // Prepare is for what is sent without waiting: what that is, the child alone knows.
 func (p *scriptedLink) Prepare(s *jsonrpc.PreparedCall, handler jsonrpc.ResponseHandler) {
-	p.note("quick", nil)
+	p.note("fast", nil)
 	p.conn.Prepare(s, handler)
 }
 

@@ -47,24 +47,24 @@ func (s *Sender) ServeTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 // answer and the error of Call.JudgeAndSend.
 func (s *Sender) CallTool(ctx context.Context, m *jsonrpc.Message, quoted []byte, tool offering.Tool) (jsonrpc.Answer, error) {
 	c := new(pooledCall)
-	m, given := withSetArguments(m, tool)
-	if given == nil {
+	m, setArgumentErr := withSetArguments(m, tool)
+	if setArgumentErr == nil {
 		quoted = m.Param("name")
 	}
 	c.readRequest(s, m, quoted, tool)
-	c.tool.given = given
+	c.tool.setArgumentErr = setArgumentErr
 	return c.JudgeAndSend(ctx)
 }
 
 // A toolTarget is a tool that is called, and its arguments.
 type toolTarget struct {
-	listed  offering.Tool // as it was looked up
-	tool    offering.Tool // as it is judged
-	args    []byte        // raw; nil when absent
-	at      string        // pointer of args within the arguments that the client sent
-	given   error         // a *fixed.GivenError: args are the client's, and the call is refused for what they give; nil: none
-	task    bool          // the client asks for a task instead of the result
-	current bool          // tool is what the child's instance defines, and not the catalogue
+	listed           offering.Tool // as it was looked up
+	tool             offering.Tool // as it is judged
+	args             []byte        // raw; nil when absent
+	argumentsPointer string        // pointer of args within the arguments that the client sent
+	setArgumentErr   error         // a *fixed.GivenError: args are the client's, and the call is refused for what they give; nil: none
+	task             bool          // the client asks for a task instead of the result
+	fromRunningChild bool          // tool is what the child's instance defines, and not the catalogue
 }
 
 func (t *toolTarget) ownerChild() (*configuration.Configuration, string) {
@@ -74,7 +74,7 @@ func (t *toolTarget) ownerChild() (*configuration.Configuration, string) {
 func (t *toolTarget) requestMethod() string { return methods.CallTool }
 
 func (t *toolTarget) recordSubject() record.Subject {
-	subject := record.Subject{Child: t.tool.Child, Tool: t.tool.Remote, Arguments: t.args, At: t.at}
+	subject := record.Subject{Child: t.tool.Child, Tool: t.tool.Remote, Arguments: t.args, At: t.argumentsPointer}
 	if t.tool.Made {
 		subject.Tool, subject.Unlisted = "", t.tool.Remote
 	}
@@ -91,11 +91,11 @@ func (t *toolTarget) approvalRequest(*Call) approval.EscalatedRequest {
 	}
 }
 
-func (t *toolTarget) resetTarget() { t.tool, t.current = t.listed, false }
+func (t *toolTarget) resetTarget() { t.tool, t.fromRunningChild = t.listed, false }
 
 // renewTarget finds the tool as the instance has it that serves the session now.
 func (t *toolTarget) renewTarget(ctx context.Context, s *Sender) error {
-	if t.current {
+	if t.fromRunningChild {
 		return nil
 	}
 	now, err := s.toolNow(ctx, t.tool)
@@ -107,8 +107,8 @@ func (t *toolTarget) renewTarget(ctx context.Context, s *Sender) error {
 
 // scanArguments looks for paths by the tool's definition.
 func (t *toolTarget) scanArguments(ctx context.Context, c *Call) (*validate.Scan, error) {
-	if t.given != nil {
-		return nil, t.given
+	if t.setArgumentErr != nil {
+		return nil, t.setArgumentErr
 	}
 	if c.scanned.scan != nil && c.scanned.tool == t.tool.Checked {
 		return c.scanned.scan, nil
@@ -132,7 +132,7 @@ func (t *toolTarget) onList() (offers.Kind, string) { return offers.Tools, t.too
 func (t *toolTarget) maxResult() int { return t.tool.Conf.ResultMax(t.tool.Child) }
 
 func (t *toolTarget) denyAttempt(att *attempt) jsonrpc.Answer {
-	return failure.ToolError(att.denialText(t.at))
+	return failure.ToolError(att.denialText(t.argumentsPointer))
 }
 
 func (t *toolTarget) failRequest(ctx context.Context, err error) jsonrpc.Answer {
@@ -170,8 +170,8 @@ func (t *toolTarget) checkDefinition(c *Call, lease *children.Lease) error {
 			return nil
 		default:
 			s.Log.Info().Str("child", tool.Child).Str("tool", tool.Remote).Msg("the tool is defined otherwise than it was listed; the call is judged anew")
-			t.tool, t.current = offering.Tool{Tool: o, Conf: tool.Conf}, true
-			return retryError{&failure.ChangedToolError{Server: o.Child, Tool: o.Remote}}
+			t.tool, t.fromRunningChild = offering.Tool{Tool: o, Conf: tool.Conf}, true
+			return scanAgainError{&failure.ChangedToolError{Server: o.Child, Tool: o.Remote}}
 		}
 	}
 	for _, left := range now.Omitted {

@@ -31,10 +31,10 @@ type Configuration struct {
 	followed chan struct{}     // closed once the children are run by it
 	replaced chan struct{}     // closed once they are run by a newer one
 
-	base     *Configuration           // what it is in the hub's own surroundings; nil: these are they
-	given    []Child                  // of one ForClient: as they were given
-	anew     map[string]uint64        // Number at which a child was last to start again, by name
-	variants func() map[string]string // see readVariants
+	base        *Configuration           // what it is in the hub's own surroundings; nil: these are they
+	given       []Child                  // of one ForClient: as they were given
+	restartedAt map[string]uint64        // Number at which a child was last to start again, by name
+	variants    func() map[string]string // see readVariants
 
 	common *Configuration // of one For someone: what it is for no one in particular; else nil
 	// what it is for principals and toolsets; nil of one that is For someone
@@ -52,19 +52,19 @@ type Configuration struct {
 // New makes the Configuration that takes the place of old, nil for the first one. own
 // are the hub's own tools. Children that are described as in old keep their revision,
 // but for the ones that are to start again.
-func New(set Settings, own []catalog.HubTool, old *Configuration, anew ...string) (*Configuration, error) {
+func New(set Settings, own []catalog.HubTool, old *Configuration, restart ...string) (*Configuration, error) {
 	c := newConfiguration(1, nil)
 	if old != nil {
 		c.Number, c.skills = old.Number+1, old.skills
 		set = set.keepFrom(&old.Settings)
-		c.countRestarts(old, anew)
+		c.countRestarts(old, restart)
 	}
 	return c, c.fillFrom(set, own, func(child *Child) {
 		child.Spec.Revision = c.Number
 		if old == nil {
 			return
 		}
-		if was := old.Child(child.Spec.Name); was != nil && was.Spec.Equal(child.Spec) && !slices.Contains(anew, child.Spec.Name) {
+		if was := old.Child(child.Spec.Name); was != nil && was.Spec.Equal(child.Spec) && !slices.Contains(restart, child.Spec.Name) {
 			child.Spec.Revision = was.Spec.Revision
 		}
 	})

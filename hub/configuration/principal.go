@@ -41,7 +41,7 @@ func (c *Configuration) makeView(checker *validate.Checker, view *toolset.View) 
 	out := &Configuration{
 		Number: c.Number, Settings: c.Settings, Offers: c.Offers.For(view), CommonRoots: c.CommonRoots, ownRoots: c.ownRoots,
 		children: c.children, cuts: c.cuts, followed: c.followed, replaced: c.replaced,
-		base: c.base, given: c.given, anew: c.anew, variants: c.variants, common: c, view: view,
+		base: c.base, given: c.given, restartedAt: c.restartedAt, variants: c.variants, common: c, view: view,
 	}
 	out.Checker = checker
 	hidden := func(name string) bool { return !view.ShowsServer(name) }

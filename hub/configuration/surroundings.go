@@ -80,7 +80,7 @@ func (c *Configuration) ForClient(set Settings, own []catalog.HubTool) (*Configu
 		}
 		// The same for all sessions of the Variant, whenever they come, and until the child is
 		// to start again; never that of a Spec without one.
-		sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", s.Variant, c.anew[s.Name]))
+		sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", s.Variant, c.restartedAt[s.Name]))
 		s.Revision = binary.BigEndian.Uint64(sum[:]) | 1<<63
 	})
 }
@@ -119,15 +119,15 @@ func folderChecker() func(path string) bool {
 }
 
 // countRestarts counts up for children that are to start again.
-func (c *Configuration) countRestarts(old *Configuration, anew []string) {
-	c.anew = old.anew
-	if len(anew) > 0 {
-		c.anew = maps.Clone(old.anew)
-		if c.anew == nil {
-			c.anew = map[string]uint64{}
+func (c *Configuration) countRestarts(old *Configuration, restart []string) {
+	c.restartedAt = old.restartedAt
+	if len(restart) > 0 {
+		c.restartedAt = maps.Clone(old.restartedAt)
+		if c.restartedAt == nil {
+			c.restartedAt = map[string]uint64{}
 		}
-		for _, name := range anew {
-			c.anew[name] = c.Number
+		for _, name := range restart {
+			c.restartedAt[name] = c.Number
 		}
 	}
 }

@@ -19,8 +19,8 @@ import (
 // maxInitialize is the longest message, in bytes, of a client without a session.
 const maxInitialize = 1 << 20
 
-// readMessage reads the one message of a POST, bounded in size and time; c is nil if there is no session yet, and
-// s the share of whose it is. A batch, if the session has those, comes as it is (isBatch). If there is none the
+// readMessage reads the one message of a POST, bounded in size and time. session is nil if there is none yet.
+// share is the share of whose request it is. A batch, if the session has those, comes as it is (isBatch). If there is none the
 // request is answered. What is held is given back with releaseBytes, when the request is over.
 func (f *Front) readMessage(w http.ResponseWriter, r *http.Request, session *FrontSession, share *quota.Share) (*jsonrpc.Message, *bodyReservation) {
 	if kind := r.Header["Content-Type"]; len(kind) != 1 || !isJSON(kind[0]) {

@@ -1,39 +1,39 @@
 package httpfront
 
-// A chain is a list whose links stand in what it holds, the oldest first: what comes and
-// goes all the time takes no memory. The one who has the chain guards the links too.
-type chain[T any] struct{ first, last *link[T] }
+// A chain is a list whose nodes stand in what it holds, the oldest first: what comes and
+// goes all the time takes no memory. The one who has the chain guards the nodes too.
+type chain[T any] struct{ first, last *chainNode[T] }
 
-// A link is the place of something in a chain. The zero value is in none.
-type link[T any] struct {
+// A chainNode is the place of something in a chain. The zero value is in none.
+type chainNode[T any] struct {
 	value         *T // nil: it is in no chain
-	before, after *link[T]
+	before, after *chainNode[T]
 }
 
-func (c *chain[T]) addLink(l *link[T], of *T) {
-	*l = link[T]{value: of, before: c.last}
+func (c *chain[T]) addNode(node *chainNode[T], of *T) {
+	*node = chainNode[T]{value: of, before: c.last}
 	if c.last == nil {
-		c.first = l
+		c.first = node
 	} else {
-		c.last.after = l
+		c.last.after = node
 	}
-	c.last = l
+	c.last = node
 }
 
-// removeLink does nothing with a link that is in no chain.
-func (c *chain[T]) removeLink(l *link[T]) {
-	if l.value == nil {
+// removeNode does nothing with a node that is in no chain.
+func (c *chain[T]) removeNode(node *chainNode[T]) {
+	if node.value == nil {
 		return
 	}
-	if l.before == nil {
-		c.first = l.after
+	if node.before == nil {
+		c.first = node.after
 	} else {
-		l.before.after = l.after
+		node.before.after = node.after
 	}
-	if l.after == nil {
-		c.last = l.before
+	if node.after == nil {
+		c.last = node.before
 	} else {
-		l.after.before = l.before
+		node.after.before = node.before
 	}
-	*l = link[T]{}
+	*node = chainNode[T]{}
 }

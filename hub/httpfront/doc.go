@@ -28,8 +28,9 @@
 // # Concurrency
 //
 // [Front.Serve] starts everything and returns when all of it has ended. One mutex guards the
-// tables of the front, one those of each [FrontSession], one each [Reply] and each stream; they are
-// taken in this order, and none is held while the hub is called. A message is served on the
+// tables of the front, one each [Reply], one the tables of each [FrontSession], and one each stream. They
+// are taken in this order. None is held while a message is served. The mutex of the front is held while
+// [Hub.OpenModern] makes a session, so that must not wait. A message is served on the
 // goroutine of its POST. If the client polls, or has no handshake (hub/modern), that one waits
 // for another goroutine. A stream is written by a goroutine of its own.
 //

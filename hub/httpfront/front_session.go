@@ -45,16 +45,16 @@ type FrontSession struct {
 	getStream     *events.Stream   // what belongs to no request: the client's GET
 	ctx           context.Context
 	cancel        context.CancelCauseFunc
-	share         *quota.Share        // of its principal; nil if that has no bounds
-	slots         chan struct{}       // one token for each request being served
-	token         *callertoken.Holder // what its caller was admitted by; nil: not held
-	slow          *slowReplies        // of the front
-	idlers        *idleSessions       // of the front; nil for what serves modern requests
-	idleLink      link[FrontSession]  // in idlers, whose mutex guards it
-	idleSince     time.Time           // when it came to rest; the same mutex guards it
-	heldBytes     atomic.Int64        // bytes of requests being read or served
-	unsentBytes   atomic.Int64        // bytes that wait in all its streams
-	unreadBytes   atomic.Int64        // bytes of large answers being written
+	share         *quota.Share            // of its principal; nil if that has no bounds
+	slots         chan struct{}           // one token for each request being served
+	token         *callertoken.Holder     // what its caller was admitted by; nil: not held
+	slow          *slowReplies            // of the front
+	idlers        *idleSessions           // of the front; nil for what serves modern requests
+	idleNode      chainNode[FrontSession] // in idlers, whose mutex guards it
+	idleSince     time.Time               // when it came to rest; the same mutex guards it
+	heldBytes     atomic.Int64            // bytes of requests being read or served
+	unsentBytes   atomic.Int64            // bytes that wait in all its streams
+	unreadBytes   atomic.Int64            // bytes of large answers being written
 
 	mu            sync.Mutex                // guards what follows
 	streams       map[string]*events.Stream // of requests under way, by id
@@ -65,7 +65,7 @@ type FrontSession struct {
 	serving       map[string]*activeRequest
 	ended         bool          // no request is taken any more
 	lastID        uint64        // of the hub's own requests
-	lastFlow      uint64        // of streams
+	lastStreamID  uint64        // of streams
 	connections   int           // connections
 	openPosts     int           // of them that bring something, or are being answered
 	noPosts       chan struct{} // closed when there are none any more; nil: no caller waits for that
@@ -442,8 +442,8 @@ func (session *FrontSession) cancelRequest(m *jsonrpc.Message) {
 func (session *FrontSession) newRequestStream() *events.Stream {
 	session.mu.Lock()
 	defer session.mu.Unlock()
-	session.lastFlow++
-	stream := events.New(strconv.FormatUint(session.lastFlow, 10), &session.unsentBytes)
+	session.lastStreamID++
+	stream := events.New(strconv.FormatUint(session.lastStreamID, 10), &session.unsentBytes)
 	session.streams[stream.ID] = stream
 	return stream
 }

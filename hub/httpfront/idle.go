@@ -18,7 +18,7 @@ type idleSessions struct {
 func (p *idleSessions) addIdle(session *FrontSession, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if session.ctx.Err() != nil || session.idleLink.value != nil {
+	if session.ctx.Err() != nil || session.idleNode.value != nil {
 		return
 	}
 	if p.byPrincipal == nil {
@@ -29,7 +29,7 @@ func (p *idleSessions) addIdle(session *FrontSession, now time.Time) {
 		own = &chain[FrontSession]{}
 		p.byPrincipal[session.principal] = own
 	}
-	own.addLink(&session.idleLink, session)
+	own.addNode(&session.idleNode, session)
 	session.idleSince = now
 }
 
@@ -38,7 +38,7 @@ func (p *idleSessions) removeIdle(session *FrontSession) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if own := p.byPrincipal[session.principal]; own != nil {
-		own.removeLink(&session.idleLink)
+		own.removeNode(&session.idleNode)
 	}
 }
 

@@ -24,14 +24,14 @@ type Reply struct {
 	response    http.ResponseWriter
 	protocol    string
 	started     time.Time
-	slow        link[Reply]
+	slow        chainNode[Reply]
 	pollTime    time.Duration // its connection lasts no longer; 0: as long as the request
 	left        chan struct{} // closed when the connection ended before the request; nil if the client does not poll
 
 	mu       sync.Mutex
 	stream   *events.Stream // nil until something is said before the answer
 	answered bool           // it was answered
-	written  chan struct{}  // closed when nothing writes to w any more; nil without a stream
+	written  chan struct{}  // closed when nothing writes to response any more; nil without a stream
 }
 
 // startReply gives the reply the connection that its request came on.

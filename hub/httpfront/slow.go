@@ -22,7 +22,7 @@ type slowReplies struct {
 func (l *slowReplies) addReply(reply *Reply) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.all.addLink(&reply.slow, reply)
+	l.all.addNode(&reply.slow, reply)
 	if l.timer == nil {
 		l.timer = time.AfterFunc(upgradeTime, l.tellDue)
 	}
@@ -31,7 +31,7 @@ func (l *slowReplies) addReply(reply *Reply) {
 func (l *slowReplies) removeReply(reply *Reply) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.all.removeLink(&reply.slow)
+	l.all.removeNode(&reply.slow)
 }
 
 // tellDue tells those whose time has come, and waits for the next one.
@@ -40,7 +40,7 @@ func (l *slowReplies) tellDue() {
 	var late []*Reply
 	for l.all.first != nil && time.Since(l.all.first.value.started) >= upgradeTime {
 		reply := l.all.first.value
-		l.all.removeLink(&reply.slow)
+		l.all.removeNode(&reply.slow)
 		late = append(late, reply)
 	}
 	l.timer = nil

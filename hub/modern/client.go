@@ -56,11 +56,11 @@ type requestInput struct {
 // trip.
 type Client struct {
 	// These are not changed once the work has begun.
-	server  *Server
-	request *jsonrpc.Message
-	token   []byte       // the progress token that the work knows, raw
-	asks    bool         // this kind of request can be answered with a question
-	input   requestInput // what came with the request
+	server     *Server
+	request    *jsonrpc.Message
+	token      []byte       // the progress token that the work knows, raw
+	mayBeAsked bool         // this kind of request can be answered with a question
+	input      requestInput // what came with the request
 
 	judging judging // belongs to the work
 
@@ -214,7 +214,7 @@ func (c *Client) Detach() Reply {
 // Call asks the client, instead of the answer to its request, and waits until it
 // comes again with the answer.
 func (c *Client) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
-	if !c.asks || method != methods.Sample && method != methods.Elicit {
+	if !c.mayBeAsked || method != methods.Sample && method != methods.Elicit {
 		return nil, errNotAsked
 	}
 	return c.askQuestion(ctx, &clientQuestion{method: method, params: questionParams(method, jsonrpc.Join(params))})

@@ -25,7 +25,7 @@ var ErrRootsFirst = errors.New("the client is asked for its roots first")
 // AwaitRoots returns what this request is judged by: the roots that came with it. A
 // client that can give them and has not is asked first. Nothing is held meanwhile.
 func (c *Client) AwaitRoots(ctx context.Context, _ *rootsmgr.Wait) (rootsmgr.View, error) {
-	if !c.asks { // a subscription judges many at a time, and notes nothing
+	if !c.mayBeAsked { // a subscription judges many at a time, and notes nothing
 		return c.requestView(ctx)
 	}
 	c.judging.provisional = false
@@ -41,7 +41,7 @@ func (c *Client) AwaitRoots(ctx context.Context, _ *rootsmgr.Wait) (rootsmgr.Vie
 // like. If it may hold none it is judged as if nothing were open, and its
 // client asked for roots only if that denies it.
 func (c *Client) NoteScan(scan *validate.Scan) {
-	if c.asks {
+	if c.mayBeAsked {
 		c.judging.unsure = !scan.Certain()
 	}
 }
@@ -75,10 +75,10 @@ func (c *Client) requestView(ctx context.Context) (rootsmgr.View, error) {
 		return *c.input.roots, host.AwaitServed(ctx, *c.input.roots)
 	case !c.input.meta.Claims.Roots:
 		return c.server.undeclaredView(ctx)
-	case c.asks && c.judging.unsure:
+	case c.mayBeAsked && c.judging.unsure:
 		c.judging.provisional = true
 		return rootsmgr.AnsweredView(rootsmgr.NewSnapshot(host.FS(), 0, rootsmgr.OriginWithCall, nil), rootsmgr.NoRootsPolicy{}), nil
-	case c.asks:
+	case c.mayBeAsked:
 		return rootsmgr.View{}, c.endForRoots()
 	}
 	if c.server.options.PerRequest {
@@ -141,7 +141,7 @@ func (c *Client) rootsQuestion() jsonrpc.Answer {
 // that asks for roots itself, and over stdio one whose working directory they are. Once
 // is enough: later ones work with what came last.
 func (c *Client) AwaitRootsBefore(ctx context.Context, child *spec.Spec) error {
-	if !c.asks {
+	if !c.mayBeAsked {
 		return nil
 	}
 	if child.Share == spec.ShareAll {
@@ -162,7 +162,7 @@ func (c *Client) AwaitRootsBefore(ctx context.Context, child *spec.Spec) error {
 // BringsOtherRoots reports whether a child would be served other roots than it has, for
 // this request alone.
 func (c *Client) BringsOtherRoots(child *spec.Spec) bool {
-	if !c.asks || !c.server.options.PerRequest || c.judging.view == nil || child.Share == spec.ShareAll {
+	if !c.mayBeAsked || !c.server.options.PerRequest || c.judging.view == nil || child.Share == spec.ShareAll {
 		return false
 	}
 	set, _ := c.server.options.Host.Served(child.Name)
@@ -173,7 +173,7 @@ func (c *Client) BringsOtherRoots(child *spec.Spec) bool {
 // it has asked for roots. A child of the same era asks by its result when it needs
 // them: see RootsMissing. If there is an error the lease was released.
 func (c *Client) AwaitRootsAfter(lease *children.Lease) error {
-	if !c.asks || lease.Key().Instance == "" || lease.IsModern() || !lease.AskedRoots() || !c.lacksRoots(lease.Key().Child) {
+	if !c.mayBeAsked || lease.Key().Instance == "" || lease.IsModern() || !lease.AskedRoots() || !c.lacksRoots(lease.Key().Child) {
 		return nil
 	}
 	lease.Release()
@@ -190,7 +190,7 @@ func (c *Client) lacksRoots(child string) bool {
 // without. Those of an earlier one may be old. If a handshake on the same connection has
 // declared roots, those hold: their client tells when they change.
 func (c *Client) RootsMissing() bool {
-	return c.asks && c.input.roots == nil && c.input.meta.Claims.Roots && (c.server.options.PerRequest || !c.server.options.Host.DeclaredRoots())
+	return c.mayBeAsked && c.input.roots == nil && c.input.meta.Claims.Roots && (c.server.options.PerRequest || !c.server.options.Host.DeclaredRoots())
 }
 
 // rootsReached reports whether roots that came with a call have reached a child: over

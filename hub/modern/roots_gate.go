@@ -164,20 +164,20 @@ func (gate *rootsGate) admitWaiter(waiter *gateWaiter) {
 // gates are the gates of a Server's children, made when first needed. The
 // mutex is a leaf.
 type gates struct {
-	mu sync.Mutex
-	by map[string]*rootsGate
+	mu      sync.Mutex
+	byChild map[string]*rootsGate
 }
 
 func (g *gates) gateOf(child string) *rootsGate {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	gate := g.by[child]
+	gate := g.byChild[child]
 	if gate == nil {
 		gate = newRootsGate(maxWaiting)
-		if g.by == nil {
-			g.by = map[string]*rootsGate{}
+		if g.byChild == nil {
+			g.byChild = map[string]*rootsGate{}
 		}
-		g.by[child] = gate
+		g.byChild[child] = gate
 	}
 	return gate
 }

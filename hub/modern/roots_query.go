@@ -38,28 +38,28 @@ func (q *rootsQuery) stopQuery() {
 
 // queries are those under way, by child. The mutex is a leaf.
 type queries struct {
-	mu sync.Mutex
-	by map[string]*rootsQuery
+	mu      sync.Mutex
+	byChild map[string]*rootsQuery
 }
 
 // startQuery enters a query, or returns the one that is under way.
 func (a *queries) startQuery(child string, q *rootsQuery) (before *rootsQuery) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if before := a.by[child]; before != nil {
+	if before := a.byChild[child]; before != nil {
 		return before
 	}
-	if a.by == nil {
-		a.by = map[string]*rootsQuery{}
+	if a.byChild == nil {
+		a.byChild = map[string]*rootsQuery{}
 	}
-	a.by[child] = q
+	a.byChild[child] = q
 	return nil
 }
 
 func (a *queries) endQuery(child string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	delete(a.by, child)
+	delete(a.byChild, child)
 }
 
 // SendsRoots returns true: roots come with the request, or because it is
@@ -71,7 +71,7 @@ func (c *Client) SendsRoots() bool { return true }
 // may be old: a client of this era does not tell that they have changed. Over HTTP the ones that
 // the child was served last do, for other clients may be at it with theirs.
 func (c *Client) CanFetchRoots(child string) bool {
-	if !c.asks || c.input.roots != nil || !c.input.meta.Claims.Roots || c.wasAsked() {
+	if !c.mayBeAsked || c.input.roots != nil || !c.input.meta.Claims.Roots || c.wasAsked() {
 		return false
 	}
 	if c.server.options.PerRequest {

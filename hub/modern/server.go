@@ -114,8 +114,8 @@ func (s *Server) Serve(ctx context.Context, r IncomingRequest, work RequestHandl
 		return jsonrpc.RefuseParams(err.Error())
 	}
 	c := s.NewClient(r.Meta, r.Reply)
-	c.request, c.asks, c.token, c.end.Base = request, r.Asks, slices.Clone(r.Meta.Token), ctx
-	if !c.asks {
+	c.request, c.mayBeAsked, c.token, c.end.Base = request, r.Asks, slices.Clone(r.Meta.Token), ctx
+	if !c.mayBeAsked {
 		defer c.end.Free()
 		return c.finishAnswer(work(c, &c.end, request))
 	}

@@ -30,9 +30,9 @@ type result struct {
 	text       string           // of all blocks
 }
 
-// Cut returns an answer to tools/call as a client is to have it that takes no more than max bytes of text: a itself if that is so, and
-// where max is 0. protocol is the version that the client speaks; by resource_link it is told about the whole if it knows that. withheld
-// is asked each time someone reads that; nil: nothing withholds it. The memory of a is released where another answer takes its place.
+// Cut returns an answer to tools/call as a client is to have it that takes no more than max bytes of text: a itself if that is so, or if
+// max is 0. protocol is the version that the client speaks; by resource_link it is told about the whole if it knows that. of.Withheld
+// is asked each time someone reads that; of is nil if nothing withholds it. The memory of a is released where another answer takes its place.
 func (s *Store) Cut(a jsonrpc.Answer, max int, protocol string, of *Origin) jsonrpc.Answer {
 	if max <= 0 || len(a.Result) <= max {
 		return a

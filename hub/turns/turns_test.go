@@ -34,7 +34,7 @@ func takeTurn(t testing.TB, l *Line, session, name string) *Turn {
 	return turn
 }
 
-// begun reports whether the request of a turn may begin.
+// hasBegun reports whether the request of a turn may begin.
 func (t *Turn) hasBegun() bool {
 	if t.begun == nil {
 		return true

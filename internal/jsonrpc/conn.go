@@ -167,7 +167,7 @@ func NewConn(r io.ReadCloser, w io.Writer, h Handler, options Options) *Conn {
 }
 
 // Run reads and serves until the input ends, reading or writing fails, or ctx
-// ends, which closes r. After the end of the input, requests already read may
+// ends, which closes the input. After the end of the input, requests already read may
 // go on for Options.Grace. It returns nil at the end of the input, when all
 // goroutines that it started have ended.
 func (c *Conn) Run(ctx context.Context) error {

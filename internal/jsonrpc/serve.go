@@ -368,7 +368,7 @@ func (c *Conn) takeCancellation(m *Message) {
 	}
 }
 
-// takeResponse takes an answer of the peer. Without rd the frame of m is its own.
+// takeResponse takes an answer of the peer. Without a reader the frame of m is its own.
 func (c *Conn) takeResponse(reader *lines.Reader, m *Message) {
 	if !c.options.Strict && m.Result == nil && m.Error == nil {
 		c.skipLine("a line that is no answer, such as one of a log", m.Frame) // it may bear the id of a call, which goes on

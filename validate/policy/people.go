@@ -41,7 +41,7 @@ func isNamed(list []string, name string) bool {
 }
 
 // For returns the policy as it is for a principal: without the rules that are for others. Principals about whom the same
-// rules are get the same value. If no rule is for some people only, that is p itself.
+// rules are get the same value. If no rule is for some people only, that is c itself.
 //
 // Of no one it cannot be told who it is: it may be anyone whom a rule is for. So no rule for some people allows anything to
 // no one, and one that denies or escalates denies.

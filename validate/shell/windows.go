@@ -80,7 +80,7 @@ type line struct {
 	runs    bool   // what follows is run, also if it is a value: & 'x'
 }
 
-// begin begins a word at i, unless one has begun.
+// start begins a word at i, unless one has begun.
 func (l *line) start(i int) {
 	if !l.open {
 		l.now, l.open = token{texts: []string{""}, begin: i}, true

@@ -49,12 +49,12 @@ type Writer struct {
 	group         [maxGroup][]byte // of who is writing
 	spare         []byte           // a piece to be used again
 	contention    int              // how often a lone sender still yields, since others came lately
-	widened       bool             // w has been widened
+	widened       bool             // stream has been widened
 	kept          *kept.Memory     // holds the frames instead of queue; nil: they are not kept
 	wg            sync.WaitGroup
 }
 
-// waiter is a frame that waits for a place in the queue. turn is closed when it has
+// waiter is a frame that waits for a place in the queue. placed is closed when it has
 // one, or never will.
 type waiter struct {
 	parts      [][]byte
@@ -218,21 +218,21 @@ func (w *Writer) TrySend(beyond int, parts [][]byte, marks ...*kept.Entry) bool 
 	return err == nil
 }
 
-// A turn says who writes next, and what. The one who has the turn is the only writer until
+// A turnKind says who writes next, and what. The one who has the turn is the only writer until
 // writeTurn returns. w.writing is true for that time.
-type turn int
+type turnKind int
 
 const (
-	noTurn     turn = iota // someone else writes what is queued
-	frameTurn              // the caller writes its own frame, and nothing is queued
-	sharedTurn             // the caller lets others queue their frames, and writes all
-	queueTurn              // the caller writes what is queued
+	noTurn     turnKind = iota // someone else writes what is queued
+	frameTurn                  // the caller writes its own frame, and nothing is queued
+	sharedTurn                 // the caller lets others queue their frames, and writes all
+	queueTurn                  // the caller writes what is queued
 )
 
 // acceptFrame gives a frame its place: in the queue, or at the caller's turn to write. Large
 // parts are borrowed if that is allowed: then the completion says when they are free again.
 // It is called with mu held.
-func (w *Writer) acceptFrame(parts [][]byte, total int, borrow bool, marks []*kept.Entry) (*Completion, turn) {
+func (w *Writer) acceptFrame(parts [][]byte, total int, borrow bool, marks []*kept.Entry) (*Completion, turnKind) {
 	w.acceptedBytes += uint64(total)
 	if w.kept != nil {
 		return nil, w.keepFrame(parts, total, marks)
@@ -256,7 +256,7 @@ func (w *Writer) acceptFrame(parts [][]byte, total int, borrow bool, marks []*ke
 }
 
 // keepFrame works like acceptFrame in kept memory.
-func (w *Writer) keepFrame(parts [][]byte, total int, marks []*kept.Entry) turn {
+func (w *Writer) keepFrame(parts [][]byte, total int, marks []*kept.Entry) turnKind {
 	alone := w.size[copied] == 0
 	w.size[copied] += total
 	w.kept.Append(parts, marks)
@@ -274,7 +274,7 @@ func (w *Writer) keepFrame(parts [][]byte, total int, marks []*kept.Entry) turn 
 
 // writeTurn takes the caller's turn, if there is one: it writes as far as that needs no waiting, and leaves the
 // rest to a goroutine. s is the completion of the frame if that is queued.
-func (w *Writer) writeTurn(mine turn, s *Completion, parts [][]byte, total int, borrow bool) (*Completion, error) {
+func (w *Writer) writeTurn(mine turnKind, s *Completion, parts [][]byte, total int, borrow bool) (*Completion, error) {
 	switch mine {
 	case noTurn:
 		return s, nil

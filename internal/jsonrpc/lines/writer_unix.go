@@ -26,7 +26,7 @@ type descriptor struct {
 	err   error
 }
 
-// A sender is written to without waiting although it blocks for others: a rawio.Handed.
+// A sender is written to without waiting although it blocks for others: a rawio.PassedStream.
 type sender interface {
 	Send(fd int, parts [][]byte) (int, error)
 }

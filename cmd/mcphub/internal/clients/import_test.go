@@ -14,7 +14,7 @@ import (
 	"mcphub/cmd/mcphub/internal/clients/edit"
 )
 
-// kept is a store of secrets in memory.
+// keptSecrets is a store of secrets in memory.
 type keptSecrets map[string]string
 
 func (k keptSecrets) Set(name, value string) error { k[name] = value; return nil }

@@ -61,5 +61,3 @@ func TestNarrowed(t *testing.T) {
 		}
 	}
 }
-
-// TestChanges shows what differs whole, and nothing else.

@@ -64,7 +64,7 @@ func getenvFrom(env lookup) func(string) string {
 	return func(name string) string { value, _ := env(name); return value }
 }
 
-// clientSettings is [hub.Config.In].
+// clientSettings is hub.Config.ForSurroundings.
 func (c *clientReader) clientSettings(a *hub.Surroundings) (hub.Config, error) {
 	environ := a.Environ
 	if environ == nil {

@@ -149,7 +149,7 @@ func (p *party) come(a hub.Surroundings) *guest {
 	return g
 }
 
-// home is the environment with HOME and the PATH that the tests run by.
+// around returns the environment with HOME and the PATH that the tests run by.
 func (p *party) around(dir string, environ ...string) hub.Surroundings {
 	return hub.Surroundings{Environ: append([]string{"HOME=" + p.home}, environ...), Dir: dir}
 }
