@@ -25,7 +25,7 @@ var ownTimes = map[string]string{
 	"e2e/ide/client.go Close":                                       "the rest of a client that was killed: what outlives it is looked for afterwards",
 	"e2e/operation/drain_linux_test.go balance":                     "how often a balancer looks whether a hub is ready",
 	"e2e/operation/drain_linux_test.go endsAtOnce":                  "a call that the first signal must not cut: it passes if nothing comes",
-	"e2e/operation/yardstick_linux_test.go TestSystemCallsOfAStart": "so late the list may be written: it excuses, and fails nothing",
+	"e2e/operation/yardstick_linux_test.go callsOfAStart": "so late the list may be written: it excuses, and fails nothing",
 	"e2e/servers/entries_linux_test.go gatherHeld":                  "words that may not come: it fails nothing",
 	"hub/share_property_test.go do":                                 "in a bubble: a step of the model, which waits for so long",
 	"rootsmgr/session_test.go question":                             "in a bubble: the client that never answers",
