@@ -461,8 +461,8 @@ func (m *memory) fileToAdd() (string, error) {
 	return filepath.Join(dir, memoryName), err
 }
 
-// lockWait bounds how long a hub waits for another one that writes the file.
-const lockWait = time.Second
+// lockWait bounds how long a hub waits for another one that writes the file. Tests set a longer one, which a slow machine needs.
+var lockWait = time.Second
 
 // lockFile holds the file as it is: against those who replace it, and if alone is set against those who add lines too. A hub that ends lets go of it.
 func lockFile(file string, alone bool) (unlock func(), err error) {

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"mcphub/e2e/bounds"
 )
 
 // An entry that names ever more fills its own share of the memory, and the names of other entries are remembered as before. Both hold for
@@ -139,6 +141,8 @@ func TestNothingIsAddedWhileTheFileIsReplaced(t *testing.T) {
 		t.Error(ok, err)
 	}
 }
+
+func init() { lockWait = bounds.Patience }
 
 // No hub loses what it adds while another one forgets.
 func TestNothingIsLostWhileNamesAreForgotten(t *testing.T) {
