@@ -35,10 +35,10 @@ func elicitor(w *web) *modernWeb {
 	return c
 }
 
-// TestModernHTTPParkedCallEnds: one whose client does not come again ends at the
+// TestModernHTTPSuspendedCallEnds: one whose client does not come again ends at the
 // child when its time is over, and its state with it; one whose client comes in
 // time is the control. The session lasts that long.
-func TestModernHTTPParkedCallEnds(t *testing.T) {
+func TestModernHTTPSuspendedCallEnds(t *testing.T) {
 	modernStage(t, HTTPOptions{Idle: time.Minute}, childtest.Script{Asks: true}, func(t *testing.T, h *Hub, w *web, _ func()) {
 		c := elicitor(w)
 		params := toolCall("kid__ask", elicits)
@@ -111,8 +111,8 @@ func TestModernHTTPAbandonedCallsAreBounded(t *testing.T) {
 	})
 }
 
-// TestModernHTTPParkedBytesAreBounded: large calls are given up sooner.
-func TestModernHTTPParkedBytesAreBounded(t *testing.T) {
+// TestModernHTTPSuspendedBytesAreBounded: large calls are given up sooner.
+func TestModernHTTPSuspendedBytesAreBounded(t *testing.T) {
 	modernStage(t, HTTPOptions{}, childtest.Script{Asks: true}, func(t *testing.T, h *Hub, w *web, _ func()) {
 		c := elicitor(w)
 		const size = 5 << 20

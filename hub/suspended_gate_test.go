@@ -15,7 +15,7 @@ import (
 
 // A call that waits for its client, and has the turn of a child, gives way to one with other roots after a while, and its
 // retry begins again; while no one waits, or the one who waits brings the same roots, it goes on.
-func TestParkedCallsGiveWay(t *testing.T) {
+func TestSuspendedCallsGiveWay(t *testing.T) {
 	child := played("kid", spec.ShareSession, childtest.Script{Asks: true})
 	child.Cwd = t.TempDir() // so that no roots restart it
 	play(t, []spec.Spec{child}, func(t *testing.T, h *Hub, _ *stage) {

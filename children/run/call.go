@@ -81,6 +81,10 @@ func (r *Run) failureError(ctx context.Context, err error) error {
 	return r.goneError(err)
 }
 
+// startsAgain is told behind the reason why a child is gone. After a few ends in a row the next start has a delay, and calls until
+// then are refused: see health.History.
+const startsAgain = "; the next call starts it again, after a delay if it ends again and again"
+
 // goneError returns the error of a call whose run has ended.
 func (r *Run) goneError(cause error) *UnavailableError {
 	e := NewUnavailable(r.spec, cause.Error(), r.Facts().Stderr, cause)
@@ -89,13 +93,13 @@ func (r *Run) goneError(cause error) *UnavailableError {
 	}
 	switch {
 	case r.hung.Load():
-		e.Reason, e.Err = ErrHung.Error()+"; the next call starts it again", ErrHung
+		e.Reason, e.Err = ErrHung.Error()+startsAgain, ErrHung
 	case r.HasEnded():
 		e.Reason = "was stopped during the call"
 		if r.err != nil {
 			e.Reason, e.Err = r.err.Error()+r.refusedReason(), r.err
 		}
-		e.Reason += "; the next call starts it again"
+		e.Reason += startsAgain
 	}
 	return e
 }

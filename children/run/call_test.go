@@ -40,7 +40,7 @@ func TestWhyACallFailed(t *testing.T) {
 		"a status":                      {fails: refused, same: true},
 		"the connection broke":          {fails: lost, reason: "no route; the next call connects again", is: lost, ends: true},
 		"it does not stop":              {fails: lost, holds: true, reason: "; the next call connects again", is: lost, takes: 2500 * time.Millisecond},
-		"it exited":                     {fails: gone, dies: exit, reason: "exited with status 7; the next call starts it again", is: exit, ends: true},
+		"it exited":                     {fails: gone, dies: exit, reason: "exited with status 7; the next call starts it again, after a delay if it ends again and again", is: exit, ends: true},
 		"it closed its input":           {fails: gone, reason: "was stopped during the call; the next call starts it again", is: gone, ends: true, takes: time.Second},
 		"and does not stop":             {fails: gone, holds: true, reason: "end of file", is: gone, takes: 3500 * time.Millisecond},
 		"it hung":                       {fails: gone, hung: true, reason: "hung: it answered neither", is: run.ErrHung, ends: true},
