@@ -34,7 +34,7 @@ type crowd struct {
 	done   map[string]int
 }
 
-// someone is one principal. Of http and modern, who has no token has none.
+// somebody is one principal. Of http and modern, who has no token has none.
 type somebody struct {
 	principal.Principal
 	stdio  *testClient
