@@ -19,16 +19,16 @@ var supports = []string{"e2e/"}
 
 // ownTimes are functions that keep a time of their own outside of a bubble, and why.
 var ownTimes = map[string]string{
-	"e2e/opener/attacks_linux.go speak":                             "an attacker, who waits for no answer for ever",
-	"e2e/opener/main.go shell":                                      "longer than the test waits for it, so that no slow attack looks refused",
-	"e2e/clients/stacks_test.go TestElicitationTakesItsTime":        "so long a person thinks: it fails nothing",
-	"e2e/ide/client.go Close":                                       "the rest of a client that was killed: what outlives it is looked for afterwards",
-	"e2e/operation/drain_linux_test.go balance":                     "how often a balancer looks whether a hub is ready",
-	"e2e/operation/drain_linux_test.go endsAtOnce":                  "a call that the first signal must not cut: it passes if nothing comes",
-	"e2e/operation/yardstick_linux_test.go callsOfAStart": "so late the list may be written: it excuses, and fails nothing",
-	"e2e/servers/entries_linux_test.go gatherHeld":                  "words that may not come: it fails nothing",
-	"hub/share_property_test.go do":                                 "in a bubble: a step of the model, which waits for so long",
-	"rootsmgr/session_test.go question":                             "in a bubble: the client that never answers",
+	"e2e/opener/attacks_linux.go speak":                      "an attacker, who waits for no answer for ever",
+	"e2e/opener/main.go shell":                               "longer than the test waits for it, so that no slow attack looks refused",
+	"e2e/clients/stacks_test.go TestElicitationTakesItsTime": "so long a person thinks: it fails nothing",
+	"e2e/ide/client.go Close":                                "the rest of a client that was killed: what outlives it is looked for afterwards",
+	"e2e/operation/drain_linux_test.go balance":              "how often a balancer looks whether a hub is ready",
+	"e2e/operation/drain_linux_test.go endsAtOnce":           "a call that the first signal must not cut: it passes if nothing comes",
+	"e2e/operation/yardstick_linux_test.go callsOfAStart":    "so late the list may be written: it excuses, and fails nothing",
+	"e2e/servers/entries_linux_test.go gatherHeld":           "words that may not come: it fails nothing",
+	"hub/share_property_test.go do":                          "in a bubble: a step of the model, which waits for so long",
+	"rootsmgr/session_test.go question":                      "in a bubble: the client that never answers",
 }
 
 // awake are functions that sleep outside of a bubble, and why.
