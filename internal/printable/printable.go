@@ -298,7 +298,7 @@ func commandLine(words []string, windows bool) string {
 		switch {
 		case windows && !plainWordOfWindows.MatchString(w):
 			out[i] = quoteWordOfWindows(w)
-		case !windows && (!plainWord.MatchString(w) || w[0] == '~' || w[0] == '='):
+		case !windows && (!plainWord.MatchString(w) || w[0] == '=' || strings.Contains(w, "~")): // bash expands ~ behind = and : too
 			out[i] = quoteWord(w)
 		}
 	}
@@ -322,18 +322,21 @@ func quoteWordOfWindows(w string) string {
 	return string(b) + end + `"`
 }
 
+// outsideQuotes writes what a shell may take for an escape or an end between single quotes: fish reads \' and \\ there, others read neither.
+var outsideQuotes = strings.NewReplacer("'", `'\''`, `\`, `'\\'`)
+
+// quoteWord writes a word in which no shell finds an end or an escape that another one does not find: dash has no $'...', and reads that as
+// a $ and a word between single quotes.
 func quoteWord(w string) string {
 	hides := func(r rune) bool { return r == utf8.RuneError || Hidden(r) }
 	if !strings.ContainsFunc(w, hides) {
-		return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		return "'" + outsideQuotes.Replace(w) + "'"
 	}
 	b := []byte("$'")
 	for i := 0; i < len(w); {
 		r, n := utf8.DecodeRuneInString(w[i:])
 		switch {
-		case r == '\'', r == '\\':
-			b = append(b, '\\', byte(r))
-		case hides(r):
+		case hides(r), r == '\'', r == '\\':
 			for _, c := range []byte(w[i : i+n]) {
 				b = fmt.Appendf(b, `\%03o`, c)
 			}

@@ -185,12 +185,15 @@ func TestCommandLineIsReadBack(t *testing.T) {
 		if at := strings.IndexFunc(line, func(r rune) bool { return r == utf8.RuneError || Hidden(r) }); at >= 0 {
 			t.Fatalf("%q hides something", line)
 		}
+		if at := shellEnd(line); at >= 0 {
+			t.Fatalf("%s: dash or fish ends a word at %d", line, at)
+		}
 		out, err := exec.Command(bash, "-c", line).Output()
 		if got, want := string(out), strings.Join(words, "\x00")+"\x00"; err != nil || got != want {
 			t.Fatalf("%s: %v: read as %q, want %q", line, err, got, want)
 		}
 	}
-	for _, word := range []string{"/a b", "$(touch x)", "`id`", "it's", `back\slash`, "new\nline", "tab\tand\rreturn", "-n", "--config=x", "~/x", "=ls", "", "!!", "#x", "a;b|c&d", "*?[x]{1,2}", "\u202egpj", "ü ö", "\xff\xfe", "'\n'", `\'` + "\n", "\x1b[31m", "\u00a0"} {
+	for _, word := range []string{"/a b", "$(touch x)", "`id`", "it's", `back\slash`, "new\nline", "tab\tand\rreturn", "-n", "--config=x", "~/x", "=ls", "", "!!", "#x", "a;b|c&d", "*?[x]{1,2}", "\u202egpj", "ü ö", "\xff\xfe", "'\n'", `\'` + "\n", "\x1b[31m", "\u00a0", `/repo/\';touch pwned;#`, "/repo/\u200b';touch pwned;#", "KEY=~/x", "x=~root:~"} {
 		check(t, []string{word, "behind"})
 	}
 	seeds.Check(t, func(t *rapid.T) {
@@ -198,4 +201,22 @@ func TestCommandLineIsReadBack(t *testing.T) {
 		words := rapid.SliceOfN(rapid.Map(word, func(s string) string { return strings.ReplaceAll(s, "\x00", "") }), 1, 4).Draw(t, "words")
 		check(t, words)
 	})
+}
+
+// shellEnd returns where a line leaves its quotes for a shell that reads \' and \\ between single quotes as fish does, and $'...' as dash
+// does, although it does not for the others; -1 for nowhere.
+func shellEnd(line string) int {
+	quoted := false
+	for i := 0; i < len(line); i++ {
+		switch c := line[i]; {
+		case c == '\'':
+			quoted = !quoted
+		case c != '\\':
+		case !quoted:
+			i++
+		case i+1 < len(line) && (line[i+1] == '\'' || line[i+1] == '\\'):
+			return i
+		}
+	}
+	return -1
 }
