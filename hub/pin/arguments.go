@@ -288,22 +288,34 @@ func (d *differences) compareArguments(was, now jsontext.Value) {
 	for _, a := range current {
 		former, known := old[a.pointer]
 		if !known {
+			if above, below := strings.CutSuffix(a.pointer, "/*"); below && a.acceptsAll() && closes(schemaAt(was, old, above)) {
+				d.grow("what is below %s may be anything now, and was closed", cmp.Or(above, "the object of its arguments"))
+			}
 			d.addArgument(a, old, stays)
 			continue
 		}
 		d.compareArgument(former, a)
 	}
+	left := map[string]argument{}
+	for _, a := range current {
+		left[a.pointer] = a
+	}
 	for _, pointer := range slices.Sorted(maps.Keys(old)) {
 		former := old[pointer]
 		above, below := strings.CutSuffix(pointer, "/*")
-		place := cmp.Or(above, "the object of its arguments")
+		place, within := cmp.Or(above, "the object of its arguments"), above
+		for !stays[within] {
+			within = within[:strings.LastIndexByte(within, '/')]
+		}
 		switch {
 		case stays[pointer]:
-		case !below, !stays[above]:
+		case !below:
 			d.differ("its argument %s is gone", pointer)
 		case former.acceptsAll():
 			d.differ("what is below %s might be anything, and is not described any more", place)
-		case above == "" && string(membersOf(now)["additionalProperties"]) == "false":
+		case closesAlone(schemaAt(now, left, within)) && within != above:
+			d.differ("its argument %s is gone", place)
+		case closesAlone(schemaAt(now, left, within)):
 			d.differ("%s accepts no members any more that it has no name for", place)
 		default:
 			d.grow("what is below %s may be anything now", place)
@@ -392,6 +404,20 @@ func strongerChoice(was, now jsontext.Value) string {
 		}
 	}
 	return ""
+}
+
+// schemaAt returns the schema of the argument at a pointer, "" for the object of all arguments.
+func schemaAt(whole jsontext.Value, all map[string]argument, pointer string) map[string]jsontext.Value {
+	if pointer == "" {
+		return membersOf(whole)
+	}
+	return all[pointer].members
+}
+
+// closesAlone reports whether an object accepts no members without a name, by what every draft reads: drafts before 2019-09 read nothing beside
+// a reference, and no unevaluatedProperties.
+func closesAlone(members map[string]jsontext.Value) bool {
+	return string(members["additionalProperties"]) == "false" && members["$ref"] == nil && members["patternProperties"] == nil
 }
 
 // closes reports whether an object accepts no members without a schema.
