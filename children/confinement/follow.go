@@ -54,9 +54,14 @@ func (w *way) endPlace(file bool) string {
 // mount.
 var mounted = lazyregexp.New(`/\.\.\d{4}_\d\d_\d\d_[^/]+(/|$)`)
 
-// hubFolders returns the hub's own folders.
-func (h Host) hubFolders() []string {
-	return slices.DeleteFunc([]string{h.stateFolder(), h.closedFolder(), h.CacheFolder()}, func(dir string) bool { return dir == "" })
+// hubFolders returns the hub's own folders, as they are written and where links above them lead.
+func (h Host) hubFolders() (all []string) {
+	for _, dir := range []string{h.stateFolder(), h.closedFolder(), h.CacheFolder()} {
+		if dir != "" {
+			all = append(all, dir, h.Real(dir))
+		}
+	}
+	return all
 }
 
 // neverReason returns why a link is not followed, no matter who made it: it leads into keys,

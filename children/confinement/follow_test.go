@@ -99,6 +99,31 @@ func TestNothingLeadsToKeys(t *testing.T) {
 	}
 }
 
+// TestNothingLeadsToFoldersBehindLinks: a link to the hub's own cache opens nothing either if a link leads to that cache. The control is
+// the same folder while it is no cache.
+func TestNothingLeadsToFoldersBehindLinks(t *testing.T) {
+	for _, to := range []string{"elsewhere/mcphub/packages", "elsewhere/mcphub", "elsewhere"} {
+		for _, own := range []string{"", ".cache", ".cache/mcphub"} {
+			h, home := confinedMachine(t)
+			at := func(p string) string { return filepath.Join(home, p) }
+			putFile(t, at("elsewhere/mcphub/packages/x"), "x")
+			server := putFile(t, at("tools/node_modules/mcp-server-kubernetes/index.js"), "")
+			if own != "" {
+				if err := os.RemoveAll(at(own)); err != nil {
+					t.Fatal(err)
+				}
+				relink(t, at("elsewhere"+strings.TrimPrefix(own, ".cache")), at(own))
+			}
+			relink(t, at(to), at("named"))
+			prog := confinedProgram("node", server)
+			prog.Sandbox.Write = []string{at("named")}
+			if c := planOf(t, h, prog); opens(c, at("elsewhere/mcphub/packages/x")) != (own == "") {
+				t.Errorf("%s, which %q leads to: open %t; it says %q", to, own, own != "", c.Report.Lacks)
+			}
+		}
+	}
+}
+
 // TestWhatProgramsLeadTo: a server of another session has the program of this one in its
 // root, and changes what it is told by. It opens nothing more. A memory of nothing is the
 // control.

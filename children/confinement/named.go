@@ -349,7 +349,7 @@ func (h Host) reservedPlaces(others []string) sandbox.Reserved {
 	r := sandbox.Reserved{Home: h.home, Withheld: slices.Clip(h.boundary.Withheld), Others: others}
 	for _, own := range []string{h.stateFolder(), h.CacheFolder()} {
 		if own != "" {
-			r.Withheld = append(r.Withheld, own)
+			r.Withheld = append(r.Withheld, own, h.Real(own))
 		}
 	}
 	return r
