@@ -97,14 +97,14 @@ func attachIn(dir string, e Endpoint, s Surroundings, handed []int, trust func(s
 	}
 	a.hub = int(peer.Pid)
 	if err := trust(fd); err != nil {
-		if a.hubEnds() {
+		if a.hubEnds(moment) && a.hasEnded() {
 			return nil, ErrNone
 		}
 		return nil, fmt.Errorf("process %d, which listens at %s, is not trusted: %w", a.hub, path, err)
 	}
 	secret, err := e.readSecret(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		if a.hubEnds() {
+		if a.hubEnds(answerTime / 2) {
 			return nil, ErrNone
 		}
 		return nil, fmt.Errorf("the secret of the shared hub at %s is gone; end process %d, and a new one is started", path, a.hub)
@@ -146,11 +146,25 @@ func attachIn(dir string, e Endpoint, s Surroundings, handed []int, trust func(s
 	return a, nil
 }
 
-// hubEnds reports whether the hub is ending, so that no one can tell any more what it was. A hub that ends removes its secret, and
-// then closes the connections, which takes a moment on a machine under load.
-func (a *Adapter) hubEnds() bool {
-	gone := []unix.PollFd{{Fd: int32(a.fd)}}
-	err := repeatInterrupted(func() error { _, err := unix.Poll(gone, int(answerTime.Milliseconds())); return err })
+// moment is how long a hub that is not trusted has to show that it was ending.
+const moment = 100 * time.Millisecond
+
+// hasEnded reports whether the hub has removed its secret or is no process any more. What only hangs up is still there, and would hide by
+// that why it is not trusted.
+func (a *Adapter) hasEnded() bool {
+	_, err := a.endpoint.readSecret(a.dir)
+	_, errProcess := os.Readlink(fmt.Sprintf("/proc/%d/exe", a.hub)) // a process that was killed may still be listed
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(errProcess, fs.ErrNotExist)
+}
+
+// hubEnds reports whether the hub ends within a time, so that no one can tell any more what it was. A hub that ends removes its secret, and
+// then closes the connections, which takes a while on a machine under load.
+func (a *Adapter) hubEnds(most time.Duration) bool {
+	gone, until := []unix.PollFd{{Fd: int32(a.fd)}}, time.Now().Add(most)
+	err := repeatInterrupted(func() error {
+		_, err := unix.Poll(gone, int(max(0, time.Until(until)).Milliseconds()))
+		return err
+	})
 	return err == nil && gone[0].Revents&(unix.POLLHUP|unix.POLLERR) != 0
 }
 

@@ -143,6 +143,12 @@ func (d *Door) noteEntering(c *net.UnixConn) bool {
 	return !d.closed
 }
 
+func (d *Door) isClosed() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.closed
+}
+
 func (d *Door) forgetEntering(c *net.UnixConn) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -179,7 +185,7 @@ func (d *Door) serveGuest(ctx context.Context, c *net.UnixConn, waited func()) {
 	a, err := d.admitAdapter(ctx, c)
 	waited()
 	if err != nil {
-		if errors.Is(err, errHungUp) || errors.Is(err, net.ErrClosed) { // who only looks whether a hub is here, or comes too late
+		if errors.Is(err, errHungUp) || errors.Is(err, net.ErrClosed) && d.isClosed() { // who only looks whether a hub is here, or comes too late
 			return
 		}
 		if !errors.Is(err, errOff) {

@@ -408,6 +408,19 @@ func TestAnAdapterThatSpeaksWhileTheHubEnds(t *testing.T) {
 	}
 }
 
+// What listens cannot hide by a refusal why an adapter does not trust it.
+func TestAHubThatIsNotTrustedIsNamed(t *testing.T) {
+	t.Parallel()
+	var d *Door
+	open(t, time.Hour, func(door *Door) {
+		d, door.who = door, func(c *net.UnixConn, _ caller.Want) error { _ = c.Close(); return errors.New("not you") }
+	})
+	_, err := attach.Attach(d.cfg.Endpoint, attach.Surroundings{Dir: "/work"}, nil, func(int) error { return errors.New("it is traced") })
+	if err == nil || !strings.Contains(err.Error(), "it is traced") {
+		t.Error(err)
+	}
+}
+
 // What an attached adapter hands over later is closed.
 func TestDescriptorsThatNobodyAskedFor(t *testing.T) {
 	t.Parallel()
