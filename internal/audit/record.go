@@ -101,9 +101,11 @@ type ClientInfo struct {
 // DecisionFields is what was decided: of one call, of all calls of a line, or of each of them. appendMembers writes
 // each field, and trail.Event reads it by its tag. For a decision, four functions fill the fields in: in package record
 // Decision.fillFields for a verdict, Writer.WriteRefusal for a request without a verdict and Writer.WriteQuestion for a question, and in
-// package catalog Tool.CommonDecision for a call without a path. Writer.beginLine of package record and fastCall.recordAndSend of package
-// call set Child and Tool, and Writer.appendDecision sets Code, and Decision of a call that no one has approved. The lines of other kinds set a few fields where they are made: a refusal of the kernel, the end of
-// a session, a request that the front refuses, a changed definition. The formats for collectors (cmd/mcphub/audit_formats.go, cmd/mcphub/internal/otlp) choose fields by name.
+// package catalog Tool.CommonDecision for a call without a path. Writer.beginLine of package record and fastCall.recordAndSend of
+// package call set Child and Tool. Writer.appendDecision sets Code, and the Decision of a call that no person has approved. A line of
+// another kind has few fields, and they are set in the function that makes the line: a refusal of the kernel, the end of a session, a
+// request that the front refuses, a changed definition. The formats for collectors (cmd/mcphub/audit_formats.go,
+// cmd/mcphub/internal/otlp) choose fields by name.
 type DecisionFields struct {
 	Child    string    `json:"child,omitempty"`    // "" if the request names none that there is
 	Tool     string    `json:"tool,omitempty"`     // of the child, or the prompt

@@ -322,7 +322,8 @@ func quoteWordOfWindows(w string) string {
 	return string(b) + end + `"`
 }
 
-// outsideQuotes writes what a shell may take for an escape or an end between single quotes: fish reads \' and \\ there, others read neither.
+// outsideQuotes writes outside of single quotes what a shell may take there for an escape or an end: fish reads \' and \\ there, and other shells
+// read neither.
 var outsideQuotes = strings.NewReplacer("'", `'\''`, `\`, `'\\'`)
 
 // quoteWord writes a word in which no shell finds an end or an escape that another one does not find: dash has no $'...', and reads that as

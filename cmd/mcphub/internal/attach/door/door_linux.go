@@ -123,7 +123,7 @@ func (d *Door) closeDoor() {
 	d.closing.Do(func() {
 		d.mu.Lock()
 		d.closed = true
-		entering := slices.Collect(maps.Keys(d.entering)) // none comes to these now
+		entering := slices.Collect(maps.Keys(d.entering)) // none is added once closed is set
 		d.mu.Unlock()
 		d.cfg.Endpoint.RemoveSecret(d.cfg.Dir)
 		_ = d.l.Close()
@@ -149,6 +149,7 @@ func (d *Door) isClosed() bool {
 	return d.closed
 }
 
+// forgetEntering forgets a connection whose adapter is attached or refused.
 func (d *Door) forgetEntering(c *net.UnixConn) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
