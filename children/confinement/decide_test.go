@@ -107,7 +107,7 @@ func TestWhatTheHubReads(t *testing.T) {
 	}
 }
 
-// Where the files of an entry lead that the hub reads is remembered once, and the values that name no file are not.
+// The memory has one line for each file of an entry that the hub reads, and none for a value that names no file.
 func TestFilesAreRemembered(t *testing.T) {
 	h, at := smallHost(t, map[string]string{"a": "", "b": "", "env": ""})
 	h.memory = newMemory(at(".local/state/mcphub"))
@@ -194,7 +194,7 @@ func TestClosedFiles(t *testing.T) {
 	}
 }
 
-// What a person is told of a profile.
+// The report names the profile to a person.
 func TestProfilesAreDescribed(t *testing.T) {
 	s := &wellknown.Server{Name: "x"}
 	for _, tc := range []struct {

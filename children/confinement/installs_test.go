@@ -105,7 +105,7 @@ func TestTopsOfInstallations(t *testing.T) {
 	}
 }
 
-// The folders of PATH are searched, but for those of the system, those that children write, and those that hold more than one installation.
+// The search leaves out three kinds of folders of PATH: folders of the system, folders that children write, and folders that hold more than one installation.
 func TestSearchedFolders(t *testing.T) {
 	h, at := smallHost(t, map[string]string{
 		"free/x": "", "written/x": "", "kept/x/y": "", "tools/bin/x": "", ".nvm/v20/x": "", "to/nvm": "-> .nvm/v20", "to/home": "-> ", "rel/x": "",

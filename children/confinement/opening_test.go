@@ -157,7 +157,7 @@ func TestTheCacheOfAProgram(t *testing.T) {
 	}
 }
 
-// The state of the hub lies where the variable says, or in the home folder if that is absolute.
+// The state of the hub lies in the folder that the variable names, or in the home folder if the home folder is absolute.
 func TestTheStateFolder(t *testing.T) {
 	h, at := smallHost(t, nil)
 	for value, want := range map[string]string{"": at(".local/state/mcphub"), "rel": at(".local/state/mcphub"), "/s": "/s/mcphub"} {

@@ -26,8 +26,8 @@ func (r *Run) Notify(ctx context.Context, method string, params ...[]byte) error
 // error is the cause of ctx when that ended (the child is told), a *TimeoutError when nothing was
 // heard for Spec.CallTimeout (progress that it reports for this call starts the time again), a
 // *jsonrpc.BrokenError when its answer could not be read or is none of its protocol version, a *link.StatusError when a
-// remote child has refused the request by its status, and an *UnavailableError when it is gone. An error object that the child answered with is no error: it is
-// in the Response.
+// remote child has refused the request by its status, and an *UnavailableError when it is gone. An error object that the child
+// answered with is no error: it is in the Response.
 func (r *Run) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
 	limit := max(0, r.spec.CallTimeout)
 	if _, endless := ctx.Value(noTimeoutKey{}).(bool); endless {

@@ -272,7 +272,7 @@ func (d *differences) compareArguments(was, now jsontext.Value) {
 	if bytes.Equal(was, now) {
 		return
 	}
-	old := map[string]argument{}
+	old, left := map[string]argument{"": {members: membersOf(was)}}, map[string]argument{"": {members: membersOf(now)}} // "" is the object of all
 	former, _ := argumentsOf(was)
 	for _, a := range former {
 		old[a.pointer] = a
@@ -281,14 +281,14 @@ func (d *differences) compareArguments(was, now jsontext.Value) {
 	if !whole {
 		d.grow("its arguments are described in a way that cannot be compared whole, and not as before")
 	}
-	stays := map[string]bool{"": true}
 	for _, a := range current {
-		stays[a.pointer] = true
+		left[a.pointer] = a
 	}
+	stays := func(pointer string) bool { _, stays := left[pointer]; return stays }
 	for _, a := range current {
 		former, known := old[a.pointer]
 		if !known {
-			if above, below := strings.CutSuffix(a.pointer, "/*"); below && a.acceptsAll() && closes(schemaAt(was, old, above)) {
+			if above, below := strings.CutSuffix(a.pointer, "/*"); below && a.acceptsAll() && closes(old[above].members) {
 				d.grow("what is below %s may be anything now, and was closed", cmp.Or(above, "the object of its arguments"))
 			}
 			d.addArgument(a, old, stays)
@@ -296,40 +296,36 @@ func (d *differences) compareArguments(was, now jsontext.Value) {
 		}
 		d.compareArgument(former, a)
 	}
-	left := map[string]argument{}
-	for _, a := range current {
-		left[a.pointer] = a
-	}
 	for _, pointer := range slices.Sorted(maps.Keys(old)) {
 		former := old[pointer]
 		above, below := strings.CutSuffix(pointer, "/*")
 		place, within := cmp.Or(above, "the object of its arguments"), above
-		for !stays[within] {
+		for !stays(within) {
 			within = within[:strings.LastIndexByte(within, '/')]
 		}
 		switch {
-		case stays[pointer]:
+		case stays(pointer):
 		case !below:
 			d.differ("its argument %s is gone", pointer)
 		case former.acceptsAll():
 			d.differ("what is below %s might be anything, and is not described any more", place)
-		case closesAlone(schemaAt(now, left, within)) && within != above:
+		case closesAlone(left[within].members) && within != above:
 			d.differ("its argument %s is gone", place)
-		case closesAlone(schemaAt(now, left, within)):
+		case closesAlone(left[within].members):
 			d.differ("%s accepts no members any more that it has no name for", place)
 		default:
 			d.grow("what is below %s may be anything now", place)
 		}
 	}
-	d.compareArgument(argument{members: membersOf(was)}, argument{members: membersOf(now)})
+	d.compareArgument(old[""], left[""])
 }
 
 // addArgument reports a new argument. One that has taken the place of another with the same schema is renamed.
-func (d *differences) addArgument(a argument, old map[string]argument, stays map[string]bool) {
+func (d *differences) addArgument(a argument, old map[string]argument, stays func(pointer string) bool) {
 	kind := a.mayGiveAuthority()
 	for _, pointer := range slices.Sorted(maps.Keys(old)) {
 		former := old[pointer]
-		if !stays[pointer] && bytes.Equal(former.schema, a.schema) && former.mayGiveAuthority() == kind {
+		if !stays(pointer) && bytes.Equal(former.schema, a.schema) && former.mayGiveAuthority() == kind {
 			d.differ("its argument %s has the name %s now", pointer, a.pointer)
 			return
 		}
@@ -404,14 +400,6 @@ func strongerChoice(was, now jsontext.Value) string {
 		}
 	}
 	return ""
-}
-
-// schemaAt returns the schema of the argument at a pointer, "" for the object of all arguments.
-func schemaAt(whole jsontext.Value, all map[string]argument, pointer string) map[string]jsontext.Value {
-	if pointer == "" {
-		return membersOf(whole)
-	}
-	return all[pointer].members
 }
 
 // closesAlone reports whether an object accepts no members without a name, by what every draft reads: drafts before 2019-09 read nothing beside
