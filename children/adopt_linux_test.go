@@ -43,7 +43,7 @@ func adoptingHub() int {
 	go func() { adopted <- orphans.Run(adoptCtx) }()
 
 	const script = `(setsid sh -c true &); (setsid sh -c 'trap "" TERM; while :; do sleep 1; done' >/dev/null 2>&1 </dev/null &); exit 7`
-	s := children.NewSupervisor(children.Options{Specs: []spec.Spec{{Name: "kid", Command: "/bin/sh", Args: []string{"-c", script}}}})
+	s := children.NewSupervisor(children.SupervisorOptions{Specs: []spec.Spec{{Name: "kid", Command: "/bin/sh", Args: []string{"-c", script}}}})
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	done := make(chan error, 1)

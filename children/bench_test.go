@@ -9,9 +9,9 @@ import (
 	"mcphub/e2e/childtest"
 )
 
-// BenchmarkCall is what a Lease costs over the bare Link, with the same child.
+// BenchmarkCall is what a Lease costs over the bare ChildConnection, with the same child.
 func BenchmarkCall(b *testing.B) {
-	s := children.NewSupervisor(children.Options{Specs: []spec.Spec{childtest.Spec("kid", childtest.Script{})}})
+	s := children.NewSupervisor(children.SupervisorOptions{Specs: []spec.Spec{childtest.Spec("kid", childtest.Script{})}})
 	ctx, cancel := context.WithCancel(b.Context())
 	done := make(chan error)
 	go func() { done <- s.Run(ctx) }()

@@ -46,10 +46,10 @@ var (
 // The one who gets it looks the child up again.
 var ErrReplaced = errors.New("the configuration has changed")
 
-// common is what all children of a Supervisor share: the Options, but for the Specs, and
+// common is what all children of a Supervisor share: the SupervisorOptions, but for the Specs, and
 // what is made of them. Only memory changes once Run runs.
 type common struct {
-	Options
+	SupervisorOptions
 	machine    launch.Machine
 	startSlots limits.StartSlots
 	memory     *offers.Memory

@@ -100,7 +100,7 @@ func TestNothingOfAHostileCloneRuns(t *testing.T) {
 				if name, value, ok := strings.Cut(c.env, "="); ok {
 					child.Env = map[string]string{name: value}
 				}
-				s := start(t, newWatcher(), children.Options{Specs: []spec.Spec{child}, Environ: []string{"PATH=" + search, "HOME=" + other}, Home: other})
+				s := start(t, newWatcher(), children.SupervisorOptions{Specs: []spec.Spec{child}, Environ: []string{"PATH=" + search, "HOME=" + other}, Home: other})
 				s.Ensure(one, []guard.Root{root(clone, "")})
 				l, err := s.Acquire(t.Context(), one)
 				if err == nil {

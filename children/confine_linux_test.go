@@ -57,7 +57,7 @@ func newGrounds(t *testing.T, settings sandbox.Settings) *grounds {
 	g.spec.Sandbox = settings
 	t.Setenv("XDG_CACHE_HOME", filepath.Join(top, "cache"))
 	g.w = newWatcher()
-	g.s = start(t, g.w, children.Options{Specs: []spec.Spec{g.spec}})
+	g.s = start(t, g.w, children.SupervisorOptions{Specs: []spec.Spec{g.spec}})
 	return g
 }
 
@@ -385,7 +385,7 @@ func TestLacksAreSaidOnce(t *testing.T) {
 	t.Parallel()
 	auto := sandbox.Settings{Mode: sandbox.Auto, Default: true, Network: sandbox.Network{On: true}}
 	var log bytes.Buffer
-	options := children.Options{Log: zerolog.New(zerolog.SyncWriter(&log))}
+	options := children.SupervisorOptions{Log: zerolog.New(zerolog.SyncWriter(&log))}
 	for _, name := range []string{"kid", "other", "asked"} {
 		spec := childtest.Spec(name, childtest.Script{})
 		spec.Sandbox = auto

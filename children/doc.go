@@ -35,7 +35,7 @@
 // [NewSupervisor] starts nothing. Run starts one goroutine for each instance, and returns when all have ended. An instance
 // at rest has no goroutine; the next request for it starts one. Only that goroutine changes the state of the instance. An
 // exception is an instance that never started: the one who removes it sets its last state. All others read immutable views.
-// The leases of a run are under a mutex. All mutexes are leaves. The functions in [Options] say on which goroutine they are
+// The leases of a run are under a mutex. All mutexes are leaves. The functions in [SupervisorOptions] say on which goroutine they are
 // called; most must not block.
 //
 // # What it refuses to do

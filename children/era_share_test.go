@@ -32,7 +32,7 @@ func TestEraOfAShared(t *testing.T) {
 				child.Share, child.Start = spec.ShareAll, spec.StartEager
 				cache := filepath.Join(t.TempDir(), "catalogue")
 				launcher := &counting{}
-				s := start(t, newWatcher(), children.Options{Specs: []spec.Spec{child}, Launcher: launcher, Cache: cache})
+				s := start(t, newWatcher(), children.SupervisorOptions{Specs: []spec.Spec{child}, Launcher: launcher, Cache: cache})
 				for _, k := range []spec.Key{handshake, modern} {
 					if serial := s.Join(k); serial == 0 || s.ServedBy(k) != k {
 						t.Fatalf("%s: serial %d, home %s before anything is known", k, serial, s.ServedBy(k))
@@ -41,7 +41,7 @@ func TestEraOfAShared(t *testing.T) {
 					<-s.Settled(k)
 					synctest.Wait()
 				}
-				other := start(t, newWatcher(), children.Options{Specs: []spec.Spec{child}, Cache: cache})
+				other := start(t, newWatcher(), children.SupervisorOptions{Specs: []spec.Spec{child}, Cache: cache})
 				for _, k := range []spec.Key{handshake, modern} {
 					home := k
 					if k == test.yields {
@@ -85,7 +85,7 @@ func TestEraOfAnOwn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		launcher := &counting{}
-		s := start(t, newWatcher(), children.Options{Specs: []spec.Spec{childtest.Spec("kid", childtest.Script{})}, Launcher: launcher})
+		s := start(t, newWatcher(), children.SupervisorOptions{Specs: []spec.Spec{childtest.Spec("kid", childtest.Script{})}, Launcher: launcher})
 		s.Ensure(modernOne, nil)
 		l := acquire(t, s, modernOne)
 		defer l.Release()

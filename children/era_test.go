@@ -27,7 +27,7 @@ type counting struct {
 	next *childtest.Script
 }
 
-func (c *counting) Launch(l launch.Launch, s spec.Spec, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error) {
+func (c *counting) Launch(l launch.Launch, s spec.Spec, h jsonrpc.Handler, log zerolog.Logger) (link.ChildConnection, error) {
 	c.mu.Lock()
 	c.runs++
 	if c.runs > 1 && c.next != nil {
@@ -107,7 +107,7 @@ func greeted(t *testing.T, test greeting, k spec.Key) {
 	child.Era = test.era
 	launcher := &counting{}
 	w := newWatcher()
-	s := start(t, w, children.Options{Specs: []spec.Spec{child}, Launcher: launcher})
+	s := start(t, w, children.SupervisorOptions{Specs: []spec.Spec{child}, Launcher: launcher})
 	start := time.Now()
 	s.Ensure(k, nil)
 	<-s.Settled(k)
@@ -198,7 +198,7 @@ func TestEraIsRemembered(t *testing.T) {
 				if test.first.Discover == "die" {
 					launcher.next = nil
 				}
-				s := start(t, newWatcher(), children.Options{Specs: []spec.Spec{child}, Launcher: launcher})
+				s := start(t, newWatcher(), children.SupervisorOptions{Specs: []spec.Spec{child}, Launcher: launcher})
 				s.Ensure(modernOne, nil)
 				acquire(t, s, modernOne).Release()
 				time.Sleep(time.Minute + time.Second) // it idles out
@@ -226,7 +226,7 @@ func TestEraFailureStaysOne(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		launcher := &counting{}
-		s := start(t, newWatcher(), children.Options{Specs: []spec.Spec{childtest.Spec("kid", childtest.Script{Exit: 3})}, Launcher: launcher})
+		s := start(t, newWatcher(), children.SupervisorOptions{Specs: []spec.Spec{childtest.Spec("kid", childtest.Script{Exit: 3})}, Launcher: launcher})
 		s.Ensure(one, nil)
 		<-s.Settled(one)
 		if n := launcher.count(); n != 2 {

@@ -23,7 +23,7 @@ import (
 // supplies is a Launcher that runs the program for the headers of a server.
 type supplies struct{ got chan map[string]string }
 
-func (s supplies) Launch(_ launch.Launch, spec spec.Spec, _ jsonrpc.Handler, _ zerolog.Logger) (link.Link, error) {
+func (s supplies) Launch(_ launch.Launch, spec spec.Spec, _ jsonrpc.Handler, _ zerolog.Logger) (link.ChildConnection, error) {
 	if spec.Supply.Headers == nil {
 		return nil, errors.New("no headers")
 	}
@@ -57,7 +57,7 @@ func TestHeadersOfAProgram(t *testing.T) {
 		return spec.Spec{Name: name, URL: "https://mcp.example.com/mcp", HeadersFrom: spec.HeaderProgram{Command: program, TTL: time.Hour, At: "hub.json:" + name}}
 	}
 	see := supplies{make(chan map[string]string, 10)}
-	s := children.NewSupervisor(newWatcher().watches(children.Options{
+	s := children.NewSupervisor(newWatcher().watches(children.SupervisorOptions{
 		Specs:    []spec.Spec{of("own", own), of("project", project), of("noted", noted), {Name: "none", URL: "https://mcp.example.com/mcp"}},
 		Launcher: see, Log: zerolog.Nop(), Environ: []string{"PATH=/usr/bin:/bin"},
 		Written: func(paths ...string) (string, bool) {

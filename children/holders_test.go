@@ -31,11 +31,11 @@ type counter struct {
 }
 
 type countedLink struct {
-	link.Link
+	link.ChildConnection
 	c *counter
 }
 
-func (c *counter) Launch(l launch.Launch, s spec.Spec, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error) {
+func (c *counter) Launch(l launch.Launch, s spec.Spec, h jsonrpc.Handler, log zerolog.Logger) (link.ChildConnection, error) {
 	link, err := c.Pipes.Launch(l, s, h, log)
 	if err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func (c *counter) Launch(l launch.Launch, s spec.Spec, h jsonrpc.Handler, log ze
 }
 
 func (l *countedLink) Run(ctx context.Context) error {
-	err := l.Link.Run(ctx)
+	err := l.ChildConnection.Run(ctx)
 	l.c.mu.Lock()
 	defer l.c.mu.Unlock()
 	l.c.live--
@@ -63,7 +63,7 @@ func (c *counter) counts() (live, most, total int) {
 }
 
 // bubble runs a Supervisor of children in this process, in a time of its own.
-func bubble(t *testing.T, options children.Options, test func(t *testing.T, s *children.Supervisor, c *counter)) {
+func bubble(t *testing.T, options children.SupervisorOptions, test func(t *testing.T, s *children.Supervisor, c *counter)) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &counter{}
 		options := options
@@ -112,7 +112,7 @@ func TestHoldersKeepASharedInstance(t *testing.T) {
 		{10 * time.Minute, 10 * time.Minute},
 		{0, 15 * time.Minute}, // it never idles, but what no one holds is not kept for ever
 	} {
-		options := children.Options{Specs: []spec.Spec{shared("kid", spec.ShareRoots, c.idle)}}
+		options := children.SupervisorOptions{Specs: []spec.Spec{shared("kid", spec.ShareRoots, c.idle)}}
 		bubble(t, options, func(t *testing.T, s *children.Supervisor, n *counter) {
 			one, two := s.Join(k), s.Join(k)
 			if one == 0 || one != two {
@@ -166,7 +166,7 @@ func TestHoldersKeepASharedInstance(t *testing.T) {
 func TestLastHolderOfItsOwnEndsItAtOnce(t *testing.T) {
 	t.Parallel()
 	k := key("kid", "s1")
-	options := children.Options{Specs: []spec.Spec{shared("kid", spec.ShareSession, time.Hour)}}
+	options := children.SupervisorOptions{Specs: []spec.Spec{shared("kid", spec.ShareSession, time.Hour)}}
 	bubble(t, options, func(t *testing.T, s *children.Supervisor, n *counter) {
 		s.Join(k)
 		s.Ensure(k, nil)
@@ -187,7 +187,7 @@ func TestNobodyWaitsForTheUnheld(t *testing.T) {
 	child := shared("kid", spec.ShareRoots, 10*time.Minute)
 	dead := childtest.Spec("kid", childtest.Script{Exit: 3})
 	child.Env = dead.Env
-	bubble(t, children.Options{Specs: []spec.Spec{child}}, func(t *testing.T, s *children.Supervisor, _ *counter) {
+	bubble(t, children.SupervisorOptions{Specs: []spec.Spec{child}}, func(t *testing.T, s *children.Supervisor, _ *counter) {
 		s.Join(k)
 		s.Ensure(k, nil)
 		time.Sleep(time.Hour)
@@ -210,7 +210,7 @@ func TestOverTheLimitTheLongestIdleGoes(t *testing.T) {
 		shared("own", spec.ShareSession, 0),
 	}
 	a, b, c, own := key("a", ""), key("b", "roots-1"), key("c", ""), key("own", "s")
-	bubble(t, children.Options{Specs: specs, MaxChildren: 2}, func(t *testing.T, s *children.Supervisor, n *counter) {
+	bubble(t, children.SupervisorOptions{Specs: specs, MaxChildren: 2}, func(t *testing.T, s *children.Supervisor, n *counter) {
 		for _, k := range []spec.Key{a, b, c, own} {
 			s.Join(k)
 		}
@@ -254,7 +254,7 @@ func TestOverTheLimitTheLongestIdleGoes(t *testing.T) {
 func TestManyForFewPlaces(t *testing.T) {
 	t.Parallel()
 	child := shared("kid", spec.ShareRoots, time.Hour)
-	bubble(t, children.Options{Specs: []spec.Spec{child}, MaxChildren: 4}, func(t *testing.T, s *children.Supervisor, n *counter) {
+	bubble(t, children.SupervisorOptions{Specs: []spec.Spec{child}, MaxChildren: 4}, func(t *testing.T, s *children.Supervisor, n *counter) {
 		var wg sync.WaitGroup
 		for i := range 40 {
 			k := key("kid", fmt.Sprint("roots-", i))
@@ -298,7 +298,7 @@ func TestManyForFewPlaces(t *testing.T) {
 func TestHoldersComeAndGo(t *testing.T) {
 	t.Parallel()
 	k := key("kid", "roots-1")
-	bubble(t, children.Options{Specs: []spec.Spec{shared("kid", spec.ShareRoots, time.Second)}}, func(t *testing.T, s *children.Supervisor, n *counter) {
+	bubble(t, children.SupervisorOptions{Specs: []spec.Spec{shared("kid", spec.ShareRoots, time.Second)}}, func(t *testing.T, s *children.Supervisor, n *counter) {
 		var wg sync.WaitGroup
 		for i := range 8 {
 			wg.Go(func() {

@@ -43,7 +43,7 @@ func (s *serving) askChild(now time.Time) {
 		method = methods.Discover
 	}
 	s.wg.Go(func() {
-		if res, err := s.r.Link().Call(ctx, method); err == nil {
+		if res, err := s.r.Connection().Call(ctx, method); err == nil {
 			res.Release()
 		}
 		s.r.Timers.LookNow()

@@ -24,7 +24,7 @@ func TestHungChildIsStartedAgain(t *testing.T) {
 		for how, args := range map[string]string{"it answers nothing": `{}`, "it reads nothing": `{"deaf":true}`} {
 			t.Run(how+" "+era, func(t *testing.T) {
 				w := newWatcher()
-				bubble(t, w.watches(children.Options{Specs: []spec.Spec{childtest.Spec("kid", childtest.Script{Era: era})}}), func(t *testing.T, s *children.Supervisor, c *counter) {
+				bubble(t, w.watches(children.SupervisorOptions{Specs: []spec.Spec{childtest.Spec("kid", childtest.Script{Era: era})}}), func(t *testing.T, s *children.Supervisor, c *counter) {
 					w.changed = make(chan struct{})
 					s.Ensure(one, nil)
 					l := lease(t, s, one)
@@ -90,7 +90,7 @@ func TestSlowChildIsLeftAlone(t *testing.T) {
 		for _, limit := range []time.Duration{time.Hour, -1} {
 			child := childtest.Spec("kid", childtest.Script{Era: era})
 			child.CallTimeout = limit
-			bubble(t, children.Options{Specs: []spec.Spec{child}}, func(t *testing.T, s *children.Supervisor, c *counter) {
+			bubble(t, children.SupervisorOptions{Specs: []spec.Spec{child}}, func(t *testing.T, s *children.Supervisor, c *counter) {
 				s.Ensure(one, nil)
 				l := lease(t, s, one)
 				defer l.Release()
@@ -121,7 +121,7 @@ func TestSlowChildIsLeftAlone(t *testing.T) {
 func TestBusyChildIsShownAndLeftAlone(t *testing.T) {
 	t.Parallel()
 	w := newWatcher()
-	bubble(t, w.watches(children.Options{Specs: []spec.Spec{childtest.Spec("kid", childtest.Script{})}}), func(t *testing.T, s *children.Supervisor, c *counter) {
+	bubble(t, w.watches(children.SupervisorOptions{Specs: []spec.Spec{childtest.Spec("kid", childtest.Script{})}}), func(t *testing.T, s *children.Supervisor, c *counter) {
 		w.changed = make(chan struct{})
 		s.Ensure(one, nil)
 		l := lease(t, s, one)
@@ -147,7 +147,7 @@ func TestHungChildWithShortCalls(t *testing.T) {
 	t.Parallel()
 	child := childtest.Spec("kid", childtest.Script{})
 	child.CallTimeout = 5 * time.Second
-	bubble(t, children.Options{Specs: []spec.Spec{child}}, func(t *testing.T, s *children.Supervisor, c *counter) {
+	bubble(t, children.SupervisorOptions{Specs: []spec.Spec{child}}, func(t *testing.T, s *children.Supervisor, c *counter) {
 		s.Ensure(one, nil)
 		failed := 0
 		for i := range 20 {
@@ -179,7 +179,7 @@ func TestHungServer(t *testing.T) {
 		server := httptest.NewServer(web)
 		t.Cleanup(server.Close)
 		t.Cleanup(web.Close)
-		s := children.NewSupervisor(children.Options{Specs: []spec.Spec{web.Spec("kid", server.URL)}})
+		s := children.NewSupervisor(children.SupervisorOptions{Specs: []spec.Spec{web.Spec("kid", server.URL)}})
 		s.Hasten()
 		runSupervisor(t, s)
 		s.Ensure(one, nil)

@@ -48,7 +48,7 @@ func (k *kept) define(defs ...string) {
 func (k *kept) hub(do func(s *children.Supervisor, w *watcher)) {
 	k.t.Helper()
 	w := newWatcher()
-	s := children.NewSupervisor(w.watches(children.Options{Specs: []spec.Spec{k.spec}, Launcher: childtest.Pipes{}, Cache: k.dir, Version: "1",
+	s := children.NewSupervisor(w.watches(children.SupervisorOptions{Specs: []spec.Spec{k.spec}, Launcher: childtest.Pipes{}, Cache: k.dir, Version: "1",
 		ClientProfile: func(spec.Key) link.ClientProfile { return link.ClientProfile{Capabilities: []byte(k.can)} }}))
 	ctx, cancel := context.WithCancel(k.t.Context())
 	done := make(chan error)

@@ -125,7 +125,7 @@ func (l *Lease) IsModern() bool { return l.r.IsModern() }
 func (l *Lease) Roots() ([]byte, bool) { return l.r.ListRoots() }
 
 // WatchTask has a child without a handshake tell about one of its tasks
-// (notifications/tasks of the extension, by Options.Notification), until end is called,
+// (notifications/tasks of the extension, by SupervisorOptions.Notification), until end is called,
 // which needs no Lease any more. ok is false if it does not.
 func (l *Lease) WatchTask(ctx context.Context, id string) (end func(), ok bool) {
 	return l.r.WatchTask(ctx, id)
@@ -159,7 +159,7 @@ func (l *Lease) Call(ctx context.Context, method string, params ...[]byte) (*jso
 }
 
 // TellLevel sees to it that the child knows the level of the log that
-// Options.ClientProfile tells, if it has one. It returns within two seconds.
+// SupervisorOptions.ClientProfile tells, if it has one. It returns within two seconds.
 func (l *Lease) TellLevel(ctx context.Context) { l.r.TellLevel(ctx, l.v.offer) }
 
 // CanStartCall reports whether StartCall may be tried: not every transport has it.

@@ -40,7 +40,7 @@ func leaseOf(t *testing.T, child spec.Spec) (*children.Lease, *watcher) {
 	t.Helper()
 	child.Name = "kid"
 	w := newWatcher()
-	s := start(t, w, children.Options{Specs: []spec.Spec{child}, Version: "v"})
+	s := start(t, w, children.SupervisorOptions{Specs: []spec.Spec{child}, Version: "v"})
 	s.Ensure(modernOne, nil)
 	l := acquire(t, s, modernOne)
 	t.Cleanup(l.Release)
@@ -92,7 +92,7 @@ func TestStatelessIsFoundOut(t *testing.T) {
 			}
 			child := spec.Spec{Name: "kid", URL: s.URL}
 			w := newWatcher()
-			sup := start(t, w, children.Options{Specs: []spec.Spec{child}})
+			sup := start(t, w, children.SupervisorOptions{Specs: []spec.Spec{child}})
 			sup.Ensure(modernOne, nil)
 			<-sup.Settled(modernOne)
 			st := statusOf(t, sup, "kid")
@@ -323,7 +323,7 @@ func TestStatelessServerChangesItsEra(t *testing.T) {
 		childtest.Plain(w, id, `{"content":[]}`)
 	}
 	w := newWatcher()
-	sup := start(t, w, children.Options{Specs: []spec.Spec{{Name: "kid", URL: s.URL}}})
+	sup := start(t, w, children.SupervisorOptions{Specs: []spec.Spec{{Name: "kid", URL: s.URL}}})
 	sup.Ensure(modernOne, nil)
 	l := acquire(t, sup, modernOne)
 	if _, err := callErr(t.Context(), l, "t", `{}`); err != nil || !l.IsModern() {

@@ -44,7 +44,7 @@ func TestBadChildrenHarmNobody(t *testing.T) {
 		missing, silent,
 	}
 	w := newWatcher()
-	s := start(t, w, children.Options{Specs: specs, MaxStarting: len(specs)})
+	s := start(t, w, children.SupervisorOptions{Specs: specs, MaxStarting: len(specs)})
 	key := func(name string) spec.Key { return spec.Key{Child: name, Instance: "s"} }
 	for _, spec := range specs {
 		s.Ensure(key(spec.Name), nil)
@@ -146,7 +146,7 @@ func TestStubbornChildrenAreStopped(t *testing.T) {
 			t.Parallel()
 			child, left := mark(t, childtest.Spec("kid", c.script))
 			w := newWatcher()
-			s := children.NewSupervisor(w.watches(children.Options{Specs: []spec.Spec{child}}))
+			s := children.NewSupervisor(w.watches(children.SupervisorOptions{Specs: []spec.Spec{child}}))
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan error)
 			go func() { done <- s.Run(ctx) }()
@@ -300,7 +300,7 @@ func TestEnvironmentAndRootsFile(t *testing.T) {
 		many = append(many, root(fmt.Sprintf("%s/some/rather/long/name/%d", dir, i), ""))
 	}
 	w := newWatcher()
-	big := start(t, w, children.Options{Specs: []spec.Spec{childtest.Spec("kid", childtest.Script{})}})
+	big := start(t, w, children.SupervisorOptions{Specs: []spec.Spec{childtest.Spec("kid", childtest.Script{})}})
 	big.Ensure(one, many)
 	got = call(t, acquire(t, big, one), "env", "")
 	_, file, ok := strings.Cut(got, "MCP_ROOTS_FILE=")
@@ -320,7 +320,7 @@ func TestEnvironmentAndRootsFile(t *testing.T) {
 func TestNoLeaks(t *testing.T) {
 	child, left := mark(t, childtest.Spec("kid", childtest.Script{}))
 	w := newWatcher()
-	s := start(t, w, children.Options{Specs: []spec.Spec{child}})
+	s := start(t, w, children.SupervisorOptions{Specs: []spec.Spec{child}})
 	round := func(n int) {
 		for i := range n {
 			k := spec.Key{Child: "kid", Instance: strconv.Itoa(i)}

@@ -52,7 +52,7 @@ func TestNpxTakesNothingFromTheClone(t *testing.T) {
 		child.Command, child.Local = "npx", local
 		child.Env["HOME"], child.Env["npm_config_cache"], child.Env["npm_config_update_notifier"] = home, filepath.Join(home, "npm"), "false"
 		w := newWatcher()
-		s := start(t, w, children.Options{Specs: []spec.Spec{child}, Home: home, Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home}})
+		s := start(t, w, children.SupervisorOptions{Specs: []spec.Spec{child}, Home: home, Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home}})
 		s.Ensure(one, []guard.Root{root(clone, "")})
 		l, err := s.Acquire(t.Context(), one)
 		if err != nil {

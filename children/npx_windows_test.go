@@ -81,7 +81,7 @@ func TestArgumentsArriveOnWindows(t *testing.T) {
 			kid := childtest.Spec("kid", childtest.Script{})
 			kid.Command = c.command
 			kid.Env["npm_config_cache"], kid.Env["npm_config_update_notifier"] = filepath.Join(home, "npm"), "false"
-			o := children.Options{Home: home}
+			o := children.SupervisorOptions{Home: home}
 			for sent := 0; sent < all; sent += perStart {
 				var args []string
 				for range perStart {

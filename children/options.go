@@ -15,12 +15,12 @@ import (
 	"mcphub/internal/reference"
 )
 
-// DefaultMaxChildren bounds how many children run at a time where Options do not.
+// DefaultMaxChildren bounds how many children run at a time where SupervisorOptions do not.
 const DefaultMaxChildren = limits.DefaultMaxChildren
 
-// Options shape a Supervisor. Specs and Version are needed, the rest has
+// SupervisorOptions shape a Supervisor. Specs and Version are needed, the rest has
 // defaults.
-type Options struct {
+type SupervisorOptions struct {
 	Specs       []spec.Spec
 	Log         zerolog.Logger
 	Version     string   // of the hub, told to children

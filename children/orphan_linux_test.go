@@ -39,7 +39,7 @@ func hub() {
 	if strings.HasPrefix(os.Getenv(envHub), "confined") {
 		child.Sandbox = sandbox.Settings{Mode: sandbox.Required, Network: sandbox.Network{On: true}}
 	}
-	s := children.NewSupervisor(children.Options{Specs: []spec.Spec{child}})
+	s := children.NewSupervisor(children.SupervisorOptions{Specs: []spec.Spec{child}})
 	go func() { _ = s.Run(context.Background()) }()
 	for i := range 3 {
 		k := spec.Key{Child: "kid", Instance: fmt.Sprint(i)}

@@ -67,7 +67,7 @@ func TestVersionRefusedOverHTTP(t *testing.T) {
 	t.Cleanup(server.web.Close)
 	at := httptest.NewServer(server)
 	t.Cleanup(at.Close)
-	s := start(t, newWatcher(), children.Options{Specs: []spec.Spec{{Name: "kid", URL: at.URL}}, Launcher: children.ByURL{}})
+	s := start(t, newWatcher(), children.SupervisorOptions{Specs: []spec.Spec{{Name: "kid", URL: at.URL}}, Launcher: children.ByURL{}})
 	s.Ensure(one, nil)
 	l := acquire(t, s, one)
 	defer l.Release()
@@ -102,7 +102,7 @@ func TestVersionIsRemembered(t *testing.T) {
 				launcher := &counting{}
 				cache := filepath.Join(t.TempDir(), "catalogue")
 				begin := func() *children.Supervisor {
-					return start(t, newWatcher(), children.Options{Specs: []spec.Spec{child}, Launcher: launcher, Cache: cache})
+					return start(t, newWatcher(), children.SupervisorOptions{Specs: []spec.Spec{child}, Launcher: launcher, Cache: cache})
 				}
 				s := begin()
 				s.Ensure(one, nil)
@@ -145,7 +145,7 @@ func TestVersionIsPinned(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				child := childtest.Spec("kid", test.script)
 				child.Protocol, child.Era = "2025-03-26", spec.EraLegacy
-				s := start(t, newWatcher(), children.Options{Specs: []spec.Spec{child}, Launcher: &counting{}})
+				s := start(t, newWatcher(), children.SupervisorOptions{Specs: []spec.Spec{child}, Launcher: &counting{}})
 				s.Ensure(one, nil)
 				<-s.Settled(one)
 				if st := statusOf(t, s, "kid"); st.Protocol != test.want || (st.State == children.Ready) != (test.want != "") {

@@ -89,7 +89,7 @@ func (s *Supervisor) MaxChildren() int { return s.common.places.Most() }
 // PlacesUsed returns how many children have a place.
 func (s *Supervisor) PlacesUsed() limits.PlaceUse { return s.common.places.Used() }
 
-// SetMaxEach replaces Options.MaxEach.
+// SetMaxEach replaces SupervisorOptions.MaxEach.
 func (s *Supervisor) SetMaxEach(each int) { s.common.places.SetEach(each) }
 
 // SetSpecs replaces the Specs. One of the same Revision is the same Spec. Unlike Apply it

@@ -20,7 +20,7 @@ import (
 func inBubble(t *testing.T, specs []spec.Spec, test func(t *testing.T, s *children.Supervisor)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := children.NewSupervisor(children.Options{Specs: specs, Launcher: childtest.Pipes{}})
+		s := children.NewSupervisor(children.SupervisorOptions{Specs: specs, Launcher: childtest.Pipes{}})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- s.Run(ctx) }()
@@ -207,7 +207,7 @@ func TestApplyWhileItWaitsOrStarts(t *testing.T) {
 		s.Ensure(one, nil)
 		acquire(t, s, one).Release()
 	})
-	s := children.NewSupervisor(children.Options{Specs: []spec.Spec{mute}, Launcher: childtest.Pipes{}})
+	s := children.NewSupervisor(children.SupervisorOptions{Specs: []spec.Spec{mute}, Launcher: childtest.Pipes{}})
 	s.Ensure(one, nil) // nothing runs yet
 	s.Apply(nil)
 	if st := s.Status(); len(st) != 0 {

@@ -308,7 +308,7 @@ func TestRootsAreToldOneAtATime(t *testing.T) {
 	t.Run("told", func(t *testing.T) {
 		child := childtest.Spec("kid", childtest.Script{AskRoots: true, AskDelay: 100 * time.Millisecond})
 		child.Probe, child.Cwd = "allowed", t.TempDir()
-		bubble(t, children.Options{Specs: []spec.Spec{child}}, func(t *testing.T, s *children.Supervisor, _ *counter) {
+		bubble(t, children.SupervisorOptions{Specs: []spec.Spec{child}}, func(t *testing.T, s *children.Supervisor, _ *counter) {
 			s.Ensure(one, d[:1])
 			expectAllowed(t, s, d[:1])
 			for i := range 3 { // the last is what it was told first
@@ -325,7 +325,7 @@ func TestRootsAreToldOneAtATime(t *testing.T) {
 		child := childtest.Spec("kid", childtest.Script{AskRoots: true})
 		child.Probe, child.Cwd = "allowed", t.TempDir()
 		found := make(chan struct{})
-		options := children.Options{Specs: []spec.Spec{child}, Roots: func(context.Context, spec.Key) func(context.Context) {
+		options := children.SupervisorOptions{Specs: []spec.Spec{child}, Roots: func(context.Context, spec.Key) func(context.Context) {
 			return func(context.Context) { <-found }
 		}}
 		bubble(t, options, func(t *testing.T, s *children.Supervisor, _ *counter) {
@@ -351,7 +351,7 @@ func TestDeafChild(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		child := childtest.Spec("kid", childtest.Script{AskRoots: true, DeafRoots: true})
 		child.Command = os.Args[0]
-		s := children.NewSupervisor(children.Options{Specs: []spec.Spec{child}, Launcher: childtest.Pipes{}})
+		s := children.NewSupervisor(children.SupervisorOptions{Specs: []spec.Spec{child}, Launcher: childtest.Pipes{}})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- s.Run(ctx) }()
@@ -393,7 +393,7 @@ func TestCrashLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		child := childtest.Spec("kid", childtest.Script{Exit: 3})
 		child.Command = os.Args[0]
-		s := children.NewSupervisor(children.Options{Specs: []spec.Spec{child}, Launcher: childtest.Pipes{}})
+		s := children.NewSupervisor(children.SupervisorOptions{Specs: []spec.Spec{child}, Launcher: childtest.Pipes{}})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- s.Run(ctx) }()
@@ -436,7 +436,7 @@ func TestSlowStartersGiveTheirTurnBack(t *testing.T) {
 		slow := childtest.Spec("slow", childtest.Script{Mute: true})
 		good := childtest.Spec("good", childtest.Script{})
 		slow.Command, good.Command = os.Args[0], os.Args[0]
-		s := children.NewSupervisor(children.Options{Specs: []spec.Spec{slow, good}, Launcher: childtest.Pipes{}, MaxStarting: 1})
+		s := children.NewSupervisor(children.SupervisorOptions{Specs: []spec.Spec{slow, good}, Launcher: childtest.Pipes{}, MaxStarting: 1})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- s.Run(ctx) }()

@@ -23,7 +23,7 @@ func TestStderrIsHandedOn(t *testing.T) {
 	pids := map[int]bool{}
 	began := time.Now()
 	w := newWatcher()
-	s := start(t, w, children.Options{
+	s := start(t, w, children.SupervisorOptions{
 		Specs: []spec.Spec{childtest.Spec("kid", childtest.Script{FloodStderr: lines})},
 		OnStderr: func(k spec.Key, pid int, line string) {
 			mu.Lock()

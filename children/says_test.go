@@ -25,12 +25,12 @@ import (
 	"mcphub/internal/jsonrpc"
 )
 
-// said is a Link to a child that answers every request with one result.
+// said is a ChildConnection to a child that answers every request with one result.
 type said struct{ result []byte }
 
 func (s said) Run(ctx context.Context) error                   { <-ctx.Done(); return nil }
 func (s said) Notify(context.Context, string, ...[]byte) error { return nil }
-func (s said) Facts() link.Facts                               { return link.Facts{} }
+func (s said) Facts() link.ConnectionFacts                     { return link.ConnectionFacts{} }
 func (s said) Call(context.Context, string, ...[]byte) (*jsonrpc.Response, error) {
 	m := &jsonrpc.Message{}
 	if err := jsonrpc.Split(append(append([]byte(`{"jsonrpc":"2.0","id":1,"result":`), s.result...), '}'), false, m); err != nil {
@@ -48,7 +48,7 @@ func readsAll(t testing.TB, result []byte) {
 	if err != nil {
 		return
 	}
-	m := modernlink.New(conn, modernlink.Options{}, nil)
+	m := modernlink.New(conn, modernlink.ConnectionOptions{}, nil)
 	ctx := link.WithClient(t.Context(), link.ClientProfile{})
 	_ = m.Discover(ctx)
 	_, _ = m.Call(ctx, "tools/call")
@@ -65,13 +65,13 @@ func readsAll(t testing.TB, result []byte) {
 	}
 }
 
-// mirrored returns a Link that mirrors arguments of tools into headers.
+// mirrored returns a ChildConnection that mirrors arguments of tools into headers.
 func mirrored(t testing.TB) link.ToolsLearner {
 	l, err := remote.Open(remote.Server{URL: "http://server.test"}, nil, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return l.(link.StatelessLink).Stateless().(link.ToolsLearner)
+	return l.(link.StatelessConnection).Stateless().(link.ToolsLearner)
 }
 
 func nested(open, inner, shut string, depth int) string {
@@ -118,10 +118,10 @@ func FuzzWhatChildrenSay(f *testing.F) {
 // deepLauncher starts children that answer, ask and announce what is too deep.
 type deepLauncher struct{ deep string }
 
-func (d deepLauncher) Launch(_ launch.Launch, s spec.Spec, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error) {
+func (d deepLauncher) Launch(_ launch.Launch, s spec.Spec, h jsonrpc.Handler, log zerolog.Logger) (link.ChildConnection, error) {
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
-	l := &deepLink{conn: jsonrpc.NewConn(outR, inW, h, jsonrpc.Options{FrameLimit: s.FrameLimit, Log: log}), hangUp: func() { _ = inR.Close(); _ = outW.Close() }}
+	l := &deepLink{conn: jsonrpc.NewConn(outR, inW, h, jsonrpc.ConnOptions{FrameLimit: s.FrameLimit, Log: log}), hangUp: func() { _ = inR.Close(); _ = outW.Close() }}
 	l.wg.Go(func() {
 		defer outW.Close()
 		send := func(format string, args ...any) { _, _ = fmt.Fprintf(outW, format+"\n", args...) }
@@ -173,13 +173,15 @@ func (l *deepLink) Notify(ctx context.Context, method string, params ...[]byte) 
 	return l.conn.Notify(ctx, method, params...)
 }
 
-func (l *deepLink) Facts() link.Facts { return link.Facts{Skipped: l.conn.Stats().Skipped} }
+func (l *deepLink) Facts() link.ConnectionFacts {
+	return link.ConnectionFacts{Skipped: l.conn.Stats().Skipped}
+}
 
 // TestDeepFramesHarmNobody: a child that says what is too deep wherever it can is
 // served as far as it can be, and ends nothing.
 func TestDeepFramesHarmNobody(t *testing.T) {
 	t.Parallel()
-	s := NewSupervisor(Options{Specs: []spec.Spec{{Name: "kid", Command: "/bin/kid", StartTimeout: 30 * time.Second, Era: spec.EraLegacy, Cwd: t.TempDir(), URL: "http://x"}}, Launcher: deepLauncher{nested("[", "", "]", 100_000)}})
+	s := NewSupervisor(SupervisorOptions{Specs: []spec.Spec{{Name: "kid", Command: "/bin/kid", StartTimeout: 30 * time.Second, Era: spec.EraLegacy, Cwd: t.TempDir(), URL: "http://x"}}, Launcher: deepLauncher{nested("[", "", "]", 100_000)}})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- s.Run(ctx) }()

@@ -24,7 +24,7 @@ type seer struct {
 	got []string
 }
 
-func (s *seer) Launch(l launch.Launch, spec spec.Spec, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error) {
+func (s *seer) Launch(l launch.Launch, spec spec.Spec, h jsonrpc.Handler, log zerolog.Logger) (link.ChildConnection, error) {
 	s.mu.Lock()
 	s.got = append(s.got, fmt.Sprintf("%q %q %q %q", l.Args, l.Env, spec.URL, spec.Headers))
 	s.mu.Unlock()
@@ -65,7 +65,7 @@ func TestSecretsReachTheLauncherAlone(t *testing.T) {
 	missing.Env["KEY"] = key("NONE")
 	see, w := &seer{}, newWatcher()
 	var log lockedText
-	s := children.NewSupervisor(w.watches(children.Options{
+	s := children.NewSupervisor(w.watches(children.SupervisorOptions{
 		Specs: []spec.Spec{process, missing,
 			remote("remote", "http://127.0.0.1:1/"+key("S")+"?k="+key("K"), "Bearer "+key("K")),
 			remote("broken", "http://127.0.0.1:1/", key("BREAK")), remote("elsewhere", "http://127.0.0.1"+"/"+key("K"), key("NONE"))},

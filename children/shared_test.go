@@ -27,7 +27,7 @@ func TestSharedChildWithoutRootsStartsInAFolderOfItsOwn(t *testing.T) {
 			k = one
 		}
 		t.Run(share.String(), func(t *testing.T) {
-			s := start(t, newWatcher(), children.Options{Specs: []spec.Spec{child}, Dir: project})
+			s := start(t, newWatcher(), children.SupervisorOptions{Specs: []spec.Spec{child}, Dir: project})
 			s.Ensure(k, nil)
 			l := acquire(t, s, k)
 			var env struct{ StructuredContent struct{ Cwd string } }
@@ -69,7 +69,7 @@ func TestSharedStderrIsForTheOperator(t *testing.T) {
 		for name, script := range map[string]childtest.Script{"starting": {Exit: 3}, "in a call": {}} {
 			child := childtest.Spec("kid", script)
 			child.Share = share
-			s := start(t, newWatcher(), children.Options{Specs: []spec.Spec{child}})
+			s := start(t, newWatcher(), children.SupervisorOptions{Specs: []spec.Spec{child}})
 			s.Ensure(one, nil)
 			l, err := s.Acquire(t.Context(), one)
 			if err == nil {

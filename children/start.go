@@ -92,9 +92,9 @@ func (c *child) startRun() (*run.Run, *run.UnavailableError) {
 
 // launchRun starts a run.
 func (c *child) launchRun(l launch.Launch, w want) (*run.Run, error) {
-	o := run.Options{Spec: c.spec, Launch: l, Wanted: w.Wanted, Version: c.common.Version, Look: c.common.pace.Every, Log: c.log}
+	o := run.RunOptions{Spec: c.spec, Launch: l, Wanted: w.Wanted, Version: c.common.Version, Look: c.common.pace.Every, Log: c.log}
 	names := program.VariableNames(l.Env)
-	r, err := run.Start(o, instance{c}, func(h jsonrpc.Handler) (link.Link, error) {
+	r, err := run.Start(o, instance{c}, func(h jsonrpc.Handler) (link.ChildConnection, error) {
 		l, s, err := c.withSecrets(c.ctx, l, w)
 		if err != nil {
 			return nil, err

@@ -51,10 +51,10 @@ type Supervisor struct {
 }
 
 // NewSupervisor returns a Supervisor. It starts nothing.
-func NewSupervisor(options Options) *Supervisor {
+func NewSupervisor(options SupervisorOptions) *Supervisor {
 	s := &Supervisor{
 		log: options.Log, fresh: make(chan struct{}, 1), children: map[spec.Key]*child{}, retired: map[*child]struct{}{}, bySession: map[string][]*child{}, held: map[spec.Key]int{},
-		common: common{Options: options, machine: launch.NewMachine(options.Environ, options.Home, options.Dir), jitter: rand.Float64, pace: health.UsualPace},
+		common: common{SupervisorOptions: options, machine: launch.NewMachine(options.Environ, options.Home, options.Dir), jitter: rand.Float64, pace: health.UsualPace},
 	}
 	s.common.Specs = nil // Apply replaces them
 	if s.common.Launcher == nil {

@@ -65,8 +65,8 @@ func (w *watcher) tell(f func()) {
 	w.changed = make(chan struct{})
 }
 
-// watches returns Options by which the watcher is told.
-func (w *watcher) watches(options children.Options) children.Options {
+// watches returns SupervisorOptions by which the watcher is told.
+func (w *watcher) watches(options children.SupervisorOptions) children.SupervisorOptions {
 	options.Changed, options.Notification = w.childChanged, w.notification
 	options.Request = func(_ context.Context, _ spec.Key, m *jsonrpc.Message) jsonrpc.Answer {
 		return jsonrpc.ErrorAnswer(-32601, "not here: "+m.Method)
@@ -111,7 +111,7 @@ func (w *watcher) until(t *testing.T, what string, ok func() bool) {
 }
 
 // start runs a Supervisor for the length of a test.
-func start(t *testing.T, w *watcher, options children.Options) *children.Supervisor {
+func start(t *testing.T, w *watcher, options children.SupervisorOptions) *children.Supervisor {
 	t.Helper()
 	options = w.watches(options)
 	options.Log = zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel)
@@ -213,7 +213,7 @@ var one = spec.Key{Child: "kid", Instance: "s"}
 func startOne(t *testing.T, child spec.Spec, roots ...guard.Root) (*children.Supervisor, *watcher) {
 	t.Helper()
 	w := newWatcher()
-	s := start(t, w, children.Options{Specs: []spec.Spec{child}})
+	s := start(t, w, children.SupervisorOptions{Specs: []spec.Spec{child}})
 	s.Ensure(one, roots)
 	return s, w
 }
@@ -233,7 +233,7 @@ func TestLife(t *testing.T) {
 	t.Parallel()
 	w := newWatcher()
 	child, left := mark(t, childtest.Spec("kid", childtest.Script{Pages: 2, OddTools: true}))
-	s := start(t, w, children.Options{Specs: []spec.Spec{child}, Version: "0.1"})
+	s := start(t, w, children.SupervisorOptions{Specs: []spec.Spec{child}, Version: "0.1"})
 	k := spec.Key{Child: "kid", Instance: "s1"}
 	dir := t.TempDir()
 	s.Ensure(k, []guard.Root{root(dir, "one")})

@@ -124,16 +124,16 @@ func (h *Hub) rootsQuery(ctx context.Context, k spec.Key) func(ctx context.Conte
 // them.
 func (h *Hub) noRoots(k spec.Key) string {
 	if s, ok := h.sessions.Owner(k); ok {
-		view := s.roots.View()
+		rootsView := s.roots.RootsView()
 		if conf := s.current.InForce(); conf.Child(k.Child) != nil {
-			view = conf.ViewFor(conf.Child(k.Child), view)
+			rootsView = conf.RootsViewFor(conf.Child(k.Child), rootsView)
 		}
-		view.ClientName = s.clientClaims().Name
-		return view.WhyNone()
+		rootsView.ClientName = s.clientClaims().Name
+		return rootsView.WhyNone()
 	}
 	for _, s := range h.sessions.SessionsOf(k) {
 		if k.Instance != "" {
-			return s.roots.View().WhyNone()
+			return s.roots.RootsView().WhyNone()
 		}
 	}
 	return "This server is shared by all clients, and no roots are configured for it: " +

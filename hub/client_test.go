@@ -189,7 +189,7 @@ func connect(t testing.TB, h *Hub, dirs ...string) *testClient {
 	}
 	c := &testClient{t: t, hub: h, notes: make(chan string, 1000), progress: make(chan string, 1000)}
 	c.setRoots(dirs...)
-	c.conn = jsonrpc.NewConn(toClient, fromClient, c, jsonrpc.Options{})
+	c.conn = jsonrpc.NewConn(toClient, fromClient, c, jsonrpc.ConnOptions{})
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = h.ServeStdio(context.Background(), toHub, fromHub, Surroundings{}) })

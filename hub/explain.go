@@ -42,7 +42,7 @@ func (s *Session) explainTool(ctx context.Context, name string, arguments []byte
 		Roots: []string{}, Findings: []status.Finding{}, Era: s.sender.ClientOf(ctx).Era(),
 	}
 	f, err := s.sender.Preview(ctx, tool, arguments)
-	switch kind := failure.KindOf(context.Background(), err); {
+	switch kind := failure.FailureKindOf(context.Background(), err); {
 	case err == nil:
 		e.TakePreview(f)
 		e.Share = tool.Conf.Child(tool.Child).Spec.Share.String()
@@ -66,12 +66,12 @@ func (s *Session) explainHidden(name string) *status.Explanation {
 	conf := s.currentConfiguration()
 	all := conf.Common()
 	owners := all.Offers.Owners(name)
-	if conf.View() == nil || len(owners) == 0 {
+	if conf.ToolsetView() == nil || len(owners) == 0 {
 		return nil
 	}
 	server := owners[0]
 	tool := strings.TrimPrefix(name, all.Child(server).Prefix)
-	reasons := conf.View().WhyHidden(server, tool)
+	reasons := conf.ToolsetView().WhyHidden(server, tool)
 	if reasons == nil || s.Catalog().Tool(name) != nil { // the latter is of the hub itself, or of a server without a prefix
 		return nil
 	}

@@ -22,7 +22,7 @@ const greetingWait = 500 * time.Millisecond
 // able to do, which a client asks for once.
 func (s *Session) offersAtGreeting(ctx context.Context) (*configuration.Configuration, map[string]*catalog.Offer) {
 	conf, known := s.Offers()
-	view, ok := s.likelyRoots(ctx, conf)
+	rootsView, ok := s.likelyRoots(ctx, conf)
 	for i := range conf.Children {
 		c := &conf.Children[i]
 		if known[c.Spec.Name] != nil || conf.IsDenied(c.Spec.Name) {
@@ -30,7 +30,7 @@ func (s *Session) offersAtGreeting(ctx context.Context) (*configuration.Configur
 		}
 		var raw *offers.Offer
 		if ok {
-			raw = s.member.Recall(conf, c, view)
+			raw = s.member.Recall(conf, c, rootsView)
 		}
 		if raw == nil {
 			raw = s.member.Manner(c)
@@ -45,15 +45,15 @@ func (s *Session) offersAtGreeting(ctx context.Context) (*configuration.Configur
 // likelyRoots returns the roots that the client will probably have. One that gives none has the configured ones.
 // One on this machine that does was probably started in its project: its servers would read that directory without
 // a hub, too. Of other clients nothing is known.
-func (s *Session) likelyRoots(ctx context.Context, conf *configuration.Configuration) (view rootsmgr.View, ok bool) {
+func (s *Session) likelyRoots(ctx context.Context, conf *configuration.Configuration) (rootsView rootsmgr.RootsView, ok bool) {
 	if caps := s.clientClaims(); caps.Known && !caps.Roots {
 		ctx, end := context.WithTimeout(ctx, greetingWait)
 		defer end()
 		select {
 		case <-s.roots.First():
-			return s.roots.View(), true
+			return s.roots.RootsView(), true
 		case <-ctx.Done():
-			return rootsmgr.View{}, false
+			return rootsmgr.RootsView{}, false
 		}
 	}
 	dir := conf.Dir
@@ -61,7 +61,7 @@ func (s *Session) likelyRoots(ctx context.Context, conf *configuration.Configura
 		dir = s.attachment.Surroundings.Dir
 	}
 	if !s.local || dir == "" {
-		return rootsmgr.View{}, false
+		return rootsmgr.RootsView{}, false
 	}
 	return s.roots.Suppose(rootsmgr.Page{Entries: []rootsmgr.Entry{{URI: guard.PlatformOf(conf.FS).FormatURI(dir)}}}), true
 }

@@ -24,7 +24,7 @@ import (
 // This file opens the sessions of the Streamable HTTP front.
 
 // HTTPOptions shape the Streamable HTTP front.
-type HTTPOptions = httpfront.Options
+type HTTPOptions = httpfront.FrontOptions
 
 // PrincipalLimits bounds what one principal takes.
 type PrincipalLimits = quota.Limits
@@ -136,9 +136,9 @@ func (opener httpOpener) CheckToolsets(caller admission.Caller) error {
 		return nil
 	}
 	table := opener.hub.currentConfiguration().Toolsets
-	view := table.ViewOf(&caller.Toolsets)
+	toolsetView := table.ViewOf(&caller.Toolsets)
 	switch {
-	case !view.IsEmpty():
+	case !toolsetView.IsEmpty():
 		return nil
 	case caller.Toolsets.URL != "":
 		return errors.New(texts.NoToolset(caller.Toolsets.URL))
@@ -199,7 +199,7 @@ func (s httpSession) Initialize(ctx context.Context, m *jsonrpc.Message) jsonrpc
 
 func (s httpSession) Protocol() string { return s.clientClaims().Protocol }
 
-func (s httpSession) Serve(r *httpfront.Reply, end *jsonrpc.Cancellation, m *jsonrpc.Message) jsonrpc.Answer {
+func (s httpSession) Serve(r *httpfront.PostExchange, end *jsonrpc.Cancellation, m *jsonrpc.Message) jsonrpc.Answer {
 	return s.guardAnswer(m, func() jsonrpc.Answer { return s.serveAndWait(r, end, m) })
 }
 
@@ -208,14 +208,14 @@ func (s httpSession) Notify(m *jsonrpc.Message) {
 }
 
 // serveAndWait answers a request on a goroutine that waits for the answer.
-func (s *Session) serveAndWait(r client.Reply, end *jsonrpc.Cancellation, m *jsonrpc.Message) jsonrpc.Answer {
+func (s *Session) serveAndWait(r client.RequestMessenger, end *jsonrpc.Cancellation, m *jsonrpc.Message) jsonrpc.Answer {
 	c := &struct {
 		handshake.Client
-		call.SyncReply
-	}{handshake.Client{Reply: r, Host: handshakeHost{s}}, call.SyncReply{Cancellation: end}}
+		call.AwaitedAnswer
+	}{handshake.Client{RequestMessenger: r, Host: handshakeHost{s}}, call.AwaitedAnswer{Cancellation: end}}
 	s.noteReady()
 	if !modern.DeclaresCapabilities(m) {
-		if answer, ok := s.sender.TryCallToolAndWait(&c.Client, &c.SyncReply, m); ok {
+		if answer, ok := s.sender.TryCallToolAndWait(&c.Client, &c.AwaitedAnswer, m); ok {
 			return answer
 		}
 	}

@@ -106,7 +106,7 @@ func New(cfg Config) (*Hub, error) {
 		changed = h.noteChildStatus
 	}
 	limits := &conf.Limits
-	h.sup = children.NewSupervisor(children.Options{
+	h.sup = children.NewSupervisor(children.SupervisorOptions{
 		Specs: conf.Specs(), Changed: changed, ListsChanged: h.noteListsChanged, Notification: h.handleChildNotification, Request: h.handleChildRequest, ClientProfile: h.clientOf, Principal: h.principalOf, Yield: h.yieldInstance, Level: h.levelOf, Roots: h.rootsQuery, NoRoots: h.noRoots, Log: cfg.Log, Version: cfg.Version, OnStderr: cfg.OnStderrLine, Record: cfg.Record, Redefined: h.noteRedefined, Refused: h.noteKernelRefusal, Launcher: cfg.Launcher,
 		MaxStarting: limits.Starting, MaxChildren: limits.Children, MaxEach: principalChildren(limits, limits.Children), Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir, Cache: cfg.Cache, Secret: cfg.Secret, Login: cfg.Login, Writes: cfg.RecordWritable, Written: cfg.Written,
 	})

@@ -19,7 +19,7 @@ func (h *Hub) Inside(paths ...string) (root string, inside bool) {
 	}
 	var snaps []*rootsmgr.Snapshot
 	for _, s := range h.sessions.Sessions() {
-		snaps = append(snaps, s.roots.View().Snapshot)
+		snaps = append(snaps, s.roots.RootsView().Snapshot)
 	}
 	snaps = append(snaps, h.currentConfiguration().OwnRoots()...)
 	checker := h.currentConfiguration().Checker

@@ -158,7 +158,7 @@ type watched struct {
 }
 
 // Launch plays a server that is looked at.
-func (m *islands) Launch(l launch.Launch, s spec.Spec, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error) {
+func (m *islands) Launch(l launch.Launch, s spec.Spec, h jsonrpc.Handler, log zerolog.Logger) (link.ChildConnection, error) {
 	w := &watched{m: m, owner: -1}
 	w.ctx, w.crash = context.WithCancel(context.Background())
 	run, err := m.stage.Launch(l, s, overheard{h, w}, log)
@@ -244,7 +244,7 @@ func (w *watched) Notify(ctx context.Context, method string, params ...[]byte) e
 	return w.actor.Notify(ctx, method, params...)
 }
 
-func (w *watched) Facts() link.Facts {
+func (w *watched) Facts() link.ConnectionFacts {
 	f := w.actor.Facts()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -372,7 +372,7 @@ func (m *islands) enter(t trip) {
 		return jsonrpc.ResultAnswer([]byte(i.says))
 	}
 	i.c.setRoots(i.roots...)
-	i.c.conn = jsonrpc.NewConn(teed{io.TeeReader(toClient, &eyes{m: m, i: i, what: "what the client gets"}), toClient}, fromClient, i.c, jsonrpc.Options{})
+	i.c.conn = jsonrpc.NewConn(teed{io.TeeReader(toClient, &eyes{m: m, i: i, what: "what the client gets"}), toClient}, fromClient, i.c, jsonrpc.ConnOptions{})
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = m.h.ServeStdio(context.Background(), toHub, fromHub, around) })

@@ -119,7 +119,7 @@ func (k *keeper) keepSubscribed(uri string, now bool) {
 }
 
 // keepSeen keeps how the client knows a list.
-func (k *keeper) keepSeen(list offers.Kind, digest string) {
+func (k *keeper) keepSeen(list offers.ListKind, digest string) {
 	if k == nil {
 		return
 	}
@@ -142,7 +142,7 @@ func (k *keeper) keepSeen(list offers.Kind, digest string) {
 
 // connectionOptions has the connection of a session kept. resume, called before the connection runs, brings the session to the state in which the
 // client knows it to be; what it returns waits for the rest.
-func (k *keeper) connectionOptions(s *Session, options *jsonrpc.Options) (resume func(context.Context) (wait func(), err error)) {
+func (k *keeper) connectionOptions(s *Session, options *jsonrpc.ConnOptions) (resume func(context.Context) (wait func(), err error)) {
 	if k == nil {
 		return func(context.Context) (func(), error) { return func() {}, nil }
 	}
@@ -207,7 +207,7 @@ func (r *keptRecord) announcedLists() map[int]string {
 		if list < 0 || list >= int(offers.Kinds) {
 			continue
 		}
-		_, of, _ := strings.Cut(offers.Kind(list).List().Changed, "/")
+		_, of, _ := strings.Cut(offers.ListKind(list).List().Changed, "/")
 		of, _, _ = strings.Cut(of, "/")
 		if string(jsonrpc.Get(jsonrpc.Get(capabilities, of), "listChanged")) == "true" {
 			told[list] = digest

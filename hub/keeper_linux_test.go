@@ -35,7 +35,7 @@ func newKeptClient(t *testing.T, roots ...string) *keptClient {
 	}
 	k := &keptClient{testClient: &testClient{t: t, notes: make(chan string, 1000), progress: make(chan string, 1000)}, out: [2]int{toHub, fromHub}, files: files}
 	k.setRoots(roots...)
-	k.conn = jsonrpc.NewConn(stdio.Handed(toClient, "answers", os.O_RDONLY), stdio.Handed(fromClient, "requests", os.O_WRONLY), k, jsonrpc.Options{})
+	k.conn = jsonrpc.NewConn(stdio.Handed(toClient, "answers", os.O_RDONLY), stdio.Handed(fromClient, "requests", os.O_WRONLY), k, jsonrpc.ConnOptions{})
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = k.conn.Run(ctx) })

@@ -33,18 +33,18 @@ type turnstile struct {
 }
 
 type turnstileLink struct {
-	link.Link
+	link.ChildConnection
 	turnstile *turnstile
 }
 
-func (s *turnstile) Launch(l launch.Launch, spec spec.Spec, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error) {
+func (s *turnstile) Launch(l launch.Launch, spec spec.Spec, h jsonrpc.Handler, log zerolog.Logger) (link.ChildConnection, error) {
 	inner, err := s.stage.Launch(l, spec, h, log)
 	return &turnstileLink{inner, s}, err
 }
 
 func (l *turnstileLink) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
 	if method != "tools/call" {
-		return l.Link.Call(ctx, method, params...)
+		return l.ChildConnection.Call(ctx, method, params...)
 	}
 	s := l.turnstile
 	s.count(1)
@@ -53,7 +53,7 @@ func (l *turnstileLink) Call(ctx context.Context, method string, params ...[]byt
 	case <-s.let:
 	case <-ctx.Done():
 	}
-	return l.Link.Call(ctx, method, params...)
+	return l.ChildConnection.Call(ctx, method, params...)
 }
 
 func (s *turnstile) count(n int) {

@@ -52,7 +52,7 @@ const (
 
 // awaitChanged waits a moment for lists that children have said to have changed: the client
 // asks perhaps because it was told so.
-func (s *Session) awaitChanged(ctx context.Context, k offers.Kind) {
+func (s *Session) awaitChanged(ctx context.Context, k offers.ListKind) {
 	ctx, cancel := context.WithTimeout(ctx, changedWait)
 	defer cancel()
 	for _, name := range s.currentConfiguration().ServedNames() {
@@ -109,7 +109,7 @@ const listTTL = time.Minute
 // have a part in it say, and not at all if one is missing that may still come. It is for everybody
 // only if they all say so, no rule is for some people, and there are no toolsets. k is Kinds for what the hub says about
 // itself, which is made of what they say about themselves.
-func (s *Session) listCaching(k offers.Kind) modern.Caching {
+func (s *Session) listCaching(k offers.ListKind) modern.Caching {
 	conf := s.currentConfiguration()
 	ttl, parts, public := listTTL, 0, !conf.Common().Checker.Rules().ForSome() && !conf.Toolsets.HasSets()
 	for _, name := range conf.ServedNames() {
@@ -185,7 +185,7 @@ func (s *Session) withInstructions(result []byte, conf *configuration.Configurat
 	if servers := conf.Offers.Catalog(offers).For(conf.Checker).Servers(); servers != "" {
 		text += " " + servers
 	}
-	if said := conf.View().Instructions(); said != "" {
+	if said := conf.ToolsetView().Instructions(); said != "" {
 		text += "\n\n" + said
 	}
 	for _, name := range conf.ChildNames() {

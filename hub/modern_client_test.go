@@ -68,7 +68,7 @@ func enterModern(t *testing.T, h *Hub, caps string, dirs ...string) (c *modernCl
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, m.Method)
 	}
 	c.setRoots(dirs...)
-	c.conn = jsonrpc.NewConn(toClient, &tap{WriteCloser: fromClient, who: spectest.Client, talk: talk}, c, jsonrpc.Options{})
+	c.conn = jsonrpc.NewConn(toClient, &tap{WriteCloser: fromClient, who: spectest.Client, talk: talk}, c, jsonrpc.ConnOptions{})
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() {

@@ -37,20 +37,20 @@ func (s modernHost) DeclaredRoots() bool         { return s.clientClaims().Roots
 
 func (modernHost) BeforeWait(ctx context.Context) { call.YieldTurn(ctx) }
 
-func (s modernHost) AwaitServed(ctx context.Context, view rootsmgr.View) error {
-	if !s.member.HasServed(view) {
+func (s modernHost) AwaitServed(ctx context.Context, rootsView rootsmgr.RootsView) error {
+	if !s.member.HasServed(rootsView) {
 		s.BeforeWait(ctx)
 	}
-	return s.member.AwaitServed(ctx, view, s.RootsTimeout())
+	return s.member.AwaitServed(ctx, rootsView, s.RootsTimeout())
 }
 
-func (s modernHost) ServeRoots(ctx context.Context, child, set string, view rootsmgr.View) error {
-	return s.member.ServeFromCall(ctx, child, set, view)
+func (s modernHost) ServeRoots(ctx context.Context, child, set string, rootsView rootsmgr.RootsView) error {
+	return s.member.ServeFromCall(ctx, child, set, rootsView)
 }
 
-func (s modernHost) Served(child string) (set string, view rootsmgr.View) {
+func (s modernHost) Served(child string) (set string, rootsView rootsmgr.RootsView) {
 	b, _ := s.member.FromCalls(child)
-	return b.Set, b.View
+	return b.Set, b.RootsView
 }
 
 // modernOf returns the client of a request that only this era has.
@@ -120,9 +120,9 @@ func (r *modernRequest) HasMethod() bool {
 	return handler.modern != nil
 }
 
-func (r *modernRequest) Serve(ctx context.Context, reply *httpfront.ModernReply) jsonrpc.Answer {
+func (r *modernRequest) Serve(ctx context.Context, exchange *httpfront.ModernExchange) jsonrpc.Answer {
 	return r.session.guardAnswer(r.message, func() jsonrpc.Answer {
-		return r.session.serveWithMeta(client.NewContext(ctx, client.RequestContext{Headers: reply}), r.message, r.meta, reply)
+		return r.session.serveWithMeta(client.NewContext(ctx, client.RequestContext{Headers: exchange}), r.message, r.meta, exchange)
 	})
 }
 
@@ -149,7 +149,7 @@ func (s *Session) noteModernClient(first *declaration.Claims) {
 // serveModern answers one request of 2026-07-28. What has to be said before
 // the answer goes to out. m and its parts belong to the hub from now on. ctx
 // ends when the client no longer wants an answer, and then no one reads it.
-func (s *Session) serveModern(ctx context.Context, m *jsonrpc.Message, out modern.Reply) jsonrpc.Answer {
+func (s *Session) serveModern(ctx context.Context, m *jsonrpc.Message, out modern.RequestNotifier) jsonrpc.Answer {
 	meta, refusal, ok := modern.ReadMeta(m)
 	if !ok {
 		return refusal
@@ -158,7 +158,7 @@ func (s *Session) serveModern(ctx context.Context, m *jsonrpc.Message, out moder
 }
 
 // serveWithMeta works like serveModern for a request whose _meta was read already.
-func (s *Session) serveWithMeta(ctx context.Context, m *jsonrpc.Message, meta modern.Meta, out modern.Reply) jsonrpc.Answer {
+func (s *Session) serveWithMeta(ctx context.Context, m *jsonrpc.Message, meta modern.Meta, out modern.RequestNotifier) jsonrpc.Answer {
 	s.noteModernClient(&meta.Claims)
 	handler := s.handlerOf(m.Method)
 	if !handler.needsNoChild() {
@@ -173,12 +173,12 @@ func (s *Session) serveWithMeta(ctx context.Context, m *jsonrpc.Message, meta mo
 		return handler.modern(s, withClient(ctx, s.modernServer.NewClient(meta, out)), m)
 	}
 	level := meta.Level
-	return s.modernServer.Serve(ctx, modern.IncomingRequest{Message: m, Meta: meta, Reply: out, Asks: handler.MayAsk}, func(c *modern.Client, end *jsonrpc.Cancellation, request *jsonrpc.Message) jsonrpc.Answer {
+	return s.modernServer.Serve(ctx, modern.IncomingRequest{Message: m, Meta: meta, Notifier: out, Asks: handler.MayAsk}, func(c *modern.Client, end *jsonrpc.Cancellation, request *jsonrpc.Message) jsonrpc.Answer {
 		if handler.MayAsk {
 			if level != 0 {
 				s.noteModernLevel(end.Context(), level)
 			}
-			if answer, ok := s.sender.TryCallToolAndWait(c, &call.SyncReply{Cancellation: end}, request); ok {
+			if answer, ok := s.sender.TryCallToolAndWait(c, &call.AwaitedAnswer{Cancellation: end}, request); ok {
 				return answer
 			}
 		}

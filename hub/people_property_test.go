@@ -68,7 +68,7 @@ func openIn(t testing.TB, h *Hub, in Surroundings) *testClient {
 		t.Fatal(err)
 	}
 	c := &testClient{t: t, hub: h, notes: make(chan string, 1000), progress: make(chan string, 1000)}
-	c.conn = jsonrpc.NewConn(toClient, fromClient, c, jsonrpc.Options{})
+	c.conn = jsonrpc.NewConn(toClient, fromClient, c, jsonrpc.ConnOptions{})
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() {

@@ -152,11 +152,11 @@ func (p *reloadPlanner) restartReason(name string) string {
 		if !assigned || c == nil {
 			continue
 		}
-		view := s.roots.ViewUnder(next.Fallback, next.RootsOf(s.principal.Key()))
+		rootsView := s.roots.ViewUnder(next.Fallback, next.RootsOf(s.principal.Key()))
 		if b, ok := s.member.FromCalls(name); ok {
-			view = b.View
+			rootsView = b.RootsView
 		}
-		roots := s.member.RootsFor(next, c, view)
+		roots := s.member.RootsFor(next, c, rootsView)
 		switch k := s.member.KeyFor(c, roots); {
 		case k.Variant != at.Key.Variant && s.attachment != nil:
 			return "it is another one in the surroundings of a client"
@@ -186,7 +186,7 @@ func (p *reloadPlanner) listedTools(conf *configuration.Configuration) map[strin
 	for name := range offers {
 		out[name] = nil
 	}
-	for _, t := range conf.Offers.Catalog(offers).For(conf.For(configuration.Viewer{Principal: principal.User()}).Checker).Listed() {
+	for _, t := range conf.Offers.Catalog(offers).For(conf.For(configuration.Audience{Principal: principal.User()}).Checker).Listed() {
 		if t.Child != "" {
 			out[t.Child] = append(out[t.Child], t.Name)
 		}

@@ -61,8 +61,8 @@ func everyChild(conf *configuration.Configuration, sessions []*Session) []Child 
 func (s *Session) reportStatus(nobody []status.NotServed) status.Session {
 	caps := s.clientClaims()
 	st := status.Session{
-		ID: s.id, Since: s.since, Principal: s.principal.String(), Client: s.clientName(), Protocol: caps.Protocol, Calls: s.mainMessenger.Serving(), Passed: s.sender.InFlight.Started(), Toolsets: s.currentConfiguration().View().Names(),
-		SessionRoots: status.SessionRootsOf(s.roots.View(), s.roots.Word()), Report: s.approvals.Report(),
+		ID: s.id, Since: s.since, Principal: s.principal.String(), Client: s.clientName(), Protocol: caps.Protocol, Calls: s.mainMessenger.Serving(), Passed: s.sender.InFlight.Started(), Toolsets: s.currentConfiguration().ToolsetView().Names(),
+		SessionRoots: status.SessionRootsOf(s.roots.RootsView(), s.roots.Word()), Report: s.approvals.Report(),
 	}
 	if s.attachment == nil {
 		return st
@@ -81,27 +81,27 @@ func (s *Session) reportStatus(nobody []status.NotServed) status.Session {
 // era the ones that came with it.
 func (s *Session) rootsReport(ctx context.Context) status.Roots {
 	c, conf := s.sender.ClientOf(ctx), s.currentConfiguration()
-	view, word, _ := c.RootsStatus(ctx) // ownTool has seen to it that there is one
-	r := status.RootsOf(view, word, c.Claims(), c.Era(), conf)
+	rootsView, word, _ := c.RootsStatus(ctx) // ownTool has seen to it that there is one
+	r := status.RootsOf(rootsView, word, c.Claims(), c.Era(), conf)
 	r.Config, r.Report, r.Redefined = s.hub.ConfigState(), s.approvals.Report(), s.hub.redefined.VisibleTo(s.id)
-	if !s.principal.Local || conf.View() != nil {
+	if !s.principal.Local || conf.ToolsetView() != nil {
 		r.HideOperator(conf.ServedNames())
 	}
-	if conf.View() != nil {
-		r.Redefined = slices.DeleteFunc(r.Redefined, func(d catalog.Redefinition) bool { return !conf.View().ShowsTool(d.Server, d.Tool) })
+	if conf.ToolsetView() != nil {
+		r.Redefined = slices.DeleteFunc(r.Redefined, func(d catalog.Redefinition) bool { return !conf.ToolsetView().ShowsTool(d.Server, d.Tool) })
 	}
 	r.Extensions = status.ExtensionsOf(s.Catalog().Extensions())
 	for _, name := range conf.ServedNames() {
-		r.Children = append(r.Children, s.childRoots(conf, name, view))
+		r.Children = append(r.Children, s.childRoots(conf, name, rootsView))
 	}
 	return r
 }
 
-func (s *Session) childRoots(conf *configuration.Configuration, name string, view rootsmgr.View) status.ChildRoots {
+func (s *Session) childRoots(conf *configuration.Configuration, name string, rootsView rootsmgr.RootsView) status.ChildRoots {
 	child, r := conf.Child(name), status.ChildRootsOf(conf.Child(name), s.ChildStatus(name))
 	r.Sessions = s.hub.sessions.SessionCount(s.member.Assigned().Key(name))
 	if child.Spec.Share == spec.ShareAll || len(child.Roots) > 0 || len(conf.ExtraDirectories(name, nil)) > 0 {
-		for _, root := range s.member.RootsFor(conf, child, view) {
+		for _, root := range s.member.RootsFor(conf, child, rootsView) {
 			r.Served = append(r.Served, root.URI)
 		}
 	}

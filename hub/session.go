@@ -106,7 +106,7 @@ func (h *Hub) newSession(options sessionOptions) *Session {
 	if options.attachment != nil {
 		current = &options.attachment.Current
 	}
-	current = current.For(configuration.Viewer{Principal: options.principal, Toolsets: options.toolsets})
+	current = current.For(configuration.Audience{Principal: options.principal, Toolsets: options.toolsets})
 	conf := current.InForce()
 	if options.bearer == "" {
 		options.bearer = "session " + id
@@ -122,14 +122,14 @@ func (h *Hub) newSession(options sessionOptions) *Session {
 		s.log = s.log.With().Str("principal", options.principal.String()).Logger()
 	}
 	s.Offering = offering.New(conf, current, func(child string) bool { return s.member.AwaitsList(child) })
-	s.modernServer = modern.NewServer(modern.Options{
+	s.modernServer = modern.NewServer(modern.ServerOptions{
 		Host: modernHost{s}, Info: h.serverInfo, Seal: options.seal, Node: options.node, Bearer: options.bearer, PerRequest: options.stateless, Suspended: &h.suspended, Log: s.log,
 	})
 	s.notifier = subscribe.NewNotifier(subscribeSession{s}, &h.subs, s.log)
 	s.metrics = h.telemetry.NewSession(telemetry.SessionLabels{Session: id, HTTP: options.http, Principal: options.principal.String(), Stateless: options.stateless})
 	s.records = record.New(id, options.principal.String(), func() *Audit { return &s.currentConfiguration().Audit }, h.recorded, s.metrics)
 	s.approvals = s.newApprovals()
-	s.member = h.sessions.NewMember(assignment.Options[*Session]{
+	s.member = h.sessions.NewMember(assignment.AssignedSessionOptions[*Session]{
 		Session: s, ID: id, Principal: options.principal.Key(), Rights: options.principal.RightsKey(), Caller: options.caller, Current: current, PerRequest: options.stateless, Offering: s.Offering, Approvals: s.approvals,
 		Restarted: s.notifier.NoteRestart, Changed: s.notifier.NoteChange,
 	})
@@ -181,7 +181,7 @@ func (s *Session) serveFront(ctx context.Context, front func(context.Context) er
 			if c.Spec.Share != spec.ShareAll && !c.Spec.SeesNoProject() {
 				return nil // its roots decide what it offers: its instance looks it up when they are known
 			}
-			return s.member.Recall(conf, c, rootsmgr.View{})
+			return s.member.Recall(conf, c, rootsmgr.RootsView{})
 		})
 	})
 	wg.Go(func() { _ = s.roots.Run(ctx) })
@@ -306,8 +306,8 @@ func (s handshakeHost) Level() declaration.Level {
 	return s.level
 }
 
-func (s handshakeHost) AwaitServed(ctx context.Context, view rootsmgr.View, limit time.Duration) error {
-	return s.member.AwaitServed(ctx, view, limit)
+func (s handshakeHost) AwaitServed(ctx context.Context, rootsView rootsmgr.RootsView, limit time.Duration) error {
+	return s.member.AwaitServed(ctx, rootsView, limit)
 }
 
 // guardAnswer has a request served; see jsonrpc.Guard.

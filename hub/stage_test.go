@@ -37,7 +37,7 @@ func newStage() *stage {
 
 // actor is one run of a child on a stage.
 type actor struct {
-	link.Link
+	link.ChildConnection
 	stage *stage
 	child string
 	roots string // MCP_ROOTS_PATHS, as it was started
@@ -47,12 +47,12 @@ type actor struct {
 	live  bool
 }
 
-func (s *stage) Launch(l launch.Launch, spec spec.Spec, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error) {
+func (s *stage) Launch(l launch.Launch, spec spec.Spec, h jsonrpc.Handler, log zerolog.Logger) (link.ChildConnection, error) {
 	link, err := s.Pipes.Launch(l, spec, h, log)
 	if err != nil {
 		return nil, err
 	}
-	a := &actor{Link: link, stage: s, child: spec.Name, cwd: l.Dir, env: l.Env, args: l.Args, live: true}
+	a := &actor{ChildConnection: link, stage: s, child: spec.Name, cwd: l.Dir, env: l.Env, args: l.Args, live: true}
 	for _, v := range l.Env {
 		if paths, ok := strings.CutPrefix(v, "MCP_ROOTS_PATHS="); ok {
 			a.roots = paths
@@ -65,7 +65,7 @@ func (s *stage) Launch(l launch.Launch, spec spec.Spec, h jsonrpc.Handler, log z
 }
 
 func (a *actor) Run(ctx context.Context) error {
-	err := a.Link.Run(ctx)
+	err := a.ChildConnection.Run(ctx)
 	a.stage.mu.Lock()
 	defer a.stage.mu.Unlock()
 	a.live = false
@@ -84,7 +84,7 @@ func (a *actor) Call(ctx context.Context, method string, params ...[]byte) (*jso
 			a.stage.mu.Unlock()
 		}
 	}
-	return a.Link.Call(ctx, method, params...)
+	return a.ChildConnection.Call(ctx, method, params...)
 }
 
 // who returns the run that got the call with a tag, nil for none.
@@ -161,7 +161,7 @@ func enterFrom(t *testing.T, h *Hub, around Surroundings, dirs ...string) (c *te
 	toClient, fromHub := io.Pipe()
 	c = &testClient{t: t, hub: h, raws: fromClient, notes: make(chan string, 1000), progress: make(chan string, 1000)}
 	c.setRoots(dirs...)
-	c.conn = jsonrpc.NewConn(toClient, fromClient, c, jsonrpc.Options{})
+	c.conn = jsonrpc.NewConn(toClient, fromClient, c, jsonrpc.ConnOptions{})
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = h.ServeStdio(context.Background(), toHub, fromHub, around) })

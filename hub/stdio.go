@@ -74,7 +74,7 @@ func (h *Hub) serveStdio(ctx context.Context, in io.ReadCloser, out io.Writer, a
 	}
 	s := h.newSession(options)
 	cfg := &s.currentConfiguration().Settings
-	connOptions := jsonrpc.Options{
+	connOptions := jsonrpc.ConnOptions{
 		Strict: true, FrameLimit: cfg.Limits.Frame, IDLimit: cfg.Limits.ID, MaxRequests: cfg.Limits.Calls, Grace: cfg.Limits.Grace,
 		OnReadLoop: isServedInOrder, Fast: s.tryFastCall, Batches: s.maySendBatches, Ended: s.notifier.HangUp, Log: s.log,
 	}

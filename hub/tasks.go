@@ -56,7 +56,7 @@ func (s taskSession) Send(ctx context.Context, lease *children.Lease, tool strin
 
 func (s taskSession) Denies(child, tool string) bool {
 	now := s.currentConfiguration()
-	return now.IsDenied(child) || tool != "" && (now.Checker.Refuses(child, tool) || !now.View().ShowsTool(child, tool))
+	return now.IsDenied(child) || tool != "" && (now.Checker.Refuses(child, tool) || !now.ToolsetView().ShowsTool(child, tool))
 }
 
 func (s taskSession) Failed(ctx context.Context, child, method string, err error) jsonrpc.Answer {

@@ -63,7 +63,7 @@ func (v *village) sees(text string) string {
 
 // Launch starts a server whose instructions, tools and prompts tell what it sees of folders: by its working directory, its arguments and
 // its environment.
-func (v *village) Launch(l launch.Launch, s spec.Spec, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error) {
+func (v *village) Launch(l launch.Launch, s spec.Spec, h jsonrpc.Handler, log zerolog.Logger) (link.ChildConnection, error) {
 	v.started.Add(1)
 	var env []string
 	for _, line := range l.Env {

@@ -33,7 +33,7 @@ type lives struct {
 	starts []string
 }
 
-func (l *lives) Launch(of launch.Launch, s spec.Spec, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error) {
+func (l *lives) Launch(of launch.Launch, s spec.Spec, h jsonrpc.Handler, log zerolog.Logger) (link.ChildConnection, error) {
 	l.mu.Lock()
 	l.starts = append(l.starts, s.Name)
 	l.mu.Unlock()
@@ -54,14 +54,14 @@ func (l *lives) started() string {
 }
 
 type life struct {
-	link.Link
+	link.ChildConnection
 	of   *lives
 	name string
 }
 
 func (l life) Run(ctx context.Context) error {
 	defer func() { l.of.ends <- l.name }()
-	return l.Link.Run(ctx)
+	return l.ChildConnection.Run(ctx)
 }
 
 // withSets returns a Config with toolsets.

@@ -39,12 +39,12 @@ type listener struct {
 }
 
 type listenerLink struct {
-	link.Link
+	link.ChildConnection
 	child string
 	to    *listener
 }
 
-func (s *listener) Launch(l launch.Launch, spec spec.Spec, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error) {
+func (s *listener) Launch(l launch.Launch, spec spec.Spec, h jsonrpc.Handler, log zerolog.Logger) (link.ChildConnection, error) {
 	inner, err := s.stage.Launch(l, spec, h, log)
 	return &listenerLink{inner, spec.Name, s}, err
 }
@@ -58,7 +58,7 @@ func (l *listenerLink) Call(ctx context.Context, method string, params ...[]byte
 		l.to.args = string(jsonrpc.Get(raw, "arguments"))
 		l.to.mu.Unlock()
 	}
-	return l.Link.Call(ctx, method, params...)
+	return l.ChildConnection.Call(ctx, method, params...)
 }
 
 // lastCall returns what came since it was called last.

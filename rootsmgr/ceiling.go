@@ -49,10 +49,10 @@ func (b *builder) narrowToCeiling(c candidate) {
 	b.skipEntry(Skipped{Raw: c.entry.URI, Name: c.entry.Name, Reason: reason, Path: c.Given})
 }
 
-// underCeiling applies a ceiling to a View, whose roots are within it already. The
+// underCeiling applies a ceiling to a RootsView, whose roots are within it already. The
 // ceiling becomes the boundary if there would be none: if roots.when lets paths
 // pass, or if the client cannot give roots and none are configured.
-func (v View) underCeiling(top *Snapshot) View {
+func (v RootsView) underCeiling(top *Snapshot) RootsView {
 	if top == nil {
 		return v
 	}

@@ -69,7 +69,7 @@ func TestCeilingHoldsWhateverTheOrigin(t *testing.T) {
 			s := setup{fallback: tc.fallback, settings: Settings{When: tc.when, Timeout: time.Second, Ceiling: tc.top}}
 			bubble(t, s, func(t *testing.T, d *session) {
 				tc.client(t, d)
-				v := d.call().judged(t, tc.want).view
+				v := d.call().judged(t, tc.want).rootsView
 				if n := len(v.Snapshot.Skipped()); n != tc.skipped {
 					t.Errorf("%d skipped, want %d: %v", n, tc.skipped, v.Snapshot.Skipped())
 				}
@@ -83,7 +83,7 @@ func TestCeilingHoldsWhateverTheOrigin(t *testing.T) {
 			s.settings.Ceiling = nil
 			bubble(t, s, func(t *testing.T, d *session) {
 				tc.client(t, d)
-				if v := d.call().judged(t, tc.without).view; v.Ceiling != nil {
+				if v := d.call().judged(t, tc.without).rootsView; v.Ceiling != nil {
 					t.Error("a ceiling of nobody's")
 				}
 			})
@@ -102,7 +102,7 @@ func TestCeilingOfRootsThatExpire(t *testing.T) {
 		d.question().Fail(ErrMalformed)
 		c.judged(t, "known /a/sub stale by asked")
 		time.Sleep(2 * time.Minute)
-		if v := d.View(); v.Open || show(v) != "known /a by ceiling" {
+		if v := d.RootsView(); v.Open || show(v) != "known /a by ceiling" {
 			t.Errorf("%s", show(v))
 		}
 	})
@@ -119,13 +119,13 @@ func TestCeilingStaysThroughAReload(t *testing.T) {
 		d.known("file:///a/sub", "file:///fb")
 		d.Reconfigure(Fallback{Origin: OriginConfig, Entries: []Entry{{URI: "/fb"}}}, open)
 		synctest.Wait()
-		if v := d.View(); v.Open || show(v) != "known /a/sub by asked" {
+		if v := d.RootsView(); v.Open || show(v) != "known /a/sub by asked" {
 			t.Errorf("%s", show(v))
 		}
 	})
 	bubble(t, setup{settings: open}, func(t *testing.T, d *session) { // the control
 		d.known("file:///a/sub", "file:///fb")
-		if v := d.View(); show(v) != "known /a/sub /fb by asked" {
+		if v := d.RootsView(); show(v) != "known /a/sub /fb by asked" {
 			t.Errorf("without a ceiling: %s", show(v))
 		}
 	})

@@ -3,7 +3,7 @@
 // of a path under these roots, package platform how systems spell paths, and package
 // pattern which directories a pattern stands for.
 //
-// Most readers want two calls. [Manager.Await] gives the [View] that a single call is
+// Most readers want two calls. [Manager.Await] gives the [RootsView] that a single call is
 // judged by. Guard.Check says the target of a path, and refuses what lies outside.
 //
 // # Values

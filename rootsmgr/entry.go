@@ -2,10 +2,10 @@ package rootsmgr
 
 import "mcphub/rootsmgr/guard"
 
-// ForEntry returns the View of a server whose entry names directories of its own: they count instead of the roots of v. What the
+// ForEntry returns the RootsView of a server whose entry names directories of its own: they count instead of the roots of v. What the
 // ceiling of the session does not open stays closed, and nothing is open if the session is denied every path. It does not look at the
 // disk: own reports what is at the directories.
-func (v View) ForEntry(fsys guard.FS, own *Snapshot) View {
+func (v RootsView) ForEntry(fsys guard.FS, own *Snapshot) RootsView {
 	if v.Denied {
 		return v
 	}
@@ -18,7 +18,7 @@ func (v View) ForEntry(fsys guard.FS, own *Snapshot) View {
 		}
 		own = b.keepRoots(list)
 	}
-	out := View{Snapshot: own, Case: CaseKnown, Ceiling: v.Ceiling, ClientName: v.ClientName, mark: v.mark}
+	out := RootsView{Snapshot: own, Case: CaseKnown, Ceiling: v.Ceiling, ClientName: v.ClientName, mark: v.mark}
 	if own.Len() == 0 {
 		out.Case, out.unusable = CaseFailed, own.skippedCount()
 	}

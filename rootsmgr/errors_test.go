@@ -18,7 +18,7 @@ func TestMeaning(t *testing.T) {
 	t.Parallel()
 	all := NoRootsPolicy{Unsupported: true, Empty: true, Failed: true}
 	for _, c := range []Case{CaseFailed, CaseEmpty, CaseUnsupported} {
-		for _, v := range []View{{Case: c, Open: true, ClientName: "Odd\x1b\n"}, FallbackView(guard.OS{}, 1, Fallback{}, c, all, ErrNoAnswer), {Case: c}} {
+		for _, v := range []RootsView{{Case: c, Open: true, ClientName: "Odd\x1b\n"}, FallbackView(guard.OS{}, 1, Fallback{}, c, all, ErrNoAnswer), {Case: c}} {
 			got := v.Meaning()
 			if strings.Contains(got, "refused") || strings.ContainsAny(got, "\x1b\n") || !strings.HasSuffix(got, ".") {
 				t.Errorf("%v: %q", c, got)
@@ -53,25 +53,25 @@ func TestWhySaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	f := rootstest.NewFS(t, platform.Linux, []string{"/a/"})
 	at := func(o Origin, uri string) *Snapshot { return NewSnapshot(f, 1, o, []Entry{{URI: uri}}) }
-	stale := View{Case: CaseKnown, Snapshot: at(OriginAsked, "file:///a"), Stale: true, Err: ErrNoAnswer}
+	stale := RootsView{Case: CaseKnown, Snapshot: at(OriginAsked, "file:///a"), Stale: true, Err: ErrNoAnswer}
 	for _, tt := range []struct {
-		v    View
+		v    RootsView
 		want []string
 	}{
-		{View{Case: CaseKnown, Snapshot: at(OriginAsked, "file:///a")}, []string{"the client gave", "open the folder"}},
+		{RootsView{Case: CaseKnown, Snapshot: at(OriginAsked, "file:///a")}, []string{"the client gave", "open the folder"}},
 		{stale, []string{"did not answer", ErrNoAnswer.Error()}},
-		{View{Case: CaseKnown, Snapshot: at(OriginFlag, "/a")}, []string{"--roots"}},
-		{View{Case: CaseKnown, Snapshot: at(OriginEnvironment, "/a"), Err: ErrNoAnswer}, []string{EnvRoots, "no usable roots"}},
-		{View{Case: CaseKnown, Snapshot: at(OriginProject, "/a")}, []string{EnvProjectRoot}},
-		{View{Case: CaseEmpty, Stale: true, Err: ErrNoAnswer}, []string{"no folder is open", "roots.when.empty"}},
-		{View{Case: CaseUnsupported}, []string{"The client gives no roots", "--roots DIR", "roots.when.unsupported"}},
-		{View{Case: CaseUnsupported, Open: true}, []string{"No boundary", "whatever the roots"}}, // a path that no one can resolve
-		{View{Err: ErrNoAnswer}, []string{"roots.when.failed"}},
+		{RootsView{Case: CaseKnown, Snapshot: at(OriginFlag, "/a")}, []string{"--roots"}},
+		{RootsView{Case: CaseKnown, Snapshot: at(OriginEnvironment, "/a"), Err: ErrNoAnswer}, []string{EnvRoots, "no usable roots"}},
+		{RootsView{Case: CaseKnown, Snapshot: at(OriginProject, "/a")}, []string{EnvProjectRoot}},
+		{RootsView{Case: CaseEmpty, Stale: true, Err: ErrNoAnswer}, []string{"no folder is open", "roots.when.empty"}},
+		{RootsView{Case: CaseUnsupported}, []string{"The client gives no roots", "--roots DIR", "roots.when.unsupported"}},
+		{RootsView{Case: CaseUnsupported, Open: true}, []string{"No boundary", "whatever the roots"}}, // a path that no one can resolve
+		{RootsView{Err: ErrNoAnswer}, []string{"roots.when.failed"}},
 		{FallbackView(f, 1, Fallback{}, CaseFailed, NoRootsPolicy{}, ErrMalformed), []string{"declared roots", ErrMalformed.Error(), "roots.when.failed"}},
 		{FallbackView(f, 1, Fallback{Origin: OriginConfig, Entries: []Entry{{URI: "/x"}}}, CaseUnsupported, NoRootsPolicy{Unsupported: true, Empty: true}, nil), []string{"none of the 1", "roots.fallback"}},
 		{AnsweredView(at(OriginWithCall, "file:///x"), NoRootsPolicy{}), []string{"1 roots, none", "get-roots"}},
-		{View{Case: CaseUnsupported, Denied: true}, []string{"The client gives no roots and its token names none", "http.when.noRoots", "http.tokens[].roots"}},
-		{View{Case: CaseEmpty, Denied: true}, []string{"no folder is open", "open a folder", "http.when.noRoots", "http.tokens[].roots"}},
+		{RootsView{Case: CaseUnsupported, Denied: true}, []string{"The client gives no roots and its token names none", "http.when.noRoots", "http.tokens[].roots"}},
+		{RootsView{Case: CaseEmpty, Denied: true}, []string{"no folder is open", "open a folder", "http.when.noRoots", "http.tokens[].roots"}},
 		{FallbackView(f, 1, Fallback{}, CaseFailed, NoRootsPolicy{Failed: true, Denied: true}, ErrMalformed), []string{"declared roots", ErrMalformed.Error(), "reconnect the client, or add", "http.tokens[].roots"}},
 	} {
 		for _, want := range tt.want {
@@ -92,23 +92,23 @@ func TestWords(t *testing.T) {
 	asked, top := at(OriginAsked, "file:///a"), at(OriginCeiling, "/a")
 	gone := Fallback{Origin: OriginConfig, Entries: []Entry{{URI: "/gone"}}}
 	for _, tc := range []struct {
-		v             View
+		v             RootsView
 		meaning, none string // none: "" for the same
 	}{
-		{View{Case: CaseKnown, Snapshot: asked}, "The roots are those that the client gave: open the folder there to add it.", ""},
-		{View{Case: CaseKnown, Snapshot: asked, Ceiling: top.Guard()}, "The roots are those that the client gave, as far as its token reaches: open the folder there to add it, " +
+		{RootsView{Case: CaseKnown, Snapshot: asked}, "The roots are those that the client gave: open the folder there to add it.", ""},
+		{RootsView{Case: CaseKnown, Snapshot: asked, Ceiling: top.Guard()}, "The roots are those that the client gave, as far as its token reaches: open the folder there to add it, " +
 			"and where it is none of the token's, add the directory to roots of the token in http.tokens of hub.json.", ""},
-		{View{Case: CaseKnown, Snapshot: top, Ceiling: top.Guard()}, "The client has named no folder of its own, so its token's directories hold: " +
+		{RootsView{Case: CaseKnown, Snapshot: top, Ceiling: top.Guard()}, "The client has named no folder of its own, so its token's directories hold: " +
 			"add the directory to roots of the token in http.tokens of hub.json.", ""},
-		{View{Case: CaseEmpty}, `The client answered that no folder is open (an empty list of roots): open a folder in the client, or set roots.when.empty to "allow" in hub.json.`, ""},
-		{View{Case: CaseEmpty, Open: true}, `The client answered that no folder is open (an empty list of roots), so no boundary is enforced (roots.when.empty is "allow"): open a folder in the client to have one.`,
+		{RootsView{Case: CaseEmpty}, `The client answered that no folder is open (an empty list of roots): open a folder in the client, or set roots.when.empty to "allow" in hub.json.`, ""},
+		{RootsView{Case: CaseEmpty, Open: true}, `The client answered that no folder is open (an empty list of roots), so no boundary is enforced (roots.when.empty is "allow"): open a folder in the client to have one.`,
 			"The client answered that no folder is open (an empty list of roots): open a folder in the client."},
-		{View{Case: CaseUnsupported}, "The client gives no roots and no fallback is configured: " + cures + `, or set roots.when.unsupported to "allow".`, ""},
-		{View{Case: CaseUnsupported, Open: true}, `The client gives no roots and no fallback is configured, so no boundary is enforced (roots.when.unsupported): to have one ` + cures + ".",
+		{RootsView{Case: CaseUnsupported}, "The client gives no roots and no fallback is configured: " + cures + `, or set roots.when.unsupported to "allow".`, ""},
+		{RootsView{Case: CaseUnsupported, Open: true}, `The client gives no roots and no fallback is configured, so no boundary is enforced (roots.when.unsupported): to have one ` + cures + ".",
 			"The client gives no roots and no fallback is configured: " + cures + "."},
-		{View{}, "No roots are known: " + cures + `, or set roots.when.failed to "allow".`, ""},
-		{View{Snapshot: asked}, "No roots are known: " + cures + `, or set roots.when.failed to "allow".`, ""},
-		{View{Snapshot: asked, Err: ErrMalformed}, "The client declared roots but did not give them (the client's answer is no list of roots): call again, reconnect the client, " + cures +
+		{RootsView{}, "No roots are known: " + cures + `, or set roots.when.failed to "allow".`, ""},
+		{RootsView{Snapshot: asked}, "No roots are known: " + cures + `, or set roots.when.failed to "allow".`, ""},
+		{RootsView{Snapshot: asked, Err: ErrMalformed}, "The client declared roots but did not give them (the client's answer is no list of roots): call again, reconnect the client, " + cures +
 			`, or set roots.when.failed to "allow".`, ""},
 		{FallbackView(f, 1, Fallback{}, CaseFailed, all, ErrMalformed), "The client declared roots but did not give them (the client's answer is no list of roots), " +
 			`so no boundary is enforced (roots.when.failed is "allow"): call again, reconnect the client, ` + cures + ".",
@@ -132,7 +132,7 @@ func TestWords(t *testing.T) {
 func TestWhyNot(t *testing.T) {
 	t.Parallel()
 	f := rootstest.NewFS(t, platform.Linux, []string{"/p/gen => /out", "/out/"})
-	v := View{Case: CaseKnown, Snapshot: NewSnapshot(f, 1, OriginFlag, []Entry{{URI: "/p"}, {URI: "/p/gen"}, {URI: "/gone"}})}
+	v := RootsView{Case: CaseKnown, Snapshot: NewSnapshot(f, 1, OriginFlag, []Entry{{URI: "/p"}, {URI: "/p/gen"}, {URI: "/gone"}})}
 	for path, want := range map[string]string{
 		"/gone/x":  `The root "/gone" was skipped: it does not exist; it counts as soon as it does. `,
 		"/p/gen/x": `The root "/p/gen" was skipped: it is a link inside "/p", where servers may write, and leads out of that to "/out". `,
@@ -159,7 +159,7 @@ func TestNames(t *testing.T) {
 	}
 	f := rootstest.NewFS(t, platform.Linux, []string{"/a/"})
 	for o, want := range map[Origin]string{OriginAsked: "known", OriginWithCall: "known", OriginFlag: "fallback", OriginConfig: "fallback", OriginCeiling: "ceiling"} {
-		v := View{Case: CaseKnown, Snapshot: NewSnapshot(f, 1, o, []Entry{{URI: "file:///a"}})}
+		v := RootsView{Case: CaseKnown, Snapshot: NewSnapshot(f, 1, o, []Entry{{URI: "file:///a"}})}
 		if v.Word() != want {
 			t.Errorf("known by %s: %q", o, v.Word())
 		}

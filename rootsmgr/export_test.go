@@ -11,13 +11,13 @@ func NewSnapshotUnder(fsys guard.FS, top *Snapshot, entries ...Entry) *Snapshot 
 	return blueprint{entries: entries, top: top}.snapshot(fsys, 1, OriginConfig)
 }
 
-// FallbackView returns the View of a session that has nothing but a Fallback.
-func (s Settings) FallbackView(fsys guard.FS, f Fallback) View {
+// FallbackView returns the RootsView of a session that has nothing but a Fallback.
+func (s Settings) FallbackView(fsys guard.FS, f Fallback) RootsView {
 	return s.fallbackView(fsys, 1, f, CaseUnsupported, nil)
 }
 
-// FallbackView returns the View if the client gives no roots, without a ceiling.
-func FallbackView(fsys guard.FS, generation uint64, f Fallback, c Case, w NoRootsPolicy, err error) View {
+// FallbackView returns the RootsView if the client gives no roots, without a ceiling.
+func FallbackView(fsys guard.FS, generation uint64, f Fallback, c Case, w NoRootsPolicy, err error) RootsView {
 	return Settings{When: w}.fallbackView(fsys, generation, f, c, err)
 }
 
@@ -34,7 +34,7 @@ func (m *Manager) Asked() Asked {
 	return Asked{s.greeting.supported, s.greeting.listChanged, s.queries, s.failures, s.keptSince, s.retryAt}
 }
 
-// GuessView returns the View of a client that cannot give roots.
-func GuessView(fsys guard.FS, s Settings, f Fallback, c Case) View {
+// GuessView returns the RootsView of a client that cannot give roots.
+func GuessView(fsys guard.FS, s Settings, f Fallback, c Case) RootsView {
 	return s.fallbackView(fsys, 1, f, c, nil)
 }

@@ -23,7 +23,7 @@ func TestFirstComesAfterTheAnswer(t *testing.T) {
 		go func() { done <- m.Run(ctx) }()
 		m.NoteHandshake(false, false)
 		<-m.First()
-		n := m.View().Snapshot.Len()
+		n := m.RootsView().Snapshot.Len()
 		cancel()
 		if err := <-done; err != nil {
 			t.Fatal(err)

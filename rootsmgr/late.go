@@ -144,16 +144,16 @@ func (s *Snapshot) skippedAt(path string) (string, bool) {
 	return "", false
 }
 
-// relook asks Run to look again at the roots of a View.
+// relook asks Run to look again at the roots of a RootsView.
 type relook struct {
 	of   *Snapshot
 	done chan struct{}
 }
 
-// LookAgain takes in roots that were created since the View was made, if one of
-// these absolute paths lies in one. It reports whether there is a new View. It
+// LookAgain takes in roots that were created since the RootsView was made, if one of
+// these absolute paths lies in one. It reports whether there is a new RootsView. It
 // does nothing for paths that no missing root contains.
-func (m *Manager) LookAgain(ctx context.Context, v View, paths ...string) bool {
+func (m *Manager) LookAgain(ctx context.Context, v RootsView, paths ...string) bool {
 	if !v.Snapshot.Appeared(paths...) {
 		return false
 	}
@@ -180,13 +180,13 @@ func (l *loop) lookAgain(r *relook, now time.Time) {
 	defer close(r.done)
 	stands := l.m.calls.stands.Load()
 	stood := stands != nil && (stands.undeclared.Snapshot == r.of || stands.waiting.Snapshot == r.of)
-	if r.of != l.view.Snapshot && !stood || now.Sub(l.inVain) < reconsiderGap {
-		return // another View is there already, or was looked for a moment ago
+	if r.of != l.rootsView.Snapshot && !stood || now.Sub(l.inVain) < reconsiderGap {
+		return // another RootsView is there already, or was looked for a moment ago
 	}
 	if stood {
 		l.m.calls.stands.Store(nil)
 	}
-	before := l.view.Snapshot
+	before := l.rootsView.Snapshot
 	if l.asked != nil {
 		generation := l.m.generation.Add(1)
 		l.askedUnder = l.terms.settings.ceilingSnapshot(l.m.fsys, generation)
@@ -195,7 +195,7 @@ func (l *loop) lookAgain(r *relook, now time.Time) {
 		l.asked = bp.snapshot(l.m.fsys, generation, l.asked.origin)
 	}
 	l.remakeView()
-	if !stood && before.sameAs(l.view.Snapshot) {
+	if !stood && before.sameAs(l.rootsView.Snapshot) {
 		l.inVain = now
 	}
 	l.publishState()

@@ -26,7 +26,7 @@ func TestMalformedAnswer(t *testing.T) {
 	bubble(t, setup{}, func(t *testing.T, d *session) {
 		d.NoteHandshake(true, true)
 		d.question().Page(Page{Skipped: bad})
-		v := d.call().judged(t, "failed").view
+		v := d.call().judged(t, "failed").rootsView
 		if !errors.Is(v.Err, ErrMalformed) || !strings.Contains(v.Why(), "none of its 2 entries") {
 			t.Errorf("%v: %s", v.Err, v.Why())
 		}
@@ -50,7 +50,7 @@ func TestMalformedAnswer(t *testing.T) {
 				for _, p := range tc.pages {
 					d.question().Page(p)
 				}
-				v := c.judged(t, tc.want).view
+				v := c.judged(t, tc.want).rootsView
 				if reported := v.Snapshot.Skipped(); len(v.Snapshot.Paths()) > 0 && !v.Stale && len(reported) != len(bad) {
 					t.Errorf("the bad ones are not reported: %v", reported)
 				}
@@ -118,7 +118,7 @@ func TestLateRoot(t *testing.T) {
 				}
 				paths := func() string {
 					var names []string
-					for _, r := range d.View().Snapshot.Paths() {
+					for _, r := range d.RootsView().Snapshot.Paths() {
 						rel, _ := filepath.Rel(dir, r)
 						names = append(names, filepath.ToSlash(rel))
 					}
@@ -129,7 +129,7 @@ func TestLateRoot(t *testing.T) {
 				if got := paths(); got != tc.before {
 					t.Fatalf("before: %q, want %q", got, tc.before)
 				}
-				if d.LookAgain(t.Context(), d.View(), denied) {
+				if d.LookAgain(t.Context(), d.RootsView(), denied) {
 					t.Error("looked again, though nothing is there")
 				}
 				if _, err := os.Lstat(denied); err == nil {
@@ -140,18 +140,18 @@ func TestLateRoot(t *testing.T) {
 				if got := paths(); got != tc.before {
 					t.Errorf("without a denial: %q", got)
 				}
-				old := d.View()
+				old := d.RootsView()
 				again := d.LookAgain(t.Context(), old, denied)
 				if got := paths(); got != tc.after {
-					t.Errorf("after: %q, want %q; skipped %v", got, tc.after, d.View().Snapshot.Skipped())
+					t.Errorf("after: %q, want %q; skipped %v", got, tc.after, d.RootsView().Snapshot.Skipped())
 				}
-				if newer := d.View().Snapshot.Generation() > old.Snapshot.Generation(); again != newer || !again && tc.before != tc.after {
+				if newer := d.RootsView().Snapshot.Generation() > old.Snapshot.Generation(); again != newer || !again && tc.before != tc.after {
 					t.Errorf("told %v, a new generation: %v", again, newer)
 				}
 				if d.client.Asked() != asked {
 					t.Error("the client was asked")
 				}
-				if d.LookAgain(t.Context(), d.View(), denied) {
+				if d.LookAgain(t.Context(), d.RootsView(), denied) {
 					t.Error("looked again, though nothing is missing any more")
 				}
 				d.NoteChange() // and it stays
@@ -176,14 +176,14 @@ func TestLateRootInVain(t *testing.T) {
 	bubble(t, setup{fallback: fallback, settings: settings, fsys: guard.OS{}}, func(t *testing.T, d *session) {
 		d.NoteHandshake(false, false)
 		synctest.Wait()
-		old := d.View()
+		old := d.RootsView()
 		rootstest.Add(t, dir, "new/")
 		for range 2 {
 			if !d.LookAgain(t.Context(), old, dir+"/new/f") {
 				t.Error("a call that was judged by the former View is not told of the new one")
 			}
 		}
-		if n := d.View().Snapshot.Generation() - old.Snapshot.Generation(); n != 1 {
+		if n := d.RootsView().Snapshot.Generation() - old.Snapshot.Generation(); n != 1 {
 			t.Errorf("%d generations", n)
 		}
 	})
@@ -199,8 +199,8 @@ func TestLateRootAfterAnother(t *testing.T) {
 		synctest.Wait()
 		look := func(name string, want int) {
 			t.Helper()
-			if d.LookAgain(t.Context(), d.View(), dir+"/w/"+name); d.View().Snapshot.Len() != want {
-				t.Errorf("%s: %v, want %d roots", name, d.View().Snapshot.Paths(), want)
+			if d.LookAgain(t.Context(), d.RootsView(), dir+"/w/"+name); d.RootsView().Snapshot.Len() != want {
+				t.Errorf("%s: %v, want %d roots", name, d.RootsView().Snapshot.Paths(), want)
 			}
 		}
 		for i, name := range []string{"b", "c"} {
@@ -221,7 +221,7 @@ func TestLateRootAfterAnother(t *testing.T) {
 func TestLateRootWithoutRun(t *testing.T) {
 	t.Parallel()
 	dir := rootstest.Tree(t, "p/")
-	v := View{Snapshot: NewSnapshot(guard.OS{}, 1, OriginConfig, []Entry{{URI: dir + "/new"}})}
+	v := RootsView{Snapshot: NewSnapshot(guard.OS{}, 1, OriginConfig, []Entry{{URI: dir + "/new"}})}
 	rootstest.Add(t, dir, "new/")
 	synctest.Test(t, func(t *testing.T) {
 		m := NewManager(rootstest.NewClient(), Fallback{}, DefaultSettings(), guard.OS{}, zerolog.Nop())
@@ -264,7 +264,7 @@ func TestLateRootOfAStandIn(t *testing.T) {
 	bubble(t, setup{fallback: fallback, fsys: guard.OS{}}, func(t *testing.T, d *session) {
 		d.ExpectCallRoots()
 		synctest.Wait()
-		for i, view := range []func() View{d.UndeclaredView, d.StandInView} {
+		for i, view := range []func() RootsView{d.UndeclaredView, d.StandInView} {
 			os.RemoveAll(dir + "/new")
 			d.Reconfigure(fallback, Settings{Timeout: time.Duration(i+1) * time.Minute}) // so both are made again
 			synctest.Wait()

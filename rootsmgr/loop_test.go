@@ -55,7 +55,7 @@ func TestKeptRootsEnd(t *testing.T) {
 	} {
 		s := &state{
 			terms: &terms{settings: Settings{Stale: time.Minute, When: tc.when, Ceiling: tc.ceiling}}, keptSince: since,
-			view: View{Snapshot: kept, Case: CaseKnown, Stale: true, Err: ErrNoAnswer, Ceiling: kept.Guard()},
+			rootsView: RootsView{Snapshot: kept, Case: CaseKnown, Stale: true, Err: ErrNoAnswer, Ceiling: kept.Guard()},
 		}
 		if v := s.viewAt(since.Add(time.Minute - 1)); v.Snapshot != kept || v.Case != CaseKnown || !v.Stale || v.Open {
 			t.Errorf("%s: before: %+v", name, v)
@@ -82,7 +82,7 @@ func TestTryAwait(t *testing.T) {
 	m, run := stepped(Fallback{}, DefaultSettings(), zerolog.Nop())
 	try := func(what string, want bool) {
 		t.Helper()
-		if v, ok := m.TryAwait(); ok != want || v.Snapshot != m.View().Snapshot {
+		if v, ok := m.TryAwait(); ok != want || v.Snapshot != m.RootsView().Snapshot {
 			t.Errorf("%s: %t, %+v", what, ok, v)
 		}
 	}

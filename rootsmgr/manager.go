@@ -110,7 +110,7 @@ type greeting struct{ supported, listChanged, withCall bool }
 // when the next state replaces it.
 type state struct {
 	terms      *terms // by which view was made
-	view       View
+	rootsView  RootsView
 	greeting   greeting
 	greeted    bool
 	settled    bool       // the first question has ended, or there is none to ask
@@ -145,9 +145,9 @@ func NewManager(src Source, fallback Fallback, s Settings, fsys guard.FS, log ze
 	}
 	m.terms.Store(&terms{fallback, s.withDefaults()})
 	m.pub.Store(&state{
-		terms:   m.terms.Load(),
-		view:    View{Snapshot: NewSnapshot(fsys, 0, OriginNone, nil), waiting: true},
-		changed: make(chan struct{}),
+		terms:     m.terms.Load(),
+		rootsView: RootsView{Snapshot: NewSnapshot(fsys, 0, OriginNone, nil), waiting: true},
+		changed:   make(chan struct{}),
 	})
 	return m
 }
@@ -173,15 +173,15 @@ func (m *Manager) NoteChange() {
 	worker.Signal(m.kick)
 }
 
-// View returns what holds now, however old. It never waits.
-func (m *Manager) View() View { return m.pub.Load().viewAt(time.Now()) }
+// RootsView returns what holds now, however old. It never waits.
+func (m *Manager) RootsView() RootsView { return m.pub.Load().viewAt(time.Now()) }
 
 // First returns a channel that is closed when the first question has ended,
 // well or badly, when there is none to ask, and when Run ends.
 func (m *Manager) First() <-chan struct{} { return m.first }
 
 // Updates returns a channel that is closed when something else is published.
-// Ask for it before reading View, and again after it was closed; what comes
+// Ask for it before reading RootsView, and again after it was closed; what comes
 // between is not lost then.
 func (m *Manager) Updates() <-chan struct{} { return m.pub.Load().changed }
 
@@ -190,8 +190,8 @@ func (m *Manager) Updates() <-chan struct{} { return m.pub.Load().changed }
 // the debounce, and asks again after a failure unless that was just now. After
 // Settings.Timeout it returns what there is: kept roots marked stale, else the
 // fallback, else the failed case. The error is the cause of ctx's end, or
-// ErrClosed. The View returned with an error denies, or reports how old it is.
-func (m *Manager) Await(ctx context.Context) (View, error) { return m.NewWait().Await(ctx) }
+// ErrClosed. The RootsView returned with an error denies, or reports how old it is.
+func (m *Manager) Await(ctx context.Context) (RootsView, error) { return m.NewWait().Await(ctx) }
 
 // Wait is the time that a single call may wait for roots: all its waiting together
 // takes at most Settings.Timeout. Not for use by several goroutines at once.
@@ -205,19 +205,19 @@ func (m *Manager) NewWait() *Wait {
 	return &Wait{m: m, left: m.terms.Load().settings.Timeout}
 }
 
-// Overtaken reports whether roots newer than the ones of a View are known or
+// Overtaken reports whether roots newer than the ones of a RootsView are known or
 // announced, and the call may still wait for them.
-func (w *Wait) Overtaken(v View) bool {
+func (w *Wait) Overtaken(v RootsView) bool {
 	s := w.m.pub.Load()
 	return w.left > 0 && !s.closed && (s.viewAt(time.Now()).mark != v.mark || s.attempted < w.m.announced.Load())
 }
 
 // Await works like [Manager.Await] within what is left of the time that the call may wait.
-func (w *Wait) Await(ctx context.Context) (View, error) {
+func (w *Wait) Await(ctx context.Context) (RootsView, error) {
 	return w.await(ctx, w.m.announced.Load())
 }
 
-func (w *Wait) await(ctx context.Context, want uint64) (View, error) {
+func (w *Wait) await(ctx context.Context, want uint64) (RootsView, error) {
 	m := w.m
 	var timeout <-chan time.Time
 	until := time.Now().Add(w.left)
@@ -249,13 +249,13 @@ func (w *Wait) await(ctx context.Context, want uint64) (View, error) {
 }
 
 // TryAwait works like Await, but never waits; false if Await would wait.
-func (m *Manager) TryAwait() (View, bool) {
+func (m *Manager) TryAwait() (RootsView, bool) {
 	s, now := m.pub.Load(), time.Now()
 	return s.viewAt(now), !s.closed && s.terms == m.terms.Load() && s.coversCall(m.announced.Load(), now)
 }
 
 // impatientView returns what a call is judged by when its time to wait is over.
-func (m *Manager) impatientView(s *state, now time.Time) View {
+func (m *Manager) impatientView(s *state, now time.Time) RootsView {
 	v := s.viewAt(now)
 	if !s.settled {
 		now := m.terms.Load()
@@ -271,10 +271,10 @@ func (m *Manager) impatientView(s *state, now time.Time) View {
 
 // Reconsider asks the client again before a denial. It does so if the client
 // answered that nothing usable is open, or does not announce changes, and at most
-// every 5 s. The bool reports whether a question was asked that the View takes
-// account of. If not, the View is the present one. It waits no longer than the
+// every 5 s. The bool reports whether a question was asked that the RootsView takes
+// account of. If not, the RootsView is the present one. It waits no longer than the
 // call still may.
-func (w *Wait) Reconsider(ctx context.Context) (View, bool, error) {
+func (w *Wait) Reconsider(ctx context.Context) (RootsView, bool, error) {
 	m := w.m
 	s, now := m.pub.Load(), time.Now()
 	if !s.mayReconsider() {
@@ -305,15 +305,15 @@ func (s *state) mayReconsider() bool {
 	if s.closed || !s.settled || !s.greeting.supported || s.failures > 0 {
 		return false
 	}
-	return !s.greeting.listChanged || s.view.Case == CaseEmpty || s.view.unusable > 0
+	return !s.greeting.listChanged || s.rootsView.Case == CaseEmpty || s.rootsView.unusable > 0
 }
 
 // viewAt returns the view of a state at a time: kept roots expire by themselves,
 // even before Run has noticed.
-func (s *state) viewAt(now time.Time) View {
-	v, settings := s.view, s.terms.settings
+func (s *state) viewAt(now time.Time) RootsView {
+	v, settings := s.rootsView, s.terms.settings
 	if !s.keptSince.IsZero() && now.Sub(s.keptSince) >= settings.Stale {
-		v = View{Snapshot: v.Snapshot.withoutRoots(), Err: v.Err, Ceiling: v.Ceiling}
+		v = RootsView{Snapshot: v.Snapshot.withoutRoots(), Err: v.Err, Ceiling: v.Ceiling}
 		v.judgePaths(settings.When)
 		v.Open = v.Open && settings.Ceiling == nil
 	}

@@ -41,8 +41,8 @@ func TestUnsupported(t *testing.T) {
 	bubble(t, setup{settings: Settings{Timeout: time.Second}}, func(t *testing.T, d *session) {
 		d.NoteHandshake(false, false)
 		c := d.call().judged(t, "unsupported")
-		if !strings.Contains(c.view.Why(), "roots.when.unsupported") {
-			t.Error(c.view.Why())
+		if !strings.Contains(c.rootsView.Why(), "roots.when.unsupported") {
+			t.Error(c.rootsView.Why())
 		}
 	})
 }
@@ -55,15 +55,15 @@ func TestEmptyAndUnusable(t *testing.T) {
 	bubble(t, setup{fallback: fallback}, func(t *testing.T, d *session) {
 		d.known() // [] is an answer: no fallback
 		c := d.call().judged(t, "empty")
-		if !strings.Contains(c.view.Why(), "roots.when.empty") {
-			t.Error(c.view.Why())
+		if !strings.Contains(c.rootsView.Why(), "roots.when.empty") {
+			t.Error(c.rootsView.Why())
 		}
 		d.check("empty")
 		d.NoteChange()
 		c = d.call()
 		d.question().Roots("vscode-remote://x/y", "file:///gone")
 		c.judged(t, "known /fb by environment")
-		if n := len(c.view.Snapshot.Skipped()); n != 2 {
+		if n := len(c.rootsView.Snapshot.Skipped()); n != 2 {
 			t.Errorf("%d skipped", n)
 		}
 		d.check("fallback")
@@ -74,8 +74,8 @@ func TestEmptyAndUnusable(t *testing.T) {
 		c := d.call()
 		d.question().Roots("file:///gone")
 		c.judged(t, "failed")
-		if !strings.Contains(c.view.Why(), "none of which can be used") {
-			t.Error(c.view.Why())
+		if !strings.Contains(c.rootsView.Why(), "none of which can be used") {
+			t.Error(c.rootsView.Why())
 		}
 	})
 	s := DefaultSettings()
@@ -99,8 +99,8 @@ func TestFallbackLevels(t *testing.T) {
 		bubble(t, set, func(t *testing.T, d *session) {
 			d.NoteHandshake(false, false)
 			c := d.call().judged(t, want)
-			if !strings.Contains(c.view.Why(), "gives no roots") {
-				t.Error(c.view.Why())
+			if !strings.Contains(c.rootsView.Why(), "gives no roots") {
+				t.Error(c.rootsView.Why())
 			}
 		})
 		bubble(t, set, func(t *testing.T, d *session) { // its query failed without a former snapshot
@@ -108,8 +108,8 @@ func TestFallbackLevels(t *testing.T) {
 			c := d.call()
 			d.question().Fail(errors.New("no"))
 			c.judged(t, want)
-			if c.view.Err == nil || c.view.Stale {
-				t.Errorf("%+v", c.view)
+			if c.rootsView.Err == nil || c.rootsView.Stale {
+				t.Errorf("%+v", c.rootsView)
 			}
 			time.Sleep(time.Second)
 			c = d.call()
@@ -126,8 +126,8 @@ func TestFallbackLevels(t *testing.T) {
 	bubble(t, setup{fallback: Fallback{Origin: OriginConfig, Entries: []Entry{{URI: "/gone"}}}}, func(t *testing.T, d *session) {
 		d.NoteHandshake(false, false)
 		c := d.call().judged(t, "failed")
-		if !strings.Contains(c.view.Why(), "roots.fallback") {
-			t.Error(c.view.Why())
+		if !strings.Contains(c.rootsView.Why(), "roots.fallback") {
+			t.Error(c.rootsView.Why())
 		}
 	})
 }
@@ -261,14 +261,14 @@ func TestPages(t *testing.T) {
 			d.NoteHandshake(true, true)
 			c := d.call()
 			<-c.done
-			if got := show(c.view); got != tt.want {
-				t.Errorf("%s: %q, want %q (%v)", name, got, tt.want, c.view.Err)
+			if got := show(c.rootsView); got != tt.want {
+				t.Errorf("%s: %q, want %q (%v)", name, got, tt.want, c.rootsView.Err)
 			}
 			if name == "rejects the first" && d.client.Asked() != 1 {
 				t.Errorf("%s: asked %d times", name, d.client.Asked())
 			}
-			if strings.HasPrefix(name, "to ") && (!errors.Is(c.view.Err, ErrMalformed) || d.client.Asked() > 3) {
-				t.Errorf("%s: %v after %d pages", name, c.view.Err, d.client.Asked())
+			if strings.HasPrefix(name, "to ") && (!errors.Is(c.rootsView.Err, ErrMalformed) || d.client.Asked() > 3) {
+				t.Errorf("%s: %v after %d pages", name, c.rootsView.Err, d.client.Asked())
 			}
 		})
 	}
@@ -326,13 +326,13 @@ func TestEndOfSession(t *testing.T) {
 		d.stop() // with a question on its way
 		<-updates
 		<-c.done
-		if !errors.Is(c.err, ErrClosed) || show(c.view) != "failed" {
-			t.Errorf("%q, %v", show(c.view), c.err)
+		if !errors.Is(c.err, ErrClosed) || show(c.rootsView) != "failed" {
+			t.Errorf("%q, %v", show(c.rootsView), c.err)
 		}
 		if _, err := d.Await(t.Context()); !errors.Is(err, ErrClosed) {
 			t.Error(err)
 		}
-		if got := show(d.View()); got != "failed" || d.Word() != "closed" {
+		if got := show(d.RootsView()); got != "failed" || d.Word() != "closed" {
 			t.Errorf("%q", got)
 		}
 		if err := d.Run(t.Context()); err == nil {
@@ -359,7 +359,7 @@ func TestEndOfSession(t *testing.T) {
 	})
 }
 
-// TestUpdates: Updates is closed when there is another View, and not before.
+// TestUpdates: Updates is closed when there is another RootsView, and not before.
 func TestUpdates(t *testing.T) {
 	t.Parallel()
 	bubble(t, setup{}, func(t *testing.T, d *session) {
@@ -371,7 +371,7 @@ func TestUpdates(t *testing.T) {
 		updates = d.Updates()
 		q.Roots("file:///a")
 		<-updates
-		if d.View().Snapshot.Len() != 1 {
+		if d.RootsView().Snapshot.Len() != 1 {
 			t.Error("closed before the view changed")
 		}
 		select {
@@ -396,7 +396,7 @@ func TestSessionsDoNotMix(t *testing.T) {
 		c := one.call()
 		one.question().Roots("file:///c")
 		c.judged(t, "known /c by asked")
-		if got := two.View().Snapshot.Paths(); !slices.Equal(got, []string{"/b"}) {
+		if got := two.RootsView().Snapshot.Paths(); !slices.Equal(got, []string{"/b"}) {
 			t.Errorf("%q", got)
 		}
 		one.stop()
@@ -404,7 +404,7 @@ func TestSessionsDoNotMix(t *testing.T) {
 	})
 }
 
-// TestViewWithCall: the View of roots that come with a call is like the View of an answer.
+// TestViewWithCall: the RootsView of roots that come with a call is like the RootsView of an answer.
 func TestViewWithCall(t *testing.T) {
 	t.Parallel()
 	f := rootstest.NewFS(t, platform.Linux, []string{"/a/"})

@@ -26,7 +26,7 @@ func TestFirstAnswer(t *testing.T) {
 		d.check("asking")
 		during := d.call()
 		during.waits(t)
-		if v := d.View(); v.Case != CaseFailed || v.Open || v.Snapshot == nil {
+		if v := d.RootsView(); v.Case != CaseFailed || v.Open || v.Snapshot == nil {
 			t.Errorf("before the answer: %+v", v)
 		}
 		time.Sleep(3 * time.Second)
@@ -36,7 +36,7 @@ func TestFirstAnswer(t *testing.T) {
 		during.judged(t, "known /a /a/sub by asked")
 		d.call().judged(t, "known /a /a/sub by asked").after(t, 0)
 		d.check("known")
-		if s, v := d.Asked(), d.View(); s.Queries != 1 || !s.Supported || !s.ListChanged || v.Snapshot.Generation() != 1 || v.Snapshot.Origin() != OriginAsked {
+		if s, v := d.Asked(), d.RootsView(); s.Queries != 1 || !s.Supported || !s.ListChanged || v.Snapshot.Generation() != 1 || v.Snapshot.Origin() != OriginAsked {
 			t.Errorf("%+v, %+v", s, v)
 		}
 		d.NoteHandshake(false, false) // once is enough
@@ -50,8 +50,8 @@ func TestNeverInitialized(t *testing.T) {
 	bubble(t, setup{}, func(t *testing.T, d *session) {
 		c := d.call().judged(t, "failed")
 		c.after(t, 10*time.Second)
-		if !strings.Contains(c.view.Why(), "not said yet") {
-			t.Error(c.view.Why())
+		if !strings.Contains(c.rootsView.Why(), "not said yet") {
+			t.Error(c.rootsView.Why())
 		}
 		if d.client.Asked() != 0 {
 			t.Error("asked before initialized")
@@ -67,8 +67,8 @@ func TestNoAnswer(t *testing.T) {
 		d.NoteHandshake(true, true)
 		c := d.call().judged(t, "failed")
 		c.after(t, 10*time.Second)
-		if !errors.Is(c.view.Err, ErrNoAnswer) {
-			t.Error(c.view.Err)
+		if !errors.Is(c.rootsView.Err, ErrNoAnswer) {
+			t.Error(c.rootsView.Err)
 		}
 		<-d.First()
 		q := d.question()
@@ -115,13 +115,13 @@ func TestPatienceIsOneBudget(t *testing.T) {
 	})
 }
 
-// TestOvertaken: a View is overtaken if another is known or announced, as long as the call may wait for that.
+// TestOvertaken: a RootsView is overtaken if another is known or announced, as long as the call may wait for that.
 func TestOvertaken(t *testing.T) {
 	t.Parallel()
 	bubble(t, setup{}, func(t *testing.T, d *session) {
 		d.known("file:///a")
-		w, spent, v := d.NewWait(), d.NewWait(), d.View()
-		is := func(what string, v View, want bool) {
+		w, spent, v := d.NewWait(), d.NewWait(), d.RootsView()
+		is := func(what string, v RootsView, want bool) {
 			t.Helper()
 			if w.Overtaken(v) != want || spent.Overtaken(v) {
 				t.Errorf("%s: %t, and with no time left %t", what, w.Overtaken(v), spent.Overtaken(v))
@@ -133,18 +133,18 @@ func TestOvertaken(t *testing.T) {
 		}
 		d.question()
 		time.Sleep(time.Minute)
-		is("after a failure", d.View(), false)
+		is("after a failure", d.RootsView(), false)
 		c := d.call()
 		q := d.question()
-		is("asked again", d.View(), false)
+		is("asked again", d.RootsView(), false)
 		d.NoteChange()
-		is("announced", d.View(), true)
+		is("announced", d.RootsView(), true)
 		q.Roots("file:///a")
 		d.question().Roots("file:///b")
 		c.judged(t, "known /a by asked")
 		synctest.Wait()
 		is("another is known", v, true)
-		is("it is the one that is known", d.View(), false)
+		is("it is the one that is known", d.RootsView(), false)
 		d.stop()
 		if is("after the end", v, false); d.Word() != "closed" {
 			t.Error(d.Word())
@@ -162,8 +162,8 @@ func TestErrorKeepsRoots(t *testing.T) {
 			c := d.call()
 			d.question().Fail(failure)
 			c.judged(t, "known /a stale by asked")
-			if !errors.Is(c.view.Err, failure) || !strings.Contains(c.view.Why(), "did not answer") {
-				t.Error(c.view.Err, c.view.Why())
+			if !errors.Is(c.rootsView.Err, failure) || !strings.Contains(c.rootsView.Why(), "did not answer") {
+				t.Error(c.rootsView.Err, c.rootsView.Why())
 			}
 			d.check("stale")
 			d.call().judged(t, "known /a stale by asked").after(t, 0)
@@ -172,7 +172,7 @@ func TestErrorKeepsRoots(t *testing.T) {
 			d.question().Roots("file:///b")
 			c.judged(t, "known /b by asked")
 			d.check("known")
-			if s, v := d.Asked(), d.View(); s.Failures != 0 || !s.KeptSince.IsZero() || v.Stale || v.Err != nil {
+			if s, v := d.Asked(), d.RootsView(); s.Failures != 0 || !s.KeptSince.IsZero() || v.Stale || v.Err != nil {
 				t.Errorf("%+v, %+v", s, v)
 			}
 		})
@@ -231,7 +231,7 @@ func TestStaleRootsExpire(t *testing.T) {
 				t.Error("not asked again")
 			}
 			time.Sleep(5*time.Minute - 1)
-			if got := show(d.View()); got != "known /a stale by asked" {
+			if got := show(d.RootsView()); got != "known /a stale by asked" {
 				t.Error(got)
 			}
 			updates := d.Updates()
@@ -246,10 +246,10 @@ func TestStaleRootsExpire(t *testing.T) {
 			if !fallback.IsEmpty() {
 				want = "known /fb by config"
 			}
-			if got := show(d.View()); got != want {
+			if got := show(d.RootsView()); got != want {
 				t.Errorf("%q, want %q", got, want)
 			}
-			if _, err := d.View().Snapshot.Guard().Check("/a/f"); err == nil {
+			if _, err := d.RootsView().Snapshot.Guard().Check("/a/f"); err == nil {
 				t.Error("expired roots still open")
 			}
 			d.call().judged(t, want)
@@ -277,7 +277,7 @@ func TestBurst(t *testing.T) {
 			if most := 2 + int(50*gap/(5*time.Second)); n < 1 || n > most {
 				t.Errorf("gap %v: %d queries, want at most %d", gap, n, most)
 			}
-			if got := show(d.View()); got != "known /b by asked" {
+			if got := show(d.RootsView()); got != "known /b by asked" {
 				t.Error(got)
 			}
 		})
@@ -364,7 +364,7 @@ func TestNarrowing(t *testing.T) {
 		late.waits(t)
 		q.Roots("file:///a")
 		late.judged(t, "known /a by asked")
-		if _, err := d.View().Snapshot.Guard().Check("/b/f"); err == nil {
+		if _, err := d.RootsView().Snapshot.Guard().Check("/b/f"); err == nil {
 			t.Error("/b is still open")
 		}
 	})
@@ -399,7 +399,7 @@ func TestLateAnswerIsDropped(t *testing.T) {
 		d.call().judged(t, "failed").after(t, 10*time.Second)
 		src.release <- rootstest.Page("file:///b") // of the first question, too late
 		synctest.Wait()
-		if got := show(d.View()); got != "failed" {
+		if got := show(d.RootsView()); got != "failed" {
 			t.Errorf("a late answer was applied: %q", got)
 		}
 		time.Sleep(time.Second)

@@ -24,24 +24,24 @@ func TestMappedRoots(t *testing.T) {
 	bubble(t, setup{}, func(t *testing.T, d *session) {
 		d.known(workspace+"/sub", "file:///b", workspace+"/none")
 		d.call().judged(t, "known /b by asked")
-		if sk := d.View().Snapshot.Skipped(); len(sk) != 2 || sk[0].Reason != "is not a file: URI" {
+		if sk := d.RootsView().Snapshot.Skipped(); len(sk) != 2 || sk[0].Reason != "is not a file: URI" {
 			t.Errorf("skipped %+v", sk)
 		}
 		d.previewed(t, Fallback{}, with("/a"))
 		d.call().judged(t, "known /a/sub /b by asked")
-		if sk := d.View().Snapshot.Skipped(); len(sk) != 1 || sk[0].Raw != workspace+"/none" || sk[0].Reason != guard.ErrMissing.Error() || sk[0].Path != "/a/none" {
+		if sk := d.RootsView().Snapshot.Skipped(); len(sk) != 1 || sk[0].Raw != workspace+"/none" || sk[0].Reason != guard.ErrMissing.Error() || sk[0].Path != "/a/none" {
 			t.Errorf("skipped %+v", sk)
 		}
-		if uris := d.View().Snapshot.URIs(); !slices.Equal(uris, []string{"file:///a/sub", "file:///b"}) {
+		if uris := d.RootsView().Snapshot.URIs(); !slices.Equal(uris, []string{"file:///a/sub", "file:///b"}) {
 			t.Errorf("children are served %q", uris)
 		}
-		if others := d.View().Snapshot.OtherSchemes(); len(others) != 0 {
+		if others := d.RootsView().Snapshot.OtherSchemes(); len(others) != 0 {
 			t.Errorf("it is a resource as well: %v", others)
 		}
-		before := d.View().Snapshot.Generation()
+		before := d.RootsView().Snapshot.Generation()
 		d.Reconfigure(Fallback{}, with("/a")) // nothing new
 		synctest.Wait()
-		if now := d.View().Snapshot.Generation(); now != before {
+		if now := d.RootsView().Snapshot.Generation(); now != before {
 			t.Errorf("generation %d became %d although nothing changed", before, now)
 		}
 		d.previewed(t, Fallback{}, DefaultSettings())
@@ -63,7 +63,7 @@ func TestMappingIsForClients(t *testing.T) {
 		d.known("file:///b", "file:///c")
 		d.call().judged(t, "known /a /c by asked")
 	})
-	for name, view := range map[string]func(m *Manager, p Page) View{"once": (*Manager).ViewOfCallRoots, "session": (*Manager).TakeCallRoots} {
+	for name, view := range map[string]func(m *Manager, p Page) RootsView{"once": (*Manager).ViewOfCallRoots, "session": (*Manager).TakeCallRoots} {
 		bubble(t, setup{settings: s}, func(t *testing.T, d *session) {
 			d.ExpectCallRoots()
 			synctest.Wait()

@@ -210,8 +210,8 @@ func TestALinkThatAServerCouldHaveMade(t *testing.T) {
 		t.Fatalf("%q %v", v.Snapshot.Paths(), err)
 	}
 	accepted = true
-	if !m.LookAgain(t.Context(), v, dir+"/ws/gen/file") || m.View().Snapshot.Len() != 2 || c.Asked() != 1 {
-		t.Errorf("after it was accepted: %q, asked %d times", m.View().Snapshot.Paths(), c.Asked())
+	if !m.LookAgain(t.Context(), v, dir+"/ws/gen/file") || m.RootsView().Snapshot.Len() != 2 || c.Asked() != 1 {
+		t.Errorf("after it was accepted: %q, asked %d times", m.RootsView().Snapshot.Paths(), c.Asked())
 	}
 	cancel()
 	<-done

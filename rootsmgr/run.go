@@ -150,8 +150,8 @@ func (l *loop) greetClient(g greeting) {
 
 // publishUnsupported is the view for a client that cannot give roots.
 func (l *loop) publishUnsupported() {
-	l.view = l.terms.settings.fallbackView(l.m.fsys, l.m.generation.Add(1), l.terms.fallback, CaseUnsupported, nil)
-	if l.view.Open {
+	l.rootsView = l.terms.settings.fallbackView(l.m.fsys, l.m.generation.Add(1), l.terms.fallback, CaseUnsupported, nil)
+	if l.rootsView.Open {
 		l.m.log.Warn().Msg("the client gives no roots, no fallback is configured, and no project is known: no boundary is enforced (roots.when.unsupported)")
 	}
 }
@@ -208,7 +208,7 @@ func (l *loop) takeAnswer(e event) {
 // reckonView makes the view of the last answer.
 func (l *loop) reckonView() {
 	unusable := 0
-	l.view, unusable = l.terms.reckonView(l.m.fsys, l.asked, l.askedUnder, func() uint64 { return l.m.generation.Add(1) })
+	l.rootsView, unusable = l.terms.reckonView(l.m.fsys, l.asked, l.askedUnder, func() uint64 { return l.m.generation.Add(1) })
 	if unusable > 0 {
 		l.m.log.Warn().Int("entries", unusable).Msg("none of the client's roots can be used")
 	}
@@ -227,7 +227,7 @@ func (l *loop) noteFailure(now time.Time, asOf uint64, err error) {
 	}
 	l.m.log.WithLevel(level).Err(err).Bool("kept", l.asked != nil).Msg("the client did not give its roots")
 	if l.asked != nil {
-		l.view.Stale, l.view.Err = true, err
+		l.rootsView.Stale, l.rootsView.Err = true, err
 		if l.keptSince.IsZero() {
 			l.keptSince = now
 		}
@@ -240,27 +240,27 @@ func (l *loop) noteFailure(now time.Time, asOf uint64, err error) {
 
 // expireKept ends the time for which roots are kept that cannot be refreshed.
 func (l *loop) expireKept() {
-	l.m.log.Warn().Err(l.view.Err).Msg("roots that could not be refreshed for too long are dropped")
+	l.m.log.Warn().Err(l.rootsView.Err).Msg("roots that could not be refreshed for too long are dropped")
 	l.asked = nil
 	l.keptSince = time.Time{}
-	l.fallBack(l.view.Err)
+	l.fallBack(l.rootsView.Err)
 	l.publishState()
 }
 
 func (l *loop) fallBack(err error) {
-	l.view = l.terms.settings.fallbackView(l.m.fsys, l.m.generation.Add(1), l.terms.fallback, CaseFailed, err)
+	l.rootsView = l.terms.settings.fallbackView(l.m.fsys, l.m.generation.Add(1), l.terms.fallback, CaseFailed, err)
 }
 
 // publishState replaces the state that readers see, and wakes those who wait for it.
 func (l *loop) publishState() {
-	if l.view.Snapshot != l.marked {
-		l.marked = l.view.Snapshot
+	if l.rootsView.Snapshot != l.marked {
+		l.marked = l.rootsView.Snapshot
 		l.mark.number++
 	}
 	if l.withCall != nil {
 		l.mark.withCall = l.withCall.snapshot.generation
 	}
-	l.view.mark = l.mark
+	l.rootsView.mark = l.mark
 	s := l.state
 	s.changed = make(chan struct{})
 	l.state.changed = s.changed
@@ -289,7 +289,7 @@ func (l *loop) endLoop() {
 	}
 	l.query, l.asking, l.closed = nil, false, true
 	l.keptSince = time.Time{}
-	l.view = View{Snapshot: l.view.Snapshot.withoutRoots(), Err: ErrClosed}
+	l.rootsView = RootsView{Snapshot: l.rootsView.Snapshot.withoutRoots(), Err: ErrClosed}
 	l.settled = true
 	l.publishState()
 }

@@ -80,10 +80,10 @@ func newSession(t *testing.T, s setup) *session {
 
 // call is an Await in a goroutine of its own.
 type call struct {
-	view View
-	err  error
-	took time.Duration
-	done chan struct{}
+	rootsView RootsView
+	err       error
+	took      time.Duration
+	done      chan struct{}
 }
 
 func (d *session) call() *call {
@@ -93,7 +93,7 @@ func (d *session) call() *call {
 	go func() {
 		defer close(c.done)
 		close(ready)
-		c.view, c.err = d.Await(d.t.Context())
+		c.rootsView, c.err = d.Await(d.t.Context())
 		c.took = time.Since(start)
 	}()
 	<-ready
@@ -106,7 +106,7 @@ func (c *call) waits(t *testing.T) {
 	synctest.Wait()
 	select {
 	case <-c.done:
-		t.Fatalf("the call did not wait: %+v, %v", c.view, c.err)
+		t.Fatalf("the call did not wait: %+v, %v", c.rootsView, c.err)
 	default:
 	}
 }
@@ -119,8 +119,8 @@ func (c *call) judged(t *testing.T, want string) *call {
 	if c.err != nil {
 		t.Fatalf("Await: %v", c.err)
 	}
-	if got := show(c.view); got != want {
-		t.Fatalf("judged by %q, want %q (%v)", got, want, c.view.Err)
+	if got := show(c.rootsView); got != want {
+		t.Fatalf("judged by %q, want %q (%v)", got, want, c.rootsView.Err)
 	}
 	return c
 }
@@ -132,7 +132,7 @@ func (c *call) after(t *testing.T, want time.Duration) {
 	}
 }
 
-func show(v View) string {
+func show(v RootsView) string {
 	words := append([]string{v.Case.String()}, v.Snapshot.Paths()...)
 	if v.Stale {
 		words = append(words, "stale")

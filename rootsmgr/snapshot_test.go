@@ -173,7 +173,7 @@ func TestSnapshotOthersBehindAFallback(t *testing.T) {
 		for _, f := range []Fallback{{}, {Origin: OriginConfig, Entries: []Entry{{URI: "/fb"}}}} {
 			bubble(t, setup{fallback: f, settings: settings}, func(t *testing.T, d *session) {
 				d.known("https://example.com/", "file:///gone")
-				if got := d.View().Snapshot.OtherSchemes(); !slices.Equal(got, []Entry{{URI: "https://example.com/"}}) {
+				if got := d.RootsView().Snapshot.OtherSchemes(); !slices.Equal(got, []Entry{{URI: "https://example.com/"}}) {
 					t.Errorf("%v %v: %q", ceiling, f, got)
 				}
 			})

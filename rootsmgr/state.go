@@ -23,9 +23,9 @@ func (m *Manager) Word() string {
 	return v.Word()
 }
 
-// Word returns how a View stands, as [Manager.Word] has it: "known", "stale",
+// Word returns how a RootsView stands, as [Manager.Word] has it: "known", "stale",
 // "fallback", "ceiling", "empty", "unsupported" or "failed".
-func (v View) Word() string {
+func (v RootsView) Word() string {
 	switch {
 	case v.Stale:
 		return "stale"

@@ -46,24 +46,24 @@ func (m *Manager) amendedTerms(fallback Fallback, s Settings) *terms {
 
 // ViewUnder returns the view that there would be after Reconfigure with these. It
 // changes nothing.
-func (m *Manager) ViewUnder(fallback Fallback, s Settings) View {
+func (m *Manager) ViewUnder(fallback Fallback, s Settings) RootsView {
 	t, now := m.amendedTerms(fallback, s), m.pub.Load()
-	view := now.viewAt(time.Now())
+	rootsView := now.viewAt(time.Now())
 	if now.terms.equalTo(t) || !now.settled {
-		return view
+		return rootsView
 	}
-	generation := view.Snapshot.Generation()
+	generation := rootsView.Snapshot.Generation()
 	switch {
 	case now.greeting.withCall && now.asked == nil:
 		return t.settings.fallbackView(m.fsys, generation, fallback, CaseFailed, errWithCalls)
 	case !now.greeting.withCall && !now.greeting.supported:
 		return t.settings.fallbackView(m.fsys, generation, fallback, CaseUnsupported, nil)
 	case now.asked == nil:
-		return t.settings.fallbackView(m.fsys, generation, fallback, CaseFailed, view.Err)
+		return t.settings.fallbackView(m.fsys, generation, fallback, CaseFailed, rootsView.Err)
 	}
 	next, _ := t.reckonView(m.fsys, t.remapAnswer(m.fsys, now.asked, func() uint64 { return generation }), now.askedUnder, func() uint64 { return generation })
-	if view.Stale && !now.greeting.withCall {
-		next.Stale, next.Err = true, view.Err
+	if rootsView.Stale && !now.greeting.withCall {
+		next.Stale, next.Err = true, rootsView.Err
 	}
 	return next
 }
@@ -90,11 +90,11 @@ func (l *loop) amendView() {
 
 // remakeView makes the view again of what is known.
 func (l *loop) remakeView() {
-	old := l.view
+	old := l.rootsView
 	switch {
 	case !l.settled: // no one was judged yet
 	case l.greeting.withCall && l.asked == nil:
-		l.view = l.m.standIn().waiting
+		l.rootsView = l.m.standIn().waiting
 	case l.greeting.withCall:
 		l.reckonView()
 	case !l.greeting.supported:
@@ -102,7 +102,7 @@ func (l *loop) remakeView() {
 	case l.asked != nil:
 		l.reckonView()
 		if old.Stale {
-			l.view.Stale, l.view.Err = true, old.Err
+			l.rootsView.Stale, l.rootsView.Err = true, old.Err
 		}
 	default:
 		l.fallBack(old.Err)

@@ -27,10 +27,10 @@ func TestReconfigure(t *testing.T) {
 			d.call().judged(t, "unsupported open").after(t, 0)
 			d.previewed(t, fb, with(NoRootsPolicy{Unsupported: true}))
 			d.call().judged(t, "known /fb by config").after(t, 0)
-			before := d.View().Snapshot.Generation()
+			before := d.RootsView().Snapshot.Generation()
 			d.previewed(t, Fallback{Origin: OriginConfig, Entries: []Entry{{URI: "/fb"}}}, with(NoRootsPolicy{Unsupported: true})) // nothing new
 			d.call().judged(t, "known /fb by config")
-			if now := d.View().Snapshot.Generation(); now != before {
+			if now := d.RootsView().Snapshot.Generation(); now != before {
 				t.Errorf("generation %d became %d although nothing changed", before, now)
 			}
 			d.previewed(t, Fallback{}, deny)
@@ -51,7 +51,7 @@ func TestReconfigure(t *testing.T) {
 				d.previewed(t, Fallback{}, with(open))
 				d.call().judged(t, name+" open").after(t, 0)
 				d.previewed(t, Fallback{}, with(all))
-				if v := d.call().judged(t, name).view; !v.Denied {
+				if v := d.call().judged(t, name).rootsView; !v.Denied {
 					t.Errorf("%s: the view does not say why", name)
 				}
 			})
@@ -59,7 +59,7 @@ func TestReconfigure(t *testing.T) {
 			top.Ceiling = ceiling("/a")
 			bubble(t, setup{settings: top}, func(t *testing.T, d *session) {
 				client(d)
-				if v := d.call().judged(t, "known /a by ceiling").view; v.Denied {
+				if v := d.call().judged(t, "known /a by ceiling").rootsView; v.Denied {
 					t.Errorf("%s: denied although a ceiling names directories", name)
 				}
 			})
@@ -95,8 +95,8 @@ func TestReconfigure(t *testing.T) {
 			d.question().Fail(failure)
 			c.judged(t, "known /a stale by asked")
 			d.previewed(t, fb, with(NoRootsPolicy{Failed: true}))
-			if c := d.call().judged(t, "known /a stale by asked"); !errors.Is(c.view.Err, failure) {
-				t.Error(c.view.Err)
+			if c := d.call().judged(t, "known /a stale by asked"); !errors.Is(c.rootsView.Err, failure) {
+				t.Error(c.rootsView.Err)
 			}
 		})
 	})
@@ -126,7 +126,7 @@ func TestReconfigure(t *testing.T) {
 			synctest.Wait()
 			d.call().judged(t, "failed")
 			d.previewed(t, fb, deny)
-			if v := d.call().judged(t, "known /fb by config").view; !v.Assumed || v.Snapshot != d.StandInView().Snapshot {
+			if v := d.call().judged(t, "known /fb by config").rootsView; !v.Assumed || v.Snapshot != d.StandInView().Snapshot {
 				t.Errorf("it is no stand-in: %+v", v)
 			}
 			before := d.StandInView()
@@ -136,7 +136,7 @@ func TestReconfigure(t *testing.T) {
 			d.TakeCallRoots(Page{Entries: []Entry{{URI: "file:///a"}}})
 			synctest.Wait()
 			d.previewed(t, Fallback{Origin: OriginFlag, Entries: []Entry{{URI: "/b"}}}, deny)
-			if v := d.call().judged(t, "known /a by inline").view; v.Assumed {
+			if v := d.call().judged(t, "known /a by inline").rootsView; v.Assumed {
 				t.Errorf("it is a stand-in: %+v", v)
 			}
 			if got := show(d.StandInView()); got != "known /b by flag" {
@@ -160,7 +160,7 @@ func TestReconfigure(t *testing.T) {
 	t.Run("before Run", func(t *testing.T) {
 		m := NewManager(nil, Fallback{}, deny, guard.OS{}, zerolog.Nop())
 		m.Reconfigure(fb, with(NoRootsPolicy{Failed: true}))
-		if v := m.View(); v.Open || v.Case != CaseFailed {
+		if v := m.RootsView(); v.Open || v.Case != CaseFailed {
 			t.Errorf("%+v", v)
 		}
 	})
@@ -169,14 +169,14 @@ func TestReconfigure(t *testing.T) {
 // previewed calls Reconfigure, and wants the view to be what Preview says before.
 func (d *session) previewed(t *testing.T, fallback Fallback, s Settings) {
 	t.Helper()
-	before := d.View()
+	before := d.RootsView()
 	want := d.ViewUnder(fallback, s)
-	if now := d.View(); now.Snapshot != before.Snapshot {
+	if now := d.RootsView(); now.Snapshot != before.Snapshot {
 		t.Error("Preview has changed the view")
 	}
 	d.Reconfigure(fallback, s)
 	synctest.Wait()
-	got := d.View()
+	got := d.RootsView()
 	if got.Case != want.Case || got.Open != want.Open || got.Stale != want.Stale || got.Snapshot.Origin() != want.Snapshot.Origin() ||
 		!slices.Equal(got.Snapshot.Roots(), want.Snapshot.Roots()) || (got.Err == nil) != (want.Err == nil) {
 		t.Errorf("previewed %+v, and it is %+v", want, got)

@@ -54,9 +54,9 @@ func (w NoRootsPolicy) allowsCase(c Case) bool {
 	return false
 }
 
-// View is what one call is judged by. The zero View denies.
-type View struct {
-	Snapshot *Snapshot // never nil in a View that a function here returned
+// RootsView is what one call is judged by. The zero RootsView denies.
+type RootsView struct {
+	Snapshot *Snapshot // never nil in a RootsView that a function here returned
 	Case     Case
 	Open     bool  // no boundary is known, and the operator lets that pass
 	Stale    bool  // the roots are kept ones: the last refresh failed
@@ -83,22 +83,22 @@ type Mark struct {
 	withCall uint64 // generation of the newest roots by then that came with a call
 }
 
-// Mark returns where the View was made known.
-func (v View) Mark() Mark { return v.mark }
+// Mark returns where the RootsView was made known.
+func (v RootsView) Mark() Mark { return v.mark }
 
-// Covers reports whether a View was known at the Mark, or what replaced it. Roots that
+// Covers reports whether a RootsView was known at the Mark, or what replaced it. Roots that
 // come with a call, as TakeCallRoots returns them, are known once Run has taken them in.
-func (m Mark) Covers(v View) bool {
+func (m Mark) Covers(v RootsView) bool {
 	if v.mark.number > 0 {
 		return m.number >= v.mark.number
 	}
 	return m.withCall >= v.Snapshot.Generation()
 }
 
-// AnsweredView returns the View of an answer, or of roots that came with the call,
+// AnsweredView returns the RootsView of an answer, or of roots that came with the call,
 // without a look at fallbacks.
-func AnsweredView(s *Snapshot, w NoRootsPolicy) View {
-	v := View{Snapshot: s}
+func AnsweredView(s *Snapshot, w NoRootsPolicy) RootsView {
+	v := RootsView{Snapshot: s}
 	switch {
 	case s.Len() > 0:
 		v.Case = CaseKnown
@@ -111,14 +111,14 @@ func AnsweredView(s *Snapshot, w NoRootsPolicy) View {
 	return v
 }
 
-// fallbackView returns the View if the client gives no roots, under the ceiling of the
+// fallbackView returns the RootsView if the client gives no roots, under the ceiling of the
 // settings: c is CaseUnsupported or CaseFailed, err why the question failed. If the
 // Fallback has a usable root the case is CaseKnown; where one is configured but
 // nothing in it is usable, CaseFailed.
-func (s Settings) fallbackView(fsys guard.FS, generation uint64, f Fallback, c Case, err error, skipped ...Skipped) View {
+func (s Settings) fallbackView(fsys guard.FS, generation uint64, f Fallback, c Case, err error, skipped ...Skipped) RootsView {
 	top := s.ceilingSnapshot(fsys, generation)
 	bp := blueprint{skipped: skipped, top: top, places: s.settingPlaces()}
-	v := View{Case: c, Err: err}
+	v := RootsView{Case: c, Err: err}
 	projectCounts := c == CaseUnsupported && s.When.Project && s.AtWorkDir && f.IsEmpty()
 	guessed := projectCounts && f.Guess != Guess{}
 	v.projectless = projectCounts && !guessed
@@ -139,7 +139,7 @@ func (s Settings) fallbackView(fsys guard.FS, generation uint64, f Fallback, c C
 }
 
 // judgePaths reports whether paths pass if no boundary is known.
-func (v *View) judgePaths(w NoRootsPolicy) {
+func (v *RootsView) judgePaths(w NoRootsPolicy) {
 	v.Open, v.Denied = w.allowsCase(v.Case), w.Denied && v.Case != CaseKnown
 }
 
@@ -157,7 +157,7 @@ func (s *Snapshot) skippedCount() int {
 
 // Why returns in a sentence or two, for a denial, which case holds and what to
 // do about it.
-func (v View) Why() string {
+func (v RootsView) Why() string {
 	if v.Open {
 		return `No boundary is enforced here (roots.when in hub.json says "allow"): this is refused whatever the roots are.`
 	}
@@ -166,7 +166,7 @@ func (v View) Why() string {
 
 // WhyNot works like Why for a denial of paths. If a root that would have
 // contained one was skipped it says so first.
-func (v View) WhyNot(paths ...string) string {
+func (v RootsView) WhyNot(paths ...string) string {
 	sk, ok := v.Snapshot.SkippedAbove(paths...)
 	if !ok {
 		return v.Why()
@@ -181,7 +181,7 @@ func (v View) WhyNot(paths ...string) string {
 // WhyNone returns why there are no roots, to a server that is served none, and how to
 // give some. Whether the hub enforces a boundary then is no matter of that server,
 // which may open nothing without.
-func (v View) WhyNone() string {
+func (v RootsView) WhyNone() string {
 	switch {
 	case !v.Open:
 		return v.Meaning()
@@ -194,7 +194,7 @@ func (v View) WhyNone() string {
 }
 
 // Meaning returns in a sentence or two which case holds and how to change that.
-func (v View) Meaning() string {
+func (v RootsView) Meaning() string {
 	setting := "roots.when." + v.Case.String()
 	if v.Case != CaseUnsupported { // that one may be "project", too
 		setting += ` is "allow"`
@@ -228,7 +228,7 @@ func (v View) Meaning() string {
 const cures = "start mcphub with --roots DIR, set " + EnvRoots + " or roots.fallback in hub.json"
 
 // clientName names the client at the beginning of a sentence.
-func (v View) clientName() string {
+func (v RootsView) clientName() string {
 	if v.ClientName == "" {
 		return "The client"
 	}
@@ -236,14 +236,14 @@ func (v View) clientName() string {
 }
 
 // whyUnsupported returns why a client that cannot give roots has none, without a full stop.
-func (v View) whyUnsupported() string {
+func (v RootsView) whyUnsupported() string {
 	if v.projectless {
 		return v.clientName() + " gives no roots, no fallback is configured, and its working directory lies in no project"
 	}
 	return v.clientName() + " gives no roots and no fallback is configured"
 }
 
-func (v View) whyKnown() string {
+func (v RootsView) whyKnown() string {
 	switch origin := v.Snapshot.Origin(); origin {
 	case OriginAsked, OriginWithCall:
 		if v.Stale {
@@ -272,7 +272,7 @@ func (v View) whyKnown() string {
 }
 
 // whyDenied returns why nothing is open to a client that shows a token, whatever roots.when says.
-func (v View) whyDenied() string {
+func (v RootsView) whyDenied() string {
 	what, first := v.clientName()+" gives no roots", ""
 	switch v.Case {
 	case CaseEmpty:
@@ -285,7 +285,7 @@ func (v View) whyDenied() string {
 }
 
 // whyFailed returns what happened if no roots are known, without a full stop.
-func (v View) whyFailed() string {
+func (v RootsView) whyFailed() string {
 	switch {
 	case v.Snapshot == nil:
 		return "No roots are known"
@@ -309,7 +309,7 @@ func (v View) whyFailed() string {
 }
 
 // remedyText returns what the person at the client can do if no roots are known.
-func (v View) remedyText() string {
+func (v RootsView) remedyText() string {
 	switch {
 	case v.Snapshot == nil:
 	case v.unusable > 0 && v.Snapshot.Origin().fromClient():

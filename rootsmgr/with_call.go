@@ -38,36 +38,36 @@ type withCalls struct {
 // callRoots are roots that came with a call.
 type callRoots struct {
 	snapshot, top *Snapshot
-	view          View
+	rootsView     RootsView
 }
 
 // TakeCallRoots takes the roots that came with a call and returns what that call is
 // judged by. They also become the roots of the session, unless newer ones have
 // come. It waits for the filesystem only.
-func (m *Manager) TakeCallRoots(p Page) View {
+func (m *Manager) TakeCallRoots(p Page) RootsView {
 	t := m.terms.Load()
 	in := m.readPage(t, p, m.generation.Add(1))
 	now := m.pub.Load()
-	if last := now.withCall; last != nil && in.top == nil && now.terms == t && now.view.Snapshot == last.view.Snapshot && last.snapshot.sameAs(in.snapshot) {
-		return last.view // nothing has changed: no news for anybody
+	if last := now.withCall; last != nil && in.top == nil && now.terms == t && now.rootsView.Snapshot == last.rootsView.Snapshot && last.snapshot.sameAs(in.snapshot) {
+		return last.rootsView // nothing has changed: no news for anybody
 	}
 	m.makeView(t, in)
 	m.handToRun(in)
-	return in.view
+	return in.rootsView
 }
 
 // ViewOfCallRoots works like TakeCallRoots for roots that hold for one call only. The
 // roots of the session do not change.
-func (m *Manager) ViewOfCallRoots(p Page) View {
+func (m *Manager) ViewOfCallRoots(p Page) RootsView {
 	t := m.terms.Load()
 	in := m.readPage(t, p, m.generation.Add(1))
 	m.makeView(t, in)
-	return in.view
+	return in.rootsView
 }
 
-// Suppose returns the View that a session would have with these roots. The roots of the session do not change, and no call
-// is judged by the View.
-func (m *Manager) Suppose(p Page) View {
+// Suppose returns the RootsView that a session would have with these roots. The roots of the session do not change, and no call
+// is judged by the RootsView.
+func (m *Manager) Suppose(p Page) RootsView {
 	t := m.terms.Load()
 	in := m.readPage(t, p, 0)
 	v, _ := t.reckonView(m.fsys, in.snapshot, in.top, func() uint64 { return 0 })
@@ -81,7 +81,7 @@ func (m *Manager) readPage(t *terms, p Page, generation uint64) *callRoots {
 }
 
 func (m *Manager) makeView(t *terms, in *callRoots) {
-	in.view, _ = t.reckonView(m.fsys, in.snapshot, in.top, func() uint64 { return m.generation.Add(1) })
+	in.rootsView, _ = t.reckonView(m.fsys, in.snapshot, in.top, func() uint64 { return m.generation.Add(1) })
 }
 
 // handToRun gives roots to Run. If several wait for it, the newest count.
@@ -105,16 +105,16 @@ func (m *Manager) handToRun(in *callRoots) {
 // HasCallRoots reports whether roots have come with a call.
 func (m *Manager) HasCallRoots() bool { return m.pub.Load().withCall != nil || len(m.calls.roots) > 0 }
 
-// UndeclaredView returns the View for a call whose client does not declare roots.
-func (m *Manager) UndeclaredView() View { return m.standIn().undeclared }
+// UndeclaredView returns the RootsView for a call whose client does not declare roots.
+func (m *Manager) UndeclaredView() RootsView { return m.standIn().undeclared }
 
-// StandInView returns the View for a request that can neither bring roots nor ask for them.
-func (m *Manager) StandInView() View { return m.standIn().waiting }
+// StandInView returns the RootsView for a request that can neither bring roots nor ask for them.
+func (m *Manager) StandInView() RootsView { return m.standIn().waiting }
 
 // standIns are Views that need no client. They are made once for each set of terms.
 type standIns struct {
 	terms               *terms
-	undeclared, waiting View
+	undeclared, waiting RootsView
 }
 
 func (m *Manager) standIn() *standIns {
@@ -139,7 +139,7 @@ func (l *loop) greetWithCalls() {
 	}
 	l.greeted, l.greeting = true, greeting{withCall: true}
 	if l.withCall == nil {
-		l.view = l.m.standIn().waiting
+		l.rootsView = l.m.standIn().waiting
 	}
 	l.settled = true
 	l.publishState()
@@ -153,14 +153,14 @@ func (l *loop) heardWithCall(in *callRoots) {
 	l.withCall = in
 	l.asked, l.askedUnder = in.snapshot, in.top
 	l.keptSince = time.Time{}
-	l.view = in.view
+	l.rootsView = in.rootsView
 	l.settled = true
 	l.publishState()
 }
 
-// reckonView makes the View of an answer. If none of its roots can be used, the
+// reckonView makes the RootsView of an answer. If none of its roots can be used, the
 // configured ones count, and unusable is how many the answer had.
-func (t *terms) reckonView(fsys guard.FS, s, top *Snapshot, next func() uint64) (v View, unusable int) {
+func (t *terms) reckonView(fsys guard.FS, s, top *Snapshot, next func() uint64) (v RootsView, unusable int) {
 	v = AnsweredView(s, t.settings.When).underCeiling(top)
 	if unusable = v.unusable; unusable > 0 && !t.fallback.IsEmpty() {
 		v = t.settings.fallbackView(fsys, next(), t.fallback, CaseFailed, errUnusable, s.Skipped()...)

@@ -62,7 +62,7 @@ func TestRootsWithCall(t *testing.T) {
 	a, b, own := real(t), real(t), real(t)
 	fallback := Fallback{Origin: OriginConfig, Entries: []Entry{{URI: own}}}
 	withCallManager(t, neverAsked{t}, fallback, DefaultSettings(), func(m *Manager) {
-		if v := m.View(); !v.Assumed || v.Snapshot.Paths()[0] != own || m.Word() != "inline" || m.HasCallRoots() {
+		if v := m.RootsView(); !v.Assumed || v.Snapshot.Paths()[0] != own || m.Word() != "inline" || m.HasCallRoots() {
 			t.Errorf("before any came: %+v, state %s", v, m.Word())
 		}
 		select {
@@ -72,8 +72,8 @@ func TestRootsWithCall(t *testing.T) {
 		}
 		one := m.TakeCallRoots(page(a))
 		synctest.Wait()
-		if one.Case != CaseKnown || one.Snapshot.Origin() != OriginWithCall || one.Snapshot.Paths()[0] != a || m.View().Snapshot != one.Snapshot || m.View().Assumed || !m.HasCallRoots() {
-			t.Errorf("the first: %+v, the session goes by %v", one, m.View().Snapshot.Paths())
+		if one.Case != CaseKnown || one.Snapshot.Origin() != OriginWithCall || one.Snapshot.Paths()[0] != a || m.RootsView().Snapshot != one.Snapshot || m.RootsView().Assumed || !m.HasCallRoots() {
+			t.Errorf("the first: %+v, the session goes by %v", one, m.RootsView().Snapshot.Paths())
 		}
 		news := m.Updates()
 		if again := m.TakeCallRoots(page(a)); again.Snapshot != one.Snapshot {
@@ -87,7 +87,7 @@ func TestRootsWithCall(t *testing.T) {
 		}
 		two := m.TakeCallRoots(page(b))
 		synctest.Wait()
-		if two.Snapshot.Paths()[0] != b || two.Snapshot.Generation() <= one.Snapshot.Generation() || m.View().Snapshot != two.Snapshot {
+		if two.Snapshot.Paths()[0] != b || two.Snapshot.Generation() <= one.Snapshot.Generation() || m.RootsView().Snapshot != two.Snapshot {
 			t.Errorf("others: %+v", two)
 		}
 		if one.Snapshot.Paths()[0] != a {
@@ -107,7 +107,7 @@ func TestRootsWithCall(t *testing.T) {
 			t.Errorf("for one call: %+v", v)
 		}
 		synctest.Wait()
-		if m.View().Snapshot.Origin() == OriginWithCall {
+		if m.RootsView().Snapshot.Origin() == OriginWithCall {
 			t.Error("what one call brought for itself became the session's")
 		}
 	})
@@ -120,7 +120,7 @@ func TestWithCallWithoutFallback(t *testing.T) {
 			t.Errorf("a client that cannot give roots: %+v", v)
 		}
 		// One that can and has not yet is another thing: nothing is open.
-		for _, v := range []View{m.View(), m.StandInView()} {
+		for _, v := range []RootsView{m.RootsView(), m.StandInView()} {
 			if v.Case != CaseFailed || v.Open {
 				t.Errorf("a client that can: %+v", v)
 			}
@@ -185,7 +185,7 @@ func TestMarksFollowWhatIsKnown(t *testing.T) {
 	given := m.TakeCallRoots(page(real(t))) // by the goroutine of a call, before Run hears anything
 	run := &loop{m: m, state: *m.pub.Load()}
 	run.greetClient(greeting{withCall: true})
-	standIn := m.View()
+	standIn := m.RootsView()
 	if standIn.Snapshot.Generation() < given.Snapshot.Generation() {
 		t.Fatal("nothing was overtaken: the test shows nothing")
 	}
@@ -193,7 +193,7 @@ func TestMarksFollowWhatIsKnown(t *testing.T) {
 		t.Error("a stand-in counts as the roots that came")
 	}
 	run.heardWithCall(<-m.calls.roots)
-	if now := m.View(); now.Snapshot != given.Snapshot || !now.Mark().Covers(given) || !now.Mark().Covers(standIn) || standIn.Mark().Covers(now) {
+	if now := m.RootsView(); now.Snapshot != given.Snapshot || !now.Mark().Covers(given) || !now.Mark().Covers(standIn) || standIn.Mark().Covers(now) {
 		t.Errorf("%+v", now)
 	}
 }

@@ -21,7 +21,7 @@ func TestZero(t *testing.T) {
 			t.Errorf("%s: %v, roots %v", name, err, s.Paths())
 		}
 	}
-	if v := (View{}); v.Open || v.Case != CaseFailed || !v.Snapshot.Guard().IsEmpty() || v.Why() == "" {
+	if v := (RootsView{}); v.Open || v.Case != CaseFailed || !v.Snapshot.Guard().IsEmpty() || v.Why() == "" {
 		t.Errorf("zero View: %+v", v)
 	}
 }

@@ -280,7 +280,7 @@ func TestZeroValuesDeny(t *testing.T) {
 		"nil checker":  (*Checker)(nil).Judge(s, w.where(), w.view()),
 		"nil scan":     c.Judge(nil, w.where(), w.view()),
 		"zero scan":    c.Judge(&Scan{}, w.where(), w.view()),
-		"zero view":    c.Judge(s, w.where(), rootsmgr.View{}),
+		"zero view":    c.Judge(s, w.where(), rootsmgr.RootsView{}),
 	} {
 		if v.Decision != policy.Deny {
 			t.Errorf("%s: %v", name, v.Decision)

@@ -89,7 +89,7 @@ func benchUnder(b *testing.B, roots int, rules []policy.Rule, made bool) {
 		entries = append(entries, rootsmgr.Entry{URI: platform.Host().FormatURI(dir)})
 	}
 	entries = append(entries, rootsmgr.Entry{URI: platform.Host().FormatURI(w.project)})
-	v := rootsmgr.View{Snapshot: rootsmgr.NewSnapshot(guard.OS{}, 1, rootsmgr.OriginAsked, entries), Case: rootsmgr.CaseKnown}
+	v := rootsmgr.RootsView{Snapshot: rootsmgr.NewSnapshot(guard.OS{}, 1, rootsmgr.OriginAsked, entries), Case: rootsmgr.CaseKnown}
 	where := CallContext{Cwd: w.project, Served: v.Snapshot.Paths()}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -41,14 +41,14 @@ func TestHonestCalls(t *testing.T) {
 	w.must(err)
 	tools := make(map[string]*Tool)
 	refused := make(map[string]int)
-	view := w.view()
+	rootsView := w.view()
 	judge := func(tool *Tool, name, args string) {
 		s, err := c.Scan(tool, []byte(args))
 		if err != nil {
 			t.Errorf("%s %s: %v", name, args, err)
 			return
 		}
-		if v := c.Judge(s, w.where(), view); v.Decision != policy.Allow {
+		if v := c.Judge(s, w.where(), rootsView); v.Decision != policy.Allow {
 			refused[name]++
 			t.Logf("refused: %s %s: %q as %s: %s", name, args, v.Deciding.Value, v.Deciding.How, v.Deciding.Code)
 		}

@@ -253,7 +253,7 @@ func (c *Checker) finishScan(t *Tool, found detect.Result, err error) (*Scan, er
 
 // Judge decides a scanned call under one boundary, for one child instance. Everything on disk is
 // looked at now: no verdict is kept from one call to the next.
-func (c *Checker) Judge(s *Scan, w CallContext, v rootsmgr.View) *Verdict {
+func (c *Checker) Judge(s *Scan, w CallContext, v rootsmgr.RootsView) *Verdict {
 	out := &Verdict{Case: v.Case, Stale: v.Stale, Rule: RuleUnjudged}
 	if c == nil || s == nil || s.tool == nil {
 		return out

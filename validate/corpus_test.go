@@ -170,13 +170,13 @@ func TestHonestValues(t *testing.T) {
 	c, err := NewChecker(Config{Children: []ChildConfig{{Name: "child", Command: "some-server"}}, FS: everydayDisk{w.home}, Home: w.home, Getenv: w.getenv})
 	w.must(err)
 	tool := w.tool(c, "", anyTool)
-	view := w.view()
+	rootsView := w.view()
 	refused := 0
 	for _, e := range list {
 		args := strings.ReplaceAll(string(e.Args), "{R}", w.project)
 		s, err := c.Scan(tool, []byte(args))
 		w.must(err)
-		v := c.Judge(s, w.where(), view)
+		v := c.Judge(s, w.where(), rootsView)
 		if v.Decision != policy.Allow {
 			refused++
 		}

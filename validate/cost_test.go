@@ -179,7 +179,7 @@ func BenchmarkHostile(b *testing.B) {
 	}
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
-	view, where := w.view(), w.where()
+	rootsView, where := w.view(), w.where()
 	for name, args := range hostileShapes(w, 1<<20) {
 		raw := []byte(args)
 		b.Run(strings.ReplaceAll(name, " ", "_"), func(b *testing.B) {
@@ -190,7 +190,7 @@ func BenchmarkHostile(b *testing.B) {
 			defer func() { b.ReportMetric(float64((spent()-begin).Microseconds())/float64(b.N)/1000, "cpu-ms/op") }()
 			for b.Loop() {
 				if s, err := c.Scan(tool, raw); err == nil {
-					c.Judge(s, where, view)
+					c.Judge(s, where, rootsView)
 				}
 			}
 		})

@@ -716,7 +716,7 @@ func TestPrefixesOfURIs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	var none *Checker
-	if none.Resources(rootsmgr.View{}) != nil || w.checker().Resources(w.view()) != nil {
+	if none.Resources(rootsmgr.RootsView{}) != nil || w.checker().Resources(w.view()) != nil {
 		t.Error("there are prefixes of nothing")
 	}
 	c := w.checker()

@@ -149,7 +149,7 @@ func FuzzDeepArguments(f *testing.F) {
 	w := newWorld(f)
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
-	view, where := w.view(), w.where()
+	rootsView, where := w.view(), w.where()
 	f.Fuzz(func(t *testing.T, key, head, piece, tail string, n uint16) {
 		if len(piece)*int(n) > 1<<18 || len(head)+len(tail)+len(key) > 1<<12 {
 			return
@@ -161,10 +161,10 @@ func FuzzDeepArguments(f *testing.F) {
 		}
 		s, err := c.Scan(tool, raw)
 		if err == nil {
-			c.Judge(s, where, view)
+			c.Judge(s, where, rootsView)
 		}
 		if s, err := c.ScanURI("child", text, "x://{a}/{+b}"); err == nil {
-			c.Judge(s, where, view)
+			c.Judge(s, where, rootsView)
 		}
 		tr := strictjson.New(strictjson.DefaultDepth)
 		defer tr.Free()

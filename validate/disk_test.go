@@ -98,7 +98,7 @@ func TestWindowsForms(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v := c.Judge(s, CallContext{Cwd: `C:\p`}, rootsmgr.View{})
+		v := c.Judge(s, CallContext{Cwd: `C:\p`}, rootsmgr.RootsView{})
 		if v.Decision != policy.Deny || v.Deciding.Code != code {
 			t.Errorf("%s: %v %+v, want %s", args, v.Decision, v.Deciding, code)
 		}

@@ -128,7 +128,7 @@ func (r foreigner) look(t *testing.T, to *target) {
 		name = r.below(to.project)
 	}
 	where := CallContext{Cwd: to.project, Served: []string{to.project}}
-	view := rootsmgr.View{Case: rootsmgr.CaseKnown, Open: r.IntN(8) == 0, Snapshot: to.snap}
+	rootsView := rootsmgr.RootsView{Case: rootsmgr.CaseKnown, Open: r.IntN(8) == 0, Snapshot: to.snap}
 	args := r.arguments(name)
 	c := to.checker
 	var err error
@@ -147,18 +147,18 @@ func (r foreigner) look(t *testing.T, to *target) {
 		for _, raw := range []string{r.below(to.project), `\\?\UNC\evil\share`, r.uri(`evil@SSL\DavWWWRoot`), `\\localhost\C$`, to.project + `\*\sub`} {
 			entries = append(entries, rootsmgr.SettingEntry(to.fsys, raw, to.project))
 		}
-		view.Snapshot = rootsmgr.NewSnapshot(to.fsys, 1, rootsmgr.OriginConfig, entries)
+		rootsView.Snapshot = rootsmgr.NewSnapshot(to.fsys, 1, rootsmgr.OriginConfig, entries)
 	}
 	if err != nil {
 		return // hub.json is refused
 	}
-	view.Snapshot.Appeared(name, to.project+`\junction\sub`)
+	rootsView.Snapshot.Appeared(name, to.project+`\junction\sub`)
 	tool, err := c.Tool("child", "", []byte(anyTool))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if s, err := c.Scan(tool, []byte(args)); err == nil {
-		c.Judge(s, where, view)
+		c.Judge(s, where, rootsView)
 	}
 	c.TooWide(name, nil)
 	c.Rules().OpenedDir(name)
@@ -262,7 +262,7 @@ func TestALookAtAnotherMachine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v := c.Judge(s, CallContext{Cwd: `C:\work\project`, Served: snap.Paths()}, rootsmgr.View{Snapshot: snap, Case: rootsmgr.CaseKnown})
+		v := c.Judge(s, CallContext{Cwd: `C:\work\project`, Served: snap.Paths()}, rootsmgr.RootsView{Snapshot: snap, Case: rootsmgr.CaseKnown})
 		code := ""
 		if v.Deciding != nil {
 			code = v.Deciding.Code
@@ -343,7 +343,7 @@ func TestAPolicyOnAnotherMachine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v := c.Judge(s, CallContext{Cwd: `C:\work\project`, Served: snap.Paths()}, rootsmgr.View{Snapshot: snap, Case: rootsmgr.CaseKnown})
+		v := c.Judge(s, CallContext{Cwd: `C:\work\project`, Served: snap.Paths()}, rootsmgr.RootsView{Snapshot: snap, Case: rootsmgr.CaseKnown})
 		got := "nothing is found"
 		switch {
 		case v.Deciding != nil && v.Deciding.Code == CodeRuleDeny:

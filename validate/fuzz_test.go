@@ -75,7 +75,7 @@ func FuzzDetect(f *testing.F) {
 	w := newWorld(f)
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
-	view, where := w.view(), w.where()
+	rootsView, where := w.view(), w.where()
 	official := w.tool(c, fsServer, anyTool)
 	w.must(os.Symlink(w.project, w.home+"/given"))
 	w.roots = []string{w.home + "/given"}
@@ -103,7 +103,7 @@ func FuzzDetect(f *testing.F) {
 				return &Verdict{}
 			}
 			begin = spent()
-			v2 := c.Judge(s, where, view)
+			v2 := c.Judge(s, where, rootsView)
 			if took := spent() - begin; took > bounds.Of(4*time.Second) {
 				t.Fatalf("judging %d findings took %v", len(s.found.Findings), took)
 			}

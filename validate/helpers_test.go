@@ -117,13 +117,13 @@ func (w *world) getenv(name string) string {
 	return ""
 }
 
-func (w *world) view() rootsmgr.View {
+func (w *world) view() rootsmgr.RootsView {
 	var entries []rootsmgr.Entry
 	for _, r := range w.roots {
 		entries = append(entries, rootsmgr.Entry{URI: platform.Host().FormatURI(r)})
 	}
 	snap := rootsmgr.NewSnapshot(guard.OS{}, 1, rootsmgr.OriginAsked, entries)
-	return rootsmgr.View{Snapshot: snap, Case: rootsmgr.CaseKnown}
+	return rootsmgr.RootsView{Snapshot: snap, Case: rootsmgr.CaseKnown}
 }
 
 func (w *world) where() CallContext { return CallContext{Cwd: w.project, Served: w.roots} }

@@ -24,9 +24,9 @@ type judge struct {
 	c                *Checker
 	scan             *Scan
 	work             *budget.Budget // of the call
-	disk             machine.View
+	disk             machine.DiskView
 	callCtx          CallContext
-	roots            rootsmgr.View
+	roots            rootsmgr.RootsView
 	guard            *guard.Guard
 	container        *machine.Container
 	startsAtFirst    bool              // of the directories that the child is served, the first is where its relative paths start

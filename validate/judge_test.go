@@ -213,29 +213,29 @@ func TestWithoutBoundary(t *testing.T) {
 	w.must(err)
 	none := rootsmgr.NewSnapshot(guard.OS{}, 7, rootsmgr.OriginNone, nil)
 	for _, e := range []struct {
-		View rootsmgr.View
-		want policy.Decision
-		code string
+		RootsView rootsmgr.RootsView
+		want      policy.Decision
+		code      string
 	}{
-		{rootsmgr.View{Snapshot: none, Case: rootsmgr.CaseUnsupported, Open: true}, policy.Allow, CodeOpen},
-		{rootsmgr.View{Snapshot: none, Case: rootsmgr.CaseUnsupported}, policy.Deny, CodeRootsUnsupported},
-		{rootsmgr.View{Snapshot: none, Case: rootsmgr.CaseEmpty}, policy.Deny, CodeRootsEmpty},
-		{rootsmgr.View{Snapshot: none, Case: rootsmgr.CaseFailed}, policy.Deny, CodeRootsFailed},
-		{rootsmgr.View{Snapshot: none}, policy.Deny, CodeRootsFailed},
-		{rootsmgr.View{}, policy.Deny, CodeRootsFailed},
+		{rootsmgr.RootsView{Snapshot: none, Case: rootsmgr.CaseUnsupported, Open: true}, policy.Allow, CodeOpen},
+		{rootsmgr.RootsView{Snapshot: none, Case: rootsmgr.CaseUnsupported}, policy.Deny, CodeRootsUnsupported},
+		{rootsmgr.RootsView{Snapshot: none, Case: rootsmgr.CaseEmpty}, policy.Deny, CodeRootsEmpty},
+		{rootsmgr.RootsView{Snapshot: none, Case: rootsmgr.CaseFailed}, policy.Deny, CodeRootsFailed},
+		{rootsmgr.RootsView{Snapshot: none}, policy.Deny, CodeRootsFailed},
+		{rootsmgr.RootsView{}, policy.Deny, CodeRootsFailed},
 	} {
-		v := c.Judge(s, CallContext{}, e.View)
+		v := c.Judge(s, CallContext{}, e.RootsView)
 		if v.Decision != e.want || v.Findings[0].Code != e.code {
-			t.Errorf("%v open %v: %v %s, want %v %s", e.View.Case, e.View.Open, v.Decision, v.Findings[0].Code, e.want, e.code)
+			t.Errorf("%v open %v: %v %s, want %v %s", e.RootsView.Case, e.RootsView.Open, v.Decision, v.Findings[0].Code, e.want, e.code)
 		}
 		if e.want == policy.Deny && v.Why == "" {
-			t.Errorf("%v: no word on what to do", e.View.Case)
+			t.Errorf("%v: no word on what to do", e.RootsView.Case)
 		}
-		if got := c.Judge(nul, CallContext{}, e.View); got.Decision != policy.Deny {
-			t.Errorf("%v: NUL passes", e.View.Case)
+		if got := c.Judge(nul, CallContext{}, e.RootsView); got.Decision != policy.Deny {
+			t.Errorf("%v: NUL passes", e.RootsView.Case)
 		}
 	}
-	if v := c.Judge(s, CallContext{}, rootsmgr.View{Snapshot: none, Open: true}); v.Generation != 7 || v.Rule != RuleNoBoundary {
+	if v := c.Judge(s, CallContext{}, rootsmgr.RootsView{Snapshot: none, Open: true}); v.Generation != 7 || v.Rule != RuleNoBoundary {
 		t.Errorf("verdict %+v", v)
 	}
 }
@@ -275,14 +275,14 @@ func TestNoCache(t *testing.T) {
 	w := newWorld(t)
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
-	view := w.view()
+	rootsView := w.view()
 	for i, want := range []policy.Decision{policy.Allow, policy.Deny, policy.Allow} {
 		target := []string{w.project + "/src", w.outside, w.project + "/docs"}[i]
 		_ = os.Remove(w.project + "/swap")
 		w.must(os.Symlink(target, w.project+"/swap"))
 		s, err := c.Scan(tool, []byte(`{"path":"swap/x"}`))
 		w.must(err)
-		if v := c.Judge(s, w.where(), view); v.Decision != want {
+		if v := c.Judge(s, w.where(), rootsView); v.Decision != want {
 			t.Errorf("link to %s: %v", target, v.Decision)
 		}
 	}

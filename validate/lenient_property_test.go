@@ -133,7 +133,7 @@ func (w *world) filled(t *rapid.T, v any) string {
 func TestLenientAllowsWhatBothReadingsAllow(t *testing.T) {
 	t.Parallel()
 	w := lenientWorld(t)
-	view, where := w.view(), w.where()
+	rootsView, where := w.view(), w.where()
 	var allowed, denied, twice int
 	cases := seeds.Cases(t, 400)
 	seeds.CheckCases(t, cases, func(t *rapid.T) {
@@ -152,7 +152,7 @@ func TestLenientAllowsWhatBothReadingsAllow(t *testing.T) {
 			if err != nil {
 				return nil, err
 			}
-			return checker.Judge(s, where, view), nil
+			return checker.Judge(s, where, rootsView), nil
 		}
 		v, err := judged(declare.DemandLenient, c.schema, c.args)
 		if err != nil {
@@ -218,7 +218,7 @@ func FuzzLenient(f *testing.F) {
 	if err := json.Unmarshal([]byte(def), &doc); err != nil {
 		f.Fatal(err)
 	}
-	view, where := w.view(), w.where()
+	rootsView, where := w.view(), w.where()
 	f.Fuzz(func(t *testing.T, args string) {
 		raw := w.json(args)
 		_, strictly := strict.Scan(strictTool, raw)
@@ -232,7 +232,7 @@ func FuzzLenient(f *testing.F) {
 		if err != nil {
 			return
 		}
-		v := lenient.Judge(s, where, view)
+		v := lenient.Judge(s, where, rootsView)
 		if v.Lenient == 0 {
 			t.Fatal("it fits by a lenient reading, and that is not noted")
 		}
@@ -250,7 +250,7 @@ func FuzzLenient(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%s was read as what does not fit: %s: %v", raw, read, err)
 		}
-		if v.Decision == policy.Allow && strict.Judge(again, where, view).Decision != policy.Allow {
+		if v.Decision == policy.Allow && strict.Judge(again, where, rootsView).Decision != policy.Allow {
 			t.Fatalf("%s passes, and read as %s it does not", raw, read)
 		}
 	})

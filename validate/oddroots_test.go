@@ -23,7 +23,7 @@ import (
 type oddWorld struct {
 	top, root string
 	c         *Checker
-	view      rootsmgr.View
+	rootsView rootsmgr.RootsView
 	env       map[string]string
 }
 
@@ -55,7 +55,7 @@ func newOddWorld(t testing.TB, top, name string) *oddWorld {
 	if len(snap.Roots()) != 1 {
 		t.Fatalf("%q is no root: %v", w.root, snap.Skipped())
 	}
-	w.view = rootsmgr.View{Snapshot: snap, Case: rootsmgr.CaseKnown}
+	w.rootsView = rootsmgr.RootsView{Snapshot: snap, Case: rootsmgr.CaseKnown}
 	return w
 }
 
@@ -68,7 +68,7 @@ func (w *oddWorld) judge(t interface{ Fatal(...any) }, tool, raw string) *Verdic
 	if err != nil {
 		t.Fatal(err)
 	}
-	return w.c.Judge(scan, CallContext{Cwd: w.root, Served: w.view.Snapshot.Paths()}, w.view)
+	return w.c.Judge(scan, CallContext{Cwd: w.root, Served: w.rootsView.Snapshot.Paths()}, w.rootsView)
 }
 
 func quotedJSON(s string) string {

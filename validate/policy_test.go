@@ -208,16 +208,16 @@ func TestRulesWithoutBoundary(t *testing.T) {
 	w := newWorld(t)
 	w.must(os.MkdirAll(w.home+"/sandbox", 0o700))
 	none := rootsmgr.NewSnapshot(guard.OS{}, 1, rootsmgr.OriginNone, nil)
-	open := rootsmgr.View{Snapshot: none, Case: rootsmgr.CaseUnsupported, Open: true}
-	shut := rootsmgr.View{Snapshot: none, Case: rootsmgr.CaseEmpty}
+	open := rootsmgr.RootsView{Snapshot: none, Case: rootsmgr.CaseUnsupported, Open: true}
+	shut := rootsmgr.RootsView{Snapshot: none, Case: rootsmgr.CaseEmpty}
 	no, ask, out := policy.Rule{Then: policy.Deny, Paths: within("{outside}")}, policy.Rule{Then: policy.Escalate, Paths: within("{outside}")}, policy.Rule{Then: policy.Deny, Paths: &policy.PathRule{Outside: true}}
 	for _, e := range []struct {
-		name    string
-		sandbox string
-		rules   []policy.Rule
-		View    rootsmgr.View
-		args    string
-		want    policy.Decision
+		name      string
+		sandbox   string
+		rules     []policy.Rule
+		RootsView rootsmgr.RootsView
+		args      string
+		want      policy.Decision
 	}{
 		{"no rule", "", nil, open, `{"path":"{outside}/x"}`, policy.Allow},
 		{"deny", "", []policy.Rule{no}, open, `{"path":"{outside}/x"}`, policy.Deny},
@@ -233,12 +233,12 @@ func TestRulesWithoutBoundary(t *testing.T) {
 		{"nothing but the sandbox", "{home}/sandbox", nil, shut, `{"path":"{home}/sandbox/x"}`, policy.Allow},
 		{"and not beside it", "{home}/sandbox", nil, shut, `{"path":"{home}/sandbox2/x"}`, policy.Deny},
 		{"outside of an empty list", "", []policy.Rule{{Then: policy.Escalate, Paths: &policy.PathRule{Outside: true}}}, shut, `{"path":"{outside}/x"}`, policy.Escalate},
-		{"a view that nobody made", "{home}/sandbox", nil, rootsmgr.View{}, `{"path":"{home}/sandbox/x"}`, policy.Deny},
+		{"a view that nobody made", "{home}/sandbox", nil, rootsmgr.RootsView{}, `{"path":"{home}/sandbox/x"}`, policy.Deny},
 	} {
 		c := w.rules(e.sandbox, e.rules...)
 		s, err := c.Scan(w.tool(c, "", anyTool), w.json(e.args))
 		w.must(err)
-		if v := c.Judge(s, CallContext{Cwd: w.project}, e.View); v.Decision != e.want {
+		if v := c.Judge(s, CallContext{Cwd: w.project}, e.RootsView); v.Decision != e.want {
 			t.Errorf("%s: %v by %q, want %v: %+v", e.name, v.Decision, v.Rule, e.want, v.Deciding)
 		}
 	}
@@ -411,20 +411,20 @@ func TestCeilingBeforeRules(t *testing.T) {
 		w.must(err)
 		where := w.where()
 		where.Grants = []policy.Grant{{Path: w.outside, Roles: policy.AnyRole}}
-		view := w.view()
-		if v := c.Judge(s, where, view); v.Decision != policy.Allow {
+		rootsView := w.view()
+		if v := c.Judge(s, where, rootsView); v.Decision != policy.Allow {
 			t.Errorf("control: %s: %v by %q without a ceiling", path, v.Decision, v.Rule)
 		}
-		view.Ceiling = ceiling
-		if v := c.Judge(s, where, view); v.Decision != policy.Deny || v.Rule != RuleCeiling || v.Deciding.Code != CodeCeiling {
+		rootsView.Ceiling = ceiling
+		if v := c.Judge(s, where, rootsView); v.Decision != policy.Deny || v.Rule != RuleCeiling || v.Deciding.Code != CodeCeiling {
 			t.Errorf("%s: %v by %q under a ceiling", path, v.Decision, v.Rule)
 		}
 	}
 	s, err := c.Scan(tool, w.json(`{"path":"{home}/projects/sibling.txt"}`))
 	w.must(err)
-	view := w.view()
-	view.Ceiling = ceiling
-	if v := c.Judge(s, w.where(), view); v.Decision != policy.Allow || v.Rule != "all" {
+	rootsView := w.view()
+	rootsView.Ceiling = ceiling
+	if v := c.Judge(s, w.where(), rootsView); v.Decision != policy.Allow || v.Rule != "all" {
 		t.Errorf("a rule opens nothing below the ceiling: %+v", v)
 	}
 }

@@ -65,7 +65,7 @@ func newCmdWorld(t *testing.T) *cmdWorld {
 		t.Fatal(err)
 	}
 	snapshot := rootsmgr.NewSnapshot(guard.OS{}, 1, rootsmgr.OriginConfig, []rootsmgr.Entry{{URI: w.app}})
-	w.windowsWorld = &windowsWorld{c, CallContext{Cwd: w.app, Served: snapshot.Paths()}, rootsmgr.View{Snapshot: snapshot, Case: rootsmgr.CaseKnown}}
+	w.windowsWorld = &windowsWorld{c, CallContext{Cwd: w.app, Served: snapshot.Paths()}, rootsmgr.RootsView{Snapshot: snapshot, Case: rootsmgr.CaseKnown}}
 	return w
 }
 

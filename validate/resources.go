@@ -31,7 +31,7 @@ func (c *Checker) bindPrefixes(cfg Config) error {
 }
 
 // boundsOf returns the prefixes that hold under a view: the prefixes of hub.json and, if it says so, the client's.
-func (c *Checker) boundsOf(v rootsmgr.View) *resource.Set {
+func (c *Checker) boundsOf(v rootsmgr.RootsView) *resource.Set {
 	if !c.search.ClientResources || v.Snapshot == nil {
 		return c.search.Resources
 	}
@@ -43,7 +43,7 @@ func (c *Checker) boundsOf(v rootsmgr.View) *resource.Set {
 }
 
 // Resources returns the prefixes that bound what calls may name beyond files, in their canonical spelling; nil for none.
-func (c *Checker) Resources(v rootsmgr.View) []string {
+func (c *Checker) Resources(v rootsmgr.RootsView) []string {
 	if c == nil || c.search.Resources == nil {
 		return nil
 	}
@@ -51,7 +51,7 @@ func (c *Checker) Resources(v rootsmgr.View) []string {
 }
 
 // judgeResources judges the URIs of a call. A URI whose scheme has no prefix is no finding.
-func (c *Checker) judgeResources(findings []detect.Finding, v rootsmgr.View) (list []FindingVerdict) {
+func (c *Checker) judgeResources(findings []detect.Finding, v rootsmgr.RootsView) (list []FindingVerdict) {
 	if len(findings) == 0 {
 		return nil
 	}

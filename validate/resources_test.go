@@ -123,7 +123,7 @@ func TestResourcesOfTheClient(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	snap := rootsmgr.NewSnapshot(guard.OS{}, 1, rootsmgr.OriginAsked, []rootsmgr.Entry{{URI: platform.Host().FormatURI(w.project)}, {URI: "https://client.example/x/"}, {URI: "note://mine"}, {URI: "urn:x"}})
-	view := rootsmgr.View{Snapshot: snap, Case: rootsmgr.CaseKnown}
+	rootsView := rootsmgr.RootsView{Snapshot: snap, Case: rootsmgr.CaseKnown}
 	for _, e := range []struct {
 		byClient bool
 		uri      string
@@ -143,7 +143,7 @@ func TestResourcesOfTheClient(t *testing.T) {
 		c := w.bound(e.byClient, "https://api.example.com/v1/")
 		s, err := c.Scan(w.tool(c, "", uriTool), fmt.Appendf(nil, `{"url":%q}`, e.uri))
 		w.must(err)
-		v := c.Judge(s, w.where(), view)
+		v := c.Judge(s, w.where(), rootsView)
 		if v.Decision != e.want || s.NeedsBoundary() != e.needs {
 			t.Errorf("%v %s: %v, needs %v, want %v: %+v", e.byClient, e.uri, v.Decision, s.NeedsBoundary(), e.want, v.Deciding)
 		}
@@ -152,10 +152,10 @@ func TestResourcesOfTheClient(t *testing.T) {
 		}
 	}
 	c := w.bound(true, "https://api.example.com/v1/")
-	if got := c.Resources(view); !slices.Equal(got, []string{"https://api.example.com/v1/", "https://client.example/x/", "note://mine/"}) {
+	if got := c.Resources(rootsView); !slices.Equal(got, []string{"https://api.example.com/v1/", "https://client.example/x/", "note://mine/"}) {
 		t.Errorf("in force: %q", got)
 	}
-	if got := w.bound(false).Resources(view); got != nil {
+	if got := w.bound(false).Resources(rootsView); got != nil {
 		t.Errorf("in force without any: %q", got)
 	}
 }
@@ -191,7 +191,7 @@ func TestResourcesAndRules(t *testing.T) {
 	c := w.bound(false, "https://api.example.com/v1/")
 	s, err := c.Scan(w.tool(c, "", uriTool), []byte(`{"url":"https://evil.example/"}`))
 	w.must(err)
-	if v := c.Judge(s, w.where(), rootsmgr.View{Open: true, Case: rootsmgr.CaseUnsupported}); v.Decision != policy.Deny {
+	if v := c.Judge(s, w.where(), rootsmgr.RootsView{Open: true, Case: rootsmgr.CaseUnsupported}); v.Decision != policy.Deny {
 		t.Errorf("%v by %q", v.Decision, v.Rule)
 	}
 	if _, err := NewChecker(Config{Resources: []string{"https://ok.example/", "file:///x", "nothing"}}); err == nil || strings.Count(err.Error(), "is no prefix") != 2 {

@@ -46,7 +46,7 @@ func TestRewriteProperty(t *testing.T) {
 	w := linkedWorld(t)
 	c := w.checker()
 	tool := w.tool(c, fsServer, officialTool)
-	views := map[string]rootsmgr.View{}
+	views := map[string]rootsmgr.RootsView{}
 	for name, roots := range map[string][]string{
 		"project": {w.project}, "given": {w.home + "/given"}, "deep": {w.home + "/deep/given", w.project + "/src"},
 		"two": {w.home + "/given", w.home + "/projects"}, "way": {w.home + "/projects", w.home + "/projects/way"},
@@ -57,7 +57,7 @@ func TestRewriteProperty(t *testing.T) {
 	names := slices.Sorted(maps.Keys(views))
 	rewritten, allowed := 0, 0
 	seeds.Check(t, func(t *rapid.T) {
-		view := views[rapid.SampledFrom(names).Draw(t, "roots")]
+		rootsView := views[rapid.SampledFrom(names).Draw(t, "roots")]
 		value := rapid.Custom(func(t *rapid.T) string {
 			s := rapid.SampledFrom([]string{w.project, w.project, w.home + "/given", w.home + "/given", w.home + "/deep/given", w.home + "/projects/way", w.home + "/projects", "", "src"}).Draw(t, "start")
 			for range rapid.IntRange(0, 3).Draw(t, "length") {
@@ -106,7 +106,7 @@ func TestRewriteProperty(t *testing.T) {
 		b.WriteByte('}')
 		space()
 		raw := []byte(b.String())
-		v := judgeAndResend(t, c, tool, raw, CallContext{Cwd: w.project, Served: view.Snapshot.Paths()}, view)
+		v := judgeAndResend(t, c, tool, raw, CallContext{Cwd: w.project, Served: rootsView.Snapshot.Paths()}, rootsView)
 		if v.Decision == policy.Allow {
 			allowed++
 		}
@@ -121,7 +121,7 @@ func TestRewriteProperty(t *testing.T) {
 			if err1 != nil || err2 != nil || is.Path != was.Path || is.Readings.Cleaned != was.Readings.Cleaned {
 				t.Fatalf("%q leads to %s, %q to %s", r.From, was.Path, r.To, is.Path)
 			}
-			if _, err := view.Snapshot.Guard().Check(r.To); err != nil {
+			if _, err := rootsView.Snapshot.Guard().Check(r.To); err != nil {
 				t.Fatalf("%q is sent: %v", r.To, err)
 			}
 		}

@@ -80,7 +80,7 @@ type failer interface {
 
 // judgeAndResend judges a call and checks what must hold of its rewrites: they are sorted and apart, the spliced
 // arguments are the same JSON but for the strings named, and judged again they pass with nothing more to rewrite.
-func judgeAndResend(t failer, c *Checker, tool *Tool, raw []byte, where CallContext, v rootsmgr.View) *Verdict {
+func judgeAndResend(t failer, c *Checker, tool *Tool, raw []byte, where CallContext, v rootsmgr.RootsView) *Verdict {
 	t.Helper()
 	s, err := c.Scan(tool, raw)
 	if err != nil {
@@ -306,11 +306,11 @@ func TestRewriteWho(t *testing.T) {
 	open.Snapshot, open.Case, open.Open = rootsmgr.NewSnapshot(guard.OS{}, 1, rootsmgr.OriginAsked, nil), rootsmgr.CaseUnsupported, true
 	args := `{"path":"file://{project}/a.txt","target":"{home}/given/a.txt"}`
 	for _, e := range []struct {
-		name   string
-		child  ChildConfig
-		server string
-		View   rootsmgr.View
-		want   string
+		name      string
+		child     ChildConfig
+		server    string
+		RootsView rootsmgr.RootsView
+		want      string
 	}{
 		{"by name", ChildConfig{Command: "x"}, fsServer, w.view(), "/path"},
 		{"by package", ChildConfig{Command: "npx", CommandArgs: package_}, "", w.view(), "/path"},
@@ -324,7 +324,7 @@ func TestRewriteWho(t *testing.T) {
 	} {
 		e.child.Name = "child"
 		c := w.checker(e.child)
-		v := judgeAndResend(t, c, w.tool(c, e.server, officialTool), w.json(args), w.where(), e.View)
+		v := judgeAndResend(t, c, w.tool(c, e.server, officialTool), w.json(args), w.where(), e.RootsView)
 		var got []string
 		for _, r := range v.Rewrites {
 			got = append(got, r.Pointer)
@@ -404,7 +404,7 @@ func TestRewritePlatforms(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v := rootsmgr.View{Snapshot: rootsmgr.NewSnapshot(disk, 1, rootsmgr.OriginConfig, []rootsmgr.Entry{{URI: e.root}}), Case: rootsmgr.CaseKnown}
+		v := rootsmgr.RootsView{Snapshot: rootsmgr.NewSnapshot(disk, 1, rootsmgr.OriginConfig, []rootsmgr.Entry{{URI: e.root}}), Case: rootsmgr.CaseKnown}
 		got := judgeAndResend(t, c, tool, []byte(e.args), CallContext{Served: v.Snapshot.Paths()}, v)
 		to := ""
 		if len(got.Rewrites) > 0 {

@@ -58,7 +58,7 @@ func TestSubstitutedDrive(t *testing.T) {
 		t.Fatal("the control: ", err)
 	}
 	h := newWindowsHub(t, guard.OS{}, policy.Policy{Rules: []policy.Rule{{Name: "secret", Then: policy.Deny, Paths: &policy.PathRule{Within: filepath.Join(home, "secret")}}}}, home)
-	h.view = rootsmgr.View{Case: rootsmgr.CaseUnsupported, Open: true}
+	h.rootsView = rootsmgr.RootsView{Case: rootsmgr.CaseUnsupported, Open: true}
 	h.expect(policy.Deny, [][2]string{{"path", letter + `\secret\s`}, {"path", letter + `\SECRET\new`}, {"path", filepath.Join(home, "secret", "s")}})
 	h.expect(policy.Allow, [][2]string{{"path", letter + `\other\o`}, {"path", filepath.Join(home, "other")}})
 }

@@ -74,10 +74,10 @@ func newWindowsDisk(t *testing.T) *windowsDisk {
 
 // A windowsHub judges calls of a client that has one root.
 type windowsHub struct {
-	t       *testing.T
-	root    string
-	checker *Checker
-	view    rootsmgr.View
+	t         *testing.T
+	root      string
+	checker   *Checker
+	rootsView rootsmgr.RootsView
 }
 
 // inProject is where calls on a windowsDisk work.
@@ -98,7 +98,7 @@ func newWindowsHub(t *testing.T, disk guard.FS, p policy.Policy, root string) *w
 	if snap.Len() != 1 {
 		t.Fatal(snap.Skipped())
 	}
-	return &windowsHub{t, root, c, rootsmgr.View{Snapshot: snap, Case: rootsmgr.CaseKnown}}
+	return &windowsHub{t, root, c, rootsmgr.RootsView{Snapshot: snap, Case: rootsmgr.CaseKnown}}
 }
 
 // judge judges a call with one argument.
@@ -116,7 +116,7 @@ func (h *windowsHub) judge(key, value string) *Verdict {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	return h.checker.Judge(s, CallContext{Cwd: h.root, Served: []string{h.root}}, h.view)
+	return h.checker.Judge(s, CallContext{Cwd: h.root, Served: []string{h.root}}, h.rootsView)
 }
 
 func (h *windowsHub) expect(want policy.Decision, calls [][2]string) {
@@ -174,7 +174,7 @@ func TestWindowsVolumeOfBase(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, where := range []CallContext{{}, {Served: []string{`C:\work\project`}}, {Cwd: `\\server\share\dir`}} {
-		if v := h.checker.Judge(s, where, h.view); v.Decision != policy.Deny {
+		if v := h.checker.Judge(s, where, h.rootsView); v.Decision != policy.Deny {
 			t.Errorf("%+v: %v %+v", where, v.Decision, v.Findings)
 		}
 	}
@@ -219,7 +219,7 @@ func TestWindowsVolumes(t *testing.T) {
 		{Name: "secret", Then: policy.Deny, Paths: &policy.PathRule{Within: `C:\Users\me\secret`}}, {Name: "later", Then: policy.Deny, Paths: &policy.PathRule{Within: `C:\Users\me\later\on`}},
 	}
 	h := newWindowsHub(t, newWindowsDisk(t), policy.Policy{Rules: rules}, inProject)
-	h.view = rootsmgr.View{Case: rootsmgr.CaseUnsupported, Open: true}
+	h.rootsView = rootsmgr.RootsView{Case: rootsmgr.CaseUnsupported, Open: true}
 	h.expect(policy.Deny, [][2]string{
 		{"path", `C:\Users\me\secret\s`}, {"path", `S:\secret\s`}, {"path", `S:\SECRET\new`}, {"path", `T:\Users\me\secret`}, {"path", `T:\users\ME\later\on\x`}, {"path", `S:\later\on`},
 		{"path", `S:\hub.json`}, {"path", `T:\Users\me\hub.json`}, {"path", `\\localhost\C$\Users\me\secret\s`}, {"path", `\\127.0.0.1\C$\Users\me\secret\s`},

@@ -63,9 +63,9 @@ var windowsProtected = []string{`C:\w\hub.json`, `C:\Users\me\source\repos\App\.
 
 // windowsWorld is a checker for that disk, and what a call is judged by.
 type windowsWorld struct {
-	c     *Checker
-	where CallContext
-	view  rootsmgr.View
+	c         *Checker
+	where     CallContext
+	rootsView rootsmgr.RootsView
 }
 
 // newWindowsWorld makes one. protected are files beside hub.json, which is in no root.
@@ -88,7 +88,7 @@ func newWindowsWorld(t *testing.T, mode declare.Mode, protected []string, rules 
 	if len(snapshot.Paths()) != len(roots) {
 		t.Fatalf("roots: %q", snapshot.Paths())
 	}
-	return &windowsWorld{c, CallContext{Cwd: roots[0].URI, Served: snapshot.Paths()[:1]}, rootsmgr.View{Snapshot: snapshot, Case: rootsmgr.CaseKnown}}
+	return &windowsWorld{c, CallContext{Cwd: roots[0].URI, Served: snapshot.Paths()[:1]}, rootsmgr.RootsView{Snapshot: snapshot, Case: rootsmgr.CaseKnown}}
 }
 
 // judge judges the arguments of a call of a tool without a schema.
@@ -102,7 +102,7 @@ func (w *windowsWorld) judge(t *testing.T, args string) *Verdict {
 	if err != nil {
 		t.Fatalf("%s: %v", args, err)
 	}
-	return w.c.Judge(s, w.where, w.view)
+	return w.c.Judge(s, w.where, w.rootsView)
 }
 
 // TestWindowsPathsWithEscapes: a path inside is no list of words because a name in it begins as an escape of some language does. What the

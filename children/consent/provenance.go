@@ -31,7 +31,7 @@ func (s *Store) WhyClosed(w guard.RootCandidate, operator bool) string {
 }
 
 // WhyLinksClosed works like WhyNotLed of each link on the way to something. dry: no person is asked, and nothing is kept.
-func (s *Store) WhyLinksClosed(links []guard.Link, dry bool) string {
+func (s *Store) WhyLinksClosed(links []guard.SymbolicLink, dry bool) string {
 	records := sync.OnceValues(s.reachRecords) // after the links were followed, so that they know what was given before
 	for i, link := range links {               // each by itself: one answer counts for all that lies behind it
 		by := []string{link.At}

@@ -23,7 +23,7 @@ var UsualPace = Pace{Every: 10 * time.Second, Quiet: 30 * time.Second, Least: 15
 type Pulse struct {
 	pace   Pace
 	answer time.Duration // how long it has to answer
-	heard  uint64        // Facts.Heard when it was looked at last
+	heard  uint64        // ConnectionFacts.Heard when it was looked at last
 	since  time.Time     // when that was seen to have grown
 	asked  time.Time     // when it was asked; zero if it is not
 	due    *time.Timer   // the end of its time to answer
@@ -76,7 +76,7 @@ func (p *Pulse) decideAction(s sign) Action {
 	return Rest
 }
 
-// Heard takes in Facts.Heard, which grows with each message. answered is true if the child had been
+// Heard takes in ConnectionFacts.Heard, which grows with each message. answered is true if the child had been
 // asked and has been heard of since.
 func (p *Pulse) Heard(now time.Time, heard uint64) (answered bool) {
 	if heard == p.heard && !p.since.IsZero() {

@@ -6,9 +6,9 @@ import (
 	"mcphub/internal/jsonrpc"
 )
 
-// A Link is the raw connection to one run of one child, whatever the
+// A ChildConnection is the raw connection to one run of one child, whatever the
 // transport. Calls may be made from any goroutine once Run runs.
-type Link interface {
+type ChildConnection interface {
 	// Run serves the connection until the child has gone or ctx ends, which
 	// stops the child in an orderly way. It returns when no part of this run is
 	// left: process, pipes, goroutines. The error reports how the child ended
@@ -20,11 +20,11 @@ type Link interface {
 	// Notify sends one notification.
 	Notify(ctx context.Context, method string, params ...[]byte) error
 	// Facts returns what can be seen of the run from outside, at any time.
-	Facts() Facts
+	Facts() ConnectionFacts
 }
 
-// Facts is what can be seen of one run of a child.
-type Facts struct {
+// ConnectionFacts is what can be seen of one run of a child.
+type ConnectionFacts struct {
 	PID     int    // 0 if there is no process
 	Stderr  string // its last words, plain text
 	Skipped uint64 // lines that were no message
@@ -53,15 +53,15 @@ const (
 	ByNobody       Bounder = "nobody"
 )
 
-// A StatelessLink can also carry requests without a handshake before them
-// (2026-07-28), by another Link to the same server.
-type StatelessLink interface {
-	// Stateless returns that Link, whose Run is this one's; nil if the transport
+// A StatelessConnection can also carry requests without a handshake before them
+// (2026-07-28), by another ChildConnection to the same server.
+type StatelessConnection interface {
+	// Stateless returns that ChildConnection, whose Run is this one's; nil if the transport
 	// has none.
-	Stateless() Link
+	Stateless() ChildConnection
 }
 
-// A ToolsLearner is a Link that has to know the tools of a server to send their
+// A ToolsLearner is a ChildConnection that has to know the tools of a server to send their
 // calls. It leaves out the ones that no one could call; odd reports why.
 type ToolsLearner interface {
 	LearnTools(tools [][]byte) (good [][]byte, odd []string)

@@ -16,7 +16,7 @@ import (
 )
 
 // Discover asks the child what it is.
-func (m *Link) Discover(ctx context.Context) Discovery {
+func (m *ModernConnection) Discover(ctx context.Context) Discovery {
 	res, err := m.Call(ctx, methods.Discover)
 	if err == nil && refusesItsOwn(res, mcp.ProtocolVersion20260728) {
 		res.Release()
@@ -36,20 +36,20 @@ func refusesItsOwn(res *jsonrpc.Response, version string) bool {
 	return e != nil && e.Code == mcp.UNSUPPORTED_PROTOCOL_VERSION && slices.Contains(stringsIn(jsonrpc.Get(e.Data, "supported")), version)
 }
 
-// A Verdict is what an answer to server/discover says about a child.
-type Verdict uint8
+// A DiscoveryOutcome is what an answer to server/discover says about a child.
+type DiscoveryOutcome uint8
 
 const (
-	SpeaksLegacy  Verdict = iota // anything that is not known to be of the modern era
-	SpeaksModern                 // it serves a version that we speak
-	SpeaksForeign                // it is modern and serves no version that we speak
-	SpeaksNoMore                 // its connection has ended
-	SpeaksNotYet                 // it asks for a login before it says anything
+	SpeaksLegacy  DiscoveryOutcome = iota // anything that is not known to be of the modern era
+	SpeaksModern                          // it serves a version that we speak
+	SpeaksForeign                         // it is modern and serves no version that we speak
+	SpeaksNoMore                          // its connection has ended
+	SpeaksNotYet                          // it asks for a login before it says anything
 )
 
 // A Discovery is an answer to server/discover.
 type Discovery struct {
-	Verdict Verdict
+	Outcome DiscoveryOutcome
 	Offer   *offers.Offer // of SpeaksModern
 	Err     error         // of SpeaksForeign, SpeaksNoMore and SpeaksNotYet
 }
@@ -62,9 +62,9 @@ func sortDiscovery(version string, res *jsonrpc.Response, err error) Discovery {
 	var status *link.StatusError
 	switch {
 	case errors.As(err, &status) && status.Advice != "":
-		return Discovery{Verdict: SpeaksNotYet, Err: err}
+		return Discovery{Outcome: SpeaksNotYet, Err: err}
 	case err != nil && (errors.Is(err, jsonrpc.ErrClosed) || errors.As(err, &lost)):
-		return Discovery{Verdict: SpeaksNoMore, Err: err}
+		return Discovery{Outcome: SpeaksNoMore, Err: err}
 	case err != nil:
 		return Discovery{}
 	}
@@ -73,7 +73,7 @@ func sortDiscovery(version string, res *jsonrpc.Response, err error) Discovery {
 		case mcp.UNSUPPORTED_PROTOCOL_VERSION:
 			return chooseVersion(stringsIn(jsonrpc.Get(e.Data, "supported")), version, nil)
 		case mcp.HEADER_MISMATCH, mcp.MISSING_REQUIRED_CLIENT_CAPABILITY:
-			return Discovery{Verdict: SpeaksForeign, Err: fmt.Errorf("it is a server of the modern era that refuses server/discover: %w", e)}
+			return Discovery{Outcome: SpeaksForeign, Err: fmt.Errorf("it is a server of the modern era that refuses server/discover: %w", e)}
 		}
 		return Discovery{}
 	}
@@ -92,12 +92,12 @@ func chooseVersion(supported []string, version string, result []byte) Discovery 
 		o.ServerName, _ = jsonrpc.GetString(o.ServerInfo, "name")
 		o.ServerVersion, _ = jsonrpc.GetString(o.ServerInfo, "version")
 		o.Private, o.Lives.Self = offers.IsPrivate(result), offers.LifeOf(result)
-		return Discovery{Verdict: SpeaksModern, Offer: o}
+		return Discovery{Outcome: SpeaksModern, Offer: o}
 	case legacy || len(supported) == 0:
 		return Discovery{}
 	}
 	text := fmt.Sprintf("%.200q", supported)
-	return Discovery{Verdict: SpeaksForeign, Err: fmt.Errorf("it serves none of the protocol versions of this program, only %s", text)}
+	return Discovery{Outcome: SpeaksForeign, Err: fmt.Errorf("it serves none of the protocol versions of this program, only %s", text)}
 }
 
 // stringsIn returns the strings of a raw array, nil if it is none.

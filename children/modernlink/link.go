@@ -31,38 +31,38 @@ var hopMeta = map[string]bool{
 	mcp.MetaKeyLogLevel: true, metaServerInfo: true, metaSubscription: true,
 }
 
-// A Link is a Link that speaks without a handshake (2026-07-28) over one that
+// A ModernConnection is a [link.ChildConnection] that speaks without a handshake (2026-07-28) over one that
 // carries messages. What exists only in the handshake's era is emulated:
 // resources/subscribe and logging/setLevel are answered here.
-type Link struct {
-	base link.Link
-	own  Owner
-	o    Options
+type ModernConnection struct {
+	base link.ChildConnection
+	own  ConnectionOwner
+	o    ConnectionOptions
 	pre  []byte // the members of _meta that are the same in each request
 	subs *listener
 
-	shown atomic.Pointer[Meta]
+	shown atomic.Pointer[ClientMeta]
 	level atomic.Pointer[string] // of logging/setLevel; if no one says another
 }
 
-// Meta is the _meta of requests on behalf of one ClientProfile. The last one is kept.
-type Meta struct {
+// ClientMeta is the _meta of requests on behalf of one ClientProfile. The last one is kept.
+type ClientMeta struct {
 	caps  []byte
 	level string
 	meta  []byte
 	tasks bool // the extension is declared
 }
 
-// Options say for what a Link without a handshake stands.
-type Options struct {
+// ConnectionOptions say for what a ModernConnection without a handshake stands.
+type ConnectionOptions struct {
 	Version string // of the hub, told to the child
 	Roots   bool   // the child is served roots
 	Log     zerolog.Logger
 }
 
-// An Owner is the run of a child that is spoken to without a handshake. Its methods
+// A ConnectionOwner is the run of a child that is spoken to without a handshake. Its methods
 // must not block.
-type Owner interface {
+type ConnectionOwner interface {
 	// ClientProfile is on whose behalf a request is made that does not say.
 	ClientProfile() link.ClientProfile
 	// Relist is called when lists may have changed.
@@ -74,15 +74,15 @@ type Owner interface {
 	Missed(ctx context.Context, m *jsonrpc.Message)
 }
 
-// New returns a Link to a child without a handshake; nil if the transport
+// New returns a ModernConnection to a child without a handshake; nil if the transport
 // knows only the handshake's era. It sends nothing.
-func New(base link.Link, o Options, own Owner) *Link {
-	if w, ok := base.(link.StatelessLink); ok {
+func New(base link.ChildConnection, o ConnectionOptions, own ConnectionOwner) *ModernConnection {
+	if w, ok := base.(link.StatelessConnection); ok {
 		if base = w.Stateless(); base == nil {
 			return nil
 		}
 	}
-	m := &Link{base: base, own: own, o: o}
+	m := &ModernConnection{base: base, own: own, o: o}
 	info, _ := json.Marshal(map[string]string{"name": "mcphub", "version": o.Version})
 	m.pre = jsonrpc.AppendString(append(jsonrpc.AppendString(nil, mcp.MetaKeyProtocolVersion), ':'), mcp.ProtocolVersion20260728)
 	m.pre = append(append(append(jsonrpc.AppendString(append(m.pre, ','), mcp.MetaKeyClientInfo), ':'), info...), ',')
@@ -90,20 +90,20 @@ func New(base link.Link, o Options, own Owner) *Link {
 	return m
 }
 
-// Base returns the Link below, which carries requests as they are.
-func (m *Link) Base() link.Link { return m.base }
+// Base returns the ChildConnection below, which carries requests as they are.
+func (m *ModernConnection) Base() link.ChildConnection { return m.base }
 
 // Start takes in what the child said of itself, and listens for what it announces.
-func (m *Link) Start(o *offers.Offer) { m.subs.startTopics(o) }
+func (m *ModernConnection) Start(o *offers.Offer) { m.subs.startTopics(o) }
 
 // Settled waits up to a second until the child has acknowledged the stream that Start opened.
-func (m *Link) Settled(ctx context.Context) { m.subs.awaitSettled(ctx) }
+func (m *ModernConnection) Settled(ctx context.Context) { m.subs.awaitSettled(ctx) }
 
 // End closes all subscriptions, and returns when nothing is left of them.
-func (m *Link) End() { m.subs.endStreams() }
+func (m *ModernConnection) End() { m.subs.endStreams() }
 
 // WatchTask has the child tell about one of its tasks until end is called.
-func (m *Link) WatchTask(ctx context.Context, id string) (end func(), err error) {
+func (m *ModernConnection) WatchTask(ctx context.Context, id string) (end func(), err error) {
 	t := topic{true, id}
 	if err := m.subs.watchTopic(ctx, t); err != nil {
 		return nil, err
@@ -112,15 +112,15 @@ func (m *Link) WatchTask(ctx context.Context, id string) (end func(), err error)
 }
 
 // clientProfile returns whom a call is made for.
-func (m *Link) clientProfile(ctx context.Context) link.ClientProfile {
+func (m *ModernConnection) clientProfile(ctx context.Context) link.ClientProfile {
 	if c, ok := link.ClientOf(ctx); ok {
 		return c
 	}
 	return m.own.ClientProfile()
 }
 
-// Meta returns the members of _meta for a request on a client's behalf.
-func (m *Link) Meta(c link.ClientProfile) *Meta {
+// ClientMeta returns the members of _meta for a request on a client's behalf.
+func (m *ModernConnection) Meta(c link.ClientProfile) *ClientMeta {
 	if c.Level == "" {
 		if l := m.level.Load(); l != nil {
 			c.Level = *l
@@ -130,7 +130,7 @@ func (m *Link) Meta(c link.ClientProfile) *Meta {
 	if old != nil && old.level == c.Level && sameBytes(old.caps, c.Capabilities) {
 		return old
 	}
-	s := &Meta{caps: c.Capabilities, level: c.Level}
+	s := &ClientMeta{caps: c.Capabilities, level: c.Level}
 	b := append(jsonrpc.AppendString(bytes.Clone(m.pre), mcp.MetaKeyClientCapabilities), ':', '{')
 	if m.o.Roots {
 		b = jsonrpc.AppendMember(b, "roots", []byte(`{}`))
@@ -162,7 +162,7 @@ func sameBytes(a, b []byte) bool {
 // Params puts the members of _meta that each request needs into raw params.
 // Members of the same names, which are another hop's, give way; all other
 // bytes stay.
-func (m *Meta) Params(parts [][]byte) ([]byte, error) {
+func (m *ClientMeta) Params(parts [][]byte) ([]byte, error) {
 	raw := bytes.TrimSpace(bytes.Join(parts, nil))
 	if len(raw) == 0 {
 		raw = []byte(`{}`)
@@ -201,7 +201,7 @@ func (m *Meta) Params(parts [][]byte) ([]byte, error) {
 
 // checkResult holds a result against what its resultType may be. One without is
 // complete; one that this version does not know is invalid.
-func (m *Meta) checkResult(method string, res *jsonrpc.Response) error {
+func (m *ClientMeta) checkResult(method string, res *jsonrpc.Response) error {
 	if res.Error != nil {
 		return nil
 	}
@@ -235,22 +235,22 @@ func (m *Meta) checkResult(method string, res *jsonrpc.Response) error {
 	return &jsonrpc.BrokenError{Reason: "the result has a resultType that this protocol version does not know: " + printable.Escape(string(kind), 60)}
 }
 
-// Run is never called: the run of the Link below is the one that counts.
-func (m *Link) Run(ctx context.Context) error { return m.base.Run(ctx) }
+// Run is never called: the run of the ChildConnection below is the one that counts.
+func (m *ModernConnection) Run(ctx context.Context) error { return m.base.Run(ctx) }
 
-// LearnTools leaves it to the Link below, if that has to know them.
-func (m *Link) LearnTools(tools [][]byte) (good [][]byte, odd []string) {
+// LearnTools leaves it to the ChildConnection below, if that has to know them.
+func (m *ModernConnection) LearnTools(tools [][]byte) (good [][]byte, odd []string) {
 	if l, ok := m.base.(link.ToolsLearner); ok {
 		return l.LearnTools(tools)
 	}
 	return tools, nil
 }
 
-// Facts returns the facts of the Link below.
-func (m *Link) Facts() link.Facts { return m.base.Facts() }
+// Facts returns the facts of the ChildConnection below.
+func (m *ModernConnection) Facts() link.ConnectionFacts { return m.base.Facts() }
 
 // Call sends one request with what the era wants in its _meta.
-func (m *Link) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
+func (m *ModernConnection) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
 	switch method {
 	case methods.Subscribe:
 		return m.subs.answerSubscribe(ctx, params)
@@ -279,7 +279,7 @@ func (m *Link) Call(ctx context.Context, method string, params ...[]byte) (*json
 
 // Check holds the answer to a request that was sent with s against what it may be,
 // and follows up what an error says about the child itself.
-func (m *Link) Check(s *Meta, method string, res *jsonrpc.Response) error {
+func (m *ModernConnection) Check(s *ClientMeta, method string, res *jsonrpc.Response) error {
 	if err := s.checkResult(method, res); err != nil {
 		return err
 	}
@@ -288,7 +288,7 @@ func (m *Link) Check(s *Meta, method string, res *jsonrpc.Response) error {
 }
 
 // noteError follows up what an error says about the child itself.
-func (m *Link) noteError(res *jsonrpc.Response) {
+func (m *ModernConnection) noteError(res *jsonrpc.Response) {
 	if res.Error == nil {
 		return
 	}
@@ -304,7 +304,7 @@ var errOtherVersion = errors.New("it no longer serves the protocol version that 
 
 // Notify sends a notification that the era knows. Those of the handshake's era
 // have nothing to say here: roots are answered when they are asked for.
-func (m *Link) Notify(ctx context.Context, method string, params ...[]byte) error {
+func (m *ModernConnection) Notify(ctx context.Context, method string, params ...[]byte) error {
 	switch method {
 	case methods.Initialized, methods.RootsChanged, methods.Progress, methods.TaskStatus:
 		return nil
@@ -314,7 +314,7 @@ func (m *Link) Notify(ctx context.Context, method string, params ...[]byte) erro
 
 // Heard takes in a notification; nil if it ends here. What comes on a
 // subscription is handed on as it was in the handshake's era.
-func (m *Link) Heard(n *jsonrpc.Message) *jsonrpc.Message {
+func (m *ModernConnection) Heard(n *jsonrpc.Message) *jsonrpc.Message {
 	switch n.Method {
 	case methods.Acknowledged:
 		m.subs.noteAcknowledged(n)

@@ -7,7 +7,7 @@ import (
 
 func TestMetaIsSpliced(t *testing.T) {
 	t.Parallel()
-	s := &Meta{meta: []byte(`"io.modelcontextprotocol/x":1`)}
+	s := &ClientMeta{meta: []byte(`"io.modelcontextprotocol/x":1`)}
 	const own = `"io.modelcontextprotocol/x":1`
 	for in, want := range map[string]string{
 		``:                               `{"_meta":{` + own + `}}`,

@@ -43,7 +43,7 @@ const (
 // own, which opens it again when it breaks. One is opened at a time, so that an
 // acknowledgement tells whose it is.
 type listener struct {
-	m       *Link
+	m       *ModernConnection
 	opening chan struct{} // holds a token while none is being opened
 
 	mu      sync.Mutex
@@ -81,7 +81,7 @@ type stream struct {
 	reset   context.CancelCauseFunc
 }
 
-func newListener(m *Link) *listener {
+func newListener(m *ModernConnection) *listener {
 	l := &listener{m: m, opening: make(chan struct{}, 1), wanted: map[topic]int{}}
 	l.opening <- struct{}{}
 	l.ctx, l.stop = context.WithCancel(context.Background())

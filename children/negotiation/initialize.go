@@ -16,7 +16,7 @@ import (
 
 // doHandshake does the handshake, and proposes a version. Messages are read as mcp-go reads them; what the
 // child said is kept raw beside that. version is the version of the hub. It declares what shown says, a raw object.
-func doHandshake(ctx context.Context, conn link.Link, version, propose string, shown []byte) (*offers.Offer, error) {
+func doHandshake(ctx context.Context, conn link.ChildConnection, version, propose string, shown []byte) (*offers.Offer, error) {
 	head, err := json.Marshal(struct {
 		ProtocolVersion string             `json:"protocolVersion"`
 		ClientInfo      mcp.Implementation `json:"clientInfo"`

@@ -28,10 +28,10 @@ var ErrProbed = errors.New("ended when it was asked which protocol it speaks")
 
 // A Child is one that is to be spoken to.
 type Child struct {
-	Link    link.Link
-	Modern  *modernlink.Link // the same without a handshake; nil if the transport has none
-	Version string           // of the hub
-	Shown   func() []byte    // the capabilities that initialize declares, a raw object
+	Link    link.ChildConnection
+	Modern  *modernlink.ModernConnection // the same without a handshake; nil if the transport has none
+	Version string                       // of the hub
+	Shown   func() []byte                // the capabilities that initialize declares, a raw object
 
 	Era         spec.Era
 	Protocol    string // the version of the handshake to propose first; "": the newest
@@ -75,7 +75,7 @@ func (c Child) initializeFirst(ctx context.Context) (*offers.Offer, error) {
 	if err == nil || ctx.Err() != nil || errors.Is(err, jsonrpc.ErrClosed) || errors.As(err, &status) && status.Advice != "" {
 		return o, err
 	}
-	switch d := c.Modern.Discover(ctx); d.Verdict {
+	switch d := c.Modern.Discover(ctx); d.Outcome {
 	case modernlink.SpeaksModern:
 		return c.speakModern(d.Offer), nil
 	case modernlink.SpeaksNotYet:
@@ -101,7 +101,7 @@ func (c Child) discoverEra(ctx context.Context) (*offers.Offer, error) {
 	}
 	select {
 	case d := <-asked:
-		switch d.Verdict {
+		switch d.Outcome {
 		case modernlink.SpeaksModern:
 			return c.speakModern(d.Offer), nil
 		case modernlink.SpeaksForeign, modernlink.SpeaksNoMore, modernlink.SpeaksNotYet:
@@ -128,9 +128,9 @@ func (c Child) discoverEra(ctx context.Context) (*offers.Offer, error) {
 	select {
 	case d := <-asked: // it was only slow
 		switch {
-		case d.Verdict == modernlink.SpeaksModern && err == nil:
+		case d.Outcome == modernlink.SpeaksModern && err == nil:
 			o.Both = true // some take the handshake for a choice that lasts; the next start makes the other
-		case d.Verdict == modernlink.SpeaksModern:
+		case d.Outcome == modernlink.SpeaksModern:
 			return c.speakModern(d.Offer), nil
 		}
 	case <-again.C:

@@ -14,10 +14,10 @@ import (
 	"mcphub/internal/jsonrpc"
 )
 
-// A server is a Link to one that answers initialize as answer says, and takes no other
+// A server is a ChildConnection to one that answers initialize as answer says, and takes no other
 // request.
 type server struct {
-	link.Link
+	link.ChildConnection
 	answer   func(version string) (*jsonrpc.Response, error)
 	proposed []string
 }

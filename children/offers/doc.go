@@ -2,7 +2,7 @@
 // notices tools that are defined again.
 //
 // An [Offer] is immutable and holds the bytes that the child sent. [Read] asks for the lists of a child over its
-// [link.Link], all pages, within bounds; an odd entry is for who uses it. A list that fails, or is not answered,
+// [link.ChildConnection], all pages, within bounds; an odd entry is for who uses it. A list that fails, or is not answered,
 // spoils no other and holds none up for long: the offer reports which they are, and who asked asks again.
 //
 // A [Memory] holds the last offers by name and digest, in memory and in one file for

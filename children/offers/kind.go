@@ -5,12 +5,12 @@ import (
 	"mcphub/internal/methods"
 )
 
-// A Kind is one of the lists that a server offers.
-type Kind uint8
+// A ListKind is one of the lists that a server offers.
+type ListKind uint8
 
 // The kinds of things on offer. Tools are what a server is mostly started for, so that a start waits for them longest.
 const (
-	Tools Kind = iota
+	Tools ListKind = iota
 	Prompts
 	Resources
 	Templates // of resources
@@ -18,7 +18,7 @@ const (
 	Kinds     // how many there are
 )
 
-// A List is what is known of the list of one Kind.
+// A List is what is known of the list of one ListKind.
 type List struct {
 	Method string // that lists
 	Member string // of the result
@@ -30,7 +30,7 @@ type List struct {
 	Extension  bool   // Capability is the key of an extension
 
 	Changed string // the notification that there is a newer one
-	Flag    string // the member of the filter of subscriptions/listen that asks for it; "" where another Kind has it
+	Flag    string // the member of the filter of subscriptions/listen that asks for it; "" where another ListKind has it
 }
 
 var lists = [Kinds]List{
@@ -42,17 +42,17 @@ var lists = [Kinds]List{
 }
 
 // KindOf returns the kind that a method lists; Kinds for none.
-func KindOf(method string) Kind {
+func KindOf(method string) ListKind {
 	for k := range lists {
 		if lists[k].Method == method {
-			return Kind(k)
+			return ListKind(k)
 		}
 	}
 	return Kinds
 }
 
 // List returns what is known of the list.
-func (k Kind) List() *List { return &lists[k] }
+func (k ListKind) List() *List { return &lists[k] }
 
 // ByName reports whether entries are known by names, which clients know by the ones of the servers too, and not by URIs.
 func (l *List) ByName() bool { return l.Key == "name" }

@@ -28,7 +28,7 @@ var errNoSuchMethod = errors.New("the child does not know the method")
 // ones too: who uses one reports what is wrong with it. If a later page fails, a
 // cursor comes back, or a bound is reached, note says so and the entries so far
 // stand.
-func (l *List) listWhole(ctx context.Context, conn link.Link) (all catalogue, err error) {
+func (l *List) listWhole(ctx context.Context, conn link.ChildConnection) (all catalogue, err error) {
 	seen := map[string]bool{}
 	var cursor []byte
 	size := 0
@@ -138,7 +138,7 @@ var ErrTooSlow = errors.New("it was not answered in time")
 
 // readAll reads lists side by side. None holds another one up for long: one that is not
 // answered while others are is given up.
-func readAll(ctx context.Context, conn link.Link, asked func(i int) bool) (all [len(lists)]catalogue, errs [len(lists)]error) {
+func readAll(ctx context.Context, conn link.ChildConnection, asked func(i int) bool) (all [len(lists)]catalogue, errs [len(lists)]error) {
 	var wg sync.WaitGroup
 	rest, endRest := context.WithCancelCause(ctx)
 	defer endRest(nil)
@@ -153,7 +153,7 @@ func readAll(ctx context.Context, conn link.Link, asked func(i int) bool) (all [
 		l := &lists[i]
 		switch {
 		case !asked(i):
-		case Kind(i) == Tools:
+		case ListKind(i) == Tools:
 			wg.Go(func() {
 				all[i], errs[i] = l.listWhole(tools, conn)
 				limit(endRest, restTime)
@@ -173,7 +173,7 @@ func readAll(ctx context.Context, conn link.Link, asked func(i int) bool) (all [
 // Read returns a copy of base in which the lists that which picks are read again. A list that fails, or of which the child does
 // not answer a page, stays as it was in base, if it was there, and a note says so; Failed reports which. Read fails only if the
 // child has ended, if it answers nothing, or if it asks for a login.
-func Read(ctx context.Context, conn link.Link, base *Offer, which Lists) (*Offer, error) {
+func Read(ctx context.Context, conn link.ChildConnection, base *Offer, which Lists) (*Offer, error) {
 	o := *base
 	asked := func(i int) bool { return which&(1<<i) != 0 && lists[i].IsDeclared(base.Capabilities) }
 	ctx, end := context.WithCancel(ctx)
@@ -197,7 +197,7 @@ func Read(ctx context.Context, conn link.Link, base *Offer, which Lists) (*Offer
 		}
 		if errs[i] != nil || all[i].cut {
 			o.failed, o.unread = o.failed|1<<i, o.unread|1<<i
-			if Kind(i) == Tools || all[i].cut || errors.As(errs[i], new(*unansweredError)) {
+			if ListKind(i) == Tools || all[i].cut || errors.As(errs[i], new(*unansweredError)) {
 				o.cut |= 1 << i
 			}
 			*told = []string{cmp.Or(all[i].note, fmt.Sprint(errs[i])) + "; it is asked for again"}
@@ -233,7 +233,7 @@ const undeclaredTime = 2 * time.Second
 
 // WithUndeclared returns base with the lists that the child has if it declares none: some servers declare nothing and answer all the same. What
 // it does not answer it does not have.
-func WithUndeclared(ctx context.Context, conn link.Link, base *Offer) *Offer {
+func WithUndeclared(ctx context.Context, conn link.ChildConnection, base *Offer) *Offer {
 	for i := range lists {
 		if lists[i].IsDeclared(base.Capabilities) {
 			return base
@@ -267,7 +267,7 @@ func WithUndeclared(ctx context.Context, conn link.Link, base *Offer) *Offer {
 
 // listPage asks for one page of a list. It reads no more than most entries, and no more
 // of the page is kept than they are.
-func listPage(ctx context.Context, conn link.Link, method, member string, cursor []byte, most int) (p catalogue, err error) {
+func listPage(ctx context.Context, conn link.ChildConnection, method, member string, cursor []byte, most int) (p catalogue, err error) {
 	var params [][]byte
 	if cursor != nil {
 		params = [][]byte{[]byte(`{"cursor":`), cursor, []byte(`}`)}

@@ -15,9 +15,9 @@ import (
 	"mcphub/internal/jsonrpc"
 )
 
-// pages is a Link to a child that answers tools/list with one page after the other.
+// pages is a ChildConnection to a child that answers tools/list with one page after the other.
 type pages struct {
-	link.Link
+	link.ChildConnection
 	all   []string
 	asked int
 }
@@ -76,9 +76,9 @@ func TestBoundsHoldWithinAPage(t *testing.T) {
 	}
 }
 
-// answers is a Link to a child that answers some methods. What it does not know it refuses, or leaves without an answer.
+// answers is a ChildConnection to a child that answers some methods. What it does not know it refuses, or leaves without an answer.
 type answers struct {
-	link.Link
+	link.ChildConnection
 	by     map[string]string
 	silent bool
 
@@ -163,9 +163,9 @@ func TestEmptyCursor(t *testing.T) {
 	}
 }
 
-// endless is a Link to a child whose every page of every list has one more.
+// endless is a ChildConnection to a child whose every page of every list has one more.
 type endless struct {
-	link.Link
+	link.ChildConnection
 	asked map[string]int
 }
 
@@ -202,9 +202,9 @@ func TestSkillsAreAList(t *testing.T) {
 	}
 }
 
-// refuses is a Link to a child that gives its prompts, and answers tools/list with an HTTP status.
+// refuses is a ChildConnection to a child that gives its prompts, and answers tools/list with an HTTP status.
 type refuses struct {
-	link.Link
+	link.ChildConnection
 	with link.StatusError
 }
 

@@ -98,16 +98,16 @@ func (o *Offer) IsWhole() bool { return o.cut == 0 }
 // FailedLists returns the lists that could not be read. Their entries are the entries of an earlier time, or none.
 func (o *Offer) FailedLists() Lists { return o.failed }
 
-// Lacks reports whether the list of a Kind could not be read.
-func (o *Offer) Lacks(k Kind) bool { return o.failed&(1<<k) != 0 }
+// Lacks reports whether the list of a ListKind could not be read.
+func (o *Offer) Lacks(k ListKind) bool { return o.failed&(1<<k) != 0 }
 
 // Manner returns how the child is spoken to and what it is able to do, without any text that a model reads.
 func (o *Offer) Manner() *Offer {
 	return &Offer{ServerVersion: o.ServerVersion, Protocol: o.Protocol, Proposed: o.Proposed, Both: o.Both, Capabilities: o.Capabilities}
 }
 
-// IsUnread reports whether the list of a Kind could not be read, or is not known to the child that declares it: it may have what is not listed.
-func (o *Offer) IsUnread(k Kind) bool { return o.unread&(1<<k) != 0 }
+// IsUnread reports whether the list of a ListKind could not be read, or is not known to the child that declares it: it may have what is not listed.
+func (o *Offer) IsUnread(k ListKind) bool { return o.unread&(1<<k) != 0 }
 
 // Filled returns the offer with the entries of another one instead of lists that could not be read.
 func (o *Offer) Filled(from *Offer) *Offer {

@@ -1,6 +1,6 @@
 // Package process runs child servers as processes that speak on stdin and stdout.
 //
-// [Start] starts what a [launch.Launch] says and returns a [link.Link]. [RunNpmShell] is the script shell of npx on Windows. One goroutine
+// [Start] starts what a [launch.Launch] says and returns a [link.ChildConnection]. [RunNpmShell] is the script shell of npx on Windows. One goroutine
 // waits for a process. On Linux another one keeps the thread that forked, because the
 // child dies with that thread. The last words on stderr are kept as plain
 // text, bounded, and copied to the log at a bounded rate.

@@ -18,16 +18,16 @@ import (
 // lives on.
 var errHungUp = errors.New("closed its output")
 
-// stdioLink is a process and the connection over its pipes.
-type stdioLink struct {
-	p    *process
-	conn *jsonrpc.Conn
-	stop time.Duration
-	log  zerolog.Logger
+// stdioConnection is a process and the connection over its pipes.
+type stdioConnection struct {
+	process *process
+	conn    *jsonrpc.Conn
+	stop    time.Duration
+	log     zerolog.Logger
 }
 
-// Options bound a process and what it says.
-type Options struct {
+// PipeOptions bound a process and what it says.
+type PipeOptions struct {
 	FrameLimit  int           // bytes of one line
 	IDLimit     int           // bytes of the id of a request
 	StopTimeout time.Duration // of the whole stop ladder
@@ -35,17 +35,17 @@ type Options struct {
 
 // Start starts what l says, as a child that speaks on stdin and stdout. h serves what
 // it sends, not before Run, which the caller must call.
-func Start(l launch.Launch, o Options, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error) {
+func Start(l launch.Launch, o PipeOptions, h jsonrpc.Handler, log zerolog.Logger) (link.ChildConnection, error) {
 	p, err := startProcess(l, log)
 	if err != nil {
 		return nil, err
 	}
-	return newStdioLink(p, o, h, log), nil
+	return newStdioConnection(p, o, h, log), nil
 }
 
-func newStdioLink(p *process, o Options, h jsonrpc.Handler, log zerolog.Logger) *stdioLink {
+func newStdioConnection(p *process, o PipeOptions, h jsonrpc.Handler, log zerolog.Logger) *stdioConnection {
 	skipLog := bucket{tokens: 10}
-	conn := jsonrpc.NewConn(p.stdout, p.stdin, h, jsonrpc.Options{
+	conn := jsonrpc.NewConn(p.stdout, p.stdin, h, jsonrpc.ConnOptions{
 		FrameLimit: o.FrameLimit, IDLimit: o.IDLimit,
 		OnSkip: func(reason string, line []byte) { // on the read loop: one caller at a time
 			if skipLog.takeToken(time.Now()) {
@@ -55,16 +55,16 @@ func newStdioLink(p *process, o Options, h jsonrpc.Handler, log zerolog.Logger) 
 		Batches: func() bool { return true }, // a sloppy child's answers are better read than lost
 		Log:     log,
 	})
-	return &stdioLink{p: p, conn: conn, stop: o.StopTimeout, log: log}
+	return &stdioConnection{process: p, conn: conn, stop: o.StopTimeout, log: log}
 }
 
 // Prepare prepares a request that is sent without waiting.
-func (l *stdioLink) Prepare(s *jsonrpc.PreparedCall, handler jsonrpc.ResponseHandler) {
+func (l *stdioConnection) Prepare(s *jsonrpc.PreparedCall, handler jsonrpc.ResponseHandler) {
 	l.conn.Prepare(s, handler)
 }
 
 // Run serves the pipes until the process has ended, and sees to it that it does.
-func (l *stdioLink) Run(ctx context.Context) error {
+func (l *stdioConnection) Run(ctx context.Context) error {
 	connCtx, endConn := context.WithCancelCause(context.Background())
 	defer endConn(nil)
 	go func() {
@@ -75,13 +75,13 @@ func (l *stdioLink) Run(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		asked = true
-		stuck = l.p.stopWithin(l.stop)
-	case <-l.p.ended:
+		stuck = l.process.stopWithin(l.stop)
+	case <-l.process.ended:
 	case <-l.conn.Done():
 		// Its output has ended: mostly because it is just ending itself.
-		if !l.p.endedWithin(drainGrace) {
-			stuck = l.p.stopWithin(l.stop)
-			if stuck == nil && l.p.exitError() == nil {
+		if !l.process.endedWithin(drainGrace) {
+			stuck = l.process.stopWithin(l.stop)
+			if stuck == nil && l.process.exitError() == nil {
 				stuck = errHungUp
 			}
 		}
@@ -89,35 +89,35 @@ func (l *stdioLink) Run(ctx context.Context) error {
 	l.drainOutput()
 	endConn(nil)
 	<-l.conn.Done()
-	l.p.drainStderr()
+	l.process.drainStderr()
 	switch {
 	case stuck != nil && !errors.Is(stuck, errHungUp):
-		l.log.Error().Err(stuck).Int("pid", l.p.pid).Msg("a child did not stop")
+		l.log.Error().Err(stuck).Int("pid", l.process.pid).Msg("a child did not stop")
 		return stuck
 	case asked:
 		return nil
 	case stuck != nil:
 		return stuck
 	}
-	if err := l.p.exitError(); err != nil {
+	if err := l.process.exitError(); err != nil {
 		return err
 	}
 	return &ExitError{Text: "exited with status 0"}
 }
 
 // drainOutput lets output that is in the pipe already be read.
-func (l *stdioLink) drainOutput() { worker.Within(l.conn.Done(), drainGrace) }
+func (l *stdioConnection) drainOutput() { worker.Within(l.conn.Done(), drainGrace) }
 
-func (l *stdioLink) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
+func (l *stdioConnection) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
 	res, err := l.conn.Call(ctx, method, params...)
 	return res, link.Closed(ctx, err)
 }
 
-func (l *stdioLink) Notify(ctx context.Context, method string, params ...[]byte) error {
+func (l *stdioConnection) Notify(ctx context.Context, method string, params ...[]byte) error {
 	return link.Closed(ctx, l.conn.Notify(ctx, method, params...))
 }
 
-func (l *stdioLink) Facts() link.Facts {
+func (l *stdioConnection) Facts() link.ConnectionFacts {
 	st := l.conn.Stats()
-	return link.Facts{PID: l.p.pid, Stderr: l.p.tail.String(), Skipped: st.Skipped, TextIDs: st.TextIDs, Heard: st.Heard, Bounds: l.p.group.bounds.reportBounds()}
+	return link.ConnectionFacts{PID: l.process.pid, Stderr: l.process.tail.String(), Skipped: st.Skipped, TextIDs: st.TextIDs, Heard: st.Heard, Bounds: l.process.group.bounds.reportBounds()}
 }

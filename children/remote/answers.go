@@ -19,11 +19,11 @@ import (
 	"mcphub/internal/printable"
 )
 
-// This file reads what comes as the answer to a POST of an httpLink.
+// This file reads what comes as the answer to a POST of an httpConnection.
 
 // readAnswer reads the answer to the request id: as JSON, or at the end of events. If the server has only accepted the request, the
 // answer comes by elsewhere.
-func (l *httpLink) readAnswer(ctx context.Context, stop context.CancelCauseFunc, method string, id uint64, resp *http.Response, elsewhere <-chan *jsonrpc.Message) (*jsonrpc.Message, error) {
+func (l *httpConnection) readAnswer(ctx context.Context, stop context.CancelCauseFunc, method string, id uint64, resp *http.Response, elsewhere <-chan *jsonrpc.Message) (*jsonrpc.Message, error) {
 	switch {
 	case hasAnswer(resp):
 	case resp.StatusCode == http.StatusAccepted && l.hearsStream():
@@ -107,7 +107,7 @@ func (w *wire) readRefusal(resp *http.Response, id uint64) (*jsonrpc.Message, er
 // awaitAnswer reads events until the answer to the request id is among them. A
 // stream that breaks, or that the server ends before, is taken up again where
 // it was, if it gave an id to do so (2025-11-25, Resumability).
-func (l *httpLink) awaitAnswer(ctx context.Context, stop context.CancelCauseFunc, id uint64, resp *http.Response) (*jsonrpc.Message, error) {
+func (l *httpConnection) awaitAnswer(ctx context.Context, stop context.CancelCauseFunc, id uint64, resp *http.Response) (*jsonrpc.Message, error) {
 	last, told, pause := "", time.Duration(0), firstRetry
 	for {
 		events := newEventReader(resp.Body, l.limit)
@@ -157,7 +157,7 @@ func (l *httpLink) awaitAnswer(ctx context.Context, stop context.CancelCauseFunc
 }
 
 // hearsStream reports whether the child's own stream is read.
-func (l *httpLink) hearsStream() bool {
+func (l *httpConnection) hearsStream() bool {
 	select {
 	case <-l.open:
 	default:
@@ -196,7 +196,7 @@ func (a *awaiting) removeRequest(id uint64) {
 }
 
 // takeAnswer hands an answer to the request that it belongs to; false if that does not wait for it.
-func (l *httpLink) takeAnswer(m *jsonrpc.Message) bool {
+func (l *httpConnection) takeAnswer(m *jsonrpc.Message) bool {
 	id, _ := jsonrpc.OwnID(string(m.ID))
 	l.awaiting.mu.Lock()
 	defer l.awaiting.mu.Unlock()
@@ -211,7 +211,7 @@ func (l *httpLink) takeAnswer(m *jsonrpc.Message) bool {
 
 // resumeStream opens a stream of events by GET, behind the event last ("": the
 // child's own).
-func (l *httpLink) resumeStream(ctx context.Context, last string) (*http.Response, error) {
+func (l *httpConnection) resumeStream(ctx context.Context, last string) (*http.Response, error) {
 	req, err := l.sessionRequest(ctx, http.MethodGet, nil)
 	if err != nil {
 		return nil, err

@@ -1,8 +1,8 @@
 // Package remote speaks to child servers over HTTP: Streamable HTTP from 2025-03-26 on,
 // HTTP with SSE of 2024-11-05, and requests without a handshake of 2026-07-28.
 //
-// [Open] takes a [Server] and returns a [link.Link]. If the Server does not name its
-// transport, initialize finds it out. Each Link has an HTTP client and a pool of
+// [Open] takes a [Server] and returns a [link.ChildConnection]. If the Server does not name its
+// transport, initialize finds it out. Each ChildConnection has an HTTP client and a pool of
 // connections, which end with its Run. One mutex guards the session, and one goroutine
 // reads each stream.
 //

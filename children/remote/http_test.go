@@ -44,7 +44,7 @@ func (h *handler) ServeNotification(m *jsonrpc.Message) {
 }
 
 // open connects to a server for the length of a test.
-func open(t *testing.T, s remote.Server) (link.Link, *handler, func() error) {
+func open(t *testing.T, s remote.Server) (link.ChildConnection, *handler, func() error) {
 	t.Helper()
 	h := &handler{note: make(chan string, 100)}
 	s.FrameLimit, s.IDLimit = cmp.Or(s.FrameLimit, 64<<20), jsonrpc.DefaultIDLimit
@@ -60,7 +60,7 @@ func open(t *testing.T, s remote.Server) (link.Link, *handler, func() error) {
 	return l, h, stop
 }
 
-func greet(t *testing.T, l link.Link) {
+func greet(t *testing.T, l link.ChildConnection) {
 	t.Helper()
 	res, err := l.Call(t.Context(), "initialize", []byte(`{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`))
 	if err != nil || res.Err() != nil {

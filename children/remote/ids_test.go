@@ -34,7 +34,7 @@ func TestIDsAsStrings(t *testing.T) {
 	s.On["zero"] = func(w http.ResponseWriter, _ *http.Request, id string) { childtest.Plain(w, text("0"+id), `{"ok":1}`) }
 	l, _, _ := open(t, remote.Server{URL: s.URL})
 	greet(t, l)
-	for name, way := range map[string]link.Link{"with a session": l, "without": l.(link.StatelessLink).Stateless()} {
+	for name, way := range map[string]link.ChildConnection{"with a session": l, "without": l.(link.StatelessConnection).Stateless()} {
 		before := l.Facts().TextIDs
 		for _, method := range []string{"plain", "events"} {
 			if res, err := way.Call(t.Context(), method); err != nil || string(res.Result) != `{"ok":1}` {

@@ -70,7 +70,7 @@ func ofSession(text string) bool {
 
 // renewSession starts another session instead of used, if that is lost by what the answer to a request says. again: the request was
 // not executed, and is to be sent again.
-func (l *httpLink) renewSession(ctx context.Context, used string, s sign) (again bool, err error) {
+func (l *httpConnection) renewSession(ctx context.Context, used string, s sign) (again bool, err error) {
 	switch {
 	case used == "" || s == sign{} || ctx.Err() != nil:
 		return false, nil
@@ -85,7 +85,7 @@ func (l *httpLink) renewSession(ctx context.Context, used string, s sign) (again
 var errNotLost = errors.New("the session is not lost")
 
 // confirmLost returns nil if the session is lost of which a doubtful answer was a sign. The caller has the turn to renew it.
-func (l *httpLink) confirmLost(ctx context.Context, s sign) error {
+func (l *httpConnection) confirmLost(ctx context.Context, s sign) error {
 	if time.Now().Before(l.doubts.until) {
 		return errNotLost
 	}

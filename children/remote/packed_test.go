@@ -53,7 +53,7 @@ func TestPackedAnswers(t *testing.T) {
 	}
 	l, _, _ := open(t, remote.Server{URL: s.URL, FrameLimit: 1 << 16})
 	greet(t, l)
-	for name, way := range map[string]link.Link{"with a session": l, "without": l.(link.StatelessLink).Stateless()} {
+	for name, way := range map[string]link.ChildConnection{"with a session": l, "without": l.(link.StatelessConnection).Stateless()} {
 		for _, method := range []string{"plain", "events", "created"} {
 			if res, err := way.Call(t.Context(), method); err != nil || string(res.Result) != `{"ok":1}` {
 				t.Errorf("%s: %s: %v, %+v", name, method, err, res)

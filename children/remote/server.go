@@ -35,7 +35,7 @@ type Server struct {
 
 // Open prepares the connection; nothing is sent before the first Call. h serves
 // what the server sends, not before Run.
-func Open(s Server, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error) {
+func Open(s Server, h jsonrpc.Handler, log zerolog.Logger) (link.ChildConnection, error) {
 	u, err := url.Parse(s.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, errors.New("url: it is no http or https address") // not quoted: it may hold a secret
@@ -46,7 +46,7 @@ func Open(s Server, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error) {
 	}
 	w := newWire(u, s, secured, h, log)
 	if s.Transport == SSE {
-		return newSSELink(w), nil
+		return newSSEConnection(w), nil
 	}
-	return newHTTPLink(w, s.Transport == ""), nil
+	return newHTTPConnection(w, s.Transport == ""), nil
 }

@@ -16,10 +16,10 @@ import (
 	"mcphub/internal/printable"
 )
 
-// sseLink speaks HTTP with SSE (2024-11-05): one stream of events for all that
+// sseConnection speaks HTTP with SSE (2024-11-05): one stream of events for all that
 // the child says, whose first event names where to POST to. When the stream
 // ends so does the run: nothing shows where to go on.
-type sseLink struct {
+type sseConnection struct {
 	*wire
 	ctx     context.Context
 	over    context.CancelCauseFunc
@@ -33,19 +33,19 @@ type sseLink struct {
 	waiting map[uint64]chan *jsonrpc.Message
 }
 
-func newSSELink(w *wire) *sseLink {
-	l := &sseLink{wire: w, known: make(chan struct{}), ended: make(chan struct{}), waiting: map[uint64]chan *jsonrpc.Message{}}
+func newSSEConnection(w *wire) *sseConnection {
+	l := &sseConnection{wire: w, known: make(chan struct{}), ended: make(chan struct{}), waiting: map[uint64]chan *jsonrpc.Message{}}
 	l.ctx, l.over = context.WithCancelCause(context.Background())
 	return l
 }
 
 // openOnce starts to read the stream. The first to need it does.
-func (l *sseLink) openOnce() {
+func (l *sseConnection) openOnce() {
 	l.opening.Do(func() { l.jobs.startJob(l.readStream) })
 }
 
 // Run serves the stream until it ends or ctx does.
-func (l *sseLink) Run(ctx context.Context) error {
+func (l *sseConnection) Run(ctx context.Context) error {
 	l.openOnce()
 	var err error
 	select {
@@ -63,7 +63,7 @@ func (l *sseLink) Run(ctx context.Context) error {
 }
 
 // readStream takes in what the child says, until it says no more.
-func (l *sseLink) readStream() {
+func (l *sseConnection) readStream() {
 	err := l.readEvents()
 	l.mu.Lock()
 	l.err = fmt.Errorf("the stream of %s ended: %w", l.url.Host, link.BareURL(err))
@@ -72,7 +72,7 @@ func (l *sseLink) readStream() {
 	close(l.ended)
 }
 
-func (l *sseLink) readEvents() error {
+func (l *sseConnection) readEvents() error {
 	req, err := l.newRequest(l.ctx, http.MethodGet, l.url, nil)
 	if err != nil {
 		return err
@@ -112,7 +112,7 @@ func (l *sseLink) readEvents() error {
 
 // setEndpoint takes in the address to POST to: only one on the host that the stream comes from,
 // for the credentials go there too.
-func (l *sseLink) setEndpoint(text string) error {
+func (l *sseConnection) setEndpoint(text string) error {
 	to, err := l.url.Parse(strings.TrimSpace(text))
 	if err != nil || !mayGo(l.url, to) {
 		return fmt.Errorf("it names an endpoint on another host: %s", printable.Escape(text, 200))
@@ -126,7 +126,7 @@ func (l *sseLink) setEndpoint(text string) error {
 	return nil
 }
 
-func (l *sseLink) takeAnswer(m *jsonrpc.Message) {
+func (l *sseConnection) takeAnswer(m *jsonrpc.Message) {
 	id, _ := jsonrpc.OwnID(string(m.ID))
 	l.mu.Lock()
 	answer := l.waiting[id]
@@ -140,7 +140,7 @@ func (l *sseLink) takeAnswer(m *jsonrpc.Message) {
 }
 
 // Call sends one request and waits for its answer on the stream.
-func (l *sseLink) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
+func (l *sseConnection) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
 	l.openOnce()
 	id := l.lastID.Add(1)
 	answer := make(chan *jsonrpc.Message, 1)
@@ -176,20 +176,20 @@ func (l *sseLink) Call(ctx context.Context, method string, params ...[]byte) (*j
 }
 
 // goneError returns the error of who uses a stream that has ended.
-func (l *sseLink) goneError() error {
+func (l *sseConnection) goneError() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return &jsonrpc.ClosedError{Reason: l.err}
 }
 
 // Notify sends a notification.
-func (l *sseLink) Notify(ctx context.Context, method string, params ...[]byte) error {
+func (l *sseConnection) Notify(ctx context.Context, method string, params ...[]byte) error {
 	l.openOnce()
 	return l.postMessage(ctx, jsonrpc.RequestParts(nil, method, params))
 }
 
 // postMessage sends one message to the address that the child named.
-func (l *sseLink) postMessage(ctx context.Context, parts [][]byte) error {
+func (l *sseConnection) postMessage(ctx context.Context, parts [][]byte) error {
 	select {
 	case <-l.known:
 	case <-l.ended:

@@ -15,29 +15,31 @@ import (
 	"mcphub/internal/jsonrpc"
 )
 
-// postLink speaks Streamable HTTP of 2026-07-28 over the connection of an
-// httpLink, whose Run is its own: each request is a POST, what belongs to it
+// postConnection speaks Streamable HTTP of 2026-07-28 over the connection of an
+// httpConnection, whose Run is its own: each request is a POST, what belongs to it
 // comes on the answer, and closing that is how it is cancelled. There is no
 // session, no stream by GET, and nothing is taken up again.
-type postLink struct {
+type postConnection struct {
 	*wire
 	life   context.Context // of everything under way
 	mirror marked
 }
 
 // Stateless returns the way to the same server without a handshake.
-func (l *httpLink) Stateless() link.Link { return &postLink{wire: l.wire, life: l.ctx} }
+func (l *httpConnection) Stateless() link.ChildConnection {
+	return &postConnection{wire: l.wire, life: l.ctx}
+}
 
 // Stateless reports that the older transport has no such way.
-func (l *sseLink) Stateless() link.Link { return nil }
+func (l *sseConnection) Stateless() link.ChildConnection { return nil }
 
 // LearnTools takes in which arguments of which tool go into headers.
-func (l *postLink) LearnTools(tools [][]byte) (good [][]byte, odd []string) {
+func (l *postConnection) LearnTools(tools [][]byte) (good [][]byte, odd []string) {
 	return l.mirror.learnTools(tools)
 }
 
 // Run returns when the connection has ended.
-func (l *postLink) Run(ctx context.Context) error {
+func (l *postConnection) Run(ctx context.Context) error {
 	select {
 	case <-l.life.Done():
 	case <-ctx.Done():
@@ -47,7 +49,7 @@ func (l *postLink) Run(ctx context.Context) error {
 
 // Call sends one request. The end of ctx closes its stream, which tells the
 // child.
-func (l *postLink) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
+func (l *postConnection) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
 	conn, stop := context.WithCancelCause(carried{l.life, ctx})
 	defer context.AfterFunc(ctx, func() { stop(context.Cause(ctx)) })()
 	res, err := l.exchangeRequest(conn, stop, method, params)
@@ -67,7 +69,7 @@ func (l *postLink) Call(ctx context.Context, method string, params ...[]byte) (*
 
 // exchangeRequest POSTs a request and reads until its answer is there. What is left to
 // read of that keeps the connection, and ends it by stop.
-func (l *postLink) exchangeRequest(ctx context.Context, stop context.CancelCauseFunc, method string, params [][]byte) (*jsonrpc.Response, error) {
+func (l *postConnection) exchangeRequest(ctx context.Context, stop context.CancelCauseFunc, method string, params [][]byte) (*jsonrpc.Response, error) {
 	id := l.lastID.Add(1)
 	req, err := l.newPost(ctx, method, params, jsonrpc.RequestParts(strconv.AppendUint(nil, id, 10), method, params))
 	if err != nil {
@@ -108,7 +110,7 @@ func (l *postLink) exchangeRequest(ctx context.Context, stop context.CancelCause
 }
 
 // newPost makes the request of one message, with the headers that mirror it.
-func (l *postLink) newPost(ctx context.Context, method string, params, body [][]byte) (*http.Request, error) {
+func (l *postConnection) newPost(ctx context.Context, method string, params, body [][]byte) (*http.Request, error) {
 	req, err := l.newRequest(ctx, http.MethodPost, l.url, body)
 	if err != nil {
 		return nil, err
@@ -123,7 +125,7 @@ func (l *postLink) newPost(ctx context.Context, method string, params, body [][]
 
 // readRefused reads an answer that is no success: an error object that is about this
 // request is its answer like any other.
-func (l *postLink) readRefused(resp *http.Response, id uint64) (*jsonrpc.Response, error) {
+func (l *postConnection) readRefused(resp *http.Response, id uint64) (*jsonrpc.Response, error) {
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, drainBody))
 	if m := errorIn(text); m != nil && (m.ID == nil || string(m.ID) == "null" || l.isAnswer(m, id)) {
 		return &jsonrpc.Response{Error: m.Error}, nil
@@ -133,7 +135,7 @@ func (l *postLink) readRefused(resp *http.Response, id uint64) (*jsonrpc.Respons
 }
 
 // awaitAnswer reads events until the answer to this request is among them.
-func (l *postLink) awaitAnswer(ctx context.Context, id uint64, resp *http.Response) (*jsonrpc.Message, error) {
+func (l *postConnection) awaitAnswer(ctx context.Context, id uint64, resp *http.Response) (*jsonrpc.Message, error) {
 	events := newEventReader(resp.Body, l.limit)
 	for {
 		ev, err := events.nextEvent()
@@ -169,7 +171,7 @@ func (l *postLink) awaitAnswer(ctx context.Context, id uint64, resp *http.Respon
 // cutError returns the error of a call whose answer broke off. The request is
 // lost, and no one knows whether it was done: it is not sent again, and the others
 // go on.
-func (l *postLink) cutError(err error) error {
+func (l *postConnection) cutError(err error) error {
 	if _, ok := errors.AsType[*jsonrpc.BrokenError](err); ok {
 		return err
 	}
@@ -177,7 +179,7 @@ func (l *postLink) cutError(err error) error {
 }
 
 // Notify sends a notification.
-func (l *postLink) Notify(ctx context.Context, method string, params ...[]byte) error {
+func (l *postConnection) Notify(ctx context.Context, method string, params ...[]byte) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	req, err := l.newPost(ctx, method, params, jsonrpc.RequestParts(nil, method, params))

@@ -13,12 +13,12 @@ import (
 	"mcphub/internal/methods"
 )
 
-// httpLink speaks Streamable HTTP (2025-03-26 to 2025-11-25). Each request is
+// httpConnection speaks Streamable HTTP (2025-03-26 to 2025-11-25). Each request is
 // a POST; what the child says on its account comes on the answer to it, what
 // belongs to none on a GET. A session that the server has forgotten is started
 // again with the same words, and the request that found that out is sent again:
 // it was refused, not executed.
-type httpLink struct {
+type httpConnection struct {
 	*wire
 	guess bool // the server may speak the older transport instead; owned by the sender of initialize
 
@@ -36,19 +36,19 @@ type httpLink struct {
 	session  string
 	protocol string
 	hello    []byte // params of initialize
-	older    *sseLink
+	older    *sseConnection
 	renewing chan struct{} // a token: one at a time starts a new session
 	doubts   doubts        // of who has the token
 }
 
-func newHTTPLink(w *wire, guess bool) *httpLink {
-	l := &httpLink{wire: w, guess: guess, ready: make(chan struct{}), open: make(chan struct{}), deaf: make(chan struct{}), ended: make(chan struct{}), renewing: make(chan struct{}, 1)}
+func newHTTPConnection(w *wire, guess bool) *httpConnection {
+	l := &httpConnection{wire: w, guess: guess, ready: make(chan struct{}), open: make(chan struct{}), deaf: make(chan struct{}), ended: make(chan struct{}), renewing: make(chan struct{}, 1)}
 	l.ctx, l.over = context.WithCancelCause(context.Background())
 	return l
 }
 
 // Run keeps the child's own stream open until ctx ends, and then the session.
-func (l *httpLink) Run(ctx context.Context) error {
+func (l *httpConnection) Run(ctx context.Context) error {
 	var err error
 	select {
 	case <-ctx.Done():
@@ -75,7 +75,7 @@ func (l *httpLink) Run(ctx context.Context) error {
 }
 
 // leaveSession ends the session at the server.
-func (l *httpLink) leaveSession() {
+func (l *httpConnection) leaveSession() {
 	l.mu.Lock()
 	session := l.session
 	l.mu.Unlock()
@@ -91,14 +91,14 @@ func (l *httpLink) leaveSession() {
 	}
 }
 
-func (l *httpLink) fallBack() *sseLink {
+func (l *httpConnection) fallBack() *sseConnection {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.older
 }
 
 // sessionRequest makes a request of the session.
-func (l *httpLink) sessionRequest(ctx context.Context, method string, body [][]byte) (*http.Request, error) {
+func (l *httpConnection) sessionRequest(ctx context.Context, method string, body [][]byte) (*http.Request, error) {
 	req, err := l.newRequest(ctx, method, l.url, body)
 	if err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func (l *httpLink) sessionRequest(ctx context.Context, method string, body [][]b
 }
 
 // Call sends one request. The end of ctx is told to the child.
-func (l *httpLink) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
+func (l *httpConnection) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
 	if older := l.fallBack(); older != nil {
 		return older.Call(ctx, method, params...)
 	}
@@ -143,7 +143,7 @@ func (l *httpLink) Call(ctx context.Context, method string, params ...[]byte) (*
 
 // startSession sends initialize, keeps what is needed to do so again, and finds
 // out which of the two transports the server speaks.
-func (l *httpLink) startSession(ctx context.Context, params [][]byte) (*jsonrpc.Response, error) {
+func (l *httpConnection) startSession(ctx context.Context, params [][]byte) (*jsonrpc.Response, error) {
 	l.mu.Lock()
 	l.hello = nil
 	for _, p := range params {
@@ -174,11 +174,11 @@ func (l *httpLink) startSession(ctx context.Context, params [][]byte) (*jsonrpc.
 // tryOlder sends initialize by the older transport. If the server answers, that is what it
 // speaks; otherwise nothing is left of the attempt, and it is not made again: the refusal
 // may be of the version, and the next one comes the same way.
-func (l *httpLink) tryOlder(ctx context.Context, params [][]byte) *jsonrpc.Response {
+func (l *httpConnection) tryOlder(ctx context.Context, params [][]byte) *jsonrpc.Response {
 	l.guess = false
 	ctx, cancel := context.WithTimeout(ctx, guessTime)
 	defer cancel()
-	older := newSSELink(l.wire)
+	older := newSSEConnection(l.wire)
 	res, err := older.Call(ctx, methods.Initialize, params...)
 	if err != nil {
 		older.over(jsonrpc.ErrClosed)
@@ -193,7 +193,7 @@ func (l *httpLink) tryOlder(ctx context.Context, params [][]byte) *jsonrpc.Respo
 
 // restartSession starts a new session instead of one that the server does not know any more, unless
 // another call has done so. A call that comes meanwhile waits for that. s is the sign of it.
-func (l *httpLink) restartSession(ctx context.Context, old string, s sign) error {
+func (l *httpConnection) restartSession(ctx context.Context, old string, s sign) error {
 	select {
 	case l.renewing <- struct{}{}:
 		defer func() { <-l.renewing }()
@@ -235,7 +235,7 @@ func (l *httpLink) restartSession(ctx context.Context, old string, s sign) error
 }
 
 // exchangeRequest POSTs one request and reads until its answer is there.
-func (l *httpLink) exchangeRequest(ctx context.Context, method string, params [][]byte) (*jsonrpc.Response, error) {
+func (l *httpConnection) exchangeRequest(ctx context.Context, method string, params [][]byte) (*jsonrpc.Response, error) {
 	id := l.lastID.Add(1)
 	elsewhere := l.awaiting.addRequest(id)
 	defer l.awaiting.removeRequest(id)
@@ -269,7 +269,7 @@ func (l *httpLink) exchangeRequest(ctx context.Context, method string, params []
 }
 
 // sortError sorts what went wrong with the connection from what the server said.
-func (l *httpLink) sortError(err error) error {
+func (l *httpConnection) sortError(err error) error {
 	var bad *link.StatusError
 	var broken *jsonrpc.BrokenError
 	if errors.As(err, &bad) || errors.As(err, &broken) {
@@ -280,7 +280,7 @@ func (l *httpLink) sortError(err error) error {
 
 // tellCancelled informs the child that a request is not wanted any more. A
 // connection that ends does not wait long for it: the server may be hung.
-func (l *httpLink) tellCancelled(id uint64, cause error) {
+func (l *httpConnection) tellCancelled(id uint64, cause error) {
 	ctx, cancel := context.WithTimeout(context.Background(), answerTime)
 	defer cancel()
 	defer context.AfterFunc(l.ctx, func() { time.AfterFunc(endTime, cancel) })()
@@ -288,7 +288,7 @@ func (l *httpLink) tellCancelled(id uint64, cause error) {
 }
 
 // keepStream keeps the child's own stream open, if the server has one.
-func (l *httpLink) keepStream(ctx context.Context) {
+func (l *httpConnection) keepStream(ctx context.Context) {
 	defer close(l.deaf)
 	last, pause := "", time.Duration(0)
 	had := false // such a stream, in the session as it is
@@ -335,7 +335,7 @@ func nextPause(former, open time.Duration, said bool) time.Duration {
 }
 
 // readEvents reads one stream of events to its end.
-func (l *httpLink) readEvents(ctx context.Context, resp *http.Response, last string) (id string, retry time.Duration, said bool) {
+func (l *httpConnection) readEvents(ctx context.Context, resp *http.Response, last string) (id string, retry time.Duration, said bool) {
 	defer resp.Body.Close()
 	events := newEventReader(resp.Body, l.limit)
 	events.id = last
@@ -355,7 +355,7 @@ func (l *httpLink) readEvents(ctx context.Context, resp *http.Response, last str
 }
 
 // Notify sends a notification.
-func (l *httpLink) Notify(ctx context.Context, method string, params ...[]byte) error {
+func (l *httpConnection) Notify(ctx context.Context, method string, params ...[]byte) error {
 	if older := l.fallBack(); older != nil {
 		return older.Notify(ctx, method, params...)
 	}
@@ -371,7 +371,7 @@ func (l *httpLink) Notify(ctx context.Context, method string, params ...[]byte) 
 
 // awaitOpened waits, but not for long, until the child's own stream is open: servers
 // drop what belongs to no request while there is none.
-func (l *httpLink) awaitOpened(ctx context.Context) {
+func (l *httpConnection) awaitOpened(ctx context.Context) {
 	late := time.NewTimer(openTime)
 	defer late.Stop()
 	select {
@@ -383,7 +383,7 @@ func (l *httpLink) awaitOpened(ctx context.Context) {
 }
 
 // postMessage sends what is not answered.
-func (l *httpLink) postMessage(ctx context.Context, parts [][]byte) error {
+func (l *httpConnection) postMessage(ctx context.Context, parts [][]byte) error {
 	req, err := l.sessionRequest(ctx, http.MethodPost, parts)
 	if err != nil {
 		return err

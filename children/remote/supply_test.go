@@ -76,7 +76,7 @@ func TestSupply(t *testing.T) {
 	if err != nil || !strings.Contains(string(res.Result), "printed") || p.n.Load() != 1 {
 		t.Errorf("%v, printed %d times", err, p.n.Load())
 	}
-	modern := l.(interface{ Stateless() link.Link }).Stateless()
+	modern := l.(interface{ Stateless() link.ChildConnection }).Stateless()
 	if _, err := modern.Call(t.Context(), "tools/list"); err != nil || p.n.Load() != 1 {
 		t.Errorf("without a handshake: %v, printed %d times", err, p.n.Load())
 	}

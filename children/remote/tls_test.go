@@ -38,7 +38,7 @@ func TestTLS(t *testing.T) {
 	if err != nil || !strings.Contains(string(res.Result), "the hub") {
 		t.Fatalf("%s, %v", res.Result, err)
 	}
-	modern := l.(interface{ Stateless() link.Link }).Stateless()
+	modern := l.(interface{ Stateless() link.ChildConnection }).Stateless()
 	if res, err := modern.Call(t.Context(), "tools/list"); err != nil || !strings.Contains(string(res.Result), "the hub") {
 		t.Errorf("without a handshake: %v", err)
 	}

@@ -395,8 +395,8 @@ func (w *wire) hearNotification(on context.Context, m *jsonrpc.Message) {
 }
 
 // Facts returns what can be seen from outside.
-func (w *wire) Facts() link.Facts {
-	f := link.Facts{Skipped: w.skipped.Load(), TextIDs: w.textIDs.Load(), Heard: w.answers.Load()}
+func (w *wire) Facts() link.ConnectionFacts {
+	f := link.ConnectionFacts{Skipped: w.skipped.Load(), TextIDs: w.textIDs.Load(), Heard: w.answers.Load()}
 	if s := w.words.Load(); s != nil {
 		f.Stderr = *s
 	}

@@ -126,7 +126,7 @@ func TestStartCallWithoutALimit(t *testing.T) {
 func TestStartCallOfAChildThatEnds(t *testing.T) {
 	t.Parallel()
 	var child *pipe
-	open := func(h jsonrpc.Handler) (link.Link, error) {
+	open := func(h jsonrpc.Handler) (link.ChildConnection, error) {
 		l, err := openPipe(childtest.Script{})(h)
 		child = l.(*pipe)
 		return l, err

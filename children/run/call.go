@@ -16,7 +16,7 @@ import (
 
 // Notify sends a notification to the child.
 func (r *Run) Notify(ctx context.Context, method string, params ...[]byte) error {
-	if err := r.Link().Notify(ctx, method, params...); err != nil {
+	if err := r.Connection().Notify(ctx, method, params...); err != nil {
 		return r.failureError(ctx, err)
 	}
 	return nil
@@ -40,7 +40,7 @@ func (r *Run) Call(ctx context.Context, method string, params ...[]byte) (*jsonr
 		cancel(&TimeoutError{Child: r.spec.Name, Method: method, After: limit})
 	}))
 	defer r.Timers.End(&waiting)
-	res, err := r.Link().Call(ctx, method, params...)
+	res, err := r.Connection().Call(ctx, method, params...)
 	if err != nil {
 		return nil, r.failureError(ctx, err)
 	}
@@ -51,7 +51,7 @@ func (r *Run) Call(ctx context.Context, method string, params ...[]byte) (*jsonr
 	return res, nil
 }
 
-// failureError turns an error of the link into one that reports what became of
+// failureError turns an error of the connection into one that reports what became of
 // the child.
 func (r *Run) failureError(ctx context.Context, err error) error {
 	if _, ok := errors.AsType[*jsonrpc.BrokenError](err); ok {
@@ -133,8 +133,8 @@ func progressToken(ctx context.Context, params [][]byte) string {
 	return string(jsonrpc.Get(jsonrpc.Get(bytes.Join(params, nil), "_meta"), "progressToken"))
 }
 
-// asyncLink is a Link that can send a request without waiting.
-type asyncLink interface {
+// asyncConnection is a ChildConnection that can send a request without waiting.
+type asyncConnection interface {
 	Prepare(s *jsonrpc.PreparedCall, handler jsonrpc.ResponseHandler)
 }
 
@@ -146,7 +146,7 @@ type AsyncCall struct {
 	handler jsonrpc.ResponseHandler
 	method  string
 	client  *link.ClientProfile
-	meta    *modernlink.Meta // of a child without a handshake
+	meta    *modernlink.ClientMeta // of a child without a handshake
 	pending jsonrpc.PreparedCall
 	waiting health.WaitingCall
 }
@@ -156,7 +156,7 @@ func (c *AsyncCall) SetClient(client link.ClientProfile) { c.client = &client }
 
 // CanStart reports whether StartCall may be tried: not every transport has it.
 func (r *Run) CanStart() bool {
-	_, can := r.link.(asyncLink)
+	_, can := r.connection.(asyncConnection)
 	return can
 }
 
@@ -167,11 +167,11 @@ func (r *Run) CanStart() bool {
 // progress token in the params, nil for none. The lease must not be given back before handler is
 // called.
 func (r *Run) StartCall(c *AsyncCall, handler jsonrpc.ResponseHandler, b *lines.Batch, method string, token []byte, params ...[]byte) bool {
-	m, base := r.modernLink.Load(), r.link
+	m, base := r.modernConnection.Load(), r.connection
 	if m != nil {
 		base = m.Base()
 	}
-	able, can := base.(asyncLink)
+	able, can := base.(asyncConnection)
 	if !can {
 		return false
 	}
@@ -217,11 +217,11 @@ func (a *abandoned) Error() string { return a.cause.Error() }
 // Unwrap returns the cause.
 func (a *abandoned) Unwrap() error { return a.cause }
 
-// OnResponse passes the result of the link on.
+// OnResponse passes the result of the connection on.
 func (c *startedCall) OnResponse(res *jsonrpc.Response, err error) {
 	c.run.Timers.End(&c.waiting)
 	if err == nil && c.meta != nil {
-		if err = c.run.modernLink.Load().Check(c.meta, c.method, res); err != nil {
+		if err = c.run.modernConnection.Load().Check(c.meta, c.method, res); err != nil {
 			res.Release()
 			c.handler.OnResponse(nil, err)
 			return

@@ -25,12 +25,12 @@ func TestWhyACallFailed(t *testing.T) {
 	broken := &jsonrpc.BrokenError{Reason: "half a line"}
 	gone := &jsonrpc.ClosedError{Reason: errors.New("end of file"), Unsent: true}
 	for name, tc := range map[string]struct {
-		fails error // of the Link
+		fails error // of the ChildConnection
 		dies  error // so the child ends then
 		hung  bool  // it is stopped, since it answers nothing
 		holds bool  // it does not end when it is stopped
 
-		same   bool // the call returns the error of the Link
+		same   bool // the call returns the error of the ChildConnection
 		reason string
 		is     error // that the error holds
 		ends   bool

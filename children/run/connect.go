@@ -37,12 +37,12 @@ func (r *Run) Connect(life context.Context, try Try, greeted func()) (*offers.Of
 	}
 	greeted()
 	r.greeted = true
-	m := r.modernLink.Load()
+	m := r.modernConnection.Load()
 	if m != nil {
 		m.Settled(ctx)
 	}
 	r.TellLevel(ctx, base)
-	offer, err := r.firstLists(ctx, offers.WithUndeclared(ctx, r.Link(), base))
+	offer, err := r.firstLists(ctx, offers.WithUndeclared(ctx, r.Connection(), base))
 	if err == nil {
 		err = context.Cause(life) // the run was ended meanwhile, so its lists may be incomplete
 	}
@@ -76,9 +76,9 @@ const firstListsTime = 5 * time.Second
 func (r *Run) firstLists(ctx context.Context, base *offers.Offer) (*offers.Offer, error) {
 	soon, end := context.WithTimeout(ctx, firstListsTime)
 	defer end()
-	offer, err := offers.Read(ctx, r.Link(), base, offers.AllLists)
+	offer, err := offers.Read(ctx, r.Connection(), base, offers.AllLists)
 	for pause := firstRelist; err == nil && offer.Lacks(offers.Tools) && worker.Sleep(soon, pause); pause *= 2 {
-		again, e := offers.Read(soon, r.Link(), offer, offer.FailedLists())
+		again, e := offers.Read(soon, r.Connection(), offer, offer.FailedLists())
 		switch {
 		case e == nil:
 			offer = again
@@ -89,14 +89,14 @@ func (r *Run) firstLists(ctx context.Context, base *offers.Offer) (*offers.Offer
 	return offer, err
 }
 
-// greetChild does the handshake, or finds out that the child has none. It notes the Link of
+// greetChild does the handshake, or finds out that the child has none. It notes the ChildConnection of
 // a child without a handshake.
 func (r *Run) greetChild(ctx context.Context, try Try) (*offers.Offer, error) {
-	m := modernlink.New(r.link, modernlink.Options{Version: r.version, Roots: r.spec.Roots != spec.RootsNone, Log: r.log}, modernRun{r})
+	m := modernlink.New(r.connection, modernlink.ConnectionOptions{Version: r.version, Roots: r.spec.Roots != spec.RootsNone, Log: r.log}, modernRun{r})
 	return negotiation.Start(ctx, negotiation.Child{
-		Link: r.link, Modern: m, Version: r.version, Shown: func() []byte { return r.spec.Capabilities(r.instance.ClientProfile().Capabilities) },
+		Link: r.connection, Modern: m, Version: r.version, Shown: func() []byte { return r.spec.Capabilities(r.instance.ClientProfile().Capabilities) },
 		Era: r.spec.Era, Protocol: cmp.Or(r.spec.Protocol, try.Protocol), Pinned: r.spec.Protocol != "", ModernFirst: try.ModernFirst, Long: try.Long,
-		Speak: func() { r.modernLink.Store(m) },
+		Speak: func() { r.modernConnection.Store(m) },
 	})
 }
 

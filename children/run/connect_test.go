@@ -93,7 +93,7 @@ func TestWhyItDidNotStart(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWire()
-			w.call, w.facts = tc.wire.call, link.Facts{Skipped: tc.skipped, Stderr: "its words"}
+			w.call, w.facts = tc.wire.call, link.ConnectionFacts{Skipped: tc.skipped, Stderr: "its words"}
 			bubble(t, options(spec.Spec{Era: spec.EraLegacy, StartTimeout: 5 * time.Second, URL: tc.url}), onWire(w), func(t *testing.T, k *kid) {
 				err := tc.cause
 				if err == nil {
@@ -208,7 +208,7 @@ func TestRefusedByTheKernel(t *testing.T) {
 			}
 			w := newWire()
 			w.facts.Stderr = tc.stderr
-			bubble(t, run.Options{Launch: l}, onWire(w), func(t *testing.T, k *kid) {
+			bubble(t, run.RunOptions{Launch: l}, onWire(w), func(t *testing.T, k *kid) {
 				down := k.Abort(errors.New("it ended"))
 				if said := strings.Contains(down.Reason, secret); said != tc.said || told != tc.told || !strings.HasPrefix(down.Reason, "it ended") || !said && down.Reason != "it ended" {
 					t.Errorf("%q; told %d times", down.Reason, told)
@@ -222,7 +222,7 @@ func TestRefusedByTheKernel(t *testing.T) {
 func TestStartThatFails(t *testing.T) {
 	t.Parallel()
 	why := errors.New("not found in PATH")
-	r, err := run.Start(options(spec.Spec{}), &kid{}, func(jsonrpc.Handler) (link.Link, error) { return nil, why })
+	r, err := run.Start(options(spec.Spec{}), &kid{}, func(jsonrpc.Handler) (link.ChildConnection, error) { return nil, why })
 	if r != nil || err != why {
 		t.Errorf("%v, %v", r, err)
 	}

@@ -86,11 +86,11 @@ func (l *lockedLog) Write(p []byte) (int, error) {
 }
 func (l *lockedLog) String() string { l.mu.Lock(); defer l.mu.Unlock(); return l.buf.String() }
 
-// wire is a Link whose other end is the test.
+// wire is a ChildConnection whose other end is the test.
 type wire struct {
 	call   func(ctx context.Context, method, params string) (string, error)
 	notify func(method string) error
-	facts  link.Facts
+	facts  link.ConnectionFacts
 	over   chan error // what Run returns, as the child ends
 	holds  bool       // Run does not return before hold is closed
 	hold   chan struct{}
@@ -130,9 +130,9 @@ func (w *wire) Notify(_ context.Context, method string, _ ...[]byte) error {
 	return w.notify(method)
 }
 
-func (w *wire) Facts() link.Facts { return w.facts }
+func (w *wire) Facts() link.ConnectionFacts { return w.facts }
 
-// pipe is a Link to a scripted child, over which calls can be started without waiting.
+// pipe is a ChildConnection to a scripted child, over which calls can be started without waiting.
 type pipe struct {
 	*jsonrpc.Conn
 	in   io.Closer
@@ -140,11 +140,11 @@ type pipe struct {
 	over chan struct{}
 }
 
-func openPipe(script childtest.Script) func(h jsonrpc.Handler) (link.Link, error) {
-	return func(h jsonrpc.Handler) (link.Link, error) {
+func openPipe(script childtest.Script) func(h jsonrpc.Handler) (link.ChildConnection, error) {
+	return func(h jsonrpc.Handler) (link.ChildConnection, error) {
 		inR, inW := io.Pipe()
 		outR, outW := io.Pipe()
-		p := &pipe{Conn: jsonrpc.NewConn(outR, inW, h, jsonrpc.Options{}), in: inW, over: make(chan struct{})}
+		p := &pipe{Conn: jsonrpc.NewConn(outR, inW, h, jsonrpc.ConnOptions{}), in: inW, over: make(chan struct{})}
 		p.end = func() {
 			_ = inR.CloseWithError(io.ErrClosedPipe)
 			_ = outW.Close()
@@ -171,12 +171,12 @@ func (p *pipe) Run(ctx context.Context) error {
 	return &process.ExitError{Text: "exited with status 7", Code: 7}
 }
 
-func (p *pipe) Facts() link.Facts {
-	return link.Facts{Heard: p.Stats().Heard, Skipped: p.Stats().Skipped}
+func (p *pipe) Facts() link.ConnectionFacts {
+	return link.ConnectionFacts{Heard: p.Stats().Heard, Skipped: p.Stats().Skipped}
 }
 
 // bubble runs a child in time of its own, until test has ended.
-func bubble(t *testing.T, options run.Options, open func(h jsonrpc.Handler) (link.Link, error), test func(t *testing.T, k *kid)) {
+func bubble(t *testing.T, options run.RunOptions, open func(h jsonrpc.Handler) (link.ChildConnection, error), test func(t *testing.T, k *kid)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		k := &kid{t: t, current: true}
@@ -195,14 +195,14 @@ func bubble(t *testing.T, options run.Options, open func(h jsonrpc.Handler) (lin
 
 var errStopped = errors.New("the test is over")
 
-func onWire(w *wire) func(jsonrpc.Handler) (link.Link, error) {
-	return func(jsonrpc.Handler) (link.Link, error) {
+func onWire(w *wire) func(jsonrpc.Handler) (link.ChildConnection, error) {
+	return func(jsonrpc.Handler) (link.ChildConnection, error) {
 		w.over, w.hold = make(chan error, 1), make(chan struct{}) // in the bubble
 		return w, nil
 	}
 }
 
-func options(s spec.Spec) run.Options { return run.Options{Spec: s, Launch: launch.Launch{}} }
+func options(s spec.Spec) run.RunOptions { return run.RunOptions{Spec: s, Launch: launch.Launch{}} }
 
 // said returns the result of a call, or its error.
 func said(res *jsonrpc.Response, err error) (string, error) {

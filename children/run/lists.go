@@ -72,7 +72,7 @@ func (r *Run) Follow(ctx context.Context, base *offers.Offer) {
 		}
 		if now := r.stale.sessions.Load(); now != sessions {
 			sessions = now
-			r.level.tellAgain(ctx, r.Link(), base)
+			r.level.tellAgain(ctx, r.Connection(), base)
 		}
 		now := r.stale.beginReading()
 		pause.Reset(relistPause)
@@ -130,7 +130,7 @@ func (r *Run) readLists(ctx context.Context, base *offers.Offer, which, failed o
 	ctx, end := context.WithTimeoutCause(ctx, limit, offers.ErrTooSlow)
 	defer end()
 	if !again {
-		return offers.Read(ctx, r.Link(), base, which)
+		return offers.Read(ctx, r.Connection(), base, which)
 	}
 	ctx, giveUp := context.WithCancelCause(ctx)
 	var other sync.WaitGroup
@@ -141,7 +141,7 @@ func (r *Run) readLists(ctx context.Context, base *offers.Offer, which, failed o
 	})
 	defer other.Wait()
 	defer giveUp(nil)
-	return offers.Read(ctx, r.Link(), base, which)
+	return offers.Read(ctx, r.Connection(), base, which)
 }
 
 var errOtherLists = errors.New("others were to be read meanwhile")

@@ -181,7 +181,7 @@ func TestListThatIsNotAnswered(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		hangs, refuses string
-		failed         offers.Kind
+		failed         offers.ListKind
 		ready          time.Duration // at most
 	}{
 		"prompts hang":      {hangs: "prompts/list", failed: offers.Prompts, ready: 3 * time.Second},
@@ -206,7 +206,7 @@ func TestListThatIsNotAnswered(t *testing.T) {
 				if err != nil || time.Since(began) > tc.ready {
 					t.Fatalf("%v after %s", err, time.Since(began))
 				}
-				for _, kind := range []offers.Kind{offers.Tools, offers.Prompts} {
+				for _, kind := range []offers.ListKind{offers.Tools, offers.Prompts} {
 					if o.Lacks(kind) != (kind == tc.failed) || (len(o.Entries[kind]) == 1) == (kind == tc.failed) {
 						t.Errorf("%s: %s, failed %t", kind.List().Noun, o.Entries[kind], o.Lacks(kind))
 					}

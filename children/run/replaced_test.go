@@ -29,7 +29,7 @@ func TestPathsReplaced(t *testing.T) {
 	}
 	p := &sandbox.Profile{Rules: []sandbox.Rule{{Path: a, Access: sandbox.Read}, {Path: b, Access: sandbox.Read}}}
 	p.Watch([]string{a, b})
-	set := run.Options{Launch: launch.Launch{Sandbox: &confinement.Confinement{Profile: p}}}
+	set := run.RunOptions{Launch: launch.Launch{Sandbox: &confinement.Confinement{Profile: p}}}
 	bubble(t, set, onWire(newWire()), func(t *testing.T, k *kid) {
 		if !k.LookDue() {
 			t.Error("at first nobody has looked")

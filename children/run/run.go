@@ -44,8 +44,8 @@ type Instance interface {
 	Notification(ctx context.Context, m *jsonrpc.Message)
 }
 
-// Options shape a Run.
-type Options struct {
+// RunOptions shape a Run.
+type RunOptions struct {
 	Spec    spec.Spec
 	Launch  launch.Launch
 	Wanted  servedroots.Wanted // the roots that Launch was planned with
@@ -62,25 +62,25 @@ type Run struct {
 	Leases Leases
 	Timers *health.CallTimers // of its calls
 
-	instance Instance
-	spec     spec.Spec
-	version  string
-	log      zerolog.Logger
-	link     link.Link
-	greeted  bool // the handshake is over
-	cancel   context.CancelCauseFunc
+	instance   Instance
+	spec       spec.Spec
+	version    string
+	log        zerolog.Logger
+	connection link.ChildConnection
+	greeted    bool // the handshake is over
+	cancel     context.CancelCauseFunc
 
 	ended chan struct{} // closed when no part of the run is left
 	err   error         // how it ended; valid after ended
 
-	relist          chan struct{} // lists are to be read again
-	stale           staleLists    // which
-	offers          chan Update   // newer offers, the latest only
-	level           levelSetter
-	logReaders      atomic.Int32                    // how many messages of its log are read
-	lastPlacesCheck atomic.Int64                    // when it was seen last that nothing has moved, in nanoseconds
-	hung            atomic.Bool                     // it was stopped because it answered nothing
-	modernLink      atomic.Pointer[modernlink.Link] // set if the child is spoken to without a handshake
+	relist           chan struct{} // lists are to be read again
+	stale            staleLists    // which
+	offers           chan Update   // newer offers, the latest only
+	level            levelSetter
+	logReaders       atomic.Int32                                // how many messages of its log are read
+	lastPlacesCheck  atomic.Int64                                // when it was seen last that nothing has moved, in nanoseconds
+	hung             atomic.Bool                                 // it was stopped because it answered nothing
+	modernConnection atomic.Pointer[modernlink.ModernConnection] // set if the child is spoken to without a handshake
 
 	logs, progress *rate.Limiter // of what it tells beside its answers
 	notices        *rate.Limiter // of Instance.ListsChanged
@@ -104,9 +104,9 @@ const (
 	doubtsBurst  = 5
 )
 
-// Start starts a run. open starts the child and returns the Link to it; what the child sends goes
+// Start starts a run. open starts the child and returns the ChildConnection to it; what the child sends goes
 // to h. The run lasts until Stop, or until the child ends.
-func Start(options Options, of Instance, open func(h jsonrpc.Handler) (link.Link, error)) (*Run, error) {
+func Start(options RunOptions, of Instance, open func(h jsonrpc.Handler) (link.ChildConnection, error)) (*Run, error) {
 	r := &Run{
 		Launch: options.Launch, instance: of, spec: options.Spec, version: options.Version, log: options.Log,
 		ended: make(chan struct{}), relist: make(chan struct{}, 1), offers: make(chan Update, 1),
@@ -116,18 +116,18 @@ func Start(options Options, of Instance, open func(h jsonrpc.Handler) (link.Link
 		logs:   rate.NewLimiter(maxTold, maxBurst), progress: rate.NewLimiter(maxTold, maxBurst),
 		notices: rate.NewLimiter(maxNotices, noticesBurst), doubts: rate.NewLimiter(maxDoubts, doubtsBurst),
 	}
-	r.Roots = servedroots.NewRoots(options.Wanted, options.Launch.Rewrote, r.Link, options.Log)
+	r.Roots = servedroots.NewRoots(options.Wanted, options.Launch.Rewrote, r.Connection, options.Log)
 	r.level.turn <- struct{}{}
 	var err error
-	if r.link, err = open(r); err != nil {
+	if r.connection, err = open(r); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	r.cancel = cancel
 	go func() {
-		r.err = r.link.Run(ctx)
+		r.err = r.connection.Run(ctx)
 		r.Timers.Stop()
-		if m := r.modernLink.Load(); m != nil {
+		if m := r.modernConnection.Load(); m != nil {
 			m.End()
 		}
 		close(r.ended)
@@ -135,24 +135,24 @@ func Start(options Options, of Instance, open func(h jsonrpc.Handler) (link.Link
 	return r, nil
 }
 
-// Link returns how the child is spoken to.
-func (r *Run) Link() link.Link {
-	if m := r.modernLink.Load(); m != nil {
+// Connection returns how the child is spoken to.
+func (r *Run) Connection() link.ChildConnection {
+	if m := r.modernConnection.Load(); m != nil {
 		return m
 	}
-	return r.link
+	return r.connection
 }
 
 // Facts returns what can be seen of the child from outside.
-func (r *Run) Facts() link.Facts { return r.link.Facts() }
+func (r *Run) Facts() link.ConnectionFacts { return r.connection.Facts() }
 
 // IsModern reports whether the child is spoken to without a handshake (2026-07-28).
-func (r *Run) IsModern() bool { return r.modernLink.Load() != nil }
+func (r *Run) IsModern() bool { return r.modernConnection.Load() != nil }
 
 // WatchTask has a child without a handshake tell about one of its tasks, until end
 // is called. ok is false if the child does not tell.
 func (r *Run) WatchTask(ctx context.Context, id string) (end func(), ok bool) {
-	m := r.modernLink.Load()
+	m := r.modernConnection.Load()
 	if m == nil {
 		return nil, false
 	}
@@ -197,6 +197,8 @@ func (r *Run) endedWithin(d time.Duration) bool { return worker.Within(r.ended, 
 
 // TellLevel sees to it that the child knows the level of the log that the Instance's
 // client wants. o is what the child offers. It returns within two seconds.
-func (r *Run) TellLevel(ctx context.Context, o *offers.Offer) { r.level.tellLevel(ctx, r.Link(), o) }
+func (r *Run) TellLevel(ctx context.Context, o *offers.Offer) {
+	r.level.tellLevel(ctx, r.Connection(), o)
+}
 
 var errDeafInput = errors.New("closed its input")

@@ -16,7 +16,7 @@ import (
 // ServeRequest answers roots/list and ping, and hands the rest on.
 func (r *Run) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	switch {
-	case r.modernLink.Load() != nil:
+	case r.modernConnection.Load() != nil:
 		return jsonrpc.RefuseMethod("a server of this protocol version asks nothing by itself: it answers with what it needs (2026-07-28, basic/patterns/mrtr)")
 	case m.Method == methods.Ping:
 		return jsonrpc.ResultAnswer([]byte(`{}`))
@@ -32,16 +32,16 @@ func (r *Run) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	}
 	r.Timers.Hold()
 	defer r.Timers.Release()
-	return r.instance.Request(context.WithValue(ctx, requesterKey{}, r.link), m)
+	return r.instance.Request(context.WithValue(ctx, requesterKey{}, r.connection), m)
 }
 
-// requesterKey is where the Link of a child stands that asks.
+// requesterKey is where the ChildConnection of a child stands that asks.
 type requesterKey struct{}
 
 // Tell sends a notification to the child whose request ctx belongs to. ctx is the context
 // that Instance.Request was given.
 func Tell(ctx context.Context, method string, params ...[]byte) error {
-	asker, ok := ctx.Value(requesterKey{}).(link.Link)
+	asker, ok := ctx.Value(requesterKey{}).(link.ChildConnection)
 	if !ok {
 		return errors.New("children: the context is of no child's request")
 	}
@@ -94,7 +94,7 @@ func (r *Run) ServeNotificationOn(on context.Context, m *jsonrpc.Message) {
 func CallKnown(ctx context.Context) bool { return ctx.Value(callKnownKey{}) != nil }
 
 func (r *Run) handleNotification(ctx context.Context, m *jsonrpc.Message) {
-	if w := r.modernLink.Load(); w != nil {
+	if w := r.modernConnection.Load(); w != nil {
 		if m = w.Heard(m); m == nil {
 			return
 		}
@@ -151,7 +151,7 @@ func (r *Run) readLog(params []byte) {
 // were too many at a time.
 func (r *Run) Muted() uint64 { return r.muted.Load() }
 
-// modernRun is a run as a link without a handshake sees it.
+// modernRun is a run as a ModernConnection sees it.
 type modernRun struct{ *Run }
 
 // ClientProfile returns what the child is shown of the client.

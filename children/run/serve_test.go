@@ -191,7 +191,7 @@ func TestLogOfAConfinedChild(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var told []string
 			l := launch.Launch{Sandbox: tc.held, Refused: func(f sandbox.Refusal) { told = append(told, f.Path) }}
-			bubble(t, run.Options{Launch: l}, onWire(newWire()), func(t *testing.T, k *kid) {
+			bubble(t, run.RunOptions{Launch: l}, onWire(newWire()), func(t *testing.T, k *kid) {
 				for range 2 {
 					k.ServeNotification(message(t, "notifications/message", tc.data))
 					synctest.Wait()

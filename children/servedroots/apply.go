@@ -27,7 +27,7 @@ type Wanted struct {
 // has applied them. But for Answers it belongs to the instance's goroutine.
 type Roots struct {
 	Answers
-	link      func() link.Link
+	link      func() link.ChildConnection
 	log       zerolog.Logger
 	rewritten bool         // its arguments are root paths
 	tool      string       // lists the directories that the child has applied; "": none does
@@ -68,7 +68,7 @@ func (a *applying) stopWaiting() {
 
 // NewRoots returns the Roots of a run that starts with w. rewritten: its arguments
 // are root paths. conn is how the child is spoken to.
-func NewRoots(w Wanted, rewritten bool, conn func() link.Link, log zerolog.Logger) *Roots {
+func NewRoots(w Wanted, rewritten bool, conn func() link.ChildConnection, log zerolog.Logger) *Roots {
 	return &Roots{Answers: Answers{written: make(chan struct{}, 1)}, link: conn, log: log, rewritten: rewritten, last: w.Roots, early: !w.Known}
 }
 

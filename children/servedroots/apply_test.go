@@ -15,8 +15,8 @@ import (
 // quiet is a child that is told and says nothing by itself.
 type quiet struct{ told chan string }
 
-func (q quiet) Run(context.Context) error { return nil }
-func (q quiet) Facts() link.Facts         { return link.Facts{} }
+func (q quiet) Run(context.Context) error   { return nil }
+func (q quiet) Facts() link.ConnectionFacts { return link.ConnectionFacts{} }
 func (q quiet) Notify(_ context.Context, method string, _ ...[]byte) error {
 	q.told <- method
 	return nil
@@ -32,7 +32,7 @@ func following(t *testing.T, rewritten bool, play func(t *testing.T, r *Roots, w
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		child := quiet{told: make(chan string, 9)}
-		r := NewRoots(wanted(1), rewritten, func() link.Link { return child }, zerolog.Nop())
+		r := NewRoots(wanted(1), rewritten, func() link.ChildConnection { return child }, zerolog.Nop())
 		r.NoteGiven(1)
 		<-r.Written()
 		play(t, r, func(what string, got, wanted Step) {

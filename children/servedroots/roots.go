@@ -145,7 +145,7 @@ func Shows(result []byte, paths []string) bool {
 
 // ProbeUntil asks the probe again and again until it shows the paths. It
 // returns nil then, and the cause of ctx when that ends first.
-func ProbeUntil(ctx context.Context, conn link.Link, tool string, paths []string) error {
+func ProbeUntil(ctx context.Context, conn link.ChildConnection, tool string, paths []string) error {
 	params := append(jsonrpc.AppendString([]byte(`{"name":`), tool), `,"arguments":{}}`...)
 	pause := time.NewTimer(0)
 	defer pause.Stop()

@@ -65,17 +65,17 @@ func listToolsets(file *config.File, servers []webconsole.Entry) (out []webconso
 		return nil, err
 	}
 	for _, name := range table.Names() {
-		view := table.ViewOf(&toolset.Claim{Flag: []string{name}})
-		set := webconsole.Toolset{Name: name, Instructions: view.Instructions(), By: toolsetOwners(file, name)}
+		toolsetView := table.ViewOf(&toolset.Claim{Flag: []string{name}})
+		set := webconsole.Toolset{Name: name, Instructions: toolsetView.Instructions(), By: toolsetOwners(file, name)}
 		for i := range servers {
 			e := &servers[i]
-			if !view.ShowsServer(e.Name) {
+			if !toolsetView.ShowsServer(e.Name) {
 				continue
 			}
-			shown := webconsole.ToolsetServer{Name: e.Name, Whole: view.ShowsWhole(e.Name), Known: e.Tools != nil}
+			shown := webconsole.ToolsetServer{Name: e.Name, Whole: toolsetView.ShowsWhole(e.Name), Known: e.Tools != nil}
 			if e.Tools != nil {
 				for _, tool := range e.Tools.Tools {
-					if view.ShowsTool(e.Name, tool.ToolName) {
+					if toolsetView.ShowsTool(e.Name, tool.ToolName) {
 						shown.Tools = append(shown.Tools, tool.ToolName)
 					}
 				}

@@ -99,7 +99,7 @@ func warmServers(ctx context.Context, out io.Writer, cfg hub.Config, roots []gua
 func startOnce(ctx context.Context, cfg *hub.Config, roots []guard.Root) (became map[string]children.Status, started *startTimes, err error) {
 	defer service.Adopt(cfg.Log)()
 	started = &startTimes{took: map[string]time.Duration{}, since: map[string]time.Time{}, offers: map[string]*offers.Offer{}}
-	options := children.Options{
+	options := children.SupervisorOptions{
 		Changed: started.noteChange, Request: refuseRequest, Log: cfg.Log, Version: cfg.Version, MaxStarting: cfg.Limits.Starting,
 		Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir, Cache: cfg.Cache, Secret: cfg.Secret, Login: cfg.Login, Renew: true,
 	}

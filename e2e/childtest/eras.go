@@ -99,7 +99,7 @@ func Eras(t *testing.T, launcher children.Launcher, child func(t *testing.T, s S
 func runChild(t *testing.T, launcher children.Launcher, child spec.Spec, client spec.Era, roots []guard.Root) (*children.Lease, *audience) {
 	t.Helper()
 	a := &audience{change: make(chan struct{})}
-	sup := children.NewSupervisor(children.Options{
+	sup := children.NewSupervisor(children.SupervisorOptions{
 		Specs: []spec.Spec{child}, Changed: a.noteChange, Notification: a.noteNotification, Request: refuseRequest, Log: zerolog.Nop(), Version: "suite", Launcher: launcher,
 		ClientProfile: func(spec.Key) link.ClientProfile {
 			return link.ClientProfile{Capabilities: []byte(`{"elicitation":{}}`), Level: "warning"}

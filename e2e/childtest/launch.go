@@ -35,14 +35,14 @@ func Spec(name string, s Script, args ...string) spec.Spec {
 type Pipes struct{}
 
 // Launch starts a player.
-func (Pipes) Launch(l launch.Launch, s spec.Spec, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error) {
+func (Pipes) Launch(l launch.Launch, s spec.Spec, h jsonrpc.Handler, log zerolog.Logger) (link.ChildConnection, error) {
 	script, err := scriptOf(s)
 	if err != nil {
 		return nil, err
 	}
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
-	link := &pipeLink{conn: jsonrpc.NewConn(outR, inW, h, jsonrpc.Options{FrameLimit: s.FrameLimit, Log: log}), ended: make(chan struct{}), hung: make(chan struct{})}
+	link := &pipeLink{conn: jsonrpc.NewConn(outR, inW, h, jsonrpc.ConnOptions{FrameLimit: s.FrameLimit, Log: log}), ended: make(chan struct{}), hung: make(chan struct{})}
 	link.hangUp = func() {
 		link.gone.Do(func() { close(link.hung) })
 		_ = inR.CloseWithError(io.ErrClosedPipe)
@@ -112,9 +112,9 @@ func (l *pipeLink) Notify(ctx context.Context, method string, params ...[]byte) 
 	return l.conn.Notify(ctx, method, params...)
 }
 
-func (l *pipeLink) Facts() link.Facts {
+func (l *pipeLink) Facts() link.ConnectionFacts {
 	st := l.conn.Stats()
-	return link.Facts{Skipped: st.Skipped, TextIDs: st.TextIDs, Heard: st.Heard}
+	return link.ConnectionFacts{Skipped: st.Skipped, TextIDs: st.TextIDs, Heard: st.Heard}
 }
 
 // Marked counts the processes, other than this one, whose environment holds

@@ -42,7 +42,7 @@ func (h *heard) ServeNotification(m *jsonrpc.Message) {
 // Suite is what every Launcher must pass. spec describes, for a script, a
 // child that the Launcher can start.
 func Suite(t *testing.T, launcher children.Launcher, spec func(s Script) spec.Spec) {
-	launch := func(t *testing.T, s Script) (link.Link, *heard, func() error) {
+	launch := func(t *testing.T, s Script) (link.ChildConnection, *heard, func() error) {
 		t.Helper()
 		h := &heard{asked: make(chan string, 16)}
 		sp := spec(s)
@@ -69,7 +69,7 @@ func Suite(t *testing.T, launcher children.Launcher, spec func(s Script) spec.Sp
 		t.Cleanup(func() { _ = once() })
 		return link, h, once
 	}
-	hello := func(t *testing.T, link link.Link) {
+	hello := func(t *testing.T, link link.ChildConnection) {
 		t.Helper()
 		res, err := link.Call(t.Context(), "initialize", []byte(`{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"suite","version":"1"}}`))
 		if err != nil || res.Err() != nil {
@@ -79,7 +79,7 @@ func Suite(t *testing.T, launcher children.Launcher, spec func(s Script) spec.Sp
 			t.Fatal(err)
 		}
 	}
-	tool := func(link link.Link, ctx context.Context, name string) (string, error) {
+	tool := func(link link.ChildConnection, ctx context.Context, name string) (string, error) {
 		res, err := link.Call(ctx, "tools/call", []byte(`{"name":"`+name+`","arguments":`), []byte(`{"n":12345678901234567890}`), []byte(`}`))
 		if err != nil {
 			return "", err

@@ -47,9 +47,9 @@ func (q *Queue) makeQuestion(request *EscalatedRequest, judgement *Judgement) (q
 	case request.Unaskable != "":
 		return nil, request.Unaskable
 	}
-	open := judgement.View.Snapshot.Paths()
+	open := judgement.RootsView.Snapshot.Paths()
 	plans := grantPlanner{
-		fs: q.fs, ceiling: judgement.View.Ceiling,
+		fs: q.fs, ceiling: judgement.RootsView.Ceiling,
 		wide:    func(dir string) bool { return judgement.Checker.TooWide(dir, open) },
 		useless: func(role access.Role) string { return uselessFile(judgement.Child, role) },
 		held:    judgement.Child.Sandbox.Confines(),

@@ -28,12 +28,12 @@ import (
 // asked about), /never (a rule denies it) and /kept (protected).
 type session struct {
 	*testing.T
-	q       *Queue
-	checker *validate.Checker
-	view    rootsmgr.View
-	specs   map[string]*spec.Spec
-	asker   *person
-	all     Asker // instead of asker, if it is set
+	q         *Queue
+	checker   *validate.Checker
+	rootsView rootsmgr.RootsView
+	specs     map[string]*spec.Spec
+	asker     *person
+	all       Asker // instead of asker, if it is set
 
 	mu     sync.Mutex
 	events []QuestionEvent
@@ -115,9 +115,9 @@ func (c *call) Judge(_ context.Context, a *Approval) (*Judgement, error) {
 		return nil, err
 	}
 	spec := c.s.specs[c.child]
-	v := c.s.checker.Judge(scan, validate.CallContext{Cwd: "/root", Grants: c.s.q.Grants(spec, a), Approved: a.Rule()}, c.s.view)
+	v := c.s.checker.Judge(scan, validate.CallContext{Cwd: "/root", Grants: c.s.q.Grants(spec, a), Approved: a.Rule()}, c.s.rootsView)
 	c.decision = v.Decision
-	return &Judgement{Child: spec, Checker: c.s.checker, Verdict: v, View: c.s.view}, nil
+	return &Judgement{Child: spec, Checker: c.s.checker, Verdict: v, RootsView: c.s.rootsView}, nil
 }
 
 func (c *call) Release(context.Context)                             {}
@@ -214,7 +214,7 @@ func inSession(t *testing.T, test func(s *session), change ...func(*validate.Con
 		if s.checker, err = validate.NewChecker(cfg); err != nil {
 			s.Fatal(err)
 		}
-		s.view = rootsmgr.AnsweredView(rootsmgr.NewSnapshot(fs, 1, rootsmgr.OriginAsked, []rootsmgr.Entry{{URI: "file:///root"}}), rootsmgr.NoRootsPolicy{})
+		s.rootsView = rootsmgr.AnsweredView(rootsmgr.NewSnapshot(fs, 1, rootsmgr.OriginAsked, []rootsmgr.Entry{{URI: "file:///root"}}), rootsmgr.NoRootsPolicy{})
 		s.asker = &person{s: s, forms: make(chan []byte, 1000), says: always(no)}
 		s.q = New(fs, zerolog.Nop(), func() Rules {
 			return Rules{Timeout: time.Minute, Checker: s.checker, Revision: func(child string) (uint64, bool) {

@@ -49,7 +49,7 @@ type Judgement struct {
 	Child      *spec.Spec
 	Checker    *validate.Checker // that judged
 	Verdict    *validate.Verdict
-	View       rootsmgr.View
+	RootsView  rootsmgr.RootsView
 	StartLimit time.Duration // how long the child may take to start
 }
 

@@ -85,13 +85,13 @@ func TestBring(t *testing.T) {
 	if !s.GivenFromCalls("kid") {
 		t.Error("a child for which nothing was brought waits for it")
 	}
-	first := s.Request("kid", "a", rootsmgr.View{})
+	first := s.Request("kid", "a", rootsmgr.RootsView{})
 	select {
 	case <-s.Wanted():
 	default:
 		t.Error("nobody is told that roots are to be given")
 	}
-	if again := s.Request("kid", "a", rootsmgr.View{}); again != first {
+	if again := s.Request("kid", "a", rootsmgr.RootsView{}); again != first {
 		t.Errorf("the same roots count as others: %d, %d", first, again)
 	}
 	select {
@@ -99,7 +99,7 @@ func TestBring(t *testing.T) {
 		t.Error("the same roots are to be given again")
 	default:
 	}
-	second := s.Request("kid", "b", rootsmgr.View{})
+	second := s.Request("kid", "b", rootsmgr.RootsView{})
 	if b, ok := s.FromCalls("kid"); !ok || b.Set != "b" || b.Number != second || s.LastFromCalls() != second {
 		t.Errorf("brought %v, the last is %d", b, s.LastFromCalls())
 	}

@@ -14,17 +14,17 @@ import (
 // AwaitServed waits until the children have been given the roots of a view, or
 // newer ones. Where limit ends first, as it does for a client that never said that it
 // is initialized, the hub alone judges.
-func (m *Member[S]) AwaitServed(ctx context.Context, view rootsmgr.View, limit time.Duration) error {
-	return m.awaitGiven(ctx, max(limit, 0), func(now State) bool { return now.covers(view) })
+func (m *Member[S]) AwaitServed(ctx context.Context, rootsView rootsmgr.RootsView, limit time.Duration) error {
+	return m.awaitGiven(ctx, max(limit, 0), func(now State) bool { return now.covers(rootsView) })
 }
 
 // HasServed reports whether AwaitServed would not wait.
-func (m *Member[S]) HasServed(view rootsmgr.View) bool {
+func (m *Member[S]) HasServed(rootsView rootsmgr.RootsView) bool {
 	now, _ := m.served.Now()
-	return now.covers(view) && m.isCurrent(now)
+	return now.covers(rootsView) && m.isCurrent(now)
 }
 
-func (s State) covers(view rootsmgr.View) bool { return s.Given && s.Roots.Covers(view) }
+func (s State) covers(rootsView rootsmgr.RootsView) bool { return s.Given && s.Roots.Covers(rootsView) }
 
 func (m *Member[S]) isCurrent(now State) bool {
 	return now.Configuration == m.Offering.Configuration().Number
@@ -50,8 +50,8 @@ func (m *Member[S]) FromCalls(child string) (CallRoots, bool) { return m.served.
 
 // ServeFromCall has Run give a child roots that came with a call, and
 // waits until it has. Acquire waits until the child has applied them.
-func (m *Member[S]) ServeFromCall(ctx context.Context, child, set string, view rootsmgr.View) error {
-	number := m.served.Request(child, set, view)
+func (m *Member[S]) ServeFromCall(ctx context.Context, child, set string, rootsView rootsmgr.RootsView) error {
+	number := m.served.Request(child, set, rootsView)
 	return m.awaitGiven(ctx, -1, func(now State) bool { return now.FromCalls >= number })
 }
 
@@ -70,9 +70,9 @@ func (m *Member[S]) RootsGiven(child string) bool {
 		if !m.Roots.HasCallRoots() {
 			return true
 		}
-		view := m.Roots.View()
+		rootsView := m.Roots.RootsView()
 		now, _ := m.served.Now()
-		return !view.Assumed && now.Given && now.Roots.Covers(view)
+		return !rootsView.Assumed && now.Given && now.Roots.Covers(rootsView)
 	}
 	return m.served.GivenFromCalls(child)
 }

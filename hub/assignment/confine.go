@@ -16,31 +16,31 @@ import (
 // RootsAreCurrent reports whether the children have been given the roots that the client has
 // announced last.
 func (m *Member[S]) RootsAreCurrent() bool {
-	view, ok := m.Roots.TryAwait()
+	rootsView, ok := m.Roots.TryAwait()
 	now, _ := m.served.Now()
-	return ok && now.Given && now.Roots.Covers(view) && now.Configuration == m.Current.InForce().Number
+	return ok && now.Given && now.Roots.Covers(rootsView) && now.Configuration == m.Current.InForce().Number
 }
 
 // boundaryOf returns what the kernel is to hold a child to that is served roots from a
 // view: the boundary by which its calls are judged. roots are what it is served.
-func (m *Member[S]) boundaryOf(conf *configuration.Configuration, c *configuration.Child, view rootsmgr.View, roots []guard.Root) sandbox.Boundary {
+func (m *Member[S]) boundaryOf(conf *configuration.Configuration, c *configuration.Child, rootsView rootsmgr.RootsView, roots []guard.Root) sandbox.Boundary {
 	switch {
 	case c.Spec.Share == spec.ShareAll:
 		return conf.CommonBoundary(c)
 	case !c.Spec.Sandbox.Confines():
 		return sandbox.Boundary{}
 	case len(c.Roots) > 0:
-		return conf.Boundary(c, conf.ViewFor(c, view).Snapshot.Roots(), roots, m.Approvals.Served(&c.Spec))
-	case m.PerRequest && view.Ceiling != nil: // every call stays within, and none makes it wider
-		return conf.Boundary(c, view.Ceiling.Roots(), nil, nil)
+		return conf.Boundary(c, conf.RootsViewFor(c, rootsView).Snapshot.Roots(), roots, m.Approvals.Served(&c.Spec))
+	case m.PerRequest && rootsView.Ceiling != nil: // every call stays within, and none makes it wider
+		return conf.Boundary(c, rootsView.Ceiling.Roots(), nil, nil)
 	case m.PerRequest && conf.RootsOf(m.Principal).When.Denied:
 		return conf.Boundary(c, nil, nil, nil)
 	case m.PerRequest:
 		return sandbox.Boundary{WhyOpen: "each request of this client brings roots of its own, and its token has no ceiling (http.tokens)"}
-	case view.Open:
-		return sandbox.Boundary{WhyOpen: view.Meaning()}
+	case rootsView.Open:
+		return sandbox.Boundary{WhyOpen: rootsView.Meaning()}
 	}
-	return conf.Boundary(c, view.Snapshot.Roots(), roots, m.Approvals.Served(&c.Spec))
+	return conf.Boundary(c, rootsView.Snapshot.Roots(), roots, m.Approvals.Served(&c.Spec))
 }
 
 // againAfter is when what could not be put on record is tried again.

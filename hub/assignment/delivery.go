@@ -22,9 +22,9 @@ type State struct {
 
 // CallRoots are the roots that came with a call for one child.
 type CallRoots struct {
-	Set    string // digest
-	View   rootsmgr.View
-	Number uint64 // counts what came with calls
+	Set       string // digest
+	RootsView rootsmgr.RootsView
+	Number    uint64 // counts what came with calls
 }
 
 // Delivery describes which roots the children of one session were given. The
@@ -94,7 +94,7 @@ func (d *Delivery) Await(ctx context.Context, limit time.Duration, enough func(S
 
 // Request asks that a child be given the roots that came with a call. They are given
 // once State.FromCalls has reached the number.
-func (d *Delivery) Request(child, set string, view rootsmgr.View) (number uint64) {
+func (d *Delivery) Request(child, set string, rootsView rootsmgr.RootsView) (number uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if last, ok := d.fromCalls[child]; ok && last.Set == set {
@@ -104,7 +104,7 @@ func (d *Delivery) Request(child, set string, view rootsmgr.View) (number uint64
 		d.fromCalls = map[string]CallRoots{}
 	}
 	d.count++
-	d.fromCalls[child] = CallRoots{set, view, d.count}
+	d.fromCalls[child] = CallRoots{set, rootsView, d.count}
 	worker.Signal(d.wanted)
 	return d.count
 }

@@ -114,14 +114,14 @@ func (m *Member[S]) acquireAssigned(ctx context.Context, conf *configuration.Con
 // Plan returns where a child would work that does not run, and with which roots; false
 // if it runs, or that cannot be told. With a view it reports that of any child that was
 // given the roots of the view.
-func (m *Member[S]) Plan(conf *configuration.Configuration, child string, view *rootsmgr.View) (cwd string, served []string, ok bool) {
+func (m *Member[S]) Plan(conf *configuration.Configuration, child string, rootsView *rootsmgr.RootsView) (cwd string, served []string, ok bool) {
 	c := conf.Child(child)
 	at, assigned := m.assigned.Load().Lookup(child)
 	switch {
 	case !assigned || at.Revision != c.Spec.Revision:
 		return "", nil, false
-	case view != nil:
-		return m.table.Supervisor.PlanWith(at.Key, m.RootsFor(conf, c, *view))
+	case rootsView != nil:
+		return m.table.Supervisor.PlanWith(at.Key, m.RootsFor(conf, c, *rootsView))
 	}
 	return m.table.Supervisor.Plan(at.Key)
 }

@@ -21,8 +21,8 @@ import (
 // before the first roots are known.
 const startAfter = time.Second
 
-// Options say whose a Member is.
-type Options[S any] struct {
+// AssignedSessionOptions say whose a Member is.
+type AssignedSessionOptions[S any] struct {
 	Session    S
 	ID         string
 	Principal  string                 // whom the session belongs to, as principal.Principal.Key tells
@@ -39,7 +39,7 @@ type Options[S any] struct {
 // A Member is one session, as instances are assigned to it. Its methods may be called by
 // any goroutine.
 type Member[S any] struct {
-	Options[S]
+	AssignedSessionOptions[S]
 	Roots *rootsmgr.Manager // set before Run
 
 	table    *Table[S]
@@ -54,8 +54,8 @@ type Member[S any] struct {
 }
 
 // NewMember makes the Member of a session, which no instance serves yet.
-func (t *Table[S]) NewMember(o Options[S]) *Member[S] {
-	m := &Member[S]{Options: o, table: t, served: NewDelivery(), yielded: make(chan struct{}, 1)}
+func (t *Table[S]) NewMember(o AssignedSessionOptions[S]) *Member[S] {
+	m := &Member[S]{AssignedSessionOptions: o, table: t, served: NewDelivery(), yielded: make(chan struct{}, 1)}
 	m.assigned.Store(None())
 	return m
 }
@@ -129,19 +129,19 @@ func (m *Member[S]) KeyFor(c *configuration.Child, roots []guard.Root) spec.Key 
 // RootsFor returns the roots that a child is served: the session's, and after
 // them the directories of the policy and of grants; but for a child that
 // serves everybody none of any one session.
-func (m *Member[S]) RootsFor(conf *configuration.Configuration, c *configuration.Child, view rootsmgr.View) []guard.Root {
+func (m *Member[S]) RootsFor(conf *configuration.Configuration, c *configuration.Child, rootsView rootsmgr.RootsView) []guard.Root {
 	if c.Spec.Share == spec.ShareAll {
 		return conf.CommonRoots()[c.Spec.Name]
 	}
-	view = conf.ViewFor(c, view)
-	return c.UsableRoots(view.Snapshot.With(conf.FS, view.Ceiling, conf.ExtraDirectories(c.Spec.Name, m.Approvals.Served(&c.Spec))))
+	rootsView = conf.RootsViewFor(c, rootsView)
+	return c.UsableRoots(rootsView.Snapshot.With(conf.FS, rootsView.Ceiling, conf.ExtraDirectories(c.Spec.Name, m.Approvals.Served(&c.Spec))))
 }
 
 // Recall returns what a child offered last to a session for which the same was open as is by a view; nil if
 // that is not known. It starts nothing.
-func (m *Member[S]) Recall(conf *configuration.Configuration, c *configuration.Child, view rootsmgr.View) *offers.Offer {
-	roots := m.RootsFor(conf, c, view)
-	return m.supervisorFor(c, m.boundaryOf(conf, c, view, roots)).Recall(m.KeyFor(c, roots), roots)
+func (m *Member[S]) Recall(conf *configuration.Configuration, c *configuration.Child, rootsView rootsmgr.RootsView) *offers.Offer {
+	roots := m.RootsFor(conf, c, rootsView)
+	return m.supervisorFor(c, m.boundaryOf(conf, c, rootsView, roots)).Recall(m.KeyFor(c, roots), roots)
 }
 
 // Manner returns what a child is able to do, as it was last, with whatever roots; nil if that is not known.
@@ -159,9 +159,9 @@ func (m *Member[S]) supervisorFor(c *configuration.Child, boundary sandbox.Bound
 }
 
 // RecallAs works like Recall for an entry that is not in force yet.
-func (m *Member[S]) RecallAs(conf *configuration.Configuration, c *configuration.Child, view rootsmgr.View) *offers.Offer {
-	roots := m.RootsFor(conf, c, view)
-	return m.supervisorFor(c, m.boundaryOf(conf, c, view, roots)).RecallAs(c.Spec, m.KeyFor(c, roots), roots)
+func (m *Member[S]) RecallAs(conf *configuration.Configuration, c *configuration.Child, rootsView rootsmgr.RootsView) *offers.Offer {
+	roots := m.RootsFor(conf, c, rootsView)
+	return m.supervisorFor(c, m.boundaryOf(conf, c, rootsView, roots)).RecallAs(c.Spec, m.KeyFor(c, roots), roots)
 }
 
 // ByRoots reports whether the session's roots decide which process serves it:

@@ -63,15 +63,15 @@ func (m *Member[S]) Run(ctx context.Context, started <-chan struct{}) {
 func (m *Member[S]) serveRootsNow(ctx context.Context, first bool) (updates, grants, next <-chan struct{}) {
 	conf := m.Current.AwaitInForce()
 	updates = m.Roots.Updates()
-	view := m.Roots.View()
+	rootsView := m.Roots.RootsView()
 	if ctx.Err() != nil {
 		return // what a session knows when it has ended is no change of its roots
 	}
 	m.Approvals.Prune(conf.ApprovalRules())
 	fromCalls := m.served.LastFromCalls()
 	granted, grants := m.Approvals.Version()
-	m.serveChildren(conf, view, first)
-	m.served.Set(State{Given: true, Configuration: conf.Number, Roots: view.Mark(), Grants: granted, FromCalls: fromCalls})
+	m.serveChildren(conf, rootsView, first)
+	m.served.Set(State{Given: true, Configuration: conf.Number, Roots: rootsView.Mark(), Grants: granted, FromCalls: fromCalls})
 	return updates, grants, conf.Replaced()
 }
 
@@ -103,16 +103,16 @@ func (m *Member[S]) prestartOwn() {
 
 // serveChildren has every child of conf that is not denied serve the session with the roots of a
 // view, and no other.
-func (m *Member[S]) serveChildren(conf *configuration.Configuration, view rootsmgr.View, first bool) {
+func (m *Member[S]) serveChildren(conf *configuration.Configuration, rootsView rootsmgr.RootsView, first bool) {
 	looks := sandbox.NewLstatCache() // those that start now need the same paths
 	for i := range conf.Children {
 		c := &conf.Children[i]
 		if conf.IsDenied(c.Spec.Name) {
 			continue
 		}
-		its := view
+		its := rootsView
 		if b, ok := m.fromCalls(c); ok {
-			its = b.View
+			its = b.RootsView
 		}
 		roots := m.RootsFor(conf, c, its)
 		boundary := m.boundaryOf(conf, c, its, roots)
@@ -120,7 +120,7 @@ func (m *Member[S]) serveChildren(conf *configuration.Configuration, view rootsm
 			m.serveChild(c, roots, m.supervisorFor(c, m.recordWritable(c, boundary, roots)).WithLooks(looks), first, false)
 			continue
 		}
-		boundary = m.recordWritable(c, boundary, conf.ViewFor(c, its).Snapshot.Roots(), roots)
+		boundary = m.recordWritable(c, boundary, conf.RootsViewFor(c, its).Snapshot.Roots(), roots)
 		m.serveChild(c, roots, m.supervisorFor(c, boundary).WithLooks(looks), first, its.Assumed)
 	}
 	for name, at := range m.assigned.Load().All() {

@@ -50,7 +50,7 @@ type approvalOwner struct {
 // forApproval returns what a question goes by.
 func (att *attempt) forApproval() *approval.Judgement {
 	return &approval.Judgement{
-		Child: &att.conf.Child(att.child).Spec, Checker: att.conf.Checker, Verdict: att.verdict, View: *att.relevantRoots(), StartLimit: att.conf.StartLimit(att.child),
+		Child: &att.conf.Child(att.child).Spec, Checker: att.conf.Checker, Verdict: att.verdict, RootsView: *att.relevantRoots(), StartLimit: att.conf.StartLimit(att.child),
 	}
 }
 

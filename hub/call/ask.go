@@ -76,7 +76,7 @@ func (s *Sender) FetchRoots(ctx context.Context, k spec.Key) func(ctx context.Co
 		ctx, cancel := context.WithTimeout(ctx, 2*s.Current.InForce().Roots.Timeout)
 		defer cancel()
 		for t := s.requestMissingRoots(k, during); t != nil && ctx.Err() == nil; t = s.requestMissingRoots(k, during) {
-			t.Client.FetchRoots(ctx, k.Child, func(view rootsmgr.View) error { return s.judgeBy(t.Client.attempt, view) })
+			t.Client.FetchRoots(ctx, k.Child, func(rootsView rootsmgr.RootsView) error { return s.judgeBy(t.Client.attempt, rootsView) })
 		}
 		s.Instances.AwaitRootsGiven(ctx, k.Child)
 	}
@@ -112,17 +112,17 @@ func (s *Sender) sendingRoots(k spec.Key, during *OpenRequest) []*OpenRequest {
 
 // judgeBy judges a request that is with its child by other roots; the error is a
 // denial. The request goes on meanwhile, so its own attempt is not touched.
-func (s *Sender) judgeBy(att *attempt, view rootsmgr.View) error {
+func (s *Sender) judgeBy(att *attempt, rootsView rootsmgr.RootsView) error {
 	if att == nil || att.scan == nil || !att.scan.NeedsBoundary() {
 		return nil
 	}
-	again := attempt{conf: att.conf, child: att.child, call: att.call, scan: att.scan, roots: view, approval: att.approval}
+	again := attempt{conf: att.conf, child: att.child, call: att.call, scan: att.scan, roots: rootsView, approval: att.approval}
 	again.cwd, _ = att.findWorkplace()
-	for _, r := range rootsmgr.Directories(s.Instances.RootsFor(att.conf, att.conf.Child(att.child), view)) {
+	for _, r := range rootsmgr.Directories(s.Instances.RootsFor(att.conf, att.conf.Child(att.child), rootsView)) {
 		again.servedRoots = append(again.servedRoots, r.Path)
 	}
 	if s.judgeOnce(&again); again.verdict.Decision != policy.Allow {
-		return &deniedError{again.verdict, view}
+		return &deniedError{again.verdict, rootsView}
 	}
 	return nil
 }

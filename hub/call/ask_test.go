@@ -107,9 +107,9 @@ func TestRootsThatAChildAsksFor(t *testing.T) {
 			t.Fatal("there is nothing to wait for")
 		}
 		asked := 0
-		s.client.fetched = func(judge func(rootsmgr.View) error) {
+		s.client.fetched = func(judge func(rootsmgr.RootsView) error) {
 			asked++
-			if err := judge(rootsmgr.View{}); err != nil {
+			if err := judge(rootsmgr.RootsView{}); err != nil {
 				t.Errorf("a call without a path is judged: %v", err)
 			}
 		}
@@ -158,7 +158,7 @@ func TestTheWaitForRootsEnds(t *testing.T) {
 	fetching(t, func(s *stage, _ <-chan string) {
 		wait := s.FetchRoots(s.Context(), s.instances.key("kid"))
 		start := time.Now()
-		s.client.fetched = func(func(rootsmgr.View) error) {
+		s.client.fetched = func(func(rootsmgr.RootsView) error) {
 			s.client.canFetch = true // it goes on being asked
 			time.Sleep(3 * time.Second)
 		}
@@ -173,7 +173,7 @@ func TestTheWaitForRootsEnds(t *testing.T) {
 func TestACallIsJudgedByRootsThatComeLater(t *testing.T) {
 	t.Parallel()
 	onStage(t, oneChild(childtest.Script{}), func(s *stage) {
-		view := func(dir string) rootsmgr.View {
+		view := func(dir string) rootsmgr.RootsView {
 			m := rootsmgr.NewManager(rootsOf(dir), rootsmgr.Fallback{}, rootsmgr.DefaultSettings(), guard.OS{}, s.settings.Log)
 			m.NoteHandshake(true, true)
 			s.run(m.Run)
@@ -193,14 +193,14 @@ func TestACallIsJudgedByRootsThatComeLater(t *testing.T) {
 		}()
 		synctest.Wait()
 		for _, tc := range []struct {
-			view  rootsmgr.View
-			fails bool
+			rootsView rootsmgr.RootsView
+			fails     bool
 		}{{in, false}, {out, true}} {
 			s.client.canFetch = true
 			judged := false
-			s.client.fetched = func(judge func(rootsmgr.View) error) {
+			s.client.fetched = func(judge func(rootsmgr.RootsView) error) {
 				judged = true
-				err := judge(tc.view)
+				err := judge(tc.rootsView)
 				if (err != nil) != tc.fails {
 					t.Errorf("fails %t: %v", tc.fails, err)
 				}

@@ -34,7 +34,7 @@ type Call struct {
 	splicing     splicing
 	scanned      scanResult         // by an earlier attempt
 	approval     *approval.Approval // a person's, of this very call; nil: none
-	turn         *turns.Turn        // at its server; nil: nothing bounds it, or it has none yet
+	serverTurn   *turns.ServerTurn  // at its server; nil: nothing bounds it, or it has none yet
 	loginOffered bool               // a login was offered on account of what its server answered
 	rootsWait    *rootsmgr.Wait     // the time that it may wait for roots, over all attempts
 
@@ -74,7 +74,7 @@ type callTarget interface {
 	// pathEdits returns what the verdict makes of the params.
 	pathEdits(s *Sender, v *validate.Verdict) []jsonrpc.Edit
 	// onList names what it is on a list of the child, by the child's own name; "" if it is on none.
-	onList() (kind offers.Kind, name string)
+	onList() (kind offers.ListKind, name string)
 	// denyAttempt returns the answer to a request that was denied.
 	denyAttempt(att *attempt) jsonrpc.Answer
 	// failRequest returns the answer to a request that could not be judged or sent, or that the child has not answered.
@@ -149,7 +149,7 @@ func (c *Call) JudgeAndSend(ctx context.Context) (jsonrpc.Answer, error) {
 	case errors.Is(err, configuration.ErrSuperseded) && ctx.Err() == nil:
 		return t.failRequest(ctx, err), configuration.ErrSuperseded
 	case err != nil:
-		kind := failure.KindOf(ctx, err)
+		kind := failure.FailureKindOf(ctx, err)
 		s.Records.WriteRefusal(ctx, client.RequestOf(ctx).Record, t.recordSubject(), kind.Code())
 		if kind == failure.Arguments {
 			return t.failRequest(ctx, err), errDenied
@@ -183,7 +183,7 @@ func (c *Call) judgeInTurn(ctx context.Context) (*attempt, error) {
 		att, err := c.prepareAttempt(ctx)
 		if err == nil && att.verdict.Decision == policy.Escalate {
 			c.endTurn()
-			keptTurn(ctx).endTurn()
+			turnKeeperOf(ctx).endTurn()
 			att, err = c.askApproval(ctx, att)
 		}
 		if err != nil || !att.isAllowed() || c.notification {

@@ -34,8 +34,8 @@ var errWouldBlock = errors.New("the call has to wait for something")
 // errBroken ends every call that was under way in something that panicked.
 var errBroken = errors.New("internal error")
 
-// A replier takes the answer to a call of the fast path: a *jsonrpc.Responder, or a SyncReply.
-type replier interface {
+// An answerReceiver takes the answer to a call of the fast path: a *jsonrpc.Responder, or an AwaitedAnswer.
+type answerReceiver interface {
 	// Answer takes the answer, once, and does not block.
 	Answer(jsonrpc.Answer)
 	// Cause returns why the answer is not wanted any more, nil while it is.
@@ -51,11 +51,11 @@ type replier interface {
 // says. Only Abandon is called by others.
 type fastCall struct {
 	sentCall
-	tool   toolTarget // with a copy of the arguments, if the result may be cut: see resultOrigin
-	reply  replier
-	pooled *pooledCall // nil once the call is sent, unless the child may ask for more
-	timing telemetry.RequestTiming
-	ctx    context.Context // of what waits on account of the call; nil: nothing does
+	tool     toolTarget // with a copy of the arguments, if the result may be cut: see resultOrigin
+	receiver answerReceiver
+	pooled   *pooledCall // nil once the call is sent, unless the child may ask for more
+	timing   telemetry.RequestTiming
+	ctx      context.Context // of what waits on account of the call; nil: nothing does
 
 	// Set before Abandon may be called.
 	childCall    run.AsyncCall
@@ -104,7 +104,7 @@ func (pooled *pooledCall) readRequest(s *Sender, m *jsonrpc.Message, quoted []by
 // TryCallTool makes a tools/call if nothing has to be waited for: the tool is known, its child is
 // ready, and the roots and paths that decide are in memory. The caller has seen that the call is
 // small. false: nothing was done for it. onReadLoop: what may take its time is not begun either.
-func (s *Sender) TryCallTool(m *jsonrpc.Message, from client.Client, reply replier, onReadLoop bool) bool {
+func (s *Sender) TryCallTool(m *jsonrpc.Message, from client.Client, receiver answerReceiver, onReadLoop bool) bool {
 	if m.Method != methods.CallTool || params.Check(m) != nil {
 		return false
 	}
@@ -118,7 +118,7 @@ func (s *Sender) TryCallTool(m *jsonrpc.Message, from client.Client, reply repli
 	}
 	list := s.Offering.Catalog()
 	tool := offering.Tool{Tool: list.ToolNamed(quoted[1 : len(quoted)-1]), Conf: list.Conf}
-	if tool.Tool == nil || tool.Child == "" || m.Param("task") != nil || s.Turns.Line(tool.Child) != nil || len(tool.Set) > 0 || !allowsFastPath(from, tool, nil) || onReadLoop && tool.Costly || list.Renames(tool.Child) {
+	if tool.Tool == nil || tool.Child == "" || m.Param("task") != nil || s.Turns.QueueOf(tool.Child) != nil || len(tool.Set) > 0 || !allowsFastPath(from, tool, nil) || onReadLoop && tool.Costly || list.Renames(tool.Child) {
 		return false
 	}
 	pooled := pooledCalls.Get().(*pooledCall)
@@ -136,7 +136,7 @@ func (s *Sender) TryCallTool(m *jsonrpc.Message, from client.Client, reply repli
 		return false
 	}
 	c := &fastCall{
-		sentCall: sentCall{sender: s, verdict: att.verdict, lease: att.lease}, tool: toolTarget{tool: pooled.tool.tool}, timing: timing, reply: reply, pooled: pooled,
+		sentCall: sentCall{sender: s, verdict: att.verdict, lease: att.lease}, tool: toolTarget{tool: pooled.tool.tool}, timing: timing, receiver: receiver, pooled: pooled,
 	}
 	c.target = &c.tool
 	c.timing.SetOperation(methods.CallTool, tool.Child, tool.Remote)
@@ -194,7 +194,7 @@ func (c *fastCall) recordAndSend(m *jsonrpc.Message, from client.Client) {
 	}
 	// What m holds may be used again soon.
 	pooled.splicing, pooled.token, pooled.tool.args = splicing{}, nil, nil
-	batch := c.reply.Batch()
+	batch := c.receiver.Batch()
 	if !s.Records.IsEnabled() {
 		c.sendAsync(batch, params)
 		return
@@ -226,8 +226,8 @@ func (c *fastCall) makeContext() {
 	}
 }
 
-// A SyncReply takes the answer to a call for a goroutine that waits for it.
-type SyncReply struct {
+// An AwaitedAnswer takes the answer to a call for a goroutine that waits for it.
+type AwaitedAnswer struct {
 	*jsonrpc.Cancellation // of the request
 	spent                 atomic.Bool
 	answer                jsonrpc.Answer
@@ -235,33 +235,33 @@ type SyncReply struct {
 }
 
 // Answer takes the first answer to the call, and frees any other.
-func (reply *SyncReply) Answer(answer jsonrpc.Answer) {
-	if reply.spent.Swap(true) {
+func (awaited *AwaitedAnswer) Answer(answer jsonrpc.Answer) {
+	if awaited.spent.Swap(true) {
 		answer.Free()
 		return
 	}
 	answer.Detach()
-	reply.answer = answer
-	reply.done <- struct{}{}
+	awaited.answer = answer
+	awaited.done <- struct{}{}
 }
 
-// Batch returns nil: no other calls come with the request of a SyncReply.
-func (reply *SyncReply) Batch() *lines.Batch { return nil }
+// Batch returns nil: no other calls come with the request of an AwaitedAnswer.
+func (awaited *AwaitedAnswer) Batch() *lines.Batch { return nil }
 
 // TryCallToolAndWait answers a call that waits for nothing but its answer; false: nothing
 // was done for it.
-func (s *Sender) TryCallToolAndWait(from client.Client, reply *SyncReply, m *jsonrpc.Message) (jsonrpc.Answer, bool) {
+func (s *Sender) TryCallToolAndWait(from client.Client, awaited *AwaitedAnswer, m *jsonrpc.Message) (jsonrpc.Answer, bool) {
 	if len(m.Frame) > jsonrpc.FastFrame {
 		return jsonrpc.Answer{}, false
 	}
 	var made bool
-	if reply.done, made = s.dones.Get().(chan struct{}); !made {
-		reply.done = make(chan struct{}, 1)
+	if awaited.done, made = s.dones.Get().(chan struct{}); !made {
+		awaited.done = make(chan struct{}, 1)
 	}
-	ok := s.TryCallTool(m, from, reply, false)
+	ok := s.TryCallTool(m, from, awaited, false)
 	if ok {
-		<-reply.done
+		<-awaited.done
 	}
-	s.dones.Put(reply.done)
-	return reply.answer, ok
+	s.dones.Put(awaited.done)
+	return awaited.answer, ok
 }

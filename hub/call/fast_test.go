@@ -498,13 +498,13 @@ func TestBuffersAreUsedAgain(t *testing.T) {
 func TestASyncReplyTakesOneAnswer(t *testing.T) {
 	t.Parallel()
 	onStage(t, oneChild(fastKid), func(s *stage) {
-		reply := &call.SyncReply{Cancellation: &jsonrpc.Cancellation{}}
-		answer, ok := s.TryCallToolAndWait(s.client, reply, request(t, "tools/call", echoParams(`{"a":1}`)))
+		awaited := &call.AwaitedAnswer{Cancellation: &jsonrpc.Cancellation{}}
+		answer, ok := s.TryCallToolAndWait(s.client, awaited, request(t, "tools/call", echoParams(`{"a":1}`)))
 		if !ok || !strings.Contains(answerText(answer), `{"a":1}`) {
 			t.Fatalf("%t %s", ok, answerText(answer))
 		}
-		reply.Answer(jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "late"))
-		if reply.Batch() != nil || !strings.Contains(answerText(answer), `{"a":1}`) {
+		awaited.Answer(jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "late"))
+		if awaited.Batch() != nil || !strings.Contains(answerText(answer), `{"a":1}`) {
 			t.Error(answerText(answer))
 		}
 	})

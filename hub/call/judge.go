@@ -37,21 +37,21 @@ type attempt struct {
 	cwd           string             // the directory in which the child would work, if there is no lease
 	servedRoots   []string           // the roots that the child would serve, if there is no lease
 
-	rootsWait     *rootsmgr.Wait // bounds how long the call waits for roots; nil: roots do not matter to the verdict
-	roots         rootsmgr.View  // the roots that the call is judged by; zero if it did not wait for any
-	mayHaveWaited bool           // the attempt may have waited for its child: the roots are looked at again
+	rootsWait     *rootsmgr.Wait     // bounds how long the call waits for roots; nil: roots do not matter to the verdict
+	roots         rootsmgr.RootsView // the roots that the call is judged by; zero if it did not wait for any
+	mayHaveWaited bool               // the attempt may have waited for its child: the roots are looked at again
 }
 
 // noRoots are the no roots that a call without a path is judged by. It is not changed.
-var noRoots rootsmgr.View
+var noRoots rootsmgr.RootsView
 
 // relevantRoots returns the roots that matter to the verdict: the roots of the client, or the server's own.
-func (att *attempt) relevantRoots() *rootsmgr.View {
+func (att *attempt) relevantRoots() *rootsmgr.RootsView {
 	if !att.scan.NeedsBoundary() {
 		return &noRoots
 	}
 	if child := att.conf.Child(att.child); len(child.Roots) > 0 {
-		own := att.conf.ViewFor(child, att.roots)
+		own := att.conf.RootsViewFor(child, att.roots)
 		return &own
 	}
 	return &att.roots
@@ -146,9 +146,9 @@ func (att *attempt) scanAndAwaitRoots(ctx context.Context) (err error) {
 
 // awaitRoots waits for the roots.
 func (att *attempt) awaitRoots(ctx context.Context) (err error) {
-	if kept := keptTurn(ctx); kept.hasTurn() && !att.client.SendsRoots() {
+	if keeper := turnKeeperOf(ctx); keeper.hasTurn() && !att.client.SendsRoots() {
 		if _, err := att.call.sender.rootsAtHand(att.client); err != nil {
-			kept.yieldTurn()
+			keeper.yieldTurn()
 		}
 	}
 	att.roots, err = att.client.AwaitRoots(ctx, att.rootsWait)
@@ -182,10 +182,10 @@ func (att *attempt) checkEarly(ctx context.Context) (refused bool, err error) {
 	return false, nil
 }
 
-// judgeUnstarted judges by how the child would run, with the roots of view if it is set.
+// judgeUnstarted judges by how the child would run, with the roots of rootsView if it is set.
 // refused: it would not be called.
-func (att *attempt) judgeUnstarted(ctx context.Context, view *rootsmgr.View) (refused bool, err error) {
-	if !att.planPlace(view) {
+func (att *attempt) judgeUnstarted(ctx context.Context, rootsView *rootsmgr.RootsView) (refused bool, err error) {
+	if !att.planPlace(rootsView) {
 		return false, nil
 	}
 	if err := att.judgeRequest(ctx); err != nil {
@@ -221,13 +221,13 @@ func (att *attempt) acquireAndJudge(ctx context.Context) (err error) {
 
 // rootsAtHand returns the roots of a session that are known, and that its children have
 // been given.
-func (s *Sender) rootsAtHand(from client.Client) (rootsmgr.View, error) {
-	view, ok := s.Roots.TryAwait()
+func (s *Sender) rootsAtHand(from client.Client) (rootsmgr.RootsView, error) {
+	rootsView, ok := s.Roots.TryAwait()
 	if !ok || from.SendsRoots() || !s.Instances.RootsAreCurrent() {
-		return view, errWouldBlock
+		return rootsView, errWouldBlock
 	}
-	view.ClientName = from.Claims().Name
-	return view, nil
+	rootsView.ClientName = from.Claims().Name
+	return rootsView, nil
 }
 
 // judgeRequest decides. Where other roots might lift a denial, or spare a question to a person, it asks
@@ -243,7 +243,7 @@ func (att *attempt) judgeRequest(ctx context.Context) error {
 		return nil
 	}
 	forbidAgain := att.client.AllowHubQuestions()
-	keptTurn(ctx).yieldTurn()
+	turnKeeperOf(ctx).yieldTurn()
 	again, newer, err := att.refreshRoots(ctx)
 	forbidAgain()
 	if err != nil || !newer {
@@ -389,22 +389,22 @@ func (att *attempt) findWorkplace() (cwd string, served []string) {
 }
 
 // planPlace remembers the working directory and the roots of a child that would run: see Instances.
-func (att *attempt) planPlace(view *rootsmgr.View) (ok bool) {
-	att.cwd, att.servedRoots, ok = att.call.sender.Instances.Plan(att.conf, att.child, view)
+func (att *attempt) planPlace(rootsView *rootsmgr.RootsView) (ok bool) {
+	att.cwd, att.servedRoots, ok = att.call.sender.Instances.Plan(att.conf, att.child, rootsView)
 	return ok
 }
 
 // refreshRoots returns what a call is judged by that would be denied: what the client
 // answers when it is asked again, else the roots with the ones that have come into
 // being meanwhile. newer is false if there is nothing else.
-func (att *attempt) refreshRoots(ctx context.Context) (view rootsmgr.View, newer bool, err error) {
-	view, newer, err = att.client.Reconsider(ctx, att.rootsWait, att.conf.Roots.Timeout)
+func (att *attempt) refreshRoots(ctx context.Context) (rootsView rootsmgr.RootsView, newer bool, err error) {
+	rootsView, newer, err = att.client.Reconsider(ctx, att.rootsWait, att.conf.Roots.Timeout)
 	if err != nil || newer || !att.call.sender.Roots.LookAgain(ctx, att.roots, att.verdict.Refused()...) {
-		view.ClientName = att.client.Claims().Name
-		return view, newer, err
+		rootsView.ClientName = att.client.Claims().Name
+		return rootsView, newer, err
 	}
-	view, err = att.client.AwaitRoots(ctx, att.rootsWait)
-	return view, true, err
+	rootsView, err = att.client.AwaitRoots(ctx, att.rootsWait)
+	return rootsView, true, err
 }
 
 // isAllowed reports whether a request may be sent.
@@ -414,7 +414,7 @@ func (att *attempt) isAllowed() bool {
 
 // recordedDecision returns an attempt as it is recorded.
 func (att *attempt) recordedDecision() record.Decision {
-	d := record.Decision{Verdict: att.verdict, View: att.relevantRoots(), Declined: att.whyUnapproved != "", Kernel: att.lease.KernelState(), Protocol: att.lease.Protocol()}
+	d := record.Decision{Verdict: att.verdict, RootsView: att.relevantRoots(), Declined: att.whyUnapproved != "", Kernel: att.lease.KernelState(), Protocol: att.lease.Protocol()}
 	if att.approval != nil {
 		d.By = att.approval.By()
 		d.Approver = att.call.sender.approverName(d.By)

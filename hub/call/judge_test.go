@@ -100,7 +100,7 @@ func TestNothingIsStartedForWhatIsDenied(t *testing.T) {
 	onStage(t, oneChild(childtest.Script{}), func(s *stage) {
 		waited := 0
 		s.instances.acquire = func() error { waited++; return nil }
-		s.instances.plan = func(*rootsmgr.View) ([]string, bool) { return []string{s.root}, true }
+		s.instances.plan = func(*rootsmgr.RootsView) ([]string, bool) { return []string{s.root}, true }
 		s.instances.busy = 1
 		s.wantParts(s.callWaiting(echoParams(readArgs(filepath.Join(s.outside, "a.txt")))), "is outside the allowed roots boundaries")
 		if waited != 0 {
@@ -145,20 +145,20 @@ func TestAnErrorAboutRootsEndsACallUnsent(t *testing.T) {
 		"before": func(s *stage) { s.client.before = why },
 		"before, with other roots": func(s *stage) {
 			s.client.otherRoots, s.client.before = true, why
-			s.instances.plan = func(*rootsmgr.View) ([]string, bool) { return []string{s.root}, true }
+			s.instances.plan = func(*rootsmgr.RootsView) ([]string, bool) { return []string{s.root}, true }
 		},
 		"after":   func(s *stage) { s.client.after = why },
 		"verdict": func(s *stage) { s.client.verdict = why },
 		"acquire": func(s *stage) { s.instances.busy, s.instances.acquire = 2, func() error { return why } },
 		"unstarted": func(s *stage) {
 			s.client.otherRoots, s.client.verdict = true, why
-			s.instances.plan = func(*rootsmgr.View) ([]string, bool) { return nil, true }
+			s.instances.plan = func(*rootsmgr.RootsView) ([]string, bool) { return nil, true }
 			s.instances.tried = func() { s.Error("a lease is taken") }
 		},
 		"reconsider": func(s *stage) {
 			s.roots.Always()
 			s.Roots.NoteChange()
-			s.client.reconsiders = func() (rootsmgr.View, bool, error) { return rootsmgr.View{}, false, why }
+			s.client.reconsiders = func() (rootsmgr.RootsView, bool, error) { return rootsmgr.RootsView{}, false, why }
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -180,8 +180,8 @@ func TestOtherRootsWithTheRequest(t *testing.T) {
 	t.Parallel()
 	onStage(t, oneChild(childtest.Script{}), func(s *stage) {
 		s.client.otherRoots = true
-		var seen *rootsmgr.View
-		s.instances.plan = func(view *rootsmgr.View) ([]string, bool) { seen = view; return []string{s.root}, true }
+		var seen *rootsmgr.RootsView
+		s.instances.plan = func(rootsView *rootsmgr.RootsView) ([]string, bool) { seen = rootsView; return []string{s.root}, true }
 		taken := false
 		s.instances.tried = func() { taken = true }
 		s.wantParts(s.callWaiting(echoParams(readArgs(filepath.Join(s.outside, "a.txt")))), "is outside")
@@ -212,7 +212,7 @@ func TestOlderRootsDenyNothing(t *testing.T) {
 				given := s.instances.given.Load()
 				if !running {
 					s.instances.busy = 1
-					s.instances.plan = func(*rootsmgr.View) ([]string, bool) { return nil, true }
+					s.instances.plan = func(*rootsmgr.RootsView) ([]string, bool) { return nil, true }
 				}
 				asked := s.roots.Asked()
 				got := s.callWaiting(echoParams(readArgs(filepath.Join(s.outside, "a.txt"))))
@@ -271,7 +271,7 @@ func TestARelativePathStartsFromNoFile(t *testing.T) {
 		file := filepath.Join(s.outside, "a.txt")
 		s.roots.Always(platform.Host().FormatURI(s.root), platform.Host().FormatURI(file))
 		s.Roots.NoteChange()
-		s.instances.plan = func(*rootsmgr.View) ([]string, bool) { return []string{s.root, file}, true }
+		s.instances.plan = func(*rootsmgr.RootsView) ([]string, bool) { return []string{s.root, file}, true }
 		s.instances.busy, s.instances.acquire = 2, func() error { return errors.New("it does not start") }
 		s.wantParts(s.callWaiting(echoParams(readArgs("new.txt"))), "it does not start")
 		s.wantReleased()

@@ -33,12 +33,12 @@ func (s *Sender) possibleOwners(name string) []string {
 
 // mayHaveMore reports whether a child may have what the catalogue does not: its list cannot be read, or the rules deny the child, and then
 // the denial of a name reports why.
-func (s *Sender) mayHaveMore(conf *configuration.Configuration, child string, k offers.Kind) bool {
+func (s *Sender) mayHaveMore(conf *configuration.Configuration, child string, k offers.ListKind) bool {
 	return conf.IsDenied(child) || s.Offering.IsUnread(child, k)
 }
 
 // splitUnlisted splits a name into a child that may have more of a kind, and the child's own name.
-func (s *Sender) splitUnlisted(conf *configuration.Configuration, name string, k offers.Kind) (child, remote string, ok bool) {
+func (s *Sender) splitUnlisted(conf *configuration.Configuration, name string, k offers.ListKind) (child, remote string, ok bool) {
 	child, remote, ok = conf.Offers.Prefixed(name, func(child string) bool { return s.mayHaveMore(conf, child, k) })
 	if ok && k == offers.Tools {
 		remote, ok = conf.Offers.OwnName(child, remote)

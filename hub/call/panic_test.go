@@ -31,20 +31,20 @@ func TestAGroupThatPanics(t *testing.T) {
 	s := &Sender{Records: record.New("s", "", func() *record.Settings { return set }, record.NewGroup(to, zerolog.Nop()), nil)}
 	tool := &catalog.Tool{Child: "kid", Remote: "echo"}
 	for range 2 {
-		var some []*SyncReply
+		var some []*AwaitedAnswer
 		var batch lines.Batch
 		batch.Do(func(b *lines.Batch) {
 			for range 3 {
-				reply := &SyncReply{Cancellation: &jsonrpc.Cancellation{}, done: make(chan struct{}, 1)}
-				c := &fastCall{sentCall: sentCall{sender: s}, tool: toolTarget{tool: offering.Tool{Tool: tool}}, reply: reply, pooled: &pooledCall{}} // without a lease
+				awaited := &AwaitedAnswer{Cancellation: &jsonrpc.Cancellation{}, done: make(chan struct{}, 1)}
+				c := &fastCall{sentCall: sentCall{sender: s}, tool: toolTarget{tool: offering.Tool{Tool: tool}}, receiver: awaited, pooled: &pooledCall{}} // without a lease
 				c.target = &c.tool
 				s.Records.Enqueue(audit.CallRecord{Encoded: audit.EncodeDecision(&audit.DecisionFields{})}, c, b, 0)
-				some = append(some, reply)
+				some = append(some, awaited)
 			}
 		})
-		for _, reply := range some {
-			if <-reply.done; !strings.Contains(string(reply.answer.Result), audit.ErrGroup.Error()) {
-				t.Errorf("it is not told of it: %s", reply.answer.Result)
+		for _, awaited := range some {
+			if <-awaited.done; !strings.Contains(string(awaited.answer.Result), audit.ErrGroup.Error()) {
+				t.Errorf("it is not told of it: %s", awaited.answer.Result)
 			}
 		}
 	}

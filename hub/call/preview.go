@@ -15,16 +15,16 @@ import (
 
 // A Preview is what would become of a call of a tool.
 type Preview struct {
-	Tool     offering.Tool // as it is judged
-	Verdict  *validate.Verdict
-	View     rootsmgr.View
-	Cwd      string   // of the child
-	Served   []string // the directories that it works with, as far as that is known
-	Approval approval.Explanation
-	Kernel   sandbox.Report    // what it holds of the child; the zero Report if that does not run
-	Closed   []sandbox.Refusal // what the kernel would refuse; At is the pointer of the finding
-	Refusal  string            // what the client would be told; "" if the call would be made
-	Named    string            // the path that the entry of the child names, and that the denied one is or lies in; "" for none
+	Tool      offering.Tool // as it is judged
+	Verdict   *validate.Verdict
+	RootsView rootsmgr.RootsView
+	Cwd       string   // of the child
+	Served    []string // the directories that it works with, as far as that is known
+	Approval  approval.Explanation
+	Kernel    sandbox.Report    // what it holds of the child; the zero Report if that does not run
+	Closed    []sandbox.Refusal // what the kernel would refuse; At is the pointer of the finding
+	Refusal   string            // what the client would be told; "" if the call would be made
+	Named     string            // the path that the entry of the child names, and that the denied one is or lies in; "" for none
 }
 
 // Preview judges a call of a tool as Call.JudgeAndSend does, and does not make it. An error is
@@ -38,7 +38,7 @@ func (s *Sender) Preview(ctx context.Context, tool offering.Tool, args []byte) (
 		return nil, err
 	}
 	defer att.lease.Release()
-	preview := &Preview{Tool: t.tool, Verdict: att.verdict, View: *att.relevantRoots(), Approval: s.Approvals.Explain(c.approvalRequest(), att.forApproval())}
+	preview := &Preview{Tool: t.tool, Verdict: att.verdict, RootsView: *att.relevantRoots(), Approval: s.Approvals.Explain(c.approvalRequest(), att.forApproval())}
 	preview.Cwd, preview.Served = att.findWorkplace()
 	if att.lease != nil {
 		preview.Kernel = att.lease.Kernel()

@@ -30,9 +30,9 @@ import (
 // sendAllowed has the child do what was let through and recorded, and brings its answer
 // back as it is.
 func (c *Call) sendAllowed(ctx context.Context, att *attempt, ticket record.Ticket) (jsonrpc.Answer, error) {
-	s, sent, turn := c.sender, &c.sent, c.turn
-	c.turn = nil // if it is judged again it takes another one
-	defer turn.End()
+	s, sent, serverTurn := c.sender, &c.sent, c.serverTurn
+	c.serverTurn = nil // if it is judged again it takes another one
+	defer serverTurn.End()
 	*sent = sentCall{sender: s, target: c.target, attempt: att, verdict: att.verdict, lease: att.lease, ticket: ticket}
 	sent.enterInFlight(Requester{att.client, att}, c.token)
 	defer sent.giveBack(errBroken)
@@ -47,13 +47,13 @@ func (c *Call) sendAllowed(ctx context.Context, att *attempt, ticket record.Tick
 		<-noticeSent
 	}
 	if late, ok := errors.AsType[*deniedError](err); ok {
-		att.verdict, att.roots, att.lease = late.verdict, late.view, sent.lease
+		att.verdict, att.roots, att.lease = late.verdict, late.rootsView, sent.lease
 		ticket.RecordOutcome(audit.ResultError)                  // the child has it, and did not get what it asked for
 		_, _ = c.recordDecision(context.WithoutCancel(ctx), att) // a second line: what was sent had one
 		return c.denyCall(att)
 	}
 	ticket.RecordOutcome(failure.Outcome(err))
-	turn.End() // a person may take minutes to log in
+	serverTurn.End() // a person may take minutes to log in
 	if !c.loginOffered {
 		if err = s.logIn(ctx, att.conf, att.child, err); err == nil {
 			c.loginOffered = true
@@ -67,7 +67,7 @@ func (c *Call) sendAllowed(ctx context.Context, att *attempt, ticket record.Tick
 // once, a goroutine waits. If the call is given up while it is being sent, OnCancel calls Abandon at
 // once.
 func (c *fastCall) sendAsync(b *lines.Batch, params [][]byte) {
-	if cause := c.reply.Cause(); cause != nil {
+	if cause := c.receiver.Cause(); cause != nil {
 		c.endCall(jsonrpc.Answer{}, cause)
 		return
 	}
@@ -82,7 +82,7 @@ func (c *fastCall) sendAsync(b *lines.Batch, params [][]byte) {
 		c.body = jsonrpc.Join(params)
 		c.makeContext()
 	}
-	c.reply.OnCancel(c)
+	c.receiver.OnCancel(c)
 	if !c.startedAsync {
 		go c.awaitAndEnd(func() (jsonrpc.Answer, error) { return c.sentCall.awaitAnswer(c.ctx) })
 	}
@@ -164,7 +164,7 @@ func (c *fastCall) endCall(answer jsonrpc.Answer, err error) {
 		}
 		answer = c.target.failRequest(context.Background(), asSentError(err))
 		c.resultWord = record.ResultWord(answer.Result, answer.Error)
-		if gone := c.reply.Cause(); gone != nil {
+		if gone := c.receiver.Cause(); gone != nil {
 			answer = failure.AnswerEnded(context.Background(), asSentError(gone))
 			c.resultWord = audit.ResultCancelled
 		}
@@ -180,14 +180,14 @@ func (c *fastCall) endCall(answer jsonrpc.Answer, err error) {
 		c.pooled = nil
 	}
 	if len(notices) == 0 {
-		c.reply.Answer(answer)
+		c.receiver.Answer(answer)
 		return
 	}
 	go func() {
 		for _, noticeSent := range notices {
 			<-noticeSent
 		}
-		c.reply.Answer(answer)
+		c.receiver.Answer(answer)
 	}()
 }
 

@@ -55,7 +55,7 @@ type Sender struct {
 	Log       zerolog.Logger
 
 	Logins login.Logins
-	dones  sync.Pool // of channels for a SyncReply; the token of each was taken
+	dones  sync.Pool // of channels for an AwaitedAnswer; the token of each was taken
 }
 
 // Instances describe which process of each child serves the session, and hand out the
@@ -75,12 +75,12 @@ type Instances interface {
 	// Plan returns where a child would work if it were started, and with which roots. ok
 	// is false if it runs already, or if that cannot be told. With a view it answers for
 	// a child that runs too, as if it were given the roots of the view.
-	Plan(conf *configuration.Configuration, child string, view *rootsmgr.View) (cwd string, served []string, ok bool)
+	Plan(conf *configuration.Configuration, child string, rootsView *rootsmgr.RootsView) (cwd string, served []string, ok bool)
 	// AwaitsList reports whether another process has come to serve the session, which has not
 	// listed its tools yet.
 	AwaitsList(child string) bool
 	// RootsFor returns the roots that a child is served.
-	RootsFor(conf *configuration.Configuration, child *configuration.Child, view rootsmgr.View) []guard.Root
+	RootsFor(conf *configuration.Configuration, child *configuration.Child, rootsView rootsmgr.RootsView) []guard.Root
 	// AwaitGrants waits until the children have been given what people have granted up
 	// to a version, at most as long as limit.
 	AwaitGrants(ctx context.Context, limit time.Duration, version uint64) error
@@ -122,7 +122,7 @@ func (s *Sender) Acquire(ctx context.Context, conf *configuration.Configuration,
 	if lease := s.Instances.TryAcquire(conf, child); lease != nil {
 		return lease, nil
 	}
-	keptTurn(ctx).yieldTurn()
+	turnKeeperOf(ctx).yieldTurn()
 	lease, err := s.acquireLease(ctx, conf, child)
 	if err == nil {
 		return lease, nil
@@ -211,7 +211,7 @@ func (s *Sender) logIn(ctx context.Context, conf *configuration.Configuration, c
 	}
 	to := s.ClientOf(ctx)
 	to.YieldChild()
-	keptTurn(ctx).endTurn()
+	turnKeeperOf(ctx).endTurn()
 	defer client.RequestOf(ctx).Notice.Waiting(func() string { return "waiting for the login at " + child })()
 	if byLink {
 		if address := offer.Link(ctx); address != "" {
@@ -228,7 +228,7 @@ func (s *Sender) logIn(ctx context.Context, conf *configuration.Configuration, c
 // awaitRetry waits until a server that has failed by err is tried again. It returns err if no caller waits for that.
 func (s *Sender) awaitRetry(ctx context.Context, notBefore time.Time, err error) error {
 	s.ClientOf(ctx).YieldChild()
-	keptTurn(ctx).endTurn()
+	turnKeeperOf(ctx).endTurn()
 	if worker.Sleep(ctx, time.Until(notBefore)); ctx.Err() != nil {
 		return err
 	}

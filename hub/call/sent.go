@@ -164,14 +164,14 @@ func (c *sentCall) Revalidate(ctx context.Context) error {
 	if again.scan == nil || !again.scan.NeedsBoundary() {
 		return nil
 	}
-	view, err := c.client().AwaitRoots(ctx, c.sender.Roots.NewWait())
+	rootsView, err := c.client().AwaitRoots(ctx, c.sender.Roots.NewWait())
 	if err != nil {
 		return err
 	}
-	again.lease, again.roots = c.lease, view
+	again.lease, again.roots = c.lease, rootsView
 	c.sender.judgeOnce(&again)
 	if c.verdict = again.verdict; c.verdict.Decision != policy.Allow {
-		return &deniedError{c.verdict, view}
+		return &deniedError{c.verdict, rootsView}
 	}
 	return nil
 }
@@ -200,8 +200,8 @@ var errReplaced = errors.New("it was replaced by another while it waited for inp
 
 // A deniedError is a request that was denied when it was judged again.
 type deniedError struct {
-	verdict *validate.Verdict
-	view    rootsmgr.View // that it was judged by then
+	verdict   *validate.Verdict
+	rootsView rootsmgr.RootsView // that it was judged by then
 }
 
 func (e *deniedError) Error() string { return errDenied.Error() }

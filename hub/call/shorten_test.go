@@ -158,7 +158,7 @@ func TestAKeptResultStartsNothing(t *testing.T) {
 			s.reload(nil, denying(s.outside))()
 			s.instances.busy = 1
 			s.instances.acquire = func() error { t.Error("it is started"); return nil }
-			s.instances.plan = func(*rootsmgr.View) ([]string, bool) { return []string{s.root}, planned }
+			s.instances.plan = func(*rootsmgr.RootsView) ([]string, bool) { return []string{s.root}, planned }
 			if planned {
 				s.wantParts(s.read(got), "line 0 of a report")
 			} else {
@@ -235,7 +235,7 @@ func TestPreview(t *testing.T) {
 			t.Error("arguments that cannot be read are judged")
 		}
 		s.instances.busy = 1
-		s.instances.plan = func(*rootsmgr.View) ([]string, bool) { return []string{s.root}, true }
+		s.instances.plan = func(*rootsmgr.RootsView) ([]string, bool) { return []string{s.root}, true }
 		p, err := s.Preview(s.Context(), tool, []byte(readArgs(s.outside)))
 		if err != nil || p.Cwd != s.root || len(p.Served) != 1 {
 			t.Errorf("without a child: %+v, %v", p, err)

@@ -148,7 +148,7 @@ func newStage(t *testing.T, with staging) *stage {
 	s.inForce.Set(s.conf)
 	s.instances = &scriptedInstances{s: s}
 	s.offering = offering.New(s.conf, s.inForce, func(child string) bool { return s.instances.AwaitsList(child) })
-	s.instances.supervisor = children.NewSupervisor(children.Options{
+	s.instances.supervisor = children.NewSupervisor(children.SupervisorOptions{
 		Specs: s.conf.Specs(), Launcher: s.children,
 		Changed: func(st children.Status, raw *offers.Offer) {
 			var offer *catalog.Offer // nil: it has not listed anything yet
@@ -317,7 +317,7 @@ func (s *stage) callWaiting(params string) string {
 // tryFast makes a call of a tool on the fast path; false: that left it to the other one.
 func (s *stage) tryFast(params string) (string, bool) {
 	s.Helper()
-	answer, ok := s.TryCallToolAndWait(s.client, &call.SyncReply{Cancellation: &jsonrpc.Cancellation{}}, request(s.T, "tools/call", params))
+	answer, ok := s.TryCallToolAndWait(s.client, &call.AwaitedAnswer{Cancellation: &jsonrpc.Cancellation{}}, request(s.T, "tools/call", params))
 	return answerText(answer), ok
 }
 
@@ -466,8 +466,8 @@ type scriptedClient struct {
 	yielded     atomic.Int32
 	canFetch    bool
 	gaveRoots   bool
-	fetched     func(judge func(rootsmgr.View) error)
-	reconsiders func() (rootsmgr.View, bool, error)
+	fetched     func(judge func(rootsmgr.RootsView) error)
+	reconsiders func() (rootsmgr.RootsView, bool, error)
 }
 
 func (c *scriptedClient) Claims() declaration.Claims {
@@ -491,7 +491,7 @@ func (c *scriptedClient) AwaitRootsAfter(lease *children.Lease) error {
 func (c *scriptedClient) AwaitRootsBefore(context.Context, *spec.Spec) error { return c.before }
 func (c *scriptedClient) CanFetchRoots(string) bool                          { return c.canFetch }
 func (c *scriptedClient) GaveRoots() bool                                    { return c.gaveRoots }
-func (c *scriptedClient) FetchRoots(_ context.Context, _ string, judge func(rootsmgr.View) error) {
+func (c *scriptedClient) FetchRoots(_ context.Context, _ string, judge func(rootsmgr.RootsView) error) {
 	c.canFetch = false
 	c.fetched(judge)
 }
@@ -501,7 +501,7 @@ func (c *scriptedClient) AllowsFastPath(_ spec.Share, mirrored bool, _ *children
 	}
 	return int(c.fastAsked.Add(1)) != c.refuseFast
 }
-func (c *scriptedClient) Reconsider(ctx context.Context, wait *rootsmgr.Wait, limit time.Duration) (rootsmgr.View, bool, error) {
+func (c *scriptedClient) Reconsider(ctx context.Context, wait *rootsmgr.Wait, limit time.Duration) (rootsmgr.RootsView, bool, error) {
 	if c.reconsiders != nil {
 		return c.reconsiders()
 	}
@@ -581,7 +581,7 @@ func (h *host) Capabilities() declaration.Claims { return h.s.client.Claims() }
 func (h *host) Level() declaration.Level         { return 0 }
 func (h *host) Roots() *rootsmgr.Manager         { return h.roots }
 func (h *host) RootsTimeout() time.Duration      { return time.Minute }
-func (h *host) AwaitServed(context.Context, rootsmgr.View, time.Duration) error {
+func (h *host) AwaitServed(context.Context, rootsmgr.RootsView, time.Duration) error {
 	return nil
 }
 
@@ -597,7 +597,7 @@ type scriptedInstances struct {
 	other      string                 // another instance that serves the session now; "": the first one does
 	busy       int                    // how often TryAcquire gives none before it does
 	tried      func()                 // is called by TryAcquire
-	plan       func(*rootsmgr.View) (served []string, ok bool)
+	plan       func(*rootsmgr.RootsView) (served []string, ok bool)
 	acquire    func() error // before a lease is waited for
 	grants     uint64       // that were waited for
 	serves     []guard.Root
@@ -623,14 +623,14 @@ func (i *scriptedInstances) AwaitsList(child string) bool {
 }
 func (i *scriptedInstances) RootsGiven(string) bool                  { return i.rootsGiven == nil || i.rootsGiven() }
 func (i *scriptedInstances) AwaitRootsGiven(context.Context, string) {}
-func (i *scriptedInstances) Plan(_ *configuration.Configuration, _ string, view *rootsmgr.View) (string, []string, bool) {
+func (i *scriptedInstances) Plan(_ *configuration.Configuration, _ string, rootsView *rootsmgr.RootsView) (string, []string, bool) {
 	if i.plan == nil {
 		return "", nil, false
 	}
-	served, ok := i.plan(view)
+	served, ok := i.plan(rootsView)
 	return i.s.root, served, ok
 }
-func (i *scriptedInstances) RootsFor(*configuration.Configuration, *configuration.Child, rootsmgr.View) []guard.Root {
+func (i *scriptedInstances) RootsFor(*configuration.Configuration, *configuration.Child, rootsmgr.RootsView) []guard.Root {
 	return i.serves
 }
 func (i *scriptedInstances) AwaitGrants(_ context.Context, _ time.Duration, version uint64) error {
@@ -726,11 +726,11 @@ func (th *theater) liveCount() int {
 }
 
 // Launch starts a player.
-func (th *theater) Launch(l launch.Launch, entry spec.Spec, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error) {
+func (th *theater) Launch(l launch.Launch, entry spec.Spec, h jsonrpc.Handler, log zerolog.Logger) (link.ChildConnection, error) {
 	c := th.scripts[entry.Name]
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
-	p := &scriptedLink{theater: th, child: entry.Name, conn: jsonrpc.NewConn(outR, inW, h, jsonrpc.Options{Log: log}), ended: make(chan int, 1)}
+	p := &scriptedLink{theater: th, child: entry.Name, conn: jsonrpc.NewConn(outR, inW, h, jsonrpc.ConnOptions{Log: log}), ended: make(chan int, 1)}
 	p.hangUp = sync.OnceFunc(func() {
 		_ = inR.CloseWithError(io.ErrClosedPipe)
 		_ = outW.Close()
@@ -748,7 +748,7 @@ func (th *theater) Launch(l launch.Launch, entry spec.Spec, h jsonrpc.Handler, l
 	th.running++
 	th.played = append(th.played, p)
 	if c.slow {
-		return struct{ link.Link }{p}, nil
+		return struct{ link.ChildConnection }{p}, nil
 	}
 	return p, nil
 }
@@ -806,4 +806,6 @@ func (p *scriptedLink) Prepare(s *jsonrpc.PreparedCall, handler jsonrpc.Response
 	p.conn.Prepare(s, handler)
 }
 
-func (p *scriptedLink) Facts() link.Facts { return link.Facts{Heard: p.conn.Stats().Heard} }
+func (p *scriptedLink) Facts() link.ConnectionFacts {
+	return link.ConnectionFacts{Heard: p.conn.Stats().Heard}
+}

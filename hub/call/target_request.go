@@ -25,7 +25,7 @@ type requestTarget struct {
 	// listed is what the child has listed of a kind, by its own name or URI; "" if the
 	// request is about nothing that is on a list.
 	listed string
-	kind   offers.Kind
+	kind   offers.ListKind
 	// scanWith finds what is to be judged, by these templates of the child.
 	scanWith      func(templates []string) (*validate.Scan, error)
 	templates     []string
@@ -87,7 +87,7 @@ func (t *requestTarget) beforeSend(lease *children.Lease) error {
 	return t.before(lease)
 }
 
-func (t *requestTarget) onList() (offers.Kind, string) { return t.kind, t.listed }
+func (t *requestTarget) onList() (offers.ListKind, string) { return t.kind, t.listed }
 
 func (t *requestTarget) denyAttempt(att *attempt) jsonrpc.Answer {
 	return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, att.denialText(""))

@@ -126,7 +126,7 @@ func (t *toolTarget) scanArguments(ctx context.Context, c *Call) (*validate.Scan
 
 func (t *toolTarget) beforeSend(*children.Lease) error { return nil }
 
-func (t *toolTarget) onList() (offers.Kind, string) { return offers.Tools, t.tool.Remote }
+func (t *toolTarget) onList() (offers.ListKind, string) { return offers.Tools, t.tool.Remote }
 
 // maxResult returns how many bytes of text the result may have; 0: any number.
 func (t *toolTarget) maxResult() int { return t.tool.Conf.ResultMax(t.tool.Child) }

@@ -18,9 +18,9 @@ import (
 )
 
 // takeTurn takes a turn at kid for another session.
-func (s *stage) takeTurn() (t *turns.Turn, waits bool) {
+func (s *stage) takeTurn() (t *turns.ServerTurn, waits bool) {
 	s.Helper()
-	t, waits, err := s.Turns.Line("kid").TakeTurn(turns.Owner{Session: "another"}, "echo")
+	t, waits, err := s.Turns.QueueOf("kid").TakeTurn(turns.TurnOwner{Session: "another"}, "echo")
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestACallThatWaitsAgainGivesItsTurnBack(t *testing.T) {
 			s.roots.Always(platform.Host().FormatURI(s.outside))
 			s.Roots.NoteChange()
 			time.Sleep(time.Minute)
-			s.client.reconsiders = func() (rootsmgr.View, bool, error) { <-goOn; return rootsmgr.View{}, false, nil }
+			s.client.reconsiders = func() (rootsmgr.RootsView, bool, error) { <-goOn; return rootsmgr.RootsView{}, false, nil }
 		}},
 		{name: "its process", change: func(s *stage) {
 			s.instances.busy, s.instances.acquire = 2, func() error { <-goOn; return nil }
@@ -174,12 +174,12 @@ func TestTurnsOfOnePrincipal(t *testing.T) {
 		onStage(t, oneChild(childtest.Script{}), func(s *stage) {
 			s.letOneCall()
 			s.Principal = tc.of
-			take := func(principal, session string) *turns.Turn {
-				turn, _, err := s.Turns.Line("kid").TakeTurn(turns.Owner{Principal: principal, Session: session}, "echo")
+			take := func(principal, session string) *turns.ServerTurn {
+				serverTurn, _, err := s.Turns.QueueOf("kid").TakeTurn(turns.TurnOwner{Principal: principal, Session: session}, "echo")
 				if err != nil {
 					t.Fatal(err)
 				}
-				return turn
+				return serverTurn
 			}
 			holder, same := take("holder", ""), take(tc.same.String(), "another")
 			answer := make(chan string, 1)

@@ -39,7 +39,7 @@ func (o *Offer) appURIs() (all []string) {
 			all = append(all, uri)
 		}
 	}
-	for _, k := range []offers.Kind{offers.Resources, offers.Templates} {
+	for _, k := range []offers.ListKind{offers.Resources, offers.Templates} {
 		for _, it := range o.items[k] {
 			add(it.Remote)
 		}
@@ -106,7 +106,7 @@ func (b *Builder) nameApps(offers []*Offer) apps {
 func (a *apps) renamesFor(child string) bool { return a.names[child] != nil }
 
 // renamedItem returns an item with its URI towards the client.
-func (a *apps) renamedItem(k offers.Kind, it *Item) *Item {
+func (a *apps) renamedItem(k offers.ListKind, it *Item) *Item {
 	name := a.names[it.Child][it.Remote]
 	if name == "" {
 		return it

@@ -36,7 +36,7 @@ type Child struct {
 	CutsResults bool   // results of its tools may be cut, and promise no shape
 	Revision    uint64 // of how it is run: of another revision it is another server
 
-	view *toolset.View // of a Builder For one: what of the child is shown; nil: everything
+	toolsetView *toolset.ToolsetView // of a Builder For one: what of the child is shown; nil: everything
 }
 
 // HubTool is one of the hub's own tools.
@@ -52,8 +52,8 @@ type Builder struct {
 	cfg    Config
 	byName map[string]*Child
 	cache  cache
-	reader *Builder // reads what children list; another one than itself if it is For a View
-	shown  shown    // if it is For a View
+	reader *Builder // reads what children list; another one than itself if it is For a ToolsetView
+	shown  shown    // if it is For a ToolsetView
 }
 
 // NewBuilder makes a Builder.
@@ -103,7 +103,7 @@ func (b *Builder) Unlisted(child, remote string) *Tool {
 // UnlistedItem works like Unlisted for a prompt, or another thing that is known by a name.
 func (b *Builder) UnlistedItem(child, remote string) *Item {
 	c := b.byName[child]
-	if c == nil || remote == "" || !c.view.ShowsPrompt(child, remote) {
+	if c == nil || remote == "" || !c.toolsetView.ShowsPrompt(child, remote) {
 		return nil
 	}
 	return &Item{Name: b.cfg.Names.exposedName(child, c.Prefix, remote), Child: child, Remote: remote, Made: true, by: b.reader}
@@ -132,7 +132,7 @@ func (c *Child) wantsTool(tool string) bool {
 	if len(c.Include) > 0 && !matchesAny(c.Include, tool, false) || matchesAny(c.Exclude, tool, true) {
 		return false
 	}
-	return c.view.ShowsTool(c.Name, tool)
+	return c.toolsetView.ShowsTool(c.Name, tool)
 }
 
 // matchesAny reports whether a pattern fits; broken is what one counts that cannot be read.

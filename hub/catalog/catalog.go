@@ -62,14 +62,14 @@ func (c *Catalog) ToolOf(child, remote string) *Tool { return c.byChild[child][r
 
 // Item returns the prompt, resource or template of this name towards the client,
 // nil for none.
-func (c *Catalog) Item(k offers.Kind, name string) *Item { return c.items[k][name] }
+func (c *Catalog) Item(k offers.ListKind, name string) *Item { return c.items[k][name] }
 
 // Pages returns the list of one kind.
-func (c *Catalog) Pages(k offers.Kind) *Pages { return c.pages[k]() }
+func (c *Catalog) Pages(k offers.ListKind) *Pages { return c.pages[k]() }
 
 // PagesModern returns the list of one kind for clients of 2026-07-28, for whom there
 // are no tasks of 2025-11-25.
-func (c *Catalog) PagesModern(k offers.Kind) *Pages {
+func (c *Catalog) PagesModern(k offers.ListKind) *Pages {
 	if k == offers.Tools {
 		return c.modernTools()
 	}
@@ -239,7 +239,7 @@ func (b *Builder) addItems(c *Catalog, from []*Offer) {
 		c.unread[name] = offer.Raw.IsUnread(offers.Resources)
 		c.resourceful[name] = offers.Resources.List().IsDeclared(offer.Raw.Capabilities)
 		c.subscribable[name] = string(jsonrpc.Get(jsonrpc.Get(offer.Raw.Capabilities, "resources"), "subscribe")) == "true"
-		for _, k := range []offers.Kind{offers.Resources, offers.Templates} {
+		for _, k := range []offers.ListKind{offers.Resources, offers.Templates} {
 			for _, it := range offer.items[k] {
 				c.schemes[name][schemeOf(it.Remote)] = true
 			}

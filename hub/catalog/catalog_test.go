@@ -35,7 +35,7 @@ func raw(entries ...string) (all [][]byte) {
 }
 
 // listed returns the values of one member of all entries on the first page of a list.
-func listed(c *Catalog, k offers.Kind, member string) (all []string) {
+func listed(c *Catalog, k offers.ListKind, member string) (all []string) {
 	_ = jsonrpc.Elements(jsonrpc.Get(c.Pages(k).At(nil).Result, k.List().Member), func(entry []byte) bool {
 		text, _ := jsonrpc.String(jsonrpc.Get(entry, member))
 		all = append(all, text)

@@ -22,7 +22,7 @@ type Item struct {
 
 // readItems reads a child's list of one kind. An entry that is none, or is
 // withheld, is left out, with the reason.
-func (o *Offer) readItems(k offers.Kind, child *Child, entries [][]byte, withheld map[pin.Thing]string) {
+func (o *Offer) readItems(k offers.ListKind, child *Child, entries [][]byte, withheld map[pin.Thing]string) {
 	b, l := o.by, k.List()
 	seen := map[string]bool{}
 	size := 0
@@ -76,7 +76,7 @@ func withKey(def []byte, key, name string) []byte {
 // that want the same name are all marked, like tools. A resource or template that an
 // earlier server has too keeps its content and gets a URI that names its server: what
 // a later server offers never stands before what was there.
-func (b *Builder) nameItems(k offers.Kind, offered [][]*Item) (byName map[string]*Item, all []*Item) {
+func (b *Builder) nameItems(k offers.ListKind, offered [][]*Item) (byName map[string]*Item, all []*Item) {
 	byName = map[string]*Item{}
 	wanted := map[string]int{}
 	for _, items := range offered {
@@ -109,7 +109,7 @@ func (b *Builder) nameItems(k offers.Kind, offered [][]*Item) (byName map[string
 	return byName, all
 }
 
-func (b *Builder) markedItem(k offers.Kind, byName map[string]*Item, it *Item) string {
+func (b *Builder) markedItem(k offers.ListKind, byName map[string]*Item, it *Item) string {
 	if !k.List().ByName() {
 		return serverURI(it.Child, it.Remote) // those of apps have their names already: see apps.go
 	}

@@ -60,7 +60,7 @@ func TestLongNamesWithoutPrefix(t *testing.T) {
 		b := builder(t, "kid")
 		b.cfg.Names.Max, b.cfg.Children[0].Prefix = most, ""
 		c := b.Catalog(map[string]*Offer{"kid": b.Read("kid", &offers.Offer{Entries: offers.Entries{offers.Tools: raw(defs...), offers.Prompts: raw(defs...)}})})
-		for _, k := range []offers.Kind{offers.Tools, offers.Prompts} {
+		for _, k := range []offers.ListKind{offers.Tools, offers.Prompts} {
 			names := listed(c, k, "name")
 			if k == offers.Tools {
 				names = names[1:] // the hub's own

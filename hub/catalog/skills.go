@@ -363,7 +363,7 @@ func (b *Builder) claimSkills(c *Catalog, offers []*Offer) {
 }
 
 // withSkillNames returns items under their URIs towards the client, without the ones that were refused.
-func (c *Catalog) withSkillNames(k offers.Kind, child string, items []*Item) []*Item {
+func (c *Catalog) withSkillNames(k offers.ListKind, child string, items []*Item) []*Item {
 	if !c.claimed || k != offers.Resources && k != offers.Skills {
 		return items
 	}

@@ -200,7 +200,7 @@ func (d *CommonDecision) Encoded(kernel string) audit.EncodedDecision { return d
 func (t *Tool) CommonDecision(scan *validate.Scan) *CommonDecision {
 	p := t.common
 	p.once.Do(func() {
-		p.Verdict = t.by.cfg.Checker.Judge(scan, validate.CallContext{}, rootsmgr.View{})
+		p.Verdict = t.by.cfg.Checker.Judge(scan, validate.CallContext{}, rootsmgr.RootsView{})
 		p.encoded = map[string]audit.EncodedDecision{}
 		for _, kernel := range []string{"", sandbox.None.String(), sandbox.Partial.String(), sandbox.Held.String()} {
 			p.encoded[kernel] = audit.EncodeDecision(&audit.DecisionFields{Child: p.Verdict.Child, Tool: p.Verdict.Tool, Decision: p.Verdict.Decision.String(), Rule: p.Verdict.Rule, Kernel: kernel})

@@ -11,16 +11,16 @@ import (
 // This file leaves out of what children offer what the toolsets of a session do not show. What is left out is not there: it is
 // answered as a name that no server has.
 
-// For returns a Builder of catalogues that hold what a View shows. It takes over what b reads. A nil View gives b.
-func (b *Builder) For(view *toolset.View) *Builder {
-	if view == nil {
+// For returns a Builder of catalogues that hold what a ToolsetView shows. It takes over what b reads. A nil ToolsetView gives b.
+func (b *Builder) For(toolsetView *toolset.ToolsetView) *Builder {
+	if toolsetView == nil {
 		return b
 	}
 	cfg := b.cfg
 	cfg.Children = nil
 	for _, c := range b.cfg.Children {
-		if view.ShowsServer(c.Name) {
-			c.view = view
+		if toolsetView.ShowsServer(c.Name) {
+			c.toolsetView = toolsetView
 			cfg.Children = append(cfg.Children, c)
 		}
 	}
@@ -69,12 +69,12 @@ func (o *Offer) Whole() *Offer {
 func (o *Offer) shownBy(c *Child) *Offer {
 	out := *o
 	out.whole = o
-	out.Tools = slices.DeleteFunc(slices.Clone(o.Tools), func(t *Tool) bool { return !c.view.ShowsTool(o.child, t.Remote) })
-	complete := len(out.Tools) == len(o.Tools) && !slices.ContainsFunc(o.Omitted, func(left Omission) bool { return !c.view.ShowsTool(o.child, left.Name) })
+	out.Tools = slices.DeleteFunc(slices.Clone(o.Tools), func(t *Tool) bool { return !c.toolsetView.ShowsTool(o.child, t.Remote) })
+	complete := len(out.Tools) == len(o.Tools) && !slices.ContainsFunc(o.Omitted, func(left Omission) bool { return !c.toolsetView.ShowsTool(o.child, left.Name) })
 	hides := c.hidesOthers()
 	for k := offers.Prompts; k < offers.Kinds; k++ {
 		out.items[k] = slices.DeleteFunc(slices.Clone(o.items[k]), func(it *Item) bool {
-			return hides || k == offers.Prompts && !c.view.ShowsPrompt(o.child, it.Remote)
+			return hides || k == offers.Prompts && !c.toolsetView.ShowsPrompt(o.child, it.Remote)
 		})
 		complete = complete && len(out.items[k]) == len(o.items[k])
 	}
@@ -90,7 +90,7 @@ func (o *Offer) shownBy(c *Child) *Offer {
 }
 
 // hidesOthers reports whether nothing of a child is shown but some of its tools, and what these show their results by.
-func (c *Child) hidesOthers() bool { return !c.view.ShowsWhole(c.Name) }
+func (c *Child) hidesOthers() bool { return !c.toolsetView.ShowsWhole(c.Name) }
 
 // ShowsOthers reports whether more of a child is there than some of its tools: prompts, resources, extensions, and what it says about itself.
 func (b *Builder) ShowsOthers(child string) bool {

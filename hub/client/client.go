@@ -28,11 +28,11 @@ type Messenger interface {
 	TryNotifyLeavingRoom(method string, params ...[]byte) bool
 }
 
-// A Reply is what a front gives a request: the client is told and asked on it,
+// A RequestMessenger is what a front gives a request: the client is told and asked on it,
 // before the answer, what belongs to the request.
-type Reply interface {
+type RequestMessenger interface {
 	Messenger
-	// AllowHubQuestions lets the hub's own questions go on this reply, if there is no other way,
+	// AllowHubQuestions lets the hub's own questions go by this way, if there is no other way,
 	// until back is called.
 	AllowHubQuestions() (back func())
 	// Reaches reports whether the client can be told anything on it before its
@@ -44,7 +44,7 @@ type Reply interface {
 // what it can do, and the hub may ask it at any time. A *modern.Client (2026-07-28) declares that with each request, and
 // the hub asks it by the answer to the request. A Call does the same for both.
 type Client interface {
-	Reply
+	RequestMessenger
 	rounds.Client
 	Identity
 	Roots
@@ -68,9 +68,9 @@ type Identity interface {
 type Roots interface {
 	// AwaitRoots waits for the roots that the request is judged by, and until the
 	// children have been given them.
-	AwaitRoots(ctx context.Context, wait *rootsmgr.Wait) (rootsmgr.View, error)
+	AwaitRoots(ctx context.Context, wait *rootsmgr.Wait) (rootsmgr.RootsView, error)
 	// RootsStatus returns the roots as they are known now, and the word of rootsmgr for that.
-	RootsStatus(ctx context.Context) (rootsmgr.View, string, error)
+	RootsStatus(ctx context.Context) (rootsmgr.RootsView, string, error)
 	// NoteScan gets the findings that will be judged. It is called before AwaitRoots.
 	NoteScan(scan *validate.Scan)
 	// CheckVerdict looks at the verdict, and returns an error if the client has to give its roots first.
@@ -78,7 +78,7 @@ type Roots interface {
 	// Reconsider asks again about roots by which a request would be denied; newer is
 	// false if there is nothing else. limit bounds how long it waits until the
 	// children have been given them.
-	Reconsider(ctx context.Context, wait *rootsmgr.Wait, limit time.Duration) (view rootsmgr.View, newer bool, err error)
+	Reconsider(ctx context.Context, wait *rootsmgr.Wait, limit time.Duration) (rootsView rootsmgr.RootsView, newer bool, err error)
 	// AwaitRootsBefore waits until a child that needs roots has been given them, for a
 	// request without a path.
 	AwaitRootsBefore(ctx context.Context, spec *spec.Spec) error
@@ -100,7 +100,7 @@ type Roots interface {
 	// FetchRoots asks, and has the child served what the client gives. What was
 	// allowed without these roots is judged by them first: an error of judge ends the
 	// request.
-	FetchRoots(ctx context.Context, child string, judge func(rootsmgr.View) error)
+	FetchRoots(ctx context.Context, child string, judge func(rootsmgr.RootsView) error)
 }
 
 // A Delivery gives what a child says the shape that its client is to have.

@@ -38,10 +38,10 @@ type Configuration struct {
 
 	common *Configuration // of one For someone: what it is for no one in particular; else nil
 	// what it is for principals and toolsets; nil of one that is For someone
-	views *memo.Map[viewKey, *Configuration]
+	views *memo.Map[audienceKey, *Configuration]
 
-	denied map[string]bool // children of which the rules deny everything; of one that is For no one in particular, the ones that no principal is served
-	view   *toolset.View   // what toolsets show; nil: everything
+	denied      map[string]bool      // children of which the rules deny everything; of one that is For no one in particular, the ones that no principal is served
+	toolsetView *toolset.ToolsetView // what toolsets show; nil: everything
 
 	skills *catalog.SkillURIs // of the hub: they outlive a configuration
 
@@ -76,7 +76,7 @@ func newConfiguration(number uint64, skills *catalog.SkillURIs) *Configuration {
 		skills = catalog.NewSkillURIs()
 	}
 	return &Configuration{
-		Number: number, skills: skills, children: map[string]*Child{}, followed: make(chan struct{}), replaced: make(chan struct{}), read: map[string]*catalog.Offer{}, views: &memo.Map[viewKey, *Configuration]{},
+		Number: number, skills: skills, children: map[string]*Child{}, followed: make(chan struct{}), replaced: make(chan struct{}), read: map[string]*catalog.Offer{}, views: &memo.Map[audienceKey, *Configuration]{},
 	}
 }
 
@@ -209,11 +209,11 @@ func (c *Configuration) noteDenied() {
 // IsDenied reports whether the rules deny everything of a child to the principals that c is for, or no toolset shows any of it. It
 // serves none of them, and they are shown nothing that it says about itself.
 func (c *Configuration) IsDenied(child string) bool {
-	return c.denied[child] || c.view != nil && !c.view.ShowsServer(child)
+	return c.denied[child] || c.toolsetView != nil && !c.toolsetView.ShowsServer(child)
 }
 
-// View returns what the toolsets of a session show; nil: everything.
-func (c *Configuration) View() *toolset.View { return c.view }
+// ToolsetView returns what the toolsets of a session show; nil: everything.
+func (c *Configuration) ToolsetView() *toolset.ToolsetView { return c.toolsetView }
 
 // ServedNames returns the names of the children that are not Denied, in the order of hub.json.
 func (c *Configuration) ServedNames() []string {

@@ -9,21 +9,21 @@ import (
 // Current describes which Configuration is in force. Its methods may be called by
 // any goroutine.
 type Current struct {
-	now    atomic.Pointer[Configuration] // nil of a Current For someone
-	common *Current                      // of a Current For someone: what a reload sets; else nil
-	who    atomic.Pointer[Viewer]        // for whom, where common is not nil; it is not changed
-	last   atomic.Pointer[lastView]      // of a Current For someone, the last that it was asked for
+	now    atomic.Pointer[Configuration]         // nil of a Current For someone
+	common *Current                              // of a Current For someone: what a reload sets; else nil
+	who    atomic.Pointer[Audience]              // for whom, where common is not nil; it is not changed
+	last   atomic.Pointer[audienceConfiguration] // of a Current For someone, the last that it was asked for
 }
 
-// A lastView is a Configuration as it is for a Viewer.
-type lastView struct {
-	who  *Viewer
+// An audienceConfiguration is a Configuration as it is for an Audience.
+type audienceConfiguration struct {
+	who  *Audience
 	all  *Configuration
 	view *Configuration
 }
 
 // For returns what is in force for a session: it follows c.
-func (c *Current) For(who Viewer) *Current {
+func (c *Current) For(who Audience) *Current {
 	out := &Current{common: c.Common()}
 	out.who.Store(&who)
 	return out
@@ -57,7 +57,7 @@ func (c *Current) InForce() *Configuration {
 		return last.view
 	}
 	now := all.For(*who)
-	c.last.Store(&lastView{who, all, now})
+	c.last.Store(&audienceConfiguration{who, all, now})
 	return now
 }
 
@@ -78,7 +78,7 @@ func (c *Current) IsSuperseded(by *Configuration, child string) bool {
 	was, now := by.Child(child), c.InForce()
 	is := now.Child(child)
 	return was == nil || is == nil || is.Spec.Revision != was.Spec.Revision || now.IsDenied(child) && !by.IsDenied(child) ||
-		now.view != by.view && !reflect.DeepEqual(now.view, by.view)
+		now.toolsetView != by.toolsetView && !reflect.DeepEqual(now.toolsetView, by.toolsetView)
 }
 
 // maxReloads bounds how often one request is looked up again because a reload has overtaken it.

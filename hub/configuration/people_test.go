@@ -25,7 +25,7 @@ func TestBrokenEntriesOfDeniedServers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]int{"bob": 1, "alice": 2} {
-		if got := c.For(Viewer{Principal: principal.Principal{Name: name}}).Broken; len(got) != want {
+		if got := c.For(Audience{Principal: principal.Principal{Name: name}}).Broken; len(got) != want {
 			t.Errorf("%s hears of %v", name, got)
 		}
 	}

@@ -29,12 +29,12 @@ func (c *Configuration) ExtraDirectories(child string, grants []policy.Grant) []
 	return out
 }
 
-// ViewFor returns a view of a session as it counts for a child: one that has directories of its own is served and judged by these.
-func (c *Configuration) ViewFor(child *Child, view rootsmgr.View) rootsmgr.View {
+// RootsViewFor returns a view of a session as it counts for a child: one that has directories of its own is served and judged by these.
+func (c *Configuration) RootsViewFor(child *Child, rootsView rootsmgr.RootsView) rootsmgr.RootsView {
 	if len(child.Roots) == 0 {
-		return view
+		return rootsView
 	}
-	return view.ForEntry(c.FS, c.ownRoots()[child.Spec.Name])
+	return rootsView.ForEntry(c.FS, c.ownRoots()[child.Spec.Name])
 }
 
 // OwnRoots returns the directories of each child that has some of its own.

@@ -29,7 +29,7 @@ func TestToolsetsOfASession(t *testing.T) {
 	}
 	var common Current
 	common.Set(conf(toolset.Set{Name: "a", Servers: []string{"own", "odd"}}))
-	limited, free, named := common.For(Viewer{Toolsets: toolset.Claim{Flag: []string{"a"}}}), common.For(Viewer{}), common.For(Viewer{})
+	limited, free, named := common.For(Audience{Toolsets: toolset.Claim{Flag: []string{"a"}}}), common.For(Audience{}), common.For(Audience{})
 	was := limited.InForce()
 	if free.InForce() != common.InForce() || was == common.InForce() || was.Common() != common.InForce() || !slices.Equal(was.ChildNames(), []string{"own"}) || was.Child("all") != nil || !was.IsDenied("all") || was.IsDenied("own") ||
 		len(was.Broken) != 1 || was.BrokenEntry("odd") == nil || len(was.Disabled) != 0 || limited.InForce() != was {

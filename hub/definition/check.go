@@ -42,7 +42,7 @@ func (d Definition) Get(name string) []byte { return jsonrpc.Find(d.Members, nam
 
 // Check returns a definition that every client of 2026-07-28 reads, and for people what was mended in it. A valid one is returned as
 // it is. The error is a *Fault.
-func Check(kind offers.Kind, d Definition) (_ Definition, mended []string, err error) {
+func Check(kind offers.ListKind, d Definition) (_ Definition, mended []string, err error) {
 	if shapes[kind] == nil {
 		return d, nil, nil
 	}

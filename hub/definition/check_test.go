@@ -19,7 +19,7 @@ func TestCheck(t *testing.T) {
 	t.Parallel()
 	const tool, prompt, resource, template = offers.Tools, offers.Prompts, offers.Resources, offers.Templates
 	for _, tc := range []struct {
-		kind   offers.Kind
+		kind   offers.ListKind
 		def    string
 		want   string // "": as it is; "!" and a pointer: refused there
 		mended string
@@ -243,7 +243,7 @@ func TestCheckProperty(t *testing.T) {
 	t.Parallel()
 	passed, mendedSome, refused := 0, 0, 0
 	seeds.Check(t, func(t *rapid.T) {
-		kind := offers.Kind(rapid.IntRange(int(offers.Tools), int(offers.Templates)).Draw(t, "kind"))
+		kind := offers.ListKind(rapid.IntRange(int(offers.Tools), int(offers.Templates)).Draw(t, "kind"))
 		def := value(shapes[kind]).Draw(t, "definition")
 		got, mended, err := Check(kind, Read([]byte(def)))
 		switch {

@@ -31,12 +31,12 @@ type Host interface {
 	RootsTimeout() time.Duration
 	// AwaitServed waits until the children have been given the roots of a view, or newer
 	// ones, at most as long as limit.
-	AwaitServed(ctx context.Context, view rootsmgr.View, limit time.Duration) error
+	AwaitServed(ctx context.Context, rootsView rootsmgr.RootsView, limit time.Duration) error
 }
 
 // A Client is the client of one request after a handshake.
 type Client struct {
-	client.Reply
+	client.RequestMessenger
 	Host Host
 }
 
@@ -63,22 +63,22 @@ func (c *Client) AllowsFastPath(spec.Share, bool, *children.Lease) bool { return
 
 // AwaitRoots waits for the roots of the session, and until the children have been given
 // them.
-func (c *Client) AwaitRoots(ctx context.Context, wait *rootsmgr.Wait) (rootsmgr.View, error) {
+func (c *Client) AwaitRoots(ctx context.Context, wait *rootsmgr.Wait) (rootsmgr.RootsView, error) {
 	start := time.Now()
 	defer c.AllowHubQuestions()()
-	view, err := wait.Await(ctx)
+	rootsView, err := wait.Await(ctx)
 	if err != nil {
-		return view, err
+		return rootsView, err
 	}
-	view.ClientName = c.Claims().Name
-	return view, c.Host.AwaitServed(ctx, view, c.Host.RootsTimeout()-time.Since(start))
+	rootsView.ClientName = c.Claims().Name
+	return rootsView, c.Host.AwaitServed(ctx, rootsView, c.Host.RootsTimeout()-time.Since(start))
 }
 
 // RootsStatus returns the roots of the session and how they stand.
-func (c *Client) RootsStatus(context.Context) (rootsmgr.View, string, error) {
-	view := c.Host.Roots().View()
-	view.ClientName = c.Claims().Name
-	return view, c.Host.Roots().Word(), nil
+func (c *Client) RootsStatus(context.Context) (rootsmgr.RootsView, string, error) {
+	rootsView := c.Host.Roots().RootsView()
+	rootsView.ClientName = c.Claims().Name
+	return rootsView, c.Host.Roots().Word(), nil
 }
 
 // NoteScan does nothing: the client is asked at any time.
@@ -88,12 +88,12 @@ func (c *Client) NoteScan(*validate.Scan) {}
 func (c *Client) CheckVerdict(*validate.Verdict) error { return nil }
 
 // Reconsider asks the client again for its roots.
-func (c *Client) Reconsider(ctx context.Context, wait *rootsmgr.Wait, limit time.Duration) (rootsmgr.View, bool, error) {
-	view, newer, err := wait.Reconsider(ctx)
+func (c *Client) Reconsider(ctx context.Context, wait *rootsmgr.Wait, limit time.Duration) (rootsmgr.RootsView, bool, error) {
+	rootsView, newer, err := wait.Reconsider(ctx)
 	if newer && err == nil {
-		err = c.Host.AwaitServed(ctx, view, limit)
+		err = c.Host.AwaitServed(ctx, rootsView, limit)
 	}
-	return view, newer, err
+	return rootsView, newer, err
 }
 
 // AwaitRootsBefore returns nil: no roots come with the request.
@@ -118,7 +118,7 @@ func (c *Client) CanFetchRoots(string) bool { return false }
 func (c *Client) GaveRoots() bool { return false }
 
 // FetchRoots does nothing.
-func (c *Client) FetchRoots(context.Context, string, func(rootsmgr.View) error) {}
+func (c *Client) FetchRoots(context.Context, string, func(rootsmgr.RootsView) error) {}
 
 // YieldChild does nothing: no request of such a client keeps others from a child.
 func (c *Client) YieldChild() {}

@@ -16,14 +16,14 @@ type MainMessenger interface {
 	AwaitReady(ctx context.Context) error // waits until the client can be asked
 }
 
-// mainReply replies to a request which has no reply of its own.
-type mainReply struct{ MainMessenger }
+// mainRequestMessenger is the RequestMessenger of a request that has none of its own.
+type mainRequestMessenger struct{ MainMessenger }
 
-func (mainReply) AllowHubQuestions() (back func()) { return func() {} }
-func (mainReply) Reaches() bool                    { return true }
+func (mainRequestMessenger) AllowHubQuestions() (back func()) { return func() {} }
+func (mainRequestMessenger) Reaches() bool                    { return true }
 
-// NewMain makes the Client of requests that have no Reply of their own.
-func NewMain(main MainMessenger, host Host) *Client { return &Client{mainReply{main}, host} }
+// NewMain makes the Client of requests that have no RequestMessenger of their own.
+func NewMain(main MainMessenger, host Host) *Client { return &Client{mainRequestMessenger{main}, host} }
 
 // Nobody is the MainMessenger if there is no session: no one can be
 // told or asked.

@@ -94,30 +94,30 @@ func (f *Front) refuseAsText(w http.ResponseWriter, r *http.Request, status int,
 }
 
 // answerPlain answers a request before whose answer nothing had to be said.
-func answerPlain(w http.ResponseWriter, reply *Reply, answer jsonrpc.Answer, cancelled bool) {
-	reply.extendWrite(w)
+func answerPlain(w http.ResponseWriter, exchange *PostExchange, answer jsonrpc.Answer, cancelled bool) {
+	exchange.extendWrite(w)
 	defer answer.Free()
 	switch {
 	case !cancelled:
-		writeJSON(w, reply.id, answer)
-	case reply.events:
+		writeJSON(w, exchange.id, answer)
+	case exchange.events:
 		events.WriteHeader(w) // a stream without an answer
 	default:
-		answerWithStatus(w, http.StatusOK, reply.id, jsonrpc.AnswerFailure("the request was cancelled"))
+		answerWithStatus(w, http.StatusOK, exchange.id, jsonrpc.AnswerFailure("the request was cancelled"))
 	}
 }
 
 // answerPlainModern answers a request before whose answer nothing had to be said.
-func answerPlainModern(w http.ResponseWriter, reply *Reply, answer jsonrpc.Answer, status int, over bool) {
-	reply.extendWrite(w)
+func answerPlainModern(w http.ResponseWriter, exchange *PostExchange, answer jsonrpc.Answer, status int, over bool) {
+	exchange.extendWrite(w)
 	defer answer.Free()
 	switch {
 	case over && answer.Result == nil:
-		answerWithStatus(w, http.StatusServiceUnavailable, reply.id, answer)
+		answerWithStatus(w, http.StatusServiceUnavailable, exchange.id, answer)
 	case status != http.StatusOK:
-		answerWithStatus(w, status, reply.id, answer)
+		answerWithStatus(w, status, exchange.id, answer)
 	default:
-		writeJSON(w, reply.id, answer)
+		writeJSON(w, exchange.id, answer)
 	}
 }
 

@@ -52,7 +52,7 @@ func TestBodiesAreDivided(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := newFakeHub()
 				h.limits.Frame = 2 << 20
-				w, m, _ := bubbleWeb(t, h, Options{Tokens: tc.tokens})
+				w, m, _ := bubbleWeb(t, h, FrontOptions{Tokens: tc.tokens})
 				const size = 2<<20 - 10
 				chunk := fmt.Sprintf("%x\r\n%s\r\n", size, strings.Repeat(" ", size))
 				reading := 0
@@ -92,7 +92,7 @@ func TestAnswersAreDivided(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := newFakeHub()
 				h.limits.Frame = 1<<20 + 1<<10
-				w, m, _ := bubbleWeb(t, h, Options{Tokens: tokens})
+				w, m, _ := bubbleWeb(t, h, FrontOptions{Tokens: tokens})
 				for range 2 * allBodies {
 					s := w.initialize(`{}`, ofA...).initialized()
 					text := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":%s}`, call("large", `{}`))
@@ -127,7 +127,7 @@ func TestConnectionsAreDivided(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := newFakeHub()
 				h.limits.Calls = 1
-				w, m, _ := bubbleWeb(t, h, Options{Tokens: tokens, Sessions: 4, Principal: quota.Limits{Calls: c.calls}})
+				w, m, _ := bubbleWeb(t, h, FrontOptions{Tokens: tokens, Sessions: 4, Principal: quota.Limits{Calls: c.calls}})
 				ask := func(c net.Conn, token string) string {
 					t.Helper()
 					_, _ = io.WriteString(c, "GET /mcp HTTP/1.1\r\nHost: hub.test\r\nAuthorization: Bearer "+token+"\r\n\r\n")
@@ -216,7 +216,7 @@ func TestListenersAreDivided(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newFakeHub()
-		h.modern = fakeRequest{hasMethod: true, serve: func(ctx context.Context, _ *ModernReply) jsonrpc.Answer {
+		h.modern = fakeRequest{hasMethod: true, serve: func(ctx context.Context, _ *ModernExchange) jsonrpc.Answer {
 			<-ctx.Done()
 			return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "over")
 		}}
@@ -228,7 +228,7 @@ func TestListenersAreDivided(t *testing.T) {
 			},
 			Basis: func(admission.Caller) string { return "issuer" },
 		}
-		_, m, _ := bubbleWeb(t, h, Options{Resource: resource, Principal: quota.Limits{Sessions: 3, Rate: 1, Burst: 5}})
+		_, m, _ := bubbleWeb(t, h, FrontOptions{Resource: resource, Principal: quota.Limits{Sessions: 3, Rate: 1, Burst: 5}})
 		listen := func() net.Conn {
 			text := `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"_meta":{"` + mcp.MetaKeyProtocolVersion + `":"2026-07-28"}}}`
 			c := raw(t, m, plainHead+"Content-Type: application/json\r\nAuthorization: Bearer any\r\n"+headers.Protocol+": 2026-07-28\r\n"+mcp.HeaderMethod+": subscriptions/listen\r\n"+fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(text), text))
@@ -270,7 +270,7 @@ func TestNotificationsQueueApart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newFakeHub()
-		w, m, _ := bubbleWeb(t, h, Options{Tokens: both})
+		w, m, _ := bubbleWeb(t, h, FrontOptions{Tokens: both})
 		b := w.initialize(`{}`, ofB...).initialized()
 		a := w.initialize(`{}`, ofA...).initialized()
 		share := clientOf(t, h, a).share
@@ -322,7 +322,7 @@ func TestIdleSessionsOfAllGroupsMakeRoom(t *testing.T) {
 			},
 			Basis: func(admission.Caller) string { return "issuer" },
 		}
-		w, _, _ := bubbleWeb(t, newFakeHub(), Options{Resource: resource, Sessions: 4, Principal: quota.Limits{Sessions: 2}})
+		w, _, _ := bubbleWeb(t, newFakeHub(), FrontOptions{Resource: resource, Sessions: 4, Principal: quota.Limits{Sessions: 2}})
 		bearer := func(token string) []string { return []string{"Authorization", "Bearer " + token} }
 		lives := func(c *webClient) bool {
 			return c.send(`{"jsonrpc":"2.0","id":1,"method":"ping"}`).StatusCode == http.StatusOK

@@ -9,7 +9,7 @@
 //	routing    POST, GET and DELETE, by session and version (front.go)
 //	body       one message, or a batch, bounded in bytes and time (body.go, batch.go)
 //	delivery   to the session, when the request has its turn (request.go, modern_post.go)
-//	answer     as JSON, or at the end of a stream of events (answer.go, reply.go, package events)
+//	answer     as JSON, or at the end of a stream of events (answer.go, exchange.go, package events)
 //
 // The answer becomes a stream when something has to be said before it, when it takes
 // long, or when the client prefers that. A stream of a session is kept for a while, so
@@ -28,7 +28,7 @@
 // # Concurrency
 //
 // [Front.Serve] starts everything and returns when all of it has ended. One mutex guards the
-// tables of the front, one each [Reply], one the tables of each [FrontSession], and one each stream. They
+// tables of the front, one each [PostExchange], one the tables of each [FrontSession], and one each stream. They
 // are taken in this order. None is held while a message is served. The mutex of the front is held while
 // [Hub.OpenModern] makes a session, so that must not wait. A message is served on the
 // goroutine of its POST. If the client polls, or has no handshake (hub/modern), that one waits

@@ -24,7 +24,7 @@ import (
 // listens.
 func TestHTTPSessionsEnd(t *testing.T) {
 	t.Parallel()
-	hostile(t, Options{Sessions: 2, Idle: 10 * time.Minute}, func(t *testing.T, h *fakeHub, w *web, _ *fronttest.Memory) {
+	hostile(t, FrontOptions{Sessions: 2, Idle: 10 * time.Minute}, func(t *testing.T, h *fakeHub, w *web, _ *fronttest.Memory) {
 		idle, listens := w.initialize(`{}`).initialized(), w.initialize(`{}`).initialized()
 		r := listens.do("GET", "", headers.Session, listens.session)
 		go func() { _, _ = io.Copy(io.Discard, r.Body) }()
@@ -68,7 +68,7 @@ func stopped(t *testing.T, test func(t *testing.T, s *stopping, stop func())) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := &stopping{h: newFakeHub(), hurry: make(chan struct{}), ended: make(chan time.Duration, 1)}
-		w, m, stop := bubbleWeb(t, s.h, Options{Drain: 5 * time.Second, Grace: 20 * time.Second, Hurry: s.hurry})
+		w, m, stop := bubbleWeb(t, s.h, FrontOptions{Drain: 5 * time.Second, Grace: 20 * time.Second, Hurry: s.hurry})
 		s.web, s.m = w, m
 		test(t, s, func() {
 			s.began = time.Now()
@@ -208,7 +208,7 @@ func TestStopAwaitsWhoComesBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h, ended := newFakeHub(), make(chan time.Duration, 1)
-		w, _, stop := bubbleWeb(t, h, Options{Drain: 5 * time.Second, Grace: 20 * time.Second, Poll: time.Second})
+		w, _, stop := bubbleWeb(t, h, FrontOptions{Drain: 5 * time.Second, Grace: 20 * time.Second, Poll: time.Second})
 		c := w.initialize(`{}`).initialized()
 		r := c.request("tools/call", call("progress", `{"steps":1,"every":8000000000}`))
 		last := ""
@@ -281,7 +281,7 @@ func TestStopOfRequestsWithoutSession(t *testing.T) {
 // A request that came in before the end, and is looked at after it, opens nothing that no one would end.
 func TestStopOpensNothing(t *testing.T) {
 	t.Parallel()
-	f, err := New(newFakeHub(), Options{LocalToken: "secret"})
+	f, err := New(newFakeHub(), FrontOptions{LocalToken: "secret"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -294,7 +294,7 @@ func TestStopOpensNothing(t *testing.T) {
 // /readyz tells everybody that no call is served, and that calls are again.
 func TestReadyAsksTheHub(t *testing.T) {
 	t.Parallel()
-	hostile(t, Options{}, func(t *testing.T, h *fakeHub, w *web, _ *fronttest.Memory) {
+	hostile(t, FrontOptions{}, func(t *testing.T, h *fakeHub, w *web, _ *fronttest.Memory) {
 		s := &stopping{web: w}
 		for _, ill := range []error{nil, errors.New("no room"), nil} {
 			h.ill = ill
@@ -306,8 +306,8 @@ func TestReadyAsksTheHub(t *testing.T) {
 }
 
 // serveFor serves a request without a session for so long.
-func serveFor(long time.Duration) func(context.Context, *ModernReply) jsonrpc.Answer {
-	return func(ctx context.Context, _ *ModernReply) jsonrpc.Answer {
+func serveFor(long time.Duration) func(context.Context, *ModernExchange) jsonrpc.Answer {
+	return func(ctx context.Context, _ *ModernExchange) jsonrpc.Answer {
 		select {
 		case <-time.After(long):
 			return jsonrpc.ResultAnswer([]byte(`{"done":true}`))

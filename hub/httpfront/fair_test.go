@@ -18,7 +18,7 @@ func TestHTTPBodiesOfManySessionsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newFakeHub()
 		h.limits.Frame = 2 << 20
-		w, m, _ := bubbleWeb(t, h, Options{})
+		w, m, _ := bubbleWeb(t, h, FrontOptions{})
 		const size = 2<<20 - 10
 		chunk := fmt.Sprintf("%x\r\n%s\r\n", size, strings.Repeat(" ", size))
 		var taken []net.Conn

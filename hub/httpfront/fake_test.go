@@ -109,7 +109,7 @@ func (s *fakeSession) Protocol() string {
 
 func (s *fakeSession) Notify(*jsonrpc.Message) {}
 
-func (s *fakeSession) Serve(r *Reply, end *jsonrpc.Cancellation, m *jsonrpc.Message) jsonrpc.Answer {
+func (s *fakeSession) Serve(r *PostExchange, end *jsonrpc.Cancellation, m *jsonrpc.Message) jsonrpc.Answer {
 	switch m.Method {
 	case "ping":
 		return jsonrpc.ResultAnswer([]byte(`{}`))
@@ -143,7 +143,7 @@ func (s *fakeSession) Serve(r *Reply, end *jsonrpc.Cancellation, m *jsonrpc.Mess
 }
 
 // progress says so many steps, one every so many nanoseconds.
-func progress(r *Reply, end *jsonrpc.Cancellation, m *jsonrpc.Message, args []byte) jsonrpc.Answer {
+func progress(r *PostExchange, end *jsonrpc.Cancellation, m *jsonrpc.Message, args []byte) jsonrpc.Answer {
 	var steps, every int
 	_, _ = fmt.Sscan(string(jsonrpc.Get(args, "steps")), &steps)
 	_, _ = fmt.Sscan(string(jsonrpc.Get(args, "every")), &every)
@@ -173,7 +173,7 @@ func (fakeModern) HangUp()                 {}
 type fakeRequest struct {
 	mirrors   []mirror.Mark
 	hasMethod bool
-	serve     func(ctx context.Context, r *ModernReply) jsonrpc.Answer
+	serve     func(ctx context.Context, r *ModernExchange) jsonrpc.Answer
 }
 
 func (r fakeRequest) Mirrors() []mirror.Mark { return r.mirrors }
@@ -187,7 +187,7 @@ func tokenIn(ctx context.Context) string {
 
 func (r fakeRequest) Elsewhere() (string, jsonrpc.Answer) { return "", jsonrpc.Answer{} }
 
-func (r fakeRequest) Serve(ctx context.Context, to *ModernReply) jsonrpc.Answer {
+func (r fakeRequest) Serve(ctx context.Context, to *ModernExchange) jsonrpc.Answer {
 	return r.serve(ctx, to)
 }
 
@@ -195,7 +195,7 @@ func (r fakeRequest) Serve(ctx context.Context, to *ModernReply) jsonrpc.Answer 
 func call(name, args string) string { return fmt.Sprintf(`{"name":%q,"arguments":%s}`, name, args) }
 
 // hostile runs a test in a bubble, against a front of a fakeHub.
-func hostile(t *testing.T, options Options, test func(t *testing.T, h *fakeHub, w *web, m *fronttest.Memory)) {
+func hostile(t *testing.T, options FrontOptions, test func(t *testing.T, h *fakeHub, w *web, m *fronttest.Memory)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		h := newFakeHub()

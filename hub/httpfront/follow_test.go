@@ -40,14 +40,14 @@ func TestTheEndOfATokenEndsItsSessions(t *testing.T) {
 		"control":         all,
 	} {
 		t.Run(name, func(t *testing.T) {
-			hostile(t, Options{Tokens: all}, func(t *testing.T, h *fakeHub, w *web, _ *fronttest.Memory) {
+			hostile(t, FrontOptions{Tokens: all}, func(t *testing.T, h *fakeHub, w *web, _ *fronttest.Memory) {
 				leaked, stays := w.initialize(`{}`, as("leaked-secret")...).initialized(), w.initialize(`{}`, as("stays-secret")...).initialized()
 				listens := leaked.do("GET", "", append(as("leaked-secret"), headers.Session, leaked.session)...)
 				heard := make(chan struct{})
 				go func() { _, _ = io.Copy(io.Discard, listens.Body); close(heard) }()
 				cut, kept := leaked.later(5*time.Second), stays.later(5*time.Second)
 				synctest.Wait()
-				follow, err := h.front.Load().Prepare(Options{Tokens: next, Hosts: []string{"hub.test"}})
+				follow, err := h.front.Load().Prepare(FrontOptions{Tokens: next, Hosts: []string{"hub.test"}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -88,7 +88,7 @@ func TestTheEndOfATokenEndsItsSessions(t *testing.T) {
 // A request without a session ends with its token, and the next is asked by what holds then.
 func TestTheEndOfATokenEndsRequestsWithoutSession(t *testing.T) {
 	t.Parallel()
-	hostile(t, Options{Tokens: []admission.Token{token("leaked", "leaked-secret"), token("stays", "stays-secret")}}, func(t *testing.T, h *fakeHub, w *web, _ *fronttest.Memory) {
+	hostile(t, FrontOptions{Tokens: []admission.Token{token("leaked", "leaked-secret"), token("stays", "stays-secret")}}, func(t *testing.T, h *fakeHub, w *web, _ *fronttest.Memory) {
 		h.modern = fakeRequest{hasMethod: true, serve: serveFor(5 * time.Second)}
 		ask := func(secret string) *http.Response {
 			return w.do("POST", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","_meta":{"`+mcp.MetaKeyProtocolVersion+`":"2026-07-28"}}}`,
@@ -98,7 +98,7 @@ func TestTheEndOfATokenEndsRequestsWithoutSession(t *testing.T) {
 		go func() { cut <- ask("leaked-secret") }()
 		go func() { kept <- ask("stays-secret") }()
 		synctest.Wait()
-		follow, err := h.front.Load().Prepare(Options{Tokens: []admission.Token{token("stays", "stays-secret")}, Hosts: []string{"hub.test"}})
+		follow, err := h.front.Load().Prepare(FrontOptions{Tokens: []admission.Token{token("stays", "stays-secret")}, Hosts: []string{"hub.test"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,12 +116,12 @@ func TestTheEndOfATokenEndsRequestsWithoutSession(t *testing.T) {
 	})
 }
 
-// Options by which no one could call change nothing.
+// FrontOptions by which no one could call change nothing.
 func TestPrepareRefuses(t *testing.T) {
 	t.Parallel()
-	hostile(t, Options{Tokens: []admission.Token{token("a", "secret")}}, func(t *testing.T, h *fakeHub, w *web, _ *fronttest.Memory) {
+	hostile(t, FrontOptions{Tokens: []admission.Token{token("a", "secret")}}, func(t *testing.T, h *fakeHub, w *web, _ *fronttest.Memory) {
 		c := w.initialize(`{}`, as("secret")...).initialized()
-		for _, options := range []Options{{}, {Tokens: []admission.Token{token("a", "x"), token("b", "x")}}, {Open: true, LocalToken: "x"}} {
+		for _, options := range []FrontOptions{{}, {Tokens: []admission.Token{token("a", "x"), token("b", "x")}}, {Open: true, LocalToken: "x"}} {
 			if _, err := h.front.Load().Prepare(options); err == nil {
 				t.Errorf("%+v was taken", options)
 			}
@@ -135,7 +135,7 @@ func TestPrepareRefuses(t *testing.T) {
 // Who was admitted just before a reload, and comes to its turn after it, gets in no more.
 func TestNobodyEntersByFormerSettings(t *testing.T) {
 	t.Parallel()
-	hostile(t, Options{Tokens: []admission.Token{token("leaked", "leaked-secret")}}, func(t *testing.T, h *fakeHub, w *web, _ *fronttest.Memory) {
+	hostile(t, FrontOptions{Tokens: []admission.Token{token("leaked", "leaked-secret")}}, func(t *testing.T, h *fakeHub, w *web, _ *fronttest.Memory) {
 		synctest.Wait()
 		f := h.front.Load()
 		was := f.active.Load().admission
@@ -143,7 +143,7 @@ func TestNobodyEntersByFormerSettings(t *testing.T) {
 		if !was.StillAdmits(caller) {
 			t.Fatal("the token has another basis")
 		}
-		follow, err := f.Prepare(Options{Tokens: []admission.Token{token("other", "other-secret")}})
+		follow, err := f.Prepare(FrontOptions{Tokens: []admission.Token{token("other", "other-secret")}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -161,7 +161,7 @@ func TestNobodyEntersByFormerSettings(t *testing.T) {
 func TestIdleTimeAndLimitsFollowAReload(t *testing.T) {
 	t.Parallel()
 	a, b := token("a", "a-secret"), token("b", "b-secret")
-	hostile(t, Options{Sessions: 4, Tokens: []admission.Token{a}}, func(t *testing.T, h *fakeHub, _ *web, _ *fronttest.Memory) {
+	hostile(t, FrontOptions{Sessions: 4, Tokens: []admission.Token{a}}, func(t *testing.T, h *fakeHub, _ *web, _ *fronttest.Memory) {
 		synctest.Wait()
 		f := h.front.Load()
 		open := func(id string) *refusal {
@@ -177,7 +177,7 @@ func TestIdleTimeAndLimitsFollowAReload(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		follow, err := f.Prepare(Options{Idle: time.Hour, Tokens: []admission.Token{a, b}})
+		follow, err := f.Prepare(FrontOptions{Idle: time.Hour, Tokens: []admission.Token{a, b}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -37,11 +37,11 @@ const (
 // A Front serves one listener.
 type Front struct {
 	hub         Hub
-	fixed       Options                       // the ones that stay as they are
+	fixed       FrontOptions                  // the ones that stay as they are
 	active      atomic.Pointer[activeOptions] // the others; replaced under mu
 	connections admission.Connections
 	log         zerolog.Logger
-	slow        slowReplies
+	slow        slowExchanges
 
 	bodies        byteBudget // bytes of large requests being read or served
 	unreadAnswers byteBudget // bytes of large answers being written
@@ -62,7 +62,7 @@ type Front struct {
 }
 
 // New makes a Front for the clients of hub. New starts nothing.
-func New(hub Hub, options Options) (*Front, error) {
+func New(hub Hub, options FrontOptions) (*Front, error) {
 	if options.Sessions <= 0 {
 		options.Sessions = 1000
 	}
@@ -77,7 +77,7 @@ func New(hub Hub, options Options) (*Front, error) {
 }
 
 // Serve serves clients on a listener, which it closes, until ctx ends, and then stops as
-// Options say (stop.go). It returns when every session has ended. It is called once.
+// FrontOptions say (stop.go). It returns when every session has ended. It is called once.
 func (f *Front) Serve(ctx context.Context, ln net.Listener) error {
 	server := &http.Server{
 		Handler: f, DisableGeneralOptionsHandler: true, ReadHeaderTimeout: headerTime, IdleTimeout: keepAlive, MaxHeaderBytes: maxHeader,

@@ -48,7 +48,7 @@ type FrontSession struct {
 	share         *quota.Share            // of its principal; nil if that has no bounds
 	slots         chan struct{}           // one token for each request being served
 	token         *callertoken.Holder     // what its caller was admitted by; nil: not held
-	slow          *slowReplies            // of the front
+	slow          *slowExchanges          // of the front
 	idlers        *idleSessions           // of the front; nil for what serves modern requests
 	idleNode      chainNode[FrontSession] // in idlers, whose mutex guards it
 	idleSince     time.Time               // when it came to rest; the same mutex guards it
@@ -59,7 +59,7 @@ type FrontSession struct {
 	mu            sync.Mutex                // guards what follows
 	streams       map[string]*events.Stream // of requests under way, by id
 	finished      []*events.Stream
-	lentReplies   []*Reply
+	lentExchanges []*PostExchange
 	changed       chan struct{} // closed and replaced when there is another way to the client
 	openQuestions map[string]chan *jsonrpc.Response
 	serving       map[string]*activeRequest
@@ -76,7 +76,7 @@ type FrontSession struct {
 	expiry        *time.Timer   // ends it; nil: nothing does
 }
 
-func newFrontSession(id string, caller admission.Caller, limit int, slow *slowReplies) *FrontSession {
+func newFrontSession(id string, caller admission.Caller, limit int, slow *slowExchanges) *FrontSession {
 	session := &FrontSession{
 		id: id, caller: caller, owner: caller.Owner(), principal: caller.Principal.Key(), slow: slow, slots: make(chan struct{}, limit),
 		streams: map[string]*events.Stream{}, changed: make(chan struct{}), openQuestions: map[string]chan *jsonrpc.Response{},
@@ -322,13 +322,13 @@ func (session *FrontSession) openStream(ctx context.Context) (*events.Stream, er
 	for {
 		session.mu.Lock()
 		changed := session.changed
-		lent := append([]*Reply(nil), session.lentReplies...)
+		lent := append([]*PostExchange(nil), session.lentExchanges...)
 		session.mu.Unlock()
 		if session.getStream.HasFollower() {
 			return session.getStream, nil
 		}
-		for _, reply := range lent {
-			if stream := reply.ensureStream(); stream != nil {
+		for _, exchange := range lent {
+			if stream := exchange.ensureStream(); stream != nil {
 				return stream, nil
 			}
 		}

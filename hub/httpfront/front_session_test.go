@@ -19,7 +19,7 @@ import (
 func TestAClientThatHasGoneIsNotWaitedForForEver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		session := newFrontSession("id", admission.Caller{}, 1, &slowReplies{})
+		session := newFrontSession("id", admission.Caller{}, 1, &slowExchanges{})
 		defer session.closeSession()
 		answer := make(chan *jsonrpc.Response, 1)
 		began := time.Now()
@@ -58,7 +58,7 @@ func (h heard) WriteHeader(status int) {
 func TestAStreamIsConnectedBeforeItsHeader(t *testing.T) {
 	t.Parallel()
 	h := newFakeHub()
-	c := serveWeb(t, h, Options{Hosts: []string{"hub.test"}}).initialize(`{}`).initialized()
+	c := serveWeb(t, h, FrontOptions{Hosts: []string{"hub.test"}}).initialize(`{}`).initialized()
 	for len(h.open()) == 0 { // the session begins beside the answer
 		runtime.Gosched()
 	}

@@ -20,7 +20,7 @@ import (
 func TestHTTPRefusesStrangers(t *testing.T) {
 	t.Parallel()
 	h := newFakeHub()
-	w := serveWeb(t, h, Options{Tokens: []admission.Token{{Name: "alice", Secret: "a-secret"}, {Name: "bob", Secret: "b-secret"}}, Origins: []string{"https://ide.example"}, Hosts: []string{"hub.example"}})
+	w := serveWeb(t, h, FrontOptions{Tokens: []admission.Token{{Name: "alice", Secret: "a-secret"}, {Name: "bob", Secret: "b-secret"}}, Origins: []string{"https://ide.example"}, Hosts: []string{"hub.example"}})
 	alice := []string{"Authorization", "Bearer a-secret"}
 	c := w.initialize(`{}`, alice...)
 	list := `{"jsonrpc":"2.0","id":9,"method":"tools/list"}`
@@ -65,7 +65,7 @@ func TestHTTPRefusesStrangers(t *testing.T) {
 // whatever is asked; out of one it is taken for a later version of the other era.
 func TestHTTPUnknownVersion(t *testing.T) {
 	t.Parallel()
-	w := serveWeb(t, newFakeHub(), Options{Tokens: []admission.Token{{Name: "alice", Secret: "a-secret"}, {Name: "bob", Secret: "b-secret"}}})
+	w := serveWeb(t, newFakeHub(), FrontOptions{Tokens: []admission.Token{{Name: "alice", Secret: "a-secret"}, {Name: "bob", Secret: "b-secret"}}})
 	alice, bob := []string{"Authorization", "Bearer a-secret"}, []string{"Authorization", "Bearer b-secret"}
 	session := []string{headers.Session, w.initialize(`{}`, alice...).session}
 	unknown := []string{headers.Protocol, "1999-01-01"}
@@ -99,7 +99,7 @@ func TestHTTPUnknownVersion(t *testing.T) {
 // session that is no more is told so.
 func TestHTTPInitializeInASession(t *testing.T) {
 	t.Parallel()
-	w := serveWeb(t, newFakeHub(), Options{})
+	w := serveWeb(t, newFakeHub(), FrontOptions{})
 	c := w.initialize(`{}`)
 	again := `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{}}}`
 	if r := c.send(again); r.StatusCode != http.StatusBadRequest {
@@ -124,7 +124,7 @@ func TestHTTPBounds(t *testing.T) {
 	t.Parallel()
 	h := newFakeHub()
 	h.limits.Frame = 1 << 16
-	w := serveWeb(t, h, Options{Sessions: 2})
+	w := serveWeb(t, h, FrontOptions{Sessions: 2})
 	c := w.initialize(`{}`)
 	w.initialize(`{}`)
 	if r := w.do("POST", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{}}}`); r.StatusCode != http.StatusServiceUnavailable {
@@ -165,7 +165,7 @@ func TestHTTPBounds(t *testing.T) {
 
 func TestHTTPCancelledCallIsNotAnswered(t *testing.T) {
 	t.Parallel()
-	w := serveWeb(t, newFakeHub(), Options{})
+	w := serveWeb(t, newFakeHub(), FrontOptions{})
 	c := w.initialize(`{}`).initialized()
 	done := make(chan *jsonrpc.Message, 1)
 	go func() {
@@ -190,7 +190,7 @@ func TestHTTPCancelledCallIsNotAnswered(t *testing.T) {
 
 func TestHTTPProgressIsOnItsOwnStreamInOrder(t *testing.T) {
 	t.Parallel()
-	w := serveWeb(t, newFakeHub(), Options{})
+	w := serveWeb(t, newFakeHub(), FrontOptions{})
 	c := w.initialize(`{}`).initialized()
 	c.frames(c.request("tools/call", call("echo", `{}`)), nil) // a call that waits for its server says so by progress
 	const calls = 50
@@ -225,7 +225,7 @@ func TestHTTPProgressIsOnItsOwnStreamInOrder(t *testing.T) {
 // judged by what it shows itself.
 func TestEachRequestOfAConnectionIsJudged(t *testing.T) {
 	t.Parallel()
-	w := serveWeb(t, newFakeHub(), Options{
+	w := serveWeb(t, newFakeHub(), FrontOptions{
 		Tokens:  []admission.Token{{Name: "alice", Secret: "a-secret"}, {Name: "bob", Secret: "b-secret"}},
 		Origins: []string{"https://ide.example"}, Hosts: []string{"hub.example"},
 	})

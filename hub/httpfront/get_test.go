@@ -31,7 +31,7 @@ func (w *lostWriter) FlushError() error {
 func TestAQuestionWaitsForTheStreamOfItsClient(t *testing.T) {
 	t.Parallel()
 	for _, arrives := range []bool{true, false} {
-		hostile(t, Options{}, func(t *testing.T, h *fakeHub, w *web, _ *fronttest.Memory) {
+		hostile(t, FrontOptions{}, func(t *testing.T, h *fakeHub, w *web, _ *fronttest.Memory) {
 			c := w.initialize(`{"sampling":{}}`).initialized()
 			synctest.Wait()
 			session := h.open()[0]

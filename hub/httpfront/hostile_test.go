@@ -62,7 +62,7 @@ func TestHTTPSlowClientsAreLetGo(t *testing.T) {
 		"kept alive":   {"GET /healthz HTTP/1.1\r\nHost: hub.test\r\n\r\n", keepAlive},
 	} {
 		t.Run(name, func(t *testing.T) {
-			hostile(t, Options{}, func(t *testing.T, _ *fakeHub, w *web, m *fronttest.Memory) {
+			hostile(t, FrontOptions{}, func(t *testing.T, _ *fakeHub, w *web, m *fronttest.Memory) {
 				c := raw(t, m, tc.head)
 				done := make(chan time.Duration, 1)
 				go func() { done <- until(c) }()
@@ -84,7 +84,7 @@ func TestHTTPAnswerThatNobodyReads(t *testing.T) {
 	t.Parallel()
 	for name, size := range map[string]int{"small": 10, "large": 1 << 20} {
 		t.Run(name, func(t *testing.T) {
-			hostile(t, Options{}, func(t *testing.T, h *fakeHub, w *web, m *fronttest.Memory) {
+			hostile(t, FrontOptions{}, func(t *testing.T, h *fakeHub, w *web, m *fronttest.Memory) {
 				s := w.initialize(`{}`).initialized()
 				text := `{"jsonrpc":"2.0","id":"x","method":"tools/call","params":` + call("echo", `{"text":"`+strings.Repeat("x", size)+`"}`) + `}`
 				c := raw(t, m, plainHead+"Content-Type: application/json\r\n"+headers.Session+": "+s.session+
@@ -105,7 +105,7 @@ func TestHTTPAnswerThatNobodyReads(t *testing.T) {
 // answer is not held against a later one on the same connection.
 func TestHTTPConnectionOutlivesALargeAnswer(t *testing.T) {
 	t.Parallel()
-	hostile(t, Options{}, func(t *testing.T, _ *fakeHub, w *web, _ *fronttest.Memory) {
+	hostile(t, FrontOptions{}, func(t *testing.T, _ *fakeHub, w *web, _ *fronttest.Memory) {
 		s := w.initialize(`{}`).initialized()
 		for range 3 {
 			m := s.frames(s.request("tools/call", call("echo", `{"text":"`+strings.Repeat("x", 1<<20)+`"}`)), nil)
@@ -125,7 +125,7 @@ func TestHTTPConnectionOutlivesALargeAnswer(t *testing.T) {
 func TestHTTPLongCall(t *testing.T) {
 	t.Parallel()
 	for _, accept := range []string{"application/json", "application/json, text/event-stream"} {
-		hostile(t, Options{}, func(t *testing.T, _ *fakeHub, w *web, _ *fronttest.Memory) {
+		hostile(t, FrontOptions{}, func(t *testing.T, _ *fakeHub, w *web, _ *fronttest.Memory) {
 			s := w.initialize(`{}`).initialized()
 			m := s.frames(s.request("tools/call", `{"name":"progress","arguments":{"steps":5,"every":60000000000},"_meta":{"progressToken":1}}`, "Accept", accept), nil)
 			if m == nil || m.Result == nil {
@@ -139,7 +139,7 @@ func TestHTTPLongCall(t *testing.T) {
 // own stream is bounded, the stream is given up, and the next one works.
 func TestHTTPStreamThatNobodyReads(t *testing.T) {
 	t.Parallel()
-	hostile(t, Options{}, func(t *testing.T, h *fakeHub, w *web, m *fronttest.Memory) {
+	hostile(t, FrontOptions{}, func(t *testing.T, h *fakeHub, w *web, m *fronttest.Memory) {
 		s := w.initialize(`{}`).initialized()
 		session := clientOf(t, h, s)
 		note := []byte(`{"text":"` + strings.Repeat("x", 1<<16) + `"}`)
@@ -201,7 +201,7 @@ func clientOf(t *testing.T, h *fakeHub, s *webClient) *FrontSession {
 // with questions for a client that does not read.
 func TestHTTPQuestionsOfOneThatDoesNotRead(t *testing.T) {
 	t.Parallel()
-	session := newFrontSession("s", admission.Caller{}, 1, &slowReplies{})
+	session := newFrontSession("s", admission.Caller{}, 1, &slowExchanges{})
 	defer session.cancel(nil)
 	big := []byte(`{"x":"` + strings.Repeat("x", 1<<20) + `"}`)
 	for n := range 100 {
@@ -222,7 +222,7 @@ func TestHTTPQuestionsOfOneThatDoesNotRead(t *testing.T) {
 // the first, which ends; nothing is said on both.
 func TestHTTPStreamIsTakenOver(t *testing.T) {
 	t.Parallel()
-	hostile(t, Options{}, func(t *testing.T, h *fakeHub, w *web, _ *fronttest.Memory) {
+	hostile(t, FrontOptions{}, func(t *testing.T, h *fakeHub, w *web, _ *fronttest.Memory) {
 		s := w.initialize(`{}`).initialized()
 		session := clientOf(t, h, s)
 		var mu sync.Mutex
@@ -264,7 +264,7 @@ func TestHTTPStreamIsTakenOver(t *testing.T) {
 // TestHTTPEventsOfAnotherSession: an event id names nothing beyond its session.
 func TestHTTPEventsOfAnotherSession(t *testing.T) {
 	t.Parallel()
-	hostile(t, Options{}, func(t *testing.T, h *fakeHub, w *web, _ *fronttest.Memory) {
+	hostile(t, FrontOptions{}, func(t *testing.T, h *fakeHub, w *web, _ *fronttest.Memory) {
 		mine, theirs := w.initialize(`{}`).initialized(), w.initialize(`{}`).initialized()
 		// A stream of mine that has ended, and something on my own stream.
 		r := mine.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"progress","arguments":{"steps":3},"_meta":{"progressToken":"secret"}}}`)
@@ -296,7 +296,7 @@ func TestHTTPOpenRequestsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newFakeHub()
 		h.limits.Calls = 4
-		w, _, _ := bubbleWeb(t, h, Options{})
+		w, _, _ := bubbleWeb(t, h, FrontOptions{})
 		s := w.initialize(`{}`).initialized()
 		var all sync.WaitGroup
 		codes := make(chan int, 100)
@@ -337,7 +337,7 @@ func TestHTTPBodiesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newFakeHub()
 		h.limits.Frame = 2 << 20
-		w, m, _ := bubbleWeb(t, h, Options{})
+		w, m, _ := bubbleWeb(t, h, FrontOptions{})
 		s, other := w.initialize(`{}`).initialized(), w.initialize(`{}`).initialized()
 		head := plainHead + "Content-Type: application/json\r\n" + headers.Session + ": " + s.session + "\r\nTransfer-Encoding: chunked\r\n\r\n"
 		chunk := fmt.Sprintf("%x\r\n%s\r\n", 2<<20-10, strings.Repeat(" ", 2<<20-10))
@@ -376,7 +376,7 @@ func TestHTTPHalfOpenConnections(t *testing.T) {
 	if os.Getenv("MCPHUB_E2E_LONG") != "" {
 		many = 5000
 	}
-	w := serveWeb(t, newFakeHub(), Options{})
+	w := serveWeb(t, newFakeHub(), FrontOptions{})
 	s := w.initialize(`{}`).initialized()
 	s.frames(s.request("tools/list", `{}`), nil)
 	addr := strings.TrimSuffix(strings.TrimPrefix(w.url, "http://"), "/mcp")

@@ -55,7 +55,7 @@ type HubSession interface {
 	Protocol() string
 	// Serve answers a request. What has to be said before the answer goes to r. end ends
 	// the request early.
-	Serve(r *Reply, end *jsonrpc.Cancellation, m *jsonrpc.Message) jsonrpc.Answer
+	Serve(r *PostExchange, end *jsonrpc.Cancellation, m *jsonrpc.Message) jsonrpc.Answer
 	// Notify takes in a notification.
 	Notify(m *jsonrpc.Message)
 }
@@ -78,7 +78,7 @@ type ModernSession interface {
 // A ModernRequest is one request of 2026-07-28 that was read.
 type ModernRequest interface {
 	// Mirrors returns the parameters that headers repeat, of a call of a tool that is
-	// known already. A tool that is found later is compared by [ModernReply.CheckHeaders].
+	// known already. A tool that is found later is compared by [ModernExchange.CheckHeaders].
 	Mirrors() []mirror.Mark
 	// Elsewhere names the other hub at which the call waits that the request goes on with, and returns with what this hub refuses
 	// the request; "" if there is none.
@@ -87,5 +87,5 @@ type ModernRequest interface {
 	HasMethod() bool
 	// Serve answers the request. What has to be said before the answer goes to r. The
 	// end of ctx ends the request.
-	Serve(ctx context.Context, r *ModernReply) jsonrpc.Answer
+	Serve(ctx context.Context, r *ModernExchange) jsonrpc.Answer
 }

@@ -18,7 +18,7 @@ func TestWhichSessionMakesRoom(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		tokens := map[string]admission.Token{"a": {Name: "a", Secret: "1"}, "b": {Name: "b", Secret: "2"}}
-		f, err := New(newFakeHub(), Options{Sessions: 4, Idle: time.Hour, Tokens: []admission.Token{tokens["a"], tokens["b"]}})
+		f, err := New(newFakeHub(), FrontOptions{Sessions: 4, Idle: time.Hour, Tokens: []admission.Token{tokens["a"], tokens["b"]}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +97,7 @@ func TestIdleSessionsYield(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		two := []admission.Token{{Name: "greedy", Secret: "a"}, {Name: "modest", Secret: "b"}}
-		w, _, _ := bubbleWeb(t, newFakeHub(), Options{Sessions: 8, Tokens: two, Principal: quota.Limits{Sessions: 8}})
+		w, _, _ := bubbleWeb(t, newFakeHub(), FrontOptions{Sessions: 8, Tokens: two, Principal: quota.Limits{Sessions: 8}})
 		greedy, modest := []string{"Authorization", "Bearer a"}, []string{"Authorization", "Bearer b"}
 		var first *webClient
 		for i := range 8 {

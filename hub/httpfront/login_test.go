@@ -34,7 +34,7 @@ func TestPagesOfALogin(t *testing.T) {
 		_, _ = fmt.Fprintf(w, "you are %s", who)
 		return http.StatusOK, ""
 	}
-	options := Options{
+	options := FrontOptions{
 		Tokens: []admission.Token{{Name: "alice", Secret: "token of alice"}}, Login: page,
 		Resource: &admission.Resource{URL: "https://hub.example/mcp", Issuers: []string{"https://issuer.example"}, Basis: func(admission.Caller) string { return "b" }, Verify: func(_ context.Context, token string) (admission.Caller, error) {
 			if token != "signed" {

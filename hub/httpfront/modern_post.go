@@ -149,14 +149,14 @@ func (f *Front) serveModernRequest(w http.ResponseWriter, r *http.Request, sessi
 	defer context.AfterFunc(r.Context(), func() {
 		cancel(&jsonrpc.CancelledError{Reason: "the client has closed the response"})
 	})()
-	reply := &ModernReply{header: r.Header, base: Reply{session: session, id: m.ID, events: events, unresumable: true}}
+	exchange := &ModernExchange{header: r.Header, base: PostExchange{session: session, id: m.ID, events: events, unresumable: true}}
 	if m.Method == methods.Listen {
 		work, err := session.share.Begin(w, r, m.Method)
 		if err != nil {
 			f.answerRefused(w, r, refusalOf(err), m.ID)
 			return
 		}
-		reply.base.startReply(r.Context(), w, headers.ModernVersion)
+		exchange.base.startExchange(r.Context(), w, headers.ModernVersion)
 		session.share.Uncount() // it lasts: listen has counted it
 		defer work.Release()
 	} else {
@@ -165,79 +165,79 @@ func (f *Front) serveModernRequest(w http.ResponseWriter, r *http.Request, sessi
 			return
 		}
 		defer session.share.Uncount()
-		reply.base.startReply(r.Context(), w, headers.ModernVersion)
+		exchange.base.startExchange(r.Context(), w, headers.ModernVersion)
 		slot, ok := session.awaitSlot(w, func() context.Context { return ctx }, ctx)
 		if !ok {
-			if answer := jsonrpc.AnswerFailure(context.Cause(ctx).Error()); !reply.base.finishReply(answer, r.Context().Err() != nil) {
+			if answer := jsonrpc.AnswerFailure(context.Cause(ctx).Error()); !exchange.base.finishExchange(answer, r.Context().Err() != nil) {
 				answerWithStatus(w, http.StatusServiceUnavailable, m.ID, answer)
 			}
 			return
 		}
 		defer slot.releaseSlot()
 	}
-	answer := request.Serve(ctx, reply)
+	answer := request.Serve(ctx, exchange)
 	over, unread := ctx.Err() != nil, r.Context().Err() != nil
-	if refusal := reply.refusedAnswer(); !over && refusal.Error != nil {
+	if refusal := exchange.refusedAnswer(); !over && refusal.Error != nil {
 		answer = refusal // with its code, which package modern has replaced as if a child had sent it
 	}
 	if !over && answer.Error == nil && headers.PreferEvents(r.Header) {
-		reply.base.ensureStream() // not before: an error has its status
+		exchange.base.ensureStream() // not before: an error has its status
 	}
 	n := f.reserveAnswer(session, &answer)
-	if !reply.base.finishReply(answer, unread) {
-		answerPlainModern(w, &reply.base, answer, statusOf(request, answer), over)
+	if !exchange.base.finishExchange(answer, unread) {
+		answerPlainModern(w, &exchange.base, answer, statusOf(request, answer), over)
 	}
 	f.releaseAnswer(session, n)
 }
 
-// A ModernReply is what a client without a session is told on account of one
+// A ModernExchange is what a client without a session is told on account of one
 // request before its answer: its response becomes a stream when the first thing is
 // said on it. The client is asked nothing but by the answer.
-type ModernReply struct {
-	base    Reply
+type ModernExchange struct {
+	base    PostExchange
 	header  http.Header
 	refusal jsonrpc.Answer // of a call that its headers do not fit; base.mu guards it
 }
 
 // Notify informs the client before the answer. After the answer it informs no one.
-func (reply *ModernReply) Notify(_ context.Context, method string, params ...[]byte) error {
-	if stream := reply.base.ensureStream(); stream != nil && !stream.Put(events.Message(nil, method, params), events.Question) {
+func (exchange *ModernExchange) Notify(_ context.Context, method string, params ...[]byte) error {
+	if stream := exchange.base.ensureStream(); stream != nil && !stream.Put(events.Message(nil, method, params), events.Question) {
 		return errNotReading
 	}
 	return nil
 }
 
 // TryNotify works like Notify, but drops the notification if the stream has no room.
-func (reply *ModernReply) TryNotify(method string, params ...[]byte) bool {
-	stream := reply.base.ensureStream()
+func (exchange *ModernExchange) TryNotify(method string, params ...[]byte) bool {
+	stream := exchange.base.ensureStream()
 	return stream != nil && stream.Put(events.Message(nil, method, params), events.Note)
 }
 
 // TryNotifyLeavingRoom works like TryNotify, but only if half of the room is free.
-func (reply *ModernReply) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
-	stream := reply.base.ensureStream()
+func (exchange *ModernExchange) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
+	stream := exchange.base.ensureStream()
 	return stream != nil && stream.HasSpare() && stream.Put(events.Message(nil, method, params), events.Note)
 }
 
 // CheckHeaders compares the headers of a call with its arguments, if the tool became
 // known only while the call was served. ok false: refusal is the answer.
-func (reply *ModernReply) CheckHeaders(mirrors []mirror.Mark, args []byte) (refusal jsonrpc.Answer, ok bool) {
-	err := headers.CheckMirrors(reply.header, mirrors, args)
+func (exchange *ModernExchange) CheckHeaders(mirrors []mirror.Mark, args []byte) (refusal jsonrpc.Answer, ok bool) {
+	err := headers.CheckMirrors(exchange.header, mirrors, args)
 	if err == nil {
 		return jsonrpc.Answer{}, true
 	}
 	refusal = headers.MismatchAnswer(err)
-	reply.base.mu.Lock()
-	reply.refusal = refusal
-	reply.base.mu.Unlock()
+	exchange.base.mu.Lock()
+	exchange.refusal = refusal
+	exchange.base.mu.Unlock()
 	return refusal, false
 }
 
 // refusedAnswer returns what CheckHeaders has refused the call with.
-func (reply *ModernReply) refusedAnswer() jsonrpc.Answer {
-	reply.base.mu.Lock()
-	defer reply.base.mu.Unlock()
-	return reply.refusal
+func (exchange *ModernExchange) refusedAnswer() jsonrpc.Answer {
+	exchange.base.mu.Lock()
+	defer exchange.base.mu.Unlock()
+	return exchange.refusal
 }
 
 // countListener counts a client that listens, as the session that it would have with a handshake.

@@ -23,13 +23,13 @@ func TestModernRequestIsServedWithoutASession(t *testing.T) {
 	t.Parallel()
 	h := newFakeHub()
 	says := ""
-	h.modern = fakeRequest{hasMethod: true, serve: func(_ context.Context, r *ModernReply) jsonrpc.Answer {
+	h.modern = fakeRequest{hasMethod: true, serve: func(_ context.Context, r *ModernExchange) jsonrpc.Answer {
 		if says != "" {
 			r.TryNotify("notifications/x", []byte(says))
 		}
 		return jsonrpc.ResultAnswer([]byte(`{"served":true}`))
 	}}
-	w := serveWeb(t, h, Options{})
+	w := serveWeb(t, h, FrontOptions{})
 	r := w.do("POST", modernCall, modernHeaders...)
 	if got := body(t, r); r.StatusCode != 200 || got != `{"jsonrpc":"2.0","id":1,"result":{"served":true}}` || r.Header.Get(headers.Session) != "" {
 		t.Errorf("%d %s", r.StatusCode, got)
@@ -60,10 +60,10 @@ func TestModernStatus(t *testing.T) {
 		"any other":              {jsonrpc.CodeInternal, true, http.StatusOK},
 	} {
 		h := newFakeHub()
-		h.modern = fakeRequest{hasMethod: tc.hasMethod, serve: func(context.Context, *ModernReply) jsonrpc.Answer {
+		h.modern = fakeRequest{hasMethod: tc.hasMethod, serve: func(context.Context, *ModernExchange) jsonrpc.Answer {
 			return jsonrpc.ErrorAnswer(tc.code, "x")
 		}}
-		if r := serveWeb(t, h, Options{}).do("POST", modernCall, modernHeaders...); r.StatusCode != tc.want {
+		if r := serveWeb(t, h, FrontOptions{}).do("POST", modernCall, modernHeaders...); r.StatusCode != tc.want {
 			t.Errorf("%s: %d, want %d", name, r.StatusCode, tc.want)
 		}
 	}
@@ -77,7 +77,7 @@ func TestModernHeadersOfAToolThatIsFoundLate(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		h := newFakeHub()
 		request := fakeRequest{hasMethod: true, mirrors: marks}
-		request.serve = func(_ context.Context, r *ModernReply) jsonrpc.Answer {
+		request.serve = func(_ context.Context, r *ModernExchange) jsonrpc.Answer {
 			if _, ok := r.CheckHeaders(marks, []byte(`{"a":"x"}`)); !ok {
 				return jsonrpc.ResultAnswer([]byte(`{"altered":true}`))
 			}
@@ -87,7 +87,7 @@ func TestModernHeadersOfAToolThatIsFoundLate(t *testing.T) {
 			request.mirrors = nil
 		}
 		h.modern = request
-		w := serveWeb(t, h, Options{})
+		w := serveWeb(t, h, FrontOptions{})
 		if r := w.do("POST", modernCall, append([]string{"Mcp-Param-A", "x"}, modernHeaders...)...); r.StatusCode != 200 || !strings.Contains(body(t, r), "served") {
 			t.Errorf("late %v, control: %d", late, r.StatusCode)
 		}

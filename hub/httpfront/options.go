@@ -17,9 +17,9 @@ import (
 	"mcphub/internal/principal"
 )
 
-// Options shape the front. The zero value serves no one: one of LocalToken, Open, and Tokens or
+// FrontOptions shape the front. The zero value serves no one: one of LocalToken, Open, and Tokens or
 // Resource has to say who may call.
-type Options struct {
+type FrontOptions struct {
 	Hosts      []string            // more names by which clients may call, with or without a port
 	Origins    []string            // web pages that may call
 	LocalToken string              // what the one user of this hub sends as a bearer token, as whom no one is named
@@ -50,7 +50,7 @@ type Options struct {
 }
 
 // admissionOptions returns who may call.
-func (options *Options) admissionOptions() admission.Options {
+func (options *FrontOptions) admissionOptions() admission.Options {
 	return admission.Options{Hosts: options.Hosts, Origins: options.Origins, LocalToken: options.LocalToken, Open: options.Open, Tokens: options.Tokens, Resource: options.Resource,
 		Headers: []string{headers.Session, headers.Protocol, headers.LastEvent, mcp.HeaderMethod, mcp.HeaderName}, Exposed: []string{headers.Session, headers.Protocol}}
 }

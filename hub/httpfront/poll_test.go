@@ -34,7 +34,7 @@ func eventsOf(t testing.TB, r *http.Response) (last, retry string, messages []st
 // TestHTTPStreamForWhoPrefersOne: the control is the client that names JSON first.
 func TestHTTPStreamForWhoPrefersOne(t *testing.T) {
 	t.Parallel()
-	w := serveWeb(t, newFakeHub(), Options{})
+	w := serveWeb(t, newFakeHub(), FrontOptions{})
 	c := w.initialize(`{}`).initialized()
 	if r := c.request("tools/call", call("echo", `{"n":1}`)); r.Header.Get("Content-Type") != "application/json" {
 		t.Fatalf("the control: %s", r.Header.Get("Content-Type"))
@@ -54,7 +54,7 @@ func TestHTTPStreamForWhoPrefersOne(t *testing.T) {
 // connection.
 func TestHTTPPolling(t *testing.T) {
 	t.Parallel()
-	w := serveWeb(t, newFakeHub(), Options{Poll: 20 * time.Millisecond})
+	w := serveWeb(t, newFakeHub(), FrontOptions{Poll: 20 * time.Millisecond})
 	c := w.initialize(`{"sampling":{}}`).initialized()
 	c.frames(c.request("tools/list", `{}`), nil)
 	last, retry, messages := eventsOf(t, c.request("tools/call", call("ask", `{}`)))
@@ -72,7 +72,7 @@ func TestHTTPPolling(t *testing.T) {
 	if len(messages) != 2 || !strings.Contains(messages[1], `"said":12`) {
 		t.Errorf("%q", messages)
 	}
-	patient := serveWeb(t, newFakeHub(), Options{Poll: time.Minute}).initialize(`{}`).initialized()
+	patient := serveWeb(t, newFakeHub(), FrontOptions{Poll: time.Minute}).initialize(`{}`).initialized()
 	if r := patient.request("tools/call", call("echo", `{"n":1}`)); r.Header.Get("Content-Type") != "application/json" {
 		t.Errorf("what ends at once: %s", r.Header.Get("Content-Type"))
 	}

@@ -17,7 +17,7 @@ func TestAFloodOfRefusalsIsCountedAndToldWithinBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		counted := 0
 		var told []Rejection
-		f, err := New(newFakeHub(), Options{
+		f, err := New(newFakeHub(), FrontOptions{
 			Tokens: []admission.Token{{Name: "a", Secret: "s"}},
 			Count:  func(status int, reason string) { counted++ }, Tell: func(r Rejection) { told = append(told, r) },
 		})

@@ -12,7 +12,7 @@ import (
 
 // activeOptions is what can be replaced while a front serves. It does not change itself.
 type activeOptions struct {
-	Options
+	FrontOptions
 	admission *admission.Admission
 	peers     *peers.Peers // nil: nothing is forwarded
 }
@@ -30,7 +30,7 @@ func (f *Front) metadataHandler(path string) http.Handler {
 //
 // Each session is then looked at by them: one whose caller they would not let in, or with
 // other rights, ends at once. The calls of all others go on.
-func (f *Front) Prepare(options Options) (follow func(), err error) {
+func (f *Front) Prepare(options FrontOptions) (follow func(), err error) {
 	if options.Idle <= 0 {
 		options.Idle = 30 * time.Minute
 	}

@@ -30,33 +30,33 @@ func (f *Front) serveMessage(w http.ResponseWriter, r *http.Request, session *Fr
 		f.answerRefused(w, r, refusalOf(err), m.ID)
 		return false
 	}
-	reply := &Reply{session: session, id: m.ID, events: events, pollTime: f.active.Load().Poll}
-	if reply.pollTime > 0 {
-		reply.left = make(chan struct{})
+	exchange := &PostExchange{session: session, id: m.ID, events: events, pollTime: f.active.Load().Poll}
+	if exchange.pollTime > 0 {
+		exchange.left = make(chan struct{})
 	}
-	reply.startReply(r.Context(), w, session.hubSession.Protocol())
+	exchange.startExchange(r.Context(), w, session.hubSession.Protocol())
 	slot, ok := session.awaitSlot(w, active.Context, r.Context())
 	if !ok {
 		session.share.Uncount()
 		session.unregisterRequest(active)
-		if answer := jsonrpc.AnswerFailure("the request was cancelled before it was served"); !reply.finishReply(answer, false) {
+		if answer := jsonrpc.AnswerFailure("the request was cancelled before it was served"); !exchange.finishExchange(answer, false) {
 			answerWithStatus(w, http.StatusOK, m.ID, answer)
 		}
 		return false
 	}
 	prefers := events && headers.PreferEvents(r.Header)
-	if reply.mayPoll() {
-		f.serveDetached(reply, body.releaseBytes, func() { f.serveRequest(w, reply, active, m, slot, prefers) })
+	if exchange.mayPoll() {
+		f.serveDetached(exchange, body.releaseBytes, func() { f.serveRequest(w, exchange, active, m, slot, prefers) })
 		return true
 	}
-	f.serveRequest(w, reply, active, m, slot, prefers)
+	f.serveRequest(w, exchange, active, m, slot, prefers)
 	return false
 }
 
 // serveDetached serves the request of a client that polls on a goroutine of its own, which
 // may take longer than the connection lasts. It returns when either has ended;
 // release is called when the request has.
-func (f *Front) serveDetached(reply *Reply, release, serve func()) {
+func (f *Front) serveDetached(exchange *PostExchange, release, serve func()) {
 	ended := make(chan struct{})
 	f.running.Go(func() { // the POST is one of f.running, so no one has waited for them yet
 		defer release()
@@ -65,24 +65,24 @@ func (f *Front) serveDetached(reply *Reply, release, serve func()) {
 	})
 	select {
 	case <-ended:
-	case <-reply.left:
+	case <-exchange.left:
 	}
 }
 
 // serveRequest answers a request that has its turn. prefers: as a stream from
 // the start.
-func (f *Front) serveRequest(w http.ResponseWriter, reply *Reply, active *activeRequest, m *jsonrpc.Message, slot servingSlot, prefers bool) {
-	session := reply.session
+func (f *Front) serveRequest(w http.ResponseWriter, exchange *PostExchange, active *activeRequest, m *jsonrpc.Message, slot servingSlot, prefers bool) {
+	session := exchange.session
 	defer session.share.Uncount()
 	if prefers {
-		reply.ensureStream()
+		exchange.ensureStream()
 	}
-	answer := session.hubSession.Serve(reply, &active.Cancellation, m)
+	answer := session.hubSession.Serve(exchange, &active.Cancellation, m)
 	cancelled := active.ByClient()
 	session.unregisterRequest(active)
 	n := f.reserveAnswer(session, &answer)
-	if !reply.finishReply(answer, cancelled) {
-		answerPlain(w, reply, answer, cancelled)
+	if !exchange.finishExchange(answer, cancelled) {
+		answerPlain(w, exchange, answer, cancelled)
 	}
 	f.releaseAnswer(session, n)
 	slot.releaseSlot()

@@ -50,7 +50,7 @@ func vouched() *admission.Resource {
 // TestChallenges: what a client without a good token is told (RFC 6750, RFC 9728).
 func TestChallenges(t *testing.T) {
 	t.Parallel()
-	w := serveWeb(t, newFakeHub(), Options{Tokens: []admission.Token{{Name: "static", Secret: "s3cret"}}, Resource: vouched()})
+	w := serveWeb(t, newFakeHub(), FrontOptions{Tokens: []admission.Token{{Name: "static", Secret: "s3cret"}}, Resource: vouched()})
 	where := `resource_metadata="https://hub.example/.well-known/oauth-protected-resource/mcp"`
 	for _, tc := range []struct {
 		name, header string
@@ -92,7 +92,7 @@ func TestChallenges(t *testing.T) {
 
 func TestResourceMetadata(t *testing.T) {
 	t.Parallel()
-	w := serveWeb(t, newFakeHub(), Options{Resource: vouched()})
+	w := serveWeb(t, newFakeHub(), FrontOptions{Resource: vouched()})
 	for _, path := range []string{"/.well-known/oauth-protected-resource" + "/mcp", "/.well-known/oauth-protected-resource"} {
 		r := fronttest.Do(t, w.c, http.MethodGet, strings.TrimSuffix(w.url, endpoint)+path, "")
 		var m oauthex.ProtectedResourceMetadata
@@ -103,7 +103,7 @@ func TestResourceMetadata(t *testing.T) {
 			t.Errorf("%+v", m)
 		}
 	}
-	plain := serveWeb(t, newFakeHub(), Options{})
+	plain := serveWeb(t, newFakeHub(), FrontOptions{})
 	if r := fronttest.Do(t, plain.c, http.MethodGet, strings.TrimSuffix(plain.url, endpoint)+"/.well-known/oauth-protected-resource", ""); r.StatusCode != http.StatusNotFound {
 		t.Errorf("without a resource: %d", r.StatusCode)
 	}
@@ -112,7 +112,7 @@ func TestResourceMetadata(t *testing.T) {
 // TestWhoseSession: a session belongs to one principal with one ceiling.
 func TestWhoseSession(t *testing.T) {
 	t.Parallel()
-	w := serveWeb(t, newFakeHub(), Options{Resource: vouched()})
+	w := serveWeb(t, newFakeHub(), FrontOptions{Resource: vouched()})
 	opened := w.do(http.MethodPost, initializeMessage, "Authorization", "Bearer alice of a until 60")
 	id := opened.Header.Get(headers.Session)
 	for token, want := range map[string]int{
@@ -169,10 +169,10 @@ func TestTokensAreHeldForSessions(t *testing.T) {
 			table := callertoken.New()
 			synctest.Test(t, func(t *testing.T) {
 				h := newFakeHub()
-				h.modern = fakeRequest{hasMethod: true, serve: func(ctx context.Context, _ *ModernReply) jsonrpc.Answer {
+				h.modern = fakeRequest{hasMethod: true, serve: func(ctx context.Context, _ *ModernExchange) jsonrpc.Answer {
 					return jsonrpc.ResultAnswer([]byte(tokenIn(ctx)))
 				}}
-				w, _, _ := bubbleWeb(t, h, Options{Resource: vouched(), Tokens: []admission.Token{{Name: "static", Secret: "s3cret"}}, Callers: table})
+				w, _, _ := bubbleWeb(t, h, FrontOptions{Resource: vouched(), Tokens: []admission.Token{{Name: "static", Secret: "s3cret"}}, Callers: table})
 				held := func(name, want string) {
 					t.Helper()
 					owner := admission.Caller{Principal: principal.Principal{Name: name, Issuer: "https://login.example"}, Values: []string{"a"}}.Owner()

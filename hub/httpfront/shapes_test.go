@@ -51,7 +51,7 @@ func (w *web) wire(text string, answers int) (codes []int, closed bool) {
 func TestHTTPShapes(t *testing.T) {
 	t.Parallel()
 	h := newFakeHub()
-	w := serveWeb(t, h, Options{Tokens: []admission.Token{{Name: "alice", Secret: "a-secret"}, {Name: "bob", Secret: "b-secret"}}})
+	w := serveWeb(t, h, FrontOptions{Tokens: []admission.Token{{Name: "alice", Secret: "a-secret"}, {Name: "bob", Secret: "b-secret"}}})
 	mine, bobs := w.initialize(`{}`, "Authorization", "Bearer a-secret"), w.initialize(`{}`, "Authorization", "Bearer b-secret")
 	ping := `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 	host := strings.TrimSuffix(strings.TrimPrefix(w.url, "http://"), "/mcp")
@@ -107,7 +107,7 @@ func TestHTTPShapes(t *testing.T) {
 // before the hub gone by that (RFC 9112, 6.1).
 func TestHTTPSmuggling(t *testing.T) {
 	t.Parallel()
-	w := serveWeb(t, newFakeHub(), Options{})
+	w := serveWeb(t, newFakeHub(), FrontOptions{})
 	s := w.initialize(`{}`).initialized()
 	ping := `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 	head := "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" + headers.Session + ": " + s.session + "\r\n"
@@ -135,7 +135,7 @@ func TestHTTPAnswersAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newFakeHub()
 		h.limits.Frame = 1 << 20
-		w, m, _ := bubbleWeb(t, h, Options{})
+		w, m, _ := bubbleWeb(t, h, FrontOptions{})
 		s, other := w.initialize(`{}`).initialized(), w.initialize(`{}`).initialized()
 		large := func(s *webClient) bool {
 			t.Helper()
@@ -183,7 +183,7 @@ func TestHTTPAnswersAreBounded(t *testing.T) {
 // not everything gets the rest.
 func TestHTTPNothingIsLeftOfAStream(t *testing.T) {
 	t.Parallel()
-	hostile(t, Options{}, func(t *testing.T, _ *fakeHub, w *web, _ *fronttest.Memory) {
+	hostile(t, FrontOptions{}, func(t *testing.T, _ *fakeHub, w *web, _ *fronttest.Memory) {
 		s := w.initialize(`{}`).initialized()
 		progress := `{"name":"progress","arguments":{"steps":3},"_meta":{"progressToken":1}}`
 		var seen []string

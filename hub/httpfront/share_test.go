@@ -22,7 +22,7 @@ var (
 // twoPrincipals returns a front that a and b may call.
 func twoPrincipals(t *testing.T, h *fakeHub, l quota.Limits) *web {
 	t.Helper()
-	w, _, _ := bubbleWeb(t, h, Options{Tokens: []admission.Token{{Name: "a", Secret: "a"}, {Name: "b", Secret: "b"}}, Principal: l})
+	w, _, _ := bubbleWeb(t, h, FrontOptions{Tokens: []admission.Token{{Name: "a", Secret: "a"}, {Name: "b", Secret: "b"}}, Principal: l})
 	return w
 }
 
@@ -113,7 +113,7 @@ func TestPrincipalQueuesApart(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := newFakeHub()
 				h.limits.Calls = 300
-				options := Options{}
+				options := FrontOptions{}
 				who := []string(nil)
 				if c.tokens > 0 {
 					options.Tokens, who = []admission.Token{{Name: "a", Secret: "a"}, {Name: "b", Secret: "b"}}, ofA

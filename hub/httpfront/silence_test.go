@@ -47,11 +47,11 @@ func TestAnAnswerThatTakesLongIsNotSilent(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := newFakeHub()
 				h.limits.Calls = 1
-				h.modern = fakeRequest{hasMethod: true, serve: func(context.Context, *ModernReply) jsonrpc.Answer {
+				h.modern = fakeRequest{hasMethod: true, serve: func(context.Context, *ModernExchange) jsonrpc.Answer {
 					time.Sleep(30 * time.Second)
 					return jsonrpc.ResultAnswer([]byte(`{}`))
 				}}
-				w, _, _ := bubbleWeb(t, h, Options{})
+				w, _, _ := bubbleWeb(t, h, FrontOptions{})
 				for range tc.before {
 					go func() { body(t, tc.ask(w)) }()
 					synctest.Wait()

@@ -9,46 +9,46 @@ import (
 // shows life.
 const upgradeTime = 5 * time.Second
 
-// slowReplies notices requests that take longer than upgradeTime. All wait equally
+// slowExchanges notices requests that take longer than upgradeTime. All wait equally
 // long, so they stand in the order in which they came and one timer serves them
 // all: a timer for each would have to wake the poller with every call.
-type slowReplies struct {
+type slowExchanges struct {
 	mu    sync.Mutex
-	all   chain[Reply]
+	all   chain[PostExchange]
 	timer *time.Timer // nil while it is not set
 }
 
-// addReply watches a reply until removeReply.
-func (l *slowReplies) addReply(reply *Reply) {
+// addExchange watches an exchange until removeExchange.
+func (l *slowExchanges) addExchange(exchange *PostExchange) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.all.addNode(&reply.slow, reply)
+	l.all.addNode(&exchange.slow, exchange)
 	if l.timer == nil {
 		l.timer = time.AfterFunc(upgradeTime, l.tellDue)
 	}
 }
 
-func (l *slowReplies) removeReply(reply *Reply) {
+func (l *slowExchanges) removeExchange(exchange *PostExchange) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.all.removeNode(&reply.slow)
+	l.all.removeNode(&exchange.slow)
 }
 
 // tellDue tells those whose time has come, and waits for the next one.
-func (l *slowReplies) tellDue() {
+func (l *slowExchanges) tellDue() {
 	l.mu.Lock()
-	var late []*Reply
+	var late []*PostExchange
 	for l.all.first != nil && time.Since(l.all.first.value.started) >= upgradeTime {
-		reply := l.all.first.value
-		l.all.removeNode(&reply.slow)
-		late = append(late, reply)
+		exchange := l.all.first.value
+		l.all.removeNode(&exchange.slow)
+		late = append(late, exchange)
 	}
 	l.timer = nil
 	if first := l.all.first; first != nil {
 		l.timer = time.AfterFunc(time.Until(first.value.started.Add(upgradeTime)), l.tellDue)
 	}
 	l.mu.Unlock()
-	for _, reply := range late {
-		reply.noteLate()
+	for _, exchange := range late {
+		exchange.noteLate()
 	}
 }

@@ -29,9 +29,9 @@ const secret = "mcphub_a-secret-of-this-user"
 func TestNobodyWithoutAToken(t *testing.T) {
 	t.Parallel()
 	for _, open := range []bool{false, true} {
-		options := Options{LocalToken: secret}
+		options := FrontOptions{LocalToken: secret}
 		if open {
-			options = Options{Open: true}
+			options = FrontOptions{Open: true}
 		}
 		w := serveWeb(t, newFakeHub(), options)
 		right := []string{"Authorization", "Bearer " + secret}
@@ -101,7 +101,7 @@ func (b *countingBody) Close() error { return nil }
 // after a refusal. The control is the same request with the token.
 func TestNoBodyOfAStranger(t *testing.T) {
 	t.Parallel()
-	f, err := New(newFakeHub(), Options{LocalToken: secret})
+	f, err := New(newFakeHub(), FrontOptions{LocalToken: secret})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func (s *silent) WriteHeader(int)             {}
 func TestStrangersAreFew(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w, m, _ := bubbleWeb(t, newFakeHub(), Options{LocalToken: secret})
+		w, m, _ := bubbleWeb(t, newFakeHub(), FrontOptions{LocalToken: secret})
 		right := []string{"Authorization", "Bearer " + secret}
 		mine := w.initialize(`{}`, right...)
 		own, err := m.Dial(t.Context(), "", "")
@@ -208,7 +208,7 @@ func TestAStrangerIsSentAway(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					m := &watched{Memory: fronttest.NewMemory(), cut: make(chan time.Time, 1)}
 					fronttest.Run(t, &http.Transport{}, func(ctx context.Context) error {
-						return serve(ctx, m, newFakeHub(), Options{LocalToken: secret, Hosts: []string{"hub.test"}, Origins: []string{"https://page.test"}})
+						return serve(ctx, m, newFakeHub(), FrontOptions{LocalToken: secret, Hosts: []string{"hub.test"}, Origins: []string{"https://page.test"}})
 					})
 					c, err := m.Dial(t.Context(), "", "")
 					if err != nil {

@@ -22,7 +22,7 @@ type web struct {
 	c   *http.Client
 }
 
-func serveWeb(t testing.TB, h *fakeHub, options Options) *web {
+func serveWeb(t testing.TB, h *fakeHub, options FrontOptions) *web {
 	t.Helper()
 	options.Open = len(options.Tokens) == 0 && options.Resource == nil && options.LocalToken == ""
 	ln := fronttest.Listen(t)
@@ -31,7 +31,7 @@ func serveWeb(t testing.TB, h *fakeHub, options Options) *web {
 }
 
 // serve serves a new front.
-func serve(ctx context.Context, ln net.Listener, h *fakeHub, options Options) error {
+func serve(ctx context.Context, ln net.Listener, h *fakeHub, options FrontOptions) error {
 	f, err := New(h, options)
 	if err != nil {
 		return errors.Join(err, ln.Close())
@@ -100,7 +100,7 @@ func (c *webClient) frames(r *http.Response, each func(m *jsonrpc.Message, event
 }
 
 // bubbleWeb returns an HTTP front in a bubble of its own; stop ends it.
-func bubbleWeb(t *testing.T, h *fakeHub, options Options) (w *web, m *fronttest.Memory, stop func()) {
+func bubbleWeb(t *testing.T, h *fakeHub, options FrontOptions) (w *web, m *fronttest.Memory, stop func()) {
 	t.Helper()
 	options.Open = len(options.Tokens) == 0 && options.Resource == nil && options.LocalToken == ""
 	m = fronttest.NewMemory()

@@ -18,8 +18,8 @@ import (
 // timeout is how long a person has to log in.
 const timeout = 10 * time.Minute
 
-// A Viewer is asked to show a page, and told when that is done with.
-type Viewer interface {
+// A PageClient is asked to show a page, and told when that is done with.
+type PageClient interface {
 	Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error)
 	TryNotify(method string, params ...[]byte) bool
 }
@@ -144,7 +144,7 @@ func (l *Logins) Offer(child string, logIn LogIn) *Offer {
 
 // Show has the client show the page of a login, unless another one does, and passes on what the person answers. The error
 // reports why the person is not going to open it.
-func (o *Offer) Show(ctx context.Context, client Viewer) error {
+func (o *Offer) Show(ctx context.Context, client PageClient) error {
 	if o.shown.Swap(true) {
 		return nil
 	}
@@ -196,8 +196,8 @@ func (o *Offer) Wait(ctx context.Context) error {
 }
 
 // askPerson asks the person of the client to open a page (2025-11-25 and 2026-07-28,
-// client/elicitation). The later one has no id; the Viewer leaves it out.
-func (o *Offer) askPerson(ctx context.Context, client Viewer, id string) error {
+// client/elicitation). The later one has no id; the PageClient leaves it out.
+func (o *Offer) askPerson(ctx context.Context, client PageClient, id string) error {
 	page, place := o.page, "in a browser on this machine"
 	if o.of.ByPage {
 		place = "which first asks who you are"
@@ -224,7 +224,7 @@ func (o *Offer) askPerson(ctx context.Context, client Viewer, id string) error {
 }
 
 // tellWhenDone informs a client when the login is over.
-func (o *Offer) tellWhenDone(client Viewer, id string) {
+func (o *Offer) tellWhenDone(client PageClient, id string) {
 	l := o.of
 	l.mu.Lock()
 	defer l.mu.Unlock()

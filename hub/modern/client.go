@@ -38,16 +38,16 @@ var (
 
 // A roundTrip is one request of a client: the first one, or a retry.
 type roundTrip struct {
-	meta  Meta
-	reply Reply
+	meta     Meta
+	notifier RequestNotifier
 }
 
 // requestInput is what came with the request that the work is on.
 type requestInput struct {
-	meta    Meta           // of the first round trip
-	roots   *rootsmgr.View // that the client gave with it; nil if it gave none
-	child   *childState    // that the client brings back; nil for none
-	answers []byte         // for a child, raw, an object; nil for none
+	meta    Meta                // of the first round trip
+	roots   *rootsmgr.RootsView // that the client gave with it; nil if it gave none
+	child   *childState         // that the client brings back; nil for none
+	answers []byte              // for a child, raw, an object; nil for none
 }
 
 // A Client is the client of one request, over all round trips that the request takes.
@@ -74,9 +74,9 @@ type Client struct {
 
 // judging is how far the work has come with the roots of its request.
 type judging struct {
-	view        *rootsmgr.View // that it is judged by; nil: none yet
-	unsure      bool           // what looks like a path may be none
-	provisional bool           // it was judged as if nothing were open
+	rootsView   *rootsmgr.RootsView // that it is judged by; nil: none yet
+	unsure      bool                // what looks like a path may be none
+	provisional bool                // it was judged as if nothing were open
 }
 
 // clientState is what Client.mu guards.
@@ -155,7 +155,7 @@ func (c *Client) currentTrip() *roundTrip {
 // routeNotification picks the way of a notification. Only what belongs to a request may go out
 // with it: its progress, by the token of the round trip, and the log as far as the round trip
 // asked for it.
-func (c *Client) routeNotification(method string, params [][]byte) (Reply, [][]byte) {
+func (c *Client) routeNotification(method string, params [][]byte) (RequestNotifier, [][]byte) {
 	trip := c.currentTrip()
 	if trip == nil {
 		return nil, nil
@@ -177,38 +177,38 @@ func (c *Client) routeNotification(method string, params [][]byte) (Reply, [][]b
 	default:
 		return nil, nil
 	}
-	return trip.reply, params
+	return trip.notifier, params
 }
 
 // Notify informs the client with the round trip under way; what it is not to be told
 // is dropped.
 func (c *Client) Notify(ctx context.Context, method string, params ...[]byte) error {
-	if reply, params := c.routeNotification(method, params); reply != nil {
-		return reply.Notify(ctx, method, params...)
+	if notifier, params := c.routeNotification(method, params); notifier != nil {
+		return notifier.Notify(ctx, method, params...)
 	}
 	return nil
 }
 
 // TryNotify works like Notify, but never blocks.
 func (c *Client) TryNotify(method string, params ...[]byte) bool {
-	reply, params := c.routeNotification(method, params)
-	return reply == nil || reply.TryNotify(method, params...)
+	notifier, params := c.routeNotification(method, params)
+	return notifier == nil || notifier.TryNotify(method, params...)
 }
 
 // TryNotifyLeavingRoom works like TryNotify, but leaves room to others.
 func (c *Client) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
-	reply, params := c.routeNotification(method, params)
-	return reply == nil || reply.TryNotifyLeavingRoom(method, params...)
+	notifier, params := c.routeNotification(method, params)
+	return notifier == nil || notifier.TryNotifyLeavingRoom(method, params...)
 }
 
 // Detach hands over the way of the round trip under way: the Client says nothing on it
 // from then on.
-func (c *Client) Detach() Reply {
+func (c *Client) Detach() RequestNotifier {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	trip := c.state.current
 	c.state.current = nil
-	return trip.reply
+	return trip.notifier
 }
 
 // Call asks the client, instead of the answer to its request, and waits until it

@@ -24,17 +24,17 @@ var ErrRootsFirst = errors.New("the client is asked for its roots first")
 
 // AwaitRoots returns what this request is judged by: the roots that came with it. A
 // client that can give them and has not is asked first. Nothing is held meanwhile.
-func (c *Client) AwaitRoots(ctx context.Context, _ *rootsmgr.Wait) (rootsmgr.View, error) {
+func (c *Client) AwaitRoots(ctx context.Context, _ *rootsmgr.Wait) (rootsmgr.RootsView, error) {
 	if !c.mayBeAsked { // a subscription judges many at a time, and notes nothing
 		return c.requestView(ctx)
 	}
 	c.judging.provisional = false
-	view, err := c.requestView(ctx)
-	view.ClientName = c.Claims().Name
+	rootsView, err := c.requestView(ctx)
+	rootsView.ClientName = c.Claims().Name
 	if err == nil && !c.judging.provisional {
-		c.judging.view = &view
+		c.judging.rootsView = &rootsView
 	}
-	return view, err
+	return rootsView, err
 }
 
 // NoteScan remembers whether a request holds a path whatever the disk looks
@@ -56,17 +56,17 @@ func (c *Client) CheckVerdict(v *validate.Verdict) error {
 }
 
 // Reconsider asks no one: the roots came with the request.
-func (c *Client) Reconsider(context.Context, *rootsmgr.Wait, time.Duration) (rootsmgr.View, bool, error) {
-	return rootsmgr.View{}, false, nil
+func (c *Client) Reconsider(context.Context, *rootsmgr.Wait, time.Duration) (rootsmgr.RootsView, bool, error) {
+	return rootsmgr.RootsView{}, false, nil
 }
 
 // RootsStatus returns what this request would be judged by.
-func (c *Client) RootsStatus(ctx context.Context) (rootsmgr.View, string, error) {
-	view, err := c.AwaitRoots(ctx, nil)
-	return view, view.Word(), err
+func (c *Client) RootsStatus(ctx context.Context) (rootsmgr.RootsView, string, error) {
+	rootsView, err := c.AwaitRoots(ctx, nil)
+	return rootsView, rootsView.Word(), err
 }
 
-func (c *Client) requestView(ctx context.Context) (rootsmgr.View, error) {
+func (c *Client) requestView(ctx context.Context) (rootsmgr.RootsView, error) {
 	host := c.server.options.Host
 	switch {
 	case c.input.roots != nil && c.server.rootsPerRequest():
@@ -79,12 +79,12 @@ func (c *Client) requestView(ctx context.Context) (rootsmgr.View, error) {
 		c.judging.provisional = true
 		return rootsmgr.AnsweredView(rootsmgr.NewSnapshot(host.FS(), 0, rootsmgr.OriginWithCall, nil), rootsmgr.NoRootsPolicy{}), nil
 	case c.mayBeAsked:
-		return rootsmgr.View{}, c.endForRoots()
+		return rootsmgr.RootsView{}, c.endForRoots()
 	}
 	if c.server.options.PerRequest {
 		return host.Roots().StandInView(), nil
 	}
-	return host.Roots().View(), nil // the ones that came last, or what stands in for them
+	return host.Roots().RootsView(), nil // the ones that came last, or what stands in for them
 }
 
 // rootsPerRequest reports whether the roots that come with a request hold for that
@@ -97,7 +97,7 @@ func (s *Server) rootsPerRequest() bool {
 // undeclaredView returns the roots by which a request is judged that does not declare any. If
 // the same process has said what its roots are, in its handshake or with another request, those
 // hold: saying nothing opens nothing. Over HTTP no request stands for another.
-func (s *Server) undeclaredView(ctx context.Context) (rootsmgr.View, error) {
+func (s *Server) undeclaredView(ctx context.Context) (rootsmgr.RootsView, error) {
 	roots := s.options.Host.Roots()
 	switch {
 	case s.options.PerRequest:
@@ -105,13 +105,13 @@ func (s *Server) undeclaredView(ctx context.Context) (rootsmgr.View, error) {
 		if _, known := roots.TryAwait(); !known {
 			s.options.Host.BeforeWait(ctx)
 		}
-		view, err := roots.Await(ctx)
+		rootsView, err := roots.Await(ctx)
 		if err != nil {
-			return view, err
+			return rootsView, err
 		}
-		return view, s.options.Host.AwaitServed(ctx, view)
+		return rootsView, s.options.Host.AwaitServed(ctx, rootsView)
 	case roots.HasCallRoots():
-		return roots.View(), nil
+		return roots.RootsView(), nil
 	}
 	return roots.UndeclaredView(), nil
 }
@@ -162,11 +162,11 @@ func (c *Client) AwaitRootsBefore(ctx context.Context, child *spec.Spec) error {
 // BringsOtherRoots reports whether a child would be served other roots than it has, for
 // this request alone.
 func (c *Client) BringsOtherRoots(child *spec.Spec) bool {
-	if !c.mayBeAsked || !c.server.options.PerRequest || c.judging.view == nil || child.Share == spec.ShareAll {
+	if !c.mayBeAsked || !c.server.options.PerRequest || c.judging.rootsView == nil || child.Share == spec.ShareAll {
 		return false
 	}
 	set, _ := c.server.options.Host.Served(child.Name)
-	return set != rootsmgr.RootSetID("", c.judging.view.Snapshot.Roots())
+	return set != rootsmgr.RootSetID("", c.judging.rootsView.Snapshot.Roots())
 }
 
 // AwaitRootsAfter checks again when the child runs, because only then is it known whether

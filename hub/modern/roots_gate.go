@@ -192,19 +192,19 @@ type gateAdmission struct {
 // by, or brought, and keeps it so. A request without any takes the child as it
 // finds it. No request has two admissions, or two requests could wait for each other.
 func (c *Client) enterChild(ctx context.Context, child string) error {
-	view := c.judging.view
-	if view == nil {
-		view = c.input.roots
+	rootsView := c.judging.rootsView
+	if rootsView == nil {
+		rootsView = c.input.roots
 	}
 	if now := c.admissionNow(); now.gate != nil && now.child == child {
 		return nil // one request brings one set
 	}
 	var set string
-	var serve rootsmgr.View
+	var serve rootsmgr.RootsView
 	switch {
-	case view != nil:
-		serve = *view
-		set = rootsmgr.RootSetID("", view.Snapshot.Roots())
+	case rootsView != nil:
+		serve = *rootsView
+		set = rootsmgr.RootSetID("", rootsView.Snapshot.Roots())
 	case c.judging.provisional: // what was looked for among the roots served is to stay so
 		set, serve = c.server.options.Host.Served(child)
 	default:

@@ -120,7 +120,7 @@ func (c *Client) wasAsked() bool {
 // for that. The work waits for the child meanwhile, and does not end before this has. What the
 // request was allowed without these roots is judged by them first: an error of judge ends the
 // request.
-func (c *Client) FetchRoots(ctx context.Context, child string, judge func(rootsmgr.View) error) {
+func (c *Client) FetchRoots(ctx context.Context, child string, judge func(rootsmgr.RootsView) error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	own := &rootsQuery{cancel: cancel, done: make(chan struct{})}
@@ -175,16 +175,16 @@ func (c *Client) askForRoots(ctx context.Context, limit time.Duration) (rootsmgr
 
 // useRoots has the child served the roots that the client gave, unless the request
 // is denied by them: a name may be a path that leads out of them.
-func (c *Client) useRoots(ctx context.Context, child string, page rootsmgr.Page, judge func(rootsmgr.View) error) error {
+func (c *Client) useRoots(ctx context.Context, child string, page rootsmgr.Page, judge func(rootsmgr.RootsView) error) error {
 	host := c.server.options.Host
-	view := host.Roots().ViewOfCallRoots(page)
-	view.ClientName = c.Claims().Name
-	if err := judge(view); err != nil {
+	rootsView := host.Roots().ViewOfCallRoots(page)
+	rootsView.ClientName = c.Claims().Name
+	if err := judge(rootsView); err != nil {
 		c.end.End(err)
 		return err
 	}
 	if c.server.options.PerRequest {
-		return c.changeRoots(ctx, child, view)
+		return c.changeRoots(ctx, child, rootsView)
 	}
 	return host.AwaitServed(ctx, host.Roots().TakeCallRoots(page))
 }
@@ -192,8 +192,8 @@ func (c *Client) useRoots(ctx context.Context, child string, page rootsmgr.Page,
 // changeRoots has a child of a stateless Server served roots that came in the middle
 // of a call, which is admitted from then on. A call that was admitted with other
 // roots, and cannot have this one, is over: what it was judged by does not hold.
-func (c *Client) changeRoots(ctx context.Context, child string, view rootsmgr.View) error {
-	set, gate := rootsmgr.RootSetID("", view.Snapshot.Roots()), c.server.gates.gateOf(child)
+func (c *Client) changeRoots(ctx context.Context, child string, rootsView rootsmgr.RootsView) error {
+	set, gate := rootsmgr.RootSetID("", rootsView.Snapshot.Roots()), c.server.gates.gateOf(child)
 	had := c.admissionNow().gate == gate
 	if !had || !gate.changeSet(set) {
 		c.leaveChild()
@@ -206,5 +206,5 @@ func (c *Client) changeRoots(ctx context.Context, child string, view rootsmgr.Vi
 		}
 		c.swapAdmission(gateAdmission{child, gate})
 	}
-	return c.server.options.Host.ServeRoots(ctx, child, set, view)
+	return c.server.options.Host.ServeRoots(ctx, child, set, rootsView)
 }

@@ -39,16 +39,16 @@ type Host interface {
 	BeforeWait(ctx context.Context)
 	// AwaitServed waits until the children have been given the roots of a view, or
 	// newer ones. It calls BeforeWait itself.
-	AwaitServed(ctx context.Context, view rootsmgr.View) error
+	AwaitServed(ctx context.Context, rootsView rootsmgr.RootsView) error
 	// ServeRoots has a child served roots that came with a request, whose digest is set,
 	// and waits until it has been given them.
-	ServeRoots(ctx context.Context, child, set string, view rootsmgr.View) error
+	ServeRoots(ctx context.Context, child, set string, rootsView rootsmgr.RootsView) error
 	// Served returns what a child was last to be served by ServeRoots; "" for nothing.
-	Served(child string) (set string, view rootsmgr.View)
+	Served(child string) (set string, rootsView rootsmgr.RootsView)
 }
 
-// Options describe whose requests a Server serves, and by which Host.
-type Options struct {
+// ServerOptions describe whose requests a Server serves, and by which Host.
+type ServerOptions struct {
 	Host Host
 	Info []byte // what a result says about its server, raw
 	Seal *seal.Sealer
@@ -65,14 +65,14 @@ type Options struct {
 // A Server serves the requests of this era that come over one connection, or with
 // one token. The zero value is not usable.
 type Server struct {
-	options Options
+	options ServerOptions
 	calls   callRegistry
 	gates   gates
 	queries queries
 }
 
 // NewServer makes a Server. It starts nothing: a request starts its work.
-func NewServer(options Options) *Server {
+func NewServer(options ServerOptions) *Server {
 	return &Server{options: options, calls: callRegistry{total: options.Suspended}}
 }
 
@@ -82,11 +82,11 @@ func (s *Server) Close() { s.calls.closeRegistry() }
 // IsBusy reports whether any work of the Server is under way, or waits for its client.
 func (s *Server) IsBusy() bool { return s.calls.isBusy() }
 
-// A Reply is what a transport lets the hub say on account of one request before
+// A RequestNotifier is what a transport lets the hub say on account of one request before
 // its answer: over stdio the connection, over HTTP the response of that request.
 // It may be used by any number of goroutines. Once the request was answered it
 // says nothing any more, without an error.
-type Reply interface {
+type RequestNotifier interface {
 	Notify(ctx context.Context, method string, params ...[]byte) error
 	TryNotify(method string, params ...[]byte) bool
 	TryNotifyLeavingRoom(method string, params ...[]byte) bool
@@ -94,10 +94,10 @@ type Reply interface {
 
 // An IncomingRequest is one request as the client has sent it.
 type IncomingRequest struct {
-	Message *jsonrpc.Message // the Server may keep parts of it
-	Meta    Meta
-	Reply   Reply
-	Asks    bool // it may be answered with a question
+	Message  *jsonrpc.Message // the Server may keep parts of it
+	Meta     Meta
+	Notifier RequestNotifier
+	Asks     bool // it may be answered with a question
 }
 
 // A RequestHandler answers a request, which is stripped of what belongs to its hop. For a
@@ -113,7 +113,7 @@ func (s *Server) Serve(ctx context.Context, r IncomingRequest, work RequestHandl
 	if err != nil {
 		return jsonrpc.RefuseParams(err.Error())
 	}
-	c := s.NewClient(r.Meta, r.Reply)
+	c := s.NewClient(r.Meta, r.Notifier)
 	c.request, c.mayBeAsked, c.token, c.end.Base = request, r.Asks, slices.Clone(r.Meta.Token), ctx
 	if !c.mayBeAsked {
 		defer c.end.Free()
@@ -217,8 +217,8 @@ func (c *Client) finishAnswer(answer jsonrpc.Answer) jsonrpc.Answer {
 
 // NewClient returns the client of a request that is answered by none of Serve's
 // work. It can be told things, and says about itself what came with the request.
-func (s *Server) NewClient(meta Meta, reply Reply) *Client {
-	return &Client{server: s, input: requestInput{meta: meta}, state: clientState{current: &roundTrip{meta, reply}}}
+func (s *Server) NewClient(meta Meta, notifier RequestNotifier) *Client {
+	return &Client{server: s, input: requestInput{meta: meta}, state: clientState{current: &roundTrip{meta, notifier}}}
 }
 
 // resumeRequest goes on with a suspended request: its client has come again. ok is false
@@ -299,13 +299,13 @@ func (c *Client) takeResponses(kind byte, payload, responses []byte) (answer jso
 		if err != nil {
 			return jsonrpc.RefuseParams(fmt.Sprintf("/params/inputResponses/%s: %v", RootsKey, err)), false
 		}
-		var view rootsmgr.View
+		var rootsView rootsmgr.RootsView
 		if c.server.rootsPerRequest() {
-			view = c.server.options.Host.Roots().ViewOfCallRoots(page)
+			rootsView = c.server.options.Host.Roots().ViewOfCallRoots(page)
 		} else {
-			view = c.server.options.Host.Roots().TakeCallRoots(page)
+			rootsView = c.server.options.Host.Roots().TakeCallRoots(page)
 		}
-		c.input.roots = &view
+		c.input.roots = &rootsView
 	}
 	if kind == stateChild {
 		return c.takeChild(payload)

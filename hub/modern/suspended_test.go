@@ -31,16 +31,18 @@ func (testHost) Guard(_ *jsonrpc.Message, serve func() jsonrpc.Answer) (answer j
 	return serve()
 }
 
-func (h testHost) Roots() *rootsmgr.Manager                                      { h.t.Error("roots are asked for"); return nil }
-func (testHost) RootsTimeout() time.Duration                                     { return time.Second }
-func (testHost) FS() guard.FS                                                    { return guard.OS{} }
-func (testHost) DeclaredRoots() bool                                             { return false }
-func (testHost) BeforeWait(context.Context)                                      {}
-func (testHost) AwaitServed(context.Context, rootsmgr.View) error                { return nil }
-func (testHost) Served(string) (set string, view rootsmgr.View)                  { return "", rootsmgr.View{} }
-func (testHost) ServeRoots(context.Context, string, string, rootsmgr.View) error { return nil }
+func (h testHost) Roots() *rootsmgr.Manager                            { h.t.Error("roots are asked for"); return nil }
+func (testHost) RootsTimeout() time.Duration                           { return time.Second }
+func (testHost) FS() guard.FS                                          { return guard.OS{} }
+func (testHost) DeclaredRoots() bool                                   { return false }
+func (testHost) BeforeWait(context.Context)                            {}
+func (testHost) AwaitServed(context.Context, rootsmgr.RootsView) error { return nil }
+func (testHost) Served(string) (set string, rootsView rootsmgr.RootsView) {
+	return "", rootsmgr.RootsView{}
+}
+func (testHost) ServeRoots(context.Context, string, string, rootsmgr.RootsView) error { return nil }
 
-// quiet is a Reply that no one reads.
+// quiet is a RequestNotifier that no one reads.
 type quiet struct{}
 
 func (quiet) Notify(context.Context, string, ...[]byte) error { return nil }
@@ -48,7 +50,7 @@ func (quiet) TryNotify(string, ...[]byte) bool                { return true }
 func (quiet) TryNotifyLeavingRoom(string, ...[]byte) bool     { return true }
 
 func testServer(t *testing.T) *Server {
-	return NewServer(Options{Host: testHost{t}, Info: []byte(`{}`), Seal: seal.NewRandom(), Bearer: "t", Suspended: new(atomic.Int64)})
+	return NewServer(ServerOptions{Host: testHost{t}, Info: []byte(`{}`), Seal: seal.NewRandom(), Bearer: "t", Suspended: new(atomic.Int64)})
 }
 
 // serve has a request served whose params, but for _meta, are members.
@@ -59,7 +61,7 @@ func serve(t *testing.T, v *Server, members string, do func(ctx context.Context,
 		t.Fatal(err)
 	}
 	meta := Meta{Claims: declaration.Claims{Known: true, Can: declaration.Abilities{Form: true}}}
-	return v.Serve(t.Context(), IncomingRequest{Message: m, Meta: meta, Reply: quiet{}, Asks: true}, func(c *Client, end *jsonrpc.Cancellation, _ *jsonrpc.Message) jsonrpc.Answer {
+	return v.Serve(t.Context(), IncomingRequest{Message: m, Meta: meta, Notifier: quiet{}, Asks: true}, func(c *Client, end *jsonrpc.Cancellation, _ *jsonrpc.Message) jsonrpc.Answer {
 		return do(end.Context(), c)
 	})
 }

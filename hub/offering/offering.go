@@ -186,7 +186,7 @@ func (o *Offering) StatusAndOffer(name string) (children.Status, *catalog.Offer)
 }
 
 // IsUnread reports whether a child may have what it has not listed: its list of a kind could not be read.
-func (o *Offering) IsUnread(name string, k offers.Kind) bool {
+func (o *Offering) IsUnread(name string, k offers.ListKind) bool {
 	_, of := o.StatusAndOffer(name)
 	return of != nil && of.Raw.IsUnread(k)
 }

@@ -52,7 +52,7 @@ type Thing struct {
 var Instructions = Thing{Of: "instructions"}
 
 // ThingOf returns the Thing of an entry in a list.
-func ThingOf(kind offers.Kind, name string) Thing { return Thing{nouns[kind], name} }
+func ThingOf(kind offers.ListKind, name string) Thing { return Thing{nouns[kind], name} }
 
 var nouns = [offers.Kinds]string{offers.Tools: "tool", offers.Prompts: "prompt", offers.Resources: "resource", offers.Templates: "resource template"}
 
@@ -102,7 +102,7 @@ func (l *Lock) Format() ([]byte, error) {
 
 // A listOf is one of the lists of a server.
 type listOf struct {
-	kind        offers.Kind
+	kind        offers.ListKind
 	definitions *Definitions
 }
 

@@ -35,11 +35,11 @@ const byGrant = "grant"
 
 // rootsBasisOf returns what a verdict was reached by. A call without a path
 // needs no roots.
-func rootsBasisOf(v *validate.Verdict, view *rootsmgr.View) audit.RootsBasis {
-	if view.Snapshot == nil {
+func rootsBasisOf(v *validate.Verdict, rootsView *rootsmgr.RootsView) audit.RootsBasis {
+	if rootsView.Snapshot == nil {
 		return audit.RootsBasis{}
 	}
-	return audit.RootsBasis{Roots: view.Snapshot.Origin().String(), Generation: v.Generation, Stale: v.Stale}
+	return audit.RootsBasis{Roots: rootsView.Snapshot.Origin().String(), Generation: v.Generation, Stale: v.Stale}
 }
 
 // findingsOf lists what was judged, the one that decided among them.

@@ -198,13 +198,13 @@ func (w *Writer) Waiting() int { return w.group.Waiting() }
 
 // A Decision is what was decided of a request.
 type Decision struct {
-	Verdict  *validate.Verdict
-	View     *rootsmgr.View // that it was decided by
-	Declined bool           // a person did not approve it, or was not asked
-	By       string         // who approved it; "" for no one
-	Approver string         // the name of that person
-	Kernel   string         // how far the kernel holds the child
-	Protocol string         // the version that the child is spoken to in; "" if it does not run
+	Verdict   *validate.Verdict
+	RootsView *rootsmgr.RootsView // that it was decided by
+	Declined  bool                // a person did not approve it, or was not asked
+	By        string              // who approved it; "" for no one
+	Approver  string              // the name of that person
+	Kernel    string              // how far the kernel holds the child
+	Protocol  string              // the version that the child is spoken to in; "" if it does not run
 }
 
 // IsAllowed reports whether the request may be sent.
@@ -229,7 +229,7 @@ func (d Decision) approvedBy() string {
 func (d Decision) fillFields(rec *audit.DecisionFields, at string) {
 	v := d.Verdict
 	rec.Decision, rec.Rule, rec.Rewritten, rec.Lenient = v.Decision.String(), v.Rule, len(v.Rewrites), v.Lenient
-	rec.RootsBasis, rec.Kernel = rootsBasisOf(v, d.View), d.Kernel
+	rec.RootsBasis, rec.Kernel = rootsBasisOf(v, d.RootsView), d.Kernel
 	rec.Findings, rec.More = findingsOf(v, at)
 	if d.IsAllowed() {
 		rec.By, rec.Approver = d.approvedBy(), d.Approver
@@ -312,8 +312,8 @@ func (w *Writer) appendDecision(ctx context.Context, req *RequestRecord, subject
 			rec.Code = v.Deciding.Code
 		}
 	}
-	if !d.IsAllowed() && d.View.Snapshot != nil {
-		rec.Within = d.View.Snapshot.Paths()
+	if !d.IsAllowed() && d.RootsView.Snapshot != nil {
+		rec.Within = d.RootsView.Snapshot.Paths()
 	}
 	if settings.Recorder == nil {
 		settings.keepRefusal(audit.KindDecision, &rec)
@@ -435,7 +435,7 @@ func (w *Writer) WriteQuestion(ctx context.Context, req *RequestRecord, subject 
 	rec := w.beginLine(req, settings, subject)
 	rec.Decision, rec.Rule, rec.Code, rec.By, rec.Arguments, rec.Micros = q.What, d.Verdict.Rule, q.Why, q.By, nil, 0
 	rec.Granted, rec.Approver = q.Granted, q.Approver
-	rec.RootsBasis = rootsBasisOf(d.Verdict, d.View)
+	rec.RootsBasis = rootsBasisOf(d.Verdict, d.RootsView)
 	rec.Findings, rec.More = findingsOf(d.Verdict, "")
 	_ = settings.Recorder.Question(ctx, &rec)
 }

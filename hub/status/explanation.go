@@ -90,8 +90,8 @@ func (e *Explanation) TakePreview(f *call.Preview) {
 		r := RuleOf(&policy.RuleInfo{Rule: *v.Fired, Found: true})
 		e.Policy = &r
 	}
-	if snap := f.View.Snapshot; snap != nil {
-		e.Roots, e.Origin, e.Case = snap.URIs(), snap.Origin().String(), f.View.Case.String()
+	if snap := f.RootsView.Snapshot; snap != nil {
+		e.Roots, e.Origin, e.Case = snap.URIs(), snap.Origin().String(), f.RootsView.Case.String()
 	}
 	closed := map[string]sandbox.Refusal{}
 	for _, c := range f.Closed {

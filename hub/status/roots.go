@@ -104,15 +104,15 @@ type Config struct {
 
 // RootsOf reports how the roots stand for a request. word is the state of the roots, era is of the
 // protocol. What belongs to more than the request is filled in by the session.
-func RootsOf(view rootsmgr.View, word string, client declaration.Claims, era string, conf *configuration.Configuration) Roots {
-	snap := view.Snapshot
+func RootsOf(rootsView rootsmgr.RootsView, word string, client declaration.Claims, era string, conf *configuration.Configuration) Roots {
+	snap := rootsView.Snapshot
 	r := Roots{
 		SupportsRoots: client.Roots, RootsListChanged: client.RootsChange,
 		Roots: []Root{}, FilePaths: []string{}, Children: []ChildRoots{},
-		State: word, Origin: snap.Origin().String(), Generation: snap.Generation(), Stale: view.Stale,
+		State: word, Origin: snap.Origin().String(), Generation: snap.Generation(), Stale: rootsView.Stale,
 		Era: era, Protocol: client.Protocol, Client: client.String(),
-		OutsideAllowed: view.Open, Meaning: view.Meaning(),
-		Policy: PolicyOf(conf.Checker), Resources: conf.Checker.Resources(view), Audit: conf.Audit.Status(),
+		OutsideAllowed: rootsView.Open, Meaning: rootsView.Meaning(),
+		Policy: PolicyOf(conf.Checker), Resources: conf.Checker.Resources(rootsView), Audit: conf.Audit.Status(),
 	}
 	for _, root := range snap.Roots() {
 		r.Roots = append(r.Roots, Root{URI: root.URI, Name: root.Name, Flag: root.Flag, File: root.File, Redundant: root.Redundant})
@@ -122,8 +122,8 @@ func RootsOf(view rootsmgr.View, word string, client declaration.Claims, era str
 	for _, sk := range snap.Skipped() {
 		r.Skipped = append(r.Skipped, Skipped{printable.Escape(sk.Raw, 200), printable.Escape(sk.Name, 100), sk.Reason, mapLine(sk)})
 	}
-	if view.Err != nil {
-		r.LastError = printable.Clean(view.Err.Error())
+	if rootsView.Err != nil {
+		r.LastError = printable.Clean(rootsView.Err.Error())
 	}
 	return r
 }

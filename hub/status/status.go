@@ -177,16 +177,16 @@ type SessionRoots struct {
 }
 
 // SessionRootsOf reports the roots of a session. word is how they stand.
-func SessionRootsOf(view rootsmgr.View, word string) SessionRoots {
+func SessionRootsOf(rootsView rootsmgr.RootsView, word string) SessionRoots {
 	r := SessionRoots{
-		RootsState: word, RootsOrigin: view.Snapshot.Origin().String(), Generation: view.Snapshot.Generation(),
-		RootsCount: view.Snapshot.Len(), RootsSkipped: len(view.Snapshot.Skipped()),
+		RootsState: word, RootsOrigin: rootsView.Snapshot.Origin().String(), Generation: rootsView.Snapshot.Generation(),
+		RootsCount: rootsView.Snapshot.Len(), RootsSkipped: len(rootsView.Snapshot.Skipped()),
 	}
-	for _, root := range view.Snapshot.Roots() {
+	for _, root := range rootsView.Snapshot.Roots() {
 		r.Roots = append(r.Roots, root.Path)
 	}
-	if view.Err != nil {
-		r.RootsError = printable.Clean(view.Err.Error())
+	if rootsView.Err != nil {
+		r.RootsError = printable.Clean(rootsView.Err.Error())
 	}
 	return r
 }

@@ -1,7 +1,7 @@
 // Package turns bounds how many requests each server has at a time, how many wait for that, and how many begin in a period.
 //
 // [Limits] are what hub.json sets for one server: a [Bound] of all its requests, and bounds of the ones whose name fits a
-// pattern. A [Line] holds the requests of one server. A request that may not begin yet waits in it ([Turn.AwaitBegin]), and one
+// pattern. A [ServerQueue] holds the requests of one server. A request that may not begin yet waits in it ([ServerTurn.AwaitBegin]), and one
 // that no bound has room for is refused ([ExceededError]).
 //
 // # Order
@@ -14,8 +14,8 @@
 //
 // # Who owns the state
 //
-// A [Table] has the lines of a hub by server. It finds a line without a lock, and a hub without limits has none. A Line has one
-// leaf mutex. A Turn belongs to the goroutine that makes the request.
+// A [Table] has the queues of a hub by server. It finds a queue without a lock, and a hub without limits has none. A ServerQueue has one
+// leaf mutex. A ServerTurn belongs to the goroutine that makes the request.
 //
 // # What it refuses to do
 //

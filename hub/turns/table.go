@@ -5,24 +5,24 @@ import (
 	"sync/atomic"
 )
 
-// A Table has the lines of a hub's servers. The zero value bounds no server.
+// A Table has the queues of a hub's servers. The zero value bounds no server.
 type Table struct {
-	bounded atomic.Pointer[map[string]*Line] // the lines of servers with limits; nil: no server has any
+	bounded atomic.Pointer[map[string]*ServerQueue] // the queues of servers with limits; nil: no server has any
 
-	mu  sync.Mutex       // of the one who sets limits
-	all map[string]*Line // of each server that has ever had limits: what was under way then still ends there
+	mu  sync.Mutex              // of the one who sets limits
+	all map[string]*ServerQueue // of each server that has ever had limits: what was under way then still ends there
 }
 
-// Line returns the line of a server; nil if nothing bounds its requests.
-func (t *Table) Line(server string) *Line {
+// QueueOf returns the queue of a server; nil if nothing bounds its requests.
+func (t *Table) QueueOf(server string) *ServerQueue {
 	if t == nil {
 		return nil
 	}
-	lines := t.bounded.Load()
-	if lines == nil {
+	queues := t.bounded.Load()
+	if queues == nil {
 		return nil
 	}
-	return (*lines)[server]
+	return (*queues)[server]
 }
 
 // BoundsAny reports whether some server has limits.
@@ -32,25 +32,25 @@ func (t *Table) BoundsAny() bool { return t != nil && t.bounded.Load() != nil }
 func (t *Table) Set(limits map[string]Limits) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	bounded := map[string]*Line{}
+	bounded := map[string]*ServerQueue{}
 	for server, l := range limits {
 		if l.AreNone() {
 			continue
 		}
-		line := t.all[server]
-		if line == nil {
+		queue := t.all[server]
+		if queue == nil {
 			if t.all == nil {
-				t.all = map[string]*Line{}
+				t.all = map[string]*ServerQueue{}
 			}
-			line = newLine(server)
-			t.all[server] = line
+			queue = newServerQueue(server)
+			t.all[server] = queue
 		}
-		line.setLimits(l)
-		bounded[server] = line
+		queue.setLimits(l)
+		bounded[server] = queue
 	}
-	for server, line := range t.all {
+	for server, queue := range t.all {
 		if bounded[server] == nil {
-			line.setLimits(Limits{})
+			queue.setLimits(Limits{})
 		}
 	}
 	if len(bounded) == 0 {
@@ -62,14 +62,14 @@ func (t *Table) Set(limits map[string]Limits) {
 
 // Waiting returns how many requests wait.
 func (t *Table) Waiting() (n int64) {
-	lines := t.bounded.Load()
-	if lines == nil {
+	queues := t.bounded.Load()
+	if queues == nil {
 		return 0
 	}
-	for _, l := range *lines {
-		l.mu.Lock()
-		n += int64(l.waiting)
-		l.mu.Unlock()
+	for _, q := range *queues {
+		q.mu.Lock()
+		n += int64(q.waiting)
+		q.mu.Unlock()
 	}
 	return n
 }

@@ -17,25 +17,25 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// lineOf returns the line of a server with these limits.
-func lineOf(limits Limits) (*Table, *Line) {
+// queueOf returns the queue of a server with these limits.
+func queueOf(limits Limits) (*Table, *ServerQueue) {
 	table := &Table{}
 	table.Set(map[string]Limits{"kid": limits})
-	return table, table.Line("kid")
+	return table, table.QueueOf("kid")
 }
 
-// takeTurn takes a turn, or puts the request in the line.
-func takeTurn(t testing.TB, l *Line, session, name string) *Turn {
+// takeTurn takes a turn, or puts the request in the queue.
+func takeTurn(t testing.TB, l *ServerQueue, session, name string) *ServerTurn {
 	t.Helper()
-	turn, _, err := l.TakeTurn(Owner{Session: session}, name)
+	serverTurn, _, err := l.TakeTurn(TurnOwner{Session: session}, name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return turn
+	return serverTurn
 }
 
 // hasBegun reports whether the request of a turn may begin.
-func (t *Turn) hasBegun() bool {
+func (t *ServerTurn) hasBegun() bool {
 	if t.begun == nil {
 		return true
 	}
@@ -47,29 +47,29 @@ func (t *Turn) hasBegun() bool {
 	}
 }
 
-// TestServersWithoutLimits: they have no line, and a hub without limits allocates nothing to find that out.
+// TestServersWithoutLimits: they have no queue, and a hub without limits allocates nothing to find that out.
 func TestServersWithoutLimits(t *testing.T) {
 	var none *Table
 	table := &Table{}
 	table.Set(map[string]Limits{"kid": {}, "bounded": {All: Bound{Calls: 1}}})
-	if none.Line("kid") != nil || (&Table{}).Line("kid") != nil || table.Line("kid") != nil || table.Line("other") != nil {
-		t.Error("a server without limits has a line")
+	if none.QueueOf("kid") != nil || (&Table{}).QueueOf("kid") != nil || table.QueueOf("kid") != nil || table.QueueOf("other") != nil {
+		t.Error("a server without limits has a queue")
 	}
-	if table.Line("bounded") == nil {
+	if table.QueueOf("bounded") == nil {
 		t.Error("a server with limits has none")
 	}
-	if n := testing.AllocsPerRun(100, func() { table.Line("kid") }); n > 0 {
+	if n := testing.AllocsPerRun(100, func() { table.QueueOf("kid") }); n > 0 {
 		t.Errorf("%v allocations", n)
 	}
-	(*Turn)(nil).End()
+	(*ServerTurn)(nil).End()
 }
 
-// TestAFloodDelaysOthersByOneTurn: one session has a hundred requests in the line before others come.
+// TestAFloodDelaysOthersByOneTurn: one session has a hundred requests in the queue before others come.
 func TestAFloodDelaysOthersByOneTurn(t *testing.T) {
 	t.Parallel()
-	_, l := lineOf(Limits{All: Bound{Calls: 1, Queue: 200}})
+	_, l := queueOf(Limits{All: Bound{Calls: 1, Queue: 200}})
 	holder := takeTurn(t, l, "flood", "a")
-	flood := make([]*Turn, 100)
+	flood := make([]*ServerTurn, 100)
 	for i := range flood {
 		flood[i] = takeTurn(t, l, "flood", "a")
 	}
@@ -84,7 +84,7 @@ func TestAFloodDelaysOthersByOneTurn(t *testing.T) {
 		t.Errorf("place %d", place)
 	}
 	holder.End()
-	for _, next := range []*Turn{one, two, flood[0], flood[1]} {
+	for _, next := range []*ServerTurn{one, two, flood[0], flood[1]} {
 		if !next.hasBegun() {
 			t.Fatal("it had to wait for more than one turn of the other session")
 		}
@@ -98,8 +98,8 @@ func TestAFloodDelaysOthersByOneTurn(t *testing.T) {
 // TestSessionsWithOneRequestAtATime: of three sessions two come back as soon as they have been served. Each gets a third.
 func TestSessionsWithOneRequestAtATime(t *testing.T) {
 	t.Parallel()
-	_, l := lineOf(Limits{All: Bound{Calls: 1, Queue: 1000}})
-	waiting := map[string][]*Turn{}
+	_, l := queueOf(Limits{All: Bound{Calls: 1, Queue: 1000}})
+	waiting := map[string][]*ServerTurn{}
 	names := []string{"flood", "one", "two"}
 	for range 400 {
 		waiting["flood"] = append(waiting["flood"], takeTurn(t, l, "flood", "a"))
@@ -129,20 +129,20 @@ func TestSessionsWithOneRequestAtATime(t *testing.T) {
 
 func TestWhatIsRefused(t *testing.T) {
 	t.Parallel()
-	_, l := lineOf(Limits{All: Bound{Calls: 1, Queue: 1}, Tools: []ToolBound{{"write_*", Bound{Rate: Rate{1, time.Hour}}}}})
+	_, l := queueOf(Limits{All: Bound{Calls: 1, Queue: 1}, Tools: []ToolBound{{"write_*", Bound{Rate: Rate{1, time.Hour}}}}})
 	takeTurn(t, l, "a", "read")
 	waits := takeTurn(t, l, "a", "write_one")
 	for name, want := range map[string]ExceededError{
 		"read":      {Server: "kid", Bound: l.gauges[0].Bound, Again: retryAfter},
 		"write_two": {Server: "kid", Bound: l.gauges[0].Bound, Again: retryAfter},
 	} {
-		_, _, err := l.TakeTurn(Owner{Session: "a"}, name)
+		_, _, err := l.TakeTurn(TurnOwner{Session: "a"}, name)
 		if e, ok := errors.AsType[*ExceededError](err); !ok || *e != want {
 			t.Errorf("%s: %+v, want %+v", name, err, want)
 		}
 	}
 	waits.End()
-	if turn := takeTurn(t, l, "b", "read"); turn.hasBegun() {
+	if serverTurn := takeTurn(t, l, "b", "read"); serverTurn.hasBegun() {
 		t.Error("two requests at a time")
 	}
 }
@@ -151,14 +151,14 @@ func TestWhatIsRefused(t *testing.T) {
 // Control: the one that fills it is refused, and the other one with a second request.
 func TestAFullQueueRefusesNoOtherSession(t *testing.T) {
 	t.Parallel()
-	_, l := lineOf(Limits{All: Bound{Calls: 1, Queue: 2}})
+	_, l := queueOf(Limits{All: Bound{Calls: 1, Queue: 2}})
 	holder := takeTurn(t, l, "flood", "a")
 	for range 2 {
 		takeTurn(t, l, "flood", "a")
 	}
 	other := takeTurn(t, l, "other", "a")
 	for _, session := range []string{"flood", "other"} {
-		if _, _, err := l.TakeTurn(Owner{Session: session}, "a"); err == nil {
+		if _, _, err := l.TakeTurn(TurnOwner{Session: session}, "a"); err == nil {
 			t.Errorf("%s is admitted to a full queue", session)
 		}
 	}
@@ -166,9 +166,9 @@ func TestAFullQueueRefusesNoOtherSession(t *testing.T) {
 	if !other.hasBegun() {
 		t.Error("the other session is not the next")
 	}
-	_, none := lineOf(Limits{All: Bound{Calls: 1}})
+	_, none := queueOf(Limits{All: Bound{Calls: 1}})
 	takeTurn(t, none, "flood", "a")
-	if _, _, err := none.TakeTurn(Owner{Session: "other"}, "a"); err == nil {
+	if _, _, err := none.TakeTurn(TurnOwner{Session: "other"}, "a"); err == nil {
 		t.Error("a request waits, and there is no queue")
 	}
 }
@@ -177,19 +177,19 @@ func TestAFullQueueRefusesNoOtherSession(t *testing.T) {
 // it takes one in the queue of its own bound.
 func TestAQueueIsOfWhatHasNoRoom(t *testing.T) {
 	t.Parallel()
-	_, l := lineOf(Limits{All: Bound{Calls: 2, Queue: 1}, Tools: []ToolBound{{"write_*", Bound{Calls: 1, Queue: 3}}}})
+	_, l := queueOf(Limits{All: Bound{Calls: 2, Queue: 1}, Tools: []ToolBound{{"write_*", Bound{Calls: 1, Queue: 3}}}})
 	takeTurn(t, l, "a", "write_one")
 	for range 3 {
 		takeTurn(t, l, "a", "write_one")
 	}
-	if _, _, err := l.TakeTurn(Owner{Session: "a"}, "write_one"); err == nil {
+	if _, _, err := l.TakeTurn(TurnOwner{Session: "a"}, "write_one"); err == nil {
 		t.Error("the queue of the tool is full, and one more is admitted")
 	}
-	if turn := takeTurn(t, l, "a", "read"); !turn.hasBegun() {
+	if serverTurn := takeTurn(t, l, "a", "read"); !serverTurn.hasBegun() {
 		t.Error("it waits, and there is room")
 	}
 	takeTurn(t, l, "a", "read") // in the queue of all
-	if _, _, err := l.TakeTurn(Owner{Session: "a"}, "read"); err == nil {
+	if _, _, err := l.TakeTurn(TurnOwner{Session: "a"}, "read"); err == nil {
 		t.Error("the queue of all is full, and one more is admitted")
 	}
 }
@@ -199,34 +199,34 @@ func TestAQueueIsOfWhatHasNoRoom(t *testing.T) {
 func TestManySessionsOfOnePrincipal(t *testing.T) {
 	t.Parallel()
 	for principal, most := range map[string]int{"flood": 50, "": 10} {
-		_, l := lineOf(Limits{All: Bound{Calls: 1, Queue: 2000}})
+		_, l := queueOf(Limits{All: Bound{Calls: 1, Queue: 2000}})
 		holder := takeTurn(t, l, "holder", "a")
-		var waiting []*Turn
-		take := func(of Owner) {
-			turn, waits, err := l.TakeTurn(of, "a")
+		var waiting []*ServerTurn
+		take := func(of TurnOwner) {
+			serverTurn, waits, err := l.TakeTurn(of, "a")
 			if err != nil || !waits {
 				t.Fatal(waits, err)
 			}
-			waiting = append(waiting, turn)
+			waiting = append(waiting, serverTurn)
 		}
 		for range 100 {
 			for session := range 10 {
-				take(Owner{principal, fmt.Sprint(session)})
+				take(TurnOwner{principal, fmt.Sprint(session)})
 			}
 		}
 		for range 100 {
-			take(Owner{"one", "its own"})
+			take(TurnOwner{"one", "its own"})
 		}
 		if place, _ := waiting[1000].PlaceInLine(); principal != "" && place != 2 || principal == "" && place != 11 {
 			t.Errorf("place %d", place)
 		}
-		served := map[Owner]int{}
+		served := map[TurnOwner]int{}
 		holder.End()
 		for range 110 {
-			for _, turn := range waiting {
-				if turn.hasBegun() && !turn.over {
-					served[turn.owner]++
-					turn.End()
+			for _, serverTurn := range waiting {
+				if serverTurn.hasBegun() && !serverTurn.over {
+					served[serverTurn.owner]++
+					serverTurn.End()
 					break
 				}
 			}
@@ -246,10 +246,10 @@ func TestManySessionsOfOnePrincipal(t *testing.T) {
 	}
 }
 
-// TestCancelFreesThePlace: who has left the line takes no turn and no room.
+// TestCancelFreesThePlace: who has left the queue takes no turn and no room.
 func TestCancelFreesThePlace(t *testing.T) {
 	t.Parallel()
-	_, l := lineOf(Limits{All: Bound{Calls: 1, Queue: 1}})
+	_, l := queueOf(Limits{All: Bound{Calls: 1, Queue: 1}})
 	holder, waits := takeTurn(t, l, "a", "x"), takeTurn(t, l, "b", "x")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	enough := errors.New("enough")
@@ -274,23 +274,23 @@ func TestCancelFreesThePlace(t *testing.T) {
 func TestRateOfAnyPeriod(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		_, l := lineOf(Limits{All: Bound{Rate: Rate{3, time.Minute}}})
+		_, l := queueOf(Limits{All: Bound{Rate: Rate{3, time.Minute}}})
 		began := []time.Time{}
 		random := seeds.Rand(t)
 		for len(began) < 30 {
-			turn, _, err := l.TakeTurn(Owner{Session: "a"}, "x")
+			serverTurn, _, err := l.TakeTurn(TurnOwner{Session: "a"}, "x")
 			if err == nil {
 				began = append(began, time.Now())
-				turn.End()
+				serverTurn.End()
 				<-time.After(time.Duration(random.IntN(25)) * time.Second)
 				continue
 			}
 			<-time.After(err.(*ExceededError).Again - time.Millisecond)
-			if _, _, err := l.TakeTurn(Owner{Session: "a"}, "x"); err == nil {
+			if _, _, err := l.TakeTurn(TurnOwner{Session: "a"}, "x"); err == nil {
 				t.Fatal("there was room before the pause was over")
 			}
 			<-time.After(time.Millisecond)
-			if _, _, err := l.TakeTurn(Owner{Session: "a"}, "x"); err != nil {
+			if _, _, err := l.TakeTurn(TurnOwner{Session: "a"}, "x"); err != nil {
 				t.Fatal("there is no room after the pause")
 			}
 			began = append(began, time.Now())
@@ -303,7 +303,7 @@ func TestRateOfAnyPeriod(t *testing.T) {
 	})
 }
 
-// TestLines holds lines to what they promise, whatever sessions do and hub.json becomes.
+// TestLines holds queues to what they promise, whatever sessions do and hub.json becomes.
 func TestLines(t *testing.T) {
 	t.Parallel()
 	names := []string{"read", "write_one", "write_two"}
@@ -315,24 +315,24 @@ func TestLines(t *testing.T) {
 	})
 	seeds.Check(t, func(t *rapid.T) {
 		now := limits.Draw(t, "limits")
-		table, l := lineOf(now)
-		var turns []*Turn
+		table, l := queueOf(now)
+		var turns []*ServerTurn
 		over := 0 // how many may be under way beyond the limits: those that were when they changed
 		t.Repeat(map[string]func(*rapid.T){
 			"take": func(t *rapid.T) {
-				of := Owner{rapid.SampledFrom([]string{"", "team"}).Draw(t, "principal"), fmt.Sprint(rapid.IntRange(1, 4).Draw(t, "session"))}
-				isNew := !slices.ContainsFunc(turns, func(t *Turn) bool { return t.owner == of })
-				turn, waits, err := l.TakeTurn(of, rapid.SampledFrom(names).Draw(t, "name"))
+				of := TurnOwner{rapid.SampledFrom([]string{"", "team"}).Draw(t, "principal"), fmt.Sprint(rapid.IntRange(1, 4).Draw(t, "session"))}
+				isNew := !slices.ContainsFunc(turns, func(t *ServerTurn) bool { return t.owner == of })
+				serverTurn, waits, err := l.TakeTurn(of, rapid.SampledFrom(names).Draw(t, "name"))
 				if err != nil {
 					if e := err.(*ExceededError); isNew && !e.OfRate && e.Bound.Queue > 0 {
 						t.Fatal("a session without requests is refused")
 					}
 					return
 				}
-				if waits == turn.hasBegun() {
+				if waits == serverTurn.hasBegun() {
 					t.Fatal("it does not know whether it waits")
 				}
-				turns = append(turns, turn)
+				turns = append(turns, serverTurn)
 			},
 			"end": func(t *rapid.T) {
 				if len(turns) == 0 {
@@ -346,24 +346,24 @@ func TestLines(t *testing.T) {
 				now = limits.Draw(t, "limits")
 				table.Set(map[string]Limits{"kid": now})
 				over = 0
-				for _, turn := range turns {
-					if turn.hasBegun() {
+				for _, serverTurn := range turns {
+					if serverTurn.hasBegun() {
 						over++
 					}
 				}
 			},
 			"": func(t *rapid.T) {
 				running, waiting := map[string]int{}, 0
-				for _, turn := range turns {
-					if !turn.hasBegun() {
+				for _, serverTurn := range turns {
+					if !serverTurn.hasBegun() {
 						waiting++
-						if turn.hasRoom() {
+						if serverTurn.hasRoom() {
 							t.Fatal("it waits, and there is room")
 						}
 						continue
 					}
 					running[""]++
-					if turn.name != "read" {
+					if serverTurn.name != "read" {
 						running["write"]++
 					}
 				}
@@ -377,11 +377,11 @@ func TestLines(t *testing.T) {
 				}
 				for _, g := range l.gauges {
 					var fit, queued int
-					for _, turn := range turns {
-						if !turn.hasBegun() && slices.Contains(turn.gauges, g) {
+					for _, serverTurn := range turns {
+						if !serverTurn.hasBegun() && slices.Contains(serverTurn.gauges, g) {
 							fit++
 						}
-						if !turn.hasBegun() && slices.Contains(turn.fullGauges, g) {
+						if !serverTurn.hasBegun() && slices.Contains(serverTurn.fullGauges, g) {
 							queued++
 						}
 					}
@@ -389,17 +389,17 @@ func TestLines(t *testing.T) {
 						t.Fatalf("%d of %d wait in a queue, and %d of %d are counted", queued, fit, g.queued, g.waiting)
 					}
 				}
-				if int64(waiting) != table.Waiting() && table.Line("kid") != nil {
+				if int64(waiting) != table.Waiting() && table.QueueOf("kid") != nil {
 					t.Fatalf("%d wait, and %d are counted", waiting, table.Waiting())
 				}
 			},
 		})
 		table.Set(nil) // no limits any more: nothing is lost
-		for _, turn := range turns {
-			if !turn.hasBegun() {
+		for _, serverTurn := range turns {
+			if !serverTurn.hasBegun() {
 				t.Fatal("a request waits for ever")
 			}
-			turn.End()
+			serverTurn.End()
 		}
 		if len(l.sessions) != 0 || len(l.principals) != 0 || len(l.running) != 0 || l.waiting != 0 {
 			t.Fatalf("left: %+v", l)

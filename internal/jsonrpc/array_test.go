@@ -47,7 +47,7 @@ func TestBatchIsAnsweredTogether(t *testing.T) {
 		notify:  func(m *Message) { told = append(told, m.Method) },
 	}
 	fast := func(*Message, *Responder) bool { t.Error("a request of a batch took the fast path"); return false }
-	p := linkOS(t, h, Options{Strict: true, Batches: always, Fast: fast, OnReadLoop: func(m string) bool { return m == "initialize" }})
+	p := linkOS(t, h, ConnOptions{Strict: true, Batches: always, Fast: fast, OnReadLoop: func(m string) bool { return m == "initialize" }})
 	ours := p.call(t.Context(), "ours")
 	p.want(`{"jsonrpc":"2.0","id":1,"method":"ours"}`)
 	p.send(` [{"jsonrpc":"2.0","id":7,"method":"a","params":{"n":1.0}}, {"jsonrpc":"2.0","method":"note"},` +
@@ -76,7 +76,7 @@ func TestBatchIsAnsweredTogether(t *testing.T) {
 func TestBatchWithoutRequestsIsNotAnswered(t *testing.T) {
 	t.Parallel()
 	told := make(chan string, 2)
-	p := linkOS(t, &handler{notify: func(m *Message) { told <- m.Method }}, Options{Strict: true, Batches: always})
+	p := linkOS(t, &handler{notify: func(m *Message) { told <- m.Method }}, ConnOptions{Strict: true, Batches: always})
 	p.send(`[{"jsonrpc":"2.0","method":"one"},{"jsonrpc":"2.0","method":"two"},{"jsonrpc":"2.0","id":77,"result":{}}]`)
 	if one, two := <-told, <-told; one != "one" || two != "two" {
 		t.Errorf("%s, %s", one, two)
@@ -88,7 +88,7 @@ func TestBatchWithoutRequestsIsNotAnswered(t *testing.T) {
 func TestBatchIsRefused(t *testing.T) {
 	t.Parallel()
 	var agreed atomic.Bool
-	p := linkOS(t, &handler{}, Options{Strict: true, FrameLimit: 1 << 20, Batches: agreed.Load})
+	p := linkOS(t, &handler{}, ConnOptions{Strict: true, FrameLimit: 1 << 20, Batches: agreed.Load})
 	const one = `[{"jsonrpc":"2.0","id":7,"method":"x"}]`
 	p.send(one)
 	p.wantError("null", CodeInvalidRequest)
@@ -125,7 +125,7 @@ func TestRequestOfABatchIsCancelled(t *testing.T) {
 		}
 		return ResultAnswer([]byte(`"` + m.Method + `"`))
 	}}
-	p := linkOS(t, h, Options{Strict: true, Batches: always})
+	p := linkOS(t, h, ConnOptions{Strict: true, Batches: always})
 	const cancel = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`
 	p.send(`[{"jsonrpc":"2.0","id":7,"method":"wait"},{"jsonrpc":"2.0","id":8,"method":"go"}]`)
 	<-started
@@ -146,7 +146,7 @@ func TestAnswersOfABatchAreBounded(t *testing.T) {
 	t.Parallel()
 	long := `"` + strings.Repeat("x", 40<<10) + `"`
 	h := &handler{request: func(context.Context, *Message) Answer { return ResultAnswer([]byte(long)) }}
-	p := linkOS(t, h, Options{Strict: true, FrameLimit: 64 << 10, Batches: always})
+	p := linkOS(t, h, ConnOptions{Strict: true, FrameLimit: 64 << 10, Batches: always})
 	p.send(`[{"jsonrpc":"2.0","id":1,"method":"a"},{"jsonrpc":"2.0","id":2,"method":"a"},{"jsonrpc":"2.0","id":3,"method":"a"}]`)
 	whole, refused := 0, 0
 	for _, got := range p.together() {
@@ -170,7 +170,7 @@ func TestBatchOfALenientPeer(t *testing.T) {
 		request: func(_ context.Context, m *Message) Answer { return ResultAnswer([]byte(`"` + m.Method + `"`)) },
 		notify:  func(m *Message) { told <- m.Method },
 	}
-	p := linkOS(t, h, Options{Batches: always})
+	p := linkOS(t, h, ConnOptions{Batches: always})
 	first := p.call(t.Context(), "first")
 	p.read()
 	second := p.call(t.Context(), "second")

@@ -44,7 +44,7 @@ func (c *Conn) takeBatch(reader *lines.Reader) {
 		c.takeBadLine(frame, err, c.refuseRequest)
 		return
 	}
-	reply := &batchReply{conn: c, left: 1}
+	reply := &batchResponse{conn: c, left: 1}
 	entries := c.openAll(all)
 	reader.Commit()
 	for i, raw := range all {
@@ -73,7 +73,7 @@ func (c *Conn) openAll(all [][]byte) []*kept.Entry {
 }
 
 // takeMember deals with one message of a batch.
-func (c *Conn) takeMember(raw []byte, reply *batchReply) {
+func (c *Conn) takeMember(raw []byte, reply *batchResponse) {
 	m := &Message{}
 	if err := Split(raw, c.options.Strict, m); err != nil {
 		c.takeBadLine(raw, err, reply.addError)
@@ -94,14 +94,14 @@ func (c *Conn) takeMember(raw []byte, reply *batchReply) {
 			reply.addError(m.ID, CodeInvalidRequest, refusal)
 			return
 		}
-		req.message, req.batch = m, reply
+		req.message, req.response = m, reply
 		reply.expectAnswer()
 		c.spawnRequest(req)
 	}
 }
 
-// batchReply gathers the answers to the requests of one batch. The last one sends them.
-type batchReply struct {
+// batchResponse gathers the answers to the requests of one batch. The last one sends them.
+type batchResponse struct {
 	conn *Conn
 	mu   sync.Mutex
 	left int    // answers that may still come
@@ -109,20 +109,20 @@ type batchReply struct {
 	kept []*kept.Entry
 }
 
-func (reply *batchReply) expectAnswer() {
+func (reply *batchResponse) expectAnswer() {
 	reply.mu.Lock()
 	defer reply.mu.Unlock()
 	reply.left++
 }
 
 // addError adds an error, on the read loop.
-func (reply *batchReply) addError(id []byte, code int64, text string) {
+func (reply *batchResponse) addError(id []byte, code int64, text string) {
 	reply.addAnswer(orNull(id), ErrorAnswer(code, text), reply.conn.openedEntry())
 }
 
 // replyTo takes the answer to one request, unless that was cancelled: then the
 // peer expects none.
-func (reply *batchReply) replyTo(ctx context.Context, id string, answer Answer, entry *kept.Entry) {
+func (reply *batchResponse) replyTo(ctx context.Context, id string, answer Answer, entry *kept.Entry) {
 	if isCancelled(context.Cause(ctx)) {
 		entry.Void()
 	} else {
@@ -134,7 +134,7 @@ func (reply *batchReply) replyTo(ctx context.Context, id string, answer Answer, 
 
 // addAnswer puts an answer into the array, unless that exceeds one frame: a batch must not
 // make the hub hold more than single requests could.
-func (reply *batchReply) addAnswer(id string, answer Answer, entry *kept.Entry) {
+func (reply *batchResponse) addAnswer(id string, answer Answer, entry *kept.Entry) {
 	reply.mu.Lock()
 	defer reply.mu.Unlock()
 	reply.kept = append(reply.kept, entry.Marks()...)
@@ -153,7 +153,7 @@ func (reply *batchReply) addAnswer(id string, answer Answer, entry *kept.Entry) 
 
 // endOne counts down, and sends what there is when nothing more comes. The read loop
 // must not block.
-func (reply *batchReply) endOne(onReadLoop bool) {
+func (reply *batchResponse) endOne(onReadLoop bool) {
 	reply.mu.Lock()
 	reply.left--
 	last, body := reply.left == 0, reply.body

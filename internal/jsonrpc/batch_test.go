@@ -31,15 +31,15 @@ func TestBatchWaitsForNobody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	far := NewConn(farIn, farOut, &farEnd{}, Options{})
-	down := NewConn(fromFar, toFar, &farEnd{}, Options{})
+	far := NewConn(farIn, farOut, &farEnd{}, ConnOptions{})
+	down := NewConn(fromFar, toFar, &farEnd{}, ConnOptions{})
 	r := &hop{to: down, short: true}
 	stuck := make(chan struct{})
 	up := NewConn(toHop, fromHop, &handler{request: func(ctx context.Context, _ *Message) Answer {
 		close(stuck)
 		<-ctx.Done()
 		return Answer{}
-	}}, Options{Strict: true, Fast: func(m *Message, reply *Responder) bool { return m.Method == "echo" && r.take(m, reply) }})
+	}}, ConnOptions{Strict: true, Fast: func(m *Message, reply *Responder) bool { return m.Method == "echo" && r.take(m, reply) }})
 	ctx, cancel := context.WithCancel(context.Background())
 	for _, c := range []*Conn{far, down, up} {
 		go func() { _ = c.Run(ctx) }()

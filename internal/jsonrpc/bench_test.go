@@ -46,7 +46,7 @@ func BenchmarkSplit(b *testing.B) {
 
 // benchConn starts a Conn over pipes of the system.
 func benchConn(b *testing.B, r io.ReadCloser, w io.WriteCloser, h Handler) *Conn {
-	c := NewConn(r, w, h, Options{})
+	c := NewConn(r, w, h, ConnOptions{})
 	ctx, stop := context.WithCancel(context.Background())
 	go func() { _ = c.Run(ctx) }()
 	b.Cleanup(func() {

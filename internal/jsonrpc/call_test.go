@@ -13,7 +13,7 @@ import (
 
 func TestCallTellsThePeerThatNobodyWaits(t *testing.T) {
 	t.Parallel()
-	p := linkOS(t, &handler{}, Options{})
+	p := linkOS(t, &handler{}, ConnOptions{})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	got := p.call(ctx, "x")
 	p.want(`{"jsonrpc":"2.0","id":1,"method":"x"}`)
@@ -53,7 +53,7 @@ func TestCallTellsThePeerThatNobodyWaits(t *testing.T) {
 func TestCallThatNeverLeft(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := link(t, &handler{}, Options{QueueBytes: 100})
+		p := link(t, &handler{}, ConnOptions{QueueBytes: 100})
 		if !p.conn.TryNotify("fill", []byte(`"`+strings.Repeat("x", 100)+`"`)) {
 			t.Fatal("no room for the first")
 		}
@@ -87,7 +87,7 @@ func TestRelease(t *testing.T) {
 			return Answer{Release: release}
 		}
 		return Answer{Error: []byte(`{"code":1,"message":"e"}`), Release: release}
-	}}, Options{})
+	}}, ConnOptions{})
 	p.send(`{"jsonrpc":"2.0","id":1,"method":"big"}`)
 	p.want(`{"jsonrpc":"2.0","id":1,"result":` + string(big) + `}`)
 	p.send(`{"jsonrpc":"2.0","id":2,"method":"cancelled"}`)
@@ -108,7 +108,7 @@ func TestRelease(t *testing.T) {
 
 func TestNotificationPanic(t *testing.T) {
 	t.Parallel()
-	p := link(t, &handler{notify: func(*Message) { panic("at the disco") }}, Options{})
+	p := link(t, &handler{notify: func(*Message) { panic("at the disco") }}, ConnOptions{})
 	p.send(`{"jsonrpc":"2.0","method":"x"}`, `{"jsonrpc":"2.0","id":5,"method":"x"}`)
 	p.want(`{"jsonrpc":"2.0","id":5,"result":null}`)
 }
@@ -122,7 +122,7 @@ func TestOnReadLoop(t *testing.T) {
 		p := link(t, &handler{request: func(_ context.Context, m *Message) Answer {
 			order = append(order, m.Method)
 			return ResultAnswer([]byte(`"` + strings.Repeat("x", 1<<20) + `"`))
-		}, notify: func(m *Message) { order = append(order, m.Method) }}, Options{QueueBytes: 1, OnReadLoop: func(m string) bool { return m == "initialize" }})
+		}, notify: func(m *Message) { order = append(order, m.Method) }}, ConnOptions{QueueBytes: 1, OnReadLoop: func(m string) bool { return m == "initialize" }})
 		for range 4 {
 			p.send(`{"jsonrpc":"2.0","id":1,"method":"initialize"}`, `{"jsonrpc":"2.0","method":"initialized"}`)
 		}
@@ -151,7 +151,7 @@ func TestPartsAreNotOverwritten(t *testing.T) {
 	p := linkOS(t, &handler{request: func(_ context.Context, m *Message) Answer {
 		<-hold
 		return ResultAnswer(m.Params)
-	}}, Options{})
+	}}, ConnOptions{})
 	go func() {
 		for i := range rounds {
 			line := append(append([]byte(`{"jsonrpc":"2.0","id":`), byte('0'+i/10), '.', byte('0'+i%10)), `,"method":"x","params":`...)

@@ -15,7 +15,7 @@ import (
 	"mcphub/internal/worker"
 )
 
-// DefaultFrameLimit bounds one frame, in bytes, unless Options say otherwise.
+// DefaultFrameLimit bounds one frame, in bytes, unless ConnOptions say otherwise.
 const DefaultFrameLimit = lines.DefaultLimit
 
 // DefaultMaxRequests bounds how many requests of a peer are served at a time.
@@ -51,8 +51,8 @@ type Handler interface {
 	ServeNotification(m *Message)
 }
 
-// Options shape a Conn. The zero value is a lenient peer with the defaults.
-type Options struct {
+// ConnOptions shape a Conn. The zero value is a lenient peer with the defaults.
+type ConnOptions struct {
 	Strict      bool          // the peer is the client: refuse what has two readings
 	FrameLimit  int           // bytes of one line; 0: DefaultFrameLimit
 	IDLimit     int           // bytes of the id of a request of the peer; 0: DefaultIDLimit
@@ -101,7 +101,7 @@ type Conn struct {
 	out     io.Writer
 	writer  *lines.Writer
 	handler Handler
-	options Options
+	options ConnOptions
 
 	ctx          context.Context // of the requests being served; ends with the Conn
 	cancel       context.CancelCauseFunc
@@ -142,7 +142,7 @@ type connTables struct {
 // blocks, as it does for pipes and sockets that do not block; Run waits for
 // both. It starts nothing; calls may be made at once, and are answered once
 // Run runs.
-func NewConn(r io.ReadCloser, w io.Writer, h Handler, options Options) *Conn {
+func NewConn(r io.ReadCloser, w io.Writer, h Handler, options ConnOptions) *Conn {
 	if options.MaxRequests <= 0 {
 		options.MaxRequests = DefaultMaxRequests
 	}
@@ -168,7 +168,7 @@ func NewConn(r io.ReadCloser, w io.Writer, h Handler, options Options) *Conn {
 
 // Run reads and serves until the input ends, reading or writing fails, or ctx
 // ends, which closes the input. After the end of the input, requests already read may
-// go on for Options.Grace. It returns nil at the end of the input, when all
+// go on for ConnOptions.Grace. It returns nil at the end of the input, when all
 // goroutines that it started have ended.
 func (c *Conn) Run(ctx context.Context) error {
 	over := make(chan struct{})

@@ -16,7 +16,7 @@ import (
 
 func TestCallAndAnswer(t *testing.T) {
 	t.Parallel()
-	p := link(t, &handler{}, Options{})
+	p := link(t, &handler{}, ConnOptions{})
 	got := p.call(t.Context(), "tools/call", []byte(`{"a":`), []byte(`9007199254740993}`))
 	p.want(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"a":9007199254740993}}`)
 	p.send(`{"jsonrpc":"2.0","id":1,"result":{"x" : 1e400}}`)
@@ -39,7 +39,7 @@ func TestCallAndAnswer(t *testing.T) {
 func TestSecondAndUnaskedAnswers(t *testing.T) {
 	t.Parallel()
 	var skipped []string
-	p := link(t, &handler{}, Options{OnSkip: func(reason string, line []byte) { skipped = append(skipped, reason+": "+string(line)) }})
+	p := link(t, &handler{}, ConnOptions{OnSkip: func(reason string, line []byte) { skipped = append(skipped, reason+": "+string(line)) }})
 	got := p.call(t.Context(), "x")
 	p.read()
 	p.send(`{"jsonrpc":"2.0","id":1,"result":"first"}`, `{"jsonrpc":"2.0","id":1,"result":"second"}`, `{"jsonrpc":"2.0","id":18446744073709551617,"result":1}`)
@@ -67,7 +67,7 @@ func TestIDsOfThePeer(t *testing.T) {
 	p := linkOS(t, &handler{request: func(_ context.Context, m *Message) Answer {
 		<-release
 		return ResultAnswer(m.Params)
-	}}, Options{})
+	}}, ConnOptions{})
 	ids := []string{`1`, `"1"`, `9007199254740993`, `9007199254740992`, `1.0`, `123456789012345678901234567890`, `-0`, `"\u0061"`, `"a"`, `""`}
 	want := map[string]bool{}
 	for i, id := range ids {
@@ -105,7 +105,7 @@ func TestCancellationBehindItsRequest(t *testing.T) {
 		<-ctx.Done()
 		causes <- context.Cause(ctx)
 		return ResultAnswer([]byte(`"too late"`))
-	}}, Options{MaxRequests: 1})
+	}}, ConnOptions{MaxRequests: 1})
 	p.send(`{"jsonrpc":"2.0","id":1,"method":"x"}`)
 	for ran.Load() == 0 {
 		// Number 1 has its turn, and keeps it.
@@ -141,7 +141,7 @@ func TestParallelRequestsThatCallBack(t *testing.T) {
 		}
 		return ResultAnswer(r.Result)
 	}}
-	p = linkOS(t, h, Options{Strict: true})
+	p = linkOS(t, h, ConnOptions{Strict: true})
 	close(ready)
 	go func() {
 		for i := range n {
@@ -179,7 +179,7 @@ func TestNotificationsComeBeforeTheAnswer(t *testing.T) {
 			}
 		}
 		return ResultAnswer(m.ID)
-	}}, Options{QueueBytes: 4 << 10})
+	}}, ConnOptions{QueueBytes: 4 << 10})
 	close(ready)
 	for i := range calls {
 		p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"x"}`, i))
@@ -217,7 +217,7 @@ func TestNotificationsInOrder(t *testing.T) {
 		<-ready
 		seen = append(seen, m.Method)
 		p.conn.TryNotify("saw/" + m.Method)
-	}}, Options{})
+	}}, ConnOptions{})
 	close(ready)
 	p.send(`{"jsonrpc":"2.0","method":"a"}`, `{"jsonrpc":"2.0","method":"b","params":{}}`, `{"jsonrpc":"2.0","method":"c"}`)
 	for _, m := range []string{"a", "b", "c"} {
@@ -236,7 +236,7 @@ func TestPeerThatDoesNotRead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const queue = 64 << 10
-		p := link(t, &handler{}, Options{QueueBytes: queue})
+		p := link(t, &handler{}, ConnOptions{QueueBytes: queue})
 		var wg sync.WaitGroup
 		for i := range 200 {
 			wg.Go(func() {
@@ -276,7 +276,7 @@ func TestPeerThatOnlyAsks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := link(t, &handler{request: func(context.Context, *Message) Answer {
 			return ResultAnswer([]byte(`"` + strings.Repeat("x", 1<<10) + `"`))
-		}}, Options{MaxRequests: 4, QueueBytes: 4 << 10, FrameLimit: 1 << 10})
+		}}, ConnOptions{MaxRequests: 4, QueueBytes: 4 << 10, FrameLimit: 1 << 10})
 		for i := range 20000 {
 			p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"x","params":"%100d"}`, i, i))
 		}
@@ -300,7 +300,7 @@ func TestPeerThatOnlyAsks(t *testing.T) {
 func TestWriteFailureEndsTheConn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := link(t, &handler{}, Options{})
+		p := link(t, &handler{}, ConnOptions{})
 		first := p.call(t.Context(), "one")
 		p.read()
 		second := p.call(t.Context(), "two")
@@ -328,7 +328,7 @@ func TestWriteFailureEndsTheConn(t *testing.T) {
 
 func TestEndOfInput(t *testing.T) {
 	t.Parallel()
-	p := link(t, &handler{}, Options{})
+	p := link(t, &handler{}, ConnOptions{})
 	got := p.call(t.Context(), "x")
 	p.read()
 	_ = p.in.Close()
@@ -361,9 +361,9 @@ func TestContextOfRun(t *testing.T) {
 			<-ctx.Done()
 			return Answer{}
 		}}
-		p := link(t, h, Options{Grace: time.Hour})
+		p := link(t, h, ConnOptions{Grace: time.Hour})
 		if os {
-			p = linkOS(t, h, Options{Grace: time.Hour})
+			p = linkOS(t, h, ConnOptions{Grace: time.Hour})
 		}
 		got := p.call(t.Context(), "x")
 		p.read()
@@ -386,7 +386,7 @@ func TestARequestThatWasNotServedIsAnswered(t *testing.T) {
 		close(begun) // a second time would panic
 		<-ctx.Done()
 		return ResultAnswer([]byte("1"))
-	}}, Options{MaxRequests: 1})
+	}}, ConnOptions{MaxRequests: 1})
 	p.send(`{"jsonrpc":"2.0","id":1,"method":"x"}`)
 	<-begun
 	p.send(`{"jsonrpc":"2.0","id":2,"method":"x"}`, `{"jsonrpc":"2.0","id":2,"method":"x"}`)
@@ -414,7 +414,7 @@ func TestGrace(t *testing.T) {
 			case <-ctx.Done():
 			}
 			return ResultAnswer([]byte(`"` + m.Method + `"`))
-		}}, Options{Grace: time.Second})
+		}}, ConnOptions{Grace: time.Second})
 		started := time.Now()
 		p.send(`{"jsonrpc":"2.0","id":1,"method":"slow"}`, `{"jsonrpc":"2.0","id":2,"method":"quick"}`)
 		_ = p.in.Close()

@@ -22,7 +22,7 @@
 // splits and hands out. A request of the peer is served on a goroutine of its
 // own (or one that an earlier request has left, up to 64 wait), registered for
 // cancellation before that goroutine sees it, at most
-// Options.MaxRequests at a time; notifications are served in order on the read
+// ConnOptions.MaxRequests at a time; notifications are served in order on the read
 // loop and must not block. The write side is a lines.Writer: ordered and
 // bounded. Run returns when every goroutine that the
 // Conn started has ended. One mutex guards the tables of a Conn; it is a leaf
@@ -31,11 +31,11 @@
 // A request is answered once, and whole. Its id stands in a table from when it is read (admitRequest) until its
 // answer is known (freeID). A second request of this id is refused meanwhile, by an error with the same id. On the
 // slow path the goroutine of serveRequest answers, and nothing else. On the fast path the first caller of
-// Responder.Answer does (claimAnswer). A method of Options.OnReadLoop (initialize) stands in no table, and the read loop
+// Responder.Answer does (claimAnswer). A method of ConnOptions.OnReadLoop (initialize) stands in no table, and the read loop
 // answers it. Each answer is one frame of the lines.Writer, at which one goroutine at a time has the turn to write.
-// The answers to the requests of a batch are one frame together (batchReply).
+// The answers to the requests of a batch are one frame together (batchResponse).
 //
-// A request of the peer may take the fast path instead (Options.Fast): on the
+// A request of the peer may take the fast path instead (ConnOptions.Fast): on the
 // read loop, without a goroutine. What the fast path sends is gathered in the
 // read loop's lines.Batch while more lines wait in its buffer.
 //
@@ -44,6 +44,6 @@
 // Of the methods of MCP it knows notifications/cancelled, and initialize, which is never
 // cancelled; a few other names are only kept from being copied. It keeps no sessions and
 // retries nothing. Batches (one revision of MCP has them: 2025-03-26) are taken
-// where Options.Batches says so, and never sent; elsewhere one of a strict peer is
+// where ConnOptions.Batches says so, and never sent; elsewhere one of a strict peer is
 // refused, one of a lenient peer is skipped.
 package jsonrpc

@@ -19,7 +19,7 @@ import (
 // it delays what follows on the stream, and it is copied into the pipe of another peer.
 const FastFrame = 16 << 10
 
-// A Responder answers, once, a request that Options.Fast has taken.
+// A Responder answers, once, a request that ConnOptions.Fast has taken.
 type Responder struct {
 	conn *Conn
 	id   string
@@ -88,8 +88,8 @@ func (r *Responder) answerLater(f *frame, s *lines.Completion, answer Answer) {
 	}
 }
 
-// Batch returns what gathers frames sent by Options.Fast, for PreparedCall.Start
-// before Options.Fast returns.
+// Batch returns what gathers frames sent by ConnOptions.Fast, for PreparedCall.Start
+// before ConnOptions.Fast returns.
 func (r *Responder) Batch() *lines.Batch { return &r.conn.batch }
 
 // freePlace frees the request's place among the ones that are served.
@@ -98,7 +98,7 @@ func (r *Responder) freePlace() {
 	r.conn.busy.Done()
 }
 
-// offerFast offers a request to Options.Fast. false: it takes the slow path.
+// offerFast offers a request to ConnOptions.Fast. false: it takes the slow path.
 func (c *Conn) offerFast(m *Message) bool {
 	if c.options.Fast == nil || len(m.Frame) > FastFrame {
 		return false
@@ -121,7 +121,7 @@ func (c *Conn) offerFast(m *Message) bool {
 	return false
 }
 
-// callFast calls Options.Fast. If that panics, the request counts as taken.
+// callFast calls ConnOptions.Fast. If that panics, the request counts as taken.
 func (c *Conn) callFast(m *Message, r *Responder) (ok bool) {
 	if !Guard(c.options.Log, m, func() { ok = c.options.Fast(m, r) }) {
 		r.Answer(PanicAnswer())

@@ -78,7 +78,7 @@ func (f *farEnd) ServeRequest(ctx context.Context, m *Message) Answer {
 func (f *farEnd) ServeNotification(*Message) {}
 
 // pipeConns joins two Conns by pipes and runs both until the test ends.
-func pipeConns(t *testing.T, a Handler, ao Options, b Handler, bo Options) (*Conn, *Conn, func()) {
+func pipeConns(t *testing.T, a Handler, ao ConnOptions, b Handler, bo ConnOptions) (*Conn, *Conn, func()) {
 	t.Helper()
 	ar, bw := io.Pipe()
 	br, aw := io.Pipe()
@@ -97,9 +97,9 @@ func hops(t *testing.T, r *hop) (client *Conn, far *farEnd, endUp, endDown func(
 	t.Helper()
 	far = &farEnd{started: make(chan string, 10), cancelled: make(chan string, 10)}
 	var down *Conn
-	down, _, endDown = pipeConns(t, &farEnd{}, Options{}, far, Options{})
+	down, _, endDown = pipeConns(t, &farEnd{}, ConnOptions{}, far, ConnOptions{})
 	r.to = down
-	client, _, endUp = pipeConns(t, &farEnd{}, Options{}, r, Options{Strict: true, Fast: r.take})
+	client, _, endUp = pipeConns(t, &farEnd{}, ConnOptions{}, r, ConnOptions{Strict: true, Fast: r.take})
 	return client, far, endUp, endDown
 }
 
@@ -184,7 +184,7 @@ func TestFastPathEnds(t *testing.T) {
 
 func TestFastPathThatPanicsIsAnswered(t *testing.T) {
 	t.Parallel()
-	client, _, _ := pipeConns(t, &farEnd{}, Options{}, &farEnd{}, Options{Fast: func(m *Message, r *Responder) bool {
+	client, _, _ := pipeConns(t, &farEnd{}, ConnOptions{}, &farEnd{}, ConnOptions{Fast: func(m *Message, r *Responder) bool {
 		if m.Method == "panic" {
 			panic("on purpose")
 		}

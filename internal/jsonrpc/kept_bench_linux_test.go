@@ -31,7 +31,7 @@ func benchKept(b *testing.B, sockets, keeps bool, together int) {
 	const round = 400
 	toIn, in := benchStream(b, sockets, true)
 	fromOut, out := benchStream(b, sockets, false)
-	options := Options{Strict: true, FrameLimit: 1 << 20, Fast: func(m *Message, r *Responder) bool {
+	options := ConnOptions{Strict: true, FrameLimit: 1 << 20, Fast: func(m *Message, r *Responder) bool {
 		r.Answer(Answer{Result: m.Params, batch: r.Batch()})
 		return true
 	}}

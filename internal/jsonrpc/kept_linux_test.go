@@ -12,7 +12,7 @@ import (
 )
 
 // linkKept starts a Conn over pipes whose state is kept.
-func linkKept(t *testing.T, h *handler, options Options) *peer {
+func linkKept(t *testing.T, h *handler, options ConnOptions) *peer {
 	t.Helper()
 	r, in, err := os.Pipe()
 	if err != nil {
@@ -47,7 +47,7 @@ func TestWhatWasJudgedIsServed(t *testing.T) {
 			},
 			notify: func(m *Message) { seen <- string(m.Frame) + string(m.Params) },
 		}
-		options := Options{Strict: true, FrameLimit: 1 << 20}
+		options := ConnOptions{Strict: true, FrameLimit: 1 << 20}
 		options.Fast = func(m *Message, r *Responder) bool {
 			if m.Method != "fast" {
 				return false
@@ -106,7 +106,7 @@ func TestAnAnswerThatFindsNoRoom(t *testing.T) {
 		return ResultAnswer(bytes.Repeat([]byte{'1'}, p.conn.options.Kept.Longest()))
 	}
 	h := &handler{request: func(context.Context, *Message) Answer { return huge() }}
-	p = linkKept(t, h, Options{Strict: true, FrameLimit: 1 << 20, OnReadLoop: func(method string) bool { return method == "loop" }, Fast: func(m *Message, r *Responder) bool {
+	p = linkKept(t, h, ConnOptions{Strict: true, FrameLimit: 1 << 20, OnReadLoop: func(method string) bool { return method == "loop" }, Fast: func(m *Message, r *Responder) bool {
 		if m.Method != "fast" {
 			return false
 		}

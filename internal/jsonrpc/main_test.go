@@ -48,14 +48,14 @@ type peer struct {
 
 // link starts a Conn whose peer is played by the test, over pipes without any
 // room of their own.
-func link(t *testing.T, h *handler, options Options) *peer {
+func link(t *testing.T, h *handler, options ConnOptions) *peer {
 	r, in := net.Pipe()
 	out, w := net.Pipe()
 	return linkOver(t, r, in, out, w, h, options)
 }
 
 // linkOS does so over pipes of the system.
-func linkOS(t *testing.T, h *handler, options Options) *peer {
+func linkOS(t *testing.T, h *handler, options ConnOptions) *peer {
 	r, in, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +67,7 @@ func linkOS(t *testing.T, h *handler, options Options) *peer {
 	return linkOver(t, r, in, out, w, h, options)
 }
 
-func linkOver(t *testing.T, r io.ReadCloser, in io.WriteCloser, out io.ReadCloser, w io.Writer, h *handler, options Options) *peer {
+func linkOver(t *testing.T, r io.ReadCloser, in io.WriteCloser, out io.ReadCloser, w io.Writer, h *handler, options ConnOptions) *peer {
 	p := &peer{t: t, in: in, out: out, r: bufio.NewReaderSize(out, 64<<10), err: make(chan error, 1)}
 	p.conn = NewConn(r, w, h, options)
 	ctx, stop := context.WithCancel(context.Background())

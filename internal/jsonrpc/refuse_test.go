@@ -72,7 +72,7 @@ func TestStrictRefusals(t *testing.T) {
 			p := linkOS(t, &handler{request: func(context.Context, *Message) Answer {
 				t.Error("the handler was called")
 				return Answer{}
-			}, notify: func(*Message) { t.Error("the handler was called") }}, Options{Strict: true, FrameLimit: 64 << 10})
+			}, notify: func(*Message) { t.Error("the handler was called") }}, ConnOptions{Strict: true, FrameLimit: 64 << 10})
 			p.send(tc.line)
 			if tc.id != none {
 				p.wantError(tc.id, tc.code)
@@ -141,7 +141,7 @@ func TestBrokenAnswers(t *testing.T) {
 				want = tc.strict
 			}
 			t.Run(fmt.Sprintf("%s/strict=%v", tc.name, strict), func(t *testing.T) {
-				p := linkOS(t, &handler{}, Options{Strict: strict, FrameLimit: 64 << 10})
+				p := linkOS(t, &handler{}, ConnOptions{Strict: strict, FrameLimit: 64 << 10})
 				got := p.call(t.Context(), "x")
 				p.want(`{"jsonrpc":"2.0","id":1,"method":"x"}`)
 				p.send(tc.line)
@@ -172,7 +172,7 @@ func TestBrokenAnswers(t *testing.T) {
 // A child's request that cannot be read is refused, so that it does not wait.
 func TestLenientRefusals(t *testing.T) {
 	t.Parallel()
-	p := linkOS(t, &handler{}, Options{FrameLimit: 1 << 10})
+	p := linkOS(t, &handler{}, ConnOptions{FrameLimit: 1 << 10})
 	p.send(`{"jsonrpc":"2.0","id":7,"method":"x","params":}`)
 	p.wantError("7", CodeParse)
 	p.send(`{"jsonrpc":"2.0","id":"a","method":"x","method":"y"}`)
@@ -191,7 +191,7 @@ func TestLenientRefusals(t *testing.T) {
 // TestALineThatIsTooLongAndHasNoEnd: a peer that sends it as its first line, and then ends its stream, gets its refusal. Nothing panics.
 func TestALineThatIsTooLongAndHasNoEnd(t *testing.T) {
 	for _, strict := range []bool{true, false} {
-		p := linkOS(t, &handler{}, Options{Strict: strict, FrameLimit: 1 << 10, Grace: bounds.Patience})
+		p := linkOS(t, &handler{}, ConnOptions{Strict: strict, FrameLimit: 1 << 10, Grace: bounds.Patience})
 		if _, err := p.in.Write([]byte(`{"jsonrpc":"2.0","id":"long","method":"x","params":"` + strings.Repeat("x", 1<<20))); err != nil {
 			t.Fatal(err)
 		}

@@ -172,7 +172,7 @@ type peerRequest struct {
 	message *Message
 	entry   *kept.Entry
 
-	batch *batchReply // where it came in a batch
+	response *batchResponse // where it came in a batch
 }
 
 func (req *peerRequest) endWith(cause error) { req.cancel(cause) }
@@ -239,8 +239,8 @@ func (c *Conn) serveRequest(req *peerRequest) {
 		answer = ErrorAnswer(CodeInternal, fmt.Sprintf("%s. The request was not served, so nothing was done", cmp.Or(context.Cause(c.ctx), context.Cause(ctx))))
 	}
 	c.freeID(string(m.ID))
-	if req.batch != nil {
-		req.batch.replyTo(ctx, string(m.ID), answer, req.entry)
+	if req.response != nil {
+		req.response.replyTo(ctx, string(m.ID), answer, req.entry)
 	} else {
 		c.replyTo(ctx, string(m.ID), answer, req.entry)
 	}

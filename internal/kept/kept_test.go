@@ -265,10 +265,10 @@ func TestForgedMemory(t *testing.T) {
 		t.Errorf("%d were refused and %d taken: nothing was shown", refused, taken)
 	}
 	full := make([]byte, small.layoutFor().size)
-	if _, err := restoreMemory(full, link{}); err == nil {
+	if _, err := restoreMemory(full, outputPath{}); err == nil {
 		t.Error("memory that no hub has laid out is read")
 	}
-	if _, err := createMemory(full[:page], small, link{}); err == nil {
+	if _, err := createMemory(full[:page], small, outputPath{}); err == nil {
 		t.Error("memory that is too short is laid out")
 	}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // A link is the way of the bytes to the client.
-type link struct {
+type outputPath struct {
 	pipe    [2]int
 	between int // bytes in the pipe
 	holds   int // bytes that the pipe can hold
@@ -78,7 +78,7 @@ func Open(f Files, l Limits, out int) (m *Memory, restored bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	by := link{socket: isKind(out, unix.S_IFSOCK)}
+	by := outputPath{socket: isKind(out, unix.S_IFSOCK)}
 	if by.region, err = mapMemory(f[0], size); err != nil {
 		return nil, false, fmt.Errorf("the memory for the state of the session: %w", err)
 	}
@@ -140,7 +140,7 @@ func mapMemory(fd, size int) (region []byte, err error) {
 	return region, err
 }
 
-func (l *link) unmapMemory() {
+func (l *outputPath) unmapMemory() {
 	_ = unix.MunmapPtr(unsafe.Pointer(unsafe.SliceData(l.region)), uintptr(len(l.region)))
 }
 
@@ -157,7 +157,7 @@ func reopenPipe(r, w int) (pipe [2]int, err error) {
 	return pipe, nil
 }
 
-func (l *link) closePipe() {
+func (l *outputPath) closePipe() {
 	_, _ = unix.Close(l.pipe[0]), unix.Close(l.pipe[1])
 	if l.direct > 0 {
 		_ = unix.Close(l.direct)
@@ -207,7 +207,7 @@ func (m *Memory) Close() {
 	m.closePipe()
 }
 
-func (l *link) pipeSize() int {
+func (l *outputPath) pipeSize() int {
 	if n, err := unix.FcntlInt(uintptr(l.pipe[1]), unix.F_GETPIPE_SZ, 0); err == nil {
 		return n
 	}

@@ -5,7 +5,7 @@ package kept
 import "errors"
 
 // A link is the way of the bytes to the client: there is none here.
-type link struct{ between int }
+type outputPath struct{ between int }
 
 // Files are the descriptors that an adapter holds for its session.
 type Files [3]int

@@ -98,7 +98,7 @@ type Memory struct {
 	accepted, passed, origin uint64
 	high                     int // bytes of the output from here on have no memory
 
-	link
+	outputPath
 }
 
 // A place is the place of the reader of the input.
@@ -137,11 +137,11 @@ func (m *Memory) putBytes(at int, b []byte) {
 }
 
 // createMemory lays out memory that is all 0.
-func createMemory(b []byte, l Limits, by link) (*Memory, error) {
+func createMemory(b []byte, l Limits, by outputPath) (*Memory, error) {
 	if !l.areValid() || len(b) != l.layoutFor().size {
 		return nil, fmt.Errorf("no state of a session can be kept in %d bytes", len(b))
 	}
-	m := &Memory{layout: l.layoutFor(), b: b, link: by}
+	m := &Memory{layout: l.layoutFor(), b: b, outputPath: by}
 	if m.loadWord(atMagic) != 0 { // another version's
 		return nil, errForged
 	}
@@ -164,7 +164,7 @@ func readHead(head []byte) (l Limits, ok bool) {
 
 // restoreMemory reads what another hub has kept. The link holds the origin of the memory, and how many bytes are left in the
 // adapter's pipe.
-func restoreMemory(b []byte, by link) (*Memory, error) {
+func restoreMemory(b []byte, by outputPath) (*Memory, error) {
 	if len(b) < headSize {
 		return nil, errForged
 	}
@@ -172,7 +172,7 @@ func restoreMemory(b []byte, by link) (*Memory, error) {
 	if !ok || !l.areValid() || l.layoutFor().size != len(b) {
 		return nil, errForged
 	}
-	m := &Memory{layout: l.layoutFor(), b: b, link: by}
+	m := &Memory{layout: l.layoutFor(), b: b, outputPath: by}
 	for _, part := range []func() error{m.restoreInput, m.restoreOutput, m.restoreEntries} {
 		if err := part(); err != nil {
 			return nil, err

@@ -48,26 +48,26 @@ const (
 	Acknowledged     = "notifications/subscriptions/acknowledged"
 )
 
-// A Kind says who answers a method.
-type Kind uint8
+// A MethodKind says who answers a method.
+type MethodKind uint8
 
 // The kinds of methods.
 const (
-	Extension    Kind = iota // the child that has the extension answers: the protocol does not know the method
-	Notification             // a notification has no answer
-	Question                 // the client answers what a child asks
-	Hub                      // the hub itself answers
-	List                     // the hub answers with what is on offer
-	Stream                   // no answer comes as long as the client listens
-	Task                     // the one who made the task answers
-	Call                     // a child answers. The request is judged before it is sent
-	Inspection               // the hub answers what would become of a call
+	Extension    MethodKind = iota // the child that has the extension answers: the protocol does not know the method
+	Notification                   // a notification has no answer
+	Question                       // the client answers what a child asks
+	Hub                            // the hub itself answers
+	List                           // the hub answers with what is on offer
+	Stream                         // no answer comes as long as the client listens
+	Task                           // the one who made the task answers
+	Call                           // a child answers. The request is judged before it is sent
+	Inspection                     // the hub answers what would become of a call
 )
 
 // A Method is what the protocol says about one.
 type Method struct {
 	Name      string
-	Kind      Kind
+	Kind      MethodKind
 	Header    string // the member of params that the header Mcp-Name repeats; "" if there is no such header
 	MayAsk    bool   // its result may ask for input (2026-07-28)
 	Tasks     bool   // its result may be a task (2026-07-28)

@@ -11,14 +11,14 @@ import (
 
 // RootCandidate is a directory or file that is to be a root, as the filesystem is now.
 type RootCandidate struct {
-	Given string // absolute, cleaned as text; "" if that cannot be said
-	Path  string // every symlink resolved, spelled as the filesystem has it; "" if that cannot be said
-	File  bool   // a regular file, and no directory
-	Links []Link // every symlink followed on the way
+	Given string         // absolute, cleaned as text; "" if that cannot be said
+	Path  string         // every symlink resolved, spelled as the filesystem has it; "" if that cannot be said
+	File  bool           // a regular file, and no directory
+	Links []SymbolicLink // every symlink followed on the way
 }
 
-// A Link is a symlink as one look at a path has followed it. What is there later may lead elsewhere.
-type Link struct {
+// A SymbolicLink is a symlink as one look at a path has followed it. What is there later may lead elsewhere.
+type SymbolicLink struct {
 	At     string // in a directory without links
 	To     string // what it leads to, without links
 	Climbs bool   // a .. of its text comes after another link, which decides as well what this one leads to

@@ -110,8 +110,8 @@ type Disk struct {
 	longer   LongNamer
 	same     SameFiler
 	namer    Namer
-	shares   []string // of other machines that roots name; a look at any other is refused
-	links    *[]Link  // where set, every symlink that is followed is noted here
+	shares   []string        // of other machines that roots name; a look at any other is refused
+	links    *[]SymbolicLink // where set, every symlink that is followed is noted here
 }
 
 // NewDisk looks up the optional interfaces of an FS. nil is an empty FS.

@@ -268,7 +268,7 @@ func (d *Disk) enterNext(t *trail, next string) (target string, why *refusal) {
 		return "", &refusal{at: next, cause: platform.CauseLoop}
 	}
 	if d.links != nil {
-		*d.links = append(*d.links, Link{At: next})
+		*d.links = append(*d.links, SymbolicLink{At: next})
 	}
 	if d.magician != nil {
 		magic, err := d.magician.Magic(next)

@@ -256,10 +256,10 @@ func writeJSON(v any) []byte {
 
 // memory is what the search of one call needs. It is used again, and belongs to one goroutine.
 type memory struct {
-	tree *strictjson.Tree // of the arguments
-	keys names.Buffer
-	work budget.Budget
-	view machine.View
+	tree     *strictjson.Tree // of the arguments
+	keys     names.Buffer
+	work     budget.Budget
+	diskView machine.DiskView
 }
 
 var memories = sync.Pool{New: func() any { return new(memory) }}
@@ -278,11 +278,11 @@ func (s *Searcher) readArguments(args []byte) (*memory, error) {
 // freeMemory hands m back; it holds on to no part of the call.
 func (m *memory) freeMemory() {
 	m.tree.Free()
-	m.tree, m.view, m.work = nil, machine.View{}, budget.Budget{}
+	m.tree, m.diskView, m.work = nil, machine.DiskView{}, budget.Budget{}
 	memories.Put(m)
 }
 
 // newDetector searches the tree for a tool.
 func (m *memory) newDetector(s *Searcher, tool *Tool, work *budget.Budget) detector {
-	return detector{t: m.tree, s: s, m: m.view.Open(s.Machine, work, false), tool: tool, roleKey: -1, work: work, keys: &m.keys}
+	return detector{t: m.tree, s: s, m: m.diskView.Open(s.Machine, work, false), tool: tool, roleKey: -1, work: work, keys: &m.keys}
 }

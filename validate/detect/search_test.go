@@ -88,14 +88,14 @@ func TestReplacedTexts(t *testing.T) {
 		{0, `x`, `/path key r x`}, {0, `u'x/y'`, `/path key r u'x/y or u'x/y'; link/name r? u; link/link r? x/y`}, {0, "\xff", `refused  arguments-bad-text`},
 		{1, `u'x/y'`, `/list/0 declared w? u'x/y or u'x/y' base=/path at=/etc/x; link/name w? u base=/path at=/etc/x`}, {1, `a,../b`, `/list/0 declared w? a,../b base=/path at=/etc/x; list w? ../b base=/path at=/etc/x; link/name w? a base=/path at=/etc/x`},
 	} {
-		var view machine.View
-		found, err := s.SearchReplaced(&r, view.Open(s.Machine, &r.Work, false), &r.Work, &r.Findings[e.of], e.to)
+		var diskView machine.DiskView
+		found, err := s.SearchReplaced(&r, diskView.Open(s.Machine, &r.Work, false), &r.Work, &r.Findings[e.of], e.to)
 		if got := outcome(Result{Findings: found}, err); got != e.want {
 			t.Errorf("%s\n got %s\nwant %s", e.to, got, e.want)
 		}
 	}
-	var view machine.View
-	if _, err := s.SearchReplaced(&r, view.Open(s.Machine, nil, false), new(budget.Budget), &r.Findings[0], "x"); err == nil {
+	var diskView machine.DiskView
+	if _, err := s.SearchReplaced(&r, diskView.Open(s.Machine, nil, false), new(budget.Budget), &r.Findings[0], "x"); err == nil {
 		t.Error("a text is searched at no cost")
 	}
 	for pointer, fits := range map[string]bool{"/path": false, "/list/1": false, "/list/2": true, "/list/x": true} {

@@ -2,7 +2,7 @@
 // says, and what a container is given of it. It answers what a text may stand for here (alternative spellings, home
 // folders, variables) and whether something is there. It decides nothing.
 //
-// A [Machine] is immutable and may be used by any number of goroutines. A [View] is a Machine for one call and belongs to
+// A [Machine] is immutable and may be used by any number of goroutines. A [DiskView] is a Machine for one call and belongs to
 // one goroutine: each look at the disk is paid for out of the call's budget, each place is looked at once, and nothing is
 // kept for the next call.
 //

@@ -93,16 +93,16 @@ func (m *Machine) SetWorkdir(cwd string, secret *bool) {
 	}
 }
 
-// View is a Machine as one call sees it, in memory that someone else has allocated for the call.
-type View struct {
+// DiskView is a Machine as one call sees it, in memory that someone else has allocated for the call.
+type DiskView struct {
 	m    Machine
 	disk callFS
 }
 
 // Open returns m as a call with this budget sees it. It is good until the next open. atHand: it
 // sees only what takes no waiting for a disk.
-func (v *View) Open(m *Machine, work *budget.Budget, atHand bool) *Machine {
-	*v = View{m: *m, disk: callFS{fs: m.FS, work: work, find: m.users, windows: m.Windows, atHand: atHand}}
+func (v *DiskView) Open(m *Machine, work *budget.Budget, atHand bool) *Machine {
+	*v = DiskView{m: *m, disk: callFS{fs: m.FS, work: work, find: m.users, windows: m.Windows, atHand: atHand}}
 	v.m.FS, v.m.call = &v.disk, &v.disk
 	return &v.m
 }
@@ -111,10 +111,10 @@ func (v *View) Open(m *Machine, work *budget.Budget, atHand bool) *Machine {
 func (m *Machine) MayWait() bool { return m.call == nil || !m.call.atHand }
 
 // SetShares reports by names which shares of other machines roots name. No other share is looked at.
-func (v *View) SetShares(names func(share string) bool) { v.disk.names = names }
+func (v *DiskView) SetShares(names func(share string) bool) { v.disk.names = names }
 
 // Missed reports whether the call has looked for something that was not in memory.
-func (v *View) Missed() bool { return v.disk.missed }
+func (v *DiskView) Missed() bool { return v.disk.missed }
 
 // A child writes out the variables that it has, so the hub reads only those: what its own environment holds beyond that
 // (tokens, mostly) is nothing to a child, and a denial must not spell it out.

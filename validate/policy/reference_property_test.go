@@ -238,9 +238,9 @@ func TestPolicyReference(t *testing.T) {
 		judge := func(grants []policy.Grant, approved string) (*validate.Verdict, policy.Decision) {
 			ref.grants, ref.approved = grants, approved
 			snap := rootsmgr.NewSnapshot(guard.OS{}, 1, rootsmgr.OriginConfig, entries(ref.roots))
-			view := rootsmgr.View{Snapshot: snap, Case: rootsmgr.CaseKnown, Open: ref.open}
+			rootsView := rootsmgr.RootsView{Snapshot: snap, Case: rootsmgr.CaseKnown, Open: ref.open}
 			if ref.ceiling != nil {
-				view.Ceiling = rootsmgr.NewSnapshot(guard.OS{}, 1, rootsmgr.OriginCeiling, entries(ref.ceiling)).Guard()
+				rootsView.Ceiling = rootsmgr.NewSnapshot(guard.OS{}, 1, rootsmgr.OriginCeiling, entries(ref.ceiling)).Guard()
 			}
 			ref.served = snap.Paths()
 			for _, dir := range c.Rules().Directories("child", grants) {
@@ -253,7 +253,7 @@ func TestPolicyReference(t *testing.T) {
 			if len(call) == 0 {
 				want = ref.bare("child", of)
 			}
-			return c.Judge(scan, validate.CallContext{Cwd: ref.cwd, Served: ref.served, Grants: grants, Approved: approved}, view), want
+			return c.Judge(scan, validate.CallContext{Cwd: ref.cwd, Served: ref.served, Grants: grants, Approved: approved}, rootsView), want
 		}
 		grants := ref.grants
 		v, want := judge(grants, approved)

@@ -59,16 +59,16 @@ func New(id string, waiting *atomic.Int64) *Stream {
 type Weight int
 
 const (
-	Note     Weight = iota // dropped if there is no room
-	Question               // fails if the client has not read for long
-	Reply                  // always taken in: its number is the number of the requests
+	Note        Weight = iota // dropped if there is no room
+	Question                  // fails if the client has not read for long
+	FinalAnswer               // always taken in: its number is the number of the requests
 )
 
 // hasRoom reports whether there is room for an event. The caller holds mu.
 func (st *Stream) hasRoom(size int, w Weight) bool {
 	waiting := st.waiting.Load()
 	switch w {
-	case Reply:
+	case FinalAnswer:
 		return true
 	case Question:
 		return waiting <= 2*MaxWaiting

@@ -28,7 +28,7 @@ func TestAStreamGoesOn(t *testing.T) {
 			put, got := 0, 0
 			for i, n := range steps {
 				for range n {
-					if !st.Put(Event{Parts: [][]byte{fmt.Append(nil, put)}}, Reply) {
+					if !st.Put(Event{Parts: [][]byte{fmt.Append(nil, put)}}, FinalAnswer) {
 						t.Fatal("it was not taken in")
 					}
 					put++
@@ -64,7 +64,7 @@ func TestAConnectionThatDoesNotStart(t *testing.T) {
 	t.Parallel()
 	var waiting atomic.Int64
 	st := New("7", &waiting)
-	st.Put(Event{Parts: [][]byte{[]byte("1")}}, Reply)
+	st.Put(Event{Parts: [][]byte{[]byte("1")}}, FinalAnswer)
 	st.End()
 	for starts, want := range map[bool]string{false: "", true: "id: 7-0\nretry: 1000\ndata: \n\nevent: message\nid: 7-1\ndata: 1\n\n"} {
 		w := httptest.NewRecorder()
@@ -82,11 +82,11 @@ func TestWhatThereIsRoomFor(t *testing.T) {
 		waits int // events of half of the room
 		want  [3]bool
 	}{{0, [3]bool{true, true, true}}, {2, [3]bool{false, true, true}}, {5, [3]bool{false, false, true}}} {
-		for w := Note; w <= Reply; w++ {
+		for w := Note; w <= FinalAnswer; w++ {
 			var waiting atomic.Int64
 			st := New("7", &waiting)
 			for range c.waits {
-				st.Put(large, Reply)
+				st.Put(large, FinalAnswer)
 			}
 			if ok := st.Put(large, w); ok != c.want[w] {
 				t.Errorf("%d wait, weight %d: taken in %t", c.waits, w, ok)

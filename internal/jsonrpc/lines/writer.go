@@ -218,21 +218,21 @@ func (w *Writer) TrySend(beyond int, parts [][]byte, marks ...*kept.Entry) bool 
 	return err == nil
 }
 
-// A turnKind says who writes next, and what. The one who has the turn is the only writer until
+// A writeTurn says who writes next, and what. The one who has the turn is the only writer until
 // writeTurn returns. w.writing is true for that time.
-type turnKind int
+type writeTurn int
 
 const (
-	noTurn     turnKind = iota // someone else writes what is queued
-	frameTurn                  // the caller writes its own frame, and nothing is queued
-	sharedTurn                 // the caller lets others queue their frames, and writes all
-	queueTurn                  // the caller writes what is queued
+	noWriteTurn writeTurn = iota // someone else writes what is queued
+	frameTurn                    // the caller writes its own frame, and nothing is queued
+	sharedTurn                   // the caller lets others queue their frames, and writes all
+	queueTurn                    // the caller writes what is queued
 )
 
 // acceptFrame gives a frame its place: in the queue, or at the caller's turn to write. Large
 // parts are borrowed if that is allowed: then the completion says when they are free again.
 // It is called with mu held.
-func (w *Writer) acceptFrame(parts [][]byte, total int, borrow bool, marks []*kept.Entry) (*Completion, turnKind) {
+func (w *Writer) acceptFrame(parts [][]byte, total int, borrow bool, marks []*kept.Entry) (*Completion, writeTurn) {
 	w.acceptedBytes += uint64(total)
 	if w.kept != nil {
 		return nil, w.keepFrame(parts, total, marks)
@@ -242,7 +242,7 @@ func (w *Writer) acceptFrame(parts [][]byte, total int, borrow bool, marks []*ke
 		s := w.enqueueFrame(parts, 0, borrow)
 		w.contention = contentionLast
 		w.startTurn()
-		return s, noTurn
+		return s, noWriteTurn
 	case len(w.queue) > 0: // held back: this one comes behind
 		w.writing = true
 		return w.enqueueFrame(parts, 0, borrow), queueTurn
@@ -256,14 +256,14 @@ func (w *Writer) acceptFrame(parts [][]byte, total int, borrow bool, marks []*ke
 }
 
 // keepFrame works like acceptFrame in kept memory.
-func (w *Writer) keepFrame(parts [][]byte, total int, marks []*kept.Entry) turnKind {
+func (w *Writer) keepFrame(parts [][]byte, total int, marks []*kept.Entry) writeTurn {
 	alone := w.size[copied] == 0
 	w.size[copied] += total
 	w.kept.Append(parts, marks)
 	switch {
 	case w.writing:
 		w.contention = contentionLast
-		return noTurn
+		return noWriteTurn
 	case alone && w.contention > 0 && total <= maxGathered:
 		w.writing = true
 		return sharedTurn
@@ -274,9 +274,9 @@ func (w *Writer) keepFrame(parts [][]byte, total int, marks []*kept.Entry) turnK
 
 // writeTurn takes the caller's turn, if there is one: it writes as far as that needs no waiting, and leaves the
 // rest to a goroutine. s is the completion of the frame if that is queued.
-func (w *Writer) writeTurn(mine turnKind, s *Completion, parts [][]byte, total int, borrow bool) (*Completion, error) {
+func (w *Writer) writeTurn(mine writeTurn, s *Completion, parts [][]byte, total int, borrow bool) (*Completion, error) {
 	switch mine {
-	case noTurn:
+	case noWriteTurn:
 		return s, nil
 	case frameTurn:
 		n, err := w.attemptWrite(parts)

@@ -117,7 +117,7 @@ func WithIn(ctx context.Context, cfg hub.Config, log zerolog.Logger, name string
 		return fmt.Errorf("pipe from the hub: %w", err)
 	}
 	s := &Session{roots: roots, hub: h}
-	s.conn = jsonrpc.NewConn(toClient, fromClient, s, jsonrpc.Options{})
+	s.conn = jsonrpc.NewConn(toClient, fromClient, s, jsonrpc.ConnOptions{})
 	outcome := make(chan error, 1) // of do; the front may be left behind
 	err = service.Run(ctx, h, log, func(ctx context.Context) error {
 		served := make(chan error, 1)

@@ -73,7 +73,7 @@ var errStuck = errors.New("calls are stuck in the file system")
 // the end of the process.
 func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.Writer) error {
 	ses, over := s.newSession(), make(chan struct{})
-	conn := jsonrpc.NewConn(in, out, ses, jsonrpc.Options{
+	conn := jsonrpc.NewConn(in, out, ses, jsonrpc.ConnOptions{
 		Strict: true, Grace: grace, Ended: func() { close(over) }, Log: s.o.Log,
 		// Calls take their time. All else is answered in order, so that what
 		// follows an initialize sees its effect, and at once.

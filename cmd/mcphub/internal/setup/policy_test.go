@@ -90,7 +90,7 @@ func TestPolicyExamples(t *testing.T) {
 			for _, d := range c.Rules().Directories(row[1], nil) {
 				served = append(served, d.Path)
 			}
-			v := c.Judge(scan, validate.CallContext{Cwd: home + "/project", Served: served}, rootsmgr.View{Snapshot: snap, Case: rootsmgr.CaseKnown})
+			v := c.Judge(scan, validate.CallContext{Cwd: home + "/project", Served: served}, rootsmgr.RootsView{Snapshot: snap, Case: rootsmgr.CaseKnown})
 			if v.Decision.String() != row[4] || v.Rule != row[5] {
 				t.Errorf("%s: %s by %q, the document says %s by %q", row[0], v.Decision, v.Rule, row[4], row[5])
 			}

@@ -125,7 +125,7 @@ func (p *party) come(a hub.Surroundings) *guest {
 	toHub, fromClient := io.Pipe()
 	toClient, fromHub := io.Pipe()
 	g := &guest{t: p.t, over: make(chan error, 1)}
-	g.conn = jsonrpc.NewConn(toClient, fromClient, g, jsonrpc.Options{})
+	g.conn = jsonrpc.NewConn(toClient, fromClient, g, jsonrpc.ConnOptions{})
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() {

@@ -1,0 +1,202 @@
+package httpfront
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"mcphub/hub/httpfront/events"
+	"mcphub/internal/jsonrpc"
+)
+
+// A PostExchange is the answer to one request of a client, and everything that is said on
+// its account. The goroutine of the POST, or one that it waits for, serves the request; what has to be said
+// before the answer opens a stream, written by a goroutine of its own.
+type PostExchange struct {
+	session     *FrontSession
+	id          []byte          // raw
+	events      bool            // the client takes a stream of events as the answer
+	unresumable bool            // what was said is not kept for a client that comes back
+	ctx         context.Context // of the connection
+	response    http.ResponseWriter
+	protocol    string
+	started     time.Time
+	slow        chainNode[PostExchange]
+	pollTime    time.Duration // its connection lasts no longer; 0: as long as the request
+	left        chan struct{} // closed when the connection ended before the request; nil if the client does not poll
+
+	mu       sync.Mutex
+	stream   *events.Stream // nil until something is said before the answer
+	answered bool           // it was answered
+	written  chan struct{}  // closed when nothing writes to response any more; nil without a stream
+}
+
+// startExchange gives the exchange the connection that its request came on.
+func (exchange *PostExchange) startExchange(ctx context.Context, w http.ResponseWriter, protocol string) {
+	exchange.ctx, exchange.response, exchange.protocol, exchange.started = ctx, w, protocol, time.Now()
+	exchange.session.slow.addExchange(exchange)
+}
+
+// extendWrite gives an answer that comes late its time to be written.
+func (exchange *PostExchange) extendWrite(w http.ResponseWriter) {
+	if time.Since(exchange.started) > events.WriteTimeout/2 {
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(events.WriteTimeout))
+	}
+}
+
+// noteLate remembers that the answer takes its time: the time for reading the
+// request no longer counts, and the client is shown that there is life.
+func (exchange *PostExchange) noteLate() {
+	exchange.mu.Lock()
+	if !exchange.answered && !exchange.isGone() { // else the connection serves another request
+		_ = http.NewResponseController(exchange.response).SetReadDeadline(time.Time{})
+	}
+	exchange.mu.Unlock()
+	exchange.ensureStream()
+}
+
+// ensureStream returns the stream of the exchange, opened now if need be; nil if
+// there can be none.
+func (exchange *PostExchange) ensureStream() *events.Stream {
+	exchange.mu.Lock()
+	defer exchange.mu.Unlock()
+	switch {
+	case exchange.answered || !exchange.events:
+		return nil
+	case exchange.stream != nil:
+		return exchange.stream
+	case exchange.ctx.Err() != nil: // the connection broke; what has no stream by then gets none
+		return nil
+	}
+	if exchange.unresumable {
+		exchange.stream = events.New("", &exchange.session.unsentBytes)
+	} else {
+		exchange.stream = exchange.session.newRequestStream()
+	}
+	exchange.written = make(chan struct{})
+	go exchange.writeStream()
+	return exchange.stream
+}
+
+// finishExchange answers the request on its stream, which ends, and returns when that
+// is written or the connection gone; false: there is none. Nothing is said for
+// a request that was cancelled.
+func (exchange *PostExchange) finishExchange(answer jsonrpc.Answer, cancelled bool) bool {
+	exchange.session.slow.removeExchange(exchange)
+	exchange.mu.Lock()
+	exchange.answered = true
+	stream := exchange.stream
+	exchange.mu.Unlock()
+	if stream == nil {
+		return false
+	}
+	if !cancelled {
+		parts := jsonrpc.AnswerParts(bytes.Clone(exchange.id), answer) // exchange.id is a part of the request, which would be kept with it
+		stream.Put(events.Event{Parts: parts[:]}, events.FinalAnswer)
+	}
+	stream.End()
+	<-exchange.written
+	if exchange.unresumable {
+		stream.Drop()
+	} else {
+		exchange.session.finishStream(stream)
+	}
+	return true
+}
+
+// AllowHubQuestions lets the hub's own questions go on this exchange, if the client has no stream of
+// its own, until back is called.
+func (exchange *PostExchange) AllowHubQuestions() (back func()) {
+	exchange.session.mu.Lock()
+	exchange.session.lentExchanges = append(exchange.session.lentExchanges, exchange)
+	exchange.session.mu.Unlock()
+	exchange.session.signalReachable()
+	return func() {
+		exchange.session.mu.Lock()
+		defer exchange.session.mu.Unlock()
+		if i := slices.Index(exchange.session.lentExchanges, exchange); i >= 0 { // it may be lent more than once
+			exchange.session.lentExchanges = slices.Delete(exchange.session.lentExchanges, i, i+1)
+		}
+	}
+}
+
+// Reaches reports whether the client takes a stream, and so can be told anything
+// before the answer.
+func (exchange *PostExchange) Reaches() bool { return exchange.events }
+
+// TryNotify puts a notification before the answer, or on the client's own stream if the
+// answer can have no stream.
+func (exchange *PostExchange) TryNotify(method string, params ...[]byte) bool {
+	if stream := exchange.ensureStream(); stream != nil {
+		return stream.Put(events.Message(nil, method, params), events.Note)
+	}
+	return exchange.session.TryNotify(method, params...)
+}
+
+// Notify works like TryNotify for a notification that must arrive.
+func (exchange *PostExchange) Notify(ctx context.Context, method string, params ...[]byte) error {
+	if stream := exchange.ensureStream(); stream != nil && stream.Put(events.Message(nil, method, params), events.Question) {
+		return nil
+	}
+	return exchange.session.Notify(ctx, method, params...)
+}
+
+// TryNotifyLeavingRoom works like TryNotify, but only if half of the room of the stream is free.
+func (exchange *PostExchange) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
+	if stream := exchange.ensureStream(); stream != nil {
+		return stream.HasSpare() && stream.Put(events.Message(nil, method, params), events.Note)
+	}
+	return exchange.session.TryNotifyLeavingRoom(method, params...)
+}
+
+// Call asks the client before the answer, or on the client's own stream if the answer can
+// have no stream.
+func (exchange *PostExchange) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
+	if stream := exchange.ensureStream(); stream != nil {
+		return exchange.session.askOn(ctx, stream, method, params)
+	}
+	return exchange.session.Call(ctx, method, params...)
+}
+
+// A stream may be polled (2025-11-25, Sending Messages to the Server, 6; SEP-1699): its connection ends before it does.
+
+// mayPoll reports whether the connection of the exchange may end before the
+// exchange does: the client learned where to go on and comes back.
+func (exchange *PostExchange) mayPoll() bool {
+	return exchange.pollTime > 0 && exchange.events && expectsPrime(exchange.protocol)
+}
+
+// writeStream writes the stream to the connection of the POST, as long as that lasts.
+func (exchange *PostExchange) writeStream() {
+	defer close(exchange.written)
+	events.WriteHeader(exchange.response)
+	if !exchange.mayPoll() {
+		exchange.stream.Follow(exchange.ctx, exchange.response, 1, !exchange.unresumable && expectsPrime(exchange.protocol), nil)
+		return
+	}
+	ctx, cancel := context.WithTimeout(exchange.ctx, exchange.pollTime)
+	defer cancel()
+	if exchange.stream.Follow(ctx, exchange.response, 1, true, nil) {
+		return
+	}
+	exchange.mu.Lock() // noteLate may be at the connection
+	defer exchange.mu.Unlock()
+	close(exchange.left)
+}
+
+// isGone reports whether the connection was given back. The caller holds mu.
+func (exchange *PostExchange) isGone() bool {
+	select {
+	case <-exchange.left:
+		return true
+	default: // also if the exchange does not poll
+		return false
+	}
+}
+
+// expectsPrime reports whether a client of a protocol version expects streams to
+// begin with an event without a message (2025-11-25; older ones may not read it).
+func expectsPrime(protocol string) bool { return protocol >= "2025-11-25" }
